@@ -22,18 +22,21 @@ const config: ViteUserConfig = defineConfig({
     exclude: [...configDefaults.exclude, ...left],
     reporters: journal === undefined ? ["default"] : ["default", new JournalReporter(journal)],
     pool: "forks",
-    // On processors with protection keys, V8 now and then loses track of a code page when worker threads come and go, and aborts
-    // ("Check failed: jit_page.has_value()", nodejs/node#64500). Without the keys it does not.
+    // On processors with protection keys, V8 now and then loses track of a code page when worker threads come and go,
+    // and aborts ("Check failed: jit_page.has_value()", nodejs/node#64500). Without the keys it does not.
     execArgv: ["--no-memory-protection-keys"],
     env: {
       ...shadersThatRunOnce,
-      // Processes and threads that tests start read our TypeScript ready for the machine: half of the time of a short run is to strip and compile it.
-      NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? join(import.meta.dirname, "node_modules/.cache/compiled"),
+      // Processes and threads that tests start read our TypeScript ready for the machine: half of the time of a short
+      // run is to strip and compile it.
+      NODE_COMPILE_CACHE:
+        process.env["NODE_COMPILE_CACHE"] ?? join(import.meta.dirname, "node_modules/.cache/compiled"),
     },
     // Software adapters compile shaders for minutes where their cache is cold, on one core per process.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     sequence: { sequencer: LongestFirst },
-    // What a busy machine held up until there was nothing left to disturb has tested nothing (`disturbed` in apps/trainer/test/cli.ts).
+    // What a busy machine held up until there was nothing left to disturb has tested nothing (`disturbed` in
+    // apps/trainer/test/cli.ts).
     retry: { count: 3, condition: /^too late: / },
     testTimeout: 120_000,
     hookTimeout: 120_000,

@@ -1,4 +1,5 @@
-// Use only the compressors: send the largest 5 % of a gradient, and see what error feedback holds back for the next step.
+// Use only the compressors: send the largest 5 % of a gradient, and see what error feedback holds back for the next
+// step.
 import { bucketOf, topKCompressor, withErrorFeedback } from "@skein/compressors";
 import { evaluate, NdArray, referenceBackend, type Tensor } from "@skein/tensor-core";
 

@@ -1,5 +1,5 @@
-// Train on samples of this program, with a model of this program, on two ranks; stop early, go on, and use the parameters.
-// Run it with: pnpm exec node examples/own-data.ts
+// Train on samples of this program, with a model of this program, on two ranks; stop early, go on, and use the
+// parameters. Run it with: pnpm exec node examples/own-data.ts
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -40,7 +40,11 @@ const job = {
 
 const output = join(mkdtempSync(join(tmpdir(), "skein-")), "run");
 const stop = new AbortController();
-const first = await train(job, { output, signal: stop.signal, onStep: ({ step }) => (step === 100 ? stop.abort() : undefined) });
+const first = await train(job, {
+  output,
+  signal: stop.signal,
+  onStep: ({ step }) => (step === 100 ? stop.abort() : undefined),
+});
 console.log(`stopped after step ${first.step} of ${first.totalSteps}`);
 
 const { summary, parameters } = await train(job, { output, resume: true });

@@ -1,5 +1,6 @@
-// Operators and derivatives of one's own, without touching Skein. `mish` is composed of operators that exist, so it runs and is differentiated on every
-// backend; a kernel makes it one pass over memory where there is one. `roundStraightThrough` rounds, and lets gradients pass as if it did not.
+// Operators and derivatives of one's own, without touching Skein. `mish` is composed of operators that exist, so it
+// runs and is differentiated on every backend; a kernel makes it one pass over memory where there is one.
+// `roundStraightThrough` rounds, and lets gradients pass as if it did not.
 import { createCpuBackend, javascriptKernel } from "@skein/cpu-kernels";
 import {
   type Backend,

@@ -1,12 +1,24 @@
 // A training step is a graph that a person can read. Trace one and print it, with the cost of each node.
-import { add, crossEntropy, matmul, multiply, printGraph, relu, subtract, type Tensor, trace, valueAndGrad } from "@skein/tensor-core";
+import {
+  add,
+  crossEntropy,
+  matmul,
+  multiply,
+  printGraph,
+  relu,
+  subtract,
+  type Tensor,
+  trace,
+  valueAndGrad,
+} from "@skein/tensor-core";
 
 interface Params {
   readonly weight: Tensor;
   readonly bias: Tensor;
 }
 
-const loss = ({ weight, bias }: Params, x: Tensor, labels: Tensor): Tensor => crossEntropy(relu(add(matmul(x, weight), bias)), labels);
+const loss = ({ weight, bias }: Params, x: Tensor, labels: Tensor): Tensor =>
+  crossEntropy(relu(add(matmul(x, weight), bias)), labels);
 
 const step = (params: Params, x: Tensor, labels: Tensor): Params => {
   const [, gradients] = valueAndGrad(loss)(params, x, labels);

@@ -1,9 +1,18 @@
-// Train an MLP on MNIST for 300 steps on one thread, with the model and data packages, and count right answers on held-out digits.
+// Train an MLP on MNIST for 300 steps on one thread, with the model and data packages, and count right answers on
+// held-out digits.
 import { createCpuBackend } from "@skein/cpu-kernels";
 import { evaluationBatches, gatherBatch, takeRecords, trainingBatches } from "@skein/data";
 import { loadMnist } from "@skein/data/node";
 import { type LabelledBatch, mlp } from "@skein/models";
-import { applyUpdates, jit, momentum, type NdArray, randomKey, type Tensor, valueAndGradWithAux } from "@skein/tensor-core";
+import {
+  applyUpdates,
+  jit,
+  momentum,
+  type NdArray,
+  randomKey,
+  type Tensor,
+  valueAndGradWithAux,
+} from "@skein/tensor-core";
 
 type Digits = Readonly<Record<"inputs" | "labels", NdArray>>;
 

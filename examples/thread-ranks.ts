@@ -1,5 +1,5 @@
-// Two ranks as threads of one process: each computes on its half of the data, the all-reduce is a node of their graph. The file starts itself
-// again as each rank's thread.
+// Two ranks as threads of one process: each computes on its half of the data, the all-reduce is a node of their graph.
+// The file starts itself again as each rank's thread.
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import { createThreadWorld, joinWorld, type WorldConnection } from "@skein/collectives/node";
 import { compileWasm, createCpuBackend, createSharedMemory, detectBuild } from "@skein/cpu-kernels";
@@ -12,7 +12,9 @@ const main = async (): Promise<void> => {
   const kernels = await compileWasm(await detectBuild());
   const world = createThreadWorld({ worldSize: numRanks, memory, kernels });
   const answers = Array.from({ length: numRanks }, (_, rank) => {
-    const worker = new Worker(new URL(import.meta.url), { workerData: { connection: world.connection(rank), kernels } });
+    const worker = new Worker(new URL(import.meta.url), {
+      workerData: { connection: world.connection(rank), kernels },
+    });
     world.watch(rank, worker);
     return new Promise<number>((resolve, reject) => worker.once("message", resolve).once("error", reject));
   });
@@ -22,7 +24,13 @@ const main = async (): Promise<void> => {
   if (sums.some((value) => value !== 332_833_500)) throw new Error("the ranks' sum is wrong");
 };
 
-const rankMain = async ({ connection, kernels }: { connection: WorldConnection; kernels: WebAssembly.Module }): Promise<void> => {
+const rankMain = async ({
+  connection,
+  kernels,
+}: {
+  connection: WorldConnection;
+  kernels: WebAssembly.Module;
+}): Promise<void> => {
   const backend = await createCpuBackend({ memory: connection.memory, module: kernels });
   const sumOfSquares = jit((x: Tensor) => allReduce(sum(multiply(x, x)), "data"), backend, {
     communicators: { data: joinWorld(connection) },

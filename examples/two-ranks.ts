@@ -1,5 +1,5 @@
-// Two ranks, each with half of a batch, average their gradients by an all-reduce in the graph. The reference interpreter runs
-// both ranks in lockstep in f64 and shows that they take the step of one rank with the whole batch.
+// Two ranks, each with half of a batch, average their gradients by an all-reduce in the graph. The reference
+// interpreter runs both ranks in lockstep in f64 and shows that they take the step of one rank with the whole batch.
 import {
   allReduceMean,
   mean,
@@ -27,7 +27,10 @@ const alone = (w: Tensor, x: Tensor, y: Tensor): Tensor => subtract(w, multiply(
 const f32 = (shape: readonly number[]) => ({ dtype: "f32", shape }) as const;
 const { graph } = trace(distributed, [f32([2]), f32([2, 2]), f32([2])], { mesh: { data: 2 } });
 
-const value = (shape: readonly number[], data: readonly number[]) => ({ spec: f32(shape), data: Float64Array.from(data) });
+const value = (shape: readonly number[], data: readonly number[]) => ({
+  spec: f32(shape),
+  data: Float64Array.from(data),
+});
 const weight = [0.5, -0.5];
 const ranks = interpretWorld(graph, [
   [value([2], weight), value([2, 2], [1, 2, 3, 4]), value([2], [1, 0])],

@@ -1,5 +1,5 @@
-// Builds the WebAssembly of all packages where it is missing or older than its source; `pnpm start` begins with this. turbo knows what is to be done; what it
-// says is shown only where it fails.
+// Builds the WebAssembly of all packages where it is missing or older than its source; `pnpm start` begins with this.
+// turbo knows what is to be done; what it says is shown only where it fails.
 import { spawn } from "node:child_process";
 import { repository } from "./repository.ts";
 
@@ -17,13 +17,15 @@ const child = spawn("turbo", ["run", "build:wasm", "--output-logs=errors-only", 
   env: { ...process.env, TURBO_TELEMETRY_DISABLED: "1", TURBO_NO_UPDATE_NOTIFIER: "1" },
 });
 let said = "";
-for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text: string) => (said += text));
+for (const stream of [child.stdout, child.stderr])
+  stream.setEncoding("utf8").on("data", (text: string) => (said += text));
 
 let told = false;
 let timer = setTimeout(() => {
   told = true;
   stderr.write("building WebAssembly: kernels for the CPU, in three variants; needed once, takes a minute or two\n");
-  const tell = (): void => void stderr.write(stderr.isTTY ? `\r  building for ${elapsed()}` : `  building for ${elapsed()}\n`);
+  const tell = (): void =>
+    void stderr.write(stderr.isTTY ? `\r  building for ${elapsed()}` : `  building for ${elapsed()}\n`);
   timer = setInterval(tell, stderr.isTTY ? 1000 : lineMilliseconds);
 }, quietMilliseconds);
 

@@ -18,7 +18,10 @@ test("a command gets its input, or none", async () => {
 
 test("a command that does not exist, or is killed, has failed", async () => {
   expect(await run(["no-such-command"])).toMatchObject({ code: 1, output: expect.stringContaining("ENOENT") });
-  expect(await run(node(`process.kill(process.pid, "SIGKILL")`))).toMatchObject({ code: 1, output: expect.stringContaining("SIGKILL") });
+  expect(await run(node(`process.kill(process.pid, "SIGKILL")`))).toMatchObject({
+    code: 1,
+    output: expect.stringContaining("SIGKILL"),
+  });
 });
 
 test("a time-out ends what the command has started, too", async () => {
@@ -32,7 +35,9 @@ test("who is told to end ends what it runs", async () => {
   const check = new URL("check.ts", import.meta.url).href;
   const command = node(`console.log("begun"); setTimeout(() => {}, 60_000)`);
   const program = `import { run } from ${JSON.stringify(check)}; await run(${JSON.stringify(command)}, { show: true })`;
-  const parent = spawn(process.execPath, ["--input-type=module", "--eval", program], { stdio: ["ignore", "pipe", "inherit"] });
+  const parent = spawn(process.execPath, ["--input-type=module", "--eval", program], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   parent.stdout.once("data", () => parent.kill("SIGINT"));
   const [code, signal] = await once(parent, "close");
   expect([code, signal]).toEqual([null, "SIGINT"]);

@@ -36,7 +36,11 @@ export const run = async (
   const written = show ? "inherit" : "pipe";
   const { all, exitCode, shortMessage, timedOut } = await execa(program!, args, {
     cwd,
-    env: { PATH: `${join(repository, "node_modules/.bin")}:${process.env.PATH}`, TURBO_TELEMETRY_DISABLED: "1", ...env },
+    env: {
+      PATH: `${join(repository, "node_modules/.bin")}:${process.env.PATH}`,
+      TURBO_TELEMETRY_DISABLED: "1",
+      ...env,
+    },
     ...(input === undefined ? { stdin: "ignore" } : { input }),
     stdout: written,
     stderr: written,
@@ -53,7 +57,13 @@ export const run = async (
 };
 
 /** A command as one check: it passes when it exits with 0. */
-export const commandCheck = async (name: string, command: readonly string[], options: RunOptions = {}): Promise<Check> => {
+export const commandCheck = async (
+  name: string,
+  command: readonly string[],
+  options: RunOptions = {},
+): Promise<Check> => {
   const { code, output } = await run(command, options);
-  return code === 0 ? { name, status: "passed" } : { name, status: "failed", detail: `exit code ${code}\n${output.trim()}` };
+  return code === 0
+    ? { name, status: "passed" }
+    : { name, status: "failed", detail: `exit code ${code}\n${output.trim()}` };
 };

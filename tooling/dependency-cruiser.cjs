@@ -30,7 +30,10 @@ const testGraph = {
 };
 
 const anyOf = (names) => `(${names.join("|")})`;
-/** What others measured, and what is predicted of it: tests of the cost model and the page of predictions read it, and no package ships it. */
+/**
+ * What others measured, and what is predicted of it: tests of the cost model and the page of predictions read it, and
+ * no package ships it.
+ */
 const publishedMeasurements = "^packages/cost-model/test/published/validation\\.ts$";
 const testOrBench = "(\\.test\\.ts$|^packages/[^/]+/(test|bench)/)";
 
@@ -115,7 +118,8 @@ module.exports = {
     {
       name: "core-runs-in-a-browser",
       severity: "error",
-      comment: "nothing that src/index.ts or src/transport.ts reaches imports from Node; give it an entry of its own, src/node.ts",
+      comment:
+        "nothing that src/index.ts or src/transport.ts reaches imports from Node; give it an entry of its own, src/node.ts",
       from: { path: "^packages/[^/]+/src/(index|transport)\\.ts$", pathNot: "^packages/(testing|browser)/" },
       to: { path: `^(node:)?${anyOf(builtinModules)}$`, reachable: true },
     },

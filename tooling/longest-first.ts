@@ -1,6 +1,9 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** Files that take half a minute and more, most of them to compile shaders on a software adapter whose cache is cold. Short to read, so vitest, which goes by size, would begin them last. */
+/**
+ * Files that take half a minute and more, most of them to compile shaders on a software adapter whose cache is cold.
+ * Short to read, so vitest, which goes by size, would begin them last.
+ */
 export const longest: readonly string[] = [
   "packages/gpu-kernels/test/conformance.test.ts",
   "packages/gpu-kernels/test/browser-conformance.full.test.ts",

@@ -12,7 +12,8 @@ test("the table has no hole: every operator has a row, and every dtype that one 
   expect(missingOperators()).toEqual([]);
   const holes = [...supportedDtypes()].filter(
     ([, cells]) =>
-      new Set(Object.values(cells).map((list) => list.join())).size > 1 || Object.values(cells).some((list) => list.length === 0),
+      new Set(Object.values(cells).map((list) => list.join())).size > 1 ||
+      Object.values(cells).some((list) => list.length === 0),
   );
   expect(holes).toEqual([]);
 });

@@ -23,11 +23,15 @@ const withoutRows = (name: string): boolean =>
 const graphOf = (row: ConformanceCase): Graph =>
   trace((...inputs: Tensor[]) => flattenTree<Tensor>(row.fn(...inputs)).leaves, row.inputs as never).graph;
 
-/** Per operator and backend the dtypes of its first operand (of its result, where it has none) that run there: those of conformance rows that compile. */
+/**
+ * Per operator and backend the dtypes of its first operand (of its result, where it has none) that run there: those of
+ * conformance rows that compile.
+ */
 export const supportedDtypes = (): ReadonlyMap<string, { readonly [backend: string]: readonly DType[] }> => {
   const found = new Map<string, { [backend: string]: Set<DType> }>();
   for (const row of conformanceCases) {
-    const cells = found.get(row.op) ?? Object.fromEntries(Object.keys(backends).map((name) => [name, new Set<DType>()]));
+    const cells =
+      found.get(row.op) ?? Object.fromEntries(Object.keys(backends).map((name) => [name, new Set<DType>()]));
     found.set(row.op, cells);
     const graph = graphOf(row);
     const result = graph.outputs[0]!;
@@ -55,14 +59,20 @@ export const operatorTable = (): string => {
   const lines = [...supportedDtypes()].map(
     ([op, cells]) => `| \`${op}\` | ${names.map((name) => cells[name]!.join(" ") || "–").join(" | ")} |`,
   );
-  return [`| operator | ${names.join(" | ")} |`, `| --- | ${names.map(() => "---").join(" | ")} |`, ...lines].join("\n");
+  return [`| operator | ${names.join(" | ")} |`, `| --- | ${names.map(() => "---").join(" | ")} |`, ...lines].join(
+    "\n",
+  );
 };
 
 /** The text between the marks. */
-export const printedTable = (page: string): string => page.slice(page.indexOf(begin) + begin.length, page.indexOf(end)).trim();
+export const printedTable = (page: string): string =>
+  page.slice(page.indexOf(begin) + begin.length, page.indexOf(end)).trim();
 
 if (import.meta.main) {
   const path = join(repository, tablePage);
   const page = readFileSync(path, "utf8");
-  writeFileSync(path, `${page.slice(0, page.indexOf(begin) + begin.length)}\n${operatorTable()}\n${page.slice(page.indexOf(end))}`);
+  writeFileSync(
+    path,
+    `${page.slice(0, page.indexOf(begin) + begin.length)}\n${operatorTable()}\n${page.slice(page.indexOf(end))}`,
+  );
 }

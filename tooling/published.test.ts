@@ -13,35 +13,48 @@ const folders = globSync(["packages/*/package.json", "apps/*/package.json"], { c
 
 test("packages are published", () => expect(folders.length).toBeGreaterThan(8));
 
-test.each(folders)("%s says on its page where it comes from, what it is about and what an import of it does", (folder) => {
-  const manifest = JSON.parse(read(join(folder, "package.json"))) as Record<string, unknown>;
-  expect(manifest).toMatchObject({
-    license: "Apache-2.0",
-    description: expect.stringMatching(/\.$/),
-    homepage: `${address}/tree/main/${folder}#readme`,
-    repository: { type: "git", url: `git+${address}.git`, directory: folder },
-    bugs: `${address}/issues`,
-    files: expect.arrayContaining(["dist", "README.md", "LICENSE"]),
-  });
-  const keywords = manifest["keywords"] as string[];
-  expect(keywords.length).toBeGreaterThan(3);
-  expect(keywords).toEqual([...new Set(keywords)].toSorted());
-  // A command is run for what it does; whatever else we publish does nothing until it is called.
-  const commands = Object.values((manifest["bin"] ?? {}) as Record<string, string>);
-  expect(manifest["sideEffects"]).toEqual(commands.length === 0 ? false : expect.arrayContaining(commands));
-});
+test.each(folders)(
+  "%s says on its page where it comes from, what it is about and what an import of it does",
+  (folder) => {
+    const manifest = JSON.parse(read(join(folder, "package.json"))) as Record<string, unknown>;
+    expect(manifest).toMatchObject({
+      license: "Apache-2.0",
+      description: expect.stringMatching(/\.$/),
+      homepage: `${address}/tree/main/${folder}#readme`,
+      repository: { type: "git", url: `git+${address}.git`, directory: folder },
+      bugs: `${address}/issues`,
+      files: expect.arrayContaining(["dist", "README.md", "LICENSE"]),
+    });
+    const keywords = manifest["keywords"] as string[];
+    expect(keywords.length).toBeGreaterThan(3);
+    expect(keywords).toEqual([...new Set(keywords)].toSorted());
+    // A command is run for what it does; whatever else we publish does nothing until it is called.
+    const commands = Object.values((manifest["bin"] ?? {}) as Record<string, string>);
+    expect(manifest["sideEffects"]).toEqual(commands.length === 0 ? false : expect.arrayContaining(commands));
+  },
+);
 
-test.each(folders)("the README of %s has no relative link that leaves the package: the registry's page would break it", (folder) => {
-  const links = [...read(join(folder, "README.md")).matchAll(/\]\(([^)\s]+)\)/g)].map((match) => match[1]!);
-  expect(links.filter((link) => !/^(#|https?:)/.test(link) && !normalize(join(folder, link)).startsWith(`${folder}/`))).toEqual([]);
-});
+test.each(folders)(
+  "the README of %s has no relative link that leaves the package: the registry's page would break it",
+  (folder) => {
+    const links = [...read(join(folder, "README.md")).matchAll(/\]\(([^)\s]+)\)/g)].map((match) => match[1]!);
+    expect(
+      links.filter((link) => !/^(#|https?:)/.test(link) && !normalize(join(folder, link)).startsWith(`${folder}/`)),
+    ).toEqual([]);
+  },
+);
 
-test.each(["README.md", ...folders.map((folder) => join(folder, "README.md"))])("links of %s into the repository lead to files", (page) => {
-  const paths = [...read(page).matchAll(/\]\(([^)\s]+)\)/g)]
-    .map((match) => match[1]!)
-    .filter((link) => link.startsWith(`${address}/`))
-    .map((link) => link.slice(address.length + 1).split("#")[0]!);
-  expect(
-    paths.filter((path) => !/^(blob|tree)\/main\//.test(path) || !existsSync(join(repository, path.replace(/^\w+\/main\//, "")))),
-  ).toEqual([]);
-});
+test.each(["README.md", ...folders.map((folder) => join(folder, "README.md"))])(
+  "links of %s into the repository lead to files",
+  (page) => {
+    const paths = [...read(page).matchAll(/\]\(([^)\s]+)\)/g)]
+      .map((match) => match[1]!)
+      .filter((link) => link.startsWith(`${address}/`))
+      .map((link) => link.slice(address.length + 1).split("#")[0]!);
+    expect(
+      paths.filter(
+        (path) => !/^(blob|tree)\/main\//.test(path) || !existsSync(join(repository, path.replace(/^\w+\/main\//, ""))),
+      ),
+    ).toEqual([]);
+  },
+);

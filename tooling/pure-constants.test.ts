@@ -6,12 +6,20 @@ const mark = (text: string): string => markPureConstants(text, "constants.ts");
 
 test("calls that a constant is made by are marked, also those inside of it; calls of another time and statements are not", () => {
   expect(mark("const a: X = f(1, new G());")).toBe("const a: X = /* @__PURE__ */ f(1, /* @__PURE__ */ new G());");
-  for (const text of ["const d = () => f();", "start();", "let { k } = f();", "const w = await f();", "const c = class { x = f() };"])
+  for (const text of [
+    "const d = () => f();",
+    "start();",
+    "let { k } = f();",
+    "const w = await f();",
+    "const c = class { x = f() };",
+  ])
     expect(mark(text)).toBe(text);
 });
 
 test("what may call a getter is made within a call that is marked", () => {
-  expect(mark("export const rules = { ...more, a: f() };")).toBe("export const rules = /* @__PURE__ */ (() => ({ ...more, a: f() }))();");
+  expect(mark("export const rules = { ...more, a: f() };")).toBe(
+    "export const rules = /* @__PURE__ */ (() => ({ ...more, a: f() }))();",
+  );
   expect(mark("const a = b.c, d = 1;")).toBe("const a = /* @__PURE__ */ (() => (b.c))(), d = 1;");
   const thread = 'const file = new URL("./thread.ts", import.meta.url);';
   expect(mark(thread)).toBe(thread.replace("new", "/* @__PURE__ */ new"));
@@ -45,10 +53,15 @@ test("a bundler keeps of a module what is used and what happens by a statement, 
     });
     return outputFiles[0]!.text;
   };
-  const load = async (code: string): Promise<Record<string, unknown>> => import(`data:text/javascript,${encodeURIComponent(code)}`);
+  const load = async (code: string): Promise<Record<string, unknown>> =>
+    import(`data:text/javascript,${encodeURIComponent(code)}`);
   const one = await bundled("used, calls");
   expect(one).not.toContain("unused");
   expect(await load(one)).toMatchObject({ used: "used", calls: ["u", ["sed"], "statement"] });
   const all = await bundled("used, part, calls");
-  expect(await load(all)).toMatchObject({ used: "used", part: "other", calls: [{ name: "unused" }, "other", "u", ["sed"], "statement"] });
+  expect(await load(all)).toMatchObject({
+    used: "used",
+    part: "other",
+    calls: [{ name: "unused" }, "other", "u", ["sed"], "statement"],
+  });
 });

@@ -16,11 +16,13 @@ const holds = (node: ts.Node, is: (part: ts.Node) => boolean): boolean =>
   !isOfAnotherTime(node) && (is(node) || ts.forEachChild(node, (child) => holds(child, is) || undefined) === true);
 
 /**
- * Say of every constant of a module that making it has no effect, so that a bundler drops those that a program does not use. `sideEffects: false` says
- * so of whole modules, but a package that is built into one file has only one. Statements that are no constants are kept as they are.
+ * Say of every constant of a module that making it has no effect, so that a bundler drops those that a program does not
+ * use. `sideEffects: false` says so of whole modules, but a package that is built into one file has only one.
+ * Statements that are no constants are kept as they are.
  *
  * @param text TypeScript.
- * @returns the text with `@__PURE__` before each call that a constant is made by; what else might run code stands in such a call.
+ * @returns the text with `@__PURE__` before each call that a constant is made by; what else might run code stands in
+ * such a call.
  */
 export const markPureConstants = (text: string, file: string): string => {
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
@@ -34,9 +36,13 @@ export const markPureConstants = (text: string, file: string): string => {
     if (!ts.isVariableStatement(statement)) continue;
     for (const { name, initializer } of statement.declarationList.declarations) {
       if (initializer === undefined || !ts.isIdentifier(name) || holds(initializer, ts.isAwaitExpression)) continue;
-      if (isCall(initializer) && !holds(initializer, (part) => part !== initializer && mayCall(part))) markCalls(initializer);
+      if (isCall(initializer) && !holds(initializer, (part) => part !== initializer && mayCall(part)))
+        markCalls(initializer);
       else if (holds(initializer, (part) => isCall(part) || mayCall(part))) {
-        insertions.push({ at: initializer.getStart(source), text: "/* @__PURE__ */ (() => (" }, { at: initializer.getEnd(), text: "))()" });
+        insertions.push(
+          { at: initializer.getStart(source), text: "/* @__PURE__ */ (() => (" },
+          { at: initializer.getEnd(), text: "))()" },
+        );
       }
     }
   }

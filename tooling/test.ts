@@ -15,11 +15,13 @@ const command = (name: string, line: string, seconds: number): Stage => ({
   run: async () => [await commandCheck(name, line.split(" "), { seconds })],
 });
 
-// `node tooling/test.ts types lint` runs only these stages; `--full` runs the tests, too, that the default run leaves out.
+// `node tooling/test.ts types lint` runs only these stages; `--full` runs the tests, too, that the default run leaves
+// out.
 const full = process.argv.includes("--full");
 const wanted = process.argv.slice(2).filter((word) => word !== "--full");
 
-// One line after the other; what stands in one line runs side by side, as many as there are cores: most of these tools use one.
+// One line after the other; what stands in one line runs side by side, as many as there are cores: most of these tools
+// use one.
 const order: readonly (readonly Stage[])[] = [
   [
     command("WebAssembly build", "turbo run build:wasm --output-logs=errors-only", 300),
@@ -29,7 +31,11 @@ const order: readonly (readonly Stage[])[] = [
   [
     command("build", "turbo run build --output-logs=errors-only", 600),
     command("types", "tsc --noEmit -p tsconfig.json", 300),
-    command("import graph", "depcruise --config tooling/dependency-cruiser.cjs packages apps benchmarks examples tooling", 120),
+    command(
+      "import graph",
+      "depcruise --config tooling/dependency-cruiser.cjs packages apps benchmarks examples tooling",
+      120,
+    ),
     command("dead code and dependencies", "knip --no-config-hints", 120),
   ],
   [{ name: "tests", run: (passed) => vitestStage({ full, built: passed("build") }) }],
@@ -50,7 +56,8 @@ const runStage = async ({ name, run }: Stage, alone: boolean): Promise<readonly 
   const checks = await run((stage) => outcomes.get(stage) === true).catch((error: unknown): Check[] => [
     { name, status: "failed", detail: error instanceof Error ? (error.stack ?? error.message) : String(error) },
   ]);
-  const counted: readonly Check[] = checks.length > 0 ? checks : [{ name, status: "failed", detail: "this stage ran nothing" }];
+  const counted: readonly Check[] =
+    checks.length > 0 ? checks : [{ name, status: "failed", detail: "this stage ran nothing" }];
   if (!alone) console.log(title);
   for (const { name: check, status, detail } of counted) {
     if (status !== "passed") console.log(`${status}: ${check}${detail ? `\n${detail.replace(/^/gm, "    ")}` : ""}`);
@@ -77,13 +84,16 @@ for (const line of order) {
   const waiting = line.filter((stage) => chosen.includes(stage));
   const alone = waiting.length === 1;
   const runWaiting = async (): Promise<void> => {
-    for (let stage = waiting.shift(); stage !== undefined; stage = waiting.shift()) checks.push(...(await runStage(stage, alone)));
+    for (let stage = waiting.shift(); stage !== undefined; stage = waiting.shift())
+      checks.push(...(await runStage(stage, alone)));
   };
   await Promise.all(Array.from({ length: availableParallelism() }, runWaiting));
 }
 const left = full || !chosen.some(({ name }) => name === "tests") ? [] : leftOut();
 if (left.length > 0) {
-  console.log(`\nleft out, run by "pnpm test:full" before a release: ${left.length} files\n${left.map((file) => `  ${file}`).join("\n")}`);
+  console.log(
+    `\nleft out, run by "pnpm test:full" before a release: ${left.length} files\n${left.map((file) => `  ${file}`).join("\n")}`,
+  );
 }
 const count = (status: Check["status"]): number => checks.filter((check) => check.status === status).length;
 console.log(`\n${count("passed")} passed, ${count("failed")} failed, ${count("skipped")} skipped`);

@@ -14,7 +14,9 @@ const threadEntries = (source: string): Record<string, string> => {
     (path) => path.endsWith(".ts") && !path.endsWith(".test.ts"),
   );
   const named = files.flatMap((file) =>
-    [...readFileSync(join(source, file), "utf8").matchAll(threadFile)].map((match) => join(source, file, "..", match[1]!)),
+    [...readFileSync(join(source, file), "utf8").matchAll(threadFile)].map((match) =>
+      join(source, file, "..", match[1]!),
+    ),
   );
   return Object.fromEntries(named.map((path) => [entryName(path), path]));
 };
@@ -23,7 +25,10 @@ const threadEntries = (source: string): Record<string, string> => {
  * Build settings of a published package: ESM only, declarations beside the code, everything flat in `dist`.
  * Files that threads are started from become entries by themselves, and their `new URL` is rewritten to match.
  */
-export const library = ({ entry, ...options }: Omit<Options, "entry"> & { entry: readonly string[] | Record<string, string> }): Options => {
+export const library = ({
+  entry,
+  ...options
+}: Omit<Options, "entry"> & { entry: readonly string[] | Record<string, string> }): Options => {
   const doors = Array.isArray(entry)
     ? Object.fromEntries(entry.map((path: string) => [entryName(path), path]))
     : { ...(entry as Record<string, string>) };

@@ -58,9 +58,18 @@ const suites: Readonly<Record<string, Suite>> = Object.fromEntries([
   ...[2, 4].map((ranks) => [`all-reduce-${ranks}`, allReduceSuite(ranks)]),
   ["codec", () => benchCodec()],
   ["memory", ({ folder }: SuiteContext) => benchMemory(folder)],
-  ...browserProblems.map((name) => [`webgpu-${name}`, ({ folder, versions }: SuiteContext) => benchInChromium(folder, versions, [name])]),
-  ...kernelFamilies.map((family) => [`kernels-${family}`, ({ versions }: SuiteContext) => benchKernelFamily(family, versions)]),
-  ...gpuProblems.map((name) => [`gpu-${name}`, ({ folder, versions }: SuiteContext) => benchOnGpu(name, folder, versions)]),
+  ...browserProblems.map((name) => [
+    `webgpu-${name}`,
+    ({ folder, versions }: SuiteContext) => benchInChromium(folder, versions, [name]),
+  ]),
+  ...kernelFamilies.map((family) => [
+    `kernels-${family}`,
+    ({ versions }: SuiteContext) => benchKernelFamily(family, versions),
+  ]),
+  ...gpuProblems.map((name) => [
+    `gpu-${name}`,
+    ({ folder, versions }: SuiteContext) => benchOnGpu(name, folder, versions),
+  ]),
 ]);
 
 /** Many training runs each, for hours, or a page without a measurement: only when named, with options of their own. */
@@ -120,7 +129,8 @@ try {
   for (const name of names) {
     process.stderr.write(`measuring ${name} …\n`);
     const measured = await suites[name]!({ folder, versions, plots, quick: values.quick });
-    for (const { benchmark, peer, ratio } of measured) process.stderr.write(`  ${benchmark} beside ${peer}: ${ratio?.toFixed(2) ?? "–"}\n`);
+    for (const { benchmark, peer, ratio } of measured)
+      process.stderr.write(`  ${benchmark} beside ${peer}: ${ratio?.toFixed(2) ?? "–"}\n`);
     rows.push(...measured);
   }
 } finally {
@@ -131,9 +141,11 @@ const missed = shortfalls(rows);
 if (missed.length > 0) console.log(`\nFell short:\n${missed.join("\n")}`);
 if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(rows, null, 2)}\n`);
 if (values.page !== undefined) {
-  const command = ["pnpm bench", ...(values.only === undefined ? [] : ["--only", values.only]), ...(values.quick ? ["--quick"] : [])].join(
-    " ",
-  ); // where the results went is of no interest
+  const command = [
+    "pnpm bench",
+    ...(values.only === undefined ? [] : ["--only", values.only]),
+    ...(values.quick ? ["--quick"] : []),
+  ].join(" "); // where the results went is of no interest
   writeFileSync(
     values.page,
     formatPage({

@@ -1,7 +1,10 @@
 import { defineConfig, type UserConfig } from "vite";
 import { mnistAssets } from "./mnist-assets.ts";
 
-/** Cross-origin isolation, without which a page has no shared memory and the WebAssembly backend no threads. A host must send them too. */
+/**
+ * Cross-origin isolation, without which a page has no shared memory and the WebAssembly backend no threads. A host must
+ * send them too.
+ */
 const headers = { "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp" };
 
 const config: UserConfig = defineConfig({

@@ -1,4 +1,5 @@
-// What a program uses of us that runs in a browser as well as in Node. Compiled against the packed packages, with consumers' settings.
+// What a program uses of us that runs in a browser as well as in Node. Compiled against the packed packages, with
+// consumers' settings.
 import { execute, memoryWorld, plainArithmetic, ringAllReduce, type Schedule } from "@skein/collectives";
 import { topKCompressor, withErrorFeedback } from "@skein/compressors";
 import { collectiveModelOfGroup } from "@skein/cost-model";
@@ -15,7 +16,8 @@ export const sent: readonly number[] = memoryWorld(2).map(({ rank }) => rank);
 
 export const windows = (text: Uint8Array): number => {
   const records = textRecords(text, 8);
-  for (const { indices } of trainingBatches(records.count, { batchSize: 4, seed: 1, rank: 0, worldSize: 1 })) return indices.length;
+  for (const { indices } of trainingBatches(records.count, { batchSize: 4, seed: 1, rank: 0, worldSize: 1 }))
+    return indices.length;
   return 0;
 };
 
@@ -30,6 +32,7 @@ export const slopes = async (values: readonly number[]): Promise<number[]> => {
   }
 };
 
-export const onGpu = (gpu: Parameters<typeof createWebGpuBackend>[0]["gpu"]): Promise<WebGpuBackend> => createWebGpuBackend({ gpu });
+export const onGpu = (gpu: Parameters<typeof createWebGpuBackend>[0]["gpu"]): Promise<WebGpuBackend> =>
+  createWebGpuBackend({ gpu });
 
 export { execute, collectiveModelOfGroup, plainArithmetic, withErrorFeedback };

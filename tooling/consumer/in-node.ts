@@ -6,7 +6,8 @@ import { loadMnist, Prefetcher } from "@skein/data/node";
 import { fileChoiceStore, openNodeGpu } from "@skein/gpu-kernels/node";
 import { createMpiWorld } from "@skein/mpi/node";
 
-export const openWorld = (): ThreadWorld => createThreadWorld({ worldSize: 1, memory: createSharedMemory(), kernels: "none" });
+export const openWorld = (): ThreadWorld =>
+  createThreadWorld({ worldSize: 1, memory: createSharedMemory(), kernels: "none" });
 export const rankOf = (world: ThreadWorld): number => joinWorld(world.connection(0)).rank;
 export const prefetch = (): Prefetcher =>
   new Prefetcher(loadMnist({ from: import.meta.url }).train, { batchSize: 4, seed: 1, rank: 0, worldSize: 1 });

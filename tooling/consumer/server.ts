@@ -1,4 +1,5 @@
-// A server that starts threads of ours and computes: what bundlers have to get right. It prints a line for each of its parts, also for one that fails.
+// A server that starts threads of ours and computes: what bundlers have to get right. It prints a line for each of its
+// parts, also for one that fails.
 import { createThreadWorld, joinWorld } from "@skein/collectives/node";
 import { createCpuBackend } from "@skein/cpu-kernels";
 import { textRecords } from "@skein/data";
@@ -11,7 +12,12 @@ const parts: Readonly<Record<string, () => Promise<unknown>>> = {
     return (await backend.download(await jit((x: Tensor) => multiply(x, x), backend)(NdArray.from([3])))).item();
   },
   batches: async () => {
-    const prefetcher = new Prefetcher(textRecords(new Uint8Array(64).fill(7), 8), { batchSize: 2, seed: 1, rank: 0, worldSize: 1 });
+    const prefetcher = new Prefetcher(textRecords(new Uint8Array(64).fill(7), 8), {
+      batchSize: 2,
+      seed: 1,
+      rank: 0,
+      worldSize: 1,
+    });
     const { batch } = await prefetcher.next();
     const [first] = batch["inputs"]!.toNumbers();
     await prefetcher.close();
@@ -24,7 +30,11 @@ const parts: Readonly<Record<string, () => Promise<unknown>>> = {
       const values = new Float32Array(memory.buffer, 1024 * rank, 4).fill(rank + 1);
       const region = new Uint8Array(memory.buffer, values.byteOffset, values.byteLength);
       const communicator = joinWorld(world.connection(rank));
-      return { communicator, values, handle: communicator.start({ kind: "all-reduce", dtype: "f32", input: region, output: region }) };
+      return {
+        communicator,
+        values,
+        handle: communicator.start({ kind: "all-reduce", dtype: "f32", input: region, output: region }),
+      };
     });
     for (const { communicator, handle } of ranks) communicator.wait(handle);
     await world.close();

@@ -17,7 +17,11 @@ const leftBehind = (folder: string): readonly (string | RegExp)[] => [
   ),
 ];
 
-const withoutPlace = ["backend 9", /^batches thread-file .*bundle it as an ES module/, /^ranks thread-file .*bundle it as an ES module/];
+const withoutPlace = [
+  "backend 9",
+  /^batches thread-file .*bundle it as an ES module/,
+  /^ranks thread-file .*bundle it as an ES module/,
+];
 
 interface Server {
   readonly name: string;
@@ -93,12 +97,14 @@ const check = async ({ name, bundle, expected }: Server, project: string, index:
     code === 0 &&
     lines.length === expected(folder).length &&
     expected(folder).every((line, i) => (typeof line === "string" ? lines[i]!.startsWith(line) : line.test(lines[i]!)));
-  return right ? { name: title, status: "passed" } : { name: title, status: "failed", detail: `exit code ${code}\n${output.trim()}` };
+  return right
+    ? { name: title, status: "passed" }
+    : { name: title, status: "failed", detail: `exit code ${code}\n${output.trim()}` };
 };
 
 /**
- * Bundle a program that starts our threads as servers are bundled, and run it: its threads start, or it says which file was left behind and what
- * to do, as the cause of the call that needed it.
+ * Bundle a program that starts our threads as servers are bundled, and run it: its threads start, or it says which file
+ * was left behind and what to do, as the cause of the call that needed it.
  *
  * @param project has the packages installed, and the files of tooling/consumer.
  */

@@ -68,7 +68,10 @@ const measure = async (
   };
   visit(Object.keys(metafile.outputs).find((path) => metafile.outputs[path]!.entryPoint !== undefined)!);
   const texts = outputFiles.filter(({ path }) => [...loadedAtOnce].some((name) => path.endsWith(name)));
-  return { bytes: gzipSync(Buffer.concat(texts.map(({ contents: text }) => text))).length, packages: packagesIn(metafile) };
+  return {
+    bytes: gzipSync(Buffer.concat(texts.map(({ contents: text }) => text))).length,
+    packages: packagesIn(metafile),
+  };
 };
 
 /** Bundle one thing and all things of each package, as a page would, and look at the size and at whose code it is. */
@@ -81,9 +84,13 @@ export const bundleChecks = async (project: string): Promise<Check[]> => {
       const { bytes, packages } = await measure(bundle, project);
       const faults = [
         ...(bytes > mostBytes ? [`it has ${bytes} bytes after gzip, more than ${mostBytes}`] : []),
-        ...packages.filter((one) => !one.startsWith("@skein/") && !others.includes(one)).map((one) => `it holds ${one}`),
+        ...packages
+          .filter((one) => !one.startsWith("@skein/") && !others.includes(one))
+          .map((one) => `it holds ${one}`),
       ];
-      checks.push(faults.length === 0 ? { name, status: "passed" } : { name, status: "failed", detail: faults.join("\n") });
+      checks.push(
+        faults.length === 0 ? { name, status: "passed" } : { name, status: "failed", detail: faults.join("\n") },
+      );
     } catch (error) {
       checks.push({ name, status: "failed", detail: (error as Error).message });
     }

@@ -19,7 +19,8 @@ interface Setting {
   readonly host: keyof typeof hosts;
 }
 
-// Each pair of a compiler with a resolution and with a host, and of a resolution with a host, once; all products would take half a minute.
+// Each pair of a compiler with a resolution and with a host, and of a resolution with a host, once; all products would
+// take half a minute.
 const settings: readonly Setting[] = [
   { compiler: "typescript-5.7", resolution: "nodenext", host: "node" },
   { compiler: "typescript-5.7", resolution: "bundler", host: "page" },
@@ -47,13 +48,18 @@ const compile = ({ compiler, resolution, host }: Setting, project: string): Prom
   };
   writeFileSync(join(project, config), JSON.stringify({ compilerOptions, files }));
   const folder = dirname(createRequire(import.meta.url).resolve(`${compiler}/package.json`));
-  return commandCheck(`${compiler}, ${resolution}, ${host}: types from the tarballs`, ["node", join(folder, "bin/tsc"), "-p", config], {
-    cwd: project,
-  });
+  return commandCheck(
+    `${compiler}, ${resolution}, ${host}: types from the tarballs`,
+    ["node", join(folder, "bin/tsc"), "-p", config],
+    {
+      cwd: project,
+    },
+  );
 };
 
 /**
- * Compile programs that use every package, with other compilers and settings than ours and with our declarations checked as well.
+ * Compile programs that use every package, with other compilers and settings than ours and with our declarations
+ * checked as well.
  *
  * @param project has the packages installed, and the files of tooling/consumer.
  */
@@ -61,7 +67,8 @@ export const consumerTypeChecks = async (project: string): Promise<Check[]> => {
   const waiting = [...settings];
   const checks: Check[] = [];
   const work = async (): Promise<void> => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) checks.push(await compile(next, project));
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
+      checks.push(await compile(next, project));
   };
   await Promise.all(Array.from({ length: availableParallelism() }, work));
   return checks;

@@ -5,7 +5,8 @@ import { repository } from "../repository.ts";
 import { shadersThatRunOnce } from "../shaders-that-run-once.ts";
 
 /** TypeScript blocks of a Markdown text, in order. */
-export const typescriptBlocks = (markdown: string): string[] => [...markdown.matchAll(/^```ts\n(.*?)^```$/gms)].map((match) => match[1]!);
+export const typescriptBlocks = (markdown: string): string[] =>
+  [...markdown.matchAll(/^```ts\n(.*?)^```$/gms)].map((match) => match[1]!);
 
 const workspaceFolders = (): string[] =>
   ["packages", "apps"].flatMap((parent) => readdirSync(join(repository, parent)).map((name) => join(parent, name)));
@@ -26,11 +27,16 @@ export const readmeStage = async (): Promise<Check[]> => {
     const path = join(repository, folder, "README.md");
     const name = join(folder, "README.md");
     if (!existsSync(path)) {
-      checks.push({ name, status: "failed", detail: "there is no README.md; every package has one with a runnable example" });
+      checks.push({
+        name,
+        status: "failed",
+        detail: "there is no README.md; every package has one with a runnable example",
+      });
       continue;
     }
     const blocks = typescriptBlocks(readFileSync(path, "utf8"));
-    if (blocks.length === 0 && folder.startsWith("packages")) checks.push({ name, status: "failed", detail: "it has no ```ts example" });
+    if (blocks.length === 0 && folder.startsWith("packages"))
+      checks.push({ name, status: "failed", detail: "it has no ```ts example" });
     // The workspace root depends on no package of ours: its examples run where examples/ does.
     const cwd = join(repository, folder === "." ? "examples" : folder);
     for (const [index, block] of blocks.entries()) {
@@ -51,7 +57,9 @@ export const readmeStage = async (): Promise<Check[]> => {
 export const examplesStage = async (): Promise<Check[]> => {
   const checks: Check[] = [];
   for (const file of readdirSync(join(repository, "examples")).filter((name) => name.endsWith(".ts"))) {
-    checks.push(await commandCheck(`examples/${file}`, ["node", `examples/${file}`], { seconds: 180, env: shadersThatRunOnce }));
+    checks.push(
+      await commandCheck(`examples/${file}`, ["node", `examples/${file}`], { seconds: 180, env: shadersThatRunOnce }),
+    );
   }
   return checks;
 };

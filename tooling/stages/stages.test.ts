@@ -7,7 +7,8 @@ import { typescriptBlocks } from "./examples.ts";
 import { type JournalEntry, readJournal } from "./test-journal.ts";
 import { leftOut, unfinished } from "./vitest.ts";
 
-const journal = (entries: readonly JournalEntry[]): string => entries.map((entry) => `${JSON.stringify(entry)}\n`).join("");
+const journal = (entries: readonly JournalEntry[]): string =>
+  entries.map((entry) => `${JSON.stringify(entry)}\n`).join("");
 
 const began: readonly JournalEntry[] = [
   { at: "file-began", file: "a.test.ts" },
@@ -107,7 +108,10 @@ test("files that only the full run has are found, and the default run leaves the
 });
 
 test("TypeScript blocks are taken from Markdown, others are not", () => {
-  expect(typescriptBlocks("a\n```ts\nconst x = 1;\n```\n```sh\nls\n```\n```ts\ny();\n```\n")).toEqual(["const x = 1;\n", "y();\n"]);
+  expect(typescriptBlocks("a\n```ts\nconst x = 1;\n```\n```sh\nls\n```\n```ts\ny();\n```\n")).toEqual([
+    "const x = 1;\n",
+    "y();\n",
+  ]);
 });
 
 test("a command fails by its exit code, by its absence, and by running too long", async () => {

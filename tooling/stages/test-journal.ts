@@ -12,7 +12,12 @@ export type JournalEntry =
       readonly detail?: string;
     }
   /** `errors`: why the file did not load, or what failed outside of its tests. */
-  | { readonly at: "file-ended"; readonly file: string; readonly milliseconds: number; readonly errors: readonly string[] }
+  | {
+      readonly at: "file-ended";
+      readonly file: string;
+      readonly milliseconds: number;
+      readonly errors: readonly string[];
+    }
   /** `errors`: what no test caught. */
   | { readonly at: "run-ended"; readonly errors: readonly string[] };
 
@@ -61,6 +66,13 @@ export const readJournal = (text: string): Journal => {
   }
   // A test says more than the file that it is in.
   const tests = [...running].filter((name) => name.includes(": "));
-  const alone = [...running].filter((name) => !name.includes(": ") && !tests.some((test) => test.startsWith(`${name}: `)));
-  return { checks, running: [...tests, ...alone], ended, files: files.toSorted((a, b) => b.milliseconds - a.milliseconds) };
+  const alone = [...running].filter(
+    (name) => !name.includes(": ") && !tests.some((test) => test.startsWith(`${name}: `)),
+  );
+  return {
+    checks,
+    running: [...tests, ...alone],
+    ended,
+    files: files.toSorted((a, b) => b.milliseconds - a.milliseconds),
+  };
 };

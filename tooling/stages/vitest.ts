@@ -5,7 +5,10 @@ import { type Check, run } from "../check.ts";
 import { repository } from "../repository.ts";
 import { type Journal, readJournal } from "./test-journal.ts";
 
-/** A limit ends a hang; it does not measure. Below what CI gives the whole run, so that what was still running can be said. */
+/**
+ * A limit ends a hang; it does not measure. Below what CI gives the whole run, so that what was still running can be
+ * said.
+ */
 const limitSeconds = 4000;
 const numSlowest = 10;
 
@@ -14,9 +17,14 @@ const seconds = (milliseconds: number): string => `${(milliseconds / 1000).toFix
 /** Why a run whose tests all passed is a failure all the same. */
 export const unfinished = ({ ended, running, checks }: Journal, code: number, limit: number): Check[] => {
   const fail = (detail: string): Check[] => [{ name: "vitest", status: "failed", detail }];
-  const still = running.length === 0 ? "nothing was running" : `still running were:\n${running.map((name) => `  ${name}`).join("\n")}`;
-  if (code === 124) return fail(`the tests were cut at their limit of ${limit} s after ${checks.length} tests; ${still}`);
-  if (!ended) return fail(`vitest ended with exit code ${code} after ${checks.length} tests, before its run was over; ${still}`);
+  const still =
+    running.length === 0
+      ? "nothing was running"
+      : `still running were:\n${running.map((name) => `  ${name}`).join("\n")}`;
+  if (code === 124)
+    return fail(`the tests were cut at their limit of ${limit} s after ${checks.length} tests; ${still}`);
+  if (!ended)
+    return fail(`vitest ended with exit code ${code} after ${checks.length} tests, before its run was over; ${still}`);
   return code !== 0 && !checks.some(({ status }) => status === "failed") ? fail(`exit code ${code}`) : [];
 };
 
@@ -38,12 +46,17 @@ export interface VitestStageOptions {
 export const vitestStage = async ({ full, built }: VitestStageOptions): Promise<Check[]> => {
   const folder = mkdtempSync(join(tmpdir(), "skein-vitest-"));
   const path = join(folder, "journal.jsonl");
-  const env = { SKEIN_TEST_JOURNAL: path, SKEIN_TESTS: full ? "full" : "default", SKEIN_PROGRAM: built ? "built" : "source" };
+  const env = {
+    SKEIN_TEST_JOURNAL: path,
+    SKEIN_TESTS: full ? "full" : "default",
+    SKEIN_PROGRAM: built ? "built" : "source",
+  };
   try {
     const { code } = await run(["vitest", "run"], { seconds: limitSeconds, show: true, env });
     const journal = readJournal(existsSync(path) ? readFileSync(path, "utf8") : "");
     console.log(`\nthe ${numSlowest} slowest files:`);
-    for (const { file, milliseconds } of journal.files.slice(0, numSlowest)) console.log(`${seconds(milliseconds)}  ${file}`);
+    for (const { file, milliseconds } of journal.files.slice(0, numSlowest))
+      console.log(`${seconds(milliseconds)}  ${file}`);
     return [...journal.checks, ...unfinished(journal, code, limitSeconds)];
   } finally {
     rmSync(folder, { recursive: true });

@@ -1,7 +1,8 @@
 // What does recording a step cost? Run: node apps/profiler/bench/overhead.bench.ts [--ranks 1] [--steps 200] [jobs…]
 //
-// Every second step of a run is recorded, so that recorded and other steps share all that changes from run to run and drifts within one. Steps are compared
-// in pairs of neighbours. A pair's steps must take equally long otherwise: not on a machine that does something else.
+// Every second step of a run is recorded, so that recorded and other steps share all that changes from run to run and
+// drifts within one. Steps are compared in pairs of neighbours. A pair's steps must take equally long otherwise: not on
+// a machine that does something else.
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { median, medianAbsoluteDeviation } from "@skein/measuring";
@@ -23,7 +24,9 @@ const percent = (share: number): string => `${(100 * share).toFixed(2)} %`;
 
 for (const file of jobs) {
   const job = await openJob(file, { ranks: values.ranks, set: ["backend=cpu"] });
-  const steps = worldSteps((await job.run(warmUpSteps + Number(values.steps), { detailEvery: 2 })).ranks).slice(warmUpSteps);
+  const steps = worldSteps((await job.run(warmUpSteps + Number(values.steps), { detailEvery: 2 })).ranks).slice(
+    warmUpSteps,
+  );
   const recorded = steps.filter((ranks) => ranks[0]!.spans.length > 0);
   const numSpans = median(recorded.map((ranks) => Math.max(...ranks.map(({ spans }) => spans.length))));
   // First the recorded step of a pair, then the other, as well as the other way round: what drifts falls out.

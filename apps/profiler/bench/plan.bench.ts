@@ -1,4 +1,5 @@
-// How long does a plan for GPT-2 take, and where does the time go? Run: node apps/profiler/bench/plan.bench.ts [hardware] [ranks, …]
+// How long does a plan for GPT-2 take, and where does the time go? Run: node apps/profiler/bench/plan.bench.ts
+// [hardware] [ranks, …]
 import { fileURLToPath } from "node:url";
 import { hardwareNamed } from "@skein/cost-model";
 import { openJob, type ProfiledJob } from "skein-train/profiling";
@@ -7,7 +8,8 @@ import { planWorlds } from "../src/plan/plan-worlds.ts";
 const [name = "hkbu-2080ti-10gbe", ranks = "8"] = process.argv.slice(2);
 const spent = new Map<string, number>();
 
-const add = (phase: string, begin: number): void => void spent.set(phase, (spent.get(phase) ?? 0) + (performance.now() - begin) / 1000);
+const add = (phase: string, begin: number): void =>
+  void spent.set(phase, (spent.get(phase) ?? 0) + (performance.now() - begin) / 1000);
 
 /** The same job, its time noted. */
 const timed = (job: ProfiledJob): ProfiledJob => ({

@@ -26,7 +26,8 @@ const makeProgram = (finish: (code: number) => void): Command => {
     .version(packageJson.version, "--version", "print the version")
     .showHelpAfterError("(add --help for the options)")
     .configureOutput({
-      writeOut: (text) => void process.stdout.write(text.replaceAll(/^ {2}skein-profile .*$/gm, (line) => asTyped(line))),
+      writeOut: (text) =>
+        void process.stdout.write(text.replaceAll(/^ {2}skein-profile .*$/gm, (line) => asTyped(line))),
     })
     .exitOverride();
   withJobOptions(
@@ -38,7 +39,10 @@ const makeProgram = (finish: (code: number) => void): Command => {
     .option("--steps <count>", "steps that count", "20")
     .option("--warm-up <count>", "steps before them that do not: compilation, cold caches", "5")
     .option("--output <folder>", "where the report goes; default: profiles/<name>/<number>")
-    .option("--hardware <file>", "lay the prediction for this hardware over what is measured; as calibrate has written it")
+    .option(
+      "--hardware <file>",
+      "lay the prediction for this hardware over what is measured; as calibrate has written it",
+    )
     .option("--apply <file>", "write the job with the schedule that is advised there, beside the job file")
     .option("--json", "print the report as JSON, and nothing else")
     .addHelpText("after", "\nExample:\n  skein-profile run job.yaml --ranks 2")
@@ -49,7 +53,10 @@ const makeProgram = (finish: (code: number) => void): Command => {
       .description("measure what messages between the ranks of a job cost")
       .argument("<job>", "job file, YAML or JSON"),
   )
-    .option("--hardware <file>", "a hardware file, or the name of one that is shipped, that these links are put into; with --output")
+    .option(
+      "--hardware <file>",
+      "a hardware file, or the name of one that is shipped, that these links are put into; with --output",
+    )
     .option("--output <file>", "where that hardware file goes")
     .option("--json", "print the links as one line of JSON")
     .addHelpText("after", "\nExample:\n  skein-profile links job.yaml --transport tcp --ranks 2")
@@ -62,10 +69,16 @@ const makeProgram = (finish: (code: number) => void): Command => {
   )
     .option("--steps <count>", "steps of each job that count", "20")
     .option("--warm-up <count>", "steps before them that do not: compilation, cold caches", "20")
-    .option("--rounds <count>", "times that all jobs are gone through: what slows a machine for a minute is no matter of one job", "3")
+    .option(
+      "--rounds <count>",
+      "times that all jobs are gone through: what slows a machine for a minute is no matter of one job",
+      "3",
+    )
     .option("--output <file>", "where the hardware file goes", "hardware.json")
     .addHelpText("after", "\nExample:\n  skein-profile calibrate job.yaml --ranks 2")
-    .action(async (files: string[], options: CalibrateCommandOptions) => finish(await calibrateCommand(files, options)));
+    .action(async (files: string[], options: CalibrateCommandOptions) =>
+      finish(await calibrateCommand(files, options)),
+    );
   withJobOptions(
     program
       .command("predict")
@@ -85,7 +98,10 @@ const makeProgram = (finish: (code: number) => void): Command => {
     .requiredOption("--hardware <file>", "a hardware file, or the name of one that is shipped")
     .option("--lossless", "only what computes the same")
     .addOption(
-      new Option("--keep <what>", "with several numbers of ranks: the samples of a step that stay, of each rank or of all")
+      new Option(
+        "--keep <what>",
+        "with several numbers of ranks: the samples of a step that stay, of each rank or of all",
+      )
         .choices(["rank-batch", "global-batch"])
         .default("rank-batch"),
     )
@@ -111,7 +127,10 @@ const makeProgram = (finish: (code: number) => void): Command => {
     .description("say what differs between two reports by more than chance")
     .argument("<before>", "report.json of a profile")
     .argument("<after>", "report.json of another")
-    .addHelpText("after", "\nExample:\n  skein-profile compare profiles/mnist/1/report.json profiles/mnist/2/report.json")
+    .addHelpText(
+      "after",
+      "\nExample:\n  skein-profile compare profiles/mnist/1/report.json profiles/mnist/2/report.json",
+    )
     .action((before: string, after: string) => finish(compareCommand(before, after)));
   program
     .command("model")
@@ -121,12 +140,18 @@ const makeProgram = (finish: (code: number) => void): Command => {
     .option("--batch <count>", "sequences or images of a rank", "1")
     .option("--sequence <tokens>", "length of a sequence in training; default: the model's context")
     .addOption(
-      new Option("--zero <stage>", "what data ranks share of states, gradients, weights").choices(["0", "1", "2", "3"]).default("0"),
+      new Option("--zero <stage>", "what data ranks share of states, gradients, weights")
+        .choices(["0", "1", "2", "3"])
+        .default("0"),
     )
     .addOption(
-      new Option("--recompute <what>", "what is computed anew in the backward pass").choices(["none", "selective", "full"]).default("none"),
+      new Option("--recompute <what>", "what is computed anew in the backward pass")
+        .choices(["none", "selective", "full"])
+        .default("none"),
     )
-    .addOption(new Option("--precision <kind>", "default: mixed-bf16").choices(["f32", "tf32", "mixed-f16", "mixed-bf16"]))
+    .addOption(
+      new Option("--precision <kind>", "default: mixed-bf16").choices(["f32", "tf32", "mixed-f16", "mixed-bf16"]),
+    )
     .addOption(new Option("--quantized <type>", "what the layers' matrices are stored as").choices(["i8", "i4"]))
     .option("--lora <rank>", "train low-rank adapters of queries and values, and nothing else")
     .option("--no-flash", "attention whose scores go through memory")
@@ -149,7 +174,8 @@ export const main = async (args: readonly string[]): Promise<number> => {
     }).parseAsync(args, { from: "user" });
     return code;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage; // commander has said why
+    // commander has said why
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     const { text, code: failed } = explain(error);
     process.stderr.write(`${text}\n`);
     return failed;

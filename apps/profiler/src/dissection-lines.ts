@@ -1,8 +1,20 @@
 import type { Dissection, DissectedModule } from "@skein/cost-model/large-models";
 import { bytesText, rateText, secondsText, type TextColumn, textTable } from "@skein/report";
 
-const text = (heading: string, least: number, weight: number): TextColumn => ({ heading, numeric: false, cutAt: "end", least, weight });
-const figure = (heading: string, weight: number): TextColumn => ({ heading, numeric: true, cutAt: "end", least: 1, weight });
+const text = (heading: string, least: number, weight: number): TextColumn => ({
+  heading,
+  numeric: false,
+  cutAt: "end",
+  least,
+  weight,
+});
+const figure = (heading: string, weight: number): TextColumn => ({
+  heading,
+  numeric: true,
+  cutAt: "end",
+  least: 1,
+  weight,
+});
 
 /** Rows that are shown of operators. */
 const mostRows = 10;
@@ -45,9 +57,11 @@ const moduleTables = ({ modules }: Dissection, columns: number): string[] =>
 
 /** A dissection for a terminal. */
 export const dissectionLines = (dissection: Dissection, columns = 80): string[] => {
-  const { model, hardware, task, ranks, item, parameters, operators, collectives, memory, memoryBytes, capacityBytes } = dissection;
+  const { model, hardware, task, ranks, item, parameters, operators, collectives, memory, memoryBytes, capacityBytes } =
+    dissection;
   const { largestBatch, itemsPerSecond, assumptions } = dissection;
-  const fits = memoryBytes <= capacityBytes ? "fits" : `does not fit: ${bytesText(memoryBytes - capacityBytes)} too much`;
+  const fits =
+    memoryBytes <= capacityBytes ? "fits" : `does not fit: ${bytesText(memoryBytes - capacityBytes)} too much`;
   return [
     `${model} (${rateText(parameters, "parameters")}), ${task} on ${ranks} × ${hardware}`,
     `speed     ${rateText(itemsPerSecond, `${item}s/s`)}`,
@@ -57,10 +71,24 @@ export const dissectionLines = (dissection: Dissection, columns = 80): string[] 
     "",
     `Slowest operators (${Math.min(mostRows, operators.length)} of ${operators.length})`,
     ...textTable(
-      [text("operator", 10, 6), text("module", 8, 5), text("pass", 4, 4), figure("time", 9), figure("%", 8), text("bound by", 5, 2)],
+      [
+        text("operator", 10, 6),
+        text("module", 8, 5),
+        text("pass", 4, 4),
+        figure("time", 9),
+        figure("%", 8),
+        text("bound by", 5, 2),
+      ],
       operators
         .slice(0, mostRows)
-        .map(({ name, module, pass, seconds, share, boundBy }) => [name, module, pass, secondsText(seconds), percent(share), boundBy]),
+        .map(({ name, module, pass, seconds, share, boundBy }) => [
+          name,
+          module,
+          pass,
+          secondsText(seconds),
+          percent(share),
+          boundBy,
+        ]),
       columns,
     ),
     "",

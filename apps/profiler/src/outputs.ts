@@ -7,13 +7,20 @@ import type { MeasuredJob } from "./profile/measure-job.ts";
 
 const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Make the folder of a report: the one asked for, which must be empty, or `profiles/<job>/<1, 2, …>`. Before anything is run. @throws ArgumentError. */
+/**
+ * Make the folder of a report: the one asked for, which must be empty, or `profiles/<job>/<1, 2, …>`. Before anything
+ * is run.
+ *
+ * @throws ArgumentError.
+ */
 export const claimFolder = (job: string, asked: string | undefined): string => {
   try {
     if (asked !== undefined) {
       makeFolders(asked);
       if (readdirSync(asked).length > 0)
-        throw new ArgumentError(`--output ${asked}: the folder is not empty; name a new one, so that no report is lost`);
+        throw new ArgumentError(
+          `--output ${asked}: the folder is not empty; name a new one, so that no report is lost`,
+        );
       return asked;
     }
     const above = join("profiles", job);
@@ -29,7 +36,9 @@ export const claimFolder = (job: string, asked: string | undefined): string => {
     }
   } catch (error) {
     if (error instanceof ArgumentError) throw error;
-    throw new ArgumentError(`the report cannot be written (${reason(error)}); name a folder that you may write to with --output <folder>`);
+    throw new ArgumentError(
+      `the report cannot be written (${reason(error)}); name a folder that you may write to with --output <folder>`,
+    );
   }
 };
 

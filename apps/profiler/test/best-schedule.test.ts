@@ -33,7 +33,9 @@ const simulated = (program: StepProgram, steps: number) => {
 const recorded = (step: PreparedStep) => {
   const program = stepProgram(step, { device, collectives });
   const { ranks: spans, endSeconds, stepSeconds } = simulated(program, 8);
-  const algorithms = new Map(program.flatMap((one) => (one.kind === "start" ? [[one.name, one.price.algorithm] as const] : [])));
+  const algorithms = new Map(
+    program.flatMap((one) => (one.kind === "start" ? [[one.name, one.price.algorithm] as const] : [])),
+  );
   const withSteps = spans.map(({ rank, spans: own }): RankSpans => {
     const said = own.map((span) => {
       const algorithm = span.track === "collectives" ? algorithms.get(span.name) : undefined;
@@ -48,7 +50,9 @@ const recorded = (step: PreparedStep) => {
     return { rank, spans: [...said, ...wholes] };
   });
   const samples = program.flatMap((one): KernelSample[] =>
-    one.kind === "kernel" ? [{ operator: one.operator, flops: one.price.flops, bytes: one.price.bytes, seconds: one.price.seconds }] : [],
+    one.kind === "kernel"
+      ? [{ operator: one.operator, flops: one.price.flops, bytes: one.price.bytes, seconds: one.price.seconds }]
+      : [],
   );
   return { measured: { steps: worldSteps(withSteps), samples: () => samples, step }, stepSeconds };
 };

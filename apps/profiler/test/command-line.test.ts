@@ -112,7 +112,8 @@ describe("run", () => {
   test("operators, and what lies outside of them, add up to the step", () => {
     const { operators, outside, timeline } = report();
     expect([...operators, ...outside].reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1, 9);
-    // Rows add up the spans of a name, shares count each moment once: they agree where no two spans of a thread lie over each other.
+    // Rows add up the spans of a name, shares count each moment once: they agree where no two spans of a thread lie
+    // over each other.
     for (const { spans } of timeline) {
       const whole = spans.find(({ track }) => track === "steps")!;
       const summed = spans
@@ -122,7 +123,9 @@ describe("run", () => {
     }
     const percents = ended.stdout
       .split("\n")
-      .flatMap((line) => /^(?:gaps|exposed|batch wait|host work|\d+ others|step) +[\d.]+ .*?([\d.]+)$/.exec(line)?.[1] ?? []);
+      .flatMap(
+        (line) => /^(?:gaps|exposed|batch wait|host work|\d+ others|step) +[\d.]+ .*?([\d.]+)$/.exec(line)?.[1] ?? [],
+      );
     expect(Number(percents.at(-1))).toBe(100);
   });
 
@@ -205,9 +208,15 @@ describe("report", () => {
       ["--job", "HERE/job.yaml", "--set", "model={kind: cnn}", "--set", "compression={kind: top-k, density: 0.1}"],
       /spends \d+ % of its computing on operators that --job tiny has not, such as matmul dense-0/,
     ],
-    ["prices without a job", ["--hardware", "laptop-cpu"], /--hardware laptop-cpu is of the job that the trace was made of; add --job/],
+    [
+      "prices without a job",
+      ["--hardware", "laptop-cpu"],
+      /--hardware laptop-cpu is of the job that the trace was made of; add --job/,
+    ],
   ] as const)("%s is told", async (_, args, words) => {
-    expect((await inProcess("report", trace(), "--warm-up", "2", "--output", "HERE/other", ...args)).stderr).toMatch(words);
+    expect((await inProcess("report", trace(), "--warm-up", "2", "--output", "HERE/other", ...args)).stderr).toMatch(
+      words,
+    );
   });
 });
 
@@ -236,7 +245,17 @@ test("a machine is calibrated by a job, and the job predicted on it", async () =
   expect(predicted.code).toBe(0);
   const { stepSeconds } = JSON.parse(predicted.stdout) as { stepSeconds: number };
   expect(stepSeconds).toBeGreaterThan(0);
-  const twice = await skeinProfile("predict", "job.yaml", "--hardware", "here.json", "--json", "--ranks", "4", "--set", "batch=64");
+  const twice = await skeinProfile(
+    "predict",
+    "job.yaml",
+    "--hardware",
+    "here.json",
+    "--json",
+    "--ranks",
+    "4",
+    "--set",
+    "batch=64",
+  );
   expect((JSON.parse(twice.stdout) as { stepSeconds: number }).stepSeconds).toBeGreaterThan(stepSeconds);
 });
 
@@ -261,9 +280,9 @@ test("configurations are scored as predictions of each would be, fastest first",
     expect(Math.abs(stepSeconds / seconds - 1), JSON.stringify(settings)).toBeLessThan(0.05);
   }
   const lossless = await inProcess("plan", "HERE/job.yaml", ...on, "--lossless", "--apply", "HERE/planned.yaml");
-  const kinds = (JSON.parse(lossless.stdout) as { scored: { settings: Record<string, { kind: string }> }[] }).scored.map(
-    ({ settings }) => settings["compression"]!.kind,
-  );
+  const kinds = (
+    JSON.parse(lossless.stdout) as { scored: { settings: Record<string, { kind: string }> }[] }
+  ).scored.map(({ settings }) => settings["compression"]!.kind);
   expect(new Set(kinds)).toEqual(new Set(["identity"]));
   const written = readFileSync(join(folder, "planned.yaml"), "utf8");
   expect(written).toMatch(/^# [\d.]+ [mµ]s a step, as simulated on laptop-cpu; [\d.]+ [mµ]s before\n/);
@@ -281,7 +300,16 @@ test("configurations are scored as predictions of each would be, fastest first",
 });
 
 test("several numbers of ranks stand beside each other, those that cannot be are left out with the reason", async () => {
-  const { code, stdout } = await inProcess("plan", "HERE/job.yaml", "--hardware", "rtx-3090", "--ranks", "1..512", "--lossless", "--json");
+  const { code, stdout } = await inProcess(
+    "plan",
+    "HERE/job.yaml",
+    "--hardware",
+    "rtx-3090",
+    "--ranks",
+    "1..512",
+    "--lossless",
+    "--json",
+  );
   expect(code).toBe(0);
   const { worlds, leftOut, best, algorithms } = JSON.parse(stdout) as {
     worlds: {
@@ -299,9 +327,9 @@ test("several numbers of ranks stand beside each other, those that cannot be are
   expect(worlds.every(({ efficiency }) => efficiency > 0 && efficiency <= 1 + 1e-9)).toBe(true);
   const least = Math.min(...worlds.map(({ epochSeconds }) => epochSeconds));
   expect(worlds.find(({ epochSeconds }) => epochSeconds === least)!.ranks).toBe(best.ranks);
-  expect(leftOut.filter((line) => /^1 rank: it exchanges nothing|^\d+ ranks: rtx-3090 has \d+$/.test(line)).length).toBe(
-    10 - worlds.length,
-  );
+  expect(
+    leftOut.filter((line) => /^1 rank: it exchanges nothing|^\d+ ranks: rtx-3090 has \d+$/.test(line)).length,
+  ).toBe(10 - worlds.length);
   // Whole steps were traced with the first number of ranks alone.
   const { resizing, scored } = worlds.at(-1)!;
   const sets = Object.entries({ ...resizing, ...scored[0]!.settings }).flatMap(([key, value]) => [
@@ -310,7 +338,9 @@ test("several numbers of ranks stand beside each other, those that cannot be are
   ]);
   const predicted = await inProcess("predict", "HERE/job.yaml", "--hardware", "rtx-3090", "--json", ...sets);
   expect((JSON.parse(predicted.stdout) as { stepSeconds: number }).stepSeconds / scored[0]!.seconds).toBeCloseTo(1, 3);
-  expect(algorithms.every(({ chosen, candidates }) => candidates.some(({ algorithm }) => algorithm === chosen))).toBe(true);
+  expect(algorithms.every(({ chosen, candidates }) => candidates.some(({ algorithm }) => algorithm === chosen))).toBe(
+    true,
+  );
 });
 
 test("a plan for one rank is refused: nothing is exchanged", async () => {
@@ -330,10 +360,22 @@ test("a large model is dissected", async () => {
 test.each([
   ["a job that is not there", ["run", "HERE/nope.yaml"], /nope\.yaml: cannot be read/],
   ["no steps", ["run", "HERE/job.yaml", "--steps", "0"], /--steps 0: must be a whole number from 1/],
-  ["a warm-up that is no number", ["run", "HERE/job.yaml", "--warm-up", "some"], /--warm-up some: must be a whole number from 0/],
+  [
+    "a warm-up that is no number",
+    ["run", "HERE/job.yaml", "--warm-up", "some"],
+    /--warm-up some: must be a whole number from 0/,
+  ],
   ["a folder in use", ["run", "HERE/job.yaml", "--output", "HERE"], /--output .*: the folder is not empty/],
-  ["a folder where none can be", ["report", "HERE/profiles/tiny/1/trace.json", "--output", "/proc/none"], /the report cannot be written/],
-  ["hardware that is not there", ["predict", "HERE/job.yaml", "--hardware", "HERE/none.json"], /none\.json cannot be read/],
+  [
+    "a folder where none can be",
+    ["report", "HERE/profiles/tiny/1/trace.json", "--output", "/proc/none"],
+    /the report cannot be written/,
+  ],
+  [
+    "hardware that is not there",
+    ["predict", "HERE/job.yaml", "--hardware", "HERE/none.json"],
+    /none\.json cannot be read/,
+  ],
   [
     "hardware that nobody ships",
     ["predict", "HERE/job.yaml", "--hardware", "abacus"],
@@ -347,7 +389,11 @@ test.each([
     ["links", "HERE/job.yaml", "--output", "HERE/x.json"],
     /--output .*: what the links are to be put into is not said/,
   ],
-  ["links in no folder", ["links", "HERE/job.yaml", "--hardware", "laptop-cpu", "--output", "HERE/no/x.json"], /its folder is not there/],
+  [
+    "links in no folder",
+    ["links", "HERE/job.yaml", "--hardware", "laptop-cpu", "--output", "HERE/no/x.json"],
+    /its folder is not there/,
+  ],
   ["a report as a trace", ["report", "HERE/profiles/tiny/1/report.json"], /is JSON, but no trace/],
   ["a trace that is not there", ["report", "HERE/nope.json"], /nope\.json cannot be read/],
   ["an unknown model", ["model", "llama-9", "--hardware", "a800"], /llama-9/],

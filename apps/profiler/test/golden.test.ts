@@ -25,7 +25,11 @@ const step = (() => {
 const exact = (seconds: number): number => Math.round(seconds * 2 ** 20) / 2 ** 20;
 const ranks = madeUpRun(2).map((one) => ({
   ...one,
-  spans: one.spans.map((span) => ({ ...span, startSeconds: exact(span.startSeconds), endSeconds: exact(span.endSeconds) })),
+  spans: one.spans.map((span) => ({
+    ...span,
+    startSeconds: exact(span.startSeconds),
+    endSeconds: exact(span.endSeconds),
+  })),
 }));
 
 /** Steps of 10, 11 and 12 ms; what a step is longer lies between its kernels and its end. */
@@ -56,7 +60,8 @@ test.each([
   ["collectives.csv", () => csvOf(report).collectives.replaceAll("\r\n", "\n")],
   [
     "tables.html",
-    () => `${[...reportPage(report).matchAll(/<tbody>.*?<\/tbody>/gs)].map(([table]) => table.replaceAll("><", ">\n<")).join("\n")}\n`,
+    () =>
+      `${[...reportPage(report).matchAll(/<tbody>.*?<\/tbody>/gs)].map(([table]) => table.replaceAll("><", ">\n<")).join("\n")}\n`,
   ],
 ])("%s", async (name, output) => {
   await expect(output()).toMatchFileSnapshot(`golden/${name}.golden`);

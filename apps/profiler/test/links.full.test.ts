@@ -12,11 +12,26 @@ test("links of a job's ranks are measured, and put into hardware", () => {
   const folder = mkdtempSync(join(tmpdir(), "skein-links-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const job = path("../../trainer/jobs/mnist.yaml");
-  const words = ["links", job, "--ranks", "2", "--transport", "tcp", "--hardware", "laptop-cpu", "--output", "linked.json"];
-  const { status, stdout, stderr } = spawnSync(process.execPath, ["--no-memory-protection-keys", path("../src/main.ts"), ...words], {
-    cwd: folder,
-    encoding: "utf8",
-  });
+  const words = [
+    "links",
+    job,
+    "--ranks",
+    "2",
+    "--transport",
+    "tcp",
+    "--hardware",
+    "laptop-cpu",
+    "--output",
+    "linked.json",
+  ];
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ["--no-memory-protection-keys", path("../src/main.ts"), ...words],
+    {
+      cwd: folder,
+      encoding: "utf8",
+    },
+  );
   expect([status, stderr.match(/^\s+at /m)]).toEqual([0, null]);
   expect(stdout).toMatch(/^2 ranks over tcp, /);
   expect(stderr).toMatch(/linked\.json; its links across hosts, .* are as they were; use it with \S.* predict /);

@@ -29,7 +29,8 @@ const collectives = { data: collectivePricer({ worldSize: ranks.length, sharesMe
 
 const opened = tinyJob([32, 32]);
 
-const traced = async (...set: string[]): Promise<StepProgram> => stepProgram((await opened(...set)).step(), { device, collectives });
+const traced = async (...set: string[]): Promise<StepProgram> =>
+  stepProgram((await opened(...set)).step(), { device, collectives });
 
 const secondsOf = (program: StepProgram): number => {
   const tasks = stepTasks(program);
@@ -44,7 +45,9 @@ test.each([
 ] as const)("%s: a step bucketed anew is the step that is traced with those buckets", async (kind, tolerance) => {
   const compression = `compression=${kind}`;
   const base = await traced("buckets.kind=per-tensor", "overlap=wait-free", compression);
-  const all = base.flatMap(({ kind: what, scope }) => (what === "start" && scope.startsWith("exchange-") ? [Number(scope.slice(9))] : []));
+  const all = base.flatMap(({ kind: what, scope }) =>
+    what === "start" && scope.startsWith("exchange-") ? [Number(scope.slice(9))] : [],
+  );
   expect(all).toHaveLength(6);
   for (const overlap of ["wait-free", "none"] as const)
     for (const [buckets, groups] of [
@@ -84,8 +87,14 @@ test.each([
 
 test("a step in halves bucketed anew is the step in halves that is traced with those buckets", async () => {
   const base = await traced("buckets.kind=per-tensor", "overlap=dear");
-  const sizes = [0, 1, 2, 3, 4, 5].map((bucket) => base.find((step) => step.scope === `exchange-${bucket}` && step.kind === "start"));
-  const tensors = sizes.map((start, bucket) => ({ path: String(bucket), bytes: (start as { bytes: number }).bytes, backwardSeconds: 0 }));
+  const sizes = [0, 1, 2, 3, 4, 5].map((bucket) =>
+    base.find((step) => step.scope === `exchange-${bucket}` && step.kind === "start"),
+  );
+  const tensors = sizes.map((start, bucket) => ({
+    path: String(bucket),
+    bytes: (start as { bytes: number }).bytes,
+    backwardSeconds: 0,
+  }));
   for (const bytes of [2 ** 14, 2 ** 30]) {
     const groups = planDear({ tensors }, bytes).map((paths) => paths.map(Number));
     const expected = secondsOf(await traced(`buckets={kind: fixed-size, bytes: ${bytes}}`, "overlap=dear"));
@@ -94,7 +103,9 @@ test("a step in halves bucketed anew is the step in halves that is traced with t
     expect(Math.abs(made / expected - 1), `${bytes}`).toBeLessThan(1e-3);
     if (groups.length > 1) continue;
     const scattered = halves.findIndex((step) => step.kind === "start" && step.collective === "reduce-scatter");
-    expect(halves.slice(scattered).filter(({ kind, scope }) => kind === "kernel" && scope.endsWith("/backward"))).toEqual([]);
+    expect(
+      halves.slice(scattered).filter(({ kind, scope }) => kind === "kernel" && scope.endsWith("/backward")),
+    ).toEqual([]);
   }
 });
 

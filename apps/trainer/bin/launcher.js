@@ -16,8 +16,12 @@ const versionFault = (name, beside, inRepository) => {
 };
 
 const buildFault = (beside) => {
-  const built = ["cpu-kernels", "collectives"].every((name) => existsSync(beside(`../../../packages/${name}/src/generated`)));
-  return built ? undefined : `the WebAssembly of this repository is not built yet; build it, once, with: ${viaPnpm} build:wasm`;
+  const built = ["cpu-kernels", "collectives"].every((name) =>
+    existsSync(beside(`../../../packages/${name}/src/generated`)),
+  );
+  return built
+    ? undefined
+    : `the WebAssembly of this repository is not built yet; build it, once, with: ${viaPnpm} build:wasm`;
 };
 
 export const launch = async (name, from) => {

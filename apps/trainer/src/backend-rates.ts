@@ -29,8 +29,17 @@ export const deviceOfRates = (
 /** Nothing else is waited for. */
 const free = collectivePricer({ worldSize: 1, sharesMemory: true });
 
-/** Seconds of the kernels of a prepared step. Collectives are left out. @param axes of the mesh along which the graph communicates. */
-export const estimateSeconds = (prepared: PreparedGraph, rates: BackendRates, kind: Device["kind"], axes: readonly string[]): number =>
+/**
+ * Seconds of the kernels of a prepared step. Collectives are left out.
+ *
+ * @param axes of the mesh along which the graph communicates.
+ */
+export const estimateSeconds = (
+  prepared: PreparedGraph,
+  rates: BackendRates,
+  kind: Device["kind"],
+  axes: readonly string[],
+): number =>
   computeSeconds(
     stepProgram(prepared, {
       device: deviceOfRates(rates, { name: kind, kind, memoryBytes: 0 }),

@@ -23,7 +23,10 @@ export const addBlasCommand = (program: Command, finish: (code: number) => void)
       "the BLAS, as the loader finds it: a name or a path; default: the first of OpenBLAS, MKL and BLIS that is installed",
     )
     .option("--compiler <command>", "C++ compiler; default: $CXX, else g++")
-    .option("--output <folder>", "where to write it, for runs with SKEIN_BLAS=<folder>; default: your cache, where runs look by themselves")
+    .option(
+      "--output <folder>",
+      "where to write it, for runs with SKEIN_BLAS=<folder>; default: your cache, where runs look by themselves",
+    )
     .option("--json", "print the result as JSON")
     .addHelpText(
       "after",

@@ -22,10 +22,15 @@ const jobOf = (compression: object, more: object = {}): object => ({
 });
 
 /** What a kind cannot do without. */
-const needed: { readonly [kind: string]: object } = { "hierarchical-top-k": { ranksPerHost: 2 }, threshold: { threshold: 0.01 } };
+const needed: { readonly [kind: string]: object } = {
+  "hierarchical-top-k": { ranksPerHost: 2 },
+  threshold: { threshold: 0.01 },
+};
 
 const kinds = (
-  jobJsonSchema() as { properties: { compression: { oneOf: { properties: { kind: { const?: string; enum?: string[] } } }[] } } }
+  jobJsonSchema() as {
+    properties: { compression: { oneOf: { properties: { kind: { const?: string; enum?: string[] } } }[] } };
+  }
 ).properties.compression.oneOf.flatMap(({ properties: { kind } }) => kind.enum ?? [kind.const!]);
 
 const partsOf = (job: object): ReturnType<typeof buildParts> =>
@@ -66,8 +71,8 @@ const exchanged = (job: object, step = 0): string[] =>
     .toSorted();
 
 /**
- * What four ranks exchange of 19,090 gradients in four tensors (784 × 24, 24, 24 × 10, 10), in one bucket: of k = 190 entries, in blocks of the default
- * sizes, in shards of 4,773 (150 words of bits), at rank 4.
+ * What four ranks exchange of 19,090 gradients in four tensors (784 × 24, 24, 24 × 10, 10), in one bucket: of k = 190
+ * entries, in blocks of the default sizes, in shards of 4,773 (150 words of bits), at rank 4.
  */
 const exchangedBy: { readonly [kind: string]: readonly string[] } = {
   identity: ["all-reduce f32[19090]"],
@@ -82,11 +87,13 @@ const exchangedBy: { readonly [kind: string]: readonly string[] } = {
     "ragged-all-to-all u32[760,2]",
   ].toSorted(),
   "ms-top-k": ["all-gather u32[190,2]"],
-  "hierarchical-top-k": ["all-gather f32[9545]", "all-gather u32[95,2]", "reduce-scatter f32[19090]"], // hosts of two ranks
+  // hosts of two ranks
+  "hierarchical-top-k": ["all-gather f32[9545]", "all-gather u32[95,2]", "reduce-scatter f32[19090]"],
   threshold: ["ragged-all-gather u32[1909,2]"],
   dgc: ["all-gather u32[190,2]"],
   ef21: ["all-gather u32[190,2]"],
-  lags: ["all-gather u32[1,2]", "all-gather u32[1881,2]", "all-gather u32[2,2]", "all-gather u32[24,2]"], // a tenth of each, without a plan
+  // a tenth of each, without a plan
+  lags: ["all-gather u32[1,2]", "all-gather u32[1881,2]", "all-gather u32[2,2]", "all-gather u32[24,2]"],
   "majority-vote": ["all-gather u32[1,151]", "all-to-all u32[4,151]"],
   "scaled-sign": ["all-gather u32[598]"],
   "one-bit": ["all-gather u32[673]"],
@@ -117,11 +124,14 @@ describe("every compression that a job file may name", () => {
     // What is exchanged differs, not how.
     if (kind !== "identity") expect(exchanged(jobOf({ ...compression, momentum: 0.5 }, buckets))).toEqual(wanted);
     if (kind === "acp-sgd") {
-      expect(exchanged(jobOf(compression), 1)).toEqual(["all-reduce f32[170]"]); // the other factors, 24 and 10 columns of 4, and vectors
+      // the other factors, 24 and 10 columns of 4, and vectors
+      expect(exchanged(jobOf(compression), 1)).toEqual(["all-reduce f32[170]"]);
       return;
     }
     const deferred = jobOf(compression, { ...buckets, overlap: "dear" });
-    expect(exchanged(deferred)).toEqual(kind === "identity" ? ["all-gather f32[4773]", "reduce-scatter f32[19092]"] : wanted);
+    expect(exchanged(deferred)).toEqual(
+      kind === "identity" ? ["all-gather f32[4773]", "reduce-scatter f32[19092]"] : wanted,
+    );
     const all = collectivesOf(deferred, 1);
     const forwardEnds = all.findIndex(({ scope }) => scope === "mean-loss");
     expect(
@@ -152,7 +162,12 @@ test("with DeAR, buckets of a size are filled as the forward pass needs them", (
 });
 
 test("warm-up, densities and turns follow one another", () => {
-  const compression = { kind: "top-k", warmupSteps: 2, densityWarmup: { densities: [0.5, 0.25], stepsEach: 3 }, density: 0.01 };
+  const compression = {
+    kind: "top-k",
+    warmupSteps: 2,
+    densityWarmup: { densities: [0.5, 0.25], stepsEach: 3 },
+    density: 0.01,
+  };
   const parts = partsOf(jobOf(compression));
   const at = (step: number): string => parts.compressorAt(step).name!;
   expect([0, 1, 2, 4, 5, 7, 8, 19].map(at)).toEqual([
@@ -181,7 +196,12 @@ test.each(["top-k", "random-k", "ms-top-k"])("%s has its values compressed furth
 test("TernGrad clips at 2.5 deviations unless the job says otherwise, and has a scale for each tensor", () => {
   const aggregator = (more: object): Aggregator => partsOf(jobOf({ kind: "tern-grad", ...more })).compressorAt(0);
   // Without clipping it is unbiased.
-  expect([{}, { clip: 2.5 }, { clip: 4 }, { clip: 0 }].map((more) => aggregator(more).biased)).toEqual([true, true, true, false]);
+  expect([{}, { clip: 2.5 }, { clip: 4 }, { clip: 0 }].map((more) => aggregator(more).biased)).toEqual([
+    true,
+    true,
+    true,
+    false,
+  ]);
   expect(exchanged(jobOf({ kind: "tern-grad" }))).toContain("all-reduce:max f32[4]");
 });
 

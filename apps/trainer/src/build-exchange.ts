@@ -75,13 +75,19 @@ const buildCycle = (job: CompressionJob, density: number, plan: ExchangePlan | u
       return [fed(okTopKAggregator({ density }))];
     case "hierarchical-top-k": {
       const { ranksPerHost } = job;
-      return [fed(hierarchicalTopKAggregator({ density, ranksPerHost, inside: insideHostsAxis, across: acrossHostsAxis }))];
+      return [
+        fed(hierarchicalTopKAggregator({ density, ranksPerHost, inside: insideHostsAxis, across: acrossHostsAxis })),
+      ];
     }
     case "threshold":
       return [fed(thresholdCompressor({ threshold: job.threshold, capacity: job.capacity }))];
     case "dgc":
       return [
-        dgcAggregator({ density, momentum: job.momentum, ...(job.clipNorm !== undefined && { clipNorm: job.clipNorm }) }) as Aggregator,
+        dgcAggregator({
+          density,
+          momentum: job.momentum,
+          ...(job.clipNorm !== undefined && { clipNorm: job.clipNorm }),
+        }) as Aggregator,
       ];
     case "ef21":
       return [withEf21(topKCompressor({ density })) as Aggregator];
@@ -117,17 +123,30 @@ const buildCycle = (job: CompressionJob, density: number, plan: ExchangePlan | u
 const besideDense = (job: CompressionJob, aggregator: Aggregator): Aggregator => {
   if (job.kind === "identity" || (job.denseBelow === 0 && !job.denseVectors)) return aggregator;
   const isLarge = hasAtLeast(job.denseBelow);
-  return partition([{ when: (tensor) => isLarge(tensor) && (isMatrix(tensor) || !job.denseVectors), aggregator }]) as Aggregator;
+  return partition([
+    { when: (tensor) => isLarge(tensor) && (isMatrix(tensor) || !job.denseVectors), aggregator },
+  ]) as Aggregator;
 };
 
 /** The same for the running mean of gradients, if the job wants it. */
 const followed = (job: CompressionJob, aggregator: Aggregator): Aggregator =>
-  job.kind === "identity" || job.kind === "dgc" || job.momentum === 0 ? aggregator : (withMomentum(aggregator, job) as Aggregator);
+  job.kind === "identity" || job.kind === "dgc" || job.momentum === 0
+    ? aggregator
+    : (withMomentum(aggregator, job) as Aggregator);
 
-/** The compressor of each step, counted from 0: dense at first, then by rising or falling density, then for good. All keep the same state. */
-export const buildCompression = (job: CompressionJob, plan: ExchangePlan | undefined): ((step: number) => Aggregator) => {
+/**
+ * The compressor of each step, counted from 0: dense at first, then by rising or falling density, then for good. All
+ * keep the same state.
+ */
+export const buildCompression = (
+  job: CompressionJob,
+  plan: ExchangePlan | undefined,
+): ((step: number) => Aggregator) => {
   const warmupSteps = job.kind === "identity" ? 0 : job.warmupSteps;
-  const { densities, stepsEach }: DensityWarmup = ("densityWarmup" in job && job.densityWarmup) || { densities: [], stepsEach: 0 };
+  const { densities, stepsEach }: DensityWarmup = ("densityWarmup" in job && job.densityWarmup) || {
+    densities: [],
+    stepsEach: 0,
+  };
   const cycles = [...densities, "density" in job ? job.density : 1].map((density) =>
     buildCycle(job, density, plan).map((one) => besideDense(job, one)),
   );
@@ -144,13 +163,25 @@ export const buildCompression = (job: CompressionJob, plan: ExchangePlan | undef
 };
 
 /** Where the search for a bucket size begins. */
-export const firstTunedBytes = ({ leastBytes, mostBytes }: { readonly leastBytes: number; readonly mostBytes: number }): number =>
-  Math.round(Math.sqrt(leastBytes * mostBytes));
+export const firstTunedBytes = ({
+  leastBytes,
+  mostBytes,
+}: {
+  readonly leastBytes: number;
+  readonly mostBytes: number;
+}): number => Math.round(Math.sqrt(leastBytes * mostBytes));
 
-/** Buckets of at most so many bytes: filled as gradients become ready; with DeAR as the forward pass needs them, so that its first bucket is a full one. */
+/**
+ * Buckets of at most so many bytes: filled as gradients become ready; with DeAR as the forward pass needs them, so that
+ * its first bucket is a full one.
+ */
 export const sizedBuckets = (params: unknown, bytes: number, overlap: OverlapName): BucketPlan => {
   if (overlap !== "dear") return bucketsOfSize(params, bytes);
-  const tensors = [...specsByPath(params)].map(([path, spec]) => ({ path, bytes: byteLength(spec), backwardSeconds: 0 }));
+  const tensors = [...specsByPath(params)].map(([path, spec]) => ({
+    path,
+    bytes: byteLength(spec),
+    backwardSeconds: 0,
+  }));
   return planDear({ tensors: tensors.reverse() }, bytes);
 };
 

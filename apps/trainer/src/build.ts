@@ -35,7 +35,11 @@ import type { DataJob, Job, LearningRateJob, ModelJob, OptimizerJob, PrecisionJo
 const loadData = async (job: DataJob): Promise<DataSet> => {
   switch (job.kind) {
     case "mnist":
-      return { ...loadMnist({ folder: job.folder, from: import.meta.url }), predicts: "classes", classes: mnistClasses };
+      return {
+        ...loadMnist({ folder: job.folder, from: import.meta.url }),
+        predicts: "classes",
+        classes: mnistClasses,
+      };
     case "fashion-mnist":
       return { ...loadFashionMnist({ folder: job.folder }), predicts: "classes", classes: mnistClasses };
     case "idx":
@@ -45,13 +49,19 @@ const loadData = async (job: DataJob): Promise<DataSet> => {
     case "text":
       return textData(loadText(job.file), job);
     case "module":
-      return checkedData(await callFactory("data", job, await loadModule("data", job), job.options), `data.file ${job.file}`);
+      return checkedData(
+        await callFactory("data", job, await loadModule("data", job), job.options),
+        `data.file ${job.file}`,
+      );
     case "program":
       return ofAProgram("data");
   }
 };
 
-const textData = (bytes: Uint8Array, { window, testFraction }: { readonly window: number; readonly testFraction: number }): DataSet => {
+const textData = (
+  bytes: Uint8Array,
+  { window, testFraction }: { readonly window: number; readonly testFraction: number },
+): DataSet => {
   const { train, valid } = splitText(bytes, testFraction);
   return { train: textRecords(train, window), test: textRecords(valid, window), predicts: "bytes", classes: 256 };
 };
@@ -62,11 +72,18 @@ const ofAProgram = (key: "data" | "model"): never => {
   ]);
 };
 
-/** The samples that a job asks for: with a validation fraction the end of the training samples takes the place of the test samples, and limits cut both. */
+/**
+ * The samples that a job asks for: with a validation fraction the end of the training samples takes the place of the
+ * test samples, and limits cut both.
+ */
 export const limited = (data: DataSet, { validationFraction, trainSamples, testSamples }: DataJob): DataSet => {
   const split = validationFraction === undefined ? undefined : splitRecords(data.train, validationFraction);
   const { train, test } = split === undefined ? data : { train: split.train, test: split.valid };
-  return { ...data, train: takeRecords(train, trainSamples ?? train.count), test: takeRecords(test, testSamples ?? test.count) };
+  return {
+    ...data,
+    train: takeRecords(train, trainSamples ?? train.count),
+    test: takeRecords(test, testSamples ?? test.count),
+  };
 };
 
 /** Load the samples into shared memory. @throws DataError, ModuleError when they are missing, truncated or altered. */
@@ -76,20 +93,30 @@ export const buildData = async (job: DataJob): Promise<DataSet> => limited(await
 const requireTask = ({ kind }: ModelJob, { inputs, predicts, classes }: Task): number => {
   const images = kind === "cnn" || kind === "resnet18";
   const fault = (rule: string): never => {
-    throw new ConfigError([`model.kind: a ${kind} ${rule}; use another model, such as {kind: module} for one of yours`]);
+    throw new ConfigError([
+      `model.kind: a ${kind} ${rule}; use another model, such as {kind: module} for one of yours`,
+    ]);
   };
   const { dtype, shape } = inputs;
   if (predicts === "values") fault("gives a score to each of some classes, but the labels of this data are values");
   if (kind === "gpt" && (predicts === "classes" || shape.length !== 1))
-    fault(`predicts the next token at each position of a text, but the inputs are ${dtype}[${shape.join(", ")}] with ${predicts}`);
-  if (kind !== "gpt" && predicts !== "classes") fault(`predicts one class per sample, but the labels of this data are ${predicts}`);
-  if (images && shape.length !== 3) fault(`looks at images [height, width, channels], but the inputs are ${dtype}[${shape.join(", ")}]`);
+    fault(
+      `predicts the next token at each position of a text, but the inputs are ${dtype}[${shape.join(", ")}] with ${predicts}`,
+    );
+  if (kind !== "gpt" && predicts !== "classes")
+    fault(`predicts one class per sample, but the labels of this data are ${predicts}`);
+  if (images && shape.length !== 3)
+    fault(`looks at images [height, width, channels], but the inputs are ${dtype}[${shape.join(", ")}]`);
   if (kind === "cnn" && (shape[0]! < 4 || shape[1]! < 4))
     fault(`halves images twice, so they need 4 rows and columns at least, but have ${shape[0]}×${shape[1]}`);
   return classes!;
 };
 
-/** @param task whose samples fix the first layer, and whose classes the last. @param given by a program. @throws ConfigError, ModuleError. */
+/**
+ * @param task whose samples fix the first layer, and whose classes the last.
+ * @param given by a program.
+ * @throws ConfigError, ModuleError.
+ */
 export const buildModel = async (job: ModelJob, task: Task, given?: Model): Promise<Model> => {
   if (job.kind === "program") return given ?? ofAProgram("model");
   if (job.kind === "module") {
@@ -140,7 +167,8 @@ export const buildLearningRate = (job: LearningRateJob, totalSteps: number): Sch
   warmUp(job.warmupSteps, buildDecay(job, Math.max(1, totalSteps - job.warmupSteps)));
 
 /** What a part of a job says beside its kind. */
-const settingsOf = <Part extends { readonly kind: string }>({ kind: _, ...settings }: Part): Omit<Part, "kind"> => settings;
+const settingsOf = <Part extends { readonly kind: string }>({ kind: _, ...settings }: Part): Omit<Part, "kind"> =>
+  settings;
 
 const buildRule = (job: OptimizerJob, learningRate: Schedule): GradientTransformation<unknown> => {
   switch (job.kind) {
@@ -157,13 +185,17 @@ const buildRule = (job: OptimizerJob, learningRate: Schedule): GradientTransform
   }
 };
 
-export const buildOptimizer = ({ optimizer, learningRate, clipNorm }: Job, totalSteps: number): GradientTransformation<unknown> => {
+export const buildOptimizer = (
+  { optimizer, learningRate, clipNorm }: Job,
+  totalSteps: number,
+): GradientTransformation<unknown> => {
   const rule = buildRule(optimizer, buildLearningRate(learningRate, totalSteps));
   return clipNorm === undefined ? rule : (chain(clipByGlobalNorm(clipNorm), rule) as GradientTransformation<unknown>);
 };
 
 /** The last part of every optimizer counts its updates; where parts are chained, their states are a list. */
-const updatesIn = (state: unknown): Tensor => (Array.isArray(state) ? updatesIn(state.at(-1)) : (state as ScheduleState).step);
+const updatesIn = (state: unknown): Tensor =>
+  Array.isArray(state) ? updatesIn(state.at(-1)) : (state as ScheduleState).step;
 
 /** The learning rate of the next update, f32 scalar, by the state of the job's optimizer. Traced. */
 export const buildLearningRateOf =
@@ -177,6 +209,10 @@ export const buildLossScale = (job: PrecisionJob): LossScale | undefined => {
     case "f32":
       return undefined;
     case "mixed-f16":
-      return dynamicLossScale({ initial: job.initialScale, growthInterval: job.growthInterval, minimum: Math.min(1, job.initialScale) });
+      return dynamicLossScale({
+        initial: job.initialScale,
+        growthInterval: job.growthInterval,
+        minimum: Math.min(1, job.initialScale),
+      });
   }
 };

@@ -34,7 +34,9 @@ const manifestSchema: z.ZodType<Manifest> = z.strictObject({
   modelHash: digest,
   jobHash: digest,
   plan: exchangePlanSchema.optional(),
-  files: z.array(z.strictObject({ name: z.string().regex(/^[a-z0-9-]+\.safetensors$/), bytes: count, sha256: digest })).min(1),
+  files: z
+    .array(z.strictObject({ name: z.string().regex(/^[a-z0-9-]+\.safetensors$/), bytes: count, sha256: digest }))
+    .min(1),
 });
 
 /** The variable with the secret that signs manifests. */
@@ -42,7 +44,11 @@ export const checkpointSecretVariable = "SKEIN_CHECKPOINT_SECRET";
 
 const shortestSecretBytes = 16;
 
-/** The secret that signs the manifests of this process, if it has one. @throws ConfigError when it is too short to be one. */
+/**
+ * The secret that signs the manifests of this process, if it has one.
+ *
+ * @throws ConfigError when it is too short to be one.
+ */
 export const checkpointSecret = (env: NodeJS.ProcessEnv): string | undefined => {
   const secret = env[checkpointSecretVariable];
   if (secret === undefined) return undefined;
@@ -62,7 +68,10 @@ const signatureOf = (content: object, secret: string): string =>
     .update(`skein checkpoint manifest\n${pretty(content)}`)
     .digest("hex");
 
-/** What is written, to the byte: the content, its signature where there is one, and the digest of all that stands before it. */
+/**
+ * What is written, to the byte: the content, its signature where there is one, and the digest of all that stands before
+ * it.
+ */
 const seal = (content: object, signature: string | undefined): Uint8Array => {
   const signed = signature === undefined ? content : { ...content, signature };
   return new TextEncoder().encode(`${pretty({ ...signed, sha256: sha256(pretty(signed)) })}\n`);
@@ -75,12 +84,15 @@ export const encodeManifest = (manifest: Manifest, secret?: string): Uint8Array 
 /** What is wrong with a manifest, to be said of its path. */
 export class ManifestFault extends Error {}
 
-const equalText = (a: string, b: string): boolean => a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
+const equalText = (a: string, b: string): boolean =>
+  a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
 
-const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * Read a manifest. It must be, byte for byte, what `encodeManifest` writes of what it says: so no altered bit passes, be it one of spelling only.
+ * Read a manifest. It must be, byte for byte, what `encodeManifest` writes of what it says: so no altered bit passes,
+ * be it one of spelling only.
  *
  * @param secret where given, a manifest that it has not signed is refused.
  * @throws ManifestFault
@@ -95,7 +107,9 @@ export const decodeManifest = (bytes: Uint8Array, secret?: string): Manifest => 
   if (!isRecord(said)) throw new ManifestFault("is missing or damaged");
   const { sha256: _, signature, ...content } = said;
   if (!Buffer.from(bytes).equals(seal(content, signature as string | undefined)))
-    throw new ManifestFault("does not have the SHA-256 that it says of itself: it was altered, or is of an older version");
+    throw new ManifestFault(
+      "does not have the SHA-256 that it says of itself: it was altered, or is of an older version",
+    );
   const { success, data: manifest } = manifestSchema.safeParse(content);
   if (!success) throw new ManifestFault("holds what no manifest of this version holds");
   if (secret !== undefined) {

@@ -23,8 +23,18 @@ export const temporaryPrefix = ".writing-";
 export const temporaryFolder = (output: string, step: number): string =>
   join(checkpointsFolder(output), `${temporaryPrefix}${folderName(step)}`);
 
-/** Write one file of a checkpoint that is being made. Each rank calls it for its own. @param content what the file holds, piece by piece. */
-export const writePart = (files: Files, output: string, step: number, name: string, content: readonly Uint8Array[]): SavedFile => {
+/**
+ * Write one file of a checkpoint that is being made. Each rank calls it for its own.
+ *
+ * @param content what the file holds, piece by piece.
+ */
+export const writePart = (
+  files: Files,
+  output: string,
+  step: number,
+  name: string,
+  content: readonly Uint8Array[],
+): SavedFile => {
   const folder = temporaryFolder(output, step);
   files.makeFolder(folder);
   files.writeDurably(join(folder, name), content);

@@ -37,7 +37,8 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(output, { recursive: true }));
 
-const tensors = (value: number): Map<string, NdArray> => new Map([["params.dense.weight", NdArray.from([value, 2, 3, 4], [2, 2])]]);
+const tensors = (value: number): Map<string, NdArray> =>
+  new Map([["params.dense.weight", NdArray.from([value, 2, 3, 4], [2, 2])]]);
 
 /** What all ranks share after so many steps. */
 const shared = (step: number): Map<string, NdArray> => tensors(step).set("step", NdArray.scalar(step, "u32"));
@@ -87,7 +88,11 @@ test("keeps the newest, by number and not by spelling", () => {
 
 describe("a damaged checkpoint is passed over, with the reason", () => {
   test.each<[string, (folder: string) => void, string]>([
-    ["torn", (folder) => truncateSync(join(folder, sharedFile), 50), "shared.safetensors has 50 bytes, but its manifest says"],
+    [
+      "torn",
+      (folder) => truncateSync(join(folder, sharedFile), 50),
+      "shared.safetensors has 50 bytes, but its manifest says",
+    ],
     ["grown", (folder) => appendFileSync(join(folder, rankFile(0)), "x"), "bytes of its manifest: it has"],
     [
       "with a part without an end",
@@ -127,7 +132,11 @@ describe("a damaged checkpoint is passed over, with the reason", () => {
       (folder) => renameSync(folder, folder.replace(/2$/, "5")),
       "manifest.json says step 2, but stands in",
     ],
-    ["with a manifest of another step", (folder) => reseal(folder, { step: 7 }), "says step 7, but also epoch 0 and step 2 of 10"],
+    [
+      "with a manifest of another step",
+      (folder) => reseal(folder, { step: 7 }),
+      "says step 7, but also epoch 0 and step 2 of 10",
+    ],
     [
       "with the tensors of another step",
       (folder) => {
@@ -210,9 +219,15 @@ describe("signed checkpoints", () => {
     commit(1, secret);
     expect(taken(secret)).toEqual([1]);
     const unsigned = commit(2);
-    expect(taken(secret)).toEqual([1, `${join(unsigned, "manifest.json")} is not signed, but SKEIN_CHECKPOINT_SECRET is set`]);
+    expect(taken(secret)).toEqual([
+      1,
+      `${join(unsigned, "manifest.json")} is not signed, but SKEIN_CHECKPOINT_SECRET is set`,
+    ]);
     const other = commit(2, "a secret of another");
-    expect(taken(secret)).toEqual([1, expect.stringContaining(`${join(other, "manifest.json")} is signed with another secret`)]);
+    expect(taken(secret)).toEqual([
+      1,
+      expect.stringContaining(`${join(other, "manifest.json")} is signed with another secret`),
+    ]);
   });
 
   test("one who lacks the secret can read them, and sees a flipped bit of a signature", () => {
@@ -221,7 +236,10 @@ describe("signed checkpoints", () => {
     expect(taken(undefined)).toEqual([2]);
     writeFileSync(
       path,
-      readFileSync(path, "utf8").replace(/("signature": ")(.)/, (_, before: string, digit: string) => before + (digit === "0" ? "1" : "0")),
+      readFileSync(path, "utf8").replace(
+        /("signature": ")(.)/,
+        (_, before: string, digit: string) => before + (digit === "0" ? "1" : "0"),
+      ),
     );
     expect(taken(undefined)).toEqual([1, expect.stringContaining("does not have the SHA-256")]);
   });
@@ -314,10 +332,16 @@ describe("a part that does not lie where the manifest is written", () => {
       (path) => rmSync(path),
       /checkpoint of step 2 was given up: .*rank-0.safetensors was written by a rank, but cannot be read here \(ENOENT\)/,
     ],
-    ["is too short", (path) => truncateSync(path, 9), /rank-0.safetensors has 9 bytes here, but the rank that wrote it wrote \d+/],
+    [
+      "is too short",
+      (path) => truncateSync(path, 9),
+      /rank-0.safetensors has 9 bytes here, but the rank that wrote it wrote \d+/,
+    ],
   ])("%s, and no checkpoint is made of the rest", (_, damage, message) => {
     save(1, { keep: 1 });
-    const parts = [sharedFile, rankFile(0)].map((name) => writePart(nodeFiles, output, 2, name, partContent(shared(2))));
+    const parts = [sharedFile, rankFile(0)].map((name) =>
+      writePart(nodeFiles, output, 2, name, partContent(shared(2))),
+    );
     damage(join(checkpointsFolder(output), ".writing-step-00000002", rankFile(0)));
     expect(() => commitCheckpoint(nodeFiles, output, manifestOf(2, parts), 1)).toThrow(message);
     expect(newestCheckpoint(nodeFiles, output, () => expect.unreachable()).manifest.step).toBe(1);

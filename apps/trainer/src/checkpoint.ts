@@ -2,7 +2,14 @@ import { basename, join } from "node:path";
 import { type NdArray, readSafetensors, type TensorSpec, layoutSafetensors } from "@skein/tensor-core";
 import { formatSpec, sameSpec } from "@skein/tensor-core/backend";
 import { decodeManifest, encodeManifest, type Manifest, ManifestFault } from "./checkpoint-manifest.ts";
-import { checkpointsFolder, folderName, type SavedFile, sha256, temporaryFolder, temporaryPrefix } from "./checkpoint-part.ts";
+import {
+  checkpointsFolder,
+  folderName,
+  type SavedFile,
+  sha256,
+  temporaryFolder,
+  temporaryPrefix,
+} from "./checkpoint-part.ts";
 import { CheckpointError, DamagedCheckpointError } from "./errors.ts";
 import type { Files } from "./files.ts";
 
@@ -42,7 +49,11 @@ export const discardPartial = (files: Files, output: string): void => {
   for (const name of files.list(parent)) if (name.startsWith(temporaryPrefix)) files.remove(join(parent, name));
 };
 
-/** What a rank says that it has written must be found by the process that writes the manifest. @throws DamagedCheckpointError */
+/**
+ * What a rank says that it has written must be found by the process that writes the manifest.
+ *
+ * @throws DamagedCheckpointError
+ */
 const requireParts = (files: Files, folder: string, { step, files: parts }: Manifest): void => {
   for (const { name, bytes } of parts) {
     const path = join(folder, name);
@@ -63,9 +74,9 @@ const requireParts = (files: Files, folder: string, { step, files: parts }: Mani
 };
 
 /**
- * Finish a checkpoint when all parts are written: manifest, fsync of the folder, rename, fsync of the parent. A crash at any moment leaves
- * either the whole checkpoint or none under its final name, and never takes away one of the same step that was there before. Then removes all
- * but the newest `keep`.
+ * Finish a checkpoint when all parts are written: manifest, fsync of the folder, rename, fsync of the parent. A crash
+ * at any moment leaves either the whole checkpoint or none under its final name, and never takes away one of the same
+ * step that was there before. Then removes all but the newest `keep`.
  *
  * Cost: a part is opened and measured, not read; who resumes reads and hashes all of it.
  *
@@ -73,7 +84,13 @@ const requireParts = (files: Files, folder: string, { step, files: parts }: Mani
  * @returns the checkpoint's folder.
  * @throws DamagedCheckpointError where a part is not there.
  */
-export const commitCheckpoint = (files: Files, output: string, manifest: Manifest, keep: number, secret?: string): string => {
+export const commitCheckpoint = (
+  files: Files,
+  output: string,
+  manifest: Manifest,
+  keep: number,
+  secret?: string,
+): string => {
   const parent = checkpointsFolder(output);
   const temporary = temporaryFolder(output, manifest.step);
   const name = folderName(manifest.step);
@@ -81,8 +98,8 @@ export const commitCheckpoint = (files: Files, output: string, manifest: Manifes
   requireParts(files, temporary, manifest);
   files.writeDurably(join(temporary, manifestName), [encodeManifest(manifest, secret)]);
   files.syncFolder(temporary);
-  // The same step may have been saved before an interruption. A folder cannot be exchanged in one operation: until the new one is in place
-  // the old one keeps a name that `restoreReplaced` knows.
+  // The same step may have been saved before an interruption. A folder cannot be exchanged in one operation: until the
+  // new one is in place the old one keeps a name that `restoreReplaced` knows.
   const again = files.list(parent).includes(name);
   if (again) files.rename(final, replaced);
   files.rename(temporary, final);
@@ -92,7 +109,10 @@ export const commitCheckpoint = (files: Files, output: string, manifest: Manifes
   return final;
 };
 
-/** Finish what a crash in the middle of `commitCheckpoint` has left: a checkpoint whose successor never came gets its name back. */
+/**
+ * Finish what a crash in the middle of `commitCheckpoint` has left: a checkpoint whose successor never came gets its
+ * name back.
+ */
 const restoreReplaced = (files: Files, output: string): void => {
   const parent = checkpointsFolder(output);
   const names = files.list(parent);
@@ -125,13 +145,17 @@ export const readPart = (files: Files, folder: string, { name, bytes, sha256: ex
   try {
     content = files.read(path, bytes);
   } catch (cause) {
-    throw new DamagedCheckpointError(`${path} cannot be read as the ${bytes} bytes of its manifest: ${(cause as Error).message}`, {
-      cause,
-    });
+    throw new DamagedCheckpointError(
+      `${path} cannot be read as the ${bytes} bytes of its manifest: ${(cause as Error).message}`,
+      {
+        cause,
+      },
+    );
   }
   if (content.length !== bytes)
     throw new DamagedCheckpointError(`${path} has ${content.length} bytes, but its manifest says ${bytes}: it is torn`);
-  if (sha256(content) !== expected) throw new DamagedCheckpointError(`${path} does not have the SHA-256 of its manifest: it was altered`);
+  if (sha256(content) !== expected)
+    throw new DamagedCheckpointError(`${path} does not have the SHA-256 of its manifest: it was altered`);
   return readSafetensors(content).tensors;
 };
 
@@ -139,7 +163,10 @@ const readManifest = (files: Files, path: string, secret: string | undefined): M
   try {
     return decodeManifest(files.read(path, mostManifestBytes), secret);
   } catch (cause) {
-    throw new DamagedCheckpointError(`${path} ${cause instanceof ManifestFault ? cause.message : "is missing or damaged"}`, { cause });
+    throw new DamagedCheckpointError(
+      `${path} ${cause instanceof ManifestFault ? cause.message : "is missing or damaged"}`,
+      { cause },
+    );
   }
 };
 
@@ -148,11 +175,14 @@ export const readCheckpoint = (files: Files, folder: string, secret: string | un
   const path = join(folder, manifestName);
   const manifest = readManifest(files, path, secret);
   const { step } = manifest;
-  if (basename(folder) !== folderName(step)) throw new DamagedCheckpointError(`${path} says step ${step}, but stands in ${folder}`);
+  if (basename(folder) !== folderName(step))
+    throw new DamagedCheckpointError(`${path} says step ${step}, but stands in ${folder}`);
   const tensors = new Map(manifest.files.map((file) => [file.name, readPart(files, folder, file)]));
   const counted = tensors.get(sharedFile)?.get(stepTensor)?.toNumbers()[0];
   if (counted !== step)
-    throw new DamagedCheckpointError(`${path} says step ${step}, but ${stepTensor} of ${sharedFile} is ${counted ?? "not there"}`);
+    throw new DamagedCheckpointError(
+      `${path} says step ${step}, but ${stepTensor} of ${sharedFile} is ${counted ?? "not there"}`,
+    );
   return { folder, manifest, tensors };
 };
 
@@ -163,7 +193,8 @@ export const hasCheckpoint = (files: Files, output: string): boolean => {
 };
 
 /** The step of the newest checkpoint of a run, sound or not; 0 where there is none. */
-export const newestStep = (files: Files, output: string): number => Number(checkpointNames(files, output)[0]?.slice(5) ?? 0);
+export const newestStep = (files: Files, output: string): number =>
+  Number(checkpointNames(files, output)[0]?.slice(5) ?? 0);
 
 /**
  * The newest sound checkpoint of a run.
@@ -172,7 +203,12 @@ export const newestStep = (files: Files, output: string): number => Number(check
  * @param secret where given, one that it has not signed is passed over too.
  * @throws CheckpointError when there is none, DamagedCheckpointError when none is sound.
  */
-export const newestCheckpoint = (files: Files, output: string, onRejected: (reason: string) => void, secret?: string): Checkpoint => {
+export const newestCheckpoint = (
+  files: Files,
+  output: string,
+  onRejected: (reason: string) => void,
+  secret?: string,
+): Checkpoint => {
   restoreReplaced(files, output);
   const names = checkpointNames(files, output);
   const reasons: string[] = [];
@@ -202,14 +238,21 @@ const listed = 5;
  * Check that a file's tensors are those that the job's model has.
  * @throws CheckpointError that lists the first tensors that differ.
  */
-export const requireSameTensors = (saved: NamedTensors, expected: ReadonlyMap<string, TensorSpec>, checkpoint: string): void => {
-  const isParameter = (name: string): number => (name.startsWith("params.") ? 0 : 1); // they say most about the model, so they come first
+export const requireSameTensors = (
+  saved: NamedTensors,
+  expected: ReadonlyMap<string, TensorSpec>,
+  checkpoint: string,
+): void => {
+  // they say most about the model, so they come first
+  const isParameter = (name: string): number => (name.startsWith("params.") ? 0 : 1);
   const names = [...new Set([...expected.keys(), ...saved.keys()])].sort((a, b) => isParameter(a) - isParameter(b));
   const differences = names.flatMap((name) => {
     const [here, there] = [expected.get(name), saved.get(name)];
     if (here === undefined) return [`  ${name}: ${formatSpec(there!)} in the checkpoint, not in the job's model`];
     if (there === undefined) return [`  ${name}: ${formatSpec(here)} in the job's model, not in the checkpoint`];
-    return sameSpec(here, there) ? [] : [`  ${name}: ${formatSpec(there)} in the checkpoint, ${formatSpec(here)} in the job's model`];
+    return sameSpec(here, there)
+      ? []
+      : [`  ${name}: ${formatSpec(there)} in the checkpoint, ${formatSpec(here)} in the job's model`];
   });
   if (differences.length === 0) return;
   const rest = differences.length > listed ? [`  and ${differences.length - listed} more`] : [];

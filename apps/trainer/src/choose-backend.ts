@@ -23,7 +23,12 @@ export interface Hardware {
   readonly rates?: MeasuredRates;
 }
 
-/** Look for a WebGPU device, and measure both backends if it is more than a processor in disguise. @param always look for that one and measure it, too. @param blas what the CPU would multiply by. */
+/**
+ * Look for a WebGPU device, and measure both backends if it is more than a processor in disguise.
+ *
+ * @param always look for that one and measure it, too.
+ * @param blas what the CPU would multiply by.
+ */
 export const surveyHardware = async ({
   always,
   blas,
@@ -43,7 +48,10 @@ export const surveyHardware = async ({
   try {
     const { facts } = backend;
     if (facts.software && !always) return { webgpu: { facts } };
-    return { webgpu: { facts }, rates: { cpu: await measureRates(await createCpuBackend({ blas })), webgpu: await measureRates(backend) } };
+    return {
+      webgpu: { facts },
+      rates: { cpu: await measureRates(await createCpuBackend({ blas })), webgpu: await measureRates(backend) },
+    };
   } finally {
     backend.close();
   }
@@ -60,11 +68,15 @@ const milliseconds = (seconds: number): string => `${(1000 * seconds).toPrecisio
 
 /** What `backend: auto` means for a job on this machine. Pure. */
 export const chooseBackend = (prepared: Prepared, { webgpu, rates }: Hardware): BackendChoice => {
-  if ("install" in webgpu) return { backend: "cpu", reason: "no GPU was looked for, since the optional package webgpu is not installed" };
+  if ("install" in webgpu)
+    return { backend: "cpu", reason: "no GPU was looked for, since the optional package webgpu is not installed" };
   if ("missing" in webgpu) return { backend: "cpu", reason: webgpu.missing };
   const { facts } = webgpu;
   if (rates === undefined)
-    return { backend: "cpu", reason: `the only WebGPU adapter, ${facts.adapter}, is software: a processor that pretends to be a GPU` };
+    return {
+      backend: "cpu",
+      reason: `the only WebGPU adapter, ${facts.adapter}, is software: a processor that pretends to be a GPU`,
+    };
   const step = traceStep(prepared);
   const axes = Object.keys(meshOf(prepared.job));
   const seconds = {

@@ -26,16 +26,31 @@ test("spans become events of their rank's process and their track's thread, with
     writeChromeTrace(
       path,
       [
-        { rank: 2, process: "host:17", spans: [span("waiting", 2, 2.5), span("compute", 1, 1.002, { args: { bytes: 8 } })] },
+        {
+          rank: 2,
+          process: "host:17",
+          spans: [span("waiting", 2, 2.5), span("compute", 1, 1.002, { args: { bytes: 8 } })],
+        },
         { rank: 5, spans: [span("compute", 1.5, 1.6)] },
       ],
       facts,
     );
     const { traceEvents: events } = JSON.parse(readFileSync(path, "utf8")) as { traceEvents: TraceEvent[] };
-    const kernel = { name: "matmul dense", cat: "compute", ph: "X", pid: 2, tid: 6, ts: 1e6, dur: 2000, args: { bytes: 8 } };
+    const kernel = {
+      name: "matmul dense",
+      cat: "compute",
+      ph: "X",
+      pid: 2,
+      tid: 6,
+      ts: 1e6,
+      dur: 2000,
+      args: { bytes: 8 },
+    };
     expect(spansOn(events, 2, "compute")).toEqual([kernel]);
     expect([2, 5].map((rank) => rowNames(events, rank))).toEqual([["compute", "waiting"], ["compute"]]);
-    expect(events.filter(({ name }) => name.startsWith("process_")).map(({ pid, args }) => [pid, Object.values(args)[0]])).toEqual([
+    expect(
+      events.filter(({ name }) => name.startsWith("process_")).map(({ pid, args }) => [pid, Object.values(args)[0]]),
+    ).toEqual([
       [2, "rank 2"],
       [2, 2],
       [2, "host:17"],
@@ -105,7 +120,13 @@ test("whatever overlaps, no row breaks the rule of nesting, no span is lost, and
 test("a trace that breaks a rule is found out", () => {
   const [sound] = [
     eventsOf([
-      { rank: 0, spans: [span("host", 0, 2, { flow: { id: 0, part: "begin" } }), span("waiting", 1, 3, { flow: { id: 0, part: "end" } })] },
+      {
+        rank: 0,
+        spans: [
+          span("host", 0, 2, { flow: { id: 0, part: "begin" } }),
+          span("waiting", 1, 3, { flow: { id: 0, part: "end" } }),
+        ],
+      },
     ]),
   ];
   expect(traceFaults(sound)).toEqual([]);
@@ -116,6 +137,8 @@ test("a trace that breaks a rule is found out", () => {
   ]);
   expect(traceFaults([...sound, { ...host, ts: 9e6, dur: -1 }])).toContain("X matmul dense of 0 1: lasts -1 µs");
   expect(traceFaults(without(({ ph }) => ph === "f"))).toContain("flow 1 has 1 begins and 0 ends");
-  expect(traceFaults(without(({ ph, cat }) => ph === "X" && cat === "waiting"))).toContain("flow 1: no span is open where its f lies");
+  expect(traceFaults(without(({ ph, cat }) => ph === "X" && cat === "waiting"))).toContain(
+    "flow 1: no span is open where its f lies",
+  );
   expect(traceFaults(without(({ name }) => name === "thread_name"))).toContain("0 1 has no thread_name");
 });

@@ -33,8 +33,9 @@ const nanoseconds = (seconds: number): number => Math.round(seconds * 1e9);
 const microseconds = (count: number): number => count / 1000;
 
 /**
- * Share the spans of one track out to as few rows as the format's rule needs: on a row a span lies wholly inside another, or begins after it has ended.
- * Collectives under way at once are never shown one inside another, although one may last longer on both sides.
+ * Share the spans of one track out to as few rows as the format's rule needs: on a row a span lies wholly inside
+ * another, or begins after it has ended. Collectives under way at once are never shown one inside another, although one
+ * may last longer on both sides.
  *
  * Cost: O(n log n), and O(rows) for each span.
  */
@@ -68,11 +69,13 @@ interface Row {
 }
 
 /**
- * Spans as events of Chrome's trace format, which Perfetto and chrome://tracing open: a process per rank, a thread per track, and further ones where spans
- * of a track overlap, such as collectives under way at once; flows from where a collective was started to where it was waited for.
+ * Spans as events of Chrome's trace format, which Perfetto and chrome://tracing open: a process per rank, a thread per
+ * track, and further ones where spans of a track overlap, such as collectives under way at once; flows from where a
+ * collective was started to where it was waited for.
  *
- * Processes and threads are named first; spans of all ranks follow in the order in which they begin, so that a file that was cut off holds all that began before
- * its last span. Times are microseconds, exact to the nanosecond. Those of ranks in several processes are comparable as far as the clocks of their hosts agree.
+ * Processes and threads are named first; spans of all ranks follow in the order in which they begin, so that a file
+ * that was cut off holds all that began before its last span. Times are microseconds, exact to the nanosecond. Those of
+ * ranks in several processes are comparable as far as the clocks of their hosts agree.
  */
 export function* traceEvents(ranks: readonly RankSpans[]): Generator<TraceEvent, void> {
   const flowNumbers = new Map<string, number>();
@@ -107,13 +110,20 @@ export function* traceEvents(ranks: readonly RankSpans[]): Generator<TraceEvent,
     const id = flowNumbers.get(key) ?? flowNumbers.size + 1;
     flowNumbers.set(key, id);
     // Bound to the span around it, not to the next that begins.
-    yield { name: "collective", cat: "flow", ph: flowPhases[flow.part], id, ...at, ...(flow.part !== "begin" && { bp: "e" }) };
+    yield {
+      name: "collective",
+      cat: "flow",
+      ph: flowPhases[flow.part],
+      id,
+      ...at,
+      ...(flow.part !== "begin" && { bp: "e" }),
+    };
   }
 }
 
 /**
- * Write spans as a Chrome trace, event by event and a line each: a trace of millions of spans never stands in memory as one string. `skein-profile report`
- * reads it back by its lines.
+ * Write spans as a Chrome trace, event by event and a line each: a trace of millions of spans never stands in memory as
+ * one string. `skein-profile report` reads it back by its lines.
  */
 export const writeChromeTrace = (path: string, ranks: readonly RankSpans[], facts: TraceFacts): void => {
   const file = openSync(path, "w");

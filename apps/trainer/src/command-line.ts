@@ -48,7 +48,9 @@ const makeProgram = (finish: (code: number) => void): Command => {
     .version(packageJson.version, "--version", "print the version")
     .showHelpAfterError("(add --help for the options)")
     // Examples work when they are pasted; the columns above them stay as they are.
-    .configureOutput({ writeOut: (text) => void process.stdout.write(text.replaceAll(/^ {2}skein-train .*$/gm, (line) => asTyped(line))) })
+    .configureOutput({
+      writeOut: (text) => void process.stdout.write(text.replaceAll(/^ {2}skein-train .*$/gm, (line) => asTyped(line))),
+    })
     .exitOverride()
     .hook("preAction", (_, action) => {
       if (!action.optsWithGlobals<GlobalOptions>().color) process.env["NO_COLOR"] = "1";
@@ -87,7 +89,10 @@ const makeProgram = (finish: (code: number) => void): Command => {
     .action(does(runCommand));
   withTrace(
     withOverrides(
-      program.command("resume").description("go on from the newest checkpoint of a run").argument("<folder>", "output folder of the run"),
+      program
+        .command("resume")
+        .description("go on from the newest checkpoint of a run")
+        .argument("<folder>", "output folder of the run"),
     ),
   )
     .addHelpText("after", "\nExample:\n  skein-train resume runs/mnist/1")
@@ -136,7 +141,8 @@ const main = async (args: readonly string[]): Promise<number> => {
     }).parseAsync(args, { from: "user" });
     return code;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage; // commander has said why
+    // commander has said why
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     const report = describeError(error);
     process.stderr.write(`${formatError(report)}\n`);
     return exitCodeOf(report);

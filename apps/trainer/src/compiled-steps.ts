@@ -37,11 +37,16 @@ export interface StepsInput {
   readonly tracer?: Tracer | undefined;
 }
 
-/** What rewrites a traced step of a job before a backend sees it. Gradients are exchanged, and weights updated, in f32. */
+/**
+ * What rewrites a traced step of a job before a backend sees it. Gradients are exchanged, and weights updated, in f32.
+ */
 export const passesFor = ({ precision, overlap }: Job): ((graph: Graph) => Graph)[] => [
   ...(precision.kind === "f32"
     ? []
-    : [(graph: Graph) => mixedPrecision(graph, { keeps: ({ phase }) => phase === "communication" || phase === "update" })]),
+    : [
+        (graph: Graph) =>
+          mixedPrecision(graph, { keeps: ({ phase }) => phase === "communication" || phase === "update" }),
+      ]),
   ...(overlap === "none" ? [blockOnCollectives] : []),
 ];
 
@@ -69,7 +74,10 @@ export class CompiledSteps {
   }
 
   private compileSettle(): Settle {
-    return jit(settle(this.parts, this.parts.compressorAt(0)), this.backend, { ...this.options, name: "settle" }) as unknown as Settle;
+    return jit(settle(this.parts, this.parts.compressorAt(0)), this.backend, {
+      ...this.options,
+      name: "settle",
+    }) as unknown as Settle;
   }
 
   /** Do step `number`, counted from 0. Consumes the state. */
@@ -77,7 +85,10 @@ export class CompiledSteps {
     const compressor = this.parts.compressorAt(number);
     const compiled =
       this.steps.get(compressor) ??
-      (jit(trainStep(this.parts, compressor), this.backend, { ...this.options, name: "train step" }) as unknown as Step & {
+      (jit(trainStep(this.parts, compressor), this.backend, {
+        ...this.options,
+        name: "train step",
+      }) as unknown as Step & {
         release(): void;
       });
     this.steps.delete(compressor);
@@ -90,12 +101,19 @@ export class CompiledSteps {
     return compiled(state, batch);
   }
 
-  /** Bring what is on its way into the parameters. Consumes the state. @returns the figures of that update, too, where one can be on its way. */
+  /**
+   * Bring what is on its way into the parameters. Consumes the state.
+   *
+   * @returns the figures of that update, too, where one can be on its way.
+   */
   settle(state: DeviceState): Promise<Settled<DeviceState, DeviceArray | undefined>> {
     return this.parts.overlap === "dear" ? this.settling(state) : Promise.resolve({ state, update: undefined });
   }
 
-  /** Go on with other buckets. Consumes the state, in which nothing is on its way; compressors that keep something per bucket lose it. */
+  /**
+   * Go on with other buckets. Consumes the state, in which nothing is on its way; compressors that keep something per
+   * bucket lose it.
+   */
   async rebucket(state: DeviceState, buckets: BucketPlan): Promise<DeviceState> {
     const { residuals, pending, due, ...rest } = state;
     for (const leaf of flattenTree<DeviceArray>([residuals, pending, due]).leaves) this.backend.free(leaf);
@@ -103,7 +121,10 @@ export class CompiledSteps {
     this.parts = withBuckets(this.parts, buckets, this.job);
     this.settling = this.compileSettle();
     const init = jit(initExchangeState(this.parts), this.backend, { mesh: this.parts.mesh });
-    const fresh = (await init(randomKey(this.job.seed) as never)) as unknown as Pick<DeviceState, "residuals" | "pending" | "due">;
+    const fresh = (await init(randomKey(this.job.seed) as never)) as unknown as Pick<
+      DeviceState,
+      "residuals" | "pending" | "due"
+    >;
     init.release();
     return { ...rest, ...fresh };
   }

@@ -46,15 +46,28 @@ describe("a sound job", () => {
       "jobs/x.yaml",
       ["batch=96", "optimizer={kind: sgd}", "compression.kind=top-k", "steps=7"].map(parseOverride),
     );
-    expect(job).toMatchObject({ batch: 96, optimizer: { kind: "sgd" }, compression: { kind: "top-k", density: 0.01 }, steps: 7 });
+    expect(job).toMatchObject({
+      batch: 96,
+      optimizer: { kind: "sgd" },
+      compression: { kind: "top-k", density: 0.01 },
+      steps: 7,
+    });
     expect(job.epochs).toBeUndefined();
   });
 });
 
 describe("one line names place, value, rule and cure", () => {
   test.each<[string, string, string]>([
-    ["a misspelt key", good.replace("optimizer:", "optimiser:"), 'jobs/x.yaml:9:1: unknown key "optimiser"; did you mean "optimizer"?'],
-    ["a misspelt inner key", good.replace("  peak:", "  peek:"), 'jobs/x.yaml:12:3: unknown key "learningRate.peek"; did you mean "peak"?'],
+    [
+      "a misspelt key",
+      good.replace("optimizer:", "optimiser:"),
+      'jobs/x.yaml:9:1: unknown key "optimiser"; did you mean "optimizer"?',
+    ],
+    [
+      "a misspelt inner key",
+      good.replace("  peak:", "  peek:"),
+      'jobs/x.yaml:12:3: unknown key "learningRate.peek"; did you mean "peak"?',
+    ],
     [
       "a misspelt key of a variant",
       good.replace("kind: adamw", "kind: adamw\n  weigthDecay: 0.1"),
@@ -70,16 +83,36 @@ describe("one line names place, value, rule and cure", () => {
       good.replace("kind: cnn", "kind: cnnn"),
       'jobs/x.yaml:8:3: model.kind is "cnnn", which is unknown; did you mean "cnn"?',
     ],
-    ["a missing section", good.replace("model:\n  kind: cnn\n", ""), "jobs/x.yaml:1:1: model is missing; give an object"],
-    ["a missing kind", good.replace("kind: cnn", "{}"), "jobs/x.yaml:7:1: model.kind is missing; use one of: mlp, cnn, resnet18, gpt"],
-    ["a word for a number", good.replace("batch: 64", "batch: many"), 'jobs/x.yaml:3:1: batch is "many", but must be a number; change it'],
-    ["a fraction for a count", good.replace("batch: 64", "batch: 6.5"), "jobs/x.yaml:3:1: batch is 6.5, but must be an integer; change it"],
+    [
+      "a missing section",
+      good.replace("model:\n  kind: cnn\n", ""),
+      "jobs/x.yaml:1:1: model is missing; give an object",
+    ],
+    [
+      "a missing kind",
+      good.replace("kind: cnn", "{}"),
+      "jobs/x.yaml:7:1: model.kind is missing; use one of: mlp, cnn, resnet18, gpt",
+    ],
+    [
+      "a word for a number",
+      good.replace("batch: 64", "batch: many"),
+      'jobs/x.yaml:3:1: batch is "many", but must be a number; change it',
+    ],
+    [
+      "a fraction for a count",
+      good.replace("batch: 64", "batch: 6.5"),
+      "jobs/x.yaml:3:1: batch is 6.5, but must be an integer; change it",
+    ],
     [
       "a value too small",
       good.replace("peak: 0.002", "peak: 0"),
       "jobs/x.yaml:12:3: learningRate.peak is 0, but must be above 0; raise it",
     ],
-    ["a value too large", good.replace("ranks: 2", "ranks: 65"), "jobs/x.yaml:2:1: ranks is 65, but must be at most 64; lower it"],
+    [
+      "a value too large",
+      good.replace("ranks: 2", "ranks: 65"),
+      "jobs/x.yaml:2:1: ranks is 65, but must be at most 64; lower it",
+    ],
     [
       "a density above 1",
       `${good}compression:\n  kind: top-k\n  density: 1.5\n`,
@@ -96,13 +129,21 @@ describe("one line names place, value, rule and cure", () => {
       "jobs/x.yaml:3:1: batch: 65 samples do not divide among 2 ranks; use a multiple of 2, such as 64 or 66",
     ],
     ["no length", good.replace("epochs: 3\n", ""), "jobs/x.yaml:1:1: neither epochs nor steps is given"],
-    ["two lengths", `${good}steps: 9\n`, "jobs/x.yaml:13:1: steps: both epochs (3) and steps (9) are given; give one of them"],
+    [
+      "two lengths",
+      `${good}steps: 9\n`,
+      "jobs/x.yaml:13:1: steps: both epochs (3) and steps (9) are given; give one of them",
+    ],
     [
       "a model that cannot learn from the data",
       good.replace("kind: cnn", "kind: gpt"),
       "jobs/x.yaml:8:3: model.kind: a gpt cannot learn from mnist; use mlp or cnn or resnet18, or a module of yours",
     ],
-    ["a name that is no folder", good.replace("name: digits", "name: ../x"), 'jobs/x.yaml:1:1: name is "../x": a name is made of letters'],
+    [
+      "a name that is no folder",
+      good.replace("name: digits", "name: ../x"),
+      'jobs/x.yaml:1:1: name is "../x": a name is made of letters',
+    ],
     ["broken YAML", "name: [1,\nbatch: 2", "jobs/x.yaml:2:1: no valid YAML"],
     ["a key given twice", `${good}name: again\n`, "jobs/x.yaml:13:1: no valid YAML: Map keys must be unique"],
     [
@@ -130,7 +171,10 @@ describe("one line names place, value, rule and cure", () => {
   test.each<[string, string]>([
     ["batch=65", "--set batch=65: batch: 65 samples do not divide among 2 ranks"],
     ["modle.kind=cnn", '--set modle.kind=cnn: unknown key "modle"; did you mean "model"?'],
-    ["optimizer.kind=adan", '--set optimizer.kind=adan: optimizer.kind is "adan", which is unknown; did you mean "adam"?'],
+    [
+      "optimizer.kind=adan",
+      '--set optimizer.kind=adan: optimizer.kind is "adan", which is unknown; did you mean "adam"?',
+    ],
     ["name.x=1", '--set name.x=1: name is "digits" and has no parts'],
     ["batch", "--set batch: must read key=value"],
     ["a.__proto__.b=1", "must read key=value"],
@@ -160,7 +204,10 @@ describe("one line names place, value, rule and cure", () => {
       ["compression={kind: top-k}", "buckets={kind: tuned}"],
       "buckets.kind: tuned buckets change while training runs, but top-k keeps residuals per bucket; use compression: {kind: identity} or another kind of buckets",
     ],
-    [["buckets={kind: tuned, leastBytes: 9, mostBytes: 8}"], "buckets.leastBytes: 9 bytes are more than mostBytes, 8; lower it"],
+    [
+      ["buckets={kind: tuned, leastBytes: 9, mostBytes: 8}"],
+      "buckets.leastBytes: 9 bytes are more than mostBytes, 8; lower it",
+    ],
     [
       ["compression={kind: lags}"],
       "buckets.kind: compression: lags has a density for each tensor, not for fixed-size buckets; use buckets: {kind: per-tensor}",
@@ -188,11 +235,22 @@ describe("one line names place, value, rule and cure", () => {
 });
 
 describe("a hostile job file is refused in a few lines of bounded length", () => {
-  const bomb = Array.from({ length: 30 }, (_, i) => `a${i}: &a${i} [${i === 0 ? "x, x" : `*a${i - 1}, *a${i - 1}`}]`).join("\n");
+  const bomb = Array.from(
+    { length: 30 },
+    (_, i) => `a${i}: &a${i} [${i === 0 ? "x, x" : `*a${i - 1}, *a${i - 1}`}]`,
+  ).join("\n");
   test.each<[string, string, RegExp]>([
-    ["an unknown alias", `${good}seed: *nowhere\n`, /^jobs\/x\.yaml:13:7: no valid YAML: Unresolved alias .*: nowhere; correct the file$/],
+    [
+      "an unknown alias",
+      `${good}seed: *nowhere\n`,
+      /^jobs\/x\.yaml:13:7: no valid YAML: Unresolved alias .*: nowhere; correct the file$/,
+    ],
     ["an alias bomb", `${good}${bomb}\n`, /^jobs\/x\.yaml:14:10: no valid YAML: Excessive alias count/],
-    ["an unknown tag", good.replace("ranks: 2", "ranks: !!js/function 2"), /^jobs\/x\.yaml:2:8: no valid YAML: Unresolved tag/],
+    [
+      "an unknown tag",
+      good.replace("ranks: 2", "ranks: !!js/function 2"),
+      /^jobs\/x\.yaml:2:8: no valid YAML: Unresolved tag/,
+    ],
     ["a merge key of YAML 1.1", `%YAML 1.1\n---\n${good}<<: {seed: 3}\n`, /unknown key "<<"/],
     [
       "a huge layer",
@@ -209,7 +267,11 @@ describe("a hostile job file is refused in a few lines of bounded length", () =>
       good.replace("digits", "x".repeat(300)),
       /^jobs\/x\.yaml:1:1: name has 300 characters, but may have at most 100; shorten it$/,
     ],
-    ["a key that a terminal obeys", `${good}"a\\e[2J\\n": 1\n`, /^jobs\/x\.yaml:13:1: unknown key "a\\u001b\[2J\\n"; use one of/],
+    [
+      "a key that a terminal obeys",
+      `${good}"a\\e[2J\\n": 1\n`,
+      /^jobs\/x\.yaml:13:1: unknown key "a\\u001b\[2J\\n"; use one of/,
+    ],
     [
       "a deep value",
       good.replace("digits", `${"[".repeat(200)}${"]".repeat(200)}`),
@@ -220,7 +282,11 @@ describe("a hostile job file is refused in a few lines of bounded length", () =>
       `${good}seed: ${"[".repeat(30_000)}`,
       /^jobs\/x\.yaml:\d+:\d+: no valid YAML: its values are nested too deeply/,
     ],
-    ["a file that is too large", `${good}#${"x".repeat(65_536)}`, /^jobs\/x\.yaml: the file has \d+ characters, a job at most 32768/],
+    [
+      "a file that is too large",
+      `${good}#${"x".repeat(65_536)}`,
+      /^jobs\/x\.yaml: the file has \d+ characters, a job at most 32768/,
+    ],
     ["a key of __proto__", `${good}__proto__: {polluted: 1}\n`, /unknown key "__proto__"/],
   ])("%s", (_, text, line) => {
     const faults = faultsOf(text);
@@ -305,5 +371,8 @@ test("the JSON Schema refuses unknown keys and keeps defaults and descriptions",
   expect(schema.$schema).toBe("http://json-schema.org/draft-07/schema#");
   expect(schema.additionalProperties).toBe(false);
   expect(schema.required).toEqual(["name", "batch", "data", "model", "optimizer", "learningRate"]);
-  expect(schema.properties["ranks"]).toMatchObject({ default: 1, description: expect.stringContaining("ranks") as string });
+  expect(schema.properties["ranks"]).toMatchObject({
+    default: 1,
+    description: expect.stringContaining("ranks") as string,
+  });
 });

@@ -33,7 +33,9 @@ const startsWith = (path: Path, prefix: Path): boolean => prefix.every((key, i) 
 const offsetOf = (document: Document, path: Path): number => {
   for (let depth = path.length; depth > 0; depth--) {
     const parent: unknown = depth === 1 ? document.contents : document.getIn(path.slice(0, depth - 1), true);
-    const pair = isMap(parent) ? parent.items.find(({ key }) => isScalar(key) && String(key.value) === String(path[depth - 1])) : undefined;
+    const pair = isMap(parent)
+      ? parent.items.find(({ key }) => isScalar(key) && String(key.value) === String(path[depth - 1]))
+      : undefined;
     if (pair !== undefined && isNode(pair.key)) return pair.key.range?.[0] ?? 0;
     const value: unknown = document.getIn(path.slice(0, depth), true);
     if (isNode(value)) return value.range?.[0] ?? 0;
@@ -43,7 +45,9 @@ const offsetOf = (document: Document, path: Path): number => {
 
 const placeOf = ({ file, document, lines, overrides }: Source, path: Path): string => {
   const inFile = path.length === 0 || document?.hasIn(path) === true;
-  const override = overrides.findLast((candidate) => startsWith(path, candidate.path) || (!inFile && startsWith(candidate.path, path)));
+  const override = overrides.findLast(
+    (candidate) => startsWith(path, candidate.path) || (!inFile && startsWith(candidate.path, path)),
+  );
   if (override !== undefined) return override.origin;
   if (document === undefined) return file;
   const { line, col } = lines.linePos(offsetOf(document, path));
@@ -52,7 +56,8 @@ const placeOf = ({ file, document, lines, overrides }: Source, path: Path): stri
 
 const valueAt = (root: unknown, path: Path): unknown =>
   path.reduce<unknown>(
-    (value, key) => (typeof value === "object" && value !== null ? (value as Record<string | number, unknown>)[key] : undefined),
+    (value, key) =>
+      typeof value === "object" && value !== null ? (value as Record<string | number, unknown>)[key] : undefined,
     root,
   );
 
@@ -112,7 +117,12 @@ const formatIssue = (issue: z.core.$ZodIssue, root: unknown, source: Source): st
     case "unrecognized_keys":
       return issue.keys
         .slice(0, mostFaults)
-        .map((key) => line(`unknown key ${excerpt([...path, key].join("."))}; ${suggestion(key, keysAt(path, root))}`, [...path, key]));
+        .map((key) =>
+          line(`unknown key ${excerpt([...path, key].join("."))}; ${suggestion(key, keysAt(path, root))}`, [
+            ...path,
+            key,
+          ]),
+        );
     case "invalid_union": {
       const options = (issue as { options?: readonly unknown[] }).options?.map(String) ?? [];
       return [
@@ -128,8 +138,13 @@ const formatIssue = (issue: z.core.$ZodIssue, root: unknown, source: Source): st
       return [line(`${name} is ${excerpt(value)}, which is unknown; ${suggestion(value, known)}`)];
     }
     case "invalid_type":
-      if (value === undefined) return [line(`${name === "" ? "the job" : name} is missing; give ${article(issue.expected)}`)];
-      return [line(`${name === "" ? "the job" : name} is ${excerpt(value)}, but must be ${article(issue.expected)}; change it`)];
+      if (value === undefined)
+        return [line(`${name === "" ? "the job" : name} is missing; give ${article(issue.expected)}`)];
+      return [
+        line(
+          `${name === "" ? "the job" : name} is ${excerpt(value)}, but must be ${article(issue.expected)}; change it`,
+        ),
+      ];
     case "too_small":
       if (issue.origin !== "number" && issue.origin !== "int")
         return [line(`${name} is ${excerpt(value)}, too short; give at least ${issue.minimum}`)];
@@ -155,7 +170,8 @@ const formatIssue = (issue: z.core.$ZodIssue, root: unknown, source: Source): st
   }
 };
 
-const article = (type: string): string => (type === "int" ? "an integer" : /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`);
+const article = (type: string): string =>
+  type === "int" ? "an integer" : /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
 
 const setIn = (root: Record<string, unknown>, { path, value, origin }: Override): void => {
   let at = root;
@@ -169,7 +185,10 @@ const setIn = (root: Record<string, unknown>, { path, value, origin }: Override)
   at[path.at(-1)!] = value;
 };
 
-/** Job files have a few hundred bytes. The parser's time grows with the square of the keys of a mapping: with so many bytes it is a moment. */
+/**
+ * Job files have a few hundred bytes. The parser's time grows with the square of the keys of a mapping: with so many
+ * bytes it is a moment.
+ */
 const mostJobBytes = 32 * 1024;
 
 /** Keys in a path of `--set`, and more than any has. */
@@ -178,7 +197,10 @@ const mostDepth = 16;
 /** What is told of one job; whoever has more faults has another file. */
 const mostFaults = 10;
 
-/** Unknown tags are faults, and the dates, sets and merged keys of YAML 1.1 are not offered, even where a file asks for that version. */
+/**
+ * Unknown tags are faults, and the dates, sets and merged keys of YAML 1.1 are not offered, even where a file asks for
+ * that version.
+ */
 const yamlOptions = { schema: "core", prettyErrors: false, logLevel: "error" } as const;
 
 /** Read `key=value` of `--set`: the key may be a path, the value is YAML. */
@@ -187,7 +209,9 @@ export const parseOverride = (text: string): Override => {
   const path = text.slice(0, cut).split(".", mostDepth);
   const origin = `--set ${text.length <= 80 ? text.replaceAll(/\p{C}/gu, "?") : excerpt(text, 80)}`;
   if (text.length > mostJobBytes)
-    throw new ConfigError([`${origin}: has ${text.length} characters, at most ${mostJobBytes} are allowed; shorten it`]);
+    throw new ConfigError([
+      `${origin}: has ${text.length} characters, at most ${mostJobBytes} are allowed; shorten it`,
+    ]);
   if (cut < 1 || path.length === mostDepth || path.includes("") || path.includes("__proto__"))
     throw new ConfigError([`${origin}: must read key=value, such as --set optimizer.kind=sgd`]);
   try {
@@ -202,7 +226,9 @@ const withoutEchoes = (issues: readonly z.core.$ZodIssue[], root: unknown): read
   const meant = new Set(
     issues.flatMap((issue) =>
       issue.code === "unrecognized_keys"
-        ? issue.keys.slice(0, mostFaults).map((key) => [...issue.path, didYouMean(key, keysAt(issue.path as Path, root)) ?? ""].join("."))
+        ? issue.keys
+            .slice(0, mostFaults)
+            .map((key) => [...issue.path, didYouMean(key, keysAt(issue.path as Path, root)) ?? ""].join("."))
         : [],
     ),
   );
@@ -210,7 +236,8 @@ const withoutEchoes = (issues: readonly z.core.$ZodIssue[], root: unknown): read
     (issue) =>
       !(
         valueAt(root, issue.path as Path) === undefined &&
-        (meant.has(issue.path.join(".")) || (issue.path.at(-1) === "kind" && meant.has(issue.path.slice(0, -1).join("."))))
+        (meant.has(issue.path.join(".")) ||
+          (issue.path.at(-1) === "kind" && meant.has(issue.path.slice(0, -1).join("."))))
       ),
   );
 };
@@ -227,19 +254,26 @@ export const checkJob = (root: unknown, source: Partial<Source> & { readonly fil
       .flatMap((issue) => formatIssue(issue, root, full))
       .slice(0, mostFaults);
     throw new ConfigError(
-      total > told.length ? [...told, `${full.file}: and ${total - told.length} more faults; correct these first`] : told,
+      total > told.length
+        ? [...told, `${full.file}: and ${total - told.length} more faults; correct these first`]
+        : told,
     );
   }
   const faults = crossFieldFaults(parsed.data);
   if (faults.length > 0)
     throw new ConfigError(
-      faults.map(({ path, rule }) => `${placeOf(full, path)}: ${path.length === 0 ? "" : `${path.join(".")}: `}${rule}`),
+      faults.map(
+        ({ path, rule }) => `${placeOf(full, path)}: ${path.length === 0 ? "" : `${path.join(".")}: `}${rule}`,
+      ),
     );
   return parsed.data;
 };
 
 /** @throws ConfigError for what is no YAML, with the place of the first fault. */
-const parseYaml = (text: string, file: string): { readonly document: Document; readonly lines: LineCounter; readonly root: unknown } => {
+const parseYaml = (
+  text: string,
+  file: string,
+): { readonly document: Document; readonly lines: LineCounter; readonly root: unknown } => {
   const lines = new LineCounter();
   const fault = (error: unknown, offset: number): ConfigError => {
     const { line, col } = lines.linePos(offset);
@@ -253,7 +287,8 @@ const parseYaml = (text: string, file: string): { readonly document: Document; r
     return { document, lines, root: document.toJS() };
   } catch (error) {
     if (error instanceof ConfigError) throw error;
-    // What is nested too deeply, an alias of nothing, or aliases of aliases that would unfold to more than anyone can hold.
+    // What is nested too deeply, an alias of nothing, or aliases of aliases that would unfold to more than anyone can
+    // hold.
     throw fault(error, document === undefined ? 0 : firstAlias(document, (error as Error).message));
   }
 };
@@ -275,15 +310,20 @@ const firstAlias = (document: Document, message: string): number => {
 /** The job of a YAML (or JSON) text with values of the command line laid over it. @throws ConfigError. */
 export const parseJob = (text: string, file: string, overrides: readonly Override[] = []): Job => {
   if (text.length > mostJobBytes)
-    throw new ConfigError([`${file}: the file has ${text.length} characters, a job at most ${mostJobBytes}; name a job file`]);
+    throw new ConfigError([
+      `${file}: the file has ${text.length} characters, a job at most ${mostJobBytes}; name a job file`,
+    ]);
   const { document, lines, root } = parseYaml(text, file);
   if (typeof root !== "object" || root === null || Array.isArray(root))
-    throw new ConfigError([`${file}:1:1: the job is ${excerpt(root)}, but must be a mapping of keys; see skein-train schema`]);
+    throw new ConfigError([
+      `${file}:1:1: the job is ${excerpt(root)}, but must be a mapping of keys; see skein-train schema`,
+    ]);
   for (const override of overrides) {
     setIn(root as Record<string, unknown>, override);
     // A length given on the command line replaces the file's, in whichever unit that was.
     const other = { steps: "epochs", epochs: "steps" }[override.path.join(".")];
-    if (other !== undefined && !overrides.some(({ path }) => path.join(".") === other)) delete (root as Record<string, unknown>)[other];
+    if (other !== undefined && !overrides.some(({ path }) => path.join(".") === other))
+      delete (root as Record<string, unknown>)[other];
   }
   return checkJob(root, { file, document, lines, overrides });
 };
@@ -293,7 +333,9 @@ export const readJobFile = (file: string): string => {
   try {
     return readTextFile(file, mostJobBytes).text;
   } catch (error) {
-    throw new ConfigError([`${file}: cannot be read (${(error as Error).message}); name a job file, such as ${sampleJob()}`]);
+    throw new ConfigError([
+      `${file}: cannot be read (${(error as Error).message}); name a job file, such as ${sampleJob()}`,
+    ]);
   }
 };
 
@@ -328,7 +370,8 @@ export const besideFile = (job: Job): RelativePath[] =>
   });
 
 /**
- * The job of a file, every path absolute: those in the file are seen from its folder, those on the command line from the working folder.
+ * The job of a file, every path absolute: those in the file are seen from its folder, those on the command line from
+ * the working folder.
  *
  * @throws ConfigError when the file cannot be read, too.
  */
@@ -338,4 +381,5 @@ export const readJob = (file: string, overrides: readonly Override[] = []): Job 
   );
 
 /** As `readJob`, with the modules that it names loaded and their content in it. @throws ModuleError, too. */
-export const loadJob = (file: string, overrides: readonly Override[] = []): Promise<Job> => settleModules(readJob(file, overrides));
+export const loadJob = (file: string, overrides: readonly Override[] = []): Promise<Job> =>
+  settleModules(readJob(file, overrides));

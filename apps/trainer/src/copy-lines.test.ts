@@ -17,7 +17,8 @@ test("lines that are wanted are copied whole, wherever a piece ends; those longe
       const asked: string[] = [];
       const wanted = (text: string): boolean => !text.startsWith("b");
       copyLines(from, to, (text) => (asked.push(text), wanted(text)), pieceBytes);
-      const whole = ended ? lines : lines.at(-1) === "" ? lines.slice(0, -1) : lines; // behind the last line end there is no empty line
+      // behind the last line end there is no empty line
+      const whole = ended ? lines : lines.at(-1) === "" ? lines.slice(0, -1) : lines;
       const short = whole.filter((text) => Buffer.byteLength(text) <= pieceBytes);
       expect(asked).toEqual(short);
       expect(readFileSync(to, "utf8")).toBe(

@@ -12,11 +12,17 @@ const lineEnd = 10;
  * @throws ConfigError where `from` is no regular file, which may have no end; the system's error.
  * Cost: memory of two pieces, however long the file.
  */
-export const copyLines = (from: string, to: string, keep: (line: string) => boolean, pieceBytes: number = mostLineBytes): void => {
+export const copyLines = (
+  from: string,
+  to: string,
+  keep: (line: string) => boolean,
+  pieceBytes: number = mostLineBytes,
+): void => {
   // Opening a pipe waits for its writer, unless told not to; on regular files the flag means nothing.
   const source = openSync(from, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   try {
-    if (!fstatSync(source).isFile()) throw new ConfigError([`${from} is no regular file; remove it, or name another output folder`]);
+    if (!fstatSync(source).isFile())
+      throw new ConfigError([`${from} is no regular file; remove it, or name another output folder`]);
     const target = openSync(to, "w");
     try {
       const piece = Buffer.alloc(2 * pieceBytes);

@@ -23,13 +23,17 @@ import { exchangeOptions, lossAndGradients, type TrainStep, updating } from "./l
 import { dataAxis, type Parts, type TrainState } from "./train-state.ts";
 import { noUpdate, updateFigures } from "./update-figures.ts";
 
-// DeAR (Zhang et al. 2023, arXiv 2302.12445): the all-reduce of a gradient is cut in two. Its reduce-scatter runs during the backward pass; its
-// all-gather and the update wait for the next step, where they run during the forward pass, each layer's before the layer.
+// DeAR (Zhang et al. 2023, arXiv 2302.12445): the all-reduce of a gradient is cut in two. Its reduce-scatter runs
+// during the backward pass; its all-gather and the update wait for the next step, where they run during the forward
+// pass, each layer's before the layer.
 
 /** Most urgent, so that it is not queued behind gradients. */
 const urgent = 3;
 
-/** Parameters and optimizer state with the gradients that are on their way, if any, in them. Each tensor depends on its own bucket alone; the figures on all. */
+/**
+ * Parameters and optimizer state with the gradients that are on their way, if any, in them. Each tensor depends on its
+ * own bucket alone; the figures on all.
+ */
 const caughtUp = (
   parts: Parts,
   compressor: Aggregator,
@@ -40,7 +44,8 @@ const caughtUp = (
   return updating(() => {
     const [updates, optimizer] = parts.optimizer.update(mean, state.optimizer, { params: state.params });
     const due = greater(state.due as Tensor, 0);
-    const unlessNone = <T>(after: T, before: T): T => zipTrees((a: Tensor, b: Tensor) => where(due, a, b), after, before) as T;
+    const unlessNone = <T>(after: T, before: T): T =>
+      zipTrees((a: Tensor, b: Tensor) => where(due, a, b), after, before) as T;
     return {
       params: unlessNone(applyUpdates(state.params, updates), state.params),
       optimizer: unlessNone(optimizer, state.optimizer),
@@ -55,7 +60,9 @@ export interface Settled<State, Figures> {
   readonly update: Figures;
 }
 
-/** The state with nothing on its way: what is evaluated and saved. Traced. Training goes on from it with the same bits. */
+/**
+ * The state with nothing on its way: what is evaluated and saved. Traced. Training goes on from it with the same bits.
+ */
 export const settle =
   (parts: Parts, compressor: Aggregator): ((state: TrainState<Tensor>) => Settled<TrainState<Tensor>, Tensor>) =>
   (state) => {
@@ -67,8 +74,9 @@ export const settle =
 /**
  * One training step whose update is made in the next. Traced.
  *
- * A loss or gradient that is not finite on some rank leaves residuals, statistics and step as they were, and nothing on its way. That is found out by
- * one more small all-reduce: to look at the mean gradients would be to wait for all of them before the first layer.
+ * A loss or gradient that is not finite on some rank leaves residuals, statistics and step as they were, and nothing on
+ * its way. That is found out by one more small all-reduce: to look at the mean gradients would be to wait for all of
+ * them before the first layer.
  */
 export const deferredStep =
   (parts: Parts, compressor: Aggregator): TrainStep =>
@@ -77,11 +85,14 @@ export const deferredStep =
     const { loss, gradients, modelState } = lossAndGradients(parts, { params, state }, batch);
     const [pending, residuals] = beginExchange(gradients, state.residuals, exchangeOptions(parts, compressor, state));
     return updating(() => {
-      const ownFaults = stack(flattenTree<Tensor>(gradients).leaves.map((tensor) => cast(logicalNot(all(isFinite(tensor))), "i32")));
+      const ownFaults = stack(
+        flattenTree<Tensor>(gradients).leaves.map((tensor) => cast(logicalNot(all(isFinite(tensor))), "i32")),
+      );
       const faults = allReduce(ownFaults, dataAxis, "sum", { priority: urgent });
       const finite = concat([reshape(isFinite(loss), [1]), equal(faults, 0)]);
       const sound = all(finite);
-      const ifSound = <T>(after: T, before: T): T => zipTrees((a: Tensor, b: Tensor) => where(sound, a, b), after, before) as T;
+      const ifSound = <T>(after: T, before: T): T =>
+        zipTrees((a: Tensor, b: Tensor) => where(sound, a, b), after, before) as T;
       return {
         state: {
           ...state,

@@ -35,7 +35,9 @@ export const diagnose = (hardware: Hardware, blas: BlasSurvey, prepared?: Prepar
   hardware,
   blas,
   data: diagnoseData(),
-  ...(prepared && { job: { name: prepared.job.name, asked: prepared.job.backend, choice: chooseBackend(prepared, hardware) } }),
+  ...(prepared && {
+    job: { name: prepared.job.name, asked: prepared.job.backend, choice: chooseBackend(prepared, hardware) },
+  }),
 });
 
 const isOn = (facts: DeviceFacts, feature: WishedFeature): boolean =>
@@ -79,12 +81,17 @@ export const formatDiagnosis = ({ node, hardware: { webgpu, rates }, blas, data,
   else if ("missing" in webgpu) lines.push(["webgpu", `none: ${webgpu.missing}`]);
   else {
     const { facts } = webgpu;
-    lines.push(["webgpu", `${facts.adapter}${facts.software ? " (software: a processor that pretends to be a GPU)" : ""}`]);
+    lines.push([
+      "webgpu",
+      `${facts.adapter}${facts.software ? " (software: a processor that pretends to be a GPU)" : ""}`,
+    ]);
     if (rates !== undefined) lines.push(["", ratesLine(rates.webgpu)]);
     for (const [feature, use] of Object.entries(wishedFeatures) as [WishedFeature, string][]) {
       lines.push([
         "",
-        isOn(facts, feature) ? `${feature}: on, ${use}` : `${feature}: off, this adapter does not offer it; ${without[feature]}`,
+        isOn(facts, feature)
+          ? `${feature}: on, ${use}`
+          : `${feature}: off, this adapter does not offer it; ${without[feature]}`,
       ]);
     }
     lines.push([

@@ -2,8 +2,8 @@ import { type ErrorKind, SkeinError } from "@skein/tensor-core";
 import { asTyped, resumeLine } from "./own-command.ts";
 
 /**
- * Exit codes of the command line. Whoever starts ranks again heeds them: wrong use fails again however often it is tried, and what is `temporary`
- * (EX_TEMPFAIL of BSD's sysexits) may go well once some time has passed.
+ * Exit codes of the command line. Whoever starts ranks again heeds them: wrong use fails again however often it is
+ * tried, and what is `temporary` (EX_TEMPFAIL of BSD's sysexits) may go well once some time has passed.
  */
 export const exitCodes = { ok: 0, failure: 1, usage: 2, temporary: 75, interrupted: 130, terminated: 143 } as const;
 
@@ -16,7 +16,10 @@ export class ConfigError extends SkeinError {
   }
 }
 
-/** A module or object of a user's, for a job's model or data, that cannot be used: what it threw, or what it should have given. */
+/**
+ * A module or object of a user's, for a job's model or data, that cannot be used: what it threw, or what it should have
+ * given.
+ */
 export class ModuleError extends SkeinError {
   override name = "ModuleError";
 
@@ -53,8 +56,8 @@ export class DiskFullError extends SkeinError {
 }
 
 /**
- * A loss or gradient that is not finite. Settings of the job lead there, and the same steps from the same checkpoint lead there again, bit for
- * bit: so it is the user's turn, and no launcher starts the job again.
+ * A loss or gradient that is not finite. Settings of the job lead there, and the same steps from the same checkpoint
+ * lead there again, bit for bit: so it is the user's turn, and no launcher starts the job again.
  */
 export class NonFiniteError extends SkeinError {
   override name = "NonFiniteError";
@@ -149,7 +152,10 @@ export const explainDiskFull = (error: unknown, output: string, checkpoint: stri
   );
 };
 
-/** What may be otherwise in a minute, although nobody changes the job: room on a disk, a place that an earlier start still holds. */
+/**
+ * What may be otherwise in a minute, although nobody changes the job: room on a disk, a place that an earlier start
+ * still holds.
+ */
 const temporary: ReadonlySet<string> = new Set([
   "checkpoint-damaged",
   "disk-full",

@@ -11,16 +11,29 @@ export interface EvaluationSums {
   readonly count: number;
 }
 
-/** Samples of an evaluation batch: what the job says, but no more than there are, in equal parts; the rest of a batch would be padding, and computed in vain. */
+/**
+ * Samples of an evaluation batch: what the job says, but no more than there are, in equal parts; the rest of a batch
+ * would be padding, and computed in vain.
+ */
 export const evaluationBatch = ({ evaluation, ranks }: Pick<Job, "evaluation" | "ranks">, count: number): number =>
   Math.min(evaluation.batch, Math.ceil(count / ranks) * ranks);
 
-/** Compile the evaluation of a model. Ranks work on their own parts and need no collective; the main thread adds the sums up. */
+/**
+ * Compile the evaluation of a model. Ranks work on their own parts and need no collective; the main thread adds the
+ * sums up.
+ */
 export const makeEvaluation = (
   model: Model,
   backend: Backend,
-): ((state: DeviceState, records: Records, shard: { batchSize: number; rank: number; worldSize: number }) => Promise<EvaluationSums>) => {
-  const compiled = jit((params: unknown, modelState: unknown, batch: LabelledBatch) => model.evaluate(params, modelState, batch), backend);
+): ((
+  state: DeviceState,
+  records: Records,
+  shard: { batchSize: number; rank: number; worldSize: number },
+) => Promise<EvaluationSums>) => {
+  const compiled = jit(
+    (params: unknown, modelState: unknown, batch: LabelledBatch) => model.evaluate(params, modelState, batch),
+    backend,
+  );
   const call = compiled as unknown as (...args: unknown[]) => Promise<Record<keyof EvaluationSums, DeviceArray>>;
   return async (state, records, shard) => {
     const sums = { correct: 0, lossSum: 0, count: 0 };

@@ -7,7 +7,10 @@ export interface EvaluationFigures {
   readonly loss: number;
   /** Right answers, 0 to 1; of classes. */
   readonly accuracy?: number;
-  /** `loss / ln 2`, and `exp(loss)`: among how many equally likely ones the model would have to guess; of bytes and of tokens. */
+  /**
+   * `loss / ln 2`, and `exp(loss)`: among how many equally likely ones the model would have to guess; of bytes and of
+   * tokens.
+   */
   readonly bitsPerByte?: number;
   readonly bitsPerToken?: number;
   readonly perplexity?: number;
@@ -19,7 +22,10 @@ export const bitsOf = (predicts: Prediction, loss: number): Pick<EvaluationFigur
   return predicts === "tokens" ? { bitsPerToken: loss / Math.LN2 } : {};
 };
 
-export const evaluationFigures = (predicts: Prediction, { correct, lossSum, count }: EvaluationSums): EvaluationFigures => {
+export const evaluationFigures = (
+  predicts: Prediction,
+  { correct, lossSum, count }: EvaluationSums,
+): EvaluationFigures => {
   const loss = lossSum / count;
   switch (predicts) {
     case "classes":

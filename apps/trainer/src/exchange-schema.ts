@@ -11,12 +11,18 @@ const around = {
   denseVectors: z.boolean().default(false).describe("Biases, gains and other vectors travel dense."),
   momentum: shareOfPast
     .default(0)
-    .describe("Exchange the running mean of gradients, with this share of the past, in place of gradients; use optimizer: {kind: sgd}."),
+    .describe(
+      "Exchange the running mean of gradients, with this share of the past, in place of gradients; use optimizer: {kind: sgd}.",
+    ),
 };
 const errorFeedback = z.boolean().default(true).describe("Keep what was not sent and add it to the next gradient.");
 const densityWarmup = z
   .strictObject({
-    densities: z.array(share).min(1).max(100).describe("Densities to begin with, such as [0.25, 0.0625, 0.015625, 0.004]."),
+    densities: z
+      .array(share)
+      .min(1)
+      .max(100)
+      .describe("Densities to begin with, such as [0.25, 0.0625, 0.015625, 0.004]."),
     stepsEach: count.describe("Steps with each of them."),
   })
   .optional()
@@ -74,7 +80,9 @@ export const compressionSchema: z.ZodType<CompressionJob> = z
         .number()
         .gt(0)
         .optional()
-        .describe("Norm that the mean gradient of a bucket may have; each rank clips its own to that times the root of ranks."),
+        .describe(
+          "Norm that the mean gradient of a bucket may have; each rank clips its own to that times the root of ranks.",
+        ),
     }),
     z.strictObject({ kind: z.literal("ef21"), ...sparse }),
     z.strictObject({
@@ -82,7 +90,9 @@ export const compressionSchema: z.ZodType<CompressionJob> = z
       leastDensity: share.default(0.001),
       mostDensity: share
         .default(0.1)
-        .describe("Densities of each tensor lie between the two, as its backward pass leaves time; where dense fits, it travels dense."),
+        .describe(
+          "Densities of each tensor lie between the two, as its backward pass leaves time; where dense fits, it travels dense.",
+        ),
       errorFeedback,
       ...around,
     }),
@@ -106,14 +116,25 @@ export const compressionSchema: z.ZodType<CompressionJob> = z
         .number()
         .min(0)
         .default(2.5)
-        .describe("Clip each tensor at so many standard deviations first, as in the paper; 0 for no clipping, which is unbiased."),
+        .describe(
+          "Clip each tensor at so many standard deviations first, as in the paper; 0 for no clipping, which is unbiased.",
+        ),
       ...around,
     }),
-    z.strictObject({ kind: z.enum(["eight-bit", "agoq"]), blockSize, errorFeedback: errorFeedback.default(false), ...around }),
+    z.strictObject({
+      kind: z.enum(["eight-bit", "agoq"]),
+      blockSize,
+      errorFeedback: errorFeedback.default(false),
+      ...around,
+    }),
     z.strictObject({
       kind: z.enum(["power-sgd", "acp-sgd"]),
       rank,
-      minimumCompression: z.number().min(0).default(2).describe("Matrices that would not shrink by this factor travel dense."),
+      minimumCompression: z
+        .number()
+        .min(0)
+        .default(2)
+        .describe("Matrices that would not shrink by this factor travel dense."),
       errorFeedback,
       ...around,
     }),
@@ -140,7 +161,11 @@ export const bucketsSchema: z.ZodType<BucketsJob> = z
     z.strictObject({
       kind: z.literal("tuned"),
       trials: count.default(10).describe("Sizes to try, by Bayesian optimisation."),
-      stepsEach: z.int().min(2).default(10).describe("Steps with each size, of which the first is not counted; as many come before."),
+      stepsEach: z
+        .int()
+        .min(2)
+        .default(10)
+        .describe("Steps with each size, of which the first is not counted; as many come before."),
       leastBytes: count.default(64 * 1024),
       mostBytes: count.default(64 * 1024 * 1024),
     }),
@@ -155,4 +180,6 @@ export const overlapSchema: z.ZodType<OverlapName> = z
 
 export const prioritiesSchema: z.ZodType<PrioritiesName> = z
   .enum(["none", "forward", "spread"])
-  .describe("Which collectives go first: the first to be ready; those whose parameters are needed first; or two at a time.");
+  .describe(
+    "Which collectives go first: the first to be ready; those whose parameters are needed first; or two at a time.",
+  );

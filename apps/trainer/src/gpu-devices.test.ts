@@ -7,7 +7,9 @@ const machine =
     files[folder] ?? [];
 
 test("on Linux a GPU is a file of its driver; elsewhere WebGPU is asked", () => {
-  expect(mayHaveGpu("linux", machine({ "/dev": ["null", "tty", "nvidiactl", "nvram", "dri"], "/dev/dri": ["card0"] }))).toBe(false);
+  expect(
+    mayHaveGpu("linux", machine({ "/dev": ["null", "tty", "nvidiactl", "nvram", "dri"], "/dev/dri": ["card0"] })),
+  ).toBe(false);
   expect(mayHaveGpu("linux", machine({ "/dev": ["dri"], "/dev/dri": ["by-path", "card0", "renderD128"] }))).toBe(true);
   for (const name of ["nvidia0", "dxg", "mali0", "kgsl-3d0", "nvhost-gpu"])
     expect(mayHaveGpu("linux", machine({ "/dev": [name] }))).toBe(true);

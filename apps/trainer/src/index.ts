@@ -1,4 +1,12 @@
-export { CheckpointError, ConfigError, DamagedCheckpointError, DiskFullError, ModuleError, NonFiniteError, RunError } from "./errors.ts";
+export {
+  CheckpointError,
+  ConfigError,
+  DamagedCheckpointError,
+  DiskFullError,
+  ModuleError,
+  NonFiniteError,
+  RunError,
+} from "./errors.ts";
 export type { DataInput, JobInput, ModelInput } from "./job-input.ts";
 export type { DataFactory, ModelFactory } from "./modules/factories.ts";
 export type { DataSet, Prediction, Task } from "./modules/task.ts";

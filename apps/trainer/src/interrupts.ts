@@ -2,7 +2,8 @@ import { exitCodes } from "./errors.ts";
 
 export type StopCause = "SIGINT" | "SIGTERM";
 
-export const exitCodeOfSignal = (cause: StopCause): number => (cause === "SIGINT" ? exitCodes.interrupted : exitCodes.terminated);
+export const exitCodeOfSignal = (cause: StopCause): number =>
+  cause === "SIGINT" ? exitCodes.interrupted : exitCodes.terminated;
 
 /** mpirun hands SIGUSR2 on to its ranks, where it takes a SIGTERM for itself and kills them. */
 const signals = ["SIGINT", "SIGTERM", "SIGUSR2"] as const;

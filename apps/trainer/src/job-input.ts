@@ -18,7 +18,9 @@ export type ModelInput = Loose<Exclude<ModelJob, ModuleJob | ProgramJob>> | Modu
 
 /** The keys of a job file but `data` and `model`, those with defaults left out at will. Checked as a job file is. */
 export type JobInput = {
-  readonly [K in Exclude<keyof Job, "batch" | "optimizer" | "learningRate" | "data" | "model">]?: Loose<Job[K]> | undefined;
+  readonly [K in Exclude<keyof Job, "batch" | "optimizer" | "learningRate" | "data" | "model">]?:
+    | Loose<Job[K]>
+    | undefined;
 } & {
   readonly batch: number;
   readonly optimizer: Loose<Job["optimizer"]>;

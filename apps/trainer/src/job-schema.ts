@@ -41,7 +41,9 @@ const module = {
   file: path.describe("A module, JavaScript or TypeScript, from the folder of the job file."),
   export: z.string().min(1).max(100).default("default").describe("Name of the function that it exports."),
   options: z.record(z.string(), z.unknown()).default({}).describe("What the function is called with."),
-  digest: digest.optional().describe("SHA-256 of the module and what it imports, filled in when a run begins; not for job files."),
+  digest: digest
+    .optional()
+    .describe("SHA-256 of the module and what it imports, filled in when a run begins; not for job files."),
 };
 
 const program = { kind: z.literal("program"), digest };
@@ -55,7 +57,9 @@ const data = z
     }),
     z.strictObject({
       kind: z.literal("fashion-mnist"),
-      folder: path.optional().describe("Folder with the four IDX files, plain or .gz. Default: Debian's package dataset-fashion-mnist."),
+      folder: path
+        .optional()
+        .describe("Folder with the four IDX files, plain or .gz. Default: Debian's package dataset-fashion-mnist."),
       ...limits("pictures"),
     }),
     z
@@ -64,13 +68,20 @@ const data = z
         folder: path.describe("Folder with the IDX files, plain or .gz, from the folder of the job file."),
         train: idxPair.optional().describe("Default: the names of MNIST."),
         test: idxPair.optional().describe("Default: the names of MNIST."),
-        classes: count.max(256).optional().describe("How many classes there are. Default: one more than the greatest label."),
+        classes: count
+          .max(256)
+          .optional()
+          .describe("How many classes there are. Default: one more than the greatest label."),
         ...limits("images"),
       })
       .describe("Images of any size with a class each."),
     z.strictObject({ kind: z.literal("moby-dick"), ...text }),
     z
-      .strictObject({ kind: z.literal("text"), file: path.describe("Any text, from the folder of the job file."), ...text })
+      .strictObject({
+        kind: z.literal("text"),
+        file: path.describe("Any text, from the folder of the job file."),
+        ...text,
+      })
       .describe("The bytes of a text file."),
     z
       .strictObject({ ...module, ...limits("samples") })
@@ -93,7 +104,10 @@ const model = z
     }),
     z.strictObject({
       kind: z.literal("resnet18"),
-      channels: z.tuple([width, width, width, width]).default([64, 128, 256, 512]).describe("Channels of the four stages."),
+      channels: z
+        .tuple([width, width, width, width])
+        .default([64, 128, 256, 512])
+        .describe("Channels of the four stages."),
     }),
     z.strictObject({
       kind: z.literal("gpt"),
@@ -104,7 +118,9 @@ const model = z
     }),
     z
       .strictObject(module)
-      .describe("What a function of yours returns: export default (task, options) => ({ init, apply, loss, evaluate })."),
+      .describe(
+        "What a function of yours returns: export default (task, options) => ({ init, apply, loss, evaluate }).",
+      ),
     z.strictObject(program).describe("What a program gave to train(); not for job files."),
   ])
   .describe("The model.");
@@ -116,7 +132,11 @@ const adam = { beta1: beta.default(0.9), beta2: beta.default(0.999), epsilon: z.
 const optimizer = z
   .discriminatedUnion("kind", [
     z.strictObject({ kind: z.literal("sgd"), weightDecay: weightDecay.default(0) }),
-    z.strictObject({ kind: z.enum(["momentum", "nesterov"]), decay: beta.default(0.9), weightDecay: weightDecay.default(0) }),
+    z.strictObject({
+      kind: z.enum(["momentum", "nesterov"]),
+      decay: beta.default(0.9),
+      weightDecay: weightDecay.default(0),
+    }),
     z.strictObject({ kind: z.literal("adam"), ...adam }),
     z.strictObject({ kind: z.literal("adamw"), ...adam, weightDecay: weightDecay.default(0.01) }),
   ])
@@ -126,7 +146,10 @@ const learningRate = z
   .strictObject({
     peak: z.number().gt(0).describe("Learning rate after warm-up."),
     warmupSteps: z.int().min(0).default(0),
-    decay: z.enum(["constant", "cosine", "step"]).default("constant").describe("What follows the warm-up; cosine ends with the run."),
+    decay: z
+      .enum(["constant", "cosine", "step"])
+      .default("constant")
+      .describe("What follows the warm-up; cosine ends with the run."),
     final: z.number().min(0).default(0).describe("Learning rate at the end of a cosine."),
     factor: z.number().gt(0).default(0.1).describe("What a step multiplies the rate by."),
     everySteps: count.optional().describe("Steps between two drops; for decay: step."),
@@ -151,22 +174,35 @@ const precision = z
 
 const network = z
   .strictObject({
-    ranksPerProcess: count.default(1).describe("Ranks that share a process, as threads, and so its memory. ranks is a multiple of it."),
+    ranksPerProcess: count
+      .default(1)
+      .describe("Ranks that share a process, as threads, and so its memory. ranks is a multiple of it."),
     listen: z
       .string()
       .min(1)
       .max(253)
       .optional()
-      .describe("Address that a process listens on for the data of others. Default: loopback on one machine, else every address."),
-    certificates: path.optional().describe("Folder of skein-train certs init. Default: a run on one machine makes its own."),
+      .describe(
+        "Address that a process listens on for the data of others. Default: loopback on one machine, else every address.",
+      ),
+    certificates: path
+      .optional()
+      .describe("Folder of skein-train certs init. Default: a run on one machine makes its own."),
     insecure: z.boolean().default(false).describe("Allow to speak off this machine without TLS."),
-    timeoutSeconds: z.number().gt(0).max(86_400).default(60).describe("How long a rank waits for another before the run fails."),
+    timeoutSeconds: z
+      .number()
+      .gt(0)
+      .max(86_400)
+      .default(60)
+      .describe("How long a rank waits for another before the run fails."),
     heartbeatSeconds: z
       .number()
       .gt(0)
       .max(3600)
       .optional()
-      .describe("How often each process and link gives a sign of life. Default: 1, or a quarter of silenceSeconds where that is less."),
+      .describe(
+        "How often each process and link gives a sign of life. Default: 1, or a quarter of silenceSeconds where that is less.",
+      ),
     silenceSeconds: z
       .number()
       .gt(0)
@@ -250,7 +286,9 @@ export const jobSchema: z.ZodType<Job> = z
     sumOrder: z
       .enum(["rank", "any"])
       .default("rank")
-      .describe("Order of additions in collectives: that of ranks gives the same bits on every transport; any lets faster algorithms run."),
+      .describe(
+        "Order of additions in collectives: that of ranks gives the same bits on every transport; any lets faster algorithms run.",
+      ),
     evaluation: z
       .strictObject({
         batch: count.default(500).describe("Samples per evaluation batch, of all ranks together; a multiple of ranks."),
@@ -260,7 +298,9 @@ export const jobSchema: z.ZodType<Job> = z
       .describe("Evaluation on held-out samples."),
     checkpoint: z
       .strictObject({
-        everySteps: count.optional().describe("Save after each so many steps too. Default: at the end and on interruption only."),
+        everySteps: count
+          .optional()
+          .describe("Save after each so many steps too. Default: at the end and on interruption only."),
         keep: count.default(3).describe("Checkpoints to keep; older ones are removed."),
       })
       .prefault({})
@@ -271,10 +311,14 @@ export const jobSchema: z.ZodType<Job> = z
           .int()
           .min(0)
           .default(100)
-          .describe("Compare digests of all parameters between ranks after each so many steps, and before each checkpoint; 0 for never."),
+          .describe(
+            "Compare digests of all parameters between ranks after each so many steps, and before each checkpoint; 0 for never.",
+          ),
       })
       .prefault({})
-      .describe("Ranks hold replicas of the parameters and of the optimizer's state, bit for bit; a run whose replicas differ is stopped."),
+      .describe(
+        "Ranks hold replicas of the parameters and of the optimizer's state, bit for bit; a run whose replicas differ is stopped.",
+      ),
   })
   .describe("A training job of skein-train.");
 
@@ -285,7 +329,15 @@ export interface CrossFieldFault {
 }
 
 /** Rules about how gradients are exchanged. */
-const exchangeFaults = ({ ranks, compression, buckets, overlap, priorities, precision, optimizer }: Job): CrossFieldFault[] => {
+const exchangeFaults = ({
+  ranks,
+  compression,
+  buckets,
+  overlap,
+  priorities,
+  precision,
+  optimizer,
+}: Job): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault = (path: readonly string[], rule: string): void => void faults.push({ path, rule });
   if (compression.kind === "hierarchical-top-k" && ranks % compression.ranksPerHost !== 0)
@@ -293,7 +345,10 @@ const exchangeFaults = ({ ranks, compression, buckets, overlap, priorities, prec
       ["compression", "ranksPerHost"],
       `${ranks} ranks do not divide among hosts of ${compression.ranksPerHost}; use a divisor of ${ranks}`,
     );
-  if (optimizer.kind !== "sgd" && (compression.kind === "dgc" || (compression.kind !== "identity" && compression.momentum > 0)))
+  if (
+    optimizer.kind !== "sgd" &&
+    (compression.kind === "dgc" || (compression.kind !== "identity" && compression.momentum > 0))
+  )
     fault(
       ["optimizer", "kind"],
       `compression: ${compression.kind} has a momentum of its own, so that of ${optimizer.kind} would count twice; use optimizer: {kind: sgd}`,
@@ -304,7 +359,10 @@ const exchangeFaults = ({ ranks, compression, buckets, overlap, priorities, prec
       `tuned buckets change while training runs, but ${compression.kind} keeps residuals per bucket; use compression: {kind: identity} or another kind of buckets`,
     );
   if (buckets.kind === "tuned" && buckets.leastBytes > buckets.mostBytes)
-    fault(["buckets", "leastBytes"], `${buckets.leastBytes} bytes are more than mostBytes, ${buckets.mostBytes}; lower it`);
+    fault(
+      ["buckets", "leastBytes"],
+      `${buckets.leastBytes} bytes are more than mostBytes, ${buckets.mostBytes}; lower it`,
+    );
   if (buckets.kind === "mg-wfbp" && (buckets.plan === "simultaneous") !== (priorities === "spread"))
     fault(
       ["buckets", "plan"],
@@ -322,7 +380,10 @@ const exchangeFaults = ({ ranks, compression, buckets, overlap, priorities, prec
     );
   if (overlap === "dear" && compression.kind !== "identity") {
     const { kind, warmupSteps } = compression;
-    const changes = kind === "acp-sgd" || warmupSteps > 0 || ("densityWarmup" in compression && compression.densityWarmup !== undefined);
+    const changes =
+      kind === "acp-sgd" ||
+      warmupSteps > 0 ||
+      ("densityWarmup" in compression && compression.densityWarmup !== undefined);
     if (changes)
       fault(
         ["overlap"],
@@ -369,8 +430,16 @@ export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
   if (job.epochs !== undefined && job.steps !== undefined)
     fault(["steps"], `both epochs (${job.epochs}) and steps (${job.steps}) are given; give one of them`);
   const expected = learners[job.data.kind];
-  if (expected !== undefined && !expected.includes(job.model.kind) && job.model.kind !== "module" && job.model.kind !== "program")
-    fault(["model", "kind"], `a ${job.model.kind} cannot learn from ${job.data.kind}; use ${expected.join(" or ")}, or a module of yours`);
+  if (
+    expected !== undefined &&
+    !expected.includes(job.model.kind) &&
+    job.model.kind !== "module" &&
+    job.model.kind !== "program"
+  )
+    fault(
+      ["model", "kind"],
+      `a ${job.model.kind} cannot learn from ${job.data.kind}; use ${expected.join(" or ")}, or a module of yours`,
+    );
   if (job.model.kind === "gpt" && job.model.width % job.model.heads !== 0) {
     fault(
       ["model", "width"],
@@ -378,14 +447,18 @@ export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
     );
   }
   faults.push(...exchangeFaults(job));
-  const { ranksPerProcess, emulate, certificates, codec, timeoutSeconds, silenceSeconds, heartbeatSeconds } = job.network;
+  const { ranksPerProcess, emulate, certificates, codec, timeoutSeconds, silenceSeconds, heartbeatSeconds } =
+    job.network;
   if (job.ranks % ranksPerProcess !== 0)
     fault(
       ["network", "ranksPerProcess"],
       `${job.ranks} ranks do not divide among processes of ${ranksPerProcess}; use a divisor of ${job.ranks}`,
     );
   if (job.transport === "mpi" && ranksPerProcess !== 1)
-    fault(["network", "ranksPerProcess"], `transport: mpi has one rank per process, not ${ranksPerProcess}; leave it out`);
+    fault(
+      ["network", "ranksPerProcess"],
+      `transport: mpi has one rank per process, not ${ranksPerProcess}; leave it out`,
+    );
   if (silenceSeconds !== undefined && silenceSeconds > timeoutSeconds)
     fault(
       ["network", "silenceSeconds"],
@@ -400,15 +473,22 @@ export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
   if (emulate !== undefined && job.transport !== "tcp" && job.transport !== "tls")
     fault(["network", "emulate"], `transport: ${job.transport} has no links to emulate; use transport: tcp`);
   if (certificates !== undefined && job.transport !== "tls")
-    fault(["network", "certificates"], `transport: ${job.transport} uses no certificates; leave it out or use transport: tls`);
+    fault(
+      ["network", "certificates"],
+      `transport: ${job.transport} uses no certificates; leave it out or use transport: tls`,
+    );
   if (codec === "always" && job.transport !== "tcp" && job.transport !== "tls")
     fault(["network", "codec"], `transport: ${job.transport} has no codec; leave it out or use transport: tcp`);
   const { decay, everySteps, peak, final } = job.learningRate;
   if (decay === "step" && everySteps === undefined)
     fault(["learningRate"], "decay: step needs everySteps, the steps between two drops; give it");
   if (decay !== "step" && everySteps !== undefined)
-    fault(["learningRate", "everySteps"], `everySteps has no effect with decay: ${decay}; leave it out or use decay: step`);
-  if (final > peak) fault(["learningRate", "final"], `the final rate ${final} is above the peak ${peak}; use at most the peak`);
+    fault(
+      ["learningRate", "everySteps"],
+      `everySteps has no effect with decay: ${decay}; leave it out or use decay: step`,
+    );
+  if (final > peak)
+    fault(["learningRate", "final"], `the final rate ${final} is above the peak ${peak}; use at most the peak`);
   return faults;
 };
 

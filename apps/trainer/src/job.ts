@@ -125,9 +125,20 @@ export type ModelJob =
   | ModuleJob
   | ProgramJob
   | { readonly kind: "mlp"; readonly hidden: readonly number[] }
-  | { readonly kind: "cnn"; readonly channels: readonly [number, number]; readonly hidden: number; readonly dropout: number }
+  | {
+      readonly kind: "cnn";
+      readonly channels: readonly [number, number];
+      readonly hidden: number;
+      readonly dropout: number;
+    }
   | { readonly kind: "resnet18"; readonly channels: readonly [number, number, number, number] }
-  | { readonly kind: "gpt"; readonly layers: number; readonly heads: number; readonly width: number; readonly dropout: number };
+  | {
+      readonly kind: "gpt";
+      readonly layers: number;
+      readonly heads: number;
+      readonly width: number;
+      readonly dropout: number;
+    };
 
 interface AdamJob {
   readonly beta1: number;
@@ -200,17 +211,23 @@ export type CompressionJob =
   | ({ readonly kind: "gaussian-k" | "g-top-k" | "ok-top-k" } & Sparse & ErrorFeedback)
   | ({ readonly kind: "ms-top-k"; readonly samplings: number } & Sparse & Chained & ErrorFeedback)
   | ({ readonly kind: "hierarchical-top-k"; readonly ranksPerHost: number } & Sparse & ErrorFeedback)
-  | ({ readonly kind: "threshold"; readonly threshold: number; readonly capacity: number } & AroundCompression & ErrorFeedback)
+  | ({ readonly kind: "threshold"; readonly threshold: number; readonly capacity: number } & AroundCompression &
+      ErrorFeedback)
   | ({ readonly kind: "dgc"; readonly momentum: number; readonly clipNorm?: number | undefined } & Sparse)
   | ({ readonly kind: "ef21" } & Sparse)
-  | ({ readonly kind: "lags"; readonly leastDensity: number; readonly mostDensity: number } & AroundCompression & ErrorFeedback)
+  | ({ readonly kind: "lags"; readonly leastDensity: number; readonly mostDensity: number } & AroundCompression &
+      ErrorFeedback)
   | ({ readonly kind: "majority-vote" } & AroundCompression)
   | ({ readonly kind: "scaled-sign"; readonly perTensor: boolean } & AroundCompression & ErrorFeedback)
   | ({ readonly kind: "one-bit"; readonly blockSize: number } & AroundCompression & ErrorFeedback)
   | (QsgdJob & AroundCompression)
   | ({ readonly kind: "tern-grad"; readonly clip: number } & AroundCompression)
   | ({ readonly kind: "eight-bit" | "agoq"; readonly blockSize: number } & AroundCompression & ErrorFeedback)
-  | ({ readonly kind: "power-sgd" | "acp-sgd"; readonly rank: number; readonly minimumCompression: number } & AroundCompression &
+  | ({
+      readonly kind: "power-sgd" | "acp-sgd";
+      readonly rank: number;
+      readonly minimumCompression: number;
+    } & AroundCompression &
       ErrorFeedback);
 
 export type PrecisionJob =

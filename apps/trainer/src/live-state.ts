@@ -58,7 +58,8 @@ export class LiveState {
   /**
    * Do the next step with this rank's part of a batch, and read what came of it.
    *
-   * @throws NonFiniteError that names the tensor, for a loss or gradient that is not finite: the state is then that of the step before.
+   * @throws NonFiniteError that names the tensor, for a loss or gradient that is not finite: the state is then that of
+   * the step before.
    */
   async step(batch: LabelledBatch | object): Promise<StepFigures> {
     const { job, steps, updated } = this.input;
@@ -85,8 +86,8 @@ export class LiveState {
   /**
    * Bring gradients that are on their way into the parameters, so that the state can be evaluated and saved.
    *
-   * Once after a step, whoever asks: settling is a collective, and of ranks that learn of a stop at different moments one evaluates before it saves
-   * and another only saves.
+   * Once after a step, whoever asks: settling is a collective, and of ranks that learn of a stop at different moments
+   * one evaluates before it saves and another only saves.
    */
   async settled(): Promise<DeviceState> {
     if (this.settledAt === this.done) return this.state;

@@ -21,8 +21,8 @@ export interface StepResult {
   /** Mean over all ranks, f32 scalar. */
   readonly loss: Tensor;
   /**
-   * bool [1 + tensors]: whether the loss and each mean gradient, in the order of `finiteNames`, are finite. A gradient that
-   * overflowed under a loss scale that can still shrink counts as finite: the step is skipped instead.
+   * bool [1 + tensors]: whether the loss and each mean gradient, in the order of `finiteNames`, are finite. A gradient
+   * that overflowed under a loss scale that can still shrink counts as finite: the step is skipped instead.
    */
   readonly finite: Tensor;
   /** f32 [2]: `updateFigures` of the update that was made in this step, or `noUpdate`. */
@@ -38,7 +38,14 @@ export const exchangeOptions = (
   { buckets, priorities }: Parts,
   compressor: Aggregator,
   { key, step }: TrainState<Tensor>,
-): ExchangeOptions<unknown> => ({ axis: dataAxis, compressor, buckets, priorities, key: foldIn(foldIn(key, step), 1), step });
+): ExchangeOptions<unknown> => ({
+  axis: dataAxis,
+  compressor,
+  buckets,
+  priorities,
+  key: foldIn(foldIn(key, step), 1),
+  step,
+});
 
 /** This rank's loss and gradients with these parameters, and the model's next statistics, means over the ranks. */
 export const lossAndGradients = (
@@ -54,11 +61,15 @@ export const lossAndGradients = (
   };
   const [, { loss, next }, scaled] = valueAndGradWithAux(scaledLoss)(params);
   // Each rank has seen other samples; one statistic for all keeps the state shared.
-  const [meanLoss, modelState] = inPhase("communication", () => scope("mean-loss", () => meanOverRanks([loss, next] as const)));
+  const [meanLoss, modelState] = inPhase("communication", () =>
+    scope("mean-loss", () => meanOverRanks([loss, next] as const)),
+  );
   return {
     loss: meanLoss,
     gradients:
-      lossScale === undefined ? scaled : inPhase("backward", () => zipTrees((gradient: Tensor) => divide(gradient, scaling.scale), scaled)),
+      lossScale === undefined
+        ? scaled
+        : inPhase("backward", () => zipTrees((gradient: Tensor) => divide(gradient, scaling.scale), scaled)),
     modelState,
   };
 };

@@ -17,7 +17,10 @@ const secondsOf = async (call: () => Promise<unknown>): Promise<number> => {
   return Math.min(...times);
 };
 
-/** Measure a backend by a product, a sweep over memory and a chain of tiny kernels. Takes well below a second on a processor or a GPU. */
+/**
+ * Measure a backend by a product, a sweep over memory and a chain of tiny kernels. Takes well below a second on a
+ * processor or a GPU.
+ */
 export const measureRates = async (backend: Backend): Promise<BackendRates> => {
   const one = backend.upload(NdArray.from([1]));
   const wait = jit((x: Tensor) => add(x, 1), backend);
@@ -45,9 +48,17 @@ export const measureRates = async (backend: Backend): Promise<BackendRates> => {
     const sweep = await seconds((x) => add(x, 1), long, 4);
     // Products of one element do not fuse: each is a kernel of its own.
     const tiny = backend.upload(NdArray.zeros("f32", [1, 1]));
-    const kernels = await seconds((x) => Array.from({ length: chain }).reduce((y: Tensor) => matmul(y, x), x), tiny, 10);
+    const kernels = await seconds(
+      (x) => Array.from({ length: chain }).reduce((y: Tensor) => matmul(y, x), x),
+      tiny,
+      10,
+    );
     backend.free(tiny);
-    return { flopsPerSecond: (2 * side ** 3) / product, bytesPerSecond: (8 * elements) / sweep, kernelSeconds: kernels / chain };
+    return {
+      flopsPerSecond: (2 * side ** 3) / product,
+      bytesPerSecond: (8 * elements) / sweep,
+      kernelSeconds: kernels / chain,
+    };
   } finally {
     for (const array of [one, square, long]) backend.free(array);
     wait.release();

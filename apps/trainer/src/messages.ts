@@ -21,11 +21,21 @@ export interface Assignment {
   /** A file in it, by which a process knows that it sees the same folder as the controller; where ranks write there. */
   readonly mark?: string | undefined;
   /** A checkpoint to go on from. */
-  readonly resume?: { readonly folder: string; readonly step: number; readonly files: readonly SavedFile[] } | undefined;
-  /** What an earlier attempt has measured and decided about the exchange of gradients; else ranks measure anew, if the job wants it. */
+  readonly resume?:
+    | { readonly folder: string; readonly step: number; readonly files: readonly SavedFile[] }
+    | undefined;
+  /**
+   * What an earlier attempt has measured and decided about the exchange of gradients; else ranks measure anew, if the
+   * job wants it.
+   */
   readonly plan?: ExchangePlan | undefined;
-  /** Spans of the first steps are kept: how many, the milliseconds since 1970 from which their times count, and of how many steps one has more than its own span. */
-  readonly trace?: { readonly originMilliseconds: number; readonly steps: number; readonly detailEvery: number } | undefined;
+  /**
+   * Spans of the first steps are kept: how many, the milliseconds since 1970 from which their times count, and of how
+   * many steps one has more than its own span.
+   */
+  readonly trace?:
+    | { readonly originMilliseconds: number; readonly steps: number; readonly detailEvery: number }
+    | undefined;
   /** Evaluate and save nothing. */
   readonly stepsOnly?: boolean | undefined;
 }

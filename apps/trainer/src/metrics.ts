@@ -54,7 +54,9 @@ export class MetricFiles implements MetricSink {
     if (type !== "checkpoint")
       this.events.scalars(
         step,
-        Object.fromEntries(scalars.map(([name, value]) => [`${type === "evaluation" ? "test" : "train"}/${name}`, value])),
+        Object.fromEntries(
+          scalars.map(([name, value]) => [`${type === "evaluation" ? "test" : "train"}/${name}`, value]),
+        ),
       );
   }
 

@@ -3,7 +3,11 @@ import { shellQuote } from "./launch-targets/shell-quote.ts";
 import { metricsFile } from "./metrics.ts";
 import { resumeLine } from "./own-command.ts";
 
-/** What people may do with a run that is done, a line each. @param tracePath where its trace lies, if one was asked for and written. */
+/**
+ * What people may do with a run that is done, a line each.
+ *
+ * @param tracePath where its trace lies, if one was asked for and written.
+ */
 export const nextSteps = (output: string, totalSteps: number, tracePath: string | undefined): string[] => [
   "What next:",
   `  train longer    ${resumeLine(output)} --steps ${2 * totalSteps}`,

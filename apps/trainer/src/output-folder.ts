@@ -26,9 +26,16 @@ const nameFolder = "name one that you may write to with --output <folder>";
 
 /** Look whether a run can write all that it will into its folder. @throws ConfigError. */
 export const requireOutput = (output: string): void =>
-  requireFolder(output, `output folder ${output}`, { files: [jobFile, metricsFile, summaryFile], folders: [checkpointsFolder("")] });
+  requireFolder(output, `output folder ${output}`, {
+    files: [jobFile, metricsFile, summaryFile],
+    folders: [checkpointsFolder("")],
+  });
 
-/** Make a new folder: the one asked for, or `runs/<job name>/<1, 2, …>` below the working folder. @throws ConfigError when it holds a run already. */
+/**
+ * Make a new folder: the one asked for, or `runs/<job name>/<1, 2, …>` below the working folder.
+ *
+ * @throws ConfigError when it holds a run already.
+ */
 export const claimOutput = (name: string, asked: string | undefined): ClaimedFolder => {
   if (asked !== undefined) {
     if (existsSync(join(asked, jobFile)))
@@ -60,10 +67,16 @@ export const claimOutput = (name: string, asked: string | undefined): ClaimedFol
   }
 };
 
-/** Make the folder of a run that may have begun before, under the same command. @throws ConfigError without a folder to look in. */
+/**
+ * Make the folder of a run that may have begun before, under the same command.
+ *
+ * @throws ConfigError without a folder to look in.
+ */
 export const reclaimOutput = (name: string, asked: string | undefined): ClaimedFolder => {
   if (asked === undefined)
-    throw new ConfigError(["--resume-if-possible: needs the folder to look for checkpoints in; give --output <folder>"]);
+    throw new ConfigError([
+      "--resume-if-possible: needs the folder to look for checkpoints in; give --output <folder>",
+    ]);
   if (existsSync(join(asked, jobFile))) return { path: asked, made: [] };
   return claimOutput(name, asked);
 };

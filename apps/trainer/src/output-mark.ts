@@ -6,7 +6,11 @@ import type { Files } from "./files.ts";
 
 const prefix = ".mark-";
 
-/** Leave a file in the output folder of a run by which its other processes know that they see the same folder. @returns the file's name. */
+/**
+ * Leave a file in the output folder of a run by which its other processes know that they see the same folder.
+ *
+ * @returns the file's name.
+ */
 export const leaveMark = (files: Files, output: string): string => {
   const mark = `${prefix}${randomUUID()}`;
   files.writeDurably(join(output, mark), [new TextEncoder().encode(mark)]);
@@ -14,8 +18,8 @@ export const leaveMark = (files: Files, output: string): string => {
 };
 
 /**
- * Take a start's own mark away when it has failed. Another start may have left one meanwhile: as where this process was paused, and its cluster
- * has started the job again.
+ * Take a start's own mark away when it has failed. Another start may have left one meanwhile: as where this process was
+ * paused, and its cluster has started the job again.
  */
 export const removeMark = (files: Files, output: string, mark: string): void => files.remove(join(output, mark));
 
@@ -31,13 +35,18 @@ const pauseMilliseconds = 300;
 /**
  * Check that this process sees the output folder that the controller of the run has marked, and may write there.
  *
- * Each rank writes its part of a checkpoint itself, and reads it when the run is resumed: they do not travel through the controller, whose control
- * connections carry messages and not gigabytes. So a run whose machines share no folder is refused before its first step, and not at its
- * first checkpoint, or when it is resumed.
+ * Each rank writes its part of a checkpoint itself, and reads it when the run is resumed: they do not travel through
+ * the controller, whose control connections carry messages and not gigabytes. So a run whose machines share no folder
+ * is refused before its first step, and not at its first checkpoint, or when it is resumed.
  *
  * @throws ConfigError, or the system's error where it may not write.
  */
-export const requireMark = async (files: Files, output: string, mark: string, ranks: readonly number[]): Promise<void> => {
+export const requireMark = async (
+  files: Files,
+  output: string,
+  mark: string,
+  ranks: readonly number[],
+): Promise<void> => {
   for (let rest = tries; !seesMark(files, join(output, mark), mark); rest--) {
     if (rest === 1)
       throw new ConfigError([

@@ -5,7 +5,10 @@ const launcher = "/home/ada/project/node_modules/skein-train/bin/skein-train.js"
 const local = "/home/ada/project/node_modules/.bin/skein-train";
 
 /** A machine with Node on PATH; links lead from bins to the launcher. */
-const machine = ({ files = [], ...own }: Partial<Surroundings> & { readonly files?: readonly string[] } = {}): Surroundings => ({
+const machine = ({
+  files = [],
+  ...own
+}: Partial<Surroundings> & { readonly files?: readonly string[] } = {}): Surroundings => ({
   program: local,
   node: "/usr/bin/node",
   nodeOptions: [],
@@ -16,12 +19,22 @@ const machine = ({ files = [], ...own }: Partial<Surroundings> & { readonly file
   ...own,
 });
 
-const npm = { PATH: "/home/ada/project/node_modules/.bin:/usr/bin", npm_config_user_agent: "npm/11.19.1 node/v24.21.0 linux x64" };
-const pnpm = { PATH: "/home/ada/project/node_modules/.bin:/usr/bin", npm_config_user_agent: "pnpm/12.21.0 npm/? node/? linux x64" };
+const npm = {
+  PATH: "/home/ada/project/node_modules/.bin:/usr/bin",
+  npm_config_user_agent: "npm/11.19.1 node/v24.21.0 linux x64",
+};
+const pnpm = {
+  PATH: "/home/ada/project/node_modules/.bin:/usr/bin",
+  npm_config_user_agent: "pnpm/12.21.0 npm/? node/? linux x64",
+};
 
 test.each<[string, Surroundings, string]>([
   ["npx", machine({ env: { ...npm, INIT_CWD: "/home/ada/project" } }), "npx skein-train"],
-  ["npm run in a folder below", machine({ env: { ...npm, INIT_CWD: "/home/ada/project/src" } }), "cd .. && npx skein-train"],
+  [
+    "npm run in a folder below",
+    machine({ env: { ...npm, INIT_CWD: "/home/ada/project/src" } }),
+    "cd .. && npx skein-train",
+  ],
   ["pnpm exec", machine({ env: pnpm, files: [local] }), "pnpm exec skein-train"],
   [
     "pnpm by npx",
@@ -30,18 +43,30 @@ test.each<[string, Surroundings, string]>([
   ],
   [
     "pnpm --filter from the root",
-    machine({ env: { ...pnpm, INIT_CWD: "/home/ada/project" }, folder: "/home/ada/project/apps/my trainer", files: [local] }),
+    machine({
+      env: { ...pnpm, INIT_CWD: "/home/ada/project" },
+      folder: "/home/ada/project/apps/my trainer",
+      files: [local],
+    }),
     "pnpm -C 'apps/my trainer' exec skein-train",
   ],
   ["pnpm dlx, which leaves nothing behind", machine({ env: pnpm }), "node node_modules/.bin/skein-train"],
-  ["a bin on PATH", machine({ program: "/usr/local/bin/skein-train", files: ["/usr/local/bin/skein-train"] }), "skein-train"],
+  [
+    "a bin on PATH",
+    machine({ program: "/usr/local/bin/skein-train", files: ["/usr/local/bin/skein-train"] }),
+    "skein-train",
+  ],
   ["a bin that is not on PATH", machine({ files: [local] }), "node node_modules/.bin/skein-train"],
   [
     "the source",
     machine({ program: "/opt/skein/src/main.ts", nodeOptions: ["--conditions=x"], env: npm }),
     "node --conditions=x /opt/skein/src/main.ts",
   ],
-  ["another Node than that on PATH", machine({ program: "main.js", node: "/opt/node 24/bin/node" }), "'/opt/node 24/bin/node' main.js"],
+  [
+    "another Node than that on PATH",
+    machine({ program: "main.js", node: "/opt/node 24/bin/node" }),
+    "'/opt/node 24/bin/node' main.js",
+  ],
   [
     "a Node that only the package manager has on PATH",
     machine({
@@ -75,7 +100,11 @@ test("a text may name commands of both", () => {
   vi.stubEnv("PATH", "/nowhere");
   vi.stubEnv("npm_config_user_agent", undefined);
   onTestFinished(() => void vi.unstubAllEnvs());
-  const said = asTypedIn("skein-profile", ["run", "links"], "skein-profile links, then skein-train links; skein-profile is good");
+  const said = asTypedIn(
+    "skein-profile",
+    ["run", "links"],
+    "skein-profile links, then skein-train links; skein-profile is good",
+  );
   expect(said).toMatch(/^\S.* links, then \S.*apps\/trainer\/bin\/skein-train\.js links; skein-profile is good$/);
   expect(said).not.toMatch(/^skein-profile/);
 });

@@ -28,11 +28,15 @@ const shortPath = (path: string, folder: string): string => {
 const pathFolders = ({ PATH, npm_config_user_agent }: Surroundings["env"]): string[] =>
   (PATH ?? "")
     .split(delimiter)
-    .filter((folder) => folder !== "" && (npm_config_user_agent === undefined || !/[\\/]node_modules[\\/]\.bin$/.test(folder)));
+    .filter(
+      (folder) =>
+        folder !== "" && (npm_config_user_agent === undefined || !/[\\/]node_modules[\\/]\.bin$/.test(folder)),
+    );
 
 /** Whether a project that holds `folder` has a program among its own. */
 const isInstalledAbove = (name: string, folder: string, exists: Surroundings["exists"]): boolean =>
-  exists(join(folder, "node_modules/.bin", name)) || (dirname(folder) !== folder && isInstalledAbove(name, dirname(folder), exists));
+  exists(join(folder, "node_modules/.bin", name)) ||
+  (dirname(folder) !== folder && isInstalledAbove(name, dirname(folder), exists));
 
 /** `npx skein-train` and the like, where a package manager has started this process and would do so again. */
 const packageManagerCommand = (name: string, { folder, env, exists, real }: Surroundings): string | undefined => {
@@ -50,8 +54,8 @@ const packageManagerCommand = (name: string, { folder, env, exists, real }: Surr
 };
 
 /**
- * The words that start this program once more when they are pasted: `npx skein-train`, `pnpm exec skein-train`, `skein-train` where that is on PATH, else Node and the
- * path of the script, which always works.
+ * The words that start this program once more when they are pasted: `npx skein-train`, `pnpm exec skein-train`,
+ * `skein-train` where that is on PATH, else Node and the path of the script, which always works.
  *
  * @param name of the program, whose launcher is called so too.
  */
@@ -92,7 +96,8 @@ const typedCommand = (name = "skein-train", program = process.argv[1] ?? name): 
   );
 
 /** Commands of a program in a text: its name where a word of `commands` follows. */
-const commandsIn = (name: string, commands: string): RegExp => new RegExp(`(?<![\\w./-])${name} (?=(?:${commands})\\b)`, "g");
+const commandsIn = (name: string, commands: string): RegExp =>
+  new RegExp(`(?<![\\w./-])${name} (?=(?:${commands})\\b)`, "g");
 
 const anyCommand = commandsIn("skein-train", "run|resume|validate|doctor|links|certs|launch|mpi|schema");
 
@@ -100,12 +105,17 @@ const withCommands = (text: string, pattern: RegExp, command: () => string): str
   text.search(pattern) < 0 ? text : text.replaceAll(pattern, () => `${command()} `);
 
 /**
- * Messages say `skein-train resume …`, also those of packages that cannot know how they were started. Where people read them, the words that they
- * typed take its place.
+ * Messages say `skein-train resume …`, also those of packages that cannot know how they were started. Where people read
+ * them, the words that they typed take its place.
  */
-export const asTyped = (text: string, command: () => string = typedCommand): string => withCommands(text, anyCommand, command);
+export const asTyped = (text: string, command: () => string = typedCommand): string =>
+  withCommands(text, anyCommand, command);
 
-/** The same in another program of ours: its own commands, and those of skein-train, as each would be started there. @param commands their names. */
+/**
+ * The same in another program of ours: its own commands, and those of skein-train, as each would be started there.
+ *
+ * @param commands their names.
+ */
 export const asTypedIn = (name: string, commands: readonly string[], text: string): string =>
   asTyped(
     withCommands(text, commandsIn(name, commands.join("|")), () => typedCommand(name)),
@@ -116,4 +126,5 @@ export const asTypedIn = (name: string, commands: readonly string[], text: strin
 export const resumeLine = (output: string): string => `skein-train resume ${shellQuote(output)}`;
 
 /** A job file that comes with this package, as a path from here. */
-export const sampleJob = (): string => shellQuote(shortPath(fileURLToPath(new URL("../jobs/mnist.yaml", import.meta.url)), process.cwd()));
+export const sampleJob = (): string =>
+  shellQuote(shortPath(fileURLToPath(new URL("../jobs/mnist.yaml", import.meta.url)), process.cwd()));

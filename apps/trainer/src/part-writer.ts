@@ -14,7 +14,9 @@ export type Written =
   | { readonly files: readonly SavedFile[] }
   | { readonly message: string; readonly code: string | undefined; readonly stack: string };
 
-/** Writes a rank's parts of checkpoints in a thread of its own, beside the steps that follow. One checkpoint at a time. */
+/**
+ * Writes a rank's parts of checkpoints in a thread of its own, beside the steps that follow. One checkpoint at a time.
+ */
 export class PartWriter {
   private readonly written: (step: number, files: readonly SavedFile[]) => void;
   private thread: { readonly worker: Worker; readonly port: MessagePort } | undefined;
@@ -36,7 +38,11 @@ export class PartWriter {
     this.thread.port.postMessage(parts, memory);
   }
 
-  /** Look what became of it, without waiting: a thread that computes all the time hears of it in no other way. @throws what the writing failed with. */
+  /**
+   * Look what became of it, without waiting: a thread that computes all the time hears of it in no other way.
+   *
+   * @throws what the writing failed with.
+   */
   look(): void {
     const next = this.thread && receiveMessageOnPort(this.thread.port);
     if (next !== undefined) this.take(next.message as Written);
@@ -61,7 +67,12 @@ export class PartWriter {
 
   private open(): { readonly worker: Worker; readonly port: MessagePort } {
     const { port1: port, port2 } = new MessageChannel();
-    const options = { workerData: port2, transferList: [port2], name: "skein-checkpoint", resourceLimits: { maxYoungGenerationSizeMb: 2 } };
+    const options = {
+      workerData: port2,
+      transferList: [port2],
+      name: "skein-checkpoint",
+      resourceLimits: { maxYoungGenerationSizeMb: 2 },
+    };
     const worker = startThread(() => new URL("./part-writer-thread.ts", import.meta.url), options, "skein-train");
     port.on("message", (message: Written) => this.take(message));
     worker.once("error", ({ message, stack = message }: Error) => this.take({ message, code: undefined, stack }));

@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -38,7 +47,9 @@ describe("a place that cannot is told with the system's code, and stays as it wa
   test.each(places)("file %s: %s", (path, code) => {
     const place = path.startsWith("/") ? path : join(folder, path);
     expect(() => requireWritable(place, "--trace")).toThrow(ConfigError);
-    expect(() => requireWritable(place, "--trace")).toThrow(new RegExp(`^--trace .*: cannot be written \\(${code}: .*\\); name a file`));
+    expect(() => requireWritable(place, "--trace")).toThrow(
+      new RegExp(`^--trace .*: cannot be written \\(${code}: .*\\); name a file`),
+    );
     expect(readdirSync(folder).toSorted()).toEqual(before);
   });
 
@@ -100,6 +111,8 @@ describe("folders", () => {
     expect(() => requireOutput(output)).toThrow(/^output folder .*: .*checkpoints: cannot be written \(ENOTDIR: /);
     rmSync(join(output, "checkpoints"));
     mkdirSync(join(output, "metrics.jsonl"));
-    expect(() => requireOutput(output)).toThrow(/metrics\.jsonl: cannot be written \(EISDIR: a folder is in its place\)/);
+    expect(() => requireOutput(output)).toThrow(
+      /metrics\.jsonl: cannot be written \(EISDIR: a folder is in its place\)/,
+    );
   });
 });

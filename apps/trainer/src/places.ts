@@ -2,7 +2,8 @@ import { closeSync, constants, existsSync, lstatSync, mkdirSync, openSync, rmdir
 import { basename, dirname, join, resolve } from "node:path";
 import { ConfigError, describeError } from "./errors.ts";
 
-// Where a run will write is looked at before it trains: a place that cannot be used is wrong use, told in a line, and not the end of an hour's work.
+// Where a run will write is looked at before it trains: a place that cannot be used is wrong use, told in a line, and
+// not the end of an hour's work.
 
 /** What is wrong with a place, by the system's code. Others, such as a full disk, say nothing about the place. */
 const placeFaults: Readonly<Record<string, string>> = {
@@ -27,8 +28,8 @@ export const explainPlace = (error: unknown, what: string, cure: string): unknow
 };
 
 /**
- * Make a folder and those above it. Node's own `recursive` does not return below /proc and /sys, whose folders answer that they are not there when
- * something is to be made in them.
+ * Make a folder and those above it. Node's own `recursive` does not return below /proc and /sys, whose folders answer
+ * that they are not there when something is to be made in them.
  *
  * @returns those that were not there, outermost first. @throws the system's error; then none is left behind.
  */
@@ -52,7 +53,8 @@ const makeOne = (folder: string, mode: number): boolean => {
     mkdirSync(folder, { mode });
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST" && existsSync(folder) && statSync(folder).isDirectory()) return false;
+    if ((error as NodeJS.ErrnoException).code === "EEXIST" && existsSync(folder) && statSync(folder).isDirectory())
+      return false;
     throw error;
   }
 };
@@ -68,7 +70,9 @@ export const removeEmpty = (made: readonly string[]): void => {
   }
 };
 
-/** Open a file for writing as a run will, and leave everything as it was. Never waits, as opening a pipe otherwise does. */
+/**
+ * Open a file for writing as a run will, and leave everything as it was. Never waits, as opening a pipe otherwise does.
+ */
 const tryToWrite = (path: string): void => {
   const isNew = !existsSync(path);
   closeSync(openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK, 0o666));
@@ -88,7 +92,9 @@ export const requireWritable = (path: string, option: string): void => {
 export const requireReplaceable = (path: string, option: string): void => {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats !== undefined && !stats.isFile())
-    throw new ConfigError([`${option} ${path}: is ${stats.isDirectory() ? "a folder" : "no regular file"}; name a file`]);
+    throw new ConfigError([
+      `${option} ${path}: is ${stats.isDirectory() ? "a folder" : "no regular file"}; name a file`,
+    ]);
   try {
     tryToWrite(`${path}.tmp`);
   } catch (error) {
@@ -96,7 +102,10 @@ export const requireReplaceable = (path: string, option: string): void => {
   }
 };
 
-/** @throws ConfigError where a file cannot be put in this place, even when the folders above it are made. Leaves those that it has made. */
+/**
+ * @throws ConfigError where a file cannot be put in this place, even when the folders above it are made. Leaves those
+ * that it has made.
+ */
 export const requireNewFile = (path: string, option: string): void => {
   try {
     makeFolders(dirname(path));
@@ -106,7 +115,10 @@ export const requireNewFile = (path: string, option: string): void => {
   requireReplaceable(path, option);
 };
 
-/** @throws ConfigError where nothing can be written in a folder, or in those of the files and folders that are there. @param what names option and path. */
+/**
+ * @throws ConfigError where nothing can be written in a folder, or in those of the files and folders that are there.
+ * @param what names option and path.
+ */
 export const requireFolder = (
   folder: string,
   what: string,
@@ -120,7 +132,11 @@ export const requireFolder = (
     try {
       tryToWrite(folders.includes(basename(path)) ? join(path, probe) : path);
     } catch (error) {
-      throw explainPlace(error, basename(path) === probe ? what : `${what}: ${path}`, "name a folder that you may write to");
+      throw explainPlace(
+        error,
+        basename(path) === probe ? what : `${what}: ${path}`,
+        "name a folder that you may write to",
+      );
     }
   }
 };

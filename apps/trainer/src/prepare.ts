@@ -59,7 +59,8 @@ const placeless = (part: DataJob | ModelJob): object =>
   Object.fromEntries(Object.entries(part).filter(([key]) => key !== "file" && key !== "folder"));
 
 /**
- * Hash of what steers the training: same hash and same step, same bits. @param data digest of the samples, where their kind does not say which they are.
+ * Hash of what steers the training: same hash and same step, same bits. @param data digest of the samples, where their
+ * kind does not say which they are.
  */
 export const jobHashOf = (job: Job, data?: string): string => {
   const steered = { ...job, data: placeless(job.data), model: placeless(job.model) };
@@ -67,8 +68,11 @@ export const jobHashOf = (job: Job, data?: string): string => {
   return sha256(JSON.stringify(Object.fromEntries(data === undefined ? entries : [...entries, ["samples", data]])));
 };
 
-/** Whether the samples lie in files of the user's, which may change. Those of a program have their digest in the job. */
-const isOwn = (job: DataJob): boolean => job.kind === "text" || job.kind === "module" || ("folder" in job && job.folder !== undefined);
+/**
+ * Whether the samples lie in files of the user's, which may change. Those of a program have their digest in the job.
+ */
+const isOwn = (job: DataJob): boolean =>
+  job.kind === "text" || job.kind === "module" || ("folder" in job && job.folder !== undefined);
 
 const requireFull = (train: Records, batch: number): void => {
   if (batch > train.count)
@@ -84,16 +88,18 @@ const cpuMemoryBytes = 2 ** 32;
 const mostSteps = 2 ** 32 - 1;
 
 /** Bytes of tensors together. */
-export const bytesOf = (specs: Iterable<TensorSpec>): number => [...specs].reduce((sum, spec) => sum + byteLength(spec), 0);
+export const bytesOf = (specs: Iterable<TensorSpec>): number =>
+  [...specs].reduce((sum, spec) => sum + byteLength(spec), 0);
 
 /**
- * Price what a rank keeps before anything is made room for: its state, and a gradient of each parameter. Activations come on top of it; the
- * memory plan of the compiled step knows them.
+ * Price what a rank keeps before anything is made room for: its state, and a gradient of each parameter. Activations
+ * come on top of it; the memory plan of the compiled step knows them.
  */
 const requireRoom = ({ job, shared, own, params }: Pick<Prepared, "job" | "shared" | "own" | "params">): void => {
   if (job.backend !== "cpu") return; // a device says itself what it has no room for
   const ranks = job.transport === "threads" ? job.ranks : job.network.ranksPerProcess;
-  const needed = ranks * (bytesOf(shared.values()) + bytesOf(own.values()) + bytesOf(flattenTree<TensorSpec>(params).leaves));
+  const needed =
+    ranks * (bytesOf(shared.values()) + bytesOf(own.values()) + bytesOf(flattenTree<TensorSpec>(params).leaves));
   if (needed <= cpuMemoryBytes) return;
   const inGiB = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
   throw new ConfigError([
@@ -105,7 +111,9 @@ const remarksOn = (job: Job, totalSteps: number): string[] => {
   const { decay, warmupSteps } = job.learningRate;
   return [
     ...(decay !== "constant" && warmupSteps >= totalSteps
-      ? [`learningRate.decay: ${decay} has no effect: the warm-up of ${warmupSteps} steps covers all ${totalSteps} of the run`]
+      ? [
+          `learningRate.decay: ${decay} has no effect: the warm-up of ${warmupSteps} steps covers all ${totalSteps} of the run`,
+        ]
       : []),
     ...(job.overlap === "dear" && job.clipNorm !== undefined
       ? [
@@ -113,7 +121,9 @@ const remarksOn = (job: Job, totalSteps: number): string[] => {
         ]
       : []),
     ...(isPlanned(job) && job.compression.kind !== "identity"
-      ? [`buckets are planned from measurements, so two runs of ${job.compression.kind} may differ; checkpoints keep the plan`]
+      ? [
+          `buckets are planned from measurements, so two runs of ${job.compression.kind} may differ; checkpoints keep the plan`,
+        ]
       : []),
   ];
 };
@@ -135,7 +145,8 @@ export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> =>
       `epochs: ${job.epochs} of ${perEpoch} steps are ${totalSteps} steps, at most ${mostSteps} can be counted; lower it`,
     ]);
   const model = await buildModel(job.model, taskOf(data), given.model && modelOf(given.model));
-  if (job.model.kind === "module") traceModel(model, data, job); // what is wrong with it is told once and at once, not by every rank
+  // what is wrong with it is told once and at once, not by every rank
+  if (job.model.kind === "module") traceModel(model, data, job);
   const specs = stateSpecs(buildParts(job, model, totalSteps));
   const digest = isOwn(job.data) ? dataDigest(data) : undefined;
   const { shared, own } = splitLeaves(specs);
@@ -157,7 +168,11 @@ export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> =>
   };
 };
 
-/** The same job with its backend settled. Data and shapes do not depend on it. @throws ConfigError when it has no room for them. */
+/**
+ * The same job with its backend settled. Data and shapes do not depend on it.
+ *
+ * @throws ConfigError when it has no room for them.
+ */
 export const withBackend = (prepared: Prepared, backend: Job["backend"]): Prepared => {
   const job = { ...prepared.job, backend };
   requireRoom({ ...prepared, job });

@@ -2,7 +2,17 @@ import { bucketOf, bucketPerTensor, type BucketTensor, specsByPath } from "@skei
 import type { PreparedGraph } from "@skein/cost-model";
 import { prepareForCpu } from "@skein/cpu-kernels";
 import { type DeviceFacts, planForWebGpu, prepareForWebGpu } from "@skein/gpu-kernels";
-import { add, axisIndex, flattenTree, inPhase, randomKey, scope, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
+import {
+  add,
+  axisIndex,
+  flattenTree,
+  inPhase,
+  randomKey,
+  scope,
+  type Tensor,
+  type TensorSpec,
+  trace,
+} from "@skein/tensor-core";
 import { planMemory } from "@skein/tensor-core/backend";
 import { buildCompression } from "./build-exchange.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
@@ -16,8 +26,9 @@ export const gradientTensors = ({ params }: Pick<Prepared, "params">): readonly 
 };
 
 /**
- * Trace what exchanging some gradients takes by itself, in one bucket, as a job would do it for good: the scope of all of it is `exchange-0`, but for one
- * sum of the mean and another tensor, which stands for the optimizer that reads the mean.
+ * Trace what exchanging some gradients takes by itself, in one bucket, as a job would do it for good: the scope of all
+ * of it is `exchange-0`, but for one sum of the mean and another tensor, which stands for the optimizer that reads the
+ * mean.
  *
  * @param plan densities by path, where the compression takes such.
  */

@@ -16,10 +16,22 @@ export interface PreparedStep extends PreparedGraph {
   readonly stateInputs: number;
 }
 
-/** The graph of one training step on one rank's part of a batch, as it is traced. @param step which one, from 0: compressors may take turns. */
-const tracedStep = (parts: Parts, { job, data }: Pick<Prepared, "job" | "data">, state: unknown, step: number): Graph => {
+/**
+ * The graph of one training step on one rank's part of a batch, as it is traced.
+ *
+ * @param step which one, from 0: compressors may take turns.
+ */
+const tracedStep = (
+  parts: Parts,
+  { job, data }: Pick<Prepared, "job" | "data">,
+  state: unknown,
+  step: number,
+): Graph => {
   const batch = Object.fromEntries(
-    Object.entries(data.train.fields).map(([name, { dtype, shape }]) => [name, { dtype, shape: [job.batch / job.ranks, ...shape] }]),
+    Object.entries(data.train.fields).map(([name, { dtype, shape }]) => [
+      name,
+      { dtype, shape: [job.batch / job.ranks, ...shape] },
+    ]),
   );
   const traced = trace(
     trainStep(parts, parts.compressorAt(step)) as unknown as (...args: Tensor[]) => unknown,
@@ -32,7 +44,8 @@ const tracedStep = (parts: Parts, { job, data }: Pick<Prepared, "job" | "data">,
 /**
  * Trace the step of a job; what the backends make of it is asked for apart.
  *
- * @param plan where the exchange follows from measurements, or from prices. Default: what such a job begins with, each tensor by itself.
+ * @param plan where the exchange follows from measurements, or from prices. Default: what such a job begins with, each
+ * tensor by itself.
  */
 export const traceStep = (
   prepared: Prepared,
@@ -44,7 +57,12 @@ export const traceStep = (
   const graph = tracedStep(parts, prepared, state, step);
   const stateInputs = flattenTree<TensorSpec>(state).leaves.length;
   const donate = Array.from({ length: stateInputs }, (_, i) => i);
-  const withPlan = (ready: Graph, plan: MemoryPlan): PreparedStep => ({ graph: ready, plan, settled: plan.settled, stateInputs });
+  const withPlan = (ready: Graph, plan: MemoryPlan): PreparedStep => ({
+    graph: ready,
+    plan,
+    settled: plan.settled,
+    stateInputs,
+  });
   return {
     onCpu: (): PreparedStep => {
       const ready = prepareForCpu(graph);

@@ -46,7 +46,10 @@ export interface JobFacts {
   readonly backend: BackendName;
   readonly ranks: number;
   readonly transport: Job["transport"];
-  /** What kernels are timed by: the clock of the host, that of the device, or none where its adapter has no timestamp queries. */
+  /**
+   * What kernels are timed by: the clock of the host, that of the device, or none where its adapter has no timestamp
+   * queries.
+   */
   readonly kernelClock: "host" | "device" | "none";
   /** Samples of a step, of all ranks together. */
   readonly samplesPerStep: number;
@@ -55,7 +58,10 @@ export interface JobFacts {
   readonly stateBytes: number;
   /** Its kind. */
   readonly compression: Job["compression"]["kind"];
-  /** How buckets and densities come about: said by the job, planned by measurements before the first step, or tried out while it runs. */
+  /**
+   * How buckets and densities come about: said by the job, planned by measurements before the first step, or tried out
+   * while it runs.
+   */
   readonly exchange: "given" | "planned" | "tuned";
 }
 
@@ -84,11 +90,18 @@ export interface AxisGroups {
 /** A job whose steps can be looked at. Data are loaded, all rules are checked. */
 export interface ProfiledJob {
   readonly facts: JobFacts;
-  /** The training step, as the backend of this job would run it. @param plan of a planned exchange. Default: as such a job begins, each tensor by itself. */
+  /**
+   * The training step, as the backend of this job would run it.
+   *
+   * @param plan of a planned exchange. Default: as such a job begins, each tensor by itself.
+   */
   step(plan?: ExchangePlan): PreparedStep;
   /** Gradients, by the number of their bucket in a step that exchanges each tensor by itself. */
   gradients(): readonly BucketTensor[];
-  /** What exchanging some of them in one bucket takes by itself, see `traceExchange`: milliseconds, where a step takes seconds. */
+  /**
+   * What exchanging some of them in one bucket takes by itself, see `traceExchange`: milliseconds, where a step takes
+   * seconds.
+   */
   exchange(tensors: readonly BucketTensor[], plan?: ExchangePlan): PreparedGraph;
   /** What the job would decide by these times before its first step, where its exchange is planned. */
   planBy(times: PricedTimes): ExchangePlan;
@@ -108,15 +121,24 @@ export interface ProfiledJob {
    */
   run(
     steps: number,
-    options?: { readonly onNote?: (line: string) => void; readonly signal?: AbortSignal; readonly detailEvery?: number },
+    options?: {
+      readonly onNote?: (line: string) => void;
+      readonly signal?: AbortSignal;
+      readonly detailEvery?: number;
+    },
   ): Promise<ProfiledRun>;
 }
 
-/** What a job computes on here. `auto` is a GPU where there is one: which of both is faster is what people want to see. */
-const settledBackend = async (asked: Job["backend"]): Promise<{ readonly name: BackendName; readonly device: DeviceFacts | undefined }> => {
+/**
+ * What a job computes on here. `auto` is a GPU where there is one: which of both is faster is what people want to see.
+ */
+const settledBackend = async (
+  asked: Job["backend"],
+): Promise<{ readonly name: BackendName; readonly device: DeviceFacts | undefined }> => {
   if (asked === "cpu") return { name: "cpu", device: undefined };
   const { webgpu } = await surveyHardware({ always: asked === "webgpu" });
-  if ("facts" in webgpu && (asked === "webgpu" || !webgpu.facts.software)) return { name: "webgpu", device: webgpu.facts };
+  if ("facts" in webgpu && (asked === "webgpu" || !webgpu.facts.software))
+    return { name: "webgpu", device: webgpu.facts };
   if (asked === "webgpu")
     throw new ConfigError([
       `backend: webgpu cannot be used here: ${"install" in webgpu ? webgpu.install : "missing" in webgpu ? webgpu.missing : ""}`,
@@ -157,7 +179,8 @@ const notes = (onNote: ((line: string) => void) | undefined): Progress => ({
  *
  * @throws ConfigError, DataError, ModuleError for what is wrong with it.
  */
-export const openJob = (file: string, options: JobOptions = {}): Promise<ProfiledJob> => openWith(file, options, undefined);
+export const openJob = (file: string, options: JobOptions = {}): Promise<ProfiledJob> =>
+  openWith(file, options, undefined);
 
 /** @param before the job with other values, whose samples are at hand. */
 const openWith = async (
@@ -196,7 +219,14 @@ const openWith = async (
       Object.fromEntries(
         Object.entries(meshGroups(job)).map(([axis, groups]): [string, AxisGroups] => [
           axis,
-          { situation: { ...preferenceOf(job), worldSize: groups[0]!.length, sharesMemory: job.transport === "threads" }, groups },
+          {
+            situation: {
+              ...preferenceOf(job),
+              worldSize: groups[0]!.length,
+              sharesMemory: job.transport === "threads",
+            },
+            groups,
+          },
         ]),
       ),
     links: () => measureLinks(job, () => undefined),

@@ -26,7 +26,16 @@ export interface Progress {
   close(): void;
 }
 
-const figures = ({ step, steps, epoch, loss, bitsPerByte, bitsPerToken, samplesPerSecond, secondsLeft }: Standing): string =>
+const figures = ({
+  step,
+  steps,
+  epoch,
+  loss,
+  bitsPerByte,
+  bitsPerToken,
+  samplesPerSecond,
+  secondsLeft,
+}: Standing): string =>
   [
     `step ${String(step).padStart(String(steps).length)}/${steps}`,
     `epoch ${epoch}`,
@@ -80,8 +89,8 @@ const plainProgress = (write: (line: string) => void, clock: () => number): Prog
 };
 
 /**
- * A bar where a person watches, plain lines in pipes and files, nothing when `quiet`. All of it goes to `stream` (stderr), so that stdout carries
- * results alone.
+ * A bar where a person watches, plain lines in pipes and files, nothing when `quiet`. All of it goes to `stream`
+ * (stderr), so that stdout carries results alone.
  */
 export const makeProgress = ({
   stream,
@@ -95,6 +104,8 @@ export const makeProgress = ({
   if (quiet) return { update: () => {}, note: () => {}, close: () => {} };
   // A terminal without a size, such as that of a recorder, has no room for a line that redraws itself.
   const progress =
-    stream.isTTY && stream.columns !== 0 ? terminalProgress(stream, clock) : plainProgress((line) => void stream.write(`${line}\n`), clock);
+    stream.isTTY && stream.columns !== 0
+      ? terminalProgress(stream, clock)
+      : plainProgress((line) => void stream.write(`${line}\n`), clock);
   return { ...progress, note: (line) => progress.note(asTyped(line)) };
 };

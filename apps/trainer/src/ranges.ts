@@ -6,7 +6,10 @@ export const count: z.ZodInt = z
   .min(1)
   .max(2 ** 31 - 1);
 
-/** Features of a layer. A square matrix of the largest takes 4 TiB: what a given machine holds is checked when the parameters are priced. */
+/**
+ * Features of a layer. A square matrix of the largest takes 4 TiB: what a given machine holds is checked when the
+ * parameters are priced.
+ */
 export const width: z.ZodInt = z
   .int()
   .min(1)

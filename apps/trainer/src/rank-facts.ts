@@ -5,7 +5,10 @@ import { type Backend, concat, evaluate, exp, matmul, NdArray, reshape, tanh, ty
 import { digestOf } from "@skein/tensor-core/backend";
 import type { RankInput } from "./messages.ts";
 
-/** Numbers whose products and sums are rounded, so that one kind of arithmetic is told from another: with and without fused multiply-add. */
+/**
+ * Numbers whose products and sums are rounded, so that one kind of arithmetic is told from another: with and without
+ * fused multiply-add.
+ */
 const operand = (rows: number, columns: number, seed: number): NdArray =>
   NdArray.from(
     Array.from({ length: rows * columns }, (_, i) => Math.sin(seed + 12.9898 * i)),
@@ -23,8 +26,9 @@ const arithmeticOf = async (backend: Backend): Promise<string> => {
 };
 
 /**
- * What all ranks of a run must have alike to compute the same bits: the backend, what it computes in and on, and its arithmetic. Two hosts may run one build of the
- * kernels and still round differently, so the arithmetic of the CPU is tried.
+ * What all ranks of a run must have alike to compute the same bits: the backend, what it computes in and on, and its
+ * arithmetic. Two hosts may run one build of the kernels and still round differently, so the arithmetic of the CPU is
+ * tried.
  */
 export const rankFacts = async (
   { job, backend: name, dataDigest }: Pick<RankInput, "job" | "backend" | "dataDigest">,

@@ -27,7 +27,14 @@ export class RankReport {
   }
 
   stepped(step: number, { epoch }: DataPosition, figures: StepFigures, costs: StepCosts): void {
-    this.postOnce({ type: "step", step, epoch: epoch + 1, residentBytes: process.memoryUsage.rss(), ...figures, ...costs });
+    this.postOnce({
+      type: "step",
+      step,
+      epoch: epoch + 1,
+      residentBytes: process.memoryUsage.rss(),
+      ...figures,
+      ...costs,
+    });
   }
 
   /** The update of a step was made after it: in the next one, or when the state was settled. */

@@ -1,11 +1,23 @@
-import { type Backend, type DeviceArray, flattenTree, jit, leafPaths, randomKey, type Tracer, unflattenTree } from "@skein/tensor-core";
+import {
+  type Backend,
+  type DeviceArray,
+  flattenTree,
+  jit,
+  leafPaths,
+  randomKey,
+  type Tracer,
+  unflattenTree,
+} from "@skein/tensor-core";
 import { partContent, rankFile, readPart, sharedFile } from "./checkpoint.ts";
 import { nodeFiles } from "./files.ts";
 import type { Assignment } from "./messages.ts";
 import type { PartsToWrite } from "./part-writer.ts";
 import { type DeviceState, initState, type Parts, splitLeaves } from "./train-state.ts";
 
-/** Make the state that a rank begins with: a new one, or that of a checkpoint. All ranks make the same one, but for residuals. */
+/**
+ * Make the state that a rank begins with: a new one, or that of a checkpoint. All ranks make the same one, but for
+ * residuals.
+ */
 export const firstState = async (
   { job, resume }: Pick<Assignment, "job" | "resume">,
   rank: number,
@@ -13,7 +25,11 @@ export const firstState = async (
   backend: Backend,
   tracer: Tracer | undefined,
 ): Promise<DeviceState> => {
-  const compiled = jit(initState(parts), backend, { mesh: parts.mesh, name: "initial state", ...(tracer && { tracer }) });
+  const compiled = jit(initState(parts), backend, {
+    mesh: parts.mesh,
+    name: "initial state",
+    ...(tracer && { tracer }),
+  });
   const fresh = (await compiled(randomKey(job.seed) as never)) as unknown as DeviceState;
   compiled.release();
   if (resume === undefined) return fresh;
@@ -36,10 +52,16 @@ export const firstState = async (
 /** Copy what a rank saves of a settled state off the device: rank 0 what all share, each rank what it has alone. */
 export const copyParts = async (state: DeviceState, rank: number, backend: Backend): Promise<PartsToWrite["parts"]> => {
   const { shared, own } = splitLeaves(state);
-  const part = async (name: string, leaves: ReadonlyMap<string, DeviceArray>): Promise<PartsToWrite["parts"][number]> => {
+  const part = async (
+    name: string,
+    leaves: ReadonlyMap<string, DeviceArray>,
+  ): Promise<PartsToWrite["parts"][number]> => {
     const arrays = new Map();
     for (const [path, leaf] of leaves) arrays.set(path, await backend.download(leaf));
     return { name, content: partContent(arrays) };
   };
-  return [...(rank === 0 ? [await part(sharedFile, shared)] : []), ...(own.size > 0 ? [await part(rankFile(rank), own)] : [])];
+  return [
+    ...(rank === 0 ? [await part(sharedFile, shared)] : []),
+    ...(own.size > 0 ? [await part(rankFile(rank), own)] : []),
+  ];
 };

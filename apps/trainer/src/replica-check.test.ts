@@ -51,7 +51,8 @@ const compare = async (
         Array.from({ length: 65 }, (_, i) => Math.sin(i)),
         [13, 5],
       );
-      if (flipped?.rank === rank && (flipped.tensor ?? "weight") === name) array.bytes()[flipped.bit >> 3]! ^= 1 << (flipped.bit & 7);
+      if (flipped?.rank === rank && (flipped.tensor ?? "weight") === name)
+        array.bytes()[flipped.bit >> 3]! ^= 1 << (flipped.bit & 7);
       return backend.upload(array);
     };
     return {
@@ -110,18 +111,24 @@ test("law: every tensor that differs is found, and no other; those apart hold so
     fc.property(
       fc
         .integer({ min: 1, max: 4 })
-        .chain((tensors) => fc.array(fc.array(digest, { minLength: tensors, maxLength: tensors }), { minLength: 1, maxLength: 6 })),
+        .chain((tensors) =>
+          fc.array(fc.array(digest, { minLength: tensors, maxLength: tensors }), { minLength: 1, maxLength: 6 }),
+        ),
       (digests) => {
         const tensors = digests[0]!.map((_, i) => `t${i}`);
         const drift = findDrift(tensors, digests);
-        expect(drift.map(({ tensor }) => tensor)).toEqual(tensors.filter((_, i) => new Set(digests.map((own) => own[i])).size > 1));
+        expect(drift.map(({ tensor }) => tensor)).toEqual(
+          tensors.filter((_, i) => new Set(digests.map((own) => own[i])).size > 1),
+        );
         for (const { tensor, alike, apart } of drift) {
           const held = (rank: number): string => digests[rank]![tensors.indexOf(tensor)]!;
           expect([...alike, ...apart].toSorted()).toEqual(digests.map((_, rank) => rank));
           expect(new Set(alike.map(held)).size).toBe(1);
           for (const rank of apart) {
             expect(held(rank)).not.toBe(held(alike[0]!));
-            expect(digests.filter((own) => own[tensors.indexOf(tensor)] === held(rank)).length).toBeLessThanOrEqual(alike.length);
+            expect(digests.filter((own) => own[tensors.indexOf(tensor)] === held(rank)).length).toBeLessThanOrEqual(
+              alike.length,
+            );
           }
         }
       },

@@ -27,7 +27,8 @@ export const findDrift = (tensors: readonly string[], digests: readonly (readonl
     digests.forEach((own, rank) => holders.set(own[i]!, [...(holders.get(own[i]!) ?? []), rank]));
     if (holders.size === 1) return [];
     const most = Math.max(...[...holders.values()].map((ranks) => ranks.length));
-    const kept = [...holders.values()].find((ranks) => ranks.length === most)!; // the first of equals holds the lowest rank
+    // the first of equals holds the lowest rank
+    const kept = [...holders.values()].find((ranks) => ranks.length === most)!;
     return [{ tensor, alike: kept, apart: digests.map((_, rank) => rank).filter((rank) => !kept.includes(rank)) }];
   });
 
@@ -39,10 +40,12 @@ const describe = (drift: readonly Drift[]): string => {
 };
 
 /**
- * Make what compares between ranks, bit for bit, all that rank 0 saves for everybody: parameters, running statistics, the optimizer's state. After each step
- * all ranks must hold the same; residuals are each rank's own. Each rank reads its state back from the device and digests it; only digests travel.
+ * Make what compares between ranks, bit for bit, all that rank 0 saves for everybody: parameters, running statistics,
+ * the optimizer's state. After each step all ranks must hold the same; residuals are each rank's own. Each rank reads
+ * its state back from the device and digests it; only digests travel.
  *
- * @returns a function that every rank calls after the same step. It throws a RunError that names tensors and ranks, on all ranks alike.
+ * @returns a function that every rank calls after the same step. It throws a RunError that names tensors and ranks, on
+ * all ranks alike.
  */
 export const replicaCheck =
   (backend: Backend, world: Communicator) =>

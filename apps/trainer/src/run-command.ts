@@ -16,7 +16,10 @@ import { formatSummary } from "./summary.ts";
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /** Run to the end or to an interruption, and tell people. @returns the exit code. */
-const execute = async (run: Pick<JobRun, "job" | "runner" | "maxRestarts" | "output" | "start">, options: RunOptions): Promise<number> => {
+const execute = async (
+  run: Pick<JobRun, "job" | "runner" | "maxRestarts" | "output" | "start">,
+  options: RunOptions,
+): Promise<number> => {
   const restarts = restartsOf(options);
   const progress = makeProgress({ stream: process.stderr, quiet: options.quiet === true });
   const interruption = new Interruption();
@@ -42,11 +45,14 @@ const execute = async (run: Pick<JobRun, "job" | "runner" | "maxRestarts" | "out
     if (summary !== undefined) {
       for (const line of options.json === true ? [JSON.stringify(summary)] : formatSummary(summary)) print(line);
       if (traceFault !== undefined) throw traceFault;
-      if (options.json !== true) for (const line of nextSteps(output, prepared.totalSteps, options.trace)) progress.note(line);
+      if (options.json !== true)
+        for (const line of nextSteps(output, prepared.totalSteps, options.trace)) progress.note(line);
       return exitCodes.ok;
     }
     process.stderr.write(
-      asTyped(`stopped after step ${step} of ${prepared.totalSteps}; saved ${checkpoint}; continue with: ${resumeLine(output)}\n`),
+      asTyped(
+        `stopped after step ${step} of ${prepared.totalSteps}; saved ${checkpoint}; continue with: ${resumeLine(output)}\n`,
+      ),
     );
     if (traceFault !== undefined) process.stderr.write(`${traceFault.message}\n`);
     return exitCodeOfSignal(cause ?? "SIGTERM");

@@ -14,7 +14,10 @@ import { checkResumable, type Given, prepare, type Prepared, withBackend } from 
 
 /** A job to run, and where. */
 export interface JobRun
-  extends Pick<RunInput, "runner" | "interruption" | "progress" | "maxRestarts" | "tracePath" | "profile" | "detailEvery"> {
+  extends Pick<
+    RunInput,
+    "runner" | "interruption" | "progress" | "maxRestarts" | "tracePath" | "profile" | "detailEvery"
+  > {
   readonly job: Job;
   /** What a program gave in place of names. */
   readonly given?: Given | undefined;
@@ -33,14 +36,20 @@ export interface JobOutcome extends Outcome {
 }
 
 /** Prepare a job and settle what it computes on. @returns what people are told about it, too. */
-const prepareOn = async ({ job, given }: JobRun): Promise<{ readonly prepared: Prepared; readonly notes: readonly string[] }> => {
+const prepareOn = async ({
+  job,
+  given,
+}: JobRun): Promise<{ readonly prepared: Prepared; readonly notes: readonly string[] }> => {
   const prepared = await prepare(job, given);
   preferenceOf(job); // a link file that cannot be read is told before any process starts
   const blas = openJobBlas(job); // one that cannot be used any more is told once and at once
   const onCpu = blas === undefined ? [] : [`products by ${blas.identity}`];
   if (job.backend !== "auto") return { prepared, notes: job.backend === "cpu" ? onCpu : [] };
   const { backend, reason } = chooseBackend(prepared, await surveyHardware({ always: false, blas }));
-  return { prepared: withBackend(prepared, backend), notes: [`backend ${backend}: ${reason}`, ...(backend === "cpu" ? onCpu : [])] };
+  return {
+    prepared: withBackend(prepared, backend),
+    notes: [`backend ${backend}: ${reason}`, ...(backend === "cpu" ? onCpu : [])],
+  };
 };
 
 /** Look at what a run will write before it trains. @throws ConfigError. */
@@ -70,7 +79,9 @@ const begin = async (run: JobRun, checkpointSecret: string | undefined): Promise
     requirePlaces(output, run.tracePath);
     saveJob(output, prepared.job);
     for (const note of [...prepared.remarks, ...notes]) progress.note(note);
-    progress.note(`${job.name}: ${prepared.totalSteps} steps on ${job.ranks} ${job.ranks === 1 ? "rank" : "ranks"}, output in ${output}`);
+    progress.note(
+      `${job.name}: ${prepared.totalSteps} steps on ${job.ranks} ${job.ranks === 1 ? "rank" : "ranks"}, output in ${output}`,
+    );
     return await runIn({ ...run, prepared, output, checkpointSecret });
   } catch (error) {
     dropUnusedOutput(claimed);
@@ -90,7 +101,8 @@ const goOn = async (run: JobRun, output: string, checkpointSecret: string | unde
   );
   const { prepared, notes } = await prepareOn(run);
   run.onPrepared?.();
-  for (const note of [...skipped, ...notes, ...prepared.remarks, ...checkResumable(prepared, resume)]) progress.note(note);
+  for (const note of [...skipped, ...notes, ...prepared.remarks, ...checkResumable(prepared, resume)])
+    progress.note(note);
   progress.note(`${job.name}: going on from ${resume.folder}, step ${resume.manifest.step} of ${prepared.totalSteps}`);
   requirePlaces(output, run.tracePath);
   saveJob(output, prepared.job); // what was asked for now holds for the next resume, too
@@ -105,6 +117,7 @@ const goOn = async (run: JobRun, output: string, checkpointSecret: string | unde
 export const runJob = (run: JobRun): Promise<JobOutcome> => {
   const { output, start } = run;
   const secret = checkpointSecret(process.env);
-  const goesOn = start === "from checkpoint" || (start !== "anew" && output !== undefined && hasCheckpoint(nodeFiles, output));
+  const goesOn =
+    start === "from checkpoint" || (start !== "anew" && output !== undefined && hasCheckpoint(nodeFiles, output));
   return goesOn ? goOn(run, output!, secret) : begin(run, secret);
 };

@@ -27,7 +27,13 @@ export const overridesOf = ({ ranks, steps, set, transport, certificates, insecu
   const numeric = (key: string, text: string | undefined): Override[] =>
     text === undefined
       ? []
-      : [{ path: [key], value: text.trim() === "" || Number.isNaN(Number(text)) ? text : Number(text), origin: `--${key} ${text}` }];
+      : [
+          {
+            path: [key],
+            value: text.trim() === "" || Number.isNaN(Number(text)) ? text : Number(text),
+            origin: `--${key} ${text}`,
+          },
+        ];
   const given = (path: readonly string[], option: string, value: unknown): Override[] =>
     value === undefined ? [] : [{ path, value, origin: value === true ? option : `${option} ${String(value)}` }];
   return [
@@ -44,6 +50,8 @@ export const overridesOf = ({ ranks, steps, set, transport, certificates, insecu
 export const restartsOf = ({ maxRestarts }: RunOptions): { readonly maxRestarts?: number } => {
   if (maxRestarts === undefined) return {};
   if (!/^\d+$/.test(maxRestarts))
-    throw new ConfigError([`--max-restarts ${maxRestarts}: must be a whole number from 0; use 3, or 0 to stop at the first loss`]);
+    throw new ConfigError([
+      `--max-restarts ${maxRestarts}: must be a whole number from 0; use 3, or 0 to stop at the first loss`,
+    ]);
   return { maxRestarts: Number(maxRestarts) };
 };

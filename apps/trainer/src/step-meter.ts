@@ -27,7 +27,9 @@ export interface StepTrace {
   readonly detailEvery: number;
 }
 
-/** Measures each step of a rank from the wish for a batch until the loss is known, and settles which steps are traced. */
+/**
+ * Measures each step of a rank from the wish for a batch until the loss is known, and settles which steps are traced.
+ */
 export class StepMeter {
   private readonly input: StepMeterInput;
   private began = { milliseconds: 0, seconds: 0, exposedSeconds: 0, bytesSent: 0 };
@@ -59,7 +61,13 @@ export class StepMeter {
       const endSeconds = recorder.now();
       const args = { exposedMilliseconds: 1000 * costs.exposedSeconds };
       // Not counted back from the end: this thread may have been put aside since.
-      const span = { name: `step ${step}`, track: "steps", startSeconds: this.began.seconds, endSeconds, args } as const;
+      const span = {
+        name: `step ${step}`,
+        track: "steps",
+        startSeconds: this.began.seconds,
+        endSeconds,
+        args,
+      } as const;
       if (step <= firstStep + steps) recorder.spans.push(span);
       recorder.recording = step < firstStep + steps && (step - firstStep) % detailEvery === 0;
     }

@@ -38,7 +38,10 @@ test("whoever listens to an interruption hears it once, and one who comes later 
   expect(heard).toEqual(["first", "second"]);
 });
 
-/** Processes of a run with their controller: messages are on their way until they are delivered, and ranks wait for each other in each step. */
+/**
+ * Processes of a run with their controller: messages are on their way until they are delivered, and ranks wait for each
+ * other in each step.
+ */
 class World {
   readonly ranks: { readonly process: number; done: number; inStep: boolean; over: boolean }[];
   private readonly signals: StopSignal[];

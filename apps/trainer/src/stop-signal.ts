@@ -2,11 +2,12 @@ const word = { requested: 0, stopAt: 1, begun: 2 } as const;
 const never = -1;
 
 /**
- * Agreement of all ranks on the step after which they stop, in words that the threads of one process share. Once a stop is requested
- * no rank begins a further step; the greatest step that any rank of any process has begun becomes the last one.
+ * Agreement of all ranks on the step after which they stop, in words that the threads of one process share. Once a stop
+ * is requested no rank begins a further step; the greatest step that any rank of any process has begun becomes the last
+ * one.
  *
- * A rank says which step it begins before it looks whether a stop is requested, and the main thread requests before it looks which
- * step was begun: so one of them sees the other, whichever comes first.
+ * A rank says which step it begins before it looks whether a stop is requested, and the main thread requests before it
+ * looks which step was begun: so one of them sees the other, whichever comes first.
  */
 export class StopSignal {
   readonly words: Int32Array;
@@ -29,13 +30,20 @@ export class StopSignal {
     return Atomics.load(this.words, word.begun);
   }
 
-  /** Main thread: the step after which all ranks stop; ranks that wait to begin a step go on up to it. The first decision stands: ranks may have heeded it. */
+  /**
+   * Main thread: the step after which all ranks stop; ranks that wait to begin a step go on up to it. The first
+   * decision stands: ranks may have heeded it.
+   */
   decide(step: number): void {
     Atomics.compareExchange(this.words, word.stopAt, never, step);
     Atomics.notify(this.words, word.stopAt);
   }
 
-  /** Any rank, before a step: waits while a requested stop is not decided. @returns whether the step may begin; else the one before was the last. */
+  /**
+   * Any rank, before a step: waits while a requested stop is not decided.
+   *
+   * @returns whether the step may begin; else the one before was the last.
+   */
   begin(step: number): boolean {
     const allowed = this.announce(step);
     if (allowed !== undefined) return allowed;

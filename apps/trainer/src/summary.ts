@@ -46,10 +46,20 @@ export const formatSeconds = (seconds: number): string => {
 
 /** The summary for people, a line per figure. */
 export const formatSummary = (summary: Summary): string[] => {
-  const { testAccuracy, testLoss, bitsPerByte, bitsPerToken, perplexity, bytesSentPerRank, denseBytesPerRank: dense } = summary;
+  const {
+    testAccuracy,
+    testLoss,
+    bitsPerByte,
+    bitsPerToken,
+    perplexity,
+    bytesSentPerRank,
+    denseBytesPerRank: dense,
+  } = summary;
   const ratio = bytesSentPerRank > 0 && dense > 0 ? ` (${(dense / bytesSentPerRank).toFixed(1)} × less)` : "";
   const rows: [string, string][] = [
-    ...(testAccuracy === undefined ? [] : [["test accuracy", `${(testAccuracy * 100).toFixed(2)} %`] as [string, string]]),
+    ...(testAccuracy === undefined
+      ? []
+      : [["test accuracy", `${(testAccuracy * 100).toFixed(2)} %`] as [string, string]]),
     ["test loss", `${testLoss.toFixed(4)}${testAccuracy === undefined && perplexity === undefined ? "" : " nats"}`],
     ...(bitsPerByte === undefined ? [] : [["bits per byte", bitsPerByte.toFixed(4)] as [string, string]]),
     ...(bitsPerToken === undefined ? [] : [["bits per token", bitsPerToken.toFixed(4)] as [string, string]]),
@@ -57,7 +67,9 @@ export const formatSummary = (summary: Summary): string[] => {
       ? []
       : [["perplexity", `${perplexity.toFixed(2)}: as unsure as a guess among so many`] as [string, string]]),
     ["backend", summary.backend],
-    ...(summary.skippedSteps === undefined ? [] : [["skipped steps", String(summary.skippedSteps)] as [string, string]]),
+    ...(summary.skippedSteps === undefined
+      ? []
+      : [["skipped steps", String(summary.skippedSteps)] as [string, string]]),
     ["speed", `${Math.round(summary.samplesPerSecond)} samples/s`],
     ...(summary.exposedShare === undefined
       ? []

@@ -23,7 +23,9 @@ test("the mask is a rotation by 15 bits and an addition", () => {
 });
 
 test("events are the bytes that protocol buffers prescribe", () => {
-  expect(hex(encodeVersionEvent(1.5))).toBe(`09${"000000000000f83f"}1a0d${Buffer.from("brain.Event:2").toString("hex")}`);
+  expect(hex(encodeVersionEvent(1.5))).toBe(
+    `09${"000000000000f83f"}1a0d${Buffer.from("brain.Event:2").toString("hex")}`,
+  );
   // wall_time 1.5; step 300 = ac 02; summary of 13 bytes: value of 11 bytes: tag "loss", simple_value 0.5
   expect(hex(encodeScalarEvent(1.5, 300, { loss: 0.5 }))).toBe(
     `09${"000000000000f83f"}10ac022a0d0a0b0a04${Buffer.from("loss").toString("hex")}150000003f`,

@@ -34,10 +34,15 @@ export const encodeVersionEvent = (wallSeconds: number): Uint8Array =>
   Uint8Array.from([...key(1, wire.fixed64), ...double(wallSeconds), ...lengthDelimited(3, text("brain.Event:2"))]);
 
 /**
- * `tensorflow.Event` with one scalar per tag: wall_time = 1, step = 2, summary = 5 { value = 1 { tag = 1, simple_value = 2 } }.
+ * `tensorflow.Event` with one scalar per tag: wall_time = 1, step = 2, summary = 5 { value = 1 { tag = 1, simple_value
+ * = 2 } }.
  * Source: TensorFlow, `core/util/event.proto`, `core/framework/summary.proto`.
  */
-export const encodeScalarEvent = (wallSeconds: number, step: number, scalars: Readonly<Record<string, number>>): Uint8Array => {
+export const encodeScalarEvent = (
+  wallSeconds: number,
+  step: number,
+  scalars: Readonly<Record<string, number>>,
+): Uint8Array => {
   const values = Object.entries(scalars).flatMap(([tag, value]) =>
     lengthDelimited(1, [...lengthDelimited(1, text(tag)), ...key(2, wire.fixed32), ...float(value)]),
   );

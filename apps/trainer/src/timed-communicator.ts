@@ -1,6 +1,9 @@
 import type { Communicator } from "@skein/tensor-core";
 
-/** Seconds that a thread has spent waiting for collectives: communication that computation did not hide, ranks' waiting for each other included. */
+/**
+ * Seconds that a thread has spent waiting for collectives: communication that computation did not hide, ranks' waiting
+ * for each other included.
+ */
 export interface WaitClock {
   seconds: number;
 }

@@ -41,7 +41,10 @@ export interface RankRun {
 
 /** Where a rank's parts of checkpoints go. */
 export interface Checkpoints {
-  /** Resolves once the state may change again; what was copied of it is written beside the next steps. Throws what an earlier save failed with. */
+  /**
+   * Resolves once the state may change again; what was copied of it is written beside the next steps. Throws what an
+   * earlier save failed with.
+   */
   save(state: DeviceState, step: number): Promise<void>;
   /** Look what became of it, without waiting. Throws what a save failed with. */
   look(): void;
@@ -50,18 +53,32 @@ export interface Checkpoints {
 }
 
 /** Whether something that comes after every so many steps comes after this one. */
-const isDue = (step: number, every: number | undefined): boolean => every !== undefined && every > 0 && step % every === 0;
+const isDue = (step: number, every: number | undefined): boolean =>
+  every !== undefined && every > 0 && step % every === 0;
 
 /**
- * Train from `firstStep` to the end, or until the stop signal; evaluate and save when due. Saves at the end in any case, unless that very step
- * was where it began.
+ * Train from `firstStep` to the end, or until the stop signal; evaluate and save when due. Saves at the end in any
+ * case, unless that very step was where it began.
  *
  * @returns the steps done.
- * @throws NonFiniteError for a non-finite loss or gradient, naming the tensor; the state is then that of the step before. RunError where ranks hold different
- * parameters.
+ * @throws NonFiniteError for a non-finite loss or gradient, naming the tensor; the state is then that of the step
+ * before. RunError where ranks hold different parameters.
  */
 export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<number> => {
-  const { job, parts, backend, communicators, rank, train, totalSteps, firstStep, stop, report, checkpoints, stepsOnly = false } = run;
+  const {
+    job,
+    parts,
+    backend,
+    communicators,
+    rank,
+    train,
+    totalSteps,
+    firstStep,
+    stop,
+    report,
+    checkpoints,
+    stepsOnly = false,
+  } = run;
   const world = communicators[dataAxis];
   const tracer = run.trace?.recorder;
   const stepsAnEpoch = stepsPerEpoch(train.count, job.batch);
@@ -76,7 +93,9 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
   const meter = new StepMeter({ world, waitClock: run.waitClock, firstStep, trace: run.trace });
   const agree = agreement(backend, communicators, dataAxis);
   const tuner =
-    job.buckets.kind === "tuned" && job.ranks > 1 ? new BucketTuner(job.buckets, firstTunedBytes(job.buckets), agree) : undefined;
+    job.buckets.kind === "tuned" && job.ranks > 1
+      ? new BucketTuner(job.buckets, firstTunedBytes(job.buckets), agree)
+      : undefined;
   const requireReplicas = replicaCheck(backend, world);
 
   let [saved, evaluated] = [firstStep, -1];

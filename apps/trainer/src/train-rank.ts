@@ -25,15 +25,24 @@ import { buildParts, dataAxis, type DeviceState, meshGroups } from "./train-stat
 export type Fault = (state: DeviceState, step: number, backend: Backend) => Promise<DeviceState>;
 
 /** Run a rank of a job from its first word with the others to its last step. */
-export const trainRank = async (input: RankInput, post: (message: RankMessage) => void, fault?: Fault): Promise<void> => {
+export const trainRank = async (
+  input: RankInput,
+  post: (message: RankMessage) => void,
+  fault?: Fault,
+): Promise<void> => {
   const { connection, module, blas } = input;
-  const { backend, close } = await openBackend(input.backend, { memory: connection.memory, module, blas: blas && openBlas(blas) });
+  const { backend, close } = await openBackend(input.backend, {
+    memory: connection.memory,
+    module,
+    blas: blas && openBlas(blas),
+  });
   const report = new RankReport(connection.rank, post);
   const writer = new PartWriter((step, files) => report.saved(step, files));
   try {
     await trainOn(input, backend, writer, report, fault);
   } catch (error) {
-    // A checkpoint that is being written is whole whatever became of the steps after it; what the writing fails with is not the cause.
+    // A checkpoint that is being written is whole whatever became of the steps after it; what the writing fails with is
+    // not the cause.
     await writer.idle().catch(() => undefined);
     throw error;
   } finally {
@@ -42,7 +51,13 @@ export const trainRank = async (input: RankInput, post: (message: RankMessage) =
   }
 };
 
-const trainOn = async (input: RankInput, backend: Backend, writer: PartWriter, report: RankReport, fault?: Fault): Promise<void> => {
+const trainOn = async (
+  input: RankInput,
+  backend: Backend,
+  writer: PartWriter,
+  report: RankReport,
+  fault?: Fault,
+): Promise<void> => {
   const { job, connection, data, totalSteps, output, resume } = input;
   const { rank, worldSize } = connection;
   const waitClock: WaitClock = { seconds: 0 };
@@ -51,7 +66,14 @@ const trainOn = async (input: RankInput, backend: Backend, writer: PartWriter, r
   const model = await buildModel(job.model, taskOf(data), input.traced && modelOf(input.traced));
   let { plan } = input;
   if (plan === undefined && isPlanned(job)) {
-    const agreed = await planTogether({ job, parts: buildParts(job, model, totalSteps), backend, communicators, rank, train: data.train });
+    const agreed = await planTogether({
+      job,
+      parts: buildParts(job, model, totalSteps),
+      backend,
+      communicators,
+      rank,
+      train: data.train,
+    });
     report.planned(agreed);
     ({ plan } = agreed);
   }
@@ -72,7 +94,8 @@ const trainOn = async (input: RankInput, backend: Backend, writer: PartWriter, r
     stop: new StopSignal(input.stop),
     stepsOnly: input.stepsOnly,
     trace,
-    evaluate: (state) => evaluation(state, data.test, { batchSize: evaluationBatch(job, data.test.count), rank, worldSize }),
+    evaluate: (state) =>
+      evaluation(state, data.test, { batchSize: evaluationBatch(job, data.test.count), rank, worldSize }),
     checkpoints: {
       save: async (state, done) => {
         await writer.idle(); // before another copy of the state is made
@@ -98,5 +121,8 @@ const traceOf = ({ trace }: RankInput): StepTrace | undefined =>
 /** The communicator of each axis of the job's mesh. */
 const communicatorsOf = (job: Job, world: Communicator): RankRun["communicators"] => {
   const { [dataAxis]: _, ...others } = meshGroups(job);
-  return { ...Object.fromEntries(Object.entries(others).map(([axis, groups]) => [axis, world.split(groups, axis)])), [dataAxis]: world };
+  return {
+    ...Object.fromEntries(Object.entries(others).map(([axis, groups]) => [axis, world.split(groups, axis)])),
+    [dataAxis]: world,
+  };
 };

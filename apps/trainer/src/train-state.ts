@@ -36,9 +36,15 @@ export interface TrainState<Leaf> {
   readonly lossScale: unknown;
   /** What compressors keep, per bucket: each rank its own. */
   readonly residuals: readonly unknown[];
-  /** With `overlap: dear`: gradients on their way that are not in the parameters yet, per bucket, each rank its own. Empty otherwise. */
+  /**
+   * With `overlap: dear`: gradients on their way that are not in the parameters yet, per bucket, each rank its own.
+   * Empty otherwise.
+   */
   readonly pending: readonly unknown[];
-  /** With `overlap: dear`: u32 scalar, 1 where `pending` holds the gradients of a step, 0 where it holds nothing. Empty otherwise. */
+  /**
+   * With `overlap: dear`: u32 scalar, 1 where `pending` holds the gradients of a step, 0 where it holds nothing. Empty
+   * otherwise.
+   */
   readonly due: Leaf | [];
   /** u32[2], constant: each step folds its number in. */
   readonly key: Leaf;
@@ -73,8 +79,13 @@ export const meshOf = ({ ranks, compression }: Job): Mesh => ({
   }),
 });
 
-/** The groups of ranks along each axis of a job's mesh, each rank in one: all of them along the data axis, which the other axes share out. */
-export const meshGroups = (job: Job): { readonly [dataAxis]: readonly number[][]; readonly [axis: string]: readonly number[][] } => {
+/**
+ * The groups of ranks along each axis of a job's mesh, each rank in one: all of them along the data axis, which the
+ * other axes share out.
+ */
+export const meshGroups = (
+  job: Job,
+): { readonly [dataAxis]: readonly number[][]; readonly [axis: string]: readonly number[][] } => {
   const { [dataAxis]: worldSize, ...axes } = meshOf(job);
   return {
     ...Object.fromEntries(Object.keys(axes).map((axis) => [axis, meshPartition(axes, axis)])),
@@ -82,7 +93,10 @@ export const meshGroups = (job: Job): { readonly [dataAxis]: readonly number[][]
   };
 };
 
-/** Two lanes in turn, or four by the quarter of the model, first layers first. Buckets stand in the order in which they become ready, last layers first. */
+/**
+ * Two lanes in turn, or four by the quarter of the model, first layers first. Buckets stand in the order in which they
+ * become ready, last layers first.
+ */
 const prioritiesOf = (name: PrioritiesName, numBuckets: number): number[] =>
   Array.from({ length: numBuckets }, (_, i) => {
     switch (name) {
@@ -184,12 +198,17 @@ const isOwn = (path: string): boolean => path.startsWith("residuals.");
 const isOnTheWay = (path: string): boolean => path === "due" || path.startsWith("pending.");
 
 /** What of a state is saved, by path, in two groups: what all ranks share, and what a rank has alone. */
-export const splitLeaves = <Leaf>(state: TrainState<Leaf>): { readonly shared: Map<string, Leaf>; readonly own: Map<string, Leaf> } => {
+export const splitLeaves = <Leaf>(
+  state: TrainState<Leaf>,
+): { readonly shared: Map<string, Leaf>; readonly own: Map<string, Leaf> } => {
   const { leaves } = flattenTree<Leaf>(state);
   const entries = leafPaths(state)
     .map((path, i): [string, Leaf] => [path, leaves[i]!])
     .filter(([path]) => !isOnTheWay(path));
-  return { shared: new Map(entries.filter(([path]) => !isOwn(path))), own: new Map(entries.filter(([path]) => isOwn(path))) };
+  return {
+    shared: new Map(entries.filter(([path]) => !isOwn(path))),
+    own: new Map(entries.filter(([path]) => isOwn(path))),
+  };
 };
 
 /** Steps of a job: given, or its epochs. */

@@ -1,6 +1,14 @@
 import { fileURLToPath } from "node:url";
 import type { Model } from "@skein/models";
-import { flattenTree, leafPaths, type MapTree, type NdArray, type SkeinError, type Tensor, unflattenTree } from "@skein/tensor-core";
+import {
+  flattenTree,
+  leafPaths,
+  type MapTree,
+  type NdArray,
+  type SkeinError,
+  type Tensor,
+  unflattenTree,
+} from "@skein/tensor-core";
 import { buildData } from "./build.ts";
 import { readCheckpoint, sharedFile } from "./checkpoint.ts";
 import { checkpointSecret } from "./checkpoint-manifest.ts";
@@ -34,7 +42,10 @@ export type TrainJob<Params = unknown, State = unknown> = JobInput & {
 export interface TrainOptions {
   /** Where results go. Default: `runs/<name>/<1, 2, …>` below the working folder. */
   readonly output?: string;
-  /** Go on from the newest checkpoint in `output`, where there is one. Default: false, and a folder that holds a run is refused. */
+  /**
+   * Go on from the newest checkpoint in `output`, where there is one. Default: false, and a folder that holds a run is
+   * refused.
+   */
   readonly resume?: boolean;
   /** Stops the run after the step at hand, and saves. */
   readonly signal?: AbortSignal;
@@ -74,7 +85,8 @@ const unknownDigest = "0".repeat(64);
 const ofProgram = { kind: "program", digest: unknownDigest } as const;
 
 /** A named part, with the URL of a module as a path. */
-const named = (part: object): object => ("file" in part && part.file instanceof URL ? { ...part, file: fileURLToPath(part.file) } : part);
+const named = (part: object): object =>
+  "file" in part && part.file instanceof URL ? { ...part, file: fileURLToPath(part.file) } : part;
 
 /** The job with the digests of what the program gave, and that as ranks take it. */
 const settle = async (job: Job, data: object, model: object): Promise<{ readonly job: Job; readonly given: Given }> => {
@@ -100,7 +112,8 @@ const settle = async (job: Job, data: object, model: object): Promise<{ readonly
 };
 
 const parametersOf = (checkpoint: string | undefined, { params }: Prepared): unknown => {
-  if (checkpoint === undefined) throw new CheckpointError("the run has saved nothing yet, so there are no parameters; let it make a step");
+  if (checkpoint === undefined)
+    throw new CheckpointError("the run has saved nothing yet, so there are no parameters; let it make a step");
   const tensors = readCheckpoint(nodeFiles, checkpoint, checkpointSecret(process.env)).tensors.get(sharedFile)!;
   return unflattenTree(
     flattenTree(params).structure,
@@ -109,15 +122,26 @@ const parametersOf = (checkpoint: string | undefined, { params }: Prepared): unk
 };
 
 /**
- * Train: a job of this program, with the keys of a job file. Data and model are named as there, or are objects: samples as `DataSet`, a model as
- * `@skein/models` makes them. What is computed is what `skein-train run` computes, in threads of this process or in processes of their own.
+ * Train: a job of this program, with the keys of a job file. Data and model are named as there, or are objects: samples
+ * as `DataSet`, a model as `@skein/models` makes them. What is computed is what `skein-train run` computes, in threads
+ * of this process or in processes of their own.
  *
- * A model that is an object is traced once, here; ranks get its graphs, so it must not depend on values, only on shapes.
+ * A model that is an object is traced once, here; ranks get its graphs, so it must not depend on values, only on
+ * shapes.
  *
- * @throws ConfigError, DataError, ModuleError, ShapeError for what the program got wrong, before anything is written; what brought the run down afterwards.
+ * @throws ConfigError, DataError, ModuleError, ShapeError for what the program got wrong, before anything is written;
+ * what brought the run down afterwards.
  * @example
  * const { summary, parameters } = await train(
- *   { batch: 64, epochs: 3, ranks: 2, data, model: mlp({ sizes: [4, 32, 3] }), optimizer: { kind: "adam" }, learningRate: { peak: 0.01 } },
+ *   {
+ *     batch: 64,
+ *     epochs: 3,
+ *     ranks: 2,
+ *     data,
+ *     model: mlp({ sizes: [4, 32, 3] }),
+ *     optimizer: { kind: "adam" },
+ *     learningRate: { peak: 0.01 },
+ *   },
  *   { onStep: ({ step, loss }) => console.log(step, loss) },
  * );
  */

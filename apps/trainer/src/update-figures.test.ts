@@ -1,5 +1,14 @@
 import { mlp, type Model } from "@skein/models";
-import { type DeviceArray, flattenTree, jit, NdArray, randomKey, referenceBackend, type Tensor, trace } from "@skein/tensor-core";
+import {
+  type DeviceArray,
+  flattenTree,
+  jit,
+  NdArray,
+  randomKey,
+  referenceBackend,
+  type Tensor,
+  trace,
+} from "@skein/tensor-core";
 import { optimize } from "@skein/tensor-core/backend";
 import { describe, expect, test } from "vitest";
 import { CompiledSteps } from "./compiled-steps.ts";
@@ -12,7 +21,9 @@ const totalSteps = 4;
 const model = mlp({ sizes: [9, 5, 10] }) as Model;
 const learningRate = { peak: 0.1, warmupSteps: 1, decay: "cosine" };
 
-const setUp = (settings: object): { readonly job: ReturnType<typeof checkJob>; readonly parts: ReturnType<typeof buildParts> } => {
+const setUp = (
+  settings: object,
+): { readonly job: ReturnType<typeof checkJob>; readonly parts: ReturnType<typeof buildParts> } => {
   const job = checkJob(
     {
       name: "norms",
@@ -30,7 +41,11 @@ const setUp = (settings: object): { readonly job: ReturnType<typeof checkJob>; r
   return { job, parts: buildParts(job, model, totalSteps) };
 };
 
-/** Train by the reference backend, one rank. @returns figures of each update, and how far it has moved the parameters. */
+/**
+ * Train by the reference backend, one rank.
+ *
+ * @returns figures of each update, and how far it has moved the parameters.
+ */
 const train = async (settings: object): Promise<{ readonly figures: UpdateFigures; readonly moved: number }[]> => {
   const { job, parts } = setUp(settings);
   const backend = referenceBackend();
@@ -39,7 +54,9 @@ const train = async (settings: object): Promise<{ readonly figures: UpdateFigure
   const paramsOf = async (state: DeviceState): Promise<number[]> =>
     (await Promise.all(flattenTree<DeviceArray>(state.params).leaves.map(values))).flat();
   const told: { figures: UpdateFigures; moved: number }[] = [];
-  let state = (await jit(initState(parts), backend, { mesh: parts.mesh })(randomKey(1) as never)) as unknown as DeviceState;
+  let state = (await jit(initState(parts), backend, { mesh: parts.mesh })(
+    randomKey(1) as never,
+  )) as unknown as DeviceState;
   for (let step = 0; step < totalSteps; step++) {
     const before = await paramsOf(state);
     const pixels = Array.from({ length: 4 * 9 }, (_, i) => Math.sin(1 + i * (step + 2)));

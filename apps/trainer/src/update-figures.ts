@@ -3,13 +3,17 @@ import type { Parts } from "./train-state.ts";
 
 /** What metrics tell of an update. */
 export interface UpdateFigures {
-  /** Global L2 norm of the gradient that the optimizer was given: the mean over all ranks, without the scale of the loss, before clipping. With compression: of what the ranks agreed upon in its place. */
+  /**
+   * Global L2 norm of the gradient that the optimizer was given: the mean over all ranks, without the scale of the
+   * loss, before clipping. With compression: of what the ranks agreed upon in its place.
+   */
   readonly gradientNorm: number;
   readonly learningRate: number;
 }
 
 /**
- * f32 [2]: gradient norm and learning rate of an update. Traced; the norm is that of clipping, where the job clips: equal nodes are merged.
+ * f32 [2]: gradient norm and learning rate of an update. Traced; the norm is that of clipping, where the job clips:
+ * equal nodes are merged.
  *
  * Cost: two flops and one read per parameter.
  */

@@ -26,7 +26,8 @@ import { noUpdate, updateFigures } from "./update-figures.ts";
  * One training step, from a batch to updated parameters. Traced.
  *
  * A step with a non-finite loss or gradient leaves the state as it was. All ranks decide alike, because the decision
- * rests on values that the exchange made equal. With a loss scale, a step whose gradients overflow is passed over with half the scale.
+ * rests on values that the exchange made equal. With a loss scale, a step whose gradients overflow is passed over with
+ * half the scale.
  */
 export const wholeStep =
   (parts: Parts, compressor: Aggregator): TrainStep =>
@@ -50,7 +51,10 @@ export const wholeStep =
       const sound = all(finite);
       const kept = zipTrees((after: Tensor, before: Tensor) => where(sound, after, before), next, state);
       if (lossScale === undefined) return { state: kept, loss, finite, update, skipped: full([], 0, "bool") };
-      const skipped = logicalAnd(slice(finite, [0], [1]), logicalAnd(logicalNot(sound), greater(scaling.scale, lossScale.minimum)));
+      const skipped = logicalAnd(
+        slice(finite, [0], [1]),
+        logicalAnd(logicalNot(sound), greater(scaling.scale, lossScale.minimum)),
+      );
       return {
         // A step that is passed over is done all the same: the next one draws other samples.
         state: { ...kept, lossScale: lossScale.update(scaling, sound), step: next.step },

@@ -1,4 +1,13 @@
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -49,13 +58,21 @@ describe("bad input ends with exit code 2, one line, no stack trace, and nothing
       ["run", "job.yaml", "--set", "batch=4", "--ranks", "5"],
       "4 samples cannot be shared among 5 ranks",
     ],
-    ["a word for a number", ["run", "job.yaml", "--ranks", "two"], '--ranks two: ranks is "two", but must be a number; change it'],
+    [
+      "a word for a number",
+      ["run", "job.yaml", "--ranks", "two"],
+      '--ranks two: ranks is "two", but must be a number; change it',
+    ],
     [
       "a batch larger than the data set",
       ["run", "job.yaml", "--set", "batch=1000"],
       "batch: 1000 samples cannot be drawn from 640 training samples; use a batch of at most 640",
     ],
-    ["a missing data set", ["run", "job.yaml", "--set", "data.folder=nowhere"], "nowhere/train-images-idx3-ubyte cannot be read"],
+    [
+      "a missing data set",
+      ["run", "job.yaml", "--set", "data.folder=nowhere"],
+      "nowhere/train-images-idx3-ubyte cannot be read",
+    ],
     [
       "a truncated IDX file",
       ["run", "job.yaml", "--set", "data.folder=digits"],
@@ -67,7 +84,11 @@ describe("bad input ends with exit code 2, one line, no stack trace, and nothing
       ["run", "job.yaml", "--set", "model.hidden=[1048576,1048576]"],
       "model: parameters, optimizer state and gradients of 2 ranks take 4",
     ],
-    ["more steps than are counted", ["run", "job.yaml", "--set", "epochs=2147483647"], "at most 4294967295 can be counted"],
+    [
+      "more steps than are counted",
+      ["run", "job.yaml", "--set", "epochs=2147483647"],
+      "at most 4294967295 can be counted",
+    ],
     [
       "a link file without an end",
       ["run", "job.yaml", "--set", "network.links=/dev/zero"],
@@ -83,9 +104,21 @@ describe("bad input ends with exit code 2, one line, no stack trace, and nothing
       ["run", "job.yaml", "--trace", "no/trace.json"],
       "--trace no/trace.json: cannot be written (ENOENT: ",
     ],
-    ["a trace in place of a folder", ["run", "job.yaml", "--trace", "digits"], "--trace digits: cannot be written (EISDIR: "],
-    ["an output below a file", ["run", "job.yaml", "--output", "job.yaml/out"], "--output job.yaml/out: cannot be written (ENOTDIR: "],
-    ["an output that no system takes", ["run", "job.yaml", "--output", "/proc/out"], "--output /proc/out: cannot be written (ENOENT: "],
+    [
+      "a trace in place of a folder",
+      ["run", "job.yaml", "--trace", "digits"],
+      "--trace digits: cannot be written (EISDIR: ",
+    ],
+    [
+      "an output below a file",
+      ["run", "job.yaml", "--output", "job.yaml/out"],
+      "--output job.yaml/out: cannot be written (ENOTDIR: ",
+    ],
+    [
+      "an output that no system takes",
+      ["run", "job.yaml", "--output", "/proc/out"],
+      "--output /proc/out: cannot be written (ENOENT: ",
+    ],
     [
       "a link file that cannot be written",
       ["links", "job.yaml", "--transport", "tcp", "--output", "digits"],

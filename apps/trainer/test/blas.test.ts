@@ -49,10 +49,16 @@ const needsBlas = (context: TestContext): void => (missing === undefined ? undef
 
 const set = (...values: readonly string[]): string[] => values.flatMap((value) => ["--set", value]);
 
-const losses = async (env: Readonly<Record<string, string>>, output: string, ...args: readonly string[]): Promise<number[]> => {
+const losses = async (
+  env: Readonly<Record<string, string>>,
+  output: string,
+  ...args: readonly string[]
+): Promise<number[]> => {
   const { code, stderr } = await startWith({ env }, folder, "run", "job.yaml", "--output", output, ...args).ended;
   expect([code, stderr.match(/^\s+at .*/m)]).toEqual([0, null]);
-  expect(/products by (OpenBLAS|BLIS|MKL) .* by table [0-9a-f]{12}/.test(stderr)).toBe(env === onBlas && !args.includes("blas=off"));
+  expect(/products by (OpenBLAS|BLIS|MKL) .* by table [0-9a-f]{12}/.test(stderr)).toBe(
+    env === onBlas && !args.includes("blas=off"),
+  );
   return stepLosses(join(folder, output));
 };
 
@@ -105,11 +111,19 @@ test("a build whose library was measured as another one is told before anything 
   needsBlas(context);
   const changed = mkdtempSync(join(tmpdir(), "skein-train-blas-changed-"));
   try {
-    for (const name of ["skein-blas.node", "table.json"]) writeFileSync(join(changed, name), readFileSync(join(built, name)));
+    for (const name of ["skein-blas.node", "table.json"])
+      writeFileSync(join(changed, name), readFileSync(join(built, name)));
     const table = JSON.parse(readFileSync(join(changed, "table.json"), "utf8")) as { readonly library: object };
-    writeFileSync(join(changed, "table.json"), JSON.stringify({ ...table, library: { ...table.library, version: "0.0.1" } }));
+    writeFileSync(
+      join(changed, "table.json"),
+      JSON.stringify({ ...table, library: { ...table.library, version: "0.0.1" } }),
+    );
     const env = { SKEIN_BLAS: changed };
-    expectTold(await startWith({ env }, folder, "run", "job.yaml").ended, /measured with \S+ 0\.0\.1.* blas build.* blas: off/s, 1);
+    expectTold(
+      await startWith({ env }, folder, "run", "job.yaml").ended,
+      /measured with \S+ 0\.0\.1.* blas build.* blas: off/s,
+      1,
+    );
     expect((await startWith({ env }, folder, "run", "job.yaml", ...set("blas=off")).ended).code).toBe(0);
   } finally {
     rmSync(changed, { recursive: true });
@@ -117,5 +131,9 @@ test("a build whose library was measured as another one is told before anything 
 });
 
 test("a compiler that is not there: what to install", async () => {
-  expectTold(await skeinTrain(folder, "blas", "build", "--compiler", "g++-that-is-not-here", "--output", "blas"), /apt install/, 1);
+  expectTold(
+    await skeinTrain(folder, "blas", "build", "--compiler", "g++-that-is-not-here", "--output", "blas"),
+    /apt install/,
+    1,
+  );
 });

@@ -32,7 +32,9 @@ const certs = (command: string, ...args: string[]): ReturnType<typeof skeinTrain
 const overTls = ["--transport", "tls", "--certificates", "certs"];
 const hasSaved = (): boolean => checkpointNames(join(folder, "run")).some((name) => name.startsWith("step-"));
 const serials = (): string[] =>
-  [0, 1].map((rank) => new X509Certificate(readFileSync(rankFiles(join(folder, "certs"), rank).certificate)).serialNumber);
+  [0, 1].map(
+    (rank) => new X509Certificate(readFileSync(rankFiles(join(folder, "certs"), rank).certificate)).serialNumber,
+  );
 
 /** Stands between all data links; see dial-through-proxy.ts. */
 class Proxy {
@@ -65,7 +67,9 @@ class Proxy {
   });
 
   listen(): Promise<number> {
-    return new Promise((resolve) => this.#server.listen(0, "0.0.0.0", () => resolve((this.#server.address() as AddressInfo).port)));
+    return new Promise((resolve) =>
+      this.#server.listen(0, "0.0.0.0", () => resolve((this.#server.address() as AddressInfo).port)),
+    );
   }
 
   cut(): void {
@@ -127,7 +131,9 @@ test("a run one of whose certificates is revoked ends, names the rank, and goes 
   expect((await certs("revoke", "--rank", "1")).code).toBe(0);
   const { code, stderr } = await running.ended;
   expect(code).toBe(exitCodes.usage);
-  expect(stderr).toMatch(/rank 1.*: its certificate \(of rank 1, serial number [0-9A-F]+\) was revoked; .* certs renew/);
+  expect(stderr).toMatch(
+    /rank 1.*: its certificate \(of rank 1, serial number [0-9A-F]+\) was revoked; .* certs renew/,
+  );
   expect(stderr).not.toMatch(/going on from|^\s+at /m);
   const refused = await skeinTrain(folder, "resume", "run");
   expect([refused.code, refused.stderr]).toEqual([

@@ -6,12 +6,16 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /**
- * Node's options and the program: what a package ships, where the whole run of tests has built it, since it starts in 0.6 of the time; else the source as it stands.
- * `--no-memory-protection-keys`: see vitest.config.ts.
+ * Node's options and the program: what a package ships, where the whole run of tests has built it, since it starts in
+ * 0.6 of the time; else the source as it stands. `--no-memory-protection-keys`: see vitest.config.ts.
  */
 const program: readonly string[] =
   process.env["SKEIN_PROGRAM"] === "built"
-    ? ["--no-memory-protection-keys", "--conditions=skein-built", fileURLToPath(new URL("../dist/main.js", import.meta.url))]
+    ? [
+        "--no-memory-protection-keys",
+        "--conditions=skein-built",
+        fileURLToPath(new URL("../dist/main.js", import.meta.url)),
+      ]
     : ["--no-memory-protection-keys", fileURLToPath(new URL("../src/main.ts", import.meta.url))];
 
 /** A run of the command line that has ended. */
@@ -44,7 +48,9 @@ export const startWith = ({ env = {}, launcher = [] }: StartOptions, folder: str
   const written = { stdout: "", stderr: "" };
   for (const name of ["stdout", "stderr"] as const)
     child[name].setEncoding("utf8").on("data", (text: string) => void (written[name] += text));
-  const ended = new Promise<Ended>((resolve) => child.once("close", (code, signal) => resolve({ code, signal, ...written })));
+  const ended = new Promise<Ended>((resolve) =>
+    child.once("close", (code, signal) => resolve({ code, signal, ...written })),
+  );
   return { child, stderr: () => written.stderr, ended };
 };
 
@@ -73,7 +79,15 @@ export interface RankStart {
 
 export const startRank = ({ folder, port, rank, args, secret = "s".repeat(43), env = {} }: RankStart): Running =>
   startWith(
-    { env: { ...env, RANK: String(rank), WORLD_SIZE: "2", SKEIN_COORDINATOR: `127.0.0.1:${port}`, SKEIN_SECRET: secret } },
+    {
+      env: {
+        ...env,
+        RANK: String(rank),
+        WORLD_SIZE: "2",
+        SKEIN_COORDINATOR: `127.0.0.1:${port}`,
+        SKEIN_SECRET: secret,
+      },
+    },
     folder,
     "run",
     "job.yaml",
@@ -103,11 +117,13 @@ evaluation: { batch: 100 }
 checkpoint: { everySteps: 10, keep: 3 }
 `;
 
-/** Options with which that job compiles to more memory than ranks have: what a step computes counts, which no one knows before. */
-export const tooLarge: readonly string[] = ["model={kind: cnn}", "data.trainSamples=60000", "batch=60000"].flatMap((value) => [
-  "--set",
-  value,
-]);
+/**
+ * Options with which that job compiles to more memory than ranks have: what a step computes counts, which no one knows
+ * before.
+ */
+export const tooLarge: readonly string[] = ["model={kind: cnn}", "data.trainSamples=60000", "batch=60000"].flatMap(
+  (value) => ["--set", value],
+);
 
 export interface Line {
   readonly type: string;
@@ -135,7 +151,9 @@ export const checkpointNames = (output: string): string[] => {
 };
 
 /** What is told of the update of each step, in order of steps: with it, or by itself. */
-export const updatesTold = (output: string): { readonly step: number; readonly gradientNorm: number; readonly learningRate: number }[] =>
+export const updatesTold = (
+  output: string,
+): { readonly step: number; readonly gradientNorm: number; readonly learningRate: number }[] =>
   metricLines(output).flatMap(({ step, gradientNorm, learningRate }) =>
     gradientNorm === undefined || learningRate === undefined ? [] : [{ step, gradientNorm, learningRate }],
   );
@@ -165,11 +183,22 @@ export const until = async (running: Running, condition: () => boolean): Promise
   }
 };
 
-/** Says that a run was over before a test had disturbed it, since a busy machine held the test up: it has tested nothing, and is run again (vitest.config.ts). */
-const tooLate = ({ stderr }: Ended): Error => new Error(`too late: the run had ended well before it was disturbed: ${stderr}`);
+/**
+ * Says that a run was over before a test had disturbed it, since a busy machine held the test up: it has tested
+ * nothing, and is run again (vitest.config.ts).
+ */
+const tooLate = ({ stderr }: Ended): Error =>
+  new Error(`too late: the run had ended well before it was disturbed: ${stderr}`);
 
-/** The end of a run that a test has disturbed, as `isSeen` shows; default: by its exit code. @throws Error if it was over by then. */
-export const disturbed = async (running: Running, isSeen = ({ code }: Ended): boolean => code !== 0): Promise<Ended> => {
+/**
+ * The end of a run that a test has disturbed, as `isSeen` shows; default: by its exit code.
+ *
+ * @throws Error if it was over by then.
+ */
+export const disturbed = async (
+  running: Running,
+  isSeen = ({ code }: Ended): boolean => code !== 0,
+): Promise<Ended> => {
   const ended = await running.ended;
   if (ended.code === 0 && !isSeen(ended)) throw tooLate(ended);
   return ended;
@@ -178,7 +207,10 @@ export const disturbed = async (running: Running, isSeen = ({ code }: Ended): bo
 /** Whether a run has begun again by itself after the loss of a process. */
 export const hasGoneOn = ({ stderr }: Ended): boolean => stderr.includes("going on from");
 
-/** Connections that this machine has made to a port and that stand, by Linux's table: address, port and state in hexadecimal. */
+/**
+ * Connections that this machine has made to a port and that stand, by Linux's table: address, port and state in
+ * hexadecimal.
+ */
 export const connectionsTo = (port: number): number => {
   const remote = `:${port.toString(16).toUpperCase().padStart(4, "0")} 01 `;
   return readFileSync("/proc/net/tcp", "utf8")

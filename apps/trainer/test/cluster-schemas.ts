@@ -1,9 +1,9 @@
 import { z } from "zod";
 
 /**
- * The parts of cluster APIs that launch targets write, with unknown keys refused, as an API server does on `kubectl create`.
- * Transcribed from the API reference of Kubernetes 1.29 (batch/v1, core/v1), from the CRDs of JobSet v0.11.1 (jobset.x-k8s.io/v1alpha2;
- * its rules in pkg/webhooks) and of Kubeflow Trainer v2.2.0 (trainer.kubeflow.org/v1alpha1).
+ * The parts of cluster APIs that launch targets write, with unknown keys refused, as an API server does on `kubectl
+ * create`. Transcribed from the API reference of Kubernetes 1.29 (batch/v1, core/v1), from the CRDs of JobSet v0.11.1
+ * (jobset.x-k8s.io/v1alpha2; its rules in pkg/webhooks) and of Kubeflow Trainer v2.2.0 (trainer.kubeflow.org/v1alpha1).
  */
 
 /** A DNS label as RFC 1035 has it, which names of Services, JobSets and TrainJobs are. */
@@ -28,7 +28,10 @@ const portName = z
 
 const envVar = z.union([
   z.strictObject({ name: z.string().regex(/^[A-Z_]+$/), value: z.string() }),
-  z.strictObject({ name: z.string(), valueFrom: z.strictObject({ secretKeyRef: z.strictObject({ name: label, key: z.string() }) }) }),
+  z.strictObject({
+    name: z.string(),
+    valueFrom: z.strictObject({ secretKeyRef: z.strictObject({ name: label, key: z.string() }) }),
+  }),
 ]);
 
 const container = z.strictObject({
@@ -65,7 +68,12 @@ const volume = z.union([
         z.strictObject({
           secret: z.strictObject({
             name: z.string(),
-            items: z.array(z.strictObject({ key: z.string().regex(/^[-._a-zA-Z0-9]+$/), path: z.string().regex(/^(?!\/)(?!.*\.\.).+$/) })),
+            items: z.array(
+              z.strictObject({
+                key: z.string().regex(/^[-._a-zA-Z0-9]+$/),
+                path: z.string().regex(/^(?!\/)(?!.*\.\.).+$/),
+              }),
+            ),
             optional: z.boolean().optional(),
           }),
         }),
@@ -101,14 +109,21 @@ const failureRule = z
   .strictObject({
     action: z.enum(["FailJob", "Ignore", "Count", "FailIndex"]),
     onExitCodes: z
-      .strictObject({ containerName: label, operator: z.enum(["In", "NotIn"]), values: z.array(z.int().min(1).max(255)).min(1).max(255) })
+      .strictObject({
+        containerName: label,
+        operator: z.enum(["In", "NotIn"]),
+        values: z.array(z.int().min(1).max(255)).min(1).max(255),
+      })
       .optional(),
     onPodConditions: z
       .array(z.strictObject({ type: z.string(), status: z.enum(["True", "False", "Unknown"]) }))
       .min(1)
       .optional(),
   })
-  .refine(({ onExitCodes, onPodConditions }) => (onExitCodes === undefined) !== (onPodConditions === undefined), "exactly one requirement");
+  .refine(
+    ({ onExitCodes, onPodConditions }) => (onExitCodes === undefined) !== (onPodConditions === undefined),
+    "exactly one requirement",
+  );
 
 const jobSpec = z
   .strictObject({
@@ -142,7 +157,13 @@ const jobSetSpec = z.strictObject({
           .max(128),
         action: z.enum(["FailJobSet", "RestartJobSet", "RestartJobSetAndIgnoreMaxRestarts"]),
         onJobFailureReasons: z.array(
-          z.enum(["BackoffLimitExceeded", "DeadlineExceeded", "FailedIndexes", "MaxFailedIndexesExceeded", "PodFailurePolicy"]),
+          z.enum([
+            "BackoffLimitExceeded",
+            "DeadlineExceeded",
+            "FailedIndexes",
+            "MaxFailedIndexesExceeded",
+            "PodFailurePolicy",
+          ]),
         ),
         onJobFailureMessagePatterns: z.array(z.string()).optional(),
       }),
@@ -197,7 +218,11 @@ export const clusterSchemas: Readonly<Record<string, z.ZodType>> = {
     z.strictObject({
       podSelector: z.strictObject({ matchLabels: labels }),
       policyTypes: z.array(z.enum(["Ingress", "Egress"])).min(1),
-      ingress: z.array(z.strictObject({ from: z.array(z.strictObject({ podSelector: z.strictObject({ matchLabels: labels }) })).min(1) })),
+      ingress: z.array(
+        z.strictObject({
+          from: z.array(z.strictObject({ podSelector: z.strictObject({ matchLabels: labels }) })).min(1),
+        }),
+      ),
     }),
   ),
   Job: object("batch/v1", "Job", jobSpec),

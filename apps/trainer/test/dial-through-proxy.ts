@@ -3,8 +3,9 @@ import { appendFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import tls from "node:tls";
 
-// Loaded before everything else in each thread of a run, for tests: its data links go through the proxy on port SKEIN_TEST_PROXY, which
-// tells by the address that it was dialled at (127.1.x.y) which port is meant. What certificates were shown is written to SKEIN_TEST_DIALLED.
+// Loaded before everything else in each thread of a run, for tests: its data links go through the proxy on port
+// SKEIN_TEST_PROXY, which tells by the address that it was dialled at (127.1.x.y) which port is meant. What
+// certificates were shown is written to SKEIN_TEST_DIALLED.
 
 interface Dialled {
   host: string;
@@ -16,7 +17,8 @@ interface Dialled {
 const { SKEIN_TEST_PROXY: proxy, SKEIN_TEST_DIALLED: dialled } = process.env;
 const connect = tls.connect as (options: Dialled) => tls.TLSSocket;
 const throughProxy = (options: Dialled): tls.TLSSocket => {
-  if (options.onread === undefined || proxy === undefined || dialled === undefined) return connect(options); // a control connection
+  // a control connection
+  if (options.onread === undefined || proxy === undefined || dialled === undefined) return connect(options);
   const socket = connect({ ...options, host: `127.1.${options.port >> 8}.${options.port & 255}`, port: Number(proxy) });
   socket.once("secureConnect", () => {
     const shown = [new X509Certificate(options.cert).serialNumber, socket.getPeerX509Certificate()?.serialNumber];

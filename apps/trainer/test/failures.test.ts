@@ -2,7 +2,17 @@ import { execFileSync, execSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { checkpointBytes, checkpointNames, disturbed, jobFolder, metricLines, skeinTrain, start, tooLarge, until } from "./cli.ts";
+import {
+  checkpointBytes,
+  checkpointNames,
+  disturbed,
+  jobFolder,
+  metricLines,
+  skeinTrain,
+  start,
+  tooLarge,
+  until,
+} from "./cli.ts";
 import { expectSameEnd, expectTold } from "./run-ends.ts";
 
 let folder: string;
@@ -48,7 +58,9 @@ describe("a run that was cut off and resumed ends with the bits of one left alon
     running.child.kill(signal);
     const { code, stderr, stdout } = await disturbed(running);
     expect(stderr).toContain("stopping after this step and saving");
-    expect(stderr).toMatch(/stopped after step \d+ of 200; saved cut\/checkpoints\/step-\d{8}; continue with: \S.* resume cut\n$/);
+    expect(stderr).toMatch(
+      /stopped after step \d+ of 200; saved cut\/checkpoints\/step-\d{8}; continue with: \S.* resume cut\n$/,
+    );
     expect(code).toBe(expected);
     expect(stdout).toBe("");
     const last = metricLines(join(folder, "cut")).at(-1)!;
@@ -98,7 +110,8 @@ describe("resuming", () => {
     expect(code).toBe(75);
   });
 
-  const savedSteps = (): unknown => (JSON.parse(readFileSync(join(folder, "done/job.json"), "utf8")) as { readonly steps: unknown }).steps;
+  const savedSteps = (): unknown =>
+    (JSON.parse(readFileSync(join(folder, "done/job.json"), "utf8")) as { readonly steps: unknown }).steps;
 
   test("a finished run evaluates it again, and can go on longer, which the next resume knows; a trace that finds no room costs no result", async () => {
     const [again, longer] = [
@@ -107,7 +120,11 @@ describe("resuming", () => {
     ];
     expect(again.code).toBe(0);
     expect(savedSteps()).toBe(40);
-    expectTold(longer, /\nthe trace was not written to \/dev\/full \(ENOSPC: .*\); all else of the run is in its output folder; .*\n$/, 1);
+    expectTold(
+      longer,
+      /\nthe trace was not written to \/dev\/full \(ENOSPC: .*\); all else of the run is in its output folder; .*\n$/,
+      1,
+    );
     expect(JSON.parse(again.stdout)).toMatchObject({ checkpoint: "done/checkpoints/step-00000030" });
     expect(JSON.parse(longer.stdout)).toMatchObject({ checkpoint: "done/checkpoints/step-00000040" });
     expect(longer.stderr).toContain("this run will not equal an uninterrupted one"); // a longer cosine
@@ -158,7 +175,8 @@ test("a non-finite loss stops before the update and names the tensor", async () 
     "--set",
     "checkpoint.everySteps=1",
   );
-  expectTold(ended, /step \d+: the (loss|gradient of params?.*) is not finite \(loss .*\); the update was not made/, 2); // the same steps lead there again: no launcher should try
+  // the same steps lead there again: no launcher should try
+  expectTold(ended, /step \d+: the (loss|gradient of params?.*) is not finite \(loss .*\); the update was not made/, 2);
 });
 
 test("a rank that fails ends the run, is named, and leaves nothing behind", async () => {
@@ -170,7 +188,9 @@ test("a rank that fails ends the run, is named, and leaves nothing behind", asyn
 
 describe("a disk that fills up while saving", () => {
   const disk = (...options: string[]): void =>
-    void execFileSync("mount", ["-t", "tmpfs", "-o", options.join(","), "tmpfs", join(folder, "small")], { stdio: "ignore" });
+    void execFileSync("mount", ["-t", "tmpfs", "-o", options.join(","), "tmpfs", join(folder, "small")], {
+      stdio: "ignore",
+    });
   let mounted = false;
   beforeEach(() => {
     mkdirSync(join(folder, "small"));
@@ -208,7 +228,9 @@ describe("a disk that fills up while saving", () => {
     writeFileSync(join(folder, "small/filler"), new Uint8Array(30_000));
     const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--output", "small/run");
     expect(stderr).toContain("the disk of small/run is full");
-    expect(stderr).toContain("nothing was saved before; free some space, or name a folder on another disk with --output");
+    expect(stderr).toContain(
+      "nothing was saved before; free some space, or name a folder on another disk with --output",
+    );
     expect(code).toBe(75);
   });
 });

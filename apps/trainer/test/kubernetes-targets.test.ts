@@ -6,7 +6,13 @@ import { parse, parseAllDocuments } from "yaml";
 import { discoverRank } from "../src/controller/rank-discovery.ts";
 import { k8sJob } from "../src/launch-targets/k8s-job.ts";
 import { jobset } from "../src/launch-targets/jobset.ts";
-import type { Container, JobSetSpec, JobSpec, KubernetesObject, PodTemplate } from "../src/launch-targets/kubernetes-objects.ts";
+import type {
+  Container,
+  JobSetSpec,
+  JobSpec,
+  KubernetesObject,
+  PodTemplate,
+} from "../src/launch-targets/kubernetes-objects.ts";
 import type { LaunchOptions } from "../src/launch-targets/launch-options.ts";
 import type { Launch, LaunchTarget } from "../src/launch-targets/launch-target.ts";
 import { longestObjectName, objectName } from "../src/launch-targets/object-name.ts";
@@ -36,27 +42,35 @@ const jobSetOf = (objects: readonly KubernetesObject[]): JobSetSpec | undefined 
   return undefined;
 };
 
-const jobsOf = (objects: readonly KubernetesObject[]): { readonly name: string | undefined; readonly spec: JobSpec }[] => [
+const jobsOf = (
+  objects: readonly KubernetesObject[],
+): { readonly name: string | undefined; readonly spec: JobSpec }[] => [
   ...objects.flatMap((object) => (object.kind === "Job" ? [{ name: undefined, spec: object.spec }] : [])),
   ...(jobSetOf(objects)?.replicatedJobs.map(({ name, template }) => ({ name, spec: template.spec })) ?? []),
 ];
 
-const podsOf = (objects: readonly KubernetesObject[]): PodTemplate[] => jobsOf(objects).map(({ spec }) => spec.template);
-const containersOf = (objects: readonly KubernetesObject[]): Container[] => podsOf(objects).flatMap(({ spec }) => spec.containers);
-const variable = ({ env }: Container, name: string): string | undefined => env.find((entry) => entry.name === name)?.value;
+const podsOf = (objects: readonly KubernetesObject[]): PodTemplate[] =>
+  jobsOf(objects).map(({ spec }) => spec.template);
+const containersOf = (objects: readonly KubernetesObject[]): Container[] =>
+  podsOf(objects).flatMap(({ spec }) => spec.containers);
+const variable = ({ env }: Container, name: string): string | undefined =>
+  env.find((entry) => entry.name === name)?.value;
 
 /** Every Kubernetes target, and TrainJob over MPI. */
-const manifests: readonly (readonly [name: string, target: LaunchTarget, options: Partial<LaunchOptions> & { readonly target: string }])[] =
+const manifests: readonly (readonly [
+  name: string,
+  target: LaunchTarget,
+  options: Partial<LaunchOptions> & { readonly target: string },
+])[] = [
+  ["k8s-job", k8sJob, { target: "k8s-job", ...cluster }],
+  ["jobset", jobset, { target: "jobset", ...cluster }],
+  ["trainjob", trainjob, { target: "trainjob", ...cluster }],
   [
-    ["k8s-job", k8sJob, { target: "k8s-job", ...cluster }],
-    ["jobset", jobset, { target: "jobset", ...cluster }],
-    ["trainjob", trainjob, { target: "trainjob", ...cluster }],
-    [
-      "trainjob over MPI",
-      trainjob,
-      { target: "trainjob", image: cluster.image, claim: cluster.claim, transport: "mpi", nodes: "2", insecure: true },
-    ],
-  ];
+    "trainjob over MPI",
+    trainjob,
+    { target: "trainjob", image: cluster.image, claim: cluster.claim, transport: "mpi", nodes: "2", insecure: true },
+  ],
+];
 
 test.each([
   ["k8s-job", k8sJob],
@@ -81,13 +95,28 @@ test.each([
         expect(path).toBe(`${index}/${key}`);
         return key;
       });
-  expect(filesOf("0", false).sort()).toEqual(["authority.pem", "coordinator.key.pem", "coordinator.pem", "rank-0.key.pem", "rank-0.pem"]);
+  expect(filesOf("0", false).sort()).toEqual([
+    "authority.pem",
+    "coordinator.key.pem",
+    "coordinator.pem",
+    "rank-0.key.pem",
+    "rank-0.pem",
+  ]);
   expect(filesOf("1", false).sort()).toEqual(["authority.pem", "rank-2.key.pem", "rank-2.pem"]);
   for (const index of ["0", "1"]) expect(filesOf(index, true)).toEqual(["revoked.pem"]); // which need not be there
   expect(sources.flatMap(({ secret: { items } }) => items)).toHaveLength(10);
 });
 
-const full = { ranks: "4", namespace: "ml", queue: "gpu-queue", gpus: "1", cpus: "3", memory: "6Gi", time: "01:00:00", maxRestarts: "5" };
+const full = {
+  ranks: "4",
+  namespace: "ml",
+  queue: "gpu-queue",
+  gpus: "1",
+  cpus: "3",
+  memory: "6Gi",
+  time: "01:00:00",
+  maxRestarts: "5",
+};
 
 describe.each(manifests)("%s", (_, target, options) => {
   const small = objectsOf(target(plan(options), secret));
@@ -112,7 +141,8 @@ describe.each(manifests)("%s", (_, target, options) => {
     const overMpi = options.transport === "mpi";
     const pods = jobsOf(whole).reduce((sum, { spec }) => sum + spec.completions, 0);
     expect(pods).toBe(overMpi ? 2 : 4);
-    for (const { spec } of jobsOf(whole)) expect(spec).toMatchObject({ completionMode: "Indexed", parallelism: spec.completions });
+    for (const { spec } of jobsOf(whole))
+      expect(spec).toMatchObject({ completionMode: "Indexed", parallelism: spec.completions });
     if (overMpi) return; // mpirun tells its ranks
     const container = ranks!.spec.template.spec.containers[0]!;
     const worldSize = variable(container, "WORLD_SIZE")!;
@@ -128,9 +158,11 @@ describe.each(manifests)("%s", (_, target, options) => {
       const objects = objectsOf(target(plan({ ...options, ...(portOption && { port: portOption }) }), secret));
       const port = Number(portOption ?? 29410);
       const set = jobSetOf(objects);
-      const host = set === undefined ? "mnist-0.mnist" : `mnist-${set.replicatedJobs[0]!.name}-0-0.${set.network.subdomain}`;
+      const host =
+        set === undefined ? "mnist-0.mnist" : `mnist-${set.replicatedJobs[0]!.name}-0-0.${set.network.subdomain}`;
       const serving = containersOf(objects).filter(({ command }) => command[0] === "skein-train");
-      for (const container of containersOf(objects)) expect(variable(container, "SKEIN_COORDINATOR")).toBe(`${host}:${port}`);
+      for (const container of containersOf(objects))
+        expect(variable(container, "SKEIN_COORDINATOR")).toBe(`${host}:${port}`);
       for (const { ports } of serving) expect(ports).toEqual([{ name: "rendezvous", containerPort: port }]);
       if (set !== undefined) continue;
       const service = ofKind(objects, "Service");
@@ -151,7 +183,10 @@ describe.each(manifests)("%s", (_, target, options) => {
     expect(shown).toContain("create secret generic mnist-secret --from-file=SKEIN_SECRET=/dev/stdin");
     for (const container of containersOf(objectsOf(launch))) {
       const entry = container.env.find(({ name }) => name === "SKEIN_SECRET")!;
-      expect(entry).toEqual({ name: "SKEIN_SECRET", valueFrom: { secretKeyRef: { name: "mnist-secret", key: "SKEIN_SECRET" } } });
+      expect(entry).toEqual({
+        name: "SKEIN_SECRET",
+        valueFrom: { secretKeyRef: { name: "mnist-secret", key: "SKEIN_SECRET" } },
+      });
     }
   });
 
@@ -176,13 +211,19 @@ describe.each(manifests)("%s", (_, target, options) => {
   test("passes restarts, time, queue and resources on", () => {
     const set = jobSetOf(whole);
     if (set === undefined)
-      expect(ofKind(whole, "Job").spec).toMatchObject({ backoffLimitPerIndex: 5, maxFailedIndexes: 0, activeDeadlineSeconds: 3600 });
+      expect(ofKind(whole, "Job").spec).toMatchObject({
+        backoffLimitPerIndex: 5,
+        maxFailedIndexes: 0,
+        activeDeadlineSeconds: 3600,
+      });
     else {
       expect(set.failurePolicy.maxRestarts).toBe(5);
       for (const { spec } of jobsOf(whole)) expect(spec.backoffLimit).toBe(0); // one lost pod restarts all
     }
     const queued = whole.filter(({ metadata }) => metadata.labels?.["kueue.x-k8s.io/queue-name"] === "gpu-queue");
-    expect(queued.map(({ kind }) => kind)).toEqual([{ "k8s-job": "Job", jobset: "JobSet", trainjob: "TrainJob" }[options.target]]);
+    expect(queued.map(({ kind }) => kind)).toEqual([
+      { "k8s-job": "Job", jobset: "JobSet", trainjob: "TrainJob" }[options.target],
+    ]);
     const deadlines = [
       ...jobsOf(whole).map(({ spec }) => spec.activeDeadlineSeconds),
       ...whole.map((object) => (object.kind === "TrainJob" ? object.spec.activeDeadlineSeconds : undefined)),
@@ -190,7 +231,11 @@ describe.each(manifests)("%s", (_, target, options) => {
     expect(deadlines.filter((seconds) => seconds !== undefined)).toEqual([3600]);
     const each = options.transport === "mpi" ? 2 : 1; // processes in a pod
     for (const { resources } of containersOf(whole)) {
-      expect(resources.limits).toEqual({ cpu: String(3 * each), memory: `${6 * each * 2 ** 20}Ki`, "nvidia.com/gpu": String(each) });
+      expect(resources.limits).toEqual({
+        cpu: String(3 * each),
+        memory: `${6 * each * 2 ** 20}Ki`,
+        "nvidia.com/gpu": String(each),
+      });
       expect(resources.requests).toEqual(resources.limits);
     }
   });
@@ -198,10 +243,13 @@ describe.each(manifests)("%s", (_, target, options) => {
   test("never tries wrong use again, counts what another try may cure, and no pod that the cluster took away", () => {
     for (const { spec } of jobsOf(whole)) {
       const rules = spec.podFailurePolicy!.rules;
-      const onExit = (code: number): string | undefined => rules.find(({ onExitCodes }) => onExitCodes?.values.includes(code))?.action;
+      const onExit = (code: number): string | undefined =>
+        rules.find(({ onExitCodes }) => onExitCodes?.values.includes(code))?.action;
       expect([2, 1, 75].map(onExit)).toEqual(["FailJob", "Count", "Count"]);
       expect(
-        rules.filter(({ onPodConditions, onExitCodes }) => onPodConditions !== undefined || onExitCodes?.values.includes(143)),
+        rules.filter(
+          ({ onPodConditions, onExitCodes }) => onPodConditions !== undefined || onExitCodes?.values.includes(143),
+        ),
       ).toHaveLength(2);
     }
     const set = jobSetOf(whole);
@@ -217,10 +265,14 @@ describe.each(manifests)("%s", (_, target, options) => {
     const exit = (code: number): string =>
       `Container node for pod ml/mnist-node-0-1-x failed with exit code ${code} matching FailJob rule at index 0`;
     expect(action("PodFailurePolicy", exit(2))).toBe("FailJobSet");
-    for (const code of [130, 143]) expect(action("PodFailurePolicy", exit(code))).toBe("RestartJobSetAndIgnoreMaxRestarts");
-    expect(action("PodFailurePolicy", "Pod ml/mnist-node-0-1-x has condition DisruptionTarget matching FailJob rule at index 1")).toBe(
-      "RestartJobSetAndIgnoreMaxRestarts",
-    );
+    for (const code of [130, 143])
+      expect(action("PodFailurePolicy", exit(code))).toBe("RestartJobSetAndIgnoreMaxRestarts");
+    expect(
+      action(
+        "PodFailurePolicy",
+        "Pod ml/mnist-node-0-1-x has condition DisruptionTarget matching FailJob rule at index 1",
+      ),
+    ).toBe("RestartJobSetAndIgnoreMaxRestarts");
     expect(action("PodFailurePolicy", "words of another version")).toBe("FailJobSet"); // rather than for ever
     expect(action("DeadlineExceeded", "Job was active longer than specified deadline")).toBe("FailJobSet");
     expect(action("BackoffLimitExceeded", "Job has reached the specified backoff limit")).toBe("RestartJobSet");
@@ -244,7 +296,9 @@ describe.each(manifests)("%s", (_, target, options) => {
 
 test("a rank's arguments survive the kubelet, which expands $(NAME)", () => {
   const nasty = ["--set", "name=$(HOME) $HOME $$(HOME) a$"];
-  const [container] = containersOf(objectsOf(k8sJob({ ...plan({ target: "k8s-job", ...cluster }), overrides: nasty }, secret)));
+  const [container] = containersOf(
+    objectsOf(k8sJob({ ...plan({ target: "k8s-job", ...cluster }), overrides: nasty }, secret)),
+  );
   // What Kubernetes documents: $(NAME) is expanded, $$ is one $, any other $ stays.
   const kubelet = (text: string): string =>
     text.replace(/\$(\$|\((\w+)\))/g, (_, what: string, name: string) => (what === "$" ? "$" : `<${name}>`));
@@ -280,7 +334,13 @@ test("words that YAML 1.1 takes for something else are printed as text", () => {
       "é",
     ].map((word, i) => [`k${i}`, word]),
   );
-  const object: KubernetesObject = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "x" }, immutable: true, data };
+  const object: KubernetesObject = {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: "x" },
+    immutable: true,
+    data,
+  };
   for (const version of ["1.1", "1.2"] as const) expect(parse(printObject(object), { version })).toEqual(object);
 });
 

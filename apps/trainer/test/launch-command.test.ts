@@ -199,7 +199,9 @@ for ((i = 0; i < 2000; i++)); do sleep 0.02; done`,
   test("meets on the first host of a host file", async () => {
     fakeMpirun("exit 0");
     writeFileSync(join(folder, "hosts"), "# ours\nnode-7 slots=2\n");
-    expect(await launch("--target", "mpirun", "--hostfile", "hosts", "--insecure", "--submit")).toMatchObject({ code: 0 });
+    expect(await launch("--target", "mpirun", "--hostfile", "hosts", "--insecure", "--submit")).toMatchObject({
+      code: 0,
+    });
     expect(lines("environments")[0]).toMatch(/^node-7:29410 /);
     expect(lines("calls")[0]).toContain(`--hostfile\0${folder}/hosts\0`);
   });
@@ -212,13 +214,18 @@ for ((i = 0; i < 2000; i++)); do sleep 0.02; done`,
       code: 2,
       stderr: expect.stringContaining("cannot be read (ENOENT"),
     });
-    expect(await launch(...options, "empty", "--submit")).toMatchObject({ code: 2, stderr: expect.stringContaining("names no host") });
+    expect(await launch(...options, "empty", "--submit")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("names no host"),
+    });
     expect(existsSync(join(folder, "runs"))).toBe(false);
   });
 
   test("a dry run claims no folder", async () => {
     fakeMpirun("exit 0");
-    expect((await launch("--target", "mpirun", "--dry-run")).stdout).toContain(`--output ${folder}/runs/tiny/1 --resume-if-possible`);
+    expect((await launch("--target", "mpirun", "--dry-run")).stdout).toContain(
+      `--output ${folder}/runs/tiny/1 --resume-if-possible`,
+    );
     expect(existsSync(join(folder, "runs"))).toBe(false);
     expect(lines("calls")).toEqual([]);
   });
@@ -231,7 +238,10 @@ describe("the batch script", () => {
   const fakeSlurm = async (step: string, ...options: string[]): Promise<void> => {
     fake("scontrol", '[[ $1 == show ]] && { echo node-0; echo node-1; exit; }; echo "$*" >> asked');
     fake("scancel", 'echo "scancel $*" >> asked; kill -TERM "$(cat step.pid)"');
-    fake("srun", `printf '%s\\0' "$@" > call; echo "$SKEIN_COORDINATOR $SKEIN_SECRET" >> environments; echo $$ > step.pid; ${step}`);
+    fake(
+      "srun",
+      `printf '%s\\0' "$@" > call; echo "$SKEIN_COORDINATOR $SKEIN_SECRET" >> environments; echo $$ > step.pid; ${step}`,
+    );
     const { stdout } = await launch("--target", "slurm", "--insecure", "--max-restarts", "2", ...options);
     writeFileSync(join(folder, "script"), stdout);
   };
@@ -245,7 +255,13 @@ describe("the batch script", () => {
     expect(coordinator).toBe("node-0:24711");
     expect(secret).toMatch(/^[0-9a-f]{64}$/);
     const call = read("call").split("\0");
-    expect(call.slice(0, 5)).toEqual(["--mpi=pmix", "--cpus-per-task=3", "--export=ALL", "--kill-on-bad-exit=0", "--wait=60"]);
+    expect(call.slice(0, 5)).toEqual([
+      "--mpi=pmix",
+      "--cpus-per-task=3",
+      "--export=ALL",
+      "--kill-on-bad-exit=0",
+      "--wait=60",
+    ]);
     expect(call.slice(-4, -1)).toEqual(["--output", "runs/tiny/4711", "--resume-if-possible"]);
     expect(call.join(" ")).not.toContain(secret);
     await run().ended;
@@ -263,7 +279,9 @@ describe("the batch script", () => {
   test.each([9, 75])("is queued again after a failure with code %i, as often as allowed", async (code) => {
     await fakeSlurm(`exit ${code}`);
     for (const restart of [1, 2])
-      expect((await run().ended).stderr).toBe(`a rank failed with code ${code}; queued again (restart ${restart} of 2)\n`);
+      expect((await run().ended).stderr).toBe(
+        `a rank failed with code ${code}; queued again (restart ${restart} of 2)\n`,
+      );
     expect(lines("asked")).toEqual(["requeue 4711", "requeue 4711"]);
     const last = await run().ended;
     expect(last.code).toBe(code);
@@ -279,14 +297,23 @@ describe("the batch script", () => {
     const restarts: string[] = [];
     for (const _ of turns) restarts.push((await run().ended).stderr);
     const queued = (restart: number): string => `a rank failed with code 9; queued again (restart ${restart} of 2)\n`;
-    expect(restarts).toEqual([queued(1), queued(1), queued(1), queued(2), expect.stringContaining("all restarts (2) are used up")]);
+    expect(restarts).toEqual([
+      queued(1),
+      queued(1),
+      queued(1),
+      queued(2),
+      expect.stringContaining("all restarts (2) are used up"),
+    ]);
   });
 
-  test.each([0, 2, 130, 143])("ends with the code of a step that ended with %i, and is not queued again", async (code) => {
-    await fakeSlurm(`exit ${code}`);
-    expect((await run().ended).code).toBe(code);
-    expect(lines("asked")).toEqual([]);
-  });
+  test.each([0, 2, 130, 143])(
+    "ends with the code of a step that ended with %i, and is not queued again",
+    async (code) => {
+      await fakeSlurm(`exit ${code}`);
+      expect((await run().ended).code).toBe(code);
+      expect(lines("asked")).toEqual([]);
+    },
+  );
 
   test("near the end of its time has the ranks save, waits for them, and is queued again at no cost", async () => {
     await fakeSlurm(

@@ -18,7 +18,10 @@ export const plan = (
   options: Partial<LaunchOptions> & { readonly target: string },
   changes: Partial<LaunchContext["job"]> = {},
 ): LaunchPlan =>
-  makeLaunchPlan({ set: [], ...options }, { job: { ...job, ...changes }, program: ["/opt/node/bin/node", "/opt/skein train/main.js"] });
+  makeLaunchPlan(
+    { set: [], ...options },
+    { job: { ...job, ...changes }, program: ["/opt/node/bin/node", "/opt/skein train/main.js"] },
+  );
 
 /** What every Kubernetes target needs. */
 export const cluster = { image: "registry.example/skein:1", claim: "runs", certificates: "skein-certs" };

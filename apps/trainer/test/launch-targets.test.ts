@@ -10,7 +10,9 @@ import { cluster, job, plan, secret } from "./launch-plans.ts";
 
 /** What the shell makes of words. */
 const bashWords = (command: string): string[] => {
-  const { stdout, status } = spawnSync("bash", ["-c", `for word in "$@"; do :; done; printf '%s\\0' ${command}`], { encoding: "utf8" });
+  const { stdout, status } = spawnSync("bash", ["-c", `for word in "$@"; do :; done; printf '%s\\0' ${command}`], {
+    encoding: "utf8",
+  });
   expect(status).toBe(0);
   return stdout.split("\0").slice(0, -1);
 };
@@ -23,7 +25,17 @@ const expectSound = (script: string): void => {
 describe("local", () => {
   test("is skein-train run with the same options", () => {
     expect(
-      localCommand(plan({ target: "local", ranks: "3", steps: "7", set: ["seed=1"], transport: "tcp", maxRestarts: "1", output: "out" })),
+      localCommand(
+        plan({
+          target: "local",
+          ranks: "3",
+          steps: "7",
+          set: ["seed=1"],
+          transport: "tcp",
+          maxRestarts: "1",
+          output: "out",
+        }),
+      ),
     ).toEqual([
       "/opt/node/bin/node",
       "/opt/skein train/main.js",
@@ -60,7 +72,11 @@ describe("mpirun", () => {
   });
 
   test("of Open MPI 4", () => {
-    const command = mpirunCommand(plan({ target: "mpirun", ranks: "8" }), { ...host, version: "open-mpi-4", root: true }, "/out");
+    const command = mpirunCommand(
+      plan({ target: "mpirun", ranks: "8" }),
+      { ...host, version: "open-mpi-4", root: true },
+      "/out",
+    );
     expect(command.slice(0, command.indexOf("/opt/node/bin/node"))).toEqual([
       "mpirun",
       "-n",
@@ -80,7 +96,9 @@ describe("mpirun", () => {
       "-x",
       "SKEIN_SECRET",
     ]);
-    expect(command.slice(-6)).toEqual(["--ranks", "8", "--transport", "mpi", "--output", "/out", "--resume-if-possible"].slice(-6));
+    expect(command.slice(-6)).toEqual(
+      ["--ranks", "8", "--transport", "mpi", "--output", "/out", "--resume-if-possible"].slice(-6),
+    );
   });
 
   test("checks the keys of hosts unless it is told not to", () => {
@@ -119,7 +137,11 @@ describe("mpirun", () => {
   });
 
   test("of MPICH", () => {
-    const command = mpirunCommand(plan({ target: "mpirun", hostfile: "/h", insecure: true }), { ...host, version: "hydra" }, "/out");
+    const command = mpirunCommand(
+      plan({ target: "mpirun", hostfile: "/h", insecure: true }),
+      { ...host, version: "hydra" },
+      "/out",
+    );
     expect(command.slice(0, command.indexOf("/opt/node/bin/node"))).toEqual(["mpirun", "-n", "2", "-f", "/h"]);
   });
 
@@ -173,9 +195,11 @@ test("every character that a shell minds arrives as it is", () => {
 
 describe("slurm", () => {
   const directives = (options: Partial<LaunchOptions>, changes: Partial<LaunchContext["job"]> = {}): string[] =>
-    [...slurm(plan({ target: "slurm", insecure: true, ...options }, changes)).files[0]!.text.matchAll(/^#SBATCH (.*)$/gm)].map(
-      ([, directive]) => directive!,
-    );
+    [
+      ...slurm(plan({ target: "slurm", insecure: true, ...options }, changes)).files[0]!.text.matchAll(
+        /^#SBATCH (.*)$/gm,
+      ),
+    ].map(([, directive]) => directive!);
 
   test("asks for what the plan says", () => {
     expect(
@@ -211,14 +235,25 @@ describe("slurm", () => {
       "--signal=B:USR1@120",
       "--open-mode=append",
     ]);
-    expect(directives({ ranks: "8", transport: "tcp", nodes: "2", memory: "1Gi", gpus: "1" }, { ranksPerProcess: 2 })).toEqual(
-      expect.arrayContaining(["--ntasks=4", "--ntasks-per-node=2", "--cpus-per-task=4", "--mem-per-cpu=512M", "--gres=gpu:4"]),
+    expect(
+      directives({ ranks: "8", transport: "tcp", nodes: "2", memory: "1Gi", gpus: "1" }, { ranksPerProcess: 2 }),
+    ).toEqual(
+      expect.arrayContaining([
+        "--ntasks=4",
+        "--ntasks-per-node=2",
+        "--cpus-per-task=4",
+        "--mem-per-cpu=512M",
+        "--gres=gpu:4",
+      ]),
     );
   });
 
-  test.each([{}, { output: "a b'c$d`e`" }, { set: ["x='$(id)'"] }, { port: "1" }])("is a sound script with %j", (options) => {
-    expectSound(slurm(plan({ target: "slurm", insecure: true, ...options })).files[0]!.text);
-  });
+  test.each([{}, { output: "a b'c$d`e`" }, { set: ["x='$(id)'"] }, { port: "1" }])(
+    "is a sound script with %j",
+    (options) => {
+      expectSound(slurm(plan({ target: "slurm", insecure: true, ...options })).files[0]!.text);
+    },
+  );
 
   test("is handed over as it is printed, and holds no secret", () => {
     const launch = slurm(plan({ target: "slurm", insecure: true }));
@@ -228,7 +263,10 @@ describe("slurm", () => {
 });
 
 describe("one line for each fault of", () => {
-  const faults = (options: Partial<LaunchOptions> & { readonly target: string }, changes: Partial<LaunchContext["job"]> = {}): string[] => {
+  const faults = (
+    options: Partial<LaunchOptions> & { readonly target: string },
+    changes: Partial<LaunchContext["job"]> = {},
+  ): string[] => {
     try {
       plan(options, changes);
     } catch (error) {
@@ -240,7 +278,10 @@ describe("one line for each fault of", () => {
   test.each<[Partial<LaunchOptions> & { readonly target: string }, RegExp[]]>([
     [{ target: "cloud" }, [/^--target cloud: is unknown; use one of: local, mpirun, slurm/]],
     [{ target: "local", ranks: "many" }, [/^--ranks many: must be a whole number from 1 to/]],
-    [{ target: "local", ranks: "0", maxRestarts: "-1" }, [/^--ranks 0/, /^--max-restarts -1: must be a whole number from 0 to 1000/]],
+    [
+      { target: "local", ranks: "0", maxRestarts: "-1" },
+      [/^--ranks 0/, /^--max-restarts -1: must be a whole number from 0 to 1000/],
+    ],
     [
       { target: "local", image: "x", hostfile: "h" },
       [/^--image means nothing for --target local, but for k8s-job, jobset, trainjob/, /^--hostfile means/],
@@ -260,7 +301,10 @@ describe("one line for each fault of", () => {
     [{ target: "mpirun", hostfile: "h" }, [/^--transport mpi speaks in the clear/]],
     [{ target: "mpirun", sshKey: "my keys/k" }, [/^--ssh-key "my keys\/k": its path has blanks or signs/]],
     [{ target: "mpirun", sshKey: "k;reboot" }, [/^--ssh-key "k;reboot": its path has/]],
-    [{ target: "slurm", insecure: true, sshTrustAnyHost: true }, [/^--ssh-trust-any-host means nothing for --target slurm/]],
+    [
+      { target: "slurm", insecure: true, sshTrustAnyHost: true },
+      [/^--ssh-trust-any-host means nothing for --target slurm/],
+    ],
     [{ target: "mpirun", certificates: "c" }, [/^--certificates c: transport mpi uses none/]],
     [
       { target: "k8s-job", ...cluster, transport: "mpi", insecure: true },
@@ -268,10 +312,19 @@ describe("one line for each fault of", () => {
     ],
     [{ target: "k8s-job", ...cluster, output: "/abs" }, [/^--output "\/abs": must be a folder inside the claim/]],
     [{ target: "k8s-job", ...cluster, output: "a/../../b" }, [/^--output/]],
-    [{ target: "k8s-job", ...cluster, certificates: "Certs Folder" }, [/^--certificates "Certs Folder": must be the name of a Secret/]],
+    [
+      { target: "k8s-job", ...cluster, certificates: "Certs Folder" },
+      [/^--certificates "Certs Folder": must be the name of a Secret/],
+    ],
     [{ target: "k8s-job", ...cluster, image: "a b" }, [/^--image "a b"/]],
-    [{ target: "trainjob", ...cluster, nodes: "1" }, [/^--nodes 1: without MPI a TrainJob runs one process per node, here 2/]],
-    [{ target: "trainjob", image: "x", claim: "c", transport: "mpi", insecure: true }, [/needs --nodes of 2 or more, not none/]],
+    [
+      { target: "trainjob", ...cluster, nodes: "1" },
+      [/^--nodes 1: without MPI a TrainJob runs one process per node, here 2/],
+    ],
+    [
+      { target: "trainjob", image: "x", claim: "c", transport: "mpi", insecure: true },
+      [/needs --nodes of 2 or more, not none/],
+    ],
   ])("%j", (options, expected) => {
     const told = faults(options);
     expect(told).toHaveLength(expected.length);

@@ -22,7 +22,9 @@ import { expectDone, expectSameEnd, expectTold } from "./run-ends.ts";
 const { folder: reference, remove: removeReference } = jobFolder();
 afterAll(removeReference);
 const long = ["--steps", "120", "--set", "checkpoint.keep=100"];
-beforeAll(async () => expect((await skeinTrain(reference, "run", "job.yaml", ...long, "--output", "threads")).code).toBe(0));
+beforeAll(async () =>
+  expect((await skeinTrain(reference, "run", "job.yaml", ...long, "--output", "threads")).code).toBe(0),
+);
 
 let folder: string;
 let remove: () => void;
@@ -46,7 +48,8 @@ test("two processes train together, and only that of rank 0 speaks", async () =>
   const ranks = await launch();
   const ended = await Promise.all(ranks.map((rank) => rank.ended));
   expect(ended.map(({ code }) => code)).toEqual([0, 0]);
-  const words = ended[1]!.stderr.replaceAll(/^rank 1: (waiting for|joined at|still linking with) .*\n/gm, ""); // where the other is slow to come
+  // where the other is slow to come
+  const words = ended[1]!.stderr.replaceAll(/^rank 1: (waiting for|joined at|still linking with) .*\n/gm, "");
   expect([ended[1]!.stdout, words]).toEqual(["", ""]);
   expect(ended[0]!.stdout).toContain("test accuracy");
   expectSame();
@@ -118,14 +121,18 @@ describe("a process whose run is not complete", () => {
   test("says for whom it waits and where, and ends at once when it is asked to: rank 0", async () => {
     const port = await freePort();
     const host = startRank({ folder, port, rank: 0, args });
-    await until(host, () => host.stderr().includes(`waiting for rank 1 of 2 to join at 127.0.0.1:${port}; giving up in `));
+    await until(host, () =>
+      host.stderr().includes(`waiting for rank 1 of 2 to join at 127.0.0.1:${port}; giving up in `),
+    );
     await expectLeft(host, "SIGINT", /^stopped before all ranks had joined; nothing was trained$/);
   });
 
   test("says for whom it waits and where, and ends at once when it is asked to: rank 1", async () => {
     const port = await freePort();
     const other = startRank({ folder, port, rank: 1, args });
-    await until(other, () => other.stderr().includes(`rank 1: waiting for rank 0 at 127.0.0.1:${port} (connection refused`));
+    await until(other, () =>
+      other.stderr().includes(`rank 1: waiting for rank 0 at 127.0.0.1:${port} (connection refused`),
+    );
     await expectLeft(other, "SIGTERM", /^rank 1 was asked to end before all ranks had joined$/);
   });
 });
@@ -136,7 +143,11 @@ test("a port that an earlier start still holds is told as what time can cure", a
   const { port } = holder.address() as AddressInfo;
   const ended = await startRank({ folder, port, rank: 0, args: ["--transport", "tcp", "--output", "run"] }).ended;
   holder.close();
-  expectTold(ended, `port ${port} of this machine is in use, so the ranks cannot meet there; end what an earlier start has left`, 75);
+  expectTold(
+    ended,
+    `port ${port} of this machine is in use, so the ranks cannot meet there; end what an earlier start has left`,
+    75,
+  );
 });
 
 test("an output folder that the machines do not share is refused before the first step", async () => {
@@ -145,7 +156,9 @@ test("an output folder that the machines do not share is refused before the firs
   const args = [...long, "--transport", "tcp", "--output", "run"];
   const ranks = [folder, elsewhere.folder].map((own, rank) => startRank({ folder: own, port, rank, args }));
   const [host, other] = await Promise.all(ranks.map((rank) => rank.ended));
-  const left = [folder, elsewhere.folder].map((own) => (existsSync(join(own, "run")) ? readdirSync(join(own, "run")) : []));
+  const left = [folder, elsewhere.folder].map((own) =>
+    existsSync(join(own, "run")) ? readdirSync(join(own, "run")) : [],
+  );
   elsewhere.remove();
   expect(host!.stderr).toMatch(
     /^rank 1: --output run: the process of rank 1 on .* does not see the folder that the controller of the run has made;/m,
@@ -166,10 +179,22 @@ test("a process with another secret is turned away, and says so", async () => {
 });
 
 test.each([
-  [{ RANK: "0", WORLD_SIZE: "3" }, ["--transport", "tcp"], /has started 3 processes of 1 rank, but the job has 2 ranks; add --ranks 3/],
-  [{ RANK: "1", WORLD_SIZE: "2" }, [], /has started 2 processes, but transport: threads keeps all ranks in one; add --transport/],
+  [
+    { RANK: "0", WORLD_SIZE: "3" },
+    ["--transport", "tcp"],
+    /has started 3 processes of 1 rank, but the job has 2 ranks; add --ranks 3/,
+  ],
+  [
+    { RANK: "1", WORLD_SIZE: "2" },
+    [],
+    /has started 2 processes, but transport: threads keeps all ranks in one; add --transport/,
+  ],
   [{ RANK: "1", WORLD_SIZE: "2" }, ["--transport", "tcp"], /need to know where they meet; set SKEIN_COORDINATOR/],
-  [{ RANK: "1", WORLD_SIZE: "2" }, ["--transport", "tls"], /transport: tls needs the certificates of all; make them with \S.* certs init/],
+  [
+    { RANK: "1", WORLD_SIZE: "2" },
+    ["--transport", "tls"],
+    /transport: tls needs the certificates of all; make them with \S.* certs init/,
+  ],
 ] as const)("what the launcher says must fit the job: %j", async (env, args, line) => {
   const { code, stderr } = await startWith({ env }, folder, "run", "job.yaml", ...args).ended;
   expect(stderr).toMatch(line);

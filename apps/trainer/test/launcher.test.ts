@@ -7,7 +7,11 @@ const beside = (path: string): string => fileURLToPath(new URL(path, import.meta
 const { version } = JSON.parse(readFileSync(beside("../package.json"), "utf8")) as { readonly version: string };
 
 /** Run a bin as a Node that calls itself `nodeVersion`. */
-const launch = (bin: string, nodeVersion: string, ...args: string[]): { code: number | null; stdout: string; stderr: string } => {
+const launch = (
+  bin: string,
+  nodeVersion: string,
+  ...args: string[]
+): { code: number | null; stdout: string; stderr: string } => {
   const claim = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${nodeVersion}" } })`;
   const node = ["--import", `data:text/javascript,${encodeURIComponent(claim)}`, beside(bin)];
   const { status, stdout, stderr } = spawnSync(process.execPath, [...node, ...args], { encoding: "utf8" });
@@ -15,7 +19,11 @@ const launch = (bin: string, nodeVersion: string, ...args: string[]): { code: nu
 };
 
 test("the bin of a clone starts the source", () => {
-  expect(launch("../bin/skein-train.js", "22.18.0", "--version")).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
+  expect(launch("../bin/skein-train.js", "22.18.0", "--version")).toEqual({
+    code: 0,
+    stdout: `${version}\n`,
+    stderr: "",
+  });
 });
 
 test.each(["18.20.8", "20.20.2", "22.17.1"])("Node %s is told what it lacks, in one line", (nodeVersion) => {
@@ -27,6 +35,8 @@ test.each(["18.20.8", "20.20.2", "22.17.1"])("Node %s is told what it lacks, in 
 
 test("the bin of skein-profile is looked after by the same", () => {
   const { code, stderr } = launch("../../profiler/bin/skein-profile.js", "20.20.2", "--version");
-  expect(stderr).toMatch(/^skein-profile needs Node 22\.18 or later, but .* is 20\.20\.2; start it by .* exec skein-profile, which .*\n$/);
+  expect(stderr).toMatch(
+    /^skein-profile needs Node 22\.18 or later, but .* is 20\.20\.2; start it by .* exec skein-profile, which .*\n$/,
+  );
   expect(code).toBe(2);
 });

@@ -30,7 +30,9 @@ const profilesOn = async (backend: BackendName): Promise<GradientProfile[]> => {
         const data: ProfileRank = { connection: world.connection(rank), job };
         const worker = new Worker(fileURLToPath(new URL("./profile-rank.ts", import.meta.url)), { workerData: data });
         world.watch(rank, worker);
-        const answer = await new Promise<ProfileAnswer>((resolve, reject) => worker.once("message", resolve).once("error", reject));
+        const answer = await new Promise<ProfileAnswer>((resolve, reject) =>
+          worker.once("message", resolve).once("error", reject),
+        );
         if ("error" in answer) throw new Error(`rank ${rank}: ${answer.error}`);
         return answer.profile;
       }),
@@ -46,7 +48,9 @@ describe.each<[BackendName, boolean]>([
 ])("a profile on %s", (backend, present) => {
   test.skipIf(!present)("has every gradient, last layer first, and the time that passed between them", async () => {
     for (const { tensors } of await profilesOn(backend)) {
-      expect(tensors.map(({ path }) => path).toSorted()).toEqual([0, 1, 2].flatMap((i) => [`layers.${i}.bias`, `layers.${i}.weight`]));
+      expect(tensors.map(({ path }) => path).toSorted()).toEqual(
+        [0, 1, 2].flatMap((i) => [`layers.${i}.bias`, `layers.${i}.weight`]),
+      );
       expect(tensors.map(({ path }) => path.slice(0, 8))).toEqual([2, 2, 1, 1, 0, 0].map((i) => `layers.${i}`));
       expect(Object.fromEntries(tensors.map(({ path, bytes }) => [path, bytes]))).toMatchObject({
         "layers.0.weight": 4 * 784 * 64,

@@ -51,11 +51,23 @@ const rows: readonly Row[] = [
     inputs: images([5, 11, 8, 2], 2),
     labels: labels([5], 4),
   },
-  { name: "resnet18", model: resnet18({ channels: [3, 4, 5, 6], numClasses: 4 }), inputs: images([4, 9, 8, 3], 3), labels: labels([4], 4) },
+  {
+    name: "resnet18",
+    model: resnet18({ channels: [3, 4, 5, 6], numClasses: 4 }),
+    inputs: images([4, 9, 8, 3], 3),
+    labels: labels([4], 4),
+  },
   { name: "gpt", model: gpt(size), ...tokens },
   {
     name: "gpt, its other variants",
-    model: gpt({ ...size, positions: "learned", norm: "layer", activation: "swiglu", tiedHead: false, dropoutRate: 0.1 }),
+    model: gpt({
+      ...size,
+      positions: "learned",
+      norm: "layer",
+      activation: "swiglu",
+      tiedHead: false,
+      dropoutRate: 0.1,
+    }),
     ...tokens,
   },
 ];
@@ -65,7 +77,8 @@ const firstStep = async (
   { model, inputs, labels: targets }: Row,
   backend: Backend,
 ): Promise<{ leaves: readonly NdArray[]; paths: readonly string[] }> => {
-  // A large ε: with the usual one Adam's first step is the sign of the gradient, which rounding turns where it is about 0.
+  // A large ε: with the usual one Adam's first step is the sign of the gradient, which rounding turns where it is
+  // about 0.
   const optimizer = adamw({ learningRate: 0.1, epsilon: 0.1 });
   const compressor = withErrorFeedback(topKCompressor({ density: 0.3 }));
   const step = (key: Tensor, own: LabelledBatch) => {

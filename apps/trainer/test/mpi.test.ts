@@ -23,7 +23,9 @@ beforeAll(async () => {
   const built = await skeinTrain(reference, "mpi", "build", "--output", addon.SKEIN_MPI_ADDON);
   expect(built.stderr).toBe("");
   for (const ranks of ["2", "4"])
-    expect((await skeinTrain(reference, "run", "job.yaml", ...long, "--ranks", ranks, "--output", `threads-${ranks}`)).code).toBe(0);
+    expect(
+      (await skeinTrain(reference, "run", "job.yaml", ...long, "--ranks", ranks, "--output", `threads-${ranks}`)).code,
+    ).toBe(0);
 });
 
 let folder: string;
@@ -31,11 +33,24 @@ let remove: () => void;
 beforeEach(() => ({ folder, remove } = jobFolder()));
 afterEach(() => remove());
 
-const expectSame = (output: string, ranks: number): void => expectSameEnd(join(folder, output), join(reference, `threads-${ranks}`), 120);
+const expectSame = (output: string, ranks: number): void =>
+  expectSameEnd(join(folder, output), join(reference, `threads-${ranks}`), 120);
 
 test.for([2, 4])("%i ranks under mpirun end with the bits of threads", async (ranks, context) => {
   if (missing.length > 0) return context.skip(reason);
-  const args = ["run", "job.yaml", ...long, "--ranks", String(ranks), "--transport", "mpi", "--output", "run", "--trace", "trace.json"];
+  const args = [
+    "run",
+    "job.yaml",
+    ...long,
+    "--ranks",
+    String(ranks),
+    "--transport",
+    "mpi",
+    "--output",
+    "run",
+    "--trace",
+    "trace.json",
+  ];
   const { code, stderr } = await startWith({ env: addon }, folder, ...args).ended;
   expect([code, stderr.match(/^\s+at .*/m)]).toEqual([0, null]);
   expectSame("run", ranks);
@@ -57,7 +72,17 @@ test("ranks that mpirun has started find each other", async (context) => {
 
 test("a rank that is killed takes the others with it, and the run goes on by itself to the same bits", async (context) => {
   if (missing.length > 0) return context.skip(reason);
-  const running = startWith({ env: addon }, folder, "run", "job.yaml", ...long, "--transport", "mpi", "--output", "cut");
+  const running = startWith(
+    { env: addon },
+    folder,
+    "run",
+    "job.yaml",
+    ...long,
+    "--transport",
+    "mpi",
+    "--output",
+    "cut",
+  );
   await until(running, () => checkpointNames(join(folder, "cut")).includes("step-00000030"));
   const [mpirun] = childrenOf(running.child.pid!);
   process.kill(childrenOf(mpirun!).at(-1)!, "SIGKILL");
@@ -69,7 +94,13 @@ test("a rank that is killed takes the others with it, and the run goes on by its
 
 test("without the addon the run says how to build it", async (context) => {
   if (missing.length > 0) return context.skip(reason);
-  const ended = await startWith({ env: { SKEIN_MPI_ADDON: join(folder, "none.node") } }, folder, "run", "job.yaml", "--transport", "mpi")
-    .ended;
+  const ended = await startWith(
+    { env: { SKEIN_MPI_ADDON: join(folder, "none.node") } },
+    folder,
+    "run",
+    "job.yaml",
+    "--transport",
+    "mpi",
+  ).ended;
   expectTold(ended, /none\.node.* mpi build/s, 1);
 });

@@ -9,14 +9,30 @@ let remove: () => void;
 beforeAll(() => ({ folder, remove } = jobFolder()));
 afterAll(() => remove());
 
-const dense = ["--set", "compression={kind: identity}", "--set", "model.hidden=[24, 16]", "--set", "buckets={kind: per-tensor}"];
+const dense = [
+  "--set",
+  "compression={kind: identity}",
+  "--set",
+  "model.hidden=[24, 16]",
+  "--set",
+  "buckets={kind: per-tensor}",
+];
 
 /** Run the tiny job; what it ends with: parameters, optimizer state and losses. */
 const run = async (
   output: string,
   ...args: string[]
 ): Promise<{ readonly saved: Buffer; readonly losses: readonly number[]; readonly stderr: string }> => {
-  const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--output", output, "--trace", `${output}.json`, ...args);
+  const { code, stderr } = await skeinTrain(
+    folder,
+    "run",
+    "job.yaml",
+    "--output",
+    output,
+    "--trace",
+    `${output}.json`,
+    ...args,
+  );
   expect(stderr).not.toContain("rank ");
   expect(code).toBe(0);
   expectSoundTrace(join(folder, `${output}.json`), 2);
@@ -38,13 +54,19 @@ describe("when and how gradients travel does not change what is learnt", () => {
   test.each([
     ["after the backward pass", ["overlap=none"]],
     ["in halves", ["overlap=dear"]],
-    ["in halves, in pieces, first layers first", ["overlap=dear", "compression={kind: identity, chunkBytes: 4096}", "priorities=forward"]],
+    [
+      "in halves, in pieces, first layers first",
+      ["overlap=dear", "compression={kind: identity, chunkBytes: 4096}", "priorities=forward"],
+    ],
     ["in halves, saved at the end only", ["overlap=dear", "checkpoint={}"]],
     ["beside each other", ["priorities=spread"]],
     ["merged as measured", ["buckets={kind: mg-wfbp}"]],
     ["merged as measured, two at a time", ["buckets={kind: mg-wfbp, plan: simultaneous}", "priorities=spread"]],
     ["merged greedily, in halves", ["buckets={kind: mg-wfbp, plan: greedy}", "overlap=dear"]],
-    ["in buckets whose size is sought", ["buckets={kind: tuned, trials: 3, stepsEach: 3, leastBytes: 512}", "overlap=dear"]],
+    [
+      "in buckets whose size is sought",
+      ["buckets={kind: tuned, trials: 3, stepsEach: 3, leastBytes: 512}", "overlap=dear"],
+    ],
     ["in one process for each rank", ["overlap=dear", "transport=tcp"]],
   ])("%s", async (name, settings) => {
     const other = await run(name, ...dense, ...settings.flatMap((setting) => ["--set", setting]));
@@ -55,7 +77,8 @@ describe("when and how gradients travel does not change what is learnt", () => {
 });
 
 test("a run in halves that was stopped goes on with the same bits", async () => {
-  const settings = [...dense, "--set", "overlap=dear", "--set", "learningRate={peak: 0.005}"]; // no cosine, whose end would be another
+  // no cosine, whose end would be another
+  const settings = [...dense, "--set", "overlap=dear", "--set", "learningRate={peak: 0.005}"];
   const whole = await run("whole", ...settings);
   expect((await skeinTrain(folder, "run", "job.yaml", "--output", "parts", ...settings, "--steps", "17")).code).toBe(0);
   expect((await skeinTrain(folder, "resume", "parts", "--steps", "30")).code).toBe(0);
@@ -66,7 +89,9 @@ test("a measured plan is kept with the checkpoint, so that residuals fit when th
   const settings = ["--set", "model.hidden=[24, 16]", "--set", "buckets={kind: mg-wfbp}"];
   const { stderr } = await run("planned", ...settings);
   expect(stderr).toMatch(/6 gradients in \d buckets?; an all-reduce takes .* expected exposed communication/);
-  const { plan } = JSON.parse(readFileSync(join(folder, "planned/checkpoints/step-00000030/manifest.json"), "utf8")) as {
+  const { plan } = JSON.parse(
+    readFileSync(join(folder, "planned/checkpoints/step-00000030/manifest.json"), "utf8"),
+  ) as {
     plan: { buckets: string[][] };
   };
   expect(plan.buckets.flat().toSorted()).toEqual([0, 1, 2].flatMap((i) => [`layers.${i}.bias`, `layers.${i}.weight`]));
@@ -89,5 +114,7 @@ test("in halves too, a loss or gradient that is not finite stops the run and nam
     "learningRate.warmupSteps=0",
   );
   expect(code).not.toBe(0);
-  expect(stderr).toMatch(/step \d+: the (loss|gradient of layers.*) is not finite \(loss .*\); the update was not made/);
+  expect(stderr).toMatch(
+    /step \d+: the (loss|gradient of layers.*) is not finite \(loss .*\); the update was not made/,
+  );
 });

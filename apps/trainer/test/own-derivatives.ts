@@ -23,8 +23,13 @@ const roundStraightThrough = customGradient(
   ({ cotangents }) => [cotangents],
 );
 
-/** A model with an operator and a derivative of its own, and with dropout: what is hardest to carry to another thread. */
-export const ownDerivatives = (): Model<{ readonly first: Tensor; readonly second: Tensor; readonly shift: Tensor }, object> =>
+/**
+ * A model with an operator and a derivative of its own, and with dropout: what is hardest to carry to another thread.
+ */
+export const ownDerivatives = (): Model<
+  { readonly first: Tensor; readonly second: Tensor; readonly shift: Tensor },
+  object
+> =>
   labelledModel({
     init: (key) => {
       const [a, b] = splitKey(key, 2);

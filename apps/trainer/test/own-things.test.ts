@@ -41,7 +41,12 @@ export const bigger = (task, { hidden }) => mlp({ sizes: [...task.inputs.shape, 
 `;
 
 /** A folder as a person has it: a job, a model in JavaScript that imports a file of its own, data in TypeScript. */
-const ownFiles = { "job.yaml": job, "my-data.ts": data, "my-model.js": model, "factor.js": "export const factor = 2;\n" };
+const ownFiles = {
+  "job.yaml": job,
+  "my-data.ts": data,
+  "my-model.js": model,
+  "factor.js": "export const factor = 2;\n",
+};
 
 test("a job with a model and data of one's own trains on threads and on processes, with the same bits, from any folder", async () => {
   write(ownFiles);

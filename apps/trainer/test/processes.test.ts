@@ -2,12 +2,23 @@ import { linkSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseLinkFile } from "@skein/collectives/node";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { checkpointNames, childrenOf, disturbed, hasGoneOn, jobFolder, skeinTrain, start, tooLarge, until } from "./cli.ts";
+import {
+  checkpointNames,
+  childrenOf,
+  disturbed,
+  hasGoneOn,
+  jobFolder,
+  skeinTrain,
+  start,
+  tooLarge,
+  until,
+} from "./cli.ts";
 import { expectSameEnd, expectTold } from "./run-ends.ts";
 import { expectSoundTrace } from "./trace-rules.ts";
 
 const long = ["--steps", "120", "--set", "checkpoint.keep=100"];
-const reached = (output: string, step: number) => (): boolean => checkpointNames(output).includes(`step-${String(step).padStart(8, "0")}`);
+const reached = (output: string, step: number) => (): boolean =>
+  checkpointNames(output).includes(`step-${String(step).padStart(8, "0")}`);
 
 let folder: string;
 let remove: () => void;
@@ -36,7 +47,8 @@ beforeAll(async () => {
     ).toBe(0);
 });
 
-const expectSame = (output: string, ranks: number): void => expectSameEnd(join(folder, output), join(reference, `threads-${ranks}`), 120);
+const expectSame = (output: string, ranks: number): void =>
+  expectSameEnd(join(folder, output), join(reference, `threads-${ranks}`), 120);
 
 describe("the same bits as threads of one process", () => {
   test.each([
@@ -77,13 +89,26 @@ describe("a process that dies", () => {
     process.kill(killed, "SIGKILL");
     const { code, stderr } = await disturbed(running, hasGoneOn);
     expect(stderr).toMatch(/rank 0: rank 1 was lost during [a-z-]+ #\d+/);
-    expect(stderr).toMatch(/rank 1: its process was ended by SIGKILL; going on from cut\/checkpoints\/step-000000\d0 \(restart 1 of 3\)/);
+    expect(stderr).toMatch(
+      /rank 1: its process was ended by SIGKILL; going on from cut\/checkpoints\/step-000000\d0 \(restart 1 of 3\)/,
+    );
     expect(code).toBe(0);
     expectSame("cut", 2);
   });
 
   test("without restarts ends the run, which can be resumed", async () => {
-    const running = start(folder, "run", "job.yaml", ...long, "--transport", "tcp", "--output", "cut", "--max-restarts", "0");
+    const running = start(
+      folder,
+      "run",
+      "job.yaml",
+      ...long,
+      "--transport",
+      "tcp",
+      "--output",
+      "cut",
+      "--max-restarts",
+      "0",
+    );
     await until(running, reached(join(folder, "cut"), 30));
     process.kill(childrenOf(running.child.pid!)[0]!, "SIGKILL");
     const { code, stderr } = await disturbed(running);
@@ -115,7 +140,9 @@ test.each(["SIGINT", "SIGTERM"] as const)(
     await until(running, reached(join(folder, "cut"), 30));
     running.child.kill(signal);
     const { code, stderr } = await disturbed(running);
-    expect(stderr).toMatch(/stopped after step \d+ of 120; saved cut\/checkpoints\/step-\d{8}; continue with: \S.* resume cut\n$/);
+    expect(stderr).toMatch(
+      /stopped after step \d+ of 120; saved cut\/checkpoints\/step-\d{8}; continue with: \S.* resume cut\n$/,
+    );
     expect(code).toBe(signal === "SIGINT" ? 130 : 143);
     expect((await skeinTrain(folder, "resume", "cut")).code).toBe(0);
     expectSame("cut", 4);
@@ -147,13 +174,19 @@ test("when the launcher is killed, its processes end too", async () => {
         return false;
       }
     });
-  for (let tries = 0; tries < 200 && living().length > 0; tries++) await new Promise((resolve) => setTimeout(resolve, 100));
+  for (let tries = 0; tries < 200 && living().length > 0; tries++)
+    await new Promise((resolve) => setTimeout(resolve, 100));
   expect(living()).toEqual([]);
 });
 
 test.each([
   ["a rank that fails for its own reason", tooLarge, /rank [01]: .*bytes were asked for, but the shared memory/, 1],
-  ["ranks that do not divide", ["--set", "network.ranksPerProcess=3"], /2 ranks do not divide among processes of 3; use a divisor of 2/, 2],
+  [
+    "ranks that do not divide",
+    ["--set", "network.ranksPerProcess=3"],
+    /2 ranks do not divide among processes of 3; use a divisor of 2/,
+    2,
+  ],
   [
     "links where there are none",
     ["--transport", "threads", "--set", "network.emulate={bytesPerSecond: 1}"],

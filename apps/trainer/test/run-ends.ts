@@ -1,7 +1,10 @@
 import { expect } from "vitest";
 import { checkpointBytes, type Ended, stepLosses } from "./cli.ts";
 
-/** Expect the run in one output folder to have ended as that in another: the same bits after `step`, and the same losses on the way. */
+/**
+ * Expect the run in one output folder to have ended as that in another: the same bits after `step`, and the same losses
+ * on the way.
+ */
 export const expectSameEnd = (output: string, reference: string, step: number): void => {
   expect(checkpointBytes(output, step)).toEqual(checkpointBytes(reference, step));
   expect(stepLosses(output)).toEqual(stepLosses(reference));

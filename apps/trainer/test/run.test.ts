@@ -46,7 +46,9 @@ test("a run learns, and leaves metrics, events, checkpoints and a summary", asyn
   expect(summary["bytesSentPerRank"]).toBe(sentPerStep * 30);
 
   const lines = metricLines(output);
-  expect(lines.filter(({ type }) => type === "step").map(({ step }) => step)).toEqual(Array.from({ length: 30 }, (_, i) => i + 1));
+  expect(lines.filter(({ type }) => type === "step").map(({ step }) => step)).toEqual(
+    Array.from({ length: 30 }, (_, i) => i + 1),
+  );
   const evaluations = lines.filter(({ type }) => type === "evaluation");
   expect(evaluations.map(({ step }) => step)).toEqual([20, 30]);
   expect(lines[0]).toMatchObject({ type: "step", step: 1, epoch: 1, bytesSent: sentPerStep });
@@ -54,7 +56,10 @@ test("a run learns, and leaves metrics, events, checkpoints and a summary", asyn
   for (const name of ["seconds", "samplesPerSecond", "residentBytes", "gradientNorm", "learningRate"])
     expect(lines[0]).toHaveProperty(name);
   expect(evaluations.at(-1)!.accuracy).toBe(summary["testAccuracy"]);
-  expect(Math.round((summary["testAccuracy"] as number) * 203)).toBeCloseTo((summary["testAccuracy"] as number) * 203, 9); // of 203 digits, padding left out
+  expect(Math.round((summary["testAccuracy"] as number) * 203)).toBeCloseTo(
+    (summary["testAccuracy"] as number) * 203,
+    9,
+  ); // of 203 digits, padding left out
   const losses = stepLosses(output);
   expect(losses[0]).toBeCloseTo(Math.log(10), 0);
   expect(losses.at(-1)).toBeLessThan(0.9 * losses[0]!);
@@ -72,7 +77,9 @@ test("a run learns, and leaves metrics, events, checkpoints and a summary", asyn
   expect(steps.map(({ name }) => name)).toEqual(Array.from({ length: 20 }, (_, i) => `step ${i + 1}`));
   // Each step says how much of it was spent waiting for collectives; that is what its waits add up to.
   for (const step of steps) {
-    const inside = spansOn(events, 1, "waiting").filter(({ ts, dur }) => ts >= step.ts && ts + dur <= step.ts + step.dur);
+    const inside = spansOn(events, 1, "waiting").filter(
+      ({ ts, dur }) => ts >= step.ts && ts + dur <= step.ts + step.dur,
+    );
     const waited = inside.reduce((total, { dur }) => total + dur, 0) / 1000;
     expect(step.args["exposedMilliseconds"]).toBeGreaterThan(0);
     expect(step.args["exposedMilliseconds"]).toBeLessThanOrEqual(waited + 0.01 * inside.length);
@@ -97,7 +104,9 @@ test("a run learns, and leaves metrics, events, checkpoints and a summary", asyn
 
 test("the same job gives the same losses, bit for bit; another seed does not", async () => {
   const run = async (output: string, ...args: string[]): Promise<number[]> => {
-    expect((await skeinTrain(folder, "run", "job.yaml", "--quiet", "--steps", "8", "--output", output, ...args)).code).toBe(0);
+    expect(
+      (await skeinTrain(folder, "run", "job.yaml", "--quiet", "--steps", "8", "--output", output, ...args)).code,
+    ).toBe(0);
     return stepLosses(join(folder, output));
   };
   const [first, second, other] = [await run("a"), await run("b"), await run("c", "--set", "seed=4")];
@@ -150,7 +159,12 @@ test("a language model tells bits per byte", async () => {
   const { code, stdout, stderr } = await skeinTrain(folder, "run", "job.yaml", "--json", "--steps", "3", ...small);
   expect(stderr).toContain("learningRate.decay: cosine has no effect: the warm-up of 5 steps covers all 3 of the run");
   expect(code).toBe(0);
-  const summary = JSON.parse(stdout) as { testLoss: number; bitsPerByte: number; perplexity: number; testAccuracy?: number };
+  const summary = JSON.parse(stdout) as {
+    testLoss: number;
+    bitsPerByte: number;
+    perplexity: number;
+    testAccuracy?: number;
+  };
   expect(summary.testAccuracy).toBeUndefined();
   expect(stderr).toMatch(/step 3: test loss [\d.]+, [\d.]+ bits per byte, perplexity [\d.]+\n/);
   expect(stderr).not.toContain("% right");

@@ -13,7 +13,10 @@ export interface StopRank {
   readonly job: Job;
   /** Step after which a stop is asked for and decided. */
   readonly step: number;
-  /** When this rank learns of it: before it looks whether that step was the last, or only when it wants to begin the next. */
+  /**
+   * When this rank learns of it: before it looks whether that step was the last, or only when it wants to begin the
+   * next.
+   */
   readonly learns: "after the step" | "while it evaluates";
 }
 
@@ -32,7 +35,9 @@ if (parentPort !== null) {
     };
     const saved: number[] = [];
     const done = await trainLoop(
-      (await jit(initState(parts), backend, { mesh: parts.mesh })(randomKey(job.seed) as never)) as unknown as DeviceState,
+      (await jit(initState(parts), backend, { mesh: parts.mesh })(
+        randomKey(job.seed) as never,
+      )) as unknown as DeviceState,
       {
         job,
         parts,
@@ -45,7 +50,11 @@ if (parentPort !== null) {
         firstStep: 0,
         stop,
         evaluate: () => Promise.resolve({ correct: 0, lossSum: 0, count: 1 }),
-        checkpoints: { save: (_, number) => Promise.resolve(void saved.push(number)), look: () => {}, idle: () => Promise.resolve() },
+        checkpoints: {
+          save: (_, number) => Promise.resolve(void saved.push(number)),
+          look: () => {},
+          idle: () => Promise.resolve(),
+        },
         report: {
           stepped: (number) => heed(number, "after the step"),
           evaluated: (number) => heed(number, "while it evaluates"),

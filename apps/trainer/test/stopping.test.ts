@@ -14,7 +14,13 @@ beforeAll(() => ({ folder, remove } = jobFolder()));
 afterAll(() => remove());
 
 // 640 digits in batches of 320: two steps of an epoch, and an evaluation after each second step.
-const settings = { overlap: "dear", batch: 320, "evaluation.everyEpochs": 1, checkpoint: {}, compression: { kind: "identity" } };
+const settings = {
+  overlap: "dear",
+  batch: 320,
+  "evaluation.everyEpochs": 1,
+  checkpoint: {},
+  compression: { kind: "identity" },
+};
 
 test("ranks that learn of a stop at different moments make the same collectives, and stop after the same step", async () => {
   const overrides = Object.entries(settings).map(([path, value]) => ({ path: path.split("."), value, origin: "test" }));

@@ -79,7 +79,10 @@ test("links that take long are told of where the process runs and to the control
   try {
     const over = new AbortController();
     const lines: string[] = [];
-    const parts = [partOf(0, { signal: over.signal }), partOf(1, { signal: over.signal, onWaiting: (line) => lines.push(line) })];
+    const parts = [
+      partOf(0, { signal: over.signal }),
+      partOf(1, { signal: over.signal, onWaiting: (line) => lines.push(line) }),
+    ];
     for (const part of parts) part.catch(() => undefined);
     while (lines.length === 0) await vi.advanceTimersByTimeAsync(500).then(() => new Promise(setImmediate));
     const line = "rank 1: still linking with rank 0 at 127.0.0.1:7000; what is not reached within 60 s is named";

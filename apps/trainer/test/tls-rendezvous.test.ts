@@ -39,7 +39,9 @@ afterEach(async () => {
   await Promise.all(closing.splice(0).map((close) => close()));
 });
 
-const host = async (options: Partial<RendezvousOptions> = {}): Promise<{ coordinator: Coordinator; events: string[] }> => {
+const host = async (
+  options: Partial<RendezvousOptions> = {},
+): Promise<{ coordinator: Coordinator; events: string[] }> => {
   const events: string[] = [];
   const coordinator = await hostRendezvous({
     ...world,
@@ -51,7 +53,11 @@ const host = async (options: Partial<RendezvousOptions> = {}): Promise<{ coordin
   return { coordinator, events };
 };
 
-const joining = (coordinator: Coordinator, ranks: readonly number[], security: TlsIdentity | undefined): JoinOptions => ({
+const joining = (
+  coordinator: Coordinator,
+  ranks: readonly number[],
+  security: TlsIdentity | undefined,
+): JoinOptions => ({
   ...world,
   address: { host: "127.0.0.1", port: coordinator.address.port },
   ranks,
@@ -60,8 +66,14 @@ const joining = (coordinator: Coordinator, ranks: readonly number[], security: T
   ...(security === undefined ? {} : { security }),
 });
 
-const join2 = async (coordinator: Coordinator, ranks: readonly number[], files: TlsFiles | undefined): Promise<unknown> => {
-  const member = await joinRendezvous(joining(coordinator, ranks, files === undefined ? undefined : readTlsIdentity(files)));
+const join2 = async (
+  coordinator: Coordinator,
+  ranks: readonly number[],
+  files: TlsFiles | undefined,
+): Promise<unknown> => {
+  const member = await joinRendezvous(
+    joining(coordinator, ranks, files === undefined ? undefined : readTlsIdentity(files)),
+  );
   closing.push(() => member.close());
   return member.roster;
 };
@@ -102,7 +114,9 @@ describe("a rendezvous over TLS", () => {
       // The coordinator has a thread of its own, which tells this one.
       await expect.poll(() => events.at(-1)).toContain(error.message);
     }
-    expect((await failureOf(join2(coordinator, [0], coordinatorFiles(folder)))).message).toMatch(/proves to be the coordinator/);
+    expect((await failureOf(join2(coordinator, [0], coordinatorFiles(folder)))).message).toMatch(
+      /proves to be the coordinator/,
+    );
   });
 
   test("refuses a process of another authority, and the process refuses such a coordinator", async () => {
@@ -111,7 +125,10 @@ describe("a rendezvous over TLS", () => {
     expect(error.code).toBe("peer-identity");
     expect(error.message).toMatch(/TLS with 127\.0\.0\.1:\d+ failed .*use the files of one skein-train certs init/);
     // A client that trusts the coordinator, but shows a certificate of another authority.
-    const mixed = { ...readTlsIdentity(rankFiles(other, 0)), authority: readTlsIdentity(rankFiles(folder, 0)).authority };
+    const mixed = {
+      ...readTlsIdentity(rankFiles(other, 0)),
+      authority: readTlsIdentity(rankFiles(folder, 0)).authority,
+    };
     const shown = await failureOf(joinRendezvous(joining(coordinator, [0], mixed)));
     expect(shown.code).toBe("peer-identity");
     expect([error, shown].map(exitCodeOf)).toEqual([2, 2]); // as the README says: trying again would change nothing
@@ -142,8 +159,12 @@ describe("a rendezvous over TLS", () => {
   test("is not disturbed by plain text, silence or an old TLS", async () => {
     const { coordinator, events } = await host({ handshakeTimeoutMilliseconds: 300 });
     const { port } = coordinator.address;
-    const plain = await failureOf(joinRendezvous({ ...joining(coordinator, [0], undefined), joinTimeoutMilliseconds: 300 }));
-    expect(plain.message).toMatch(/not-a-coordinator|both sides use TLS or neither|one side speaks TLS and the other does not/);
+    const plain = await failureOf(
+      joinRendezvous({ ...joining(coordinator, [0], undefined), joinTimeoutMilliseconds: 300 }),
+    );
+    expect(plain.message).toMatch(
+      /not-a-coordinator|both sides use TLS or neither|one side speaks TLS and the other does not/,
+    );
     const silent = connect(port, "127.0.0.1");
     await once(silent, "close");
     const old = connectTls({ port, host: "127.0.0.1", maxVersion: "TLSv1.2", rejectUnauthorized: false });
@@ -152,13 +173,18 @@ describe("a rendezvous over TLS", () => {
     const nobody = connectTls({ port, host: "127.0.0.1", rejectUnauthorized: false });
     await once(nobody, "close"); // shows no certificate, says nothing
     await expect.poll(() => events.length).toBeGreaterThanOrEqual(3);
-    expect(await Promise.all([0, 1].map((rank) => join2(coordinator, [rank], rankFiles(folder, rank))))).toHaveLength(2);
+    expect(await Promise.all([0, 1].map((rank) => join2(coordinator, [rank], rankFiles(folder, rank))))).toHaveLength(
+      2,
+    );
   });
 
   test("asked of a coordinator without it ends at the deadline", async () => {
     const coordinator = await hostRendezvous(world);
     closing.push(() => coordinator.close());
-    const options = { ...joining(coordinator, [0], readTlsIdentity(rankFiles(folder, 0))), joinTimeoutMilliseconds: 300 };
+    const options = {
+      ...joining(coordinator, [0], readTlsIdentity(rankFiles(folder, 0))),
+      joinTimeoutMilliseconds: 300,
+    };
     const error = await failureOf(joinRendezvous(options));
     expect(error.code).toBe("rendezvous-timeout");
   });
@@ -182,8 +208,16 @@ describe("an identity that cannot be used is told before anyone dials", () => {
       },
       /private key .*open\.key\.pem can be read by others, as its mode is 0644; a key is its owner's alone: chmod 600 /,
     ],
-    ["a key of another certificate", () => ({ ...rankFiles(folder, 0), key: rankFiles(folder, 1).key }), /is not the key of certificate/],
-    ["another authority", () => ({ ...rankFiles(folder, 0), authority: rankFiles(other, 0).authority }), /was not signed by/],
+    [
+      "a key of another certificate",
+      () => ({ ...rankFiles(folder, 0), key: rankFiles(folder, 1).key }),
+      /is not the key of certificate/,
+    ],
+    [
+      "another authority",
+      () => ({ ...rankFiles(folder, 0), authority: rankFiles(other, 0).authority }),
+      /was not signed by/,
+    ],
     [
       "a key where a certificate should be",
       () => ({ ...rankFiles(folder, 0), certificate: rankFiles(folder, 0).key }),

@@ -99,7 +99,9 @@ const flowFaults = (events: readonly TraceEvent[]): string[] => {
     const faults: string[] = [];
     if (count("s") !== 1 || count("f") !== 1) faults.push(`flow ${id} has ${count("s")} begins and ${count("f")} ends`);
     const rank = (ph: string): number => "stf".indexOf(ph);
-    const inTime = parts.toSorted((a, b) => nanoseconds(a.ts) - nanoseconds(b.ts) || rank(a.ph) - rank(b.ph)).map(({ ph }) => ph);
+    const inTime = parts
+      .toSorted((a, b) => nanoseconds(a.ts) - nanoseconds(b.ts) || rank(a.ph) - rank(b.ph))
+      .map(({ ph }) => ph);
     if (!/^st*f$/.test(inTime.join(""))) faults.push(`flow ${id} goes ${inTime.join(" ")}`);
     for (const part of parts) {
       const at = nanoseconds(part.ts);
@@ -107,13 +109,16 @@ const flowFaults = (events: readonly TraceEvent[]): string[] => {
         ({ ts, dur }) => nanoseconds(ts) <= at && at <= nanoseconds(ts) + nanoseconds(dur),
       );
       if (!around) faults.push(`flow ${id}: no span is open where its ${part.ph} lies`);
-      if (part.ph !== "s" && part.bp !== "e") faults.push(`flow ${id}: its ${part.ph} binds to the next span, not to the one around it`);
+      if (part.ph !== "s" && part.bp !== "e")
+        faults.push(`flow ${id}: its ${part.ph} binds to the next span, not to the one around it`);
     }
     return faults;
   });
 };
 
-/** What a trace breaks of the rules of Chrome's format, as a viewer would find by replaying it; none where it is sound. */
+/**
+ * What a trace breaks of the rules of Chrome's format, as a viewer would find by replaying it; none where it is sound.
+ */
 export const traceFaults = (events: readonly TraceEvent[]): string[] => {
   const faults = events.flatMap(({ name, ph, pid, tid, ts, dur }) => {
     const what = `${ph} ${name} of ${pid} ${tid}`;
@@ -128,10 +133,18 @@ export const traceFaults = (events: readonly TraceEvent[]): string[] => {
     events.filter(({ ph }) => ph === "X"),
     rowOf,
   );
-  return [...faults, ...namingFaults(events), ...[...rows].flatMap(([row, spans]) => nestingFaults(row, spans)), ...flowFaults(events)];
+  return [
+    ...faults,
+    ...namingFaults(events),
+    ...[...rows].flatMap(([row, spans]) => nestingFaults(row, spans)),
+    ...flowFaults(events),
+  ];
 };
 
-/** Hold the trace of a run to the rules, and to what each of its ranks has done: every row is there, and each collective was started and waited for. */
+/**
+ * Hold the trace of a run to the rules, and to what each of its ranks has done: every row is there, and each collective
+ * was started and waited for.
+ */
 export const expectSoundTrace = (path: string, ranks: number): TraceEvent[] => {
   const events = readTrace(path);
   expect(traceFaults(events)).toEqual([]);
@@ -139,7 +152,14 @@ export const expectSoundTrace = (path: string, ranks: number): TraceEvent[] => {
   expect(processes).toEqual(Array.from({ length: ranks }, (_, rank) => [rank, `rank ${rank}`]));
   for (let rank = 0; rank < ranks; rank++) {
     const rows = rowNames(events, rank);
-    expect(rows.filter((row) => !/ \d+$/.test(row))).toEqual(["steps", "data", "host", "compute", "collectives", "waiting"]);
+    expect(rows.filter((row) => !/ \d+$/.test(row))).toEqual([
+      "steps",
+      "data",
+      "host",
+      "compute",
+      "collectives",
+      "waiting",
+    ]);
     const names = (row: string | RegExp): string[] => spansOn(events, rank, row).map(({ name }) => name);
     const collectives = names(/^collectives/).toSorted();
     expect(collectives.length).toBeGreaterThan(0);
@@ -151,7 +171,11 @@ export const expectSoundTrace = (path: string, ranks: number): TraceEvent[] => {
     ).toEqual(collectives.map((name) => `start ${name}`));
     expect(names(/^host/)).toContain("compile train step");
     for (const { args } of spansOn(events, rank, /^collectives/)) {
-      expect(args).toMatchObject({ axis: "data", algorithm: expect.stringMatching(/\w/) as string, bytes: expect.any(Number) as number });
+      expect(args).toMatchObject({
+        axis: "data",
+        algorithm: expect.stringMatching(/\w/) as string,
+        bytes: expect.any(Number) as number,
+      });
       expect(args["ranks"]).toEqual(Array.from({ length: ranks }, (_, member) => member));
     }
   }

@@ -51,7 +51,9 @@ test("objects of a program are trained as those that a job names, bit for bit; s
 
   const stop = new AbortController();
   stop.abort();
-  await expect(train({ ...job, data, model }, { output: join(folder, "never"), signal: stop.signal })).rejects.toThrow("abort");
+  await expect(train({ ...job, data, model }, { output: join(folder, "never"), signal: stop.signal })).rejects.toThrow(
+    "abort",
+  );
   expect(existsSync(join(folder, "never"))).toBe(false);
 
   const early = await train({ ...job, steps: 4, data, model }, { output: join(folder, "parts"), resume: true });
@@ -76,7 +78,10 @@ test("a model with a derivative, an operator and dropout of its own gives the bi
   const mean = { ...job, compression: undefined };
   await train({ ...mean, data, model: ownDerivatives() }, { output: join(folder, "object") });
   const file = new URL("./own-derivatives.ts", import.meta.url);
-  await train({ ...mean, data, model: { kind: "module", file, export: "ownDerivatives" } }, { output: join(folder, "module") });
+  await train(
+    { ...mean, data, model: { kind: "module", file, export: "ownDerivatives" } },
+    { output: join(folder, "module") },
+  );
   expect(checkpointBytes(join(folder, "object"), 12)).toEqual(checkpointBytes(join(folder, "module"), 12));
 });
 
@@ -87,13 +92,22 @@ test("samples of a named data set are cut once, also where the model is an objec
   const bytes = gpt({ contextLength: 16, width: 8, numLayers: 1, numHeads: 2 });
   const settings = { ...job, compression: undefined, batch: 4, steps: 2, evaluation: { batch: 4 } };
   await train({ ...settings, data: named, model: bytes }, { output: join(folder, "object") });
-  await train({ ...settings, data: named, model: { kind: "gpt", layers: 1, heads: 2, width: 8 } }, { output: join(folder, "named") });
-  const metrics = ["object", "named"].map((name) => metricLines(join(folder, name)).map(({ type, loss }) => ({ type, loss })));
+  await train(
+    { ...settings, data: named, model: { kind: "gpt", layers: 1, heads: 2, width: 8 } },
+    { output: join(folder, "named") },
+  );
+  const metrics = ["object", "named"].map((name) =>
+    metricLines(join(folder, name)).map(({ type, loss }) => ({ type, loss })),
+  );
   expect(metrics[0]).toEqual(metrics[1]);
 });
 
 test.each<[Partial<TrainJob>, object, RegExp]>([
-  [{ transport: "tcp" }, {}, /^train\(\): transport: tcp runs ranks as processes, which cannot have objects of this program/],
+  [
+    { transport: "tcp" },
+    {},
+    /^train\(\): transport: tcp runs ranks as processes, which cannot have objects of this program/,
+  ],
   [{ batch: 31 }, {}, /^train\(\): batch: 31 samples do not divide among 2 ranks/],
   [{ batch: 3000 }, {}, /^batch: 3000 samples cannot be drawn from 120/],
   [{ steps: undefined }, {}, /^train\(\): neither epochs nor steps is given/],
@@ -105,8 +119,8 @@ test.each<[Partial<TrainJob>, object, RegExp]>([
   [{ optimzer: {} } as never, {}, /^train\(\): unknown key "?optimzer"?; did you mean "optimizer"\?/],
 ])("what is wrong with a job of a program is one line, and nothing is written: %#", async (change, options, line) => {
   const output = join(folder, "run");
-  await expect(train({ ...job, data, model, ...change } as TrainJob, "resume" in options ? { resume: true } : { output })).rejects.toThrow(
-    line,
-  );
+  await expect(
+    train({ ...job, data, model, ...change } as TrainJob, "resume" in options ? { resume: true } : { output }),
+  ).rejects.toThrow(line);
   expect(existsSync(output)).toBe(false);
 });

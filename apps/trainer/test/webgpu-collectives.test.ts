@@ -17,12 +17,16 @@ describe.skipIf(!hasAdapter)("ranks with a WebGPU device each", () => {
     const { graph } = trace(worldProgram, [operands[0]] as never, { mesh: { data: worldSize } });
     const expected = interpretWorld(
       graph,
-      operands.map((array) => [{ spec: { dtype: array.dtype, shape: array.shape }, data: Float64Array.from(array.toNumbers()) }]),
+      operands.map((array) => [
+        { spec: { dtype: array.dtype, shape: array.shape }, data: Float64Array.from(array.toNumbers()) },
+      ]),
     ).map((outputs) => outputs.map(({ data }) => [...data]));
     const world = createThreadWorld({ worldSize, memory: createSharedMemory(64 * 2 ** 20), kernels: "none" });
     const answers = await Promise.all(
       operands.map((_, rank) => {
-        const worker = new Worker(fileURLToPath(new URL("./all-reduce-rank.ts", import.meta.url)), { workerData: world.connection(rank) });
+        const worker = new Worker(fileURLToPath(new URL("./all-reduce-rank.ts", import.meta.url)), {
+          workerData: world.connection(rank),
+        });
         world.watch(rank, worker);
         return new Promise<number[][][]>((resolve, reject) => worker.once("message", resolve).once("error", reject));
       }),

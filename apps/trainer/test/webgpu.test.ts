@@ -27,13 +27,21 @@ const run = async (output: string, ...args: string[]): Promise<number[]> => {
 
 const expectClose = (actual: readonly number[], expected: readonly number[], tolerance: number): void => {
   expect(actual).toHaveLength(expected.length);
-  actual.forEach((loss, i) => expect(Math.abs(loss - expected[i]!), `step ${i + 1}: ${loss} and ${expected[i]}`).toBeLessThan(tolerance));
+  actual.forEach((loss, i) =>
+    expect(Math.abs(loss - expected[i]!), `step ${i + 1}: ${loss} and ${expected[i]}`).toBeLessThan(tolerance),
+  );
 };
 
 describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
   test.each([
     ["an MLP, two ranks, top-k with error feedback", ["--steps", "20"]],
-    ["a CNN", set("model={kind: cnn, channels: [4, 8], hidden: 16}", "compression={kind: identity}", "ranks=1").concat("--steps", "10")],
+    [
+      "a CNN",
+      set("model={kind: cnn, channels: [4, 8], hidden: 16}", "compression={kind: identity}", "ranks=1").concat(
+        "--steps",
+        "10",
+      ),
+    ],
     [
       "a GPT",
       set(
@@ -102,7 +110,11 @@ describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
       mkdirSync(path, { recursive: true });
       const metrics = new MetricFiles(path, 0);
       try {
-        const progress = { update: () => undefined, note: (line: string) => void notes.push(line), close: () => undefined };
+        const progress = {
+          update: () => undefined,
+          note: (line: string) => void notes.push(line),
+          close: () => undefined,
+        };
         await runWithRestarts({
           prepared: await prepare(job),
           output: path,
@@ -176,7 +188,17 @@ describe("without an adapter", () => {
     const refused = await skeinTrain(folder, "run", "job.yaml", "--set", "backend=webgpu", "--output", "refused");
     expect(refused.stderr).toMatch(/WebGPU found no adapter; install a Vulkan driver/);
     expect(refused.code).toBe(1);
-    const auto = await skeinTrain(folder, "run", "job.yaml", "--set", "backend=auto", "--steps", "3", "--output", "auto");
+    const auto = await skeinTrain(
+      folder,
+      "run",
+      "job.yaml",
+      "--set",
+      "backend=auto",
+      "--steps",
+      "3",
+      "--output",
+      "auto",
+    );
     expect(auto.stderr).toMatch(/^backend cpu: (this machine has no GPU|WebGPU found no adapter)/m);
     expect(auto.code).toBe(0);
     const doctor = await skeinTrain(folder, "doctor", "job.yaml");

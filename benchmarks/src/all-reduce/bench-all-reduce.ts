@@ -38,8 +38,9 @@ export interface AllReduceBench {
 }
 
 /**
- * All-reduce of f32 in place between `ranks` ranks on this machine. Each contestant checks its results before and after it times them; they
- * take turns, each round begun by another one, so that a busy moment of the machine meets all of them.
+ * All-reduce of f32 in place between `ranks` ranks on this machine. Each contestant checks its results before and after
+ * it times them; they take turns, each round begun by another one, so that a busy moment of the machine meets all of
+ * them.
  *
  * @param folder where programs are built.
  * @param quick one short round: whether everything runs, not how fast.
@@ -47,7 +48,9 @@ export interface AllReduceBench {
 export const benchAllReduce = async (ranks: number, folder: string, quick: boolean): Promise<AllReduceBench> => {
   const contestants = await findContestants(ranks, folder);
   const wanted = quick ? quickSizes : sizes;
-  const reasons = new Map(contestants.flatMap((contestant) => ("missing" in contestant ? [[contestant.name, contestant.missing]] : [])));
+  const reasons = new Map(
+    contestants.flatMap((contestant) => ("missing" in contestant ? [[contestant.name, contestant.missing]] : [])),
+  );
   const samples = new Map<string, number[]>();
   const conditions = new Map<string, Conditions>();
   const key = (name: string, bytes: number): string => `${name} ${bytes}`;
@@ -105,7 +108,11 @@ export const benchAllReduce = async (ranks: number, folder: string, quick: boole
     }));
   return {
     rows,
-    plot: { name: `all-reduce-${ranks}`, title: `All-reduce of f32 between ${ranks} ranks on one machine, medians`, series },
+    plot: {
+      name: `all-reduce-${ranks}`,
+      title: `All-reduce of f32 between ${ranks} ranks on one machine, medians`,
+      series,
+    },
     versions: { ...peerVersions(), ...(gloo !== undefined && { Gloo: gloo }) },
   };
 };

@@ -9,12 +9,17 @@ test("a contestant's first line says how it ran, the others what it measured", (
   expect(readReport(`${lines.join("\n")}\n`)).toEqual({ conditions, measurements: [measurement, measurement] });
 });
 
-test.each(["", '{"bytes":4096,"microseconds":[1]}\n'])("a contestant that does not say how it ran is refused: %j", (stdout) => {
-  expect(() => readReport(stdout)).toThrow("did not say on how many processors");
-});
+test.each(["", '{"bytes":4096,"microseconds":[1]}\n'])(
+  "a contestant that does not say how it ran is refused: %j",
+  (stdout) => {
+    expect(() => readReport(stdout)).toThrow("did not say on how many processors");
+  },
+);
 
 test("bound or not, and how messages are copied, in words", () => {
-  expect(describeConditions({ processors: 1, of: 2, singleCopy: "cma" })).toBe("bound to 1 of 2 processors, single copy by cma");
+  expect(describeConditions({ processors: 1, of: 2, singleCopy: "cma" })).toBe(
+    "bound to 1 of 2 processors, single copy by cma",
+  );
   expect(describeConditions({ processors: 4, of: 4, singleCopy: "none" })).toBe("not bound, no single copy");
   expect(describeConditions({ processors: 4, of: 4, singleCopy: "" })).toBe("not bound");
 });

@@ -8,7 +8,10 @@ export interface Conditions {
   readonly processors: number;
   /** Processors of the machine. */
   readonly of: number;
-  /** How Open MPI copies between processes of one machine, as it is in effect: cma, emulated, none. Empty: not asked of it. */
+  /**
+   * How Open MPI copies between processes of one machine, as it is in effect: cma, emulated, none. Empty: not asked of
+   * it.
+   */
   readonly singleCopy?: string;
   /** Of a library that has no other way to say it. */
   readonly version?: string;
@@ -22,7 +25,10 @@ export interface Report {
 
 /** How many bits are set in a mask of processors as Linux prints it, such as `3` or `0000000f,ffffffff`. */
 export const countProcessors = (mask: string): number =>
-  [...mask].reduce((sum, digit) => sum + [0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4][Number.parseInt(digit, 16)]!, 0);
+  [...mask].reduce(
+    (sum, digit) => sum + [0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4][Number.parseInt(digit, 16)]!,
+    0,
+  );
 
 /** Of this process: what it is bound to, where the system binds processes. */
 export const conditionsHere = (): Conditions => {
@@ -39,7 +45,8 @@ export const readReport = (stdout: string): Report => {
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line || "{}") as Conditions | Measurement);
-  if (first === undefined || !("processors" in first)) throw new Error("the contestant did not say on how many processors its ranks run");
+  if (first === undefined || !("processors" in first))
+    throw new Error("the contestant did not say on how many processors its ranks run");
   return { conditions: first, measurements: others as Measurement[] };
 };
 

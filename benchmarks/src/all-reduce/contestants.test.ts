@@ -12,7 +12,11 @@ const settings = (words: readonly string[]): Record<string, string> =>
 
 test("what Open MPI would choose by itself is fixed: binding, and how processes copy or which interface they take", () => {
   const two = mpirun(2, "vader", { bound: true, processors: 4 });
-  expect(settings(two)).toMatchObject({ "--bind-to": "core", "--map-by": "core", btl_vader_single_copy_mechanism: "cma" });
+  expect(settings(two)).toMatchObject({
+    "--bind-to": "core",
+    "--map-by": "core",
+    btl_vader_single_copy_mechanism: "cma",
+  });
   const tcp = settings(mpirun(2, "tcp", { bound: true, processors: 4 }));
   expect(tcp).toMatchObject({ "--bind-to": "core", btl: "self,tcp", btl_tcp_if_include: "lo" });
 });

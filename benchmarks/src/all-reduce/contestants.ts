@@ -10,7 +10,10 @@ import { names } from "./names.ts";
 const run = promisify(execFile);
 const beside = (file: string): string => fileURLToPath(new URL(file, import.meta.url));
 
-/** Who takes part: a command that prints its `Conditions` and a `Measurement` for each size it is given, or why there is none. */
+/**
+ * Who takes part: a command that prints its `Conditions` and a `Measurement` for each size it is given, or why there is
+ * none.
+ */
 export type Contestant = { readonly name: string } & (
   | { readonly command: readonly string[]; readonly environment?: Readonly<Record<string, string>> }
   | { readonly missing: string }
@@ -33,7 +36,9 @@ const buildGloo = async (folder: string): Promise<{ readonly program: string } |
   const program = join(folder, "gloo-all-reduce");
   try {
     // In English, for what it says to be understood below.
-    await run("c++", ["-std=c++17", "-O3", beside("./gloo.cc"), "-lgloo", "-o", program], { env: { ...process.env, LC_ALL: "C" } });
+    await run("c++", ["-std=c++17", "-O3", beside("./gloo.cc"), "-lgloo", "-o", program], {
+      env: { ...process.env, LC_ALL: "C" },
+    });
     return { program };
   } catch (error) {
     const { code, stderr = "" } = error as NodeJS.ErrnoException & { readonly stderr?: string };
@@ -61,8 +66,9 @@ const makeCertificates = async (folder: string, ranks: number): Promise<string> 
 };
 
 /**
- * Flags of Open MPI for processes of one machine that speak over `transport`. What would follow from the number of ranks or from how Open MPI was
- * built is fixed: a processor to each rank where there are enough, one copy by the kernel (CMA) between two processes, TCP over loopback.
+ * Flags of Open MPI for processes of one machine that speak over `transport`. What would follow from the number of
+ * ranks or from how Open MPI was built is fixed: a processor to each rank where there are enough, one copy by the
+ * kernel (CMA) between two processes, TCP over loopback.
  *
  * @param bound false for ranks that compute and exchange on threads of their own, as those of skein-train do.
  */
@@ -83,20 +89,28 @@ export const mpirun = (
   "--mca",
   "btl",
   `self,${transport}`,
-  ...(transport === "vader" ? ["--mca", "btl_vader_single_copy_mechanism", "cma"] : ["--mca", "btl_tcp_if_include", "lo"]),
+  ...(transport === "vader"
+    ? ["--mca", "btl_vader_single_copy_mechanism", "cma"]
+    : ["--mca", "btl_tcp_if_include", "lo"]),
 ];
 
 // V8 may abort where worker threads come and go on processors with protection keys (nodejs/node#64500).
 const node = [process.execPath, "--no-memory-protection-keys"];
 
-/** Build and find everything that can all-reduce between `ranks` ranks on this machine. @param folder for what is built. */
+/**
+ * Build and find everything that can all-reduce between `ranks` ranks on this machine.
+ *
+ * @param folder for what is built.
+ */
 export const findContestants = async (ranks: number, folder: string): Promise<Contestant[]> => {
   const [open, addon, gloo] = [await buildOpenMpi(folder), await buildAddon(folder), await buildGloo(folder)];
   const certificates = await makeCertificates(folder, ranks);
   const python = pythonWithTorch();
   const count = ["--ranks", String(ranks)];
   const inC = (name: string, transport: "vader" | "tcp", call: "blocking" | "non-blocking"): Contestant =>
-    "program" in open ? { name, command: [...mpirun(ranks, transport, { bound: true }), open.program, call] } : { name, ...open };
+    "program" in open
+      ? { name, command: [...mpirun(ranks, transport, { bound: true }), open.program, call] }
+      : { name, ...open };
   const overMpi = (name: string, file: string, ...options: string[]): Contestant =>
     "addon" in addon
       ? {
@@ -135,5 +149,7 @@ export const peerVersions = (): Record<string, string> => {
     "Open MPI": firstNumber("mpirun", ["--version"]),
     "PyTorch (Gloo)": python && firstNumber(python, ["-c", "import torch; print(torch.__version__)"]),
   };
-  return Object.fromEntries(Object.entries(found).flatMap(([name, version]) => (version === undefined ? [] : [[name, version]])));
+  return Object.fromEntries(
+    Object.entries(found).flatMap(([name, version]) => (version === undefined ? [] : [[name, version]])),
+  );
 };

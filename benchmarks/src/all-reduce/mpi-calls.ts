@@ -1,14 +1,25 @@
-// All-reduce by the calls of @skein/mpi alone, in the main thread of each process: what the adapter takes where no companion stands between.
-// SKEIN_MPI_ADDON=… mpirun -n 2 node mpi-calls.ts --by native 4096:1000 (or the name of a schedule, or "choice" for the one that a job takes)
+// All-reduce by the calls of @skein/mpi alone, in the main thread of each process: what the adapter takes where no
+// companion stands between. SKEIN_MPI_ADDON=… mpirun -n 2 node mpi-calls.ts --by native 4096:1000 (or the name of a
+// schedule, or "choice" for the one that a job takes)
 import { parseArgs } from "node:util";
-import { algorithms, execute, scratchBytes, selectAlgorithm, wasmArithmetic, wasmMessageMemory } from "@skein/collectives";
+import {
+  algorithms,
+  execute,
+  scratchBytes,
+  selectAlgorithm,
+  wasmArithmetic,
+  wasmMessageMemory,
+} from "@skein/collectives";
 import { compileWasm, detectBuild } from "@skein/cpu-kernels";
 import { connectMpi, openMpi } from "@skein/mpi/node";
 import { ArgumentError, type Reduction } from "@skein/tensor-core";
 import { conditionsHere } from "./conditions.ts";
 import { type Measurement, parseSizes, warmUpsOf } from "./problem.ts";
 
-const { values: options, positionals } = parseArgs({ options: { by: { type: "string", default: "native" } }, allowPositionals: true });
+const { values: options, positionals } = parseArgs({
+  options: { by: { type: "string", default: "native" } },
+  allowPositionals: true,
+});
 const sizes = parseSizes(positionals);
 const world = await openMpi();
 const { rank, size: worldSize, hosts } = world;
@@ -28,11 +39,20 @@ const timed = (bytes: Uint8Array): (() => Promise<void>) => {
       ? selectAlgorithm({ kind: "all-reduce", byteLength: bytes.byteLength, worldSize, sharesMemory: false, hosts })
       : { algorithm: algorithms.find(({ name }) => name === options.by), segments: 1 };
   if (chosen.algorithm === undefined)
-    throw new ArgumentError(`there is no schedule "${options.by}"; say native, choice, or a name of docs/algorithms.md`);
-  const schedule = chosen.algorithm.schedule({ rank, worldSize, elementCount: bytes.byteLength / 4, hosts, segments: chosen.segments });
+    throw new ArgumentError(
+      `there is no schedule "${options.by}"; say native, choice, or a name of docs/algorithms.md`,
+    );
+  const schedule = chosen.algorithm.schedule({
+    rank,
+    worldSize,
+    elementCount: bytes.byteLength / 4,
+    hosts,
+    segments: chosen.segments,
+  });
   const scratch = memory.take(scratchBytes(schedule, "f32"));
   let tag = 0;
-  return () => execute(schedule, { input: bytes, output: bytes, scratch, dtype: "f32", tag: ++tag }, transports[0]!, arithmetic);
+  return () =>
+    execute(schedule, { input: bytes, output: bytes, scratch, dtype: "f32", tag: ++tag }, transports[0]!, arithmetic);
 };
 
 if (rank === 0) process.stdout.write(`${JSON.stringify(conditionsHere())}\n`);
@@ -46,7 +66,8 @@ for (const size of sizes) {
     await run();
     for (let i = 0; i < values.length; i++) {
       const expected = (i % 7) * worldSize + (worldSize * (worldSize - 1)) / 2;
-      if (values[i] !== expected) throw new Error(`rank ${rank}: element ${i} of ${values.length} is ${values[i]} instead of ${expected}`);
+      if (values[i] !== expected)
+        throw new Error(`rank ${rank}: element ${i} of ${values.length} is ${values[i]} instead of ${expected}`);
     }
   };
   await validate();
@@ -62,6 +83,7 @@ for (const size of sizes) {
   }
   await validate();
   await allReduce(timesRegion, "max");
-  if (rank === 0) process.stdout.write(`${JSON.stringify({ bytes, microseconds: Array.from(taken) } satisfies Measurement)}\n`);
+  if (rank === 0)
+    process.stdout.write(`${JSON.stringify({ bytes, microseconds: Array.from(taken) } satisfies Measurement)}\n`);
 }
 await world.finalize();

@@ -1,4 +1,7 @@
-/** Names that rows, legends and pairings are made of. Each says whether ranks are threads or processes, and what they speak over. */
+/**
+ * Names that rows, legends and pairings are made of. Each says whether ranks are threads or processes, and what they
+ * speak over.
+ */
 export const names = {
   threads: "threads of one process",
   tcp: "processes over TCP",

@@ -22,7 +22,13 @@ const ranks = [rank];
 const memory = rankMemory(1, sizes);
 const kernels = await compileWasm(await detectBuild());
 const world = await createProcessWorld({ ...agreed, ranks, memory, kernels, ...(tls && { tls }) });
-const member = await joinRendezvous({ ...agreed, address, ranks, addresses: world.addresses, ...(tls && { security: tls }) });
+const member = await joinRendezvous({
+  ...agreed,
+  address,
+  ranks,
+  addresses: world.addresses,
+  ...(tls && { security: tls }),
+});
 member.onLost(({ ranks: lost, reason }) => {
   for (const other of lost) world.reportLost(other, reason);
 });

@@ -1,5 +1,5 @@
-// All-reduce between processes of one rank each, over TCP, or over TLS with certificates as skein-train certs init makes them:
-// node network.ts --ranks 2 [--certificates FOLDER] 4096:1000 1048576:200
+// All-reduce between processes of one rank each, over TCP, or over TLS with certificates as skein-train certs init
+// makes them: node network.ts --ranks 2 [--certificates FOLDER] 4096:1000 1048576:200
 import { fork } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -18,7 +18,11 @@ const identity = (name: string): TlsIdentity | undefined => {
   const folder = values.certificates;
   if (folder === undefined) return undefined;
   const file = (suffix: string): string => join(folder, suffix);
-  return readTlsIdentity({ certificate: file(`${name}.pem`), key: file(`${name}.key.pem`), authority: file("authority.pem") });
+  return readTlsIdentity({
+    certificate: file(`${name}.pem`),
+    key: file(`${name}.key.pem`),
+    authority: file("authority.pem"),
+  });
 };
 
 const secret = newSecret();
@@ -35,7 +39,14 @@ const codes = await Promise.all(
       stdio: ["ignore", "inherit", "inherit", "ipc"],
     });
     const tls = identity(`rank-${rank}`);
-    child.send({ ...agreed, address: coordinator.address, secret, rank, sizes, ...(tls && { tls }) } satisfies NetworkRank);
+    child.send({
+      ...agreed,
+      address: coordinator.address,
+      secret,
+      rank,
+      sizes,
+      ...(tls && { tls }),
+    } satisfies NetworkRank);
     return new Promise<number | null>((resolve, reject) => child.once("exit", resolve).once("error", reject));
   }),
 );

@@ -14,7 +14,9 @@ test("a row says how both ran, and what they do not have alike", () => {
   expect(noteOf({ ours: "a", peer: "b" }, conditions, new Map())).toBe(
     "ours not bound; peer bound to 1 of 2 processors, single copy by cma",
   );
-  expect(noteOf({ ours: "a", peer: "b", unlike: "a is older" }, conditions, new Map())).toMatch(/^a is older; ours not bound; peer bound/);
+  expect(noteOf({ ours: "a", peer: "b", unlike: "a is older" }, conditions, new Map())).toMatch(
+    /^a is older; ours not bound; peer bound/,
+  );
 });
 
 test("who is missing or failed says why, and not how it ran", () => {

@@ -13,7 +13,10 @@ export interface Pairing {
 const large = (ratio: number) => (bytes: number) => (bytes >= 2 ** 20 ? ratio : undefined);
 const companion = "ours through a companion thread";
 
-/** The table of what was asked for, and what else there is to compare. Latency within twice a peer's is a ratio of one half. */
+/**
+ * The table of what was asked for, and what else there is to compare. Latency within twice a peer's is a ratio of one
+ * half.
+ */
 export const pairings: readonly Pairing[] = [
   {
     ours: names.threads,

@@ -16,19 +16,29 @@ export const sizes: readonly Size[] = [
 ];
 
 /** Enough to see that everything runs. */
-export const quickSizes: readonly Size[] = sizes.map(({ bytes, samples }) => ({ bytes, samples: Math.min(5, samples) }));
+export const quickSizes: readonly Size[] = sizes.map(({ bytes, samples }) => ({
+  bytes,
+  samples: Math.min(5, samples),
+}));
 
-/** All-reduces of a size before the first that is timed: a fifth as many, 10 at least. open-mpi.c, gloo.cc and gloo.py do as many. */
+/**
+ * All-reduces of a size before the first that is timed: a fifth as many, 10 at least. open-mpi.c, gloo.cc and gloo.py
+ * do as many.
+ */
 export const warmUpsOf = ({ samples }: Size): number => Math.max(10, Math.floor(samples / 5));
 
-/** What a contestant prints for each size after its `Conditions`, a line of JSON: the slowest rank's time of each all-reduce. */
+/**
+ * What a contestant prints for each size after its `Conditions`, a line of JSON: the slowest rank's time of each
+ * all-reduce.
+ */
 export interface Measurement {
   readonly bytes: number;
   readonly microseconds: readonly number[];
 }
 
 /** Sizes as every contestant takes them on its command line: 4096:1000. */
-export const formatSizes = (wanted: readonly Size[]): string[] => wanted.map(({ bytes, samples }) => `${bytes}:${samples}`);
+export const formatSizes = (wanted: readonly Size[]): string[] =>
+  wanted.map(({ bytes, samples }) => `${bytes}:${samples}`);
 
 /** @throws ArgumentError for what `formatSizes` does not write. */
 export const parseSizes = (words: readonly string[]): Size[] => {
@@ -36,7 +46,9 @@ export const parseSizes = (words: readonly string[]): Size[] => {
   return words.map((word) => {
     const [bytes, samples] = (/^(\d+):(\d+)$/.exec(word)?.slice(1) ?? []).map(Number);
     if (bytes === undefined || samples === undefined || bytes === 0 || bytes % 4 !== 0 || samples === 0)
-      throw new ArgumentError(`"${word}" is no size; write bytes:samples, such as 4096:1000, with whole numbers of f32`);
+      throw new ArgumentError(
+        `"${word}" is no size; write bytes:samples, such as 4096:1000, with whole numbers of f32`,
+      );
     return { bytes, samples };
   });
 };

@@ -21,7 +21,9 @@ const barrier = (): void =>
   communicator.wait(communicator.start({ kind: "barrier", dtype: "u8", input: empty, output: empty, awaited: true }));
 
 const allReduce = (region: Uint8Array, reduction: Reduction): void =>
-  communicator.wait(communicator.start({ kind: "all-reduce", dtype: "f32", reduction, input: region, output: region, awaited: true }));
+  communicator.wait(
+    communicator.start({ kind: "all-reduce", dtype: "f32", reduction, input: region, output: region, awaited: true }),
+  );
 
 const validate = (region: Uint8Array): void => {
   const values = new Float32Array(region.buffer, region.byteOffset, region.byteLength / 4);
@@ -29,7 +31,8 @@ const validate = (region: Uint8Array): void => {
   allReduce(region, "sum");
   for (let i = 0; i < values.length; i++) {
     const expected = (i % 7) * worldSize + (worldSize * (worldSize - 1)) / 2;
-    if (values[i] !== expected) throw new Error(`rank ${rank}: element ${i} of ${values.length} is ${values[i]} instead of ${expected}`);
+    if (values[i] !== expected)
+      throw new Error(`rank ${rank}: element ${i} of ${values.length} is ${values[i]} instead of ${expected}`);
   }
 };
 

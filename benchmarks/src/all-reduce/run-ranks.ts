@@ -23,13 +23,21 @@ interface World {
   watch(rank: number, worker: Worker): void;
 }
 
-/** Run the ranks that this process holds, a thread each, and print how rank 0 ran and what it measures: a line of JSON, then one for each size. */
+/**
+ * Run the ranks that this process holds, a thread each, and print how rank 0 ran and what it measures: a line of JSON,
+ * then one for each size.
+ */
 export const runRanks = async (world: World, ranks: readonly number[], sizes: readonly Size[]): Promise<void> => {
   const { vector, whole } = partOf(sizes);
   if (ranks.includes(0)) process.stdout.write(`${JSON.stringify(conditionsHere())}\n`);
   await Promise.all(
     ranks.map((rank, i) => {
-      const workerData: RankData = { connection: world.connection(rank), sizes, vector: i * whole, times: i * whole + vector };
+      const workerData: RankData = {
+        connection: world.connection(rank),
+        sizes,
+        vector: i * whole,
+        times: i * whole + vector,
+      };
       const worker = new Worker(new URL("./rank.ts", import.meta.url), { workerData });
       world.watch(rank, worker);
       worker.on("message", (measurement: Measurement) => process.stdout.write(`${JSON.stringify(measurement)}\n`));

@@ -5,7 +5,10 @@ import { compileWasm, detectBuild } from "@skein/cpu-kernels";
 import { parseSizes } from "./problem.ts";
 import { rankMemory, runRanks } from "./run-ranks.ts";
 
-const { values, positionals } = parseArgs({ options: { ranks: { type: "string", default: "2" } }, allowPositionals: true });
+const { values, positionals } = parseArgs({
+  options: { ranks: { type: "string", default: "2" } },
+  allowPositionals: true,
+});
 const worldSize = Number(values.ranks);
 const sizes = parseSizes(positionals);
 const memory = rankMemory(worldSize, sizes);

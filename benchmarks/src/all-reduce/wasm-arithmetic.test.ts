@@ -1,4 +1,11 @@
-import { directAllReduce, directReduceScatter, execute, memoryWorld, plainArithmetic, wasmArithmetic } from "@skein/collectives";
+import {
+  directAllReduce,
+  directReduceScatter,
+  execute,
+  memoryWorld,
+  plainArithmetic,
+  wasmArithmetic,
+} from "@skein/collectives";
 import { compileWasm, detectBuild } from "@skein/cpu-kernels";
 import { bytesPerElement, type DType, type Reduction } from "@skein/tensor-core";
 import { expect, test } from "vitest";
@@ -15,59 +22,79 @@ const pattern = (rank: number, bytes: number, dtype: DType): Uint8Array => {
     const value = Math.sin(i * 7 + rank * 3) * 10 ** ((i + rank) % 4);
     if (dtype === "f32") view.setFloat32(i, value, true);
     else if (bytesPerElement[dtype] === 4) view.setInt32(i, value * 1e5, true);
-    else view.setUint16(i, (Math.abs(value) * 10 + (dtype === "f16" ? 0x3000 : 0x3f00)) | (value < 0 ? 0x8000 : 0), true);
+    else
+      view.setUint16(i, (Math.abs(value) * 10 + (dtype === "f16" ? 0x3000 : 0x3f00)) | (value < 0 ? 0x8000 : 0), true);
   }
   return result;
 };
 
-test.each(["relaxed", "simd", "scalar"] as const)("%s kernels give the bits of plain loops, over blocks and remainders", async (build) => {
-  const memory = new WebAssembly.Memory({ initial: 32, maximum: 32, shared: true });
-  const wasm = wasmArithmetic(await compileWasm(build), memory);
-  const run = async (
-    arithmetic: typeof wasm,
-    dtype: DType,
-    reduction: Reduction,
-    worldSize: number,
-    count: number,
-  ): Promise<Uint8Array[]> => {
-    const bytes = count * bytesPerElement[dtype];
-    const regions = Array.from({ length: worldSize }, (_, rank) => new Uint8Array(memory.buffer, 1024 + rank * 2 ** 18, bytes));
-    regions.forEach((region, rank) => region.set(pattern(rank, bytes, dtype)));
-    const scattered = Array.from(
-      { length: worldSize },
-      (_, rank) => new Uint8Array(memory.buffer, 1024 + rank * 2 ** 18 + 2 ** 17, Math.floor(count / worldSize) * bytesPerElement[dtype]),
-    );
-    await Promise.all(
-      memoryWorld(worldSize, { sharesMemory: true }).map(async (transport, rank) => {
-        const n = Math.floor(count / worldSize);
-        const input = regions[rank]!.subarray(0, n * worldSize * bytesPerElement[dtype]);
-        const scatter = directReduceScatter.schedule({ rank, worldSize, elementCount: n });
-        await execute(scatter, { input, output: scattered[rank]!, dtype, reduction, tag: 1 }, transport, arithmetic);
-        const whole = directAllReduce.schedule({ rank, worldSize, elementCount: count });
-        await execute(whole, { input: regions[rank]!, output: regions[rank]!, dtype, reduction, tag: 2 }, transport, arithmetic);
-      }),
-    );
-    return [...regions, ...scattered].map((region) => region.slice());
-  };
-  for (const dtype of dtypes) {
-    for (const reduction of reductions) {
-      // The last has chunks of more than one block for every dtype.
-      for (const [worldSize, count] of [
-        [2, 1],
-        [2, 67],
-        [3, 67],
-        [5, 67],
-        [3, 30_001],
-      ] as const) {
-        const actual = await run(wasm, dtype, reduction, worldSize, count);
-        const expected = await run(plainArithmetic(), dtype, reduction, worldSize, count);
-        actual.forEach((region, i) =>
-          expect(Buffer.compare(region, expected[i]!), `${reduction} ${dtype}, ${worldSize} ranks, ${count} elements, region ${i}`).toBe(0),
-        );
+test.each(["relaxed", "simd", "scalar"] as const)(
+  "%s kernels give the bits of plain loops, over blocks and remainders",
+  async (build) => {
+    const memory = new WebAssembly.Memory({ initial: 32, maximum: 32, shared: true });
+    const wasm = wasmArithmetic(await compileWasm(build), memory);
+    const run = async (
+      arithmetic: typeof wasm,
+      dtype: DType,
+      reduction: Reduction,
+      worldSize: number,
+      count: number,
+    ): Promise<Uint8Array[]> => {
+      const bytes = count * bytesPerElement[dtype];
+      const regions = Array.from(
+        { length: worldSize },
+        (_, rank) => new Uint8Array(memory.buffer, 1024 + rank * 2 ** 18, bytes),
+      );
+      regions.forEach((region, rank) => region.set(pattern(rank, bytes, dtype)));
+      const scattered = Array.from(
+        { length: worldSize },
+        (_, rank) =>
+          new Uint8Array(
+            memory.buffer,
+            1024 + rank * 2 ** 18 + 2 ** 17,
+            Math.floor(count / worldSize) * bytesPerElement[dtype],
+          ),
+      );
+      await Promise.all(
+        memoryWorld(worldSize, { sharesMemory: true }).map(async (transport, rank) => {
+          const n = Math.floor(count / worldSize);
+          const input = regions[rank]!.subarray(0, n * worldSize * bytesPerElement[dtype]);
+          const scatter = directReduceScatter.schedule({ rank, worldSize, elementCount: n });
+          await execute(scatter, { input, output: scattered[rank]!, dtype, reduction, tag: 1 }, transport, arithmetic);
+          const whole = directAllReduce.schedule({ rank, worldSize, elementCount: count });
+          await execute(
+            whole,
+            { input: regions[rank]!, output: regions[rank]!, dtype, reduction, tag: 2 },
+            transport,
+            arithmetic,
+          );
+        }),
+      );
+      return [...regions, ...scattered].map((region) => region.slice());
+    };
+    for (const dtype of dtypes) {
+      for (const reduction of reductions) {
+        // The last has chunks of more than one block for every dtype.
+        for (const [worldSize, count] of [
+          [2, 1],
+          [2, 67],
+          [3, 67],
+          [5, 67],
+          [3, 30_001],
+        ] as const) {
+          const actual = await run(wasm, dtype, reduction, worldSize, count);
+          const expected = await run(plainArithmetic(), dtype, reduction, worldSize, count);
+          actual.forEach((region, i) =>
+            expect(
+              Buffer.compare(region, expected[i]!),
+              `${reduction} ${dtype}, ${worldSize} ranks, ${count} elements, region ${i}`,
+            ).toBe(0),
+          );
+        }
       }
     }
-  }
-});
+  },
+);
 
 test("the sum in rank order may be written over any of its operands", async () => {
   const memory = new WebAssembly.Memory({ initial: 32, maximum: 256, shared: true });
@@ -82,7 +109,8 @@ test("the sum in rank order may be written over any of its operands", async () =
       wasm.combine("f32", "sum", [operands[own]!], operands);
       expect(Buffer.compare(operands[own]!, expected), `over operand ${own} of ${ranks}`).toBe(0);
       operands.forEach((region, rank) => {
-        if (rank !== own) expect(Buffer.compare(region, pattern(rank, bytes, "f32")), `operand ${rank} of ${ranks}`).toBe(0);
+        if (rank !== own)
+          expect(Buffer.compare(region, pattern(rank, bytes, "f32")), `operand ${rank} of ${ranks}`).toBe(0);
       });
     }
   }

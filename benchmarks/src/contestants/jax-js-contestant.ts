@@ -10,11 +10,13 @@ type Params = Record<string, Array>;
 
 const checkedSteps = 5;
 
-const load = (value: LoadedTensor): Array => np.array(value.data as Float32Array<ArrayBuffer>).reshape([...value.shape]);
+const load = (value: LoadedTensor): Array =>
+  np.array(value.data as Float32Array<ArrayBuffer>).reshape([...value.shape]);
 
 /** jax-js counts references: `.ref` keeps an array that a call would otherwise consume. */
 const classifier = (params: Params, images: Array): Array => {
-  const dense = (x: Array, layer: number): Array => np.matmul(x, params[`weight${layer}`]!).add(params[`bias${layer}`]!);
+  const dense = (x: Array, layer: number): Array =>
+    np.matmul(x, params[`weight${layer}`]!).add(params[`bias${layer}`]!);
   if (params.weight4 === undefined) return dense(nn.relu(dense(nn.relu(dense(images, 1)), 2)), 3);
   const block = (x: Array, layer: number): Array => {
     const [convolution, bias] = [params[`weight${layer}`]!, params[`bias${layer}`]!];
@@ -26,7 +28,11 @@ const classifier = (params: Params, images: Array): Array => {
 };
 
 /** Letters as in packages/models; every use of an array but the last takes a reference. */
-const languageModel = ({ batch, positions, width, layers, heads, vocabulary }: GptSizes, params: Params, tokens: Array): Array => {
+const languageModel = (
+  { batch, positions, width, layers, heads, vocabulary }: GptSizes,
+  params: Params,
+  tokens: Array,
+): Array => {
   const norm = (x: Array, gain: Array): Array => {
     const centred = x.ref.sub(np.mean(x, -1, { keepdims: true }));
     const variance = np.mean(np.square(centred.ref), -1, { keepdims: true });
@@ -66,23 +72,31 @@ const prepare = async (problem: LoadedProblem, settle: () => Promise<unknown>): 
     return {
       checks,
       run: async () => {
-        const product = await multiply(a.ref, b.ref).blockUntilReady(); // it is lazy: without this nothing would be computed
+        // it is lazy: without this nothing would be computed
+        const product = await multiply(a.ref, b.ref).blockUntilReady();
         await settle();
         product.dispose();
       },
     };
   }
   const convolutional = problem.values.weight4 !== undefined;
-  const named = Object.entries(problem.values).map(([name, value]) => [name, permute(name, load(value), convolutional)] as const);
+  const named = Object.entries(problem.values).map(
+    ([name, value]) => [name, permute(name, load(value), convolutional)] as const,
+  );
   const { images, tokens, labels, ...initial } = Object.fromEntries(named) as Params;
   const inputs = (tokens ?? images)!;
   const { gpt } = problem;
-  const network = (from: Params, x: Array): Array => (gpt === undefined ? classifier(from, x) : languageModel(gpt, from, x));
+  const network = (from: Params, x: Array): Array =>
+    gpt === undefined ? classifier(from, x) : languageModel(gpt, from, x);
   const targets = nn.oneHot(labels!.reshape([-1]), gpt?.vocabulary ?? 10);
-  const loss = (params: Params, x: Array, y: Array): Array => np.mean(np.sum(nn.logSoftmax(network(params, x)).mul(y), -1)).mul(-1);
+  const loss = (params: Params, x: Array, y: Array): Array =>
+    np.mean(np.sum(nn.logSoftmax(network(params, x)).mul(y), -1)).mul(-1);
   const update = jax.jit((params: Params, x: Array, y: Array): [Array, Params] => {
     const [value, gradients] = jax.valueAndGrad(loss)(jax.tree.ref(params), x, y) as unknown as [Array, Params];
-    const next = Object.keys(params).map((name) => [name, params[name]!.sub(gradients[name]!.mul(problem.learningRate))]);
+    const next = Object.keys(params).map((name) => [
+      name,
+      params[name]!.sub(gradients[name]!.mul(problem.learningRate)),
+    ]);
     return [value, Object.fromEntries(next)];
   });
   let params: Params = initial;
@@ -96,7 +110,11 @@ const prepare = async (problem: LoadedProblem, settle: () => Promise<unknown>): 
   return { checks, run: async () => void (await step()) };
 };
 
-/** jax-js on the device that is its default already. @param settle waits until the device has done all that it was given. */
+/**
+ * jax-js on the device that is its default already.
+ *
+ * @param settle waits until the device has done all that it was given.
+ */
 export const jaxContestant = (version: string, settle: () => Promise<unknown> = async () => undefined): Contestant => ({
   version,
   prepare: (problem) => prepare(problem, settle),

@@ -6,7 +6,10 @@ import { hostArray, trainingStep } from "./training-step.ts";
 const checkedSteps = 5;
 
 /** Ours on any backend. @param settle waits until the backend has done all that it was given. */
-export const skeinContestant = (backend: Backend, settle: () => Promise<unknown> = async () => undefined): Contestant => {
+export const skeinContestant = (
+  backend: Backend,
+  settle: () => Promise<unknown> = async () => undefined,
+): Contestant => {
   const prepareMatmul = async (a: NdArray, b: NdArray, precision: "f16" | "f32"): Promise<PreparedProblem> => {
     const multiply = jit((x: Tensor, y: Tensor) => matmul(x, y), backend);
     const upload = (matrix: NdArray) => backend.upload(NdArray.from(matrix.data, matrix.shape, precision));
@@ -26,7 +29,11 @@ export const skeinContestant = (backend: Backend, settle: () => Promise<unknown>
     version: "0.1.0",
     prepare: async (problem) => {
       if (problem.kind === "matmul")
-        return prepareMatmul(hostArray(problem.values.a!), hostArray(problem.values.b!), problem.precision === "f16" ? "f16" : "f32");
+        return prepareMatmul(
+          hostArray(problem.values.a!),
+          hostArray(problem.values.b!),
+          problem.precision === "f16" ? "f16" : "f32",
+        );
       const { step } = trainingStep(backend, problem);
       const checks: number[] = [];
       for (let i = 0; i < checkedSteps; i++) checks.push(await step());

@@ -18,13 +18,18 @@ const shrink = ({ tensors, ...problem }: Problem): Problem => {
     [4 * large.width, 4 * gpt.width],
   ]);
   const kept = tensors.filter(({ name }) => !/^(weight|gain)[1-9]/.test(name));
-  return { ...problem, gpt, tensors: kept.map((one): ProblemTensor => ({ ...one, shape: one.shape.map((size) => sizes.get(size)!) })) };
+  return {
+    ...problem,
+    gpt,
+    tensors: kept.map((one): ProblemTensor => ({ ...one, shape: one.shape.map((size) => sizes.get(size)!) })),
+  };
 };
 
 test("TensorFlow.js makes its mask once, before it is timed, and keeps nothing of a step", async () => {
   await tf.setBackend("cpu");
   const made = vi.spyOn(tf.engine(), "makeTensor");
-  const masks = (): number => made.mock.calls.filter(([, shape]) => String(shape) === String([gpt.positions, gpt.positions])).length;
+  const masks = (): number =>
+    made.mock.calls.filter(([, shape]) => String(shape) === String([gpt.positions, gpt.positions])).length;
   const { checks, run } = await tfjsContestant().prepare(withValues(shrink(problems["gpt-step"]!)));
   expect(checks.at(-1)!).toBeLessThan(checks[0]!);
   expect(masks()).toBe(1);

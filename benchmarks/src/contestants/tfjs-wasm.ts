@@ -8,5 +8,7 @@ setThreadsCount(1);
 await tf.setBackend("wasm");
 await tf.ready();
 if (getThreadsCount() !== 1)
-  throw new Error(`TensorFlow.js computes on ${getThreadsCount()} threads, though it was told to take one as the others do`);
+  throw new Error(
+    `TensorFlow.js computes on ${getThreadsCount()} threads, though it was told to take one as the others do`,
+  );
 await serve(tfjsContestant());

@@ -28,25 +28,38 @@ import type { LoadedProblem, LoadedTensor } from "../problems/values.ts";
 type Params = Readonly<Record<string, Tensor>>;
 
 /** A tensor of a problem as a host array. */
-export const hostArray = (value: LoadedTensor): NdArray => new NdArray(value.dtype, value.shape, value.data as Float32Array<ArrayBuffer>);
+export const hostArray = (value: LoadedTensor): NdArray =>
+  new NdArray(value.dtype, value.shape, value.data as Float32Array<ArrayBuffer>);
 
 const classifier = (params: Params, images: Tensor): Tensor => {
-  const dense = (x: Tensor, layer: number): Tensor => add(matmul(x, params[`weight${layer}`]!), params[`bias${layer}`]!);
+  const dense = (x: Tensor, layer: number): Tensor =>
+    add(matmul(x, params[`weight${layer}`]!), params[`bias${layer}`]!);
   if (params.weight4 === undefined) return dense(relu(dense(relu(dense(images, 1)), 2)), 3);
   const block = (x: Tensor, layer: number): Tensor =>
-    maxPool2d(relu(add(conv2d(x, params[`weight${layer}`]!, { padding: "same" }), params[`bias${layer}`]!)), { window: 2 });
+    maxPool2d(relu(add(conv2d(x, params[`weight${layer}`]!, { padding: "same" }), params[`bias${layer}`]!)), {
+      window: 2,
+    });
   return dense(relu(dense(flatten(block(block(images, 1), 2), { first: 1 }), 3)), 4);
 };
 
 /** x_BTD to logits_BTV; letters as in packages/models. */
-const languageModel = ({ batch, positions, width, layers, heads }: GptSizes, params: Params, tokens_BT: Tensor): Tensor => {
+const languageModel = (
+  { batch, positions, width, layers, heads }: GptSizes,
+  params: Params,
+  tokens_BT: Tensor,
+): Tensor => {
   const norm = (x: Tensor, gain: Tensor): Tensor => layerNorm(x, gain, zeros([width]));
-  const split = (x_BTD: Tensor): Tensor => transpose(reshape(x_BTD, [batch, positions, heads, width / heads]), [0, 2, 1, 3]);
+  const split = (x_BTD: Tensor): Tensor =>
+    transpose(reshape(x_BTD, [batch, positions, heads, width / heads]), [0, 2, 1, 3]);
   let x_BTD = add(embedding(params.weightEmbedding!, tokens_BT), params.weightPositions!);
   for (let layer = 0; layer < layers; layer++) {
     const weight = (name: string): Tensor => params[`weight${layer}${name}`]!;
     const h = norm(x_BTD, params[`gain${layer}Attention`]!);
-    const [q, k, v] = ["Query", "Key", "Value"].map((name) => split(matmul(h, weight(name)))) as [Tensor, Tensor, Tensor];
+    const [q, k, v] = ["Query", "Key", "Value"].map((name) => split(matmul(h, weight(name)))) as [
+      Tensor,
+      Tensor,
+      Tensor,
+    ];
     const y = transpose(attention(q, k, v, { causal: true }), [0, 2, 1, 3]);
     x_BTD = add(x_BTD, matmul(reshape(y, [batch, positions, width]), weight("Output")));
     const up = matmul(norm(x_BTD, params[`gain${layer}FeedForward`]!), weight("Up"));

@@ -23,12 +23,18 @@ export interface Choice {
 const isTold = (kind: string | undefined): boolean => kind === "done" || kind === "diverged";
 
 /**
- * The learning rate that did best on validation samples; the lower one of equals, and the lowest of all where every one diverged.
+ * The learning rate that did best on validation samples; the lower one of equals, and the lowest of all where every one
+ * diverged.
  *
  * @param resultOf of the search.
  * @returns nothing while one of the tries is missing: all settings have the same number.
  */
-export const chooseRate = (model: ModelJob, setting: Setting, quick: boolean, resultOf: ResultOf): Choice | undefined => {
+export const chooseRate = (
+  model: ModelJob,
+  setting: Setting,
+  quick: boolean,
+  resultOf: ResultOf,
+): Choice | undefined => {
   const runs = triesOf(model, setting, quick);
   const outcomes = runs.map((run) => resultOf(run)?.outcome);
   if (!outcomes.every((outcome) => isTold(outcome?.kind))) return undefined;
@@ -36,7 +42,8 @@ export const chooseRate = (model: ModelJob, setting: Setting, quick: boolean, re
     const { peak } = run.job["learningRate"] as { readonly peak: number };
     return { run, peak, quality: qualityOf([outcomes[index]]) };
   });
-  const isBetter = (one: Quality, other: Quality): boolean => (one.unit === "%" ? one.mean > other.mean : one.mean < other.mean);
+  const isBetter = (one: Quality, other: Quality): boolean =>
+    one.unit === "%" ? one.mean > other.mean : one.mean < other.mean;
   const best = tries.reduce((so, next) =>
     next.quality !== undefined && (so.quality === undefined || isBetter(next.quality, so.quality)) ? next : so,
   );

@@ -20,20 +20,24 @@ export interface Entry {
 }
 
 const besideOf = (run: ConvergenceRun, runs: readonly ConvergenceRun[]): ConvergenceRun[] => {
-  const named = (name: string): ConvergenceRun[] => runs.filter(({ model, setting }) => model === run.model && setting.name === name);
+  const named = (name: string): ConvergenceRun[] =>
+    runs.filter(({ model, setting }) => model === run.model && setting.name === name);
   const beside = named(run.setting.beside);
   return beside.length > 0 ? beside : named("identity"); // a model whose own optimizer is that one
 };
 
 /** The entries of a plan, in its order. */
 export const entriesOf = (runs: readonly ConvergenceRun[], resultOf: ResultOf): Entry[] => {
-  const outcomesOf = (some: readonly ConvergenceRun[]): (Outcome | undefined)[] => some.map((run) => resultOf(run)?.outcome);
+  const outcomesOf = (some: readonly ConvergenceRun[]): (Outcome | undefined)[] =>
+    some.map((run) => resultOf(run)?.outcome);
   return [...Map.groupBy(runs, ({ model, setting }) => `${model.name}/${setting.name}`).values()].map((own): Entry => {
     const { model, setting } = own[0]!;
     const outcomes = outcomesOf(own);
     const [quality, dense] = [qualityOf(outcomes), qualityOf(outcomesOf(besideOf(own[0]!, runs)))];
     const isDense = setting.beside === setting.name;
-    const verdict = isDense ? undefined : quality && dense && compareQuality(quality, dense, setting.margin, leastSeeds);
+    const verdict = isDense
+      ? undefined
+      : quality && dense && compareQuality(quality, dense, setting.margin, leastSeeds);
     const isBad = outcomes.some((outcome) => outcome !== undefined && outcome.kind !== "done");
     return {
       model,

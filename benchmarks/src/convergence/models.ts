@@ -13,7 +13,13 @@ export interface ModelJob {
   readonly quick: JobFile;
 }
 
-const common: JobFile = { name: "convergence", ranks: 4, backend: "cpu", transport: "threads", evaluation: { batch: 500 } };
+const common: JobFile = {
+  name: "convergence",
+  ranks: 4,
+  backend: "cpu",
+  transport: "threads",
+  evaluation: { batch: 500 },
+};
 
 /** Sized for about a minute a run on two cores, dense; the residual network for more. */
 export const models: readonly ModelJob[] = [

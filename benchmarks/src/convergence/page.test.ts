@@ -33,7 +33,9 @@ const drawn = (outcomes: Readonly<Record<string, readonly (number | Outcome)[]>>
   const runs = plan(numSeeds);
   const results = madeResults(runs, ({ model, setting, seed }) => {
     const outcome = model.name === "mnist-cnn" ? outcomes[setting.name]?.[seed - 1] : undefined;
-    return typeof outcome === "number" ? done(outcome, setting.compression["kind"] === "identity" ? 20_480 : 2048) : outcome;
+    return typeof outcome === "number"
+      ? done(outcome, setting.compression["kind"] === "identity" ? 20_480 : 2048)
+      : outcome;
   });
   const plots: RangePlot[] = [];
   const page = convergencePage(
@@ -99,7 +101,9 @@ test("what fell short is said once more, and how much was not run", () => {
 test("a table begins with a plot of its rows and sentences of its figures; one without figures has neither", () => {
   const { page, plots } = drawn(study);
   expect(plots.map(({ name }) => name)).toEqual(["mnist-cnn"]);
-  expect(plots[0]!.rows.map(({ label, value, low, high, limit, solid }) => [label, value, low, high, limit, solid])).toEqual([
+  expect(
+    plots[0]!.rows.map(({ label, value, low, high, limit, solid }) => [label, value, low, high, limit, solid]),
+  ).toEqual([
     ["top-k", expect.closeTo(0.4, 9), expect.closeTo(0.3, 9), expect.closeTo(0.5, 9), 1, true],
     ["threshold", expect.closeTo(0.3, 9), expect.closeTo(-0.2, 9), expect.closeTo(1.1, 9), 1, false],
     ["dgc", expect.closeTo(8, 9), expect.closeTo(8, 9), expect.closeTo(8, 9), 1, false],

@@ -8,7 +8,18 @@ import { factors } from "./search-plan.ts";
 import { convergenceSentences } from "./sentences.ts";
 import type { Quality } from "./verdict.ts";
 
-const header = ["compression", "held out", "worse than dense by", "allowed", "", "KiB per step", "× less", "ms per step", "rate", "note"];
+const header = [
+  "compression",
+  "held out",
+  "worse than dense by",
+  "allowed",
+  "",
+  "KiB per step",
+  "× less",
+  "ms per step",
+  "rate",
+  "note",
+];
 
 const number = (value: number, unit: Quality["unit"]): string => (unit === "%" ? value.toFixed(2) : value.toFixed(3));
 
@@ -20,7 +31,8 @@ const formatQuality = (quality: Quality | undefined): string => {
 
 /** Why there is no figure, of the first seed that has none. */
 const trouble = ({ outcomes }: Entry): string | undefined => {
-  for (const outcome of outcomes) if (outcome !== undefined && outcome.kind !== "done") return `${outcome.kind}: ${outcome.reason}`;
+  for (const outcome of outcomes)
+    if (outcome !== undefined && outcome.kind !== "done") return `${outcome.kind}: ${outcome.reason}`;
   return outcomes.includes(undefined) ? "not run" : undefined;
 };
 
@@ -44,7 +56,9 @@ const cells = (entry: Entry, rate: string): string[] => {
     marks[standing],
     first === undefined ? "–" : (first.bytesSentPerStep / 1024).toFixed(1),
     first === undefined ? "–" : (first.denseBytesPerStep / first.bytesSentPerStep).toFixed(1),
-    first === undefined ? "–" : `${(1000 * first.stepSeconds.median).toFixed(1)} ± ${(1000 * first.stepSeconds.mad).toFixed(1)}`,
+    first === undefined
+      ? "–"
+      : `${(1000 * first.stepSeconds.median).toFixed(1)} ± ${(1000 * first.stepSeconds.mad).toFixed(1)}`,
     rate,
     [trouble(entry), setting.beside === "identity" ? undefined : `beside ${setting.beside}`, setting.why]
       .filter((part) => part !== undefined)
@@ -87,11 +101,15 @@ const plotOf = (model: ModelJob, entries: readonly Entry[]): RangePlot | undefin
   return {
     name: model.name,
     title: model.title,
-    axis: unit === "%" ? "points of held-out accuracy worse than dense training" : "bits per byte worse than dense training",
+    axis:
+      unit === "%"
+        ? "points of held-out accuracy worse than dense training"
+        : "bits per byte worse than dense training",
     scale: "linear",
     reference: 0,
     most: 2 * Math.max(...rows.map(({ limit }) => limit)),
-    legend: "marks: means, lines: all seeds, strokes across: what is allowed; filled where a method holds, an arrow where it is far off",
+    legend:
+      "marks: means, lines: all seeds, strokes across: what is allowed; filled where a method holds, an arrow where it is far off",
     rows,
   };
 };
@@ -106,7 +124,11 @@ export const convergencePage = (runs: readonly ConvergenceRun[], resultOf: Resul
   const section = ([model, entries]: (typeof perModel)[number]): string => {
     const plot = plotOf(model, entries);
     const before = plot === undefined ? [] : [draw(plot), convergenceSentences(entries).join("\n")];
-    return [`## ${model.title}`, ...before, alignColumns([header, ...entries.map((entry) => cells(entry, rateOf(entry)))])].join("\n\n");
+    return [
+      `## ${model.title}`,
+      ...before,
+      alignColumns([header, ...entries.map((entry) => cells(entry, rateOf(entry)))]),
+    ].join("\n\n");
   };
   const missed = perModel.flatMap(([, entries]) => entries.flatMap((entry) => shortfall(entry) ?? []));
   const numMissing = runs.filter((run) => resultOf(run) === undefined).length;

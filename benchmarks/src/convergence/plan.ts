@@ -23,7 +23,9 @@ export const leastSeeds = 3;
 const lacksSearch = (model: ModelJob, setting: Setting, quick: boolean): string =>
   `its learning rate has not been sought as it is defined now; first run pnpm bench ${searchName}${quick ? " --quick" : ""}, for this row alone with --only ${model.name}/${setting.name}`;
 
-/** A setting with what the search has chosen for it: the one source of what is trained here and timed over slow links. */
+/**
+ * A setting with what the search has chosen for it: the one source of what is trained here and timed over slow links.
+ */
 export const chosenJob = (
   model: ModelJob,
   setting: Setting,
@@ -38,7 +40,10 @@ export const chosenJob = (
   };
 };
 
-/** Every model with every setting that is made for it, model by model, dense first. Judged on the test samples, which the search has not seen. */
+/**
+ * Every model with every setting that is made for it, model by model, dense first. Judged on the test samples, which
+ * the search has not seen.
+ */
 export const planConvergence = (options: PlanOptions): ConvergenceRun[] =>
   models.flatMap((model) =>
     settingsOf(model).flatMap((setting) => {

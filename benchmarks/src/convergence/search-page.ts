@@ -11,14 +11,26 @@ const formatTry = ({ run, quality }: Choice["tries"][number], chosen: number): s
 
 /** A table per model: every try of every setting, and what was chosen. */
 export const searchPage = (runs: readonly SearchRun[], resultOf: ResultOf): string => {
-  const header = ["compression", "rates tried", ...factors.map((factor) => `× ${Number(factor.toPrecision(2))}`), "chosen", "note"];
+  const header = [
+    "compression",
+    "rates tried",
+    ...factors.map((factor) => `× ${Number(factor.toPrecision(2))}`),
+    "chosen",
+    "note",
+  ];
   const rowOf = ({ model, setting }: SearchRun): string[] => {
     const choice = chooseRate(model, setting, false, resultOf);
     if (choice === undefined) return [setting.name, "–", ...factors.map(() => "–"), "–", "tries are missing"];
     const { tries, factor, atEdge } = choice;
     const chosen = tries.find(({ run }) => run.factor === factor)!;
     const note = chosen.quality === undefined ? "every try diverged" : atEdge ? "at the edge of what was tried" : "";
-    return [setting.name, tries.map(({ peak }) => peak).join(", "), ...tries.map((one) => formatTry(one, factor)), `${chosen.peak}`, note];
+    return [
+      setting.name,
+      tries.map(({ peak }) => peak).join(", "),
+      ...tries.map((one) => formatTry(one, factor)),
+      `${chosen.peak}`,
+      note,
+    ];
   };
   const tables = [...Map.groupBy(runs, ({ model }) => model)].map(([model, own]) => {
     const firsts = [...Map.groupBy(own, ({ setting }) => setting.name).values()].map((tries) => tries[0]!);

@@ -14,8 +14,9 @@ export interface SearchRun extends Run {
 }
 
 /**
- * What is tried for every setting of every model, dense ones included: the same number of learning rates, around a middle that depends on model and
- * optimizer alone. Threes: with halves, three tries would not reach far enough for methods that want another rate than dense training.
+ * What is tried for every setting of every model, dense ones included: the same number of learning rates, around a
+ * middle that depends on model and optimizer alone. Threes: with halves, three tries would not reach far enough for
+ * methods that want another rate than dense training.
  */
 export const factors: readonly number[] = [1 / 3, 1, 3];
 /** With --quick only whether the runs run. */
@@ -25,7 +26,8 @@ export const validationFraction = 0.1;
 /** None of those that a setting is judged with afterwards. */
 const seed = 101;
 
-const validated = (job: JobFile): JobFile => layJobs(job, { seed, data: { ...(job["data"] as JobFile), validationFraction } });
+const validated = (job: JobFile): JobFile =>
+  layJobs(job, { seed, data: { ...(job["data"] as JobFile), validationFraction } });
 
 /** The tries of a setting on a model. */
 export const triesOf = (model: ModelJob, setting: Setting, quick: boolean): SearchRun[] =>

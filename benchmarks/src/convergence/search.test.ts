@@ -36,7 +36,9 @@ test("every try is judged by a part of the training samples; every row of the st
     const judged = planConvergence({ quick, seeds: [1, 2, 3], resultsOf: () => new Map() });
     for (const { job } of tries) expect((job["data"] as JobFile)["validationFraction"]).toBe(0.1);
     for (const { job } of judged) expect(job["data"]).not.toHaveProperty("validationFraction");
-    const seeds = (some: readonly { readonly job: JobFile }[]): unknown[] => [...new Set(some.map(({ job }) => job["seed"]))];
+    const seeds = (some: readonly { readonly job: JobFile }[]): unknown[] => [
+      ...new Set(some.map(({ job }) => job["seed"])),
+    ];
     expect(seeds(tries)).toEqual([101]);
     expect(seeds(judged)).toEqual([1, 2, 3]);
   }
@@ -59,7 +61,8 @@ test("claims rest on rows whose dense runs are made with them, and on each order
   const settingOf = (name: string): string => methods.find((method) => method.name === name)?.setting ?? "identity";
   for (const { faster, slower } of orderings)
     for (const name of [faster, slower])
-      for (const { name: model } of models.filter(({ core }) => core)) expect(inCore).toContain(`${model}/${settingOf(name)}`);
+      for (const { name: model } of models.filter(({ core }) => core))
+        expect(inCore).toContain(`${model}/${settingOf(name)}`);
 });
 
 test("a try differs from its row of the study in nothing but rate, seed and split", () => {
@@ -75,7 +78,10 @@ test("a try differs from its row of the study in nothing but rate, seed and spli
   }
 });
 
-const choiceOf = (model: (typeof models)[0], outcomes: readonly (Outcome | undefined)[]): ReturnType<typeof chooseRate> => {
+const choiceOf = (
+  model: (typeof models)[0],
+  outcomes: readonly (Outcome | undefined)[],
+): ReturnType<typeof chooseRate> => {
   const tries = runs.filter((run) => run.model === model && run.setting.name === "top-k");
   const results = madeResults(tries, (run) => outcomes[tries.indexOf(run)]);
   return chooseRate(model, setting("top-k"), false, (run) => resultOf(results, run));
@@ -101,9 +107,15 @@ test("a row takes the rate that was chosen, with its last one; without a choice 
   const sought = madeResults(runs, (run) => (run.setting.name === "qsgd" ? undefined : best(run)));
   const rows = planConvergence({ quick: false, seeds: [1], resultsOf: () => sought });
   const named = (name: string): (typeof rows)[0] => rows.find((run) => run.name === `${name}/seed-1`)!;
-  expect(named("moby-dick-gpt/top-k").job["learningRate"]).toMatchObject({ peak: 0.012, final: 0.0012, warmupSteps: 100 });
+  expect(named("moby-dick-gpt/top-k").job["learningRate"]).toMatchObject({
+    peak: 0.012,
+    final: 0.0012,
+    warmupSteps: 100,
+  });
   expect(named("moby-dick-gpt/top-k").lacks).toBeUndefined();
-  expect(named("mnist-cnn/qsgd").lacks).toContain("first run pnpm bench search, for this row alone with --only mnist-cnn/qsgd");
+  expect(named("mnist-cnn/qsgd").lacks).toContain(
+    "first run pnpm bench search, for this row alone with --only mnist-cnn/qsgd",
+  );
   const changed = madeResults(
     runs.map((run) => ({ ...run, job: { ...run.job, batch: 1 } })),
     best,

@@ -7,7 +7,8 @@ import { planSearch, type SearchRun } from "./search-plan.ts";
 export const search: Study<SearchRun> = {
   name: searchName,
   title: "Learning rates, sought on validation samples",
-  about: "Train each model with each compression at each of a few learning rates, and judge by samples held back from training.",
+  about:
+    "Train each model with each compression at each of a few learning rates, and judge by samples held back from training.",
   seeds: 1,
   takes: 1,
   mostSeeds: 1,

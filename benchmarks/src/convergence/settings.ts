@@ -7,13 +7,19 @@ export interface Setting {
   readonly compression: JobFile;
   /** Options that one model adds, by its name. */
   readonly compressionOf?: Readonly<Record<string, JobFile>>;
-  /** Laid over every model's job. Learning rates, here and below, are the middle of those that are tried (`search-plan.ts`). */
+  /**
+   * Laid over every model's job. Learning rates, here and below, are the middle of those that are tried
+   * (`search-plan.ts`).
+   */
   readonly job?: JobFile;
   /** Laid over the job of one model, by its name, on top. */
   readonly jobOf?: Readonly<Record<string, JobFile>>;
   /** Models that it is not made for. */
   readonly leavesOut?: readonly string[];
-  /** The setting that it is set beside. A method that asks for another optimizer stands beside the dense run with that one. */
+  /**
+   * The setting that it is set beside. A method that asks for another optimizer stands beside the dense run with that
+   * one.
+   */
   readonly beside: string;
   /** How much worse than that one it may end. */
   readonly margin: Margin;
@@ -47,8 +53,8 @@ const ownMomentum: Readonly<Record<string, JobFile>> = {
   "moby-dick-gpt": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.3, final: 0.03 }, clipNorm: undefined },
 };
 /**
- * Momentum 0.9 as a running mean, inside: plain SGD with ten times its learning rate is the same. A third of that for the GPT, without a bound on the
- * norm: that of signs is the norm of all their entries.
+ * Momentum 0.9 as a running mean, inside: plain SGD with ten times its learning rate is the same. A third of that for
+ * the GPT, without a bound on the norm: that of signs is the norm of all their entries.
  */
 const runningMean: Readonly<Record<string, JobFile>> = {
   "mnist-cnn": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.5 } },
@@ -73,13 +79,14 @@ const denserFirst: Setting["compressionOf"] = {
 const asManyAsTopK: Setting["compressionOf"] = {
   "moby-dick-gpt": { density: 4 * density, densityWarmup: { densities: [0.25, 0.125, 0.0625], stepsEach: 300 } },
 };
-const meanOfK = "its mean has k entries, where top-k's has up to 4k; the GPT, which misses them, is trained with four times the k";
+const meanOfK =
+  "its mean has k entries, where top-k's has up to 4k; the GPT, which misses them, is trained with four times the k";
 const momentumFirst =
   "momentum before the compression (Zheng et al. 2019): behind it, error feedback is unstable at the dense run's learning rate";
 
 /**
- * Every compression of this study. Names and options of `compression` are those of job files; a kind that the trainer does not know becomes a
- * row that says so.
+ * Every compression of this study. Names and options of `compression` are those of job files; a kind that the trainer
+ * does not know becomes a row that says so.
  */
 export const settings: readonly Setting[] = [
   { name: "identity", compression: { kind: "identity" }, beside: "identity", margin: same },
@@ -92,11 +99,23 @@ export const settings: readonly Setting[] = [
     margin: same,
     why: "the dense run beside methods that are used with momentum",
   },
-  { name: "top-k", compression: { kind: "top-k", density }, compressionOf: denserFirst, beside: "identity", margin: close },
+  {
+    name: "top-k",
+    compression: { kind: "top-k", density },
+    compressionOf: denserFirst,
+    beside: "identity",
+    margin: close,
+  },
   {
     name: "top-k-0.1%",
-    compression: { kind: "top-k", density: 0.001, densityWarmup: { densities: [0.25, 0.0625, 0.015625, 0.004], stepsEach: 25 } },
-    compressionOf: { "moby-dick-gpt": { densityWarmup: { densities: [0.25, 0.0625, 0.015625, 0.004], stepsEach: 300 } } },
+    compression: {
+      kind: "top-k",
+      density: 0.001,
+      densityWarmup: { densities: [0.25, 0.0625, 0.015625, 0.004], stepsEach: 25 },
+    },
+    compressionOf: {
+      "moby-dick-gpt": { densityWarmup: { densities: [0.25, 0.0625, 0.015625, 0.004], stepsEach: 300 } },
+    },
     beside: "identity",
     margin: loose,
     why: "four densities come before, as DGC does it",
@@ -138,9 +157,26 @@ export const settings: readonly Setting[] = [
     margin: loose,
     why: "known to fail where momentum or Adam carries on what came late",
   },
-  { name: "threshold", compression: { kind: "threshold", threshold: 0.001, capacity: 0.1 }, beside: "identity", margin: close },
-  { name: "gaussian-k", compression: { kind: "gaussian-k", density }, compressionOf: denserFirst, beside: "identity", margin: close },
-  { name: "ms-top-k", compression: { kind: "ms-top-k", density }, compressionOf: denserFirst, beside: "identity", margin: close },
+  {
+    name: "threshold",
+    compression: { kind: "threshold", threshold: 0.001, capacity: 0.1 },
+    beside: "identity",
+    margin: close,
+  },
+  {
+    name: "gaussian-k",
+    compression: { kind: "gaussian-k", density },
+    compressionOf: denserFirst,
+    beside: "identity",
+    margin: close,
+  },
+  {
+    name: "ms-top-k",
+    compression: { kind: "ms-top-k", density },
+    compressionOf: denserFirst,
+    beside: "identity",
+    margin: close,
+  },
   {
     name: "dgc",
     compression: { kind: "dgc", density, densityWarmup: { densities: [0.25, 0.0625, 0.015625], stepsEach: 50 } },
@@ -161,7 +197,9 @@ export const settings: readonly Setting[] = [
   {
     name: "hierarchical-top-k",
     compression: { kind: "hierarchical-top-k", density, ranksPerHost: 2 },
-    compressionOf: { "moby-dick-gpt": { density: 2 * density, densityWarmup: { densities: [0.25, 0.0625, 0.03125], stepsEach: 200 } } },
+    compressionOf: {
+      "moby-dick-gpt": { density: 2 * density, densityWarmup: { densities: [0.25, 0.0625, 0.03125], stepsEach: 200 } },
+    },
     beside: "identity",
     margin: close,
     why: "its mean has up to 2k entries, k of each host; the GPT is trained with twice the k",
@@ -259,8 +297,8 @@ export const settings: readonly Setting[] = [
 ];
 
 /**
- * What claims rest on: what `docs/algorithms.md` advises, what the papers' orderings are judged with, and a method that is known to fail, so that the
- * study is seen to tell.
+ * What claims rest on: what `docs/algorithms.md` advises, what the papers' orderings are judged with, and a method that
+ * is known to fail, so that the study is seen to tell.
  */
 const core: ReadonlySet<string> = new Set([
   "identity",
@@ -283,4 +321,5 @@ const core: ReadonlySet<string> = new Set([
 export const isCore = (model: ModelJob, { name }: Pick<Setting, "name">): boolean => model.core && core.has(name);
 
 /** The settings that are made for a model, dense first. */
-export const settingsOf = ({ name }: ModelJob): Setting[] => settings.filter(({ leavesOut = [] }) => !leavesOut.includes(name));
+export const settingsOf = ({ name }: ModelJob): Setting[] =>
+  settings.filter(({ leavesOut = [] }) => !leavesOut.includes(name));

@@ -59,8 +59,10 @@ test("what holds is no worse than the margin in any seed, and a better seed neve
       const { standing, worst } = compareQuality(quality, dense, margin, 3);
       if (standing !== "holds") continue;
       numHold++;
-      if (worst > margin.points + 1e-9) throw new Error(`${own} holds beside ${beside}, although its worst seed is ${worst} worse`);
-      if (compareQuality(percent(own[0], own[1], 1), dense, margin, 3).standing !== "holds") throw new Error(`${own} beside ${beside}`);
+      if (worst > margin.points + 1e-9)
+        throw new Error(`${own} holds beside ${beside}, although its worst seed is ${worst} worse`);
+      if (compareQuality(percent(own[0], own[1], 1), dense, margin, 3).standing !== "holds")
+        throw new Error(`${own} beside ${beside}`);
     }
   expect(numHold).toBeGreaterThan(1000);
 });

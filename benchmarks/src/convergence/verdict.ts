@@ -29,13 +29,16 @@ export const qualityOf = (outcomes: readonly (Outcome | undefined)[]): Quality |
 };
 
 /**
- * Whether a claim may rest on a method: it `holds` where even its worst seed is within the margin, `fails` where its mean is not, and is `undecided`
- * between these, or with fewer seeds than a claim needs.
+ * Whether a claim may rest on a method: it `holds` where even its worst seed is within the margin, `fails` where its
+ * mean is not, and is `undecided` between these, or with fewer seeds than a claim needs.
  */
 export type Standing = "holds" | "undecided" | "fails";
 
 export interface Verdict {
-  /** How much worse than the mean of the dense runs, in its unit; below zero is better. Mean, best and worst of its seeds. */
+  /**
+   * How much worse than the mean of the dense runs, in its unit; below zero is better. Mean, best and worst of its
+   * seeds.
+   */
   readonly worseBy: number;
   readonly best: number;
   readonly worst: number;
@@ -46,7 +49,11 @@ export interface Verdict {
 /** What is added to a margin so that one met exactly is met: seeds' means have the errors of sums. */
 const rounding = 1e-9;
 
-/** Set a method beside its dense runs. Accuracy counts upwards, bits downwards. @param needed seeds, of both, for a claim. */
+/**
+ * Set a method beside its dense runs. Accuracy counts upwards, bits downwards.
+ *
+ * @param needed seeds, of both, for a claim.
+ */
 export const compareQuality = (quality: Quality, dense: Quality, margin: Margin, needed: number): Verdict => {
   const isPercent = quality.unit === "%";
   const worseThan = (value: number): number => (isPercent ? dense.mean - value : value - dense.mean);

@@ -9,7 +9,10 @@ export const startContestant = (
   command: readonly string[],
   environment: Readonly<Record<string, string>> = {},
 ): ContestantProcess => {
-  const child = spawn(command[0]!, command.slice(1), { stdio: ["pipe", "pipe", "pipe"], env: { ...process.env, ...environment } });
+  const child = spawn(command[0]!, command.slice(1), {
+    stdio: ["pipe", "pipe", "pipe"],
+    env: { ...process.env, ...environment },
+  });
   let complaints = "";
   let waiting: ((reply: ContestantReply) => void) | undefined;
   let ended: string | undefined;
@@ -26,7 +29,9 @@ export const startContestant = (
   child.stdin.on("error", () => end("its input is closed"));
   child.on("error", (error) => end(error.message));
   child.on("close", (code) =>
-    end(`ended with code ${code}: ${complaints.split("\n").find((line) => line.includes("Error")) ?? complaints.trim()}`),
+    end(
+      `ended with code ${code}: ${complaints.split("\n").find((line) => line.includes("Error")) ?? complaints.trim()}`,
+    ),
   );
   createInterface({ input: child.stdout }).on("line", (line) => {
     if (line.startsWith("@")) finish(JSON.parse(line.slice(1)));

@@ -43,6 +43,9 @@ export const answering = (
   };
   return (request) =>
     answer(request).catch(
-      (error: unknown): ContestantReply => ({ ok: false, error: error instanceof Error ? error.message : String(error) }),
+      (error: unknown): ContestantReply => ({
+        ok: false,
+        error: error instanceof Error ? error.message : String(error),
+      }),
     );
 };

@@ -12,7 +12,10 @@ export const openPageContestant = async (browser: Browser, name: string, url: st
     name,
     ask: (request) =>
       page.evaluate(
-        (asked) => (globalThis as unknown as { askContestant(r: ContestantRequest): Promise<ContestantReply> }).askContestant(asked),
+        (asked) =>
+          (globalThis as unknown as { askContestant(r: ContestantRequest): Promise<ContestantReply> }).askContestant(
+            asked,
+          ),
         request,
       ),
     close: () => void page.close(),

@@ -2,7 +2,10 @@ import { problems } from "../problems/table.ts";
 import { withValues } from "../problems/values.ts";
 import { answering, type Contestant } from "./contestant.ts";
 
-/** Let the harness ask this page: `askContestant(request)`. A contestant that cannot start answers every request with the reason. */
+/**
+ * Let the harness ask this page: `askContestant(request)`. A contestant that cannot start answers every request with
+ * the reason.
+ */
 export const serveOnPage = async (open: () => Promise<Contestant>): Promise<void> => {
   const global = globalThis as { askContestant?: unknown };
   try {

@@ -7,8 +7,9 @@ import { type JobFile, layJobs } from "../studies/job-file.ts";
 export const calibrationNetwork: EmulatedNetwork = networks.find(({ name }) => name === "10-gbps")!;
 
 /**
- * The jobs that a machine is calibrated by: what a method computes, over another network than those that are predicted, with all gradients in one message
- * once they are there. `calibrate` itself adds the dense one with each tensor by itself, after and beside computation. Other buckets, overlap and plans are held out.
+ * The jobs that a machine is calibrated by: what a method computes, over another network than those that are predicted,
+ * with all gradients in one message once they are there. `calibrate` itself adds the dense one with each tensor by
+ * itself, after and beside computation. Other buckets, overlap and plans are held out.
  *
  * @param runs of one model and number of ranks.
  */

@@ -40,14 +40,16 @@ export const bestBeside = ({ run, lossless }: PlannedStep, steps: readonly OwnSt
   );
 
 /** One network, number of ranks and model: what is calibrated together. */
-export const cellNameOf = ({ network, ranks, model }: SlowLinksRun): string => `${network.title}, ${ranks} ranks: ${model.title}`;
+export const cellNameOf = ({ network, ranks, model }: SlowLinksRun): string =>
+  `${network.title}, ${ranks} ranks: ${model.title}`;
 
 /** The steps of each cell: among these a method is chosen. */
 export const cellsOf = (steps: readonly OwnStep[]): readonly (readonly OwnStep[])[] => [
   ...Map.groupBy(steps, ({ run }) => cellNameOf(run)).values(),
 ];
 
-const fastest = (steps: readonly OwnStep[], by: (step: OwnStep) => number): OwnStep => steps.reduce((a, b) => (by(b) < by(a) ? b : a));
+const fastest = (steps: readonly OwnStep[], by: (step: OwnStep) => number): OwnStep =>
+  steps.reduce((a, b) => (by(b) < by(a) ? b : a));
 
 /** What choosing by prediction costs beside choosing by measurement. */
 export interface Choice {

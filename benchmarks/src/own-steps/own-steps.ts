@@ -9,7 +9,15 @@ import { planSlowLinks, type SlowLinksRun } from "../slow-links/plan.ts";
 import { commitOfCode } from "../studies/commit.ts";
 import type { JobFile } from "../studies/job-file.ts";
 import { makeRun } from "../studies/make-run.ts";
-import { addResult, appendResult, readResults, type Result, resultOf, type Results, takesOf } from "../studies/results-file.ts";
+import {
+  addResult,
+  appendResult,
+  readResults,
+  type Result,
+  resultOf,
+  type Results,
+  takesOf,
+} from "../studies/results-file.ts";
 import { isMeant } from "../studies/run.ts";
 import { Interrupted } from "../studies/run-program.ts";
 import { resultsPath } from "../studies/study-options.ts";
@@ -74,7 +82,11 @@ const takeCell = async (
   say(`${cellNameOf(first)}, take ${take + 1}`);
   const hardware = await withLinksOf(first, calibrated);
   const commit = commitOfCode();
-  const measure = async (run: SlowLinksRun, name: string, more: Pick<Take, "predictedSeconds" | "settings">): Promise<void> => {
+  const measure = async (
+    run: SlowLinksRun,
+    name: string,
+    more: Pick<Take, "predictedSeconds" | "settings">,
+  ): Promise<void> => {
     const result = await makeRun(run, take, commit);
     keep({ ...result, ...more });
     const { outcome } = result;
@@ -126,7 +138,9 @@ const plannedOf = (dense: SlowLinksRun, results: Results): readonly PlannedStep[
   plans.flatMap(([last, lossless]) =>
     takesNamed(results, plannedName(dense, last)).flatMap(
       ({ outcome, take = 0, predictedSeconds, settings = {} }): readonly PlannedStep[] =>
-        outcome.kind === "done" ? [{ run: dense, take, lossless, settings, predictedSeconds, measured: outcome.stepSeconds }] : [],
+        outcome.kind === "done"
+          ? [{ run: dense, take, lossless, settings, predictedSeconds, measured: outcome.stepSeconds }]
+          : [],
     ),
   );
 
@@ -146,9 +160,11 @@ export const ownSteps = async (args: readonly string[]): Promise<number> => {
   const target = page ?? `docs/benchmarks/${date}-own-steps.md`;
   const path = resultsPath("own-steps", false);
   const results = readResults(path);
-  const planned = planSlowLinks({ quick: false, seeds: [1], resultsOf: (study) => readResults(resultsPath(study, false)) }).filter(
-    (run) => run.network !== calibrationNetwork && !isTriedOut(run) && run.core,
-  );
+  const planned = planSlowLinks({
+    quick: false,
+    seeds: [1],
+    resultsOf: (study) => readResults(resultsPath(study, false)),
+  }).filter((run) => run.network !== calibrationNetwork && !isTriedOut(run) && run.core);
   const runs = planned.filter((run) => isMeant(run, only?.split(",") ?? []));
   const lacking = runs.find(({ lacks }) => lacks !== undefined);
   if (runs.length === 0 || lacking !== undefined) {

@@ -14,7 +14,8 @@ const step = (run: SlowLinksRun, measuredSeconds: number, predictedSeconds: numb
   takes: 3,
   apart: 0.07,
 });
-const named = (name: string, model = runs[0]!.model): SlowLinksRun => runs.find((run) => run.method.name === name && run.model === model)!;
+const named = (name: string, model = runs[0]!.model): SlowLinksRun =>
+  runs.find((run) => run.method.name === name && run.model === model)!;
 
 test("an error is what was predicted too much", () => {
   expect(errorOf(step(named("bsp"), 0.1, 0.11))).toBeCloseTo(0.1);
@@ -23,7 +24,11 @@ test("an error is what was predicted too much", () => {
 
 test("a choice is judged by what was measured, within its own network, ranks and model", () => {
   const other = runs.find(({ model }) => model !== runs[0]!.model)!.model;
-  const steps = [step(named("bsp"), 0.1, 0.09), step(named("wait-free-per-tensor"), 0.08, 0.1), step(named("bsp", other), 0.01, 0.01)];
+  const steps = [
+    step(named("bsp"), 0.1, 0.09),
+    step(named("wait-free-per-tensor"), 0.08, 0.1),
+    step(named("bsp", other), 0.01, 0.01),
+  ];
   const cells = cellsOf(steps);
   expect(cells.map((cell) => cell.length)).toEqual([2, 1]);
   const { chosen, best, regret } = choiceOf(cells[0]!);
@@ -70,7 +75,9 @@ test("sentences and tables say the middle, the worst and what a choice costs", (
 test("a machine is calibrated without overlap of merged gradients, and over a network that is not predicted", () => {
   const own = runs.filter(({ model }) => model === runs[0]!.model);
   const { jobs, files } = calibrationJobs(own);
-  expect(jobs.map((job) => [job["overlap"], (job["buckets"] as { kind: string }).kind])).toEqual([["none", "fixed-size"]]);
+  expect(jobs.map((job) => [job["overlap"], (job["buckets"] as { kind: string }).kind])).toEqual([
+    ["none", "fixed-size"],
+  ]);
   for (const job of jobs)
     expect((job["network"] as { emulate: object }).emulate).toEqual({ bytesPerSecond: 1.25e9, latencySeconds: 50e-6 });
   expect(files!["links.json"]).not.toBe(own[0]!.files!["links.json"]);

@@ -10,9 +10,11 @@ import { bestBeside, cellNameOf, cellsOf, choiceOf, errorOf, type OwnStep, type 
 /** What was asked: of the middle, of the worst, and of a choice. */
 const asked = { median: 0.1, worst: 0.25, regret: 0.1 } as const;
 
-const sizeOf = (steps: readonly OwnStep[]): number[] => steps.map((step) => Math.abs(errorOf(step))).toSorted((a, b) => a - b);
+const sizeOf = (steps: readonly OwnStep[]): number[] =>
+  steps.map((step) => Math.abs(errorOf(step))).toSorted((a, b) => a - b);
 
-const worstOf = (steps: readonly OwnStep[]): OwnStep => steps.reduce((a, b) => (Math.abs(errorOf(b)) > Math.abs(errorOf(a)) ? b : a));
+const worstOf = (steps: readonly OwnStep[]): OwnStep =>
+  steps.reduce((a, b) => (Math.abs(errorOf(b)) > Math.abs(errorOf(a)) ? b : a));
 
 const titleOf = ({ run }: OwnStep): string => cellNameOf(run);
 
@@ -52,7 +54,15 @@ const plotOf = (steps: readonly OwnStep[]): RangePlot => ({
 
 const choiceTable = (steps: readonly OwnStep[]): string =>
   alignColumns([
-    ["network, ranks, model", "predicted to be fastest", "measured ms", "fastest", "measured ms", "longer by", "asked ≤ 10 %"],
+    [
+      "network, ranks, model",
+      "predicted to be fastest",
+      "measured ms",
+      "fastest",
+      "measured ms",
+      "longer by",
+      "asked ≤ 10 %",
+    ],
     ...cellsOf(steps).map((cell) => {
       const { chosen, best, regret } = choiceOf(cell);
       return [
@@ -75,7 +85,17 @@ const wordsOf = (settings: JobFile): string =>
 
 const planTable = (plans: readonly PlannedStep[], steps: readonly OwnStep[]): string =>
   alignColumns([
-    ["network, ranks, model", "take", "named", "predicted ms", "measured ms", "fastest method", "its ms", "longer by", "asked ≤ 10 %"],
+    [
+      "network, ranks, model",
+      "take",
+      "named",
+      "predicted ms",
+      "measured ms",
+      "fastest method",
+      "its ms",
+      "longer by",
+      "asked ≤ 10 %",
+    ],
     ...plans.map((plan) => {
       const best = bestBeside(plan, steps);
       const longer = plan.measured.median / best.measured.median - 1;

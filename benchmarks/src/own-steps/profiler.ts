@@ -13,7 +13,8 @@ const hardwareFile = "hardware.json";
 
 /** @throws Error with what the program complained of. */
 const requireDone = ({ code, stderr, tooLong }: Ended, what: string): void => {
-  if (code !== 0) throw new Error(`skein-profile ${what} ${tooLong ? "took too long" : `ended with ${code}`}: ${stderr.trim()}`);
+  if (code !== 0)
+    throw new Error(`skein-profile ${what} ${tooLong ? "took too long" : `ended with ${code}`}: ${stderr.trim()}`);
 };
 
 /**
@@ -24,7 +25,11 @@ const requireDone = ({ code, stderr, tooLong }: Ended, what: string): void => {
 export const calibrate = (jobs: readonly JobFile[], files: JobWithFiles["files"]): Promise<string> => {
   const named = Object.fromEntries(jobs.map((job, i) => [`calibrate-${i}.json`, JSON.stringify(job)]));
   return inFolder({ job: jobs[0]!, files: { ...files, ...named } }, async (folder) => {
-    const ended = await runProgram([...command, "calibrate", ...Object.keys(named), "--output", hardwareFile], folder, 30);
+    const ended = await runProgram(
+      [...command, "calibrate", ...Object.keys(named), "--output", hardwareFile],
+      folder,
+      30,
+    );
     requireDone(ended, "calibrate");
     return readFileSync(join(folder, hardwareFile), "utf8");
   });
@@ -33,7 +38,11 @@ export const calibrate = (jobs: readonly JobFile[], files: JobWithFiles["files"]
 /** Measure the links of a job. @returns the hardware file with these in place of its own. */
 export const withLinksOf = ({ job, files }: JobWithFiles, hardware: string): Promise<string> =>
   inFolder({ job, files: { ...files, [hardwareFile]: hardware } }, async (folder) => {
-    const ended = await runProgram([...command, "links", "job.json", "--hardware", hardwareFile, "--output", "there.json"], folder, 10);
+    const ended = await runProgram(
+      [...command, "links", "job.json", "--hardware", hardwareFile, "--output", "there.json"],
+      folder,
+      10,
+    );
     requireDone(ended, "links");
     return readFileSync(join(folder, "there.json"), "utf8");
   });
@@ -68,7 +77,11 @@ export interface Predicted {
 
 export const predict = ({ job, files }: JobWithFiles, hardware: string): Promise<Predicted> =>
   inFolder({ job, files: { ...files, [hardwareFile]: hardware } }, async (folder) => {
-    const ended = await runProgram([...command, "predict", "job.json", "--hardware", hardwareFile, "--json"], folder, 5);
+    const ended = await runProgram(
+      [...command, "predict", "job.json", "--hardware", hardwareFile, "--json"],
+      folder,
+      5,
+    );
     requireDone(ended, "predict");
     return JSON.parse(ended.stdout.trim().split("\n").at(-1)!) as Predicted;
   });

@@ -27,12 +27,12 @@ const unseen: Readonly<Record<string, { readonly nodes: 4 | 8; readonly summary:
   tmp8ocomm: { nodes: 8, summary: [202.3, 319.4, 319.9, 117.6] },
 };
 
-const cellsOf = ({ backwardSeconds, allReduceSeconds, finishSeconds, exposedSeconds }: ReplayedLog): readonly number[] => [
+const cellsOf = ({
   backwardSeconds,
   allReduceSeconds,
   finishSeconds,
   exposedSeconds,
-];
+}: ReplayedLog): readonly number[] => [backwardSeconds, allReduceSeconds, finishSeconds, exposedSeconds];
 
 const header = (first: string): string[] => [first, "Σ backward", "Σ all-reduce", "finish", "exposed"];
 
@@ -56,14 +56,18 @@ export const bCaffeSection = (): string => {
   }));
   const totalBytes = 53_516_544;
   const numLayers = 64;
-  const bySteps = numLayers * models[4].startupSeconds + (totalBytes * (models[2].secondsPerByte + models[8].secondsPerByte)) / 2;
+  const bySteps =
+    numLayers * models[4].startupSeconds + (totalBytes * (models[2].secondsPerByte + models[8].secondsPerByte)) / 2;
   return `## B-Caffe: GoogLeNet on K80 GPUs over 10 Gbit/s
 
 Replayed (ms): measured times of the layers through the timeline of wait-free backpropagation, beside the summary.
 
 ${alignColumns([
   header("log"),
-  ...logNames.map((log) => [log, ...cellsOf(replayLog(log)).map((value, i) => `${ms(value)} / ${replayed[log][i]!.toFixed(1)}`)]),
+  ...logNames.map((log) => [
+    log,
+    ...cellsOf(replayLog(log)).map((value, i) => `${ms(value)} / ${replayed[log][i]!.toFixed(1)}`),
+  ]),
 ])}
 
 Within training an all-reduce of M bytes of a layer (weight and bias together) takes a + b · M:

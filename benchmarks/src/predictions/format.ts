@@ -1,7 +1,8 @@
 import type { Network } from "../../../packages/cost-model/test/published/validation.ts";
 
 /** 0.0312 → "+3.1 %". */
-export const formatError = (error: number): string => `${error >= 0 ? "+" : "−"}${(100 * Math.abs(error)).toFixed(1)} %`;
+export const formatError = (error: number): string =>
+  `${error >= 0 ? "+" : "−"}${(100 * Math.abs(error)).toFixed(1)} %`;
 
 /** 0.0312 → "3.1 %". */
 export const formatShare = (share: number): string => `${(100 * share).toFixed(1)} %`;
@@ -10,7 +11,8 @@ export const formatShare = (share: number): string => `${(100 * share).toFixed(1
 export const formatMilliseconds = (seconds: number): string => (1e3 * seconds).toFixed(1);
 
 /** As many digits as the table of measurements has. */
-export const formatRate = (samplesPerSecond: number): string => samplesPerSecond.toFixed(samplesPerSecond < 250 ? 2 : 1);
+export const formatRate = (samplesPerSecond: number): string =>
+  samplesPerSecond.toFixed(samplesPerSecond < 250 ? 2 : 1);
 
 export const networkTitles: Readonly<Record<Network, string>> = {
   "10GbE": "10 Gbit/s Ethernet",

@@ -36,7 +36,8 @@ const foldTable = (heldOut: readonly HeldOut[]): string =>
     }),
   ]);
 
-const worstOf = (errors: readonly number[]): string => formatError(errors.reduce((a, b) => (Math.abs(b) > Math.abs(a) ? b : a)));
+const worstOf = (errors: readonly number[]): string =>
+  formatError(errors.reduce((a, b) => (Math.abs(b) > Math.abs(a) ? b : a)));
 
 const medianOf = (errors: readonly number[]): string =>
   formatShare(errors.map(Math.abs).toSorted((a, b) => a - b)[Math.floor(errors.length / 2)]!);
@@ -52,7 +53,11 @@ const rehearsalTable = (rehearsed: readonly Rehearsed[]): string =>
   ]);
 
 /** What is predicted of cells that the calibration did not see. */
-export const heldOutSection = (heldOut: readonly HeldOut[], rehearsed: readonly Rehearsed[], plot: string): string => `## Held out
+export const heldOutSection = (
+  heldOut: readonly HeldOut[],
+  rehearsed: readonly Rehearsed[],
+  plot: string,
+): string => `## Held out
 
 Rows BSP-A2A, WFBP-A2A and MG-WFBP, predicted by a calibration that begins at data sheets and does not see them. \`4 GPUs\` holds out all three columns of one node, which measure the same hardware. Of a whole
 network nobody can tell what it carries without a measurement, so \`both BERTs over …\` leaves ResNet-50 to show it.

@@ -1,4 +1,9 @@
-import { type LargerPrediction, methods, modelNames, networks } from "../../../packages/cost-model/test/published/validation.ts";
+import {
+  type LargerPrediction,
+  methods,
+  modelNames,
+  networks,
+} from "../../../packages/cost-model/test/published/validation.ts";
 import { alignColumns } from "../report/align-columns.ts";
 import { formatRate, networkTitles } from "./format.ts";
 

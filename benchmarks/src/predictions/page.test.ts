@@ -17,7 +17,8 @@ import { sentencesOf } from "./page.ts";
 import { ratiosPlot, tableSection } from "./table-section.ts";
 
 const predicted = predictCells(calibratedCluster, cells);
-const rowsOf = (markdown: string, first: string): string[] => markdown.split("\n").filter((line) => line.startsWith(`| ${first}`));
+const rowsOf = (markdown: string, first: string): string[] =>
+  markdown.split("\n").filter((line) => line.startsWith(`| ${first}`));
 
 test("each cell of the table is on the page, measured and predicted", () => {
   const section = tableSection(predicted);
@@ -31,7 +32,9 @@ test("each cell of the table is on the page, measured and predicted", () => {
 });
 
 test("a row that misses what was asked says so", () => {
-  const spoiled = predicted.map((cell) => (cell.method === "MG-WFBP" && cell.worldSize === 16 ? { ...cell, relativeError: 0.2 } : cell));
+  const spoiled = predicted.map((cell) =>
+    cell.method === "MG-WFBP" && cell.worldSize === 16 ? { ...cell, relativeError: 0.2 } : cell,
+  );
   expect(tableSection(spoiled)).toContain("yes, missed");
 });
 

@@ -19,7 +19,12 @@ export interface PredictionsPageOptions {
 }
 
 /** Three sentences that a reader keeps. */
-export const sentencesOf = ({ calibration, predicted, heldOut, rehearsed }: TableResults): readonly [string, string, string] => {
+export const sentencesOf = ({
+  calibration,
+  predicted,
+  heldOut,
+  rehearsed,
+}: TableResults): readonly [string, string, string] => {
   const asked = summarizeErrors(predicted.filter(isAsked));
   const unseen = summarizeErrors(heldOut.flatMap((one) => one.predicted));
   const pairs = comparePairs(predicted);
@@ -35,8 +40,12 @@ export const sentencesOf = ({ calibration, predicted, heldOut, rehearsed }: Tabl
 const shortfalls = ({ predicted, rehearsed }: TableResults): readonly string[] => {
   const bad = predicted.filter((cell) => !isAsked(cell) && Math.abs(cell.relativeError) > 0.15);
   const wrong = comparePairs(predicted).filter(isMisordered);
-  const byServers = wrong.filter(({ faster, slower }) => [faster, slower].some(({ method }) => method === "ByteScheduler-PS")).length;
-  const byNegotiation = wrong.filter(({ faster, slower }) => [faster, slower].some(({ method }) => method === "ByteScheduler-A2A")).length;
+  const byServers = wrong.filter(({ faster, slower }) =>
+    [faster, slower].some(({ method }) => method === "ByteScheduler-PS"),
+  ).length;
+  const byNegotiation = wrong.filter(({ faster, slower }) =>
+    [faster, slower].some(({ method }) => method === "ByteScheduler-A2A"),
+  ).length;
   const worst = rehearsed.toSorted((a, b) => Math.abs(b.withRatio) - Math.abs(a.withRatio)).slice(0, 3);
   const named = (
     of: readonly {
@@ -46,7 +55,12 @@ const shortfalls = ({ predicted, rehearsed }: TableResults): readonly string[] =
       readonly network: keyof typeof networkTitles;
     }[],
   ): string =>
-    of.map(({ model, method, worldSize, network }) => `${model} ${method} on ${worldSize} GPUs over ${networkTitles[network]}`).join("; ");
+    of
+      .map(
+        ({ model, method, worldSize, network }) =>
+          `${model} ${method} on ${worldSize} GPUs over ${networkTitles[network]}`,
+      )
+      .join("; ");
   return [
     `Of the rows for which nothing was asked, ${bad.length} of 108 cells are more than 15 % off: ${named(bad)}.`,
     `The order of all seven methods is wrong in ${wrong.length} pairs; ${byNegotiation} of them have ByteScheduler-A2A in them and ${byServers} ByteScheduler-PS. BERT-Large by ByteScheduler-PS is slower than by WFBP-PS in the table, against all that priorities could do, and 100 Gbit/s Ethernet tripled it from 8 to 16 GPUs.`,

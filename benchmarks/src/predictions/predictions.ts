@@ -19,7 +19,8 @@ interface Options {
 /** @returns the options, or what is wrong with them. */
 const parseOptions = (args: readonly string[]): Options | string => {
   try {
-    return parseArgs({ args: [...args], options: { page: { type: "string" }, help: { type: "boolean", short: "h" } } }).values;
+    return parseArgs({ args: [...args], options: { page: { type: "string" }, help: { type: "boolean", short: "h" } } })
+      .values;
   } catch (error) {
     return `${(error as Error).message}; see pnpm bench predictions --help`;
   }

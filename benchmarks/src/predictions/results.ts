@@ -51,7 +51,9 @@ const rehearse = (): readonly Rehearsed[] => {
     cluster,
     cells.filter(({ worldSize }) => worldSize === 16),
   ).map((cell) => {
-    const own = predicted.find(({ model, method, network }) => model === cell.model && method === cell.method && network === cell.network)!;
+    const own = predicted.find(
+      ({ model, method, network }) => model === cell.model && method === cell.method && network === cell.network,
+    )!;
     return { cell, byModel: cell.relativeError, withRatio: cell.samplesPerSecond / own.samplesPerSecond - 1 };
   });
 };

@@ -22,7 +22,8 @@ export const ratiosPlot = (predicted: readonly PredictedCell[]): RangePlot => ({
   axis: "predicted time / measured time",
   scale: "linear",
   reference: 1,
-  legend: "marks: medians of nine cells, lines: least to greatest; filled where 15 % was asked, hollow where nothing was",
+  legend:
+    "marks: medians of nine cells, lines: least to greatest; filled where 15 % was asked, hollow where nothing was",
   rows: methods.flatMap((method) =>
     modelNames.map((model) => {
       const own = predicted.filter((cell) => cell.method === method && cell.model === model);
@@ -47,7 +48,9 @@ const cellTable = (predicted: readonly PredictedCell[]): string =>
       method,
       ...networks.flatMap((network) =>
         worldSizes.map((size) => {
-          const cell = predicted.find((one) => one.method === method && one.network === network && one.worldSize === size)!;
+          const cell = predicted.find(
+            (one) => one.method === method && one.network === network && one.worldSize === size,
+          )!;
           const { samplesPerSecond, relativeError } = cell;
           return `${formatRate(samplesPerSecond)} → ${formatRate(samplesPerSecond / (1 + relativeError))} (${formatError(relativeError)})`;
         }),

@@ -28,9 +28,13 @@ afterAll(() => rmSync(root, { recursive: true }));
 test("accepts the true product and refuses a transposed one", () => {
   const { a, b } = readProblem(folder).values;
   const at = (matrix: ArrayLike<number>, i: number, j: number): number => matrix[i * 2 + j]!;
-  const product = [0, 1, 2, 3].map((n) => at(a!.data, n >> 1, 0) * at(b!.data, 0, n & 1) + at(a!.data, n >> 1, 1) * at(b!.data, 1, n & 1));
+  const product = [0, 1, 2, 3].map(
+    (n) => at(a!.data, n >> 1, 0) * at(b!.data, 0, n & 1) + at(a!.data, n >> 1, 1) * at(b!.data, 1, n & 1),
+  );
   expect(complaint(matmul, folder, product)).toBeUndefined();
-  expect(complaint(matmul, folder, [product[0]!, product[2]!, product[1]!, product[3]!])).toMatch(/differs from the f64 product/);
+  expect(complaint(matmul, folder, [product[0]!, product[2]!, product[1]!, product[3]!])).toMatch(
+    /differs from the f64 product/,
+  );
 });
 
 test("refuses losses that do not fall, are not finite or differ from the others'", () => {

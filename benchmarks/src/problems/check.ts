@@ -17,20 +17,29 @@ const product = (folder: string): number[] => {
 const relativeTolerance = 2e-3;
 
 /**
- * Say what is wrong with a contestant's numbers, or nothing when they may be timed: a product must equal the f64 one, losses of
- * training steps must fall and equal those of the contestants before (`agreed`) within 0.2 %.
+ * Say what is wrong with a contestant's numbers, or nothing when they may be timed: a product must equal the f64 one,
+ * losses of training steps must fall and equal those of the contestants before (`agreed`) within 0.2 %.
  */
-export const complaint = (problem: Problem, folder: string, checks: readonly number[], agreed?: readonly number[]): string | undefined => {
+export const complaint = (
+  problem: Problem,
+  folder: string,
+  checks: readonly number[],
+  agreed?: readonly number[],
+): string | undefined => {
   if (problem.kind === "matmul") {
     const expected = product(folder);
     if (checks.length !== expected.length) return `returned ${checks.length} elements, not ${expected.length}`;
     const worst = checks.reduce((maximum, value, i) => Math.max(maximum, Math.abs(value - expected[i]!)), 0);
-    // Sums of n products of numbers below 1: f32 rounding stays well under n · 2^-24 · |a||b|, that of f16 operands under n · 2^-11.
+    // Sums of n products of numbers below 1: f32 rounding stays well under n · 2^-24 · |a||b|, that of f16 operands
+    // under n · 2^-11.
     const allowed = Math.max(512, problem.tensors[0]!.shape[0]!) * (problem.precision === "f16" ? 2 ** -11 : 2e-6);
     return worst <= allowed ? undefined : `differs from the f64 product by ${worst}`;
   }
   if (!checks.every(Number.isFinite)) return `a loss is not finite: ${checks.join(" ")}`;
   if (!(checks.at(-1)! < checks[0]!)) return `the loss does not fall: ${checks.join(" ")}`;
-  const differing = agreed?.findIndex((loss, i) => !(Math.abs(loss - checks[i]!) <= relativeTolerance * Math.abs(loss))) ?? -1;
-  return differing === -1 ? undefined : `loss ${checks[differing]} at step ${differing} differs from the others' ${agreed![differing]}`;
+  const differing =
+    agreed?.findIndex((loss, i) => !(Math.abs(loss - checks[i]!) <= relativeTolerance * Math.abs(loss))) ?? -1;
+  return differing === -1
+    ? undefined
+    : `loss ${checks[differing]} at step ${differing} differs from the others' ${agreed![differing]}`;
 };

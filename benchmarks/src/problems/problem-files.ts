@@ -8,7 +8,9 @@ export const writeProblem = (problem: Problem, folder: string): string => {
   const target = join(folder, problem.name);
   mkdirSync(target, { recursive: true });
   writeFileSync(join(target, "manifest.json"), JSON.stringify(problem));
-  problem.tensors.forEach((tensor, seed) => writeFileSync(join(target, `${tensor.name}.raw`), new Uint8Array(fill(tensor, seed).buffer)));
+  problem.tensors.forEach((tensor, seed) =>
+    writeFileSync(join(target, `${tensor.name}.raw`), new Uint8Array(fill(tensor, seed).buffer)),
+  );
   return target;
 };
 

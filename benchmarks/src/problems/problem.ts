@@ -21,7 +21,10 @@ export interface Problem {
   readonly name: string;
   readonly kind: "matmul" | "training-step";
   readonly learningRate: number;
-  /** What products compute in. `f16`: operands and result of a product; `mixed-f16`: activations of a step, weights stay f32. Default: f32. */
+  /**
+   * What products compute in. `f16`: operands and result of a product; `mixed-f16`: activations of a step, weights stay
+   * f32. Default: f32.
+   */
   readonly precision?: "f16" | "mixed-f16";
   /** Sizes of a language model. */
   readonly gpt?: GptSizes;

@@ -8,4 +8,5 @@ export const sampledPositions = (count: number): number[] => {
   return Array.from({ length: Math.floor((count - 1) / step) + 1 }, (_, i) => i * step).slice(0, 4096);
 };
 
-export const sampleOf = (values: readonly number[]): number[] => sampledPositions(values.length).map((position) => values[position]!);
+export const sampleOf = (values: readonly number[]): number[] =>
+  sampledPositions(values.length).map((position) => values[position]!);

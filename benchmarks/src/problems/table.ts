@@ -1,6 +1,10 @@
 import type { GptSizes, Problem, ProblemTensor } from "./problem.ts";
 
-const tensor = (name: string, shape: readonly number[], dtype: "f32" | "i32" = "f32"): ProblemTensor => ({ name, dtype, shape });
+const tensor = (name: string, shape: readonly number[], dtype: "f32" | "i32" = "f32"): ProblemTensor => ({
+  name,
+  dtype,
+  shape,
+});
 
 const batchSize = 64;
 
@@ -31,8 +35,9 @@ const mlpStep: Problem = {
 };
 
 /**
- * conv 32 – pool – conv 64 – pool – dense 128 – dense 10 on 28×28×1 images: 3×3 convolutions with "same" padding, ReLU after
- * each layer but the last, 2×2 max pooling. Images are NHWC, convolution weights HWIO; contestants with other layouts permute on load.
+ * conv 32 – pool – conv 64 – pool – dense 128 – dense 10 on 28×28×1 images: 3×3 convolutions with "same" padding, ReLU
+ * after each layer but the last, 2×2 max pooling. Images are NHWC, convolution weights HWIO; contestants with other
+ * layouts permute on load.
  */
 const cnnStep: Problem = {
   name: "cnn-step",
@@ -68,8 +73,8 @@ const gptBlock = (layer: number, width: number): ProblemTensor[] => {
 };
 
 /**
- * A GPT: learned positions, layer normalisation with a gain before each branch, causal attention, GELU by tanh, the embedding as head; mean
- * cross-entropy, plain SGD.
+ * A GPT: learned positions, layer normalisation with a gain before each branch, causal attention, GELU by tanh, the
+ * embedding as head; mean cross-entropy, plain SGD.
  */
 const gptStep = (name: string, gpt: GptSizes, precision?: "mixed-f16"): Problem => ({
   name,
@@ -103,7 +108,9 @@ const all: readonly Problem[] = [
 ];
 
 /** Every problem by name. */
-export const problems: Readonly<Record<string, Problem>> = Object.fromEntries(all.map((problem) => [problem.name, problem]));
+export const problems: Readonly<Record<string, Problem>> = Object.fromEntries(
+  all.map((problem) => [problem.name, problem]),
+);
 
 /** Run on the CPU by every contestant that computes there. */
 export const coreProblems: readonly string[] = ["gemm-512", "mlp-step", "cnn-step"];
@@ -112,7 +119,15 @@ export const coreProblems: readonly string[] = ["gemm-512", "mlp-step", "cnn-ste
 export const blasProblems: readonly string[] = [...coreProblems, "gpt-step"];
 
 /** Run on WebGPU in Chromium by every library that computes there. */
-export const browserProblems: readonly string[] = ["gemm-256", "gemm-512", "gemm-1024", "gemm-2048", "mlp-step", "cnn-step", "gpt-step"];
+export const browserProblems: readonly string[] = [
+  "gemm-256",
+  "gemm-512",
+  "gemm-1024",
+  "gemm-2048",
+  "mlp-step",
+  "cnn-step",
+  "gpt-step",
+];
 
 /** Run on a real GPU, beside PyTorch. */
 export const gpuProblems: readonly string[] = ["gemm-4096", "gemm-4096-f16", "gpt2-124m", "gpt2-124m-mixed"];

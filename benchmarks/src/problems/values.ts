@@ -13,7 +13,8 @@ const uniform = (index: number, seed: number): number => {
 /** The numbers of a tensor: the same on every machine, in every language that can count. */
 export const fill = (tensor: ProblemTensor, seed: number): Float32Array | Int32Array => {
   const count = elements(tensor.shape);
-  if (tensor.dtype === "i32") return Int32Array.from({ length: count }, (_, i) => Math.floor((uniform(i, seed) + 1) * 5));
+  if (tensor.dtype === "i32")
+    return Int32Array.from({ length: count }, (_, i) => Math.floor((uniform(i, seed) + 1) * 5));
   if (tensor.name.startsWith("bias")) return new Float32Array(count);
   if (tensor.name.startsWith("gain")) return new Float32Array(count).fill(1);
   // He's uniform initialisation for weights; data keeps the range [-1, 1).
@@ -32,5 +33,7 @@ export type LoadedProblem = Problem & { readonly values: Readonly<Record<string,
 /** Make the numbers of a problem: for a page, which reads no files. */
 export const withValues = (problem: Problem): LoadedProblem => ({
   ...problem,
-  values: Object.fromEntries(problem.tensors.map((tensor, seed) => [tensor.name, { ...tensor, data: fill(tensor, seed) }])),
+  values: Object.fromEntries(
+    problem.tensors.map((tensor, seed) => [tensor.name, { ...tensor, data: fill(tensor, seed) }]),
+  ),
 });

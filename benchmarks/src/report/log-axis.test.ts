@@ -3,7 +3,9 @@ import { logAxis } from "./log-axis.ts";
 
 test("equal ratios are equally far apart, on an axis that points up too", () => {
   const right = logAxis({ from: 1, to: 1000, pixels: [100, 400], base: 10 });
-  expect([1, 10, 100, 1000].map((value) => right.at(value))).toEqual([100, 200, 300, 400].map((pixel) => expect.closeTo(pixel, 9)));
+  expect([1, 10, 100, 1000].map((value) => right.at(value))).toEqual(
+    [100, 200, 300, 400].map((pixel) => expect.closeTo(pixel, 9)),
+  );
   const up = logAxis({ from: 2, to: 32, pixels: [300, 100], base: 2 });
   expect([2, 8, 32].map((value) => up.at(value))).toEqual([300, 200, 100].map((pixel) => expect.closeTo(pixel, 9)));
 });

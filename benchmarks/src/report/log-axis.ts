@@ -20,7 +20,10 @@ export interface LogAxisOptions {
   readonly minor?: readonly number[];
 }
 
-/** Make an axis on which equal ratios are equally far apart: pixel = p₀ + (p₁ − p₀) · log(value / from) / log(to / from). */
+/**
+ * Make an axis on which equal ratios are equally far apart: pixel = p₀ + (p₁ − p₀) · log(value / from) / log(to /
+ * from).
+ */
 export const logAxis = ({ from, to, pixels: [first, last], base, minor = [] }: LogAxisOptions): LogAxis => {
   if (!(from > 0 && to > from))
     throw new Error(`a logarithmic axis cannot go from ${from} to ${to}; both are above 0, the second is larger`);

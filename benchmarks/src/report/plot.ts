@@ -34,7 +34,19 @@ const legend = { left: 724, top: 72, line: 42 };
 const curveSteps = 96;
 
 // Told apart by hue and lightness, also by most who see fewer hues; the marks tell those apart that share a hue.
-const colours = ["#1b6ca8", "#d1495b", "#2e933c", "#7d4e9e", "#e08e0b", "#0f8b8d", "#8c564b", "#4a4a4a", "#c2549d", "#7a8b00", "#5b7fd6"];
+const colours = [
+  "#1b6ca8",
+  "#d1495b",
+  "#2e933c",
+  "#7d4e9e",
+  "#e08e0b",
+  "#0f8b8d",
+  "#8c564b",
+  "#4a4a4a",
+  "#c2549d",
+  "#7a8b00",
+  "#5b7fd6",
+];
 const marks = ["circle", "square", "diamond", "triangle"] as const;
 
 /** 4096 → "4 KiB". */
@@ -42,13 +54,19 @@ export const formatBytes = (bytes: number): string =>
   bytes >= 2 ** 20 ? `${bytes / 2 ** 20} MiB` : bytes >= 2 ** 10 ? `${bytes / 2 ** 10} KiB` : `${bytes} B`;
 
 const formatTime = (microseconds: number): string =>
-  microseconds >= 1e6 ? `${microseconds / 1e6} s` : microseconds >= 1e3 ? `${microseconds / 1e3} ms` : `${microseconds} µs`;
+  microseconds >= 1e6
+    ? `${microseconds / 1e6} s`
+    : microseconds >= 1e3
+      ? `${microseconds / 1e3} ms`
+      : `${microseconds} µs`;
 
 const significant = (value: number): string => (value >= 100 ? value.toFixed(0) : value.toPrecision(2));
 
 /** Laid through the points by `fitLink`; microseconds of a size, and how the legend says it. */
 const fitOf = ({ points }: PlotSeries): { readonly at: (bytes: number) => number; readonly words: string } => {
-  const { secondsPerMessage, secondsPerByte } = fitLink(points.map(({ bytes, microseconds }) => ({ bytes, seconds: microseconds / 1e6 })));
+  const { secondsPerMessage, secondsPerByte } = fitLink(
+    points.map(({ bytes, microseconds }) => ({ bytes, seconds: microseconds / 1e6 })),
+  );
   const rate = secondsPerByte === 0 ? "∞" : significant(1e-9 / secondsPerByte);
   return {
     at: (bytes) => 1e6 * (secondsPerMessage + secondsPerByte * bytes),
@@ -75,26 +93,39 @@ const grid = (x: LogAxis, y: LogAxis): string[] => [
   ...y.minorTicks.map((tick) => `<path d="M${area.left} ${round(y.at(tick))}H${area.right}" stroke="#f0f0f0"/>`),
   ...x.ticks.map((tick) => `<path d="M${round(x.at(tick))} ${area.top}V${area.bottom}" stroke="#dddddd"/>`),
   ...y.ticks.map((tick) => `<path d="M${area.left} ${round(y.at(tick))}H${area.right}" stroke="#dddddd"/>`),
-  ...x.ticks.map((tick) => `<text x="${round(x.at(tick))}" y="${area.bottom + 20}" text-anchor="middle">${formatBytes(tick)}</text>`),
-  ...y.ticks.map((tick) => `<text x="${area.left - 8}" y="${round(y.at(tick) + 4)}" text-anchor="end">${formatTime(tick)}</text>`),
+  ...x.ticks.map(
+    (tick) => `<text x="${round(x.at(tick))}" y="${area.bottom + 20}" text-anchor="middle">${formatBytes(tick)}</text>`,
+  ),
+  ...y.ticks.map(
+    (tick) => `<text x="${area.left - 8}" y="${round(y.at(tick) + 4)}" text-anchor="end">${formatTime(tick)}</text>`,
+  ),
 ];
 
 /** @throws Error for a plot without a point. */
 const axesOf = (series: readonly PlotSeries[]): { readonly x: LogAxis; readonly y: LogAxis } => {
   const points = series.flatMap((one) => one.points);
   if (points.length === 0) throw new Error("a plot needs at least one point");
-  const range = (values: readonly number[]): { from: number; to: number } => ({ from: Math.min(...values), to: Math.max(...values) });
+  const range = (values: readonly number[]): { from: number; to: number } => ({
+    from: Math.min(...values),
+    to: Math.max(...values),
+  });
   const sizes = range(points.map(({ bytes }) => bytes));
   const times = range(points.map(({ microseconds }) => microseconds));
   return {
     x: logAxis({ from: sizes.from / 1.6, to: sizes.to * 1.6, pixels: [area.left, area.right], base: 4 }),
-    y: logAxis({ from: times.from / 1.6, to: times.to * 1.6, pixels: [area.bottom, area.top], base: 10, minor: [2, 3, 4, 5, 6, 7, 8, 9] }),
+    y: logAxis({
+      from: times.from / 1.6,
+      to: times.to * 1.6,
+      pixels: [area.bottom, area.top],
+      base: 10,
+      minor: [2, 3, 4, 5, 6, 7, 8, 9],
+    }),
   };
 };
 
 /**
- * Draw times against sizes, both logarithmic, as an SVG of its own: a mark for each median, and through those of each series its line
- * α + β · bytes, whose α and 1/β stand in the legend. It is fitted by relative errors (`fitLink`).
+ * Draw times against sizes, both logarithmic, as an SVG of its own: a mark for each median, and through those of each
+ * series its line α + β · bytes, whose α and 1/β stand in the legend. It is fitted by relative errors (`fitLink`).
  */
 export const formatPlot = ({ title, series }: Plot): string => {
   const { x, y } = axesOf(series);
@@ -103,7 +134,10 @@ export const formatPlot = ({ title, series }: Plot): string => {
     const fit = fitOf(one);
     const stroke = `stroke="${colours[index % colours.length]!}" stroke-width="1.5"${one.peer ? ' stroke-dasharray="6 4"' : ""}`;
     const bytesAt = (step: number): number => {
-      const [from, to] = [Math.min(...one.points.map(({ bytes }) => bytes)), Math.max(...one.points.map(({ bytes }) => bytes))];
+      const [from, to] = [
+        Math.min(...one.points.map(({ bytes }) => bytes)),
+        Math.max(...one.points.map(({ bytes }) => bytes)),
+      ];
       return from * (to / from) ** (step / curveSteps);
     };
     const path = Array.from({ length: curveSteps + 1 }, (_, step) => {

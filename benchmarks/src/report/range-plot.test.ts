@@ -19,9 +19,11 @@ const plot: RangePlot = {
   legend: "l",
   rows: [row(0, { low: -1, high: 2 }), row(3, { limit: 4 })],
 };
-const numbersOf = (svg: string, pattern: RegExp): number[][] => [...svg.matchAll(pattern)].map((match) => match.slice(1).map(Number));
+const numbersOf = (svg: string, pattern: RegExp): number[][] =>
+  [...svg.matchAll(pattern)].map((match) => match.slice(1).map(Number));
 const circles = (svg: string): number[] => numbersOf(svg, /<circle cx="([^"]+)"/g).flat();
-const reference = (svg: string): number => numbersOf(svg, /<path d="M([\d.]+) [^"]+" stroke="[^"]+" class="reference"/g)[0]![0]!;
+const reference = (svg: string): number =>
+  numbersOf(svg, /<path d="M([\d.]+) [^"]+" stroke="[^"]+" class="reference"/g)[0]![0]!;
 
 test("values, ranges, limits and the reference stand on one linear axis", () => {
   const svg = formatRangePlot(plot);

@@ -32,7 +32,8 @@ export interface RowOptions {
 
 /** A row from two measurements, either of which may be missing. */
 export const makeRow = ({ benchmark, unit, better, peer, ours, theirs, target, note }: RowOptions): Row => {
-  const ratio = ours && theirs ? (better === "lower" ? theirs.median / ours.median : ours.median / theirs.median) : null;
+  const ratio =
+    ours && theirs ? (better === "lower" ? theirs.median / ours.median : ours.median / theirs.median) : null;
   return {
     benchmark,
     unit,

@@ -28,6 +28,7 @@ export const formatTable = (rows: readonly Row[]): string => alignColumns([heade
 export const shortfalls = (rows: readonly Row[]): string[] =>
   rows.flatMap(({ benchmark, peer, ratio, target, note }) => {
     if (target === undefined) return [];
-    if (ratio === null) return [`${benchmark} beside ${peer}: not measured, wanted ${target}${note === undefined ? "" : ` (${note})`}.`];
+    if (ratio === null)
+      return [`${benchmark} beside ${peer}: not measured, wanted ${target}${note === undefined ? "" : ` (${note})`}.`];
     return ratio < target ? [`${benchmark} beside ${peer}: ${ratio.toFixed(2)}, wanted ${target}.`] : [];
   });

@@ -62,10 +62,16 @@ export const networkJob = ({ bytesPerSecond, latencySeconds }: EmulatedNetwork):
   network: { emulate: { bytesPerSecond, latencySeconds }, links: "links.json", codec: "never", timeoutSeconds: 120 },
 });
 
-/** The link file by which algorithms are chosen, as a measurement of these links would have it; the same bytes in every run. */
+/**
+ * The link file by which algorithms are chosen, as a measurement of these links would have it; the same bytes in every
+ * run.
+ */
 export const linkFileOf = ({ title, bytesPerSecond, latencySeconds }: EmulatedNetwork, ranks: number): string => {
   const messageBytes = [64, 65_536, 4_194_304];
-  const samples = messageBytes.map((bytes) => ({ bytes, seconds: ownLatencySeconds + latencySeconds + bytes / bytesPerSecond }));
+  const samples = messageBytes.map((bytes) => ({
+    bytes,
+    seconds: ownLatencySeconds + latencySeconds + bytes / bytesPerSecond,
+  }));
   return formatLinkFile({
     format: "skein-links",
     version: 1,

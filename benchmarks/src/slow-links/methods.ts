@@ -53,11 +53,18 @@ export const methods: readonly Method[] = [
   { name: "wait-free-512-kib", job: { overlap: "wait-free", buckets } },
   { name: "mg-wfbp-greedy", job: { overlap: "wait-free", buckets: { kind: "mg-wfbp", plan: "greedy" } } },
   { name: "mg-wfbp-exact", job: { overlap: "wait-free", buckets: { kind: "mg-wfbp", plan: "exact" } } },
-  { name: "asc", job: { overlap: "wait-free", buckets: { kind: "mg-wfbp", plan: "simultaneous" }, priorities: "spread" } },
+  {
+    name: "asc",
+    job: { overlap: "wait-free", buckets: { kind: "mg-wfbp", plan: "simultaneous" }, priorities: "spread" },
+  },
   { name: "dear-per-tensor", job: { overlap: "dear", buckets: { kind: "per-tensor" } } },
   { name: "dear-512-kib", job: { overlap: "dear", buckets } },
   { name: "dear-mg-wfbp", job: { overlap: "dear", buckets: { kind: "mg-wfbp" } } },
-  { name: "dear-tuned", job: { overlap: "dear", buckets: { kind: "tuned", trials: 8, stepsEach: 4 } }, warmUpSteps: 38 },
+  {
+    name: "dear-tuned",
+    job: { overlap: "dear", buckets: { kind: "tuned", trials: 8, stepsEach: 4 } },
+    warmUpSteps: 38,
+  },
   {
     name: "byte-scheduler",
     job: {
@@ -74,6 +81,11 @@ export const methods: readonly Method[] = [
       { name: `wait-free-${setting}`, setting, job: { overlap: "wait-free", buckets }, ...ranks },
     ];
   }),
-  { name: "wait-free-lags", setting: "lags", job: { overlap: "wait-free", buckets: { kind: "per-tensor" } }, ranks: [4] },
+  {
+    name: "wait-free-lags",
+    setting: "lags",
+    job: { overlap: "wait-free", buckets: { kind: "per-tensor" } },
+    ranks: [4],
+  },
   { name: "dear-agoq", setting: "agoq", job: { overlap: "dear", buckets } },
 ];

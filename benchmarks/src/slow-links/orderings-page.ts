@@ -19,7 +19,11 @@ interface Comparison {
   readonly verdict: Verdict;
 }
 
-const compare = (pair: readonly SlowLinksRun[], faster: Outcome | undefined, slower: Outcome | undefined): Comparison | undefined => {
+const compare = (
+  pair: readonly SlowLinksRun[],
+  faster: Outcome | undefined,
+  slower: Outcome | undefined,
+): Comparison | undefined => {
   if (faster?.kind !== "done" || slower?.kind !== "done") return undefined;
   const [quick, slow] = [faster.stepSeconds, slower.stepSeconds];
   const ratio = slow.median / quick.median;
@@ -69,7 +73,10 @@ const tableOf = (measured: readonly Measured[], titles: readonly string[]): stri
     ordering.claim,
     `${ordering.faster} / ${ordering.slower}`,
     ...places.map(
-      (own) => own.map(({ ratio, verdict, counts }) => `${ratio.toFixed(2)}${marks[verdict]}${counts ? "" : "°"}`).join(", ") || "–",
+      (own) =>
+        own
+          .map(({ ratio, verdict, counts }) => `${ratio.toFixed(2)}${marks[verdict]}${counts ? "" : "°"}`)
+          .join(", ") || "–",
     ),
     (["holds", "even", "does not"] as const).map((wanted) => countOf(counted, wanted)).join(" / "),
     ordering.source,
@@ -101,7 +108,8 @@ const plotOf = (measured: readonly Measured[]): RangePlot => ({
   axis: "how many times as fast the first method is as the second",
   scale: "log",
   reference: 1,
-  legend: "marks: medians over networks, ranks and models, lines: least to greatest; filled where at least one comparison counts",
+  legend:
+    "marks: medians over networks, ranks and models, lines: least to greatest; filled where at least one comparison counts",
   rows: measured.map(({ ordering, places, counted }) => {
     const ratios = (counted.length > 0 ? counted : places.flat()).map(({ ratio }) => ratio);
     return {
@@ -115,9 +123,14 @@ const plotOf = (measured: readonly Measured[]): RangePlot => ({
   }),
 });
 
-/** What the papers say of each pair of methods, beside what was measured: a column per network and number of ranks, in it a ratio per model. */
+/**
+ * What the papers say of each pair of methods, beside what was measured: a column per network and number of ranks, in
+ * it a ratio per model.
+ */
 export const orderingsSection = (runs: readonly SlowLinksRun[], outcomeOf: OutcomeOf, draw: Draw): string => {
   const measured = measure(runs, outcomeOf);
   if (measured.length === 0) return "No pair was run yet.";
-  return [draw(plotOf(measured)), sentencesOf(measured).join("\n"), tableOf(measured, [...placesOf(runs).keys()])].join("\n\n");
+  return [draw(plotOf(measured)), sentencesOf(measured).join("\n"), tableOf(measured, [...placesOf(runs).keys()])].join(
+    "\n\n",
+  );
 };

@@ -73,7 +73,12 @@ export const orderings: readonly Ordering[] = [
     slower: "dear-512-kib",
   },
   { claim: "top-k beats dense", source: "Lin et al. 2018, arXiv 1712.01887", faster: "bsp-top-k", slower: "bsp" },
-  { claim: "the tree beats all-gather", source: "gTop-k: Shi et al. 2019, arXiv 1901.04359", faster: "bsp-g-top-k", slower: "bsp-top-k" },
+  {
+    claim: "the tree beats all-gather",
+    source: "gTop-k: Shi et al. 2019, arXiv 1901.04359",
+    faster: "bsp-g-top-k",
+    slower: "bsp-top-k",
+  },
   {
     claim: "balanced sparse all-reduce beats all-gather",
     source: "Ok-Topk: Li and Hoefler 2022, arXiv 2201.07598",
@@ -86,14 +91,24 @@ export const orderings: readonly Ordering[] = [
     faster: "bsp-gaussian-k",
     slower: "bsp-top-k",
   },
-  { claim: "MSTopK beats exact top-k", source: "Shi et al. 2021, arXiv 2010.10458", faster: "bsp-ms-top-k", slower: "bsp-top-k" },
+  {
+    claim: "MSTopK beats exact top-k",
+    source: "Shi et al. 2021, arXiv 2010.10458",
+    faster: "bsp-ms-top-k",
+    slower: "bsp-top-k",
+  },
   {
     claim: "layer-wise top-k with overlap beats top-k without",
     source: "LAGS: Shi et al. 2020, arXiv 1911.08727",
     faster: "wait-free-lags",
     slower: "bsp-top-k",
   },
-  { claim: "low rank beats dense", source: "Power-SGD: Vogels et al. 2019, arXiv 1905.13727", faster: "bsp-power-sgd", slower: "bsp" },
+  {
+    claim: "low rank beats dense",
+    source: "Power-SGD: Vogels et al. 2019, arXiv 1905.13727",
+    faster: "bsp-power-sgd",
+    slower: "bsp",
+  },
   {
     claim: "one factor per step beats two",
     source: "ACP-SGD: Zhang et al. 2023, arXiv 2306.08881",

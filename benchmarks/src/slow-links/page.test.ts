@@ -27,7 +27,10 @@ const done = (seconds: number): Extract<Outcome, { kind: "done" }> => ({
   peakMemoryBytes: 1,
 });
 
-/** The search has chosen the greatest rate everywhere; of all that converged as well as dense training does, random-k did not. */
+/**
+ * The search has chosen the greatest rate everywhere; of all that converged as well as dense training does, random-k
+ * did not.
+ */
 const sought = madeResults(planSearch({ quick: false }), ({ factor }) => ({ ...done(1), testAccuracy: factor / 10 }));
 const judged = madeResults(
   planConvergence({ quick: false, seeds: [1, 2, 3], resultsOf: () => sought }),
@@ -40,7 +43,9 @@ test("what is timed is what convergence validated: optimizer, rate, clipping and
   const rows = planConvergence({ quick: false, seeds: [1], resultsOf });
   const runs = plan();
   for (const { name, job, model, method } of runs) {
-    const row = rows.find((one) => one.model.name === model.validatedAs && one.setting.name === (method.setting ?? "identity"))!;
+    const row = rows.find(
+      (one) => one.model.name === model.validatedAs && one.setting.name === (method.setting ?? "identity"),
+    )!;
     const part = ({ optimizer, learningRate, clipNorm, compression }: JobFile): unknown => {
       const { warmupSteps: _, densityWarmup: __, chunkBytes: ___, ...kept } = compression as JobFile;
       return { optimizer, learningRate, clipNorm, compression: kept };
@@ -50,7 +55,11 @@ test("what is timed is what convergence validated: optimizer, rate, clipping and
     expect(job["compression"]).not.toHaveProperty(["densityWarmup"]);
   }
   const gpt = runs.find(({ name }) => name === "1-gbps/4-ranks/gpt/bsp-g-top-k")!;
-  expect(gpt.job).toMatchObject({ learningRate: { peak: 0.012 }, clipNorm: 1, compression: { kind: "g-top-k", density: 0.04 } });
+  expect(gpt.job).toMatchObject({
+    learningRate: { peak: 0.012 },
+    clipNorm: 1,
+    compression: { kind: "g-top-k", density: 0.04 },
+  });
 });
 
 test("without a search nothing can be timed, and without convergence nothing is claimed", () => {
@@ -61,9 +70,18 @@ test("without a search nothing can be timed, and without convergence nothing is 
 });
 
 test("a method that fails to converge is marked, and no sentence is built on it", () => {
-  const runs = plan().filter(({ network, ranks, model }) => network.name === "1-gbps" && ranks === 4 && model.name === "gpt");
-  const seconds: Readonly<Record<string, number>> = { bsp: 0.4, "wait-free-512-kib": 0.3, "bsp-random-k": 0.1, "bsp-top-k": 0.2 };
-  const results = madeResults(runs, ({ method }) => (seconds[method.name] === undefined ? undefined : done(seconds[method.name]!)));
+  const runs = plan().filter(
+    ({ network, ranks, model }) => network.name === "1-gbps" && ranks === 4 && model.name === "gpt",
+  );
+  const seconds: Readonly<Record<string, number>> = {
+    bsp: 0.4,
+    "wait-free-512-kib": 0.3,
+    "bsp-random-k": 0.1,
+    "bsp-top-k": 0.2,
+  };
+  const results = madeResults(runs, ({ method }) =>
+    seconds[method.name] === undefined ? undefined : done(seconds[method.name]!),
+  );
   const plots: RangePlot[] = [];
   const page = slowLinksPage(
     runs,
@@ -127,7 +145,8 @@ test("an ordering holds, is even within what medians waver by, or does not hold;
   const outcomeOf = ({ model, method }: SlowLinksRun): Outcome | undefined =>
     method.name === "bsp" ? done(0.4) : method.name === "wait-free-512-kib" ? done(overlapped[model.name]!) : undefined;
   const plots: RangePlot[] = [];
-  const section = (of: typeof outcomeOf, own = runs): string => orderingsSection(own, of, (plot) => `${plots.push(plot)}`);
+  const section = (of: typeof outcomeOf, own = runs): string =>
+    orderingsSection(own, of, (plot) => `${plots.push(plot)}`);
   const cells = (text: string): string[] =>
     text
       .split("\n")
@@ -140,13 +159,18 @@ test("an ordering holds, is even within what medians waver by, or does not hold;
     "1.33, 1.08, 0.50 ✗",
     "2 / 0 / 1",
   ]);
-  expect(plots[0]!.rows).toMatchObject([{ value: expect.closeTo(1.081, 3), low: 0.5, high: expect.closeTo(1.333, 3), solid: true }]);
+  expect(plots[0]!.rows).toMatchObject([
+    { value: expect.closeTo(1.081, 3), low: 0.5, high: expect.closeTo(1.333, 3), solid: true },
+  ]);
   const wavering = (run: SlowLinksRun): Outcome | undefined => {
     const outcome = outcomeOf(run);
     return outcome?.kind === "done" ? { ...outcome, stepSeconds: { ...outcome.stepSeconds, mad: 0.02 } } : outcome;
   };
   expect(section(wavering)).toContain("1.33, 1.08 =, 0.50 ✗");
-  const failing = runs.map((run) => ({ ...run, standing: run.model.name === "cnn" ? ("fails" as const) : run.standing }));
+  const failing = runs.map((run) => ({
+    ...run,
+    standing: run.model.name === "cnn" ? ("fails" as const) : run.standing,
+  }));
   const marked = section(outcomeOf, failing);
   expect(cells(marked).slice(3, 5)).toEqual(["1.33, 1.08, 0.50 ✗°", "2 / 0 / 0"]);
   expect(marked.split("\n")).toEqual(
@@ -156,12 +180,17 @@ test("an ordering holds, is even within what medians waver by, or does not hold;
       "Claims that are contradicted more often than they hold: none.",
     ]),
   );
-  expect(plots.at(-1)!.rows[0]).toMatchObject({ value: expect.closeTo(1.207, 3), low: expect.closeTo(1.081, 3), note: "2 of 2 hold" });
+  expect(plots.at(-1)!.rows[0]).toMatchObject({
+    value: expect.closeTo(1.207, 3),
+    low: expect.closeTo(1.081, 3),
+    note: "2 of 2 hold",
+  });
 });
 
 test("a claim to be no slower is borne out by what is even", () => {
   const runs = plan().filter(({ network, ranks }) => network.name === "1-gbps" && ranks === 4);
-  const outcomeOf = ({ method }: SlowLinksRun): Outcome | undefined => (method.name.startsWith("mg-wfbp") ? done(0.4) : undefined);
+  const outcomeOf = ({ method }: SlowLinksRun): Outcome | undefined =>
+    method.name.startsWith("mg-wfbp") ? done(0.4) : undefined;
   expect(orderingsSection(runs, outcomeOf, () => "")).toContain(
     "Claims that hold somewhere and are contradicted nowhere: the exact plan is no slower than the greedy one.",
   );

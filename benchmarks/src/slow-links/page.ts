@@ -7,9 +7,19 @@ import { orderingsSection } from "./orderings-page.ts";
 import { isClaimed, type SlowLinksRun } from "./plan.ts";
 import { slowLinksSentences } from "./sentences.ts";
 
-const header = ["method", "ms per step", "samples/s", `beside ${baseline}`, "exposed ms", "KiB per step", "convergence", "note"];
+const header = [
+  "method",
+  "ms per step",
+  "samples/s",
+  `beside ${baseline}`,
+  "exposed ms",
+  "KiB per step",
+  "convergence",
+  "note",
+];
 
-const milliseconds = (seconds: number): string => (seconds >= 1 ? (1000 * seconds).toFixed(0) : (1000 * seconds).toPrecision(3));
+const milliseconds = (seconds: number): string =>
+  seconds >= 1 ? (1000 * seconds).toFixed(0) : (1000 * seconds).toPrecision(3);
 
 const labelOf = ({ name, method }: SlowLinksRun): string => {
   const seed = /\/(seed-\d+)$/.exec(name)?.[1];
@@ -33,7 +43,16 @@ const noteOf = ({ job }: SlowLinksRun): string =>
 const cells = (run: SlowLinksRun, outcome: Outcome | undefined, base: Outcome | undefined): string[] => {
   const [label, standing] = [labelOf(run), standings[run.standing]];
   if (outcome?.kind !== "done")
-    return [label, "–", "–", "–", "–", "–", standing, outcome === undefined ? "not run" : `${outcome.kind}: ${outcome.reason}`];
+    return [
+      label,
+      "–",
+      "–",
+      "–",
+      "–",
+      "–",
+      standing,
+      outcome === undefined ? "not run" : `${outcome.kind}: ${outcome.reason}`,
+    ];
   const { stepSeconds, exposedSeconds, batch, bytesSentPerStep } = outcome;
   return [
     label,
@@ -49,7 +68,12 @@ const cells = (run: SlowLinksRun, outcome: Outcome | undefined, base: Outcome | 
 
 type OutcomeOf = (run: SlowLinksRun) => Outcome | undefined;
 
-const plotOf = (title: string, own: readonly SlowLinksRun[], outcomeOf: OutcomeOf, base: Outcome | undefined): RangePlot | undefined => {
+const plotOf = (
+  title: string,
+  own: readonly SlowLinksRun[],
+  outcomeOf: OutcomeOf,
+  base: Outcome | undefined,
+): RangePlot | undefined => {
   if (base?.kind !== "done") return undefined;
   const rows = own.flatMap((run): RangeRow[] => {
     const outcome = outcomeOf(run);
@@ -87,7 +111,9 @@ export const slowLinksPage = (runs: readonly SlowLinksRun[], resultOf: ResultOf,
   // Asked for once each: a result is found by the hash of its job.
   const outcomes = new Map(runs.map((run) => [run, resultOf(run)?.outcome]));
   const outcomeOf: OutcomeOf = (run) => outcomes.get(run);
-  const groups = [...Map.groupBy(runs, ({ network, ranks, model }) => `${network.title}, ${ranks} ranks: ${model.title}`)].filter(
+  const groups = [
+    ...Map.groupBy(runs, ({ network, ranks, model }) => `${network.title}, ${ranks} ranks: ${model.title}`),
+  ].filter(
     ([, own]) => own.some((run) => outcomeOf(run) !== undefined), // a table of dashes says nothing
   );
   const section = ([title, own]: (typeof groups)[number]): string => {
@@ -95,11 +121,17 @@ export const slowLinksPage = (runs: readonly SlowLinksRun[], resultOf: ResultOf,
     const base = baseRun && outcomeOf(baseRun);
     const plot = plotOf(title, own, outcomeOf, base);
     const before = plot === undefined ? [] : [draw(plot), slowLinksSentences(own, outcomeOf, base).join("\n")];
-    return [`## ${title}`, ...before, alignColumns([header, ...own.map((run) => cells(run, outcomeOf(run), base))])].join("\n\n");
+    return [
+      `## ${title}`,
+      ...before,
+      alignColumns([header, ...own.map((run) => cells(run, outcomeOf(run), base))]),
+    ].join("\n\n");
   };
   const bad = runs.flatMap((run) => {
     const outcome = outcomeOf(run);
-    return outcome === undefined || outcome.kind === "done" ? [] : [`- ${run.name}: ${outcome.kind}: ${outcome.reason}.`];
+    return outcome === undefined || outcome.kind === "done"
+      ? []
+      : [`- ${run.name}: ${outcome.kind}: ${outcome.reason}.`];
   });
   const numMissing = runs.filter((run) => outcomeOf(run) === undefined).length;
   return `Ranks are processes that reach each other by TCP through emulated links; messages, checksums and sums are real, the time that a cable

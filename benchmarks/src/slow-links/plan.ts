@@ -32,7 +32,13 @@ const stepsOf = (
 export const planSlowLinks = (options: PlanOptions): SlowLinksRun[] => {
   const { quick, seeds } = options;
   const validated = validatedBy(options);
-  const jobOf = (network: EmulatedNetwork, ranks: number, model: SpeedModel, method: Method, setting: JobFile): JobFile =>
+  const jobOf = (
+    network: EmulatedNetwork,
+    ranks: number,
+    model: SpeedModel,
+    method: Method,
+    setting: JobFile,
+  ): JobFile =>
     layJobs(
       {
         name: "slow-links",

@@ -7,7 +7,9 @@ interface Done {
 }
 
 const fastestOf = (done: readonly Done[]): Done | undefined =>
-  done.length === 0 ? undefined : done.reduce((so, next) => (next.figures.stepSeconds.median < so.figures.stepSeconds.median ? next : so));
+  done.length === 0
+    ? undefined
+    : done.reduce((so, next) => (next.figures.stepSeconds.median < so.figures.stepSeconds.median ? next : so));
 
 const bestSentence = (what: string, done: readonly Done[], base: Figures | undefined): string => {
   const best = fastestOf(done);
@@ -24,7 +26,10 @@ const waitSentence = (base: Figures | undefined): string => {
   return `Dense training in one message (bsp) waits for ${(100 * share).toFixed(0)} % of a step: what hides or saves all of that is ${most}.`;
 };
 
-/** What a reader keeps of a table, by its figures. Methods that did not hold their margin in the convergence study are left out. */
+/**
+ * What a reader keeps of a table, by its figures. Methods that did not hold their margin in the convergence study are
+ * left out.
+ */
 export const slowLinksSentences = (
   runs: readonly SlowLinksRun[],
   outcomeOf: (run: SlowLinksRun) => Outcome | undefined,

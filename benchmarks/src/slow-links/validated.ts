@@ -8,7 +8,10 @@ import type { PlanOptions } from "../studies/study.ts";
 
 /** What convergence says of a setting on a model. */
 export interface Validated {
-  /** Optimizer, learning rate, clipping and compression, as they were validated there; without the first steps in which it sends more. */
+  /**
+   * Optimizer, learning rate, clipping and compression, as they were validated there; without the first steps in which
+   * it sends more.
+   */
   readonly job: JobFile;
   readonly lacks: string | undefined;
   readonly standing: Entry["standing"];
@@ -22,7 +25,11 @@ export const settingKeys = ["optimizer", "learningRate", "clipNorm", "compressio
 /** A compression after its warm-up: a few steps would otherwise time nothing but that. */
 export const steady = ({ warmupSteps: _, densityWarmup: __, ...compression }: JobFile): JobFile => compression;
 
-/** Asks for the settings that the convergence study judges, and how it judged them. @throws Error for a model or setting that it does not have. */
+/**
+ * Asks for the settings that the convergence study judges, and how it judged them.
+ *
+ * @throws Error for a model or setting that it does not have.
+ */
 export const validatedBy = ({
   quick,
   resultsOf,
@@ -31,10 +38,15 @@ export const validatedBy = ({
   const results = resultsOf(convergenceName);
   const entries = entriesOf(planConvergence({ quick, seeds, resultsOf }), (run) => resultOf(results, run));
   const make = (modelName: string, settingName: string): Validated => {
-    const [model, setting] = [models.find(({ name }) => name === modelName), settings.find(({ name }) => name === settingName)];
+    const [model, setting] = [
+      models.find(({ name }) => name === modelName),
+      settings.find(({ name }) => name === settingName),
+    ];
     const entry = entries.find((one) => one.model === model && one.setting === setting);
     if (model === undefined || setting === undefined || entry === undefined)
-      throw new Error(`convergence has no ${modelName}/${settingName}; name a model and a setting of benchmarks/src/convergence`);
+      throw new Error(
+        `convergence has no ${modelName}/${settingName}; name a model and a setting of benchmarks/src/convergence`,
+      );
     const { job, lacks } = chosenJob(model, setting, { quick, resultsOf });
     const own = Object.fromEntries(settingKeys.flatMap((key) => (job[key] === undefined ? [] : [[key, job[key]]])));
     return {

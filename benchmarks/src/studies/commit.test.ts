@@ -10,7 +10,17 @@ test("a commit is dirty by its code, not by pages; outside of a checkout it is u
   try {
     expect(commitOfCode(folder)).toBe("unknown");
     const git = (...args: string[]): unknown =>
-      execFileSync("git", ["-C", folder, "-c", "user.name=n", "-c", "user.email=e@e", "-c", "commit.gpgsign=false", ...args]);
+      execFileSync("git", [
+        "-C",
+        folder,
+        "-c",
+        "user.name=n",
+        "-c",
+        "user.email=e@e",
+        "-c",
+        "commit.gpgsign=false",
+        ...args,
+      ]);
     git("init", "--quiet");
     git("commit", "--quiet", "--allow-empty", "--no-verify", "-m", "m");
     mkdirSync(join(folder, "docs"));

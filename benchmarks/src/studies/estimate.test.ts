@@ -17,7 +17,8 @@ const made = (name: string, seconds: number, kind = "done"): Result =>
 
 test("a run takes as long as it did, else as runs like it did, else as expected", () => {
   const results: Results = new Map();
-  for (const result of [made("a/x", 10), made("a/y", 30), made("a/y", 20, "failed"), made("ab/x", 500)]) addResult(results, result);
+  for (const result of [made("a/x", 10), made("a/y", 30), made("a/y", 20, "failed"), made("ab/x", 500)])
+    addResult(results, result);
   const of = (...names: string[]): number => estimateSeconds(names.map(run), results);
   expect(of("a/x")).toBe(10);
   expect(of("a/z")).toBe(10); // what failed took the place of a/y, and says nothing of how long a run takes

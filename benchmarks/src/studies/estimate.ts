@@ -2,7 +2,10 @@ import { median } from "@skein/measuring";
 import type { Results } from "./results-file.ts";
 import type { Run } from "./run.ts";
 
-/** About how long runs take together, one after the other: by what there is of each, else of runs like it, else by what is expected. */
+/**
+ * About how long runs take together, one after the other: by what there is of each, else of runs like it, else by what
+ * is expected.
+ */
 export const estimateSeconds = (runs: readonly Run[], results: Results): number => {
   const made = [...results.values()].flat().filter(({ outcome }) => outcome.kind === "done");
   const likeOf = new Map<string, number>();
@@ -23,4 +26,8 @@ export const estimateSeconds = (runs: readonly Run[], results: Results): number 
 
 /** 5400 → "1.5 h". */
 export const formatDuration = (seconds: number): string =>
-  seconds >= 3600 ? `${(seconds / 3600).toFixed(1)} h` : seconds >= 60 ? `${Math.round(seconds / 60)} min` : `${Math.ceil(seconds)} s`;
+  seconds >= 3600
+    ? `${(seconds / 3600).toFixed(1)} h`
+    : seconds >= 60
+      ? `${Math.round(seconds / 60)} min`
+      : `${Math.ceil(seconds)} s`;

@@ -3,7 +3,10 @@ import { addResult, type Results } from "./results-file.ts";
 import { definitionOf, type Run } from "./run.ts";
 
 /** Results as if `runs` had come out so; for tests of plans and pages. */
-export const madeResults = <Made extends Run>(runs: readonly Made[], outcomeOf: (run: Made) => Outcome | undefined): Results => {
+export const madeResults = <Made extends Run>(
+  runs: readonly Made[],
+  outcomeOf: (run: Made) => Outcome | undefined,
+): Results => {
   const results: Results = new Map();
   for (const run of runs) {
     const outcome = outcomeOf(run);

@@ -56,7 +56,12 @@ test("takes of a run are summed up by the median of their medians, until one beg
   const a = run("a");
   const figures = { testLoss: 1, steps: 9, batch: 4, bytesSentPerStep: 0, denseBytesPerStep: 0, peakMemoryBytes: 0 };
   const took = (median: number, mad: number, take?: number): Result => ({
-    ...result(a, { kind: "done", ...figures, stepSeconds: { median, mad, n: 12 }, exposedSeconds: { median: median / 2, mad: 0, n: 12 } }),
+    ...result(a, {
+      kind: "done",
+      ...figures,
+      stepSeconds: { median, mad, n: 12 },
+      exposedSeconds: { median: median / 2, mad: 0, n: 12 },
+    }),
     ...(take !== undefined && { take }),
   });
   const times = (): unknown[] => {

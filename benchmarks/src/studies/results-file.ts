@@ -82,8 +82,12 @@ export const resultOf = (results: Results, run: Run): Result | undefined => {
   };
 };
 
-/** Whether a result stands: that of a run which ended by itself. What was refused, failed or took too long is tried again. */
-export const stands = (result: Result | undefined): boolean => result?.outcome.kind === "done" || result?.outcome.kind === "diverged";
+/**
+ * Whether a result stands: that of a run which ended by itself. What was refused, failed or took too long is tried
+ * again.
+ */
+export const stands = (result: Result | undefined): boolean =>
+  result?.outcome.kind === "done" || result?.outcome.kind === "diverged";
 
 /** Add a line. It begins with a line end where the last line was cut. */
 export const appendResult = (path: string, result: Result): void => {

@@ -6,11 +6,19 @@ const node = (program: string): string[] => [process.execPath, "--eval", program
 
 test("a program tells its code and what it wrote to each stream, in its folder", async () => {
   const program = `console.log(process.cwd()); console.error("no"); process.exitCode = 3`;
-  expect(await runProgram(node(program), tmpdir(), 1)).toEqual({ code: 3, stdout: `${tmpdir()}\n`, stderr: "no\n", tooLong: false });
+  expect(await runProgram(node(program), tmpdir(), 1)).toEqual({
+    code: 3,
+    stdout: `${tmpdir()}\n`,
+    stderr: "no\n",
+    tooLong: false,
+  });
 });
 
 test("one that takes too long is told to end", async () => {
-  expect(await runProgram(node("setInterval(() => {}, 1000)"), tmpdir(), 1 / 60)).toMatchObject({ code: null, tooLong: true });
+  expect(await runProgram(node("setInterval(() => {}, 1000)"), tmpdir(), 1 / 60)).toMatchObject({
+    code: null,
+    tooLong: true,
+  });
 });
 
 test("who is interrupted ends it, and says so when it has ended", async () => {

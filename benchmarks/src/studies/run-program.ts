@@ -25,7 +25,11 @@ export interface Ended {
  * @param minutes after which it is told to end.
  * @throws Interrupted after SIGINT or SIGTERM, when it has ended too.
  */
-export const runProgram = async ([program, ...args]: readonly string[], folder: string, minutes: number): Promise<Ended> => {
+export const runProgram = async (
+  [program, ...args]: readonly string[],
+  folder: string,
+  minutes: number,
+): Promise<Ended> => {
   const stopped = new AbortController();
   const stop = (): void => stopped.abort();
   // Not `once`: it would leave execa's listener the only one, which then ends us, too.

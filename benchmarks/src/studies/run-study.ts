@@ -1,7 +1,16 @@
 import { commitOfCode } from "./commit.ts";
 import { estimateSeconds, formatDuration } from "./estimate.ts";
 import { makeRun } from "./make-run.ts";
-import { addResult, appendResult, readResults, type Result, resultOf, type Results, stands, takesOf } from "./results-file.ts";
+import {
+  addResult,
+  appendResult,
+  readResults,
+  type Result,
+  resultOf,
+  type Results,
+  stands,
+  takesOf,
+} from "./results-file.ts";
 import { isMeant, type Run } from "./run.ts";
 import { commandOf, parseStudyOptions, resultsPath, type StudyOptions, usageOf } from "./study-options.ts";
 import type { Study } from "./study.ts";
@@ -13,7 +22,10 @@ import { writeStudyPage } from "./write-study-page.ts";
 const said = ({ outcome }: Result): string => {
   if (outcome.kind !== "done") return `${outcome.kind}: ${outcome.reason}`;
   const { testAccuracy, bitsPerByte, stepSeconds } = outcome;
-  const held = testAccuracy === undefined ? `${bitsPerByte!.toFixed(4)} bits per byte` : `${(100 * testAccuracy).toFixed(2)} % right`;
+  const held =
+    testAccuracy === undefined
+      ? `${bitsPerByte!.toFixed(4)} bits per byte`
+      : `${(100 * testAccuracy).toFixed(2)} % right`;
   return `${held}, ${(1000 * stepSeconds.median).toFixed(1)} ms per step`;
 };
 
@@ -22,10 +34,19 @@ interface DueRun<Planned> {
   readonly take: number;
 }
 
-/** Runs that have no result yet. All once before any is made again: what disturbs the machine for a while then disturbs one take of each. */
-const dueOf = <Planned extends Run>(meant: readonly Planned[], results: Results, { takes, again }: StudyOptions): DueRun<Planned>[] => {
+/**
+ * Runs that have no result yet. All once before any is made again: what disturbs the machine for a while then disturbs
+ * one take of each.
+ */
+const dueOf = <Planned extends Run>(
+  meant: readonly Planned[],
+  results: Results,
+  { takes, again }: StudyOptions,
+): DueRun<Planned>[] => {
   const standing = (run: Planned): number => (again ? 0 : takesOf(results, run).filter(stands).length);
-  return Array.from({ length: takes }, (_, take) => meant.filter((run) => standing(run) <= take).map((run) => ({ run, take }))).flat();
+  return Array.from({ length: takes }, (_, take) =>
+    meant.filter((run) => standing(run) <= take).map((run) => ({ run, take })),
+  ).flat();
 };
 
 const list = (meant: readonly Run[], results: Results, due: readonly DueRun<Run>[]): void => {
@@ -54,7 +75,10 @@ const check = async (meant: readonly Run[]): Promise<number> => {
 };
 
 /** A study of the command line. @returns the exit code. */
-export const runStudy = async <Planned extends Run>(study: Study<Planned>, args: readonly string[]): Promise<number> => {
+export const runStudy = async <Planned extends Run>(
+  study: Study<Planned>,
+  args: readonly string[],
+): Promise<number> => {
   const options = parseStudyOptions(study as Study<Run>, args);
   if (typeof options === "string") {
     console.error(options);
@@ -66,7 +90,8 @@ export const runStudy = async <Planned extends Run>(study: Study<Planned>, args:
   }
   const { quick, seeds, only, takes, all } = options;
   const path = options.results ?? resultsPath(study.name, quick);
-  const page = options.page ?? (quick ? undefined : `docs/benchmarks/${new Date().toISOString().slice(0, 10)}-${study.name}.md`);
+  const page =
+    options.page ?? (quick ? undefined : `docs/benchmarks/${new Date().toISOString().slice(0, 10)}-${study.name}.md`);
   const found = new Map<string, Results>();
   const resultsOf = (other: string): Results => {
     const read = found.get(other) ?? readResults(resultsPath(other, quick));
@@ -90,11 +115,14 @@ export const runStudy = async <Planned extends Run>(study: Study<Planned>, args:
   if (options.check) return check(meant);
   const lacking = due.filter(({ run }) => run.lacks !== undefined);
   if (lacking.length > 0) {
-    console.error(`${lacking.length} of ${due.length} runs cannot be made yet; ${lacking[0]!.run.name}: ${lacking[0]!.run.lacks}`);
+    console.error(
+      `${lacking.length} of ${due.length} runs cannot be made yet; ${lacking[0]!.run.name}: ${lacking[0]!.run.lacks}`,
+    );
     return 2;
   }
   const numMeant = meant.length * takes;
-  if (due.length < numMeant) process.stderr.write(`${numMeant - due.length} of ${numMeant} runs have a result in ${path}\n`);
+  if (due.length < numMeant)
+    process.stderr.write(`${numMeant - due.length} of ${numMeant} runs have a result in ${path}\n`);
   const estimate = formatDuration(
     estimateSeconds(
       due.map(({ run }) => run),

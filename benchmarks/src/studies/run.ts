@@ -14,7 +14,10 @@ export interface Run {
   readonly warmUpSteps: number;
   /** After so long it is given up. */
   readonly minutes: number;
-  /** About how long it takes, and what the names of runs that take as long begin with: theirs is believed once they were made. */
+  /**
+   * About how long it takes, and what the names of runs that take as long begin with: theirs is believed once they were
+   * made.
+   */
   readonly expected: { readonly seconds: number; readonly prefix: string };
   /** Why it cannot be made yet, and what to do first. */
   readonly lacks?: string | undefined;
@@ -29,7 +32,12 @@ export const definitionOf = ({ job, files = {}, warmUpSteps }: Run): string =>
 
 const begins = (segment: string, word: string): boolean => segment === word || segment.startsWith(`${word}-`);
 
-/** Whether a run is meant by one of `patterns`; all of whose words, with slashes between them, must begin one of its segments. No pattern means all. */
+/**
+ * Whether a run is meant by one of `patterns`; all of whose words, with slashes between them, must begin one of its
+ * segments. No pattern means all.
+ */
 export const isMeant = ({ name }: Pick<Run, "name">, patterns: readonly string[]): boolean =>
   patterns.length === 0 ||
-  patterns.some((pattern) => pattern.split("/").every((word) => name.split("/").some((segment) => begins(segment, word))));
+  patterns.some((pattern) =>
+    pattern.split("/").every((word) => name.split("/").some((segment) => begins(segment, word))),
+  );

@@ -23,7 +23,14 @@ ${body}`,
   "--",
 ];
 
-const summary = { testLoss: 0.5, testAccuracy: 0.75, bytesSentPerRank: 300, denseBytesPerRank: 1200, peakMemoryBytes: 9, seconds: 1 };
+const summary = {
+  testLoss: 0.5,
+  testAccuracy: 0.75,
+  bytesSentPerRank: 300,
+  denseBytesPerRank: 1200,
+  peakMemoryBytes: 9,
+  seconds: 1,
+};
 
 test("figures come from summary and metrics; warm-up is left out", async () => {
   const outcome = await train(
@@ -52,9 +59,19 @@ console.log('${JSON.stringify(summary)}');`),
 });
 
 test.each([
-  ["diverged", 1, ["step 4: dense.weight is not finite (loss NaN); the update was not made"], "step 4: dense.weight is not finite"],
+  [
+    "diverged",
+    1,
+    ["step 4: dense.weight is not finite (loss NaN); the update was not made"],
+    "step 4: dense.weight is not finite",
+  ],
   ["diverged", 2, ["rank 3: step 982: the loss is not finite (loss NaN)"], "rank 3: step 982: the loss is not finite"],
-  ["refused", 2, ["job.json:1:1: compression.kind: is no-such", "job.json:2:1: seed: is -1"], "job.json:1:1: compression.kind: is no-such"],
+  [
+    "refused",
+    2,
+    ["job.json:1:1: compression.kind: is no-such", "job.json:2:1: seed: is -1"],
+    "job.json:1:1: compression.kind: is no-such",
+  ],
   [
     "failed",
     1,
@@ -63,8 +80,14 @@ test.each([
   ],
   ["failed", 1, [], "it said nothing"],
 ])("a bad end is %s, with its reason in a line", async (kind, code, said, reason) => {
-  const outcome = await train(run, trainer(`process.stderr.write(${JSON.stringify(said.join("\n"))}); process.exitCode = ${code};`));
-  expect(outcome).toEqual({ kind, reason: expect.stringMatching(new RegExp(`^${reason.replaceAll(/[|\\]/g, "\\$&")}`)) });
+  const outcome = await train(
+    run,
+    trainer(`process.stderr.write(${JSON.stringify(said.join("\n"))}); process.exitCode = ${code};`),
+  );
+  expect(outcome).toEqual({
+    kind,
+    reason: expect.stringMatching(new RegExp(`^${reason.replaceAll(/[|\\]/g, "\\$&")}`)),
+  });
 });
 
 test("a run that ends with a held-out loss that is not finite has diverged", async () => {
@@ -83,6 +106,8 @@ test("a run that takes too long is given up", async () => {
 });
 
 test("the trainer is asked to check a job", async () => {
-  expect(await complaintOf(run, trainer('if (args.join(" ") !== "validate job.json") throw new Error(args.join(" "));'))).toBeUndefined();
+  expect(
+    await complaintOf(run, trainer('if (args.join(" ") !== "validate job.json") throw new Error(args.join(" "));')),
+  ).toBeUndefined();
   expect(await complaintOf(run, trainer('console.error("seed: is -1"); process.exitCode = 2;'))).toBe("seed: is -1");
 });

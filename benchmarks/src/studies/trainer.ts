@@ -73,7 +73,10 @@ const judge = (run: Run, folder: string, { code, stdout, stderr, tooLong }: Ende
 };
 
 /** Do something in a folder that holds a run's job and files, and is removed afterwards. */
-export const inFolder = async <Result>(run: Pick<Run, "job" | "files">, act: (folder: string) => Promise<Result>): Promise<Result> => {
+export const inFolder = async <Result>(
+  run: Pick<Run, "job" | "files">,
+  act: (folder: string) => Promise<Result>,
+): Promise<Result> => {
   const folder = mkdtempSync(join(tmpdir(), "skein-study-"));
   try {
     // JSON is YAML.

@@ -10,12 +10,16 @@ const contestants = ["skein", "tfjs", "jax-js"] as const;
 const root = (name: string): string => fileURLToPath(new URL(`../../pages/${name}`, import.meta.url));
 
 /**
- * Ours beside the other JavaScript libraries that compute on WebGPU, each in a page of its own in one Chromium, on the machine's GPU or on
- * the software adapter that Chromium brings along.
+ * Ours beside the other JavaScript libraries that compute on WebGPU, each in a page of its own in one Chromium, on the
+ * machine's GPU or on the software adapter that Chromium brings along.
  *
  * @param only names of problems.
  */
-export const benchInChromium = async (folder: string, versions: Record<string, string>, only: readonly string[]): Promise<Row[]> => {
+export const benchInChromium = async (
+  folder: string,
+  versions: Record<string, string>,
+  only: readonly string[],
+): Promise<Row[]> => {
   const pages = new Map<string, ServedPage>();
   const browser = await openChromium();
   try {

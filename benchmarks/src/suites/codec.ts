@@ -1,5 +1,12 @@
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
-import { type CodedDType, crc32c, crc32cOf, losslessCodec, openWireKernels, wasmMessageMemory } from "@skein/collectives";
+import {
+  type CodedDType,
+  crc32c,
+  crc32cOf,
+  losslessCodec,
+  openWireKernels,
+  wasmMessageMemory,
+} from "@skein/collectives";
 import { measure, type Summary, summarize } from "@skein/measuring";
 import { makeRow, type Row } from "../report/row.ts";
 
@@ -26,13 +33,17 @@ const uniform = (): (() => number) => {
 const gaussian = (dtype: CodedDType, byteLength: number, deviation: number): Uint8Array => {
   const next = uniform();
   const count = byteLength / (dtype === "f32" ? 4 : 2);
-  const values = Float32Array.from({ length: count }, () => deviation * Math.sqrt(-2 * Math.log(next())) * Math.cos(2 * Math.PI * next()));
+  const values = Float32Array.from(
+    { length: count },
+    () => deviation * Math.sqrt(-2 * Math.log(next())) * Math.cos(2 * Math.PI * next()),
+  );
   if (dtype === "f32") return new Uint8Array(values.buffer);
   return new Uint8Array(Uint16Array.from(new Uint32Array(values.buffer), (word) => word >>> 16).buffer);
 };
 
 const requireEqual = (what: string, restored: Uint8Array, original: Uint8Array): void => {
-  if (Buffer.compare(restored, original) !== 0) throw new Error(`${what} does not restore ${original.byteLength} bytes`);
+  if (Buffer.compare(restored, original) !== 0)
+    throw new Error(`${what} does not restore ${original.byteLength} bytes`);
 };
 
 /** GB/s of each call over `byteLength` bytes; the calls take turns. */
@@ -52,8 +63,9 @@ const exact = (value: number): Summary => ({ median: value, mad: 0, n: 1 });
 const label = (bytes: number): string => (bytes < 2 ** 20 ? `${bytes / 2 ** 10} KiB` : `${bytes / 2 ** 20} MiB`);
 
 /**
- * The lossless codec beside zstd at level 1, on normally distributed floats: how much smaller they get, and how fast, on one thread. And
- * the checksum of frames beside a plain loop. Ours work in WebAssembly memory, as companions use them.
+ * The lossless codec beside zstd at level 1, on normally distributed floats: how much smaller they get, and how fast,
+ * on one thread. And the checksum of frames beside a plain loop. Ours work in WebAssembly memory, as companions use
+ * them.
  */
 export const benchCodec = async (): Promise<Row[]> => {
   const memory = new WebAssembly.Memory({ initial: 1, maximum: 65_536, shared: true });
@@ -83,7 +95,11 @@ export const benchCodec = async (): Promise<Row[]> => {
     }
     for (const byteLength of lengths) {
       const bytes = gaussian(dtype, byteLength, 0.01);
-      const [source, target, restored] = [messages.take(byteLength), messages.take(byteLength), messages.take(byteLength)];
+      const [source, target, restored] = [
+        messages.take(byteLength),
+        messages.take(byteLength),
+        messages.take(byteLength),
+      ];
       source.set(bytes);
       const coded = codec.encode(dtype, source, target);
       if (coded === undefined) throw new Error(`the codec saves nothing on ${dtype} of ${byteLength} bytes`);
@@ -105,7 +121,14 @@ export const benchCodec = async (): Promise<Row[]> => {
       );
       check();
       const row = (what: string, ours: Summary | undefined, theirs: Summary | undefined): Row =>
-        makeRow({ benchmark: `codec: ${what} ${dtype}, ${label(byteLength)}`, unit: "GB/s", better: "higher", peer, ours, theirs });
+        makeRow({
+          benchmark: `codec: ${what} ${dtype}, ${label(byteLength)}`,
+          unit: "GB/s",
+          better: "higher",
+          peer,
+          ours,
+          theirs,
+        });
       rows.push(row("encode", encode, compress), row("decode", decode, decompress));
       for (const region of [source, target, restored]) messages.give(region);
     }

@@ -9,14 +9,17 @@ const file = (name: string): string => fileURLToPath(new URL(`../contestants/${n
 
 /** The first Python that can import torch: Debian's, or the one on PATH. */
 export const pythonWithTorch = (): string | undefined =>
-  ["/usr/bin/python3", "python3"].find((python) => spawnSync(python, ["-c", "import torch"], { stdio: "ignore" }).status === 0);
+  ["/usr/bin/python3", "python3"].find(
+    (python) => spawnSync(python, ["-c", "import torch"], { stdio: "ignore" }).status === 0,
+  );
 
 /** Libraries that would take more than one thread otherwise. */
 const oneThread = { OMP_NUM_THREADS: "1", OPENBLAS_NUM_THREADS: "1", MKL_NUM_THREADS: "1" };
 
 /** Start a contestant's process, or say why there is none. */
 const start = (name: string, device: "cpu" | "cuda" = "cpu"): ContestantProcess | { readonly missing: string } => {
-  if (name === "skein-blas" && findBlas() === undefined) return { missing: "no BLAS was built here: skein-train blas build" };
+  if (name === "skein-blas" && findBlas() === undefined)
+    return { missing: "no BLAS was built here: skein-train blas build" };
   if (name !== "pytorch") return startContestant(name, [process.execPath, file(`${name}.ts`)]);
   const python = pythonWithTorch();
   return python === undefined

@@ -76,8 +76,8 @@ const benchFiles = (): string[] =>
 export const kernelFamilies: readonly string[] = benchFiles().map((file) => basename(file, ".bench.ts"));
 
 /**
- * Every kernel of a family in Node: its rate beside what plain copy and multiply-add kernels reach on the same adapter. Each row is compared with the CPU's
- * numbers before it is timed.
+ * Every kernel of a family in Node: its rate beside what plain copy and multiply-add kernels reach on the same adapter.
+ * Each row is compared with the CPU's numbers before it is timed.
  */
 export const benchKernelFamily = async (family: string, versions: Record<string, string>): Promise<Row[]> => {
   const adapter = await findAdapter();

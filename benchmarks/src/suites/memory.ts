@@ -15,7 +15,9 @@ const steps = 10_000;
 export const benchMemory = async (folder: string): Promise<Row[]> => {
   const problem = writeProblem(problems["mlp-step"]!, folder);
   const soak = fileURLToPath(new URL("../contestants/soak.ts", import.meta.url));
-  const { stdout } = await promisify(execFile)(process.execPath, [soak, problem, String(steps)], { maxBuffer: 2 ** 24 });
+  const { stdout } = await promisify(execFile)(process.execPath, [soak, problem, String(steps)], {
+    maxBuffer: 2 ** 24,
+  });
   const { resident, reserved, inUse, loss } = JSON.parse(stdout) as {
     resident: number[];
     reserved: number[];
@@ -37,5 +39,9 @@ export const benchMemory = async (folder: string): Promise<Row[]> => {
       note: `last 1,000 of ${steps} steps`,
     });
   };
-  return [row("memory: resident", resident), row("memory: arena reserved", reserved), row("memory: arena in use", inUse)];
+  return [
+    row("memory: resident", resident),
+    row("memory: arena reserved", reserved),
+    row("memory: arena in use", inUse),
+  ];
 };

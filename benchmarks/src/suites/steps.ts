@@ -42,8 +42,9 @@ const brief = (reason: string): string => {
 };
 
 /**
- * Time one problem for ours and every peer. Each contestant is a process of its own; after validation and warm-up the rounds
- * alternate, beginning with another one each time, so that a slow spell of the machine falls on all of them alike.
+ * Time one problem for ours and every peer. Each contestant is a process of its own; after validation and warm-up the
+ * rounds alternate, beginning with another one each time, so that a slow spell of the machine falls on all of them
+ * alike.
  */
 export const benchProblem = async (
   problem: Problem,
@@ -104,7 +105,10 @@ export const benchProblem = async (
       ours: summary(ours),
       theirs: summary(peer),
       target: targets[problem.name]?.[peer],
-      note: [ours, peer].flatMap((name) => (reasons.has(name) ? [`${name}: ${brief(reasons.get(name)!)}`] : [])).join("; ") || undefined,
+      note:
+        [ours, peer]
+          .flatMap((name) => (reasons.has(name) ? [`${name}: ${brief(reasons.get(name)!)}`] : []))
+          .join("; ") || undefined,
     }),
   );
 };

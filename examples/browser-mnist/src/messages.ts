@@ -3,7 +3,9 @@
 export const modelNames = ["cnn", "mlp"] as const;
 export type ModelName = (typeof modelNames)[number];
 
-/** What of a gradient travels between ranks: all of it, or its largest entries, while the others wait for their turn. */
+/**
+ * What of a gradient travels between ranks: all of it, or its largest entries, while the others wait for their turn.
+ */
 export const compressionNames = ["none", "top-k"] as const;
 export type CompressionName = (typeof compressionNames)[number];
 

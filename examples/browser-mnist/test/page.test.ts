@@ -1,7 +1,15 @@
 import { join } from "node:path";
 import { findChromium, openChromium, type ServedPage, servePage, watchErrors } from "@skein/browser";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Browser, drawSeven, expectTraining, numberIn, text, waitForStatus, waitForSteps } from "./training-page.ts";
+import {
+  type Browser,
+  drawSeven,
+  expectTraining,
+  numberIn,
+  text,
+  waitForStatus,
+  waitForSteps,
+} from "./training-page.ts";
 
 describe.skipIf(findChromium() === undefined)("the page in Chromium", () => {
   let served: ServedPage;
@@ -54,7 +62,9 @@ describe.skipIf(findChromium() === undefined)("the page in Chromium", () => {
     await page.goto(`${served.url}?model=mlp`);
     await waitForStatus(page, /^Ready$/);
     expect(await text(page, "backend")).toBe("WebAssembly");
-    expect(await page.locator("#notice").innerText()).toMatch(/^This browser has no WebGPU\. Training runs on the WebAssembly backend/);
+    expect(await page.locator("#notice").innerText()).toMatch(
+      /^This browser has no WebGPU\. Training runs on the WebAssembly backend/,
+    );
     expect(errors).toEqual([]);
     await page.close();
   });

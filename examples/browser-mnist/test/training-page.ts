@@ -10,14 +10,20 @@ import { expect } from "vitest";
 export type Browser = Awaited<ReturnType<typeof openChromium>>;
 export type Page = Awaited<ReturnType<Browser["newPage"]>>;
 
-export const text = async (page: Page, id: string): Promise<string> => (await page.locator(`#${id}`).textContent()) ?? "";
-export const numberIn = async (page: Page, id: string): Promise<number> => Number((await text(page, id)).replaceAll(/[^\d.]/g, ""));
+export const text = async (page: Page, id: string): Promise<string> =>
+  (await page.locator(`#${id}`).textContent()) ?? "";
+export const numberIn = async (page: Page, id: string): Promise<number> =>
+  Number((await text(page, id)).replaceAll(/[^\d.]/g, ""));
 
 /** Wait until the training that was started has done at least so many steps. */
 export const waitForSteps = (page: Page, steps: number): Promise<unknown> =>
-  page.waitForFunction((least) => Number(document.getElementById("step")!.textContent!.replaceAll(/\D/g, "")) >= least, steps, {
-    timeout: 200_000,
-  });
+  page.waitForFunction(
+    (least) => Number(document.getElementById("step")!.textContent!.replaceAll(/\D/g, "")) >= least,
+    steps,
+    {
+      timeout: 200_000,
+    },
+  );
 /** @throws what the page says when it stops instead. */
 export const waitForStatus = async (page: Page, status: RegExp): Promise<void> => {
   const reached = page.locator("#status").filter({ hasText: new RegExp(`${status.source}|^Stopped$`) });
@@ -59,7 +65,9 @@ const parameterShapes = {
 };
 
 /** Press the button, and read what arrives. */
-export const downloadModel = async (page: Page): Promise<ReturnType<typeof readSafetensors> & { readonly name: string }> => {
+export const downloadModel = async (
+  page: Page,
+): Promise<ReturnType<typeof readSafetensors> & { readonly name: string }> => {
   const [download] = await Promise.all([page.waitForEvent("download"), page.click("#download")]);
   return { name: download.suggestedFilename(), ...readSafetensors(await readFile(await download.path())) };
 };
@@ -115,5 +123,7 @@ export const expectTraining = async (page: Page, model: ModelName, steps: number
   expect(metadata).toMatchObject({ model, steps: String(await numberIn(page, "step")) });
   const labels = testDigits.fields["labels"]!.bytes;
   const readings = await readSaved(model, tensors, digits.length);
-  expect(digits).toEqual(readings.map((digit, i) => (digit === labels[i] ? `${digit} right` : `${digit} ≠ ${labels[i]} wrong`)));
+  expect(digits).toEqual(
+    readings.map((digit, i) => (digit === labels[i] ? `${digit} right` : `${digit} ≠ ${labels[i]} wrong`)),
+  );
 };

@@ -8,7 +8,10 @@ export interface LibraryFacts {
   readonly core: string;
 }
 
-/** The native module, as native/addon.cc exports it. Both functions throw an Error with one line where the library is not to be used. */
+/**
+ * The native module, as native/addon.cc exports it. Both functions throw an Error with one line where the library is
+ * not to be used.
+ */
 export interface BlasAddon {
   describe(library: string): LibraryFacts;
   /** @param memory from its first byte; one that stays where it is when it grows. */
@@ -16,4 +19,5 @@ export interface BlasAddon {
 }
 
 /** For people, and for what ranks compare. */
-export const libraryText = ({ family, version, core }: LibraryFacts): string => `${family} ${version}${core === "" ? "" : ` (${core})`}`;
+export const libraryText = ({ family, version, core }: LibraryFacts): string =>
+  `${family} ${version}${core === "" ? "" : ` (${core})`}`;

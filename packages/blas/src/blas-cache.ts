@@ -24,7 +24,10 @@ export interface BlasPlace {
   readonly table: string;
 }
 
-export const placeIn = (folder: string): BlasPlace => ({ addon: join(folder, "skein-blas.node"), table: join(folder, "table.json") });
+export const placeIn = (folder: string): BlasPlace => ({
+  addon: join(folder, "skein-blas.node"),
+  table: join(folder, "table.json"),
+});
 
 /** Where builds are kept that no folder was given for: one of the user's, where no package manager cleans up. */
 export const defaultCacheFolder = (environment: NodeJS.ProcessEnv = process.env): string =>
@@ -33,7 +36,8 @@ export const defaultCacheFolder = (environment: NodeJS.ProcessEnv = process.env)
 /** What must be equal for a built addon to fit, beside the library: sources, platform, and Node-API. */
 const buildKey = (): string => {
   const hash = createHash("sha256");
-  for (const path of nativeSources()) hash.update(path.slice(nativeFolder.length)).update("\0").update(readFileSync(path)).update("\0");
+  for (const path of nativeSources())
+    hash.update(path.slice(nativeFolder.length)).update("\0").update(readFileSync(path)).update("\0");
   return `${process.platform}-${process.arch}-napi${nodeApiVersion}-${hash.digest("hex").slice(0, 16)}`;
 };
 
@@ -42,7 +46,10 @@ const fileName = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0
 export const cachedFolder = (cache: string, { family, version }: LibraryFacts): string =>
   join(cache, `${fileName(`${family}-${version}`)}-${buildKey()}`);
 
-/** Builds in `cache` from these sources for this platform, the newest first. The table is written last: without it a build is not whole. */
+/**
+ * Builds in `cache` from these sources for this platform, the newest first. The table is written last: without it a
+ * build is not whole.
+ */
 export const builtPlaces = (cache: string): BlasPlace[] => {
   if (!existsSync(cache)) return [];
   const key = buildKey();

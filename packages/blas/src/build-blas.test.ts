@@ -1,4 +1,14 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -26,7 +36,9 @@ const place = (at: string, seconds: number): ReturnType<typeof placeIn> => {
 };
 
 test("no compiler: one line that says what to install, and that nothing needs it", async () => {
-  const error = (await buildBlas({ compiler: "g++-that-is-not-here", cacheFolder: folder }).catch((reason: unknown) => reason)) as Error;
+  const error = (await buildBlas({ compiler: "g++-that-is-not-here", cacheFolder: folder }).catch(
+    (reason: unknown) => reason,
+  )) as Error;
   expect(error).toMatchObject({ code: "blas-missing", kind: "environment" });
   expect(error.message).toMatch(/"g\+\+-that-is-not-here".*--compiler.*apt install.*WebAssembly computes without one/);
   expect(error.message).not.toContain("\n");
@@ -42,7 +54,9 @@ test("a compiler that fails: its complaint in one line, and nothing left behind"
   const cacheFolder = join(folder, "cache");
   await expect(buildBlas({ compiler, cacheFolder })).rejects.toMatchObject({
     code: "blas-build",
-    message: expect.stringMatching(/failed: addon\.cc:1:2: fatal error: node_api\.h: No such file; install a C\+\+17 compiler/) as unknown,
+    message: expect.stringMatching(
+      /failed: addon\.cc:1:2: fatal error: node_api\.h: No such file; install a C\+\+17 compiler/,
+    ) as unknown,
   });
   expect(readdirSync(cacheFolder)).toEqual([]);
 });
@@ -79,7 +93,10 @@ test("what is built is found, chooses by what was measured, and is refused when 
   expect(findBlas({}, folder)).toEqual(files);
   expect(readdirSync(folder)).toHaveLength(1);
   expect(existsSync(files.addon)).toBe(true);
-  const table = JSON.parse(readFileSync(files.table, "utf8")) as { library: { version: string }; shapes: { op: string }[] };
+  const table = JSON.parse(readFileSync(files.table, "utf8")) as {
+    library: { version: string };
+    shapes: { op: string }[];
+  };
   expect(table.shapes.map(({ op }) => op)).toEqual(kernels.map(({ op }) => op));
   expect(measured).toBe(kernels.length);
   expect(faster).toBeLessThanOrEqual(measured);
@@ -96,5 +113,8 @@ test("a library that is none: the loader's reason", async (context) => {
     (reason: unknown) => reason,
   )) as Error;
   if (/C\+\+ compiler/.test(error.message)) return context.skip(error.message);
-  expect(error).toMatchObject({ code: "blas-missing", message: expect.stringMatching(/libno-such-blas\.so.*cannot open/) as unknown });
+  expect(error).toMatchObject({
+    code: "blas-missing",
+    message: expect.stringMatching(/libno-such-blas\.so.*cannot open/) as unknown,
+  });
 });

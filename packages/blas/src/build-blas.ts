@@ -4,7 +4,14 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { type BlasAddon, type LibraryFacts, libraryText } from "./addon.ts";
-import { type BlasPlace, cachedFolder, defaultCacheFolder, nativeSources, nodeApiVersion, placeIn } from "./blas-cache.ts";
+import {
+  type BlasPlace,
+  cachedFolder,
+  defaultCacheFolder,
+  nativeSources,
+  nodeApiVersion,
+  placeIn,
+} from "./blas-cache.ts";
 import { BlasError } from "./errors.ts";
 import { measureTable, type MeasureOptions } from "./measure-table.ts";
 import { describeLibrary, loadAddon, openProduct } from "./open-blas.ts";
@@ -12,7 +19,8 @@ import { isFaster, type ShapeTable } from "./shape-table.ts";
 import { libraryNames } from "./system-libraries.ts";
 
 const run = promisify(execFile);
-const headers = (): string => join(dirname(createRequire(import.meta.url).resolve("node-api-headers/package.json")), "include");
+const headers = (): string =>
+  join(dirname(createRequire(import.meta.url).resolve("node-api-headers/package.json")), "include");
 
 const cure = "Debian: apt install g++ libopenblas0-serial; nothing needs a BLAS, WebAssembly computes without one";
 
@@ -45,7 +53,8 @@ const compile = async (compiler: string, output: string): Promise<void> => {
         },
       );
     const line =
-      (stderr ?? "").split("\n").find((text) => /error|not found|no such/i.test(text)) ?? (stderr ?? String(error)).split("\n")[0];
+      (stderr ?? "").split("\n").find((text) => /error|not found|no such/i.test(text)) ??
+      (stderr ?? String(error)).split("\n")[0];
     throw new BlasError(
       "blas-build",
       `${compiler} failed: ${line!.trim()}; install a C++17 compiler, or name it with --compiler (${cure})`,
@@ -57,7 +66,10 @@ const compile = async (compiler: string, output: string): Promise<void> => {
 };
 
 /** The library that was named, or the first that is installed. */
-const chooseLibrary = (addon: BlasAddon, asked: string | undefined): { readonly name: string; readonly facts: LibraryFacts } => {
+const chooseLibrary = (
+  addon: BlasAddon,
+  asked: string | undefined,
+): { readonly name: string; readonly facts: LibraryFacts } => {
   if (asked !== undefined) return { name: asked, facts: describeLibrary(addon, asked) };
   for (const name of libraryNames) {
     try {
@@ -75,7 +87,9 @@ const chooseLibrary = (addon: BlasAddon, asked: string | undefined): { readonly 
 export interface BuildBlasOptions extends Pick<MeasureOptions, "onProgress" | "kernels"> {
   /** C++ compiler. Default: $CXX, else `g++`. */
   readonly compiler?: string;
-  /** The BLAS, as the loader finds it: a name or a path. Default: the first of OpenBLAS, MKL and BLIS that is installed. */
+  /**
+   * The BLAS, as the loader finds it: a name or a path. Default: the first of OpenBLAS, MKL and BLIS that is installed.
+   */
   readonly library?: string;
   /** The folder to write. Default: one in the user's cache that `findBlas` finds. */
   readonly output?: string;
@@ -92,8 +106,9 @@ export interface BuiltBlas extends BlasPlace {
 }
 
 /**
- * Build the addon, and measure on this machine which shapes are faster by its BLAS. Takes about a minute on an idle core; what else runs falls on both
- * sides alike, but makes the choice less sure. The folder holds both files whole, or nothing new, also when several build at once.
+ * Build the addon, and measure on this machine which shapes are faster by its BLAS. Takes about a minute on an idle
+ * core; what else runs falls on both sides alike, but makes the choice less sure. The folder holds both files whole, or
+ * nothing new, also when several build at once.
  *
  * @throws BlasError `blas-missing` without a compiler or a BLAS, `blas-build` when the compiler fails.
  */

@@ -4,7 +4,11 @@ import { SkeinError } from "@skein/tensor-core";
 export class BlasError extends SkeinError {
   override name = "BlasError";
 
-  constructor(code: "blas-build" | "blas-changed" | "blas-missing" | "blas-table", message: string, options?: ErrorOptions) {
+  constructor(
+    code: "blas-build" | "blas-changed" | "blas-missing" | "blas-table",
+    message: string,
+    options?: ErrorOptions,
+  ) {
     super("environment", code, message, options);
   }
 }

@@ -43,11 +43,15 @@ export interface MeasureOptions {
 }
 
 /**
- * Time each kernel in WebAssembly and by a BLAS, in turns, so that a slow spell of the machine falls on both; medians of pairs. Takes some 30 s.
+ * Time each kernel in WebAssembly and by a BLAS, in turns, so that a slow spell of the machine falls on both; medians
+ * of pairs. Takes some 30 s.
  *
  * @param open the product of the BLAS on a memory.
  */
-export const measureTable = async (open: (memory: WasmMemory) => Sgemm, options: MeasureOptions = {}): Promise<MeasuredShape[]> => {
+export const measureTable = async (
+  open: (memory: WasmMemory) => Sgemm,
+  options: MeasureOptions = {},
+): Promise<MeasuredShape[]> => {
   const { onProgress, kernels = measuredKernels } = options;
   let wanted: string | undefined;
   let asked: Contraction | undefined;

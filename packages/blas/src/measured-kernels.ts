@@ -97,5 +97,8 @@ const attentions = lengths.flatMap(([queries, keys]) =>
   ),
 );
 
-/** What is measured: products of one row to 2048 in three transposes, convolutions with their gradients, attention with its gradient. */
+/**
+ * What is measured: products of one row to 2048 in three transposes, convolutions with their gradients, attention with
+ * its gradient.
+ */
 export const measuredKernels: readonly MeasuredKernel[] = [...products, ...convolutions, ...attentions];

@@ -16,7 +16,9 @@ export const loadAddon = (file: string): BlasAddon => {
     return createRequire(import.meta.url)(resolve(file)) as BlasAddon;
   } catch (error) {
     const reason = (error as Error).message.split("\n")[0];
-    throw new BlasError("blas-missing", `the BLAS addon ${file} does not load: ${reason}; ${rebuild}`, { cause: error });
+    throw new BlasError("blas-missing", `the BLAS addon ${file} does not load: ${reason}; ${rebuild}`, {
+      cause: error,
+    });
   }
 };
 
@@ -25,13 +27,15 @@ export const describeLibrary = (addon: BlasAddon, library: string): LibraryFacts
   try {
     return addon.describe(library);
   } catch (error) {
-    throw new BlasError("blas-missing", `no BLAS by the name ${library}: ${(error as Error).message}; ${rebuild}`, { cause: error });
+    throw new BlasError("blas-missing", `no BLAS by the name ${library}: ${(error as Error).message}; ${rebuild}`, {
+      cause: error,
+    });
   }
 };
 
 /**
- * Where `buildBlas` has left an addon with its table: the folder in $SKEIN_BLAS, else the newest in the cache. Undefined where nothing was built, and
- * all is computed in WebAssembly.
+ * Where `buildBlas` has left an addon with its table: the folder in $SKEIN_BLAS, else the newest in the cache.
+ * Undefined where nothing was built, and all is computed in WebAssembly.
  *
  * @throws BlasError `blas-missing` where $SKEIN_BLAS names a folder without them.
  */
@@ -50,15 +54,19 @@ export const findBlas = (
   );
 };
 
-/** The product of a library on a memory. A shared memory of WebAssembly keeps its place when it grows, so it is told once. */
+/**
+ * The product of a library on a memory. A shared memory of WebAssembly keeps its place when it grows, so it is told
+ * once.
+ */
 export const openProduct = (addon: BlasAddon, library: string, memory: WasmMemory): ReturnType<BlasAddon["open"]> =>
   addon.open(library, new Uint8Array(memory.buffer));
 
 /**
- * Open the BLAS of a place, for `createCpuBackend({ blas })`. Each thread opens it for itself; it computes in the thread that calls it.
+ * Open the BLAS of a place, for `createCpuBackend({ blas })`. Each thread opens it for itself; it computes in the
+ * thread that calls it.
  *
- * @throws BlasError `blas-missing` when addon or library do not load, `blas-table` for a broken table, `blas-changed` when the library is not the one
- * that was measured.
+ * @throws BlasError `blas-missing` when addon or library do not load, `blas-table` for a broken table, `blas-changed`
+ * when the library is not the one that was measured.
  * @example const place = findBlas(); const backend = await createCpuBackend({ blas: place && openBlas(place) });
  */
 export const openBlas = (place: BlasPlace): Blas => {

@@ -10,7 +10,12 @@ const folder = mkdtempSync(join(tmpdir(), "skein-blas-table-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const library = { name: "libopenblas.so.0", family: "OpenBLAS", version: "0.3.21", core: "" };
-const tableOf = (shapes: readonly MeasuredShape[]): ShapeTable => ({ format: "skein-blas-table", version: 1, library, shapes });
+const tableOf = (shapes: readonly MeasuredShape[]): ShapeTable => ({
+  format: "skein-blas-table",
+  version: 1,
+  library,
+  shapes,
+});
 
 const size = fc.constantFrom(1, 2, 8, 32, 128, 512, 2048);
 const contraction: fc.Arbitrary<Contraction> = fc.record({
@@ -49,7 +54,14 @@ test("the nearest is nearest in doublings: 46 lies by 64, not by 32, and past th
       { ...product, rows: 64, wasmMicroseconds: 1, blasMicroseconds: 2 },
     ]),
   );
-  expect([1, 32, 40, 46, 64, 100_000].map((rows) => prefers({ ...product, rows }))).toEqual([true, true, true, false, false, false]);
+  expect([1, 32, 40, 46, 64, 100_000].map((rows) => prefers({ ...product, rows }))).toEqual([
+    true,
+    true,
+    true,
+    false,
+    false,
+    false,
+  ]);
   expect(prefers({ ...product, rows: 0 })).toBe(false);
 });
 
@@ -65,7 +77,15 @@ describe("a table on disk", () => {
     writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content));
     return file;
   };
-  const shape: MeasuredShape = { op: "matmul", variant: "nn", rows: 8, columns: 8, inner: 8, wasmMicroseconds: 2, blasMicroseconds: 1 };
+  const shape: MeasuredShape = {
+    op: "matmul",
+    variant: "nn",
+    rows: 8,
+    columns: 8,
+    inner: 8,
+    wasmMicroseconds: 2,
+    blasMicroseconds: 1,
+  };
 
   test("is read as it was written, and any time that differs has another digest", () => {
     const table = tableOf([shape]);

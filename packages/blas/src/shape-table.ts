@@ -45,7 +45,11 @@ const shapeTable: z.ZodType<ShapeTable> = z.strictObject({
 /** @throws BlasError `blas-table` for what is no table. */
 export const readTable = (file: string): ShapeTable => {
   const wrong = (reason: string, cause: unknown): BlasError =>
-    new BlasError("blas-table", `${file} is no table of measured shapes: ${reason}; measure anew with: skein-train blas build`, { cause });
+    new BlasError(
+      "blas-table",
+      `${file} is no table of measured shapes: ${reason}; measure anew with: skein-train blas build`,
+      { cause },
+    );
   let content: unknown;
   try {
     content = JSON.parse(readFileSync(file, "utf8"));
@@ -65,15 +69,18 @@ export const tableDigest = ({ shapes }: ShapeTable): string =>
 /** By how much a BLAS must have been faster to be taken: less is within what two measurements of the same differ by. */
 const leastGain = 1.05;
 
-export const isFaster = ({ wasmMicroseconds, blasMicroseconds }: MeasuredShape): boolean => wasmMicroseconds > leastGain * blasMicroseconds;
+export const isFaster = ({ wasmMicroseconds, blasMicroseconds }: MeasuredShape): boolean =>
+  wasmMicroseconds > leastGain * blasMicroseconds;
 
 /** How far two shapes lie apart: the sum of squares of how often each size doubles. */
 const distance = (shape: Contraction, other: Contraction): number =>
-  Math.log2(shape.rows / other.rows) ** 2 + Math.log2(shape.columns / other.columns) ** 2 + Math.log2(shape.inner / other.inner) ** 2;
+  Math.log2(shape.rows / other.rows) ** 2 +
+  Math.log2(shape.columns / other.columns) ** 2 +
+  Math.log2(shape.inner / other.inner) ** 2;
 
 /**
- * Decide by the nearest measured shape of the same kind, the first of equals. A kind that was not measured, and a shape with a size of 0, stay in
- * WebAssembly. Pure: the same table and shape, the same answer.
+ * Decide by the nearest measured shape of the same kind, the first of equals. A kind that was not measured, and a shape
+ * with a size of 0, stay in WebAssembly. Pure: the same table and shape, the same answer.
  */
 export const chooser = ({ shapes }: ShapeTable): ((contraction: Contraction) => boolean) => {
   const kinds = new Map<string, MeasuredShape[]>();
@@ -86,6 +93,10 @@ export const chooser = ({ shapes }: ShapeTable): ((contraction: Contraction) => 
   return (contraction) => {
     const known = kinds.get(kindOf(contraction));
     if (known === undefined || contraction.rows * contraction.columns * contraction.inner === 0) return false;
-    return isFaster(known.reduce((nearest, shape) => (distance(shape, contraction) < distance(nearest, contraction) ? shape : nearest)));
+    return isFaster(
+      known.reduce((nearest, shape) =>
+        distance(shape, contraction) < distance(nearest, contraction) ? shape : nearest,
+      ),
+    );
   };
 };

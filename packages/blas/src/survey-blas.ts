@@ -6,7 +6,13 @@ import { knownLibraries } from "./system-libraries.ts";
 /** What there is of a BLAS on this machine. */
 export type BlasSurvey =
   /** Built, and used by jobs that do not say `blas: off`. */
-  | { readonly state: "ready"; readonly identity: string; readonly table: string; readonly measured: number; readonly faster: number }
+  | {
+      readonly state: "ready";
+      readonly identity: string;
+      readonly table: string;
+      readonly measured: number;
+      readonly faster: number;
+    }
   /** Built, but not to be used any more. */
   | { readonly state: "broken"; readonly reason: string }
   /** Not built. @param libraries names of those that are installed, as far as the loader's cache tells. */
@@ -19,7 +25,13 @@ export const surveyBlas = (environment: NodeJS.ProcessEnv = process.env): BlasSu
     if (place === undefined) return { state: "not-built", libraries: knownLibraries() };
     const { identity } = openBlas(place);
     const { shapes } = readTable(place.table);
-    return { state: "ready", identity, table: place.table, measured: shapes.length, faster: shapes.filter(isFaster).length };
+    return {
+      state: "ready",
+      identity,
+      table: place.table,
+      measured: shapes.length,
+      faster: shapes.filter(isFaster).length,
+    };
   } catch (error) {
     if (!(error instanceof BlasError)) throw error;
     return { state: "broken", reason: error.message };

@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
 
 /**
- * Names under which the loader may find a library that fits, the first of which is taken. Debian's libblas.so.3 is whichever BLAS is installed; the
- * addon refuses what is none of OpenBLAS, MKL and BLIS.
+ * Names under which the loader may find a library that fits, the first of which is taken. Debian's libblas.so.3 is
+ * whichever BLAS is installed; the addon refuses what is none of OpenBLAS, MKL and BLIS.
  */
 export const libraryNames: readonly string[] =
   process.platform === "darwin"

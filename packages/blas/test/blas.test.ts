@@ -68,7 +68,8 @@ for (const asked of [undefined, "libblis.so.4"]) {
             floats.forEach((_, i) => (floats[i] = i < y ? valueAt(i) : unwritten));
             for (let p = 0; p < batch; p++)
               for (let i = 0; i < rows; i++)
-                for (let j = 0; j < columns; j++) floats[y + p * yNext + i * yStride + j] = beta === 0 ? NaN : valueAt(i + j);
+                for (let j = 0; j < columns; j++)
+                  floats[y + p * yNext + i * yStride + j] = beta === 0 ? NaN : valueAt(i + j);
             // As kernels have them: addresses above 2 GiB are negative.
             const at = (offset: number): number => (begin + 4 * offset) | 0;
             sgemm(
@@ -107,7 +108,8 @@ for (const asked of [undefined, "libblis.so.4"]) {
                 }
               }
             }
-            for (let i = 0; i < y; i++) if (floats[i] !== Math.fround(valueAt(i))) throw new Error(`operand ${i} was written`);
+            for (let i = 0; i < y; i++)
+              if (floats[i] !== Math.fround(valueAt(i))) throw new Error(`operand ${i} was written`);
             expect([...floats.subarray(-16)]).toEqual(Array.from({ length: 16 }, () => unwritten));
           }),
           { numRuns: 60 },
@@ -116,7 +118,9 @@ for (const asked of [undefined, "libblis.so.4"]) {
 
       test("takes 17 numbers, and refuses what is none", () => {
         expect(() => (sgemm as (...args: unknown[]) => void)(0, 0, 1)).toThrow(/17 numbers/);
-        expect(() => (sgemm as (...args: unknown[]) => void)(...Array.from({ length: 17 }, () => "1"))).toThrow(/17 numbers/);
+        expect(() => (sgemm as (...args: unknown[]) => void)(...Array.from({ length: 17 }, () => "1"))).toThrow(
+          /17 numbers/,
+        );
       });
     });
 
@@ -137,7 +141,9 @@ for (const asked of [undefined, "libblis.so.4"]) {
     test("four threads at once on one memory have the bits of one alone", async () => {
       const memory = createSharedMemory();
       const start = async (): Promise<readonly string[]> => {
-        const worker = new Worker(new URL("thread.ts", import.meta.url), { workerData: { place, memory, size: 130, repeats: 60 } });
+        const worker = new Worker(new URL("thread.ts", import.meta.url), {
+          workerData: { place, memory, size: 130, repeats: 60 },
+        });
         const [digests] = (await once(worker, "message")) as [readonly string[]];
         await worker.terminate();
         return digests;

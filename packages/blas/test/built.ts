@@ -15,7 +15,10 @@ export interface Built {
   readonly place: BlasPlace;
 }
 
-/** Build for the BLAS of this machine, or for one by name, with a table by which all is faster by it; or say what is missing. */
+/**
+ * Build for the BLAS of this machine, or for one by name, with a table by which all is faster by it; or say what is
+ * missing.
+ */
 export const buildForAll = async (library?: string): Promise<Built> => {
   const name = library ?? "the BLAS of this machine";
   const folder = mkdtempSync(join(tmpdir(), "skein-blas-"));
@@ -26,10 +29,12 @@ export const buildForAll = async (library?: string): Promise<Built> => {
       ...(library !== undefined && { library }),
     });
     const kinds = contractionOps.flatMap((op) =>
-      (op === "matmul" ? ["nn", "nt", "tn", "tt"] : op.startsWith("attention") ? ["full", "causal"] : [""]).map((variant) => ({
-        op,
-        variant,
-      })),
+      (op === "matmul" ? ["nn", "nt", "tn", "tt"] : op.startsWith("attention") ? ["full", "causal"] : [""]).map(
+        (variant) => ({
+          op,
+          variant,
+        }),
+      ),
     );
     const shapes = kinds.map(
       (kind): MeasuredShape => ({ ...kind, rows: 8, columns: 8, inner: 8, wasmMicroseconds: 2, blasMicroseconds: 1 }),

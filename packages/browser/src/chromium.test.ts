@@ -17,7 +17,9 @@ const program = (name: string, mode: number): string => {
 test("CHROMIUM_PATH decides, and must name a file", () => {
   const path = program("my-browser", 0o755);
   expect(findChromium({ CHROMIUM_PATH: path, PATH: "/usr/bin" })).toBe(path);
-  expect(() => findChromium({ CHROMIUM_PATH: join(folder, "absent") })).toThrow(/CHROMIUM_PATH is .*absent, but there is no such file/);
+  expect(() => findChromium({ CHROMIUM_PATH: join(folder, "absent") })).toThrow(
+    /CHROMIUM_PATH is .*absent, but there is no such file/,
+  );
 });
 
 test("otherwise the first of the usual names on PATH that can be run", () => {

@@ -14,7 +14,8 @@ const isExecutable = (path: string): boolean => {
 };
 
 /**
- * Where Chromium lies on this machine: what CHROMIUM_PATH says, or the first of the usual names in the folders of PATH and `/usr/bin`.
+ * Where Chromium lies on this machine: what CHROMIUM_PATH says, or the first of the usual names in the folders of PATH
+ * and `/usr/bin`.
  *
  * @returns undefined where there is none.
  * @throws Error when CHROMIUM_PATH names no file: a wish that cannot be met is no reason to take another browser.
@@ -22,7 +23,8 @@ const isExecutable = (path: string): boolean => {
 export const findChromium = (env: Readonly<Record<string, string | undefined>> = process.env): string | undefined => {
   const wished = env["CHROMIUM_PATH"];
   if (wished !== undefined && wished !== "") {
-    if (!existsSync(wished)) throw new Error(`CHROMIUM_PATH is ${wished}, but there is no such file; name Chromium's program, or unset it`);
+    if (!existsSync(wished))
+      throw new Error(`CHROMIUM_PATH is ${wished}, but there is no such file; name Chromium's program, or unset it`);
     return wished;
   }
   const folders = [...(env["PATH"] ?? "").split(delimiter), "/usr/bin"].filter((folder) => folder !== "");
@@ -31,17 +33,25 @@ export const findChromium = (env: Readonly<Record<string, string | undefined>> =
 
 export interface ChromiumOptions {
   /**
-   * `best`: the machine's GPU, and where it has none SwiftShader, the Vulkan driver on the processor that Chromium brings along. `software`:
-   * SwiftShader in any case. Default: `best`.
+   * `best`: the machine's GPU, and where it has none SwiftShader, the Vulkan driver on the processor that Chromium
+   * brings along. `software`: SwiftShader in any case. Default: `best`.
    */
   readonly adapter?: "best" | "software";
   /** Further flags of Chromium. */
   readonly flags?: readonly string[];
 }
 
-/** Chromium keeps WebGPU off on Linux drivers that it does not know, and off all drivers on processors, unless told so. */
+/**
+ * Chromium keeps WebGPU off on Linux drivers that it does not know, and off all drivers on processors, unless told so.
+ */
 const adapterFlags: Readonly<Record<NonNullable<ChromiumOptions["adapter"]>, readonly string[]>> = {
-  best: ["--enable-unsafe-webgpu", "--enable-features=Vulkan", "--use-angle=vulkan", "--disable-vulkan-surface", "--ignore-gpu-blocklist"],
+  best: [
+    "--enable-unsafe-webgpu",
+    "--enable-features=Vulkan",
+    "--use-angle=vulkan",
+    "--disable-vulkan-surface",
+    "--ignore-gpu-blocklist",
+  ],
   software: ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"],
 };
 

@@ -17,12 +17,15 @@ const isolation: Readonly<Record<string, string>> = {
 };
 
 /**
- * Bundle a folder with an `index.html`, as its `vite.config.ts` says where it has one, and serve the bundle on a loopback port that is
- * free, cross-origin isolated.
+ * Bundle a folder with an `index.html`, as its `vite.config.ts` says where it has one, and serve the bundle on a
+ * loopback port that is free, cross-origin isolated.
  *
  * @param isolated false leaves the isolation headers out, to see what a page does without shared memory.
  */
-export const servePage = async (root: string, { isolated = true }: { readonly isolated?: boolean } = {}): Promise<ServedPage> => {
+export const servePage = async (
+  root: string,
+  { isolated = true }: { readonly isolated?: boolean } = {},
+): Promise<ServedPage> => {
   const outDir = await mkdtemp(join(tmpdir(), "skein-page-"));
   try {
     await build({
@@ -38,7 +41,8 @@ export const servePage = async (root: string, { isolated = true }: { readonly is
       preview: { host: "127.0.0.1", port: 0, strictPort: true, open: false, headers: isolated ? isolation : {} },
     });
     const address = server.httpServer.address();
-    if (address === null || typeof address === "string") throw new Error(`the preview server of ${root} listens on no port`);
+    if (address === null || typeof address === "string")
+      throw new Error(`the preview server of ${root} listens on no port`);
     return {
       url: `http://127.0.0.1:${address.port}/`,
       close: async () => {

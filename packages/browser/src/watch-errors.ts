@@ -1,6 +1,8 @@
 import type { Page } from "playwright-core";
 
-/** Collect what a page reports as an error, from now on: console errors and uncaught exceptions, also of its workers. */
+/**
+ * Collect what a page reports as an error, from now on: console errors and uncaught exceptions, also of its workers.
+ */
 export const watchErrors = (page: Page): readonly string[] => {
   const errors: string[] = [];
   page.on("console", (message) => {

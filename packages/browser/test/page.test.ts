@@ -9,7 +9,10 @@ describe.skipIf(findChromium() === undefined)("a page in Chromium", () => {
   afterAll(() => rmSync(folder, { recursive: true }));
 
   test("is bundled from TypeScript, cross-origin isolated, and has WebGPU; what goes wrong in it is collected", async () => {
-    writeFileSync(join(folder, "index.html"), '<link rel="icon" href="data:," /><script type="module" src="./page.ts"></script>');
+    writeFileSync(
+      join(folder, "index.html"),
+      '<link rel="icon" href="data:," /><script type="module" src="./page.ts"></script>',
+    );
     writeFileSync(
       join(folder, "page.ts"),
       "const total: number = new SharedArrayBuffer(8).byteLength;\ndocument.title = `${total} bytes`;\nsetTimeout(() => { throw new Error('on purpose'); });\n",
@@ -23,7 +26,9 @@ describe.skipIf(findChromium() === undefined)("a page in Chromium", () => {
       await page.goto(served.url);
       expect(await page.title()).toBe("8 bytes");
       expect(await page.evaluate(() => crossOriginIsolated)).toBe(true);
-      expect(await page.evaluate(async () => (await navigator.gpu.requestAdapter())?.info.architecture)).toBe("swiftshader");
+      expect(await page.evaluate(async () => (await navigator.gpu.requestAdapter())?.info.architecture)).toBe(
+        "swiftshader",
+      );
       await uncaught;
       expect(errors).toEqual(["Error: on purpose"]);
     } finally {

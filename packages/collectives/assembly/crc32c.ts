@@ -15,8 +15,8 @@ export function foldScratchBytes(): usize {
 }
 
 /**
- * Write a message to `rest` that leaves the same remainder as the one at `message` with `initial` added to its first four bytes; that one
- * has `bytes` ≥ 256 and is only read. Returns the length of the short message, 224 to 239 bytes.
+ * Write a message to `rest` that leaves the same remainder as the one at `message` with `initial` added to its first
+ * four bytes; that one has `bytes` ≥ 256 and is only read. Returns the length of the short message, 224 to 239 bytes.
  */
 export function foldMessage(message: usize, bytes: usize, initial: u32, scratch: usize, rest: usize): usize {
   if (bytes < 2048) return foldShort(message, bytes, initial, scratch + shortWorkOffset, rest);

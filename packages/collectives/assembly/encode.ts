@@ -11,8 +11,8 @@ export function windowF32(from: usize, count: usize, counts: usize): u32 {
 }
 
 /**
- * Write what goes as it is of elements i to i + 15 and return their codes: 1 to 7 inside the window that begins behind exponent
- * `before`, else 0.
+ * Write what goes as it is of elements i to i + 15 and return their codes: 1 to 7 inside the window that begins behind
+ * exponent `before`, else 0.
  */
 // @ts-ignore: decorator
 @inline
@@ -28,7 +28,8 @@ function encode16(from: usize, i: usize, wide: bool, before: v128, lower: usize,
     v128.store(lower + (i << 1), lowerHalves(from, i), 0, 1);
     v128.store(lower + (i << 1), lowerHalves(from, i + 8), 16, 1);
   }
-  const exponent = i8x16.sub(i8x16.add(high, high), i8x16.gt_s(i8x16.splat(0), low)); // the comparison is −1 where the last bit is set
+  // the comparison is −1 where the last bit is set
+  const exponent = i8x16.sub(i8x16.add(high, high), i8x16.gt_s(i8x16.splat(0), low));
   const code = i8x16.sub(exponent, before);
   return v128.and(code, i8x16.le_u(code, i8x16.splat(7)));
 }
@@ -107,8 +108,8 @@ function encode(from: usize, count: usize, wide: bool, first: u32, to: usize, ma
 }
 
 /**
- * Code `count` elements behind a header, with `listBytes` of memory at `list`. Returns the number of escapes, or −1 when there are more than
- * `maxEscapes`.
+ * Code `count` elements behind a header, with `listBytes` of memory at `list`. Returns the number of escapes, or −1
+ * when there are more than `maxEscapes`.
  */
 export function encodeBf16(from: usize, count: usize, first: u32, to: usize, maxEscapes: usize, list: usize): i32 {
   return encode(from, count, false, first, to, maxEscapes, list);

@@ -6,8 +6,9 @@ export const sampleSize: usize = 512;
 export const countBytes: usize = 1024;
 
 /**
- * The seven neighbouring exponents that hold most of a sample, one element from each of 512 equal parts, at a place in it that changes from
- * part to part so that no column of a matrix is met by all. Returns the first exponent, and above 8 bits how many of the sample lie outside.
+ * The seven neighbouring exponents that hold most of a sample, one element from each of 512 equal parts, at a place in
+ * it that changes from part to part so that no column of a matrix is met by all. Returns the first exponent, and above
+ * 8 bits how many of the sample lie outside.
  */
 // @ts-ignore: decorator
 @inline

@@ -1,5 +1,5 @@
-// What bf16 and f32 have in common: their upper 16 bits are sign, 8 exponent bits and 7 bits of mantissa. An f32 has 16 more bits of
-// mantissa below, which go as they are.
+// What bf16 and f32 have in common: their upper 16 bits are sign, 8 exponent bits and 7 bits of mantissa. An f32 has 16
+// more bits of mantissa below, which go as they are.
 
 /** Upper halves of elements i to i + 7 of an array at `from`. */
 // @ts-ignore: decorator
@@ -56,6 +56,9 @@ export function joinHalf(signMantissa: u32, exponent: u32): u32 {
   return ((signMantissa & 0x80) << 8) | (exponent << 7) | (signMantissa & 0x7f);
 }
 
-/** Elements whose codes share three vectors: byte l of them holds the codes of elements l, 16 + l, …, 112 + l, three bits each. */
+/**
+ * Elements whose codes share three vectors: byte l of them holds the codes of elements l, 16 + l, …, 112 + l, three
+ * bits each.
+ */
 export const blockSize: usize = 128;
 export const blockCodeBytes: usize = 48;

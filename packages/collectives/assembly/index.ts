@@ -5,7 +5,10 @@ export { foldMessage, foldScratchBytes } from "./crc32c";
 export { decodeBf16, decodeF32 } from "./decode";
 export { encodeBf16, encodeF32, windowBf16, windowF32 } from "./encode";
 
-/** Bytes that the codec needs beside source and target: for the sample's counts, then for the list of elements outside the window. */
+/**
+ * Bytes that the codec needs beside source and target: for the sample's counts, then for the list of elements outside
+ * the window.
+ */
 export function codecScratchBytes(): usize {
   return max(countBytes, listBytes);
 }

@@ -1,6 +1,7 @@
-// Which elements lie outside the window, as a list. A normal distribution has 1.6 of them among 64; a loop over the set bits of each mask is
-// left by a branch that is guessed wrong nearly every time, which takes longer than all else. So the bits of many masks first go
-// into one list, three slots per mask written in any case, and one long loop works that off.
+// Which elements lie outside the window, as a list. A normal distribution has 1.6 of them among 64; a loop over the set
+// bits of each mask is left by a branch that is guessed wrong nearly every time, which takes longer than all else. So
+// the bits of many masks first go into one list, three slots per mask written in any case, and one long loop works that
+// off.
 
 /** Elements per list. */
 export const tileSize: usize = 2048;

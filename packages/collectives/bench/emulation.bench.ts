@@ -1,4 +1,5 @@
-// How near do emulated links come to their setting, on real time over TCP between two processes? Run: node bench/emulation.bench.ts
+// How near do emulated links come to their setting, on real time over TCP between two processes? Run: node
+// bench/emulation.bench.ts
 import { median } from "@skein/measuring";
 import { emulatedLinks } from "../src/network/emulated-links.ts";
 import { openFineClock } from "../src/network/fine-clock.ts";
@@ -63,7 +64,9 @@ for (const setting of settings) {
     if (Math.abs(off) > allowed) outside += 1;
     const place = `${(setting.bytesPerSecond / 1e6).toFixed(1)} MB/s, ${(setting.latencySeconds * 1e3).toFixed(1)} ms`;
     const [took, set] = [seen, expected].map((seconds) => (seconds * 1e3).toFixed(3).padStart(9));
-    console.log(`${place.padStart(20)}: ${String(size).padStart(8)} bytes ${took} ms, set ${set} ms (${(100 * off).toFixed(1)} %)`);
+    console.log(
+      `${place.padStart(20)}: ${String(size).padStart(8)} bytes ${took} ms, set ${set} ms (${(100 * off).toFixed(1)} %)`,
+    );
   }
   await world.close();
   await exchange("closed");

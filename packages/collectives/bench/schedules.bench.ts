@@ -1,4 +1,5 @@
-// How long does a rank take to build its schedule, and how does that grow with the world? Run: node bench/schedules.bench.ts
+// How long does a rank take to build its schedule, and how does that grow with the world? Run: node
+// bench/schedules.bench.ts
 import { measure, printMeasurement } from "@skein/measuring";
 import { algorithms, sentMessages } from "../src/index.ts";
 import { messageEnds, placeOf } from "../test/world.ts";
@@ -11,7 +12,9 @@ for (const { name, kind, schedule } of algorithms) {
     const [sends, receives] = [messageEnds(schedules, "send"), messageEnds(schedules, "receive")];
     const alone = sends.findIndex((end, i) => end !== receives[i]);
     if (sends.length !== receives.length || alone !== -1)
-      throw new Error(`${name} on ${worldSize} ranks: ${sends.length} sends, ${receives.length} receives; ${sends[alone]} is not received`);
+      throw new Error(
+        `${name} on ${worldSize} ranks: ${sends.length} sends, ${receives.length} receives; ${sends[alone]} is not received`,
+      );
     const place = placeOf(0, worldSize, elementCount); // the root, where there is one
     const label = kind === name ? name : `${name} (${kind})`;
     printMeasurement(

@@ -5,7 +5,8 @@ import { kinds } from "../src/control-block/tag.ts";
 import { joinWorld, type WorldConnection } from "../src/node.ts";
 import { closedForm, fromBytes, operand, placeOf, regionElements, toBytes } from "../test/world.ts";
 
-// One rank of the soak: requests of random kind, size, dtype, group and priority, the same on all ranks, several in flight; each result is checked.
+// One rank of the soak: requests of random kind, size, dtype, group and priority, the same on all ranks, several in
+// flight; each result is checked.
 
 const { connection, address, length, seconds, seed } = workerData as {
   readonly connection: WorldConnection;
@@ -87,7 +88,9 @@ for (;;) {
   // Rank 0's clock decides for all.
   const more = new Uint8Array(memory.buffer, address, 16);
   more[0] = world.rank === 0 && now - began > seconds * 1000 ? 1 : 0;
-  world.wait(world.start({ kind: "broadcast", dtype: "u8", input: more.subarray(0, 1), output: more.subarray(0, 1), root: 0 }));
+  world.wait(
+    world.start({ kind: "broadcast", dtype: "u8", input: more.subarray(0, 1), output: more.subarray(0, 1), root: 0 }),
+  );
   if (more[0] === 1) break;
 }
 world.wait(world.start({ kind: "barrier", dtype: "u8", input: empty, output: empty }));

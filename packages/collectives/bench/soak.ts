@@ -1,5 +1,5 @@
-// Does a world of processes stay right and small under full load for long? Every result of random collectives is checked.
-// Run: node bench/soak.ts [seconds, default 600] [processes, default 2] [ranks of each, default 2]
+// Does a world of processes stay right and small under full load for long? Every result of random collectives is
+// checked. Run: node bench/soak.ts [seconds, default 600] [processes, default 2] [ranks of each, default 2]
 import { spawn } from "node:child_process";
 import { hostRendezvous, newSecret } from "../src/node.ts";
 
@@ -12,7 +12,12 @@ process.stdout.write(`${processes} processes of ${each} ranks over TCP, ${second
 const coordinator = await hostRendezvous({ worldSize, job: "soak", build: "1", secret });
 coordinator.ready.catch(() => undefined); // a process that fails says why itself
 coordinator.onMessage(({ message }) => {
-  const { rank, requests, bytesSent, megabytes } = message as { rank: number; requests: number; bytesSent: number; megabytes: number };
+  const { rank, requests, bytesSent, megabytes } = message as {
+    rank: number;
+    requests: number;
+    bytesSent: number;
+    megabytes: number;
+  };
   if (rank === 0)
     process.stdout.write(
       `${requests} requests checked, ${(bytesSent / 2 ** 30).toFixed(2)} GiB sent by rank 0, ${megabytes.toFixed(0)} MiB resident\n`,
@@ -22,9 +27,13 @@ const codes = await Promise.all(
   Array.from({ length: processes }, (_, index) => {
     const ranks = Array.from({ length: each }, (_, i) => index * each + i);
     const input = JSON.stringify({ address: coordinator.address, secret, ranks, worldSize, seconds, seed });
-    const child = spawn(process.execPath, [...process.execArgv, new URL("./soak-process.ts", import.meta.url).pathname, input], {
-      stdio: "inherit",
-    });
+    const child = spawn(
+      process.execPath,
+      [...process.execArgv, new URL("./soak-process.ts", import.meta.url).pathname, input],
+      {
+        stdio: "inherit",
+      },
+    );
     return new Promise<number>((resolve) => child.once("exit", (code) => resolve(code ?? 1)));
   }),
 );

@@ -1,4 +1,5 @@
-// All-reduce of f32 between two processes over TCP on one machine, beside what its sockets carry at all. Run: node bench/tcp.bench.ts
+// All-reduce of f32 between two processes over TCP on one machine, beside what its sockets carry at all. Run: node
+// bench/tcp.bench.ts
 import { type AddressInfo, connect, createServer } from "node:net";
 import { compileWasm, detectBuild } from "@skein/cpu-kernels";
 import { measurementLine, summarize } from "@skein/measuring";
@@ -12,7 +13,9 @@ const mebibyte = 2 ** 20;
 const sizes = [1, 4, 16, 64];
 const say = (line: string): void => void (rank === 0 && console.log(line));
 
-/** Bytes per second in each direction, by sockets that are dialled and read as the links' are, with nothing else to do. */
+/**
+ * Bytes per second in each direction, by sockets that are dialled and read as the links' are, with nothing else to do.
+ */
 const socketRate = async (bothWays: boolean): Promise<number> => {
   const total = 2 ** 31;
   const memory = new Uint8Array(new SharedArrayBuffer(mebibyte));
@@ -49,7 +52,9 @@ const ring = algorithms.find(({ name }) => name === "ring-all-reduce")!;
 const barrier = algorithms.find(({ name }) => name === "dissemination-barrier")!;
 
 for (const bothWays of [false, true])
-  say(`sockets alone, ${bothWays ? "both ways" : "one way"}: ${((await socketRate(bothWays)) / 1e9).toFixed(2)} GB/s each`);
+  say(
+    `sockets alone, ${bothWays ? "both ways" : "one way"}: ${((await socketRate(bothWays)) / 1e9).toFixed(2)} GB/s each`,
+  );
 
 for (const sums of ["header", "payload"] as const) {
   const sharedMemory = new WebAssembly.Memory({ initial: (64 * mebibyte) / 65_536, maximum: 65_536, shared: true });

@@ -35,12 +35,25 @@ export interface PairOptions extends Partial<Omit<NetworkWorldOptions, "rank" | 
 }
 
 /** The world of the two, over TCP on 127.0.0.1. */
-export const openPair = async ({ link, wrap = (links) => links, sharedMemory, ...options }: PairOptions = {}): Promise<NetworkWorld> => {
+export const openPair = async ({
+  link,
+  wrap = (links) => links,
+  sharedMemory,
+  ...options
+}: PairOptions = {}): Promise<NetworkWorld> => {
   const listener = await listenByTcp({ rank, worldSize: 2, job: "bench", build: "bench", secret, ...link });
   const port = await exchange(listener.port);
   const links = await listener.connect([{ rank: 1 - rank, host: "127.0.0.1", port }]);
   const memory = options.memory ?? (sharedMemory === undefined ? heapMessageMemory() : wasmMessageMemory(sharedMemory));
-  return networkWorld({ rank, worldSize: 2, lanes: 4, timeoutMilliseconds: 60_000, ...options, memory, links: wrap(links) });
+  return networkWorld({
+    rank,
+    worldSize: 2,
+    lanes: 4,
+    timeoutMilliseconds: 60_000,
+    ...options,
+    memory,
+    links: wrap(links),
+  });
 };
 
 /** End the conversation, so that both processes may end. */

@@ -1,5 +1,5 @@
-// Compiles assembly/ and writes it as a module with its bytes in base64, so that the package needs neither file access nor fetch to
-// find it. Run by `turbo run build:wasm`; outputs are not committed.
+// Compiles assembly/ and writes it as a module with its bytes in base64, so that the package needs neither file access
+// nor fetch to find it. Run by `turbo run build:wasm`; outputs are not committed.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import asc from "assemblyscript/asc";

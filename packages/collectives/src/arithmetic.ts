@@ -2,7 +2,10 @@ import type { DType, Reduction } from "@skein/tensor-core";
 
 /** What an executor does with bytes. All arrays of one call have one length. */
 export interface Arithmetic {
-  /** Write the combination of `sources`, folded in the order given, into every one of `targets`. A target may be one of the sources. */
+  /**
+   * Write the combination of `sources`, folded in the order given, into every one of `targets`. A target may be one of
+   * the sources.
+   */
   combine(dtype: DType, reduction: Reduction, targets: readonly Uint8Array[], sources: readonly Uint8Array[]): void;
   copy(target: Uint8Array, source: Uint8Array): void;
 }

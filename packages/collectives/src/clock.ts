@@ -11,7 +11,8 @@ export const systemClock: Clock = {
   now: () => performance.now(),
   after: (milliseconds, call) => {
     const timer: unknown = setTimeout(call, milliseconds);
-    if (typeof timer === "object" && timer !== null && "unref" in timer) (timer as { unref(): void }).unref(); // a number in browsers
+    // a number in browsers
+    if (typeof timer === "object" && timer !== null && "unref" in timer) (timer as { unref(): void }).unref();
     return () => clearTimeout(timer as number);
   },
 };

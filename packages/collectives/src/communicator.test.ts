@@ -20,12 +20,32 @@ const connection = (worldSize: number, rank = 0): WorldConnection => ({
 const region = (address: number, bytes: number): Uint8Array => new Uint8Array(memory.buffer, address, bytes);
 
 test.each<[string, Partial<CollectiveRequest>, RegExp]>([
-  ["memory elsewhere", { input: new Uint8Array(32) }, /32 bytes lies outside the world's WebAssembly memory; allocate it there/],
-  ["half an element", { input: region(0, 30), output: region(0, 30) }, /30 bytes are not a whole number of f32 elements/],
-  ["a dtype without sums", { dtype: "bool" }, /dtype bool cannot be reduced, it takes f32, f16, bf16, i32, u32; cast it first/],
+  [
+    "memory elsewhere",
+    { input: new Uint8Array(32) },
+    /32 bytes lies outside the world's WebAssembly memory; allocate it there/,
+  ],
+  [
+    "half an element",
+    { input: region(0, 30), output: region(0, 30) },
+    /30 bytes are not a whole number of f32 elements/,
+  ],
+  [
+    "a dtype without sums",
+    { dtype: "bool" },
+    /dtype bool cannot be reduced, it takes f32, f16, bf16, i32, u32; cast it first/,
+  ],
   ["other lengths", { output: region(64, 16) }, /an input of 32 bytes does not fit an output of 16 on 3 ranks/],
-  ["all-gather of one rank's length", { kind: "all-gather", output: region(64, 32) }, /32 bytes does not fit an output of 32 on 3 ranks/],
-  ["all-to-all in unequal chunks", { kind: "all-to-all", output: region(64, 32) }, /32 bytes cannot be split into 3 equal chunks of f32/],
+  [
+    "all-gather of one rank's length",
+    { kind: "all-gather", output: region(64, 32) },
+    /32 bytes does not fit an output of 32 on 3 ranks/,
+  ],
+  [
+    "all-to-all in unequal chunks",
+    { kind: "all-to-all", output: region(64, 32) },
+    /32 bytes cannot be split into 3 equal chunks of f32/,
+  ],
   ["overlap", { output: region(16, 32) }, /input and output overlap; only all-reduce and broadcast may work in place/],
   ["in place where it may not be", { kind: "send-receive", to: 1, from: 2 }, /input and output overlap/],
   ["a root outside", { kind: "broadcast", root: 3 }, /root 3 is not a rank; use 0 to 2/],
@@ -42,19 +62,27 @@ test.each<[string, Partial<CollectiveRequest>, RegExp]>([
   ],
   [
     "rows that do not fill a chunk",
-    { kind: "all-gather", output: region(64, 96), ragged: { capacity: 3, rows: region(256, 4), receivedRows: region(320, 12) } },
+    {
+      kind: "all-gather",
+      output: region(64, 96),
+      ragged: { capacity: 3, rows: region(256, 4), receivedRows: region(320, 12) },
+    },
     /a chunk of 32 bytes cannot be cut into 3 rows of f32/,
   ],
   [
     "counts of another world",
-    { kind: "all-gather", output: region(64, 96), ragged: { capacity: 4, rows: region(256, 4), receivedRows: region(320, 8) } },
+    {
+      kind: "all-gather",
+      output: region(64, 96),
+      ragged: { capacity: 4, rows: region(256, 4), receivedRows: region(320, 8) },
+    },
     /row counts have 4 and 8 bytes; 4 and 12 are i32 for 3 ranks/,
   ],
 ])("%s is refused before anything is sent", (_, change, message) => {
   const communicator = joinWorld(connection(3));
-  expect(() => communicator.start({ kind: "all-reduce", dtype: "f32", input: region(0, 32), output: region(0, 32), ...change })).toThrow(
-    message,
-  );
+  expect(() =>
+    communicator.start({ kind: "all-reduce", dtype: "f32", input: region(0, 32), output: region(0, 32), ...change }),
+  ).toThrow(message);
 });
 
 test("regions of before and after a growth are of one memory, also where two buffers of it have one length", () => {
@@ -64,19 +92,23 @@ test("regions of before and after a growth are of one memory, also where two buf
   const region = (at: number): Uint8Array => new Uint8Array(growing.buffer, at, 32);
   const request = { kind: "all-gather", dtype: "f32" } as const;
   const regions = [region(64)];
-  // What growth in another thread leaves behind: another buffer, of the same length where this thread has grown the memory since.
+  // What growth in another thread leaves behind: another buffer, of the same length where this thread has grown the
+  // memory since.
   for (const pages of [0, 1, 0]) {
     growing.grow(pages);
     regions.push(region(64 * (regions.length + 1)));
   }
   for (const input of regions)
-    for (const output of regions) if (input !== output) expect(() => own.start({ ...request, input, output })).not.toThrow();
+    for (const output of regions)
+      if (input !== output) expect(() => own.start({ ...request, input, output })).not.toThrow();
   // Of another memory, at a place where the same bytes lie, or the same but for the bit that is tried.
   for (const byte of [0, 1]) {
     const elsewhere = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
     const input = new Uint8Array(elsewhere.buffer, 512, 32);
     input[0] = byte;
-    expect(() => own.start({ ...request, input, output: region(64) })).toThrow(/lies outside the world's WebAssembly memory/);
+    expect(() => own.start({ ...request, input, output: region(64) })).toThrow(
+      /lies outside the world's WebAssembly memory/,
+    );
     expect(input[0]).toBe(byte);
     expect(() => communicator.start({ ...request, input, output: region(64) })).toThrow(/lies outside/);
   }
@@ -100,19 +132,25 @@ test.each([
     ],
   ],
 ])("a partition with %s is refused", (_, partition) => {
-  expect(() => joinWorld(connection(3)).split(partition, "data")).toThrow(/is not a partition of 3 ranks; name each of 0 to 2 once/);
+  expect(() => joinWorld(connection(3)).split(partition, "data")).toThrow(
+    /is not a partition of 3 ranks; name each of 0 to 2 once/,
+  );
 });
 
 test("groups beyond what a world holds are refused", () => {
   const communicator = joinWorld(connection(1));
   for (let group = 1; group < 16; group++) communicator.split([[0]], `axis ${group}`);
-  expect(() => communicator.split([[0]], "one more")).toThrow(/a world has at most 15 groups; split once for each mesh axis/);
+  expect(() => communicator.split([[0]], "one more")).toThrow(
+    /a world has at most 15 groups; split once for each mesh axis/,
+  );
 });
 
 test("one rank needs no companion: the waiting thread does the work", () => {
   const communicator = joinWorld(connection(1));
   new Float32Array(memory.buffer, 0, 8).set([1, 2, 3, 4, 5, 6, 7, 8]);
-  communicator.wait(communicator.start({ kind: "all-reduce", dtype: "f32", input: region(0, 32), output: region(64, 32) }));
+  communicator.wait(
+    communicator.start({ kind: "all-reduce", dtype: "f32", input: region(0, 32), output: region(64, 32) }),
+  );
   expect([...new Float32Array(memory.buffer, 64, 8)]).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
   expect(communicator.bytesSent()).toBe(0);
 });
@@ -135,7 +173,10 @@ test("what carried a request out is told after its wait, until its place in the 
     return handle;
   };
   const [first, second] = [begin("all-reduce"), begin("all-gather")];
-  expect([first, second].map((handle) => communicator.algorithmOf?.(handle))).toEqual(["direct-all-reduce", "direct-all-gather"]);
+  expect([first, second].map((handle) => communicator.algorithmOf?.(handle))).toEqual([
+    "direct-all-reduce",
+    "direct-all-gather",
+  ]);
   for (let i = 0; i < queueLength - 1; i++) begin("all-gather");
   expect([first, second].map((handle) => communicator.algorithmOf?.(handle))).toEqual([undefined, "direct-all-gather"]);
 });

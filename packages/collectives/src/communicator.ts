@@ -19,7 +19,11 @@ export interface BlockingCommunicator extends Communicator {
   split(partition: readonly (readonly number[])[], name: string): BlockingCommunicator;
 }
 
-/** The part of a partition that holds `rank`. @throws ArgumentError unless every rank of the group stands in one part. */
+/**
+ * The part of a partition that holds `rank`.
+ *
+ * @throws ArgumentError unless every rank of the group stands in one part.
+ */
 const partOf = (partition: readonly (readonly number[])[], rank: number, worldSize: number): readonly number[] => {
   const named = partition.flat().toSorted((a, b) => a - b);
   if (named.length !== worldSize || named.some((member, i) => member !== i)) {
@@ -54,10 +58,15 @@ class Member {
   }
 
   /**
-   * Make a group of some ranks of `parent`, all of which split it at once. Its number is agreed on: one of a part may have split before without
-   * the others.
+   * Make a group of some ranks of `parent`, all of which split it at once. Its number is agreed on: one of a part may
+   * have split before without the others.
    */
-  makeGroup(parent: number, partition: readonly (readonly number[])[], name: string, members: readonly number[]): number {
+  makeGroup(
+    parent: number,
+    partition: readonly (readonly number[])[],
+    name: string,
+    members: readonly number[],
+  ): number {
     const parents = this.control.membersOf(parent);
     const { rank } = this.connection;
     const answers = this.exchangeTexts(JSON.stringify({ name, partition, free: this.groups }), parent).map(
@@ -76,7 +85,9 @@ class Member {
     }
     const group = Math.max(...answers.map(({ free }) => free));
     if (group >= groupLimit)
-      throw new ArgumentError(`split: a world has at most ${groupLimit - 1} groups; split once for each mesh axis and keep the groups`);
+      throw new ArgumentError(
+        `split: a world has at most ${groupLimit - 1} groups; split once for each mesh axis and keep the groups`,
+      );
     this.groups = group + 1;
     this.control.writeGroup(group, members, name);
     return group;
@@ -105,8 +116,15 @@ class Member {
     input.set(bytes);
     const sequence = (this.agreements[group] ?? 0) + 1;
     this.agreements[group] = sequence;
-    this.wait(this.start({ kind: "all-gather", dtype: "u8", input, output, awaited: true }, tagOf(sequence, "agreement", group)));
-    const parts = Array.from({ length: worldSize }, (_, i) => output.slice(i * bytes.byteLength, (i + 1) * bytes.byteLength));
+    this.wait(
+      this.start(
+        { kind: "all-gather", dtype: "u8", input, output, awaited: true },
+        tagOf(sequence, "agreement", group),
+      ),
+    );
+    const parts = Array.from({ length: worldSize }, (_, i) =>
+      output.slice(i * bytes.byteLength, (i + 1) * bytes.byteLength),
+    );
     this.messages.give(input);
     this.messages.give(output);
     return parts;
@@ -116,7 +134,9 @@ class Member {
     this.control.throwIfUnusable(tag);
     const { lane } = this.lanes[request.priority ?? 0]!;
     return {
-      id: (lane.post({ ...request, tag }, request.awaited === true && !this.connection.companionOnly) >>> 0) * laneCount + lane.index,
+      id:
+        (lane.post({ ...request, tag }, request.awaited === true && !this.connection.companionOnly) >>> 0) * laneCount +
+        lane.index,
     };
   }
 
@@ -193,15 +213,16 @@ const factsOf = ({ preference: { order = "rank", link }, facts }: WorldConnectio
 
 /**
  * Join a world as the rank that `connection` names. Call in the rank's compute thread; the companion thread, started by
- * the world, carries requests out meanwhile. Between threads `wait` lends a hand: when the companion has not begun, the waiting
- * thread does the work itself, which saves waking another thread.
+ * the world, carries requests out meanwhile. Between threads `wait` lends a hand: when the companion has not begun, the
+ * waiting thread does the work itself, which saves waking another thread.
  *
  * In a world of several processes all ranks join together, and compare what must be the same on all.
  *
- * Regions must lie in the world's memory. `start` costs a few stores and a wake-up. Ranks of a group must start its requests of one priority in
- * the same order, and any two ranks those of all groups that they share.
+ * Regions must lie in the world's memory. `start` costs a few stores and a wake-up. Ranks of a group must start its
+ * requests of one priority in the same order, and any two ranks those of all groups that they share.
  *
- * @throws RanksDifferError where ranks choose algorithms by different things, or have other facts; CollectiveError where a rank does not join.
+ * @throws RanksDifferError where ranks choose algorithms by different things, or have other facts; CollectiveError
+ * where a rank does not join.
  */
 export const joinWorld = (connection: WorldConnection): BlockingCommunicator => {
   const member = new Member(connection);

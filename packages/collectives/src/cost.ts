@@ -65,7 +65,8 @@ class Ledgers {
   }
 
   addTimes(other: Ledgers, times: number): void {
-    for (const key of Object.keys(this) as (keyof this & keyof Ledgers)[]) (this[key] as Ledger).addTimes(other[key] as Ledger, times);
+    for (const key of Object.keys(this) as (keyof this & keyof Ledgers)[])
+      (this[key] as Ledger).addTimes(other[key] as Ledger, times);
   }
 
   load(): Load {
@@ -87,7 +88,8 @@ export const addLoads = (a: Load, b: Load, times: number): Load => ({
 });
 
 /**
- * Add up rounds of messages: per rank and host, and along the path on which, round by round, everybody waits for the busiest.
+ * Add up rounds of messages: per rank and host, and along the path on which, round by round, everybody waits for the
+ * busiest.
  *
  * Cost: O(messages of all ranks), where equal rounds count once.
  */
@@ -133,6 +135,9 @@ export const costOfRounds = (
   };
 };
 
-/** Peers of `rank` in the order in which a direct form sends to them: the next one first, so that not all begin with rank 0. */
+/**
+ * Peers of `rank` in the order in which a direct form sends to them: the next one first, so that not all begin with
+ * rank 0.
+ */
 export const peersOf = (rank: number, worldSize: number): number[] =>
   Array.from({ length: worldSize - 1 }, (_, i) => (rank + 1 + i) % worldSize);

@@ -1,16 +1,21 @@
 import type { ElementRange, Region, Step } from "./schedule.ts";
 
-/** Where a region of an inner schedule lies in the outer one: elements before it, and in which region. Default: the region itself. */
+/**
+ * Where a region of an inner schedule lies in the outer one: elements before it, and in which region. Default: the
+ * region itself.
+ */
 export type Bases = { readonly [R in Region]?: Pick<ElementRange, "region" | "offset"> };
 
 /**
- * Let the rounds of a small schedule run as a part of a larger one: peers are those of `members`, regions lie at their bases. A copy
- * that would end where it began is left out.
+ * Let the rounds of a small schedule run as a part of a larger one: peers are those of `members`, regions lie at their
+ * bases. A copy that would end where it began is left out.
  */
 export const embed = (rounds: readonly (readonly Step[])[], bases: Bases, members?: readonly number[]): Step[][] => {
   const range = ({ region, offset, count }: ElementRange): ElementRange => {
     const base = bases[region];
-    return base === undefined ? { region, offset, count } : { region: base.region, offset: base.offset + offset, count };
+    return base === undefined
+      ? { region, offset, count }
+      : { region: base.region, offset: base.offset + offset, count };
   };
   const peerOf = (peer: number): number => (members === undefined ? peer : members[peer]!);
   const placed = (step: Step): Step => {
@@ -35,4 +40,5 @@ export const embed = (rounds: readonly (readonly Step[])[], bases: Bases, member
 };
 
 /** `rounds`, and empty ones until there are `length`: ranks with less to do keep step with the others. */
-export const padded = (rounds: readonly Step[][], length: number): Step[][] => Array.from({ length }, (_, round) => rounds[round] ?? []);
+export const padded = (rounds: readonly Step[][], length: number): Step[][] =>
+  Array.from({ length }, (_, round) => rounds[round] ?? []);

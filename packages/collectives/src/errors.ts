@@ -62,7 +62,10 @@ export class PeerLostError extends CollectiveError {
 /** Whether a rank is just gone, or was cut off because its certificate was revoked. */
 export type LossKind = "lost" | "revoked";
 
-/** A rank was cut off, because its certificate was revoked: who shows it may have stolen it. A person has to see to that. */
+/**
+ * A rank was cut off, because its certificate was revoked: who shows it may have stolen it. A person has to see to
+ * that.
+ */
 export class PeerRevokedError extends CollectiveError {
   override name = "PeerRevokedError";
 
@@ -98,7 +101,10 @@ export class RanksDisagreeError extends CollectiveError {
   }
 }
 
-/** Ranks were set up differently: with them, sums would differ in bits, or ranks would choose different algorithms and wait for ever. */
+/**
+ * Ranks were set up differently: with them, sums would differ in bits, or ranks would choose different algorithms and
+ * wait for ever.
+ */
 export class RanksDifferError extends CollectiveError {
   override name = "RanksDifferError";
 

@@ -15,40 +15,46 @@ const late = (transport: Transport): Transport => ({
   },
 });
 
-// Memory that was lent must stay as it was until it comes home, within a collective and after it: a rank that is done may use its
-// buffers for something else at once.
-describe.each(algorithms.map((algorithm) => ({ name: algorithm.name, algorithm })))("$name with one late rank", ({ algorithm }) => {
-  test.each([2, 3, 4, 7])("lent memory is not touched on %i ranks", async (worldSize) => {
-    const n = 12;
-    const counts = regionElements(algorithm.kind, worldSize, n);
-    for (let slow = 0; slow < worldSize; slow++) {
-      const inputs = Array.from({ length: worldSize }, (_, rank) => operand(rank, counts.input, "f32"));
-      const outputs = await Promise.all(
-        memoryWorld(worldSize, { sharesMemory: true }).map(async (transport, rank) => {
-          const place = placeOf(rank, worldSize, n);
-          const schedule = algorithm.schedule(place);
-          const input = toBytes(inputs[rank]!, "f32");
-          const output = new Uint8Array(counts.output * 4);
-          const scratch = new Uint8Array(scratchBytes(schedule, "f32"));
-          await execute(
-            schedule,
-            { input, output, scratch, dtype: "f32", tag: 1 },
-            rank === slow ? late(transport) : transport,
-            plainArithmetic(),
-          );
-          const result = fromBytes(output, "f32");
-          for (const region of [input, output, scratch]) region.fill(0x7f);
-          return result;
-        }),
-      );
-      outputs.forEach((output, rank) =>
-        expect(output, `rank ${rank}, late rank ${slow}`).toEqual(closedForm(algorithm.kind, placeOf(rank, worldSize, n), inputs)),
-      );
-    }
-  });
-});
+// Memory that was lent must stay as it was until it comes home, within a collective and after it: a rank that is done
+// may use its buffers for something else at once.
+describe.each(algorithms.map((algorithm) => ({ name: algorithm.name, algorithm })))(
+  "$name with one late rank",
+  ({ algorithm }) => {
+    test.each([2, 3, 4, 7])("lent memory is not touched on %i ranks", async (worldSize) => {
+      const n = 12;
+      const counts = regionElements(algorithm.kind, worldSize, n);
+      for (let slow = 0; slow < worldSize; slow++) {
+        const inputs = Array.from({ length: worldSize }, (_, rank) => operand(rank, counts.input, "f32"));
+        const outputs = await Promise.all(
+          memoryWorld(worldSize, { sharesMemory: true }).map(async (transport, rank) => {
+            const place = placeOf(rank, worldSize, n);
+            const schedule = algorithm.schedule(place);
+            const input = toBytes(inputs[rank]!, "f32");
+            const output = new Uint8Array(counts.output * 4);
+            const scratch = new Uint8Array(scratchBytes(schedule, "f32"));
+            await execute(
+              schedule,
+              { input, output, scratch, dtype: "f32", tag: 1 },
+              rank === slow ? late(transport) : transport,
+              plainArithmetic(),
+            );
+            const result = fromBytes(output, "f32");
+            for (const region of [input, output, scratch]) region.fill(0x7f);
+            return result;
+          }),
+        );
+        outputs.forEach((output, rank) =>
+          expect(output, `rank ${rank}, late rank ${slow}`).toEqual(
+            closedForm(algorithm.kind, placeOf(rank, worldSize, n), inputs),
+          ),
+        );
+      }
+    });
+  },
+);
 
-// While one region after the other is read off, another thread may grow the memory: then two views of the same bytes have different buffers.
+// While one region after the other is read off, another thread may grow the memory: then two views of the same bytes
+// have different buffers.
 test("a transport that cannot block is refused where blocking is asked for", () => {
   const [transport] = memoryWorld(2);
   const { schedule } = algorithms.find(({ name }) => name === "ring-all-reduce")!;

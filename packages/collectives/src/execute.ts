@@ -4,7 +4,10 @@ import type { Arithmetic } from "./arithmetic.ts";
 import type { ElementRange, Region, Schedule, Step } from "./schedule.ts";
 import { type Eventually, Future, type SendHandle, type Transport } from "./transport/transport.ts";
 
-/** What a schedule works on: the request's memory and meaning, a tag that all ranks share, and scratch memory if the schedule wants it. */
+/**
+ * What a schedule works on: the request's memory and meaning, a tag that all ranks share, and scratch memory if the
+ * schedule wants it.
+ */
 export interface Execution extends Pick<CollectiveRequest, "input" | "output" | "dtype" | "reduction"> {
   readonly tag: number;
   readonly scratch?: Uint8Array;
@@ -12,7 +15,10 @@ export interface Execution extends Pick<CollectiveRequest, "input" | "output" | 
 
 type Receive = Extract<Step, { action: "receive" }>;
 type ReduceStep = Extract<Receive, { combine: "reduce" }>;
-/** A walk that pauses where a transport answers with a promise or a future. It is resumed with a promise's value, or once a `Future` is ready. */
+/**
+ * A walk that pauses where a transport answers with a promise or a future. It is resumed with a promise's value, or
+ * once a `Future` is ready.
+ */
 export type Walk<T> = Generator<Promise<unknown> | Future<unknown>, T, unknown>;
 
 /** The value, once it is there. */
@@ -25,13 +31,20 @@ export function* settled<T>(value: Eventually<T>): Walk<T> {
 }
 
 /**
- * Walk a schedule. Pauses wherever the transport answers with a promise or a future, so that one walk serves threads that block, threads that carry
- * several requests at once, and networks. Before a range is written, every send of it is done; at the end, all are.
+ * Walk a schedule. Pauses wherever the transport answers with a promise or a future, so that one walk serves threads
+ * that block, threads that carry several requests at once, and networks. Before a range is written, every send of it is
+ * done; at the end, all are.
  */
-export function* walk(schedule: Schedule, execution: Execution, transport: Transport, arithmetic: Arithmetic): Walk<void> {
+export function* walk(
+  schedule: Schedule,
+  execution: Execution,
+  transport: Transport,
+  arithmetic: Arithmetic,
+): Walk<void> {
   const { dtype, reduction = "sum", tag } = execution;
   const width = bytesPerElement[dtype];
-  const inPlace = execution.input.byteOffset === execution.output.byteOffset && execution.input.buffer === execution.output.buffer;
+  const inPlace =
+    execution.input.byteOffset === execution.output.byteOffset && execution.input.buffer === execution.output.buffer;
   const place = (range: ElementRange): Region => (inPlace && range.region === "input" ? "output" : range.region);
   const overlap = (a: ElementRange, b: ElementRange): boolean =>
     place(a) === place(b) && a.offset < b.offset + b.count && b.offset < a.offset + a.count;
@@ -76,7 +89,8 @@ export function* walk(schedule: Schedule, execution: Execution, transport: Trans
       [bytesOf(target), ...borrowed],
       parts.map((part) => part.bytes),
     );
-    for (const step of steps) if (step.returned !== true || !transport.sharesMemoryWith(step.peer)) transport.release(step.peer);
+    for (const step of steps)
+      if (step.returned !== true || !transport.sharesMemoryWith(step.peer)) transport.release(step.peer);
   }
 
   for (const round of schedule.rounds) {
@@ -96,7 +110,11 @@ export function* walk(schedule: Schedule, execution: Execution, transport: Trans
     for (const step of round) {
       if (step.action !== "send") continue;
       if (step.returned === true && transport.sharesMemoryWith(step.peer)) transport.release(step.peer);
-      else sends.push({ range: step.source, handle: yield* settled(transport.send(step.peer, tag, bytesOf(step.source))) });
+      else
+        sends.push({
+          range: step.source,
+          handle: yield* settled(transport.send(step.peer, tag, bytesOf(step.source))),
+        });
     }
     const receives = round.filter((step): step is Receive => step.action === "receive");
     for (let i = 0; i < receives.length; i++) {
@@ -110,7 +128,8 @@ export function* walk(schedule: Schedule, execution: Execution, transport: Trans
       } else if (step.returned === true && transport.sharesMemoryWith(step.peer)) {
         yield* sendsDone((entry) => entry.handle.peer === step.peer && overlap(entry.range, step.target));
       } else if (transport.receiveInto !== undefined && !sends.some((entry) => overlap(entry.range, step.target))) {
-        // Over memory that is still being sent, the send would wait for the peer to ask for it, and the peer, which may do the same, for us.
+        // Over memory that is still being sent, the send would wait for the peer to ask for it, and the peer, which may
+        // do the same, for us.
         yield* settled(transport.receiveInto(step.peer, tag, bytesOf(step.target)));
       } else {
         const bytes = yield* settled(transport.receive(step.peer, tag, step.target.count * width));
@@ -128,7 +147,8 @@ export const runWalkBlocking = <T>(walk: Walk<T>, wait: (future: Future<unknown>
   for (;;) {
     const { done, value } = walk.next();
     if (done === true) return value;
-    if (!(value instanceof Future)) throw new InvariantError("a transport that cannot block was given to a thread that blocks");
+    if (!(value instanceof Future))
+      throw new InvariantError("a transport that cannot block was given to a thread that blocks");
     wait(value);
   }
 };
@@ -155,8 +175,13 @@ export const executeBlocking = (
 ): void => runWalkBlocking(walk(schedule, execution, transport, arithmetic), wait);
 
 /** Execute a schedule over any transport that answers with values and promises. */
-export const execute = (schedule: Schedule, execution: Execution, transport: Transport, arithmetic: Arithmetic): Promise<void> =>
-  runWalk(walk(schedule, execution, transport, arithmetic));
+export const execute = (
+  schedule: Schedule,
+  execution: Execution,
+  transport: Transport,
+  arithmetic: Arithmetic,
+): Promise<void> => runWalk(walk(schedule, execution, transport, arithmetic));
 
 /** Scratch bytes that a schedule wants. */
-export const scratchBytes = (schedule: Schedule, dtype: DType): number => schedule.scratchElements * bytesPerElement[dtype];
+export const scratchBytes = (schedule: Schedule, dtype: DType): number =>
+  schedule.scratchElements * bytesPerElement[dtype];

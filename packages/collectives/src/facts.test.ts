@@ -14,15 +14,18 @@ test("equal facts pass, whatever order they are written in", () => {
   expect(check(0, {})).not.toThrow();
 });
 
-test.each([0, 1, 2, 3])("rank %i names the fact that differs, both values, and all ranks that have the other one", (rank) => {
-  const [here, there] = [
-    { build: "relaxed", order: "rank" },
-    { build: "relaxed", order: "any" },
-  ];
-  expect(check(rank, here, there, here, there)).toThrow(
-    /^order: ranks 1, 3 have any, rank 0 has rank; all ranks must have the same, .*: give every process/,
-  );
-});
+test.each([0, 1, 2, 3])(
+  "rank %i names the fact that differs, both values, and all ranks that have the other one",
+  (rank) => {
+    const [here, there] = [
+      { build: "relaxed", order: "rank" },
+      { build: "relaxed", order: "any" },
+    ];
+    expect(check(rank, here, there, here, there)).toThrow(
+      /^order: ranks 1, 3 have any, rank 0 has rank; all ranks must have the same, .*: give every process/,
+    );
+  },
+);
 
 test("a fact that a rank lacks differs", () => {
   expect(check(1, { build: "simd" }, {})).toThrow(/^build: rank 1 has none, rank 0 has simd;/);

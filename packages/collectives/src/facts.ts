@@ -1,7 +1,10 @@
 import type { Communicator } from "@skein/tensor-core";
 import { RanksDifferError } from "./errors.ts";
 
-/** What must be the same on all ranks of a world, by name, in words for people: the build of the kernels, what sums are ordered by. */
+/**
+ * What must be the same on all ranks of a world, by name, in words for people: the build of the kernels, what sums are
+ * ordered by.
+ */
 export type Facts = { readonly [name: string]: string };
 
 /**
@@ -15,14 +18,25 @@ export const requireSameFacts = (texts: readonly string[], rank: number): void =
   const names = new Set([first!, ...rest].flatMap((facts) => Object.keys(facts)));
   for (const name of names) {
     const valueOf = (facts: Facts): string => facts[name] ?? "none";
-    const others = rest.map((facts, i) => ({ peer: i + 1, value: valueOf(facts) })).filter(({ value }) => value !== valueOf(first!));
+    const others = rest
+      .map((facts, i) => ({ peer: i + 1, value: valueOf(facts) }))
+      .filter(({ value }) => value !== valueOf(first!));
     if (others.length === 0) continue;
     const [{ value, peer }] = others as [(typeof others)[number], ...typeof others];
     const alike = others.filter((other) => other.value === value).map((other) => other.peer);
-    throw new RanksDifferError({ rank, peer: rank === peer ? 0 : peer }, name, { value, ranks: alike }, valueOf(first!));
+    throw new RanksDifferError(
+      { rank, peer: rank === peer ? 0 : peer },
+      name,
+      { value, ranks: alike },
+      valueOf(first!),
+    );
   }
 };
 
-/** Compare facts between all ranks of a communicator's world, each of which calls it at the same place. @throws RanksDifferError. */
+/**
+ * Compare facts between all ranks of a communicator's world, each of which calls it at the same place.
+ *
+ * @throws RanksDifferError.
+ */
 export const agreeOnFacts = async (group: Communicator, facts: Facts): Promise<void> =>
   requireSameFacts(await group.exchangeTexts(JSON.stringify(facts)), group.members[group.rank]!);

@@ -37,7 +37,15 @@ export {
   RanksDifferError,
   RanksDisagreeError,
 } from "./errors.ts";
-export { runWalk, runWalkBlocking, execute, executeBlocking, type Execution, scratchBytes, type Walk } from "./execute.ts";
+export {
+  runWalk,
+  runWalkBlocking,
+  execute,
+  executeBlocking,
+  type Execution,
+  scratchBytes,
+  type Walk,
+} from "./execute.ts";
 export {
   fitLink,
   formatLinkFile,
@@ -54,7 +62,13 @@ export { formatRanks } from "./rendezvous/ranks.ts";
 export { heapMessageMemory, type MessageMemory, wasmMessageMemory } from "./message-memory.ts";
 export { plainArithmetic } from "./plain-arithmetic.ts";
 export { walkRagged } from "./ragged.ts";
-export { raggedAllGatherSchedule, raggedExchange, type RaggedPlace, raggedAllToAllSchedule, rowCountSchedule } from "./ragged-schedule.ts";
+export {
+  raggedAllGatherSchedule,
+  raggedExchange,
+  type RaggedPlace,
+  raggedAllToAllSchedule,
+  rowCountSchedule,
+} from "./ragged-schedule.ts";
 export {
   type Algorithm,
   type CostPlace,

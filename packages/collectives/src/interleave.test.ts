@@ -6,7 +6,11 @@ import { beginnings, interleave } from "./interleave.ts";
 test("slices begin one round apart, and no more than the window are in flight", () => {
   expect(beginnings(4, 5, 8)).toEqual([0, 1, 2, 3]);
   expect(beginnings(5, 6, 2)).toEqual([0, 1, 6, 7, 12]);
-  const counts = fc.tuple(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, max: 10 }));
+  const counts = fc.tuple(
+    fc.integer({ min: 1, max: 40 }),
+    fc.integer({ min: 1, max: 40 }),
+    fc.integer({ min: 1, max: 10 }),
+  );
   fc.assert(
     fc.property(counts, ([count, rounds, window]) => {
       const begins = beginnings(count, rounds, window);

@@ -1,10 +1,18 @@
 import { addLoads } from "./cost.ts";
 import { embed } from "./embed.ts";
-import { type Algorithm, chunkOf, type CostPlace, type Schedule, type ScheduleCost, type Step, withoutEmpty } from "./schedule.ts";
+import {
+  type Algorithm,
+  chunkOf,
+  type CostPlace,
+  type Schedule,
+  type ScheduleCost,
+  type Step,
+  withoutEmpty,
+} from "./schedule.ts";
 
 /**
- * The round in which each of `count` schedules of `rounds` rounds begins: one round after the one before, but no more than `window`
- * of them in flight at once.
+ * The round in which each of `count` schedules of `rounds` rounds begins: one round after the one before, but no more
+ * than `window` of them in flight at once.
  */
 export const beginnings = (count: number, rounds: number, window: number): number[] => {
   const begins: number[] = [];
@@ -17,15 +25,18 @@ export const beginnings = (count: number, rounds: number, window: number): numbe
 };
 
 /**
- * Lay schedules over disjoint slices of one vector over each other: round t of slice j runs in round t + j, so that one slice
- * travels while another is summed. Each schedule's own scratch memory follows the one before.
+ * Lay schedules over disjoint slices of one vector over each other: round t of slice j runs in round t + j, so that one
+ * slice travels while another is summed. Each schedule's own scratch memory follows the one before.
  *
  * @param slices schedules with equally many rounds, and the first element of each slice.
- * @param window most slices in flight at once. A rank that sends one message per round to a peer is then at most `window` messages
- *   ahead of it; between threads, eight are the limit (`slotCount` in threads/control.ts): with more, ranks that send to each other
- *   in a ring would all wait for room.
+ * @param window most slices in flight at once. A rank that sends one message per round to a peer is then at most
+ * `window` messages ahead of it; between threads, eight are the limit (`slotCount` of control-block/layout.ts): with
+ * more, ranks that send to each other in a ring would all wait for room.
  */
-export const interleave = (slices: readonly { readonly schedule: Schedule; readonly offset: number }[], window: number): Schedule => {
+export const interleave = (
+  slices: readonly { readonly schedule: Schedule; readonly offset: number }[],
+  window: number,
+): Schedule => {
   const rounds: Step[][] = [];
   let scratchElements = 0;
   const begins = beginnings(slices.length, slices[0]!.schedule.rounds.length, window);
@@ -44,10 +55,11 @@ export const interleave = (slices: readonly { readonly schedule: Schedule; reado
 /**
  * Let an algorithm on one vector (all-reduce, broadcast) heed `Place.segments`: s slices, interleaved.
  *
- * Cost: bytes as before, s times the messages, R + s − 1 rounds of R. The path is the first slice's, and for each later one what the
- * busiest rank does for it: exact where all ranks do the same, and for chains.
+ * Cost: bytes as before, s times the messages, R + s − 1 rounds of R. The path is the first slice's, and for each later
+ * one what the busiest rank does for it: exact where all ranks do the same, and for chains.
  *
- * @param options.onePerPair a rank sends at most two messages to one peer in a round, however many slices are in flight, so that
+ * @param options.onePerPair a rank sends at most two messages to one peer in a round, however many slices are in
+ * flight, so that
  *   all may be.
  */
 export const segmented = (

@@ -19,15 +19,22 @@ const file: LinkFile = {
 
 describe("a fit", () => {
   test("finds the line that the times lie on, whatever the sizes", () => {
-    const parts = fc.tuple(fc.double({ min: 1e-7, max: 1e-2, noNaN: true }), fc.double({ min: 1e-11, max: 1e-7, noNaN: true }));
+    const parts = fc.tuple(
+      fc.double({ min: 1e-7, max: 1e-2, noNaN: true }),
+      fc.double({ min: 1e-11, max: 1e-7, noNaN: true }),
+    );
     fc.assert(
-      fc.property(parts, fc.uniqueArray(fc.integer({ min: 0, max: 2 ** 26 }), { minLength: 2, maxLength: 12 }), ([alpha, beta], sizes) => {
-        const spread = Math.max(...sizes) - Math.min(...sizes);
-        fc.pre(beta * spread > alpha * 1e-3); // else the slope is lost in rounding
-        const fit = fitLink(sizes.map((bytes) => ({ bytes, seconds: alpha + beta * bytes })));
-        expect(fit.worstRelativeError).toBeLessThan(1e-6);
-        expect(fit.r2).toBeCloseTo(1, 6);
-      }),
+      fc.property(
+        parts,
+        fc.uniqueArray(fc.integer({ min: 0, max: 2 ** 26 }), { minLength: 2, maxLength: 12 }),
+        ([alpha, beta], sizes) => {
+          const spread = Math.max(...sizes) - Math.min(...sizes);
+          fc.pre(beta * spread > alpha * 1e-3); // else the slope is lost in rounding
+          const fit = fitLink(sizes.map((bytes) => ({ bytes, seconds: alpha + beta * bytes })));
+          expect(fit.worstRelativeError).toBeLessThan(1e-6);
+          expect(fit.r2).toBeCloseTo(1, 6);
+        },
+      ),
     );
   });
 
@@ -44,7 +51,10 @@ describe("a fit", () => {
   });
 
   test("no other line with α, β ≥ 0 has smaller relative errors", () => {
-    const sample = fc.record({ bytes: fc.integer({ min: 0, max: 1e6 }), seconds: fc.double({ min: 1e-6, max: 1, noNaN: true }) });
+    const sample = fc.record({
+      bytes: fc.integer({ min: 0, max: 1e6 }),
+      seconds: fc.double({ min: 1e-6, max: 1, noNaN: true }),
+    });
     fc.assert(
       fc.property(
         fc.array(sample, { minLength: 3, maxLength: 8 }),
@@ -56,7 +66,11 @@ describe("a fit", () => {
           expect(Math.min(alpha, beta)).toBeGreaterThanOrEqual(0);
           const left = (x: number, y: number): number =>
             samples.reduce((sum, { bytes, seconds }) => sum + ((x + y * bytes) / seconds - 1) ** 2, 0);
-          for (const other of [left(a * alpha, b * beta), left(alpha + (a - 0.5) * 1e-5, beta), left(alpha, beta + (b - 0.5) * 1e-9)])
+          for (const other of [
+            left(a * alpha, b * beta),
+            left(alpha + (a - 0.5) * 1e-5, beta),
+            left(alpha, beta + (b - 0.5) * 1e-9),
+          ])
             expect(left(alpha, beta)).toBeLessThanOrEqual(other * (1 + 1e-9) + 1e-9);
         },
       ),

@@ -37,8 +37,8 @@ export interface PairFit extends LinkFit {
 }
 
 /**
- * The measured links of a job, as `skein-train links` writes them: for either class of links the fit over all its pairs (a job on one
- * host, or with one rank per host, has one class), and the fit of each pair.
+ * The measured links of a job, as `skein-train links` writes them: for either class of links the fit over all its pairs
+ * (a job on one host, or with one rank per host, has one class), and the fit of each pair.
  */
 export interface LinkFile {
   readonly format: "skein-links";
@@ -59,33 +59,44 @@ export interface LinkFile {
 
 export const formatLinkFile = (file: LinkFile): string => `${JSON.stringify(file, undefined, 2)}\n`;
 
-/** What the choice of algorithms takes from a link file. A class of links that the job does not have costs as the other. */
+/**
+ * What the choice of algorithms takes from a link file. A class of links that the job does not have costs as the other.
+ */
 export const linkCosts = ({ within, across, reduceSecondsPerByte }: LinkFile): LinkCosts => {
-  const timesOf = ({ secondsPerMessage, secondsPerByte }: LinkTimes): LinkTimes => ({ secondsPerMessage, secondsPerByte });
+  const timesOf = ({ secondsPerMessage, secondsPerByte }: LinkTimes): LinkTimes => ({
+    secondsPerMessage,
+    secondsPerByte,
+  });
   return { within: timesOf((within ?? across)!), across: timesOf((across ?? within)!), reduceSecondsPerByte };
 };
 
 /**
- * Fit α + β·b to measured times by least squares of relative errors, Σ ((α + β·b − t) / t)²: a microsecond counts where a message
- * takes few, so that small sizes settle α and large ones β. Neither may be negative: where the best line would have it so, the
- * best one with zero is taken.
+ * Fit α + β·b to measured times by least squares of relative errors, Σ ((α + β·b − t) / t)²: a microsecond counts where
+ * a message takes few, so that small sizes settle α and large ones β. Neither may be negative: where the best line
+ * would have it so, the best one with zero is taken.
  *
  * @param samples of at least two sizes.
  * @throws ArgumentError for one size only, or a time that is not positive.
  */
 export const fitLink = (samples: readonly LinkSample[]): LinkFit => {
   if (new Set(samples.map(({ bytes }) => bytes)).size < 2)
-    throw new ArgumentError(`a line cannot be laid through ${samples.length} samples of one size; measure messages of two sizes or more`);
+    throw new ArgumentError(
+      `a line cannot be laid through ${samples.length} samples of one size; measure messages of two sizes or more`,
+    );
   const wrong = samples.find(({ bytes, seconds: time }) => !(time > 0 && Number.isFinite(time) && bytes >= 0));
   if (wrong !== undefined)
-    throw new ArgumentError(`a message of ${wrong.bytes} bytes cannot take ${wrong.seconds} s; times of messages are above 0`);
+    throw new ArgumentError(
+      `a message of ${wrong.bytes} bytes cannot take ${wrong.seconds} s; times of messages are above 0`,
+    );
   const weighted = samples.map(({ bytes, seconds: time }) => ({ bytes, time, weight: 1 / time ** 2 }));
   const total = (of: (sample: (typeof weighted)[number]) => number): number =>
     weighted.reduce((sum, sample) => sum + sample.weight * of(sample), 0);
   const weight = total(() => 1);
   const [meanBytes, meanTime] = [total(({ bytes }) => bytes) / weight, total(({ time }) => time) / weight];
   // About the means: sums of squares of large sizes that lie close together would cancel.
-  const slope = total(({ bytes, time }) => (bytes - meanBytes) * (time - meanTime)) / total(({ bytes }) => (bytes - meanBytes) ** 2);
+  const slope =
+    total(({ bytes, time }) => (bytes - meanBytes) * (time - meanTime)) /
+    total(({ bytes }) => (bytes - meanBytes) ** 2);
   let [alpha, beta] = [meanTime - slope * meanBytes, slope];
   if (alpha < 0) [alpha, beta] = [0, total(({ bytes, time }) => bytes * time) / total(({ bytes }) => bytes ** 2)];
   else if (beta < 0) [alpha, beta] = [meanTime, 0];

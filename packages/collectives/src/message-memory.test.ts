@@ -23,7 +23,9 @@ test("blocks in use never overlap, and come back after they were given", () => {
         const block = pool.take(bytes);
         expect(block.byteLength).toBe(bytes);
         for (const other of held)
-          expect(block.byteOffset + bytes <= other.byteOffset || other.byteOffset + other.byteLength <= block.byteOffset).toBe(true);
+          expect(
+            block.byteOffset + bytes <= other.byteOffset || other.byteOffset + other.byteLength <= block.byteOffset,
+          ).toBe(true);
         if (giveBack) pool.give(block);
         else held.push(block);
       }
@@ -44,5 +46,7 @@ test("taking and giving the same sizes for ever takes no more memory", () => {
 
 test("a memory that cannot grow says so", () => {
   const pool = wasmMessageMemory(new WebAssembly.Memory({ initial: 1, maximum: 3, shared: true }));
-  expect(() => pool.take(10 ** 6)).toThrow(/1[0-9]{6} bytes for messages do not fit into the world's memory of 65536 bytes/);
+  expect(() => pool.take(10 ** 6)).toThrow(
+    /1[0-9]{6} bytes for messages do not fit into the world's memory of 65536 bytes/,
+  );
 });

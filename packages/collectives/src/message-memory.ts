@@ -21,8 +21,8 @@ export const sizeClass = (byteLength: number): number => {
 };
 
 /**
- * Message memory in the world's WebAssembly memory, where sums can read it. Blocks are kept by size and taken again; pages are never given back.
- * Growing is atomic between threads, so every thread has a pool of its own without a lock.
+ * Message memory in the world's WebAssembly memory, where sums can read it. Blocks are kept by size and taken again;
+ * pages are never given back. Growing is atomic between threads, so every thread has a pool of its own without a lock.
  */
 export const wasmMessageMemory = (memory: WasmMemory): MessageMemory => {
   const free = new Map<number, number[]>();
@@ -51,7 +51,8 @@ export const wasmMessageMemory = (memory: WasmMemory): MessageMemory => {
     take: (byteLength) => {
       const bytes = sizeClass(byteLength);
       const address = free.get(bytes)?.pop() ?? carve(bytes);
-      // A thread may still see the buffer as it was before another thread grew the memory; growing by nothing brings it up to date.
+      // A thread may still see the buffer as it was before another thread grew the memory; growing by nothing brings it
+      // up to date.
       if (memory.buffer.byteLength < address + byteLength) memory.grow(0);
       return new Uint8Array(memory.buffer, address, byteLength);
     },

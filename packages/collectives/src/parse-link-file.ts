@@ -12,7 +12,12 @@ export class LinkFileError extends SkeinError {
 }
 
 const seconds = z.number().nonnegative();
-const fit = z.object({ secondsPerMessage: seconds, secondsPerByte: seconds, r2: z.number(), worstRelativeError: z.number().nonnegative() });
+const fit = z.object({
+  secondsPerMessage: seconds,
+  secondsPerByte: seconds,
+  r2: z.number(),
+  worstRelativeError: z.number().nonnegative(),
+});
 const rank = z.number().int().nonnegative();
 
 const linkFileSchema: z.ZodType<LinkFile> = z

@@ -2,7 +2,11 @@ import { bytesPerElement, type DType, type Reduction } from "@skein/tensor-core"
 import { fromBf16Bits, fromF16Bits, hostArrayType, toBf16Bits, toF16Bits } from "@skein/tensor-core/backend";
 import type { Arithmetic } from "./arithmetic.ts";
 
-const operations: { readonly [R in Reduction]: (a: number, b: number) => number } = { sum: (a, b) => a + b, max: Math.max, min: Math.min };
+const operations: { readonly [R in Reduction]: (a: number, b: number) => number } = {
+  sum: (a, b) => a + b,
+  max: Math.max,
+  min: Math.min,
+};
 
 const codec = (dtype: DType): { decode: (stored: number) => number; encode: (value: number) => number } => {
   if (dtype === "f16") return { decode: fromF16Bits, encode: (value) => toF16Bits(Math.fround(value)) };
@@ -30,7 +34,8 @@ export const plainArithmetic = (): Arithmetic => ({
     const result = new ArrayType(new ArrayBuffer(sources[0]!.byteLength));
     for (let i = 0; i < result.length; i++) {
       let stored = operands[0]![i]!;
-      for (let k = 1; k < operands.length; k++) stored = roundStored(result, i, encode(apply(decode(stored), decode(operands[k]![i]!))));
+      for (let k = 1; k < operands.length; k++)
+        stored = roundStored(result, i, encode(apply(decode(stored), decode(operands[k]![i]!))));
       result[i] = stored;
     }
     const bytes = new Uint8Array(result.buffer);

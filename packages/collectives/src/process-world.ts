@@ -12,7 +12,10 @@ import { spinsOnOwnCore } from "./thread-world.ts";
 
 export interface ProcessWorldOptions
   extends RankMemory,
-    Pick<CompanionInput, "job" | "build" | "secret" | "tls" | "listen" | "insecure" | "links" | "heartbeat" | "codec" | "emulate"> {
+    Pick<
+      CompanionInput,
+      "job" | "build" | "secret" | "tls" | "listen" | "insecure" | "links" | "heartbeat" | "codec" | "emulate"
+    > {
   readonly worldSize: number;
   /** Ranks that are threads of this process. */
   readonly ranks: readonly number[];
@@ -47,15 +50,15 @@ export interface ProcessWorld {
 const closingMilliseconds = 5000;
 
 /**
- * Hold ranks of a world that several processes make up: a companion thread per rank, which listens for the others at once. Ranks of this
- * process read each other's memory in place; all others are reached by TCP or TLS.
+ * Hold ranks of a world that several processes make up: a companion thread per rank, which listens for the others at
+ * once. Ranks of this process read each other's memory in place; all others are reached by TCP or TLS.
  *
- * @example
- * const world = await createProcessWorld({ worldSize: 4, ranks: [0, 1], memory, kernels, job, build, secret });
- * const member = await joinRendezvous({ address, ranks: [0, 1], addresses: world.addresses, worldSize: 4, job, build, secret });
- * await world.connect(member.roster);
- * new Worker(file, { workerData: world.connection(0) }); // there: joinWorld(workerData)
- * @throws ArgumentError when the memory is not shared or the module lacks a reduction; InsecureError off loopback without TLS.
+ * @example const world = await createProcessWorld({ worldSize: 4, ranks: [0, 1], memory, kernels, job, build, secret
+ * }); const member = await joinRendezvous({ address, ranks: [0, 1], addresses: world.addresses, worldSize: 4, job,
+ * build, secret }); await world.connect(member.roster); new Worker(file, { workerData: world.connection(0) }); //
+ * there: joinWorld(workerData)
+ * @throws ArgumentError when the memory is not shared or the module lacks a reduction; InsecureError off loopback
+ * without TLS.
  */
 export const createProcessWorld = async (options: ProcessWorldOptions): Promise<ProcessWorld> => {
   const {
@@ -82,7 +85,8 @@ export const createProcessWorld = async (options: ProcessWorldOptions): Promise<
     for (const companion of companions) companion.tell({ type: "lost", rank, reason, kind });
   };
   const companions = ranks.map(
-    (rank) => new CompanionThread({ ...links, connection: connection(rank) }, (error) => state.failWith(error, 0), onNote),
+    (rank) =>
+      new CompanionThread({ ...links, connection: connection(rank) }, (error) => state.failWith(error, 0), onNote),
   );
   const endAll = async (): Promise<void> => {
     state.close();

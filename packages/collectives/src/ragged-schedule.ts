@@ -1,5 +1,14 @@
 import { costOfRounds, peersOf } from "./cost.ts";
-import { type Algorithm, type ElementRange, input, modulo, output, type Schedule, type Step, withoutEmpty } from "./schedule.ts";
+import {
+  type Algorithm,
+  type ElementRange,
+  input,
+  modulo,
+  output,
+  type Schedule,
+  type Step,
+  withoutEmpty,
+} from "./schedule.ts";
 
 /** What a ragged schedule depends on: beside the place, how many rows go and come this time. */
 export interface RaggedPlace {
@@ -15,7 +24,10 @@ export interface RaggedPlace {
   readonly received: readonly number[];
 }
 
-/** In round k each rank sends to rank + k and receives from rank − k; what stays here comes last, while messages are in flight. */
+/**
+ * In round k each rank sends to rank + k and receives from rank − k; what stays here comes last, while messages are in
+ * flight.
+ */
 const exchangeRows = (algorithm: string, place: RaggedPlace, sourceFor: (peer: number) => ElementRange): Schedule => {
   const { rank, worldSize, capacity, rowElements, received } = place;
   const chunk = capacity * rowElements;
@@ -47,12 +59,14 @@ const exchangeRows = (algorithm: string, place: RaggedPlace, sourceFor: (peer: n
  */
 export const raggedAllToAllSchedule = (place: RaggedPlace): Schedule => {
   const { capacity, rowElements, sent } = place;
-  return exchangeRows("ragged-all-to-all", place, (peer) => input(peer * capacity * rowElements, sent[peer]! * rowElements));
+  return exchangeRows("ragged-all-to-all", place, (peer) =>
+    input(peer * capacity * rowElements, sent[peer]! * rowElements),
+  );
 };
 
 /**
- * All-gather of the rows that count, each rank sending its own to every other: nobody forwards rows of another, so nobody waits for the
- * count of a third.
+ * All-gather of the rows that count, each rank sending its own to every other: nobody forwards rows of another, so
+ * nobody waits for the count of a third.
  *
  * Cost: P − 1 rounds of one message; a rank sends P − 1 times the bytes of its rows.
  */
@@ -64,7 +78,11 @@ export const raggedAllGatherSchedule = (place: RaggedPlace): Schedule =>
  *
  * Cost: 1 round of P − 1 messages, 4 (P − 1) bytes per rank.
  */
-export const rowCountSchedule = ({ rank, worldSize, sent }: Pick<RaggedPlace, "rank" | "worldSize" | "sent">): Schedule => {
+export const rowCountSchedule = ({
+  rank,
+  worldSize,
+  sent,
+}: Pick<RaggedPlace, "rank" | "worldSize" | "sent">): Schedule => {
   const countFor = (peer: number): ElementRange => input(sent.length === 1 ? 0 : peer, 1);
   const peers = Array.from({ length: worldSize - 1 }, (_, i) => (rank + 1 + i) % worldSize);
   return {
@@ -80,7 +98,9 @@ export const rowCountSchedule = ({ rank, worldSize, sent }: Pick<RaggedPlace, "r
   };
 };
 
-/** A ragged all-gather or all-to-all as a whole: all counts, then all rows. Its price is that of chunks that are full. */
+/**
+ * A ragged all-gather or all-to-all as a whole: all counts, then all rows. Its price is that of chunks that are full.
+ */
 export const raggedExchange: Pick<Algorithm, "name" | "cost"> = {
   name: "ragged",
   cost: (place) => {

@@ -10,8 +10,9 @@ import type { Transport } from "./transport/transport.ts";
 const bytesPerCount = 4;
 
 /**
- * Walk a ragged request: the ranks tell each other how many rows will come, then exactly those rows travel. What counts claim is
- * checked before a byte of the result is written, so a wrong count cannot reach past a chunk, neither here nor there.
+ * Walk a ragged request: the ranks tell each other how many rows will come, then exactly those rows travel. What counts
+ * claim is checked before a byte of the result is written, so a wrong count cannot reach past a chunk, neither here nor
+ * there.
  *
  * Cost: a round for the counts, then P − 1 rounds; 4 (P − 1) bytes and the rows for others, sent per rank.
  *
@@ -19,7 +20,12 @@ const bytesPerCount = 4;
  * @throws ArgumentError when this rank is to send more rows than a chunk has, or fewer than none.
  * @throws RanksDisagreeError when a peer announces such a count.
  */
-export function* walkRagged(request: CollectiveRequest, tag: number, transport: Transport, arithmetic: Arithmetic): Walk<number> {
+export function* walkRagged(
+  request: CollectiveRequest,
+  tag: number,
+  transport: Transport,
+  arithmetic: Arithmetic,
+): Walk<number> {
   const { kind, dtype, input, output, ragged } = request;
   if (ragged === undefined || (kind !== "all-to-all" && kind !== "all-gather"))
     throw new InvariantError(

@@ -16,14 +16,16 @@ export interface ElementRange {
  * - `copy`, `clear`: within the rank.
  * - `fold`: within the rank; combine `sources`, in the order given, into `target`, which may be one of them.
  * - `send`: let `peer` have `source`. The range must not change until the peer has taken it; the executor sees to that.
- * - `receive`: take the peer's matching send. `replace` stores it in `target`; `reduce` stores its combination with `own`.
+ * - `receive`: take the peer's matching send. `replace` stores it in `target`; `reduce` stores its combination with
+ *   `own`.
  *
- * Receives of one round that reduce into the same target are combined in the order of ranks, this rank's `own` included: the
- * sum is `((x₀ + x₁) + x₂) + …` whoever computes it and whatever arrived first.
+ * Receives of one round that reduce into the same target are combined in the order of ranks, this rank's `own`
+ * included: the sum is `((x₀ + x₁) + x₂) + …` whoever computes it and whatever arrived first.
  *
- * `returned` marks a detour that shared memory can save. A `reduce` that is `returned` is followed, in a later round, by a
- * `returned` send of the result to the same peer, into the very range which that peer sent. Where a transport hands out the
- * peer's own memory, the result is written there at once, and the send only gives the memory back. Elsewhere it is an ordinary send.
+ * `returned` marks a detour that shared memory can save. A `reduce` that is `returned` is followed, in a later round,
+ * by a `returned` send of the result to the same peer, into the very range which that peer sent. Where a transport
+ * hands out the peer's own memory, the result is written there at once, and the send only gives the memory back.
+ * Elsewhere it is an ordinary send.
  */
 export type Step =
   | { readonly action: "copy"; readonly source: ElementRange; readonly target: ElementRange }
@@ -47,12 +49,12 @@ export type Step =
     };
 
 /**
- * What one rank does in one collective. Steps of a round belong together: first copies, clears and folds, then sends, then
- * receives. A round takes one message time when links are full duplex and each rank has one message each way. All ranks of one
- * collective have equally many rounds, and a message is sent and received in one and the same round.
+ * What one rank does in one collective. Steps of a round belong together: first copies, clears and folds, then sends,
+ * then receives. A round takes one message time when links are full duplex and each rank has one message each way. All
+ * ranks of one collective have equally many rounds, and a message is sent and received in one and the same round.
  *
- * What a round receives must not go where the round sends from: memory that is lent comes home when the peer has done the same
- * round, and it would wait for us.
+ * What a round receives must not go where the round sends from: memory that is lent comes home when the peer has done
+ * the same round, and it would wait for us.
  */
 export interface Schedule {
   readonly algorithm: string;
@@ -117,11 +119,13 @@ export interface Algorithm {
   readonly name: string;
   readonly kind: CollectiveKind;
   /**
-   * Whether every sum is `((x₀ + x₁) + x₂) + …` in the order of ranks, wherever an element lies, so that its bits do not depend
-   * on sizes, segments or hosts. True where nothing is summed.
+   * Whether every sum is `((x₀ + x₁) + x₂) + …` in the order of ranks, wherever an element lies, so that its bits do
+   * not depend on sizes, segments or hosts. True where nothing is summed.
    */
   readonly rankOrder: boolean;
-  /** The most pieces (`Place.segments`) that are worth trying. Default: 1, which says that segments are not looked at. */
+  /**
+   * The most pieces (`Place.segments`) that are worth trying. Default: 1, which says that segments are not looked at.
+   */
   readonly mostSegments?: number;
   readonly schedule: (place: Place) => Schedule;
   readonly cost: (place: CostPlace) => ScheduleCost;
@@ -141,7 +145,8 @@ export const chunkOf = (count: number, parts: number, index: number): readonly [
 export const modulo = (value: number, size: number): number => ((value % size) + size) % size;
 
 /** Elements that a step moves. */
-const movedElements = (step: Step): number => (step.action === "send" || step.action === "copy" ? step.source.count : step.target.count);
+const movedElements = (step: Step): number =>
+  step.action === "send" || step.action === "copy" ? step.source.count : step.target.count;
 
 /** Leave out steps that move nothing. Both ends of a message see the same count, so both leave it out. */
 export const withoutEmpty = (rounds: readonly (readonly Step[])[]): Step[][] =>
@@ -152,7 +157,10 @@ export const separateHosts = (worldSize: number): number[][] => Array.from({ len
 
 /** Elements that this rank sends. */
 export const sentElements = (schedule: Schedule): number =>
-  schedule.rounds.reduce((sum, steps) => steps.reduce((inner, step) => inner + (step.action === "send" ? step.source.count : 0), sum), 0);
+  schedule.rounds.reduce(
+    (sum, steps) => steps.reduce((inner, step) => inner + (step.action === "send" ? step.source.count : 0), sum),
+    0,
+  );
 
 /** Messages that this rank sends. */
 export const sentMessages = (schedule: Schedule): number =>

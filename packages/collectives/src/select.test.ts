@@ -5,7 +5,14 @@ import { hostShapes, regionElements, schedulesOf } from "../test/world.ts";
 import { algorithms } from "./algorithms/table.ts";
 import type { LinkCosts } from "./link-file.ts";
 import type { Schedule } from "./schedule.ts";
-import { algorithmSelector, type Choice, ethernetLinks, predictedSeconds, selectAlgorithm, type Situation } from "./select.ts";
+import {
+  algorithmSelector,
+  type Choice,
+  ethernetLinks,
+  predictedSeconds,
+  selectAlgorithm,
+  type Situation,
+} from "./select.ts";
 
 const named = (name: string) => algorithms.find((algorithm) => algorithm.name === name)!;
 const kinds = [...new Set(algorithms.map(({ kind }) => kind))];
@@ -47,7 +54,10 @@ describe("the choice", () => {
         if (situation.order === "rank" && situation.worldSize > 2) expect(choice.algorithm.rankOrder).toBe(true);
         const seconds = secondsOf(choice, situation);
         for (const algorithm of algorithms) {
-          if (algorithm.kind !== situation.kind || (situation.order === "rank" && !algorithm.rankOrder && situation.worldSize > 2))
+          if (
+            algorithm.kind !== situation.kind ||
+            (situation.order === "rank" && !algorithm.rankOrder && situation.worldSize > 2)
+          )
             continue;
           for (const segments of [1, 2, 4, 8]) {
             if (segments > (algorithm.mostSegments ?? 1)) continue;
@@ -74,7 +84,9 @@ describe("the choice", () => {
         const { secondsPerMessage, secondsPerByte } = costs.across;
         const bytes = ((2 * (P - 1)) / P) * S * secondsPerByte;
         const sums = ((P - 1) / P) * S * costs.reduceSecondsPerByte;
-        expect(seconds).toBeGreaterThanOrEqual(Math.max(Math.ceil(Math.log2(P)) * secondsPerMessage, bytes, sums) * (1 - 1e-9));
+        expect(seconds).toBeGreaterThanOrEqual(
+          Math.max(Math.ceil(Math.log2(P)) * secondsPerMessage, bytes, sums) * (1 - 1e-9),
+        );
       }),
     );
   });
@@ -82,7 +94,8 @@ describe("the choice", () => {
   test("is the same for two situations that differ in bytes only where costs cross: once for a pair, in the sense of the slower latency", () => {
     fc.assert(
       fc.property(situations, (situation) => {
-        // Each candidate is a line over S, or with segments the larger of lines: from some size on, the one with fewer bytes stays ahead.
+        // Each candidate is a line over S, or with segments the larger of lines: from some size on, the one with fewer
+        // bytes stays ahead.
         const alone = algorithms
           .filter(({ kind, mostSegments }) => kind === situation.kind && mostSegments !== undefined)
           .map((algorithm) => ({ algorithm, segments: 1 }));
@@ -90,7 +103,8 @@ describe("the choice", () => {
         for (const a of alone) {
           for (const b of alone) {
             const ahead = steps.map(
-              (byteLength) => secondsOf(a, { ...situation, byteLength }) < secondsOf(b, { ...situation, byteLength }) * (1 - 1e-9),
+              (byteLength) =>
+                secondsOf(a, { ...situation, byteLength }) < secondsOf(b, { ...situation, byteLength }) * (1 - 1e-9),
             );
             const changes = ahead.filter((is, i) => i > 0 && is !== ahead[i - 1]).length;
             expect(changes, `${a.algorithm.name} and ${b.algorithm.name}`).toBeLessThanOrEqual(1);
@@ -103,26 +117,36 @@ describe("the choice", () => {
 
   test("takes more time for more bytes, slower links and slower sums, of whatever algorithm", () => {
     fc.assert(
-      fc.property(situations, fc.double({ min: 1, max: 4, noNaN: true }), fc.integer({ min: 0, max: 3 }), (situation, factor, what) => {
-        const { within, across, reduceSecondsPerByte } = situation.link;
-        const times = (part: typeof within, alpha: number, beta: number) => ({
-          secondsPerMessage: part.secondsPerMessage * alpha,
-          secondsPerByte: part.secondsPerByte * beta,
-        });
-        const [bytes, alpha, beta, gamma] = [0, 1, 2, 3].map((i) => (i === what ? factor : 1)) as [number, number, number, number];
-        const slower = {
-          ...situation,
-          byteLength: situation.byteLength * bytes,
-          link: {
-            within: times(within, alpha, beta),
-            across: times(across, alpha, beta),
-            reduceSecondsPerByte: reduceSecondsPerByte * gamma,
-          },
-        };
-        expect(secondsOf(selectAlgorithm(slower), slower)).toBeGreaterThanOrEqual(
-          secondsOf(selectAlgorithm(situation), situation) * (1 - 1e-9),
-        );
-      }),
+      fc.property(
+        situations,
+        fc.double({ min: 1, max: 4, noNaN: true }),
+        fc.integer({ min: 0, max: 3 }),
+        (situation, factor, what) => {
+          const { within, across, reduceSecondsPerByte } = situation.link;
+          const times = (part: typeof within, alpha: number, beta: number) => ({
+            secondsPerMessage: part.secondsPerMessage * alpha,
+            secondsPerByte: part.secondsPerByte * beta,
+          });
+          const [bytes, alpha, beta, gamma] = [0, 1, 2, 3].map((i) => (i === what ? factor : 1)) as [
+            number,
+            number,
+            number,
+            number,
+          ];
+          const slower = {
+            ...situation,
+            byteLength: situation.byteLength * bytes,
+            link: {
+              within: times(within, alpha, beta),
+              across: times(across, alpha, beta),
+              reduceSecondsPerByte: reduceSecondsPerByte * gamma,
+            },
+          };
+          expect(secondsOf(selectAlgorithm(slower), slower)).toBeGreaterThanOrEqual(
+            secondsOf(selectAlgorithm(situation), situation) * (1 - 1e-9),
+          );
+        },
+      ),
     );
   });
 
@@ -148,7 +172,8 @@ describe("the choice", () => {
 
   test("on Ethernet: few rounds for small vectors, few bytes for large ones, the chain across hosts", () => {
     const chosen = (situation: Partial<Situation>): string =>
-      selectAlgorithm({ kind: "all-reduce", worldSize: 8, byteLength: 64, sharesMemory: false, ...situation }).algorithm.name;
+      selectAlgorithm({ kind: "all-reduce", worldSize: 8, byteLength: 64, sharesMemory: false, ...situation }).algorithm
+        .name;
     const large = 2 ** 26;
     expect(chosen({})).toBe("gather-all-reduce");
     expect(chosen({ byteLength: large })).toBe("direct-all-reduce");
@@ -189,11 +214,16 @@ describe("the choice", () => {
     const ring = named("ring-all-reduce");
     const situation = { kind: "all-reduce", worldSize: 4, byteLength: 64, sharesMemory: false } as const;
     expect(selectAlgorithm({ ...situation, order: "any" }, [ring]).algorithm).toBe(ring);
-    expect(() => selectAlgorithm(situation, [ring])).toThrow(/no algorithm for the collective "all-reduce" on 4 ranks among 1 candidates/);
+    expect(() => selectAlgorithm(situation, [ring])).toThrow(
+      /no algorithm for the collective "all-reduce" on 4 ranks among 1 candidates/,
+    );
   });
 });
 
-/** When the last rank is done if each sends one message and takes one message at a time, in α + β·b each, and sums take no time. */
+/**
+ * When the last rank is done if each sends one message and takes one message at a time, in α + β·b each, and sums take
+ * no time.
+ */
 const simulatedSeconds = (schedules: readonly Schedule[], alpha: number, beta: number): number => {
   const free = { sends: schedules.map(() => 0), receives: schedules.map(() => 0) };
   let ready = schedules.map(() => 0);
@@ -204,7 +234,8 @@ const simulatedSeconds = (schedules: readonly Schedule[], alpha: number, beta: n
       for (const [rank, steps] of sends.entries()) {
         const step = steps[nth];
         if (step === undefined) continue;
-        const end = Math.max(ready[rank]!, free.sends[rank]!, free.receives[step.peer]!) + alpha + beta * step.source.count;
+        const end =
+          Math.max(ready[rank]!, free.sends[rank]!, free.receives[step.peer]!) + alpha + beta * step.source.count;
         free.sends[rank] = free.receives[step.peer] = end;
         done[step.peer] = Math.max(done[step.peer]!, end);
       }
@@ -214,7 +245,8 @@ const simulatedSeconds = (schedules: readonly Schedule[], alpha: number, beta: n
   return Math.max(...ready, ...free.sends);
 };
 
-// Where ranks do unequal things in turn, a prediction of pipelined segments is a bound: the tree's messages meet at ranks.
+// Where ranks do unequal things in turn, a prediction of pipelined segments is a bound: the tree's messages meet at
+// ranks.
 const nearly: { readonly [name: string]: number } = {
   "double-binary-tree-all-reduce": 0.3,
   "halving-doubling-all-reduce": 0.25,

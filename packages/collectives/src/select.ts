@@ -19,8 +19,9 @@ export interface GroupSituation {
   /** What messages and sums take. Default: `ethernetLinks`. */
   readonly link?: LinkCosts;
   /**
-   * "rank": only algorithms that sum in rank order, so that a job has the same bits over every transport and with every size of
-   * bucket. "any": all; right for integers, and where bits need not be those of another transport. Default: "rank".
+   * "rank": only algorithms that sum in rank order, so that a job has the same bits over every transport and with every
+   * size of bucket. "any": all; right for integers, and where bits need not be those of another transport. Default:
+   * "rank".
    */
   readonly order?: "rank" | "any";
 }
@@ -39,9 +40,10 @@ export interface Choice {
 }
 
 /**
- * Links that nobody measured. Within a host, between processes: what `skein-train links` found on loopback in November 2026, 76 to 121 µs and
- * 1.8 to 2.2 GB/s. Across hosts: as much and a 10 Gbit/s Ethernet, 25 µs and 1.25 GB/s. Sums: 2 GB/s of summands, which have just come and lie
- * beside operands that no cache holds; with that, vectors are cut where cutting was seen to pay (docs/experiments.md).
+ * Links that nobody measured. Within a host, between processes: what `skein-train links` found on loopback in November
+ * 2026, 76 to 121 µs and 1.8 to 2.2 GB/s. Across hosts: as much and a 10 Gbit/s Ethernet, 25 µs and 1.25 GB/s. Sums: 2
+ * GB/s of summands, which have just come and lie beside operands that no cache holds; with that, vectors are cut where
+ * cutting was seen to pay (docs/experiments.md).
  */
 export const ethernetLinks: LinkCosts = {
   within: { secondsPerMessage: 75e-6, secondsPerByte: 1 / 2e9 },
@@ -50,7 +52,12 @@ export const ethernetLinks: LinkCosts = {
 };
 
 /** Seconds of a path in which every byte of S stands for `scale` bytes. */
-const secondsOfPath = ({ within: near, across: far, reducedBytes }: Load, scale: number, segments: number, link: LinkCosts): number => {
+const secondsOfPath = (
+  { within: near, across: far, reducedBytes }: Load,
+  scale: number,
+  segments: number,
+  link: LinkCosts,
+): number => {
   const { within, across, reduceSecondsPerByte } = link;
   const messages =
     within.secondsPerMessage * near.messages +
@@ -62,13 +69,14 @@ const secondsOfPath = ({ within: near, across: far, reducedBytes }: Load, scale:
 };
 
 /**
- * Seconds that an algorithm takes in the α–β–γ model: the path of its messages, then its sums; with s segments, messages of one
- * travel while another is summed, and only the shorter of the two is left over once.
+ * Seconds that an algorithm takes in the α–β–γ model: the path of its messages, then its sums; with s segments,
+ * messages of one travel while another is summed, and only the shorter of the two is left over once.
  */
 export const predictedSeconds = (algorithm: Pick<Algorithm, "cost">, place: CostPlace, link: LinkCosts): number =>
   secondsOfPath(algorithm.cost(place).path, 1, place.segments ?? 1, link);
 
-// Each rank reads and writes every byte once, and a message is an address (docs/experiments.md has the all-reduce between threads).
+// Each rank reads and writes every byte once, and a message is an address (docs/experiments.md has the all-reduce
+// between threads).
 const inSharedMemory: { readonly [K in CollectiveKind]?: Algorithm } = {
   "all-reduce": directAllReduce,
   "reduce-scatter": directReduceScatter,
@@ -78,12 +86,12 @@ const inSharedMemory: { readonly [K in CollectiveKind]?: Algorithm } = {
 };
 
 /**
- * Make what chooses an algorithm and a number of segments for the requests of one group. In shared memory every peer can be read
- * where it lies, so the direct forms win at every size. Over messages: whichever takes the least time in the α–β–γ model
- * (`predictedSeconds`), of those that the order allows; on two ranks there is but one order.
+ * Make what chooses an algorithm and a number of segments for the requests of one group. In shared memory every peer
+ * can be read where it lies, so the direct forms win at every size. Over messages: whichever takes the least time in
+ * the α–β–γ model (`predictedSeconds`), of those that the order allows; on two ranks there is but one order.
  *
- * Cost: the first choice of a kind asks each candidate what it costs, for each power of two of segments up to its `mostSegments`,
- * O(messages of all ranks); costs are linear in S, so later ones are O(candidates).
+ * Cost: the first choice of a kind asks each candidate what it costs, for each power of two of segments up to its
+ * `mostSegments`, O(messages of all ranks); costs are linear in S, so later ones are O(candidates).
  *
  * @param candidates algorithms to choose from, the first of equals. Default: the whole table.
  * @returns the choice for a kind and a size; it throws InvariantError when no candidate fits.
@@ -124,11 +132,15 @@ export const algorithmSelector = (
       if (seconds < least) [best, least] = [{ algorithm, segments }, seconds];
     }
     if (best === undefined)
-      throw new InvariantError(`no algorithm for the collective "${kind}" on ${worldSize} ranks among ${candidates.length} candidates`);
+      throw new InvariantError(
+        `no algorithm for the collective "${kind}" on ${worldSize} ranks among ${candidates.length} candidates`,
+      );
     return best;
   };
 };
 
 /** Choose once: `algorithmSelector` for a single request. */
-export const selectAlgorithm = ({ kind, byteLength, ...group }: Situation, candidates: readonly Algorithm[] = algorithms): Choice =>
-  algorithmSelector(group, candidates)(kind, byteLength);
+export const selectAlgorithm = (
+  { kind, byteLength, ...group }: Situation,
+  candidates: readonly Algorithm[] = algorithms,
+): Choice => algorithmSelector(group, candidates)(kind, byteLength);

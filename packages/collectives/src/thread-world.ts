@@ -7,9 +7,15 @@ import type { Preference, WorldConnection } from "./control-block/world-connecti
 
 export interface ThreadWorldOptions extends RankMemory {
   readonly worldSize: number;
-  /** How long a rank waits for a peer before the group fails. Default 60 s: an epoch's evaluation on one rank fits into it. */
+  /**
+   * How long a rank waits for a peer before the group fails. Default 60 s: an epoch's evaluation on one rank fits into
+   * it.
+   */
   readonly timeoutMilliseconds?: number;
-  /** How often a rank looks for its peer's message before it sleeps. Default: 5000 (some 10 µs) where every rank has a core, else 0. */
+  /**
+   * How often a rank looks for its peer's message before it sleeps. Default: 5000 (some 10 µs) where every rank has a
+   * core, else 0.
+   */
   readonly spins?: number;
   /** What algorithms are chosen by. */
   readonly preference?: Preference;
@@ -28,8 +34,9 @@ export interface ThreadWorld {
   close(): Promise<void>;
 }
 
-// Measured on 2 cores, 1 MiB (docs/experiments.md): two ranks take 24 µs when they look 3000 times or more, and 75 µs when they sleep at
-// once; but four ranks take 250 µs when they sleep, and 570 µs when each looks 30,000 times on a core that another needs.
+// Measured on 2 cores, 1 MiB (docs/experiments.md): two ranks take 24 µs when they look 3000 times or more, and 75 µs
+// when they sleep at once; but four ranks take 250 µs when they sleep, and 570 µs when each looks 30,000 times on a
+// core that another needs.
 export const spinsOnOwnCore = 5000;
 
 /**
@@ -38,7 +45,8 @@ export const spinsOnOwnCore = 5000;
  * @example
  * const world = createThreadWorld({ worldSize: 2, memory, kernels: module });
  * new Worker(file, { workerData: world.connection(0) }); // there: joinWorld(workerData)
- * @throws ArgumentError when the memory is not shared or the module lacks a reduction; ThreadFileError in a bundle that has left the companion's file behind.
+ * @throws ArgumentError when the memory is not shared or the module lacks a reduction; ThreadFileError in a bundle that
+ * has left the companion's file behind.
  */
 export const createThreadWorld = (options: ThreadWorldOptions): ThreadWorld => {
   const {
@@ -56,16 +64,19 @@ export const createThreadWorld = (options: ThreadWorldOptions): ThreadWorld => {
   const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
   const local = new LocalRanks({ worldSize, ranks, memory, kernels, companionOnly: false, timeoutMilliseconds });
   const connection = (rank: number): WorldConnection => {
-    if (!ranks.includes(rank)) throw new ArgumentError(`rank ${rank} is not in a world of ${worldSize}; use 0 to ${worldSize - 1}`);
+    if (!ranks.includes(rank))
+      throw new ArgumentError(`rank ${rank} is not in a world of ${worldSize}; use 0 to ${worldSize - 1}`);
     return local.connection(rank, { spins, preference });
   };
-  const reportLost = (rank: number, reason = "its thread ended"): void => openGroupState(connection(rank)).failLost(rank, 0, reason);
+  const reportLost = (rank: number, reason = "its thread ended"): void =>
+    openGroupState(connection(rank)).failLost(rank, 0, reason);
 
   const companions = Array.from({ length: worldSize }, (_, rank) => {
     const worker = startThread(() => new URL("./companion/companion-worker.ts", import.meta.url), {
       workerData: connection(rank),
       name: `companion ${rank}`,
-      resourceLimits: { maxYoungGenerationSizeMb: 2 }, // a companion makes little garbage; a larger nursery would only hold more of it
+      // a companion makes little garbage; a larger nursery would only hold more of it
+      resourceLimits: { maxYoungGenerationSizeMb: 2 },
     });
     worker.unref(); // never keeps a process alive whose ranks are done
     const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));

@@ -79,7 +79,9 @@ describe("partitions of a mesh", () => {
           const parts = meshPartition(mesh, `axis${i}`);
           expect(parts.flat().toSorted((a, b) => a - b)).toEqual(coordinates.map((_, rank) => rank));
           for (const part of parts) {
-            expect(part.map((rank) => coordinates[rank]![i])).toEqual(Array.from({ length: size }, (_, index) => index));
+            expect(part.map((rank) => coordinates[rank]![i])).toEqual(
+              Array.from({ length: size }, (_, index) => index),
+            );
             const others = part.map((rank) => coordinates[rank]!.toSpliced(i, 1).join());
             expect(new Set(others).size).toBe(1);
           }

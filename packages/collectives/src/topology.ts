@@ -1,7 +1,8 @@
 import { ArgumentError } from "@skein/tensor-core";
 
 /**
- * Which ranks share a host, from the name that each rank gives of its host: hosts in the order of their lowest rank, ranks in order.
+ * Which ranks share a host, from the name that each rank gives of its host: hosts in the order of their lowest rank,
+ * ranks in order.
  *
  * @example
  * hostsOf(["a", "b", "a"]); // [[0, 2], [1]]
@@ -16,7 +17,9 @@ export const hostsOf = (names: readonly string[]): number[][] => {
   return [...hosts.values()];
 };
 
-/** Ranks 0 … worldSize − 1 cut wherever the host changes: hosts as they are where each one's ranks follow one another. */
+/**
+ * Ranks 0 … worldSize − 1 cut wherever the host changes: hosts as they are where each one's ranks follow one another.
+ */
 export const runsOf = (hosts: readonly (readonly number[])[], worldSize: number): number[][] => {
   const hostOf = new Map(hosts.flatMap((host, index) => host.map((rank) => [rank, index] as const)));
   const runs: number[][] = [];
@@ -35,8 +38,8 @@ export const nearlySquare = (size: number): readonly [columns: number, rows: num
 };
 
 /**
- * The groups of one axis of a mesh of ranks: what `Communicator.split` takes. Ranks are laid out row by row, the last axis fastest;
- * ranks of one part differ in that axis alone, and stand in its order.
+ * The groups of one axis of a mesh of ranks: what `Communicator.split` takes. Ranks are laid out row by row, the last
+ * axis fastest; ranks of one part differ in that axis alone, and stand in its order.
  *
  * @param mesh sizes of axes, from the slowest to the fastest.
  * @throws ArgumentError for a size that is no positive whole number, or an axis that the mesh does not have.
@@ -47,12 +50,15 @@ export const meshPartition = (mesh: Readonly<Record<string, number>>, axis: stri
   const axes = Object.entries(mesh);
   const at = axes.findIndex(([name]) => name === axis);
   if (at === -1)
-    throw new ArgumentError(`the mesh has no axis "${axis}", only ${axes.map(([name]) => `"${name}"`).join(", ")}; name one of them`);
+    throw new ArgumentError(
+      `the mesh has no axis "${axis}", only ${axes.map(([name]) => `"${name}"`).join(", ")}; name one of them`,
+    );
   for (const [name, size] of axes) {
     if (!Number.isSafeInteger(size) || size < 1)
       throw new ArgumentError(`axis "${name}" of the mesh has size ${size}; a size is a whole number from 1`);
   }
-  const product = (sizes: readonly (readonly [string, number])[]): number => sizes.reduce((total, [, size]) => total * size, 1);
+  const product = (sizes: readonly (readonly [string, number])[]): number =>
+    sizes.reduce((total, [, size]) => total * size, 1);
   const size = mesh[axis]!;
   const stride = product(axes.slice(at + 1)); // from one rank of a part to the next
   return Array.from({ length: product(axes) / size }, (_, part) => {

@@ -16,8 +16,8 @@ const exportName = (verb: "accumulate" | "exchange", reduction: Reduction, dtype
   `${verb}${reduction[0]!.toUpperCase()}${reduction.slice(1)}${dtype.toUpperCase()}`;
 
 /**
- * Names that a kernel module must export: `accumulate<Sum|Max|Min><DTYPE>(target, a, b, count)` and
- * `copyRegion(target, source, bytes)`. `exchange<…>(a, b, count)`, which writes the result to both, is used where it is exported.
+ * Names that a kernel module must export: `accumulate<Sum|Max|Min><DTYPE>(target, a, b, count)` and `copyRegion(target,
+ * source, bytes)`. `exchange<…>(a, b, count)`, which writes the result to both, is used where it is exported.
  */
 export const requiredExports: readonly string[] = [
   "copyRegion",
@@ -34,8 +34,8 @@ export const checkKernels = (module: WasmModule): void => {
     );
 };
 
-// Partial sums of a block stay in the first-level cache while the blocks of further ranks are added. 16 KiB: a third of the
-// smallest L1 data cache in use (48 KiB), so that target and operand fit together.
+// Partial sums of a block stay in the first-level cache while the blocks of further ranks are added. 16 KiB: a third of
+// the smallest L1 data cache in use (48 KiB), so that target and operand fit together.
 const blockBytes = 16_384;
 
 /** Reductions on a shared WebAssembly memory; all arrays must lie in it. */
@@ -44,7 +44,10 @@ export const wasmArithmetic = (module: WasmModule, memory: WasmMemory): Arithmet
 
   const messages = wasmMessageMemory(memory);
   let block: number | undefined;
-  /** A block of our own, for when every target is an operand that comes late: a rank that sums over its own, received messages first. */
+  /**
+   * A block of our own, for when every target is an operand that comes late: a rank that sums over its own, received
+   * messages first.
+   */
   const spare = (): number => (block ??= messages.take(blockBytes).byteOffset);
 
   const combineBlock = (
@@ -69,7 +72,8 @@ export const wasmArithmetic = (module: WasmModule, memory: WasmMemory): Arithmet
       const from = sources.map((source) => source.byteOffset);
       const exchange = exports[exportName("exchange", reduction, dtype)] as Exchange | undefined;
       const width = bytesPerElement[dtype];
-      if (exchange !== undefined && from.length === 2 && to.length === 2) return exchange(from[0]!, from[1]!, bytes / width);
+      if (exchange !== undefined && from.length === 2 && to.length === 2)
+        return exchange(from[0]!, from[1]!, bytes / width);
       const accumulate = exports[exportName("accumulate", reduction, dtype)] as Accumulate;
       if (from.length === 2 && to.length === 1) return accumulate(to[0]!, from[0]!, from[1]!, bytes / width);
       for (let offset = 0; offset < bytes; offset += blockBytes) {

@@ -166,7 +166,9 @@ describe("links", () => {
     const [first, revoked, third] = await failures;
     for (const error of [first, third]) {
       expect(error).toMatchObject({ code: "peer-revoked", kind: "user", peer: 1 });
-      expect(error!.message).toMatch(/rank 1 was cut off during no collective|rank 1 was cut off during collective \d+/);
+      expect(error!.message).toMatch(
+        /rank 1 was cut off during no collective|rank 1 was cut off during collective \d+/,
+      );
       expect(error!.message).toMatch(/its certificate \(of rank 1, serial number [0-9A-F]+\) was revoked/);
     }
     expect(revoked).toMatchObject({ code: expect.stringMatching(/^peer-(lost|revoked)$/) });
@@ -189,7 +191,10 @@ describe("links", () => {
     expect((await failed).message).toMatch(/its certificate was revoked/);
   });
 
-  const listen = async (rank: number, options: Partial<TlsLinkOptions> & Pick<TlsLinkOptions, "tls">): Promise<LinkListener> => {
+  const listen = async (
+    rank: number,
+    options: Partial<TlsLinkOptions> & Pick<TlsLinkOptions, "tls">,
+  ): Promise<LinkListener> => {
     const listener = await listenByTls({
       rank,
       worldSize: 2,
@@ -226,7 +231,9 @@ describe("links", () => {
     const address = { host: listener.host, port: listener.port };
     const stolen = thief.identity;
     expect(await shownAt(address, stolen, { rank: 0 })).toBe(serialOf(holder.certificate));
-    const knock = async (options: ConnectionOptions): Promise<{ readonly socket: TLSSocket; readonly ended: Promise<unknown> }> => {
+    const knock = async (
+      options: ConnectionOptions,
+    ): Promise<{ readonly socket: TLSSocket; readonly ended: Promise<unknown> }> => {
       const socket = connectTls({ ...tlsClientOptions(stolen, { rank: 0 }), ...address, ...options });
       socket.on("error", () => undefined);
       closing.push(() => socket.destroy());
@@ -237,7 +244,8 @@ describe("links", () => {
     const { socket } = await knock({});
     const session = await new Promise<Buffer>((resolve) => socket.once("session", resolve));
     const trusted = await knock({ session });
-    expect(trusted.socket.isSessionReused()).toBe(true); // no certificate is looked at any more: it must not outlive what it was made by
+    // no certificate is looked at any more: it must not outlive what it was made by
+    expect(trusted.socket.isSessionReused()).toBe(true);
     trusted.socket.destroy();
     refusals.length = 0;
     holder.renew();
@@ -279,7 +287,8 @@ describe("a rendezvous", () => {
     coordinator: new Holder("coordinator", ["skein:coordinator"]),
     ranks: [ofRank(0), ofRank(1)],
   });
-  const lossOf = (witness: Pick<Member, "onLost">): Promise<unknown> => new Promise((resolve) => witness.onLost(resolve));
+  const lossOf = (witness: Pick<Member, "onLost">): Promise<unknown> =>
+    new Promise((resolve) => witness.onLost(resolve));
 
   test("shows a renewed certificate to the next who comes, and turns away who has a revoked one, until it has a new one", async () => {
     const { coordinator, ranks } = parties();
@@ -324,7 +333,9 @@ describe("a rendezvous", () => {
     expect(await loss).toMatchObject({
       ranks: [0],
       revoked: true,
-      reason: expect.stringMatching(/the coordinator at .* was lost: its certificate \(of the coordinator, .*\) was revoked/),
+      reason: expect.stringMatching(
+        /the coordinator at .* was lost: its certificate \(of the coordinator, .*\) was revoked/,
+      ),
     });
   });
 });

@@ -38,7 +38,10 @@ const formula = (text: string): Formula => {
     .replaceAll(/[⌉⌋]/g, ")")
     .replaceAll(/\b(min|max)\(/g, "Math.$1(");
   const compiled = new Function(...symbols, `return ${code};`) as (...values: number[]) => number;
-  return { evaluate: (values) => compiled(...symbols.map((symbol) => values[symbol]!)), forPowersOfTwo: text.includes(powerOfTwoMark) };
+  return {
+    evaluate: (values) => compiled(...symbols.map((symbol) => values[symbol]!)),
+    forPowersOfTwo: text.includes(powerOfTwoMark),
+  };
 };
 
 const page = readFileSync(new URL("../../../docs/algorithms.md", import.meta.url), "utf8");
@@ -56,13 +59,16 @@ const rows: CostRow[] = page
     order: order!,
   }));
 
-const reduces = (algorithm: Algorithm): boolean => algorithm.kind === "all-reduce" || algorithm.kind === "reduce-scatter";
+const reduces = (algorithm: Algorithm): boolean =>
+  algorithm.kind === "all-reduce" || algorithm.kind === "reduce-scatter";
 
 test("the page has a row for every algorithm and no other, and says which sum in rank order", () => {
   const line = (name: string, kind: string, order: string): string => `${name}: ${kind}, ${order}`;
   expect(rows.map(({ name, kind, order }) => line(name, kind, order)).sort()).toEqual(
     algorithms
-      .map((algorithm) => line(algorithm.name, algorithm.kind, reduces(algorithm) ? (algorithm.rankOrder ? "rank" : "other") : "–"))
+      .map((algorithm) =>
+        line(algorithm.name, algorithm.kind, reduces(algorithm) ? (algorithm.rankOrder ? "rank" : "other") : "–"),
+      )
       .sort(),
   );
 });
@@ -80,7 +86,9 @@ const evenHosts = (worldSize: number, k: number): number[][] =>
   Array.from({ length: worldSize / k }, (_, host) => Array.from({ length: k }, (_, local) => host * k + local));
 
 const close = (actual: number, wanted: number, what: string): void => {
-  expect(Math.abs(actual - wanted), `${what}: ${actual}, not ${wanted}`).toBeLessThanOrEqual(1e-9 * Math.max(1, Math.abs(wanted)));
+  expect(Math.abs(actual - wanted), `${what}: ${actual}, not ${wanted}`).toBeLessThanOrEqual(
+    1e-9 * Math.max(1, Math.abs(wanted)),
+  );
 };
 
 const overlap = (a: ElementRange, b: ElementRange, inPlace: boolean): boolean => {
@@ -94,7 +102,10 @@ describe.each(rows)("$name", ({ name, rounds, messages, bytes, summed }) => {
   const onHosts = heedsHosts(algorithm);
   const settings = (worldSize: number): Partial<Place>[] =>
     Object.values(onHosts ? hostShapes(worldSize) : { none: undefined }).flatMap((hosts) =>
-      (algorithm.mostSegments === undefined ? [1] : [1, 2, 3, 8, 20]).map((segments) => ({ segments, ...(hosts && { hosts }) })),
+      (algorithm.mostSegments === undefined ? [1] : [1, 2, 3, 8, 20]).map((segments) => ({
+        segments,
+        ...(hosts && { hosts }),
+      })),
     );
 
   test.each(Array.from({ length: 15 }, (_, i) => i + 2))("counts agree with the formulas on %i ranks", (P) => {
@@ -120,37 +131,57 @@ describe.each(rows)("$name", ({ name, rounds, messages, bytes, summed }) => {
     }
   });
 
-  test.each([1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 16])("what it says it costs on %i ranks is what its schedules do", (worldSize) => {
-    for (const hosts of Object.values(hostShapes(worldSize))) {
-      for (const root of algorithm.kind === "broadcast" ? [0, worldSize - 1] : [0]) {
-        const counted = countedCost(schedulesOf(algorithm, worldSize, divisible, { ...(onHosts && { hosts }), root }), hosts, 1);
-        const byteLength = operandElements(algorithm, worldSize, divisible);
-        // Without hosts, those that would heed them are asked with them, the others are priced on them.
-        const said = algorithm.cost({ worldSize, byteLength, hosts, root });
-        const figures = ({ rounds: r, messages: count, bytes: sent, reducedBytes, busiest, path }: ScheduleCost): number[] => [
-          r,
-          count,
-          sent,
-          reducedBytes,
-          ...[busiest, path].flatMap((load) => [
-            load.within.messages,
-            load.within.bytes,
-            load.across.messages,
-            load.across.bytes,
-            load.reducedBytes,
-          ]),
-        ];
-        figures(said).forEach((figure, i) => close(figure, figures(counted)[i]!, `figure ${i} on ${JSON.stringify(hosts)}`));
+  test.each([1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 16])(
+    "what it says it costs on %i ranks is what its schedules do",
+    (worldSize) => {
+      for (const hosts of Object.values(hostShapes(worldSize))) {
+        for (const root of algorithm.kind === "broadcast" ? [0, worldSize - 1] : [0]) {
+          const counted = countedCost(
+            schedulesOf(algorithm, worldSize, divisible, { ...(onHosts && { hosts }), root }),
+            hosts,
+            1,
+          );
+          const byteLength = operandElements(algorithm, worldSize, divisible);
+          // Without hosts, those that would heed them are asked with them, the others are priced on them.
+          const said = algorithm.cost({ worldSize, byteLength, hosts, root });
+          const figures = ({
+            rounds: r,
+            messages: count,
+            bytes: sent,
+            reducedBytes,
+            busiest,
+            path,
+          }: ScheduleCost): number[] => [
+            r,
+            count,
+            sent,
+            reducedBytes,
+            ...[busiest, path].flatMap((load) => [
+              load.within.messages,
+              load.within.bytes,
+              load.across.messages,
+              load.across.bytes,
+              load.reducedBytes,
+            ]),
+          ];
+          figures(said).forEach((figure, i) =>
+            close(figure, figures(counted)[i]!, `figure ${i} on ${JSON.stringify(hosts)}`),
+          );
+        }
       }
-    }
-  });
+    },
+  );
 
   test("segments cost as many rounds more, and as many messages times as many; bytes stay", () => {
     if (algorithm.mostSegments === undefined) return;
     for (const worldSize of [2, 3, 4, 7, 12]) {
       for (const hosts of Object.values(onHosts ? hostShapes(worldSize) : { none: undefined })) {
         const place = hosts ? { hosts } : {};
-        const whole = countedCost(schedulesOf(algorithm, worldSize, divisible, place), hostShapes(worldSize)["all alone"]!, 1);
+        const whole = countedCost(
+          schedulesOf(algorithm, worldSize, divisible, place),
+          hostShapes(worldSize)["all alone"]!,
+          1,
+        );
         for (const segments of [2, 3, 8]) {
           const schedules = schedulesOf(algorithm, worldSize, divisible, { ...place, segments });
           const counted = countedCost(schedules, hostShapes(worldSize)["all alone"]!, 1);
@@ -179,17 +210,21 @@ describe.each(rows)("$name", ({ name, rounds, messages, bytes, summed }) => {
   });
 
   test("a round receives nothing where it sends from, and puts no two messages in one place", () => {
-    const same = (a: ElementRange, b: ElementRange): boolean => a.region === b.region && a.offset === b.offset && a.count === b.count;
+    const same = (a: ElementRange, b: ElementRange): boolean =>
+      a.region === b.region && a.offset === b.offset && a.count === b.count;
     const wrong: Step[][] = [];
     for (const worldSize of [2, 3, 5, 8, 12]) {
       for (const setting of settings(worldSize)) {
         for (const steps of schedulesOf(algorithm, worldSize, 100, setting).flatMap((schedule) => schedule.rounds)) {
-          const receives = steps.filter((step): step is Extract<Step, { action: "receive" }> => step.action === "receive");
+          const receives = steps.filter(
+            (step): step is Extract<Step, { action: "receive" }> => step.action === "receive",
+          );
           for (const [i, receive] of receives.entries()) {
             for (const step of steps)
               if (step.action === "send" && overlap(step.source, receive.target, inPlace)) wrong.push([step, receive]);
             for (const other of receives.slice(i + 1)) {
-              const together = receive.combine === "reduce" && other.combine === "reduce" && same(receive.target, other.target);
+              const together =
+                receive.combine === "reduce" && other.combine === "reduce" && same(receive.target, other.target);
               if (!together && overlap(receive.target, other.target, inPlace)) wrong.push([receive, other]);
             }
           }
@@ -209,7 +244,8 @@ describe.each(rows)("$name", ({ name, rounds, messages, bytes, summed }) => {
             const sent: number[] = [];
             const kept: number[] = [];
             for (const step of steps) {
-              if (step.action === "send" && step.returned !== true) sent[step.peer] = (sent[step.peer] ?? held[step.peer] ?? 0) + 1;
+              if (step.action === "send" && step.returned !== true)
+                sent[step.peer] = (sent[step.peer] ?? held[step.peer] ?? 0) + 1;
               if (step.action === "receive" && step.combine === "reduce" && step.returned === true)
                 kept[step.peer] = (kept[step.peer] ?? 0) + 1;
             }
@@ -224,7 +260,12 @@ describe.each(rows)("$name", ({ name, rounds, messages, bytes, summed }) => {
 
   test("one rank sends nothing", () => {
     expect(sentMessages(algorithm.schedule({ ...placeOf(0, 1, 10), to: 0, from: 0 }))).toBe(0);
-    expect(algorithm.cost({ worldSize: 1, byteLength: 10 })).toMatchObject({ rounds: 0, messages: 0, bytes: 0, reducedBytes: 0 });
+    expect(algorithm.cost({ worldSize: 1, byteLength: 10 })).toMatchObject({
+      rounds: 0,
+      messages: 0,
+      bytes: 0,
+      reducedBytes: 0,
+    });
   });
 });
 
@@ -232,7 +273,10 @@ test("chunks that do not divide evenly still add up to the formula over all rank
   for (const name of ["ring-all-reduce", "direct-all-reduce"]) {
     const algorithm = algorithms.find((candidate) => candidate.name === name)!;
     for (const worldSize of [2, 3, 7, 16]) {
-      const total = schedulesOf(algorithm, worldSize, 10_007).reduce((sum, schedule) => sum + sentElements(schedule), 0);
+      const total = schedulesOf(algorithm, worldSize, 10_007).reduce(
+        (sum, schedule) => sum + sentElements(schedule),
+        0,
+      );
       expect(total).toBe(2 * (worldSize - 1) * 10_007);
     }
   }
@@ -250,7 +294,9 @@ test("bounds that no collective can beat", () => {
           expect(path.within.messages + path.across.messages, what).toBeGreaterThanOrEqual(Math.ceil(Math.log2(P)));
           if (hosts.length === P) expect(least, what).toBeGreaterThanOrEqual((2 * (P - 1)) / P - 1e-9);
           else if (hosts.length > 1)
-            expect(path.across.bytes / divisible, what).toBeGreaterThanOrEqual((2 * (hosts.length - 1)) / hosts.length - 1e-9);
+            expect(path.across.bytes / divisible, what).toBeGreaterThanOrEqual(
+              (2 * (hosts.length - 1)) / hosts.length - 1e-9,
+            );
           expect(path.reducedBytes / divisible, what).toBeGreaterThanOrEqual((P - 1) / P - 1e-9);
         }
       }
@@ -260,7 +306,9 @@ test("bounds that no collective can beat", () => {
 
 test("relations between costs: a reduce-scatter and an all-gather are an all-reduce; degenerate two-level forms are the flat ones", () => {
   const cost = (name: string, worldSize: number, hosts?: number[][]): ScheduleCost =>
-    algorithms.find((algorithm) => algorithm.name === name)!.cost({ worldSize, byteLength: divisible, ...(hosts && { hosts }) });
+    algorithms
+      .find((algorithm) => algorithm.name === name)!
+      .cost({ worldSize, byteLength: divisible, ...(hosts && { hosts }) });
   const short = ({ rounds, messages, bytes, reducedBytes }: ScheduleCost): number[] =>
     [rounds, messages, bytes, reducedBytes].map((x) => Math.round(x));
   for (let P = 2; P <= 16; P++) {

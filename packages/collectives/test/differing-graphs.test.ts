@@ -20,8 +20,9 @@ const compiled = (program: Program): Graph[] => {
 };
 
 /**
- * Let ranks run their graphs as threads do: a rank starts a collective by putting it into the lane of its priority, and stands still where it waits
- * for one; a collective is done when it is the first of its lane on all ranks that take part. @returns the ranks that never end.
+ * Let ranks run their graphs as threads do: a rank starts a collective by putting it into the lane of its priority, and
+ * stands still where it waits for one; a collective is done when it is the first of its lane on all ranks that take
+ * part. @returns the ranks that never end.
  */
 const stuck = (graphs: readonly Graph[]): number[] => {
   const at = graphs.map(() => 0);
@@ -29,7 +30,10 @@ const stuck = (graphs: readonly Graph[]): number[] => {
   const done = graphs.map(() => new Set<number>());
   const what = (rank: number, id: number | undefined): string | undefined => {
     const node = id === undefined ? undefined : graphs[rank]!.nodes[id]!;
-    return node && JSON.stringify([node.params["collective"], node.params["axis"], node.params["pairs"], node.params["reduction"]]);
+    return (
+      node &&
+      JSON.stringify([node.params["collective"], node.params["axis"], node.params["pairs"], node.params["reduction"]])
+    );
   };
   const partnersOf = (rank: number, id: number): number[] => {
     const { axis, pairs } = graphs[rank]!.nodes[id]!.params as { axis: "all"; pairs?: readonly (readonly number[])[] };
@@ -80,7 +84,12 @@ test("law: ranks with one graph keep the order that each would choose alone", ()
 test("law: threads with different work beside the same collectives end with the bits of the reference", async () => {
   // One world for all programs: threads take longer to start than to run them.
   const chosen = [...fc.sample(programs, 40), ...fc.sample(twins, 20)];
-  const world = createThreadWorld({ worldSize, memory: createSharedMemory(), kernels: "none", timeoutMilliseconds: 60_000 });
+  const world = createThreadWorld({
+    worldSize,
+    memory: createSharedMemory(),
+    kernels: "none",
+    timeoutMilliseconds: 60_000,
+  });
   const module = await compileWasm("simd");
   const answers = await Promise.all(
     ranks.map((rank) => {
@@ -100,9 +109,10 @@ test("law: threads with different work beside the same collectives end with the 
     );
     answers.forEach((answer, rank) => {
       for (const round of [0, 1])
-        expect("values" in answer && answer.values[2 * i + round], `rank ${rank} of ${JSON.stringify(program)}`).toEqual(
-          expected[rank]!.map(({ data }) => [...data]),
-        );
+        expect(
+          "values" in answer && answer.values[2 * i + round],
+          `rank ${rank} of ${JSON.stringify(program)}`,
+        ).toEqual(expected[rank]!.map(({ data }) => [...data]));
     });
   });
 });

@@ -18,13 +18,17 @@ import {
 import type { ReferenceArray } from "@skein/tensor-core/backend";
 import fc from "fast-check";
 
-// Programs of ranks that trace the same collectives and compute different things beside them: values of one rank alone before a collective, results of
-// earlier collectives that only one rank mixes in, and messages between two ranks that the others do not have.
+// Programs of ranks that trace the same collectives and compute different things beside them: values of one rank alone
+// before a collective, results of earlier collectives that only one rank mixes in, and messages between two ranks that
+// the others do not have.
 
 export const worldSize: number = 4;
 /** Each rank is in three groups: all ranks, its row, its column. */
 const mesh = { row: 2, column: 2 };
-export const partitions: Record<"row" | "column", number[][]> = { row: meshPartition(mesh, "row"), column: meshPartition(mesh, "column") };
+export const partitions: Record<"row" | "column", number[][]> = {
+  row: meshPartition(mesh, "row"),
+  column: meshPartition(mesh, "column"),
+};
 const sizes = { all: 4, row: 2, column: 2 };
 const elements = 8;
 
@@ -47,7 +51,9 @@ interface Call {
   /** Per rank. */
   readonly own: readonly OwnWork[];
   /** Before the call, between two ranks alone. */
-  readonly message?: { readonly from: number; readonly to: number; readonly source: number; readonly priority: number } | undefined;
+  readonly message?:
+    | { readonly from: number; readonly to: number; readonly source: number; readonly priority: number }
+    | undefined;
 }
 
 export type Program = readonly Call[];
@@ -66,7 +72,12 @@ const callAt = (i: number): fc.Arbitrary<Call> => {
     }),
     message: fc.option(
       fc
-        .record({ from: fc.nat({ max: worldSize - 1 }), step: fc.integer({ min: 1, max: worldSize - 1 }), source: earlier, priority })
+        .record({
+          from: fc.nat({ max: worldSize - 1 }),
+          step: fc.integer({ min: 1, max: worldSize - 1 }),
+          source: earlier,
+          priority,
+        })
         .map(({ from, step, ...rest }) => ({ from, to: (from + step) % worldSize, ...rest })),
       { nil: undefined },
     ),
@@ -78,14 +89,17 @@ export const programs: fc.Arbitrary<Program> = fc
   .chain((length) => fc.tuple(...Array.from({ length }, (_, i) => callAt(i))));
 
 /**
- * Collectives that are alike in everything, of which each rank starts that one first for which it has less to compute: nothing but their places in the
- * trace tells them apart.
+ * Collectives that are alike in everything, of which each rank starts that one first for which it has less to compute:
+ * nothing but their places in the trace tells them apart.
  */
 export const twins: fc.Arbitrary<Program> = fc
   .tuple(
     fc.constantFrom<Call["kind"]>("sum", "largest", "gather", "broadcast"),
     fc.constantFrom<Axis>("all", "row", "column"),
-    fc.array(fc.array(fc.constantFrom(0, 5), { minLength: worldSize, maxLength: worldSize }), { minLength: 2, maxLength: 3 }),
+    fc.array(fc.array(fc.constantFrom(0, 5), { minLength: worldSize, maxLength: worldSize }), {
+      minLength: 2,
+      maxLength: 3,
+    }),
   )
   .map(([kind, axis, products]) =>
     products.map((ofRanks) => ({
@@ -128,7 +142,8 @@ export const tracedBy =
         const sent = add(values[source]!, i);
         operand = add(operand, sendReceive(sent, "all", [[from, to]], { priority }));
       }
-      for (let product = 0; product < products; product++) operand = reshape(matmul(reshape(operand, [1, elements]), identity), [elements]);
+      for (let product = 0; product < products; product++)
+        operand = reshape(matmul(reshape(operand, [1, elements]), identity), [elements]);
       values.push(bounded(collective(call, bounded(operand))));
     });
     return values;

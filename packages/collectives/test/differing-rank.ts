@@ -12,11 +12,17 @@ export interface DifferingRankData {
   readonly programs: readonly Program[];
 }
 
-export type DifferingAnswer = { readonly values: readonly (readonly (readonly number[])[])[] } | { readonly error: string };
+export type DifferingAnswer =
+  | { readonly values: readonly (readonly (readonly number[])[])[] }
+  | { readonly error: string };
 
 const { connection, module, programs } = workerData as DifferingRankData;
 const world = joinWorld(connection);
-const communicators = { all: world, row: world.split(partitions.row, "row"), column: world.split(partitions.column, "column") };
+const communicators = {
+  all: world,
+  row: world.split(partitions.row, "row"),
+  column: world.split(partitions.column, "column"),
+};
 
 const run = async (): Promise<number[][][]> => {
   const backend = await createCpuBackend({ memory: connection.memory, module });
@@ -24,7 +30,9 @@ const run = async (): Promise<number[][][]> => {
   for (const program of programs) {
     const compiled = jit(tracedBy(program, connection.rank), backend, { communicators });
     for (let round = 0; round < 2; round++) {
-      const outputs = (await compiled(...(operandsOf(connection.rank) as never as [never, never]))) as unknown as DeviceArray[];
+      const outputs = (await compiled(
+        ...(operandsOf(connection.rank) as never as [never, never]),
+      )) as unknown as DeviceArray[];
       values.push(await Promise.all(outputs.map(async (output) => (await backend.download(output)).toNumbers())));
       for (const output of new Set(outputs)) backend.free(output);
     }

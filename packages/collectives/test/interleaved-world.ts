@@ -8,9 +8,10 @@ import type { WakeEvent } from "../src/control-block/layout.ts";
 import { tagOf } from "../src/control-block/tag.ts";
 import type { Future } from "../src/transport/transport.ts";
 
-// The threads of a world as coroutines of one thread: lanes, control block, transports and walks are the real ones; only who runs next is decided here, at
-// every point where another thread could come between. A coroutine sleeps until an event as `ControlBlock.waitUntil` does, but without any timeout: an event
-// that nobody is notified of is found as a world in which everybody sleeps.
+// The threads of a world as coroutines of one thread: lanes, control block, transports and walks are the real ones;
+// only who runs next is decided here, at every point where another thread could come between. A coroutine sleeps until
+// an event as `ControlBlock.waitUntil` does, but without any timeout: an event that nobody is notified of is found as a
+// world in which everybody sleeps.
 
 /** Where a coroutine may be interrupted, or sleeps until an event. */
 type Pause = { readonly event: WakeEvent; readonly control: ControlBlock; readonly ready: () => boolean } | undefined;
@@ -63,7 +64,10 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
         const lane = request.priority ?? 0;
         const number = (numbers.get(`${lane} ${group}`) ?? 0) + 1;
         numbers.set(`${lane} ${group}`, number);
-        const sequence = lanes[lane]!.lane.post({ ...request, tag: tagOf(number, request.kind, group) }, request.awaited === true);
+        const sequence = lanes[lane]!.lane.post(
+          { ...request, tag: tagOf(number, request.kind, group) },
+          request.awaited === true,
+        );
         started.push({ lane, sequence });
         continue;
       }
@@ -99,7 +103,9 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
     const canAdvance = (): boolean =>
       lanes.some(({ lane }) => {
         const current = running.get(lane.index);
-        return current === undefined ? !lane.isIdle && !lane.isLocked : current.future === undefined || current.future.ready();
+        return current === undefined
+          ? !lane.isIdle && !lane.isLocked
+          : current.future === undefined || current.future.ready();
       });
     while (!own.closed) {
       let advanced = false;

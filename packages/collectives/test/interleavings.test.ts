@@ -19,8 +19,9 @@ const width = bytesPerElement.f32;
 const rankBytes = 65_536;
 
 /**
- * What one rank does: requests of one priority start in their order, those of several as the dice fall; it waits for any that it has started, once it has
- * started all before that one. So no rank waits for what another only starts after that wait.
+ * What one rank does: requests of one priority start in their order, those of several as the dice fall; it waits for
+ * any that it has started, once it has started all before that one. So no rank waits for what another only starts after
+ * that wait.
  */
 const actsOf = (asks: readonly Ask[], begins: readonly Act[], roll: (sides: number) => number): Act[] => {
   const acts: Act[] = [];
@@ -47,10 +48,20 @@ const actsOf = (asks: readonly Ask[], begins: readonly Act[], roll: (sides: numb
   return acts;
 };
 
-/** Let every rank of a world start the same requests, each in an order of its own as far as it may be; what each ends with is the closed form, whoever runs when. */
-const check = (worldSize: number, asks: readonly Ask[], choose: Choose, order: (begins: readonly Act[], rank: number) => Act[]): void => {
+/**
+ * Let every rank of a world start the same requests, each in an order of its own as far as it may be; what each ends
+ * with is the closed form, whoever runs when.
+ */
+const check = (
+  worldSize: number,
+  asks: readonly Ask[],
+  choose: Choose,
+  order: (begins: readonly Act[], rank: number) => Act[],
+): void => {
   const world = interleavedWorld(worldSize, worldSize * rankBytes);
-  const halves = [0, 1].map((half) => Array.from({ length: worldSize }, (_, rank) => rank).filter((rank) => rank % 2 === half));
+  const halves = [0, 1].map((half) =>
+    Array.from({ length: worldSize }, (_, rank) => rank).filter((rank) => rank % 2 === half),
+  );
   if (worldSize > 1) for (const members of halves) world.group(1, members);
   const results: (() => void)[] = [];
   const acts = Array.from({ length: worldSize }, (_, rank) => {
@@ -61,7 +72,8 @@ const check = (worldSize: number, asks: readonly Ask[], choose: Choose, order: (
       return bytes;
     };
     const begins = asks.map(({ kind, n, priority, awaited, half }, i): Act => {
-      const members = half && worldSize > 1 ? halves[rank % 2]! : Array.from({ length: worldSize }, (_, other) => other);
+      const members =
+        half && worldSize > 1 ? halves[rank % 2]! : Array.from({ length: worldSize }, (_, other) => other);
       const [own, count] = [members.indexOf(rank), members.length];
       const sizes = regionElements(kind, count, n);
       const [input, output] = [take(sizes.input), take(sizes.output)];
@@ -69,10 +81,21 @@ const check = (worldSize: number, asks: readonly Ask[], choose: Choose, order: (
       const { to, from } = placeOf(own, count, n);
       results.push(() => {
         const inputs = members.map((member) => operand(member + i, sizes.input, "f32"));
-        expect(fromBytes(output, "f32"), `${kind} ${i} on rank ${rank}`).toEqual(closedForm(kind, placeOf(own, count, n), inputs));
+        expect(fromBytes(output, "f32"), `${kind} ${i} on rank ${rank}`).toEqual(
+          closedForm(kind, placeOf(own, count, n), inputs),
+        );
       });
       return {
-        start: { kind, dtype: "f32", input, output, root: 0, priority, awaited, ...(kind === "send-receive" && { to: to!, from: from! }) },
+        start: {
+          kind,
+          dtype: "f32",
+          input,
+          output,
+          root: 0,
+          priority,
+          awaited,
+          ...(kind === "send-receive" && { to: to!, from: from! }),
+        },
         ...(half && worldSize > 1 && { group: 1 }),
       };
     });
@@ -144,7 +167,8 @@ describe("threads that share lanes and control block", () => {
         acts: ["s1 s0 w1 w0", "s0 w0 s1 w1"],
       },
       {
-        // A thread that has carried the first of a lane leaves the second to its companion, and lends a hand on another lane.
+        // A thread that has carried the first of a lane leaves the second to its companion, and lends a hand on another
+        // lane.
         requests: [
           { ...one, kind: "barrier", priority: 1 },
           { ...one, kind: "barrier", priority: 1 },

@@ -1,5 +1,5 @@
-// Laws of a start against who has not proven that it knows the job's secret: it takes no seat, learns nothing, and changes nothing. Whole
-// runs are attacked in apps/trainer/test/attacks.
+// Laws of a start against who has not proven that it knows the job's secret: it takes no seat, learns nothing, and
+// changes nothing. Whole runs are attacked in apps/trainer/test/attacks.
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { connect as connectTls, createServer as createTlsServer } from "node:tls";
@@ -13,7 +13,17 @@ import { type TlsIdentity, tlsClientOptions, tlsServerOptions } from "../src/sec
 import { FrameReader } from "../src/wire/frame-reader.ts";
 import { encodeHeader, type FrameType } from "../src/wire/frame.ts";
 import { makeAuthority } from "./network-certificates.ts";
-import { build, closing, failureOf, host as hostIn, type Hosted, job, Opened, secret, until } from "./rendezvous-world.ts";
+import {
+  build,
+  closing,
+  failureOf,
+  host as hostIn,
+  type Hosted,
+  job,
+  Opened,
+  secret,
+  until,
+} from "./rendezvous-world.ts";
 
 const opened = new Opened();
 afterEach(() => opened.close());
@@ -121,9 +131,11 @@ describe("what an eavesdropper has recorded", () => {
     await gone.promise;
     // It learned nothing: neither a proof nor who asked to join was shown to it.
     const types: FrameType[] = [];
-    new FrameReader({ limit: () => 2 ** 20, target: ({ length }) => new Uint8Array(length), frame: ({ type }) => types.push(type) }).push(
-      Buffer.concat(heard),
-    );
+    new FrameReader({
+      limit: () => 2 ** 20,
+      target: ({ length }) => new Uint8Array(length),
+      frame: ({ type }) => types.push(type),
+    }).push(Buffer.concat(heard));
     expect(types[0]).toBe("hello");
     expect(types.slice(1).filter((type) => type !== "refuse")).toEqual([]);
   });
@@ -145,7 +157,8 @@ describe("what an eavesdropper has recorded", () => {
 });
 
 test.each(["ping", "bye", "control"] as const)("nobody on the way can put in a %s of his own", async (type) => {
-  const silent = { intervalMilliseconds: 60_000, lossMilliseconds: 600_000, stuckMilliseconds: 600_000 }; // the next frame is ours
+  // the next frame is ours
+  const silent = { intervalMilliseconds: 60_000, lossMilliseconds: 600_000, stuckMilliseconds: 600_000 };
   const hosted = await host(1, { heartbeat: silent });
   const lost: string[] = [];
   hosted.coordinator.onLost(({ reason }) => lost.push(reason));
@@ -160,7 +173,8 @@ test.each(["ping", "bye", "control"] as const)("nobody on the way can put in a %
 });
 
 describe("somebody in the middle", () => {
-  // In the clear they can carry all that is said, read it, and cut it off: docs/protocol.md. What they cannot do is change it.
+  // In the clear they can carry all that is said, read it, and cut it off: docs/protocol.md. What they cannot do is
+  // change it.
   test("may not change one bit of a join, of its answer, or of a message", async () => {
     for (const [direction, which] of [
       ["up", "hello"],
@@ -182,7 +196,9 @@ describe("somebody in the middle", () => {
         }),
       );
       const error = await failureOf(hosted.join([0], { address: wire, joinTimeoutMilliseconds: 300 }));
-      expect(error.code, which).toMatch(/^(rendezvous-timeout|coordinator-lost|peer-identity|control-message|frame-seal|join-job)$/);
+      expect(error.code, which).toMatch(
+        /^(rendezvous-timeout|coordinator-lost|peer-identity|control-message|frame-seal|join-job)$/,
+      );
       expect(changed, which).toBeGreaterThan(0);
       await hosted.coordinator.close();
     }
@@ -218,7 +234,8 @@ test("a stranger is sent away at the deadline, however slowly it goes on talking
 });
 
 describe("somebody in the middle of a link", () => {
-  // As above: what is changed has a sum that fits. What data are changed to, nobody sees in the clear: docs/protocol.md.
+  // As above: what is changed has a sum that fits. What data are changed to, nobody sees in the clear:
+  // docs/protocol.md.
   test.each([
     ["up", "join", {}],
     ["down", "welcome", {}],
@@ -268,7 +285,12 @@ describe("somebody in the middle of a link", () => {
 describe("when more strangers come than there are places", () => {
   const places = 1024 + 2;
   const hello = (): Buffer => {
-    const payload = new HandshakeDialler({ audience: "control", job, key: jobKey(secret, job), binding: new Uint8Array(0) }).hello();
+    const payload = new HandshakeDialler({
+      audience: "control",
+      job,
+      key: jobKey(secret, job),
+      binding: new Uint8Array(0),
+    }).hello();
     return Buffer.concat([
       encodeHeader({ type: "hello", flags: 0, stream: 0, sequence: 0, tag: 0, length: payload.byteLength }, payload),
       payload,

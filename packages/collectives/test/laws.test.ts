@@ -23,7 +23,8 @@ import {
 
 /** How messages travel: lent, as between threads, with as many slots; copied; or put where they are wanted. */
 const transports: { readonly [name: string]: (worldSize: number) => readonly Transport[] } = {
-  lent: (worldSize) => memoryWorld(worldSize, { sharesMemory: true }).map((transport) => withSlots(transport, slotCount)),
+  lent: (worldSize) =>
+    memoryWorld(worldSize, { sharesMemory: true }).map((transport) => withSlots(transport, slotCount)),
   copied: (worldSize) => memoryWorld(worldSize),
   "put in place": (worldSize) => memoryWorld(worldSize).map(puttingInto),
 };
@@ -49,11 +50,19 @@ const placesOf = ({ worldSize, n, root = 0, hosts, segments }: Setting): Place[]
     ...(segments !== undefined && { segments }),
   }));
 
-/** Run every rank of one collective. Waiting is done in microtasks, so a world that is not done after them never will be. */
-const runWorld = async (algorithm: Algorithm, setting: Setting): Promise<{ inputs: number[][]; outputs: Uint8Array[] }> => {
+/**
+ * Run every rank of one collective. Waiting is done in microtasks, so a world that is not done after them never will
+ * be.
+ */
+const runWorld = async (
+  algorithm: Algorithm,
+  setting: Setting,
+): Promise<{ inputs: number[][]; outputs: Uint8Array[] }> => {
   const { worldSize, n, dtype = "f32", reduction = "sum", travel = "copied", inPlace = false, values } = setting;
   const counts = regionElements(algorithm.kind, worldSize, n);
-  const inputs = Array.from({ length: worldSize }, (_, rank) => (values ? values(rank, counts.input) : operand(rank, counts.input, dtype)));
+  const inputs = Array.from({ length: worldSize }, (_, rank) =>
+    values ? values(rank, counts.input) : operand(rank, counts.input, dtype),
+  );
   const before = inputs.map((numbers) => toBytes(numbers, dtype));
   const input = before.map((bytes) => bytes.slice());
   const output = inPlace ? input : inputs.map(() => new Uint8Array(counts.output * bytesPerElement[dtype]).fill(0x55));
@@ -93,42 +102,56 @@ const holds = async (algorithm: Algorithm, setting: Setting): Promise<void> => {
   const allAlike = algorithm.kind === "all-reduce" || algorithm.kind === "all-gather";
   let wanted = new Uint8Array();
   for (const [rank, bytes] of outputs.entries()) {
-    if (rank === 0 || !allAlike) wanted = toBytes(closedForm(algorithm.kind, places[rank]!, inputs, reduction), dtype).slice();
+    if (rank === 0 || !allAlike)
+      wanted = toBytes(closedForm(algorithm.kind, places[rank]!, inputs, reduction), dtype).slice();
     if (Buffer.compare(bytes, wanted) === 0) continue;
     expect(fromBytes(bytes, dtype), `rank ${rank} of ${JSON.stringify(setting)}`).toEqual(fromBytes(wanted, dtype));
     throw new Error(`rank ${rank} has other bits of the right numbers in ${JSON.stringify(setting)}`);
   }
 };
 
-const reduces = (algorithm: Algorithm): boolean => algorithm.kind === "all-reduce" || algorithm.kind === "reduce-scatter";
-const worksInPlace = (algorithm: Algorithm): boolean => algorithm.kind === "all-reduce" || algorithm.kind === "broadcast";
+const reduces = (algorithm: Algorithm): boolean =>
+  algorithm.kind === "all-reduce" || algorithm.kind === "reduce-scatter";
+const worksInPlace = (algorithm: Algorithm): boolean =>
+  algorithm.kind === "all-reduce" || algorithm.kind === "broadcast";
 const worldSizes = Array.from({ length: 16 }, (_, i) => i + 1);
 const travels = Object.keys(transports);
 const segmentCounts = [1, 2, 3, 8, 20];
 
 describe.each(algorithms.map((algorithm) => ({ name: algorithm.name, algorithm })))("$name", ({ algorithm }) => {
-  test.each(worldSizes)("equals the closed form on %i ranks, whatever the size and however messages travel", async (worldSize) => {
-    for (const travel of travels)
-      for (const inPlace of worksInPlace(algorithm) ? [false, true] : [false])
-        for (const n of new Set([0, 1, worldSize - 1, worldSize, worldSize + 1, 50]))
-          await holds(algorithm, { worldSize, n, travel, inPlace, root: worldSize - 1 });
-  });
+  test.each(worldSizes)(
+    "equals the closed form on %i ranks, whatever the size and however messages travel",
+    async (worldSize) => {
+      for (const travel of travels)
+        for (const inPlace of worksInPlace(algorithm) ? [false, true] : [false])
+          for (const n of new Set([0, 1, worldSize - 1, worldSize, worldSize + 1, 50]))
+            await holds(algorithm, { worldSize, n, travel, inPlace, root: worldSize - 1 });
+    },
+  );
 
   test.each(worldSizes)("10007 elements on %i ranks", async (worldSize) => {
     const dtype = (["f32", "bf16", "i32", "f16"] as const)[worldSize % 4]!;
     const travel = travels[worldSize % 3]!;
-    await holds(algorithm, { worldSize, n: 10_007, dtype, travel, inPlace: worksInPlace(algorithm) && worldSize % 2 === 0 });
+    await holds(algorithm, {
+      worldSize,
+      n: 10_007,
+      dtype,
+      travel,
+      inPlace: worksInPlace(algorithm) && worldSize % 2 === 0,
+    });
   });
 
   test.each(["f32", "f16", "bf16", "i32", "u32", "u8", "bool"] as const)("%s, every reduction", async (dtype) => {
     if (reduces(algorithm) && !reducible.has(dtype)) return;
     for (const reduction of reduces(algorithm) ? (["sum", "max", "min"] as const) : (["sum"] as const))
-      for (const worldSize of worldSizes) await holds(algorithm, { worldSize, n: 13, dtype, reduction, travel: travels[worldSize % 3]! });
+      for (const worldSize of worldSizes)
+        await holds(algorithm, { worldSize, n: 13, dtype, reduction, travel: travels[worldSize % 3]! });
   });
 
   test.each(worldSizes)("hosts of every shape, every number of segments, on %i ranks", async (worldSize) => {
     // More segments than slots between threads.
-    if (algorithm.mostSegments !== undefined) await holds(algorithm, { worldSize, n: 401, segments: 20, travel: "lent" });
+    if (algorithm.mostSegments !== undefined)
+      await holds(algorithm, { worldSize, n: 401, segments: 20, travel: "lent" });
     const shapes = heedsHosts(algorithm) ? Object.values(hostShapes(worldSize)) : [undefined];
     const sizes = [1, worldSize, 61];
     for (const [i, hosts] of shapes.entries()) {
@@ -179,7 +202,10 @@ describe("order of sums", () => {
             const [{ inputs, outputs }] = runs as [(typeof runs)[0]];
             for (const run of runs)
               run.outputs.forEach((bytes, rank) =>
-                expect(Buffer.compare(bytes, outputs[algorithm.kind === "all-reduce" ? 0 : rank]!), `rank ${rank} of ${worldSize}`).toBe(0),
+                expect(
+                  Buffer.compare(bytes, outputs[algorithm.kind === "all-reduce" ? 0 : rank]!),
+                  `rank ${rank} of ${worldSize}`,
+                ).toBe(0),
               );
             const ordered = outputs.every((bytes, rank) => {
               const offset = algorithm.kind === "all-reduce" ? 0 : 41 * rank;
@@ -212,7 +238,7 @@ test("ranks that start different requests are told so", async () => {
     );
   };
   const results = await Promise.allSettled([run(a, 8), run(b, 12)]);
-  expect(results.map((result) => (result.status === "rejected" ? (result.reason as { code: string }).code : "fulfilled"))).toContain(
-    "ranks-disagree",
-  );
+  expect(
+    results.map((result) => (result.status === "rejected" ? (result.reason as { code: string }).code : "fulfilled")),
+  ).toContain("ranks-disagree");
 });

@@ -98,7 +98,14 @@ export const makeAuthority = (): Authority => {
     .slice(0, 8)}`;
   const constraints = extension("551d13", true, sequence(der(0x01, Buffer.from([0xff]))));
   const keyUsage = extension("551d0f", true, der(0x03, Buffer.from([1, 0x06]))); // signs certificates and lists
-  const root = certificate({ subject: name, issuer: name, publicKey, issuerKey: privateKey, extensions: [constraints, keyUsage], days: 1 });
+  const root = certificate({
+    subject: name,
+    issuer: name,
+    publicKey,
+    issuerKey: privateKey,
+    extensions: [constraints, keyUsage],
+    days: 1,
+  });
   return {
     revoke: (certificates, wishes = {}) =>
       list({

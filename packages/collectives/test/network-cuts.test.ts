@@ -21,7 +21,11 @@ const closeAll = async (): Promise<void> => {
 afterEach(closeAll);
 
 /** Worlds whose every connection goes over a cable; cuts are dealt out to the cables one after the other. */
-const openedWithCuts = async (worldSize: number, cuts: readonly Cut[], options: TestWorldOptions): Promise<readonly NetworkWorld[]> => {
+const openedWithCuts = async (
+  worldSize: number,
+  cuts: readonly Cut[],
+  options: TestWorldOptions,
+): Promise<readonly NetworkWorld[]> => {
   const numCables = worldSize * (worldSize - 1);
   const worlds = await openWorlds(worldSize, {
     ...options,
@@ -38,7 +42,9 @@ const openedWithCuts = async (worldSize: number, cuts: readonly Cut[], options: 
 
 /** Values whose sum depends on the order in which they are added. */
 const delicate = (rank: number, count: number): Uint8Array =>
-  new Uint8Array(Float32Array.from({ length: count }, (_, i) => Math.sin(i * 3 + rank * 17) * 10 ** ((i + rank * 3) % 7)).buffer);
+  new Uint8Array(
+    Float32Array.from({ length: count }, (_, i) => Math.sin(i * 3 + rank * 17) * 10 ** ((i + rank * 3) % 7)).buffer,
+  );
 
 const run = (algorithm: Algorithm, n: number, transports: readonly Transport[], tag: number): Promise<Uint8Array[]> => {
   const worldSize = transports.length;
@@ -57,7 +63,11 @@ const run = (algorithm: Algorithm, n: number, transports: readonly Transport[], 
 };
 
 const places = fc.oneof(fc.nat(200), fc.nat(5000), fc.nat(200_000));
-const cut: fc.Arbitrary<Cut> = fc.record({ direction: fc.constantFrom("up", "down"), at: places, how: fc.constantFrom("reset", "end") });
+const cut: fc.Arbitrary<Cut> = fc.record({
+  direction: fc.constantFrom("up", "down"),
+  at: places,
+  how: fc.constantFrom("reset", "end"),
+});
 const chosen = ["ring-all-reduce", "recursive-doubling-all-reduce", "ring-all-gather", "pairwise-all-to-all"].map(
   (name) => algorithms.find((algorithm) => algorithm.name === name)!,
 );

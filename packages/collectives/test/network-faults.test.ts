@@ -42,10 +42,16 @@ const withCables = (
   };
 };
 
-const values = (rank: number, n: number): Float32Array => Float32Array.from({ length: n }, (_, i) => (i % 97) + rank * 1000);
+const values = (rank: number, n: number): Float32Array =>
+  Float32Array.from({ length: n }, (_, i) => (i % 97) + rank * 1000);
 
 /** All-reduce again and again until it fails; whatever it gives before must be right. */
-const allReduceUntilFailure = async (world: NetworkWorld, worldSize: number, n: number, most = 10_000): Promise<unknown> => {
+const allReduceUntilFailure = async (
+  world: NetworkWorld,
+  worldSize: number,
+  n: number,
+  most = 10_000,
+): Promise<unknown> => {
   const transport = world.transports[0]!;
   const schedule = ringAllReduce.schedule(placeOf(transport.rank, worldSize, n));
   for (let tag = 1; tag <= most; tag++) {
@@ -56,7 +62,9 @@ const allReduceUntilFailure = async (world: NetworkWorld, worldSize: number, n: 
     } catch (error) {
       return error;
     }
-    const wrong = vector.findIndex((value, i) => value !== (i % 97) * worldSize + (1000 * worldSize * (worldSize - 1)) / 2);
+    const wrong = vector.findIndex(
+      (value, i) => value !== (i % 97) * worldSize + (1000 * worldSize * (worldSize - 1)) / 2,
+    );
     if (wrong >= 0) throw new Error(`a wrong sum: element ${wrong} is ${vector[wrong]}`);
   }
   return "no failure";
@@ -96,19 +104,22 @@ test("a cable that is cut for good: both ends name each other, the third rank on
   }
 });
 
-test.each(["tcp", "tls"] as const)("a cable that is pulled, with no end of the connection to see (%s)", async (over) => {
-  const { route, laid } = withCables((from, to) => from + to === 1);
-  const worlds = await opened(2, { over, route, ...quick });
-  setTimeout(() => {
-    for (const cable of laid.values()) cable.freeze();
-  }, 50);
-  const errors = await failures(worlds);
-  expect(errors.map(named)).toEqual([
-    ["peer-lost", 1],
-    ["peer-lost", 0],
-  ]);
-  expect((errors[0] as Error).message).toMatch(/nothing came from it for \d+ ms/);
-});
+test.each(["tcp", "tls"] as const)(
+  "a cable that is pulled, with no end of the connection to see (%s)",
+  async (over) => {
+    const { route, laid } = withCables((from, to) => from + to === 1);
+    const worlds = await opened(2, { over, route, ...quick });
+    setTimeout(() => {
+      for (const cable of laid.values()) cable.freeze();
+    }, 50);
+    const errors = await failures(worlds);
+    expect(errors.map(named)).toEqual([
+      ["peer-lost", 1],
+      ["peer-lost", 0],
+    ]);
+    expect((errors[0] as Error).message).toMatch(/nothing came from it for \d+ ms/);
+  },
+);
 
 test("a cable that is late by more than three signs of life loses nobody", async () => {
   const { route, laid } = withCables((from, to) => from + to === 1);
@@ -145,7 +156,8 @@ test("a process that was killed while nobody waits for it: its connections end, 
 test("an emulated cable that is cut carries no sign of life", async () => {
   const worlds = await opened(2, {
     ...quick,
-    wrap: (links, rank) => emulatedLinks(links, { direction: () => (rank === 0 ? { lostAfterSeconds: 0.05 } : undefined) }),
+    wrap: (links, rank) =>
+      emulatedLinks(links, { direction: () => (rank === 0 ? { lostAfterSeconds: 0.05 } : undefined) }),
   });
   const [first, second] = await failures(worlds);
   expect(named(second)).toEqual(["peer-lost", 0]);
@@ -217,7 +229,11 @@ test("ranks that start different collectives are told so, both", async () => {
 });
 
 describe("damage on the way", () => {
-  const collide = async (damage: Cable["damage"], socketsPerPair = 1, sums?: LinkOptions["sums"]): Promise<unknown[]> => {
+  const collide = async (
+    damage: Cable["damage"],
+    socketsPerPair = 1,
+    sums?: LinkOptions["sums"],
+  ): Promise<unknown[]> => {
     const { route, laid } = withCables((from) => from === 0);
     let worlds: readonly NetworkWorld[];
     const link = {
@@ -269,7 +285,12 @@ describe("damage on the way", () => {
   test.each([
     ["a header", { flip: 3 }, 20_003, /checksum|frame|stream|peer/],
     ["a payload", { flip: 0 }, 25_000, /carries checksum \d+, its bytes have \d+/],
-    ["silence in the middle of a frame", "freeze", 25_000, /nothing came from it for|closed without a goodbye|says of rank/],
+    [
+      "silence in the middle of a frame",
+      "freeze",
+      25_000,
+      /nothing came from it for|closed without a goodbye|says of rank/,
+    ],
   ] as const)("%s", async (_, what, at, message) => {
     const errors = await collide({ direction: "down", at, what });
     expect(errors.map((error) => (error as CollectiveError).code)).toEqual(["peer-lost", "peer-lost"]);

@@ -29,7 +29,11 @@ const listen = async (options: Partial<LinkOptions> & { rank: number }, tls?: Tl
 const addressOf = (rank: number, { host, port }: LinkListener): PeerAddress => ({ rank, host, port });
 
 /** What comes of two ranks that try to link: the code of each one's error, or "linked". */
-const outcome = async (a: LinkListener, b: LinkListener, ranks: readonly [number, number] = [0, 1]): Promise<unknown[]> => {
+const outcome = async (
+  a: LinkListener,
+  b: LinkListener,
+  ranks: readonly [number, number] = [0, 1],
+): Promise<unknown[]> => {
   const results = await Promise.allSettled([a.connect([addressOf(ranks[1], b)]), b.connect([addressOf(ranks[0], a)])]);
   return results.map((result) => {
     if (result.status === "rejected") return (result.reason as { code: string }).code;
@@ -65,20 +69,28 @@ describe("two ranks that do not belong together are both told why", () => {
     const impostor = await listen({ rank: 1, worldSize: 3, connectMilliseconds: 1000 });
     const linking = first.connect([addressOf(0, listener)]).catch((error: { code: string }) => error.code);
     await new Promise((resolve) => setTimeout(resolve, 100));
-    await expect(impostor.connect([addressOf(0, listener)])).rejects.toMatchObject({ code: "link-rank-taken", kind: "environment" });
+    await expect(impostor.connect([addressOf(0, listener)])).rejects.toMatchObject({
+      code: "link-rank-taken",
+      kind: "environment",
+    });
     expect(refusals.map(({ error }) => (error as unknown as { code: string }).code)).toEqual(["link-rank-taken"]);
     await first.close();
     expect(await linking).toBe("link-closed");
   });
 });
 
-const frame = (type: FrameType, payload: Uint8Array, change: (header: Uint8Array) => void = () => undefined): Buffer => {
+const frame = (
+  type: FrameType,
+  payload: Uint8Array,
+  change: (header: Uint8Array) => void = () => undefined,
+): Buffer => {
   const header = encodeHeader({ type, flags: 0, stream: 0, sequence: 0, tag: 0, length: payload.byteLength }, payload);
   change(header);
   return Buffer.concat([header, payload]);
 };
 const version1 = (header: Uint8Array): void => void (header[4] = 1);
-const announce = (length: bigint) => (header: Uint8Array) => new DataView(header.buffer, header.byteOffset).setBigUint64(20, length, true);
+const announce = (length: bigint) => (header: Uint8Array) =>
+  new DataView(header.buffer, header.byteOffset).setBigUint64(20, length, true);
 
 describe("strangers at the door disturb nobody", () => {
   test.each([
@@ -88,7 +100,11 @@ describe("strangers at the door disturb nobody", () => {
     ["random bytes", Buffer.from(Array.from({ length: 500 }, (_, i) => (i * 89 + 7) & 255)), "link-garbage"],
     ["2^63 bytes announced", frame("hello", new Uint8Array(0), announce(2n ** 63n)), "link-garbage"],
     ["2^40 bytes announced", frame("hello", new Uint8Array(0), announce(2n ** 40n)), "link-garbage"],
-    ["more bytes announced than a stranger may send", frame("hello", new Uint8Array(0), announce(2n ** 11n)), "link-garbage"],
+    [
+      "more bytes announced than a stranger may send",
+      frame("hello", new Uint8Array(0), announce(2n ** 11n)),
+      "link-garbage",
+    ],
     ["a hello that is not JSON", frame("hello", Buffer.from("hello")), "link-garbage"],
     ["a hello without its parts", frame("hello", Buffer.from("{}")), "link-garbage"],
     ["data before a hello", frame("data", Buffer.from("data")), "link-garbage"],
@@ -132,14 +148,22 @@ describe("what answers is not the rank that was dialled", () => {
     return { rank: 1, host: "127.0.0.1", port: (server.address() as AddressInfo).port };
   };
   test.each([
-    ["it sends garbage", (socket: Socket) => void socket.write("SSH-2.0-OpenSSH_9.2 and more than thirty-two bytes\r\n"), "link-garbage"],
+    [
+      "it sends garbage",
+      (socket: Socket) => void socket.write("SSH-2.0-OpenSSH_9.2 and more than thirty-two bytes\r\n"),
+      "link-garbage",
+    ],
     ["it sends data", (socket: Socket) => void socket.write(frame("data", Buffer.from("data"))), "link-garbage"],
     [
       "it announces 2^63 bytes",
       (socket: Socket) => void socket.write(frame("welcome", new Uint8Array(0), announce(2n ** 63n))),
       "link-garbage",
     ],
-    ["it speaks another version", (socket: Socket) => void socket.write(frame("welcome", Buffer.from("{}"), version1)), "link-protocol"],
+    [
+      "it speaks another version",
+      (socket: Socket) => void socket.write(frame("welcome", Buffer.from("{}"), version1)),
+      "link-protocol",
+    ],
     ["it says nothing", () => undefined, expect.stringMatching(/^link-(unreachable|timeout)$/)],
     ["it hangs up", (socket: Socket) => void socket.destroy(), expect.stringMatching(/^link-(unreachable|timeout)$/)],
   ])("%s", async (_, answer, code) => {
@@ -169,7 +193,9 @@ test("ranks that never come are named, with the last one that was sent away", as
   const b = await listen({ rank: 1, worldSize: 4, connectMilliseconds: 500 });
   // Both ranks that a dials accept, and none of them dials a.
   const c = await listen({ rank: 2, worldSize: 4 });
-  await expect(a.connect([addressOf(1, b), addressOf(2, c)])).rejects.toThrow(/ranks 1, 2 did not link with rank 0 within 500 ms/);
+  await expect(a.connect([addressOf(1, b), addressOf(2, c)])).rejects.toThrow(
+    /ranks 1, 2 did not link with rank 0 within 500 ms/,
+  );
 });
 
 describe("who listens off loopback must be secure", () => {
@@ -190,14 +216,16 @@ describe("who listens off loopback must be secure", () => {
 
 describe("over TLS", () => {
   test("certificates of one authority, each of its rank", async () => {
-    expect(await outcome(await listen({ rank: 0 }, identityOf(0)), await listen({ rank: 1 }, identityOf(1)))).toEqual(["linked", "linked"]);
-  });
-
-  test("one certificate for several ranks of a process", async () => {
-    expect(await outcome(await listen({ rank: 0 }, identityOf(0)), await listen({ rank: 1 }, identityOf(1, 2)))).toEqual([
+    expect(await outcome(await listen({ rank: 0 }, identityOf(0)), await listen({ rank: 1 }, identityOf(1)))).toEqual([
       "linked",
       "linked",
     ]);
+  });
+
+  test("one certificate for several ranks of a process", async () => {
+    expect(
+      await outcome(await listen({ rank: 0 }, identityOf(0)), await listen({ rank: 1 }, identityOf(1, 2))),
+    ).toEqual(["linked", "linked"]);
   });
 
   test("a certificate of another rank", async () => {
@@ -205,7 +233,8 @@ describe("over TLS", () => {
     // One after the other: who has seen it shuts its door.
     await expect(one.connect([addressOf(0, zero)])).rejects.toMatchObject({ code: "link-identity" }); // is told
     const again = await listen({ rank: 1 }, identityOf(2));
-    await expect(zero.connect([addressOf(1, again)])).rejects.toMatchObject({ code: "peer-identity" }); // sees it when it dials
+    // sees it when it dials
+    await expect(zero.connect([addressOf(1, again)])).rejects.toMatchObject({ code: "peer-identity" });
   });
 
   test("a certificate of another authority", async () => {

@@ -1,7 +1,9 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import type { PeerAddress } from "../src/network/dial.ts";
 
-/** What a proxy does to what it carries, per direction: `down` is from who listens to who dialled, where payload goes. */
+/**
+ * What a proxy does to what it carries, per direction: `down` is from who listens to who dialled, where payload goes.
+ */
 export interface Damage {
   readonly direction: "up" | "down";
   /** After this many bytes of a connection. */

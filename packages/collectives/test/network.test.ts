@@ -24,9 +24,16 @@ afterEach(async () => {
 
 /** Values whose sum depends on the order in which they are added. */
 const delicate = (rank: number, count: number): Uint8Array =>
-  new Uint8Array(Float32Array.from({ length: count }, (_, i) => Math.sin(i * 3 + rank * 17) * 10 ** ((i + rank * 3) % 7)).buffer);
+  new Uint8Array(
+    Float32Array.from({ length: count }, (_, i) => Math.sin(i * 3 + rank * 17) * 10 ** ((i + rank * 3) % 7)).buffer,
+  );
 
-const run = async (algorithm: Algorithm, n: number, transports: readonly Transport[], tag = 5): Promise<Uint8Array[]> => {
+const run = async (
+  algorithm: Algorithm,
+  n: number,
+  transports: readonly Transport[],
+  tag = 5,
+): Promise<Uint8Array[]> => {
   const worldSize = transports.length;
   const counts = regionElements(algorithm.kind, worldSize, n);
   return Promise.all(
@@ -34,7 +41,12 @@ const run = async (algorithm: Algorithm, n: number, transports: readonly Transpo
       const schedule = algorithm.schedule(placeOf(rank, worldSize, n));
       const output = new Uint8Array(counts.output * bytesPerElement.f32);
       const scratch = new Uint8Array(scratchBytes(schedule, "f32"));
-      await execute(schedule, { input: delicate(rank, counts.input), output, scratch, dtype: "f32", tag }, transport, plainArithmetic());
+      await execute(
+        schedule,
+        { input: delicate(rank, counts.input), output, scratch, dtype: "f32", tag },
+        transport,
+        plainArithmetic(),
+      );
       return output;
     }),
   );
@@ -106,25 +118,30 @@ describe.each([
   });
 });
 
-test.each([1, 3])("100 MB to a receiver that asks late go through 1 MiB of memory, over %i sockets", async (socketsPerPair) => {
-  const memories = [counted(), counted()];
-  const link = { socketsPerPair, frameBytes: 65_536, earlyBytes: 2 ** 20 };
-  const worlds = await opened(2, { link, memoryOf: (rank) => memories[rank]! });
-  const [from, to] = worlds.map(({ transports }) => transports[0]!);
-  const megabytes = [0, 1, 2, 3, 4].map((k) => new Uint8Array(1_000_000).map((_, i) => (i * 7 + (i >>> 8) + k * 13) & 255));
-  const handles = [];
-  for (let k = 0; k < 100; k++) handles.push(from!.send(1, k, megabytes[k % 5]!));
-  await new Promise((resolve) => setTimeout(resolve, 200)); // all that may come unasked has come
-  expect(memories[1]!.most).toBeGreaterThan(0);
-  const target = new Uint8Array(1_000_000);
-  for (let k = 0; k < 100; k++) {
-    await to!.receiveInto!(0, k, target.fill(0));
-    expect(Buffer.compare(target, megabytes[k % 5]!), `message ${k}`).toBe(0);
-  }
-  for (const handle of handles) await from!.whenSent(handle);
-  expect(memories[1]!.most).toBeLessThanOrEqual(2 ** 20);
-  expect(memories[0]!.most).toBe(0);
-});
+test.each([1, 3])(
+  "100 MB to a receiver that asks late go through 1 MiB of memory, over %i sockets",
+  async (socketsPerPair) => {
+    const memories = [counted(), counted()];
+    const link = { socketsPerPair, frameBytes: 65_536, earlyBytes: 2 ** 20 };
+    const worlds = await opened(2, { link, memoryOf: (rank) => memories[rank]! });
+    const [from, to] = worlds.map(({ transports }) => transports[0]!);
+    const megabytes = [0, 1, 2, 3, 4].map((k) =>
+      new Uint8Array(1_000_000).map((_, i) => (i * 7 + (i >>> 8) + k * 13) & 255),
+    );
+    const handles = [];
+    for (let k = 0; k < 100; k++) handles.push(from!.send(1, k, megabytes[k % 5]!));
+    await new Promise((resolve) => setTimeout(resolve, 200)); // all that may come unasked has come
+    expect(memories[1]!.most).toBeGreaterThan(0);
+    const target = new Uint8Array(1_000_000);
+    for (let k = 0; k < 100; k++) {
+      await to!.receiveInto!(0, k, target.fill(0));
+      expect(Buffer.compare(target, megabytes[k % 5]!), `message ${k}`).toBe(0);
+    }
+    for (const handle of handles) await from!.whenSent(handle);
+    expect(memories[1]!.most).toBeLessThanOrEqual(2 ** 20);
+    expect(memories[0]!.most).toBe(0);
+  },
+);
 
 test("what was asked for before it came lands without memory of ours", async () => {
   const memory = counted();
@@ -163,10 +180,14 @@ test("an urgent lane finishes long before a large message that was sent first", 
   const [a, b] = await opened(2);
   const large = new Uint8Array(200_000_000);
   const order: string[] = [];
-  const slow = Promise.resolve(b!.transports[0]!.receiveInto!(0, 1, new Uint8Array(large.byteLength))).then(() => order.push("large"));
+  const slow = Promise.resolve(b!.transports[0]!.receiveInto!(0, 1, new Uint8Array(large.byteLength))).then(() =>
+    order.push("large"),
+  );
   a!.transports[0]!.send(1, 1, large);
   await new Promise((resolve) => setImmediate(resolve));
-  const fast = Promise.resolve(b!.transports[3]!.receiveInto!(0, 2, new Uint8Array(1000))).then(() => order.push("urgent"));
+  const fast = Promise.resolve(b!.transports[3]!.receiveInto!(0, 2, new Uint8Array(1000))).then(() =>
+    order.push("urgent"),
+  );
   a!.transports[3]!.send(1, 2, new Uint8Array(1000));
   await Promise.all([slow, fast]);
   expect(order).toEqual(["urgent", "large"]);
@@ -191,5 +212,7 @@ test("a world whose ranks have all finished closes without an error, whoever clo
 
 test("a rank of one is a world without links", async () => {
   const [world] = await opened(1);
-  expect(await run(algorithms.find(({ name }) => name === "ring-all-reduce")!, 5, [world!.transports[0]!])).toEqual([delicate(0, 5)]);
+  expect(await run(algorithms.find(({ name }) => name === "ring-all-reduce")!, 5, [world!.transports[0]!])).toEqual([
+    delicate(0, 5),
+  ]);
 });

@@ -2,7 +2,8 @@ import { Worker } from "node:worker_threads";
 import type { Facts } from "../src/index.ts";
 import { createProcessWorld, joinRendezvous, type ProcessWorldOptions } from "../src/node.ts";
 
-// One process of a world of several, for tests: joins, runs a thread per rank, and sends what they answer to the coordinator.
+// One process of a world of several, for tests: joins, runs a thread per rank, and sends what they answer to the
+// coordinator.
 
 const { address, secret, ranks, worldSize, job, tls, preference, facts } = JSON.parse(process.argv[2]!) as {
   readonly address: { readonly host: string; readonly port: number };
@@ -28,7 +29,14 @@ const world = await createProcessWorld({
   ...(preference && { preference }),
   ...(facts && { facts }),
 });
-const member = await joinRendezvous({ ...agreed, address, secret, ranks, addresses: world.addresses, ...(tls && { security: tls }) });
+const member = await joinRendezvous({
+  ...agreed,
+  address,
+  secret,
+  ranks,
+  addresses: world.addresses,
+  ...(tls && { security: tls }),
+});
 member.onLost(({ ranks: lost, reason }) => {
   for (const rank of lost) world.reportLost(rank, reason);
 });
@@ -49,7 +57,10 @@ await Promise.all(
         resolve();
       });
       worker.once("error", (error: Error) => {
-        member.send({ rank, answer: { outputs: [], bytesSent: 0, error: { code: "died", message: error.message, peer: rank } } });
+        member.send({
+          rank,
+          answer: { outputs: [], bytesSent: 0, error: { code: "died", message: error.message, peer: rank } },
+        });
         resolve();
       });
     });

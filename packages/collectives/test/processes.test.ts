@@ -34,12 +34,16 @@ const runProcesses = async (
     await new Promise<void>((resolve) => {
       const connected = new Set<number>();
       const living = (): number[] =>
-        processes.flatMap((ranks, i) => (children[i]!.exitCode === null && children[i]!.signalCode === null ? ranks : []));
+        processes.flatMap((ranks, i) =>
+          children[i]!.exitCode === null && children[i]!.signalCode === null ? ranks : [],
+        );
       const check = (): void => {
         if (living().every((rank) => answers[rank] !== undefined)) resolve();
       };
       coordinator.onMessage(({ message }) => {
-        const said = message as { readonly connected: readonly number[] } | { readonly rank: number; readonly answer: Answer };
+        const said = message as
+          | { readonly connected: readonly number[] }
+          | { readonly rank: number; readonly answer: Answer };
         if ("answer" in said) {
           answers[said.rank] = said.answer;
           return check();
@@ -56,7 +60,9 @@ const runProcesses = async (
   }
   children.forEach(({ exitCode, signalCode }, i) => {
     if (exitCode !== 0 && signalCode !== "SIGKILL")
-      throw new Error(`the process of ranks ${processes[i]!.join(", ")} ended by itself: ${signalCode ?? `exit code ${exitCode}`}`);
+      throw new Error(
+        `the process of ranks ${processes[i]!.join(", ")} ended by itself: ${signalCode ?? `exit code ${exitCode}`}`,
+      );
   });
   return answers;
 };
@@ -110,7 +116,11 @@ describe.each([
 });
 
 test("kill -9 of a process is noticed by all others without waiting for a timeout, and its rank named", async () => {
-  const answers = await runProcesses([[0], [1], [2]], { name: "die", how: "wait" }, (children) => void children[2]!.kill("SIGKILL"));
+  const answers = await runProcesses(
+    [[0], [1], [2]],
+    { name: "die", how: "wait" },
+    (children) => void children[2]!.kill("SIGKILL"),
+  );
   expect(answers[2]).toBeUndefined();
   for (const answer of answers.slice(0, 2)) {
     expect(answer?.error?.code).toBe("peer-lost"); // of a timeout: "collective-timeout"

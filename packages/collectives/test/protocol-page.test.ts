@@ -62,7 +62,14 @@ test("docs/protocol.md says which version this is, and where each field of a hea
   const fields = new Map(
     table("offset | bytes | field").map(([offset, bytes, field]) => [field!, [Number(offset), Number(bytes)] as const]),
   );
-  const header = { type: "join", flags: frameFlags.last, stream: 0x01020304, sequence: 0x05060708, tag: 0x090a0b0c, length: 3 } as const;
+  const header = {
+    type: "join",
+    flags: frameFlags.last,
+    stream: 0x01020304,
+    sequence: 0x05060708,
+    tag: 0x090a0b0c,
+    length: 3,
+  } as const;
   const bytes = encodeHeader(header, new Uint8Array(3));
   const at = (field: string): bigint => {
     const [offset, size] = fields.get(field)!;
@@ -70,7 +77,8 @@ test("docs/protocol.md says which version this is, and where each field of a hea
   };
   expect(at("version")).toBe(BigInt(protocolVersion.major));
   expect(at("type")).toBe(BigInt(frameTypes.join));
-  for (const field of ["flags", "stream", "sequence", "tag", "length"] as const) expect(at(field), field).toBe(BigInt(header[field]));
+  for (const field of ["flags", "stream", "sequence", "tag", "length"] as const)
+    expect(at(field), field).toBe(BigInt(header[field]));
   expect([...fields.values()].reduce((sum, [, size]) => sum + size, 0)).toBe(headerBytes);
   const flags = [...page.matchAll(/(\d): the payload went|(\d): the checksum covers|(\d): last frame/g)].map((found) =>
     Number(found.slice(1).find(Boolean)),

@@ -34,7 +34,9 @@ interface Setting {
 
 const worldSizes = Array.from({ length: 16 }, (_, i) => i + 1);
 const countsOf = (kind: Kind, worldSize: number, count: (from: number, to: number) => number): number[][] =>
-  Array.from({ length: worldSize }, (_, from) => Array.from({ length: kind === "all-to-all" ? worldSize : 1 }, (_, to) => count(from, to)));
+  Array.from({ length: worldSize }, (_, from) =>
+    Array.from({ length: kind === "all-to-all" ? worldSize : 1 }, (_, to) => count(from, to)),
+  );
 const countFor = (rows: readonly number[], to: number): number => rows[rows.length === 1 ? 0 : to]!;
 const i32 = (...numbers: number[]): Uint8Array => new Uint8Array(Int32Array.from(numbers).buffer);
 
@@ -50,7 +52,11 @@ const requestOf = (setting: Setting, rank: number, place: Place = (bytes) => byt
     input: place(toBytes(operand(rank, count, dtype), dtype)),
     // Neither zeros nor anything that was sent, so that what is not written shows.
     output: place(new Uint8Array(worldSize * capacity * rowElements * bytesPerElement[dtype]).fill(0x55)),
-    ragged: { capacity, rows: place(i32(...rows[rank]!)), receivedRows: place(new Uint8Array(4 * worldSize).fill(0x55)) },
+    ragged: {
+      capacity,
+      rows: place(i32(...rows[rank]!)),
+      receivedRows: place(new Uint8Array(4 * worldSize).fill(0x55)),
+    },
   };
 };
 
@@ -152,12 +158,17 @@ const check = async (setting: Setting, { transports, place }: World): Promise<vo
   const before = requests.map(({ input }) => input.slice());
   const counted = transports.map(counting);
   const returned = await Promise.all(
-    counted.map(({ transport }, rank) => runWalk(walkRagged(requests[rank]!, 7, transport, plainArithmetic()), takeTurns)),
+    counted.map(({ transport }, rank) =>
+      runWalk(walkRagged(requests[rank]!, 7, transport, plainArithmetic()), takeTurns),
+    ),
   );
   requests.forEach(({ input, output, ragged }, rank) => {
     expect(fromBytes(output, dtype), `rank ${rank}`).toEqual(closedForm(setting, rank));
     expect(fromBytes(ragged!.receivedRows, "i32")).toEqual(rows.map((own) => countFor(own, rank)));
-    expect([input.slice(), ragged!.rows.slice()], "operands are left as they were").toEqual([before[rank], i32(...rows[rank]!)]);
+    expect([input.slice(), ragged!.rows.slice()], "operands are left as they were").toEqual([
+      before[rank],
+      i32(...rows[rank]!),
+    ]);
     const others = Array.from({ length: worldSize }, (_, to) => to).filter((to) => to !== rank);
     const valid = others.reduce((sum, to) => sum + countFor(rows[rank]!, to), 0) * rowElements * bytesPerElement[dtype];
     expect(returned[rank], "what the walk says that it sent").toBe(valid + 4 * (worldSize - 1));
@@ -170,17 +181,20 @@ const check = async (setting: Setting, { transports, place }: World): Promise<vo
 
 describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
   describe.each(Object.entries(worlds))("over %s", (_, world) => {
-    test.each(worldSizes)("equals the closed form on %i ranks, and sends the rows that count and nothing else", async (worldSize) => {
-      const base = { kind, worldSize, capacity: 5, rowElements: 3, dtype: "f32" } as const;
-      for (const rows of [
-        countsOf(kind, worldSize, () => 0),
-        countsOf(kind, worldSize, () => 5),
-        countsOf(kind, worldSize, (from, to) => (from * 7 + to * 3) % 6),
-        countsOf(kind, worldSize, (from) => (from === worldSize - 1 ? 5 : 0)), // all from one rank
-        countsOf(kind, worldSize, (_, to) => (to === 0 ? 4 : 0)), // all to one
-      ])
-        await check({ ...base, rows }, world(worldSize));
-    });
+    test.each(worldSizes)(
+      "equals the closed form on %i ranks, and sends the rows that count and nothing else",
+      async (worldSize) => {
+        const base = { kind, worldSize, capacity: 5, rowElements: 3, dtype: "f32" } as const;
+        for (const rows of [
+          countsOf(kind, worldSize, () => 0),
+          countsOf(kind, worldSize, () => 5),
+          countsOf(kind, worldSize, (from, to) => (from * 7 + to * 3) % 6),
+          countsOf(kind, worldSize, (from) => (from === worldSize - 1 ? 5 : 0)), // all from one rank
+          countsOf(kind, worldSize, (_, to) => (to === 0 ? 4 : 0)), // all to one
+        ])
+          await check({ ...base, rows }, world(worldSize));
+      },
+    );
 
     test("any counts, capacity, row length and dtype", async () => {
       const setting = fc
@@ -202,30 +216,38 @@ describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
     });
   });
 
-  test.each([-1, 4, 2 ** 31 - 1, -(2 ** 31)])("a rank that is to send %i of 3 rows says so, and sends nothing", async (count) => {
-    const rows = countsOf(kind, 3, () => 1);
-    rows[1]![rows[1]!.length - 1] = count;
-    const { transport, sent } = counting(memoryWorld(3)[1]!);
-    const request = requestOf({ kind, worldSize: 3, capacity: 3, rowElements: 1, dtype: "f32", rows }, 1);
-    await expect(runWalk(walkRagged(request, 7, transport, plainArithmetic()))).rejects.toMatchObject({
-      kind: "user",
-      code: "argument",
-      message: expect.stringMatching(`rank 1 is asked to send ${count} rows.*, but its chunks have 3`),
-    });
-    expect(sent).toEqual([]);
-  });
+  test.each([-1, 4, 2 ** 31 - 1, -(2 ** 31)])(
+    "a rank that is to send %i of 3 rows says so, and sends nothing",
+    async (count) => {
+      const rows = countsOf(kind, 3, () => 1);
+      rows[1]![rows[1]!.length - 1] = count;
+      const { transport, sent } = counting(memoryWorld(3)[1]!);
+      const request = requestOf({ kind, worldSize: 3, capacity: 3, rowElements: 1, dtype: "f32", rows }, 1);
+      await expect(runWalk(walkRagged(request, 7, transport, plainArithmetic()))).rejects.toMatchObject({
+        kind: "user",
+        code: "argument",
+        message: expect.stringMatching(`rank 1 is asked to send ${count} rows.*, but its chunks have 3`),
+      });
+      expect(sent).toEqual([]);
+    },
+  );
 
   test.each([-1, 4, 2 ** 31 - 1, -(2 ** 31)])(
     "a peer that announces %i rows for chunks of 3 is named, and nothing is written",
     async (count) => {
       const [own, liar] = memoryWorld(2) as [Transport, Transport];
-      const request = requestOf({ kind, worldSize: 2, capacity: 3, rowElements: 1, dtype: "f32", rows: countsOf(kind, 2, () => 2) }, 0);
+      const request = requestOf(
+        { kind, worldSize: 2, capacity: 3, rowElements: 1, dtype: "f32", rows: countsOf(kind, 2, () => 2) },
+        0,
+      );
       void liar.send(0, 7, i32(count));
       await expect(runWalk(walkRagged(request, 7, own, plainArithmetic()))).rejects.toMatchObject({
         code: "ranks-disagree",
         rank: 0,
         peer: 1,
-        message: expect.stringMatching(`rank 1 announces ${count} rows for rank 0, whose chunks have room for 3; all ranks must`),
+        message: expect.stringMatching(
+          `rank 1 announces ${count} rows for rank 0, whose chunks have room for 3; all ranks must`,
+        ),
       });
       expect(request.output.every((byte) => byte === 0x55)).toBe(true);
     },
@@ -247,9 +269,9 @@ describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
         ),
       ),
     );
-    expect(results.map((result) => (result.status === "rejected" ? (result.reason as { code: string }).code : "fulfilled"))).toContain(
-      "ranks-disagree",
-    );
+    expect(
+      results.map((result) => (result.status === "rejected" ? (result.reason as { code: string }).code : "fulfilled")),
+    ).toContain("ranks-disagree");
   });
 
   test.each([2, 3, 7])("each send of the schedules has its receive on %i ranks, in the same round", (worldSize) => {
@@ -264,7 +286,10 @@ describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
         received: rows.map((own) => countFor(own, rank)),
       }),
     );
-    for (const schedule of [rowCountSchedule, kind === "all-to-all" ? raggedAllToAllSchedule : raggedAllGatherSchedule]) {
+    for (const schedule of [
+      rowCountSchedule,
+      kind === "all-to-all" ? raggedAllToAllSchedule : raggedAllGatherSchedule,
+    ]) {
       const schedules = places.map(schedule);
       expect(messageEnds(schedules, "send")).toEqual(messageEnds(schedules, "receive"));
       expect(messageEnds(schedules, "send").length).toBeGreaterThan(0);
@@ -272,28 +297,38 @@ describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
     expect(places.map((place) => sentElements(rowCountSchedule(place)))).toEqual(rows.map(() => worldSize - 1));
   });
 
-  test.each([2, 3, 7])("the price is that of full chunks on %i ranks: a round of counts, then one for each peer", (worldSize) => {
-    const [capacity, rowElements] = [3, 2];
-    const rows = countsOf(kind, worldSize, () => capacity);
-    const places = rows.map(
-      (sent, rank): RaggedPlace => ({ rank, worldSize, capacity, rowElements, sent, received: rows.map((own) => countFor(own, rank)) }),
-    );
-    const hosts = Array.from({ length: worldSize }, (_, rank) => [rank]);
-    const schedules = places.map(kind === "all-to-all" ? raggedAllToAllSchedule : raggedAllGatherSchedule);
-    // The last round of the rows copies within a rank only.
-    const [counts, full] = [places.map(rowCountSchedule), schedules].map((all) => countedCost(all, hosts, 4)) as [
-      ScheduleCost,
-      ScheduleCost,
-    ];
-    const said = raggedExchange.cost({ worldSize, byteLength: 4 * worldSize * capacity * rowElements });
-    expect(said.rounds).toBe(counts.rounds + full.rounds);
-    expect(said.messages).toBe(counts.messages + full.messages);
-    expect(said.bytes).toBe(counts.bytes + full.bytes);
-    expect(said.path.across).toEqual({
-      messages: counts.path.across.messages + full.path.across.messages,
-      bytes: counts.path.across.bytes + full.path.across.bytes,
-    });
-  });
+  test.each([2, 3, 7])(
+    "the price is that of full chunks on %i ranks: a round of counts, then one for each peer",
+    (worldSize) => {
+      const [capacity, rowElements] = [3, 2];
+      const rows = countsOf(kind, worldSize, () => capacity);
+      const places = rows.map(
+        (sent, rank): RaggedPlace => ({
+          rank,
+          worldSize,
+          capacity,
+          rowElements,
+          sent,
+          received: rows.map((own) => countFor(own, rank)),
+        }),
+      );
+      const hosts = Array.from({ length: worldSize }, (_, rank) => [rank]);
+      const schedules = places.map(kind === "all-to-all" ? raggedAllToAllSchedule : raggedAllGatherSchedule);
+      // The last round of the rows copies within a rank only.
+      const [counts, full] = [places.map(rowCountSchedule), schedules].map((all) => countedCost(all, hosts, 4)) as [
+        ScheduleCost,
+        ScheduleCost,
+      ];
+      const said = raggedExchange.cost({ worldSize, byteLength: 4 * worldSize * capacity * rowElements });
+      expect(said.rounds).toBe(counts.rounds + full.rounds);
+      expect(said.messages).toBe(counts.messages + full.messages);
+      expect(said.bytes).toBe(counts.bytes + full.bytes);
+      expect(said.path.across).toEqual({
+        messages: counts.path.across.messages + full.path.across.messages,
+        bytes: counts.path.across.bytes + full.path.across.bytes,
+      });
+    },
+  );
 
   test("lent memory is not touched while one rank is late", async () => {
     const worldSize = 4;
@@ -318,11 +353,14 @@ describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
           const request = requestOf(setting, rank);
           await runWalk(walkRagged(request, 7, rank === slow ? late : transport, plainArithmetic()));
           const result = fromBytes(request.output, "f32");
-          for (const region of [request.input, request.output, request.ragged!.rows]) region.fill(0x7f); // done means free to use again
+          // done means free to use again
+          for (const region of [request.input, request.output, request.ragged!.rows]) region.fill(0x7f);
           return result;
         }),
       );
-      outputs.forEach((output, rank) => expect(output, `rank ${rank}, late rank ${slow}`).toEqual(closedForm(setting, rank)));
+      outputs.forEach((output, rank) =>
+        expect(output, `rank ${rank}, late rank ${slow}`).toEqual(closedForm(setting, rank)),
+      );
     }
   });
 });

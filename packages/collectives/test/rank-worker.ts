@@ -10,7 +10,12 @@ import { operand, placeOf, regionElements, toBytes } from "./world.ts";
 /** What a test asks of each rank. */
 export type Job =
   | { readonly name: "algorithms"; readonly runs: readonly Run[] }
-  | { readonly name: "requests"; readonly requests: readonly Ask[]; readonly startAllFirst: boolean; readonly repeats?: number }
+  | {
+      readonly name: "requests";
+      readonly requests: readonly Ask[];
+      readonly startAllFirst: boolean;
+      readonly repeats?: number;
+    }
   | { readonly name: "die"; readonly how: "throw" | "never start" | "other size" | "wait" }
   | { readonly name: "fail second" }
   | { readonly name: "full queue"; readonly count: number }
@@ -64,7 +69,12 @@ const allocate = (bytes: number): Uint8Array => {
   return region;
 };
 
-const regions = ({ kind, n, dtype = "f32", inPlace = false }: Ask): { input: Uint8Array; output: Uint8Array; dtype: DType } => {
+const regions = ({
+  kind,
+  n,
+  dtype = "f32",
+  inPlace = false,
+}: Ask): { input: Uint8Array; output: Uint8Array; dtype: DType } => {
   const counts = regionElements(kind, worldSize, n);
   const input = allocate(counts.input * bytesPerElement[dtype]);
   input.set(toBytes(operand(rank, counts.input, dtype), dtype));
@@ -116,7 +126,8 @@ const run = (): Answer => {
     for (let repeat = 0; repeat < (job.repeats ?? 1); repeat++) {
       next = address;
       const requests = job.requests.map(requestOf);
-      if (job.startAllFirst) for (const handle of requests.map((request) => communicator.start(request))) communicator.wait(handle);
+      if (job.startAllFirst)
+        for (const handle of requests.map((request) => communicator.start(request))) communicator.wait(handle);
       else for (const request of requests) communicator.wait(communicator.start(request));
       const now = requests.map(({ output }) => output.slice());
       if (repeat > 0 && JSON.stringify(now) !== JSON.stringify(outputs))
@@ -146,19 +157,27 @@ const run = (): Answer => {
       [0, 1].map((round) => {
         const region = allocate(4 * job.n);
         new Float32Array(region.buffer, region.byteOffset, job.n).fill(2 ** rank + round);
-        return { region, group, handle: group.start({ kind: "all-reduce", dtype: "f32", input: region, output: region }) };
+        return {
+          region,
+          group,
+          handle: group.start({ kind: "all-reduce", dtype: "f32", input: region, output: region }),
+        };
       }),
     );
     for (const { group, handle } of sums.toReversed()) group.wait(handle);
     return { outputs: sums.map(({ region }) => region.slice()), bytesSent: communicator.bytesSent() };
   }
   if (job.name === "split") {
-    const group = communicator.split([Array.from({ length: worldSize }, (_, other) => other)], rank === 0 ? job.name0 : job.name1);
+    const group = communicator.split(
+      [Array.from({ length: worldSize }, (_, other) => other)],
+      rank === 0 ? job.name0 : job.name1,
+    );
     group.wait(group.start(requestOf({ kind: "barrier", n: 0 })));
     return { outputs: [], bytesSent: communicator.bytesSent() };
   }
   if (job.name === "split twice") {
-    // The first two ranks split their half once more, so the groups that they have are one more than those of the others.
+    // The first two ranks split their half once more, so the groups that they have are one more than those of the
+    // others.
     const half = communicator.split([[0, 1], Array.from({ length: worldSize - 2 }, (_, other) => other + 2)], "half");
     if (rank < 2) half.split([[0], [1]], "alone");
     const evenOdd = Array.from({ length: worldSize }, (_, other) => other);
@@ -176,10 +195,13 @@ const run = (): Answer => {
     return { outputs: heard.map((one) => new TextEncoder().encode(one)), bytesSent: communicator.bytesSent() };
   }
   if (job.name === "ragged") {
-    // Both kinds at once; rank r has (r + 3·to) mod (capacity + 1) rows for each other, and r mod (capacity + 1) for all.
+    // Both kinds at once; rank r has (r + 3·to) mod (capacity + 1) rows for each other, and r mod (capacity + 1) for
+    // all.
     const { capacity, rowElements } = job;
     const rowsFor = (count: number): number[] =>
-      count === 1 ? [rank % (capacity + 1)] : Array.from({ length: count }, (_, to) => (rank + 3 * to) % (capacity + 1));
+      count === 1
+        ? [rank % (capacity + 1)]
+        : Array.from({ length: count }, (_, to) => (rank + 3 * to) % (capacity + 1));
     const asked = (["all-to-all", "all-gather"] as const).map((kind) => {
       const n = capacity * rowElements;
       const rows = allocate(kind === "all-to-all" ? 4 * worldSize : 4);
@@ -209,7 +231,9 @@ const run = (): Answer => {
   if (rank === worldSize - 1 && job.how === "wait") Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   if (rank === worldSize - 1 && job.how === "never start") return { outputs: [], bytesSent: 0 };
   communicator.wait(
-    communicator.start(requestOf({ kind: "all-reduce", n: rank === worldSize - 1 && job.how === "other size" ? 9 : 8, inPlace: true })),
+    communicator.start(
+      requestOf({ kind: "all-reduce", n: rank === worldSize - 1 && job.how === "other size" ? 9 : 8, inPlace: true }),
+    ),
   );
   throw new Error("a collective without one rank came to an end");
 };

@@ -14,7 +14,10 @@ export interface Child {
 
 /** What a child is to do: see rendezvous-process.ts. */
 export type Task =
-  /** Then: stay until killed, just end, or, when all have joined, block its main thread for a while, tell the others, and stay. */
+  /**
+   * Then: stay until killed, just end, or, when all have joined, block its main thread for a while, tell the others,
+   * and stay.
+   */
   | { readonly host: RendezvousOptions; readonly after: "stay" | "forget" | Block }
   /** When it has joined: the same, or close and end. */
   | { readonly join: JoinOptions; readonly after: "stay" | "leave" | "forget" | Block };
@@ -27,7 +30,9 @@ interface Block {
 export const startChild = (opened: Opened, task: Task): Child => {
   const file = fileURLToPath(new URL("./rendezvous-process.ts", import.meta.url));
   const child = spawn(process.execPath, [file, JSON.stringify(task)], { stdio: ["ignore", "pipe", "inherit"] });
-  const ended = new Promise<{ code: number | null; stdout: string }>((resolve) => child.once("close", (code) => resolve({ code, stdout })));
+  const ended = new Promise<{ code: number | null; stdout: string }>((resolve) =>
+    child.once("close", (code) => resolve({ code, stdout })),
+  );
   opened.add(() => {
     child.kill("SIGKILL");
     return ended;

@@ -10,7 +10,19 @@ import { HandshakeDialler, jobKey } from "../src/security/handshake.ts";
 import { FrameReader } from "../src/wire/frame-reader.ts";
 import { encodeHeader, type FrameType, headerBytes } from "../src/wire/frame.ts";
 import { startChild } from "./rendezvous-child.ts";
-import { build, closing, failureOf, host as hostIn, type Hosted, job, nextLoss, Opened, rest, secret, until } from "./rendezvous-world.ts";
+import {
+  build,
+  closing,
+  failureOf,
+  host as hostIn,
+  type Hosted,
+  job,
+  nextLoss,
+  Opened,
+  rest,
+  secret,
+  until,
+} from "./rendezvous-world.ts";
 
 const opened = new Opened();
 afterEach(() => opened.close());
@@ -18,7 +30,10 @@ const host = (...args: Parameters<typeof hostIn> extends [Opened, ...infer Rest]
   hostIn(opened, ...args);
 
 const frame = (type: FrameType, payload: Uint8Array, sequence = 0): Buffer =>
-  Buffer.concat([encodeHeader({ type, flags: 0, stream: 0, sequence, tag: 0, length: payload.byteLength }, payload), payload]);
+  Buffer.concat([
+    encodeHeader({ type, flags: 0, stream: 0, sequence, tag: 0, length: payload.byteLength }, payload),
+    payload,
+  ]);
 
 const dialler = (): HandshakeDialler =>
   new HandshakeDialler({ audience: "control", job, key: jobKey(secret, job), binding: new Uint8Array(0) });
@@ -35,7 +50,11 @@ const requestOf = (rank: number, worldSize: number, different: Partial<JoinReque
 /** A connection by hand. */
 const stranger = async ({
   coordinator,
-}: Hosted): Promise<{ readonly socket: Socket; readonly received: () => Buffer; readonly closed: Promise<unknown> }> => {
+}: Hosted): Promise<{
+  readonly socket: Socket;
+  readonly received: () => Buffer;
+  readonly closed: Promise<unknown>;
+}> => {
   const socket = connect(coordinator.address.port, "127.0.0.1");
   opened.add(() => socket.destroy());
   let received = Buffer.alloc(0);
@@ -87,7 +106,8 @@ describe("a loss", () => {
     await Promise.all([child.says(/(complete)/), second.says(/(complete)/)]);
     const losses = Promise.all([coordinator, ...members].map(nextLoss));
     child.kill("SIGKILL");
-    for (const loss of await losses) expect(loss).toEqual({ ranks: [1, 3], reason: expect.stringMatching(/^its connection/) });
+    for (const loss of await losses)
+      expect(loss).toEqual({ ranks: [1, 3], reason: expect.stringMatching(/^its connection/) });
     const later: unknown[] = [];
     for (const member of members) member.onLost((loss) => later.push(loss.ranks));
     second.kill("SIGKILL");
@@ -147,7 +167,15 @@ describe("a loss", () => {
     });
     const port = Number(await hostChild.says(/^listening (\d+)$/m));
     const addresses = [{ host: "127.0.0.1", port: 1 }];
-    const member = await openMember({ address: { host: "127.0.0.1", port }, ranks: [0], addresses, worldSize: 1, job, build, secret });
+    const member = await openMember({
+      address: { host: "127.0.0.1", port },
+      ranks: [0],
+      addresses,
+      worldSize: 1,
+      job,
+      build,
+      secret,
+    });
     opened.add(() => member.close());
     const first = await Promise.race([nextLoss(member), new Promise((resolve) => member.onMessage(resolve))]);
     expect(first).toBe("awake");
@@ -211,7 +239,10 @@ describe("a loss", () => {
     opened.add(() => member.close());
     const loss = nextLoss(member);
     hostChild.kill("SIGKILL");
-    expect(await loss).toEqual({ ranks: [0], reason: expect.stringMatching(/^the coordinator at 127.0.0.1:\d+ was lost: its connection/) });
+    expect(await loss).toEqual({
+      ranks: [0],
+      reason: expect.stringMatching(/^the coordinator at 127.0.0.1:\d+ was lost: its connection/),
+    });
     expect(member.send("anyone?")).toBe(false);
   });
 
@@ -233,7 +264,11 @@ describe("a stranger", () => {
   test.each<[string, Uint8Array, RegExp]>([
     ["garbage", Buffer.from("GET / HTTP/1.1\r\nHost: here\r\n\r\n           "), /a frame begins with/],
     ["2^63 bytes", withLength(frame("hello", new Uint8Array(0)), 2n ** 63n), /announces 9223372036854775808 bytes/],
-    ["more than a hello", withLength(frame("hello", new Uint8Array(0)), 2n ** 20n), /announces 1048576 bytes, at most 1024/],
+    [
+      "more than a hello",
+      withLength(frame("hello", new Uint8Array(0)), 2n ** 20n),
+      /announces 1048576 bytes, at most 1024/,
+    ],
     ["a control frame", frame("control", Buffer.from("x")), /announces 1 bytes, at most 0/],
     ["a ping", frame("ping", new Uint8Array(0)), /a ping frame came where none is due/],
     ["a request at once", withLength(frame("join", new Uint8Array(0)), 1n), /announces 1 bytes, at most 0/],
@@ -243,7 +278,9 @@ describe("a stranger", () => {
       "a hello that would write lines of its own into a log",
       frame(
         "hello",
-        Buffer.from(JSON.stringify({ audience: "control", minor: 0, job: "x\n2030-01-01 all is well", nonce: "0".repeat(64) })),
+        Buffer.from(
+          JSON.stringify({ audience: "control", minor: 0, job: "x\n2030-01-01 all is well", nonce: "0".repeat(64) }),
+        ),
       ),
       /began with what is no hello$/,
     ],
@@ -272,7 +309,10 @@ describe("a stranger", () => {
     const [silent, half] = await Promise.all([stranger(hosted), stranger(hosted)]);
     half.socket.write(frame("hello", dialler().hello()).subarray(0, headerBytes + 7));
     await Promise.all([silent.closed, half.closed]);
-    await until(() => hosted.events.filter(({ message }) => message.includes("did not prove who it is within 100 ms")).length === 2);
+    await until(
+      () =>
+        hosted.events.filter(({ message }) => message.includes("did not prove who it is within 100 ms")).length === 2,
+    );
     await hosted.join([0]);
   });
 
@@ -321,7 +361,9 @@ describe("a stranger", () => {
     await until(() => framesIn(received()).some(({ type }) => type === "welcome"));
     socket.destroy();
     const { message } = await failureOf(hosted.coordinator.ready);
-    expect(message).toMatch(/^ranks 0, 1 of 2 did not join within 3 s \(rank 1 had joined, but its connection closed without a goodbye/);
+    expect(message).toMatch(
+      /^ranks 0, 1 of 2 did not join within 3 s \(rank 1 had joined, but its connection closed without a goodbye/,
+    );
   });
 
   test("never disturbs, whatever it sends in whatever pieces", async () => {
@@ -345,7 +387,8 @@ describe("a stranger", () => {
     await fc.assert(
       fc.asyncProperty(mutation, fc.integer({ min: 1, max: 64 }), async (bytes, piece) => {
         const { socket, received, closed } = await stranger(hosted);
-        for (let at = 0; at < bytes.length && !socket.destroyed; at += piece) socket.write(bytes.subarray(at, at + piece));
+        for (let at = 0; at < bytes.length && !socket.destroyed; at += piece)
+          socket.write(bytes.subarray(at, at + piece));
         socket.end();
         await closed;
         expect(framesIn(received()).some(({ type }) => type === "welcome" || type === "control")).toBe(false);
@@ -394,7 +437,12 @@ describe("what is no coordinator", () => {
       "control-message",
       /none is due/,
     ],
-    ["one whose challenge is none", (socket) => socket.write(frame("challenge", new Uint8Array(40))), "control-message", /is no challenge/],
+    [
+      "one whose challenge is none",
+      (socket) => socket.write(frame("challenge", new Uint8Array(40))),
+      "control-message",
+      /is no challenge/,
+    ],
   ])("%s is told apart", async (_, answer, code, message) => {
     const address = await impostorWith(answer);
     const error = await failureOf(

@@ -9,7 +9,8 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const stay = (): void => void setInterval(() => {}, 1000);
 
 /** Do nothing else for so long, as in a call to the system that takes its time. */
-const block = (milliseconds: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
+const block = (milliseconds: number): void =>
+  void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
 
 if ("host" in task) {
   const coordinator = await hostRendezvous(task.host);

@@ -33,9 +33,20 @@ export class Opened {
   }
 }
 
-export const host = async (opened: Opened, worldSize: number, options: Partial<RendezvousOptions> = {}): Promise<Hosted> => {
+export const host = async (
+  opened: Opened,
+  worldSize: number,
+  options: Partial<RendezvousOptions> = {},
+): Promise<Hosted> => {
   const events: RendezvousEvent[] = [];
-  const coordinator = await openCoordinator({ worldSize, job, build, secret, onEvent: (event) => events.push(event), ...options });
+  const coordinator = await openCoordinator({
+    worldSize,
+    job,
+    build,
+    secret,
+    onEvent: (event) => events.push(event),
+    ...options,
+  });
   opened.add(() => coordinator.close());
   const joining: Hosted["joining"] = (ranks, different = {}) => ({
     address: coordinator.address,
@@ -70,16 +81,21 @@ export const failureOf = async (promise: Promise<unknown>): Promise<SkeinError> 
   return error as SkeinError;
 };
 
-export const nextLoss = (witness: Pick<Member, "onLost">): Promise<Loss> => new Promise((resolve) => witness.onLost(resolve));
+export const nextLoss = (witness: Pick<Member, "onLost">): Promise<Loss> =>
+  new Promise((resolve) => witness.onLost(resolve));
 
-export const rest = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));
+export const rest = (milliseconds: number): Promise<void> =>
+  new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /** Wait until `condition` holds. */
 export const until = async (condition: () => boolean): Promise<void> => {
   while (!condition()) await rest(2);
 };
 
-/** Wait until a connection is over, by a goodbye or a reset: `once` of `node:events` takes a reset for a failure of its own. */
+/**
+ * Wait until a connection is over, by a goodbye or a reset: `once` of `node:events` takes a reset for a failure of its
+ * own.
+ */
 export const closing = (socket: Socket): Promise<void> =>
   new Promise((resolve) => {
     socket.once("close", () => resolve());

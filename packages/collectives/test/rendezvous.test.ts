@@ -79,7 +79,11 @@ describe("a rendezvous", () => {
     const got = new Promise<void>((resolve) => coordinator.onMessage((message) => (heard.push(message), resolve())));
     await got;
     expect(heard).toEqual([
-      { process: 1, ranks: [1, 2], message: { spans: [{ name: "step", seconds: 0.25 }], bytes: Uint8Array.of(1, 2, 3) } },
+      {
+        process: 1,
+        ranks: [1, 2],
+        message: { spans: [{ name: "step", seconds: 0.25 }], bytes: Uint8Array.of(1, 2, 3) },
+      },
     ]);
     const atMember: unknown[][] = [[], []];
     await Promise.all(
@@ -102,7 +106,11 @@ describe("messages", () => {
   test("of many megabytes arrive whole, and larger ones are refused to their sender", async () => {
     const { coordinator, join } = await host(1);
     const member = await join([0]);
-    const spans = Array.from({ length: 20_000 }, (_, i) => ({ name: `matmul ${i % 7}`, begin: i * 0.001, seconds: 1e-4 }));
+    const spans = Array.from({ length: 20_000 }, (_, i) => ({
+      name: `matmul ${i % 7}`,
+      begin: i * 0.001,
+      seconds: 1e-4,
+    }));
     const bytes = new Uint8Array(30 * 2 ** 20).map((_, i) => i % 251);
     const [up, down] = [
       new Promise((resolve) => coordinator.onMessage(({ message }) => resolve(message))),
@@ -115,7 +123,11 @@ describe("messages", () => {
       expect(Buffer.compare(message.bytes, bytes)).toBe(0);
     }
     const larger = new Uint8Array(64 * 2 ** 20);
-    for (const send of [() => member.send(larger), () => coordinator.broadcast(larger), () => coordinator.send(0, larger)])
+    for (const send of [
+      () => member.send(larger),
+      () => coordinator.broadcast(larger),
+      () => coordinator.send(0, larger),
+    ])
       expect(send).toThrow(/control message of 671088\d\d bytes is larger than 67108864; send it in parts/);
     expect(() => coordinator.send(1, "x")).toThrow(/process 1 is not in a world of 1 processes/);
   });
@@ -135,7 +147,9 @@ describe("a process is refused, and hears why", () => {
     const error = await failureOf(join(ranks, different));
     expect({ code: error.code, kind: error.kind }).toEqual({ code, kind: "user" });
     expect(error.message).toMatch(message);
-    expect(events.filter(({ kind }) => kind === "refused").map((event) => event.message)).toEqual([expect.stringContaining(error.message)]);
+    expect(events.filter(({ kind }) => kind === "refused").map((event) => event.message)).toEqual([
+      expect.stringContaining(error.message),
+    ]);
     await Promise.all([first, join([1])]); // it disturbed nothing
   });
 
@@ -172,7 +186,10 @@ describe("a process is refused, and hears why", () => {
 describe("ranks that do not come", () => {
   test("are named to everyone at the deadline", async () => {
     const { coordinator, join } = await host(8, { joinTimeoutMilliseconds: 2000 });
-    const failures = await Promise.all([failureOf(coordinator.ready), ...[[0, 1, 2], [4], [6, 7]].map((ranks) => failureOf(join(ranks)))]);
+    const failures = await Promise.all([
+      failureOf(coordinator.ready),
+      ...[[0, 1, 2], [4], [6, 7]].map((ranks) => failureOf(join(ranks))),
+    ]);
     for (const { code, message } of failures) {
       expect(code).toBe("rendezvous-timeout");
       expect(message).toMatch(/^ranks 3, 5 of 8 did not join within 2 s; .*joinTimeoutMilliseconds/);
@@ -194,7 +211,9 @@ describe("ranks that do not come", () => {
     await coordinator.close();
     const error = await failureOf(openMember(joining([0], { joinTimeoutMilliseconds: 100 })));
     expect(error.code).toBe("rendezvous-timeout");
-    expect(error.message).toMatch(/^rank 0 found no coordinator at 127.0.0.1:\d+ within 0.1 s \(connect ECONNREFUSED\)/);
+    expect(error.message).toMatch(
+      /^rank 0 found no coordinator at 127.0.0.1:\d+ within 0.1 s \(connect ECONNREFUSED\)/,
+    );
   });
 
   test("because the coordinator was closed, or knows that one is lost", async () => {

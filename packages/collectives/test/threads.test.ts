@@ -92,7 +92,9 @@ describe.each([1, 2, 3, 5])("%i thread ranks", (worldSize) => {
         const place = placeOf(rank, worldSize, n, root);
         return (
           sum +
-          sentElements(selectAlgorithm({ kind, worldSize, byteLength: n, sharesMemory: true }).algorithm.schedule(place)) *
+          sentElements(
+            selectAlgorithm({ kind, worldSize, byteLength: n, sharesMemory: true }).algorithm.schedule(place),
+          ) *
             bytesPerElement[dtype]
         );
       }, 0);
@@ -102,13 +104,21 @@ describe.each([1, 2, 3, 5])("%i thread ranks", (worldSize) => {
 });
 
 test("two ranks send half of the vector each way and back: 2·(P − 1)/P·S bytes", async () => {
-  const answers = await runWorld(2, { name: "requests", requests: [{ kind: "all-reduce", n: 1000, inPlace: true }], startAllFirst: true });
+  const answers = await runWorld(2, {
+    name: "requests",
+    requests: [{ kind: "all-reduce", n: 1000, inPlace: true }],
+    startAllFirst: true,
+  });
   expect(answers.map(({ bytesSent }) => bytesSent)).toEqual([4000, 4000]);
 });
 
 test("a request that ends while its rank looks whether it has ended is not waited for", async () => {
   const requests: Ask[] = Array.from({ length: 9 }, () => ({ kind: "barrier", n: 0 }));
-  const answers = await runWorld(1, { name: "requests", requests, startAllFirst: true, repeats: 5000 }, { timeoutMilliseconds: 2000 });
+  const answers = await runWorld(
+    1,
+    { name: "requests", requests, startAllFirst: true, repeats: 5000 },
+    { timeoutMilliseconds: 2000 },
+  );
   expect(answers.map(({ error }) => error?.message)).toEqual([undefined]);
 });
 
@@ -155,7 +165,9 @@ test.each([[[0, 0, 0]], [[29, 3, 0]], [[0, 30, 2]], [[0, 5000, 70_000]]])(
     const answers = await runWorld(3, { name: "exchange texts", lengths });
     for (const { outputs, bytesSent, error } of answers) {
       expect(error).toBeUndefined();
-      expect(outputs.map((bytes) => new TextDecoder().decode(bytes))).toEqual(lengths.map((length, rank) => "é".repeat(length) + rank));
+      expect(outputs.map((bytes) => new TextDecoder().decode(bytes))).toEqual(
+        lengths.map((length, rank) => "é".repeat(length) + rank),
+      );
       expect(bytesSent).toBe(0);
     }
   },
@@ -184,7 +196,8 @@ test("urgent requests overtake one that is in flight", async () => {
 
 test("more requests than the queue holds", async () => {
   const answers = await runWorld(3, { name: "full queue", count: 1000 });
-  for (const { outputs } of answers) expect(fromBytes(outputs[0]!, "i32")).toEqual(Array.from({ length: 1000 }, () => 6));
+  for (const { outputs } of answers)
+    expect(fromBytes(outputs[0]!, "i32")).toEqual(Array.from({ length: 1000 }, () => 6));
 });
 
 describe("failures are typed, name the rank, and leave the group unusable", () => {
@@ -211,7 +224,9 @@ describe("failures are typed, name the rank, and leave the group unusable", () =
     const world = createThreadWorld({ worldSize: 1, memory, kernels: "none" });
     const connection = world.connection(0);
     const state = new Int32Array(connection.control);
-    const report = new TextEncoder().encode('{"cause":"lost","peer":0,"rank":0,"collective":"","text":"as found first"}');
+    const report = new TextEncoder().encode(
+      '{"cause":"lost","peer":0,"rank":0,"collective":"","text":"as found first"}',
+    );
     state[stateWord.claimed] = 1; // as a thread that has begun to report
     const workerData: RankData = { connection, job: { name: "fail second" }, address: 0, length: 0 };
     const answer = once(new Worker(new URL("./rank-worker.ts", import.meta.url), { workerData }), "message");
@@ -228,7 +243,9 @@ describe("failures are typed, name the rank, and leave the group unusable", () =
     const answers = await runWorld(3, { name: "split", name0: "data", name1: "tensor" });
     for (const { error } of answers) {
       expect(error?.code).toBe("ranks-disagree");
-      expect(error?.message).toMatch(/rank 1 splits the group into "tensor" \[\[0,1,2\]\], rank 0 into "data" \[\[0,1,2\]\]/);
+      expect(error?.message).toMatch(
+        /rank 1 splits the group into "tensor" \[\[0,1,2\]\], rank 0 into "data" \[\[0,1,2\]\]/,
+      );
     }
   });
 
@@ -242,7 +259,9 @@ describe("failures are typed, name the rank, and leave the group unusable", () =
 test("a module without the reductions is refused at the door", () => {
   const empty = new WebAssembly.Module(Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0));
   const memory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
-  expect(() => createThreadWorld({ worldSize: 2, memory, kernels: empty })).toThrow(/lacks copyRegion, accumulateSumF32/);
+  expect(() => createThreadWorld({ worldSize: 2, memory, kernels: empty })).toThrow(
+    /lacks copyRegion, accumulateSumF32/,
+  );
   const own = new WebAssembly.Memory({ initial: 1 });
   expect(() => createThreadWorld({ worldSize: 2, memory: own, kernels: "none" })).toThrow(/shared WebAssembly.Memory/);
 });

@@ -1,5 +1,5 @@
-// A hundred thousand damaged streams of frames. Whatever comes of them, each frame that is delivered was sent, in the order in which it
-// was sent, and all else is one typed error.
+// A hundred thousand damaged streams of frames. Whatever comes of them, each frame that is delivered was sent, in the
+// order in which it was sent, and all else is one typed error.
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { crc32cOf } from "../src/wire/folded-crc32c.ts";
@@ -19,7 +19,10 @@ const frame = fc.record({
   tag: fc.nat({ max: 2 ** 32 - 1 }),
   payload: fc.oneof(
     { weight: 6, arbitrary: fc.uint8Array({ maxLength: 40 }) },
-    { weight: 1, arbitrary: fc.nat({ max: limit - 1 }).map((length) => Uint8Array.from({ length }, (_, i) => (i * length) >>> 3)) },
+    {
+      weight: 1,
+      arbitrary: fc.nat({ max: limit - 1 }).map((length) => Uint8Array.from({ length }, (_, i) => (i * length) >>> 3)),
+    },
   ),
 });
 
@@ -36,7 +39,11 @@ const damage = fc.oneof(
   fc.record({ kind: fc.constant("cut" as const), at: position }),
   fc.record({ kind: fc.constant("drop" as const), at: position, count: fc.integer({ min: 1, max: 80 }) }),
   fc.record({ kind: fc.constant("repeat" as const), at: position, count: fc.integer({ min: 1, max: 80 }) }),
-  fc.record({ kind: fc.constant("insert" as const), at: position, bytes: fc.uint8Array({ minLength: 1, maxLength: 40 }) }),
+  fc.record({
+    kind: fc.constant("insert" as const),
+    at: position,
+    bytes: fc.uint8Array({ minLength: 1, maxLength: 40 }),
+  }),
   fc.record({ kind: fc.constant("drop frame" as const), at: position }),
   fc.record({ kind: fc.constant("repeat frame" as const), at: position }),
   fc.record({ kind: fc.constant("swap frames" as const), at: position }),
@@ -71,7 +78,8 @@ const damageFrames = (frames: readonly Uint8Array[], what: Damage): readonly Uin
   };
   if (what.kind === "drop frame") return frames.toSpliced(i, 1);
   if (what.kind === "repeat frame") return frames.toSpliced(i, 0, frames[i]!);
-  if (what.kind === "swap frames") return frames.with(i, frames.at(i - 1)!).with((i + frames.length - 1) % frames.length, frames[i]!);
+  if (what.kind === "swap frames")
+    return frames.with(i, frames.at(i - 1)!).with((i + frames.length - 1) % frames.length, frames[i]!);
   if (what.kind === "splice length") return changed((view) => view.setBigUint64(20, what.length, true));
   if (what.kind === "splice field") return changed((view) => view.setUint8(what.field, what.value));
   return frames;
@@ -101,7 +109,9 @@ const send = (frames: readonly Omit<Sent, "sequence" | "length">[]): { sent: Sen
   });
   return {
     sent,
-    encoded: sent.map((each) => joined([encodeHeader(each, each.payload, new Uint8Array(headerBytes), checksum), each.payload])),
+    encoded: sent.map((each) =>
+      joined([encodeHeader(each, each.payload, new Uint8Array(headerBytes), checksum), each.payload]),
+    ),
   };
 };
 
@@ -146,7 +156,11 @@ const same = (a: Sent, b: Sent): boolean =>
 
 test("damaged streams of frames", () => {
   const seen = new Map<string, number>();
-  const pieces = fc.oneof(fc.constant([1]), fc.constant([]), fc.array(fc.integer({ min: 1, max: 100 }), { minLength: 1, maxLength: 5 }));
+  const pieces = fc.oneof(
+    fc.constant([1]),
+    fc.constant([]),
+    fc.array(fc.integer({ min: 1, max: 100 }), { minLength: 1, maxLength: 5 }),
+  );
   fc.assert(
     fc.property(
       fc.array(frame, { minLength: 1, maxLength: 4 }),
@@ -163,7 +177,8 @@ test("damaged streams of frames", () => {
           const nth = counts.get(each.stream) ?? 0;
           counts.set(each.stream, nth + 1);
           const original = sent.filter(({ stream }) => stream === each.stream)[nth];
-          if (original === undefined || !same(original, each)) expect.fail("a frame was delivered that was not sent there");
+          if (original === undefined || !same(original, each))
+            expect.fail("a frame was delivered that was not sent there");
         }
         const kind = error === undefined ? "delivered" : error.code;
         seen.set(kind, (seen.get(kind) ?? 0) + 1);
@@ -197,7 +212,8 @@ test("a stream cut at every byte, pushed with a cut at every byte", () => {
     for (let cut = 1; cut <= end; cut++) {
       const { delivered, error } = receive(stream.subarray(0, end), [cut, end]);
       const complete = end < 52 ? 0 : end < 84 ? 1 : end < 136 ? 2 : 3;
-      if (delivered.length !== complete || !delivered.every((each, i) => same(each, sent[i]!))) expect.fail(`end ${end}, cut ${cut}`);
+      if (delivered.length !== complete || !delivered.every((each, i) => same(each, sent[i]!)))
+        expect.fail(`end ${end}, cut ${cut}`);
       const whole = [0, 52, 84, 136].includes(end);
       if (whole !== (error === undefined) || !(whole || (error as WireError).code === "frame-truncated"))
         expect.fail(`end ${end}, cut ${cut}: ${error}`);

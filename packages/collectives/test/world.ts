@@ -5,7 +5,11 @@ import { type Algorithm, type Place, type Schedule, type ScheduleCost, separateH
 import type { Transport } from "../src/transport/transport.ts";
 
 /** Elements of one rank's input and output for `n` of the request table. */
-export const regionElements = (kind: CollectiveKind, worldSize: number, n: number): { input: number; output: number } => {
+export const regionElements = (
+  kind: CollectiveKind,
+  worldSize: number,
+  n: number,
+): { input: number; output: number } => {
   switch (kind) {
     case "reduce-scatter":
       return { input: worldSize * n, output: n };
@@ -32,7 +36,9 @@ export const operand = (rank: number, count: number, dtype: DType): number[] => 
 };
 
 export const toBytes = (values: number[], dtype: DType): Uint8Array =>
-  dtype === "f32" ? new Uint8Array(Float32Array.from(values).buffer) : NdArray.from(values, [values.length], dtype).bytes();
+  dtype === "f32"
+    ? new Uint8Array(Float32Array.from(values).buffer)
+    : NdArray.from(values, [values.length], dtype).bytes();
 
 export const fromBytes = (bytes: Uint8Array, dtype: DType): number[] => {
   const aligned = bytes.slice();
@@ -93,7 +99,8 @@ export const messageEnds = (schedules: readonly Schedule[], action: "send" | "re
       schedule.rounds.flatMap((steps, round) =>
         steps.flatMap((step) => {
           if (step.action !== action) return [];
-          const [from, to, count] = step.action === "send" ? [rank, step.peer, step.source.count] : [step.peer, rank, step.target.count];
+          const [from, to, count] =
+            step.action === "send" ? [rank, step.peer, step.source.count] : [step.peer, rank, step.target.count];
           return [`round ${round}: ${from} to ${to}, ${count} elements`];
         }),
       ),
@@ -126,29 +133,43 @@ export const hostShapes = (worldSize: number): Record<string, number[][]> => {
 };
 
 /** What schedules of all ranks cost, counted step by step. */
-export const countedCost = (schedules: readonly Schedule[], hosts: number[][], bytesPerElement: number): ScheduleCost => {
-  const rounds = Array.from({ length: Math.max(...schedules.map((schedule) => schedule.rounds.length)) }, (_, round) => ({
-    sends: (rank: number) => {
-      const sent = new Map<number, number>();
-      return schedules[rank]!.rounds[round]!.flatMap((step) => {
-        if (step.action !== "send") return [];
-        // The how-manieth from this rank to that one in this round.
-        const nth = sent.get(step.peer) ?? 0;
-        sent.set(step.peer, nth + 1);
-        const there = schedules[step.peer]!;
-        const receives = there.rounds[round]!.filter((other) => other.action === "receive" && other.peer === rank);
-        const receive = receives[nth];
-        const folds = there.rounds.some((steps) => steps.some(({ action }) => action === "fold"));
-        const summed = receive?.action === "receive" && (receive.combine === "reduce" || folds);
-        return [{ peer: step.peer, bytes: step.source.count * bytesPerElement, summed }];
-      });
-    },
-  }));
+export const countedCost = (
+  schedules: readonly Schedule[],
+  hosts: number[][],
+  bytesPerElement: number,
+): ScheduleCost => {
+  const rounds = Array.from(
+    { length: Math.max(...schedules.map((schedule) => schedule.rounds.length)) },
+    (_, round) => ({
+      sends: (rank: number) => {
+        const sent = new Map<number, number>();
+        return schedules[rank]!.rounds[round]!.flatMap((step) => {
+          if (step.action !== "send") return [];
+          // The how-manieth from this rank to that one in this round.
+          const nth = sent.get(step.peer) ?? 0;
+          sent.set(step.peer, nth + 1);
+          const there = schedules[step.peer]!;
+          const receives = there.rounds[round]!.filter((other) => other.action === "receive" && other.peer === rank);
+          const receive = receives[nth];
+          const folds = there.rounds.some((steps) => steps.some(({ action }) => action === "fold"));
+          const summed = receive?.action === "receive" && (receive.combine === "reduce" || folds);
+          return [{ peer: step.peer, bytes: step.source.count * bytesPerElement, summed }];
+        });
+      },
+    }),
+  );
   return costOfRounds({ worldSize: schedules.length, hosts }, rounds);
 };
 
-export const schedulesOf = (algorithm: Algorithm, worldSize: number, elementCount: number, more: Partial<Place> = {}): Schedule[] =>
-  Array.from({ length: worldSize }, (_, rank) => algorithm.schedule({ ...placeOf(rank, worldSize, elementCount), ...more }));
+export const schedulesOf = (
+  algorithm: Algorithm,
+  worldSize: number,
+  elementCount: number,
+  more: Partial<Place> = {},
+): Schedule[] =>
+  Array.from({ length: worldSize }, (_, rank) =>
+    algorithm.schedule({ ...placeOf(rank, worldSize, elementCount), ...more }),
+  );
 
 /** A transport that puts messages where they are wanted, as networks do. */
 export const puttingInto = (transport: Transport): Transport => ({
@@ -159,7 +180,10 @@ export const puttingInto = (transport: Transport): Transport => ({
   },
 });
 
-/** A transport on which a rank is no more than `slots` messages ahead of a peer: with more, `send` waits until one is given back. */
+/**
+ * A transport on which a rank is no more than `slots` messages ahead of a peer: with more, `send` waits until one is
+ * given back.
+ */
 export const withSlots = (transport: Transport, slots: number): Transport => {
   const sent = new Map<number, number>();
   return {
@@ -177,7 +201,10 @@ export const withSlots = (transport: Transport, slots: number): Transport => {
 export const heedsHosts = ({ name }: Algorithm): boolean =>
   ["two-level-all-reduce", "masters-all-reduce", "chain-all-reduce", "two-level-all-to-all"].includes(name);
 
-/** What the job "ragged" of a rank's worker ends with on rank `to`: rows, and how many came from whom, of all-to-all and of all-gather. */
+/**
+ * What the job "ragged" of a rank's worker ends with on rank `to`: rows, and how many came from whom, of all-to-all and
+ * of all-gather.
+ */
 export const raggedAnswer = (to: number, worldSize: number, capacity: number, rowElements: number): number[][] => {
   const n = capacity * rowElements;
   const ranks = Array.from({ length: worldSize }, (_, from) => from);

@@ -1,7 +1,15 @@
 // How many copies of a gradient do encoding, decoding and a whole aggregation cost on one core, or on a device?
 // Run: node bench/encode.bench.ts [part of a name] [--elements 25e6] [--density 0.01] [--backend cpu | webgpu]
 import { parseArgs } from "node:util";
-import { type Backend, type DeviceArray, flattenTree, jit, NdArray, type Tensor, UnsupportedError } from "@skein/tensor-core";
+import {
+  type Backend,
+  type DeviceArray,
+  flattenTree,
+  jit,
+  NdArray,
+  type Tensor,
+  UnsupportedError,
+} from "@skein/tensor-core";
 import { createCpuBackend } from "@skein/cpu-kernels";
 import { createWebGpuBackend, DeviceMemoryError } from "@skein/gpu-kernels";
 import { openNodeGpu } from "@skein/gpu-kernels/node";
@@ -86,7 +94,9 @@ const host = Float32Array.from({ length: count }, (_, i) => block[i % block.leng
 interface Bench {
   readonly name: string;
   readonly backend: Backend;
-  /** Milliseconds of a call until its results are there. What is compiled, or only bound, when first called is left out. */
+  /**
+   * Milliseconds of a call until its results are there. What is compiled, or only bound, when first called is left out.
+   */
   readonly measureCall: (call: () => Promise<unknown>) => Promise<Measurement>;
   /** Milliseconds of copying the gradient. */
   readonly measureCopy: () => Promise<Measurement>;
@@ -126,7 +136,10 @@ const openDevice = async (): Promise<Bench> => {
     await run(); // compiles pipelines
     const times: number[] = [];
     const spent = (): number => times.reduce((sum, time) => sum + time, 0);
-    while (times.length < deviceTrials.least || (times.length < deviceTrials.most && spent() < deviceTrials.milliseconds))
+    while (
+      times.length < deviceTrials.least ||
+      (times.length < deviceTrials.most && spent() < deviceTrials.milliseconds)
+    )
       times.push(await run());
     return { ...summarize(times), best: Math.min(...times) };
   };
@@ -157,7 +170,8 @@ const openDevice = async (): Promise<Bench> => {
 
 const benches: { readonly [backend: string]: () => Promise<Bench> } = { cpu: openCpu, webgpu: openDevice };
 const open = benches[options.backend];
-if (open === undefined || !(elements >= 1)) throw new Error("--backend is cpu or webgpu, --elements a number of 1 or more");
+if (open === undefined || !(elements >= 1))
+  throw new Error("--backend is cpu or webgpu, --elements a number of 1 or more");
 const { name: machine, backend, measureCall, measureCopy, close } = await open();
 console.log(machine);
 const gradient = backend.upload(new NdArray("f32", [count], host));
@@ -174,7 +188,10 @@ const free = (tree: unknown): void => flattenTree<DeviceArray>(tree).leaves.forE
 
 const time = async (name: string, call: () => Promise<unknown>): Promise<void> => {
   const measured = await measureCall(async () => free(await call()));
-  printMeasurement(`${name} (${(measured.median / copy.median).toFixed(1)} copies)`, measured, { amount: 4 * count, unit: "B" });
+  printMeasurement(`${name} (${(measured.median / copy.median).toFixed(1)} copies)`, measured, {
+    amount: 4 * count,
+    unit: "B",
+  });
 };
 
 const isCompressor = (aggregator: Aggregator): aggregator is Compressor => "encode" in aggregator;
@@ -189,10 +206,16 @@ const checkMean = async (name: string, aggregator: Aggregator, state: unknown): 
     backend,
     { mesh },
   );
-  const first = (await aggregate(gradient, state as never, key, rank, step)) as { readonly mean: DeviceArray; readonly sent: DeviceArray };
+  const first = (await aggregate(gradient, state as never, key, rank, step)) as {
+    readonly mean: DeviceArray;
+    readonly sent: DeviceArray;
+  };
   const [mean, sent] = [(await backend.download(first.mean)).data, (await backend.download(first.sent)).data];
   const wrong = mean.findIndex((value, i) => !(Math.abs((value as number) - (sent[i] as number)) <= 1e-5));
-  if (wrong !== -1) throw new Error(`${name} is not timed: element ${wrong} of the mean is ${mean[wrong]}, but ${sent[wrong]} was sent`);
+  if (wrong !== -1)
+    throw new Error(
+      `${name} is not timed: element ${wrong} of the mean is ${mean[wrong]}, but ${sent[wrong]} was sent`,
+    );
   free(first);
   aggregate.release();
 };
@@ -211,15 +234,23 @@ const timeAggregate = async (name: string, aggregator: Aggregator, state: unknow
 };
 
 const timeCodec = async (name: string, compressor: Compressor, state: unknown): Promise<void> => {
-  const encode = jit((g: Tensor, own: unknown, k: Tensor, r: Tensor, s: Tensor) => compressor.encode(g, own, context(k, r, s)), backend, {
-    mesh,
-  });
+  const encode = jit(
+    (g: Tensor, own: unknown, k: Tensor, r: Tensor, s: Tensor) => compressor.encode(g, own, context(k, r, s)),
+    backend,
+    {
+      mesh,
+    },
+  );
   const encoded = await encode(gradient, state as never, key, rank, step);
   await time(`${name}: encode`, () => encode(gradient, state as never, key, rank, step));
   encode.release();
-  const decode = jit((payload: unknown, k: Tensor, r: Tensor, s: Tensor) => compressor.decode(payload, bucket, context(k, r, s)), backend, {
-    mesh,
-  });
+  const decode = jit(
+    (payload: unknown, k: Tensor, r: Tensor, s: Tensor) => compressor.decode(payload, bucket, context(k, r, s)),
+    backend,
+    {
+      mesh,
+    },
+  );
   await time(`${name}: decode`, () => decode(encoded.payload as never, key, rank, step));
   decode.release();
   free(encoded);

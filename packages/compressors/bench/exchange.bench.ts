@@ -1,4 +1,5 @@
-// How large does the exchange of gradients make a step's graph, and how long do tracing and optimising it take? Run: node bench/exchange.bench.ts
+// How large does the exchange of gradients make a step's graph, and how long do tracing and optimising it take? Run:
+// node bench/exchange.bench.ts
 import { type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
 import { optimize, validateGraph } from "@skein/tensor-core/backend";
 import { measure, printMeasurement } from "@skein/measuring";
@@ -22,7 +23,11 @@ const spec = (...shape: number[]): TensorSpec => ({ dtype: "f32", shape });
 // Tensors of a ResNet-18: weight, gain and shift of twenty convolutions, then the head.
 const widths = [64, 64, 64, 64, 64, 128, 128, 128, 128, 128, 256, 256, 256, 256, 256, 512, 512, 512, 512, 512];
 const gradients = {
-  layers: widths.map((width, i) => ({ gain: spec(width), shift: spec(width), weight: spec(3, 3, widths[i - 1] ?? 3, width) })),
+  layers: widths.map((width, i) => ({
+    gain: spec(width),
+    shift: spec(width),
+    weight: spec(3, 3, widths[i - 1] ?? 3, width),
+  })),
   head: { bias: spec(10), weight: spec(512, 10) },
 };
 
@@ -36,16 +41,22 @@ for (const compressor of compressors) {
   for (const [planName, buckets] of plans) {
     const options = { compressor, buckets };
     const record = () =>
-      trace((own: unknown) => exchange(own, initExchange(own, options), { ...options, axis: "data" }), [gradients] as unknown as [Tensor], {
-        mesh: { data: numRanks },
-      }).graph;
+      trace(
+        (own: unknown) => exchange(own, initExchange(own, options), { ...options, axis: "data" }),
+        [gradients] as unknown as [Tensor],
+        {
+          mesh: { data: numRanks },
+        },
+      ).graph;
     const graph = record();
     const optimized = optimize(graph);
     validateGraph(graph);
     validateGraph(optimized);
     const [sent, wanted] = [collectiveBytes(graph), exchangeBytes(gradients, options, numRanks)];
     if (Math.abs(sent - wanted) > 1e-9 * wanted)
-      throw new Error(`${compressor.name}, ${planName}: the graph sends ${sent} bytes, but exchangeBytes says ${wanted}`);
+      throw new Error(
+        `${compressor.name}, ${planName}: the graph sends ${sent} bytes, but exchangeBytes says ${wanted}`,
+      );
     const name = `${compressor.name}, ${planName}`;
     printMeasurement(`${name}: trace to ${graph.nodes.length} nodes`, await measure(record));
     printMeasurement(`${name}: optimize to ${optimized.nodes.length} nodes`, await measure(() => optimize(graph)));

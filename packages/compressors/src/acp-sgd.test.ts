@@ -10,8 +10,15 @@ import { bucketOf } from "./bucket.ts";
 import { withErrorFeedback } from "./error-feedback.ts";
 import { powerSgdAggregator } from "./power-sgd.ts";
 
-/** The means of several steps under aggregators that take turns: of each step the gradients of all ranks, each a flat matrix `[n, m]`. */
-const run = (cycle: readonly Aggregator[], shape: readonly number[], steps: readonly (readonly (readonly number[])[])[]): number[][] => {
+/**
+ * The means of several steps under aggregators that take turns: of each step the gradients of all ranks, each a flat
+ * matrix `[n, m]`.
+ */
+const run = (
+  cycle: readonly Aggregator[],
+  shape: readonly number[],
+  steps: readonly (readonly (readonly number[])[])[],
+): number[][] => {
   const bucket = bucketOf([{ path: "w", shape }]);
   const ranks = steps[0]!.map((_, rank) => [steps.map((gradients) => NdArray.from(gradients[rank]!))] as const);
   const results = runSingle((gradients: readonly Tensor[]) => {
@@ -69,7 +76,8 @@ describe("acpSgdCycle", () => {
   });
 
   it("sends as many elements as counted for ResNet-50, ResNet-152, BERT-Base and BERT-Large", () => {
-    // With two ranks a rank sends as many bytes by all-reduce as there are. The count reads weights as [out, in], so its P is our Q.
+    // With two ranks a rank sends as many bytes by all-reduce as there are. The count reads weights as [out, in], so
+    // its P is our Q.
     const elements = (shapes: readonly (readonly number[])[], rank: number): number[] =>
       acpSgdCycle({ rank, minimumCompression: 0 }).map(
         (one) => one.bytesSent(bucketOf(shapes.map((shape, i) => ({ path: `${i}`, shape }))), 2) / 4,

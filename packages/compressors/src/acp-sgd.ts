@@ -26,14 +26,16 @@ export interface AcpSgdOptions extends LowRankOptions {
 }
 
 /**
- * Send one of the two thin factors that stand for a matrix, in a single message: with "p", `Q ← orthogonalise(Q)`, `P = mean(MᵢQ)`; with "q",
- * `P ← orthogonalise(P)`, `Q = mean(MᵢᵀP)`; either way `M̂ = PQᵀ`. Both take and leave the same state, to be used in turn: see `acpSgdCycle`.
+ * Send one of the two thin factors that stand for a matrix, in a single message: with "p", `Q ← orthogonalise(Q)`, `P =
+ * mean(MᵢQ)`; with "q", `P ← orthogonalise(P)`, `Q = mean(MᵢᵀP)`; either way `M̂ = PQᵀ`. Both take and leave the same
+ * state, to be used in turn: see `acpSgdCycle`.
  *
- * Matrices, vectors and the first factors are as in `powerSgdAggregator`, two of whose messages a pair of steps sends. Each rank has sent `PᵢQᵀ`, or
- * `PQᵢᵀ`. Biased: wrap it in `withErrorFeedback`.
+ * Matrices, vectors and the first factors are as in `powerSgdAggregator`, two of whose messages a pair of steps sends.
+ * Each rank has sent `PᵢQᵀ`, or `PQᵢᵀ`. Biased: wrap it in `withErrorFeedback`.
  *
  * @throws ArgumentError for a rank below 1.
- * Cost: one all-reduce of `v + Σ r·n` elements, or `v + Σ r·m`; `2nmr` flops per matrix, and `nmr` each for M̂ and what is sent.
+ * Cost: one all-reduce of `v + Σ r·n` elements, or `v + Σ r·m`; `2nmr` flops per matrix, and `nmr` each for M̂ and what
+ * is sent.
  * Source: Zhang et al. 2023, arXiv 2306.08881 (ACP-SGD).
  */
 export const acpSgdAggregator = ({ compute, ...options }: AcpSgdOptions): Aggregator<AcpSgdState> => {
@@ -60,7 +62,9 @@ export const acpSgdAggregator = ({ compute, ...options }: AcpSgdOptions): Aggreg
       const sent = message.slice(own.dense.length);
       const product = (factors: readonly Tensor[]): Tensor[] =>
         factors.map((factor, i) =>
-          compute === "p" ? matmul(factor, kept[i]!, { transposeB: true }) : matmul(kept[i]!, factor, { transposeB: true }),
+          compute === "p"
+            ? matmul(factor, kept[i]!, { transposeB: true })
+            : matmul(kept[i]!, factor, { transposeB: true }),
         );
       return {
         mean: joinLowRank({ dense, matrices: product(sent) }, plan),
@@ -70,18 +74,25 @@ export const acpSgdAggregator = ({ compute, ...options }: AcpSgdOptions): Aggreg
     },
     bytesSent: (bucket, worldSize) => {
       const { denseElements, pElements, qElements } = planLowRank(bucket, options, 1);
-      return payloadsSent({ aggregation: "sum" }, 4 * (denseElements + (compute === "p" ? pElements : qElements)), worldSize);
+      return payloadsSent(
+        { aggregation: "sum" },
+        4 * (denseElements + (compute === "p" ? pElements : qElements)),
+        worldSize,
+      );
     },
   };
 };
 
 /**
- * The two aggregators of ACP-SGD, to be used in turn: step t takes the one at position `t mod 2`. They are two, each compiled for itself, because
- * their messages have different lengths; one for both would send the longer, and compute both.
+ * The two aggregators of ACP-SGD, to be used in turn: step t takes the one at position `t mod 2`. They are two, each
+ * compiled for itself, because their messages have different lengths; one for both would send the longer, and compute
+ * both.
  *
  * @example const cycle = acpSgdCycle({ rank: 4 }).map(withErrorFeedback);
  */
-export const acpSgdCycle = (options: LowRankOptions): readonly [p: Aggregator<AcpSgdState>, q: Aggregator<AcpSgdState>] => [
+export const acpSgdCycle = (
+  options: LowRankOptions,
+): readonly [p: Aggregator<AcpSgdState>, q: Aggregator<AcpSgdState>] => [
   acpSgdAggregator({ ...options, compute: "p" }),
   acpSgdAggregator({ ...options, compute: "q" }),
 ];

@@ -3,20 +3,22 @@ import type { Bucket } from "./bucket.ts";
 import type { AggregateContext } from "./context.ts";
 
 /**
- * What is looked at together to decide what of an entry is sent. "tensor": at most the tensor that it is in, so that it does not matter which tensors share
- * a bucket, draws aside; "bucket": whatever else is in its bucket, too. Over a whole model: a bucket that holds all of it.
+ * What is looked at together to decide what of an entry is sent. "tensor": at most the tensor that it is in, so that it
+ * does not matter which tensors share a bucket, draws aside; "bucket": whatever else is in its bucket, too. Over a
+ * whole model: a bucket that holds all of it.
  */
 export type SelectionScope = "tensor" | "bucket";
 
 /** The wider of some scopes. */
-export const widestScope = (scopes: readonly SelectionScope[]): SelectionScope => (scopes.includes("bucket") ? "bucket" : "tensor");
+export const widestScope = (scopes: readonly SelectionScope[]): SelectionScope =>
+  scopes.includes("bucket") ? "bucket" : "tensor";
 
 export interface Aggregated<State> {
   /** f32 `[n]`, the same bits on all ranks. */
   readonly mean: Tensor;
   /**
-   * f32 `[n]`: what of this rank's gradient has gone into the mean. Over all ranks it adds up to P times `mean`; so what is missing from it
-   * is missing from the mean, and error feedback keeps it.
+   * f32 `[n]`: what of this rank's gradient has gone into the mean. Over all ranks it adds up to P times `mean`; so
+   * what is missing from it is missing from the mean, and error feedback keeps it.
    */
   readonly sent: Tensor;
   readonly state: State;
@@ -30,18 +32,22 @@ export interface Begun<State> {
   readonly state: State;
 }
 
-/** An aggregation in two halves, between which other work may be done: the first as soon as gradients are ready, the second before they are needed. */
+/**
+ * An aggregation in two halves, between which other work may be done: the first as soon as gradients are ready, the
+ * second before they are needed.
+ */
 export interface AggregationHalves<State> {
   begin(gradient: Tensor, state: State, bucket: Bucket, context: AggregateContext): Begun<State>;
   finish(pending: unknown, bucket: Bucket, context: AggregateContext): Tensor;
 }
 
 /**
- * How the gradients of all ranks become their mean: traced functions with collectives inside, and declared facts. What it must remember is in
- * `State`, a tree of tensors, each rank's own. `exchange` carries it bucket by bucket; nobody asks for its name.
+ * How the gradients of all ranks become their mean: traced functions with collectives inside, and declared facts. What
+ * it must remember is in `State`, a tree of tensors, each rank's own. `exchange` carries it bucket by bucket; nobody
+ * asks for its name.
  *
- * A gradient with a NaN or an infinity on any rank makes the mean of its bucket non-finite on all ranks, so that the step stops instead of
- * hiding it in a residual.
+ * A gradient with a NaN or an infinity on any rank makes the mean of its bucket non-finite on all ranks, so that the
+ * step stops instead of hiding it in a residual.
  *
  * The methods are methods (not function properties) so that aggregators of different states fit one `Aggregator`.
  */
@@ -53,15 +59,22 @@ export interface Aggregator<State = unknown> {
   /** "tensor" is a promise; "bucket" says that there is none. */
   readonly scope: SelectionScope;
   /**
-   * δ of ‖u − sent‖² ≤ (1 − δ)‖u‖² on every rank of so many: the part of any gradient that is sent at least, in expectation where it draws. Absent,
-   * or undefined for some numbers of ranks or lengths, where none is known: what the other ranks send may crowd out a rank's own.
+   * δ of ‖u − sent‖² ≤ (1 − δ)‖u‖² on every rank of so many: the part of any gradient that is sent at least, in
+   * expectation where it draws. Absent, or undefined for some numbers of ranks or lengths, where none is known: what
+   * the other ranks send may crowd out a rank's own.
    */
   contraction?(bucket: Bucket, worldSize: number): number | undefined;
   /** State before the first step; traced. */
   init(bucket: Bucket): State;
   aggregate(gradient: Tensor, state: State, bucket: Bucket, context: AggregateContext): Aggregated<State>;
-  /** The same in two halves, where the second is worth carrying over the end of a step. They may send up to P more elements than `bytesSent` says, to fill shards. */
+  /**
+   * The same in two halves, where the second is worth carrying over the end of a step. They may send up to P more
+   * elements than `bytesSent` says, to fill shards.
+   */
   readonly halves?: AggregationHalves<State>;
-  /** Exact bytes that a rank sends in one step, averaged over the ranks; of those whose length is known at run time only, the most. */
+  /**
+   * Exact bytes that a rank sends in one step, averaged over the ranks; of those whose length is known at run time
+   * only, the most.
+   */
   bytesSent(bucket: Bucket, worldSize: number): number;
 }

@@ -24,7 +24,9 @@ describe("agoqAggregator", () => {
           const second = (inBlock(exact, i) + first) / 254;
           expect(Math.abs(v * numRanks - exact[i]!)).toBeLessThanOrEqual((first + second) * (1 + 1e-5));
           const sent = steps.reduce((sum, step) => sum + step.sent[i]!, 0);
-          expect(Math.abs(sent - v * numRanks)).toBeLessThanOrEqual(1e-6 * Math.max(...gradients.map((g) => inBlock(g, i))));
+          expect(Math.abs(sent - v * numRanks)).toBeLessThanOrEqual(
+            1e-6 * Math.max(...gradients.map((g) => inBlock(g, i))),
+          );
         });
         for (const step of steps) expect(step.mean).toEqual(mean);
       }),
@@ -36,7 +38,9 @@ describe("agoqAggregator", () => {
     // Beside 1000, a step is 7.9; an entry of 0.5 alone would always be rounded to 0.
     const gradients = [0, 1, 2].map((rank) => [1000, 0.5, -0.25, rank, -1000, 0.125, 3, 0.5]);
     const [numRanks, numSteps] = [gradients.length, 200];
-    const stepper = stepperOf(withErrorFeedback(agoqAggregator()), bucketOf([{ path: "g", shape: [8] }]), numRanks, { keyed: false });
+    const stepper = stepperOf(withErrorFeedback(agoqAggregator()), bucketOf([{ path: "g", shape: [8] }]), numRanks, {
+      keyed: false,
+    });
     let state = stepper.init();
     const total = new Array<number>(8).fill(0);
     for (let step = 0; step < numSteps; step++) {

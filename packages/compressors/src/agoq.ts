@@ -33,14 +33,16 @@ interface PendingShard {
 }
 
 /**
- * All-reduce in 8 bits: codes and scales of shard r go to rank r by all-to-all, which adds them up in f32 and quantizes the sum anew, for all to
- * gather. Every entry is rounded twice, however many ranks there are; a ring with 8-bit partial sums would round it P − 1 times.
+ * All-reduce in 8 bits: codes and scales of shard r go to rank r by all-to-all, which adds them up in f32 and quantizes
+ * the sum anew, for all to gather. Every entry is rounded twice, however many ranks there are; a ring with 8-bit
+ * partial sums would round it P − 1 times.
  *
- * Error of an entry of the mean: at most half a step of each rank's block, averaged, and half a step of the sum's block over P. `sent` holds
- * the second error on the rank that made it, so that error feedback keeps both. In halves: up to the sum; the all-gather.
+ * Error of an entry of the mean: at most half a step of each rank's block, averaged, and half a step of the sum's block
+ * over P. `sent` holds the second error on the rank that made it, so that error feedback keeps both. In halves: up to
+ * the sum; the all-gather.
  *
- * The gradient is cut into P shards of `rows` blocks, with fewer than `P · (rows + 1)` zeros behind it. Differs from the authors' code, which
- * adds in bf16 and goes back to dense all-reduce where shards are no whole blocks.
+ * The gradient is cut into P shards of `rows` blocks, with fewer than `P · (rows + 1)` zeros behind it. Differs from
+ * the authors' code, which adds in bf16 and goes back to dense all-reduce where shards are no whole blocks.
  *
  * @throws ArgumentError unless blockSize is an integer from 1.
  * Cost: `2(P−1) · rows · (size + 4)` bytes sent, about `2(P−1)/P · n(1 + 4/blockSize)`: a quarter of f32.

@@ -24,7 +24,11 @@ describe("bit planes", () => {
   });
 
   it("add up as the numbers do", () => {
-    const arbitrary = fc.tuple(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, max: 5 }));
+    const arbitrary = fc.tuple(
+      fc.integer({ min: 1, max: 9 }),
+      fc.integer({ min: 1, max: 40 }),
+      fc.integer({ min: 1, max: 5 }),
+    );
     fc.assert(
       fc.property(
         arbitrary.chain(([most, n, count]) =>
@@ -38,7 +42,10 @@ describe("bit planes", () => {
           const n = terms[0]!.length;
           const total = (...own: Tensor[]): Tensor => {
             const planes = own.map((x) => packPlanes(cast(x, "u32"), most));
-            return unpackPlanes(addPlanes([constantPlanes(start, [Math.ceil(n / 32)]), ...planes], start + own.length * most), n);
+            return unpackPlanes(
+              addPlanes([constantPlanes(start, [Math.ceil(n / 32)]), ...planes], start + own.length * most),
+              n,
+            );
           };
           const sums = Array.from({ length: n }, (_, i) => terms.reduce((sum, term) => sum + term[i]!, start));
           expect(runWorld(total, [terms.map((term) => NdArray.from(term))])[0]!.toNumbers()).toEqual(sums);

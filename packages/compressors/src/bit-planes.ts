@@ -13,7 +13,10 @@ import {
   unpackBits,
 } from "@skein/tensor-core";
 
-/** Whole numbers by their bits: plane k, u32 `[⌈n/32⌉]`, holds bit k of n numbers, 32 to a word. Any width from 1 bit travels without waste. */
+/**
+ * Whole numbers by their bits: plane k, u32 `[⌈n/32⌉]`, holds bit k of n numbers, 32 to a word. Any width from 1 bit
+ * travels without waste.
+ */
 export type BitPlanes = readonly Tensor[];
 
 /** Planes that numbers from 0 to `most` need. */
@@ -34,7 +37,9 @@ export const unpackPlanes = (planes: BitPlanes, count: number): Tensor =>
 
 /** One number, from 0 to 2³² − 1, in all places. */
 export const constantPlanes = (value: number, shape: Shape): BitPlanes =>
-  Array.from({ length: planesFor(value) }, (_, k) => full(shape, Math.floor(value / 2 ** k) % 2 === 1 ? 2 ** 32 - 1 : 0, "u32"));
+  Array.from({ length: planesFor(value) }, (_, k) =>
+    full(shape, Math.floor(value / 2 ** k) % 2 === 1 ? 2 ** 32 - 1 : 0, "u32"),
+  );
 
 /** One plane wider than the wider of both. Ripple carry: as many steps as planes, each on 32 numbers at a time. */
 const addTwo = (a: BitPlanes, b: BitPlanes): BitPlanes => {
@@ -57,6 +62,9 @@ const addTwo = (a: BitPlanes, b: BitPlanes): BitPlanes => {
   return carry === undefined ? sums : [...sums, carry];
 };
 
-/** Add numbers place by place, without unpacking them. `most` is what a sum can be at most: planes above are 0 and left out. */
+/**
+ * Add numbers place by place, without unpacking them. `most` is what a sum can be at most: planes above are 0 and left
+ * out.
+ */
 export const addPlanes = (terms: readonly BitPlanes[], most: number): BitPlanes =>
   terms.reduce((sum, term) => addTwo(sum, term).slice(0, planesFor(most)));

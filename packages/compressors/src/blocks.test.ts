@@ -36,7 +36,9 @@ describe("blocks", () => {
         const [back, ...arrays] = results as unknown as readonly NdArray[];
         expect(back!.toNumbers()).toEqual(numbers);
         const [again, parts] = [arrays.slice(0, layout.length), arrays.slice(layout.length)];
-        expect(again.map((part) => [part.shape, part.toNumbers()])).toEqual(parts.map((part) => [part.shape, part.toNumbers()]));
+        expect(again.map((part) => [part.shape, part.toNumbers()])).toEqual(
+          parts.map((part) => [part.shape, part.toNumbers()]),
+        );
         layout.forEach((part, i) => {
           expect(parts[i]!.shape).toEqual([part.rows, size]);
           const filling = Array.from({ length: part.rows * size - part.entries }, () => 0);

@@ -1,8 +1,9 @@
 import { ArgumentError, concat, flatten, pad, reshape, slice, split, type Tensor } from "@skein/tensor-core";
 
 /**
- * Share `count` entries out among blocks of at most `blockSize`: as few blocks as possible, all of one size, and that as small as possible. So
- * fewer zeros fill the last block than there are blocks, and a short vector is one block of its own length.
+ * Share `count` entries out among blocks of at most `blockSize`: as few blocks as possible, all of one size, and that
+ * as small as possible. So fewer zeros fill the last block than there are blocks, and a short vector is one block of
+ * its own length.
  *
  * @throws ArgumentError unless `blockSize` is an integer from 1.
  */
@@ -17,12 +18,17 @@ export const blockShape = (count: number, blockSize: number): readonly [rows: nu
 export interface BlockPart {
   readonly rows: number;
   readonly size: number;
-  /** Entries of the vector that lie in them, from `begin` on; fewer than `rows · size` where zeros fill the last block. */
+  /**
+   * Entries of the vector that lie in them, from `begin` on; fewer than `rows · size` where zeros fill the last block.
+   */
   readonly begin: number;
   readonly entries: number;
 }
 
-/** The blocks of `blockShape` in one part; or in two where the last block must be filled, so that all others can be read where they lie. */
+/**
+ * The blocks of `blockShape` in one part; or in two where the last block must be filled, so that all others can be read
+ * where they lie.
+ */
 export const blockParts = (count: number, blockSize: number): readonly BlockPart[] => {
   const [rows, size] = blockShape(count, blockSize);
   if (rows * size === count) return [{ rows, size, begin: 0, entries: count }];

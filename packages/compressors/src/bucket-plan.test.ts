@@ -3,7 +3,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bucketPerTensor, bucketsOfSize, checkBucketPlan, readyOrder } from "./bucket-plan.ts";
 
-const params = (...lengths: number[]): unknown => ({ layers: lengths.map((length) => ({ dtype: "f32", shape: [length] })) });
+const params = (...lengths: number[]): unknown => ({
+  layers: lengths.map((length) => ({ dtype: "f32", shape: [length] })),
+});
 
 describe("bucket plans", () => {
   it("bucketPerTensor goes from the last tensor to the first", () => {
@@ -11,7 +13,11 @@ describe("bucket plans", () => {
   });
 
   it("bucketsOfSize fills up to the size, and gives a large tensor its own bucket", () => {
-    expect(bucketsOfSize(params(2, 2, 100, 3, 1), 16)).toEqual([["layers.4", "layers.3"], ["layers.2"], ["layers.1", "layers.0"]]);
+    expect(bucketsOfSize(params(2, 2, 100, 3, 1), 16)).toEqual([
+      ["layers.4", "layers.3"],
+      ["layers.2"],
+      ["layers.1", "layers.0"],
+    ]);
   });
 
   it("bucketsOfSize without a bound puts all into one", () => {
@@ -21,19 +27,26 @@ describe("bucket plans", () => {
 
   it("names every tensor once, in order, and never fills a bucket of several beyond the size", () => {
     fc.assert(
-      fc.property(fc.array(fc.nat(20), { minLength: 1, maxLength: 12 }), fc.integer({ min: 1, max: 120 }), (lengths, bytes) => {
-        const plan = bucketsOfSize(params(...lengths), bytes);
-        expect(plan.flat()).toEqual(lengths.map((_, i) => `layers.${i}`).reverse());
-        for (const bucket of plan) {
-          const size = bucket.reduce((total, path) => total + 4 * lengths[Number(path.split(".")[1])]!, 0);
-          expect(bucket.length === 1 || size <= bytes).toBe(true);
-        }
-        // Greedy: the first tensor of a bucket would not have fitted into the one before.
-        plan.slice(1).forEach((bucket, i) => {
-          const size = [...plan[i]!, bucket[0]!].reduce((total, path) => total + 4 * lengths[Number(path.split(".")[1])]!, 0);
-          expect(size).toBeGreaterThan(bytes);
-        });
-      }),
+      fc.property(
+        fc.array(fc.nat(20), { minLength: 1, maxLength: 12 }),
+        fc.integer({ min: 1, max: 120 }),
+        (lengths, bytes) => {
+          const plan = bucketsOfSize(params(...lengths), bytes);
+          expect(plan.flat()).toEqual(lengths.map((_, i) => `layers.${i}`).reverse());
+          for (const bucket of plan) {
+            const size = bucket.reduce((total, path) => total + 4 * lengths[Number(path.split(".")[1])]!, 0);
+            expect(bucket.length === 1 || size <= bytes).toBe(true);
+          }
+          // Greedy: the first tensor of a bucket would not have fitted into the one before.
+          plan.slice(1).forEach((bucket, i) => {
+            const size = [...plan[i]!, bucket[0]!].reduce(
+              (total, path) => total + 4 * lengths[Number(path.split(".")[1])]!,
+              0,
+            );
+            expect(size).toBeGreaterThan(bytes);
+          });
+        },
+      ),
     );
   });
 

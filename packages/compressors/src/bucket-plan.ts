@@ -1,6 +1,16 @@
-import { ArgumentError, type BucketPlan, byteLength, flattenTree, leafPaths, type Tensor, type TensorSpec } from "@skein/tensor-core";
+import {
+  ArgumentError,
+  type BucketPlan,
+  byteLength,
+  flattenTree,
+  leafPaths,
+  type Tensor,
+  type TensorSpec,
+} from "@skein/tensor-core";
 
-/** Last parameter first: the backward pass makes gradients in about this order where a model's tree is in forward order. */
+/**
+ * Last parameter first: the backward pass makes gradients in about this order where a model's tree is in forward order.
+ */
 const backwardOrder = (tree: unknown): string[] => leafPaths(tree).reverse();
 
 /** Paths of gradients in the order in which the traced backward pass computes them. */
@@ -24,8 +34,13 @@ export const bucketPerTensor = (params: unknown, order: readonly string[] = back
  * @param order paths as gradients become ready; last parameter first by default, `readyOrder` for the exact one.
  * @throws ArgumentError for a size that is not positive, or an order that is not one of `params`.
  */
-export const bucketsOfSize = (params: unknown, bucketBytes: number, order: readonly string[] = backwardOrder(params)): BucketPlan => {
-  if (!(bucketBytes > 0)) throw new ArgumentError(`bucketsOfSize: buckets of ${bucketBytes} bytes were asked for; use a positive size`);
+export const bucketsOfSize = (
+  params: unknown,
+  bucketBytes: number,
+  order: readonly string[] = backwardOrder(params),
+): BucketPlan => {
+  if (!(bucketBytes > 0))
+    throw new ArgumentError(`bucketsOfSize: buckets of ${bucketBytes} bytes were asked for; use a positive size`);
   const specs = specsByPath(params);
   const buckets: string[][] = [];
   let filled = 0;
@@ -58,10 +73,12 @@ export const checkBucketPlan = (plan: BucketPlan, params: unknown): void => {
   const specs = specsByPath(params);
   const seen = new Set<string>();
   plan.forEach((bucket, i) => {
-    if (bucket.length === 0) throw new ArgumentError(`bucket ${i} of ${plan.length} is empty; leave it out of the plan`);
+    if (bucket.length === 0)
+      throw new ArgumentError(`bucket ${i} of ${plan.length} is empty; leave it out of the plan`);
     for (const path of bucket) {
       if (!specs.has(path)) unknownPath(path, specs);
-      if (seen.has(path)) throw new ArgumentError(`the bucket plan names "${path}" twice; each tensor belongs to one bucket`);
+      if (seen.has(path))
+        throw new ArgumentError(`the bucket plan names "${path}" twice; each tensor belongs to one bucket`);
       seen.add(path);
     }
   });

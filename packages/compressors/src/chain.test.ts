@@ -42,7 +42,9 @@ describe("chainCompressors", () => {
     const values = kept.values.toNumbers();
     payload.indices.toNumbers().forEach((position, i) => {
       const block = values.slice(4 * Math.floor(i / 4), 4 * Math.floor(i / 4) + 4);
-      expect(Math.abs(decoded.toNumbers()[position]! - values[i]!)).toBeLessThanOrEqual((Math.max(...block.map(Math.abs)) / 254) * 1.0001);
+      expect(Math.abs(decoded.toNumbers()[position]! - values[i]!)).toBeLessThanOrEqual(
+        (Math.max(...block.map(Math.abs)) / 254) * 1.0001,
+      );
     });
     expect(decoded.toNumbers().filter((v) => v !== 0).length).toBe(k);
     expect(decoded.toNumbers()).not.toEqual(gradient.toNumbers());
@@ -55,7 +57,9 @@ describe("chainCompressors", () => {
     expect(chainCompressors(marked, topKCompressor({ k: 1 })).biased).toBe(true);
     expect(chainCompressors(marked, marked).biased).toBe(false);
     expect(chainCompressors({ ...marked, aggregation: "sum" }, marked).aggregation).toBe("gather");
-    expect(chainCompressors({ ...marked, aggregation: "sum" }, { ...marked, aggregation: "sum" }).aggregation).toBe("sum");
+    expect(chainCompressors({ ...marked, aggregation: "sum" }, { ...marked, aggregation: "sum" }).aggregation).toBe(
+      "sum",
+    );
   });
 
   it("gives the inner compressor another key", () => {
@@ -74,7 +78,10 @@ describe("chainCompressors", () => {
   });
 
   it("refuses payloads of a length known at run time only, and payloads without values", () => {
-    const ragged = { ...marked, rows: ({ values }: { readonly values: Tensor }) => cast(slice(values, [0], [1]), "i32") };
+    const ragged = {
+      ...marked,
+      rows: ({ values }: { readonly values: Tensor }) => cast(slice(values, [0], [1]), "i32"),
+    };
     expect(() => chainCompressors(ragged, marked)).toThrow(/payload of marked is known at run time only/);
     const bare = chainCompressors(eightBitCompressor() as never, marked);
     expect(() => bare.payloadBytes(bucketOfLength(4))).toThrow(/payload of 8-bit has no values/);

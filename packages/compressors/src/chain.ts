@@ -28,13 +28,23 @@ export interface ChainState<Outer, Inner> {
 const innerContext = (context?: EncodeContext): EncodeContext | undefined =>
   context?.key === undefined ? context : { ...context, key: foldIn(context.key, 1) };
 
-/** Specs of a payload, by path. Encoding is traced on the side, because a payload's shapes are known to its encoder alone. */
-const payloadSpecs = <State, Payload>(outer: Compressor<State, Payload>, gradient: TensorSpec): ChainPayload<Payload, TensorSpec> => {
-  const context = { key: { dtype: "u32", shape: [2] }, rank: { dtype: "i32", shape: [] }, step: { dtype: "u32", shape: [] } } as const;
-  const { graph, outputs }: Traced = trace((g: Tensor, given: EncodeContext) => outer.encode(g, outer.init(g), given).payload, [
-    gradient,
-    context,
-  ] as never);
+/**
+ * Specs of a payload, by path. Encoding is traced on the side, because a payload's shapes are known to its encoder
+ * alone.
+ */
+const payloadSpecs = <State, Payload>(
+  outer: Compressor<State, Payload>,
+  gradient: TensorSpec,
+): ChainPayload<Payload, TensorSpec> => {
+  const context = {
+    key: { dtype: "u32", shape: [2] },
+    rank: { dtype: "i32", shape: [] },
+    step: { dtype: "u32", shape: [] },
+  } as const;
+  const { graph, outputs }: Traced = trace(
+    (g: Tensor, given: EncodeContext) => outer.encode(g, outer.init(g), given).payload,
+    [gradient, context] as never,
+  );
   return unflattenTree(
     outputs,
     graph.outputs.map(({ node, output }) => graph.nodes[node]!.specs[output]!),
@@ -42,13 +52,17 @@ const payloadSpecs = <State, Payload>(outer: Compressor<State, Payload>, gradien
 };
 
 /**
- * Compress what a compressor sends: the `values` of the outer payload go through the inner one, whatever else is in it travels as it is.
+ * Compress what a compressor sends: the `values` of the outer payload go through the inner one, whatever else is in it
+ * travels as it is.
  *
- * Lossless where both are; biased where one is. What the inner one loses is missing in what was sent, so error feedback around both keeps it.
+ * Lossless where both are; biased where one is. What the inner one loses is missing in what was sent, so error feedback
+ * around both keeps it.
  *
- * @throws ArgumentError for compressors whose payload's length is known at run time only; and for an outer one whose payload has no `values`.
+ * @throws ArgumentError for compressors whose payload's length is known at run time only; and for an outer one whose
+ * payload has no `values`.
  * Cost: the outer payload's bytes without those of its values, and the inner payload's bytes for as many values.
- * @example withErrorFeedback(chainCompressors(topKCompressor({ density: 0.01 }), eightBitCompressor())) // 4 bytes of position, 1 of value
+ * @example withErrorFeedback(chainCompressors(topKCompressor({ density: 0.01 }), eightBitCompressor())) // 4 bytes of
+ * position, 1 of value
  */
 export const chainCompressors = <OuterState, Outer extends { readonly values: Tensor }, InnerState, Inner>(
   outer: Compressor<OuterState, Outer>,
@@ -68,7 +82,8 @@ export const chainCompressors = <OuterState, Outer extends { readonly values: Te
       );
     return spec;
   };
-  const restore = (payload: ChainPayload<Outer, Inner>, decoded: Tensor): Outer => ({ ...payload, values: decoded }) as unknown as Outer;
+  const restore = (payload: ChainPayload<Outer, Inner>, decoded: Tensor): Outer =>
+    ({ ...payload, values: decoded }) as unknown as Outer;
   const { decodeSum } = outer;
   return defineCompressor<ChainState<OuterState, InnerState>, ChainPayload<Outer, Inner>>({
     ...(outer.name !== undefined && inner.name !== undefined && { name: `${outer.name}, then ${inner.name}` }),
@@ -79,10 +94,17 @@ export const chainCompressors = <OuterState, Outer extends { readonly values: Te
     encode: (gradient, state, context) => {
       const first = outer.encode(gradient, state.outer, context);
       const second = inner.encode(first.payload.values, state.inner, innerContext(context));
-      return { payload: { ...first.payload, values: second.payload }, state: { outer: first.state, inner: second.state } };
+      return {
+        payload: { ...first.payload, values: second.payload },
+        state: { outer: first.state, inner: second.state },
+      };
     },
     decode: (payload, gradient, context) =>
-      outer.decode(restore(payload, inner.decode(payload.values, values(gradient), innerContext(context))), gradient, context),
+      outer.decode(
+        restore(payload, inner.decode(payload.values, values(gradient), innerContext(context))),
+        gradient,
+        context,
+      ),
     // The values of each rank are decoded for themselves, but scattered in one pass.
     ...(decodeSum && {
       decodeSum: (payloads, numRanks, gradient, context?: EncodeContext) => {

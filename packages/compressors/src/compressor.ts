@@ -25,7 +25,8 @@ export interface Encoded<State, Payload> {
 
 /**
  * A gradient codec: traced functions and declared facts. It neither communicates nor keeps anything; what it must
- * remember is in `State`. One message per step carries the payload; what needs more than one is an `Aggregator` of its own.
+ * remember is in `State`. One message per step carries the payload; what needs more than one is an `Aggregator` of its
+ * own.
  *
  * The methods are methods (not function properties) so that codecs of different states fit one `Codec`.
  */
@@ -41,7 +42,10 @@ export interface Codec<State = unknown, Payload = unknown> {
   readonly biased: boolean;
   /** Whether an entry is judged within its tensor alone, however tensors are bucketed. */
   readonly scope: SelectionScope;
-  /** δ of ‖u − C(u)‖² ≤ (1 − δ)‖u‖², in expectation where it draws. Absent, or undefined for some lengths, where none is known. */
+  /**
+   * δ of ‖u − C(u)‖² ≤ (1 − δ)‖u‖², in expectation where it draws. Absent, or undefined for some lengths, where none is
+   * known.
+   */
   contraction?(gradient: TensorSpec): number | undefined;
   /** State for a gradient of this spec; traced. */
   init(gradient: TensorSpec): State;
@@ -55,8 +59,8 @@ export interface Codec<State = unknown, Payload = unknown> {
    */
   decodeSum?(payloads: Payload, numRanks: number, gradient: TensorSpec, context?: EncodeContext): Tensor;
   /**
-   * Of a gathered payload whose length is known at run time only: i32 scalar, the rows of every leaf that count. Only those travel; zeros stand in
-   * place of the others, and must decode to nothing.
+   * Of a gathered payload whose length is known at run time only: i32 scalar, the rows of every leaf that count. Only
+   * those travel; zeros stand in place of the others, and must decode to nothing.
    */
   rows?(payload: Payload): Tensor;
   /** Exact bytes of a payload; of those whose length is known at run time only, the most. */
@@ -69,7 +73,12 @@ export interface Compressor<State = unknown, Payload = unknown> extends Codec<St
   contraction?(gradient: TensorSpec): number | undefined;
 }
 
-const gatherSum = <State, Payload>(codec: Codec<State, Payload>, payload: Payload, bucket: Bucket, context: AggregateContext): Tensor => {
+const gatherSum = <State, Payload>(
+  codec: Codec<State, Payload>,
+  payload: Payload,
+  bucket: Bucket,
+  context: AggregateContext,
+): Tensor => {
   const { axis, collective } = context;
   const numRanks = axisSize(axis);
   const rows = codec.rows?.(payload);
@@ -92,7 +101,10 @@ const gatherSum = <State, Payload>(codec: Codec<State, Payload>, payload: Payloa
   return decoded.reduce((sum, one) => add(sum, one)); // in rank order: the same bits on every rank
 };
 
-/** Bytes that a rank sends so that all have the payloads of all: `2(P−1)/P` of a payload by all-reduce, `P−1` payloads by all-gather. */
+/**
+ * Bytes that a rank sends so that all have the payloads of all: `2(P−1)/P` of a payload by all-reduce, `P−1` payloads
+ * by all-gather.
+ */
 export const payloadsSent = ({ aggregation }: Pick<Codec, "aggregation">, bytes: number, worldSize: number): number =>
   bytes * (aggregation === "sum" ? (2 * (worldSize - 1)) / worldSize : worldSize - 1);
 
@@ -105,7 +117,11 @@ export const defineCompressor = <State, Payload>(codec: Codec<State, Payload>): 
     const sum =
       codec.aggregation === "gather"
         ? gatherSum(codec, payload, bucket, context)
-        : codec.decode(mapTree(payload, (leaf: Tensor) => allReduce(leaf, axis, "sum", collective)) as Payload, bucket, context);
+        : codec.decode(
+            mapTree(payload, (leaf: Tensor) => allReduce(leaf, axis, "sum", collective)) as Payload,
+            bucket,
+            context,
+          );
     const numRanks = axisSize(axis);
     return {
       mean: reshape(numRanks === 1 ? sum : multiply(sum, 1 / numRanks), [lengthOf(bucket)]),

@@ -6,7 +6,10 @@ export const checkDensity = (owner: string, density: number): void => {
     throw new ArgumentError(`${owner}: density ${density} is not in (0, 1]; 0.01 keeps one entry in a hundred`);
 };
 
-/** Least part of a gradient's energy that its `kept` largest entries, or as many drawn ones, hold: kept/n, and all of an empty one. */
+/**
+ * Least part of a gradient's energy that its `kept` largest entries, or as many drawn ones, hold: kept/n, and all of an
+ * empty one.
+ */
 export const keptShare = (kept: number, n: number): number => (n === 0 ? 1 : kept / n);
 
 /** Entries that a density keeps of `n`: `max(1, ⌊density · n⌋)`, and none of none. */

@@ -12,17 +12,23 @@ export interface DgcAggregatorOptions {
 }
 
 /**
- * Deep Gradient Compression: the entries of largest magnitude, with momentum correction, factor masking and local clipping.
+ * Deep Gradient Compression: the entries of largest magnitude, with momentum correction, factor masking and local
+ * clipping.
  *
- * The optimizer is plain SGD: momentum is in here. Selection is exact, where the paper estimates the threshold from a sample. Warm-up of the density
- * is by `densityPhases`; the paper goes 0.25, 0.0625, 0.015625, 0.004, 0.001, an epoch each.
+ * The optimizer is plain SGD: momentum is in here. Selection is exact, where the paper estimates the threshold from a
+ * sample. Warm-up of the density is by `densityPhases`; the paper goes 0.25, 0.0625, 0.015625, 0.004, 0.001, an epoch
+ * each.
  *
  * @throws ArgumentError as its parts do.
  * Cost: 8k bytes per rank, by all-gather: 8k(P−1) sent; two f32 per element of state.
  * @example densityPhases([[0, 0.25], [epoch, 0.0625], [2 * epoch, 0.001]], (density) => dgcAggregator({ density }))
  * Source: Lin et al. 2018, arXiv 1712.01887.
  */
-export const dgcAggregator = ({ density, momentum = 0.9, clipNorm }: DgcAggregatorOptions): Aggregator<MomentumCorrectionState<[]>> => ({
+export const dgcAggregator = ({
+  density,
+  momentum = 0.9,
+  clipNorm,
+}: DgcAggregatorOptions): Aggregator<MomentumCorrectionState<[]>> => ({
   ...withMomentumCorrection(topKCompressor({ density }), { momentum, ...(clipNorm !== undefined && { clipNorm }) }),
   name: `dgc ${density}`,
 });

@@ -24,7 +24,11 @@ const run = (gradients: readonly (readonly number[])[], k: number, numSteps: num
     gradients.map((gradient): [NdArray] => [NdArray.from(gradient)]),
   );
   return results.map((steps) =>
-    steps.map(({ mean, sent, estimate }) => ({ mean: mean.toNumbers(), sent: sent.toNumbers(), estimate: estimate.toNumbers() })),
+    steps.map(({ mean, sent, estimate }) => ({
+      mean: mean.toNumbers(),
+      sent: sent.toNumbers(),
+      estimate: estimate.toNumbers(),
+    })),
   );
 };
 
@@ -37,7 +41,9 @@ describe("withEf21", () => {
       fc.property(arbitrary, ({ n, k, seed }) => {
         const gradient = normalArray([n], seed).toNumbers();
         const [steps] = run([gradient], k, Math.ceil(n / k));
-        const left = [gradient, ...steps!.map(({ estimate }) => minus(gradient, estimate))].map((one) => hypot(one) ** 2);
+        const left = [gradient, ...steps!.map(({ estimate }) => minus(gradient, estimate))].map(
+          (one) => hypot(one) ** 2,
+        );
         left.slice(1).forEach((one, i) => expect(one).toBeLessThanOrEqual((1 - k / n) * left[i]! * (1 + 1e-6) + 1e-12));
         expect(left.at(-1)!).toBeLessThan(1e-10);
       }),
@@ -54,7 +60,9 @@ describe("withEf21", () => {
     for (const [step, { mean }] of ranks[0]!.entries()) {
       const own = ranks.map((steps) => steps[step]!);
       for (const one of own) expect([one.mean, one.sent]).toEqual([mean, one.estimate]);
-      mean.forEach((value, i) => expect(Math.abs(own.reduce((sum, { estimate }) => sum + estimate[i]!, 0) / 3 - value)).toBeLessThan(1e-5));
+      mean.forEach((value, i) =>
+        expect(Math.abs(own.reduce((sum, { estimate }) => sum + estimate[i]!, 0) / 3 - value)).toBeLessThan(1e-5),
+      );
     }
     expect(hypot(ranks[0]!.at(-1)!.mean)).toBeGreaterThan(0.1);
   });

@@ -10,14 +10,16 @@ export interface Ef21State<Inner> {
 }
 
 /**
- * Send what is new: each rank keeps an estimate gᵢ of its gradient that all others know, sends `cᵢ = C(∇ᵢ − gᵢ)`, and adds it: `gᵢ ← gᵢ + cᵢ`,
- * `g ← g + mean(cᵢ)`. The estimates begin as zeros.
+ * Send what is new: each rank keeps an estimate gᵢ of its gradient that all others know, sends `cᵢ = C(∇ᵢ − gᵢ)`, and
+ * adds it: `gᵢ ← gᵢ + cᵢ`, `g ← g + mean(cᵢ)`. The estimates begin as zeros.
  *
- * The state is an estimate of the gradient, not an error: under a gradient that does not change, `‖∇ᵢ − gᵢ‖²` falls by C's contraction in every step, by `1 − k/n`
- * for top-k. It does not add up to the gradients over time as `withErrorFeedback` does, and needs no other error feedback. For large batches: it
- * remembers the noise of gradients as if it were gradient.
+ * The state is an estimate of the gradient, not an error: under a gradient that does not change, `‖∇ᵢ − gᵢ‖²` falls by
+ * C's contraction in every step, by `1 − k/n` for top-k. It does not add up to the gradients over time as
+ * `withErrorFeedback` does, and needs no other error feedback. For large batches: it remembers the noise of gradients
+ * as if it were gradient.
  *
- * Every rank adds up the mean itself, so it departs from the estimates by the rounding of the steps so far, about `ε√t` of them.
+ * Every rank adds up the mean itself, so it departs from the estimates by the rounding of the steps so far, about `ε√t`
+ * of them.
  *
  * Cost: two f32 per gradient element of state, no bytes on the wire.
  * @example withEf21(topKCompressor({ density: 0.01 }))

@@ -34,7 +34,8 @@ describe("eightBitCompressor", () => {
       Array.from({ length: draws }, () => block).flat(),
     ])[0]!;
     block.forEach((value, j) => {
-      const mean = Array.from({ length: draws }, (_, draw) => sent[draw * 6 + j]!).reduce((sum, v) => sum + v, 0) / draws;
+      const mean =
+        Array.from({ length: draws }, (_, draw) => sent[draw * 6 + j]!).reduce((sum, v) => sum + v, 0) / draws;
       expect(Math.abs(mean - value)).toBeLessThan((5 * 0.5) / 127 / Math.sqrt(draws));
     });
   });

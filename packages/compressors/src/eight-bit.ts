@@ -21,14 +21,18 @@ export interface EightBitPayload {
 /**
  * Send a byte per entry, and a scale per block: `(code − 128) · max|u| / 127`.
  *
- * Error per entry at most half a step, `max|u|/254`, so the contraction is at least `1 − blockSize/(4·127²)`; with stochastic rounding less than a
- * step, and none in expectation; both within 2⁻¹⁵ of a step, see `quantize`. Rounded to the nearest it is biased: wrap it in `withErrorFeedback`.
+ * Error per entry at most half a step, `max|u|/254`, so the contraction is at least `1 − blockSize/(4·127²)`; with
+ * stochastic rounding less than a step, and none in expectation; both within 2⁻¹⁵ of a step, see `quantize`. Rounded to
+ * the nearest it is biased: wrap it in `withErrorFeedback`.
  *
  * @throws ArgumentError unless blockSize is an integer from 1.
  * Cost: n bytes and 4 per block, by all-gather; `agoqAggregator` sends fewer from 3 ranks on.
  * Source: Dettmers et al. 2022, arXiv 2110.02861 (blocks).
  */
-export const eightBitCompressor = ({ blockSize = 256, rounding = "nearest" }: EightBitOptions = {}): Compressor<[], EightBitPayload> => {
+export const eightBitCompressor = ({
+  blockSize = 256,
+  rounding = "nearest",
+}: EightBitOptions = {}): Compressor<[], EightBitPayload> => {
   blockShape(0, blockSize);
   const name = rounding === "nearest" ? "8-bit" : "8-bit, stochastic";
   return defineCompressor<[], EightBitPayload>({
@@ -46,8 +50,13 @@ export const eightBitCompressor = ({ blockSize = 256, rounding = "nearest" }: Ei
     init: () => [],
     encode: (gradient, state, context) => {
       const key = rounding === "nearest" ? undefined : ownKey(name, context);
-      const parts = toBlocks(flatten(gradient), blockSize).map((blocks, i) => quantize(blocks, key && { key: foldIn(key, i) }));
-      return { payload: { codes: concat(parts.map(({ codes }) => codes)), scales: concat(parts.map(({ scale }) => scale)) }, state };
+      const parts = toBlocks(flatten(gradient), blockSize).map((blocks, i) =>
+        quantize(blocks, key && { key: foldIn(key, i) }),
+      );
+      return {
+        payload: { codes: concat(parts.map(({ codes }) => codes)), scales: concat(parts.map(({ scale }) => scale)) },
+        state,
+      };
     },
     decode: ({ codes, scales }, gradient) => {
       const count = lengthOf(gradient);

@@ -32,26 +32,40 @@ export interface ExchangeOptions<State> extends BucketOptions<State> {
   readonly key?: Tensor;
   /** u32 scalar, 0 at the first step: for compressors that change with time. */
   readonly step?: Tensor;
-  /** Priority of each bucket's collectives, 0 to 3; those of different priorities may be under way at once. Default: 0 for all. */
+  /**
+   * Priority of each bucket's collectives, 0 to 3; those of different priorities may be under way at once. Default: 0
+   * for all.
+   */
   readonly priorities?: readonly number[];
 }
 
-/** The buckets of a plan over these parameters. @throws ArgumentError when they do not fit together, or a gradient is not f32. */
+/**
+ * The buckets of a plan over these parameters.
+ *
+ * @throws ArgumentError when they do not fit together, or a gradient is not f32.
+ */
 export const bucketsOf = (params: unknown, plan: BucketPlan): Bucket[] => {
   checkBucketPlan(plan, params);
   const specs = specsByPath(params);
   for (const [path, { dtype }] of specs) {
     if (dtype !== "f32")
-      throw new ArgumentError(`the gradient of "${path}" is ${dtype}, but gradients are exchanged in f32; cast it first`);
+      throw new ArgumentError(
+        `the gradient of "${path}" is ${dtype}, but gradients are exchanged in f32; cast it first`,
+      );
   }
   return plan.map((bucket) => bucketOf(bucket.map((path) => ({ path, shape: specs.get(path)!.shape }))));
 };
 
 /** State of the compressor for each bucket: residuals and the like. Traced. */
-export const initExchange = <State>(params: unknown, { compressor, buckets = bucketPerTensor(params) }: BucketOptions<State>): State[] =>
-  bucketsOf(params, buckets).map((bucket) => compressor.init(bucket));
+export const initExchange = <State>(
+  params: unknown,
+  { compressor, buckets = bucketPerTensor(params) }: BucketOptions<State>,
+): State[] => bucketsOf(params, buckets).map((bucket) => compressor.init(bucket));
 
-/** Lay the tensors of each bucket end to end, and hand them with their context to `visit`, within a scope of the bucket's number. */
+/**
+ * Lay the tensors of each bucket end to end, and hand them with their context to `visit`, within a scope of the
+ * bucket's number.
+ */
 const eachBucket = <P, State, T>(
   gradients: P,
   residuals: readonly State[],
@@ -76,9 +90,13 @@ const eachBucket = <P, State, T>(
 };
 
 /** Name what a bucket's exchange computes. */
-const exchanging = <T>(bucket: number, fn: () => T): T => inPhase("communication", () => scope(`exchange-${bucket}`, fn));
+const exchanging = <T>(bucket: number, fn: () => T): T =>
+  inPhase("communication", () => scope(`exchange-${bucket}`, fn));
 
-const contextOf = <State>({ axis, key, step, priorities }: ExchangeOptions<State>, index: number): AggregateContext => ({
+const contextOf = <State>(
+  { axis, key, step, priorities }: ExchangeOptions<State>,
+  index: number,
+): AggregateContext => ({
   axis,
   ...(step && { step }),
   ...(key && { key: foldIn(key, index), rank: axisIndex(axis) }),
@@ -87,7 +105,9 @@ const contextOf = <State>({ axis, key, step, priorities }: ExchangeOptions<State
 
 const gradientsFrom = <P>(like: P, buckets: readonly Bucket[], means: readonly Tensor[]): P => {
   const byPath = new Map(
-    buckets.flatMap((bucket, i) => unflattenBucket(means[i]!, bucket).map((mean, j) => [bucket.tensors[j]!.path, mean] as const)),
+    buckets.flatMap((bucket, i) =>
+      unflattenBucket(means[i]!, bucket).map((mean, j) => [bucket.tensors[j]!.path, mean] as const),
+    ),
   );
   return unflattenTree(
     flattenTree(like).structure,
@@ -96,8 +116,9 @@ const gradientsFrom = <P>(like: P, buckets: readonly Bucket[], means: readonly T
 };
 
 /**
- * Turn each rank's gradients into their mean over the ranks of `axis`, bucket by bucket: lay the tensors of a bucket end
- * to end and have the compressor aggregate them. With one rank it is applied all the same, so that runs of any size follow one rule.
+ * Turn each rank's gradients into their mean over the ranks of `axis`, bucket by bucket: lay the tensors of a bucket
+ * end to end and have the compressor aggregate them. With one rank it is applied all the same, so that runs of any size
+ * follow one rule.
  *
  * @param gradients tree of f32 tensors.
  * @param residuals what `initExchange` or the last step returned.
@@ -126,7 +147,8 @@ export const exchange = <P, State>(
 };
 
 /**
- * The first half of `exchange`, as soon as gradients are ready: with DeAR, a reduce-scatter. A compressor without halves does all of its work here.
+ * The first half of `exchange`, as soon as gradients are ready: with DeAR, a reduce-scatter. A compressor without
+ * halves does all of its work here.
  *
  * @returns what `finishExchange` needs, per bucket, to be carried into the next step; and the new residuals.
  * Source: Zhang et al. 2023, arXiv 2302.12445 (DeAR).
@@ -146,7 +168,8 @@ export const beginExchange = <P, State>(
 };
 
 /**
- * The second half: the mean gradients of what `beginExchange` left, all buckets of the first tensors first, since they are needed first.
+ * The second half: the mean gradients of what `beginExchange` left, all buckets of the first tensors first, since they
+ * are needed first.
  *
  * @param like tree of the gradients' specs.
  */
@@ -158,7 +181,9 @@ export const finishExchange = <P, State>(like: P, pending: readonly unknown[], o
     .toReversed()
     .map(({ bucket, i }) =>
       exchanging(i, () =>
-        compressor.halves === undefined ? (pending[i] as Tensor) : compressor.halves.finish(pending[i], bucket, contextOf(options, i)),
+        compressor.halves === undefined
+          ? (pending[i] as Tensor)
+          : compressor.halves.finish(pending[i], bucket, contextOf(options, i)),
       ),
     )
     .toReversed();

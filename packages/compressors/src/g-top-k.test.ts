@@ -7,7 +7,8 @@ import { gTopKAggregator } from "./g-top-k.ts";
 /** Position → what each rank has put there. */
 type Group = ReadonlyMap<number, ReadonlyMap<number, number>>;
 
-const sumOf = (parts: ReadonlyMap<number, number>): number => [...parts.values()].reduce((sum, value) => sum + value, 0);
+const sumOf = (parts: ReadonlyMap<number, number>): number =>
+  [...parts.values()].reduce((sum, value) => sum + value, 0);
 
 const greatest = (group: Group, k: number): Group =>
   new Map([...group].sort(([i, a], [j, b]) => Math.abs(sumOf(b)) - Math.abs(sumOf(a)) || i - j).slice(0, k));
@@ -15,7 +16,10 @@ const greatest = (group: Group, k: number): Group =>
 const merge = (a: Group, b: Group, k: number): Group =>
   greatest(
     new Map(
-      [...new Set([...a.keys(), ...b.keys()])].map((at) => [at, new Map([...(a.get(at) ?? new Map()), ...(b.get(at) ?? new Map())])]),
+      [...new Set([...a.keys(), ...b.keys()])].map((at) => [
+        at,
+        new Map([...(a.get(at) ?? new Map()), ...(b.get(at) ?? new Map())]),
+      ]),
     ),
     k,
   );
@@ -41,7 +45,10 @@ describe("gTopKAggregator", () => {
       .tuple(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 1, max: 14 }), fc.constantFrom(0.01, 0.25, 0.5, 1))
       .chain(([numRanks, n, density]) =>
         fc
-          .array(fc.array(fc.integer({ min: -4, max: 4 }), { minLength: n, maxLength: n }), { minLength: numRanks, maxLength: numRanks })
+          .array(fc.array(fc.integer({ min: -4, max: 4 }), { minLength: n, maxLength: n }), {
+            minLength: numRanks,
+            maxLength: numRanks,
+          })
           .map((gradients) => ({ gradients, density, k: Math.max(1, Math.floor(density * n)) })),
       );
     fc.assert(
@@ -56,7 +63,8 @@ describe("gTopKAggregator", () => {
   });
 
   it("keeps the entry that was dropped on the way while another rank's came through", () => {
-    // k = 1. Ranks 0 and 1 merge to 4 at position 1, which drops the 3 of rank 0 at position 0; ranks 2 and 3 win with 11 at position 0.
+    // k = 1. Ranks 0 and 1 merge to 4 at position 1, which drops the 3 of rank 0 at position 0; ranks 2 and 3 win with
+    // 11 at position 0.
     const gradients = [
       [3, 0],
       [0, 4],
@@ -71,7 +79,8 @@ describe("gTopKAggregator", () => {
       [10, 0],
       [1, 0],
     ]);
-    // As published: an entry counts as sent when its position is in the result. That claims 14 for a mean of 11/4: 3 are lost.
+    // As published: an entry counts as sent when its position is in the result. That claims 14 for a mean of 11/4: 3
+    // are lost.
     const claimed = gradients.reduce((sum, [first]) => sum + first!, 0);
     expect(claimed - 4 * results[0]!.mean[0]!).toBe(3);
   });

@@ -31,7 +31,10 @@ export interface GTopKOptions {
   readonly density: number;
 }
 
-/** The greatest power of two up to P ranks merge in rounds; each of the others gives its entries to one of them, and gets the result. */
+/**
+ * The greatest power of two up to P ranks merge in rounds; each of the others gives its entries to one of them, and
+ * gets the result.
+ */
 const coreOf = (numRanks: number): number => 2 ** (31 - Math.clz32(numRanks));
 
 interface Merged {
@@ -41,7 +44,12 @@ interface Merged {
   readonly kept: Tensor;
 }
 
-const mergeRounds = (own: SparsePayload, k: number, axis: string, collective: CollectiveOptions | undefined): Merged => {
+const mergeRounds = (
+  own: SparsePayload,
+  k: number,
+  axis: string,
+  collective: CollectiveOptions | undefined,
+): Merged => {
   const numRanks = axisSize(axis);
   const core = coreOf(numRanks);
   const numGuests = numRanks - core;
@@ -65,11 +73,13 @@ const mergeRounds = (own: SparsePayload, k: number, axis: string, collective: Co
     const partners = Array.from({ length: core }, (_, from) => [from, from ^ distance] as const);
     const arrived = sendReceive(message, axis, partners, collective);
     const isLower = equal(bitwiseAnd(rank, distance), 0);
-    // Both partners merge the lower rank's entries with the higher's, in this order: the same operations, the same bits.
+    // Both partners merge the lower rank's entries with the higher's, in this order: the same operations, the same
+    // bits.
     const [lower, higher] = [where(isLower, message, arrived), where(isLower, arrived, message)];
     const merged = mergeLargest(unpackSparse(lower), unpackSparse(higher), k);
     message = packSparse(merged);
-    // What has been dropped once stays so, even if its position comes back by another rank's entry: that one has other mass.
+    // What has been dropped once stays so, even if its position comes back by another rank's entry: that one has other
+    // mass.
     kept = logicalAnd(kept, keptOf(own, merged));
     if (guest !== undefined) guest = { ...guest, kept: logicalAnd(guest.kept, keptOf(guest.entries, merged)) };
   }
@@ -84,20 +94,23 @@ const mergeRounds = (own: SparsePayload, k: number, axis: string, collective: Co
 };
 
 /**
- * Add up the ranks' top-k entries pair by pair, keeping k after each addition: log₂P rounds, in which rank r and rank r ⊕ 2ⁱ exchange what they
- * have. The mean has at most k entries, `k = max(1, ⌊density · n⌋)`. Each merge is sparse: O(k log k).
+ * Add up the ranks' top-k entries pair by pair, keeping k after each addition: log₂P rounds, in which rank r and rank r
+ * ⊕ 2ⁱ exchange what they have. The mean has at most k entries, `k = max(1, ⌊density · n⌋)`. Each merge is sparse: O(k
+ * log k).
  *
- * Nothing is lost. All ranks of a group hold the group's entries after each round, so each knows when its own were dropped; a position carries
- * the entries of exactly those ranks for which it was never dropped. `sent` holds these whole, and error feedback keeps the others. (To put back
- * only what is absent from the result, as first published, loses what was dropped on the way while another rank's entry came through.)
+ * Nothing is lost. All ranks of a group hold the group's entries after each round, so each knows when its own were
+ * dropped; a position carries the entries of exactly those ranks for which it was never dropped. `sent` holds these
+ * whole, and error feedback keeps the others. (To put back only what is absent from the result, as first published,
+ * loses what was dropped on the way while another rank's entry came through.)
  *
- * Reduction tree and broadcast, the published form, need 2 log₂P steps of 8k bytes, and ranks that have retired do not see what is dropped later.
- * Here it is log₂P steps: half as long. A rank sends 8k log₂P bytes, with the tree 16k (P−1)/P on average: more in total from P = 4 on.
+ * Reduction tree and broadcast, the published form, need 2 log₂P steps of 8k bytes, and ranks that have retired do not
+ * see what is dropped later. Here it is log₂P steps: half as long. A rank sends 8k log₂P bytes, with the tree 16k
+ * (P−1)/P on average: more in total from P = 4 on.
  *
- * For P = C + E, C the greatest power of two, E ranks send theirs to a partner first, and get the result with a bit for each entry: two more steps.
- * The result need not be the k greatest entries of the sum: of normal gradients (n = 64, k = 6, P = 8) it shares 0.55 of their positions.
- * On one rank it is top-k. On several it has no contraction of its own: all entries of a rank may be dropped for those of others.
- * Biased: wrap it in `withErrorFeedback`.
+ * For P = C + E, C the greatest power of two, E ranks send theirs to a partner first, and get the result with a bit for
+ * each entry: two more steps. The result need not be the k greatest entries of the sum: of normal gradients (n = 64, k
+ * = 6, P = 8) it shares 0.55 of their positions. On one rank it is top-k. On several it has no contraction of its own:
+ * all entries of a rank may be dropped for those of others. Biased: wrap it in `withErrorFeedback`.
  *
  * @throws ArgumentError for a density outside (0, 1].
  * Cost: `(8k (C log₂C + 2E) + 4⌈k/32⌉ E) / P` bytes sent per rank, on average; 8k log₂P for a power of two.
@@ -110,7 +123,8 @@ export const gTopKAggregator = ({ density }: GTopKOptions): Aggregator<[]> => {
     name: `g-top-k ${density}`,
     biased: true,
     scope: "bucket",
-    contraction: (bucket, worldSize) => (worldSize === 1 ? keptShare(keptEntries(density, lengthOf(bucket)), lengthOf(bucket)) : undefined),
+    contraction: (bucket, worldSize) =>
+      worldSize === 1 ? keptShare(keptEntries(density, lengthOf(bucket)), lengthOf(bucket)) : undefined,
     init: () => [],
     aggregate: (gradient, state, bucket, { axis, collective }) => {
       const n = lengthOf(bucket);

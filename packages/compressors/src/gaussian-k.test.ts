@@ -10,7 +10,8 @@ const u = uniformArray([n], 0, 1, 8).toNumbers();
 
 const sentOf = (gradient: readonly number[], density: number): number[] =>
   aggregateWorld(gaussianKCompressor({ density }), [gradient])[0]!.sent;
-const countOf = (gradient: readonly number[], density: number): number => sentOf(gradient, density).filter((v) => v !== 0).length;
+const countOf = (gradient: readonly number[], density: number): number =>
+  sentOf(gradient, density).filter((v) => v !== 0).length;
 const energy = (values: readonly number[]): number => values.reduce((sum, v) => sum + v * v, 0);
 
 describe("twoSidedQuantile", () => {
@@ -49,7 +50,9 @@ describe("gaussianKCompressor", () => {
       expect(count).toBeGreaterThanOrEqual(k);
       expect(count).toBeLessThanOrEqual((1 + excess) * k + 1);
       const kept = Math.min(...sent.map(Math.abs).filter((v) => v > 0));
-      expect(Math.max(...gradient.filter((__, i) => sent[i] === 0).map((v) => Math.abs(Math.fround(v))))).toBeLessThanOrEqual(kept);
+      expect(
+        Math.max(...gradient.filter((__, i) => sent[i] === 0).map((v) => Math.abs(Math.fround(v)))),
+      ).toBeLessThanOrEqual(kept);
     }
   });
 
@@ -58,11 +61,14 @@ describe("gaussianKCompressor", () => {
     [0.01, 0.0845],
     [0.05, 0.2791],
     [0.1, 0.4393],
-  ])("keeps the energy of a normal gradient that theory says at density %d: %d (arXiv 1911.08772)", (density, share) => {
-    // Evenly spread quantiles, so that only the choice of the threshold errs.
-    const even = Array.from({ length: 4000 }, (_, i) => (i % 2 === 0 ? 1 : -1) * twoSidedQuantile((i + 0.5) / 4000));
-    expect(energy(sentOf(even, density)) / energy(even)).toBeCloseTo(share, 2);
-  });
+  ])(
+    "keeps the energy of a normal gradient that theory says at density %d: %d (arXiv 1911.08772)",
+    (density, share) => {
+      // Evenly spread quantiles, so that only the choice of the threshold errs.
+      const even = Array.from({ length: 4000 }, (_, i) => (i % 2 === 0 ? 1 : -1) * twoSidedQuantile((i + 0.5) / 4000));
+      expect(energy(sentOf(even, density)) / energy(even)).toBeCloseTo(share, 2);
+    },
+  );
 
   it("sends at most ⌈4k/3⌉, whatever the ties", () => {
     const most = (k: number): number => Math.ceil((4 * k) / 3);
@@ -91,8 +97,11 @@ describe("gaussianKCompressor", () => {
     const count = sent.filter((v) => v !== 0).length;
     expect(Math.abs(count - 101)).toBeLessThanOrEqual(1);
     const least = gradient.map(Math.abs).toSorted((a, b) => b - a)[count - 1]!;
-    expect(sent.flatMap((v, i) => (v === 0 ? [] : [i]))).toEqual(gradient.flatMap((v, i) => (Math.abs(v) < least ? [] : [i])));
+    expect(sent.flatMap((v, i) => (v === 0 ? [] : [i]))).toEqual(
+      gradient.flatMap((v, i) => (Math.abs(v) < least ? [] : [i])),
+    );
   });
 
-  it("refuses a density outside (0, 1]", () => expect(() => gaussianKCompressor({ density: -1 })).toThrow(/density -1 is not in/));
+  it("refuses a density outside (0, 1]", () =>
+    expect(() => gaussianKCompressor({ density: -1 })).toThrow(/density -1 is not in/));
 });

@@ -32,13 +32,20 @@ interface Shard {
 }
 
 /** The shard that a rank owns of its host's sum. */
-const shardOf = (gradients: readonly (readonly number[])[], ranksPerHost: number, rank: number, density: number): Shard => {
+const shardOf = (
+  gradients: readonly (readonly number[])[],
+  ranksPerHost: number,
+  rank: number,
+  density: number,
+): Shard => {
   const n = gradients[0]!.length;
   const length = Math.ceil(n / ranksPerHost);
   const host = Math.floor(rank / ranksPerHost);
   const begin = (rank % ranksPerHost) * length;
   const sums = Array.from({ length }, (_, i) =>
-    gradients.slice(host * ranksPerHost, (host + 1) * ranksPerHost).reduce((sum, own) => sum + (own[begin + i] ?? 0), 0),
+    gradients
+      .slice(host * ranksPerHost, (host + 1) * ranksPerHost)
+      .reduce((sum, own) => sum + (own[begin + i] ?? 0), 0),
   );
   const k = Math.max(1, Math.floor(density * length));
   const order = sums.map((_, i) => i).sort((i, j) => Math.abs(sums[j]!) - Math.abs(sums[i]!) || i - j);
@@ -87,7 +94,9 @@ describe("hierarchicalTopKAggregator", () => {
             const { begin, sums, kept } = shardOf(accumulated, ranksPerHost, rank, density);
             return own.map((_, i) => (kept[i - begin] === false ? sums[i - begin]! : 0));
           });
-          expect(results.map((own) => own[step].toNumbers().map((v) => v + 0))).toEqual(carried.map((own) => own.map((v) => v + 0)));
+          expect(results.map((own) => own[step].toNumbers().map((v) => v + 0))).toEqual(
+            carried.map((own) => own.map((v) => v + 0)),
+          );
         }
       }),
     );
@@ -104,7 +113,9 @@ describe("hierarchicalTopKAggregator", () => {
     expect(() => aggregateWorld(aggregator(0.5, 2), [[1], [2], [3], [4]])).toThrow(
       /1 ranks along "inside" and 1 along "across", for 4 along "data" and 2 per host; .* name both axes in the mesh/,
     );
-    expect(() => aggregateWorld(aggregator(0.5, 2), [[1], [2], [3], [4]], hostAxes(4, 1))).toThrow(/the first must be 2/);
+    expect(() => aggregateWorld(aggregator(0.5, 2), [[1], [2], [3], [4]], hostAxes(4, 1))).toThrow(
+      /the first must be 2/,
+    );
     expect(() => aggregator(0.5, 0)).toThrow(/ranksPerHost = 0 is not a count/);
     expect(() => aggregator(0, 2)).toThrow(/density 0/);
   });

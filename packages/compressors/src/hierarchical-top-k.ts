@@ -42,26 +42,37 @@ const placeShard = (shard: Tensor, axis: string, ranksPerHost: number): Tensor =
 };
 
 /**
- * Add up gradients inside a host as they are, where the network is fast, and only the top-k of the sums between hosts, where it is slow:
- * reduce-scatter inside; top-k of each shard, all-gathered across by the ranks that hold equal shards; all-gather of the shards inside.
+ * Add up gradients inside a host as they are, where the network is fast, and only the top-k of the sums between hosts,
+ * where it is slow: reduce-scatter inside; top-k of each shard, all-gathered across by the ranks that hold equal
+ * shards; all-gather of the shards inside.
  *
- * With h ranks on each of m hosts, rank r of a host owns shard r, of s = ⌈n/h⌉ entries, and sends `k' = max(1, ⌊density · s⌋)` of its sum S over
- * the host. What remains, `S − C(S)`, stays with the owner: `sent = u − (S − C(S))` in the own shard, and `sent = u` elsewhere, where the owners
- * answer for it. Over a host that adds up to C(S), over all ranks to P times the mean. So error feedback keeps `S − C(S)` in the own shard and 0
- * elsewhere, and it takes part in the next sum. Entries that are sent leave exactly 0; for others, the subtraction rounds to 2⁻²⁴ of the greater operand.
+ * With h ranks on each of m hosts, rank r of a host owns shard r, of s = ⌈n/h⌉ entries, and sends `k' = max(1, ⌊density
+ * · s⌋)` of its sum S over the host. What remains, `S − C(S)`, stays with the owner: `sent = u − (S − C(S))` in the own
+ * shard, and `sent = u` elsewhere, where the owners answer for it. Over a host that adds up to C(S), over all ranks to
+ * P times the mean. So error feedback keeps `S − C(S)` in the own shard and 0 elsewhere, and it takes part in the next
+ * sum. Entries that are sent leave exactly 0; for others, the subtraction rounds to 2⁻²⁴ of the greater operand.
  *
- * With h = 1 it is top-k. Else it has no contraction on single ranks: `S − C(S)` of the owner holds what other ranks of the host did not get through.
- * Biased: wrap it in `withErrorFeedback`.
+ * With h = 1 it is top-k. Else it has no contraction on single ranks: `S − C(S)` of the owner holds what other ranks of
+ * the host did not get through. Biased: wrap it in `withErrorFeedback`.
  *
- * @throws ArgumentError for a density outside (0, 1], for ranksPerHost below 1, and where a mesh has other sizes along `inside` and `across`.
+ * @throws ArgumentError for a density outside (0, 1], for ranksPerHost below 1, and where a mesh has other sizes along
+ * `inside` and `across`.
  * Cost: `8s(h − 1)` bytes inside and `8k'(m − 1)` across, sent per rank.
- * @example withErrorFeedback(hierarchicalTopKAggregator({ density: 0.01, inside: "local", across: "hosts", ranksPerHost: 8 }))
+ * @example withErrorFeedback(hierarchicalTopKAggregator({ density: 0.01, inside: "local", across: "hosts",
+ * ranksPerHost: 8 }))
  * Source: Shi et al. 2020, arXiv 2010.10458 (hierarchical top-k communication).
  */
-export const hierarchicalTopKAggregator = ({ density, inside, across, ranksPerHost }: HierarchicalTopKOptions): Aggregator<[]> => {
+export const hierarchicalTopKAggregator = ({
+  density,
+  inside,
+  across,
+  ranksPerHost,
+}: HierarchicalTopKOptions): Aggregator<[]> => {
   checkDensity("hierarchicalTopKAggregator", density);
   if (!(Number.isInteger(ranksPerHost) && ranksPerHost >= 1))
-    throw new ArgumentError(`hierarchicalTopKAggregator: ranksPerHost = ${ranksPerHost} is not a count; use an integer from 1`);
+    throw new ArgumentError(
+      `hierarchicalTopKAggregator: ranksPerHost = ${ranksPerHost} is not a count; use an integer from 1`,
+    );
 
   const checkMesh = ({ axis }: AggregateContext): void => {
     const [numRanks, numInside, numAcross] = [axisSize(axis), axisSize(inside), axisSize(across)];
@@ -76,7 +87,8 @@ export const hierarchicalTopKAggregator = ({ density, inside, across, ranksPerHo
     name: `hierarchical top-k ${density}`,
     biased: true,
     scope: "bucket",
-    contraction: (bucket) => (ranksPerHost === 1 ? keptShare(keptEntries(density, lengthOf(bucket)), lengthOf(bucket)) : undefined),
+    contraction: (bucket) =>
+      ranksPerHost === 1 ? keptShare(keptEntries(density, lengthOf(bucket)), lengthOf(bucket)) : undefined,
     init: () => [],
     aggregate: (gradient, state, bucket, context) => {
       checkMesh(context);

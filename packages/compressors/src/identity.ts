@@ -15,7 +15,10 @@ import { lengthOf } from "./bucket.ts";
 import { type Compressor, defineCompressor } from "./compressor.ts";
 
 export interface IdentityOptions {
-  /** Send a bucket in pieces of at most so many bytes, so that urgent ones may overtake it (ByteScheduler). Default: in one. */
+  /**
+   * Send a bucket in pieces of at most so many bytes, so that urgent ones may overtake it (ByteScheduler). Default: in
+   * one.
+   */
   readonly chunkBytes?: number | undefined;
 }
 
@@ -27,19 +30,24 @@ export interface DensePayload {
 /** Begin and end of each piece of n elements. */
 const piecesOf = (n: number, chunkBytes: number): (readonly [begin: number, end: number])[] => {
   const most = Math.max(1, Math.min(n, Math.floor(chunkBytes / 4)));
-  return Array.from({ length: Math.max(1, Math.ceil(n / most)) }, (_, i) => [i * most, Math.min(n, (i + 1) * most)] as const);
+  return Array.from(
+    { length: Math.max(1, Math.ceil(n / most)) },
+    (_, i) => [i * most, Math.min(n, (i + 1) * most)] as const,
+  );
 };
 
 /**
  * Send the gradient as it is, by all-reduce: dense synchronous SGD. 4n bytes.
  *
- * In halves: reduce-scatter, then all-gather of the shards, each piece padded to a multiple of P (DeAR, arXiv 2302.12445).
+ * In halves: reduce-scatter, then all-gather of the shards, each piece padded to a multiple of P (DeAR, arXiv
+ * 2302.12445).
  *
  * @throws ArgumentError for pieces below 4 bytes.
  * Source of pieces: Peng et al. 2019 (ByteScheduler), SOSP.
  */
 export const identityCompressor = ({ chunkBytes = Infinity }: IdentityOptions = {}): Compressor<[], DensePayload> => {
-  if (!(chunkBytes >= 4)) throw new ArgumentError(`identityCompressor: pieces of ${chunkBytes} bytes hold no f32; use 4 bytes or more`);
+  if (!(chunkBytes >= 4))
+    throw new ArgumentError(`identityCompressor: pieces of ${chunkBytes} bytes hold no f32; use 4 bytes or more`);
   const cut = (flat: Tensor): Tensor[] => {
     const pieces = piecesOf(flat.shape[0]!, chunkBytes);
     return pieces.length === 1 ? [flat] : pieces.map(([begin, end]) => slice(flat, [begin], [end]));

@@ -30,7 +30,11 @@ export { hierarchicalTopKAggregator, type HierarchicalTopKOptions } from "./hier
 export type { LowRankOptions } from "./low-rank.ts";
 export { majorityVoteAggregator } from "./majority-vote.ts";
 export { type MomentumOptions, type MomentumState, withMomentum } from "./momentum.ts";
-export { type MomentumCorrectionOptions, type MomentumCorrectionState, withMomentumCorrection } from "./momentum-correction.ts";
+export {
+  type MomentumCorrectionOptions,
+  type MomentumCorrectionState,
+  withMomentumCorrection,
+} from "./momentum-correction.ts";
 export { msTopKCompressor, type MsTopKCompressorOptions } from "./ms-top-k.ts";
 export { okTopKAggregator, type OkTopKOptions } from "./ok-top-k.ts";
 export { oneBitCompressor, type OneBitOptions, type OneBitPayload } from "./one-bit.ts";

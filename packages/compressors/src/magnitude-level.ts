@@ -20,8 +20,8 @@ import {
 export const numLevelsAround = 4096;
 
 /**
- * Levels of magnitude around a threshold t: `⌊4096 · |u| / (|u| + t)⌋`. One level at t is a step of 0.1 % in magnitude, at t/100 or 100t of
- * 2.5 %.
+ * Levels of magnitude around a threshold t: `⌊4096 · |u| / (|u| + t)⌋`. One level at t is a step of 0.1 % in magnitude,
+ * at t/100 or 100t of 2.5 %.
  *
  * @param magnitudes f32 [n], none negative. @param threshold f32 []; counts as 1e-37 if it is less.
  * @returns f32 [n], whole numbers in [0, 4096).
@@ -44,11 +44,11 @@ export interface MagnitudeLevel {
 }
 
 /**
- * Find the highest level that, with all above, holds `k` values: the counts at all levels from one histogram, where a bisection would read
- * the values once per step.
+ * Find the highest level that, with all above, holds `k` values: the counts at all levels from one histogram, where a
+ * bisection would read the values once per step.
  *
- * @param levels f32 [n], whole numbers in [0, numLevels), higher for larger magnitudes. Whole numbers, so that the bins of the histogram and
- * comparisons with a level say the same to the last entry. Others below 0 have none.
+ * @param levels f32 [n], whole numbers in [0, numLevels), higher for larger magnitudes. Whole numbers, so that the bins
+ * of the histogram and comparisons with a level say the same to the last entry. Others below 0 have none.
  * @param k at least 1; i32 [] where it is known at run time only.
  */
 export const levelOfKth = (levels: Tensor, numLevels: number, k: number | Tensor): MagnitudeLevel => {

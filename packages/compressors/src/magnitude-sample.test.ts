@@ -49,7 +49,10 @@ describe("what is chosen by a sample", () => {
     compressor: Compressor<[], SparsePayload>,
     gradient: Float32Array,
   ): Promise<{ values: number[]; indices: number[] }> => {
-    const payload = await evaluate((g: Tensor) => compressor.encode(g, []).payload, backend)(new NdArray("f32", [n], gradient));
+    const payload = await evaluate(
+      (g: Tensor) => compressor.encode(g, []).payload,
+      backend,
+    )(new NdArray("f32", [n], gradient));
     return { values: payload.values.toNumbers(), indices: payload.indices.toNumbers() };
   };
   const z = normalArray([n], 7).data as Float32Array;
@@ -89,7 +92,9 @@ describe("what is chosen by a sample", () => {
     const count = values.filter((v) => v !== 0).length;
     expect(count).toBeLessThan(k);
     expect(count).toBeGreaterThan(k - 8 * Math.sqrt(13 * k));
-    expect(values.reduce((least, v) => (v === 0 ? least : Math.min(least, Math.abs(v))), Infinity)).toBe(sorted(gradient)[n - count]);
+    expect(values.reduce((least, v) => (v === 0 ? least : Math.min(least, Math.abs(v))), Infinity)).toBe(
+      sorted(gradient)[n - count],
+    );
   });
 
   it("MSTopK sends what there is where fewer than k are not zero, wherever they lie", async () => {

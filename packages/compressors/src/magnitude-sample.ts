@@ -2,7 +2,9 @@ import { absolute, slice, type Tensor } from "@skein/tensor-core";
 
 /** Vectors up to this length are looked at throughout. */
 const wholeUpTo = 2 ** 18;
-/** A sample has at least so many entries: for 25 million, a read of as many cache lines takes a tenth of a read of all. */
+/**
+ * A sample has at least so many entries: for 25 million, a read of as many cache lines takes a tenth of a read of all.
+ */
 const leastSample = 2 ** 17;
 /** And so many of the sought ones; but at `leastStride` fewer will do. */
 const wantedSought = 128;
@@ -22,8 +24,8 @@ const isPrime = (candidate: number): boolean => {
 };
 
 /**
- * How to look at n entries so as to find out where the k largest begin: all of them up to 2¹⁸, or where k is below 832; else a sample of
- * 2¹⁷ or more with about 128 of the k in it or more; a 13th where that is less.
+ * How to look at n entries so as to find out where the k largest begin: all of them up to 2¹⁸, or where k is below 832;
+ * else a sample of 2¹⁷ or more with about 128 of the k in it or more; a 13th where that is less.
  *
  * The stride is prime, so that it walks through all columns of a matrix whose rows are no multiple of it.
  */
@@ -35,14 +37,16 @@ export const sampleSizeOf = (n: number, k: number): SampleSize => {
 };
 
 /** Every `stride`-th magnitude of `flat` (f32 [n]): f32 [s]. */
-export const sampleMagnitudes = (flat: Tensor, { stride }: SampleSize): Tensor => absolute(slice(flat, [0], [flat.shape[0]!], [stride]));
+export const sampleMagnitudes = (flat: Tensor, { stride }: SampleSize): Tensor =>
+  absolute(slice(flat, [0], [flat.shape[0]!], [stride]));
 
 /**
- * The rank within a sample of s whose magnitude about k of n entries reach: `m = μ + z·√(μ(1 − s/n))` with `μ = k·s/n`; k where all are
- * looked at. At least 1, at most s.
+ * The rank within a sample of s whose magnitude about k of n entries reach: `m = μ + z·√(μ(1 − s/n))` with `μ = k·s/n`;
+ * k where all are looked at. At least 1, at most s.
  *
- * The entries that reach the m-th largest of a random sample are `m·n/s` in the mean, with a relative standard deviation of `√((1 −
- * s/n)/m)`. So with z deviations to spare, fewer than k (more, with a negative z) reach it hardly ever: 1 time in 10⁴ at 4, in 10⁸ at 6.
+ * The entries that reach the m-th largest of a random sample are `m·n/s` in the mean, with a relative standard
+ * deviation of `√((1 − s/n)/m)`. So with z deviations to spare, fewer than k (more, with a negative z) reach it hardly
+ * ever: 1 time in 10⁴ at 4, in 10⁸ at 6.
  */
 export const rankInSample = (k: number, n: number, { count }: SampleSize, z = 0): number => {
   const expected = (k * count) / n;

@@ -25,8 +25,15 @@ describe("majorityVoteAggregator", () => {
 
   it("leans to no side where votes tie or gradients are zero", () => {
     const count = 4000;
-    const ofRanks = (...values: readonly number[]): number[][] => values.map((value) => new Array<number>(count).fill(value));
-    for (const gradients of [ofRanks(1, -1), ofRanks(2, -3, -1, 4), ofRanks(0), ofRanks(0, 0, 0), ofRanks(0, 0, 1, -1)]) {
+    const ofRanks = (...values: readonly number[]): number[][] =>
+      values.map((value) => new Array<number>(count).fill(value));
+    for (const gradients of [
+      ofRanks(1, -1),
+      ofRanks(2, -3, -1, 4),
+      ofRanks(0),
+      ofRanks(0, 0, 0),
+      ofRanks(0, 0, 1, -1),
+    ]) {
       const { mean } = stepOnce(vote, gradients, { seed: 5 })[0]!;
       // Five standard deviations of as many fair coins.
       expect(Math.abs(mean.reduce((sum, own) => sum + own, 0))).toBeLessThan(5 * Math.sqrt(count));

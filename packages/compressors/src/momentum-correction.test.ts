@@ -11,7 +11,10 @@ import { topKCompressor } from "./top-k.ts";
 const [n, numRanks, numSteps] = [20, 3, 12];
 const gradient = (rank: number, step: number): number[] => normalArray([n], 1 + rank + 10 * step).toNumbers();
 
-const walk = (aggregator: Aggregator, of = gradient): (Stepped & { readonly leaf: (path: string, rank: number) => number[] })[] => {
+const walk = (
+  aggregator: Aggregator,
+  of = gradient,
+): (Stepped & { readonly leaf: (path: string, rank: number) => number[] })[] => {
   const world = stepperOf(aggregator, flatBucket(n), numRanks, { keyed: false });
   let state = world.init();
   return Array.from({ length: numSteps }, (_, step) => {
@@ -43,7 +46,8 @@ describe("withMomentumCorrection", () => {
           velocity[i] = 0.7 * velocity[i]! + g;
           unsent[i]! += velocity[i]!;
         });
-        const largest = unsent.map((_, i) => i).sort((a, b) => Math.abs(unsent[b]!) - Math.abs(unsent[a]!)).slice(0, 2); // biome-ignore format: short
+        // biome-ignore format: short
+        const largest = unsent.map((_, i) => i).sort((a, b) => Math.abs(unsent[b]!) - Math.abs(unsent[a]!)).slice(0, 2);
         for (const i of largest) {
           expect(sent[rank]![i]).toBeCloseTo(unsent[i]!, 4);
           velocity[i] = unsent[i] = 0;
@@ -79,8 +83,9 @@ describe("withMomentumCorrection", () => {
       )[0]!.leaf("velocity", 0); // all sent, so masked
     expect(clipped(1)).toEqual(new Array<number>(n).fill(0));
     const sentNorm = (size: number): number => {
-      const [first] = walk(withMomentumCorrection(topKCompressor({ density: 1 }), { momentum: 0.9, clipNorm: 2 }), (rank, step) =>
-        gradient(rank, step).map((g) => g * size),
+      const [first] = walk(
+        withMomentumCorrection(topKCompressor({ density: 1 }), { momentum: 0.9, clipNorm: 2 }),
+        (rank, step) => gradient(rank, step).map((g) => g * size),
       );
       return Math.hypot(...first!.sent[0]!);
     };

@@ -1,4 +1,15 @@
-import { add, ArgumentError, divide, equal, minimum, multiply, subtract, type Tensor, where, zerosLike } from "@skein/tensor-core";
+import {
+  add,
+  ArgumentError,
+  divide,
+  equal,
+  minimum,
+  multiply,
+  subtract,
+  type Tensor,
+  where,
+  zerosLike,
+} from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
 import type { Aggregator } from "./aggregator.ts";
 import { checkMomentum } from "./momentum.ts";
@@ -8,7 +19,9 @@ import { substituteGradient } from "./substitute-gradient.ts";
 export interface MomentumCorrectionOptions {
   /** Factor of the past, in [0, 1). */
   readonly momentum: number;
-  /** Norm that the mean gradient of a bucket may have; each rank clips its own to `clipNorm · √P`. Default: no clipping. */
+  /**
+   * Norm that the mean gradient of a bucket may have; each rank clips its own to `clipNorm · √P`. Default: no clipping.
+   */
   readonly clipNorm?: number;
 }
 
@@ -28,18 +41,20 @@ const clipNormTo = (x: Tensor, bound: number): Tensor => {
 };
 
 /**
- * Accumulate velocities instead of gradients, so that what is sent late carries the momentum that it would have had:
- * `v ← m·v + g`, `a ← a + v`, send `C(a)`, keep `a ← a − C(a)`; and `v ← 0` where something was sent (factor masking), so that stale momentum
- * does not go on. It takes the place of error feedback and of the optimizer's momentum: use plain SGD with it.
+ * Accumulate velocities instead of gradients, so that what is sent late carries the momentum that it would have had: `v
+ * ← m·v + g`, `a ← a + v`, send `C(a)`, keep `a ← a − C(a)`; and `v ← 0` where something was sent (factor masking), so
+ * that stale momentum does not go on. It takes the place of error feedback and of the optimizer's momentum: use plain
+ * SGD with it.
  *
- * With `clipNorm`, each rank clips its gradient to `clipNorm · √P` before it is accumulated: the mean of P independent gradients of that norm has norm
- * `clipNorm`. The paper says `clipNorm / √P`, of gradients that carry the factor 1/P of the mean already; ours do not.
+ * With `clipNorm`, each rank clips its gradient to `clipNorm · √P` before it is accumulated: the mean of P independent
+ * gradients of that norm has norm `clipNorm`. The paper says `clipNorm / √P`, of gradients that carry the factor 1/P of
+ * the mean already; ours do not.
  *
- * Sent and unsent add up to `a` exactly where whole values are kept or sent. With a compressor that sends everything, the velocity is masked
- * everywhere, and what is left is SGD without momentum.
+ * Sent and unsent add up to `a` exactly where whole values are kept or sent. With a compressor that sends everything,
+ * the velocity is masked everywhere, and what is left is SGD without momentum.
  *
- * Masking forgets momentum, on each rank at its own times. Where the gradients of ranks differ for good, SGD so comes to rest beside the optimum of
- * the mean.
+ * Masking forgets momentum, on each rank at its own times. Where the gradients of ranks differ for good, SGD so comes
+ * to rest beside the optimum of the mean.
  *
  * @throws ArgumentError for a momentum outside [0, 1) or a norm that is not positive.
  * Cost: two f32 per gradient element of state, no bytes on the wire.
@@ -51,7 +66,9 @@ export const withMomentumCorrection = <Inner>(
 ): Aggregator<MomentumCorrectionState<Inner>> => {
   checkMomentum("withMomentumCorrection", momentum);
   if (clipNorm !== undefined && !(clipNorm > 0))
-    throw new ArgumentError(`withMomentumCorrection: a norm of at most ${clipNorm} was asked for; use a positive number`);
+    throw new ArgumentError(
+      `withMomentumCorrection: a norm of at most ${clipNorm} was asked for; use a positive number`,
+    );
   return {
     ...substituteGradient(aggregator, {
       suffix: "with momentum correction",

@@ -13,7 +13,10 @@ const n = 24;
 const bucket = bucketOf([{ path: "v", shape: [n] }]);
 
 /** Means of each step on one rank, one gradient a step. */
-const meansOf = (aggregator: ReturnType<typeof withMomentum>, gradients: readonly (readonly number[])[]): number[][] => {
+const meansOf = (
+  aggregator: ReturnType<typeof withMomentum>,
+  gradients: readonly (readonly number[])[],
+): number[][] => {
   const [means] = runSingle(
     (...steps: readonly Tensor[]) => {
       let state = aggregator.init(bucket);
@@ -55,6 +58,7 @@ describe("withMomentum", () => {
   });
 
   it("refuses a share that is none", () => {
-    for (const momentum of [-0.1, 1, NaN]) expect(() => withMomentum(identityCompressor(), { momentum })).toThrow(`momentum ${momentum}`);
+    for (const momentum of [-0.1, 1, NaN])
+      expect(() => withMomentum(identityCompressor(), { momentum })).toThrow(`momentum ${momentum}`);
   });
 });

@@ -15,24 +15,30 @@ export interface MomentumState<Inner> {
 
 /** @throws ArgumentError for a momentum outside [0, 1). */
 export const checkMomentum = (who: string, momentum: number): void => {
-  if (!(momentum >= 0 && momentum < 1)) throw new ArgumentError(`${who}: momentum ${momentum} is not in [0, 1); use a factor such as 0.9`);
+  if (!(momentum >= 0 && momentum < 1))
+    throw new ArgumentError(`${who}: momentum ${momentum} is not in [0, 1); use a factor such as 0.9`);
 };
 
 /**
- * Aggregate each rank's momentum in place of its gradient: `v ← m·v + (1 − m)·g`, and `v` is what is compressed. For methods that take the noise of
- * one batch for its gradient: around the majority vote it is Signum, around EF21 it is EF21-SGDM. And for coarse ones with error feedback, such as
- * signs: momentum behind it multiplies what comes late, in front of it does not.
+ * Aggregate each rank's momentum in place of its gradient: `v ← m·v + (1 − m)·g`, and `v` is what is compressed. For
+ * methods that take the noise of one batch for its gradient: around the majority vote it is Signum, around EF21 it is
+ * EF21-SGDM. And for coarse ones with error feedback, such as signs: momentum behind it multiplies what comes late, in
+ * front of it does not.
  *
- * It takes the place of the optimizer's momentum: use plain SGD with it, whose learning rate is then that of `momentum` over `1 − m`. Velocities begin as
- * zeros, so the first `1/(1 − m)` steps are small, except where only signs are sent.
+ * It takes the place of the optimizer's momentum: use plain SGD with it, whose learning rate is then that of `momentum`
+ * over `1 − m`. Velocities begin as zeros, so the first `1/(1 − m)` steps are small, except where only signs are sent.
  *
  * @throws ArgumentError for a momentum outside [0, 1).
  * Cost: one f32 per gradient element of state, no bytes on the wire.
  * @example withMomentum(majorityVoteAggregator(), { momentum: 0.9 })
- * Source: Bernstein et al. 2018, arXiv 1802.04434 (Signum); Fatkhullin, Tyurin and Richtárik 2023, arXiv 2305.15155 (EF21-SGDM); Zheng, Huang and
- * Kwok 2019, arXiv 1905.10936 (in front of error feedback, there with Nesterov's momentum).
+ * Source: Bernstein et al. 2018, arXiv 1802.04434 (Signum); Fatkhullin, Tyurin and Richtárik 2023, arXiv 2305.15155
+ * (EF21-SGDM); Zheng, Huang and Kwok 2019, arXiv 1905.10936 (in front of error feedback, there with Nesterov's
+ * momentum).
  */
-export const withMomentum = <Inner>(aggregator: Aggregator<Inner>, { momentum }: MomentumOptions): Aggregator<MomentumState<Inner>> => {
+export const withMomentum = <Inner>(
+  aggregator: Aggregator<Inner>,
+  { momentum }: MomentumOptions,
+): Aggregator<MomentumState<Inner>> => {
   checkMomentum("withMomentum", momentum);
   return {
     ...substituteGradient(aggregator, {

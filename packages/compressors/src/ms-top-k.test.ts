@@ -6,14 +6,25 @@ import { aggregateWorld } from "../test/aggregate-world.ts";
 import { msTopKCompressor } from "./ms-top-k.ts";
 import { topKCompressor } from "./top-k.ts";
 
-const select = async (gradient: readonly number[], density: number, samplings = 24): Promise<{ values: number[]; indices: number[] }> => {
+const select = async (
+  gradient: readonly number[],
+  density: number,
+  samplings = 24,
+): Promise<{ values: number[]; indices: number[] }> => {
   const compressor = msTopKCompressor({ density, samplings });
-  const payload = await evaluate((g: Tensor) => compressor.encode(g, []).payload, referenceBackend())(NdArray.from(gradient));
+  const payload = await evaluate(
+    (g: Tensor) => compressor.encode(g, []).payload,
+    referenceBackend(),
+  )(NdArray.from(gradient));
   return { values: payload.values.toNumbers(), indices: payload.indices.toNumbers() };
 };
 
 /** The bracket of the paper: steps of bisection between mean and maximum, each counting anew. */
-const bisect = (magnitudes: readonly number[], k: number, numSteps: number): { readonly upper: number; readonly lower: number } => {
+const bisect = (
+  magnitudes: readonly number[],
+  k: number,
+  numSteps: number,
+): { readonly upper: number; readonly lower: number } => {
   const mean = magnitudes.reduce((sum, v) => sum + v, 0) / magnitudes.length;
   const most = Math.max(...magnitudes);
   const reach = (t: number): number => magnitudes.filter((v) => v >= t).length;
@@ -76,7 +87,10 @@ describe("msTopKCompressor", () => {
       const kth = exact[density * 20_000 - 1]!;
       for (const samplings of [6, 12, 18, 24]) {
         const level = most * (2 ** (1 - samplings) + 2 ** -22);
-        expect(Math.abs((await least(samplings)) - kth), `${samplings} samplings at ${density}, mean ${mean}`).toBeLessThanOrEqual(level);
+        expect(
+          Math.abs((await least(samplings)) - kth),
+          `${samplings} samplings at ${density}, mean ${mean}`,
+        ).toBeLessThanOrEqual(level);
       }
     }
   });
@@ -97,17 +111,22 @@ describe("msTopKCompressor", () => {
     expect(of(2 ** 18 + 1)! / 0.001).toBeGreaterThan(0.7);
     expect(of(832_000)).toBeUndefined();
     // Levels of a 32nd tell too little.
-    expect(msTopKCompressor({ density: 0.001, samplings: 6 }).contraction!({ dtype: "f32", shape: [1000] })).toBeUndefined();
+    expect(
+      msTopKCompressor({ density: 0.001, samplings: 6 }).contraction!({ dtype: "f32", shape: [1000] }),
+    ).toBeUndefined();
   });
 
   it("is top-k where magnitudes differ by more than a level", () => {
     const gradient = Array.from({ length: 200 }, (_, i) => (((i * 77) % 200) + 1) * (i % 3 === 0 ? -1 : 1));
     for (const density of [0.01, 0.1, 0.3, 0.7, 1])
-      expect(aggregateWorld(msTopKCompressor({ density }), [gradient])).toEqual(aggregateWorld(topKCompressor({ density }), [gradient]));
+      expect(aggregateWorld(msTopKCompressor({ density }), [gradient])).toEqual(
+        aggregateWorld(topKCompressor({ density }), [gradient]),
+      );
   });
 
   it("keeps the largest where fewer than k reach the mean", async () => {
-    const heavy = uniformArray([500], 1, 2, 3).toNumbers().map((v, i) => (i === 100 || i === 400 ? 1e4 : v)); // biome-ignore format: short
+    // biome-ignore format: short
+    const heavy = uniformArray([500], 1, 2, 3).toNumbers().map((v, i) => (i === 100 || i === 400 ? 1e4 : v));
     const { values, indices } = await select(heavy, 0.1);
     expect(indices).toEqual(expect.arrayContaining([100, 400]));
     const kept = Math.min(...values);
@@ -122,6 +141,8 @@ describe("msTopKCompressor", () => {
 
   it("refuses densities and samplings that there are not", () => {
     expect(() => msTopKCompressor({ density: 2 })).toThrow(/density 2/);
-    expect(() => msTopKCompressor({ density: 0.1, samplings: 30 })).toThrow(/30 samplings cannot be counted; use an integer from 1 to 24/);
+    expect(() => msTopKCompressor({ density: 0.1, samplings: 30 })).toThrow(
+      /30 samplings cannot be counted; use an integer from 1 to 24/,
+    );
   });
 });

@@ -32,7 +32,10 @@ import { defineSparsifier } from "./sparsifier.ts";
 export interface MsTopKCompressorOptions {
   /** Share of entries to keep, in (0, 1]. */
   readonly density: number;
-  /** Thresholds are told apart as by so many steps of bisection, 1 to 24. Default: 24, all that f32 can tell apart; the paper takes 30. */
+  /**
+   * Thresholds are told apart as by so many steps of bisection, 1 to 24. Default: 24, all that f32 can tell apart; the
+   * paper takes 30.
+   */
   readonly samplings?: number;
 }
 
@@ -41,7 +44,9 @@ interface Candidates extends SparsePayload {
   readonly finite: Tensor;
 }
 
-/** So many standard deviations more than k are let through by a bound from a sample, and there is room for as many more. */
+/**
+ * So many standard deviations more than k are let through by a bound from a sample, and there is room for as many more.
+ */
 const deviations = 6;
 
 const wholeOf = (flat: Tensor): Candidates => ({
@@ -58,7 +63,8 @@ const candidatesOf = (flat: Tensor, k: number): Candidates => {
   // Below the least of a sample there may be others.
   if (size.stride === 1 || rank === size.count) return wholeOf(flat);
   const capacity = Math.min(n, Math.ceil((n / size.count) * (rank + deviations * Math.sqrt(rank))));
-  // Where more than there is room for reach it, as with ties, only what is greater: the first by position might leave out the greatest of all.
+  // Where more than there is room for reach it, as with ties, only what is greater: the first by position might leave
+  // out the greatest of all.
   const most = (capacity * size.count) / n;
   return reachingEntries(flat, magnitudeBound(sampleMagnitudes(flat, size), rank, most), capacity);
 };
@@ -88,26 +94,29 @@ const nearlyLargest = (magnitudes: Tensor, k: number, samplings: number): Tensor
 };
 
 /**
- * Keep `k` entries of nearly the largest magnitudes, exactly `k` of them, without sorting: by the thresholds that a bisection would sample.
+ * Keep `k` entries of nearly the largest magnitudes, exactly `k` of them, without sorting: by the thresholds that a
+ * bisection would sample.
  *
- * `k = max(1, ⌊density · n⌋)`. Bisection halves the range of magnitudes `samplings` times, first at the mean m, then between m and the
- * maximum M (or 0 and m, where fewer than k entries reach the mean), and counts at every step. Its steps only ever ask at `2^samplings`
- * thresholds, evenly spaced above and below the mean; so a histogram of 2¹² of them counts for twelve steps at once, and one within the level so found
- * for the others. Let t₁ be the lowest threshold that fewer than k entries reach, and t₂ the one below: all entries from t₁ on are sent, and of those
- * in [t₂, t₁) the first that make it k.
+ * `k = max(1, ⌊density · n⌋)`. Bisection halves the range of magnitudes `samplings` times, first at the mean m, then
+ * between m and the maximum M (or 0 and m, where fewer than k entries reach the mean), and counts at every step. Its
+ * steps only ever ask at `2^samplings` thresholds, evenly spaced above and below the mean; so a histogram of 2¹² of
+ * them counts for twelve steps at once, and one within the level so found for the others. Let t₁ be the lowest
+ * threshold that fewer than k entries reach, and t₂ the one below: all entries from t₁ on are sent, and of those in
+ * [t₂, t₁) the first that make it k.
  *
- * Nothing that is dropped exceeds anything kept by a level or more: a level is `w = (M − m)/2^(samplings−1)` above the mean, and with 24 samplings no
- * more than f32 rounds such a difference by. So `‖u − C(u)‖² ≤ (1 − k/n)‖u‖² + 2kMw`. Ties, equal magnitudes and k = n need no special case. Biased:
- * wrap it in `withErrorFeedback`.
+ * Nothing that is dropped exceeds anything kept by a level or more: a level is `w = (M − m)/2^(samplings−1)` above the
+ * mean, and with 24 samplings no more than f32 rounds such a difference by. So `‖u − C(u)‖² ≤ (1 − k/n)‖u‖² + 2kMw`.
+ * Ties, equal magnitudes and k = n need no special case. Biased: wrap it in `withErrorFeedback`.
  *
- * Of more than 2¹⁸ entries (with k of 832 or more), only candidates are counted: those that reach the magnitude of a rank in a sample (see
- * `sampleSizeOf`) that lets k through but 1 time in 10⁸, between 1.1k and 1.8k of them in the mean. M and m are then theirs. Should fewer
- * than k reach it, all of them are sent, and zeros in place of the others; so also where more than a room of 1.2k to 2.8k of the sample reach it, as with
- * ties: then those that are greater. That probability takes places of large entries for random; where they repeat every p entries, p the
- * stride, the sample may miss them, so no contraction is known.
+ * Of more than 2¹⁸ entries (with k of 832 or more), only candidates are counted: those that reach the magnitude of a
+ * rank in a sample (see `sampleSizeOf`) that lets k through but 1 time in 10⁸, between 1.1k and 1.8k of them in the
+ * mean. M and m are then theirs. Should fewer than k reach it, all of them are sent, and zeros in place of the others;
+ * so also where more than a room of 1.2k to 2.8k of the sample reach it, as with ties: then those that are greater.
+ * That probability takes places of large entries for random; where they repeat every p entries, p the stride, the
+ * sample may miss them, so no contraction is known.
  *
- * The bracket is filled from its lowest position, where the paper starts at a random one: with 24 samplings those in it are equal in f32, but for
- * outliers 2²⁴ times the mean, and what is left out there grows in the residual past t₁.
+ * The bracket is filled from its lowest position, where the paper starts at a random one: with 24 samplings those in it
+ * are equal in f32, but for outliers 2²⁴ times the mean, and what is left out there grows in the residual past t₁.
  *
  * A gradient that is not finite throughout makes all values NaN.
  *
@@ -116,7 +125,10 @@ const nearlyLargest = (magnitudes: Tensor, k: number, samplings: number): Tensor
  * @example withErrorFeedback(msTopKCompressor({ density: 0.001 }))
  * Source: Shi et al. 2021, arXiv 2010.10458, Algorithm 1 (MSTopK).
  */
-export const msTopKCompressor = ({ density, samplings = 24 }: MsTopKCompressorOptions): Compressor<[], SparsePayload> => {
+export const msTopKCompressor = ({
+  density,
+  samplings = 24,
+}: MsTopKCompressorOptions): Compressor<[], SparsePayload> => {
   checkDensity("msTopKCompressor", density);
   if (!(Number.isInteger(samplings) && samplings >= 1 && samplings <= 24))
     throw new ArgumentError(`msTopKCompressor: ${samplings} samplings cannot be counted; use an integer from 1 to 24`);
@@ -133,5 +145,10 @@ export const msTopKCompressor = ({ density, samplings = 24 }: MsTopKCompressorOp
     const least = keptShare(k, n) - 4 * k * (2 ** -samplings + 3 * 2 ** -24);
     return sampleSizeOf(n, k).stride === 1 && least > 0 ? least : undefined;
   };
-  return defineSparsifier({ name: `ms-top-k ${density}`, capacity: (n) => keptEntries(density, n), contraction, select });
+  return defineSparsifier({
+    name: `ms-top-k ${density}`,
+    capacity: (n) => keptEntries(density, n),
+    contraction,
+    select,
+  });
 };

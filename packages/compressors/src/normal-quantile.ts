@@ -1,4 +1,7 @@
-/** P(|Z| < z) of a standard normal Z, by the series `2φ(z) · Σ z^(2i+1) / (1·3·5 … (2i+1))`, all of whose terms are positive. */
+/**
+ * P(|Z| < z) of a standard normal Z, by the series `2φ(z) · Σ z^(2i+1) / (1·3·5 … (2i+1))`, all of whose terms are
+ * positive.
+ */
 const within = (z: number): number => {
   let [term, total] = [z, 0];
   for (let odd = 3; total + term !== total; odd += 2) {
@@ -9,7 +12,8 @@ const within = (z: number): number => {
 };
 
 /**
- * The z that a standard normal value exceeds in magnitude with probability `tail`: `Φ⁻¹(1 − tail/2)`, by bisection; at most 8.
+ * The z that a standard normal value exceeds in magnitude with probability `tail`: `Φ⁻¹(1 − tail/2)`, by bisection; at
+ * most 8.
  *
  * @param tail in (0, 1].
  * @example twoSidedQuantile(0.01) // 2.5758

@@ -25,7 +25,10 @@ describe("okTopKAggregator", () => {
       .tuple(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 1, max: 14 }), fc.constantFrom(0.01, 0.25, 0.5, 1))
       .chain(([numRanks, n, density]) =>
         fc
-          .array(fc.array(fc.integer({ min: -4, max: 4 }), { minLength: n, maxLength: n }), { minLength: numRanks, maxLength: numRanks })
+          .array(fc.array(fc.integer({ min: -4, max: 4 }), { minLength: n, maxLength: n }), {
+            minLength: numRanks,
+            maxLength: numRanks,
+          })
           .map((gradients) => ({ gradients, density, k: Math.max(1, Math.floor(density * n)) })),
       );
     fc.assert(
@@ -81,7 +84,10 @@ describe("okTopKAggregator", () => {
     const results = interpretWorld({ ...graph, outputs: counts }, inputs);
     const arrived = results.map(([rows]) => [...rows!.data]);
     const entriesKept = results[0]![1]!.data.reduce((sum, count) => sum + count, 0);
-    const away = arrived.reduce((sum, rows, rank) => sum + rows.reduce((own, count, from) => own + (from === rank ? 0 : count), 0), 0);
+    const away = arrived.reduce(
+      (sum, rows, rank) => sum + rows.reduce((own, count, from) => own + (from === rank ? 0 : count), 0),
+      0,
+    );
     return {
       loads: arrived.map((rows) => rows.reduce((sum, count) => sum + count, 0)),
       entriesSent: away + entriesKept * (numRanks - 1),
@@ -92,7 +98,9 @@ describe("okTopKAggregator", () => {
   const [numRanks, n, k] = [8, 4096, 128];
   const noise = (i: number, rank: number): number => ((i * 7919 + rank * 104_729) % 1000) / 1e6;
   const gradientsOf = (isHot: (i: number) => boolean): number[][] =>
-    Array.from({ length: numRanks }, (_, rank) => Array.from({ length: n }, (__, i) => (isHot(i) ? 1 : 0) + noise(i, rank)));
+    Array.from({ length: numRanks }, (_, rank) =>
+      Array.from({ length: n }, (__, i) => (isHot(i) ? 1 : 0) + noise(i, rank)),
+    );
 
   it.each([
     ["one layer", (i: number): boolean => i >= 1024 && i < 1024 + k],
@@ -109,7 +117,8 @@ describe("okTopKAggregator", () => {
   });
 
   it("sends no zeros to all, and k entries where there are as many", () => {
-    const some = (count: number): number[][] => [0, 1, 2].map(() => Array.from({ length: 20 }, (_, i) => (i < count ? 1 : 0)));
+    const some = (count: number): number[][] =>
+      [0, 1, 2].map(() => Array.from({ length: 20 }, (_, i) => (i < count ? 1 : 0)));
     expect([0, 3, 5, 20].map((count) => traffic(some(count), 0.25).entriesKept)).toEqual([0, 3, 5, 5]);
   });
 

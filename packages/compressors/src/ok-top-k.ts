@@ -46,16 +46,25 @@ export interface OkTopKOptions {
 const modulo = (x: Tensor, divisor: number): Tensor => subtract(x, multiply(divide(x, divisor), divisor));
 
 /**
- * By how many ranks a block is turned. The vector is cut into blocks of P neighbours, of which each rank owns one: that at place p belongs to rank
- * (p + turn) mod P. The turn is a hash of the block (multiplicative: Knuth, vol. 3, §6.4), so that no hot column of a matrix falls to one rank.
+ * By how many ranks a block is turned. The vector is cut into blocks of P neighbours, of which each rank owns one: that
+ * at place p belongs to rank (p + turn) mod P. The turn is a hash of the block (multiplicative: Knuth, vol. 3, §6.4),
+ * so that no hot column of a matrix falls to one rank.
  */
 const turnOf = (block: Tensor, numRanks: number): Tensor => {
   const hash = shiftRight(multiply(bitcast(block, "u32"), 2654435761), 16);
   return modulo(bitcast(hash, "i32"), numRanks);
 };
 
-/** Bring each rank's entries to the owners of their positions, and add them up there in rank order: f32 [⌈n/P⌉], one slot for each block. */
-const reduceRegions = (own: SparsePayload, length: number, axis: string, collective: CollectiveOptions | undefined): Tensor => {
+/**
+ * Bring each rank's entries to the owners of their positions, and add them up there in rank order: f32 [⌈n/P⌉], one
+ * slot for each block.
+ */
+const reduceRegions = (
+  own: SparsePayload,
+  length: number,
+  axis: string,
+  collective: CollectiveOptions | undefined,
+): Tensor => {
   const numRanks = axisSize(axis);
   const block = divide(own.indices, numRanks);
   const owner = modulo(add(modulo(own.indices, numRanks), turnOf(block, numRanks)), numRanks);
@@ -67,8 +76,16 @@ const reduceRegions = (own: SparsePayload, length: number, axis: string, collect
   return densify(unpackSparse(raggedAllToAll(message, counts, axis, collective).x), length);
 };
 
-/** The k greatest of all ranks' regions, nothing that is 0: P·C entries, zeros where there is none; the same on all ranks. */
-const gatherGreatest = (region: Tensor, k: number, axis: string, collective: CollectiveOptions | undefined): SparsePayload => {
+/**
+ * The k greatest of all ranks' regions, nothing that is 0: P·C entries, zeros where there is none; the same on all
+ * ranks.
+ */
+const gatherGreatest = (
+  region: Tensor,
+  k: number,
+  axis: string,
+  collective: CollectiveOptions | undefined,
+): SparsePayload => {
   const numRanks = axisSize(axis);
   const rank = axisIndex(axis);
   const length = region.shape[0]!;
@@ -86,21 +103,23 @@ const gatherGreatest = (region: Tensor, k: number, axis: string, collective: Col
 };
 
 /**
- * Keep of the sum of all ranks' top-k entries the k greatest, exactly, for a traffic that does not grow with P: each rank owns n/P positions;
- * entries go to their owners (ragged all-to-all) and are added there; the k-th greatest sum is found by a radix selection over all ranks; what
- * is greater, and the first of what equals it, goes to all (ragged all-gather). `k = max(1, ⌊density · n⌋)`; sums that are 0 are never sent.
+ * Keep of the sum of all ranks' top-k entries the k greatest, exactly, for a traffic that does not grow with P: each
+ * rank owns n/P positions; entries go to their owners (ragged all-to-all) and are added there; the k-th greatest sum is
+ * found by a radix selection over all ranks; what is greater, and the first of what equals it, goes to all (ragged
+ * all-gather). `k = max(1, ⌊density · n⌋)`; sums that are 0 are never sent.
  *
- * An entry is sent where the sum at its position is among the k: a position is kept or dropped for all ranks at once, so nothing is lost.
+ * An entry is sent where the sum at its position is among the k: a position is kept or dropped for all ranks at once,
+ * so nothing is lost.
  *
- * Not as published: each rank owns one position of every P neighbours, chosen by a hash, in place of a range whose ends are moved every 64
- * steps, so each receives about k entries, from whatever layers or columns they come; and the threshold is exact in every step, not estimated
- * every 32. There is no state.
+ * Not as published: each rank owns one position of every P neighbours, chosen by a hash, in place of a range whose ends
+ * are moved every 64 steps, so each receives about k entries, from whatever layers or columns they come; and the
+ * threshold is exact in every step, not estimated every 32. There is no state.
  *
  * Biased: wrap it in `withErrorFeedback`.
  *
  * @throws ArgumentError for a density outside (0, 1].
- * Cost: about `16k (P−1)/P` bytes sent per rank, at most 8k/P more (`bytesSent` counts these in); and `(P−1)(8192/P + 4)` for the selection, which
- * outweighs the entries below k ≈ 500.
+ * Cost: about `16k (P−1)/P` bytes sent per rank, at most 8k/P more (`bytesSent` counts these in); and `(P−1)(8192/P +
+ * 4)` for the selection, which outweighs the entries below k ≈ 500.
  * @example withErrorFeedback(okTopKAggregator({ density: 0.01 }))
  * Source: Li and Hoefler 2022, arXiv 2201.07598 (Ok-Topk).
  */
@@ -110,7 +129,8 @@ export const okTopKAggregator = ({ density }: OkTopKOptions): Aggregator<[]> => 
     name: `ok-top-k ${density}`,
     biased: true,
     scope: "bucket",
-    contraction: (bucket, worldSize) => (worldSize === 1 ? keptShare(keptEntries(density, lengthOf(bucket)), lengthOf(bucket)) : undefined),
+    contraction: (bucket, worldSize) =>
+      worldSize === 1 ? keptShare(keptEntries(density, lengthOf(bucket)), lengthOf(bucket)) : undefined,
     init: () => [],
     aggregate: (gradient, state, bucket, { axis, collective }) => {
       const n = lengthOf(bucket);

@@ -28,7 +28,8 @@ describe("oneBitCompressor", () => {
   it("is nearest in least squares: no other two values lose less", () => {
     const g = Array.from({ length: 64 }, (_, i) => Math.sin(i * i) + 0.3);
     const { sent } = stepOnce(oneBitCompressor(), [g])[0]!;
-    const lost = (shiftUp: number, shiftDown: number): number => squares(g.map((v, i) => v - sent[i]! - (v < 0 ? shiftDown : shiftUp)));
+    const lost = (shiftUp: number, shiftDown: number): number =>
+      squares(g.map((v, i) => v - sent[i]! - (v < 0 ? shiftDown : shiftUp)));
     for (const [up, down] of [
       [0.01, 0],
       [-0.01, 0],

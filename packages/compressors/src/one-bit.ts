@@ -27,18 +27,19 @@ export interface OneBitOptions {
 
 export interface OneBitPayload {
   /**
-   * u32 `[⌈n/32⌉ + 2 rows]`: a set bit for each negative entry; then, as bits of f32, the mean of the others for each block, 0 where there are
-   * none; then that of the negative ones.
+   * u32 `[⌈n/32⌉ + 2 rows]`: a set bit for each negative entry; then, as bits of f32, the mean of the others for each
+   * block, 0 where there are none; then that of the negative ones.
    */
   readonly words: Tensor;
 }
 
 /**
- * Send one bit per entry, and for each block the mean of its entries ≥ 0 and the mean of those < 0: what the two bits stand for is then as
- * near as it can be in least squares.
+ * Send one bit per entry, and for each block the mean of its entries ≥ 0 and the mean of those < 0: what the two bits
+ * stand for is then as near as it can be in least squares.
  *
- * Contraction 1/blockSize at worst: the squares that it keeps are at least `‖u‖₁²/blockSize` per block. Biased: wrap it in `withErrorFeedback`,
- * and let the first steps go dense, as the authors do. They take a block per column of a weight matrix.
+ * Contraction 1/blockSize at worst: the squares that it keeps are at least `‖u‖₁²/blockSize` per block. Biased: wrap it
+ * in `withErrorFeedback`, and let the first steps go dense, as the authors do. They take a block per column of a weight
+ * matrix.
  *
  * @throws ArgumentError unless blockSize is an integer from 1.
  * Cost: n/8 bytes and 8 per block, by all-gather.
@@ -71,19 +72,25 @@ export const oneBitCompressor = ({ blockSize = 512 }: OneBitOptions = {}): Compr
       // Where a part ends inside a word, signs are packed across.
       const areWhole = layout.every(({ begin }) => begin % 32 === 0);
       const signs = areWhole ? concat(parts.map((part) => part.signs)) : packBits(less(flat, 0));
-      return { payload: { words: joinWords([signs, ...parts.map(({ above }) => above), ...parts.map(({ below }) => below)]) }, state };
+      return {
+        payload: { words: joinWords([signs, ...parts.map(({ above }) => above), ...parts.map(({ below }) => below)]) },
+        state,
+      };
     },
     decode: ({ words }, gradient) => {
       const count = lengthOf(gradient);
       const [rows] = blockShape(count, blockSize);
       const means: TensorSpec = { dtype: "f32", shape: [rows, 1] };
-      const [packed, above, below] = cutWords(words, [{ dtype: "u32", shape: [Math.ceil(count / 32)] }, means, means]) as [
-        Tensor,
-        Tensor,
-        Tensor,
-      ];
+      const [packed, above, below] = cutWords(words, [
+        { dtype: "u32", shape: [Math.ceil(count / 32)] },
+        means,
+        means,
+      ]) as [Tensor, Tensor, Tensor];
       const signs = unpackBits(packed, count);
-      const [aboveParts, belowParts] = [above, below].map((mean) => splitBlocks(mean, count, blockSize)) as [Tensor[], Tensor[]];
+      const [aboveParts, belowParts] = [above, below].map((mean) => splitBlocks(mean, count, blockSize)) as [
+        Tensor[],
+        Tensor[],
+      ];
       const parts = blockParts(count, blockSize).map((part, i) => {
         const own = reshape(slice(signs, [part.begin], [part.begin + part.entries]), [
           part.rows,

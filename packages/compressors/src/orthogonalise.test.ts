@@ -13,8 +13,10 @@ const orthogonal = (p: Matrix): number[][] => {
   const [q] = runSingle((x: Tensor) => orthogonalise(x), [[NdArray.from(p.flat(), [p.length, p[0]!.length])]]);
   return rowsOf(q!.toNumbers(), p[0]!.length);
 };
-const randomMatrix = (n: number, r: number, seed: number): number[][] => rowsOf(normalArray([n, r], seed).toNumbers(), r);
-const times = (a: Matrix, b: Matrix): number[][] => a.map((row) => b[0]!.map((_, j) => row.reduce((sum, v, k) => sum + v * b[k]![j]!, 0)));
+const randomMatrix = (n: number, r: number, seed: number): number[][] =>
+  rowsOf(normalArray([n, r], seed).toNumbers(), r);
+const times = (a: Matrix, b: Matrix): number[][] =>
+  a.map((row) => b[0]!.map((_, j) => row.reduce((sum, v, k) => sum + v * b[k]![j]!, 0)));
 const transposed = (a: Matrix): number[][] => a[0]!.map((_, j) => a.map((row) => row[j]!));
 const norm = (a: Matrix): number => Math.hypot(...a.flat());
 const minus = (a: Matrix, b: Matrix): number[][] => a.map((row, i) => row.map((v, j) => v - b[i]![j]!));

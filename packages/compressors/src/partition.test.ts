@@ -37,7 +37,11 @@ const marking = (mark: (context: { readonly key?: Tensor }) => Tensor | number):
 
 describe("partition", () => {
   it("takes the first rule that holds, and puts everything back in its place", () => {
-    const [hundred, thousand, million] = [100, 1000, 1e6].map((mark) => marking(() => mark)) as [Aggregator, Aggregator, Aggregator];
+    const [hundred, thousand, million] = [100, 1000, 1e6].map((mark) => marking(() => mark)) as [
+      Aggregator,
+      Aggregator,
+      Aggregator,
+    ];
     const rules = [
       { when: isMatrix, aggregator: hundred },
       { when: hasAtLeast(3), aggregator: thousand },
@@ -45,7 +49,10 @@ describe("partition", () => {
     ];
     expect(once(partition(rules))).toEqual([101, 98, 103, 104, 1050, 1060, 1070, 108, 91, 0.5]);
     expect(once(partition([], thousand))).toEqual(gradient.map((v) => v + 1000));
-    expect(once(partition([{ when: ({ path }) => path === "e", aggregator: hundred }]))).toEqual([...gradient.slice(0, -1), 100.5]);
+    expect(once(partition([{ when: ({ path }) => path === "e", aggregator: hundred }]))).toEqual([
+      ...gradient.slice(0, -1),
+      100.5,
+    ]);
   });
 
   it("has the tensors of one rule compete, and those of others not", () => {

@@ -41,10 +41,15 @@ const classesOf = (bucket: Bucket, choose: (tensor: BucketTensor) => Aggregator)
     else pieces.push([begin, end]);
     begin = end;
   }
-  return [...byAggregator].map(([aggregator, { tensors, pieces }]) => ({ aggregator, bucket: bucketOf(tensors), pieces }));
+  return [...byAggregator].map(([aggregator, { tensors, pieces }]) => ({
+    aggregator,
+    bucket: bucketOf(tensors),
+    pieces,
+  }));
 };
 
-const take = (flat: Tensor, { pieces }: BucketClass): Tensor => concat(pieces.map(([begin, end]) => slice(flat, [begin], [end])));
+const take = (flat: Tensor, { pieces }: BucketClass): Tensor =>
+  concat(pieces.map(([begin, end]) => slice(flat, [begin], [end])));
 
 /** Undo `take`, for all classes of a bucket. */
 const putBack = (classes: readonly BucketClass[], flats: readonly Tensor[]): Tensor => {
@@ -77,7 +82,8 @@ const partitionBy = (
     aggregate: (gradient, state, bucket, context) => {
       const classes = classesOf(bucket, choose);
       const results = classes.map(
-        (one, i): Aggregated<unknown> => one.aggregator.aggregate(take(gradient, one), state[i], one.bucket, contextOf(context, i)),
+        (one, i): Aggregated<unknown> =>
+          one.aggregator.aggregate(take(gradient, one), state[i], one.bucket, contextOf(context, i)),
       );
       const join = (part: "mean" | "sent"): Tensor =>
         putBack(
@@ -109,7 +115,9 @@ const partitionBy = (
           const classes = classesOf(bucket, choose);
           const means = (pending as readonly unknown[]).map((part, i) => {
             const { aggregator, bucket: own } = classes[i]!;
-            return aggregator.halves === undefined ? (part as Tensor) : aggregator.halves.finish(part, own, contextOf(context, i));
+            return aggregator.halves === undefined
+              ? (part as Tensor)
+              : aggregator.halves.finish(part, own, contextOf(context, i));
           });
           return putBack(classes, means);
         },
@@ -120,27 +128,34 @@ const partitionBy = (
   };
 };
 
-const namesOf = (aggregators: readonly Aggregator[]): string => aggregators.map(({ name }) => name ?? "unnamed").join(" | ");
+const namesOf = (aggregators: readonly Aggregator[]): string =>
+  aggregators.map(({ name }) => name ?? "unnamed").join(" | ");
 
 /**
- * Treat the tensors of a bucket by class: each goes to the aggregator of the first rule that holds, or to the fallback, which sends as it is by
- * default. The tensors of one aggregator lie end to end in one vector, so top-k chooses among all of them.
+ * Treat the tensors of a bucket by class: each goes to the aggregator of the first rule that holds, or to the fallback,
+ * which sends as it is by default. The tensors of one aggregator lie end to end in one vector, so top-k chooses among
+ * all of them.
  *
  * Error feedback may stand around the whole, or around single aggregators.
  *
  * Cost: that of the aggregators, each for its tensors, in messages of their own.
- * @example partition([{ when: isMatrix, aggregator: withErrorFeedback(topKCompressor({ density: 0.01 })) }]) // biases and scales as they are
+ * @example partition([{ when: isMatrix, aggregator: withErrorFeedback(topKCompressor({ density: 0.01 })) }]) // biases
+ * and scales as they are
  */
-export const partition = (rules: readonly PartitionRule[], fallback: Aggregator = identityCompressor()): Aggregator<readonly unknown[]> => {
+export const partition = (
+  rules: readonly PartitionRule[],
+  fallback: Aggregator = identityCompressor(),
+): Aggregator<readonly unknown[]> => {
   const all = [...rules.map(({ aggregator }) => aggregator), fallback];
   return partitionBy((tensor) => rules.find(({ when }) => when(tensor))?.aggregator ?? fallback, all, namesOf(all));
 };
 
 /**
- * Treat each tensor by its path, with the fallback for those that are not named: densities by layer, as a planner gives them.
- * Tensors that are given the same object share a vector; give each its own to keep them apart.
+ * Treat each tensor by its path, with the fallback for those that are not named: densities by layer, as a planner gives
+ * them. Tensors that are given the same object share a vector; give each its own to keep them apart.
  *
- * @example perPath({ "layers.0.weight": topKCompressor({ density: 0.001 }), "head.weight": topKCompressor({ density: 0.05 }) })
+ * @example perPath({ "layers.0.weight": topKCompressor({ density: 0.001 }), "head.weight": topKCompressor({ density:
+ * 0.05 }) })
  * Source: Shi et al. 2020, arXiv 1911.08727 (LAGS), for densities by layer.
  */
 export const perPath = (

@@ -30,8 +30,8 @@ const initAlike = <State>(phases: readonly Phase<State>[], bucket: Bucket): Stat
 };
 
 /**
- * Aggregators that follow one another in a run, each from its step on, with one state that passes through all of them. Each phase is a graph of
- * its own, compiled when it begins.
+ * Aggregators that follow one another in a run, each from its step on, with one state that passes through all of them.
+ * Each phase is a graph of its own, compiled when it begins.
  *
  * @returns the same phases; `init` of each compares the states of all and refuses a bucket for which they differ.
  * @throws ArgumentError unless the first begins at step 0 and steps increase.
@@ -40,7 +40,9 @@ const initAlike = <State>(phases: readonly Phase<State>[], bucket: Bucket): Stat
 export const inPhases = <State>(phases: readonly Phase<State>[]): readonly Phase<State>[] => {
   const steps = phases.map(({ fromStep }) => fromStep);
   if (steps[0] !== 0 || !steps.every((step, i) => Number.isInteger(step) && (i === 0 || step > steps[i - 1]!)))
-    throw new ArgumentError(`phases begin at steps [${steps.join(", ")}]; the first must begin at 0, and each later than the one before`);
+    throw new ArgumentError(
+      `phases begin at steps [${steps.join(", ")}]; the first must begin at 0, and each later than the one before`,
+    );
   return phases.map(({ fromStep, aggregator }) => ({
     fromStep,
     aggregator: { ...aggregator, init: (bucket) => initAlike(phases, bucket) },
@@ -61,7 +63,8 @@ export const aggregatorAt = <State>(phases: readonly Phase<State>[], step: numbe
 export const densityPhases = <State>(
   schedule: readonly (readonly [fromStep: number, density: number])[],
   make: (density: number) => Aggregator<State>,
-): readonly Phase<State>[] => inPhases(schedule.map(([fromStep, density]) => ({ fromStep, aggregator: make(density) })));
+): readonly Phase<State>[] =>
+  inPhases(schedule.map(([fromStep, density]) => ({ fromStep, aggregator: make(density) })));
 
 /** Dense all-reduce that hands on the state of another aggregator as it is. */
 const denseWithStateOf = <State>({ init }: Pick<Aggregator<State>, "init">): Aggregator<State> => {
@@ -82,15 +85,16 @@ const denseWithStateOf = <State>({ init }: Pick<Aggregator<State>, "init">): Agg
 };
 
 /**
- * Dense all-reduce before step `step`, the aggregator from then on: the warm-up of 1-bit methods and of Power-SGD. The state of the aggregator waits
- * untouched, so it begins with an empty residual.
+ * Dense all-reduce before step `step`, the aggregator from then on: the warm-up of 1-bit methods and of Power-SGD. The
+ * state of the aggregator waits untouched, so it begins with an empty residual.
  *
  * @param step first step of the aggregator; 0 for no warm-up.
  * @throws ArgumentError for a step that is not an integer from 0.
  * @example denseUntil(1000, withErrorFeedback(topKCompressor({ density: 0.001 })))
  */
 export const denseUntil = <State>(step: number, aggregator: Aggregator<State>): readonly Phase<State>[] => {
-  if (!(Number.isInteger(step) && step >= 0)) throw new ArgumentError(`denseUntil: ${step} is not a step; use an integer from 0`);
+  if (!(Number.isInteger(step) && step >= 0))
+    throw new ArgumentError(`denseUntil: ${step} is not a step; use an integer from 0`);
   const own: Phase<State> = { fromStep: step, aggregator };
   return step === 0 ? [own] : [{ fromStep: 0, aggregator: denseWithStateOf(aggregator) }, own];
 };

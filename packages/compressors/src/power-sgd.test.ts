@@ -10,7 +10,11 @@ import type { LowRankOptions } from "./low-rank.ts";
 import { powerSgdAggregator } from "./power-sgd.ts";
 
 /** The means of several steps: of each step the gradients of all ranks, each a flat matrix `[n, m]`. */
-const run = (shape: readonly number[], steps: readonly (readonly (readonly number[])[])[], options: LowRankOptions): number[][] => {
+const run = (
+  shape: readonly number[],
+  steps: readonly (readonly (readonly number[])[])[],
+  options: LowRankOptions,
+): number[][] => {
   const bucket = bucketOf([{ path: "w", shape }]);
   const aggregator = powerSgdAggregator(options);
   const ranks = steps[0]!.map((_, rank) => [steps.map((gradients) => NdArray.from(gradients[rank]!))] as const);
@@ -41,7 +45,10 @@ describe("powerSgdAggregator", () => {
       fc.property(arbitrary, ({ own: { n, m, rank, seed }, actual }) => {
         const wanted = lowRank(n, m, actual, seed);
         const apart = normalArray([n * m], seed + 2).toNumbers();
-        const ranks = [wanted.map((v, i) => Math.fround(v + apart[i]!)), wanted.map((v, i) => Math.fround(v - apart[i]!))];
+        const ranks = [
+          wanted.map((v, i) => Math.fround(v + apart[i]!)),
+          wanted.map((v, i) => Math.fround(v - apart[i]!)),
+        ];
         const means = run([n, m], [ranks, ranks], { rank, minimumCompression: 0 });
         expect(error(wanted, means[1]!)).toBeLessThan(1e-4);
       }),
@@ -97,7 +104,10 @@ describe("powerSgdAggregator", () => {
   it("sends as many elements as counted for ResNet-50, ResNet-152, BERT-Base and BERT-Large", () => {
     // With two ranks a rank sends as many bytes by all-reduce as there are.
     const elements = (shapes: readonly (readonly number[])[], rank: number): number =>
-      powerSgdAggregator({ rank, minimumCompression: 0 }).bytesSent(bucketOf(shapes.map((shape, i) => ({ path: `${i}`, shape }))), 2) / 4;
+      powerSgdAggregator({ rank, minimumCompression: 0 }).bytesSent(
+        bucketOf(shapes.map((shape, i) => ({ path: `${i}`, shape }))),
+        2,
+      ) / 4;
     expect(lengthOf(bucketOf(resNet([3, 4, 6, 3]).map((shape) => ({ path: "", shape }))))).toBe(25_557_032);
     expect(elements(resNet([3, 4, 6, 3]), 4)).toBe(164_360 + 273_844 - 54_120);
     expect(elements(resNet([3, 8, 36, 3]), 4)).toBe(459_272 + 830_900 - 152_424);

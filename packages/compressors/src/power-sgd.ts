@@ -22,15 +22,16 @@ export interface PowerSgdState {
  * Send each matrix as a product of two thin ones, found by one step of power iteration from where the last step ended:
  * `P = mean(MᵢQ)`, `P ← orthogonalise(P)`, `Q = mean(MᵢᵀP)`, `M̂ = PQᵀ`.
  *
- * A tensor `[…, m]` is read as a matrix `[n, m]`; vectors, and matrices for which it does not pay, travel as they are in the first of the two
- * messages. Each rank has sent `P Qᵢᵀ`, the projection of its own gradient on the common P, so that what is sent adds up to the mean. The first Q is drawn
- * from a constant seed. A gradient of rank r that does not change is sent whole from the first step on.
+ * A tensor `[…, m]` is read as a matrix `[n, m]`; vectors, and matrices for which it does not pay, travel as they are
+ * in the first of the two messages. Each rank has sent `P Qᵢᵀ`, the projection of its own gradient on the common P, so
+ * that what is sent adds up to the mean. The first Q is drawn from a constant seed. A gradient of rank r that does not
+ * change is sent whole from the first step on.
  *
  * Biased: wrap it in `withErrorFeedback`. Not elementwise: a bucket holds whole tensors.
  *
  * @throws ArgumentError for a rank below 1.
- * Cost: two all-reduces, one after the other, of `v + Σ r·n` and `Σ r·m` elements, v those sent as they are, r = min(rank, n, m); `4nmr` flops
- * per matrix, and `nmr` each for M̂ and what is sent.
+ * Cost: two all-reduces, one after the other, of `v + Σ r·n` and `Σ r·m` elements, v those sent as they are, r =
+ * min(rank, n, m); `4nmr` flops per matrix, and `nmr` each for M̂ and what is sent.
  * @example withErrorFeedback(powerSgdAggregator({ rank: 4 }))
  * Source: Vogels et al. 2019, arXiv 1905.13727.
  */
@@ -40,7 +41,9 @@ export const powerSgdAggregator = (options: LowRankOptions): Aggregator<PowerSgd
     name: `power-sgd rank ${options.rank}`,
     biased: true,
     scope: "tensor",
-    init: (bucket) => ({ factors: planLowRank(bucket, options, 2).matrices.map((matrix) => randomFactor(matrix.columns, matrix)) }),
+    init: (bucket) => ({
+      factors: planLowRank(bucket, options, 2).matrices.map((matrix) => randomFactor(matrix.columns, matrix)),
+    }),
     aggregate: (gradient, { factors }, bucket, context) => {
       const plan = planLowRank(bucket, options, 2);
       const own = splitLowRank(gradient, bucket, plan);
@@ -50,7 +53,8 @@ export const powerSgdAggregator = (options: LowRankOptions): Aggregator<PowerSgd
       const p = orthogonaliseAll(first.slice(own.dense.length));
       const ownQ = own.matrices.map((matrix, i) => matmul(matrix, p[i]!, { transposeA: true }));
       const q = fusedMean(ownQ, context);
-      const product = (right: readonly Tensor[]): Tensor[] => p.map((left, i) => matmul(left, right[i]!, { transposeB: true }));
+      const product = (right: readonly Tensor[]): Tensor[] =>
+        p.map((left, i) => matmul(left, right[i]!, { transposeB: true }));
       return {
         mean: joinLowRank({ dense, matrices: product(q) }, plan),
         sent: joinLowRank({ dense: own.dense, matrices: product(ownQ) }, plan),

@@ -15,9 +15,13 @@ describe("qsgdCompressor", () => {
     const block = [0.9, -0.31, 0.002, 0, -0.07, 0.5, 0.123, -0.6];
     const [d, draws] = [block.length, 3000];
     const norm = Math.sqrt(squares(block));
-    const { sent } = stepOnce(qsgdCompressor({ levels, bucketSize: d }), [Array.from({ length: draws }, () => block).flat()], {
-      seed: 7,
-    })[0]!;
+    const { sent } = stepOnce(
+      qsgdCompressor({ levels, bucketSize: d }),
+      [Array.from({ length: draws }, () => block).flat()],
+      {
+        seed: 7,
+      },
+    )[0]!;
     let deviation = 0;
     block.forEach((value, j) => {
       const drawn = Array.from({ length: draws }, (_, draw) => sent[draw * d + j]!);
@@ -27,7 +31,8 @@ describe("qsgdCompressor", () => {
       deviation += squares(drawn.map((v) => v - value)) / draws;
     });
     const steps = block.map((v) => (Math.abs(v) / norm) * levels);
-    const exact = steps.reduce((sum, y) => sum + (y - Math.floor(y)) * (1 - y + Math.floor(y)), 0) * (norm / levels) ** 2;
+    const exact =
+      steps.reduce((sum, y) => sum + (y - Math.floor(y)) * (1 - y + Math.floor(y)), 0) * (norm / levels) ** 2;
     expect(deviation / exact).toBeGreaterThan(0.9);
     expect(deviation / exact).toBeLessThan(1.1);
     expect(deviation).toBeLessThan(1.1 * Math.min(d / levels ** 2, Math.sqrt(d) / levels) * norm ** 2);
@@ -109,7 +114,9 @@ describe("qsgdCompressor", () => {
     expect(() => qsgdCompressor({ levels: 128 })).toThrow(/128 levels/);
     expect(() => qsgdCompressor({ levels: 0 })).toThrow(/integer from 1 to 127/);
     expect(() =>
-      trace((g) => exchange({ g }, [[]], { axis: "data", compressor: qsgdCompressor() }), [{ dtype: "f32", shape: [4] }] as never),
+      trace((g) => exchange({ g }, [[]], { axis: "data", compressor: qsgdCompressor() }), [
+        { dtype: "f32", shape: [4] },
+      ] as never),
     ).toThrow(/given no key/);
   });
 });

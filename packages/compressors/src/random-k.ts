@@ -43,10 +43,11 @@ const remainder = (x: Tensor, divisor: Tensor | number): Tensor => subtract(x, m
 /**
  * `k` different numbers below `n`, each equally likely to be among them, up to a bias of n / 2³².
  *
- * The circle of positions is turned by a random amount and cut into k arcs whose lengths differ by 1 at most; one position is drawn from each.
- * Arcs are disjoint, so no position comes twice; and every position is as likely as any other, because the turn is. That is all that the
- * expectation and the contraction of random-k ask for. Not all sets are possible: two neighbours seldom come together. A shuffle or the top-k of
- * random numbers would give all sets, for n random words instead of k + 1.
+ * The circle of positions is turned by a random amount and cut into k arcs whose lengths differ by 1 at most; one
+ * position is drawn from each. Arcs are disjoint, so no position comes twice; and every position is as likely as any
+ * other, because the turn is. That is all that the expectation and the contraction of random-k ask for. Not all sets
+ * are possible: two neighbours seldom come together. A shuffle or the top-k of random numbers would give all sets, for
+ * n random words instead of k + 1.
  *
  * @returns i32 [k], ascending but for one place where the circle closes.
  * Source: Cochran, Sampling Techniques, 1977, §5A (one unit per stratum).
@@ -63,10 +64,12 @@ export const randomPositions = (key: Tensor, n: number, k: number): Tensor => {
 };
 
 /**
- * Send the same `k` random entries on every rank: which, follows from the key, so only values travel and an all-reduce may add them.
+ * Send the same `k` random entries on every rank: which, follows from the key, so only values travel and an all-reduce
+ * may add them.
  *
- * `k = max(1, ⌊density · n⌋)`. As it is, `E ‖u − C(u)‖² = (1 − k/n)‖u‖²`: biased, wrap it in `withErrorFeedback`. With `scaled`, entries are
- * multiplied by n/k and `E C(u) = u` with variance `(n/k − 1)‖u‖²`: unbiased, use it without error feedback.
+ * `k = max(1, ⌊density · n⌋)`. As it is, `E ‖u − C(u)‖² = (1 − k/n)‖u‖²`: biased, wrap it in `withErrorFeedback`. With
+ * `scaled`, entries are multiplied by n/k and `E C(u) = u` with variance `(n/k − 1)‖u‖²`: unbiased, use it without
+ * error feedback.
  *
  * A gradient that is not finite throughout makes all values NaN, since the bad entry may not have been drawn.
  *
@@ -75,11 +78,16 @@ export const randomPositions = (key: Tensor, n: number, k: number): Tensor => {
  * @example withErrorFeedback(randomKCompressor({ density: 0.01 }))
  * Source: Wangni et al. 2018, arXiv 1710.09854 (unbiased); Stich et al. 2018, arXiv 1809.07599 (rand-k with memory).
  */
-export const randomKCompressor = ({ density, scaled = false }: RandomKCompressorOptions): Compressor<[], RandomKPayload> => {
+export const randomKCompressor = ({
+  density,
+  scaled = false,
+}: RandomKCompressorOptions): Compressor<[], RandomKPayload> => {
   checkDensity("randomKCompressor", density);
   const positions = ({ key }: EncodeContext = {}, n: number): Tensor => {
     if (key === undefined)
-      throw new ArgumentError("randomKCompressor draws positions from a key, but none was given; pass `key` to exchange, fresh every step");
+      throw new ArgumentError(
+        "randomKCompressor draws positions from a key, but none was given; pass `key` to exchange, fresh every step",
+      );
     return randomPositions(key, n, keptEntries(density, n));
   };
   return defineCompressor<[], RandomKPayload>({
@@ -87,7 +95,9 @@ export const randomKCompressor = ({ density, scaled = false }: RandomKCompressor
     aggregation: "sum",
     biased: !scaled,
     scope: "bucket",
-    ...(!scaled && { contraction: ({ shape }) => keptShare(keptEntries(density, elementCount(shape)), elementCount(shape)) }),
+    ...(!scaled && {
+      contraction: ({ shape }) => keptShare(keptEntries(density, elementCount(shape)), elementCount(shape)),
+    }),
     init: () => [],
     encode: (gradient, state, context) => {
       const flat = flatten(gradient);

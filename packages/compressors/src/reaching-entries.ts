@@ -8,7 +8,8 @@ export interface ReachingEntries extends SparsePayload {
 }
 
 /**
- * The first `capacity` entries of `flat` whose magnitude reaches `bound`, by position, zeros behind them. Zeros never reach it.
+ * The first `capacity` entries of `flat` whose magnitude reaches `bound`, by position, zeros behind them. Zeros never
+ * reach it.
  *
  * @param flat f32 [n]. @param bound f32 []. @param capacity at most n.
  * Cost: one read of the gradient.

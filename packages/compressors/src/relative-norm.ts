@@ -13,8 +13,8 @@ export interface RelativeNorm {
 const leastScale = 2 ** -126;
 
 /**
- * Measure each row (last dimension) by its greatest magnitude, so that no square overflows or vanishes. A NaN or an infinity makes the whole
- * row NaN.
+ * Measure each row (last dimension) by its greatest magnitude, so that no square overflows or vanishes. A NaN or an
+ * infinity makes the whole row NaN.
  */
 export const relativeNorm = (x: Tensor): RelativeNorm => {
   const along = { dims: -1, keepDims: true };

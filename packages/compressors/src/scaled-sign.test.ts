@@ -16,7 +16,8 @@ describe("scaledSignCompressor", () => {
           expect(sent).toEqual(g.map((v) => (v < 0 ? -scale : scale)));
           // ‖u − C(u)‖² = (1 − ‖u‖₁²/(n‖u‖₂²))‖u‖₂²
           const lost = squares(g.map((v, i) => v - sent[i]!));
-          if (g.length > 0) expect(Math.abs(lost - (squares(g) - sum ** 2 / g.length))).toBeLessThanOrEqual(1e-5 * squares(g));
+          if (g.length > 0)
+            expect(Math.abs(lost - (squares(g) - sum ** 2 / g.length))).toBeLessThanOrEqual(1e-5 * squares(g));
         });
       }),
       { numRuns: 60 },
@@ -42,7 +43,9 @@ describe("scaledSignPerTensorAggregator", () => {
       { path: "c", shape: [40] },
       { path: "d", shape: [0] },
     ];
-    const gradients = [1, -100].map((factor) => Array.from({ length: 47 }, (_, i) => factor * Math.sin(i * i) * (i < 7 ? 1 : 1e-3)));
+    const gradients = [1, -100].map((factor) =>
+      Array.from({ length: 47 }, (_, i) => factor * Math.sin(i * i) * (i < 7 ? 1 : 1e-3)),
+    );
     const bounds = [0, 6, 7, 47, 47];
     const [whole] = stepOnce(scaledSignPerTensorAggregator(), gradients, { bucket: bucketOf(tensors) });
     const parts = tensors.flatMap(

@@ -22,7 +22,10 @@ import { type Compressor, defineCompressor, payloadsSent } from "./compressor.ts
 import { cutWords, joinWords } from "./word-message.ts";
 
 export interface SignPayload {
-  /** u32 `[⌈n/32⌉ + parts]`: a set bit for each entry that is not negative; then the bits of the f32 mean magnitude of each part. */
+  /**
+   * u32 `[⌈n/32⌉ + parts]`: a set bit for each entry that is not negative; then the bits of the f32 mean magnitude of
+   * each part.
+   */
   readonly words: Tensor;
 }
 
@@ -30,7 +33,10 @@ export interface SignPayload {
 const leastOfSigns = (gradient: TensorSpec): number => 1 / Math.max(1, lengthOf(gradient));
 
 /** One scale for each of the parts that a flat gradient consists of, by their lengths. */
-const signCompressor = (name: string, partsOf: (gradient: TensorSpec) => readonly number[]): Compressor<[], SignPayload> =>
+const signCompressor = (
+  name: string,
+  partsOf: (gradient: TensorSpec) => readonly number[],
+): Compressor<[], SignPayload> =>
   defineCompressor<[], SignPayload>({
     name,
     aggregation: "gather",
@@ -62,17 +68,18 @@ const signCompressor = (name: string, partsOf: (gradient: TensorSpec) => readonl
 /**
  * Send signs, and the mean magnitude of the gradient: `C(u) = ‖u‖₁/n · sign(u)`, with sign(0) = +1.
  *
- * Contraction: `‖u − C(u)‖² = (1 − ‖u‖₁²/(n‖u‖₂²))‖u‖²`, at least `1 − 1/n` and for a normal gradient `1 − 2/π`. Biased: wrap it in
- * `withErrorFeedback`.
+ * Contraction: `‖u − C(u)‖² = (1 − ‖u‖₁²/(n‖u‖₂²))‖u‖²`, at least `1 − 1/n` and for a normal gradient `1 − 2/π`.
+ * Biased: wrap it in `withErrorFeedback`.
  *
  * Cost: `4⌈n/32⌉ + 4` bytes per rank, by all-gather. From 64 ranks on that is more than dense all-reduce sends.
  * Source: Karimireddy et al. 2019, arXiv 1901.09847 (EF-signSGD).
  */
-export const scaledSignCompressor = (): Compressor<[], SignPayload> => signCompressor("scaled sign", (gradient) => [lengthOf(gradient)]);
+export const scaledSignCompressor = (): Compressor<[], SignPayload> =>
+  signCompressor("scaled sign", (gradient) => [lengthOf(gradient)]);
 
 /**
- * `scaledSignCompressor` with a mean magnitude for each tensor of a bucket, so that tensors with small gradients keep their size beside
- * those with large ones.
+ * `scaledSignCompressor` with a mean magnitude for each tensor of a bucket, so that tensors with small gradients keep
+ * their size beside those with large ones.
  *
  * Cost: `4⌈n/32⌉` bytes and 4 per tensor, by all-gather.
  */
@@ -85,8 +92,17 @@ export const scaledSignPerTensorAggregator = (): Aggregator<[]> => {
     contraction: leastOfSigns,
     init: () => [],
     aggregate: (gradient, state, bucket, context) =>
-      signCompressor(name, () => bucket.tensors.map(({ shape }) => elementCount(shape))).aggregate(gradient, state, bucket, context),
+      signCompressor(name, () => bucket.tensors.map(({ shape }) => elementCount(shape))).aggregate(
+        gradient,
+        state,
+        bucket,
+        context,
+      ),
     bytesSent: (bucket, worldSize) =>
-      payloadsSent({ aggregation: "gather" }, 4 * Math.ceil(lengthOf(bucket) / 32) + 4 * bucket.tensors.length, worldSize),
+      payloadsSent(
+        { aggregation: "gather" },
+        4 * Math.ceil(lengthOf(bucket) / 32) + 4 * bucket.tensors.length,
+        worldSize,
+      ),
   };
 };

@@ -5,7 +5,9 @@ import { contains, countAtMost, mergeLargest } from "./sparse-merge.ts";
 
 const positions = (values: readonly number[]): NdArray => NdArray.from(values, [values.length], "i32");
 const sortedSet = (most: number): fc.Arbitrary<number[]> =>
-  fc.uniqueArray(fc.integer({ min: 0, max: 2 ** 31 - 2 }), { minLength: 1, maxLength: most }).map((list) => list.sort((a, b) => a - b));
+  fc
+    .uniqueArray(fc.integer({ min: 0, max: 2 ** 31 - 2 }), { minLength: 1, maxLength: most })
+    .map((list) => list.sort((a, b) => a - b));
 
 describe("countAtMost", () => {
   it("counts as a filter does, at any length of the list and for positions that f32 cannot tell apart", async () => {
@@ -40,7 +42,10 @@ describe("mergeLargest", () => {
   const merge = async (first: Entries, second: Entries, k: number): Promise<Entries> => {
     const run = evaluate(
       (ai: Tensor, av: Tensor, bi: Tensor, bv: Tensor) =>
-        mergeLargest({ indices: ai, values: av }, { indices: bi, values: bv }, k) as unknown as { indices: Tensor; values: Tensor },
+        mergeLargest({ indices: ai, values: av }, { indices: bi, values: bv }, k) as unknown as {
+          indices: Tensor;
+          values: Tensor;
+        },
       referenceBackend(),
     );
     const { indices, values } = await run(
@@ -66,7 +71,8 @@ describe("mergeLargest", () => {
         fc.integer({ min: 1, max: 8 }).chain((k) => fc.tuple(entries(k), entries(k), fc.constant(k))),
         async ([first, second, k]) => {
           const sums = new Map<number, number>();
-          for (const { indices, values } of [first, second]) indices.forEach((at, i) => sums.set(at, (sums.get(at) ?? 0) + values[i]!));
+          for (const { indices, values } of [first, second])
+            indices.forEach((at, i) => sums.set(at, (sums.get(at) ?? 0) + values[i]!));
           const wanted = [...sums]
             .sort(([i, a], [j, b]) => Math.abs(b) - Math.abs(a) || i - j)
             .slice(0, k)
@@ -79,7 +85,10 @@ describe("mergeLargest", () => {
   });
 
   it("keeps a NaN, also one that comes of a sum", async () => {
-    const [a, b] = [{ indices: [2, 5], values: [Infinity, 9] } as const, { indices: [2, 7], values: [-Infinity, 8] } as const];
+    const [a, b] = [
+      { indices: [2, 5], values: [Infinity, 9] } as const,
+      { indices: [2, 7], values: [-Infinity, 8] } as const,
+    ];
     expect(await merge(a, b, 2)).toEqual({ indices: [2, 5], values: [NaN, 9] });
   });
 });

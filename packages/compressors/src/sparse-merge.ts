@@ -23,7 +23,8 @@ import type { SparsePayload } from "./sparse-payload.ts";
 /**
  * Count for each query how many of a sorted list are at most as great, by bisection.
  *
- * Cost: ⌈log₂(m + 1)⌉ look-ups for each query, whatever the range of the numbers. They stay integers: f32 holds positions up to 2²⁴ only.
+ * Cost: ⌈log₂(m + 1)⌉ look-ups for each query, whatever the range of the numbers. They stay integers: f32 holds
+ * positions up to 2²⁴ only.
  *
  * @param sorted i32 [m], ascending.
  * @param queries i32 [k].
@@ -46,10 +47,12 @@ export const contains = (sorted: Tensor, queries: Tensor): Tensor =>
   equal(gather(sorted, subtract(countAtMost(sorted, queries), 1)), queries); // before the first stands nothing: `gather` gives the least i32
 
 /**
- * Add two sparse vectors, and keep the `k` entries of greatest magnitude; lower positions first among equals, NaN greatest.
+ * Add two sparse vectors, and keep the `k` entries of greatest magnitude; lower positions first among equals, NaN
+ * greatest.
  *
- * The lists are laid into one another by position, so that equal positions become neighbours; the sum of a pair is always first + second, so
- * ranks that merge the same two lists get the same bits. The second of a pair has rank −1 and is never kept, since at least k positions differ.
+ * The lists are laid into one another by position, so that equal positions become neighbours; the sum of a pair is
+ * always first + second, so ranks that merge the same two lists get the same bits. The second of a pair has rank −1 and
+ * is never kept, since at least k positions differ.
  *
  * Cost: O(k log k), nothing of length n.
  *

@@ -30,10 +30,10 @@ describe("firstThenSecond", () => {
             [members.length],
             "bool",
           );
-        const { indices, count } = await evaluate((a: Tensor, b: Tensor) => firstThenSecond(a, b, capacity), referenceBackend())(
-          mask("first"),
-          mask("second"),
-        );
+        const { indices, count } = await evaluate(
+          (a: Tensor, b: Tensor) => firstThenSecond(a, b, capacity),
+          referenceBackend(),
+        )(mask("first"), mask("second"));
         const of = (name: string): number[] => members.flatMap((own, i) => (own === name ? [i] : []));
         const wanted = [...of("first"), ...of("second")].slice(0, capacity);
         expect(count.toNumbers()).toEqual([wanted.length]);

@@ -42,7 +42,8 @@ export interface Positions {
 }
 
 /**
- * The first `capacity` positions of two sets without common members: those of `first` before those of `second`, each ascending.
+ * The first `capacity` positions of two sets without common members: those of `first` before those of `second`, each
+ * ascending.
  *
  * @param first bool [n]. @param second bool [n].
  */
@@ -51,11 +52,18 @@ export const firstThenSecond = (first: Tensor, second: Tensor, capacity: number)
   const slot = arange(capacity);
   const { count } = preferred;
   const total = minimum(add(count, others.count), capacity);
-  const indices = where(less(slot, count), preferred.indices, gather(others.indices, subtract(slot, count), { outside: "zero" }));
+  const indices = where(
+    less(slot, count),
+    preferred.indices,
+    gather(others.indices, subtract(slot, count), { outside: "zero" }),
+  );
   return { indices, count: total };
 };
 
-/** These entries, or NaN for every value where the gradient is not `finite` (bool []) throughout: its bad entry may be none of those that were picked. */
+/**
+ * These entries, or NaN for every value where the gradient is not `finite` (bool []) throughout: its bad entry may be
+ * none of those that were picked.
+ */
 export const nanUnless = (finite: Tensor, { values, indices }: SparsePayload): SparsePayload => ({
   values: where(finite, values, NaN),
   indices,

@@ -1,4 +1,16 @@
-import { arange, elementCount, flatten, full, notEqual, reduceMax, reshape, type Shape, type Tensor, where, add } from "@skein/tensor-core";
+import {
+  arange,
+  elementCount,
+  flatten,
+  full,
+  notEqual,
+  reduceMax,
+  reshape,
+  type Shape,
+  type Tensor,
+  where,
+  add,
+} from "@skein/tensor-core";
 import type { EncodeContext } from "./context.ts";
 import { type Codec, type Compressor, defineCompressor } from "./compressor.ts";
 import { densify } from "./sparse-entries.ts";
@@ -11,7 +23,10 @@ export interface SparsifierRule {
   capacity(n: number): number;
   /** Least part of the energy of `n` entries that is sent. Absent, or undefined for some n, where none is known. */
   contraction?(n: number): number | undefined;
-  /** Whether the count is known at run time only. Then no entry has value 0, and what is behind the last one does not travel. */
+  /**
+   * Whether the count is known at run time only. Then no entry has value 0, and what is behind the last one does not
+   * travel.
+   */
   readonly ragged?: boolean;
   /** The entries to send. @param flat f32 [n]. */
   select(flat: Tensor, context: EncodeContext): SparsePayload;
@@ -38,7 +53,8 @@ const packed = ({ encode, decode, decodeSum, rows, ...facts }: Codec<[], SparseP
 });
 
 /**
- * A compressor that sends some entries as they are, chosen by each rank for itself: values and positions in one message by all-gather.
+ * A compressor that sends some entries as they are, chosen by each rank for itself: values and positions in one message
+ * by all-gather.
  *
  * Cost: 8 bytes per entry (f32 value, i32 position), so 8k(P−1) sent per rank.
  */
@@ -58,7 +74,8 @@ export const defineSparsifier = ({
     init: () => [],
     encode: (gradient, state, context = {}) => ({ payload: select(flatten(gradient), context), state }),
     decode: (payload, { shape }) => scatter(payload, shape),
-    // Entries of all ranks lie one after another, and a scatter adds in that order: one pass, the same bits on every rank.
+    // Entries of all ranks lie one after another, and a scatter adds in that order: one pass, the same bits on every
+    // rank.
     decodeSum: (payloads, _, { shape }) => scatter(payloads, shape),
     ...(ragged && { rows: validRows }),
     payloadBytes: ({ shape }) => 8 * capacity(elementCount(shape)),

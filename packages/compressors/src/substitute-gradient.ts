@@ -9,13 +9,21 @@ export interface Substitution<Own> {
   readonly suffix: string;
   /** Memory before the first step; traced. */
   init(bucket: Bucket): Own;
-  /** @returns what is aggregated in place of the gradient, f32 `[n]`, and the memory for the next step, given what of it was sent. */
-  substitute(gradient: Tensor, own: Own, context: AggregateContext): { readonly instead: Tensor; readonly remember: (sent: Tensor) => Own };
+  /**
+   * @returns what is aggregated in place of the gradient, f32 `[n]`, and the memory for the next step, given what of it
+   * was sent.
+   */
+  substitute(
+    gradient: Tensor,
+    own: Own,
+    context: AggregateContext,
+  ): { readonly instead: Tensor; readonly remember: (sent: Tensor) => Own };
 }
 
 /**
- * An aggregator that is given something in place of each gradient, whole or in halves: the frame of error feedback and of momentum before the
- * compression. It claims no contraction, since that is one of the substitute and not always of the gradient.
+ * An aggregator that is given something in place of each gradient, whole or in halves: the frame of error feedback and
+ * of momentum before the compression. It claims no contraction, since that is one of the substitute and not always of
+ * the gradient.
  *
  * Cost: none on the wire.
  */

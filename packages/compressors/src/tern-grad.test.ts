@@ -34,9 +34,13 @@ describe("ternGradAggregator", () => {
   it("without clipping is right on average, with the variance of theory", () => {
     const block = [1, -0.31, 0.002, 0, -0.07, 0.5, 0.123, -0.6];
     const draws = 3000;
-    const { sent } = stepOnce(ternGradAggregator({ clip: Infinity }), [Array.from({ length: draws }, () => block).flat()], {
-      seed: 3,
-    })[0]!;
+    const { sent } = stepOnce(
+      ternGradAggregator({ clip: Infinity }),
+      [Array.from({ length: draws }, () => block).flat()],
+      {
+        seed: 3,
+      },
+    )[0]!;
     let deviation = 0;
     block.forEach((value, j) => {
       const drawn = Array.from({ length: draws }, (_, draw) => sent[draw * block.length + j]!);
@@ -70,7 +74,13 @@ describe("ternGradAggregator", () => {
       { path: "dead", shape: [3] },
     ]);
     const wave = Array.from({ length: 400 }, (_, i) => Math.sin(i + 1) + (i === 7 ? 100 : 0));
-    const ranks = [1, 3].map((factor) => [...wave.map((v) => 1e6 * factor * v), ...wave.map((v) => 1e-3 * factor * v), 0, 0, 0]);
+    const ranks = [1, 3].map((factor) => [
+      ...wave.map((v) => 1e6 * factor * v),
+      ...wave.map((v) => 1e-3 * factor * v),
+      0,
+      0,
+      0,
+    ]);
     for (const clip of [2.5, Infinity]) {
       const steps = stepOnce(ternGradAggregator({ clip }), ranks, { bucket });
       const scaleOf = (values: readonly number[]): number => {
@@ -83,7 +93,8 @@ describe("ternGradAggregator", () => {
       ] as const) {
         const scale = Math.max(...ranks.map((own) => scaleOf(own.slice(begin, end))));
         for (const { sent } of steps)
-          for (const v of sent.slice(begin, end)) expect([0, 1]).toContain(Math.round((1e4 * Math.abs(v)) / scale) / 1e4);
+          for (const v of sent.slice(begin, end))
+            expect([0, 1]).toContain(Math.round((1e4 * Math.abs(v)) / scale) / 1e4);
         expect(steps[1]!.sent.slice(begin, end).some((v) => v !== 0)).toBe(true);
       }
       expect(steps[0]!.mean.slice(800)).toEqual([0, 0, 0]);

@@ -35,7 +35,10 @@ import { ownKey } from "./own-key.ts";
 import { relativeNorm } from "./relative-norm.ts";
 
 export interface TernGradOptions {
-  /** c: entries beyond c times the root mean square of their tensor are cut to it first; Infinity for none. Default: 2.5, as in the paper. */
+  /**
+   * c: entries beyond c times the root mean square of their tensor are cut to it first; Infinity for none. Default:
+   * 2.5, as in the paper.
+   */
   readonly clip?: number;
 }
 
@@ -59,7 +62,9 @@ const boundsOf = (gradient: Tensor, { tensors }: Bucket, clip: number): Tensor =
   return concat(
     split(gradient, sizes).map((tensor, i) => {
       const { greatest, norm } = relativeNorm(tensor);
-      return clip === Infinity ? greatest : multiply(greatest, minimum(multiply(norm, clip / Math.sqrt(Math.max(1, sizes[i]!))), 1));
+      return clip === Infinity
+        ? greatest
+        : multiply(greatest, minimum(multiply(norm, clip / Math.sqrt(Math.max(1, sizes[i]!))), 1));
     }),
   );
 };
@@ -67,19 +72,23 @@ const boundsOf = (gradient: Tensor, { tensors }: Bucket, clip: number): Tensor =
 const shardWords = (bucket: Bucket, numRanks: number): number => Math.ceil(Math.ceil(lengthOf(bucket) / 32) / numRanks);
 
 /**
- * Send each entry as −1, 0 or +1 times the scale of its tensor: `s · sign(v_j) · b_j` with b_j = 1 at probability |v_j|/s, v the tensor's gradient cut to
- * ±cσ, σ its root mean square (the mean is taken as 0), and s the greatest |v_j| of all ranks. Because they share the scales, ranks add whole numbers;
- * because tensors do not, those of small gradients keep their signal beside those of large ones. Each rank draws for itself; the exchange needs a key.
+ * Send each entry as −1, 0 or +1 times the scale of its tensor: `s · sign(v_j) · b_j` with b_j = 1 at
+ * probability |v_j|/s,
+ * v the tensor's gradient cut to ±cσ, σ its root mean square (the mean is taken as 0), and s the greatest |v_j| of all
+ * ranks. Because they share the scales, ranks add whole numbers; because tensors do not, those of small gradients keep
+ * their signal beside those of large ones. Each rank draws for itself; the exchange needs a key.
  *
- * Without clipping the expectation is exact, of variance `Σ |v_j|(s − |v_j|)`. Clipping makes s, and with it the variance, much smaller, and a bias.
+ * Without clipping the expectation is exact, of variance `Σ |v_j|(s − |v_j|)`. Clipping makes s, and with it the
+ * variance, much smaller, and a bias.
  *
- * Ternary numbers of shard r go to rank r by all-to-all, which adds their bits up; sums, from −P to P, go to all by all-gather. In halves: up
- * to the sums; the all-gather. A NaN or an infinity on any rank makes the scale of its tensor infinite, and
- * with it all of the tensor's mean.
+ * Ternary numbers of shard r go to rank r by all-to-all, which adds their bits up; sums, from −P to P, go to all by
+ * all-gather. In halves: up to the sums; the all-gather. A NaN or an infinity on any rank makes the scale of its tensor
+ * infinite, and with it all of the tensor's mean.
  *
  * @throws ArgumentError unless clip is above 0.
- * Cost: `4(P−1)(2 + ⌈log₂(2P + 1)⌉) ⌈⌈n/32⌉/P⌉ + 8t(P−1)/P` bytes sent: `(P−1)/P` of 2 bits per entry and of 3 to 5 for 2 to 15 ranks, and the
- * scales of t tensors, in a round of their own. All-gather of the ternary numbers would take 2(P−1) bits per entry, which is less for 2 ranks only.
+ * Cost: `4(P−1)(2 + ⌈log₂(2P + 1)⌉) ⌈⌈n/32⌉/P⌉ + 8t(P−1)/P` bytes sent: `(P−1)/P` of 2 bits per entry and of 3 to 5 for
+ * 2 to 15 ranks, and the scales of t tensors, in a round of their own. All-gather of the ternary numbers would take
+ * 2(P−1) bits per entry, which is less for 2 ranks only.
  * Source: Wen et al. 2017, arXiv 1705.07878.
  */
 export const ternGradAggregator = ({ clip = 2.5 }: TernGradOptions = {}): Aggregator<[]> => {
@@ -101,7 +110,8 @@ export const ternGradAggregator = ({ clip = 2.5 }: TernGradOptions = {}): Aggreg
       const ternary = where(isSent, where(less(gradient, 0), -1, 1), 0);
 
       const words = shardWords(bucket, numRanks);
-      const shardsOf = (plane: Tensor): Tensor => reshape(pad(plane, [[0, words * numRanks - plane.shape[0]!]]), [numRanks, words]);
+      const shardsOf = (plane: Tensor): Tensor =>
+        reshape(pad(plane, [[0, words * numRanks - plane.shape[0]!]]), [numRanks, words]);
       const planes = packPlanes(cast(add(ternary, 1), "u32"), 2).map(shardsOf);
       const received = split(allToAll(stack(planes, { dim: 1 }), axis, collective), numRanks);
       const terms = received.map((term): BitPlanes => split(reshape(term, [2 * words]), 2));
@@ -114,7 +124,9 @@ export const ternGradAggregator = ({ clip = 2.5 }: TernGradOptions = {}): Aggreg
       const count = lengthOf(bucket);
       const [bits, words] = sums.shape as [number, number];
       const gathered = reshape(allGather(sums, axis, collective), [numRanks, bits, words]);
-      const planes = split(gathered, bits, { dim: 1 }).map((plane) => slice(flatten(plane), [0], [Math.ceil(count / 32)]));
+      const planes = split(gathered, bits, { dim: 1 }).map((plane) =>
+        slice(flatten(plane), [0], [Math.ceil(count / 32)]),
+      );
       return multiply(subtract(unpackPlanes(planes, count), numRanks), spread(multiply(scales, 1 / numRanks), bucket));
     },
   };

@@ -23,7 +23,10 @@ describe("thresholdCompressor", () => {
     const compressor = thresholdCompressor({ threshold: 1, capacity: 1 });
     const count = async (values: readonly number[]): Promise<number[]> =>
       (
-        await evaluate((g: Tensor) => compressor.rows!(compressor.encode(g, []).payload), referenceBackend())(NdArray.from(values))
+        await evaluate(
+          (g: Tensor) => compressor.rows!(compressor.encode(g, []).payload),
+          referenceBackend(),
+        )(NdArray.from(values))
       ).toNumbers();
     expect(await count([0.1, 0.2, 0.3])).toEqual([0]);
     expect(await count([0.1, -2, 3])).toEqual([2]);
@@ -51,7 +54,12 @@ describe("thresholdCompressor", () => {
 
   it("starves nobody when more always reach the threshold than there is room for", () => {
     const n = 20;
-    const world = stepperOf(withErrorFeedback(thresholdCompressor({ threshold: 0.5, capacity: 0.1 })), flatBucket(n), 1, { keyed: false });
+    const world = stepperOf(
+      withErrorFeedback(thresholdCompressor({ threshold: 0.5, capacity: 0.1 })),
+      flatBucket(n),
+      1,
+      { keyed: false },
+    );
     const total = new Array<number>(n).fill(0);
     let state = world.init();
     for (let step = 0; step < 60; step++) {

@@ -24,26 +24,34 @@ const boundForRoom = (flat: Tensor, room: number): Tensor => {
 /**
  * Send every entry of magnitude `threshold` or more; how many there are is known at run time only.
  *
- * There is room for `c = max(1, ⌊capacity · n⌋)`. Where more reach the threshold, those are taken that reach a higher one, at which c lie
- * (see `magnitudeBound`). Of more than 2¹⁸ entries only a sample of s is counted, and four standard deviations of its count, `4·√(c·n/s)`
- * entries, stay free. Ties are taken all; or none, where they do not fit and others lie above, or else the first c of them. Taking the
- * lowest positions at once would starve the others for ever.
+ * There is room for `c = max(1, ⌊capacity · n⌋)`. Where more reach the threshold, those are taken that reach a higher
+ * one, at which c lie (see `magnitudeBound`). Of more than 2¹⁸ entries only a sample of s is counted, and four standard
+ * deviations of its count, `4·√(c·n/s)` entries, stay free. Ties are taken all; or none, where they do not fit and
+ * others lie above, or else the first c of them. Taking the lowest positions at once would starve the others for ever.
  *
- * What is not sent is smaller than the threshold while there is such room: `‖u − C(u)‖² < n · threshold²`. Biased: wrap it in
- * `withErrorFeedback`.
+ * What is not sent is smaller than the threshold while there is such room: `‖u − C(u)‖² < n · threshold²`. Biased: wrap
+ * it in `withErrorFeedback`.
  *
  * A gradient that is not finite throughout makes all values NaN.
  *
  * @throws ArgumentError for a threshold that is not a positive number, or a capacity outside (0, 1].
- * Cost: 8 bytes per sent entry, at most 8c, by all-gather; and 4(P−1) bytes of counts. Reads the gradient once, and a sample.
+ * Cost: 8 bytes per sent entry, at most 8c, by all-gather; and 4(P−1) bytes of counts. Reads the gradient once, and a
+ * sample.
  * @example withErrorFeedback(thresholdCompressor({ threshold: 1e-3, capacity: 0.05 }))
  * Source: Strom 2015, Interspeech (fixed threshold with residual); Sahu et al. 2021, arXiv 2108.00951 (hard threshold).
  */
-export const thresholdCompressor = ({ threshold, capacity }: ThresholdCompressorOptions): Compressor<[], SparsePayload> => {
+export const thresholdCompressor = ({
+  threshold,
+  capacity,
+}: ThresholdCompressorOptions): Compressor<[], SparsePayload> => {
   if (!(threshold > 0 && threshold < Infinity))
-    throw new ArgumentError(`thresholdCompressor: threshold ${threshold} is not a positive number; use a magnitude such as 1e-3`);
+    throw new ArgumentError(
+      `thresholdCompressor: threshold ${threshold} is not a positive number; use a magnitude such as 1e-3`,
+    );
   if (!(capacity > 0 && capacity <= 1))
-    throw new ArgumentError(`thresholdCompressor: capacity ${capacity} is not a share in (0, 1]; 0.05 has room for one entry in twenty`);
+    throw new ArgumentError(
+      `thresholdCompressor: capacity ${capacity} is not a share in (0, 1]; 0.05 has room for one entry in twenty`,
+    );
   const select = (flat: Tensor): SparsePayload => {
     const n = flat.shape[0]!;
     const room = keptEntries(capacity, n);
@@ -51,5 +59,10 @@ export const thresholdCompressor = ({ threshold, capacity }: ThresholdCompressor
     const { values, indices, finite } = reachingEntries(flat, bound, room);
     return nanUnless(finite, { values, indices });
   };
-  return defineSparsifier({ name: `threshold ${threshold}`, capacity: (n) => keptEntries(capacity, n), ragged: true, select });
+  return defineSparsifier({
+    name: `threshold ${threshold}`,
+    capacity: (n) => keptEntries(capacity, n),
+    ragged: true,
+    select,
+  });
 };

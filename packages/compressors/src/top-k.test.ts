@@ -5,9 +5,15 @@ import { flatBucket } from "../test/aggregate-world.ts";
 import { stepperOf } from "../test/stepper.ts";
 import { topKCompressor, type TopKCompressorOptions } from "./top-k.ts";
 
-const encode = async (values: readonly number[], options: TopKCompressorOptions): Promise<{ values: number[]; indices: number[] }> => {
+const encode = async (
+  values: readonly number[],
+  options: TopKCompressorOptions,
+): Promise<{ values: number[]; indices: number[] }> => {
   const compressor = topKCompressor(options);
-  const payload = await evaluate((g: Tensor) => compressor.encode(g, []).payload, referenceBackend())(NdArray.from(values));
+  const payload = await evaluate(
+    (g: Tensor) => compressor.encode(g, []).payload,
+    referenceBackend(),
+  )(NdArray.from(values));
   return { values: payload.values.toNumbers(), indices: payload.indices.toNumbers() };
 };
 
@@ -21,7 +27,9 @@ describe("topKCompressor", () => {
   it("keeps nothing smaller than what it drops, and sends the values as they are", async () => {
     const arbitrary = fc
       .integer({ min: 1, max: 40 })
-      .chain((n) => fc.tuple(fc.array(fc.float({ noNaN: true }), { minLength: n, maxLength: n }), fc.integer({ min: 1, max: n })));
+      .chain((n) =>
+        fc.tuple(fc.array(fc.float({ noNaN: true }), { minLength: n, maxLength: n }), fc.integer({ min: 1, max: n })),
+      );
     await fc.assert(
       fc.asyncProperty(arbitrary, async ([g, k]) => {
         const { values, indices } = await encode(g, { k });
@@ -38,7 +46,10 @@ describe("topKCompressor", () => {
     // Energy kept at density ρ: 2(zφ(z) + ρ/2) with z the two-sided quantile; 0.4393 at ρ = 0.1.
     const n = 20_000;
     const uniform = (i: number): number => (i * 0.6180339887498949 + 0.5 / n) % 1;
-    const normal = Array.from({ length: n }, (_, i) => Math.sqrt(-2 * Math.log((i + 0.5) / n)) * Math.cos(2 * Math.PI * uniform(i)));
+    const normal = Array.from(
+      { length: n },
+      (_, i) => Math.sqrt(-2 * Math.log((i + 0.5) / n)) * Math.cos(2 * Math.PI * uniform(i)),
+    );
     const { values } = await encode(normal, { density: 0.1 });
     const energy = (list: readonly number[]): number => list.reduce((sum, v) => sum + v * v, 0);
     expect(1 - energy(values) / energy(normal)).toBeCloseTo(0.5607, 2);

@@ -8,14 +8,16 @@ import { defineSparsifier } from "./sparsifier.ts";
 export type { SparsePayload } from "./sparse-payload.ts";
 
 /** How many entries to keep: a share of them, or a count. */
-export type TopKCompressorOptions = { readonly density: number; readonly k?: never } | { readonly k: number; readonly density?: never };
+export type TopKCompressorOptions =
+  | { readonly density: number; readonly k?: never }
+  | { readonly k: number; readonly density?: never };
 
 /**
  * Keep the `k` entries of largest magnitude, exactly; lower positions first among equals. A NaN counts as largest, so
  * it is sent and stops the step, instead of hiding in a residual.
  *
- * `k = max(1, ⌊density · n⌋)`, density in (0, 1]; or a fixed `k`, at most n. Contraction: `‖u − C(u)‖² ≤ (1 − k/n)‖u‖²`.
- * Biased: wrap it in `withErrorFeedback`.
+ * `k = max(1, ⌊density · n⌋)`, density in (0, 1]; or a fixed `k`, at most n. Contraction: `‖u − C(u)‖² ≤ (1 −
+ * k/n)‖u‖²`. Biased: wrap it in `withErrorFeedback`.
  *
  * @throws ArgumentError for a density outside (0, 1] or a k below 1.
  * Cost: 8k bytes per rank (f32 value, i32 position) in one message, by all-gather: 8k(P−1) sent.

@@ -1,8 +1,12 @@
 import { bitcast, concat, flatten, reshape, split, type Tensor, type TensorSpec } from "@skein/tensor-core";
 import { lengthOf } from "./bucket.ts";
 
-/** Lay tensors of 4-byte elements (f32, i32, u32) end to end, as u32 `[m]`: one message, one start-up, instead of several. */
-export const joinWords = (parts: readonly Tensor[]): Tensor => concat(parts.map((part) => bitcast(flatten(part), "u32")));
+/**
+ * Lay tensors of 4-byte elements (f32, i32, u32) end to end, as u32 `[m]`: one message, one start-up, instead of
+ * several.
+ */
+export const joinWords = (parts: readonly Tensor[]): Tensor =>
+  concat(parts.map((part) => bitcast(flatten(part), "u32")));
 
 /** The tensors that `joinWords` laid end to end, of these specs. */
 export const cutWords = (words: Tensor, specs: readonly TensorSpec[]): Tensor[] =>

@@ -10,7 +10,11 @@ export interface RankResult {
 }
 
 /** One aggregation in f32; gradients and results rank by rank. Zeros have no sign. */
-export const aggregateWorld = (aggregator: Aggregator, gradients: readonly (readonly number[])[], axes?: Axes): RankResult[] => {
+export const aggregateWorld = (
+  aggregator: Aggregator,
+  gradients: readonly (readonly number[])[],
+  axes?: Axes,
+): RankResult[] => {
   const world = stepperOf(aggregator, flatBucket(gradients[0]!.length), gradients.length, { axes, keyed: false });
   const { mean, sent } = world.step(gradients, world.init());
   const numbers = (values: Float64Array): number[] => Array.from(values, (value) => value + 0);

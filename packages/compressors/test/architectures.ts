@@ -1,8 +1,15 @@
 type Shapes = readonly (readonly number[])[];
 
-const convolution = (kernel: number, input: number, output: number): Shapes => [[kernel, kernel, input, output], [output], [output]];
+const convolution = (kernel: number, input: number, output: number): Shapes => [
+  [kernel, kernel, input, output],
+  [output],
+  [output],
+];
 
-/** Shapes of the parameters of a ResNet of bottleneck blocks for ImageNet (He et al. 2015), so many blocks a stage; kernels [kh, kw, in, out]. */
+/**
+ * Shapes of the parameters of a ResNet of bottleneck blocks for ImageNet (He et al. 2015), so many blocks a stage;
+ * kernels [kh, kw, in, out].
+ */
 export const resNet = (blocks: readonly number[]): Shapes => [
   ...convolution(7, 3, 64),
   ...blocks.flatMap((count, stage) =>
@@ -24,7 +31,10 @@ export const resNet = (blocks: readonly number[]): Shapes => [
 const linear = (input: number, output: number): Shapes => [[input, output], [output]];
 const norm = (width: number): Shapes => [[width], [width]];
 
-/** Shapes of the parameters of BERT with both heads of its pre-training (Devlin et al. 2018), whose word scores share the embedding; by depth and width. */
+/**
+ * Shapes of the parameters of BERT with both heads of its pre-training (Devlin et al. 2018), whose word scores share
+ * the embedding; by depth and width.
+ */
 const bert = (depth: number, width: number): Shapes => [
   [width, 30_522],
   [width, 512],

@@ -18,7 +18,10 @@ const sentShare = ({ op, params }: Node): number | undefined => {
     case "broadcast":
       return (numRanks - 1) / numRanks;
     case "send-receive":
-      return (params["pairs"] as readonly (readonly [number, number])[]).filter(([from, to]) => from !== to).length / numRanks;
+      return (
+        (params["pairs"] as readonly (readonly [number, number])[]).filter(([from, to]) => from !== to).length /
+        numRanks
+      );
     default:
       return undefined;
   }
@@ -36,8 +39,9 @@ const sentBy = (graph: Graph, counts: (node: Node) => boolean): number =>
   }, 0);
 
 /**
- * Bytes that a rank sends when it runs this graph, averaged over ranks; of ragged collectives, the most. Ragged collectives also tell every
- * rank how many rows come, 4 (P − 1) bytes each; that is not counted here, as headers of messages are not.
+ * Bytes that a rank sends when it runs this graph, averaged over ranks; of ragged collectives, the most. Ragged
+ * collectives also tell every rank how many rows come, 4 (P − 1) bytes each; that is not counted here, as headers of
+ * messages are not.
  */
 export const collectiveBytes = (graph: Graph): number => sentBy(eliminateDeadCode(graph), () => true);
 
@@ -46,7 +50,11 @@ export const fixedBytes = (graph: Graph): number => sentBy(eliminateDeadCode(gra
 
 export const raggedNodes = (graph: Graph): Node[] => graph.nodes.filter(isRagged);
 
-/** Bytes of rows that the rank at one place of its axis sends by a ragged collective. @param rows its second operand. */
+/**
+ * Bytes of rows that the rank at one place of its axis sends by a ragged collective.
+ *
+ * @param rows its second operand.
+ */
 export const raggedSent = (graph: Graph, node: Node, rows: ArrayLike<number>, rank: number): number => {
   const { dtype, shape } = operandOf(graph, node);
   const bytesPerRow = byteLength({ dtype, shape: shape.slice(1) });

@@ -88,7 +88,10 @@ const settings: Readonly<Record<string, (bucket: Bucket, worldSize: number) => S
   "ms-top-k": (bucket) => ({ k: kept(0.1, lengthOf(bucket)) }),
   dgc: (bucket) => ({ k: kept(0.1, lengthOf(bucket)) }),
   "g-top-k": (bucket) => ({ k: kept(0.2, lengthOf(bucket)) }),
-  "hierarchical top-k": (bucket, worldSize) => ({ h: hosts(worldSize), k: kept(0.2, Math.ceil(lengthOf(bucket) / hosts(worldSize))) }),
+  "hierarchical top-k": (bucket, worldSize) => ({
+    h: hosts(worldSize),
+    k: kept(0.2, Math.ceil(lengthOf(bucket) / hosts(worldSize))),
+  }),
   "ok-top-k": (bucket) => ({ k: kept(0.2, lengthOf(bucket)) }),
   "one-bit": (bucket) => blocks(lengthOf(bucket), 8),
   qsgd: (bucket) => blocks(lengthOf(bucket), 128),
@@ -133,7 +136,9 @@ describe.each(documented)("%s", (name, _what, collectives, bytes, biased, draws,
       for (const worldSize of [2, 3, 4, 5, 8, 12]) {
         const wanted = formula(bytes!)(symbolsOf(row, bucket, worldSize));
         const what = `${bucketName} on ${worldSize} ranks`;
-        expect(Math.abs(row.aggregator.bytesSent(bucket, worldSize) - wanted), what).toBeLessThanOrEqual(1e-9 * Math.max(1, wanted));
+        expect(Math.abs(row.aggregator.bytesSent(bucket, worldSize) - wanted), what).toBeLessThanOrEqual(
+          1e-9 * Math.max(1, wanted),
+        );
       }
     }
     expect(bytes!.includes("(most)")).toBe(row.bytesAreMost === true);
@@ -154,7 +159,8 @@ describe.each(documented)("%s", (name, _what, collectives, bytes, biased, draws,
         const known = row.contraction!(bucket, numRanks);
         const what = `${bucketName} on ${numRanks} ranks`;
         expect(known === undefined, what).toBe(numRanks > 1 && contraction!.includes("(P = 1)"));
-        if (known !== undefined) expect(Math.abs(formula(contraction!)(values) - known), what).toBeLessThanOrEqual(1e-3);
+        if (known !== undefined)
+          expect(Math.abs(formula(contraction!)(values) - known), what).toBeLessThanOrEqual(1e-3);
       }
       expect(stateElements(worldsOf(row, cycleOf(row))(bucket, 1)[0]!), bucketName).toBe(formula(state!)(values));
     }
@@ -174,7 +180,9 @@ const wrapped: Readonly<Record<string, Aggregator>> = {
 
 it("what stands around compressors has the state that the page says", () => {
   const told = new Map(
-    tableOf(5).flatMap(([names, , , state]) => names!.split(", ").map((name) => [name.replaceAll("`", ""), state!] as const)),
+    tableOf(5).flatMap(([names, , , state]) =>
+      names!.split(", ").map((name) => [name.replaceAll("`", ""), state!] as const),
+    ),
   );
   for (const [name, aggregator] of Object.entries(wrapped)) {
     for (const [bucketName, bucket] of tried) {

@@ -30,7 +30,8 @@ const gradientsOf = (seed: number): { b: NdArray; w: NdArray[] } => ({
   b: normalArray([], seed),
   w: [normalArray([4, 3], seed + 1), normalArray([5], seed + 2)],
 });
-const numbers = ({ b, w }: { b: NdArray; w: readonly NdArray[] }): number[] => [b, ...w].flatMap((leaf) => leaf.toNumbers());
+const numbers = ({ b, w }: { b: NdArray; w: readonly NdArray[] }): number[] =>
+  [b, ...w].flatMap((leaf) => leaf.toNumbers());
 
 /** Exchange steps on P ranks; each step's gradients differ from rank to rank. */
 const run = (numRanks: number, numSteps: number, compressor: Aggregator, buckets?: BucketPlan) => {
@@ -63,39 +64,47 @@ const plans: readonly (readonly [string, BucketPlan])[] = [
 describe.each(plans)("exchange with %s", (_, plan) => {
   it.each([1, 2, 3, 5])("on %i ranks: identity gives the mean", (numRanks) => {
     const { results, meanOf } = run(numRanks, 1, identityCompressor(), plan);
-    for (const [step] of results) numbers(step!.mean).forEach((value, i) => expect(Math.abs(value - meanOf(0)[i]!)).toBeLessThan(1e-7));
+    for (const [step] of results)
+      numbers(step!.mean).forEach((value, i) => expect(Math.abs(value - meanOf(0)[i]!)).toBeLessThan(1e-7));
   });
 
   it.each([1, 2, 3, 5])("on %i ranks: top-k of density 1 gives the same as identity", (numRanks) => {
     const dense = run(numRanks, 2, withErrorFeedback(identityCompressor()), plan).results;
     const sparse = run(numRanks, 2, withErrorFeedback(topKCompressor({ density: 1 })), plan).results;
-    sparse.forEach((steps, rank) => steps.forEach(({ mean }, step) => expect(numbers(mean)).toEqual(numbers(dense[rank]![step]!.mean))));
+    sparse.forEach((steps, rank) =>
+      steps.forEach(({ mean }, step) => expect(numbers(mean)).toEqual(numbers(dense[rank]![step]!.mean))),
+    );
   });
 
-  it.each([2, 3])("on %i ranks: every rank gets the same bits, and what was not sent is in the residuals", (numRanks) => {
-    const numSteps = 4;
-    const { results, meanOf } = run(numRanks, numSteps, withErrorFeedback(topKCompressor({ density: 0.25 })), plan);
-    for (const steps of results) steps.forEach(({ mean }, step) => expect(numbers(mean)).toEqual(numbers(results[0]![step]!.mean)));
+  it.each([2, 3])(
+    "on %i ranks: every rank gets the same bits, and what was not sent is in the residuals",
+    (numRanks) => {
+      const numSteps = 4;
+      const { results, meanOf } = run(numRanks, numSteps, withErrorFeedback(topKCompressor({ density: 0.25 })), plan);
+      for (const steps of results)
+        steps.forEach(({ mean }, step) => expect(numbers(mean)).toEqual(numbers(results[0]![step]!.mean)));
 
-    // Σ_t G_t + mean over ranks of the last residual = Σ_t mean gradient, tensor by tensor.
-    const paths = ["b", "w.0", "w.1"];
-    const sizes: Record<string, number> = { b: 1, "w.0": 12, "w.1": 5 };
-    const residual = new Map<string, number[]>(paths.map((path) => [path, new Array<number>(sizes[path]!).fill(0)]));
-    for (const steps of results) {
-      plan.forEach((bucket, i) => {
-        const flat = steps.at(-1)!.residuals[i]!.residual!.toNumbers();
-        let at = 0;
-        for (const path of bucket) for (let j = 0; j < sizes[path]!; j++) residual.get(path)![j]! += flat[at++]! / numRanks;
+      // Σ_t G_t + mean over ranks of the last residual = Σ_t mean gradient, tensor by tensor.
+      const paths = ["b", "w.0", "w.1"];
+      const sizes: Record<string, number> = { b: 1, "w.0": 12, "w.1": 5 };
+      const residual = new Map<string, number[]>(paths.map((path) => [path, new Array<number>(sizes[path]!).fill(0)]));
+      for (const steps of results) {
+        plan.forEach((bucket, i) => {
+          const flat = steps.at(-1)!.residuals[i]!.residual!.toNumbers();
+          let at = 0;
+          for (const path of bucket)
+            for (let j = 0; j < sizes[path]!; j++) residual.get(path)![j]! += flat[at++]! / numRanks;
+        });
+      }
+      const kept = paths.flatMap((path) => residual.get(path)!);
+      kept.forEach((value, i) => {
+        const sent = results[0]!.reduce((sum, { mean }) => sum + numbers(mean)[i]!, 0);
+        const wanted = Array.from({ length: numSteps }, (__, step) => meanOf(step)[i]!).reduce((sum, v) => sum + v, 0);
+        expect(Math.abs(sent + value - wanted)).toBeLessThan(1e-5);
       });
-    }
-    const kept = paths.flatMap((path) => residual.get(path)!);
-    kept.forEach((value, i) => {
-      const sent = results[0]!.reduce((sum, { mean }) => sum + numbers(mean)[i]!, 0);
-      const wanted = Array.from({ length: numSteps }, (__, step) => meanOf(step)[i]!).reduce((sum, v) => sum + v, 0);
-      expect(Math.abs(sent + value - wanted)).toBeLessThan(1e-5);
-    });
-    expect(kept.some((value) => value !== 0)).toBe(true);
-  });
+      expect(kept.some((value) => value !== 0)).toBe(true);
+    },
+  );
 });
 
 describe("exchange", () => {
@@ -113,7 +122,9 @@ describe("exchange", () => {
       scope: "tensor",
       init: () => [],
       encode: (g, state, context) => ({
-        payload: { values: add(add(multiply(g, 0), cast(context!.rank!, "f32")), cast(slice(context!.key!, [0], [1]), "f32")) },
+        payload: {
+          values: add(add(multiply(g, 0), cast(context!.rank!, "f32")), cast(slice(context!.key!, [0], [1]), "f32")),
+        },
         state,
       }),
       decode: ({ values }) => values,
@@ -121,7 +132,11 @@ describe("exchange", () => {
     });
     const results = runWorld(
       (gradients: Gradients, key: Tensor) =>
-        exchange(gradients, initExchange(gradients, { compressor: marked }), { compressor: marked, axis: "data", key })[0],
+        exchange(gradients, initExchange(gradients, { compressor: marked }), {
+          compressor: marked,
+          axis: "data",
+          key,
+        })[0],
       [0, 1].map(() => [gradientsOf(1), NdArray.from([1, 2], [2], "u32")]) as never,
     ) as unknown as { b: NdArray; w: NdArray[] }[];
     const [b, w0] = [results[0]!.b.item(), results[0]!.w[0]!.toNumbers()[0]!];
@@ -132,33 +147,37 @@ describe("exchange", () => {
     const compressor = identityCompressor();
     const wrong = (): unknown =>
       runWorld(
-        (g: Gradients) => exchange(g, initExchange(g, { compressor, buckets: bucketsOfSize(g, 1e9) }), { compressor, axis: "data" })[0],
+        (g: Gradients) =>
+          exchange(g, initExchange(g, { compressor, buckets: bucketsOfSize(g, 1e9) }), { compressor, axis: "data" })[0],
         [[shapes]] as never,
       );
     expect(wrong).toThrow(/1 residuals were given for 3 buckets/);
     expect(() => initExchange({ w: NdArray.zeros("f16", [2]) }, { compressor })).toThrow(/gradient of "w" is f16/);
   });
 
-  it.each([1, 2, 3])("in two halves on %i ranks gives what it gives in one, with halves of the compressor and without", (numRanks) => {
-    const inPieces = identityCompressor({ chunkBytes: 8 });
-    for (const compressor of [
-      withErrorFeedback(identityCompressor()),
-      inPieces,
-      withErrorFeedback(topKCompressor({ density: 0.25 })),
-    ] as Aggregator[]) {
-      const options = { compressor, axis: "data", buckets: bucketsOfSize(shapes, 24) };
-      const results = runWorld(
-        (gradients: Gradients) => {
-          const residuals = initExchange(gradients, options);
-          const [mean, next] = exchange(gradients, residuals, options);
-          const [pending, nextOfHalves] = beginExchange(gradients, residuals, options);
-          return { whole: [mean, next], halves: [finishExchange(gradients, pending, options), nextOfHalves] };
-        },
-        Array.from({ length: numRanks }, (_, rank) => [gradientsOf(7 * rank)]) as never,
-      ) as unknown as { whole: unknown; halves: unknown }[];
-      for (const { whole, halves } of results) expect(halves).toEqual(whole);
-    }
-  });
+  it.each([1, 2, 3])(
+    "in two halves on %i ranks gives what it gives in one, with halves of the compressor and without",
+    (numRanks) => {
+      const inPieces = identityCompressor({ chunkBytes: 8 });
+      for (const compressor of [
+        withErrorFeedback(identityCompressor()),
+        inPieces,
+        withErrorFeedback(topKCompressor({ density: 0.25 })),
+      ] as Aggregator[]) {
+        const options = { compressor, axis: "data", buckets: bucketsOfSize(shapes, 24) };
+        const results = runWorld(
+          (gradients: Gradients) => {
+            const residuals = initExchange(gradients, options);
+            const [mean, next] = exchange(gradients, residuals, options);
+            const [pending, nextOfHalves] = beginExchange(gradients, residuals, options);
+            return { whole: [mean, next], halves: [finishExchange(gradients, pending, options), nextOfHalves] };
+          },
+          Array.from({ length: numRanks }, (_, rank) => [gradientsOf(7 * rank)]) as never,
+        ) as unknown as { whole: unknown; halves: unknown }[];
+        for (const { whole, halves } of results) expect(halves).toEqual(whole);
+      }
+    },
+  );
 
   it("counts bytes by the formulas", () => {
     const sparse = withErrorFeedback(topKCompressor({ density: 0.25 }));
@@ -168,7 +187,10 @@ describe("exchange", () => {
       fc.property(fc.integer({ min: 1, max: 64 }), (worldSize) => {
         expect(exchangeBytes(shapes, { compressor: sparse }, worldSize)).toBe(40 * (worldSize - 1));
         expect(denseBytes(shapes, worldSize)).toBeCloseTo((2 * (worldSize - 1) * 72) / worldSize, 9);
-        expect(exchangeBytes(shapes, { compressor: identityCompressor() }, worldSize)).toBeCloseTo(denseBytes(shapes, worldSize), 9);
+        expect(exchangeBytes(shapes, { compressor: identityCompressor() }, worldSize)).toBeCloseTo(
+          denseBytes(shapes, worldSize),
+          9,
+        );
       }),
     );
   });

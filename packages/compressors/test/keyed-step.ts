@@ -27,10 +27,15 @@ const withoutSubnormal = (v: number): number => (Math.abs(v) < 1e-30 ? 0 : v);
 
 /** f32 gradients of 1 to `most` ranks, of one length. Few distinct values among them, so that ties are common. */
 export const worldGradients = (most = 5, longest = 80): fc.Arbitrary<number[][]> => {
-  const value = fc.oneof(fc.constantFrom(0, -0, 1, -1, 2), fc.float({ noNaN: true, min: -100, max: 100 }).map(withoutSubnormal));
+  const value = fc.oneof(
+    fc.constantFrom(0, -0, 1, -1, 2),
+    fc.float({ noNaN: true, min: -100, max: 100 }).map(withoutSubnormal),
+  );
   return fc
     .tuple(fc.integer({ min: 1, max: most }), fc.integer({ min: 0, max: longest }))
-    .chain(([numRanks, n]) => fc.array(fc.array(value, { minLength: n, maxLength: n }), { minLength: numRanks, maxLength: numRanks }));
+    .chain(([numRanks, n]) =>
+      fc.array(fc.array(value, { minLength: n, maxLength: n }), { minLength: numRanks, maxLength: numRanks }),
+    );
 };
 
 export const squares = (values: readonly number[]): number => values.reduce((sum, v) => sum + v * v, 0);

@@ -22,7 +22,14 @@ import {
 } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
 import { describe, expect, it } from "vitest";
-import { type Aggregator, type Compressor, identityCompressor, lengthOf, topKCompressor, withErrorFeedback } from "../src/index.ts";
+import {
+  type Aggregator,
+  type Compressor,
+  identityCompressor,
+  lengthOf,
+  topKCompressor,
+  withErrorFeedback,
+} from "../src/index.ts";
 import { gTopKAggregator } from "../src/g-top-k.ts";
 import { msTopKCompressor } from "../src/ms-top-k.ts";
 import { thresholdCompressor } from "../src/threshold.ts";
@@ -42,7 +49,11 @@ const topKOf = (density: number, name: string): Row => ({
   dense: topKCompressor({ density: 1 }),
 });
 const topK = topKOf(0.1, "top-k");
-const threshold: Row = { ...topK, aggregator: thresholdCompressor({ threshold: 0.5, capacity: 0.5 }), bytesAreMost: true };
+const threshold: Row = {
+  ...topK,
+  aggregator: thresholdCompressor({ threshold: 0.5, capacity: 0.5 }),
+  bytesAreMost: true,
+};
 const topKWithFeedback: Row = {
   ...topKOf(0.25, "top-k with error feedback"),
   aggregator: withErrorFeedback(topKCompressor({ density: 0.25 })),
@@ -91,12 +102,18 @@ const breakers: readonly (readonly [law: string, what: string, row: Row])[] = [
   [
     "never sends more than the most",
     "declares half of what may be sent",
-    { ...threshold, aggregator: { ...threshold.aggregator, bytesSent: (bucket, P) => threshold.aggregator.bytesSent(bucket, P) / 2 } },
+    {
+      ...threshold,
+      aggregator: { ...threshold.aggregator, bytesSent: (bucket, P) => threshold.aggregator.bytesSent(bucket, P) / 2 },
+    },
   ],
   [
     "never sends more than the most",
     "declares more than there is room for",
-    { ...threshold, aggregator: { ...threshold.aggregator, bytesSent: (bucket, P) => threshold.aggregator.bytesSent(bucket, P) * 2 } },
+    {
+      ...threshold,
+      aggregator: { ...threshold.aggregator, bytesSent: (bucket, P) => threshold.aggregator.bytesSent(bucket, P) * 2 },
+    },
   ],
   [
     "hands the priority",
@@ -125,7 +142,8 @@ const breakers: readonly (readonly [law: string, what: string, row: Row])[] = [
         ...identity.aggregator,
         halves: {
           ...identity.aggregator.halves!,
-          finish: (pending, bucket, context) => multiply(identity.aggregator.halves!.finish(pending, bucket, context), axisSize("data")),
+          finish: (pending, bucket, context) =>
+            multiply(identity.aggregator.halves!.finish(pending, bucket, context), axisSize("data")),
         },
       },
     },
@@ -180,12 +198,21 @@ const breakers: readonly (readonly [law: string, what: string, row: Row])[] = [
   [
     "contracts on every rank",
     "drops entries of one rank for those of another",
-    { ...topK, aggregator: { ...gTopKAggregator({ density: 0.1 }), contraction: (bucket) => topK.contraction!(bucket, 1) } },
+    {
+      ...topK,
+      aggregator: { ...gTopKAggregator({ density: 0.1 }), contraction: (bucket) => topK.contraction!(bucket, 1) },
+    },
   ],
   [
     "contracts as it declares where so many",
     "looks at a sample",
-    { ...topK, aggregator: { ...msTopKCompressor({ density: 0.1 }), contraction: (bucket) => topK.contraction!(bucket, 1) } as Aggregator },
+    {
+      ...topK,
+      aggregator: {
+        ...msTopKCompressor({ density: 0.1 }),
+        contraction: (bucket) => topK.contraction!(bucket, 1),
+      } as Aggregator,
+    },
   ],
   ["permuted gradients", "sends the first half", ofIdentity(sending((g) => firstHalf(g)))],
   [
@@ -200,8 +227,16 @@ const breakers: readonly (readonly [law: string, what: string, row: Row])[] = [
   ],
   ["negated gradients", "sends what is positive", ofIdentity(sending((g) => maximum(g, 0)))],
   ["zeros stay zeros", "has no sign for zero", ofIdentity(sending((g) => add(signs(g), 1)))],
-  ["gradients of equal elements", "divides by the range", ofIdentity(sending((g) => divide(g, subtract(reduceMax(g), reduceMin(g)))))],
-  ["a NaN or an infinity on one rank", "leaves out what is not finite", ofIdentity(sending((g) => where(isFinite(g), g, 0)))],
+  [
+    "gradients of equal elements",
+    "divides by the range",
+    ofIdentity(sending((g) => divide(g, subtract(reduceMax(g), reduceMin(g))))),
+  ],
+  [
+    "a NaN or an infinity on one rank",
+    "leaves out what is not finite",
+    ofIdentity(sending((g) => where(isFinite(g), g, 0))),
+  ],
   ["a NaN or an infinity on one rank", "clips", ofIdentity(sending((g) => clip(g, -1e30, 1e30)))],
   [
     "huge and tiny gradients",
@@ -216,7 +251,11 @@ const breakers: readonly (readonly [law: string, what: string, row: Row])[] = [
   ["set to send everything", "sends half", { ...topK, dense: topKCompressor({ density: 0.5 }) }],
   ["the same key gives the same bits", "draws while it traces", ofIdentity(sending((g) => multiply(g, Math.random())))],
   ["another key gives another draw", "heeds no key", { ...topK, randomised: true }],
-  ["sends the gradient on average", "says that top-k is unbiased", { ...topK, aggregator: { ...topK.aggregator, biased: false } }],
+  [
+    "sends the gradient on average",
+    "says that top-k is unbiased",
+    { ...topK, aggregator: { ...topK.aggregator, biased: false } },
+  ],
   [
     "sends the gradient on average",
     "rounds to nearest",
@@ -236,7 +275,13 @@ const breakers: readonly (readonly [law: string, what: string, row: Row])[] = [
   [
     "a payload has the bytes",
     "declares 4 bytes more",
-    { ...topK, aggregator: { ...topK.aggregator, payloadBytes: (bucket) => compressorOf(topK).payloadBytes(bucket) + 4 } as Compressor },
+    {
+      ...topK,
+      aggregator: {
+        ...topK.aggregator,
+        payloadBytes: (bucket) => compressorOf(topK).payloadBytes(bucket) + 4,
+      } as Compressor,
+    },
   ],
   ["SGD comes to the optimum", "keeps no residual", { ...topK, descent: { errorFeedback: false } }],
   [

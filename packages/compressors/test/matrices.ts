@@ -8,7 +8,9 @@ export const lowRank = (n: number, m: number, rank: number, seed: number): numbe
   const [left, right] = [normalArray([n, rank], seed).toNumbers(), normalArray([rank, m], seed + 1).toNumbers()];
   return Array.from({ length: n * m }, (_, at) => {
     const [i, j] = [Math.floor(at / m), at % m];
-    return Math.fround(Array.from({ length: rank }, (__, k) => left[i * rank + k]! * right[k * m + j]!).reduce((sum, v) => sum + v, 0));
+    return Math.fround(
+      Array.from({ length: rank }, (__, k) => left[i * rank + k]! * right[k * m + j]!).reduce((sum, v) => sum + v, 0),
+    );
   });
 };
 

@@ -36,9 +36,14 @@ interface Walk {
 
 const seed = 5;
 
-/** Two steps of one round, each from the state that the reference has then: what backends get does not depend on the backend. */
+/**
+ * Two steps of one round, each from the state that the reference has then: what backends get does not depend on the
+ * backend.
+ */
 const walkOf = (row: Row, bucket: Bucket, gradients: readonly NdArray[]): Walk => {
-  const steppers = cycleOf(row).map((aggregator) => stepperOf(aggregator, bucket, 1, { axes: row.axes?.(1), keyed: row.randomised }));
+  const steppers = cycleOf(row).map((aggregator) =>
+    stepperOf(aggregator, bucket, 1, { axes: row.axes?.(1), keyed: row.randomised }),
+  );
   let [state] = steppers[0]!.init();
   const cases = gradients.map((gradient, number): Case => {
     const stepper = steppers[number % steppers.length]!;
@@ -59,7 +64,8 @@ const vector = (n: number, value: (i: number) => number): NdArray =>
 /** Steps without a state are all alike, so of the longest bucket, which takes long, one is enough. */
 const gradientsOf = (row: Row, bucket: Bucket): NdArray[] => {
   const gradients = [normalArray([lengthOf(bucket)], 7), normalArray([lengthOf(bucket)], 8)];
-  return lengthOf(bucket) > 1000 && stepperOf(row.aggregator, bucket, 1, { axes: row.axes?.(1), keyed: row.randomised }).paths.length === 0
+  return lengthOf(bucket) > 1000 &&
+    stepperOf(row.aggregator, bucket, 1, { axes: row.axes?.(1), keyed: row.randomised }).paths.length === 0
     ? gradients.slice(1)
     : gradients;
 };
@@ -93,7 +99,9 @@ const checkWalk = async (row: Row, { bucket, steppers, cases }: Walk, backend: B
       try {
         expectSameStep(row, [actual], wanted);
       } catch (error) {
-        throw new Error(`step ${number} on ${lengthOf(bucket)} elements: ${(error as Error).message}`, { cause: error });
+        throw new Error(`step ${number} on ${lengthOf(bucket)} elements: ${(error as Error).message}`, {
+          cause: error,
+        });
       }
     }
   });

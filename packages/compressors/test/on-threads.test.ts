@@ -27,14 +27,21 @@ import { toReference } from "./world.ts";
 /** Run all rows on threads, a worker per rank. */
 const runWorld = async (worldSize: number): Promise<(readonly PostedWalk[])[]> => {
   const module = await compileWasm(await detectBuild());
-  const world = createThreadWorld({ worldSize, memory: createSharedMemory(2 ** 29), kernels: module, timeoutMilliseconds: 30_000 });
+  const world = createThreadWorld({
+    worldSize,
+    memory: createSharedMemory(2 ** 29),
+    kernels: module,
+    timeoutMilliseconds: 30_000,
+  });
   try {
     return await Promise.all(
       Array.from({ length: worldSize }, async (_, rank) => {
         const workerData: RankData = { connection: world.connection(rank), module };
         const worker = new Worker(new URL("./devices/rank.ts", import.meta.url), { workerData });
         world.watch(rank, worker);
-        const answer = await new Promise<Answer>((resolve, reject) => worker.once("message", resolve).once("error", reject));
+        const answer = await new Promise<Answer>((resolve, reject) =>
+          worker.once("message", resolve).once("error", reject),
+        );
         if ("error" in answer) throw new Error(`rank ${rank}: ${answer.error}`);
         return answer.walks;
       }),
@@ -52,12 +59,20 @@ const toStep = ({ mean, sent, state }: PostedStep): RankStep => ({
 
 const average = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** By the row's own formula where it has one: not for the other aggregators of a round, nor for halves, whose shards are padded. */
-const declaredBytes = ({ row, bucket, inHalves }: WorldWalk, number: number, { graph }: Stepper, worldSize: number): number =>
-  number % (row.period ?? 1) === 0 && !inHalves ? row.bytes(bucket, worldSize) : collectiveBytes(graph);
+/**
+ * By the row's own formula where it has one: not for the other aggregators of a round, nor for halves, whose shards are
+ * padded.
+ */
+const declaredBytes = (
+  { row, bucket, inHalves }: WorldWalk,
+  number: number,
+  { graph }: Stepper,
+  worldSize: number,
+): number => (number % (row.period ?? 1) === 0 && !inHalves ? row.bytes(bucket, worldSize) : collectiveBytes(graph));
 
 /** Rows that send what passes a threshold, and so 8 bytes to each other rank per entry, where an entry cannot be 0. */
-const sendsItsEntries = ({ row, bucket }: WorldWalk): boolean => /^(threshold|gaussian-k)/.test(row.name) && lengthOf(bucket) > 1;
+const sendsItsEntries = ({ row, bucket }: WorldWalk): boolean =>
+  /^(threshold|gaussian-k)/.test(row.name) && lengthOf(bucket) > 1;
 
 /** @param ranks the walk of each rank. */
 const checkWalk = (walk: WorldWalk, ranks: readonly PostedWalk[]): void => {
@@ -74,7 +89,9 @@ const checkWalk = (walk: WorldWalk, ranks: readonly PostedWalk[]): void => {
     for (const { mean } of own) expectSameBits(mean.toNumbers(), own[0]!.mean.toNumbers(), "the mean of another rank");
     const stepper = steppers[number % steppers.length]!;
     const gradients = ranks.map((__, rank) => gradientOf(bucket, rank, number).toNumbers());
-    const before: readonly NdArray[][] = ranks.map(({ first, steps }) => (number === 0 ? first : steps[number - 1]!.state).map(fromPosted));
+    const before: readonly NdArray[][] = ranks.map(({ first, steps }) =>
+      (number === 0 ? first : steps[number - 1]!.state).map(fromPosted),
+    );
     expectSameStep(
       row,
       own,
@@ -88,19 +105,26 @@ const checkWalk = (walk: WorldWalk, ranks: readonly PostedWalk[]): void => {
 
     const counted = average(ranks.map(({ steps }) => steps[number]!.bytesSent));
     // Ragged collectives say how many rows come, 4 bytes to each other rank.
-    const counts = raggedNodes(stepper.graph).reduce((sum, { params }) => sum + 4 * ((params["axisSize"] as number) - 1), 0);
+    const counts = raggedNodes(stepper.graph).reduce(
+      (sum, { params }) => sum + 4 * ((params["axisSize"] as number) - 1),
+      0,
+    );
     const declared = declaredBytes(walk, number, stepper, worldSize);
     expect(counted, "bytes sent, at most").toBeLessThanOrEqual(declared + counts + 1e-6);
     if (row.bytesAreMost !== true) expect(counted, "bytes sent").toBeCloseTo(declared + counts, 6);
     else if (number === 0)
-      expect(counted, "bytes sent").toBeCloseTo(fixedBytes(stepper.graph) + stepper.raggedBytes(gradients, seed) + counts, 6);
+      expect(counted, "bytes sent").toBeCloseTo(
+        fixedBytes(stepper.graph) + stepper.raggedBytes(gradients, seed) + counts,
+        6,
+      );
     if (sendsItsEntries(walk)) {
       const entries = average(own.map(({ sent }) => sent.toNumbers().filter((value) => value !== 0).length));
       expect(counted, "bytes of the entries").toBeCloseTo(8 * entries * (worldSize - 1) + counts, 6);
     }
   });
   ranks.forEach(({ poisonedMean }, rank) => {
-    if (poisonedMean.values.every(Number.isFinite)) throw new Error(`the last rank has a NaN, but the mean of rank ${rank} is finite`);
+    if (poisonedMean.values.every(Number.isFinite))
+      throw new Error(`the last rank has a NaN, but the mean of rank ${rank} is finite`);
   });
 };
 
@@ -119,9 +143,12 @@ describe.each([2, 3, 4])("%i ranks on threads", (worldSize) => {
           ranks.map((walks) => walks[i]!),
         );
       } catch (error) {
-        throw new Error(`${lengthOf(walk.bucket)} elements${walk.inHalves ? ", in halves" : ""}: ${(error as Error).message}`, {
-          cause: error,
-        });
+        throw new Error(
+          `${lengthOf(walk.bucket)} elements${walk.inHalves ? ", in halves" : ""}: ${(error as Error).message}`,
+          {
+            cause: error,
+          },
+        );
       }
     });
   });

@@ -35,7 +35,12 @@ export interface Stepper {
   /** Bytes of ragged collectives that a rank sent in such a first step, averaged over ranks. */
   raggedBytes(gradients: readonly ArrayLike<number>[], seed?: number): number;
   /** @param gradients one per rank. @param seed of the step's key, and `number` of the step. */
-  step(gradients: readonly ArrayLike<number>[], state: readonly (readonly ReferenceArray[])[], seed?: number, number?: number): Stepped;
+  step(
+    gradients: readonly ArrayLike<number>[],
+    state: readonly (readonly ReferenceArray[])[],
+    seed?: number,
+    number?: number,
+  ): Stepped;
 }
 
 export interface StepperOptions {
@@ -48,9 +53,15 @@ export interface StepperOptions {
   readonly collective?: CollectiveOptions;
 }
 
-const specsOf = ({ nodes, outputs }: Graph): TensorSpec[] => outputs.map(({ node, output }) => nodes[node]!.specs[output]!);
+const specsOf = ({ nodes, outputs }: Graph): TensorSpec[] =>
+  outputs.map(({ node, output }) => nodes[node]!.specs[output]!);
 
-export const stepperOf = (aggregator: Aggregator, bucket: Bucket, numRanks: number, options: StepperOptions): Stepper => {
+export const stepperOf = (
+  aggregator: Aggregator,
+  bucket: Bucket,
+  numRanks: number,
+  options: StepperOptions,
+): Stepper => {
   const mesh = meshOf(numRanks, options.axes);
   const groups = groupsOf(numRanks, options.axes);
   const initial = trace(() => aggregator.init(bucket), [], { mesh });
@@ -67,7 +78,12 @@ export const stepperOf = (aggregator: Aggregator, bucket: Bucket, numRanks: numb
   const { graph, outputs } = trace(
     (gradient: Tensor, own: unknown, keyOfStep: Tensor, step: Tensor) => {
       const { keyed, collective } = options;
-      const context = { axis: "data", step, ...(collective && { collective }), ...(keyed && { key: keyOfStep, rank: axisIndex("data") }) };
+      const context = {
+        axis: "data",
+        step,
+        ...(collective && { collective }),
+        ...(keyed && { key: keyOfStep, rank: axisIndex("data") }),
+      };
       const { mean, sent, state: next } = aggregate(gradient, own, context);
       return [mean, sent, next] as const;
     },
@@ -114,7 +130,9 @@ export const stepperOf = (aggregator: Aggregator, bucket: Bucket, numRanks: numb
     raggedBytes: (gradients, seed = 0) => {
       const nodes = raggedNodes(lean);
       const rows = run({ ...lean, outputs: nodes.map(({ inputs }) => inputs[1]!) }, gradients, init(), seed, 0);
-      const sent = rows.flatMap((counts, rank) => nodes.map((node, i) => raggedSent(lean, node, counts[i]!.data, rank)));
+      const sent = rows.flatMap((counts, rank) =>
+        nodes.map((node, i) => raggedSent(lean, node, counts[i]!.data, rank)),
+      );
       return sent.reduce((sum, bytes) => sum + bytes, 0) / numRanks;
     },
     step: (gradients, states, seed = 0, stepNumber = 0) => {
@@ -129,4 +147,5 @@ export const stepperOf = (aggregator: Aggregator, bucket: Bucket, numRanks: numb
 };
 
 /** Elements of an aggregator's state on one rank. */
-export const stateElements = ({ before }: Stepper): number => before.specs.reduce((count, { shape }) => count + elementCount(shape), 0);
+export const stateElements = ({ before }: Stepper): number =>
+  before.specs.reduce((count, { shape }) => count + elementCount(shape), 0);

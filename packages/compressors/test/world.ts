@@ -11,7 +11,9 @@ import {
 } from "@skein/tensor-core";
 import { interpretWorld, operators, type OperatorTable, type ReferenceArray } from "@skein/tensor-core/backend";
 
-/** Further mesh axes of a world: how many ranks lie along each, and which form its groups. All ranks lie along "data". */
+/**
+ * Further mesh axes of a world: how many ranks lie along each, and which form its groups. All ranks lie along "data".
+ */
 export interface Axes {
   readonly mesh: Mesh;
   readonly groups: { readonly [axis: string]: readonly (readonly number[])[] };
@@ -31,7 +33,9 @@ export const groupsOf = (numRanks: number, axes?: Axes): ((axis: string) => read
   return (axis) => axes?.groups[axis] ?? all;
 };
 
-/** Run one traced function on all ranks of the axis "data", each with its own arguments, in lockstep on the reference. */
+/**
+ * Run one traced function on all ranks of the axis "data", each with its own arguments, in lockstep on the reference.
+ */
 export const runWorld = <Args extends readonly unknown[], Result>(
   fn: (...args: Args) => Result,
   ranks: readonly { [K in keyof Args]: ArrayTree<Args[K]> }[],
@@ -53,7 +57,10 @@ const rounded = (data: readonly Float64Array[], outputs: readonly TensorSpec[]):
   return data;
 };
 
-/** The operators of the reference, each rounding what it gives to f32, as a device does: sums that a device rounds, and overflow where it overflows. */
+/**
+ * The operators of the reference, each rounding what it gives to f32, as a device does: sums that a device rounds, and
+ * overflow where it overflows.
+ */
 export const singlePrecision: OperatorTable = Object.fromEntries(
   Object.entries(operators).map(([name, operator]) => [
     name,
@@ -61,7 +68,8 @@ export const singlePrecision: OperatorTable = Object.fromEntries(
       ...operator,
       reference: (inputs, params, outputs) => [...rounded(operator.reference(inputs, params, outputs), outputs)],
       ...(operator.collective && {
-        collective: (ranks, params, outputs) => operator.collective!(ranks, params, outputs).map((own) => [...rounded(own, outputs)]),
+        collective: (ranks, params, outputs) =>
+          operator.collective!(ranks, params, outputs).map((own) => [...rounded(own, outputs)]),
       }),
     } satisfies OperatorTable[string],
   ]),

@@ -1,4 +1,5 @@
-// How often is the published greedy merge optimal, and what does it cost where it is not? Run: node bench/greedy-optimality.bench.ts
+// How often is the published greedy merge optimal, and what does it cost where it is not? Run: node
+// bench/greedy-optimality.bench.ts
 import { randomKey } from "@skein/tensor-core";
 import { threefryWord } from "@skein/tensor-core/backend";
 import { allInOne, mergeGreedy, mergeOptimally, onePerTensor, timelineOf } from "../src/index.ts";

@@ -8,7 +8,10 @@ const ranksPerHost = 8;
 const inside = (seconds: number): Phase => ({ stream: "intra-node", startupSeconds: 1e-5, transferSeconds: seconds });
 const across = (seconds: number): Phase => ({ stream: "inter-node", startupSeconds: 5e-5, transferSeconds: seconds });
 
-/** A step of so many tasks: of ten, six compute, one is a collective of the tensor group and its wait, one a two-level collective of all and its wait. */
+/**
+ * A step of so many tasks: of ten, six compute, one is a collective of the tensor group and its wait, one a two-level
+ * collective of all and its wait.
+ */
 const programOf = (numTasks: number): Program => {
   const tasks: Task[] = [];
   let pending: number | undefined;
@@ -81,5 +84,7 @@ for (const [what, numRanks, numTasks, options] of cases) {
     (numEvents / seconds).toExponential(1),
     ((symmetry.classes * numTasks) / seconds).toExponential(1),
   ];
-  console.log(`${what.padEnd(32)} ${figures.map((figure, i) => String(figure).padStart([5, 8, 8, 11, 11, 9, 9][i]!)).join(" ")}`);
+  console.log(
+    `${what.padEnd(32)} ${figures.map((figure, i) => String(figure).padStart([5, 8, 8, 11, 11, 9, 9][i]!)).join(" ")}`,
+  );
 }

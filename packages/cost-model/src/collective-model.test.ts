@@ -57,7 +57,11 @@ describe("the model of a group", () => {
         fc.property(sizes, (byteLength) => {
           const { algorithm, segments } = choose("all-reduce", byteLength);
           const { worldSize, hosts } = group;
-          const predicted = predictedSeconds(algorithm, { worldSize, byteLength, segments, ...(hosts && { hosts }) }, ethernetLinks);
+          const predicted = predictedSeconds(
+            algorithm,
+            { worldSize, byteLength, segments, ...(hosts && { hosts }) },
+            ethernetLinks,
+          );
           const error = Math.abs(collectiveSeconds(model, byteLength) / predicted - 1);
           expect(error).toBeLessThan(Number.isInteger(Math.log2(byteLength)) ? 1e-8 : 0.05);
         }),

@@ -13,7 +13,10 @@ export interface CollectivePiece extends LinearCollectiveModel {
   readonly fromBytes: number;
 }
 
-/** Lines that follow one another, where the library below changes its algorithm with the size. The first begins at 0 bytes. */
+/**
+ * Lines that follow one another, where the library below changes its algorithm with the size. The first begins at 0
+ * bytes.
+ */
 export interface PiecewiseCollectiveModel {
   readonly pieces: readonly CollectivePiece[];
 }
@@ -32,7 +35,9 @@ const isLine = ({ startupSeconds, secondsPerByte }: LinearCollectiveModel): bool
 export const lineAt = (model: CollectiveModel, bytes: number): LinearCollectiveModel => {
   const line = "pieces" in model ? model.pieces.findLast(({ fromBytes }) => bytes >= fromBytes) : model;
   if (line === undefined)
-    throw new ArgumentError(`a collective model has no piece for ${bytes} bytes; its first piece must begin at 0 bytes`);
+    throw new ArgumentError(
+      `a collective model has no piece for ${bytes} bytes; its first piece must begin at 0 bytes`,
+    );
   if (!isLine(line))
     throw new ArgumentError(
       `a collective model says ${line.startupSeconds} s + ${line.secondsPerByte} s/byte; both must be finite and not negative; measure it anew`,
@@ -52,8 +57,8 @@ export const collectiveSeconds = (model: CollectiveModel, bytes: number): number
 };
 
 /**
- * Model either half of an all-reduce: a/2 + (b/2) · M. Reduce-scatter and all-gather of a ring take (P − 1)α + (P − 1)/P · M β each, half of
- * what its all-reduce takes.
+ * Model either half of an all-reduce: a/2 + (b/2) · M. Reduce-scatter and all-gather of a ring take (P − 1)α + (P −
+ * 1)/P · M β each, half of what its all-reduce takes.
  *
  * Source: Zhang et al. 2023, arXiv 2302.12445 (DeAR).
  */
@@ -62,5 +67,7 @@ export const halfOf = (model: CollectiveModel): CollectiveModel => {
     startupSeconds: startupSeconds / 2,
     secondsPerByte: secondsPerByte / 2,
   });
-  return "pieces" in model ? { pieces: model.pieces.map((piece) => ({ ...half(piece), fromBytes: piece.fromBytes })) } : half(model);
+  return "pieces" in model
+    ? { pieces: model.pieces.map((piece) => ({ ...half(piece), fromBytes: piece.fromBytes })) }
+    : half(model);
 };

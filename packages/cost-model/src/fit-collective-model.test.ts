@@ -18,18 +18,24 @@ describe.each(publishedLinks)("samples of $network, $worldSize ranks", ({ startu
 
   test("with 2 % of noise, a third of them ten times too slow or too fast, and some no figures, still do", () => {
     const bad = (i: number): number => (uniform(1, i) > 1 / 3 ? 1 : i % 2 === 0 ? 10 : 0.1);
-    const samples = exact.map(({ bytes, seconds }, i) => ({ bytes, seconds: seconds * bad(i) * (1 + 0.04 * (uniform(0, i) - 0.5)) }));
+    const samples = exact.map(({ bytes, seconds }, i) => ({
+      bytes,
+      seconds: seconds * bad(i) * (1 + 0.04 * (uniform(0, i) - 0.5)),
+    }));
     const good = publishedSizes.find((_, i) => bad(i) === 1)!;
     const noFigures = [Number.NaN, 0, -1, Infinity].map((seconds) => ({ bytes: good, seconds }));
     const fit = fitCollectiveModel([...samples, ...noFigures]);
     expect(fit.numLeftOut).toBe(4 + exact.filter((_, i) => bad(i) !== 1).length);
     expect(fit.worstRelativeError).toBeLessThan(0.1);
-    for (const { bytes, seconds } of exact) expect(Math.abs(collectiveSeconds(fit, bytes) / seconds - 1)).toBeLessThan(0.03);
+    for (const { bytes, seconds } of exact)
+      expect(Math.abs(collectiveSeconds(fit, bytes) / seconds - 1)).toBeLessThan(0.03);
   });
 });
 
 test("repeated samples of a size count by their median", () => {
-  const samples = [1000, 2000].flatMap((bytes) => [1, 1, 50].map((factor) => ({ bytes, seconds: (1e-3 + bytes * 1e-6) * factor })));
+  const samples = [1000, 2000].flatMap((bytes) =>
+    [1, 1, 50].map((factor) => ({ bytes, seconds: (1e-3 + bytes * 1e-6) * factor })),
+  );
   const { startupSeconds, secondsPerByte } = fitCollectiveModel(samples);
   expect([startupSeconds, secondsPerByte].map((x) => x.toPrecision(6))).toEqual(["0.00100000", "0.00000100000"]);
 });
@@ -43,7 +49,10 @@ test("one size is not enough", () => {
 
 describe("pieces", () => {
   test("one line stays one piece", () => {
-    const samples = publishedSizes.map((bytes, i) => ({ bytes, seconds: (1e-4 + bytes * 1e-9) * (1 + 0.1 * (uniform(2, i) - 0.5)) }));
+    const samples = publishedSizes.map((bytes, i) => ({
+      bytes,
+      seconds: (1e-4 + bytes * 1e-9) * (1 + 0.1 * (uniform(2, i) - 0.5)),
+    }));
     expect(fitPiecewiseCollectiveModel(samples).pieces).toHaveLength(1);
   });
 

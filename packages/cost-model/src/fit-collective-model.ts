@@ -25,7 +25,10 @@ type Line = readonly [startup: number, perByte: number];
 const relativeError = ([startup, perByte]: Line, { bytes, seconds }: LinkSample): number =>
   Math.abs((startup + perByte * bytes) / seconds - 1);
 
-/** Points through which lines are tried: all, or as many as this at even distances. Two thousand pairs hold a good one, however many sizes there are. */
+/**
+ * Points through which lines are tried: all, or as many as this at even distances. Two thousand pairs hold a good one,
+ * however many sizes there are.
+ */
 const mostTried = 64;
 
 /** Least median of squares: the line through two of the points from which the median of relative errors is smallest. */
@@ -44,22 +47,27 @@ const leastMedianLine = (points: readonly LinkSample[]): { readonly line: Line; 
   return best;
 };
 
-/** Samples near the line that most of them lie on; with few sizes nobody can say which of them is wrong, so all are kept. */
+/**
+ * Samples near the line that most of them lie on; with few sizes nobody can say which of them is wrong, so all are
+ * kept.
+ */
 const believable = (samples: readonly LinkSample[]): readonly LinkSample[] => {
   const points = mediansBySize(samples);
   if (points.length < 4) return points;
   const { line, error } = leastMedianLine(points);
   if (error === Infinity) return points;
-  // Rousseeuw's scale and cut; at least 1 %, so that a nearly perfect line does not turn its own rounding into outliers.
+  // Rousseeuw's scale and cut; at least 1 %, so that a nearly perfect line does not turn its own rounding into
+  // outliers.
   const scale = Math.max(1.4826 * (1 + 5 / (points.length - 2)) * error, 0.01);
   const kept = points.filter((point) => relativeError(line, point) <= 2.5 * scale);
   return kept.length < 2 ? points : kept;
 };
 
 /**
- * Fit a + b · M to measured times of one collective, where some of them may be bad. Samples that are no figures are left out; each size counts
- * by its median; sizes that lie far from the line of most of them (least median of squares of relative errors) are left out; `fitLink` of the
- * collectives, least squares of relative errors with a, b ≥ 0, settles the rest.
+ * Fit a + b · M to measured times of one collective, where some of them may be bad. Samples that are no figures are
+ * left out; each size counts by its median; sizes that lie far from the line of most of them (least median of squares
+ * of relative errors) are left out; `fitLink` of the collectives, least squares of relative errors with a, b ≥ 0,
+ * settles the rest.
  *
  * Up to nearly half of the sizes may be bad. Cost: O(sizes · log sizes), two thousand times; O(sizes³) below 64 sizes.
  *
@@ -74,7 +82,12 @@ export const fitCollectiveModel = (samples: readonly LinkSample[]): FittedCollec
   const { secondsPerMessage, secondsPerByte, worstRelativeError } = fitLink(points);
   const sizes = new Set(points.map(({ bytes }) => bytes));
   const numKept = clean.filter(({ bytes }) => sizes.has(bytes)).length;
-  return { startupSeconds: secondsPerMessage, secondsPerByte, numLeftOut: samples.length - numKept, worstRelativeError };
+  return {
+    startupSeconds: secondsPerMessage,
+    secondsPerByte,
+    numLeftOut: samples.length - numKept,
+    worstRelativeError,
+  };
 };
 
 export interface PiecewiseFitOptions {
@@ -86,8 +99,9 @@ export interface PiecewiseFitOptions {
 const fewestSizes = 3;
 
 /**
- * Fit lines that follow one another, for libraries that change their algorithm with the size. Segmented least squares: the cuts are those with the
- * least Σ (relative error / noise)² + 3 · ln(sizes) per piece, found by dynamic programming; each piece is then fitted as `fitCollectiveModel` does.
+ * Fit lines that follow one another, for libraries that change their algorithm with the size. Segmented least squares:
+ * the cuts are those with the least Σ (relative error / noise)² + 3 · ln(sizes) per piece, found by dynamic
+ * programming; each piece is then fitted as `fitCollectiveModel` does.
  *
  * Cost: O(sizes³).
  *
@@ -112,7 +126,10 @@ export const fitPiecewiseCollectiveModel = (
       if (costs[i] === Infinity) continue;
       const piece = points.slice(i, j);
       const { secondsPerMessage, secondsPerByte } = fitLink(piece);
-      const misfit = piece.reduce((sum, point) => sum + (relativeError([secondsPerMessage, secondsPerByte], point) / noise) ** 2, 0);
+      const misfit = piece.reduce(
+        (sum, point) => sum + (relativeError([secondsPerMessage, secondsPerByte], point) / noise) ** 2,
+        0,
+      );
       if (costs[i]! + misfit + perPiece < costs[j]!) [costs[j], begins[j]] = [costs[i]! + misfit + perPiece, i];
     }
   }

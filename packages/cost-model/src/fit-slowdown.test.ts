@@ -16,12 +16,16 @@ test("what a timeline of two at once takes gives its slow-down back, of any link
     fc.property(links, fc.double({ min: 1, max: 3, noNaN: true }), (link, slowdown) => {
       const together = sizes.map((bytes) => {
         const profile = profileOf([bytes, bytes].map((each) => ({ bytes: each, backwardSeconds: 0 })));
-        return { bytes, seconds: simultaneousTimeline(profile, onePerTensor(profile), link, [1, slowdown]).communicationEndSeconds };
+        return {
+          bytes,
+          seconds: simultaneousTimeline(profile, onePerTensor(profile), link, [1, slowdown]).communicationEndSeconds,
+        };
       });
       expect(fitSlowdown(link, together)).toBeCloseTo(slowdown, 6);
       // Where start-ups are nearly all, noise is nearly all: small messages that stumble count for nothing.
       const noisy = together.map((sample, i) => (i === 0 ? { ...sample, seconds: sample.seconds * 50 } : sample));
-      if (link.secondsPerByte * sizes[3]! >= link.startupSeconds) expect(fitSlowdown(link, noisy)).toBeCloseTo(slowdown, 6);
+      if (link.secondsPerByte * sizes[3]! >= link.startupSeconds)
+        expect(fitSlowdown(link, noisy)).toBeCloseTo(slowdown, 6);
     }),
   );
 });

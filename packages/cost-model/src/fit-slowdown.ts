@@ -4,8 +4,9 @@ import { type CollectiveModel, lineAt } from "./collective-model.ts";
 import { median } from "./median.ts";
 
 /**
- * Fit by how much equal collectives that begin together slow one another down: from T = a + c · b · M of each, c = (T − a) / (b · M), the median over the
- * sizes whose transfer takes no less than their start-up, or over those of the largest size where there is none such.
+ * Fit by how much equal collectives that begin together slow one another down: from T = a + c · b · M of each, c = (T −
+ * a) / (b · M), the median over the sizes whose transfer takes no less than their start-up, or over those of the
+ * largest size where there is none such.
  *
  * @param model of one collective alone.
  * @param together what several of `bytes` each took from their common begin to the end of the last.
@@ -15,7 +16,9 @@ import { median } from "./median.ts";
  * Source: the model of Shi, Chu and Li, INFOCOM 2021 (ASC-WFBP), who give 1.5 for two on their network.
  */
 export const fitSlowdown = (model: CollectiveModel, together: readonly LinkSample[]): number => {
-  const wrong = together.find(({ bytes, seconds }) => !(bytes >= 0 && seconds > 0 && Number.isFinite(bytes) && Number.isFinite(seconds)));
+  const wrong = together.find(
+    ({ bytes, seconds }) => !(bytes >= 0 && seconds > 0 && Number.isFinite(bytes) && Number.isFinite(seconds)),
+  );
   if (together.length === 0 || wrong !== undefined)
     throw new ArgumentError(
       wrong === undefined
@@ -29,5 +32,7 @@ export const fitSlowdown = (model: CollectiveModel, together: readonly LinkSampl
   const largest = Math.max(...terms.map(({ bytes }) => bytes));
   const telling = terms.filter(({ startup, transfer }) => transfer > 0 && transfer >= startup);
   const used = telling.length > 0 ? telling : terms.filter(({ bytes, transfer }) => transfer > 0 && bytes === largest);
-  return used.length === 0 ? 1 : Math.max(1, median(used.map(({ startup, transfer, seconds }) => (seconds - startup) / transfer)));
+  return used.length === 0
+    ? 1
+    : Math.max(1, median(used.map(({ startup, transfer, seconds }) => (seconds - startup) / transfer)));
 };

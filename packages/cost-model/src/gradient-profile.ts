@@ -31,7 +31,10 @@ export const checkProfile = ({ tensors }: GradientProfile): void => {
   }
 };
 
-/** Seconds from the begin of the backward pass until each gradient is ready: the sums of what its backward and those before it take. */
+/**
+ * Seconds from the begin of the backward pass until each gradient is ready: the sums of what its backward and those
+ * before it take.
+ */
 export const readySeconds = ({ tensors }: GradientProfile): readonly number[] => {
   let ready = 0;
   return tensors.map(({ backwardSeconds }) => (ready += backwardSeconds));
@@ -51,7 +54,8 @@ export const forwardSeconds = ({ tensors }: GradientProfile): number => {
 /** Two trivial plans: every gradient by itself (wait-free backpropagation), and all in one. */
 export const onePerTensor = ({ tensors }: GradientProfile): BucketPlan => tensors.map(({ path }) => [path]);
 
-export const allInOne = ({ tensors }: GradientProfile): BucketPlan => (tensors.length === 0 ? [] : [tensors.map(({ path }) => path)]);
+export const allInOne = ({ tensors }: GradientProfile): BucketPlan =>
+  tensors.length === 0 ? [] : [tensors.map(({ path }) => path)];
 
 /** A bucket of a plan, in the terms of a timeline. */
 export interface PlannedBucket {
@@ -70,18 +74,22 @@ export const plannedBuckets = (profile: GradientProfile, plan: BucketPlan): read
   const ready = readySeconds(profile);
   const places = new Map(profile.tensors.map(({ path }, i) => [path, i]));
   const buckets = plan.map((paths, bucket) => {
-    if (paths.length === 0) throw new ArgumentError(`bucket ${bucket} of ${plan.length} is empty; leave it out of the plan`);
+    if (paths.length === 0)
+      throw new ArgumentError(`bucket ${bucket} of ${plan.length} is empty; leave it out of the plan`);
     let [bytes, at] = [0, 0];
     for (const path of paths) {
       const place = places.get(path);
       if (place === undefined)
-        throw new ArgumentError(`the plan names "${path}", which the profile lacks or another bucket has; make it from this profile`);
+        throw new ArgumentError(
+          `the plan names "${path}", which the profile lacks or another bucket has; make it from this profile`,
+        );
       places.delete(path);
       bytes += profile.tensors[place]!.bytes;
       at = Math.max(at, ready[place]!);
     }
     return { bytes, readySeconds: at };
   });
-  if (places.size > 0) throw new ArgumentError(`the plan leaves out [${[...places.keys()].join(", ")}]; make it from this profile`);
+  if (places.size > 0)
+    throw new ArgumentError(`the plan leaves out [${[...places.keys()].join(", ")}]; make it from this profile`);
   return buckets;
 };

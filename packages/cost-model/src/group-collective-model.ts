@@ -8,12 +8,14 @@ import type { CollectivePiece, PiecewiseCollectiveModel } from "./collective-mod
 const mostDoublings = 34;
 
 /**
- * Model a collective of a group whose links were measured, but not the collective itself: at each power of two what the chosen algorithm takes in the
- * α–β–γ model (`predictedSeconds` of the collectives), straight lines between. Pieces that continue one another are one.
+ * Model a collective of a group whose links were measured, but not the collective itself: at each power of two what the
+ * chosen algorithm takes in the α–β–γ model (`predictedSeconds` of the collectives), straight lines between. Pieces
+ * that continue one another are one.
  *
  * Cost: 35 choices of an algorithm.
  *
- * @param group its size, hosts and links; `linkCosts(parseLinkFile(…))` of @skein/collectives and its entry `node` gives the links.
+ * @param group its size, hosts and links; `linkCosts(parseLinkFile(…))` of @skein/collectives and its entry `node`
+ * gives the links.
  * @param readBack as of `collectivePricer`.
  * @throws InvariantError when no algorithm fits.
  */
@@ -32,9 +34,14 @@ export const collectiveModelOfGroup = (
     const secondsPerByte = (after - before) / bytes;
     const last = pieces.at(-1);
     // What rounding alone sets apart is one line.
-    const continued = last !== undefined && Math.abs(last.startupSeconds + last.secondsPerByte * 2 * bytes - after) <= 1e-9 * after;
+    const continued =
+      last !== undefined && Math.abs(last.startupSeconds + last.secondsPerByte * 2 * bytes - after) <= 1e-9 * after;
     if (!continued)
-      pieces.push({ fromBytes: doubling === 0 ? 0 : bytes, startupSeconds: Math.max(0, before - secondsPerByte * bytes), secondsPerByte });
+      pieces.push({
+        fromBytes: doubling === 0 ? 0 : bytes,
+        startupSeconds: Math.max(0, before - secondsPerByte * bytes),
+        secondsPerByte,
+      });
     before = after;
   }
   return { pieces };

@@ -60,7 +60,12 @@ export type {
 export { hostsOfGroup } from "./hardware/hosts-of-group.ts";
 export { linksOfGroup } from "./hardware/links-of-group.ts";
 export { peakFlops, type Roofline, roofline, type Work } from "./hardware/roofline.ts";
-export { type CollectivePrice, type CollectivePricer, collectivePricer, collectivePricers } from "./pricing/collective-price.ts";
+export {
+  type CollectivePrice,
+  type CollectivePricer,
+  collectivePricer,
+  collectivePricers,
+} from "./pricing/collective-price.ts";
 export { type Basis, type Efficiency, efficiencyLookup } from "./pricing/efficiency.ts";
 export { type KernelPrice, type KernelPricer, kernelPricer, nodeWork } from "./pricing/kernel-price.ts";
 export { type KernelSample, learnEfficiencies } from "./pricing/learn-efficiencies.ts";
@@ -86,9 +91,28 @@ export { rebucket, type Rebucketing } from "./pricing/rebucket.ts";
 export { type GroupExchange, withExchanges } from "./pricing/with-exchanges.ts";
 export { stepTasks } from "./pricing/step-tasks.ts";
 export { hardwareNamed, shippedHardware } from "./hardware/shipped/index.ts";
-export { type ContendedSample, contendedSeconds, fitContention, type FittedContention } from "./calibration/fit-contention.ts";
+export {
+  type ContendedSample,
+  contendedSeconds,
+  fitContention,
+  type FittedContention,
+} from "./calibration/fit-contention.ts";
 export { fitLeastSquares, type LeastSquaresFit, type LeastSquaresOptions } from "./calibration/fit-least-squares.ts";
 export type { JitterOptions } from "./simulation/jitter.ts";
-export { simulate, type SimulatedCollective, type SimulatedStep, type SimulationOptions } from "./simulation/simulate.ts";
+export {
+  simulate,
+  type SimulatedCollective,
+  type SimulatedStep,
+  type SimulationOptions,
+} from "./simulation/simulate.ts";
 export { type ScheduleTimes, simulateSchedule, type SimulatedCollectivePlace } from "./simulation/simulate-schedule.ts";
-export type { CollectiveTask, ComputeTask, LinkStream, Phase, Program, SimulatedWorld, Task, WaitTask } from "./simulation/task.ts";
+export type {
+  CollectiveTask,
+  ComputeTask,
+  LinkStream,
+  Phase,
+  Program,
+  SimulatedWorld,
+  Task,
+  WaitTask,
+} from "./simulation/task.ts";

@@ -12,7 +12,9 @@ describe("simultaneousTimeline", () => {
     const model = { startupSeconds: 2, secondsPerByte: 1 };
     const ends = (...bytes: number[]): number[] => {
       const profile = profileOf(bytes.map((size) => ({ bytes: size, backwardSeconds: 0 })));
-      return simultaneousTimeline(profile, onePerTensor(profile), model, twoAtOnce).collectives.map(({ endSeconds }) => endSeconds);
+      return simultaneousTimeline(profile, onePerTensor(profile), model, twoAtOnce).collectives.map(
+        ({ endSeconds }) => endSeconds,
+      );
     };
     expect(ends(4, 4)).toEqual([8, 8]);
     expect(ends(4, 6)).toEqual([8, 10]);
@@ -50,7 +52,9 @@ describe("simultaneousTimeline", () => {
           const transfer = model.secondsPerByte * bytes;
           expect(endSeconds - startSeconds).toBeGreaterThan(model.startupSeconds + transfer - 1e-9);
           expect(endSeconds - startSeconds).toBeLessThan(model.startupSeconds + slowdown.at(-1)! * transfer + 1e-9);
-          const beside = collectives.filter((other) => other.startSeconds <= startSeconds && other.endSeconds > startSeconds);
+          const beside = collectives.filter(
+            (other) => other.startSeconds <= startSeconds && other.endSeconds > startSeconds,
+          );
           expect(beside.length).toBeLessThanOrEqual(slowdown.length);
         }
       }),
@@ -59,7 +63,9 @@ describe("simultaneousTimeline", () => {
 
   test("slowdowns that are none are refused", () => {
     for (const slowdown of [[], [2], [1, 0.5], [1, Number.NaN], [1, Infinity]])
-      expect(() => simultaneousTimeline({ tensors: [] }, [], { startupSeconds: 0, secondsPerByte: 0 }, slowdown)).toThrow("slowdowns [");
+      expect(() =>
+        simultaneousTimeline({ tensors: [] }, [], { startupSeconds: 0, secondsPerByte: 0 }, slowdown),
+      ).toThrow("slowdowns [");
   });
 });
 

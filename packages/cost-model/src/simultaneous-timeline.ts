@@ -5,12 +5,16 @@ import { type CollectiveModel, lineAt } from "./collective-model.ts";
 import { barrierTimeline, type CollectiveSpan, type Timeline } from "./timeline.ts";
 
 /**
- * How collectives slow one another down: entry k − 1 is the factor c of b while k of them transfer at once. Its length is how many may be under way.
- * One alone is `[1]`; two that leave the link partly idle by themselves, as published, `[1, 1.5]`.
+ * How collectives slow one another down: entry k − 1 is the factor c of b while k of them transfer at once. Its length
+ * is how many may be under way. One alone is `[1]`; two that leave the link partly idle by themselves, as published,
+ * `[1, 1.5]`.
  */
 export type Slowdown = readonly number[];
 
-/** As published: two all-reduces at once take a + 1.5 · b · M each, on Ethernet of 10 Gbit/s. Source: Shi, Chu and Li, INFOCOM 2021 (ASC-WFBP). */
+/**
+ * As published: two all-reduces at once take a + 1.5 · b · M each, on Ethernet of 10 Gbit/s. Source: Shi, Chu and Li,
+ * INFOCOM 2021 (ASC-WFBP).
+ */
 export const twoAtOnce: Slowdown = [1, 1.5];
 
 interface Running {
@@ -23,10 +27,14 @@ interface Running {
 
 const checkSlowdown = (slowdown: Slowdown): void => {
   if (slowdown[0] !== 1 || slowdown.some((factor, i) => !(factor >= (slowdown[i - 1] ?? 1)) || factor === Infinity))
-    throw new ArgumentError(`slowdowns [${slowdown.join(", ")}] were given; the first must be 1, and none below the one before it`);
+    throw new ArgumentError(
+      `slowdowns [${slowdown.join(", ")}] were given; the first must be 1, and none below the one before it`,
+    );
 };
 
-/** Collectives up to `slowdown.length` at once, by bucket; the sweep over events on which `simultaneousTimeline` rests. */
+/**
+ * Collectives up to `slowdown.length` at once, by bucket; the sweep over events on which `simultaneousTimeline` rests.
+ */
 export const simultaneously = (
   buckets: readonly PlannedBucket[],
   model: CollectiveModel,
@@ -39,7 +47,12 @@ export const simultaneously = (
   while (next < buckets.length || running.length > 0) {
     while (running.length < slowdown.length && next < buckets.length && buckets[next]!.readySeconds <= now) {
       const { startupSeconds, secondsPerByte } = lineAt(model, buckets[next]!.bytes);
-      running.push({ bucket: next, startSeconds: now, transferFrom: now + startupSeconds, left: secondsPerByte * buckets[next]!.bytes });
+      running.push({
+        bucket: next,
+        startSeconds: now,
+        transferFrom: now + startupSeconds,
+        left: secondsPerByte * buckets[next]!.bytes,
+      });
       next++;
     }
     const transferring = running.filter(({ transferFrom }) => transferFrom <= now);
@@ -65,8 +78,9 @@ export const simultaneously = (
 };
 
 /**
- * Simulate simultaneous collectives: up to `slowdown.length` buckets are under way at once, in the order of the plan. Each takes its start-up a,
- * which delays nobody, then transfers; while k transfer, each takes c(k) times as long, so k that begin together take a + c(k) · b · M.
+ * Simulate simultaneous collectives: up to `slowdown.length` buckets are under way at once, in the order of the plan.
+ * Each takes its start-up a, which delays nobody, then transfers; while k transfer, each takes c(k) times as long, so k
+ * that begin together take a + c(k) · b · M.
  *
  * With `slowdown` [1] it is `timelineOf`, up to rounding. No later end than that for any c(k) ≤ k.
  *
@@ -75,7 +89,12 @@ export const simultaneously = (
  * @param slowdown as `fitSlowdown` measured it, or `twoAtOnce`.
  * @throws ArgumentError for a plan that does not fit the profile, or slowdowns that do not grow from 1.
  *
- * Source: Shi, Chu and Li, Exploiting simultaneous communications to accelerate data parallel distributed deep learning, INFOCOM 2021.
+ * Source: Shi, Chu and Li, Exploiting simultaneous communications to accelerate data parallel distributed deep
+ * learning, INFOCOM 2021.
  */
-export const simultaneousTimeline = (profile: GradientProfile, plan: BucketPlan, model: CollectiveModel, slowdown: Slowdown): Timeline =>
-  barrierTimeline(profile, simultaneously(plannedBuckets(profile, plan), model, slowdown));
+export const simultaneousTimeline = (
+  profile: GradientProfile,
+  plan: BucketPlan,
+  model: CollectiveModel,
+  slowdown: Slowdown,
+): Timeline => barrierTimeline(profile, simultaneously(plannedBuckets(profile, plan), model, slowdown));

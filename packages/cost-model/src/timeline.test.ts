@@ -1,7 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { planned, profileOf, profiles, models } from "../test/profiles.ts";
-import { allInOne, backwardSeconds, forwardSeconds, onePerTensor, plannedBuckets, readySeconds } from "./gradient-profile.ts";
+import {
+  allInOne,
+  backwardSeconds,
+  forwardSeconds,
+  onePerTensor,
+  plannedBuckets,
+  readySeconds,
+} from "./gradient-profile.ts";
 import { collectiveSeconds } from "./collective-model.ts";
 import { overlapBound, timelineOf } from "./timeline.ts";
 
@@ -78,7 +85,9 @@ describe("laws of the timeline", () => {
         expect(iterationSeconds).toBeLessThanOrEqual(passes + total);
         expect(exposedSeconds).toBe(iterationSeconds - passes);
         expect(exposedSeconds).toBeGreaterThanOrEqual(durations.at(-1)!);
-        expect(exposedSeconds).toBeGreaterThanOrEqual(total - (backwardSeconds(profile) - plannedBuckets(profile, plan)[0]!.readySeconds));
+        expect(exposedSeconds).toBeGreaterThanOrEqual(
+          total - (backwardSeconds(profile) - plannedBuckets(profile, plan)[0]!.readySeconds),
+        );
         // What overlap gained is within the published bound.
         if (iterationSeconds > 0)
           expect((passes + total) / iterationSeconds).toBeLessThanOrEqual(overlapBound(profile, total) * (1 + 1e-12));
@@ -93,7 +102,9 @@ describe("laws of the timeline", () => {
         const before = timelineOf(profile, plan, model).iterationSeconds;
         const longerProfile = {
           tensors: profile.tensors.map((tensor, i) =>
-            i === at % profile.tensors.length && figure in tensor ? { ...tensor, [figure]: tensor[figure as "bytes"] + 3 } : tensor,
+            i === at % profile.tensors.length && figure in tensor
+              ? { ...tensor, [figure]: tensor[figure as "bytes"] + 3 }
+              : tensor,
           ),
         };
         const slowerModel = figure in model ? { ...model, [figure]: model[figure as "startupSeconds"] + 3 } : model;
@@ -141,7 +152,11 @@ test("plans and profiles that do not fit are named", () => {
   expect(() => timelineOf(three, [["t0"], ["t1"]], model)).toThrow("leaves out [t2]");
   expect(() => timelineOf(three, [["t0", "t1", "t2"], ["t1"]], model)).toThrow('"t1"');
   expect(() => timelineOf(three, [[], ["t0", "t1", "t2"]], model)).toThrow("bucket 0 of 2 is empty");
-  expect(() => timelineOf(profileOf([{ bytes: 1, backwardSeconds: Number.NaN }]), [["t0"]], model)).toThrow('backwardSeconds NaN for "t0"');
+  expect(() => timelineOf(profileOf([{ bytes: 1, backwardSeconds: Number.NaN }]), [["t0"]], model)).toThrow(
+    'backwardSeconds NaN for "t0"',
+  );
   expect(() => timelineOf({ tensors: [three.tensors[0]!, three.tensors[0]!] }, [["t0"]], model)).toThrow('"t0" twice');
-  expect(() => timelineOf(three, allInOne(three), { startupSeconds: -1, secondsPerByte: 1 })).toThrow("-1 s + 1 s/byte");
+  expect(() => timelineOf(three, allInOne(three), { startupSeconds: -1, secondsPerByte: 1 })).toThrow(
+    "-1 s + 1 s/byte",
+  );
 });

@@ -19,7 +19,10 @@ export interface CollectiveSpan {
   readonly endSeconds: number;
 }
 
-/** One iteration under a model. Time 0 is the begin of the backward pass; the iteration ends with the forward pass that follows. */
+/**
+ * One iteration under a model. Time 0 is the begin of the backward pass; the iteration ends with the forward pass that
+ * follows.
+ */
 export interface Timeline {
   /** In the order in which they start. */
   readonly collectives: readonly CollectiveSpan[];
@@ -45,7 +48,10 @@ export const barrierTimeline = (profile: GradientProfile, collectives: readonly 
   };
 };
 
-/** Collectives one at a time, in the order of the plan, each as soon as it is ready: start(k) = max(end(k − 1), ready(k)). */
+/**
+ * Collectives one at a time, in the order of the plan, each as soon as it is ready: start(k) = max(end(k − 1),
+ * ready(k)).
+ */
 export const inTurn = (
   kind: CollectiveSpan["kind"],
   buckets: readonly PlannedBucket[],
@@ -60,14 +66,15 @@ export const inTurn = (
 };
 
 /**
- * Simulate wait-free backpropagation with a bucket plan: each bucket is all-reduced as soon as its last gradient is ready and the network is
- * free, and the next forward pass waits for all of them.
+ * Simulate wait-free backpropagation with a bucket plan: each bucket is all-reduced as soon as its last gradient is
+ * ready and the network is free, and the next forward pass waits for all of them.
  *
  *     start(k) = max(start(k − 1) + T(M(k − 1)), ready(k)),   T_iter = t_f + max(t_b, end of the last)
  *
  * @throws ArgumentError for a plan that does not fit the profile, or a model or profile with impossible figures.
  *
- * Source: Shi et al. 2018, arXiv 1805.03812 (S-SGD as a DAG); Zhang et al. 2017, arXiv 1706.03292 (wait-free backpropagation).
+ * Source: Shi et al. 2018, arXiv 1805.03812 (S-SGD as a DAG); Zhang et al. 2017, arXiv 1706.03292 (wait-free
+ * backpropagation).
  */
 export const timelineOf = (profile: GradientProfile, plan: BucketPlan, model: CollectiveModel): Timeline =>
   barrierTimeline(profile, inTurn("all-reduce", plannedBuckets(profile, plan), model));
@@ -75,8 +82,8 @@ export const timelineOf = (profile: GradientProfile, plan: BucketPlan, model: Co
 /**
  * Bound what overlap can gain over an iteration without any: S_max = 1 + min(t_b, t_c) / (t_f + max(t_b, t_c)).
  *
- * With r = t_c / t_b that is 1 + 1 / (t_f / min(t_c, t_b) + max(r, 1/r)), as published. It is reached where the collectives can be cut to
- * fit the backward pass, and is largest at r = 1.
+ * With r = t_c / t_b that is 1 + 1 / (t_f / min(t_c, t_b) + max(r, 1/r)), as published. It is reached where the
+ * collectives can be cut to fit the backward pass, and is largest at r = 1.
  *
  * @param communicationSeconds t_c, all collectives of the plan one after the other.
  *

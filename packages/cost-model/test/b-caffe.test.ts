@@ -1,5 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { allInOne, type LinearCollectiveModel, mergeGreedy, mergeOptimally, onePerTensor, readySeconds, timelineOf } from "../src/index.ts";
+import {
+  allInOne,
+  type LinearCollectiveModel,
+  mergeGreedy,
+  mergeOptimally,
+  onePerTensor,
+  readySeconds,
+  timelineOf,
+} from "../src/index.ts";
 import type { BucketPlan } from "@skein/tensor-core";
 import { googLeNet, tracedLayers } from "./traces/b-caffe.ts";
 
@@ -16,13 +24,17 @@ test("measured all-reduces on 8 nodes, replayed, end at 311.2 ms and expose 105.
   const measured = new Map(tracedLayers.map(({ allReduce }, layer) => [`layer-${layer}`, allReduce[8] * 1e-6]));
   // Each layer's own time as its bytes, at one second per byte: the timeline asks for nothing else.
   const replay = { tensors: googLeNet.tensors.map((tensor) => ({ ...tensor, bytes: measured.get(tensor.path)! })) };
-  const { communicationEndSeconds, exposedSeconds } = timelineOf(replay, onePerTensor(replay), { startupSeconds: 0, secondsPerByte: 1 });
+  const { communicationEndSeconds, exposedSeconds } = timelineOf(replay, onePerTensor(replay), {
+    startupSeconds: 0,
+    secondsPerByte: 1,
+  });
   expect(communicationEndSeconds * 1e3).toBeCloseTo(311.2, 1);
   expect(exposedSeconds * 1e3).toBeCloseTo(105.9, 1);
 });
 
-// Published fits of whole all-reduces over this trace: MG-WFBP's repository (10 Gbit/s Ethernet, 56 Gbit/s InfiniBand, 1 Gbit/s), and the eight-node fit of
-// B-Caffe's own benchmark. Ends in ms and buckets were computed from them independently of this code.
+// Published fits of whole all-reduces over this trace: MG-WFBP's repository (10 Gbit/s Ethernet, 56 Gbit/s InfiniBand,
+// 1 Gbit/s), and the eight-node fit of B-Caffe's own benchmark. Ends in ms and buckets were computed from them
+// independently of this code.
 interface Row {
   readonly link: string;
   readonly model: LinearCollectiveModel;

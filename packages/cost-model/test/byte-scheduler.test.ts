@@ -16,8 +16,8 @@ import { models, profileOf, profiles } from "./profiles.ts";
 import { googLeNet } from "./traces/b-caffe.ts";
 
 /**
- * What no schedule can beat, and preemption in order of forward reaches (Jackson's rule): for every set of tensors ready from r on and with q of forward
- * left from them on, r + their transfers + q.
+ * What no schedule can beat, and preemption in order of forward reaches (Jackson's rule): for every set of tensors
+ * ready from r on and with q of forward left from them on, r + their transfers + q.
  */
 const shortest = (profile: GradientProfile): number => {
   const ready = readySeconds(profile);
@@ -59,7 +59,9 @@ describe("priorityTimeline", () => {
       fc.property(profiles({ least: 1 }), (drawn) => {
         const profile = { tensors: drawn.tensors.map((tensor) => ({ ...tensor, bytes: tensor.bytes + 1 })) };
         const plan = partitionsOfSize(profile, 1);
-        expect(priorityTimeline(profile, plan, { startupSeconds: 0, secondsPerByte: 1 }).iterationSeconds).toBe(shortest(profile));
+        expect(priorityTimeline(profile, plan, { startupSeconds: 0, secondsPerByte: 1 }).iterationSeconds).toBe(
+          shortest(profile),
+        );
       }),
     );
   });
@@ -79,9 +81,13 @@ describe("priorityTimeline", () => {
   test("a plan that does not hold each byte once is refused", () => {
     const profile = profileOf([{ bytes: 4, backwardSeconds: 0 }]);
     const model = { startupSeconds: 0, secondsPerByte: 1 };
-    expect(() => priorityTimeline(profile, [{ path: "t0", bytes: 3, priority: 0 }], model)).toThrow('"t0" hold 3 of its 4 bytes');
+    expect(() => priorityTimeline(profile, [{ path: "t0", bytes: 3, priority: 0 }], model)).toThrow(
+      '"t0" hold 3 of its 4 bytes',
+    );
     expect(() => priorityTimeline(profile, [{ path: "t1", bytes: 4, priority: 0 }], model)).toThrow('"t1"');
-    expect(() => priorityTimeline(profileOf([{ bytes: 0, backwardSeconds: 0 }]), [], model)).toThrow("hold 0 of its 0 bytes");
+    expect(() => priorityTimeline(profileOf([{ bytes: 0, backwardSeconds: 0 }]), [], model)).toThrow(
+      "hold 0 of its 0 bytes",
+    );
     expect(() => partitionsOfSize(profile, 0)).toThrow("partitions of 0 bytes");
   });
 });
@@ -106,9 +112,12 @@ describe("planByteScheduler", () => {
   test("is the best of its sizes, and not cutting is one of them", () => {
     fc.assert(
       fc.property(profiles({ least: 1 }), models, (profile, model) => {
-        const seconds = (size: number): number => priorityTimeline(profile, partitionsOfSize(profile, size), model).iterationSeconds;
+        const seconds = (size: number): number =>
+          priorityTimeline(profile, partitionsOfSize(profile, size), model).iterationSeconds;
         const plan = planByteScheduler(profile, model, { partitionBytes: [1, 4, 16] });
-        expect(priorityTimeline(profile, plan, model).iterationSeconds).toBe(Math.min(...[1, 4, 16, Infinity].map(seconds)));
+        expect(priorityTimeline(profile, plan, model).iterationSeconds).toBe(
+          Math.min(...[1, 4, 16, Infinity].map(seconds)),
+        );
       }),
     );
   });

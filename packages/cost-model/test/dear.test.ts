@@ -23,18 +23,28 @@ describe("dearTimeline", () => {
     { bytes: 2, backwardSeconds: 2, forwardSeconds: 3 },
     { bytes: 4, backwardSeconds: 2, forwardSeconds: 3 },
   ]);
-  const halves = { reduceScatter: { startupSeconds: 1, secondsPerByte: 0 }, allGather: { startupSeconds: 0, secondsPerByte: 1 } };
+  const halves = {
+    reduceScatter: { startupSeconds: 1, secondsPerByte: 0 },
+    allGather: { startupSeconds: 0, secondsPerByte: 1 },
+  };
 
   test("says when each half runs, and when the forward pass waits", () => {
     const { collectives, ...rest } = dearTimeline(profile, [["t0"], ["t1"]], halves);
-    expect(collectives.map(({ kind, bucket, startSeconds, endSeconds }) => [kind, bucket, startSeconds, endSeconds])).toEqual([
+    expect(
+      collectives.map(({ kind, bucket, startSeconds, endSeconds }) => [kind, bucket, startSeconds, endSeconds]),
+    ).toEqual([
       ["reduce-scatter", 0, 2, 3],
       ["reduce-scatter", 1, 4, 5],
       ["all-gather", 1, 5, 9],
       ["all-gather", 0, 9, 11],
     ]);
     // t1 runs from 9 to 12, t0 from 12 to 15: only the first all-gather and the last reduce-scatter are seen.
-    expect(rest).toEqual({ backwardEndSeconds: 4, communicationEndSeconds: 11, exposedSeconds: 5, iterationSeconds: 15 });
+    expect(rest).toEqual({
+      backwardEndSeconds: 4,
+      communicationEndSeconds: 11,
+      exposedSeconds: 5,
+      iterationSeconds: 15,
+    });
   });
 
   test("one ahead is never faster than all at the barrier", () => {
@@ -60,29 +70,39 @@ describe("dearTimeline", () => {
   test("no forward before its all-gather, no reduce-scatter before its gradients, no all-gather before the barrier", () => {
     fc.assert(
       fc.property(planned(), models, fc.constantFrom("queued", "one-ahead"), ([profile, plan], model, allGathers) => {
-        const { collectives, iterationSeconds, backwardEndSeconds } = dearTimeline(profile, plan, halvesOf(model), { allGathers });
+        const { collectives, iterationSeconds, backwardEndSeconds } = dearTimeline(profile, plan, halvesOf(model), {
+          allGathers,
+        });
         const buckets = plannedBuckets(profile, plan);
         const [scatters, gathers] = [collectives.slice(0, plan.length), collectives.slice(plan.length)];
         const barrier = Math.max(backwardEndSeconds, scatters.at(-1)!.endSeconds);
         expect(gathers.map(({ bucket }) => bucket)).toEqual(scatters.map(({ bucket }) => bucket).reverse());
         for (const [i, { startSeconds }] of scatters.entries())
-          expect(startSeconds).toBeGreaterThanOrEqual(Math.max(buckets[i]!.readySeconds, scatters[i - 1]?.endSeconds ?? 0));
+          expect(startSeconds).toBeGreaterThanOrEqual(
+            Math.max(buckets[i]!.readySeconds, scatters[i - 1]?.endSeconds ?? 0),
+          );
         for (const [i, { bucket, startSeconds, endSeconds }] of gathers.entries()) {
           expect(startSeconds).toBeGreaterThanOrEqual(gathers[i - 1]?.endSeconds ?? barrier);
           // The bucket's own forward, and all that follows it, comes after its all-gather.
           const paths = new Set(plan.slice(0, bucket + 1).flat());
-          const after = sum(profile.tensors.filter(({ path }) => paths.has(path)).map((tensor) => tensor.forwardSeconds ?? 0));
+          const after = sum(
+            profile.tensors.filter(({ path }) => paths.has(path)).map((tensor) => tensor.forwardSeconds ?? 0),
+          );
           expect(iterationSeconds).toBeGreaterThanOrEqual(endSeconds + after);
         }
         // The ideal of the paper.
-        const total = (spans: typeof collectives): number => sum(spans.map((span) => span.endSeconds - span.startSeconds));
-        const ideal = Math.max(forwardSeconds(profile), total(gathers)) + Math.max(backwardSeconds(profile), total(scatters));
+        const total = (spans: typeof collectives): number =>
+          sum(spans.map((span) => span.endSeconds - span.startSeconds));
+        const ideal =
+          Math.max(forwardSeconds(profile), total(gathers)) + Math.max(backwardSeconds(profile), total(scatters));
         expect(iterationSeconds).toBeGreaterThanOrEqual(ideal);
       }),
     );
   });
 
-  /** Whether, for every bucket, the all-gathers after the first up to it take no longer than the forward pass before it. */
+  /**
+   * Whether, for every bucket, the all-gathers after the first up to it take no longer than the forward pass before it.
+   */
   const hides = (profile: GradientProfile, plan: BucketPlan, allGather: (bytes: number) => number): boolean => {
     const forward = new Map(profile.tensors.map((tensor) => [tensor.path, tensor.forwardSeconds ?? 0]));
     const inForwardOrder = plannedBuckets(profile, plan).toReversed();
@@ -96,7 +116,9 @@ describe("dearTimeline", () => {
     let numHidden = 0;
     fc.assert(
       fc.property(planned(), models, fc.nat(3), ([drawn, plan], { startupSeconds, secondsPerByte }, longer) => {
-        const profile = { tensors: drawn.tensors.map((tensor) => ({ ...tensor, forwardSeconds: tensor.forwardSeconds! * 4 ** longer })) };
+        const profile = {
+          tensors: drawn.tensors.map((tensor) => ({ ...tensor, forwardSeconds: tensor.forwardSeconds! * 4 ** longer })),
+        };
         // Even figures, so that halves are exact.
         const allReduce = { startupSeconds: 2 * startupSeconds, secondsPerByte: 2 * secondsPerByte };
         const halves = halvesOf(allReduce);
@@ -135,7 +157,9 @@ describe("planDear", () => {
       fc.property(profiles(), fc.integer({ min: 1, max: 60 }), (profile, bucketBytes) => {
         const plan = planDear(profile, bucketBytes);
         expect(plan.flat()).toEqual(profile.tensors.map(({ path }) => path));
-        plannedBuckets(profile, plan).forEach(({ bytes }, i) => expect(plan[i]!.length === 1 || bytes <= bucketBytes).toBe(true));
+        plannedBuckets(profile, plan).forEach(({ bytes }, i) =>
+          expect(plan[i]!.length === 1 || bytes <= bucketBytes).toBe(true),
+        );
       }),
     );
   });

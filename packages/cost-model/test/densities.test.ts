@@ -1,6 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { adaTopKDensities, adaTopKRatios, collectiveSeconds, type LagsOptions, planLags, timelineOf } from "../src/index.ts";
+import {
+  adaTopKDensities,
+  adaTopKRatios,
+  collectiveSeconds,
+  type LagsOptions,
+  planLags,
+  timelineOf,
+} from "../src/index.ts";
 import { profileOf } from "./profiles.ts";
 import { googLeNet } from "./traces/b-caffe.ts";
 
@@ -29,9 +36,12 @@ describe("planLags", () => {
       const dense = collectiveSeconds(ethernet.allReduce, bytes);
       if (density === 1 && dense <= sparseSeconds(ethernet, bytes, 0.001)) continue; // no faster sparse
       if (density > 0.001)
-        expect(Math.min(sparseSeconds(ethernet, bytes, density), density === 1 ? dense : Infinity)).toBeLessThanOrEqual(budget);
+        expect(Math.min(sparseSeconds(ethernet, bytes, density), density === 1 ? dense : Infinity)).toBeLessThanOrEqual(
+          budget,
+        );
       // One entry more would not fit.
-      if (density < 1) expect(Math.min(dense, sparseSeconds(ethernet, bytes, density + 4.01 / bytes))).toBeGreaterThan(budget);
+      if (density < 1)
+        expect(Math.min(dense, sparseSeconds(ethernet, bytes, density + 4.01 / bytes))).toBeGreaterThan(budget);
     }
   });
 
@@ -107,7 +117,8 @@ describe("planLags", () => {
   test("is dense where that takes no longer than the least density, though neither hides", () => {
     const density = (bytes: number, selection: number): number => {
       const profile = profileOf([{ bytes, backwardSeconds: 0 }]);
-      return planLags(profile, { ...ethernet, allGather: ethernet.allReduce, selectionSeconds: () => selection })[0]!.density;
+      return planLags(profile, { ...ethernet, allGather: ethernet.allReduce, selectionSeconds: () => selection })[0]!
+        .density;
     };
     expect(density(40, 0)).toBe(1); // one entry for each of 8 ranks is 64 bytes
     expect(density(4_000_000, 0)).toBe(0.001);
@@ -134,7 +145,8 @@ describe("AdaTopK", () => {
         for (const [i, own] of got.entries()) {
           expect(own).toBeGreaterThanOrEqual(1);
           if (seconds[i] === slowest && slowest > 0) expect(own).toBe(3 * ratio);
-          for (const [j, other] of got.entries()) if (seconds[i]! <= seconds[j]!) expect(own).toBeLessThanOrEqual(other);
+          for (const [j, other] of got.entries())
+            if (seconds[i]! <= seconds[j]!) expect(own).toBeLessThanOrEqual(other);
         }
       }),
     );

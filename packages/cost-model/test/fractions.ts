@@ -10,7 +10,8 @@ const reduced = (numerator: bigint, denominator: bigint): Fraction => {
   return [numerator / divisor, denominator / divisor];
 };
 
-export const fraction = (numerator: number, denominator = 1): Fraction => reduced(BigInt(numerator), BigInt(denominator));
+export const fraction = (numerator: number, denominator = 1): Fraction =>
+  reduced(BigInt(numerator), BigInt(denominator));
 
 /** Times that no rounding touches. Factors and divisors are whole. */
 export const fractions: TimeArithmetic<Fraction> = {

@@ -16,7 +16,9 @@ export interface MadeUpTensor {
   readonly bytes: number;
 }
 
-/** A step that exchanges each tensor by itself, with a kernel that encodes and one that decodes, and the loss beside. */
+/**
+ * A step that exchanges each tensor by itself, with a kernel that encodes and one that decodes, and the loss beside.
+ */
 const programOf = (tensors: readonly MadeUpTensor[], encodes = true): StepProgram => {
   const program: StepProgram[number][] = [];
   const kernel = (operator: string, scope: string, flops: number, bytes: number): void => {

@@ -51,7 +51,9 @@ describe("mergeOptimally", () => {
     fc.assert(
       fc.property(profiles({ least: 1 }), models, (profile, { secondsPerByte }) => {
         const noStartup = { startupSeconds: 0, secondsPerByte };
-        expect(endOf(profile, mergeOptimally(profile, noStartup), noStartup)).toBe(endOf(profile, onePerTensor(profile), noStartup));
+        expect(endOf(profile, mergeOptimally(profile, noStartup), noStartup)).toBe(
+          endOf(profile, onePerTensor(profile), noStartup),
+        );
         const endless = { startupSeconds: 1e9, secondsPerByte };
         expect(mergeOptimally(profile, endless)).toHaveLength(1);
         expect(mergeGreedy(profile, endless)).toHaveLength(1);
@@ -85,7 +87,11 @@ describe("mergeOptimally", () => {
         expect(end(profile, { ...model, startupSeconds: model.startupSeconds + 2 })).toBeGreaterThanOrEqual(before);
         expect(end(profile, { ...model, secondsPerByte: model.secondsPerByte + 1 })).toBeGreaterThanOrEqual(before);
         for (const key of ["bytes", "backwardSeconds"] as const) {
-          const more = { tensors: profile.tensors.map((t, i) => (i === at % profile.tensors.length ? { ...t, [key]: t[key] + 5 } : t)) };
+          const more = {
+            tensors: profile.tensors.map((t, i) =>
+              i === at % profile.tensors.length ? { ...t, [key]: t[key] + 5 } : t,
+            ),
+          };
           expect(end(more, model)).toBeGreaterThanOrEqual(before);
         }
       }),

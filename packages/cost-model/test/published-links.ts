@@ -6,7 +6,10 @@ export interface PublishedLink extends LinearCollectiveModel {
   readonly worldSize: number;
 }
 
-/** Source: constants in the repositories of MG-WFBP (github.com/HKBU-HPML/MG-WFBP) and of DeAR (github.com/lzhangbv/dear_pytorch), as measured there. */
+/**
+ * Source: constants in the repositories of MG-WFBP (github.com/HKBU-HPML/MG-WFBP) and of DeAR
+ * (github.com/lzhangbv/dear_pytorch), as measured there.
+ */
 export const publishedLinks: readonly PublishedLink[] = [
   { network: "4 GPUs of a node", worldSize: 2, startupSeconds: 2.5547e-6, secondsPerByte: 9.8375e-11 },
   { network: "4 GPUs of a node", worldSize: 4, startupSeconds: 4.2043e-5, secondsPerByte: 2.0589e-10 },
@@ -20,7 +23,10 @@ export const publishedLinks: readonly PublishedLink[] = [
 /** The sizes at which they were measured: 63 of them, 32 KiB to 2 MiB. */
 export const publishedSizes: readonly number[] = Array.from({ length: 63 }, (_, i) => 4 * 8 * 1024 * (i + 1));
 
-/** All-reduce of MPI over 10 Gbit/s Ethernet: bytes, and microseconds on 2 / 4 / 8 nodes; every 16 KiB of 266 sizes, and all of 12 KiB and less. */
+/**
+ * All-reduce of MPI over 10 Gbit/s Ethernet: bytes, and microseconds on 2 / 4 / 8 nodes; every 16 KiB of 266 sizes, and
+ * all of 12 KiB and less.
+ */
 const mpiRows: readonly string[] = [
   "4 31.9/54.5/82.3, 8 32.2/50.4/68.7, 16 32.4/49.0/68.2, 32 32.3/48.8/70.3, 64 32.1/49.9/71.5, 128 32.7/49.0/74.6, 256 33.1/49.9/77.8",
   "512 34.6/52.2/87.1, 1024 41.8/53.2/101.9, 2048 71.9/55.3/157.6, 4096 69.7/62.6/161.8, 8192 67.5/71.8/182.0, 12288 126.1/223.9/791.8",
@@ -51,5 +57,12 @@ const mpiColumn = (place: number): readonly MpiSample[] =>
       return [Number(bytes), Number(times!.split("/")[place])] as const;
     });
 
-/** The OSU benchmark of MPI by number of nodes. Source: B-Caffe (github.com/hclhkbu/B-Caffe, `logdata/allreduce2.log`, `4`, `8`; BSD-2-Clause). */
-export const mpiAllReduce: { readonly [nodes in 2 | 4 | 8]: readonly MpiSample[] } = { 2: mpiColumn(0), 4: mpiColumn(1), 8: mpiColumn(2) };
+/**
+ * The OSU benchmark of MPI by number of nodes. Source: B-Caffe (github.com/hclhkbu/B-Caffe, `logdata/allreduce2.log`,
+ * `4`, `8`; BSD-2-Clause).
+ */
+export const mpiAllReduce: { readonly [nodes in 2 | 4 | 8]: readonly MpiSample[] } = {
+  2: mpiColumn(0),
+  4: mpiColumn(1),
+  8: mpiColumn(2),
+};

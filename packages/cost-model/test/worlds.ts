@@ -9,7 +9,12 @@ export const phase = (transferSeconds: number, startupSeconds = 0, stream: Phase
 });
 /** Tasks in a few words. */
 export const compute = (name: string, seconds: number): Task => ({ kind: "compute", name, seconds });
-export const allReduce = (name: string, axis: string, phases: readonly Phase[], more: Partial<CollectiveTask> = {}): CollectiveTask => ({
+export const allReduce = (
+  name: string,
+  axis: string,
+  phases: readonly Phase[],
+  more: Partial<CollectiveTask> = {},
+): CollectiveTask => ({
   kind: "collective",
   name,
   axis,
@@ -36,7 +41,10 @@ export interface WorldLimits {
   /** Along both axes. */
   readonly most?: number;
   readonly lanes?: number;
-  /** Whole seconds, of which every sum is exact. Default: sums round, but nothing is so small that its half is another number. */
+  /**
+   * Whole seconds, of which every sum is exact. Default: sums round, but nothing is so small that its half is another
+   * number.
+   */
   readonly whole?: boolean;
   /** Every rank on a host of its own, and one axis: nobody shares a link. */
   readonly apart?: boolean;
@@ -45,16 +53,24 @@ export interface WorldLimits {
 const phasesOf = (levels: number, seconds: number): Phase[] =>
   (["intra-node", "inter-node", "intra-node"] as const)
     .slice(levels === 1 ? 1 : 0, levels === 0 ? 0 : levels === 1 ? 2 : levels)
-    .map((stream, i) => ({ stream, startupSeconds: i % 2 === 0 ? seconds / 4 : 0, transferSeconds: (seconds * (3 - i)) / 2 }));
+    .map((stream, i) => ({
+      stream,
+      startupSeconds: i % 2 === 0 ? seconds / 4 : 0,
+      transferSeconds: (seconds * (3 - i)) / 2,
+    }));
 
-/** Waits come where they were sketched, for one of those under way; what is left is waited for in the next step, or at the end. */
+/**
+ * Waits come where they were sketched, for one of those under way; what is left is waited for in the next step, or at
+ * the end.
+ */
 const programOf = (sketches: readonly Sketch[], kind: number, waitsInNext: boolean): Program => {
   const tasks: Task[] = [];
   const underWay: number[] = [];
   const leftOver: number[] = [];
   let last = -1;
   for (const { what, seconds, extra, levels, priority, pick, chained } of sketches) {
-    if (what === "compute") tasks.push({ kind: "compute", name: `compute ${tasks.length}`, seconds: seconds + kind * extra });
+    if (what === "compute")
+      tasks.push({ kind: "compute", name: `compute ${tasks.length}`, seconds: seconds + kind * extra });
     else if (what === "wait") {
       if (underWay.length > 0) tasks.push({ kind: "wait", for: underWay.splice(pick % underWay.length, 1)[0]! });
     } else {
@@ -80,10 +96,16 @@ const programOf = (sketches: readonly Sketch[], kind: number, waitsInNext: boole
 };
 
 /**
- * Worlds of ranks in a mesh of two axes, aimed at the clever places: groups of one, zero seconds, programs that differ by host, by row or anyhow, waits long
- * after the end or in the next step, collectives after collectives, many under way at once, hosts across groups.
+ * Worlds of ranks in a mesh of two axes, aimed at the clever places: groups of one, zero seconds, programs that differ
+ * by host, by row or anyhow, waits long after the end or in the next step, collectives after collectives, many under
+ * way at once, hosts across groups.
  */
-export const worlds = ({ most = 4, lanes = 1, whole = false, apart = false }: WorldLimits = {}): fc.Arbitrary<SimulatedWorld> => {
+export const worlds = ({
+  most = 4,
+  lanes = 1,
+  whole = false,
+  apart = false,
+}: WorldLimits = {}): fc.Arbitrary<SimulatedWorld> => {
   const seconds = whole
     ? fc.nat(16).map((count) => 8 * count)
     : fc.oneof(
@@ -91,7 +113,9 @@ export const worlds = ({ most = 4, lanes = 1, whole = false, apart = false }: Wo
         fc.nat(2 ** 20).map((count) => count / 77_777),
       );
   const sketch = fc.record({
-    what: fc.constantFrom("compute", "compute", "data", apart ? "data" : "tensor", "data", "wait") as fc.Arbitrary<Sketch["what"]>,
+    what: fc.constantFrom("compute", "compute", "data", apart ? "data" : "tensor", "data", "wait") as fc.Arbitrary<
+      Sketch["what"]
+    >,
     seconds,
     extra: seconds,
     levels: fc.nat(3),

@@ -4,8 +4,9 @@ import { maxOfRow, scaleRow, sumOfExps } from "./softmax";
 import { logOf } from "./transcendental";
 
 /**
- * Turn rows of scaled scores [rows, wide] into weights in place, and tell the logsumexp of each row. Query i sees the keys up to its own position:
- * `ahead` is how far key 0 lies after query 0. Weights of keys that it does not see are 0; one that sees none has −∞ as its logsumexp.
+ * Turn rows of scaled scores [rows, wide] into weights in place, and tell the logsumexp of each row. Query i sees the
+ * keys up to its own position: `ahead` is how far key 0 lies after query 0. Weights of keys that it does not see are 0;
+ * one that sees none has −∞ as its logsumexp.
  */
 export function attentionWeights(scores: usize, logSums: usize, rows: i32, wide: i32, causal: bool, ahead: i32): void {
   const rowBytes = <usize>wide << 2;
@@ -30,7 +31,10 @@ export function attentionDeltas(to: usize, g: usize, out: usize, queries: i32, w
   deltas(to, g, out, queries, <usize>width << 2);
 }
 
-/** Turn rows of scores [rows, wide] into weights, and gradients of those into gradients of the scores, both in place; what is not seen becomes 0. */
+/**
+ * Turn rows of scores [rows, wide] into weights, and gradients of those into gradients of the scores, both in place;
+ * what is not seen becomes 0.
+ */
 export function attentionWeightGradients(
   weights: usize, gradients: usize, logSums: usize, delta: usize, rows: i32, wide: i32, causal: bool, ahead: i32, scale: f32,
 ): void {

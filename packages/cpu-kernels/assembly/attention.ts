@@ -1,4 +1,5 @@
-// Scaled dot-product attention by tiles: 64 queries meet 64 keys at a time, and only that square of scores is ever in memory.
+// Scaled dot-product attention by tiles: 64 queries meet 64 keys at a time, and only that square of scores is ever in
+// memory.
 // Source: Dao et al. 2022, arXiv 2205.14135, algorithms 1 and 4. The five products of a tile run on the GEMM tiles.
 import { scaleRow, sumOfBlockExps } from "./softmax";
 import { expOf, logOf } from "./transcendental";
@@ -18,7 +19,10 @@ function panelBytes(width: i32): usize {
   return <usize>((width + 7) & ~7) * SCORE_ROW;
 }
 
-/** y (+)= a · panels. Row i of `a` lies `aRow` bytes after the one before, its terms `aInner` bytes apart; panels are [inner][8]. */
+/**
+ * y (+)= a · panels. Row i of `a` lies `aRow` bytes after the one before, its terms `aInner` bytes apart; panels are
+ * [inner][8].
+ */
 function multiplyPanels(a: usize, aRow: usize, aInner: usize, panels: usize, y: usize, yRow: usize, rows: i32, columns: i32, inner: i32, accumulate: bool, head: usize): void {
   const table = head;
   const out = head + 32;
@@ -47,7 +51,10 @@ function multiplyPanels(a: usize, aRow: usize, aInner: usize, panels: usize, y: 
   }
 }
 
-/** How many of a tile's keys a query sees, when `ahead` is how far the tile's first key lies after the query's own position. */
+/**
+ * How many of a tile's keys a query sees, when `ahead` is how far the tile's first key lies after the query's own
+ * position.
+ */
 // @ts-ignore: decorator
 @inline
 export function visible(causal: bool, ahead: i32, keys: i32): i32 {
@@ -61,7 +68,10 @@ function keysOf(limits: usize, entry: i32, keys: i32): i32 {
   return limits == 0 ? keys : max(0, min(keys, load<i32>(limits + (<usize>entry << 2))));
 }
 
-/** Position of a batch entry's first query among the keys; clamped to where it sees none or all, so that sums of positions do not overflow. */
+/**
+ * Position of a batch entry's first query among the keys; clamped to where it sees none or all, so that sums of
+ * positions do not overflow.
+ */
 // @ts-ignore: decorator
 @inline
 function startOf(limits: usize, entry: i32, batch: i32, queries: i32, keys: i32): i32 {
@@ -92,9 +102,10 @@ function scaleAndMax(row: usize, bytes: usize, scale: f32): f32 {
 }
 
 /**
- * out = softmax(scale · q kᵀ) v and the logsumexp of the scores, for `batch` entries of `heads` times [queries, width]; `group` neighbouring heads share
- * [capacity, width] of keys and values. `limits` (0 for none) are the key lengths of all entries, then the starts of their queries.
- * Scratch (`src/ops/attention.ts` counts it): head, scores, two packed operands, a maximum per query of the tile.
+ * out = softmax(scale · q kᵀ) v and the logsumexp of the scores, for `batch` entries of `heads` times [queries, width];
+ * `group` neighbouring heads share [capacity, width] of keys and values. `limits` (0 for none) are the key lengths of
+ * all entries, then the starts of their queries. Scratch (`src/ops/attention.ts` counts it): head, scores, two packed
+ * operands, a maximum per query of the tile.
  */
 export function attention(
   out: usize, logSums: usize, q: usize, k: usize, v: usize, limits: usize,
@@ -162,7 +173,10 @@ export function attention(
   }
 }
 
-/** Turn scores of a row into weights exp(scale · s − logSum), and their gradients into those of the scores: scale · weight · (d − delta). */
+/**
+ * Turn scores of a row into weights exp(scale · s − logSum), and their gradients into those of the scores: scale ·
+ * weight · (d − delta).
+ */
 // @ts-ignore: decorator
 @inline
 export function weightsOfRow(weights: usize, gradients: usize, bytes: usize, scale: f32, logSum: f32, delta: f32): void {
@@ -200,8 +214,9 @@ export function deltas(to: usize, g: usize, out: usize, queries: i32, rowBytes: 
 }
 
 /**
- * Gradients of `attention`: the weights of each tile are computed anew from the logsumexp.
- * Scratch (`src/ops/attention-backward.ts` counts it): head, weights and their gradients, five packed operands, δ of all queries.
+ * Gradients of `attention`: the weights of each tile are computed anew from the logsumexp. Scratch
+ * (`src/ops/attention-backward.ts` counts it): head, weights and their gradients, five packed operands, δ of all
+ * queries.
  */
 export function attentionBackward(
   dq: usize, dk: usize, dv: usize, q: usize, k: usize, v: usize, out: usize, logSums: usize, g: usize, limits: usize,

@@ -1,11 +1,15 @@
 // Batch normalisation over the columns (channels) of a matrix of f32.
 //
-// Statistics are taken block by block of 64 rows: mean and square deviations of a block in two passes while it lies in the first-level cache,
-// then joined with those of the rows before (Chan, Golub and LeVeque 1979). So the matrix is read once and nothing cancels.
+// Statistics are taken block by block of 64 rows: mean and square deviations of a block in two passes while it lies in
+// the first-level cache, then joined with those of the rows before (Chan, Golub and LeVeque 1979). So the matrix is
+// read once and nothing cancels.
 import { madd } from "./lanes";
 
 const BLOCK_ROWS: i32 = 64;
-/** Rows whose sums of gradients join the total at once, where there are more: the error grows like 128 + n/4096 instead of n. */
+/**
+ * Rows whose sums of gradients join the total at once, where there are more: the error grows like 128 + n/4096 instead
+ * of n.
+ */
 const GROUP_ROWS: i32 = 64 * BLOCK_ROWS;
 
 /** Sum of (x − centre)^power over `rows` rows of four columns. */
@@ -43,8 +47,8 @@ function sumOfColumn(x: usize, step: usize, rows: i32, centre: f32, squared: boo
 }
 
 /**
- * Mean of each column, and mean square deviation from it. What rounding takes from either at each block is kept in `rests` (2 · width words) and
- * goes into the next: without it the error of the mean of n rows grows like √(n/64).
+ * Mean of each column, and mean square deviation from it. What rounding takes from either at each block is kept in
+ * `rests` (2 · width words) and goes into the next: without it the error of the mean of n rows grows like √(n/64).
  */
 function statistics(means: usize, variances: usize, x: usize, rows: i32, width: i32, rests: usize): void {
   const bytes = <usize>width << 2;
@@ -55,7 +59,8 @@ function statistics(means: usize, variances: usize, x: usize, rows: i32, width: 
   for (let first = 0; first < rows; first += BLOCK_ROWS) {
     const count = min(BLOCK_ROWS, rows - first);
     const weight = <f32>count / <f32>(first + count);
-    // Square deviations add up by themselves, and by the distance of the two means; a square of nothing, however far, is nothing.
+    // Square deviations add up by themselves, and by the distance of the two means; a square of nothing, however far,
+    // is nothing.
     const spread = <f32>first * weight;
     const share = <f32>1 / <f32>count;
     let i: usize = 0;
@@ -155,8 +160,8 @@ function addBlock(dGamma: usize, dBeta: usize, x: usize, means: usize, g: usize,
 }
 
 /**
- * Gradients of `batchNorm`. Per column `dx = g·a + (x − mean)·b + c` with a = γ·rstd, b = −γ·rstd²·dγ/N and c = −γ·rstd·dβ/N.
- * Scratch: 3 · width words.
+ * Gradients of `batchNorm`. Per column `dx = g·a + (x − mean)·b + c` with a = γ·rstd, b = −γ·rstd²·dγ/N and c =
+ * −γ·rstd·dβ/N. Scratch: 3 · width words.
  */
 export function batchNormBackward(
   dx: usize, dGamma: usize, dBeta: usize, x: usize, gamma: usize, means: usize, variances: usize, g: usize, rows: i32, width: i32, epsilon: f32, scratch: usize,

@@ -1,5 +1,6 @@
-// Block sizes of the contractions. This file is both AssemblyScript and TypeScript: the kernels cut their work by it, and the host
-// computes their scratch memory from it. Measured on an EPYC of the Zen 5 family (48 KiB L1, 1 MiB L2, 4.2 GHz, peak 67 GFLOP/s).
+// Block sizes of the contractions. This file is both AssemblyScript and TypeScript: the kernels cut their work by it,
+// and the host computes their scratch memory from it. Measured on an EPYC of the Zen 5 family (48 KiB L1, 1 MiB L2, 4.2
+// GHz, peak 67 GFLOP/s).
 
 /** Bytes of one tile of results, 6 rows × 8 columns, where edges go before they are copied out. */
 export const TILE_BYTES = 192;
@@ -7,7 +8,9 @@ export const TILE_BYTES = 192;
 export const TILE_ROWS = 6;
 export const TILE_COLUMNS = 8;
 
-/** Matrix product, terms of the sum per block: a packed panel of 8 columns (16 KiB) and six rows (12 KiB) then share L1. */
+/**
+ * Matrix product, terms of the sum per block: a packed panel of 8 columns (16 KiB) and six rows (12 KiB) then share L1.
+ */
 export const INNER_BLOCK = 512;
 /** Matrix product, columns packed at a time: at most 1 MiB, which streams from L2. */
 export const COLUMN_BLOCK = 512;
@@ -15,8 +18,8 @@ export const COLUMN_BLOCK = 512;
 export const ROW_BLOCK = 120;
 /**
  * Matrix product, panels up to which the rows are read where they lie, however far apart, instead of copied together.
- * GFLOP/s copied against read in place: 8×512×512 39 / 62, 16×512×512 50 / 64, 8×4096×1024 36 / 46; with four panels 32×512×512 gains
- * (56 / 65) but rows 4 KiB apart, which share cache sets, lose (32×1024×1024 55 / 46). So two.
+ * GFLOP/s copied against read in place: 8×512×512 39 / 62, 16×512×512 50 / 64, 8×4096×1024 36 / 46; with four panels
+ * 32×512×512 gains (56 / 65) but rows 4 KiB apart, which share cache sets, lose (32×1024×1024 55 / 46). So two.
  */
 export const READ_ONCE_PANELS = 2;
 /** Matrix product, bytes before the panels: three tables of 6 addresses and a tile. */
@@ -24,11 +27,19 @@ export const PRODUCT_HEAD_BYTES = 288;
 
 /** Convolution, terms of the sum per block of taps: a panel of 8 columns is then at most 24 KiB, half of L1. */
 export const TAP_BLOCK = 768;
-/** Convolution, pixels per block: their addresses (4 bytes per tap) and values stay in L1 and L2 while all panels pass over them. */
+/**
+ * Convolution, pixels per block: their addresses (4 bytes per tap) and values stay in L1 and L2 while all panels pass
+ * over them.
+ */
 export const PIXEL_BLOCK = 120;
-/** Convolution, channels below which the columns of a block are copied: a tap is then shorter than loading its six addresses. */
+/**
+ * Convolution, channels below which the columns of a block are copied: a tap is then shorter than loading its six
+ * addresses.
+ */
 export const FEW_CHANNELS = 8;
 /** Weight gradient, pixels per block: a packed panel of 8 output channels is at most 16 KiB. */
 export const SUM_BLOCK = 512;
-/** Convolution, bytes per entry of the list of taps: weight address, row offset, column offset, both offsets in bytes. */
+/**
+ * Convolution, bytes per entry of the list of taps: weight address, row offset, column offset, both offsets in bytes.
+ */
 export const TAP_BYTES = 16;

@@ -1,5 +1,6 @@
-// Reductions between buffers of different ranks. Each export name says operation and dtype; @skein/collectives looks them up.
-// `accumulate*`: target ← a ∘ b, where target may be a or b. `exchange*`: a and b ← a ∘ b, the whole all-reduce of two ranks in one pass.
+// Reductions between buffers of different ranks. Each export name says operation and dtype; @skein/collectives looks
+// them up. `accumulate*`: target ← a ∘ b, where target may be a or b. `exchange*`: a and b ← a ∘ b, the whole
+// all-reduce of two ranks in one pass.
 import { decodeF16, encodeF16, roundToBf16, roundToF16 } from "./half";
 import { addF, maxF, minF, shlI, shrU } from "./vectors";
 

@@ -10,8 +10,9 @@ function keysAt(at: usize, offset: usize): v128 {
 }
 
 /**
- * The first `capacity` of `n` f32 whose magnitude reaches that at `bound`: values and positions, zeros behind them. How many reach it, those without room too, in
- * `count`; the greatest of all magnitudes in `greatest`. Zeros never reach, NaN always. Bits without a sign are in the order of magnitudes.
+ * The first `capacity` of `n` f32 whose magnitude reaches that at `bound`: values and positions, zeros behind them. How
+ * many reach it, those without room too, in `count`; the greatest of all magnitudes in `greatest`. Zeros never reach,
+ * NaN always. Bits without a sign are in the order of magnitudes.
  */
 export function compact(x: usize, bound: usize, values: usize, indices: usize, count: usize, greatest: usize, n: i32, capacity: i32): void {
   const least = min<i32>(INFINITY, max<i32>(1, load<i32>(bound) & 0x7fffffff));

@@ -1,5 +1,6 @@
-// Convolution of NHWC images with HWIO weights and its two gradients, as matrix products whose rows are pixels found by address: the
-// column matrix (im2col) is never written, except block by block where a pixel has so few channels that addresses would cost more.
+// Convolution of NHWC images with HWIO weights and its two gradients, as matrix products whose rows are pixels found by
+// address: the column matrix (im2col) is never written, except block by block where a pixel has so few channels that
+// addresses would cost more.
 import { FEW_CHANNELS, PIXEL_BLOCK, SUM_BLOCK, TAP_BLOCK, TAP_BYTES, TILE_BYTES, TILE_COLUMNS, TILE_ROWS } from "./blocks";
 import { gemm } from "./gemm";
 import { packPanels } from "./pack";
@@ -17,7 +18,10 @@ function align16(bytes: i32): i32 {
   return (bytes + 15) & ~15;
 }
 
-/** Words for the addresses of one block of pixels; with few channels, for one address and one row of the column matrix per pixel. */
+/**
+ * Words for the addresses of one block of pixels; with few channels, for one address and one row of the column matrix
+ * per pixel.
+ */
 // @ts-ignore: decorator
 @inline
 function tableWords(block: i32, inner: i32): i32 {
@@ -25,10 +29,12 @@ function tableWords(block: i32, inner: i32): i32 {
 }
 
 /**
- * Write the address of every tap of pixels [first, first + count) of the grid (images × rows × across), and where their results go.
+ * Write the address of every tap of pixels [first, first + count) of the grid (images × rows × across), and where their
+ * results go.
  *
- * A tile's addresses lie together, [tap][row of the tile], so that `tile6` walks them; tile p begins at table + p · taps words. With few
- * channels the values themselves are copied, [pixel][tap][channel] after the addresses, and each row has the one address of its copy.
+ * A tile's addresses lie together, [tap][row of the tile], so that `tile6` walks them; tile p begins at table + p ·
+ * taps words. With few channels the values themselves are copied, [pixel][tap][channel] after the addresses, and each
+ * row has the one address of its copy.
  */
 function addressPixels(
   source: usize, height: i32, width: i32, sourcePixel: usize, inner: i32, stepY: i32, stepX: i32, tapList: usize, taps: i32,
@@ -108,12 +114,14 @@ function addressPixels(
 }
 
 /**
- * Results at a grid of pixels: result(n, i, j)[c] = Σ over taps t and q < inner of source(n, i · stepY + offsetY(t), j · stepX + offsetX(t))[q] · weight(t)[q][c].
- * Pixels outside of the source count as zero. A convolution and each phase of its transpose are of this form.
+ * Results at a grid of pixels: result(n, i, j)[c] = Σ over taps t and q < inner of source(n, i · stepY + offsetY(t), j
+ * · stepX + offsetX(t))[q] · weight(t)[q][c]. Pixels outside of the source count as zero. A convolution and each phase
+ * of its transpose are of this form.
  *
- * `scratch` holds, in this order: edge addresses, tile, zeros, result addresses, table, panels (`src/contraction-scratch.ts` counts them).
- * `tapList`: per tap the address of its weights, its two offsets, and room for their sum in bytes; `columnStep` and `innerStep`: bytes between weights;
- * result(n, i, j) lies at result + n · imageBytes + i · rowBytes + j · pixelBytes.
+ * `scratch` holds, in this order: edge addresses, tile, zeros, result addresses, table, panels
+ * (`src/contraction-scratch.ts` counts them). `tapList`: per tap the address of its weights, its two offsets, and room
+ * for their sum in bytes; `columnStep` and `innerStep`: bytes between weights; result(n, i, j) lies at result + n ·
+ * imageBytes + i · rowBytes + j · pixelBytes.
  */
 function gatherProduct(
   source: usize, images: i32, height: i32, width: i32, sourcePixel: usize, inner: i32, stepY: i32, stepX: i32,
@@ -215,8 +223,8 @@ export function conv2d(
 /**
  * x[n, h, v, q] = Σ g[n, i, j, o] · w[r, c, q, o] over i · stride − top + r · dilation = h, likewise for columns.
  *
- * The pixels h ≡ phase (mod stride) meet one and the same set of taps, so each phase is a convolution of `g` with step 1 and no tap is
- * multiplied in vain; with stride 1 there is one phase, the convolution with the turned kernel.
+ * The pixels h ≡ phase (mod stride) meet one and the same set of taps, so each phase is a convolution of `g` with step
+ * 1 and no tap is multiplied in vain; with stride 1 there is one phase, the convolution with the turned kernel.
  */
 export function conv2dBackwardInput(
   g: usize, w: usize, x: usize, batch: i32, height: i32, width: i32, channels: i32, kernelHeight: i32, kernelWidth: i32,
@@ -286,7 +294,10 @@ function clearFloats(to: usize, bytes: usize): void {
   for (let at: usize = 0; at < bytes; at += 4) store<f32>(to + at, 0);
 }
 
-/** Copy rows [firstRow, firstRow + rows) × [firstColumn, …) of an image, `channels` of each pixel, with zeros where there is no pixel. */
+/**
+ * Copy rows [firstRow, firstRow + rows) × [firstColumn, …) of an image, `channels` of each pixel, with zeros where
+ * there is no pixel.
+ */
 export function copyPadded(image: usize, height: i32, width: i32, pixelBytes: usize, channels: i32, firstRow: i32, firstColumn: i32, rows: i32, across: i32, to: usize): void {
   const bytes = (<usize>channels) << 2;
   const left = min(across, max(0, -firstColumn)); // columns before the image, then inside of it
@@ -318,10 +329,11 @@ export function copyPadded(image: usize, height: i32, width: i32, pixelBytes: us
 /**
  * w[r, c, q, o] = Σ over n, i, j of x[n, i · stride − top + r · dilation, …, q] · g[n, i, j, o].
  *
- * Block by block of output pixels: the part of the image under the block is copied with its padding, `g` is packed into panels, and a
- * tile holds 6 rows of the weight × 8 output channels while the pixels of the block are summed, one segment per output row. Undilated,
- * the taps of one kernel row are neighbours in the image as in the weight, so their channels count as rows of one stretch.
- * `scratch` holds, in this order: edge addresses, results, tile, table, image block, panels.
+ * Block by block of output pixels: the part of the image under the block is copied with its padding, `g` is packed into
+ * panels, and a tile holds 6 rows of the weight × 8 output channels while the pixels of the block are summed, one
+ * segment per output row. Undilated, the taps of one kernel row are neighbours in the image as in the weight, so their
+ * channels count as rows of one stretch. `scratch` holds, in this order: edge addresses, results, tile, table, image
+ * block, panels.
  */
 export function conv2dBackwardWeight(
   x: usize, g: usize, w: usize, batch: i32, height: i32, width: i32, channels: i32, kernelHeight: i32, kernelWidth: i32,

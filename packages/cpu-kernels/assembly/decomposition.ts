@@ -1,5 +1,6 @@
-// Cholesky factors and triangular solves, f32, row-major, by blocks of rows: what came before enters through one matrix product per block
-// ("left-looking"), which is where nearly all flops are; only the diagonal blocks are worked on row by row.
+// Cholesky factors and triangular solves, f32, row-major, by blocks of rows: what came before enters through one matrix
+// product per block ("left-looking"), which is where nearly all flops are; only the diagonal blocks are worked on row
+// by row.
 import { TRIANGLE_BLOCK } from "./decomposition-blocks";
 import { product } from "./gemm";
 import { madd, sumLanes } from "./lanes";
@@ -31,7 +32,10 @@ function addMultiple(y: usize, x: usize, factor: f32, bytes: usize): void {
   for (; i < bytes; i += 4) store<f32>(y + i, load<f32>(y + i) + factor * load<f32>(x + i));
 }
 
-/** Factor a block of `size` rows, `stride` bytes apart, in place, row by row; zeros above the diagonal. A pivot that is not positive yields NaN. */
+/**
+ * Factor a block of `size` rows, `stride` bytes apart, in place, row by row; zeros above the diagonal. A pivot that is
+ * not positive yields NaN.
+ */
 function factorBlock(block: usize, stride: usize, size: usize): void {
   for (let i: usize = 0; i < size; i++) {
     const row = block + i * stride;
@@ -98,8 +102,8 @@ export function cholesky(a: usize, y: usize, batch: i32, n: i32, scratch: usize)
 }
 
 /**
- * x of op(l) x = b for `batch` triangles [n, n] and right sides [n, m]; op transposes or not. Only the named triangle is read.
- * Scratch (`src/ops/triangular-solve.ts` counts it): TRIANGLE_BLOCK rows of n, a matrix product.
+ * x of op(l) x = b for `batch` triangles [n, n] and right sides [n, m]; op transposes or not. Only the named triangle
+ * is read. Scratch (`src/ops/triangular-solve.ts` counts it): TRIANGLE_BLOCK rows of n, a matrix product.
  */
 export function triangularSolve(
   l: usize, b: usize, x: usize, batch: i32, n: i32, m: i32, lower: bool, transpose: bool, unitDiagonal: bool, scratch: usize,

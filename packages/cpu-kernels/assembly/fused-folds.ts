@@ -22,8 +22,9 @@ function countMasks(masks: usize, n: i32): i32 {
 }
 
 /**
- * Reduce a tile: `n` lanes at `x`, elements `first` and up of the whole. Where rows of `size` elements fit a tile of `most` it holds whole rows;
- * else it is a part of one, and `total` keeps 8 bytes from one part to the next. `output` is where the results of the first row lie.
+ * Reduce a tile: `n` lanes at `x`, elements `first` and up of the whole. Where rows of `size` elements fit a tile of
+ * `most` it holds whole rows; else it is a part of one, and `total` keeps 8 bytes from one part to the next. `output`
+ * is where the results of the first row lie.
  */
 export function foldLanes(fold: i32, x: usize, n: i32, first: i32, size: i32, most: i32, output: usize, total: usize): void {
   const row = <usize>(first / size);

@@ -1,5 +1,5 @@
-// One loop per micro-operation over a tile of 32-bit lanes. Pointers are in bytes; a step is the width of T, or 0 where one value serves
-// the whole tile. `n` lanes, a multiple of what T holds. A result may stand where an operand stood.
+// One loop per micro-operation over a tile of 32-bit lanes. Pointers are in bytes; a step is the width of T, or 0 where
+// one value serves the whole tile. `n` lanes, a multiple of what T holds. A result may stand where an operand stood.
 import * as Opcode from "./fused-opcode";
 import { byteOf } from "./fused-runs";
 import { roundToBf16, roundToF16 } from "./half";
@@ -133,7 +133,8 @@ export function binary<T>(op: i32, d: usize, a: usize, stepA: usize, b: usize, s
   }
 }
 
-// The arithmetic that optimizers and activations are made of: four vectors a turn, with a value that serves the whole tile held in a register.
+// The arithmetic that optimizers and activations are made of: four vectors a turn, with a value that serves the whole
+// tile held in a register.
 // @ts-ignore: decorator
 @inline
 export function hotBinary<T>(op: i32, d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {

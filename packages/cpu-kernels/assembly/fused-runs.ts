@@ -1,4 +1,5 @@
-// Between memory and lanes: every dtype becomes a 32-bit lane (f16 and bf16 as f32, u8 as u32, bool as a mask) and back.
+// Between memory and lanes: every dtype becomes a 32-bit lane (f16 and bf16 as f32, u8 as u32, bool as a mask) and
+// back.
 import { decodeF16, encodeF16 } from "./half";
 import { pmaxF, pminF, splat, truncSmall } from "./vectors";
 

@@ -1,5 +1,5 @@
-// The virtual machine of elementwise programs. It walks the shape in tiles that stay in the first-level cache and runs each
-// micro-operation over a whole tile. `src/fused-program.ts` writes the programs and documents their words.
+// The virtual machine of elementwise programs. It walks the shape in tiles that stay in the first-level cache and runs
+// each micro-operation over a whole tile. `src/fused-program.ts` writes the programs and documents their words.
 import { TILE } from "./fused-blocks";
 import { foldLanes } from "./fused-folds";
 import { loadRun, storeRun, widthOf } from "./fused-runs";
@@ -126,7 +126,9 @@ function bindCells<T>(code: usize, end: usize, table: usize, cells: usize): void
   }
 }
 
-/** Copy the last `n` elements of a tile from cells to where they belong in the slots, the latest result of a slot last. */
+/**
+ * Copy the last `n` elements of a tile from cells to where they belong in the slots, the latest result of a slot last.
+ */
 function moveToSlots(code: usize, end: usize, cells: usize, slots: usize, n: i32): void {
   for (let at = code; at < end; at += 24) {
     const slot = load<i32>(at, 20);
@@ -147,8 +149,8 @@ function fillCell(cell: usize, bits: i32): void {
 }
 
 /**
- * Make register `r` show the elements of an input that the tile needs: in place where they lie as lanes already, one cell
- * where a single value serves the tile, else a converted copy. Returns where the words of the next input begin.
+ * Make register `r` show the elements of an input that the tile needs: in place where they lie as lanes already, one
+ * cell where a single value serves the tile, else a converted copy. Returns where the words of the next input begin.
  */
 function bindInput<T>(program: usize, at: i32, r: i32, table: usize, cells: usize, slots: usize, base: usize, row: i32, inner: i32, column: i32, n: i32, staged: bool): i32 {
   const kind = word(program, at);

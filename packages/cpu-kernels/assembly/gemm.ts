@@ -42,7 +42,8 @@ export function product(
       packPanels(b + <usize>k0 * bInner + <usize>j0 * bColumn, bColumn, bInner, wide, depth, panels, (<usize>depth) << 5);
       for (let i0 = 0; i0 < rows; i0 += rowBlock) {
         const tall = min(rowBlock, rows - i0);
-        // Rows that lie side by side would be read `aInner` bytes apart by every panel: copy them together unless few panels read them.
+        // Rows that lie side by side would be read `aInner` bytes apart by every panel: copy them together unless few
+        // panels read them.
         const packing = aRow == 4 && aInner != 4 && wide > READ_ONCE_PANELS * TILE_COLUMNS;
         if (packing) {
           for (let i = 0; i < tall; ) {
@@ -79,7 +80,10 @@ export function product(
   }
 }
 
-/** y[n] (+)= Σₖ x[k] · b[k][n]: four rows of `b` at a time are streamed once, in order, and added to `y`, which stays near. */
+/**
+ * y[n] (+)= Σₖ x[k] · b[k][n]: four rows of `b` at a time are streamed once, in order, and added to `y`, which stays
+ * near.
+ */
 function combineRows(x: usize, b: usize, y: usize, columns: i32, inner: i32, accumulate: bool): void {
   const bytes = (<usize>columns) << 2;
   if (!accumulate) memory.fill(y, 0, bytes);
@@ -179,9 +183,10 @@ function dotRows(a: usize, x: usize, y: usize, rows: i32, inner: i32, accumulate
 /**
  * y[rows, columns] = op(a) · op(b), or += when `accumulate`.
  *
- * The operand that is read by address costs nothing to prepare, the other one is packed. So `b` takes the row role, and the result is
- * written transposed, where packing it would cost more: transposed and larger than `a` (its rows then run along the sum), or so few
- * rows in `a` that each packed value would be used once or twice (8 × 512 × 512: 39 GFLOP/s packed, 62 by address).
+ * The operand that is read by address costs nothing to prepare, the other one is packed. So `b` takes the row role, and
+ * the result is written transposed, where packing it would cost more: transposed and larger than `a` (its rows then run
+ * along the sum), or so few rows in `a` that each packed value would be used once or twice (8 × 512 × 512: 39 GFLOP/s
+ * packed, 62 by address).
  */
 export function gemm(
   a: usize,

@@ -1,4 +1,5 @@
-// 16-bit floats in 32-bit lanes. Rounded values stay f32 inside a kernel and lose nothing when their 16 bits are stored.
+// 16-bit floats in 32-bit lanes. Rounded values stay f32 inside a kernel and lose nothing when their 16 bits are
+// stored.
 import { absF, addF, addI, andB, leF, leI, ltF, mulF, neF, orB, select, shlI, shrU, splat, splatBits, subF, subI, truncI, xorB } from "./vectors";
 
 /** The nearest half (ties to even, subnormals kept), as f32. */

@@ -1,4 +1,5 @@
-// Counts of values by bins of equal width. The rounding of each step is that of the reference, so counts are the same to the last one.
+// Counts of values by bins of equal width. The rounding of each step is that of the reference, so counts are the same
+// to the last one.
 
 /** The least normal number; what is nearer to 0 counts as 0. */
 const SMALLEST: f32 = reinterpret<f32>(0x00800000);
@@ -44,8 +45,9 @@ function bins4(x: v128, low: v128, high: v128, origin: v128, scale: v128, last: 
 }
 
 /**
- * `counts[bin] = |{x : bin of x}|` over `bins` bins of [low, high]; see the operator for the rule. `scratch` holds four counts for what lies
- * outside and for each bin: neighbours often fall into one bin, and each count would wait for the one before.
+ * `counts[bin] = |{x : bin of x}|` over `bins` bins of [low, high]; see the operator for the rule. `scratch` holds four
+ * counts for what lies outside and for each bin: neighbours often fall into one bin, and each count would wait for the
+ * one before.
  */
 export function histogram(x: usize, lowest: usize, highest: usize, counts: usize, n: i32, bins: i32, scratch: usize): void {
   const low = flush(load<f32>(lowest));

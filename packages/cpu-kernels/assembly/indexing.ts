@@ -1,9 +1,10 @@
-// Rows picked and added by number. An index that names no row is compared as unsigned, so that a negative one lies outside too.
+// Rows picked and added by number. An index that names no row is compared as unsigned, so that a negative one lies
+// outside too.
 import { copyBytes, fillBytes } from "./movement";
 
 /**
- * Copy row `indices[i]` of each of `outer` blocks, `size` rows of `rowBytes` bytes, to row i of the output's block of `count` rows.
- * Where there is no such row, repeat the 4-byte `pattern`.
+ * Copy row `indices[i]` of each of `outer` blocks, `size` rows of `rowBytes` bytes, to row i of the output's block of
+ * `count` rows. Where there is no such row, repeat the 4-byte `pattern`.
  */
 export function gatherRows(output: usize, input: usize, indices: usize, outer: i32, size: i32, rowBytes: usize, count: i32, pattern: u32): void {
   for (let block = 0; block < outer; block++) {
@@ -38,7 +39,9 @@ function addRows<T>(output: usize, indices: usize, updates: usize, outer: i32, s
   }
 }
 
-/** Add row i of each block of `updates` to row `indices[i]` of the output's block, in order; rows of `inner` elements. */
+/**
+ * Add row i of each block of `updates` to row `indices[i]` of the output's block, in order; rows of `inner` elements.
+ */
 export function scatterAddF32(output: usize, indices: usize, updates: usize, outer: i32, size: i32, inner: i32, count: i32): void {
   addRows<f32>(output, indices, updates, outer, size, inner, count);
 }

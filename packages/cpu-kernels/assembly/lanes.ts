@@ -1,5 +1,5 @@
-// Vector width and fused multiply-add of the build at hand. A kernel is a vector loop under `if (ASC_FEATURE_SIMD)` followed by
-// a scalar loop over the rest; in the scalar build the second loop does all of the work.
+// Vector width and fused multiply-add of the build at hand. A kernel is a vector loop under `if (ASC_FEATURE_SIMD)`
+// followed by a scalar loop over the rest; in the scalar build the second loop does all of the work.
 
 /** a · b + c in each lane; one rounding in the relaxed build, two in the plain one. */
 // @ts-ignore: decorator
@@ -10,8 +10,9 @@ export function madd(a: v128, b: v128, c: v128): v128 {
 }
 
 /**
- * Bytes of a block of terms that are added up in f32, 128 in each lane. Rows that are longer add the sums of their blocks in f64: the rounding of
- * one long running sum grows with its length, and where all terms are alike it does not even cancel.
+ * Bytes of a block of terms that are added up in f32, 128 in each lane. Rows that are longer add the sums of their
+ * blocks in f64: the rounding of one long running sum grows with its length, and where all terms are alike it does not
+ * even cancel.
  */
 export const BLOCK_BYTES: usize = ASC_FEATURE_SIMD ? 2048 : 512;
 
@@ -29,7 +30,10 @@ export function maxLanes(v: v128): f32 {
   return max(max(f32x4.extract_lane(v, 0), f32x4.extract_lane(v, 1)), max(f32x4.extract_lane(v, 2), f32x4.extract_lane(v, 3)));
 }
 
-/** Four rows of four floats at `from`, `stride` bytes apart, written as columns: element k of all four rows lies at to + k · step. */
+/**
+ * Four rows of four floats at `from`, `stride` bytes apart, written as columns: element k of all four rows lies at to +
+ * k · step.
+ */
 // @ts-ignore: decorator
 @inline
 export function transpose4(from: usize, stride: usize, to: usize, step: usize): void {

@@ -1,5 +1,6 @@
-// Moving elements without arithmetic. Every movement operator is a copy between two strided views (`src/ops/strided-copy.ts` makes the table);
-// what differs is the innermost pair of dimensions: rows, repeated elements, a transposed tile, or neither.
+// Moving elements without arithmetic. Every movement operator is a copy between two strided views
+// (`src/ops/strided-copy.ts` makes the table); what differs is the innermost pair of dimensions: rows, repeated
+// elements, a transposed tile, or neither.
 import { transpose4 } from "./lanes";
 
 /** Copy `bytes` bytes; ranges do not overlap. */
@@ -51,9 +52,10 @@ function repeatElement<T>(output: usize, input: usize, count: i32): void {
 }
 
 /**
- * Transpose a matrix: `rows` rows of the input, `inputStep` bytes apart, become columns of the output, whose rows lie `outputStep` bytes apart.
- * A block has 16 columns, so that each input line is used whole, and 64 rows; where rows lie a power of two apart and share cache sets, that is
- * what still fits (1024 × 1024 words on an EPYC of the Zen 5 family: 11 GB/s against 7 for blocks of 32 × 32; 85 GB/s at other widths).
+ * Transpose a matrix: `rows` rows of the input, `inputStep` bytes apart, become columns of the output, whose rows lie
+ * `outputStep` bytes apart. A block has 16 columns, so that each input line is used whole, and 64 rows; where rows lie
+ * a power of two apart and share cache sets, that is what still fits (1024 × 1024 words on an EPYC of the Zen 5 family:
+ * 11 GB/s against 7 for blocks of 32 × 32; 85 GB/s at other widths).
  */
 function transposeTile<T>(output: usize, outputStep: usize, input: usize, inputStep: usize, rows: i32, columns: i32): void {
   const size = <usize>sizeof<T>();

@@ -43,7 +43,10 @@ function sumOfSquares(row: usize, bytes: usize, centre: f32): f32 {
   return bytes <= BLOCK_BYTES ? sumOfBlockSquares(row, bytes, centre) : sumOfLongSquares(row, bytes, centre);
 }
 
-/** `(x − mean) · rstd · gamma + beta` per row; keeps mean and rstd of each. Two passes over a row, since a sum of squares alone would cancel. */
+/**
+ * `(x − mean) · rstd · gamma + beta` per row; keeps mean and rstd of each. Two passes over a row, since a sum of
+ * squares alone would cancel.
+ */
 export function layerNorm(y: usize, means: usize, rstds: usize, x: usize, gamma: usize, beta: usize, rows: i32, width: i32, epsilon: f32): void {
   const bytes = <usize>width << 2;
   for (let row = 0; row < rows; row++) {
@@ -93,8 +96,8 @@ function flush(total: usize, partial: usize, bytes: usize): void {
 }
 
 /**
- * Rows whose terms are added up before the sum joins that of a group of 64 such blocks, and the group's the total: the error of a sum of n terms
- * grows like 128 + n/4096 instead of n.
+ * Rows whose terms are added up before the sum joins that of a group of 64 such blocks, and the group's the total: the
+ * error of a sum of n terms grows like 128 + n/4096 instead of n.
  */
 const BLOCK_ROWS: i32 = 64;
 const GROUP_ROWS: i32 = 64 * BLOCK_ROWS;

@@ -3,9 +3,9 @@ import { TILE_COLUMNS } from "./blocks";
 import { transpose4 } from "./lanes";
 
 /**
- * Pack `columns` × `inner` of a matrix into panels [inner][8], `panelBytes` from one to the next. Past the last column stand zeros: no
- * result depends on them, but stale subnormals or NaNs in idle lanes would make timing depend on what ran before.
- * `columnStep` and `innerStep` are bytes; one of them is 4 where speed matters.
+ * Pack `columns` × `inner` of a matrix into panels [inner][8], `panelBytes` from one to the next. Past the last column
+ * stand zeros: no result depends on them, but stale subnormals or NaNs in idle lanes would make timing depend on what
+ * ran before. `columnStep` and `innerStep` are bytes; one of them is 4 where speed matters.
  */
 export function packPanels(
   from: usize,
@@ -53,7 +53,10 @@ export function packPanels(
   }
 }
 
-/** Pack a tile of `rows` ≤ `tile` rows that lie side by side (a transposed operand) as [inner][tile]; missing rows repeat the last one. */
+/**
+ * Pack a tile of `rows` ≤ `tile` rows that lie side by side (a transposed operand) as [inner][tile]; missing rows
+ * repeat the last one.
+ */
 export function packRows(from: usize, innerStep: usize, rows: i32, tile: i32, inner: i32, to: usize): void {
   const bytes = (<usize>tile) << 2;
   if (ASC_FEATURE_SIMD && rows == tile) {

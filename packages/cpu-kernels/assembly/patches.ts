@@ -1,9 +1,11 @@
-// Convolutions by patches, for products that run outside of WebAssembly: the column matrix (im2col) of a block of pixels, and its way back.
+// Convolutions by patches, for products that run outside of WebAssembly: the column matrix (im2col) of a block of
+// pixels, and its way back.
 import { copyPadded } from "./convolution";
 
 /**
- * Write rows [first, first + count) of the column matrix of one group: under output pixel p, [kernelHeight][kernelWidth][perGroup] values of the
- * image, zeros where a tap lies outside. Pixels are counted over [batch][outHeight][outWidth]; `x` begins at the group's first channel.
+ * Write rows [first, first + count) of the column matrix of one group: under output pixel p,
+ * [kernelHeight][kernelWidth][perGroup] values of the image, zeros where a tap lies outside. Pixels are counted over
+ * [batch][outHeight][outWidth]; `x` begins at the group's first channel.
  */
 export function patches(
   x: usize, to: usize, height: i32, width: i32, channels: i32, perGroup: i32, kernelHeight: i32, kernelWidth: i32, outHeight: i32, outWidth: i32,
@@ -48,7 +50,10 @@ function addFloats(to: usize, from: usize, bytes: usize): void {
   for (; at < bytes; at += 4) store<f32>(to + at, load<f32>(to + at) + load<f32>(from + at));
 }
 
-/** Add rows of a column matrix to the pixels that `patches` would take them from: its transpose. Values outside the image are dropped. */
+/**
+ * Add rows of a column matrix to the pixels that `patches` would take them from: its transpose. Values outside the
+ * image are dropped.
+ */
 export function addPatches(
   from: usize, x: usize, height: i32, width: i32, channels: i32, perGroup: i32, kernelHeight: i32, kernelWidth: i32, outHeight: i32, outWidth: i32,
   strideY: i32, strideX: i32, top: i32, left: i32, dilationY: i32, dilationX: i32, first: i32, count: i32,

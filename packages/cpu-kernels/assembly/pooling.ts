@@ -21,7 +21,8 @@ export function maxPool2d(
         let c: usize = 0;
         if (ASC_FEATURE_SIMD) {
           for (; c + 16 <= pixel; c += 16) {
-            // pmax keeps the first operand unless it is smaller: one instruction, but it loses a NaN in the second, so those are kept aside.
+            // pmax keeps the first operand unless it is smaller: one instruction, but it loses a NaN in the second, so
+            // those are kept aside.
             let best = f32x4.splat(-Infinity);
             let unordered = i32x4.splat(0);
             let start = corner + c;
@@ -57,7 +58,10 @@ export function maxPool2d(
   }
 }
 
-/** dx[n, h, v, c] = Σ of g over the windows whose first maximum (rows first) lies at that pixel; the first NaN counts as the maximum. */
+/**
+ * dx[n, h, v, c] = Σ of g over the windows whose first maximum (rows first) lies at that pixel; the first NaN counts as
+ * the maximum.
+ */
 export function maxPool2dBackward(
   x: usize, g: usize, dx: usize, batch: i32, height: i32, width: i32, channels: i32, outHeight: i32, outWidth: i32,
   windowY: i32, windowX: i32, strideY: i32, strideX: i32, top: i32, left: i32,
@@ -139,7 +143,10 @@ function share(rows: i32, across: i32, windowY: i32, windowX: i32, countPadding:
   return <f32>1 / <f32>(countPadding ? windowY * windowX : rows * across);
 }
 
-/** y[n, i, j, c] = mean of x over the window: over all of it if `countPadding`, else over its pixels inside of the image. */
+/**
+ * y[n, i, j, c] = mean of x over the window: over all of it if `countPadding`, else over its pixels inside of the
+ * image.
+ */
 export function avgPool2d(
   x: usize, y: usize, batch: i32, height: i32, width: i32, channels: i32, outHeight: i32, outWidth: i32,
   windowY: i32, windowX: i32, strideY: i32, strideX: i32, top: i32, left: i32, countPadding: bool,

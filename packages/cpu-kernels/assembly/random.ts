@@ -1,4 +1,5 @@
-// Threefry2x32-20, four counters at once. Source: Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC'11, §4.
+// Threefry2x32-20, four counters at once. Source: Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC'11,
+// §4.
 import { addI, orB, shlI, shrU, splatBits, xorB } from "./vectors";
 
 /** One of the twenty rounds for y; x has been added already. */

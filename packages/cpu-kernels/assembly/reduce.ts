@@ -24,8 +24,8 @@ function combine<T>(fold: i32, x: T, y: T): T {
 }
 
 /**
- * Extreme of `n` neighbours by instructions that neither carry NaN nor tell zeros apart: NaN where that might matter, so that they are to be
- * folded the slow way, which takes eight instructions where this takes three.
+ * Extreme of `n` neighbours by instructions that neither carry NaN nor tell zeros apart: NaN where that might matter,
+ * so that they are to be folded the slow way, which takes eight instructions where this takes three.
  */
 // @ts-ignore: decorator
 @inline
@@ -93,7 +93,10 @@ function foldRow(fold: i32, empty: f32, x: usize, n: i32): f32 {
   return result;
 }
 
-/** Greatest |x| of each row of `size` > 0 elements. Magnitudes are ordered as the whole numbers that their bits are, NaN above infinity. */
+/**
+ * Greatest |x| of each row of `size` > 0 elements. Magnitudes are ordered as the whole numbers that their bits are, NaN
+ * above infinity.
+ */
 export function maxMagnitudes(x: usize, output: usize, rows: i32, size: i32): void {
   for (; rows > 0; rows--, output += 4) {
     let result: i32 = 0;

@@ -52,7 +52,10 @@ export function cumsumI32(x: usize, output: usize, outer: i32, size: i32, inner:
   }
 }
 
-/** Position of the greatest (`flip` = 0) or least (`flip` = -1) element along the middle, the first among equals; `kind` as in order.ts. */
+/**
+ * Position of the greatest (`flip` = 0) or least (`flip` = -1) element along the middle, the first among equals; `kind`
+ * as in order.ts.
+ */
 export function argExtreme(x: usize, output: usize, outer: i32, size: i32, inner: i32, kind: i32, flip: u32): void {
   const width: usize = kind == 3 ? 1 : 4;
   const stride = <usize>inner * width;

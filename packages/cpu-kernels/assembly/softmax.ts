@@ -1,11 +1,12 @@
-// Softmax, log-softmax and cross-entropy over rows of `width` f32. A row is read from the first-level cache after its first pass.
+// Softmax, log-softmax and cross-entropy over rows of `width` f32. A row is read from the first-level cache after its
+// first pass.
 import { BLOCK_BYTES, madd, maxLanes, sumLanes } from "./lanes";
 import { sumRow } from "./sum";
 import { expOf, logOf } from "./transcendental";
 
 /**
- * Largest of a row; a NaN may be passed over, it comes back with its exponential. `pmax` is one instruction where `max`, which must
- * keep NaN, is a chain of six: taking the maximum cost as much as the exponentials.
+ * Largest of a row; a NaN may be passed over, it comes back with its exponential. `pmax` is one instruction where
+ * `max`, which must keep NaN, is a chain of six: taking the maximum cost as much as the exponentials.
  */
 // @ts-ignore: decorator
 @inline
@@ -26,7 +27,9 @@ export function maxOfRow(row: usize, bytes: usize): f32 {
   return largest;
 }
 
-/** Sum of exp(row − shift) over a block, where no entry exceeds `shift`; with `keep` the terms are written to `output`. */
+/**
+ * Sum of exp(row − shift) over a block, where no entry exceeds `shift`; with `keep` the terms are written to `output`.
+ */
 // @ts-ignore: decorator
 @inline
 export function sumOfBlockExps(output: usize, row: usize, bytes: usize, shift: f32, keep: bool): f32 {
@@ -168,7 +171,8 @@ export function logSoftmaxBackward(output: usize, y: usize, g: usize, rows: i32,
 }
 
 /**
- * Loss of each row, and its maximum and sum of exponentials: both NaN where there is no softmax. A label that names no class gives NaN.
+ * Loss of each row, and its maximum and sum of exponentials: both NaN where there is no softmax. A label that names no
+ * class gives NaN.
  */
 export function crossEntropy(losses: usize, maxima: usize, totals: usize, logits: usize, labels: usize, rows: i32, width: i32): void {
   const bytes = <usize>width << 2;

@@ -1,5 +1,5 @@
-// Sums of f32 in two levels, so that the error stays near one rounding however many terms there are: short blocks add up in f32, the
-// blocks in f64. The order of additions depends on the shape alone.
+// Sums of f32 in two levels, so that the error stays near one rounding however many terms there are: short blocks add
+// up in f32, the blocks in f64. The order of additions depends on the shape alone.
 import { sumLanes } from "./lanes";
 
 /** Terms of a block. Each lane of a block sum adds 16 of them one after the other. */
@@ -124,7 +124,10 @@ export function sumMagnitudes(x: usize, output: usize, rows: i32, size: i32): vo
   }
 }
 
-/** `total[i] = Σ x[row][i]` over `rows` ≤ ROWS rows that lie `stride` bytes apart. Four rows at a time, so that totals are touched a quarter as often. */
+/**
+ * `total[i] = Σ x[row][i]` over `rows` ≤ ROWS rows that lie `stride` bytes apart. Four rows at a time, so that totals
+ * are touched a quarter as often.
+ */
 function sumRowsBlock(x: usize, total: usize, rows: i32, columns: i32, stride: usize): void {
   memory.fill(total, 0, (<usize>columns) << 2);
   const bytes = (<usize>columns) << 2;

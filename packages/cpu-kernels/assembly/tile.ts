@@ -1,13 +1,15 @@
-// The inner tile of every contraction: 6 rows × 8 columns of the result stay in twelve vector registers while the sum runs.
+// The inner tile of every contraction: 6 rows × 8 columns of the result stay in twelve vector registers while the sum
+// runs.
 //
-// The rows come through *pointers*, one per row and segment, so that one kernel reads a matrix as it lies, a transposed one, a packed
-// one, or the pixels of an image under each tap of a convolution (an indirect GEMM: no column matrix is ever written). The columns come
-// from a panel packed as [sum index][8], zero-filled past the last column.
+// The rows come through *pointers*, one per row and segment, so that one kernel reads a matrix as it lies, a transposed
+// one, a packed one, or the pixels of an image under each tap of a convolution (an indirect GEMM: no column matrix is
+// ever written). The columns come from a panel packed as [sum index][8], zero-filled past the last column.
 //
-// Why 6 × 8: the relaxed build issues 12 multiply-adds, 2 panel loads and 6 splat loads per sum index; 12 + 2 + 1 registers are just
-// the 15 that V8 leaves to us (xmm15 is its own). Measured on an EPYC of the Zen 5 family at 4.2 GHz (peak 2 × 4 × 2 × 4.19 = 67
-// GFLOP/s), panel and rows in L1: 6×8 67, 5×8 64, 4×8 62, 3×12 62, 2×16 63, 4×12 42 and 8×8 41 (both spill), 8×4 52, 6×4 48.
-// Unrolling the sum by two drops 6×8 to 46: V8 hoists the loads of both halves and spills. So the loop is not unrolled.
+// Why 6 × 8: the relaxed build issues 12 multiply-adds, 2 panel loads and 6 splat loads per sum index; 12 + 2 + 1
+// registers are just the 15 that V8 leaves to us (xmm15 is its own). Measured on an EPYC of the Zen 5 family at 4.2 GHz
+// (peak 2 × 4 × 2 × 4.19 = 67 GFLOP/s), panel and rows in L1: 6×8 67, 5×8 64, 4×8 62, 3×12 62, 2×16 63, 4×12 42 and 8×8
+// 41 (both spill), 8×4 52, 6×4 48. Unrolling the sum by two drops 6×8 to 46: V8 hoists the loads of both halves and
+// spills. So the loop is not unrolled.
 import { TILE_COLUMNS, TILE_ROWS } from "./blocks";
 import { madd, transpose4 } from "./lanes";
 
@@ -22,7 +24,10 @@ export function evenBlock(size: i32, limit: i32): i32 {
   return (size + count - 1) / count;
 }
 
-/** How many of `left` rows the next tile takes; a split into sixes and fours that wastes the fewest rows (8 = 4 + 4, 7 = 4 + 3). */
+/**
+ * How many of `left` rows the next tile takes; a split into sixes and fours that wastes the fewest rows (8 = 4 + 4, 7 =
+ * 4 + 3).
+ */
 // @ts-ignore: decorator
 @inline
 export function tileRows(left: i32): i32 {
@@ -64,8 +69,9 @@ function tileScalar(rows: i32, table: usize, segments: i32, inner: i32, step: us
 /**
  * out[i][0..8) (+)= Σ over segments s, k < inner of *(table[s][i] + k · step) · panel[s · inner + k][0..8), i < 6.
  *
- * `table`: segments × 6 addresses; `step`: bytes between successive terms of a row; `out`: 6 addresses, and `offset` bytes from
- * each lie the 8 floats to write. A tile over the edge runs with idle rows that point at any readable row, into scratch, and is copied.
+ * `table`: segments × 6 addresses; `step`: bytes between successive terms of a row; `out`: 6 addresses, and `offset`
+ * bytes from each lie the 8 floats to write. A tile over the edge runs with idle rows that point at any readable row,
+ * into scratch, and is copied.
  */
 export function tile6(table: usize, segments: i32, inner: i32, step: usize, panel: usize, out: usize, offset: usize, accumulate: bool): void {
   if (ASC_FEATURE_SIMD) {
@@ -159,7 +165,10 @@ export function tile4(table: usize, segments: i32, inner: i32, step: usize, pane
   }
 }
 
-/** Copy the top left rows × columns of a tile to a matrix with `stride` bytes between rows, or to its transpose; add if `accumulate`. */
+/**
+ * Copy the top left rows × columns of a tile to a matrix with `stride` bytes between rows, or to its transpose; add if
+ * `accumulate`.
+ */
 export function copyTile(tile: usize, output: usize, stride: usize, rows: i32, columns: i32, transposed: bool, accumulate: bool): void {
   let first = 0;
   if (ASC_FEATURE_SIMD && transposed && !accumulate && columns == TILE_COLUMNS && rows >= SMALL_TILE_ROWS) {

@@ -1,6 +1,6 @@
-// The k greatest of a row by radix selection: histograms of the keys, 11 bits at a time, find the k-th key; one pass in order of
-// position then takes everything above it and as many equals as are still wanted. A long row is first thinned out by a bound guessed
-// from a sample, so that it is read twice whatever its length; a wrong guess only costs time.
+// The k greatest of a row by radix selection: histograms of the keys, 11 bits at a time, find the k-th key; one pass in
+// order of position then takes everything above it and as many equals as are still wanted. A long row is first thinned
+// out by a bound guessed from a sample, so that it is read twice whatever its length; a wrong guess only costs time.
 import { keyOf, Order } from "./order";
 import { AIM_TIMES, BINS, LEAST_AIM, LIST, LONG, ROOM_TIMES, SMALL_PART } from "./top-k-blocks";
 
@@ -37,8 +37,9 @@ function thins(n: i32, k: i32): bool {
 }
 
 /**
- * `rows` rows of `n`; the results of each are `k` values and positions. `scratch`: the list, or a histogram and after it the candidates, whose
- * room the sort takes over; `src/ops/top-k.ts` counts its bytes. `kind` is an `Order`: how words become keys.
+ * `rows` rows of `n`; the results of each are `k` values and positions. `scratch`: the list, or a histogram and after
+ * it the candidates, whose room the sort takes over; `src/ops/top-k.ts` counts its bytes. `kind` is an `Order`: how
+ * words become keys.
  */
 export function topK(x: usize, values: usize, indices: usize, rows: i32, n: i32, k: i32, sorted: i32, kind: i32, scratch: usize): void {
   if (k == 0) return;
@@ -102,7 +103,8 @@ function byRadix(x: usize, values: usize, indices: usize, n: i32, k: i32, kind: 
     }
   }
 
-  // The k-th key, from its highest bits to its lowest; `wanted` of the keys that share the bits found so far are still to be taken.
+  // The k-th key, from its highest bits to its lowest; `wanted` of the keys that share the bits found so far are still
+  // to be taken.
   let prefix: u32 = 0;
   let mask: u32 = 0;
   let wanted = k;
@@ -138,8 +140,8 @@ function byRadix(x: usize, values: usize, indices: usize, n: i32, k: i32, kind: 
 }
 
 /**
- * A key that about `aimOf(k)` of the row reach, from evenly spread samples; 0 where nothing is gained. The samples hold about 128 that
- * reach it, so that the number in the row is within a third of the aim (4 standard deviations).
+ * A key that about `aimOf(k)` of the row reach, from evenly spread samples; 0 where nothing is gained. The samples hold
+ * about 128 that reach it, so that the number in the row is within a third of the aim (4 standard deviations).
  */
 function guessBound(x: usize, n: i32, k: i32, kind: i32, scratch: usize): u32 {
   const aim = <i64>aimOf(k);
@@ -201,7 +203,10 @@ function thin(x: usize, n: i32, bound: u32, kind: i32, kept: usize, places: usiz
   return count;
 }
 
-/** Order the selected from greatest to least. Stable and least significant digit first, so equals stay in order of position. */
+/**
+ * Order the selected from greatest to least. Stable and least significant digit first, so equals stay in order of
+ * position.
+ */
 function sortSelected(values: usize, indices: usize, k: i32, kind: i32, scratch: usize): void {
   const otherValues = scratch + BINS * 4;
   const otherIndices = wordAt(otherValues, k);

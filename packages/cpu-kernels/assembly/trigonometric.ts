@@ -1,4 +1,5 @@
-// Sine and cosine of any f32, absolute error about 6e-8. Angles below 2^26 are reduced in f64, larger ones by the bits of 2/π.
+// Sine and cosine of any f32, absolute error about 6e-8. Angles below 2^26 are reduced in f64, larger ones by the bits
+// of 2/π.
 import { addI, andB, maddF, mulF, neI, select, shlI, splat, splatBits, xorB } from "./vectors";
 
 const TWO_OVER_PI: f64 = 0.6366197723675814;
@@ -42,8 +43,8 @@ function twoOverPiBits(from: i32): u64 {
 }
 
 /**
- * One lane, any size. Large angles: x = m·2^s with a 24-bit m; x·2/π mod 4 needs only the 96 bits of 2/π that follow those
- * whose product with m·2^s is a multiple of 4. Source: Payne and Hanek, SIGNUM Newsletter 18 (1983).
+ * One lane, any size. Large angles: x = m·2^s with a 24-bit m; x·2/π mod 4 needs only the 96 bits of 2/π that follow
+ * those whose product with m·2^s is a multiple of 4. Source: Payne and Hanek, SIGNUM Newsletter 18 (1983).
  */
 export function trigonometric(x: f32, turn: i32): f32 {
   if (abs(x) < LARGE) {

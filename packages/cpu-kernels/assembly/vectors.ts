@@ -1,5 +1,5 @@
-// Primitives over T = v128 (four 32-bit lanes) or T = f32 (one lane of the scalar build), so that an algorithm is written once.
-// A mask has all bits of a lane set or none; integers travel in T as their bits.
+// Primitives over T = v128 (four 32-bit lanes) or T = f32 (one lane of the scalar build), so that an algorithm is
+// written once. A mask has all bits of a lane set or none; integers travel in T as their bits.
 
 // @ts-ignore: decorator
 @inline

@@ -1,5 +1,16 @@
-// How near to one plain read are bools as bits and back, positions of trues, and counts by bins? Run: node bench/counting.bench.ts
-import { type DeviceArray, full, histogram, jit, NdArray, nonzero, packBits, type Tensor, unpackBits } from "@skein/tensor-core";
+// How near to one plain read are bools as bits and back, positions of trues, and counts by bins? Run: node
+// bench/counting.bench.ts
+import {
+  type DeviceArray,
+  full,
+  histogram,
+  jit,
+  NdArray,
+  nonzero,
+  packBits,
+  type Tensor,
+  unpackBits,
+} from "@skein/tensor-core";
 import { measure, printMeasurement } from "@skein/measuring";
 import { normalArray, seeded } from "@skein/testing";
 import { createCpuBackend } from "../src/index.ts";
@@ -52,7 +63,8 @@ for (const share of [0.001, 0.01, 0.5]) {
     new NdArray("bool", [count], bools),
     ([indices, found]) => {
       const places = indices!.data as Int32Array;
-      if (found!.data[0] !== total || places.some((at, i) => bools[at] !== 1 || (i > 0 && at <= places[i - 1]!))) fail("nonzero");
+      if (found!.data[0] !== total || places.some((at, i) => bools[at] !== 1 || (i > 0 && at <= places[i - 1]!)))
+        fail("nonzero");
     },
   );
 }
@@ -76,7 +88,8 @@ for (const bins of [16, 256, 4096, 65_536]) {
     ([counts]) => {
       const expected = new Int32Array(bins);
       const scale = Math.fround(bins / 6);
-      for (const x of values) if (x >= -3 && x <= 3) expected[Math.min(bins - 1, Math.floor(Math.fround(Math.fround(x + 3) * scale)))]!++;
+      for (const x of values)
+        if (x >= -3 && x <= 3) expected[Math.min(bins - 1, Math.floor(Math.fround(Math.fround(x + 3) * scale)))]!++;
       if (counts!.data.some((own, i) => own !== expected[i])) fail("histogram");
     },
   );

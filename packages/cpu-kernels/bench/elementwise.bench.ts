@@ -1,4 +1,5 @@
-// How near to copy bandwidth is an Adam update, and how many exponentials does one core make? Run: node bench/elementwise.bench.ts
+// How near to copy bandwidth is an Adam update, and how many exponentials does one core make? Run: node
+// bench/elementwise.bench.ts
 import { adam, applyUpdates, type DeviceArray, exp, jit, type Tensor } from "@skein/tensor-core";
 import { measure, printMeasurement } from "@skein/measuring";
 import { normalArray } from "@skein/testing";
@@ -31,7 +32,8 @@ const update = async (): Promise<void> => {
   [params, state] = (await step(params, state, gradient)) as unknown as [DeviceArray, typeof state];
 };
 
-// With a constant gradient both corrected means equal it, so every step moves each weight by the learning rate, towards zero here.
+// With a constant gradient both corrected means equal it, so every step moves each weight by the learning rate, towards
+// zero here.
 const checkedSteps = 3;
 for (let i = 0; i < checkedSteps; i++) await update();
 const moved = (await backend.download(params)).data;
@@ -39,7 +41,8 @@ for (let i = 0; i < count; i++) {
   const w = source[i]!;
   if (Math.abs(w) < 1e-3) continue; // there ε is felt
   const expected = w - 0.01 * checkedSteps * Math.sign(w);
-  if (!(Math.abs((moved[i] as number) - expected) <= 1e-5)) throw new Error(`weight ${i} is ${moved[i]}, expected ${expected}`);
+  if (!(Math.abs((moved[i] as number) - expected) <= 1e-5))
+    throw new Error(`weight ${i} is ${moved[i]}, expected ${expected}`);
 }
 // Four arrays read (weights, gradient, two means), three written.
 printMeasurement("Adam update of 10M elements", await measure(update), { amount: 28 * count, unit: "B" });
@@ -55,7 +58,8 @@ for (const [size, where] of [
   const first = await exponential(x);
   (await backend.download(first)).data.forEach((value, i) => {
     const expected = Math.exp(values[i] as number);
-    if (!(Math.abs((value as number) - expected) <= 1e-6 * expected)) throw new Error(`exp(${values[i]}) is ${value}, not ${expected}`);
+    if (!(Math.abs((value as number) - expected) <= 1e-6 * expected))
+      throw new Error(`exp(${values[i]}) is ${value}, not ${expected}`);
   });
   backend.free(first);
   printMeasurement(`exp of ${size} elements ${where}`, await measure(call), { amount: size, unit: "exp" });

@@ -4,7 +4,14 @@ import { firstDifference } from "@skein/testing";
 import { productScratchBytes } from "../src/contraction-scratch.ts";
 import { openBench } from "./open-bench.ts";
 
-const shapes: readonly (readonly [what: string, rows: number, columns: number, inner: number, transposeA: number, transposeB: number])[] = [
+const shapes: readonly (readonly [
+  what: string,
+  rows: number,
+  columns: number,
+  inner: number,
+  transposeA: number,
+  transposeB: number,
+])[] = [
   ["square", 512, 512, 512, 0, 0],
   ["square, second transposed", 512, 512, 512, 0, 1],
   ["square, first transposed", 512, 512, 512, 1, 0],
@@ -24,12 +31,20 @@ const shapes: readonly (readonly [what: string, rows: number, columns: number, i
 const { wasm, floats, view, clear } = await openBench();
 for (const [what, rows, columns, inner, transposeA, transposeB] of shapes) {
   clear();
-  const [a, b, y, expected] = [floats(rows * inner), floats(inner * columns), floats(rows * columns), floats(rows * columns)];
+  const [a, b, y, expected] = [
+    floats(rows * inner),
+    floats(inner * columns),
+    floats(rows * columns),
+    floats(rows * columns),
+  ];
   const scratch = floats(productScratchBytes(rows, columns, inner) / 4);
   const call = (): void => void wasm["gemm"]!(a, b, y, rows, columns, inner, transposeA, transposeB, 0, scratch);
   call();
   wasm["gemmNaive"]!(a, b, expected, rows, columns, inner, transposeA, transposeB);
-  const difference = firstDifference(view(y, rows * columns), view(expected, rows * columns), { absolute: 1e-3, relative: 0 });
+  const difference = firstDifference(view(y, rows * columns), view(expected, rows * columns), {
+    absolute: 1e-3,
+    relative: 0,
+  });
   if (difference !== undefined) throw new Error(`${what}: ${difference}`);
   const layout = `${transposeA ? "T" : "N"}${transposeB ? "T" : "N"}`;
   printMeasurement(`${what} ${rows}×${columns}×${inner} ${layout}`, await measure(call), {

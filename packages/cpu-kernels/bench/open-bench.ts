@@ -42,7 +42,8 @@ export const openBench = async (): Promise<Bench> => {
     const inputSpecs = shapes.map((shape): TensorSpec => ({ dtype: "f32", shape }));
     const operator = operators[kernel.op]!;
     const node: KernelNode = { op: kernel.op, inputs: inputSpecs, outputs: operator.infer(inputSpecs, params), params };
-    const place = (specs: readonly TensorSpec[]): Int32Array => Int32Array.from(specs, ({ shape }) => floats(elementCount(shape)));
+    const place = (specs: readonly TensorSpec[]): Int32Array =>
+      Int32Array.from(specs, ({ shape }) => floats(elementCount(shape)));
     const [from, to] = [place(node.inputs), place(node.outputs)];
     const scratch = floats((kernel.scratchBytes?.(node) ?? 0) / 4);
     const run = kernel.bind(node, wasm, memory);

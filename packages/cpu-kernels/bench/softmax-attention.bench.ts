@@ -1,4 +1,5 @@
-// How near to memory bandwidth is softmax, and to the peak of one core attention? Run: node bench/softmax-attention.bench.ts
+// How near to memory bandwidth is softmax, and to the peak of one core attention? Run: node
+// bench/softmax-attention.bench.ts
 import { elementCount, type Shape, type TensorSpec } from "@skein/tensor-core";
 import { operators, type Params } from "@skein/tensor-core/backend";
 import { measure, printMeasurement } from "@skein/measuring";
@@ -23,7 +24,10 @@ const run = async (
   bound.check({ absolute: 1e-4 + inputs[0]!.at(-1)! * 2 ** -24, relative: 1e-4 });
   const specs = inputs.map((shape): TensorSpec => ({ dtype: "f32", shape }));
   const { flops, bytesRead, bytesWritten } = operators[op]!.cost(specs, operators[op]!.infer(specs, params), params);
-  printMeasurement(`${name} ${op}`, await measure(bound.call), { amount: unit === "FLOP" ? flops : bytesRead + bytesWritten, unit });
+  printMeasurement(`${name} ${op}`, await measure(bound.call), {
+    amount: unit === "FLOP" ? flops : bytesRead + bytesWritten,
+    unit,
+  });
   return bound.outputs;
 };
 

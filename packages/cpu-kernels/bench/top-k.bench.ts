@@ -1,4 +1,5 @@
-// How much slower than one plain read of the gradient is picking its k largest entries, and those that reach a bound? Run: node bench/top-k.bench.ts
+// How much slower than one plain read of the gradient is picking its k largest entries, and those that reach a bound?
+// Run: node bench/top-k.bench.ts
 import { measure, printMeasurement } from "@skein/measuring";
 import { normalArray } from "@skein/testing";
 import { kernels } from "../src/kernel-table.ts";
@@ -6,7 +7,10 @@ import { type BoundKernel, openBench } from "./open-bench.ts";
 
 const { bind, clear } = await openBench();
 
-/** k distinct positions in order, their values, and nothing left out that is larger. Linear, where the reference would sort. */
+/**
+ * k distinct positions in order, their values, and nothing left out that is larger. Linear, where the reference would
+ * sort.
+ */
 const checkPicked = ({ inputs: [x], outputs: [values, bits] }: BoundKernel, k: number): void => {
   const indices = new Int32Array(bits!.buffer, bits!.byteOffset, k);
   const picked = new Set(indices);
@@ -31,7 +35,8 @@ for (const count of [1_000_000, 25_000_000]) {
   fill(read.inputs[0]!);
   read.call();
   const exact = read.inputs[0]!.reduce((sum, value) => sum + value, 0);
-  if (!(Math.abs(read.outputs[0]![0]! - exact) <= 1e-5 * count)) throw new Error(`the sum is ${read.outputs[0]![0]}, not ${exact}`);
+  if (!(Math.abs(read.outputs[0]![0]! - exact) <= 1e-5 * count))
+    throw new Error(`the sum is ${read.outputs[0]![0]}, not ${exact}`);
   printMeasurement(`${count / 1e6}M elements, one plain read (sum)`, await measure(read.call), work);
   for (const density of [0.001, 0.01]) {
     clear();
@@ -48,6 +53,10 @@ for (const count of [1_000_000, 25_000_000]) {
     compact.inputs[1]![0] = least;
     compact.call();
     checkPicked(compact, k);
-    printMeasurement(`${count / 1e6}M elements, those that reach the k-th magnitude`, await measure(compact.call), work);
+    printMeasurement(
+      `${count / 1e6}M elements, those that reach the k-th magnitude`,
+      await measure(compact.call),
+      work,
+    );
   }
 }

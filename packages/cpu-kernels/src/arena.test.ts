@@ -3,9 +3,12 @@ import { describe, expect, test } from "vitest";
 import { Arena, createSharedMemory } from "./arena.ts";
 import { OutOfMemoryError } from "./errors.ts";
 
-const commands = fc.array(fc.oneof(fc.record({ allocate: fc.integer({ min: 0, max: 200_000 }) }), fc.record({ release: fc.nat() })), {
-  maxLength: 200,
-});
+const commands = fc.array(
+  fc.oneof(fc.record({ allocate: fc.integer({ min: 0, max: 200_000 }) }), fc.record({ release: fc.nat() })),
+  {
+    maxLength: 200,
+  },
+);
 
 describe("arena", () => {
   test("live blocks never overlap, are aligned, and all memory comes back", () => {
@@ -17,7 +20,8 @@ describe("arena", () => {
           if ("allocate" in command) {
             const address = arena.allocate(command.allocate);
             expect(address % 64).toBe(0);
-            for (const [other, bytes] of live) expect(address + command.allocate <= other || other + bytes <= address).toBe(true);
+            for (const [other, bytes] of live)
+              expect(address + command.allocate <= other || other + bytes <= address).toBe(true);
             expect(live.has(address)).toBe(false);
             live.set(address, command.allocate);
           } else if (live.size > 0) {

@@ -73,7 +73,8 @@ export class Arena {
 
   /** The bytes at an address, as they lie in the shared memory. */
   bytesAt(address: number, length: number): Uint8Array<SharedArrayBuffer> {
-    // A thread may still see the buffer as it was before another thread grew the memory; growing by nothing brings it up to date.
+    // A thread may still see the buffer as it was before another thread grew the memory; growing by nothing brings it
+    // up to date.
     if (this.memory.buffer.byteLength < address + length) this.memory.grow(0);
     return new Uint8Array(this.memory.buffer as unknown as SharedArrayBuffer, address, length);
   }

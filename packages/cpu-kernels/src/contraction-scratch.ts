@@ -70,12 +70,18 @@ const gatherScratchBytes = (taps: number, inner: number, columns: number): numbe
 export const convolutionScratchBytes = (sizes: ConvolutionSizes): number =>
   isPlainProduct(sizes)
     ? productScratchBytes(sizes.batch * sizes.height * sizes.width, sizes.outChannels, sizes.channels)
-    : gatherScratchBytes(sizes.kernelHeight * sizes.kernelWidth, sizes.channels / sizes.groups, sizes.outChannels / sizes.groups);
+    : gatherScratchBytes(
+        sizes.kernelHeight * sizes.kernelWidth,
+        sizes.channels / sizes.groups,
+        sizes.outChannels / sizes.groups,
+      );
 
 /** Scratch bytes of `conv2d-backward-input`. */
 export const inputGradientScratchBytes = (sizes: ConvolutionSizes): number => {
-  if (isPlainProduct(sizes)) return productScratchBytes(sizes.batch * sizes.height * sizes.width, sizes.channels, sizes.outChannels);
-  // Each phase has some of the taps. Blocks of taps are of even size, so more taps may make smaller blocks: take the worst count.
+  if (isPlainProduct(sizes))
+    return productScratchBytes(sizes.batch * sizes.height * sizes.width, sizes.channels, sizes.outChannels);
+  // Each phase has some of the taps. Blocks of taps are of even size, so more taps may make smaller blocks: take the
+  // worst count.
   const all = sizes.kernelHeight * sizes.kernelWidth;
   const bytes = Array.from({ length: all }, (_, i) =>
     gatherScratchBytes(i + 1, sizes.outChannels / sizes.groups, sizes.channels / sizes.groups),
@@ -85,8 +91,10 @@ export const inputGradientScratchBytes = (sizes: ConvolutionSizes): number => {
 
 /** Scratch bytes of `conv2d-backward-weight`: edge addresses, results, tile, addresses, padded image block, panels. */
 export const weightGradientScratchBytes = (sizes: ConvolutionSizes): number => {
-  const { batch, kernelHeight, kernelWidth, outHeight, outWidth, strideY, strideX, dilationY, dilationX, groups } = sizes;
-  if (isPlainProduct(sizes)) return productScratchBytes(sizes.channels, sizes.outChannels, batch * sizes.height * sizes.width);
+  const { batch, kernelHeight, kernelWidth, outHeight, outWidth, strideY, strideX, dilationY, dilationX, groups } =
+    sizes;
+  if (isPlainProduct(sizes))
+    return productScratchBytes(sizes.channels, sizes.outChannels, batch * sizes.height * sizes.width);
   const perGroup = sizes.channels / groups;
   const images = Math.max(1, Math.min(batch, Math.floor(SUM_BLOCK / Math.max(1, outHeight * outWidth))));
   const rows = Math.max(1, evenBlock(outHeight, Math.max(1, Math.floor(SUM_BLOCK / Math.max(1, outWidth)))));

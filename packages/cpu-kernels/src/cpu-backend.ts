@@ -1,4 +1,12 @@
-import { type Backend, byteLength, elementCount, type Graph, NdArray, spanned, UnsupportedError } from "@skein/tensor-core";
+import {
+  type Backend,
+  byteLength,
+  elementCount,
+  type Graph,
+  NdArray,
+  spanned,
+  UnsupportedError,
+} from "@skein/tensor-core";
 import {
   ArrayLedger,
   type CompileOptions,
@@ -33,7 +41,10 @@ export interface CpuBackendOptions {
   readonly build?: WasmBuild;
   /** Takes products, convolutions and attention where it is faster. Default: none, all in WebAssembly. */
   readonly blas?: Blas | undefined;
-  /** Kernels for operators of the user's (`defineOperator`); without one, a backend runs an operator's composition. Default: none. */
+  /**
+   * Kernels for operators of the user's (`defineOperator`); without one, a backend runs an operator's composition.
+   * Default: none.
+   */
   readonly kernels?: readonly Kernel[];
 }
 
@@ -59,21 +70,34 @@ export const reasonsAgainst = (graph: Graph, kernels: KernelTable = ownKernels):
 const checkSupport = (graph: Graph, kernels: KernelTable): void => {
   const reasons = reasonsAgainst(graph, kernels);
   if (reasons.length > 0)
-    throw new UnsupportedError(`the cpu backend cannot run this graph:\n${reasons.map((reason) => `  ${reason}`).join("\n")}`);
+    throw new UnsupportedError(
+      `the cpu backend cannot run this graph:\n${reasons.map((reason) => `  ${reason}`).join("\n")}`,
+    );
 };
 
 const expand = (source: Graph, kernels: KernelTable): Graph =>
-  expandCompositions(source, ({ name }, node) => kernels[name] !== undefined && kernels[name].refuses?.(node) === undefined);
+  expandCompositions(
+    source,
+    ({ name }, node) => kernels[name] !== undefined && kernels[name].refuses?.(node) === undefined,
+  );
 
-/** What is compiled in place of a traced graph: compositions of operators without a kernel, the standard passes, and f16 products widened. */
-export const prepareForCpu = (source: Graph, collectiveOrder?: readonly number[], kernels: KernelTable = ownKernels): Graph =>
+/**
+ * What is compiled in place of a traced graph: compositions of operators without a kernel, the standard passes, and f16
+ * products widened.
+ */
+export const prepareForCpu = (
+  source: Graph,
+  collectiveOrder?: readonly number[],
+  kernels: KernelTable = ownKernels,
+): Graph =>
   optimize(widenHalf(expand(source, kernels)), { fuse: { maxTile: TILE }, schedule: collectiveOrder ?? true });
 
 /**
  * Make the WebAssembly backend of one rank: kernels from the fastest build that the host runs, arrays in an arena of
  * the shared memory.
  *
- * @throws HostError where WebAssembly has no shared memory. A page that is not cross-origin isolated has it, for one thread.
+ * @throws HostError where WebAssembly has no shared memory. A page that is not cross-origin isolated has it, for one
+ * thread.
  * @example const backend = await createCpuBackend();
  */
 export const createCpuBackend = async (options: CpuBackendOptions = {}): Promise<CpuBackend> => {
@@ -98,9 +122,13 @@ export const createCpuBackend = async (options: CpuBackendOptions = {}): Promise
       const graph = host("optimize", () => prepareForCpu(source, collectiveOrder, kernels));
       checkSupport(graph, kernels);
       const plan = host("plan memory", () => planMemory(graph, { donate }));
-      return host("bind kernels", () => new CpuExecutable({ graph, plan, arena, wasm, donate, tracer, ledger, kernels }));
+      return host(
+        "bind kernels",
+        () => new CpuExecutable({ graph, plan, arena, wasm, donate, tracer, ledger, kernels }),
+      );
     },
-    workspaceBytes: (source, { donate = [] } = {}) => planMemory(prepareForCpu(source, undefined, kernels), { donate }).workspaceBytes,
+    workspaceBytes: (source, { donate = [] } = {}) =>
+      planMemory(prepareForCpu(source, undefined, kernels), { donate }).workspaceBytes,
     upload: (array) => {
       const address = arena.allocate(byteLength(array));
       arena.bytesAt(address, byteLength(array)).set(array.bytes());

@@ -87,7 +87,10 @@ export class CpuExecutable implements Executable {
     const { graph, plan, kernels } = parts;
     this.bases = new Float64Array(1 + graph.inputs.length + graph.outputs.length);
     const kernelNodes = graph.nodes.map((node) => kernelNodeOf(graph, node));
-    const scratchBytes = kernelNodes.reduce((most, node) => Math.max(most, kernels[node.op]?.scratchBytes?.(node) ?? 0), 0);
+    const scratchBytes = kernelNodes.reduce(
+      (most, node) => Math.max(most, kernels[node.op]?.scratchBytes?.(node) ?? 0),
+      0,
+    );
     this.workspaceBytes = plan.workspaceBytes + scratchBytes;
     try {
       this.bases[0] = this.allocate(plan.workspaceBytes);
@@ -148,7 +151,10 @@ export class CpuExecutable implements Executable {
         const begun = steps[waitsFor]!;
         // Nothing is computed meanwhile: then the waiting thread may carry the request out itself.
         if (waitsFor === steps.length - 1 && begun.collective !== undefined)
-          steps[waitsFor] = { ...begun, collective: { ...begun.collective, request: { ...begun.collective.request, awaited: true } } };
+          steps[waitsFor] = {
+            ...begun,
+            collective: { ...begun.collective, request: { ...begun.collective.request, awaited: true } },
+          };
         steps.push({ ...base, waitsFor });
       } else if (role === "position") {
         steps.push(base);
@@ -213,7 +219,10 @@ export class CpuExecutable implements Executable {
           step.call(step.inputs.addresses, step.outputs.addresses, this.scratch, step.constants);
           if (tracer !== undefined) recordKernel(tracer, step, began);
         } else if (roleOf(step.node) === "position") {
-          new Int32Array(this.parts.arena.memory.buffer, step.outputs.addresses[0]! >>> 0, 1)[0] = rankAlong(step.node, communicators);
+          new Int32Array(this.parts.arena.memory.buffer, step.outputs.addresses[0]! >>> 0, 1)[0] = rankAlong(
+            step.node,
+            communicators,
+          );
         } else if (step.collective !== undefined) {
           const { inputBytes, outputBytes } = step.collective;
           const operands = inputBytes.map((bytes, at) => this.region(step.inputs.addresses[at]!, bytes));
@@ -246,20 +255,29 @@ export class CpuExecutable implements Executable {
     return loan.settle((index) => this.bases[this.regionOf(this.parts.plan.outputs[index]!)]!);
   }
 
-  /** After a failure: give back what nothing uses any more. Regions that a collective under way may read or write are never used again. */
+  /**
+   * After a failure: give back what nothing uses any more. Regions that a collective under way may read or write are
+   * never used again.
+   */
   private abandon(loan: ArgumentLoan<number>, underWay: readonly number[]): void {
     const { graph, plan, arena } = this.parts;
-    const inUse = new Set(underWay.flatMap((start) => [...this.steps[start]!.inputs.regions, ...this.steps[start]!.outputs.regions]));
+    const inUse = new Set(
+      underWay.flatMap((start) => [...this.steps[start]!.inputs.regions, ...this.steps[start]!.outputs.regions]),
+    );
     if (inUse.has(0)) {
       this.allocations.splice(this.allocations.indexOf(this.bases[0]!), 1);
       this.workspaceLost = true;
     }
     for (const place of plan.outputs)
-      if (place.region === "output" && !inUse.has(this.regionOf(place))) arena.release(this.bases[this.regionOf(place)]!);
+      if (place.region === "output" && !inUse.has(this.regionOf(place)))
+        arena.release(this.bases[this.regionOf(place)]!);
     loan.lose(new Set(graph.inputs.map((_, index) => index).filter((index) => inUse.has(1 + index))));
   }
 
-  /** A workspace where the last one was lost, and memory for outputs that have none in a donated input: all of it, or none and the arguments are free. */
+  /**
+   * A workspace where the last one was lost, and memory for outputs that have none in a donated input: all of it, or
+   * none and the arguments are free.
+   */
   private openRegions(loan: ArgumentLoan<number>): void {
     const { plan, arena } = this.parts;
     const fresh: number[] = [];

@@ -63,7 +63,8 @@ const bitwise: { readonly [op: string]: Opcode } = {
 const mirrored: { readonly [op: string]: string } = { greater: "less", "greater-equal": "less-equal" };
 
 const lowerCast = (append: Append, x: number, from: DType, to: DType): number => {
-  const round = (lane: number): number => (to === "f16" ? append("roundF16", lane) : to === "bf16" ? append("roundBf16", lane) : lane);
+  const round = (lane: number): number =>
+    to === "f16" ? append("roundF16", lane) : to === "bf16" ? append("roundBf16", lane) : lane;
   if (isFloat(from)) {
     if (to === "i32") return append("toI32", x);
     if (to === "u32") return append("toU32", x);
@@ -82,7 +83,12 @@ const lowerCast = (append: Append, x: number, from: DType, to: DType): number =>
  * @param from dtype of the operands (of the first one; `where` and bitwise operators do not care).
  * @returns the register of the result, which may be an operand's own.
  */
-export const lowerInstruction = (append: Append, { op, dtype, params }: FusedInstruction, args: readonly number[], from: DType): number => {
+export const lowerInstruction = (
+  append: Append,
+  { op, dtype, params }: FusedInstruction,
+  args: readonly number[],
+  from: DType,
+): number => {
   if (op === "cast") return lowerCast(append, args[0]!, from, dtype);
   if (op === "stop-gradient" || op === "identity" || op === "bitcast") return args[0]!;
   if (op === "gelu") return append(params["approximate"] ? "geluTanh" : "gelu", args[0]!);

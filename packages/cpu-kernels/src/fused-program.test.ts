@@ -67,7 +67,10 @@ describe("outputs", () => {
   });
 
   test("wait where an input stands for a result that only renames it", () => {
-    expect(decode(node(2, [step("stop-gradient", 0), step("exp", 1), step("add", 2, 3)], [3, 4])).direct).toEqual([false, true]);
+    expect(decode(node(2, [step("stop-gradient", 0), step("exp", 1), step("add", 2, 3)], [3, 4])).direct).toEqual([
+      false,
+      true,
+    ]);
   });
 
   test("a result named twice is written in place once", () => {
@@ -91,7 +94,8 @@ test("instructions without a use are dropped", () => {
 
 describe("extremes", () => {
   test("take one instruction against a number that is not zero", () => {
-    const opsWith = (bound: number): string[] => decode(node(1, [number(bound), step("maximum", 0, 1), step("minimum", 1, 2)], [3])).ops;
+    const opsWith = (bound: number): string[] =>
+      decode(node(1, [number(bound), step("maximum", 0, 1), step("minimum", 1, 2)], [3])).ops;
     expect(opsWith(0.5)).toEqual(["pmaximum", "pminimum"]);
     expect(opsWith(-Infinity)).toEqual(["pmaximum", "pminimum"]);
     for (const bound of [0, -0, NaN]) expect(opsWith(bound)).toEqual(["maximum", "minimum"]);
@@ -101,7 +105,11 @@ describe("extremes", () => {
 
 describe("casts to bytes", () => {
   const toByte = (arg: number): FusedInstruction => ({ op: "cast", args: [arg], dtype: "u8", params: {} });
-  const opsTo = (dtypes: readonly ("f32" | "u8")[], instructions: readonly FusedInstruction[], results: readonly number[]): string[] => {
+  const opsTo = (
+    dtypes: readonly ("f32" | "u8")[],
+    instructions: readonly FusedInstruction[],
+    results: readonly number[],
+  ): string[] => {
     const source = node(1, instructions, results);
     return decode({ ...source, outputs: dtypes.map((dtype) => ({ dtype, shape: [100] })) }).ops;
   };

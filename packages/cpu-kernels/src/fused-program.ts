@@ -1,5 +1,11 @@
 import { elementCount, InvariantError } from "@skein/tensor-core";
-import { foldTile, type FusedFold, type FusedParams, rowMajorStrides, type KernelNode } from "@skein/tensor-core/backend";
+import {
+  foldTile,
+  type FusedFold,
+  type FusedParams,
+  rowMajorStrides,
+  type KernelNode,
+} from "@skein/tensor-core/backend";
 import { kindOf, laneBits, lowerInstruction } from "./fused-lowering.ts";
 import { TILE } from "../assembly/fused-blocks.ts";
 import * as Fold from "../assembly/fused-fold.ts";
@@ -29,17 +35,24 @@ const joinedFolds: { readonly [fold in FusedFold["op"]]?: { readonly [op in Opco
   "reduce-max": { abs: Fold.MaxMagnitudes },
 };
 
-// A row as long as this is worth its own tiles, in which stretched operands cost nothing; shorter ones are copied together into tiles.
+// A row as long as this is worth its own tiles, in which stretched operands cost nothing; shorter ones are copied
+// together into tiles.
 const longRow = 256;
 
 const alignUp16 = (bytes: number): number => Math.ceil(bytes / 16) * 16;
 
-/** Turn `add` of a product that nothing else reads into one multiply-add: a pass over the tile less, and one rounding less where the build has it. */
+/**
+ * Turn `add` of a product that nothing else reads into one multiply-add: a pass over the tile less, and one rounding
+ * less where the build has it.
+ */
 const joinMultiplyAdd = (micros: readonly Micro[], results: readonly number[]): Micro[] => {
   const uses = new Map<number, number>();
-  for (const register of [...micros.flatMap((micro) => micro.args), ...results]) uses.set(register, (uses.get(register) ?? 0) + 1);
+  for (const register of [...micros.flatMap((micro) => micro.args), ...results])
+    uses.set(register, (uses.get(register) ?? 0) + 1);
   const products = new Map(
-    micros.filter(({ op, result }) => op === "multiply" && uses.get(result) === 1).map((micro) => [micro.result, micro]),
+    micros
+      .filter(({ op, result }) => op === "multiply" && uses.get(result) === 1)
+      .map((micro) => [micro.result, micro]),
   );
   const joined = new Set<number>();
   const rewritten = micros.map((micro): Micro => {
@@ -65,7 +78,8 @@ const constantSecond = (micro: Micro, isConstant: (register: number) => boolean)
 };
 
 /**
- * `max(x, c)` of a constant that is a number and not zero: one instruction instead of eight, as only then both carry NaN alike and no zeros meet.
+ * `max(x, c)` of a constant that is a number and not zero: one instruction instead of eight, as only then both carry
+ * NaN alike and no zeros meet.
  */
 const plainExtreme = (micro: Micro, constantBits: (register: number) => number | undefined): Micro => {
   if (micro.op !== "maximum" && micro.op !== "minimum") return micro;
@@ -73,10 +87,17 @@ const plainExtreme = (micro: Micro, constantBits: (register: number) => number |
   const bits = constantBits(micro.args[second]!);
   const magnitude = (bits ?? 0) & 0x7fffffff;
   if (magnitude === 0 || magnitude > 0x7f800000) return micro;
-  return { ...micro, op: micro.op === "maximum" ? "pmaximum" : "pminimum", args: [micro.args[1 - second]!, micro.args[second]!] };
+  return {
+    ...micro,
+    op: micro.op === "maximum" ? "pmaximum" : "pminimum",
+    args: [micro.args[1 - second]!, micro.args[second]!],
+  };
 };
 
-/** A word whose highest bit is clear is the same number with a sign and without; only with one a vector becomes floats by one instruction. */
+/**
+ * A word whose highest bit is clear is the same number with a sign and without; only with one a vector becomes floats
+ * by one instruction.
+ */
 const signedWords = (micros: readonly Micro[], constantBits: (register: number) => number | undefined): Micro[] => {
   const clear = new Set(
     micros
@@ -86,7 +107,9 @@ const signedWords = (micros: readonly Micro[], constantBits: (register: number) 
       })
       .map(({ result }) => result),
   );
-  return micros.map((micro) => (micro.op === "fromU32" && clear.has(micro.args[0]!) ? { ...micro, op: "fromI32" } : micro));
+  return micros.map((micro) =>
+    micro.op === "fromU32" && clear.has(micro.args[0]!) ? { ...micro, op: "fromI32" } : micro,
+  );
 };
 
 /** Drop what no result needs. */
@@ -114,12 +137,16 @@ const castInStore = (
   const reads = [...micros.flatMap(({ args }) => args), ...results];
   const casts = results.map((register, output) => {
     const micro = micros.find(({ result }) => result === register);
-    return micro?.op === "toU8" && reads.filter((read) => read === register).length === 1 && canStore(output, micro.args[0]!);
+    return (
+      micro?.op === "toU8" && reads.filter((read) => read === register).length === 1 && canStore(output, micro.args[0]!)
+    );
   });
   const dropped = new Set(results.filter((_, output) => casts[output]));
   return {
     micros: micros.filter(({ result }) => !dropped.has(result)),
-    results: results.map((register, output) => (casts[output] ? micros.find(({ result }) => result === register)!.args[0]! : register)),
+    results: results.map((register, output) =>
+      casts[output] ? micros.find(({ result }) => result === register)!.args[0]! : register,
+    ),
     casts,
   };
 };
@@ -187,18 +214,23 @@ const lower = (node: KernelNode<FusedParams>): Lowered => {
       numbers.push(joined);
       continue;
     }
-    // A result must be computed, even if it only shows an operand: the stores at a tile's end would else meet inputs that they overwrite.
-    // A fold may read an operand where it lies: the plan then lets nothing be written over it.
+    // A result must be computed, even if it only shows an operand: the stores at a tile's end would else meet inputs
+    // that they overwrite. A fold may read an operand where it lies: the plan then lets nothing be written over it.
     const stays = shown >= firstComputed || (fold !== undefined && isLane(shown));
     outputs.push(stays ? shown : append("copy", shown));
     numbers.push(fold && foldNumbers[fold.op]);
   }
   const isConstant = (register: number): boolean => register >= numInputs && register < firstComputed;
-  const constantBits = (register: number): number | undefined => (isConstant(register) ? constants[register - numInputs] : undefined);
+  const constantBits = (register: number): number | undefined =>
+    isConstant(register) ? constants[register - numInputs] : undefined;
   const joined = signedWords(liveMicros(joinMultiplyAdd(micros, outputs), outputs), constantBits).map((micro) =>
     plainExtreme(constantSecond(micro, isConstant), constantBits),
   );
-  const stored = castInStore(joined, outputs, (output, operand) => foldOf(output) === undefined && operand >= firstComputed);
+  const stored = castInStore(
+    joined,
+    outputs,
+    (output, operand) => foldOf(output) === undefined && operand >= firstComputed,
+  );
   return {
     micros: stored.micros,
     constants,
@@ -254,7 +286,8 @@ const planWalk = (node: KernelNode<FusedParams>, folds: readonly FusedFold[]): W
     direct: dense.map((holds, i) => holds && kinds[i] === 0),
     single: isSingle,
     inputWords: (i, slot) => {
-      if (dense[i] || isSingle[i]) return [kinds[i]!, 0, slot, dense[i] ? 1 : 0, ...outerSizes.map(() => (dense[i] ? folded : 0))];
+      if (dense[i] || isSingle[i])
+        return [kinds[i]!, 0, slot, dense[i] ? 1 : 0, ...outerSizes.map(() => (dense[i] ? folded : 0))];
       return [kinds[i]!, rank, slot, ...shape, ...views[i]!.strides];
     },
   };
@@ -263,11 +296,12 @@ const planWalk = (node: KernelNode<FusedParams>, folds: readonly FusedFold[]): W
 /**
  * Write the program of a `fused` node.
  *
- * Words: numbers of inputs, outputs, constants, micro-operations, registers, outer dimensions; elements of a row; number of rows;
- * bytes of operand addresses and running totals at the head of the scratch memory; index of the first constant; elements of a tile; number of
- * folds; outer sizes; words of the inputs; bits of the constants; per output its register, kind and whether it is written in place (2 where it
- * is folded); per micro-operation its opcode, result, three operands, and the slot of the result (-1 where it goes straight into an
- * output); per fold its number, the operand that it reads in memory or -1, else the slot, the operand that it writes, and its size.
+ * Words: numbers of inputs, outputs, constants, micro-operations, registers, outer dimensions; elements of a row;
+ * number of rows; bytes of operand addresses and running totals at the head of the scratch memory; index of the first
+ * constant; elements of a tile; number of folds; outer sizes; words of the inputs; bits of the constants; per output
+ * its register, kind and whether it is written in place (2 where it is folded); per micro-operation its opcode, result,
+ * three operands, and the slot of the result (-1 where it goes straight into an output); per fold its number, the
+ * operand that it reads in memory or -1, else the slot, the operand that it writes, and its size.
  */
 export const fusedProgram = (node: KernelNode<FusedParams>): FusedProgram => {
   const { micros, constants, results, folds: numbers, kinds, numRegisters } = lower(node);
@@ -277,21 +311,25 @@ export const fusedProgram = (node: KernelNode<FusedParams>): FusedProgram => {
   const walk = planWalk(node, folded);
   const tile = foldTile(folded, TILE);
   if (tile === undefined)
-    throw new InvariantError(`fused: rows of ${folded.map(({ size }) => size).join(", ")} elements share no tile of up to ${TILE}`);
+    throw new InvariantError(
+      `fused: rows of ${folded.map(({ size }) => size).join(", ")} elements share no tile of up to ${TILE}`,
+    );
   const numInputs = node.inputs.length;
 
   const lastUse = new Map<number, number>();
   micros.forEach((micro, i) => {
     for (const arg of micro.args) lastUse.set(arg, i);
   });
-  // The memory plan may lay an output over an input that no later instruction reads. Joined and dropped instructions move reads
-  // to later micro-operations, so where that has happened the output waits for the end of the tile.
+  // The memory plan may lay an output over an input that no later instruction reads. Joined and dropped instructions
+  // move reads to later micro-operations, so where that has happened the output waits for the end of the tile.
   const overtakes = (output: number): boolean => {
     const planWrites = planned[output]! - numInputs;
     const writes = micros.findIndex((micro) => micro.result === results[output]);
     return walk.direct.some(
       (direct, input) =>
-        direct && instructions.findLastIndex(({ args }) => args.includes(input)) <= planWrites && (lastUse.get(input) ?? -1) > writes,
+        direct &&
+        instructions.findLastIndex(({ args }) => args.includes(input)) <= planWrites &&
+        (lastUse.get(input) ?? -1) > writes,
     );
   };
   const isWritten = (output: number): boolean => foldOf(output) === undefined;
@@ -350,9 +388,21 @@ export const fusedProgram = (node: KernelNode<FusedParams>): FusedProgram => {
     tile,
     folded.length,
   ];
-  const outputWords = results.flatMap((register, output) => [register, kinds[output]!, isWritten(output) ? (direct[output] ? 1 : 0) : 2]);
+  const outputWords = results.flatMap((register, output) => [
+    register,
+    kinds[output]!,
+    isWritten(output) ? (direct[output] ? 1 : 0) : 2,
+  ]);
   return {
-    words: Int32Array.from([...header, ...walk.outerSizes, ...inputWords, ...constants, ...outputWords, ...code, ...foldWords]),
+    words: Int32Array.from([
+      ...header,
+      ...walk.outerSizes,
+      ...inputWords,
+      ...constants,
+      ...outputWords,
+      ...code,
+      ...foldWords,
+    ]),
     scratchBytes: addressBytes + alignUp16(8 * numRegisters) + 16 * numRegisters + 4 * TILE * numSlots,
   };
 };

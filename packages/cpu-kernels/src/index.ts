@@ -1,6 +1,12 @@
 export { Arena, createSharedMemory } from "./arena.ts";
 export { type Blas, type Contraction, type ContractionOp, contractionOps, type Sgemm } from "./blas/blas.ts";
-export { type CpuBackend, type CpuBackendOptions, createCpuBackend, prepareForCpu, reasonsAgainst } from "./cpu-backend.ts";
+export {
+  type CpuBackend,
+  type CpuBackendOptions,
+  createCpuBackend,
+  prepareForCpu,
+  reasonsAgainst,
+} from "./cpu-backend.ts";
 export { HostError, OutOfMemoryError } from "./errors.ts";
 export { javascriptKernel, type JavaScriptKernelRule } from "./javascript-kernel.ts";
 export type { Kernel, KernelCall, WasmExports } from "./kernel.ts";

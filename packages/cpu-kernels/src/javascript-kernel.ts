@@ -5,19 +5,25 @@ import type { Kernel } from "./kernel.ts";
 export interface JavaScriptKernelRule {
   /** Name of the operator: `mish.operator.name`. */
   readonly op: string;
-  /** Why this node cannot run, as a sentence with the cure; absent when it can. An operator with a composition then runs that. */
+  /**
+   * Why this node cannot run, as a sentence with the cure; absent when it can. An operator with a composition then runs
+   * that.
+   */
   readonly refuses?: (node: KernelNode) => string | undefined;
   /**
-   * Compute every element of `outputs` from `inputs`, which are only to be read. Elements lie row by row; those of bool are bytes 0 or 1, those of
-   * f16 and bf16 are bits in 16-bit words. The views end with the call. What it returns is ignored.
+   * Compute every element of `outputs` from `inputs`, which are only to be read. Elements lie row by row; those of bool
+   * are bytes 0 or 1, those of f16 and bf16 are bits in 16-bit words. The views end with the call. What it returns is
+   * ignored.
    */
   readonly run: (inputs: readonly HostData[], outputs: readonly HostData[], node: KernelNode) => unknown;
 }
 
 /**
- * A kernel that is a plain JavaScript function over views of the backend's memory: nothing to build, and slower than WebAssembly.
+ * A kernel that is a plain JavaScript function over views of the backend's memory: nothing to build, and slower than
+ * WebAssembly.
  *
- * @throws OperatorError where the function is asynchronous: a graph's kernels run one after the other, and later its memory has other values.
+ * @throws OperatorError where the function is asynchronous: a graph's kernels run one after the other, and later its
+ * memory has other values.
  * @example
  * const kernel = javascriptKernel({
  *   op: mish.operator.name,
@@ -41,7 +47,10 @@ export const javascriptKernel = ({ op, refuses, run }: JavaScriptKernelRule): Ke
       const returned = run(show(ofInputs, inputs), show(ofOutputs, outputs), node);
       if (returned instanceof Promise) {
         returned.catch(() => undefined); // told below
-        throw new OperatorError(op, "its kernel returned a promise; a kernel has written all of its results when it returns");
+        throw new OperatorError(
+          op,
+          "its kernel returned a promise; a kernel has written all of its results when it returns",
+        );
       }
     };
   },

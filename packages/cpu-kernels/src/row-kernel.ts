@@ -10,7 +10,10 @@ export const rowsOf = ({ shape }: TensorSpec): { rows: number; width: number } =
 
 export interface RowKernelRule<Op extends OperatorName> {
   readonly op: Op;
-  /** Name of the WebAssembly function: addresses of all outputs, then of all inputs, then rows and width of input 0, then `numbers`, then scratch. */
+  /**
+   * Name of the WebAssembly function: addresses of all outputs, then of all inputs, then rows and width of input 0,
+   * then `numbers`, then scratch.
+   */
   readonly name: string;
   readonly numbers?: (node: KernelNode<OperatorParams[Op]>) => readonly number[];
   /** Scratch in words per column; none by default, and then no scratch address is passed. */
@@ -18,7 +21,12 @@ export interface RowKernelRule<Op extends OperatorName> {
 }
 
 /** A kernel over the rows of its first input. */
-export const rowKernel = <Op extends OperatorName>({ op, name, numbers, scratchWords = 0 }: RowKernelRule<Op>): Kernel =>
+export const rowKernel = <Op extends OperatorName>({
+  op,
+  name,
+  numbers,
+  scratchWords = 0,
+}: RowKernelRule<Op>): Kernel =>
   kernelOf<Op>({
     op,
     scratchBytes: ({ inputs: [x] }) => 4 * scratchWords * x!.shape.at(-1)!,

@@ -38,7 +38,10 @@ const simplify = (dims: readonly CopyDim[]): CopyDim[] => {
   return result;
 };
 
-/** Where rows of the output are columns of the input, bring the input's contiguous dimension next to the last: the pair is a transposed tile. */
+/**
+ * Where rows of the output are columns of the input, bring the input's contiguous dimension next to the last: the pair
+ * is a transposed tile.
+ */
 const pairTransposed = (dims: readonly CopyDim[], elementBytes: number): CopyDim[] => {
   const last = dims.at(-1);
   if (last === undefined || last.input === elementBytes || last.output !== elementBytes) return [...dims];
@@ -56,10 +59,13 @@ export const planCopy = (shape: Shape, dtype: DType, output: View, input: View):
     output: (output.strides ?? dense)[dim]! * elementBytes,
     input: (input.strides ?? dense)[dim]! * elementBytes,
   }));
-  const ordered = elementCount(shape) === 0 ? [{ size: 0, output: 0, input: 0 }] : pairTransposed(simplify(dims), elementBytes);
+  const ordered =
+    elementCount(shape) === 0 ? [{ size: 0, output: 0, input: 0 }] : pairTransposed(simplify(dims), elementBytes);
   // The kernel takes two dimensions or more.
   while (ordered.length < 2)
-    ordered.unshift(ordered.length === 0 ? { size: 1, output: elementBytes, input: elementBytes } : { size: 1, output: 0, input: 0 });
+    ordered.unshift(
+      ordered.length === 0 ? { size: 1, output: elementBytes, input: elementBytes } : { size: 1, output: 0, input: 0 },
+    );
   return {
     dims: ordered,
     outputOffset: (output.offset ?? 0) * elementBytes,
@@ -73,7 +79,10 @@ export const copyTable = (copy: StridedCopy): Uint8Array =>
   new Uint8Array(Int32Array.from(copy.dims.flatMap((dim) => [dim.size, dim.output, dim.input])).buffer);
 
 /** Choose the export for a planned copy. Addresses are those of the whole output and input and of the table. */
-export const bindCopy = (copy: StridedCopy, wasm: WasmExports): ((output: number, input: number, table: number) => void) => {
+export const bindCopy = (
+  copy: StridedCopy,
+  wasm: WasmExports,
+): ((output: number, input: number, table: number) => void) => {
   const { dims, outputOffset, inputOffset, elementBytes } = copy;
   const [outer, inner] = dims as [CopyDim, CopyDim];
   if (inner.size === 0) return () => {};
@@ -86,7 +95,10 @@ export const bindCopy = (copy: StridedCopy, wasm: WasmExports): ((output: number
 };
 
 /** A kernel that is one strided copy from its only input to its only output. */
-export const copyKernel = <Op extends OperatorName>(op: Op, plan: (node: KernelNode<OperatorParams[Op]>) => StridedCopy): Kernel =>
+export const copyKernel = <Op extends OperatorName>(
+  op: Op,
+  plan: (node: KernelNode<OperatorParams[Op]>) => StridedCopy,
+): Kernel =>
   kernelOf<Op>({
     op,
     constants: (node) => copyTable(plan(node)),

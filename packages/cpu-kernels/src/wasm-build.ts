@@ -12,7 +12,10 @@ const sources: { readonly [build in WasmBuild]: () => Promise<{ wasmBase64: stri
   scalar: () => import("./generated/scalar.ts"),
 };
 
-/** The kernels are built for shared memory. A page that is not cross-origin isolated may have some as well: it may only not share it with another thread. */
+/**
+ * The kernels are built for shared memory. A page that is not cross-origin isolated may have some as well: it may only
+ * not share it with another thread.
+ */
 const hasSharedMemory = (): boolean => {
   try {
     return new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true }).buffer.byteLength > 0;

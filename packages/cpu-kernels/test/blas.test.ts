@@ -58,23 +58,30 @@ const largestDifference = (a: NdArray, b: NdArray): number => {
 test("convolutions by patches equal those by address, whatever the sizes", async () => {
   const [plain, blas] = [await createCpuBackend(), await createCpuBackend({ blas: plainBlas() })];
   await fc.assert(
-    fc.asyncProperty(image, async ({ batch, size, channels, outChannels, groups, kernel, stride, padding, dilation }) => {
-      fc.pre(size + 2 * padding >= (kernel - 1) * dilation + 1);
-      const x = valuesOf([batch, size, size + 1, channels * groups], 1);
-      const w = valuesOf([kernel, kernel, channels, outChannels * groups], 2);
-      const edge = [padding, padding] as const;
-      const both = (x: Tensor, w: Tensor): Tensor[] => {
-        const options = { stride, padding: [edge, edge], dilation, groups } as const;
-        const { value, pullback } = vjp(([x, w]: Tensor[]) => conv2d(x!, w!, options), [x, w]);
-        return [value, ...pullback(sin(value))];
-      };
-      const [own, other] = await Promise.all([plain, blas].map((backend) => evaluate(both, backend)(x, w)));
-      own!.forEach((array, i) => expect(largestDifference(array, other![i]!)).toBeLessThan(1e-4 * Math.max(1, batch * size)));
-    }),
+    fc.asyncProperty(
+      image,
+      async ({ batch, size, channels, outChannels, groups, kernel, stride, padding, dilation }) => {
+        fc.pre(size + 2 * padding >= (kernel - 1) * dilation + 1);
+        const x = valuesOf([batch, size, size + 1, channels * groups], 1);
+        const w = valuesOf([kernel, kernel, channels, outChannels * groups], 2);
+        const edge = [padding, padding] as const;
+        const both = (x: Tensor, w: Tensor): Tensor[] => {
+          const options = { stride, padding: [edge, edge], dilation, groups } as const;
+          const { value, pullback } = vjp(([x, w]: Tensor[]) => conv2d(x!, w!, options), [x, w]);
+          return [value, ...pullback(sin(value))];
+        };
+        const [own, other] = await Promise.all([plain, blas].map((backend) => evaluate(both, backend)(x, w)));
+        own!.forEach((array, i) =>
+          expect(largestDifference(array, other![i]!)).toBeLessThan(1e-4 * Math.max(1, batch * size)),
+        );
+      },
+    ),
     // The example is of two blocks of pixels for each group.
     {
       numRuns: 60,
-      examples: [[{ batch: 5, size: 40, channels: 4, outChannels: 2, groups: 2, kernel: 3, stride: 1, padding: 1, dilation: 1 }]],
+      examples: [
+        [{ batch: 5, size: 40, channels: 4, outChannels: 2, groups: 2, kernel: 3, stride: 1, padding: 1, dilation: 1 }],
+      ],
     },
   );
 });
@@ -92,7 +99,11 @@ test("attention by whole rows of scores equals that by tiles, over several block
   await fc.assert(
     fc.asyncProperty(heads, async ({ queries, keys: few, width, causal, long }) => {
       const keys = long ? few + 1500 : few; // blocks of 42 queries, or one
-      const [q, k, v] = [valuesOf([1, 2, queries, width], 1), valuesOf([1, 2, keys, width], 2), valuesOf([1, 2, keys, width], 3)];
+      const [q, k, v] = [
+        valuesOf([1, 2, queries, width], 1),
+        valuesOf([1, 2, keys, width], 2),
+        valuesOf([1, 2, keys, width], 3),
+      ];
       const both = (q: Tensor, k: Tensor, v: Tensor): Tensor[] => {
         const { value, pullback } = vjp(([q, k, v]: Tensor[]) => attention(q!, k!, v!, { causal }), [q, k, v]);
         return [value, ...pullback(sin(value))];

@@ -4,16 +4,23 @@ import { describe, expect, test } from "vitest";
 import { compileWasm, instantiateWasm } from "../src/wasm-build.ts";
 
 // The reductions that @skein/collectives asks of a kernel module, by the names which it looks up.
-const operations: { readonly [name: string]: (a: number, b: number) => number } = { Sum: (a, b) => a + b, Max: Math.max, Min: Math.min };
+const operations: { readonly [name: string]: (a: number, b: number) => number } = {
+  Sum: (a, b) => a + b,
+  Max: Math.max,
+  Min: Math.min,
+};
 const dtypes: readonly DType[] = ["f32", "f16", "bf16", "i32", "u32"];
 const counts = [0, 1, 3, 4, 15, 16, 17, 67];
 
 /** Every bit pattern of interest: all 16-bit ones in turn, and 32-bit ones spread over the whole range. */
 const fill = (array: NdArray, seed: number): void => {
-  for (let i = 0; i < array.data.length; i++) array.data[i] = bytesPerElement[array.dtype] === 2 ? (i * 977 + seed * 31_337) & 0xffff : 0;
+  for (let i = 0; i < array.data.length; i++)
+    array.data[i] = bytesPerElement[array.dtype] === 2 ? (i * 977 + seed * 31_337) & 0xffff : 0;
   if (array.dtype === "f32")
     for (let i = 0; i < array.data.length; i++)
-      array.data[i] = [Math.sin(i * 3 + seed) * 10 ** ((i * 7 + seed) % 30), -0, NaN, Infinity, -Infinity, 1e-40][i % 11] ?? i - 5 * seed;
+      array.data[i] =
+        [Math.sin(i * 3 + seed) * 10 ** ((i * 7 + seed) % 30), -0, NaN, Infinity, -Infinity, 1e-40][i % 11] ??
+        i - 5 * seed;
   if (array.dtype === "i32" || array.dtype === "u32")
     for (let i = 0; i < array.data.length; i++) array.data[i] = Math.imul(i + 1, 0x9e3779b9 * seed);
 };
@@ -36,7 +43,8 @@ describe.each(["relaxed", "simd", "scalar"] as const)("%s build", (build) => {
   test.each(dtypes)("%s", async (dtype) => {
     const memory = new WebAssembly.Memory({ initial: 4, maximum: 65_536, shared: true });
     const wasm = instantiateWasm(await compileWasm(build), memory);
-    const at = (address: number, count: number): Uint8Array => new Uint8Array(memory.buffer, address, count * bytesPerElement[dtype]);
+    const at = (address: number, count: number): Uint8Array =>
+      new Uint8Array(memory.buffer, address, count * bytesPerElement[dtype]);
     const read = (address: number, count: number): NdArray => {
       const array = NdArray.zeros(dtype, [count]);
       array.bytes().set(at(address, count));
@@ -68,7 +76,8 @@ describe.each(["relaxed", "simd", "scalar"] as const)("%s build", (build) => {
         if (exchange === undefined) continue;
         reset();
         exchange(addresses[0], addresses[1], count);
-        for (const address of addresses.slice(0, 2)) expect(canonical(read(address, count)), `exchange ${name} of ${count}`).toEqual(want);
+        for (const address of addresses.slice(0, 2))
+          expect(canonical(read(address, count)), `exchange ${name} of ${count}`).toEqual(want);
       }
     }
   });

@@ -5,12 +5,14 @@ import { beforeAll, describe, expect, test } from "vitest";
 import type { Backend } from "@skein/tensor-core";
 import { createGuardedBackend } from "./guarded-backend.ts";
 
-const planned = (build: WasmBuild): Promise<Backend> => createCpuBackend({ build, memory: createSharedMemory(512 * 2 ** 20) });
+const planned = (build: WasmBuild): Promise<Backend> =>
+  createCpuBackend({ build, memory: createSharedMemory(512 * 2 ** 20) });
 const inPlace = conformanceCases.filter(({ op }) => op === "fused");
 
 /**
- * The fastest build as programs run it; the others with every value in a block of its own between guards, where a write beside is found. The vectors
- * of the relaxed build and the plain one read and write the same bytes. Values that the plan lays over each other meet every build, too.
+ * The fastest build as programs run it; the others with every value in a block of its own between guards, where a write
+ * beside is found. The vectors of the relaxed build and the plain one read and write the same bytes. Values that the
+ * plan lays over each other meet every build, too.
  */
 const runs: readonly (readonly [name: string, open: () => Promise<Backend>, rows: readonly ConformanceCase[]])[] = [
   ["the relaxed build", () => planned("relaxed"), conformanceCases],
@@ -37,7 +39,8 @@ test("every operator has a row", () => {
   // Made by trace or by passes, and exercised by every other row; collectives have laws and parity tests of their own.
   const structural = ["input", "collective-start", "collective-done"];
   const missing = Object.values(operators).filter(
-    (operator) => operator.collective === undefined && !structural.includes(operator.name) && !covered.has(operator.name),
+    (operator) =>
+      operator.collective === undefined && !structural.includes(operator.name) && !covered.has(operator.name),
   );
   expect(missing.map((operator) => operator.name)).toEqual([]);
 });

@@ -1,11 +1,23 @@
 import { createCpuBackend, createSharedMemory, type WasmBuild } from "@skein/cpu-kernels";
-import { type Backend, bitcast, evaluate, maximum, minimum, NdArray, reduceMax, reduceMin, type Tensor } from "@skein/tensor-core";
+import {
+  type Backend,
+  bitcast,
+  evaluate,
+  maximum,
+  minimum,
+  NdArray,
+  reduceMax,
+  reduceMin,
+  type Tensor,
+} from "@skein/tensor-core";
 import { describe, expect, test } from "vitest";
 
 const builds: readonly WasmBuild[] = ["relaxed", "simd", "scalar"];
 
 const signsOf = async (backend: Backend, fn: (x: Tensor) => Tensor, values: readonly number[]): Promise<number[]> =>
-  ((await evaluate((x: Tensor) => bitcast(fn(x), "u32"), backend)(NdArray.from(values))) as NdArray).toNumbers().map((bits) => bits >>> 31);
+  ((await evaluate((x: Tensor) => bitcast(fn(x), "u32"), backend)(NdArray.from(values))) as NdArray)
+    .toNumbers()
+    .map((bits) => bits >>> 31);
 
 // Fast instructions tell zeros apart no more than comparisons do, so they must not be used where zeros meet.
 describe.each(builds)("zeros in the %s build", (build) => {

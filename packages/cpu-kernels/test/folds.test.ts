@@ -60,7 +60,10 @@ const programs: { readonly [name: string]: (x: Tensor, row: Tensor, column: Tens
   "with bools": (x, row, _, mask) => add(multiply(cast(mask, "f32"), row), x),
 };
 
-const sizes = [2, 3, 7, 31, 32, 33, 96, 100, 255, 256, 300, 511, 512, 513, 1000, 1023, 1024, 1025, 1030, 1537, 2047, 2048, 3001, 5000];
+const sizes = [
+  2, 3, 7, 31, 32, 33, 96, 100, 255, 256, 300, 511, 512, 513, 1000, 1023, 1024, 1025, 1030, 1537, 2047, 2048, 3001,
+  5000,
+];
 
 describe.each(builds)("reductions in a fused program, %s build", (build) => {
   let backend: Backend;
@@ -68,11 +71,15 @@ describe.each(builds)("reductions in a fused program, %s build", (build) => {
     backend = await createCpuBackend({ build, memory: createSharedMemory(256 * 2 ** 20) });
   });
 
-  const numbersOf = async (fn: (...inputs: Tensor[]) => readonly Tensor[], inputs: readonly NdArray[]): Promise<number[][]> =>
+  const numbersOf = async (
+    fn: (...inputs: Tensor[]) => readonly Tensor[],
+    inputs: readonly NdArray[],
+  ): Promise<number[][]> =>
     ((await evaluate(fn, backend)(...inputs)) as readonly NdArray[]).map((array) => array.toNumbers());
 
   test("have the bits of those that read the same values from memory", async () => {
-    const names = <T>(table: { readonly [name: string]: T }): fc.Arbitrary<string> => fc.constantFrom(...Object.keys(table));
+    const names = <T>(table: { readonly [name: string]: T }): fc.Arbitrary<string> =>
+      fc.constantFrom(...Object.keys(table));
     await fc.assert(
       fc.asyncProperty(
         names(programs),
@@ -88,7 +95,10 @@ describe.each(builds)("reductions in a fused program, %s build", (build) => {
             normalArray([rows, size], 4, "bool"),
           ];
           const fn = programs[program]!;
-          const [y] = (await evaluate((...own: Tensor[]) => [fn(own[0]!, own[1]!, own[2]!, own[3]!)], backend)(...inputs)) as [NdArray];
+          const [y] = (await evaluate(
+            (...own: Tensor[]) => [fn(own[0]!, own[1]!, own[2]!, own[3]!)],
+            backend,
+          )(...inputs)) as [NdArray];
           const folded = await numbersOf((...own) => {
             const value = fn(own[0]!, own[1]!, own[2]!, own[3]!);
             return [...wanted.map((name) => wholeOf(reductions[name]!)(value)), ...(keep ? [value] : [])];
@@ -113,7 +123,13 @@ describe.each(builds)("reductions in a fused program, %s build", (build) => {
           Array.from({ length: size }, (_, i) => (i === at ? one : rest)),
           [1, size],
         );
-      const ends = (x: Tensor): readonly Tensor[] => [greatestOf(x), leastOf(x), greatestOf(absolute(x)), sumOf(x), sumOf(absolute(x))];
+      const ends = (x: Tensor): readonly Tensor[] => [
+        greatestOf(x),
+        leastOf(x),
+        greatestOf(absolute(x)),
+        sumOf(x),
+        sumOf(absolute(x)),
+      ];
       const minusZero = 0x80000000;
       expect((await numbersOf((x) => ends(x!), [withOne(-0, 0)])).slice(0, 2)).toEqual([[0], [minusZero]]);
       expect((await numbersOf((x) => ends(x!), [withOne(0, -0)])).slice(0, 2)).toEqual([[0], [minusZero]]);

@@ -1,4 +1,12 @@
-import { type Backend, byteLength, type DeviceArray, type Graph, elementCount, NdArray, type TensorSpec } from "@skein/tensor-core";
+import {
+  type Backend,
+  byteLength,
+  type DeviceArray,
+  type Graph,
+  elementCount,
+  NdArray,
+  type TensorSpec,
+} from "@skein/tensor-core";
 import {
   type CollectiveOrder,
   collectiveOrderOf,
@@ -46,7 +54,9 @@ class Layout {
 /** Bytes outside of `allowed` that differ from what they were. */
 const strayByte = (before: Uint8Array, after: Uint8Array, allowed: readonly Block[]): number | undefined => {
   let from = pageBytes;
-  for (const { address, bytes } of [...allowed, { address: before.length, bytes: 0 }].sort((a, b) => a.address - b.address)) {
+  for (const { address, bytes } of [...allowed, { address: before.length, bytes: 0 }].sort(
+    (a, b) => a.address - b.address,
+  )) {
     const [kept, seen] = [before.subarray(from, address), after.subarray(from, address)];
     if (Buffer.compare(kept, seen) !== 0) return from + kept.findIndex((byte, i) => byte !== seen[i]);
     from = address + bytes;
@@ -75,14 +85,19 @@ class GuardedExecutable implements Executable {
     this.memory = memory;
   }
 
-  /** Each value has a block of its own, filled with NaN. After each kernel everything but its outputs and its scratch must be as it was. */
+  /**
+   * Each value has a block of its own, filled with NaN. After each kernel everything but its outputs and its scratch
+   * must be as it was.
+   */
   async run(inputs: readonly DeviceArray[]): Promise<DeviceArray[]> {
     const { graph, kernels } = this;
     const nodes = graph.nodes.map((node) => kernelNodeOf(graph, node));
     const layout = new Layout();
     const values = new Map<string, Block>();
     for (const node of graph.nodes)
-      node.specs.forEach((spec, output) => values.set(valueKey({ node: node.id, output }), layout.block(byteLength(spec))));
+      node.specs.forEach((spec, output) =>
+        values.set(valueKey({ node: node.id, output }), layout.block(byteLength(spec))),
+      );
     const scratch = nodes.map((node) => layout.block(kernels[node.op]?.scratchBytes?.(node) ?? 0));
     const constants = nodes.map((node) => {
       const bytes = kernels[node.op]?.constants?.(node) ?? new Uint8Array(0);
@@ -92,7 +107,9 @@ class GuardedExecutable implements Executable {
     if (missing > 0) this.memory.grow(Math.ceil(missing / pageBytes));
     const memory = new Uint8Array(this.memory.buffer, 0, layout.bytes);
     new Uint32Array(this.memory.buffer, pageBytes, (layout.bytes - pageBytes) / 4).fill(poison);
-    graph.inputs.forEach((id, i) => memory.set((inputs[i] as NdArray).bytes(), values.get(valueKey({ node: id, output: 0 }))!.address));
+    graph.inputs.forEach((id, i) =>
+      memory.set((inputs[i] as NdArray).bytes(), values.get(valueKey({ node: id, output: 0 }))!.address),
+    );
     for (const { bytes, block } of constants) memory.set(bytes, block.address);
     const before = memory.slice();
     graph.nodes.forEach((node, i) => {
@@ -102,7 +119,8 @@ class GuardedExecutable implements Executable {
       if (roleOf(node) === "barrier") {
         // A view to an executor with a plan; here each value has a block of its own.
         for (const [output, { address, bytes }] of outputs.entries())
-          for (const image of [memory, before]) image.copyWithin(address, operands[output]!.address, operands[output]!.address + bytes);
+          for (const image of [memory, before])
+            image.copyWithin(address, operands[output]!.address, operands[output]!.address + bytes);
         return;
       }
       const call = kernels[node.op]!.bind(nodes[i]!, this.wasm, this.memory);
@@ -115,7 +133,9 @@ class GuardedExecutable implements Executable {
       const allowed = [...outputs, scratch[i]!];
       const stray = strayByte(before, memory, allowed);
       if (stray !== undefined) {
-        const nearest = allowed.map(({ address, bytes }) => (stray < address ? stray - address : stray - address - bytes + 1));
+        const nearest = allowed.map(({ address, bytes }) =>
+          stray < address ? stray - address : stray - address - bytes + 1,
+        );
         throw new Error(
           `${node.op} of ${nodes[i]!.inputs.map(formatSpec).join(", ")} wrote outside its outputs and scratch: bytes from the ends of these blocks ${nearest.join(", ")}`,
         );
@@ -131,8 +151,8 @@ class GuardedExecutable implements Executable {
 }
 
 /**
- * The kernels of a build without plan and arena: values never share memory, and a kernel that writes a byte outside its own, or takes a value
- * from where nothing was written, is found.
+ * The kernels of a build without plan and arena: values never share memory, and a kernel that writes a byte outside its
+ * own, or takes a value from where nothing was written, is found.
  *
  * @param tamper puts faults into the kernels, to see them found.
  * @param kernelsOf other kernels than those of WebAssembly alone.

@@ -36,7 +36,9 @@ const runningMax = defineOperator({
   name: "acme/running-max",
   infer: ([x]) => [x!, { dtype: "i32", shape: x!.shape }],
   reference: ([x]) => {
-    const best = x!.data.map((_, i) => x!.data.slice(0, i + 1).reduce((at, value, j, all) => (value > all[at]! ? j : at), 0));
+    const best = x!.data.map((_, i) =>
+      x!.data.slice(0, i + 1).reduce((at, value, j, all) => (value > all[at]! ? j : at), 0),
+    );
     return [best.map((at) => x!.data[at]!), best];
   },
 });
@@ -113,7 +115,11 @@ describe("operators of one's own on the CPU", () => {
   });
 
   test("neither a donated argument nor a value in between is written over while a kernel reads it", async () => {
-    const reversed = defineOperator({ name: "acme/reversed", infer: ([x]) => [x!], reference: ([x]) => [x!.data.toReversed()] });
+    const reversed = defineOperator({
+      name: "acme/reversed",
+      infer: ([x]) => [x!],
+      reference: ([x]) => [x!.data.toReversed()],
+    });
     const kernel = javascriptKernel({
       op: reversed.operator.name,
       run: ([x], [y]) => {
@@ -122,8 +128,13 @@ describe("operators of one's own on the CPU", () => {
     });
     const backend = await open([kernel]);
     const donated = jit((x: Tensor) => reversed([x])[0], backend, { donate: [0] });
-    expect((await backend.download(await donated(backend.upload(NdArray.from([1, 2, 3]))))).toNumbers()).toEqual([3, 2, 1]);
-    const between = await evaluate((x: Tensor) => add(reversed([multiply(x, 2)])[0], 0.5), backend)(NdArray.from([1, 2, 3]));
+    expect((await backend.download(await donated(backend.upload(NdArray.from([1, 2, 3]))))).toNumbers()).toEqual([
+      3, 2, 1,
+    ]);
+    const between = await evaluate(
+      (x: Tensor) => add(reversed([multiply(x, 2)])[0], 0.5),
+      backend,
+    )(NdArray.from([1, 2, 3]));
     expect(between.toNumbers()).toEqual([6.5, 4.5, 2.5]);
   });
 
@@ -148,7 +159,9 @@ describe("operators of one's own on the CPU", () => {
   });
 
   test("a module of a user's computes in the same memory", async () => {
-    // (module (import "m" "memory" (memory 1 65536 shared)) (func (export "twice") (param i32 i32 i32) …)): y[i] = x[i] + x[i] for i < n
+    // (module (import "m" "memory" (memory 1 65536 shared)) (func (export "twice") (param i32 i32 i32) …)): y[i] =
+    // x[i] +
+    // x[i] for i < n
     const twice = defineOperator({ name: "acme/twice", composition: ([x]) => [add(x!, x!)] });
     const bytes = twiceModule();
     const backend = await createCpuBackend({

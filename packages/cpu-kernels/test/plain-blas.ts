@@ -4,8 +4,27 @@ import type { Blas, Contraction, Sgemm } from "../src/blas/blas.ts";
 /** The definition of `Sgemm` over a memory, sums in f64. */
 const plainSgemm =
   (memory: WasmMemory): Sgemm =>
-  (transposeA, transposeB, rows, columns, inner, alpha, a, aStride, b, bStride, beta, y, yStride, batch, aNext, bNext, yNext) => {
-    if (rows * columns * inner * batch === 0) throw new Error(`a product of ${rows} × ${columns} × ${inner}, ${batch} times`);
+  (
+    transposeA,
+    transposeB,
+    rows,
+    columns,
+    inner,
+    alpha,
+    a,
+    aStride,
+    b,
+    bStride,
+    beta,
+    y,
+    yStride,
+    batch,
+    aNext,
+    bNext,
+    yNext,
+  ) => {
+    if (rows * columns * inner * batch === 0)
+      throw new Error(`a product of ${rows} × ${columns} × ${inner}, ${batch} times`);
     const floats = new Float32Array(memory.buffer);
     for (let p = 0; p < batch; p++) {
       const [aAt, bAt, yAt] = [(a >>> 2) + p * aNext, (b >>> 2) + p * bNext, (y >>> 2) + p * yNext];

@@ -1,5 +1,13 @@
 import { createCpuBackend, createSharedMemory } from "@skein/cpu-kernels";
-import { dequantize, evaluate, type NdArray, quantize, randomKey, referenceBackend, type Tensor } from "@skein/tensor-core";
+import {
+  dequantize,
+  evaluate,
+  type NdArray,
+  quantize,
+  randomKey,
+  referenceBackend,
+  type Tensor,
+} from "@skein/tensor-core";
 import { normalArray } from "@skein/testing";
 import { describe, expect, test } from "vitest";
 

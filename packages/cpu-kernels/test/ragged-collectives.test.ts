@@ -13,7 +13,12 @@ import {
   trace,
   valueAndGrad,
 } from "@skein/tensor-core";
-import { type CollectiveHandle, type CollectiveRequest, interpretWorld, type ReferenceArray } from "@skein/tensor-core/backend";
+import {
+  type CollectiveHandle,
+  type CollectiveRequest,
+  interpretWorld,
+  type ReferenceArray,
+} from "@skein/tensor-core/backend";
 import { describe, expect, test } from "vitest";
 
 const worldSize = 3;
@@ -65,7 +70,10 @@ const exchangeRows = (all: readonly CollectiveRequest[], to: number): void => {
   const received = all.map(({ kind, input, ragged: own }, from) => {
     const chunk = kind === "all-to-all" ? to : 0;
     const rows = toInts(own!.rows)[chunk]!;
-    output.set(input.slice(chunk * chunkBytes, chunk * chunkBytes + (rows * chunkBytes) / ragged!.capacity), from * chunkBytes);
+    output.set(
+      input.slice(chunk * chunkBytes, chunk * chunkBytes + (rows * chunkBytes) / ragged!.capacity),
+      from * chunkBytes,
+    );
     return rows;
   });
   ragged!.receivedRows.set(new Uint8Array(Int32Array.from(received).buffer));
@@ -117,7 +125,9 @@ describe("ragged collectives of a graph on the CPU", () => {
     [1, 2, 0],
     [0, 1, 2],
   ];
-  const inputs = counts.map((own, rank) => [operand(rank, worldSize * capacity), NdArray.from(own, [worldSize], "i32")] as const);
+  const inputs = counts.map(
+    (own, rank) => [operand(rank, worldSize * capacity), NdArray.from(own, [worldSize], "i32")] as const,
+  );
 
   test("there and back, with work between them and gradients through both", async () => {
     const meeting = await check((x, rows) => {
@@ -156,21 +166,26 @@ describe("ragged collectives of a graph on the CPU", () => {
         const { x: result, rows: received } = raggedAllToAll(x, rows, "data");
         return [result, received];
       },
-      counts.map((own) => [NdArray.zeros("f32", [worldSize * capacity, 0]), NdArray.from(own, [worldSize], "i32")] as const),
+      counts.map(
+        (own) => [NdArray.zeros("f32", [worldSize * capacity, 0]), NdArray.from(own, [worldSize], "i32")] as const,
+      ),
     );
   });
 
-  test.each([-1, 4, 2 ** 31 - 1])("a count of %i fails the run without a request, and leaves the executable usable", async (count) => {
-    const backend = await backendOf();
-    const f = jit((x: Tensor, rows: Tensor) => raggedAllToAll(x, rows, "data").x, backend);
-    const x = operand(1, 3);
-    await expect(f(x, NdArray.from([count], [1], "i32"))).rejects.toMatchObject({
-      kind: "user",
-      code: "argument",
-      message: `all-to-all: rank 0 is asked to send ${count} rows, but its chunks have 3; count 0 to 3 rows, or raise the capacity`,
-    });
-    // An axis of one rank: no communicator, and rows beyond the count are zero all the same.
-    const y = await backend.download(await f(x, NdArray.from([2], [1], "i32")));
-    expect(y.toNumbers()).toEqual(x.toNumbers().map((value, i) => (i < 2 * width ? value : 0)));
-  });
+  test.each([-1, 4, 2 ** 31 - 1])(
+    "a count of %i fails the run without a request, and leaves the executable usable",
+    async (count) => {
+      const backend = await backendOf();
+      const f = jit((x: Tensor, rows: Tensor) => raggedAllToAll(x, rows, "data").x, backend);
+      const x = operand(1, 3);
+      await expect(f(x, NdArray.from([count], [1], "i32"))).rejects.toMatchObject({
+        kind: "user",
+        code: "argument",
+        message: `all-to-all: rank 0 is asked to send ${count} rows, but its chunks have 3; count 0 to 3 rows, or raise the capacity`,
+      });
+      // An axis of one rank: no communicator, and rows beyond the count are zero all the same.
+      const y = await backend.download(await f(x, NdArray.from([2], [1], "i32")));
+      expect(y.toNumbers()).toEqual(x.toNumbers().map((value, i) => (i < 2 * width ? value : 0)));
+    },
+  );
 });

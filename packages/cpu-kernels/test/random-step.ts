@@ -21,7 +21,10 @@ import {
   transpose,
 } from "@skein/tensor-core";
 
-/** A choice of operators and of the stretches of them that are checkpoints; the function is what it says, so that fast-check can shrink it. */
+/**
+ * A choice of operators and of the stretches of them that are checkpoints; the function is what it says, so that
+ * fast-check can shrink it.
+ */
 export interface StepRecipe {
   readonly steps: readonly { readonly op: number; readonly a: number; readonly b: number }[];
   /** Begin and length, cut to the list; those that begin in one before end in it, too. */
@@ -29,8 +32,15 @@ export interface StepRecipe {
 }
 
 export const stepRecipe: fc.Arbitrary<StepRecipe> = fc.record({
-  steps: fc.array(fc.record({ op: fc.nat(1000), a: fc.nat(1000), b: fc.nat(1000) }), { minLength: 1, maxLength: 24, size: "max" }),
-  regions: fc.array(fc.record({ begin: fc.nat(23), length: fc.integer({ min: 1, max: 24 }) }), { maxLength: 6, size: "max" }),
+  steps: fc.array(fc.record({ op: fc.nat(1000), a: fc.nat(1000), b: fc.nat(1000) }), {
+    minLength: 1,
+    maxLength: 24,
+    size: "max",
+  }),
+  regions: fc.array(fc.record({ begin: fc.nat(23), length: fc.integer({ min: 1, max: 24 }) }), {
+    maxLength: 6,
+    size: "max",
+  }),
 });
 
 export interface StepParams {
@@ -61,7 +71,11 @@ const rows: readonly Row[] = [
 
 export const stepSize = 8;
 
-/** Build the loss of a recipe over matrices of `stepSize` rows and columns. @param checkpointed leave the checkpoints out where it is false. */
+/**
+ * Build the loss of a recipe over matrices of `stepSize` rows and columns.
+ *
+ * @param checkpointed leave the checkpoints out where it is false.
+ */
 export const lossOf =
   ({ steps, regions }: StepRecipe, checkpointed: boolean) =>
   (params: StepParams, x: Tensor, key: Tensor): Tensor => {

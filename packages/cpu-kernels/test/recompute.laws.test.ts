@@ -60,12 +60,20 @@ describe("recomputation of checkpoints", () => {
     backend = await createCpuBackend({ build: "simd" });
   });
 
-  const run = async (recipe: StepRecipe, checkpointed: boolean, half: boolean, maxWorkspaceBytes?: number): Promise<number[][]> => {
+  const run = async (
+    recipe: StepRecipe,
+    checkpointed: boolean,
+    half: boolean,
+    maxWorkspaceBytes?: number,
+  ): Promise<number[][]> => {
     const compiled = jit(step(recipe, checkpointed) as never, backend, {
       passes: half ? [(graph) => mixedPrecision(graph)] : [],
       ...(maxWorkspaceBytes !== undefined && { maxWorkspaceBytes }),
     });
-    const [loss, grads] = (await compiled(...(args as never as []))) as unknown as [never, { weights: never[]; gain: never; shift: never }];
+    const [loss, grads] = (await compiled(...(args as never as []))) as unknown as [
+      never,
+      { weights: never[]; gain: never; shift: never },
+    ];
     const results: number[][] = [];
     for (const array of [loss, ...grads.weights, grads.gain, grads.shift]) {
       results.push([...(await backend.download(array)).toNumbers()]);
@@ -81,9 +89,11 @@ describe("recomputation of checkpoints", () => {
         const before = traced(recipe, true, 2);
         const after = recomputeRegions(before);
         validateGraph(after);
-        const numbers = (graph: Graph): number[][][] => interpretWorld(graph, world).map((rank) => rank.map(({ data }) => [...data]));
+        const numbers = (graph: Graph): number[][][] =>
+          interpretWorld(graph, world).map((rank) => rank.map(({ data }) => [...data]));
         expect(numbers(after), printGraph(after)).toEqual(numbers(traced(recipe, false, 2)));
-        const collectives = (graph: Graph): number => eliminateDeadCode(graph).nodes.filter(({ op }) => op === "all-reduce").length;
+        const collectives = (graph: Graph): number =>
+          eliminateDeadCode(graph).nodes.filter(({ op }) => op === "all-reduce").length;
         expect(collectives(after)).toBe(collectives(before));
       }),
       { numRuns: 200 },
@@ -124,11 +134,14 @@ describe("recomputation of checkpoints", () => {
     fc.assert(
       fc.property(stepRecipe, (recipe) => {
         const graph = optimize(traced(recipe, true, 1), { fuse: false, schedule: false });
-        const inside = graph.nodes.filter(({ region, phase, op }) => region !== "" && phase === "forward" && op !== "all-reduce");
+        const inside = graph.nodes.filter(
+          ({ region, phase, op }) => region !== "" && phase === "forward" && op !== "all-reduce",
+        );
         const left = new Set(graph.outputs.map(({ node }) => node));
         for (const node of graph.nodes)
           if (node.phase === "forward")
-            for (const ref of node.inputs) if (!node.region.startsWith(graph.nodes[ref.node]!.region)) left.add(ref.node);
+            for (const ref of node.inputs)
+              if (!node.region.startsWith(graph.nodes[ref.node]!.region)) left.add(ref.node);
         const read = new Set(inBackward(graph).flatMap(({ inputs }) => inputs.map((ref) => ref.node)));
         const given = (id: number): boolean => graph.nodes[id]!.inputs.length === 0;
         const outermost = inside.filter(({ region }) => !region.includes("/"));

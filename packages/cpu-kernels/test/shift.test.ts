@@ -15,15 +15,18 @@ import {
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 
-// Logits are multiples of 2⁻⁶ below 2³, offsets whole numbers up to 2¹⁶: their sums are exact in f32, so that nothing may depend on the offset.
-const rowsOfLogits = fc.tuple(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 21 })).chain(([rows, classes]) =>
-  fc.record({
-    shape: fc.constant([rows, classes] as const),
-    logits: fc.array(fc.integer({ min: -511, max: 511 }), { minLength: rows * classes, maxLength: rows * classes }),
-    labels: fc.array(fc.nat(classes - 1), { minLength: rows, maxLength: rows }),
-    offset: fc.integer({ min: -(2 ** 16), max: 2 ** 16 }),
-  }),
-);
+// Logits are multiples of 2⁻⁶ below 2³, offsets whole numbers up to 2¹⁶: their sums are exact in f32, so that nothing
+// may depend on the offset.
+const rowsOfLogits = fc
+  .tuple(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 21 }))
+  .chain(([rows, classes]) =>
+    fc.record({
+      shape: fc.constant([rows, classes] as const),
+      logits: fc.array(fc.integer({ min: -511, max: 511 }), { minLength: rows * classes, maxLength: rows * classes }),
+      labels: fc.array(fc.nat(classes - 1), { minLength: rows, maxLength: rows }),
+      offset: fc.integer({ min: -(2 ** 16), max: 2 ** 16 }),
+    }),
+  );
 
 const functions: { readonly [name: string]: (x: Tensor, labels: Tensor, weights: Tensor) => Tensor } = {
   "cross-entropy": (x, labels) => sum(crossEntropyPerRow(x, labels)),
@@ -41,34 +44,38 @@ const makers: { readonly [name: string]: () => Promise<Backend> } = {
   ),
 };
 
-describe.each(Object.keys(makers))("on %s, value and gradient do not change by a bit when all logits move by an offset", (name) => {
-  let backend: Backend;
-  beforeAll(async () => {
-    backend = await makers[name]!();
-  });
+describe.each(Object.keys(makers))(
+  "on %s, value and gradient do not change by a bit when all logits move by an offset",
+  (name) => {
+    let backend: Backend;
+    beforeAll(async () => {
+      backend = await makers[name]!();
+    });
 
-  test.each(Object.keys(functions))("%s", async (op) => {
-    const run = evaluate(
-      (x: Tensor, labels: Tensor, weights: Tensor) => valueAndGrad((own: Tensor) => functions[op]!(own, labels, weights))(x),
-      backend,
-    );
-    await fc.assert(
-      fc.asyncProperty(rowsOfLogits, async ({ shape, logits, labels, offset }) => {
-        const at = async (shift: number): Promise<number[][]> => {
-          const x = NdArray.from(
-            logits.map((value) => value / 64 + shift),
-            shape,
-          );
-          const weights = NdArray.from(
-            logits.map((_, i) => Math.sin(i)),
-            shape,
-          );
-          const results = (await run(x, NdArray.from(labels, undefined, "i32"), weights)) as unknown as NdArray[];
-          return results.map((result) => result.toNumbers());
-        };
-        expect(await at(offset)).toEqual(await at(0));
-      }),
-      { numRuns: 25 },
-    );
-  });
-});
+    test.each(Object.keys(functions))("%s", async (op) => {
+      const run = evaluate(
+        (x: Tensor, labels: Tensor, weights: Tensor) =>
+          valueAndGrad((own: Tensor) => functions[op]!(own, labels, weights))(x),
+        backend,
+      );
+      await fc.assert(
+        fc.asyncProperty(rowsOfLogits, async ({ shape, logits, labels, offset }) => {
+          const at = async (shift: number): Promise<number[][]> => {
+            const x = NdArray.from(
+              logits.map((value) => value / 64 + shift),
+              shape,
+            );
+            const weights = NdArray.from(
+              logits.map((_, i) => Math.sin(i)),
+              shape,
+            );
+            const results = (await run(x, NdArray.from(labels, undefined, "i32"), weights)) as unknown as NdArray[];
+            return results.map((result) => result.toNumbers());
+          };
+          expect(await at(offset)).toEqual(await at(0));
+        }),
+        { numRuns: 25 },
+      );
+    });
+  },
+);

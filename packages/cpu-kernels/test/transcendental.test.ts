@@ -54,7 +54,14 @@ const bounds: readonly Bound[] = [
   { op: "softplus", fn: softplus, low: 1e-37, high: 80, units: 3 },
   { op: "silu", fn: silu, low: 1e-37, high: 80, units: 3 },
   { op: "gelu", fn: gelu, low: 1e-36, high: 5, units: 40 },
-  { op: "gelu", fn: (x) => gelu(x, { approximate: "tanh" }), low: 1e-36, high: 3, units: 12, params: { approximate: true } },
+  {
+    op: "gelu",
+    fn: (x) => gelu(x, { approximate: "tanh" }),
+    low: 1e-36,
+    high: 3,
+    units: 12,
+    params: { approximate: true },
+  },
 ];
 
 const builds: readonly WasmBuild[] = ["relaxed", "simd", "scalar"];
@@ -73,7 +80,10 @@ describe.each(builds)("elementary functions of the %s build", (build) => {
       let worst = 0;
       let at = 0;
       inputs.forEach((x, i) => {
-        const error = errorInUnits(result.data[i]!, operators[op]!.scalar!([x], params ?? { approximate: false }, "f32"));
+        const error = errorInUnits(
+          result.data[i]!,
+          operators[op]!.scalar!([x], params ?? { approximate: false }, "f32"),
+        );
         if (error > worst) [worst, at] = [error, x];
       });
       expect(worst, `worst at ${at}`).toBeLessThanOrEqual(units);
@@ -82,7 +92,10 @@ describe.each(builds)("elementary functions of the %s build", (build) => {
 
   test("sine and cosine reduce any angle", async () => {
     const angles = spread(1, 3.4e38);
-    const [sines, cosines] = await evaluate((x: Tensor) => [sin(x), cos(x)] as const, backend)(new NdArray("f32", [angles.length], angles));
+    const [sines, cosines] = await evaluate(
+      (x: Tensor) => [sin(x), cos(x)] as const,
+      backend,
+    )(new NdArray("f32", [angles.length], angles));
     angles.forEach((x, i) => {
       expect(Math.abs(sines.data[i]! - Math.sin(x)), `sin ${x}`).toBeLessThan(1e-7);
       expect(Math.abs(cosines.data[i]! - Math.cos(x)), `cos ${x}`).toBeLessThan(1e-7);
@@ -92,7 +105,12 @@ describe.each(builds)("elementary functions of the %s build", (build) => {
   test("power keeps f32 precision to the ends of the range", async () => {
     const bases = spread(1e-3, 1e3, 2000).subarray(0, 2000);
     const exponents = Float32Array.from(bases, (_, i) => ((i * 37) % 257) / 10 - 12.8);
-    const result = await evaluate(power, backend)(new NdArray("f32", [2000], bases), new NdArray("f32", [2000], exponents));
-    bases.forEach((a, i) => expect(errorInUnits(result.data[i]!, a ** exponents[i]!), `${a} ** ${exponents[i]}`).toBeLessThanOrEqual(0.51));
+    const result = await evaluate(power, backend)(
+      new NdArray("f32", [2000], bases),
+      new NdArray("f32", [2000], exponents),
+    );
+    bases.forEach((a, i) =>
+      expect(errorInUnits(result.data[i]!, a ** exponents[i]!), `${a} ** ${exponents[i]}`).toBeLessThanOrEqual(0.51),
+    );
   });
 });

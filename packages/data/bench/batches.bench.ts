@@ -1,6 +1,15 @@
-// How many samples per second are assembled into batches, here and ahead of the trainer in a worker? Run: node bench/batches.bench.ts
+// How many samples per second are assembled into batches, here and ahead of the trainer in a worker? Run: node
+// bench/batches.bench.ts
 import { measure, printMeasurement } from "@skein/measuring";
-import { type Batch, gatherBatch, makeRecords, type Records, sampleBytes, textRecords, trainingBatches } from "../src/index.ts";
+import {
+  type Batch,
+  gatherBatch,
+  makeRecords,
+  type Records,
+  sampleBytes,
+  textRecords,
+  trainingBatches,
+} from "../src/index.ts";
 import { Prefetcher } from "../src/node.ts";
 
 /** Bytes that both threads see. */

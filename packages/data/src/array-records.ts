@@ -3,15 +3,17 @@ import { DataError } from "./errors.ts";
 import { makeRecords, type Records } from "./records.ts";
 
 /**
- * Samples from arrays, one per field, whose first dimension counts the samples. Without a copy: what is written into an array later is what
- * batches hold.
+ * Samples from arrays, one per field, whose first dimension counts the samples. Without a copy: what is written into an
+ * array later is what batches hold.
  *
  * @throws DataError for arrays of different counts, and for none.
- * @example const train = arrayRecords({ inputs: NdArray.from(features, [1000, 4]), labels: NdArray.from(classes, [1000], "i32") });
+ * @example const train = arrayRecords({ inputs: NdArray.from(features, [1000, 4]), labels: NdArray.from(classes,
+ * [1000], "i32") });
  */
 export const arrayRecords = (arrays: { readonly [field: string]: NdArray }): Records => {
   const [first, ...others] = Object.entries(arrays);
-  if (first === undefined) throw new DataError("arrayRecords was given no arrays; give one for each field, such as inputs and labels");
+  if (first === undefined)
+    throw new DataError("arrayRecords was given no arrays; give one for each field, such as inputs and labels");
   for (const [name, { shape }] of [first, ...others]) {
     if (shape.length === 0 || shape[0] !== first[1].shape[0])
       throw new DataError(

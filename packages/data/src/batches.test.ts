@@ -26,7 +26,9 @@ describe("laws of training batches", () => {
         const position = { epoch, step: 0 };
         const steps = stepsPerEpoch(count, batchSize) + 1; // into the next epoch
         const alone = take(count, { batchSize, seed, position, rank: 0, worldSize: 1 }, steps);
-        const shards = Array.from({ length: worldSize }, (_, rank) => take(count, { batchSize, seed, position, rank, worldSize }, steps));
+        const shards = Array.from({ length: worldSize }, (_, rank) =>
+          take(count, { batchSize, seed, position, rank, worldSize }, steps),
+        );
         alone.forEach((batch, step) => expect(shards.flatMap((shard) => shard[step]!)).toEqual(batch));
       }),
     );
@@ -37,7 +39,11 @@ describe("laws of training batches", () => {
       fc.property(world, ({ perRank, extra, seed, epoch }) => {
         const count = perRank + extra;
         const steps = stepsPerEpoch(count, perRank);
-        const seen = take(count, { batchSize: perRank, seed, position: { epoch, step: 0 }, rank: 0, worldSize: 1 }, steps).flat();
+        const seen = take(
+          count,
+          { batchSize: perRank, seed, position: { epoch, step: 0 }, rank: 0, worldSize: 1 },
+          steps,
+        ).flat();
         expect(new Set(seen).size).toBe(steps * perRank);
         expect(seen.every((index) => index >= 0 && index < count)).toBe(true);
         expect(count - seen.length).toBeLessThan(perRank);
@@ -63,7 +69,9 @@ describe("laws of training batches", () => {
   });
 
   test("refuses batches that cannot be filled or shared, naming both numbers", () => {
-    expect(() => take(10, { batchSize: 11, seed: 1, rank: 0, worldSize: 1 }, 1)).toThrow("a batch of 11 samples cannot be filled from 10");
+    expect(() => take(10, { batchSize: 11, seed: 1, rank: 0, worldSize: 1 }, 1)).toThrow(
+      "a batch of 11 samples cannot be filled from 10",
+    );
     expect(() => take(10, { batchSize: 4, seed: 1, rank: 0, worldSize: 3 }, 1)).toThrow(
       "a batch of 4 samples does not divide among 3 ranks; use a multiple of 3, such as 6",
     );
@@ -76,7 +84,13 @@ describe("laws of evaluation batches", () => {
       fc.property(world, ({ perRank, worldSize, extra }) => {
         const count = extra + 1;
         const records = makeRecords(count, {
-          id: { bytes: Uint8Array.from({ length: count }, (_, i) => i), offsetBytes: 0, strideBytes: 1, dtype: "u8", shape: [] },
+          id: {
+            bytes: Uint8Array.from({ length: count }, (_, i) => i),
+            offsetBytes: 0,
+            strideBytes: 1,
+            dtype: "u8",
+            shape: [],
+          },
         });
         const counted = Array.from({ length: worldSize }, (_, rank) => [
           ...evaluationBatches(records, { batchSize: perRank * worldSize, rank, worldSize }),

@@ -17,7 +17,8 @@ export interface BatchIndices {
 }
 
 /**
- * The batches of training, for ever: each epoch in a new order, every sample at most once per epoch (the last partial batch is dropped).
+ * The batches of training, for ever: each epoch in a new order, every sample at most once per epoch (the last partial
+ * batch is dropped).
  *
  * @example for (const { indices } of trainingBatches(60_000, { batchSize: 64, seed: 1, rank: 0, worldSize: 2 })) …
  */
@@ -42,8 +43,8 @@ export interface EvaluationBatch {
 }
 
 /**
- * Every sample once, in file order, in batches of one size: the last is padded with copies of sample 0 that `mask` leaves out.
- * Ranks take contiguous parts of each global batch.
+ * Every sample once, in file order, in batches of one size: the last is padded with copies of sample 0 that `mask`
+ * leaves out. Ranks take contiguous parts of each global batch.
  */
 export function* evaluationBatches(
   records: Records,
@@ -54,7 +55,8 @@ export function* evaluationBatches(
     const indices = Int32Array.from({ length: end - begin }, (_, i) => first + begin + i);
     const valid = indices.map((index) => (index < records.count ? 1 : 0));
     const validCount = valid.reduce((total, bit) => total + bit, 0);
-    if (validCount === 0) return; // ranks further on have nothing left; evaluation needs no collective, so that is no deadlock
+    // ranks further on have nothing left; evaluation needs no collective, so that is no deadlock
+    if (validCount === 0) return;
     yield {
       batch: gatherBatch(
         records,

@@ -10,7 +10,10 @@ const fetchBytes = async (url: string): Promise<NamedBytes> => {
   try {
     response = await fetch(url);
   } catch (cause) {
-    throw new DataError(`${url} cannot be fetched (${cause instanceof Error ? cause.message : String(cause)}); ${cure}`, { cause });
+    throw new DataError(
+      `${url} cannot be fetched (${cause instanceof Error ? cause.message : String(cause)}); ${cure}`,
+      { cause },
+    );
   }
   if (!response.ok) throw new DataError(`${url} was answered with status ${response.status} instead of 200; ${cure}`);
   return { name: url, bytes: new Uint8Array(await response.arrayBuffer()) };
@@ -27,6 +30,11 @@ export const fetchMnist = async (folder: string): Promise<{ readonly train: Reco
   const fetchFile = (name: string): Promise<NamedBytes> => fetchBytes(new URL(name, folder).href);
   const { train, test } = mnistFiles;
   const files = [train.images, train.labels, test.images, test.labels].map(fetchFile);
-  const [trainImages, trainLabels, testImages, testLabels] = (await Promise.all(files)) as [NamedBytes, NamedBytes, NamedBytes, NamedBytes];
+  const [trainImages, trainLabels, testImages, testLabels] = (await Promise.all(files)) as [
+    NamedBytes,
+    NamedBytes,
+    NamedBytes,
+    NamedBytes,
+  ];
   return { train: mnistRecords(trainImages, trainLabels), test: mnistRecords(testImages, testLabels) };
 };

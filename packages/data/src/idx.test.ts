@@ -20,8 +20,16 @@ describe("parseIdx", () => {
   });
 
   test.each([
-    ["shorter than its header", idx([2, 3], []).subarray(0, 9), "digits.idx has 9 bytes, but an IDX header of 2 dimensions alone takes 12"],
-    ["truncated", idx([2, 3], [1, 2, 3, 4, 5]), "digits.idx has 17 bytes, but its header [2, 3] asks for 18; it is truncated"],
+    [
+      "shorter than its header",
+      idx([2, 3], []).subarray(0, 9),
+      "digits.idx has 9 bytes, but an IDX header of 2 dimensions alone takes 12",
+    ],
+    [
+      "truncated",
+      idx([2, 3], [1, 2, 3, 4, 5]),
+      "digits.idx has 17 bytes, but its header [2, 3] asks for 18; it is truncated",
+    ],
     [
       "with something appended",
       idx([2, 3], [1, 2, 3, 4, 5, 6, 7]),
@@ -69,7 +77,10 @@ describe("mnistRecords", () => {
       "labels: label 1 is 77, but classes go from 0 to 9",
     );
     expect(() =>
-      mnistRecords({ name: "images", bytes: idx([2, 8, 8], Array(128).fill(7)) }, { name: "labels", bytes: idx([2], [0, 1]) }),
+      mnistRecords(
+        { name: "images", bytes: idx([2, 8, 8], Array(128).fill(7)) },
+        { name: "labels", bytes: idx([2], [0, 1]) },
+      ),
     ).toThrow("8×8");
   });
 });

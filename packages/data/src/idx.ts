@@ -10,7 +10,8 @@ export interface IdxArray {
 const unsignedByte = 0x08;
 
 /**
- * Parse an IDX file of unsigned bytes: two zero bytes, type 0x08, number of dimensions, one big-endian u32 per dimension, data.
+ * Parse an IDX file of unsigned bytes: two zero bytes, type 0x08, number of dimensions, one big-endian u32 per
+ * dimension, data.
  *
  * @param file the bytes. @param name what errors call the file: its path.
  * @param rank how many dimensions it must have. Without a copy.
@@ -21,7 +22,9 @@ export const parseIdx = (file: Uint8Array, name: string, rank: number): IdxArray
   const cure = "the file is damaged, install the data set again";
   const headerBytes = 4 + 4 * rank;
   if (file.length < headerBytes)
-    throw new DataError(`${name} has ${file.length} bytes, but an IDX header of ${rank} dimensions alone takes ${headerBytes}; ${cure}`);
+    throw new DataError(
+      `${name} has ${file.length} bytes, but an IDX header of ${rank} dimensions alone takes ${headerBytes}; ${cure}`,
+    );
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
   const magic = view.getUint32(0);
   const expectedMagic = (unsignedByte << 8) | rank;

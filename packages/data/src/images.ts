@@ -16,9 +16,9 @@ export interface ImageRecords {
 }
 
 /**
- * Images of any size with a class each, from a pair of IDX files of unsigned bytes: images [N, height, width] or [N, height, width, channels],
- * labels [N]. Fields `inputs` u8 [height, width, channels] and `labels` u8 []. Pixels stay bytes, a quarter of the traffic of floats; the traced
- * model function casts and scales them.
+ * Images of any size with a class each, from a pair of IDX files of unsigned bytes: images [N, height, width] or [N,
+ * height, width, channels], labels [N]. Fields `inputs` u8 [height, width, channels] and `labels` u8 []. Pixels stay
+ * bytes, a quarter of the traffic of floats; the traced model function casts and scales them.
  *
  * @param options.classes How many classes there are. Default: one more than the greatest label.
  * @throws DataError for truncated or altered files, unequal counts, no images, or a label that is no class.

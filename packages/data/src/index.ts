@@ -1,5 +1,11 @@
 export { arrayRecords } from "./array-records.ts";
-export { type BatchIndices, type EvaluationBatch, evaluationBatches, trainingBatches, type TrainingOptions } from "./batches.ts";
+export {
+  type BatchIndices,
+  type EvaluationBatch,
+  evaluationBatches,
+  trainingBatches,
+  type TrainingOptions,
+} from "./batches.ts";
 export { DataError } from "./errors.ts";
 export { fetchMnist } from "./fetch-mnist.ts";
 export { type IdxArray, parseIdx, takeIdx } from "./idx.ts";

@@ -11,7 +11,8 @@ export const mnistFiles = {
 } as const;
 
 /**
- * Handwritten digits, or the clothes of Fashion-MNIST, from a pair of IDX files: fields `inputs` u8 [28, 28, 1] and `labels` u8 [].
+ * Handwritten digits, or the clothes of Fashion-MNIST, from a pair of IDX files: fields `inputs` u8 [28, 28, 1] and
+ * `labels` u8 [].
  *
  * @throws DataError for truncated or altered files, unequal counts, another size, or a label above 9.
  */

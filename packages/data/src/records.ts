@@ -46,26 +46,40 @@ export const takeRecords = (records: Records, count: number): Records => ({
 });
 
 /**
- * Cut samples in a training part and a validation part, the last `validFraction` of them, rounded down but one at least. A cut, not a draw: neighbours
- * in a file are often alike, and every run cuts in the same place. Both parts are views of the same memory.
+ * Cut samples in a training part and a validation part, the last `validFraction` of them, rounded down but one at
+ * least. A cut, not a draw: neighbours in a file are often alike, and every run cuts in the same place. Both parts are
+ * views of the same memory.
  *
  * @param validFraction in (0, 1).
  * @throws DataError when fewer than two samples leave one part empty.
  */
-export const splitRecords = (records: Records, validFraction: number): { readonly train: Records; readonly valid: Records } => {
+export const splitRecords = (
+  records: Records,
+  validFraction: number,
+): { readonly train: Records; readonly valid: Records } => {
   if (!(validFraction > 0 && validFraction < 1))
-    throw new ArgumentError(`a validation fraction of ${validFraction} leaves one part empty; use a number between 0 and 1, such as 0.1`);
+    throw new ArgumentError(
+      `a validation fraction of ${validFraction} leaves one part empty; use a number between 0 and 1, such as 0.1`,
+    );
   if (records.count < 2)
-    throw new DataError(`${records.count} samples cannot be cut in a training part and a validation part; give two samples at least`);
+    throw new DataError(
+      `${records.count} samples cannot be cut in a training part and a validation part; give two samples at least`,
+    );
   const cut = records.count - Math.max(1, Math.floor(records.count * validFraction));
   const fieldsFrom = Object.entries(records.fields).map(
     ([name, field]) => [name, { ...field, offsetBytes: field.offsetBytes + cut * field.strideBytes }] as const,
   );
-  return { train: takeRecords(records, cut), valid: { count: records.count - cut, fields: Object.fromEntries(fieldsFrom) } };
+  return {
+    train: takeRecords(records, cut),
+    valid: { count: records.count - cut, fields: Object.fromEntries(fieldsFrom) },
+  };
 };
 
 /** Bytes that a batch of `size` samples takes in each field, in field order. */
-export const batchLayout = (records: Records, size: number): { readonly offsets: readonly number[]; readonly totalBytes: number } => {
+export const batchLayout = (
+  records: Records,
+  size: number,
+): { readonly offsets: readonly number[]; readonly totalBytes: number } => {
   let totalBytes = 0;
   const offsets = Object.values(records.fields).map((field) => {
     const offset = totalBytes;
@@ -95,7 +109,11 @@ export const viewBatch = (records: Records, size: number, bytes: Uint8Array): Ba
       const batchShape = [size, ...shape];
       return [
         name,
-        new NdArray(dtype, batchShape, new hostArrayType[dtype](bytes.buffer, bytes.byteOffset + offsets[f]!, elementCount(batchShape))),
+        new NdArray(
+          dtype,
+          batchShape,
+          new hostArrayType[dtype](bytes.buffer, bytes.byteOffset + offsets[f]!, elementCount(batchShape)),
+        ),
       ];
     }),
   );

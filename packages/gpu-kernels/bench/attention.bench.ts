@@ -1,4 +1,5 @@
-// How near to the roofline is attention at the shapes of GPT-2? Run: node bench/attention.bench.ts [rows whose name contains this]
+// How near to the roofline is attention at the shapes of GPT-2? Run: node bench/attention.bench.ts [rows whose name
+// contains this]
 import { attention, type Tensor } from "@skein/tensor-core";
 import { emit, operators } from "@skein/tensor-core/backend";
 import { normalArray, uniformArray } from "@skein/testing";
@@ -10,7 +11,11 @@ const rows = (heads: number, positions: number, width: number, causal: boolean):
   const spec = { dtype: "f32", shape } as const;
   const sums = { dtype: "f32", shape: shape.slice(0, 3) } as const;
   const forward = operators["attention"]!.cost([spec, spec, spec], [spec, sums], params);
-  const backward = operators["attention-backward"]!.cost([spec, spec, spec, spec, sums, spec], [spec, spec, spec], params);
+  const backward = operators["attention-backward"]!.cost(
+    [spec, spec, spec, spec, sums, spec],
+    [spec, spec, spec],
+    params,
+  );
   const name = `${heads} heads, ${positions} × ${width}${causal ? ", causal" : ""}`;
   const operands = [1, 2, 3].map((seed) => (): ReturnType<typeof normalArray> => normalArray(shape, seed));
   return [

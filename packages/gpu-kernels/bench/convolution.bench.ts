@@ -1,4 +1,5 @@
-// Convolutions and their gradients: the layers of the digit reader at batch 128, and of ResNet-18 at batch 32. Run: node bench/convolution.bench.ts
+// Convolutions and their gradients: the layers of the digit reader at batch 128, and of ResNet-18 at batch 32. Run:
+// node bench/convolution.bench.ts
 import { conv2d, elementCount, maxPool2d, type Shape } from "@skein/tensor-core";
 import { emitOne } from "@skein/tensor-core/backend";
 import { normalArray } from "@skein/testing";

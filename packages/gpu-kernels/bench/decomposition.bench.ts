@@ -1,4 +1,5 @@
-// Cholesky factors and triangular solves, large and many small. Run: node bench/decomposition.bench.ts [rows whose name contains this]
+// Cholesky factors and triangular solves, large and many small. Run: node bench/decomposition.bench.ts [rows whose name
+// contains this]
 import { cholesky, type NdArray, triangularSolve } from "@skein/tensor-core";
 import { normalArray } from "@skein/testing";
 import { benchKernels, type KernelRow } from "./kernel-bench.ts";

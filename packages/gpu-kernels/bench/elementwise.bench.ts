@@ -71,7 +71,12 @@ await benchKernels("elementwise programs and generators", [
   {
     name: "Adam step, 10M",
     fn: (p, g, m, v) => adamStep(p!, g!, m!, v!),
-    inputs: () => [values(10 * million), values(10 * million, 0.01), values(10 * million, 0.01), positive(10 * million)],
+    inputs: () => [
+      values(10 * million),
+      values(10 * million, 0.01),
+      values(10 * million, 0.01),
+      positive(10 * million),
+    ],
     flops: 160 * million,
     bytes: 280 * million,
   },
@@ -116,7 +121,13 @@ await benchKernels("elementwise programs and generators", [
     flops: 3 * 10_240_000,
     bytes: 8 * 10_240_000,
   },
-  { name: "f32 to f16, 10M", fn: (x) => cast(x!, "f16"), inputs: () => [values(10 * million)], flops: 0, bytes: 60 * million },
+  {
+    name: "f32 to f16, 10M",
+    fn: (x) => cast(x!, "f16"),
+    inputs: () => [values(10 * million)],
+    flops: 0,
+    bytes: 60 * million,
+  },
   {
     name: "quantize to 8 bits, [1000, 10000]",
     fn: (x) => Object.values(quantize(x!)),
@@ -132,8 +143,20 @@ await benchKernels("elementwise programs and generators", [
     flops: 10 * million,
     bytes: 61 * million,
   },
-  { name: "pack-bits, 32M", fn: (x) => packBits(x!), inputs: () => [bools(32 * million)], flops: 0, bytes: 36 * million },
-  { name: "unpack-bits, 32M", fn: (x) => unpackBits(x!, 32 * million), inputs: () => [words(million)], flops: 0, bytes: 36 * million },
+  {
+    name: "pack-bits, 32M",
+    fn: (x) => packBits(x!),
+    inputs: () => [bools(32 * million)],
+    flops: 0,
+    bytes: 36 * million,
+  },
+  {
+    name: "unpack-bits, 32M",
+    fn: (x) => unpackBits(x!, 32 * million),
+    inputs: () => [words(million)],
+    flops: 0,
+    bytes: 36 * million,
+  },
   {
     name: "signs from bits, 10M",
     fn: (x) => where(unpackBits(x!, 9_999_968), 0.5, -0.5),

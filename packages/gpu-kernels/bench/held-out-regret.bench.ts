@@ -2,7 +2,12 @@
 // Reads times that were measured before.
 // Run: node bench/held-out-regret.bench.ts [files that matmul-variants.bench.ts saved]
 import { readFileSync } from "node:fs";
-import { heldOutQuality, type MatmulMeasurement, selectionQuality, type SelectionQuality } from "../src/autotune/matmul-model.ts";
+import {
+  heldOutQuality,
+  type MatmulMeasurement,
+  selectionQuality,
+  type SelectionQuality,
+} from "../src/autotune/matmul-model.ts";
 
 /** A measurement, and what the rule of unmeasured devices chooses for it. */
 type Saved = MatmulMeasurement & { readonly rule: string };

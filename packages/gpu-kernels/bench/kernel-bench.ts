@@ -23,8 +23,8 @@ export interface KernelRow {
 const samples = 11;
 
 /**
- * Check each row against the CPU backend, time it by the device's timestamps (sum over its kernels), and print rate and share of what
- * the device reaches with plain kernels: whichever ceiling, of flops or of bytes, the row is nearer to.
+ * Check each row against the CPU backend, time it by the device's timestamps (sum over its kernels), and print rate and
+ * share of what the device reaches with plain kernels: whichever ceiling, of flops or of bytes, the row is nearer to.
  */
 export const benchKernels = async (title: string, rows: readonly KernelRow[]): Promise<void> => {
   const backend = await createWebGpuBackend({ gpu: await openNodeGpu() });
@@ -53,8 +53,12 @@ export const benchKernels = async (title: string, rows: readonly KernelRow[]): P
     const { tolerance = 1e-3 } = row;
     for (const [i, array] of actual.entries()) {
       const [ours, theirs] = [await backend.download(array), await cpu.download(expected[i]!)];
-      const difference = firstDifference(ours.toNumbers(), theirs.toNumbers(), { absolute: tolerance, relative: tolerance });
-      if (difference !== undefined) throw new Error(`${row.name} is not timed, because it is wrong: output ${i}: ${difference}`);
+      const difference = firstDifference(ours.toNumbers(), theirs.toNumbers(), {
+        absolute: tolerance,
+        relative: tolerance,
+      });
+      if (difference !== undefined)
+        throw new Error(`${row.name} is not timed, because it is wrong: output ${i}: ${difference}`);
       backend.free(array);
       cpu.free(expected[i]!);
     }
@@ -70,7 +74,10 @@ export const benchKernels = async (title: string, rows: readonly KernelRow[]): P
     const seconds = median(times);
     const shares = [row.flops / seconds / flopsPerSecond, row.bytes / seconds / copyBytesPerSecond] as const;
     const byFlops = shares[0] > shares[1];
-    const rates = [...(row.flops > 0 ? [formatRate(row.flops / seconds, "FLOP")] : []), formatRate(row.bytes / seconds, "B")];
+    const rates = [
+      ...(row.flops > 0 ? [formatRate(row.flops / seconds, "FLOP")] : []),
+      formatRate(row.bytes / seconds, "B"),
+    ];
     const { name, flops, bytes } = row;
     const ceiling = byFlops
       ? { ceiling: "flops", ceilingPerSecond: flopsPerSecond }

@@ -34,9 +34,11 @@ const squares = [256, 512, 1024, 2048]
 const requests = [...squares, ...defaultRequests(facts)];
 console.log(`${facts.adapter}: ${requests.length} products`);
 const { samples, rejected } = await measureMatmul(backend, { requests });
-for (const { variant, request, reason } of rejected) console.log(`rejected: ${variant} for ${JSON.stringify(request)}: ${reason}`);
+for (const { variant, request, reason } of rejected)
+  console.log(`rejected: ${variant} for ${JSON.stringify(request)}: ${reason}`);
 
-const rule = (request: MatmulMeasurement["request"]): string => staticChoice({ ...request, resultDtype: request.dtype }, facts).name;
+const rule = (request: MatmulMeasurement["request"]): string =>
+  staticChoice({ ...request, resultDtype: request.dtype }, facts).name;
 if (file !== undefined) {
   const lines = samples.map((sample) => JSON.stringify({ ...sample, rule: rule(sample.request) }));
   writeFileSync(file, `${lines.join("\n")}\n`);
@@ -51,7 +53,9 @@ for (const { request, seconds } of samples.slice(0, squares.length)) {
 const model = trainMatmulModel(facts.adapter, samples, { rule });
 const { matmulVariant } = choicesFrom(model, facts);
 const tell = (what: string, { accuracy, regret }: { accuracy: number; regret: number }): void =>
-  console.log(`${what.padEnd(48)} best in ${(100 * accuracy).toFixed(1)} %, slower than the best by ${(100 * regret).toFixed(1)} %`);
+  console.log(
+    `${what.padEnd(48)} best in ${(100 * accuracy).toFixed(1)} %, slower than the best by ${(100 * regret).toFixed(1)} %`,
+  );
 tell(
   "rule of unmeasured devices",
   selectionQuality(samples, ({ request }) => rule(request)),

@@ -1,4 +1,16 @@
-import { concat, full, gather, NdArray, pad, permuteRows, scatterAdd, type Shape, slice, type Tensor, transpose } from "@skein/tensor-core";
+import {
+  concat,
+  full,
+  gather,
+  NdArray,
+  pad,
+  permuteRows,
+  scatterAdd,
+  type Shape,
+  slice,
+  type Tensor,
+  transpose,
+} from "@skein/tensor-core";
 import { normalArray, uniformArray } from "@skein/testing";
 import { benchKernels, type KernelRow } from "./kernel-bench.ts";
 
@@ -33,7 +45,8 @@ const scattered = (name: string, rows: number, width: number, indices: () => NdA
 await benchKernels("movement and indexing", [
   moving("concat columns, 2 × [4096, 2048]", [4096, 2048], (x) => concat([x, x], { dim: 1 }), [4096, 4096]),
   moving("slice columns, [4096, 4095] of [4096, 4096]", [4096, 4096], (x) => slice(x, [0, 1]), [4096, 4095]),
-  moving("pad image border, [16, 112, 112, 64]", [16, 112, 112, 64], (x) => pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]])), // biome-ignore format: one row
+  // biome-ignore format: one row
+  moving("pad image border, [16, 112, 112, 64]", [16, 112, 112, 64], (x) => pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]])),
   moving("transpose [4096, 4096]", [4096, 4096], (x) => transpose(x)),
   moving("transpose [4095, 4097]", [4095, 4097], (x) => transpose(x)),
   moving("heads [8, 1024, 12, 64] → [8, 12, 1024, 64]", [8, 1024, 12, 64], (x) => transpose(x, [0, 2, 1, 3])),
@@ -54,7 +67,13 @@ await benchKernels("movement and indexing", [
     flops: 0,
     bytes: 2 * bytesOf([4096, 768]),
   },
-  scattered("embedding gradient [32768, 768], 4096 tokens", 32768, 768, () => uniformArray([4096], 0, 32768, 5, "i32"), 4096),
+  scattered(
+    "embedding gradient [32768, 768], 4096 tokens",
+    32768,
+    768,
+    () => uniformArray([4096], 0, 32768, 5, "i32"),
+    4096,
+  ),
   scattered("embedding gradient, one hot row", 32768, 768, () => NdArray.zeros("i32", [4096]), 4096),
   scattered("histogram [256], a million weights", 256, 1, () => uniformArray([2 ** 20], 0, 256, 5, "i32"), 2 ** 20),
 ]);

@@ -1,5 +1,18 @@
-// Reductions, scans, selections, counts and batch normalisation against what a copy reaches. Run: node bench/reduce.bench.ts [part of a name]
-import { argmax, batchNorm, cumsum, full, histogram, NdArray, nonzero, reduceMax, type Shape, sum, topK } from "@skein/tensor-core";
+// Reductions, scans, selections, counts and batch normalisation against what a copy reaches. Run: node
+// bench/reduce.bench.ts [part of a name]
+import {
+  argmax,
+  batchNorm,
+  cumsum,
+  full,
+  histogram,
+  NdArray,
+  nonzero,
+  reduceMax,
+  type Shape,
+  sum,
+  topK,
+} from "@skein/tensor-core";
 import { emit } from "@skein/tensor-core/backend";
 import { normalArray } from "@skein/testing";
 import { benchKernels, type KernelRow } from "./kernel-bench.ts";
@@ -38,7 +51,14 @@ const reductions = (
 );
 
 const extremes: KernelRow[] = [
-  { name: "max of 10M", fn: (x) => reduceMax(x!), inputs: () => [values([10 * million])], flops: 0, bytes: 40 * million, tolerance: 0 },
+  {
+    name: "max of 10M",
+    fn: (x) => reduceMax(x!),
+    inputs: () => [values([10 * million])],
+    flops: 0,
+    bytes: 40 * million,
+    tolerance: 0,
+  },
   {
     name: "argmax of columns [4096, 4096]",
     fn: (x) => argmax(x!, { dim: 0 }),
@@ -127,7 +147,8 @@ const norms: KernelRow[] = [
   },
   {
     name: "batch-norm backward [64, 56, 56, 64]",
-    fn: (x, gamma, mean, variance, g) => emit("batch-norm-backward", [x!, gamma!, mean!, variance!, g!], { epsilon: 1e-3 })[0]!,
+    fn: (x, gamma, mean, variance, g) =>
+      emit("batch-norm-backward", [x!, gamma!, mean!, variance!, g!], { epsilon: 1e-3 })[0]!,
     inputs: () => [
       values([64, 56, 56, 64]),
       normalArray([64], 1),

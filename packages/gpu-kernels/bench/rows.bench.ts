@@ -1,5 +1,13 @@
 // How near to copy bandwidth are the kernels over rows? Run: node bench/rows.bench.ts [part of a name]
-import { layerNorm, type NdArray, rmsNorm, type Shape, softmax, type Tensor, crossEntropyPerRow } from "@skein/tensor-core";
+import {
+  layerNorm,
+  type NdArray,
+  rmsNorm,
+  type Shape,
+  softmax,
+  type Tensor,
+  crossEntropyPerRow,
+} from "@skein/tensor-core";
 import { emit, emitOne } from "@skein/tensor-core/backend";
 import { normalArray, uniformArray } from "@skein/testing";
 import { benchKernels, type KernelRow } from "./kernel-bench.ts";
@@ -67,7 +75,13 @@ const family = (shape: readonly [number, number]): KernelRow[] => {
       2,
       1,
       (...inputs: Tensor[]) => emit("layer-norm-backward", inputs),
-      () => [normalArray(shape), perColumn(columns, 1), normalArray([rows], 2), uniformArray([rows], 0.5, 2), normalArray(shape, 3)],
+      () => [
+        normalArray(shape),
+        perColumn(columns, 1),
+        normalArray([rows], 2),
+        uniformArray([rows], 0.5, 2),
+        normalArray(shape, 3),
+      ],
     ),
     rowsOf(
       "cross-entropy",
@@ -83,7 +97,13 @@ const family = (shape: readonly [number, number]): KernelRow[] => {
       1,
       1,
       (...inputs: Tensor[]) => emitOne("cross-entropy-backward", inputs),
-      () => [normalArray(shape), labels(), uniformArray([rows], 3, 4), uniformArray([rows], 5, 500, 4), normalArray([rows], 2)],
+      () => [
+        normalArray(shape),
+        labels(),
+        uniformArray([rows], 3, 4),
+        uniformArray([rows], 5, 500, 4),
+        normalArray([rows], 2),
+      ],
     ),
   ];
 };

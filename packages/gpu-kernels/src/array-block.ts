@@ -4,13 +4,16 @@ import { padded } from "./host-transfer.ts";
 
 /** Where an array lies. */
 export interface ArrayBlock {
-  /** A promise while the device has not said whether it has room for a new buffer; where it has none, rejected for whoever uses the array. */
+  /**
+   * A promise while the device has not said whether it has room for a new buffer; where it has none, rejected for
+   * whoever uses the array.
+   */
   buffer: GPUBuffer | Promise<GPUBuffer>;
 }
 
 /**
- * A block with these bytes. Where an idle buffer fits they are on their way at once. Else they are kept on the host until the device has made room, if it
- * can: the caller's memory is its own again after this call.
+ * A block with these bytes. Where an idle buffer fits they are on their way at once. Else they are kept on the host
+ * until the device has made room, if it can: the caller's memory is its own again after this call.
  *
  * @throws DeviceMemoryError for more than one buffer may hold.
  */

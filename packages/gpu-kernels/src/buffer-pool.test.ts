@@ -37,9 +37,12 @@ test("what an ended function has left goes back to the device, though others of 
 });
 
 test("a loop makes no buffer anew, whatever it takes at each turn", async () => {
-  const turn = fc.array(fc.record({ bytes: fc.constantFrom(100, 5000, 70_000), kind: fc.constantFrom("storage", "staging") }), {
-    maxLength: 4,
-  });
+  const turn = fc.array(
+    fc.record({ bytes: fc.constantFrom(100, 5000, 70_000), kind: fc.constantFrom("storage", "staging") }),
+    {
+      maxLength: 4,
+    },
+  );
   await fc.assert(
     fc.asyncProperty(fc.array(turn, { minLength: 1, maxLength: 40 }), async (turns) => {
       const { pool, made, live } = openPool();
@@ -60,7 +63,11 @@ test("a buffer comes back of its own kind, the one that was given back last firs
   const { pool } = openPool();
   const [a, b, c] = await pool.take([storage(1000), storage(1000), { bytes: 1000, kind: "staging" }]);
   for (const buffer of [a!, b!, c!]) pool.release(buffer);
-  expect([pool.takeIdle(storage(900)), pool.takeIdle(storage(900)), pool.takeIdle(storage(900))]).toEqual([b, a, undefined]);
+  expect([pool.takeIdle(storage(900)), pool.takeIdle(storage(900)), pool.takeIdle(storage(900))]).toEqual([
+    b,
+    a,
+    undefined,
+  ]);
   expect([pool.bytesInUse, pool.bytesReserved]).toEqual([2048, 3072]);
   expect(() => pool.takeIdle(storage(leastDevice.maxBufferBytes + 1))).toThrow(/maxBufferSize/);
   await expect(pool.take([storage(100), storage(leastDevice.maxBufferBytes + 1)])).rejects.toThrow(/maxBufferSize/);

@@ -23,18 +23,22 @@ interface IdleBuffers {
   fewest: number;
 }
 
-/** A buffer that nobody has needed for so many runs goes back to the device. More than a training step has, so that a loop keeps what it uses. */
+/**
+ * A buffer that nobody has needed for so many runs goes back to the device. More than a training step has, so that a
+ * loop keeps what it uses.
+ */
 const runsPerAge = 256;
 
 const idleKey = (usage: number, size: number): string => `${usage} ${size}`;
 
 /**
- * Buffers for arrays, workspaces and read-back, used again by size. Sizes are rounded up to one of four steps per power of two, so that less
- * than a quarter is padding and a loop whose sizes vary does not collect buffers for ever.
+ * Buffers for arrays, workspaces and read-back, used again by size. Sizes are rounded up to one of four steps per power
+ * of two, so that less than a quarter is padding and a loop whose sizes vary does not collect buffers for ever.
  *
- * A device says only later that it had no room for a buffer. Each new one is made under an error scope of its own, and nobody gets it before the
- * device has answered: what is idle is handed out at once, and only what is new is waited for. Scopes are a stack of the device, so they are opened and
- * closed around the one call, and never held over an `await`, where another task would come between.
+ * A device says only later that it had no room for a buffer. Each new one is made under an error scope of its own, and
+ * nobody gets it before the device has answered: what is idle is handed out at once, and only what is new is waited
+ * for. Scopes are a stack of the device, so they are opened and closed around the one call, and never held over an
+ * `await`, where another task would come between.
  */
 export class BufferPool {
   private readonly device: Device;
@@ -68,7 +72,11 @@ export class BufferPool {
     );
   }
 
-  /** An idle buffer, at once, if there is one that fits. @throws DeviceMemoryError for more than one buffer may hold. */
+  /**
+   * An idle buffer, at once, if there is one that fits.
+   *
+   * @throws DeviceMemoryError for more than one buffer may hold.
+   */
   takeIdle(request: BufferRequest): GPUBuffer | undefined {
     this.device.check();
     const found = this.popIdle(usages[request.kind], this.sizeOf(request));
@@ -77,8 +85,8 @@ export class BufferPool {
   }
 
   /**
-   * A buffer for each request, or none at all. Where the device has no room, idle buffers are given back to it and what was submitted is waited for,
-   * since only then is freed memory there again; then it is asked once more.
+   * A buffer for each request, or none at all. Where the device has no room, idle buffers are given back to it and what
+   * was submitted is waited for, since only then is freed memory there again; then it is asked once more.
    *
    * @throws DeviceMemoryError where there is no room then either, or for more than one buffer may hold.
    */
@@ -93,7 +101,8 @@ export class BufferPool {
       const made: Promise<void>[] = [];
       for (const [i, { kind }] of requests.entries()) {
         taken[i] ??= this.popIdle(usages[kind], sizes[i]!);
-        if (taken[i] === undefined) made.push(this.make(usages[kind], sizes[i]!).then((buffer) => void (taken[i] = buffer)));
+        if (taken[i] === undefined)
+          made.push(this.make(usages[kind], sizes[i]!).then((buffer) => void (taken[i] = buffer)));
       }
       if (made.length > 0) await allOf(made);
       return taken.every((buffer) => buffer !== undefined);
@@ -146,7 +155,10 @@ export class BufferPool {
     else list.buffers.push(buffer);
   }
 
-  /** To be called at each run. Now and then gives back to the device what no run since the last time has needed, such as workspaces of released functions. */
+  /**
+   * To be called at each run. Now and then gives back to the device what no run since the last time has needed, such as
+   * workspaces of released functions.
+   */
   age(): void {
     if (++this.runs % runsPerAge > 0) return;
     for (const [key, list] of this.idle) {

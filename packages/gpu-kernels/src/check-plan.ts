@@ -2,7 +2,8 @@ import { byteLength, OperatorError } from "@skein/tensor-core";
 import type { KernelNode } from "@skein/tensor-core/backend";
 import type { Binding, DeviceFacts, KernelPlan, Pass } from "./kernel.ts";
 
-const isCount = (value: number, least: number, most: number): boolean => Number.isInteger(value) && value >= least && value <= most;
+const isCount = (value: number, least: number, most: number): boolean =>
+  Number.isInteger(value) && value >= least && value <= most;
 
 /** What a user's kernel got wrong in a pass, if anything. */
 const faultOf = (pass: Pass, plan: KernelPlan, node: KernelNode, facts: DeviceFacts): string | undefined => {
@@ -10,7 +11,8 @@ const faultOf = (pass: Pass, plan: KernelPlan, node: KernelNode, facts: DeviceFa
   if (!isCount(workgroupSize, 1, facts.maxWorkgroupSize))
     return `has workgroups of ${workgroupSize}; ${facts.adapter} takes 1 to ${facts.maxWorkgroupSize}`;
   if (!isCount(groups, 0, 2 ** 32 - 1)) return `has ${groups} workgroups; that is a whole number below 2^32`;
-  if (bindings.length > facts.maxBindings) return `has ${bindings.length} bindings; ${facts.adapter} takes ${facts.maxBindings}`;
+  if (bindings.length > facts.maxBindings)
+    return `has ${bindings.length} bindings; ${facts.adapter} takes ${facts.maxBindings}`;
   const names = bindings.map(({ name }) => name);
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice !== undefined) return `has two bindings of the name ${twice}; name each once`;
@@ -25,9 +27,12 @@ const faultOf = (pass: Pass, plan: KernelPlan, node: KernelNode, facts: DeviceFa
     return isCount(index, 0, (blocks[kind]?.length ?? 0) - 1);
   };
   const astray = bindings.find((binding) => !exists(binding));
-  if (astray !== undefined) return `binds ${astray.name} to ${JSON.stringify(astray.source)}, which the node does not have`;
+  if (astray !== undefined)
+    return `binds ${astray.name} to ${JSON.stringify(astray.source)}, which the node does not have`;
   const written = bindings.find(({ source, access }) => "input" in source && access === "write");
-  return written === undefined ? undefined : `writes ${written.name}, an operand that others may read; write an output or a scratch block`;
+  return written === undefined
+    ? undefined
+    : `writes ${written.name}, an operand that others may read; write an output or a scratch block`;
 };
 
 /** Throws OperatorError where a user's kernel planned what cannot run, or leaves a result unwritten. */
@@ -38,11 +43,16 @@ export const checkPlan = (plan: KernelPlan, node: KernelNode, facts: DeviceFacts
   }
   const written = new Set(
     plan.passes.flatMap(({ bindings }) =>
-      bindings.filter(({ access }) => access === "write").map(({ source }) => ("output" in source ? source.output : -1)),
+      bindings
+        .filter(({ access }) => access === "write")
+        .map(({ source }) => ("output" in source ? source.output : -1)),
     ),
   );
   node.outputs.forEach((spec, output) => {
     if (byteLength(spec) > 0 && !written.has(output))
-      throw new OperatorError(node.op, `no pass of its kernel writes result ${output}; bind { output: ${output} } with access "write"`);
+      throw new OperatorError(
+        node.op,
+        `no pass of its kernel writes result ${output}; bind { output: ${output} } with access "write"`,
+      );
   });
 };

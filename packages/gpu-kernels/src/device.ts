@@ -35,14 +35,26 @@ const describeAdapter = ({ info }: GPUAdapter): string =>
 
 const isSoftware = ({ info }: GPUAdapter): boolean =>
   info.isFallbackAdapter ||
-  /llvmpipe|lavapipe|swiftshader|software/i.test(`${info.vendor} ${info.architecture} ${info.device} ${info.description}`);
+  /llvmpipe|lavapipe|swiftshader|software/i.test(
+    `${info.vendor} ${info.architecture} ${info.device} ${info.description}`,
+  );
 
 const matrixShapes = ({ info }: GPUAdapter): SubgroupMatrixShape[] => {
   const configs =
-    (info as { subgroupMatrixConfigs?: Iterable<{ componentType: string; resultComponentType: string; M: number; N: number; K: number }> })
-      .subgroupMatrixConfigs ?? [];
+    (
+      info as {
+        subgroupMatrixConfigs?: Iterable<{
+          componentType: string;
+          resultComponentType: string;
+          M: number;
+          N: number;
+          K: number;
+        }>;
+      }
+    ).subgroupMatrixConfigs ?? [];
   return [...configs].flatMap(({ componentType, resultComponentType, M, N, K }) =>
-    (componentType === "f16" || componentType === "f32") && (resultComponentType === "f16" || resultComponentType === "f32")
+    (componentType === "f16" || componentType === "f32") &&
+    (resultComponentType === "f16" || resultComponentType === "f32")
       ? [{ operands: componentType, result: resultComponentType, rows: M, columns: N, inner: K }]
       : [],
   );
@@ -73,7 +85,8 @@ const factsOf = (adapter: GPUAdapter, device: GPUDevice): DeviceFacts => {
 export class Device {
   readonly gpu: GpuDevice;
   readonly facts: DeviceFacts;
-  // Dawn in Node: an instance that is collected while one of its promises is open aborts the process, so it lives as long as the device.
+  // Dawn in Node: an instance that is collected while one of its promises is open aborts the process, so it lives as
+  // long as the device.
   readonly instance: Gpu;
   private failure: SkeinError | undefined;
   private closed = false;
@@ -137,7 +150,8 @@ export class Device {
 const isMemoryError = (error: GPUError): boolean => error.constructor.name === "GPUOutOfMemoryError";
 
 /**
- * Get a device with every wished feature that the adapter has, and the adapter's own limits where ours would be too low.
+ * Get a device with every wished feature that the adapter has, and the adapter's own limits where ours would be too
+ * low.
  *
  * @throws AdapterError where there is none.
  */

@@ -22,7 +22,10 @@ export class WebGpuNotInstalledError extends AdapterError {
   }
 }
 
-/** The device is gone, and all arrays on it with it: driver reset, unplugged, or a kernel that ran too long. Make a new backend and go on from the last checkpoint. */
+/**
+ * The device is gone, and all arrays on it with it: driver reset, unplugged, or a kernel that ran too long. Make a new
+ * backend and go on from the last checkpoint.
+ */
 export class DeviceLostError extends SkeinError {
   override name = "DeviceLostError";
 
@@ -31,7 +34,10 @@ export class DeviceLostError extends SkeinError {
   }
 }
 
-/** The device has no memory left for the buffers of a call, which has changed nothing, or a buffer would be larger than it allows. */
+/**
+ * The device has no memory left for the buffers of a call, which has changed nothing, or a buffer would be larger than
+ * it allows.
+ */
 export class DeviceMemoryError extends SkeinError {
   override name = "DeviceMemoryError";
 

@@ -23,7 +23,8 @@ test("the event loop turns seldom while something is awaited, however it ends, a
   });
   brake.hold(refused);
   brake.hold(after(20));
-  // A sleep of a 32nd of what was waited, each turn: some 300 turns before the first sleep, a hundred to the longest, then one each millisecond.
+  // A sleep of a 32nd of what was waited, each turn: some 300 turns before the first sleep, a hundred to the longest,
+  // then one each millisecond.
   expect(await turnsUntil(refused)).toBeLessThan(5000);
   expect(await turnsUntil(after(200))).toBeGreaterThan(5000);
   brake.hold(after(200));

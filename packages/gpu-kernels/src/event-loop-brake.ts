@@ -4,9 +4,10 @@ const leastMilliseconds = 0.05;
 const mostMilliseconds = 1;
 
 /**
- * Keeps a thread that awaits a device from taking a whole core. Dawn in Node looks for news once in each turn of the event loop, and turns the loop as fast
- * as it can while a promise of it is open: on a processor that is also the device, or compiles its shaders, each turn takes from the work that is awaited.
- * So, while something is awaited, this lets the thread sleep in each turn for a share of the time for which there was no news, and for 1 ms at most.
+ * Keeps a thread that awaits a device from taking a whole core. Dawn in Node looks for news once in each turn of the
+ * event loop, and turns the loop as fast as it can while a promise of it is open: on a processor that is also the
+ * device, or compiles its shaders, each turn takes from the work that is awaited. So, while something is awaited, this
+ * lets the thread sleep in each turn for a share of the time for which there was no news, and for 1 ms at most.
  */
 export class EventLoopBrake {
   private readonly never = new Int32Array(new SharedArrayBuffer(4));

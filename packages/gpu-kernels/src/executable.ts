@@ -1,4 +1,11 @@
-import { type Communicators, type DeviceArray, type Graph, type SpanArgs, spanned, type Tracer } from "@skein/tensor-core";
+import {
+  type Communicators,
+  type DeviceArray,
+  type Graph,
+  type SpanArgs,
+  spanned,
+  type Tracer,
+} from "@skein/tensor-core";
 import {
   ArgumentLoan,
   type ArrayLedger,
@@ -22,7 +29,15 @@ import type { Device } from "./device.ts";
 import { type HostMemory, padded, readBuffer } from "./host-transfer.ts";
 import type { Choices } from "./kernel.ts";
 import type { KernelTable } from "./kernel-table.ts";
-import { type DispatchStep, emptyBytes, lower, type LoweredStep, type Regions, regionsOf, workPerSubmission } from "./lower.ts";
+import {
+  type DispatchStep,
+  emptyBytes,
+  lower,
+  type LoweredStep,
+  type Regions,
+  regionsOf,
+  workPerSubmission,
+} from "./lower.ts";
 import type { Pipeline, PipelineCache } from "./pipeline-cache.ts";
 import { Recorder } from "./recorder.ts";
 import type { Stretch } from "./resolve-bindings.ts";
@@ -68,7 +83,9 @@ const uniformAlignment = 256;
 /** A loop alternates between few sets of buffers; what is older is bound anew. */
 const maxBindGroups = 8;
 
-/** Commands of so many runs may wait on the device: enough that it never idles, few enough that memory stays bounded. */
+/**
+ * Commands of so many runs may wait on the device: enough that it never idles, few enough that memory stays bounded.
+ */
 const maxRunsAhead = 2;
 
 /** A collective that its communicator has; without a handle its result is there. */
@@ -88,9 +105,10 @@ interface Exchange {
 /**
  * A graph bound to one device: pipelines and bind groups over fixed buffers, recorded anew each run.
  *
- * What was recorded before a collective is submitted there, and the operands are read back and handed to the communicator while the device goes on
- * with what follows. With a tracer, kernels are spans by the device's clock, and a collective is one from when it was handed over, once its operands
- * had been read back, until its result was there. While the host waits for it the device may work on.
+ * What was recorded before a collective is submitted there, and the operands are read back and handed to the
+ * communicator while the device goes on with what follows. With a tracer, kernels are spans by the device's clock, and
+ * a collective is one from when it was handed over, once its operands had been read back, until its result was there.
+ * While the host waits for it the device may work on.
  */
 export class WebGpuExecutable implements Executable {
   readonly workspaceBytes: number;
@@ -132,7 +150,8 @@ export class WebGpuExecutable implements Executable {
       pool.sizeOf(need); // what no buffer can hold is told when the graph is compiled
       fixed.push(need);
     };
-    const place = (region: number, bytes: number): void => fix(bytes, "storage", (buffer) => void (this.buffers[region] = buffer));
+    const place = (region: number, bytes: number): void =>
+      fix(bytes, "storage", (buffer) => void (this.buffers[region] = buffer));
     plan.slabBytes.forEach((bytes, slab) => place(slab, bytes));
     place(this.regions.scratch, lowered.scratchBytes);
     fix(lowered.constantBytes, "storage", (buffer) => {
@@ -145,7 +164,8 @@ export class WebGpuExecutable implements Executable {
     const uniformWords: { offset: number; words: readonly number[] }[] = [];
     const uniform = (words: readonly number[]): number => {
       const last = uniformWords.at(-1);
-      const offset = last === undefined ? 0 : last.offset + Math.ceil((4 * last.words.length) / uniformAlignment) * uniformAlignment;
+      const offset =
+        last === undefined ? 0 : last.offset + Math.ceil((4 * last.words.length) / uniformAlignment) * uniformAlignment;
       uniformWords.push({ offset, words });
       return offset;
     };
@@ -159,23 +179,35 @@ export class WebGpuExecutable implements Executable {
             pipeline: parts.pipelines.get(step.code, step.bindingKinds, step.label, step.node.op),
             sizesOffset: step.sizes === undefined ? 0 : uniform(step.sizes),
             sliceOffsets: step.slices.flatMap(({ words }) => (words === undefined ? [] : [uniform(words)])),
-            dynamic: [...new Set(step.variables.map(({ at }) => at.region))].filter((region) => region >= this.regions.firstInput),
+            dynamic: [...new Set(step.variables.map(({ at }) => at.region))].filter(
+              (region) => region >= this.regions.firstInput,
+            ),
             groups: new Map(),
           },
         ]),
     );
     const last = uniformWords.at(-1);
     if (last !== undefined)
-      fix(last.offset + uniformAlignment * Math.ceil((4 * last.words.length) / uniformAlignment), "uniform", (buffer) => {
-        this.uniforms = buffer;
-        for (const { offset, words } of uniformWords) gpu.queue.writeBuffer(buffer, offset, Uint32Array.from(words));
-      });
+      fix(
+        last.offset + uniformAlignment * Math.ceil((4 * last.words.length) / uniformAlignment),
+        "uniform",
+        (buffer) => {
+          this.uniforms = buffer;
+          for (const { offset, words } of uniformWords) gpu.queue.writeBuffer(buffer, offset, Uint32Array.from(words));
+        },
+      );
     this.fixed = fixed;
 
     this.staging = new Map(this.steps.filter(({ kind }) => kind === "start").map((step) => [step, []]));
     const outputs = plan.outputs.flatMap(({ region }, i): Need[] =>
       region === "output"
-        ? [{ bytes: plan.outputBytes[i]!, kind: "storage", keep: (buffer) => void (this.buffers[this.regions.firstOutput + i] = buffer) }]
+        ? [
+            {
+              bytes: plan.outputBytes[i]!,
+              kind: "storage",
+              keep: (buffer) => void (this.buffers[this.regions.firstOutput + i] = buffer),
+            },
+          ]
         : [],
     );
     const staging = this.steps.flatMap((step): Need[] =>
@@ -218,15 +250,18 @@ export class WebGpuExecutable implements Executable {
     const tracer = this.parts.tracer?.recording === true ? this.parts.tracer : undefined;
     const loan = new ArgumentLoan(this.parts, ledger, inputs);
     await this.open(loan);
-    const timer = tracer !== undefined && device.facts.timestamps ? new StepTimer(device, () => tracer.now()) : undefined;
+    const timer =
+      tracer !== undefined && device.facts.timestamps ? new StepTimer(device, () => tracer.now()) : undefined;
     const began = tracer?.now() ?? 0;
     const recorder = new Recorder(device, timer);
     try {
       await this.record(recorder, communicators, tracer);
-      for (const { from, to, bytes } of plan.copies) recorder.copy(this.bufferOf(from), from.offset, this.bufferOf(to), to.offset, bytes);
+      for (const { from, to, bytes } of plan.copies)
+        recorder.copy(this.bufferOf(from), from.offset, this.bufferOf(to), to.offset, bytes);
       recorder.resolve();
     } catch (error) {
-      // The device works in order, so whoever gets these buffers next writes after what was submitted. Collectives have memory of the host.
+      // The device works in order, so whoever gets these buffers next writes after what was submitted. Collectives have
+      // memory of the host.
       this.releaseOutputs();
       loan.lose();
       throw error;
@@ -234,7 +269,8 @@ export class WebGpuExecutable implements Executable {
     const outputs = loan.settle((index) => ({ buffer: this.bufferOf(plan.outputs[index]!) }));
     this.buffers.fill(undefined, this.regions.firstOutput); // they belong to the outputs now
     if (tracer !== undefined) await this.recordSpans(tracer, timer, began);
-    const finished = device.awaiting(device.gpu.queue.onSubmittedWorkDone()).catch(() => undefined); // a lost device is told at the next call
+    // a lost device is told at the next call
+    const finished = device.awaiting(device.gpu.queue.onSubmittedWorkDone()).catch(() => undefined);
     this.inFlight.push(finished);
     return outputs;
   }
@@ -254,25 +290,32 @@ export class WebGpuExecutable implements Executable {
           work = 0;
         } else if (step.kind === "position") {
           recorder.submit(); // the queue writes before what is recorded later, and after what was submitted
-          gpu.queue.writeBuffer(this.buffer(step.output), step.output.offset, Int32Array.of(rankAlong(step.node, communicators)));
+          gpu.queue.writeBuffer(
+            this.buffer(step.output),
+            step.output.offset,
+            Int32Array.of(rankAlong(step.node, communicators)),
+          );
         } else if (step.kind === "start") {
           const exchange = this.beginExchange(recorder, step, communicators, order, tracer);
           order = exchange.started;
           exchanges.set(index, exchange);
         } else {
           recorder.submit();
-          // Waiting may block this thread, and what is read back meanwhile would lie here. The device works in order: it reaches none of the results
-          // before it has done all that was submitted, so nothing is lost by handing everything over first.
+          // Waiting may block this thread, and what is read back meanwhile would lie here. The device works in order:
+          // it reaches none of the results before it has done all that was submitted, so nothing is lost by handing
+          // everything over first.
           await order;
           await this.finishExchange(step.start, exchanges, communicators);
         }
       }
     } finally {
       for (const { started, release } of exchanges.values()) {
-        // Of a request that nobody waited for, the communicator may still write the result: that memory is lost with the group.
+        // Of a request that nobody waited for, the communicator may still write the result: that memory is lost with
+        // the group.
         await started.then(({ handle }) => handle ?? release(), release);
       }
-      for (const buffers of this.staging.values()) for (const buffer of buffers.splice(0)) this.parts.pool.release(buffer);
+      for (const buffers of this.staging.values())
+        for (const buffer of buffers.splice(0)) this.parts.pool.release(buffer);
     }
   }
 
@@ -298,7 +341,10 @@ export class WebGpuExecutable implements Executable {
     if (found !== undefined) return found;
     const resource = (buffer: GPUBuffer, offset: number, size: number): GPUBufferBinding => ({ buffer, offset, size });
     const storage = step.variables.map(({ at }) => resource(this.buffer(at), at.offset, at.bytes));
-    const sizes = step.sizes === undefined ? [] : [resource(this.uniforms!, dispatch.sizesOffset, Math.ceil(step.sizes.length / 4) * 16)];
+    const sizes =
+      step.sizes === undefined
+        ? []
+        : [resource(this.uniforms!, dispatch.sizesOffset, Math.ceil(step.sizes.length / 4) * 16)];
     const made = step.slices.map((_, slice) => {
       const offset = dispatch.sliceOffsets[slice];
       const all = [...storage, ...sizes, ...(offset === undefined ? [] : [resource(this.uniforms!, offset, 16)])];
@@ -312,7 +358,11 @@ export class WebGpuExecutable implements Executable {
     return made;
   }
 
-  /** Read the operands back and hand them to the communicator, in the order of the graph, while recording goes on. @param order the start before. */
+  /**
+   * Read the operands back and hand them to the communicator, in the order of the graph, while recording goes on.
+   *
+   * @param order the start before.
+   */
   private beginExchange(
     recorder: Recorder,
     step: LoweredStep & { readonly kind: "start" },
@@ -324,11 +374,15 @@ export class WebGpuExecutable implements Executable {
     const { plan } = step;
     const since = tracer?.now() ?? 0;
     const spans = tracer && new CollectiveSpans(tracer, step.node, plan, communicators);
-    const inPlace = plan.inputBytes[0] === plan.outputBytes[0] && (plan.request.kind === "all-reduce" || plan.request.kind === "broadcast");
+    const inPlace =
+      plan.inputBytes[0] === plan.outputBytes[0] &&
+      (plan.request.kind === "all-reduce" || plan.request.kind === "broadcast");
     const inputs = plan.inputBytes.map((bytes) => hostMemory.allocate(bytes));
     const outputs = inPlace ? inputs : plan.outputBytes.map((bytes) => hostMemory.allocate(bytes));
     const staging = this.staging.get(step)!;
-    step.inputs.forEach((operand, i) => recorder.copy(this.buffer(operand), operand.offset, staging[i]!, 0, operand.bytes));
+    step.inputs.forEach((operand, i) =>
+      recorder.copy(this.buffer(operand), operand.offset, staging[i]!, 0, operand.bytes),
+    );
     recorder.submit();
     const reads = inputs.map((input, i) => readBuffer(device, staging[i]!, input));
     const started = (async () => {
@@ -349,7 +403,11 @@ export class WebGpuExecutable implements Executable {
     return { started, outputs, spans, release };
   }
 
-  private async finishExchange(start: number, exchanges: Map<number, Exchange>, communicators: Communicators): Promise<void> {
+  private async finishExchange(
+    start: number,
+    exchanges: Map<number, Exchange>,
+    communicators: Communicators,
+  ): Promise<void> {
     const { device } = this.parts;
     const step = this.steps[start] as LoweredStep & { readonly kind: "start" };
     const { started, outputs, spans, release } = exchanges.get(start)!;
@@ -398,12 +456,15 @@ export class WebGpuExecutable implements Executable {
 
   private bufferOf(place: Place): GPUBuffer {
     const { firstInput, firstOutput } = this.regions;
-    return this.buffers[place.index + (place.region === "workspace" ? 0 : place.region === "input" ? firstInput : firstOutput)]!;
+    return this.buffers[
+      place.index + (place.region === "workspace" ? 0 : place.region === "input" ? firstInput : firstOutput)
+    ]!;
   }
 
   /**
-   * Compile what is not yet, wait for room ahead and for arguments that are still being uploaded, and take all buffers that the run needs and has not: at
-   * the first one the workspace, and for outputs that have none in a donated input. After a failure the arguments are free, and nothing was taken.
+   * Compile what is not yet, wait for room ahead and for arguments that are still being uploaded, and take all buffers
+   * that the run needs and has not: at the first one the workspace, and for outputs that have none in a donated input.
+   * After a failure the arguments are free, and nothing was taken.
    */
   private async open(loan: ArgumentLoan<ArrayBlock>): Promise<void> {
     const { pool } = this.parts;
@@ -424,7 +485,8 @@ export class WebGpuExecutable implements Executable {
   }
 
   private releaseOutputs(): void {
-    for (const buffer of this.buffers.slice(this.regions.firstOutput)) if (buffer !== undefined) this.parts.pool.release(buffer);
+    for (const buffer of this.buffers.slice(this.regions.firstOutput))
+      if (buffer !== undefined) this.parts.pool.release(buffer);
     this.buffers.fill(undefined, this.regions.firstOutput);
   }
 

@@ -20,7 +20,8 @@ export const readBuffer = async (device: Device, staging: GPUBuffer, target: Uin
     await device.settle(staging.mapAsync(1, 0, bytes)); // MAP_READ
     target.set(new Uint8Array(staging.getMappedRange(0, bytes), 0, target.byteLength));
   } finally {
-    if (staging.mapState !== "unmapped") staging.unmap(); // a failure may come after the mapping, and the buffer is used again
+    // a failure may come after the mapping, and the buffer is used again
+    if (staging.mapState !== "unmapped") staging.unmap();
   }
 };
 

@@ -26,4 +26,10 @@ export type {
 export type { KernelTable } from "./kernel-table.ts";
 export { leastDevice } from "./least-device.ts";
 export { reasonsAgainst } from "./lower.ts";
-export { createWebGpuBackend, planForWebGpu, prepareForWebGpu, type WebGpuBackend, type WebGpuBackendOptions } from "./webgpu-backend.ts";
+export {
+  createWebGpuBackend,
+  planForWebGpu,
+  prepareForWebGpu,
+  type WebGpuBackend,
+  type WebGpuBackendOptions,
+} from "./webgpu-backend.ts";

@@ -1,6 +1,8 @@
 import type { KernelNode, OperatorName, OperatorParams, Params } from "@skein/tensor-core/backend";
 
-/** What a kernel may ask of the device while it is planned. Plain data: plans are made and inspected without a device. */
+/**
+ * What a kernel may ask of the device while it is planned. Plain data: plans are made and inspected without a device.
+ */
 export interface DeviceFacts {
   /** Vendor, architecture and device of the adapter: the key of everything measured on it. */
   readonly adapter: string;
@@ -33,8 +35,8 @@ export interface SubgroupMatrixShape {
 }
 
 /**
- * What a binding shows: operand `input` or `output` of the node, the `scratch` block or the `constants` block of that index in
- * the kernel's plan.
+ * What a binding shows: operand `input` or `output` of the node, the `scratch` block or the `constants` block of that
+ * index in the kernel's plan.
  */
 export type BindingSource =
   | { readonly input: number }
@@ -55,8 +57,10 @@ export interface Binding {
 /**
  * One dispatch, as plain data.
  *
- * - Operands that lie in one place are one variable, so a result that is computed in place may be read through either name.
- * - Memory behind the last element of an operand, up to a multiple of 16 bytes, may be written with anything and holds anything.
+ * - Operands that lie in one place are one variable, so a result that is computed in place may be read through either
+ *   name.
+ * - Memory behind the last element of an operand, up to a multiple of 16 bytes, may be written with anything and holds
+ *   anything.
  * - An operand without elements is bound to a few bytes that mean nothing.
  */
 export interface Pass {
@@ -68,13 +72,15 @@ export interface Pass {
   /** Workgroups, any number below 2³²; the executable spreads them over the dimensions of a grid. */
   readonly groups: number;
   /**
-   * WGSL that defines `fn main(group: u32, lane: u32)`: workgroup of `groups`, invocation of `workgroupSize`. With the feature
-   * `subgroups`: `fn main(group: u32, lane: u32, subgroup_lane: u32, subgroup_size: u32)`. `group` is uniform, barriers are welcome.
-   * Bindings and `sizes.<name>` are declared by the executable.
+   * WGSL that defines `fn main(group: u32, lane: u32)`: workgroup of `groups`, invocation of `workgroupSize`. With the
+   * feature `subgroups`: `fn main(group: u32, lane: u32, subgroup_lane: u32, subgroup_size: u32)`. `group` is uniform,
+   * barriers are welcome. Bindings and `sizes.<name>` are declared by the executable.
    */
   readonly code: string;
   readonly features?: readonly ("f16" | "subgroups" | "subgroup-matrix")[];
-  /** Numbers that should not be part of the text, so that nodes of many sizes share one pipeline: u32 fields of `sizes`. */
+  /**
+   * Numbers that should not be part of the text, so that nodes of many sizes share one pipeline: u32 fields of `sizes`.
+   */
   readonly sizes?: { readonly [name: string]: number };
 }
 
@@ -88,18 +94,19 @@ export interface KernelPlan {
 }
 
 /**
- * How one operator runs on WebGPU. Ours are one file per operator in `ops/`, named like the operator's file in tensor-core; WGSL in `kernels/<family>/`. Those of
- * users are given to `createWebGpuBackend`.
+ * How one operator runs on WebGPU. Ours are one file per operator in `ops/`, named like the operator's file in
+ * tensor-core; WGSL in `kernels/<family>/`. Those of users are given to `createWebGpuBackend`.
  */
 export interface Kernel<P extends Params = Params> {
   readonly op: string;
   /** Why this node cannot run on this device, as a sentence with the cure; absent when it can. */
   readonly refuses?: (node: KernelNode<P>, facts: DeviceFacts) => string | undefined;
   /**
-   * Choose variants and fix sizes; called once per node at compile time, and only when at least one output has elements.
+   * Choose variants and fix sizes; called once per node at compile time, and only when at least one output has
+   * elements.
    *
-   * @param placed by input: whether it lies in output 0 already, where it belongs: as the part of a `concat` that it becomes, or
-   * because the output took over its memory.
+   * @param placed by input: whether it lies in output 0 already, where it belongs: as the part of a `concat` that it
+   * becomes, or because the output took over its memory.
    */
   readonly plan: (node: KernelNode<P>, facts: DeviceFacts, choices: Choices, placed: readonly boolean[]) => KernelPlan;
 }

@@ -1,5 +1,16 @@
 import { leastDevice as facts } from "./least-device.ts";
-import { add, concat, exp, matmul, reshape, softmax, sum, type Tensor, trace, type TensorSpec } from "@skein/tensor-core";
+import {
+  add,
+  concat,
+  exp,
+  matmul,
+  reshape,
+  softmax,
+  sum,
+  type Tensor,
+  trace,
+  type TensorSpec,
+} from "@skein/tensor-core";
 import { kernelNodeOf, optimize, planMemory } from "@skein/tensor-core/backend";
 import { describe, expect, test } from "vitest";
 import type { Choices } from "./kernel.ts";
@@ -23,18 +34,21 @@ const lowered = (
 const dispatches = ({ steps }: Lowered): DispatchStep[] => steps.filter((step) => step.kind === "dispatch");
 
 describe("lowering", () => {
-  test.each([1, 65_535, 65_536, 10_000_000])("a pass of %i workgroups has a grid that holds them, guarded when it holds more", (rows) => {
-    // One workgroup takes one row of this length.
-    const graph = optimize(trace((x: Tensor) => softmax(x), [spec([rows, 1024])] as never).graph);
-    const { passes } = kernels["softmax"]!.plan(kernelNodeOf(graph, graph.nodes[1]!), facts, {}, []);
-    expect(passes[0]!.groups).toBe(rows);
-    const [step] = dispatches(lowered((x) => softmax(x), [spec([rows, 1024])], { workPerSubmission: Infinity }));
-    const [slice] = step!.slices;
-    const groups = gridGroups(slice!.grid);
-    expect(groups).toBeGreaterThanOrEqual(rows);
-    expect(slice!.grid.every((size) => size <= 65_535)).toBe(true);
-    expect(step!.code.includes(`if (local_group >= ${rows}u) { return; }`)).toBe(groups > rows);
-  });
+  test.each([1, 65_535, 65_536, 10_000_000])(
+    "a pass of %i workgroups has a grid that holds them, guarded when it holds more",
+    (rows) => {
+      // One workgroup takes one row of this length.
+      const graph = optimize(trace((x: Tensor) => softmax(x), [spec([rows, 1024])] as never).graph);
+      const { passes } = kernels["softmax"]!.plan(kernelNodeOf(graph, graph.nodes[1]!), facts, {}, []);
+      expect(passes[0]!.groups).toBe(rows);
+      const [step] = dispatches(lowered((x) => softmax(x), [spec([rows, 1024])], { workPerSubmission: Infinity }));
+      const [slice] = step!.slices;
+      const groups = gridGroups(slice!.grid);
+      expect(groups).toBeGreaterThanOrEqual(rows);
+      expect(slice!.grid.every((size) => size <= 65_535)).toBe(true);
+      expect(step!.code.includes(`if (local_group >= ${rows}u) { return; }`)).toBe(groups > rows);
+    },
+  );
 
   test("long dispatches become slices that cover every workgroup once", () => {
     const whole = dispatches(lowered((x) => exp(x), [spec([1_000_003])], { workPerSubmission: Infinity }))[0]!;
@@ -43,7 +57,9 @@ describe("lowering", () => {
       const [step] = dispatches(lowered((x) => exp(x), [spec([1_000_003])], { workPerSubmission }));
       const words = step!.slices.map((slice) => slice.words!);
       expect(words.length).toBeGreaterThan(1);
-      expect(step!.work / words.length).toBeLessThanOrEqual(workPerSubmission * (1 + words.length / total) + step!.work / total);
+      expect(step!.work / words.length).toBeLessThanOrEqual(
+        workPerSubmission * (1 + words.length / total) + step!.work / total,
+      );
       let next = 0;
       for (const [first, groups] of words) {
         expect(first).toBe(next);

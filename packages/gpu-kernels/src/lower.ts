@@ -55,7 +55,10 @@ export type LoweredStep =
   | { readonly kind: "done"; readonly node: Node; readonly start: number }
   | { readonly kind: "position"; readonly node: Node; readonly output: Stretch };
 
-/** A graph as flat steps over numbered regions: slabs, then scratch, constants, copies, nothing; then inputs, then outputs. */
+/**
+ * A graph as flat steps over numbered regions: slabs, then scratch, constants, copies, nothing; then inputs, then
+ * outputs.
+ */
 export interface Lowered {
   readonly steps: readonly LoweredStep[];
   readonly slabBytes: readonly number[];
@@ -100,7 +103,8 @@ export const reasonsAgainst = (graph: Graph, facts: DeviceFacts, kernels: Kernel
       ];
     if (roleOf(node) !== undefined) return [];
     const kernel = kernels[node.op];
-    const reason = kernel === undefined ? lacksKernel(node.op, kernels) : kernel.refuses?.(kernelNodeOf(graph, node), facts);
+    const reason =
+      kernel === undefined ? lacksKernel(node.op, kernels) : kernel.refuses?.(kernelNodeOf(graph, node), facts);
     return reason === undefined ? [] : [`${where}: ${reason}`];
   });
   return [...new Set(reasons)];
@@ -150,7 +154,13 @@ const placedInputs = (graph: Graph, plan: MemoryPlan, node: Node): readonly bool
 };
 
 /** Turn a planned graph into steps. Pure: needs the facts of a device, not the device. */
-export const lower = (graph: Graph, plan: MemoryPlan, facts: DeviceFacts, choices: Choices, kernels: KernelTable = ownKernels): Lowered => {
+export const lower = (
+  graph: Graph,
+  plan: MemoryPlan,
+  facts: DeviceFacts,
+  choices: Choices,
+  kernels: KernelTable = ownKernels,
+): Lowered => {
   const regions = regionsOf(plan.slabBytes.length, graph.inputs.length, graph.outputs.length);
   const { bindingAlignment } = facts;
   const steps: LoweredStep[] = [];
@@ -159,7 +169,9 @@ export const lower = (graph: Graph, plan: MemoryPlan, facts: DeviceFacts, choice
   let [scratchBytes, copyBytes, constantBytes] = [0, 0, 0];
 
   const stretch = (place: Place, bytes: number): Stretch => ({
-    region: place.index + (place.region === "workspace" ? 0 : place.region === "input" ? regions.firstInput : regions.firstOutput),
+    region:
+      place.index +
+      (place.region === "workspace" ? 0 : place.region === "input" ? regions.firstInput : regions.firstOutput),
     offset: place.offset,
     bytes: alignUp(bytes, 16),
   });
@@ -257,7 +269,8 @@ export const lower = (graph: Graph, plan: MemoryPlan, facts: DeviceFacts, choice
         constantBytes += alignUp(bytes.byteLength, bindingAlignment);
       }
       const work = workOf(graph, node) / Math.max(1, kernelPlan.passes.length);
-      for (const pass of kernelPlan.passes) if (pass.groups > 0) steps.push(lowerPass(node, kernelPlan, pass, blocks, work));
+      for (const pass of kernelPlan.passes)
+        if (pass.groups > 0) steps.push(lowerPass(node, kernelPlan, pass, blocks, work));
     }
   }
   return { steps, slabBytes: plan.slabBytes, scratchBytes, copyBytes, constants, constantBytes };

@@ -13,7 +13,8 @@ export const installWebGpu = 'npm install "webgpu@^0.6.2"';
 /** What became of importing `webgpu`: it is not there, or it is there and does not start. */
 const explainImport = (error: unknown): AdapterError => {
   const { code, message } = error as NodeJS.ErrnoException;
-  if (code === "ERR_MODULE_NOT_FOUND" && message.includes("'webgpu'")) return new WebGpuNotInstalledError(installWebGpu, { cause: error });
+  if (code === "ERR_MODULE_NOT_FOUND" && message.includes("'webgpu'"))
+    return new WebGpuNotInstalledError(installWebGpu, { cause: error });
   return new AdapterError(
     `the package webgpu is installed but does not start (${message.split("\n")[0]}); install it again, for this system, with: ${installWebGpu}`,
     { cause: error },
@@ -21,8 +22,8 @@ const explainImport = (error: unknown): AdapterError => {
 };
 
 /**
- * Open WebGPU in Node, through the optional package `webgpu` (Dawn). Keep the result only as long as the backend: a stored instance
- * keeps the process from a clean exit.
+ * Open WebGPU in Node, through the optional package `webgpu` (Dawn). Keep the result only as long as the backend: a
+ * stored instance keeps the process from a clean exit.
  *
  * @param flags of Dawn: `backend=vulkan`, `adapter=llvmpipe`, `enable-dawn-features=…`.
  * @throws WebGpuNotInstalledError with the install command; AdapterError where the package does not start.
@@ -36,7 +37,11 @@ export const openNodeGpu = async (flags: readonly string[] = []): Promise<Gpu> =
   }
   for (const [name, value] of Object.entries(dawn.globals)) (globalThis as Record<string, unknown>)[name] ??= value;
   // Rounded timestamps are a defence against web pages, and longer than most kernels.
-  const gpu = dawn.create(["enable-dawn-features=allow_unsafe_apis", "disable-dawn-features=timestamp_quantization", ...flags]);
+  const gpu = dawn.create([
+    "enable-dawn-features=allow_unsafe_apis",
+    "disable-dawn-features=timestamp_quantization",
+    ...flags,
+  ]);
   brakes.set(gpu, new EventLoopBrake());
   return gpu;
 };
@@ -51,7 +56,8 @@ const cacheFolder = (): string => {
 };
 
 /**
- * Keep what was learned about adapters in files, one JSON file each. A file is replaced as a whole, so that processes may read and write at once.
+ * Keep what was learned about adapters in files, one JSON file each. A file is replaced as a whole, so that processes
+ * may read and write at once.
  *
  * @param folder Default: `SKEIN_CACHE_DIR`, or `skein` in the user's cache folder.
  */

@@ -14,7 +14,10 @@ export interface Pipeline {
 export class PipelineCache {
   private readonly device: Device;
   private readonly pipelines = new Map<string, Pipeline>();
-  private readonly layouts = new Map<string, { readonly group: GPUBindGroupLayout; readonly pipeline: GPUPipelineLayout }>();
+  private readonly layouts = new Map<
+    string,
+    { readonly group: GPUBindGroupLayout; readonly pipeline: GPUPipelineLayout }
+  >();
 
   constructor(device: Device) {
     this.device = device;
@@ -24,7 +27,10 @@ export class PipelineCache {
     return this.pipelines.size;
   }
 
-  private layout(kinds: readonly BindingKind[]): { readonly group: GPUBindGroupLayout; readonly pipeline: GPUPipelineLayout } {
+  private layout(kinds: readonly BindingKind[]): {
+    readonly group: GPUBindGroupLayout;
+    readonly pipeline: GPUPipelineLayout;
+  } {
     const key = kinds.join();
     let layout = this.layouts.get(key);
     if (layout === undefined) {
@@ -51,7 +57,12 @@ export class PipelineCache {
     return pipeline;
   }
 
-  private async compile(code: string, layout: GPUPipelineLayout, label: string, op: string): Promise<GPUComputePipeline> {
+  private async compile(
+    code: string,
+    layout: GPUPipelineLayout,
+    label: string,
+    op: string,
+  ): Promise<GPUComputePipeline> {
     const { gpu } = this.device;
     gpu.pushErrorScope("validation");
     const module = gpu.createShaderModule({ code, label });

@@ -19,10 +19,16 @@ import { lower } from "./lower.ts";
 import type { WebGpuBackend } from "./webgpu-backend.ts";
 
 /** Labels of the passes of `op`, and how many operands were read from copies because they overlap what is written. */
-const passesOf = (op: string, fn: (...inputs: Tensor[]) => Tensor, inputs: readonly NdArray[]): { labels: string[]; copies: number } => {
+const passesOf = (
+  op: string,
+  fn: (...inputs: Tensor[]) => Tensor,
+  inputs: readonly NdArray[],
+): { labels: string[]; copies: number } => {
   const graph = optimize(trace(fn, inputs as never).graph);
   const plan = planMemory(graph, { alignment: 256, viewAlignment: leastDevice.bindingAlignment });
-  const steps = lower(graph, plan, leastDevice, {}).steps.filter((step) => step.kind === "dispatch" && step.node.op === op);
+  const steps = lower(graph, plan, leastDevice, {}).steps.filter(
+    (step) => step.kind === "dispatch" && step.node.op === op,
+  );
   return {
     labels: steps.map((step) => (step.kind === "dispatch" ? step.label : "")),
     copies: steps.reduce((sum, step) => sum + (step.kind === "dispatch" ? step.copies.length : 0), 0),
@@ -39,7 +45,11 @@ const ontoInputs = [normalArray([40, 8], 1), uniformArray([30], 0, 40, 2, "i32")
 
 describe("inputs that lie in the output", () => {
   test("are not copied by a concat", () => {
-    const { labels, copies } = passesOf("concat", (...inputs) => bucket(inputs[0]!, inputs[1]!, inputs[2]!), bucketInputs);
+    const { labels, copies } = passesOf(
+      "concat",
+      (...inputs) => bucket(inputs[0]!, inputs[1]!, inputs[2]!),
+      bucketInputs,
+    );
     expect(labels).toEqual(["concat 1 operands 4 bytes"]);
     expect(copies).toBe(0);
   });
@@ -72,7 +82,9 @@ describe.skipIf(!hasAdapter)("inputs that lie in the output, on WebGPU", () => {
     ((await evaluate(fn, backend)(...inputs)) as NdArray).toNumbers();
 
   test("keep their values in a concat, beside those that are copied", async () => {
-    const expected = bucketInputs.flatMap((input, i) => input.toNumbers().map((x) => Math.fround(i === 1 ? x * 2 : x + (i === 0 ? 1 : 3))));
+    const expected = bucketInputs.flatMap((input, i) =>
+      input.toNumbers().map((x) => Math.fround(i === 1 ? x * 2 : x + (i === 0 ? 1 : 3))),
+    );
     expect(await run((...inputs) => bucket(inputs[0]!, inputs[1]!, inputs[2]!), bucketInputs)).toEqual(expected);
   });
 
@@ -89,7 +101,8 @@ describe.skipIf(!hasAdapter)("inputs that lie in the output, on WebGPU", () => {
   test("are the base of a scatter-add", async () => {
     const [base, indices, updates] = ontoInputs;
     const expected = Float32Array.from(base!.data as Float32Array, (x) => x + 1);
-    for (let i = 0; i < 30; i++) for (let j = 0; j < 8; j++) expected[8 * indices!.data[i]! + j]! += updates!.data[8 * i + j]!;
+    for (let i = 0; i < 30; i++)
+      for (let j = 0; j < 8; j++) expected[8 * indices!.data[i]! + j]! += updates!.data[8 * i + j]!;
     expect(await run((...inputs) => onto(inputs[0]!, inputs[1]!, inputs[2]!), ontoInputs)).toEqual([...expected]);
   });
 });

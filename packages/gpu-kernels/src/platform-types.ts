@@ -1,5 +1,6 @@
-// WebGPU in our interfaces, as the settings of whoever uses us know it: `lib: dom`, `lib: webworker` and @webgpu/types have these names, others have
-// not, and there they would be errors in our declarations. Where they are known, these are the very same types.
+// WebGPU in our interfaces, as the settings of whoever uses us know it: `lib: dom`, `lib: webworker` and @webgpu/types
+// have these names, others have not, and there they would be errors in our declarations. Where they are known, these
+// are the very same types.
 
 /** `GPU`: what `navigator.gpu` is. */
 export type Gpu = typeof globalThis extends { GPU: { prototype: infer Known } } ? Known : object;

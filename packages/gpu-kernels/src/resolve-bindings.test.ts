@@ -5,12 +5,16 @@ import { resolveBindings, type PlacedBinding, type Stretch } from "./resolve-bin
 const overlap = (a: Stretch, b: Stretch): boolean =>
   a.region === b.region && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
 
-const sameStretch = (a: Stretch, b: Stretch): boolean => a.region === b.region && a.offset === b.offset && a.bytes === b.bytes;
+const sameStretch = (a: Stretch, b: Stretch): boolean =>
+  a.region === b.region && a.offset === b.offset && a.bytes === b.bytes;
 
 const copyRegion = 99;
 const alignment = 32;
 
-/** Bindings of a pass over few regions, so that they meet; those that are written never overlap each other in part, as the memory plan promises. */
+/**
+ * Bindings of a pass over few regions, so that they meet; those that are written never overlap each other in part, as
+ * the memory plan promises.
+ */
 const bindingLists = fc
   .array(
     fc.record({
@@ -47,7 +51,9 @@ describe("resolving bindings", () => {
         for (const { binding, at } of bindings) {
           const variable = variables.find(({ name }) => name === (renamed.get(binding.name) ?? binding.name))!;
           expect(variable.type).toBe(binding.type);
-          const copy = copies.find(({ toOffset }) => variable.at.region === copyRegion && toOffset === variable.at.offset);
+          const copy = copies.find(
+            ({ toOffset }) => variable.at.region === copyRegion && toOffset === variable.at.offset,
+          );
           expect(sameStretch(copy?.from ?? variable.at, at)).toBe(true);
           if (binding.access === "write") {
             expect(variable.writable).toBe(true);
@@ -58,7 +64,9 @@ describe("resolving bindings", () => {
         copies.forEach(({ from, toOffset }, i) => {
           expect(toOffset % alignment).toBe(0);
           expect(toOffset).toBeGreaterThanOrEqual(i === 0 ? 0 : copies[i - 1]!.toOffset + copies[i - 1]!.from.bytes);
-          expect(variables.some(({ at }) => at.region === copyRegion && at.offset === toOffset && at.bytes === from.bytes)).toBe(true);
+          expect(
+            variables.some(({ at }) => at.region === copyRegion && at.offset === toOffset && at.bytes === from.bytes),
+          ).toBe(true);
         });
         // Names are those of bindings, each once.
         expect(new Set(variables.map(({ name }) => name)).size).toBe(variables.length);
@@ -85,27 +93,41 @@ describe("resolving bindings", () => {
       copyRegion,
       alignment,
     );
-    expect(variables).toEqual([{ name: "y", type: "array<f32>", writable: true, at: { region: 0, offset: 0, bytes: 64 } }]);
+    expect(variables).toEqual([
+      { name: "y", type: "array<f32>", writable: true, at: { region: 0, offset: 0, bytes: 64 } },
+    ]);
     expect([...renamed]).toEqual([["x", "y"]]);
     expect(copies).toEqual([]);
   });
 
   test("operands that are only read need no copy, however they overlap", () => {
-    const { variables, copies } = resolveBindings([placed("x", "read", 0, 0, 64), placed("y", "read", 0, 32, 64)], copyRegion, alignment);
+    const { variables, copies } = resolveBindings(
+      [placed("x", "read", 0, 0, 64), placed("y", "read", 0, 32, 64)],
+      copyRegion,
+      alignment,
+    );
     expect(variables.map(({ writable }) => writable)).toEqual([false, false]);
     expect(copies).toEqual([]);
   });
 
   test("an operand that overlaps a result in part, or has another type, is read from a copy", () => {
-    const partly = resolveBindings([placed("x", "read", 0, 0, 64), placed("y", "write", 0, 32, 64)], copyRegion, alignment);
+    const partly = resolveBindings(
+      [placed("x", "read", 0, 0, 64), placed("y", "write", 0, 32, 64)],
+      copyRegion,
+      alignment,
+    );
     expect(partly.copies).toEqual([{ from: { region: 0, offset: 0, bytes: 64 }, toOffset: 0 }]);
-    const otherwise = resolveBindings([placed("x", "read", 0, 0, 64, "array<u32>"), placed("y", "write", 0, 0, 64)], copyRegion, alignment);
+    const otherwise = resolveBindings(
+      [placed("x", "read", 0, 0, 64, "array<u32>"), placed("y", "write", 0, 0, 64)],
+      copyRegion,
+      alignment,
+    );
     expect(otherwise.copies).toHaveLength(1);
   });
 
   test("two results that overlap cannot be had", () => {
-    expect(() => resolveBindings([placed("x", "write", 0, 0, 64), placed("y", "write", 0, 32, 64)], copyRegion, alignment)).toThrow(
-      /overlaps/,
-    );
+    expect(() =>
+      resolveBindings([placed("x", "write", 0, 0, 64), placed("y", "write", 0, 32, 64)], copyRegion, alignment),
+    ).toThrow(/overlaps/);
   });
 });

@@ -27,26 +27,33 @@ export interface ResolvedBindings {
   readonly copies: readonly { readonly from: Stretch; readonly toOffset: number }[];
 }
 
-const sameStretch = (a: Stretch, b: Stretch): boolean => a.region === b.region && a.offset === b.offset && a.bytes === b.bytes;
+const sameStretch = (a: Stretch, b: Stretch): boolean =>
+  a.region === b.region && a.offset === b.offset && a.bytes === b.bytes;
 
 const overlap = (a: Stretch, b: Stretch): boolean =>
   a.region === b.region && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
 
 /**
- * WebGPU refuses a dispatch that binds one buffer both read-only and writable, or two writable bindings that overlap. So all
- * bindings of a buffer that a pass writes are declared writable, bindings that show the same stretch become one variable, and an operand
- * that overlaps another in part is read from a copy.
+ * WebGPU refuses a dispatch that binds one buffer both read-only and writable, or two writable bindings that overlap.
+ * So all bindings of a buffer that a pass writes are declared writable, bindings that show the same stretch become one
+ * variable, and an operand that overlaps another in part is read from a copy.
  *
  * @param copyRegion where such copies lie.
  */
-export const resolveBindings = (bindings: readonly PlacedBinding[], copyRegion: number, alignment: number): ResolvedBindings => {
+export const resolveBindings = (
+  bindings: readonly PlacedBinding[],
+  copyRegion: number,
+  alignment: number,
+): ResolvedBindings => {
   const written = new Set(bindings.filter(({ binding }) => binding.access === "write").map(({ at }) => at.region));
   const variables: PlacedVariable[] = [];
   const renamed = new Map<string, string>();
   const copies: { from: Stretch; toOffset: number }[] = [];
   let copied = 0;
   // Writers first: a reader can be moved to a copy, a writer cannot.
-  const ordered = [...bindings].sort((a, b) => Number(a.binding.access === "read") - Number(b.binding.access === "read"));
+  const ordered = [...bindings].sort(
+    (a, b) => Number(a.binding.access === "read") - Number(b.binding.access === "read"),
+  );
   for (const { binding, at } of ordered) {
     const { name, type, access } = binding;
     const same = variables.find((variable) => sameStretch(variable.at, at) && variable.type === type);

@@ -69,7 +69,13 @@ const secondsOf = async ({ device, pipelines, x, y }: Timed, pass: Pass, repeats
   const { gpu, facts } = device;
   const grid = gridOf(pass.groups);
   const variables = pass.bindings.map(({ name, type, access }) => ({ name, type, writable: access === "write" }));
-  const code = shaderModule({ pass, variables, renamed: new Map(), guarded: gridGroups(grid) !== pass.groups, sliced: false });
+  const code = shaderModule({
+    pass,
+    variables,
+    renamed: new Map(),
+    guarded: gridGroups(grid) !== pass.groups,
+    sliced: false,
+  });
   const { ready, layout } = pipelines.get(code, ["read", "write"], pass.label);
   const pipeline = await ready;
   const group = gpu.createBindGroup({
@@ -105,7 +111,10 @@ const secondsOf = async ({ device, pipelines, x, y }: Timed, pass: Pass, repeats
 export const measureRoofline = async (device: Device): Promise<Roofline> => {
   const { gpu, facts } = device;
   const bytes = Math.min(facts.software ? 2 ** 25 : 2 ** 27, facts.maxBindingBytes, facts.maxBufferBytes);
-  const [x, y] = [bytes, bytes].map((size) => gpu.createBuffer({ size, usage: 0x80 | 0x04 | 0x08 })) as [GPUBuffer, GPUBuffer]; // STORAGE | COPY_SRC | COPY_DST
+  const [x, y] = [bytes, bytes].map((size) => gpu.createBuffer({ size, usage: 0x80 | 0x04 | 0x08 })) as [
+    GPUBuffer,
+    GPUBuffer,
+  ]; // STORAGE | COPY_SRC | COPY_DST
   gpu.queue.writeBuffer(
     x,
     0,

@@ -62,7 +62,9 @@ describe("modules", () => {
   test("only guarded grids are guarded, against their own count", () => {
     expect(shaderModule(parts)).not.toContain("return; }");
     expect(shaderModule({ ...parts, guarded: true })).toContain("if (local_group >= 3u) { return; }");
-    expect(shaderModule({ ...parts, guarded: true, sliced: true })).toContain("if (local_group >= slice.groups) { return; }");
+    expect(shaderModule({ ...parts, guarded: true, sliced: true })).toContain(
+      "if (local_group >= slice.groups) { return; }",
+    );
     expect(shaderModule({ ...parts, sliced: true })).toContain("main(local_group + slice.first, lane)");
   });
 

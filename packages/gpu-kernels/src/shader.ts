@@ -18,7 +18,11 @@ export interface ShaderParts {
   readonly sliced: boolean;
 }
 
-const enables = { f16: "f16", subgroups: "subgroups", "subgroup-matrix": "chromium_experimental_subgroup_matrix" } as const;
+const enables = {
+  f16: "f16",
+  subgroups: "subgroups",
+  "subgroup-matrix": "chromium_experimental_subgroup_matrix",
+} as const;
 
 /** Largest number of workgroups along one dimension of a grid; every adapter has this limit. */
 const maxAlongDimension = 65_535;
@@ -56,25 +60,34 @@ export const shaderModule = (parts: ShaderParts): string => {
     ...(features.includes("subgroups") ? ["diagnostic(off, subgroup_uniformity);"] : []),
     ...(features.includes("subgroup-matrix") ? ["diagnostic(off, chromium.subgroup_matrix_uniformity);"] : []),
     ...variables.map(
-      ({ name, type, writable }, slot) => `@group(0) @binding(${slot}) var<storage, ${writable ? "read_write" : "read"}> ${name}: ${type};`,
+      ({ name, type, writable }, slot) =>
+        `@group(0) @binding(${slot}) var<storage, ${writable ? "read_write" : "read"}> ${name}: ${type};`,
     ),
   ];
   const fields = Object.keys(pass.sizes ?? {});
   if (pass.sizes !== undefined) lines.push(`struct Sizes { ${fields.map((field) => `${field}: u32`).join(", ")} }`);
   if (sliced) lines.push("struct Slice { first: u32, groups: u32 }");
   uniformsOf(parts).forEach((name, i) =>
-    lines.push(`@group(0) @binding(${variables.length + i}) var<uniform> ${name}: ${name === "sizes" ? "Sizes" : "Slice"};`),
+    lines.push(
+      `@group(0) @binding(${variables.length + i}) var<uniform> ${name}: ${name === "sizes" ? "Sizes" : "Slice"};`,
+    ),
   );
   lines.push(rename(pass.code, renamed));
   const subgroups = features.includes("subgroups") || features.includes("subgroup-matrix");
   lines.push(
     `@compute @workgroup_size(${pass.workgroupSize})`,
     `fn entry(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>, @builtin(local_invocation_index) lane: u32${
-      subgroups ? ", @builtin(subgroup_invocation_id) subgroup_lane: u32, @builtin(subgroup_size) subgroup_size: u32" : ""
+      subgroups
+        ? ", @builtin(subgroup_invocation_id) subgroup_lane: u32, @builtin(subgroup_size) subgroup_size: u32"
+        : ""
     }) {`,
     "  let local_group = id.x + grid.x * (id.y + grid.y * id.z);",
   );
   if (guarded) lines.push(`  if (local_group >= ${sliced ? "slice.groups" : `${pass.groups}u`}) { return; }`);
-  lines.push(`  main(local_group${sliced ? " + slice.first" : ""}, lane${subgroups ? ", subgroup_lane, subgroup_size" : ""});`, "}", "");
+  lines.push(
+    `  main(local_group${sliced ? " + slice.first" : ""}, lane${subgroups ? ", subgroup_lane, subgroup_size" : ""});`,
+    "}",
+    "",
+  );
   return lines.join("\n");
 };

@@ -20,8 +20,8 @@ const queriesPerSet = 4096; // WebGPU's bound
 /**
  * Timestamps around compute passes of one run.
  *
- * The device's clock has a beginning of its own. Nothing begins on the device before it was submitted, so the host's clock is ahead of the device's by
- * the largest of (time of a submission − time of its first pass), or by more.
+ * The device's clock has a beginning of its own. Nothing begins on the device before it was submitted, so the host's
+ * clock is ahead of the device's by the largest of (time of a submission − time of its first pass), or by more.
  */
 export class StepTimer {
   private readonly device: Device;

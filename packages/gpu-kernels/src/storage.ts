@@ -1,7 +1,7 @@
 import { bytesPerElement, type DType } from "@skein/tensor-core";
 
-// How each dtype lies in a storage buffer, and the WGSL that reads and writes it. Values narrower than a word are packed as on the
-// host, little-endian, several to a u32; whoever writes them owns whole words.
+// How each dtype lies in a storage buffer, and the WGSL that reads and writes it. Values narrower than a word are
+// packed as on the host, little-endian, several to a u32; whoever writes them owns whole words.
 
 /** The type of a value in registers. */
 export const registerType: { readonly [D in DType]: "f32" | "i32" | "u32" | "bool" } = {
@@ -17,7 +17,8 @@ export const registerType: { readonly [D in DType]: "f32" | "i32" | "u32" | "boo
 export const elementsPerWord = (dtype: DType): number => 4 / bytesPerElement[dtype];
 
 /** Type of a binding of elements, or of packed words. */
-export const bindingType = (dtype: DType): string => `array<${bytesPerElement[dtype] === 4 ? registerType[dtype] : "u32"}>`;
+export const bindingType = (dtype: DType): string =>
+  `array<${bytesPerElement[dtype] === 4 ? registerType[dtype] : "u32"}>`;
 
 /** The bits of element `index` of packed words in `name`, in the low end of a u32. */
 const packedBits = (name: string, dtype: DType, index: string): string => {
@@ -37,7 +38,8 @@ const decoded: { readonly [D in DType]: (bits: string) => string } = {
 };
 
 /**
- * `fn load_<name>(i: u32) -> <registerType>`: element i of the binding `name`, which was declared with `bindingType(dtype)`.
+ * `fn load_<name>(i: u32) -> <registerType>`: element i of the binding `name`, which was declared with
+ * `bindingType(dtype)`.
  *
  * @param fn name of the function, where another is wanted.
  */
@@ -46,6 +48,9 @@ export const loadFunction = (name: string, dtype: DType, fn: string = `load_${na
     bytesPerElement[dtype] === 4 ? `${name}[i]` : decoded[dtype](packedBits(name, dtype, "i"))
   }; }\n`;
 
-/** `fn bits_<name>(i: u32) -> u32`: the bits of element i, whatever they mean; for kernels that only move. The binding holds u32 words. */
+/**
+ * `fn bits_<name>(i: u32) -> u32`: the bits of element i, whatever they mean; for kernels that only move. The binding
+ * holds u32 words.
+ */
 export const bitsFunction = (name: string, dtype: DType): string =>
   `fn bits_${name}(i: u32) -> u32 { return ${bytesPerElement[dtype] === 4 ? `${name}[i]` : packedBits(name, dtype, "i")}; }\n`;

@@ -29,16 +29,20 @@ export interface WebGpuBackendOptions extends DeviceOptions {
   readonly hostMemory?: HostMemory;
   /** What was learned on this device. Default: the kernels' own rules. */
   readonly choices?: Choices;
-  /** Kernels for operators of the user's (`defineOperator`); without one, a backend runs an operator's composition. Default: none. */
+  /**
+   * Kernels for operators of the user's (`defineOperator`); without one, a backend runs an operator's composition.
+   * Default: none.
+   */
   readonly kernels?: readonly Kernel[];
 }
 
 /**
  * A WebGPU backend also tells what its device can do and what it holds.
  *
- * A run, a copy or an upload for which the device has no room is a `DeviceMemoryError`, after idle buffers were given back and a second try; nothing has
- * changed then, and it may be tried again later. `upload` returns before the device has answered: that error is thrown by whatever uses the array, which can
- * only be freed. While the device makes room for a copy, `download` has the array lent, as a run has its arguments.
+ * A run, a copy or an upload for which the device has no room is a `DeviceMemoryError`, after idle buffers were given
+ * back and a second try; nothing has changed then, and it may be tried again later. `upload` returns before the device
+ * has answered: that error is thrown by whatever uses the array, which can only be freed. While the device makes room
+ * for a copy, `download` has the array lent, as a run has its arguments.
  */
 export interface WebGpuBackend extends Backend {
   readonly facts: DeviceFacts;
@@ -56,13 +60,16 @@ const inPlaceRule: InPlaceRule = (node, input, output) =>
   standardInPlaceRule(node, input, output) && node.inputs[input]!.dtype === node.outputs[output]!.dtype;
 
 const expand = (source: Graph, facts: DeviceFacts, kernels: KernelTable): Graph =>
-  expandCompositions(source, ({ name }, node) => kernels[name] !== undefined && kernels[name].refuses?.(node, facts) === undefined);
+  expandCompositions(
+    source,
+    ({ name }, node) => kernels[name] !== undefined && kernels[name].refuses?.(node, facts) === undefined,
+  );
 
 const withoutHalf = (graph: Graph, facts: DeviceFacts): Graph => (facts.f16 ? graph : widenHalf(graph));
 
 /**
- * What is compiled in place of a traced graph: compositions of operators without a kernel, the standard passes within the device's bounds, f16 products
- * widened where it has no f16.
+ * What is compiled in place of a traced graph: compositions of operators without a kernel, the standard passes within
+ * the device's bounds, f16 products widened where it has no f16.
  */
 export const prepareForWebGpu = (
   source: Graph,
@@ -100,7 +107,10 @@ export const createWebGpuBackend = async (options: WebGpuBackendOptions): Promis
   const { hostMemory = plainHostMemory, choices = {} } = options;
   const kernels = kernelTable(ownKernels, options.kernels ?? [], "plan");
 
-  /** Submit a copy of an array into a staging buffer: at once, unless the array or the buffer has to be waited for; the array is lent meanwhile. */
+  /**
+   * Submit a copy of an array into a staging buffer: at once, unless the array or the buffer has to be waited for; the
+   * array is lent meanwhile.
+   */
   const copyOff = async (array: OwnedArray<ArrayBlock>): Promise<GPUBuffer> => {
     const request = { bytes: array.bytes, kind: "staging" } as const;
     const { buffer } = array.lend(false);
@@ -131,7 +141,8 @@ export const createWebGpuBackend = async (options: WebGpuBackendOptions): Promis
     },
     workspaceBytes: (source, { donate = [] } = {}) =>
       planForWebGpu(prepareForWebGpu(source, facts, undefined, kernels), facts, donate).workspaceBytes,
-    upload: (array) => ledger.open({ dtype: array.dtype, shape: array.shape }, uploadBytes(device, pool, array.bytes())),
+    upload: (array) =>
+      ledger.open({ dtype: array.dtype, shape: array.shape }, uploadBytes(device, pool, array.bytes())),
     download: async (array) => {
       const owned = ledger.own(array);
       const copy = new Uint8Array(owned.bytes);
@@ -142,7 +153,11 @@ export const createWebGpuBackend = async (options: WebGpuBackendOptions): Promis
       } finally {
         pool.release(staging);
       }
-      return new NdArray(array.dtype, array.shape, new hostArrayType[array.dtype](copy.buffer, 0, elementCount(array.shape)));
+      return new NdArray(
+        array.dtype,
+        array.shape,
+        new hostArrayType[array.dtype](copy.buffer, 0, elementCount(array.shape)),
+      );
     },
     free: (array) => ledger.free(ledger.own(array)),
     bytesInUse: () => pool.bytesInUse,

@@ -9,8 +9,8 @@ declare const openBackend: ConformanceWorker["openBackend"];
 declare const checkRow: ConformanceWorker["checkRow"];
 
 /**
- * Browsers that share the rows. On a processor nearly all of the time goes into compiling shaders, which SwiftShader does one at a time
- * per process. No more than the rows that vitest runs at once, five.
+ * Browsers that share the rows. On a processor nearly all of the time goes into compiling shaders, which SwiftShader
+ * does one at a time per process. No more than the rows that vitest runs at once, five.
  */
 const numBrowsers = 2;
 
@@ -68,7 +68,10 @@ const sharing = (checkers: readonly Checker[]): ((index: number) => Promise<stri
   };
 };
 
-/** Check rows of the conformance table on WebGPU in Chromium, whose software adapter is SwiftShader; skipped where there is no Chromium. */
+/**
+ * Check rows of the conformance table on WebGPU in Chromium, whose software adapter is SwiftShader; skipped where there
+ * is no Chromium.
+ */
 export const describeRows = async (chosen: readonly ConformanceCase[]): Promise<void> => {
   const checkers = await openCheckers();
   describe.skipIf(checkers.length === 0)("conformance on WebGPU in Chromium", () => {

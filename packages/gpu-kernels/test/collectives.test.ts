@@ -31,7 +31,12 @@ import {
   vjp,
   where,
 } from "@skein/tensor-core";
-import { type CollectiveHandle, type CollectiveRequest, interpretWorld, type ReferenceArray } from "@skein/tensor-core/backend";
+import {
+  type CollectiveHandle,
+  type CollectiveRequest,
+  interpretWorld,
+  type ReferenceArray,
+} from "@skein/tensor-core/backend";
 import { firstDifference, normalArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DeviceLostError, type HostMemory, type WebGpuBackend } from "../src/index.ts";
@@ -41,7 +46,10 @@ const worldSize = 2;
 
 const inOrder = ({ x, rows }: RaggedResult): readonly Tensor[] => [x, rows];
 
-/** What all ranks of one thread share: the n-th request of each rank belongs together, and is computed when the last has come. */
+/**
+ * What all ranks of one thread share: the n-th request of each rank belongs together, and is computed when the last has
+ * come.
+ */
 class Meeting {
   private readonly requests = new Map<number, CollectiveRequest[]>();
   private readonly done = new Map<number, PromiseWithResolvers<void>>();
@@ -195,7 +203,8 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
   });
 
   /** Rows of each rank, computed on the device: rank r has r + 1 for itself, and none for the other. */
-  const ownRows = (): Tensor => where(equal(iota([worldSize], "i32", { dim: 0 }), axisIndex("data")), add(axisIndex("data"), 1), 0);
+  const ownRows = (): Tensor =>
+    where(equal(iota([worldSize], "i32", { dim: 0 }), axisIndex("data")), add(axisIndex("data"), 1), 0);
 
   test.each([
     [
@@ -217,7 +226,8 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
       "gradients of both",
       (x: Tensor) => [
         vjp(
-          (y: Tensor) => raggedAllToAll(raggedAllGather(y, full([], 3, "i32"), "data").x, full([worldSize], 2, "i32"), "data").x,
+          (y: Tensor) =>
+            raggedAllToAll(raggedAllGather(y, full([], 3, "i32"), "data").x, full([worldSize], 2, "i32"), "data").x,
           x,
         ).pullback(broadcastTo(iota([2 * x.shape[0]!, 1], "f32", { dim: 0 }), [2 * x.shape[0]!, x.shape[1]!])),
       ],
@@ -229,7 +239,9 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
   test("a row count beyond the capacity rejects the run, and says whose it was", async () => {
     const [backend] = backends as [WebGpuBackend];
     const f = jit((x: Tensor) => raggedAllToAll(x, add(axisIndex("data"), full([1], 5, "i32")), "data").x, backend);
-    await expect(f(inputs[0]! as never)).rejects.toThrow(/all-to-all: rank 0 is asked to send 5 rows, but its chunks have 4/);
+    await expect(f(inputs[0]! as never)).rejects.toThrow(
+      /all-to-all: rank 0 is asked to send 5 rows, but its chunks have 4/,
+    );
     expect(memories.map(({ held }) => held)).toEqual([0, 0]);
     f.release();
   });
@@ -267,7 +279,10 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
   };
 
   /** What each rank's communicator is asked, in order. */
-  const watched = (communicator: Communicator, saw: (event: string, kind?: CollectiveRequest["kind"]) => void): Communicator => ({
+  const watched = (
+    communicator: Communicator,
+    saw: (event: string, kind?: CollectiveRequest["kind"]) => void,
+  ): Communicator => ({
     ...communicator,
     start: (request) => {
       saw("start", request.kind);
@@ -296,12 +311,17 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
 
   test("a tracer learns when a collective was handed over and when its result was there, by the names that the CPU gives", async () => {
     /** Spans of rank 0, and when its collectives were started. */
-    const traced = async (ranks: readonly Backend[]): Promise<{ spans: readonly Span[]; started: Map<string, number> }> => {
+    const traced = async (
+      ranks: readonly Backend[],
+    ): Promise<{ spans: readonly Span[]; started: Map<string, number> }> => {
       const meeting = new Meeting();
       const tracer = new SpanRecorder();
       const started = new Map<string, number>();
       const communicators = ranks.map((_, rank) => communicatorOf(meeting, rank));
-      communicators[0] = watched(communicators[0]!, (event, kind) => kind !== undefined && started.set(kind, tracer.now()));
+      communicators[0] = watched(
+        communicators[0]!,
+        (event, kind) => kind !== undefined && started.set(kind, tracer.now()),
+      );
       const fs = ranks.map((backend, rank) =>
         jit(overlapping, backend, { communicators: { data: communicators[rank]! }, ...(rank === 0 && { tracer }) }),
       );
@@ -330,7 +350,8 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
       expect(end(wait)).toBe(end(collective));
     }
     if (!backends[0]!.facts.timestamps) return;
-    // Kernels are timed by the device's clock; causes come before effects on both. Dawn rounds that clock down to multiples of 2^16 ns.
+    // Kernels are timed by the device's clock; causes come before effects on both. Dawn rounds that clock down to
+    // multiples of 2^16 ns.
     const rounding = 2 ** 16 / 1e9;
     expect(end(named("fused first")) - rounding).toBeLessThanOrEqual(named("all-reduce").startSeconds);
     expect(end(named("softmax between")) - rounding).toBeLessThanOrEqual(named("all-gather").startSeconds);
@@ -338,7 +359,10 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
   });
 
   test("tensors without elements", async () => {
-    await check((x) => [allReduce(multiply(x, 2), "data"), allGather(x, "data")], [normalArray([0, 3]), normalArray([0, 3])]);
+    await check(
+      (x) => [allReduce(multiply(x, 2), "data"), allGather(x, "data")],
+      [normalArray([0, 3]), normalArray([0, 3])],
+    );
   });
 
   test("a group that fails rejects the run; only what a peer may still write keeps its memory", async () => {
@@ -356,12 +380,15 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     };
     const [backend] = backends as [WebGpuBackend];
     const x = backend.upload(inputs[0]!);
-    const f = jit((y: Tensor) => [allReduce(multiply(y, 2), "data"), allGather(y, "data")], backend, { communicators: { data: broken } });
+    const f = jit((y: Tensor) => [allReduce(multiply(y, 2), "data"), allGather(y, "data")], backend, {
+      communicators: { data: broken },
+    });
     await expect(f(x)).rejects.toThrow("rank 1 is gone");
     const held = backend.bytesInUse();
     await expect(f(x)).rejects.toThrow("rank 1 is gone");
     expect(backend.bytesInUse()).toBe(held);
-    // Both requests of both runs are under way for ever, since a wait that fails does not end one: an all-reduce, which works in place, and an all-gather.
+    // Both requests of both runs are under way for ever, since a wait that fails does not end one: an all-reduce, which
+    // works in place, and an all-gather.
     expect(memories[0]!.held).toBe(2 * (1 + 3) * 4 * elementCount(inputs[0]!.shape));
     expect((await backend.download(x)).toNumbers()).toEqual(inputs[0]!.toNumbers());
   });

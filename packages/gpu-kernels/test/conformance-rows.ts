@@ -1,4 +1,10 @@
-import { checkGradientValues, checkValues, type ConformanceCase, conformanceCases, inputElements } from "@skein/testing";
+import {
+  checkGradientValues,
+  checkValues,
+  type ConformanceCase,
+  conformanceCases,
+  inputElements,
+} from "@skein/testing";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import type { WebGpuBackend } from "../src/index.ts";
 import { hasAdapter, openBackend } from "./gpu.ts";
@@ -19,12 +25,23 @@ export const chosenGradients: ReadonlySet<ConformanceCase> = new Set(
 /** Operators that one kernel computes, with another word of WGSL in one place. */
 const families: readonly (readonly string[])[] = [
   ["add", "equal", "bitwise-and", "subtract", "not-equal", "bitwise-or", "multiply", "less", "bitwise-xor"],
-  ["divide", "less-equal", "logical-and", "maximum", "greater", "logical-or", "minimum", "greater-equal", "logical-xor"],
+  [
+    "divide",
+    "less-equal",
+    "logical-and",
+    "maximum",
+    "greater",
+    "logical-or",
+    "minimum",
+    "greater-equal",
+    "logical-xor",
+  ],
   ["sum", "reduce-max", "reduce-min"],
 ];
 
 /** Rows that differ in shapes and storage types alone, which a family has under the same names. */
-const isLayout = ({ name }: ConformanceCase): boolean => /^(\[|all|first|last|middle|both|every|of nothing).*, \w+$/.test(name);
+const isLayout = ({ name }: ConformanceCase): boolean =>
+  /^(\[|all|first|last|middle|both|every|of nothing).*, \w+$/.test(name);
 
 /** Of each layout of a family the row of one operator; they go round, so that each operator has its turn. */
 const layoutsInTurn = families.flatMap((family) => {
@@ -35,7 +52,10 @@ const layoutsInTurn = families.flatMap((family) => {
   return [...rows.values()].map((same, turn) => same[turn % same.length]!);
 });
 
-/** Rows whose values are checked by default: all but layouts that another operator of the family is checked in. Each takes a pipeline of its own, and time to compile it. */
+/**
+ * Rows whose values are checked by default: all but layouts that another operator of the family is checked in. Each
+ * takes a pipeline of its own, and time to compile it.
+ */
 export const chosenRows: ReadonlySet<ConformanceCase> = new Set([
   ...conformanceCases.filter((row) => !families.flat().includes(row.op) || !isLayout(row)),
   ...layoutsInTurn,
@@ -48,7 +68,10 @@ export interface ConformanceChecks {
 }
 
 /** Check rows of the conformance table on this machine's adapter; skipped where there is none. */
-export const describeConformance = (rows: readonly ConformanceCase[], { values, gradient }: ConformanceChecks): void => {
+export const describeConformance = (
+  rows: readonly ConformanceCase[],
+  { values, gradient }: ConformanceChecks,
+): void => {
   describe.skipIf(!hasAdapter)("conformance on WebGPU", () => {
     let backend: WebGpuBackend;
     beforeAll(async () => {

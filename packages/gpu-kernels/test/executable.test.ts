@@ -127,7 +127,8 @@ describe.skipIf(!hasAdapter)("executable", () => {
     const cpu = await createCpuBackend();
     const f = jit((x: Tensor) => add(x, 1), backend);
     const g = jit((x: Tensor) => add(x, 2), other);
-    for (const foreign of [other, cpu]) await expect(f(foreign.upload(NdArray.from([1])))).rejects.toThrow(/another backend/);
+    for (const foreign of [other, cpu])
+      await expect(f(foreign.upload(NdArray.from([1])))).rejects.toThrow(/another backend/);
     const [a, b] = await Promise.all([f(NdArray.from([1])), g(NdArray.from([1]))]);
     expect((await backend.download(a)).toNumbers()).toEqual([2]);
     expect((await other.download(b)).toNumbers()).toEqual([3]);
@@ -137,7 +138,13 @@ describe.skipIf(!hasAdapter)("executable", () => {
 
   test("tensors without elements go in, through and out", async () => {
     const f = jit(
-      (x: Tensor, y: Tensor) => [add(x, 1), softmax(x), sum(x), concat([x, y], { dim: 0 }), matmul(reshape(x, [3, 0]), x)],
+      (x: Tensor, y: Tensor) => [
+        add(x, 1),
+        softmax(x),
+        sum(x),
+        concat([x, y], { dim: 0 }),
+        matmul(reshape(x, [3, 0]), x),
+      ],
       backend,
     );
     const results = await f(NdArray.zeros("f32", [0, 3]), NdArray.from([1, 2, 3], [1, 3]));
@@ -182,7 +189,8 @@ describe.skipIf(!hasAdapter)("executable", () => {
   test("a product of transposed f16 operands is stored in the dtype that was asked for", async () => {
     const f = jit((a: Tensor) => matmul(transpose(cast(a, "f16")), cast(a, "f16"), { resultDtype: "f32" }), backend);
     const y = await f(NdArray.from([300, 300, 300, 300], [2, 2]));
-    expect([y.dtype, (await backend.download(y)).toNumbers()]).toEqual(["f32", new Array(4).fill(180_000)]); // beyond f16, whose largest is 65,504
+    // beyond f16, whose largest is 65,504
+    expect([y.dtype, (await backend.download(y)).toNumbers()]).toEqual(["f32", new Array(4).fill(180_000)]);
   });
 
   /** Values that must lie in different places at one time. */
@@ -193,14 +201,20 @@ describe.skipIf(!hasAdapter)("executable", () => {
   const wideInputs = [normalArray([64, 64], 1), normalArray([64, 64], 2)];
   const wideReference = (): Float64Array =>
     interpretWorld(trace(wide, wideInputs as never).graph, [
-      wideInputs.map((array) => ({ spec: { dtype: array.dtype, shape: array.shape }, data: Float64Array.from(array.data) })),
+      wideInputs.map((array) => ({
+        spec: { dtype: array.dtype, shape: array.shape },
+        data: Float64Array.from(array.data),
+      })),
     ])[0]![0]!.data;
 
   test("a workspace of several slabs computes the same", async () => {
     const { device } = backend;
     const graph = optimize(trace(wide, wideInputs as never).graph);
     const options = { alignment: 256, viewAlignment: device.facts.bindingAlignment };
-    const [one, several] = [planMemory(graph, options), planMemory(graph, { ...options, maxSlabBytes: 2 * 64 * 64 * 4 })];
+    const [one, several] = [
+      planMemory(graph, options),
+      planMemory(graph, { ...options, maxSlabBytes: 2 * 64 * 64 * 4 }),
+    ];
     expect(one.slabBytes).toHaveLength(1);
     expect(several.slabBytes.length).toBeGreaterThan(1);
     const results: number[][] = [];
@@ -238,7 +252,10 @@ describe.skipIf(!hasAdapter)("executable", () => {
   test("dispatches that are cut into slices compute the same, and what comes after them sees it", async () => {
     const cut = await openBackend({ choices: { workPerSubmission: 50_000 } });
     const run = async (on: WebGpuBackend): Promise<number[]> => {
-      const f = jit((x: Tensor, w: Tensor) => [wide(x, w), softmax(wide(x, w)), sum(exp(multiply(x, 0.01)), { dims: 1 })], on);
+      const f = jit(
+        (x: Tensor, w: Tensor) => [wide(x, w), softmax(wide(x, w)), sum(exp(multiply(x, 0.01)), { dims: 1 })],
+        on,
+      );
       const results = await f(...(wideInputs as [NdArray, NdArray]));
       return (await Promise.all(results.map(async (array) => (await on.download(array)).toNumbers()))).flat();
     };
@@ -265,7 +282,9 @@ describe.skipIf(!hasAdapter)("executable", () => {
     ]);
     const spans = tracer.spans.filter(({ track }) => track === "compute");
     expect(spans.every(({ startSeconds, endSeconds }) => endSeconds > startSeconds)).toBe(true);
-    expect(spans.map(({ startSeconds }) => startSeconds)).toEqual(spans.map(({ startSeconds }) => startSeconds).sort((a, b) => a - b));
+    expect(spans.map(({ startSeconds }) => startSeconds)).toEqual(
+      spans.map(({ startSeconds }) => startSeconds).sort((a, b) => a - b),
+    );
     expect(spans[0]!.startSeconds).toBeGreaterThanOrEqual(before);
     if (!backend.facts.timestamps) return;
     const names = [...new Set(spans.map(({ name }) => name))];
@@ -279,7 +298,9 @@ describe.skipIf(!hasAdapter)("executable", () => {
     const { device } = backend;
     const pool = new BufferPool(device);
     const ledger = new ArrayLedger<ArrayBlock>((block) => releaseBlock(pool, block));
-    const graph = optimize(trace((x: Tensor) => [add(x, 1), add(x, 2)], [{ dtype: "f32", shape: [1000] }] as never).graph);
+    const graph = optimize(
+      trace((x: Tensor) => [add(x, 1), add(x, 2)], [{ dtype: "f32", shape: [1000] }] as never).graph,
+    );
     const plan = planMemory(graph, { alignment: 256, viewAlignment: device.facts.bindingAlignment });
     const pipelines = new PipelineCache(device);
     const parts = { graph, device, pool, pipelines, ledger, hostMemory: plainHostMemory, choices: {}, donate: [] };

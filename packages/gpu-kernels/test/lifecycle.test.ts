@@ -23,7 +23,11 @@ describe.skipIf(!hasAdapter)("life of a backend", () => {
     const code = await new Promise((resolve) => child.once("exit", resolve));
     const ended = Date.now();
     expect(code, errors).toBe(0);
-    const { values, idleCpuSeconds, closedAt } = JSON.parse(output) as { values: number[]; idleCpuSeconds: number; closedAt: number };
+    const { values, idleCpuSeconds, closedAt } = JSON.parse(output) as {
+      values: number[];
+      idleCpuSeconds: number;
+      closedAt: number;
+    };
     expect(values).toEqual([2, 3, 4]);
     expect(idleCpuSeconds).toBeLessThan(0.2);
     expect(ended - closedAt).toBeLessThan(5000);
@@ -76,7 +80,8 @@ describe.skipIf(!hasAdapter)("life of a backend", () => {
     }
     expect(losses.at(-1)!).toBeLessThan(losses[0]! / 2);
     expect(new Set(held).size).toBe(1);
-    // Heaps grow in leaps, whenever they like; a leak grows in every stretch of 500 steps. Two stretches at least grow by less than 4 KiB a step.
+    // Heaps grow in leaps, whenever they like; a leak grows in every stretch of 500 steps. Two stretches at least grow
+    // by less than 4 KiB a step.
     const growth = resident
       .slice(1)
       .map((bytes, i) => bytes - resident[i]!)
@@ -99,7 +104,9 @@ describe.skipIf(!hasAdapter)("life of a backend", () => {
     f.release();
     backend.free(y);
     const again = await openBackend();
-    expect((await again.download(await jit((a: Tensor) => add(a, 1), again)(NdArray.from([1, 2])))).toNumbers()).toEqual([2, 3]);
+    expect(
+      (await again.download(await jit((a: Tensor) => add(a, 1), again)(NdArray.from([1, 2])))).toNumbers(),
+    ).toEqual([2, 3]);
     again.close();
   });
 
@@ -109,7 +116,9 @@ describe.skipIf(!hasAdapter)("life of a backend", () => {
     const x = backend.upload(normalArray([512, 512]));
     backend.free(await f(x));
     // Some wait for room ahead, one for its copy.
-    const pending = [async () => backend.download(await f(x)), async () => backend.download(x)].map(async (call) => call());
+    const pending = [async () => backend.download(await f(x)), async () => backend.download(x)].map(async (call) =>
+      call(),
+    );
     const outcome = Promise.allSettled(pending);
     await new Promise((resolve) => setImmediate(resolve));
     backend.device.gpu.destroy();

@@ -24,14 +24,21 @@ const facts: DeviceFacts = {
 // Outlives its devices: an instance that is collected too early aborts the process.
 const instance = openNodeGpu(["backend=null"]);
 
-// Dawn's null backend has every feature and runs nothing: its compiler judges shaders that no adapter of this machine could run.
+// Dawn's null backend has every feature and runs nothing: its compiler judges shaders that no adapter of this machine
+// could run.
 test("every variant compiles with every feature, subgroup matrices among them", async () => {
   const adapter = (await (await instance).requestAdapter())!;
   const device = await adapter.requestDevice({
-    requiredFeatures: ["shader-f16", "subgroups", "chromium-experimental-subgroup-matrix"] as unknown as GPUFeatureName[],
+    requiredFeatures: [
+      "shader-f16",
+      "subgroups",
+      "chromium-experimental-subgroup-matrix",
+    ] as unknown as GPUFeatureName[],
   });
   const seen = new Set<string>();
-  const matrixShapes = [16, 8].map((size) => ({ operands: "f16", result: "f32", rows: size, columns: size, inner: size }) as const);
+  const matrixShapes = [16, 8].map(
+    (size) => ({ operands: "f16", result: "f32", rows: size, columns: size, inner: size }) as const,
+  );
   for (const variant of matmulVariants)
     for (const layout of [0, 1, 2, 3])
       for (const [dtype, resultDtype] of [
@@ -46,11 +53,24 @@ test("every variant compiles with every feature, subgroup matrices among them", 
             [1, 64, 2048],
             [1, 63, 2047],
           ] as const) {
-            const product = { batch: 2, rows, columns, inner, transposeA: layout > 1, transposeB: layout % 2 === 1, dtype, resultDtype };
+            const product = {
+              batch: 2,
+              rows,
+              columns,
+              inner,
+              transposeA: layout > 1,
+              transposeB: layout % 2 === 1,
+              dtype,
+              resultDtype,
+            };
             const here = { ...facts, subgroupMatrices: [shape] };
             if (!variant.supports(product, here)) continue;
             for (const pass of variant.plan(product, here).passes) {
-              const variables = pass.bindings.map(({ name, type, access }) => ({ name, type, writable: access === "write" }));
+              const variables = pass.bindings.map(({ name, type, access }) => ({
+                name,
+                type,
+                writable: access === "write",
+              }));
               const code = shaderModule({ pass, variables, renamed: new Map(), guarded: true, sliced: true });
               if (seen.has(code)) continue;
               seen.add(code);

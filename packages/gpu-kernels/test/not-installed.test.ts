@@ -24,7 +24,9 @@ const thrown = (resolved: string): string => {
 
 test("whoever lacks the package is told the command that installs it, in the versions of our optional peer", () => {
   expect(installWebGpu).toBe(`npm install "webgpu@${manifest.peerDependencies.webgpu}"`);
-  expect(thrown(`next("webgpu", { ...context, parentURL: ${JSON.stringify(pathToFileURL(join(folder, "a.js")).href)} })`)).toBe(
+  expect(
+    thrown(`next("webgpu", { ...context, parentURL: ${JSON.stringify(pathToFileURL(join(folder, "a.js")).href)} })`),
+  ).toBe(
     `WebGpuNotInstalledError adapter WebGPU in Node needs the package webgpu, which is not installed; install it with: ${installWebGpu}\n`,
   );
 });

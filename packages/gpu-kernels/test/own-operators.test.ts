@@ -103,7 +103,9 @@ describe.skipIf(!hasAdapter)("operators of one's own on WebGPU", () => {
         const results = await numbers(evaluate(step, backend, { donate: [0] })(input));
         results.forEach((result, i) => {
           expect(result).toHaveLength(expected[i]!.length);
-          result.forEach((value, j) => expect(Math.abs(value - expected[i]![j]!)).toBeLessThan(1e-4 * (1 + Math.abs(expected[i]![j]!))));
+          result.forEach((value, j) =>
+            expect(Math.abs(value - expected[i]![j]!)).toBeLessThan(1e-4 * (1 + Math.abs(expected[i]![j]!))),
+          );
         });
       });
   });
@@ -115,7 +117,10 @@ describe.skipIf(!hasAdapter)("operators of one's own on WebGPU", () => {
       {},
       [],
     ).passes[0]!;
-    const wrong = (change: object): Kernel => ({ ...butterflyKernel, plan: () => ({ passes: [{ ...pass, ...change }] }) });
+    const wrong = (change: object): Kernel => ({
+      ...butterflyKernel,
+      plan: () => ({ passes: [{ ...pass, ...change }] }),
+    });
     const attempts: readonly [readonly Kernel[], new (...args: never[]) => Error, RegExp][] = [
       [
         [],
@@ -124,7 +129,11 @@ describe.skipIf(!hasAdapter)("operators of one's own on WebGPU", () => {
       ],
       [[wrong({ groups: 0.5 })], OperatorError, /acme\/butterfly: pass "butterfly" of its kernel has 0.5 workgroups/],
       [[wrong({ workgroupSize: 100_000 })], OperatorError, /has workgroups of 100000; .* takes 1 to/],
-      [[wrong({ bindings: pass.bindings.slice(0, 3) })], OperatorError, /no pass of its kernel writes result 1; bind \{ output: 1 \}/],
+      [
+        [wrong({ bindings: pass.bindings.slice(0, 3) })],
+        OperatorError,
+        /no pass of its kernel writes result 1; bind \{ output: 1 \}/,
+      ],
       [
         [wrong({ bindings: [...pass.bindings, { ...pass.bindings[0], name: "c", source: { input: 2 } }] })],
         OperatorError,

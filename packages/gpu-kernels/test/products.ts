@@ -53,12 +53,22 @@ const exact = (
 
 /** Normal numbers, every seventh twenty times as large, and halves that cancel the first ones. */
 const adversarial = (shape: readonly number[], dtype: "f32" | "f16", seed: number): NdArray => {
-  const values = Float32Array.from(normalArray(shape, seed).toNumbers(), (value, i) => (i % 7 === 3 ? 20 * value : value));
+  const values = Float32Array.from(normalArray(shape, seed).toNumbers(), (value, i) =>
+    i % 7 === 3 ? 20 * value : value,
+  );
   for (let i = 1; i < values.length; i += 5) values[i] = -values[i - 1]!;
   return NdArray.from(values, shape, dtype);
 };
 
-export const operands = ({ batch, rows, columns, inner, transposeA, transposeB, dtype }: Product): readonly [NdArray, NdArray] => [
+export const operands = ({
+  batch,
+  rows,
+  columns,
+  inner,
+  transposeA,
+  transposeB,
+  dtype,
+}: Product): readonly [NdArray, NdArray] => [
   adversarial([batch, ...(transposeA ? [inner, rows] : [rows, inner])], dtype, 1),
   adversarial([batch, ...(transposeB ? [columns, inner] : [inner, columns])], dtype, 2),
 ];
@@ -73,7 +83,9 @@ export class ForcedProducts {
   }
 
   static async open(): Promise<ForcedProducts> {
-    const products: ForcedProducts = new ForcedProducts(await openBackend({ choices: { matmulVariant: () => products.forced } }));
+    const products: ForcedProducts = new ForcedProducts(
+      await openBackend({ choices: { matmulVariant: () => products.forced } }),
+    );
     return products;
   }
 
@@ -84,7 +96,10 @@ export class ForcedProducts {
     return (await evaluate((x: Tensor, y: Tensor) => matmul(x, y, options), this.backend)(a, b)) as NdArray;
   }
 
-  /** Compare a variant's product with f64, within what any order of f32 sums may lose; a variant that cannot run here is passed over. */
+  /**
+   * Compare a variant's product with f64, within what any order of f32 sums may lose; a variant that cannot run here is
+   * passed over.
+   */
   async check(name: string, product: Product): Promise<void> {
     if (!matmulVariant(name)!.supports(product, this.backend.facts)) return;
     const [a, b] = operands(product);
@@ -93,7 +108,9 @@ export class ForcedProducts {
     const rounding = product.resultDtype === "f16" ? 2 ** -11 : 0;
     for (const [i, expected] of y.entries()) {
       const bound =
-        (product.inner + 2) * 2 ** -24 * magnitude[i]! * 1.01 + rounding * Math.abs(expected) * 1.01 + (rounding > 0 ? 2 ** -25 : 0);
+        (product.inner + 2) * 2 ** -24 * magnitude[i]! * 1.01 +
+        rounding * Math.abs(expected) * 1.01 +
+        (rounding > 0 ? 2 ** -25 : 0);
       if (!(Math.abs(actual[i]! - expected) <= bound))
         throw new Error(`${name} ${JSON.stringify(product)}: element ${i} is ${actual[i]}, not ${expected} ± ${bound}`);
     }
@@ -101,9 +118,16 @@ export class ForcedProducts {
 }
 
 /** Tiles that share their way of being made with `register-64x64-8x8`. */
-export const largeTiles: readonly string[] = ["register-64x64-4x4", "register-128x64-8x8", "register-64x128-8x8", "register-128x128-8x8"];
+export const largeTiles: readonly string[] = [
+  "register-64x64-4x4",
+  "register-128x64-8x8",
+  "register-64x128-8x8",
+  "register-128x128-8x8",
+];
 
-/** Tests that variants are right whatever lies transposed. Software adapters take seconds to compile the large tiles. */
+/**
+ * Tests that variants are right whatever lies transposed. Software adapters take seconds to compile the large tiles.
+ */
 export const describeVariants = (names: readonly string[]): void => {
   describe.skipIf(!hasAdapter)("products", () => {
     let products: ForcedProducts;
@@ -115,7 +139,10 @@ export const describeVariants = (names: readonly string[]): void => {
     test.each(names)("%s is right for all layouts, odd sizes and batches", async (name) => {
       for (const [transposeA, transposeB] of layouts) {
         const shape = transposeA === transposeB ? odd : even;
-        await products.check(name, productOf(shape.rows, shape.columns, shape.inner, { batch: shape.batch, transposeA, transposeB }));
+        await products.check(
+          name,
+          productOf(shape.rows, shape.columns, shape.inner, { batch: shape.batch, transposeA, transposeB }),
+        );
       }
     });
   });

@@ -52,7 +52,13 @@ export const callOf = (op: string, rows: number, columns: number): Call => {
     "softmax-backward": [uniformArray(shape, 0, 2 / columns), g],
     "log-softmax-backward": [uniformArray(shape, -20, -2), g],
     "cross-entropy": [x, labels],
-    "cross-entropy-backward": [x, labels, uniformArray([rows], 60, 70), uniformArray([rows], 1, 1e4, 4), normalArray([rows], 2)],
+    "cross-entropy-backward": [
+      x,
+      labels,
+      uniformArray([rows], 60, 70),
+      uniformArray([rows], 1, 1e4, 4),
+      normalArray([rows], 2),
+    ],
     "layer-norm": [x, gamma, normalArray([columns], 8)],
     "rms-norm": [x, gamma],
     "layer-norm-backward": [x, gamma, means, rstds, g],
@@ -114,7 +120,9 @@ export const rowTolerance: Tolerance = { absolute: 3e-5, relative: 3e-5 };
 
 /** What the f64 reference computes. */
 export const reference = ({ op, inputs, params }: Call, outputs: readonly TensorSpec[]): Float64Array[] => {
-  const operands = inputs.map((array): ReferenceArray => ({ spec: spec(array.shape, array.dtype), data: Float64Array.from(array.data) }));
+  const operands = inputs.map(
+    (array): ReferenceArray => ({ spec: spec(array.shape, array.dtype), data: Float64Array.from(array.data) }),
+  );
   return operators[op]!.reference(operands, params, outputs) as Float64Array[];
 };
 
@@ -160,7 +168,10 @@ export const layoutsOf = (columns: number, { subgroups, minSubgroupSize }: Devic
   ]);
 };
 
-/** Tests that programs give the same in every layout, over rows of one width. On a cold cache each takes seconds to compile. */
+/**
+ * Tests that programs give the same in every layout, over rows of one width. On a cold cache each takes seconds to
+ * compile.
+ */
 export const describeLayouts = (ops: readonly string[], rows: number, columns: number): void => {
   describe.skipIf(!hasAdapter)("row kernels on a device", () => {
     let backend: WebGpuBackend;

@@ -21,7 +21,12 @@ const workgroupBytes = (code: string): number =>
   [...code.matchAll(/var<workgroup> \w+: ([^;]+);/g)].reduce((sum, [, type]) => sum + sizeOf(type!), 0);
 
 /** The plan of one operator. @throws when a pass asks for more than `facts` allow. */
-export const planNode = (op: string, inputs: readonly TensorSpec[], params: Params, facts: DeviceFacts = leastDevice): KernelPlan => {
+export const planNode = (
+  op: string,
+  inputs: readonly TensorSpec[],
+  params: Params,
+  facts: DeviceFacts = leastDevice,
+): KernelPlan => {
   const plan = kernels[op]!.plan(nodeOf(op, inputs, operators[op]!.infer(inputs, params), params), facts, {}, []);
   for (const { label, bindings, workgroupSize, code, features = [] } of plan.passes) {
     if (bindings.length > facts.maxBindings || workgroupSize > facts.maxWorkgroupSize)
@@ -69,6 +74,11 @@ export const checkNode = async (
   const expected = operators[op]!.reference(operands, params, outputs);
   const actual = await runNode(backend, op, inputs, params, { facts });
   actual.forEach((array, i) =>
-    assertClose(array, { spec: outputs[i]!, data: expected[i]! }, `${op} of ${inputs.map(formatSpec).join(", ")}, output ${i}`, tolerance),
+    assertClose(
+      array,
+      { spec: outputs[i]!, data: expected[i]! },
+      `${op} of ${inputs.map(formatSpec).join(", ")}, output ${i}`,
+      tolerance,
+    ),
   );
 };

@@ -12,8 +12,8 @@ const roundUp = (bytes: number): number => Math.max(16, Math.ceil(bytes / 16) * 
 const filler = 0xff;
 
 /**
- * Run one kernel's plan on a device, outside of any graph: every operand and scratch block in a buffer of its own, with a guard of NaN behind
- * the padding. Returns the bits of the outputs.
+ * Run one kernel's plan on a device, outside of any graph: every operand and scratch block in a buffer of its own, with
+ * a guard of NaN behind the padding. Returns the bits of the outputs.
  *
  * @throws when a pass writes behind an output.
  */
@@ -27,7 +27,8 @@ export const runPlan = async (
   const pipelines = new PipelineCache(device);
   const guard = 256;
   const make = (bytes: number, content?: Uint8Array): GPUBuffer => {
-    const buffer = gpu.createBuffer({ size: roundUp(bytes) + guard, usage: 0x80 | 0x04 | 0x08 }); // STORAGE | COPY_SRC | COPY_DST
+    // STORAGE | COPY_SRC | COPY_DST
+    const buffer = gpu.createBuffer({ size: roundUp(bytes) + guard, usage: 0x80 | 0x04 | 0x08 });
     const all = new Uint8Array(roundUp(bytes) + guard).fill(filler);
     if (content !== undefined) all.set(content);
     gpu.queue.writeBuffer(buffer, 0, all);
@@ -57,7 +58,11 @@ export const runPlan = async (
     const { variables, renamed } = resolveBindings(
       pass.bindings.map((binding, i) => ({
         binding,
-        at: { region: regions.indexOf(`${all[i]!.list} ${all[i]!.index}`), offset: 0, bytes: roundUp(sizes[all[i]!.list][all[i]!.index]!) },
+        at: {
+          region: regions.indexOf(`${all[i]!.list} ${all[i]!.index}`),
+          offset: 0,
+          bytes: roundUp(sizes[all[i]!.list][all[i]!.index]!),
+        },
       })),
       regions.length,
       256,
@@ -75,7 +80,8 @@ export const runPlan = async (
     });
     if (pass.sizes !== undefined) {
       const words = Uint32Array.from(Object.values(pass.sizes));
-      const uniform = gpu.createBuffer({ size: Math.max(16, words.byteLength), usage: 0x40 | 0x08 }); // UNIFORM | COPY_DST
+      // UNIFORM | COPY_DST
+      const uniform = gpu.createBuffer({ size: Math.max(16, words.byteLength), usage: 0x40 | 0x08 });
       gpu.queue.writeBuffer(uniform, 0, words);
       entries.push({ binding: variables.length, resource: { buffer: uniform } });
     }
@@ -85,7 +91,8 @@ export const runPlan = async (
     compute.dispatchWorkgroups(...grid);
     compute.end();
   }
-  const staging = outputs.map((_, i) => gpu.createBuffer({ size: buffers.output[i]!.size, usage: 0x01 | 0x08 })); // MAP_READ | COPY_DST
+  // MAP_READ | COPY_DST
+  const staging = outputs.map((_, i) => gpu.createBuffer({ size: buffers.output[i]!.size, usage: 0x01 | 0x08 }));
   staging.forEach((to, i) => encoder.copyBufferToBuffer(buffers.output[i]!, 0, to, 0, to.size));
   gpu.queue.submit([encoder.finish()]);
   const results: ArrayBuffer[] = [];

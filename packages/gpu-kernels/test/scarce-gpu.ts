@@ -28,9 +28,9 @@ const withMembers = <T extends object>(target: T, members: Partial<Record<keyof 
   });
 
 /**
- * A real WebGPU whose devices have room for `memory.budget` bytes of buffers. Beyond, as WebGPU has it, `createBuffer` returns a buffer that is broken (a real one:
- * any use of it is refused), and the error goes to the innermost scope for it, or else to listeners. What a destroyed buffer took is there again only after
- * submitted work was waited for.
+ * A real WebGPU whose devices have room for `memory.budget` bytes of buffers. Beyond, as WebGPU has it, `createBuffer`
+ * returns a buffer that is broken (a real one: any use of it is refused), and the error goes to the innermost scope for
+ * it, or else to listeners. What a destroyed buffer took is there again only after submitted work was waited for.
  */
 export const scarceGpu = (real: GPU): { readonly gpu: GPU; readonly memory: ScarceMemory } => {
   let [live, asked] = [0, 0];
@@ -73,7 +73,8 @@ export const scarceGpu = (real: GPU): { readonly gpu: GPU; readonly memory: Scar
     };
     const createBuffer = (descriptor: GPUBufferDescriptor): GPUBuffer => {
       const { size } = descriptor;
-      if ([...dying.values()].reduce((sum, bytes) => sum + bytes, live + size) > memory.budget) return brokenBuffer(descriptor);
+      if ([...dying.values()].reduce((sum, bytes) => sum + bytes, live + size) > memory.budget)
+        return brokenBuffer(descriptor);
       const buffer = device.createBuffer(descriptor);
       live += size;
       let destroyed = false;
@@ -117,7 +118,8 @@ export const scarceGpu = (real: GPU): { readonly gpu: GPU; readonly memory: Scar
       return (
         adapter &&
         withMembers(adapter, {
-          requestDevice: async (descriptor?: GPUDeviceDescriptor) => wrapDevice(await adapter.requestDevice(descriptor)),
+          requestDevice: async (descriptor?: GPUDeviceDescriptor) =>
+            wrapDevice(await adapter.requestDevice(descriptor)),
         })
       );
     },

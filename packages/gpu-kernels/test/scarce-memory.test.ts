@@ -95,7 +95,9 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
   });
 
   test("a run without room is refused with numbers, leaves its arguments, and goes well when there is room", async () => {
-    const double = jit((x: Tensor) => [multiply(x, 2), cumsum(transpose(reshape(x, [10, size / 10])))], backend, { donate: [0] });
+    const double = jit((x: Tensor) => [multiply(x, 2), cumsum(transpose(reshape(x, [10, size / 10])))], backend, {
+      donate: [0],
+    });
     const x = backend.upload(filled(1));
     await memory.quiet();
     const before = backend.bytesInUse();
@@ -207,7 +209,12 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
   const task: fc.Arbitrary<Task> = fc.oneof(
     {
       weight: 4,
-      arbitrary: fc.record({ kind: fc.constant("run" as const), row: fc.nat({ max: 1 }), at: fc.nat({ max: 20 }), fromHost: fc.boolean() }),
+      arbitrary: fc.record({
+        kind: fc.constant("run" as const),
+        row: fc.nat({ max: 1 }),
+        at: fc.nat({ max: 20 }),
+        fromHost: fc.boolean(),
+      }),
     },
     {
       weight: 3,
@@ -242,7 +249,8 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
             } catch (error) {
               if (!(error instanceof DeviceMemoryError)) throw error;
               const [, asked, inUse] = refusal.exec(error.message)!.map(Number);
-              if (alone) expect(asked! + inUse!, `${error.message} (budget ${memory.budget})`).toBeGreaterThan(memory.budget);
+              if (alone)
+                expect(asked! + inUse!, `${error.message} (budget ${memory.budget})`).toBeGreaterThan(memory.budget);
               if (alone) expect(backend.bytesInUse(), "bytes in use after a refusal").toBe(before);
               refused++;
             }
@@ -279,13 +287,16 @@ describe.skipIf(!hasAdapter)("a device without room", () => {
                 if (what.kind === "free") {
                   held.delete(one);
                   backend.free(one.array);
-                } else if (what.kind === "download") await attempt(alone, async () => expect(await numbers(one.array)).toEqual(one.values));
+                } else if (what.kind === "download")
+                  await attempt(alone, async () => expect(await numbers(one.array)).toEqual(one.values));
                 else if (what.kind === "run") {
                   if (busyRows.has(what.row)) return;
                   busyRows.add(what.row);
                   const { compiled, donates, wanted } = table[what.row]!;
                   await attempt(alone, async () => {
-                    const results = await compiled(what.fromHost ? NdArray.from(one.values, [one.values.length], "i32") : one.array);
+                    const results = await compiled(
+                      what.fromHost ? NdArray.from(one.values, [one.values.length], "i32") : one.array,
+                    );
                     if (donates && !what.fromHost) held.delete(one);
                     wanted(one.values).forEach((values, i) => held.add({ array: results[i]!, values }));
                   });

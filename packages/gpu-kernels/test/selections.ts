@@ -20,7 +20,8 @@ const bestOf = (row: Float32Array, k: number, sorted: boolean, by: By): number[]
   const up = (i: number): number => (Number.isNaN(ranks[i]!) ? Infinity : ranks[i]!);
   if (!sorted) return best.sort((a, b) => a - b);
   return best.sort(
-    (a, b) => Number(Number.isNaN(ranks[b]!)) - Number(Number.isNaN(ranks[a]!)) || (up(a) === up(b) ? a - b : up(b) - up(a)),
+    (a, b) =>
+      Number(Number.isNaN(ranks[b]!)) - Number(Number.isNaN(ranks[a]!)) || (up(a) === up(b) ? a - b : up(b) - up(a)),
   );
 };
 
@@ -39,7 +40,8 @@ export const checkSelection = async (
   for (let row = 0; row < data.length / size; row++) {
     const best = bestOf(data.subarray(row * size, (row + 1) * size), k, sorted, by);
     const wrong = best.findIndex(
-      (place, i) => indices!.data[row * k + i] !== place || !Object.is(values!.data[row * k + i], data[row * size + place]),
+      (place, i) =>
+        indices!.data[row * k + i] !== place || !Object.is(values!.data[row * k + i], data[row * size + place]),
     );
     if (wrong >= 0)
       throw new Error(

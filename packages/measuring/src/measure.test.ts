@@ -20,7 +20,12 @@ describe("measure", () => {
 
   test("fills a sample with as many calls as its length takes, and reports one call", async () => {
     const { call, clock, calls } = clocked(() => 2);
-    expect(await measure(call, { samples: 3, sampleMilliseconds: 10, clock })).toEqual({ median: 2, mad: 0, n: 3, best: 2 });
+    expect(await measure(call, { samples: 3, sampleMilliseconds: 10, clock })).toEqual({
+      median: 2,
+      mad: 0,
+      n: 3,
+      best: 2,
+    });
     expect(calls()).toBe(2 + 2 + 5 + 3 * 5);
   });
 

@@ -14,7 +14,8 @@ export interface MeasureOptions {
   readonly clock?: () => number;
 }
 
-// A call shorter than this many of a sample is lost in the loop around it anyway; also the guard against a clock that stands still.
+// A call shorter than this many of a sample is lost in the loop around it anyway; also the guard against a clock that
+// stands still.
 const maxCalls = 1e6;
 
 /**

@@ -2,7 +2,12 @@ import { expect, test } from "vitest";
 import { formatRate, measurementLine } from "./print-measurement.ts";
 
 test("rates take a decimal prefix", () => {
-  expect([2.5e9, 65_670_000, 1234, 999].map((rate) => formatRate(rate, "B"))).toEqual(["2.50 GB/s", "65.7 MB/s", "1.23 kB/s", "999 B/s"]);
+  expect([2.5e9, 65_670_000, 1234, 999].map((rate) => formatRate(rate, "B"))).toEqual([
+    "2.50 GB/s",
+    "65.7 MB/s",
+    "1.23 kB/s",
+    "999 B/s",
+  ]);
 });
 
 test("a line gives the rate at the median, and times in one unit", () => {

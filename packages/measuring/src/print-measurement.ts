@@ -8,13 +8,17 @@ export interface Work {
 
 /** `perSecond` with three digits and a decimal prefix: 36.1 GFLOP/s. */
 export const formatRate = (perSecond: number, unit: string): string => {
-  const [scale, prefix] = perSecond >= 1e9 ? [1e9, "G"] : perSecond >= 1e6 ? [1e6, "M"] : perSecond >= 1e3 ? [1e3, "k"] : [1, ""];
+  const [scale, prefix] =
+    perSecond >= 1e9 ? [1e9, "G"] : perSecond >= 1e6 ? [1e6, "M"] : perSecond >= 1e3 ? [1e3, "k"] : [1, ""];
   return `${significant(perSecond / scale)} ${prefix}${unit}/s`;
 };
 
 const significant = (value: number): string => (value >= 1000 ? value.toFixed(0) : value.toPrecision(3));
 
-/** One line of a report: rate at the median where work is given, then median ± median absolute deviation, and the fastest sample. */
+/**
+ * One line of a report: rate at the median where work is given, then median ± median absolute deviation, and the
+ * fastest sample.
+ */
 export const measurementLine = (name: string, { median, mad, n, best }: Measurement, work?: Work): string => {
   const [scale, unit] = median >= 1000 ? [1e-3, "s"] : median >= 1 ? [1, "ms"] : [1e3, "µs"];
   const rate = work === undefined ? "" : formatRate((1000 * work.amount) / median, work.unit).padStart(18);

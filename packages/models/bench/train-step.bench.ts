@@ -35,8 +35,20 @@ const rows: readonly Row[] = [
     labels: classes(64),
     numClasses: 10,
   },
-  { name: "cnn 28×28, batch 64", model: cnn(), inputs: uniformArray([64, 28, 28, 1], 0, 1), labels: classes(64), numClasses: 10 },
-  { name: "resnet18 32×32, batch 8", model: resnet18(), inputs: uniformArray([8, 32, 32, 3], 0, 1), labels: classes(8), numClasses: 10 },
+  {
+    name: "cnn 28×28, batch 64",
+    model: cnn(),
+    inputs: uniformArray([64, 28, 28, 1], 0, 1),
+    labels: classes(64),
+    numClasses: 10,
+  },
+  {
+    name: "resnet18 32×32, batch 8",
+    model: resnet18(),
+    inputs: uniformArray([8, 32, 32, 3], 0, 1),
+    labels: classes(8),
+    numClasses: 10,
+  },
   {
     name: "gpt 4 layers of 128, 8×128 bytes",
     model: gpt({ contextLength: 128, width: 128, numLayers: 4, numHeads: 4 }),
@@ -79,7 +91,13 @@ for (const { name, model, inputs, labels, numClasses } of rows) {
   const losses: number[] = [];
   for (let i = 0; i < 10; i++) losses.push(await lossNow());
   if (!(Math.abs(losses[0]! - Math.log(numClasses)) < 0.1))
-    throw new Error(`${name}: the first loss is ${losses[0]}, but ${numClasses} classes about equally likely give ${Math.log(numClasses)}`);
-  if (!(losses.at(-1)! < 0.9 * losses[0]!)) throw new Error(`${name}: ten steps on one batch do not lower the loss: ${losses.join(" ")}`);
-  printMeasurement(name, await measure(async () => backend.free(await advance()), { samples: 11 }), { amount: flops, unit: "FLOP" });
+    throw new Error(
+      `${name}: the first loss is ${losses[0]}, but ${numClasses} classes about equally likely give ${Math.log(numClasses)}`,
+    );
+  if (!(losses.at(-1)! < 0.9 * losses[0]!))
+    throw new Error(`${name}: ten steps on one batch do not lower the loss: ${losses.join(" ")}`);
+  printMeasurement(name, await measure(async () => backend.free(await advance()), { samples: 11 }), {
+    amount: flops,
+    unit: "FLOP",
+  });
 }

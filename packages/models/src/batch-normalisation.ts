@@ -1,4 +1,14 @@
-import { add, batchNorm, batchNormInference, elementCount, multiply, ones, stopGradient, type Tensor, zeros } from "@skein/tensor-core";
+import {
+  add,
+  batchNorm,
+  batchNormInference,
+  elementCount,
+  multiply,
+  ones,
+  stopGradient,
+  type Tensor,
+  zeros,
+} from "@skein/tensor-core";
 import type { NormParams } from "./normalisation.ts";
 
 export type BatchNormParams = NormParams;
@@ -12,7 +22,9 @@ export interface BatchNormState {
 /** Weight of the newest batch in the running statistics; PyTorch's default. */
 const momentum = 0.1;
 
-export const initBatchNorm = (channels: number): { readonly params: BatchNormParams; readonly state: BatchNormState } => ({
+export const initBatchNorm = (
+  channels: number,
+): { readonly params: BatchNormParams; readonly state: BatchNormState } => ({
   params: { gain: ones([channels]), shift: zeros([channels]) },
   state: { mean: zeros([channels]), variance: ones([channels]) },
 });
@@ -34,5 +46,8 @@ export const applyBatchNorm = (
   const count = elementCount(x.shape.slice(0, -1));
   const blend = (running: Tensor, batch: Tensor, factor: number): Tensor =>
     stopGradient(add(multiply(running, 1 - momentum), multiply(batch, momentum * factor)));
-  return [y, { mean: blend(state.mean, mean, 1), variance: blend(state.variance, variance, count / Math.max(count - 1, 1)) }];
+  return [
+    y,
+    { mean: blend(state.mean, mean, 1), variance: blend(state.variance, variance, count / Math.max(count - 1, 1)) },
+  ];
 };

@@ -1,4 +1,14 @@
-import { add, conv2d, type EmptyState, maxPool2d, relu, reshape, scope, splitKey, type Tensor } from "@skein/tensor-core";
+import {
+  add,
+  conv2d,
+  type EmptyState,
+  maxPool2d,
+  relu,
+  reshape,
+  scope,
+  splitKey,
+  type Tensor,
+} from "@skein/tensor-core";
 import { headNormal } from "./initialisers.ts";
 import { type Affine, dense, dropWhileTraining, initConv2d, initDense, pixels } from "./layers.ts";
 import { labelledModel, type Model } from "./model.ts";
@@ -31,7 +41,14 @@ export interface CnnParams {
  * Parameters with the defaults: 421,642. Forward flops per 28×28 image: 8.5 million.
  */
 export const cnn = (options: CnnOptions = {}): Model<CnnParams, EmptyState> => {
-  const { imageSize = [28, 28], inputChannels = 1, channels = [32, 64], hidden = 128, numClasses = 10, dropoutRate = 0 } = options;
+  const {
+    imageSize = [28, 28],
+    inputChannels = 1,
+    channels = [32, 64],
+    hidden = 128,
+    numClasses = 10,
+    dropoutRate = 0,
+  } = options;
   const flatSize = Math.floor(imageSize[0] / 4) * Math.floor(imageSize[1] / 4) * channels[1];
   // The maximum goes before bias and ReLU: both are monotone, so the result is the same, on a quarter of the values.
   const block = ({ weight, bias }: Affine, x: Tensor): Tensor =>

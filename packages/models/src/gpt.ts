@@ -1,5 +1,5 @@
-// Shapes: B batch, T positions, D width, H heads, K head width (D / H), F hidden width of the feed-forward part, V vocabulary.
-// A suffix names the dimensions of a tensor in order: x_BTD.
+// Shapes: B batch, T positions, D width, H heads, K head width (D / H), F hidden width of the feed-forward part, V
+// vocabulary. A suffix names the dimensions of a tensor in order: x_BTD.
 import {
   add,
   ArgumentError,
@@ -48,7 +48,9 @@ export interface GptOptions {
   readonly norm?: "rms" | "layer";
   /** Default: gelu. */
   readonly activation?: "gelu" | "swiglu";
-  /** F. Default: 4D for gelu; for swiglu, which has three matrices instead of two, 8D/3 rounded up to a multiple of 8. */
+  /**
+   * F. Default: 4D for gelu; for swiglu, which has three matrices instead of two, 8D/3 rounded up to a multiple of 8.
+   */
   readonly hidden?: number;
   /** Use the embedding as the matrix of the logits too. Default: true. */
   readonly tiedHead?: boolean;
@@ -84,7 +86,8 @@ export interface GptParams {
 
 const needPositive = (options: Readonly<Record<string, number>>): void => {
   for (const [name, value] of Object.entries(options)) {
-    if (!Number.isInteger(value) || value < 1) throw new ArgumentError(`gpt: ${name} is ${value}; use an integer from 1`);
+    if (!Number.isInteger(value) || value < 1)
+      throw new ArgumentError(`gpt: ${name} is ${value}; use an integer from 1`);
   }
 };
 
@@ -92,12 +95,14 @@ const needPositive = (options: Readonly<Record<string, number>>): void => {
  * A decoder-only transformer over bytes (or other small tokens): normalisation before each branch, causal attention,
  * feed-forward part, no biases in the matrices. Inputs i32 or u8 [B, T], labels [B, T]: the inputs one position later.
  *
- * Weights start normal with deviation 0.02, those that write to the residual stream with 0.02 / √(2·layers), as in GPT-2.
+ * Weights start normal with deviation 0.02, those that write to the residual stream with 0.02 / √(2·layers), as in
+ * GPT-2.
  *
- * Parameters: `VD + L·(4D² + 2DF + norms)`, with SwiGLU `3DF` for `2DF`; plus `TD` with learned positions and `DV` with an untied head.
- * Forward flops per token: about twice the matrix parameters, plus `4·T·D` per layer for attention.
+ * Parameters: `VD + L·(4D² + 2DF + norms)`, with SwiGLU `3DF` for `2DF`; plus `TD` with learned positions and `DV` with
+ * an untied head. Forward flops per token: about twice the matrix parameters, plus `4·T·D` per layer for attention.
  * @throws ArgumentError when sizes are not positive integers or the heads do not divide the width.
- * Source: Radford et al. 2019 (GPT-2); Su et al. 2021, arXiv 2104.09864 (rotary); Shazeer 2020, arXiv 2002.05202 (SwiGLU).
+ * Source: Radford et al. 2019 (GPT-2); Su et al. 2021, arXiv 2104.09864 (rotary); Shazeer 2020, arXiv 2002.05202
+ * (SwiGLU).
  */
 export const gpt = (options: GptOptions): Model<GptParams, EmptyState> => {
   const {
@@ -115,7 +120,9 @@ export const gpt = (options: GptOptions): Model<GptParams, EmptyState> => {
   const hidden = options.hidden ?? (activation === "gelu" ? 4 * width : 8 * Math.ceil(width / 3));
   needPositive({ vocabulary, contextLength, width, numLayers, numHeads, hidden });
   if (width % numHeads !== 0)
-    throw new ArgumentError(`gpt: ${numHeads} heads do not divide the width ${width}; choose a width that is a multiple of the heads`);
+    throw new ArgumentError(
+      `gpt: ${numHeads} heads do not divide the width ${width}; choose a width that is a multiple of the heads`,
+    );
   const headWidth = width / numHeads;
   if (positions === "rotary" && headWidth % 2 !== 0)
     throw new ArgumentError(
@@ -149,7 +156,9 @@ export const gpt = (options: GptOptions): Model<GptParams, EmptyState> => {
     const heads = (weight_DD: Tensor): Tensor =>
       transpose(reshape(matmul(x_BTD, weight_DD), [numRows, length, numHeads, headWidth]), [0, 2, 1, 3]);
     const turn = (x_BHTK: Tensor): Tensor => (positions === "rotary" ? rotary(x_BHTK) : x_BHTK);
-    const y_BHTK = attention(turn(heads(block.query_DD)), turn(heads(block.key_DD)), heads(block.value_DD), { causal: true });
+    const y_BHTK = attention(turn(heads(block.query_DD)), turn(heads(block.key_DD)), heads(block.value_DD), {
+      causal: true,
+    });
     return matmul(reshape(transpose(y_BHTK, [0, 2, 1, 3]), [numRows, length, width]), block.output_DD);
   };
 
@@ -181,7 +190,10 @@ export const gpt = (options: GptOptions): Model<GptParams, EmptyState> => {
       const drop = (x: Tensor, use: number): Tensor => dropWhileTraining(x, dropoutRate, context, use);
       const embedded_BTD = scope("embedding", () => {
         const x_BTD = embedding(params.embedding_VD, cast(tokens_BT, "i32"));
-        return drop(params.positions_TD === undefined ? x_BTD : add(x_BTD, slice(params.positions_TD, [0], [length!])), 0);
+        return drop(
+          params.positions_TD === undefined ? x_BTD : add(x_BTD, slice(params.positions_TD, [0], [length!])),
+          0,
+        );
       });
       const x_BTD = params.blocks.reduce(
         (x, block, layer) =>

@@ -13,13 +13,16 @@ describe("initialisers", () => {
     ["glorotUniform", glorotUniform, 2 / (288 + 576)],
     ["headNormal", headNormal, 1e-4],
   ] as const)("%s has mean 0 and the variance of its source", async (_, initialise, variance) => {
-    const values = (await evaluate((key: Tensor) => initialise(key, [3, 3, 32, 64]), referenceBackend())(randomKey(1))).toNumbers();
+    const values = (
+      await evaluate((key: Tensor) => initialise(key, [3, 3, 32, 64]), referenceBackend())(randomKey(1))
+    ).toNumbers();
     const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
     // 18,432 draws: five standard errors of the mean, and of the variance (at most √(2/n) of it).
     expect(Math.abs(mean)).toBeLessThan(5 * Math.sqrt(variance / values.length));
     expect(Math.abs(values.reduce((sum, value) => sum + value * value, 0) / values.length / variance - 1)).toBeLessThan(
       5 * Math.sqrt(2 / values.length),
     );
-    if (initialise === glorotUniform) expect(Math.max(...values.map(Math.abs))).toBeLessThanOrEqual(Math.sqrt(6 / (288 + 576)));
+    if (initialise === glorotUniform)
+      expect(Math.max(...values.map(Math.abs))).toBeLessThanOrEqual(Math.sqrt(6 / (288 + 576)));
   });
 });

@@ -10,10 +10,17 @@ export const fans = (shape: Shape): { readonly fanIn: number; readonly fanOut: n
   return { fanIn: taps * numIn, fanOut: taps * numOut };
 };
 
-/** Normal with variance 2 / fanIn: keeps the size of activations through ReLU. Source: He et al. 2015, arXiv 1502.01852, eq. 10. */
-export const heNormal = (key: Tensor, shape: Shape): Tensor => normal(key, shape, { deviation: Math.sqrt(2 / fans(shape).fanIn) });
+/**
+ * Normal with variance 2 / fanIn: keeps the size of activations through ReLU. Source: He et al. 2015, arXiv 1502.01852,
+ * eq. 10.
+ */
+export const heNormal = (key: Tensor, shape: Shape): Tensor =>
+  normal(key, shape, { deviation: Math.sqrt(2 / fans(shape).fanIn) });
 
-/** Uniform in ±√(6 / (fanIn + fanOut)): keeps the size of activations and gradients. Source: Glorot and Bengio 2010, eq. 16. */
+/**
+ * Uniform in ±√(6 / (fanIn + fanOut)): keeps the size of activations and gradients. Source: Glorot and Bengio 2010,
+ * eq. 16.
+ */
 export const glorotUniform = (key: Tensor, shape: Shape): Tensor => {
   const { fanIn, fanOut } = fans(shape);
   const bound = Math.sqrt(6 / (fanIn + fanOut));
@@ -22,6 +29,7 @@ export const glorotUniform = (key: Tensor, shape: Shape): Tensor => {
 
 /**
  * Small normal weights for the last layer, deviation 0.01: all classes start about equally likely, so the first loss is
- * log(classes), and training need not first unlearn random confidence. Value as for the classifiers of VGG in torchvision.
+ * log(classes), and training need not first unlearn random confidence. Value as for the classifiers of VGG in
+ * torchvision.
  */
 export const headNormal = (key: Tensor, shape: Shape): Tensor => normal(key, shape, { deviation: 0.01 });

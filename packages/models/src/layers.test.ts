@@ -15,11 +15,20 @@ import { normalArray } from "@skein/testing";
 import { describe, expect, it } from "vitest";
 import { glorotUniform } from "./initialisers.ts";
 import { applyConv2d, initConv2d, initDense, initEmbedding } from "./layers.ts";
-import { applyGroupNorm, applyLayerNorm, applyRmsNorm, initGroupNorm, initLayerNorm, initRmsNorm } from "./normalisation.ts";
+import {
+  applyGroupNorm,
+  applyLayerNorm,
+  applyRmsNorm,
+  initGroupNorm,
+  initLayerNorm,
+  initRmsNorm,
+} from "./normalisation.ts";
 
 const backend = referenceBackend();
-const run = async (fn: (key: Tensor, x: Tensor) => readonly Tensor[], x: NdArray = normalArray([1], 1)): Promise<NdArray[]> =>
-  (await evaluate(fn, backend)(randomKey(3), x)) as unknown as NdArray[];
+const run = async (
+  fn: (key: Tensor, x: Tensor) => readonly Tensor[],
+  x: NdArray = normalArray([1], 1),
+): Promise<NdArray[]> => (await evaluate(fn, backend)(randomKey(3), x)) as unknown as NdArray[];
 const deviationOf = (array: NdArray): number =>
   Math.sqrt(array.toNumbers().reduce((sum, value) => sum + value * value, 0) / array.toNumbers().length);
 
@@ -38,11 +47,17 @@ describe("first parameters", () => {
     expect(deviationOf(dense!) / Math.sqrt(2 / 50)).toBeCloseTo(1, 1);
     expect(deviationOf(kernel!) / Math.sqrt(2 / 72)).toBeCloseTo(1, 1);
     expect(deviationOf(table!) / 0.02).toBeCloseTo(1, 1);
-    expect([denseBias!.toNumbers(), kernelBias!.toNumbers()]).toEqual([new Array<number>(40).fill(0), new Array<number>(20).fill(0)]);
+    expect([denseBias!.toNumbers(), kernelBias!.toNumbers()]).toEqual([
+      new Array<number>(40).fill(0),
+      new Array<number>(20).fill(0),
+    ]);
   });
 
   it("come from the initialiser that is given", async () => {
-    const [own, wanted] = await run((key) => [initDense(key, [5, 4], { initialise: glorotUniform }).weight, glorotUniform(key, [5, 4])]);
+    const [own, wanted] = await run((key) => [
+      initDense(key, [5, 4], { initialise: glorotUniform }).weight,
+      glorotUniform(key, [5, 4]),
+    ]);
     expect(own!.toNumbers()).toEqual(wanted!.toNumbers());
   });
 

@@ -31,15 +31,26 @@ export interface Affine {
   readonly bias: Tensor;
 }
 
-const initAffine = (key: Tensor, shape: Shape, rank: number, form: string, { initialise = heNormal }: LayerOptions): Affine => {
+const initAffine = (
+  key: Tensor,
+  shape: Shape,
+  rank: number,
+  form: string,
+  { initialise = heNormal }: LayerOptions,
+): Affine => {
   if (shape.length !== rank)
-    throw new ArgumentError(`a weight of shape ${formatShape(shape)} has ${shape.length} sizes, ${form} needs ${rank}; give each of them`);
+    throw new ArgumentError(
+      `a weight of shape ${formatShape(shape)} has ${shape.length} sizes, ${form} needs ${rank}; give each of them`,
+    );
   return { weight: initialise(key, shape), bias: zeros([shape.at(-1)!]) };
 };
 
 /** Parameters of a dense layer: a weight [in, out] and a bias of zeros. */
-export const initDense = (key: Tensor, shape: readonly [numIn: number, numOut: number], options: LayerOptions = {}): Affine =>
-  initAffine(key, shape, 2, "[in, out]", options);
+export const initDense = (
+  key: Tensor,
+  shape: readonly [numIn: number, numOut: number],
+  options: LayerOptions = {},
+): Affine => initAffine(key, shape, 2, "[in, out]", options);
 
 /** `x W + b`: [..., in] to [..., out]. Without a bias it is `matmul(x, weight)`. */
 export const dense = ({ weight, bias }: Affine, x: Tensor): Tensor => add(matmul(x, weight), bias);
@@ -51,13 +62,16 @@ export const initConv2d = (
   options: LayerOptions = {},
 ): Affine => initAffine(key, shape, 4, "[height, width, in / groups, out]", options);
 
-/** `conv2d` with the layer's weight and bias: [N, H, W, in] to [N, H', W', out]. Without a bias it is `conv2d(x, weight, options)`. */
+/**
+ * `conv2d` with the layer's weight and bias: [N, H, W, in] to [N, H', W', out]. Without a bias it is `conv2d(x, weight,
+ * options)`.
+ */
 export const applyConv2d = ({ weight, bias }: Affine, x: Tensor, options: Omit<Conv2dOptions, "bias"> = {}): Tensor =>
   conv2d(x, weight, { ...options, bias });
 
 /**
- * A table [entries, width] whose rows `embedding` takes by number: normal with a small deviation, so that what is added up along a transformer
- * starts small; 0.02 by default, as in GPT-2. PyTorch's `nn.Embedding` starts with 1.
+ * A table [entries, width] whose rows `embedding` takes by number: normal with a small deviation, so that what is added
+ * up along a transformer starts small; 0.02 by default, as in GPT-2. PyTorch's `nn.Embedding` starts with 1.
  */
 export const initEmbedding = (
   key: Tensor,
@@ -66,10 +80,12 @@ export const initEmbedding = (
 ): Tensor => normal(key, shape, { deviation });
 
 /** Images as f32: bytes are scaled from 0…255 to 0…1, floats are taken as they are. */
-export const pixels = (images: Tensor): Tensor => (images.dtype === "u8" ? multiply(cast(images, "f32"), 1 / 255) : images);
+export const pixels = (images: Tensor): Tensor =>
+  images.dtype === "u8" ? multiply(cast(images, "f32"), 1 / 255) : images;
 
 /**
- * Dropout while training; nothing otherwise. `use` tells the places of a model apart, so that each draws its own values.
+ * Dropout while training; nothing otherwise. `use` tells the places of a model apart, so that each draws its own
+ * values.
  * @throws ArgumentError when training with a rate above 0 and no key: every step would drop the same values, or none.
  */
 export const dropWhileTraining = (x: Tensor, rate: number, { train, key }: RunContext, use = 0): Tensor => {

@@ -23,7 +23,10 @@ describe("metricsOf", () => {
   });
 
   it("leaves out masked rows, whatever they hold", async () => {
-    const masked = evaluate((x: Tensor, labels: Tensor, mask: Tensor) => metricsOf(x, labels, mask), referenceBackend());
+    const masked = evaluate(
+      (x: Tensor, labels: Tensor, mask: Tensor) => metricsOf(x, labels, mask),
+      referenceBackend(),
+    );
     const metrics = await masked(
       NdArray.from(logits.flat(), [4, 2]),
       NdArray.from([0, 0, 0, 99], [4], "i32"),
@@ -44,9 +47,13 @@ describe("metricsOf", () => {
 
 describe("labelledModel", () => {
   it("takes the mean over the rows that count, in the loss too", async () => {
-    const model = labelledModel<[], []>({ init: () => ({ params: [], state: [] }), apply: (_, state, inputs) => [inputs, state] });
+    const model = labelledModel<[], []>({
+      init: () => ({ params: [], state: [] }),
+      apply: (_, state, inputs) => [inputs, state],
+    });
     const loss = evaluate(
-      (inputs: Tensor, labels: Tensor, mask: Tensor) => model.loss([], [], { inputs, labels, mask }, { train: true })[0],
+      (inputs: Tensor, labels: Tensor, mask: Tensor) =>
+        model.loss([], [], { inputs, labels, mask }, { train: true })[0],
       referenceBackend(),
     );
     const value = await loss(
@@ -58,7 +65,10 @@ describe("labelledModel", () => {
   });
 
   it("leaves out the label that is ignored and what the mask leaves out, in the loss and in the metrics; smooths while training only", async () => {
-    const plain = { init: () => ({ params: [], state: [] }), apply: (_: [], state: [], inputs: Tensor) => [inputs, state] as const };
+    const plain = {
+      init: () => ({ params: [], state: [] }),
+      apply: (_: [], state: [], inputs: Tensor) => [inputs, state] as const,
+    };
     const model = labelledModel<[], []>(plain as never, { ignoreIndex: 255, labelSmoothing: 0.2 });
     const run = evaluate((inputs: Tensor, labels: Tensor, mask: Tensor) => {
       const batch = { inputs, labels, mask };
@@ -85,7 +95,9 @@ describe("labelledModel", () => {
     });
     const gradient = await evaluate(
       (inputs: Tensor, labels: Tensor, mask: Tensor) =>
-        valueAndGrad((own: Tensor) => model.loss(full([2], 1), [], { inputs: own, labels, mask }, { train: true })[0])(inputs)[1],
+        valueAndGrad((own: Tensor) => model.loss(full([2], 1), [], { inputs: own, labels, mask }, { train: true })[0])(
+          inputs,
+        )[1],
       referenceBackend(),
     )(
       NdArray.from([1, 2, NaN, 3, -Infinity, Infinity], [3, 2]),

@@ -22,7 +22,9 @@ export interface MlpParams {
  */
 export const mlp = ({ sizes, activation = relu }: MlpOptions): Model<MlpParams, EmptyState> => {
   if (sizes.length < 2)
-    throw new ArgumentError(`mlp: sizes [${sizes.join(", ")}] name no layer; give at least the input size and the number of classes`);
+    throw new ArgumentError(
+      `mlp: sizes [${sizes.join(", ")}] name no layer; give at least the input size and the number of classes`,
+    );
   const numLayers = sizes.length - 1;
   return labelledModel({
     init: (key) => {
@@ -38,7 +40,10 @@ export const mlp = ({ sizes, activation = relu }: MlpOptions): Model<MlpParams, 
     },
     apply: ({ layers }, state, inputs) => {
       const x_BI = reshape(pixels(inputs), [inputs.shape[0]!, -1]);
-      const logits = layers.reduce((x, layer, i) => scope(`dense-${i}`, () => dense(layer, i === 0 ? x : activation(x))), x_BI);
+      const logits = layers.reduce(
+        (x, layer, i) => scope(`dense-${i}`, () => dense(layer, i === 0 ? x : activation(x))),
+        x_BI,
+      );
       return [logits, state];
     },
   });

@@ -23,7 +23,8 @@ export interface LabelledBatch {
  * A model: plain traced functions. What training moves is `params`; what the model itself moves, such as the running
  * statistics of batch normalisation, is `state`, an empty tree for most models. It enters and leaves every call.
  *
- * @example const [loss, modelState, gradients] = valueAndGradWithAux(model.loss)(params, modelState, batch, { train: true, key });
+ * @example const [loss, modelState, gradients] = valueAndGradWithAux(model.loss)(params, modelState, batch, { train:
+ * true, key });
  */
 export interface Model<Params = unknown, State = unknown, Batch = LabelledBatch> {
   /** First parameters and state from a key, u32[2]. */
@@ -37,7 +38,10 @@ export interface Model<Params = unknown, State = unknown, Batch = LabelledBatch>
 }
 
 export interface LossOptions {
-  /** Share of the target that is spread over all classes while training, 0 to 1. What `evaluate` counts is never smoothed. Default: 0. */
+  /**
+   * Share of the target that is spread over all classes while training, 0 to 1. What `evaluate` counts is never
+   * smoothed. Default: 0.
+   */
   readonly labelSmoothing?: number;
   /** Rows with this label do not count, in the loss and in the metrics. Default: no label is special. */
   readonly ignoreIndex?: number;

@@ -48,7 +48,10 @@ type Initialised = { readonly params: ConvolutionParams; readonly state: Convolu
 /** Build both trees, params and state, from one description. */
 const initConvolution = (key: Tensor, size: number, numIn: number, numOut: number): Initialised => {
   const norm = initBatchNorm(numOut);
-  return { params: { weight: heNormal(key, [size, size, numIn, numOut]), norm: norm.params }, state: { norm: norm.state } };
+  return {
+    params: { weight: heNormal(key, [size, size, numIn, numOut]), norm: norm.params },
+    state: { norm: norm.state },
+  };
 };
 
 const initBlock = (key: Tensor, numIn: number, numOut: number, stride: number): Block<Initialised> => ({
@@ -60,7 +63,11 @@ const initBlock = (key: Tensor, numIn: number, numOut: number, stride: number): 
 const pick = <T>({ stem, stages }: Network<Initialised>, of: (convolution: Initialised) => T): Network<T> => ({
   stem: of(stem),
   stages: stages.map((blocks) =>
-    blocks.map(({ conv1, conv2, shortcut }) => ({ conv1: of(conv1), conv2: of(conv2), ...(shortcut && { shortcut: of(shortcut) }) })),
+    blocks.map(({ conv1, conv2, shortcut }) => ({
+      conv1: of(conv1),
+      conv2: of(conv2),
+      ...(shortcut && { shortcut: of(shortcut) }),
+    })),
   ),
 });
 
@@ -98,7 +105,8 @@ const applyBlock = (
 };
 
 /**
- * ResNet-18 for small images: a 3×3 stem instead of 7×7 and pooling. Inputs [B, H, W, C], f32 or bytes, e.g. [128, 32, 32, 3].
+ * ResNet-18 for small images: a 3×3 stem instead of 7×7 and pooling. Inputs [B, H, W, C], f32 or bytes, e.g. [128, 32,
+ * 32, 3].
  *
  * `state` holds the running statistics of batch normalisation. Each rank of a data-parallel run moves its own; average
  * them over the ranks before evaluating.
@@ -116,7 +124,12 @@ export const resnet18 = (options: ResNet18Options = {}): Model<ResNet18Params, R
         stages: channels.map((width, stage) => {
           const stageKey = foldIn(key, stage + 1);
           return [0, 1].map((block) =>
-            initBlock(foldIn(stageKey, block), block === 0 ? channels[Math.max(stage - 1, 0)]! : width, width, strideOf(stage, block)),
+            initBlock(
+              foldIn(stageKey, block),
+              block === 0 ? channels[Math.max(stage - 1, 0)]! : width,
+              width,
+              strideOf(stage, block),
+            ),
           );
         }),
       };

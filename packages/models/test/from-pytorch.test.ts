@@ -11,7 +11,10 @@ interface Recorded {
   readonly values: readonly number[];
 }
 
-const { results, inputs } = recorded as unknown as { results: Record<string, Recorded[]>; inputs: Record<string, Recorded> };
+const { results, inputs } = recorded as unknown as {
+  results: Record<string, Recorded[]>;
+  inputs: Record<string, Recorded>;
+};
 const page = readFileSync(new URL("../../../docs/from-pytorch.md", import.meta.url), "utf8");
 
 /** Rows of the page's tables, in sections by their headings. */
@@ -20,7 +23,10 @@ const sections = page
   .slice(1)
   .map((part) => ({
     heading: part.slice(0, part.indexOf("\n")),
-    rows: [...part.matchAll(/^\| `(.*?)` \| `(.*?)` \| .*$/gm)].map(([, torch, skein]) => ({ torch: torch!, skein: skein! })),
+    rows: [...part.matchAll(/^\| `(.*?)` \| `(.*?)` \| .*$/gm)].map(([, torch, skein]) => ({
+      torch: torch!,
+      skein: skein!,
+    })),
     // The line of dashes, and the names of the columns above it.
     numLines: [...part.matchAll(/^\| /gm)].length - 2,
   }))
@@ -38,12 +44,17 @@ const arrays = {
   key: core.randomKey(7),
 };
 
-/** What the second column says, as a reader would run it: with everything that the two packages export, and the inputs under their names. */
+/**
+ * What the second column says, as a reader would run it: with everything that the two packages export, and the inputs
+ * under their names.
+ */
 const run = async (code: string, others: Record<string, unknown> = {}): Promise<core.NdArray[]> => {
   const traced = (own: Record<string, core.Tensor>): core.Tensor[] => {
     const names: Record<string, unknown> = { ...core, ...models, backend, ...others, ...own };
     // The text is a page of this repository.
-    const value: unknown = new Function(...Object.keys(names), `"use strict"; return (${code});`)(...Object.values(names));
+    const value: unknown = new Function(...Object.keys(names), `"use strict"; return (${code});`)(
+      ...Object.values(names),
+    );
     return core
       .flattenTree<core.Tensor>(typeof value === "object" ? (value as core.Tensor) : [])
       .leaves.filter((leaf) => leaf instanceof core.Tensor);
@@ -54,7 +65,9 @@ const run = async (code: string, others: Record<string, unknown> = {}): Promise<
 test("every line of the page's tables is read", () => {
   expect(sections.length).toBe(9);
   for (const { heading, rows, numLines } of sections) expect([heading, rows.length]).toEqual([heading, numLines]);
-  const compared = sections.filter(({ heading }) => heading !== "Programs").flatMap(({ rows }) => rows.map(({ torch }) => torch));
+  const compared = sections
+    .filter(({ heading }) => heading !== "Programs")
+    .flatMap(({ rows }) => rows.map(({ torch }) => torch));
   expect(Object.keys(results).toSorted()).toEqual(compared.toSorted());
 });
 
@@ -71,9 +84,13 @@ describe.each(sections.filter(({ heading }) => heading !== "Programs"))("$headin
   });
 });
 
-describe.each(sections.filter(({ heading }) => heading === "Programs"))("$heading: what has no result to compare", ({ rows }) => {
-  const loss = (params: core.Tensor, batch: core.Tensor): core.Tensor => core.mean(core.multiply(params, batch));
-  test.each(rows)("$skein", async ({ skein }) => {
-    for (const leaf of await run(skein, { loss, fn: core.relu })) expect(leaf.toNumbers().every(Number.isFinite)).toBe(true);
-  });
-});
+describe.each(sections.filter(({ heading }) => heading === "Programs"))(
+  "$heading: what has no result to compare",
+  ({ rows }) => {
+    const loss = (params: core.Tensor, batch: core.Tensor): core.Tensor => core.mean(core.multiply(params, batch));
+    test.each(rows)("$skein", async ({ skein }) => {
+      for (const leaf of await run(skein, { loss, fn: core.relu }))
+        expect(leaf.toNumbers().every(Number.isFinite)).toBe(true);
+    });
+  },
+);

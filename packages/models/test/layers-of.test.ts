@@ -21,7 +21,10 @@ import { type ModelRow, modelRows } from "./model-rows.ts";
 /** A row's training step, traced, and its arguments. */
 const stepOf = async ({ model, batch }: ModelRow) => {
   const backend = referenceBackend();
-  const made = await evaluate((key: Tensor) => model.init(key) as { params: unknown; state: unknown }, backend)(randomKey(3) as never);
+  const made = await evaluate(
+    (key: Tensor) => model.init(key) as { params: unknown; state: unknown },
+    backend,
+  )(randomKey(3) as never);
   const args = [made.params, made.state, { ...batch }];
   const traced = trace(
     (params: unknown, state: unknown, labelled: LabelledBatch) =>
@@ -38,7 +41,8 @@ const gradientOf = (
   weight: Tensor,
   values: ReadonlyMap<string, Tensor>,
 ): Tensor => {
-  const value = (ref: { readonly node: number; readonly output: number }): Tensor => values.get(`${ref.node}:${ref.output}`)!;
+  const value = (ref: { readonly node: number; readonly output: number }): Tensor =>
+    values.get(`${ref.node}:${ref.output}`)!;
   const apply = (own: Tensor): Tensor => {
     const carried = use.path.reduce((x, id) => emit(graph.nodes[id]!.op, [x], graph.nodes[id]!.params)[0]!, own);
     const operands = graph.nodes[use.node]!.inputs.map((ref, i) => (i === use.operand ? carried : value(ref)));
@@ -48,8 +52,8 @@ const gradientOf = (
 };
 
 /**
- * Parameters that no layer takes as they are: positions are cut, a group norm is composed of other operators, and the small digit reader adds the biases of its
- * convolutions behind a pool.
+ * Parameters that no layer takes as they are: positions are cut, a group norm is composed of other operators, and the
+ * small digit reader adds the biases of its convolutions behind a pool.
  */
 const outside = /^(positions_TD|groups\..*|conv[12]\.bias)$/;
 
@@ -81,6 +85,7 @@ describe.each(modelRows.map((row) => [row.name, row] as const))("layers of %s", 
       });
     };
     const differences = (await evaluate(compare, referenceBackend())(...(leaves as never[]))) as unknown as NdArray[];
-    for (const [i, { leaf }] of weights.entries()) expect(differences[i]!.toNumbers()[0], paths[leaf]).toBeLessThan(1e-9);
+    for (const [i, { leaf }] of weights.entries())
+      expect(differences[i]!.toNumbers()[0], paths[leaf]).toBeLessThan(1e-9);
   });
 });

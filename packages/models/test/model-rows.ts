@@ -61,7 +61,13 @@ export const modelRows: readonly ModelRow[] = [
       (9 * 3 * 4 + 8 + 3 * (9 * 4 * 4 + 8) + 3 * 4 + 8) +
       5 * 4,
   },
-  { name: "gpt", model: tinyGpt(), batch: tokens, numClasses: 7, parameters: 7 * 8 + 2 * (attentionSize + 2 * 8 * 32 + 16) + 8 },
+  {
+    name: "gpt",
+    model: tinyGpt(),
+    batch: tokens,
+    numClasses: 7,
+    parameters: 7 * 8 + 2 * (attentionSize + 2 * 8 * 32 + 16) + 8,
+  },
   {
     name: "gpt with learned positions, layer norm, SwiGLU and its own head",
     model: tinyGpt({ positions: "learned", norm: "layer", activation: "swiglu", tiedHead: false }),

@@ -35,18 +35,18 @@ const initSpecs = (model: Model): { params: TensorSpec[]; state: TensorSpec[] } 
   );
   return specs;
 };
-const countParameters = (model: Model): number => initSpecs(model).params.reduce((total, { shape }) => total + elementCount(shape), 0);
+const countParameters = (model: Model): number =>
+  initSpecs(model).params.reduce((total, { shape }) => total + elementCount(shape), 0);
 
 const initialise = async (model: Model, seed = 5): Promise<{ params: unknown; state: unknown }> =>
   evaluate((key: Tensor) => model.init(key), referenceBackend())(randomKey(seed)) as never;
 
 const lossOf = async (model: Model, params: unknown, state: unknown, batch: HostBatch): Promise<number> =>
   (
-    (await evaluate((p: unknown, s: unknown, b: LabelledBatch) => model.loss(p, s, b, { train: true })[0], referenceBackend())(
-      params as never,
-      state as never,
-      batch as never,
-    )) as NdArray
+    (await evaluate(
+      (p: unknown, s: unknown, b: LabelledBatch) => model.loss(p, s, b, { train: true })[0],
+      referenceBackend(),
+    )(params as never, state as never, batch as never)) as NdArray
   ).item();
 
 describe.each(modelRows)("$name", ({ model, batch, numClasses, parameters }) => {
@@ -81,9 +81,15 @@ describe.each(modelRows)("$name", ({ model, batch, numClasses, parameters }) => 
     );
     const args = [unflattenTree(flat.structure, moved), state, batch] as const;
     const inputs = flattenTree<NdArray>(args).leaves.map(
-      (array): ReferenceArray => ({ spec: { dtype: array.dtype, shape: array.shape }, data: Float64Array.from(array.toNumbers()) }),
+      (array): ReferenceArray => ({
+        spec: { dtype: array.dtype, shape: array.shape },
+        data: Float64Array.from(array.toNumbers()),
+      }),
     );
-    const loss = trace((p: unknown, s: unknown, b: LabelledBatch) => model.loss(p, s, b, { train: true })[0], args as never);
+    const loss = trace(
+      (p: unknown, s: unknown, b: LabelledBatch) => model.loss(p, s, b, { train: true })[0],
+      args as never,
+    );
     const gradients = trace(
       (p: unknown, s: unknown, b: LabelledBatch) => valueAndGradWithAux(model.loss)(p, s, b, { train: true })[2],
       args as never,
@@ -102,9 +108,10 @@ describe.each(modelRows)("$name", ({ model, batch, numClasses, parameters }) => 
         };
         const numeric = (lossAt(value + step) - lossAt(value - step)) / (2 * step);
         data[at] = value;
-        expect(Math.abs(analytic[i]!.data[at]! - numeric), `${paths[i]}[${at}]: ${analytic[i]!.data[at]} against ${numeric}`).toBeLessThan(
-          1e-6 + 1e-4 * Math.abs(numeric),
-        );
+        expect(
+          Math.abs(analytic[i]!.data[at]! - numeric),
+          `${paths[i]}[${at}]: ${analytic[i]!.data[at]} against ${numeric}`,
+        ).toBeLessThan(1e-6 + 1e-4 * Math.abs(numeric));
       }
     });
   });
@@ -121,18 +128,22 @@ describe.each(modelRows)("$name", ({ model, batch, numClasses, parameters }) => 
     const memory = await jit((params: unknown) => optimizer.init(params), referenceBackend())(start.params as never);
     let current: Record<string, unknown> = { ...start, optim: memory };
     for (let i = 0; i < 60; i++)
-      current = (await step(current["params"] as never, current["state"] as never, current["optim"] as never, batch as never)) as never;
+      current = (await step(
+        current["params"] as never,
+        current["state"] as never,
+        current["optim"] as never,
+        batch as never,
+      )) as never;
     expect(step.cacheSize).toBe(1);
     const last = (await referenceBackend().download(current["loss"] as never)).item();
     expect(last).toBeLessThan(0.25 * first);
     expect(flattenTree<TensorSpec>(current["state"]).leaves.map(({ shape }) => shape)).toEqual(
       flattenTree<TensorSpec>(start.state).leaves.map(({ shape }) => shape),
     );
-    const metrics = (await evaluate((p: unknown, s: unknown, b: LabelledBatch) => model.evaluate(p, s, b), referenceBackend())(
-      current["params"] as never,
-      current["state"] as never,
-      batch as never,
-    )) as unknown as Record<string, NdArray>;
+    const metrics = (await evaluate(
+      (p: unknown, s: unknown, b: LabelledBatch) => model.evaluate(p, s, b),
+      referenceBackend(),
+    )(current["params"] as never, current["state"] as never, batch as never)) as unknown as Record<string, NdArray>;
     expect(metrics["count"]!.item()).toBe(elementCount(batch.labels.shape));
     expect(metrics["correct"]!.item()).toBeGreaterThanOrEqual(0.9 * elementCount(batch.labels.shape));
   });
@@ -143,10 +154,19 @@ describe("published sizes", () => {
     ["ResNet-18 for CIFAR-10", resnet18(), 11_173_962],
     ["the digit reader", cnn(), 421_642],
     ["MLP 784-512-512-10", mlp({ sizes: [784, 512, 512, 10] }), 669_706],
-    // GPT-2 small has 124,439,808 parameters, of which its matrices have 12 · (4·768 + 3072 + 768) biases that ours do not.
+    // GPT-2 small has 124,439,808 parameters, of which its matrices have 12 · (4·768 + 3072 + 768) biases that ours do
+    // not.
     [
       "GPT-2 small without biases",
-      gpt({ vocabulary: 50_257, contextLength: 1024, width: 768, numLayers: 12, numHeads: 12, positions: "learned", norm: "layer" }),
+      gpt({
+        vocabulary: 50_257,
+        contextLength: 1024,
+        width: 768,
+        numLayers: 12,
+        numHeads: 12,
+        positions: "learned",
+        norm: "layer",
+      }),
       124_439_808 - 12 * (4 * 768 + 3072 + 768),
     ],
   ])("%s", (_, model, count) => {

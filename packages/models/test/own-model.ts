@@ -38,8 +38,12 @@ export const ownModel = (numClasses: number): Model<Params, EmptyState> =>
       return { params, state: {} };
     },
     apply: (params, state, images) => {
-      const x = scope("conv", () => leakyRelu(applyGroupNorm(params.groups, applyConv2d(params.conv, images), { groups: 2 })));
-      const h = scope("hidden", () => leakyRelu(applyLayerNorm(params.rows, dense(params.hidden, reshape(x, [x.shape[0]!, -1])))));
+      const x = scope("conv", () =>
+        leakyRelu(applyGroupNorm(params.groups, applyConv2d(params.conv, images), { groups: 2 })),
+      );
+      const h = scope("hidden", () =>
+        leakyRelu(applyLayerNorm(params.rows, dense(params.hidden, reshape(x, [x.shape[0]!, -1])))),
+      );
       return [scope("head", () => dense(params.head, h)), state];
     },
   });

@@ -39,7 +39,8 @@ describe("gpt", () => {
   });
 
   it.each(["rotary", "learned"] as const)("tells positions apart (%s positions)", async (positions) => {
-    // One layer: without positions the last token would see the others as a set (two layers tell order by causality alone).
+    // One layer: without positions the last token would see the others as a set (two layers tell order by causality
+    // alone).
     const model = gpt({ ...small, numLayers: 1, positions });
     const [a, b] = [
       await logitsOf(model, NdArray.from([1, 2, 3], [1, 3], "i32")),
@@ -93,11 +94,16 @@ describe("dropout", () => {
     ];
     expect(b).not.toEqual(a);
     expect(again).toEqual(a);
-    expect(await logitsOf(model, image)).toEqual(await logitsOf(cnn({ imageSize: [4, 4], channels: [2, 2], hidden: 16 }), image));
+    expect(await logitsOf(model, image)).toEqual(
+      await logitsOf(cnn({ imageSize: [4, 4], channels: [2, 2], hidden: 16 }), image),
+    );
   });
 
   it("draws other values at another place of the model", async () => {
-    const drop = evaluate((x: Tensor, key: Tensor) => [0, 1].map((use) => dropWhileTraining(x, 0.5, { train: true, key }, use)), backend);
+    const drop = evaluate(
+      (x: Tensor, key: Tensor) => [0, 1].map((use) => dropWhileTraining(x, 0.5, { train: true, key }, use)),
+      backend,
+    );
     const [first, second] = await drop(NdArray.from(new Array<number>(64).fill(1)), randomKey(1));
     expect(second!.toNumbers()).not.toEqual(first!.toNumbers());
   });
@@ -120,7 +126,10 @@ describe("resnet18", () => {
       const silenced = { ...params, stages: params.stages.map((blocks) => blocks.map(silence)) };
       return model.apply(silenced, state, x, { train: false })[0];
     }, backend);
-    const [a, b] = [await run(randomKey(1), normalArray([1, 8, 8, 1], 1)), await run(randomKey(1), normalArray([1, 8, 8, 1], 2))];
+    const [a, b] = [
+      await run(randomKey(1), normalArray([1, 8, 8, 1], 1)),
+      await run(randomKey(1), normalArray([1, 8, 8, 1], 2)),
+    ];
     expect(a.toNumbers()).not.toEqual(b.toNumbers());
   });
 
@@ -136,9 +145,13 @@ describe("resnet18", () => {
     );
     for (const node of graph.nodes) if (node.op === "conv2d") scopes.set(node.scope, node.specs[0]!.shape);
     expect(
-      ["stem", "stage-0/block-1/conv-2", "stage-1/block-1/conv-2", "stage-2/block-1/conv-2", "stage-3/block-1/conv-2"].map((name) =>
-        scopes.get(name),
-      ),
+      [
+        "stem",
+        "stage-0/block-1/conv-2",
+        "stage-1/block-1/conv-2",
+        "stage-2/block-1/conv-2",
+        "stage-3/block-1/conv-2",
+      ].map((name) => scopes.get(name)),
     ).toEqual([
       [1, 32, 32, 2],
       [1, 32, 32, 2],
@@ -160,7 +173,9 @@ describe("batch normalisation", () => {
   it("moves its running statistics by a tenth, the variance without bias, as PyTorch does", async () => {
     const { state } = await run(true);
     // Channel means 3 and 15; squared deviations 14 and 500 over four values.
-    [0.9 * 1 + 0.1 * 3, 0.9 * 2 + 0.1 * 15].forEach((mean, i) => expect(state.mean.toNumbers()[i]!).toBeCloseTo(mean, 5));
+    [0.9 * 1 + 0.1 * 3, 0.9 * 2 + 0.1 * 15].forEach((mean, i) =>
+      expect(state.mean.toNumbers()[i]!).toBeCloseTo(mean, 5),
+    );
     [0.9 * 4 + (0.1 * 14) / 3, 0.9 * 9 + (0.1 * 500) / 3].forEach((variance, i) =>
       expect(state.variance.toNumbers()[i]!).toBeCloseTo(variance, 4),
     );

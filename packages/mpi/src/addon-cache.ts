@@ -25,7 +25,8 @@ export const defaultCacheFolder = (environment: NodeJS.ProcessEnv = process.env)
 /** What must be equal for a built addon to fit, beside the MPI library: sources, platform, and Node-API. */
 export const buildKey = (): string => {
   const hash = createHash("sha256");
-  for (const path of nativeSources()) hash.update(path.slice(nativeFolder.length)).update("\0").update(readFileSync(path)).update("\0");
+  for (const path of nativeSources())
+    hash.update(path.slice(nativeFolder.length)).update("\0").update(readFileSync(path)).update("\0");
   return `${process.platform}-${process.arch}-napi${nodeApiVersion}-${hash.digest("hex").slice(0, 16)}`;
 };
 

@@ -36,8 +36,14 @@ export interface MpiAddon {
   readonly version: string;
   /** What the loaded library says of itself. */
   library(): string;
-  /** Take answers in this thread, as [id, outcome, message, values, id, …]; start the progress thread if it does not run. */
-  open(onAnswers: (batch: readonly (number | string | readonly number[] | undefined)[]) => void, spinMicroseconds: number): void;
+  /**
+   * Take answers in this thread, as [id, outcome, message, values, id, …]; start the progress thread if it does not
+   * run.
+   */
+  open(
+    onAnswers: (batch: readonly (number | string | readonly number[] | undefined)[]) => void,
+    spinMicroseconds: number,
+  ): void;
   /** Hand over a command. Its memory belongs to MPI until the answer. */
   post(
     id: number,

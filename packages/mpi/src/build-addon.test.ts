@@ -39,7 +39,9 @@ test("no compiler: one line that says what to install, and that TCP needs none",
 });
 
 test("a compiler that fails: its complaint in one line, and nothing left behind", async () => {
-  const compiler = fakeCompiler('printf "In file included from here\\naddon.cc:1:2: fatal error: no mpi for you\\nmore\\n" >&2; exit 1');
+  const compiler = fakeCompiler(
+    'printf "In file included from here\\naddon.cc:1:2: fatal error: no mpi for you\\nmore\\n" >&2; exit 1',
+  );
   await expect(buildMpiAddon({ compiler, cacheFolder: join(folder, "cache") })).rejects.toMatchObject({
     code: "mpi-build",
     message: expect.stringMatching(/failed: addon\.cc:1:2: fatal error: no mpi for you; install/) as unknown,
@@ -70,7 +72,9 @@ test("nothing built, or not for the launcher's MPI: the command that builds it",
   expect(() => loadMpi({ cacheFolder: folder, environment: {} })).toThrow(/no MPI addon is in .*skein-train mpi build/);
   place(cachedAddon(folder, "mpich", "4.0.2"), 1000);
   const environment = { OMPI_COMM_WORLD_SIZE: "2" };
-  expect(() => loadMpi({ cacheFolder: folder, environment })).toThrow(/no MPI addon for open-mpi, whose launcher started this process/);
+  expect(() => loadMpi({ cacheFolder: folder, environment })).toThrow(
+    /no MPI addon for open-mpi, whose launcher started this process/,
+  );
 });
 
 test("a file that is no addon, as after the library has gone", () => {

@@ -25,7 +25,8 @@ const compile = async (compiler: string, args: readonly string[]): Promise<strin
       throw new MpiError("mpi-missing", `there is no MPI compiler "${compiler}" here; ${cure}`, { cause: error });
     // The compiler's complaint about the first file, or the wrapper's about a compiler that is not there.
     const line =
-      (stderr ?? "").split("\n").find((text) => /error|not found|no such/i.test(text)) ?? (stderr ?? String(error)).split("\n")[0];
+      (stderr ?? "").split("\n").find((text) => /error|not found|no such/i.test(text)) ??
+      (stderr ?? String(error)).split("\n")[0];
     throw new MpiError("mpi-build", `${compiler} failed: ${line!.trim()}; ${cure}`, { cause: error });
   }
 };
@@ -34,7 +35,8 @@ const compile = async (compiler: string, args: readonly string[]): Promise<strin
 const libraryOf = async (compiler: string): Promise<{ family: MpiFamily; version: string }> => {
   const header = nativeSources().find((path) => path.endsWith("mpi-headers.h"))!;
   const text = await compile(compiler, ["-E", "-dM", "-x", "c++", header]);
-  const macro = (name: string): string | undefined => new RegExp(`^#define ${name} "?([^"\\n]*)"?$`, "m").exec(text)?.[1];
+  const macro = (name: string): string | undefined =>
+    new RegExp(`^#define ${name} "?([^"\\n]*)"?$`, "m").exec(text)?.[1];
   const parts = ["OMPI_MAJOR_VERSION", "OMPI_MINOR_VERSION", "OMPI_RELEASE_VERSION"].map(macro);
   if (macro("OPEN_MPI") !== undefined) return { family: "open-mpi", version: parts.join(".") };
   return { family: "mpich", version: macro("MPICH_VERSION")! }; // the header itself refuses any other
@@ -56,8 +58,8 @@ export interface BuiltAddon {
 }
 
 /**
- * Build the addon for the MPI of this machine: the ABI is the cluster's, so no binary is shipped. Takes some 10 s. The file appears whole
- * or not at all, also when several ranks build at once.
+ * Build the addon for the MPI of this machine: the ABI is the cluster's, so no binary is shipped. Takes some 10 s. The
+ * file appears whole or not at all, also when several ranks build at once.
  *
  * @throws MpiError `mpi-missing` without a compiler, `mpi-build` when it fails.
  */

@@ -6,7 +6,8 @@ import { type CompanionInput, type CompanionNews, threadsOfRank } from "./compan
 import { connectMpi } from "./connect.ts";
 import { openMpi } from "./world.ts";
 
-// Entry of the companion thread of a rank over MPI; `createMpiWorld` starts it. Its process has opened MPI, it joins in.
+// Entry of the companion thread of a rank over MPI; `createMpiWorld` starts it. Its process has opened MPI, it joins
+// in.
 
 const post = (news: CompanionNews): void => parentPort!.postMessage(news);
 

@@ -25,7 +25,13 @@ export interface MpiConnection {
 
 /** Give each lane a communicator of its own. Collective: every rank does it once, at the same place of its start-up. */
 export const connectMpi = async (options: ConnectOptions): Promise<MpiConnection> => {
-  const { world, lanes: count = 4, memory, timeoutMilliseconds, nameOf = (tag: number) => `collective ${tag}` } = options;
+  const {
+    world,
+    lanes: count = 4,
+    memory,
+    timeoutMilliseconds,
+    nameOf = (tag: number) => `collective ${tag}`,
+  } = options;
   const lanes = await openLanes(world, count, timeoutMilliseconds, nameOf);
   return { transports: lanes.map((lane) => new MpiTransport(lane, memory)), native: nativeCollectives(lanes) };
 };

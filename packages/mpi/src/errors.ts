@@ -5,7 +5,11 @@ import { SkeinError } from "@skein/tensor-core";
 export class MpiError extends SkeinError {
   override name = "MpiError";
 
-  constructor(code: "mpi-build" | "mpi-call" | "mpi-closed" | "mpi-launcher" | "mpi-missing", message: string, options?: ErrorOptions) {
+  constructor(
+    code: "mpi-build" | "mpi-call" | "mpi-closed" | "mpi-launcher" | "mpi-missing",
+    message: string,
+    options?: ErrorOptions,
+  ) {
     super("environment", code, message, options);
   }
 }

@@ -2,7 +2,10 @@ import type { CollectiveError } from "@skein/collectives";
 import type { Requests } from "./requests.ts";
 import { demand, type MpiWorld } from "./world.ts";
 
-/** What the transport and the native collectives of one lane share: a communicator of its own, on which they keep their order. */
+/**
+ * What the transport and the native collectives of one lane share: a communicator of its own, on which they keep their
+ * order.
+ */
 export class MpiLane {
   readonly rank: number;
   readonly worldSize: number;

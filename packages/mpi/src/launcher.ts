@@ -7,7 +7,8 @@ export interface Launcher {
   readonly worldSize?: number;
 }
 
-const count = (text: string | undefined): number | undefined => (text !== undefined && /^\d+$/.test(text) ? Number(text) : undefined);
+const count = (text: string | undefined): number | undefined =>
+  text !== undefined && /^\d+$/.test(text) ? Number(text) : undefined;
 
 /** Tell by the environment whether an MPI launcher started this process, and which; undefined if none did. */
 export const findLauncher = (environment: Readonly<Record<string, string | undefined>>): Launcher | undefined => {

@@ -15,7 +15,8 @@ export interface LoadOptions {
 const rebuild = "build it on this machine with: skein-train mpi build";
 
 /**
- * Load the addon that `buildMpiAddon` has built. Where Open MPI and MPICH were both built for, the launcher of this process decides.
+ * Load the addon that `buildMpiAddon` has built. Where Open MPI and MPICH were both built for, the launcher of this
+ * process decides.
  *
  * @throws MpiError `mpi-missing` when there is none, or its MPI library is gone or of the other family.
  */

@@ -14,8 +14,9 @@ interface Sending {
 }
 
 /**
- * Messages over MPI's point-to-point calls: sent from the request's memory and received into it, without a copy of ours. Messages of a pair
- * are matched in order, whatever their tags, so that a rank that has started something else is told so instead of waited for.
+ * Messages over MPI's point-to-point calls: sent from the request's memory and received into it, without a copy of
+ * ours. Messages of a pair are matched in order, whatever their tags, so that a rank that has started something else is
+ * told so instead of waited for.
  */
 export class MpiTransport implements Transport {
   readonly rank: number;
@@ -92,7 +93,8 @@ export class MpiTransport implements Transport {
 
   release(peer: number): void {
     const bytes = this.borrowed[peer]!.shift();
-    if (bytes === undefined) throw new InvariantError(`rank ${this.rank} released a message of rank ${peer} that it did not hold`);
+    if (bytes === undefined)
+      throw new InvariantError(`rank ${this.rank} released a message of rank ${peer} that it did not hold`);
     this.memory.give(bytes);
   }
 
@@ -111,14 +113,23 @@ export class MpiTransport implements Transport {
     this.lane.throwIfBroken();
   }
 
-  private explain({ outcome, message, values }: Answer, peer: number, tag: number, byteLength: number): CollectiveError {
+  private explain(
+    { outcome, message, values }: Answer,
+    peer: number,
+    tag: number,
+    byteLength: number,
+  ): CollectiveError {
     const place = { rank: this.rank, peer, collective: this.lane.nameOf(tag) };
     if (outcome === "timeout") return new CollectiveTimeoutError(place, this.lane.timeoutMilliseconds);
     if (outcome === "mismatch") {
       const [arrived, arrivedTag, part, expectedTag] = values as [number, number, number, number];
       // The lowest bit says that more parts follow. MPI may have room for fewer bits than our tags have.
-      const other = arrivedTag >>> 1 !== expectedTag >>> 1 ? ` for another collective (MPI tag ${arrivedTag}, not ${expectedTag})` : "";
-      const piece = part === byteLength && ((arrivedTag ^ expectedTag) & 1) === 0 ? "" : ` in a part of a message of ${byteLength}`;
+      const other =
+        arrivedTag >>> 1 !== expectedTag >>> 1
+          ? ` for another collective (MPI tag ${arrivedTag}, not ${expectedTag})`
+          : "";
+      const piece =
+        part === byteLength && ((arrivedTag ^ expectedTag) & 1) === 0 ? "" : ` in a part of a message of ${byteLength}`;
       return new RanksDisagreeError(place, `rank ${peer} sent ${arrived} bytes${other}, ${part} were expected${piece}`);
     }
     return new MpiTransferError(place, message);

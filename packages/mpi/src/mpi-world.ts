@@ -2,7 +2,13 @@ import { hostname } from "node:os";
 import type { Worker } from "node:worker_threads";
 import type { Facts, LossKind } from "@skein/collectives";
 import { hasOwnCore, type RankAddress, spinsOnOwnCore, startThread } from "@skein/collectives/node";
-import { checkRankMemory, LocalRanks, type Preference, type RankMemory, type WorldConnection } from "@skein/collectives/transport";
+import {
+  checkRankMemory,
+  LocalRanks,
+  type Preference,
+  type RankMemory,
+  type WorldConnection,
+} from "@skein/collectives/transport";
 import { InvariantError, SkeinError } from "@skein/tensor-core";
 import { type CompanionInput, type CompanionNews, threadsOfRank } from "./companion-messages.ts";
 import { MpiError } from "./errors.ts";
@@ -45,8 +51,8 @@ export interface MpiProcessWorld {
   /** Tell this process that a rank is gone. */
   reportLost(rank: number, reason?: string, kind?: LossKind): void;
   /**
-   * End the companion and close MPI. Every rank calls it when it has finished. After a failure MPI stays open: the launcher takes a process
-   * that ends so for a failed one, and ends the others.
+   * End the companion and close MPI. Every rank calls it when it has finished. After a failure MPI stays open: the
+   * launcher takes a process that ends so for a failed one, and ends the others.
    */
   close(): Promise<void>;
 }
@@ -67,15 +73,15 @@ const within = async (work: Promise<unknown>, milliseconds: number): Promise<boo
 };
 
 /**
- * Hold one rank of a world over MPI; a launcher of MPI has started this process. Its requests are carried out by a companion thread, over
- * point-to-point calls or by MPI's own collectives.
+ * Hold one rank of a world over MPI; a launcher of MPI has started this process. Its requests are carried out by a
+ * companion thread, over point-to-point calls or by MPI's own collectives.
  *
  * @example
  * const world = await createMpiWorld({ memory, kernels });
  * await world.connect();
  * new Worker(file, { workerData: world.connection(world.rank) }); // there: joinWorld(workerData)
- * @throws ArgumentError when the memory is not shared or the module lacks a reduction; MpiError without an addon or a launcher, or when they
- * do not fit each other.
+ * @throws ArgumentError when the memory is not shared or the module lacks a reduction; MpiError without an addon or a
+ * launcher, or when they do not fit each other.
  */
 export const createMpiWorld = async (options: MpiWorldOptions): Promise<MpiProcessWorld> => {
   const {
@@ -90,7 +96,11 @@ export const createMpiWorld = async (options: MpiWorldOptions): Promise<MpiProce
     allowSingleton = false,
   } = options;
   checkRankMemory({ memory, kernels }); // before MPI is opened, which is for once
-  const load = { allowSingleton, ...(addon !== undefined && { addon }), ...(cacheFolder !== undefined && { cacheFolder }) };
+  const load = {
+    allowSingleton,
+    ...(addon !== undefined && { addon }),
+    ...(cacheFolder !== undefined && { cacheFolder }),
+  };
   const mpi = await openMpi({ ...load, ...(spinMicroseconds !== undefined && { spinMicroseconds }) });
   const { rank, size: worldSize, hosts, version } = mpi;
   if ((options.worldSize ?? worldSize) !== worldSize || (options.rank ?? rank) !== rank)
@@ -99,7 +109,15 @@ export const createMpiWorld = async (options: MpiWorldOptions): Promise<MpiProce
       `this process is to be rank ${options.rank ?? rank} of ${options.worldSize ?? worldSize}, but MPI calls it rank ${rank} of ${worldSize}; start as many processes as the job has ranks`,
     );
 
-  const local = new LocalRanks({ worldSize, ranks: [rank], memory, kernels, companionOnly: true, timeoutMilliseconds, facts });
+  const local = new LocalRanks({
+    worldSize,
+    ranks: [rank],
+    memory,
+    kernels,
+    companionOnly: true,
+    timeoutMilliseconds,
+    facts,
+  });
   const { state } = local;
   const connection = (wanted: number): WorldConnection =>
     local.connection(wanted, {

@@ -24,9 +24,10 @@ const fingerprint = (parts: readonly (string | number)[]): number => {
 };
 
 /**
- * MPI's own collectives on these lanes, one at a time on each. They know the machine; but in which order they add is theirs to choose, so
- * that a sum of floats on three ranks or more may have other bits than a schedule gives, and other bits with another MPI. Before one
- * begins, all ranks compare what it is, which takes some µs: MPI itself would add what does not belong together.
+ * MPI's own collectives on these lanes, one at a time on each. They know the machine; but in which order they add is
+ * theirs to choose, so that a sum of floats on three ranks or more may have other bits than a schedule gives, and other
+ * bits with another MPI. Before one begins, all ranks compare what it is, which takes some µs: MPI itself would add
+ * what does not belong together.
  *
  * @param limit most elements of one MPI call.
  */
@@ -36,7 +37,8 @@ export const nativeCollectives = (lanes: readonly MpiLane[], limit: number = lar
     if (!kinds.has(kind) || ragged !== undefined) return false;
     const reduces = kind === "all-reduce" || kind === "reduce-scatter";
     if (reduces && !reducible.has(dtype)) return false;
-    // All-reduce and broadcast are cut. The others MPI counts per rank, and some libraries multiply that by the ranks in a C int.
+    // All-reduce and broadcast are cut. The others MPI counts per rank, and some libraries multiply that by the ranks
+    // in a C int.
     return kind === "all-reduce" || kind === "broadcast" || Math.max(input.byteLength, output.byteLength) <= limit;
   };
 
@@ -44,7 +46,15 @@ export const nativeCollectives = (lanes: readonly MpiLane[], limit: number = lar
     const { kind, dtype, input, output, reduction, root = 0 } = request;
     const width = bytesPerElement[dtype];
     const { communicator, timeoutMilliseconds } = lane;
-    const agreement = fingerprint([kind, dtype, reduction ?? "sum", root, input.byteLength, output.byteLength, collective]);
+    const agreement = fingerprint([
+      kind,
+      dtype,
+      reduction ?? "sum",
+      root,
+      input.byteLength,
+      output.byteLength,
+      collective,
+    ]);
     const shared = { communicator, input, output, limit, timeoutMilliseconds, agreement };
     const share = (bytes: number): Command => ({ ...shared, kind: kind as Command["kind"], count: bytes });
     switch (kind) {
@@ -56,7 +66,8 @@ export const nativeCollectives = (lanes: readonly MpiLane[], limit: number = lar
       case "all-to-all":
         return share(input.byteLength / worldSize);
       case "broadcast":
-        if (lane.rank === root && (output.buffer !== input.buffer || output.byteOffset !== input.byteOffset)) output.set(input);
+        if (lane.rank === root && (output.buffer !== input.buffer || output.byteOffset !== input.byteOffset))
+          output.set(input);
         return { ...share(output.byteLength), input: output, peer: root };
       default:
         return { kind: "barrier", communicator, timeoutMilliseconds, agreement };
@@ -71,7 +82,10 @@ export const nativeCollectives = (lanes: readonly MpiLane[], limit: number = lar
     if (outcome === "mismatch") {
       const { kind, input } = request;
       throw lane.fail(
-        new RanksDisagreeError(place, `not all ranks have started ${kind} of ${input.byteLength} bytes as their next collective`),
+        new RanksDisagreeError(
+          place,
+          `not all ranks have started ${kind} of ${input.byteLength} bytes as their next collective`,
+        ),
       );
     }
     if (outcome !== "done") throw lane.fail(new MpiTransferError(place, message));

@@ -1,5 +1,14 @@
 import type { DType, Reduction } from "@skein/tensor-core";
-import { type CommandKind, commandKinds, elementTypes, largestCount, type MpiAddon, type Outcome, outcomes, reductions } from "./addon.ts";
+import {
+  type CommandKind,
+  commandKinds,
+  elementTypes,
+  largestCount,
+  type MpiAddon,
+  type Outcome,
+  outcomes,
+  reductions,
+} from "./addon.ts";
 
 /** A command for the progress thread. What is left out is 0 or nothing. */
 export interface Command {
@@ -36,10 +45,12 @@ const fieldsPerAnswer = 4;
 const done: Answer = { outcome: "done", message: "", values: [] };
 
 /**
- * The commands of one JavaScript thread that MPI works on. A promise never rejects: what an outcome means is the caller's to say.
+ * The commands of one JavaScript thread that MPI works on. A promise never rejects: what an outcome means is the
+ * caller's to say.
  *
- * Memory of a command is kept alive until its answer, and for ever after a failure, because MPI may still write there. Memory that
- * JavaScript moves meanwhile (a buffer that is transferred, a WebAssembly memory that grows without being shared) cannot be guarded.
+ * Memory of a command is kept alive until its answer, and for ever after a failure, because MPI may still write there.
+ * Memory that JavaScript moves meanwhile (a buffer that is transferred, a WebAssembly memory that grows without being
+ * shared) cannot be guarded.
  */
 export class Requests {
   private readonly addon: MpiAddon;
@@ -79,7 +90,12 @@ export class Requests {
 
   private settle(batch: readonly (number | string | readonly number[] | undefined)[]): void {
     for (let i = 0; i < batch.length; i += fieldsPerAnswer) {
-      const [id, outcome, message, values] = batch.slice(i, i + fieldsPerAnswer) as [number, number, string?, (readonly number[])?];
+      const [id, outcome, message, values] = batch.slice(i, i + fieldsPerAnswer) as [
+        number,
+        number,
+        string?,
+        (readonly number[])?,
+      ];
       const { resolve, command } = this.pending.get(id)!;
       this.pending.delete(id);
       if (outcomes[outcome] !== "done") this.lost.push(command);

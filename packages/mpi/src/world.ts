@@ -10,8 +10,8 @@ export interface OpenOptions extends LoadOptions {
   /** Open a world of one rank where no launcher started this process, instead of refusing. Default: false. */
   readonly allowSingleton?: boolean;
   /**
-   * How long the progress thread looks for news, giving way at each look, before it sleeps between looks. More lowers the time of small
-   * messages, and costs a core. The first thread of a process that opens MPI decides. Default: 50.
+   * How long the progress thread looks for news, giving way at each look, before it sleeps between looks. More lowers
+   * the time of small messages, and costs a core. The first thread of a process that opens MPI decides. Default: 50.
    */
   readonly spinMicroseconds?: number;
 }
@@ -33,9 +33,11 @@ export interface MpiWorld {
   /** Wait for all ranks. */
   barrier(): Promise<void>;
   /**
-   * Close MPI in this process, once, when all ranks have ended their work: launchers take a rank that exits without it for a failed one.
+   * Close MPI in this process, once, when all ranks have ended their work: launchers take a rank that exits without it
+   * for a failed one.
    *
-   * @throws MpiError `mpi-call` while anything is under way, which after a failed collective is for ever: end by `abort` then.
+   * @throws MpiError `mpi-call` while anything is under way, which after a failed collective is for ever: end by
+   * `abort` then.
    */
   finalize(): Promise<void>;
   /** End all ranks of the job at once, with this exit code. */
@@ -49,7 +51,10 @@ export const demand = async (requests: Requests, what: string, command: Command)
   const answer = await requests.post(command);
   if (answer.outcome === "done") return answer;
   if (answer.outcome === "stopped")
-    throw new MpiError("mpi-closed", `${what}: ${answer.message}; a process opens MPI once, before all its work, and closes it after`);
+    throw new MpiError(
+      "mpi-closed",
+      `${what}: ${answer.message}; a process opens MPI once, before all its work, and closes it after`,
+    );
   throw new MpiError("mpi-call", `${what} failed in MPI: ${answer.message}`);
 };
 
@@ -57,7 +62,9 @@ const takeAnswers = (addon: MpiAddon, spinMicroseconds: number): Requests => {
   try {
     return new Requests(addon, spinMicroseconds);
   } catch (error) {
-    throw new MpiError("mpi-call", `opening MPI failed: ${(error as Error).message}; open it once in each thread`, { cause: error });
+    throw new MpiError("mpi-call", `opening MPI failed: ${(error as Error).message}; open it once in each thread`, {
+      cause: error,
+    });
   }
 };
 
@@ -65,10 +72,11 @@ const groupHosts = (leaders: readonly number[]): number[][] =>
   [...new Set(leaders)].map((leader) => leaders.flatMap((other, rank) => (other === leader ? [rank] : [])));
 
 /**
- * Open MPI in this thread; every rank does. The first thread of a process starts the progress thread, which alone calls MPI; later ones
- * join it. Returns when all ranks have come.
+ * Open MPI in this thread; every rank does. The first thread of a process starts the progress thread, which alone calls
+ * MPI; later ones join it. Returns when all ranks have come.
  *
- * @throws MpiError `mpi-missing` without an addon; `mpi-launcher` when no launcher started this process, or one of another MPI.
+ * @throws MpiError `mpi-missing` without an addon; `mpi-launcher` when no launcher started this process, or one of
+ * another MPI.
  */
 export const openMpi = async (options: OpenOptions = {}): Promise<MpiWorld> => {
   const { environment = process.env, spinMicroseconds = spinMicrosecondsByDefault } = options;
@@ -90,7 +98,13 @@ export const openMpi = async (options: OpenOptions = {}): Promise<MpiWorld> => {
   const hosts = groupHosts(leaders);
 
   const broadcast = (bytes: Uint8Array, root: number): Promise<Answer> =>
-    demand(requests, "a broadcast", { kind: "broadcast", input: bytes, output: bytes, count: bytes.byteLength, peer: root });
+    demand(requests, "a broadcast", {
+      kind: "broadcast",
+      input: bytes,
+      output: bytes,
+      count: bytes.byteLength,
+      peer: root,
+    });
   return {
     rank,
     size,
@@ -99,7 +113,8 @@ export const openMpi = async (options: OpenOptions = {}): Promise<MpiWorld> => {
     version: addon.library().split("\n")[0]!.replaceAll("\0", "").trim(),
     requests,
     broadcastBytes: async (bytes, root = 0) => {
-      if (rank === root && bytes === undefined) throw new MpiError("mpi-call", `rank ${rank} is the root of a broadcast without bytes`);
+      if (rank === root && bytes === undefined)
+        throw new MpiError("mpi-call", `rank ${rank} is the root of a broadcast without bytes`);
       const length = Float64Array.of(rank === root ? bytes!.byteLength : 0);
       await broadcast(new Uint8Array(length.buffer), root);
       const payload = rank === root ? bytes! : new Uint8Array(length[0]!);

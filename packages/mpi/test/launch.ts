@@ -46,7 +46,9 @@ const collect = (command: string, args: readonly string[], env: NodeJS.ProcessEn
     child.once("error", reject);
     child.once("close", (code) => {
       clearTimeout(timer);
-      const results = [...output.matchAll(/RESULT (\{.*\})/g)].map((match) => JSON.parse(match[1]!) as Record<string, unknown>);
+      const results = [...output.matchAll(/RESULT (\{.*\})/g)].map(
+        (match) => JSON.parse(match[1]!) as Record<string, unknown>,
+      );
       resolve({ code, results: results.sort((a, b) => Number(a["rank"]) - Number(b["rank"])), output });
     });
   });
@@ -85,7 +87,11 @@ const find = async ({ family, compilers, launchers, flags }: Mpi): Promise<Found
     if (version === undefined || !word.test(version.output)) continue;
     const env = { ...process.env, SKEIN_MPI_ADDON: addon };
     const launch: FoundMpi["launch"] = (ranks, file, ...args) =>
-      collect(launcher, [...flags, "-n", String(ranks), process.execPath, fileURLToPath(new URL(file, import.meta.url)), ...args], env);
+      collect(
+        launcher,
+        [...flags, "-n", String(ranks), process.execPath, fileURLToPath(new URL(file, import.meta.url)), ...args],
+        env,
+      );
     return { name: family, missing: undefined, launch };
   }
   return lacking("no launcher for it");

@@ -26,7 +26,9 @@ for (const { name, missing, launch } of await findMpis()) {
           const first = 2 * Math.floor((rank as number) / 2);
           expect(gathered).toEqual([first, first + 1]);
           expect(receivedRows).toEqual(all.map((from) => from + 1));
-          expect(arrived).toEqual(all.flatMap((from) => Array.from({ length: 8 }, (_, row) => (row <= from ? from + 1 : 0))));
+          expect(arrived).toEqual(
+            all.flatMap((from) => Array.from({ length: 8 }, (_, row) => (row <= from ? from + 1 : 0))),
+          );
           expect(hosts).toEqual([all]);
         });
       });
@@ -39,7 +41,10 @@ for (const { name, missing, launch } of await findMpis()) {
         expect(errors, output).toHaveLength(6);
         for (const { code, sameLater } of errors) expect([code, sameLater]).toEqual(["ranks-disagree", true]);
         const told = errors.map(({ message }) => message.replace(/^.*?: /, "").replace(/; all ranks .*$/, ""));
-        expect(told.slice(0, 2)).toEqual(["rank 0 sent 40 bytes, 36 were expected", "rank 0 sent 36 bytes, 40 were expected"]);
+        expect(told.slice(0, 2)).toEqual([
+          "rank 0 sent 40 bytes, 36 were expected",
+          "rank 0 sent 36 bytes, 40 were expected",
+        ]);
         expect(told[2]).toMatch(/^rank 0 sent 40 bytes for another collective/);
         expect(told[3]).toBe("rank 0 sent 64 bytes, 64 were expected in a part of a message of 100");
         expect(told[4]).toBe("rank 0 sent 64 bytes, 64 were expected in a part of a message of 64");
@@ -47,7 +52,9 @@ for (const { name, missing, launch } of await findMpis()) {
         const sizes = [40, 36];
         results.forEach(({ native }, rank) =>
           expect(native).toMatch(
-            new RegExp(`^ranks-disagree: rank ${rank} in all-reduce #1: not all ranks have started all-reduce of ${sizes[rank]} bytes`),
+            new RegExp(
+              `^ranks-disagree: rank ${rank} in all-reduce #1: not all ranks have started all-reduce of ${sizes[rank]} bytes`,
+            ),
           ),
         );
       });
@@ -56,7 +63,9 @@ for (const { name, missing, launch } of await findMpis()) {
         const { code, results, output } = await launch(2, "./rank.ts", "late");
         const { errors } = results[0] as { errors: string[] };
         expect(errors, output).toHaveLength(3);
-        expect(errors[0]).toMatch(/^collective-timeout: rank 0: rank 1 did not take part in collective 7 within 300 ms/);
+        expect(errors[0]).toMatch(
+          /^collective-timeout: rank 0: rank 1 did not take part in collective 7 within 300 ms/,
+        );
         expect(errors[1]).toMatch(/^collective-timeout: rank 0: all-reduce #3 of MPI itself did not end within 300 ms/);
         expect(errors[2]).toMatch(/^mpi-call: closing MPI failed in MPI: 1 calls or messages are still under way/);
         expect(code).toBe(5);
@@ -77,13 +86,17 @@ for (const { name, missing, launch } of await findMpis()) {
       test("a thread that ends while it awaits a message is not missed", async () => {
         const { code, results, output } = await launch(2, "./rank.ts", "ended while awaiting");
         expect(code, output).toBe(0);
-        results.forEach(({ seen, after }, rank) => expect({ seen, after }).toEqual({ seen: { rank, size: 2 }, after: "goes on" }));
+        results.forEach(({ seen, after }, rank) =>
+          expect({ seen, after }).toEqual({ seen: { rank, size: 2 }, after: "goes on" }),
+        );
       });
 
       test("a thread that ends while MPI has its memory ends MPI in this process", async () => {
         const { results, output } = await launch(2, "./rank.ts", "ended while sending");
         expect(results, output).toHaveLength(2);
-        results.forEach(({ seen, after }, rank) => expect({ seen, after }).toEqual({ seen: { rank, size: 2 }, after: "mpi-closed" }));
+        results.forEach(({ seen, after }, rank) =>
+          expect({ seen, after }).toEqual({ seen: { rank, size: 2 }, after: "mpi-closed" }),
+        );
       });
     });
 
@@ -91,7 +104,8 @@ for (const { name, missing, launch } of await findMpis()) {
       test("leaves the processor alone", async () => {
         const { results, output } = await launch(2, "./rank.ts", "idle");
         expect(results, output).toHaveLength(2);
-        for (const { busyShare } of results) expect(busyShare).toBeLessThan(0.5); // a thread that looked all the time would take 1
+        // a thread that looked all the time would take 1
+        for (const { busyShare } of results) expect(busyShare).toBeLessThan(0.5);
       });
     });
   });

@@ -2,7 +2,11 @@ import { bytesPerElement, type DType } from "@skein/tensor-core";
 import { type CollectiveKind, hostArrayType, toBf16Bits, toF16Bits } from "@skein/tensor-core/backend";
 
 /** Elements of one rank's input and output for `n` of the request table in `CollectiveRequest`. */
-export const regionElements = (kind: CollectiveKind, worldSize: number, n: number): { input: number; output: number } => {
+export const regionElements = (
+  kind: CollectiveKind,
+  worldSize: number,
+  n: number,
+): { input: number; output: number } => {
   if (kind === "barrier") return { input: 0, output: 0 };
   return {
     input: kind === "reduce-scatter" || kind === "all-to-all" ? worldSize * n : n,
@@ -30,7 +34,8 @@ export const operand = (rank: number, count: number, dtype: DType, exact = false
     if (dtype === "f32") stored[i] = value;
     else if (dtype === "f16") stored[i] = toF16Bits(Math.fround(value));
     else if (dtype === "bf16") stored[i] = toBf16Bits(Math.fround(value));
-    else stored[i] = dtype === "bool" ? whole & 1 : dtype === "i32" ? (whole - 5) * 400_000_000 : whole; // sums of i32 wrap around
+    // sums of i32 wrap around
+    else stored[i] = dtype === "bool" ? whole & 1 : dtype === "i32" ? (whole - 5) * 400_000_000 : whole;
   }
   return bytes;
 };

@@ -1,4 +1,5 @@
-// One rank of the tests: runs the jobs that its arguments name and prints "RESULT" for each with what it found, as JSON.
+// One rank of the tests: runs the jobs that its arguments name and prints "RESULT" for each with what it found, as
+// JSON.
 import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import {
@@ -35,10 +36,12 @@ let job = "";
 const world = await openMpi();
 const { rank, size } = world;
 const memory = heapMessageMemory();
-const report = (result: unknown): void => void process.stdout.write(`RESULT ${JSON.stringify({ rank, job, ...(result as object) })}\n`);
+const report = (result: unknown): void =>
+  void process.stdout.write(`RESULT ${JSON.stringify({ rank, job, ...(result as object) })}\n`);
 const nameOf = (tag: number): string => `collective ${tag}`;
 const codeOf = (error: unknown): string => (error as { code: string }).code;
-const equal = (a: Uint8Array, b: Uint8Array, dtype: DType): boolean => Buffer.compare(canonical(a, dtype), canonical(b, dtype)) === 0;
+const equal = (a: Uint8Array, b: Uint8Array, dtype: DType): boolean =>
+  Buffer.compare(canonical(a, dtype), canonical(b, dtype)) === 0;
 
 const run = async (
   { algorithm, n, dtype = "f32", reduction = "sum", place = {}, exact }: Ask,
@@ -48,7 +51,14 @@ const run = async (
   const { rank: me, worldSize } = transport;
   const counts = regionElements(algorithm.kind, worldSize, n);
   const neighbours = { to: (me + 1) % worldSize, from: (me + worldSize - 1) % worldSize };
-  const schedule = algorithm.schedule({ rank: me, worldSize, elementCount: n, root: worldSize - 1, ...neighbours, ...place });
+  const schedule = algorithm.schedule({
+    rank: me,
+    worldSize,
+    elementCount: n,
+    root: worldSize - 1,
+    ...neighbours,
+    ...place,
+  });
   const output = sharedBytes(counts.output * bytesPerElement[dtype]);
   const scratch = sharedBytes(scratchBytes(schedule, dtype));
   await execute(
@@ -72,16 +82,21 @@ const everyAlgorithm = async (limit?: number): Promise<void> => {
   const half = Math.ceil(size / 2);
   const places: Partial<Place>[] = [
     {},
-    { hosts: [Array.from({ length: half }, (_, i) => i), Array.from({ length: size - half }, (_, i) => half + i)], segments: 3 },
+    {
+      hosts: [Array.from({ length: half }, (_, i) => i), Array.from({ length: size - half }, (_, i) => half + i)],
+      segments: 3,
+    },
   ];
   for (const algorithm of algorithms) {
     for (const place of places) {
       for (const n of new Set([0, 1, size - 1, size, 53])) {
         for (const dtype of ["f32", "f16", "i32", "u8"] as const) {
-          if ((algorithm.kind === "all-reduce" || algorithm.kind === "reduce-scatter") && !reducible.has(dtype)) continue;
+          if ((algorithm.kind === "all-reduce" || algorithm.kind === "reduce-scatter") && !reducible.has(dtype))
+            continue;
           const ask = { algorithm, n, dtype, place };
           tag += 1;
-          if (!equal(await run(ask, transport, tag), await reference(ask), dtype)) wrong.push(`${algorithm.name} of ${n} ${dtype}`);
+          if (!equal(await run(ask, transport, tag), await reference(ask), dtype))
+            wrong.push(`${algorithm.name} of ${n} ${dtype}`);
         }
       }
     }
@@ -137,11 +152,13 @@ const allLanes = async (): Promise<void> => {
   const serve = async (index: number): Promise<void> => {
     const transport = new MpiTransport(lanes[index]!, memory);
     for (let turn = 1; turn <= 20; turn++) {
-      if (!equal(await run({ algorithm, n: 5000 }, transport, turn), expected, "f32")) wrong.push(`lane ${index}, turn ${turn}`);
+      if (!equal(await run({ algorithm, n: 5000 }, transport, turn), expected, "f32"))
+        wrong.push(`lane ${index}, turn ${turn}`);
       const words = Int32Array.of(rank, index, turn);
       const bytes = new Uint8Array(words.buffer);
       await native.run({ kind: "all-reduce", dtype: "i32", input: bytes, output: bytes }, index, "all-reduce");
-      if (words[0] !== (size * (size - 1)) / 2 || words[2] !== size * turn) wrong.push(`lane ${index}, native turn ${turn}`);
+      if (words[0] !== (size * (size - 1)) / 2 || words[2] !== size * turn)
+        wrong.push(`lane ${index}, native turn ${turn}`);
       tested += 1;
     }
   };
@@ -185,7 +202,10 @@ const disagree = async (): Promise<void> => {
     const transport = new MpiTransport(lanes[index]!, memory, limit);
     if (rank === 0) transport.send(1, 5, sharedBytes(sent));
     else if (rank === 1) {
-      const error = (await transport.receive(0, tag, expected).catch((reason: unknown) => reason)) as { code: string; message: string };
+      const error = (await transport.receive(0, tag, expected).catch((reason: unknown) => reason)) as {
+        code: string;
+        message: string;
+      };
       let later: unknown;
       try {
         transport.send(0, 9, sharedBytes(4));
@@ -213,11 +233,15 @@ const late = async (): Promise<void> => {
   const words = sharedBytes(64);
   if (rank === 0) {
     const transport = new MpiTransport(lanes[0]!, memory);
-    await transport.receiveInto(1, 7, words).catch((error: unknown) => errors.push(`${codeOf(error)}: ${(error as Error).message}`));
+    await transport
+      .receiveInto(1, 7, words)
+      .catch((error: unknown) => errors.push(`${codeOf(error)}: ${(error as Error).message}`));
     const native = nativeCollectives(lanes);
-    await native.run({ kind: "all-reduce", dtype: "f32", input: words, output: words }, 1, "all-reduce #3")!.catch((error: unknown) => {
-      errors.push(`${codeOf(error)}: ${(error as Error).message}`);
-    });
+    await native
+      .run({ kind: "all-reduce", dtype: "f32", input: words, output: words }, 1, "all-reduce #3")!
+      .catch((error: unknown) => {
+        errors.push(`${codeOf(error)}: ${(error as Error).message}`);
+      });
     await world.finalize().catch((error: unknown) => errors.push(`${codeOf(error)}: ${(error as Error).message}`));
     report({ errors });
     await world.abort(5);
@@ -227,7 +251,9 @@ const late = async (): Promise<void> => {
 
 /** A worker that opens MPI too and is ended: while it awaits a message, or while MPI has its memory. */
 const endedWorker = async (underWay: boolean): Promise<void> => {
-  const worker = new Worker(new URL("./joining-worker.ts", import.meta.url), { workerData: { underWay, peer: (rank + 1) % size } });
+  const worker = new Worker(new URL("./joining-worker.ts", import.meta.url), {
+    workerData: { underWay, peer: (rank + 1) % size },
+  });
   const seen = await new Promise((resolve) => worker.once("message", resolve));
   await world.barrier();
   await worker.terminate();

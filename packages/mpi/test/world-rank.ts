@@ -17,13 +17,16 @@ const region = (count: number): Int32Array => {
   next += 4 * count;
   return array;
 };
-const bytes = ({ buffer, byteOffset, byteLength }: Int32Array): Uint8Array => new Uint8Array(buffer, byteOffset, byteLength);
+const bytes = ({ buffer, byteOffset, byteLength }: Int32Array): Uint8Array =>
+  new Uint8Array(buffer, byteOffset, byteLength);
 
 if (process.argv[2] === "late") {
   const vector = region(8);
   if (rank === 0) {
     try {
-      communicator.wait(communicator.start({ kind: "all-reduce", dtype: "i32", input: bytes(vector), output: bytes(vector) }));
+      communicator.wait(
+        communicator.start({ kind: "all-reduce", dtype: "i32", input: bytes(vector), output: bytes(vector) }),
+      );
     } catch (error) {
       report({ code: (error as { code: string }).code, message: (error as Error).message });
     }
@@ -37,7 +40,9 @@ if (process.argv[2] === "late") {
     communicator.start({ kind: "all-reduce", dtype: "i32", input: bytes(vector), output: bytes(vector), priority }),
   );
   for (const handle of handles.toReversed()) communicator.wait(handle);
-  const pairs = Array.from({ length: Math.ceil(worldSize / 2) }, (_, i) => [2 * i, 2 * i + 1].filter((one) => one < worldSize));
+  const pairs = Array.from({ length: Math.ceil(worldSize / 2) }, (_, i) =>
+    [2 * i, 2 * i + 1].filter((one) => one < worldSize),
+  );
   const pair = communicator.split(pairs, "pair");
   const gathered = region(pair.worldSize);
   const own = region(1).fill(rank);

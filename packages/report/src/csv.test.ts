@@ -23,24 +23,28 @@ test("what was written reads back: names, numbers with all digits, and what is n
   fc.assert(
     fc.property(anyReport, (report) => {
       const [operators, collectives] = [read(csvOf(report).operators), read(csvOf(report).collectives)];
-      const at = (table: string[][], row: number, column: string): string => table[row + 1]![table[0]!.indexOf(column)]!;
+      const at = (table: string[][], row: number, column: string): string =>
+        table[row + 1]![table[0]!.indexOf(column)]!;
       expect([operators.length, collectives.length]).toEqual([
         report.operators.length + report.outside.length + 1,
         report.collectives.length + 1,
       ]);
       for (const [row, { share }] of report.outside.entries()) {
         const place = report.operators.length + row;
-        expect([at(operators, place, "phase"), Number(at(operators, place, "share")), at(operators, place, "flops")]).toEqual([
-          "outside",
-          share,
-          "",
-        ]);
+        expect([
+          at(operators, place, "phase"),
+          Number(at(operators, place, "share")),
+          at(operators, place, "flops"),
+        ]).toEqual(["outside", share, ""]);
       }
-      for (const table of [operators, collectives]) for (const record of table) expect(record.length).toBe(table[0]!.length);
+      for (const table of [operators, collectives])
+        for (const record of table) expect(record.length).toBe(table[0]!.length);
       for (const [row, { operator, scope, seconds, predictedSeconds }] of report.operators.entries()) {
         expect([at(operators, row, "operator"), at(operators, row, "scope")]).toEqual([operator, scope]);
         expect(Number(at(operators, row, "seconds_median"))).toBe(seconds.median);
-        expect(at(operators, row, "predicted_seconds")).toBe(predictedSeconds === undefined ? "" : String(predictedSeconds));
+        expect(at(operators, row, "predicted_seconds")).toBe(
+          predictedSeconds === undefined ? "" : String(predictedSeconds),
+        );
       }
       for (const [row, { name, exposedSeconds, bytes }] of report.collectives.entries()) {
         expect(at(collectives, row, "name")).toBe(name);

@@ -64,8 +64,9 @@ export interface ReportCsv {
 }
 
 /**
- * Write a report's operators and collectives as comma-separated values: a line of names, then a line per row. Seconds and bytes, all digits; what is
- * not known is empty. What lies outside of operators has rows of the phase `outside`: shares add up to 1.
+ * Write a report's operators and collectives as comma-separated values: a line of names, then a line per row. Seconds
+ * and bytes, all digits; what is not known is empty. What lies outside of operators has rows of the phase `outside`:
+ * shares add up to 1.
  *
  * Source: RFC 4180.
  */

@@ -28,15 +28,20 @@ const settled = ({ name, kind, share, children }: Growing, stepSeconds: number):
 };
 
 /**
- * The step as scope → operator: `apart` has the phases above the scopes, `together` has them below the operators. What lies outside of operators stands beside
- * them. By shares of all ranks' time, so that the whole is the step.
+ * The step as scope → operator: `apart` has the phases above the scopes, `together` has them below the operators. What
+ * lies outside of operators stands beside them. By shares of all ranks' time, so that the whole is the step.
  */
 export const flameOfOperators = (
   { operators, outside, step }: Pick<ProfileReport, "operators" | "outside" | "step">,
   layout: FlameLayout,
 ): FlameNode => {
   const root = growing("step");
-  const add = (path: readonly string[], keyOf: (name: string, depth: number) => string, kind: Kind, share: number): void => {
+  const add = (
+    path: readonly string[],
+    keyOf: (name: string, depth: number) => string,
+    kind: Kind,
+    share: number,
+  ): void => {
     if (!(share > 0)) return;
     root.share += share;
     let at = root;

@@ -1,4 +1,7 @@
-/** Text as it may stand between tags and inside quoted attributes, of HTML and of SVG. Control characters, which neither may hold, become spaces. */
+/**
+ * Text as it may stand between tags and inside quoted attributes, of HTML and of SVG. Control characters, which neither
+ * may hold, become spaces.
+ */
 export const escapeText = (text: string): string =>
   text
     // oxlint-disable-next-line no-control-regex

@@ -28,16 +28,28 @@ const text = JSON.stringify(sampleReport());
 test.each([
   ["nothing at all", "", /^run\.json: is no JSON, or was cut off \(/],
   ["a file that was cut off", text.slice(0, -100), /is no JSON, or was cut off/],
-  ["something else", '{"format":"skein-links","version":1}', /is no profile: its format is "skein-links", and must be "skein-profile"/],
+  [
+    "something else",
+    '{"format":"skein-links","version":1}',
+    /is no profile: its format is "skein-links", and must be "skein-profile"/,
+  ],
   ["null", "null", /its format is missing/],
   ["a later version", changed((report) => (report.version = 2)), /its version is 2, but this program reads version 1/],
-  ["a field that is missing", changed((report) => delete (report as Partial<typeof report>).job), /: job is missing: expected string/],
+  [
+    "a field that is missing",
+    changed((report) => delete (report as Partial<typeof report>).job),
+    /: job is missing: expected string/,
+  ],
   [
     "a time that was no number",
     changed((report) => (report.step = { median: Number.NaN, mad: 0, n: 3 })),
     /: step\.median is null: expected number/,
   ],
-  ["a step without time", changed((report) => (report.step = { median: 0, mad: 0, n: 3 })), /: step\.median is 0: Too small/],
+  [
+    "a step without time",
+    changed((report) => (report.step = { median: 0, mad: 0, n: 3 })),
+    /: step\.median is 0: Too small/,
+  ],
   ["no step", changed((report) => (report.step = { median: 1, mad: 0, n: 0 })), /: step\.n is 0: Too small/],
   [
     "a negative size",
@@ -56,12 +68,17 @@ test.each([
   ],
   [
     "a span that ends before it starts",
-    changed((report) => (report.timeline = [{ rank: 0, spans: [{ name: "x", track: "compute", startSeconds: 2, endSeconds: 1 }] }])),
+    changed(
+      (report) =>
+        (report.timeline = [{ rank: 0, spans: [{ name: "x", track: "compute", startSeconds: 2, endSeconds: 1 }] }]),
+    ),
     /: timeline\[0\]\.spans\[0\] is \{.*…: ends at 1 s, before it starts at 2 s/,
   ],
   [
     "a value that dies before it is made",
-    changed((report) => (report.memory = { ...sampleReport().memory, blocks: [{ name: "x", bytes: 1, from: 5, to: 4 }] })),
+    changed(
+      (report) => (report.memory = { ...sampleReport().memory, blocks: [{ name: "x", bytes: 1, from: 5, to: 4 }] }),
+    ),
     /: memory\.blocks\[0\] is .*: goes from node 5 to 4, which is before/,
   ],
   [

@@ -6,7 +6,12 @@ import type { ProfileReport } from "./profile-report.ts";
 const amount = z.number().nonnegative();
 const count = z.int().nonnegative();
 const share = amount.max(1);
-const times = z.object({ median: amount, mad: amount, n: z.int().positive(), effectiveN: z.number().positive().optional() });
+const times = z.object({
+  median: amount,
+  mad: amount,
+  n: z.int().positive(),
+  effectiveN: z.number().positive().optional(),
+});
 
 /** What is known of a span. */
 export const spanArgs: z.ZodType<SpanArgs> = z.object({
@@ -95,12 +100,16 @@ const reportSchema: z.ZodType<ProfileReport> = z.object({
   step: times.extend({ median: z.number().positive() }),
   exposedSeconds: times,
   predictedStepSeconds: amount.optional(),
-  device: z.object({ name: z.string(), flopsPerSecond: z.number().positive(), bytesPerSecond: z.number().positive() }).optional(),
+  device: z
+    .object({ name: z.string(), flopsPerSecond: z.number().positive(), bytesPerSecond: z.number().positive() })
+    .optional(),
   operators: z.array(operator),
   outside: z.array(outside),
   clock: z.string().optional(),
   collectives: z.array(collective),
-  memory: z.object({ residentBytes: amount, liveBytes: z.array(amount), workspaceBytes: amount, blocks: z.array(block) }).optional(),
+  memory: z
+    .object({ residentBytes: amount, liveBytes: z.array(amount), workspaceBytes: amount, blocks: z.array(block) })
+    .optional(),
   timeline: z.array(rankSpans),
   predicted: z.array(rankSpans).optional(),
   advice: z.array(
@@ -134,7 +143,8 @@ const shownAt = (content: unknown, path: readonly PropertyKey[]): string => {
 
 const cure = 'profile the job again with "skein-profile run"';
 
-const refusal = (path: string, problem: string): ArgumentError => new ArgumentError(`${path}: ${problem}; ${cure}`.replaceAll(/\s+/g, " "));
+const refusal = (path: string, problem: string): ArgumentError =>
+  new ArgumentError(`${path}: ${problem}; ${cure}`.replaceAll(/\s+/g, " "));
 
 /**
  * Read a report from its JSON.
@@ -152,9 +162,13 @@ export const parseReport = (text: string, path: string): ProfileReport => {
   const { format, version } = (content ?? {}) as { readonly format?: unknown; readonly version?: unknown };
   if (format !== "skein-profile")
     throw refusal(path, `is no profile: its format ${shownAt(content, ["format"])}, and must be "skein-profile"`);
-  if (version !== 1) throw refusal(path, `its version ${shownAt(content, ["version"])}, but this program reads version 1`);
+  if (version !== 1)
+    throw refusal(path, `its version ${shownAt(content, ["version"])}, but this program reads version 1`);
   const parsed = reportSchema.safeParse(content);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  throw refusal(path, `${placeOf(issue!.path)} ${shownAt(content, issue!.path)}: ${issue!.message.replace(/^Invalid input: /, "")}`);
+  throw refusal(
+    path,
+    `${placeOf(issue!.path)} ${shownAt(content, issue!.path)}: ${issue!.message.replace(/^Invalid input: /, "")}`,
+  );
 };

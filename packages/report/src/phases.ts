@@ -28,11 +28,13 @@ export const outsideMeanings: Readonly<Record<OutsideRow["kind"], string>> = {
 };
 
 /**
- * Split a step into forward, backward, update, what is computed for communication and operators without a phase (left out where there are none), exposed
- * communication, and what else lies outside of operators. By shares of all ranks' time, so that it adds up to the step.
+ * Split a step into forward, backward, update, what is computed for communication and operators without a phase (left
+ * out where there are none), exposed communication, and what else lies outside of operators. By shares of all ranks'
+ * time, so that it adds up to the step.
  */
 export const stepSegments = ({ operators, outside, step }: ProfileReport): Segment[] => {
-  const sum = (rows: readonly { readonly share: number }[]): number => rows.reduce((total, { share }) => total + share, 0) * step.median;
+  const sum = (rows: readonly { readonly share: number }[]): number =>
+    rows.reduce((total, { share }) => total + share, 0) * step.median;
   const ofPhase = (phase: RowPhase): number => sum(operators.filter((row) => row.phase === phase));
   const [packing, others] = [ofPhase("communication"), ofPhase("other")];
   return [

@@ -16,8 +16,8 @@ export interface Times {
 /**
  * One operator at one place of the model, summed over its calls in a step.
  *
- * Operators compute; collectives and waits for them are none, and have rows of their own. What is computed for communication, such as packing a
- * bucket or encoding it, is of the phase `communication`.
+ * Operators compute; collectives and waits for them are none, and have rows of their own. What is computed for
+ * communication, such as packing a bucket or encoding it, is of the phase `communication`.
  */
 export interface OperatorRow {
   readonly operator: string;
@@ -128,7 +128,9 @@ export interface ProfileReport {
   readonly exposedSeconds: Times;
   readonly predictedStepSeconds?: number | undefined;
   /** What the roofline is drawn with. */
-  readonly device?: { readonly name: string; readonly flopsPerSecond: number; readonly bytesPerSecond: number } | undefined;
+  readonly device?:
+    | { readonly name: string; readonly flopsPerSecond: number; readonly bytesPerSecond: number }
+    | undefined;
   /** Largest first. */
   readonly operators: readonly OperatorRow[];
   /** Largest share first. */

@@ -22,13 +22,31 @@ test("three digits, in the unit that leaves at least one of it", () => {
     "1.00 MiB",
     "1024 TiB",
   ]);
-  expect([0, 999.9, 3.2e9].map((rate) => rateText(rate, "FLOP/s"))).toEqual(["0 FLOP/s", "1.00 kFLOP/s", "3.20 GFLOP/s"]);
-  expect([0, 0.1234, 0.0004, 0.9999, 1, 12].map(shareText)).toEqual(["0 %", "12.3 %", "0.0 %", "100 %", "100 %", "1200 %"]);
-  expect([undefined, 0, 0.012345, 1234.5, 1e-7].map((value) => digitsText(value))).toEqual(["–", "0", "0.0123", "1230", "1.0e-7"]);
+  expect([0, 999.9, 3.2e9].map((rate) => rateText(rate, "FLOP/s"))).toEqual([
+    "0 FLOP/s",
+    "1.00 kFLOP/s",
+    "3.20 GFLOP/s",
+  ]);
+  expect([0, 0.1234, 0.0004, 0.9999, 1, 12].map(shareText)).toEqual([
+    "0 %",
+    "12.3 %",
+    "0.0 %",
+    "100 %",
+    "100 %",
+    "1200 %",
+  ]);
+  expect([undefined, 0, 0.012345, 1234.5, 1e-7].map((value) => digitsText(value))).toEqual([
+    "–",
+    "0",
+    "0.0123",
+    "1230",
+    "1.0e-7",
+  ]);
 });
 
 test("what is no number, or endless, is a dash", () => {
-  for (const write of [secondsText, bytesText, shareText, digitsText]) expect([write(Number.NaN), write(Infinity)]).toEqual(["–", "–"]);
+  for (const write of [secondsText, bytesText, shareText, digitsText])
+    expect([write(Number.NaN), write(Infinity)]).toEqual(["–", "–"]);
 });
 
 test("any time reads back to half of its third digit", () => {

@@ -24,7 +24,8 @@ export const decimalUnits: Units = [
 ];
 
 /**
- * Write a number with three digits in the largest unit that leaves at least 1 of it: 0.00123 → "1.23 ms". What is not finite is "–".
+ * Write a number with three digits in the largest unit that leaves at least 1 of it: 0.00123 → "1.23 ms". What is not
+ * finite is "–".
  *
  * Self-contained: the page carries its source.
  */
@@ -32,10 +33,12 @@ export const quantityText = (value: number, units: Units): string => {
   if (!Number.isFinite(value)) return "–";
   const magnitude = Math.abs(value);
   // Nothing is written in the unit in which most is: 0 s, not 0 ns.
-  let index = value === 0 ? units.findIndex(([size]) => size === 1) : units.findLastIndex(([size]) => magnitude >= size);
+  let index =
+    value === 0 ? units.findIndex(([size]) => size === 1) : units.findLastIndex(([size]) => magnitude >= size);
   index = Math.max(0, index);
   const digits = (count: number): string => {
-    if (Number.isInteger(count) && units[index]![0] === 1 && units[0]![0] === 1) return String(count); // of bytes there are no parts
+    // of bytes there are no parts
+    if (Number.isInteger(count) && units[index]![0] === 1 && units[0]![0] === 1) return String(count);
     const rounded = Number(count.toPrecision(3));
     if (rounded === 0) return "0";
     return Math.abs(rounded) >= 1000
@@ -44,7 +47,8 @@ export const quantityText = (value: number, units: Units): string => {
   };
   // 999.9 µs are 1.00 ms.
   const next = units[index + 1];
-  if (next !== undefined && Number(digits(magnitude / units[index]![0])) * units[index]![0] >= next[0] * (1 - 1e-12)) index++;
+  if (next !== undefined && Number(digits(magnitude / units[index]![0])) * units[index]![0] >= next[0] * (1 - 1e-12))
+    index++;
   const [size, name] = units[index]!;
   return `${digits(value / size)} ${name}`.trim();
 };
@@ -72,5 +76,7 @@ export const digitsText = (value: number | undefined, digits = 3): string => {
   if (value === 0) return "0";
   const rounded = Number(value.toPrecision(digits));
   const magnitude = Math.floor(Math.log10(Math.abs(rounded)));
-  return magnitude < -4 || magnitude > 14 ? rounded.toExponential(1) : rounded.toFixed(Math.max(0, digits - 1 - magnitude));
+  return magnitude < -4 || magnitude > 14
+    ? rounded.toExponential(1)
+    : rounded.toFixed(Math.max(0, digits - 1 - magnitude));
 };

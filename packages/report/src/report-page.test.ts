@@ -11,7 +11,8 @@ import { shownRanks } from "./sections/charts.ts";
 const close = 6;
 
 /** Where a pattern fits, so that a failure does not print the whole page. */
-const matches = (page: string, pattern: RegExp): string[] => [...page.matchAll(pattern)].map(([text]) => text.slice(0, 100));
+const matches = (page: string, pattern: RegExp): string[] =>
+  [...page.matchAll(pattern)].map(([text]) => text.slice(0, 100));
 
 test("a page is one file: no request, and small for a step of 300 nodes on four ranks", () => {
   const report = sampleReport({ blocks: 11, ranks: 4, buckets: 8 });
@@ -19,7 +20,9 @@ test("a page is one file: no request, and small for a step of 300 nodes on four 
   const page = reportPage(report);
   expect(Buffer.byteLength(page)).toBeLessThan(320_000);
   expect(page.includes("default-src 'none'")).toBe(true);
-  expect(matches(page.replaceAll("http://www.w3.org/2000/svg", ""), /https?:|\bsrc=|\bhref=|@import|url\((?!#)/g)).toEqual([]);
+  expect(
+    matches(page.replaceAll("http://www.w3.org/2000/svg", ""), /https?:|\bsrc=|\bhref=|@import|url\((?!#)/g),
+  ).toEqual([]);
 });
 
 test("no text of a report becomes a tag, an attribute or a script", () => {
@@ -43,7 +46,9 @@ test("no text of a report becomes a tag, an attribute or a script", () => {
     "flops",
     "bytes",
   ]);
-  const harmless = replaced(sampleReport(), (old) => (fixed.has(old) ? old : `${evil.replaceAll(/[<>"'&]/g, "y")}${old}`));
+  const harmless = replaced(sampleReport(), (old) =>
+    fixed.has(old) ? old : `${evil.replaceAll(/[<>"'&]/g, "y")}${old}`,
+  );
   const hostile = replaced(sampleReport(), (old) => (fixed.has(old) ? old : `${evil}${old}`));
   const page = reportPage(hostile);
   expect(matches(page, /<img|\0|["'] onfocus=/g)).toEqual([]);
@@ -57,7 +62,9 @@ test("any report makes a page without a number that is none", () => {
     fc.property(anyReport, (report) => {
       const page = reportPage(report);
       // Names may say anything; attributes with coordinates may not.
-      expect(matches(page, / (?:x|y|x1|x2|y1|y2|cx|cy|r|width|height|d|viewBox)="[^"]*(?:NaN|Infinity|undefined)/g)).toEqual([]);
+      expect(
+        matches(page, / (?:x|y|x1|x2|y1|y2|cx|cy|r|width|height|d|viewBox)="[^"]*(?:NaN|Infinity|undefined)/g),
+      ).toEqual([]);
       expect(matches(page, />(?:NaN|Infinity|undefined)/g)).toEqual([]);
     }),
     { numRuns: 40 },
@@ -68,34 +75,49 @@ describe("what a report is drawn from", () => {
   test("parts of a step add up to it", () => {
     const report = sampleReport();
     const segments = stepSegments(report);
-    expect(segments.map(({ kind }) => kind)).toEqual(["forward", "backward", "update", "communication", "exposed", "other"]);
+    expect(segments.map(({ kind }) => kind)).toEqual([
+      "forward",
+      "backward",
+      "update",
+      "communication",
+      "exposed",
+      "other",
+    ]);
     expect(segments.reduce((sum, { seconds }) => sum + seconds, 0)).toBeCloseTo(report.step.median, 9);
     const [row] = report.operators;
     const odd = stepSegments({ ...report, operators: [{ ...row!, phase: "other", share: 0.25 }], outside: [] });
     expect(odd.find(({ name }) => name === "operators of no phase")!.seconds).toBeCloseTo(0.25 * report.step.median, 9);
   });
 
-  test.each(["apart", "together"] as const)("the flame chart with phases %s has all seconds, and no part more than its whole", (layout) => {
-    const report = sampleReport();
-    const root = flameOfOperators(report, layout);
-    expect(root.seconds).toBeCloseTo(report.step.median, 9);
-    const check = ({ seconds, children }: typeof root): void => {
-      if (children.length > 0) expect(children.reduce((sum, child) => sum + child.seconds, 0)).toBeCloseTo(seconds, close);
-      for (const child of children) check(child);
-    };
-    check(root);
-    const path = layout === "apart" ? ["forward", "head", "matmul"] : ["head", "matmul", "forward"];
-    const found = path.reduce<typeof root | undefined>((at, name) => at?.children.find((child) => child.name === name), root);
-    expect(found?.seconds).toBe(
-      report.operators.find(({ operator, scope, phase }) => operator === "matmul" && scope === "head" && phase === "forward")!.share *
-        report.step.median,
-    );
-    const [exposed, outside] = ["waiting for communication", "outside of kernels"].map((name) =>
-      root.children.find((child) => child.name === name),
-    );
-    expect([exposed!.kind, outside!.kind]).toEqual(["exposed", "other"]);
-    expect(outside!.children.map(({ name }) => name)).toEqual(["between kernels"]);
-  });
+  test.each(["apart", "together"] as const)(
+    "the flame chart with phases %s has all seconds, and no part more than its whole",
+    (layout) => {
+      const report = sampleReport();
+      const root = flameOfOperators(report, layout);
+      expect(root.seconds).toBeCloseTo(report.step.median, 9);
+      const check = ({ seconds, children }: typeof root): void => {
+        if (children.length > 0)
+          expect(children.reduce((sum, child) => sum + child.seconds, 0)).toBeCloseTo(seconds, close);
+        for (const child of children) check(child);
+      };
+      check(root);
+      const path = layout === "apart" ? ["forward", "head", "matmul"] : ["head", "matmul", "forward"];
+      const found = path.reduce<typeof root | undefined>(
+        (at, name) => at?.children.find((child) => child.name === name),
+        root,
+      );
+      expect(found?.seconds).toBe(
+        report.operators.find(
+          ({ operator, scope, phase }) => operator === "matmul" && scope === "head" && phase === "forward",
+        )!.share * report.step.median,
+      );
+      const [exposed, outside] = ["waiting for communication", "outside of kernels"].map((name) =>
+        root.children.find((child) => child.name === name),
+      );
+      expect([exposed!.kind, outside!.kind]).toEqual(["exposed", "other"]);
+      expect(outside!.children.map(({ name }) => name)).toEqual(["between kernels"]);
+    },
+  );
 
   test("an operator keeps apart from a scope of its name", () => {
     const report = sampleReport();
@@ -112,7 +134,9 @@ describe("what a report is drawn from", () => {
     const { timeline, predicted } = sampleReport();
     const tracks = tracksOfRanks(timeline, predicted);
     expect(tracks.map(({ group, name }) => `${group}: ${name}`)).toEqual(
-      ["rank 0", "rank 1"].flatMap((rank) => ["compute", "collectives", "waiting"].map((name) => `${rank}, host-a: ${name}`)),
+      ["rank 0", "rank 1"].flatMap((rank) =>
+        ["compute", "collectives", "waiting"].map((name) => `${rank}, host-a: ${name}`),
+      ),
     );
     const kindsOf = (name: string): string[] => [
       ...new Set(tracks[0]!.spans.filter(({ label }) => label.startsWith(name)).map(({ kind }) => kind)),

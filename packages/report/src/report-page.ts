@@ -7,7 +7,8 @@ import { collectiveSection, operatorSection } from "./sections/tables.ts";
 import { styles } from "./styles.ts";
 
 /**
- * Make a report one HTML file that needs nothing else: no network, no fonts, no other files. Charts and tables read without a script, too.
+ * Make a report one HTML file that needs nothing else: no network, no fonts, no other files. Charts and tables read
+ * without a script, too.
  *
  * All text of the report is escaped, and the page forbids itself every request (Content Security Policy).
  *

@@ -22,7 +22,10 @@ const contrast = (a: string, b: string): number => {
   return (high! + 0.05) / (low! + 0.05);
 };
 
-/** How people without one kind of cone see linear RGB. Source: Machado, Oliveira and Fernandes, IEEE TVCG 15, 2009, severity 1. */
+/**
+ * How people without one kind of cone see linear RGB. Source: Machado, Oliveira and Fernandes, IEEE TVCG 15, 2009,
+ * severity 1.
+ */
 const seenBy: Readonly<Record<string, readonly Triple[]>> = {
   everybody: [
     [1, 0, 0],
@@ -48,7 +51,8 @@ const seenBy: Readonly<Record<string, readonly Triple[]>> = {
 
 /** CIELAB of linear RGB, white D65. */
 const lab = ([red, green, blue]: Triple): Triple => {
-  const f = (value: number): number => (value > 216 / 24389 ? Math.cbrt(value) : (24389 / 27) * (value / 116) + 16 / 116);
+  const f = (value: number): number =>
+    value > 216 / 24389 ? Math.cbrt(value) : (24389 / 27) * (value / 116) + 16 / 116;
   const x = f((0.4124564 * red + 0.3575761 * green + 0.1804375 * blue) / 0.95047);
   const y = f(0.2126729 * red + 0.7151522 * green + 0.072175 * blue);
   const z = f((0.0193339 * red + 0.119192 * green + 0.9503041 * blue) / 1.08883);
@@ -58,7 +62,9 @@ const lab = ([red, green, blue]: Triple): Triple => {
 const distance = (a: string, b: string, eye: readonly Triple[]): number => {
   const seen = (hex: string): Triple => {
     const rgb = linear(hex);
-    const [red, green, blue] = eye.map((row) => Math.min(1, Math.max(0, row[0] * rgb[0] + row[1] * rgb[1] + row[2] * rgb[2])));
+    const [red, green, blue] = eye.map((row) =>
+      Math.min(1, Math.max(0, row[0] * rgb[0] + row[1] * rgb[1] + row[2] * rgb[2])),
+    );
     return lab([red!, green!, blue!]);
   };
   const [p, q] = [seen(a), seen(b)];
@@ -67,7 +73,9 @@ const distance = (a: string, b: string, eye: readonly Triple[]): number => {
 
 test.each(Object.entries(seenBy))("%s tell any two kinds apart", (_, eye) => {
   const pairs = kinds.flatMap((a, i) => kinds.slice(i + 1).map((b) => [a, b] as const));
-  const close = pairs.map(([a, b]) => ({ a, b, d: distance(kindColours[a].fill, kindColours[b].fill, eye) })).filter(({ d }) => d < 15);
+  const close = pairs
+    .map(([a, b]) => ({ a, b, d: distance(kindColours[a].fill, kindColours[b].fill, eye) }))
+    .filter(({ d }) => d < 15);
   expect(close).toEqual([]);
 });
 
@@ -75,7 +83,8 @@ test("text on a mark, and on the page in both schemes, reads: 4.5 to 1 (WCAG 1.4
   for (const { fill, ink } of Object.values(kindColours)) expect(contrast(fill, ink), fill).toBeGreaterThanOrEqual(4.5);
   for (const { page, panel, text, quiet, accent, edge } of Object.values(schemes))
     for (const ground of [page, panel]) {
-      for (const colour of [text, quiet, accent]) expect(contrast(colour, ground), `${colour} on ${ground}`).toBeGreaterThanOrEqual(4.5);
+      for (const colour of [text, quiet, accent])
+        expect(contrast(colour, ground), `${colour} on ${ground}`).toBeGreaterThanOrEqual(4.5);
       expect(contrast(edge, ground), `${edge} on ${ground}`).toBeGreaterThanOrEqual(3);
     }
 });

@@ -1,4 +1,7 @@
-/** What a mark stands for. The same colour everywhere: in the bar, the timeline, the flame chart, the roofline and the tables. */
+/**
+ * What a mark stands for. The same colour everywhere: in the bar, the timeline, the flame chart, the roofline and the
+ * tables.
+ */
 export const kinds = ["forward", "backward", "update", "communication", "exposed", "other"] as const;
 
 export type Kind = (typeof kinds)[number];
@@ -13,7 +16,8 @@ export const kindNames: Readonly<Record<Kind, string>> = {
 };
 
 /**
- * Colours of marks, and of text on them. Told apart by people with each kind of colour blindness (`tokens.test.ts` computes it).
+ * Colours of marks, and of text on them. Told apart by people with each kind of colour blindness (`tokens.test.ts`
+ * computes it).
  *
  * Source: Okabe and Ito, *Color Universal Design*, 2008; `other` is a grey of our own.
  */

@@ -20,11 +20,15 @@ const labelOf = ({ name, args = {} }: Span): string =>
     .join(", ");
 
 /**
- * A timeline's tracks: of each rank its kernels, collectives and waiting, and further tracks where they have spans, with the prediction for the same rank.
+ * A timeline's tracks: of each rank its kernels, collectives and waiting, and further tracks where they have spans,
+ * with the prediction for the same rank.
  *
  * Steps are left out: each holds all the rest.
  */
-export const tracksOfRanks = (measured: readonly RankSpans[], predicted: readonly RankSpans[] | undefined): TimelineTrack[] => {
+export const tracksOfRanks = (
+  measured: readonly RankSpans[],
+  predicted: readonly RankSpans[] | undefined,
+): TimelineTrack[] => {
   const spansOf = (spans: readonly Span[], track: Track): TimelineSpan[] =>
     spans
       .filter((span) => span.track === track)
@@ -38,10 +42,18 @@ export const tracksOfRanks = (measured: readonly RankSpans[], predicted: readonl
     const group = process === undefined ? `rank ${rank}` : `rank ${rank}, ${process}`;
     const foreseen = predicted?.find((one) => one.rank === rank)?.spans;
     return tracks
-      .filter((track) => track !== "steps" && (shownTracks.includes(track) || spans.some((span) => span.track === track)))
+      .filter(
+        (track) => track !== "steps" && (shownTracks.includes(track) || spans.some((span) => span.track === track)),
+      )
       .map((track): TimelineTrack => {
-        const isForeseen = foreseen !== undefined && (shownTracks.includes(track) || foreseen.some((span) => span.track === track));
-        return { group, name: track, spans: spansOf(spans, track), predicted: isForeseen ? spansOf(foreseen, track) : undefined };
+        const isForeseen =
+          foreseen !== undefined && (shownTracks.includes(track) || foreseen.some((span) => span.track === track));
+        return {
+          group,
+          name: track,
+          spans: spansOf(spans, track),
+          predicted: isForeseen ? spansOf(foreseen, track) : undefined,
+        };
       });
   });
 };

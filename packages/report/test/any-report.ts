@@ -39,7 +39,9 @@ const span = fc
     args: fc.record({ operator: name, scope: name, phase: fc.constantFrom(...phases), bytes: amount }),
   })
   .map(({ seconds, ...one }) => ({ ...one, endSeconds: one.startSeconds + seconds }));
-const ranks = fc.array(fc.record({ rank: count, process: maybe(name), spans: fc.array(span, { maxLength: 6 }) }), { maxLength: 3 });
+const ranks = fc.array(fc.record({ rank: count, process: maybe(name), spans: fc.array(span, { maxLength: 6 }) }), {
+  maxLength: 3,
+});
 const block = fc
   .record({ name, shape: maybe(name), bytes: amount, from: count, length: count })
   .map(({ length, ...one }) => ({ ...one, to: one.from + length }));
@@ -56,7 +58,11 @@ export const anyReport: fc.Arbitrary<ProfileReport> = fc.record({
   steps: fc.integer({ min: 1, max: 999 }),
   warmUpSteps: count,
   samplesPerStep: amount,
-  step: fc.record({ median: fc.double({ min: 1e-9, max: 1e9, noNaN: true }), mad: amount, n: fc.integer({ min: 1, max: 99 }) }),
+  step: fc.record({
+    median: fc.double({ min: 1e-9, max: 1e9, noNaN: true }),
+    mad: amount,
+    n: fc.integer({ min: 1, max: 99 }),
+  }),
   exposedSeconds: times,
   predictedStepSeconds: maybe(amount),
   device: maybe(
@@ -70,7 +76,13 @@ export const anyReport: fc.Arbitrary<ProfileReport> = fc.record({
     fc.record({
       operator: name,
       scope: name,
-      phase: fc.constantFrom("forward" as const, "backward" as const, "update" as const, "communication" as const, "other" as const),
+      phase: fc.constantFrom(
+        "forward" as const,
+        "backward" as const,
+        "update" as const,
+        "communication" as const,
+        "other" as const,
+      ),
       calls: count,
       seconds: times,
       share,
@@ -83,7 +95,11 @@ export const anyReport: fc.Arbitrary<ProfileReport> = fc.record({
     { maxLength: 14 },
   ),
   outside: fc.array(
-    fc.record({ kind: fc.constantFrom("waiting" as const, "data" as const, "host" as const, "between" as const), seconds: times, share }),
+    fc.record({
+      kind: fc.constantFrom("waiting" as const, "data" as const, "host" as const, "between" as const),
+      seconds: times,
+      share,
+    }),
     { maxLength: 4 },
   ),
   clock: maybe(name),

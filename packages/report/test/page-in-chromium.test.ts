@@ -14,7 +14,11 @@ describe.skipIf(findChromium() === undefined)("the page in Chromium, opened from
   const folder = mkdtempSync(join(tmpdir(), "skein-report-"));
   const sample = sampleReport();
   const hostile = `</script><img src=x onerror="window.harmed=1">`;
-  const report = { ...sample, job: hostile, operators: sample.operators.map((row) => ({ ...row, scope: `${hostile}/${row.scope}` })) };
+  const report = {
+    ...sample,
+    job: hostile,
+    operators: sample.operators.map((row) => ({ ...row, scope: `${hostile}/${row.scope}` })),
+  };
   let browser: Browser;
   let page: Page;
   let errors: readonly string[];
@@ -31,7 +35,8 @@ describe.skipIf(findChromium() === undefined)("the page in Chromium, opened from
     rmSync(folder, { recursive: true });
   });
 
-  const column = (index: number): Promise<string[]> => page.locator(`#operators tbody tr:visible td:nth-child(${index})`).allInnerTexts();
+  const column = (index: number): Promise<string[]> =>
+    page.locator(`#operators tbody tr:visible td:nth-child(${index})`).allInnerTexts();
   const attribute = async (selector: string, name: string): Promise<string> =>
     (await page.locator(selector).first().getAttribute(name)) ?? "";
 
@@ -56,7 +61,9 @@ describe.skipIf(findChromium() === undefined)("the page in Chromium, opened from
     await page.getByLabel("Words").fill("MATMUL block-1");
     await page.getByRole("combobox", { name: "Phase" }).selectOption("backward");
     expect(new Set(await column(3))).toEqual(new Set(["backward"]));
-    expect(await page.locator("[data-counts=operators]").innerText()).toBe(`${(await column(1)).length} of ${report.operators.length + 2}`);
+    expect(await page.locator("[data-counts=operators]").innerText()).toBe(
+      `${(await column(1)).length} of ${report.operators.length + 2}`,
+    );
     expect(await column(1)).toEqual(["matmul", "matmul"]);
     await page.getByLabel("Words").fill("");
     await page.getByRole("combobox", { name: "Phase" }).selectOption("outside");
@@ -115,7 +122,10 @@ describe.skipIf(findChromium() === undefined)("the page in Chromium, opened from
     await page.keyboard.press("Enter");
     expect(await width()).toBe(100);
     await page.getByLabel("together").check();
-    expect([await flame.isVisible(), await page.locator("figure.together svg.flame").isVisible()]).toEqual([false, true]);
+    expect([await flame.isVisible(), await page.locator("figure.together svg.flame").isVisible()]).toEqual([
+      false,
+      true,
+    ]);
   });
 
   test("does nothing that names in the report say, and reports no error", async () => {

@@ -16,7 +16,8 @@ const device = { name: "sample processor, 2 threads", flopsPerSecond: 60e9, byte
 const kernelStartSeconds = 4e-6;
 const link = { startupSeconds: 60e-6, secondsPerByte: 1 / 90e6 };
 
-const rooflineSeconds = ({ flops, bytes }: SampleNode): number => Math.max(flops / device.flopsPerSecond, bytes / device.bytesPerSecond);
+const rooflineSeconds = ({ flops, bytes }: SampleNode): number =>
+  Math.max(flops / device.flopsPerSecond, bytes / device.bytesPerSecond);
 
 interface Step {
   readonly ranks: readonly RankSpans[];
@@ -77,7 +78,11 @@ const runStep = (
     return { seconds: free - Math.min(...startedAt[bucket]!), exposedSeconds: Math.max(...waits) };
   });
   for (let rank = 0; rank < ranks; rank++) for (const node of nodes) if (node.phase === "update") compute(rank, node);
-  return { ranks: spans.map((own, rank) => ({ rank, process: "host-a", spans: own })), seconds: Math.max(...clock), collectives };
+  return {
+    ranks: spans.map((own, rank) => ({ rank, process: "host-a", spans: own })),
+    seconds: Math.max(...clock),
+    collectives,
+  };
 };
 
 const times = (median: number, n = 20): Times => ({ median, mad: 0.03 * median, n });
@@ -88,7 +93,12 @@ const secondsOn = (track: Span["track"], { spans }: RankSpans): number =>
   spans.reduce((sum, span) => sum + (span.track === track ? span.endSeconds - span.startSeconds : 0), 0);
 
 const operatorRows = (nodes: readonly SampleNode[], { ranks, seconds }: Step): OperatorRow[] =>
-  [...Map.groupBy(nodes, ({ operator, scope, phase }) => `${operator} ${phase === "backward" ? `${scope}/backward` : scope}`)]
+  [
+    ...Map.groupBy(
+      nodes,
+      ({ operator, scope, phase }) => `${operator} ${phase === "backward" ? `${scope}/backward` : scope}`,
+    ),
+  ]
     .map(([name, group]): OperatorRow => {
       const { operator, scope, phase } = group[0]!;
       const ofRank = ranks.map(({ spans }) =>
@@ -115,10 +125,9 @@ const operatorRows = (nodes: readonly SampleNode[], { ranks, seconds }: Step): O
 
 /** What no operator has: waits, and the rest of the step. */
 const outsideRows = ({ ranks, seconds }: Step): OutsideRow[] => {
-  const [waits, computes] = (["waiting", "compute"] as const).map((track) => ranks.map((rank) => secondsOn(track, rank))) as [
-    number[],
-    number[],
-  ];
+  const [waits, computes] = (["waiting", "compute"] as const).map((track) =>
+    ranks.map((rank) => secondsOn(track, rank)),
+  ) as [number[], number[]];
   const between = waits.map((wait, rank) => seconds - wait - computes[rank]!);
   return [
     { kind: "waiting", seconds: times(Math.max(...waits)), share: mean(waits) / seconds },
@@ -132,9 +141,17 @@ const outsideRows = ({ ranks, seconds }: Step): OutsideRow[] => {
 const memoryOf = (nodes: readonly SampleNode[], blocks: number): MemoryProfile => {
   const blocksOf = nodes.map(({ operator, scope, phase, resultBytes }, from): MemoryBlock => {
     const to = Math.min(nodes.length - 1, phase === "forward" ? Math.round(nodes.length * 0.85) - from : from + 3);
-    return { name: `${operator} ${scope}`, shape: `f32[${resultBytes / 4}]`, bytes: resultBytes, from, to: Math.max(from, to) };
+    return {
+      name: `${operator} ${scope}`,
+      shape: `f32[${resultBytes / 4}]`,
+      bytes: resultBytes,
+      from,
+      to: Math.max(from, to),
+    };
   });
-  const liveBytes = nodes.map((_, at) => blocksOf.reduce((sum, block) => sum + (block.from <= at && at <= block.to ? block.bytes : 0), 0));
+  const liveBytes = nodes.map((_, at) =>
+    blocksOf.reduce((sum, block) => sum + (block.from <= at && at <= block.to ? block.bytes : 0), 0),
+  );
   return {
     residentBytes: 4 * 4 * parameterCount(blocks),
     liveBytes,
@@ -151,11 +168,20 @@ export interface SampleOptions {
   readonly buckets?: number;
 }
 
-/** A made-up report that hangs together as a measured one does: a small GPT, its buckets, and what a simulator would say of it. */
+/**
+ * A made-up report that hangs together as a measured one does: a small GPT, its buckets, and what a simulator would say
+ * of it.
+ */
 export const sampleReport = ({ seed = 1, blocks = 2, ranks = 2, buckets = 3 }: SampleOptions = {}): ProfileReport => {
   const random = seeded(seed);
   const nodes = sampleStep(blocks, buckets);
-  const measured = runStep(nodes, ranks, blocks, buckets, (node) => (1.8 + 0.5 * random()) * rooflineSeconds(node) + kernelStartSeconds);
+  const measured = runStep(
+    nodes,
+    ranks,
+    blocks,
+    buckets,
+    (node) => (1.8 + 0.5 * random()) * rooflineSeconds(node) + kernelStartSeconds,
+  );
   const predicted = runStep(nodes, ranks, blocks, buckets, (node) => 1.9 * rooflineSeconds(node) + kernelStartSeconds);
   const exposedSeconds = mean(measured.ranks.map((rank) => secondsOn("waiting", rank)));
   const share = exposedSeconds / measured.seconds;

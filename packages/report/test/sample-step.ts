@@ -39,7 +39,12 @@ const ofBlock = (block: number): readonly (readonly [scope: string, work: Work])
   [`block-${block}/attention`, matmul(tokens, width, 3 * width)],
   [
     `block-${block}/attention`,
-    { operator: "attention", flops: 4 * tokens * 64 * width, bytes: 16 * tokens * width, resultBytes: 4 * tokens * width },
+    {
+      operator: "attention",
+      flops: 4 * tokens * 64 * width,
+      bytes: 16 * tokens * width,
+      resultBytes: 4 * tokens * width,
+    },
   ],
   [`block-${block}/attention`, matmul(tokens, width, width)],
   [`block-${block}/attention`, elementwise("add", tokens * width, 1)],
@@ -50,21 +55,33 @@ const ofBlock = (block: number): readonly (readonly [scope: string, work: Work])
   [`block-${block}/feed-forward`, elementwise("add", tokens * width, 1)],
 ];
 
-/** The nodes of a step of a small GPT in the order in which they run: forward, backward with the packing of its buckets, update. */
+/**
+ * The nodes of a step of a small GPT in the order in which they run: forward, backward with the packing of its buckets,
+ * update.
+ */
 export const sampleStep = (blocks: number, buckets: number): SampleNode[] => {
   const forward: SampleNode[] = [
-    ["embedding", { operator: "gather", flops: 0, bytes: 8 * tokens * width, resultBytes: f32 * tokens * width }] as const,
+    [
+      "embedding",
+      { operator: "gather", flops: 0, bytes: 8 * tokens * width, resultBytes: f32 * tokens * width },
+    ] as const,
     ...Array.from({ length: blocks }, (_, block) => ofBlock(block)).flat(),
     ["head", elementwise("layer-norm", tokens * width, 8)] as const,
     ["head", matmul(tokens, width, vocabulary)] as const,
     ["head", { ...elementwise("softmax-cross-entropy", tokens * vocabulary, 10), resultBytes: f32 }] as const,
   ].map(([scope, work]) => ({ ...work, scope, phase: "forward" }));
   const backward = forward.toReversed().flatMap((node): SampleNode[] => {
-    const once: SampleNode = { ...node, phase: "backward", resultBytes: Math.max(node.resultBytes, f32 * tokens * width) };
+    const once: SampleNode = {
+      ...node,
+      phase: "backward",
+      resultBytes: Math.max(node.resultBytes, f32 * tokens * width),
+    };
     return node.operator === "matmul" ? [once, once] : [{ ...once, flops: 2 * node.flops, bytes: 1.5 * node.bytes }];
   });
   const withBuckets = backward.flatMap((node, index): SampleNode[] => {
-    const bucket = Array.from({ length: buckets }, (_, i) => i).find((i) => Math.ceil(((i + 1) * backward.length) / buckets) - 1 === index);
+    const bucket = Array.from({ length: buckets }, (_, i) => i).find(
+      (i) => Math.ceil(((i + 1) * backward.length) / buckets) - 1 === index,
+    );
     if (bucket === undefined) return [node];
     const bytes = bucketBytes(blocks, buckets);
     return [
@@ -99,4 +116,5 @@ export const sampleStep = (blocks: number, buckets: number): SampleNode[] => {
 export const parameterCount = (blocks: number): number => 2 * vocabulary * width + blocks * 12 * width * width;
 
 /** Of a bucket's gradients; all buckets are equally large. */
-export const bucketBytes = (blocks: number, buckets: number): number => Math.round((f32 * parameterCount(blocks)) / buckets);
+export const bucketBytes = (blocks: number, buckets: number): number =>
+  Math.round((f32 * parameterCount(blocks)) / buckets);

@@ -25,11 +25,20 @@ import {
   unflattenTree,
   valueAndGrad,
 } from "../src/index.ts";
-import { interpretWorld, optimize, type OptimizeOptions, planMemory, type ReferenceArray, specOf, validateGraph } from "../src/backend.ts";
+import {
+  interpretWorld,
+  optimize,
+  type OptimizeOptions,
+  planMemory,
+  type ReferenceArray,
+  specOf,
+  validateGraph,
+} from "../src/backend.ts";
 
 const requireEqual = (actual: Float64Array, expected: Float64Array, label: string): void => {
   const at = expected.findIndex((value, i) => !(Math.abs(value - actual[i]!) <= 1e-9 + 1e-9 * Math.abs(value)));
-  if (at >= 0 || actual.length !== expected.length) throw new Error(`${label}: element ${at} is ${actual[at]} instead of ${expected[at]}`);
+  if (at >= 0 || actual.length !== expected.length)
+    throw new Error(`${label}: element ${at} is ${actual[at]} instead of ${expected[at]}`);
 };
 
 interface Problem<P> {
@@ -40,7 +49,8 @@ interface Problem<P> {
 }
 
 /** A spec where a function takes a tensor: `trace` reads no more of its arguments. */
-const tensor = (shape: readonly number[], dtype: TensorSpec["dtype"] = "f32"): Tensor => ({ dtype, shape }) as unknown as Tensor;
+const tensor = (shape: readonly number[], dtype: TensorSpec["dtype"] = "f32"): Tensor =>
+  ({ dtype, shape }) as unknown as Tensor;
 
 type Affine = readonly [weight: Tensor, bias: Tensor];
 interface ConvolutionParams {
@@ -54,7 +64,10 @@ const convolutional = (batch: number, size: number, channels: readonly number[])
   const left = size >> channels.length;
   return {
     params: {
-      convolutions: channels.flatMap((width, i) => [affine(3, 3, channels[i - 1] ?? 1, width), affine(3, 3, width, width)]),
+      convolutions: channels.flatMap((width, i) => [
+        affine(3, 3, channels[i - 1] ?? 1, width),
+        affine(3, 3, width, width),
+      ]),
       head: affine(left * left * channels.at(-1)!, 10),
     },
     inputs: tensor([batch, size, size, 1]),
@@ -64,7 +77,10 @@ const convolutional = (batch: number, size: number, channels: readonly number[])
         const y = relu(add(conv2d(x, weight, { padding: "same" }), bias));
         return i % 2 === 1 ? maxPool2d(y, { window: 2 }) : y;
       };
-      return crossEntropy(add(matmul(reshape(convolutions.reduce(layer, inputs), [batch, -1]), head[0]), head[1]), labels);
+      return crossEntropy(
+        add(matmul(reshape(convolutions.reduce(layer, inputs), [batch, -1]), head[0]), head[1]),
+        labels,
+      );
     },
   };
 };
@@ -86,7 +102,13 @@ interface TransformerParams {
 }
 
 /** A decoder-only transformer. */
-const transformer = (batch: number, positions: number, width: number, numLayers: number, numHeads: number): Problem<TransformerParams> => {
+const transformer = (
+  batch: number,
+  positions: number,
+  width: number,
+  numLayers: number,
+  numHeads: number,
+): Problem<TransformerParams> => {
   const [gain, square] = [tensor([width]), tensor([width, width])];
   const block = (x: Tensor, [norm, query, key, value, output, secondNorm, up, down]: Block): Tensor => {
     const normed = rmsNorm(x, norm);
@@ -101,7 +123,16 @@ const transformer = (batch: number, positions: number, width: number, numLayers:
       embedding: tensor([256, width]),
       blocks: Array.from(
         { length: numLayers },
-        (): Block => [gain, square, square, square, square, gain, tensor([width, 4 * width]), tensor([4 * width, width])],
+        (): Block => [
+          gain,
+          square,
+          square,
+          square,
+          square,
+          gain,
+          tensor([width, 4 * width]),
+          tensor([4 * width, width]),
+        ],
       ),
       norm: gain,
     },
@@ -115,7 +146,12 @@ const transformer = (batch: number, positions: number, width: number, numLayers:
 };
 
 /** A step of Adam on the problem, and the inputs that it may write: parameters and state. */
-const record = <P>({ params, inputs, labels, loss }: Problem<P>): { readonly graph: Graph; readonly donate: readonly number[] } => {
+const record = <P>({
+  params,
+  inputs,
+  labels,
+  loss,
+}: Problem<P>): { readonly graph: Graph; readonly donate: readonly number[] } => {
   const optimizer = adam({ learningRate: 1e-3 });
   const first = trace((own: P) => optimizer.init(own), [params]);
   const state = unflattenTree<ReturnType<typeof optimizer.init>>(
@@ -137,8 +173,15 @@ const checkOptimized = (graph: Graph, options?: OptimizeOptions): void => {
   const inputs = graph.inputs.map((id, i): ReferenceArray => {
     const spec = graph.nodes[id]!.specs[0]!;
     const wave = Array.from({ length: elementCount(spec.shape) }, (_, at) => Math.sin(at * 1.7 + i));
-    const array = NdArray.from(spec.dtype === "i32" ? wave.map((value) => Math.floor(5 * (value + 1)) % 10) : wave, spec.shape, spec.dtype);
-    return { spec, data: Float64Array.from(array.toNumbers(), (value) => (spec.dtype === "i32" ? value : Math.abs(value))) };
+    const array = NdArray.from(
+      spec.dtype === "i32" ? wave.map((value) => Math.floor(5 * (value + 1)) % 10) : wave,
+      spec.shape,
+      spec.dtype,
+    );
+    return {
+      spec,
+      data: Float64Array.from(array.toNumbers(), (value) => (spec.dtype === "i32" ? value : Math.abs(value))),
+    };
   });
   const [before, after] = [interpretWorld(graph, [inputs])[0]!, interpretWorld(optimized, [inputs])[0]!];
   before.forEach((expected, i) => requireEqual(after[i]!.data, expected.data, `output ${i}`));
@@ -152,10 +195,15 @@ const run = async <P>(name: string, small: Problem<P>, large: Problem<P>): Promi
   validateGraph(optimized);
   const plan = planMemory(optimized, { donate });
   if (plan.workspaceBytes < plan.lowerBoundBytes)
-    throw new Error(`${name}: a workspace of ${plan.workspaceBytes} bytes cannot hold the ${plan.lowerBoundBytes} that are alive at once`);
+    throw new Error(
+      `${name}: a workspace of ${plan.workspaceBytes} bytes cannot hold the ${plan.lowerBoundBytes} that are alive at once`,
+    );
   const timing = { samples: 11 };
   printMeasurement(`${name}: trace to ${graph.nodes.length} nodes`, await measure(() => record(large), timing));
-  printMeasurement(`${name}: optimize to ${optimized.nodes.length} nodes`, await measure(() => optimize(graph), timing));
+  printMeasurement(
+    `${name}: optimize to ${optimized.nodes.length} nodes`,
+    await measure(() => optimize(graph), timing),
+  );
   printMeasurement(
     `${name}: plan ${(plan.workspaceBytes / 1e6).toFixed(1)} MB`,
     await measure(() => planMemory(optimized, { donate }), timing),

@@ -60,7 +60,13 @@ export { expandCompositions } from "./passes/expand-compositions.ts";
 export { fuseElementwise, type FusionOptions } from "./passes/fusion/fuse-elementwise.ts";
 export { type InPlaceRule, standardInPlaceRule } from "./memory/in-place.ts";
 export { widenHalf } from "./passes/widen-half.ts";
-export { type MemoryPlan, type MemoryPlanOptions, type Place, type PlanCopy, planMemory } from "./memory/memory-plan.ts";
+export {
+  type MemoryPlan,
+  type MemoryPlanOptions,
+  type Place,
+  type PlanCopy,
+  planMemory,
+} from "./memory/memory-plan.ts";
 export { optimize, type OptimizeOptions } from "./passes/optimize.ts";
 export { scheduleCollectives } from "./passes/schedule-collectives.ts";
 export {

@@ -27,8 +27,8 @@ import type { TensorSpec } from "./shape.ts";
 const f32 = (...shape: number[]): Tensor => ({ dtype: "f32", shape }) as unknown as Tensor;
 const array = (spec: TensorSpec, ...data: number[]) => ({ spec, data: Float64Array.from(data) });
 const run = async (fn: (...args: Tensor[]) => readonly Tensor[], ...args: number[][]): Promise<number[][]> =>
-  ((await evaluate(fn, referenceBackend())(...args.map((arg) => NdArray.from(arg)))) as readonly NdArray[]).map((result) =>
-    Array.from(result.toNumbers()),
+  ((await evaluate(fn, referenceBackend())(...args.map((arg) => NdArray.from(arg)))) as readonly NdArray[]).map(
+    (result) => Array.from(result.toNumbers()),
   );
 const opsOf = (graph: Graph): string[] => graph.nodes.map(({ op }) => op);
 const all = () => false;
@@ -52,7 +52,10 @@ describe("defineOperator", () => {
   it("composes: value, gradient against finite differences, cost, scope", async () => {
     const xs = [-3, -0.5, 0, 0.7, 4];
     const f = (x: number): number => x * Math.tanh(Math.log1p(Math.exp(x)));
-    const [value, gradient] = await run((x) => [mish([x!])[0], valueAndGrad((y: Tensor) => sum(mish([y])[0]))(x!)[1]], xs);
+    const [value, gradient] = await run(
+      (x) => [mish([x!])[0], valueAndGrad((y: Tensor) => sum(mish([y])[0]))(x!)[1]],
+      xs,
+    );
     const h = 1e-5;
     xs.forEach((x, i) => {
       expect(value![i]).toBeCloseTo(f(x), 6);
@@ -60,7 +63,10 @@ describe("defineOperator", () => {
     });
     const { graph } = trace((x: Tensor) => scope("layer", () => mish([x])[0]), [f32(5)]);
     expect(printGraph(graph, { cost: true }).split("\n")[2]).toBe("  %1 = acme/mish(%0) f32[5]  # 180 flop, 40 B");
-    expect([...new Set(expandCompositions(graph, all).nodes.map((node) => node.scope))]).toEqual(["", "layer/acme/mish"]);
+    expect([...new Set(expandCompositions(graph, all).nodes.map((node) => node.scope))]).toEqual([
+      "",
+      "layer/acme/mish",
+    ]);
   });
 
   it("takes shape rule, derivative and reference as they are given, with several results", async () => {
@@ -111,7 +117,9 @@ describe("defineOperator", () => {
         bytesWritten: 32,
       });
     }
-    expect(new Set(opsOf(optimize(expandCompositions(graph, all))))).toEqual(new Set(["input", "fused", "acme/butterfly"]));
+    expect(new Set(opsOf(optimize(expandCompositions(graph, all))))).toEqual(
+      new Set(["input", "fused", "acme/butterfly"]),
+    );
   });
 
   it("leaves graphs plain data, which take their definitions back", () => {
@@ -119,15 +127,24 @@ describe("defineOperator", () => {
     const saved = JSON.parse(JSON.stringify(graph)) as Graph;
     expect(structuredClone(graph)).toEqual(saved);
     const input = [[array(f32(2), 1, 2)]];
-    for (const use of [() => interpretWorld(saved, input), () => referenceBackend().compile(saved), () => validateGraph(saved)]) {
+    for (const use of [
+      () => interpretWorld(saved, input),
+      () => referenceBackend().compile(saved),
+      () => validateGraph(saved),
+    ]) {
       expect(use).toThrow(OperatorError);
-      expect(use).toThrow("acme/scaled: this operator is not defined; call what defineOperator returned, or give a graph");
+      expect(use).toThrow(
+        "acme/scaled: this operator is not defined; call what defineOperator returned, or give a graph",
+      );
     }
     expect(Array.from(interpretWorld(withOperators(saved, [scaled]), input)[0]![0]!.data)).toEqual([2, 4]);
-    const misspelt = withOperators({ ...saved, nodes: saved.nodes.map((node) => ({ ...node, op: node.op.replace("scaled", "scalde") })) }, [
-      scaled,
-    ]);
-    expect(() => validateGraph(misspelt)).toThrow(/acme\/scalde: this operator is not defined; did you mean "acme\/scaled"\?/);
+    const misspelt = withOperators(
+      { ...saved, nodes: saved.nodes.map((node) => ({ ...node, op: node.op.replace("scaled", "scalde") })) },
+      [scaled],
+    );
+    expect(() => validateGraph(misspelt)).toThrow(
+      /acme\/scalde: this operator is not defined; did you mean "acme\/scaled"\?/,
+    );
   });
 
   it("keeps definitions through passes that a user gives to jit", async () => {
@@ -151,7 +168,9 @@ describe("defineOperator", () => {
         );
         expect(opsOf(expandCompositions(each, all))).toContain("all-reduce");
         expect(validateGraph(withOperators(each, [scaled]))).toBeUndefined();
-        expect(interpretWorld(withOperators(each, [scaled]), [[array(f32(1), 1)], [array(f32(1), 0)]])).toEqual(results);
+        expect(interpretWorld(withOperators(each, [scaled]), [[array(f32(1), 1)], [array(f32(1), 0)]])).toEqual(
+          results,
+        );
       }
     }
   });
@@ -161,10 +180,14 @@ describe("defineOperator", () => {
     const gathered = defineOperator({ name: "acme/gathered", composition: ([x]) => [sum(allGather(x!, "data"))] });
     const { graph } = trace((x: Tensor) => gathered([x])[0], [f32(1)], { mesh: { data: 1000 } });
     expect(nodeCost(graph, graph.nodes[1]!).flops).toBeGreaterThanOrEqual(1000);
-    expect(() => expandCompositions(graph, () => true)).toThrow(/acme\/gathered: its composition holds collectives, for which no kernel/);
+    expect(() => expandCompositions(graph, () => true)).toThrow(
+      /acme\/gathered: its composition holds collectives, for which no kernel/,
+    );
     const outer = defineOperator({ name: "acme/outer", composition: ([x]) => [gathered([x!])[0]], reference });
     const wrapped = trace((x: Tensor) => outer([x])[0], [f32(1)], { mesh: { data: 2 } }).graph;
-    expect(() => interpretWorld(wrapped, [[array(f32(1), 1)]])).toThrow(/acme\/outer: its composition holds collectives/);
+    expect(() => interpretWorld(wrapped, [[array(f32(1), 1)]])).toThrow(
+      /acme\/outer: its composition holds collectives/,
+    );
   });
 
   it("law: a composition in place of its node computes the same, wherever it stands", () => {
@@ -172,7 +195,11 @@ describe("defineOperator", () => {
     const program = (x: Tensor): readonly Tensor[] => {
       const part = slice(x, [0, 0], [x.shape[0]!, Math.min(2, x.shape[1]!)]);
       const [u, v] = butterfly([exp(part), add(mish([part])[0], 1)]);
-      return [concat([u, mish([v])[0]], { dim: 1 }), sum(multiply(scaled([u], { factor: -0.5 })[0], v), { dims: [0] }), sum(mish([x])[0])];
+      return [
+        concat([u, mish([v])[0]], { dim: 1 }),
+        sum(multiply(scaled([u], { factor: -0.5 })[0], v), { dims: [0] }),
+        sum(mish([x])[0]),
+      ];
     };
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 3 }), (n, width) => {
@@ -182,7 +209,9 @@ describe("defineOperator", () => {
           (each) => interpretWorld(each, [[array(rows(n, width), ...data)]])[0]!,
         );
         results[1]!.forEach(({ data: own }, i) =>
-          expect(Array.from(own)).toEqual(Array.from(results[0]![i]!.data, (value) => expect.closeTo(value, 6) as number)),
+          expect(Array.from(own)).toEqual(
+            Array.from(results[0]![i]!.data, (value) => expect.closeTo(value, 6) as number),
+          ),
         );
       }),
       { numRuns: 16 },
@@ -193,7 +222,9 @@ describe("defineOperator", () => {
     const sorted = defineOperator({ name: "acme/sorted", infer: ([x]) => [x!], reference: ([x]) => [x!.data.sort()] });
     const gradient = (stop: (x: Tensor) => Tensor) => () =>
       trace((x: Tensor) => valueAndGrad((y: Tensor) => sum(add(sorted([stop(y)])[0], y)))(x), [f32(3)]);
-    expect(gradient((x) => x)).toThrow("acme/sorted has no gradient rule; wrap its input in stopGradient() if none should flow");
+    expect(gradient((x) => x)).toThrow(
+      "acme/sorted has no gradient rule; wrap its input in stopGradient() if none should flow",
+    );
     expect(gradient(stopGradient)).not.toThrow();
   });
 
@@ -213,12 +244,22 @@ describe("what a definition cannot be", () => {
     reference: ([x]: readonly { data: Float64Array }[]) => [x!.data],
   };
   it.each([
-    ["a name of ours", { ...good, name: "add" }, ArgumentError, /an operator was named "add"; users' operators are named owner\/name/],
+    [
+      "a name of ours",
+      { ...good, name: "add" },
+      ArgumentError,
+      /an operator was named "add"; users' operators are named owner\/name/,
+    ],
     ["no name", { ...good, name: undefined }, ArgumentError, /was named undefined/],
     ["a name with blanks", { ...good, name: "my lab/x" }, ArgumentError, /owner\/name/],
     ["nothing", undefined, ArgumentError, /was named undefined/],
     ["half an operand", { ...good, arity: 0.5 }, OperatorError, /arity is 0.5; it is a whole number/],
-    ["a part that is no function", { ...good, vjp: "none" }, OperatorError, /acme\/x: vjp is none; it is a function, or left out/],
+    [
+      "a part that is no function",
+      { ...good, vjp: "none" },
+      OperatorError,
+      /acme\/x: vjp is none; it is a function, or left out/,
+    ],
     ["no shape rule", { ...good, infer: undefined }, OperatorError, /has no composition and no shape rule \(infer\)/],
     ["no reference", { ...good, reference: undefined }, OperatorError, /has no composition and no reference/],
   ])("%s", (_, definition, kind, message) => {
@@ -229,7 +270,10 @@ describe("what a definition cannot be", () => {
 });
 
 describe("an operator that breaks its own contract", () => {
-  const use = (definition: Partial<OperatorDefinition<Params, readonly unknown[]>>, fn: (y: Tensor) => Tensor = (y) => y) => {
+  const use = (
+    definition: Partial<OperatorDefinition<Params, readonly unknown[]>>,
+    fn: (y: Tensor) => Tensor = (y) => y,
+  ) => {
     const infer = ([x]: readonly TensorSpec[]) => [x!];
     const reference = ([x]: readonly { data: Float64Array }[]) => [x!.data];
     const operator = defineOperator({ name: "acme/x", infer, reference, ...definition } as never);
@@ -259,7 +303,11 @@ describe("an operator that breaks its own contract", () => {
       () => use({ reference: ([x]) => x!.data as never }),
       /its reference gave Float64Array of 2 for f32\[2\]/,
     ],
-    ["a reference of plain numbers", () => use({ reference: () => [[1, 2]] as never }), /its reference gave Array of 2/],
+    [
+      "a reference of plain numbers",
+      () => use({ reference: () => [[1, 2]] as never }),
+      /its reference gave Array of 2/,
+    ],
     [
       "a composition of another shape",
       () => use({ reference: undefined as never, composition: ([x]) => [sum(x!)] }),
@@ -287,7 +335,11 @@ describe("an operator that breaks its own contract", () => {
         ),
       /its cost says NaN for flops/,
     ],
-    ["a gradient of another shape", gradientBy((c: never) => [sum(own(c))]), /its gradient rule gave f32\[\] for operand 0 of f32\[2\]/],
+    [
+      "a gradient of another shape",
+      gradientBy((c: never) => [sum(own(c))]),
+      /its gradient rule gave f32\[\] for operand 0 of f32\[2\]/,
+    ],
     ["a bare gradient", gradientBy(own), /for 1 operands; it returns a list with one for each/],
     ["too many gradients", gradientBy((c: never) => [own(c), own(c)]), /gave 2 entries for 1 operands/],
     ["a number as a gradient", gradientBy(() => [0]), /no tensor but 0 for operand 0/],
@@ -297,7 +349,11 @@ describe("an operator that breaks its own contract", () => {
   });
 
   it.each<[string, () => unknown, RegExp]>([
-    ["operands that are no list", () => mish(f32(1) as never), /its operands were given as .*; give a list of tensors, such as \[x\]/],
+    [
+      "operands that are no list",
+      () => mish(f32(1) as never),
+      /its operands were given as .*; give a list of tensors, such as \[x\]/,
+    ],
     [
       "a parameter that is no data",
       () => trace((x: Tensor) => scaled([x], { factor: (() => 2) as never }), [f32(1)]),
@@ -329,7 +385,11 @@ describe("an operator that breaks its own contract", () => {
     ],
     [
       "another number of operands",
-      () => trace((x: Tensor) => defineOperator({ name: "acme/x", arity: 1, composition: ([y]) => [exp(y!)] })([x, x]), [f32(1)]),
+      () =>
+        trace(
+          (x: Tensor) => defineOperator({ name: "acme/x", arity: 1, composition: ([y]) => [exp(y!)] })([x, x]),
+          [f32(1)],
+        ),
       /acme\/x: it was given 2 operands; it takes 1/,
     ],
     [
@@ -337,7 +397,11 @@ describe("an operator that breaks its own contract", () => {
       () => trace(() => emit("sofmax", []), []),
       /sofmax: this operator is not defined; did you mean "softmax"\?/,
     ],
-    ["a name of JavaScript's", () => trace(() => emit("constructor", []), []), /constructor: this operator is not defined/],
+    [
+      "a name of JavaScript's",
+      () => trace(() => emit("constructor", []), []),
+      /constructor: this operator is not defined/,
+    ],
   ])("%s is refused where it is used", (_, attempt, message) => {
     expect(attempt).toThrow(OperatorError);
     expect(attempt).toThrow(message);
@@ -345,7 +409,11 @@ describe("an operator that breaks its own contract", () => {
 
   it("refuses two definitions of one name in one graph, also where one is inside of a composition", () => {
     const other = defineOperator({ name: "acme/mish", composition: ([x]) => [x!] });
-    const wrapped = defineOperator({ name: "acme/wrapped", infer: ([x]) => [x!], composition: ([x]) => [other([x!])[0]] });
+    const wrapped = defineOperator({
+      name: "acme/wrapped",
+      infer: ([x]) => [x!],
+      composition: ([x]) => [other([x!])[0]],
+    });
     expect(() => trace((x: Tensor) => [mish([x])[0], other([x])[0]], [f32(1)])).toThrow(
       /acme\/mish: two different definitions of this name meet/,
     );
@@ -367,7 +435,9 @@ describe("an operator that breaks its own contract", () => {
         composition: ([x]) => [a([sigmoid(x!)])[0]],
       });
       const run = (fn: (x: Tensor) => Tensor) => () => referenceBackend().compile(trace(fn, [f32(1)]).graph);
-      expect(run((x) => a([x])[0])).toThrow(/acme\/a: its composition uses the operator itself \(acme\/a uses acme\/b uses acme\/a\)/);
+      expect(run((x) => a([x])[0])).toThrow(
+        /acme\/a: its composition uses the operator itself \(acme\/a uses acme\/b uses acme\/a\)/,
+      );
       expect(run((x) => valueAndGrad((y: Tensor) => sum(a([y])[0]))(x)[1])).toThrow(/uses the operator itself/);
     }
   });

@@ -14,7 +14,10 @@ import { byteLength, elementCount, type TensorSpec } from "./shape.ts";
 /** One thing for each result, with as many of them as the rule or composition is known to return. */
 type PerResult<Results extends readonly unknown[], Item> = { readonly [K in keyof Results]: Item };
 
-/** What a user tells of an operator. It needs `composition`, or `infer` and `reference`; what else is missing follows from the composition. */
+/**
+ * What a user tells of an operator. It needs `composition`, or `infer` and `reference`; what else is missing follows
+ * from the composition.
+ */
 export interface OperatorDefinition<P extends Params, Results extends readonly unknown[]> {
   /** `owner/name`, such as `acme/mish`. One definition per name and graph. */
   readonly name: string;
@@ -22,14 +25,27 @@ export interface OperatorDefinition<P extends Params, Results extends readonly u
   readonly arity?: number;
   /** Shape rule: dtypes and shapes of the results. Throws for operands that do not fit. */
   readonly infer?: (inputs: readonly TensorSpec[], params: P) => PerResult<Results, TensorSpec>;
-  /** The operator as a traced function of others: what a backend runs that has no kernel for it. May hold collectives and users' operators, not itself. */
+  /**
+   * The operator as a traced function of others: what a backend runs that has no kernel for it. May hold collectives
+   * and users' operators, not itself.
+   */
   readonly composition?: (inputs: readonly Tensor[], params: P) => PerResult<Results, Tensor>;
-  /** Traced gradient rule: one entry per operand, of its dtype and shape, `undefined` where nothing flows. Default: that of the composition. */
+  /**
+   * Traced gradient rule: one entry per operand, of its dtype and shape, `undefined` where nothing flows. Default: that
+   * of the composition.
+   */
   readonly vjp?: (context: VjpContext<P>) => readonly (Tensor | undefined)[];
-  /** Work from shapes alone. Default: flops of the composition, or one for each element of the results; each operand read and each result written once. */
+  /**
+   * Work from shapes alone. Default: flops of the composition, or one for each element of the results; each operand
+   * read and each result written once.
+   */
   readonly cost?: (inputs: readonly TensorSpec[], outputs: readonly TensorSpec[], params: P) => Cost;
   /** f64, slow and right: the data of each result. Default: the composition in f64. */
-  readonly reference?: (inputs: readonly ReferenceArray[], params: P, outputs: readonly TensorSpec[]) => readonly Float64Array[];
+  readonly reference?: (
+    inputs: readonly ReferenceArray[],
+    params: P,
+    outputs: readonly TensorSpec[],
+  ) => readonly Float64Array[];
 }
 
 /** A user's operator: call it on symbolic tensors inside of a traced function. */
@@ -63,13 +79,21 @@ const checkDefinition = (definition: Partial<OperatorDefinition<never, readonly 
 const plainParam = (op: string, path: string, value: unknown, outer: readonly unknown[] = []): ParamValue => {
   if (value === null || typeof value === "string" || typeof value === "boolean") return value;
   if (typeof value === "number" && Number.isFinite(value) && !Object.is(value, -0)) return value;
-  if (outer.includes(value)) throw new OperatorError(op, `parameter ${path} holds itself; parameters are plain data that JSON can carry`);
+  if (outer.includes(value))
+    throw new OperatorError(op, `parameter ${path} holds itself; parameters are plain data that JSON can carry`);
   const inner = [...outer, value];
   if (Array.isArray(value)) return value.map((item, i) => plainParam(op, `${path}.${i}`, item, inner));
   if (typeof value === "object" && [Object.prototype, null].includes(Object.getPrototypeOf(value) as null)) {
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plainParam(op, `${path}.${key}`, item, inner)]));
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [key, plainParam(op, `${path}.${key}`, item, inner)]),
+    );
   }
-  const what = typeof value === "number" ? `${Object.is(value, -0) ? "-0" : value}` : value instanceof Tensor ? "a tensor" : typeof value;
+  const what =
+    typeof value === "number"
+      ? `${Object.is(value, -0) ? "-0" : value}`
+      : value instanceof Tensor
+        ? "a tensor"
+        : typeof value;
   throw new OperatorError(
     op,
     `parameter ${path} is ${what}; parameters are plain data that JSON can carry (${
@@ -88,7 +112,8 @@ const checkedSpecs = (op: string, specs: unknown): TensorSpec[] => {
     dtypes.includes(spec?.dtype as never) &&
     Array.isArray(spec?.shape) &&
     spec.shape.every((size: unknown) => Number.isSafeInteger(size) && (size as number) >= 0);
-  if (Array.isArray(specs) && specs.every(isSpec)) return (specs as TensorSpec[]).map(({ dtype, shape }) => ({ dtype, shape: [...shape] }));
+  if (Array.isArray(specs) && specs.every(isSpec))
+    return (specs as TensorSpec[]).map(({ dtype, shape }) => ({ dtype, shape: [...shape] }));
   throw new OperatorError(
     op,
     `its shape rule (infer) gave ${JSON.stringify(specs) ?? String(specs)}; it returns a list with { dtype, shape } of each result, shapes of whole numbers of 0 or more`,
@@ -132,22 +157,25 @@ const completed = (definition: OperatorDefinition<Params, readonly unknown[]>): 
   if (composition === undefined) return operator;
   return Object.assign(operator, {
     vjp: ({ inputs, cotangents, params }: VjpContext<Params>) =>
-      composing(name, () => vjp((operands: readonly Tensor[]) => compose(operator, operands, params), inputs).pullback(cotangents)),
+      composing(name, () =>
+        vjp((operands: readonly Tensor[]) => compose(operator, operands, params), inputs).pullback(cotangents),
+      ),
   });
 };
 
 /**
- * Define an operator of one's own: a function of tensors with a shape rule, a derivative, a cost and an f64 reference, that every pass and backend treats
- * as it does ours. A backend runs its kernel where it was given one (`createCpuBackend({ kernels })`, `createWebGpuBackend({ kernels })`), and the
- * composition where not.
+ * Define an operator of one's own: a function of tensors with a shape rule, a derivative, a cost and an f64 reference,
+ * that every pass and backend treats as it does ours. A backend runs its kernel where it was given one
+ * (`createCpuBackend({ kernels })`, `createWebGpuBackend({ kernels })`), and the composition where not.
  *
- * Promises that passes rely on: results follow from operands and parameters alone, so equal nodes are merged and unread ones dropped; results are new
- * values, neither views of operands nor written over them.
+ * Promises that passes rely on: results follow from operands and parameters alone, so equal nodes are merged and unread
+ * ones dropped; results are new values, neither views of operands nor written over them.
  *
- * @returns a function of a list of tensors and of plain parameters, for use inside of traced functions. Graphs carry the definition along; one that was
- * saved as data gets it back by `withOperators`.
- * @throws ArgumentError for a name that is not `owner/name`, OperatorError for a definition that lacks something; the function throws OperatorError where a
- * part of the definition breaks what is said here, also later, when graphs are compiled.
+ * @returns a function of a list of tensors and of plain parameters, for use inside of traced functions. Graphs carry
+ * the definition along; one that was saved as data gets it back by `withOperators`.
+ * @throws ArgumentError for a name that is not `owner/name`, OperatorError for a definition that lacks something; the
+ * function throws OperatorError where a part of the definition breaks what is said here, also later, when graphs are
+ * compiled.
  * @example
  * const mish = defineOperator({ name: "acme/mish", composition: ([x]) => [multiply(x, tanh(softplus(x)))] });
  * const f = jit((x: Tensor) => mish([x])[0], backend);
@@ -161,7 +189,10 @@ export const defineOperator = <const Results extends readonly unknown[], P exten
   const { arity } = definition;
   const call = (inputs: readonly Tensor[], params: Params = {}): readonly Tensor[] => {
     if (!Array.isArray(inputs))
-      throw new OperatorError(name, `its operands were given as ${describe(inputs)}; give a list of tensors, such as [x]`);
+      throw new OperatorError(
+        name,
+        `its operands were given as ${describe(inputs)}; give a list of tensors, such as [x]`,
+      );
     if (arity !== undefined && inputs.length !== arity)
       throw new OperatorError(name, `it was given ${inputs.length} operands; it takes ${arity}`);
     const plain = plainParam(name, "params", params);
@@ -190,7 +221,9 @@ export const withOperators = (
   const added = new Map<string, Operator>();
   for (const defined of operators) {
     if (typeof defined?.operator?.name !== "string")
-      throw new ArgumentError(`withOperators was given ${String(defined)}; give a list of what defineOperator returned`);
+      throw new ArgumentError(
+        `withOperators was given ${String(defined)}; give a list of what defineOperator returned`,
+      );
     addDefinition(added, defined.operator);
   }
   return addDefinitions(graph, { operators: added, mesh });

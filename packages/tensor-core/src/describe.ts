@@ -4,10 +4,14 @@ import { Shown } from "./shown.ts";
 
 /** Whether a value has a dtype and a shape, as arrays and specs have. */
 export const isSpec = (value: unknown): value is TensorSpec =>
-  typeof value === "object" && value !== null && "dtype" in value && Array.isArray((value as { readonly shape?: unknown }).shape);
+  typeof value === "object" &&
+  value !== null &&
+  "dtype" in value &&
+  Array.isArray((value as { readonly shape?: unknown }).shape);
 
 /** Whether a value can be awaited. */
-export const isPromise = (value: unknown): boolean => typeof (value as { readonly then?: unknown } | null | undefined)?.then === "function";
+export const isPromise = (value: unknown): boolean =>
+  typeof (value as { readonly then?: unknown } | null | undefined)?.then === "function";
 
 /** Whether a value is a list whose first number, however deep, is one. */
 export const isNumberList = (value: unknown): boolean => {

@@ -12,7 +12,8 @@ export const editDistance = (a: string, b: string): number => {
     for (let j = 1; j <= b.length; j++) {
       const change = last[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
       row[j] = Math.min(change, last[j]! + 1, row[j - 1]! + 1);
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) row[j] = Math.min(row[j]!, beforeLast[j - 2]! + 1);
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+        row[j] = Math.min(row[j]!, beforeLast[j - 2]! + 1);
     }
     beforeLast = last;
     last = row;
@@ -22,7 +23,10 @@ export const editDistance = (a: string, b: string): number => {
 
 const allowedEdits = (candidate: string): number => Math.max(1, Math.floor(candidate.length / 3));
 
-/** The word that was probably meant: the nearest, when no more than a third of it is wrong. Cost: bounded by `known`, however long the word is. */
+/**
+ * The word that was probably meant: the nearest, when no more than a third of it is wrong. Cost: bounded by `known`,
+ * however long the word is.
+ */
 export const didYouMean = (word: string, known: readonly string[]): string | undefined => {
   const ranked = known
     .filter((candidate) => Math.abs(candidate.length - word.length) <= allowedEdits(candidate))

@@ -6,7 +6,15 @@ export type DType = "f32" | "f16" | "bf16" | "i32" | "u32" | "u8" | "bool";
 export const dtypes: readonly DType[] = ["f32", "f16", "bf16", "i32", "u32", "u8", "bool"];
 
 /** Bytes of one element. */
-export const bytesPerElement: Readonly<Record<DType, number>> = { f32: 4, f16: 2, bf16: 2, i32: 4, u32: 4, u8: 1, bool: 1 };
+export const bytesPerElement: Readonly<Record<DType, number>> = {
+  f32: 4,
+  f16: 2,
+  bf16: 2,
+  i32: 4,
+  u32: 4,
+  u8: 1,
+  bool: 1,
+};
 
 /** Host storage of each dtype; 16-bit floats travel as their bit patterns. */
 export interface HostStorage {
@@ -96,7 +104,10 @@ export const fromF16Bits = (bits: number): number => {
   return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
 };
 
-/** Bring a real number to the nearest value that `dtype` can hold; `f32` is left in f64 precision on purpose (reference use). */
+/**
+ * Bring a real number to the nearest value that `dtype` can hold; `f32` is left in f64 precision on purpose (reference
+ * use).
+ */
 export const roundToStorage = (value: number, dtype: DType): number => {
   switch (dtype) {
     case "f32":

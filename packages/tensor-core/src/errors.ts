@@ -41,7 +41,10 @@ export class ArgumentError extends SkeinError {
   }
 }
 
-/** A graph names an operator that nobody has defined, or what a user's operator was defined with breaks its own contract. Names the operator. */
+/**
+ * A graph names an operator that nobody has defined, or what a user's operator was defined with breaks its own
+ * contract. Names the operator.
+ */
 export class OperatorError extends SkeinError {
   override name = "OperatorError";
 
@@ -53,7 +56,9 @@ export class OperatorError extends SkeinError {
   }
 }
 
-/** An operator, dtype or feature that a backend lacks; raised when a graph is compiled, never in the middle of a run. */
+/**
+ * An operator, dtype or feature that a backend lacks; raised when a graph is compiled, never in the middle of a run.
+ */
 export class UnsupportedError extends SkeinError {
   override name = "UnsupportedError";
 
@@ -62,7 +67,10 @@ export class UnsupportedError extends SkeinError {
   }
 }
 
-/** The graphs of a world's ranks do not fit together: no order of their collectives suits all. Raised when they are compiled. */
+/**
+ * The graphs of a world's ranks do not fit together: no order of their collectives suits all. Raised when they are
+ * compiled.
+ */
 export class CollectiveOrderError extends SkeinError {
   override name = "CollectiveOrderError";
 

@@ -1,7 +1,10 @@
 /** Characters of a value that messages show unless told otherwise. */
 const shownCharacters = 60;
 
-/** As JSON writes a string; and what a terminal could take for a command, a line break or a change of direction is escaped, too. */
+/**
+ * As JSON writes a string; and what a terminal could take for a command, a line break or a change of direction is
+ * escaped, too.
+ */
 const quote = (text: string): string =>
   JSON.stringify(text).replace(
     /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
@@ -9,8 +12,8 @@ const quote = (text: string): string =>
   );
 
 /**
- * Show a value of unknown origin in a message: as JSON on one line, cut after `most` characters. The value may be of any size and depth,
- * and may hold itself.
+ * Show a value of unknown origin in a message: as JSON on one line, cut after `most` characters. The value may be of
+ * any size and depth, and may hold itself.
  *
  * Cost: O(most), but for an object, whose keys are listed before the first is shown.
  * @example

@@ -24,8 +24,26 @@ export { NdArray } from "./nd-array.ts";
 export type { NestedNumbers } from "./nested-numbers.ts";
 export { referenceBackend } from "./reference/reference-backend.ts";
 export { byteLength, elementCount, formatShape, sameShape, type Shape, type TensorSpec } from "./shape.ts";
-export { type RankSpans, type Span, type SpanArgs, spanned, SpanRecorder, type Track, type Tracer, tracks } from "./tracer.ts";
-export { flattenTree, leafPaths, type MapTree, mapTree, type Tree, type TreeStructure, unflattenTree, zipTrees } from "./tree.ts";
+export {
+  type RankSpans,
+  type Span,
+  type SpanArgs,
+  spanned,
+  SpanRecorder,
+  type Track,
+  type Tracer,
+  tracks,
+} from "./tracer.ts";
+export {
+  flattenTree,
+  leafPaths,
+  type MapTree,
+  mapTree,
+  type Tree,
+  type TreeStructure,
+  unflattenTree,
+  zipTrees,
+} from "./tree.ts";
 export { customGradient, type CustomGradientContext, type GradientOf } from "./autodiff/custom-gradient.ts";
 export { checkpoint } from "./autodiff/checkpoint.ts";
 export { tap, type Tap, type TapOptions, type Taps } from "./autodiff/tap.ts";
@@ -103,9 +121,20 @@ export {
   zerosLike,
 } from "./functions/elementwise.ts";
 export { conv2d, type Conv2dOptions } from "./functions/convolution.ts";
-export { conv1d, type Conv1dOptions, convTranspose1d, type ConvTranspose1dOptions } from "./functions/convolution-1d.ts";
+export {
+  conv1d,
+  type Conv1dOptions,
+  convTranspose1d,
+  type ConvTranspose1dOptions,
+} from "./functions/convolution-1d.ts";
 export { convTranspose2d, type ConvTranspose2dOptions } from "./functions/transposed-convolution.ts";
-export { cholesky, choleskySolve, inverseFromCholesky, triangularSolve, type TriangularSolveOptions } from "./functions/decomposition.ts";
+export {
+  cholesky,
+  choleskySolve,
+  inverseFromCholesky,
+  triangularSolve,
+  type TriangularSolveOptions,
+} from "./functions/decomposition.ts";
 export { matmul, type MatmulOptions } from "./functions/linear.ts";
 export { avgPool2d, type AvgPool2dOptions, globalAvgPool, maxPool2d, type Pool2dOptions } from "./functions/pooling.ts";
 export type { Padding, PaddingOption, Pair } from "./window.ts";
@@ -173,7 +202,13 @@ export {
   segmentSum,
 } from "./functions/indexing.ts";
 export { batchNorm, batchNormInference, type BatchNormResult, layerNorm, rmsNorm } from "./functions/normalisation.ts";
-export { crossEntropy, type CrossEntropyOptions, crossEntropyPerRow, logSoftmax, softmax } from "./functions/softmax.ts";
+export {
+  crossEntropy,
+  type CrossEntropyOptions,
+  crossEntropyPerRow,
+  logSoftmax,
+  softmax,
+} from "./functions/softmax.ts";
 export { accumulateMomentum, type MomentumOptions, type MomentumState } from "./optim/accumulate-momentum.ts";
 export { clipByGlobalNorm, globalNorm } from "./optim/clip-by-global-norm.ts";
 export {
@@ -189,8 +224,21 @@ export {
 } from "./optim/optimizers.ts";
 export { scale, scaleByLearningRate, scaleBySchedule, type ScheduleState } from "./optim/scale.ts";
 export { type AdamOptions, type AdamState, scaleByAdam } from "./optim/scale-by-adam.ts";
-export { dynamicLossScale, type LossScale, type LossScaleOptions, type LossScaleState } from "./optim/dynamic-loss-scale.ts";
-export { cosineDecay, joinSchedules, linearRamp, resolveSchedule, type Schedule, stepDecay, warmUp } from "./optim/schedule.ts";
+export {
+  dynamicLossScale,
+  type LossScale,
+  type LossScaleOptions,
+  type LossScaleState,
+} from "./optim/dynamic-loss-scale.ts";
+export {
+  cosineDecay,
+  joinSchedules,
+  linearRamp,
+  resolveSchedule,
+  type Schedule,
+  stepDecay,
+  warmUp,
+} from "./optim/schedule.ts";
 export {
   applyUpdates,
   chain,

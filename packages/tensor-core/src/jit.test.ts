@@ -34,7 +34,8 @@ describe("trace", () => {
   });
 
   test("a shape error names both shapes, the operator and the caller's line", () => {
-    const wrong = (): unknown => trace((a: Tensor, b: Tensor) => add(a, b), [NdArray.zeros("f32", [2, 3]), NdArray.zeros("f32", [4])]);
+    const wrong = (): unknown =>
+      trace((a: Tensor, b: Tensor) => add(a, b), [NdArray.zeros("f32", [2, 3]), NdArray.zeros("f32", [4])]);
     expect(wrong).toThrow(/add: \[2, 3\] and \[4\] do not fit.*\n {4}at .*jit\.test\.ts:\d+/s);
   });
 
@@ -92,7 +93,9 @@ describe("jit", () => {
 
   test("refuses a bound that keeps nothing", () => {
     for (const maxExecutables of [0, -1, 1.5, NaN])
-      expect(() => jit((x: Tensor) => x, referenceBackend(), { maxExecutables })).toThrow(/maxExecutables is .* 1 or more/);
+      expect(() => jit((x: Tensor) => x, referenceBackend(), { maxExecutables })).toThrow(
+        /maxExecutables is .* 1 or more/,
+      );
   });
 
   test("evaluate keeps the tree", async () => {
@@ -132,7 +135,10 @@ describe("valueAndGrad", () => {
 
   test("gradients can be differentiated again", async () => {
     const cube = (x: Tensor): Tensor => multiply(x, multiply(x, x));
-    const second = await evaluate((x: Tensor) => valueAndGrad((y: Tensor) => valueAndGrad(cube)(y)[1])(x)[1], backend)(scalar(2));
+    const second = await evaluate(
+      (x: Tensor) => valueAndGrad((y: Tensor) => valueAndGrad(cube)(y)[1])(x)[1],
+      backend,
+    )(scalar(2));
     expect(second.item()).toBe(12);
   });
 
@@ -161,11 +167,27 @@ describe("valueAndGrad", () => {
       (x: Tensor) => vjp((y: Tensor) => multiply(y, y), x).pullback(full([3, 2], 10)),
       /f32\[3, 2\], its result f32\[2\]/,
     ],
-    ["another dtype", (x: Tensor) => vjp((y: Tensor) => multiply(y, y), x).pullback(full([2], 1, "i32")), /i32\[2\], its result f32\[2\]/],
-    ["a number", (x: Tensor) => vjp((y: Tensor) => multiply(y, y), x).pullback(1 as never), /cotangent 0 is the number 1/],
-    ["another tree", (x: Tensor) => vjp((y: Tensor) => ({ a: y, b: y }), x).pullback({ a: x } as never), /\[a\] for results \[a, b\]/],
+    [
+      "another dtype",
+      (x: Tensor) => vjp((y: Tensor) => multiply(y, y), x).pullback(full([2], 1, "i32")),
+      /i32\[2\], its result f32\[2\]/,
+    ],
+    [
+      "a number",
+      (x: Tensor) => vjp((y: Tensor) => multiply(y, y), x).pullback(1 as never),
+      /cotangent 0 is the number 1/,
+    ],
+    [
+      "another tree",
+      (x: Tensor) => vjp((y: Tensor) => ({ a: y, b: y }), x).pullback({ a: x } as never),
+      /\[a\] for results \[a, b\]/,
+    ],
     // What the result does not depend on is checked too.
-    ["a constant's cotangent", (x: Tensor) => vjp(() => full([2], 1), x).pullback(full([1], 1)), /f32\[1\], its result f32\[2\]/],
+    [
+      "a constant's cotangent",
+      (x: Tensor) => vjp(() => full([2], 1), x).pullback(full([1], 1)),
+      /f32\[1\], its result f32\[2\]/,
+    ],
   ])("vjp refuses a cotangent of %s", (_, fn, message) => {
     expect(() => trace(fn, [NdArray.zeros("f32", [2])] as never)).toThrow(message);
   });

@@ -24,11 +24,17 @@ export interface JitOptions {
   readonly tracer?: Tracer;
   /** What the function is called in traces. Default: its own name. */
   readonly name?: string;
-  /** Most signatures that are kept compiled, each with a workspace; beyond, the one that was not called for longest is released. The same on all ranks, which compile together. Default: 32. */
+  /**
+   * Most signatures that are kept compiled, each with a workspace; beyond, the one that was not called for longest is
+   * released. The same on all ranks, which compile together. Default: 32.
+   */
   readonly maxExecutables?: number;
   /** Rewrites of the traced graph, in order, before it is compiled: `mixedPrecision`. Default: none. */
   readonly passes?: readonly ((graph: Graph) => Graph)[];
-  /** Most bytes of intermediates. Where keeping all that backward reads takes more, it is chosen what to compute again: see `recomputeWithin`. Default: no bound. */
+  /**
+   * Most bytes of intermediates. Where keeping all that backward reads takes more, it is chosen what to compute again:
+   * see `recomputeWithin`. Default: no bound.
+   */
   readonly maxWorkspaceBytes?: number;
 }
 
@@ -62,14 +68,16 @@ const giveBack = ({ executable }: CacheEntry): void => {
 };
 
 /**
- * Compile a plain function over trees of tensors for a backend. The function is traced once per input signature
- * (tree structure, dtypes, shapes) and run from the compiled graph ever after, until `maxExecutables` other signatures were called since.
+ * Compile a plain function over trees of tensors for a backend. The function is traced once per input signature (tree
+ * structure, dtypes, shapes) and run from the compiled graph ever after, until `maxExecutables` other signatures were
+ * called since.
  *
  * @returns an async function from arrays to arrays on the device. Host arrays among the arguments are uploaded for the
- * call and freed after it. Returned arrays belong to the caller.
- * With communicators of more than one rank, all ranks of their world compile together and agree on the order of collectives.
- * @throws ShapeError while tracing, UnsupportedError while compiling, CollectiveOrderError where ranks' collectives do not fit together, ArgumentError
- * for a bound that is no whole number of 1 or more, or that no choice of what to recompute meets.
+ * call and freed after it. Returned arrays belong to the caller. With communicators of more than one rank, all ranks of
+ * their world compile together and agree on the order of collectives.
+ * @throws ShapeError while tracing, UnsupportedError while compiling, CollectiveOrderError where ranks' collectives do
+ * not fit together, ArgumentError for a bound that is no whole number of 1 or more, or that no choice of what to
+ * recompute meets.
  * @example
  * const square = jit((x: Tensor) => multiply(x, x), backend);
  * const y = await backend.download(await square(NdArray.from([1, 2, 3])));
@@ -80,7 +88,9 @@ export const jit = <Args extends readonly unknown[], Result>(
   options: JitOptions = {},
 ): CompiledFunction<Args, Result> => {
   if (typeof fn !== "function")
-    throw new ArgumentError(`jit: ${describe(fn)} was given where a function is due; pass the function itself: jit(fn, backend)`);
+    throw new ArgumentError(
+      `jit: ${describe(fn)} was given where a function is due; pass the function itself: jit(fn, backend)`,
+    );
   if (typeof backend?.compile !== "function")
     throw new ArgumentError(
       `jit: its backend is ${describe(backend)}; ${isPromise(backend) ? "await what makes it: jit(fn, await …)" : "pass one: jit(fn, referenceBackend()), or that of @skein/cpu-kernels or @skein/gpu-kernels"}`,
@@ -90,20 +100,25 @@ export const jit = <Args extends readonly unknown[], Result>(
     ["donate", given],
     ["passes", passes],
   ] as const)
-    if (!Array.isArray(list)) throw new ArgumentError(`jit: ${name} is ${describe(list)}, but it is a list; put it into brackets`);
+    if (!Array.isArray(list))
+      throw new ArgumentError(`jit: ${name} is ${describe(list)}, but it is a list; put it into brackets`);
   if (!Number.isInteger(maxExecutables) || maxExecutables < 1)
-    throw new ArgumentError(`maxExecutables is ${maxExecutables}; it is a whole number of executables to keep, 1 or more`);
+    throw new ArgumentError(
+      `maxExecutables is ${maxExecutables}; it is a whole number of executables to keep, 1 or more`,
+    );
   if (maxWorkspaceBytes !== undefined && !(maxWorkspaceBytes > 0))
     throw new ArgumentError(`maxWorkspaceBytes is ${maxWorkspaceBytes}; it is a number of bytes, above 0`);
   const within = (graph: Graph, maxBytes: number, donate: readonly number[]): Graph =>
     recomputeWithin(graph, {
       maxBytes,
-      workspaceBytes: (one) => backend.workspaceBytes?.(one, { donate }) ?? planMemory(optimize(one), { donate }).workspaceBytes,
+      workspaceBytes: (one) =>
+        backend.workspaceBytes?.(one, { donate }) ?? planMemory(optimize(one), { donate }).workspaceBytes,
     }).graph;
   /** Called last comes first. */
   const cache: CacheEntry[] = [];
   const mesh =
-    options.mesh ?? Object.fromEntries(Object.entries(options.communicators ?? {}).map(([axis, group]) => [axis, group.worldSize]));
+    options.mesh ??
+    Object.fromEntries(Object.entries(options.communicators ?? {}).map(([axis, group]) => [axis, group.worldSize]));
 
   const compile = (args: readonly unknown[]): CacheEntry => {
     const { tracer } = options;
@@ -115,9 +130,13 @@ export const jit = <Args extends readonly unknown[], Result>(
       end += flattenTree(arg).leaves.length;
       return given.includes(position) ? Array.from({ length: end - begin }, (_, i) => begin + i) : [];
     });
-    const passed = host("passes", () => passes.reduce((current, pass) => keepDefinitions(traced.graph, pass(current)), traced.graph));
+    const passed = host("passes", () =>
+      passes.reduce((current, pass) => keepDefinitions(traced.graph, pass(current)), traced.graph),
+    );
     const graph =
-      maxWorkspaceBytes === undefined ? passed : host("choose what to recompute", () => within(passed, maxWorkspaceBytes, donate));
+      maxWorkspaceBytes === undefined
+        ? passed
+        : host("choose what to recompute", () => within(passed, maxWorkspaceBytes, donate));
     const executable = agreeOnOrder(
       (collectiveOrder) =>
         host(`compile for ${backend.name}`, () =>
@@ -152,14 +171,19 @@ export const jit = <Args extends readonly unknown[], Result>(
     }
     const { leaves } = flattenTree<TensorSpec>(args);
     const entry = compileAsSpan(args, leaves);
-    return run(entry instanceof Promise ? await entry : entry, leaves); // at once where it is there: another call may release it later
+    // at once where it is there: another call may release it later
+    return run(entry instanceof Promise ? await entry : entry, leaves);
   };
 
   /** Compile, and record it until all ranks have agreed. */
   const compileAsSpan = (args: readonly unknown[], leaves: readonly TensorSpec[]): CacheEntry | Promise<CacheEntry> => {
     const { tracer, name = fn.name } = options;
     if (tracer === undefined) return compile(args);
-    const span = { name: `compile ${name}`.trimEnd(), track: "host", args: { signature: leaves.map(formatSpec).join(" ") } } as const;
+    const span = {
+      name: `compile ${name}`.trimEnd(),
+      track: "host",
+      args: { signature: leaves.map(formatSpec).join(" ") },
+    } as const;
     return spanned(tracer, span, () => {
       const entry = compile(args);
       return entry.executable instanceof Promise ? settled(entry).then(() => entry) : entry;
@@ -187,10 +211,9 @@ export const jit = <Args extends readonly unknown[], Result>(
   const release = (): void => {
     cache.splice(0).forEach(giveBack);
   };
-  return Object.defineProperty(Object.assign(call, { release }), "cacheSize", { get: () => cache.length }) as unknown as CompiledFunction<
-    Args,
-    Result
-  >;
+  return Object.defineProperty(Object.assign(call, { release }), "cacheSize", {
+    get: () => cache.length,
+  }) as unknown as CompiledFunction<Args, Result>;
 };
 
 /**
@@ -199,7 +222,11 @@ export const jit = <Args extends readonly unknown[], Result>(
  * @example const y = await evaluate((x: Tensor) => multiply(x, x), referenceBackend())(NdArray.from([1, 2, 3]));
  */
 export const evaluate =
-  <Args extends readonly unknown[], Result>(fn: (...args: Args) => Result, backend: Backend, options: JitOptions = {}) =>
+  <Args extends readonly unknown[], Result>(
+    fn: (...args: Args) => Result,
+    backend: Backend,
+    options: JitOptions = {},
+  ) =>
   async (...args: { [K in keyof Args]: ArrayTree<Args[K]> }): Promise<MapTree<Result, Tensor, NdArray>> => {
     const compiled = jit(fn, backend, options);
     try {

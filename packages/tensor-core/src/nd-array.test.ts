@@ -79,8 +79,14 @@ describe("what an array cannot be", () => {
     ["shape [3] holds 3 elements, but 2 were given", () => NdArray.from([1, 2], [3])],
     ['NdArray.zeros: there is no dtype "f64"', () => loose["zeros"]!("f64", [2])],
     ["shape [1000000, 1000000000] takes", () => NdArray.zeros("f32", [1e6, 1e9])],
-    ["f32 is kept in a Float32Array, but the data is the list [1,2]; use NdArray.from", () => new NdArray("f32", [2], [1, 2] as never)],
-    ["f16 is kept in a Uint16Array, but the data is a Float32Array of 2 values", () => new NdArray("f16", [2], new Float32Array(2))],
+    [
+      "f32 is kept in a Float32Array, but the data is the list [1,2]; use NdArray.from",
+      () => new NdArray("f32", [2], [1, 2] as never),
+    ],
+    [
+      "f16 is kept in a Uint16Array, but the data is a Float32Array of 2 values",
+      () => new NdArray("f16", [2], new Float32Array(2)),
+    ],
   ])("%s", (message, call) => {
     expect(call).toThrow(SkeinError);
     expect(call).toThrow(message);

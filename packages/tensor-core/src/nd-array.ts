@@ -1,4 +1,13 @@
-import { bytesPerElement, type DType, fromBf16Bits, fromF16Bits, hostArrayType, type HostData, toBf16Bits, toF16Bits } from "./dtype.ts";
+import {
+  bytesPerElement,
+  type DType,
+  fromBf16Bits,
+  fromF16Bits,
+  hostArrayType,
+  type HostData,
+  toBf16Bits,
+  toF16Bits,
+} from "./dtype.ts";
 import { ArgumentError } from "./errors.ts";
 import { describe } from "./describe.ts";
 import { excerpt } from "./excerpt.ts";
@@ -20,8 +29,8 @@ export class NdArray extends Shown {
   }
 
   /**
-   * @throws ShapeError for a dtype that does not exist and for a shape that is none; ArgumentError for data of another type or length. Numbers
-   * in lists go through `NdArray.from`.
+   * @throws ShapeError for a dtype that does not exist and for a shape that is none; ArgumentError for data of another
+   * type or length. Numbers in lists go through `NdArray.from`.
    */
   constructor(dtype: DType, shape: Shape, data: HostData) {
     super();
@@ -51,7 +60,9 @@ export class NdArray extends Shown {
   /** The only value of a one-element array. */
   item(): number {
     if (this.data.length !== 1)
-      throw new ArgumentError(`item() needs one element, this array has ${this.data.length}: ${formatShape(this.shape)}; use toNumbers()`);
+      throw new ArgumentError(
+        `item() needs one element, this array has ${this.data.length}: ${formatShape(this.shape)}; use toNumbers()`,
+      );
     return this.toNumbers()[0]!;
   }
 
@@ -62,7 +73,11 @@ export class NdArray extends Shown {
 
   /** `NdArray f32[2, 3] (1, 2, 3, 4, 5, 6)`, cut after some values. */
   override toString(): string {
-    const first = new NdArray(this.dtype, [Math.min(this.data.length, shownValues)], this.data.subarray(0, shownValues));
+    const first = new NdArray(
+      this.dtype,
+      [Math.min(this.data.length, shownValues)],
+      this.data.subarray(0, shownValues),
+    );
     const rest = this.data.length > shownValues ? `, … ${this.data.length - shownValues} more` : "";
     return `${super.toString()} (${first.toNumbers().map(shortNumber).join(", ")}${rest})`;
   }
@@ -74,14 +89,19 @@ export class NdArray extends Shown {
   static zeros(dtype: DType, shape: Shape): NdArray {
     requireDType("NdArray.zeros", dtype);
     requireShape("NdArray.zeros", shape);
-    return new NdArray(dtype, shape, new hostArrayType[dtype](allocate(elementCount(shape) * bytesPerElement[dtype], shape)));
+    return new NdArray(
+      dtype,
+      shape,
+      new hostArrayType[dtype](allocate(elementCount(shape) * bytesPerElement[dtype], shape)),
+    );
   }
 
   /**
    * Make an array from numbers in a row, or from nested lists of them; each is rounded to what `dtype` can hold.
    *
    * @param shape by default that of the lists.
-   * @throws ArgumentError for lists of different length, for what is no number, and for more or fewer values than the shape holds.
+   * @throws ArgumentError for lists of different length, for what is no number, and for more or fewer values than the
+   * shape holds.
    * @example NdArray.from([[1, 2], [3, 4]]); // f32[2, 2]
    */
   static from(numbers: ArrayLike<number> | NestedNumbers, givenShape?: Shape, dtype: DType = "f32"): NdArray {
@@ -96,14 +116,21 @@ export class NdArray extends Shown {
       );
     }
     const encode =
-      dtype === "f16" ? toF16Bits : dtype === "bf16" ? toBf16Bits : dtype === "bool" ? (value: number) => (value === 0 ? 0 : 1) : undefined;
+      dtype === "f16"
+        ? toF16Bits
+        : dtype === "bf16"
+          ? toBf16Bits
+          : dtype === "bool"
+            ? (value: number) => (value === 0 ? 0 : 1)
+            : undefined;
     if (encode) for (let i = 0; i < values.length; i++) array.data[i] = encode(values[i]!);
     else array.data.set(values);
     return array;
   }
 
   static scalar(value: number, dtype: DType = "f32"): NdArray {
-    if (typeof value !== "number") throw new ArgumentError(`NdArray.scalar: ${excerpt(value)} is no number; use NdArray.from for lists`);
+    if (typeof value !== "number")
+      throw new ArgumentError(`NdArray.scalar: ${excerpt(value)} is no number; use NdArray.from for lists`);
     return NdArray.from([value], [], dtype);
   }
 }

@@ -8,7 +8,8 @@ export type NestedNumbers = number | readonly NestedNumbers[];
 
 /** A typed array, or anything else that holds numbers in a row. */
 const isFlat = (value: unknown): value is ArrayLike<number> =>
-  ArrayBuffer.isView(value) || (typeof value === "object" && value !== null && !Array.isArray(value) && "length" in value);
+  ArrayBuffer.isView(value) ||
+  (typeof value === "object" && value !== null && !Array.isArray(value) && "length" in value);
 
 const isNumbers = (list: readonly unknown[]): list is readonly number[] => {
   // By index: `every` passes over the holes of a sparse list.
@@ -24,7 +25,8 @@ const refuseElement = (op: string, value: unknown, place: readonly number[]): ne
 };
 
 /**
- * The numbers of nested lists in row-major order, and the shape that the lists have. A flat list is handed back as it is.
+ * The numbers of nested lists in row-major order, and the shape that the lists have. A flat list is handed back as it
+ * is.
  *
  * @param op the caller, for messages.
  * @throws ArgumentError for lists of different length or depth, and for what is no number.
@@ -37,13 +39,15 @@ export const readNested = (
   if (isFlat(values)) return { flat: values, shape: [values.length] };
   const shape: number[] = [];
   for (let first: unknown = values; Array.isArray(first); first = first[0]) shape.push(first.length);
-  if (shape.length === 1 && isNumbers(values as readonly unknown[])) return { flat: values as readonly number[], shape };
+  if (shape.length === 1 && isNumbers(values as readonly unknown[]))
+    return { flat: values as readonly number[], shape };
   const flat: number[] = [];
   const place: number[] = [];
   const visit = (value: unknown): void => {
     const depth = place.length;
     if (depth === shape.length) {
-      if (Array.isArray(value)) throw ragged(`${excerpt(value)} at ${formatShape(place)} is a list`, "where others hold a number");
+      if (Array.isArray(value))
+        throw ragged(`${excerpt(value)} at ${formatShape(place)} is a list`, "where others hold a number");
       flat.push(typeof value === "number" ? value : refuseElement(op, value, place));
       return;
     }
@@ -52,7 +56,10 @@ export const readNested = (
       throw ragged(`${excerpt(value)} at ${formatShape(place)} is a number`, "where others hold a list");
     }
     if (value.length !== shape[depth])
-      throw ragged(`the list at ${formatShape(place)} has ${value.length} entries`, `the first of its depth has ${shape[depth]}`);
+      throw ragged(
+        `the list at ${formatShape(place)} has ${value.length} entries`,
+        `the first of its depth has ${shape[depth]}`,
+      );
     for (let i = 0; i < value.length; i++) {
       place.push(i);
       visit(value[i]);

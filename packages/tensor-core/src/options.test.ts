@@ -51,9 +51,18 @@ test.each(unnamed)("a dimension without its name is refused with the right call:
 });
 
 const misnamed: readonly (readonly [message: string, Call])[] = [
-  ['sum: it has no option "axis"; its options are dims, keepDims, write sum(x, { dims: 0 })', (x) => loose["sum"]!(x, { axis: 0 })],
-  ['mean: it has no option "dim"; its options are dims, keepDims, write mean(x, { dims: [1] })', (x) => loose["mean"]!(x, { dim: [1] })],
-  ['softmax: it has no option "dims"; its options are dim, write softmax(x, { dim: 1 })', (x) => loose["softmax"]!(x, { dims: 1 })],
+  [
+    'sum: it has no option "axis"; its options are dims, keepDims, write sum(x, { dims: 0 })',
+    (x) => loose["sum"]!(x, { axis: 0 }),
+  ],
+  [
+    'mean: it has no option "dim"; its options are dims, keepDims, write mean(x, { dims: [1] })',
+    (x) => loose["mean"]!(x, { dim: [1] }),
+  ],
+  [
+    'softmax: it has no option "dims"; its options are dim, write softmax(x, { dim: 1 })',
+    (x) => loose["softmax"]!(x, { dims: 1 }),
+  ],
   ["expandDims: dims are missing", (x) => loose["expandDims"]!(x, {})],
 ];
 

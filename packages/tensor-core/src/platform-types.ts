@@ -1,5 +1,6 @@
-// Types of the platform in our interfaces, as the settings of whoever uses us know them: without `lib: dom` TypeScript has no `WebAssembly`, and its
-// name in our declarations would be an error there. Where it has it, these are the very same types.
+// Types of the platform in our interfaces, as the settings of whoever uses us know them: without `lib: dom` TypeScript
+// has no `WebAssembly`, and its name in our declarations would be an error there. Where it has it, these are the very
+// same types.
 
 /** `WebAssembly.Memory`. */
 export type WasmMemory = typeof globalThis extends { WebAssembly: { Memory: { prototype: infer Memory } } }
@@ -7,4 +8,6 @@ export type WasmMemory = typeof globalThis extends { WebAssembly: { Memory: { pr
   : { readonly buffer: ArrayBufferLike; grow(delta: number): number };
 
 /** `WebAssembly.Module`, which is opaque. */
-export type WasmModule = typeof globalThis extends { WebAssembly: { Module: { prototype: infer Module } } } ? Module : object;
+export type WasmModule = typeof globalThis extends { WebAssembly: { Module: { prototype: infer Module } } }
+  ? Module
+  : object;

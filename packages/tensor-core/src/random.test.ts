@@ -57,9 +57,9 @@ describe("streams on the device", () => {
   });
 
   test("a key of three words is refused", async () => {
-    await expect(() => evaluate((k: Tensor) => randomBits(k, [3]), backend)(NdArray.from([1, 2, 3], [3], "u32"))).rejects.toThrow(
-      /a key is u32\[2\], got u32\[3\]/,
-    );
+    await expect(() =>
+      evaluate((k: Tensor) => randomBits(k, [3]), backend)(NdArray.from([1, 2, 3], [3], "u32")),
+    ).rejects.toThrow(/a key is u32\[2\], got u32\[3\]/);
   });
 });
 
@@ -71,7 +71,8 @@ const moments = (values: readonly number[]): [mean: number, variance: number] =>
 
 describe("distributions", () => {
   const count = 40_000;
-  const draw = async (fn: (key: Tensor) => Tensor): Promise<number[]> => (await evaluate(fn, backend)(randomKey(5))).toNumbers();
+  const draw = async (fn: (key: Tensor) => Tensor): Promise<number[]> =>
+    (await evaluate(fn, backend)(randomKey(5))).toNumbers();
 
   test("uniform has the moments of its range and stays inside", async () => {
     const values = await draw((key) => uniform(key, [count], { low: -1, high: 3 }));
@@ -118,9 +119,9 @@ describe("distributions", () => {
   });
 
   test("dropout of rate 1 is refused", async () => {
-    await expect(() => evaluate((key: Tensor, x: Tensor) => dropout(x, 1, key), backend)(randomKey(5), NdArray.from([1]))).rejects.toThrow(
-      /rate 1 is not a probability below 1/,
-    );
+    await expect(() =>
+      evaluate((key: Tensor, x: Tensor) => dropout(x, 1, key), backend)(randomKey(5), NdArray.from([1])),
+    ).rejects.toThrow(/rate 1 is not a probability below 1/);
   });
 });
 

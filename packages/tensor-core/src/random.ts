@@ -5,8 +5,8 @@ const rotations: readonly number[] = [13, 15, 26, 6, 17, 29, 16, 24];
 const parity = 0x1bd11bda;
 
 /**
- * Threefry2x32 with 20 rounds: a keyed bijection of counters that passes the statistical batteries. The stream that kernels draw on the
- * device, here on the host.
+ * Threefry2x32 with 20 rounds: a keyed bijection of counters that passes the statistical batteries. The stream that
+ * kernels draw on the device, here on the host.
  *
  * @param key two 32-bit words. @param counter two 32-bit words.
  * Source: Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC'11, §4.
@@ -29,7 +29,8 @@ export const threefry2x32 = (key: ArrayLike<number>, counter: ArrayLike<number>)
 };
 
 /** Element `index` of the stream of random u32 under `key`: word `index mod 2` at counter `(⌊index/2⌋, 0)`. */
-export const threefryWord = (key: ArrayLike<number>, index: number): number => threefry2x32(key, [Math.floor(index / 2), 0])[index % 2]!;
+export const threefryWord = (key: ArrayLike<number>, index: number): number =>
+  threefry2x32(key, [Math.floor(index / 2), 0])[index % 2]!;
 
 /**
  * A key (u32[2]) from a seed, to be passed into traced functions.

@@ -1,7 +1,10 @@
 import { SkeinError } from "./errors.ts";
 import { excerpt } from "./excerpt.ts";
 
-/** Bytes that are no safetensors file, or a damaged one. Names what was found, what the format demands and the cure; of bounded length. */
+/**
+ * Bytes that are no safetensors file, or a damaged one. Names what was found, what the format demands and the cure; of
+ * bounded length.
+ */
 export class SafetensorsError extends SkeinError {
   override name = "SafetensorsError";
 
@@ -92,7 +95,8 @@ class HeaderReader {
       if (value > Number.MAX_SAFE_INTEGER) this.fault(`${what} of at most ${Number.MAX_SAFE_INTEGER}`);
     }
     const leadingZero = end - this.at > 1 && this.text.charCodeAt(this.at) === zero;
-    if (end === this.at || leadingZero || ".eE".includes(this.text[end] ?? " ")) this.fault(`${what}, a whole number from 0`);
+    if (end === this.at || leadingZero || ".eE".includes(this.text[end] ?? " "))
+      this.fault(`${what}, a whole number from 0`);
     this.at = end;
     return value;
   }
@@ -107,14 +111,19 @@ class HeaderReader {
     return values;
   }
 
-  /** Members of an object: `member` takes the value of each key. @throws SafetensorsError when a key comes twice, too. */
+  /**
+   * Members of an object: `member` takes the value of each key.
+   *
+   * @throws SafetensorsError when a key comes twice, too.
+   */
   object(what: string, member: (key: string) => void): void {
     if (!this.takes("{")) this.fault(`${what}: {`);
     if (this.takes("}")) return;
     const keys = new Set<string>();
     do {
       const key = this.string(`a key of ${what}`);
-      if (keys.has(key)) throw new SafetensorsError(`${what} has the key ${excerpt(key)} twice; the file is damaged, write it anew`);
+      if (keys.has(key))
+        throw new SafetensorsError(`${what} has the key ${excerpt(key)} twice; the file is damaged, write it anew`);
       keys.add(key);
       if (!this.takes(":")) this.fault(`: after the key ${excerpt(key)}`);
       member(key);
@@ -144,14 +153,16 @@ const readTensor = (reader: HeaderReader, name: string): DescribedTensor => {
   const { dtype, shape, dataOffsets } = fields;
   if (dtype === undefined || shape === undefined || dataOffsets === undefined) {
     const missing = dtype === undefined ? "dtype" : shape === undefined ? "shape" : "data_offsets";
-    throw new SafetensorsError(`${what} has no ${missing}; dtype, shape and data_offsets are all needed, the file is damaged`);
+    throw new SafetensorsError(
+      `${what} has no ${missing}; dtype, shape and data_offsets are all needed, the file is damaged`,
+    );
   }
   return { dtype, shape, dataOffsets };
 };
 
 /**
- * Parse the JSON of a header. It has a fixed form, and only that is taken: so depth is bounded, a key that comes twice is seen, and reading
- * ends at the first fault.
+ * Parse the JSON of a header. It has a fixed form, and only that is taken: so depth is bounded, a key that comes twice
+ * is seen, and reading ends at the first fault.
  *
  * Cost: one walk over the text; memory in proportion to it.
  * @throws SafetensorsError for anything else.
@@ -161,14 +172,19 @@ export const parseHeader = (bytes: Uint8Array): ParsedHeader => {
   try {
     text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
-    throw new SafetensorsError("the header is no UTF-8; the file is damaged or of another format, restore it from another copy", { cause });
+    throw new SafetensorsError(
+      "the header is no UTF-8; the file is damaged or of another format, restore it from another copy",
+      { cause },
+    );
   }
   const reader = new HeaderReader(text);
   const tensors = new Map<string, DescribedTensor>();
   const metadata = new Map<string, string>();
   reader.object("the header", (name) => {
     if (name === "__metadata__")
-      reader.object("__metadata__", (key) => metadata.set(key, reader.string(`the value of ${excerpt(key)} in __metadata__`)));
+      reader.object("__metadata__", (key) =>
+        metadata.set(key, reader.string(`the value of ${excerpt(key)} in __metadata__`)),
+      );
     else tensors.set(name, readTensor(reader, name));
   });
   reader.end();

@@ -13,7 +13,10 @@ import {
 } from "./safetensors.ts";
 
 const arbitraryArray: fc.Arbitrary<NdArray> = fc
-  .record({ dtype: fc.constantFrom<DType>(...dtypes), shape: fc.array(fc.integer({ min: 0, max: 4 }), { maxLength: 3 }) })
+  .record({
+    dtype: fc.constantFrom<DType>(...dtypes),
+    shape: fc.array(fc.integer({ min: 0, max: 4 }), { maxLength: 3 }),
+  })
   .chain(({ dtype, shape }) => {
     const count = shape.reduce((product, size) => product * size, 1) * bytesPerElement[dtype];
     return fc.uint8Array({ minLength: count, maxLength: count, max: dtype === "bool" ? 1 : 255 }).map((bytes) => {
@@ -54,14 +57,32 @@ describe("safetensors", () => {
     const json =
       '{"__metadata__":{"step":"3"},"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[1],"data_offsets":[4,5]}}';
     const padded = json.padEnd(Math.ceil(json.length / 8) * 8, " ");
-    expect(Array.from(bytes)).toEqual([padded.length, 0, 0, 0, 0, 0, 0, 0, ...new TextEncoder().encode(padded), 0, 0, 0xc0, 0x3f, 1]);
+    expect(Array.from(bytes)).toEqual([
+      padded.length,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      ...new TextEncoder().encode(padded),
+      0,
+      0,
+      0xc0,
+      0x3f,
+      1,
+    ]);
   });
 
   it("reads back what it wrote, bit for bit, whatever the order of insertion", () => {
     fc.assert(
       fc.property(arbitraryTensors, fc.dictionary(fc.string(), fc.string()), (tensors, metadata) => {
         const bytes = writeSafetensors(tensors, metadata);
-        const reversed = writeSafetensors(new Map([...tensors].reverse()), Object.fromEntries(Object.entries(metadata).reverse()));
+        const reversed = writeSafetensors(
+          new Map([...tensors].reverse()),
+          Object.fromEntries(Object.entries(metadata).reverse()),
+        );
         expect(reversed).toEqual(bytes);
         const content = readSafetensors(bytes);
         expect(content.metadata).toEqual(metadata);
@@ -78,7 +99,8 @@ describe("safetensors", () => {
   it("aligns every tensor to its element", () => {
     fc.assert(
       fc.property(arbitraryTensors, (tensors) => {
-        for (const entry of layoutSafetensors(tensors).header.entries) expect(entry.begin % bytesPerElement[entry.dtype]).toBe(0);
+        for (const entry of layoutSafetensors(tensors).header.entries)
+          expect(entry.begin % bytesPerElement[entry.dtype]).toBe(0);
       }),
     );
   });
@@ -94,7 +116,10 @@ describe("safetensors", () => {
     expect(readSafetensorsEntry(entry, bytes.slice(entry.begin, entry.end)).toNumbers()).toEqual([4, 5]);
   });
 
-  /** Read hostile bytes: either they are sound, and no more comes out than went in, or one error of bounded length says why not. */
+  /**
+   * Read hostile bytes: either they are sound, and no more comes out than went in, or one error of bounded length says
+   * why not.
+   */
   const survive = (bytes: Uint8Array): "read" | "refused" => {
     try {
       const { tensors } = readSafetensors(bytes);
@@ -180,11 +205,15 @@ describe("safetensors", () => {
 
   it("reads no further than the first fault, and large sound headers, too", () => {
     const wide = `{${Array.from({ length: 300_000 }, (_, i) => `"k${i}":0`).join(",")}}`;
-    expect(() => readSafetensors(file(wide))).toThrow(/^safetensors: at character 6 of the header there must be tensor "k0": \{/);
+    expect(() => readSafetensors(file(wide))).toThrow(
+      /^safetensors: at character 6 of the header there must be tensor "k0": \{/,
+    );
     const tensor = '{"dtype":"U8","shape":[0],"data_offsets":[0,0]}';
     const names = Array.from({ length: 50_000 }, (_, i) => `"${i * 524_288}":${tensor}`); // V8 takes such names for array indices
     expect(readSafetensors(file(`{${names.join(",")}}`)).tensors.size).toBe(50_000);
-    expect(() => readSafetensors(file(`{"${"a".repeat(1e7)}":{"dtype":"U9","shape":[],"data_offsets":[0,1]}}`, [1]))).toThrow(/^.{0,300}$/);
+    expect(() =>
+      readSafetensors(file(`{"${"a".repeat(1e7)}":{"dtype":"U9","shape":[],"data_offsets":[0,1]}}`, [1])),
+    ).toThrow(/^.{0,300}$/);
     expect(() => readSafetensors(file(`{"${String.raw`\"`.repeat(2e6)}`))).toThrow(/a string with an end/);
   });
 
@@ -199,16 +228,28 @@ describe("safetensors", () => {
 
   const entry = { dtype: "U8", shape: [2], data_offsets: [0, 2] };
   it.each<[string, Uint8Array, RegExp]>([
-    ["a header above the cap", new Uint8Array([0, 0, 0, 0, 0, 0, 0, 1]), /claims 72057594037927936 bytes, at most 100000000/],
+    [
+      "a header above the cap",
+      new Uint8Array([0, 0, 0, 0, 0, 0, 0, 1]),
+      /claims 72057594037927936 bytes, at most 100000000/,
+    ],
     ["no object", file("[]"), /there must be the header: \{, but there is "\[\]"/],
     ["broken JSON", file('{"a":'), /there must be tensor "a": \{, but there is its end/],
     ["deep nesting", file(`{"a":${"[".repeat(100_000)}`), /there must be tensor "a": \{, but there is "\[\[/],
-    ["a dtype that is nested deeply", file(`{"a":{"dtype":${"[".repeat(5000)}${"]".repeat(5000)}}}`), /the dtype of tensor "a", a string/],
+    [
+      "a dtype that is nested deeply",
+      file(`{"a":{"dtype":${"[".repeat(5000)}${"]".repeat(5000)}}}`),
+      /the dtype of tensor "a", a string/,
+    ],
     ["bytes that are no UTF-8", file({}).map((byte, i) => (i === 8 ? 0xff : byte)), /no UTF-8/],
     ["an unknown dtype", file({ a: { ...entry, dtype: "F64" } }, [1, 2]), /dtype "F64"; supported are F32/],
     ["an unknown key", file({ a: { ...entry, strides: [1] } }, [1, 2]), /has the key "strides"; the format knows/],
     ["a missing key", file({ a: { dtype: "U8", shape: [2] } }, [1, 2]), /"a" has no data_offsets/],
-    ["a name that comes twice", file(`{"a":${JSON.stringify(entry)},"\\u0061":${JSON.stringify(entry)}}`, [1, 2]), /has the key "a" twice/],
+    [
+      "a name that comes twice",
+      file(`{"a":${JSON.stringify(entry)},"\\u0061":${JSON.stringify(entry)}}`, [1, 2]),
+      /has the key "a" twice/,
+    ],
     ["metadata that comes twice", file('{"__metadata__":{},"__metadata__":{}}'), /has the key "__metadata__" twice/],
     ["a field that comes twice", file('{"a":{"dtype":"U8","dtype":"U8"}}'), /tensor "a" has the key "dtype" twice/],
     [
@@ -219,14 +260,26 @@ describe("safetensors", () => {
     ["a fraction as a size", file('{"a":{"shape":[2.0]}}'), /a whole number from 0/],
     ["a size with an exponent", file('{"a":{"shape":[2e0]}}'), /a whole number from 0/],
     ["a size that no double holds", file('{"a":{"shape":[9007199254740993]}}'), /of at most 9007199254740991/],
-    ["a shape that overflows", file({ a: { ...entry, shape: [2 ** 40, 2 ** 40] } }, [1, 2]), /more elements than can be addressed/],
+    [
+      "a shape that overflows",
+      file({ a: { ...entry, shape: [2 ** 40, 2 ** 40] } }, [1, 2]),
+      /more elements than can be addressed/,
+    ],
     [
       "a shape that overflows before its zero",
       file({ a: { ...entry, shape: [...new Array<number>(25).fill(2 ** 53 - 1), 0], data_offsets: [0, 0] } }),
       /more elements than can be addressed/,
     ],
-    ["too many dimensions", file({ a: { ...entry, shape: new Array<number>(65).fill(1) } }, [1]), /has 65 dimensions, at most 64/],
-    ["offsets of another size", file({ a: { ...entry, shape: [3] } }, [1, 2]), /takes 3 bytes, but its data_offsets \[0, 2\] span 2/],
+    [
+      "too many dimensions",
+      file({ a: { ...entry, shape: new Array<number>(65).fill(1) } }, [1]),
+      /has 65 dimensions, at most 64/,
+    ],
+    [
+      "offsets of another size",
+      file({ a: { ...entry, shape: [3] } }, [1, 2]),
+      /takes 3 bytes, but its data_offsets \[0, 2\] span 2/,
+    ],
     ["offsets in reverse", file({ a: { ...entry, data_offsets: [2, 0] } }, [1, 2]), /0 ≤ begin ≤ end/],
     ["three offsets", file({ a: { ...entry, data_offsets: [0, 2, 2] } }, [1, 2]), /0 ≤ begin ≤ end/],
     ["overlap", file({ a: entry, b: { ...entry, data_offsets: [1, 3] } }, [1, 2, 3]), /without overlap or gap/],
@@ -249,9 +302,12 @@ describe("safetensors", () => {
     expect(() => safetensorsDataBegin(claims, 8)).toThrow(/ends at byte 67108872, but only 8 bytes are there/);
   });
 
-  it.each([[new Array<number>(65).fill(1)], [[2 ** 40, 2 ** 40, 0]]])("refuses to write what it would not read: %j", (shape) => {
-    expect(() => layoutSafetensors(new Map([["a", { dtype: "u8", shape }]]))).toThrow(/reshape it/);
-  });
+  it.each([[new Array<number>(65).fill(1)], [[2 ** 40, 2 ** 40, 0]]])(
+    "refuses to write what it would not read: %j",
+    (shape) => {
+      expect(() => layoutSafetensors(new Map([["a", { dtype: "u8", shape }]]))).toThrow(/reshape it/);
+    },
+  );
 
   it("refuses to write the reserved name", () => {
     expect(() => writeSafetensors(new Map([["__metadata__", NdArray.from([1])]]))).toThrow(/reserves that name/);

@@ -30,7 +30,9 @@ export interface SafetensorsContent {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** The reference implementation refuses longer headers: https://github.com/huggingface/safetensors (`MAX_HEADER_SIZE`). */
+/**
+ * The reference implementation refuses longer headers: https://github.com/huggingface/safetensors (`MAX_HEADER_SIZE`).
+ */
 const maxHeaderBytes = 100_000_000;
 const prefixBytes = 8;
 
@@ -38,8 +40,8 @@ const prefixBytes = 8;
 const mostDims = 64;
 
 /**
- * The rule that a shape breaks, if any: its sizes other than zero are few and have a product that can be addressed. (A zero makes the count
- * of elements zero, but not each count on the way to it.)
+ * The rule that a shape breaks, if any: its sizes other than zero are few and have a product that can be addressed. (A
+ * zero makes the count of elements zero, but not each count on the way to it.)
  */
 const shapeFault = ({ dtype, shape }: TensorSpec): string | undefined => {
   if (shape.length > mostDims) return `has ${shape.length} dimensions, at most ${mostDims} are allowed`;
@@ -56,7 +58,9 @@ const nameOfDType: Readonly<Record<DType, string>> = {
   u8: "U8",
   bool: "BOOL",
 };
-const dtypeOfName: ReadonlyMap<string, DType> = new Map(Object.entries(nameOfDType).map(([dtype, name]) => [name, dtype as DType]));
+const dtypeOfName: ReadonlyMap<string, DType> = new Map(
+  Object.entries(nameOfDType).map(([dtype, name]) => [name, dtype as DType]),
+);
 
 /**
  * Lay out a file without its data, so that a writer can stream the tensors after the head.
@@ -71,18 +75,24 @@ export const layoutSafetensors = (
   metadata: Readonly<Record<string, string>> = {},
 ): { readonly head: Uint8Array<ArrayBuffer>; readonly header: SafetensorsHeader } => {
   if (specs.has("__metadata__"))
-    throw new ArgumentError('safetensors: a tensor cannot be named "__metadata__", the format reserves that name; rename it');
+    throw new ArgumentError(
+      'safetensors: a tensor cannot be named "__metadata__", the format reserves that name; rename it',
+    );
   const order = [...specs].sort(
-    ([nameA, a], [nameB, b]) => bytesPerElement[b.dtype] - bytesPerElement[a.dtype] || (nameA < nameB ? -1 : nameA > nameB ? 1 : 0),
+    ([nameA, a], [nameB, b]) =>
+      bytesPerElement[b.dtype] - bytesPerElement[a.dtype] || (nameA < nameB ? -1 : nameA > nameB ? 1 : 0),
   );
   const keys = Object.keys(metadata).sort();
   // Written by hand: a JavaScript object would put integer-like names first, whatever the order of insertion.
   const fields =
-    keys.length === 0 ? [] : [`"__metadata__":{${keys.map((key) => `${JSON.stringify(key)}:${JSON.stringify(metadata[key])}`).join(",")}}`];
+    keys.length === 0
+      ? []
+      : [`"__metadata__":{${keys.map((key) => `${JSON.stringify(key)}:${JSON.stringify(metadata[key])}`).join(",")}}`];
   let offset = 0;
   const relative = order.map(([name, { dtype, shape }]) => {
     const fault = shapeFault({ dtype, shape });
-    if (fault !== undefined) throw new ArgumentError(`safetensors: tensor ${excerpt(name)} ${fault}; reshape it before it is written`);
+    if (fault !== undefined)
+      throw new ArgumentError(`safetensors: tensor ${excerpt(name)} ${fault}; reshape it before it is written`);
     const begin = offset;
     offset += byteLength({ dtype, shape });
     fields.push(
@@ -107,7 +117,8 @@ export const layoutSafetensors = (
 /**
  * Write tensors as one file. Equal tensors and metadata give equal bytes.
  *
- * Cost: one copy of the data. For files that should not be held in memory twice, write the parts of `layoutSafetensors`.
+ * Cost: one copy of the data. For files that should not be held in memory twice, write the parts of
+ * `layoutSafetensors`.
  * @throws ArgumentError as `layoutSafetensors`.
  */
 export const writeSafetensors = (
@@ -146,7 +157,11 @@ export const safetensorsDataBegin = (start: Uint8Array, fileBytes: number = Infi
   return dataBegin;
 };
 
-const checkEntry = (name: string, { dtype: dtypeName, shape, dataOffsets }: DescribedTensor, dataBegin: number): SafetensorsEntry => {
+const checkEntry = (
+  name: string,
+  { dtype: dtypeName, shape, dataOffsets }: DescribedTensor,
+  dataBegin: number,
+): SafetensorsEntry => {
   const tensor = `tensor ${excerpt(name)}`;
   const dtype = dtypeOfName.get(dtypeName);
   if (dtype === undefined) {
@@ -174,8 +189,8 @@ const checkEntry = (name: string, { dtype: dtypeName, shape, dataOffsets }: Desc
  *
  * @param start at least the first `safetensorsDataBegin(start)` bytes.
  * @param fileBytes size of the whole file; `start.length` by default.
- * @throws SafetensorsError when the header is no valid one, a name comes twice, tensors overlap or leave gaps, or the file's size is not what
- * the header says (both numbers are named).
+ * @throws SafetensorsError when the header is no valid one, a name comes twice, tensors overlap or leave gaps, or the
+ * file's size is not what the header says (both numbers are named).
  */
 export const readSafetensorsHeader = (start: Uint8Array, fileBytes: number = start.length): SafetensorsHeader => {
   const dataBegin = safetensorsDataBegin(start, Math.min(start.length, fileBytes));
@@ -220,7 +235,11 @@ export const readSafetensorsEntry = (entry: SafetensorsEntry, bytes: Uint8Array)
       );
   }
   const own = new Uint8Array(bytes); // a copy: aligned, and safe from the caller's buffer
-  return new NdArray(entry.dtype, entry.shape, new hostArrayType[entry.dtype](own.buffer, 0, own.length / bytesPerElement[entry.dtype]));
+  return new NdArray(
+    entry.dtype,
+    entry.shape,
+    new hostArrayType[entry.dtype](own.buffer, 0, own.length / bytesPerElement[entry.dtype]),
+  );
 };
 
 /**
@@ -235,7 +254,9 @@ export const readSafetensorsEntry = (entry: SafetensorsEntry, bytes: Uint8Array)
 export const readSafetensors = (file: Uint8Array): SafetensorsContent => {
   const { entries, metadata } = readSafetensorsHeader(file);
   return {
-    tensors: new Map(entries.map((entry) => [entry.name, readSafetensorsEntry(entry, file.subarray(entry.begin, entry.end))])),
+    tensors: new Map(
+      entries.map((entry) => [entry.name, readSafetensorsEntry(entry, file.subarray(entry.begin, entry.end))]),
+    ),
     metadata,
   };
 };

@@ -15,7 +15,8 @@ export const elementCount = (shape: Shape): number => shape.reduce((product, siz
 
 export const byteLength = (spec: TensorSpec): number => elementCount(spec.shape) * bytesPerElement[spec.dtype];
 
-export const sameShape = (a: Shape, b: Shape): boolean => a.length === b.length && a.every((size, dim) => size === b[dim]);
+export const sameShape = (a: Shape, b: Shape): boolean =>
+  a.length === b.length && a.every((size, dim) => size === b[dim]);
 
 export const sameSpec = (a: TensorSpec, b: TensorSpec): boolean => a.dtype === b.dtype && sameShape(a.shape, b.shape);
 
@@ -38,7 +39,8 @@ export const requireShape = (op: string, shape: Shape): void => {
 
 /** @throws ShapeError for a dtype that does not exist. */
 export const requireDType = (op: string, dtype: DType): void => {
-  if (!dtypes.includes(dtype)) throw new ShapeError(op, `there is no dtype ${excerpt(dtype)}; use one of ${dtypes.join(", ")}`);
+  if (!dtypes.includes(dtype))
+    throw new ShapeError(op, `there is no dtype ${excerpt(dtype)}; use one of ${dtypes.join(", ")}`);
 };
 
 /** Elements to step for one step along each dimension. */
@@ -52,7 +54,10 @@ export const rowMajorStrides = (shape: Shape): number[] => {
 export const resolveDim = (dim: number, rank: number, op: string): number => {
   const resolved = dim < 0 ? dim + rank : dim;
   if (!Number.isInteger(dim) || resolved < 0 || resolved >= rank) {
-    throw new ShapeError(op, `dimension ${dim} does not exist in a tensor of rank ${rank}; use ${-rank} to ${rank - 1}`);
+    throw new ShapeError(
+      op,
+      `dimension ${dim} does not exist in a tensor of rank ${rank}; use ${-rank} to ${rank - 1}`,
+    );
   }
   return resolved;
 };
@@ -62,9 +67,12 @@ export const resolveDims = (dims: number | readonly number[] | undefined, rank: 
   if (dims === undefined) return Array.from({ length: rank }, (_, dim) => dim);
   if (typeof dims !== "number" && !Array.isArray(dims))
     throw new ShapeError(op, `dims are ${excerpt(dims)}; give a dimension, such as 1, or a list of them`);
-  const resolved = (typeof dims === "number" ? [dims] : dims).map((dim) => resolveDim(dim, rank, op)).sort((a, b) => a - b);
+  const resolved = (typeof dims === "number" ? [dims] : dims)
+    .map((dim) => resolveDim(dim, rank, op))
+    .sort((a, b) => a - b);
   resolved.forEach((dim, i) => {
-    if (i > 0 && dim === resolved[i - 1]) throw new ShapeError(op, `dimension ${dim} is named twice; name each dimension once`);
+    if (i > 0 && dim === resolved[i - 1])
+      throw new ShapeError(op, `dimension ${dim} is named twice; name each dimension once`);
   });
   return resolved;
 };
@@ -85,7 +93,10 @@ export const broadcastShapes = (a: Shape, b: Shape, op: string): number[] => {
   });
 };
 
-/** @throws ShapeError for a number that an integer dtype does not hold, which would be cut to another one without a word. Floats round. */
+/**
+ * @throws ShapeError for a number that an integer dtype does not hold, which would be cut to another one without a
+ * word. Floats round.
+ */
 export const requireNumberOf = (op: string, value: number, dtype: DType): void => {
   const range = integerRange[dtype];
   if (range === undefined || (Number.isInteger(value) && value >= range[0] && value <= range[1])) return;

@@ -11,8 +11,8 @@ const cures = {
 } as const;
 
 /**
- * A value with a dtype and a shape that says in one short line what it is, wherever it is printed, and that JavaScript's operators do not take for
- * a number: objects cannot overload them.
+ * A value with a dtype and a shape that says in one short line what it is, wherever it is printed, and that
+ * JavaScript's operators do not take for a number: objects cannot overload them.
  */
 export abstract class Shown implements TensorSpec {
   abstract readonly dtype: DType;
@@ -30,7 +30,8 @@ export abstract class Shown implements TensorSpec {
   }
 
   static {
-    // Under this name Node and its kin look for what `console.log` prints; it is registered, so no import of Node is needed.
+    // Under this name Node and its kin look for what `console.log` prints; it is registered, so no import of Node is
+    // needed.
     Object.defineProperty(this.prototype, Symbol.for("nodejs.util.inspect.custom"), {
       value(this: Shown): string {
         return this.toString();

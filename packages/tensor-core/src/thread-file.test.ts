@@ -14,7 +14,9 @@ const errorOf = (url: string, from?: string): ThreadFileError => {
 };
 
 test("a file that is there is given back, and so is what is no file", () => {
-  expect(threadFile(() => new URL("./thread-file.ts", import.meta.url), "@skein/data", existsSync).href).toMatch(/thread-file\.ts$/);
+  expect(threadFile(() => new URL("./thread-file.ts", import.meta.url), "@skein/data", existsSync).href).toMatch(
+    /thread-file\.ts$/,
+  );
   expect(threadFile(() => new URL("data:text/javascript,1"), "@skein/data", existsSync).protocol).toBe("data:");
 });
 
@@ -28,6 +30,10 @@ test("one that a bundler has left behind is named, with the reason and both cure
 });
 
 test("in the package itself it is missing for another reason, and without import.meta.url it has no name", () => {
-  expect(errorOf("file:///no/node_modules/@skein/data/dist/a-worker.js").message).toMatch(/the package is damaged; install it again$/);
-  expect(errorOf("./a-worker.js").message).toMatch(/without import\.meta\.url; bundle it as an ES module, and keep the package out/);
+  expect(errorOf("file:///no/node_modules/@skein/data/dist/a-worker.js").message).toMatch(
+    /the package is damaged; install it again$/,
+  );
+  expect(errorOf("./a-worker.js").message).toMatch(
+    /without import\.meta\.url; bundle it as an ES module, and keep the package out/,
+  );
 });

@@ -22,10 +22,11 @@ export class ThreadFileError extends SkeinError {
 }
 
 /**
- * The file that a thread of ours is started from. Bundlers move the code that starts it and leave the file where it was: that is told before the
- * thread is started, since it could only say that it has ended.
+ * The file that a thread of ours is started from. Bundlers move the code that starts it and leave the file where it
+ * was: that is told before the thread is started, since it could only say that it has ended.
  *
- * @param locate gives the file's URL, relative to `import.meta.url`; the build of our packages finds such a `new URL` in the text and rewrites it.
+ * @param locate gives the file's URL, relative to `import.meta.url`; the build of our packages finds such a `new URL`
+ * in the text and rewrites it.
  * @param packageName whose file it is.
  * @param exists `existsSync` of Node, which this package does not import.
  * @throws ThreadFileError with the path and the cure.
@@ -37,6 +38,7 @@ export const threadFile = (locate: () => URL, packageName: string, exists: (file
   } catch {
     throw new ThreadFileError(undefined, packageName);
   }
-  if (file.protocol === "file:" && !exists(file)) throw new ThreadFileError(decodeURIComponent(file.pathname), packageName);
+  if (file.protocol === "file:" && !exists(file))
+    throw new ThreadFileError(decodeURIComponent(file.pathname), packageName);
   return file;
 };

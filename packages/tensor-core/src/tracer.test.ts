@@ -37,9 +37,10 @@ describe("work as a span", () => {
   test("is only done where nobody records, without a look at the clock", () => {
     const tracer = ticking();
     tracer.recording = false;
-    expect([spanned(tracer, { name: "a", track: "host" }, () => 1), spanned(undefined, { name: "a", track: "host" }, () => 2)]).toEqual([
-      1, 2,
-    ]);
+    expect([
+      spanned(tracer, { name: "a", track: "host" }, () => 1),
+      spanned(undefined, { name: "a", track: "host" }, () => 2),
+    ]).toEqual([1, 2]);
     expect(tracer.now()).toBe(1);
     expect(tracer.spans).toEqual([]);
   });

@@ -27,7 +27,10 @@ export interface SpanArgs {
   /** Elements and bytes of a node's results; of a collective, those of its operand. */
   readonly elements?: number;
   readonly bytes?: number;
-  /** Of a collective: bytes of its result, the mesh axis, the ranks that take part, or those that a rank sends to and receives from. */
+  /**
+   * Of a collective: bytes of its result, the mesh axis, the ranks that take part, or those that a rank sends to and
+   * receives from.
+   */
   readonly resultBytes?: number;
   readonly axis?: string;
   readonly ranks?: readonly number[];
@@ -52,7 +55,10 @@ export interface Span {
   readonly endSeconds: number;
   /** May be one and the same object in many spans. */
   readonly args?: SpanArgs;
-  /** Spans of one cause: begun where a collective was started, through the collective itself, ended where it was waited for. */
+  /**
+   * Spans of one cause: begun where a collective was started, through the collective itself, ended where it was waited
+   * for.
+   */
   readonly flow?: { readonly id: number; readonly part: "begin" | "through" | "end" };
 }
 
@@ -75,7 +81,10 @@ export interface Tracer {
   newFlow(): number;
 }
 
-/** A tracer that keeps its spans in memory. `clock` returns milliseconds; `origin` is its time at which the tracer began. */
+/**
+ * A tracer that keeps its spans in memory. `clock` returns milliseconds; `origin` is its time at which the tracer
+ * began.
+ */
 export class SpanRecorder implements Tracer {
   readonly spans: Span[] = [];
   recording = true;
@@ -101,8 +110,15 @@ export class SpanRecorder implements Tracer {
   }
 }
 
-/** Do some work and record it as a span, until its promise settles where it returns one. Without a tracer that records, only the work. */
-export const spanned = <T>(tracer: Tracer | undefined, span: Pick<Span, "name" | "track" | "args">, work: () => T): T => {
+/**
+ * Do some work and record it as a span, until its promise settles where it returns one. Without a tracer that records,
+ * only the work.
+ */
+export const spanned = <T>(
+  tracer: Tracer | undefined,
+  span: Pick<Span, "name" | "track" | "args">,
+  work: () => T,
+): T => {
   if (tracer?.recording !== true) return work();
   const startSeconds = tracer.now();
   const end = (): void => tracer.record({ ...span, startSeconds, endSeconds: tracer.now() });

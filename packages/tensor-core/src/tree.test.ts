@@ -39,12 +39,17 @@ test("the order of record keys does not matter", () => {
 });
 
 test("mapTree tells each leaf its path", () => {
-  expect(mapTree({ a: [1, 2], b: 3 }, (leaf: number, path) => `${path}=${leaf}`)).toEqual({ a: ["a.0=1", "a.1=2"], b: "b=3" });
+  expect(mapTree({ a: [1, 2], b: 3 }, (leaf: number, path) => `${path}=${leaf}`)).toEqual({
+    a: ["a.0=1", "a.1=2"],
+    b: "b=3",
+  });
 });
 
 test("zipTrees refuses trees of different structure and names both", () => {
   expect(zipTrees((a: number, b: number) => a + b, { x: 1 }, { x: 2 })).toEqual({ x: 3 });
-  expect(() => zipTrees((a: number) => a, { x: 1 }, { y: 2 })).toThrow(/tree 2 of 2 has leaves \[y\], the first has \[x\]/);
+  expect(() => zipTrees((a: number) => a, { x: 1 }, { y: 2 })).toThrow(
+    /tree 2 of 2 has leaves \[y\], the first has \[x\]/,
+  );
 });
 
 test("a spec counts as a leaf", () => {

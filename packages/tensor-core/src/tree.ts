@@ -51,8 +51,8 @@ export const flattenTree = <Leaf>(tree: unknown): { leaves: Leaf[]; structure: T
 };
 
 /**
- * Leaves of a tree that is expected to have this structure, in flattening order; `undefined` if it has another one. Makes no garbage but
- * the list, so that it can be asked in every step.
+ * Leaves of a tree that is expected to have this structure, in flattening order; `undefined` if it has another one.
+ * Makes no garbage but the list, so that it can be asked in every step.
  */
 export const leavesAlong = <Leaf>(structure: TreeStructure, tree: unknown): Leaf[] | undefined => {
   const leaves: Leaf[] = [];
@@ -60,13 +60,19 @@ export const leavesAlong = <Leaf>(structure: TreeStructure, tree: unknown): Leaf
     if (node === "leaf") return isLeaf(value) && leaves.push(value as Leaf) > 0;
     if (isLeaf(value)) return false;
     if ("list" in node)
-      return Array.isArray(value) && value.length === node.list.length && node.list.every((child, i) => visit(child, value[i]));
+      return (
+        Array.isArray(value) &&
+        value.length === node.list.length &&
+        node.list.every((child, i) => visit(child, value[i]))
+      );
     if (Array.isArray(value)) return false;
     let unmatched = node.record.length;
     for (const _ in value as object) unmatched--;
     return (
       unmatched === 0 &&
-      node.record.every(([key, child]) => key in (value as object) && visit(child, (value as Record<string, unknown>)[key]))
+      node.record.every(
+        ([key, child]) => key in (value as object) && visit(child, (value as Record<string, unknown>)[key]),
+      )
     );
   };
   return visit(structure, tree) ? leaves : undefined;
@@ -80,7 +86,8 @@ export const unflattenTree = <T>(structure: TreeStructure, leaves: readonly unkn
     return Object.fromEntries(node.record.map(([key, child]) => [key, build(child)]));
   };
   const tree = build(structure) as T;
-  if (next !== leaves.length) throw new ArgumentError(`a tree of ${next} leaves cannot be built from ${leaves.length} leaves`);
+  if (next !== leaves.length)
+    throw new ArgumentError(`a tree of ${next} leaves cannot be built from ${leaves.length} leaves`);
   return tree;
 };
 

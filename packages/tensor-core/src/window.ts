@@ -8,8 +8,8 @@ export type Pair = readonly [number, number];
 export type Padding = readonly [Pair, Pair];
 
 /**
- * How a user may write padding: keep the size (divided by the stride), add nothing, as much on all sides, or `[rows, columns]`, each as one number
- * for both of its sides or as a pair.
+ * How a user may write padding: keep the size (divided by the stride), add nothing, as much on all sides, or `[rows,
+ * columns]`, each as one number for both of its sides or as a pair.
  */
 export type PaddingOption = "same" | "valid" | number | readonly [rows: number | Pair, columns: number | Pair];
 
@@ -36,10 +36,17 @@ export const resolvePair = (value: number | Pair, name: string, op: string, leas
 };
 
 /**
- * Turn a padding option into elements per side. `"same"` gives ⌈size / stride⌉ positions and, where the padding is odd, puts the
- * larger half at the bottom and right (the rule of TensorFlow and XLA).
+ * Turn a padding option into elements per side. `"same"` gives ⌈size / stride⌉ positions and, where the padding is odd,
+ * puts the larger half at the bottom and right (the rule of TensorFlow and XLA).
  */
-export const resolvePadding = (option: PaddingOption, size: Pair, window: Pair, stride: Pair, dilation: Pair, op: string): Padding => {
+export const resolvePadding = (
+  option: PaddingOption,
+  size: Pair,
+  window: Pair,
+  stride: Pair,
+  dilation: Pair,
+  op: string,
+): Padding => {
   if (option === "valid")
     return [
       [0, 0],
@@ -64,8 +71,15 @@ export const resolvePadding = (option: PaddingOption, size: Pair, window: Pair, 
   return [resolvePair(option[0], "padding of rows", op, 0), resolvePair(option[1], "padding of columns", op, 0)];
 };
 
-/** Positions of a window along one direction: ⌊(size + padding − reach) / stride⌋ + 1. Throws where not even one fits. */
-export const slidingPositions = (size: Pair, window: Pair, { stride, padding, dilation }: Sliding, op: string): Pair => {
+/**
+ * Positions of a window along one direction: ⌊(size + padding − reach) / stride⌋ + 1. Throws where not even one fits.
+ */
+export const slidingPositions = (
+  size: Pair,
+  window: Pair,
+  { stride, padding, dilation }: Sliding,
+  op: string,
+): Pair => {
   const along = (dim: 0 | 1): number => {
     const padded = size[dim] + padding[dim][0] + padding[dim][1];
     const reach = (window[dim] - 1) * dilation[dim] + 1;

@@ -90,7 +90,9 @@ let foreign: unknown;
 trace((x: Tensor) => (foreign = x), [specs[0]]);
 
 test("there are functions to try", () => {
-  expect(functions.map(([name]) => name)).toEqual(expect.arrayContaining(["add", "allReduce", "adam", "conv2d", "sum", "vjp", "warmUp"]));
+  expect(functions.map(([name]) => name)).toEqual(
+    expect.arrayContaining(["add", "allReduce", "adam", "conv2d", "sum", "vjp", "warmUp"]),
+  );
 });
 
 // Of the arguments about half are right ones, so that wrong ones come to be looked at behind them.
@@ -130,23 +132,27 @@ test("compiled functions answer whatever they are given with a result or a user'
   const backend = referenceBackend();
   const loose = (value: unknown) => value as never;
   await fc.assert(
-    fc.asyncProperty(fc.array(fc.constantFrom(...junk), { maxLength: 3 }), fc.constantFrom(...junk), async (args, other) => {
-      const attempts: (() => unknown)[] = [
-        () => evaluate((x: Tensor, y: Tensor) => door.add(x, y), backend)(...(args as unknown as [NdArray, NdArray])),
-        () => evaluate((x: Tensor) => door.relu(x), backend)(loose({ x: args[0], deeper: [other] })),
-        () => evaluate(() => loose(other) as Tensor, backend)(),
-        () => jit(loose(other), loose(args[0]), loose({ donate: args[1] })),
-        () => trace(loose(other), loose(args[0])),
-        () => NdArray.from(loose(args[0]), loose(args[1]), loose(args[2])),
-        () => new NdArray(loose(args[0]), loose(args[1]), loose(args[2])),
-        () => NdArray.zeros(loose(args[0]), loose(args[1])),
-        () => NdArray.scalar(loose(args[0]), loose(args[1])),
-      ];
-      for (const attempt of attempts)
-        await (async () => attempt())().catch((error: unknown) => {
-          if (!isUsersError(error)) throw error;
-        });
-    }),
+    fc.asyncProperty(
+      fc.array(fc.constantFrom(...junk), { maxLength: 3 }),
+      fc.constantFrom(...junk),
+      async (args, other) => {
+        const attempts: (() => unknown)[] = [
+          () => evaluate((x: Tensor, y: Tensor) => door.add(x, y), backend)(...(args as unknown as [NdArray, NdArray])),
+          () => evaluate((x: Tensor) => door.relu(x), backend)(loose({ x: args[0], deeper: [other] })),
+          () => evaluate(() => loose(other) as Tensor, backend)(),
+          () => jit(loose(other), loose(args[0]), loose({ donate: args[1] })),
+          () => trace(loose(other), loose(args[0])),
+          () => NdArray.from(loose(args[0]), loose(args[1]), loose(args[2])),
+          () => new NdArray(loose(args[0]), loose(args[1]), loose(args[2])),
+          () => NdArray.zeros(loose(args[0]), loose(args[1])),
+          () => NdArray.scalar(loose(args[0]), loose(args[1])),
+        ];
+        for (const attempt of attempts)
+          await (async () => attempt())().catch((error: unknown) => {
+            if (!isUsersError(error)) throw error;
+          });
+      },
+    ),
     { numRuns: 200 },
   );
 });

@@ -1,6 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { add, type Graph, multiply, optimizationBarrier, printGraph, sum, tanh, type Tensor, trace, valueAndGrad } from "../src/index.ts";
+import {
+  add,
+  type Graph,
+  multiply,
+  optimizationBarrier,
+  printGraph,
+  sum,
+  tanh,
+  type Tensor,
+  trace,
+  valueAndGrad,
+} from "../src/index.ts";
 import {
   eliminateCommonSubexpressions,
   eliminateDeadCode,
@@ -34,9 +45,12 @@ const passes: { readonly [name: string]: (graph: Graph) => Graph } = {
   optimize: (graph) => optimize(graph),
 };
 
-// Values are multiples of small powers of two, so passes that keep the arithmetic keep every bit; -0 and 0 count as equal, see `simplify`.
+// Values are multiples of small powers of two, so passes that keep the arithmetic keep every bit; -0 and 0 count as
+// equal, see `simplify`.
 const numbersOf = (graph: Graph): number[][] =>
-  interpretWorld(graph, inputsFor(graph)).flatMap((rank) => rank.map(({ data }) => [...data].map((value) => (value === 0 ? 0 : value))));
+  interpretWorld(graph, inputsFor(graph)).flatMap((rank) =>
+    rank.map(({ data }) => [...data].map((value) => (value === 0 ? 0 : value))),
+  );
 
 const expand = (graph: Graph): Graph => expandCompositions(graph, () => false);
 
@@ -48,7 +62,9 @@ describe.each([...Object.entries(passes), ["expandCompositions", expand] as cons
         validateGraph(before);
         const after = pass(before);
         validateGraph(after);
-        expect(after.inputs.map((id) => after.nodes[id]!.specs)).toEqual(before.inputs.map((id) => before.nodes[id]!.specs));
+        expect(after.inputs.map((id) => after.nodes[id]!.specs)).toEqual(
+          before.inputs.map((id) => before.nodes[id]!.specs),
+        );
         expect(after.outputs.map((ref) => formatSpec(specOf(after, ref)))).toEqual(
           before.outputs.map((ref) => formatSpec(specOf(before, ref))),
         );
@@ -82,7 +98,10 @@ describe.each([...Object.entries(passes), ["simplifyForFolds", simplifyForFolds]
     fc.assert(
       fc.property(graphRecipe(), (recipe) => {
         const source = buildGraph(recipe);
-        const marked = { ...source, nodes: source.nodes.map((node) => ({ ...node, params: { ...node.params, mark: "kept" } })) };
+        const marked = {
+          ...source,
+          nodes: source.nodes.map((node) => ({ ...node, params: { ...node.params, mark: "kept" } })),
+        };
         expect(pass(marked).nodes.flatMap(unmarked), printGraph(source)).toEqual([]);
       }),
       { numRuns: 200 },
@@ -133,7 +152,8 @@ describe("optimization barriers", () => {
       [{ dtype: "f32", shape: [3] } as never],
     );
     expect(barriersOf(optimize(graph)).map(({ phase }) => phase)).toEqual(["forward", "backward"]);
-    const data = interpretWorld(graph, [[{ spec: graph.nodes[0]!.specs[0]!, data: Float64Array.of(0, 1, -2) }]])[0]![0]!.data;
+    const data = interpretWorld(graph, [[{ spec: graph.nodes[0]!.specs[0]!, data: Float64Array.of(0, 1, -2) }]])[0]![0]!
+      .data;
     expect([...data]).toEqual([0, 1, -2].map((x) => 1 - Math.tanh(x) ** 2));
   });
 });
@@ -143,7 +163,17 @@ describe("optimize", () => {
     fc.assert(
       fc.property(graphRecipe(), (recipe) => {
         const loose = optimize(buildGraph(recipe)).nodes.filter(({ op }) =>
-          ["add", "cast", "multiply", "where", "relu", "all-reduce", "all-gather", "identity", "stop-gradient"].includes(op),
+          [
+            "add",
+            "cast",
+            "multiply",
+            "where",
+            "relu",
+            "all-reduce",
+            "all-gather",
+            "identity",
+            "stop-gradient",
+          ].includes(op),
         );
         expect(loose).toEqual([]);
       }),

@@ -84,10 +84,13 @@ const shapes: readonly (readonly number[])[] = [
 /** Recipes of graphs with up to `maxSteps` operators over small f32 and i32 tensors. */
 export const graphRecipe = (maxSteps = 30): fc.Arbitrary<GraphRecipe> =>
   fc.record({
-    inputs: fc.array(fc.record({ dtype: fc.constantFrom<DType>("f32", "f32", "f32", "i32"), shape: fc.constantFrom(...shapes) }), {
-      minLength: 1,
-      maxLength: 4,
-    }),
+    inputs: fc.array(
+      fc.record({ dtype: fc.constantFrom<DType>("f32", "f32", "f32", "i32"), shape: fc.constantFrom(...shapes) }),
+      {
+        minLength: 1,
+        maxLength: 4,
+      },
+    ),
     steps: fc.array(fc.record({ op: fc.nat(1000), a: fc.nat(1000), b: fc.nat(1000), k: fc.nat(1000) }), {
       maxLength: maxSteps,
       size: "max",
@@ -139,9 +142,15 @@ const steps = defineOperator({
 });
 const exchanged = defineOperator({
   name: "test/exchanged",
-  composition: ([a, b]) => [subtract(allReduce(a!, "data"), steps([b!])[0]), stepped([multiply(b!, 0.5)], { by: 2 })[0]],
+  composition: ([a, b]) => [
+    subtract(allReduce(a!, "data"), steps([b!])[0]),
+    stepped([multiply(b!, 0.5)], { by: 2 })[0],
+  ],
 });
-const stepped = defineOperator({ name: "test/stepped", composition: ([x], { by }: { readonly by: number }) => [add(steps([x!])[0], by)] });
+const stepped = defineOperator({
+  name: "test/stepped",
+  composition: ([x], { by }: { readonly by: number }) => [add(steps([x!])[0], by)],
+});
 
 const countsFrom = (x: Tensor, shape: readonly number[], most: number): Tensor =>
   minimum(maximum(cast(fitted(x, shape), "i32"), full(shape, 0, "i32")), full(shape, most, "i32"));
@@ -259,7 +268,9 @@ export const inputsFor = (graph: Graph): ReferenceArray[][] =>
       const value = (i: number): number => ((i * 7 + index * 5 + rank * 3) % 11) - 5;
       return {
         spec,
-        data: Float64Array.from({ length: elementCount(spec.shape) }, (_, i) => (spec.dtype === "f32" ? value(i) / 4 : value(i))),
+        data: Float64Array.from({ length: elementCount(spec.shape) }, (_, i) =>
+          spec.dtype === "f32" ? value(i) / 4 : value(i),
+        ),
       };
     }),
   );

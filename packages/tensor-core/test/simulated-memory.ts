@@ -38,9 +38,12 @@ class Memory {
     const begin = place.offset + index * width;
     const value = cells[begin] ?? poison;
     for (let byte = 1; byte < width; byte++)
-      if (!Object.is(cells[begin + byte], value)) throw new Error(`element ${index} at ${JSON.stringify(place)} is torn`);
+      if (!Object.is(cells[begin + byte], value))
+        throw new Error(`element ${index} at ${JSON.stringify(place)} is torn`);
     if (value === poison)
-      throw new Error(`element ${index} at ${JSON.stringify(place)} was read before it was written, or after it was overwritten`);
+      throw new Error(
+        `element ${index} at ${JSON.stringify(place)} was read before it was written, or after it was overwritten`,
+      );
     return value;
   }
 
@@ -51,7 +54,10 @@ class Memory {
   }
 
   read(place: Place, spec: TensorSpec): ReferenceArray {
-    return { spec, data: Float64Array.from({ length: elementCount(spec.shape) }, (_, i) => this.readElement(place, spec.dtype, i)) };
+    return {
+      spec,
+      data: Float64Array.from({ length: elementCount(spec.shape) }, (_, i) => this.readElement(place, spec.dtype, i)),
+    };
   }
 
   /** As a kernel writes a result. */
@@ -84,13 +90,21 @@ class Memory {
   }
 }
 
-const samePlace = (a: Place, b: Place): boolean => a.region === b.region && a.index === b.index && a.offset === b.offset;
+const samePlace = (a: Place, b: Place): boolean =>
+  a.region === b.region && a.index === b.index && a.offset === b.offset;
 
 /**
- * A fused kernel at its most careless: in blocks of 3 elements, operands are read where they lie, results are written at once. Folds take their
- * values at the end of a block, operands from memory once more, and write as soon as a row is whole.
+ * A fused kernel at its most careless: in blocks of 3 elements, operands are read where they lie, results are written
+ * at once. Folds take their values at the end of a block, operands from memory once more, and write as soon as a row is
+ * whole.
  */
-const runFused = (memory: Memory, graph: Graph, node: Node, inputs: readonly Place[], outputs: readonly Place[]): void => {
+const runFused = (
+  memory: Memory,
+  graph: Graph,
+  node: Node,
+  inputs: readonly Place[],
+  outputs: readonly Place[],
+): void => {
   const { shape, views, instructions, results, folds = [] } = node.params as unknown as FusedParams;
   const isFolded = (output: number): boolean => (folds[output] ?? null) !== null;
   const rows: number[][] = results.map(() => []);
@@ -107,14 +121,19 @@ const runFused = (memory: Memory, graph: Graph, node: Node, inputs: readonly Pla
         memory.readElement(
           inputs[register]!,
           dtype,
-          shape.reduce((at, size, dim) => at + (Math.floor(flat / steps[dim]!) % size) * views[register]!.strides[dim]!, 0),
+          shape.reduce(
+            (at, size, dim) => at + (Math.floor(flat / steps[dim]!) % size) * views[register]!.strides[dim]!,
+            0,
+          ),
         ),
       );
     };
     for (const [i, instruction] of instructions.entries()) {
       const args = instruction.args.map(load);
       const dtypeOf = (register: number): TensorSpec["dtype"] =>
-        register < views.length ? specOf(graph, node.inputs[register]!).dtype : instructions[register - views.length]!.dtype;
+        register < views.length
+          ? specOf(graph, node.inputs[register]!).dtype
+          : instructions[register - views.length]!.dtype;
       const spec = { dtype: instruction.dtype, shape: [block.length] };
       const from = instruction.args.map((register, j) => ({
         spec: { dtype: dtypeOf(register), shape: [block.length] },
@@ -128,7 +147,9 @@ const runFused = (memory: Memory, graph: Graph, node: Node, inputs: readonly Pla
       registers[register] = [...rounded(result!, spec)];
       results.forEach((wanted, output) => {
         if (wanted === register && !isFolded(output)) {
-          registers[register]!.forEach((value, j) => memory.writeElement(outputs[output]!, spec.dtype, begin + j, value));
+          registers[register]!.forEach((value, j) =>
+            memory.writeElement(outputs[output]!, spec.dtype, begin + j, value),
+          );
           if (begin + block.length === count) memory.poisonTail(outputs[output]!, node.specs[output]!);
         }
       });
@@ -136,12 +157,16 @@ const runFused = (memory: Memory, graph: Graph, node: Node, inputs: readonly Pla
     for (const [output, fold] of folds.entries()) {
       if (fold === null) continue;
       const register = results[output]!;
-      const { dtype } = register < views.length ? specOf(graph, node.inputs[register]!) : instructions[register - views.length]!;
+      const { dtype } =
+        register < views.length ? specOf(graph, node.inputs[register]!) : instructions[register - views.length]!;
       for (const [j, value] of load(register).entries()) {
         const row = rows[output]!;
         if (row.push(value) < fold.size) continue;
         const data = Float64Array.from(row.splice(0));
-        const spec = { dtype: node.specs[output]!.dtype, shape: fold.op === "pack-bits" ? [Math.ceil(fold.size / 32)] : [] };
+        const spec = {
+          dtype: node.specs[output]!.dtype,
+          shape: fold.op === "pack-bits" ? [Math.ceil(fold.size / 32)] : [],
+        };
         const params = fold.op === "pack-bits" ? {} : { dims: [0] };
         const [result] = operators[fold.op]!.reference([{ spec: { dtype, shape: [fold.size] }, data }], params, [spec]);
         const first = ((begin + j + 1) / fold.size - 1) * result!.length;
@@ -155,7 +180,18 @@ const runFused = (memory: Memory, graph: Graph, node: Node, inputs: readonly Pla
 /** As the interpreter rounds values to what their dtype holds. */
 const rounded = (data: Float64Array, spec: TensorSpec): Float64Array => {
   const id = {
-    nodes: [{ id: 0, op: "input", inputs: [], params: { index: 0 }, specs: [spec], scope: "", phase: "forward" as const, region: "" }],
+    nodes: [
+      {
+        id: 0,
+        op: "input",
+        inputs: [],
+        params: { index: 0 },
+        specs: [spec],
+        scope: "",
+        phase: "forward" as const,
+        region: "",
+      },
+    ],
     inputs: [0],
     outputs: [{ node: 0, output: 0 }],
   };
@@ -163,12 +199,14 @@ const rounded = (data: Float64Array, spec: TensorSpec): Float64Array => {
 };
 
 /**
- * Run a planned graph on simulated memories, one per rank in lockstep, as a backend would: settled nodes do nothing, other nodes
- * read and write the places of the plan, results of a collective are garbage until it is done.
+ * Run a planned graph on simulated memories, one per rank in lockstep, as a backend would: settled nodes do nothing,
+ * other nodes read and write the places of the plan, results of a collective are garbage until it is done.
  *
- * @param vectorBytes kernels write whole vectors of so many bytes: what lies behind a result up to the next multiple is lost.
+ * @param vectorBytes kernels write whole vectors of so many bytes: what lies behind a result up to the next multiple is
+ * lost.
  * @returns per rank, the outputs, and the inputs as they are afterwards where they are not donated.
- * @throws when a value is read that was never written, or is not whole any more, and when a vector would reach beyond its region.
+ * @throws when a value is read that was never written, or is not whole any more, and when a vector would reach beyond
+ * its region.
  */
 export const runPlanned = (
   graph: Graph,
@@ -190,7 +228,9 @@ export const runPlanned = (
     for (const [output, spec] of node.specs.entries()) {
       const place = placeOf(node.id, output);
       if (byteLength(spec) > 0 && place.offset + vectorsOf(spec) > regionBytes(place))
-        throw new Error(`value ${valueKey({ node: node.id, output })} at ${JSON.stringify(place)} reaches beyond its region`);
+        throw new Error(
+          `value ${valueKey({ node: node.id, output })} at ${JSON.stringify(place)} reaches beyond its region`,
+        );
     }
   graph.inputs.forEach((id, index) =>
     memories.forEach((memory, rank) =>
@@ -202,7 +242,8 @@ export const runPlanned = (
   for (const node of graph.nodes) {
     const from = node.inputs.map((ref) => placeOf(ref.node, ref.output));
     const to = node.specs.map((_, output) => placeOf(node.id, output));
-    const operands = (memory: Memory): ReferenceArray[] => node.inputs.map((ref, i) => memory.read(from[i]!, specOf(graph, ref)));
+    const operands = (memory: Memory): ReferenceArray[] =>
+      node.inputs.map((ref, i) => memory.read(from[i]!, specOf(graph, ref)));
     if (node.op === "input") continue;
     if (node.op === "collective-done") {
       const start = graph.nodes[node.inputs[0]!.node]!;
@@ -211,7 +252,11 @@ export const runPlanned = (
         start.inputs.forEach((ref, i) => {
           const place = placeOf(ref.node, ref.output);
           if (from.some((output) => samePlace(output, place))) return;
-          if (memory.read(place, specOf(graph, ref)).data.some((value, at) => !Object.is(value, before[rank]![i]!.data[at])))
+          if (
+            memory
+              .read(place, specOf(graph, ref))
+              .data.some((value, at) => !Object.is(value, before[rank]![i]!.data[at]))
+          )
             throw new Error(`an operand of collective ${start.id} changed while it was under way`);
         });
         from.forEach((place, i) => memory.write(place, node.specs[i]!, results[rank]![i]!));
@@ -222,7 +267,9 @@ export const runPlanned = (
       const wait = node.op === "collective-start";
       if (wait) underWay.set(node.id, { operands: before, results });
       memories.forEach((memory, rank) =>
-        to.forEach((place, i) => (wait ? memory.poison(place, node.specs[i]!) : memory.write(place, node.specs[i]!, results[rank]![i]!))),
+        to.forEach((place, i) =>
+          wait ? memory.poison(place, node.specs[i]!) : memory.write(place, node.specs[i]!, results[rank]![i]!),
+        ),
       );
     } else if (!plan.settled.has(node.id)) {
       for (const memory of memories) runNode(memory, graph, plan, node, from, to, operands);

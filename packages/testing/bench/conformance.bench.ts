@@ -1,4 +1,5 @@
-// Which operators take the time of one pass over the conformance table's values on the reference? Run: node bench/conformance.bench.ts
+// Which operators take the time of one pass over the conformance table's values on the reference? Run: node
+// bench/conformance.bench.ts
 import { referenceBackend } from "@skein/tensor-core";
 import { operators } from "@skein/tensor-core/backend";
 import { measure, printMeasurement, summarize } from "@skein/measuring";
@@ -11,7 +12,8 @@ for (const op of Object.keys(operators)) {
   const check = async (): Promise<void> => {
     for (const row of rows) await checkValues(row, backend);
   };
-  if (rows.length > 0) results.push({ name: `${op}, ${rows.length} rows`, measurement: await measure(check, { samples: 3 }) });
+  if (rows.length > 0)
+    results.push({ name: `${op}, ${rows.length} rows`, measurement: await measure(check, { samples: 3 }) });
 }
 results.sort((a, b) => b.measurement.median - a.measurement.median);
 for (const { name, measurement } of results.slice(0, 12)) printMeasurement(name, measurement);

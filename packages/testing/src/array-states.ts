@@ -19,7 +19,10 @@ export interface MeasuredBackend extends Backend {
   readonly held: () => number;
 }
 
-/** A group of two ranks whose other rank always brings what this one does: a sum doubles. Nothing is written before `answer`. */
+/**
+ * A group of two ranks whose other rank always brings what this one does: a sum doubles. Nothing is written before
+ * `answer`.
+ */
 class LateGroup implements Communicator {
   readonly rank = 0;
   readonly worldSize = 2;
@@ -84,8 +87,13 @@ const untilAsked = async (group: LateGroup): Promise<void> => {
 
 const mesh = { data: 2 };
 
-/** What holds for arrays that are lent to runs, on every backend. Each gives back all that it takes, but for what it says. */
-export const arrayStateScenarios: { readonly [title: string]: (backend: MeasuredBackend, expect: Expect) => Promise<void> } = {
+/**
+ * What holds for arrays that are lent to runs, on every backend. Each gives back all that it takes, but for what it
+ * says.
+ */
+export const arrayStateScenarios: {
+  readonly [title: string]: (backend: MeasuredBackend, expect: Expect) => Promise<void>;
+} = {
   "a release waits for the run under way, whose results are whole": async (backend, expect) => {
     const before = backend.held();
     const group = new LateGroup();
@@ -109,7 +117,9 @@ export const arrayStateScenarios: { readonly [title: string]: (backend: Measured
   "an array that is freed while a run reads it stays until then": async (backend, expect) => {
     const before = backend.held();
     const group = new LateGroup();
-    const f = jit((x: Tensor) => add(allReduce(multiply(x, 2), "data"), x), backend, { communicators: { data: group } });
+    const f = jit((x: Tensor) => add(allReduce(multiply(x, 2), "data"), x), backend, {
+      communicators: { data: group },
+    });
     const x = backend.upload(filled(1));
     const pending = f(x);
     await untilAsked(group);
@@ -126,8 +136,14 @@ export const arrayStateScenarios: { readonly [title: string]: (backend: Measured
 
   "an array that a run was given is refused to all others until it has ended": async (backend, expect) => {
     const group = new LateGroup();
-    const step = jit((x: Tensor) => add(allReduce(multiply(x, 2), "data"), x), backend, { donate: [0], communicators: { data: group } });
-    const [taker, reader] = [jit((x: Tensor) => add(x, 1), backend, { donate: [0] }), jit((x: Tensor) => add(x, 1), backend)];
+    const step = jit((x: Tensor) => add(allReduce(multiply(x, 2), "data"), x), backend, {
+      donate: [0],
+      communicators: { data: group },
+    });
+    const [taker, reader] = [
+      jit((x: Tensor) => add(x, 1), backend, { donate: [0] }),
+      jit((x: Tensor) => add(x, 1), backend),
+    ];
     const x = backend.upload(filled(1));
     const pending = step(x);
     await untilAsked(group);
@@ -146,7 +162,9 @@ export const arrayStateScenarios: { readonly [title: string]: (backend: Measured
 
   "an array that a run reads cannot be given away": async (backend, expect) => {
     const group = new LateGroup();
-    const read = jit((x: Tensor) => add(allReduce(multiply(x, 2), "data"), x), backend, { communicators: { data: group } });
+    const read = jit((x: Tensor) => add(allReduce(multiply(x, 2), "data"), x), backend, {
+      communicators: { data: group },
+    });
     const taker = jit((x: Tensor) => add(x, 1), backend, { donate: [0] });
     const x = backend.upload(filled(1));
     const pending = read(x);
@@ -161,48 +179,51 @@ export const arrayStateScenarios: { readonly [title: string]: (backend: Measured
     for (const f of [read, taker]) f.release();
   },
 
-  "a run that fails with collectives under way loses what it was given, and nothing that they may write is used again": async (
-    backend,
-    expect,
-  ) => {
-    const spec = { dtype: "f32", shape: [size] } as unknown as Tensor;
-    const { graph } = trace(
-      (x: Tensor, w: Tensor) => {
-        const [a, b, c] = [allReduce(multiply(x, 2), "data"), allReduce(add(x, w), "data"), allReduce(w, "data")];
-        // In the workspace, in an output, and from an argument.
-        return [transpose(reshape(a, [10, size / 10])), b, add(multiply(b, c), x)];
-      },
-      [spec, spec],
-      { mesh },
-    );
-    const executable = backend.compile(graph, { donate: [0] });
-    const [x, w] = [backend.upload(filled(1)), backend.upload(filled(3))];
-    const broken = new LateGroup();
-    const pending = messageOf(executable.run([x, w], { data: broken }));
-    await untilAsked(broken);
-    broken.gate.reject(new Error("rank 1 is gone"));
-    expect(await pending, "rank 1 is gone", "the failed run");
-    expect(/given away \(donated\) to a call that failed/.test(await messageOf(backend.download(x))), true, "what was given");
-    expect((await backend.download(w)).toNumbers(), all(3), "what was only read");
-    backend.free(x);
-    backend.free(w); // may still be read by a peer
-    const sent = broken.requests.map(({ input }) => input.slice());
-    const others = Array.from({ length: 12 }, (_, i) => backend.upload(filled(i)));
-    const good = new LateGroup();
-    const again = executable.run([others[1]!, others[3]!], { data: good });
-    await untilAsked(good);
-    const stillThere = broken.requests.map(({ input }) => input.slice());
-    expect(stillThere, sent, "what peers may still read");
-    broken.writeLate();
-    good.gate.resolve();
-    const results = await again;
-    broken.writeLate();
-    const values = await Promise.all(results.map(async (array) => (await backend.download(array)).toNumbers()));
-    expect(values, [all(4), all(8), all(49)], "the next run");
-    for (const [i, array] of others.entries()) if (i !== 1) expect((await backend.download(array)).toNumbers(), all(i), `array ${i}`);
-    for (const array of [...results, ...others]) backend.free(array as DeviceArray);
-    executable.release();
-  },
+  "a run that fails with collectives under way loses what it was given, and nothing that they may write is used again":
+    async (backend, expect) => {
+      const spec = { dtype: "f32", shape: [size] } as unknown as Tensor;
+      const { graph } = trace(
+        (x: Tensor, w: Tensor) => {
+          const [a, b, c] = [allReduce(multiply(x, 2), "data"), allReduce(add(x, w), "data"), allReduce(w, "data")];
+          // In the workspace, in an output, and from an argument.
+          return [transpose(reshape(a, [10, size / 10])), b, add(multiply(b, c), x)];
+        },
+        [spec, spec],
+        { mesh },
+      );
+      const executable = backend.compile(graph, { donate: [0] });
+      const [x, w] = [backend.upload(filled(1)), backend.upload(filled(3))];
+      const broken = new LateGroup();
+      const pending = messageOf(executable.run([x, w], { data: broken }));
+      await untilAsked(broken);
+      broken.gate.reject(new Error("rank 1 is gone"));
+      expect(await pending, "rank 1 is gone", "the failed run");
+      expect(
+        /given away \(donated\) to a call that failed/.test(await messageOf(backend.download(x))),
+        true,
+        "what was given",
+      );
+      expect((await backend.download(w)).toNumbers(), all(3), "what was only read");
+      backend.free(x);
+      backend.free(w); // may still be read by a peer
+      const sent = broken.requests.map(({ input }) => input.slice());
+      const others = Array.from({ length: 12 }, (_, i) => backend.upload(filled(i)));
+      const good = new LateGroup();
+      const again = executable.run([others[1]!, others[3]!], { data: good });
+      await untilAsked(good);
+      const stillThere = broken.requests.map(({ input }) => input.slice());
+      expect(stillThere, sent, "what peers may still read");
+      broken.writeLate();
+      good.gate.resolve();
+      const results = await again;
+      broken.writeLate();
+      const values = await Promise.all(results.map(async (array) => (await backend.download(array)).toNumbers()));
+      expect(values, [all(4), all(8), all(49)], "the next run");
+      for (const [i, array] of others.entries())
+        if (i !== 1) expect((await backend.download(array)).toNumbers(), all(i), `array ${i}`);
+      for (const array of [...results, ...others]) backend.free(array as DeviceArray);
+      executable.release();
+    },
 
   "a run that fails before it begins leaves all as it was": async (backend, expect) => {
     const before = backend.held();

@@ -7,11 +7,15 @@ export interface Tolerance {
 }
 
 /** Rounding to the nearest moves a number by no more than this part of it. */
-export const unitRoundoff: { readonly [D in "f32" | "f16" | "bf16"]: number } = { f32: 2 ** -24, f16: 2 ** -11, bf16: 2 ** -8 };
+export const unitRoundoff: { readonly [D in "f32" | "f16" | "bf16"]: number } = {
+  f32: 2 ** -24,
+  f16: 2 ** -11,
+  bf16: 2 ** -8,
+};
 
 /**
- * What lies between two numbers of 16 bits that were one number before they were rounded apart: a unit roundoff of each, and the least distance
- * of neighbours near zero.
+ * What lies between two numbers of 16 bits that were one number before they were rounded apart: a unit roundoff of
+ * each, and the least distance of neighbours near zero.
  */
 export const storageTolerance: { readonly [D in "f16" | "bf16"]: Tolerance } = {
   f16: { absolute: 2 ** -24, relative: 2 * unitRoundoff.f16 },
@@ -29,12 +33,21 @@ export const defaultTolerance: { readonly [D in DType]: Tolerance } = {
 };
 
 /** The first element that is further from its reference than allowed, as a sentence; undefined when all are close. */
-export const firstDifference = (actual: ArrayLike<number>, expected: ArrayLike<number>, tolerance: Tolerance): string | undefined => {
+export const firstDifference = (
+  actual: ArrayLike<number>,
+  expected: ArrayLike<number>,
+  tolerance: Tolerance,
+): string | undefined => {
   if (actual.length !== expected.length) return `${actual.length} elements instead of ${expected.length}`;
   for (let i = 0; i < actual.length; i++) {
     const a = actual[i]!;
     const e = expected[i]!;
-    if (Number.isNaN(e) ? Number.isNaN(a) : a === e || Math.abs(a - e) <= tolerance.absolute + tolerance.relative * Math.abs(e)) continue;
+    if (
+      Number.isNaN(e)
+        ? Number.isNaN(a)
+        : a === e || Math.abs(a - e) <= tolerance.absolute + tolerance.relative * Math.abs(e)
+    )
+      continue;
     return `element ${i} is ${a}, the reference says ${e} (allowed: ${tolerance.absolute} + ${tolerance.relative}·|reference|)`;
   }
   return undefined;

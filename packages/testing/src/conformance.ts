@@ -25,7 +25,8 @@ const toReference = (array: NdArray): ReferenceArray => ({
   data: Float64Array.from(array.toNumbers()),
 });
 
-const outputsOf = (row: ConformanceCase, inputs: readonly Tensor[]): Tensor[] => flattenTree<Tensor>(row.fn(...inputs)).leaves;
+const outputsOf = (row: ConformanceCase, inputs: readonly Tensor[]): Tensor[] =>
+  flattenTree<Tensor>(row.fn(...inputs)).leaves;
 
 const caseLabel = (row: ConformanceCase): string => `${row.op} (${row.name})`;
 
@@ -33,7 +34,10 @@ const caseLabel = (row: ConformanceCase): string => `${row.op} (${row.name})`;
 export const toleranceOf = ({ tolerance }: ConformanceCase, dtype: DType): Tolerance =>
   (isFloat(dtype) ? tolerance : undefined) ?? defaultTolerance[dtype];
 
-/** A gradient may be so much further from its reference than the row's results: it is computed from them, by as many operations again. */
+/**
+ * A gradient may be so much further from its reference than the row's results: it is computed from them, by as many
+ * operations again.
+ */
 export const gradientFactor = 3;
 
 /** Even where the function is exact, its gradient is a product with weights or a sum of them. */
@@ -50,8 +54,9 @@ export const gradientToleranceOf = (row: ConformanceCase): Tolerance => {
 
 export interface CheckOptions {
   /**
-   * What the backend's device does with numbers nearer to 0 than 2⁻¹²⁶. WebGPU lets it take them for 0 wherever they are read or made
-   * (`flushed`): then operands are flushed before the reference sees them, and results may be off by as much. Default: `kept`.
+   * What the backend's device does with numbers nearer to 0 than 2⁻¹²⁶. WebGPU lets it take them for 0 wherever they
+   * are read or made (`flushed`): then operands are flushed before the reference sees them, and results may be off by
+   * as much. Default: `kept`.
    */
   readonly subnormals?: "kept" | "flushed";
 }
@@ -71,29 +76,43 @@ const flushInputs = ({ inputs }: ConformanceCase): NdArray[] =>
   );
 
 /** Run a row on a backend and compare every output with the f64 reference. */
-export const checkValues = async (row: ConformanceCase, backend: Backend, { subnormals = "kept" }: CheckOptions = {}): Promise<void> => {
+export const checkValues = async (
+  row: ConformanceCase,
+  backend: Backend,
+  { subnormals = "kept" }: CheckOptions = {},
+): Promise<void> => {
   const run = (...inputs: Tensor[]): Tensor[] => outputsOf(row, inputs);
   const inputs = subnormals === "kept" ? row.inputs : flushInputs(row);
   const expected = interpretWorld(trace(run, inputs as never).graph, [inputs.map(toReference)])[0]!;
   const actual = (await evaluate(run, backend)(...inputs)) as readonly NdArray[];
-  if (actual.length !== expected.length) throw new Error(`${caseLabel(row)}: ${actual.length} outputs instead of ${expected.length}`);
+  if (actual.length !== expected.length)
+    throw new Error(`${caseLabel(row)}: ${actual.length} outputs instead of ${expected.length}`);
   expected.forEach((output, i) => {
     const { dtype } = output.spec;
     const { absolute, relative } = toleranceOf(row, dtype);
-    const tolerance = { absolute: isFloat(dtype) && subnormals === "flushed" ? Math.max(absolute, smallestNormal) : absolute, relative };
+    const tolerance = {
+      absolute: isFloat(dtype) && subnormals === "flushed" ? Math.max(absolute, smallestNormal) : absolute,
+      relative,
+    };
     assertClose(actual[i]!, output, `${caseLabel(row)} output ${i}`, tolerance);
   });
 };
 
 /** A scalar that every float output of the row moves: fixed random weights, so that no error cancels. */
 const weightedLoss = (row: ConformanceCase, inputs: readonly Tensor[], weights: readonly Tensor[]): Tensor => {
-  const terms = outputsOf(row, inputs).flatMap((output, i) => (output.dtype === "f32" ? [sum(multiply(output, weights[i]!))] : []));
+  const terms = outputsOf(row, inputs).flatMap((output, i) =>
+    output.dtype === "f32" ? [sum(multiply(output, weights[i]!))] : [],
+  );
   return terms.reduce((total, term) => add(total, term));
 };
 
 const gradientProgram = (
   row: ConformanceCase,
-): { weights: readonly NdArray[]; program: (...args: Tensor[]) => readonly Tensor[]; loss: (...args: Tensor[]) => Tensor } => {
+): {
+  weights: readonly NdArray[];
+  program: (...args: Tensor[]) => readonly Tensor[];
+  loss: (...args: Tensor[]) => Tensor;
+} => {
   const shapes: NdArray[] = [];
   trace((...inputs: Tensor[]) => {
     const outputs = outputsOf(row, inputs);
@@ -113,11 +132,12 @@ const gradientProgram = (
   return { weights: shapes, program, loss };
 };
 
-const run = (traced: Traced, inputs: readonly ReferenceArray[]): ReferenceArray[] => interpretWorld(traced.graph, [inputs])[0]!;
+const run = (traced: Traced, inputs: readonly ReferenceArray[]): ReferenceArray[] =>
+  interpretWorld(traced.graph, [inputs])[0]!;
 
 /**
- * Compare the traced gradient with central differences, both in f64 on the reference: error h² against rounding 1e-16/h,
- * so h = 1e-5 leaves about ten digits.
+ * Compare the traced gradient with central differences, both in f64 on the reference: error h² against rounding
+ * 1e-16/h, so h = 1e-5 leaves about ten digits.
  */
 export const checkGradientRule = (row: ConformanceCase): void => {
   const { weights, program, loss } = gradientProgram(row);
@@ -148,9 +168,15 @@ export const checkGradientValues = async (row: ConformanceCase, backend: Backend
   const expected = run(trace(program, args as never), args.map(toReference));
   const actual = (await evaluate(program, backend)(...args)) as readonly NdArray[];
   expected.forEach((gradient, i) =>
-    assertClose(actual[i]!, gradient, `${caseLabel(row)} gradient of input ${row.gradient![i]}`, gradientToleranceOf(row)),
+    assertClose(
+      actual[i]!,
+      gradient,
+      `${caseLabel(row)} gradient of input ${row.gradient![i]}`,
+      gradientToleranceOf(row),
+    ),
   );
 };
 
 /** Elements of a row's inputs; central differences on large rows take too long. */
-export const inputElements = (row: ConformanceCase): number => row.inputs.reduce((total, input) => total + elementCount(input.shape), 0);
+export const inputElements = (row: ConformanceCase): number =>
+  row.inputs.reduce((total, input) => total + elementCount(input.shape), 0);

@@ -2,7 +2,13 @@ export { arrayStateScenarios, type Expect, type MeasuredBackend } from "./array-
 export { composedCases } from "./cases/composed.ts";
 export { conformanceCases } from "./cases/table.ts";
 export { assertClose, defaultTolerance, firstDifference, type Tolerance } from "./closeness.ts";
-export { checkGradientRule, checkGradientValues, type CheckOptions, checkValues, inputElements } from "./conformance.ts";
+export {
+  checkGradientRule,
+  checkGradientValues,
+  type CheckOptions,
+  checkValues,
+  inputElements,
+} from "./conformance.ts";
 export type { ConformanceCase } from "./conformance-case.ts";
 export { normalArray, seeded, uniformArray } from "./seeded.ts";
 export { spread } from "./spread.ts";

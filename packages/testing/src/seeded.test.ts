@@ -3,7 +3,11 @@ import { normalArray, seeded, uniformArray } from "./seeded.ts";
 
 /** Distance of a sorted sample from the uniform distribution on [0, 1): the statistic of Kolmogorov and Smirnov. */
 const distanceFromUniform = (values: readonly number[]): number =>
-  Math.max(...values.toSorted((a, b) => a - b).map((value, i) => Math.max(value - i / values.length, (i + 1) / values.length - value)));
+  Math.max(
+    ...values
+      .toSorted((a, b) => a - b)
+      .map((value, i) => Math.max(value - i / values.length, (i + 1) / values.length - value)),
+  );
 
 const numbers = Array.from({ length: 1000 }, (_, i) => i);
 

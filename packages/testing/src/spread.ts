@@ -1,7 +1,13 @@
-/** f32 values spread evenly over their bit patterns between two positive bounds, so that every exponent has its share; both signs. */
+/**
+ * f32 values spread evenly over their bit patterns between two positive bounds, so that every exponent has its share;
+ * both signs.
+ */
 export const spread = (low: number, high: number, count: number = 20_000): Float32Array<ArrayBuffer> => {
   const bits = new Uint32Array(Float32Array.of(low, high).buffer);
-  const grid = Uint32Array.from({ length: count }, (_, i) => bits[0]! + Math.floor(((bits[1]! - bits[0]!) * i) / (count - 1)));
+  const grid = Uint32Array.from(
+    { length: count },
+    (_, i) => bits[0]! + Math.floor(((bits[1]! - bits[0]!) * i) / (count - 1)),
+  );
   const positive = new Float32Array(grid.buffer);
   return Float32Array.of(...positive, ...positive.map((value) => -value));
 };

@@ -34,14 +34,18 @@ const few = 2 ** -20;
 /** Where `tolerance` lets more pass than `factor` times `bound`, and more than a few roundings. */
 const excess = (tolerance: Tolerance, bound: Tolerance, factor: number): string[] =>
   (["absolute", "relative"] as const).flatMap((part) =>
-    tolerance[part] > Math.max(factor * bound[part], few) ? [`${part}: ${tolerance[part]} > ${factor} · ${bound[part]}`] : [],
+    tolerance[part] > Math.max(factor * bound[part], few)
+      ? [`${part}: ${tolerance[part]} > ${factor} · ${bound[part]}`]
+      : [],
   );
 
 describe("tolerances of the conformance table", () => {
   test("a gradient is checked no looser than ten times the results of its row", () => {
     const found = rows
       .filter(({ row }) => row.gradient !== undefined)
-      .flatMap(({ row, label }) => excess(gradientToleranceOf(row), toleranceOf(row, "f32"), 10).map((reason) => `${label}: ${reason}`));
+      .flatMap(({ row, label }) =>
+        excess(gradientToleranceOf(row), toleranceOf(row, "f32"), 10).map((reason) => `${label}: ${reason}`),
+      );
     expect(found).toEqual([]);
   });
 
@@ -70,19 +74,23 @@ describe("tolerances of the conformance table", () => {
     expect(found).toEqual([]);
   });
 
-  test.each(["f16", "bf16"] as const)("results in %s may differ by two unit roundoffs, and by what the same row allows in f32", (dtype) => {
-    const found = rows
-      .filter(({ dtypes }) => dtypes.includes(dtype))
-      .flatMap(({ row, label }) => {
-        const wide = rows.find(
-          ({ label: other, dtypes }) => label === `${other}, ${dtype}` && dtypes.every((own) => !isFloat(own) || own === "f32"),
-        );
-        const allowed = wide === undefined ? { absolute: 0, relative: 0 } : toleranceOf(wide.row, "f32");
-        const own = toleranceOf(row, dtype);
-        return (["absolute", "relative"] as const).flatMap((part) =>
-          own[part] > allowed[part] + storageTolerance[dtype][part] ? [`${label}: ${part} ${own[part]}`] : [],
-        );
-      });
-    expect(found).toEqual([]);
-  });
+  test.each(["f16", "bf16"] as const)(
+    "results in %s may differ by two unit roundoffs, and by what the same row allows in f32",
+    (dtype) => {
+      const found = rows
+        .filter(({ dtypes }) => dtypes.includes(dtype))
+        .flatMap(({ row, label }) => {
+          const wide = rows.find(
+            ({ label: other, dtypes }) =>
+              label === `${other}, ${dtype}` && dtypes.every((own) => !isFloat(own) || own === "f32"),
+          );
+          const allowed = wide === undefined ? { absolute: 0, relative: 0 } : toleranceOf(wide.row, "f32");
+          const own = toleranceOf(row, dtype);
+          return (["absolute", "relative"] as const).flatMap((part) =>
+            own[part] > allowed[part] + storageTolerance[dtype][part] ? [`${label}: ${part} ${own[part]}`] : [],
+          );
+        });
+      expect(found).toEqual([]);
+    },
+  );
 });

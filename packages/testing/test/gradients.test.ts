@@ -6,7 +6,9 @@ const rows = conformanceCases.filter((row) => row.gradient !== undefined && inpu
 
 describe("gradient rules equal central differences", () => {
   const composed = composedCases.filter((row) => row.gradient !== undefined);
-  test.each([...rows, ...composed].map((row) => [`${row.op}: ${row.name}`, row] as const))("%s", (_, row) => checkGradientRule(row));
+  test.each([...rows, ...composed].map((row) => [`${row.op}: ${row.name}`, row] as const))("%s", (_, row) =>
+    checkGradientRule(row),
+  );
 });
 
 test("every operator with a gradient rule is differentiated by some row", () => {

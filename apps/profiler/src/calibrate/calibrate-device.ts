@@ -8,8 +8,8 @@ const assumedOf = (efficiencies: readonly { readonly efficiency: number }[]): nu
   efficiencies.length === 0 ? 1 : Math.min(1, median(efficiencies.map(({ efficiency }) => efficiency)));
 
 /**
- * Make a device of what was measured. Its peak is the fastest product, its bandwidth a sweep over more than the caches hold, and each operator has the
- * shares of that roofline that it was seen to reach.
+ * Make a device of what was measured. Its peak is the fastest product, its bandwidth a sweep over more than the caches
+ * hold, and each operator has the shares of that roofline that it was seen to reach.
  */
 export const calibrateDevice = (
   rates: BackendRates,

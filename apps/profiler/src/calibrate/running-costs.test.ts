@@ -1,4 +1,11 @@
-import { type HardwareFile, hardwareNamed, type RunningCosts, simulate, type StepProgram, stepTasks } from "@skein/cost-model";
+import {
+  type HardwareFile,
+  hardwareNamed,
+  type RunningCosts,
+  simulate,
+  type StepProgram,
+  stepTasks,
+} from "@skein/cost-model";
 import type { RankSpans } from "@skein/tensor-core";
 import { expect, test } from "vitest";
 import { worldSteps } from "../profile/steps.ts";

@@ -55,13 +55,18 @@ const fitOutside = (runs: readonly RanJob[]): Pick<RunningCosts, "secondsPerStep
 /** The median of χ² of so many degrees of freedom, over their number (Wilson and Hilferty 1931). */
 const medianOfChiSquared = (freedom: number): number => (1 - 2 / (9 * freedom)) ** 3;
 
-/** How ranks differ within steps; what slows all of them alike is no scatter. By the median of steps, since one pause says nothing of the others. */
+/**
+ * How ranks differ within steps; what slows all of them alike is no scatter. By the median of steps, since one pause
+ * says nothing of the others.
+ */
 const stepVariationOf = (runs: readonly RanJob[]): number => {
   const variances = runs.flatMap(({ steps }) =>
     steps.flatMap((ranks) => {
       const own = ranks.map(ownSeconds);
       const mean = sum(own) / own.length;
-      return own.length > 1 && mean > 0 ? [sum(own.map((seconds) => (seconds / mean - 1) ** 2)) / (own.length - 1)] : [];
+      return own.length > 1 && mean > 0
+        ? [sum(own.map((seconds) => (seconds / mean - 1) ** 2)) / (own.length - 1)]
+        : [];
     }),
   );
   if (variances.length === 0) return 0;
@@ -80,7 +85,10 @@ const lineThrough = (points: readonly (readonly [x: number, y: number])[]): read
   return [meanY - slope * meanX, slope];
 };
 
-/** What bytes take of ranks that compute: what these compute longer than kernels are priced, over what is sent meanwhile. */
+/**
+ * What bytes take of ranks that compute: what these compute longer than kernels are priced, over what is sent
+ * meanwhile.
+ */
 const fitBeside = (overlapped: readonly RanJob[]): number => {
   const longer = sum(
     overlapped.map(({ steps, program }) => {
@@ -88,17 +96,21 @@ const fitBeside = (overlapped: readonly RanJob[]): number => {
       return computed - sum(program.map((step) => (step.kind === "kernel" ? step.price.seconds : 0)));
     }),
   );
-  return Math.max(0, longer) / Math.max(1, sum(overlapped.flatMap(({ program }) => overlapsOf(program).map(({ sentBytes }) => sentBytes))));
+  return (
+    Math.max(0, longer) /
+    Math.max(1, sum(overlapped.flatMap(({ program }) => overlapsOf(program).map(({ sentBytes }) => sentBytes))))
+  );
 };
 
 /**
  * Fit what running ranks cost beside kernels and messages to the steps of some jobs.
  *
- * What lies outside of kernels and waits, and how ranks scatter, is read off the spans, and so is what kernels take longer beside messages, by the bytes
- * of these. What jobs without overlap take longer than they are simulated is a line over their collectives: some of each, the rest of the step. What
- * messages are delayed by ranks that compute shows in no span of its own: it is the delay with which simulated steps of jobs with overlap come closest to
- * those that were measured (least squares of relative differences), or a lesser one that misses them by no more than chance (the one-standard-error rule);
- * without such jobs it is 0.
+ * What lies outside of kernels and waits, and how ranks scatter, is read off the spans, and so is what kernels take
+ * longer beside messages, by the bytes of these. What jobs without overlap take longer than they are simulated is a
+ * line over their collectives: some of each, the rest of the step. What messages are delayed by ranks that compute
+ * shows in no span of its own: it is the delay with which simulated steps of jobs with overlap come closest to those
+ * that were measured (least squares of relative differences), or a lesser one that misses them by no more than chance
+ * (the one-standard-error rule); without such jobs it is 0.
  *
  * @param runs with kernels priced as they are when nothing travels beside them.
  *
@@ -108,7 +120,8 @@ export const fitRunningCosts = (runs: readonly RanJob[], hardware: HardwareFile)
   const measured = new Map(runs.map((run) => [run, steadySeconds(run.steps)]));
   const predictedBy = (running: RunningCosts) => {
     const device = { ...hardware.device, running };
-    return ({ job, program }: RanJob): number => simulateStep(job, program, { ...hardware, device }, { spans: false }).stepSeconds;
+    return ({ job, program }: RanJob): number =>
+      simulateStep(job, program, { ...hardware, device }, { spans: false }).stepSeconds;
   };
   const byOverlap = Map.groupBy(runs, ({ program }) => overlapsOf(program).length > 0);
   const [overlapped, plain] = [byOverlap.get(true) ?? [], byOverlap.get(false) ?? []];
@@ -123,7 +136,9 @@ export const fitRunningCosts = (runs: readonly RanJob[], hardware: HardwareFile)
   const [rest, collectiveLatencySeconds] =
     plain.length === 0
       ? [0, 0]
-      : lineThrough(plain.map((run) => [run.program.filter(isStart).length, measured.get(run)! - predictPlain(run)] as const));
+      : lineThrough(
+          plain.map((run) => [run.program.filter(isStart).length, measured.get(run)! - predictPlain(run)] as const),
+        );
   const still = { ...read, collectiveLatencySeconds, secondsPerStep: Math.max(0, read.secondsPerStep + rest) };
   const misses = delays.map((messageDelaySeconds) => {
     const predict = predictedBy({ ...still, messageDelaySeconds });
@@ -132,5 +147,8 @@ export const fitRunningCosts = (runs: readonly RanJob[], hardware: HardwareFile)
   const byChance = Math.min(...misses) * (1 + 1 / Math.max(1, overlapped.length - 1));
   const running = { ...still, messageDelaySeconds: delays[misses.findIndex((miss) => miss <= byChance)]! };
   const predict = predictedBy(running);
-  return { running, fits: runs.map((run) => ({ measuredSeconds: measured.get(run)!, predictedSeconds: predict(run) })) };
+  return {
+    running,
+    fits: runs.map((run) => ({ measuredSeconds: measured.get(run)!, predictedSeconds: predict(run) })),
+  };
 };

@@ -11,8 +11,8 @@ interface PathSample {
 }
 
 /**
- * Fit what messages between threads of one process cost from the collectives of a run: α + β · b, sums included. Of each collective the least time over
- * steps counts, since in the others a rank came late.
+ * Fit what messages between threads of one process cost from the collectives of a run: α + β · b, sums included. Of
+ * each collective the least time over steps counts, since in the others a rank came late.
  *
  * @throws ArgumentError where the run had no two collectives of different sizes.
  */

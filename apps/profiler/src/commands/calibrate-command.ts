@@ -1,6 +1,13 @@
 import { writeFileSync } from "node:fs";
 import { linkCosts } from "@skein/collectives";
-import { type ClusterLinks, type Device, type HardwareFile, type KernelSample, overlapsOf, type RunningCosts } from "@skein/cost-model";
+import {
+  type ClusterLinks,
+  type Device,
+  type HardwareFile,
+  type KernelSample,
+  overlapsOf,
+  type RunningCosts,
+} from "@skein/cost-model";
 import { formatHardwareFile } from "@skein/cost-model/files";
 import { ArgumentError, SkeinError } from "@skein/tensor-core";
 import { type JobOptions, openJob, type ProfiledJob } from "skein-train/profiling";
@@ -39,7 +46,11 @@ const waysToExchange = async (first: ProfiledJob): Promise<Way[]> => {
     ["dear", "in halves around the end of a step"],
   ] as const)
     try {
-      ways.push({ job: await first.with(eachByItself(overlap)), name: `${first.facts.name}, each gradient by itself ${when}`, rounds: [] });
+      ways.push({
+        job: await first.with(eachByItself(overlap)),
+        name: `${first.facts.name}, each gradient by itself ${when}`,
+        rounds: [],
+      });
     } catch (error) {
       // Not every job can be trained so.
       if (!(error instanceof SkeinError) || error.kind !== "user") throw error;
@@ -63,14 +74,14 @@ const runningLines = (running: RunningCosts, ranks: number): string[] => {
 };
 
 /**
- * Kernels as they are when nothing travels beside them: how far messages slow them is a cost of its own. What only runs beside messages counts as it is.
+ * Kernels as they are when nothing travels beside them: how far messages slow them is a cost of its own. What only runs
+ * beside messages counts as it is.
  */
 const undisturbedSamples = (runs: readonly MeasuredJob[], device: Device): KernelSample[] => {
   const byOverlap = Map.groupBy(runs, (run) => overlapsOf(run.programOn(device)).length > 0);
-  const [beside, alone] = [true, false].map((isBeside) => (byOverlap.get(isBeside) ?? []).flatMap((run) => run.samples())) as [
-    KernelSample[],
-    KernelSample[],
-  ];
+  const [beside, alone] = [true, false].map((isBeside) =>
+    (byOverlap.get(isBeside) ?? []).flatMap((run) => run.samples()),
+  ) as [KernelSample[], KernelSample[]];
   const known = new Set(alone.map(({ operator }) => operator));
   return [...alone, ...beside.filter(({ operator }) => !known.has(operator))];
 };
@@ -87,9 +98,13 @@ export const calibrateCommand = async (
   const jobs = await Promise.all(files.map((file) => openJob(file, jobOptions)));
   const [first] = jobs;
   if (first === undefined)
-    throw new ArgumentError("no job was named; name one or more whose operators and ranks are like those that you will predict");
+    throw new ArgumentError(
+      "no job was named; name one or more whose operators and ranks are like those that you will predict",
+    );
   const { ranks, transport, backend } = first.facts;
-  const other = jobs.find(({ facts }) => facts.ranks !== ranks || facts.transport !== transport || facts.backend !== backend);
+  const other = jobs.find(
+    ({ facts }) => facts.ranks !== ranks || facts.transport !== transport || facts.backend !== backend,
+  );
   if (other !== undefined)
     throw new ArgumentError(
       `${first.facts.name} has ${ranks} ranks over ${transport} on ${backend}, ${other.facts.name} has ${other.facts.ranks} over ${other.facts.transport} on ${other.facts.backend}; one file describes one machine: set --ranks and --transport for all`,
@@ -102,7 +117,10 @@ export const calibrateCommand = async (
     kind: backend === "cpu" ? "cpu" : "gpu",
     source,
   } as const;
-  const ways = [...jobs.map((job): Way => ({ job, name: job.facts.name, rounds: [] })), ...(ranks > 1 ? await waysToExchange(first) : [])];
+  const ways = [
+    ...jobs.map((job): Way => ({ job, name: job.facts.name, rounds: [] })),
+    ...(ranks > 1 ? await waysToExchange(first) : []),
+  ];
   const grid = backend === "cpu" ? await measureKernelGrid() : [];
   for (let round = 1; round <= rounds; round++)
     for (const way of ways) {

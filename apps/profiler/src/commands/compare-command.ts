@@ -18,6 +18,7 @@ const reportOf = (path: string): ProfileReport => {
 
 /** `skein-profile compare`: what differs between two reports by more than chance. */
 export const compareCommand = (before: string, after: string): number => {
-  for (const line of comparisonLines(reportOf(before), reportOf(after), process.stdout.columns)) process.stdout.write(`${line}\n`);
+  for (const line of comparisonLines(reportOf(before), reportOf(after), process.stdout.columns))
+    process.stdout.write(`${line}\n`);
   return exitCodes.ok;
 };

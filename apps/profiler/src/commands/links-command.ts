@@ -20,7 +20,8 @@ const notWritable = (output: string, reason: string): ArgumentError =>
 
 /** Look before anything is measured. @throws ArgumentError. */
 const requirePlace = (output: string): void => {
-  if (statSync(dirname(output), { throwIfNoEntry: false })?.isDirectory() !== true) throw notWritable(output, "its folder is not there");
+  if (statSync(dirname(output), { throwIfNoEntry: false })?.isDirectory() !== true)
+    throw notWritable(output, "its folder is not there");
   if (statSync(output, { throwIfNoEntry: false })?.isDirectory() === true) throw notWritable(output, "it is a folder");
 };
 
@@ -50,7 +51,9 @@ export const linksCommand = async (
   }
   const stays = kept === undefined ? "" : `; its links ${kept} hosts, which this job has not, are as they were`;
   process.stderr.write(
-    asTyped(`${relinked.name} with these links is in ${output}${stays}; use it with skein-profile predict ${file} --hardware ${output}\n`),
+    asTyped(
+      `${relinked.name} with these links is in ${output}${stays}; use it with skein-profile predict ${file} --hardware ${output}\n`,
+    ),
   );
   return exitCodes.ok;
 };

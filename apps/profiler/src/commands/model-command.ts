@@ -67,7 +67,8 @@ const configurationOf = (options: ModelCommandOptions): TrainingConfiguration | 
 /** `skein-profile model`: where time and memory of a model that does not fit here would go. */
 export const modelCommand = (name: string, options: ModelCommandOptions): number => {
   const dissection = dissect(modelNamed(name), configurationOf(options), hardwareOf(options.hardware));
-  const lines = options.json === true ? [JSON.stringify(dissection)] : dissectionLines(dissection, process.stdout.columns);
+  const lines =
+    options.json === true ? [JSON.stringify(dissection)] : dissectionLines(dissection, process.stdout.columns);
   for (const line of lines) process.stdout.write(`${line}\n`);
   return exitCodes.ok;
 };

@@ -24,7 +24,16 @@ export interface PlanCommandOptions extends Pick<JobOptions, "ranks" | "transpor
 /** `skein-profile plan`: which configuration of a job is fastest on some hardware, and how many ranks. */
 export const planCommand = async (
   file: string,
-  { hardware, ranks, keep = "rank-batch", lossless = false, json = false, apply, set = [], ...rest }: PlanCommandOptions,
+  {
+    hardware,
+    ranks,
+    keep = "rank-batch",
+    lossless = false,
+    json = false,
+    apply,
+    set = [],
+    ...rest
+  }: PlanCommandOptions,
 ): Promise<number> => {
   if (apply !== undefined) requireNewJob(file, apply);
   const machine = hardwareOf(hardware);
@@ -75,9 +84,15 @@ export const planCommand = async (
   const lines = [
     `${own.facts.name} on ${machine.name}: ${secondsText(ownSeconds)} a step as it is, ${gain}`,
     spaceLine(worlds),
-    ...(outside ? [`${machine.name} has ${machine.topology.ranks} ranks: the others are taken to stand on more hosts like its own`] : []),
+    ...(outside
+      ? [
+          `${machine.name} has ${machine.topology.ranks} ranks: the others are taken to stand on more hosts like its own`,
+        ]
+      : []),
     "",
-    ...(several ? [...worldLines(worlds, keep, columns), ...planned.leftOut.map((line) => `left out: ${line}`), ""] : []),
+    ...(several
+      ? [...worldLines(worlds, keep, columns), ...planned.leftOut.map((line) => `left out: ${line}`), ""]
+      : []),
     ...(several ? [`on ${fastest.ranks} ranks:`] : []),
     ...configurationLines(fastest, columns),
     "",

@@ -10,7 +10,10 @@ export interface PredictCommandOptions extends Pick<JobOptions, "ranks" | "trans
 }
 
 /** `skein-profile predict`: what a step of a job would take on some hardware. */
-export const predictCommand = async (file: string, { hardware, json = false, ...jobOptions }: PredictCommandOptions): Promise<number> => {
+export const predictCommand = async (
+  file: string,
+  { hardware, json = false, ...jobOptions }: PredictCommandOptions,
+): Promise<number> => {
   const machine = hardwareOf(hardware);
   const job = await openJob(file, jobOptions);
   const prediction = await predictStep(job, machine);

@@ -27,7 +27,9 @@ export interface ReportCommandOptions extends Pick<JobOptions, "ranks" | "transp
 const requireJob = ({ job, ranks, transport, set = [], hardware }: ReportCommandOptions): void => {
   const given = Object.entries({ ranks, transport, hardware, set: set[0] }).find(([, value]) => value !== undefined);
   if (job === undefined && given !== undefined)
-    throw new ArgumentError(`--${given[0]} ${given[1]} is of the job that the trace was made of; add --job <job.yaml>, or leave it out`);
+    throw new ArgumentError(
+      `--${given[0]} ${given[1]} is of the job that the trace was made of; add --job <job.yaml>, or leave it out`,
+    );
 };
 
 /** The hosts that a trace comes from. */
@@ -36,10 +38,18 @@ const machineOf = (ranks: readonly RankSpans[]): string => {
   return hosts.size === 0 ? "a machine that the trace does not name" : `from a trace of ${[...hosts].join(", ")}`;
 };
 
-/** A job that lacks operators which take more of the computing is another one: what it has would be given the work of others. */
+/**
+ * A job that lacks operators which take more of the computing is another one: what it has would be given the work of
+ * others.
+ */
 const mostUnknown = 0.05;
 
-/** Look whether a trace can be of a job. @throws ArgumentError. @returns operators of the trace that the job's step has not. */
+/**
+ * Look whether a trace can be of a job.
+ *
+ * @throws ArgumentError.
+ * @returns operators of the trace that the job's step has not.
+ */
 const unknownOperators = (
   steps: readonly WorldStep[],
   numRanks: number,
@@ -57,7 +67,9 @@ const unknownOperators = (
   const unknown = [...spansByName.keys()].filter((name) => !known.has(name));
   // Medians: one span during which its thread had no core may outweigh all others.
   const seconds = (names: Iterable<string>): number =>
-    [...names].map((name) => spansByName.get(name)!).reduce((sum, spans) => sum + spans.length * median(spans.map(secondsOf)), 0);
+    [...names]
+      .map((name) => spansByName.get(name)!)
+      .reduce((sum, spans) => sum + spans.length * median(spans.map(secondsOf)), 0);
   const share = seconds(unknown) / seconds(spansByName.keys());
   if (share > mostUnknown)
     throw new ArgumentError(
@@ -81,7 +93,9 @@ const priced = async (
   return { priced: { step: job.step(plan), stateBytes, program, device: described.device }, predicted: simulated };
 };
 
-/** By which clock kernels were timed, by what a trace shows: without timestamp queries a step of a device is one span. */
+/**
+ * By which clock kernels were timed, by what a trace shows: without timestamp queries a step of a device is one span.
+ */
 const clockOf = (backend: string, steps: readonly WorldStep[]): JobFacts["kernelClock"] => {
   if (backend === "cpu") return "host";
   const kernels = steps.flat().flatMap(({ spans }) => spans.filter(({ track }) => track === "compute"));

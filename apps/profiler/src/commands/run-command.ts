@@ -65,7 +65,12 @@ export const runCommand = async (
     const found = buildReport({
       facts,
       measured,
-      priced: { step: measured.step, stateBytes: facts.stateBytes, program: prediction?.program ?? measured.programOn(device), device },
+      priced: {
+        step: measured.step,
+        stateBytes: facts.stateBytes,
+        program: prediction?.program ?? measured.programOn(device),
+        device,
+      },
       warmUpSteps,
       madeAt: new Date(),
       machine: machineInWords(),

@@ -1,4 +1,12 @@
-import { type OperatorRow, outsideNames, type ProfileReport, secondsText, shareText, type TextColumn, textTable } from "@skein/report";
+import {
+  type OperatorRow,
+  outsideNames,
+  type ProfileReport,
+  secondsText,
+  shareText,
+  type TextColumn,
+  textTable,
+} from "@skein/report";
 import { type Difference, differenceOf, significant } from "./difference.ts";
 
 interface Row extends Difference {
@@ -16,7 +24,9 @@ const rowsOf = (before: ProfileReport, after: ProfileReport): Row[] => {
   const timesOf = (report: ProfileReport): ReadonlyMap<string, OperatorRow["seconds"]> =>
     new Map([
       ...report.operators.map((row) => [keyOf(row), row.seconds] as const),
-      ...report.outside.flatMap(({ kind, seconds }) => (kind === "waiting" ? [] : [[outsideNames[kind], seconds] as const])),
+      ...report.outside.flatMap(({ kind, seconds }) =>
+        kind === "waiting" ? [] : [[outsideNames[kind], seconds] as const],
+      ),
       ...report.collectives.map((row) => [`waiting for ${row.name}`, row.exposedSeconds] as const),
     ]);
   const [one, other] = [timesOf(before), timesOf(after)];
@@ -28,7 +38,11 @@ const rowsOf = (before: ProfileReport, after: ProfileReport): Row[] => {
 };
 
 const signed = (relative: number): string =>
-  relative === 0 ? "0 %" : Number.isFinite(relative) ? `${relative > 0 ? "+" : "−"}${shareText(Math.abs(relative))}` : "new";
+  relative === 0
+    ? "0 %"
+    : Number.isFinite(relative)
+      ? `${relative > 0 ? "+" : "−"}${shareText(Math.abs(relative))}`
+      : "new";
 
 /** Rows that are shown. */
 const mostRows = 20;

@@ -37,17 +37,23 @@ describe("two samples of one distribution", () => {
     });
   };
   const called = (runs: number, pair: () => readonly [readonly number[], readonly number[]]): number =>
-    Array.from({ length: runs }, pair).filter(([a, b]) => differenceOf(timesOf(a), timesOf(b)).probability <= 0.05).length / runs;
+    Array.from({ length: runs }, pair).filter(([a, b]) => differenceOf(timesOf(a), timesOf(b)).probability <= 0.05)
+      .length / runs;
 
   test.each([
     [10, 0, 0],
     [20, 0, 0.1],
     [20, 0.6, 0],
     [40, 0.6, 0.1],
-  ])("of %d steps that are alike by %d, with %d pauses, are called different in at most 5 of 100 cases", (n, likeness, pauses) => {
-    // 400 cases with a chance of 0.05 each: 1.1 % is a standard deviation.
-    expect(called(400, () => [series(n, likeness, pauses), series(n, likeness, pauses)])).toBeLessThan(0.05 + 1.5 * 0.011);
-  });
+  ])(
+    "of %d steps that are alike by %d, with %d pauses, are called different in at most 5 of 100 cases",
+    (n, likeness, pauses) => {
+      // 400 cases with a chance of 0.05 each: 1.1 % is a standard deviation.
+      expect(called(400, () => [series(n, likeness, pauses), series(n, likeness, pauses)])).toBeLessThan(
+        0.05 + 1.5 * 0.011,
+      );
+    },
+  );
 
   test("that lie apart by two of their deviations are told apart", () => {
     expect(called(200, () => [series(20, 0, 0), series(20, 0, 0).map((value) => value + 2)])).toBeGreaterThan(0.85);
@@ -62,9 +68,14 @@ test("Holm's rule: the least probable is asked most", () => {
 
 test("it claims no more than without correction, and at least what Bonferroni does; in any order", () => {
   fc.assert(
-    fc.property(fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 1, maxLength: 20 }), (probabilities) => {
-      const stands = significant(probabilities);
-      return probabilities.every((p, i) => (p > 0.05 / probabilities.length || stands[i] === true) && (stands[i] === false || p <= 0.05));
-    }),
+    fc.property(
+      fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 1, maxLength: 20 }),
+      (probabilities) => {
+        const stands = significant(probabilities);
+        return probabilities.every(
+          (p, i) => (p > 0.05 / probabilities.length || stands[i] === true) && (stands[i] === false || p <= 0.05),
+        );
+      },
+    ),
   );
 });

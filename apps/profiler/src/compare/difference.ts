@@ -11,10 +11,16 @@ export interface Difference {
   readonly probability: number;
 }
 
-/** A normal distribution's standard deviation over its median absolute deviation, and the standard error of its median over that of its mean. */
+/**
+ * A normal distribution's standard deviation over its median absolute deviation, and the standard error of its median
+ * over that of its mean.
+ */
 const deviationOfMad = 1.4826;
 const medianOverMean = 1.2533;
-/** The part of what a standard deviation tells of a spread that a median absolute deviation of as many values does. Source: Rousseeuw and Croux 1993. */
+/**
+ * The part of what a standard deviation tells of a spread that a median absolute deviation of as many values does.
+ * Source: Rousseeuw and Croux 1993.
+ */
 const efficiencyOfMad = 0.37;
 
 interface Uncertain {
@@ -31,8 +37,9 @@ const uncertaintyOf = ({ mad, n, effectiveN = n }: Times): Uncertain => ({
 });
 
 /**
- * Compare two medians by Welch's test, with errors from median absolute deviations, which pauses do not move, and as many samples as they are worth where
- * neighbours are alike. Of a single sample nothing can be said. What differs between runs as a whole, such as memory or clock rate, is no part of it.
+ * Compare two medians by Welch's test, with errors from median absolute deviations, which pauses do not move, and as
+ * many samples as they are worth where neighbours are alike. Of a single sample nothing can be said. What differs
+ * between runs as a whole, such as memory or clock rate, is no part of it.
  *
  * Source: Welch 1947, Biometrika 34 (degrees of freedom of two unequal errors).
  */
@@ -51,8 +58,8 @@ export const differenceOf = (before: Times, after: Times): Difference => {
 };
 
 /**
- * Say which of many differences stand, so that with the given chance none of them is luck: Holm's rule, which takes the least probable first and asks of
- * each α over those that are left.
+ * Say which of many differences stand, so that with the given chance none of them is luck: Holm's rule, which takes the
+ * least probable first and asks of each α over those that are left.
  *
  * Source: Holm 1979, Scandinavian Journal of Statistics 6.
  */

@@ -1,4 +1,7 @@
-/** Beyond so many degrees of freedom the distribution is the normal one to a third of a percent, and the fewer are the safer claim. */
+/**
+ * Beyond so many degrees of freedom the distribution is the normal one to a third of a percent, and the fewer are the
+ * safer claim.
+ */
 const mostDegrees = 200;
 const intervals = 400;
 
@@ -15,7 +18,8 @@ const cosinePower = (exponent: number, from: number, to: number): number => {
 };
 
 /**
- * Chance that a value of Student's distribution lies at least as far from zero as `t`. With t = √ν tan θ the density is cosᵛ⁻¹ θ, but for a factor.
+ * Chance that a value of Student's distribution lies at least as far from zero as `t`. With t = √ν tan θ the density is
+ * cosᵛ⁻¹ θ, but for a factor.
  *
  * @param degrees of freedom, ν: 1 at least; they need not be whole.
  *
@@ -24,5 +28,8 @@ const cosinePower = (exponent: number, from: number, to: number): number => {
 export const studentTail = (t: number, degrees: number): number => {
   const freedom = Math.min(mostDegrees, Math.max(1, degrees));
   const quarter = Math.PI / 2;
-  return cosinePower(freedom - 1, Math.atan(Math.abs(t) / Math.sqrt(freedom)), quarter) / cosinePower(freedom - 1, 0, quarter);
+  return (
+    cosinePower(freedom - 1, Math.atan(Math.abs(t) / Math.sqrt(freedom)), quarter) /
+    cosinePower(freedom - 1, 0, quarter)
+  );
 };

@@ -5,7 +5,13 @@ import { bytesText, rateText, secondsText, shareText, type TextColumn, textTable
 const mostPairs = 10;
 const [small, large] = [2 ** 10, 2 ** 20];
 
-const number = (heading: string, weight: number): TextColumn => ({ heading, numeric: true, cutAt: "end", least: 0, weight });
+const number = (heading: string, weight: number): TextColumn => ({
+  heading,
+  numeric: true,
+  cutAt: "end",
+  least: 0,
+  weight,
+});
 const columns: readonly TextColumn[] = [
   { heading: "link", numeric: false, cutAt: "end", least: 10, weight: 9 },
   number("α", 8),

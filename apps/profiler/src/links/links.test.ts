@@ -62,5 +62,6 @@ test("hardware takes the links that were measured, keeps the others, and stays a
   });
   const { hardware, kept } = withLinks(before, links({ within: fit(1e-4, 1e-9), across: fit(2e-4, 2e-9) }));
   expect([kept, hardware.links.across]).toEqual([undefined, { secondsPerMessage: 2e-4, secondsPerByte: 2e-9 }]);
-  for (const file of [measured.hardware, hardware]) expect(parseHardwareFile(formatHardwareFile(file), "desk.json")).toEqual(file);
+  for (const file of [measured.hardware, hardware])
+    expect(parseHardwareFile(formatHardwareFile(file), "desk.json")).toEqual(file);
 });

@@ -9,18 +9,21 @@ export interface Relinked {
 }
 
 /**
- * Put measured links in place of those of a hardware file. A job has links within a host, across hosts, or both; what it has not stays as the file has it,
- * and so does contention, which messages between two ranks at a time cannot tell.
+ * Put measured links in place of those of a hardware file. A job has links within a host, across hosts, or both; what
+ * it has not stays as the file has it, and so does contention, which messages between two ranks at a time cannot tell.
  */
 export const withLinks = (hardware: HardwareFile, links: LinkFile): Relinked => {
   const { within, across, reduceSecondsPerByte, transport, measuredAt, machine } = links;
   const kept = within === undefined ? "within" : across === undefined ? "across" : undefined;
   const times = Object.fromEntries(
     Object.entries({ within, across }).flatMap(([name, fit]) =>
-      fit === undefined ? [] : [[name, { secondsPerMessage: fit.secondsPerMessage, secondsPerByte: fit.secondsPerByte }]],
+      fit === undefined
+        ? []
+        : [[name, { secondsPerMessage: fit.secondsPerMessage, secondsPerByte: fit.secondsPerByte }]],
     ),
   );
   const measured = `measured by skein-profile links on ${measuredAt.slice(0, 10)}, on ${machine} over ${transport}`;
-  const source = kept === undefined ? measured : `${measured}; those ${kept} hosts as before (${hardware.links.source})`;
+  const source =
+    kept === undefined ? measured : `${measured}; those ${kept} hosts as before (${hardware.links.source})`;
   return { hardware: { ...hardware, links: { ...hardware.links, ...times, reduceSecondsPerByte, source } }, kept };
 };

@@ -11,7 +11,10 @@ export interface AlgorithmPrice {
   readonly rankOrder: boolean;
 }
 
-/** A collective of a step, and what every algorithm for it would take, fastest first. In shared memory the direct one is chosen whatever these say. */
+/**
+ * A collective of a step, and what every algorithm for it would take, fastest first. In shared memory the direct one is
+ * chosen whatever these say.
+ */
 export interface CollectiveChoice {
   readonly collective: string;
   readonly axis: string;
@@ -23,7 +26,10 @@ export interface CollectiveChoice {
 }
 
 /** List what was chosen for each collective of a step, and from what. @param groups by axis, of more than one rank. */
-export const algorithmPrices = (program: StepProgram, groups: { readonly [axis: string]: GroupSituation }): CollectiveChoice[] => {
+export const algorithmPrices = (
+  program: StepProgram,
+  groups: { readonly [axis: string]: GroupSituation },
+): CollectiveChoice[] => {
   const alike = Map.groupBy(program.filter(isStart), ({ collective, axis, bytes }) => `${collective} ${axis} ${bytes}`);
   return [...alike.values()].map((own) => {
     const [{ collective, axis, bytes, price }] = own as [(typeof own)[number]];
@@ -35,7 +41,11 @@ export const algorithmPrices = (program: StepProgram, groups: { readonly [axis: 
         const [best] = counts
           .map((segments) => ({
             segments,
-            seconds: predictedSeconds(algorithm, { worldSize, byteLength: bytes, segments, ...(hosts && { hosts }) }, link),
+            seconds: predictedSeconds(
+              algorithm,
+              { worldSize, byteLength: bytes, segments, ...(hosts && { hosts }) },
+              link,
+            ),
           }))
           .toSorted((a, b) => a.seconds - b.seconds);
         return { algorithm: algorithm.name, ...best!, rankOrder: algorithm.rankOrder };

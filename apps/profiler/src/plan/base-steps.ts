@@ -1,4 +1,11 @@
-import { bucketOfScope, foldKernels, type GradientProfile, type HardwareFile, reprice, type StepProgram } from "@skein/cost-model";
+import {
+  bucketOfScope,
+  foldKernels,
+  type GradientProfile,
+  type HardwareFile,
+  reprice,
+  type StepProgram,
+} from "@skein/cost-model";
 import { ArgumentError, SkeinError } from "@skein/tensor-core";
 import type { ProfiledJob } from "skein-train/profiling";
 import { pricersOn } from "../predict/groups-on.ts";
@@ -14,9 +21,14 @@ export interface BaseSteps {
   readonly halves: StepProgram | { readonly refused: string };
 }
 
-/** Trace both steps. Cost: that of compiling two steps, without kernels: seconds for a large model. @throws ArgumentError for a job that exchanges nothing. */
+/**
+ * Trace both steps. Cost: that of compiling two steps, without kernels: seconds for a large model.
+ *
+ * @throws ArgumentError for a job that exchanges nothing.
+ */
 export const baseSteps = async (job: ProfiledJob, hardware: HardwareFile): Promise<BaseSteps> => {
-  if (job.facts.ranks === 1) throw new ArgumentError("the job exchanges nothing: it has one rank; plan with --ranks 2 or more");
+  if (job.facts.ranks === 1)
+    throw new ArgumentError("the job exchanges nothing: it has one rank; plan with --ranks 2 or more");
   const traced = async (overlap: "wait-free" | "dear"): Promise<StepProgram> =>
     foldKernels(pricedStep(await job.with(eachByItself(overlap)), hardware));
   const inHalves = async (): Promise<BaseSteps["halves"]> => {
@@ -36,7 +48,10 @@ export const basesAt = ({ whole, halves }: BaseSteps, job: ProfiledJob, hardware
   return { whole: reprice(whole, pricers), halves: "refused" in halves ? halves : reprice(halves, pricers) };
 };
 
-/** Seconds of computing between the waits for parameters at the begin of a step in halves, by the number of their bucket: what needs each of them. */
+/**
+ * Seconds of computing between the waits for parameters at the begin of a step in halves, by the number of their
+ * bucket: what needs each of them.
+ */
 const forwardSeconds = (halves: StepProgram): ReadonlyMap<number, number> => {
   const seconds = new Map<number, number>();
   let current: number | undefined;
@@ -49,7 +64,10 @@ const forwardSeconds = (halves: StepProgram): ReadonlyMap<number, number> => {
   return seconds;
 };
 
-/** The gradients of a step as planners know them, in the order in which they become ready; paths are numbers of buckets, and the first one's backward pass holds the forward pass. */
+/**
+ * The gradients of a step as planners know them, in the order in which they become ready; paths are numbers of buckets,
+ * and the first one's backward pass holds the forward pass.
+ */
 export const profileOf = ({ whole, halves }: BaseSteps): GradientProfile => {
   const forward = "refused" in halves ? new Map<number, number>() : forwardSeconds(halves);
   const messages = messagesOf(whole);

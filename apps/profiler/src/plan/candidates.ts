@@ -6,7 +6,10 @@ export interface Settings {
 /** The gradient as it is. */
 export const dense: Settings = { kind: "identity" };
 
-/** Ways to compress, dense first. Whether a model learns with one is for a run to show: docs/algorithms.md says what each has cost. */
+/**
+ * Ways to compress, dense first. Whether a model learns with one is for a run to show: docs/algorithms.md says what
+ * each has cost.
+ */
 export const compressions: readonly Settings[] = [
   dense,
   { kind: "top-k", density: 0.01 },
@@ -32,8 +35,11 @@ export const compressions: readonly Settings[] = [
 export const overlaps = ["wait-free", "none"] as const;
 
 /** The value of a `--set`: JSON is YAML. */
-export const setOf = (settings: Settings): string[] => Object.entries(settings).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
+export const setOf = (settings: Settings): string[] =>
+  Object.entries(settings).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
 
-/** What makes of a job one that exchanges each gradient by itself, dense: what all other ways to exchange are made of. */
+/**
+ * What makes of a job one that exchanges each gradient by itself, dense: what all other ways to exchange are made of.
+ */
 export const eachByItself = (overlap: "none" | "wait-free" | "dear"): string[] =>
   setOf({ compression: dense, overlap, buckets: { kind: "per-tensor" }, priorities: "none" });

@@ -19,12 +19,17 @@ const most = 3;
  *
  * @param scored fastest first, not empty.
  */
-export const confirmBest = async (job: ProfiledJob, hardware: HardwareFile, scored: readonly Scored[]): Promise<Confirmed> => {
+export const confirmBest = async (
+  job: ProfiledJob,
+  hardware: HardwareFile,
+  scored: readonly Scored[],
+): Promise<Confirmed> => {
   let found: Confirmed | undefined;
   for (const best of scored.slice(0, most)) {
     if (found !== undefined && found.prediction.simulated.stepSeconds <= best.seconds) break;
     const prediction = await predictStep(await job.with(setOf(best.settings)), hardware);
-    if (found === undefined || prediction.simulated.stepSeconds < found.prediction.simulated.stepSeconds) found = { best, prediction };
+    if (found === undefined || prediction.simulated.stepSeconds < found.prediction.simulated.stepSeconds)
+      found = { best, prediction };
   }
   return found!;
 };

@@ -10,11 +10,14 @@ const link = { startupSeconds: 1e-4, secondsPerByte: 1e-9 };
 test("every grouping holds each bucket once, and no two of one kind are the same", () => {
   fc.assert(
     fc.property(gradients, (bytes) => {
-      const profile = { tensors: bytes.map((own, i) => ({ path: String(i), bytes: own, backwardSeconds: 1e-3, forwardSeconds: 1e-3 })) };
+      const profile = {
+        tensors: bytes.map((own, i) => ({ path: String(i), bytes: own, backwardSeconds: 1e-3, forwardSeconds: 1e-3 })),
+      };
       const sized = sizedGroupings(bytes);
       const { priced, groupings } = halvedGroupings(bytes, profile, link);
       expect(groupings.length).toBeLessThanOrEqual(priced);
-      for (const kind of [sized, groupings]) expect(new Set(kind.map(({ groups }) => JSON.stringify(groups))).size).toBe(kind.length);
+      for (const kind of [sized, groupings])
+        expect(new Set(kind.map(({ groups }) => JSON.stringify(groups))).size).toBe(kind.length);
       for (const { groups } of [...sized, ...groupings, ...plannedGroupings(profile, link, [1, 2])])
         expect(groups.flat().sort((a, b) => a - b)).toEqual([...bytes.keys()]);
     }),
@@ -47,6 +50,9 @@ test.each([
   expect(rankList(text)).toEqual(counts);
 });
 
-test.each(["", "0", "two", "2..", "8..4", "2...8", "2,,4", "1e9", "-2", "99999999"])("--ranks %j is refused", (text) => {
-  expect(() => rankList(text)).toThrow(/^--ranks .*: must be a whole number from 1/);
-});
+test.each(["", "0", "two", "2..", "8..4", "2...8", "2,,4", "1e9", "-2", "99999999"])(
+  "--ranks %j is refused",
+  (text) => {
+    expect(() => rankList(text)).toThrow(/^--ranks .*: must be a whole number from 1/);
+  },
+);

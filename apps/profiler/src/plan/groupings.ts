@@ -68,7 +68,8 @@ export const oneBucketBytes: number = 2 ** 30;
 const keyOf = (groups: Grouping["groups"]): string => groups.map((group) => group.join()).join(" ");
 
 /**
- * Groupings that do not depend on when gradients are ready: each tensor by itself, all in one, and sizes between; those that come to the same once.
+ * Groupings that do not depend on when gradients are ready: each tensor by itself, all in one, and sizes between; those
+ * that come to the same once.
  *
  * @param gradientBytes of each bucket's dense gradient, by which job files size buckets.
  */
@@ -78,7 +79,10 @@ export const sizedGroupings = (gradientBytes: readonly number[]): Grouping[] => 
   const sized = [...sizesBelow(total, 2), oneBucketBytes].map((bytes): Grouping => {
     return { buckets: { kind: "fixed-size", bytes }, priorities: "none", groups: ofSize(gradientBytes, bytes) };
   });
-  const all: Grouping[] = [{ buckets: { kind: "per-tensor" }, priorities: "none", groups: buckets.map((bucket) => [bucket]) }, ...sized];
+  const all: Grouping[] = [
+    { buckets: { kind: "per-tensor" }, priorities: "none", groups: buckets.map((bucket) => [bucket]) },
+    ...sized,
+  ];
   return [...new Map(all.toReversed().map((grouping) => [keyOf(grouping.groups), grouping])).values()].reverse();
 };
 
@@ -88,11 +92,23 @@ export const sizedGroupings = (gradientBytes: readonly number[]): Grouping[] => 
  * @param profile paths are numbers of buckets; bytes those of an all-reduce that costs a rank as much.
  * @param slowdown of two collectives at once.
  */
-export const plannedGroupings = (profile: GradientProfile, allReduce: LinearCollectiveModel, slowdown: Slowdown): Grouping[] => {
+export const plannedGroupings = (
+  profile: GradientProfile,
+  allReduce: LinearCollectiveModel,
+  slowdown: Slowdown,
+): Grouping[] => {
   const numbered = (plan: readonly (readonly string[])[]): number[][] => plan.map((paths) => paths.map(Number));
   return [
-    { buckets: { kind: "mg-wfbp", plan: "greedy" }, priorities: "none", groups: numbered(mergeGreedy(profile, allReduce)) },
-    { buckets: { kind: "mg-wfbp", plan: "exact" }, priorities: "none", groups: numbered(mergeOptimally(profile, allReduce)) },
+    {
+      buckets: { kind: "mg-wfbp", plan: "greedy" },
+      priorities: "none",
+      groups: numbered(mergeGreedy(profile, allReduce)),
+    },
+    {
+      buckets: { kind: "mg-wfbp", plan: "exact" },
+      priorities: "none",
+      groups: numbered(mergeOptimally(profile, allReduce)),
+    },
     {
       buckets: { kind: "mg-wfbp", plan: "simultaneous" },
       priorities: "spread",

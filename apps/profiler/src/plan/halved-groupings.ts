@@ -5,8 +5,8 @@ import { type Grouping, oneBucketBytes, sizesBelow } from "./groupings.ts";
 const most = 8;
 
 /**
- * Buckets for a step in halves: of all sizes, a quarter of a doubling apart, those whose closed form is shortest (`dearTimeline`), plans that come to the
- * same once.
+ * Buckets for a step in halves: of all sizes, a quarter of a doubling apart, those whose closed form is shortest
+ * (`dearTimeline`), plans that come to the same once.
  *
  * @param gradientBytes by the number of the bucket.
  * @param profile of the step, by the same numbers, with what each tensor's forward takes.
@@ -17,7 +17,9 @@ export const halvedGroupings = (
   allReduce: LinearCollectiveModel,
 ): { readonly priced: number; readonly groupings: Grouping[] } => {
   // Jobs fill buckets in the order of the parameters' tree; what becomes ready when does not change them.
-  const inTree = { tensors: gradientBytes.map((bytes, bucket) => ({ path: String(bucket), bytes, backwardSeconds: 0 })) };
+  const inTree = {
+    tensors: gradientBytes.map((bytes, bucket) => ({ path: String(bucket), bytes, backwardSeconds: 0 })),
+  };
   const total = gradientBytes.reduce((sum, bytes) => sum + bytes, 0);
   const sizes = [...sizesBelow(total, 4), oneBucketBytes];
   const plans = new Map(sizes.map((bytes) => [JSON.stringify(planDear(inTree, bytes)), bytes]));

@@ -32,7 +32,8 @@ const worldColumns: readonly TextColumn[] = [
 export const words = (settings: unknown): string => {
   if (typeof settings !== "object" || settings === null) return String(settings);
   const { kind, ...rest } = settings as Settings;
-  if (kind === "fixed-size") return rest["bytes"] === oneBucketBytes ? "one" : `of ${bytesText(rest["bytes"] as number)}`;
+  if (kind === "fixed-size")
+    return rest["bytes"] === oneBucketBytes ? "one" : `of ${bytesText(rest["bytes"] as number)}`;
   return [String(kind), ...Object.entries(rest).map(([key, value]) => `${key} ${String(value)}`)].join(" ");
 };
 
@@ -95,7 +96,10 @@ export const worldLines = (worlds: readonly PlannedWorld[], keep: Keep, columnsO
     words(best!.settings["compression"]),
     ...scheduleOf(best!),
   ]);
-  return [`by number of ranks; ${keeps[keep]}; efficiency beside one rank alone`, ...textTable(worldColumns, rows, columnsOfTerminal)];
+  return [
+    `by number of ranks; ${keeps[keep]}; efficiency beside one rank alone`,
+    ...textTable(worldColumns, rows, columnsOfTerminal),
+  ];
 };
 
 /** The configurations of one number of ranks, and what is to be known of them. */
@@ -114,12 +118,16 @@ export const configurationLines = ({ scored, bounds, leftOut }: PlannedWorld, co
     ...textTable(columns, lossless.map(rowOf), columnsOfTerminal),
     "",
     ...(ofEach.length > 1
-      ? ['a compression is another training: docs/algorithms.md, "Which to use", says what each risks and has cost in accuracy']
+      ? [
+          'a compression is another training: docs/algorithms.md, "Which to use", says what each risks and has cost in accuracy',
+        ]
       : []),
     ...bounds.map(
       ({ name, exposedSeconds, besideSeconds, why }) =>
         `by formulas of one network, dense: ${name} would expose ${secondsText(exposedSeconds)}, mg-wfbp ${secondsText(besideSeconds)}; ${why}`,
     ),
-    ...(leftOut.length === 0 ? [] : ["", `left out, ${leftOut.length}:`, ...leftOut.slice(0, mostLeftOut).map((line) => `  ${line}`)]),
+    ...(leftOut.length === 0
+      ? []
+      : ["", `left out, ${leftOut.length}:`, ...leftOut.slice(0, mostLeftOut).map((line) => `  ${line}`)]),
   ];
 };

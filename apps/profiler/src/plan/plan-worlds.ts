@@ -36,7 +36,8 @@ export interface PlannedWorlds {
 }
 
 /** What a rank computes for itself, with nobody to exchange with. */
-const aloneSeconds = (whole: StepProgram): number => computeSeconds(whole.filter(({ scope }) => bucketOfScope(scope) === undefined));
+const aloneSeconds = (whole: StepProgram): number =>
+  computeSeconds(whole.filter(({ scope }) => bucketOfScope(scope) === undefined));
 
 /** A job with another number of ranks, and what makes it of the other. */
 interface Resized {
@@ -62,7 +63,8 @@ const withRanks = async (own: ProfiledJob, ranks: number, keep: Keep): Promise<R
 /**
  * Score ways to exchange a job's gradients for several numbers of ranks.
  *
- * Where each rank keeps its samples, what it computes is the same for any number of ranks, so whole steps are traced once; else for each number.
+ * Where each rank keeps its samples, what it computes is the same for any number of ranks, so whole steps are traced
+ * once; else for each number.
  *
  * @throws ArgumentError where no number of ranks is left.
  */

@@ -9,7 +9,11 @@ const refuse = (text: string): never => {
   );
 };
 
-/** The numbers of ranks that an option names: `8`, `2,4,12`, or `2..64`, which is each double the one before. @throws ArgumentError. */
+/**
+ * The numbers of ranks that an option names: `8`, `2,4,12`, or `2..64`, which is each double the one before.
+ *
+ * @throws ArgumentError.
+ */
 export const rankList = (text: string): number[] => {
   const count = (word: string): number => {
     const number = Number(word);

@@ -1,4 +1,11 @@
-import { codecSeconds, type GroupExchange, type HardwareFile, isStart, type PricedExchange, type StepProgram } from "@skein/cost-model";
+import {
+  codecSeconds,
+  type GroupExchange,
+  type HardwareFile,
+  isStart,
+  type PricedExchange,
+  type StepProgram,
+} from "@skein/cost-model";
 import type { ProfiledJob } from "skein-train/profiling";
 import { simulateStep } from "../predict/predict-step.ts";
 import type { Settings } from "./candidates.ts";

@@ -53,13 +53,20 @@ export interface SearchInput {
 const named = (compression: Settings | "own"): Settings => (compression === "own" ? {} : { compression });
 
 /**
- * Score ways to exchange a job's gradients on some hardware: compressions, when messages travel, and which gradients travel together.
+ * Score ways to exchange a job's gradients on some hardware: compressions, when messages travel, and which gradients
+ * travel together.
  *
- * No step is traced: dense ones are bucketed anew from the two that `bases` holds, and what an exchange of a compression takes by itself is laid into them.
+ * No step is traced: dense ones are bucketed anew from the two that `bases` holds, and what an exchange of a
+ * compression takes by itself is laid into them.
  *
  * Cost: a trace of milliseconds for each bucket of other shapes, and a simulation for each configuration.
  */
-export const searchConfigurations = async ({ job, hardware, bases, compressions }: SearchInput): Promise<SearchResult> => {
+export const searchConfigurations = async ({
+  job,
+  hardware,
+  bases,
+  compressions,
+}: SearchInput): Promise<SearchResult> => {
   const { device } = hardware;
   const pricers = pricersOn(job, hardware);
   const pricing: StepHardware = { device, collectives: pricers };
@@ -75,13 +82,23 @@ export const searchConfigurations = async ({ job, hardware, bases, compressions 
   const scored: Scored[] = [];
   const leftOut: string[] = [];
 
-  const score = (compression: Settings | "own", prices: ExchangePrices | undefined, { buckets, priorities, groups }: Grouping): void => {
+  const score = (
+    compression: Settings | "own",
+    prices: ExchangePrices | undefined,
+    { buckets, priorities, groups }: Grouping,
+  ): void => {
     const schedules = priorities === "none" && buckets["kind"] !== "mg-wfbp" ? overlaps : (["wait-free"] as const);
     for (const overlap of schedules) {
       const settings = { ...named(compression), overlap, buckets, priorities };
       if (prices === undefined) {
         const lanes = priorities === "spread" ? groups.map((_, i) => i % 2) : undefined;
-        const program = rebucket(bases.whole, { groups, overlap, priorities: lanes, priceKernel, collectives: pricers });
+        const program = rebucket(bases.whole, {
+          groups,
+          overlap,
+          priorities: lanes,
+          priceKernel,
+          collectives: pricers,
+        });
         scored.push(scoreStep(job, hardware, program, { settings }));
       } else {
         const exchanges = groups.map((one, i): GroupExchange => {
@@ -94,7 +111,8 @@ export const searchConfigurations = async ({ job, hardware, bases, compressions 
 
   let halves = { priced: 0, simulated: 0 };
   const scoreDense = (): void => {
-    for (const grouping of [...sized, ...plannedGroupings(profile, allReduce, slowdown)]) score(dense, undefined, grouping);
+    for (const grouping of [...sized, ...plannedGroupings(profile, allReduce, slowdown)])
+      score(dense, undefined, grouping);
     if ("refused" in bases.halves) {
       leftOut.push(`steps in halves: ${bases.halves.refused}`);
       return;
@@ -102,7 +120,9 @@ export const searchConfigurations = async ({ job, hardware, bases, compressions 
     const { priced, groupings } = halvedGroupings(gradientBytes, profile, allReduce);
     for (const { buckets, priorities, groups } of groupings) {
       const program = rebucketHalves(bases.halves, { groups, priceKernel, collectives: pricers });
-      scored.push(scoreStep(job, hardware, program, { settings: { compression: dense, overlap: "dear", buckets, priorities } }));
+      scored.push(
+        scoreStep(job, hardware, program, { settings: { compression: dense, overlap: "dear", buckets, priorities } }),
+      );
     }
     halves = { priced, simulated: groupings.length };
   };
@@ -131,14 +151,19 @@ export const searchConfigurations = async ({ job, hardware, bases, compressions 
       continue;
     }
     const { worldSize } = group;
-    const likeAllReduce = (bucket: number): number => (sentBytesOf(prices([bucket])) * worldSize) / (2 * (worldSize - 1));
-    const sent = { tensors: profile.tensors.map((tensor) => ({ ...tensor, bytes: likeAllReduce(Number(tensor.path)) })) };
-    for (const grouping of [...sized, ...plannedGroupings(sent, allReduce, slowdown)]) score(compression, prices, grouping);
+    const likeAllReduce = (bucket: number): number =>
+      (sentBytesOf(prices([bucket])) * worldSize) / (2 * (worldSize - 1));
+    const sent = {
+      tensors: profile.tensors.map((tensor) => ({ ...tensor, bytes: likeAllReduce(Number(tensor.path)) })),
+    };
+    for (const grouping of [...sized, ...plannedGroupings(sent, allReduce, slowdown)])
+      score(compression, prices, grouping);
   }
   return {
     scored: scored.toSorted((a, b) => a.seconds - b.seconds),
     space: { compressions: looked, halves },
-    bounds: "refused" in bases.halves ? [] : boundsOf(profile, collectiveModelOfGroup(group, "all-reduce", device.readBack)),
+    bounds:
+      "refused" in bases.halves ? [] : boundsOf(profile, collectiveModelOfGroup(group, "all-reduce", device.readBack)),
     leftOut,
   };
 };

@@ -1,9 +1,18 @@
 import type { GroupSituation } from "@skein/collectives";
-import { collectivePricers, type CollectivePricer, type HardwareFile, hostsOfGroup, linksOfGroup } from "@skein/cost-model";
+import {
+  collectivePricers,
+  type CollectivePricer,
+  type HardwareFile,
+  hostsOfGroup,
+  linksOfGroup,
+} from "@skein/cost-model";
 import type { ProfiledJob } from "skein-train/profiling";
 
 /** What the groups of a job are on some hardware, by mesh axis. */
-export const groupsOn = (job: Pick<ProfiledJob, "groups">, hardware: HardwareFile): { readonly [axis: string]: GroupSituation } =>
+export const groupsOn = (
+  job: Pick<ProfiledJob, "groups">,
+  hardware: HardwareFile,
+): { readonly [axis: string]: GroupSituation } =>
   Object.fromEntries(
     Object.entries(job.groups()).map(([axis, { situation, groups }]) => {
       const [group] = groups as [readonly number[]]; // groups of an axis are alike
@@ -14,5 +23,8 @@ export const groupsOn = (job: Pick<ProfiledJob, "groups">, hardware: HardwareFil
   );
 
 /** What their collectives cost, by mesh axis. */
-export const pricersOn = (job: Pick<ProfiledJob, "groups">, hardware: HardwareFile): { readonly [axis: string]: CollectivePricer } =>
+export const pricersOn = (
+  job: Pick<ProfiledJob, "groups">,
+  hardware: HardwareFile,
+): { readonly [axis: string]: CollectivePricer } =>
   collectivePricers(groupsOn(job, hardware), hardware.device.readBack);

@@ -2,7 +2,11 @@ import { readFileSync } from "node:fs";
 import { type HardwareFile, hardwareNamed } from "@skein/cost-model";
 import { HardwareFileError, parseHardwareFile } from "@skein/cost-model/files";
 
-/** A hardware file by its path, or one that is shipped, by its name. @throws HardwareFileError, ArgumentError in one line. */
+/**
+ * A hardware file by its path, or one that is shipped, by its name.
+ *
+ * @throws HardwareFileError, ArgumentError in one line.
+ */
 export const hardwareOf = (asked: string): HardwareFile => {
   if (!/[./\\]/.test(asked)) return hardwareNamed(asked);
   let text: string;

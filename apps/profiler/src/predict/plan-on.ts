@@ -25,7 +25,11 @@ const lineOf = (model: PiecewiseCollectiveModel): LinearCollectiveModel =>
  * @param messages of a step that exchanges each gradient by itself, dense.
  * @param group along which they are exchanged.
  */
-export const pricedTimes = (messages: readonly Message[], group: GroupSituation, { device, links }: HardwareFile): PricedTimes => ({
+export const pricedTimes = (
+  messages: readonly Message[],
+  group: GroupSituation,
+  { device, links }: HardwareFile,
+): PricedTimes => ({
   readySeconds: messages.toSorted((a, b) => a.bucket - b.bucket).map(({ readySeconds }) => readySeconds),
   allReduce: lineOf(collectiveModelOfGroup(group, "all-reduce", device.readBack)),
   allGather: lineOf(collectiveModelOfGroup(group, "all-gather", device.readBack)),
@@ -33,7 +37,9 @@ export const pricedTimes = (messages: readonly Message[], group: GroupSituation,
   slowdown: [1, 2 + links.contention.penaltyPerFlow],
 });
 
-/** The exchange that a job would decide on before its first step on this hardware; undefined where its file says it all. */
+/**
+ * The exchange that a job would decide on before its first step on this hardware; undefined where its file says it all.
+ */
 export const planOn = async (job: ProfiledJob, hardware: HardwareFile): Promise<ExchangePlan | undefined> => {
   if (job.facts.exchange !== "planned") return undefined;
   const dense = await job.with(eachByItself("wait-free"));

@@ -21,10 +21,17 @@ export interface Prediction {
 }
 
 /** A step that was prepared already, priced node by node. */
-export const pricePrepared = (step: PreparedGraph, job: Pick<ProfiledJob, "groups">, hardware: HardwareFile): StepProgram =>
-  stepProgram(step, { device: hardware.device, collectives: pricersOn(job, hardware) });
+export const pricePrepared = (
+  step: PreparedGraph,
+  job: Pick<ProfiledJob, "groups">,
+  hardware: HardwareFile,
+): StepProgram => stepProgram(step, { device: hardware.device, collectives: pricersOn(job, hardware) });
 
-/** The job's graph as its backend prepares it, priced node by node. Cost: that of compiling the step, without kernels. @param plan as of `planOn`. */
+/**
+ * The job's graph as its backend prepares it, priced node by node. Cost: that of compiling the step, without kernels.
+ *
+ * @param plan as of `planOn`.
+ */
 export const pricedStep = (job: ProfiledJob, hardware: HardwareFile, plan?: ExchangePlan): StepProgram =>
   pricePrepared(job.step(plan), job, hardware);
 
@@ -32,8 +39,8 @@ export const pricedStep = (job: ProfiledJob, hardware: HardwareFile, plan?: Exch
 const scatteredSteps = (ranks: number): number => Math.min(61, 3 + Math.ceil(120 / ranks));
 
 /**
- * Simulate all ranks of a job with a priced step. Where the hardware file knows how ranks scatter, times are those of the middle one of several steps, and
- * spans those of a step without scatter.
+ * Simulate all ranks of a job with a priced step. Where the hardware file knows how ranks scatter, times are those of
+ * the middle one of several steps, and spans those of a step without scatter.
  */
 export const simulateStep = (
   job: Pick<ProfiledJob, "facts" | "groups">,
@@ -49,17 +56,32 @@ export const simulateStep = (
     groups: Object.fromEntries(Object.entries(job.groups()).map(([axis, { groups }]) => [axis, groups])),
     hosts: hostsOfGroup(all, topology),
   };
-  const options: SimulationOptions = { contention: links.contention, messageDelaySeconds: running?.messageDelaySeconds ?? 0, spans };
+  const options: SimulationOptions = {
+    contention: links.contention,
+    messageDelaySeconds: running?.messageDelaySeconds ?? 0,
+    spans,
+  };
   const { stepVariation = 0 } = running ?? {};
   if (stepVariation === 0 || ranks === 1) return simulate(world, options);
   const even = spans ? simulate(world, options) : undefined;
-  const scattered = simulate(world, { ...options, spans: false, steps: scatteredSteps(ranks), jitter: { seed: 1, stepVariation } });
+  const scattered = simulate(world, {
+    ...options,
+    spans: false,
+    steps: scatteredSteps(ranks),
+    jitter: { seed: 1, stepVariation },
+  });
   return { ...(even ?? scattered), ...middleStep(scattered) };
 };
 
 /** Of several steps the one whose time is in the middle. The first is left out: ranks begin it together. */
-const middleStep = ({ endSeconds, exposedOfSteps }: SimulatedStep): Pick<SimulatedStep, "stepSeconds" | "exposedSeconds"> => {
-  const steps = endSeconds.map((end, i) => ({ stepSeconds: end - (endSeconds[i - 1] ?? 0), exposedSeconds: exposedOfSteps[i]! }));
+const middleStep = ({
+  endSeconds,
+  exposedOfSteps,
+}: SimulatedStep): Pick<SimulatedStep, "stepSeconds" | "exposedSeconds"> => {
+  const steps = endSeconds.map((end, i) => ({
+    stepSeconds: end - (endSeconds[i - 1] ?? 0),
+    exposedSeconds: exposedOfSteps[i]!,
+  }));
   const ordered = steps.slice(1).toSorted((a, b) => a.stepSeconds - b.stepSeconds);
   return ordered[Math.floor((ordered.length - 1) / 2)]!;
 };
@@ -69,7 +91,11 @@ const middleStep = ({ endSeconds, exposedOfSteps }: SimulatedStep): Pick<Simulat
  *
  * @param plan of a planned exchange. Default: planned from prices, where a run plans from what it measures.
  */
-export const predictStep = async (job: ProfiledJob, hardware: HardwareFile, plan?: ExchangePlan): Promise<Prediction> => {
+export const predictStep = async (
+  job: ProfiledJob,
+  hardware: HardwareFile,
+  plan?: ExchangePlan,
+): Promise<Prediction> => {
   const program = pricedStep(job, hardware, plan ?? (await planOn(job, hardware)));
   return { program, simulated: simulateStep(job, program, hardware) };
 };

@@ -17,12 +17,20 @@ const mostRows = 10;
 const isKernel = (step: Prediction["program"][number]): step is KernelStep => step.kind === "kernel";
 
 /** A prediction for a terminal of 80 columns. */
-export const predictionLines = (facts: JobFacts, hardware: HardwareFile, { program, simulated }: Prediction): string[] => {
+export const predictionLines = (
+  facts: JobFacts,
+  hardware: HardwareFile,
+  { program, simulated }: Prediction,
+): string[] => {
   const { stepSeconds, exposedSeconds, symmetry } = simulated;
   const exposed = Math.max(...exposedSeconds);
   const kernels = program.filter(isKernel);
   const byName = [...Map.groupBy(kernels, ({ name }) => name)]
-    .map(([name, own]) => ({ name, calls: own.length, seconds: own.reduce((sum, { price }) => sum + price.seconds, 0) }))
+    .map(([name, own]) => ({
+      name,
+      calls: own.length,
+      seconds: own.reduce((sum, { price }) => sum + price.seconds, 0),
+    }))
     .toSorted((a, b) => b.seconds - a.seconds)
     .slice(0, mostRows);
   const total = kernels.reduce((sum, { price }) => sum + price.seconds, 0);
@@ -32,7 +40,9 @@ export const predictionLines = (facts: JobFacts, hardware: HardwareFile, { progr
     `  computing ${milliseconds(total)}, communication that nothing hides ${milliseconds(exposed)}`,
     `  ${symmetry.classes} of ${symmetry.ranks} ranks were simulated; the others cannot but do the same`,
     ...(assumed > 0
-      ? [`  ${((100 * assumed) / total).toFixed(0)} % of the computing is of operators or sizes that were not measured on this hardware`]
+      ? [
+          `  ${((100 * assumed) / total).toFixed(0)} % of the computing is of operators or sizes that were not measured on this hardware`,
+        ]
       : []),
     ...exchangeLines[facts.exchange],
     "",

@@ -39,12 +39,16 @@ const schedule = (seconds: number, ownSeconds: number): BestSchedule => ({
   configurations: 40,
   links: "links",
 });
-const onSchedule = (exposedSeconds: number, found?: BestSchedule): ReturnType<typeof adviceOn> => adviceOn(figures(exposedSeconds), found);
+const onSchedule = (exposedSeconds: number, found?: BestSchedule): ReturnType<typeof adviceOn> =>
+  adviceOn(figures(exposedSeconds), found);
 
 test("a schedule that saves is advised, with what it saves of the predicted step and how that was found", () => {
   const [advice, ...others] = onSchedule(0.004, schedule(0.0069, 0.009));
   expect(others).toEqual([]);
-  expect(advice).toMatchObject({ cure: "exchange gradients with overlap: wait-free, buckets: mg-wfbp plan exact", change: settings });
+  expect(advice).toMatchObject({
+    cure: "exchange gradients with overlap: wait-free, buckets: mg-wfbp plan exact",
+    change: settings,
+  });
   expect(advice!.finding).toContain("40 % of the step is communication");
   expect(advice!.saves).toBeCloseTo(1 - 69 / 90, 12);
   expect(advice!.basis).toMatch(/40 schedules .* by these the step takes 9\.00 ms as it is, measured 10\.0 ms$/);
@@ -56,7 +60,11 @@ test("what is waited is the share of the step that is told, not the median of wa
 });
 
 test.each([
-  ["what saves less than 3 % is not advised", schedule(0.0099, 0.01), /no schedule that loses no more is predicted to save 3/],
+  [
+    "what saves less than 3 % is not advised",
+    schedule(0.0099, 0.01),
+    /no schedule that loses no more is predicted to save 3/,
+  ],
   ["what prices do not explain is not advised", schedule(0.001, 0.004), /prices do not explain this run/],
   ["nor is anything where nothing was sought", undefined, /skein-profile plan/],
 ] as const)("%s", (_, found, words) => {

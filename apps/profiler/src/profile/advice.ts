@@ -1,4 +1,11 @@
-import { type Advice, type OperatorRow, type OutsideRow, type ProfileReport, secondsText, type Times } from "@skein/report";
+import {
+  type Advice,
+  type OperatorRow,
+  type OutsideRow,
+  type ProfileReport,
+  secondsText,
+  type Times,
+} from "@skein/report";
 import { words } from "../plan/plan-lines.ts";
 import type { BestSchedule } from "./best-schedule.ts";
 
@@ -8,7 +15,10 @@ const worthSaying = 0.05;
 /** A part of a step that is worth a change. */
 const worthChanging = 0.03;
 
-/** A run that takes so many times as long as its prices, or as much less, was held up by something that no schedule mends. */
+/**
+ * A run that takes so many times as long as its prices, or as much less, was held up by something that no schedule
+ * mends.
+ */
 const mostOff = 2;
 
 /** What of a step lies outside of its kernels for one reason. */
@@ -16,7 +26,8 @@ const outsideOf = ({ outside }: Pick<ProfileReport, "outside">, kind: OutsideRow
   outside.find((row) => row.kind === kind)!;
 
 /** Whether so much of a step is exposed that another schedule is worth a search. */
-export const isExposed = (figures: Pick<ProfileReport, "outside">): boolean => outsideOf(figures, "waiting").share >= worthSaying;
+export const isExposed = (figures: Pick<ProfileReport, "outside">): boolean =>
+  outsideOf(figures, "waiting").share >= worthSaying;
 
 const percent = (share: number): string => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
 const milliseconds = (seconds: number): string => `${(1000 * seconds).toPrecision(3)} ms`;
@@ -30,12 +41,17 @@ const scheduleCure = (
   measured: Times,
 ): Pick<Advice, "cure" | "change" | "saves"> & { readonly how?: string } => {
   if (schedule === undefined)
-    return { cure: "give it a hardware file with --hardware, or run skein-profile plan, to see what another schedule would save" };
+    return {
+      cure: "give it a hardware file with --hardware, or run skein-profile plan, to see what another schedule would save",
+    };
   const { settings, seconds, ownSeconds, configurations, links } = schedule;
   const saves = 1 - seconds / ownSeconds;
   const how = `${configurations} schedules that lose no more were simulated with this run's kernels and ${links}; by these the step takes ${secondsText(ownSeconds)} as it is, measured ${secondsText(measured.median)}`;
   if (ownSeconds < measured.median / mostOff || ownSeconds > measured.median * mostOff)
-    return { cure: "no schedule is advised, since prices do not explain this run: was the machine busy with something else?", how };
+    return {
+      cure: "no schedule is advised, since prices do not explain this run: was the machine busy with something else?",
+      how,
+    };
   if (!(saves >= worthChanging))
     return {
       cure: `no schedule that loses no more is predicted to save ${percent(worthChanging)}; a compression may: skein-profile plan`,
@@ -102,7 +118,11 @@ const rooflineAdvice = ({ operators }: Figures): Advice[] => {
   }));
 };
 
-/** Say in words what a profile shows, what matters most first. @param schedule the fastest of the same gradients, where one was sought. */
+/**
+ * Say in words what a profile shows, what matters most first.
+ *
+ * @param schedule the fastest of the same gradients, where one was sought.
+ */
 export const adviceOn = (figures: Figures, schedule?: BestSchedule): Advice[] => [
   ...exposedAdvice(figures, schedule),
   ...dataAdvice(figures),

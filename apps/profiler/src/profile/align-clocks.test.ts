@@ -6,14 +6,19 @@ import { madeUpRun } from "./made-up-run.ts";
 const shifted = (rank: RankSpans, seconds: number, process: string): RankSpans => ({
   ...rank,
   process,
-  spans: rank.spans.map((span) => ({ ...span, startSeconds: span.startSeconds + seconds, endSeconds: span.endSeconds + seconds })),
+  spans: rank.spans.map((span) => ({
+    ...span,
+    startSeconds: span.startSeconds + seconds,
+    endSeconds: span.endSeconds + seconds,
+  })),
 });
 
 test("the clock of another host is set by when collectives of all ranks ended", () => {
   const [first, second, third] = madeUpRun(3);
   const aligned = alignClocks([first!, shifted(second!, 5, "other:7"), shifted(third!, -0.25, "third:9")]);
   for (const [index, rank] of [second!, third!].entries())
-    for (const [i, span] of aligned[index + 1]!.spans.entries()) expect(span.startSeconds).toBeCloseTo(rank.spans[i]!.startSeconds, 9);
+    for (const [i, span] of aligned[index + 1]!.spans.entries())
+      expect(span.startSeconds).toBeCloseTo(rank.spans[i]!.startSeconds, 9);
 });
 
 test("ranks of one host keep their times: what looks late there was late", () => {

@@ -23,8 +23,9 @@ const shifted = (spans: readonly Span[], seconds: number): Span[] =>
   spans.map((span) => ({ ...span, startSeconds: span.startSeconds - seconds, endSeconds: span.endSeconds - seconds }));
 
 /**
- * Lay the spans of ranks on one clock. Ranks of one host share theirs; that of another host is moved by the median of the differences between the ends of
- * the collectives that all ranks took part in, which end everywhere at nearly the same time. What is left is within the time of a message.
+ * Lay the spans of ranks on one clock. Ranks of one host share theirs; that of another host is moved by the median of
+ * the differences between the ends of the collectives that all ranks took part in, which end everywhere at nearly the
+ * same time. What is left is within the time of a message.
  */
 export const alignClocks = (ranks: readonly RankSpans[]): readonly RankSpans[] => {
   const [first] = ranks;

@@ -2,10 +2,16 @@ import type { Span } from "@skein/tensor-core";
 import type { JobFacts } from "skein-train/profiling";
 import type { RankStep } from "./steps.ts";
 
-/** By which clock kernels were timed. Of a device that tells no times, one span stands for all kernels of a step, and waits lie within it. */
+/**
+ * By which clock kernels were timed. Of a device that tells no times, one span stands for all kernels of a step, and
+ * waits lie within it.
+ */
 export type KernelClock = JobFacts["kernelClock"];
 
-/** What a moment of a step is spent on, the first of these that is under way: a rank that waits while its device computes is not held up. */
+/**
+ * What a moment of a step is spent on, the first of these that is under way: a rank that waits while its device
+ * computes is not held up.
+ */
 const order = ["compute", "waiting", "data", "host"] as const;
 const orders: Readonly<Record<KernelClock, readonly string[]>> = {
   host: order,
@@ -40,7 +46,10 @@ const counted = (underWay: ReadonlySet<Span>, order: readonly string[]): Span | 
  *
  * Cost: O(spans · (log spans + spans at once)).
  */
-export const attribute = ({ whole, spans }: Pick<RankStep, "whole" | "spans">, clock: KernelClock = "host"): Attribution => {
+export const attribute = (
+  { whole, spans }: Pick<RankStep, "whole" | "spans">,
+  clock: KernelClock = "host",
+): Attribution => {
   const within = (seconds: number): number => Math.min(Math.max(seconds, whole.startSeconds), whole.endSeconds);
   const edges = spans
     .filter(({ track, startSeconds, endSeconds }) => orders[clock].includes(track) && endSeconds > startSeconds)

@@ -29,7 +29,11 @@ const measuredLinks = (job: ProfiledJob, { steps }: Pick<MeasuredJob, "steps">):
 };
 
 /** This machine as a run has shown it: each kernel by its own time. */
-const hardwareOfRun = (job: ProfiledJob, measured: Pick<MeasuredJob, "steps" | "samples">, device: Device): HardwareFile => {
+const hardwareOfRun = (
+  job: ProfiledJob,
+  measured: Pick<MeasuredJob, "steps" | "samples">,
+  device: Device,
+): HardwareFile => {
   const { ranks } = job.facts;
   const links = measuredLinks(job, measured);
   return {
@@ -44,10 +48,12 @@ const hardwareOfRun = (job: ProfiledJob, measured: Pick<MeasuredJob, "steps" | "
 };
 
 /**
- * Search for the schedule that a run should have had: overlap and buckets of the same compression, priced by the run's own kernels and messages.
+ * Search for the schedule that a run should have had: overlap and buckets of the same compression, priced by the run's
+ * own kernels and messages.
  *
  * @param device whose roofline the kernels' shares are of.
- * @returns undefined where the run had no two collectives of different sizes, so that nothing is known of its links, or one rank.
+ * @returns undefined where the run had no two collectives of different sizes, so that nothing is known of its links, or
+ * one rank.
  */
 export const bestSchedule = async (
   job: ProfiledJob,

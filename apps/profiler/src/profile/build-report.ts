@@ -55,7 +55,9 @@ export const buildReport = (input: ProfileInput): ProfileReport => {
   const { steps, overheadSeconds } = measured;
   const program = priced?.program ?? [];
   if (steps.length === 0)
-    throw new ArgumentError(`no step is left after the first ${warmUpSteps}, which do not count; make more steps, or a shorter warm-up`);
+    throw new ArgumentError(
+      `no step is left after the first ${warmUpSteps}, which do not count; make more steps, or a shorter warm-up`,
+    );
   // What recording has cost is no part of the step: each span of the host's thread took two looks at the clock.
   const overheads = steps.map((ranks) => overheadSeconds * Math.max(...ranks.map(({ spans }) => spans.length)));
   const times = timesOf(steps.map((one, i) => worldSeconds(one) - overheads[i]!));

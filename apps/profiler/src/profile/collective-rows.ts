@@ -26,7 +26,9 @@ export const collectiveRows = (steps: readonly WorldStep[], program: StepProgram
         bytes: args.bytes ?? 0,
         seconds: slowest(over(underWay, name)),
         exposedSeconds: slowest(over(waited, `wait ${name}`)),
-        ...(own.length > 0 && { predictedSeconds: own.reduce((sum, step) => sum + (step.kind === "start" ? step.price.seconds : 0), 0) }),
+        ...(own.length > 0 && {
+          predictedSeconds: own.reduce((sum, step) => sum + (step.kind === "start" ? step.price.seconds : 0), 0),
+        }),
       };
     })
     .sort((a, b) => place(a.name) - place(b.name));

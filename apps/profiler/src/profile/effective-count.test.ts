@@ -8,7 +8,9 @@ test("values that go up and down are worth all of them, those that drift few", (
   expect(effectiveCount(Array.from({ length: 40 }, () => 3))).toBeGreaterThan(35);
   expect(effectiveCount(Array.from({ length: 40 }, (_, i) => [1, 1, 2, 1, 3, 2, 1][(i * 5) % 7]!))).toBeGreaterThan(20);
   // A slow half and a quick half are hardly more than two values.
-  expect(effectiveCount(Array.from({ length: 40 }, (_, i) => (i < 20 ? 1 : 2) + 0.01 * ((7 * i) % 5)))).toBeLessThan(10);
+  expect(effectiveCount(Array.from({ length: 40 }, (_, i) => (i < 20 ? 1 : 2) + 0.01 * ((7 * i) % 5)))).toBeLessThan(
+    10,
+  );
 });
 
 test("it is 1 to n, whatever the values are, and the scale does not matter", () => {

@@ -20,14 +20,16 @@ const likeness = (values: readonly number[]): number => {
 };
 
 /**
- * Tell how many independent values a series is worth: n (1 − r) / (1 + r), where each value takes r of the one before it and the rest is chance. Steps of a run
- * are alike because what slows one down, such as another program, lasts. What few values say of r is too small by (1 + 4 r) / n, which is made good.
+ * Tell how many independent values a series is worth: n (1 − r) / (1 + r), where each value takes r of the one before
+ * it and the rest is chance. Steps of a run are alike because what slows one down, such as another program, lasts. What
+ * few values say of r is too small by (1 + 4 r) / n, which is made good.
  *
  * @returns 1 to n.
  *
  * Cost: O(n²), of steps.
  *
- * Source: Bartlett 1946, Supplement to the Journal of the Royal Statistical Society 8; Kendall 1954, Biometrika 41 (too small by how much).
+ * Source: Bartlett 1946, Supplement to the Journal of the Royal Statistical Society 8; Kendall 1954, Biometrika 41 (too
+ * small by how much).
  */
 export const effectiveCount = (series: readonly number[]): number => {
   const { length: n } = series;

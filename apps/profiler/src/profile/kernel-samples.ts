@@ -6,11 +6,16 @@ import { secondsOf, type WorldStep } from "./steps.ts";
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 /**
- * Tell what each kernel of a prepared step took, one sample a node: its median over steps and ranks, all of them lengthened alike until they add up to the
- * median of what a rank computes in a step. Times of kernels have a long tail, and so the medians alone add up to too little. Spans come in the graph's
- * order; where they do not, as on a device that runs several passes for a node, the step is left out.
+ * Tell what each kernel of a prepared step took, one sample a node: its median over steps and ranks, all of them
+ * lengthened alike until they add up to the median of what a rank computes in a step. Times of kernels have a long
+ * tail, and so the medians alone add up to too little. Spans come in the graph's order; where they do not, as on a
+ * device that runs several passes for a node, the step is left out.
  */
-export const kernelSamples = (steps: readonly WorldStep[], prepared: PreparedGraph, overheadSeconds: number): KernelSample[] => {
+export const kernelSamples = (
+  steps: readonly WorldStep[],
+  prepared: PreparedGraph,
+  overheadSeconds: number,
+): KernelSample[] => {
   const kernels = prepared.graph.nodes
     .filter((node) => isKernel(prepared, node))
     .map((node) => ({ name: spanNameOf(node.op, node.scope), operator: node.op, ...nodeWork(prepared.graph, node) }));

@@ -10,7 +10,10 @@ export const span = (track: Track, name: string, begin: number, end: number, arg
   args,
 });
 
-/** For tests: a run of three steps of 10 ms each, 2 ms apart, on some ranks; rank r computes by r ms longer, and then waits less. */
+/**
+ * For tests: a run of three steps of 10 ms each, 2 ms apart, on some ranks; rank r computes by r ms longer, and then
+ * waits less.
+ */
 export const madeUpRun = (numRanks: number): RankSpans[] =>
   Array.from({ length: numRanks }, (_, rank) => ({
     rank,
@@ -18,7 +21,12 @@ export const madeUpRun = (numRanks: number): RankSpans[] =>
     spans: [1, 2, 3].flatMap((step) => {
       const begin = 12 * (step - 1);
       const at = (ms: number): number => begin + ms;
-      const collective = { operator: "all-reduce", bytes: 400, axis: "data", ranks: Array.from({ length: numRanks }, (__, i) => i) };
+      const collective = {
+        operator: "all-reduce",
+        bytes: 400,
+        axis: "data",
+        ranks: Array.from({ length: numRanks }, (__, i) => i),
+      };
       return [
         span("data", "next batch", at(0), at(0.5)),
         span("compute", "matmul layer", at(1), at(3 + rank), { phase: "forward" }),

@@ -23,7 +23,9 @@ export interface MeasuredJob {
   programOn(device: Device): StepProgram;
 }
 
-/** A step of a job with its prices on a device. Collectives by links that nobody measured, unless the job names some. */
+/**
+ * A step of a job with its prices on a device. Collectives by links that nobody measured, unless the job names some.
+ */
 export const programOn = (job: ProfiledJob, step: PreparedStep, device: Device): StepProgram =>
   stepProgram(step, {
     device,
@@ -36,7 +38,11 @@ export const programOn = (job: ProfiledJob, step: PreparedStep, device: Device):
 /** Run a job for some steps, the first of which do not count. */
 export const measureJob = async (
   job: ProfiledJob,
-  { steps, warmUpSteps, signal }: { readonly steps: number; readonly warmUpSteps: number; readonly signal?: AbortSignal },
+  {
+    steps,
+    warmUpSteps,
+    signal,
+  }: { readonly steps: number; readonly warmUpSteps: number; readonly signal?: AbortSignal },
 ): Promise<MeasuredJob> => {
   const { ranks, plan } = await job.run(warmUpSteps + steps, signal && { signal });
   const step = job.step(plan);

@@ -55,13 +55,18 @@ test("curve and blocks of a graph that is gone through by hand", () => {
 
 test("of more values than are named, those at the peak are among them", () => {
   const profile = profileOf((x) => {
-    const wide = Array.from({ length: 50 }, (_, i) => sum(matmul(multiply(x, i + 2), concat([x, x], { dim: 1 })))).reduce((all, one) =>
-      add(all, one),
+    const wide = Array.from({ length: 50 }, (_, i) =>
+      sum(matmul(multiply(x, i + 2), concat([x, x], { dim: 1 }))),
+    ).reduce((all, one) => add(all, one));
+    const kept = Array.from({ length: 30 }, () => 0).reduce<Tensor[]>(
+      (list) => [...list, matmul(list.at(-1) ?? x, x)],
+      [],
     );
-    const kept = Array.from({ length: 30 }, () => 0).reduce<Tensor[]>((list) => [...list, matmul(list.at(-1) ?? x, x)], []);
     return add(wide, sum(kept.reduceRight((all, one) => matmul(all, one))));
   });
   const peak = profile.liveBytes.indexOf(Math.max(...profile.liveBytes));
-  const named = profile.blocks.filter(({ from, to }) => from <= peak && peak <= to).reduce((sum, { bytes }) => sum + bytes, 0);
+  const named = profile.blocks
+    .filter(({ from, to }) => from <= peak && peak <= to)
+    .reduce((sum, { bytes }) => sum + bytes, 0);
   expect(named).toBeGreaterThan(0.99 * profile.liveBytes[peak]!); // all but some scalars
 });

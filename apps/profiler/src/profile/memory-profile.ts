@@ -19,7 +19,9 @@ const covered = (ranges: readonly Placed[]): number => {
   return bytes;
 };
 
-/** Values that have memory of their own. A view is part of what it looks at, which lives as long as the view is used. */
+/**
+ * Values that have memory of their own. A view is part of what it looks at, which lives as long as the view is used.
+ */
 const blocksOf = (placed: readonly Placed[], settled: ReadonlySet<number>): Placed[] => {
   const blocks: { -readonly [key in keyof Placed]: Placed[key] }[] = [];
   for (const value of placed.toSorted((a, b) => a.from - b.from)) {
@@ -46,8 +48,8 @@ const largest = (blocks: readonly Placed[], at: number): Placed[] => {
 };
 
 /**
- * Tell what lies in memory at each node of a step, by its plan: intermediates in the workspace, and beside them what is there all the time. Values that
- * share memory, such as views and results in place, count once.
+ * Tell what lies in memory at each node of a step, by its plan: intermediates in the workspace, and beside them what is
+ * there all the time. Values that share memory, such as views and results in place, count once.
  *
  * Cost: O(nodes · values alive).
  *
@@ -57,7 +59,9 @@ export const memoryProfile = ({ graph, plan }: PreparedStep, residentBytes: numb
   const lastUse = new Map<string, number>();
   for (const node of graph.nodes) for (const ref of node.inputs) lastUse.set(valueKey(ref), node.id);
   for (const ref of graph.outputs) lastUse.set(valueKey(ref), graph.nodes.length - 1);
-  const slabBegins = plan.slabBytes.map((_, index) => plan.slabBytes.slice(0, index).reduce((sum, bytes) => sum + bytes, 0));
+  const slabBegins = plan.slabBytes.map((_, index) =>
+    plan.slabBytes.slice(0, index).reduce((sum, bytes) => sum + bytes, 0),
+  );
   const placed = graph.nodes
     .flatMap(({ id, op, scope, specs }) =>
       specs.flatMap((spec, output): Placed[] => {

@@ -21,7 +21,8 @@ const boundBy = (kernels: readonly KernelStep[]): OperatorRow["boundBy"] => {
 };
 
 /**
- * Sum up kernels by operator and place in the model: what a step's calls take on the rank that takes longest, less what recording them costs.
+ * Sum up kernels by operator and place in the model: what a step's calls take on the rank that takes longest, less what
+ * recording them costs.
  *
  * @param program the step as it was compiled, with its prices: flops, bytes and predictions come from there.
  * @param shares of operators, by the names of their spans.

@@ -40,7 +40,10 @@ describe("steps of a run", () => {
   test("the middle one is shown, from its earliest begin on", () => {
     const steps = worldSteps(madeUpRun(2));
     const slow = steps[1]!.map((one) => ({ ...one, whole: { ...one.whole, endSeconds: one.whole.endSeconds + 1 } }));
-    const quick = steps[2]!.map((one) => ({ ...one, whole: { ...one.whole, endSeconds: one.whole.endSeconds - 0.001 } }));
+    const quick = steps[2]!.map((one) => ({
+      ...one,
+      whole: { ...one.whole, endSeconds: one.whole.endSeconds - 0.001 },
+    }));
     const middle = medianStep([steps[0]!, slow, quick]);
     expect(middle).toBe(steps[0]);
     expect(worldSeconds(slow)).toBeCloseTo(1.01, 9);
@@ -61,7 +64,13 @@ describe("rows of operators", () => {
 
   test("add up the calls of a place, on the rank that takes longest, largest first", () => {
     expect(
-      rows.map(({ operator, scope, phase, calls, seconds }) => [operator, scope, phase, calls, Number(seconds.median.toFixed(6))]),
+      rows.map(({ operator, scope, phase, calls, seconds }) => [
+        operator,
+        scope,
+        phase,
+        calls,
+        Number(seconds.median.toFixed(6)),
+      ]),
     ).toEqual([
       ["matmul", "layer", "forward", 1, 0.003], // rank 1
       ["matmul", "layer", "backward", 2, 0.003],
@@ -71,7 +80,14 @@ describe("rows of operators", () => {
   });
 
   test("have the work and the predictions of all nodes of that name", () => {
-    expect(rows.map(({ flops, bytes, predictedSeconds, rooflineSeconds }) => [flops, bytes, predictedSeconds, rooflineSeconds])).toEqual([
+    expect(
+      rows.map(({ flops, bytes, predictedSeconds, rooflineSeconds }) => [
+        flops,
+        bytes,
+        predictedSeconds,
+        rooflineSeconds,
+      ]),
+    ).toEqual([
       [4e6, 1000, 0.002, 0.001],
       [6e6, 2000, 0.004, 0.002],
       [100, 1e6, 0.002, 0.001],
@@ -99,7 +115,13 @@ describe("rows of operators", () => {
 test("rows of collectives: how long it was under way, and what the rank that waits longest waited", () => {
   const [row, ...others] = collectiveRows(worldSteps(madeUpRun(3)), madeUpProgram);
   expect(others).toEqual([]);
-  expect(row).toMatchObject({ name: "all-reduce exchange-0", kind: "all-reduce", axis: "data", bytes: 400, predictedSeconds: 0.004 });
+  expect(row).toMatchObject({
+    name: "all-reduce exchange-0",
+    kind: "all-reduce",
+    axis: "data",
+    bytes: 400,
+    predictedSeconds: 0.004,
+  });
   expect(row!.seconds.median).toBeCloseTo(0.003, 9);
   expect(row!.exposedSeconds.median).toBeCloseTo(0.003, 9);
 });

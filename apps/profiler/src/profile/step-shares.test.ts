@@ -29,7 +29,13 @@ describe("a moment counts once", () => {
         span("compute", "beyond", 9, 12),
       ]),
     );
-    const milliseconds = [...compute, ["waiting", waiting], ["data", data], ["host", host], ["between", between]] as const;
+    const milliseconds = [
+      ...compute,
+      ["waiting", waiting],
+      ["data", data],
+      ["host", host],
+      ["between", between],
+    ] as const;
     expect(milliseconds.map(([name, seconds]) => [name, Number((1000 * seconds).toFixed(6))])).toEqual([
       ["a", 1.5],
       ["b", 1],
@@ -50,7 +56,12 @@ describe("a moment counts once", () => {
   test("whatever the spans are, all parts together are the step, and none is negative", () => {
     const moment = fc.double({ min: -2, max: 14, noNaN: true });
     const anySpan = fc
-      .tuple(fc.constantFrom<Track>("compute", "waiting", "data", "host", "collectives"), fc.constantFrom("a", "b", "c"), moment, moment)
+      .tuple(
+        fc.constantFrom<Track>("compute", "waiting", "data", "host", "collectives"),
+        fc.constantFrom("a", "b", "c"),
+        moment,
+        moment,
+      )
       .map(([track, name, one, other]) => span(track, name, Math.min(one, other), Math.max(one, other)));
     fc.assert(
       fc.property(fc.array(anySpan, { maxLength: 12 }), (spans) => {
@@ -72,7 +83,9 @@ describe("shares of all ranks' time", () => {
       ["matmul layer/backward", 30],
       ["fused update", 5],
     ]);
-    expect(outside.map(({ kind, share, seconds }) => [kind, percent(share), Number(seconds.median.toFixed(6))])).toEqual([
+    expect(
+      outside.map(({ kind, share, seconds }) => [kind, percent(share), Number(seconds.median.toFixed(6))]),
+    ).toEqual([
       ["waiting", 25, 0.003],
       ["between", 10, 0.001],
       ["data", 5, 0.0005],
@@ -88,13 +101,17 @@ describe("shares of all ranks' time", () => {
   });
 
   test("add up to all of it, less than nothing of which is lost to recording, however uneven ranks and steps are", () => {
-    const kernels = fc.array(fc.tuple(fc.constantFrom("a", "b", "c"), fc.nat({ max: 30 }), fc.nat({ max: 5 })), { maxLength: 8 });
+    const kernels = fc.array(fc.tuple(fc.constantFrom("a", "b", "c"), fc.nat({ max: 30 }), fc.nat({ max: 5 })), {
+      maxLength: 8,
+    });
     const steps = fc.array(fc.tuple(kernels, kernels), { minLength: 1, maxLength: 6 }).map((all) =>
       all.map((ranks) =>
         ranks.map((spans, rank) =>
           rankStep(
             rank,
-            spans.map(([name, begin, length]) => span(length === 0 ? "waiting" : "compute", name, begin / 3, begin / 3 + length)),
+            spans.map(([name, begin, length]) =>
+              span(length === 0 ? "waiting" : "compute", name, begin / 3, begin / 3 + length),
+            ),
           ),
         ),
       ),
@@ -119,7 +136,8 @@ describe("shares of all ranks' time", () => {
     const [own, device] = (["host", "device"] as const).map(
       (clock) => stepShares(worldSteps([rank!]), recordingCost(2e-4, clock)).operators.get("fused update")!,
     );
-    expect(own).toBeCloseTo(0.4 / (10 - 7 * 0.1 - 4 * 0.1), 9); // less a tenth of a millisecond in each of four kernels, and beside each of seven spans
+    // less a tenth of a millisecond in each of four kernels, and beside each of seven spans
+    expect(own).toBeCloseTo(0.4 / (10 - 7 * 0.1 - 4 * 0.1), 9);
     expect(device).toBeCloseTo(0.5 / (10 - 1), 9); // of 1 ms between kernels, 1.4 ms would be the recorder's
   });
 });

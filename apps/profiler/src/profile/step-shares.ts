@@ -12,8 +12,9 @@ export interface RecordingCost {
 }
 
 /**
- * What recording a span costs, by where its times are from. The host looks at its clock on both sides of a kernel, and one of the looks lies within the
- * span; a device takes its own times, and no kernel of it is longer for what the host does.
+ * What recording a span costs, by where its times are from. The host looks at its clock on both sides of a kernel, and
+ * one of the looks lies within the span; a device takes its own times, and no kernel of it is longer for what the host
+ * does.
  */
 export const recordingCost = (overheadSeconds: number, clock: KernelClock): RecordingCost => ({
   clock,
@@ -28,7 +29,9 @@ const corrected = (step: RankStep, cost: RecordingCost): Attribution => {
   for (const { track, name } of step.spans) if (track === "compute") calls.set(name, (calls.get(name) ?? 0) + 1);
   const less = (seconds: number, cost: number): number => Math.max(0, seconds - cost);
   return {
-    compute: new Map([...compute].map(([name, seconds]) => [name, less(seconds, calls.get(name)! * cost.inKernelSeconds)])),
+    compute: new Map(
+      [...compute].map(([name, seconds]) => [name, less(seconds, calls.get(name)! * cost.inKernelSeconds)]),
+    ),
     ...others,
     between: less(between, step.spans.length * cost.besideSpanSeconds),
   };
@@ -39,7 +42,10 @@ const outsideKinds = ["waiting", "data", "host", "between"] as const satisfies r
 const wholeOf = ({ compute, waiting, data, host, between }: Attribution): number =>
   [...compute.values()].reduce((sum, seconds) => sum + seconds, waiting + data + host + between);
 
-/** The half of some steps whose times lie in the middle: what a pause or a hiccup has made long counts no more than in a median. */
+/**
+ * The half of some steps whose times lie in the middle: what a pause or a hiccup has made long counts no more than in a
+ * median.
+ */
 const middleHalf = (steps: readonly WorldStep[]): ReadonlySet<WorldStep> => {
   const ordered = steps.toSorted((a, b) => worldSeconds(a) - worldSeconds(b));
   const left = Math.floor(ordered.length / 4);
@@ -56,8 +62,8 @@ export interface StepShares {
 }
 
 /**
- * Share the time of all ranks out to operators and to what lies outside of them, over the middle half of the steps. Sums over the same steps and ranks,
- * unlike medians of parts, add up to the whole.
+ * Share the time of all ranks out to operators and to what lies outside of them, over the middle half of the steps.
+ * Sums over the same steps and ranks, unlike medians of parts, add up to the whole.
  */
 export const stepShares = (steps: readonly WorldStep[], cost: RecordingCost): StepShares => {
   const attributed = steps.map((step) => step.map((rank) => corrected(rank, cost)));
@@ -66,8 +72,10 @@ export const stepShares = (steps: readonly WorldStep[], cost: RecordingCost): St
   // A clock that stands still leaves nothing to share out.
   const whole = summed.reduce((sum, one) => sum + wholeOf(one), 0) || 1;
   const seconds = new Map<string, number>();
-  for (const { compute } of summed) for (const [name, own] of compute) seconds.set(name, (seconds.get(name) ?? 0) + own);
-  const shareOf = (part: number): number => Math.min(1, part / whole); // sums in another order differ in their last digit
+  for (const { compute } of summed)
+    for (const [name, own] of compute) seconds.set(name, (seconds.get(name) ?? 0) + own);
+  // sums in another order differ in their last digit
+  const shareOf = (part: number): number => Math.min(1, part / whole);
   const numRanks = steps[0]?.length ?? 0;
   const outside = outsideKinds.map(
     (kind): OutsideRow => ({

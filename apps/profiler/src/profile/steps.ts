@@ -12,7 +12,10 @@ export interface RankStep {
 
 const stepNumber = ({ name }: Span): number => Number(/^step (\d+)$/.exec(name)?.[1]);
 
-/** Cut the spans of a rank into steps. Spans between two steps, such as a checkpoint, belong to none; steps of a trace that was cut off are left out. */
+/**
+ * Cut the spans of a rank into steps. Spans between two steps, such as a checkpoint, belong to none; steps of a trace
+ * that was cut off are left out.
+ */
 export const stepsOf = ({ rank, spans }: RankSpans): readonly RankStep[] => {
   const ordered = spans.toSorted((a, b) => a.startSeconds - b.startSeconds);
   const wholes = ordered.filter(({ track }) => track === "steps");
@@ -38,7 +41,8 @@ export const worldSteps = (ranks: readonly RankSpans[]): readonly WorldStep[] =>
     .map(([, steps]) => steps);
 };
 
-export const secondsOf = ({ startSeconds, endSeconds }: Pick<Span, "startSeconds" | "endSeconds">): number => endSeconds - startSeconds;
+export const secondsOf = ({ startSeconds, endSeconds }: Pick<Span, "startSeconds" | "endSeconds">): number =>
+  endSeconds - startSeconds;
 
 /** All spans of one name in a step. */
 interface SpanSum {

@@ -13,6 +13,10 @@ export const timelineOf = (step: WorldStep): RankSpans[] => {
   const begin = Math.min(...step.map(({ whole }) => whole.startSeconds));
   return step.map(({ rank, whole, spans }) => ({
     rank,
-    spans: [whole, ...spans].map((span) => ({ ...span, startSeconds: span.startSeconds - begin, endSeconds: span.endSeconds - begin })),
+    spans: [whole, ...spans].map((span) => ({
+      ...span,
+      startSeconds: span.startSeconds - begin,
+      endSeconds: span.endSeconds - begin,
+    })),
   }));
 };

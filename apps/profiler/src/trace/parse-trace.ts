@@ -26,7 +26,11 @@ export interface ReadTrace {
 const head = '{"displayTimeUnit":"ms","otherData":';
 const afterFacts = ',"traceEvents":[';
 
-/** The line that every trace of ours begins with. @returns the facts in it; undefined where the line is another's, or was cut off. */
+/**
+ * The line that every trace of ours begins with.
+ *
+ * @returns the facts in it; undefined where the line is another's, or was cut off.
+ */
 const factsIn = (line: string): unknown => {
   if (!line.startsWith(head) || !line.endsWith(afterFacts)) return undefined;
   try {
@@ -62,7 +66,10 @@ class SpanGatherer {
   take(event: unknown): void {
     const parsed = traceEvent.safeParse(event);
     if (!parsed.success)
-      throw traceError(this.path, `event ${this.events + 1}, ${excerpt(event)}, is none of ours (${problemOf(parsed.error)})`);
+      throw traceError(
+        this.path,
+        `event ${this.events + 1}, ${excerpt(event)}, is none of ours (${problemOf(parsed.error)})`,
+      );
     this.events++;
     const one = parsed.data;
     const rank = this.ranks.get(one.pid) ?? { process: undefined, spans: [] };
@@ -86,11 +93,18 @@ class SpanGatherer {
   /** @param whole whether the trace had its end. */
   done(facts: TraceFacts, whole: boolean): ReadTrace {
     if (!whole && !this.ordered)
-      throw traceError(this.path, "it was cut off, and its spans are in no order of time, so what is missing cannot be told");
+      throw traceError(
+        this.path,
+        "it was cut off, and its spans are in no order of time, so what is missing cannot be told",
+      );
     const reachedSeconds = this.reached;
     const begun = ({ track, endSeconds }: Span): boolean => !whole && track === "steps" && endSeconds > reachedSeconds;
     const ranks = [...this.ranks]
-      .map(([rank, { process, spans }]) => ({ rank, process, spans: spans.toSorted((a, b) => a.startSeconds - b.startSeconds) }))
+      .map(([rank, { process, spans }]) => ({
+        rank,
+        process,
+        spans: spans.toSorted((a, b) => a.startSeconds - b.startSeconds),
+      }))
       .sort((a, b) => a.rank - b.rank);
     const begunSteps = [...new Set(ranks.flatMap(({ spans }) => spans.filter(begun).map(({ name }) => name)))];
     return {
@@ -117,11 +131,17 @@ const parseWhole = (text: string, path: string): ReadTrace => {
   try {
     content = JSON.parse(text);
   } catch (error) {
-    throw traceError(path, `is no JSON, or a trace that was cut off and that no program of ours has written (${(error as Error).message})`);
+    throw traceError(
+      path,
+      `is no JSON, or a trace that was cut off and that no program of ours has written (${(error as Error).message})`,
+    );
   }
   if (Array.isArray(content) && (content[0] as { readonly ph?: unknown } | undefined)?.ph !== undefined)
     throw traceError(path, "is a trace that another program has written");
-  const { traceEvents, otherData } = (content ?? {}) as { readonly traceEvents?: unknown; readonly otherData?: unknown };
+  const { traceEvents, otherData } = (content ?? {}) as {
+    readonly traceEvents?: unknown;
+    readonly otherData?: unknown;
+  };
   if (!Array.isArray(traceEvents)) throw traceError(path, "is JSON, but no trace: it has no traceEvents");
   const facts = checkedFacts(otherData, path);
   const gatherer = new SpanGatherer(path);
@@ -144,8 +164,8 @@ const linesWithin = (lines: Iterator<string>, most: number, path: string): strin
 };
 
 /**
- * Read a trace back from its lines, up to where it ends. One that was cut off gives what the whole gives of all steps that ended before the last span that is
- * whole begins: spans stand in the order in which they begin.
+ * Read a trace back from its lines, up to where it ends. One that was cut off gives what the whole gives of all steps
+ * that ended before the last span that is whole begins: spans stand in the order in which they begin.
  *
  * Cost: linear in events; lines are held one at a time.
  *
@@ -168,7 +188,8 @@ export const parseTrace = (lines: Iterable<string>, path: string): ReadTrace => 
     const text = line.value;
     line = rest.next();
     if (/^\]\}?$/.test(text)) {
-      if (line.done !== true && line.value.trim() !== "") throw traceError(path, "goes on after its end: it may be two files in one");
+      if (line.done !== true && line.value.trim() !== "")
+        throw traceError(path, "goes on after its end: it may be two files in one");
       return gatherer.done(checked, true);
     }
     let event: unknown;

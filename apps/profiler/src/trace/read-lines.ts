@@ -25,7 +25,10 @@ export function* readLines(path: string): Generator<string, void> {
       parts.push(part);
     };
     for (let count = readSync(file, chunk); count > 0; count = readSync(file, chunk)) {
-      const [first, ...further] = decoder.decode(chunk.subarray(0, count), { stream: true }).split("\n") as [string, ...string[]];
+      const [first, ...further] = decoder.decode(chunk.subarray(0, count), { stream: true }).split("\n") as [
+        string,
+        ...string[],
+      ];
       add(first);
       for (const line of further) {
         yield parts.join("");

@@ -2,7 +2,11 @@ import { ArgumentError } from "@skein/tensor-core";
 import { type ReadTrace, parseTrace } from "./parse-trace.ts";
 import { readLines } from "./read-lines.ts";
 
-/** Read a trace that skein-train or skein-profile has written, also one that was cut off. @throws ArgumentError in one line. */
+/**
+ * Read a trace that skein-train or skein-profile has written, also one that was cut off.
+ *
+ * @throws ArgumentError in one line.
+ */
 export const readTrace = (path: string): ReadTrace => {
   try {
     return parseTrace(readLines(path), path);

@@ -40,7 +40,11 @@ const run = (numRanks: number): RankSpans[] =>
     ...rank,
     spans: spans.map((one, i) => {
       const part = ({ collectives: "begin", waiting: "end" } as const)[one.track as string];
-      return { ...one, name: one.name.replace("layer", "层-é"), ...(part && { flow: { id: Math.floor(i / 9), part } }) };
+      return {
+        ...one,
+        name: one.name.replace("layer", "层-é"),
+        ...(part && { flow: { id: Math.floor(i / 9), part } }),
+      };
     }),
   }));
 
@@ -63,8 +67,17 @@ test("any spans are the same when they were read and written again, and a file o
   const seconds = fc.integer({ min: -1e9, max: 1e12 }).map((n) => n / 1e9);
   const spans = fc.array(
     fc
-      .tuple(fc.constantFrom("steps", "data", "host", "compute", "collectives", "waiting"), fc.string(), seconds, fc.nat(1e9))
-      .map(([track, name, start, length]) => ({ ...span(track, name, 0, 0), startSeconds: start, endSeconds: start + length / 1e9 })),
+      .tuple(
+        fc.constantFrom("steps", "data", "host", "compute", "collectives", "waiting"),
+        fc.string(),
+        seconds,
+        fc.nat(1e9),
+      )
+      .map(([track, name, start, length]) => ({
+        ...span(track, name, 0, 0),
+        startSeconds: start,
+        endSeconds: start + length / 1e9,
+      })),
     { maxLength: 12 },
   );
   fc.assert(
@@ -77,7 +90,9 @@ test("any spans are the same when they were read and written again, and a file o
     }),
     { numRuns: 60 },
   );
-  const many = Array.from({ length: 9000 }, (_, i) => span("compute", `matmul block-${i % 7}/层/feed-forward/backward`, i, i + 0.5));
+  const many = Array.from({ length: 9000 }, (_, i) =>
+    span("compute", `matmul block-${i % 7}/层/feed-forward/backward`, i, i + 0.5),
+  );
   const bytes = written([{ rank: 0, spans: many }]);
   expect(bytes.length).toBeGreaterThan(2 ** 20);
   expect(readTrace(join(folder, "trace.json"))).toEqual(parsed(bytes));
@@ -96,7 +111,8 @@ describe("a trace that was cut off", () => {
         }
       });
     const reached = Math.max(-Infinity, ...times) / 1e6;
-    return traceSteps(whole, "t.json").filter((ranks) => ranks.every((step) => step.whole.endSeconds <= reached)).length;
+    return traceSteps(whole, "t.json").filter((ranks) => ranks.every((step) => step.whole.endSeconds <= reached))
+      .length;
   };
 
   test("at any byte gives the steps that ended before, as the whole has them, or one line", () => {
@@ -148,11 +164,27 @@ test.each([
   ["nothing", "", /^t\.json: is empty;/],
   ["a number", "42", /is JSON, but no trace: it has no traceEvents/],
   ["null", "null", /is JSON, but no trace/],
-  ["a job file", "name: tiny\nranks: 2\n", /is no JSON, or a trace that was cut off and that no program of ours has written/],
+  [
+    "a job file",
+    "name: tiny\nranks: 2\n",
+    /is no JSON, or a trace that was cut off and that no program of ours has written/,
+  ],
   ["a report", '{"format":"skein-profile","version":1}', /is JSON, but no trace/],
-  ["a list of events", '[{"name":"main","ph":"B","pid":1,"tid":1,"ts":0}]', /is a trace that another program has written;/],
-  ["a browser's trace", '{"traceEvents":[{"name":"RunTask","cat":"toplevel","ph":"X"}]}', /is a trace that another program has written;/],
-  ["a later version", own.replace('"version":1', '"version":2') + "\n]}", /its version is 2, but this program reads version 1/],
+  [
+    "a list of events",
+    '[{"name":"main","ph":"B","pid":1,"tid":1,"ts":0}]',
+    /is a trace that another program has written;/,
+  ],
+  [
+    "a browser's trace",
+    '{"traceEvents":[{"name":"RunTask","cat":"toplevel","ph":"X"}]}',
+    /is a trace that another program has written;/,
+  ],
+  [
+    "a later version",
+    own.replace('"version":1', '"version":2') + "\n]}",
+    /its version is 2, but this program reads version 1/,
+  ],
   ["a name that leaves the folder", own.replace("digits", "../x") + "\n]}", /otherData\.job a name is made of letters/],
   ["no step", `${own}\n]}\n`, /holds no step that all its ranks have made/],
   ["an event of others", `${own}\n{"name":"x","ph":"B","pid":0}\n]}`, /event 1, .*"B".*, is none of ours/],
@@ -165,11 +197,17 @@ test.each([
     `${own}\n{"name":"collective","ph":"s","id":1,"pid":0,"tid":1,"ts":3}\n]}`,
     /flow 1, does not stand behind its span/,
   ],
-  ["a cut trace in no order", `${own}\n${event.replace('"ts":0', '"ts":9')},\n${event},\n`, /its spans are in no order of time/],
+  [
+    "a cut trace in no order",
+    `${own}\n${event.replace('"ts":0', '"ts":9')},\n${event},\n`,
+    /its spans are in no order of time/,
+  ],
 ])("%s is refused in one line", (_, text, words) => {
   const read = (): unknown => traceSteps(parsed(Buffer.from(text)), "t.json");
   expect(read).toThrow(words);
-  expect(read).toThrow(/^\P{Cc}{1,500}; name the trace\.json of a profile, or what a run of skein-train has written with --trace$/u);
+  expect(read).toThrow(
+    /^\P{Cc}{1,500}; name the trace\.json of a profile, or what a run of skein-train has written with --trace$/u,
+  );
 });
 
 test("our trace is read as well where another program has laid it out anew", () => {
@@ -179,7 +217,9 @@ test("our trace is read as well where another program has laid it out anew", () 
 });
 
 test("a file that cannot be read is told in one line", () => {
-  expect(() => readTrace(join(folder, "none.json"))).toThrow(/none\.json cannot be read \(ENOENT[^\n]*\); name a trace/);
+  expect(() => readTrace(join(folder, "none.json"))).toThrow(
+    /none\.json cannot be read \(ENOENT[^\n]*\); name a trace/,
+  );
   expect(() => readTrace(folder)).toThrow(/cannot be read \(EISDIR/);
   writeFileSync(join(folder, "zeros.json"), new Uint8Array(5000));
   expect(() => readTrace(join(folder, "zeros.json"))).toThrow(/is no JSON/);

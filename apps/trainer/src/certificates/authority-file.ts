@@ -17,7 +17,10 @@ export interface IssuedRecord {
   readonly revokedAt?: Date | undefined;
 }
 
-/** An authority that was kept, and all that it has signed: by this record, everything that a stolen host may hold can be revoked. */
+/**
+ * An authority that was kept, and all that it has signed: by this record, everything that a stolen host may hold can be
+ * revoked.
+ */
 export interface KeptAuthority extends Authority {
   /** Its certificate as PEM text, as it lies in the folders that were handed out. */
   readonly text: string;
@@ -29,7 +32,9 @@ export interface KeptAuthority extends Authority {
 /** What is remembered of a certificate, in PEM form. */
 export const recordOf = (certificate: string): IssuedRecord => {
   const { serialNumber, validToDate, subjectAltName } = new X509Certificate(certificate);
-  const uris = (subjectAltName ?? "").split(", ").flatMap((name) => (name.startsWith("URI:skein:") ? [name.slice(4)] : []));
+  const uris = (subjectAltName ?? "")
+    .split(", ")
+    .flatMap((name) => (name.startsWith("URI:skein:") ? [name.slice(4)] : []));
   return { serial: serialOf(serialNumber), validTo: validToDate, uris };
 };
 
@@ -37,7 +42,12 @@ export const recordOf = (certificate: string): IssuedRecord => {
 const mostAuthorityBytes = 64 * 2 ** 20;
 
 /** What is to be written into the file of an authority: key, certificate, and a line for each that it has signed. */
-export const authorityText = (key: string, certificate: string, issued: readonly IssuedRecord[], listNumber: bigint): string => {
+export const authorityText = (
+  key: string,
+  certificate: string,
+  issued: readonly IssuedRecord[],
+  listNumber: bigint,
+): string => {
   const lines = issued.map(
     ({ serial, validTo, uris, revokedAt }) =>
       `issued ${serial} ${validTo.toISOString()} ${uris.join(",")}${revokedAt === undefined ? "" : ` revoked ${revokedAt.toISOString()}`}`,
@@ -63,14 +73,17 @@ const recordsOf = (text: string, path: string): Pick<KeptAuthority, "issued" | "
     else issued.push({ serial: serialOf(serial), validTo: times[0]!, uris: uris!.split(","), revokedAt: times[1] });
   }
   if (listNumber === undefined)
-    throw new ConfigError([`--authority ${path}: is cut short, so what it has signed is not known; take it from a copy`]);
+    throw new ConfigError([
+      `--authority ${path}: is cut short, so what it has signed is not known; take it from a copy`,
+    ]);
   return { issued, listNumber };
 };
 
 /** @throws CertificateError or ConfigError when the file is none, or others can read it. */
 const readAuthority = async (path: string): Promise<KeptAuthority & { readonly key: string }> => {
   const text = readPem(path, "private key", mostAuthorityBytes);
-  const block = (label: string): string => new RegExp(`-----BEGIN ${label}-----[\\s\\S]*?-----END ${label}-----`).exec(text)?.[0] ?? "";
+  const block = (label: string): string =>
+    new RegExp(`-----BEGIN ${label}-----[\\s\\S]*?-----END ${label}-----`).exec(text)?.[0] ?? "";
   const [key, certificateText] = [`${block("PRIVATE KEY")}\n`, `${block("CERTIFICATE")}\n`];
   const parsed = parseCertificate(certificateText, path);
   const privateKey = createPrivateKey(key);
@@ -81,25 +94,36 @@ const readAuthority = async (path: string): Promise<KeptAuthority & { readonly k
   const { signingAlgorithm } = await import("./issue-certificate.ts");
   const { X509Certificate: Certificate } = await import("@peculiar/x509");
   const keys = {
-    privateKey: await crypto.subtle.importKey("pkcs8", privateKey.export({ type: "pkcs8", format: "der" }), signingAlgorithm, true, [
-      "sign",
-    ]),
-    publicKey: await crypto.subtle.importKey("spki", parsed.publicKey.export({ type: "spki", format: "der" }), signingAlgorithm, true, [
-      "verify",
-    ]),
+    privateKey: await crypto.subtle.importKey(
+      "pkcs8",
+      privateKey.export({ type: "pkcs8", format: "der" }),
+      signingAlgorithm,
+      true,
+      ["sign"],
+    ),
+    publicKey: await crypto.subtle.importKey(
+      "spki",
+      parsed.publicKey.export({ type: "spki", format: "der" }),
+      signingAlgorithm,
+      true,
+      ["verify"],
+    ),
   };
   return { certificate: new Certificate(certificateText), keys, text: certificateText, key, ...recordsOf(text, path) };
 };
 
 /**
- * Work with a kept authority, alone. `change` gets it with `save`, which writes down what it has signed and revoked; call that before anything
- * signed is given away, so that nothing is out in the world which the record does not know.
+ * Work with a kept authority, alone. `change` gets it with `save`, which writes down what it has signed and revoked;
+ * call that before anything signed is given away, so that nothing is out in the world which the record does not know.
  *
  * @throws ConfigError while another command works with it.
  */
 export const withAuthority = async <Result>(
   path: string,
-  change: (authority: KeptAuthority, save: (issued: readonly IssuedRecord[], listNumber: bigint) => void) => Promise<Result>,
+  change: (
+    authority: KeptAuthority,
+    save: (issued: readonly IssuedRecord[], listNumber: bigint) => void,
+  ) => Promise<Result>,
 ): Promise<Result> => {
   const lock = `${path}.lock`;
   await readAuthority(path); // first, for what is wrong with it: the lock would only say that there is no such folder

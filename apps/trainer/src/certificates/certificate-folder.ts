@@ -43,8 +43,9 @@ interface IssuedIdentities {
 }
 
 /**
- * Make an authority, and with it a certificate for the coordinator and for each rank. The authority's own key is not kept, so nothing can make more,
- * and nothing is renewed or revoked: for a run that makes its own and whose certificates live in its memory, as long as it does.
+ * Make an authority, and with it a certificate for the coordinator and for each rank. The authority's own key is not
+ * kept, so nothing can make more, and nothing is renewed or revoked: for a run that makes its own and whose
+ * certificates live in its memory, as long as it does.
  */
 export const issueIdentities = async (wishes: CertificateWishes): Promise<IssuedIdentities> => {
   const { identities } = await issueWithAuthority(wishes);
@@ -67,7 +68,10 @@ const issueWithAuthority = async ({
   for (let rank = 0; rank < ranks; rank++) {
     const first = rank - (rank % ranksPerProcess);
     const own = Array.from({ length: Math.min(ranksPerProcess, ranks - first) }, (_, i) => first + i);
-    ofRanks.push({ ...(await issueCertificate(authority, { role: "rank", ranks: own, hosts, days })), authority: text });
+    ofRanks.push({
+      ...(await issueCertificate(authority, { role: "rank", ranks: own, hosts, days })),
+      authority: text,
+    });
   }
   return { authority, identities: { coordinator, ranks: ofRanks } };
 };
@@ -75,8 +79,10 @@ const issueWithAuthority = async ({
 /**
  * Issue identities and write them into one folder; keys with mode 0600.
  *
- * @param keepAuthority where to keep the authority's key, beside that folder; without it nothing can be renewed or revoked.
- * @returns the paths written. @throws ConfigError when one of them exists, or the key would lie in the folder; then nothing is written.
+ * @param keepAuthority where to keep the authority's key, beside that folder; without it nothing can be renewed or
+ * revoked.
+ * @returns the paths written. @throws ConfigError when one of them exists, or the key would lie in the folder; then
+ * nothing is written.
  */
 export const writeCertificates = async ({
   folder,
@@ -88,7 +94,10 @@ export const writeCertificates = async ({
   const { coordinator, ranks } = identities;
   const files = [{ path: coordinatorFiles(folder).authority, text: coordinator.authority, mode: 0o644 }];
   const add = ({ certificate, key }: TlsFiles, issued: TlsIdentity): void => {
-    files.push({ path: certificate, text: issued.certificate, mode: 0o644 }, { path: key, text: issued.key, mode: 0o600 });
+    files.push(
+      { path: certificate, text: issued.certificate, mode: 0o644 },
+      { path: key, text: issued.key, mode: 0o600 },
+    );
   };
   add(coordinatorFiles(folder), coordinator);
   for (const [rank, identity] of ranks.entries()) add(rankFiles(folder, rank), identity);
@@ -103,7 +112,10 @@ export const writeCertificates = async ({
 };
 
 /** Write all files or none. */
-const writeNew = (folder: string, files: readonly { readonly path: string; readonly text: string; readonly mode: number }[]): void => {
+const writeNew = (
+  folder: string,
+  files: readonly { readonly path: string; readonly text: string; readonly mode: number }[],
+): void => {
   const there = files.find(({ path }) => existsSync(path));
   if (there !== undefined)
     throw new ConfigError([
@@ -112,9 +124,11 @@ const writeNew = (folder: string, files: readonly { readonly path: string; reado
   const written: string[] = [];
   const made: string[] = [];
   try {
-    for (const path of new Set([folder, ...files.map((file) => dirname(file.path))])) made.push(...makeFolders(path, 0o700));
+    for (const path of new Set([folder, ...files.map((file) => dirname(file.path))]))
+      made.push(...makeFolders(path, 0o700));
     for (const { path, text, mode } of files) {
-      const file = openSync(path, "wx", mode); // exclusive, so that nobody puts a link there between the look and the write
+      // exclusive, so that nobody puts a link there between the look and the write
+      const file = openSync(path, "wx", mode);
       written.push(path);
       try {
         writeSync(file, text);

@@ -43,7 +43,16 @@ const rankNames = ["rank-0.key.pem", "rank-0.pem", "rank-1.key.pem", "rank-1.pem
 describe("skein-train certs init", () => {
   test("writes certificates that the authority signed, each for what its name says", async () => {
     const output = join(folder, "certs");
-    const { code, printed } = await certs("--ranks", "2", "--hosts", "node-1, 10.0.0.2,*.job.svc", "--days", "7", "--output", output);
+    const { code, printed } = await certs(
+      "--ranks",
+      "2",
+      "--hosts",
+      "node-1, 10.0.0.2,*.job.svc",
+      "--days",
+      "7",
+      "--output",
+      output,
+    );
     expect(code).toBe(0);
     expect(readdirSync(output)).toEqual(["authority.pem", "coordinator.key.pem", "coordinator.pem", ...rankNames]);
     for (const name of readdirSync(output)) expect(printed).toContain(join(output, name));
@@ -53,7 +62,9 @@ describe("skein-train certs init", () => {
     const authority = read(coordinatorFiles(output).authority);
     expect(authority.ca).toBe(true);
     expect(authority.checkIssued(authority) && authority.verify(authority.publicKey)).toBe(true);
-    const issued = [coordinatorFiles(output), rankFiles(output, 0), rankFiles(output, 1)].map(({ certificate }) => read(certificate));
+    const issued = [coordinatorFiles(output), rankFiles(output, 0), rankFiles(output, 1)].map(({ certificate }) =>
+      read(certificate),
+    );
     for (const certificate of issued) {
       expect(certificate.ca).toBe(false);
       expect(certificate.checkIssued(authority) && certificate.verify(authority.publicKey)).toBe(true);
@@ -66,7 +77,9 @@ describe("skein-train certs init", () => {
       expect(certificate.validToDate.getTime() - Date.now()).toBeLessThan(7.1 * 86_400_000);
       expect(certificate.validFromDate.getTime()).toBeLessThan(Date.now());
     }
-    const uris = issued.map(({ subjectAltName }) => subjectAltName!.split(", ").filter((name) => name.startsWith("URI:")));
+    const uris = issued.map(({ subjectAltName }) =>
+      subjectAltName!.split(", ").filter((name) => name.startsWith("URI:")),
+    );
     expect(uris).toEqual([["URI:skein:coordinator"], ["URI:skein:rank:0"], ["URI:skein:rank:1"]]);
     expect(new Set([authority, ...issued].map(({ serialNumber }) => serialNumber)).size).toBe(4);
     expect(new Set(issued.map(({ publicKey }) => publicKey.export({ type: "spki", format: "pem" }))).size).toBe(3);
@@ -101,7 +114,9 @@ describe("skein-train certs init", () => {
     const output = join(folder, "certs");
     mkdirSync(output);
     writeFileSync(rankFiles(output, 1).key, "precious");
-    await expect(certs("--ranks", "2", "--output", output)).rejects.toThrow(/rank-1\.key\.pem exists, and a key is never overwritten/);
+    await expect(certs("--ranks", "2", "--output", output)).rejects.toThrow(
+      /rank-1\.key\.pem exists, and a key is never overwritten/,
+    );
     expect(readdirSync(output)).toEqual(["rank-1.key.pem"]);
     expect(readFileSync(rankFiles(output, 1).key, "utf8")).toBe("precious");
     expect((await certs("--ranks", "1", "--output", output)).code).toBe(0); // other names may be there
@@ -128,6 +143,9 @@ describe("skein-train certs init", () => {
   test("prints JSON when asked", async () => {
     const output = join(folder, "certs");
     const { printed } = await certs("--json", "--ranks", "1", "--output", output);
-    expect(JSON.parse(printed)).toMatchObject({ folder: output, files: expect.arrayContaining([rankFiles(output, 0).key]) });
+    expect(JSON.parse(printed)).toMatchObject({
+      folder: output,
+      files: expect.arrayContaining([rankFiles(output, 0).key]),
+    });
   });
 });

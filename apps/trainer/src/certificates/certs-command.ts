@@ -55,7 +55,9 @@ const initCommand = async (options: InitOptions): Promise<void> => {
   const ranks = wholeNumber("--ranks", options.ranks, mostRanks);
   const ranksPerProcess = wholeNumber("--ranks-per-process", options.ranksPerProcess, ranks);
   if (ranks % ranksPerProcess !== 0)
-    throw new ConfigError([`--ranks-per-process ${ranksPerProcess}: does not divide ${ranks} ranks; every process holds as many`]);
+    throw new ConfigError([
+      `--ranks-per-process ${ranksPerProcess}: does not divide ${ranks} ranks; every process holds as many`,
+    ]);
   const days = wholeNumber("--days", options.days, mostDays);
   const { output: folder, keepAuthority } = options;
   if (options.authorityDays !== undefined && keepAuthority === undefined)
@@ -65,7 +67,11 @@ const initCommand = async (options: InitOptions): Promise<void> => {
   const authorityDays =
     keepAuthority === undefined
       ? days
-      : wholeNumber("--authority-days", options.authorityDays ?? String(Math.max(days, defaultAuthorityDays)), mostDays);
+      : wholeNumber(
+          "--authority-days",
+          options.authorityDays ?? String(Math.max(days, defaultAuthorityDays)),
+          mostDays,
+        );
   if (authorityDays < days)
     throw new ConfigError([
       `--authority-days ${authorityDays}: ends before the certificates, which --days ${days} asks for; take at least as many`,
@@ -74,7 +80,15 @@ const initCommand = async (options: InitOptions): Promise<void> => {
     .split(",")
     .map((host) => host.trim())
     .filter((host) => host !== "");
-  const written = await writeCertificates({ folder, ranks, ranksPerProcess, hosts, days, authorityDays, keepAuthority });
+  const written = await writeCertificates({
+    folder,
+    ranks,
+    ranksPerProcess,
+    hosts,
+    days,
+    authorityDays,
+    keepAuthority,
+  });
   const validTo = new X509Certificate(readFileSync(written[1]!)).validToDate.toISOString();
   print(options.json, { folder, files: written, validTo, ...(keepAuthority !== undefined && { keepAuthority }) }, [
     ...written,
@@ -91,7 +105,13 @@ const initCommand = async (options: InitOptions): Promise<void> => {
 const renewCommand = async (options: ChoiceOptions & { readonly days: string }): Promise<void> => {
   const { authority, certificates: folder, coordinator } = options;
   const days = wholeNumber("--days", options.days, mostDays);
-  const { files, validTo } = await renewCertificates({ authority, folder, ranks: rankList(options.rank), coordinator, days });
+  const { files, validTo } = await renewCertificates({
+    authority,
+    folder,
+    ranks: rankList(options.rank),
+    coordinator,
+    days,
+  });
   print(options.json, { folder, files, validTo: validTo.toISOString() }, [
     ...files,
     "",
@@ -104,7 +124,9 @@ const revokeCommand = async (options: ChoiceOptions & { readonly certificate?: r
   const { authority, certificates: folder, coordinator, certificate: certificates } = options;
   const ranks = rankList(options.rank);
   if (ranks === undefined && coordinator !== true && certificates === undefined)
-    throw new ConfigError(["certs revoke: nothing is named; add --rank <ranks>, --coordinator or --certificate <file>"]);
+    throw new ConfigError([
+      "certs revoke: nothing is named; add --rank <ranks>, --coordinator or --certificate <file>",
+    ]);
   const { list, serials, count } = await revokeCertificates({ authority, folder, ranks, coordinator, certificates });
   const advice =
     ranks?.includes(0) === true && coordinator !== true
@@ -135,8 +157,14 @@ export const addCertsCommand = (program: Command, finish: (code: number) => void
     .option("--ranks-per-process <count>", "ranks that are threads of one process", "1")
     .option("--hosts <names>", "names or addresses of the hosts, with commas between; default: valid on any host")
     .option("--days <count>", "how long they are valid", String(defaultDays))
-    .option("--keep-authority <file>", "keep the authority's key there, outside of --output, to renew and revoke certificates")
-    .option("--authority-days <count>", `how long an authority that is kept is valid (default: ${defaultAuthorityDays})`)
+    .option(
+      "--keep-authority <file>",
+      "keep the authority's key there, outside of --output, to renew and revoke certificates",
+    )
+    .option(
+      "--authority-days <count>",
+      `how long an authority that is kept is valid (default: ${defaultAuthorityDays})`,
+    )
     .option("--output <folder>", "where to write them", "certs")
     .addHelpText(
       "after",
@@ -158,7 +186,9 @@ export const addCertsCommand = (program: Command, finish: (code: number) => void
     )
     .action(run(renewCommand));
   choice(certs.command("revoke"))
-    .description("revoke all certificates of a rank, or one by its file: a run that sees the list cuts off who shows it")
+    .description(
+      "revoke all certificates of a rank, or one by its file: a run that sees the list cuts off who shows it",
+    )
     .option("--certificate <file...>", "a certificate by its file")
     .addHelpText(
       "after",

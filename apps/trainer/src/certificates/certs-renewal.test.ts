@@ -56,9 +56,22 @@ const certs = async (...args: string[]): Promise<string> => {
   return printed;
 };
 const init = (...args: string[]): Promise<string> =>
-  certs("init", "--ranks", "3", "--hosts", "node-1,10.0.0.2", "--output", certificates, "--keep-authority", authority, ...args);
-const renew = (...args: string[]): Promise<string> => certs("renew", "--authority", authority, "--certificates", certificates, ...args);
-const revoke = (...args: string[]): Promise<string> => certs("revoke", "--authority", authority, "--certificates", certificates, ...args);
+  certs(
+    "init",
+    "--ranks",
+    "3",
+    "--hosts",
+    "node-1,10.0.0.2",
+    "--output",
+    certificates,
+    "--keep-authority",
+    authority,
+    ...args,
+  );
+const renew = (...args: string[]): Promise<string> =>
+  certs("renew", "--authority", authority, "--certificates", certificates, ...args);
+const revoke = (...args: string[]): Promise<string> =>
+  certs("revoke", "--authority", authority, "--certificates", certificates, ...args);
 
 const refusal = async (promise: Promise<unknown>): Promise<string> => {
   const error = await promise.then(
@@ -110,8 +123,12 @@ describe("certs init --keep-authority", () => {
   });
 
   test("overwrites no authority, and keeps none that ends before its certificates", async () => {
-    expect(await refusal(init("--days", "30", "--authority-days", "29"))).toMatch(/--authority-days 29: ends before the certificates/);
-    expect(await refusal(certs("init", "--ranks", "1", "--authority-days", "9", "--output", certificates))).toMatch(/add --keep-authority/);
+    expect(await refusal(init("--days", "30", "--authority-days", "29"))).toMatch(
+      /--authority-days 29: ends before the certificates/,
+    );
+    expect(await refusal(certs("init", "--ranks", "1", "--authority-days", "9", "--output", certificates))).toMatch(
+      /add --keep-authority/,
+    );
     await init();
     const before = readFileSync(authority, "utf8");
     rmSync(certificates, { recursive: true });
@@ -128,7 +145,8 @@ describe("certs renew", () => {
     await renew("--days", "60");
     const after = texts();
     expect(Object.keys(after)).toEqual(Object.keys(before)); // no temporary file is left
-    for (const [name, text] of Object.entries(after)) expect(text === before[name], name).toBe(name === "authority.pem");
+    for (const [name, text] of Object.entries(after))
+      expect(text === before[name], name).toBe(name === "authority.pem");
     for (const files of [coordinatorFiles(certificates), ...[0, 1, 2].map((rank) => rankFiles(certificates, rank))]) {
       const identity = readTlsIdentity(files); // reads nothing that does not fit
       const [old, renewed] = [
@@ -148,7 +166,8 @@ describe("certs renew", () => {
     await init();
     const before = texts();
     await renew("--rank", "1-2");
-    const changed = (): string[] => Object.entries(texts()).flatMap(([name, text]) => (text === before[name] ? [] : [name]));
+    const changed = (): string[] =>
+      Object.entries(texts()).flatMap(([name, text]) => (text === before[name] ? [] : [name]));
     expect(changed()).toEqual(["rank-1.key.pem", "rank-1.pem", "rank-2.key.pem", "rank-2.pem"]);
     await renew("--coordinator");
     expect(changed()).toContain("coordinator.pem");
@@ -164,7 +183,12 @@ describe("certs renew", () => {
     ],
     ["a rank without files", () => undefined, ["--rank", "7"], /rank-7\.pem cannot be read/],
     ["a list of ranks that is none", () => undefined, ["--rank", "2-1"], /--rank 2-1: must be ranks such as/],
-    ["an authority that others can read", () => chmodSync(authority, 0o644), [], /can be read by others, as its mode is 0644/],
+    [
+      "an authority that others can read",
+      () => chmodSync(authority, 0o644),
+      [],
+      /can be read by others, as its mode is 0644/,
+    ],
     [
       "another's authority",
       () => writeFileSync(authority, readFileSync(join(folder, "other.pem"))),
@@ -186,10 +210,23 @@ describe("certs renew", () => {
     ["an authority that is none", () => writeFileSync(authority, "issued"), [], /holds no private key/],
     ["an authority that is not there", () => rmSync(authority), [], /cannot be read \(ENOENT/],
     ["a folder that is not there", () => rmSync(certificates, { recursive: true }), [], /cannot be read \(ENOENT/],
-    ["an authority that is in use", () => writeFileSync(`${authority}.lock`, ""), [], /another skein-train certs works with it/],
+    [
+      "an authority that is in use",
+      () => writeFileSync(`${authority}.lock`, ""),
+      [],
+      /another skein-train certs works with it/,
+    ],
   ])("refuses %s in one line, and replaces nothing", async (_, spoil, args, message) => {
     await init();
-    await certs("init", "--ranks", "1", "--output", join(folder, "others"), "--keep-authority", join(folder, "other.pem"));
+    await certs(
+      "init",
+      "--ranks",
+      "1",
+      "--output",
+      join(folder, "others"),
+      "--keep-authority",
+      join(folder, "other.pem"),
+    );
     spoil();
     const before = existsSync(certificates) ? texts() : {};
     expect(await refusal(renew(...args))).toMatch(message);
@@ -204,7 +241,9 @@ describe("certs renew", () => {
     const late = await makeAuthority("skein", 0.5);
     const pem = `${late.certificate.toString("pem")}\n`;
     const { certificate } = await issueCertificate(late, { role: "rank", ranks: [0], hosts: [], days: 0.5 });
-    writeFileSync(authority, authorityText(await pemOfKey(late.keys.privateKey), pem, [recordOf(certificate)], 0n), { mode: 0o600 });
+    writeFileSync(authority, authorityText(await pemOfKey(late.keys.privateKey), pem, [recordOf(certificate)], 0n), {
+      mode: 0o600,
+    });
     writeFileSync(coordinatorFiles(certificates).authority, pem);
     expect(await refusal(renew("--days", "1"))).toMatch(
       /make a new authority and all certificates with skein-train certs init, and start the run again/,
@@ -215,7 +254,10 @@ describe("certs renew", () => {
 describe("certs revoke", () => {
   test("names every certificate of a rank that was ever issued, and goes on naming it", async () => {
     await init();
-    const [stolen, other] = [1, 2].map((rank) => serialIn(rankFiles(certificates, rank).certificate)) as [string, string];
+    const [stolen, other] = [1, 2].map((rank) => serialIn(rankFiles(certificates, rank).certificate)) as [
+      string,
+      string,
+    ];
     await renew("--rank", "1");
     const renewed = serialIn(rankFiles(certificates, 1).certificate);
     expect(await revoke("--rank", "1")).toMatch(/Revoked 2 certificates; the list names 2/);
@@ -224,12 +266,26 @@ describe("certs revoke", () => {
     expect(() => readTlsIdentity(rankFiles(certificates, 1))).not.toThrow(); // what came after is worth something
     expect(await revoke("--rank", "2")).toMatch(/the list names 3/);
     expect(listed()).toEqual(new Set([stolen, renewed, other]));
-    expect(() => readTlsIdentity(rankFiles(certificates, 2))).toThrow(/rank-2\.pem was revoked, as .*revoked\.pem says; issue a new one/);
-    expect(() => createSecureContext({ crl: readFileSync(coordinatorFiles(certificates).revoked, "utf8") })).not.toThrow();
+    expect(() => readTlsIdentity(rankFiles(certificates, 2))).toThrow(
+      /rank-2\.pem was revoked, as .*revoked\.pem says; issue a new one/,
+    );
+    expect(() =>
+      createSecureContext({ crl: readFileSync(coordinatorFiles(certificates).revoked, "utf8") }),
+    ).not.toThrow();
   });
 
   test("names all that speak for a rank, where several ranks share a process", async () => {
-    await certs("init", "--ranks", "4", "--ranks-per-process", "2", "--output", certificates, "--keep-authority", authority);
+    await certs(
+      "init",
+      "--ranks",
+      "4",
+      "--ranks-per-process",
+      "2",
+      "--output",
+      certificates,
+      "--keep-authority",
+      authority,
+    );
     await revoke("--rank", "3");
     expect(listed()).toEqual(new Set([2, 3].map((rank) => serialIn(rankFiles(certificates, rank).certificate))));
   });
@@ -251,8 +307,10 @@ describe("certs revoke", () => {
     const copy = readFileSync(authority);
     await revoke("--rank", "0");
     const number = (): bigint =>
-      parseRevocationList(readFileSync(coordinatorFiles(certificates).revoked, "utf8"), read(coordinatorFiles(certificates).authority))
-        .number!;
+      parseRevocationList(
+        readFileSync(coordinatorFiles(certificates).revoked, "utf8"),
+        read(coordinatorFiles(certificates).authority),
+      ).number!;
     const before = number();
     writeFileSync(authority, copy);
     await revoke("--rank", "1");

@@ -60,7 +60,10 @@ const validity = (days: number): { readonly notBefore: Date; readonly notAfter: 
   return { notBefore: new Date(now - clockToleranceMilliseconds), notAfter: new Date(now + days * dayMilliseconds) };
 };
 
-/** Make an authority: a self-signed certificate (ECDSA P-256) that may sign ranks and coordinators, and no other authority. */
+/**
+ * Make an authority: a self-signed certificate (ECDSA P-256) that may sign ranks and coordinators, and no other
+ * authority.
+ */
 export const makeAuthority = async (name: string, days: number): Promise<Authority> => {
   const keys = await newKeys();
   const certificate = await X509CertificateGenerator.createSelfSigned({
@@ -81,7 +84,10 @@ export const makeAuthority = async (name: string, days: number): Promise<Authori
 const hostNames = (hosts: readonly string[]): JsonGeneralNames =>
   hosts.map((host) => {
     if (isIP(host) !== 0) return { type: "ip", value: host };
-    if (!/^(\*\.)?[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i.test(host) || host.length > 253)
+    if (
+      !/^(\*\.)?[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i.test(host) ||
+      host.length > 253
+    )
       throw new ConfigError([
         `--hosts ${host}: is no name or address of a host; write it as in node-1.cluster, *.job.default.svc or 10.0.0.1`,
       ]);
@@ -92,20 +98,31 @@ const hostNames = (hosts: readonly string[]): JsonGeneralNames =>
  * Issue a certificate to a rank's process or to the coordinator. What it proves stands in its URIs, `skein:rank:<n>` or
  * `skein:coordinator`; it serves both ends of a connection.
  */
-export const issueCertificate = (authority: Authority, { role, ranks = [], hosts, days }: IssueOptions): Promise<IssuedCertificate> => {
+export const issueCertificate = (
+  authority: Authority,
+  { role, ranks = [], hosts, days }: IssueOptions,
+): Promise<IssuedCertificate> => {
   const uris = role === "coordinator" ? [coordinatorUri] : ranks.map(rankUri);
   return sign(
     authority,
     [{ CN: [role === "coordinator" ? "skein coordinator" : `skein rank ${ranks.join(" ")}`.slice(0, 64)] }],
-    new SubjectAlternativeNameExtension([...uris.map((value) => ({ type: "url" as const, value })), ...hostNames(hosts)]),
+    new SubjectAlternativeNameExtension([
+      ...uris.map((value) => ({ type: "url" as const, value })),
+      ...hostNames(hosts),
+    ]),
     days,
   );
 };
 
 /** Issue a certificate with a key of its own that proves the same as `before`, on the same hosts. */
-export const reissueCertificate = (authority: Authority, before: X509Certificate, days: number): Promise<IssuedCertificate> => {
+export const reissueCertificate = (
+  authority: Authority,
+  before: X509Certificate,
+  days: number,
+): Promise<IssuedCertificate> => {
   const names = before.getExtension(SubjectAlternativeNameExtension);
-  if (names === null) throw new ConfigError(["a certificate without names cannot be renewed; make the folder anew with certs init"]);
+  if (names === null)
+    throw new ConfigError(["a certificate without names cannot be renewed; make the folder anew with certs init"]);
   return sign(authority, before.subjectName.toJSON(), names, days);
 };
 

@@ -11,12 +11,16 @@ const derInteger = (value: bigint): Uint8Array<ArrayBuffer> => {
 };
 
 /**
- * Make a list of revoked certificates (a CRL of RFC 5280), as PEM text. It holds until the authority ends: an older one is told by its number, and
- * one that ended earlier would have everybody refused when nobody made the next in time.
+ * Make a list of revoked certificates (a CRL of RFC 5280), as PEM text. It holds until the authority ends: an older one
+ * is told by its number, and one that ended earlier would have everybody refused when nobody made the next in time.
  *
  * @param number counts up from list to list. @param entries serial numbers, and when each was revoked.
  */
-export const makeRevocationList = async (authority: Authority, number: bigint, entries: ReadonlyMap<string, Date>): Promise<string> => {
+export const makeRevocationList = async (
+  authority: Authority,
+  number: bigint,
+  entries: ReadonlyMap<string, Date>,
+): Promise<string> => {
   const list = await X509CrlGenerator.create({
     issuer: authority.certificate.subjectName,
     thisUpdate: new Date(Date.now() - clockToleranceMilliseconds),

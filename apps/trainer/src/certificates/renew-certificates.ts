@@ -45,10 +45,11 @@ export const checkFolderAuthority = (folder: string, authority: KeptAuthority, p
 };
 
 /**
- * Issue new keys and certificates for the same ranks and hosts, by the same authority, in the place of the old. The old stay valid until
- * their end, unless they are revoked.
+ * Issue new keys and certificates for the same ranks and hosts, by the same authority, in the place of the old. The old
+ * stay valid until their end, unless they are revoked.
  *
- * Each file is replaced whole; who reads key and certificate between the two replacements sees that they do not belong together, and reads again.
+ * Each file is replaced whole; who reads key and certificate between the two replacements sees that they do not belong
+ * together, and reads again.
  * @returns the paths written, and until when the new certificates are valid.
  * @throws ConfigError or CertificateError, and then nothing is replaced.
  */

@@ -1,6 +1,13 @@
 import { X509Certificate } from "node:crypto";
 import { existsSync } from "node:fs";
-import { coordinatorUri, parseCertificate, parseRevocationList, rankUri, readPem, serialOf } from "@skein/collectives/node";
+import {
+  coordinatorUri,
+  parseCertificate,
+  parseRevocationList,
+  rankUri,
+  readPem,
+  serialOf,
+} from "@skein/collectives/node";
 import { ConfigError } from "../errors.ts";
 import { nodeFiles, replaceDurably } from "../files.ts";
 import { type IssuedRecord, type KeptAuthority, recordOf, withAuthority } from "./authority-file.ts";
@@ -30,8 +37,8 @@ interface Revoked {
 }
 
 /**
- * Revoke certificates: put them on the list in a folder, signed by the authority. A run that sees the list refuses who shows one of them, and ends
- * connections that stand.
+ * Revoke certificates: put them on the list in a folder, signed by the authority. A run that sees the list refuses who
+ * shows one of them, and ends connections that stand.
  *
  * @throws ConfigError when there is nothing to revoke, or a certificate is of another authority.
  */
@@ -48,10 +55,13 @@ export const revokeCertificates = ({
     const named = certificates.map((file) => namedIn(file, authority, path));
     const uris = new Set([...ranks.map(rankUri), ...(coordinator ? [coordinatorUri] : [])]);
     const known = new Map([...authority.issued, ...named].map((record) => [record.serial, record]));
-    for (const record of authority.issued) known.set(record.serial, record); // what is known of one says more than its file
+    // what is known of one says more than its file
+    for (const record of authority.issued) known.set(record.serial, record);
     for (const uri of uris)
       if (![...known.values()].some((record) => record.uris.includes(uri)))
-        throw new ConfigError([`--authority ${path}: has never signed a certificate of ${uri}; name ranks that certs init has made`]);
+        throw new ConfigError([
+          `--authority ${path}: has never signed a certificate of ${uri}; name ranks that certs init has made`,
+        ]);
     const meant = [...known.values()].filter(
       ({ serial, uris: own }) => named.some((one) => one.serial === serial) || own.some((uri) => uris.has(uri)),
     );
@@ -59,7 +69,9 @@ export const revokeCertificates = ({
     const added = meant.filter(({ revokedAt }) => revokedAt === undefined).map(({ serial }) => serial);
     for (const serial of added) known.set(serial, { ...known.get(serial)!, revokedAt: now });
     const before = listIn(list, authority);
-    const entries = new Map([...known.values()].flatMap(({ serial, revokedAt }) => (revokedAt === undefined ? [] : [[serial, revokedAt]])));
+    const entries = new Map(
+      [...known.values()].flatMap(({ serial, revokedAt }) => (revokedAt === undefined ? [] : [[serial, revokedAt]])),
+    );
     for (const serial of before?.serials ?? []) if (!entries.has(serial)) entries.set(serial, now); // the authority's file is older than the list
     const number = [authority.listNumber, before?.number ?? 0n].reduce((a, b) => (a > b ? a : b)) + 1n;
     const { makeRevocationList } = await import("./make-revocation-list.ts");
@@ -72,7 +84,9 @@ export const revokeCertificates = ({
 const namedIn = (file: string, authority: KeptAuthority, path: string): IssuedRecord => {
   const certificate = parseCertificate(readPem(file, "certificate"), file);
   if (certificate.ca || !certificate.verify(new X509Certificate(authority.text).publicKey))
-    throw new ConfigError([`--certificate ${file}: was not signed by --authority ${path}, which can revoke its own only`]);
+    throw new ConfigError([
+      `--certificate ${file}: was not signed by --authority ${path}, which can revoke its own only`,
+    ]);
   return { ...recordOf(certificate.toString()), serial: serialOf(certificate.serialNumber) };
 };
 
@@ -82,6 +96,8 @@ const listIn = (path: string, authority: KeptAuthority): ReturnType<typeof parse
   try {
     return parseRevocationList(readPem(path, "list of revoked certificates"), new X509Certificate(authority.text));
   } catch (error) {
-    throw new ConfigError([`${path} cannot be added to: ${(error as Error).message}; put it right or remove it, and revoke again`]);
+    throw new ConfigError([
+      `${path} cannot be added to: ${(error as Error).message}; put it right or remove it, and revoke again`,
+    ]);
   }
 };

@@ -1,4 +1,7 @@
-/** A person's wish that a run stop after its step. Outlives restarts; whoever runs ranks listens to it, and hears it once, however often it is uttered. */
+/**
+ * A person's wish that a run stop after its step. Outlives restarts; whoever runs ranks listens to it, and hears it
+ * once, however often it is uttered.
+ */
 export class Interruption {
   private asked = false;
   private listener: (() => void) | undefined;
@@ -19,7 +22,11 @@ export class Interruption {
     this.listener?.();
   }
 
-  /** Call `listener` once a stop is requested, at once if it is already. One listener at a time; `undefined` ends it. @param endsAtOnce whether the listener does so. */
+  /**
+   * Call `listener` once a stop is requested, at once if it is already. One listener at a time; `undefined` ends it.
+   *
+   * @param endsAtOnce whether the listener does so.
+   */
   listen(listener: (() => void) | undefined, { endsAtOnce = false }: { readonly endsAtOnce?: boolean } = {}): void {
     this.listener = listener;
     this.ends = endsAtOnce;

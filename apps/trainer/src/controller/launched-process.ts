@@ -15,7 +15,10 @@ import { processRunner } from "./process-runner.ts";
 import type { RankRunner } from "./rank-runner.ts";
 import { type Address, discoverRank } from "./rank-discovery.ts";
 
-/** How long a process that is asked to end may take, before its ranks have begun: MPI cannot be called back from waiting for others. */
+/**
+ * How long a process that is asked to end may take, before its ranks have begun: MPI cannot be called back from waiting
+ * for others.
+ */
 const graceMilliseconds = 1000;
 
 /** The place of this process in a run whose processes a launcher has started, all by the same command. */
@@ -71,7 +74,10 @@ const memberOptions = (place: LaunchedPlace, hosted: Meeting | undefined): Membe
   const { certificates, insecure } = job.network;
   const identity = certificates === undefined ? undefined : memberIdentity(certificates, ranks);
   const onOneMachine = coordinator === undefined || isLoopback(coordinator.host);
-  const meet = async ({ address, secret: proof }: Meeting): Promise<Pick<JoinOptions, "address" | "secret" | "security" | "insecure">> => ({
+  const meet = async ({
+    address,
+    secret: proof,
+  }: Meeting): Promise<Pick<JoinOptions, "address" | "secret" | "security" | "insecure">> => ({
     address,
     secret: proof,
     insecure,
@@ -101,7 +107,13 @@ export const launchedRunner = (place: LaunchedPlace): RankRunner => {
   const { job, ranks, coordinator, secret } = place;
   const { certificates, insecure } = job.network;
   const listen =
-    coordinator === undefined ? (insecure ? "0.0.0.0" : "127.0.0.1") : isLoopback(coordinator.host) ? coordinator.host : "0.0.0.0";
+    coordinator === undefined
+      ? insecure
+        ? "0.0.0.0"
+        : "127.0.0.1"
+      : isLoopback(coordinator.host)
+        ? coordinator.host
+        : "0.0.0.0";
   return processRunner({
     ...(secret !== undefined && { secret }),
     rendezvous: {
@@ -157,10 +169,14 @@ export const takeLaunchedPart = async (place: LaunchedPlace, say: (line: string)
     cause = signal;
     const { endsAtOnce } = interruption;
     interruption.request();
-    if (endsAtOnce) void setTimeout(graceMilliseconds, undefined, { ref: false }).then(() => process.exit(exitCodeOfSignal(signal)));
+    if (endsAtOnce)
+      void setTimeout(graceMilliseconds, undefined, { ref: false }).then(() => process.exit(exitCodeOfSignal(signal)));
   });
   try {
-    return codeOf(await takePart({ ...memberOptions(place, undefined), interruption, controllerRanks: [0], onWaiting: say }), cause);
+    return codeOf(
+      await takePart({ ...memberOptions(place, undefined), interruption, controllerRanks: [0], onWaiting: say }),
+      cause,
+    );
   } catch (error) {
     const { code, message } = describeError(error);
     if (!stoppedEarly.has(code)) throw error;

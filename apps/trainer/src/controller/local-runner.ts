@@ -8,7 +8,10 @@ import { startLocalProcesses } from "./start-processes.ts";
 import { startMpirun } from "./start-mpirun.ts";
 import { threadRunner } from "./thread-runner.ts";
 
-/** Processes that are started here come by themselves, and if one ends that is seen: a word on the wait only where it is long. */
+/**
+ * Processes that are started here come by themselves, and if one ends that is seen: a word on the wait only where it is
+ * long.
+ */
 const noticeOfOwn = { afterMilliseconds: 10_000, everyMilliseconds: 10_000 };
 
 /** Where the ranks of a job run when this process starts them itself: all on this machine. */
@@ -23,11 +26,18 @@ export const localRunner = (job: Job): RankRunner => {
     case "tls": {
       const { certificates, ranksPerProcess } = job.network;
       if (certificates !== undefined)
-        return tlsRunner(readTlsIdentity(coordinatorFiles(certificates)), (ranks) => memberIdentity(certificates, ranks));
+        return tlsRunner(readTlsIdentity(coordinatorFiles(certificates)), (ranks) =>
+          memberIdentity(certificates, ranks),
+        );
       return {
         run: async (attempt) => {
           // Anew for each attempt, and only in memory: a run that is killed leaves no key behind.
-          const issued = await issueIdentities({ ranks: job.ranks, ranksPerProcess, hosts: ["127.0.0.1", "localhost"], days: 1 });
+          const issued = await issueIdentities({
+            ranks: job.ranks,
+            ranksPerProcess,
+            hosts: ["127.0.0.1", "localhost"],
+            days: 1,
+          });
           await tlsRunner(issued.coordinator, (ranks) => issued.ranks[ranks[0]!]!).run(attempt);
         },
       };

@@ -57,8 +57,8 @@ const hostAt = async (options: RendezvousOptions): Promise<Coordinator> => {
 };
 
 /**
- * Runs the ranks of a job in processes that find each other at a coordinator of this process. They may be started here, or by a launcher
- * such as mpirun.
+ * Runs the ranks of a job in processes that find each other at a coordinator of this process. They may be started here,
+ * or by a launcher such as mpirun.
  */
 export const processRunner = (options: ProcessRunnerOptions): RankRunner => ({
   run: async (attempt) => {
@@ -140,8 +140,12 @@ export const processRunner = (options: ProcessRunnerOptions): RankRunner => ({
       });
       interruption.listen(endAtOnce("all ranks were linked"), { endsAtOnce: true });
       tell({ type: "assign", assignment });
-      await Promise.race([allFinished.then(() => (failures.all.length > 0 ? failures.first : undefined)), failures.first]);
-      // A stop that was asked for during the last step came too late: the run is done, and its processes must not be started again.
+      await Promise.race([
+        allFinished.then(() => (failures.all.length > 0 ? failures.first : undefined)),
+        failures.first,
+      ]);
+      // A stop that was asked for during the last step came too late: the run is done, and its processes must not be
+      // started again.
       ending = interruption.requested && lastStep < (attempt.prepared?.totalSteps ?? 0) ? "stopped" : "finished";
     } finally {
       ended = true;

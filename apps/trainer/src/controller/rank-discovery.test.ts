@@ -22,13 +22,20 @@ test("a process that nobody launched is no rank", () => {
 describe("rank, size and local rank come from", () => {
   test.each(rankSources)("$name", ({ name, rank, worldSize, localRank, requires }) => {
     for (const size of worldSize) {
-      const env = { [rank]: "3", [size]: "8", ...(localRank && { [localRank]: "1" }), ...(requires && { [requires]: "0" }) };
+      const env = {
+        [rank]: "3",
+        [size]: "8",
+        ...(localRank && { [localRank]: "1" }),
+        ...(requires && { [requires]: "0" }),
+      };
       expect(discoverRank(env)).toEqual({ rank: 3, worldSize: 8, source: name, ...(localRank && { localRank: 1 }) });
     }
   });
 
   test("flags before everything else", () => {
-    expect(discoverRank({ OMPI_COMM_WORLD_RANK: "0", OMPI_COMM_WORLD_SIZE: "2" }, { rank: "5", worldSize: "6" })).toEqual({
+    expect(
+      discoverRank({ OMPI_COMM_WORLD_RANK: "0", OMPI_COMM_WORLD_SIZE: "2" }, { rank: "5", worldSize: "6" }),
+    ).toEqual({
       rank: 5,
       worldSize: 6,
       source: "flags",
@@ -61,15 +68,35 @@ describe("one line names variable, value, rule and cure of", () => {
     ["an empty value", { RANK: "", WORLD_SIZE: "4" }, /^RANK=: must be a whole number/],
     ["a fraction", { PMI_RANK: "1.5", PMI_SIZE: "4" }, /^PMI_RANK=1\.5: must be/],
     ["a size beyond what counts exactly", { RANK: "0", WORLD_SIZE: "99999999999999999999" }, /^WORLD_SIZE=9+: must be/],
-    ["a rank outside the world", { RANK: "4", WORLD_SIZE: "4" }, /^RANK=4: must be below WORLD_SIZE=4, .*; start as many/],
+    [
+      "a rank outside the world",
+      { RANK: "4", WORLD_SIZE: "4" },
+      /^RANK=4: must be below WORLD_SIZE=4, .*; start as many/,
+    ],
     ["a world of none", { RANK: "0", WORLD_SIZE: "0" }, /^RANK=0: must be below WORLD_SIZE=0/],
-    ["a local rank outside", { RANK: "0", WORLD_SIZE: "2", LOCAL_RANK: "2" }, /^LOCAL_RANK=2: must be below WORLD_SIZE=2/],
-    ["a rank without size", { JOB_COMPLETION_INDEX: "2" }, /^JOB_COMPLETION_INDEX=2 is set without WORLD_SIZE; .*--world-size/],
+    [
+      "a local rank outside",
+      { RANK: "0", WORLD_SIZE: "2", LOCAL_RANK: "2" },
+      /^LOCAL_RANK=2: must be below WORLD_SIZE=2/,
+    ],
+    [
+      "a rank without size",
+      { JOB_COMPLETION_INDEX: "2" },
+      /^JOB_COMPLETION_INDEX=2 is set without WORLD_SIZE; .*--world-size/,
+    ],
     ["a PMIx rank without size", { PMIX_RANK: "2" }, /^PMIX_RANK=2 is set without SLURM_NTASKS or WORLD_SIZE/],
     ["a size without rank", { WORLD_SIZE: "2" }, /^WORLD_SIZE=2 is set without RANK; .*unset WORLD_SIZE/],
-    ["half an address", { RANK: "0", WORLD_SIZE: "1", MASTER_ADDR: "a" }, /^MASTER_ADDR=a is set without MASTER_PORT; .*SKEIN_COORDINATOR/],
+    [
+      "half an address",
+      { RANK: "0", WORLD_SIZE: "1", MASTER_ADDR: "a" },
+      /^MASTER_ADDR=a is set without MASTER_PORT; .*SKEIN_COORDINATOR/,
+    ],
     ["the other half", { RANK: "0", WORLD_SIZE: "1", MASTER_PORT: "1" }, /^MASTER_PORT=1 is set without MASTER_ADDR/],
-    ["no address", { RANK: "0", WORLD_SIZE: "1", SKEIN_COORDINATOR: "node" }, /^SKEIN_COORDINATOR=node: must be host:port/],
+    [
+      "no address",
+      { RANK: "0", WORLD_SIZE: "1", SKEIN_COORDINATOR: "node" },
+      /^SKEIN_COORDINATOR=node: must be host:port/,
+    ],
   ])("%s", (_, env, expected) => {
     const message = faultOf(env);
     expect(message).toMatch(expected);
@@ -109,17 +136,17 @@ describe("the coordinator", () => {
 
 test("the documented table is the code's", () => {
   const page = readFileSync(new URL("../../../../docs/launching.md", import.meta.url), "utf8");
-  const rows = [...page.matchAll(/^\| ([A-Z][^|`]*|the environment) \| `([A-Z_]+)` \|([^|]*)\|([^|]*)\|([^|]*)\|$/gm)].map(
-    ([, name, rank, ...rest]) => {
-      const [sizes, local, requires] = rest.map((cell) => [...cell.matchAll(/`([A-Z_]+)`/g)].map(([, word]) => word!));
-      return {
-        name: name!.trim(),
-        rank: rank!,
-        worldSize: sizes!,
-        ...(local![0] !== undefined && { localRank: local![0] }),
-        ...(requires![0] !== undefined && { requires: requires![0] }),
-      };
-    },
-  );
+  const rows = [
+    ...page.matchAll(/^\| ([A-Z][^|`]*|the environment) \| `([A-Z_]+)` \|([^|]*)\|([^|]*)\|([^|]*)\|$/gm),
+  ].map(([, name, rank, ...rest]) => {
+    const [sizes, local, requires] = rest.map((cell) => [...cell.matchAll(/`([A-Z_]+)`/g)].map(([, word]) => word!));
+    return {
+      name: name!.trim(),
+      rank: rank!,
+      worldSize: sizes!,
+      ...(local![0] !== undefined && { localRank: local![0] }),
+      ...(requires![0] !== undefined && { requires: requires![0] }),
+    };
+  });
   expect(rows).toEqual(rankSources);
 });

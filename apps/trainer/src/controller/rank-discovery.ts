@@ -22,7 +22,13 @@ export const rankSources: readonly RankSource[] = [
   { name: "PMIx", rank: "PMIX_RANK", worldSize: ["SLURM_NTASKS", "WORLD_SIZE"], localRank: "SLURM_LOCALID" },
   { name: "MPICH (PMI)", rank: "PMI_RANK", worldSize: ["PMI_SIZE"], localRank: "MPI_LOCALRANKID" },
   // A batch script outside srun has SLURM_PROCID=0 as well, but is no task: only steps have an id.
-  { name: "Slurm", rank: "SLURM_PROCID", worldSize: ["SLURM_NTASKS"], localRank: "SLURM_LOCALID", requires: "SLURM_STEP_ID" },
+  {
+    name: "Slurm",
+    rank: "SLURM_PROCID",
+    worldSize: ["SLURM_NTASKS"],
+    localRank: "SLURM_LOCALID",
+    requires: "SLURM_STEP_ID",
+  },
   { name: "Kubernetes Indexed Job", rank: "JOB_COMPLETION_INDEX", worldSize: ["WORLD_SIZE"] },
   { name: "the environment", rank: "RANK", worldSize: ["WORLD_SIZE"], localRank: "LOCAL_RANK" },
 ];
@@ -55,7 +61,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const wholeNumber = (name: string, text: string): number => {
   const value = Number(text);
   if (!/^\d+$/.test(text) || !Number.isSafeInteger(value))
-    throw new ConfigError([`${name}=${text}: must be a whole number from 0; correct it, or unset it where this process is started`]);
+    throw new ConfigError([
+      `${name}=${text}: must be a whole number from 0; correct it, or unset it where this process is started`,
+    ]);
   return value;
 };
 
@@ -81,7 +89,9 @@ export const parseAddress = (origin: string, text: string): Address => {
   const parts = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text);
   const port = Number(parts?.[3]);
   if (parts === null || port < 1 || port > 65535)
-    throw new ConfigError([`${origin}=${text}: must be host:port with a port from 1 to 65535, such as node-0:29410 or [fd00::1]:29410`]);
+    throw new ConfigError([
+      `${origin}=${text}: must be host:port with a port from 1 to 65535, such as node-0:29410 or [fd00::1]:29410`,
+    ]);
   return { host: parts[1] ?? parts[2]!, port };
 };
 
@@ -101,8 +111,11 @@ const coordinatorOf = (env: Environment): Address | undefined => {
 const fromFlags = ({ rank, worldSize }: RankFlags): Omit<Discovered, "coordinator"> | undefined => {
   if (rank === undefined && worldSize === undefined) return undefined;
   if (rank === undefined || worldSize === undefined) {
-    const [has, lacks] = rank === undefined ? [`--world-size ${worldSize}`, "--rank"] : [`--rank ${rank}`, "--world-size"];
-    throw new ConfigError([`${has} is given without ${lacks}; a rank means something in a world of known size only: give both`]);
+    const [has, lacks] =
+      rank === undefined ? [`--world-size ${worldSize}`, "--rank"] : [`--rank ${rank}`, "--world-size"];
+    throw new ConfigError([
+      `${has} is given without ${lacks}; a rank means something in a world of known size only: give both`,
+    ]);
   }
   return { ...place(["--rank", rank], ["--world-size", worldSize]), source: "flags" };
 };
@@ -137,8 +150,8 @@ const fromEnvironment = (env: Environment): Omit<Discovered, "coordinator"> | un
 };
 
 /**
- * Find out which rank this process is: from flags, else from what its launcher left in the environment (`rankSources`, in order).
- * The coordinator's address comes from `SKEIN_COORDINATOR`, else from `MASTER_ADDR` and `MASTER_PORT`.
+ * Find out which rank this process is: from flags, else from what its launcher left in the environment (`rankSources`,
+ * in order). The coordinator's address comes from `SKEIN_COORDINATOR`, else from `MASTER_ADDR` and `MASTER_PORT`.
  *
  * @returns undefined where nobody has started this process as one of several.
  * @throws ConfigError for a value that is no number, a rank outside the world, or half of a pair.

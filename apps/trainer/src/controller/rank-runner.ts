@@ -21,6 +21,8 @@ export interface Attempt {
 
 /** Runs the ranks of a job: as threads of this process, or in processes. */
 export interface RankRunner {
-  /** Run all ranks to their end. Rejects with the failure to tell, which names its rank, once all ranks are seen out. */
+  /**
+   * Run all ranks to their end. Rejects with the failure to tell, which names its rank, once all ranks are seen out.
+   */
   run(attempt: Attempt): Promise<void>;
 }

@@ -52,7 +52,10 @@ type StepMessage = Extract<RankMessage, { readonly type: "step" }>;
 /** Speed over the last steps, so that a pause does not haunt the display. */
 const speedWindow = 20;
 
-/** What is known of a run, wherever its ranks are: it takes the ranks' messages, and prints and keeps what they say. It computes nothing. */
+/**
+ * What is known of a run, wherever its ranks are: it takes the ranks' messages, and prints and keeps what they say. It
+ * computes nothing.
+ */
 export class RunRecord {
   bytesSent = 0;
   skipped = 0;
@@ -122,7 +125,8 @@ export class RunRecord {
       case "links":
         return; // of another task
       case "spans":
-        for (const span of message.spans) (this.spans[rank] ??= []).push(span); // spread, a long trace is more arguments than the stack holds
+        // spread, a long trace is more arguments than the stack holds
+        for (const span of message.spans) (this.spans[rank] ??= []).push(span);
         return;
       case "done":
         this.step = message.step;
@@ -132,7 +136,17 @@ export class RunRecord {
     }
   }
 
-  private stepped({ step, epoch, loss, seconds, exposedSeconds, bytesSent, residentBytes, update, skipped }: StepMessage): void {
+  private stepped({
+    step,
+    epoch,
+    loss,
+    seconds,
+    exposedSeconds,
+    bytesSent,
+    residentBytes,
+    update,
+    skipped,
+  }: StepMessage): void {
     const { prepared, metrics, progress } = this.input;
     this.step = step;
     this.trainSeconds += seconds;
@@ -140,7 +154,9 @@ export class RunRecord {
     const compiles = step === this.firstStep + 1; // the first step says nothing about the others
     if (!compiles) this.recentSeconds.push(seconds);
     if (this.recentSeconds.length > speedWindow) this.recentSeconds.shift();
-    const meanSeconds = compiles ? undefined : this.recentSeconds.reduce((sum, value) => sum + value, 0) / this.recentSeconds.length;
+    const meanSeconds = compiles
+      ? undefined
+      : this.recentSeconds.reduce((sum, value) => sum + value, 0) / this.recentSeconds.length;
     const speed = meanSeconds && {
       samplesPerSecond: prepared.job.batch / meanSeconds,
       secondsLeft: (prepared.totalSteps - step) * meanSeconds,
@@ -163,7 +179,14 @@ export class RunRecord {
       this.skipped++;
       progress.note(`step ${step}: gradients overflowed f16; the update was left out and the loss scale halved`);
     }
-    progress.update({ step, steps: prepared.totalSteps, epoch, loss, ...bitsOf(prepared.data.predicts, loss), ...speed });
+    progress.update({
+      step,
+      steps: prepared.totalSteps,
+      epoch,
+      loss,
+      ...bitsOf(prepared.data.predicts, loss),
+      ...speed,
+    });
   }
 
   private evaluated(step: number, parts: readonly EvaluationSums[]): void {

@@ -20,11 +20,17 @@ import type { Summary } from "../summary.ts";
 export interface RunInput extends RunRecordInput {
   /** Where the ranks run. */
   readonly runner: RankRunner;
-  /** How often a run that lost a rank, a link or a device goes on by itself without a newer checkpoint than before. Default: 3. */
+  /**
+   * How often a run that lost a rank, a link or a device goes on by itself without a newer checkpoint than before.
+   * Default: 3.
+   */
   readonly maxRestarts?: number | undefined;
   /** File for a Chrome trace of the first steps. */
   readonly tracePath?: string | undefined;
-  /** Only the steps are wanted, to look at their time: nothing is evaluated or saved, and the spans of all of them go there once they are done. */
+  /**
+   * Only the steps are wanted, to look at their time: nothing is evaluated or saved, and the spans of all of them go
+   * there once they are done.
+   */
   readonly profile?: ((ranks: readonly RankSpans[], plan: ExchangePlan | undefined) => void) | undefined;
   /** Of so many steps one is recorded in detail, and the others as a span each. Default: 1. */
   readonly detailEvery?: number | undefined;
@@ -46,11 +52,17 @@ export interface Outcome {
 const stepsOfTrace = 20;
 
 /** Failures of machines and links, after which the same job may well succeed. */
-const restartable: ReadonlySet<string> = new Set(["device-lost", "peer-lost", "collective-timeout", "rank-failed", "process-lost"]);
+const restartable: ReadonlySet<string> = new Set([
+  "device-lost",
+  "peer-lost",
+  "collective-timeout",
+  "rank-failed",
+  "process-lost",
+]);
 
 /**
- * Run a prepared job. On failure nothing of an unfinished checkpoint is left behind. A run that lost a rank, a link or a device goes on
- * from the newest checkpoint, or from the beginning where there is none yet.
+ * Run a prepared job. On failure nothing of an unfinished checkpoint is left behind. A run that lost a rank, a link or
+ * a device goes on from the newest checkpoint, or from the beginning where there is none yet.
  *
  * @throws the failure that brought the run down, which names its rank.
  */
@@ -80,7 +92,9 @@ export const runWithRestarts = async (input: RunInput): Promise<Outcome> => {
         throw error;
       }
       metrics.rewind(resume?.manifest.step ?? 0);
-      progress.note(`${message.split(";")[0]}; going on from ${resume?.folder ?? "the beginning"} (restart ${restarts} of ${maxRestarts})`);
+      progress.note(
+        `${message.split(";")[0]}; going on from ${resume?.folder ?? "the beginning"} (restart ${restarts} of ${maxRestarts})`,
+      );
       attempt = { ...input, resume };
     }
   }
@@ -96,7 +110,9 @@ const runOnce = async (input: RunInput): Promise<Outcome> => {
     output,
     resume: resume && { folder: resume.folder, step: resume.manifest.step, files: resume.manifest.files },
     plan: resume?.manifest.plan,
-    ...(tracedSteps > 0 && { trace: { originMilliseconds: performance.timeOrigin + performance.now(), steps: tracedSteps, detailEvery } }),
+    ...(tracedSteps > 0 && {
+      trace: { originMilliseconds: performance.timeOrigin + performance.now(), steps: tracedSteps, detailEvery },
+    }),
     ...(profile !== undefined && { stepsOnly: true }),
   };
   discardPartial(nodeFiles, output); // what a killed run left
@@ -113,10 +129,16 @@ const runOnce = async (input: RunInput): Promise<Outcome> => {
     removeMarks(nodeFiles, output);
     const finished = record.step >= prepared.totalSteps && record.evaluation !== undefined;
     const summary = finished ? record.summary() : undefined;
-    if (summary !== undefined) replaceDurably(nodeFiles, join(output, summaryFile), `${JSON.stringify(summary, undefined, 2)}\n`);
+    if (summary !== undefined)
+      replaceDurably(nodeFiles, join(output, summaryFile), `${JSON.stringify(summary, undefined, 2)}\n`);
     profile?.(record.traces, record.plan);
     const traceFault = tracePath === undefined ? undefined : keepTrace(tracePath, record, prepared.job);
-    return { step: record.step, checkpoint: record.checkpoint, ...(summary && { summary }), ...(traceFault && { traceFault }) };
+    return {
+      step: record.step,
+      checkpoint: record.checkpoint,
+      ...(summary && { summary }),
+      ...(traceFault && { traceFault }),
+    };
   } catch (error) {
     discardPartial(nodeFiles, output);
     if (mark !== undefined) removeMark(nodeFiles, output, mark);
@@ -124,13 +146,28 @@ const runOnce = async (input: RunInput): Promise<Outcome> => {
   }
 };
 
-/** Write the trace. A disk that has become full meanwhile costs the trace, and not the results. @returns why it is not there. */
-const keepTrace = (path: string, { traces, plan }: RunRecord, { name, backend, batch }: Job): SkeinError | undefined => {
+/**
+ * Write the trace. A disk that has become full meanwhile costs the trace, and not the results.
+ *
+ * @returns why it is not there.
+ */
+const keepTrace = (
+  path: string,
+  { traces, plan }: RunRecord,
+  { name, backend, batch }: Job,
+): SkeinError | undefined => {
   try {
-    writeChromeTrace(path, traces, { job: name, backend, samplesPerStep: batch, madeAt: new Date().toISOString(), plan });
+    writeChromeTrace(path, traces, {
+      job: name,
+      backend,
+      samplesPerStep: batch,
+      madeAt: new Date().toISOString(),
+      plan,
+    });
     return undefined;
   } catch (error) {
-    if (statSync(path, { throwIfNoEntry: false })?.isFile() === true) rmSync(path, { force: true }); // half of one cannot be opened
+    // half of one cannot be opened
+    if (statSync(path, { throwIfNoEntry: false })?.isFile() === true) rmSync(path, { force: true });
     return new TraceError(path, error);
   }
 };

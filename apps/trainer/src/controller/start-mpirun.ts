@@ -10,22 +10,32 @@ import { childProcesses, memberArguments, memberVariables, reportPrefix } from "
 const namingMilliseconds = 2000;
 
 // Ranks tell the controller of the run whom they lost, and it tells people at once: mpirun need not give them time.
-const onThisMachine = { hostfile: undefined, sshPort: undefined, sshKey: undefined, sshTrustsAnyHost: false, abortSeconds: 1 };
+const onThisMachine = {
+  hostfile: undefined,
+  sshPort: undefined,
+  sshKey: undefined,
+  sshTrustsAnyHost: false,
+  abortSeconds: 1,
+};
 
 /** Start the ranks of a run by mpirun, one process each, on this machine. */
 export const startMpirun: StartProcesses = async ({ attempt, coordinator, secret }) => {
   const { job } = attempt.assignment;
   const host = await mpirunHost();
-  const child = spawn("mpirun", [...mpirunFlags({ processes: job.ranks, ...onThisMachine }, host), ...memberArguments], {
-    env: {
-      ...process.env,
-      [memberVariables.coordinator]: `${coordinator.host}:${coordinator.port}`,
-      [memberVariables.secret]: secret,
-      [memberVariables.job]: JSON.stringify(job),
+  const child = spawn(
+    "mpirun",
+    [...mpirunFlags({ processes: job.ranks, ...onThisMachine }, host), ...memberArguments],
+    {
+      env: {
+        ...process.env,
+        [memberVariables.coordinator]: `${coordinator.host}:${coordinator.port}`,
+        [memberVariables.secret]: secret,
+        [memberVariables.job]: JSON.stringify(job),
+      },
+      stdio: ["ignore", "ignore", "pipe"],
+      detached: true, // a Ctrl-C in the terminal is for the launcher, which lets the ranks save first
     },
-    stdio: ["ignore", "ignore", "pipe"],
-    detached: true, // a Ctrl-C in the terminal is for the launcher, which lets the ranks save first
-  });
+  );
   let report: ErrorReport | undefined;
   const words: string[] = [];
   createInterface({ input: child.stderr }).on("line", (line) => {

@@ -7,7 +7,10 @@ import type { LostProcess, Processes, StartProcesses } from "./process-runner.ts
 
 const main = fileURLToPath(new URL("../main.ts", import.meta.url));
 
-/** Begins the line in which a process says why it failed, where a launcher stands between it and the controller of the run. */
+/**
+ * Begins the line in which a process says why it failed, where a launcher stands between it and the controller of the
+ * run.
+ */
 export const reportPrefix = "skein-train member: ";
 
 /** How a process of a run is started, after the command or launcher that starts it. */
@@ -16,7 +19,10 @@ export const memberArguments: readonly string[] = [process.execPath, ...process.
 /** How long a process may take to end after it was told to. */
 const graceMilliseconds = 8000;
 
-/** What a process of a run is started with. Secret and key travel in the environment, which other users cannot read, and which ends with the process. */
+/**
+ * What a process of a run is started with. Secret and key travel in the environment, which other users cannot read, and
+ * which ends with the process.
+ */
 export const memberVariables: Readonly<Record<"coordinator" | "secret" | "ranks" | "job" | "identity", string>> = {
   coordinator: coordinatorVariable,
   secret: secretVariable,
@@ -35,7 +41,9 @@ const endOf = (code: number | null, signal: NodeJS.Signals | null): string =>
  * By Node's own functions, as wherever this program starts others: execa 10.2 takes 80 ms of processor time to load, a
  * tenth of a tiny run, and brings 17 packages more.
  */
-export const childProcesses = (children: readonly { readonly child: ChildProcess; readonly ranks: readonly number[] }[]): Processes => {
+export const childProcesses = (
+  children: readonly { readonly child: ChildProcess; readonly ranks: readonly number[] }[],
+): Processes => {
   const ended = children.map(({ child }) => new Promise<void>((resolve) => child.once("close", () => resolve())));
   const lost = new Promise<LostProcess>((resolve) => {
     for (const { child, ranks } of children) {
@@ -58,7 +66,11 @@ export const childProcesses = (children: readonly { readonly child: ChildProcess
   };
 };
 
-/** Start the processes of a run on this machine. @param identityOf the TLS identity of a process, by its ranks: each gets its own only. */
+/**
+ * Start the processes of a run on this machine.
+ *
+ * @param identityOf the TLS identity of a process, by its ranks: each gets its own only.
+ */
 export const startLocalProcesses =
   (identityOf?: (ranks: readonly number[]) => TlsIdentity): StartProcesses =>
   ({ attempt, coordinator, secret }) => {

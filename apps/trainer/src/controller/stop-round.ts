@@ -10,9 +10,10 @@ export interface StopRoundInput {
 }
 
 /**
- * The agreement of a run's processes on its last step, kept by the controller: all are told to begin no further step, each says which one its ranks
- * have begun, and the greatest becomes the last. There is one round in a run, however many processes ask for it and however often: a second
- * would find other steps begun, and could tell ranks that have stopped to go on.
+ * The agreement of a run's processes on its last step, kept by the controller: all are told to begin no further step,
+ * each says which one its ranks have begun, and the greatest becomes the last. There is one round in a run, however
+ * many processes ask for it and however often: a second would find other steps begun, and could tell ranks that have
+ * stopped to go on.
  */
 export class StopRound {
   private readonly input: StopRoundInput;

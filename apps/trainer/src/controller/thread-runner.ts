@@ -25,7 +25,10 @@ export const threadRunner = (rankFile?: URL): RankRunner => ({
     });
     let failed = true;
     try {
-      await Promise.race([threads.finished.then(() => (failures.all.length > 0 ? failures.first : undefined)), failures.first]);
+      await Promise.race([
+        threads.finished.then(() => (failures.all.length > 0 ? failures.first : undefined)),
+        failures.first,
+      ]);
       failed = false;
     } finally {
       interruption.listen(undefined);

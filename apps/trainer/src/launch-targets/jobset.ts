@@ -24,10 +24,14 @@ export const gangJob = (plan: LaunchPlan, pods: number, container: Container): J
 });
 
 /**
- * A JobSet that restarts as a whole. What a Job failed of is told by reason and message: a pod that the cluster took away costs no
- * restart, wrong use and a run out of time end it, all else costs one restart.
+ * A JobSet that restarts as a whole. What a Job failed of is told by reason and message: a pod that the cluster took
+ * away costs no restart, wrong use and a run out of time end it, all else costs one restart.
  */
-export const gangJobSet = (plan: LaunchPlan, finishes: string, replicatedJobs: JobSetSpec["replicatedJobs"]): JobSetSpec => ({
+export const gangJobSet = (
+  plan: LaunchPlan,
+  finishes: string,
+  replicatedJobs: JobSetSpec["replicatedJobs"],
+): JobSetSpec => ({
   network: { enableDNSHostnames: true, subdomain: runName(plan), publishNotReadyAddresses: true },
   successPolicy: { operator: "All", targetReplicatedJobs: [finishes] },
   failurePolicy: {
@@ -38,7 +42,10 @@ export const gangJobSet = (plan: LaunchPlan, finishes: string, replicatedJobs: J
         name: "disruption",
         action: "RestartJobSetAndIgnoreMaxRestarts",
         onJobFailureReasons: ["PodFailurePolicy"],
-        onJobFailureMessagePatterns: ["condition DisruptionTarget", `exit code (${exitCodes.interrupted}|${exitCodes.terminated})\\b`],
+        onJobFailureMessagePatterns: [
+          "condition DisruptionTarget",
+          `exit code (${exitCodes.interrupted}|${exitCodes.terminated})\\b`,
+        ],
       },
       { name: "wrongUse", action: "FailJobSet", onJobFailureReasons: ["PodFailurePolicy"] },
       { name: "outOfTime", action: "FailJobSet", onJobFailureReasons: ["DeadlineExceeded"] },
@@ -58,7 +65,11 @@ export const jobset = (plan: LaunchPlan, secret: string): Launch =>
       kind: "JobSet",
       metadata: runMetadata(plan, { queued: true }),
       spec: gangJobSet(plan, nodeJob, [
-        { name: nodeJob, replicas: 1, template: { spec: gangJob(plan, plan.processes, rankContainer(plan, podHost(plan, nodeJob, 0))) } },
+        {
+          name: nodeJob,
+          replicas: 1,
+          template: { spec: gangJob(plan, plan.processes, rankContainer(plan, podHost(plan, nodeJob, 0))) },
+        },
       ]),
     },
   ]);

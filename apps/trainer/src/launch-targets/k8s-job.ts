@@ -2,16 +2,24 @@ import type { JobSpec, KubernetesObject } from "./kubernetes-objects.ts";
 import type { LaunchPlan } from "./launch-plan.ts";
 import type { Launch } from "./launch-target.ts";
 import { onDisruption, onPassing, onWrongUse, podTemplate, rankContainer } from "./rank-pod.ts";
-import { headlessService, jobConfigMap, joinSecret, kubernetesLaunch, runMetadata, runName, runOnly } from "./run-objects.ts";
+import {
+  headlessService,
+  jobConfigMap,
+  joinSecret,
+  kubernetesLaunch,
+  runMetadata,
+  runName,
+  runOnly,
+} from "./run-objects.ts";
 
 /** Index 0 of an Indexed Job, by the name that its Service gives it. */
 const coordinatorHost = (plan: LaunchPlan): string => `${runName(plan)}-0.${runName(plan)}`;
 
 /**
- * Restarts of a gang without an operator. A rank that dies makes its peers end too, within seconds and with an error of their own; each
- * pod is then replaced by one of the same index, and all meet again at the rendezvous. So one restart of the gang is one failure of
- * *each* index: limits per index count restarts, where `backoffLimit` would count them once for every rank. The first index to run out
- * ends the Job, as the others can do nothing without it.
+ * Restarts of a gang without an operator. A rank that dies makes its peers end too, within seconds and with an error of
+ * their own; each pod is then replaced by one of the same index, and all meet again at the rendezvous. So one restart
+ * of the gang is one failure of *each* index: limits per index count restarts, where `backoffLimit` would count them
+ * once for every rank. The first index to run out ends the Job, as the others can do nothing without it.
  */
 const restartPolicy = (
   plan: LaunchPlan,
@@ -37,5 +45,11 @@ export const k8sJob = (plan: LaunchPlan, secret: string): Launch => {
       template: podTemplate(plan, rankContainer(plan, coordinatorHost(plan)), { subdomain: runName(plan) }),
     },
   };
-  return kubernetesLaunch(plan, [jobConfigMap(plan), joinSecret(plan, secret), runOnly(plan), headlessService(plan), job]);
+  return kubernetesLaunch(plan, [
+    jobConfigMap(plan),
+    joinSecret(plan, secret),
+    runOnly(plan),
+    headlessService(plan),
+    job,
+  ]);
 };

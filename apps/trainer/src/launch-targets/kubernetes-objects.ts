@@ -1,4 +1,7 @@
-/** The parts of Kubernetes' objects that launch targets write: core/v1, batch/v1 (1.29), networking.k8s.io/v1, JobSet v1alpha2 (0.11), Kubeflow Trainer v1alpha1 (2.2). */
+/**
+ * The parts of Kubernetes' objects that launch targets write: core/v1, batch/v1 (1.29), networking.k8s.io/v1, JobSet
+ * v1alpha2 (0.11), Kubeflow Trainer v1alpha1 (2.2).
+ */
 
 export interface Metadata {
   readonly name?: string;
@@ -20,7 +23,10 @@ export interface Container {
   readonly env: readonly EnvVar[];
   readonly ports?: readonly { readonly name: string; readonly containerPort: number }[];
   readonly readinessProbe?: { readonly tcpSocket: { readonly port: number }; readonly periodSeconds: number };
-  readonly resources: { readonly requests: Readonly<Record<string, string>>; readonly limits: Readonly<Record<string, string>> };
+  readonly resources: {
+    readonly requests: Readonly<Record<string, string>>;
+    readonly limits: Readonly<Record<string, string>>;
+  };
   readonly securityContext: {
     readonly allowPrivilegeEscalation: false;
     readonly readOnlyRootFilesystem: true;
@@ -77,7 +83,11 @@ export interface PodTemplate {
 
 export interface PodFailureRule {
   readonly action: "FailJob" | "Ignore" | "Count" | "FailIndex";
-  readonly onExitCodes?: { readonly containerName: string; readonly operator: "In"; readonly values: readonly number[] };
+  readonly onExitCodes?: {
+    readonly containerName: string;
+    readonly operator: "In";
+    readonly values: readonly number[];
+  };
   readonly onPodConditions?: readonly { readonly type: "DisruptionTarget"; readonly status: "True" }[];
 }
 
@@ -95,7 +105,11 @@ export interface JobSpec {
 }
 
 export interface JobSetSpec {
-  readonly network: { readonly enableDNSHostnames: true; readonly subdomain: string; readonly publishNotReadyAddresses: true };
+  readonly network: {
+    readonly enableDNSHostnames: true;
+    readonly subdomain: string;
+    readonly publishNotReadyAddresses: true;
+  };
   readonly successPolicy: { readonly operator: "All"; readonly targetReplicatedJobs: readonly string[] };
   readonly failurePolicy: {
     readonly maxRestarts: number;
@@ -120,7 +134,12 @@ export interface LabelSelector {
 }
 
 export type KubernetesObject = { readonly metadata: Metadata } & (
-  | { readonly apiVersion: "v1"; readonly kind: "ConfigMap"; readonly immutable: true; readonly data: Readonly<Record<string, string>> }
+  | {
+      readonly apiVersion: "v1";
+      readonly kind: "ConfigMap";
+      readonly immutable: true;
+      readonly data: Readonly<Record<string, string>>;
+    }
   | {
       readonly apiVersion: "v1";
       readonly kind: "Secret";
@@ -169,7 +188,11 @@ export type KubernetesObject = { readonly metadata: Metadata } & (
       readonly apiVersion: "trainer.kubeflow.org/v1alpha1";
       readonly kind: "TrainJob";
       readonly spec: {
-        readonly runtimeRef: { readonly apiGroup: "trainer.kubeflow.org"; readonly kind: "TrainingRuntime"; readonly name: string };
+        readonly runtimeRef: {
+          readonly apiGroup: "trainer.kubeflow.org";
+          readonly kind: "TrainingRuntime";
+          readonly name: string;
+        };
         readonly trainer: { readonly numNodes: number; readonly numProcPerNode?: number };
         readonly activeDeadlineSeconds?: number;
       };

@@ -35,10 +35,22 @@ interface CommandOptions extends LaunchOptions {
 }
 
 /** Targets that take files; the other two start processes here. */
-const clusterTargets: Readonly<Partial<Record<LaunchPlan["target"], LaunchTarget>>> = { slurm, "k8s-job": k8sJob, jobset, trainjob };
+const clusterTargets: Readonly<Partial<Record<LaunchPlan["target"], LaunchTarget>>> = {
+  slurm,
+  "k8s-job": k8sJob,
+  jobset,
+  trainjob,
+};
 
-/** This command line, for other processes to start: an absolute node, as PATH may hold another version on another machine. */
-const program: readonly string[] = [process.execPath, ...process.execArgv, fileURLToPath(new URL("../main.ts", import.meta.url))];
+/**
+ * This command line, for other processes to start: an absolute node, as PATH may hold another version on another
+ * machine.
+ */
+const program: readonly string[] = [
+  process.execPath,
+  ...process.execArgv,
+  fileURLToPath(new URL("../main.ts", import.meta.url)),
+];
 
 /** 256 random bits. */
 const newJoinSecret = (): string => randomBytes(32).toString("hex");
@@ -61,7 +73,9 @@ const printFiles = (files: readonly LaunchFile[], command: readonly string[], js
 /** Values that have options of their own, checked together with the job; the ranks get them as they were typed. */
 const optionOverrides = ({ ranks, steps, transport }: CommandOptions): Override[] =>
   Object.entries({ ranks, steps, transport }).flatMap(([key, text]) =>
-    text === undefined ? [] : [{ path: [key], value: /^\d+$/.test(text) ? Number(text) : text, origin: `--${key} ${text}` }],
+    text === undefined
+      ? []
+      : [{ path: [key], value: /^\d+$/.test(text) ? Number(text) : text, origin: `--${key} ${text}` }],
   );
 
 const readPlan = (file: string, options: CommandOptions): LaunchPlan => {
@@ -70,12 +84,27 @@ const readPlan = (file: string, options: CommandOptions): LaunchPlan => {
   const { name, ranks, transport, network } = job;
   const { ranksPerProcess, certificates, insecure } = network;
   const plan = makeLaunchPlan(options, {
-    job: { path: resolve(file), text, besideFile: besideFile(job), name, ranks, transport, ranksPerProcess, certificates, insecure },
+    job: {
+      path: resolve(file),
+      text,
+      besideFile: besideFile(job),
+      name,
+      ranks,
+      transport,
+      ranksPerProcess,
+      certificates,
+      insecure,
+    },
     program,
   });
   if (plan.target !== "mpirun") return plan;
   const absolute = (path: string | undefined): string | undefined => path && resolve(path);
-  return { ...plan, hostfile: absolute(plan.hostfile), certificates: absolute(plan.certificates), sshKey: absolute(plan.sshKey) };
+  return {
+    ...plan,
+    hostfile: absolute(plan.hostfile),
+    certificates: absolute(plan.certificates),
+    sshKey: absolute(plan.sshKey),
+  };
 };
 
 const freePort = (): Promise<number> =>
@@ -95,7 +124,9 @@ const readHostfile = (path: string): string => {
   try {
     return readTextFile(path, mostHostfileBytes).text;
   } catch (error) {
-    throw new ConfigError([`--hostfile ${path}: cannot be read (${(error as Error).message}); name a file with a host per line`]);
+    throw new ConfigError([
+      `--hostfile ${path}: cannot be read (${(error as Error).message}); name a file with a host per line`,
+    ]);
   }
 };
 
@@ -103,7 +134,8 @@ const readHostfile = (path: string): string => {
 const coordinatorOf = async ({ hostfile, port }: LaunchPlan): Promise<string> => {
   if (hostfile === undefined) return `127.0.0.1:${port ?? (await freePort())}`;
   const host = firstHost(readHostfile(hostfile));
-  if (host === undefined) throw new ConfigError([`--hostfile ${hostfile}: names no host; write one per line, such as "node-0 slots=2"`]);
+  if (host === undefined)
+    throw new ConfigError([`--hostfile ${hostfile}: names no host; write one per line, such as "node-0 slots=2"`]);
   return `${host}:${port ?? defaultPort}`;
 };
 

@@ -76,13 +76,17 @@ export const makeLaunchPlan = (options: LaunchOptions, { job, program }: LaunchC
   const ranks = read.count("ranks", 1, 100_000) ?? job.ranks;
   const transport = chosen ?? transportOf(target ?? "local", job);
   const plan: Omit<LaunchPlan, "target"> = {
-    name: read.word("name", /^[A-Za-z0-9][A-Za-z0-9._-]*$/, "letters, digits, dots, dashes and underscores") ?? job.name,
+    name:
+      read.word("name", /^[A-Za-z0-9][A-Za-z0-9._-]*$/, "letters, digits, dots, dashes and underscores") ?? job.name,
     job: { path: job.path, text: job.text },
     ranks,
     processes: ranks / job.ranksPerProcess,
     nodes: read.count("nodes", 1, 100_000),
     program,
-    overrides: [...(options.steps === undefined ? [] : ["--steps", options.steps]), ...options.set.flatMap((pair) => ["--set", pair])],
+    overrides: [
+      ...(options.steps === undefined ? [] : ["--steps", options.steps]),
+      ...options.set.flatMap((pair) => ["--set", pair]),
+    ],
     transport,
     certificates: options.certificates,
     insecure: options.insecure === true,
@@ -97,7 +101,11 @@ export const makeLaunchPlan = (options: LaunchOptions, { job, program }: LaunchC
       "a resource such as nvidia.com/gpu, or on Slurm a gres such as gpu",
     ),
     seconds: read.seconds(),
-    queue: read.word("queue", /^[a-zA-Z0-9][-a-zA-Z0-9._]*$/, "a name of letters, digits, dots, hyphens and underscores"),
+    queue: read.word(
+      "queue",
+      /^[a-zA-Z0-9][-a-zA-Z0-9._]*$/,
+      "a name of letters, digits, dots, hyphens and underscores",
+    ),
     image: read.word("image", /^[^\s]+$/, "an image reference without blanks"),
     namespace: read.word("namespace", /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, "lower-case letters, digits and hyphens"),
     claim: read.word("claim", clusterName, clusterNameRule),
@@ -109,9 +117,14 @@ export const makeLaunchPlan = (options: LaunchOptions, { job, program }: LaunchC
   };
   if (target !== undefined) {
     read.faults.push(...crossFaults(options, { target, transport, ranks, job }));
-    if (inKubernetes.includes(target)) read.word("certificates", clusterName, `the name of a Secret: ${clusterNameRule}`);
+    if (inKubernetes.includes(target))
+      read.word("certificates", clusterName, `the name of a Secret: ${clusterNameRule}`);
     if (inKubernetes.includes(target) && options.output !== undefined)
-      read.word("output", /^(?!\/)(?!.*(^|\/)\.\.(\/|$))[^\0\n]+$/, "a folder inside the claim, so a path without a leading / or ..");
+      read.word(
+        "output",
+        /^(?!\/)(?!.*(^|\/)\.\.(\/|$))[^\0\n]+$/,
+        "a folder inside the claim, so a path without a leading / or ..",
+      );
   }
   if (read.faults.length > 0) throw new ConfigError(read.faults);
   return { ...plan, target: target! };

@@ -1,5 +1,11 @@
 import { resolve } from "node:path";
-import { flagOf, type LaunchContext, type LaunchOptions, type LaunchTransport, type TargetName } from "./launch-options.ts";
+import {
+  flagOf,
+  type LaunchContext,
+  type LaunchOptions,
+  type LaunchTransport,
+  type TargetName,
+} from "./launch-options.ts";
 
 export const inKubernetes: readonly TargetName[] = ["k8s-job", "jobset", "trainjob"];
 const acrossMachines: readonly TargetName[] = ["slurm", ...inKubernetes];
@@ -45,7 +51,9 @@ const networkFaults = (options: LaunchOptions, { target, transport, job }: Settl
       `--transport tls needs --certificates: ${cluster ? "the Secret with" : "the folder of"} certificates; make them with skein-train certs init`,
     );
   if (transport !== "tls" && options.certificates !== undefined)
-    faults.push(`--certificates ${options.certificates}: transport ${transport} uses none; leave it out, or use --transport tls`);
+    faults.push(
+      `--certificates ${options.certificates}: transport ${transport} uses none; leave it out, or use --transport tls`,
+    );
   const acrossTheNetwork = acrossMachines.includes(target) || options.hostfile !== undefined;
   if ((transport === "tcp" || transport === "mpi") && acrossTheNetwork && options.insecure !== true && !job.insecure)
     faults.push(
@@ -54,7 +62,10 @@ const networkFaults = (options: LaunchOptions, { target, transport, job }: Settl
   return faults;
 };
 
-/** Characters of a path that Open MPI passes on to ssh whole: it cuts the value at blanks and knows no quotes, and hands it to a shell on some ways. */
+/**
+ * Characters of a path that Open MPI passes on to ssh whole: it cuts the value at blanks and knows no quotes, and hands
+ * it to a shell on some ways.
+ */
 const passedWhole = /^[A-Za-z0-9_@%+=:,./-]+$/;
 
 const nodeFaults = (options: LaunchOptions, { target, transport, ranks, job }: Settled): string[] => {
@@ -66,13 +77,17 @@ const nodeFaults = (options: LaunchOptions, { target, transport, ranks, job }: S
   const nodes = options.nodes === undefined ? undefined : Number(options.nodes);
   const processes = ranks / job.ranksPerProcess;
   if (nodes !== undefined && nodes > 0 && processes % nodes !== 0)
-    faults.push(`--nodes ${nodes}: ${processes} processes do not divide among them evenly; choose a divisor of ${processes}`);
+    faults.push(
+      `--nodes ${nodes}: ${processes} processes do not divide among them evenly; choose a divisor of ${processes}`,
+    );
   if (target === "trainjob" && transport === "mpi" && !(nodes !== undefined && nodes >= 2))
     faults.push(
       `--target trainjob with --transport mpi needs --nodes of 2 or more, not ${options.nodes ?? "none"}: a launcher and others; on one machine use --target k8s-job`,
     );
   if (target === "trainjob" && transport !== "mpi" && nodes !== undefined && nodes !== processes)
-    faults.push(`--nodes ${nodes}: without MPI a TrainJob runs one process per node, here ${processes}; leave --nodes out`);
+    faults.push(
+      `--nodes ${nodes}: without MPI a TrainJob runs one process per node, here ${processes}; leave --nodes out`,
+    );
   if (target === "slurm" && Number(options.gpus) > 0 && nodes === undefined)
     faults.push(`--gpus ${options.gpus}: Slurm hands out GPUs per node; give --nodes as well`);
   return faults;
@@ -99,6 +114,8 @@ export const crossFaults = (options: LaunchOptions, settled: Settled): string[] 
         `${key} is ${value}, beside the job file, but pods of --target ${target} get the job file alone; put it into the image and name it by its absolute path there`,
       );
   if (ranks % job.ranksPerProcess !== 0)
-    faults.push(`--ranks ${ranks}: the job keeps ${job.ranksPerProcess} ranks in a process; choose a multiple of ${job.ranksPerProcess}`);
+    faults.push(
+      `--ranks ${ranks}: the job keeps ${job.ranksPerProcess} ranks in a process; choose a multiple of ${job.ranksPerProcess}`,
+    );
   return [...faults, ...networkFaults(options, settled), ...nodeFaults(options, settled)];
 };

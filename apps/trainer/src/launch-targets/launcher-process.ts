@@ -13,9 +13,12 @@ const cures: Readonly<Record<string, string>> = {
 const explain = (program: string, error: unknown): LaunchError => {
   const { code, message } = error as NodeJS.ErrnoException;
   const cure = cures[program] ?? "check PATH";
-  return new LaunchError(code === "ENOENT" ? `${program} is not on PATH; ${cure}` : `${program} cannot be started (${message}); ${cure}`, {
-    cause: error,
-  });
+  return new LaunchError(
+    code === "ENOENT" ? `${program} is not on PATH; ${cure}` : `${program} cannot be started (${message}); ${cure}`,
+    {
+      cause: error,
+    },
+  );
 };
 
 /** What `program --version` prints. @throws LaunchError when it cannot be started. */
@@ -47,13 +50,18 @@ export const submit = ({ command, input }: Submission): Promise<void> =>
   });
 
 /** How a process ended, as shells tell it: its code, or 128 plus the signal that killed it. */
-const shellCode = (code: number | null, signal: NodeJS.Signals | null): number => code ?? 128 + constants.signals[signal!];
+const shellCode = (code: number | null, signal: NodeJS.Signals | null): number =>
+  code ?? 128 + constants.signals[signal!];
 
 /**
- * Start a command that runs ranks. It gets a process group of its own, so that a Ctrl-C reaches us alone and we decide how the ranks are
- * told. Should we have to go first, it is terminated.
+ * Start a command that runs ranks. It gets a process group of its own, so that a Ctrl-C reaches us alone and we decide
+ * how the ranks are told. Should we have to go first, it is terminated.
  */
-export const startAttempt = (command: readonly string[], env: NodeJS.ProcessEnv, stopSignal: NodeJS.Signals): Attempt => {
+export const startAttempt = (
+  command: readonly string[],
+  env: NodeJS.ProcessEnv,
+  stopSignal: NodeJS.Signals,
+): Attempt => {
   const [program, ...args] = command as [string, ...string[]];
   const child = spawn(program, args, { stdio: ["ignore", "inherit", "inherit"], env, detached: true });
   const terminate = (): void => void child.kill("SIGTERM");

@@ -11,8 +11,8 @@ export interface MpirunHost {
 }
 
 /**
- * Seconds that Open MPI leaves between its three ways to end the other ranks once one is gone. They need a few to say whom they lost.
- * It waits them out even when nobody is left, so that a restart takes twice as long.
+ * Seconds that Open MPI leaves between its three ways to end the other ranks once one is gone. They need a few to say
+ * whom they lost. It waits them out even when nobody is left, so that a restart takes twice as long.
  */
 const abortSeconds = 5;
 
@@ -46,14 +46,15 @@ const openMpi5 = (plan: MpirunPlace, oversubscribed: boolean, ssh: string | unde
 ];
 
 /** What mpirun is asked to start, and where. */
-export interface MpirunPlace extends Pick<LaunchPlan, "processes" | "hostfile" | "sshPort" | "sshKey" | "sshTrustsAnyHost"> {
+export interface MpirunPlace
+  extends Pick<LaunchPlan, "processes" | "hostfile" | "sshPort" | "sshKey" | "sshTrustsAnyHost"> {
   /** Seconds that Open MPI leaves between its ways to end ranks. Default: `abortSeconds`. */
   readonly abortSeconds?: number;
 }
 
 /**
- * Options of mpirun before the variables and the command. Ranks are not bound to cores: each computes and exchanges on threads of its own.
- * Waiting ranks yield where there are fewer cores than ranks.
+ * Options of mpirun before the variables and the command. Ranks are not bound to cores: each computes and exchanges on
+ * threads of its own. Waiting ranks yield where there are fewer cores than ranks.
  */
 export const mpirunFlags = (place: MpirunPlace, { version, cores, root }: MpirunHost): string[] => {
   const { processes, hostfile } = place;
@@ -71,7 +72,10 @@ export const mpirunFlags = (place: MpirunPlace, { version, cores, root }: Mpirun
   ];
 };
 
-/** The command line of mpirun. Variables are passed by name, so that no value stands there; Hydra passes all of them on by itself. */
+/**
+ * The command line of mpirun. Variables are passed by name, so that no value stands there; Hydra passes all of them on
+ * by itself.
+ */
 export const mpirunCommand = (plan: LaunchPlan, host: MpirunHost, output: string): string[] => [
   "mpirun",
   ...mpirunFlags(plan, host),
@@ -81,10 +85,11 @@ export const mpirunCommand = (plan: LaunchPlan, host: MpirunHost, output: string
 ];
 
 /**
- * The signal that makes an mpirun let its ranks save and stop. Open MPI passes SIGUSR2 on and leaves ranks alone, where SIGTERM makes
- * it kill them within seconds; Hydra passes SIGTERM on.
+ * The signal that makes an mpirun let its ranks save and stop. Open MPI passes SIGUSR2 on and leaves ranks alone, where
+ * SIGTERM makes it kill them within seconds; Hydra passes SIGTERM on.
  */
-export const stopSignalOf = (version: MpirunVersion): "SIGTERM" | "SIGUSR2" => (version === "hydra" ? "SIGTERM" : "SIGUSR2");
+export const stopSignalOf = (version: MpirunVersion): "SIGTERM" | "SIGUSR2" =>
+  version === "hydra" ? "SIGTERM" : "SIGUSR2";
 
 /** The first host of a host file, which gets rank 0. Lines read `host slots=2` (Open MPI) or `host:2` (Hydra). */
 export const firstHost = (hostfile: string): string | undefined =>

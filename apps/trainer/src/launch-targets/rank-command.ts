@@ -15,9 +15,9 @@ export interface RankPaths {
 }
 
 /**
- * The arguments of a rank's process: the same for all ranks, as each finds out its own. They continue from the newest checkpoint where
- * there is one, so that starting the same command again is all that a restart takes. The secret is none of them: anyone on a machine
- * can list command lines.
+ * The arguments of a rank's process: the same for all ranks, as each finds out its own. They continue from the newest
+ * checkpoint where there is one, so that starting the same command again is all that a restart takes. The secret is
+ * none of them: anyone on a machine can list command lines.
  */
 export const rankArguments = (plan: LaunchPlan, { job, output, certificates }: RankPaths): string[] => [
   "run",

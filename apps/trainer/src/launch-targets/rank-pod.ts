@@ -32,17 +32,20 @@ export const resourcesOf = (plan: LaunchPlan, processes = 1): Container["resourc
   const ranks = (processes * plan.ranks) / plan.processes;
   const amounts = {
     cpu: String(plan.cpus * ranks),
-    memory: plan.memoryBytes === undefined ? multiply(defaultMemory, ranks) : `${(plan.memoryBytes * ranks) / 2 ** 10}Ki`,
+    memory:
+      plan.memoryBytes === undefined ? multiply(defaultMemory, ranks) : `${(plan.memoryBytes * ranks) / 2 ** 10}Ki`,
     ...(plan.gpus > 0 && { [plan.gpuResource ?? "nvidia.com/gpu"]: String(plan.gpus * ranks) }),
   };
   return { requests: amounts, limits: amounts };
 };
 
-const multiply = (amount: string, times: number): string => `${Number.parseInt(amount, 10) * times}${amount.replace(/^\d+/, "")}`;
+const multiply = (amount: string, times: number): string =>
+  `${Number.parseInt(amount, 10) * times}${amount.replace(/^\d+/, "")}`;
 
 /** What every process of a rank finds in its environment. */
 export const rankEnvironment = (plan: LaunchPlan, coordinatorHost: string): EnvVar[] => [
-  { name: "WORLD_SIZE", value: String(plan.processes) }, // the index comes from Kubernetes, the number of processes from nobody else
+  // the index comes from Kubernetes, the number of processes from nobody else
+  { name: "WORLD_SIZE", value: String(plan.processes) },
   { name: coordinatorVariable, value: `${coordinatorHost}:${portOf(plan)}` },
   { name: secretVariable, valueFrom: { secretKeyRef: { name: `${runName(plan)}-secret`, key: secretVariable } } },
   { name: "HOME", value: "/tmp" }, // shader caches go there, and the root file system is read-only
@@ -61,12 +64,19 @@ export const volumeMounts = (plan: LaunchPlan): Container["volumeMounts"] => [
   { name: "tmp", mountPath: "/tmp" },
   ...(plan.certificates === undefined
     ? []
-    : [{ name: "certificates", mountPath: certificatesFolder, readOnly: true, subPathExpr: `$(${indexVariable})` } as const]),
+    : [
+        {
+          name: "certificates",
+          mountPath: certificatesFolder,
+          readOnly: true,
+          subPathExpr: `$(${indexVariable})`,
+        } as const,
+      ]),
 ];
 
 /**
- * The files of the Secret, in a folder for each pod, so that it is given its own key and no other: that of the first rank of its process, and
- * the coordinator's where that is hosted.
+ * The files of the Secret, in a folder for each pod, so that it is given its own key and no other: that of the first
+ * rank of its process, and the coordinator's where that is hosted.
  */
 const filesOfPods = (plan: LaunchPlan): { readonly key: string; readonly path: string }[] =>
   Array.from({ length: plan.processes }, (_, index) =>
@@ -89,7 +99,10 @@ const certificateVolume = (name: string, plan: LaunchPlan): Volume => ({
   name: "certificates",
   projected: {
     defaultMode: 0o440,
-    sources: [{ secret: { name, items: filesOfPods(plan) } }, { secret: { name, items: revokedOfPods(plan), optional: true } }],
+    sources: [
+      { secret: { name, items: filesOfPods(plan) } },
+      { secret: { name, items: revokedOfPods(plan), optional: true } },
+    ],
   },
 });
 
@@ -120,8 +133,15 @@ export const rankContainer = (plan: LaunchPlan, coordinatorHost: string): Contai
   volumeMounts: volumeMounts(plan),
 });
 
-/** A pod that runs as nobody in particular, talks to no API server, and is never restarted in place: whoever owns it decides. */
-export const podTemplate = (plan: LaunchPlan, container: Container, { subdomain }: { readonly subdomain?: string } = {}): PodTemplate => ({
+/**
+ * A pod that runs as nobody in particular, talks to no API server, and is never restarted in place: whoever owns it
+ * decides.
+ */
+export const podTemplate = (
+  plan: LaunchPlan,
+  container: Container,
+  { subdomain }: { readonly subdomain?: string } = {},
+): PodTemplate => ({
   metadata: { labels: runLabels(plan) },
   spec: {
     restartPolicy: "Never",

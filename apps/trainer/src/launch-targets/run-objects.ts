@@ -22,7 +22,10 @@ export const runMetadata = (
 ): Metadata => ({
   name: `${runName(plan)}${suffix}`,
   ...(plan.namespace !== undefined && { namespace: plan.namespace }),
-  labels: { ...runLabels(plan), ...(queued && plan.queue !== undefined && { "kueue.x-k8s.io/queue-name": plan.queue }) },
+  labels: {
+    ...runLabels(plan),
+    ...(queued && plan.queue !== undefined && { "kueue.x-k8s.io/queue-name": plan.queue }),
+  },
 });
 
 export const jobFileName = "job.yaml";
@@ -49,7 +52,10 @@ export const joinSecret = (plan: LaunchPlan, secret: string): KubernetesObject =
 /** The port of the rendezvous. Each pod has an address of its own, so that runs never compete for it. */
 export const portOf = ({ port }: LaunchPlan): number => port ?? defaultPort;
 
-/** Gives every pod of a Job a name in DNS: `<pod's hostname>.<run>`, before it is ready too, as readiness needs the rendezvous. */
+/**
+ * Gives every pod of a Job a name in DNS: `<pod's hostname>.<run>`, before it is ready too, as readiness needs the
+ * rendezvous.
+ */
 export const headlessService = (plan: LaunchPlan): KubernetesObject => ({
   apiVersion: "v1",
   kind: "Service",
@@ -63,8 +69,8 @@ export const headlessService = (plan: LaunchPlan): KubernetesObject => ({
 });
 
 /**
- * Lets nobody but the pods of the run reach them, on any port, where the cluster's network enforces policies. What a pod asks of others
- * is not bounded: storage and registries are the cluster's business.
+ * Lets nobody but the pods of the run reach them, on any port, where the cluster's network enforces policies. What a
+ * pod asks of others is not bounded: storage and registries are the cluster's business.
  */
 export const runOnly = (plan: LaunchPlan): KubernetesObject => {
   const podSelector = { matchLabels: { [instanceLabel]: runName(plan) } };
@@ -97,6 +103,9 @@ export const kubernetesLaunch = (plan: LaunchPlan, objects: readonly KubernetesO
   return {
     files,
     // Not apply: that would keep the secret in an annotation, and go ahead where a run of this name is already there.
-    submission: { command: ["kubectl", ...namespace, "create", "-f", "-"], input: files.map(({ text }) => `---\n${text}`).join("") },
+    submission: {
+      command: ["kubectl", ...namespace, "create", "-f", "-"],
+      input: files.map(({ text }) => `---\n${text}`).join(""),
+    },
   };
 };

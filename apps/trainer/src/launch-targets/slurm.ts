@@ -39,7 +39,10 @@ const outputWord = ({ output, name }: LaunchPlan): string =>
   output === undefined ? `${shellQuote(`runs/${plainWord(name)}`)}/"$SLURM_JOB_ID"` : shellQuote(output);
 
 const script = (plan: LaunchPlan): string => {
-  const words = [...plan.program, ...rankArguments(plan, { job: plan.job.path, output: "", certificates: plan.certificates })];
+  const words = [
+    ...plan.program,
+    ...rankArguments(plan, { job: plan.job.path, output: "", certificates: plan.certificates }),
+  ];
   const output = words.lastIndexOf("--output") + 1; // the script knows the folder
   const command = words.map((word, i) => (i === output ? '"$output"' : shellQuote(word))).join(" ");
   // Jobs that share a node must not share a port; the range ends below the one that systems give out by themselves.
@@ -99,10 +102,13 @@ scontrol requeue "$SLURM_JOB_ID"
 };
 
 /**
- * A batch script for Slurm. A failed attempt and one that ran out of time are queued again under the same number, up to `maxRestarts`
- * failures without a newer checkpoint; running out of time costs none.
+ * A batch script for Slurm. A failed attempt and one that ran out of time are queued again under the same number, up to
+ * `maxRestarts` failures without a newer checkpoint; running out of time costs none.
  */
 export const slurm = (plan: LaunchPlan): Launch => {
   const text = script(plan);
-  return { files: [{ name: `${plainWord(plan.name)}.sbatch`, text }], submission: { command: ["sbatch"], input: text } };
+  return {
+    files: [{ name: `${plainWord(plan.name)}.sbatch`, text }],
+    submission: { command: ["sbatch"], input: text },
+  };
 };

@@ -12,7 +12,10 @@ interface Played {
 const play = async (
   codes: readonly number[],
   maxRestarts: number,
-  { pauseMilliseconds = 0, steps = [] }: { readonly pauseMilliseconds?: number; readonly steps?: readonly number[] } = {},
+  {
+    pauseMilliseconds = 0,
+    steps = [],
+  }: { readonly pauseMilliseconds?: number; readonly steps?: readonly number[] } = {},
 ): Promise<Played> => {
   const notes: string[] = [];
   let starts = 0;

@@ -20,8 +20,8 @@ export interface Supervision {
   readonly interrupted: Promise<StopCause>;
   readonly note: (line: string) => void;
   /**
-   * Milliseconds before a restart; each further one waits twice as long, up to thirty times. What only time can cure, such as a full disk, is
-   * given the longest pause at once. Default: 1000.
+   * Milliseconds before a restart; each further one waits twice as long, up to thirty times. What only time can cure,
+   * such as a full disk, is given the longest pause at once. Default: 1000.
    */
   readonly pauseMilliseconds?: number;
 }
@@ -29,7 +29,8 @@ export interface Supervision {
 const longestPauses = 30;
 
 /**
- * Run attempts until one succeeds, is of no use, or restarts are used up. Wrong use is not tried again: it would fail the same way.
+ * Run attempts until one succeeds, is of no use, or restarts are used up. Wrong use is not tried again: it would fail
+ * the same way.
  *
  * @returns the exit code of the last attempt; that of the signal where the run was stopped.
  */
@@ -53,7 +54,8 @@ export const supervise = async ({
     const code = await attempt.ended;
     const asked = cause as StopCause | undefined; // it changes during the wait
     if (code === exitCodes.ok || code === exitCodes.usage) return code;
-    if (asked !== undefined) return code === exitCodes.terminated || code === exitCodes.interrupted ? exitCodeOfSignal(asked) : code;
+    if (asked !== undefined)
+      return code === exitCodes.terminated || code === exitCodes.interrupted ? exitCodeOfSignal(asked) : code;
     const restarts = budget.spend(reached());
     if (restarts === undefined) {
       note(`the ranks ended with code ${code}, and all restarts (${maxRestarts}) are used up`);
@@ -62,7 +64,9 @@ export const supervise = async ({
     const passing = code === exitCodes.temporary;
     const rest = pauseMilliseconds * (passing ? longestPauses : Math.min(2 ** (restarts - 1), longestPauses));
     const when = passing ? ` in ${rest / 1000} s, as time may cure that` : "";
-    note(`the ranks ended with code ${code}; going on from the newest checkpoint${when} (restart ${restarts} of ${maxRestarts})`);
+    note(
+      `the ranks ended with code ${code}; going on from the newest checkpoint${when} (restart ${restarts} of ${maxRestarts})`,
+    );
     await pause(rest, stopped);
     if ((cause as StopCause | undefined) !== undefined) return exitCodeOfSignal(cause!);
   }

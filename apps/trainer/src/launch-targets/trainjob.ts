@@ -82,13 +82,17 @@ const mpiJobs = (plan: LaunchPlan, nodes: number, processesPerNode: number): Job
     name: launcherJob,
     replicas: 1,
     dependsOn: [{ name: nodeJob, status: "Ready" }],
-    template: { metadata: { labels: ancestorLabel }, spec: gangJob(plan, 1, launcherContainer(plan, processesPerNode)) },
+    template: {
+      metadata: { labels: ancestorLabel },
+      spec: gangJob(plan, 1, launcherContainer(plan, processesPerNode)),
+    },
   },
 ];
 
 /**
- * A Kubeflow TrainJob (trainer.kubeflow.org/v1alpha1, 2.2 or later) with a TrainingRuntime of its own, so that nobody needs to install
- * one. Without MPI a node is one process; with MPI, `nodes` machines of equal processes, of which the launcher is one.
+ * A Kubeflow TrainJob (trainer.kubeflow.org/v1alpha1, 2.2 or later) with a TrainingRuntime of its own, so that nobody
+ * needs to install one. Without MPI a node is one process; with MPI, `nodes` machines of equal processes, of which the
+ * launcher is one.
  */
 export const trainjob = (whole: LaunchPlan, secret: string): Launch => {
   const plan: LaunchPlan = { ...whole, seconds: undefined }; // the TrainJob keeps the time for all attempts together

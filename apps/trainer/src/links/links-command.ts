@@ -9,7 +9,9 @@ import { measureLinks, requireLinks } from "./measure-links.ts";
 
 const microseconds = (seconds: number): string => `${(seconds * 1e6).toFixed(1)} µs`;
 const rate = (secondsPerByte: number): string =>
-  secondsPerByte < 1e-9 * 10 ? `${(1e-9 / secondsPerByte).toFixed(2)} GB/s` : `${(1e-6 / secondsPerByte).toFixed(2)} MB/s`;
+  secondsPerByte < 1e-9 * 10
+    ? `${(1e-9 / secondsPerByte).toFixed(2)} GB/s`
+    : `${(1e-6 / secondsPerByte).toFixed(2)} MB/s`;
 
 const lines = ({ within, across, pairs, reduceSecondsPerByte }: LinkFile): string[] => {
   const line = (name: string, { secondsPerMessage, secondsPerByte, worstRelativeError }: LinkFit): string =>
@@ -22,7 +24,11 @@ const lines = ({ within, across, pairs, reduceSecondsPerByte }: LinkFile): strin
   ];
 };
 
-/** `skein-train links`: measure the links of a job, and write the file by which its algorithms are chosen. @returns the exit code. */
+/**
+ * `skein-train links`: measure the links of a job, and write the file by which its algorithms are chosen.
+ *
+ * @returns the exit code.
+ */
 export const linksCommand = async (file: string, options: RunOptions): Promise<number> => {
   const job = await loadJob(file, overridesOf(options));
   requireLinks(job);
@@ -37,7 +43,9 @@ export const linksCommand = async (file: string, options: RunOptions): Promise<n
   }
   replaceDurably(nodeFiles, output, formatLinkFile(links)); // runs may be reading the one before
   const words =
-    options.json === true ? [JSON.stringify(links)] : [...lines(links), `written to ${output}; use it with --set network.links=${output}`];
+    options.json === true
+      ? [JSON.stringify(links)]
+      : [...lines(links), `written to ${output}; use it with --set network.links=${output}`];
   for (const text of words) process.stdout.write(`${text}\n`);
   return exitCodes.ok;
 };

@@ -6,7 +6,8 @@ import { describeError } from "../errors.ts";
 import { median } from "../median.ts";
 import type { LinksRankInput, MeasuredLinks, PairSamples, RankMessage } from "../messages.ts";
 
-// Entry of a rank's thread that measures the links of all pairs: messages there and back, timed by the rank that begins.
+// Entry of a rank's thread that measures the links of all pairs: messages there and back, timed by the rank that
+// begins.
 
 /** Enough for a median; large messages take long, and vary less. */
 const repeatsOf = (bytes: number): number => (bytes < 100_000 ? 41 : bytes < 1_000_000 ? 15 : 7);

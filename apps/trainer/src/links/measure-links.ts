@@ -23,7 +23,9 @@ export const linkFileOf = (job: Job, parts: readonly MeasuredLinks[]): LinkFile 
   const hostOf = (rank: number): number => hosts.findIndex((host) => host.includes(rank));
   const pairs = parts.flatMap((part) => part.pairs);
   const fitOf = (within: boolean): LinkFit | undefined => {
-    const samples: LinkSample[] = pairs.filter(({ from, to }) => (hostOf(from) === hostOf(to)) === within).flatMap((pair) => pair.samples);
+    const samples: LinkSample[] = pairs
+      .filter(({ from, to }) => (hostOf(from) === hostOf(to)) === within)
+      .flatMap((pair) => pair.samples);
     return samples.length === 0 ? undefined : fitLink(samples);
   };
   const [within, across] = [fitOf(true), fitOf(false)];
@@ -33,7 +35,9 @@ export const linkFileOf = (job: Job, parts: readonly MeasuredLinks[]): LinkFile 
     measuredAt: new Date().toISOString(),
     machine: hostname(),
     transport: job.transport,
-    messageBytes: [...new Set(pairs.flatMap(({ samples }) => samples.map(({ bytes }) => bytes)))].toSorted((a, b) => a - b),
+    messageBytes: [...new Set(pairs.flatMap(({ samples }) => samples.map(({ bytes }) => bytes)))].toSorted(
+      (a, b) => a - b,
+    ),
     hosts: hosts.map((host) => [...host]),
     ...(within && { within }),
     ...(across && { across }),
@@ -45,7 +49,9 @@ export const linkFileOf = (job: Job, parts: readonly MeasuredLinks[]): LinkFile 
 /** Look whether a job has links. @throws ConfigError. */
 export const requireLinks = (job: Job): void => {
   if (job.transport === "threads")
-    throw new ConfigError(["transport: threads has no links, its ranks read each other's memory; add --transport tcp, tls or mpi"]);
+    throw new ConfigError([
+      "transport: threads has no links, its ranks read each other's memory; add --transport tcp, tls or mpi",
+    ]);
   if (job.ranks < 2) throw new ConfigError([`ranks: ${job.ranks} has no links; use two ranks or more, --ranks 2`]);
 };
 

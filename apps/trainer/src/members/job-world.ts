@@ -3,7 +3,10 @@ import type { Job } from "../job.ts";
 import { productsBy } from "../job-blas.ts";
 import { jobHashOf } from "../prepare.ts";
 
-/** What all processes of a run must agree on before they talk. The backend is settled only later, by the controller of the run. */
+/**
+ * What all processes of a run must agree on before they talk. The backend is settled only later, by the controller of
+ * the run.
+ */
 export const worldOf = (
   job: Job,
 ): { readonly worldSize: number; readonly job: string; readonly build: string; readonly buildCure: string } => ({

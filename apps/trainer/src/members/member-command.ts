@@ -14,7 +14,9 @@ import { memberVariables, reportPrefix } from "../controller/start-processes.ts"
 const variable = (name: string): string => {
   const value = process.env[name];
   if (value === undefined)
-    throw new ConfigError([`${name} is not set; skein-train member is what a run starts by itself, use skein-train run`]);
+    throw new ConfigError([
+      `${name} is not set; skein-train member is what a run starts by itself, use skein-train run`,
+    ]);
   return value;
 };
 
@@ -51,7 +53,9 @@ const takePartAsTold = async (): Promise<Ending> => {
   });
 };
 
-/** `skein-train member`: one process of a run, started by another, which tells people what went wrong. Not for people. */
+/**
+ * `skein-train member`: one process of a run, started by another, which tells people what went wrong. Not for people.
+ */
 export const addMemberCommand = (program: Command, finish: (code: number) => void): void => {
   program.command("member", { hidden: true }).action(async () => {
     variable(memberVariables.job); // someone has typed this command
@@ -60,7 +64,8 @@ export const addMemberCommand = (program: Command, finish: (code: number) => voi
     } catch (error) {
       const report = describeError(error);
       if (process.send === undefined) process.stderr.write(`${reportPrefix}${JSON.stringify(report)}\n`);
-      else if (process.connected) process.send(report, undefined, undefined, () => undefined); // the launcher may have gone this moment
+      // the launcher may have gone this moment
+      else if (process.connected) process.send(report, undefined, undefined, () => undefined);
       finish(exitCodeOf(report));
     } finally {
       if (process.connected) process.disconnect(); // else it keeps this process alive

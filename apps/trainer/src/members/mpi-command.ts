@@ -28,7 +28,10 @@ export const addMpiCommand = (program: Command, finish: (code: number) => void):
     )
     .action(async ({ compiler, output, json }: BuildCommandOptions) => {
       if (output !== undefined) requireNewFile(output, "--output");
-      const built = await buildMpiAddon({ ...(compiler !== undefined && { compiler }), ...(output !== undefined && { output }) });
+      const built = await buildMpiAddon({
+        ...(compiler !== undefined && { compiler }),
+        ...(output !== undefined && { output }),
+      });
       process.stdout.write(
         json === true
           ? `${JSON.stringify(built)}\n`

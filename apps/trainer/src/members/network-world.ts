@@ -1,5 +1,11 @@
 import { linkCosts, type Preference } from "@skein/collectives";
-import { createProcessWorld, parseLinkFile, readTextFile, readTlsIdentity, type TlsIdentity } from "@skein/collectives/node";
+import {
+  createProcessWorld,
+  parseLinkFile,
+  readTextFile,
+  readTlsIdentity,
+  type TlsIdentity,
+} from "@skein/collectives/node";
 import { rankFiles } from "../certificates/certificate-folder.ts";
 import { ConfigError } from "../errors.ts";
 import type { Job } from "../job.ts";

@@ -34,7 +34,10 @@ test("by default processes may be silent for 15 s, busy for a minute, and come w
 
 test("every job that is accepted has a heartbeat that one late sign of life does not break", () => {
   const seconds = fc.double({ min: 0.01, max: 3600, noNaN: true });
-  const network = fc.record({ timeoutSeconds: seconds, silenceSeconds: seconds, heartbeatSeconds: seconds }, { requiredKeys: [] });
+  const network = fc.record(
+    { timeoutSeconds: seconds, silenceSeconds: seconds, heartbeatSeconds: seconds },
+    { requiredKeys: [] },
+  );
   fc.assert(
     fc.property(network, (said) => {
       let job: Job;

@@ -63,7 +63,10 @@ export const measuringRank = (module: WebAssembly.Module): RankWork => ({
 /** From an empty message's time to that of a bucket: the sizes that a line is laid through. */
 const linkMessageBytes: readonly number[] = [64, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304];
 
-/** A step leaves little behind, and all of it short-lived. V8's default lets this part of the heap grow to dozens of MiB per thread before it looks. */
+/**
+ * A step leaves little behind, and all of it short-lived. V8's default lets this part of the heap grow to dozens of MiB
+ * per thread before it looks.
+ */
 const maxYoungGenerationSizeMb = 4;
 
 const graceMilliseconds = 5000;
@@ -99,7 +102,8 @@ export class RankThreads {
       const finish = (message: RankMessage): void => {
         if (over) return;
         over = true;
-        if (message.type === "failed") world.reportLost(rank, message.error.message.split("\n")[0]); // the others stop waiting for it
+        // the others stop waiting for it
+        if (message.type === "failed") world.reportLost(rank, message.error.message.split("\n")[0]);
         take(rank, message);
         resolve();
       };
@@ -113,8 +117,8 @@ export class RankThreads {
   }
 
   /**
-   * See ranks out. They end by themselves once they are done or a peer is reported lost; a thread that is torn from an open WebGPU device takes
-   * the process with it, so only those that hang are ended by force.
+   * See ranks out. They end by themselves once they are done or a peer is reported lost; a thread that is torn from an
+   * open WebGPU device takes the process with it, so only those that hang are ended by force.
    */
   async end(): Promise<void> {
     const ended = this.workers.map((worker) =>

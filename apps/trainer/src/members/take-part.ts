@@ -34,10 +34,15 @@ export interface MemberOptions {
   readonly ranks: readonly number[];
   readonly openWorld: OpenMemberWorld;
   /** Where the coordinator listens, and what proves that this process belongs to the job. */
-  readonly rendezvous: (world: MemberWorld) => Promise<Pick<JoinOptions, "address" | "secret" | "security" | "insecure">>;
+  readonly rendezvous: (
+    world: MemberWorld,
+  ) => Promise<Pick<JoinOptions, "address" | "secret" | "security" | "insecure">>;
   /** Ranks of the controller of the run. Default: none, as a launcher has. */
   readonly controllerRanks?: readonly number[];
-  /** Calls back when this process is asked to end: before ranks have begun it does at once, later it asks the controller to let the run save and stop. */
+  /**
+   * Calls back when this process is asked to end: before ranks have begun it does at once, later it asks the controller
+   * to let the run save and stop.
+   */
   readonly interruption?: Interruption;
   /** Give the part up, where ranks have not begun. */
   readonly signal?: AbortSignal;
@@ -46,11 +51,13 @@ export interface MemberOptions {
 }
 
 /**
- * Take part in a run as one of its processes: join the rendezvous, run the ranks that the controller assigns work to, and end when it says so.
+ * Take part in a run as one of its processes: join the rendezvous, run the ranks that the controller assigns work to,
+ * and end when it says so.
  *
  * @returns how the run ended, as the controller sees it.
- * @throws what keeps this process from taking part: RunError `interrupted` or RendezvousError `rendezvous-stopped` where it, or the run, was asked to end
- * before ranks had begun. Failures of ranks are told to the controller, which decides what follows.
+ * @throws what keeps this process from taking part: RunError `interrupted` or RendezvousError `rendezvous-stopped`
+ * where it, or the run, was asked to end before ranks had begun. Failures of ranks are told to the controller, which
+ * decides what follows.
  */
 export const takePart = async ({
   job,
@@ -101,7 +108,12 @@ export const takePart = async ({
       });
       const workOf = async (assignment: Assignment, stop: StopSignal): Promise<RankWork> =>
         assignment.task === "train"
-          ? trainingRank(assignment, withBackend(prepared ?? (await prepare(job)), assignment.job.backend), module, stop)
+          ? trainingRank(
+              assignment,
+              withBackend(prepared ?? (await prepare(job)), assignment.job.backend),
+              module,
+              stop,
+            )
           : measuringRank(module);
       const startRanks = (work: RankWork): RankThreads =>
         new RankThreads({
@@ -132,7 +144,12 @@ export const takePart = async ({
         let stop: StopSignal | undefined;
         const leave = (): void => {
           if (interruption?.requested === true) tell({ type: "interrupt" });
-          reject(new RunError("interrupted", `rank ${ranks.join(", ")} was asked to end before ranks had begun; nothing was trained`));
+          reject(
+            new RunError(
+              "interrupted",
+              `rank ${ranks.join(", ")} was asked to end before ranks had begun; nothing was trained`,
+            ),
+          );
         };
         left.signal.addEventListener("abort", leave);
         if (left.signal.aborted) leave();
@@ -151,7 +168,10 @@ export const takePart = async ({
             const { assignment } = said;
             const signal = StopSignal.create(assignment.resume?.step ?? 0);
             stop = signal;
-            const seen = assignment.mark === undefined ? undefined : requireMark(nodeFiles, assignment.output, assignment.mark, ranks);
+            const seen =
+              assignment.mark === undefined
+                ? undefined
+                : requireMark(nodeFiles, assignment.output, assignment.mark, ranks);
             Promise.resolve(seen)
               .then(() => Promise.all([workOf(assignment, signal), reached]))
               .then(([work, areLinked]) => {
@@ -161,7 +181,9 @@ export const takePart = async ({
                 threads = startRanks(work);
                 tell({ type: "started" });
               })
-              .catch((error: unknown) => tell({ type: "rank", rank: ranks[0]!, message: { type: "failed", error: describeError(error) } }));
+              .catch((error: unknown) =>
+                tell({ type: "rank", rank: ranks[0]!, message: { type: "failed", error: describeError(error) } }),
+              );
           } else if (said.type === "stop") tell({ type: "begun", step: stop?.request() ?? 0 });
           else if (said.type === "stop-at") stop?.decide(said.step);
           else resolve(said.ending);

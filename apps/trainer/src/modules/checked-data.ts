@@ -3,7 +3,12 @@ import { excerpt } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 import type { DataSet } from "./task.ts";
 
-const predictions: readonly unknown[] = ["classes", "bytes", "tokens", "values"] satisfies readonly DataSet["predicts"][];
+const predictions: readonly unknown[] = [
+  "classes",
+  "bytes",
+  "tokens",
+  "values",
+] satisfies readonly DataSet["predicts"][];
 
 const requireRecords = (records: unknown, what: string): Records => {
   const { count, fields } = (records ?? {}) as Partial<Records>;
@@ -26,7 +31,12 @@ const layoutOf = ({ fields }: Records): string =>
     .sort()
     .join(", ");
 
-/** A data set that somebody else made, in shared memory. @param what names it in errors. @throws ModuleError for what is none. */
+/**
+ * A data set that somebody else made, in shared memory.
+ *
+ * @param what names it in errors.
+ * @throws ModuleError for what is none.
+ */
 export const checkedData = (data: unknown, what: string): DataSet => {
   const { train, test, predicts, classes } = (data ?? {}) as Partial<DataSet>;
   if (!predictions.includes(predicts))

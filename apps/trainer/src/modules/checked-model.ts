@@ -7,7 +7,9 @@ import { userError } from "./user-error.ts";
 
 /** What is wrong with a result, told with what it must be. */
 const refuse = (what: string, value: unknown, rule: string): never => {
-  throw new ModuleError(`${what} gave ${Array.isArray(value) ? `a list of ${value.length}` : excerpt(value)}, but must give ${rule}`);
+  throw new ModuleError(
+    `${what} gave ${Array.isArray(value) ? `a list of ${value.length}` : excerpt(value)}, but must give ${rule}`,
+  );
 };
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -20,8 +22,8 @@ const requirePair = (value: unknown, what: string, rule: string): readonly [Tens
     : refuse(what, value, rule);
 
 /**
- * A model that somebody else wrote, whose results are looked at when it is traced, once per signature: a missing part is told by its name and not by what
- * fails because of it.
+ * A model that somebody else wrote, whose results are looked at when it is traced, once per signature: a missing part
+ * is told by its name and not by what fails because of it.
  *
  * @param what names the model in errors. @param folder that its files lie in.
  * @throws ModuleError for what is no model.
@@ -50,13 +52,22 @@ export const checkedModel = (model: unknown, predicts: Prediction, what: string,
     apply: (params, state, inputs, context) => inside("apply", () => own.apply(params, state, inputs, context)),
     loss: (params: unknown, state: unknown, batch: LabelledBatch, context: RunContext) => {
       const given: unknown = inside("loss", () => own.loss(params, state, batch, context));
-      return requirePair(given, `${what}: loss`, "[loss, state]: a scalar tensor, and the state that it was given or a new one");
+      return requirePair(
+        given,
+        `${what}: loss`,
+        "[loss, state]: a scalar tensor, and the state that it was given or a new one",
+      );
     },
     evaluate: (params, state, batch) => {
       const given: unknown = inside("evaluate", () => own.evaluate(params, state, batch));
-      const needed = predicts === "values" ? (["lossSum", "count"] as const) : (["correct", "lossSum", "count"] as const);
+      const needed =
+        predicts === "values" ? (["lossSum", "count"] as const) : (["correct", "lossSum", "count"] as const);
       if (!isObject(given) || needed.some((name) => !(given[name] instanceof Tensor)))
-        return refuse(`${what}: evaluate`, given, `{ ${needed.join(", ")} }, scalar tensors: sums over the rows of the batch that count`);
+        return refuse(
+          `${what}: evaluate`,
+          given,
+          `{ ${needed.join(", ")} }, scalar tensors: sums over the rows of the batch that count`,
+        );
       return { correct: full([], 0), ...given } as unknown as Metrics;
     },
   };

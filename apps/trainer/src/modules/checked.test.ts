@@ -22,14 +22,26 @@ describe("data of a user's", () => {
   });
 
   test.each<[object, RegExp]>([
-    [{ ...good, predicts: "digits" }, /^data: predicts is "digits", but must be one of classes, bytes, tokens, values; /],
-    [{ ...good, classes: undefined }, /^data: classes is nothing, but must be how many classes there are to choose from/],
+    [
+      { ...good, predicts: "digits" },
+      /^data: predicts is "digits", but must be one of classes, bytes, tokens, values; /,
+    ],
+    [
+      { ...good, classes: undefined },
+      /^data: classes is nothing, but must be how many classes there are to choose from/,
+    ],
     [{ ...good, classes: 2.5 }, /^data: classes is 2\.5, but must be/],
     [{ ...good, predicts: "values" }, /^data: classes is 2, but values have none; leave it out/],
     [{ ...good, train: [1, 2] }, /^data: train is \[1,2\], but must be records; make them with arrayRecords/],
-    [{ ...good, test: arrayRecords({ inputs: arrays(2).inputs }) }, /^data: test has the fields inputs, but no labels; name the fields/],
+    [
+      { ...good, test: arrayRecords({ inputs: arrays(2).inputs }) },
+      /^data: test has the fields inputs, but no labels; name the fields/,
+    ],
     [{ ...good, test: arrayRecords(arrays(0)) }, /^data: test has 0 samples; give at least one/],
-    [{ ...good, test: arrayRecords(arrays(2, 3)) }, /samples of train are inputs f32\[2\], labels i32\[\], those of test inputs f32\[3\]/],
+    [
+      { ...good, test: arrayRecords(arrays(2, 3)) },
+      /samples of train are inputs f32\[2\], labels i32\[\], those of test inputs f32\[3\]/,
+    ],
   ])("is refused: %#", (data, line) => {
     expect(() => checkedData(data, "data")).toThrow(line);
     expect(() => checkedData(data, "data")).toThrow(expect.objectContaining({ kind: "user", code: "module" }));
@@ -39,9 +51,10 @@ describe("data of a user's", () => {
 describe("a model of a user's", () => {
   const net = mlp({ sizes: [2, 3, 2] });
   const key = { dtype: "u32", shape: [2] } as unknown as Tensor;
-  const batch = { inputs: { dtype: "f32", shape: [4, 2] }, labels: { dtype: "i32", shape: [4] } } as unknown as Parameters<
-    typeof net.loss
-  >[2];
+  const batch = {
+    inputs: { dtype: "f32", shape: [4, 2] },
+    labels: { dtype: "i32", shape: [4] },
+  } as unknown as Parameters<typeof net.loss>[2];
   /** Trace the named function of a model that is like `net` but for some parts. */
   const traced = (parts: object, name: "init" | "loss" | "evaluate", predicts: Prediction = "classes"): void => {
     const model = checkedModel({ ...net, ...parts }, predicts, "model", "/nowhere");
@@ -62,11 +75,19 @@ describe("a model of a user's", () => {
   });
 
   test.each<[object, "init" | "loss" | "evaluate", RegExp]>([
-    [{ init: () => ({ params: {} }) }, "init", /^model: init gave .*, but must give \{ params, state \}; state is \{\} where/],
+    [
+      { init: () => ({ params: {} }) },
+      "init",
+      /^model: init gave .*, but must give \{ params, state \}; state is \{\} where/,
+    ],
     [{ init: undefined }, "init", /^model: its init is nothing, but must be a function/],
     [{ loss: () => zeros([]) }, "loss", /^model: loss gave .*, but must give \[loss, state\]/],
     [{ loss: () => [zeros([])] }, "loss", /^model: loss gave a list of 1, but must give \[loss, state\]/],
-    [{ evaluate: () => ({ lossSum: zeros([]), count: zeros([]) }) }, "evaluate", /^model: evaluate gave .*\{ correct, lossSum, count \}/],
+    [
+      { evaluate: () => ({ lossSum: zeros([]), count: zeros([]) }) },
+      "evaluate",
+      /^model: evaluate gave .*\{ correct, lossSum, count \}/,
+    ],
     [{ evaluate: () => 3 }, "evaluate", /^model: evaluate gave 3, but must give/],
     [
       {

@@ -4,7 +4,8 @@ import type { DataSet } from "./task.ts";
 /** SHA-256 of all samples: their fields, layouts and bytes, wherever the files lie that they were read from. */
 export const dataDigest = ({ train, test, predicts, classes }: DataSet): string => {
   const hash = createHash("sha256");
-  const written = new Map<ArrayBufferLike, Set<string>>(); // windows and their targets lie over the same bytes, which count once
+  // windows and their targets lie over the same bytes, which count once
+  const written = new Map<ArrayBufferLike, Set<string>>();
   for (const { count, fields } of [train, test]) {
     for (const [name, { bytes, dtype, shape, offsetBytes, strideBytes }] of Object.entries(fields)) {
       hash.update(JSON.stringify([name, count, dtype, shape, offsetBytes, strideBytes, predicts, classes ?? null]));

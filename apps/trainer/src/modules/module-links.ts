@@ -14,8 +14,9 @@ const isOurs = (specifier: string): boolean => /^(?:@skein\/|skein-train(?:\/|$)
 let watching = false;
 
 /**
- * Watch what modules of users import, from `entry` on. Two things follow from it: their content is known, for hashes, and what they import of
- * Skein is what this program runs on. Two copies of the graph would know nothing of each other's tensors.
+ * Watch what modules of users import, from `entry` on. Two things follow from it: their content is known, for hashes,
+ * and what they import of Skein is what this program runs on. Two copies of the graph would know nothing of each
+ * other's tensors.
  */
 const watchFrom = (entry: string): void => {
   if (!importsOf.has(entry)) importsOf.set(entry, new Set());
@@ -55,8 +56,8 @@ export const importWatched = async (url: string): Promise<Readonly<Record<string
 };
 
 /**
- * SHA-256 of the content of a module that was imported, and of all that it imports by a path, wherever the folder lies. What packages hold is not in
- * it, nor what the module imports only later.
+ * SHA-256 of the content of a module that was imported, and of all that it imports by a path, wherever the folder lies.
+ * What packages hold is not in it, nor what the module imports only later.
  */
 export const contentDigest = (url: string): string => {
   const folder = dirname(fileURLToPath(url));

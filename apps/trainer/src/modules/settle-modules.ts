@@ -6,7 +6,11 @@ import { contentDigest } from "./module-links.ts";
 
 const keys = ["data", "model"] as const;
 
-/** The same job with the digest of each module that it names: what a run is made of, wherever it lies. @throws ModuleError. */
+/**
+ * The same job with the digest of each module that it names: what a run is made of, wherever it lies.
+ *
+ * @throws ModuleError.
+ */
 export const settleModules = async (job: Job): Promise<Job> => {
   const settled = structuredClone(job);
   for (const key of keys) {
@@ -18,7 +22,11 @@ export const settleModules = async (job: Job): Promise<Job> => {
   return settled;
 };
 
-/** Require that this process has the modules that the controller of the run has. @throws ConfigError that names the one that differs. */
+/**
+ * Require that this process has the modules that the controller of the run has.
+ *
+ * @throws ConfigError that names the one that differs.
+ */
 export const requireSameModules = async (job: Job): Promise<void> => {
   const own = await settleModules(job);
   for (const key of keys) {

@@ -1,7 +1,10 @@
 import type { Records } from "@skein/data";
 import type { TensorSpec } from "@skein/tensor-core";
 
-/** What a label is: one of so many classes, a byte of text, a token of another vocabulary, or numbers. It decides in which unit results are told. */
+/**
+ * What a label is: one of so many classes, a byte of text, a token of another vocabulary, or numbers. It decides in
+ * which unit results are told.
+ */
 export type Prediction = "classes" | "bytes" | "tokens" | "values";
 
 /** Samples to learn from and samples to judge by. */

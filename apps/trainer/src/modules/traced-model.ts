@@ -21,19 +21,24 @@ import { meshOf } from "../train-state.ts";
 import type { DataSet } from "./task.ts";
 
 /**
- * A model as plain data, in the shapes of one job: the graphs of its functions. What a program made of functions cannot be sent to the threads of its
- * ranks; this can, and computes the same.
+ * A model as plain data, in the shapes of one job: the graphs of its functions. What a program made of functions cannot
+ * be sent to the threads of its ranks; this can, and computes the same.
  */
 export interface TracedModel {
   readonly init: Traced;
   readonly loss: Traced;
-  /** From the arguments of the loss and its cotangent to the gradients of the parameters: derivatives of the user's own are in no other graph. */
+  /**
+   * From the arguments of the loss and its cotangent to the gradients of the parameters: derivatives of the user's own
+   * are in no other graph.
+   */
   readonly pullback: Traced;
   readonly evaluate: Traced;
 }
 
 const batchSpecs = ({ fields }: Records, count: number): { readonly [field: string]: TensorSpec } =>
-  Object.fromEntries(Object.entries(fields).map(([name, { dtype, shape }]) => [name, { dtype, shape: [count, ...shape] }]));
+  Object.fromEntries(
+    Object.entries(fields).map(([name, { dtype, shape }]) => [name, { dtype, shape: [count, ...shape] }]),
+  );
 
 /** The graph with the user's operators as what they are composed of: their definitions are functions, too. */
 const plain = ({ graph, ...trees }: Traced): Traced => {
@@ -57,7 +62,8 @@ export const traceModel = (model: Model, { train, test }: Pick<DataSet, "train" 
   );
   const samples = batchSpecs(train, job.batch / job.ranks) as never;
   const loss = trace(
-    (own: unknown, moved: unknown, batch: LabelledBatch, fresh: Tensor) => model.loss(own, moved, batch, { train: true, key: fresh }),
+    (own: unknown, moved: unknown, batch: LabelledBatch, fresh: Tensor) =>
+      model.loss(own, moved, batch, { train: true, key: fresh }),
     [params, state, samples, key],
     { mesh },
   );
@@ -79,13 +85,17 @@ export const traceModel = (model: Model, { train, test }: Pick<DataSet, "train" 
 const call = <Result>({ graph, outputs }: Traced, ...args: readonly unknown[]): Result =>
   unflattenTree<Result>(outputs, replay(graph, flattenTree<Tensor>(args).leaves));
 
-/** The model of those graphs, for batches of the job's shapes. It has no `apply`: training asks for the loss and for the metrics. */
+/**
+ * The model of those graphs, for batches of the job's shapes. It has no `apply`: training asks for the loss and for the
+ * metrics.
+ */
 export const modelOf = ({ init, loss, pullback, evaluate }: TracedModel): Model => {
   type LossArguments = readonly [params: unknown, state: unknown, batch: LabelledBatch, key: Tensor | undefined];
   // What the pullback computes again of the loss is computed once: equal nodes are merged.
   const differentiable = customGradient(
     (...args: LossArguments) => call<readonly [Tensor, unknown]>(loss, ...args),
-    ({ args, cotangents: [cotangent] }) => [call<unknown>(pullback, ...args, cotangent), undefined, undefined, undefined] as never,
+    ({ args, cotangents: [cotangent] }) =>
+      [call<unknown>(pullback, ...args, cotangent), undefined, undefined, undefined] as never,
   );
   return {
     init: (key) => call<ReturnType<Model["init"]>>(init, key),

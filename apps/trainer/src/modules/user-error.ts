@@ -9,19 +9,24 @@ const placeOf = (error: Error, folder: string): string => {
 };
 
 /**
- * What code of a user's threw, as a fault of the user's that names the place in it. Errors of ours say already what is wrong, and keep their
- * words, kind and code.
+ * What code of a user's threw, as a fault of the user's that names the place in it. Errors of ours say already what is
+ * wrong, and keep their words, kind and code.
  *
- * @param what the module and what it was doing, such as `model.file my-model.ts: init`. @param folder that the user's files lie in.
+ * @param what the module and what it was doing, such as `model.file my-model.ts: init`. @param folder that the user's
+ * files lie in.
  */
 export const userError = (error: unknown, what: string, folder: string): SkeinError => {
   const known = error instanceof Error ? error : new Error(String(error));
   const place = placeOf(known, folder);
   if (known instanceof SkeinError) {
     const told = known.message.includes("\n    at "); // a shape that does not fit says where
-    const named = new SkeinError(known.kind, known.code, `${what}: ${known.message}${told ? "" : place}`, { cause: error });
+    const named = new SkeinError(known.kind, known.code, `${what}: ${known.message}${told ? "" : place}`, {
+      cause: error,
+    });
     if (known.stack !== undefined) named.stack = known.stack;
     return named;
   }
-  return new ModuleError(`${what}: ${known.name}: ${known.message.split("\n")[0]}${place}; mend it there`, { cause: error });
+  return new ModuleError(`${what}: ${known.name}: ${known.message.split("\n")[0]}${place}; mend it there`, {
+    cause: error,
+  });
 };

@@ -12,9 +12,10 @@ export interface Tuned {
 }
 
 /**
- * Searches for the bucket size with the shortest steps while training runs, by Bayesian optimisation: some steps with each size, whose first is not
- * counted, since it compiles. Before the first trial come as many steps that warm the machine up; else the size that a run begins with would look slow.
- * Ranks agree on what rank 0 has measured, so all try the same sizes.
+ * Searches for the bucket size with the shortest steps while training runs, by Bayesian optimisation: some steps with
+ * each size, whose first is not counted, since it compiles. Before the first trial come as many steps that warm the
+ * machine up; else the size that a run begins with would look slow. Ranks agree on what rank 0 has measured, so all try
+ * the same sizes.
  *
  * Source: Zhang et al. 2023, arXiv 2302.12445 (DeAR), which tunes its buckets so.
  */
@@ -51,7 +52,9 @@ export class BucketTuner {
     this.seconds = [];
     this.settled = this.trials.length >= this.job.trials;
     const before = this.bytes;
-    this.bytes = Math.round((this.settled ? bestTrial(this.trials, this.bounds).point : suggest(this.trials, this.bounds))[0]!);
+    this.bytes = Math.round(
+      (this.settled ? bestTrial(this.trials, this.bounds).point : suggest(this.trials, this.bounds))[0]!,
+    );
     return {
       bucketBytes: this.bytes === before ? undefined : this.bytes,
       remark: this.settled ? this.remark() : undefined,

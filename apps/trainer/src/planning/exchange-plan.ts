@@ -2,7 +2,10 @@ import type { BucketPlan } from "@skein/tensor-core";
 import { z } from "zod";
 import type { Job } from "../job.ts";
 
-/** What was measured and decided before a run about the exchange of its gradients. Equal on all ranks, and kept with each checkpoint. */
+/**
+ * What was measured and decided before a run about the exchange of its gradients. Equal on all ranks, and kept with
+ * each checkpoint.
+ */
 export interface ExchangePlan {
   readonly buckets: BucketPlan;
   /** Part of each tensor's entries that is sent, by path, 1 where it travels dense; with `compression: lags`. */

@@ -3,14 +3,18 @@ import type { Communicator } from "@skein/tensor-core";
 import { expect, test } from "vitest";
 import { measureCollectives } from "./measure-collectives.ts";
 
-/** Two ranks that are never in step: of two calls this one finds all messages there in the first, and waits for both in the second. */
+/**
+ * Two ranks that are never in step: of two calls this one finds all messages there in the first, and waits for both in
+ * the second.
+ */
 const outOfStep = (millisecondsOfTwo: number): Communicator => {
   let calls = 0;
   return {
     rank: 0,
     worldSize: 2,
     start: () => ({ id: calls++ }),
-    wait: ({ id }) => (id % 2 === 0 ? undefined : new Promise((resolve) => void setTimeout(resolve, millisecondsOfTwo))),
+    wait: ({ id }) =>
+      id % 2 === 0 ? undefined : new Promise((resolve) => void setTimeout(resolve, millisecondsOfTwo)),
     bytesSent: () => 0,
     members: [0, 1],
     exchangeTexts: (text) => [text, text],
@@ -20,16 +24,19 @@ const outOfStep = (millisecondsOfTwo: number): Communicator => {
   };
 };
 
-test.each(["all-reduce", "all-gather"] as const)("no sample of an %s is what a rank waits that comes late", async (kind) => {
-  const samples = await measureCollectives(kind, "data", {
-    backend: await createCpuBackend(),
-    communicators: { data: outOfStep(20) },
-    mostBytes: 16_384,
-  });
-  expect([...new Set(samples.map(({ bytes }) => bytes))]).toEqual([4096, 16_384, 65_536]);
-  // Ten each; timers may be a millisecond early.
-  for (const { seconds } of samples) expect(seconds).toBeGreaterThanOrEqual(0.009);
-});
+test.each(["all-reduce", "all-gather"] as const)(
+  "no sample of an %s is what a rank waits that comes late",
+  async (kind) => {
+    const samples = await measureCollectives(kind, "data", {
+      backend: await createCpuBackend(),
+      communicators: { data: outOfStep(20) },
+      mostBytes: 16_384,
+    });
+    expect([...new Set(samples.map(({ bytes }) => bytes))]).toEqual([4096, 16_384, 65_536]);
+    // Ten each; timers may be a millisecond early.
+    for (const { seconds } of samples) expect(seconds).toBeGreaterThanOrEqual(0.009);
+  },
+);
 
 test("two at once are under way together, on lanes of their own, and of equal size", async () => {
   const events: string[] = [];
@@ -49,7 +56,12 @@ test("two at once are under way together, on lanes of their own, and of equal si
     },
   };
   const backend = await createCpuBackend();
-  const samples = await measureCollectives("all-reduce", "data", { backend, communicators: { data: lanes }, mostBytes: 4096, atOnce: 2 });
+  const samples = await measureCollectives("all-reduce", "data", {
+    backend,
+    communicators: { data: lanes },
+    mostBytes: 4096,
+    atOnce: 2,
+  });
   expect([...new Set(samples.map(({ bytes }) => bytes))]).toEqual([4096, 16_384, 65_536]);
   for (const { seconds } of samples) expect(seconds).toBeGreaterThan(0);
   for (let call = 0; call < events.length; call += 4) {

@@ -18,8 +18,9 @@ const sizes: readonly number[] = [4096, 16_384, 65_536, 262_144, 1_048_576, 4_19
 const samplesEach = 3;
 
 /**
- * Calls whose mean is one sample. A rank that comes late finds the others' messages there and waits for nothing, and so comes early to the next call and
- * waits for all the longer: over lines of 20 ms, 2 and 85 ms in turn for what takes 43.
+ * Calls whose mean is one sample. A rank that comes late finds the others' messages there and waits for nothing, and so
+ * comes early to the next call and waits for all the longer: over lines of 20 ms, 2 and 85 ms in turn for what
+ * takes 43.
  */
 const callsEach = 4;
 
@@ -27,15 +28,18 @@ const callsEach = 4;
 const spanned = (spans: readonly Span[]): number => {
   const found = spans.filter(({ track }) => track === "collectives");
   if (found.length === 0) throw new InvariantError("the backend recorded no collective");
-  return Math.max(...found.map(({ endSeconds }) => endSeconds)) - Math.min(...found.map(({ startSeconds }) => startSeconds));
+  return (
+    Math.max(...found.map(({ endSeconds }) => endSeconds)) - Math.min(...found.map(({ startSeconds }) => startSeconds))
+  );
 };
 
 /**
- * Time whole collectives along an axis, as this rank sees them: from their start, which is where a profile has its gradients ready, until the result is
- * there. All ranks call it together.
+ * Time whole collectives along an axis, as this rank sees them: from their start, which is where a profile has its
+ * gradients ready, until the result is there. All ranks call it together.
  *
  * @param mostBytes of a dense vector; larger ones are not tried.
- * @param atOnce so many of equal size that are under way together, each with a priority of its own; from the begin of the first to the end of the last.
+ * @param atOnce so many of equal size that are under way together, each with a priority of its own; from the begin of
+ * the first to the end of the last.
  * @returns bytes of each; for an all-gather, those of the result.
  */
 export const measureCollectives = async (
@@ -46,7 +50,12 @@ export const measureCollectives = async (
     communicators,
     mostBytes,
     atOnce = 1,
-  }: { readonly backend: Backend; readonly communicators: Communicators; readonly mostBytes: number; readonly atOnce?: 1 | 2 | 3 | 4 },
+  }: {
+    readonly backend: Backend;
+    readonly communicators: Communicators;
+    readonly mostBytes: number;
+    readonly atOnce?: 1 | 2 | 3 | 4;
+  },
 ): Promise<LinkSample[]> => {
   const numRanks = communicators[axis]!.worldSize;
   const tracer = new SpanRecorder();

@@ -30,12 +30,16 @@ export interface ProfileInput {
   readonly train: Records;
 }
 
-/** When the collective of each bucket was started in one step, in seconds after the loss of all ranks was asked for: the end of the forward pass. */
+/**
+ * When the collective of each bucket was started in one step, in seconds after the loss of all ranks was asked for: the
+ * end of the forward pass.
+ */
 const startsOf = (spans: readonly Span[], numBuckets: number): readonly number[] => {
   const begun = spans.filter(({ track }) => track === "collectives");
   const startOf = (what: string, is: (name: string) => boolean): number => {
     const found = begun.find(({ name }) => is(name));
-    if (found === undefined) throw new InvariantError(`the backend recorded no collective of ${what} among ${begun.length}`);
+    if (found === undefined)
+      throw new InvariantError(`the backend recorded no collective of ${what} among ${begun.length}`);
     return found.startSeconds;
   };
   const loss = startOf("the loss", (name) => !name.includes("exchange-"));
@@ -45,18 +49,27 @@ const startsOf = (spans: readonly Span[], numBuckets: number): readonly number[]
 };
 
 /**
- * Time a few steps of a job on a copy of its state, with a dense exchange of each tensor by itself, and tell when each gradient is ready.
- * All ranks call it together; their figures differ.
+ * Time a few steps of a job on a copy of its state, with a dense exchange of each tensor by itself, and tell when each
+ * gradient is ready. All ranks call it together; their figures differ.
  *
- * @returns tensors in the order in which their gradients become ready; bytes are dense. On WebGPU a gradient is ready when it has been read back.
+ * @returns tensors in the order in which their gradients become ready; bytes are dense. On WebGPU a gradient is ready
+ * when it has been read back.
  */
-export const measureProfile = async ({ job, parts, backend, communicators, rank, train }: ProfileInput): Promise<GradientProfile> => {
+export const measureProfile = async ({
+  job,
+  parts,
+  backend,
+  communicators,
+  rank,
+  train,
+}: ProfileInput): Promise<GradientProfile> => {
   const identity = identityCompressor();
   const initial = jit(initState(parts), backend, { mesh: parts.mesh });
   const fresh = (await initial(randomKey(job.seed) as never)) as unknown as DeviceState;
   initial.release();
   const plan = bucketPerTensor(fresh.params);
-  // Lanes in turn: a lane has room for 64 requests, and whoever finds it full waits, which would be taken for computation.
+  // Lanes in turn: a lane has room for 64 requests, and whoever finds it full waits, which would be taken for
+  // computation.
   const dense: Parts = {
     ...parts,
     overlap: "wait-free",
@@ -67,7 +80,13 @@ export const measureProfile = async ({ job, parts, backend, communicators, rank,
   for (const leaf of flattenTree<DeviceArray>([fresh.residuals, fresh.pending, fresh.due]).leaves) backend.free(leaf);
   let state: DeviceState = { ...fresh, residuals: plan.map(() => []), pending: [], due: [] };
   const tracer = new SpanRecorder();
-  const steps = new CompiledSteps({ job: { ...job, overlap: "wait-free" }, parts: dense, backend, communicators, tracer });
+  const steps = new CompiledSteps({
+    job: { ...job, overlap: "wait-free" },
+    parts: dense,
+    backend,
+    communicators,
+    tracer,
+  });
   const starts: (readonly number[])[] = [];
   const numSteps = warmUpSteps + (job.buckets.kind === "mg-wfbp" ? job.buckets.profileSteps : 10);
   const batches = trainingBatches(train.count, { batchSize: job.batch, seed: job.seed, rank, worldSize: job.ranks });
@@ -87,7 +106,11 @@ export const measureProfile = async ({ job, parts, backend, communicators, rank,
     .map(({ tensors: [tensor], shape }, i) => ({ path: tensor!.path, bytes: 4 * shape[0]!, ready: ready[i]! }))
     .sort((a, b) => a.ready - b.ready);
   return {
-    tensors: tensors.map(({ path, bytes, ready: at }, i) => ({ path, bytes, backwardSeconds: at - (tensors[i - 1]?.ready ?? 0) })),
+    tensors: tensors.map(({ path, bytes, ready: at }, i) => ({
+      path,
+      bytes,
+      backwardSeconds: at - (tensors[i - 1]?.ready ?? 0),
+    })),
   };
 };
 

@@ -31,14 +31,17 @@ test("with lags, what may travel dense is neither capped nor sent as the largest
   // 400 bytes fit into a second; of the others 62 entries of two ranks do, of which the most allowed are a tenth.
   expect(densities["small"]).toBe(1);
   expect(densities["large"]).toBeCloseTo(0.0063, 3);
-  expect(densitiesOf({ ...lags, mostDensity: 0.002 }, profile, { worldSize: 2, allReduce: link, allGather: link })).toMatchObject({
+  expect(
+    densitiesOf({ ...lags, mostDensity: 0.002 }, profile, { worldSize: 2, allReduce: link, allGather: link }),
+  ).toMatchObject({
     small: 1,
     large: 0.002,
     first: 0.001,
   });
 
   const aggregator = buildCompression(lags, { buckets: [], densities })(0);
-  const sent = (path: string, elements: number): number => aggregator.bytesSent(bucketOf([{ path, shape: [elements] }]), 2);
+  const sent = (path: string, elements: number): number =>
+    aggregator.bytesSent(bucketOf([{ path, shape: [elements] }]), 2);
   expect(sent("small", 100)).toBe(400); // as all-reduce: 2 (P − 1) / P · 4 n, in place of 8 n (P − 1)
   expect(sent("large", 10_000)).toBe(8 * 62);
 });

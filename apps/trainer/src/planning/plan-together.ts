@@ -41,7 +41,10 @@ export const densitiesOf = (
   options: Omit<LagsOptions, "leastDensity">,
 ): NonNullable<ExchangePlan["densities"]> =>
   Object.fromEntries(
-    planLags(profile, { ...options, leastDensity }).map(({ path, density }) => [path, density === 1 ? 1 : Math.min(density, mostDensity)]),
+    planLags(profile, { ...options, leastDensity }).map(({ path, density }) => [
+      path,
+      density === 1 ? 1 : Math.min(density, mostDensity),
+    ]),
   );
 
 const milliseconds = (seconds: number): string => `${(seconds * 1000).toPrecision(3)} ms`;
@@ -70,8 +73,13 @@ export const decidePlan = (
   const { params } = stateSpecs(unplanned);
   const { compression, ranks } = job;
   const densities =
-    compression.kind === "lags" ? densitiesOf(compression, dense, { worldSize: ranks, allReduce, allGather: allGather! }) : undefined;
-  const compressor = buildCompression(compression, densities && { buckets: unplanned.buckets, densities })(Number.MAX_SAFE_INTEGER);
+    compression.kind === "lags"
+      ? densitiesOf(compression, dense, { worldSize: ranks, allReduce, allGather: allGather! })
+      : undefined;
+  const compressor = buildCompression(
+    compression,
+    densities && { buckets: unplanned.buckets, densities },
+  )(Number.MAX_SAFE_INTEGER);
   const profile = {
     tensors: dense.tensors.map((tensor) => ({ ...tensor, bytes: asAllReduce(compressor, tensor.path, params, ranks) })),
   };
@@ -79,8 +87,8 @@ export const decidePlan = (
 };
 
 /**
- * Measure a few steps and the collectives of the job, and decide how gradients are merged, or how densely each is sent. Ranks agree on what rank 0
- * has measured, so all decide alike.
+ * Measure a few steps and the collectives of the job, and decide how gradients are merged, or how densely each is sent.
+ * Ranks agree on what rank 0 has measured, so all decide alike.
  */
 export const planTogether = async (input: ProfileInput): Promise<AgreedPlan> => {
   const { job, parts, backend, communicators } = input;
@@ -91,17 +99,24 @@ export const planTogether = async (input: ProfileInput): Promise<AgreedPlan> => 
     const dense = profileFrom(await agree(profileNumbers(own, params)), params);
     const mostBytes = dense.tensors.reduce((sum, { bytes }) => sum + bytes, 0);
     const fit = async (kind: "all-reduce" | "all-gather"): Promise<LinearCollectiveModel> => {
-      const fitted = fitCollectiveModel(await measureCollectives(kind, dataAxis, { backend, communicators, mostBytes }));
+      const fitted = fitCollectiveModel(
+        await measureCollectives(kind, dataAxis, { backend, communicators, mostBytes }),
+      );
       const [startupSeconds, secondsPerByte] = await agree([fitted.startupSeconds, fitted.secondsPerByte]);
       return { startupSeconds: startupSeconds!, secondsPerByte: secondsPerByte! };
     };
     const allReduce = await fit("all-reduce");
     const allGather = job.compression.kind === "lags" ? await fit("all-gather") : undefined;
-    const slowdown = job.priorities === "spread" ? await measureSlowdown(allReduce, { backend, communicators, mostBytes }, agree) : onlyOne;
+    const slowdown =
+      job.priorities === "spread"
+        ? await measureSlowdown(allReduce, { backend, communicators, mostBytes }, agree)
+        : onlyOne;
     const { plan, profile } = decidePlan(job, parts, { dense, allReduce, allGather, slowdown });
     const { buckets } = plan;
-    const exposed = (other: BucketPlan): string => milliseconds(simultaneousTimeline(profile, other, allReduce, slowdown).exposedSeconds);
-    const atOnce = slowdown.length === 1 ? "" : `, and two at once ${slowdown[1]!.toPrecision(3)} times as long to transfer`;
+    const exposed = (other: BucketPlan): string =>
+      milliseconds(simultaneousTimeline(profile, other, allReduce, slowdown).exposedSeconds);
+    const atOnce =
+      slowdown.length === 1 ? "" : `, and two at once ${slowdown[1]!.toPrecision(3)} times as long to transfer`;
     return {
       plan,
       remark: `${dense.tensors.length} gradients in ${buckets.length} buckets; an all-reduce takes ${milliseconds(allReduce.startupSeconds)} + ${milliseconds(allReduce.secondsPerByte * 2 ** 20)} per MiB${atOnce}; expected exposed communication ${exposed(buckets)}, with a bucket per tensor ${exposed(onePerTensor(profile))}`,
@@ -125,7 +140,12 @@ const measureSlowdown = async (
   return [1, two!];
 };
 
-const bucketsFor = ({ buckets }: Job, profile: GradientProfile, link: LinearCollectiveModel, slowdown: Slowdown): BucketPlan => {
+const bucketsFor = (
+  { buckets }: Job,
+  profile: GradientProfile,
+  link: LinearCollectiveModel,
+  slowdown: Slowdown,
+): BucketPlan => {
   if (buckets.kind !== "mg-wfbp") return onePerTensor(profile);
   switch (buckets.plan) {
     case "exact":

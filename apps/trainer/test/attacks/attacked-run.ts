@@ -3,7 +3,16 @@ import { copyFileSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { writeCertificates } from "../../src/certificates/certificate-folder.ts";
 import { exitCodes } from "../../src/errors.ts";
-import { checkpointBytes, freePort, jobFolder, type Running, skeinTrain, startRank, startWith, stepLosses } from "../cli.ts";
+import {
+  checkpointBytes,
+  freePort,
+  jobFolder,
+  type Running,
+  skeinTrain,
+  startRank,
+  startWith,
+  stepLosses,
+} from "../cli.ts";
 
 /** Of the job of `jobFolder`. */
 export const totalSteps = 30;
@@ -82,7 +91,8 @@ const longestMilliseconds = 90_000;
 /** As a launcher does not start a rank again at once. */
 const noticeMilliseconds = 1500;
 const mostRestarts = 8;
-const worthAnother = (code: number): boolean => code === exitCodes.ok || code === exitCodes.failure || code === exitCodes.temporary;
+const worthAnother = (code: number): boolean =>
+  code === exitCodes.ok || code === exitCodes.failure || code === exitCodes.temporary;
 const mark = "SKEIN_TEST_ATTACKED_RUN";
 
 /** Processes that were started by this run, directly or not, and are there. Linux. */
@@ -116,7 +126,10 @@ export class AttackedRun {
     this.#options = options;
     this.#name = name;
     this.output = join(folder, name);
-    const sets = Object.entries({ ...settings, ...network }).flatMap(([key, value]) => ["--set", `network.${key}=${value}`]);
+    const sets = Object.entries({ ...settings, ...network }).flatMap(([key, value]) => [
+      "--set",
+      `network.${key}=${value}`,
+    ]);
     this.#args = ["--transport", transport, "--output", name, ...sets];
   }
 
@@ -132,7 +145,14 @@ export class AttackedRun {
   /** Start one process, which starts its ranks itself. */
   start(): void {
     this.#numStarts++;
-    this.processes[0] = startWith({ env: this.#env }, this.#options.folder, "run", "job.yaml", ...this.#args, "--resume-if-possible");
+    this.processes[0] = startWith(
+      { env: this.#env },
+      this.#options.folder,
+      "run",
+      "job.yaml",
+      ...this.#args,
+      "--resume-if-possible",
+    );
   }
 
   /** Start `ranks` by hand, each its process. */
@@ -146,10 +166,19 @@ export class AttackedRun {
     this.#numStarts++;
     const certificates = transport === "tls" ? ["--certificates", `${this.#name}-certificates`] : [];
     for (const rank of ranks)
-      this.processes[rank] = startRank({ folder, port: this.#port, rank, args: [...this.#args, ...certificates], env: this.#env });
+      this.processes[rank] = startRank({
+        folder,
+        port: this.#port,
+        rank,
+        args: [...this.#args, ...certificates],
+        env: this.#env,
+      });
   }
 
-  /** See it to its end, starting each process again where what it ends with says that this is of use, and compare its bits. */
+  /**
+   * See it to its end, starting each process again where what it ends with says that this is of use, and compare its
+   * bits.
+   */
   async finish(sound: SoundRun): Promise<Ending> {
     const byHand = this.#port !== 0;
     const most = this.#numStarts + mostRestarts;
@@ -169,11 +198,14 @@ export class AttackedRun {
       const hopeless = this.processes.find(
         ({ child: { exitCode, signalCode } }) => signalCode !== null || (exitCode !== null && !worthAnother(exitCode)),
       );
-      if (hopeless !== undefined) return fell(`ends for good with ${hopeless.child.exitCode ?? hopeless.child.signalCode}`);
+      if (hopeless !== undefined)
+        return fell(`ends for good with ${hopeless.child.exitCode ?? hopeless.child.signalCode}`);
       if (this.#numStarts >= most) return fell("fails again and again");
       restarted = true;
       const over = ended.every((code) => code !== null);
-      const again = ended.flatMap((code, process) => (over || (code !== null && code !== exitCodes.ok) ? [process] : []));
+      const again = ended.flatMap((code, process) =>
+        over || (code !== null && code !== exitCodes.ok) ? [process] : [],
+      );
       if (byHand) await this.startRanks(...again);
       else this.start();
     }
@@ -188,7 +220,10 @@ export class AttackedRun {
     return processesWith(`${mark}=${this.#id}`);
   }
 
-  /** Resolves when one of its processes has failed, and those that notice have ended too, or when all are done; false where it takes too long. */
+  /**
+   * Resolves when one of its processes has failed, and those that notice have ended too, or when all are done; false
+   * where it takes too long.
+   */
   async #someFailed(): Promise<boolean> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<false>((resolve) => {

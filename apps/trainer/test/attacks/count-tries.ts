@@ -28,7 +28,9 @@ export const countTries = async (
   return { counts, fallen };
 };
 
-/** The same over cases that can be told one by one: each once where there are tries for it, else as many as are drawn. */
+/**
+ * The same over cases that can be told one by one: each once where there are tries for it, else as many as are drawn.
+ */
 export const tryCases = <Case>(
   { count, seed }: Pick<AttackInput, "count" | "seed">,
   cases: readonly Case[],

@@ -1,5 +1,5 @@
-// Loaded by Node before anything else in each process and thread of an attacked run: what it connects to is the attacker's port, as where
-// somebody has taken over a switch. Nothing of Skein knows.
+// Loaded by Node before anything else in each process and thread of an attacked run: what it connects to is the
+// attacker's port, as where somebody has taken over a switch. Nothing of Skein knows.
 import { Socket } from "node:net";
 
 const port = Number(process.env["SKEIN_TEST_DETOUR"]);

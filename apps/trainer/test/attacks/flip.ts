@@ -9,7 +9,9 @@ export const flip: Attack = {
   tries: 100_000,
   run: (input) => {
     const { files, harmOf } = saveCheckpoints(input.folder);
-    const bits = [...files].flatMap(([name, { length }]) => Array.from({ length: length * 8 }, (_, bit) => ({ name, bit })));
+    const bits = [...files].flatMap(([name, { length }]) =>
+      Array.from({ length: length * 8 }, (_, bit) => ({ name, bit })),
+    );
     return tryCases(input, bits, ({ name, bit }) => {
       const bytes = files.get(name)!.slice();
       bytes[bit >> 3]! ^= 1 << (bit & 7);

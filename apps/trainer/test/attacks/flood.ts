@@ -102,7 +102,10 @@ export const flood: Attack = {
       try {
         await run.startRanks(0);
         const host = run.processes[0]!;
-        await until(host, () => (middle.passages[0]?.said.up.length ?? 0) > 0 && listeningPorts(host.child.pid!).length >= 2);
+        await until(
+          host,
+          () => (middle.passages[0]?.said.up.length ?? 0) > 0 && listeningPorts(host.child.pid!).length >= 2,
+        );
         strangers = new Flood(sayer(kind, middle.passages[0]!.said.up[0]!, draw));
         await Promise.all(listeningPorts(host.child.pid!).map((port) => strangers!.fill(port)));
         await run.startRanks(1);
@@ -111,7 +114,12 @@ export const flood: Attack = {
         const { harm, restarted } = await run.finish(sound);
         const { length } = host.stderr();
         const wrong =
-          harm ?? (restarted ? "it was started again" : length > mostCharacters ? `it wrote ${length} characters about it` : undefined);
+          harm ??
+          (restarted
+            ? "it was started again"
+            : length > mostCharacters
+              ? `it wrote ${length} characters about it`
+              : undefined);
         const counted = kind ?? "all kinds";
         return { counted, harm: wrong && `${counted}, ${transport}: ${wrong}` };
       } finally {

@@ -30,7 +30,11 @@ const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 const decode = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 
 /** Readers of files from outside, each with a sound file to begin with. */
-const readers: readonly { readonly name: string; readonly sound: Uint8Array; readonly read: (bytes: Uint8Array) => unknown }[] = [
+const readers: readonly {
+  readonly name: string;
+  readonly sound: Uint8Array;
+  readonly read: (bytes: Uint8Array) => unknown;
+}[] = [
   {
     name: "safetensors",
     sound: writeSafetensors(
@@ -44,7 +48,11 @@ const readers: readonly { readonly name: string; readonly sound: Uint8Array; rea
   },
   { name: "job", sound: encode(job), read: (bytes) => parseJob(decode(bytes), "job.yaml") },
   { name: "links", sound: encode(links), read: (bytes) => parseLinkFile(decode(bytes), "links.json") },
-  { name: "idx", sound: new Uint8Array([0, 0, 8, 1, 0, 0, 0, 3, 1, 2, 3]), read: (bytes) => parseIdx(bytes, "labels", 1) },
+  {
+    name: "idx",
+    sound: new Uint8Array([0, 0, 8, 1, 0, 0, 0, 3, 1, 2, 3]),
+    read: (bytes) => parseIdx(bytes, "labels", 1),
+  },
 ];
 
 /** What is put where something else was. */
@@ -89,7 +97,9 @@ export const hostileFiles: Attack = {
       for (let changes = slight ? 1 : 1 + draw(3); changes > 0; changes--) {
         const at = draw(bytes.length);
         const until = Math.min(bytes.length, at + (slight ? 1 : [0, 1, 8, 64][draw(4)]!));
-        const piece = slight ? new Uint8Array([draw(4) === 0 ? draw(256) : 0x30 + draw(10)]) : pieces[draw(pieces.length)]!;
+        const piece = slight
+          ? new Uint8Array([draw(4) === 0 ? draw(256) : 0x30 + draw(10)])
+          : pieces[draw(pieces.length)]!;
         bytes = Buffer.concat([bytes.subarray(0, at), piece, bytes.subarray(until)]);
       }
       try {
@@ -97,7 +107,8 @@ export const hostileFiles: Attack = {
         return { counted: `${name} read` };
       } catch (error) {
         const counted = `${name} refused`;
-        if (!(error instanceof SkeinError) || error.kind !== "user") return { counted, harm: `${name}: ${String(error).slice(0, 200)}` };
+        if (!(error instanceof SkeinError) || error.kind !== "user")
+          return { counted, harm: `${name}: ${String(error).slice(0, 200)}` };
         const { length } = error.message;
         return { counted, harm: length > mostCharacters ? `${name}: a message of ${length} characters` : undefined };
       }

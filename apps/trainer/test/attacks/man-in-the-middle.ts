@@ -85,7 +85,13 @@ const drawPlace = (draw: Draw): Place => ({
 });
 
 /** A tamper that does the deed at one piece. */
-const tampered = (deed: Deed, { piece: chosen, direction }: Place, passage: Passage, draw: Draw, done: () => void): Tamper => {
+const tampered = (
+  deed: Deed,
+  { piece: chosen, direction }: Place,
+  passage: Passage,
+  draw: Draw,
+  done: () => void,
+): Tamper => {
   let number = -1;
   let held: Buffer | undefined;
   return async (piece) => {
@@ -117,7 +123,8 @@ export const manInTheMiddle: Attack = {
       let done = false;
       let met = 0;
       const middle = await Middle.open((passage) => {
-        if (middle.whichLeadTo(place.where).at(-1) !== passage || met++ !== place.index) return; // its turn has come once
+        // its turn has come once
+        if (middle.whichLeadTo(place.where).at(-1) !== passage || met++ !== place.index) return;
         passage.tamper(
           place.direction,
           tampered(deed, place, passage, draw, () => {

@@ -20,7 +20,9 @@ class Pieces {
     for (;;) {
       const inClear = this.#rest.subarray(0, 4).toString("latin1") === "SKN1";
       if (this.#rest.length < (inClear ? headerBytes : recordHeaderBytes)) return pieces;
-      const length = inClear ? headerBytes + Number(this.#rest.readBigUInt64LE(lengthAt)) : recordHeaderBytes + this.#rest.readUInt16BE(3);
+      const length = inClear
+        ? headerBytes + Number(this.#rest.readBigUInt64LE(lengthAt))
+        : recordHeaderBytes + this.#rest.readUInt16BE(3);
       if (this.#rest.length < length) return pieces;
       pieces.push(this.#rest.subarray(0, length));
       this.#rest = this.#rest.subarray(length);
@@ -74,7 +76,8 @@ export class Passage {
       if (tamper === undefined) return void to.write(chunk);
       for (const piece of pieces.take(chunk))
         turn = turn.then(async () => {
-          for (const part of await tamper(piece)) if (to.writable) await new Promise((resolve) => to.write(part, resolve));
+          for (const part of await tamper(piece))
+            if (to.writable) await new Promise((resolve) => to.write(part, resolve));
         });
     });
     from.on("error", () => void turn.then(() => to.destroy()));

@@ -6,7 +6,8 @@ import { countTries } from "./count-tries.ts";
 
 /** What the cluster does while a rank is paused for longer than the others wait for it. */
 const meanwhile = [
-  // As when a machine is suspended, and its cluster starts the other rank again: it finds the paused coordinator's place.
+  // As when a machine is suspended, and its cluster starts the other rank again: it finds the paused coordinator's
+  // place.
   "the other is killed and started again",
   "the other gives it up",
   "the other gives it up, and both are started again beside it",
@@ -59,7 +60,8 @@ export const pause: Attack = {
         }
         stopped.child.kill("SIGCONT");
         const { code, stderr } = await stopped.ended;
-        if (code === 0 || code === 2 || /^\s+at /m.test(stderr)) return tell(`it ends with code ${code}: ${stderr.trim()}`);
+        if (code === 0 || code === 2 || /^\s+at /m.test(stderr))
+          return tell(`it ends with code ${code}: ${stderr.trim()}`);
         return tell((await run.finish(sound)).harm);
       } finally {
         run.kill();

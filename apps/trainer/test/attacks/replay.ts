@@ -7,7 +7,11 @@ import { countTries } from "./count-tries.ts";
 import { listeningPorts } from "./listening-ports.ts";
 import { Middle } from "./middle.ts";
 
-/** Says again to a port what was said to another once, chunk by chunk. @returns all that it answers until it ends the connection. */
+/**
+ * Says again to a port what was said to another once, chunk by chunk.
+ *
+ * @returns all that it answers until it ends the connection.
+ */
 const sayAgain = (port: number, chunks: readonly Buffer[], restMilliseconds: number): Promise<Buffer> =>
   new Promise((resolve) => {
     const heard: Buffer[] = [];
@@ -66,8 +70,13 @@ export const replay: Attack = {
         const { harm, restarted } = await run.finish(sound);
         await sayAll("after", ports);
         const wrong =
-          opened.length > 0 ? `a door was opened ${opened.join(" and ")}` : (harm ?? (restarted ? "it was started again" : undefined));
-        return { counted: `${transport}, ${numSaid} said`, harm: wrong && `${transport}, overheard for ${after} steps: ${wrong}` };
+          opened.length > 0
+            ? `a door was opened ${opened.join(" and ")}`
+            : (harm ?? (restarted ? "it was started again" : undefined));
+        return {
+          counted: `${transport}, ${numSaid} said`,
+          harm: wrong && `${transport}, overheard for ${after} steps: ${wrong}`,
+        };
       } finally {
         run.kill();
         middle.close();

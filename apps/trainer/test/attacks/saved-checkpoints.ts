@@ -1,7 +1,14 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { NdArray } from "@skein/tensor-core";
-import { type Checkpoint, commitCheckpoint, newestCheckpoint, partContent, rankFile, sharedFile } from "../../src/checkpoint.ts";
+import {
+  type Checkpoint,
+  commitCheckpoint,
+  newestCheckpoint,
+  partContent,
+  rankFile,
+  sharedFile,
+} from "../../src/checkpoint.ts";
 import type { Manifest } from "../../src/checkpoint-manifest.ts";
 import { sha256, writePart } from "../../src/checkpoint-part.ts";
 import { type Files, nodeFiles } from "../../src/files.ts";
@@ -35,7 +42,10 @@ interface SavedCheckpoint {
   harmOf(name: string, bytes: Uint8Array): string | undefined;
 }
 
-const newest = (files: Files, output: string): { readonly checkpoint: Checkpoint; readonly reasons: readonly string[] } => {
+const newest = (
+  files: Files,
+  output: string,
+): { readonly checkpoint: Checkpoint; readonly reasons: readonly string[] } => {
   const reasons: string[] = [];
   return { checkpoint: newestCheckpoint(files, output, (reason) => reasons.push(reason)), reasons };
 };
@@ -44,13 +54,17 @@ const newest = (files: Files, output: string): { readonly checkpoint: Checkpoint
 export const saveCheckpoints = (output: string): SavedCheckpoint => {
   for (const step of steps) save(output, step);
   const sound = newest(nodeFiles, output);
-  if (sound.checkpoint.manifest.step !== steps[1]) throw new Error(`the sound checkpoint is not found: ${sound.reasons.join("; ")}`);
+  if (sound.checkpoint.manifest.step !== steps[1])
+    throw new Error(`the sound checkpoint is not found: ${sound.reasons.join("; ")}`);
   const folder = sound.checkpoint.folder;
   return {
     files: new Map(readdirSync(folder).map((name) => [name, new Uint8Array(readFileSync(join(folder, name)))])),
     harmOf: (name, bytes) => {
       // The trainer's own reader, of a disk on which one file is another.
-      const altered: Files = { ...nodeFiles, read: (path, most) => (path === join(folder, name) ? bytes : nodeFiles.read(path, most)) };
+      const altered: Files = {
+        ...nodeFiles,
+        read: (path, most) => (path === join(folder, name) ? bytes : nodeFiles.read(path, most)),
+      };
       try {
         const { checkpoint, reasons } = newest(altered, output);
         if (checkpoint.manifest.step !== steps[0]) return "it was trained on";

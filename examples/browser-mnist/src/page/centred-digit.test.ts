@@ -10,24 +10,29 @@ const rectangle = (size: number, { x, y, wide, high }: { x: number; y: number; w
 };
 
 const shape = (digit: Uint8Array) => {
-  const inked = Array.from(digit, (strength, i) => ({ strength, x: (i % side) + 0.5, y: Math.floor(i / side) + 0.5 })).filter(
-    ({ strength }) => strength > 0,
-  );
+  const inked = Array.from(digit, (strength, i) => ({
+    strength,
+    x: (i % side) + 0.5,
+    y: Math.floor(i / side) + 0.5,
+  })).filter(({ strength }) => strength > 0);
   const mass = inked.reduce((sum, { strength }) => sum + strength, 0);
   const mean = (of: (pixel: (typeof inked)[number]) => number): number =>
     inked.reduce((sum, pixel) => sum + pixel.strength * of(pixel), 0) / mass;
-  const extent = (of: (pixel: (typeof inked)[number]) => number): number => Math.max(...inked.map(of)) - Math.min(...inked.map(of)) + 1;
+  const extent = (of: (pixel: (typeof inked)[number]) => number): number =>
+    Math.max(...inked.map(of)) - Math.min(...inked.map(of)) + 1;
   return { x: mean(({ x }) => x), y: mean(({ y }) => y), wide: extent(({ x }) => x), high: extent(({ y }) => y), mass };
 };
 
-const placed = fc.record({ wide: fc.integer({ min: 4, max: 90 }), high: fc.integer({ min: 4, max: 90 }) }).chain(({ wide, high }) =>
-  fc.record({
-    wide: fc.constant(wide),
-    high: fc.constant(high),
-    x: fc.integer({ min: 0, max: 100 - wide }),
-    y: fc.integer({ min: 0, max: 100 - high }),
-  }),
-);
+const placed = fc
+  .record({ wide: fc.integer({ min: 4, max: 90 }), high: fc.integer({ min: 4, max: 90 }) })
+  .chain(({ wide, high }) =>
+    fc.record({
+      wide: fc.constant(wide),
+      high: fc.constant(high),
+      x: fc.integer({ min: 0, max: 100 - wide }),
+      y: fc.integer({ min: 0, max: 100 - high }),
+    }),
+  );
 
 test("a drawing lands in the middle, in a box of 20 × 20, with its proportions, wherever and however large it was drawn", () => {
   fc.assert(
@@ -43,7 +48,9 @@ test("a drawing lands in the middle, in a box of 20 × 20, with its proportions,
       // Means keep the ink: its share of the area, each pixel rounded.
       expect(Math.abs(mass / 255 - drawn.wide * drawn.high * scale ** 2)).toBeLessThan(2);
       const elsewhere = centredDigit(rectangle(100, { ...drawn, x: 0, y: 0 }))!;
-      expect(Math.max(...Array.from(digit, (strength, i) => Math.abs(strength - elsewhere[i]!)))).toBeLessThanOrEqual(1);
+      expect(Math.max(...Array.from(digit, (strength, i) => Math.abs(strength - elsewhere[i]!)))).toBeLessThanOrEqual(
+        1,
+      );
     }),
   );
 });

@@ -9,7 +9,10 @@ export interface Ink {
   readonly height: number;
 }
 
-/** How many pixels of a drawing make one of the picture, and what of it comes into the middle. Undefined where there is no ink. */
+/**
+ * How many pixels of a drawing make one of the picture, and what of it comes into the middle. Undefined where there is
+ * no ink.
+ */
 const placeOf = ({ strengths, width }: Ink) => {
   let [left, top, right, bottom, mass, massX, massY] = [Infinity, Infinity, 0, 0, 0, 0, 0];
   strengths.forEach((strength, i) => {
@@ -29,13 +32,15 @@ const placeOf = ({ strengths, width }: Ink) => {
 /** How much of [from, to] each whole unit has, as [unit, length]. */
 const parts = (from: number, to: number): [number, number][] => {
   const units: [number, number][] = [];
-  for (let unit = Math.floor(from); unit < to; unit++) units.push([unit, Math.min(to, unit + 1) - Math.max(from, unit)]);
+  for (let unit = Math.floor(from); unit < to; unit++)
+    units.push([unit, Math.min(to, unit + 1) - Math.max(from, unit)]);
   return units;
 };
 
 /**
- * A drawing as MNIST has its digits: made as large as fits a box of 20 × 20 pixels, proportions kept, each pixel the mean of what it covers, and laid into
- * 28 × 28 pixels so that the centre of mass is in the middle. A network that learned from such pictures reads no others well.
+ * A drawing as MNIST has its digits: made as large as fits a box of 20 × 20 pixels, proportions kept, each pixel the
+ * mean of what it covers, and laid into 28 × 28 pixels so that the centre of mass is in the middle. A network that
+ * learned from such pictures reads no others well.
  *
  * @returns 784 bytes, 0 is paper; undefined where nothing is drawn.
  * Source: LeCun, Cortes and Burges, The MNIST database of handwritten digits.
@@ -47,10 +52,9 @@ export const centredDigit = (ink: Ink): Uint8Array<ArrayBuffer> | undefined => {
   const { scale } = place;
   const cover = (middle: number, index: number): [number, number][] =>
     parts(middle + (index - side / 2) * scale, middle + (index + 1 - side / 2) * scale);
-  const [columns, rows] = [place.x, place.y].map((middle) => Array.from({ length: side }, (_, i) => cover(middle, i))) as [
-    [number, number][][],
-    [number, number][][],
-  ];
+  const [columns, rows] = [place.x, place.y].map((middle) =>
+    Array.from({ length: side }, (_, i) => cover(middle, i)),
+  ) as [[number, number][][], [number, number][][]];
   const digit = new Uint8Array(side * side);
   digit.forEach((_, i) => {
     let sum = 0;

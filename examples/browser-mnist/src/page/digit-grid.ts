@@ -18,7 +18,11 @@ const drawDigit = (pixels: Uint8Array): HTMLCanvasElement => {
 /** Pictures of digits with what the model reads in each; wrong ones are marked by colour, frame and word. */
 export class DigitGrid {
   private readonly labels: Uint8Array;
-  private readonly places: readonly { readonly item: HTMLLIElement; readonly text: HTMLSpanElement; readonly bar: HTMLElement }[];
+  private readonly places: readonly {
+    readonly item: HTMLLIElement;
+    readonly text: HTMLSpanElement;
+    readonly bar: HTMLElement;
+  }[];
 
   constructor(list: HTMLOListElement, { pixels, labels }: ShownDigits) {
     this.labels = labels;
@@ -42,7 +46,9 @@ export class DigitGrid {
       const percent = Math.round(100 * confidences[i]!);
       item.className = isRight ? "right" : "wrong";
       text.textContent = isRight ? `${label}` : `${classes[i]} ≠ ${label}`;
-      item.title = isRight ? `a ${label}, read right (${percent} % sure)` : `a ${label}, wrongly read as ${classes[i]} (${percent} % sure)`;
+      item.title = isRight
+        ? `a ${label}, read right (${percent} % sure)`
+        : `a ${label}, wrongly read as ${classes[i]} (${percent} % sure)`;
       bar.style.width = `${percent}%`;
     });
     return right;

@@ -4,12 +4,19 @@ import { findElement } from "./find-element.ts";
 /** Of the drawing, in its own pixels. */
 const penWidth = 22;
 
-/** A place to draw a digit, and what the model sees in it. Asks for one answer at a time: while one is on its way, only the newest drawing waits. */
+/**
+ * A place to draw a digit, and what the model sees in it. Asks for one answer at a time: while one is on its way, only
+ * the newest drawing waits.
+ */
 export class DrawPad {
   private readonly canvas = findElement("drawing", HTMLCanvasElement);
   private readonly verdict = findElement("drawing-answer", HTMLElement);
   private readonly context: CanvasRenderingContext2D;
-  private readonly rows: readonly { readonly bar: HTMLElement; readonly share: HTMLElement; readonly item: HTMLElement }[];
+  private readonly rows: readonly {
+    readonly bar: HTMLElement;
+    readonly share: HTMLElement;
+    readonly item: HTMLElement;
+  }[];
   private readonly ask: (pixels: Uint8Array<ArrayBuffer>) => void;
   private asked = false;
   private changed = false;

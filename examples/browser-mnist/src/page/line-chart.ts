@@ -60,7 +60,10 @@ export class LineChart {
         cursor: { show: false },
         scales: {
           x: { time: false, range: (_, least, greatest) => [least, Math.max(greatest, least + 1)] },
-          y: { distr: scale === "logarithmic" ? 3 : 1, range: (_, least, greatest) => range(least ?? 1, greatest ?? 1) },
+          y: {
+            distr: scale === "logarithmic" ? 3 : 1,
+            range: (_, least, greatest) => range(least ?? 1, greatest ?? 1),
+          },
         },
         axes: [
           { ...axis, size: 30, incrs: stepIncrements },

@@ -118,7 +118,8 @@ const start = (): void => {
       case "evaluated": {
         view.showAccuracy(report.step, report.accuracy);
         const right = grid!.show(report.readings);
-        findElement("digits-summary", HTMLElement).textContent = `${right} of ${report.readings.classes.length} read right`;
+        findElement("digits-summary", HTMLElement).textContent =
+          `${right} of ${report.readings.classes.length} read right`;
         return pad.refresh();
       }
       case "read":

@@ -1,6 +1,6 @@
 /**
- * A curve of any length in bounded memory: one point per `stride` values, their mean; when the points are full, neighbours merge and the
- * stride doubles. Cost per value: constant on average.
+ * A curve of any length in bounded memory: one point per `stride` values, their mean; when the points are full,
+ * neighbours merge and the stride doubles. Cost per value: constant on average.
  */
 export class ThinnedSeries {
   /** Position of each point: of the last value in it. */

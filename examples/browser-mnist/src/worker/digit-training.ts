@@ -1,5 +1,12 @@
 import { evaluationBatches, gatherBatch, mnistClasses, type Records, takeRecords, trainingBatches } from "@skein/data";
-import { type Aggregator, exchange, identityCompressor, initExchange, topKCompressor, withErrorFeedback } from "@skein/compressors";
+import {
+  type Aggregator,
+  exchange,
+  identityCompressor,
+  initExchange,
+  topKCompressor,
+  withErrorFeedback,
+} from "@skein/compressors";
 import { cnn, type LabelledBatch, mlp, type Model } from "@skein/models";
 import {
   adam,
@@ -20,7 +27,10 @@ import {
 } from "@skein/tensor-core";
 import type { CompressionName, ModelName, Readings, Settings } from "../messages.ts";
 
-const models: Readonly<Record<ModelName, () => Model>> = { cnn: () => cnn(), mlp: () => mlp({ sizes: [784, 256, 10] }) };
+const models: Readonly<Record<ModelName, () => Model>> = {
+  cnn: () => cnn(),
+  mlp: () => mlp({ sizes: [784, 256, 10] }),
+};
 
 /** Of 100 entries of a gradient the largest one travels at once, the others when they have grown. */
 const compressors: Readonly<Record<CompressionName, () => Aggregator<unknown>>> = {
@@ -33,7 +43,10 @@ const axis = "data";
 
 type Digits = Readonly<Record<"inputs" | "labels", NdArray>>;
 
-/** Everything that a step moves: parameters, the model's own state, the optimizer's, and what compressors have not sent yet. */
+/**
+ * Everything that a step moves: parameters, the model's own state, the optimizer's, and what compressors have not sent
+ * yet.
+ */
 interface Run {
   readonly params: unknown;
   readonly state: unknown;
@@ -58,8 +71,8 @@ export interface TrainingPlace {
 }
 
 /**
- * One training of a digit reader on a backend: Adam on cross-entropy, on the mean of all ranks' gradients. Its arrays are the current `Run` and nothing
- * else; each step is given the last one's memory.
+ * One training of a digit reader on a backend: Adam on cross-entropy, on the mean of all ranks' gradients. Its arrays
+ * are the current `Run` and nothing else; each step is given the last one's memory.
  */
 export class DigitTraining {
   /** Steps done. */
@@ -96,10 +109,18 @@ export class DigitTraining {
   }
 
   get parameterCount(): number {
-    return flattenTree<DeviceArray>(this.run!.params).leaves.reduce((count, { shape }) => count + elementCount(shape), 0);
+    return flattenTree<DeviceArray>(this.run!.params).leaves.reduce(
+      (count, { shape }) => count + elementCount(shape),
+      0,
+    );
   }
 
-  /** Start one step. @returns its loss as a promise of its own: it arrives when the device has come that far, and the next step need not wait for it. */
+  /**
+   * Start one step.
+   *
+   * @returns its loss as a promise of its own: it arrives when the device has come that far, and the next step need not
+   * wait for it.
+   */
   async step(): Promise<{ readonly loss: Promise<number> }> {
     const { indices } = this.batches.next().value;
     const { run, loss } = await this.compiled.train(this.run!, gatherBatch(this.records.train, indices) as Digits);
@@ -112,7 +133,11 @@ export class DigitTraining {
   async accuracy(): Promise<number> {
     const { params, state } = this.run!;
     let right = 0;
-    for (const { batch, mask } of evaluationBatches(this.records.test, { batchSize: evaluationBatchSize, rank: 0, worldSize: 1 })) {
+    for (const { batch, mask } of evaluationBatches(this.records.test, {
+      batchSize: evaluationBatchSize,
+      rank: 0,
+      worldSize: 1,
+    })) {
       const { correct, ...rest } = await this.compiled.evaluate(params, state, { ...(batch as Digits), mask });
       for (const metric of Object.values(rest)) this.backend.free(metric);
       right += (await this.take(correct)).item();
@@ -123,7 +148,9 @@ export class DigitTraining {
   /** What the model reads in the first `count` test digits. */
   async read(count: number): Promise<Readings> {
     const probabilities = await this.probabilities(takeRecords(this.records.test, count));
-    const perDigit = Array.from({ length: count }, (_, i) => probabilities.subarray(i * mnistClasses, (i + 1) * mnistClasses));
+    const perDigit = Array.from({ length: count }, (_, i) =>
+      probabilities.subarray(i * mnistClasses, (i + 1) * mnistClasses),
+    );
     const confidences = perDigit.map((classes) => Math.max(...classes));
     return {
       classes: Int32Array.from(perDigit.map((classes, i) => classes.indexOf(confidences[i]!))),
@@ -182,13 +209,23 @@ const compileSteps = (settings: Settings, backend: Backend, communicator: Commun
   const alone = communicator === undefined;
   const init = (key: Tensor): Run => {
     const { params, state } = model.init(key);
-    return { params, state, optim: optimizer.init(params), residuals: alone ? [] : initExchange(params, { compressor }) };
+    return {
+      params,
+      state,
+      optim: optimizer.init(params),
+      residuals: alone ? [] : initExchange(params, { compressor }),
+    };
   };
   const train = ({ params, state, optim, residuals }: Run, batch: LabelledBatch): { run: Run; loss: Tensor } => {
     const [loss, nextState, gradients] = valueAndGradWithAux(model.loss)(params, state, batch, { train: true });
-    const [mean, nextResiduals] = alone ? [gradients, residuals] : exchange(gradients, residuals as unknown[], { axis, compressor });
+    const [mean, nextResiduals] = alone
+      ? [gradients, residuals]
+      : exchange(gradients, residuals as unknown[], { axis, compressor });
     const [updates, nextOptim] = optimizer.update(mean, optim as never, { params });
-    return { run: { params: applyUpdates(params, updates), state: nextState, optim: nextOptim, residuals: nextResiduals }, loss };
+    return {
+      run: { params: applyUpdates(params, updates), state: nextState, optim: nextOptim, residuals: nextResiduals },
+      loss,
+    };
   };
   const read = (params: unknown, state: unknown, images: Tensor): Tensor =>
     softmax(model.apply(params, state, images, { train: false })[0]);

@@ -27,7 +27,9 @@ const onWebGpu = (backend: WebGpuBackend): OpenedBackend => ({
   backend,
   kind: "webgpu",
   device: backend.facts.adapter,
-  ...(backend.facts.software && { notice: `${softwareNotice} The address asks for it (backend=webgpu). Expect a few steps a second.` }),
+  ...(backend.facts.software && {
+    notice: `${softwareNotice} The address asks for it (backend=webgpu). Expect a few steps a second.`,
+  }),
   shared: { missing: "two ranks train on WebAssembly: add ?backend=cpu to the address" },
   bytesInUse: () => backend.bytesInUse(),
 });
@@ -52,8 +54,8 @@ const openCpu = async (reason: string): Promise<OpenedBackend> => {
 };
 
 /**
- * Open a GPU by WebGPU, or where there is none the WebAssembly backend, with the reason. As with `backend: auto` of skein-train, an adapter that is
- * software is never chosen by itself: it computes on the same processor, by a detour.
+ * Open a GPU by WebGPU, or where there is none the WebAssembly backend, with the reason. As with `backend: auto` of
+ * skein-train, an adapter that is software is never chosen by itself: it computes on the same processor, by a detour.
  *
  * @throws HostError where neither runs; AdapterError where the address asks for WebGPU and there is none.
  */

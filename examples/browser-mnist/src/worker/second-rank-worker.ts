@@ -22,7 +22,12 @@ const serve = (): void => {
       case "begin":
         training?.release();
         ({ connection } = command);
-        training = await DigitTraining.begin({ backend, records, settings: command.settings, communicator: joinWorld(connection) });
+        training = await DigitTraining.begin({
+          backend,
+          records,
+          settings: command.settings,
+          communicator: joinWorld(connection),
+        });
         return report({ type: "begun" });
       case "step":
         await (await training!.step()).loss;

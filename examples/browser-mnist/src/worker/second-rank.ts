@@ -19,8 +19,9 @@ export type RankReport = { readonly type: "begun" } | { readonly type: "failed";
 const timeoutMilliseconds = 60_000;
 
 /**
- * Rank 1, in a worker of its own: it does every step that rank 0 does, on its half of the batch. Both ranks' vectors lie in one memory, where each adds
- * up the other's in place; whoever waits for a collective carries it out. Rank 0 blocks while it waits, so messages arrive between its steps.
+ * Rank 1, in a worker of its own: it does every step that rank 0 does, on its half of the batch. Both ranks' vectors
+ * lie in one memory, where each adds up the other's in place; whoever waits for a collective carries it out. Rank 0
+ * blocks while it waits, so messages arrive between its steps.
  */
 export class SecondRank {
   private readonly worker = new Worker(new URL("./second-rank-worker.ts", import.meta.url), { type: "module" });
@@ -40,7 +41,14 @@ export class SecondRank {
   /** Make a world of two ranks, with new parameters on rank 1. @returns what rank 0 reaches it by. */
   async begin(settings: Settings): Promise<Communicator> {
     const { memory, module: kernels } = this.shared;
-    const ranks = new LocalRanks({ worldSize: 2, ranks: [0, 1], memory, kernels, companionOnly: false, timeoutMilliseconds });
+    const ranks = new LocalRanks({
+      worldSize: 2,
+      ranks: [0, 1],
+      memory,
+      kernels,
+      companionOnly: false,
+      timeoutMilliseconds,
+    });
     this.begun = Promise.withResolvers();
     this.tell({ type: "begin", connection: ranks.connection(1), settings });
     await this.begun.promise;

@@ -100,7 +100,10 @@ export class TrainingLoop {
       steps++;
       if (this.inFlight.length >= stepsInFlight) await this.takeLoss();
       if (performance.now() - this.lastReport > reportMilliseconds) this.reportSteps();
-      if (steps >= minStepsBetweenEvaluations && performance.now() - begin > trainingPerEvaluation * evaluationMilliseconds) {
+      if (
+        steps >= minStepsBetweenEvaluations &&
+        performance.now() - begin > trainingPerEvaluation * evaluationMilliseconds
+      ) {
         await this.settle();
         const evaluationBegin = performance.now();
         await this.evaluate();

@@ -61,7 +61,8 @@ export class TrainingService {
     const place = { backend, records, settings };
     const twoRanks = settings.ranks === 2;
     if (twoRanks && "missing" in shared) throw new ArgumentError(`two ranks cannot train here: ${shared.missing}`);
-    if (twoRanks && !("missing" in shared)) this.second ??= new SecondRank(shared, records, (message) => this.fail(new Error(message)));
+    if (twoRanks && !("missing" in shared))
+      this.second ??= new SecondRank(shared, records, (message) => this.fail(new Error(message)));
     const communicator = twoRanks ? await this.second!.begin(settings) : undefined;
     const training = await DigitTraining.begin({ ...place, ...(communicator && { communicator }) });
     const onStep = twoRanks ? (): void => this.second!.step() : undefined;
@@ -99,7 +100,8 @@ export class TrainingService {
   }
 
   private expect<T>(value: T | undefined, before: Command["type"]): T {
-    if (value === undefined) throw new ArgumentError(`the command "${before}" must come before this one; send it first`);
+    if (value === undefined)
+      throw new ArgumentError(`the command "${before}" must come before this one; send it first`);
     return value;
   }
 }

@@ -20,7 +20,8 @@ export const binomialBroadcast: Algorithm = segmented({
     for (let k = 0; 2 ** k < worldSize; k++) {
       const distance = 2 ** k;
       const steps = (rounds[k] ??= []);
-      if (place < distance && place + distance < worldSize) steps.push({ action: "send", peer: peerAt(place + distance), source: whole });
+      if (place < distance && place + distance < worldSize)
+        steps.push({ action: "send", peer: peerAt(place + distance), source: whole });
       if (place >= distance && place < 2 * distance)
         steps.push({ action: "receive", combine: "replace", peer: peerAt(place - distance), target: whole });
     }
@@ -33,7 +34,9 @@ export const binomialBroadcast: Algorithm = segmented({
       Array.from({ length: Math.ceil(Math.log2(worldSize)) }, (_, k) => ({
         sends: (rank) => {
           const position = modulo(rank - root, worldSize);
-          return position < 2 ** k && position + 2 ** k < worldSize ? [{ peer: modulo(rank + 2 ** k, worldSize), bytes }] : [];
+          return position < 2 ** k && position + 2 ** k < worldSize
+            ? [{ peer: modulo(rank + 2 ** k, worldSize), bytes }]
+            : [];
         },
       })),
     );

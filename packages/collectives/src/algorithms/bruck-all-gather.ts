@@ -3,11 +3,13 @@ import { type Algorithm, input, modulo, output, scratch, type Step, withoutEmpty
 import { bruckRounds } from "./bruck-rounds.ts";
 
 /**
- * All-gather by Bruck: each rank lays up the operands from its own on, doubling what it holds in each round, and at the end turns
- * them into rank order.
+ * All-gather by Bruck: each rank lays up the operands from its own on, doubling what it holds in each round, and at the
+ * end turns them into rank order.
  *
- * Cost: ⌈log₂P⌉ rounds of one message for every P, (P − 1) / P · S bytes per rank; S bytes of scratch memory and a copy of S bytes.
- * Source: Bruck et al., "Efficient algorithms for all-to-all communications in multiport message-passing systems", 1997.
+ * Cost: ⌈log₂P⌉ rounds of one message for every P, (P − 1) / P · S bytes per rank; S bytes of scratch memory and a copy
+ * of S bytes.
+ * Source: Bruck et al., "Efficient algorithms for all-to-all communications in multiport message-passing
+ * systems", 1997.
  */
 export const bruckAllGather: Algorithm = {
   name: "bruck-all-gather",
@@ -16,12 +18,23 @@ export const bruckAllGather: Algorithm = {
   schedule: ({ rank, worldSize, elementCount }) => {
     const operand = input(0, elementCount);
     const rounds: Step[][] = [
-      [{ action: "copy", source: operand, target: worldSize === 1 ? output(0, elementCount) : scratch(0, elementCount) }],
+      [
+        {
+          action: "copy",
+          source: operand,
+          target: worldSize === 1 ? output(0, elementCount) : scratch(0, elementCount),
+        },
+      ],
     ];
     for (const [k, { to, from, first, blocks }] of bruckRounds(rank, worldSize).entries()) {
       (rounds[k] ??= []).push(
         { action: "send", peer: to, source: scratch(0, blocks * elementCount) },
-        { action: "receive", combine: "replace", peer: from, target: scratch(first * elementCount, blocks * elementCount) },
+        {
+          action: "receive",
+          combine: "replace",
+          peer: from,
+          target: scratch(first * elementCount, blocks * elementCount),
+        },
       );
     }
     if (worldSize > 1) {
@@ -31,13 +44,19 @@ export const bruckAllGather: Algorithm = {
         { action: "copy", source: scratch(beforeWrap, rank * elementCount), target: output(0, rank * elementCount) },
       ]);
     }
-    return { algorithm: "bruck-all-gather", scratchElements: worldSize > 1 ? worldSize * elementCount : 0, rounds: withoutEmpty(rounds) };
+    return {
+      algorithm: "bruck-all-gather",
+      scratchElements: worldSize > 1 ? worldSize * elementCount : 0,
+      rounds: withoutEmpty(rounds),
+    };
   },
   cost: (place) =>
     costOfRounds(
       place,
       bruckRounds(0, place.worldSize).map(({ blocks, first }) => ({
-        sends: (rank) => [{ peer: modulo(rank - first, place.worldSize), bytes: (blocks * place.byteLength) / place.worldSize }],
+        sends: (rank) => [
+          { peer: modulo(rank - first, place.worldSize), bytes: (blocks * place.byteLength) / place.worldSize },
+        ],
       })),
     ),
 };

@@ -1,5 +1,14 @@
 import { costOfRounds } from "../cost.ts";
-import { type Algorithm, type ElementRange, input, modulo, output, scratch, type Step, withoutEmpty } from "../schedule.ts";
+import {
+  type Algorithm,
+  type ElementRange,
+  input,
+  modulo,
+  output,
+  scratch,
+  type Step,
+  withoutEmpty,
+} from "../schedule.ts";
 
 /** Blocks that travel in round k, by how many ranks they still have to go: those with bit k. */
 const travellers = (worldSize: number, k: number): number[] =>
@@ -8,12 +17,13 @@ const travellers = (worldSize: number, k: number): number[] =>
 const roundCount = (worldSize: number): number => Math.ceil(Math.log2(worldSize));
 
 /**
- * All-to-all by Bruck: a block that has d ranks to go hops by the powers of two in d, together with all others that hop as far. Few
- * messages for small blocks; each block travels log₂P / 2 times on average.
+ * All-to-all by Bruck: a block that has d ranks to go hops by the powers of two in d, together with all others that hop
+ * as far. Few messages for small blocks; each block travels log₂P / 2 times on average.
  *
- * Cost: ⌈log₂P⌉ rounds of one message, about S / 2 bytes each for an operand of S bytes (less where P is no power of two); 2S bytes
- * of scratch memory and as many copies.
- * Source: Bruck et al., "Efficient algorithms for all-to-all communications in multiport message-passing systems", 1997.
+ * Cost: ⌈log₂P⌉ rounds of one message, about S / 2 bytes each for an operand of S bytes (less where P is no power of
+ * two); 2S bytes of scratch memory and as many copies.
+ * Source: Bruck et al., "Efficient algorithms for all-to-all communications in multiport message-passing
+ * systems", 1997.
  */
 export const bruckAllToAll: Algorithm = {
   name: "bruck-all-to-all",
@@ -30,19 +40,38 @@ export const bruckAllToAll: Algorithm = {
     const rounds: Step[][] = [[]];
     rounds[0]!.push({ action: "copy", source: block(input, rank), target: block(output, rank) });
     for (let distance = 1; distance < worldSize; distance++)
-      rounds[0]!.push({ action: "copy", source: block(input, (rank + distance) % worldSize), target: block(scratch, distance) });
+      rounds[0]!.push({
+        action: "copy",
+        source: block(input, (rank + distance) % worldSize),
+        target: block(scratch, distance),
+      });
     for (let k = 0; k < roundCount(worldSize); k++) {
       const going = travellers(worldSize, k);
       const steps = (rounds[k] ??= []);
       steps.push(
-        ...going.map((distance, index): Step => ({ action: "copy", source: block(scratch, distance), target: packed(index) })),
+        ...going.map(
+          (distance, index): Step => ({ action: "copy", source: block(scratch, distance), target: packed(index) }),
+        ),
         { action: "send", peer: modulo(rank + 2 ** k, worldSize), source: span(packed(0), going.length) },
-        { action: "receive", combine: "replace", peer: modulo(rank - 2 ** k, worldSize), target: span(came(0), going.length) },
+        {
+          action: "receive",
+          combine: "replace",
+          peer: modulo(rank - 2 ** k, worldSize),
+          target: span(came(0), going.length),
+        },
       );
-      rounds.push(going.map((distance, index): Step => ({ action: "copy", source: came(index), target: block(scratch, distance) })));
+      rounds.push(
+        going.map(
+          (distance, index): Step => ({ action: "copy", source: came(index), target: block(scratch, distance) }),
+        ),
+      );
     }
     for (let distance = 1; distance < worldSize; distance++)
-      rounds.at(-1)!.push({ action: "copy", source: block(scratch, distance), target: block(output, modulo(rank - distance, worldSize)) });
+      rounds.at(-1)!.push({
+        action: "copy",
+        source: block(scratch, distance),
+        target: block(output, modulo(rank - distance, worldSize)),
+      });
     return {
       algorithm: "bruck-all-to-all",
       scratchElements: worldSize > 1 ? (worldSize + 2 * most) * elementCount : 0,

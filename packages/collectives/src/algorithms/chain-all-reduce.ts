@@ -1,23 +1,42 @@
 import { costOfRounds, type Message, type MessageRound } from "../cost.ts";
 import { segmented } from "../interleave.ts";
-import { type Algorithm, chunkOf, type ElementRange, input, output, separateHosts, type Step, withoutEmpty } from "../schedule.ts";
+import {
+  type Algorithm,
+  chunkOf,
+  type ElementRange,
+  input,
+  output,
+  separateHosts,
+  type Step,
+  withoutEmpty,
+} from "../schedule.ts";
 import { runsOf } from "../topology.ts";
 
-/** Where a rank stands: its run, its index there, and how many ranks of each run own a chunk: as many as the shortest one has. */
+/**
+ * Where a rank stands: its run, its index there, and how many ranks of each run own a chunk: as many as the shortest
+ * one has.
+ */
 const placeIn = (runs: readonly (readonly number[])[], rank: number) => {
   const index = runs.findIndex((run) => run.includes(rank));
   const run = runs[index]!;
-  return { owners: Math.min(...runs.map(({ length }) => length)), last: runs.length - 1, index, run, local: run.indexOf(rank) };
+  return {
+    owners: Math.min(...runs.map(({ length }) => length)),
+    last: runs.length - 1,
+    index,
+    run,
+    local: run.indexOf(rank),
+  };
 };
 
 /**
- * All-reduce in two levels and in rank order: sums pass along a chain of hosts, each adding its own ranks' operands in order,
- * `(((x₀ + x₁) + x₂) + x₃) + …`; the last host has the result, which goes back along the chain. Each local index that every host has
- * is a chain of its own, for its chunk. Made for segments: some pass up while others go back. Hosts whose ranks do not follow one
- * another count as several (`runsOf`), so that the order holds anyway.
+ * All-reduce in two levels and in rank order: sums pass along a chain of hosts, each adding its own ranks' operands in
+ * order, `(((x₀ + x₁) + x₂) + x₃) + …`; the last host has the result, which goes back along the chain. Each local index
+ * that every host has is a chain of its own, for its chunk. Made for segments: some pass up while others go back. Hosts
+ * whose ranks do not follow one another count as several (`runsOf`), so that the order holds anyway.
  *
- * Cost: for m hosts of k ranks and s segments: 2m + s − 1 rounds (two fewer for k = 1); 2S bytes leave a host, whose link carries
- * 2(m − 1) / m · S in a two-level ring, and (m − 1) · 2k / m · S in the direct form, the other one in rank order.
+ * Cost: for m hosts of k ranks and s segments: 2m + s − 1 rounds (two fewer for k = 1); 2S bytes leave a host, whose
+ * link carries 2(m − 1) / m · S in a two-level ring, and (m − 1) · 2k / m · S in the direct form, the other one in rank
+ * order.
  * Source: the pipelined chain of van de Geijn and Watts, 1997, as a prefix sum; two levels as in `twoLevelAllReduce`.
  */
 export const chainAllReduce: Algorithm = segmented(
@@ -47,7 +66,10 @@ export const chainAllReduce: Algorithm = segmented(
         if (owner !== rank) up.push({ action: "send", peer: owner, source: chunk(operandsFrom, i) });
       if (isOwner) {
         const own = returned ? sum : operand;
-        const parts = [...(below === undefined ? [] : [{ peer: below, returned: false }]), ...others.map((peer) => ({ peer, returned }))];
+        const parts = [
+          ...(below === undefined ? [] : [{ peer: below, returned: false }]),
+          ...others.map((peer) => ({ peer, returned })),
+        ];
         for (const part of parts) up.push({ action: "receive", combine: "reduce", target: sum, own, ...part });
         if (parts.length === 0 && !returned) up.push({ action: "copy", source: operand, target: sum });
         if (above !== undefined) rounds[index + 1]!.push({ action: "send", peer: above, source: sum });
@@ -56,13 +78,20 @@ export const chainAllReduce: Algorithm = segmented(
       // Back: the last host has the result after round `last`; each host passes it on below and to its own ranks.
       const known = 2 * last - index;
       if (isOwner) {
-        if (above !== undefined) rounds[known]!.push({ action: "receive", combine: "replace", peer: above, target: sum });
+        if (above !== undefined)
+          rounds[known]!.push({ action: "receive", combine: "replace", peer: above, target: sum });
         if (below !== undefined) rounds[known + 1]!.push({ action: "send", peer: below, source: sum });
         for (const peer of others) rounds[known + 1]!.push({ action: "send", peer, source: sum, returned });
       }
       for (const [i, owner] of run.slice(0, owners).entries())
         if (owner !== rank)
-          rounds[known + 1]!.push({ action: "receive", combine: "replace", peer: owner, target: chunk(output, i), returned });
+          rounds[known + 1]!.push({
+            action: "receive",
+            combine: "replace",
+            peer: owner,
+            target: chunk(output, i),
+            returned,
+          });
       return { algorithm: "chain-all-reduce", scratchElements: 0, rounds: withoutEmpty(rounds) };
     },
     cost: (place) => {
@@ -75,9 +104,11 @@ export const chainAllReduce: Algorithm = segmented(
           const bytes = byteLength / owners;
           const others = run.filter((peer) => peer !== rank);
           const messages: Message[] = [];
-          if (round === index) for (const peer of run.slice(0, owners)) if (peer !== rank) messages.push({ peer, bytes, summed: true });
+          if (round === index)
+            for (const peer of run.slice(0, owners)) if (peer !== rank) messages.push({ peer, bytes, summed: true });
           if (local >= owners) return messages;
-          if (round === index + 1 && index < last) messages.push({ peer: runs[index + 1]![local]!, bytes, summed: true });
+          if (round === index + 1 && index < last)
+            messages.push({ peer: runs[index + 1]![local]!, bytes, summed: true });
           if (round === 2 * last - index + 1) {
             if (index > 0) messages.push({ peer: runs[index - 1]![local]!, bytes });
             messages.push(...others.map((peer) => ({ peer, bytes })));

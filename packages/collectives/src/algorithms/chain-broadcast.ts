@@ -3,11 +3,12 @@ import { segmented } from "../interleave.ts";
 import { type Algorithm, input, modulo, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
- * Broadcast along a chain from the root on: each rank hands on to the next what it got. Made for segments: while one is handed on,
- * the next one comes in.
+ * Broadcast along a chain from the root on: each rank hands on to the next what it got. Made for segments: while one is
+ * handed on, the next one comes in.
  *
  * Cost: P − 2 + s rounds for s segments, S bytes per rank: twice as fast as any tree once S is large.
- * Source: van de Geijn and Watts, "SUMMA: scalable universal matrix multiplication algorithm", 1997 (its pipelined broadcast).
+ * Source: van de Geijn and Watts, "SUMMA: scalable universal matrix multiplication algorithm", 1997 (its pipelined
+ * broadcast).
  */
 export const chainBroadcast: Algorithm = segmented(
   {
@@ -19,9 +20,15 @@ export const chainBroadcast: Algorithm = segmented(
       const whole = output(0, elementCount);
       const rounds: Step[][] = Array.from({ length: Math.max(1, worldSize - 1) }, () => []);
       if (position === 0) rounds[0]!.push({ action: "copy", source: input(0, elementCount), target: whole });
-      if (position < worldSize - 1) rounds[position]!.push({ action: "send", peer: modulo(rank + 1, worldSize), source: whole });
+      if (position < worldSize - 1)
+        rounds[position]!.push({ action: "send", peer: modulo(rank + 1, worldSize), source: whole });
       if (position > 0)
-        rounds[position - 1]!.push({ action: "receive", combine: "replace", peer: modulo(rank - 1, worldSize), target: whole });
+        rounds[position - 1]!.push({
+          action: "receive",
+          combine: "replace",
+          peer: modulo(rank - 1, worldSize),
+          target: whole,
+        });
       return { algorithm: "chain-broadcast", scratchElements: 0, rounds: withoutEmpty(rounds) };
     },
     cost: (place) => {
@@ -29,7 +36,8 @@ export const chainBroadcast: Algorithm = segmented(
       return costOfRounds(
         place,
         Array.from({ length: worldSize - 1 }, (_, position) => ({
-          sends: (rank) => (modulo(rank - root, worldSize) === position ? [{ peer: modulo(rank + 1, worldSize), bytes }] : []),
+          sends: (rank) =>
+            modulo(rank - root, worldSize) === position ? [{ peer: modulo(rank + 1, worldSize), bytes }] : [],
         })),
       );
     },

@@ -16,7 +16,14 @@ export const directAllGather: Algorithm = {
     const steps: Step[] = [
       { action: "copy", source: operand, target: output(rank * elementCount, elementCount) },
       ...peers.map((peer): Step => ({ action: "send", peer, source: operand })),
-      ...peers.map((peer): Step => ({ action: "receive", combine: "replace", peer, target: output(peer * elementCount, elementCount) })),
+      ...peers.map(
+        (peer): Step => ({
+          action: "receive",
+          combine: "replace",
+          peer,
+          target: output(peer * elementCount, elementCount),
+        }),
+      ),
     ];
     return { algorithm: "direct-all-gather", scratchElements: 0, rounds: withoutEmpty([steps]) };
   },

@@ -3,11 +3,11 @@ import { segmented } from "../interleave.ts";
 import { type Algorithm, chunkOf, type ElementRange, input, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
- * All-reduce where rank r combines chunk r of everybody and hands the result back. In shared memory it reads and writes the
- * peers' buffers in place: each rank reads S and writes S bytes, in one pass and with one wait at either end.
+ * All-reduce where rank r combines chunk r of everybody and hands the result back. In shared memory it reads and writes
+ * the peers' buffers in place: each rank reads S and writes S bytes, in one pass and with one wait at either end.
  *
- * Cost: 2 rounds of P − 1 messages, 2(P − 1) / P · S bytes per rank. Always sums in rank order, so the bits do not depend on where
- * chunks begin.
+ * Cost: 2 rounds of P − 1 messages, 2(P − 1) / P · S bytes per rank. Always sums in rank order, so the bits do not
+ * depend on where chunks begin.
  */
 export const directAllReduce: Algorithm = segmented({
   name: "direct-all-reduce",
@@ -21,13 +21,17 @@ export const directAllReduce: Algorithm = segmented({
       [
         { action: "copy", source: input(0, elementCount), target: output(0, elementCount) },
         ...peers.map((peer): Step => ({ action: "send", peer, source: chunk(peer) })),
-        ...peers.map((peer): Step => ({ action: "receive", combine: "reduce", peer, target: own, own, returned: true })),
+        ...peers.map(
+          (peer): Step => ({ action: "receive", combine: "reduce", peer, target: own, own, returned: true }),
+        ),
       ],
     ];
     if (worldSize > 1) {
       rounds.push([
         ...peers.map((peer): Step => ({ action: "send", peer, source: own, returned: true })),
-        ...peers.map((peer): Step => ({ action: "receive", combine: "replace", peer, target: chunk(peer), returned: true })),
+        ...peers.map(
+          (peer): Step => ({ action: "receive", combine: "replace", peer, target: chunk(peer), returned: true }),
+        ),
       ]);
     }
     return { algorithm: "direct-all-reduce", scratchElements: 0, rounds: withoutEmpty(rounds) };

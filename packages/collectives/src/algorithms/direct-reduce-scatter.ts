@@ -25,6 +25,8 @@ export const directReduceScatter: Algorithm = {
   },
   cost: (place) => {
     const bytes = place.byteLength / place.worldSize;
-    return costOfRounds(place, [{ sends: (rank) => peersOf(rank, place.worldSize).map((peer) => ({ peer, bytes, summed: true })) }]);
+    return costOfRounds(place, [
+      { sends: (rank) => peersOf(rank, place.worldSize).map((peer) => ({ peer, bytes, summed: true })) },
+    ]);
   },
 };

@@ -2,10 +2,11 @@ import { costOfRounds } from "../cost.ts";
 import { type Algorithm, input, modulo, output, type Step } from "../schedule.ts";
 
 /**
- * Barrier: in round k each rank signals rank + 2^k and waits for rank − 2^k. After the last round everyone has heard, directly or
- * not, of everyone.
+ * Barrier: in round k each rank signals rank + 2^k and waits for rank − 2^k. After the last round everyone has heard,
+ * directly or not, of everyone.
  *
- * Cost: ⌈log₂P⌉ rounds of one empty message. Source: Hensgen, Finkel and Manber, "Two algorithms for barrier synchronization", 1988.
+ * Cost: ⌈log₂P⌉ rounds of one empty message. Source: Hensgen, Finkel and Manber, "Two algorithms for barrier
+ * synchronization", 1988.
  */
 export const disseminationBarrier: Algorithm = {
   name: "dissemination-barrier",

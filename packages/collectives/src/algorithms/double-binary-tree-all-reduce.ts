@@ -2,7 +2,10 @@ import { costOfRounds, type Message, type MessageRound } from "../cost.ts";
 import { segmented } from "../interleave.ts";
 import { type Algorithm, chunkOf, type ElementRange, input, output, type Step, withoutEmpty } from "../schedule.ts";
 
-/** Position `at` of a binary tree over positions 0 … size − 1 in which every odd position is a leaf and children lie on both sides. */
+/**
+ * Position `at` of a binary tree over positions 0 … size − 1 in which every odd position is a leaf and children lie on
+ * both sides.
+ */
 interface TreePlace {
   readonly parent: number | undefined;
   readonly children: readonly number[];
@@ -10,8 +13,8 @@ interface TreePlace {
 }
 
 /**
- * The parent of position b·2^z, b odd, is the neighbouring multiple of 2^z that is an odd multiple of 2^(z+1); where that is past the
- * end, the multiple below. Position 0 is the root.
+ * The parent of position b·2^z, b odd, is the neighbouring multiple of 2^z that is an odd multiple of 2^(z+1); where
+ * that is past the end, the multiple below. Position 0 is the root.
  */
 const parentOf = (position: number, size: number): number | undefined => {
   if (position === 0) return undefined;
@@ -29,26 +32,31 @@ const treeOf = (size: number): TreePlace[] => {
 };
 
 /**
- * Places of all ranks in both trees. In the second one, ranks are mirrored (P even) or moved on by one (P odd), so that a rank that
- * passes sums on in one tree is a leaf of the other; where P is odd, rank 0 alone is inside of both.
+ * Places of all ranks in both trees. In the second one, ranks are mirrored (P even) or moved on by one (P odd), so that
+ * a rank that passes sums on in one tree is a leaf of the other; where P is odd, rank 0 alone is inside of both.
  */
 const placesInTrees = (worldSize: number): readonly (readonly TreePlace[])[] => {
   const tree = treeOf(worldSize);
   const move = (rank: number): number => (worldSize % 2 === 0 ? worldSize - 1 - rank : (rank + 1) % worldSize);
   const second: TreePlace[] = [];
   for (const [position, { parent, children, depth }] of tree.entries())
-    second[move(position)] = { parent: parent === undefined ? undefined : move(parent), children: children.map(move), depth };
+    second[move(position)] = {
+      parent: parent === undefined ? undefined : move(parent),
+      children: children.map(move),
+      depth,
+    };
   return [tree, second];
 };
 
 const heightOf = (worldSize: number): number => Math.ceil(Math.log2(worldSize));
 
 /**
- * All-reduce by two binary trees, each for one half of the vector: sums go up to the root, the result comes down. Inner ranks of
- * one tree are leaves of the other, so both ways of every link are in use when the vector is cut into segments.
+ * All-reduce by two binary trees, each for one half of the vector: sums go up to the root, the result comes down. Inner
+ * ranks of one tree are leaves of the other, so both ways of every link are in use when the vector is cut into
+ * segments.
  *
- * Cost: 2⌈log₂P⌉ + s − 1 rounds for s segments; 2S bytes per rank (P ≥ 4), so bandwidth as good as a ring's but for 1/P, and rounds
- * that grow with log P.
+ * Cost: 2⌈log₂P⌉ + s − 1 rounds for s segments; 2S bytes per rank (P ≥ 4), so bandwidth as good as a ring's but for
+ * 1/P, and rounds that grow with log P.
  * Source: Sanders, Speck and Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", 2009.
  */
 export const doubleBinaryTreeAllReduce: Algorithm = segmented(
@@ -59,7 +67,8 @@ export const doubleBinaryTreeAllReduce: Algorithm = segmented(
     schedule: ({ rank, worldSize, elementCount }) => {
       const height = heightOf(worldSize);
       const rounds: Step[][] = Array.from({ length: Math.max(1, 2 * height) }, () => []);
-      if (worldSize === 1) rounds[0]!.push({ action: "copy", source: input(0, elementCount), target: output(0, elementCount) });
+      if (worldSize === 1)
+        rounds[0]!.push({ action: "copy", source: input(0, elementCount), target: output(0, elementCount) });
       else {
         for (const [half, places] of placesInTrees(worldSize).entries()) {
           const { parent, children, depth } = places[rank]!;

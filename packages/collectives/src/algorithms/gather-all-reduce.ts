@@ -4,10 +4,11 @@ import { type Algorithm, input, modulo, output, scratch, type Step, withoutEmpty
 import { bruckRounds } from "./bruck-rounds.ts";
 
 /**
- * All-reduce of a small vector: every rank gathers all operands, by Bruck's rounds, and sums them itself, in rank order. The fewest
- * rounds that a sum in rank order can have.
+ * All-reduce of a small vector: every rank gathers all operands, by Bruck's rounds, and sums them itself, in rank
+ * order. The fewest rounds that a sum in rank order can have.
  *
- * Cost: ⌈log₂P⌉ rounds of one message, (P − 1) · S bytes per rank; P · S bytes of scratch memory. Source: as `bruckAllGather`.
+ * Cost: ⌈log₂P⌉ rounds of one message, (P − 1) · S bytes per rank; P · S bytes of scratch memory. Source: as
+ * `bruckAllGather`.
  */
 export const gatherAllReduce: Algorithm = segmented({
   name: "gather-all-reduce",
@@ -16,25 +17,42 @@ export const gatherAllReduce: Algorithm = segmented({
   schedule: ({ rank, worldSize, elementCount }) => {
     const operand = (origin: number) => scratch(modulo(origin - rank, worldSize) * elementCount, elementCount);
     const rounds: Step[][] = [
-      [{ action: "copy", source: input(0, elementCount), target: worldSize === 1 ? output(0, elementCount) : operand(rank) }],
+      [
+        {
+          action: "copy",
+          source: input(0, elementCount),
+          target: worldSize === 1 ? output(0, elementCount) : operand(rank),
+        },
+      ],
     ];
     for (const [k, { to, from, first, blocks }] of bruckRounds(rank, worldSize).entries()) {
       (rounds[k] ??= []).push(
         { action: "send", peer: to, source: scratch(0, blocks * elementCount) },
-        { action: "receive", combine: "replace", peer: from, target: scratch(first * elementCount, blocks * elementCount) },
+        {
+          action: "receive",
+          combine: "replace",
+          peer: from,
+          target: scratch(first * elementCount, blocks * elementCount),
+        },
       );
     }
     if (worldSize > 1) {
       const sources = Array.from({ length: worldSize }, (_, origin) => operand(origin));
       rounds.push([{ action: "fold", sources, target: output(0, elementCount) }]);
     }
-    return { algorithm: "gather-all-reduce", scratchElements: worldSize > 1 ? worldSize * elementCount : 0, rounds: withoutEmpty(rounds) };
+    return {
+      algorithm: "gather-all-reduce",
+      scratchElements: worldSize > 1 ? worldSize * elementCount : 0,
+      rounds: withoutEmpty(rounds),
+    };
   },
   cost: (place) =>
     costOfRounds(
       place,
       bruckRounds(0, place.worldSize).map(({ blocks, first }) => ({
-        sends: (rank) => [{ peer: modulo(rank - first, place.worldSize), bytes: blocks * place.byteLength, summed: true }],
+        sends: (rank) => [
+          { peer: modulo(rank - first, place.worldSize), bytes: blocks * place.byteLength, summed: true },
+        ],
       })),
     ),
 });

@@ -1,4 +1,7 @@
-/** Ranks `first` to `middle` − 1 and `middle` to `end` − 1: a group cut in two, the lower part larger by one where it is odd. */
+/**
+ * Ranks `first` to `middle` − 1 and `middle` to `end` − 1: a group cut in two, the lower part larger by one where it is
+ * odd.
+ */
 export interface Split {
   readonly first: number;
   readonly middle: number;
@@ -30,8 +33,8 @@ export interface Halves {
 }
 
 /**
- * Pair the two parts of a group rank by rank. Where the lower part has one more, its last rank has the same partner as the one
- * before, and is nobody's partner.
+ * Pair the two parts of a group rank by rank. Where the lower part has one more, its last rank has the same partner as
+ * the one before, and is nobody's partner.
  */
 export const halvesOf = (rank: number, { first, middle, end }: Split): Halves => {
   const pairs = end - middle;

@@ -3,11 +3,13 @@ import { segmented } from "../interleave.ts";
 import { type Algorithm, chunkOf, type ElementRange, input, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
- * All-reduce by recursive halving and doubling. With Q = 2^⌊log₂P⌋, ranks from Q on first give their operand to rank − Q and get
- * the result at the end; the others exchange halves, quarters, … of the vector with partners at distance Q/2, Q/4, …, and go back.
+ * All-reduce by recursive halving and doubling. With Q = 2^⌊log₂P⌋, ranks from Q on first give their operand to rank −
+ * Q and get the result at the end; the others exchange halves, quarters, … of the vector with partners at distance Q/2,
+ * Q/4, …, and go back.
  *
  * Cost: 2⌈log₂P⌉ rounds; 2(Q − 1) / Q · S bytes per rank, and S more for a rank that stands for another one.
- * Source: Rabenseifner, "Optimization of collective reduction operations", 2004; Thakur et al., 2005, for the extra ranks.
+ * Source: Rabenseifner, "Optimization of collective reduction operations", 2004; Thakur et al., 2005, for the extra
+ * ranks.
  */
 export const halvingDoublingAllReduce: Algorithm = segmented({
   name: "halving-doubling-all-reduce",
@@ -22,7 +24,8 @@ export const halvingDoublingAllReduce: Algorithm = segmented({
 
     const before: Step[] = [{ action: "copy", source: input(0, elementCount), target: whole }];
     if (extra) before.push({ action: "send", peer: rank - core, source: whole });
-    if (guest !== undefined) before.push({ action: "receive", combine: "reduce", peer: guest, target: whole, own: whole });
+    if (guest !== undefined)
+      before.push({ action: "receive", combine: "reduce", peer: guest, target: whole, own: whole });
     if (worldSize > core || core === 1) rounds.push(before);
 
     // The window of chunks (of Q) that this rank still sums.
@@ -74,7 +77,8 @@ export const halvingDoublingAllReduce: Algorithm = segmented({
     const core = 2 ** halvings;
     const distances = Array.from({ length: halvings }, (_, k) => 2 ** k);
     const exchange = (distance: number, summed: boolean) => ({
-      sends: (rank: number) => (rank < core ? [{ peer: rank ^ distance, bytes: (byteLength * distance) / core, summed }] : []),
+      sends: (rank: number) =>
+        rank < core ? [{ peer: rank ^ distance, bytes: (byteLength * distance) / core, summed }] : [],
     });
     return costOfRounds(place, [
       { sends: (rank) => (rank >= core ? [{ peer: rank - core, bytes: byteLength, summed: true }] : []) },

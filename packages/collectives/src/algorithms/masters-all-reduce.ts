@@ -1,16 +1,29 @@
 import { costOfRounds, type Message } from "../cost.ts";
 import { embed, padded } from "../embed.ts";
 import { segmented } from "../interleave.ts";
-import { type Algorithm, chunkOf, type ElementRange, input, modulo, output, separateHosts, type Step, withoutEmpty } from "../schedule.ts";
+import {
+  type Algorithm,
+  chunkOf,
+  type ElementRange,
+  input,
+  modulo,
+  output,
+  separateHosts,
+  type Step,
+  withoutEmpty,
+} from "../schedule.ts";
 import { ringAllReduce } from "./ring-all-reduce.ts";
 
 /**
- * All-reduce in two levels with a master on each host: a ring reduce-scatter inside the host, whose chunks the master collects; a ring
- * all-reduce of the whole vector among masters; the master deals out chunks again, and a ring gathers them on every rank of the host.
+ * All-reduce in two levels with a master on each host: a ring reduce-scatter inside the host, whose chunks the master
+ * collects; a ring all-reduce of the whole vector among masters; the master deals out chunks again, and a ring gathers
+ * them on every rank of the host.
  *
- * Cost: for m hosts of k ranks: 4(k − 1) + 2(m − 1) rounds of one message, instead of the flat ring's 2(mk − 1); the master sends
- * (3(k − 1) / k + 2(m − 1) / m) · S bytes. For small and middling vectors on many hosts; `twoLevelAllReduce` moves less.
- * Source: Jia et al., "Highly scalable deep learning training system with mixed-precision: training ImageNet in four minutes", 2018.
+ * Cost: for m hosts of k ranks: 4(k − 1) + 2(m − 1) rounds of one message, instead of the flat ring's 2(mk − 1); the
+ * master sends (3(k − 1) / k + 2(m − 1) / m) · S bytes. For small and middling vectors on many hosts;
+ * `twoLevelAllReduce` moves less.
+ * Source: Jia et al., "Highly scalable deep learning training system with mixed-precision: training ImageNet in four
+ * minutes", 2018.
  */
 export const mastersAllReduce: Algorithm = segmented({
   name: "masters-all-reduce",
@@ -25,7 +38,8 @@ export const mastersAllReduce: Algorithm = segmented({
     const held = (index: number): ElementRange => output(...chunkOf(elementCount, size, modulo(index + 1, size)));
     const whole = { region: "output", offset: 0 } as const;
     // A rank alone on its host has no ring there.
-    const inside = size === 1 ? [] : embed(ringAllReduce.schedule({ rank: local, worldSize: size, elementCount }).rounds, {}, host);
+    const inside =
+      size === 1 ? [] : embed(ringAllReduce.schedule({ rank: local, worldSize: size, elementCount }).rounds, {}, host);
 
     const collect: Step[][] = [];
     const deal: Step[][] = [];
@@ -61,25 +75,32 @@ export const mastersAllReduce: Algorithm = segmented({
       ...padded(deal, steps),
       ...padded(inside.slice(size - 1), steps),
     ];
-    if (size === 1) (rounds[0] ??= []).unshift({ action: "copy", source: input(0, elementCount), target: output(0, elementCount) });
+    if (size === 1)
+      (rounds[0] ??= []).unshift({ action: "copy", source: input(0, elementCount), target: output(0, elementCount) });
     return { algorithm: "masters-all-reduce", scratchElements: 0, rounds: withoutEmpty(rounds) };
   },
   cost: (place) => {
     const { worldSize, byteLength, hosts = separateHosts(worldSize) } = place;
-    const placeOf = new Map(hosts.flatMap((host, index) => host.map((rank, local) => [rank, { host, index, local }] as const)));
+    const placeOf = new Map(
+      hosts.flatMap((host, index) => host.map((rank, local) => [rank, { host, index, local }] as const)),
+    );
     const steps = Math.max(...hosts.map(({ length }) => length)) - 1;
     const turns = Array.from({ length: steps }, (_, step) => step + 1);
     const ringInside = (step: number, summed: boolean) => ({
       sends: (rank: number): Message[] => {
         const { host, local } = placeOf.get(rank)!;
-        return step < host.length ? [{ peer: host[(local + 1) % host.length]!, bytes: byteLength / host.length, summed }] : [];
+        return step < host.length
+          ? [{ peer: host[(local + 1) % host.length]!, bytes: byteLength / host.length, summed }]
+          : [];
       },
     });
     const amongMasters = (summed: boolean) => ({
       times: hosts.length - 1,
       sends: (rank: number): Message[] => {
         const { index, local } = placeOf.get(rank)!;
-        return local === 0 ? [{ peer: hosts[(index + 1) % hosts.length]![0]!, bytes: byteLength / hosts.length, summed }] : [];
+        return local === 0
+          ? [{ peer: hosts[(index + 1) % hosts.length]![0]!, bytes: byteLength / hosts.length, summed }]
+          : [];
       },
     });
     return costOfRounds(place, [

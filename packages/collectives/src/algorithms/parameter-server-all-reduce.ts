@@ -3,8 +3,8 @@ import { segmented } from "../interleave.ts";
 import { type Algorithm, input, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
- * All-reduce with one server, rank 0: everybody sends it the vector, it sends the sum to everybody. A baseline to compare with;
- * with a server for each chunk, one on every rank, this is `directAllReduce`.
+ * All-reduce with one server, rank 0: everybody sends it the vector, it sends the sum to everybody. A baseline to
+ * compare with; with a server for each chunk, one on every rank, this is `directAllReduce`.
  *
  * Cost: 2 rounds of P − 1 messages at the server, (P − 1) · S bytes in and as many out.
  * Source: Li et al., "Scaling distributed machine learning with the parameter server", 2014.
@@ -21,7 +21,9 @@ export const parameterServerAllReduce: Algorithm = segmented({
     if (worldSize === 1) rounds[0]!.push({ action: "copy", source: operand, target: whole });
     else if (rank === 0) {
       rounds[0]!.push(
-        ...workers.map((peer): Step => ({ action: "receive", combine: "reduce", peer, target: whole, own: operand, returned: true })),
+        ...workers.map(
+          (peer): Step => ({ action: "receive", combine: "reduce", peer, target: whole, own: operand, returned: true }),
+        ),
       );
       rounds.push(workers.map((peer): Step => ({ action: "send", peer, source: whole, returned: true })));
     } else {

@@ -3,11 +3,12 @@ import { type Algorithm, type ElementRange, input, output, type Step, withoutEmp
 import { halvesOf, splitLevels, splitsOf } from "./halves.ts";
 
 /**
- * All-gather by recursive doubling: `recursiveHalvingReduceScatter` backwards. Groups join in pairs, and each rank hands what its group
- * has to a rank of the other one. In an odd group one rank sends two messages, so that every rank gets everything in ⌈log₂P⌉ rounds.
+ * All-gather by recursive doubling: `recursiveHalvingReduceScatter` backwards. Groups join in pairs, and each rank
+ * hands what its group has to a rank of the other one. In an odd group one rank sends two messages, so that every rank
+ * gets everything in ⌈log₂P⌉ rounds.
  *
- * Cost: ⌈log₂P⌉ rounds; every rank gets (P − 1) / P · S bytes for a result of S bytes, and sends as many where P is a power of two,
- * else at most half as many again.
+ * Cost: ⌈log₂P⌉ rounds; every rank gets (P − 1) / P · S bytes for a result of S bytes, and sends as many where P is a
+ * power of two, else at most half as many again.
  * Source: Thakur, Rabenseifner and Gropp, 2005, for P = 2^k.
  */
 export const recursiveDoublingAllGather: Algorithm = {
@@ -15,18 +16,22 @@ export const recursiveDoublingAllGather: Algorithm = {
   kind: "all-gather",
   rankOrder: true,
   schedule: ({ rank, worldSize, elementCount }) => {
-    const chunks = ([from, to]: readonly [number, number]): ElementRange => output(from * elementCount, (to - from) * elementCount);
+    const chunks = ([from, to]: readonly [number, number]): ElementRange =>
+      output(from * elementCount, (to - from) * elementCount);
     const levels = splitLevels(worldSize);
     const rounds: Step[][] = Array.from({ length: Math.max(1, levels) }, () => []);
     rounds[0]!.push({ action: "copy", source: input(0, elementCount), target: chunks([rank, rank + 1]) });
     for (const [level, split] of splitsOf(rank, worldSize).entries()) {
       const { own, other, partner, partners } = halvesOf(rank, split);
-      rounds[levels - 1 - level]!.push(...partners.map((peer): Step => ({ action: "send", peer, source: chunks(own) })), {
-        action: "receive",
-        combine: "replace",
-        peer: partner,
-        target: chunks(other),
-      });
+      rounds[levels - 1 - level]!.push(
+        ...partners.map((peer): Step => ({ action: "send", peer, source: chunks(own) })),
+        {
+          action: "receive",
+          combine: "replace",
+          peer: partner,
+          target: chunks(other),
+        },
+      );
     }
     return { algorithm: "recursive-doubling-all-gather", scratchElements: 0, rounds: withoutEmpty(rounds) };
   },

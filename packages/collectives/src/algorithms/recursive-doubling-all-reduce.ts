@@ -3,9 +3,9 @@ import { segmented } from "../interleave.ts";
 import { type Algorithm, type ElementRange, input, output, scratch, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
- * All-reduce by recursive doubling. With Q = 2^⌊log₂P⌋, ranks from Q on first give their operand to rank − Q and get the result at
- * the end; the others exchange whole partial sums with partners at distance 1, 2, 4, …. A sum may not be written where it is being
- * sent from, so sums move to and fro between the output and a scratch vector.
+ * All-reduce by recursive doubling. With Q = 2^⌊log₂P⌋, ranks from Q on first give their operand to rank − Q and get
+ * the result at the end; the others exchange whole partial sums with partners at distance 1, 2, 4, …. A sum may not be
+ * written where it is being sent from, so sums move to and fro between the output and a scratch vector.
  *
  * Cost: 2⌈log₂P⌉ − ⌊log₂P⌋ rounds of S bytes: the fewest rounds, for small vectors. The extra ranks cost two.
  * Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005.
@@ -46,7 +46,11 @@ export const recursiveDoublingAllReduce: Algorithm = segmented({
       if (extra) rounds.push([{ action: "receive", combine: "replace", peer: rank - core, target: whole }]);
       else rounds.push(guest === undefined ? [] : [{ action: "send", peer: guest, source: whole }]);
     }
-    return { algorithm: "recursive-doubling-all-reduce", scratchElements: doublings > 0 ? elementCount : 0, rounds: withoutEmpty(rounds) };
+    return {
+      algorithm: "recursive-doubling-all-reduce",
+      scratchElements: doublings > 0 ? elementCount : 0,
+      rounds: withoutEmpty(rounds),
+    };
   },
   cost: (place) => {
     const { worldSize, byteLength: bytes } = place;

@@ -5,9 +5,9 @@ import { halvesOf, splitLevels, splitsOf } from "./halves.ts";
 type Chunks = readonly [from: number, to: number];
 
 /**
- * Reduce-scatter by recursive halving: a group of ranks splits in two, each rank gives a rank of the other part its sums of that
- * part's chunks, and goes on with its own part. Odd groups are cut unevenly, and one rank then takes two messages: no rank stands
- * aside, whatever P is.
+ * Reduce-scatter by recursive halving: a group of ranks splits in two, each rank gives a rank of the other part its
+ * sums of that part's chunks, and goes on with its own part. Odd groups are cut unevenly, and one rank then takes two
+ * messages: no rank stands aside, whatever P is.
  *
  * Cost: ⌈log₂P⌉ rounds of one message, (P − 1) / P · S bytes per rank for an operand of S bytes; S / 2 bytes of scratch
  * memory.
@@ -19,14 +19,16 @@ export const recursiveHalvingReduceScatter: Algorithm = {
   rankOrder: false,
   schedule: ({ rank, worldSize, elementCount }) => {
     const rounds: Step[][] = Array.from({ length: Math.max(1, splitLevels(worldSize)) }, () => []);
-    if (worldSize === 1) rounds[0]!.push({ action: "copy", source: input(0, elementCount), target: output(0, elementCount) });
+    if (worldSize === 1)
+      rounds[0]!.push({ action: "copy", source: input(0, elementCount), target: output(0, elementCount) });
     const splits = splitsOf(rank, worldSize);
     // The operand stays as it is. Sums are in scratch memory, which has room for the part that this rank goes on with.
     const scratchBegin = splits[0] === undefined ? 0 : halvesOf(rank, splits[0]).own[0];
     let summed = false;
     for (const [level, split] of splits.entries()) {
       const { own, other, partner, partners } = halvesOf(rank, split);
-      const inScratch = ([from, to]: Chunks): ElementRange => scratch((from - scratchBegin) * elementCount, (to - from) * elementCount);
+      const inScratch = ([from, to]: Chunks): ElementRange =>
+        scratch((from - scratchBegin) * elementCount, (to - from) * elementCount);
       const held = ([from, to]: Chunks): ElementRange =>
         summed ? inScratch([from, to]) : input(from * elementCount, (to - from) * elementCount);
       const target = level === splits.length - 1 ? output(0, elementCount) : inScratch(own);

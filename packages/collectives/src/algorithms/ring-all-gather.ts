@@ -4,7 +4,8 @@ import { type Algorithm, type ElementRange, input, modulo, output, type Step, wi
 /**
  * All-gather by one trip around a ring: each rank hands on what it got in the round before.
  *
- * Cost: P − 1 rounds of one message, (P − 1) / P · S bytes per rank for a result of S bytes. Source: as `ringAllReduce`.
+ * Cost: P − 1 rounds of one message, (P − 1) / P · S bytes per rank for a result of S bytes. Source: as
+ * `ringAllReduce`.
  */
 export const ringAllGather: Algorithm = {
   name: "ring-all-gather",

@@ -1,11 +1,21 @@
 import { costOfRounds } from "../cost.ts";
 import { segmented } from "../interleave.ts";
-import { type Algorithm, chunkOf, type ElementRange, input, modulo, output, type Step, withoutEmpty } from "../schedule.ts";
+import {
+  type Algorithm,
+  chunkOf,
+  type ElementRange,
+  input,
+  modulo,
+  output,
+  type Step,
+  withoutEmpty,
+} from "../schedule.ts";
 
 /**
  * All-reduce by two trips around a ring: a reduce-scatter, then an all-gather, of P chunks.
  *
- * Cost: 2(P − 1) rounds of one message, 2(P − 1) / P · S bytes per rank for S bytes: bandwidth-optimal, latency grows with P.
+ * Cost: 2(P − 1) rounds of one message, 2(P − 1) / P · S bytes per rank for S bytes: bandwidth-optimal, latency grows
+ * with P.
  * Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009.
  */
 export const ringAllReduce: Algorithm = segmented({
@@ -13,7 +23,8 @@ export const ringAllReduce: Algorithm = segmented({
   kind: "all-reduce",
   rankOrder: false,
   schedule: ({ rank, worldSize, elementCount }) => {
-    const chunk = (index: number): ElementRange => output(...chunkOf(elementCount, worldSize, modulo(index, worldSize)));
+    const chunk = (index: number): ElementRange =>
+      output(...chunkOf(elementCount, worldSize, modulo(index, worldSize)));
     const next = modulo(rank + 1, worldSize);
     const previous = modulo(rank - 1, worldSize);
     const rounds: Step[][] = [[{ action: "copy", source: input(0, elementCount), target: output(0, elementCount) }]];

@@ -1,11 +1,21 @@
 import { costOfRounds } from "../cost.ts";
-import { type Algorithm, type ElementRange, input, modulo, output, scratch, type Step, withoutEmpty } from "../schedule.ts";
+import {
+  type Algorithm,
+  type ElementRange,
+  input,
+  modulo,
+  output,
+  scratch,
+  type Step,
+  withoutEmpty,
+} from "../schedule.ts";
 
 /**
- * Reduce-scatter by one trip around a ring; rank r ends with chunk r. The operand is left as it was: partial sums travel through
- * two scratch chunks.
+ * Reduce-scatter by one trip around a ring; rank r ends with chunk r. The operand is left as it was: partial sums
+ * travel through two scratch chunks.
  *
- * Cost: P − 1 rounds of one message, (P − 1) / P · S bytes per rank for an operand of S bytes. Source: as `ringAllReduce`.
+ * Cost: P − 1 rounds of one message, (P − 1) / P · S bytes per rank for an operand of S bytes. Source: as
+ * `ringAllReduce`.
  */
 export const ringReduceScatter: Algorithm = {
   name: "ring-reduce-scatter",
@@ -20,15 +30,28 @@ export const ringReduceScatter: Algorithm = {
     for (let k = 0; k < worldSize - 1; k++) {
       rounds.push([
         { action: "send", peer: modulo(rank + 1, worldSize), source: k === 0 ? operand(rank - 1) : partial(k - 1) },
-        { action: "receive", combine: "reduce", peer: modulo(rank - 1, worldSize), target: partial(k), own: operand(rank - 2 - k) },
+        {
+          action: "receive",
+          combine: "reduce",
+          peer: modulo(rank - 1, worldSize),
+          target: partial(k),
+          own: operand(rank - 2 - k),
+        },
       ]);
     }
-    return { algorithm: "ring-reduce-scatter", scratchElements: worldSize > 2 ? 2 * elementCount : 0, rounds: withoutEmpty(rounds) };
+    return {
+      algorithm: "ring-reduce-scatter",
+      scratchElements: worldSize > 2 ? 2 * elementCount : 0,
+      rounds: withoutEmpty(rounds),
+    };
   },
   cost: (place) => {
     const { worldSize, byteLength } = place;
     return costOfRounds(place, [
-      { times: worldSize - 1, sends: (rank) => [{ peer: modulo(rank + 1, worldSize), bytes: byteLength / worldSize, summed: true }] },
+      {
+        times: worldSize - 1,
+        sends: (rank) => [{ peer: modulo(rank + 1, worldSize), bytes: byteLength / worldSize, summed: true }],
+      },
     ]);
   },
 };

@@ -1,8 +1,20 @@
 import { costOfRounds, type Message } from "../cost.ts";
 import { segmented } from "../interleave.ts";
-import { type Algorithm, chunkOf, type ElementRange, input, modulo, output, type Step, withoutEmpty } from "../schedule.ts";
+import {
+  type Algorithm,
+  chunkOf,
+  type ElementRange,
+  input,
+  modulo,
+  output,
+  type Step,
+  withoutEmpty,
+} from "../schedule.ts";
 
-/** Chunks that position `position` hands on in round `k` of a binomial scatter, to the rank that is as far as there are chunks. */
+/**
+ * Chunks that position `position` hands on in round `k` of a binomial scatter, to the rank that is as far as there are
+ * chunks.
+ */
 const handedOn = (
   position: number,
   worldSize: number,
@@ -37,13 +49,21 @@ export const scatterAllGatherBroadcast: Algorithm = segmented({
       return output(offset, Math.floor(((first + count) * elementCount) / worldSize) - offset);
     };
     const scatterRounds = Math.ceil(Math.log2(worldSize));
-    const rounds: Step[][] = [position === 0 ? [{ action: "copy", source: input(0, elementCount), target: output(0, elementCount) }] : []];
+    const rounds: Step[][] = [
+      position === 0 ? [{ action: "copy", source: input(0, elementCount), target: output(0, elementCount) }] : [],
+    ];
     for (let k = 0; k < scatterRounds; k++) {
       const { distance, chunks: count, sends, receives } = handedOn(position, worldSize, k);
       const steps = (rounds[k] ??= []);
-      if (sends) steps.push({ action: "send", peer: peerAt(position + distance), source: chunks(position + distance, count) });
+      if (sends)
+        steps.push({ action: "send", peer: peerAt(position + distance), source: chunks(position + distance, count) });
       if (receives)
-        steps.push({ action: "receive", combine: "replace", peer: peerAt(position - distance), target: chunks(position, count) });
+        steps.push({
+          action: "receive",
+          combine: "replace",
+          peer: peerAt(position - distance),
+          target: chunks(position, count),
+        });
     }
     for (let k = 0; k < worldSize - 1; k++)
       rounds.push([

@@ -2,7 +2,8 @@ import { costOfRounds } from "../cost.ts";
 import { type Algorithm, input, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
- * Point to point: send to `to` and receive from `from`, either of which may be absent; a rank that nobody sends to gets zeros.
+ * Point to point: send to `to` and receive from `from`, either of which may be absent; a rank that nobody sends to gets
+ * zeros.
  *
  * Cost: 1 round of one message, S bytes.
  */
@@ -16,13 +17,17 @@ export const sendReceive: Algorithm = {
     const steps: Step[] = [];
     if (from === undefined) steps.push({ action: "clear", target });
     if (to !== undefined)
-      steps.push(to === rank ? { action: "copy", source: operand, target } : { action: "send", peer: to, source: operand });
+      steps.push(
+        to === rank ? { action: "copy", source: operand, target } : { action: "send", peer: to, source: operand },
+      );
     if (from !== undefined && from !== rank) steps.push({ action: "receive", combine: "replace", peer: from, target });
     return { algorithm: "send-receive", scratchElements: 0, rounds: withoutEmpty([steps]) };
   },
   // Who sends to whom is not known to all; taken as a step around the ring of ranks.
   cost: (place) => {
     const { worldSize, byteLength: bytes } = place;
-    return costOfRounds(place, [{ sends: (rank) => (worldSize === 1 ? [] : [{ peer: (rank + 1) % worldSize, bytes }]) }]);
+    return costOfRounds(place, [
+      { sends: (rank) => (worldSize === 1 ? [] : [{ peer: (rank + 1) % worldSize, bytes }]) },
+    ]);
   },
 };

@@ -27,8 +27,8 @@ import { twoLevelAllReduce } from "./two-level-all-reduce.ts";
 import { twoLevelAllToAll } from "./two-level-all-to-all.ts";
 
 /**
- * Every algorithm. A new one is one file, one row here and one in docs/algorithms.md; the laws then run on it. Of algorithms that
- * cost the same, the one that stands first is chosen.
+ * Every algorithm. A new one is one file, one row here and one in docs/algorithms.md; the laws then run on it. Of
+ * algorithms that cost the same, the one that stands first is chosen.
  */
 export const algorithms: readonly Algorithm[] = [
   directAllReduce,

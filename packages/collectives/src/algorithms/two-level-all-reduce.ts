@@ -1,21 +1,32 @@
 import { costOfRounds, type Message } from "../cost.ts";
 import { embed, padded } from "../embed.ts";
 import { segmented } from "../interleave.ts";
-import { type Algorithm, chunkOf, type ElementRange, input, output, separateHosts, type Step, withoutEmpty } from "../schedule.ts";
+import {
+  type Algorithm,
+  chunkOf,
+  type ElementRange,
+  input,
+  output,
+  separateHosts,
+  type Step,
+  withoutEmpty,
+} from "../schedule.ts";
 import { ringAllReduce } from "./ring-all-reduce.ts";
 
-/** One chunk for each local index that every host has: where hosts are of unequal size, the smallest one says how many. */
+/**
+ * One chunk for each local index that every host has: where hosts are of unequal size, the smallest one says how many.
+ */
 const chunkCount = (hosts: readonly (readonly number[])[]): number => Math.min(...hosts.map((host) => host.length));
 
 /**
- * All-reduce in two levels: a reduce-scatter inside each host, in rank order; then for each chunk one ring across hosts, among the
- * ranks with the chunk's local index; then an all-gather inside. All rings run at once. On hosts with more ranks than the smallest
- * one has, the ranks that are left over give and get, but own no chunk.
+ * All-reduce in two levels: a reduce-scatter inside each host, in rank order; then for each chunk one ring across
+ * hosts, among the ranks with the chunk's local index; then an all-gather inside. All rings run at once. On hosts with
+ * more ranks than the smallest one has, the ranks that are left over give and get, but own no chunk.
  *
- * Cost: for m hosts of k ranks, P = mk: 2(m − 1) + 2 rounds; 2(P − 1) / P · S bytes per rank, of which 2(m − 1) / m · S / k leave the
- * host, 2(m − 1) / m · S in all: as many as a ring over all ranks, in 1/k of the rounds.
- * Source: Jia et al., "Highly scalable deep learning training system with mixed-precision: training ImageNet in four minutes", 2018;
- * Cho et al., "BlueConnect", 2019.
+ * Cost: for m hosts of k ranks, P = mk: 2(m − 1) + 2 rounds; 2(P − 1) / P · S bytes per rank, of which 2(m − 1) / m · S
+ * / k leave the host, 2(m − 1) / m · S in all: as many as a ring over all ranks, in 1/k of the rounds.
+ * Source: Jia et al., "Highly scalable deep learning training system with mixed-precision: training ImageNet in four
+ * minutes", 2018; Cho et al., "BlueConnect", 2019.
  */
 export const twoLevelAllReduce: Algorithm = segmented({
   name: "two-level-all-reduce",
@@ -33,14 +44,17 @@ export const twoLevelAllReduce: Algorithm = segmented({
     if (hosts.some(({ length }) => length > 1)) {
       const scatter: Step[] = host
         .slice(0, owners)
-        .flatMap((peer, index): Step[] => (peer === rank ? [] : [{ action: "send", peer, source: chunk(index, input) }]));
+        .flatMap((peer, index): Step[] =>
+          peer === rank ? [] : [{ action: "send", peer, source: chunk(index, input) }],
+        );
       if (isOwner)
         for (const peer of others)
           scatter.push({ action: "receive", combine: "reduce", peer, target: chunk(local), own: chunk(local, input) });
       rounds.push(scatter);
     } else rounds.push([]);
     // A rank alone on its host has nothing to sum there.
-    if (others.length === 0) rounds[0]!.push({ action: "copy", source: input(0, elementCount), target: output(0, elementCount) });
+    if (others.length === 0)
+      rounds[0]!.push({ action: "copy", source: input(0, elementCount), target: output(0, elementCount) });
 
     const ringRounds = 2 * (hosts.length - 1);
     if (isOwner && hosts.length > 1) {
@@ -57,7 +71,9 @@ export const twoLevelAllReduce: Algorithm = segmented({
     } else rounds.push(...padded([], ringRounds));
 
     if (hosts.some(({ length }) => length > 1)) {
-      const gather: Step[] = isOwner ? others.map((peer): Step => ({ action: "send", peer, source: chunk(local) })) : [];
+      const gather: Step[] = isOwner
+        ? others.map((peer): Step => ({ action: "send", peer, source: chunk(local) }))
+        : [];
       for (const [index, peer] of host.slice(0, owners).entries())
         if (peer !== rank) gather.push({ action: "receive", combine: "replace", peer, target: chunk(index) });
       rounds.push(gather);

@@ -1,5 +1,14 @@
 import { costOfRounds, type Message } from "../cost.ts";
-import { type Algorithm, type ElementRange, input, modulo, output, scratch, type Step, withoutEmpty } from "../schedule.ts";
+import {
+  type Algorithm,
+  type ElementRange,
+  input,
+  modulo,
+  output,
+  scratch,
+  type Step,
+  withoutEmpty,
+} from "../schedule.ts";
 import { nearlySquare } from "../topology.ts";
 
 type Hosts = readonly (readonly number[])[];
@@ -7,12 +16,14 @@ type Hosts = readonly (readonly number[])[];
 /** Rows of a nearly square grid, where nobody says who shares a host. */
 const gridRows = (worldSize: number): Hosts => {
   const [columns, rows] = nearlySquare(worldSize);
-  return Array.from({ length: rows }, (_, row) => Array.from({ length: columns }, (_, column) => row * columns + column));
+  return Array.from({ length: rows }, (_, row) =>
+    Array.from({ length: columns }, (_, column) => row * columns + column),
+  );
 };
 
 /**
- * Who carries what between hosts: on a host of `size` ranks, local rank i carries for all its host's ranks what goes to those ranks
- * of a host whose local index is i modulo `size`. On hosts of equal size that is one of each.
+ * Who carries what between hosts: on a host of `size` ranks, local rank i carries for all its host's ranks what goes to
+ * those ranks of a host whose local index is i modulo `size`. On hosts of equal size that is one of each.
  */
 const carriedTo = (host: readonly number[], size: number, local: number): number[] => {
   const destinations: number[] = [];
@@ -27,12 +38,13 @@ const standing = (hosts: Hosts, rank: number): { index: number; host: readonly n
 };
 
 /**
- * All-to-all in two levels: inside a host, ranks give each chunk to the one that carries it; then each relay sends what its whole
- * host has for a rank in one message. Without hosts, rows and columns of a nearly square grid take their place.
+ * All-to-all in two levels: inside a host, ranks give each chunk to the one that carries it; then each relay sends what
+ * its whole host has for a rank in one message. Without hosts, rows and columns of a nearly square grid take their
+ * place.
  *
- * Cost: for m hosts of k ranks: (k − 1) + (m − 1) rounds of one message instead of mk − 1; ((k − 1) / k + (m − 1) / m) · S bytes per
- * rank for an operand of S bytes, of which (m − 1) / m · S leave the host, as in a pairwise exchange, in messages k times as large.
- * Each chunk is copied three times on its way; scratch memory of 4S bytes.
+ * Cost: for m hosts of k ranks: (k − 1) + (m − 1) rounds of one message instead of mk − 1; ((k − 1) / k + (m − 1) / m)
+ * · S bytes per rank for an operand of S bytes, of which (m − 1) / m · S leave the host, as in a pairwise exchange, in
+ * messages k times as large. Each chunk is copied three times on its way; scratch memory of 4S bytes.
  * Source: Hwang et al., "Tutel: adaptive mixture-of-experts at scale", 2023 (two-dimensional hierarchical all-to-all).
  */
 export const twoLevelAllToAll: Algorithm = {
@@ -77,7 +89,8 @@ export const twoLevelAllToAll: Algorithm = {
       host.map((source, origin): Step => {
         const block = blocks(scratch, byOriginAt + origin * carried.length + position);
         // What stays on this host is for this rank alone.
-        const target = destination === rank ? blocks(output, source) : blocks(scratch, byDestinationAt + position * size + origin);
+        const target =
+          destination === rank ? blocks(output, source) : blocks(scratch, byDestinationAt + position * size + origin);
         return { action: "copy", source: block, target };
       }),
     );
@@ -95,7 +108,12 @@ export const twoLevelAllToAll: Algorithm = {
           const first = byDestinationAt + positionOf.get(peer)! * size;
           return { action: "send", peer, source: blocks(scratch, first, size) };
         }),
-        { action: "receive", combine: "replace", peer: origin[local % origin.length]!, target: blocks(scratch, came, origin.length) },
+        {
+          action: "receive",
+          combine: "replace",
+          peer: origin[local % origin.length]!,
+          target: blocks(scratch, came, origin.length),
+        },
       ];
     });
     const rounds = withoutEmpty([pack, ...inside, between, ...across, unpack]);

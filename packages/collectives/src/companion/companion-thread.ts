@@ -21,7 +21,9 @@ export class CompanionThread {
       workerData: input,
       name: `companion ${input.connection.rank}`,
     });
-    this.listening = this.next("listening").then((news) => (news as Extract<CompanionNews, { type: "listening" }>).address);
+    this.listening = this.next("listening").then(
+      (news) => (news as Extract<CompanionNews, { type: "listening" }>).address,
+    );
     this.listening.catch(() => undefined); // `connect` or `createProcessWorld` tells
     const fail = (error: Error): void => {
       this.failure ??= error;

@@ -23,7 +23,8 @@ import { serveRequests } from "./serve-requests.ts";
 import { hybridTransport } from "../transport/hybrid-transport.ts";
 import { ThreadTransport } from "../transport/thread-transport.ts";
 
-// Entry of the companion thread of a rank in a world of several processes; `createProcessWorld` starts it. It holds the rank's sockets.
+// Entry of the companion thread of a rank in a world of several processes; `createProcessWorld` starts it. It holds the
+// rank's sockets.
 
 const post = (news: CompanionNews): void => parentPort!.postMessage(news);
 
@@ -44,7 +45,11 @@ const orders = (
   });
 
 /** The codec of this rank's links. All ranks understand coded frames; whether to send them is each one's own choice. */
-const codecOf = ({ codec: when = "auto", emulate }: CompanionInput, { link }: Preference, kernels: WireKernels): LinkCodec => {
+const codecOf = (
+  { codec: when = "auto", emulate }: CompanionInput,
+  { link }: Preference,
+  kernels: WireKernels,
+): LinkCodec => {
   const codec = losslessCodec(kernels);
   if (when !== "auto") return frameCodec(codec, () => when === "always");
   const known = emulate?.bytesPerSecond ?? (link && 1 / link.across.secondsPerByte);
@@ -71,7 +76,9 @@ const run = async (input: CompanionInput): Promise<void> => {
     ...(insecure !== undefined && { insecure }),
     ...(settings.socketsPerPair !== undefined && { socketsPerPair: settings.socketsPerPair }),
     // Loopback has no cable to damage anything, but what stands between two ends of it may have one.
-    ...(settings.checksum === undefined && tls === undefined && isLoopback(listen ?? "127.0.0.1") ? { sums: "unless-direct" } : {}),
+    ...(settings.checksum === undefined && tls === undefined && isLoopback(listen ?? "127.0.0.1")
+      ? { sums: "unless-direct" }
+      : {}),
     ...(settings.checksum !== undefined && { sums: settings.checksum }),
   });
   const linked: { world?: NetworkWorld } = {};
@@ -106,7 +113,9 @@ const run = async (input: CompanionInput): Promise<void> => {
       { ...connection, preference: order.preference },
       {
         transports: world.transports.map((transport, lane) =>
-          localRanks.length === 1 ? transport : hybridTransport(new ThreadTransport(control, memory, lane), transport, isLocal),
+          localRanks.length === 1
+            ? transport
+            : hybridTransport(new ThreadTransport(control, memory, lane), transport, isLocal),
         ),
         memory: messages,
       },

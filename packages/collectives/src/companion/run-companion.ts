@@ -12,7 +12,10 @@ interface Running {
   since: number;
 }
 
-/** Failures of collectives are told to the rank through the control block, so the companion just ends; errors of other kinds are thrown. */
+/**
+ * Failures of collectives are told to the rank through the control block, so the companion just ends; errors of other
+ * kinds are thrown.
+ */
 const runUnlessFailed = (body: () => void): void => {
   try {
     body();
@@ -22,8 +25,8 @@ const runUnlessFailed = (body: () => void): void => {
 };
 
 /**
- * Carry out a rank's requests until the world is closed: the body of a companion thread. Blocks. Each lane has at most one request in
- * flight; those of several lanes take turns whenever one waits for a peer, the urgent ones first.
+ * Carry out a rank's requests until the world is closed: the body of a companion thread. Blocks. Each lane has at most
+ * one request in flight; those of several lanes take turns whenever one waits for a peer, the urgent ones first.
  */
 export const runCompanion = (connection: WorldConnection): void => {
   const { control, lanes } = new RankLanes(connection);
@@ -67,7 +70,9 @@ export const runCompanion = (connection: WorldConnection): void => {
   const canAdvance = (): boolean =>
     lanes.some(({ lane }) => {
       const current = running.get(lane.index);
-      return current === undefined ? !lane.isIdle && !lane.isLocked : current.future === undefined || current.future.ready();
+      return current === undefined
+        ? !lane.isIdle && !lane.isLocked
+        : current.future === undefined || current.future.ready();
     });
 
   runUnlessFailed(() => {

@@ -7,13 +7,22 @@ import type { WorldConnection } from "../control-block/world-connection.ts";
 import { type LaneTransports, RankLanes } from "../lanes/rank-lanes.ts";
 
 /** Wait for an event without blocking. */
-const whenNotified = async (control: ControlBlock, event: WakeEvent, seen: number, milliseconds: number): Promise<void> => {
+const whenNotified = async (
+  control: ControlBlock,
+  event: WakeEvent,
+  seen: number,
+  milliseconds: number,
+): Promise<void> => {
   const { async, value } = Atomics.waitAsync(control.words, control.eventAt(event), seen, milliseconds);
   if (async) await value;
 };
 
 /** Poll for a request for a while. */
-const isNotifiedSoon = async (control: ControlBlock, seen: number, turn: (call: () => void) => void): Promise<boolean> => {
+const isNotifiedSoon = async (
+  control: ControlBlock,
+  seen: number,
+  turn: (call: () => void) => void,
+): Promise<boolean> => {
   const at = control.eventAt("request");
   const until = performance.now() + pollingMilliseconds;
   do {
@@ -35,15 +44,18 @@ const whenReady = async (control: ControlBlock, future: Future<unknown>): Promis
   }
 };
 
-/** How long a companion polls for the next request before it sleeps: a rank that waits often posts again within microseconds. */
+/**
+ * How long a companion polls for the next request before it sleeps: a rank that waits often posts again within
+ * microseconds.
+ */
 const pollingMilliseconds = 0.5;
 
 /**
- * Carry out a rank's requests until the world is closed or fails, over transports that cannot block: the body of a companion that holds
- * sockets. Each lane has at most one request in flight, and the lanes run beside each other.
+ * Carry out a rank's requests until the world is closed or fails, over transports that cannot block: the body of a
+ * companion that holds sockets. Each lane has at most one request in flight, and the lanes run beside each other.
  *
- * @param turn calls back from the event loop's next turn; given where a companion has a core that nobody computes on. It then polls for
- * requests for a while, where sleeping and being woken would take longer than a small request.
+ * @param turn calls back from the event loop's next turn; given where a companion has a core that nobody computes on.
+ * It then polls for requests for a while, where sleeping and being woken would take longer than a small request.
  * @returns when the world was closed. @throws the failure, after telling it to the ranks of this process.
  */
 export const serveRequests = async (

@@ -41,8 +41,8 @@ export class ControlBlock {
     this.localRanks = localRanks;
     this.localIndex = localRanks.indexOf(rank);
     this.timeoutMilliseconds = timeoutMilliseconds;
-    // A peer's message is about to come, and what a companion that holds sockets is about to have done; other threads of one rank wait
-    // for each other asleep.
+    // A peer's message is about to come, and what a companion that holds sockets is about to have done; other threads
+    // of one rank wait for each other asleep.
     this.spins = { message: spins, request: 0, done: companionOnly ? spins : 0 };
   }
 
@@ -84,7 +84,9 @@ export class ControlBlock {
   writeGroup(group: number, members: readonly number[], name: string): void {
     const at = this.groupAt(group);
     this.words[at] = members.length;
-    new Uint8Array(this.words.buffer, 4 * (at + 1), 4 * groupNameWords).set(encoder.encode(name).subarray(0, 4 * groupNameWords));
+    new Uint8Array(this.words.buffer, 4 * (at + 1), 4 * groupNameWords).set(
+      encoder.encode(name).subarray(0, 4 * groupNameWords),
+    );
     this.words.set(members, at + 1 + groupNameWords);
   }
 
@@ -135,7 +137,8 @@ export class ControlBlock {
 
   private fail(cause: FailureCause, tag: number): void {
     if (Atomics.compareExchange(this.words, stateWord.claimed, 0, 1) !== 0) {
-      // The first failure stands. Another thread may still be writing it down; whoever returns from here must find the group unusable.
+      // The first failure stands. Another thread may still be writing it down; whoever returns from here must find the
+      // group unusable.
       Atomics.wait(this.words, stateWord.failed, 0, this.timeoutMilliseconds);
       return;
     }
@@ -147,7 +150,9 @@ export class ControlBlock {
     this.wakeAll();
   }
 
-  /** Make the group unusable for all ranks of this process, and wake all who wait. The same holds for the other `fail…`. */
+  /**
+   * Make the group unusable for all ranks of this process, and wake all who wait. The same holds for the other `fail…`.
+   */
   failTimeout(peer: number, tag: number): void {
     this.fail({ cause: "timeout", peer, text: "", milliseconds: this.timeoutMilliseconds }, tag);
   }
@@ -179,7 +184,9 @@ export class ControlBlock {
     Atomics.notify(this.words, at);
   }
 
-  /** A companion with requests in flight waits for messages; whoever posts another then notifies it of that event, too. */
+  /**
+   * A companion with requests in flight waits for messages; whoever posts another then notifies it of that event, too.
+   */
   set companionBusy(busy: boolean) {
     Atomics.store(this.words, this.rankAt(this.localIndex) + companionBusyWord, busy ? 1 : 0);
   }
@@ -207,6 +214,7 @@ export class ControlBlock {
   }
 
   private wakeAll(): void {
-    for (const rank of this.localRanks) for (const event of Object.keys(wakeEvents) as WakeEvent[]) this.notify(rank, event);
+    for (const rank of this.localRanks)
+      for (const event of Object.keys(wakeEvents) as WakeEvent[]) this.notify(rank, event);
   }
 }

@@ -29,11 +29,13 @@ export const encodeRecord = (record: FailureRecord): Uint8Array => {
   return new TextEncoder().encode(JSON.stringify({ ...record, text: record.text.slice(0, recordBytes / 4) }));
 };
 
-export const decodeRecord = (bytes: Uint8Array): FailureRecord => JSON.parse(new TextDecoder().decode(bytes)) as FailureRecord;
+export const decodeRecord = (bytes: Uint8Array): FailureRecord =>
+  JSON.parse(new TextDecoder().decode(bytes)) as FailureRecord;
 
 /** What an error of a collective, or any other of who executes it, leaves for the ranks to read. */
 export const causeOf = (error: unknown, rank: number, timeoutMilliseconds: number): FailureCause => {
-  if (error instanceof CollectiveTimeoutError) return { cause: "timeout", peer: error.peer, text: "", milliseconds: timeoutMilliseconds };
+  if (error instanceof CollectiveTimeoutError)
+    return { cause: "timeout", peer: error.peer, text: "", milliseconds: timeoutMilliseconds };
   if (error instanceof PeerLostError) return { cause: "lost", peer: error.peer, text: error.reason };
   if (error instanceof PeerRevokedError) return { cause: "revoked", peer: error.peer, text: error.reason };
   if (error instanceof RanksDisagreeError) return { cause: "disagree", peer: error.peer, text: error.difference };

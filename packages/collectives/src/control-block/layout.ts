@@ -1,9 +1,10 @@
-// Words (i32) of the control block that all threads of a process share. Each region starts on its own 64-byte line, so that
-// threads which wait for different things do not take each other's lines away.
+// Words (i32) of the control block that all threads of a process share. Each region starts on its own 64-byte line, so
+// that threads which wait for different things do not take each other's lines away.
 //
 //   state      first failure: claimed, there, length of its record; closed; then the record as text
 //   ranks      for each rank of this process: wake events, groups, then its lanes of requests
-//   channels   for each lane and each ordered pair of ranks of this process: messages sent, slots of (address, bytes, tag); returned
+//   channels   for each lane and each ordered pair of ranks of this process: messages sent, slots of (address, bytes,
+//   tag); returned
 
 /** Priorities of requests; each has a queue and channels of its own. */
 export const laneCount = 4;
@@ -23,7 +24,8 @@ export const groupNameWords = 8;
 
 const line = (words: number): number => Math.ceil(words / 16) * 16;
 export const groupWords = (worldSize: number): number => line(1 + groupNameWords + worldSize);
-export const rankWords = (worldSize: number): number => eventWords + groupLimit * groupWords(worldSize) + laneCount * laneWords;
+export const rankWords = (worldSize: number): number =>
+  eventWords + groupLimit * groupWords(worldSize) + laneCount * laneWords;
 
 export const stateWord = { claimed: 0, failed: 1, recordLength: 2, closed: 3, record: 16 } as const;
 export const channelWord = { sent: 0, slots: 1, returned: 32 } as const;
@@ -49,8 +51,8 @@ export const requestWord = {
 } as const;
 
 /**
- * What a thread can wait for. `message`: one came or was given back. `request`: its own rank posted one. `done`: one of its own
- * requests ended. Apart from each other, so that nobody is woken for nothing.
+ * What a thread can wait for. `message`: one came or was given back. `request`: its own rank posted one. `done`: one of
+ * its own requests ended. Apart from each other, so that nobody is woken for nothing.
  */
 export type WakeEvent = "message" | "request" | "done";
 export const wakeEvents: Readonly<Record<WakeEvent, number>> = { message: 0, request: 16, done: 32 };

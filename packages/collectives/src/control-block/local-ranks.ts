@@ -7,7 +7,9 @@ import { ControlBlock } from "./control-block.ts";
 import { controlBytes } from "./layout.ts";
 import type { Preference, WorldConnection } from "./world-connection.ts";
 
-/** What the threads of a process know together of their group: whether it failed, and of what. Any of them may hold one. */
+/**
+ * What the threads of a process know together of their group: whether it failed, and of what. Any of them may hold one.
+ */
 export interface GroupState {
   readonly closed: boolean;
   /** The first failure, as this thread's rank sees it. */
@@ -72,7 +74,9 @@ export class LocalRanks {
     const { worldSize, ranks } = options;
     checkRankMemory(options);
     if (ranks.length === 0 || ranks.some((rank) => !Number.isInteger(rank) || rank < 0 || rank >= worldSize))
-      throw new ArgumentError(`ranks ${ranks.join(", ")} are not in a world of ${worldSize}; use 0 to ${worldSize - 1}`);
+      throw new ArgumentError(
+        `ranks ${ranks.join(", ")} are not in a world of ${worldSize}; use 0 to ${worldSize - 1}`,
+      );
     this.#options = options;
     this.#control = new SharedArrayBuffer(controlBytes(worldSize, ranks.length));
     this.state = openGroupState(this.connection(ranks[0]!));
@@ -81,7 +85,8 @@ export class LocalRanks {
   /** What rank `rank` passes to `joinWorld`, and its companion to `serveRequests`; may be posted to a worker. */
   connection(rank: number, { preference = {}, spins = 0 }: LocalPreference = {}): WorldConnection {
     const { worldSize, ranks, memory, kernels, companionOnly, timeoutMilliseconds, facts } = this.#options;
-    if (!ranks.includes(rank)) throw new ArgumentError(`rank ${rank} is not of this process, which holds ${ranks.join(", ")}`);
+    if (!ranks.includes(rank))
+      throw new ArgumentError(`rank ${rank} is not of this process, which holds ${ranks.join(", ")}`);
     return {
       control: this.#control,
       memory,

@@ -1,7 +1,12 @@
 import { expect, test } from "vitest";
 import { VirtualClock } from "../../test/network-clock.ts";
 import { FailureAgreement, type FailureDecision } from "./failure-agreement.ts";
-import { decodeFailureReport, encodeFailureReport, type FailureReport, longestFailureReport } from "./failure-report.ts";
+import {
+  decodeFailureReport,
+  encodeFailureReport,
+  type FailureReport,
+  longestFailureReport,
+} from "./failure-report.ts";
 
 const lost = (rank: number): FailureReport => ({ kind: "lost", rank, tag: 7, reason: "closed" });
 const timeout = (rank: number): FailureReport => ({ kind: "timeout", rank, tag: 7, reason: "nothing came" });
@@ -18,7 +23,8 @@ const world = (size: number, waitsFor: readonly (number | undefined)[] = [], cut
         clock,
         graceMilliseconds: 300,
         waiting: () => (waitsFor[rank] === undefined ? undefined : { peer: waitsFor[rank], tag: 7 }),
-        tell: (report) => ranks.forEach((other, to) => to !== rank && !cut.includes(`${rank}-${to}`) && other.hear(rank, report)),
+        tell: (report) =>
+          ranks.forEach((other, to) => to !== rank && !cut.includes(`${rank}-${to}`) && other.hear(rank, report)),
         decided: (decision) => {
           expect(decisions[rank], "decided once").toBeUndefined();
           decisions[rank] = decision;
@@ -103,7 +109,10 @@ test("reports travel as bytes, within the limit however long the reason; other b
     {},
     null,
     [],
-    ...[{ rank: -1 }, { tag: 0.5 }, { kind: "dead" }, { reason: "a".repeat(2001) }, { more: 1 }].map((part) => ({ ...report, ...part })),
+    ...[{ rank: -1 }, { tag: 0.5 }, { kind: "dead" }, { reason: "a".repeat(2001) }, { more: 1 }].map((part) => ({
+      ...report,
+      ...part,
+    })),
   ];
   for (const text of ["", "{", ...others.map((other) => JSON.stringify(other))])
     expect(() => decodeFailureReport(new TextEncoder().encode(text)), text).toThrow(SyntaxError);

@@ -19,16 +19,23 @@ export interface FailureAgreementOptions {
   readonly decided: (decision: FailureDecision) => void;
 }
 
-/** A report crosses any network in less; and who launches the ranks waits longer for the rank that failed to say so itself. */
+/**
+ * A report crosses any network in less; and who launches the ranks waits longer for the rank that failed to say so
+ * itself.
+ */
 export const defaultGraceMilliseconds = 300;
 
-/** Whether others' reports change nothing: who is right of two that disagree cannot be known, and a list that is signed is right. */
+/**
+ * Whether others' reports change nothing: who is right of two that disagree cannot be known, and a list that is signed
+ * is right.
+ */
 const isCertain = ({ kind }: FailureReport): boolean => kind === "disagree" || kind === "revoked";
 
 /**
- * Finds out which rank a world failed of. When one rank dies, those that wait for it give up, and those that wait for these see them go:
- * each would blame another. So a rank that gives up tells all others whom it blames, waits a moment for their reports, and follows
- * them: it blames A, A blames B, B blames nobody: it was B. A report from outside, from who watches the processes, decides it at once.
+ * Finds out which rank a world failed of. When one rank dies, those that wait for it give up, and those that wait for
+ * these see them go: each would blame another. So a rank that gives up tells all others whom it blames, waits a moment
+ * for their reports, and follows them: it blames A, A blames B, B blames nobody: it was B. A report from outside, from
+ * who watches the processes, decides it at once.
  */
 export class FailureAgreement {
   readonly #options: FailureAgreementOptions;
@@ -87,7 +94,9 @@ export class FailureAgreement {
   #begin(decision: FailureDecision): void {
     this.#start = decision;
     if (isCertain(decision)) return this.#decide(decision);
-    this.#cancel = this.#options.clock.after(this.#options.graceMilliseconds, () => this.#decide(this.#follow(decision)));
+    this.#cancel = this.#options.clock.after(this.#options.graceMilliseconds, () =>
+      this.#decide(this.#follow(decision)),
+    );
   }
 
   #follow(start: FailureDecision): FailureDecision {
@@ -95,9 +104,10 @@ export class FailureAgreement {
     const seen = new Set([start.reporter]);
     for (;;) {
       const next = this.#reports.get(decision.rank);
-      // Reports that go round, as of two that cannot reach each other, say no more than the first; and no rank takes it from another
-      // that it is itself lost.
-      if (next === undefined || seen.has(next.rank) || (next.kind === "lost" && next.rank === this.#options.rank)) return decision;
+      // Reports that go round, as of two that cannot reach each other, say no more than the first; and no rank takes it
+      // from another that it is itself lost.
+      if (next === undefined || seen.has(next.rank) || (next.kind === "lost" && next.rank === this.#options.rank))
+        return decision;
       seen.add(decision.rank);
       decision = { ...next, reporter: decision.rank };
     }

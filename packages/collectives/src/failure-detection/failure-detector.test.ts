@@ -59,14 +59,17 @@ describe("a peer", () => {
 
   test("that is heard once in less than the loss time is never lost", () => {
     fc.assert(
-      fc.property(fc.array(fc.integer({ min: 1, max: lossMilliseconds - 1 }), { minLength: 1, maxLength: 20 }), (gaps) => {
-        const watched = new Watched(defaultHeartbeat);
-        for (const gap of gaps) {
-          watched.run(gap);
-          watched.heard();
-        }
-        expect(watched.lostAt).toBeUndefined();
-      }),
+      fc.property(
+        fc.array(fc.integer({ min: 1, max: lossMilliseconds - 1 }), { minLength: 1, maxLength: 20 }),
+        (gaps) => {
+          const watched = new Watched(defaultHeartbeat);
+          for (const gap of gaps) {
+            watched.run(gap);
+            watched.heard();
+          }
+          expect(watched.lostAt).toBeUndefined();
+        },
+      ),
     );
   });
 
@@ -115,13 +118,24 @@ const heartbeats: fc.Arbitrary<LinkHeartbeat> = fc
 const stretches = fc.array(
   fc.oneof(
     { weight: 3, arbitrary: fc.record({ run: fc.integer({ min: 1, max: 60 }) }) },
-    { weight: 1, arbitrary: fc.record({ pause: fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 40, max: 5000 })) }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({ pause: fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 40, max: 5000 })) }),
+    },
   ),
   { minLength: 1, maxLength: 60 },
 );
 
-/** Live through the stretches; what comes at a time of `beats` is heard then, or as soon as this thread runs again. @returns the time run since the last. */
-const live = (watched: Watched, all: readonly ({ readonly run: number } | { readonly pause: number })[], beats: () => number): number => {
+/**
+ * Live through the stretches; what comes at a time of `beats` is heard then, or as soon as this thread runs again.
+ *
+ * @returns the time run since the last.
+ */
+const live = (
+  watched: Watched,
+  all: readonly ({ readonly run: number } | { readonly pause: number })[],
+  beats: () => number,
+): number => {
   let next = beats();
   let alone = 0;
   for (const stretch of all) {
@@ -208,7 +222,8 @@ describe("whenever this thread runs and pauses,", () => {
       fc.property(heartbeats, fc.integer({ min: 1, max: 100 }), (heartbeat, more) => {
         const watched = new Watched(heartbeat);
         const looks = Math.ceil(heartbeat.lossMilliseconds / heartbeat.intervalMilliseconds) + 1;
-        for (let i = 0; i < looks; i++) watched.pause(heartbeat.intervalMilliseconds + lookMilliseconds(heartbeat) + more);
+        for (let i = 0; i < looks; i++)
+          watched.pause(heartbeat.intervalMilliseconds + lookMilliseconds(heartbeat) + more);
         expect(watched.lostAt).toBeDefined();
       }),
     );
@@ -216,13 +231,18 @@ describe("whenever this thread runs and pauses,", () => {
 
   test("it is suspected and cleared by turns", () => {
     fc.assert(
-      fc.property(heartbeats, stretches, fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1 }), (heartbeat, all, gaps) => {
-        const watched = new Watched(heartbeat);
-        let i = 0;
-        live(watched, all, () => gaps[i++ % gaps.length]!);
-        expect(watched.suspicions).toEqual(watched.suspicions.map((_, turn) => turn % 2 === 0));
-        if (watched.lostAt !== undefined) expect(watched.suspicions.at(-1)).toBe(true);
-      }),
+      fc.property(
+        heartbeats,
+        stretches,
+        fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1 }),
+        (heartbeat, all, gaps) => {
+          const watched = new Watched(heartbeat);
+          let i = 0;
+          live(watched, all, () => gaps[i++ % gaps.length]!);
+          expect(watched.suspicions).toEqual(watched.suspicions.map((_, turn) => turn % 2 === 0));
+          if (watched.lostAt !== undefined) expect(watched.suspicions.at(-1)).toBe(true);
+        },
+      ),
     );
   });
 });
@@ -230,6 +250,8 @@ describe("whenever this thread runs and pauses,", () => {
 test("a heartbeat that one late ping would break is refused", () => {
   expect(() => checkHeartbeat({ ...defaultHeartbeat, lossMilliseconds: 1500 })).toThrow(/at least two intervals/);
   expect(() => checkHeartbeat({ ...defaultHeartbeat, intervalMilliseconds: 0 })).toThrow(/every 0 ms/);
-  expect(() => checkHeartbeat({ ...defaultHeartbeat, stuckMilliseconds: 0 })).toThrow(/cannot count as stuck after 0 ms/);
+  expect(() => checkHeartbeat({ ...defaultHeartbeat, stuckMilliseconds: 0 })).toThrow(
+    /cannot count as stuck after 0 ms/,
+  );
   checkHeartbeat(defaultHeartbeat);
 });

@@ -26,12 +26,13 @@ interface Watch {
 }
 
 /**
- * Watches the peers of one thread's connections: gives signs of life, suspects a peer after some silence and gives it up after more, from
- * times alone. Control connections (by process) and data links (by rank) are watched alike.
+ * Watches the peers of one thread's connections: gives signs of life, suspects a peer after some silence and gives it
+ * up after more, from times alone. Control connections (by process) and data links (by rank) are watched alike.
  *
- * Time in which this side did not look, because its thread was busy or its process stopped, is not held against a peer: what that has sent
- * may lie unread in the system, so nobody is lost in the first look after it. A peer that is heard at least every `lossMilliseconds` less an
- * interval is never lost; one that is silent is, within `lossMilliseconds` of listening and a look.
+ * Time in which this side did not look, because its thread was busy or its process stopped, is not held against a peer:
+ * what that has sent may lie unread in the system, so nobody is lost in the first look after it. A peer that is heard
+ * at least every `lossMilliseconds` less an interval is never lost; one that is silent is, within `lossMilliseconds` of
+ * listening and a look.
  *
  * Silence is one of five kinds of evidence, each with one reader:
  *

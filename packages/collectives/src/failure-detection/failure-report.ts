@@ -1,8 +1,8 @@
 /** What a rank says to the others when it gives a world up, and of whom. */
 export interface FailureReport {
   /**
-   * `lost`: gone or cut off. `timeout`: it did not take part in time. `disagree`: it sent another collective than was expected.
-   * `revoked`: its certificate was.
+   * `lost`: gone or cut off. `timeout`: it did not take part in time. `disagree`: it sent another collective than was
+   * expected. `revoked`: its certificate was.
    */
   readonly kind: "lost" | "timeout" | "disagree" | "revoked";
   readonly rank: number;
@@ -14,7 +14,10 @@ const longestReason = 2000;
 /** Of a report as bytes: every character of the reason may take six. */
 export const longestFailureReport = 16_384;
 
-/** Whether a value is a report. Written out: the schema library would be the largest part of whatever bundles a transport. */
+/**
+ * Whether a value is a report. Written out: the schema library would be the largest part of whatever bundles a
+ * transport.
+ */
 const isFailureReport = (value: unknown): value is FailureReport => {
   if (typeof value !== "object" || value === null) return false;
   const { kind, rank, tag, reason, ...more } = value as Record<string, unknown>;

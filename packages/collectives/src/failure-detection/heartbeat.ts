@@ -1,6 +1,8 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** How often a connection is heard from, and what it takes to be lost: the same for control connections and data links. */
+/**
+ * How often a connection is heard from, and what it takes to be lost: the same for control connections and data links.
+ */
 export interface Heartbeat {
   /** A side that has sent nothing for so long sends a ping. */
   readonly intervalMilliseconds: number;
@@ -14,10 +16,15 @@ export interface Heartbeat {
 export type LinkHeartbeat = Pick<Heartbeat, "intervalMilliseconds" | "lossMilliseconds">;
 
 /**
- * A second between pings. A process that dies is told at once, by the end of its connection; so silence may last 15 s before it counts as a
- * loss: as long as a switch takes to find another path, or a machine to be moved. A main thread may write or read files for a minute.
+ * A second between pings. A process that dies is told at once, by the end of its connection; so silence may last 15 s
+ * before it counts as a loss: as long as a switch takes to find another path, or a machine to be moved. A main thread
+ * may write or read files for a minute.
  */
-export const defaultHeartbeat: Heartbeat = { intervalMilliseconds: 1000, lossMilliseconds: 15_000, stuckMilliseconds: 60_000 };
+export const defaultHeartbeat: Heartbeat = {
+  intervalMilliseconds: 1000,
+  lossMilliseconds: 15_000,
+  stuckMilliseconds: 60_000,
+};
 
 /** Signs of life in the time of silence that counts as a loss, at least. */
 const signsPerLoss = 4;
@@ -41,7 +48,8 @@ export const heartbeatOf = (patience: Patience): Heartbeat => {
   const silence = silenceSecondsOf(patience);
   const { intervalMilliseconds, stuckMilliseconds } = defaultHeartbeat;
   return {
-    intervalMilliseconds: 1000 * (patience.heartbeatSeconds ?? Math.min(intervalMilliseconds / 1000, silence / signsPerLoss)),
+    intervalMilliseconds:
+      1000 * (patience.heartbeatSeconds ?? Math.min(intervalMilliseconds / 1000, silence / signsPerLoss)),
     lossMilliseconds: 1000 * silence,
     stuckMilliseconds: Math.max(1000 * patience.timeoutSeconds, stuckMilliseconds),
   };

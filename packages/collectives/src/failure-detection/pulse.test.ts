@@ -3,7 +3,10 @@ import { expect, test } from "vitest";
 import { pulseReader } from "./pulse.ts";
 
 test("a thread is idle for as long as it shows no beat, less the time in which nobody looked", () => {
-  const looks = fc.array(fc.record({ gap: fc.integer({ min: 1, max: 10_000 }), beat: fc.boolean() }), { minLength: 1, maxLength: 40 });
+  const looks = fc.array(fc.record({ gap: fc.integer({ min: 1, max: 10_000 }), beat: fc.boolean() }), {
+    minLength: 1,
+    maxLength: 40,
+  });
   fc.assert(
     fc.property(looks, (all) => {
       const beats = new Int32Array(new SharedArrayBuffer(4));

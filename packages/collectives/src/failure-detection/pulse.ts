@@ -18,7 +18,8 @@ export const openPulse = (): Pulse => {
 /**
  * For how many milliseconds a thread has shown no beat, as of this call.
  *
- * Only time between calls that followed each other within `longestGap` counts: while this thread was stopped too, the other could not beat.
+ * Only time between calls that followed each other within `longestGap` counts: while this thread was stopped too, the
+ * other could not beat.
  */
 export const pulseReader = (
   beats: Int32Array,

@@ -29,8 +29,8 @@ const regionAt = (words: Int32Array, at: number, memory: ArrayBufferLike): Uint8
 const covers = (done: number, sequence: number): boolean => ((done - sequence) | 0) >= 0;
 
 /**
- * The requests of one rank and priority, in shared memory: the rank's compute thread posts them, and the thread that holds the lock
- * carries out the next one. Requests are done in the order in which they were posted.
+ * The requests of one rank and priority, in shared memory: the rank's compute thread posts them, and the thread that
+ * holds the lock carries out the next one. Requests are done in the order in which they were posted.
  */
 export class Lane {
   readonly index: number;
@@ -82,7 +82,11 @@ export class Lane {
     return Atomics.load(this.control.words, this.base + laneWord.lock) === 1;
   }
 
-  /** Post a request; returns its number in this lane. Waits while the queue is full. @param quietly without waking the companion. */
+  /**
+   * Post a request; returns its number in this lane. Waits while the queue is full.
+   *
+   * @param quietly without waking the companion.
+   */
   post(request: PostedRequest, quietly: boolean): number {
     const { words } = this.control;
     const sequence = (this.posted + 1) | 0;
@@ -121,16 +125,22 @@ export class Lane {
     if (this.control.companionBusy) this.control.notify(this.control.rank, "message");
   }
 
-  /** The oldest request that is not done. Hold the lock. Called for each request, some of which take microseconds: makes nothing but what it returns. */
+  /**
+   * The oldest request that is not done. Hold the lock. Called for each request, some of which take microseconds: makes
+   * nothing but what it returns.
+   */
   next(): NextRequest {
     const { words } = this.control;
     const at = this.control.requestAt(this.index, (this.done + 1) | 0);
     const capacity = words[at + requestWord.capacity]!;
     let end = Math.max(endOf(words, at + requestWord.input), endOf(words, at + requestWord.output));
-    if (capacity !== absent) end = Math.max(end, endOf(words, at + requestWord.rows), endOf(words, at + requestWord.receivedRows));
-    // A thread may still see the buffer as it was before another thread grew the memory; growing by nothing brings it up to date.
+    if (capacity !== absent)
+      end = Math.max(end, endOf(words, at + requestWord.rows), endOf(words, at + requestWord.receivedRows));
+    // A thread may still see the buffer as it was before another thread grew the memory; growing by nothing brings it
+    // up to date.
     if (this.memory.buffer.byteLength < end) this.memory.grow(0);
-    // Looked at once: after another thread has grown the memory it is another object over the same bytes, and a request in place would not be seen as one.
+    // Looked at once: after another thread has grown the memory it is another object over the same bytes, and a request
+    // in place would not be seen as one.
     const { buffer } = this.memory;
     const tag = words[at + requestWord.tag]!;
     const kind = kindOf(tag);

@@ -41,7 +41,15 @@ export class RankLanes {
     this.messages = messages;
     this.lanes = transports.map((transport, index) => ({
       lane: new Lane(control, memory, index),
-      executor: new RequestExecutor({ control, arithmetic, memory: messages, preference, transport, lane: index, native }),
+      executor: new RequestExecutor({
+        control,
+        arithmetic,
+        memory: messages,
+        preference,
+        transport,
+        lane: index,
+        native,
+      }),
     }));
   }
 }

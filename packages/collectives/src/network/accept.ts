@@ -21,7 +21,10 @@ export interface AcceptedSocket {
   readonly direct: boolean;
 }
 
-/** What becomes of a socket: it is a link's, which goes on where it broke if there is a number of frames; or not, for a reason. */
+/**
+ * What becomes of a socket: it is a link's, which goes on where it broke if there is a number of frames; or not, for a
+ * reason.
+ */
 export type Taken =
   | { readonly session: string; readonly received: number | undefined; readonly answered: () => void }
   | { readonly refused: LinkPlaceError };
@@ -38,16 +41,26 @@ export interface SocketTaker {
 export const requestBytes = 32_768;
 
 /**
- * Find out who has dialled: a hello, the proof that it knows the job's secret, a request. A peer gets a welcome; who does not belong here
- * gets the reason, and is gone within a second; who says nothing sensible is dropped.
+ * Find out who has dialled: a hello, the proof that it knows the job's secret, a request. A peer gets a welcome; who
+ * does not belong here gets the reason, and is gone within a second; who says nothing sensible is dropped.
  *
  * @returns what ends it before that.
  */
-export const acceptSocket = (socket: Socket, factory: SocketFactory, settings: LinkSettings, taker: SocketTaker): (() => void) => {
+export const acceptSocket = (
+  socket: Socket,
+  factory: SocketFactory,
+  settings: LinkSettings,
+  taker: SocketTaker,
+): (() => void) => {
   const { identity, key, checksum, sums, handshakeMilliseconds, onRefused } = settings;
   const frames = new FrameSocket({ checksum, headerOnly: sums === "header" });
   const remote = remoteEnd(socket);
-  const handshake = new HandshakeAcceptor({ audience: "data", job: identity.job, key, binding: channelBinding(socket) });
+  const handshake = new HandshakeAcceptor({
+    audience: "data",
+    job: identity.job,
+    key,
+    binding: channelBinding(socket),
+  });
   let due: "hello" | "proof" | "join" | "nothing" = "hello";
   let seals: Proven | undefined;
   let settled = false;
@@ -69,9 +82,13 @@ export const acceptSocket = (socket: Socket, factory: SocketFactory, settings: L
     onRefused({ remote, error });
   };
   const garbage = (error: unknown): LinkFailedError =>
-    new LinkFailedError("link-garbage", `${remote} is no rank: ${error instanceof Error ? error.message : String(error)}`, {
-      cause: error,
-    });
+    new LinkFailedError(
+      "link-garbage",
+      `${remote} is no rank: ${error instanceof Error ? error.message : String(error)}`,
+      {
+        cause: error,
+      },
+    );
 
   const challenge = (payload: Uint8Array): void => {
     const answer = handshake.challenge(payload);
@@ -91,7 +108,12 @@ export const acceptSocket = (socket: Socket, factory: SocketFactory, settings: L
     if (wrong !== undefined) return refuse(wrong);
     const unproven = factory.refuse(socket, request.rank);
     if (unproven !== undefined)
-      return refuse(new LinkRefusedError("link-identity", `rank ${identity.rank} does not link with rank ${request.rank}: ${unproven}`));
+      return refuse(
+        new LinkRefusedError(
+          "link-identity",
+          `rank ${identity.rank} does not link with rank ${request.rank}: ${unproven}`,
+        ),
+      );
     const unmediated = request.from === remote;
     const direct = unmediated && isLoopback(socket.remoteAddress ?? "");
     const taken = taker.take({ request, frames, remote, direct });
@@ -142,7 +164,8 @@ export const acceptSocket = (socket: Socket, factory: SocketFactory, settings: L
       }
     },
     closed: (error) => {
-      if (error instanceof WireError && error.code === "protocol-version") refuse(new LinkRefusedError("link-protocol", error.message));
+      if (error instanceof WireError && error.code === "protocol-version")
+        refuse(new LinkRefusedError("link-protocol", error.message));
       else drop(garbage(error ?? new Error("it left before it had proven who it is")));
     },
   });

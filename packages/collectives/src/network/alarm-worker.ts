@@ -1,10 +1,12 @@
 import { workerData } from "node:worker_threads";
 import { armedAt, dueAt, firedAt } from "./alarm.ts";
 
-// Entry of the thread that wakes a `FineClock`: it sleeps until the time it was last told, fires once, and sleeps until it is told again.
+// Entry of the thread that wakes a `FineClock`: it sleeps until the time it was last told, fires once, and sleeps until
+// it is told again.
 
 const words = workerData as Int32Array;
-const microsecondsUntil = (due: number): number => (due - Math.round((performance.timeOrigin + performance.now()) * 1000)) | 0;
+const microsecondsUntil = (due: number): number =>
+  (due - Math.round((performance.timeOrigin + performance.now()) * 1000)) | 0;
 
 let fired = 0;
 for (;;) {

@@ -1,7 +1,8 @@
 import type { Clock } from "../clock.ts";
 
 /**
- * Keeps an event loop looking for messages instead of sleeping: who waits is woken some 50 µs sooner, and a core is busy meanwhile.
+ * Keeps an event loop looking for messages instead of sleeping: who waits is woken some 50 µs sooner, and a core is
+ * busy meanwhile.
  *
  * @param turn let the event loop turn once, then call: `setImmediate`.
  * @returns keeps it up for `milliseconds` from now.

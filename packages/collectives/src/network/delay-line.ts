@@ -12,8 +12,8 @@ export class DelayLine {
   }
 
   /**
-   * The time; while something of this line happens, the time at which it was due. A timer that fires late then delays that one
-   * thing, and not all that follow from it.
+   * The time; while something of this line happens, the time at which it was due. A timer that fires late then delays
+   * that one thing, and not all that follow from it.
    */
   now(): number {
     return this.#acting ?? this.#clock.now();

@@ -8,7 +8,15 @@ import { requestBytes, writeFrame } from "./accept.ts";
 import type { SocketFactory } from "./socket-factory.ts";
 import { LinkFailedError, LinkRefusedError, refusalError } from "./errors.ts";
 import { FrameSocket } from "./frame-socket.ts";
-import { decodeRefusal, decodeRequest, encodeJson, judgeRequest, type LinkRequest, misfitError, type Resume } from "./handshake.ts";
+import {
+  decodeRefusal,
+  decodeRequest,
+  encodeJson,
+  judgeRequest,
+  type LinkRequest,
+  misfitError,
+  type Resume,
+} from "./handshake.ts";
 import { localEnd } from "./socket-ends.ts";
 import type { LinkSettings } from "./link-options.ts";
 
@@ -31,13 +39,16 @@ export interface DialledSocket {
   readonly welcome: LinkRequest;
 }
 
-// A process that has ended refuses at once and for good; one behind something that is started again refuses for a moment.
+// A process that has ended refuses at once and for good; one behind something that is started again refuses for a
+// moment.
 const refusedMilliseconds = 1500;
 
 /**
- * Connect to a peer, see that it knows the job's secret, prove that we do, and agree on who we are. Tries again, ever more slowly, while nobody listens there.
+ * Connect to a peer, see that it knows the job's secret, prove that we do, and agree on who we are. Tries again, ever
+ * more slowly, while nobody listens there.
  *
- * @throws LinkRefusedError, LinkPlaceError, PeerIdentityError when one of us does not belong; LinkFailedError when nobody, or no rank, answers before `deadline`.
+ * @throws LinkRefusedError, LinkPlaceError, PeerIdentityError when one of us does not belong; LinkFailedError when
+ * nobody, or no rank, answers before `deadline`.
  */
 export const dialPeer = async (
   peer: PeerAddress,
@@ -75,7 +86,8 @@ const pause = (milliseconds: number, signal: AbortSignal): Promise<void> =>
   });
 
 /**
- * Connect to a peer again, to go on with a link whose connection broke. Tries until it answers, or nobody has listened there for a while.
+ * Connect to a peer again, to go on with a link whose connection broke. Tries until it answers, or nobody has listened
+ * there for a while.
  *
  * @param resume asked before each attempt.
  * @throws as `dialPeer`.
@@ -97,9 +109,13 @@ export const redialPeer = async (
       const refused = (error.cause as NodeJS.ErrnoException | undefined)?.code === "ECONNREFUSED";
       refusedSince = refused ? Math.min(refusedSince, performance.now()) : Infinity;
       if (signal.aborted || performance.now() - refusedSince > refusedMilliseconds)
-        throw new LinkFailedError("link-unreachable", `nobody listens at ${peer.host}:${peer.port} any more: its process has ended`, {
-          cause: error,
-        });
+        throw new LinkFailedError(
+          "link-unreachable",
+          `nobody listens at ${peer.host}:${peer.port} any more: its process has ended`,
+          {
+            cause: error,
+          },
+        );
     }
     await pause(rest, signal);
   }
@@ -124,7 +140,10 @@ const dialOnce = (
       reject(error);
     };
     const abort = (): void => fail(new Unreachable("the attempt was given up"));
-    const timer = setTimeout(() => fail(new Unreachable(`no answer for ${handshakeMilliseconds} ms`)), handshakeMilliseconds);
+    const timer = setTimeout(
+      () => fail(new Unreachable(`no answer for ${handshakeMilliseconds} ms`)),
+      handshakeMilliseconds,
+    );
     signal.addEventListener("abort", abort, { once: true });
 
     let handshake: HandshakeDialler | undefined;
@@ -188,7 +207,9 @@ const dialOnce = (
       },
       closed: (error) => {
         if (error instanceof WireError && error.code !== "frame-truncated")
-          fail(error.code === "protocol-version" ? new LinkRefusedError("link-protocol", error.message) : noRank(error));
+          fail(
+            error.code === "protocol-version" ? new LinkRefusedError("link-protocol", error.message) : noRank(error),
+          );
         else if (error instanceof PeerIdentityError) fail(error);
         else if ((error as NodeJS.ErrnoException | undefined)?.code === "CERT_REVOKED")
           fail(
@@ -203,7 +224,8 @@ const dialOnce = (
               { cause: error },
             ),
           );
-        else fail(new Unreachable(error === undefined ? "it said goodbye at once" : tlsReasonOf(error), { cause: error }));
+        else
+          fail(new Unreachable(error === undefined ? "it said goodbye at once" : tlsReasonOf(error), { cause: error }));
       },
     });
     frames.attach(socket, "dialled");

@@ -91,7 +91,8 @@ describe("a busy line carries its bandwidth exactly", () => {
     more();
     clock.advance(10_000, lateness);
     expect(arrivals.map(({ tag }) => tag)).toEqual(Array.from({ length: 200 }, (_, i) => i));
-    // 200 frames of 1 ms each, 1 ms of latency; a late timer delays the end once for the departure and once for the arrival.
+    // 200 frames of 1 ms each, 1 ms of latency; a late timer delays the end once for the departure and once for the
+    // arrival.
     expect(arrivals.at(-1)!.at).toBeGreaterThanOrEqual(201);
     expect(arrivals.at(-1)!.at).toBeLessThanOrEqual(201 + 2 * lateness);
   });
@@ -146,7 +147,9 @@ test("order holds whatever bandwidth, latency and jitter", () => {
         clock.advance(100_000);
         expect(arrivals.map(({ tag }) => tag)).toEqual(list.map((_, tag) => tag));
         if (list.length > 0)
-          expect(arrivals.at(-1)!.at).toBeGreaterThanOrEqual((sum / bytesPerSecond) * 1000 + latencySeconds * 1000 - 1e-6);
+          expect(arrivals.at(-1)!.at).toBeGreaterThanOrEqual(
+            (sum / bytesPerSecond) * 1000 + latencySeconds * 1000 - 1e-6,
+          );
       },
     ),
   );

@@ -28,9 +28,10 @@ export interface EmulationOptions {
 }
 
 /**
- * Slow links down to what others have. A frame of b bytes occupies the line for b / bandwidth, one after the other, and arrives
- * latency + jitter later: a message of S bytes on an idle line arrives latency + S / bandwidth after it was sent (Hockney's α + S·β), plus
- * what the link itself takes for its last frame. Control frames go between data, as small flows do.
+ * Slow links down to what others have. A frame of b bytes occupies the line for b / bandwidth, one after the other, and
+ * arrives latency + jitter later: a message of S bytes on an idle line arrives latency + S / bandwidth after it was
+ * sent (Hockney's α + S·β), plus what the link itself takes for its last frame. Control frames go between data, as
+ * small flows do.
  *
  * Exact in the clock's time; on real time as exact as its timers, and as slow as the link at least.
  *
@@ -53,7 +54,8 @@ export const emulatedLinks = (
   });
 
 const milliseconds = (name: string, seconds: number): number => {
-  if (!(seconds >= 0)) throw new ArgumentError(`${name} of an emulated link cannot be ${seconds}; it is in seconds, from 0`);
+  if (!(seconds >= 0))
+    throw new ArgumentError(`${name} of an emulated link cannot be ${seconds}; it is in seconds, from 0`);
   return seconds * 1000;
 };
 
@@ -128,7 +130,9 @@ class EmulatedLink implements Link {
   async close(): Promise<void> {
     await new Promise<void>((resolve) => {
       // Behind all that has not left yet, and then behind all that has not arrived.
-      this.#departures.push(this.#busyUntil, () => this.#arrivals.push(Math.max(this.#lastArrival, this.#lastControl), resolve));
+      this.#departures.push(this.#busyUntil, () =>
+        this.#arrivals.push(Math.max(this.#lastArrival, this.#lastControl), resolve),
+      );
     });
     if (this.#lost(this.#clock.now())) this.#link.destroy();
     else await this.#link.close();
@@ -154,7 +158,9 @@ class EmulatedLink implements Link {
       return;
     }
     this.#lastArrival = Math.max(this.#lastArrival, due);
-    this.#arrivals.push(this.#lastArrival, () => this.#link.write(frame, undefined, () => this.#copies.takeBack(frame.payload)));
+    this.#arrivals.push(this.#lastArrival, () =>
+      this.#link.write(frame, undefined, () => this.#copies.takeBack(frame.payload)),
+    );
   }
 
   // SplitMix32; Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014, with 32-bit constants.

@@ -21,7 +21,15 @@ export class LinkRefusedError extends SkeinError {
   override name = "LinkRefusedError";
 
   constructor(
-    code: "link-protocol" | "link-job" | "link-build" | "link-world-size" | "link-settings" | "link-rank" | "link-secret" | "link-identity",
+    code:
+      | "link-protocol"
+      | "link-job"
+      | "link-build"
+      | "link-world-size"
+      | "link-settings"
+      | "link-rank"
+      | "link-secret"
+      | "link-identity",
     message: string,
   ) {
     super("user", code, message);
@@ -39,13 +47,19 @@ export class LinkPlaceError extends SkeinError {
 
 /** A refusal as the error that the side which hears it throws. */
 export const refusalError = (code: RefusalCode, message: string): LinkRefusedError | LinkPlaceError =>
-  code === "link-rank-taken" || code === "link-session" ? new LinkPlaceError(code, message) : new LinkRefusedError(code, message);
+  code === "link-rank-taken" || code === "link-session"
+    ? new LinkPlaceError(code, message)
+    : new LinkRefusedError(code, message);
 
 /** A link that did not come about: nobody answered in time, or what answered is no rank. */
 export class LinkFailedError extends SkeinError {
   override name = "LinkFailedError";
 
-  constructor(code: "link-timeout" | "link-unreachable" | "link-garbage" | "link-closed", message: string, options?: ErrorOptions) {
+  constructor(
+    code: "link-timeout" | "link-unreachable" | "link-garbage" | "link-closed",
+    message: string,
+    options?: ErrorOptions,
+  ) {
     super("environment", code, message, options);
   }
 }

@@ -7,7 +7,10 @@ beforeEach(() => {
 });
 afterEach(() => clock.close());
 
-/** A call that was asked for, and between which times it is due: the clock reads the time itself, somewhere within `after`. */
+/**
+ * A call that was asked for, and between which times it is due: the clock reads the time itself, somewhere within
+ * `after`.
+ */
 interface Asked {
   readonly wanted: number;
   readonly dueFrom: number;
@@ -32,8 +35,11 @@ test("calls come in the order in which they are due, none early, also where one 
   });
   expect(called.map(({ wanted }) => wanted).toSorted()).toEqual([...waits, 0.4].toSorted());
   expect(early).toEqual([]);
-  // A machine that stops between two questions makes a short wait due after a long one, so the order is judged by what was due.
-  const swapped = called.flatMap((first, at) => called.slice(at + 1).filter((second) => second.dueUntil < first.dueFrom));
+  // A machine that stops between two questions makes a short wait due after a long one, so the order is judged by what
+  // was due.
+  const swapped = called.flatMap((first, at) =>
+    called.slice(at + 1).filter((second) => second.dueUntil < first.dueFrom),
+  );
   expect(swapped).toEqual([]);
 });
 
@@ -44,7 +50,8 @@ test("a call that was taken back does not come, and nothing comes after the end"
       calls.push("first");
       takeBack();
     });
-    const takeBack = clock.after(2, () => calls.push("taken back")); // asked for second, so it is due later whatever the machine does
+    // asked for second, so it is due later whatever the machine does
+    const takeBack = clock.after(2, () => calls.push("taken back"));
     clock.after(4, resolve);
   });
   clock.after(1, () => calls.push("after the end"));
@@ -55,7 +62,8 @@ test("a call that was taken back does not come, and nothing comes after the end"
 
 test("no call is lost among thousands that are asked for one after another, at every distance from the alarm's lead", async () => {
   await new Promise<void>((resolve) => {
-    const next = (left: number): void => void (left === 0 ? resolve() : clock.after(0.1 + (left % 64) / 1000, () => next(left - 1)));
+    const next = (left: number): void =>
+      void (left === 0 ? resolve() : clock.after(0.1 + (left % 64) / 1000, () => next(left - 1)));
     next(3000);
   });
 });

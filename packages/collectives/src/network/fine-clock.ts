@@ -8,7 +8,10 @@ export interface FineClock extends Clock {
   close(): Promise<void>;
 }
 
-/** The alarm fires so much before a call is due, since it fires about so late; the rest is waited for by turning the event loop. */
+/**
+ * The alarm fires so much before a call is due, since it fires about so late; the rest is waited for by turning the
+ * event loop.
+ */
 const earlyMilliseconds = 0.12;
 /** An alarm set for later is set again: times of alarms are 32-bit numbers of microseconds. */
 const longestMilliseconds = 600_000;
@@ -19,8 +22,8 @@ interface Timer {
 }
 
 /**
- * Open real time in steps of about 0.1 ms, for emulated links. Timers of Node fire up to 1 ms late; a thread that sleeps on an atomic wakes
- * within the slack of the kernel's timers, and takes no core that somebody computes on.
+ * Open real time in steps of about 0.1 ms, for emulated links. Timers of Node fire up to 1 ms late; a thread that
+ * sleeps on an atomic wakes within the slack of the kernel's timers, and takes no core that somebody computes on.
  */
 export const openFineClock = (): FineClock => {
   const words = new Int32Array(new SharedArrayBuffer(alarmWords * Int32Array.BYTES_PER_ELEMENT));

@@ -20,7 +20,12 @@ test("only what is to be coded is, and all of it comes back", () => {
 
 test("what is measured is what the clock says", () => {
   let time = 0;
-  const { ratio, encodeBytesPerSecond, decodeBytesPerSecond } = measureCodec(codec, "bf16", 65_536, () => (time += 0.5));
+  const { ratio, encodeBytesPerSecond, decodeBytesPerSecond } = measureCodec(
+    codec,
+    "bf16",
+    65_536,
+    () => (time += 0.5),
+  );
   expect([encodeBytesPerSecond, decodeBytesPerSecond]).toEqual([65_536 / 0.0005, 65_536 / 0.0005]);
   expect(ratio).toBeGreaterThan(1.35);
 });

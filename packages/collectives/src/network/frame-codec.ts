@@ -6,7 +6,10 @@ import type { LinkCodec } from "./link.ts";
 
 const isCoded = (dtype: DType | undefined): dtype is CodedDType => dtype === "bf16" || dtype === "f32";
 
-/** The lossless codec on frames: those of `codes` are coded where that makes them smaller; what comes coded is always understood. */
+/**
+ * The lossless codec on frames: those of `codes` are coded where that makes them smaller; what comes coded is always
+ * understood.
+ */
 export const frameCodec = (codec: LosslessCodec, codes: (dtype: CodedDType) => boolean): LinkCodec => ({
   encode: (bytes, dtype) => (isCoded(dtype) && codes(dtype) ? codec.encode(dtype, bytes) : undefined),
   decode: (coded, target) => codec.decode(coded, target),
@@ -16,7 +19,10 @@ export const frameCodec = (codec: LosslessCodec, codes: (dtype: CodedDType) => b
 const sample = (dtype: CodedDType, bytes: number): Uint8Array => {
   let state = 1;
   const uniform = (): number => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32 - 0.5;
-  const values = Float32Array.from({ length: bytes / (dtype === "f32" ? 4 : 2) }, () => uniform() + uniform() + uniform() + uniform());
+  const values = Float32Array.from(
+    { length: bytes / (dtype === "f32" ? 4 : 2) },
+    () => uniform() + uniform() + uniform() + uniform(),
+  );
   const whole = new Uint8Array(values.buffer);
   // The upper half of an f32 is a bf16.
   return dtype === "f32" ? whole : whole.filter((_, i) => (i & 2) === 2);
@@ -49,8 +55,8 @@ export const measureCodec = (
 };
 
 /**
- * Which elements to code on a link: those for which it shortens a message, by what the codec does on this host. Nothing where nobody
- * has said how fast the link is.
+ * Which elements to code on a link: those for which it shortens a message, by what the codec does on this host. Nothing
+ * where nobody has said how fast the link is.
  */
 export const codesThatPay = (
   codec: LosslessCodec,
@@ -59,7 +65,9 @@ export const codesThatPay = (
 ): ((dtype: CodedDType) => boolean) => {
   if (bytesPerSecondOfLink === undefined) return () => false;
   const paying = new Set<CodedDType>(
-    (["bf16", "f32"] as const).filter((dtype) => codecPays({ ...measureCodec(codec, dtype, frameBytes), bytesPerSecondOfLink })),
+    (["bf16", "f32"] as const).filter((dtype) =>
+      codecPays({ ...measureCodec(codec, dtype, frameBytes), bytesPerSecondOfLink }),
+    ),
   );
   return (dtype) => paying.has(dtype);
 };

@@ -1,4 +1,7 @@
-/** Copies of frames, in memory that is used again: allocating half a megabyte for each makes the collector run for milliseconds. */
+/**
+ * Copies of frames, in memory that is used again: allocating half a megabyte for each makes the collector run for
+ * milliseconds.
+ */
 export class FrameCopies {
   readonly #free: ArrayBuffer[] = [];
   #bytes = 0;

@@ -16,7 +16,10 @@ export interface SocketFrame extends Omit<FrameHeader, "length"> {
 export interface FrameSocketOptions {
   /** For payloads. */
   readonly checksum: Checksum;
-  /** The socket protects payloads itself (TLS), or the user trusts the network's own checks: sums of data cover headers alone. */
+  /**
+   * The socket protects payloads itself (TLS), or the user trusts the network's own checks: sums of data cover headers
+   * alone.
+   */
   readonly headerOnly: boolean;
 }
 
@@ -26,8 +29,9 @@ export interface ReadInto {
   readonly callback: (count: number) => boolean;
 }
 
-// Headers and what is small come through a buffer, and are copied; of 64 KiB, more made no difference (docs/experiments.md). The rest of
-// a payload that has at least a quarter of it to come is read straight into its target.
+// Headers and what is small come through a buffer, and are copied; of 64 KiB, more made no difference
+// (docs/experiments.md). The rest of a payload that has at least a quarter of it to come is read straight into its
+// target.
 const stagingBytes = 65_536;
 const directBytes = 16_384;
 // What a peer may send before the owner has opened the link: credit for each lane, and a report when it gives up.
@@ -36,10 +40,11 @@ const waitingFrames = 256;
 const empty = new Uint8Array(0);
 
 /**
- * Frames over one socket. Payload travels one way, from who accepted the socket to who dialled it: Node lets a dialled socket alone read into
- * memory of ours. Control frames travel both ways.
+ * Frames over one socket. Payload travels one way, from who accepted the socket to who dialled it: Node lets a dialled
+ * socket alone read into memory of ours. Control frames travel both ways.
  *
- * No copy of a payload in JavaScript: a large one goes from the system into its target, and out of the sender's memory into the system.
+ * No copy of a payload in JavaScript: a large one goes from the system into its target, and out of the sender's memory
+ * into the system.
  */
 export class FrameSocket {
   /** What the checksums of data that is sent cover. */
@@ -69,7 +74,8 @@ export class FrameSocket {
     this.#reader = new FrameReader(
       {
         limit: (header) => this.#limit(header),
-        target: (header) => (this.#receiver === undefined ? new Uint8Array(header.length) : this.#receiver.target(header)),
+        target: (header) =>
+          this.#receiver === undefined ? new Uint8Array(header.length) : this.#receiver.target(header),
         frame: (header, payload) => this.#frame(header, payload),
       },
       { checksum: options.checksum, inSequence: false },
@@ -100,7 +106,8 @@ export class FrameSocket {
     if (how === "accepted") socket.on("data", (chunk: Uint8Array) => this.#read(() => this.#reader.push(chunk)));
     else socket.resume();
     const fail = (error: Error): void => {
-      this.broken ||= !this.#closed && !(error instanceof RevokedPeerError); // that one was ended, and is not to be made again
+      // that one was ended, and is not to be made again
+      this.broken ||= !this.#closed && !(error instanceof RevokedPeerError);
       this.#close(this.#heardBye ? undefined : error);
     };
     socket.on("error", fail);
@@ -144,7 +151,14 @@ export class FrameSocket {
     if (socket === undefined || !socket.writable) return;
     const headerOnly = this.headerOnly && type === "data";
     const header = encodeHeader(
-      { type, flags: headerOnly ? flags | frameFlags.headerOnly : flags, stream, sequence, tag, length: payload.byteLength },
+      {
+        type,
+        flags: headerOnly ? flags | frameFlags.headerOnly : flags,
+        stream,
+        sequence,
+        tag,
+        length: payload.byteLength,
+      },
       payload,
       undefined,
       this.#checksum,

@@ -74,7 +74,8 @@ export const laneTransport = ({
     receiveInto: (peer, tag, target) => receiveInto(begin(peer, tag).route, target),
     release: (peer) => {
       const bytes = routeTo(peer).route.borrowed.shift();
-      if (bytes === undefined) throw new InvariantError(`rank ${rank} released a message of rank ${peer} that it did not hold`);
+      if (bytes === undefined)
+        throw new InvariantError(`rank ${rank} released a message of rank ${peer} that it did not hold`);
       memory.give(bytes);
     },
     whenSent: ({ peer, count }) => {

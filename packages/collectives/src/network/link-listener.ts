@@ -22,10 +22,11 @@ export interface LinkListener {
   readonly host: string;
   readonly port: number;
   /**
-   * Link with each of `peers`, which listen too and do the same. The door stays open for peers whose connection breaks, until all
-   * links have ended.
+   * Link with each of `peers`, which listen too and do the same. The door stays open for peers whose connection breaks,
+   * until all links have ended.
    *
-   * @throws LinkRefusedError, LinkPlaceError, PeerIdentityError when a peer is not of this world; LinkFailedError when some do not come in time.
+   * @throws LinkRefusedError, LinkPlaceError, PeerIdentityError when a peer is not of this world; LinkFailedError when
+   * some do not come in time.
    */
   connect(peers: readonly PeerAddress[]): Promise<readonly Link[]>;
   /** Shut the door, and give up what is not linked yet. */
@@ -35,7 +36,11 @@ export interface LinkListener {
 // Strangers may hold that many sockets beside those of the peers; one that comes on top ends another.
 const strangerSockets = 1024;
 
-const complete = (options: LinkOptions, factory: SocketFactory, onRefused: (refusal: Refusal) => void): LinkSettings => {
+const complete = (
+  options: LinkOptions,
+  factory: SocketFactory,
+  onRefused: (refusal: Refusal) => void,
+): LinkSettings => {
   const { secret, ...rest } = options;
   checkSecret(secret);
   const { rank, worldSize, job, build } = rest;
@@ -51,7 +56,17 @@ const complete = (options: LinkOptions, factory: SocketFactory, onRefused: (refu
     ...merged,
     sums: options.sums ?? (factory.encrypted ? "header" : "payload"),
     key: jobKey(secret, job),
-    identity: { rank, worldSize, job, build, session: crypto.randomUUID(), lanes, socketsPerPair, frameBytes, earlyBytes },
+    identity: {
+      rank,
+      worldSize,
+      job,
+      build,
+      session: crypto.randomUUID(),
+      lanes,
+      socketsPerPair,
+      frameBytes,
+      earlyBytes,
+    },
     onRefused,
   };
 };
@@ -68,7 +83,10 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
     options.onRefused?.(refusal);
   });
   const { rank, worldSize, socketsPerPair } = settings.identity;
-  requireSecure(`rank ${rank} would listen`, settings.host, { encrypted: factory.encrypted, insecure: settings.insecure });
+  requireSecure(`rank ${rank} would listen`, settings.host, {
+    encrypted: factory.encrypted,
+    insecure: settings.insecure,
+  });
 
   const accepted = new Map<string, ResumableSocket>();
   const strangers = new Set<() => void>();
@@ -78,7 +96,9 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
   const take = ({ request, frames, remote, direct }: AcceptedSocket): Taken => {
     const place = key(request.rank, request.socket);
     const known = accepted.get(place);
-    const refused = (code: "link-rank-taken" | "link-session", what: string): Taken => ({ refused: new LinkPlaceError(code, what) });
+    const refused = (code: "link-rank-taken" | "link-session", what: string): Taken => ({
+      refused: new LinkPlaceError(code, what),
+    });
     if (request.resume !== undefined) {
       const { session, received } = request.resume;
       if (session !== settings.identity.session || known?.mayResume(request.session, received) !== true)
@@ -90,7 +110,11 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
     }
     // It may not have had our welcome, and begins once more.
     if (known?.isUntouched(request.session) === true)
-      return { session: request.session, received: undefined, answered: () => (known.replace(), known.resume(frames, 0)) };
+      return {
+        session: request.session,
+        received: undefined,
+        answered: () => (known.replace(), known.resume(frames, 0)),
+      };
     if (known?.ended === false)
       return refused(
         "link-rank-taken",
@@ -145,7 +169,9 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
 
   const sockets = Array.from({ length: socketsPerPair }, (_, index) => index);
   const missing = (peers: readonly PeerAddress[]): number[] =>
-    peers.map((peer) => peer.rank).filter((peer) => sockets.some((index) => accepted.get(key(peer, index))?.ended !== false));
+    peers
+      .map((peer) => peer.rank)
+      .filter((peer) => sockets.some((index) => accepted.get(key(peer, index))?.ended !== false));
   const allAccepted = (peers: readonly PeerAddress[], deadline: number): Promise<void> =>
     new Promise((resolve, reject) => {
       const check = (): void => {
@@ -154,7 +180,8 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
         resolve();
       };
       const timer = setTimeout(() => {
-        const hint = lastRefusal === undefined ? "" : ` (last refused: ${lastRefusal.remote}, ${lastRefusal.error.message})`;
+        const hint =
+          lastRefusal === undefined ? "" : ` (last refused: ${lastRefusal.remote}, ${lastRefusal.error.message})`;
         reject(
           new LinkFailedError(
             "link-timeout",
@@ -164,7 +191,12 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
       }, deadline - performance.now());
       const giveUp = (): void => {
         clearTimeout(timer);
-        reject(new LinkFailedError("link-closed", `rank ${rank} closed its door before ${formatRanks(missing(peers))} had linked with it`));
+        reject(
+          new LinkFailedError(
+            "link-closed",
+            `rank ${rank} closed its door before ${formatRanks(missing(peers))} had linked with it`,
+          ),
+        );
       };
       abort.signal.addEventListener("abort", giveUp, { once: true });
       whenAccepted = check;

@@ -20,8 +20,9 @@ export interface LinkOptions extends Partial<Flow> {
   /** Sockets that data of one direction are spread over. */
   readonly socketsPerPair?: number;
   /**
-   * What the checksums of data cover. Default: `payload`, over TLS `header`, since TLS protects the payload better. `unless-direct`: the
-   * payload too where something stands between the two ends, such as a proxy or a tunnel; only for loopback, which has no cable.
+   * What the checksums of data cover. Default: `payload`, over TLS `header`, since TLS protects the payload better.
+   * `unless-direct`: the payload too where something stands between the two ends, such as a proxy or a tunnel; only for
+   * loopback, which has no cable.
    */
   readonly sums?: "payload" | "header" | "unless-direct";
   /** Makes the checksums. Default: `crc32cOf()`; one over the world's memory saves a copy. */
@@ -30,7 +31,10 @@ export interface LinkOptions extends Partial<Flow> {
   readonly handshakeMilliseconds?: number;
   /** How long `connect` waits for all peers. */
   readonly connectMilliseconds?: number;
-  /** Told of each that was sent away: strangers, and peers that do not belong to this world. Strangers may come by the thousand. */
+  /**
+   * Told of each that was sent away: strangers, and peers that do not belong to this world. Strangers may come by the
+   * thousand.
+   */
   readonly onRefused?: (refusal: Refusal) => void;
 }
 
@@ -40,7 +44,10 @@ export interface Refusal {
   readonly error: Error;
 }
 
-/** `socketsPerPair`: a second socket gained nothing between two processes of one machine, nor of two (docs/experiments.md). */
+/**
+ * `socketsPerPair`: a second socket gained nothing between two processes of one machine, nor of two
+ * (docs/experiments.md).
+ */
 export const linkDefaults = {
   host: "127.0.0.1",
   port: 0,

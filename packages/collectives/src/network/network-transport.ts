@@ -11,9 +11,18 @@ import {
 import type { MessageMemory } from "../message-memory.ts";
 import type { FrameHeader } from "../wire/frame.ts";
 import { RevokedPeerError } from "../security/errors.ts";
-import { defaultGraceMilliseconds, FailureAgreement, type FailureDecision } from "../failure-detection/failure-agreement.ts";
+import {
+  defaultGraceMilliseconds,
+  FailureAgreement,
+  type FailureDecision,
+} from "../failure-detection/failure-agreement.ts";
 import { FailureDetector } from "../failure-detection/failure-detector.ts";
-import { decodeFailureReport, encodeFailureReport, type FailureReport, longestFailureReport } from "../failure-detection/failure-report.ts";
+import {
+  decodeFailureReport,
+  encodeFailureReport,
+  type FailureReport,
+  longestFailureReport,
+} from "../failure-detection/failure-report.ts";
 import { defaultHeartbeat, type LinkHeartbeat } from "../failure-detection/heartbeat.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { defaultFlow, type Flow } from "./flow.ts";
@@ -35,16 +44,25 @@ export interface NetworkWorldOptions extends Partial<Flow> {
   readonly memory: MessageMemory;
   /** How long a wait may go without a frame from the peer before the world fails. */
   readonly timeoutMilliseconds: number;
-  /** Bytes handed to a link that the system has not taken yet, at most and per socket: an urgent message waits for these. */
+  /**
+   * Bytes handed to a link that the system has not taken yet, at most and per socket: an urgent message waits for
+   * these.
+   */
   readonly outstandingBytes?: number;
   /** For the peers that it pays for; both ends of a link have the same. */
   readonly codec?: LinkCodec;
-  /** How often each link gives a sign of life, and after what silence it is lost. Default: `defaultHeartbeat`; a process that ends is noticed at once. */
+  /**
+   * How often each link gives a sign of life, and after what silence it is lost. Default: `defaultHeartbeat`; a process
+   * that ends is noticed at once.
+   */
   readonly heartbeat?: LinkHeartbeat | undefined;
   /** How long a rank that gives up waits for others' reports. Default: `defaultGraceMilliseconds`. */
   readonly graceMilliseconds?: number;
   readonly clock?: Clock;
-  /** `setImmediate`, where this rank has a core to spare: who waits looks for messages before it sleeps. Default: it sleeps at once. */
+  /**
+   * `setImmediate`, where this rank has a core to spare: who waits looks for messages before it sleeps. Default: it
+   * sleeps at once.
+   */
   readonly turn?: (call: () => void) => void;
   /** How long it looks. Default: 1. */
   readonly pollMilliseconds?: number;
@@ -75,18 +93,22 @@ interface Peer {
   unwatch: () => void;
 }
 
-/** Two megabytes keep the system's buffer (4 MiB at most on Linux) from running dry while the event loop does something else. */
+/**
+ * Two megabytes keep the system's buffer (4 MiB at most on Linux) from running dry while the event loop does something
+ * else.
+ */
 const defaultOutstandingBytes = 2 ** 21;
 const empty = new Uint8Array(0);
 
 /**
  * Transports over links of any kind: one per lane, all between the same ranks.
  *
- * Bytes are copied at most once in user space: none where they were asked for before they came, else through message memory. A sender
- * runs at most `earlyBytes` per lane ahead of its receiver.
+ * Bytes are copied at most once in user space: none where they were asked for before they came, else through message
+ * memory. A sender runs at most `earlyBytes` per lane ahead of its receiver.
  *
- * Every wait ends: with the message, with PeerLostError when the peer's link is lost or silent, or with CollectiveTimeoutError when the peer
- * lives but sends nothing for `timeoutMilliseconds`. Both name the rank that the trouble began with. Then all lanes have failed for good.
+ * Every wait ends: with the message, with PeerLostError when the peer's link is lost or silent, or with
+ * CollectiveTimeoutError when the peer lives but sends nothing for `timeoutMilliseconds`. Both name the rank that the
+ * trouble began with. Then all lanes have failed for good.
  * @throws ArgumentError when the settings cannot be.
  */
 export const networkWorld = (options: NetworkWorldOptions): NetworkWorld => new World(options);
@@ -106,7 +128,10 @@ class World implements NetworkWorld {
 
   constructor(options: NetworkWorldOptions) {
     const { rank, lanes, worldSize, memory, clock = systemClock, turn, pollMilliseconds = 1 } = options;
-    const flow = { frameBytes: options.frameBytes ?? defaultFlow.frameBytes, earlyBytes: options.earlyBytes ?? defaultFlow.earlyBytes };
+    const flow = {
+      frameBytes: options.frameBytes ?? defaultFlow.frameBytes,
+      earlyBytes: options.earlyBytes ?? defaultFlow.earlyBytes,
+    };
     if (flow.earlyBytes < flow.frameBytes || flow.frameBytes < 1)
       throw new ArgumentError(
         `earlyBytes is ${flow.earlyBytes}, frameBytes ${flow.frameBytes}; a sender's credit must hold a frame, so raise earlyBytes`,
@@ -211,7 +236,15 @@ class World implements NetworkWorld {
           new Route(
             peer,
             lane,
-            (complete) => new ReceiveQueue({ ...flow, memory, codec, grant: (bytes) => grantOn(link, lane, bytes), complete, disagree }),
+            (complete) =>
+              new ReceiveQueue({
+                ...flow,
+                memory,
+                codec,
+                grant: (bytes) => grantOn(link, lane, bytes),
+                complete,
+                disagree,
+              }),
           ),
       ),
     };
@@ -219,10 +252,14 @@ class World implements NetworkWorld {
 
   #open(peer: Peer, { frameBytes, earlyBytes }: Flow): void {
     const { link, routes } = peer;
-    const limits: { readonly [type in FrameHeader["type"]]?: number } = { data: frameBytes, error: longestFailureReport };
+    const limits: { readonly [type in FrameHeader["type"]]?: number } = {
+      data: frameBytes,
+      error: longestFailureReport,
+    };
     link.open({
       limit: ({ type, stream }) => (stream < routes.length ? (limits[type] ?? 0) : 0),
-      target: (header) => (header.type === "data" ? routes[header.stream]!.incoming.target(header) : new Uint8Array(header.length)),
+      target: (header) =>
+        header.type === "data" ? routes[header.stream]!.incoming.target(header) : new Uint8Array(header.length),
       torn: (header) => routes[header.stream]!.incoming.forget(header),
       frame: (header, payload) => this.#take(peer, header, payload),
       closed: (error) => {
@@ -237,7 +274,12 @@ class World implements NetworkWorld {
       heardAt: () => this.#clock.now() - link.silence(),
       ping: () => link.ping(),
       lost: (silence) =>
-        this.#agreement.suspect({ kind: "lost", rank: link.peer, tag: 0, reason: `nothing came from it for ${Math.round(silence)} ms` }),
+        this.#agreement.suspect({
+          kind: "lost",
+          rank: link.peer,
+          tag: 0,
+          reason: `nothing came from it for ${Math.round(silence)} ms`,
+        }),
     });
     // Nothing may be sent before this: a peer that is ready earlier waits for it.
     for (const { lane } of routes) grantOn(link, lane, earlyBytes);
@@ -258,7 +300,8 @@ class World implements NetworkWorld {
   #broken(peer: number, error: Error): void {
     if (this.#closed) return;
     const tag = this.#peers.get(peer)?.routes.find(({ waits }) => waits)?.tag ?? 0;
-    const kind = error instanceof RanksDisagreeError ? "disagree" : error instanceof RevokedPeerError ? "revoked" : "lost";
+    const kind =
+      error instanceof RanksDisagreeError ? "disagree" : error instanceof RevokedPeerError ? "revoked" : "lost";
     this.#agreement.suspect({ kind, rank: peer, tag, reason: error.message });
   }
 
@@ -272,12 +315,20 @@ class World implements NetworkWorld {
 
   #longestWait(): Route | undefined {
     let longest: Route | undefined;
-    for (const route of this.#routes()) if (route.waits && (longest === undefined || route.progress < longest.progress)) longest = route;
+    for (const route of this.#routes())
+      if (route.waits && (longest === undefined || route.progress < longest.progress)) longest = route;
     return longest;
   }
 
   #tell(report: FailureReport): void {
-    const frame: OutgoingFrame = { type: "error", flags: 0, stream: 0, sequence: 0, tag: 0, payload: encodeFailureReport(report) };
+    const frame: OutgoingFrame = {
+      type: "error",
+      flags: 0,
+      stream: 0,
+      sequence: 0,
+      tag: 0,
+      payload: encodeFailureReport(report),
+    };
     for (const { link } of this.#peers.values()) link.write(frame);
   }
 
@@ -338,5 +389,12 @@ const mostCredit = 2 ** 31; // a frame has 32 bits for it
 /** Let a peer send `bytes` more on a lane. */
 const grantOn = (link: Link, lane: number, bytes: number): void => {
   for (let rest = bytes; rest > 0; rest -= mostCredit)
-    link.write({ type: "control", flags: 0, stream: lane, sequence: 0, tag: Math.min(rest, mostCredit), payload: empty });
+    link.write({
+      type: "control",
+      flags: 0,
+      stream: lane,
+      sequence: 0,
+      tag: Math.min(rest, mostCredit),
+      payload: empty,
+    });
 };

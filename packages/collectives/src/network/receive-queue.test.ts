@@ -33,7 +33,8 @@ const disagree = (difference: string): never => {
 
 /** Leaves out repeated bytes: never larger, undefined where it would be as large. */
 const runs: LinkCodec = {
-  encode: (bytes) => (bytes.byteLength > 2 && bytes.every((byte) => byte === bytes[0]) ? Uint8Array.of(bytes[0]!, 1) : undefined),
+  encode: (bytes) =>
+    bytes.byteLength > 2 && bytes.every((byte) => byte === bytes[0]) ? Uint8Array.of(bytes[0]!, 1) : undefined,
   decode: (coded, target) => target.fill(coded[0]!),
 };
 
@@ -164,7 +165,13 @@ const frame = (sequence: number, length: number, more: Partial<OutgoingFrame> = 
 });
 const alone = () => {
   const held = counted();
-  const incoming = new ReceiveQueue({ ...flow, memory: held.memory, grant: () => undefined, complete: () => undefined, disagree });
+  const incoming = new ReceiveQueue({
+    ...flow,
+    memory: held.memory,
+    grant: () => undefined,
+    complete: () => undefined,
+    disagree,
+  });
   return { incoming, held };
 };
 
@@ -197,7 +204,9 @@ describe("who does not keep to the rules", () => {
   test("a coded frame for a rank without a codec", () => {
     const { incoming } = alone();
     incoming.post(1, new Uint8Array(50));
-    expect(() => land(incoming, frame(0, 10, { flags: frameFlags.last | frameFlags.coded }))).toThrow(/rank without a codec/);
+    expect(() => land(incoming, frame(0, 10, { flags: frameFlags.last | frameFlags.coded }))).toThrow(
+      /rank without a codec/,
+    );
   });
 });
 

@@ -36,8 +36,9 @@ export interface ReceiveQueueOptions extends Flow {
 const empty = new Uint8Array(0);
 
 /**
- * What one peer sends on one lane, in order. A frame lands where its message is wanted, without a copy; one that comes before its
- * message was asked for is kept in message memory, at most `earlyBytes` in all: more the sender has no credit for.
+ * What one peer sends on one lane, in order. A frame lands where its message is wanted, without a copy; one that comes
+ * before its message was asked for is kept in message memory, at most `earlyBytes` in all: more the sender has no
+ * credit for.
  *
  * A message may be asked for that is larger than the credit: asking grants what is missing.
  */
@@ -77,7 +78,10 @@ export class ReceiveQueue {
     return this.#finish(posted);
   }
 
-  /** The next message itself, where it came whole, in one frame and as it is; the caller gives its memory back. Otherwise undefined. */
+  /**
+   * The next message itself, where it came whole, in one frame and as it is; the caller gives its memory back.
+   * Otherwise undefined.
+   */
   takeKept(tag: number, byteLength: number): Uint8Array | undefined {
     const kept = this.#kept.get(this.#first);
     if (byteLength === 0 || kept?.whole !== true || this.#posted !== undefined) return undefined;
@@ -182,7 +186,8 @@ export class ReceiveQueue {
     return true;
   }
 
-  // A coded frame is charged for what it stands for, which its receiver cannot know before it decodes; a full frame is the most.
+  // A coded frame is charged for what it stands for, which its receiver cannot know before it decodes; a full frame is
+  // the most.
   #chargeOf(header: FrameHeader): number {
     return frameCharge(header.length);
   }
@@ -195,22 +200,36 @@ export class ReceiveQueue {
     this.#owed = 0;
   }
 
-  #check(posted: { tag: number; target: { byteLength: number }; frames: number }, index: number, header: FrameHeader): void {
+  #check(
+    posted: { tag: number; target: { byteLength: number }; frames: number },
+    index: number,
+    header: FrameHeader,
+  ): void {
     const { frameBytes, codec, disagree } = this.#options;
     const { byteLength } = posted.target;
     if (header.tag !== posted.tag)
-      disagree(`a message of collective ${header.tag} came where one of collective ${posted.tag} was expected`, posted.tag);
+      disagree(
+        `a message of collective ${header.tag} came where one of collective ${posted.tag} was expected`,
+        posted.tag,
+      );
     const expected = Math.min(frameBytes, byteLength - index * frameBytes);
     const coded = (header.flags & frameFlags.coded) !== 0;
     const last = (header.flags & frameFlags.last) !== 0;
     const isLast = index === posted.frames - 1;
     if (last && !isLast)
-      disagree(`a message ended after ${index * frameBytes + (coded ? 0 : header.length)} bytes, ${byteLength} were expected`, posted.tag);
-    if (!last && isLast) disagree(`a message goes on after ${byteLength} bytes, which is all that was expected`, posted.tag);
+      disagree(
+        `a message ended after ${index * frameBytes + (coded ? 0 : header.length)} bytes, ${byteLength} were expected`,
+        posted.tag,
+      );
+    if (!last && isLast)
+      disagree(`a message goes on after ${byteLength} bytes, which is all that was expected`, posted.tag);
     if (coded ? header.length >= expected : header.length !== expected)
       disagree(`a message has ${index * frameBytes + header.length} bytes, ${byteLength} were expected`, posted.tag);
     if (coded && codec === undefined)
-      throw new WireError("frame-header", "a coded frame came to a rank without a codec; give all ranks of a job the same settings");
+      throw new WireError(
+        "frame-header",
+        "a coded frame came to a rank without a codec; give all ranks of a job the same settings",
+      );
   }
 
   #twice(header: FrameHeader): never {

@@ -5,16 +5,21 @@ import type { FrameSocket } from "./frame-socket.ts";
 import type { LinkReceiver, OutgoingFrame } from "./link.ts";
 import { type SentFrame, Unacknowledged } from "./unacknowledged.ts";
 
-// A frame is acknowledged after so many bytes or frames at the latest, or with the next sign of life: a bound for what the peer keeps.
+// A frame is acknowledged after so many bytes or frames at the latest, or with the next sign of life: a bound for what
+// the peer keeps.
 const unsaidBytes = 2 ** 20;
 const unsaidFrames = 64;
-// The last frame of a message with payloads as large as this is acknowledged at once: its sender may wait for its memory.
+// The last frame of a message with payloads as large as this is acknowledged at once: its sender may wait for its
+// memory.
 const promptBytes = 65_536;
 const empty = new Uint8Array(0);
 
 /** Makes a new connection for one that broke. */
 export interface Redial {
-  /** Try until the peer answers or `signal` is given; tell it `received`, and `socket.resume` what it answers. Rejects when that is of no use. */
+  /**
+   * Try until the peer answers or `signal` is given; tell it `received`, and `socket.resume` what it answers. Rejects
+   * when that is of no use.
+   */
   (socket: ResumableSocket, signal: AbortSignal): Promise<void>;
 }
 
@@ -30,14 +35,16 @@ export interface ResumableSocketOptions {
 }
 
 /**
- * Frames between two ranks over one socket at a time: when its connection breaks, another takes its place, and what the peer has not had is
- * sent again. Who has dialled dials again; who has accepted waits for it.
+ * Frames between two ranks over one socket at a time: when its connection breaks, another takes its place, and what the
+ * peer has not had is sent again. Who has dialled dials again; who has accepted waits for it.
  *
- * Both ends count the frames of the link's owner that they sent and took, modulo 2^32. Frames of this side's own and those that carry control
- * say how many came; when a connection takes another's place, both ends say so first. So every frame is taken once, in order.
+ * Both ends count the frames of the link's owner that they sent and took, modulo 2^32. Frames of this side's own and
+ * those that carry control say how many came; when a connection takes another's place, both ends say so first. So every
+ * frame is taken once, in order.
  *
- * Cost: a copy of what is small, an acknowledgment of 32 bytes per MiB or large message; a handle comes home a round trip later. None of it
- * on a direct connection of two processes of one machine, which breaks only when one of them ends.
+ * Cost: a copy of what is small, an acknowledgment of 32 bytes per MiB or large message; a handle comes home a round
+ * trip later. None of it on a direct connection of two processes of one machine, which breaks only when one of them
+ * ends.
  */
 export class ResumableSocket {
   readonly session: string;
@@ -127,7 +134,9 @@ export class ResumableSocket {
     if (this.#ready) this.#frames?.bye();
   }
 
-  /** Whether a new connection may take the place of this one's: of the same peer, which had as many frames as can be. */
+  /**
+   * Whether a new connection may take the place of this one's: of the same peer, which had as many frames as can be.
+   */
   mayResume(session: string, peerHas: number): boolean {
     return !this.#ended && session === this.session && this.#unacknowledged.allows(peerHas);
   }

@@ -17,7 +17,9 @@ export class Route {
   readonly borrowed: Uint8Array[] = [];
   /** Of the last message that was asked for or sent. */
   tag = 0;
-  /** When the peer was last seen to take part: a frame from it, bytes that left for it, or the beginning of the wait. */
+  /**
+   * When the peer was last seen to take part: a frame from it, bytes that left for it, or the beginning of the wait.
+   */
   progress = 0;
   #sent = 0;
   #done = 0;

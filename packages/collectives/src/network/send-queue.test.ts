@@ -123,9 +123,13 @@ describe("laws", () => {
               payload: [...bytes(length).subarray(i * frameBytes, (i + 1) * frameBytes)],
             }));
           });
-          expect(own.map(({ tag, flags, payload }) => ({ tag, last: (flags & frameFlags.last) !== 0, payload: [...payload] }))).toEqual(
-            expected,
-          );
+          expect(
+            own.map(({ tag, flags, payload }) => ({
+              tag,
+              last: (flags & frameFlags.last) !== 0,
+              payload: [...payload],
+            })),
+          ).toEqual(expected);
         }
       }),
     );

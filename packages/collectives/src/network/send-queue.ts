@@ -22,7 +22,10 @@ interface Lane {
 
 export interface SendQueueOptions extends Flow {
   readonly lanes: number;
-  /** How many bytes may be handed to the link and not yet be taken by the system: what an urgent frame may find before it. */
+  /**
+   * How many bytes may be handed to the link and not yet be taken by the system: what an urgent frame may find before
+   * it.
+   */
   readonly outstandingBytes: number;
   readonly codec?: LinkCodec | undefined;
   /** As that of a link. */
@@ -30,8 +33,8 @@ export interface SendQueueOptions extends Flow {
 }
 
 /**
- * Messages that wait to be sent to one peer. Cuts them into frames; the frame of the highest lane that has credit goes next, so that an
- * urgent message overtakes between two frames of another. A lane without credit holds up no other.
+ * Messages that wait to be sent to one peer. Cuts them into frames; the frame of the highest lane that has credit goes
+ * next, so that an urgent message overtakes between two frames of another. A lane without credit holds up no other.
  */
 export class SendQueue {
   readonly #options: SendQueueOptions;

@@ -12,23 +12,31 @@ import { remoteEnd } from "./socket-ends.ts";
 const overTls = (identity: RenewableIdentity, handshakeTimeout: number): SocketFactory => ({
   encrypted: true,
   serve: (accept, fault) => {
-    const server = createServer({ ...tlsServerOptions(identity.current()), handshakeTimeout, noDelay: true }, (socket) => {
-      const remote = remoteEnd(socket);
-      identity.guard(socket, (error) => {
-        fault(error, remote);
-        socket.destroy(error);
-      });
-      if (socket.destroyed)
-        socket.on("error", () => undefined); // nobody else hears what was told already
-      else accept(socket);
-    });
+    const server = createServer(
+      { ...tlsServerOptions(identity.current()), handshakeTimeout, noDelay: true },
+      (socket) => {
+        const remote = remoteEnd(socket);
+        identity.guard(socket, (error) => {
+          fault(error, remote);
+          socket.destroy(error);
+        });
+        if (socket.destroyed)
+          socket.on("error", () => undefined); // nobody else hears what was told already
+        else accept(socket);
+      },
+    );
     identity.renew(server);
     server.on("tlsClientError", (error: Error, socket: Socket) => fault(error, remoteEnd(socket)));
     return server;
   },
   dial: (host, port, rank, onread) => {
     // The types leave `onread` out, which Node takes here as for any socket.
-    const socket = connect({ ...tlsClientOptions(identity.current(), { rank }), host, port, onread } as ConnectionOptions);
+    const socket = connect({
+      ...tlsClientOptions(identity.current(), { rank }),
+      host,
+      port,
+      onread,
+    } as ConnectionOptions);
     socket.once("secureConnect", () => identity.guard(socket, (error) => socket.destroy(error)));
     return socket;
   },
@@ -48,15 +56,19 @@ export interface TlsLinkOptions extends LinkOptions, RenewalOptions {
 }
 
 /**
- * Listen for the peers of a rank by TLS 1.3. Both ends prove by certificates of one authority which rank they are. Where the identity was
- * read from files, what is put there later is used for later connections, and a peer whose certificate is revoked is cut off.
+ * Listen for the peers of a rank by TLS 1.3. Both ends prove by certificates of one authority which rank they are.
+ * Where the identity was read from files, what is put there later is used for later connections, and a peer whose
+ * certificate is revoked is cut off.
  *
  * Checksums cover headers alone by default: TLS protects the payload.
  */
 export const listenByTls = ({ lookMilliseconds, onNote, ...options }: TlsLinkOptions): Promise<LinkListener> =>
   listenForLinks(
     overTls(
-      new RenewableIdentity(options.tls, { ...(lookMilliseconds !== undefined && { lookMilliseconds }), ...(onNote && { onNote }) }),
+      new RenewableIdentity(options.tls, {
+        ...(lookMilliseconds !== undefined && { lookMilliseconds }),
+        ...(onNote && { onNote }),
+      }),
       options.handshakeMilliseconds ?? linkDefaults.handshakeMilliseconds,
     ),
     options,

@@ -63,7 +63,9 @@ test("whatever is sent, handed over and acknowledged: in order, each told once, 
         if (each.do === "push") {
           const number = all.length;
           if (each.lent) lent.add(number);
-          all.push(push(queue, new Uint8Array(each.bytes).fill(number), each.lent ? () => void told.push(number) : undefined));
+          all.push(
+            push(queue, new Uint8Array(each.bytes).fill(number), each.lent ? () => void told.push(number) : undefined),
+          );
         } else if (each.do === "hand over") {
           const sent = queue.frames[each.which];
           if (sent !== undefined) queue.handOver(sent);

@@ -27,10 +27,12 @@ export interface SentFrame {
 const isLent = ({ freed, copied }: SentFrame): boolean => freed !== undefined && !copied;
 
 /**
- * The frames that one socket has sent and its peer has not acknowledged, in order: what is to be sent again after the connection broke.
+ * The frames that one socket has sent and its peer has not acknowledged, in order: what is to be sent again after the
+ * connection broke.
  *
- * A frame's number is how many were sent before, modulo 2^32. Large payloads stay where they are, lent, until they are acknowledged; small
- * ones are copied, and large ones when somebody waits for their memory and the peer is slow to acknowledge. At most 16 MiB are copies.
+ * A frame's number is how many were sent before, modulo 2^32. Large payloads stay where they are, lent, until they are
+ * acknowledged; small ones are copied, and large ones when somebody waits for their memory and the peer is slow to
+ * acknowledge. At most 16 MiB are copies.
  */
 export class Unacknowledged {
   readonly #frames: SentFrame[] = [];

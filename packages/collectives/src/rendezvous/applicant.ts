@@ -56,8 +56,9 @@ export type Step =
   | { readonly kind: "refuse"; readonly refusal: Refusal; readonly request?: JoinRequest };
 
 /**
- * Takes a stranger's frames in the one order in which they may come: a hello, the proof that it knows the job's secret, a request. Until
- * the proof it may send a kilobyte in all at a time, and nothing is kept of it but the random number that it must answer.
+ * Takes a stranger's frames in the one order in which they may come: a hello, the proof that it knows the job's secret,
+ * a request. Until the proof it may send a kilobyte in all at a time, and nothing is kept of it but the random number
+ * that it must answer.
  */
 export class Applicant {
   readonly #socket: Socket;
@@ -101,7 +102,9 @@ export class Applicant {
     }
     // What it says is not repeated: it is still a stranger.
     if (type === "refuse" && due === "proof")
-      throw fault("it turned away, as this coordinator does not know its job's secret; give every process of a job the same SKEIN_SECRET");
+      throw fault(
+        "it turned away, as this coordinator does not know its job's secret; give every process of a job the same SKEIN_SECRET",
+      );
     throw fault(`a ${type} frame came where none is due; the peer speaks another protocol, or is no rank`);
   }
 
@@ -120,4 +123,5 @@ export class Applicant {
   }
 }
 
-const fault = (what: string, cause?: unknown): RendezvousError => new RendezvousError("control-message", what, { cause });
+const fault = (what: string, cause?: unknown): RendezvousError =>
+  new RendezvousError("control-message", what, { cause });

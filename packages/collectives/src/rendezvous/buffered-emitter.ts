@@ -1,6 +1,7 @@
 /**
- * Hands values to listeners in order. What comes before there is a listener waits for the first one, so nothing is missed between a
- * promise that resolves and the callback that is registered after it. A listener's error is its own: it does not reach who emits.
+ * Hands values to listeners in order. What comes before there is a listener waits for the first one, so nothing is
+ * missed between a promise that resolves and the callback that is registered after it. A listener's error is its own:
+ * it does not reach who emits.
  */
 export class BufferedEmitter<Value> {
   readonly #listeners: ((value: Value) => void)[] = [];

@@ -16,7 +16,10 @@ export type Ending =
 export interface ConnectionOwner {
   /** The most bytes that a frame of this type may announce now; 0 refuses a payload. */
   limit(type: FrameType): number;
-  /** Take a frame other than bye, and other than ping once the connection is secure. What this throws breaks the connection. */
+  /**
+   * Take a frame other than bye, and other than ping once the connection is secure. What this throws breaks the
+   * connection.
+   */
   frame(type: FrameType, payload: Uint8Array): void;
   /** What to tell a peer whose bytes cannot be read, before the connection ends. */
   farewell?(error: unknown): FrameType | undefined;
@@ -42,8 +45,8 @@ const decodeIdle = ({ buffer, byteOffset, byteLength }: Uint8Array): number =>
   byteLength < idleBytes ? 0 : new DataView(buffer, byteOffset, byteLength).getUint32(0, true);
 
 /**
- * Frames both ways over one socket, pings when there is nothing to say, and a goodbye, so that closing is not taken for a loss. Once both
- * sides have proven themselves, every frame carries a seal.
+ * Frames both ways over one socket, pings when there is nothing to say, and a goodbye, so that closing is not taken for
+ * a loss. Once both sides have proven themselves, every frame carries a seal.
  */
 export class ControlConnection {
   readonly #socket: Socket;
@@ -64,7 +67,8 @@ export class ControlConnection {
     this.#owner = owner;
     const reader = new FrameReader({
       limit: ({ type }) =>
-        (type === "ping" ? idleBytes : type === "bye" ? 0 : owner.limit(type)) + (this.#seals === undefined ? 0 : sealBytes),
+        (type === "ping" ? idleBytes : type === "bye" ? 0 : owner.limit(type)) +
+        (this.#seals === undefined ? 0 : sealBytes),
       target: ({ length }) => new Uint8Array(length),
       frame: ({ type }, payload) => this.#take(type, payload),
     });
@@ -77,7 +81,9 @@ export class ControlConnection {
     socket.on("end", () => {
       if (!this.over) this.#guard(() => reader.end());
     });
-    socket.on("error", (error: NodeJS.ErrnoException) => this.break(`its connection failed (${error.code ?? error.message})`, error));
+    socket.on("error", (error: NodeJS.ErrnoException) =>
+      this.break(`its connection failed (${error.code ?? error.message})`, error),
+    );
     this.#closed = new Promise((resolve) => {
       socket.once("close", () => {
         this.#detector?.close();
@@ -111,8 +117,8 @@ export class ControlConnection {
   /**
    * Begin to ping, and to expect to be heard from.
    *
-   * @param idleMilliseconds for how long the thread that this connection speaks for has done nothing; pings tell it. Default: that thread is
-   * this one, and does not ping at all while it is busy.
+   * @param idleMilliseconds for how long the thread that this connection speaks for has done nothing; pings tell it.
+   * Default: that thread is this one, and does not ping at all while it is busy.
    */
   beat(heartbeat: Heartbeat, idleMilliseconds: () => number = () => 0): void {
     this.#stuckMilliseconds = heartbeat.stuckMilliseconds;
@@ -205,7 +211,10 @@ export class ControlConnection {
     if (this.#peerClosed) return { how: "peer-closed" };
     return {
       how: "broken",
-      ...(this.#broken ?? { reason: "its connection closed without a goodbye; its process has ended", error: undefined }),
+      ...(this.#broken ?? {
+        reason: "its connection closed without a goodbye; its process has ended",
+        error: undefined,
+      }),
     };
   }
 }

@@ -21,10 +21,15 @@ export class ControlListener {
   #referenced = true;
 
   /**
-   * @param receive takes each connection. One that TLS does not trust comes too, with `authorized` false, so that it can be told why.
+   * @param receive takes each connection. One that TLS does not trust comes too, with `authorized` false, so that it
+   * can be told why.
    * @param drop hears of those that did not become one.
    */
-  constructor(options: CheckedRendezvousOptions, receive: (socket: Socket, unproven: Unproven) => void, drop: (reason: string) => void) {
+  constructor(
+    options: CheckedRendezvousOptions,
+    receive: (socket: Socket, unproven: Unproven) => void,
+    drop: (reason: string) => void,
+  ) {
     this.#options = options;
     const { security, lookMilliseconds, handshakeTimeoutMilliseconds: handshakeTimeout, worldSize, onEvent } = options;
     const identity =
@@ -42,13 +47,21 @@ export class ControlListener {
     this.#server =
       identity === undefined
         ? createServer()
-        : createTlsServer({ ...tlsServerOptions(identity.current()), rejectUnauthorized: false, handshakeTimeout }, ready);
+        : createTlsServer(
+            { ...tlsServerOptions(identity.current()), rejectUnauthorized: false, handshakeTimeout },
+            ready,
+          );
     identity?.renew(this.#server as TlsServer);
     this.#server.on("tlsClientError", (error: Error, socket: Socket) => {
-      drop(`a connection from ${socket.remoteAddress ?? "a peer that is gone"}: no TLS handshake (${tlsReasonOf(error)})`);
+      drop(
+        `a connection from ${socket.remoteAddress ?? "a peer that is gone"}: no TLS handshake (${tlsReasonOf(error)})`,
+      );
       socket.destroy();
     });
-    const placeOf = guardServer(this.#server, new UnprovenConnections({ places: worldSize + strangersAtOnce, quota: worldSize }));
+    const placeOf = guardServer(
+      this.#server,
+      new UnprovenConnections({ places: worldSize + strangersAtOnce, quota: worldSize }),
+    );
     this.#server.on("connection", (socket: Socket) => {
       this.#sockets.add(socket);
       socket.once("close", () => this.#sockets.delete(socket));
@@ -60,7 +73,9 @@ export class ControlListener {
     });
   }
 
-  /** Watch over a connection that TLS trusts: `cut` is called once the certificate that its peer has shown is revoked. */
+  /**
+   * Watch over a connection that TLS trusts: `cut` is called once the certificate that its peer has shown is revoked.
+   */
   guard(socket: Socket, cut: (error: RevokedPeerError) => void): void {
     if (socket instanceof TLSSocket && socket.authorized) this.#identity?.guard(socket, cut);
   }

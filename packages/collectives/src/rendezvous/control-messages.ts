@@ -22,7 +22,12 @@ export type IncompleteCode = (typeof incompleteCodes)[number];
 
 /** What a coordinator tells a member. */
 export type Announcement =
-  | { readonly kind: "complete"; readonly roster: Roster; readonly process: number; readonly coordinatorRanks: readonly number[] }
+  | {
+      readonly kind: "complete";
+      readonly roster: Roster;
+      readonly process: number;
+      readonly coordinatorRanks: readonly number[];
+    }
   | { readonly kind: "incomplete"; readonly code: IncompleteCode; readonly message: string }
   | ({ readonly kind: "lost" } & Loss)
   | { readonly kind: "message"; readonly body: unknown };
@@ -43,7 +48,9 @@ const msgpack = {
 export const encodeBounded = <Message>(codec: MessageCodec<Message>, message: Message): Uint8Array => {
   const payload = codec.encode(message);
   if (payload.byteLength > controlMessageBytes)
-    throw new ArgumentError(`a control message of ${payload.byteLength} bytes is larger than ${controlMessageBytes}; send it in parts`);
+    throw new ArgumentError(
+      `a control message of ${payload.byteLength} bytes is larger than ${controlMessageBytes}; send it in parts`,
+    );
   return payload;
 };
 
@@ -53,9 +60,19 @@ const message = z.strictObject({ kind: z.literal("message"), body: z.unknown() }
 export const announcementCodec: MessageCodec<Announcement> = checkedCodec(
   "an announcement",
   z.discriminatedUnion("kind", [
-    z.strictObject({ kind: z.literal("complete"), roster: rosterSchema, process: z.int().min(0), coordinatorRanks: z.array(rank) }),
+    z.strictObject({
+      kind: z.literal("complete"),
+      roster: rosterSchema,
+      process: z.int().min(0),
+      coordinatorRanks: z.array(rank),
+    }),
     z.strictObject({ kind: z.literal("incomplete"), code: z.enum(incompleteCodes), message: z.string() }),
-    z.strictObject({ kind: z.literal("lost"), ranks: z.array(rank), reason: z.string(), revoked: z.boolean().optional() }),
+    z.strictObject({
+      kind: z.literal("lost"),
+      ranks: z.array(rank),
+      reason: z.string(),
+      revoked: z.boolean().optional(),
+    }),
     message,
   ]),
   msgpack,

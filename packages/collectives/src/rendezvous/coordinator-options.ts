@@ -9,7 +9,16 @@ import { defaultNoticeTimes, type NoticeTimes } from "./wait-notice.ts";
 
 /** What happened at a coordinator, as one line for a log; it holds no secret. */
 export interface RendezvousEvent {
-  readonly kind: "waiting" | "silent" | "joined" | "refused" | "dropped" | "left" | "complete" | "lost" | "certificates";
+  readonly kind:
+    | "waiting"
+    | "silent"
+    | "joined"
+    | "refused"
+    | "dropped"
+    | "left"
+    | "complete"
+    | "lost"
+    | "certificates";
   readonly message: string;
 }
 
@@ -31,8 +40,8 @@ export interface RendezvousOptions {
   /** Ranks of the process that hosts the coordinator, which are lost with it. Default: none, as a launcher has. */
   readonly ranks?: readonly number[];
   /**
-   * Speak TLS, and let in only who proves its ranks by a certificate of the same authority. What is put in its files later is used for later
-   * connections; who has a certificate that is revoked is cut off.
+   * Speak TLS, and let in only who proves its ranks by a certificate of the same authority. What is put in its files
+   * later is used for later connections; who has a certificate that is revoked is cut off.
    */
   readonly security?: TlsIdentity;
   /** How often the files of `security` are looked at. Default 5 s. */
@@ -76,7 +85,9 @@ const longestMilliseconds: number = 2 ** 31 - 1;
 /** @throws ArgumentError when `value` is no time that a timer takes. */
 export const checkMilliseconds = (name: string, value: number): void => {
   if (!(value > 0 && value <= longestMilliseconds))
-    throw new ArgumentError(`${name} cannot be ${value}; it is a number of milliseconds above 0 and up to ${longestMilliseconds}`);
+    throw new ArgumentError(
+      `${name} cannot be ${value}; it is a number of milliseconds above 0 and up to ${longestMilliseconds}`,
+    );
 };
 
 /** @throws ArgumentError or InsecureError. */

@@ -39,24 +39,37 @@ export interface MemberMessage {
   readonly message: unknown;
 }
 
-/** The meeting point of a job's processes. It tells them where the others are, passes messages, and says who was lost. */
+/**
+ * The meeting point of a job's processes. It tells them where the others are, passes messages, and says who was lost.
+ */
 export interface Coordinator {
   readonly address: RankAddress;
-  /** Resolves when every rank has joined. @throws RendezvousError `rendezvous-timeout`, which names the ranks that did not. */
+  /**
+   * Resolves when every rank has joined.
+   *
+   * @throws RendezvousError `rendezvous-timeout`, which names the ranks that did not.
+   */
   readonly ready: Promise<Roster>;
   /** Messages that came before the first listener wait for it. */
   onMessage(listener: (message: MemberMessage) => void): void;
-  /** Send to one process, by its number in the roster. Returns false where it is gone. The message is anything msgpack holds, up to 64 MiB. */
+  /**
+   * Send to one process, by its number in the roster. Returns false where it is gone. The message is anything msgpack
+   * holds, up to 64 MiB.
+   */
   send(process: number, message: unknown): boolean;
   broadcast(message: unknown): void;
   /** Say that a rank is gone, from a witness such as the launcher that saw its process end. The first loss stands. */
   reportLost(rank: number, reason: string): void;
-  /** The first loss of ranks, whoever noticed it; all processes are told before. Every listener hears it, however late it comes. */
+  /**
+   * The first loss of ranks, whoever noticed it; all processes are told before. Every listener hears it, however late
+   * it comes.
+   */
   onLost(listener: (loss: Loss) => void): void;
   /**
    * Say goodbye to all and stop listening. Takes a second at most.
    *
-   * @param stopped why, where the run is to stop before all have joined: those who have end with `rendezvous-stopped`, and none need look for a fault.
+   * @param stopped why, where the run is to stop before all have joined: those who have end with `rendezvous-stopped`,
+   * and none need look for a fault.
    */
   close(stopped?: string): Promise<void>;
 }
@@ -87,7 +100,10 @@ interface Seat {
  * @param idleMilliseconds for how long the thread that this one serves has done nothing.
  * @throws ArgumentError, InsecureError, or the system's error when the port is taken.
  */
-export const openCoordinator = async (options: RendezvousOptions, idleMilliseconds?: () => number): Promise<ThreadedCoordinator> => {
+export const openCoordinator = async (
+  options: RendezvousOptions,
+  idleMilliseconds?: () => number,
+): Promise<ThreadedCoordinator> => {
   const checked = checkRendezvousOptions(options);
   const coordinator = new HostedRendezvous(checked, idleMilliseconds);
   await coordinator.listen();
@@ -269,7 +285,8 @@ class HostedRendezvous implements ThreadedCoordinator {
     });
     this.#listener.guard(socket, (error) => {
       // All are told before, who has it too: it may be an honest process on a host that somebody else has got into.
-      if (seat !== undefined && this.#state === "running") this.#lose(this.#membership.ranksOf(seat), error.message, true);
+      if (seat !== undefined && this.#state === "running")
+        this.#lose(this.#membership.ranksOf(seat), error.message, true);
       connection.expel(error.message, error);
     });
   }
@@ -308,7 +325,10 @@ class HostedRendezvous implements ThreadedCoordinator {
     this.#numbers = this.#membership.processes();
     const roster = this.#membership.roster();
     this.#numbers.forEach(({ connection }, process) =>
-      connection.send("control", announcementCodec.encode({ kind: "complete", roster, process, coordinatorRanks: this.#options.ranks })),
+      connection.send(
+        "control",
+        announcementCodec.encode({ kind: "complete", roster, process, coordinatorRanks: this.#options.ranks }),
+      ),
     );
     this.#listener.unref();
     for (const { connection } of this.#seats) connection.unref();
@@ -346,13 +366,15 @@ class HostedRendezvous implements ThreadedCoordinator {
     this.#seats.delete(seat);
     if (this.#state === "joining") {
       // Who says goodbye was asked to end, and so is the run. Who is lost may be started again, and come in time.
-      if (reason === undefined) return void this.close(`${formatRanks(this.#membership.ranksOf(seat))} was asked to end`);
+      if (reason === undefined)
+        return void this.close(`${formatRanks(this.#membership.ranksOf(seat))} was asked to end`);
       this.#membership.leave(seat, reason);
       this.#event("left", `${seat.name}: ${reason}`);
     } else if (this.#state === "running") {
       this.#gone.emit(this.#numbers.indexOf(seat));
       if (reason === undefined) this.#event("left", seat.name);
-      else if (!(ending.how === "broken" && ending.error instanceof RevokedPeerError)) this.#lose(this.#membership.ranksOf(seat), reason);
+      else if (!(ending.how === "broken" && ending.error instanceof RevokedPeerError))
+        this.#lose(this.#membership.ranksOf(seat), reason);
     }
   }
 
@@ -361,7 +383,10 @@ class HostedRendezvous implements ThreadedCoordinator {
     for (const rank of ranks) checkLost(rank, worldSize);
     if (this.#state === "closed") return;
     if (this.#state === "joining") {
-      this.#fail("rendezvous-failed", `${formatRanks(ranks)} of ${worldSize} was lost before all had joined: ${reason}`);
+      this.#fail(
+        "rendezvous-failed",
+        `${formatRanks(ranks)} of ${worldSize} was lost before all had joined: ${reason}`,
+      );
       void this.close();
       return;
     }

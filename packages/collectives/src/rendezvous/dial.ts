@@ -27,13 +27,22 @@ export class PassingError extends Error {}
  *
  * @throws PassingError, PeerIdentityError when TLS was refused by either side, or the system's error.
  */
-export const dial = (address: RankAddress, security: TlsIdentity | undefined, timeoutMilliseconds: number): Promise<Socket> =>
+export const dial = (
+  address: RankAddress,
+  security: TlsIdentity | undefined,
+  timeoutMilliseconds: number,
+): Promise<Socket> =>
   new Promise((resolve, reject) => {
     const { host, port } = address;
     const socket =
       security === undefined
         ? connect({ host, port })
-        : connectTls({ host, port, ...(isIP(host) === 0 ? { servername: host } : {}), ...tlsClientOptions(security, "coordinator") });
+        : connectTls({
+            host,
+            port,
+            ...(isIP(host) === 0 ? { servername: host } : {}),
+            ...tlsClientOptions(security, "coordinator"),
+          });
     const fail = (error: Error): void => {
       clearTimeout(late);
       socket.destroy();
@@ -57,9 +66,12 @@ export const explain = (error: NodeJS.ErrnoException, where: string): Error => {
   const code = error.code ?? "";
   if (error instanceof PeerIdentityError) return error;
   if (code === "CERT_REVOKED")
-    return new RevokedPeerError(`the certificate of what listens at ${where} was revoked; start the run's host again with new files`);
+    return new RevokedPeerError(
+      `the certificate of what listens at ${where} was revoked; start the run's host again with new files`,
+    );
   if (passing.has(code)) return new PassingError(`${error.syscall ?? "connection"} ${code}`, { cause: error });
-  if (isTlsFault(error)) return new PassingError(`what came is no TLS, or was altered on its way: ${tlsReasonOf(error)}`, { cause: error });
+  if (isTlsFault(error))
+    return new PassingError(`what came is no TLS, or was altered on its way: ${tlsReasonOf(error)}`, { cause: error });
   if (isCertificateFault(error))
     return new PeerIdentityError(
       `TLS with ${where} failed (${code}: ${tlsReasonOf(error)}); use the files of one skein-train certs init on all hosts, while they are valid`,

@@ -9,7 +9,10 @@ export class JoinRefusedError extends SkeinError {
   }
 }
 
-/** The coordinator has no place for this process, and may have one later: once what an earlier start has left behind is gone. */
+/**
+ * The coordinator has no place for this process, and may have one later: once what an earlier start has left behind is
+ * gone.
+ */
 export class PlaceTakenError extends SkeinError {
   override name = "PlaceTakenError";
 
@@ -23,7 +26,13 @@ export class RendezvousError extends SkeinError {
   override name = "RendezvousError";
 
   constructor(
-    code: "rendezvous-timeout" | "rendezvous-failed" | "rendezvous-stopped" | "coordinator-lost" | "not-a-coordinator" | "control-message",
+    code:
+      | "rendezvous-timeout"
+      | "rendezvous-failed"
+      | "rendezvous-stopped"
+      | "coordinator-lost"
+      | "not-a-coordinator"
+      | "control-message",
     message: string,
     options?: ErrorOptions,
   ) {

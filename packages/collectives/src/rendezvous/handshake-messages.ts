@@ -46,7 +46,10 @@ export interface Refusal {
 }
 
 /** A refusal as the error that the joining side throws. */
-export const refusalError = ({ code, message }: Refusal): JoinRefusedError | PlaceTakenError | PeerIdentityError | WireError => {
+export const refusalError = ({
+  code,
+  message,
+}: Refusal): JoinRefusedError | PlaceTakenError | PeerIdentityError | WireError => {
   if (code === "peer-identity") return new PeerIdentityError(message);
   if (code === "protocol-version") return new WireError(code, message);
   if (code === "join-rank-taken" || code === "join-late") return new PlaceTakenError(code, message);

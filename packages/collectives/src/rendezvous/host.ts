@@ -7,8 +7,9 @@ import { failureOf, type RendezvousNews, RendezvousThread } from "./rendezvous-t
 import type { RankAddress, Roster } from "./roster.ts";
 
 /**
- * Host the rendezvous of a job: in the launcher, or in the process of rank 0. Its connections live in a thread of their own, so this one
- * may be busy: only when its event loop has not turned for `heartbeat.stuckMilliseconds` is it lost to the others.
+ * Host the rendezvous of a job: in the launcher, or in the process of rank 0. Its connections live in a thread of their
+ * own, so this one may be busy: only when its event loop has not turned for `heartbeat.stuckMilliseconds` is it lost to
+ * the others.
  *
  * Until every rank has joined it keeps the process alive; later it does not.
  * @throws ArgumentError, InsecureError, or the system's error when the port is taken.

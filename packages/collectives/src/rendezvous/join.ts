@@ -5,19 +5,19 @@ import { checkLost } from "./ranks.ts";
 import { failureOf, type RendezvousNews, RendezvousThread } from "./rendezvous-thread.ts";
 
 /**
- * Join the rendezvous of a job, and wait until every rank has. Dials again while the coordinator is not there yet. The connection lives in a
- * thread of its own, so this one may be busy: only when its event loop has not turned for the coordinator's `heartbeat.stuckMilliseconds`
- * are its ranks lost to the others.
+ * Join the rendezvous of a job, and wait until every rank has. Dials again while the coordinator is not there yet. The
+ * connection lives in a thread of its own, so this one may be busy: only when its event loop has not turned for the
+ * coordinator's `heartbeat.stuckMilliseconds` are its ranks lost to the others.
  *
- * With a `signal` it can be given up until all have joined: within a second, with a RendezvousError `rendezvous-stopped`; where this process had a place,
- * all others end, too.
+ * With a `signal` it can be given up until all have joined: within a second, with a RendezvousError
+ * `rendezvous-stopped`; where this process had a place, all others end, too.
  *
- * @throws JoinRefusedError when the coordinator will not have this process, PlaceTakenError when it has no place for it until the deadline; PeerIdentityError when one of both does not
- * prove who it is; RendezvousError when nobody answers, when ranks are missing at the deadline (it names them), or when the coordinator dies;
- * WireError when what answers is no coordinator of this version.
- * @example
- * const member = await joinRendezvous({ address, ranks: [1], addresses: [{ host: "10.0.0.2", port: 4711 }], worldSize: 2, job, build, secret });
- * member.onLost(({ ranks, reason }) => abort(ranks, reason));
+ * @throws JoinRefusedError when the coordinator will not have this process, PlaceTakenError when it has no place for it
+ * until the deadline; PeerIdentityError when one of both does not prove who it is; RendezvousError when nobody answers,
+ * when ranks are missing at the deadline (it names them), or when the coordinator dies; WireError when what answers is
+ * no coordinator of this version.
+ * @example const member = await joinRendezvous({ address, ranks: [1], addresses: [{ host: "10.0.0.2", port: 4711 }],
+ * worldSize: 2, job, build, secret }); member.onLost(({ ranks, reason }) => abort(ranks, reason));
  */
 export const joinRendezvous = async (options: JoinOptions): Promise<Member> => {
   checkJoinOptions(options);

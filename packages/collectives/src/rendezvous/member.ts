@@ -12,11 +12,25 @@ import { printable } from "../security/printable.ts";
 import { checkSecret } from "../security/secret.ts";
 import { WireError } from "../wire/errors.ts";
 import { ControlConnection, type Ending } from "./control-connection.ts";
-import { type Announcement, announcementCodec, controlMessageBytes, encodeBounded, type Loss, reportCodec } from "./control-messages.ts";
+import {
+  type Announcement,
+  announcementCodec,
+  controlMessageBytes,
+  encodeBounded,
+  type Loss,
+  reportCodec,
+} from "./control-messages.ts";
 import { checkMilliseconds, defaultJoinMilliseconds } from "./coordinator-options.ts";
 import { dial, explain, PassingError } from "./dial.ts";
 import { PlaceTakenError, RendezvousError } from "./errors.ts";
-import { joinBytes, joinCodec, refusalCodec, refusalError, ranksPerProcess, welcomeCodec } from "./handshake-messages.ts";
+import {
+  joinBytes,
+  joinCodec,
+  refusalCodec,
+  refusalError,
+  ranksPerProcess,
+  welcomeCodec,
+} from "./handshake-messages.ts";
 import { BufferedEmitter } from "./buffered-emitter.ts";
 import { checkLost, formatRanks } from "./ranks.ts";
 import type { RankAddress, Roster } from "./roster.ts";
@@ -24,7 +38,10 @@ import { joined, Search, type SearchOptions } from "./search.ts";
 import { isUnspecified } from "./unspecified.ts";
 
 export interface JoinOptions extends SearchOptions {
-  /** Data listener of each of `ranks`. A host of 0.0.0.0 or :: becomes the address by which this machine reaches the coordinator. */
+  /**
+   * Data listener of each of `ranks`. A host of 0.0.0.0 or :: becomes the address by which this machine reaches the
+   * coordinator.
+   */
   readonly addresses: readonly RankAddress[];
   /** Default: the machine's name. */
   readonly hostName?: string;
@@ -40,7 +57,10 @@ export interface JoinOptions extends SearchOptions {
   readonly insecure?: boolean;
   /** Told, in a line, of what people should see to: renewed certificates that cannot be used. */
   readonly onNote?: (line: string) => void;
-  /** How long to look for the coordinator and a place; once it has let this process in, its own deadline counts. Default: `defaultJoinMilliseconds`. */
+  /**
+   * How long to look for the coordinator and a place; once it has let this process in, its own deadline counts.
+   * Default: `defaultJoinMilliseconds`.
+   */
   readonly joinTimeoutMilliseconds?: number;
 }
 
@@ -53,9 +73,15 @@ export interface Member {
   send(message: unknown): boolean;
   /** Messages that came before the first listener wait for it. */
   onMessage(listener: (message: unknown) => void): void;
-  /** Say that a rank is gone, as a witness such as a data link that broke. The coordinator tells all; the first loss stands. */
+  /**
+   * Say that a rank is gone, as a witness such as a data link that broke. The coordinator tells all; the first loss
+   * stands.
+   */
   reportLost(rank: number, reason: string): void;
-  /** The first loss: of ranks, or of the coordinator with the ranks of its process. Every listener hears it, however late it comes. */
+  /**
+   * The first loss: of ranks, or of the coordinator with the ranks of its process. Every listener hears it, however
+   * late it comes.
+   */
   onLost(listener: (loss: Loss) => void): void;
   /** Say goodbye, so that this is no loss. Takes a second at most. */
   close(): Promise<void>;
@@ -71,7 +97,8 @@ export interface ThreadedMember extends Member {
 
 const firstPauseMilliseconds = 20;
 const longestPauseMilliseconds = 1000;
-const answerMilliseconds = 10_000; // for a connection, and for the answer to a hello: a coordinator that starts is busy for a moment
+// for a connection, and for the answer to a hello: a coordinator that starts is busy for a moment
+const answerMilliseconds = 10_000;
 
 /** @throws ArgumentError or InsecureError. */
 export const checkJoinOptions = (options: JoinOptions): void => {
@@ -92,7 +119,11 @@ export const openMember = async (options: JoinOptions, idleMilliseconds?: () => 
   const deadline = performance.now() + joinTimeoutMilliseconds;
   const { security, lookMilliseconds, onNote } = options;
   const identity =
-    security && new RenewableIdentity(security, { ...(lookMilliseconds !== undefined && { lookMilliseconds }), ...(onNote && { onNote }) });
+    security &&
+    new RenewableIdentity(security, {
+      ...(lookMilliseconds !== undefined && { lookMilliseconds }),
+      ...(onNote && { onNote }),
+    });
   const search = new Search(options, deadline);
   try {
     const member = await seek(options, search, identity, idleMilliseconds);
@@ -145,15 +176,23 @@ const seek = async (
 };
 
 const check = ({ ranks, addresses, hostName = hostname(), worldSize, job, build, secret }: JoinOptions): void => {
-  if (ranks.length === 0 || ranks.length > ranksPerProcess || !ranks.every((rank) => Number.isInteger(rank) && rank >= 0))
+  if (
+    ranks.length === 0 ||
+    ranks.length > ranksPerProcess ||
+    !ranks.every((rank) => Number.isInteger(rank) && rank >= 0)
+  )
     throw new ArgumentError(
       `a process cannot join with ranks [${ranks.join(", ")}]; it takes 1 to ${ranksPerProcess} whole numbers from 0`,
     );
   if (addresses.length !== ranks.length)
-    throw new ArgumentError(`${ranks.length} ranks came with ${addresses.length} addresses; give the data listener of each rank`);
+    throw new ArgumentError(
+      `${ranks.length} ranks came with ${addresses.length} addresses; give the data listener of each rank`,
+    );
   for (const { host, port } of addresses) {
     if (host === "" || host.length > 255 || !(Number.isInteger(port) && port >= 1 && port <= 65_535))
-      throw new ArgumentError(`${host}:${port} is no address of a data listener; give the host and port on which it listens`);
+      throw new ArgumentError(
+        `${host}:${port} is no address of a data listener; give the host and port on which it listens`,
+      );
   }
   for (const [name, text, most] of [
     ["hostName", hostName, 255],
@@ -161,7 +200,9 @@ const check = ({ ranks, addresses, hostName = hostname(), worldSize, job, build,
     ["build", build, 256],
   ] as const) {
     if (!printable.test(text) || text.length > most || (name === "hostName" && text === ""))
-      throw new ArgumentError(`${name} cannot be ${JSON.stringify(text)}; it is printable ASCII of at most ${most} characters`);
+      throw new ArgumentError(
+        `${name} cannot be ${JSON.stringify(text)}; it is printable ASCII of at most ${most} characters`,
+      );
   }
   if (!Number.isInteger(worldSize) || worldSize < 1)
     throw new ArgumentError(`a world of ${worldSize} ranks cannot be joined; worldSize is a whole number from 1`);
@@ -218,7 +259,12 @@ class JoinedMember implements ThreadedMember {
     this.#welcome.promise.catch(() => {});
     this.#complete.promise.catch(() => {});
     const { job, secret } = options;
-    this.#handshake = new HandshakeDialler({ audience: "control", job, key: jobKey(secret, job), binding: channelBinding(socket) });
+    this.#handshake = new HandshakeDialler({
+      audience: "control",
+      job,
+      key: jobKey(secret, job),
+      binding: channelBinding(socket),
+    });
     this.#connection = new ControlConnection(socket, {
       limit: (type) => {
         if (this.#phase === "joined") return type === "control" ? controlMessageBytes : 0;
@@ -227,14 +273,18 @@ class JoinedMember implements ThreadedMember {
       },
       frame: (type, payload) => {
         if (type === "control" && this.#phase === "joined") this.#hear(announcementCodec.decode(payload));
-        else if (type === "refuse" && this.#phase !== "joined") this.#welcome.reject(refusalError(refusalCodec.decode(payload)));
+        else if (type === "refuse" && this.#phase !== "joined")
+          this.#welcome.reject(refusalError(refusalCodec.decode(payload)));
         else if (type === "challenge" && this.#phase === "challenge") this.#prove(payload, socket);
         else if (type === "welcome" && this.#phase === "welcome") {
           this.#phase = "joined";
           this.#connection.beat(welcomeCodec.decode(payload).heartbeat, idleMilliseconds);
           this.#welcome.resolve();
         } else
-          throw new RendezvousError("control-message", `a ${type} frame came from ${this.#where} where none is due; it is no coordinator`);
+          throw new RendezvousError(
+            "control-message",
+            `a ${type} frame came from ${this.#where} where none is due; it is no coordinator`,
+          );
       },
       ended: (ending) => this.#ended(ending),
     });
@@ -298,7 +348,11 @@ class JoinedMember implements ThreadedMember {
     try {
       answer = this.#handshake.answer(challenge);
     } catch (error) {
-      throw new RendezvousError("control-message", `what came from ${this.#where} is no challenge; it is no coordinator`, { cause: error });
+      throw new RendezvousError(
+        "control-message",
+        `what came from ${this.#where} is no challenge; it is no coordinator`,
+        { cause: error },
+      );
     }
     if ("what" in answer) {
       this.#connection.send("refuse");
@@ -306,7 +360,10 @@ class JoinedMember implements ThreadedMember {
       return;
     }
     const { ranks, addresses, worldSize, build, hostName = hostname() } = this.#options;
-    const reached = addresses.map(({ host, port }) => ({ host: isUnspecified(host) ? localAddress(socket) : host, port }));
+    const reached = addresses.map(({ host, port }) => ({
+      host: isUnspecified(host) ? localAddress(socket) : host,
+      port,
+    }));
     this.#phase = "welcome";
     this.#connection.send("proof", answer.proof);
     this.#connection.secure(answer.proven);
@@ -336,7 +393,8 @@ class JoinedMember implements ThreadedMember {
         this.#complete.reject(new RendezvousError(announcement.code, announcement.message));
         break;
       case "lost":
-        this.#loss.resolve({ ranks: announcement.ranks, reason: announcement.reason, revoked: announcement.revoked }); // the first stands
+        // the first stands
+        this.#loss.resolve({ ranks: announcement.ranks, reason: announcement.reason, revoked: announcement.revoked });
         break;
       case "message":
         this.#messages.emit(announcement.body);
@@ -372,7 +430,9 @@ class JoinedMember implements ThreadedMember {
     if (error instanceof WireError || error instanceof RendezvousError) return error;
     const explained = error instanceof Error ? explain(error, this.#where) : undefined;
     if (explained !== undefined && !(explained instanceof PassingError)) return explained;
-    return new PassingError(`it ended the connection without an answer, as when one side speaks TLS and the other does not: ${reason}`);
+    return new PassingError(
+      `it ended the connection without an answer, as when one side speaks TLS and the other does not: ${reason}`,
+    );
   }
 }
 

@@ -16,7 +16,8 @@ const worlds = fc
   .record({ worldSize: fc.integer({ min: 1, max: 12 }), seed: fc.array(fc.nat(4), { minLength: 12, maxLength: 12 }) })
   .map(({ worldSize, seed }) => {
     const processes = new Map<number, number[]>();
-    for (let rank = 0; rank < worldSize; rank++) processes.set(seed[rank]!, [...(processes.get(seed[rank]!) ?? []), rank]);
+    for (let rank = 0; rank < worldSize; rank++)
+      processes.set(seed[rank]!, [...(processes.get(seed[rank]!) ?? []), rank]);
     return { worldSize, processes: [...processes.values()] };
   });
 
@@ -41,7 +42,8 @@ describe("membership", () => {
         expect(roster.map(({ rank }) => rank)).toEqual(Array.from({ length: worldSize }, (_, rank) => rank));
         for (const ranks of processes) {
           expect(new Set(ranks.map((rank) => roster[rank]!.process)).size).toBe(1);
-          for (const rank of ranks) expect(roster[rank]).toMatchObject({ port: 1000 + rank, hostName: `host-${ranks[0]! % 2}` });
+          for (const rank of ranks)
+            expect(roster[rank]).toMatchObject({ port: 1000 + rank, hostName: `host-${ranks[0]! % 2}` });
         }
         expect(new Set(roster.map(({ process }) => process)).size).toBe(processes.length);
       }),
@@ -51,13 +53,18 @@ describe("membership", () => {
   test("seats all ranks of a process or none, whatever was refused or has left between", () => {
     fc.assert(
       fc.property(
-        fc.array(fc.record({ ranks: fc.array(fc.nat(6), { minLength: 1, maxLength: 3 }), leaves: fc.boolean() }), { maxLength: 20 }),
+        fc.array(fc.record({ ranks: fc.array(fc.nat(6), { minLength: 1, maxLength: 3 }), leaves: fc.boolean() }), {
+          maxLength: 20,
+        }),
         (attempts) => {
           const membership = new Membership<object>({ worldSize: 6, build: "build" });
           const seated = new Map<number, object>();
           for (const { ranks, leaves } of attempts) {
             const process = {};
-            const fits = seated.size < 6 && new Set(ranks).size === ranks.length && ranks.every((rank) => rank < 6 && !seated.has(rank));
+            const fits =
+              seated.size < 6 &&
+              new Set(ranks).size === ranks.length &&
+              ranks.every((rank) => rank < 6 && !seated.has(rank));
             expect(membership.admit(process, requestOf(ranks, 6)) === undefined).toBe(fits);
             if (fits) for (const rank of ranks) seated.set(rank, process);
             if (leaves) {

@@ -19,10 +19,14 @@ export const otherJob = (own: string, theirs: string): Refusal => ({
   message: `this process runs job ${short(theirs)}, the coordinator job ${short(own)}; start every process with the same job file and options`,
 });
 
-const defaultBuildCure = "install the same build on all hosts, or allow other builds where results need not be the same bits";
+const defaultBuildCure =
+  "install the same build on all hosts, or allow other builds where results need not be the same bits";
 
 /** Why a request does not fit the world at all, whoever sends it; undefined when it does. */
-export const mismatch = ({ worldSize, build, buildCure = defaultBuildCure }: World, request: JoinRequest): Refusal | undefined => {
+export const mismatch = (
+  { worldSize, build, buildCure = defaultBuildCure }: World,
+  request: JoinRequest,
+): Refusal | undefined => {
   if (build !== undefined && request.build !== build)
     return {
       code: "join-build",
@@ -123,13 +127,20 @@ export class Membership<Process> {
     const numbers = new Map(this.processes().map((process, number) => [process, number]));
     return Array.from({ length: this.#world.worldSize }, (_, rank) => {
       const { process, request } = this.#places.get(rank)!;
-      return { rank, ...request.addresses[request.ranks.indexOf(rank)]!, hostName: request.hostName, process: numbers.get(process)! };
+      return {
+        rank,
+        ...request.addresses[request.ranks.indexOf(rank)]!,
+        hostName: request.hostName,
+        process: numbers.get(process)!,
+      };
     });
   }
 
   /** Which ranks are missing, what `verb` says of them, and what became of those that had joined. */
   nameMissing(verb: string, missing: readonly number[] = this.missing): string {
-    const gone = missing.filter((rank) => this.#left.has(rank)).map((rank) => `rank ${rank} had joined, but ${this.#left.get(rank)}`);
+    const gone = missing
+      .filter((rank) => this.#left.has(rank))
+      .map((rank) => `rank ${rank} had joined, but ${this.#left.get(rank)}`);
     const remarks = gone.length === 0 ? "" : ` (${gone.slice(0, 8).join("; ")}${gone.length > 8 ? "; …" : ""})`;
     return `${formatRanks(missing)} of ${this.#world.worldSize} ${verb}${remarks}`;
   }

@@ -1,7 +1,9 @@
 import type { z } from "zod";
 import { RendezvousError } from "./errors.ts";
 
-/** A kind of message as bytes, and back. `decode` throws RendezvousError `control-message` on bytes of any other kind. */
+/**
+ * A kind of message as bytes, and back. `decode` throws RendezvousError `control-message` on bytes of any other kind.
+ */
 export interface MessageCodec<Message> {
   encode(message: Message): Uint8Array;
   decode(bytes: Uint8Array): Message;

@@ -9,18 +9,24 @@ export const formatRanks = (ranks: readonly number[]): string => {
     if (last !== undefined && last[1] === rank - 1) last[1] = rank;
     else runs.push([rank, rank]);
   }
-  const parts = runs.map(([first, last]) => (first === last ? `${first}` : `${first}${last === first + 1 ? ", " : "–"}${last}`));
+  const parts = runs.map(([first, last]) =>
+    first === last ? `${first}` : `${first}${last === first + 1 ? ", " : "–"}${last}`,
+  );
   return `${sorted.length === 1 ? "rank" : "ranks"} ${parts.join(", ")}`;
 };
 
 /** @throws ArgumentError when a world has no such rank to lose. */
 export const checkLost = (rank: number, worldSize: number): void => {
   if (!(Number.isInteger(rank) && rank >= 0 && rank < worldSize))
-    throw new ArgumentError(`rank ${rank} cannot be lost in a world of ${worldSize}; ranks go from 0 to ${worldSize - 1}`);
+    throw new ArgumentError(
+      `rank ${rank} cannot be lost in a world of ${worldSize}; ranks go from 0 to ${worldSize - 1}`,
+    );
 };
 
 /** @throws ArgumentError when a world has no process of this number. */
 export const checkProcess = (process: number, count: number): void => {
   if (!(Number.isInteger(process) && process >= 0 && process < count))
-    throw new ArgumentError(`process ${process} is not in a world of ${count} processes; take the numbers of the roster`);
+    throw new ArgumentError(
+      `process ${process} is not in a world of ${count} processes; take the numbers of the roster`,
+    );
 };

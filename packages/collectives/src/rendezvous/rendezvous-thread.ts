@@ -39,8 +39,8 @@ export type RendezvousNews =
   | { readonly type: "closed" };
 
 /**
- * The thread that holds the control connections of a process, so that they live while its main thread reads files, writes them, or computes.
- * It keeps the process alive until `release`.
+ * The thread that holds the control connections of a process, so that they live while its main thread reads files,
+ * writes them, or computes. It keeps the process alive until `release`.
  */
 export class RendezvousThread {
   readonly #worker: Worker;
@@ -49,7 +49,9 @@ export class RendezvousThread {
 
   /** @param take gets its news; what ends the thread by itself comes as "failed". */
   constructor(
-    task: Omit<Extract<RendezvousTask, { role: "coordinator" }>, "beats"> | Omit<Extract<RendezvousTask, { role: "member" }>, "beats">,
+    task:
+      | Omit<Extract<RendezvousTask, { role: "coordinator" }>, "beats">
+      | Omit<Extract<RendezvousTask, { role: "member" }>, "beats">,
     take: (news: RendezvousNews) => void,
   ) {
     const workerData = { ...task, beats: this.#pulse.beats } satisfies RendezvousTask;

@@ -11,7 +11,8 @@ import type { RendezvousNews, RendezvousOrder, RendezvousTask } from "./rendezvo
 const post = (news: RendezvousNews): void => parentPort!.postMessage(news);
 const task = workerData as RendezvousTask;
 const { intervalMilliseconds } = defaultHeartbeat;
-// Read at least so often, whenever connections ask for it to say it in a ping; what is longer is this thread's own pause.
+// Read at least so often, whenever connections ask for it to say it in a ping; what is longer is this thread's own
+// pause.
 const idle = pulseReader(task.beats, 2 * intervalMilliseconds);
 setInterval(idle, intervalMilliseconds).unref();
 const ended = (): void => {

@@ -12,7 +12,10 @@ export interface RosterEntry extends RankAddress {
   readonly rank: number;
   /** Name of the machine: ranks of one name can share memory, if of one process, or its loopback. */
   readonly hostName: string;
-  /** Number of the process that holds the rank. Processes are numbered by their lowest rank, so the numbers do not depend on who came first. */
+  /**
+   * Number of the process that holds the rank. Processes are numbered by their lowest rank, so the numbers do not
+   * depend on who came first.
+   */
   readonly process: number;
 }
 

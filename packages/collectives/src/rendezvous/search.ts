@@ -20,7 +20,10 @@ export interface SearchOptions {
 /** What a search has come to that was let in. */
 export const joined = "joined";
 
-/** A process's search for its coordinator and a place there: what it has met with, what people are told of it, and whether it was given up. */
+/**
+ * A process's search for its coordinator and a place there: what it has met with, what people are told of it, and
+ * whether it was given up.
+ */
 export class Search {
   /** By `performance.now()`. */
   readonly deadline: number;
@@ -36,7 +39,12 @@ export class Search {
     this.deadline = deadline;
     this.givenUp = new Promise((_, reject) => {
       const giveUp = (): void =>
-        reject(new RendezvousError("rendezvous-stopped", `${formatRanks(ranks)} was asked to end before all ranks had joined`));
+        reject(
+          new RendezvousError(
+            "rendezvous-stopped",
+            `${formatRanks(ranks)} was asked to end before all ranks had joined`,
+          ),
+        );
       signal?.addEventListener("abort", giveUp, { once: true });
       if (signal?.aborted === true) giveUp();
     });
@@ -56,8 +64,12 @@ export class Search {
   #look(): Waiting {
     const { address, ranks } = this.#options;
     const [who, where, state] = [formatRanks(ranks), `${address.host}:${address.port}`, this.#found];
-    if (state === joined) return { state, line: `${who}: joined at ${where} and waiting for other ranks, which rank 0 names` };
+    if (state === joined)
+      return { state, line: `${who}: joined at ${where} and waiting for other ranks, which rank 0 names` };
     const seconds = Math.max(0, Math.ceil((this.deadline - performance.now()) / 1000));
-    return { state, line: `${who}: waiting for rank 0 at ${where}${state === "" ? "" : ` (${state})`}; trying for ${seconds} s more` };
+    return {
+      state,
+      line: `${who}: waiting for rank 0 at ${where}${state === "" ? "" : ` (${state})`}; trying for ${seconds} s more`,
+    };
   }
 }

@@ -45,7 +45,9 @@ test("a log of strangers is bounded by time and not by strangers, and counts all
       const windows = Math.ceil(clock.now() / 10_000) + 1;
       expect(lines.length).toBeLessThanOrEqual(9 * windows);
       for (const line of lines) expect(line.length).toBeLessThanOrEqual(401);
-      const leftOut = lines.map((line) => Number(/^(\d+) more connections/.exec(line)?.[1] ?? 0)).reduce((sum, count) => sum + count, 0);
+      const leftOut = lines
+        .map((line) => Number(/^(\d+) more connections/.exec(line)?.[1] ?? 0))
+        .reduce((sum, count) => sum + count, 0);
       expect(lines.filter((line) => !line.includes("more connections")).length + leftOut).toBe(came);
     }),
     { numRuns: 30 },

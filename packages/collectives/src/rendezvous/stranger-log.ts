@@ -8,7 +8,8 @@ const windowMilliseconds = 10_000;
 const longestLine = 400;
 
 /**
- * Tells of strangers in a log that they cannot fill: a few lines in ten seconds, and then one that says how many were left out.
+ * Tells of strangers in a log that they cannot fill: a few lines in ten seconds, and then one that says how many were
+ * left out.
  */
 export class StrangerLog {
   readonly #say: (event: RendezvousEvent) => void;

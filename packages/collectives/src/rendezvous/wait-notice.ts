@@ -18,7 +18,10 @@ export interface Waiting {
   readonly line: string;
 }
 
-/** Tells people what is waited for, if anything, until it is stopped: after a moment, then when it changes, and now and then in any case. */
+/**
+ * Tells people what is waited for, if anything, until it is stopped: after a moment, then when it changes, and now and
+ * then in any case.
+ */
 export class WaitNotice {
   readonly #look: () => Waiting | undefined;
   readonly #tell: (line: string) => void;
@@ -26,7 +29,11 @@ export class WaitNotice {
   #told: string | undefined;
   #looks = 0;
 
-  constructor({ afterMilliseconds, everyMilliseconds }: NoticeTimes, look: () => Waiting | undefined, tell: (line: string) => void) {
+  constructor(
+    { afterMilliseconds, everyMilliseconds }: NoticeTimes,
+    look: () => Waiting | undefined,
+    tell: (line: string) => void,
+  ) {
     this.#look = look;
     this.#tell = tell;
     this.#timer = setTimeout(() => {

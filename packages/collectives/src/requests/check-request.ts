@@ -10,12 +10,16 @@ interface Group {
   readonly memory: WasmMemory;
 }
 
-/** Buffers that were found to be looks at a memory: one that grows, in whichever thread, gets another buffer over the same bytes. */
+/**
+ * Buffers that were found to be looks at a memory: one that grows, in whichever thread, gets another buffer over the
+ * same bytes.
+ */
 const looks = new WeakMap<ArrayBufferLike, WasmMemory>();
 
 /**
- * Whether a region, of a byte or more, lies in a memory. Where two threads grow a memory at once, one of them may hold two buffers of one length, so neither
- * identity nor length tells: a bit of the region is flipped, looked for in the memory, and put back, once for each buffer.
+ * Whether a region, of a byte or more, lies in a memory. Where two threads grow a memory at once, one of them may hold
+ * two buffers of one length, so neither identity nor length tells: a bit of the region is flipped, looked for in the
+ * memory, and put back, once for each buffer.
  */
 const liesIn = (region: Uint8Array, memory: WasmMemory): boolean => {
   if (region.buffer === memory.buffer || looks.get(region.buffer) === memory) return true;
@@ -46,8 +50,10 @@ export const checkRequest = (request: CollectiveRequest, { rank, worldSize, memo
       );
   }
   for (const bytes of [input, output])
-    if (bytes.byteLength % bytesPerElement[dtype] !== 0) say(`${bytes.byteLength} bytes are not a whole number of ${dtype} elements`);
-  const [factor, divisor] = kind === "all-gather" ? [worldSize, 1] : kind === "reduce-scatter" ? [1, worldSize] : [1, 1];
+    if (bytes.byteLength % bytesPerElement[dtype] !== 0)
+      say(`${bytes.byteLength} bytes are not a whole number of ${dtype} elements`);
+  const [factor, divisor] =
+    kind === "all-gather" ? [worldSize, 1] : kind === "reduce-scatter" ? [1, worldSize] : [1, 1];
   if (input.byteLength * factor !== output.byteLength * divisor) {
     say(
       `an input of ${input.byteLength} bytes does not fit an output of ${output.byteLength} on ${worldSize} ranks; see the table at CollectiveRequest`,
@@ -67,8 +73,14 @@ export const checkRequest = (request: CollectiveRequest, { rank, worldSize, memo
     if (kind !== "all-to-all" && kind !== "all-gather") say("cannot be ragged; all-to-all and all-gather can");
     const chunk = kind === "all-to-all" ? input.byteLength / worldSize : input.byteLength;
     const { capacity, rows, receivedRows } = ragged;
-    if (!Number.isInteger(capacity) || capacity < 0 || (capacity === 0 ? chunk !== 0 : (chunk / bytesPerElement[dtype]) % capacity !== 0))
-      say(`a chunk of ${chunk} bytes cannot be cut into ${capacity} rows of ${dtype}; capacity is the rows of one chunk`);
+    if (
+      !Number.isInteger(capacity) ||
+      capacity < 0 ||
+      (capacity === 0 ? chunk !== 0 : (chunk / bytesPerElement[dtype]) % capacity !== 0)
+    )
+      say(
+        `a chunk of ${chunk} bytes cannot be cut into ${capacity} rows of ${dtype}; capacity is the rows of one chunk`,
+      );
     const counts = kind === "all-to-all" ? worldSize : 1;
     if (rows.byteLength !== 4 * counts || receivedRows.byteLength !== 4 * worldSize)
       say(
@@ -76,7 +88,9 @@ export const checkRequest = (request: CollectiveRequest, { rank, worldSize, memo
       );
     checkRowCounts(kind, rank, readRowCounts(rows), capacity);
   }
-  const apart = input.byteOffset + input.byteLength <= output.byteOffset || output.byteOffset + output.byteLength <= input.byteOffset;
+  const apart =
+    input.byteOffset + input.byteLength <= output.byteOffset ||
+    output.byteOffset + output.byteLength <= input.byteOffset;
   const same = input.byteOffset === output.byteOffset && input.byteLength === output.byteLength;
   if (!apart && !(same && (kind === "all-reduce" || kind === "broadcast")))
     say("input and output overlap; only all-reduce and broadcast may work in place, on one and the same region");

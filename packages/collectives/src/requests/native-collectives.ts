@@ -4,7 +4,11 @@ import type { CollectiveRequest } from "@skein/tensor-core/backend";
 export interface NativeCollectives {
   /** Whether it has one for this request. Depends on nothing that differs between ranks. */
   covers(request: CollectiveRequest): boolean;
-  /** Execute a request of the whole world on a lane; undefined where `covers` says no. @param collective what it is called in errors. */
+  /**
+   * Execute a request of the whole world on a lane; undefined where `covers` says no.
+   *
+   * @param collective what it is called in errors.
+   */
   run(request: CollectiveRequest, lane: number, collective: string): Promise<void> | undefined;
 }
 

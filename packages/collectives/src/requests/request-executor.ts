@@ -41,7 +41,10 @@ interface Selector {
 
 const adds = (kind: CollectiveRequest["kind"]): boolean => kind === "all-reduce" || kind === "reduce-scatter";
 
-/** One way for all, whatever this rank would choose by: that ranks choose by different things is found out by an agreement. */
+/**
+ * One way for all, whatever this rank would choose by: that ranks choose by different things is found out by an
+ * agreement.
+ */
 const agreementPlan = ({ input }: PostedRequest, { rank, worldSize }: Transport): Planned => ({
   schedule: directAllGather.schedule({ rank, worldSize, elementCount: input.byteLength }),
   algorithm: directAllGather.name,
@@ -87,7 +90,9 @@ export class RequestExecutor {
       this.tell(request, "ragged");
       return yield* walkRagged(request, request.tag, transport, arithmetic);
     }
-    const { schedule, algorithm } = isAgreement ? agreementPlan(request, transport) : this.planOf(request, transport, group);
+    const { schedule, algorithm } = isAgreement
+      ? agreementPlan(request, transport)
+      : this.planOf(request, transport, group);
     this.tell(request, algorithm);
     const bytes = scratchBytes(schedule, request.dtype);
     const scratch = bytes === 0 ? undefined : memory.take(bytes);
@@ -153,7 +158,9 @@ export class RequestExecutor {
     const preference = this.preferenceOf(group);
     const select = algorithmSelector({
       worldSize,
-      sharesMemory: Array.from({ length: worldSize }, (_, peer) => peer).every((peer) => peer === rank || transport.sharesMemoryWith(peer)),
+      sharesMemory: Array.from({ length: worldSize }, (_, peer) => peer).every(
+        (peer) => peer === rank || transport.sharesMemoryWith(peer),
+      ),
       ...preference,
       ...(anyOrder && { order: "any" }),
     });

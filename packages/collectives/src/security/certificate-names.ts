@@ -16,8 +16,8 @@ export const coordinatorUri = "skein:coordinator";
 export const rankUri = (rank: number): string => `skein:rank:${rank}`;
 
 /**
- * What the alternative names of a certificate say, in the form of Node's `subjectaltname`: `URI:skein:rank:3, DNS:a`. Names with commas
- * or quotes arrive quoted there, so a name cannot pretend to be two.
+ * What the alternative names of a certificate say, in the form of Node's `subjectaltname`: `URI:skein:rank:3, DNS:a`.
+ * Names with commas or quotes arrive quoted there, so a name cannot pretend to be two.
  */
 export const identityOf = (subjectAlternativeNames: string | undefined): CertificateIdentity => {
   const names = (subjectAlternativeNames ?? "").split(", ");

@@ -44,12 +44,14 @@ export class DerReader {
     const tag = bytes[begin];
     const first = bytes[begin + 1];
     if (tag === undefined || first === undefined) throw new Error("it ends too early");
-    if (tags.length > 0 && !tags.includes(tag)) throw new Error(`byte ${begin} begins an element of type ${tag}, where ${tags[0]} is due`);
+    if (tags.length > 0 && !tags.includes(tag))
+      throw new Error(`byte ${begin} begins an element of type ${tag}, where ${tags[0]} is due`);
     let length = first;
     let body = begin + 2;
     if (first > 0x80) {
       const count = first - 0x80;
-      if (count > 4 || bytes[body] === undefined || bytes[body] === 0) throw new Error("a length is not written as DER asks");
+      if (count > 4 || bytes[body] === undefined || bytes[body] === 0)
+        throw new Error("a length is not written as DER asks");
       length = 0;
       for (const end = body + count; body < end; body++) length = length * 256 + (bytes[body] ?? 0);
       if (length < 0x80) throw new Error("a length is not written as DER asks");

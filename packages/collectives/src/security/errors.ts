@@ -9,7 +9,10 @@ export class InsecureError extends SkeinError {
   }
 }
 
-/** A certificate or key of our own that cannot be used: unreadable, expired, revoked, of another authority, or for another role. */
+/**
+ * A certificate or key of our own that cannot be used: unreadable, expired, revoked, of another authority, or for
+ * another role.
+ */
 export class CertificateError extends SkeinError {
   override name = "CertificateError";
 

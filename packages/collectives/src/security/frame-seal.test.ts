@@ -5,10 +5,15 @@ import { FrameSeal, sealBytes } from "./frame-seal.ts";
 
 const key = Uint8Array.from({ length: 32 }, (_, i) => i);
 const frames = fc.array(
-  fc.record({ type: fc.constantFrom(...(Object.keys(frameTypes) as FrameType[])), payload: fc.uint8Array({ maxLength: 40 }) }),
+  fc.record({
+    type: fc.constantFrom(...(Object.keys(frameTypes) as FrameType[])),
+    payload: fc.uint8Array({ maxLength: 40 }),
+  }),
   { minLength: 1, maxLength: 6 },
 );
-const seal = (list: readonly { readonly type: FrameType; readonly payload: Uint8Array }[]): { type: FrameType; bytes: Uint8Array }[] => {
+const seal = (
+  list: readonly { readonly type: FrameType; readonly payload: Uint8Array }[],
+): { type: FrameType; bytes: Uint8Array }[] => {
   const sealer = new FrameSeal(key);
   return list.map(({ type, payload }) => ({ type, bytes: Uint8Array.from(sealer.sealed(type, payload)) }));
 };
@@ -17,7 +22,8 @@ test("sealed frames open in their order, to what they were", () => {
   fc.assert(
     fc.property(frames, (list) => {
       const opener = new FrameSeal(key);
-      for (const [i, { type, bytes }] of seal(list).entries()) expect([...opener.open(type, bytes)]).toEqual([...list[i]!.payload]);
+      for (const [i, { type, bytes }] of seal(list).entries())
+        expect([...opener.open(type, bytes)]).toEqual([...list[i]!.payload]);
     }),
   );
 });
@@ -36,10 +42,14 @@ test("whatever is done to them on the way, the first frame that is not the one t
       const sent = seal(list);
       const at = what.at % sent.length;
       const frame = sent[at]!;
-      const received = sent.map(({ type, bytes }): { type: FrameType; bytes: Uint8Array } => ({ type, bytes: Uint8Array.from(bytes) }));
+      const received = sent.map(({ type, bytes }): { type: FrameType; bytes: Uint8Array } => ({
+        type,
+        bytes: Uint8Array.from(bytes),
+      }));
       if (what.kind === "flip") received[at]!.bytes[what.byte % frame.bytes.length]! ^= 1 << what.bit;
       else if (what.kind === "type") received[at]!.type = frame.type === "control" ? "bye" : "control";
-      else if (what.kind === "cut") received[at]!.bytes = frame.bytes.slice(0, Math.max(0, frame.bytes.length - what.by));
+      else if (what.kind === "cut")
+        received[at]!.bytes = frame.bytes.slice(0, Math.max(0, frame.bytes.length - what.by));
       else if (what.kind === "repeat") received.splice(at, 0, received[at]!);
       else received.splice(at, 1);
       const opener = new FrameSeal(key);

@@ -8,10 +8,12 @@ export const sealBytes = 16;
 const empty = new Uint8Array(0);
 
 /**
- * Seals the frames of one direction of a connection: HMAC-SHA-256, cut to 16 bytes, over the frame's place in order, its type and its
- * payload. So a sealed frame cannot be made, changed, left out, repeated or moved by who does not know the job's secret. It can be read.
+ * Seals the frames of one direction of a connection: HMAC-SHA-256, cut to 16 bytes, over the frame's place in order,
+ * its type and its payload. So a sealed frame cannot be made, changed, left out, repeated or moved by who does not know
+ * the job's secret. It can be read.
  *
- * Both ends count, so each frame must be sealed and opened exactly once, in order. Cost: one pass of SHA-256 over the payload.
+ * Both ends count, so each frame must be sealed and opened exactly once, in order. Cost: one pass of SHA-256 over the
+ * payload.
  */
 export class FrameSeal {
   readonly #key: Uint8Array;

@@ -4,13 +4,17 @@ import { sourceOf, type Unproven, type UnprovenConnections } from "./unproven-co
 const endOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
 
 /**
- * Give each connection of `server` a place among those that have not proven themselves, from its first moment: under TLS before the two
- * have agreed on anything. The place is free when the connection is over, or when its owner says that it has proven itself.
+ * Give each connection of `server` a place among those that have not proven themselves, from its first moment: under
+ * TLS before the two have agreed on anything. The place is free when the connection is over, or when its owner says
+ * that it has proven itself.
  *
  * Call it before any other listens for connections.
  * @returns finds the place of a socket. TLS hands out another socket than the one that came; both have the same ends.
  */
-export const guardServer = (server: Server, places: UnprovenConnections): ((socket: Socket) => Unproven | undefined) => {
+export const guardServer = (
+  server: Server,
+  places: UnprovenConnections,
+): ((socket: Socket) => Unproven | undefined) => {
   const held = new Map<string, Unproven>();
   server.prependListener("connection", (socket: Socket) => {
     const end = endOf(socket);

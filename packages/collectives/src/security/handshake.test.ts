@@ -69,7 +69,11 @@ describe("a handshake", () => {
     ["another job", { job: "job-2", key: jobKey(secret, "job-2") }, "acceptor turned away"],
     ["the key of another job of the same secret", { key: jobKey(secret, "job-2") }, "dialler turned away"],
     ["another purpose", { audience: "data" }, "no hello"],
-    ["another connection, as of somebody in the middle of TLS", { binding: Uint8Array.of(1, 2, 4) }, "dialler turned away"],
+    [
+      "another connection, as of somebody in the middle of TLS",
+      { binding: Uint8Array.of(1, 2, 4) },
+      "dialler turned away",
+    ],
     ["no TLS at one end", { binding: new Uint8Array(0) }, "dialler turned away"],
   ])("fails with %s", (_, different, outcome) => {
     expect(shake(place, { ...place, ...different })).toBe(outcome);
@@ -96,7 +100,10 @@ describe("a handshake", () => {
   });
 });
 
-/** The handshake once more, from the formulas of docs/protocol.md and no code of ours: what travels is a promise to other versions. */
+/**
+ * The handshake once more, from the formulas of docs/protocol.md and no code of ours: what travels is a promise to
+ * other versions.
+ */
 const byThePage = (hello: Uint8Array, challenge: Uint8Array): ((label: string) => Buffer) => {
   const hmac = (key: Uint8Array, text: Uint8Array | string): Buffer => createHmac("sha256", key).update(text).digest();
   const behindLength = (part: Uint8Array): Buffer => {
@@ -160,7 +167,9 @@ describe("minor versions", () => {
     ] as const) {
       const body = Buffer.from(JSON.stringify({ minor, nonce: "0".repeat(64) }));
       const challenge = Buffer.concat([byThePage(dialler.hello(), body)("who accepts knows the secret"), body]);
-      expect(dialler.answer(challenge)).toMatchObject(taken ? { proven: { minor: 4 } } : { what: "minor", own: "2.4", peer: "2.6" });
+      expect(dialler.answer(challenge)).toMatchObject(
+        taken ? { proven: { minor: 4 } } : { what: "minor", own: "2.4", peer: "2.6" },
+      );
     }
   });
 

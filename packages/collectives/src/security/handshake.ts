@@ -59,7 +59,9 @@ const json = {
   decode: (bytes: Uint8Array): unknown => JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)),
 };
 
-/** The key of a job, from its secret: so a secret that two jobs share proves nothing from one to the other. 32 bytes. */
+/**
+ * The key of a job, from its secret: so a secret that two jobs share proves nothing from one to the other. 32 bytes.
+ */
 export const jobKey = (secret: string, job: string): Uint8Array =>
   new Uint8Array(hkdfSync("sha256", secret, new Uint8Array(0), `skein job ${job}`, 32));
 
@@ -96,10 +98,12 @@ const labels = {
 /**
  * The side that dials. It says hello, is shown that the other side knows the secret, and only then shows that it does.
  *
- * Both proofs are codes over the whole exchange: purpose, job, versions, a fresh random number of each side and, over TLS, what only
- * the two ends of the connection know. So none is worth anything on another connection. One object serves one connection.
+ * Both proofs are codes over the whole exchange: purpose, job, versions, a fresh random number of each side and, over
+ * TLS, what only the two ends of the connection know. So none is worth anything on another connection. One object
+ * serves one connection.
  *
- * Source: ISO/IEC 9798-4, three-pass mutual authentication with random numbers; HKDF of RFC 5869; channel binding of RFC 9266.
+ * Source: ISO/IEC 9798-4, three-pass mutual authentication with random numbers; HKDF of RFC 5869; channel binding of
+ * RFC 9266.
  */
 export class HandshakeDialler {
   readonly #place: HandshakePlace;
@@ -125,7 +129,8 @@ export class HandshakeDialler {
   /**
    * Look at the answer.
    *
-   * @returns the proof to send; or why there will be none, because the peer does not know the secret, or speaks too different a version.
+   * @returns the proof to send; or why there will be none, because the peer does not know the secret, or speaks too
+   * different a version.
    * @throws SyntaxError, TypeError or ZodError when it is no challenge.
    */
   answer(payload: Uint8Array): { readonly proof: Uint8Array; readonly proven: Proven } | Misfit {
@@ -146,7 +151,10 @@ export class HandshakeDialler {
   }
 }
 
-/** The side that accepts: it answers a hello with a challenge and its own proof, and keeps nothing else until it has the peer's. */
+/**
+ * The side that accepts: it answers a hello with a challenge and its own proof, and keeps nothing else until it has the
+ * peer's.
+ */
 export class HandshakeAcceptor {
   readonly #place: HandshakePlace;
   #pending: { readonly session: Session; readonly minor: number } | undefined;

@@ -9,8 +9,9 @@ import type { TlsFiles, TlsIdentity } from "./tls-identity.ts";
 const mostPemBytes = 2 ** 20;
 
 /**
- * Who else may read a key, in words; nobody where the file is ours alone, or where it belongs to root, who then may let one group read it:
- * so are keys mounted that Kubernetes keeps (fsGroup), and those that an administrator gives a service. PostgreSQL asks the same.
+ * Who else may read a key, in words; nobody where the file is ours alone, or where it belongs to root, who then may let
+ * one group read it: so are keys mounted that Kubernetes keeps (fsGroup), and those that an administrator gives a
+ * service. PostgreSQL asks the same.
  */
 export const othersWhoRead = ({ uid, mode }: Pick<Stats, "uid" | "mode">, ownUid: number): string | undefined => {
   if (uid !== 0 && uid !== ownUid) return `user ${uid}, whose file it is`;
@@ -57,7 +58,10 @@ export const parseCertificate = (text: string, path: string): X509Certificate =>
   try {
     return new X509Certificate(text);
   } catch (error) {
-    throw new CertificateError(`the certificate ${path} is damaged; make certificates anew with skein-train certs init`, { cause: error });
+    throw new CertificateError(
+      `the certificate ${path} is damaged; make certificates anew with skein-train certs init`,
+      { cause: error },
+    );
   }
 };
 
@@ -80,9 +84,11 @@ export const readPair = (files: TlsFiles): Pair => ({
 const isChain = (certificate: string): boolean => certificate.split("-----BEGIN CERTIFICATE-----").length > 2;
 
 /**
- * See that the parts of an identity belong together and are valid now: a fault is told here, in one line, rather than by a peer's alert.
+ * See that the parts of an identity belong together and are valid now: a fault is told here, in one line, rather than
+ * by a peer's alert.
  *
- * @throws UnpairedError when the key is another's; CertificateError when the authority has not signed, or the time is past or to come.
+ * @throws UnpairedError when the key is another's; CertificateError when the authority has not signed, or the time is
+ * past or to come.
  */
 export const checkPair = (pair: Pair, files: TlsFiles): void => {
   const [certificate, authority] = [
@@ -103,17 +109,25 @@ export const checkPair = (pair: Pair, files: TlsFiles): void => {
   try {
     belongs = certificate.checkPrivateKey(createPrivateKey(pair.key));
   } catch (error) {
-    throw new CertificateError(`private key ${files.key} is damaged or encrypted; give it in plain PEM form`, { cause: error });
+    throw new CertificateError(`private key ${files.key} is damaged or encrypted; give it in plain PEM form`, {
+      cause: error,
+    });
   }
   if (!belongs)
-    throw new UnpairedError(`key ${files.key} is not the key of certificate ${files.certificate}; name the two that were made together`);
+    throw new UnpairedError(
+      `key ${files.key} is not the key of certificate ${files.certificate}; name the two that were made together`,
+    );
   if (!isChain(pair.certificate) && !(certificate.checkIssued(authority) && certificate.verify(authority.publicKey)))
     throw new CertificateError(
       `certificate ${files.certificate} was not signed by ${files.authority}; use the files of one skein-train certs init together`,
     );
 };
 
-/** The text of the list of revoked certificates; undefined where there is none. @throws CertificateError when it cannot be read. */
+/**
+ * The text of the list of revoked certificates; undefined where there is none.
+ *
+ * @throws CertificateError when it cannot be read.
+ */
 export const readRevoked = ({ revoked }: TlsFiles): string | undefined => {
   if (revoked === undefined) return undefined;
   try {
@@ -145,11 +159,11 @@ const pairTries = 20;
 const pairRestMilliseconds = 50;
 
 /**
- * Read the PEM files of an identity, and see that they belong together, are valid now and not revoked. Files that are just being
- * replaced are read again, for a second at most.
+ * Read the PEM files of an identity, and see that they belong together, are valid now and not revoked. Files that are
+ * just being replaced are read again, for a second at most.
  *
- * @throws CertificateError when a file cannot be read, or a key by others, the key is another's, the authority has not signed, the time is past or
- * to come, or the certificate was revoked.
+ * @throws CertificateError when a file cannot be read, or a key by others, the key is another's, the authority has not
+ * signed, the time is past or to come, or the certificate was revoked.
  */
 export const readTlsIdentity = (files: TlsFiles): TlsIdentity => {
   const pair = readFitting(files, pairTries);

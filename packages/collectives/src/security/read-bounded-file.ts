@@ -10,7 +10,8 @@ export interface BoundedFile {
 const mostAtOnce = 2 ** 30;
 
 /**
- * Read a file that others may have put there: a regular one (a device never ends, a pipe never begins), of bounded size.
+ * Read a file that others may have put there: a regular one (a device never ends, a pipe never begins), of bounded
+ * size.
  *
  * @param mostBytes that such a file may have.
  * @throws the system's error, or an Error that says in a few words what the file is instead.

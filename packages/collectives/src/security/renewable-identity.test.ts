@@ -93,9 +93,17 @@ describe("files that are replaced while a process runs", () => {
   test.each<Fault>([
     ["a key without its certificate", () => write({ key: sound[1]!.key }), /is not the key of certificate/],
     ["another authority", () => write(unsound.foreign), /is another authority than this process has begun with/],
-    ["an authority that has not signed", () => write({ ...sound[1]!, authority: unsound.foreign.authority }), /was not signed by/],
+    [
+      "an authority that has not signed",
+      () => write({ ...sound[1]!, authority: unsound.foreign.authority }),
+      /was not signed by/,
+    ],
     ["an expired certificate", () => write(unsound.expired), /is valid from .* and now it is/],
-    ["another rank's", () => write(unsound["another rank's"]), /proves to be rank 4, and this process has to prove to be rank 3/],
+    [
+      "another rank's",
+      () => write(unsound["another rank's"]),
+      /proves to be rank 4, and this process has to prove to be rank 3/,
+    ],
     ["a file that is gone", () => rmSync(files.certificate), /cannot be read \(ENOENT/],
     ["a file that is empty", () => write({ certificate: "" }), /holds no certificate/],
     ["a key that others can read", () => (write(sound[1]!), chmodSync(files.key, 0o644)), /can be read by others/],
@@ -106,7 +114,11 @@ describe("files that are replaced while a process runs", () => {
       () => (write({ revoked: lists[2] }), lookTwice(), write({ revoked: lists[1] })),
       /\(number 1, .*\) is older than the one in use \(number 2, /,
     ],
-    ["a list that is gone", () => (write({ revoked: lists[2] }), lookTwice(), rmSync(files.revoked)), /revoked\.pem is gone; put it back/],
+    [
+      "a list that is gone",
+      () => (write({ revoked: lists[2] }), lookTwice(), rmSync(files.revoked)),
+      /revoked\.pem is gone; put it back/,
+    ],
     [
       "our own certificate on the list",
       () => (write(sound[3]!), lookTwice(), write({ revoked: lists[3] })),
@@ -179,7 +191,9 @@ describe("files that are replaced while a process runs", () => {
           const onDisk = ([1, 2, 3] as const).find((n) => lists[n] === text("revoked"));
           if (onDisk !== undefined && onDisk > number) number = onDisk;
           // By what was written, not by how it is judged.
-          const whole = sound.find(({ certificate, key }) => certificate === text("certificate") && key === text("key"));
+          const whole = sound.find(
+            ({ certificate, key }) => certificate === text("certificate") && key === text("key"),
+          );
           if (whole !== undefined && text("authority") === whole.authority) expected = whole;
           const { certificate, key, authority: ca, revoked } = connect(identity);
           expect({ certificate, key }).toEqual({ certificate: expected.certificate, key: expected.key });

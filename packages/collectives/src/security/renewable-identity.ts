@@ -13,7 +13,8 @@ export interface RenewalOptions {
   readonly onNote?: (line: string) => void;
 }
 
-// Reading four small files takes some 0.1 ms, on network storage some milliseconds: a stranger who dials all the time may not cost more.
+// Reading four small files takes some 0.1 ms, on network storage some milliseconds: a stranger who dials all the time
+// may not cost more.
 const restMilliseconds = 100;
 
 /** Tells a fault once, when it has lasted: what is just being replaced is none. */
@@ -48,11 +49,13 @@ class Complaint {
 }
 
 /**
- * Who a process is, by files that may be replaced while it runs: a renewed certificate with its key, and a longer list of revoked ones.
- * Each new connection uses what the files hold; what stands is not touched, unless the list comes to name its peer.
+ * Who a process is, by files that may be replaced while it runs: a renewed certificate with its key, and a longer list
+ * of revoked ones. Each new connection uses what the files hold; what stands is not touched, unless the list comes to
+ * name its peer.
  *
- * It ends what it uses only for something better: files that cannot be read, do not belong together, are of another authority or for another
- * role, or an older list, leave all as it was. Files are read and compared rather than watched, which network storage does not tell.
+ * It ends what it uses only for something better: files that cannot be read, do not belong together, are of another
+ * authority or for another role, or an older list, leave all as it was. Files are read and compared rather than
+ * watched, which network storage does not tell.
  * Cost: reads of four small files every `lookMilliseconds`, and at connections ten times a second at most.
  */
 export class RenewableIdentity {
@@ -73,7 +76,8 @@ export class RenewableIdentity {
   constructor(identity: TlsIdentity, { lookMilliseconds = 5000, onNote = () => undefined }: RenewalOptions = {}) {
     this.#identity = identity;
     const { files, revoked } = identity;
-    this.#list = revoked === undefined ? undefined : checkRevoked(revoked, identity, files?.revoked ?? "that was given");
+    this.#list =
+      revoked === undefined ? undefined : checkRevoked(revoked, identity, files?.revoked ?? "that was given");
     this.#onNote = onNote;
     const complaint = (): Complaint => new Complaint((line) => this.#onNote(line), lookMilliseconds / 2);
     [this.#pairFault, this.#listFault, this.#ownFault] = [complaint(), complaint(), complaint()];
@@ -101,7 +105,8 @@ export class RenewableIdentity {
   /**
    * Watch over a connection whose TLS handshake is done.
    *
-   * @param cut called once the certificate that its peer has shown is revoked: at once, where it was revoked during the handshake.
+   * @param cut called once the certificate that its peer has shown is revoked: at once, where it was revoked during the
+   * handshake.
    */
   guard(socket: TLSSocket, cut: (error: RevokedPeerError) => void): void {
     const certificate = socket.getPeerX509Certificate();
@@ -123,7 +128,8 @@ export class RenewableIdentity {
     this.#lookAtList(files);
     this.#lookAtPair(files);
     const { certificate } = this.#identity;
-    if (this.#list?.serials.has(serialOf(new X509Certificate(certificate).serialNumber)) !== true) return this.#ownFault.clear();
+    if (this.#list?.serials.has(serialOf(new X509Certificate(certificate).serialNumber)) !== true)
+      return this.#ownFault.clear();
     const cure = "issue a new one with skein-train certs renew";
     this.#ownFault.raise(
       certificate,
@@ -151,7 +157,10 @@ export class RenewableIdentity {
 
   /** @throws CertificateError when the pair is sound, but not this process's. */
   #checkRenewed(pair: Pair, files: TlsFiles): void {
-    const [authority, ownAuthority] = [new X509Certificate(pair.authority), new X509Certificate(this.#identity.authority)];
+    const [authority, ownAuthority] = [
+      new X509Certificate(pair.authority),
+      new X509Certificate(this.#identity.authority),
+    ];
     if (authority.fingerprint256 !== ownAuthority.fingerprint256)
       throw new CertificateError(
         `${files.authority} is another authority than this process has begun with, and others would not know it; start the whole run again to change it`,

@@ -14,7 +14,8 @@ const [one, two, three] = [0, 1, 2].map((rank) => authority.issue([`skein:rank:$
 const own = new X509Certificate(one.authority);
 const serial = (text: string): string => serialOf(new X509Certificate(text).serialNumber);
 const bytesOf = (text: string): Buffer => Buffer.from(text.replace(/-----.*-----/g, ""), "base64");
-const pemOf = (bytes: Uint8Array): string => `-----BEGIN X509 CRL-----\n${Buffer.from(bytes).toString("base64")}\n-----END X509 CRL-----\n`;
+const pemOf = (bytes: Uint8Array): string =>
+  `-----BEGIN X509 CRL-----\n${Buffer.from(bytes).toString("base64")}\n-----END X509 CRL-----\n`;
 
 describe("a list of revoked certificates", () => {
   test("says which, its number and its times, as OpenSSL reads it", () => {
@@ -31,9 +32,21 @@ describe("a list of revoked certificates", () => {
   const day = 86_400_000;
   test.each<[string, () => string, RegExp]>([
     ["of another authority", () => makeAuthority().revoke([one.certificate]), /not signed by the authority/],
-    ["that has ended", () => authority.revoke([], { nextUpdate: new Date(Date.now() - day / 2) }), /it holds from .* and now it is/],
-    ["that has not begun", () => authority.revoke([], { thisUpdate: new Date(Date.now() + day / 2) }), /it holds from .* and now it is/],
-    ["with an extension that must be understood", () => authority.revoke([], { extensions: [strangeExtension] }), /critical extension/],
+    [
+      "that has ended",
+      () => authority.revoke([], { nextUpdate: new Date(Date.now() - day / 2) }),
+      /it holds from .* and now it is/,
+    ],
+    [
+      "that has not begun",
+      () => authority.revoke([], { thisUpdate: new Date(Date.now() + day / 2) }),
+      /it holds from .* and now it is/,
+    ],
+    [
+      "with an extension that must be understood",
+      () => authority.revoke([], { extensions: [strangeExtension] }),
+      /critical extension/,
+    ],
     ["that is a certificate", () => one.certificate, /holds 0 lists/],
     ["that is two", () => authority.revoke([]) + authority.revoke([one.certificate]), /holds 2 lists/],
     ["that is empty", () => pemOf(new Uint8Array(0)), /it ends too early/],
@@ -76,7 +89,12 @@ describe("a list of revoked certificates", () => {
   test.each<[string, ListWishes, ListWishes, boolean]>([
     ["by its number", { number: 1 }, { number: 2 }, true],
     ["not by its number", { number: 2 }, { number: 1, thisUpdate: new Date(Date.now() - 1000) }, false],
-    ["by its time, where one has no number", { number: undefined }, { number: 1, thisUpdate: new Date(Date.now() - 1000) }, true],
+    [
+      "by its time, where one has no number",
+      { number: undefined },
+      { number: 1, thisUpdate: new Date(Date.now() - 1000) },
+      true,
+    ],
     ["not when it is the same", { number: 3 }, { number: 3 }, false],
   ])("is older %s", (_, list, other, expected) => {
     const [a, b] = [list, other].map((wishes) => parseRevocationList(authority.revoke([], wishes), own));

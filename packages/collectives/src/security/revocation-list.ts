@@ -1,7 +1,10 @@
 import { verify, type X509Certificate } from "node:crypto";
 import { DerReader, derTags } from "./der.ts";
 
-/** A list of certificates that are no longer worth anything, signed by the authority that issued them (a CRL of RFC 5280 §5). */
+/**
+ * A list of certificates that are no longer worth anything, signed by the authority that issued them (a CRL of RFC 5280
+ * §5).
+ */
 export interface RevocationList {
   /** In PEM form, for TLS. */
   readonly text: string;
@@ -36,9 +39,9 @@ export const serialOf = (hexadecimal: string): string => hexadecimal.toUpperCase
 const timeOf = (reader: DerReader): number => {
   const { tag, contents } = reader.next(derTags.utcTime, derTags.generalizedTime);
   const text = Buffer.from(contents).toString("latin1");
-  const match = (tag === derTags.utcTime ? /^(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/ : /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/).exec(
-    text,
-  );
+  const match = (
+    tag === derTags.utcTime ? /^(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/ : /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/
+  ).exec(text);
   if (match === null) throw new Error(`${JSON.stringify(text)} is no time`);
   const [year, ...rest] = match.slice(1).map(Number) as [number, number, number, number, number, number];
   // RFC 5280 §4.1.2.5.1: two digits from 50 on are of the last century.
@@ -46,14 +49,19 @@ const timeOf = (reader: DerReader): number => {
   return Date.UTC(full, rest[0] - 1, rest[1], rest[2], rest[3], rest[4]);
 };
 
-/** What extensions say, by identifier. @throws Error at a critical one that is not understood: the list would mean something else. */
+/**
+ * What extensions say, by identifier.
+ *
+ * @throws Error at a critical one that is not understood: the list would mean something else.
+ */
 const extensionsOf = (reader: DerReader): ReadonlyMap<string, Uint8Array> => {
   const found = new Map<string, Uint8Array>();
   while (!reader.ended) {
     const extension = reader.enter(derTags.sequence);
     const id = hex(extension.next(derTags.objectIdentifier).contents);
     const critical = extension.tag === derTags.boolean && extension.next().contents[0] !== 0;
-    if (critical && !understood.has(id)) throw new Error(`it has a critical extension (${id}) that is not understood here`);
+    if (critical && !understood.has(id))
+      throw new Error(`it has a critical extension (${id}) that is not understood here`);
     found.set(id, extension.next(derTags.octetString).contents);
   }
   return found;
@@ -77,11 +85,17 @@ const subjectOf = (certificate: X509Certificate): Uint8Array => {
 /**
  * Read a list in PEM form.
  *
- * @throws Error that says in a few words why it cannot be used: it is none, it is not the authority's, or it does not hold now.
+ * @throws Error that says in a few words why it cannot be used: it is none, it is not the authority's, or it does not
+ * hold now.
  */
-export const parseRevocationList = (text: string, authority: X509Certificate, now: number = Date.now()): RevocationList => {
+export const parseRevocationList = (
+  text: string,
+  authority: X509Certificate,
+  now: number = Date.now(),
+): RevocationList => {
   const blocks = [...text.matchAll(/-----BEGIN X509 CRL-----([A-Za-z0-9+/=\s]*)-----END X509 CRL-----/g)];
-  if (blocks.length !== 1) throw new Error(`it holds ${blocks.length} lists of revoked certificates in PEM form, and should hold one`);
+  if (blocks.length !== 1)
+    throw new Error(`it holds ${blocks.length} lists of revoked certificates in PEM form, and should hold one`);
   const outer = new DerReader(Buffer.from(blocks[0]![1]!, "base64"));
   const list = outer.enter(derTags.sequence);
   const body = list.next(derTags.sequence);
@@ -102,7 +116,8 @@ export const parseRevocationList = (text: string, authority: X509Certificate, no
   const extensions = fields.ended ? undefined : extensionsOf(fields.enter(derTags.context(0)).enter(derTags.sequence));
   if (!fields.ended) throw new Error("there is something behind its extensions");
 
-  if (!(algorithm in signatures) || algorithm !== inner) throw new Error(`it is signed in a way (${algorithm}) that is not known here`);
+  if (!(algorithm in signatures) || algorithm !== inner)
+    throw new Error(`it is signed in a way (${algorithm}) that is not known here`);
   if (signature[0] !== 0 || !verify(signatures[algorithm], body.whole, authority.publicKey, signature.subarray(1)))
     throw new Error("it was not signed by the authority");
   if (Buffer.compare(issuer, subjectOf(authority)) !== 0) throw new Error("it names another authority");
@@ -111,10 +126,13 @@ export const parseRevocationList = (text: string, authority: X509Certificate, no
       `it holds from ${new Date(thisUpdate).toUTCString()} to ${Number.isFinite(nextUpdate) ? new Date(nextUpdate).toUTCString() : "ever"}, and now it is ${new Date(now).toUTCString()}`,
     );
   const numbered = extensions?.get(crlNumber);
-  const number = numbered === undefined ? undefined : BigInt(`0x${hex(new DerReader(numbered).next(derTags.integer).contents)}`);
+  const number =
+    numbered === undefined ? undefined : BigInt(`0x${hex(new DerReader(numbered).next(derTags.integer).contents)}`);
   return { text, serials, number, thisUpdate, nextUpdate };
 };
 
 /** Whether `list` was made before `other`. */
 export const isOlder = (list: RevocationList, other: RevocationList): boolean =>
-  list.number !== undefined && other.number !== undefined ? list.number < other.number : list.thisUpdate < other.thisUpdate;
+  list.number !== undefined && other.number !== undefined
+    ? list.number < other.number
+    : list.thisUpdate < other.thisUpdate;

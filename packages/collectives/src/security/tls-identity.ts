@@ -18,7 +18,10 @@ export interface TlsIdentity {
   readonly authority: string;
   /** Certificates that the authority has revoked. */
   readonly revoked?: string;
-  /** Where all this was read: what is put there later is used for later connections. Without files an identity stays as it is. */
+  /**
+   * Where all this was read: what is put there later is used for later connections. Without files an identity stays as
+   * it is.
+   */
   readonly files?: TlsFiles;
 }
 
@@ -34,8 +37,9 @@ export const tlsServerOptions = ({ certificate, key, authority, revoked }: TlsId
 });
 
 /**
- * Options for `tls.connect`: TLS 1.3, our own certificate shown, and the peer's must come from the same authority and prove that it is
- * `expected`. Where it names hosts, the host dialled must be among them; one without host names is good on any host, as the issuer chose.
+ * Options for `tls.connect`: TLS 1.3, our own certificate shown, and the peer's must come from the same authority and
+ * prove that it is `expected`. Where it names hosts, the host dialled must be among them; one without host names is
+ * good on any host, as the issuer chose.
  */
 export const tlsClientOptions = (
   { certificate, key, authority, revoked }: TlsIdentity,

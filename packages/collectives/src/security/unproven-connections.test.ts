@@ -44,7 +44,8 @@ describe("places for connections that have not proven themselves", () => {
   });
 
   test("let a rank in that comes again and again, through a flood that speaks and is five times as dense as there are places", () => {
-    // Oldest first, no try would ever go well. By chance (7/8)^40 of them do, one of 209; that all of 4,000 fail has a chance of 5 in 10^9.
+    // Oldest first, no try would ever go well. By chance (7/8)^40 of them do, one of 209; that all of 4,000 fail has a
+    // chance of 5 in 10^9.
     let state = 1;
     const random = (): number => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647; // Lehmer's generator
     const { enter } = open(8, 99, random);
@@ -81,8 +82,14 @@ describe("places for connections that have not proven themselves", () => {
 
   test("are never more than there are, whoever comes and goes; who comes always gets one, and nobody is ended twice", () => {
     const step = fc.oneof(
-      { weight: 3, arbitrary: fc.record({ kind: fc.constant("enter" as const), source: fc.constantFrom("a", "b", "c", "d") }) },
-      { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom("leave" as const, "spoke" as const), which: fc.nat() }) },
+      {
+        weight: 3,
+        arbitrary: fc.record({ kind: fc.constant("enter" as const), source: fc.constantFrom("a", "b", "c", "d") }),
+      },
+      {
+        weight: 1,
+        arbitrary: fc.record({ kind: fc.constantFrom("leave" as const, "spoke" as const), which: fc.nat() }),
+      },
     );
     fc.assert(
       fc.property(
@@ -97,7 +104,9 @@ describe("places for connections that have not proven themselves", () => {
             if (each.kind === "enter") {
               const name = `${count++} ${each.source}`;
               const before = new Map(
-                [...held.keys()].filter((other) => !left.has(other) && !evicted.includes(other)).map((other) => [other, true]),
+                [...held.keys()]
+                  .filter((other) => !left.has(other) && !evicted.includes(other))
+                  .map((other) => [other, true]),
               );
               enter(name, each.source);
               expect(evicted).not.toContain(name);
@@ -105,7 +114,8 @@ describe("places for connections that have not proven themselves", () => {
               expect(victim !== undefined).toBe(before.size === places);
               if (victim !== undefined) {
                 // Nobody within its quota goes while somebody is above it.
-                const of = (source: string): number => [...before.keys()].filter((other) => other.endsWith(source)).length;
+                const of = (source: string): number =>
+                  [...before.keys()].filter((other) => other.endsWith(source)).length;
                 const most = Math.max(...["a", "b", "c", "d"].map(of));
                 if (most > quota) expect(of(victim.at(-1)!)).toBe(most);
               }

@@ -16,13 +16,14 @@ interface Place {
 }
 
 /**
- * Bounds the connections of strangers without shutting anybody out. There is always room for one more: when all places are taken, the one
- * that comes ends another. First goes one of a source with more than its quota, where there is such; among those the oldest that is
- * silent; and where all have spoken, any of them. By chance, since a flood that speaks would otherwise push each rank out before its
- * second round trip; so a rank that comes again gets in, however dense the flood.
+ * Bounds the connections of strangers without shutting anybody out. There is always room for one more: when all places
+ * are taken, the one that comes ends another. First goes one of a source with more than its quota, where there is such;
+ * among those the oldest that is silent; and where all have spoken, any of them. By chance, since a flood that speaks
+ * would otherwise push each rank out before its second round trip; so a rank that comes again gets in, however dense
+ * the flood.
  *
- * A quota says whose connections go first, and refuses nobody: all ranks of a job may share one address, on one machine or behind one
- * translator of addresses.
+ * A quota says whose connections go first, and refuses nobody: all ranks of a job may share one address, on one machine
+ * or behind one translator of addresses.
  */
 export class UnprovenConnections {
   readonly #places: number;
@@ -97,7 +98,10 @@ export class UnprovenConnections {
   }
 }
 
-/** The source that an address counts for: the address itself, of IPv6 the network of 64 bits, which one machine has to itself. */
+/**
+ * The source that an address counts for: the address itself, of IPv6 the network of 64 bits, which one machine has to
+ * itself.
+ */
 export const sourceOf = (address: string | undefined): string => {
   if (address === undefined) return "gone";
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];

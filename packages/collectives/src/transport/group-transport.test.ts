@@ -45,7 +45,9 @@ describe.each([true, false])("groups whose order is not that of the world; memor
           }),
         );
         outputs.forEach((output, rank) =>
-          expect(output, `rank ${rank} of ${members.join()}`).toEqual(closedForm(algorithm.kind, placeOf(rank, 3, n), inputs)),
+          expect(output, `rank ${rank} of ${members.join()}`).toEqual(
+            closedForm(algorithm.kind, placeOf(rank, 3, n), inputs),
+          ),
         );
       }),
     );

@@ -20,7 +20,9 @@ export const groupTransport = (transport: Transport, members: readonly number[])
     sharesMemoryWith: (peer) => transport.sharesMemoryWith(memberAt(peer)),
     send: (peer, tag, bytes) => sentTo(peer, transport.send(memberAt(peer), tag, bytes)),
     receive: (peer, tag, byteLength) => transport.receive(memberAt(peer), tag, byteLength),
-    ...(receiveInto && { receiveInto: (peer, tag, target) => receiveInto.call(transport, memberAt(peer), tag, target) }),
+    ...(receiveInto && {
+      receiveInto: (peer, tag, target) => receiveInto.call(transport, memberAt(peer), tag, target),
+    }),
     release: (peer) => transport.release(memberAt(peer)),
     whenSent: (handle) => transport.whenSent({ ...handle, peer: memberAt(handle.peer) }),
   };

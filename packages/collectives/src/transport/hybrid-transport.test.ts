@@ -27,24 +27,27 @@ describe.each([
   { processes: [[0], [1, 2, 3], [4]] },
   { processes: [[0, 1, 2]] },
 ])("ranks in processes $processes", ({ processes }) => {
-  test.each(algorithms.map((algorithm) => ({ name: algorithm.name, algorithm })))("$name equals the closed form", async ({ algorithm }) => {
-    const worldSize = processes.flat().length;
-    const [local, network] = [memoryWorld(worldSize, { sharesMemory: true }), memoryWorld(worldSize).map(landing)];
-    const counts = regionElements(algorithm.kind, worldSize, 23);
-    const inputs = Array.from({ length: worldSize }, (_, rank) => operand(rank, counts.input, "f32"));
-    const outputs = await Promise.all(
-      inputs.map(async (values, rank) => {
-        const own = processes.find((ranks) => ranks.includes(rank))!;
-        const transport = hybridTransport(local[rank]!, network[rank]!, (peer) => own.includes(peer));
-        const schedule = algorithm.schedule(placeOf(rank, worldSize, 23));
-        const [input, output] = [toBytes(values, "f32"), new Uint8Array(counts.output * 4)];
-        const scratch = new Uint8Array(scratchBytes(schedule, "f32"));
-        await execute(schedule, { input, output, scratch, dtype: "f32", tag: 1 }, transport, plainArithmetic());
-        return fromBytes(output, "f32");
-      }),
-    );
-    outputs.forEach((output, rank) =>
-      expect(output, `rank ${rank}`).toEqual(closedForm(algorithm.kind, placeOf(rank, worldSize, 23), inputs)),
-    );
-  });
+  test.each(algorithms.map((algorithm) => ({ name: algorithm.name, algorithm })))(
+    "$name equals the closed form",
+    async ({ algorithm }) => {
+      const worldSize = processes.flat().length;
+      const [local, network] = [memoryWorld(worldSize, { sharesMemory: true }), memoryWorld(worldSize).map(landing)];
+      const counts = regionElements(algorithm.kind, worldSize, 23);
+      const inputs = Array.from({ length: worldSize }, (_, rank) => operand(rank, counts.input, "f32"));
+      const outputs = await Promise.all(
+        inputs.map(async (values, rank) => {
+          const own = processes.find((ranks) => ranks.includes(rank))!;
+          const transport = hybridTransport(local[rank]!, network[rank]!, (peer) => own.includes(peer));
+          const schedule = algorithm.schedule(placeOf(rank, worldSize, 23));
+          const [input, output] = [toBytes(values, "f32"), new Uint8Array(counts.output * 4)];
+          const scratch = new Uint8Array(scratchBytes(schedule, "f32"));
+          await execute(schedule, { input, output, scratch, dtype: "f32", tag: 1 }, transport, plainArithmetic());
+          return fromBytes(output, "f32");
+        }),
+      );
+      outputs.forEach((output, rank) =>
+        expect(output, `rank ${rank}`).toEqual(closedForm(algorithm.kind, placeOf(rank, worldSize, 23), inputs)),
+      );
+    },
+  );
 });

@@ -5,7 +5,11 @@ import { type Eventually, Future, type Transport } from "./transport.ts";
  *
  * @param isLocal whether a rank is a thread of this process.
  */
-export const hybridTransport = (local: Transport, network: Transport, isLocal: (rank: number) => boolean): Transport => {
+export const hybridTransport = (
+  local: Transport,
+  network: Transport,
+  isLocal: (rank: number) => boolean,
+): Transport => {
   const to = (peer: number): Transport => (isLocal(peer) ? local : network);
 
   const copyFrom = (peer: number, tag: number, target: Uint8Array): Eventually<void> => {
@@ -26,7 +30,8 @@ export const hybridTransport = (local: Transport, network: Transport, isLocal: (
     send: (peer, tag, bytes) => to(peer).send(peer, tag, bytes),
     receive: (peer, tag, byteLength) => to(peer).receive(peer, tag, byteLength),
     ...(network.receiveInto !== undefined && {
-      receiveInto: (peer, tag, target) => (isLocal(peer) ? copyFrom(peer, tag, target) : network.receiveInto!(peer, tag, target)),
+      receiveInto: (peer, tag, target) =>
+        isLocal(peer) ? copyFrom(peer, tag, target) : network.receiveInto!(peer, tag, target),
     }),
     release: (peer) => to(peer).release(peer),
     whenSent: (handle) => to(handle.peer).whenSent(handle),

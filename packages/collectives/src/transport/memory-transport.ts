@@ -21,12 +21,15 @@ const wake = (channel: Channel): void => {
 };
 
 /**
- * A world of ranks in one thread, for tests and simulations. Deterministic: every wait is a microtask, so ranks take turns in
- * one fixed order.
+ * A world of ranks in one thread, for tests and simulations. Deterministic: every wait is a microtask, so ranks take
+ * turns in one fixed order.
  *
  * @param options.sharesMemory lend the sender's own bytes, as threads do, instead of a copy, as networks do.
  */
-export const memoryWorld = (worldSize: number, options: { readonly sharesMemory?: boolean } = {}): readonly Transport[] => {
+export const memoryWorld = (
+  worldSize: number,
+  options: { readonly sharesMemory?: boolean } = {},
+): readonly Transport[] => {
   const sharesMemory = options.sharesMemory ?? false;
   const channels = Array.from(
     { length: worldSize * worldSize },
@@ -34,7 +37,8 @@ export const memoryWorld = (worldSize: number, options: { readonly sharesMemory?
   );
   const channel = (from: number, to: number): Channel => {
     const found = channels[from * worldSize + to];
-    if (found === undefined) throw new InvariantError(`ranks ${from} and ${to} are not both in a world of ${worldSize}`);
+    if (found === undefined)
+      throw new InvariantError(`ranks ${from} and ${to} are not both in a world of ${worldSize}`);
     return found;
   };
   const until = async (link: Channel, ready: () => boolean): Promise<void> => {
@@ -72,7 +76,8 @@ export const memoryWorld = (worldSize: number, options: { readonly sharesMemory?
       release: (peer) => {
         const link = channel(peer, rank);
         if (sharesMemory) link.returned += 1;
-        if (link.returned > link.sent) throw new InvariantError(`rank ${rank} released more messages than rank ${peer} sent`);
+        if (link.returned > link.sent)
+          throw new InvariantError(`rank ${rank} released more messages than rank ${peer} sent`);
         wake(link);
       },
       whenSent: (handle) => {

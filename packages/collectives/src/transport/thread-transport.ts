@@ -5,8 +5,9 @@ import { channelWord, slotCount } from "../control-block/layout.ts";
 import { type Eventually, Future, type SendHandle, type Transport } from "./transport.ts";
 
 /**
- * Messages of one lane between threads of one process whose buffers lie in one shared memory: what travels is an address and a length.
- * Counters and slots live in the control block, so any thread of a rank may carry out the next request.
+ * Messages of one lane between threads of one process whose buffers lie in one shared memory: what travels is an
+ * address and a length. Counters and slots live in the control block, so any thread of a rank may carry out the next
+ * request.
  */
 export class ThreadTransport implements Transport {
   readonly rank: number;
@@ -73,7 +74,8 @@ export class ThreadTransport implements Transport {
   }
 
   release(peer: number): void {
-    if (this.borrowed[peer] === 0) throw new InvariantError(`rank ${this.rank} released a message of rank ${peer} that it did not hold`);
+    if (this.borrowed[peer] === 0)
+      throw new InvariantError(`rank ${this.rank} released a message of rank ${peer} that it did not hold`);
     this.borrowed[peer]! -= 1;
     Atomics.add(this.control.words, this.control.channelAt(this.lane, peer, this.rank) + channelWord.returned, 1);
     this.control.notify(peer, "message");

@@ -1,8 +1,8 @@
 import type { DType } from "@skein/tensor-core";
 
 /**
- * What another thread will bring about. Whoever executes a schedule asks `ready` again whenever a message comes, does other work
- * meanwhile, and calls `expire`, which throws, when it has waited too long.
+ * What another thread will bring about. Whoever executes a schedule asks `ready` again whenever a message comes, does
+ * other work meanwhile, and calls `expire`, which throws, when it has waited too long.
  */
 export class Future<T> {
   readonly ready: () => boolean;
@@ -20,8 +20,9 @@ export class Future<T> {
 export type Eventually<T> = T | Promise<T> | Future<T>;
 
 /**
- * Moves bytes between two ranks, in order for each pair; knows no tensors. Bytes are lent, not given: a transport over shared
- * memory then needs no copy at all, one over a network is done with a send once the bytes are handed to the system.
+ * Moves bytes between two ranks, in order for each pair; knows no tensors. Bytes are lent, not given: a transport over
+ * shared memory then needs no copy at all, one over a network is done with a send once the bytes are handed to the
+ * system.
  *
  * One transport serves one request at a time: each lane of a world has its own.
  */
@@ -32,13 +33,18 @@ export interface Transport {
   sharesMemoryWith(peer: number): boolean;
   /** Say what the elements of the request that begins are, for transports that code them on the way. */
   describe?(dtype: DType): void;
-  /** Lend `bytes` to `peer`. They must not change before `whenSent`. Both sides give the same `tag`, or the receiver throws. */
+  /**
+   * Lend `bytes` to `peer`. They must not change before `whenSent`. Both sides give the same `tag`, or the receiver
+   * throws.
+   */
   send(peer: number, tag: number, bytes: Uint8Array): Eventually<SendHandle>;
-  /** Borrow the next message from `peer`. Throws when its tag or length is another, or when it does not come in time. */
+  /**
+   * Borrow the next message from `peer`. Throws when its tag or length is another, or when it does not come in time.
+   */
   receive(peer: number, tag: number, byteLength: number): Eventually<Uint8Array>;
   /**
-   * Let the next message from `peer` land in `target`, which nobody else uses meanwhile; nothing is to be released. Absent where
-   * `receive` costs no more.
+   * Let the next message from `peer` land in `target`, which nobody else uses meanwhile; nothing is to be released.
+   * Absent where `receive` costs no more.
    */
   receiveInto?(peer: number, tag: number, target: Uint8Array): Eventually<void>;
   /** Give back the oldest message borrowed from `peer`. */

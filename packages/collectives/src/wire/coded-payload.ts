@@ -29,7 +29,10 @@ export interface CodedHeader {
 export const codedHeaderBytes = 16;
 const lastFirst = 249; // seven from there end at exponent 255
 
-/** Bytes of coded elements: header, raw sign and mantissa, codes of three bits, and one byte for each exponent outside the window. */
+/**
+ * Bytes of coded elements: header, raw sign and mantissa, codes of three bits, and one byte for each exponent outside
+ * the window.
+ */
 export const codedBytes = ({ dtype, count, numEscapes }: Pick<CodedHeader, "dtype" | "count" | "numEscapes">): number =>
   codedHeaderBytes + count * codings[dtype].rawBytesPerElement + 3 * Math.ceil(count / 8) + numEscapes;
 
@@ -55,13 +58,15 @@ export const readCodedHeader = (coded: Uint8Array, targetBytes: number): CodedHe
   const [number, first] = [view.getUint8(0), view.getUint8(1)];
   const dtype = (Object.keys(codings) as CodedDType[]).find((each) => codings[each].number === number);
   if (dtype === undefined) throw new CodedPayloadError(`it is of type ${number}, but types are 1 and 2`);
-  if (first > lastFirst) throw new CodedPayloadError(`its window begins at exponent ${first}, but the last one begins at ${lastFirst}`);
+  if (first > lastFirst)
+    throw new CodedPayloadError(`its window begins at exponent ${first}, but the last one begins at ${lastFirst}`);
   if (view.getUint16(2, true) !== 0 || view.getUint32(12, true) !== 0)
     throw new CodedPayloadError("bytes of its header that must be 0 are not");
   const header = { dtype, first, count: view.getUint32(4, true), numEscapes: view.getUint32(8, true) };
   if (header.count * codings[dtype].bytesPerElement !== targetBytes)
     throw new CodedPayloadError(`it has ${header.count} elements of ${dtype}, but ${targetBytes} bytes are expected`);
   const expected = codedBytes(header);
-  if (coded.byteLength !== expected) throw new CodedPayloadError(`it has ${coded.byteLength} bytes, but its header implies ${expected}`);
+  if (coded.byteLength !== expected)
+    throw new CodedPayloadError(`it has ${coded.byteLength} bytes, but its header implies ${expected}`);
   return header;
 };

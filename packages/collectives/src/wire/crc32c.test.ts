@@ -52,7 +52,10 @@ test("folded and plain checksums agree on every length up to 4 KiB and around th
   );
   for (const length of [...Array.from({ length: 4096 }, (_, i) => i), ...blocks, 200_000]) {
     const offset = length % 11;
-    const [inside, outside] = [home, elsewhere].map((bytes) => bytes.subarray(offset, offset + length)) as [Uint8Array, Uint8Array];
+    const [inside, outside] = [home, elsewhere].map((bytes) => bytes.subarray(offset, offset + length)) as [
+      Uint8Array,
+      Uint8Array,
+    ];
     const expected = crc32c(outside, length);
     if (fast(inside, length) !== expected || fast(outside, length) !== expected) expect.fail(`length ${length}`);
   }

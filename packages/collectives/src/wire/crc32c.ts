@@ -30,7 +30,8 @@ const [t0, t1, t2, t3, t4, t5, t6, t7] = tables as [
  *
  * Eight bytes a step by eight tables ("slicing by 8"); `crc32cOf` is faster from a few hundred bytes on.
  *
- * Source: RFC 3720, appendix B.4; Kounavis and Berry, "Novel Table Lookup-Based Algorithms for High-Performance CRC Generation", 2008.
+ * Source: RFC 3720, appendix B.4; Kounavis and Berry, "Novel Table Lookup-Based Algorithms for High-Performance CRC
+ * Generation", 2008.
  */
 export const crc32c = (bytes: Uint8Array, previous = 0): number => {
   let remainder = ~previous;
@@ -51,7 +52,10 @@ export const crc32c = (bytes: Uint8Array, previous = 0): number => {
   return ~remainder >>> 0;
 };
 
-/** As TFRecord files store a CRC-32C: rotated and shifted, so that a checksum of checksums stays sound. Source: TensorFlow, `lib/hash/crc32c.h`. */
+/**
+ * As TFRecord files store a CRC-32C: rotated and shifted, so that a checksum of checksums stays sound. Source:
+ * TensorFlow, `lib/hash/crc32c.h`.
+ */
 export const maskedCrc32c = (bytes: Uint8Array): number => {
   const crc = crc32c(bytes);
   return (((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0;

@@ -1,7 +1,8 @@
 import { type Checksum, crc32c } from "./crc32c.ts";
 import { openWireKernels, type WireKernels } from "./wire-kernels.ts";
 
-// Below, the plain loop is as fast: measured 1.2 GB/s there, 0.9 GB/s folded at 256 bytes, 2.9 GB/s at 1 KiB (docs/experiments.md).
+// Below, the plain loop is as fast: measured 1.2 GB/s there, 0.9 GB/s folded at 256 bytes, 2.9 GB/s at 1 KiB
+// (docs/experiments.md).
 const smallestFolded = 512;
 // Bytes from elsewhere come in pieces that stay in the second-level cache between the copy and the sum.
 const pieceBytes = 65_536;
@@ -10,8 +11,8 @@ const restBytes = 240;
 /**
  * Make a fast `crc32c` for one thread: the same numbers, 14 times the speed on 64 KiB.
  *
- * Vectors fold the message onto its last 240 bytes by a multiple of the polynomial with six terms (`assembly/fold.ts`), the plain
- * loop sums those. Bytes in the kernels' memory are read in place; others are copied through it.
+ * Vectors fold the message onto its last 240 bytes by a multiple of the polynomial with six terms (`assembly/fold.ts`),
+ * the plain loop sums those. Bytes in the kernels' memory are read in place; others are copied through it.
  * @example const checksum = crc32cOf(openWireKernels({ memory, messages }));
  */
 export const crc32cOf = (kernels: WireKernels = openWireKernels()): Checksum => {

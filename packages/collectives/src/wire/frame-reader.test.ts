@@ -35,7 +35,9 @@ test("frames come out as they went in, however the stream is cut", () => {
   fc.assert(
     fc.property(payloads, fc.infiniteStream(fc.integer({ min: 1, max: 300 })), (payloads, sizes) => {
       const { reader, got } = open(1000, { checksum });
-      const stream = Uint8Array.from(payloads.flatMap((payload, sequence) => [...encode(payload, { sequence, tag: 7 })]));
+      const stream = Uint8Array.from(
+        payloads.flatMap((payload, sequence) => [...encode(payload, { sequence, tag: 7 })]),
+      );
       for (let at = 0; at < stream.length; ) {
         const size = sizes.next().value;
         reader.push(stream.subarray(at, at + size));
@@ -63,7 +65,10 @@ test("frames come out as they went in when each push is one byte, and when all c
 });
 
 test("bytes read into the reader's space need no push", () => {
-  const stream = Uint8Array.from([...encode(Uint8Array.of(1, 2, 3, 4, 5)), ...encode(Uint8Array.of(6), { sequence: 1 })]);
+  const stream = Uint8Array.from([
+    ...encode(Uint8Array.of(1, 2, 3, 4, 5)),
+    ...encode(Uint8Array.of(6), { sequence: 1 }),
+  ]);
   const { reader, got } = open();
   for (let at = 0; at < stream.length; ) {
     const space = reader.space();
@@ -78,31 +83,36 @@ test("bytes read into the reader's space need no push", () => {
 
 test("a length above the limit is refused before memory is asked for", () => {
   const { reader, asked } = open(10);
-  expect(() => reader.push(encode(new Uint8Array(11)))).toThrow(wireError("frame-length", /announces 11 bytes, at most 10 are allowed/));
+  expect(() => reader.push(encode(new Uint8Array(11)))).toThrow(
+    wireError("frame-length", /announces 11 bytes, at most 10 are allowed/),
+  );
   expect(asked).toEqual([]);
 });
 
-test.each(Array.from({ length: 32 + 5 }, (_, i) => i))("a flip in byte %i is noticed, and the reader stays closed", (at) => {
-  for (let bit = 0; bit < 8; bit++) {
-    const { reader, got } = open();
-    const bytes = encode(Uint8Array.of(1, 2, 3, 4, 5));
-    bytes[at]! ^= 1 << bit;
-    const run = (): void => {
-      reader.push(bytes);
-      reader.end();
-    };
-    expect(run).toThrow(expect.objectContaining({ name: "WireError" }));
-    expect(got).toEqual([]);
-    let again: unknown;
-    try {
-      reader.push(encode(Uint8Array.of(1)));
-    } catch (error) {
-      again = error;
+test.each(Array.from({ length: 32 + 5 }, (_, i) => i))(
+  "a flip in byte %i is noticed, and the reader stays closed",
+  (at) => {
+    for (let bit = 0; bit < 8; bit++) {
+      const { reader, got } = open();
+      const bytes = encode(Uint8Array.of(1, 2, 3, 4, 5));
+      bytes[at]! ^= 1 << bit;
+      const run = (): void => {
+        reader.push(bytes);
+        reader.end();
+      };
+      expect(run).toThrow(expect.objectContaining({ name: "WireError" }));
+      expect(got).toEqual([]);
+      let again: unknown;
+      try {
+        reader.push(encode(Uint8Array.of(1)));
+      } catch (error) {
+        again = error;
+      }
+      expect(again).toMatchObject({ name: "WireError" });
+      expect(() => reader.space()).toThrow(wireError((again as { code: string }).code));
     }
-    expect(again).toMatchObject({ name: "WireError" });
-    expect(() => reader.space()).toThrow(wireError((again as { code: string }).code));
-  }
-});
+  },
+);
 
 test("the end in the middle of a header or a payload is an error, between frames it is none", () => {
   const bytes = encode(Uint8Array.of(1, 2, 3));

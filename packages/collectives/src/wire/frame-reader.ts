@@ -1,15 +1,25 @@
 import { InvariantError } from "@skein/tensor-core";
 import { type Checksum, crc32c } from "./crc32c.ts";
 import { WireError } from "./errors.ts";
-import { decodeHeader, type FrameHeader, frameFlags, headerBytes, headerChecksum, type ReceivedHeader } from "./frame.ts";
+import {
+  decodeHeader,
+  type FrameHeader,
+  frameFlags,
+  headerBytes,
+  headerChecksum,
+  type ReceivedHeader,
+} from "./frame.ts";
 
 /** Who takes the frames of a link. */
 export interface FrameSink {
-  /** The most bytes that a frame of this type, stream and tag may announce. Asked before anything else; 0 refuses a payload. */
+  /**
+   * The most bytes that a frame of this type, stream and tag may announce. Asked before anything else; 0 refuses a
+   * payload.
+   */
   limit(header: FrameHeader): number;
   /**
-   * Where the payload is to land: exactly `header.length` bytes. Not asked for an empty payload. The header is not verified yet, so
-   * hand out only memory whose content nobody needs.
+   * Where the payload is to land: exactly `header.length` bytes. Not asked for an empty payload. The header is not
+   * verified yet, so hand out only memory whose content nobody needs.
    */
   target(header: FrameHeader): Uint8Array;
   /** Take a frame whose checksum is right. What this throws ends the reader. */
@@ -29,9 +39,11 @@ export const maxStreams = 64;
 const nothing = new Uint8Array(0);
 
 /**
- * Cuts what one link brings into frames, however it is cut on the way, and checks each: header, length, checksum, sequence.
+ * Cuts what one link brings into frames, however it is cut on the way, and checks each: header, length, checksum,
+ * sequence.
  *
- * Holds 32 bytes; payloads go where the sink says, and are summed while they come. After an error every call throws that error again.
+ * Holds 32 bytes; payloads go where the sink says, and are summed while they come. After an error every call throws
+ * that error again.
  * @example
  * const reader = new FrameReader(sink, { checksum: crc32cOf() });
  * socket.on("data", (chunk) => reader.push(chunk)).on("end", () => reader.end());
@@ -54,7 +66,10 @@ export class FrameReader {
     this.#inSequence = inSequence;
   }
 
-  /** Where the next bytes are to go, never empty: read into it, as much as comes, and say so by `filled`. Saves the copy of `push`. */
+  /**
+   * Where the next bytes are to go, never empty: read into it, as much as comes, and say so by `filled`. Saves the copy
+   * of `push`.
+   */
   space(): Uint8Array {
     this.#refuseAfterFailure();
     return this.#filled === 0 ? this.#landing : this.#landing.subarray(this.#filled);

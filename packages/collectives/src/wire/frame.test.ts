@@ -2,10 +2,25 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { crc32c } from "./crc32c.ts";
 import { crc32cOf } from "./folded-crc32c.ts";
-import { decodeHeader, encodeHeader, type FrameHeader, frameFlags, type FrameType, frameTypes, headerBytes } from "./frame.ts";
+import {
+  decodeHeader,
+  encodeHeader,
+  type FrameHeader,
+  frameFlags,
+  type FrameType,
+  frameTypes,
+  headerBytes,
+} from "./frame.ts";
 
 const word = fc.nat({ max: 2 ** 32 - 1 });
-const header: FrameHeader = { type: "data", flags: frameFlags.last, stream: 2, sequence: 3, tag: 0xdeadbeef, length: 5 };
+const header: FrameHeader = {
+  type: "data",
+  flags: frameFlags.last,
+  stream: 2,
+  sequence: 3,
+  tag: 0xdeadbeef,
+  length: 5,
+};
 const payload = Uint8Array.of(1, 2, 3, 4, 5);
 
 test("a header lies on the wire as the format says", () => {

@@ -53,15 +53,16 @@ export const headerBytes = 32;
 const magic = 0x314e4b53; // "SKN1"
 const checkedBytes = 28;
 const knownFlags = 7;
-const typeOf: readonly (FrameType | undefined)[] = Array.from({ length: Math.max(...Object.values(frameTypes)) + 1 }, (_, code) =>
-  (Object.keys(frameTypes) as FrameType[]).find((type) => frameTypes[type] === code),
+const typeOf: readonly (FrameType | undefined)[] = Array.from(
+  { length: Math.max(...Object.values(frameTypes)) + 1 },
+  (_, code) => (Object.keys(frameTypes) as FrameType[]).find((type) => frameTypes[type] === code),
 );
 
 /**
  * Write a frame's header, checksum included; the payload follows it on the wire, unchanged.
  *
- * 32 bytes, little endian: magic "SKN1", version u8, type u8, flags u16, stream u32, sequence u32, tag u32, length u64, and CRC-32C u32
- * over the 28 bytes before it and the payload.
+ * 32 bytes, little endian: magic "SKN1", version u8, type u8, flags u16, stream u32, sequence u32, tag u32, length u64,
+ * and CRC-32C u32 over the 28 bytes before it and the payload.
  * @param payload in one piece or several; together they must have `header.length` bytes.
  * @param target where to write; default: new memory.
  * @returns the header's 32 bytes.
@@ -76,12 +77,16 @@ export const encodeHeader = (
   const pieces = payload instanceof Uint8Array ? [payload] : payload;
   const payloadBytes = pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
   if (payloadBytes !== header.length)
-    throw new ArgumentError(`a frame of ${header.length} bytes got a payload of ${payloadBytes}; length is the payload's`);
+    throw new ArgumentError(
+      `a frame of ${header.length} bytes got a payload of ${payloadBytes}; length is the payload's`,
+    );
   for (const field of ["stream", "sequence", "tag"] as const)
     if (header[field] >>> 0 !== header[field])
       throw new ArgumentError(`a frame's ${field} cannot be ${header[field]}; it is a whole number below 2^32`);
   if ((header.flags & knownFlags) !== header.flags)
-    throw new ArgumentError(`a frame's flags cannot be ${header.flags}; they are a sum of ${Object.values(frameFlags).join(", ")}`);
+    throw new ArgumentError(
+      `a frame's flags cannot be ${header.flags}; they are a sum of ${Object.values(frameFlags).join(", ")}`,
+    );
   const view = new DataView(target.buffer, target.byteOffset, headerBytes);
   view.setUint32(0, magic, true);
   view.setUint8(4, protocolVersion.major);
@@ -99,7 +104,8 @@ export const encodeHeader = (
 };
 
 /** Checksum of the part of a header that it covers. */
-export const headerChecksum = (bytes: Uint8Array, offset = 0): number => crc32c(bytes.subarray(offset, offset + checkedBytes));
+export const headerChecksum = (bytes: Uint8Array, offset = 0): number =>
+  crc32c(bytes.subarray(offset, offset + checkedBytes));
 
 /**
  * Read a header. What it says is not verified yet: the checksum covers the payload too.
@@ -107,7 +113,10 @@ export const headerChecksum = (bytes: Uint8Array, offset = 0): number => crc32c(
  */
 export const decodeHeader = (bytes: Uint8Array, offset = 0): ReceivedHeader => {
   if (bytes.byteLength - offset < headerBytes)
-    throw new WireError("frame-truncated", `a frame's header has ${headerBytes} bytes, but only ${bytes.byteLength - offset} are there`);
+    throw new WireError(
+      "frame-truncated",
+      `a frame's header has ${headerBytes} bytes, but only ${bytes.byteLength - offset} are there`,
+    );
   const view = new DataView(bytes.buffer, bytes.byteOffset + offset, headerBytes);
   const found = view.getUint32(0, true);
   if (found !== magic)
@@ -124,7 +133,10 @@ export const decodeHeader = (bytes: Uint8Array, offset = 0): ReceivedHeader => {
   const [code, flags] = [view.getUint8(5), view.getUint16(6, true)];
   const type = typeOf[code];
   if (type === undefined)
-    throw new WireError("frame-header", `a frame has type ${code}, but types go from 1 to ${typeOf.length - 1}; the stream is damaged`);
+    throw new WireError(
+      "frame-header",
+      `a frame has type ${code}, but types go from 1 to ${typeOf.length - 1}; the stream is damaged`,
+    );
   if ((flags & knownFlags) !== flags)
     throw new WireError(
       "frame-header",

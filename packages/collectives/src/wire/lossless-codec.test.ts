@@ -15,14 +15,20 @@ const dtypes = Object.keys(codings) as CodedDType[];
 const fromHalves = (dtype: CodedDType, halves: ArrayLike<number>): Uint8Array => {
   const random = seeded(halves.length + 1);
   const words =
-    dtype === "bf16" ? Uint16Array.from(halves) : Uint32Array.from(halves, (half) => ((half << 16) | (random() * 65_536)) >>> 0);
+    dtype === "bf16"
+      ? Uint16Array.from(halves)
+      : Uint32Array.from(halves, (half) => ((half << 16) | (random() * 65_536)) >>> 0);
   return new Uint8Array(words.buffer);
 };
 const half = (sign: number, exponent: number, mantissa: number): number => (sign << 15) | (exponent << 7) | mantissa;
-const halvesOf = (values: Float32Array): Uint16Array => Uint16Array.from(new Uint32Array(values.buffer), (word) => word >>> 16);
+const halvesOf = (values: Float32Array): Uint16Array =>
+  Uint16Array.from(new Uint32Array(values.buffer), (word) => word >>> 16);
 const gaussian = (count: number, sigma: number, seed = 1): Float32Array => {
   const random = seeded(seed);
-  return Float32Array.from({ length: count }, () => sigma * Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random()));
+  return Float32Array.from(
+    { length: count },
+    () => sigma * Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random()),
+  );
 };
 const bytesOf = (dtype: CodedDType, values: Float32Array): Uint8Array =>
   dtype === "f32" ? new Uint8Array(values.slice().buffer) : fromHalves("bf16", halvesOf(values));
@@ -59,7 +65,8 @@ const codeBits = (count: number, element: number): { at: number; mask: number }[
   const whole = count - (count % 128);
   const [block, within, rest] = [element - (element % 128), element % 128, Math.ceil((count - whole) / 8)];
   return [0, 1, 2].map((bit) => {
-    if (element >= whole) return { at: (3 * whole) / 8 + bit * rest + ((element - whole) >> 3), mask: 1 << (element & 7) };
+    if (element >= whole)
+      return { at: (3 * whole) / 8 + bit * rest + ((element - whole) >> 3), mask: 1 << (element & 7) };
     const place = 3 * (within >> 4) + bit;
     return { at: (3 * block) / 8 + 16 * (place >> 3) + (within & 15), mask: 1 << (place & 7) };
   });
@@ -73,7 +80,24 @@ test("coded bytes lie as the format says", () => {
   for (const dtype of dtypes) {
     const bytes = fromHalves(dtype, halves);
     const coded = roundTrip(dtype, bytes)!;
-    expect([...coded.subarray(0, 16)]).toEqual([codings[dtype].number, 100, 0, 0, 139, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]);
+    expect([...coded.subarray(0, 16)]).toEqual([
+      codings[dtype].number,
+      100,
+      0,
+      0,
+      139,
+      0,
+      0,
+      0,
+      2,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+    ]);
     const signs = dtype === "bf16" ? 16 : 16 + 2 * 139;
     const lower = dtype === "bf16" ? [] : [...bytes].filter((_, i) => i % 4 < 2);
     expect([...coded.subarray(16, signs)]).toEqual(lower);
@@ -99,8 +123,8 @@ test.each(dtypes)("every one of the 65,536 upper halves of %s comes back", (dtyp
 
 test("zeros, subnormals, infinities and NaN payloads of f32 keep their bits", () => {
   const special = [
-    0, 0x80000000, 1, 0x80000001, 0x007fffff, 0x00800000, 0x7f7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x7f800001, 0xffffffff,
-    0x7fabcdef,
+    0, 0x80000000, 1, 0x80000001, 0x007fffff, 0x00800000, 0x7f7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x7f800001,
+    0xffffffff, 0x7fabcdef,
   ];
   for (const start of [0, 1, 63, 64, 990]) {
     const words = new Uint32Array(gaussian(1000, 1).buffer);
@@ -112,8 +136,8 @@ test("zeros, subnormals, infinities and NaN payloads of f32 keep their bits", ()
 test.each(dtypes)("%s of any length, with more and more exponents outside the window", (dtype) => {
   const random = seeded(3);
   for (const count of [
-    0, 1, 2, 7, 8, 9, 40, 47, 63, 64, 65, 71, 127, 128, 129, 191, 192, 193, 255, 256, 257, 383, 384, 2047, 2048, 2049, 2175, 2176, 4224,
-    10_007,
+    0, 1, 2, 7, 8, 9, 40, 47, 63, 64, 65, 71, 127, 128, 129, 191, 192, 193, 255, 256, 257, 383, 384, 2047, 2048, 2049,
+    2175, 2176, 4224, 10_007,
   ]) {
     for (const share of [0, 0.02, 0.3, 0.6, 1]) {
       const halves = Array.from({ length: count }, () =>
@@ -121,7 +145,9 @@ test.each(dtypes)("%s of any length, with more and more exponents outside the wi
       );
       const coded = roundTrip(dtype, fromHalves(dtype, halves));
       if (share === 0)
-        expect(coded !== undefined).toBe(codedBytes({ dtype, count, numEscapes: 0 }) < count * codings[dtype].bytesPerElement);
+        expect(coded !== undefined).toBe(
+          codedBytes({ dtype, count, numEscapes: 0 }) < count * codings[dtype].bytesPerElement,
+        );
       if (share === 1) expect(coded).toBeUndefined();
     }
   }
@@ -138,7 +164,9 @@ test.each(dtypes)("%s is coded exactly as long as one byte is saved", (dtype) =>
     for (const place of ["front", "back"]) {
       const withEscapes = (numEscapes: number): Uint8Array => {
         // Exponents far apart, so that no window but 120 to 126 pays.
-        const halves = Array.from({ length: count }, (_, i) => half(0, i < numEscapes ? 8 * (i % 14) : 120 + (i % 7), 0));
+        const halves = Array.from({ length: count }, (_, i) =>
+          half(0, i < numEscapes ? 8 * (i % 14) : 120 + (i % 7), 0),
+        );
         return fromHalves(dtype, place === "front" ? halves : halves.toReversed());
       };
       expect(roundTrip(dtype, withEscapes(limit))!.byteLength).toBe(count * codings[dtype].bytesPerElement - 1);
@@ -210,7 +238,9 @@ test("the window from a sample costs at most 2 % more than the best window, alon
   const scales = [1e-3, 1, 1e3, 1];
   for (const columns of [1, 2, 4, 64, 1024]) {
     // Every fourth column (or, with 1, every fourth part) has other sizes.
-    const values = gaussian(65_536, 1, columns).map((value, i) => value * scales[columns === 1 ? i >> 14 : (i % columns) % 4]!);
+    const values = gaussian(65_536, 1, columns).map(
+      (value, i) => value * scales[columns === 1 ? i >> 14 : (i % columns) % 4]!,
+    );
     const bytes = bytesOf("bf16", values);
     const best = Math.min(...Array.from({ length: 250 }, (_, first) => countOutside("bf16", bytes, first)));
     const coded = codec.encode("bf16", bytes)!;
@@ -220,7 +250,9 @@ test("the window from a sample costs at most 2 % more than the best window, alon
 
 test("what cannot be coded is refused", () => {
   expect(() => codec.encode("f32", new Uint8Array(10))).toThrow(/10 bytes end inside a f32 element/);
-  expect(() => codec.encode("bf16", new Uint8Array(100), new Uint8Array(99))).toThrow(/target of 99 bytes may be too small for 100/);
+  expect(() => codec.encode("bf16", new Uint8Array(100), new Uint8Array(99))).toThrow(
+    /target of 99 bytes may be too small for 100/,
+  );
 });
 
 const fault = (message: RegExp): unknown =>
@@ -249,7 +281,8 @@ test.each([
 
 test("coded bytes that are cut or too long are refused", () => {
   const coded = codec.encode("bf16", bytesOf("bf16", gaussian(300, 1)))!;
-  for (let cut = 0; cut < coded.length; cut++) expect(() => codec.decode(coded.subarray(0, cut), new Uint8Array(600))).toThrow(fault(/./));
+  for (let cut = 0; cut < coded.length; cut++)
+    expect(() => codec.decode(coded.subarray(0, cut), new Uint8Array(600))).toThrow(fault(/./));
   expect(() => codec.decode(Uint8Array.from([...coded, 0]), new Uint8Array(600))).toThrow(fault(/its header implies/));
   expect(() => codec.decode(coded, new Uint8Array(598))).toThrow(fault(/598 bytes are expected/));
 });
@@ -268,12 +301,14 @@ test.each([
   const [own, neighbours] = [codeBits(300, element), codeBits(300, element + 1)];
   const missing = edited((codes) => (codes[own[0]!.at]! |= own[0]!.mask)); // the escape has a code now
   expect(() => codec.decode(missing, new Uint8Array(600))).toThrow(fault(/more or fewer exponents/));
-  const tooMany = edited((codes) => neighbours.forEach(({ at, mask }) => (codes[at]! &= ~mask))); // its neighbour has none any more
+  // its neighbour has none any more
+  const tooMany = edited((codes) => neighbours.forEach(({ at, mask }) => (codes[at]! &= ~mask)));
   expect(() => codec.decode(tooMany, new Uint8Array(600))).toThrow(fault(/more or fewer exponents/));
   const inside = Uint8Array.from(coded);
   inside[coded.length - 1] = 120;
   expect(() => codec.decode(inside, new Uint8Array(600))).toThrow(fault(/among those outside/));
-  const behind = edited((codes) => (codes[96 + 5]! |= 0x80)); // bit 7 of the last byte of the first plane: there are 256 + 44 elements
+  // bit 7 of the last byte of the first plane: there are 256 + 44 elements
+  const behind = edited((codes) => (codes[96 + 5]! |= 0x80));
   expect(() => codec.decode(behind, new Uint8Array(600))).toThrow(fault(/behind the last element/));
 });
 
@@ -286,22 +321,33 @@ test("damaged coded bytes give a typed error or as many bytes as were asked for,
   ] as const;
   const codeds = originals.map(({ dtype, bytes }) => codec.encode(dtype, bytes)!);
   const seen = { refused: 0, decoded: 0 };
-  const edit = fc.record({ at: fc.nat(), value: fc.nat({ max: 255 }), where: fc.constantFrom("header", "planes", "anywhere") });
+  const edit = fc.record({
+    at: fc.nat(),
+    value: fc.nat({ max: 255 }),
+    where: fc.constantFrom("header", "planes", "anywhere"),
+  });
   fc.assert(
-    fc.property(fc.nat({ max: 1 }), fc.array(edit, { minLength: 1, maxLength: 4 }), fc.option(fc.nat()), (which, edits, cut) => {
-      const damaged = codeds[which]!.slice();
-      const [planes, planeBytes] = which === 0 ? [16 + 1500, 564] : [16 + 2250, 282];
-      for (const { at, value, where } of edits)
-        damaged[where === "header" ? at % 16 : where === "planes" ? planes + (at % planeBytes) : at % damaged.length] = value;
-      const coded = cut === null ? damaged : damaged.subarray(0, cut % damaged.length);
-      try {
-        codec.decode(coded, target);
-        seen.decoded++;
-      } catch (error) {
-        if ((error as { code?: string }).code !== "coded-payload") throw error;
-        seen.refused++;
-      }
-    }),
+    fc.property(
+      fc.nat({ max: 1 }),
+      fc.array(edit, { minLength: 1, maxLength: 4 }),
+      fc.option(fc.nat()),
+      (which, edits, cut) => {
+        const damaged = codeds[which]!.slice();
+        const [planes, planeBytes] = which === 0 ? [16 + 1500, 564] : [16 + 2250, 282];
+        for (const { at, value, where } of edits)
+          damaged[
+            where === "header" ? at % 16 : where === "planes" ? planes + (at % planeBytes) : at % damaged.length
+          ] = value;
+        const coded = cut === null ? damaged : damaged.subarray(0, cut % damaged.length);
+        try {
+          codec.decode(coded, target);
+          seen.decoded++;
+        } catch (error) {
+          if ((error as { code?: string }).code !== "coded-payload") throw error;
+          seen.refused++;
+        }
+      },
+    ),
     { numRuns: 20_000 },
   );
   expect(around.subarray(0, 1000).every((byte) => byte === 0x77)).toBe(true);

@@ -11,13 +11,17 @@ import {
 import { CodedPayloadError } from "./errors.ts";
 import { openWireKernels, type WireKernels } from "./wire-kernels.ts";
 
-/** Codes floats without loss, for one thread. Bytes in the kernels' memory are worked on in place, others through a copy. */
+/**
+ * Codes floats without loss, for one thread. Bytes in the kernels' memory are worked on in place, others through a
+ * copy.
+ */
 export interface LosslessCodec {
   /**
    * Code `bytes`, whole elements of `dtype`, little endian.
    *
    * @param target where the coded bytes go; at least as large as `bytes`, not overlapping them. Default: new memory.
-   * @returns the part of `target` that was written, always shorter than `bytes`; undefined when coding saves nothing: send them as they are.
+   * @returns the part of `target` that was written, always shorter than `bytes`; undefined when coding saves nothing:
+   * send them as they are.
    * @throws ArgumentError when `bytes` end inside an element or `target` is too small.
    */
   encode(dtype: CodedDType, bytes: Uint8Array, target?: Uint8Array): Uint8Array | undefined;
@@ -30,7 +34,8 @@ export interface LosslessCodec {
   decode(coded: Uint8Array, target: Uint8Array): void;
 }
 
-// The share outside the window, as the sample has it, is within a tenth of the true one; a fifth too many are enough to give up.
+// The share outside the window, as the sample has it, is within a tenth of the true one; a fifth too many are enough to
+// give up.
 const hopeless = 1.2;
 
 const faults: readonly string[] = [
@@ -43,24 +48,27 @@ const faults: readonly string[] = [
 /**
  * Make a lossless codec for floats that are nearly normally distributed, as gradients, activations and parameters are.
  *
- * Of N(0, σ²) seven neighbouring exponents hold some 97.5 %. They get codes 1 to 7 of three bits; the others get code 0 and a byte
- * each; sign and mantissa go as they are. A bf16 takes 11 + 8p bits, an f32 27 + 8p, where p ≈ 0.025 is the share outside the window:
- * ratios near 1.43 and 1.18. The window is chosen from 512 elements, so a message of several scales is better coded in parts, each with
- * a window of its own: per frame, say.
+ * Of N(0, σ²) seven neighbouring exponents hold some 97.5 %. They get codes 1 to 7 of three bits; the others get code 0
+ * and a byte each; sign and mantissa go as they are. A bf16 takes 11 + 8p bits, an f32 27 + 8p, where p ≈ 0.025 is the
+ * share outside the window: ratios near 1.43 and 1.18. The window is chosen from 512 elements, so a message of several
+ * scales is better coded in parts, each with a window of its own: per frame, say.
  *
  * Coded bytes, little endian:
- * - dtype u8 (1 bf16, 2 f32), lowest exponent of the window u8, 0 u16, elements u32, exponents outside the window u32, 0 u32;
+ * - dtype u8 (1 bf16, 2 f32), lowest exponent of the window u8, 0 u16, elements u32, exponents outside the window u32,
+ *   0 u32;
  * - of f32 the lower 16 bits of each element;
  * - of each a byte of sign and upper 7 bits of mantissa;
- * - 48 bytes for every 128 codes: those of elements l, 16 + l, …, 112 + l are the bits, lowest first, of bytes l, 16 + l and 32 + l;
+ * - 48 bytes for every 128 codes: those of elements l, 16 + l, …, 112 + l are the bits, lowest first, of bytes l, 16 +
+ *   l and 32 + l;
  * - of the last fewer than 128 codes bits 0, then bits 1, then bits 2, each plane filled up to whole bytes with zeros;
  * - the exponents outside the window, in order.
  *
- * Cost: one pass each way. 64 KiB in the kernels' memory: bf16 encoded at 10, decoded at 14 GB/s, f32 at 13 and 21 (docs/experiments.md).
+ * Cost: one pass each way. 64 KiB in the kernels' memory: bf16 encoded at 10, decoded at 14 GB/s, f32 at 13 and 21
+ * (docs/experiments.md).
  *
- * Source: ZipCCL, arXiv 2604.27844 (exponents coded without statistics of the whole). Own are the window from a sample, the form for f32,
- * codes that share vectors where bit planes need a bit gathered from every lane, and that blocks have no bases, which only a decoder on
- * many threads needs.
+ * Source: ZipCCL, arXiv 2604.27844 (exponents coded without statistics of the whole). Own are the window from a sample,
+ * the form for f32, codes that share vectors where bit planes need a bit gathered from every lane, and that blocks have
+ * no bases, which only a decoder on many threads needs.
  */
 export const losslessCodec = (kernels: WireKernels = openWireKernels()): LosslessCodec => {
   const { exports, messages, addressOf } = kernels;
@@ -104,7 +112,9 @@ export const losslessCodec = (kernels: WireKernels = openWireKernels()): Lossles
   return {
     encode: (dtype, bytes, target = new Uint8Array(bytes.byteLength)) => {
       if (bytes.byteLength % codings[dtype].bytesPerElement !== 0)
-        throw new ArgumentError(`${bytes.byteLength} bytes end inside a ${dtype} element; pass whole elements to the codec`);
+        throw new ArgumentError(
+          `${bytes.byteLength} bytes end inside a ${dtype} element; pass whole elements to the codec`,
+        );
       if (target.byteLength < bytes.byteLength)
         throw new ArgumentError(
           `a target of ${target.byteLength} bytes may be too small for ${bytes.byteLength} bytes, coded; make it as large as the source`,

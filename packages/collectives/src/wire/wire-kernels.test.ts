@@ -29,7 +29,8 @@ test("bytes of other memories are not taken for bytes of this one", () => {
   expect(kernels.addressOf(new Uint8Array(new SharedArrayBuffer(2 ** 22), 100))).toBeUndefined();
   expect(kernels.addressOf(new Uint8Array(2 ** 22))).toBeUndefined();
   for (const value of [0x5a, 0xa5]) {
-    const alike = new Uint8Array(new SharedArrayBuffer(2 ** 22)).fill(value); // what is written into our memory to try it
+    // what is written into our memory to try it
+    const alike = new Uint8Array(new SharedArrayBuffer(2 ** 22)).fill(value);
     expect(kernels.addressOf(alike)).toBeUndefined();
   }
   // Its buffer ends before our memory begins: it is copied, not read in the wrong place.
@@ -45,7 +46,11 @@ test("in a memory that is all in use, only what was lent is written", () => {
   const world = new Uint8Array(memory.buffer, 0, 8 * 65_536);
   checksum(world.subarray(5, 300_000));
   const source = new Float32Array(world.buffer, 1024, 1000).fill(0.5);
-  const coded = codec.encode("f32", new Uint8Array(world.buffer, 1024, 4000), new Uint8Array(world.buffer, 100_001, 4000))!;
+  const coded = codec.encode(
+    "f32",
+    new Uint8Array(world.buffer, 1024, 4000),
+    new Uint8Array(world.buffer, 100_001, 4000),
+  )!;
   codec.decode(coded, new Uint8Array(world.buffer, 50_003, 4000));
   expect(new Float32Array(world.slice(50_003, 54_003).buffer)).toEqual(Float32Array.from(source));
   for (const [from, to] of [
@@ -61,20 +66,23 @@ test("at the very end of a memory nothing behind it is touched", () => {
   const memory = new WebAssembly.Memory({ initial: 4, maximum: 4, shared: true });
   let next = 0;
   const messages: MessageMemory = {
-    take: (byteLength) => new Uint8Array(memory.buffer, (next += byteLength + 64 - (byteLength % 64)) - byteLength, byteLength),
+    take: (byteLength) =>
+      new Uint8Array(memory.buffer, (next += byteLength + 64 - (byteLength % 64)) - byteLength, byteLength),
     give: () => undefined,
   };
   const kernels = openWireKernels({ memory, messages });
   const [checksum, codec] = [crc32cOf(kernels), losslessCodec(kernels)];
   const atEnd = (byteLength: number): Uint8Array => new Uint8Array(memory.buffer, 4 * 65_536 - byteLength, byteLength);
-  for (const byteLength of [512, 777, 2047, 2048, 20_001]) expect(checksum(atEnd(byteLength))).toBe(crc32c(atEnd(byteLength).slice()));
+  for (const byteLength of [512, 777, 2047, 2048, 20_001])
+    expect(checksum(atEnd(byteLength))).toBe(crc32c(atEnd(byteLength).slice()));
 
   for (const count of [100, 128, 300, 5000]) {
     const floats = Float32Array.from({ length: count }, (_, i) => 2 ** (i % 7) * (i % 40 === 0 ? 1e9 : 1));
     const source = atEnd(4 * count);
     source.set(new Uint8Array(floats.buffer));
     const coded = codec.encode("f32", source)!;
-    expect(codec.encode("f32", new Uint8Array(floats.buffer), atEnd(4 * count))).toEqual(coded); // written up to the end
+    // written up to the end
+    expect(codec.encode("f32", new Uint8Array(floats.buffer), atEnd(4 * count))).toEqual(coded);
     const restored = atEnd(4 * count).fill(0);
     codec.decode(coded, restored);
     expect(new Float32Array(restored.slice().buffer)).toEqual(floats);

@@ -33,8 +33,9 @@ export interface WireKernels {
 /**
  * Compile and instantiate the functions of the wire, about 1 ms. Once per thread; not to be shared between threads.
  *
- * The module has no data segment and no stack: what it needs beside its arguments it gets from `home.messages`, so it runs over a world's
- * memory without touching what lies there. (A memory of its own beside the world's would cost a copy of every payload.)
+ * The module has no data segment and no stack: what it needs beside its arguments it gets from `home.messages`, so it
+ * runs over a world's memory without touching what lies there. (A memory of its own beside the world's would cost a
+ * copy of every payload.)
  * @param home default: a memory of its own.
  */
 export const openWireKernels = (home: WireHome = ownHome()): WireKernels => {
@@ -59,9 +60,9 @@ const ownHome = (): WireHome => {
 
 const probeBytes = 16;
 
-// A memory that has grown has another buffer object over the same bytes, and views over the old one stay in use. So objects cannot be
-// compared; but what is written into memory of ours shows through every buffer over it. A buffer that ends before it counts as
-// foreign, which costs a copy.
+// A memory that has grown has another buffer object over the same bytes, and views over the old one stay in use. So
+// objects cannot be compared; but what is written into memory of ours shows through every buffer over it. A buffer that
+// ends before it counts as foreign, which costs a copy.
 const shows = (buffer: SharedArrayBuffer, probe: Uint8Array): boolean => {
   if (buffer.byteLength < probe.byteOffset + probe.byteLength) return false;
   const seen = new Uint8Array(buffer, probe.byteOffset, probe.byteLength);

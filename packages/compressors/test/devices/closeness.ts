@@ -5,20 +5,20 @@ import type { Stepped } from "../stepper.ts";
 import type { RankStep } from "./compiled-step.ts";
 
 /**
- * How far a step on a device may be from the reference, whose every operation is rounded to f32 from f64: a device adds in another order, rounds
- * a product and a sum together, and divides to a few units of the last place.
+ * How far a step on a device may be from the reference, whose every operation is rounded to f32 from f64: a device adds
+ * in another order, rounds a product and a sum together, and divides to a few units of the last place.
  */
 interface Closeness {
   /** Of any value, relative to the greatest of its tensor on all ranks. 0: to the bit. */
   readonly values: number;
   /**
-   * Rounding may decide which entries travel: those whose magnitude is that of the least that travels, to this much, relative to the greatest.
-   * Never by default.
+   * Rounding may decide which entries travel: those whose magnitude is that of the least that travels, to this much,
+   * relative to the greatest. Never by default.
    */
   readonly entries?: number;
   /**
-   * Or on which of two neighbouring levels one value in a thousand lies (in shorter tensors none): the distance of levels, relative to the
-   * greatest. Never by default.
+   * Or on which of two neighbouring levels one value in a thousand lies (in shorter tensors none): the distance of
+   * levels, relative to the greatest. Never by default.
    */
   readonly level?: number;
 }
@@ -98,8 +98,10 @@ const otherChoices = (
   const least = leastOf(wanted);
   for (const i of places) {
     const [a, w] = [actual[i]!, wanted[i]!];
-    const isEntry = entries !== undefined && (a === 0) !== (w === 0) && Math.abs(Math.abs(a + w) - least) <= entries * most;
-    const isLevel = level !== undefined && places.length <= wanted.length / 1000 && Math.abs(a - w) <= level * most * 1.00001;
+    const isEntry =
+      entries !== undefined && (a === 0) !== (w === 0) && Math.abs(Math.abs(a + w) - least) <= entries * most;
+    const isLevel =
+      level !== undefined && places.length <= wanted.length / 1000 && Math.abs(a - w) <= level * most * 1.00001;
     if (!isEntry && !isLevel)
       throw new Error(`element ${i} of what was sent is ${a}, not ${w} (${places.length} differ; greatest ${most})`);
   }
@@ -117,9 +119,11 @@ const expectSame = (
   const most = greatest(...wanted);
   actual.forEach((array, rank) => {
     const own = array.toNumbers();
-    if (own.length !== wanted[rank]!.length) throw new Error(`${what}: ${own.length} elements, not ${wanted[rank]!.length}`);
+    if (own.length !== wanted[rank]!.length)
+      throw new Error(`${what}: ${own.length} elements, not ${wanted[rank]!.length}`);
     const i = differing(own, wanted[rank]!, relative * most).find((place) => !but.includes(place));
-    if (i !== undefined) throw new Error(`${what}: element ${i} on rank ${rank} is ${own[i]}, not ${wanted[rank]![i]} (greatest ${most})`);
+    if (i !== undefined)
+      throw new Error(`${what}: element ${i} on rank ${rank} is ${own[i]}, not ${wanted[rank]![i]} (greatest ${most})`);
   });
 };
 
@@ -147,7 +151,10 @@ const expectStateWithin = (
 export const expectSameState = (row: Row, actual: readonly RankStep["state"][], wanted: Stepped["state"]): void =>
   expectStateWithin(closenessIn(row, 1).values, actual, wanted, []);
 
-/** @param actual of each rank. @throws Error unless a step on devices is that of the reference, as near as the row allows. */
+/**
+ * @param actual of each rank.
+ * @throws Error unless a step on devices is that of the reference, as near as the row allows.
+ */
 export const expectSameStep = (row: Row, actual: readonly RankStep[], wanted: Stepped): void => {
   const closeness = closenessIn(row, actual.length);
   const most = greatest(...wanted.sent);

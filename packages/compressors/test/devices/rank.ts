@@ -45,7 +45,9 @@ const run = async (): Promise<PostedWalk[]> => {
       try {
         return await compiled[number % compiled.length]!.run(gradient, before, seed, number);
       } catch (error) {
-        throw new Error(`${row.name} on ${lengthOf(bucket)} elements, step ${number}: ${(error as Error).message}`, { cause: error });
+        throw new Error(`${row.name} on ${lengthOf(bucket)} elements, step ${number}: ${(error as Error).message}`, {
+          cause: error,
+        });
       }
     };
     const first = await firstState(row.aggregator, bucket, backend);
@@ -54,7 +56,12 @@ const run = async (): Promise<PostedWalk[]> => {
     for (let number = 0; number < numSteps; number++) {
       const sentBefore = world.bytesSent();
       const { mean, sent, state: next } = await step(gradientOf(bucket, rank, number), state, number);
-      steps.push({ mean: toPosted(mean), sent: toPosted(sent), state: next.map(toPosted), bytesSent: world.bytesSent() - sentBefore });
+      steps.push({
+        mean: toPosted(mean),
+        sent: toPosted(sent),
+        state: next.map(toPosted),
+        bytesSent: world.bytesSent() - sentBefore,
+      });
       state = next;
     }
     const gradient = gradientOf(bucket, rank, numSteps).toNumbers();

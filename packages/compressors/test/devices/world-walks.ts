@@ -8,7 +8,8 @@ import { type Stepper, stepperOf } from "../stepper.ts";
 import { rows } from "../table.ts";
 import { sizedBuckets } from "./sized-buckets.ts";
 
-// What ranks on threads run, and the reference after them: both make it from the table, since aggregators cannot be posted.
+// What ranks on threads run, and the reference after them: both make it from the table, since aggregators cannot be
+// posted.
 
 /** What a rank's thread is started with. */
 export interface RankData {
@@ -72,6 +73,10 @@ export const steppersOf = ({ row, bucket, inHalves }: WorldWalk, worldSize: numb
     stepperOf(aggregator, bucket, worldSize, { axes: row.axes?.(worldSize), keyed: row.randomised, inHalves }),
   );
 
-export const toPosted = (array: NdArray): PostedArray => ({ dtype: array.dtype, shape: array.shape, values: array.toNumbers() });
+export const toPosted = (array: NdArray): PostedArray => ({
+  dtype: array.dtype,
+  shape: array.shape,
+  values: array.toNumbers(),
+});
 
 export const fromPosted = ({ dtype, shape, values }: PostedArray): NdArray => NdArray.from(values, shape, dtype);

@@ -51,7 +51,12 @@ const walk = (
   cycle: readonly Stepper[],
   gradients: readonly (readonly number[])[],
   seed: number,
-  visit: (stepped: Stepped, own: readonly (readonly number[])[], before: readonly (readonly ReferenceArray[])[], step: number) => void,
+  visit: (
+    stepped: Stepped,
+    own: readonly (readonly number[])[],
+    before: readonly (readonly ReferenceArray[])[],
+    step: number,
+  ) => void,
 ): void => {
   let state = cycle[0]!.init();
   for (let step = 0; step < numSteps; step++) {
@@ -202,10 +207,16 @@ const contraction: Law = {
   },
 };
 
-/** Of more entries than this some aggregators look at a sample only; and of one more that all strides begin at another place. */
+/**
+ * Of more entries than this some aggregators look at a sample only; and of one more that all strides begin at another
+ * place.
+ */
 const samplingBegins = 2 ** 18 + 1;
 
-/** What a sample of every 13th entry sees wrongly: many entries where it does not look, and behind more than there is room for the greatest by far. */
+/**
+ * What a sample of every 13th entry sees wrongly: many entries where it does not look, and behind more than there is
+ * room for the greatest by far.
+ */
 const unseen = (length: number): Float32Array =>
   Float32Array.from({ length }, (_, i) => (i === length - 2 ? 1e4 : i % 13 === 5 ? 1 : 1e-3 * (1 + i / length)));
 
@@ -213,11 +224,14 @@ const contractionOfMany: Law = {
   name: "contracts as it declares where so many entries are sent that a sample would do",
   // What stands around them takes what they send.
   appliesTo: (row) =>
-    row.contraction !== undefined && !row.randomised && worldsOf(row, cycleOf(row))(buckets.scalar, 1)[0]!.paths.length === 0,
+    row.contraction !== undefined &&
+    !row.randomised &&
+    worldsOf(row, cycleOf(row))(buckets.scalar, 1)[0]!.paths.length === 0,
   check: (row) => {
     const bucket = bucketOf([{ path: "large", shape: [samplingBegins] }]);
     const declared = row.contraction!(bucket, 1);
-    if (declared !== undefined) checkContracts(worldsOf(row, cycleOf(row))(bucket, 1)[0]!, [unseen(samplingBegins)], declared, 0, 1);
+    if (declared !== undefined)
+      checkContracts(worldsOf(row, cycleOf(row))(bucket, 1)[0]!, [unseen(samplingBegins)], declared, 0, 1);
   },
 };
 

@@ -9,7 +9,8 @@ const bucket = bucketOf([
   { path: "shift", shape: [] },
 ]);
 const n = lengthOf(bucket);
-const distance = (a: ArrayLike<number>, b: ArrayLike<number>): number => Math.sqrt(squares(Array.from(a, (value, i) => value - b[i]!)));
+const distance = (a: ArrayLike<number>, b: ArrayLike<number>): number =>
+  Math.sqrt(squares(Array.from(a, (value, i) => value - b[i]!)));
 
 /** Rank r minimises ½ Σ_j a_rj (w_j − c_rj)²; at the optimum of the mean no rank's own gradient is zero. */
 const quadratics = (numRanks: number) => {
@@ -29,7 +30,12 @@ const descent: Law = {
   appliesTo: always,
   check: (row) => {
     const hasResidual = worldsOf(row, cycleOf(row))(bucket, 1)[0]!.paths.some((path) => /(^|\.)residual$/.test(path));
-    const { steps = 250, learningRate = 0.1, margin = 0.05, errorFeedback = row.aggregator.biased && !hasResidual } = row.descent ?? {};
+    const {
+      steps = 250,
+      learningRate = 0.1,
+      margin = 0.05,
+      errorFeedback = row.aggregator.biased && !hasResidual,
+    } = row.descent ?? {};
     const cycle = cycleOf(row, (own) => (errorFeedback ? withErrorFeedback(own as Aggregator) : own));
     const numRanks = row.axes === undefined ? 3 : 4;
     const worlds = worldsOf(row, cycle)(bucket, numRanks);
@@ -41,12 +47,15 @@ const descent: Law = {
       const gradients = weights.map((own, rank) => gradient(rank, own));
       const stepped = worlds[step % worlds.length]!.step(gradients, state, step, step);
       const rate = learningRate / (1 + step / 50);
-      weights.forEach((own, rank) => stepped.mean[rank]!.forEach((value, j) => (own[j] = Math.fround(own[j]! - rate * value))));
+      weights.forEach((own, rank) =>
+        stepped.mean[rank]!.forEach((value, j) => (own[j] = Math.fround(own[j]! - rate * value))),
+      );
       state = stepped.state as ReferenceArray[][];
     }
     weights.forEach((own, rank) => expectSameBits(own, weights[0]!, `parameters of rank ${rank}`));
     const left = distance(weights[0]!, optimum) / start;
-    if (!(left <= margin)) throw new Error(`${numRanks} ranks end at ${left} of the distance to the optimum, above ${margin}`);
+    if (!(left <= margin))
+      throw new Error(`${numRanks} ranks end at ${left} of the distance to the optimum, above ${margin}`);
   },
 };
 

@@ -29,7 +29,9 @@ const deterministic: Law = {
         a!.mean.forEach((mean, rank) => expectSameBits(mean, b!.mean[rank]!, `mean of rank ${rank}`));
         a!.sent.forEach((sent, rank) => expectSameBits(sent, b!.sent[rank]!, `sent by rank ${rank}`));
         a!.state.forEach((leaves, rank) =>
-          leaves.forEach(({ data }, leaf) => expectEqual(data, b!.state[rank]![leaf]!.data, `state ${leaf} of rank ${rank}`)),
+          leaves.forEach(({ data }, leaf) =>
+            expectEqual(data, b!.state[rank]![leaf]!.data, `state ${leaf} of rank ${rank}`),
+          ),
         );
       },
       8,
@@ -42,7 +44,9 @@ const draws: Law = {
   appliesTo: (row) => row.randomised,
   check: (row) => {
     const [world] = worldsOf(row, cycleOf(row))(buckets.mixed, 2);
-    const gradients = [1, 2].map((rank) => Array.from({ length: buckets.mixed.shape[0]! }, (_, i) => Math.sin(rank + 1.7 * i)));
+    const gradients = [1, 2].map((rank) =>
+      Array.from({ length: buckets.mixed.shape[0]! }, (_, i) => Math.sin(rank + 1.7 * i)),
+    );
     const sent = [1, 2, 3].map((seed) => String(world!.step(gradients, world!.init(), seed).sent[0]));
     if (new Set(sent).size < 3) throw new Error("three keys gave less than three draws");
   },
@@ -70,10 +74,16 @@ const unbiased: Law = {
         const [world] = worlds(bucket, numRanks);
         const state = world!.init();
         const steps = Array.from({ length: numDraws }, (_, draw) => world!.step(gradients, state, seed, draw));
-        const check = (of: (step: (typeof steps)[number]) => Float64Array, wanted: readonly number[], what: string): void => {
+        const check = (
+          of: (step: (typeof steps)[number]) => Float64Array,
+          wanted: readonly number[],
+          what: string,
+        ): void => {
           const values = steps.map(of);
           const spread = Math.max(
-            ...wanted.map((_, i) => Math.max(...values.map((own) => own[i]!)) - Math.min(...values.map((own) => own[i]!))),
+            ...wanted.map(
+              (_, i) => Math.max(...values.map((own) => own[i]!)) - Math.min(...values.map((own) => own[i]!)),
+            ),
           );
           wanted.forEach((value, i) => {
             const average = values.reduce((sum, own) => sum + own[i]!, 0) / numDraws;

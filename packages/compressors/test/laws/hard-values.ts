@@ -19,7 +19,11 @@ import {
 const everyBucket = Object.values(buckets);
 
 /** The same gradient everywhere, for a few steps: what it gives is known. */
-const constantLaw = (name: string, value: number, check: (mean: Float64Array, ofZero: readonly number[]) => void): Law => ({
+const constantLaw = (
+  name: string,
+  value: number,
+  check: (mean: Float64Array, ofZero: readonly number[]) => void,
+): Law => ({
   name,
   appliesTo: always,
   check: (row) => {
@@ -65,7 +69,12 @@ const poison: Law = {
     const worlds = worldsOf(row, cycleOf(row));
     const hit = fc.tuple(
       drawn({ ranks: [1, 2, 3, 4] }),
-      fc.record({ value: fc.constantFrom(NaN, Infinity, -Infinity), at: fc.nat(1e6), rank: fc.nat(1e6), warm: fc.nat(2) }),
+      fc.record({
+        value: fc.constantFrom(NaN, Infinity, -Infinity),
+        at: fc.nat(1e6),
+        rank: fc.nat(1e6),
+        warm: fc.nat(2),
+      }),
     );
     holds(
       hit,
@@ -80,7 +89,9 @@ const poison: Law = {
         const { mean } = cycle[warm % cycle.length]!.step(poisoned, state, seed, warm);
         mean.forEach((own, here) => {
           if (own.every(Number.isFinite))
-            throw new Error(`rank ${victim} of ${numRanks} has ${value} in element ${index}, but the mean of rank ${here} is finite`);
+            throw new Error(
+              `rank ${victim} of ${numRanks} has ${value} in element ${index}, but the mean of rank ${here} is finite`,
+            );
         });
       },
       40,
@@ -94,7 +105,9 @@ const extremes: Law = {
   check: (row) => {
     const worlds = worldsOf(row, cycleOf(row));
     const extreme = (length: number): fc.Arbitrary<number[]> =>
-      fc.tuple(fc.constantFrom(1e30, 1e20, 1e-20, 1e-36), smoothGradient(length)).map(([size, own]) => own.map((value) => value * size));
+      fc
+        .tuple(fc.constantFrom(1e30, 1e20, 1e-20, 1e-36), smoothGradient(length))
+        .map(([size, own]) => own.map((value) => value * size));
     holds(drawn({ ranks: [1, 3, 4], gradient: extreme }), ({ bucket, numRanks, gradients, seed }) => {
       const [world] = worlds(bucket, numRanks);
       const { mean, sent } = world!.step(gradients, world!.init(), seed);

@@ -33,7 +33,11 @@ export const cycleOf = (row: Row, wrap: (aggregator: Aggregator) => Aggregator =
   (row.cycle ?? [row.aggregator]).map(wrap);
 
 /** Steppers of a row's round in a world: traced once per bucket and number of ranks, however many gradients follow. */
-export const worldsOf = (row: Row, cycle: readonly Aggregator[], inHalves = false): ((bucket: Bucket, numRanks: number) => Stepper[]) => {
+export const worldsOf = (
+  row: Row,
+  cycle: readonly Aggregator[],
+  inHalves = false,
+): ((bucket: Bucket, numRanks: number) => Stepper[]) => {
   const traced = new Map<Bucket, Stepper[][]>();
   return (bucket, numRanks) => {
     const ofBucket = traced.get(bucket) ?? [];
@@ -46,7 +50,11 @@ export const worldsOf = (row: Row, cycle: readonly Aggregator[], inHalves = fals
 };
 
 // Few distinct values on purpose, so that ties are common; and outliers.
-const value = fc.oneof(fc.constantFrom(0, -0, 1, -1, 2), fc.float({ noNaN: true, min: -100, max: 100 }), fc.constantFrom(1e4, -1e4, 1e-30));
+const value = fc.oneof(
+  fc.constantFrom(0, -0, 1, -1, 2),
+  fc.float({ noNaN: true, min: -100, max: 100 }),
+  fc.constantFrom(1e4, -1e4, 1e-30),
+);
 
 export interface Drawn {
   readonly bucket: Bucket;
@@ -63,7 +71,8 @@ interface Room {
   readonly gradient?: (length: number) => fc.Arbitrary<number[]>;
 }
 
-const anyGradient = (length: number): fc.Arbitrary<number[]> => fc.array(value, { minLength: length, maxLength: length });
+const anyGradient = (length: number): fc.Arbitrary<number[]> =>
+  fc.array(value, { minLength: length, maxLength: length });
 
 /** Gradients without ties. */
 export const smoothGradient = (length: number): fc.Arbitrary<number[]> =>
@@ -95,7 +104,12 @@ export const greatest = (...vectors: readonly ArrayLike<number>[]): number =>
   vectors.reduce((most, vector) => Array.from(vector).reduce((own, v) => Math.max(own, Math.abs(v)), most), 0);
 
 /** @throws Error that names the first element further off than `tolerance`; a NaN is never near. */
-export const expectNear = (actual: ArrayLike<number>, wanted: ArrayLike<number>, tolerance: number, what: string): void => {
+export const expectNear = (
+  actual: ArrayLike<number>,
+  wanted: ArrayLike<number>,
+  tolerance: number,
+  what: string,
+): void => {
   if (actual.length !== wanted.length) throw new Error(`${what}: ${actual.length} elements, not ${wanted.length}`);
   for (let i = 0; i < wanted.length; i++) {
     if (!(Math.abs(actual[i]! - wanted[i]!) <= tolerance))

@@ -1,4 +1,14 @@
-import { add, axisIndex, byteLength, concat, elementCount, flattenTree, NdArray, type Tensor, unflattenTree } from "@skein/tensor-core";
+import {
+  add,
+  axisIndex,
+  byteLength,
+  concat,
+  elementCount,
+  flattenTree,
+  NdArray,
+  type Tensor,
+  unflattenTree,
+} from "@skein/tensor-core";
 import fc from "fast-check";
 import type { Aggregator, Compressor } from "../../src/index.ts";
 import { runWorld } from "../world.ts";
@@ -27,7 +37,9 @@ const jointly: Law = {
         (keyOfStep: Tensor, own: readonly Tensor[]) => {
           const context = { key: keyOfStep, rank: axisIndex("data") };
           const payloads = own.map((gradient) => compressor.encode(gradient, compressor.init(bucket), context).payload);
-          const each = payloads.map((payload) => compressor.decode(payload, bucket, context)).reduce((sum, one) => add(sum, one));
+          const each = payloads
+            .map((payload) => compressor.decode(payload, bucket, context))
+            .reduce((sum, one) => add(sum, one));
           if (compressor.aggregation === "sum") {
             const total = joined(payloads, (leaves) => leaves.reduce((sum, leaf) => add(sum, leaf)));
             return { each, joint: compressor.decode(total, bucket, context) };

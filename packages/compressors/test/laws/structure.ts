@@ -3,7 +3,18 @@ import { bucketOf, type Bucket } from "../../src/index.ts";
 import type { Row } from "../rows/row.ts";
 import { collectiveBytes, collectiveNodes, fixedBytes } from "../collective-bytes.ts";
 import { stepperOf } from "../stepper.ts";
-import { always, buckets, cycleOf, drawn, expectEqual, expectSameBits, holds, type Law, smoothGradient, worldsOf } from "./law.ts";
+import {
+  always,
+  buckets,
+  cycleOf,
+  drawn,
+  expectEqual,
+  expectSameBits,
+  holds,
+  type Law,
+  smoothGradient,
+  worldsOf,
+} from "./law.ts";
 
 // A multiple of 256 for every number of ranks tried: nothing needs to be padded.
 const even: Bucket = bucketOf([{ path: "w", shape: [60, 256] }]);
@@ -14,7 +25,8 @@ const large: Bucket = bucketOf([
 ]);
 
 const expectBytes = (actual: number, wanted: number, what: string): void => {
-  if (!(Math.abs(actual - wanted) <= 1e-9 * Math.max(1, wanted))) throw new Error(`${what}: ${actual} bytes, not ${wanted}`);
+  if (!(Math.abs(actual - wanted) <= 1e-9 * Math.max(1, wanted)))
+    throw new Error(`${what}: ${actual} bytes, not ${wanted}`);
 };
 
 const declaredBy = ({ cycle, aggregator }: Row, step: number, bucket: Bucket, numRanks: number): number =>
@@ -30,7 +42,8 @@ const bytes: Law = {
         const where = `${name} on ${numRanks} ranks`;
         worlds(bucket, numRanks).forEach(({ graph }, step) => {
           const declared = declaredBy(row, step, bucket, numRanks);
-          if (row.bytesAreMost !== true) expectBytes(collectiveBytes(graph), declared, `the graph of ${where} sends, bytesSent says`);
+          if (row.bytesAreMost !== true)
+            expectBytes(collectiveBytes(graph), declared, `the graph of ${where} sends, bytesSent says`);
           if (step === 0) expectBytes(declared, row.bytes(bucket, numRanks), `bytesSent of ${where}, the formula says`);
         });
       }
@@ -44,7 +57,8 @@ const mostBytes: Law = {
   check: (row) => {
     const worlds = worldsOf(row, cycleOf(row));
     // In sending everything lies the most.
-    const large = (length: number): fc.Arbitrary<number[]> => smoothGradient(length).map((own) => own.map((value) => 1e3 * value));
+    const large = (length: number): fc.Arbitrary<number[]> =>
+      smoothGradient(length).map((own) => own.map((value) => 1e3 * value));
     for (const gradient of [undefined, large]) {
       holds(drawn(gradient && { gradient }), ({ bucket, numRanks, gradients, seed }) => {
         const [world] = worlds(bucket, numRanks);
@@ -52,7 +66,8 @@ const mostBytes: Law = {
         const sent = fixedBytes(world!.graph) + world!.raggedBytes(gradients, seed);
         if (sent > declared * (1 + 1e-9)) throw new Error(`sent ${sent} bytes, but declared were ${declared} at most`);
         const room = collectiveBytes(world!.graph);
-        if (declared > room * (1 + 1e-9)) throw new Error(`declared ${declared} bytes, but there is room for ${room} only`);
+        if (declared > room * (1 + 1e-9))
+          throw new Error(`declared ${declared} bytes, but there is room for ${room} only`);
       });
     }
   },
@@ -68,7 +83,8 @@ const stateStays: Law = {
         const cycle = worlds(bucket, numRanks);
         for (const { before, after } of cycle) {
           const [was, is] = [JSON.stringify(cycle[0]!.before), JSON.stringify(after)];
-          if (JSON.stringify(before) !== was) throw new Error(`the states of one round differ: ${JSON.stringify(before)} and ${was}`);
+          if (JSON.stringify(before) !== was)
+            throw new Error(`the states of one round differ: ${JSON.stringify(before)} and ${was}`);
           if (is !== was) throw new Error(`before a step the state is ${was}, after it ${is}`);
         }
       }
@@ -90,12 +106,18 @@ const halves: Law = {
       a!.mean.forEach((mean, rank) => expectSameBits(b!.mean[rank]!, mean, `mean of rank ${rank}`));
       a!.sent.forEach((sent, rank) => expectSameBits(b!.sent[rank]!, sent, `sent by rank ${rank}`));
       a!.state.forEach((leaves, rank) =>
-        leaves.forEach(({ data }, leaf) => expectEqual(b!.state[rank]![leaf]!.data, data, `state ${leaf} of rank ${rank}`)),
+        leaves.forEach(({ data }, leaf) =>
+          expectEqual(b!.state[rank]![leaf]!.data, data, `state ${leaf} of rank ${rank}`),
+        ),
       );
     });
     for (const numRanks of [1, 2, 3, 4, 5]) {
       const declared = row.aggregator.bytesSent(even, numRanks);
-      expectBytes(collectiveBytes(split(even, numRanks)[0]!.graph), declared, `halves on ${numRanks} ranks, bytesSent says`);
+      expectBytes(
+        collectiveBytes(split(even, numRanks)[0]!.graph),
+        declared,
+        `halves on ${numRanks} ranks, bytesSent says`,
+      );
     }
   },
 };
@@ -108,7 +130,9 @@ const priorities: Law = {
       for (const aggregator of cycleOf(row)) {
         const options = { axes: row.axes?.(4), keyed: row.randomised, inHalves, collective: { priority: 2 } };
         for (const bucket of [buckets.mixed, even]) {
-          const deaf = collectiveNodes(stepperOf(aggregator, bucket, 4, options).graph).find(({ params }) => params["priority"] !== 2);
+          const deaf = collectiveNodes(stepperOf(aggregator, bucket, 4, options).graph).find(
+            ({ params }) => params["priority"] !== 2,
+          );
           if (deaf !== undefined)
             throw new Error(`${deaf.op} along "${deaf.params["axis"]}" has priority ${deaf.params["priority"]}, not 2`);
         }

@@ -22,17 +22,23 @@ const permutation: Law = {
   appliesTo: (row) => row.permutation,
   check: (row) => {
     const worlds = worldsOf(row, cycleOf(row));
-    holds(drawn({ among: [pair, vector], ranks: [1, 3], gradient: smoothGradient }), ({ bucket, numRanks, gradients, seed }) => {
-      const [world] = worlds(bucket, numRanks);
-      const n = lengthOf(bucket);
-      const moved = (values: ArrayLike<number>): number[] => Array.from({ length: n }, (_, i) => values[(5 * i + 3) % n]!);
-      const straight = world!.step(gradients, world!.init(), seed);
-      const permuted = world!.step(gradients.map(moved), world!.init(), seed);
-      // Sums in another order round otherwise.
-      const tolerance = 2 ** -20 * greatest(...gradients);
-      expectNear(permuted.mean[0]!, moved(straight.mean[0]!), tolerance, "mean");
-      straight.sent.forEach((sent, rank) => expectNear(permuted.sent[rank]!, moved(sent), tolerance, `sent by rank ${rank}`));
-    });
+    holds(
+      drawn({ among: [pair, vector], ranks: [1, 3], gradient: smoothGradient }),
+      ({ bucket, numRanks, gradients, seed }) => {
+        const [world] = worlds(bucket, numRanks);
+        const n = lengthOf(bucket);
+        const moved = (values: ArrayLike<number>): number[] =>
+          Array.from({ length: n }, (_, i) => values[(5 * i + 3) % n]!);
+        const straight = world!.step(gradients, world!.init(), seed);
+        const permuted = world!.step(gradients.map(moved), world!.init(), seed);
+        // Sums in another order round otherwise.
+        const tolerance = 2 ** -20 * greatest(...gradients);
+        expectNear(permuted.mean[0]!, moved(straight.mean[0]!), tolerance, "mean");
+        straight.sent.forEach((sent, rank) =>
+          expectNear(permuted.sent[rank]!, moved(sent), tolerance, `sent by rank ${rank}`),
+        );
+      },
+    );
   },
 };
 
@@ -43,16 +49,21 @@ const commutesWith = (name: string, appliesTo: Law["appliesTo"], factors: readon
   check: (row) => {
     const worlds = worldsOf(row, cycleOf(row));
     const gradient = smoothGradient;
-    holds(drawn({ among: [scalar, pair, vector, matrix, mixed], ranks: [1, 4], gradient }), ({ bucket, numRanks, gradients, seed }) => {
-      const [world] = worlds(bucket, numRanks);
-      const straight = world!.step(gradients, world!.init(), seed);
-      for (const factor of factors) {
-        const times = (values: ArrayLike<number>): number[] => Array.from(values, (value) => value * factor);
-        const scaled = world!.step(gradients.map(times), world!.init(), seed);
-        expectEqual(scaled.mean[0]!, times(straight.mean[0]!), `mean of gradients times ${factor}`);
-        straight.sent.forEach((sent, rank) => expectEqual(scaled.sent[rank]!, times(sent), `sent by rank ${rank} times ${factor}`));
-      }
-    });
+    holds(
+      drawn({ among: [scalar, pair, vector, matrix, mixed], ranks: [1, 4], gradient }),
+      ({ bucket, numRanks, gradients, seed }) => {
+        const [world] = worlds(bucket, numRanks);
+        const straight = world!.step(gradients, world!.init(), seed);
+        for (const factor of factors) {
+          const times = (values: ArrayLike<number>): number[] => Array.from(values, (value) => value * factor);
+          const scaled = world!.step(gradients.map(times), world!.init(), seed);
+          expectEqual(scaled.mean[0]!, times(straight.mean[0]!), `mean of gradients times ${factor}`);
+          straight.sent.forEach((sent, rank) =>
+            expectEqual(scaled.sent[rank]!, times(sent), `sent by rank ${rank} times ${factor}`),
+          );
+        }
+      },
+    );
   },
 });
 
@@ -84,7 +95,9 @@ const ownTensor: Law = {
         );
         others.forEach(({ mean, sent }, step) => {
           expectSameBits(own(mean[0]!), own(usual[step]!.mean[0]!), `mean of ${path} in step ${step}`);
-          sent.forEach((ofRank, rank) => expectSameBits(own(ofRank), own(usual[step]!.sent[rank]!), `sent of ${path} by rank ${rank}`));
+          sent.forEach((ofRank, rank) =>
+            expectSameBits(own(ofRank), own(usual[step]!.sent[rank]!), `sent of ${path} by rank ${rank}`),
+          );
         });
         begin = end;
       }
@@ -95,6 +108,11 @@ const ownTensor: Law = {
 export const symmetryLaws: readonly Law[] = [
   permutation,
   ownTensor,
-  commutesWith("gradients times a power of two give as many times the mean", (row) => row.scale, [2, 0.25, 2 ** 20, 2 ** -20]),
+  commutesWith("gradients times a power of two give as many times the mean", (row) => row.scale, [
+    2,
+    0.25,
+    2 ** 20,
+    2 ** -20,
+  ]),
   commutesWith("negated gradients give the negated mean", (row) => row.odd, [-1]),
 ];

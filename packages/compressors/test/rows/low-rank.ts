@@ -41,7 +41,14 @@ const acp = acpSgdCycle({ rank: 1 });
 const acpWide = acpSgdCycle({ rank: 2, minimumCompression: 0 }).map((one) => withErrorFeedback(one));
 
 // A projection: never longer than what is projected. All of it at full rank.
-const plain = { conservation: 4e-6, denseTolerance: 4e-6, permutation: false, scale: true, odd: true, randomised: false } as const;
+const plain = {
+  conservation: 4e-6,
+  denseTolerance: 4e-6,
+  permutation: false,
+  scale: true,
+  odd: true,
+  randomised: false,
+} as const;
 
 export const lowRankRows: readonly Row[] = [
   {

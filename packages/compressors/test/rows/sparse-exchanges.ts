@@ -27,7 +27,10 @@ const hierarchical = (density: number): Aggregator<[]> => {
 const coreOf = (worldSize: number): number => 2 ** Math.floor(Math.log2(worldSize));
 
 const common = { permutation: true, scale: true, odd: true, randomised: false, denseTolerance: 2 ** -20 } as const;
-/** That of top-k where a rank is alone (in its host); of several, those of one may be dropped whole for those of the others. */
+/**
+ * That of top-k where a rank is alone (in its host); of several, those of one may be dropped whole for those of the
+ * others.
+ */
 const contraction =
   (density: number): NonNullable<Row["contraction"]> =>
   (bucket, worldSize) =>

@@ -64,7 +64,8 @@ const gaussianK = (density: number): Omit<Row, "name" | "aggregator"> => ({
 
 const msTopK = (density: number): Omit<Row, "name" | "aggregator"> => ({
   ...topK(density),
-  // Up to w = (M − m)/2²³ may be lost by the choice within a bracket, and three times that by rounding: k·2Mw, and ‖u‖² ≥ M². A sample tells nothing.
+  // Up to w = (M − m)/2²³ may be lost by the choice within a bracket, and three times that by rounding: k·2Mw, and ‖u‖²
+  // ≥ M². A sample tells nothing.
   contraction: (bucket) =>
     lengthOf(bucket) > 2 ** 18
       ? undefined

@@ -43,7 +43,11 @@ const powerOfRankOne: Row["bytes"] = ({ tensors }, worldSize) => {
   return reduced(elements, worldSize);
 };
 
-const layered = perPath({ kernel: topKCompressor({ density: 0.1 }), dense: topKCompressor({ k: 5 }), w: topKCompressor({ density: 0.5 }) });
+const layered = perPath({
+  kernel: topKCompressor({ density: 0.1 }),
+  dense: topKCompressor({ k: 5 }),
+  w: topKCompressor({ density: 0.5 }),
+});
 
 export const wrapperRows: readonly Row[] = [
   {
@@ -115,7 +119,9 @@ export const wrapperRows: readonly Row[] = [
   {
     ...plain,
     name: "chain of top-k and eight-bit with error feedback",
-    aggregator: withErrorFeedback(chainCompressors(topKCompressor({ density: 0.25 }), eightBitCompressor({ blockSize: 16 }))),
+    aggregator: withErrorFeedback(
+      chainCompressors(topKCompressor({ density: 0.25 }), eightBitCompressor({ blockSize: 16 })),
+    ),
     bytes: (bucket, worldSize) => {
       const k = kept(0.25, lengthOf(bucket));
       return (4 * k + eightBit(k, 16)) * (worldSize - 1);
@@ -149,7 +155,10 @@ export const wrapperRows: readonly Row[] = [
     bytes: (bucket, worldSize) => {
       const matrices = among(bucket, (_, shape) => shape.length >= 2);
       const long = among(bucket, (_, shape) => shape.length === 1 && shape[0]! >= 3);
-      return (8 * kept(0.25, matrices) + eightBit(long, 16)) * (worldSize - 1) + reduced(lengthOf(bucket) - matrices - long, worldSize);
+      return (
+        (8 * kept(0.25, matrices) + eightBit(long, 16)) * (worldSize - 1) +
+        reduced(lengthOf(bucket) - matrices - long, worldSize)
+      );
     },
     contraction: () => 0,
     descent: { errorFeedback: false },
@@ -168,7 +177,11 @@ export const wrapperRows: readonly Row[] = [
     name: "per-path",
     aggregator: layered,
     bytes: (bucket, worldSize) => {
-      const [kernel, dense, w] = ["kernel", "dense", "w"].map((path) => among(bucket, (own) => own === path)) as [number, number, number];
+      const [kernel, dense, w] = ["kernel", "dense", "w"].map((path) => among(bucket, (own) => own === path)) as [
+        number,
+        number,
+        number,
+      ];
       const rest = reduced(lengthOf(bucket) - kernel - dense - w, worldSize);
       return 8 * (kept(0.1, kernel) + Math.min(5, dense) + kept(0.5, w)) * (worldSize - 1) + rest;
     },

@@ -11,7 +11,10 @@ test("gives the penalty of exact times back, of any link", () => {
   });
   fc.assert(
     fc.property(links, fc.double({ min: 0, max: 3, noNaN: true }), (link, penaltyPerFlow) => {
-      const samples = grid.map((at) => ({ ...at, seconds: contendedSeconds(link, { penaltyPerFlow }, at.numFlows, at.bytes) }));
+      const samples = grid.map((at) => ({
+        ...at,
+        seconds: contendedSeconds(link, { penaltyPerFlow }, at.numFlows, at.bytes),
+      }));
       expect(fitContention(link, samples).penaltyPerFlow).toBeCloseTo(penaltyPerFlow, 5);
     }),
     { numRuns: 30 },
@@ -42,7 +45,12 @@ describe("refuses", () => {
     ["flows of one alone", link, [{ numFlows: 1, bytes: 1, seconds: 1 }], "no sample is of several flows"],
     ["half a flow", link, [{ numFlows: 1.5, bytes: 1, seconds: 1 }], "1.5 flows of 1 bytes"],
     ["a time that is none", link, [{ numFlows: 2, bytes: 1, seconds: Number.NaN }], "in NaN s"],
-    ["a link without a rate", { startupSeconds: 0, secondsPerByte: 0 }, [{ numFlows: 2, bytes: 1, seconds: 1 }], "0 s/byte by its model"],
+    [
+      "a link without a rate",
+      { startupSeconds: 0, secondsPerByte: 0 },
+      [{ numFlows: 2, bytes: 1, seconds: 1 }],
+      "0 s/byte by its model",
+    ],
   ])("%s", (_, model, samples, message) => {
     expect(() => fitContention(model, samples)).toThrow(message);
   });

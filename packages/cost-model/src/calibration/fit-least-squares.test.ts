@@ -7,7 +7,8 @@ const xs = Array.from({ length: 24 }, (_, i) => (i + 1) / 4);
 /** Not linear in its last parameter. */
 const curve = (x: number, [a, b, c]: readonly number[]): number => a! + b! * x ** c!;
 const noise = (i: number): number => threefry2x32([11, 0], [i, 0])[0] / 2 ** 31 - 1;
-const relative = (t: readonly number[], model: (x: number) => number): number[] => xs.map((x, i) => model(x) / t[i]! - 1);
+const relative = (t: readonly number[], model: (x: number) => number): number[] =>
+  xs.map((x, i) => model(x) / t[i]! - 1);
 
 const positive = fc.double({ min: 0.1, max: 10, noNaN: true });
 
@@ -85,7 +86,8 @@ describe("fitLeastSquares", () => {
     for (const k of truth.keys()) {
       const errors = fits.map(({ standardErrors }) => standardErrors[k]!);
       expect(errors).toEqual(errors.toSorted((a, b) => a - b));
-      for (const { parameters, standardErrors } of fits) expect(Math.abs(parameters[k]! - truth[k]!)).toBeLessThan(3 * standardErrors[k]!);
+      for (const { parameters, standardErrors } of fits)
+        expect(Math.abs(parameters[k]! - truth[k]!)).toBeLessThan(3 * standardErrors[k]!);
     }
     expect(fits[2]!.standardErrors[0]! / fits[0]!.standardErrors[0]!).toBeGreaterThan(20);
   });
@@ -104,17 +106,37 @@ describe("fitLeastSquares", () => {
 
 describe("fitLeastSquares refuses", () => {
   test.each([
-    ["fewer samples than parameters", () => fitLeastSquares(([a, b]) => [a! + b!], [1, 1]), "1 samples were given for 2 parameters"],
+    [
+      "fewer samples than parameters",
+      () => fitLeastSquares(([a, b]) => [a! + b!], [1, 1]),
+      "1 samples were given for 2 parameters",
+    ],
     ["no parameter", () => fitLeastSquares(() => [1], []), "for 0 parameters"],
-    ["a start without numbers", () => fitLeastSquares(([a]) => [Math.sqrt(a!)], [-1]), "at the start [-1] the sum of squares is NaN"],
-    ["a parameter without effect", () => fitLeastSquares(([a]) => [a! - 1, a! - 2], [1, 1]), "parameter 1 of 2 changes no residual"],
+    [
+      "a start without numbers",
+      () => fitLeastSquares(([a]) => [Math.sqrt(a!)], [-1]),
+      "at the start [-1] the sum of squares is NaN",
+    ],
+    [
+      "a parameter without effect",
+      () => fitLeastSquares(([a]) => [a! - 1, a! - 2], [1, 1]),
+      "parameter 1 of 2 changes no residual",
+    ],
     [
       "two that only count together",
       () => fitLeastSquares(([a, b]) => [a! + b!, a! + b! - 1, 1], [1, 2]),
       "cannot be told from the others",
     ],
-    ["residuals that become fewer", () => fitLeastSquares(([a]) => (a! > 1 ? [a!] : [a!, a! + 1]), [1]), "1 residuals came of parameters"],
-    ["an option that is none", () => fitLeastSquares(([a]) => [a!], [1], { relativeStep: 0 }), "relativeStep 0 was given"],
+    [
+      "residuals that become fewer",
+      () => fitLeastSquares(([a]) => (a! > 1 ? [a!] : [a!, a! + 1]), [1]),
+      "1 residuals came of parameters",
+    ],
+    [
+      "an option that is none",
+      () => fitLeastSquares(([a]) => [a!], [1], { relativeStep: 0 }),
+      "relativeStep 0 was given",
+    ],
   ])("%s", (_, fit, message) => {
     expect(fit).toThrow(message);
   });

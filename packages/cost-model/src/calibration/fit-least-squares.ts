@@ -24,8 +24,12 @@ type Residuals = (parameters: Vector) => Vector;
 
 const sumOfSquares = (values: Vector): number => values.reduce((sum, value) => sum + value * value, 0);
 
-/** What steps of a parameter are measured by: its size, but not less than a hundredth of where it began, since it may end at 0. */
-const sizesOf = (at: Vector, start: Vector): Vector => at.map((value, k) => Math.max(Math.abs(value), (Math.abs(start[k]!) || 1) / 100));
+/**
+ * What steps of a parameter are measured by: its size, but not less than a hundredth of where it began, since it may
+ * end at 0.
+ */
+const sizesOf = (at: Vector, start: Vector): Vector =>
+  at.map((value, k) => Math.max(Math.abs(value), (Math.abs(start[k]!) || 1) / 100));
 
 /** ∂r/∂p by central differences, a row per parameter. */
 const jacobianAt = (residuals: Residuals, at: Vector, steps: Vector): readonly Vector[] =>
@@ -38,9 +42,14 @@ const jacobianAt = (residuals: Residuals, at: Vector, steps: Vector): readonly V
 
 const dot = (a: Vector, b: Vector): number => a.reduce((sum, value, i) => sum + value * b[i]!, 0);
 
-const normalMatrix = (jacobian: readonly Vector[]): readonly Vector[] => jacobian.map((a) => jacobian.map((b) => dot(a, b)));
+const normalMatrix = (jacobian: readonly Vector[]): readonly Vector[] =>
+  jacobian.map((a) => jacobian.map((b) => dot(a, b)));
 
-/** With each parameter in units of its own column, so that neither its unit nor its size matters. @throws ArgumentError where the samples do not settle all. */
+/**
+ * With each parameter in units of its own column, so that neither its unit nor its size matters.
+ *
+ * @throws ArgumentError where the samples do not settle all.
+ */
 const scalesOf = (normal: readonly Vector[]): Vector =>
   normal.map((row, k) => {
     if (row[k]! > 0 && row[k]! < Infinity) return Math.sqrt(row[k]!);
@@ -67,9 +76,10 @@ const standardErrorsOf = (normal: readonly Vector[], scales: Vector, residual: n
 };
 
 /**
- * Find the parameters with the least Σ r², r being what a model says less what was measured, each in the unit of its error: (model − t) / t for times of
- * which a share is wrong. Gauss–Newton steps, damped where they do not help (Levenberg–Marquardt with Marquardt's scaling by JᵀJ's diagonal), J by central
- * differences. It finds the nearest minimum; a step to where a residual is no number is not taken. For parameters above 0 take their logarithms: then a
+ * Find the parameters with the least Σ r², r being what a model says less what was measured, each in the unit of its
+ * error: (model − t) / t for times of which a share is wrong. Gauss–Newton steps, damped where they do not help
+ * (Levenberg–Marquardt with Marquardt's scaling by JᵀJ's diagonal), J by central differences. It finds the nearest
+ * minimum; a step to where a residual is no number is not taken. For parameters above 0 take their logarithms: then a
  * standard error is a relative one.
  *
  * Units of parameters do not matter, but for a start of exactly 0, which is taken for one of size 1.
@@ -77,12 +87,18 @@ const standardErrorsOf = (normal: readonly Vector[], scales: Vector, residual: n
  * Cost: (2 · parameters + 1) calls of `model` an iteration.
  *
  * @param model residuals by parameters: as many numbers whatever those are.
- * @throws ArgumentError for fewer samples than parameters, a start at which a residual is no number, options that are none, and parameters that
+ * @throws ArgumentError for fewer samples than parameters, a start at which a residual is no number, options that are
+ * none, and parameters that
  *   the samples do not settle.
  *
- * Source: Marquardt 1963, An algorithm for least-squares estimation of nonlinear parameters, J. Soc. Ind. Appl. Math. 11.
+ * Source: Marquardt 1963, An algorithm for least-squares estimation of nonlinear parameters, J. Soc. Ind. Appl.
+ * Math. 11.
  */
-export const fitLeastSquares = (model: Residuals, start: Vector, options: LeastSquaresOptions = {}): LeastSquaresFit => {
+export const fitLeastSquares = (
+  model: Residuals,
+  start: Vector,
+  options: LeastSquaresOptions = {},
+): LeastSquaresFit => {
   const { relativeStep = 1e-5, tolerance = 1e-9, mostIterations = 200 } = options;
   for (const [name, value] of Object.entries({ relativeStep, tolerance, mostIterations }))
     if (!(value > 0 && Number.isFinite(value)))
@@ -103,7 +119,9 @@ export const fitLeastSquares = (model: Residuals, start: Vector, options: LeastS
     );
   let sum = sumOfSquares(current);
   if (!Number.isFinite(sum))
-    throw new ArgumentError(`at the start [${start.join(", ")}] the sum of squares is ${sum}; start where every residual is a number`);
+    throw new ArgumentError(
+      `at the start [${start.join(", ")}] the sum of squares is ${sum}; start where every residual is a number`,
+    );
   const stepsAt = (at: Vector): Vector => sizesOf(at, start).map((size) => relativeStep * size);
   let [damping, converged] = [1e-3, sum === 0];
   for (let iteration = 0; iteration < mostIterations && !converged; iteration++) {

@@ -15,7 +15,10 @@ export interface MeasuredEfficiency {
   /** Of one call: the geometric mean of those that were measured. */
   readonly flops: number;
   readonly bytes: number;
-  /** Roofline seconds over measured seconds, the start of a kernel left out: 1 is the roofline; more where a cache holds the operands. */
+  /**
+   * Roofline seconds over measured seconds, the start of a kernel left out: 1 is the roofline; more where a cache holds
+   * the operands.
+   */
   readonly efficiency: number;
   /** Half of the 95 % interval of the mean, over the mean; of one sample unknown. */
   readonly relativeError?: number | undefined;
@@ -28,9 +31,15 @@ export interface RunningCosts {
   readonly secondsPerStep: number;
   /** What handing a collective over takes of the rank that computes. */
   readonly secondsPerCollective: number;
-  /** What a collective takes beside its messages: the way to the thread that communicates and back, and what that does for each. */
+  /**
+   * What a collective takes beside its messages: the way to the thread that communicates and back, and what that does
+   * for each.
+   */
   readonly collectiveLatencySeconds: number;
-  /** What a sent byte takes of a rank that computes meanwhile: where threads that communicate have no cores of their own, they take those of the ranks. */
+  /**
+   * What a sent byte takes of a rank that computes meanwhile: where threads that communicate have no cores of their
+   * own, they take those of the ranks.
+   */
   readonly secondsPerByteBeside: number;
   /** Coefficient of variation of what a rank computes in a step: others wait for the slowest. */
   readonly stepVariation: number;
@@ -52,10 +61,14 @@ export interface Device {
   readonly kernelStartSeconds: number;
   /** Between the device's memory and what sends; absent where collectives read the device's memory itself. */
   readonly readBack?: TransferTimes | undefined;
-  /** Share of the roofline that is reached where nothing was measured. A data sheet promises 1, which no kernel reaches. */
+  /**
+   * Share of the roofline that is reached where nothing was measured. A data sheet promises 1, which no kernel reaches.
+   */
   readonly assumedEfficiency: number;
   readonly efficiencies: readonly MeasuredEfficiency[];
-  /** Absent where no step was measured: a step is its kernels and messages, and every rank takes as long as the others. */
+  /**
+   * Absent where no step was measured: a step is its kernels and messages, and every rank takes as long as the others.
+   */
   readonly running?: RunningCosts | undefined;
 }
 
@@ -66,7 +79,10 @@ export interface Topology {
   readonly hostsPerRack?: number | undefined;
 }
 
-/** What several flows at once cost each other: k of them take k · b + (k − 1) · η per byte each, with b of one alone (arXiv 2002.10105). */
+/**
+ * What several flows at once cost each other: k of them take k · b + (k − 1) · η per byte each, with b of one alone
+ * (arXiv 2002.10105).
+ */
 export interface Contention {
   /** η / b. */
   readonly penaltyPerFlow: number;

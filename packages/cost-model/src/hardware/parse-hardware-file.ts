@@ -3,12 +3,19 @@ import { excerpt } from "@skein/tensor-core/backend";
 import { z } from "zod";
 import type { HardwareFile } from "./hardware.ts";
 
-/** What a hardware file may not be: text that is no JSON, of another version, without a field, or with a figure that no machine has. */
+/**
+ * What a hardware file may not be: text that is no JSON, of another version, without a field, or with a figure that no
+ * machine has.
+ */
 export class HardwareFileError extends SkeinError {
   override name = "HardwareFileError";
 
   constructor(problem: string) {
-    super("user", "hardware-file", `${problem}; measure the machine with "skein-profile calibrate", or mend that figure`);
+    super(
+      "user",
+      "hardware-file",
+      `${problem}; measure the machine with "skein-profile calibrate", or mend that figure`,
+    );
   }
 }
 
@@ -17,7 +24,9 @@ const seconds = z.number().nonnegative();
 const bytes = z.number().int().positive();
 const count = z.number().int().positive();
 
-/** Light takes a nanosecond for a foot, and no memory moves an exabyte in a second: what lies beyond is a wrong unit. */
+/**
+ * Light takes a nanosecond for a foot, and no memory moves an exabyte in a second: what lies beyond is a wrong unit.
+ */
 const perSecond = positive.max(1e18);
 const linkTimes = z.strictObject({
   secondsPerMessage: seconds.max(60),
@@ -64,10 +73,15 @@ const device = z
     efficiencies: z.array(efficiency),
     running: running.optional(),
   })
-  .refine(({ flopsPerSecond: { f32 }, memoryBytesPerSecond }) => f32 / memoryBytesPerSecond > 1e-3 && f32 / memoryBytesPerSecond < 1e6, {
-    path: ["flopsPerSecond", "f32"],
-    error: "is more than a million times memoryBytesPerSecond, or less than a thousandth of it: one of both has a wrong unit",
-  });
+  .refine(
+    ({ flopsPerSecond: { f32 }, memoryBytesPerSecond }) =>
+      f32 / memoryBytesPerSecond > 1e-3 && f32 / memoryBytesPerSecond < 1e6,
+    {
+      path: ["flopsPerSecond", "f32"],
+      error:
+        "is more than a million times memoryBytesPerSecond, or less than a thousandth of it: one of both has a wrong unit",
+    },
+  );
 
 const topology = z
   .strictObject({ ranks: count, ranksPerHost: count, hostsPerRack: count.optional() })
@@ -93,14 +107,19 @@ const hardwareFileSchema: z.ZodType<HardwareFile> = z
       contention: z.strictObject({ penaltyPerFlow: z.number().nonnegative().max(100) }),
     }),
   })
-  .refine(({ topology: { hostsPerRack }, links: { betweenRacks } }) => (hostsPerRack === undefined) === (betweenRacks === undefined), {
-    path: ["topology", "hostsPerRack"],
-    error: "racks and links.betweenRacks belong together: give both, or none",
-  });
+  .refine(
+    ({ topology: { hostsPerRack }, links: { betweenRacks } }) =>
+      (hostsPerRack === undefined) === (betweenRacks === undefined),
+    {
+      path: ["topology", "hostsPerRack"],
+      error: "racks and links.betweenRacks belong together: give both, or none",
+    },
+  );
 
 const valueAt = (root: unknown, path: readonly PropertyKey[]): unknown =>
   path.reduce<unknown>(
-    (value, key) => (typeof value === "object" && value !== null ? (value as Record<PropertyKey, unknown>)[key] : undefined),
+    (value, key) =>
+      typeof value === "object" && value !== null ? (value as Record<PropertyKey, unknown>)[key] : undefined,
     root,
   );
 
@@ -112,7 +131,10 @@ const problemOf = (error: z.ZodError, content: unknown): string => {
   const { path, message } = error.issues[0]!;
   if (path.length === 0) return message;
   const value = valueAt(content, path);
-  const shown = value === undefined ? "" : ` is ${typeof value === "string" ? excerpt(value) : JSON.stringify(value).slice(0, mostShown)}`;
+  const shown =
+    value === undefined
+      ? ""
+      : ` is ${typeof value === "string" ? excerpt(value) : JSON.stringify(value).slice(0, mostShown)}`;
   return `${path.join(".")}${shown}: ${message}`;
 };
 
@@ -130,7 +152,8 @@ export const parseHardwareFile = (text: string, name: string): HardwareFile => {
     throw new HardwareFileError(`${name} is no JSON (${(error as Error).message.replaceAll(/\s+/g, " ")})`);
   }
   const parsed = hardwareFileSchema.safeParse(content);
-  if (!parsed.success) throw new HardwareFileError(`${name} is no hardware file of version 1 (${problemOf(parsed.error, content)})`);
+  if (!parsed.success)
+    throw new HardwareFileError(`${name} is no hardware file of version 1 (${problemOf(parsed.error, content)})`);
   return parsed.data;
 };
 

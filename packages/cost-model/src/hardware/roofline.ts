@@ -14,7 +14,8 @@ export interface Roofline {
 }
 
 /** Peak of a device for products of operands of a type; of f32 where the device names no other. */
-export const peakFlops = ({ flopsPerSecond }: Device, type: ComputeType): number => flopsPerSecond[type] ?? flopsPerSecond.f32;
+export const peakFlops = ({ flopsPerSecond }: Device, type: ComputeType): number =>
+  flopsPerSecond[type] ?? flopsPerSecond.f32;
 
 /**
  * The least time that a device could take for some work: max(flops / peak, bytes / bandwidth).

@@ -79,6 +79,8 @@ export const architectures: readonly ModelShape[] = [
 export const modelNamed = (name: string): ModelShape => {
   const found = architectures.find((shape) => shape.name === name);
   if (found === undefined)
-    throw new ArgumentError(`no model is named "${name}"; use one of ${architectures.map(({ name }) => name).join(", ")}, or a shape`);
+    throw new ArgumentError(
+      `no model is named "${name}"; use one of ${architectures.map(({ name }) => name).join(", ")}, or a shape`,
+    );
   return found;
 };

@@ -29,7 +29,11 @@ const reductions: readonly string[] = [
 ];
 
 /** Say what an estimate of training takes for granted, a sentence each. */
-export const trainingAssumptions = (shape: ModelShape, plan: TrainingPlan, hardware: HardwareFile): readonly string[] => {
+export const trainingAssumptions = (
+  shape: ModelShape,
+  plan: TrainingPlan,
+  hardware: HardwareFile,
+): readonly string[] => {
   const { zeroStage, dataParallel, tensorParallel, recomputation, offload, flashAttention, quantized, adapters } = plan;
   const transformer = shape.kind === "transformer";
   return [
@@ -41,33 +45,50 @@ export const trainingAssumptions = (shape: ModelShape, plan: TrainingPlan, hardw
       : []),
     ...(transformer && !flashAttention ? ["All scores are computed, masked ones too, and go through memory."] : []),
     ...(dataParallel > 1 ? [reductions[zeroStage]!] : []),
-    ...(tensorParallel > 1 ? ["Each layer's values are summed twice forward and twice backward among its ranks; nothing hides it."] : []),
-    ...(recomputation === "full" ? ["Each layer keeps its input alone, and runs forward again before its backward pass."] : []),
+    ...(tensorParallel > 1
+      ? ["Each layer's values are summed twice forward and twice backward among its ranks; nothing hides it."]
+      : []),
+    ...(recomputation === "full"
+      ? ["Each layer keeps its input alone, and runs forward again before its backward pass."]
+      : []),
     ...(recomputation === "selective"
       ? ["Attention keeps queries, keys and values, and runs forward again before its backward pass."]
       : []),
     ...(quantized === undefined
       ? []
       : [`Matrices of layers are ${quantized} with an f32 scale for each 64, and are made plain before each product.`]),
-    ...(adapters === undefined ? [] : ["Frozen weights have no gradients, but gradients of values go through all layers."]),
+    ...(adapters === undefined
+      ? []
+      : ["Frozen weights have no gradients, but gradients of values go through all layers."]),
     ...(offload === undefined
       ? []
-      : ["Gradients go to the host, which updates at the pace of its memory, and weights come back; nothing hides it."]),
+      : [
+          "Gradients go to the host, which updates at the pace of its memory, and weights come back; nothing hides it.",
+        ]),
   ];
 };
 
 /** Say what an estimate of inference takes for granted, a sentence each. */
-export const inferenceAssumptions = (shape: ModelShape, plan: InferencePlan, hardware: HardwareFile): readonly string[] => {
+export const inferenceAssumptions = (
+  shape: ModelShape,
+  plan: InferencePlan,
+  hardware: HardwareFile,
+): readonly string[] => {
   const { weights, tensorParallel, replicas, outputTokens } = plan;
   const quantized = weights === "i8" || weights === "i4";
   return [
     ...ofHardware(hardware, quantized ? "f16" : weights),
     ...ofContext(shape, plan.promptTokens + outputTokens),
     ...(shape.kind === "transformer"
-      ? ["All sequences of a batch are equally long, begin together and end together.", "Prompts go through the model in one pass."]
+      ? [
+          "All sequences of a batch are equally long, begin together and end together.",
+          "Prompts go through the model in one pass.",
+        ]
       : []),
     ...(outputTokens > 1 ? ["A generated token takes what it takes when half of the output is there."] : []),
-    ...(quantized ? [`Matrices of layers are read as ${weights} with an f32 scale for each 64, and multiplied as f16.`] : []),
+    ...(quantized
+      ? [`Matrices of layers are read as ${weights} with an f32 scale for each 64, and multiplied as f16.`]
+      : []),
     ...(tensorParallel > 1 ? ["Each layer's values are summed twice among its ranks; nothing hides it."] : []),
     ...(replicas > 1 ? [`${replicas} replicas work by themselves.`] : []),
   ];

@@ -12,14 +12,18 @@ export interface AttentionSizes {
 const sumBytes = 4;
 
 /**
- * Lay out softmax(Q·Kᵀ)·V. Plain: three operators, whose scores go through memory and are all computed, the masked ones too; backward twice the flops of
- * forward. FlashAttention: one operator, which skips what is masked and keeps one sum per row for its scores; its backward makes them once more and takes
- * 2.5 times the flops of forward.
+ * Lay out softmax(Q·Kᵀ)·V. Plain: three operators, whose scores go through memory and are all computed, the masked ones
+ * too; backward twice the flops of forward. FlashAttention: one operator, which skips what is masked and keeps one sum
+ * per row for its scores; its backward makes them once more and takes 2.5 times the flops of forward.
  *
- * Forward: 4 · pairs · heads · headWidth flops, with pairs = length · context, or without the masked ones length · (context − (length − 1) / 2).
+ * Forward: 4 · pairs · heads · headWidth flops, with pairs = length · context, or without the masked ones length ·
+ * (context − (length − 1) / 2).
  * Source: Dao et al. 2022, arXiv 2205.14135 (FlashAttention); Dao 2023, arXiv 2307.08691, section 3.1.
  */
-export const attention = (setting: PassSetting, { heads, keyValueHeads, headWidth }: AttentionSizes): readonly Operator[] => {
+export const attention = (
+  setting: PassSetting,
+  { heads, keyValueHeads, headWidth }: AttentionSizes,
+): readonly Operator[] => {
   const { batch, length, context, valueBytes, type, training, flashAttention } = setting;
   const queryBytes = batch * heads * length * headWidth * valueBytes;
   const keyBytes = batch * keyValueHeads * context * headWidth * valueBytes;
@@ -33,7 +37,9 @@ export const attention = (setting: PassSetting, { heads, keyValueHeads, headWidt
         type,
         forward: work(flops, queryBytes + 2 * keyBytes, queryBytes),
         // Q, K, V, the result, its gradient and the sums in; three gradients out.
-        backward: training ? [work(2.5 * flops, 3 * queryBytes + 2 * keyBytes + rowSumBytes, queryBytes + 2 * keyBytes)] : [],
+        backward: training
+          ? [work(2.5 * flops, 3 * queryBytes + 2 * keyBytes + rowSumBytes, queryBytes + 2 * keyBytes)]
+          : [],
         savedBytes: training ? queryBytes + 2 * keyBytes + rowSumBytes : 0,
         remadeBytes: training ? rowSumBytes : 0,
         remade: true,

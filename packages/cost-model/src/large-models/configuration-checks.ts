@@ -15,12 +15,14 @@ export const checkCount = (name: string, value: number): void => {
 /** @throws ArgumentError for a setting that nothing reads: it would change nothing without a word. */
 export const checkNames = (what: string, configuration: object, known: readonly string[]): void => {
   const unknown = Object.keys(configuration).find((name) => !known.includes(name));
-  if (unknown !== undefined) throw new ArgumentError(`${what} has no setting "${unknown}"; its settings are ${known.join(", ")}`);
+  if (unknown !== undefined)
+    throw new ArgumentError(`${what} has no setting "${unknown}"; its settings are ${known.join(", ")}`);
 };
 
 /** @throws ArgumentError unless the value is among those allowed. */
 export const checkChoice = (name: string, value: unknown, allowed: readonly unknown[]): void => {
-  if (!allowed.includes(value)) throw new ArgumentError(`${name} is ${String(value)}, but it is one of ${allowed.join(", ")}`);
+  if (!allowed.includes(value))
+    throw new ArgumentError(`${name} is ${String(value)}, but it is one of ${allowed.join(", ")}`);
 };
 
 /** @throws ArgumentError unless so many ranks can share each layer. */
@@ -28,7 +30,9 @@ export const checkTensorParallel = (shape: TransformerShape, tensorParallel: num
   checkCount("tensorParallel", tensorParallel);
   const { name, heads, keyValueHeads, hidden } = shape;
   if (ranks % tensorParallel !== 0)
-    throw new ArgumentError(`tensorParallel is ${tensorParallel} on ${ranks} ranks; choose a number that divides the ranks`);
+    throw new ArgumentError(
+      `tensorParallel is ${tensorParallel} on ${ranks} ranks; choose a number that divides the ranks`,
+    );
   if (heads % tensorParallel !== 0 || hidden % tensorParallel !== 0)
     throw new ArgumentError(
       `tensorParallel is ${tensorParallel}, but ${name} has ${heads} heads and a hidden width of ${hidden}; choose a number that divides both`,
@@ -43,12 +47,16 @@ export const checkTensorParallel = (shape: TransformerShape, tensorParallel: num
 export const checkLength = (shape: TransformerShape, what: string, length: number): void => {
   checkCount(what, length);
   if (shape.positions === "learned" && length > shape.contextLength)
-    throw new ArgumentError(`${what} is ${length}, but ${shape.name} has learned ${shape.contextLength} positions; use no more`);
+    throw new ArgumentError(
+      `${what} is ${length}, but ${shape.name} has learned ${shape.contextLength} positions; use no more`,
+    );
 };
 
 /** @throws ArgumentError for a setting of transformers that a residual network was given. */
 export const checkImagesOnly = (shape: ModelShape, settings: Readonly<Record<string, unknown>>): void => {
   const given = Object.entries(settings).find(([, value]) => value !== undefined);
   if (given !== undefined)
-    throw new ArgumentError(`${given[0]} is set, but ${shape.name} is no transformer, and it would have no effect; leave it out`);
+    throw new ArgumentError(
+      `${given[0]} is set, but ${shape.name} is no transformer, and it would have no effect; leave it out`,
+    );
 };

@@ -19,9 +19,10 @@ export interface DenseInput {
 }
 
 /**
- * Lay out the products of one input with one or more matrices: forward 2·rows·inner·columns flops; backward as much for the input, and as much for the
- * weights where they are trained. The input is kept once, where a trained matrix reads it. Quantized weights are made plain by a kernel before each
- * product of training, and inside the product of inference.
+ * Lay out the products of one input with one or more matrices: forward 2·rows·inner·columns flops; backward as much for
+ * the input, and as much for the weights where they are trained. The input is kept once, where a trained matrix reads
+ * it. Quantized weights are made plain by a kernel before each product of training, and inside the product of
+ * inference.
  */
 export const dense = (setting: PassSetting, { rows, inner, outputs }: DenseInput): readonly Operator[] => {
   const { valueBytes, type, training, adapters } = setting;
@@ -67,7 +68,9 @@ export const dense = (setting: PassSetting, { rows, inner, outputs }: DenseInput
         weightBytes: upBytes,
         // It adds to what the frozen matrix has written.
         forward: work(flops, narrowBytes + upBytes + wideBytes, wideBytes),
-        backward: training ? [work(flops, wideBytes + upBytes, narrowBytes), work(flops, wideBytes + narrowBytes, upBytes)] : [],
+        backward: training
+          ? [work(flops, wideBytes + upBytes, narrowBytes), work(flops, wideBytes + narrowBytes, upBytes)]
+          : [],
         savedBytes: training ? narrowBytes : 0,
         outputBytes: wideBytes,
       }),
@@ -85,7 +88,15 @@ export const dense = (setting: PassSetting, { rows, inner, outputs }: DenseInput
     const unpack = work(values, storedBytes, plainBytes);
     const unpacks = training && quantized !== undefined;
     return [
-      ...(unpacks ? [operator(`${name} dequantize`, "dequantize", { forward: unpack, backward: [unpack], outputBytes: plainBytes })] : []),
+      ...(unpacks
+        ? [
+            operator(`${name} dequantize`, "dequantize", {
+              forward: unpack,
+              backward: [unpack],
+              outputBytes: plainBytes,
+            }),
+          ]
+        : []),
       operator(name, "matmul", {
         ...product(columns, unpacks ? plainBytes : storedBytes, trained),
         [adapters === undefined ? "trainable" : "frozen"]: parameters,

@@ -11,7 +11,8 @@ const configurations = [
 ] as const;
 
 describe.each(configurations)("a dissection of $task", (configuration) => {
-  const sum = <Row>(rows: readonly Row[], figure: (row: Row) => number): number => rows.reduce((total, row) => total + figure(row), 0);
+  const sum = <Row>(rows: readonly Row[], figure: (row: Row) => number): number =>
+    rows.reduce((total, row) => total + figure(row), 0);
   const cases = architectures.map((shape, index) => {
     const hardware = shippedHardware[index % shippedHardware.length]!;
     return [shape.name, shape, dissect(shape, configuration, hardware)] as const;
@@ -33,7 +34,9 @@ describe.each(configurations)("a dissection of $task", (configuration) => {
         const { exposedSeconds, stepSeconds } = training;
         expect(sum(modules, ({ share }) => share) + exposedSeconds / stepSeconds).toBeCloseTo(1, 9);
       }
-      expect(operators.map(({ seconds }) => seconds)).toEqual(operators.map(({ seconds }) => seconds).toSorted((a, b) => b - a));
+      expect(operators.map(({ seconds }) => seconds)).toEqual(
+        operators.map(({ seconds }) => seconds).toSorted((a, b) => b - a),
+      );
     },
   );
 
@@ -49,20 +52,32 @@ describe.each(configurations)("a dissection of $task", (configuration) => {
 
 test("a device without the type of the products is named as such", () => {
   const said = (precision: "mixed-bf16" | "mixed-f16"): string =>
-    dissect(modelNamed("gpt-2"), { task: "training", batchPerRank: 1, precision }, hardwareNamed("v100")).assumptions.join(" ");
+    dissect(
+      modelNamed("gpt-2"),
+      { task: "training", batchPerRank: 1, precision },
+      hardwareNamed("v100"),
+    ).assumptions.join(" ");
   expect(said("mixed-bf16")).toContain("no peak for bf16");
   expect(said("mixed-f16")).not.toContain("no peak");
 });
 
 test("sequences beyond the model's context are named as such", () => {
   const said = (sequenceLength: number): string =>
-    dissect(modelNamed("llama-2-7b"), { task: "training", batchPerRank: 1, sequenceLength }, hardwareNamed("a800")).assumptions.join(" ");
+    dissect(
+      modelNamed("llama-2-7b"),
+      { task: "training", batchPerRank: 1, sequenceLength },
+      hardwareNamed("a800"),
+    ).assumptions.join(" ");
   expect(said(8192)).toContain("8192 tokens are longer than the 4096");
   expect(said(4096)).not.toContain("longer than");
 });
 
 test("equal layers are one row", () => {
-  const { modules, item, ranks } = dissect(modelNamed("llama-2-7b"), { task: "training", batchPerRank: 1 }, hardwareNamed("a800"));
+  const { modules, item, ranks } = dissect(
+    modelNamed("llama-2-7b"),
+    { task: "training", batchPerRank: 1 },
+    hardwareNamed("a800"),
+  );
   expect(modules.map(({ part, repeats, module }) => `${part} × ${repeats}: ${module}`)).toEqual([
     "embedding × 1: embedding",
     "layer × 32: attention norm",
@@ -99,6 +114,12 @@ test("memory is told by kind, largest first", () => {
     "communication buffers",
   ]);
   expect(kinds(dissect(llama, { ...training, offload }, a800))).not.toContain("optimizer states");
-  expect(kinds(dissect(llama, { task: "inference", batch: 1 }, a800))).toEqual(["weights", "key value cache", "workspace"]);
-  expect(() => dissect(llama, { task: "serving" } as never, a800)).toThrow("task is serving, but it is one of training, inference");
+  expect(kinds(dissect(llama, { task: "inference", batch: 1 }, a800))).toEqual([
+    "weights",
+    "key value cache",
+    "workspace",
+  ]);
+  expect(() => dissect(llama, { task: "serving" } as never, a800)).toThrow(
+    "task is serving, but it is one of training, inference",
+  );
 });

@@ -20,16 +20,21 @@ const wholeOf = (pass: PassName): WholePass => (pass === "prefill" || pass === "
 const modulesOf = (parts: readonly Part[], rows: readonly DissectedOperator[]): readonly DissectedModule[] => {
   const stored = new Map(
     parts.flatMap((part) =>
-      part.modules.map(({ name, operators }) => [`${part.name}/${name}`, { repeats: part.repeats, operators }] as const),
+      part.modules.map(
+        ({ name, operators }) => [`${part.name}/${name}`, { repeats: part.repeats, operators }] as const,
+      ),
     ),
   );
   const groups = Map.groupBy(rows, ({ part, module, pass }) => `${wholeOf(pass)}/${part}/${module}`);
   return [...groups.values()].map((group) => {
     const { part, module, pass, repeats } = group[0]!;
-    const sum = (figure: (row: DissectedOperator) => number): number => group.reduce((total, row) => total + figure(row), 0);
+    const sum = (figure: (row: DissectedOperator) => number): number =>
+      group.reduce((total, row) => total + figure(row), 0);
     const place = stored.get(`${part}/${module}`);
     const kept = (figure: (operator: Operator) => number): number =>
-      place === undefined ? 0 : place.repeats * place.operators.reduce((total, operator) => total + figure(operator), 0);
+      place === undefined
+        ? 0
+        : place.repeats * place.operators.reduce((total, operator) => total + figure(operator), 0);
     return {
       part,
       repeats,
@@ -53,7 +58,8 @@ const memoryRows = (memory: Readonly<Record<string, number>>): readonly Dissecte
     .filter(({ bytes }) => bytes > 0)
     .sort((a, b) => b.bytes - a.bytes);
 
-const longestFirst = (rows: readonly DissectedOperator[]): readonly DissectedOperator[] => rows.toSorted((a, b) => b.seconds - a.seconds);
+const longestFirst = (rows: readonly DissectedOperator[]): readonly DissectedOperator[] =>
+  rows.toSorted((a, b) => b.seconds - a.seconds);
 
 /** What both tasks say alike. @param setting of one pass on one rank. */
 const headOf = (shape: ModelShape, { name, topology, device }: HardwareFile, setting: PassSetting) =>
@@ -63,10 +69,17 @@ const headOf = (shape: ModelShape, { name, topology, device }: HardwareFile, set
     ranks: topology.ranks,
     item: shape.kind === "transformer" ? "token" : "image",
     capacityBytes: device.memoryBytes,
-    parameters: sumOver(partsOf(shape, { ...setting, tensorParallel: 1 }), ({ trainable, frozen }) => trainable + frozen),
+    parameters: sumOver(
+      partsOf(shape, { ...setting, tensorParallel: 1 }),
+      ({ trainable, frozen }) => trainable + frozen,
+    ),
   }) as const;
 
-const dissectTraining = (shape: ModelShape, configuration: TrainingConfiguration, hardware: HardwareFile): Dissection => {
+const dissectTraining = (
+  shape: ModelShape,
+  configuration: TrainingConfiguration,
+  hardware: HardwareFile,
+): Dissection => {
   const training = estimateTraining(shape, configuration, hardware);
   const { onHost: _, ...onDevice } = training.memory;
   const rows = training.rows.map((row) => ({ ...row, share: row.seconds / training.stepSeconds }));
@@ -85,10 +98,17 @@ const dissectTraining = (shape: ModelShape, configuration: TrainingConfiguration
   };
 };
 
-const dissectInference = (shape: ModelShape, configuration: InferenceConfiguration, hardware: HardwareFile): Dissection => {
+const dissectInference = (
+  shape: ModelShape,
+  configuration: InferenceConfiguration,
+  hardware: HardwareFile,
+): Dissection => {
   const inference = estimateInference(shape, configuration, hardware);
   const { prefill, decode, plan } = inference;
-  const rows = inference.rows.map((row) => ({ ...row, share: row.seconds / (row.pass === "decode" ? decode! : prefill).seconds }));
+  const rows = inference.rows.map((row) => ({
+    ...row,
+    share: row.seconds / (row.pass === "decode" ? decode! : prefill).seconds,
+  }));
   return {
     ...headOf(shape, hardware, inferenceSetting(plan, 1, 1)),
     task: "inference",
@@ -105,11 +125,12 @@ const dissectInference = (shape: ModelShape, configuration: InferenceConfigurati
 };
 
 /**
- * Dissect a model that need not fit here: where time and memory of its training or inference would go on described hardware, by module and by operator.
+ * Dissect a model that need not fit here: where time and memory of its training or inference would go on described
+ * hardware, by module and by operator.
  *
  * @throws ArgumentError for a shape or configuration that cannot be.
- * @example
- * dissect(modelNamed("llama-2-7b"), { task: "training", batchPerRank: 1, zeroStage: 2 }, hardwareNamed("a800")).itemsPerSecond;
+ * @example dissect(modelNamed("llama-2-7b"), { task: "training", batchPerRank: 1, zeroStage: 2 },
+ * hardwareNamed("a800")).itemsPerSecond;
  */
 export const dissect = (
   shape: ModelShape,

@@ -37,7 +37,10 @@ export interface DissectedMemory {
   readonly bytes: number;
 }
 
-/** Where time and memory of a large model would go; plain data. Times are seconds, sizes bytes, of one rank where nothing else is said. */
+/**
+ * Where time and memory of a large model would go; plain data. Times are seconds, sizes bytes, of one rank where
+ * nothing else is said.
+ */
 export interface Dissection {
   readonly model: string;
   readonly hardware: string;

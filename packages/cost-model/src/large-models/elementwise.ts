@@ -19,14 +19,23 @@ export const sweep = (setting: PassSetting, name: string, kind: string, given: S
     [adapters === undefined ? "trainable" : "frozen"]: parameters,
     weightBytes: parameters * weightBytes,
     forward: work(flops, read * valueBytes + parameters * weightBytes, written * valueBytes),
-    backward: training && backward !== undefined ? [work(backward.flops, backward.read * valueBytes, backward.written * valueBytes)] : [],
+    backward:
+      training && backward !== undefined
+        ? [work(backward.flops, backward.read * valueBytes, backward.written * valueBytes)]
+        : [],
     savedBytes: training ? saved * valueBytes : 0,
     outputBytes: written * valueBytes,
   });
 };
 
 /** Root mean square or layer normalisation over the width; it keeps its input. */
-export const norm = (setting: PassSetting, name: string, kind: "layer" | "rms", rows: number, width: number): Operator => {
+export const norm = (
+  setting: PassSetting,
+  name: string,
+  kind: "layer" | "rms",
+  rows: number,
+  width: number,
+): Operator => {
   const values = rows * width;
   const [flops, parameters] = kind === "rms" ? [4, width] : [7, 2 * width];
   return sweep(setting, name, `${kind}-norm`, {

@@ -7,8 +7,9 @@ export interface GatheredUnit {
 }
 
 /**
- * Time a pass whose weights are gathered part by part: a part's all-gather starts when the part before begins to compute, its gradients' reduce-scatter when
- * it has computed; collectives run one at a time in that order, and the pass ends with the last of them.
+ * Time a pass whose weights are gathered part by part: a part's all-gather starts when the part before begins to
+ * compute, its gradients' reduce-scatter when it has computed; collectives run one at a time in that order, and the
+ * pass ends with the last of them.
  *
  * Cost: O(units).
  */

@@ -3,9 +3,19 @@ import type { ComputeType } from "../hardware/hardware.ts";
 import { checkShape, type ModelShape, type TransformerShape } from "./model-shape.ts";
 import { operatorsOf, partsOf, sumOver } from "./modules.ts";
 import type { PassSetting, QuantizedType } from "./operator.ts";
-import { checkChoice, checkCount, checkImagesOnly, checkLength, checkNames, checkTensorParallel } from "./configuration-checks.ts";
+import {
+  checkChoice,
+  checkCount,
+  checkImagesOnly,
+  checkLength,
+  checkNames,
+  checkTensorParallel,
+} from "./configuration-checks.ts";
 
-/** What a model's weights are stored as. With `i8` and `i4` the matrices of layers are, all else is f16, and products are of f16. */
+/**
+ * What a model's weights are stored as. With `i8` and `i4` the matrices of layers are, all else is f16, and products
+ * are of f16.
+ */
 export type WeightType = "f32" | "f16" | "bf16" | QuantizedType;
 
 /** How a model is used. */
@@ -13,7 +23,10 @@ export interface InferenceConfiguration {
   readonly task: "inference";
   /** Sequences or images at a time, of one replica. */
   readonly batch: number;
-  /** Tokens of each sequence's prompt. Default: 512, or the model's context where it is shorter. Images have none, and no output either. */
+  /**
+   * Tokens of each sequence's prompt. Default: 512, or the model's context where it is shorter. Images have none, and
+   * no output either.
+   */
   readonly promptTokens?: number | undefined;
   /** Tokens that are generated. Default: 128, or what the context leaves. */
   readonly outputTokens?: number | undefined;
@@ -57,10 +70,18 @@ const settings: { readonly [name in keyof Required<InferenceConfiguration>]: tru
 
 const weightTypes: readonly WeightType[] = ["f32", "f16", "bf16", "i8", "i4"];
 
-const quantizedOf = (weights: WeightType): QuantizedType | undefined => (weights === "i8" || weights === "i4" ? weights : undefined);
+const quantizedOf = (weights: WeightType): QuantizedType | undefined =>
+  weights === "i8" || weights === "i4" ? weights : undefined;
 
-/** @throws ArgumentError for settings that contradict one another, the model or the number of ranks, or that would have no effect. */
-export const inferencePlan = (shape: ModelShape, configuration: InferenceConfiguration, ranks: number): InferencePlan => {
+/**
+ * @throws ArgumentError for settings that contradict one another, the model or the number of ranks, or that would have
+ * no effect.
+ */
+export const inferencePlan = (
+  shape: ModelShape,
+  configuration: InferenceConfiguration,
+  ranks: number,
+): InferencePlan => {
   checkShape(shape);
   checkNames("inference", configuration, Object.keys(settings));
   checkCount("ranks", ranks);
@@ -72,7 +93,15 @@ export const inferencePlan = (shape: ModelShape, configuration: InferenceConfigu
     checkImagesOnly(shape, { promptTokens, outputTokens, flashAttention, tensorParallel });
     if (quantizedOf(weights) !== undefined)
       throw new ArgumentError(`weights is ${weights}, but ${shape.name} has no layers to quantize; use f16`);
-    return { batch, weights, promptTokens: 1, outputTokens: 0, flashAttention: true, tensorParallel: 1, replicas: ranks };
+    return {
+      batch,
+      weights,
+      promptTokens: 1,
+      outputTokens: 0,
+      flashAttention: true,
+      tensorParallel: 1,
+      replicas: ranks,
+    };
   }
   const { contextLength } = shape;
   const { promptTokens = Math.min(512, contextLength) } = configuration;
@@ -82,7 +111,15 @@ export const inferencePlan = (shape: ModelShape, configuration: InferenceConfigu
   // The last token that is generated is not read again.
   checkLength(shape, "promptTokens and outputTokens less one", promptTokens + outputTokens - 1);
   checkTensorParallel(shape, tensorParallel, ranks);
-  return { batch, promptTokens, outputTokens, weights, flashAttention, tensorParallel, replicas: ranks / tensorParallel };
+  return {
+    batch,
+    promptTokens,
+    outputTokens,
+    weights,
+    flashAttention,
+    tensorParallel,
+    replicas: ranks / tensorParallel,
+  };
 };
 
 /** What a rank does in one pass of a plan. */
@@ -91,13 +128,28 @@ export const inferenceSetting = (plan: InferencePlan, length: number, context: n
   const type: ComputeType = quantized === undefined ? plan.weights : "f16";
   const valueBytes = type === "f32" ? 4 : 2;
   const { batch, flashAttention, tensorParallel } = plan;
-  return { batch, length, context, type, valueBytes, weightBytes: valueBytes, flashAttention, tensorParallel, training: false, quantized };
+  return {
+    batch,
+    length,
+    context,
+    type,
+    valueBytes,
+    weightBytes: valueBytes,
+    flashAttention,
+    tensorParallel,
+    training: false,
+    quantized,
+  };
 };
 
 /**
- * Count the bytes of keys and values that one token leaves in a rank's memory: 2 · layers · heads of keys and values · head width, of 4 or 2 bytes.
+ * Count the bytes of keys and values that one token leaves in a rank's memory: 2 · layers · heads of keys and values ·
+ * head width, of 4 or 2 bytes.
  */
-export const keyValueBytesPerToken = (shape: TransformerShape, plan: Pick<InferencePlan, "weights" | "tensorParallel">): number => {
+export const keyValueBytesPerToken = (
+  shape: TransformerShape,
+  plan: Pick<InferencePlan, "weights" | "tensorParallel">,
+): number => {
   const heads = Math.max(1, shape.keyValueHeads / plan.tensorParallel);
   return 2 * shape.layers * heads * (shape.width / shape.heads) * (plan.weights === "f32" ? 4 : 2);
 };
@@ -107,7 +159,8 @@ export const inferenceMemory = (shape: ModelShape, plan: InferencePlan): Inferen
   const { promptTokens, outputTokens, batch } = plan;
   const parts = partsOf(shape, inferenceSetting(plan, promptTokens, promptTokens));
   const outputs = parts.flatMap(operatorsOf).map(({ outputBytes }) => outputBytes);
-  const cached = shape.kind === "transformer" ? batch * (promptTokens + outputTokens - 1) * keyValueBytesPerToken(shape, plan) : 0;
+  const cached =
+    shape.kind === "transformer" ? batch * (promptTokens + outputTokens - 1) * keyValueBytesPerToken(shape, plan) : 0;
   return {
     weights: sumOver(parts, ({ weightBytes }) => weightBytes),
     keyValueCache: cached,

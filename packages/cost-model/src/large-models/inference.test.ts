@@ -3,7 +3,12 @@ import { describe, expect, test } from "vitest";
 import { hardwareNamed, shippedHardware } from "../hardware/shipped/index.ts";
 import { architectures, modelNamed } from "./architectures.ts";
 import { estimateInference, largestInferenceBatch } from "./inference.ts";
-import { type InferenceConfiguration, inferenceMemory, inferencePlan, keyValueBytesPerToken } from "./inference-plan.ts";
+import {
+  type InferenceConfiguration,
+  inferenceMemory,
+  inferencePlan,
+  keyValueBytesPerToken,
+} from "./inference-plan.ts";
 import type { TransformerShape } from "./model-shape.ts";
 
 const a800 = hardwareNamed("a800");
@@ -58,7 +63,9 @@ describe("time", () => {
   test("goes down with narrower weights, and with ranks that share them; throughput goes up with the batch", () => {
     const tokens = (["f32", "f16", "i8", "i4"] as const).map((weights) => estimate({ weights }).secondsPerOutputToken!);
     expect(tokens).toEqual(tokens.toSorted((a, b) => b - a));
-    const shared = [1, 2, 4, 8].map((tensorParallel) => estimate({ tensorParallel }, grouped, hardwareNamed("h100-sxm")));
+    const shared = [1, 2, 4, 8].map((tensorParallel) =>
+      estimate({ tensorParallel }, grouped, hardwareNamed("h100-sxm")),
+    );
     const seconds = shared.map(({ secondsPerOutputToken }) => secondsPerOutputToken!);
     expect(seconds).toEqual(seconds.toSorted((a, b) => b - a));
     // Two sums a layer, of one token's values.
@@ -98,7 +105,9 @@ describe("time", () => {
   });
 
   test("of one token that looks back grows with what it looks back on", () => {
-    const seconds = [100, 1000, 3000].map((promptTokens) => estimate({ batch: 8, promptTokens, outputTokens: 2 }).secondsPerOutputToken!);
+    const seconds = [100, 1000, 3000].map(
+      (promptTokens) => estimate({ batch: 8, promptTokens, outputTokens: 2 }).secondsPerOutputToken!,
+    );
     expect(seconds).toEqual(seconds.toSorted((a, b) => a - b));
     expect(new Set(seconds).size).toBe(3);
   });
@@ -107,7 +116,10 @@ describe("time", () => {
 test("a token decoded halfway stands for all of them", () => {
   const generated = 9;
   const given = { batch: 2, promptTokens: 200, flashAttention: false };
-  const one = Array.from({ length: generated }, (_, i) => estimate({ ...given, promptTokens: 200 + i, outputTokens: 2 }).decode!);
+  const one = Array.from(
+    { length: generated },
+    (_, i) => estimate({ ...given, promptTokens: 200 + i, outputTokens: 2 }).decode!,
+  );
   const { decode } = estimate({ ...given, outputTokens: generated + 1 });
   for (const figure of ["flops", "bytes", "seconds"] as const)
     expect(decode![figure] / one.reduce((sum, pass) => sum + pass[figure] / generated, 0)).toBeCloseTo(1, 9);
@@ -133,7 +145,9 @@ test("the largest batch fits, and one more does not", () => {
       if (batch > 0) expect(bytesOf(batch)).toBeLessThanOrEqual(hardware.device.memoryBytes);
       else expect(missingBytes).toBe(bytesOf(1) - hardware.device.memoryBytes);
     }
-  expect(largestInferenceBatch(modelNamed("llama-2-13b"), { task: "inference" }, hardwareNamed("rtx-4090")).batch).toBe(0);
+  expect(largestInferenceBatch(modelNamed("llama-2-13b"), { task: "inference" }, hardwareNamed("rtx-4090")).batch).toBe(
+    0,
+  );
 });
 
 test("configurations that cannot be are refused", () => {

@@ -49,11 +49,25 @@ const tensorRow = (pass: PassName, parts: readonly Part[], prices: AxisPrices): 
   const layer = parts.find(({ recomputable }) => recomputable);
   if (prices.ranks === 1 || layer === undefined) return undefined;
   const calls = 2 * layer.repeats;
-  const common = { name: `layer values, ${pass}`, kind: "all-reduce", axis: "tensor", ranks: prices.ranks, calls } as const;
-  return { ...common, bytes: calls * layer.inputBytes, seconds: calls * prices.secondsOf("all-reduce", layer.inputBytes) };
+  const common = {
+    name: `layer values, ${pass}`,
+    kind: "all-reduce",
+    axis: "tensor",
+    ranks: prices.ranks,
+    calls,
+  } as const;
+  return {
+    ...common,
+    bytes: calls * layer.inputBytes,
+    seconds: calls * prices.secondsOf("all-reduce", layer.inputBytes),
+  };
 };
 
-const passOf = (pass: PassName, rows: readonly OperatorRow[], communication: CollectiveRow | undefined): InferencePass => {
+const passOf = (
+  pass: PassName,
+  rows: readonly OperatorRow[],
+  communication: CollectiveRow | undefined,
+): InferencePass => {
   const sum = (figure: (row: OperatorRow) => number): number => rows.reduce((total, row) => total + figure(row), 0);
   const communicationSeconds = communication?.seconds ?? 0;
   const seconds = sum((row) => row.seconds) + communicationSeconds;
@@ -68,14 +82,18 @@ const passOf = (pass: PassName, rows: readonly OperatorRow[], communication: Col
 };
 
 /**
- * Estimate what a batch of inference takes on described hardware: the prompts in one pass, then a pass for each further token of the output, which looks back
- * on the cached keys and values. Replicas do not talk to each other.
+ * Estimate what a batch of inference takes on described hardware: the prompts in one pass, then a pass for each further
+ * token of the output, which looks back on the cached keys and values. Replicas do not talk to each other.
  *
  * Cost: O(operators), and the choice of algorithms for all-reduce.
  *
  * @throws ArgumentError for a configuration that cannot be.
  */
-export const estimateInference = (shape: ModelShape, configuration: InferenceConfiguration, hardware: HardwareFile): InferenceEstimate => {
+export const estimateInference = (
+  shape: ModelShape,
+  configuration: InferenceConfiguration,
+  hardware: HardwareFile,
+): InferenceEstimate => {
   const plan = inferencePlan(shape, configuration, hardware.topology.ranks);
   const { promptTokens, outputTokens, batch, replicas } = plan;
   const { tensor } = axisPrices(hardware, plan.tensorParallel);
@@ -87,9 +105,13 @@ export const estimateInference = (shape: ModelShape, configuration: InferenceCon
   };
   const parts = partsOf(shape, inferenceSetting(plan, promptTokens, promptTokens));
   const prefill = price("prefill", parts);
-  // The prefill gives the first token; those after it look back on promptTokens + 1 to promptTokens + outputTokens − 1 tokens.
+  // The prefill gives the first token; those after it look back on promptTokens + 1 to promptTokens + outputTokens − 1
+  // tokens.
   const generated = outputTokens - 1;
-  const decode = generated > 0 ? price("decode", partsOf(shape, inferenceSetting(plan, 1, promptTokens + (generated + 1) / 2))) : undefined;
+  const decode =
+    generated > 0
+      ? price("decode", partsOf(shape, inferenceSetting(plan, 1, promptTokens + (generated + 1) / 2)))
+      : undefined;
   const secondsPerBatch = prefill.pass.seconds + generated * (decode?.pass.seconds ?? 0);
   return {
     plan,

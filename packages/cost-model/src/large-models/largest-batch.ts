@@ -18,14 +18,16 @@ export interface LargestBatch {
 const most = 2 ** 30;
 
 /**
- * Find the largest batch whose bytes do not exceed a capacity, by doubling, then halving the gap; bytes must not fall with the batch.
+ * Find the largest batch whose bytes do not exceed a capacity, by doubling, then halving the gap; bytes must not fall
+ * with the batch.
  *
  * Cost: O(log batch) questions.
  *
  * @throws ArgumentError unless the capacity is a number above 0.
  */
 export const largestBatch = (bytesOf: (batch: number) => number, capacityBytes: number): LargestBatch => {
-  if (!(capacityBytes > 0)) throw new ArgumentError(`a memory of ${capacityBytes} bytes was given; it is a number above 0`);
+  if (!(capacityBytes > 0))
+    throw new ArgumentError(`a memory of ${capacityBytes} bytes was given; it is a number above 0`);
   const one = bytesOf(1);
   if (one > capacityBytes) return { batch: 0, bytes: one, missingBytes: one - capacityBytes };
   let fits = 1;
@@ -50,5 +52,8 @@ export const largestTrainingBatch = (
   { device, topology }: HardwareFile,
 ): LargestBatch => {
   const plan = trainingPlan(shape, { ...configuration, batchPerRank: 1 }, topology);
-  return largestBatch((batchPerRank) => deviceBytes(trainingMemory(shape, { ...plan, batchPerRank })), device.memoryBytes);
+  return largestBatch(
+    (batchPerRank) => deviceBytes(trainingMemory(shape, { ...plan, batchPerRank })),
+    device.memoryBytes,
+  );
 };

@@ -33,7 +33,10 @@ export interface ResidualStage {
   readonly stride: number;
 }
 
-/** A residual network of bottlenecks: 1×1 to the width, 3×3, 1×1 to `expansion` times the width, each followed by batch normalisation. */
+/**
+ * A residual network of bottlenecks: 1×1 to the width, 3×3, 1×1 to `expansion` times the width, each followed by batch
+ * normalisation.
+ */
 export interface ResidualShape {
   readonly kind: "residual";
   readonly name: string;
@@ -60,7 +63,9 @@ const checkTransformer = (shape: TransformerShape): void => {
   const { name, vocabulary, contextLength, width, layers, heads, keyValueHeads, hidden } = shape;
   checkSizes(name, { vocabulary, contextLength, width, layers, heads, keyValueHeads, hidden });
   if (width % heads !== 0)
-    throw new ArgumentError(`the model "${name}" has ${heads} heads on a width of ${width}; choose heads that divide the width`);
+    throw new ArgumentError(
+      `the model "${name}" has ${heads} heads on a width of ${width}; choose heads that divide the width`,
+    );
   if (heads % keyValueHeads !== 0)
     throw new ArgumentError(
       `the model "${name}" has ${keyValueHeads} heads of keys and values for ${heads} heads; choose a number that divides the heads`,

@@ -43,11 +43,22 @@ test("ResNet-50 multiplies and adds 4.09 thousand million times for an image", (
 
 describe("a transformer's flops", () => {
   const productFlops = (shape: TransformerShape, setting: PassSetting): number =>
-    sumOver(partsOf(shape, setting), ({ operator, forward }) => (operator === "matmul" || operator === "attention" ? forward.flops : 0));
+    sumOver(partsOf(shape, setting), ({ operator, forward }) =>
+      operator === "matmul" || operator === "attention" ? forward.flops : 0,
+    );
 
   /** Weights that are multiplied: all but embeddings, norms and biases. */
-  const matrixWeights = ({ width, layers, heads, keyValueHeads, hidden, gated, vocabulary }: TransformerShape): number =>
-    layers * (2 * width ** 2 + (2 * width ** 2 * keyValueHeads) / heads + (gated ? 3 : 2) * width * hidden) + vocabulary * width;
+  const matrixWeights = ({
+    width,
+    layers,
+    heads,
+    keyValueHeads,
+    hidden,
+    gated,
+    vocabulary,
+  }: TransformerShape): number =>
+    layers * (2 * width ** 2 + (2 * width ** 2 * keyValueHeads) / heads + (gated ? 3 : 2) * width * hidden) +
+    vocabulary * width;
 
   test("are those of its operators: 2 per weight and token, and 4·layers·s·d for scores and values, half of it where masked ones are skipped", () => {
     for (const shape of transformers) {
@@ -63,7 +74,8 @@ describe("a transformer's flops", () => {
     for (const shape of transformers) {
       const parts = partsOf(shape, bf16);
       const embedding = shape.vocabulary * shape.width * (shape.tiedHead ? 0 : 1);
-      const rule = bf16.length * (2 * (parameterCount(shape) - embedding) + 2 * shape.layers * bf16.length * shape.width);
+      const rule =
+        bf16.length * (2 * (parameterCount(shape) - embedding) + 2 * shape.layers * bf16.length * shape.width);
       const { flops } = passWork(parts, "forward");
       expect(flops).toBe(sumOver(parts, ({ forward }) => forward.flops));
       expect(Math.abs(flops / rule - 1)).toBeLessThan(0.015);
@@ -74,7 +86,9 @@ describe("a transformer's flops", () => {
     for (const shape of transformers) {
       for (const flashAttention of [true, false]) {
         const parts = partsOf(shape, { ...bf16, flashAttention });
-        for (const operator of parts.flatMap(operatorsOf).filter(({ operator }) => operator === "matmul" || operator === "attention")) {
+        for (const operator of parts
+          .flatMap(operatorsOf)
+          .filter(({ operator }) => operator === "matmul" || operator === "attention")) {
           const backward = operator.backward.reduce((sum, { flops }) => sum + flops, 0);
           expect(backward).toBe((operator.operator === "attention" ? 2.5 : 2) * operator.forward.flops);
         }
@@ -97,7 +111,8 @@ describe("a transformer's flops", () => {
 });
 
 test("small transformers have the products that the graphs of their training steps have", () => {
-  // Flops of matmul, attention and attention-backward by the operators' own cost rules, in the traced gradients of gpt of @skein/models at these sizes.
+  // Flops of matmul, attention and attention-backward by the operators' own cost rules, in the traced gradients of gpt
+  // of @skein/models at these sizes.
   const tiny: TransformerShape = {
     ...(modelNamed("gpt-2") as TransformerShape),
     vocabulary: 64,
@@ -125,7 +140,9 @@ test("small transformers have the products that the graphs of their training ste
     const parts = partsOf(shape, { ...bf16, batch, length, context: length });
     const flops = (kind: string, backward: boolean): number =>
       sumOver(parts, (operator) =>
-        operator.operator === kind ? (backward ? operator.backward : [operator.forward]).reduce((sum, { flops }) => sum + flops, 0) : 0,
+        operator.operator === kind
+          ? (backward ? operator.backward : [operator.forward]).reduce((sum, { flops }) => sum + flops, 0)
+          : 0,
       );
     expect(flops("matmul", false) + flops("matmul", true)).toBe(matmul);
     expect(flops("attention", false)).toBe(attention);
@@ -134,14 +151,17 @@ test("small transformers have the products that the graphs of their training ste
 });
 
 describe("what the backward pass needs", () => {
-  // Korthikanti et al. 2022, arXiv 2205.05198, equations 1 and 2, without dropout: its masks (2·sbh + a·s²·b) and its result (2·a·s²·b).
+  // Korthikanti et al. 2022, arXiv 2205.05198, equations 1 and 2, without dropout: its masks (2·sbh + a·s²·b) and its
+  // result (2·a·s²·b).
   const gptLayerBytes = (s: number, b: number, h: number, a: number, t: number): number =>
     s * b * h * (8 + 24 / t) + (2 * a * s ** 2 * b) / t;
 
   test("of a GPT layer is what is published, on any number of ranks", () => {
     const shape = modelNamed("gpt-2-medium") as TransformerShape;
     for (const tensorParallel of [1, 2, 4, 8]) {
-      const layer = partsOf(shape, { ...bf16, batch: 3, flashAttention: false, tensorParallel }).find(({ name }) => name === "layer")!;
+      const layer = partsOf(shape, { ...bf16, batch: 3, flashAttention: false, tensorParallel }).find(
+        ({ name }) => name === "layer",
+      )!;
       const saved = operatorsOf(layer).reduce((sum, { savedBytes }) => sum + savedBytes, 0);
       expect(saved).toBe(gptLayerBytes(1024, 3, shape.width, shape.heads, tensorParallel));
     }
@@ -172,16 +192,22 @@ describe("what the backward pass needs", () => {
 test("ranks that share a model hold all of it between them, and share its products", () => {
   const powers = fc.constantFrom(1, 2, 4, 8);
   fc.assert(
-    fc.property(powers, fc.constantFrom(...transformers.filter(({ heads }) => heads % 8 === 0)), (tensorParallel, shape) => {
-      const whole = partsOf(shape, bf16);
-      const shared = partsOf(shape, { ...bf16, tensorParallel });
-      const products = (parts: typeof whole): number =>
-        sumOver(parts, ({ operator, name, forward }) => (operator === "matmul" && name !== "head" ? forward.flops : 0));
-      expect(products(shared) * tensorParallel).toBeCloseTo(products(whole), -3);
-      const parameters = (parts: typeof whole): number => sumOver(parts, ({ trainable }) => trainable);
-      expect(parameters(shared) * tensorParallel).toBeGreaterThanOrEqual(parameters(whole));
-      expect(parameters(shared) * tensorParallel).toBeLessThan(parameters(whole) * 1.03);
-    }),
+    fc.property(
+      powers,
+      fc.constantFrom(...transformers.filter(({ heads }) => heads % 8 === 0)),
+      (tensorParallel, shape) => {
+        const whole = partsOf(shape, bf16);
+        const shared = partsOf(shape, { ...bf16, tensorParallel });
+        const products = (parts: typeof whole): number =>
+          sumOver(parts, ({ operator, name, forward }) =>
+            operator === "matmul" && name !== "head" ? forward.flops : 0,
+          );
+        expect(products(shared) * tensorParallel).toBeCloseTo(products(whole), -3);
+        const parameters = (parts: typeof whole): number => sumOver(parts, ({ trainable }) => trainable);
+        expect(parameters(shared) * tensorParallel).toBeGreaterThanOrEqual(parameters(whole));
+        expect(parameters(shared) * tensorParallel).toBeLessThan(parameters(whole) * 1.03);
+      },
+    ),
   );
 });
 

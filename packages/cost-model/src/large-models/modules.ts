@@ -3,7 +3,10 @@ import { type Operator, type OperatorWork, type Part, type PassSetting, totalWor
 import { residualParts } from "./residual-parts.ts";
 import { transformerParts } from "./transformer-parts.ts";
 
-/** Lay out what one rank does for a model in one pass over a batch: parts, their modules, their operators, in the order of the forward pass. */
+/**
+ * Lay out what one rank does for a model in one pass over a batch: parts, their modules, their operators, in the order
+ * of the forward pass.
+ */
 export const partsOf = (shape: ModelShape, setting: PassSetting): readonly Part[] =>
   shape.kind === "transformer" ? transformerParts(shape, setting) : residualParts(shape, setting);
 
@@ -12,7 +15,10 @@ export const operatorsOf = ({ modules }: Part): readonly Operator[] => modules.f
 
 /** Add up a figure of all operators of a model, repeats counted. */
 export const sumOver = (parts: readonly Part[], figure: (operator: Operator) => number): number =>
-  parts.reduce((sum, part) => sum + part.repeats * operatorsOf(part).reduce((inner, operator) => inner + figure(operator), 0), 0);
+  parts.reduce(
+    (sum, part) => sum + part.repeats * operatorsOf(part).reduce((inner, operator) => inner + figure(operator), 0),
+    0,
+  );
 
 const scaled = (factor: number, { flops, bytesRead, bytesWritten }: OperatorWork): OperatorWork =>
   work(factor * flops, factor * bytesRead, factor * bytesWritten);
@@ -21,7 +27,10 @@ const scaled = (factor: number, { flops, bytesRead, bytesWritten }: OperatorWork
 export const passWork = (parts: readonly Part[], pass: "forward" | "backward"): OperatorWork =>
   totalWork(
     parts.map((part) =>
-      scaled(part.repeats, totalWork(operatorsOf(part).flatMap(({ forward, backward }) => (pass === "forward" ? [forward] : backward)))),
+      scaled(
+        part.repeats,
+        totalWork(operatorsOf(part).flatMap(({ forward, backward }) => (pass === "forward" ? [forward] : backward))),
+      ),
     ),
   );
 

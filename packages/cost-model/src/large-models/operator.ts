@@ -75,7 +75,8 @@ export type QuantizedType = "i8" | "i4";
 export type Projection = "query" | "key" | "value" | "output" | "gate" | "up" | "down";
 
 /**
- * Trained products of low rank beside frozen matrices: W + B·A with A of [rank, inputs]. In `lora-fa` A is frozen, too, so that only A·x is kept, not x.
+ * Trained products of low rank beside frozen matrices: W + B·A with A of [rank, inputs]. In `lora-fa` A is frozen, too,
+ * so that only A·x is kept, not x.
  *
  * Source: Hu et al. 2021, arXiv 2106.09685 (LoRA); Zhang et al. 2023, arXiv 2308.03303 (LoRA-FA).
  */
@@ -85,7 +86,10 @@ export interface Adapters {
   readonly projections: readonly Projection[];
 }
 
-/** Bytes of a quantized value with its part of a scale: 64 values share four bytes. Source: Dettmers et al. 2023, arXiv 2305.14314 (QLoRA). */
+/**
+ * Bytes of a quantized value with its part of a scale: 64 values share four bytes. Source: Dettmers et al. 2023, arXiv
+ * 2305.14314 (QLoRA).
+ */
 export const quantizedBytes: { readonly [type in QuantizedType]: number } = { i8: 1 + 4 / 64, i4: 0.5 + 4 / 64 };
 
 export const work = (flops: number, bytesRead: number, bytesWritten: number): OperatorWork => ({
@@ -99,10 +103,17 @@ const noWork = work(0, 0, 0);
 
 /** Add up works. */
 export const totalWork = (works: readonly OperatorWork[]): OperatorWork =>
-  works.reduce((sum, w) => work(sum.flops + w.flops, sum.bytesRead + w.bytesRead, sum.bytesWritten + w.bytesWritten), noWork);
+  works.reduce(
+    (sum, w) => work(sum.flops + w.flops, sum.bytesRead + w.bytesRead, sum.bytesWritten + w.bytesWritten),
+    noWork,
+  );
 
 /** Fill in what most operators do not have. */
-export const operator = (name: string, kind: string, given: Partial<Omit<Operator, "name" | "operator">>): Operator => ({
+export const operator = (
+  name: string,
+  kind: string,
+  given: Partial<Omit<Operator, "name" | "operator">>,
+): Operator => ({
   name,
   operator: kind,
   type: "f32",

@@ -67,6 +67,7 @@ export const passRows = (
 export const partSeconds = (priceOf: KernelPricer, part: Part, kernelsOf: KernelsOf): number =>
   operatorsOf(part).reduce(
     (sum, operator) =>
-      sum + kernelsOf(operator).reduce((inner, work) => inner + priceOf(operator.operator, work, operator.type).seconds, 0),
+      sum +
+      kernelsOf(operator).reduce((inner, work) => inner + priceOf(operator.operator, work, operator.type).seconds, 0),
     0,
   );

@@ -1,6 +1,9 @@
 import type { ComputeType } from "../hardware/hardware.ts";
 
-/** How a model is trained: all in f32 (`tf32`: products on tensor cores), or mixed, with weights and gradients of 16 bits and an f32 copy in the optimizer. */
+/**
+ * How a model is trained: all in f32 (`tf32`: products on tensor cores), or mixed, with weights and gradients of 16
+ * bits and an f32 copy in the optimizer.
+ */
 export type Precision = "f32" | "tf32" | "mixed-f16" | "mixed-bf16";
 
 /** Bytes of a value by what it is. */

@@ -18,16 +18,21 @@ const pricesOf = (group: GroupSituation): AxisPrices => {
   const modelOf = (kind: CollectiveKind): CollectiveModel => {
     const known = models.get(kind);
     if (known !== undefined) return known;
-    const model = group.worldSize === 1 ? { startupSeconds: 0, secondsPerByte: 0 } : collectiveModelOfGroup(group, kind);
+    const model =
+      group.worldSize === 1 ? { startupSeconds: 0, secondsPerByte: 0 } : collectiveModelOfGroup(group, kind);
     models.set(kind, model);
     return model;
   };
-  return { ranks: group.worldSize, modelOf, secondsOf: (kind, bytes) => (bytes === 0 ? 0 : collectiveSeconds(modelOf(kind), bytes)) };
+  return {
+    ranks: group.worldSize,
+    modelOf,
+    secondsOf: (kind, bytes) => (bytes === 0 ? 0 : collectiveSeconds(modelOf(kind), bytes)),
+  };
 };
 
 /**
- * Price the collectives of a mesh of ranks: neighbours are a tensor-parallel group, ranks with equal places in those a data-parallel one. Data-parallel
- * groups of one host send at the same time, and share its link.
+ * Price the collectives of a mesh of ranks: neighbours are a tensor-parallel group, ranks with equal places in those a
+ * data-parallel one. Data-parallel groups of one host send at the same time, and share its link.
  *
  * @returns of the groups of rank 0, which stand for all.
  */
@@ -43,10 +48,18 @@ export const axisPrices = (
     );
     const { within, across, reduceSecondsPerByte } = links;
     const shared = { ...across, secondsPerByte: across.secondsPerByte * groupsPerHost };
-    return { worldSize, sharesMemory: false, hosts, order: "any", link: { within, across: shared, reduceSecondsPerByte } };
+    return {
+      worldSize,
+      sharesMemory: false,
+      hosts,
+      order: "any",
+      link: { within, across: shared, reduceSecondsPerByte },
+    };
   };
   return {
     data: pricesOf(groupOf(ranks / tensorParallel, tensorParallel, Math.min(tensorParallel, ranksPerHost))),
-    tensor: pricesOf(groupOf(tensorParallel, 1, Math.max(1, Math.floor(Math.min(ranks, ranksPerHost) / tensorParallel)))),
+    tensor: pricesOf(
+      groupOf(tensorParallel, 1, Math.max(1, Math.floor(Math.min(ranks, ranksPerHost) / tensorParallel))),
+    ),
   };
 };

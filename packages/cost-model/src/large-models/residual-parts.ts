@@ -20,8 +20,14 @@ interface Convolution {
 
 const valuesOf = (setting: PassSetting, { side, channels }: Images): number => setting.batch * side ** 2 * channels;
 
-/** Forward 2 · kernel² · channels in · values out flops; backward as much for the images and as much for the weights. Images are read once. */
-const convolution = (setting: PassSetting, { name, input, output, kernel, inputIsKept = false }: Convolution): Operator => {
+/**
+ * Forward 2 · kernel² · channels in · values out flops; backward as much for the images and as much for the weights.
+ * Images are read once.
+ */
+const convolution = (
+  setting: PassSetting,
+  { name, input, output, kernel, inputIsKept = false }: Convolution,
+): Operator => {
   const { valueBytes, weightBytes, training, type } = setting;
   const weights = kernel ** 2 * input.channels * output.channels;
   const inputBytes = valuesOf(setting, input) * valueBytes;
@@ -33,7 +39,9 @@ const convolution = (setting: PassSetting, { name, input, output, kernel, inputI
     trainable: weights,
     weightBytes: storedBytes,
     forward: work(flops, inputBytes + storedBytes, outputBytes),
-    backward: training ? [work(flops, outputBytes + storedBytes, inputBytes), work(flops, outputBytes + inputBytes, storedBytes)] : [],
+    backward: training
+      ? [work(flops, outputBytes + storedBytes, inputBytes), work(flops, outputBytes + inputBytes, storedBytes)]
+      : [],
     savedBytes: training && !inputIsKept ? inputBytes : 0,
     outputBytes,
   });
@@ -72,7 +80,13 @@ const normalised = (setting: PassSetting, given: Convolution, then: "relu" | "no
   ],
 });
 
-const bottleneck = (setting: PassSetting, input: Images, width: number, expansion: number, stride: number): readonly Module[] => {
+const bottleneck = (
+  setting: PassSetting,
+  input: Images,
+  width: number,
+  expansion: number,
+  stride: number,
+): readonly Module[] => {
   const side = Math.ceil(input.side / stride);
   const narrow = { side: input.side, channels: width };
   const strided = { side, channels: width };
@@ -82,8 +96,13 @@ const bottleneck = (setting: PassSetting, input: Images, width: number, expansio
     normalised(setting, { name: "convolution 1×1", input, output: narrow, kernel: 1 }),
     normalised(setting, { name: "convolution 3×3", input: narrow, output: strided, kernel: 3 }),
     normalised(setting, { name: "convolution 1×1 out", input: strided, output, kernel: 1 }, "nothing"),
-    ...(projects ? [normalised(setting, { name: "shortcut", input, output, kernel: 1, inputIsKept: true }, "nothing")] : []),
-    { name: "residual", operators: [residual(setting, "residual", valuesOf(setting, output)), relu(setting, "residual ReLU", output)] },
+    ...(projects
+      ? [normalised(setting, { name: "shortcut", input, output, kernel: 1, inputIsKept: true }, "nothing")]
+      : []),
+    {
+      name: "residual",
+      operators: [residual(setting, "residual", valuesOf(setting, output)), relu(setting, "residual ReLU", output)],
+    },
   ];
 };
 
@@ -136,7 +155,10 @@ const headPart = (shape: ResidualShape, setting: PassSetting, input: Images): Pa
   return { name: "head", repeats: 1, recomputable: false, inputBytes: 0, modules };
 };
 
-/** Lay out what a rank does for a residual network, in the order of the forward pass. The equal blocks of a stage are one part. */
+/**
+ * Lay out what a rank does for a residual network, in the order of the forward pass. The equal blocks of a stage are
+ * one part.
+ */
 export const residualParts = (shape: ResidualShape, setting: PassSetting): readonly Part[] => {
   const { stages, stemWidth, expansion, imageSide } = shape;
   let images: Images = { side: Math.ceil(Math.ceil(imageSide / 2) / 2), channels: stemWidth };

@@ -7,7 +7,11 @@ import { axisPrices } from "./rank-groups.ts";
 import { estimateTraining } from "./training.ts";
 import type { TrainingConfiguration, ZeroStage } from "./training-configuration.ts";
 
-const unit = (gatherSeconds: number, computeSeconds: number, reduceSeconds = 0) => ({ gatherSeconds, computeSeconds, reduceSeconds });
+const unit = (gatherSeconds: number, computeSeconds: number, reduceSeconds = 0) => ({
+  gatherSeconds,
+  computeSeconds,
+  reduceSeconds,
+});
 
 describe("a pass whose weights are gathered", () => {
   test("waits for the first part, and then for what takes longer", () => {
@@ -17,7 +21,8 @@ describe("a pass whose weights are gathered", () => {
     expect(gatheredPassSeconds([unit(1, 10), unit(1, 10), unit(1, 10)])).toBe(31);
     // Computation hides behind gathers: the second one begins when the first part computes.
     expect(gatheredPassSeconds([unit(10, 1), unit(10, 1), unit(10, 1)])).toBe(31);
-    // The network gathers part 2 (1 to 5) and reduces part 1 (11 to 13) behind what is computed; part 2's gradients come last: 1 + 20 + 2.
+    // The network gathers part 2 (1 to 5) and reduces part 1 (11 to 13) behind what is computed; part 2's gradients
+    // come last: 1 + 20 + 2.
     expect(gatheredPassSeconds([unit(1, 10, 2), unit(4, 10, 2)])).toBe(23);
     // One part ahead, no more: the third gather begins with the second part, at 11.
     expect(gatheredPassSeconds([unit(1, 10), unit(1, 10), unit(12, 1)])).toBe(24);
@@ -59,7 +64,10 @@ describe("what data ranks say to each other in a step", () => {
     expect(rowsOf(0)).toEqual([{ name: "gradients", kind: "all-reduce", calls: parts, bytes }]);
     const updated = { name: "updated weights", kind: "all-gather", calls: 1, bytes };
     expect(rowsOf(1)).toEqual([{ name: "gradients", kind: "reduce-scatter", calls: parts, bytes }, updated]);
-    expect(rowsOf(2)).toEqual([{ name: "gradients", kind: "reduce-scatter", calls: 3 * parts, bytes: 3 * bytes }, updated]);
+    expect(rowsOf(2)).toEqual([
+      { name: "gradients", kind: "reduce-scatter", calls: 3 * parts, bytes: 3 * bytes },
+      updated,
+    ]);
     expect(rowsOf(3)).toEqual([
       { name: "weights, forward", kind: "all-gather", calls: 3 * parts, bytes: 3 * bytes },
       { name: "weights, backward", kind: "all-gather", calls: 3 * parts, bytes: 3 * bytes },
@@ -69,7 +77,9 @@ describe("what data ranks say to each other in a step", () => {
 
   test("of adapters is their gradients alone", () => {
     const adapters = { kind: "lora", rank: 8, projections: ["query", "value"] } as const;
-    expect(rowsOf(0, { adapters })).toEqual([{ name: "gradients", kind: "all-reduce", calls: 32, bytes: 2 * 32 * 4 * 4096 * 8 }]);
+    expect(rowsOf(0, { adapters })).toEqual([
+      { name: "gradients", kind: "all-reduce", calls: 32, bytes: 2 * 32 * 4 * 4096 * 8 },
+    ]);
   });
 
   test("is nothing on one rank, or where all ranks share the model", () => {
@@ -102,12 +112,18 @@ describe("groups of a mesh", () => {
   const hardware = {
     ...hardwareNamed("hkbu-2080ti-10gbe"),
     topology: { ranks: 8, ranksPerHost: 4 },
-    links: { ...hardwareNamed("hkbu-2080ti-10gbe").links, within: { ...slow, secondsPerByte: 0 }, across: slow, reduceSecondsPerByte: 0 },
+    links: {
+      ...hardwareNamed("hkbu-2080ti-10gbe").links,
+      within: { ...slow, secondsPerByte: 0 },
+      across: slow,
+      reduceSecondsPerByte: 0,
+    },
   };
 
   test("of data ranks share a host's link", () => {
     const size = 1e9;
-    // Two hosts: all of the vector goes over each link, in one group of eight or in four groups that have a quarter each.
+    // Two hosts: all of the vector goes over each link, in one group of eight or in four groups that have a quarter
+    // each.
     expect(axisPrices(hardware, 1).data.secondsOf("all-reduce", size)).toBeCloseTo(1, 6);
     expect(axisPrices(hardware, 4).data.secondsOf("all-reduce", size / 4)).toBeCloseTo(1, 6);
     expect(axisPrices(hardware, 2).data.secondsOf("all-reduce", size / 2)).toBeCloseTo(1, 6);

@@ -22,7 +22,10 @@ export interface CollectiveRow {
 /** What communication of a step adds up to. */
 export interface StepCommunication {
   readonly collectives: readonly CollectiveRow[];
-  /** Time of the step in which ranks only wait for a collective: tensor-parallel ones wholly, the others as far as nothing is computed meanwhile. */
+  /**
+   * Time of the step in which ranks only wait for a collective: tensor-parallel ones wholly, the others as far as
+   * nothing is computed meanwhile.
+   */
   readonly exposedSeconds: number;
 }
 
@@ -33,7 +36,10 @@ export interface PartSeconds {
   readonly backwardSeconds: number;
 }
 
-const bytesOf = (part: Part, plan: TrainingPlan): { readonly gradients: number; readonly weights: number; readonly updated: number } => {
+const bytesOf = (
+  part: Part,
+  plan: TrainingPlan,
+): { readonly gradients: number; readonly weights: number; readonly updated: number } => {
   const trainable = operatorsOf(part).reduce((sum, operator) => sum + operator.trainable, 0);
   const { gradient, weight } = precisions[plan.precision];
   return {
@@ -43,23 +49,36 @@ const bytesOf = (part: Part, plan: TrainingPlan): { readonly gradients: number; 
   };
 };
 
-/** How often each tensor-parallel rank sums a layer's values with the others: twice forward, twice backward, and forward again where it is recomputed. */
-export const tensorCalls = ({ recomputation }: TrainingPlan): { readonly forward: number; readonly backward: number } => ({
+/**
+ * How often each tensor-parallel rank sums a layer's values with the others: twice forward, twice backward, and forward
+ * again where it is recomputed.
+ */
+export const tensorCalls = ({
+  recomputation,
+}: TrainingPlan): { readonly forward: number; readonly backward: number } => ({
   forward: 2,
   backward: recomputation === "full" ? 4 : 2,
 });
 
 /**
- * Price what data ranks say to each other in a step. Stage 0: all-reduce of each part's gradients, as they become ready, behind the rest of the backward pass
- * of the last accumulated batch. Stage 1: reduce-scatter instead, and an all-gather of the new weights that nothing hides. Stage 2: the same, but gradients
- * are shared after every batch. Stage 3: weights are gathered part by part in both passes, one part ahead; gradients as in stage 2.
+ * Price what data ranks say to each other in a step. Stage 0: all-reduce of each part's gradients, as they become
+ * ready, behind the rest of the backward pass of the last accumulated batch. Stage 1: reduce-scatter instead, and an
+ * all-gather of the new weights that nothing hides. Stage 2: the same, but gradients are shared after every batch.
+ * Stage 3: weights are gathered part by part in both passes, one part ahead; gradients as in stage 2.
  *
- * Source: Rajbhandari et al. 2019, arXiv 1910.02054, section 7; the order of overlapped collectives: Shi et al. 2018, arXiv 1805.03812.
+ * Source: Rajbhandari et al. 2019, arXiv 1910.02054, section 7; the order of overlapped collectives: Shi et al. 2018,
+ * arXiv 1805.03812.
  */
-export const dataCommunication = (plan: TrainingPlan, parts: readonly PartSeconds[], prices: AxisPrices): StepCommunication => {
+export const dataCommunication = (
+  plan: TrainingPlan,
+  parts: readonly PartSeconds[],
+  prices: AxisPrices,
+): StepCommunication => {
   const { zeroStage, accumulation } = plan;
   if (prices.ranks === 1) return { collectives: [], exposedSeconds: 0 };
-  const units = parts.flatMap((of) => Array.from({ length: of.part.repeats }, () => ({ ...of, ...bytesOf(of.part, plan) })));
+  const units = parts.flatMap((of) =>
+    Array.from({ length: of.part.repeats }, () => ({ ...of, ...bytesOf(of.part, plan) })),
+  );
   const backward = units.toReversed();
   const reduction: CollectiveKind = zeroStage === 0 ? "all-reduce" : "reduce-scatter";
   const reductions = zeroStage >= 2 ? accumulation : 1;
@@ -67,7 +86,15 @@ export const dataCommunication = (plan: TrainingPlan, parts: readonly PartSecond
     const sent = sizes.filter((bytes) => bytes > 0);
     const total = (of: (bytes: number) => number): number => times * sent.reduce((sum, bytes) => sum + of(bytes), 0);
     const seconds = total((bytes) => prices.secondsOf(kind, bytes));
-    return { name, kind, axis: "data", ranks: prices.ranks, calls: times * sent.length, bytes: total((bytes) => bytes), seconds };
+    return {
+      name,
+      kind,
+      axis: "data",
+      ranks: prices.ranks,
+      calls: times * sent.length,
+      bytes: total((bytes) => bytes),
+      seconds,
+    };
   };
   const gradients = row(
     `gradients`,
@@ -78,7 +105,11 @@ export const dataCommunication = (plan: TrainingPlan, parts: readonly PartSecond
 
   if (zeroStage === 3) {
     const gather = (bytes: number): number => prices.secondsOf("all-gather", bytes);
-    const exposed = (seconds: (unit: (typeof units)[number]) => number, order: typeof units, reduces: boolean): number => {
+    const exposed = (
+      seconds: (unit: (typeof units)[number]) => number,
+      order: typeof units,
+      reduces: boolean,
+    ): number => {
       const pass = order.map((unit) => ({
         gatherSeconds: gather(unit.weights),
         computeSeconds: seconds(unit),
@@ -95,7 +126,8 @@ export const dataCommunication = (plan: TrainingPlan, parts: readonly PartSecond
       ],
       exposedSeconds:
         accumulation *
-        (exposed(({ forwardSeconds }) => forwardSeconds, units, false) + exposed(({ backwardSeconds }) => backwardSeconds, backward, true)),
+        (exposed(({ forwardSeconds }) => forwardSeconds, units, false) +
+          exposed(({ backwardSeconds }) => backwardSeconds, backward, true)),
     };
   }
 

@@ -1,17 +1,33 @@
 import { ArgumentError } from "@skein/tensor-core";
 import type { Topology } from "../hardware/hardware.ts";
-import { checkChoice, checkCount, checkImagesOnly, checkLength, checkNames, checkTensorParallel } from "./configuration-checks.ts";
+import {
+  checkChoice,
+  checkCount,
+  checkImagesOnly,
+  checkLength,
+  checkNames,
+  checkTensorParallel,
+} from "./configuration-checks.ts";
 import { checkShape, type ModelShape, type TransformerShape } from "./model-shape.ts";
 import type { Adapters, Projection, QuantizedType } from "./operator.ts";
 import { type OptimizerName, optimizers, type Precision, precisions } from "./precision.ts";
 
-/** What is kept for the backward pass: all; all but what attention makes inside (`selective`); or only the input of each layer (`full`). */
+/**
+ * What is kept for the backward pass: all; all but what attention makes inside (`selective`); or only the input of each
+ * layer (`full`).
+ */
 export type Recomputation = "none" | "selective" | "full";
 
-/** What ZeRO shares among data ranks: nothing, optimizer states, gradients too, weights too. Source: Rajbhandari et al. 2019, arXiv 1910.02054. */
+/**
+ * What ZeRO shares among data ranks: nothing, optimizer states, gradients too, weights too. Source: Rajbhandari et al.
+ * 2019, arXiv 1910.02054.
+ */
 export type ZeroStage = 0 | 1 | 2 | 3;
 
-/** Optimizer states lie in the host's memory, and the host updates the weights. Source: Ren et al. 2021, arXiv 2101.06840 (ZeRO-Offload). */
+/**
+ * Optimizer states lie in the host's memory, and the host updates the weights. Source: Ren et al. 2021, arXiv
+ * 2101.06840 (ZeRO-Offload).
+ */
 export interface Offload {
   /** Between a rank's device and its host, one way. */
   readonly linkBytesPerSecond: number;
@@ -94,25 +110,34 @@ const checkAdapters = (shape: TransformerShape, { kind, rank, projections }: Ada
   const { name, width } = shape;
   checkChoice("adapters.kind", kind, ["lora", "lora-fa"]);
   checkCount("adapters.rank", rank);
-  if (rank > width) throw new ArgumentError(`adapters.rank is ${rank}, but ${name} is ${width} wide; choose a rank below that`);
+  if (rank > width)
+    throw new ArgumentError(`adapters.rank is ${rank}, but ${name} is ${width} wide; choose a rank below that`);
   if (projections.length === 0)
     throw new ArgumentError("adapters.projections is empty, so nothing would be trained; name a matrix such as query");
-  for (const projection of projections) checkChoice(`a projection of the adapters of ${shape.name}`, projection, projectionsOf(shape));
+  for (const projection of projections)
+    checkChoice(`a projection of the adapters of ${shape.name}`, projection, projectionsOf(shape));
 };
 
 const checkOffload = (offload: Offload): void => {
   const { linkBytesPerSecond, hostMemoryBytesPerSecond } = offload;
   for (const [name, value] of Object.entries({ linkBytesPerSecond, hostMemoryBytesPerSecond }))
     if (!(value > 0 && Number.isFinite(value)))
-      throw new ArgumentError(`offload.${name} is ${value}, but it is a number above 0; PCIe 4.0 ×16, for example, has 32e9 one way`);
+      throw new ArgumentError(
+        `offload.${name} is ${value}, but it is a number above 0; PCIe 4.0 ×16, for example, has 32e9 one way`,
+      );
 };
 
 /**
  * Fill in a configuration's defaults after a look whether it can be.
  *
- * @throws ArgumentError for settings that contradict one another, the model or the number of ranks, or that would have no effect.
+ * @throws ArgumentError for settings that contradict one another, the model or the number of ranks, or that would have
+ * no effect.
  */
-export const trainingPlan = (shape: ModelShape, configuration: TrainingConfiguration, { ranks }: Topology): TrainingPlan => {
+export const trainingPlan = (
+  shape: ModelShape,
+  configuration: TrainingConfiguration,
+  { ranks }: Topology,
+): TrainingPlan => {
   checkShape(shape);
   checkNames("training", configuration, Object.keys(settings));
   checkCount("ranks", ranks);
@@ -126,7 +151,17 @@ export const trainingPlan = (shape: ModelShape, configuration: TrainingConfigura
   checkChoice("zeroStage", zeroStage, [0, 1, 2, 3]);
   checkChoice("recomputation", recomputation, ["none", "selective", "full"]);
   if (offload !== undefined) checkOffload(offload);
-  const chosen = { batchPerRank, accumulation, precision, optimizer, zeroStage, recomputation, quantized, adapters, offload };
+  const chosen = {
+    batchPerRank,
+    accumulation,
+    precision,
+    optimizer,
+    zeroStage,
+    recomputation,
+    quantized,
+    adapters,
+    offload,
+  };
   if (shape.kind === "residual") {
     const { sequenceLength, flashAttention, tensorParallel } = configuration;
     checkImagesOnly(shape, { sequenceLength, flashAttention, tensorParallel, quantized, adapters });

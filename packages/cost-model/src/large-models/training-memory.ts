@@ -18,7 +18,10 @@ export interface TrainingMemory {
   readonly onHost: number;
 }
 
-/** Buckets of gradients, of which one is filled while another travels. Default of PyTorch's DistributedDataParallel: 25 MiB. */
+/**
+ * Buckets of gradients, of which one is filled while another travels. Default of PyTorch's DistributedDataParallel: 25
+ * MiB.
+ */
 const bucketBytes = 25 * 2 ** 20;
 
 /** What a rank does in one pass of a plan. */
@@ -44,7 +47,10 @@ const partSum = (part: Part, figure: (operator: Operator) => number): number =>
   operatorsOf(part).reduce((sum, operator) => sum + figure(operator), 0);
 
 /** What the parts keep from forward to backward, and what making one of them again needs beside that. */
-const activationBytes = (parts: readonly Part[], recomputation: Recomputation): { readonly kept: number; readonly again: number } => {
+const activationBytes = (
+  parts: readonly Part[],
+  recomputation: Recomputation,
+): { readonly kept: number; readonly again: number } => {
   let [kept, again] = [0, 0];
   for (const part of parts) {
     const saved = partSum(part, ({ savedBytes }) => savedBytes);
@@ -71,10 +77,11 @@ const gatheredBytes = (parts: readonly Part[]): number => {
 };
 
 /**
- * Add up what a rank's memory holds: with d data ranks, Adam and mixed precision 2 + 2 + 12 bytes for each parameter; ZeRO-1 2 + 2 + 12/d, ZeRO-2
- * 2 + (2 + 12)/d, ZeRO-3 16/d; and activations, workspace and buffers.
+ * Add up what a rank's memory holds: with d data ranks, Adam and mixed precision 2 + 2 + 12 bytes for each parameter;
+ * ZeRO-1 2 + 2 + 12/d, ZeRO-2 2 + (2 + 12)/d, ZeRO-3 16/d; and activations, workspace and buffers.
  *
- * Source: Rajbhandari et al. 2019, arXiv 1910.02054, section 3.1 and figure 1; activations: Korthikanti et al. 2022, arXiv 2205.05198.
+ * Source: Rajbhandari et al. 2019, arXiv 1910.02054, section 3.1 and figure 1; activations: Korthikanti et al. 2022,
+ * arXiv 2205.05198.
  */
 export const trainingMemory = (shape: ModelShape, plan: TrainingPlan): TrainingMemory => {
   const parts = partsOf(shape, trainingSetting(plan));

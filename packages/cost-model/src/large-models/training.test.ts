@@ -11,7 +11,10 @@ const stages: readonly ZeroStage[] = [0, 1, 2, 3];
 const a800 = hardwareNamed("a800");
 /** All shipped hardware, with at most two hosts of it. */
 const hardwares = fc.constantFrom(
-  ...shippedHardware.map((file) => ({ ...file, topology: { ...file.topology, ranks: Math.min(8, file.topology.ranks) } })),
+  ...shippedHardware.map((file) => ({
+    ...file,
+    topology: { ...file.topology, ranks: Math.min(8, file.topology.ranks) },
+  })),
 );
 const base = { task: "training", batchPerRank: 1, sequenceLength: 512 } as const;
 const llama = modelNamed("llama-2-7b");
@@ -38,7 +41,9 @@ describe("memory of weights, gradients and Adam's states", () => {
 
   test("on eight ranks is what ZeRO's formulas give for Llama 2", () => {
     // 16 bytes a parameter; 4 + 12/8, 2 + 14/8, 16/8.
-    const table = ["llama-2-7b", "llama-2-13b", "llama-2-70b"].map((name) => stages.map((stage) => stateGigabytes(name, stage)));
+    const table = ["llama-2-7b", "llama-2-13b", "llama-2-70b"].map((name) =>
+      stages.map((stage) => stateGigabytes(name, stage)),
+    );
     expect(table).toEqual([
       ["107.8", "37.1", "25.3", "13.5"],
       ["208.3", "71.6", "48.8", "26.0"],
@@ -53,7 +58,8 @@ describe("memory of weights, gradients and Adam's states", () => {
         const bytes = stages.map((zeroStage) => deviceBytes(trainingMemory(shape, { ...plan, zeroStage })));
         for (const [stage, before] of bytes.slice(0, -1).entries()) {
           const after = bytes[stage + 1]!;
-          const stateless = stage === 0 && configuration.optimizer === "sgd" && ["f32", "tf32"].includes(configuration.precision);
+          const stateless =
+            stage === 0 && configuration.optimizer === "sgd" && ["f32", "tf32"].includes(configuration.precision);
           if (ranks === 1 || stateless) expect(after).toBeCloseTo(before, 0);
           else expect(after).toBeLessThan(before);
         }
@@ -71,11 +77,8 @@ describe("time", () => {
       fc.property(models, settings, hardwares, (shape, configuration, hardware) => {
         const offload = { linkBytesPerSecond: 32e9, hostMemoryBytesPerSecond: 200e9 };
         for (const given of [configuration, { ...configuration, offload }]) {
-          const { rows, stepSeconds, exposedSeconds, offloadSeconds, collectives, itemsPerSecond, itemsPerStep } = estimateTraining(
-            shape,
-            given,
-            hardware,
-          );
+          const { rows, stepSeconds, exposedSeconds, offloadSeconds, collectives, itemsPerSecond, itemsPerStep } =
+            estimateTraining(shape, given, hardware);
           near(rows.reduce((sum, { seconds }) => sum + seconds, 0) + exposedSeconds + offloadSeconds, stepSeconds);
           const all = collectives.reduce((sum, { seconds }) => sum + seconds, 0);
           expect(exposedSeconds).toBeGreaterThanOrEqual(0);
@@ -107,16 +110,19 @@ describe("time", () => {
         const { device, links } = hardware;
         const { stepSeconds } = estimateTraining(shape, configuration, hardware);
         const { within, across } = links;
-        const slower = { ...hardware, device: { ...device, memoryBytesPerSecond: device.memoryBytesPerSecond / factor } };
+        const slower = {
+          ...hardware,
+          device: { ...device, memoryBytesPerSecond: device.memoryBytesPerSecond / factor },
+        };
         expect(estimateTraining(shape, configuration, slower).stepSeconds).toBeGreaterThan(stepSeconds);
         const linksBy = (factor: number) => ({
           ...links,
           within: { ...within, secondsPerByte: within.secondsPerByte * factor },
           across: { ...across, secondsPerByte: across.secondsPerByte * factor },
         });
-        expect(estimateTraining(shape, configuration, { ...hardware, links: linksBy(factor) }).stepSeconds).toBeGreaterThanOrEqual(
-          stepSeconds,
-        );
+        expect(
+          estimateTraining(shape, configuration, { ...hardware, links: linksBy(factor) }).stepSeconds,
+        ).toBeGreaterThanOrEqual(stepSeconds);
       }),
       { numRuns: 6 },
     );
@@ -127,7 +133,9 @@ describe("time", () => {
       fc.property(models, settings, (shape, configuration) => {
         const plain = estimateTraining(shape, { ...configuration, recomputation: "none" }, a800);
         const full = estimateTraining(shape, { ...configuration, recomputation: "full" }, a800);
-        const forward = plain.rows.filter(({ pass }) => pass === "forward").reduce((sum, { seconds }) => sum + seconds, 0);
+        const forward = plain.rows
+          .filter(({ pass }) => pass === "forward")
+          .reduce((sum, { seconds }) => sum + seconds, 0);
         expect(plain.recomputedFlops).toBe(0);
         expect(full.flops).toBe(plain.flops);
         expect(full.recomputedFlops).toBeGreaterThan(0);
@@ -150,7 +158,9 @@ describe("what the measurements of Zhang et al. 2023 found, the estimate has, to
       const step = estimate({ zeroStage: 3 }, modelNamed(name));
       const layers = share(step, ({ part }) => part === "layer");
       expect(layers).toBeGreaterThan(0.8);
-      expect(share(step, ({ part, operator }) => part === "layer" && operator === "matmul") / layers).toBeGreaterThan(0.6);
+      expect(share(step, ({ part, operator }) => part === "layer" && operator === "matmul") / layers).toBeGreaterThan(
+        0.6,
+      );
     }
   });
 
@@ -242,8 +252,8 @@ describe("the largest batch", () => {
     for (const name of ["gpt-2-xl", "llama-2-7b", "llama-2-13b", "llama-2-70b", "resnet-50"])
       for (const hardware of [a800, hardwareNamed("rtx-4090")]) {
         const configurations = stages.map((zeroStage) => ({ task: "training", zeroStage }) as const);
-        const found = [...configurations, { ...configurations[3]!, recomputation: "full" } as const].map((configuration) =>
-          largestTrainingBatch(modelNamed(name), configuration, hardware),
+        const found = [...configurations, { ...configurations[3]!, recomputation: "full" } as const].map(
+          (configuration) => largestTrainingBatch(modelNamed(name), configuration, hardware),
         );
         const reach = found.map(({ batch, missingBytes }) => batch - missingBytes);
         expect(reach).toEqual(reach.toSorted((a, b) => a - b));
@@ -259,7 +269,10 @@ test("configurations that cannot be are refused", () => {
   refused({ batchPerRank: 2 ** 53 }, "batchPerRank is 9007199254740992");
   refused({ batchPerRank: "4" }, 'batchPerRank is "4"');
   refused({ zerostage: 2 }, 'training has no setting "zerostage"; its settings are task, batchPerRank');
-  refused({ adapters: { kind: "lora", rank: 5000, projections: ["query"] } }, "adapters.rank is 5000, but llama-2-7b is 4096 wide");
+  refused(
+    { adapters: { kind: "lora", rank: 5000, projections: ["query"] } },
+    "adapters.rank is 5000, but llama-2-7b is 4096 wide",
+  );
   refused({ batchPerRank: Number.NaN }, "batchPerRank is NaN");
   refused({ accumulation: 1.5 }, "accumulation is 1.5");
   refused({ zeroStage: 4 }, "zeroStage is 4, but it is one of 0, 1, 2, 3");
@@ -268,11 +281,23 @@ test("configurations that cannot be are refused", () => {
   refused({ recomputation: "some" }, "recomputation is some");
   refused({ tensorParallel: 3 }, "tensorParallel is 3 on 8 ranks");
   refused({ tensorParallel: 8 }, "tensorParallel is 8, but gpt-2 has 12 heads", modelNamed("gpt-2"));
-  refused({ sequenceLength: 2000 }, "sequenceLength is 2000, but gpt-2 has learned 1024 positions", modelNamed("gpt-2"));
+  refused(
+    { sequenceLength: 2000 },
+    "sequenceLength is 2000, but gpt-2 has learned 1024 positions",
+    modelNamed("gpt-2"),
+  );
   refused({ quantized: "i4" }, "quantized weights cannot be trained");
   refused({ adapters: { kind: "lora", rank: 8, projections: [] } }, "nothing would be trained");
-  refused({ adapters: { kind: "lora", rank: 8, projections: ["gate"] } }, "is gate, but it is one of query", modelNamed("gpt-2"));
+  refused(
+    { adapters: { kind: "lora", rank: 8, projections: ["gate"] } },
+    "is gate, but it is one of query",
+    modelNamed("gpt-2"),
+  );
   refused({ offload: { linkBytesPerSecond: 0, hostMemoryBytesPerSecond: 1 } }, "offload.linkBytesPerSecond is 0");
   refused({}, "sequenceLength is set, but resnet-50 is no transformer", modelNamed("resnet-50"));
-  refused({ sequenceLength: undefined, recomputation: "selective" }, "resnet-50 has no attention", modelNamed("resnet-50"));
+  refused(
+    { sequenceLength: undefined, recomputation: "selective" },
+    "resnet-50 has no attention",
+    modelNamed("resnet-50"),
+  );
 });

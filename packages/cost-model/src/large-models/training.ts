@@ -50,15 +50,31 @@ const updateOf = (plan: TrainingPlan, parts: readonly Part[]): { readonly count:
   };
 };
 
-const updateRow = (priceOf: KernelPricer, plan: TrainingPlan, { count, bytes }: ReturnType<typeof updateOf>): OperatorRow => {
+const updateRow = (
+  priceOf: KernelPricer,
+  plan: TrainingPlan,
+  { count, bytes }: ReturnType<typeof updateOf>,
+): OperatorRow => {
   const work = { flops: count * optimizers[plan.optimizer].flops, bytes: count * bytes };
   const name = plan.optimizer;
-  const common = { part: "optimizer", repeats: 1, module: "update", name, operator: name, pass: "update", calls: 1 } as const;
+  const common = {
+    part: "optimizer",
+    repeats: 1,
+    module: "update",
+    name,
+    operator: name,
+    pass: "update",
+    calls: 1,
+  } as const;
   const { seconds, boundBy } = priceOf(name, work, "f32");
   return { ...common, ...work, seconds, boundBy };
 };
 
-const offloadSecondsOf = (plan: TrainingPlan, { topology }: HardwareFile, { count, bytes }: ReturnType<typeof updateOf>): number => {
+const offloadSecondsOf = (
+  plan: TrainingPlan,
+  { topology }: HardwareFile,
+  { count, bytes }: ReturnType<typeof updateOf>,
+): number => {
   if (plan.offload === undefined) return 0;
   const { linkBytesPerSecond, hostMemoryBytesPerSecond } = plan.offload;
   const { gradient, weight } = precisions[plan.precision];
@@ -67,7 +83,8 @@ const offloadSecondsOf = (plan: TrainingPlan, { topology }: HardwareFile, { coun
 };
 
 /**
- * Estimate a training step of a model on described hardware: its time by operator and collective, and its memory by kind.
+ * Estimate a training step of a model on described hardware: its time by operator and collective, and its memory by
+ * kind.
  *
  *     step = accumulation · (forward + recomputation + backward) + exposed communication + update
  *
@@ -75,7 +92,11 @@ const offloadSecondsOf = (plan: TrainingPlan, { topology }: HardwareFile, { coun
  *
  * @throws ArgumentError for a configuration that cannot be.
  */
-export const estimateTraining = (shape: ModelShape, configuration: TrainingConfiguration, hardware: HardwareFile): TrainingEstimate => {
+export const estimateTraining = (
+  shape: ModelShape,
+  configuration: TrainingConfiguration,
+  hardware: HardwareFile,
+): TrainingEstimate => {
   const { device } = hardware;
   const plan = trainingPlan(shape, configuration, hardware.topology);
   const parts = partsOf(shape, trainingSetting(plan));
@@ -96,17 +117,27 @@ export const estimateTraining = (shape: ModelShape, configuration: TrainingConfi
 
   const calls = tensorCalls(plan);
   const shared = plan.tensorParallel > 1;
-  const layerSeconds = (part: Part): number => (shared && part.recomputable ? tensor.secondsOf("all-reduce", part.inputBytes) : 0);
+  const layerSeconds = (part: Part): number =>
+    shared && part.recomputable ? tensor.secondsOf("all-reduce", part.inputBytes) : 0;
   const times: readonly PartSeconds[] = parts.map((part) => ({
     part,
     forwardSeconds: partSeconds(priceOf, part, forward) + calls.forward * layerSeconds(part),
-    backwardSeconds: partSeconds(priceOf, part, again(part)) + partSeconds(priceOf, part, backward) + calls.backward * layerSeconds(part),
+    backwardSeconds:
+      partSeconds(priceOf, part, again(part)) +
+      partSeconds(priceOf, part, backward) +
+      calls.backward * layerSeconds(part),
   }));
   const tensorRows: readonly CollectiveRow[] = parts
     .filter((part) => shared && part.recomputable)
     .map((part) => {
       const count = accumulation * part.repeats * (calls.forward + calls.backward);
-      const common = { name: "layer values", kind: "all-reduce", axis: "tensor", ranks: plan.tensorParallel, calls: count } as const;
+      const common = {
+        name: "layer values",
+        kind: "all-reduce",
+        axis: "tensor",
+        ranks: plan.tensorParallel,
+        calls: count,
+      } as const;
       return { ...common, bytes: count * part.inputBytes, seconds: count * layerSeconds(part) };
     });
   const between = dataCommunication(plan, times, data);

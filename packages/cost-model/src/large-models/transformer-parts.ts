@@ -18,7 +18,10 @@ const embeddingPart = (shape: TransformerShape, setting: PassSetting): Part => {
     weightBytes: rows * width * weightBytes,
     forward: work(0, values * weightBytes, values * valueBytes),
     // The gradient is dense: cleared, then added to by row.
-    backward: training && trained ? [work(values, values * (valueBytes + weightBytes), (rows * width + values) * weightBytes)] : [],
+    backward:
+      training && trained
+        ? [work(values, values * (valueBytes + weightBytes), (rows * width + values) * weightBytes)]
+        : [],
     outputBytes: values * valueBytes,
   });
   const addPositions = sweep(setting, "position embedding", "add", {
@@ -29,7 +32,13 @@ const embeddingPart = (shape: TransformerShape, setting: PassSetting): Part => {
     parameters: contextLength * width,
   });
   const operators = positions === "learned" ? [lookUp, addPositions] : [lookUp];
-  return { name: "embedding", repeats: 1, recomputable: false, inputBytes: 0, modules: [{ name: "embedding", operators }] };
+  return {
+    name: "embedding",
+    repeats: 1,
+    recomputable: false,
+    inputBytes: 0,
+    modules: [{ name: "embedding", operators }],
+  };
 };
 
 const activation = (setting: PassSetting, shape: TransformerShape, values: number): Operator =>
@@ -78,12 +87,21 @@ const layerPart = (shape: TransformerShape, setting: PassSetting): Part => {
       }),
     },
     ...(positions === "rotary"
-      ? [{ name: "rotary positions", operators: [sweep(setting, "rotary positions", "rotary", { ...rotation, backward: rotation })] }]
+      ? [
+          {
+            name: "rotary positions",
+            operators: [sweep(setting, "rotary positions", "rotary", { ...rotation, backward: rotation })],
+          },
+        ]
       : []),
     { name: "attention", operators: attention(setting, { heads, keyValueHeads, headWidth }) },
     {
       name: "output projection",
-      operators: dense(setting, { rows, inner, outputs: [{ name: "output", columns: width, bias, projection: "output" }] }),
+      operators: dense(setting, {
+        rows,
+        inner,
+        outputs: [{ name: "output", columns: width, bias, projection: "output" }],
+      }),
     },
     { name: "attention residual", operators: [residual(setting, "attention residual", rows * width)] },
     { name: "feed-forward norm", operators: [norm(setting, "feed-forward norm", kind, rows, width)] },
@@ -101,7 +119,11 @@ const layerPart = (shape: TransformerShape, setting: PassSetting): Part => {
     { name: "activation", operators: [activation(setting, shape, rows * hidden)] },
     {
       name: "down",
-      operators: dense(setting, { rows, inner: hidden, outputs: [{ name: "down", columns: width, bias, projection: "down" }] }),
+      operators: dense(setting, {
+        rows,
+        inner: hidden,
+        outputs: [{ name: "down", columns: width, bias, projection: "down" }],
+      }),
     },
     { name: "feed-forward residual", operators: [residual(setting, "feed-forward residual", rows * width)] },
   ];
@@ -129,8 +151,9 @@ const headPart = (shape: TransformerShape, setting: PassSetting): Part => {
 };
 
 /**
- * Lay out what a rank does for a decoder-only transformer, in the order of the forward pass: embedding, layers, head. The ranks of a tensor-parallel group
- * share heads, the hidden width and the vocabulary; norms and what goes around the branches are on each of them.
+ * Lay out what a rank does for a decoder-only transformer, in the order of the forward pass: embedding, layers, head.
+ * The ranks of a tensor-parallel group share heads, the hidden width and the vocabulary; norms and what goes around the
+ * branches are on each of them.
  *
  * Source: Shoeybi et al. 2019, arXiv 1909.08053 (the split of a layer).
  */

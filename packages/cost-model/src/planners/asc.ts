@@ -23,11 +23,13 @@ const changesAt = (cuts: Cuts, i: number): readonly Cuts[] => {
 };
 
 /**
- * Choose buckets for collectives that may be under way at once (ASC-WFBP): merging saves start-ups, and a second message fills what one alone leaves
- * of the link, so that fewer merges pay. From `mergeOptimally`, from one per tensor and from all in one it descends, in sweeps over the tensors: a cut is
- * added, taken away or moved on by one tensor where `simultaneousTimeline` then ends earlier, until a sweep finds nothing; the best end is returned.
+ * Choose buckets for collectives that may be under way at once (ASC-WFBP): merging saves start-ups, and a second
+ * message fills what one alone leaves of the link, so that fewer merges pay. From `mergeOptimally`, from one per tensor
+ * and from all in one it descends, in sweeps over the tensors: a cut is added, taken away or moved on by one tensor
+ * where `simultaneousTimeline` then ends earlier, until a sweep finds nothing; the best end is returned.
  *
- * Never slower than those three. Not exact: on random profiles of up to eight tensors it found the optimum in more than nine of ten.
+ * Never slower than those three. Not exact: on random profiles of up to eight tensors it found the optimum in more than
+ * nine of ten.
  *
  * Cost: O(tensors²) per sweep, and a few sweeps.
  *
@@ -60,7 +62,9 @@ export const planSimultaneous = (profile: GradientProfile, model: CollectiveMode
     }
     return best;
   };
-  const ends = [mergeOptimally(profile, model), onePerTensor(profile), allInOne(profile)].map((plan) => descend(cutsOf(plan)));
+  const ends = [mergeOptimally(profile, model), onePerTensor(profile), allInOne(profile)].map((plan) =>
+    descend(cutsOf(plan)),
+  );
   const { cuts } = ends.reduce((best, other) => (other.end < best.end ? other : best));
   return rangesOf(cuts).map(([begin, end]) => profile.tensors.slice(begin, end).map(({ path }) => path));
 };

@@ -24,7 +24,11 @@ const objectives: Readonly<Record<string, { readonly f: Objective; readonly leas
 };
 
 /** True value at the trial that is kept after ten, and on average over seeds. */
-const kept = (f: Objective, choose: (trials: readonly Observation[], seed: number) => readonly number[], noise: number): number => {
+const kept = (
+  f: Objective,
+  choose: (trials: readonly Observation[], seed: number) => readonly number[],
+  noise: number,
+): number => {
   const numSeeds = 30;
   let total = 0;
   for (let seed = 0; seed < numSeeds; seed++) {
@@ -38,7 +42,9 @@ const kept = (f: Objective, choose: (trials: readonly Observation[], seed: numbe
   return total / numSeeds;
 };
 
-const atRandom = (trials: readonly Observation[], seed: number): readonly number[] => [2 ** (20 + 8 * uniform(seed + 1000, trials.length))];
+const atRandom = (trials: readonly Observation[], seed: number): readonly number[] => [
+  2 ** (20 + 8 * uniform(seed + 1000, trials.length)),
+];
 const bySuggestion = (trials: readonly Observation[], seed: number): readonly number[] =>
   suggest(trials, dearSearch.bounds, { ...dearSearch, seed });
 
@@ -66,7 +72,10 @@ describe("suggest", () => {
   });
 
   test("does not care about the unit of the values", () => {
-    const trials = [1, 200, 16].map((size) => ({ point: [size * 2 ** 20], value: objectives.convex!.f([size * 2 ** 20]) }));
+    const trials = [1, 200, 16].map((size) => ({
+      point: [size * 2 ** 20],
+      value: objectives.convex!.f([size * 2 ** 20]),
+    }));
     const scaled = trials.map(({ point, value }) => ({ point, value: 1024 * value }));
     expect(suggest(scaled, bounds)[0]! / suggest(trials, bounds)[0]!).toBeCloseTo(1, 6);
   });
@@ -81,7 +90,8 @@ describe("suggest", () => {
 
   test("looks where least is known when no improvement is to be had", () => {
     const trials = [1, 2].map((size, i) => ({ point: [size * 2 ** 20], value: i }));
-    for (let seed = 0; seed < 5; seed++) expect(suggest(trials, bounds, { seed, exploration: 1000 })[0]).toBeGreaterThan(2 ** 27);
+    for (let seed = 0; seed < 5; seed++)
+      expect(suggest(trials, bounds, { seed, exploration: 1000 })[0]).toBeGreaterThan(2 ** 27);
   });
 
   test("works in two dimensions, one of them on a log scale", () => {
@@ -109,7 +119,8 @@ describe("suggest", () => {
 });
 
 test("bestTrial is not taken in by one lucky measurement", () => {
-  const around = (size: number, ...values: number[]): Observation[] => values.map((value) => ({ point: [size * 2 ** 20], value }));
+  const around = (size: number, ...values: number[]): Observation[] =>
+    values.map((value) => ({ point: [size * 2 ** 20], value }));
   const trials = [...around(4, 1, 1.1, 0.3, 1, 1.05, 0.95), ...around(64, 0.5, 0.5, 0.45, 0.55, 0.5, 0.5)];
   expect(bestTrial(trials, dearSearch.bounds).point).toEqual([64 * 2 ** 20]);
 });

@@ -21,31 +21,47 @@ export interface Observation {
 export interface SuggestOptions {
   /** The first trial. Default: the middle of the bounds. */
   readonly start?: readonly number[];
-  /** ξ, in standard deviations of the values seen: an improvement smaller than that counts for nothing. Default: 0.1. */
+  /**
+   * ξ, in standard deviations of the values seen: an improvement smaller than that counts for nothing. Default: 0.1.
+   */
   readonly exploration?: number;
   /** Integer from 0. Default: 0. */
   readonly seed?: number;
 }
 
-/** How DeAR tunes the bytes of its buckets: from 25 MiB, between 1 and 256 MiB, in ten trials. Source: arXiv 2302.12445 and its code. */
+/**
+ * How DeAR tunes the bytes of its buckets: from 25 MiB, between 1 and 256 MiB, in ten trials. Source: arXiv 2302.12445
+ * and its code.
+ */
 export const dearSearch: {
   readonly bounds: readonly SearchBound[];
   readonly start: readonly number[];
   readonly exploration: number;
   readonly numTrials: number;
-} = { bounds: [{ low: mebibytes(1), high: mebibytes(256), scale: "log" }], start: [mebibytes(25)], exploration: 0.1, numTrials: 10 };
+} = {
+  bounds: [{ low: mebibytes(1), high: mebibytes(256), scale: "log" }],
+  start: [mebibytes(25)],
+  exploration: 0.1,
+  numTrials: 10,
+};
 
 const numCandidates = 1024;
 
 const checkBounds = (bounds: readonly SearchBound[]): void => {
   for (const { low, high, scale } of bounds)
     if (!(low < high && Number.isFinite(low) && Number.isFinite(high) && (scale !== "log" || low > 0)))
-      throw new ArgumentError(`bounds from ${low} to ${high} were given; the first must be smaller, and above 0 on a log scale`);
+      throw new ArgumentError(
+        `bounds from ${low} to ${high} were given; the first must be smaller, and above 0 on a log scale`,
+      );
 };
 
 const checkObservations = (observations: readonly Observation[], bounds: readonly SearchBound[]): void => {
   for (const { point, value } of observations)
-    if (point.length !== bounds.length || !Number.isFinite(value) || point.some((x, i) => !Number.isFinite(toUnit(x, bounds[i]!))))
+    if (
+      point.length !== bounds.length ||
+      !Number.isFinite(value) ||
+      point.some((x, i) => !Number.isFinite(toUnit(x, bounds[i]!)))
+    )
       throw new ArgumentError(
         `a trial at [${point.join(", ")}] gave ${value}; points have ${bounds.length} finite numbers and values are finite; leave it out`,
       );
@@ -58,7 +74,10 @@ const toUnit = (x: number, { low, high, scale }: SearchBound): number =>
 const fromUnit = (u: number, { low, high, scale }: SearchBound): number =>
   Math.min(high, Math.max(low, scale === "log" ? low * (high / low) ** u : low + (high - low) * u));
 
-/** Points spread evenly over the unit cube, shifted by the seed. Source: Roberts 2018, the R sequence of the generalised golden ratio. */
+/**
+ * Points spread evenly over the unit cube, shifted by the seed. Source: Roberts 2018, the R sequence of the generalised
+ * golden ratio.
+ */
 const spreadPoints = (numDims: number, seed: number, round: number): number[][] => {
   let ratio = 2;
   // ratio^(d + 1) = ratio + 1, by fixed-point iteration.
@@ -67,14 +86,20 @@ const spreadPoints = (numDims: number, seed: number, round: number): number[][] 
     { length: numDims },
     (_, dim) => threefry2x32([seed % 2 ** 32, Math.floor(seed / 2 ** 32)], [round, dim])[0] / 2 ** 32,
   );
-  return Array.from({ length: numCandidates }, (_, i) => shifts.map((shift, dim) => (shift + (i + 1) / ratio ** (dim + 1)) % 1));
+  return Array.from({ length: numCandidates }, (_, i) =>
+    shifts.map((shift, dim) => (shift + (i + 1) / ratio ** (dim + 1)) % 1),
+  );
 };
 
-/** φ(z) + z · Φ(z), the expected improvement in deviations. Source of Φ: Abramowitz and Stegun 26.2.17, error below 8e-8. */
+/**
+ * φ(z) + z · Φ(z), the expected improvement in deviations. Source of Φ: Abramowitz and Stegun 26.2.17, error below
+ * 8e-8.
+ */
 const unitImprovement = (z: number): number => {
   const density = Math.exp(-(z ** 2) / 2) / Math.sqrt(2 * Math.PI);
   const t = 1 / (1 + 0.2316419 * Math.abs(z));
-  const tail = density * t * (0.31938153 + t * (-0.356563782 + t * (1.781477937 + t * (-1.821255978 + t * 1.330274429))));
+  const tail =
+    density * t * (0.31938153 + t * (-0.356563782 + t * (1.781477937 + t * (-1.821255978 + t * 1.330274429))));
   return Math.max(0, density + z * (z < 0 ? tail : 1 - tail));
 };
 
@@ -98,11 +123,13 @@ const modelOf = (
 };
 
 /**
- * Suggest the next trial of an expensive, noisy function: the point with the largest expected improvement under a Gaussian process of the trials so far,
+ * Suggest the next trial of an expensive, noisy function: the point with the largest expected improvement under a
+ * Gaussian process of the trials so far,
  *
  *     EI(x) = E max(0, best − ξ − f(x)),   best = the least posterior mean at the trials
  *
- * (not the least value: noise would flatter it). Pure: the same trials and seed give the same point, so all ranks may ask for themselves.
+ * (not the least value: noise would flatter it). Pure: the same trials and seed give the same point, so all ranks may
+ * ask for themselves.
  *
  * Cost: O(1000 · trials² + 30 · trials³).
  *
@@ -110,7 +137,8 @@ const modelOf = (
  * @returns a point within the bounds; `start` before the first trial.
  * @throws ArgumentError for bounds that hold nothing, points of other dimensions, or values that are not finite.
  *
- * Source: Mockus 1978 and Jones et al. 1998 (expected improvement); Zhang et al. 2023, arXiv 2302.12445, tunes the buckets of DeAR so.
+ * Source: Mockus 1978 and Jones et al. 1998 (expected improvement); Zhang et al. 2023, arXiv 2302.12445, tunes the
+ * buckets of DeAR so.
  */
 export const suggest = (
   observations: readonly Observation[],
@@ -127,7 +155,10 @@ export const suggest = (
     const { mean, deviation } = predict(point);
     return { improvement: deviation === 0 ? 0 : deviation * unitImprovement((target - mean) / deviation), deviation };
   };
-  const candidates = spreadPoints(bounds.length, seed, observations.length).map((point) => ({ point, ...worth(point) }));
+  const candidates = spreadPoints(bounds.length, seed, observations.length).map((point) => ({
+    point,
+    ...worth(point),
+  }));
   let best = candidates.reduce((a, b) => (b.improvement > a.improvement ? b : a));
   // Nothing is to be gained anywhere that is known of: look where least is known.
   if (best.improvement === 0) best = candidates.reduce((a, b) => (b.deviation > a.deviation ? b : a));

@@ -12,18 +12,21 @@ export interface HalvesModel {
 
 export interface DearTimelineOptions {
   /**
-   * "queued": at the barrier all are issued, in the order of the forward pass. "one-ahead": the next is issued when the forward pass reaches the bucket
-   * before, as the released code does; never faster. Default: "queued".
+   * "queued": at the barrier all are issued, in the order of the forward pass. "one-ahead": the next is issued when the
+   * forward pass reaches the bucket before, as the released code does; never faster. Default: "queued".
    */
   readonly allGathers?: "queued" | "one-ahead";
 }
 
 /** Halves of an all-reduce, half its time each. */
-export const halvesOf = (allReduce: CollectiveModel): HalvesModel => ({ reduceScatter: halfOf(allReduce), allGather: halfOf(allReduce) });
+export const halvesOf = (allReduce: CollectiveModel): HalvesModel => ({
+  reduceScatter: halfOf(allReduce),
+  allGather: halfOf(allReduce),
+});
 
 /**
- * Fill buckets in the order of the forward pass up to `bucketBytes`; a tensor above that size has a bucket of its own. The bucket that the forward pass
- * needs first is the fullest then, not what is left over.
+ * Fill buckets in the order of the forward pass up to `bucketBytes`; a tensor above that size has a bucket of its own.
+ * The bucket that the forward pass needs first is the fullest then, not what is left over.
  *
  * @returns the plan in ready order, last bucket of the forward pass first.
  * @throws ArgumentError for a size that is not positive.
@@ -32,7 +35,8 @@ export const halvesOf = (allReduce: CollectiveModel): HalvesModel => ({ reduceSc
  */
 export const planDear = (profile: GradientProfile, bucketBytes: number): BucketPlan => {
   checkProfile(profile);
-  if (!(bucketBytes > 0)) throw new ArgumentError(`planDear: buckets of ${bucketBytes} bytes were asked for; use a positive size`);
+  if (!(bucketBytes > 0))
+    throw new ArgumentError(`planDear: buckets of ${bucketBytes} bytes were asked for; use a positive size`);
   const buckets: string[][] = [];
   let filled = 0;
   for (const { path, bytes } of profile.tensors.toReversed()) {
@@ -47,15 +51,15 @@ export const planDear = (profile: GradientProfile, bucketBytes: number): BucketP
 };
 
 /**
- * Simulate DeAR: each bucket is reduce-scattered during the backward pass; after a barrier the all-gathers follow in the order of the forward pass, each
- * tensor's forward waiting for its bucket.
+ * Simulate DeAR: each bucket is reduce-scattered during the backward pass; after a barrier the all-gathers follow in
+ * the order of the forward pass, each tensor's forward waiting for its bucket.
  *
  *     RS_start(k) = max(RS_end(k − 1), ready(k)),   B = max(t_b, RS_end of the last)
  *     AG_start(first) = B,   AG_start(g + 1) = AG_end(g),   FF(g) starts at max(FF_end(g − 1), AG_end(g))
  *
- * T_iter ≥ max(t_f, all AG) + max(t_b, all RS). Where T_RS + T_AG = T_AR and the all-gathers after the first hide behind the forward pass, it is no
- * longer than wait-free backpropagation with the same buckets. Elsewhere it may be: an all-reduce that backward hides whole is half exposed by a forward
- * pass that is too short.
+ * T_iter ≥ max(t_f, all AG) + max(t_b, all RS). Where T_RS + T_AG = T_AR and the all-gathers after the first hide
+ * behind the forward pass, it is no longer than wait-free backpropagation with the same buckets. Elsewhere it may be:
+ * an all-reduce that backward hides whole is half exposed by a forward pass that is too short.
  *
  * @throws ArgumentError for a plan that does not fit the profile, or a model or profile with impossible figures.
  *
@@ -84,7 +88,13 @@ export const dearTimeline = (
     if (bucket === undefined) return;
     const { bytes } = buckets[bucket]!;
     const startSeconds = Math.max(gathers.at(-1)?.endSeconds ?? 0, atTheEarliest);
-    gathers.push({ kind: "all-gather", bucket, bytes, startSeconds, endSeconds: startSeconds + collectiveSeconds(allGather, bytes) });
+    gathers.push({
+      kind: "all-gather",
+      bucket,
+      bytes,
+      startSeconds,
+      endSeconds: startSeconds + collectiveSeconds(allGather, bytes),
+    });
   };
   if (allGathers === "queued") for (const _ of needed) gather(barrier);
   else gather(barrier);

@@ -9,7 +9,10 @@ export interface Prediction {
 
 const dot = (a: Vector, b: Vector): number => a.reduce((sum, value, i) => sum + value * b[i]!, 0);
 
-/** Correlation of two points: 1 at no distance, smooth enough for a function that can be differentiated twice. Source: Matérn, ν = 5/2. */
+/**
+ * Correlation of two points: 1 at no distance, smooth enough for a function that can be differentiated twice. Source:
+ * Matérn, ν = 5/2.
+ */
 const matern = (a: Vector, b: Vector, length: number): number => {
   const scaled = (Math.sqrt(5) * Math.hypot(...a.map((value, i) => value - b[i]!))) / length;
   return (1 + scaled + scaled ** 2 / 3) * Math.exp(-scaled);
@@ -20,12 +23,16 @@ const lengths: Vector = [0.05, 0.1, 0.2, 0.4, 0.8, 1.6];
 // Share of noise in the variance. Never 0: equal points would make the matrix singular.
 const noises: Vector = [1e-6, 1e-4, 1e-2, 0.1, 0.5];
 
-/** How far ln(length) and ln(noise) may stray from what is usual before it costs. With few points the likelihood alone would settle for anything. */
-const penalty = (length: number, noise: number): number => Math.log(length / 0.3) ** 2 / 2 + Math.log(noise / 1e-2) ** 2 / 50;
+/**
+ * How far ln(length) and ln(noise) may stray from what is usual before it costs. With few points the likelihood alone
+ * would settle for anything.
+ */
+const penalty = (length: number, noise: number): number =>
+  Math.log(length / 0.3) ** 2 / 2 + Math.log(noise / 1e-2) ** 2 / 50;
 
 /**
- * Fit a Gaussian process with a Matérn 5/2 kernel, equal length in all directions. Length and share of noise are those of a small grid with the largest
- * marginal likelihood and prior; the variance follows from them in closed form.
+ * Fit a Gaussian process with a Matérn 5/2 kernel, equal length in all directions. Length and share of noise are those
+ * of a small grid with the largest marginal likelihood and prior; the variance follows from them in closed form.
  *
  * @param points in the unit cube, equal ones allowed. @param values one each.
  * @returns what predicts at any point, in O(points²).

@@ -24,19 +24,21 @@ export interface TensorDensity {
 }
 
 /**
- * Choose how dense each gradient is sent, so that its exchange hides behind the backward computation of the next one (LAGS-SGD): the largest
+ * Choose how dense each gradient is sent, so that its exchange hides behind the backward computation of the next one
+ * (LAGS-SGD): the largest
  *
  *     ρ ≤ 1  with  t_select + T_all-gather(P · 8 · ρn) ≤ t_b(next),   else ρ_min
  *
- * and 1, which is dense, where that hides too, or takes no longer than ρ_min does: small tensors lose nothing then. The last gradient has nothing to hide
- * behind. A tensor sends one entry at least.
+ * and 1, which is dense, where that hides too, or takes no longer than ρ_min does: small tensors lose nothing then. The
+ * last gradient has nothing to hide behind. A tensor sends one entry at least.
  *
  * Cost: O(tensors · 50).
  *
  * @returns a row for each tensor, in ready order; densities in [ρ_min, 1].
  * @throws ArgumentError for settings out of range, or a model or profile with impossible figures.
  *
- * Source: Shi et al. 2020, arXiv 1911.08727 (LAGS-SGD). Their released function returns 0.001 whatever it is asked; this is the rule that it skips.
+ * Source: Shi et al. 2020, arXiv 1911.08727 (LAGS-SGD). Their released function returns 0.001 whatever it is asked;
+ * this is the rule that it skips.
  */
 export const planLags = (
   profile: GradientProfile,
@@ -47,7 +49,8 @@ export const planLags = (
     throw new ArgumentError(`planLags: a world of ${worldSize} ranks was given; use 1 or more`);
   if (!(leastDensity > 0 && leastDensity <= 1))
     throw new ArgumentError(`planLags: a least density of ${leastDensity} was given; it lies in (0, 1]`);
-  if (!(entryBytes > 0)) throw new ArgumentError(`planLags: entries of ${entryBytes} bytes were given; use a positive size`);
+  if (!(entryBytes > 0))
+    throw new ArgumentError(`planLags: entries of ${entryBytes} bytes were given; use a positive size`);
   return profile.tensors.map(({ path, bytes }, i) => {
     const budget = profile.tensors[i + 1]?.backwardSeconds ?? 0;
     const numElements = bytes / 4;
@@ -56,7 +59,8 @@ export const planLags = (
       return selectionSeconds(numElements) + collectiveSeconds(allGather, worldSize * kept * entryBytes);
     };
     const hides = (density: number): boolean => sparseSeconds(density) <= budget;
-    if (collectiveSeconds(allReduce, bytes) <= Math.max(budget, sparseSeconds(leastDensity))) return { path, density: 1 };
+    if (collectiveSeconds(allReduce, bytes) <= Math.max(budget, sparseSeconds(leastDensity)))
+      return { path, density: 1 };
     if (!hides(leastDensity)) return { path, density: leastDensity };
     if (hides(1)) return { path, density: 1 };
     // A search, not a formula, so that a model of several pieces is met too.

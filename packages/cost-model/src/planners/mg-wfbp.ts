@@ -3,14 +3,16 @@ import type { BucketPlan } from "@skein/tensor-core";
 import { collectiveSeconds, type LinearCollectiveModel } from "../collective-model.ts";
 
 /**
- * Merge gradients greedily in ready order (MG-WFBP). Two messages in one save a start-up: T(M₁) + T(M₂) − T(M₁ + M₂) = a. So a bucket takes in the
- * next tensor unless waiting for it costs that much:
+ * Merge gradients greedily in ready order (MG-WFBP). Two messages in one save a start-up: T(M₁) + T(M₂) − T(M₁ + M₂) =
+ * a. So a bucket takes in the next tensor unless waiting for it costs that much:
  *
  *     start = max(end of the bucket before, ready(l)),   merge l + 1 when ready(l + 1) − start < a
  *
- * The released code asks also that the bucket would still be travelling, ready(l + 1) < start + T; that follows, since T ≥ a.
+ * The released code asks also that the bucket would still be travelling, ready(l + 1) < start + T; that follows, since
+ * T ≥ a.
  *
- * It is a baseline: `mergeOptimally` is never slower, and this one now and then is (t_b 1, 1, 2, sizes 1, a = 2, b = 1: 9 beside 8).
+ * It is a baseline: `mergeOptimally` is never slower, and this one now and then is (t_b 1, 1, 2, sizes 1, a = 2, b = 1:
+ * 9 beside 8).
  *
  * Cost: O(tensors).
  *

@@ -33,11 +33,16 @@ test("phases add up to the whole, and only links that there are carry something"
         const { phases, seconds, algorithm, sentBytes } = collectivePricer(group)(kind, bytes);
         if (group.worldSize === 1) return seconds === 0 && phases.length === 0;
         expect(total(phases)).toBeCloseTo(seconds, 12);
-        expect(phases.every(({ startupSeconds, transferSeconds }) => startupSeconds >= 0 && transferSeconds >= 0)).toBe(true);
+        expect(phases.every(({ startupSeconds, transferSeconds }) => startupSeconds >= 0 && transferSeconds >= 0)).toBe(
+          true,
+        );
         if (group.hosts!.length === 1) expect(phases.map(({ stream }) => stream)).toEqual(["intra-node"]);
-        if (group.hosts!.every((host) => host.length === 1)) expect(phases.map(({ stream }) => stream)).toEqual(["inter-node"]);
+        if (group.hosts!.every((host) => host.length === 1))
+          expect(phases.map(({ stream }) => stream)).toEqual(["inter-node"]);
         if (kind === "all-reduce")
-          expect(sentBytes).toBeGreaterThanOrEqual(((2 * (group.worldSize - 1)) / group.worldSize) * bytes * (1 - 1e-9));
+          expect(sentBytes).toBeGreaterThanOrEqual(
+            ((2 * (group.worldSize - 1)) / group.worldSize) * bytes * (1 - 1e-9),
+          );
         return algorithms.some(({ name }) => name === algorithm);
       },
     ),
@@ -62,14 +67,20 @@ test("what is read back goes down and up with each message, its shares of what i
   ] as const) {
     const { seconds, phases } = read(kind, 1000);
     expect(seconds - plain(kind, 1000).seconds).toBeCloseTo(2e-3 + 1e-6 * bytes, 12);
-    expect(phases.reduce((sum, { startupSeconds, transferSeconds }) => sum + startupSeconds + transferSeconds, 0)).toBeCloseTo(seconds, 12);
+    expect(
+      phases.reduce((sum, { startupSeconds, transferSeconds }) => sum + startupSeconds + transferSeconds, 0),
+    ).toBeCloseTo(seconds, 12);
   }
   expect(collectivePricer({ worldSize: 1, sharesMemory: false }, readBack)("all-reduce", 1000).seconds).toBe(0);
 });
 
 test("what is ragged tells counts first, and goes to each peer by itself", () => {
   const link = { secondsPerMessage: 1e-3, secondsPerByte: 1e-6 };
-  const group: GroupSituation = { worldSize: 4, sharesMemory: false, link: { within: link, across: link, reduceSecondsPerByte: 0 } };
+  const group: GroupSituation = {
+    worldSize: 4,
+    sharesMemory: false,
+    link: { within: link, across: link, reduceSecondsPerByte: 0 },
+  };
   const { algorithm, seconds, phases } = collectivePricer(group)("all-gather", 4000, true);
   expect(algorithm).toBe("ragged");
   // Three messages of 4 bytes, then three of 1000.

@@ -1,4 +1,10 @@
-import { algorithmSelector, ethernetLinks, type GroupSituation, predictedSeconds, raggedExchange } from "@skein/collectives";
+import {
+  algorithmSelector,
+  ethernetLinks,
+  type GroupSituation,
+  predictedSeconds,
+  raggedExchange,
+} from "@skein/collectives";
 import type { CollectiveKind } from "@skein/tensor-core/backend";
 import type { TransferTimes } from "../hardware/hardware.ts";
 import { readBackSeconds } from "../hardware/read-back.ts";
@@ -23,9 +29,10 @@ export interface CollectivePrice {
 export type CollectivePricer = (kind: CollectiveKind, bytes: number, isRagged?: boolean) => CollectivePrice;
 
 /**
- * Price collectives of a group by the algorithm that the collectives would choose for it, its schedule added up along the busiest path in the α–β–γ
- * model. Sums, and what of them hides behind messages, go with the bytes of the last phase. Where values must first be read back, that is part of the
- * first phase's start-up, and their way up of the last one's: others may send meanwhile, this rank's next collective may not.
+ * Price collectives of a group by the algorithm that the collectives would choose for it, its schedule added up along
+ * the busiest path in the α–β–γ model. Sums, and what of them hides behind messages, go with the bytes of the last
+ * phase. Where values must first be read back, that is part of the first phase's start-up, and their way up of the last
+ * one's: others may send meanwhile, this rank's next collective may not.
  *
  * @param readBack between the device's memory and what sends. Default: collectives read the device's memory itself.
  * @throws InvariantError when no algorithm fits.
@@ -39,7 +46,11 @@ export const collectivePricer = (group: GroupSituation, readBack?: TransferTimes
     const [first = { stream: "intra-node" as const, startupSeconds: 0, transferSeconds: 0 }, ...others] = phases;
     const withDown = [{ ...first, startupSeconds: first.startupSeconds + down }, ...others];
     const last = withDown.pop()!;
-    return { ...rest, seconds: seconds + down + up, phases: [...withDown, { ...last, startupSeconds: last.startupSeconds + up }] };
+    return {
+      ...rest,
+      seconds: seconds + down + up,
+      phases: [...withDown, { ...last, startupSeconds: last.startupSeconds + up }],
+    };
   };
 };
 
@@ -69,8 +80,17 @@ const withoutReadBack = (group: GroupSituation): CollectivePricer => {
     ].filter(({ startupSeconds, transferSeconds }) => startupSeconds + transferSeconds > 0);
     const last = phases.pop();
     if (last === undefined) return { algorithm: algorithm.name, segments, seconds, sentBytes, phases };
-    const before = phases.reduce((sum, phase) => sum + phase.startupSeconds + phase.transferSeconds, last.startupSeconds);
-    return { algorithm: algorithm.name, segments, seconds, sentBytes, phases: [...phases, { ...last, transferSeconds: seconds - before }] };
+    const before = phases.reduce(
+      (sum, phase) => sum + phase.startupSeconds + phase.transferSeconds,
+      last.startupSeconds,
+    );
+    return {
+      algorithm: algorithm.name,
+      segments,
+      seconds,
+      sentBytes,
+      phases: [...phases, { ...last, transferSeconds: seconds - before }],
+    };
   };
 };
 

@@ -13,7 +13,8 @@ export interface Efficiency {
 const log2 = (amount: number): number => Math.log2(Math.max(1, amount));
 
 /** How far two amounts of work lie apart, in doublings of flops and of bytes. */
-export const workDistance = (a: Work, b: Work): number => Math.hypot(log2(a.flops) - log2(b.flops), log2(a.bytes) - log2(b.bytes));
+export const workDistance = (a: Work, b: Work): number =>
+  Math.hypot(log2(a.flops) - log2(b.flops), log2(a.bytes) - log2(b.bytes));
 
 /** Work within half a doubling of what was measured is priced by that alone. */
 const sameSize = 0.5;
@@ -26,8 +27,9 @@ const nearest = 4;
 export type EfficiencyLookup = (operator: string, work: Work) => Efficiency;
 
 /**
- * Look up shares of a device's roofline: as measured at that size, else between the sizes around it, weighted by 1 / distance² in doublings of flops and
- * bytes, on a logarithmic scale; where nothing near was measured, what the device is assumed to reach.
+ * Look up shares of a device's roofline: as measured at that size, else between the sizes around it, weighted by 1 /
+ * distance² in doublings of flops and bytes, on a logarithmic scale; where nothing near was measured, what the device
+ * is assumed to reach.
  *
  * Cost: O(sizes measured for the operator) a question.
  */

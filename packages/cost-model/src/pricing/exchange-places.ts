@@ -1,7 +1,10 @@
 import { ArgumentError } from "@skein/tensor-core";
 import type { StepProgram } from "./step-program.ts";
 
-/** What a bucket's exchange is made of: kernels that pack and encode, a message, kernels that decode; their places in the program. */
+/**
+ * What a bucket's exchange is made of: kernels that pack and encode, a message, kernels that decode; their places in
+ * the program.
+ */
 export interface ExchangePlaces {
   readonly encode: readonly number[];
   readonly start: number;
@@ -31,7 +34,11 @@ export const placesByBucket = (program: StepProgram): ReadonlyMap<number, readon
   return places;
 };
 
-/** The exchanges of a program that was made with one message for each bucket, by bucket. @throws ArgumentError where a bucket has none, or several. */
+/**
+ * The exchanges of a program that was made with one message for each bucket, by bucket.
+ *
+ * @throws ArgumentError where a bucket has none, or several.
+ */
 export const exchangePlaces = (program: StepProgram): ReadonlyMap<number, ExchangePlaces> =>
   new Map(
     [...placesByBucket(program)].map(([bucket, own]) => {
@@ -43,14 +50,23 @@ export const exchangePlaces = (program: StepProgram): ReadonlyMap<number, Exchan
           `bucket ${bucket} is exchanged by ${starts.length} collectives; only exchanges of one message can be bucketed anew: price this compression with each plan by itself`,
         );
       const kernels = own.filter((index) => program[index]!.kind === "kernel");
-      return [bucket, { encode: kernels.filter((index) => index < start), start, wait, decode: kernels.filter((index) => index > wait) }];
+      return [
+        bucket,
+        {
+          encode: kernels.filter((index) => index < start),
+          start,
+          wait,
+          decode: kernels.filter((index) => index > wait),
+        },
+      ];
     }),
   );
 
 /** @throws ArgumentError for groups that do not hold every bucket once. */
 export const checkGroups = (groups: readonly (readonly number[])[], buckets: Iterable<number>): void => {
   const [known, named] = [new Set(buckets), groups.flat()];
-  if (named.length === known.size && new Set(named).size === named.length && named.every((bucket) => known.has(bucket))) return;
+  if (named.length === known.size && new Set(named).size === named.length && named.every((bucket) => known.has(bucket)))
+    return;
   throw new ArgumentError(
     `groups hold the buckets [${named.toSorted((a, b) => a - b).join(", ")}], but the program has [${[...known].join(", ")}]; each belongs to one group`,
   );

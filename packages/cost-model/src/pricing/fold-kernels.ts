@@ -16,8 +16,9 @@ const together = (a: KernelStep, b: KernelStep): KernelStep => ({
 });
 
 /**
- * Make one step of kernels that follow one another, but for those of exchanges, which may be moved: a simulation of many ways to exchange the same
- * gradients then takes as many events as there are messages. Times stay as they are, up to rounding.
+ * Make one step of kernels that follow one another, but for those of exchanges, which may be moved: a simulation of
+ * many ways to exchange the same gradients then takes as many events as there are messages. Times stay as they are, up
+ * to rounding.
  *
  * Cost: O(nodes).
  */
@@ -26,7 +27,9 @@ export const foldKernels = (program: StepProgram): StepProgram => {
   for (const step of freeSteps(program)) {
     const last = folded.at(-1);
     const folds =
-      step.kind === "kernel" && last?.kind === "kernel" && [step, last].every(({ scope }) => bucketOfScope(scope) === undefined);
+      step.kind === "kernel" &&
+      last?.kind === "kernel" &&
+      [step, last].every(({ scope }) => bucketOfScope(scope) === undefined);
     if (folds) folded[folded.length - 1] = together(last, step);
     else folded.push(step);
   }

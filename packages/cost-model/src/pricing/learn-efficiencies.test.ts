@@ -4,8 +4,17 @@ import { madeUpDevice } from "../../test/made-up-device.ts";
 import { kernelPricer } from "./kernel-price.ts";
 import { type KernelSample, learnEfficiencies } from "./learn-efficiencies.ts";
 
-const device = madeUpDevice({ flopsPerSecond: { f32: 4e10, f16: 8e10 }, memoryBytesPerSecond: 2e10, kernelStartSeconds: 2e-6 });
-const sample = (operator: string, flops: number, bytes: number, seconds: number): KernelSample => ({ operator, flops, bytes, seconds });
+const device = madeUpDevice({
+  flopsPerSecond: { f32: 4e10, f16: 8e10 },
+  memoryBytesPerSecond: 2e10,
+  kernelStartSeconds: 2e-6,
+});
+const sample = (operator: string, flops: number, bytes: number, seconds: number): KernelSample => ({
+  operator,
+  flops,
+  bytes,
+  seconds,
+});
 
 test("what was learned prices the samples themselves: exactly where each size was measured once", () => {
   const amount = fc.integer({ min: 8, max: 30 }).map((log) => 2 ** log);
@@ -17,7 +26,11 @@ test("what was learned prices the samples themselves: exactly where each size wa
   });
   fc.assert(
     fc.property(
-      fc.uniqueArray(row, { selector: ({ operator, flops, bytes }) => `${operator} ${flops} ${bytes}`, minLength: 1, maxLength: 6 }),
+      fc.uniqueArray(row, {
+        selector: ({ operator, flops, bytes }) => `${operator} ${flops} ${bytes}`,
+        minLength: 1,
+        maxLength: 6,
+      }),
       (rows) => {
         const samples = rows.map(({ operator, flops, bytes, working }) =>
           sample(operator, flops, bytes, working + device.kernelStartSeconds),
@@ -61,5 +74,7 @@ test("operands of another type have another roof; what has no work has no row", 
 });
 
 test.each([0, -1, Number.NaN, Infinity])("a time of %d s is refused", (seconds) => {
-  expect(() => learnEfficiencies(device, [sample("matmul", 1, 1, seconds)])).toThrow(/a sample of matmul says .* measure it anew/);
+  expect(() => learnEfficiencies(device, [sample("matmul", 1, 1, seconds)])).toThrow(
+    /a sample of matmul says .* measure it anew/,
+  );
 });

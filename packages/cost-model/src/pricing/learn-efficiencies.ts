@@ -10,7 +10,9 @@ export interface KernelSample extends Work {
   readonly type?: ComputeType | undefined;
 }
 
-/** Two amounts of work are of one size where both round to the same half doubling: what the lookup takes for the same. */
+/**
+ * Two amounts of work are of one size where both round to the same half doubling: what the lookup takes for the same.
+ */
 const halfDoublings = (amount: number): number => Math.round(2 * Math.log2(Math.max(1, amount)));
 
 const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
@@ -19,20 +21,27 @@ const mean = (values: readonly number[]): number => values.reduce((sum, value) =
 const leastWorking = 0.1;
 
 /**
- * Learn what share of a device's roofline each operator reaches, from kernels that were measured. Samples of one operator and one size become one row:
- * the geometric mean of roofline / (seconds − start), and half of its 95 % interval by the spread of the logarithms (normal, so for many samples).
+ * Learn what share of a device's roofline each operator reaches, from kernels that were measured. Samples of one
+ * operator and one size become one row: the geometric mean of roofline / (seconds − start), and half of its 95 %
+ * interval by the spread of the logarithms (normal, so for many samples).
  *
  * Cost: O(samples).
  *
  * @throws ArgumentError for a sample whose time or work cannot be.
  */
-export const learnEfficiencies = (device: Omit<Device, "efficiencies">, samples: readonly KernelSample[]): MeasuredEfficiency[] => {
+export const learnEfficiencies = (
+  device: Omit<Device, "efficiencies">,
+  samples: readonly KernelSample[],
+): MeasuredEfficiency[] => {
   for (const { operator, seconds, flops, bytes } of samples)
     if (!(seconds > 0 && flops >= 0 && bytes >= 0 && Number.isFinite(seconds + flops + bytes)))
       throw new ArgumentError(
         `a sample of ${operator} says ${seconds} s for ${flops} flops and ${bytes} bytes; times are positive, work is not negative; measure it anew`,
       );
-  const groups = Map.groupBy(samples, ({ operator, flops, bytes }) => `${operator} ${halfDoublings(flops)} ${halfDoublings(bytes)}`);
+  const groups = Map.groupBy(
+    samples,
+    ({ operator, flops, bytes }) => `${operator} ${halfDoublings(flops)} ${halfDoublings(bytes)}`,
+  );
   return [...groups.values()].flatMap((own): MeasuredEfficiency[] => {
     const whole: Device = { ...device, efficiencies: [] };
     const logs = own.flatMap((sample) => {
@@ -42,7 +51,8 @@ export const learnEfficiencies = (device: Omit<Device, "efficiencies">, samples:
     });
     if (logs.length === 0) return []; // no work at all: the start is its price
     const centre = mean(logs);
-    const spread = logs.length > 1 ? Math.sqrt(mean(logs.map((log) => (log - centre) ** 2)) / (logs.length - 1)) : undefined;
+    const spread =
+      logs.length > 1 ? Math.sqrt(mean(logs.map((log) => (log - centre) ** 2)) / (logs.length - 1)) : undefined;
     const [{ operator }] = own as [KernelSample];
     return [
       {

@@ -11,7 +11,10 @@ export interface Overlap {
   readonly sentBytes: number;
 }
 
-/** The collectives of a step that have kernels between their start and their wait: only these and computation can disturb each other. Cost: O(steps). */
+/**
+ * The collectives of a step that have kernels between their start and their wait: only these and computation can
+ * disturb each other. Cost: O(steps).
+ */
 export const overlapsOf = (program: StepProgram): Overlap[] => {
   let computed = 0;
   const before = program.map((step) => (step.kind === "kernel" ? (computed += step.price.seconds) : computed));

@@ -18,15 +18,18 @@ export interface PricedExchange {
 /** What a kernel does beside adding the mean to another tensor; undefined where that is all. */
 const besideAdding = (step: KernelStep, elements: number, price: KernelPricer): KernelStep | undefined => {
   const adding: Work = { flops: elements, bytes: 12 * elements };
-  const rest: Work = { flops: Math.max(0, step.price.flops - adding.flops), bytes: Math.max(0, step.price.bytes - adding.bytes) };
+  const rest: Work = {
+    flops: Math.max(0, step.price.flops - adding.flops),
+    bytes: Math.max(0, step.price.bytes - adding.bytes),
+  };
   return rest.bytes === 0 ? undefined : { ...step, price: price(step.operator, rest) };
 };
 
 /**
  * Price the exchange of one bucket, traced by itself.
  *
- * @param prepared a graph whose first output is another tensor plus the mean gradient, f32: the sum stands for what will read the mean, which backends
- * make one kernel of where they can, and is taken off.
+ * @param prepared a graph whose first output is another tensor plus the mean gradient, f32: the sum stands for what
+ * will read the mean, which backends make one kernel of where they can, and is taken off.
  * @throws InvariantError for a graph without messages.
  */
 export const pricedExchange = (prepared: PreparedGraph, hardware: StepHardware): PricedExchange => {
@@ -53,7 +56,11 @@ export const pricedExchange = (prepared: PreparedGraph, hardware: StepHardware):
 };
 
 /** The same steps for one bucket of many: starts of its own, named after it. */
-export const exchangeOfBucket = ({ rounds, beside, after }: PricedExchange, bucket: number, priority: number): PricedExchange => {
+export const exchangeOfBucket = (
+  { rounds, beside, after }: PricedExchange,
+  bucket: number,
+  priority: number,
+): PricedExchange => {
   const renamed = (text: string): string => text.replace("exchange-0", `exchange-${bucket}`);
   const own = new Map(
     rounds.flat().flatMap((step) => {
@@ -74,7 +81,10 @@ export const exchangeOfBucket = ({ rounds, beside, after }: PricedExchange, buck
 
 /** Seconds of the kernels of an exchange: packing, encoding, decoding, and keeping what was not sent. */
 export const codecSeconds = ({ rounds, beside, after }: PricedExchange): number =>
-  [...rounds.flat(), ...beside, ...after].reduce((sum, step) => sum + (step.kind === "kernel" ? step.price.seconds : 0), 0);
+  [...rounds.flat(), ...beside, ...after].reduce(
+    (sum, step) => sum + (step.kind === "kernel" ? step.price.seconds : 0),
+    0,
+  );
 
 /** What a rank sends. */
 export const sentBytesOf = ({ rounds }: PricedExchange): number =>

@@ -26,7 +26,13 @@ const halvesOfBucket = (program: StepProgram, bucket: number, own: readonly numb
   const waits = own.filter((index) => program[index]!.kind === "wait");
   const [first, second] = starts;
   const [firstWait, secondWait] = waits;
-  if (starts.length !== 2 || first === undefined || second === undefined || firstWait === undefined || secondWait === undefined)
+  if (
+    starts.length !== 2 ||
+    first === undefined ||
+    second === undefined ||
+    firstWait === undefined ||
+    secondWait === undefined
+  )
     throw new ArgumentError(
       `bucket ${bucket} is exchanged by ${starts.length} collectives; a step in halves has two for each: price this compression with each plan by itself`,
     );
@@ -60,22 +66,29 @@ export interface HalvesRebucketing {
 }
 
 /**
- * `rebucket` for a step in halves (DeAR): each group is reduce-scattered when its last gradient is ready, and gathered at the begin of the step, in the order
- * in which the forward pass first needs one of it.
+ * `rebucket` for a step in halves (DeAR): each group is reduce-scattered when its last gradient is ready, and gathered
+ * at the begin of the step, in the order in which the forward pass first needs one of it.
  *
- * What it leaves out: that shards of a group are filled up once, and not once for each tensor; fewer than P elements of each.
+ * What it leaves out: that shards of a group are filled up once, and not once for each tensor; fewer than P elements of
+ * each.
  *
  * Cost: O(nodes).
  *
  * @throws ArgumentError for groups that do not hold every bucket once, or a step that is not in halves.
  */
-export const rebucketHalves = (program: StepProgram, { groups, priceKernel, collectives }: HalvesRebucketing): StepProgram => {
-  const places = new Map([...placesByBucket(program)].map(([bucket, own]) => [bucket, halvesOfBucket(program, bucket, own)]));
+export const rebucketHalves = (
+  program: StepProgram,
+  { groups, priceKernel, collectives }: HalvesRebucketing,
+): StepProgram => {
+  const places = new Map(
+    [...placesByBucket(program)].map(([bucket, own]) => [bucket, halvesOfBucket(program, bucket, own)]),
+  );
   checkGroups(groups, places.keys());
   const all = [...places.values()].flatMap(({ gather, scatter }) => [gather, scatter]);
   const removed = new Set(all.flatMap(({ before, start, wait, after }) => [...before, start, wait, ...after]));
   const inserted = new Map<number, FreeStep[]>();
-  const insert = (index: number, added: readonly FreeStep[]): void => void inserted.set(index, [...(inserted.get(index) ?? []), ...added]);
+  const insert = (index: number, added: readonly FreeStep[]): void =>
+    void inserted.set(index, [...(inserted.get(index) ?? []), ...added]);
   const kernels = (lists: readonly (readonly number[])[]): KernelStep[] =>
     zipped(
       lists.map((list) => list.map((index) => program[index] as KernelStep)),
@@ -86,7 +99,11 @@ export const rebucketHalves = (program: StepProgram, { groups, priceKernel, coll
     const starts = halves.map(({ start }) => program[start] as StartStep);
     const [first] = starts as [StartStep];
     const bytes = starts.reduce((sum, start) => sum + start.bytes, 0);
-    const start: StartStep = { ...first, bytes, price: collectives[first.axis]!(first.collective, bytes, first.isRagged) };
+    const start: StartStep = {
+      ...first,
+      bytes,
+      price: collectives[first.axis]!(first.collective, bytes, first.isRagged),
+    };
     const wait: FreeStep = { kind: "wait", step: program[halves[0]!.wait] as WaitStep, of: start };
     insert(startAt(...halves.map((half) => half.start)), [...kernels(halves.map(({ before }) => before)), start]);
     insert(Math.min(...halves.map((half) => half.wait)), [wait, ...kernels(halves.map(({ after }) => after))]);
@@ -102,5 +119,10 @@ export const rebucketHalves = (program: StepProgram, { groups, priceKernel, coll
       Math.max,
     );
   }
-  return linkedSteps(freeSteps(program).flatMap((step, index) => [...(inserted.get(index) ?? []), ...(removed.has(index) ? [] : [step])]));
+  return linkedSteps(
+    freeSteps(program).flatMap((step, index) => [
+      ...(inserted.get(index) ?? []),
+      ...(removed.has(index) ? [] : [step]),
+    ]),
+  );
 };

@@ -10,13 +10,16 @@ const shapeOf = (program: StepProgram): string =>
   program.map(({ kind, scope }) => `${kind === "kernel" ? "" : `${kind} `}${scope}`).join(", ");
 const tensor = fc.record({ flops: fc.integer({ min: 0, max: 1e7 }), bytes: fc.integer({ min: 4, max: 1e6 }) });
 const tensors = fc.array(tensor, { minLength: 1, maxLength: 7 });
-const sum = (some: readonly MadeUpTensor[], of: (one: MadeUpTensor) => number): number => some.reduce((total, one) => total + of(one), 0);
+const sum = (some: readonly MadeUpTensor[], of: (one: MadeUpTensor) => number): number =>
+  some.reduce((total, one) => total + of(one), 0);
 
 test("each by itself is the program as it was", () => {
   fc.assert(
     fc.property(tensors, (some) => {
       const program = programOf(some);
-      expect(rebucket(program, { groups: some.map((_, i) => [i]), overlap: "wait-free", priceKernel, collectives })).toEqual(program);
+      expect(
+        rebucket(program, { groups: some.map((_, i) => [i]), overlap: "wait-free", priceKernel, collectives }),
+      ).toEqual(program);
     }),
   );
 });
@@ -33,7 +36,9 @@ test("a group is sent when its last gradient is ready, and awaited where its fir
       "wait mean-loss, wait exchange-0, exchange-0, update, update, wait exchange-2, exchange-2, update",
   );
   const [, , , encode, start] = together;
-  expect(encode).toMatchObject({ price: { bytes: 300, seconds: priceKernel("quantize", { flops: 0, bytes: 300 }).seconds } });
+  expect(encode).toMatchObject({
+    price: { bytes: 300, seconds: priceKernel("quantize", { flops: 0, bytes: 300 }).seconds },
+  });
   expect(start).toMatchObject({ bytes: 300, price: collectives.data("all-reduce", 300) });
 });
 

@@ -8,10 +8,13 @@ import type { KernelStep, StartStep, StepProgram, WaitStep } from "./step-progra
 /** One kernel for several that do the same to parts: their work together, one start. */
 const merged = (kernels: readonly KernelStep[], price: KernelPricer): KernelStep => {
   const [first] = kernels as [KernelStep];
-  const work = kernels.reduce((sum, { price: own }) => ({ flops: sum.flops + own.flops, bytes: sum.bytes + own.bytes }), {
-    flops: 0,
-    bytes: 0,
-  });
+  const work = kernels.reduce(
+    (sum, { price: own }) => ({ flops: sum.flops + own.flops, bytes: sum.bytes + own.bytes }),
+    {
+      flops: 0,
+      bytes: 0,
+    },
+  );
   return { ...first, price: price(first.operator, work) };
 };
 
@@ -40,22 +43,29 @@ export interface Rebucketing {
 }
 
 /**
- * Make of a step that exchanges each tensor by itself, beside computation, the step that exchanges groups of them: each group is packed and sent when its
- * last gradient is ready, waited for where its first result is needed, and its kernels are priced as one of all their work. Without overlap, messages
- * go one after the other once all gradients are there, and the step's other collectives are waited for where they start.
+ * Make of a step that exchanges each tensor by itself, beside computation, the step that exchanges groups of them: each
+ * group is packed and sent when its last gradient is ready, waited for where its first result is needed, and its
+ * kernels are priced as one of all their work. Without overlap, messages go one after the other once all gradients are
+ * there, and the step's other collectives are waited for where they start.
  *
  * What it leaves out: copies into a bucket, which backends avoid by laying gradients side by side.
  *
  * Cost: O(nodes).
  *
- * @throws ArgumentError for groups that do not hold every bucket once, or whose results are needed too early, or a compression of several messages.
+ * @throws ArgumentError for groups that do not hold every bucket once, or whose results are needed too early, or a
+ * compression of several messages.
  */
-export const rebucket = (program: StepProgram, { groups, overlap, priorities, priceKernel, collectives }: Rebucketing): StepProgram => {
+export const rebucket = (
+  program: StepProgram,
+  { groups, overlap, priorities, priceKernel, collectives }: Rebucketing,
+): StepProgram => {
   const exchanges = exchangePlaces(program);
   checkGroups(groups, exchanges.keys());
   const steps = freeSteps(program);
   const kernelsAt = (places: readonly number[]): KernelStep[] => places.map((index) => program[index] as KernelStep);
-  const removed = new Set([...exchanges.values()].flatMap(({ encode, start, wait, decode }) => [...encode, start, wait, ...decode]));
+  const removed = new Set(
+    [...exchanges.values()].flatMap(({ encode, start, wait, decode }) => [...encode, start, wait, ...decode]),
+  );
   /** What comes in place of the step at an index, or before the step that stands there. */
   const inserted = new Map<number, FreeStep[]>();
   const insert = (index: number, added: readonly FreeStep[]): void => {
@@ -98,7 +108,10 @@ export const rebucket = (program: StepProgram, { groups, overlap, priorities, pr
   }
   const moved = overlap === "none" ? waitsAtTheirStarts(steps, removed, insert) : new Set<number>();
   return linkedSteps(
-    steps.flatMap((step, index) => [...(inserted.get(index) ?? []), ...(removed.has(index) || moved.has(index) ? [] : [step])]),
+    steps.flatMap((step, index) => [
+      ...(inserted.get(index) ?? []),
+      ...(removed.has(index) || moved.has(index) ? [] : [step]),
+    ]),
   );
 };
 

@@ -1,5 +1,12 @@
 import { byteLength, type Graph, InvariantError, type SpanArgs } from "@skein/tensor-core";
-import { type CollectiveKind, type Node, nodeArgsOf, planCollective, spanNameOf, roleOf } from "@skein/tensor-core/backend";
+import {
+  type CollectiveKind,
+  type Node,
+  nodeArgsOf,
+  planCollective,
+  spanNameOf,
+  roleOf,
+} from "@skein/tensor-core/backend";
 import type { Device } from "../hardware/hardware.ts";
 import type { CollectivePrice, CollectivePricer } from "./collective-price.ts";
 import { computeTypeOf, type KernelPrice, kernelPricer, nodeWork } from "./kernel-price.ts";
@@ -64,8 +71,8 @@ export const isKernel = ({ settled }: PreparedGraph, node: Node): boolean =>
   roleOf(node) === undefined && !settled.has(node.id) && node.specs.some((spec) => byteLength(spec) > 0);
 
 /**
- * Price a prepared graph node by node, in its order. Views that the memory plan has settled are left out, fused nodes count their own bytes once, and
- * collectives are priced by the schedules that would be chosen.
+ * Price a prepared graph node by node, in its order. Views that the memory plan has settled are left out, fused nodes
+ * count their own bytes once, and collectives are priced by the schedules that would be chosen.
  *
  * @throws InvariantError for an axis without links, or a wait without a start.
  */
@@ -81,7 +88,8 @@ export const stepProgram = (prepared: PreparedGraph, { device, collectives }: St
       const { axis, inputBytes, outputBytes, request, capacity } = planCollective(graph, node);
       const isRagged = capacity !== undefined;
       const pricer = collectives[axis];
-      if (pricer === undefined) throw new InvariantError(`the graph communicates along axis "${axis}", whose links were not given`);
+      if (pricer === undefined)
+        throw new InvariantError(`the graph communicates along axis "${axis}", whose links were not given`);
       const bytes = Math.max(inputBytes[0]!, outputBytes[0]!);
       starts.set(id, program.length);
       program.push({
@@ -89,7 +97,13 @@ export const stepProgram = (prepared: PreparedGraph, { device, collectives }: St
         node: id,
         name: spanNameOf(request.kind, scope),
         scope,
-        args: { operator: request.kind, ...(scope !== "" && { scope }), bytes: inputBytes[0]!, resultBytes: outputBytes[0]!, axis },
+        args: {
+          operator: request.kind,
+          ...(scope !== "" && { scope }),
+          bytes: inputBytes[0]!,
+          resultBytes: outputBytes[0]!,
+          axis,
+        },
         collective: request.kind,
         axis,
         bytes,
@@ -99,7 +113,8 @@ export const stepProgram = (prepared: PreparedGraph, { device, collectives }: St
       });
     } else if (role === "done") {
       const start = starts.get(node.inputs[0]!.node);
-      if (start === undefined) throw new InvariantError(`node ${id} waits for a collective that no earlier node has started`);
+      if (start === undefined)
+        throw new InvariantError(`node ${id} waits for a collective that no earlier node has started`);
       const { name, args } = program[start]!;
       program.push({ kind: "wait", node: id, name, scope, args, start });
     } else if (isKernel(prepared, node)) {

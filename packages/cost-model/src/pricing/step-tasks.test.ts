@@ -33,7 +33,14 @@ const start = (sentBytes: number): StepProgram[number] => ({
     ],
   },
 });
-const wait = (of: number): StepProgram[number] => ({ kind: "wait", node: 0, name: "all-reduce", scope: "", args: {}, start: of });
+const wait = (of: number): StepProgram[number] => ({
+  kind: "wait",
+  node: 0,
+  name: "all-reduce",
+  scope: "",
+  args: {},
+  start: of,
+});
 
 const nothing = { secondsPerStep: 0, secondsPerCollective: 0, collectiveLatencySeconds: 0, secondsPerByteBeside: 0 };
 const computed = (tasks: Program): number[] => tasks.flatMap((task) => (task.kind === "compute" ? [task.seconds] : []));
@@ -54,23 +61,38 @@ describe("what running ranks take beside kernels and messages", () => {
   });
 
   test("a collective's latency is on the network, once", () => {
-    const [task] = stepTasks([start(10), wait(0)], { ...nothing, collectiveLatencySeconds: 0.5, secondsPerCollective: 0.25 });
+    const [task] = stepTasks([start(10), wait(0)], {
+      ...nothing,
+      collectiveLatencySeconds: 0.5,
+      secondsPerCollective: 0.25,
+    });
     expect(task).toMatchObject({ startSeconds: 0.25, phases: [{ startupSeconds: 1.5 }, { startupSeconds: 1 }] });
   });
 
   test("bytes take of kernels what they take in all, but no more than what is computed beside them", () => {
-    const part = fc.record({ beside: fc.array(fc.integer({ min: 0, max: 9 }), { maxLength: 3 }), bytes: fc.integer({ min: 0, max: 20 }) });
+    const part = fc.record({
+      beside: fc.array(fc.integer({ min: 0, max: 9 }), { maxLength: 3 }),
+      bytes: fc.integer({ min: 0, max: 20 }),
+    });
     fc.assert(
-      fc.property(fc.array(part, { maxLength: 6 }), fc.double({ min: 0, max: 2, noNaN: true }), (parts, secondsPerByteBeside) => {
-        // One after the other: each collective has kernels of its own beside it.
-        const program: StepProgram[number][] = [];
-        for (const { beside, bytes } of parts) {
-          const at = program.length;
-          program.push(start(bytes), ...beside.map(kernel), wait(at));
-        }
-        const longer = sum(computed(stepTasks(program, { ...nothing, secondsPerByteBeside }))) - sum(computed(stepTasks(program)));
-        expect(longer).toBeCloseTo(sum(parts.map(({ beside, bytes }) => Math.min(sum(beside), secondsPerByteBeside * bytes))), 9);
-      }),
+      fc.property(
+        fc.array(part, { maxLength: 6 }),
+        fc.double({ min: 0, max: 2, noNaN: true }),
+        (parts, secondsPerByteBeside) => {
+          // One after the other: each collective has kernels of its own beside it.
+          const program: StepProgram[number][] = [];
+          for (const { beside, bytes } of parts) {
+            const at = program.length;
+            program.push(start(bytes), ...beside.map(kernel), wait(at));
+          }
+          const longer =
+            sum(computed(stepTasks(program, { ...nothing, secondsPerByteBeside }))) - sum(computed(stepTasks(program)));
+          expect(longer).toBeCloseTo(
+            sum(parts.map(({ beside, bytes }) => Math.min(sum(beside), secondsPerByteBeside * bytes))),
+            9,
+          );
+        },
+      ),
     );
   });
 });

@@ -6,11 +6,16 @@ import type { StepProgram } from "./step-program.ts";
 /** What running ranks take beside kernels and messages. */
 type Beside = Omit<RunningCosts, "stepVariation" | "messageDelaySeconds">;
 
-const nothing: Beside = { secondsPerStep: 0, secondsPerCollective: 0, collectiveLatencySeconds: 0, secondsPerByteBeside: 0 };
+const nothing: Beside = {
+  secondsPerStep: 0,
+  secondsPerCollective: 0,
+  collectiveLatencySeconds: 0,
+  secondsPerByteBeside: 0,
+};
 
 /**
- * By place: how much longer a kernel there takes for what travels meanwhile, over its own time. What the bytes of a collective take is spread evenly over
- * the kernels between its start and its wait, and is no more than these take.
+ * By place: how much longer a kernel there takes for what travels meanwhile, over its own time. What the bytes of a
+ * collective take is spread evenly over the kernels between its start and its wait, and is no more than these take.
  */
 const slownessOf = (program: StepProgram, secondsPerByteBeside: number): readonly number[] => {
   const changes = new Float64Array(program.length);
@@ -25,14 +30,18 @@ const slownessOf = (program: StepProgram, secondsPerByteBeside: number): readonl
 
 const laterBy = (phases: readonly Phase[], seconds: number): readonly Phase[] => {
   const [first, ...others] = phases;
-  return first === undefined || seconds === 0 ? phases : [{ ...first, startupSeconds: first.startupSeconds + seconds }, ...others];
+  return first === undefined || seconds === 0
+    ? phases
+    : [{ ...first, startupSeconds: first.startupSeconds + seconds }, ...others];
 };
 
 /**
- * A priced step as the simulator takes it: kernels one after the other on the compute stream, as backends run them; a collective starts where the program
- * comes to it, once what it sends is computed, and the compute stream stands still at its wait.
+ * A priced step as the simulator takes it: kernels one after the other on the compute stream, as backends run them; a
+ * collective starts where the program comes to it, once what it sends is computed, and the compute stream stands still
+ * at its wait.
  *
- * @param beside of a step, at its end; of a collective, where it starts and on the network; of its bytes, in the kernels beside it. Default: nothing.
+ * @param beside of a step, at its end; of a collective, where it starts and on the network; of its bytes, in the
+ * kernels beside it. Default: nothing.
  */
 export const stepTasks = (
   program: StepProgram,
@@ -51,7 +60,20 @@ export const stepTasks = (
     const { collective, axis, bytes, price, priority } = step;
     const numbered = priority === undefined ? {} : { priority };
     const phases = laterBy(price.phases, collectiveLatencySeconds);
-    return { kind: "collective", name, args, collective, axis, bytes, phases, startSeconds: secondsPerCollective, ...numbered, ...after };
+    return {
+      kind: "collective",
+      name,
+      args,
+      collective,
+      axis,
+      bytes,
+      phases,
+      startSeconds: secondsPerCollective,
+      ...numbered,
+      ...after,
+    };
   });
-  return secondsPerStep === 0 ? tasks : [...tasks, { kind: "compute", name: "outside of kernels", seconds: secondsPerStep }];
+  return secondsPerStep === 0
+    ? tasks
+    : [...tasks, { kind: "compute", name: "outside of kernels", seconds: secondsPerStep }];
 };

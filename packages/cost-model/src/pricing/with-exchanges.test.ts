@@ -38,10 +38,13 @@ const exchangeOf = (bytes: readonly number[]): PricedExchange => {
   };
 };
 
-const tensors = fc.array(fc.record({ flops: fc.integer({ min: 0, max: 1e7 }), bytes: fc.integer({ min: 4, max: 1e6 }) }), {
-  minLength: 1,
-  maxLength: 6,
-});
+const tensors = fc.array(
+  fc.record({ flops: fc.integer({ min: 0, max: 1e7 }), bytes: fc.integer({ min: 4, max: 1e6 }) }),
+  {
+    minLength: 1,
+    maxLength: 6,
+  },
+);
 const messages = fc.array(fc.integer({ min: 3, max: 1e6 }), { minLength: 1, maxLength: 3 });
 
 test("all kernels and messages are there once, later messages leave after all first ones, and no overlap is not faster", () => {
@@ -57,12 +60,15 @@ test("all kernels and messages are there once, later messages leave after all fi
         expect(computeSeconds(made)).toBeCloseTo(computeSeconds(program) + coded, 12);
         const sent = made.filter(isStart).map(({ scope, bytes }) => `${scope} ${bytes}`);
         const expected = groups.flatMap(({ buckets, exchange }) =>
-          exchange.rounds.flat().flatMap((step) => (step.kind === "start" ? `exchange-${buckets[0]} ${step.bytes}` : [])),
+          exchange.rounds
+            .flat()
+            .flatMap((step) => (step.kind === "start" ? `exchange-${buckets[0]} ${step.bytes}` : [])),
         );
         expect(sent.slice().sort()).toEqual(["mean-loss 4", ...expected].sort());
         for (const { scope, priority } of made.filter(isStart))
           if (scope !== "mean-loss") expect(priority).toBe(1 + (Number(scope.slice("exchange-".length)) % 2));
-        for (const step of made) if (step.kind === "wait") expect(made[step.start]).toMatchObject({ kind: "start", scope: step.scope });
+        for (const step of made)
+          if (step.kind === "wait") expect(made[step.start]).toMatchObject({ kind: "start", scope: step.scope });
       }
       const order = both[0]!.filter(isStart).map(({ scope }) => scope);
       const firsts = groups.map(({ buckets }) => order.indexOf(`exchange-${buckets[0]}`));
@@ -77,7 +83,9 @@ test("all kernels and messages are there once, later messages leave after all fi
 test("folded kernels take the same time, and the same links the same prices", () => {
   fc.assert(
     fc.property(tensors, fc.boolean(), (some, encodes) => {
-      const twice = freeSteps(programOf(some, encodes)).flatMap((step): FreeStep[] => (step.kind === "kernel" ? [step, step] : [step]));
+      const twice = freeSteps(programOf(some, encodes)).flatMap((step): FreeStep[] =>
+        step.kind === "kernel" ? [step, step] : [step],
+      );
       const program = linkedSteps(twice);
       const folded = foldKernels(program);
       expect(folded.length).toBeLessThan(program.length);
@@ -105,5 +113,7 @@ test("groups that leave out a bucket, and exchanges that are several already, ar
     [0, 1].map((bucket) => ({ buckets: [bucket], exchange: exchangeOf([12, 12]) })),
     "none",
   );
-  expect(() => withExchanges(twice, [{ buckets: [0, 1], exchange }], "none")).toThrow("bucket 0 is exchanged by 2 collectives");
+  expect(() => withExchanges(twice, [{ buckets: [0, 1], exchange }], "none")).toThrow(
+    "bucket 0 is exchanged by 2 collectives",
+  );
 });

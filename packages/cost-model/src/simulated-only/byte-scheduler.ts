@@ -5,14 +5,16 @@ import { type PartitionPlan, priorityTimeline } from "./priority-timeline.ts";
 import { kibibytes } from "../units.ts";
 
 /**
- * Cut every gradient into pieces of at most `partitionBytes`, the last of a tensor smaller, and give those priority that the next forward pass needs first.
+ * Cut every gradient into pieces of at most `partitionBytes`, the last of a tensor smaller, and give those priority
+ * that the next forward pass needs first.
  *
  * @param partitionBytes a multiple of the element size, so that no element is cut; Infinity cuts nothing.
  * @throws ArgumentError for a size that is not positive.
  */
 export const partitionsOfSize = (profile: GradientProfile, partitionBytes: number): PartitionPlan => {
   checkProfile(profile);
-  if (!(partitionBytes > 0)) throw new ArgumentError(`partitions of ${partitionBytes} bytes were asked for; use a positive size`);
+  if (!(partitionBytes > 0))
+    throw new ArgumentError(`partitions of ${partitionBytes} bytes were asked for; use a positive size`);
   return profile.tensors.flatMap(({ path, bytes }, i) =>
     Array.from({ length: Math.max(1, Math.ceil(bytes / partitionBytes)) }, (_, part) => ({
       path,
@@ -28,11 +30,13 @@ export interface ByteSchedulerOptions {
 }
 
 /**
- * Choose how gradients are cut into partitions with priorities (ByteScheduler): of the sizes tried, the one with the shortest iteration in
- * `priorityTimeline`, the larger of equals. Small partitions let what the forward pass needs first overtake sooner; each costs a start-up.
+ * Choose how gradients are cut into partitions with priorities (ByteScheduler): of the sizes tried, the one with the
+ * shortest iteration in `priorityTimeline`, the larger of equals. Small partitions let what the forward pass needs
+ * first overtake sooner; each costs a start-up.
  *
- * For the cost model only; no job runs such a plan. A training step here ends when all its gradients are in, since one that is not finite stops it, so what
- * overtakes gains nothing before the next forward pass. `overlap: dear` overlaps with that in halves.
+ * For the cost model only; no job runs such a plan. A training step here ends when all its gradients are in, since one
+ * that is not finite stops it, so what overtakes gains nothing before the next forward pass. `overlap: dear` overlaps
+ * with that in halves.
  *
  * Cost: O(sizes · tensors · partitions).
  *

@@ -19,26 +19,32 @@ const checkPartitions = ({ tensors }: GradientProfile, plan: PartitionPlan): voi
   const left = new Map(tensors.map(({ path, bytes }) => [path, bytes]));
   for (const { path, bytes } of plan) {
     const before = left.get(path);
-    if (before === undefined) throw new ArgumentError(`the plan names "${path}", which the profile lacks; make it from this profile`);
+    if (before === undefined)
+      throw new ArgumentError(`the plan names "${path}", which the profile lacks; make it from this profile`);
     left.set(path, before - bytes);
   }
   const named = new Set(plan.map(({ path }) => path));
   for (const { path, bytes } of tensors)
     if (left.get(path) !== 0 || !named.has(path))
-      throw new ArgumentError(`the partitions of "${path}" hold ${bytes - left.get(path)!} of its ${bytes} bytes; each byte travels once`);
+      throw new ArgumentError(
+        `the partitions of "${path}" hold ${bytes - left.get(path)!} of its ${bytes} bytes; each byte travels once`,
+      );
 };
 
 /**
- * Simulate partitions with priorities: the network carries one partition at a time, to its end; then of those that are ready the one with the smallest
- * priority. There is no barrier: the forward pass begins when the backward pass ends, and each tensor's forward waits for its own partitions only.
+ * Simulate partitions with priorities: the network carries one partition at a time, to its end; then of those that are
+ * ready the one with the smallest priority. There is no barrier: the forward pass begins when the backward pass ends,
+ * and each tensor's forward waits for its own partitions only.
  *
  * `bucket` of the spans is the partition's index in the plan.
  *
  * Cost: O(tensors · partitions).
  *
- * @throws ArgumentError for a plan that does not hold each byte of the profile once, or a model or profile with impossible figures.
+ * @throws ArgumentError for a plan that does not hold each byte of the profile once, or a model or profile with
+ * impossible figures.
  *
- * Source: Peng et al. 2019, A generic communication scheduler for distributed DNN training acceleration, SOSP (ByteScheduler).
+ * Source: Peng et al. 2019, A generic communication scheduler for distributed DNN training acceleration, SOSP
+ * (ByteScheduler).
  */
 export const priorityTimeline = (profile: GradientProfile, plan: PartitionPlan, model: CollectiveModel): Timeline => {
   checkProfile(profile);
@@ -52,7 +58,8 @@ export const priorityTimeline = (profile: GradientProfile, plan: PartitionPlan, 
   for (let sent = 0; sent < plan.length; sent++) {
     if (waiting.length === 0) now = Math.max(now, ready[arrived]!);
     const before = arrived;
-    while (arrived < ready.length && ready[arrived]! <= now) waiting.push(...partsOf.get(profile.tensors[arrived++]!.path)!);
+    while (arrived < ready.length && ready[arrived]! <= now)
+      waiting.push(...partsOf.get(profile.tensors[arrived++]!.path)!);
     // The next one last, where it is cheap to take.
     if (arrived > before) waiting.sort((a, b) => plan[b]!.priority - plan[a]!.priority || b - a);
     const index = waiting.pop()!;

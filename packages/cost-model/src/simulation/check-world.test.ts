@@ -14,9 +14,21 @@ describe("what cannot be simulated is named", () => {
     ["no ranks", simulated([]), "a world without ranks"],
     ["seconds", simulated([[compute("c", Number.NaN)]]), 'rank 0, task 0 ("c"): seconds is NaN'],
     ["phases", simulated([[allReduce("x", "data", [phase(-1)])]]), 'rank 0, task 0 ("x"): transferSeconds is -1'],
-    ["later needs", simulated([[{ ...compute("c", 1), after: [0] } as Task]]), "needs task 0; a task needs earlier ones only"],
-    ["needs of another step", simulated([[{ ...compute("c", 1), afterPrevious: [7] } as Task]]), "needs task 7 of the step before"],
-    ["a wait for no collective", simulated([[compute("c", 1), wait(0)]]), "task 1 waits for task 0, which is no collective"],
+    [
+      "later needs",
+      simulated([[{ ...compute("c", 1), after: [0] } as Task]]),
+      "needs task 0; a task needs earlier ones only",
+    ],
+    [
+      "needs of another step",
+      simulated([[{ ...compute("c", 1), afterPrevious: [7] } as Task]]),
+      "needs task 7 of the step before",
+    ],
+    [
+      "a wait for no collective",
+      simulated([[compute("c", 1), wait(0)]]),
+      "task 1 waits for task 0, which is no collective",
+    ],
     ["a wait before its start", simulated([[wait(1), allReduce("x", "data", [])]]), "task 0 waits for task 1"],
     [
       "a result that nobody waits for",
@@ -28,8 +40,16 @@ describe("what cannot be simulated is named", () => {
       simulated([[{ ...compute("use", 1), afterPrevious: [1] } as Task, fine[1]!]]),
       'task 0 ("use") needs collective 1',
     ],
-    ["a group that is none", simulated([fine], { groups: {} }), 'rank 0 starts "x" along axis "data", of which it is in no group'],
-    ["ranks that are none", simulated([fine], { groups: { data: [[0, 1]] } }), "name rank 1; the world has ranks 0 to 0"],
+    [
+      "a group that is none",
+      simulated([fine], { groups: {} }),
+      'rank 0 starts "x" along axis "data", of which it is in no group',
+    ],
+    [
+      "ranks that are none",
+      simulated([fine], { groups: { data: [[0, 1]] } }),
+      "name rank 1; the world has ranks 0 to 0",
+    ],
     ["ranks that come twice", simulated([fine, fine], { groups: { data: [[0, 1], [1]] } }), "name rank 1 twice"],
     ["hosts that leave one out", simulated([fine, fine], { hosts: [[0]] }), "hosts leave out rank 1"],
     [
@@ -68,7 +88,9 @@ describe("what cannot be simulated is named", () => {
     expect(circle).toThrow(
       /^ranks wait for each other in a circle: "x" \(collective 1 along axis "rows" of ranks 0, 1 in step 0\), which rank 1 has not started since it waits for "y"/,
     );
-    expect(circle).toThrow(/"y" .*, which rank 0 has not started since it waits for the first of these; all ranks must start/);
+    expect(circle).toThrow(
+      /"y" .*, which rank 0 has not started since it waits for the first of these; all ranks must start/,
+    );
     // Started by all, but in the way of each other on their streams.
     const crossed = () =>
       simulate({

@@ -1,7 +1,8 @@
 import { ArgumentError } from "@skein/tensor-core";
 import type { CollectiveTask, Program, SimulatedWorld, Task } from "./task.ts";
 
-const labelOf = (task: Task, index: number): string => `task ${index}${task.kind === "wait" ? "" : ` ("${task.name}")`}`;
+const labelOf = (task: Task, index: number): string =>
+  `task ${index}${task.kind === "wait" ? "" : ` ("${task.name}")`}`;
 
 const checkSeconds = (rank: number, label: string, figures: { readonly [name: string]: number }): void => {
   for (const [name, value] of Object.entries(figures))
@@ -18,7 +19,9 @@ const checkProgram = (program: Program, rank: number): void => {
     const { after = [], afterPrevious = [] } = task;
     for (const need of after)
       if (!(Number.isInteger(need) && need >= 0 && need < index))
-        throw new ArgumentError(`rank ${rank}, ${label} needs task ${need}; a task needs earlier ones only, 0 to ${index - 1}`);
+        throw new ArgumentError(
+          `rank ${rank}, ${label} needs task ${need}; a task needs earlier ones only, 0 to ${index - 1}`,
+        );
     for (const need of afterPrevious)
       if (program[need] === undefined)
         throw new ArgumentError(
@@ -27,13 +30,17 @@ const checkProgram = (program: Program, rank: number): void => {
     if (task.kind === "wait") {
       const isEarlier = task.previous === true || task.for < index;
       if (program[task.for]?.kind !== "collective" || !isEarlier)
-        throw new ArgumentError(`rank ${rank}, ${label} waits for task ${task.for}, which is no collective before it; name its start`);
+        throw new ArgumentError(
+          `rank ${rank}, ${label} waits for task ${task.for}, which is no collective before it; name its start`,
+        );
       (task.previous === true ? waitedPrevious : waitedSoFar).add(task.for);
     }
     if (task.kind !== "collective") {
       const unwaited =
         after.find((need) => program[need]!.kind === "collective" && !waitedSoFar.has(need)) ??
-        afterPrevious.find((need) => program[need]!.kind === "collective" && !waited.has(need) && !waitedPrevious.has(need));
+        afterPrevious.find(
+          (need) => program[need]!.kind === "collective" && !waited.has(need) && !waitedPrevious.has(need),
+        );
       if (unwaited !== undefined)
         throw new ArgumentError(
           `rank ${rank}, ${label} needs collective ${unwaited}, for which nothing waits before; put a wait task there`,
@@ -45,7 +52,8 @@ const checkProgram = (program: Program, rank: number): void => {
       if (!(Number.isSafeInteger(priority) && priority >= 0))
         throw new ArgumentError(`rank ${rank}, ${label}: priority is ${priority}; lanes are whole numbers from 0`);
       checkSeconds(rank, label, { bytes: task.bytes, startSeconds: task.startSeconds ?? 0 });
-      for (const { startupSeconds, transferSeconds } of task.phases) checkSeconds(rank, label, { startupSeconds, transferSeconds });
+      for (const { startupSeconds, transferSeconds } of task.phases)
+        checkSeconds(rank, label, { startupSeconds, transferSeconds });
     }
   }
 };
@@ -56,7 +64,9 @@ const checkParts = (name: string, parts: readonly (readonly number[])[], numRank
     if (part.length === 0) throw new ArgumentError(`${name} have a part without ranks; leave it out`);
     for (const rank of part) {
       if (!(Number.isInteger(rank) && rank >= 0 && rank < numRanks))
-        throw new ArgumentError(`${name} name rank ${rank}; the world has ranks 0 to ${numRanks - 1}, one for each program`);
+        throw new ArgumentError(
+          `${name} name rank ${rank}; the world has ranks 0 to ${numRanks - 1}, one for each program`,
+        );
       if (seen.has(rank)) throw new ArgumentError(`${name} name rank ${rank} twice; each rank is in one part`);
       seen.add(rank);
     }
@@ -68,7 +78,11 @@ const checkParts = (name: string, parts: readonly (readonly number[])[], numRank
 const factsOf = ({ collective, bytes, phases, priority = 0 }: CollectiveTask): string =>
   `${collective} of ${bytes} bytes over [${phases.map(({ stream }) => stream).join(", ")}] with priority ${priority}`;
 
-const checkGroup = (axis: string, group: readonly number[], collectivesOf: (rank: number) => readonly CollectiveTask[]): void => {
+const checkGroup = (
+  axis: string,
+  group: readonly number[],
+  collectivesOf: (rank: number) => readonly CollectiveTask[],
+): void => {
   const [first] = group as [number];
   const own = collectivesOf(first);
   for (const rank of group) {
@@ -93,10 +107,12 @@ const checkGroup = (axis: string, group: readonly number[], collectivesOf: (rank
 /**
  * Check that a world can be simulated. Cost: O(tasks of distinct program objects + ranks).
  *
- * @throws ArgumentError for a figure that is none, a task that needs a later one, or collectives that the members of a group do not have in common.
+ * @throws ArgumentError for a figure that is none, a task that needs a later one, or collectives that the members of a
+ * group do not have in common.
  */
 export const checkWorld = ({ programs, groups, hosts }: SimulatedWorld): void => {
-  if (programs.length === 0) throw new ArgumentError("a world without ranks was given; it has one program for each rank");
+  if (programs.length === 0)
+    throw new ArgumentError("a world without ranks was given; it has one program for each rank");
   const firstRankOf = new Map<Program, number>();
   for (const [rank, program] of programs.entries()) if (!firstRankOf.has(program)) firstRankOf.set(program, rank);
   for (const [program, rank] of firstRankOf) checkProgram(program, rank);
@@ -116,7 +132,10 @@ export const checkWorld = ({ programs, groups, hosts }: SimulatedWorld): void =>
   );
   const none: readonly CollectiveTask[] = [];
   const placed = new Map(
-    Object.entries(groups).map(([axis, parts]) => [axis, checkParts(`groups of axis "${axis}"`, parts, programs.length)]),
+    Object.entries(groups).map(([axis, parts]) => [
+      axis,
+      checkParts(`groups of axis "${axis}"`, parts, programs.length),
+    ]),
   );
   for (const [rank, program] of programs.entries())
     for (const [axis, [task]] of collectivesByProgram.get(program)!)
@@ -125,5 +144,6 @@ export const checkWorld = ({ programs, groups, hosts }: SimulatedWorld): void =>
           `rank ${rank} starts "${task!.name}" along axis "${axis}", of which it is in no group; axes: ${Object.keys(groups).join(", ") || "none"}`,
         );
   for (const [axis, parts] of Object.entries(groups))
-    for (const group of parts) checkGroup(axis, group, (rank) => collectivesByProgram.get(programs[rank]!)!.get(axis) ?? none);
+    for (const group of parts)
+      checkGroup(axis, group, (rank) => collectivesByProgram.get(programs[rank]!)!.get(axis) ?? none);
 };

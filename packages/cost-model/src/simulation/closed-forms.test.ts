@@ -29,14 +29,20 @@ class ProgramBuilder {
   }
 
   /** Start each bucket when the last of its gradients is there. @returns the indices of the starts. */
-  backward(profile: GradientProfile, plan: BucketPlan, collective: CollectiveTask["collective"], model: CollectiveModel): number[] {
+  backward(
+    profile: GradientProfile,
+    plan: BucketPlan,
+    collective: CollectiveTask["collective"],
+    model: CollectiveModel,
+  ): number[] {
     const buckets = plannedBuckets(profile, plan);
     const left = plan.map((paths) => paths.length);
     const starts: number[] = [];
     for (const { path, backwardSeconds: seconds } of profile.tensors) {
       this.compute(`backward ${path}`, seconds);
       const bucket = plan.findIndex((paths) => paths.includes(path));
-      if (--left[bucket]! === 0) starts[bucket] = this.start(collective, `bucket ${bucket}`, model, buckets[bucket]!.bytes);
+      if (--left[bucket]! === 0)
+        starts[bucket] = this.start(collective, `bucket ${bucket}`, model, buckets[bucket]!.bytes);
     }
     return starts;
   }
@@ -120,7 +126,12 @@ describe("DeAR", () => {
   ];
   const halves: fc.Arbitrary<HalvesModel> = fc.record({ reduceScatter: models, allGather: models });
 
-  const forwardBehind = (builder: ProgramBuilder, profile: GradientProfile, plan: BucketPlan, reached: (bucket: number) => void): void => {
+  const forwardBehind = (
+    builder: ProgramBuilder,
+    profile: GradientProfile,
+    plan: BucketPlan,
+    reached: (bucket: number) => void,
+  ): void => {
     const seen = new Set<number>();
     for (const { path, forwardSeconds: seconds = 0 } of profile.tensors.toReversed()) {
       const bucket = plan.findIndex((paths) => paths.includes(path));
@@ -134,14 +145,18 @@ describe("DeAR", () => {
     fc.assert(
       fc.property(planned(), halves, ([profile, plan], model) => {
         const builder = new ProgramBuilder();
-        for (const scatter of builder.backward(profile, plan, "reduce-scatter", model.reduceScatter)) builder.wait(scatter);
+        for (const scatter of builder.backward(profile, plan, "reduce-scatter", model.reduceScatter))
+          builder.wait(scatter);
         const buckets = plannedBuckets(profile, plan);
         const gathers = new Map<number, number>();
         const left = needed(profile, plan);
         const gather = (): void => {
           const bucket = left.shift();
           if (bucket !== undefined)
-            gathers.set(bucket, builder.start("all-gather", `bucket ${bucket}`, model.allGather, buckets[bucket]!.bytes));
+            gathers.set(
+              bucket,
+              builder.start("all-gather", `bucket ${bucket}`, model.allGather, buckets[bucket]!.bytes),
+            );
         };
         const atOnce = allGathers === "queued" ? left.length : 1;
         for (let i = 0; i < atOnce; i++) gather();
@@ -161,13 +176,20 @@ describe("DeAR", () => {
     fc.assert(
       fc.property(planned(), halves, ([profile, plan], model) => {
         // Twice the same, the first time to learn where the all-gathers stand.
-        const build = (gathers: ReadonlyMap<number, number>): { readonly tasks: Program; readonly starts: ReadonlyMap<number, number> } => {
+        const build = (
+          gathers: ReadonlyMap<number, number>,
+        ): { readonly tasks: Program; readonly starts: ReadonlyMap<number, number> } => {
           const builder = new ProgramBuilder();
           forwardBehind(builder, profile, plan, (bucket) => builder.wait(gathers.get(bucket) ?? 0, true));
-          for (const scatter of builder.backward(profile, plan, "reduce-scatter", model.reduceScatter)) builder.wait(scatter);
+          for (const scatter of builder.backward(profile, plan, "reduce-scatter", model.reduceScatter))
+            builder.wait(scatter);
           const buckets = plannedBuckets(profile, plan);
           const starts = needed(profile, plan).map(
-            (bucket) => [bucket, builder.start("all-gather", `bucket ${bucket}`, model.allGather, buckets[bucket]!.bytes)] as const,
+            (bucket) =>
+              [
+                bucket,
+                builder.start("all-gather", `bucket ${bucket}`, model.allGather, buckets[bucket]!.bytes),
+              ] as const,
           );
           return { tasks: builder.tasks, starts: new Map(starts) };
         };

@@ -21,7 +21,10 @@ const heldUpBy = (run: WorldRun, meeting: Meeting): { readonly by: Meeting; read
       return { by, why: `${nameOf(meeting)}, which rank ${rank} has not started since it waits for ` };
     }
     const { after = [], afterPrevious = [] } = program[task]!;
-    const needs = [...after.map((need) => [need, step] as const), ...afterPrevious.map((need) => [need, step - 1] as const)];
+    const needs = [
+      ...after.map((need) => [need, step] as const),
+      ...afterPrevious.map((need) => [need, step - 1] as const),
+    ];
     for (const [need, ofStep] of needs) {
       if (ofStep < 0 || program[need]!.kind !== "collective") continue;
       const by = run.meetingOf(member, ofStep, need);

@@ -53,7 +53,10 @@ export class EventQueue<T, E> {
     return first.event;
   }
 
-  private isBefore(a: { readonly at: T; readonly order: number }, b: { readonly at: T; readonly order: number }): boolean {
+  private isBefore(
+    a: { readonly at: T; readonly order: number },
+    b: { readonly at: T; readonly order: number },
+  ): boolean {
     const difference = this.compare(a.at, b.at);
     return difference < 0 || (difference === 0 && a.order < b.order);
   }

@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { jitterOf } from "./jitter.ts";
 
-const draws = (count: number, draw: (index: number) => number): number[] => Array.from({ length: count }, (_, index) => draw(index));
+const draws = (count: number, draw: (index: number) => number): number[] =>
+  Array.from({ length: count }, (_, index) => draw(index));
 const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
 const deviation = (values: readonly number[]): number => {
   const middle = mean(values);
@@ -31,7 +32,11 @@ describe("jitterOf", () => {
   });
 
   test("computation and communication, seeds, ranks, steps and tasks draw apart", () => {
-    const { computeFactor, communicationFactor } = jitterOf({ seed: 1, computeVariation: 0.1, communicationVariation: 0.1 });
+    const { computeFactor, communicationFactor } = jitterOf({
+      seed: 1,
+      computeVariation: 0.1,
+      communicationVariation: 0.1,
+    });
     const other = jitterOf({ seed: 2, computeVariation: 0.1 }).computeFactor;
     const all = [
       computeFactor(0, 0, 0),
@@ -44,15 +49,20 @@ describe("jitterOf", () => {
     expect(new Set(all).size).toBe(all.length);
   });
 
-  test.each([0.01, 0.1, 0.5])("the mean is 1 and the coefficient of variation %d, up to what 20,000 draws scatter", (variation) => {
-    const { computeFactor } = jitterOf({ seed: 7, computeVariation: variation });
-    const factors = draws(20_000, (index) => computeFactor(index % 100, 0, Math.floor(index / 100)));
-    expect(Math.abs(mean(factors) - 1)).toBeLessThan((5 * variation) / Math.sqrt(20_000));
-    expect(deviation(factors) / variation).toBeGreaterThan(0.95);
-    expect(deviation(factors) / variation).toBeLessThan(1.05);
-    // A normal logarithm: as many above its mean as below.
-    expect(factors.filter((factor) => factor < Math.exp(-Math.log1p(variation ** 2) / 2)).length / 20_000).toBeCloseTo(0.5, 1);
-  });
+  test.each([0.01, 0.1, 0.5])(
+    "the mean is 1 and the coefficient of variation %d, up to what 20,000 draws scatter",
+    (variation) => {
+      const { computeFactor } = jitterOf({ seed: 7, computeVariation: variation });
+      const factors = draws(20_000, (index) => computeFactor(index % 100, 0, Math.floor(index / 100)));
+      expect(Math.abs(mean(factors) - 1)).toBeLessThan((5 * variation) / Math.sqrt(20_000));
+      expect(deviation(factors) / variation).toBeGreaterThan(0.95);
+      expect(deviation(factors) / variation).toBeLessThan(1.05);
+      // A normal logarithm: as many above its mean as below.
+      expect(
+        factors.filter((factor) => factor < Math.exp(-Math.log1p(variation ** 2) / 2)).length / 20_000,
+      ).toBeCloseTo(0.5, 1);
+    },
+  );
 
   test("what a rank computes in one step scatters together, other steps and ranks apart from it", () => {
     const { computeFactor, communicationFactor, sameOnRanks } = jitterOf({ seed: 7, stepVariation: 0.2 });
@@ -64,11 +74,17 @@ describe("jitterOf", () => {
     expect(deviation(factors) / 0.2).toBeLessThan(1.05);
     // Beside the scatter of each task, not in its place.
     const both = jitterOf({ seed: 7, stepVariation: 0.2, computeVariation: 0.1 }).computeFactor(1, 2, 3);
-    expect(both).toBeCloseTo(computeFactor(1, 2, 3) * jitterOf({ seed: 7, computeVariation: 0.1 }).computeFactor(1, 2, 3), 12);
+    expect(both).toBeCloseTo(
+      computeFactor(1, 2, 3) * jitterOf({ seed: 7, computeVariation: 0.1 }).computeFactor(1, 2, 3),
+      12,
+    );
   });
 
   test("stragglers are slow in all that they compute, and as many as their share says", () => {
-    const { rankFactor, computeFactor, communicationFactor, sameOnRanks } = jitterOf({ seed: 3, stragglers: { share: 0.2, factor: 4 } });
+    const { rankFactor, computeFactor, communicationFactor, sameOnRanks } = jitterOf({
+      seed: 3,
+      stragglers: { share: 0.2, factor: 4 },
+    });
     const factors = draws(5000, rankFactor);
     expect(new Set(factors)).toEqual(new Set([1, 4]));
     expect(factors.filter((factor) => factor === 4).length / 5000).toBeCloseTo(0.2, 1);

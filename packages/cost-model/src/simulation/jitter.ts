@@ -31,8 +31,9 @@ const [ofComputation, ofCommunication, ofStragglers, ofSteps] = [0, 1, 2, 3];
 const uniform = (word: number): number => (word + 0.5) / 2 ** 32;
 
 /**
- * Draw how times scatter. Factors are log-normal with mean 1: exp(σz − σ²/2), σ² = ln(1 + c²) for a coefficient of variation c and z from a standard normal
- * distribution, since times are never negative and their delays are longer than their gains.
+ * Draw how times scatter. Factors are log-normal with mean 1: exp(σz − σ²/2), σ² = ln(1 + c²) for a coefficient of
+ * variation c and z from a standard normal distribution, since times are never negative and their delays are longer
+ * than their gains.
  *
  * @throws ArgumentError for a seed, variation, share or factor out of range.
  * @example
@@ -49,13 +50,18 @@ export const jitterOf = ({
 }: JitterOptions): Jitter => {
   for (const [name, value] of Object.entries({ computeVariation, stepVariation, communicationVariation }))
     if (!(value >= 0 && Number.isFinite(value)))
-      throw new ArgumentError(`jitter: ${name} ${value} was given; a coefficient of variation is finite and not negative`);
+      throw new ArgumentError(
+        `jitter: ${name} ${value} was given; a coefficient of variation is finite and not negative`,
+      );
   const { share = 0, factor = 1 } = stragglers ?? {};
   if (!(share >= 0 && share <= 1 && factor > 0 && Number.isFinite(factor)))
-    throw new ArgumentError(`jitter: a share of ${share} of the ranks at ${factor} times the seconds was given; use 0 to 1, and above 0`);
+    throw new ArgumentError(
+      `jitter: a share of ${share} of the ranks at ${factor} times the seconds was given; use 0 to 1, and above 0`,
+    );
   const key = randomKey(seed).data;
   const stragglerKey = foldInKey(key, ofStragglers);
-  const rankFactor = (rank: number): number => (share > 0 && uniform(threefry2x32(stragglerKey, [rank, 0])[0]) < share ? factor : 1);
+  const rankFactor = (rank: number): number =>
+    share > 0 && uniform(threefry2x32(stragglerKey, [rank, 0])[0]) < share ? factor : 1;
 
   const logNormal = (variation: number, purpose: number): Jitter["computeFactor"] => {
     if (variation === 0) return () => 1;

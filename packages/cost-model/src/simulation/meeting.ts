@@ -39,7 +39,13 @@ export interface Meeting extends Flow<number> {
   readonly followers: Meeting[];
 }
 
-export const newMeeting = (groupClass: number, group: GroupClass, step: number, ordinal: number, task: CollectiveTask): Meeting => ({
+export const newMeeting = (
+  groupClass: number,
+  group: GroupClass,
+  step: number,
+  ordinal: number,
+  task: CollectiveTask,
+): Meeting => ({
   groupClass,
   group,
   step,

@@ -14,8 +14,12 @@ const send = (messages: number, startupSeconds: number, transferSeconds: number)
 });
 const wait = (index: number): Task => ({ kind: "wait", for: index });
 
-const worldOf = (...programs: Program[]): SimulatedWorld => ({ programs, groups: { data: [programs.map((_, rank) => rank)] } });
-const endOf = (world: SimulatedWorld, messageDelaySeconds: number): number => simulate(world, { messageDelaySeconds }).stepSeconds;
+const worldOf = (...programs: Program[]): SimulatedWorld => ({
+  programs,
+  groups: { data: [programs.map((_, rank) => rank)] },
+});
+const endOf = (world: SimulatedWorld, messageDelaySeconds: number): number =>
+  simulate(world, { messageDelaySeconds }).stepSeconds;
 
 describe("messages beside computation", () => {
   const overlapped: Program = [send(2, 2, 3), compute(10), wait(0)];
@@ -28,7 +32,8 @@ describe("messages beside computation", () => {
   });
 
   test("the rest goes on at its own pace once all of them wait", () => {
-    // A message takes 1 + 9 s beside computation: in 10 s one of the two is through; the other one takes 1 s, and the bytes 3.
+    // A message takes 1 + 9 s beside computation: in 10 s one of the two is through; the other one takes 1 s, and the
+    // bytes 3.
     expect(endOf(worldOf(overlapped, overlapped), 9)).toBeCloseTo(14, 12);
     // However long the delay is, after the computation it takes no longer than alone.
     expect(endOf(worldOf(overlapped, overlapped), 1e9)).toBeCloseTo(15, 6);
@@ -76,7 +81,9 @@ describe("messages beside computation", () => {
     fc.assert(
       fc.property(program, times, (tasks, delay) => {
         const silent = tasks.map((task) =>
-          task.kind === "collective" ? { ...task, phases: task.phases.map((phase) => ({ ...phase, messages: 0 })) } : task,
+          task.kind === "collective"
+            ? { ...task, phases: task.phases.map((phase) => ({ ...phase, messages: 0 })) }
+            : task,
         );
         const end = endOf(worldOf(tasks, tasks), 0);
         expect(endOf(worldOf(silent, silent), delay)).toBe(end);

@@ -22,12 +22,16 @@ test("like ranks are one class; a straggler, another place or scattering times s
   expect(classesOf({})).toBe(1);
   // Equal by content; other names are the same times.
   expect(
-    classesOf({ programs: Array.from({ length: 8 }, (_, i) => [{ ...program[0]!, name: `${i}` } as Task, ...program.slice(1)]) }),
+    classesOf({
+      programs: Array.from({ length: 8 }, (_, i) => [{ ...program[0]!, name: `${i}` } as Task, ...program.slice(1)]),
+    }),
   ).toBe(1);
   // A slower rank, its group and the rest.
-  expect(classesOf({ programs: Array.from({ length: 8 }, (_, i) => (i === 5 ? [compute("c", 2), ...program.slice(1)] : program)) })).toBe(
-    3,
-  );
+  expect(
+    classesOf({
+      programs: Array.from({ length: 8 }, (_, i) => (i === 5 ? [compute("c", 2), ...program.slice(1)] : program)),
+    }),
+  ).toBe(3);
   // Hosts of 3, 3 and 2: two groups meet on the second.
   expect(
     classesOf({

@@ -39,7 +39,10 @@ const numbered = (keys: readonly string[]): number[] => {
   });
 };
 
-/** Rounds after which every rank is taken for itself: where ranks differ by their distance from an end, each round finds but one rank more. */
+/**
+ * Rounds after which every rank is taken for itself: where ranks differ by their distance from an end, each round finds
+ * but one rank more.
+ */
 const mostRounds = 16;
 
 const countOf = (colours: readonly number[]): number => new Set(colours).size;
@@ -55,11 +58,13 @@ const tally = (colours: Iterable<number>): string => {
 };
 
 /**
- * Find ranks that cannot but do the same at the same times, by refining classes until they are stable: ranks of a class have equal programs (and equal
- * `marks`), their groups along each axis have equally many ranks of each class, and their hosts equally many ranks of each class and groups of each class.
+ * Find ranks that cannot but do the same at the same times, by refining classes until they are stable: ranks of a class
+ * have equal programs (and equal `marks`), their groups along each axis have equally many ranks of each class, and
+ * their hosts equally many ranks of each class and groups of each class.
  *
- * Why that is enough: the times of a rank follow from its program and the ends of its collectives; those of a collective from its members' starts, the queues
- * of their streams, and how many flows its hosts carry. If all ranks of each class agree up to some time, they agree on the next event, too.
+ * Why that is enough: the times of a rank follow from its program and the ends of its collectives; those of a
+ * collective from its members' starts, the queues of their streams, and how many flows its hosts carry. If all ranks of
+ * each class agree up to some time, they agree on the next event, too.
  *
  * Cost: O(ranks · axes) per round; one or two rounds as a rule, and never more than `mostRounds`.
  *
@@ -82,16 +87,20 @@ export const rankClasses = (world: SimulatedWorld, marks?: readonly number[]): W
   let ofHost: number[];
   for (let round = 0; ; round++) {
     const before = round < mostRounds ? ofRank : [...programs.keys()];
-    const groupColours = numbered(groups.map(({ axis, ranks }) => `${axis} ${tally(ranks.map((rank) => before[rank]!))}`));
+    const groupColours = numbered(
+      groups.map(({ axis, ranks }) => `${axis} ${tally(ranks.map((rank) => before[rank]!))}`),
+    );
     const hostColours = numbered(
       hosts.map(
-        (ranks, host) => `${tally(ranks.map((rank) => before[rank]!))} ${tally([...groupsOn[host]!].map((group) => groupColours[group]!))}`,
+        (ranks, host) =>
+          `${tally(ranks.map((rank) => before[rank]!))} ${tally([...groupsOn[host]!].map((group) => groupColours[group]!))}`,
       ),
     );
     // Groups along all axes, in the order of axes, and the host.
     ofRank = numbered(
       before.map(
-        (colour, rank) => `${colour} ${groupsOf[rank]!.map((group) => groupColours[group]!).join()} ${hostColours[hostOf[rank]!]}`,
+        (colour, rank) =>
+          `${colour} ${groupsOf[rank]!.map((group) => groupColours[group]!).join()} ${hostColours[hostOf[rank]!]}`,
       ),
     );
     [ofGroup, ofHost] = [groupColours, hostColours];

@@ -4,7 +4,9 @@ import type { WorldRun } from "./world-run.ts";
 
 const spansOf = (program: Program, rankClass: number, run: WorldRun, steps: number): Span[] => {
   const { times } = run.ranks[rankClass]!;
-  const flowOf = program.map((task, index) => (task.kind === "collective" ? index : -1)).filter((index) => index !== -1);
+  const flowOf = program
+    .map((task, index) => (task.kind === "collective" ? index : -1))
+    .filter((index) => index !== -1);
   const flowNumber = new Map(flowOf.map((index, number) => [index, number]));
   const spans: Span[] = [];
   for (let step = 0; step < steps; step++)
@@ -36,14 +38,29 @@ const spansOf = (program: Program, rankClass: number, run: WorldRun, steps: numb
         if (ofStep < 0 || started?.kind !== "collective") continue;
         const { name, args } = started;
         const flowOfIt = { id: flow(task.for, ofStep), part: "end" } as const;
-        spans.push({ name: `wait ${name}`, track: "waiting", startSeconds, endSeconds, ...(args && { args }), flow: flowOfIt });
+        spans.push({
+          name: `wait ${name}`,
+          track: "waiting",
+          startSeconds,
+          endSeconds,
+          ...(args && { args }),
+          flow: flowOfIt,
+        });
       }
     }
   return spans;
 };
 
-/** The spans of every rank, from the times of its class and the names of its own program; in the order of the program. Cost: O(tasks of distinct programs). */
-export const spansOfRank = (programs: readonly Program[], classOf: readonly number[], run: WorldRun, steps: number): RankSpans[] => {
+/**
+ * The spans of every rank, from the times of its class and the names of its own program; in the order of the program.
+ * Cost: O(tasks of distinct programs).
+ */
+export const spansOfRank = (
+  programs: readonly Program[],
+  classOf: readonly number[],
+  run: WorldRun,
+  steps: number,
+): RankSpans[] => {
   const known = new Map<Program, Map<number, Span[]>>();
   return programs.map((program, rank) => {
     const ofClass = known.get(program) ?? new Map<number, Span[]>();

@@ -29,9 +29,11 @@ describe("programNumbers", () => {
     expect(programNumbers(others)).toEqual([0, 0, 0, 0]);
   });
 
-  const phases = (startupSeconds: number, transferSeconds: number, stream: "intra-node" | "inter-node" = "inter-node") => [
-    { stream, startupSeconds, transferSeconds },
-  ];
+  const phases = (
+    startupSeconds: number,
+    transferSeconds: number,
+    stream: "intra-node" | "inter-node" = "inter-node",
+  ) => [{ stream, startupSeconds, transferSeconds }];
   const others: readonly (readonly [string, Program])[] = [
     ["seconds", [{ ...compute, seconds: 2 }, collective, wait]],
     ["a start-up for a transfer", [compute, { ...collective, phases: phases(0, 2) }, wait]],
@@ -48,7 +50,9 @@ describe("programNumbers", () => {
     ["a kind", [compute, collective, compute]],
     ["a task more", [...base, compute]],
   ];
-  test.each(others)("%s set programs apart", (_, other) => expect(programNumbers([base, other, base, other])).toEqual([0, 1, 0, 1]));
+  test.each(others)("%s set programs apart", (_, other) =>
+    expect(programNumbers([base, other, base, other])).toEqual([0, 1, 0, 1]),
+  );
 
   test("equal hashes do not make programs equal", () => {
     // Both words of a number are mixed in one after the other, so that a second word can make up for the first.

@@ -40,7 +40,8 @@ const hashOf = (program: Program): number => {
 };
 
 /**
- * Number programs so that two have one number exactly if they take the same times: as objects, or task by task. Names and arguments of spans may differ.
+ * Number programs so that two have one number exactly if they take the same times: as objects, or task by task. Names
+ * and arguments of spans may differ.
  *
  * Cost: O(tasks of distinct objects), where hashes of unlike programs differ.
  */
@@ -55,7 +56,8 @@ export const programNumbers = (programs: readonly Program[]): readonly number[] 
     const alike = byHash.get(hash) ?? [];
     byHash.set(hash, alike);
     let same = alike.find(
-      (other) => other.program.length === program.length && program.every((task, i) => sameTask(task, other.program[i]!)),
+      (other) =>
+        other.program.length === program.length && program.every((task, i) => sameTask(task, other.program[i]!)),
     );
     if (same === undefined) alike.push((same = { program, number: count++ }));
     ofObject.set(program, same.number);

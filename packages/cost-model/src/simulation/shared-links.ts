@@ -14,8 +14,8 @@ export interface Flow<T> {
 }
 
 /**
- * Links that flows share: each flow is as slow as the most loaded of its links makes it. When the number of flows changes, what has been sent stays sent
- * and the rest goes on at the new rate.
+ * Links that flows share: each flow is as slow as the most loaded of its links makes it. When the number of flows
+ * changes, what has been sent stays sent and the rest goes on at the new rate.
  */
 export class SharedLinks<T, F extends Flow<T>> {
   private readonly time: TimeArithmetic<T>;
@@ -61,8 +61,8 @@ export class SharedLinks<T, F extends Flow<T>> {
   }
 
   /**
-   * Tell the ends of flows whose slowdown is another now. Called once when all that happens at one time has happened: a flow that ends as another begins
-   * must not disturb a third by a bit.
+   * Tell the ends of flows whose slowdown is another now. Called once when all that happens at one time has happened: a
+   * flow that ends as another begins must not disturb a third by a bit.
    */
   settle(now: T, foretell: (flow: F, endsAt: T) => void): void {
     if (this.changed.length === 0 && this.begun.size === 0) return;

@@ -73,8 +73,9 @@ const log2 = (P: number): number => Math.round(Math.log2(P));
 type ClosedForm = (P: number, M: number) => readonly [messages: number, bytes: number, summed: number];
 
 /**
- * The formulas of Thakur, Rabenseifner and Gropp 2005 and of Patarasuk and Yuan 2009, as surveys of distributed training list them (Shi et al., arXiv 2003.06307).
- * The parameter server is one of the ranks here, and takes its messages one at a time: P − 1 in place of P.
+ * The formulas of Thakur, Rabenseifner and Gropp 2005 and of Patarasuk and Yuan 2009, as surveys of distributed
+ * training list them (Shi et al., arXiv 2003.06307). The parameter server is one of the ranks here, and takes its
+ * messages one at a time: P − 1 in place of P.
  */
 const closedForms: readonly (readonly [Algorithm, "any" | "powers of two", ClosedForm])[] = [
   [ringAllReduce, "any", (P, M) => [2 * (P - 1), (2 * (P - 1) * M) / P, ((P - 1) * M) / P]],
@@ -99,11 +100,18 @@ const sizes = { any: [1, 2, 3, 5, 6, 8, 12], "powers of two": [1, 2, 4, 8, 16] }
 describe("closed forms", () => {
   test.each(closedForms)("$name takes exactly what its formula says, P $1", (algorithm, which, formula) => {
     fc.assert(
-      fc.property(fc.constantFrom(...sizes[which]), fc.integer({ min: 1, max: 9 }), figures, (P, chunk, { α, β, γ }) => {
-        const M = P * chunk;
-        const [messages, bytes, summed] = formula(P, M);
-        expect(endOf(algorithm, P, M, costsOf({ α, β, γ }))).toEqual(fraction(messages * α + bytes * β + summed * γ, 7));
-      }),
+      fc.property(
+        fc.constantFrom(...sizes[which]),
+        fc.integer({ min: 1, max: 9 }),
+        figures,
+        (P, chunk, { α, β, γ }) => {
+          const M = P * chunk;
+          const [messages, bytes, summed] = formula(P, M);
+          expect(endOf(algorithm, P, M, costsOf({ α, β, γ }))).toEqual(
+            fraction(messages * α + bytes * β + summed * γ, 7),
+          );
+        },
+      ),
       { numRuns: 12 },
     );
   });
@@ -120,7 +128,10 @@ describe("closed forms", () => {
         { α: 0, β: 1, γ: 0 },
       ]) {
         const [P, M] = [X * Y, 2 * X * Y];
-        const expected = fraction((2 * (X - 1) + 2 * (Y - 1)) * α + ((2 * (P - 1) * M) / P) * β + (((P - 1) * M) / P) * γ, 7);
+        const expected = fraction(
+          (2 * (X - 1) + 2 * (Y - 1)) * α + ((2 * (P - 1) * M) / P) * β + (((P - 1) * M) / P) * γ,
+          7,
+        );
         expect(endOf(torusAllReduce, P, M, costsOf({ α, β, γ }))).toEqual(expected);
       }
   });
@@ -137,7 +148,8 @@ describe("closed forms", () => {
         const sums = ((n - 1) * m + (m - 1)) * chunk * far.γ;
         const exact = fraction(inside + across + sums, 7);
         if (n <= 2) expect(got).toEqual(exact);
-        // Three and more ranks of a host begin with the same one of them, and wait for each other; those that are through first have the link to themselves.
+        // Three and more ranks of a host begin with the same one of them, and wait for each other; those that are
+        // through first have the link to themselves.
         expect(fractions.compare(got, fraction(2 * (1.5 * inside + across + sums), 14))).toBeLessThanOrEqual(0);
         const free = endOf(twoLevelAllReduce, P, M, costsOf(far, { α: 0, β: 0, γ: 0 }), { hosts });
         expect(free).toEqual(fraction(across + sums, 7));
@@ -177,7 +189,12 @@ const complete = algorithms.filter(({ kind }) => kind !== "send-receive");
 const placesOf = ({ kind }: Algorithm) =>
   fc
     .record({ P: fc.integer({ min: 1, max: 9 }), chunk: fc.nat(5), shape: fc.nat(2), costs: figures })
-    .map(({ P, chunk, shape, costs }) => ({ P, M: kind === "barrier" ? 0 : P * chunk, hosts: shapes(P)[shape]!, costs }));
+    .map(({ P, chunk, shape, costs }) => ({
+      P,
+      M: kind === "barrier" ? 0 : P * chunk,
+      hosts: shapes(P)[shape]!,
+      costs,
+    }));
 
 test.each(complete.filter(({ kind }) => kind === "all-reduce"))(
   "$name takes no less than the lower bounds of any all-reduce, wherever the ranks are",
@@ -233,12 +250,15 @@ describe.each(complete.map((algorithm) => [algorithm.name, algorithm] as const))
 
 test("where ranks share a link, dearer sums may end sooner: a message that comes later leaves the link to another", () => {
   const end = (γ: number) =>
-    endOf(recursiveHalvingReduceScatter, 5, 5, costsOf({ α: 3, β: 3, γ }, { α: 0, β: 1, γ }), { hosts: [[0, 1], [2, 3], [4]] });
+    endOf(recursiveHalvingReduceScatter, 5, 5, costsOf({ α: 3, β: 3, γ }, { α: 0, β: 1, γ }), {
+      hosts: [[0, 1], [2, 3], [4]],
+    });
   expect(fractions.compare(end(1), end(0))).toBeLessThan(0);
 });
 
 test("ranks of a host that have nothing to send across leave its link to the others", () => {
-  // In a pairwise exchange on hosts of two and one, the third rank's messages have the way into the first host to themselves.
+  // In a pairwise exchange on hosts of two and one, the third rank's messages have the way into the first host to
+  // themselves.
   const link: LinkCosts = {
     within: { secondsPerMessage: 0, secondsPerByte: 0 },
     across: { secondsPerMessage: 0, secondsPerByte: 1 },
@@ -258,14 +278,23 @@ test("measured links, and what cannot be simulated", () => {
   const expected = 6 * (across.secondsPerMessage + 1000 * across.secondsPerByte) + 3 * 1000 * reduceSecondsPerByte;
   expect(simulateSchedule(ringAllReduce, place, ethernetLinks).end).toBeCloseTo(expected, 12);
   expect(simulateSchedule(ringAllReduce, { ...place, elementCount: 0 }, ethernetLinks).end).toBe(0);
-  expect(() => simulateSchedule(ringAllReduce, { ...place, worldSize: 0 }, ethernetLinks)).toThrow("worldSize 0 was given");
-  expect(() => simulateSchedule(ringAllReduce, { ...place, elementCount: Number.NaN }, ethernetLinks)).toThrow("elementCount NaN");
-  expect(() => simulateSchedule(ringAllReduce, { ...place, hosts: [[0, 1, 2]] }, ethernetLinks)).toThrow("hosts leave out rank 3");
+  expect(() => simulateSchedule(ringAllReduce, { ...place, worldSize: 0 }, ethernetLinks)).toThrow(
+    "worldSize 0 was given",
+  );
+  expect(() => simulateSchedule(ringAllReduce, { ...place, elementCount: Number.NaN }, ethernetLinks)).toThrow(
+    "elementCount NaN",
+  );
+  expect(() => simulateSchedule(ringAllReduce, { ...place, hosts: [[0, 1, 2]] }, ethernetLinks)).toThrow(
+    "hosts leave out rank 3",
+  );
   expect(() => simulateSchedule(sendReceive, place, ethernetLinks)).toThrow("which is one message");
   const oneSided: Algorithm = {
     ...ringAllReduce,
     name: "one-sided",
-    schedule: (at) => ({ ...ringAllReduce.schedule(at), ...(at.rank === 0 && { rounds: ringAllReduce.schedule(at).rounds.slice(1) }) }),
+    schedule: (at) => ({
+      ...ringAllReduce.schedule(at),
+      ...(at.rank === 0 && { rounds: ringAllReduce.schedule(at).rounds.slice(1) }),
+    }),
   };
   expect(() => simulateSchedule(oneSided, place, ethernetLinks)).toThrow(/one-sided: rank \d of 4 stays in round/);
 });

@@ -84,15 +84,18 @@ const roundsOf = <T>(
 /**
  * Simulate the schedules of all ranks of one collective, message by message.
  *
- * A message begins when both its ends have come to its round, its sender has sent those before it, and its receiver receives no other; it takes α + β · bytes.
- * A rank sends one message and receives one at a time, in either way at full speed. Messages that leave a host at once share its link, and so do those that
- * come to one: of k, each takes k times its β. A rank that has all messages of a round makes its sums, γ for each byte of a summand, and goes on to the next.
- * Copies cost nothing, and a sum does not go on while messages travel, so for vectors in segments this is an upper bound.
+ * A message begins when both its ends have come to its round, its sender has sent those before it, and its receiver
+ * receives no other; it takes α + β · bytes. A rank sends one message and receives one at a time, in either way at full
+ * speed. Messages that leave a host at once share its link, and so do those that come to one: of k, each takes k times
+ * its β. A rank that has all messages of a round makes its sums, γ for each byte of a summand, and goes on to the next.
+ * Copies cost nothing, and a sum does not go on while messages travel, so for vectors in segments this is an upper
+ * bound.
  *
  * Cost: O(messages · log messages) where each host has a link of its own.
  *
  * @param time plain numbers, or fractions: over them the result is exact.
- * @throws ArgumentError for a collective without ranks or with figures that are none; InvariantError for schedules that do not fit together.
+ * @throws ArgumentError for a collective without ranks or with figures that are none; InvariantError for schedules that
+ * do not fit together.
  */
 export const simulateScheduleIn = <T>(
   time: TimeArithmetic<T>,
@@ -110,8 +113,11 @@ export const simulateScheduleIn = <T>(
       throw new ArgumentError(`simulateSchedule: ${name} ${value} was given; use a whole number from ${least}`);
   if (algorithm.kind === "send-receive")
     throw new ArgumentError("simulateSchedule: a send-receive was given, which is one message; it takes α + β · bytes");
-  const hostOf = Array.from({ length: worldSize }, (_, rank) => (hosts ? hosts.findIndex((ranks) => ranks.includes(rank)) : rank));
-  if (hostOf.includes(-1)) throw new ArgumentError(`simulateSchedule: hosts leave out rank ${hostOf.indexOf(-1)}; every rank is on one`);
+  const hostOf = Array.from({ length: worldSize }, (_, rank) =>
+    hosts ? hosts.findIndex((ranks) => ranks.includes(rank)) : rank,
+  );
+  if (hostOf.includes(-1))
+    throw new ArgumentError(`simulateSchedule: hosts leave out rank ${hostOf.indexOf(-1)}; every rank is on one`);
   const numHosts = hosts?.length ?? worldSize;
 
   const messageOf =
@@ -122,7 +128,8 @@ export const simulateScheduleIn = <T>(
       round,
       bytes,
       // The way out of a host, and the way into the other one.
-      links: hostOf[from] === hostOf[to] ? [] : [hostOf[from]!, numHosts + hostOf[to]!].map((link) => ({ link, flows: 1 })),
+      links:
+        hostOf[from] === hostOf[to] ? [] : [hostOf[from]!, numHosts + hostOf[to]!].map((link) => ({ link, flows: 1 })),
       left: time.zero,
       since: time.zero,
       slowdown: 0,
@@ -160,7 +167,8 @@ export const simulateScheduleIn = <T>(
     const message = rank.rounds[rank.round]?.sends[rank.sent];
     if (message === undefined) return;
     const to = ranks[message.to];
-    if (to === undefined) throw new InvariantError(`${algorithm.name}: rank ${message.from} sends to rank ${message.to} of ${worldSize}`);
+    if (to === undefined)
+      throw new InvariantError(`${algorithm.name}: rank ${message.from} sends to rank ${message.to} of ${worldSize}`);
     to.offered.push(message);
     take(to);
   };
@@ -224,7 +232,11 @@ export const simulateScheduleIn = <T>(
  * @example
  * simulateSchedule(ringAllReduce, { worldSize: 8, elementCount: 2 ** 20, bytesPerElement: 4 }, ethernetLinks).end;
  */
-export const simulateSchedule = (algorithm: Algorithm, place: SimulatedCollectivePlace, link: LinkCosts): ScheduleTimes<number> => {
+export const simulateSchedule = (
+  algorithm: Algorithm,
+  place: SimulatedCollectivePlace,
+  link: LinkCosts,
+): ScheduleTimes<number> => {
   const timesOf = ({ secondsPerMessage, secondsPerByte }: LinkCosts["within"]): MessageTimes<number> => ({
     perMessage: secondsPerMessage,
     perByte: secondsPerByte,

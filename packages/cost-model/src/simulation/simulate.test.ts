@@ -30,13 +30,40 @@ test("golden trace: two ranks, of which one is slower, a two-level collective an
   const flow = (id: number, part: "begin" | "through" | "end") => ({ flow: { id, part } });
   const spansOf = (slower: number) => [
     { name: "matmul head", track: "compute", startSeconds: 0, endSeconds: 3 + slower },
-    { name: "start all-reduce head", track: "host", startSeconds: 3 + slower, endSeconds: 4 + slower, args, ...flow(0, "begin") },
+    {
+      name: "start all-reduce head",
+      track: "host",
+      startSeconds: 3 + slower,
+      endSeconds: 4 + slower,
+      args,
+      ...flow(0, "begin"),
+    },
     // Begins at 6, when the slower rank has started it: 2 seconds within the host, 6 between hosts, 1 within.
-    { name: "all-reduce head", track: "collectives", startSeconds: 4 + slower, endSeconds: 15, args, ...flow(0, "through") },
+    {
+      name: "all-reduce head",
+      track: "collectives",
+      startSeconds: 4 + slower,
+      endSeconds: 15,
+      args,
+      ...flow(0, "through"),
+    },
     { name: "matmul body", track: "compute", startSeconds: 4 + slower, endSeconds: 6 + slower },
-    { name: "start all-reduce body", track: "host", startSeconds: 6 + slower, endSeconds: 6 + slower, ...flow(1, "begin") },
+    {
+      name: "start all-reduce body",
+      track: "host",
+      startSeconds: 6 + slower,
+      endSeconds: 6 + slower,
+      ...flow(1, "begin"),
+    },
     { name: "all-reduce body", track: "collectives", startSeconds: 6 + slower, endSeconds: 17, ...flow(1, "through") },
-    { name: "wait all-reduce head", track: "waiting", startSeconds: 6 + slower, endSeconds: 15, args, ...flow(0, "end") },
+    {
+      name: "wait all-reduce head",
+      track: "waiting",
+      startSeconds: 6 + slower,
+      endSeconds: 15,
+      args,
+      ...flow(0, "end"),
+    },
     { name: "update head", track: "compute", startSeconds: 15, endSeconds: 16 },
     { name: "wait all-reduce body", track: "waiting", startSeconds: 16, endSeconds: 17, ...flow(1, "end") },
   ];
@@ -121,7 +148,8 @@ describe("laws of the simulator", () => {
     expect(fewer).toBeGreaterThan(all / 10);
   });
 
-  const spansOn = ({ spans }: RankSpans, tracks: readonly string[]) => spans.filter(({ track }) => tracks.includes(track));
+  const spansOn = ({ spans }: RankSpans, tracks: readonly string[]) =>
+    spans.filter(({ track }) => tracks.includes(track));
 
   test("conserves: a stream does one thing at a time, nothing begins before what it needs, and phases are as long as they take", () => {
     fc.assert(
@@ -158,14 +186,20 @@ describe("laws of the simulator", () => {
             for (const lane of ["lane 0", "lane 1"]) {
               const taken = own
                 .filter(({ name }) => name.endsWith(lane))
-                .flatMap(({ phases }) => phases.filter((one) => one.stream === stream && one.endSeconds > one.beginSeconds));
+                .flatMap(({ phases }) =>
+                  phases.filter((one) => one.stream === stream && one.endSeconds > one.beginSeconds),
+                );
               for (const { beginSeconds: at } of taken)
-                expect(taken.filter((one) => one.beginSeconds <= at && at < one.endSeconds).length).toBeLessThanOrEqual(concurrent);
+                expect(taken.filter((one) => one.beginSeconds <= at && at < one.endSeconds).length).toBeLessThanOrEqual(
+                  concurrent,
+                );
             }
         }
         for (const { name, ranks, phases, readySeconds, endSeconds } of result.collectives) {
           let clock = readySeconds;
-          const task = world.programs[ranks[0]!]!.find((one) => one.kind === "collective" && one.name === name) as CollectiveTask;
+          const task = world.programs[ranks[0]!]!.find(
+            (one) => one.kind === "collective" && one.name === name,
+          ) as CollectiveTask;
           expect(phases.map(({ stream }) => stream)).toEqual(task.phases.map(({ stream }) => stream));
           for (const [i, one] of phases.entries()) {
             expect(one.beginSeconds).toBeGreaterThanOrEqual(clock);
@@ -173,7 +207,9 @@ describe("laws of the simulator", () => {
             const { startupSeconds, transferSeconds } = task.phases[i]!;
             const gains = settings.contention!.penaltyPerFlow < 0 ? 0 : 1 - 1e-9;
             if (gains > 0)
-              expect(one.endSeconds - one.beginSeconds).toBeGreaterThanOrEqual((startupSeconds + transferSeconds) * gains - 1e-9);
+              expect(one.endSeconds - one.beginSeconds).toBeGreaterThanOrEqual(
+                (startupSeconds + transferSeconds) * gains - 1e-9,
+              );
           }
           expect(endSeconds).toBeGreaterThanOrEqual(clock);
         }
@@ -193,18 +229,28 @@ describe("laws of the simulator", () => {
       if (one.kind === "compute") return { ...one, seconds: one.seconds + more };
       if (one.kind === "wait") return one;
       if (which % 2 === 0) return { ...one, startSeconds: (one.startSeconds ?? 0) + more };
-      return { ...one, phases: one.phases.map((old, i) => (i === 0 ? { ...old, transferSeconds: old.transferSeconds + more } : old)) };
+      return {
+        ...one,
+        phases: one.phases.map((old, i) => (i === 0 ? { ...old, transferSeconds: old.transferSeconds + more } : old)),
+      };
     });
     return { ...world, programs: world.programs.with(rank, changed) };
   };
 
   test("with one at a time and links that nobody shares, nothing that becomes longer makes anything earlier", () => {
     fc.assert(
-      fc.property(worlds({ apart: true }), fc.nat(20), fc.nat(30), fc.double({ min: 0, max: 5, noNaN: true }), (world, at, which, more) => {
-        const steps = 2;
-        const [before, after] = [simulate(world, { steps }), simulate(longer(world, at, which, more), { steps })];
-        for (let step = 0; step < steps; step++) expect(after.endSeconds[step]).toBeGreaterThanOrEqual(before.endSeconds[step]!);
-      }),
+      fc.property(
+        worlds({ apart: true }),
+        fc.nat(20),
+        fc.nat(30),
+        fc.double({ min: 0, max: 5, noNaN: true }),
+        (world, at, which, more) => {
+          const steps = 2;
+          const [before, after] = [simulate(world, { steps }), simulate(longer(world, at, which, more), { steps })];
+          for (let step = 0; step < steps; step++)
+            expect(after.endSeconds[step]).toBeGreaterThanOrEqual(before.endSeconds[step]!);
+        },
+      ),
     );
   });
 
@@ -233,7 +279,9 @@ describe("laws of the simulator", () => {
             );
             return { ...task, phases, startSeconds: 2 * (task.startSeconds ?? 0) };
           });
-        const [once, doubled] = [world, { ...world, programs: world.programs.map(twice) }].map((one) => simulate(one, settings));
+        const [once, doubled] = [world, { ...world, programs: world.programs.map(twice) }].map((one) =>
+          simulate(one, settings),
+        );
         expect(doubled!.endSeconds).toEqual(once!.endSeconds.map((seconds) => 2 * seconds));
         expect(doubled!.exposedSeconds).toEqual(once!.exposedSeconds.map((seconds) => 2 * seconds));
       }),
@@ -243,15 +291,18 @@ describe("laws of the simulator", () => {
   test("a single rank that waits for each collective at once takes the sum of its tasks", () => {
     const seconds = fc.nat(20);
     fc.assert(
-      fc.property(fc.array(fc.record({ seconds, start: seconds, startup: seconds, transfer: seconds }), { maxLength: 8 }), (rows) => {
-        const program = rows.flatMap((row, i): Task[] => [
-          compute(`${i}`, row.seconds),
-          allReduce(`${i}`, "data", [phase(row.transfer, row.startup)], { startSeconds: row.start }),
-          wait(3 * i + 1),
-        ]);
-        const sum = rows.reduce((total, row) => total + row.seconds + row.start + row.startup + row.transfer, 0);
-        expect(simulate({ programs: [program], groups: { data: [[0]] } }).stepSeconds).toBe(sum);
-      }),
+      fc.property(
+        fc.array(fc.record({ seconds, start: seconds, startup: seconds, transfer: seconds }), { maxLength: 8 }),
+        (rows) => {
+          const program = rows.flatMap((row, i): Task[] => [
+            compute(`${i}`, row.seconds),
+            allReduce(`${i}`, "data", [phase(row.transfer, row.startup)], { startSeconds: row.start }),
+            wait(3 * i + 1),
+          ]);
+          const sum = rows.reduce((total, row) => total + row.seconds + row.start + row.startup + row.transfer, 0);
+          expect(simulate({ programs: [program], groups: { data: [[0]] } }).stepSeconds).toBe(sum);
+        },
+      ),
     );
   });
 
@@ -278,7 +329,9 @@ describe("laws of the simulator", () => {
           // Different sizes: the busy link ends with the sum of all transfers.
           const unequal = {
             ...world,
-            programs: world.programs.map((_, rank): Program => [allReduce("x", "data", [phase(transfer * (1 + (rank % k)))]), wait(0)]),
+            programs: world.programs.map(
+              (_, rank): Program => [allReduce("x", "data", [phase(transfer * (1 + (rank % k)))]), wait(0)],
+            ),
           };
           expect(simulate(unequal).stepSeconds).toBeCloseTo((transfer * k * (k + 1)) / 2, 9);
         },
@@ -288,7 +341,10 @@ describe("laws of the simulator", () => {
 });
 
 test("a rate changes when another transfer comes or goes, and what was sent stays sent", () => {
-  const other = (seconds: number, transfer: number): Program => [compute("late", seconds), allReduce("y", "b", [phase(transfer)])];
+  const other = (seconds: number, transfer: number): Program => [
+    compute("late", seconds),
+    allReduce("y", "b", [phase(transfer)]),
+  ];
   const world: SimulatedWorld = {
     programs: [[allReduce("x", "a", [phase(10)]), wait(0)], other(4, 3)],
     groups: { a: [[0]], b: [[1]] },
@@ -304,7 +360,10 @@ test("a rate changes when another transfer comes or goes, and what was sent stay
 test("a transfer that ends as another begins does not disturb a third by a bit", () => {
   const transfer = 0.11000000000000001;
   const world: SimulatedWorld = {
-    programs: [[allReduce("x", "a", [phase(transfer)])], [allReduce("y", "b", [phase(0.1)]), allReduce("z", "b", [phase(0.1)])]],
+    programs: [
+      [allReduce("x", "a", [phase(transfer)])],
+      [allReduce("y", "b", [phase(0.1)]), allReduce("z", "b", [phase(0.1)])],
+    ],
     groups: { a: [[0]], b: [[1]] },
     hosts: [[0, 1]],
   };
@@ -315,13 +374,17 @@ test("a transfer that ends as another begins does not disturb a third by a bit",
 });
 
 test("a phase takes as long as its slowest member's part, whoever that is", () => {
-  const programs = [3, 7, 5].map((seconds): Program => [allReduce("x", "data", [phase(seconds, 10 - seconds)]), wait(0)]);
+  const programs = [3, 7, 5].map(
+    (seconds): Program => [allReduce("x", "data", [phase(seconds, 10 - seconds)]), wait(0)],
+  );
   for (const order of [
     [0, 1, 2],
     [1, 0, 2],
     [2, 0, 1],
   ])
-    expect(simulate({ programs: order.map((i) => programs[i]!), groups: { data: [[0, 1, 2]] } }).stepSeconds).toBe(7 + 7);
+    expect(simulate({ programs: order.map((i) => programs[i]!), groups: { data: [[0, 1, 2]] } }).stepSeconds).toBe(
+      7 + 7,
+    );
 });
 
 test("lanes do not wait for each other, but share the link; in one lane they follow each other", () => {
@@ -332,16 +395,22 @@ test("lanes do not wait for each other, but share the link; in one lane they fol
     wait(1),
   ];
   const ends = (priority: number, concurrent = 1) =>
-    simulate({ programs: [program(priority), program(priority)], groups: { data: [[0, 1]] } }, { concurrent }).collectives.map(
-      ({ endSeconds }) => endSeconds,
-    );
+    simulate(
+      { programs: [program(priority), program(priority)], groups: { data: [[0, 1]] } },
+      { concurrent },
+    ).collectives.map(({ endSeconds }) => endSeconds);
   expect(ends(0)).toEqual([4, 5]);
   expect(ends(3)).toEqual([5, 2]);
   expect(ends(0, 2)).toEqual([5, 2]);
 });
 
 test("what a step leaves under way is waited for in the next one, and the steady state is found", () => {
-  const program: Program = [wait(2, true), compute("forward", 3), allReduce("x", "data", [phase(5)]), compute("backward", 1)];
+  const program: Program = [
+    wait(2, true),
+    compute("forward", 3),
+    allReduce("x", "data", [phase(5)]),
+    compute("backward", 1),
+  ];
   const world = { programs: [program, program], groups: { data: [[0, 1]] } };
   const { endSeconds, stepSeconds, exposedSeconds, ranks } = simulate(world, { steps: 4 });
   expect(endSeconds).toEqual([4, 12, 20, 28]);

@@ -44,7 +44,10 @@ export interface SimulatedCollective {
 export interface SimulatedStep {
   /** By rank, in the format of a run's; all steps. Ranks that are alike may share one list. */
   readonly ranks: readonly RankSpans[];
-  /** Of the last step: from the end of the step before to its own. With several steps that is the steady state, if there is one. */
+  /**
+   * Of the last step: from the end of the step before to its own. With several steps that is the steady state, if there
+   * is one.
+   */
   readonly stepSeconds: number;
   /** By rank: what it waits for collectives in the last step. */
   readonly exposedSeconds: readonly number[];
@@ -53,7 +56,10 @@ export interface SimulatedStep {
   /** By step: when the last rank's compute stream is through. What nobody waits for may go on into the next step. */
   readonly endSeconds: readonly number[];
   readonly collectives: readonly SimulatedCollective[];
-  /** How many ranks were simulated, one for each class of ranks that cannot but do the same, and for how many they stand. */
+  /**
+   * How many ranks were simulated, one for each class of ranks that cannot but do the same, and for how many they
+   * stand.
+   */
   readonly symmetry: { readonly classes: number; readonly ranks: number };
   readonly numEvents: number;
 }
@@ -66,31 +72,35 @@ const checkCount = (name: string, value: number): void => {
 /**
  * Simulate training steps of many ranks.
  *
- * A rank computes one task at a time, in the order of its program. A collective begins when the last member has started it, and what its members' programs
- * start before it on the same stream and in the same lane is done; the collectives of a group and lane run one after the other (`concurrent`: so many at
- * once). Its phases follow one another, each after start-up + slowdown · transfer. While k transfers are on one link,
+ * A rank computes one task at a time, in the order of its program. A collective begins when the last member has started
+ * it, and what its members' programs start before it on the same stream and in the same lane is done; the collectives
+ * of a group and lane run one after the other (`concurrent`: so many at once). Its phases follow one another, each
+ * after start-up + slowdown · transfer. While k transfers are on one link,
  *
  *     slowdown = 1 + (k − 1)(1 + η / b),   k of the most loaded link: T_k = a + k · b · M + (k − 1) · η · M
  *
- * and is worked out anew whenever k changes; what was sent stays sent. Inter-node phases of groups that have ranks on one host share that host's link;
- * intra-node phases share the links of a rank only with others of that rank (lanes, `concurrent`). A group's own ranks on a host count as one transfer: its
- * price knows of them already.
+ * and is worked out anew whenever k changes; what was sent stays sent. Inter-node phases of groups that have ranks on
+ * one host share that host's link; intra-node phases share the links of a rank only with others of that rank (lanes,
+ * `concurrent`). A group's own ranks on a host count as one transfer: its price knows of them already.
  *
- * Messages of a phase that begins while a member computes take `messageDelaySeconds` longer, each, for as long as that member is known to compute.
+ * Messages of a phase that begins while a member computes take `messageDelaySeconds` longer, each, for as long as that
+ * member is known to compute.
  *
- * Not modelled: what ranks of one host cost each other within the host (memory bandwidth, caches, cores), switches and racks above the hosts, computation
- * that communication slows (kernels of `stepTasks` hold an estimate of it), the network's preference for the higher of two lanes, and memory. A rank's
- * streams serve collectives in the order of its program, so one that waits for its members holds up those behind it, as in a run.
+ * Not modelled: what ranks of one host cost each other within the host (memory bandwidth, caches, cores), switches and
+ * racks above the hosts, computation that communication slows (kernels of `stepTasks` hold an estimate of it), the
+ * network's preference for the higher of two lanes, and memory. A rank's streams serve collectives in the order of its
+ * program, so one that waits for its members holds up those behind it, as in a run.
  *
  * Ranks that cannot but do the same are simulated once (`rankClasses`); the result is that of all ranks, bit for bit.
  *
- * With one at a time per link (`concurrent` 1, one lane, no two groups on a host's link) no time that becomes longer makes the step shorter. Where transfers
- * share a link it may: one that comes later leaves the link to another.
+ * With one at a time per link (`concurrent` 1, one lane, no two groups on a host's link) no time that becomes longer
+ * makes the step shorter. Where transfers share a link it may: one that comes later leaves the link to another.
  *
- * Cost: O(tasks of all classes) + O(log(events) · collectives · members). 10,000 like ranks of 1,000 tasks take a fraction of a second.
+ * Cost: O(tasks of all classes) + O(log(events) · collectives · members). 10,000 like ranks of 1,000 tasks take a
+ * fraction of a second.
  *
- * @throws ArgumentError for a world with impossible figures, one whose members of a group have different collectives, or ranks that wait for each other in a
- * circle; it names rank and collective.
+ * @throws ArgumentError for a world with impossible figures, one whose members of a group have different collectives,
+ * or ranks that wait for each other in a circle; it names rank and collective.
  *
  * Source: Shi et al. 2018, arXiv 1805.03812 (S-SGD as a DAG); Wang et al. 2020, arXiv 2002.10105 (contention).
  */
@@ -100,9 +110,13 @@ export const simulate = (world: SimulatedWorld, options: SimulationOptions = {})
   checkCount("steps", steps);
   checkCount("concurrent", concurrent);
   if (!(penaltyPerFlow >= -1 && Number.isFinite(penaltyPerFlow)))
-    throw new ArgumentError(`simulate: a penaltyPerFlow of ${penaltyPerFlow} was given; use −1 (links that nobody shares) or more`);
+    throw new ArgumentError(
+      `simulate: a penaltyPerFlow of ${penaltyPerFlow} was given; use −1 (links that nobody shares) or more`,
+    );
   if (!(messageDelaySeconds >= 0 && Number.isFinite(messageDelaySeconds)))
-    throw new ArgumentError(`simulate: a messageDelaySeconds of ${messageDelaySeconds} was given; it is finite and not negative`);
+    throw new ArgumentError(
+      `simulate: a messageDelaySeconds of ${messageDelaySeconds} was given; it is finite and not negative`,
+    );
   checkWorld(world);
   const jitter = options.jitter && jitterOf(options.jitter);
   const marks = world.programs.map((_, rank) => {
@@ -110,13 +124,26 @@ export const simulate = (world: SimulatedWorld, options: SimulationOptions = {})
     return jitter?.rankFactor(rank) ?? 0;
   });
   const classes = rankClasses(world, marks);
-  const run = new WorldRun(world.programs, classes, { steps, concurrent, penaltyPerFlow, messageDelaySeconds, jitter, keepTimes: spans });
+  const run = new WorldRun(world.programs, classes, {
+    steps,
+    concurrent,
+    penaltyPerFlow,
+    messageDelaySeconds,
+    jitter,
+    keepTimes: spans,
+  });
   if (!run.run()) throw deadlockOf(run);
-  const endSeconds = Array.from({ length: steps }, (_, step) => run.ranks.reduce((latest, { ends }) => Math.max(latest, ends[step]!), 0));
+  const endSeconds = Array.from({ length: steps }, (_, step) =>
+    run.ranks.reduce((latest, { ends }) => Math.max(latest, ends[step]!), 0),
+  );
   if (!Number.isFinite(endSeconds[steps - 1]!))
-    throw new ArgumentError(`simulate: ${steps} steps end after ${endSeconds[steps - 1]!} s; times must add up to a finite number`);
+    throw new ArgumentError(
+      `simulate: ${steps} steps end after ${endSeconds[steps - 1]!} s; times must add up to a finite number`,
+    );
   const { classOf } = classes;
-  const exposedOfSteps = Array.from({ length: steps }, (_, step) => classOf.map((index) => run.ranks[index]!.exposed[step]!));
+  const exposedOfSteps = Array.from({ length: steps }, (_, step) =>
+    classOf.map((index) => run.ranks[index]!.exposed[step]!),
+  );
   return {
     ranks: spans ? spansOfRank(world.programs, classOf, run, steps) : [],
     stepSeconds: endSeconds[steps - 1]! - (endSeconds[steps - 2] ?? 0),

@@ -5,8 +5,8 @@ import type { CollectiveKind } from "@skein/tensor-core/backend";
 export type LinkStream = "intra-node" | "inter-node";
 
 /**
- * A stretch of a collective on one kind of link, as long as it takes alone: a start-up, which delays nobody else, then the transfer, which shares the
- * link with what else transfers there.
+ * A stretch of a collective on one kind of link, as long as it takes alone: a start-up, which delays nobody else, then
+ * the transfer, which shares the link with what else transfers there.
  */
 export interface Phase {
   readonly stream: LinkStream;
@@ -33,7 +33,10 @@ export interface ComputeTask extends Needs {
   readonly seconds: number;
 }
 
-/** The start of a collective. The n-th of an axis in one member's program is the n-th in those of all members of its group. */
+/**
+ * The start of a collective. The n-th of an axis in one member's program is the n-th in those of all members of its
+ * group.
+ */
 export interface CollectiveTask extends Needs {
   readonly kind: "collective";
   readonly name: string;
@@ -42,7 +45,10 @@ export interface CollectiveTask extends Needs {
   readonly bytes: number;
   /** Key of `SimulatedWorld.groups`. */
   readonly axis: string;
-  /** One after the other. Flat: one; two-level: intra-node, inter-node, intra-node; none takes no time, as in a group of one. */
+  /**
+   * One after the other. Flat: one; two-level: intra-node, inter-node, intra-node; none takes no time, as in a group of
+   * one.
+   */
   readonly phases: readonly Phase[];
   /** Its lane: what has another priority does not wait for it. Default: 0. */
   readonly priority?: number | undefined;
@@ -68,7 +74,9 @@ export type Program = readonly Task[];
 export interface SimulatedWorld {
   /** By rank. */
   readonly programs: readonly Program[];
-  /** For each axis the groups of ranks, such as `meshPartition` makes them. A rank is in one group of an axis at most. */
+  /**
+   * For each axis the groups of ranks, such as `meshPartition` makes them. A rank is in one group of an axis at most.
+   */
   readonly groups: { readonly [axis: string]: readonly (readonly number[])[] };
   /** Ranks by host. Default: every rank on a host of its own. */
   readonly hosts?: readonly (readonly number[])[] | undefined;

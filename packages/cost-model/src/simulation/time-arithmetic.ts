@@ -1,6 +1,6 @@
 /**
- * The numbers that times are reckoned in. A simulation over fractions is exact, and can be held against closed forms to the last digit; over plain
- * numbers it is fast.
+ * The numbers that times are reckoned in. A simulation over fractions is exact, and can be held against closed forms to
+ * the last digit; over plain numbers it is fast.
  */
 export interface TimeArithmetic<T> {
   readonly zero: T;

@@ -41,8 +41,8 @@ export interface RankRun {
 type Happening = "ready" | "transfers" | "ends";
 
 /**
- * Runs a world of classes. A rank runs ahead by its own clock up to a wait for a collective that is not done; so there are events for collectives only:
- * all members have started, a transfer begins, a phase ends.
+ * Runs a world of classes. A rank runs ahead by its own clock up to a wait for a collective that is not done; so there
+ * are events for collectives only: all members have started, a transfer begins, a phase ends.
  */
 export class WorldRun {
   readonly ranks: readonly RankRun[];
@@ -50,9 +50,10 @@ export class WorldRun {
   readonly meetings: readonly Meeting[];
   private readonly classes: WorldClasses;
   private readonly settings: RunSettings;
-  private readonly events = new EventQueue<number, { readonly what: Happening; readonly meeting: Meeting; readonly version: number }>(
-    plainSeconds.compare,
-  );
+  private readonly events = new EventQueue<
+    number,
+    { readonly what: Happening; readonly meeting: Meeting; readonly version: number }
+  >(plainSeconds.compare);
   private readonly links: SharedLinks<number, Meeting>;
   /** First meeting of each group class in a step, and meetings in a step. */
   private readonly firstOf: readonly number[];
@@ -86,7 +87,8 @@ export class WorldRun {
       const shape = shapeOf(rank);
       const meetingOf = new Int32Array(shape.tasks.length);
       for (const [axis, collectives] of shape.along)
-        for (const [ordinal, collective] of collectives.entries()) meetingOf[collective] = this.firstOf[groupOf.get(axis)!]! + ordinal;
+        for (const [ordinal, collective] of collectives.entries())
+          meetingOf[collective] = this.firstOf[groupOf.get(axis)!]! + ordinal;
       return {
         rank,
         program,
@@ -102,14 +104,22 @@ export class WorldRun {
       };
     });
     // Links of hosts first, then those of ranks.
-    this.links = new SharedLinks(classes.numHosts + classes.ranks.length, (flows) => 1 + (flows - 1) * (1 + penaltyPerFlow), plainSeconds);
-    this.intraLinks = classes.groups.map(({ members }) => members.map((member) => ({ link: classes.numHosts + member, flows: 1 })));
+    this.links = new SharedLinks(
+      classes.numHosts + classes.ranks.length,
+      (flows) => 1 + (flows - 1) * (1 + penaltyPerFlow),
+      plainSeconds,
+    );
+    this.intraLinks = classes.groups.map(({ members }) =>
+      members.map((member) => ({ link: classes.numHosts + member, flows: 1 })),
+    );
     this.lanes = tasksOf.map((tasks) => {
       const byPriority = Map.groupBy(tasks.keys(), (ordinal) => tasks[ordinal]!.priority ?? 0);
       return new Map([...byPriority].map(([priority, ordinals]) => [priority, { ordinals, admitted: 0 }]));
     });
     this.meetings = Array.from({ length: steps }, (_, step) =>
-      classes.groups.flatMap((group, index) => tasksOf[index]!.map((task, ordinal) => newMeeting(index, group, step, ordinal, task))),
+      classes.groups.flatMap((group, index) =>
+        tasksOf[index]!.map((task, ordinal) => newMeeting(index, group, step, ordinal, task)),
+      ),
     ).flat();
   }
 
@@ -128,14 +138,17 @@ export class WorldRun {
   run(): boolean {
     const { ranks, settings, events } = this;
     for (const [group, lanes] of this.lanes.entries())
-      for (const priority of lanes.keys()) for (let i = 0; i < settings.concurrent; i++) this.letGroupOn(group, priority);
+      for (const priority of lanes.keys())
+        for (let i = 0; i < settings.concurrent; i++) this.letGroupOn(group, priority);
     for (const [index, { shape }] of ranks.entries())
       for (const queue of shape.queues.keys()) for (let i = 0; i < settings.concurrent; i++) this.letIn(index, queue);
     for (const index of ranks.keys()) this.runnable.push(index);
     for (;;) {
       for (let index = this.runnable.pop(); index !== undefined; index = this.runnable.pop()) this.runAhead(index);
       if (events.nextAt !== this.now) {
-        this.links.settle(this.now, (meeting, endsAt) => events.push(endsAt, { what: "ends", meeting, version: meeting.version }));
+        this.links.settle(this.now, (meeting, endsAt) =>
+          events.push(endsAt, { what: "ends", meeting, version: meeting.version }),
+        );
         if (events.nextAt === undefined) break;
         this.now = events.nextAt;
       }
@@ -147,7 +160,10 @@ export class WorldRun {
       } else if (what === "transfers") this.links.begin(meeting);
       else if (version === meeting.version) this.endPhase(meeting);
     }
-    return ranks.every(({ step }) => step === settings.steps) && this.meetings.every(({ endSeconds }) => endSeconds !== undefined);
+    return (
+      ranks.every(({ step }) => step === settings.steps) &&
+      this.meetings.every(({ endSeconds }) => endSeconds !== undefined)
+    );
   }
 
   private runAhead(index: number): void {
@@ -254,8 +270,9 @@ export class WorldRun {
   }
 
   /**
-   * The start-up of a phase that begins now. While a member computes, each message takes longer; once all of them wait, the rest goes on at its own pace. A
-   * rank runs ahead up to its next wait, so its clock says how long it computes for certain.
+   * The start-up of a phase that begins now. While a member computes, each message takes longer; once all of them wait,
+   * the rest goes on at its own pace. A rank runs ahead up to its next wait, so its clock says how long it computes for
+   * certain.
    */
   private startupOf({ seconds, donePhases, group }: Meeting, messages: number): number {
     const { startup } = seconds[donePhases]!;

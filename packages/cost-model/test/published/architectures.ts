@@ -21,7 +21,10 @@ const dense = (path: string, input: number, output: number, tokens: number): Lay
   multiplyAdds: input * output * tokens,
 });
 
-/** Layers of a ResNet for images of 224 × 224, in the order of the forward pass, with so many blocks a stage. Source: He et al. 2015, arXiv 1512.03385, table 1. */
+/**
+ * Layers of a ResNet for images of 224 × 224, in the order of the forward pass, with so many blocks a stage. Source: He
+ * et al. 2015, arXiv 1512.03385, table 1.
+ */
 const resNet = (blocksOfStages: readonly number[]): readonly Layer[] => [
   ...convolution("stem", 7, 3, 64, 112),
   ...blocksOfStages.flatMap((blocks, stage) =>
@@ -44,14 +47,18 @@ const resNet = (blocksOfStages: readonly number[]): readonly Layer[] => [
 ];
 
 const words = 30_522;
-/** Tokens of a sequence: those of the first phase of BERT's pre-training. Only shares of time follow from it, which hardly depend on it. */
+/**
+ * Tokens of a sequence: those of the first phase of BERT's pre-training. Only shares of time follow from it, which
+ * hardly depend on it.
+ */
 const tokens = 128;
 
 const layerNorm = (path: string, width: number): Layer => ({ path, elements: [width, width], multiplyAdds: 0 });
 
 /**
- * Layers of BERT with both heads of its pre-training, in the order of the forward pass. The scores of words share the embedding, whose gradient is whole
- * only when the backward pass ends, so their work is the head's and their weight the embedding's.
+ * Layers of BERT with both heads of its pre-training, in the order of the forward pass. The scores of words share the
+ * embedding, whose gradient is whole only when the backward pass ends, so their work is the head's and their weight the
+ * embedding's.
  *
  * Source: Devlin et al. 2018, arXiv 1810.04805.
  */
@@ -85,7 +92,8 @@ const layersOf: Readonly<Record<Architecture, readonly Layer[]>> = {
 };
 
 /** Multiply-adds of a forward pass of one sample. */
-export const multiplyAddsOf = (model: Architecture): number => layersOf[model].reduce((sum, { multiplyAdds }) => sum + multiplyAdds, 0);
+export const multiplyAddsOf = (model: Architecture): number =>
+  layersOf[model].reduce((sum, { multiplyAdds }) => sum + multiplyAdds, 0);
 
 /**
  * Profile a model: its gradients of 32 bits in ready order, backward and forward pass shared out by multiply-adds.

@@ -25,7 +25,10 @@ test.each([
   [8, 831.5, 3.336e-3],
 ] as const)("the benchmark of MPI on %i nodes is %f µs + %f µs/B, to 2 %", (nodes, startup, perByte) => {
   const samples = mpiAllReduce[nodes].filter(([bytes]) => bytes >= 2 ** 14);
-  const { parameters } = fitLeastSquares(([a, b]) => samples.map(([bytes, time]) => a! + b! * bytes - time), [100, 1e-3]);
+  const { parameters } = fitLeastSquares(
+    ([a, b]) => samples.map(([bytes, time]) => a! + b! * bytes - time),
+    [100, 1e-3],
+  );
   expect(Math.abs(parameters[0]! / startup - 1)).toBeLessThan(0.02);
   expect(Math.abs(parameters[1]! / perByte - 1)).toBeLessThan(0.02);
 });

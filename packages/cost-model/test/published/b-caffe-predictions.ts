@@ -14,7 +14,8 @@ import { tracedLayers } from "../traces/b-caffe.ts";
 type LayerTimes = readonly number[];
 type Layer = (typeof tracedLayers)[number];
 
-const layerTimes = (microsecondsOf: (layer: Layer) => number): LayerTimes => tracedLayers.map((layer) => 1e-6 * microsecondsOf(layer));
+const layerTimes = (microsecondsOf: (layer: Layer) => number): LayerTimes =>
+  tracedLayers.map((layer) => 1e-6 * microsecondsOf(layer));
 
 const total = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
 
@@ -37,7 +38,10 @@ export interface ReplayedLog {
 export const replay = (backward: LayerTimes, allReduce: LayerTimes): ReplayedLog => {
   // Each layer's own time as its bytes, at one second per byte: the timeline asks for nothing else.
   const profile = {
-    tensors: profileWith(backward).tensors.map((tensor, i) => ({ ...tensor, bytes: allReduce[tracedLayers.length - 1 - i]! })),
+    tensors: profileWith(backward).tensors.map((tensor, i) => ({
+      ...tensor,
+      bytes: allReduce[tracedLayers.length - 1 - i]!,
+    })),
   };
   const { backwardEndSeconds, communicationEndSeconds, exposedSeconds } = timelineOf(profile, onePerTensor(profile), {
     startupSeconds: 0,
@@ -65,24 +69,33 @@ export const logNames: readonly LogName[] = ["tmpcomm", "tmp2comm", "tmp8comm"];
 export const replayLog = (name: LogName): ReplayedLog => replay(...logs[name]);
 
 /**
- * Fit a + b · M of a layer's all-reduce within training. The robust line tells start-up from transfer; then both are scaled so that the layers add up to what
- * was measured, stragglers and all: a sum of single measurements holds some of those, wherever they strike next.
+ * Fit a + b · M of a layer's all-reduce within training. The robust line tells start-up from transfer; then both are
+ * scaled so that the layers add up to what was measured, stragglers and all: a sum of single measurements holds some of
+ * those, wherever they strike next.
  */
 const trainingModel = (runs: readonly LayerTimes[]): LinearCollectiveModel => {
-  const samples = runs.flatMap((times) => times.map((seconds, layer) => ({ bytes: 4 * tracedLayers[layer]!.elements, seconds })));
+  const samples = runs.flatMap((times) =>
+    times.map((seconds, layer) => ({ bytes: 4 * tracedLayers[layer]!.elements, seconds })),
+  );
   const { startupSeconds, secondsPerByte } = fitCollectiveModel(samples);
   const line = { startupSeconds, secondsPerByte };
-  const scale = total(samples.map(({ seconds }) => seconds)) / total(samples.map(({ bytes }) => collectiveSeconds(line, bytes)));
+  const scale =
+    total(samples.map(({ seconds }) => seconds)) / total(samples.map(({ bytes }) => collectiveSeconds(line, bytes)));
   return { startupSeconds: scale * startupSeconds, secondsPerByte: scale * secondsPerByte };
 };
 
 const between = (from: number, to: number, at: number): number => from + at * (to - from);
 
-/** Where 4 nodes lie between 2 and 8: by log₂ P for what counts steps, by (P − 1) / P for what counts bytes of a rank. */
+/**
+ * Where 4 nodes lie between 2 and 8: by log₂ P for what counts steps, by (P − 1) / P for what counts bytes of a rank.
+ */
 const byShareOfBytes = (3 / 4 - 1 / 2) / (7 / 8 - 1 / 2);
 const bySteps = 1 / 2;
 
-/** What layers take within training, on 2 and 8 nodes from their logs, on 4 in between. The log without a name is of 2 nodes, by its times. */
+/**
+ * What layers take within training, on 2 and 8 nodes from their logs, on 4 in between. The log without a name is of 2
+ * nodes, by its times.
+ */
 export const trainingModels = (): { readonly [nodes in 2 | 4 | 8]: LinearCollectiveModel } => {
   const on2 = trainingModel([logs.tmpcomm[1], logs.tmp2comm[1]]);
   const on8 = trainingModel([logs.tmp8comm[1], layerTimes(({ again }) => again)]);

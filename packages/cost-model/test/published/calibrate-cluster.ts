@@ -11,7 +11,11 @@ export interface FreeParameter {
   readonly write: (cluster: Cluster, value: number) => Cluster;
 }
 
-const shared = (key: Exclude<keyof Cluster, "networks" | "negotiationSeconds">, name: string, unit: string): FreeParameter => ({
+const shared = (
+  key: Exclude<keyof Cluster, "networks" | "negotiationSeconds">,
+  name: string,
+  unit: string,
+): FreeParameter => ({
   name,
   unit,
   read: (cluster) => cluster[key],
@@ -73,8 +77,9 @@ export const stages: readonly Stage[] = [
 ];
 
 /**
- * Where fits begin: line rates of data sheets (PCIe 3.0 through a shared switch, 10 and 100 Gbit/s), and orders of magnitude. 100 Gbit/s InfiniBand is
- * faster than the PCIe lanes of a node, so its own ring rate cannot be found, and is none.
+ * Where fits begin: line rates of data sheets (PCIe 3.0 through a shared switch, 10 and 100 Gbit/s), and orders of
+ * magnitude. 100 Gbit/s InfiniBand is faster than the PCIe lanes of a node, so its own ring rate cannot be found, and
+ * is none.
  */
 export const nominalCluster: Cluster = {
   nodeSecondsPerByte: 2e-10,
@@ -97,7 +102,10 @@ const withValues = (cluster: Cluster, parameters: readonly FreeParameter[], logs
 const keyOf = ({ model, method, network, worldSize }: Cell): string =>
   [model, method, worldSize, ...(worldSize > 4 ? [network] : [])].join(" ");
 
-/** (predicted − measured) / measured of each cell; cells that differ by nothing but a network they do not use are predicted once. */
+/**
+ * (predicted − measured) / measured of each cell; cells that differ by nothing but a network they do not use are
+ * predicted once.
+ */
 export const relativeErrors = (cluster: Cluster, cells: readonly Cell[]): readonly number[] => {
   const predicted = new Map<string, number>();
   return cells.map((cell) => {
@@ -118,7 +126,10 @@ export const predictCells = (cluster: Cluster, cells: readonly Cell[]): readonly
   return cells.map((cell, i) => ({ ...cell, relativeError: errors[i]! }));
 };
 
-/** A parameter as found, with its relative standard error; none where these cells do not show it, and it stays as it began. */
+/**
+ * A parameter as found, with its relative standard error; none where these cells do not show it, and it stays as it
+ * began.
+ */
 export interface FoundParameter {
   readonly parameter: FreeParameter;
   readonly value: number;
@@ -135,7 +146,9 @@ export interface Calibration {
 /** A parameter shows where moving it by a thousandth changes a prediction. */
 const shows = (cluster: Cluster, cells: readonly Cell[], { read, write }: FreeParameter): boolean => {
   const before = relativeErrors(cluster, cells);
-  return relativeErrors(write(cluster, read(cluster) * 1.001), cells).some((error, i) => Math.abs(error - before[i]!) > 1e-9);
+  return relativeErrors(write(cluster, read(cluster) * 1.001), cells).some(
+    (error, i) => Math.abs(error - before[i]!) > 1e-9,
+  );
 };
 
 /**
@@ -164,7 +177,11 @@ export const calibrateCluster = (cells: readonly Cell[], start: Cluster = nomina
     residuals.push(fit?.residual ?? Number.NaN);
     for (const parameter of parameters) {
       const k = free.indexOf(parameter);
-      found.push({ parameter, value: parameter.read(cluster), ...(k >= 0 && { relativeError: fit!.standardErrors[k]! }) });
+      found.push({
+        parameter,
+        value: parameter.read(cluster),
+        ...(k >= 0 && { relativeError: fit!.standardErrors[k]! }),
+      });
     }
   }
   return { cluster, found, residuals };

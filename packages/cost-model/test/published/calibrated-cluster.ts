@@ -1,8 +1,8 @@
 import type { Cluster } from "./cluster.ts";
 
 /**
- * What `calibrateCluster(cells)` finds, rounded: a full test and every page find it anew. 4 GPUs a node, PCIe without NVLink: 4.8 GB/s through its slowest
- * link; over 10 Gbit/s 1.14 GB/s of 1.25, over 100 Gbit/s by TCP 2.4 GB/s of 12.5.
+ * What `calibrateCluster(cells)` finds, rounded: a full test and every page find it anew. 4 GPUs a node, PCIe without
+ * NVLink: 4.8 GB/s through its slowest link; over 10 Gbit/s 1.14 GB/s of 1.25, over 100 Gbit/s by TCP 2.4 GB/s of 12.5.
  */
 export const calibratedCluster: Cluster = {
   nodeSecondsPerByte: 2.081e-10,

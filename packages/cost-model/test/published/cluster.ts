@@ -14,7 +14,10 @@ export interface ClusterNetwork {
   readonly serverSecondsPerByte: number;
 }
 
-/** All that predictions of a cluster rest on. Published figures (batch, samples per second of one GPU, sizes of models) come beside. */
+/**
+ * All that predictions of a cluster rest on. Published figures (batch, samples per second of one GPU, sizes of models)
+ * come beside.
+ */
 export interface Cluster {
   /** One way through the slowest PCIe link of a ring within a node. */
   readonly nodeSecondsPerByte: number;
@@ -23,7 +26,10 @@ export interface Cluster {
   readonly slowdownWhileComputing: number;
   /** Part of an iteration on one GPU during which gradients become ready. */
   readonly backwardShare: number;
-  /** Least time between two collectives of ByteScheduler, which ranks agree on one by one: of ResNet-50, and of both BERTs. Why they differ is unknown. */
+  /**
+   * Least time between two collectives of ByteScheduler, which ranks agree on one by one: of ResNet-50, and of both
+   * BERTs. Why they differ is unknown.
+   */
   readonly negotiationSeconds: { readonly images: number; readonly text: number };
   /** Of one tensor pushed to its server and pulled back. */
   readonly serverStartSeconds: number;
@@ -43,28 +49,40 @@ const withinNode = ({ nodeSecondsPerByte, slowdownWhileComputing }: Cluster, com
   nodeSecondsPerByte / (computing / slowdownWhileComputing + 1 - computing);
 
 /**
- * Price a ring of all-reduce over nodes of GPUs: 2 (P − 1) steps, and 2 (P − 1) / P · M bytes through the slowest link, which is a PCIe link of a node or
- * its network card. A ring crosses a card once each way, however many GPUs a node has.
+ * Price a ring of all-reduce over nodes of GPUs: 2 (P − 1) steps, and 2 (P − 1) / P · M bytes through the slowest link,
+ * which is a PCIe link of a node or its network card. A ring crosses a card once each way, however many GPUs a node
+ * has.
  */
 export const ringModel = (cluster: Cluster, { network, worldSize, computing }: Place): LinearCollectiveModel => {
   const { ringStepSeconds, ringSecondsPerByte } = cluster.networks[network];
   const within = withinNode(cluster, computing);
   const [step, perByte] =
-    worldSize <= gpusPerNode ? [cluster.nodeRingStepSeconds, within] : [ringStepSeconds, Math.max(within, ringSecondsPerByte)];
+    worldSize <= gpusPerNode
+      ? [cluster.nodeRingStepSeconds, within]
+      : [ringStepSeconds, Math.max(within, ringSecondsPerByte)];
   return { startupSeconds: 2 * (worldSize - 1) * step, secondsPerByte: ((2 * (worldSize - 1)) / worldSize) * perByte };
 };
 
-/** The same where two collectives never follow each other faster than ranks agree on them: max(negotiation, a + b · M). */
-export const negotiatedModel = (cluster: Cluster, place: Place, negotiationSeconds: number): PiecewiseCollectiveModel => {
+/**
+ * The same where two collectives never follow each other faster than ranks agree on them: max(negotiation, a + b · M).
+ */
+export const negotiatedModel = (
+  cluster: Cluster,
+  place: Place,
+  negotiationSeconds: number,
+): PiecewiseCollectiveModel => {
   const ring = ringModel(cluster, place);
   const from = (negotiationSeconds - ring.startupSeconds) / ring.secondsPerByte;
   const pieces = [{ fromBytes: Math.max(0, from), ...ring }];
-  return { pieces: from > 0 ? [{ fromBytes: 0, startupSeconds: negotiationSeconds, secondsPerByte: 0 }, ...pieces] : pieces };
+  return {
+    pieces: from > 0 ? [{ fromBytes: 0, startupSeconds: negotiationSeconds, secondsPerByte: 0 }, ...pieces] : pieces,
+  };
 };
 
 /**
- * Price parameter servers, one a node: a ring within the node, then the way to the servers and back, tensors behind one another in pieces, so that the slower
- * of both counts. Each of S servers takes in and gives out a share M / S of S nodes: 2 S · (M / S) · β = 2 M β, whatever the number of nodes.
+ * Price parameter servers, one a node: a ring within the node, then the way to the servers and back, tensors behind one
+ * another in pieces, so that the slower of both counts. Each of S servers takes in and gives out a share M / S of S
+ * nodes: 2 S · (M / S) · β = 2 M β, whatever the number of nodes.
  */
 export const serverModel = (cluster: Cluster, { network, worldSize, computing }: Place): LinearCollectiveModel => {
   const within = ((2 * (gpusPerNode - 1)) / gpusPerNode) * withinNode(cluster, computing);

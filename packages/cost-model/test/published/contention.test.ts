@@ -17,7 +17,9 @@ test("one job alone takes 14.9 ms + 9.917 ns per byte, by least squares of secon
 });
 
 test("the mean of flows pays no penalty, the slowest about half of b, the worst more than b", () => {
-  const [mean, slowest, worst] = [meanOfFlows, slowestOfFlows, worstOfFlows].map((samples) => fitContention(linkAlone, samples));
+  const [mean, slowest, worst] = [meanOfFlows, slowestOfFlows, worstOfFlows].map((samples) =>
+    fitContention(linkAlone, samples),
+  );
   expect(Math.abs(mean!.unbounded)).toBeLessThan(0.05);
   expect(mean!.residual).toBeLessThan(0.04);
   expect(slowest!.penaltyPerFlow).toBeCloseTo(0.58, 2);

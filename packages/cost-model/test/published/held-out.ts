@@ -22,8 +22,8 @@ const columns: readonly Fold[] = networks.flatMap((network) =>
 );
 
 /**
- * Ways to hold out: a column; all of one node, whose three columns measure the same thing; a model; the BERTs of a network, of which only ResNet-50 shows what it
- * is; and all of 16 GPUs, which is as far ahead of 8 as 32 is of 16.
+ * Ways to hold out: a column; all of one node, whose three columns measure the same thing; a model; the BERTs of a
+ * network, of which only ResNet-50 shows what it is; and all of 16 GPUs, which is as far ahead of 8 as 32 is of 16.
  */
 export const folds: readonly Fold[] = [
   ...columns,
@@ -31,7 +31,8 @@ export const folds: readonly Fold[] = [
   ...modelNames.map((model) => ({ title: model, holds: (cell: Cell) => cell.model === model })),
   ...networks.map((network) => ({
     title: `both BERTs over ${network}`,
-    holds: ({ model, network: own, worldSize }: Cell) => own === network && worldSize > gpusPerNode && model !== "ResNet-50",
+    holds: ({ model, network: own, worldSize }: Cell) =>
+      own === network && worldSize > gpusPerNode && model !== "ResNet-50",
   })),
   { title: "16 GPUs", holds: ({ worldSize }) => worldSize === 16 },
 ];
@@ -45,11 +46,19 @@ export interface ErrorSummary {
 
 export const summarizeErrors = (predicted: readonly PredictedCell[]): ErrorSummary => {
   const sorted = predicted.toSorted((a, b) => Math.abs(a.relativeError) - Math.abs(b.relativeError));
-  return { count: sorted.length, median: Math.abs(sorted[Math.floor(sorted.length / 2)]!.relativeError), worst: sorted.at(-1)! };
+  return {
+    count: sorted.length,
+    median: Math.abs(sorted[Math.floor(sorted.length / 2)]!.relativeError),
+    worst: sorted.at(-1)!,
+  };
 };
 
 /** Cells of a fold in some rows, predicted by a calibration without them. */
-export const predictFold = ({ holds }: Fold, start: Cluster, methods: readonly Method[] = allReduceMethods): readonly PredictedCell[] => {
+export const predictFold = (
+  { holds }: Fold,
+  start: Cluster,
+  methods: readonly Method[] = allReduceMethods,
+): readonly PredictedCell[] => {
   const rows = cells.filter(({ method }) => methods.includes(method));
   const { cluster } = calibrateCluster(
     rows.filter((cell) => !holds(cell)),

@@ -1,6 +1,9 @@
 import type { PredictedCell } from "./calibrate-cluster.ts";
 
-/** Closer than this two measurements stand in no order: most methods differ by up to 3 % between three measurements of the same four GPUs. */
+/**
+ * Closer than this two measurements stand in no order: most methods differ by up to 3 % between three measurements of
+ * the same four GPUs.
+ */
 export const leastDifference = 0.03;
 
 /** Two methods of one model on one cluster, the first faster in the table. */
@@ -13,7 +16,8 @@ export interface ComparedPair {
   readonly predictedRatio: number;
 }
 
-const predictedSeconds = ({ iterationSeconds, relativeError }: PredictedCell): number => iterationSeconds * (1 + relativeError);
+const predictedSeconds = ({ iterationSeconds, relativeError }: PredictedCell): number =>
+  iterationSeconds * (1 + relativeError);
 
 /** Set every two methods of a column against each other, where the table tells them apart. */
 export const comparePairs = (predicted: readonly PredictedCell[]): readonly ComparedPair[] =>

@@ -26,8 +26,9 @@ export interface Run {
 export const singleSeconds = (model: ModelName): number => singleGpu[model].batch / singleGpu[model].samplesPerSecond;
 
 /**
- * The network that parameter servers used. Of ResNet-50 and BERT-Large the table's rows BSP-PS and WFBP-PS say the same over 100 Gbit/s Ethernet as over
- * 10 Gbit/s, to 2 % in all eight pairs, and half of what BERT-Base and ByteScheduler get from the faster one; so they are taken for runs over the slower.
+ * The network that parameter servers used. Of ResNet-50 and BERT-Large the table's rows BSP-PS and WFBP-PS say the same
+ * over 100 Gbit/s Ethernet as over 10 Gbit/s, to 2 % in all eight pairs, and half of what BERT-Base and ByteScheduler
+ * get from the faster one; so they are taken for runs over the slower.
  */
 export const serverNetworkOf = ({ model, method, network }: Run): Network =>
   network === "100GbE" && model !== "BERT-Base" && method !== "ByteScheduler-PS" ? "10GbE" : network;
@@ -36,7 +37,12 @@ export const serverNetworkOf = ({ model, method, network }: Run): Network =>
 const partitionBytes = [mebibytes(4)];
 
 /** After the backward pass nothing is computed, so what is left then travels at full speed. */
-const overlapped = (profile: GradientProfile, plan: BucketPlan, during: CollectiveModel, after: CollectiveModel): number => {
+const overlapped = (
+  profile: GradientProfile,
+  plan: BucketPlan,
+  during: CollectiveModel,
+  after: CollectiveModel,
+): number => {
   const { collectives, backwardEndSeconds } = timelineOf(profile, plan, during);
   return collectives.reduce((seconds, { startSeconds, endSeconds, bytes }) => {
     const left = Math.min(1, Math.max(0, endSeconds - backwardEndSeconds) / (endSeconds - startSeconds));
@@ -47,13 +53,25 @@ const overlapped = (profile: GradientProfile, plan: BucketPlan, during: Collecti
 /** Rounds in which the share of computing settles to 1 %. */
 const rounds = 4;
 
-/** Computing and communicating go on all the time, so PCIe lanes are slowed by the part of an iteration in which GPUs compute. */
-const scheduled = (profile: GradientProfile, alone: number, priceOf: (computing: number) => CollectiveModel): number => {
+/**
+ * Computing and communicating go on all the time, so PCIe lanes are slowed by the part of an iteration in which GPUs
+ * compute.
+ */
+const scheduled = (
+  profile: GradientProfile,
+  alone: number,
+  priceOf: (computing: number) => CollectiveModel,
+): number => {
   let seconds = Number.POSITIVE_INFINITY;
   for (let round = 0; round < rounds; round++) {
     const price = priceOf(alone / seconds);
-    const next = priorityTimeline(profile, planByteScheduler(profile, price, { partitionBytes }), price).iterationSeconds;
-    // The longer an iteration is taken to be, the less PCIe is slowed and the shorter it gets: the middle of both does not swing.
+    const next = priorityTimeline(
+      profile,
+      planByteScheduler(profile, price, { partitionBytes }),
+      price,
+    ).iterationSeconds;
+    // The longer an iteration is taken to be, the less PCIe is slowed and the shorter it gets: the middle of both does
+    // not swing.
     seconds = round === 0 ? next : (seconds + next) / 2;
   }
   return seconds;
@@ -62,8 +80,9 @@ const scheduled = (profile: GradientProfile, alone: number, priceOf: (computing:
 /**
  * Predict seconds of an iteration: the time of one GPU, and what its communication adds to it.
  *
- * BSP: all of it, after the backward pass. WFBP and MG-WFBP: what `timelineOf` leaves exposed, per tensor or merged by `mergeGreedy`, as the published code
- * does. ByteScheduler: `planByteScheduler`, whose forward pass waits for its own tensors only.
+ * BSP: all of it, after the backward pass. WFBP and MG-WFBP: what `timelineOf` leaves exposed, per tensor or merged by
+ * `mergeGreedy`, as the published code does. ByteScheduler: `planByteScheduler`, whose forward pass waits for its own
+ * tensors only.
  */
 export const predictIteration = (cluster: Cluster, run: Run): number => {
   const { model, method, worldSize } = run;
@@ -71,7 +90,11 @@ export const predictIteration = (cluster: Cluster, run: Run): number => {
   const backward = cluster.backwardShare * alone;
   const profile = profileOf(model, backward, alone - backward);
   const byServers = method.endsWith("PS");
-  const placeOf = (computing: number): Place => ({ network: byServers ? serverNetworkOf(run) : run.network, worldSize, computing });
+  const placeOf = (computing: number): Place => ({
+    network: byServers ? serverNetworkOf(run) : run.network,
+    worldSize,
+    computing,
+  });
   const priceOf = (computing: number) => (byServers ? serverModel : ringModel)(cluster, placeOf(computing));
   switch (method) {
     case "BSP-A2A":

@@ -7,7 +7,10 @@ import { singleGpu } from "./seven-methods.ts";
 export interface LargerPrediction extends Run {
   /** By the model alone. */
   readonly modelSamplesPerSecond: number;
-  /** With the ratio of measured to predicted of the same run at half the size: what a run has that the model lacks stays with it. */
+  /**
+   * With the ratio of measured to predicted of the same run at half the size: what a run has that the model lacks stays
+   * with it.
+   */
   readonly samplesPerSecond: number;
 }
 

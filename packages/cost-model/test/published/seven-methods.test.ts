@@ -11,7 +11,8 @@ import { cells, methods, networks } from "./seven-methods.ts";
 import { collectiveSeconds } from "../../src/index.ts";
 
 describe("models by their published shapes", () => {
-  // Tensors and elements: as counted for ACP-SGD. Multiply-adds of ResNet-50: 4.1 · 10⁹ (He et al. 2015 say 3.8, without shortcuts and the stride in the 1 × 1).
+  // Tensors and elements: as counted for ACP-SGD. Multiply-adds of ResNet-50: 4.1 · 10⁹ (He et al. 2015 say 3.8,
+  // without shortcuts and the stride in the 1 × 1).
   test.each([
     ["ResNet-50", 161, 25_557_032, 4.089e9],
     ["ResNet-152", 467, 60_192_808, 11.51e9],
@@ -35,7 +36,11 @@ describe("models by their published shapes", () => {
 });
 
 describe("prices of a cluster", () => {
-  const at = (network: (typeof networks)[number], worldSize: number, computing = 0) => ({ network, worldSize, computing });
+  const at = (network: (typeof networks)[number], worldSize: number, computing = 0) => ({
+    network,
+    worldSize,
+    computing,
+  });
 
   test("a ring takes 2 (P − 1) steps and 2 (P − 1) / P of the bytes, through the slower of PCIe and the card", () => {
     const slow = ringModel(calibratedCluster, at("10GbE", 8));
@@ -47,7 +52,9 @@ describe("prices of a cluster", () => {
   });
 
   test("PCIe lanes slow down with the share of computing, cards do not", () => {
-    const [idle, half, busy] = [0, 0.5, 1].map((computing) => ringModel(calibratedCluster, at("100GbIB", 16, computing)).secondsPerByte);
+    const [idle, half, busy] = [0, 0.5, 1].map(
+      (computing) => ringModel(calibratedCluster, at("100GbIB", 16, computing)).secondsPerByte,
+    );
     expect(busy! / idle!).toBeCloseTo(2.724, 6);
     expect(half! / idle!).toBeCloseTo(1 / (0.5 / 2.724 + 0.5), 6);
     expect(ringModel(calibratedCluster, at("10GbE", 16, 1))).toEqual(ringModel(calibratedCluster, at("10GbE", 16, 0)));
@@ -56,7 +63,10 @@ describe("prices of a cluster", () => {
   test("servers take as long for any number of nodes; a negotiation is the least that a collective takes", () => {
     expect(serverModel(calibratedCluster, at("10GbE", 8))).toEqual(serverModel(calibratedCluster, at("10GbE", 32)));
     expect(serverModel(calibratedCluster, at("10GbE", 8)).secondsPerByte).toBeCloseTo(2 * 7.535e-10, 18);
-    const [ring, negotiated] = [ringModel(calibratedCluster, at("10GbE", 8)), negotiatedModel(calibratedCluster, at("10GbE", 8), 1e-3)];
+    const [ring, negotiated] = [
+      ringModel(calibratedCluster, at("10GbE", 8)),
+      negotiatedModel(calibratedCluster, at("10GbE", 8), 1e-3),
+    ];
     for (const bytes of [0, 1e3, 1e5, 1e6, 1e8])
       expect(collectiveSeconds(negotiated, bytes)).toBeCloseTo(Math.max(1e-3, collectiveSeconds(ring, bytes)), 9);
   });
@@ -112,7 +122,10 @@ describe("the seven-method table of 189 measurements", () => {
       // BSP of 8 GPUs tells that of 16.
       const { samplesPerSecond: measured } = all.find(
         (cell) =>
-          cell.worldSize === 16 && cell.model === of8[i]!.model && cell.method === of8[i]!.method && cell.network === of8[i]!.network,
+          cell.worldSize === 16 &&
+          cell.model === of8[i]!.model &&
+          cell.method === of8[i]!.method &&
+          cell.network === of8[i]!.network,
       )!;
       expect(Math.abs(samplesPerSecond / measured - 1)).toBeLessThan(0.16);
     }

@@ -5,8 +5,19 @@ export type Network = (typeof networks)[number];
 /** Sizes of the cluster that calibrate: 4 GPUs a node, so one, two and four nodes. */
 export const worldSizes = [4, 8, 16] as const;
 
-export const methods = ["BSP-A2A", "WFBP-A2A", "MG-WFBP", "ByteScheduler-A2A", "BSP-PS", "WFBP-PS", "ByteScheduler-PS"] as const;
-/** How gradients travel: after the backward pass, per tensor, merged, or cut with priorities; by all-reduce (A2A) or parameter servers (PS). */
+export const methods = [
+  "BSP-A2A",
+  "WFBP-A2A",
+  "MG-WFBP",
+  "ByteScheduler-A2A",
+  "BSP-PS",
+  "WFBP-PS",
+  "ByteScheduler-PS",
+] as const;
+/**
+ * How gradients travel: after the backward pass, per tensor, merged, or cut with priorities; by all-reduce (A2A) or
+ * parameter servers (PS).
+ */
 export type Method = (typeof methods)[number];
 
 export const modelNames = ["ResNet-50", "BERT-Base", "BERT-Large"] as const;
@@ -19,7 +30,10 @@ export const singleGpu: Readonly<Record<ModelName, { readonly batch: number; rea
   "BERT-Large": { batch: 8, samplesPerSecond: 49 },
 };
 
-/** Samples per second of the whole cluster: 4 / 8 / 16 GPUs over 10 Gbit/s Ethernet | 100 Gbit/s InfiniBand (RDMA) | 100 Gbit/s Ethernet (TCP). */
+/**
+ * Samples per second of the whole cluster: 4 / 8 / 16 GPUs over 10 Gbit/s Ethernet | 100 Gbit/s InfiniBand (RDMA) | 100
+ * Gbit/s Ethernet (TCP).
+ */
 const table: Readonly<Record<ModelName, Readonly<Record<Method, string>>>> = {
   "ResNet-50": {
     "BSP-A2A": "925.0 / 1282.3 / 2485.1 | 920.3 / 1821.2 / 3602.9 | 926.0 / 1601.4 / 3087.2",
@@ -63,8 +77,9 @@ export interface Cell {
 /**
  * All 189 measurements: 3 models × 7 methods × 3 networks × 4, 8 and 16 GPUs.
  *
- * Source: `results/2020-05-29/README.md` of github.com/HKBU-HPML/ddl-benchmarks (means of samples per second; PyTorch 1.4, NCCL 2.4, Horovod 0.19,
- * BytePS 0.2; 4 GPUs per node, synthetic inputs, 32-bit gradients). Its column of 32 GPUs is not here: it is what is predicted.
+ * Source: `results/2020-05-29/README.md` of github.com/HKBU-HPML/ddl-benchmarks (means of samples per second; PyTorch
+ * 1.4, NCCL 2.4, Horovod 0.19, BytePS 0.2; 4 GPUs per node, synthetic inputs, 32-bit gradients). Its column of 32 GPUs
+ * is not here: it is what is predicted.
  */
 export const cells: readonly Cell[] = modelNames.flatMap((model) =>
   methods.flatMap((method) =>

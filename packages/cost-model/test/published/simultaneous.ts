@@ -26,23 +26,36 @@ export interface SimultaneousRow {
 }
 
 /**
- * Compute and exposed communication by WFBP, MG-WFBP and ASC-WFBP, on a link of 9.43 Gbit/s. How many GPUs it was is not said.
+ * Compute and exposed communication by WFBP, MG-WFBP and ASC-WFBP, on a link of 9.43 Gbit/s. How many GPUs it was is
+ * not said.
  *
  * Source: a plotting script of the authors of ASC-WFBP (Shi, Chu and Li, INFOCOM 2021).
  */
 export const simultaneousRows: readonly SimultaneousRow[] = [
   { model: "ResNet-152", computeSeconds: 0.2737, exposed: { waitFree: 0.6822, merged: 0.4361, simultaneous: 0.2506 } },
-  { model: "DenseNet-201", computeSeconds: 0.2189, exposed: { waitFree: 0.5593, merged: 0.1563, simultaneous: 0.0948 } },
-  { model: "Inception-v4", computeSeconds: 0.1895, exposed: { waitFree: 0.5291, merged: 0.3204, simultaneous: 0.1876 } },
+  {
+    model: "DenseNet-201",
+    computeSeconds: 0.2189,
+    exposed: { waitFree: 0.5593, merged: 0.1563, simultaneous: 0.0948 },
+  },
+  {
+    model: "Inception-v4",
+    computeSeconds: 0.1895,
+    exposed: { waitFree: 0.5291, merged: 0.3204, simultaneous: 0.1876 },
+  },
   { model: "BERT-Base", computeSeconds: 0.3055, exposed: { waitFree: 0.7047, merged: 0.7569, simultaneous: 0.6187 } },
 ];
 
 /** Models of the table whose shapes are here. */
 export const simultaneousModels: readonly Architecture[] = ["ResNet-152", "BERT-Base"];
 
-/** A ring of 16 ranks: its start-up as published for 10 Gbit/s Ethernet, and 2 · 15/16 of the bytes over the link of the rows. Nothing is fitted. */
+/**
+ * A ring of 16 ranks: its start-up as published for 10 Gbit/s Ethernet, and 2 · 15/16 of the bytes over the link of the
+ * rows. Nothing is fitted.
+ */
 const link: LinearCollectiveModel = {
-  startupSeconds: publishedLinks.find(({ network, worldSize }) => network === "10 Gbit/s Ethernet" && worldSize === 16)!.startupSeconds,
+  startupSeconds: publishedLinks.find(({ network, worldSize }) => network === "10 Gbit/s Ethernet" && worldSize === 16)!
+    .startupSeconds,
   secondsPerByte: ((2 * 15) / 16) * (8 / 9.43e9),
 };
 

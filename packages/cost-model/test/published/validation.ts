@@ -1,4 +1,5 @@
-// The door of the published measurements and of what is predicted of them: tests here and the page of predictions (benchmarks) read the same.
+// The door of the published measurements and of what is predicted of them: tests here and the page of predictions
+// (benchmarks) read the same.
 export {
   type LogName,
   logNames,
@@ -8,7 +9,14 @@ export {
   replayLog,
   trainingModels,
 } from "./b-caffe-predictions.ts";
-export { calibrateCluster, type Calibration, nominalCluster, type PredictedCell, predictCells, stages } from "./calibrate-cluster.ts";
+export {
+  calibrateCluster,
+  type Calibration,
+  nominalCluster,
+  type PredictedCell,
+  predictCells,
+  stages,
+} from "./calibrate-cluster.ts";
 export { calibratedCluster } from "./calibrated-cluster.ts";
 export { linkAlone, meanOfFlows, slowestOfFlows, worstOfFlows } from "./contention.ts";
 export { type Fold, folds, allReduceMethods, predictFold, summarizeErrors } from "./held-out.ts";

@@ -9,7 +9,10 @@ interface TracedLayer {
   /** Of the 8-node run. */
   readonly backward: number;
   readonly backwardOf: { readonly unnamed: number; readonly 2: number; readonly 8: number };
-  /** All-reduce of the layer by itself, as measured on 2, 4 and 8 nodes: weight and bias one after the other on 2 and 4, in one message on 8. */
+  /**
+   * All-reduce of the layer by itself, as measured on 2, 4 and 8 nodes: weight and bias one after the other on 2 and 4,
+   * in one message on 8.
+   */
   readonly allReduce: { readonly unnamed: number; readonly 2: number; readonly 4: number; readonly 8: number };
   /** Weight and bias by themselves, where they travelled so. */
   readonly allReduceApart: { readonly unnamed: readonly [number, number]; readonly 2: readonly [number, number] };
@@ -18,12 +21,13 @@ interface TracedLayer {
 }
 
 /**
- * GoogLeNet with both auxiliary heads, batch 64 per GPU, K80 GPUs, 10 Gbit/s Ethernet: 64 layers in the order of the forward pass: elements of weight and
- * bias; backward of the run without a name / on 2 nodes / on 8; all-reduce of the run without a name / on 2 nodes / 4 / 8 / 8 once more. One iteration
- * each, so outliers are left as they are (layer 16 on 4 nodes). Of the 4 nodes only the sums by layer are known, and nothing is fitted to them.
+ * GoogLeNet with both auxiliary heads, batch 64 per GPU, K80 GPUs, 10 Gbit/s Ethernet: 64 layers in the order of the
+ * forward pass: elements of weight and bias; backward of the run without a name / on 2 nodes / on 8; all-reduce of the
+ * run without a name / on 2 nodes / 4 / 8 / 8 once more. One iteration each, so outliers are left as they are (layer 16
+ * on 4 nodes). Of the 4 nodes only the sums by layer are known, and nothing is fitted to them.
  *
- * Source: measurements published with B-Caffe (github.com/hclhkbu/B-Caffe, `logdata/tmpcomm.log`, `tmp2comm.log`, `tmp4comm.log`, `tmp8comm.log`;
- * BSD-2-Clause).
+ * Source: measurements published with B-Caffe (github.com/hclhkbu/B-Caffe, `logdata/tmpcomm.log`, `tmp2comm.log`,
+ * `tmp4comm.log`, `tmp8comm.log`; BSD-2-Clause).
  */
 const rows: readonly string[] = [
   "9408+64 14744.1/14690.2/15143.7 408+139/298+106/603/1169/1231",
@@ -115,7 +119,10 @@ export const tracedLayers: readonly TracedLayer[] = rows.map((row) => {
   };
 });
 
-/** The trace as a profile, last layer first. Forward passes were not traced; the authors' simulator takes half of backward. */
+/**
+ * The trace as a profile, last layer first. Forward passes were not traced; the authors' simulator takes half of
+ * backward.
+ */
 export const googLeNet: GradientProfile = {
   tensors: tracedLayers
     .map(({ elements, backward }, layer) => ({

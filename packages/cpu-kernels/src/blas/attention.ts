@@ -4,7 +4,9 @@ import type { Contraction } from "./blas.ts";
 
 type AttentionNode = KernelNode<OperatorParams["attention"]>;
 
-/** Scores that are in memory at a time, 256 KiB of them: written by one product, they are near when the next reads them. */
+/**
+ * Scores that are in memory at a time, 256 KiB of them: written by one product, they are near when the next reads them.
+ */
 const scoreValues = 2 ** 16;
 /** Queries of a block, at least: with fewer a product is mostly the library's packing of keys. */
 const fewestQueries = 16;
@@ -12,7 +14,9 @@ const fewestQueries = 16;
 const blockOf = ({ queries, keys }: AttentionSizes): number =>
   Math.min(queries, Math.max(fewestQueries, Math.floor(scoreValues / Math.max(1, keys))));
 
-/** @param operands without limits, which differ by batch entry at run time: whole products would compute what they hide. */
+/**
+ * @param operands without limits, which differ by batch entry at run time: whole products would compute what they hide.
+ */
 const contraction =
   (op: "attention" | "attention-backward", operands: number) =>
   ({ inputs, params }: AttentionNode): Contraction | undefined => {
@@ -46,9 +50,11 @@ export const blasAttention: BlasRow<OperatorParams["attention"]> = {
             const wide = seenBy(sizes, causal, first, count);
             const row = head * queries + first;
             const [query, result] = [q! + 4 * row * width, out! + 4 * row * width];
-            if (wide > 0) sgemm(0, 1, count, wide, width, scale, query, width, keysAt, width, 0, scores, wide, 1, 0, 0, 0);
+            if (wide > 0)
+              sgemm(0, 1, count, wide, width, scale, query, width, keysAt, width, 0, scores, wide, 1, 0, 0, 0);
             weigh(scores, logSums! + 4 * row, count, wide, Number(causal), queries - keys - first);
-            if (wide > 0) sgemm(0, 0, count, width, wide, 1, scores, wide, valuesAt, width, 0, result, width, 1, 0, 0, 0);
+            if (wide > 0)
+              sgemm(0, 0, count, width, wide, 1, scores, wide, valuesAt, width, 0, result, width, 1, 0, 0, 0);
             else fill(result, 0, count * width);
           }
         }
@@ -97,7 +103,17 @@ export const blasAttentionBackward: BlasRow<OperatorParams["attention-backward"]
             sgemm(0, 1, count, wide, width, 1, query, width, key, width, 0, weights, wide, 1, 0, 0, 0);
             sgemm(0, 1, count, wide, width, 1, gradient, width, value, width, 0, gradients, wide, 1, 0, 0, 0);
             const sums = logSums! + 4 * (head * queries + first);
-            differentiate(weights, gradients, sums, delta + 4 * first, count, wide, Number(causal), queries - keys - first, scale);
+            differentiate(
+              weights,
+              gradients,
+              sums,
+              delta + 4 * first,
+              count,
+              wide,
+              Number(causal),
+              queries - keys - first,
+              scale,
+            );
             sgemm(1, 0, wide, width, count, 1, weights, wide, gradient, width, 1, dv! + ofKeys, width, 1, 0, 0, 0);
             sgemm(1, 0, wide, width, count, 1, gradients, wide, query, width, 1, dk! + ofKeys, width, 1, 0, 0, 0);
             sgemm(0, 0, count, width, wide, 1, gradients, wide, key, width, 0, dq! + at, width, 1, 0, 0, 0);

@@ -3,8 +3,8 @@ import type { WasmMemory } from "@skein/tensor-core/backend";
 /**
  * y = alpha · op(a) · op(b) + beta · y, f32, row-major, on the shared memory: `batch` products one after the other.
  *
- * `a`, `b` and `y` are byte addresses; strides, between rows as they lie and between the operands of a batch, count elements. op is the transpose
- * where its flag is 1. With beta 0, what lies at `y` is not read. No size is 0.
+ * `a`, `b` and `y` are byte addresses; strides, between rows as they lie and between the operands of a batch, count
+ * elements. op is the transpose where its flag is 1. With beta 0, what lies at `y` is not read. No size is 0.
  */
 export type Sgemm = (
   transposeA: number,
@@ -40,7 +40,10 @@ export type ContractionOp = (typeof contractionOps)[number];
 /** A node's work by its sizes, as a table of measured shapes knows it. */
 export interface Contraction {
   readonly op: ContractionOp;
-  /** What else sets its pace: of a product "nn", "nt", "tn" or "tt" (which operand is transposed), of attention "causal" or "full", else "". */
+  /**
+   * What else sets its pace: of a product "nn", "nt", "tn" or "tt" (which operand is transposed), of attention "causal"
+   * or "full", else "".
+   */
   readonly variant: string;
   /** Of a convolution, those of its product by patches; of attention, queries, keys and width. */
   readonly rows: number;
@@ -52,7 +55,10 @@ export interface Contraction {
 export interface Blas {
   /** Which library it is, and a digest of how it chooses. Ranks that share a job have the same. */
   readonly identity: string;
-  /** Whether this work is faster by its products than by the kernel in WebAssembly. The same answer for the same work, always. */
+  /**
+   * Whether this work is faster by its products than by the kernel in WebAssembly. The same answer for the same work,
+   * always.
+   */
   readonly prefers: (contraction: Contraction) => boolean;
   /** Its product on a memory that is shared, and so stays where it is when it grows. */
   readonly open: (memory: WasmMemory) => Sgemm;

@@ -12,8 +12,8 @@ import { productVariant } from "./matmul.ts";
 type ConvolutionOp = "conv2d" | "conv2d-backward-input" | "conv2d-backward-weight";
 
 /**
- * Values of the column matrix that are made at a time, 1 MiB of them: written, they are still in the second-level cache when the product reads
- * them, and a product has enough rows to be worth the library's own packing of the weights.
+ * Values of the column matrix that are made at a time, 1 MiB of them: written, they are still in the second-level cache
+ * when the product reads them, and a product has enough rows to be worth the library's own packing of the weights.
  */
 const columnValues = 2 ** 18;
 
@@ -57,8 +57,13 @@ const patchArguments = (s: ConvolutionSizes): number[] => [
   s.dilationX,
 ];
 
-/** Call `work` for each group and block of pixels: first pixel, how many, and the byte offsets of the group's channels. */
-const forBlocks = (s: ConvolutionSizes, work: (first: number, count: number, inputBytes: number, outputBytes: number) => void): void => {
+/**
+ * Call `work` for each group and block of pixels: first pixel, how many, and the byte offsets of the group's channels.
+ */
+const forBlocks = (
+  s: ConvolutionSizes,
+  work: (first: number, count: number, inputBytes: number, outputBytes: number) => void,
+): void => {
   const { pixels, perGroup, outPerGroup } = productOf(s);
   const block = blockOf(s);
   for (let group = 0; group < s.groups; group++)
@@ -74,13 +79,32 @@ const forward = (s: ConvolutionSizes, wasm: WasmExports, sgemm: Sgemm): KernelCa
   const { outChannels } = s;
   if (isEmpty(s)) return (_, [y]) => void wasm["fill32"]!(y!, 0, pixels * outChannels);
   if (isPlainProduct(s))
-    return ([x, w], [y]) => sgemm(0, 0, pixels, outChannels, depth, 1, x!, depth, w!, outChannels, 0, y!, outChannels, 1, 0, 0, 0);
+    return ([x, w], [y]) =>
+      sgemm(0, 0, pixels, outChannels, depth, 1, x!, depth, w!, outChannels, 0, y!, outChannels, 1, 0, 0, 0);
   const image = patchArguments(s);
   return ([x, w], [y], columns) =>
     forBlocks(s, (first, count, from, to) => {
       wasm["patches"]!(x! + from, columns, ...image, first, count);
       const result = pixelAt(y!, s, first) + to;
-      sgemm(0, 0, count, outPerGroup, depth, 1, columns, depth, w! + to, outChannels, 0, result, outChannels, 1, 0, 0, 0);
+      sgemm(
+        0,
+        0,
+        count,
+        outPerGroup,
+        depth,
+        1,
+        columns,
+        depth,
+        w! + to,
+        outChannels,
+        0,
+        result,
+        outChannels,
+        1,
+        0,
+        0,
+        0,
+      );
     });
 };
 
@@ -90,13 +114,32 @@ const inputGradient = (s: ConvolutionSizes, wasm: WasmExports, sgemm: Sgemm): Ke
   const values = s.batch * s.height * s.width * s.channels;
   if (isEmpty(s)) return (_, [x]) => void wasm["fill32"]!(x!, 0, values);
   if (isPlainProduct(s))
-    return ([g, w], [x]) => sgemm(0, 1, pixels, depth, outChannels, 1, g!, outChannels, w!, outChannels, 0, x!, depth, 1, 0, 0, 0);
+    return ([g, w], [x]) =>
+      sgemm(0, 1, pixels, depth, outChannels, 1, g!, outChannels, w!, outChannels, 0, x!, depth, 1, 0, 0, 0);
   const image = patchArguments(s);
   return ([g, w], [x], columns) => {
     wasm["fill32"]!(x!, 0, values);
     forBlocks(s, (first, count, to, from) => {
       const gradient = pixelAt(g!, s, first) + from;
-      sgemm(0, 1, count, depth, outPerGroup, 1, gradient, outChannels, w! + from, outChannels, 0, columns, depth, 1, 0, 0, 0);
+      sgemm(
+        0,
+        1,
+        count,
+        depth,
+        outPerGroup,
+        1,
+        gradient,
+        outChannels,
+        w! + from,
+        outChannels,
+        0,
+        columns,
+        depth,
+        1,
+        0,
+        0,
+        0,
+      );
       wasm["addPatches"]!(columns, x! + to, ...image, first, count);
     });
   };
@@ -107,14 +150,33 @@ const weightGradient = (s: ConvolutionSizes, wasm: WasmExports, sgemm: Sgemm): K
   const { outChannels } = s;
   if (isEmpty(s)) return (_, [w]) => void wasm["fill32"]!(w!, 0, depth * outChannels);
   if (isPlainProduct(s))
-    return ([x, g], [w]) => sgemm(1, 0, depth, outChannels, pixels, 1, x!, depth, g!, outChannels, 0, w!, outChannels, 1, 0, 0, 0);
+    return ([x, g], [w]) =>
+      sgemm(1, 0, depth, outChannels, pixels, 1, x!, depth, g!, outChannels, 0, w!, outChannels, 1, 0, 0, 0);
   const image = patchArguments(s);
   return ([x, g], [w], columns) =>
     forBlocks(s, (first, count, from, to) => {
       wasm["patches"]!(x! + from, columns, ...image, first, count);
       const gradient = pixelAt(g!, s, first) + to;
       const beta = first > 0 ? 1 : 0;
-      sgemm(1, 0, depth, outPerGroup, count, 1, columns, depth, gradient, outChannels, beta, w! + to, outChannels, 1, 0, 0, 0);
+      sgemm(
+        1,
+        0,
+        depth,
+        outPerGroup,
+        count,
+        1,
+        columns,
+        depth,
+        gradient,
+        outChannels,
+        beta,
+        w! + to,
+        outChannels,
+        1,
+        0,
+        0,
+        0,
+      );
     });
 };
 
@@ -126,10 +188,14 @@ interface Rule<Op extends ConvolutionOp> {
 }
 
 /**
- * A convolution or one of its gradients by patches: blocks of the column matrix are written, and multiplied while they are near. A 1×1 one of all
- * pixels is a product, and counts as one. Cost beside the product: the column matrix is written and read once, 8 · pixels · depth bytes a group.
+ * A convolution or one of its gradients by patches: blocks of the column matrix are written, and multiplied while they
+ * are near. A 1×1 one of all pixels is a product, and counts as one. Cost beside the product: the column matrix is
+ * written and read once, 8 · pixels · depth bytes a group.
  */
-const byPatches = <Op extends ConvolutionOp>(op: Op, { sizesOf, bind, plain }: Rule<Op>): BlasRow<OperatorParams[Op]> => ({
+const byPatches = <Op extends ConvolutionOp>(
+  op: Op,
+  { sizesOf, bind, plain }: Rule<Op>,
+): BlasRow<OperatorParams[Op]> => ({
   contraction: (node) => {
     const sizes = sizesOf(node);
     if (isPlainProduct(sizes)) return { op: "matmul", ...plain(sizes) };
@@ -147,17 +213,38 @@ const byPatches = <Op extends ConvolutionOp>(op: Op, { sizesOf, bind, plain }: R
 export const blasConv2d: BlasRow<OperatorParams["conv2d"]> = byPatches("conv2d", {
   sizesOf: forwardSizes,
   bind: forward,
-  plain: (s) => ({ variant: productVariant(false, false), rows: productOf(s).pixels, columns: s.outChannels, inner: s.channels }),
+  plain: (s) => ({
+    variant: productVariant(false, false),
+    rows: productOf(s).pixels,
+    columns: s.outChannels,
+    inner: s.channels,
+  }),
 });
 
-export const blasConv2dBackwardInput: BlasRow<OperatorParams["conv2d-backward-input"]> = byPatches("conv2d-backward-input", {
-  sizesOf: inputGradientSizes,
-  bind: inputGradient,
-  plain: (s) => ({ variant: productVariant(false, true), rows: productOf(s).pixels, columns: s.channels, inner: s.outChannels }),
-});
+export const blasConv2dBackwardInput: BlasRow<OperatorParams["conv2d-backward-input"]> = byPatches(
+  "conv2d-backward-input",
+  {
+    sizesOf: inputGradientSizes,
+    bind: inputGradient,
+    plain: (s) => ({
+      variant: productVariant(false, true),
+      rows: productOf(s).pixels,
+      columns: s.channels,
+      inner: s.outChannels,
+    }),
+  },
+);
 
-export const blasConv2dBackwardWeight: BlasRow<OperatorParams["conv2d-backward-weight"]> = byPatches("conv2d-backward-weight", {
-  sizesOf: weightGradientSizes,
-  bind: weightGradient,
-  plain: (s) => ({ variant: productVariant(true, false), rows: s.channels, columns: s.outChannels, inner: productOf(s).pixels }),
-});
+export const blasConv2dBackwardWeight: BlasRow<OperatorParams["conv2d-backward-weight"]> = byPatches(
+  "conv2d-backward-weight",
+  {
+    sizesOf: weightGradientSizes,
+    bind: weightGradient,
+    plain: (s) => ({
+      variant: productVariant(true, false),
+      rows: s.channels,
+      columns: s.outChannels,
+      inner: productOf(s).pixels,
+    }),
+  },
+);

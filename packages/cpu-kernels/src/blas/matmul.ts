@@ -3,13 +3,20 @@ import { refusesOtherThanF32 } from "../ops/convolution.ts";
 import { productSizes } from "../ops/matmul.ts";
 import type { BlasRow } from "./blas-row.ts";
 
-export const productVariant = (transposeA: boolean, transposeB: boolean): string => `${transposeA ? "t" : "n"}${transposeB ? "t" : "n"}`;
+export const productVariant = (transposeA: boolean, transposeB: boolean): string =>
+  `${transposeA ? "t" : "n"}${transposeB ? "t" : "n"}`;
 
 /** Batched product. Operands lie whole, row by row, so the strides follow from the shapes. */
 export const blasMatmul: BlasRow<OperatorParams["matmul"]> = {
   contraction: (node) => {
     const { rows, columns, inner } = productSizes(node);
-    return { op: "matmul", variant: productVariant(node.params.transposeA, node.params.transposeB), rows, columns, inner };
+    return {
+      op: "matmul",
+      variant: productVariant(node.params.transposeA, node.params.transposeB),
+      rows,
+      columns,
+      inner,
+    };
   },
   kernel: (sgemm) => ({
     op: "matmul",

@@ -3,7 +3,8 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 
 export const attentionBackwardKernel: Kernel = kernelOf({
   op: "attention-backward",
-  // Weights and their gradients; keys and values packed for the sums over the width, keys, queries and gradients for those over positions; δ.
+  // Weights and their gradients; keys and values packed for the sums over the width, keys, queries and gradients for
+  // those over positions; δ.
   scratchBytes: (node) => attentionScratch(node, { squares: 2, panels: 5, words: node.inputs[0]!.shape[2]! }),
   bind: (node, wasm) => {
     const attentionBackward = wasm["attentionBackward"]!;

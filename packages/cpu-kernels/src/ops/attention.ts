@@ -9,6 +9,7 @@ export const attentionKernel: Kernel = kernelOf({
   bind: (node, wasm) => {
     const attention = wasm["attention"]!;
     const numbers = attentionArguments(node);
-    return ([q, k, v, limits = 0], [out, logSums], scratch) => void attention(out!, logSums!, q!, k!, v!, limits, ...numbers, scratch);
+    return ([q, k, v, limits = 0], [out, logSums], scratch) =>
+      void attention(out!, logSums!, q!, k!, v!, limits, ...numbers, scratch);
   },
 });

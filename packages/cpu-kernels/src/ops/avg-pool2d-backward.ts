@@ -7,7 +7,9 @@ export const avgPool2dBackwardKernel: Kernel = kernelOf({
   op: "avg-pool2d-backward",
   refuses: refusesOtherThanF32,
   bind: (node, wasm) => {
-    const sizes = poolingArguments(node.outputs[0]!.shape, node.inputs[0]!.shape, node.params).concat(Number(node.params.countPadding));
+    const sizes = poolingArguments(node.outputs[0]!.shape, node.inputs[0]!.shape, node.params).concat(
+      Number(node.params.countPadding),
+    );
     const run = wasm["avgPool2dBackward"]!;
     return ([g], [output]) => {
       run(g!, output!, ...sizes);

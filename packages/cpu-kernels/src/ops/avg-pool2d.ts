@@ -7,7 +7,9 @@ export const avgPool2dKernel: Kernel = kernelOf({
   op: "avg-pool2d",
   refuses: refusesOtherThanF32,
   bind: (node, wasm) => {
-    const sizes = poolingArguments(node.inputs[0]!.shape, node.outputs[0]!.shape, node.params).concat(Number(node.params.countPadding));
+    const sizes = poolingArguments(node.inputs[0]!.shape, node.outputs[0]!.shape, node.params).concat(
+      Number(node.params.countPadding),
+    );
     const run = wasm["avgPool2d"]!;
     return ([x], [output]) => {
       run(x!, output!, ...sizes);

@@ -28,7 +28,9 @@ const geometries = fc
   .map(({ batch, image, kernel, groups, perGroup, outPerGroup, ...params }) => {
     const along = (dim: 0 | 1): number => {
       const reach = (kernel[dim] - 1) * params.dilation[dim] + 1;
-      return Math.floor((image[dim] + params.padding[dim][0] + params.padding[dim][1] - reach) / params.stride[dim]) + 1;
+      return (
+        Math.floor((image[dim] + params.padding[dim][0] + params.padding[dim][1] - reach) / params.stride[dim]) + 1
+      );
     };
     return {
       x: [batch, ...image, perGroup * groups],
@@ -40,7 +42,13 @@ const geometries = fc
   .filter(({ y }) => y[1]! > 0 && y[2]! > 0);
 
 /** Run a kernel on operands with guards behind every block of memory, and compare with the f64 reference. */
-const check = (kernel: Kernel, module: WebAssembly.Module, shapes: readonly Shape[], output: Shape, params: KernelNode["params"]): void => {
+const check = (
+  kernel: Kernel,
+  module: WebAssembly.Module,
+  shapes: readonly Shape[],
+  output: Shape,
+  params: KernelNode["params"],
+): void => {
   const spec = (shape: Shape) => ({ dtype: "f32" as const, shape });
   const node: KernelNode = { op: kernel.op, inputs: shapes.map(spec), outputs: [spec(output)], params };
   const memory = new WebAssembly.Memory({ initial: 512, maximum: 65536, shared: true });
@@ -82,51 +90,61 @@ const check = (kernel: Kernel, module: WebAssembly.Module, shapes: readonly Shap
     params,
     node.outputs,
   )[0]!;
-  const worst = expected.reduce((most, value, i) => Math.max(most, Math.abs(value - floats[result + i]!) / (1 + Math.abs(value))), 0);
+  const worst = expected.reduce(
+    (most, value, i) => Math.max(most, Math.abs(value - floats[result + i]!) / (1 + Math.abs(value))),
+    0,
+  );
   expect(worst).toBeLessThan(2e-5);
   expect(guards.every((at) => floats.subarray(at, at + 4).every((value) => value === 777))).toBe(true);
 };
 
-describe.each(builds)("convolution of the %s build equals the reference and stays inside of its memory", async (build) => {
-  const module = await compileWasm(build);
-  const numRuns = build === "relaxed" ? 60 : 25;
+describe.each(builds)(
+  "convolution of the %s build equals the reference and stays inside of its memory",
+  async (build) => {
+    const module = await compileWasm(build);
+    const numRuns = build === "relaxed" ? 60 : 25;
 
-  test("conv2d", () => {
-    fc.assert(
-      fc.property(geometries, ({ x, w, y, params }) => check(conv2dKernel, module, [x, w], y, params)),
-      { numRuns },
-    );
-  });
+    test("conv2d", () => {
+      fc.assert(
+        fc.property(geometries, ({ x, w, y, params }) => check(conv2dKernel, module, [x, w], y, params)),
+        { numRuns },
+      );
+    });
 
-  test("conv2d-backward-input", () => {
-    fc.assert(
-      fc.property(geometries, ({ x, w, y, params }) => check(conv2dBackwardInputKernel, module, [y, w], x, { ...params, shape: x })),
-      { numRuns },
-    );
-  });
+    test("conv2d-backward-input", () => {
+      fc.assert(
+        fc.property(geometries, ({ x, w, y, params }) =>
+          check(conv2dBackwardInputKernel, module, [y, w], x, { ...params, shape: x }),
+        ),
+        { numRuns },
+      );
+    });
 
-  test("conv2d-backward-weight", () => {
-    fc.assert(
-      fc.property(geometries, ({ x, w, y, params }) => check(conv2dBackwardWeightKernel, module, [x, y], w, { ...params, shape: w })),
-      { numRuns },
-    );
-  });
+    test("conv2d-backward-weight", () => {
+      fc.assert(
+        fc.property(geometries, ({ x, w, y, params }) =>
+          check(conv2dBackwardWeightKernel, module, [x, y], w, { ...params, shape: w }),
+        ),
+        { numRuns },
+      );
+    });
 
-  test.each([
-    ["taps are cut into blocks", { x: [1, 5, 6, 200], w: [3, 3, 200, 9], y: [1, 3, 4, 9] }],
-    ["many rows of output", { x: [1, 3, 700, 5], w: [2, 2, 5, 8], y: [1, 2, 699, 8] }],
-  ])("%s", (_, { x, w, y }) => {
-    const params = {
-      stride: [1, 1],
-      padding: [
-        [0, 0],
-        [0, 0],
-      ],
-      dilation: [1, 1],
-      groups: 1,
-    };
-    check(conv2dKernel, module, [x, w], y, params);
-    check(conv2dBackwardInputKernel, module, [y, w], x, { ...params, shape: x });
-    check(conv2dBackwardWeightKernel, module, [x, y], w, { ...params, shape: w });
-  });
-});
+    test.each([
+      ["taps are cut into blocks", { x: [1, 5, 6, 200], w: [3, 3, 200, 9], y: [1, 3, 4, 9] }],
+      ["many rows of output", { x: [1, 3, 700, 5], w: [2, 2, 5, 8], y: [1, 2, 699, 8] }],
+    ])("%s", (_, { x, w, y }) => {
+      const params = {
+        stride: [1, 1],
+        padding: [
+          [0, 0],
+          [0, 0],
+        ],
+        dilation: [1, 1],
+        groups: 1,
+      };
+      check(conv2dKernel, module, [x, w], y, params);
+      check(conv2dBackwardInputKernel, module, [y, w], x, { ...params, shape: x });
+      check(conv2dBackwardWeightKernel, module, [x, y], w, { ...params, shape: w });
+    });
+  },
+);

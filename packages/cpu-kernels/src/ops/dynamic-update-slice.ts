@@ -7,7 +7,9 @@ import { bindCopy, copyTable, planCopy, type StridedCopy } from "../strided-copy
 const plan = ({ inputs: [x, update] }: Pick<KernelNode, "inputs">): StridedCopy =>
   planCopy(update!.shape, update!.dtype, { strides: rowMajorStrides(x!.shape) }, {});
 
-/** Copy what is updated unless the plan put the output in its place, then the update to an address that the starts tell. */
+/**
+ * Copy what is updated unless the plan put the output in its place, then the update to an address that the starts tell.
+ */
 export const dynamicUpdateSliceKernel: Kernel = kernelOf({
   op: "dynamic-update-slice",
   constants: (node) => copyTable(plan(node)),

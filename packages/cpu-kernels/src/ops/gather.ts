@@ -13,6 +13,7 @@ export const gatherKernel: Kernel = kernelOf({
     const rowBytes = elementCount(shape.slice(dim + 1)) * bytesPerElement[dtype];
     const count = elementCount(indices!.shape);
     const pattern = fillPattern(params.outside === "zero" ? 0 : invalidValue[dtype], dtype);
-    return (inputs, outputs) => void gatherRows(outputs[0]!, inputs[0]!, inputs[1]!, outer, shape[dim]!, rowBytes, count, pattern);
+    return (inputs, outputs) =>
+      void gatherRows(outputs[0]!, inputs[0]!, inputs[1]!, outer, shape[dim]!, rowBytes, count, pattern);
   },
 });

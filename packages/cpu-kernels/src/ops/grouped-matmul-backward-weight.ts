@@ -15,7 +15,11 @@ export const groupedMatmulBackwardWeightKernel: Kernel = kernelOf({
     const integers = integersAt(memory);
     return ([from, gradients, counts], [to], scratch) =>
       groupRanges(integers(counts!, groups), rows).forEach(({ begin, end }, group) => {
-        const [a, b, c] = [from! + 4 * begin * inner, gradients! + 4 * begin * columns, to! + 4 * group * inner * columns];
+        const [a, b, c] = [
+          from! + 4 * begin * inner,
+          gradients! + 4 * begin * columns,
+          to! + 4 * group * inner * columns,
+        ];
         gemm(a, b, c, inner, columns, end - begin, 1, 0, 0, scratch);
       });
   },

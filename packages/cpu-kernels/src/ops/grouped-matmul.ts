@@ -19,7 +19,11 @@ export const groupedMatmulKernel: Kernel = kernelOf({
     return ([from, weights, counts], [to], scratch) => {
       let done = 0;
       groupRanges(integers(counts!, groups), rows).forEach(({ begin, end }, group) => {
-        const [a, b, c] = [from! + 4 * begin * inner, weights! + 4 * group * inner * columns, to! + 4 * begin * columns];
+        const [a, b, c] = [
+          from! + 4 * begin * inner,
+          weights! + 4 * group * inner * columns,
+          to! + 4 * begin * columns,
+        ];
         if (end > begin) gemm(a, b, c, end - begin, columns, inner, 0, transposeW, 0, scratch);
         done = end;
       });

@@ -14,6 +14,7 @@ export const histogramKernel: Kernel = kernelOf({
     const histogram = wasm["histogram"]!;
     const n = elementCount(node.inputs[0]!.shape);
     const bins = binsOf(node);
-    return (inputs, outputs, scratch) => void histogram(inputs[0]!, inputs[1]!, inputs[2]!, outputs[0]!, n, bins, scratch);
+    return (inputs, outputs, scratch) =>
+      void histogram(inputs[0]!, inputs[1]!, inputs[2]!, outputs[0]!, n, bins, scratch);
   },
 });

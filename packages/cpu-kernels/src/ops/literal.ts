@@ -3,7 +3,8 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 
 export const literalKernel: Kernel = kernelOf({
   op: "literal",
-  constants: ({ outputs, params }) => NdArray.from(params.values.map(Number), outputs[0]!.shape, outputs[0]!.dtype).bytes(),
+  constants: ({ outputs, params }) =>
+    NdArray.from(params.values.map(Number), outputs[0]!.shape, outputs[0]!.dtype).bytes(),
   bind: (node, wasm) => {
     const copyBytes = wasm["copyBytes"]!;
     const bytes = byteLength(node.outputs[0]!);

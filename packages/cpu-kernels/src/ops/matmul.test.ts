@@ -6,7 +6,10 @@ import { compileWasm, instantiateWasm, type WasmBuild } from "../wasm-build.ts";
 
 const builds: readonly WasmBuild[] = ["relaxed", "simd", "scalar"];
 
-/** Memory with operands, two results and scratch one after the other, each followed by a guard, none aligned to 16 bytes. */
+/**
+ * Memory with operands, two results and scratch one after the other, each followed by a guard, none aligned to 16
+ * bytes.
+ */
 const layOut = (rows: number, columns: number, inner: number) => {
   const memory = new WebAssembly.Memory({ initial: 256, maximum: 65536, shared: true });
   const floats = new Float32Array(memory.buffer);
@@ -21,7 +24,13 @@ const layOut = (rows: number, columns: number, inner: number) => {
   next = Math.ceil(next / 4) * 4;
   const scratchFloats = productScratchBytes(rows, columns, inner) / 4;
   const scratch = place(scratchFloats);
-  const guards = [a + rows * inner, b + inner * columns, y + rows * columns, naive + rows * columns, scratch + scratchFloats];
+  const guards = [
+    a + rows * inner,
+    b + inner * columns,
+    y + rows * columns,
+    naive + rows * columns,
+    scratch + scratchFloats,
+  ];
   let state = 1;
   for (const [at, count] of [
     [a, rows * inner],
@@ -105,7 +114,8 @@ describe.each(builds)("gemm of the %s build", async (build) => {
     floats[b + 3 * columns + 10] = Infinity;
     instantiateWasm(module, memory)["gemm"]!(4 * a, 4 * b, 4 * y, rows, columns, inner, 0, 0, 0, 4 * scratch);
     for (let m = 0; m < rows; m++) {
-      for (let n = 0; n < columns; n++) expect(Number.isFinite(floats[y + m * columns + n]!)).toBe(m !== 12 && n !== 10);
+      for (let n = 0; n < columns; n++)
+        expect(Number.isFinite(floats[y + m * columns + n]!)).toBe(m !== 12 && n !== 10);
     }
   });
 });

@@ -8,6 +8,7 @@ export const oneHotKernel: Kernel = kernelOf({
     const oneHot = wasm["oneHot"]!;
     const rows = elementCount(node.inputs[0]!.shape);
     const { dtype, shape } = node.outputs[0]!;
-    return (inputs, outputs) => void oneHot(inputs[0]!, outputs[0]!, rows, shape.at(-1)!, storageBits(1, dtype), bytesPerElement[dtype]);
+    return (inputs, outputs) =>
+      void oneHot(inputs[0]!, outputs[0]!, rows, shape.at(-1)!, storageBits(1, dtype), bytesPerElement[dtype]);
   },
 });

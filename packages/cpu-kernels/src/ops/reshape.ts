@@ -3,4 +3,6 @@ import type { Kernel } from "../kernel.ts";
 import { copyKernel, planCopy } from "../strided-copy.ts";
 
 /** A dense copy, for the places where the memory plan cannot let both values share their bytes. */
-export const reshapeKernel: Kernel = copyKernel("reshape", ({ outputs: [y] }) => planCopy([elementCount(y!.shape)], y!.dtype, {}, {}));
+export const reshapeKernel: Kernel = copyKernel("reshape", ({ outputs: [y] }) =>
+  planCopy([elementCount(y!.shape)], y!.dtype, {}, {}),
+);

@@ -1,4 +1,8 @@
 import type { Kernel } from "../kernel.ts";
 import { rowKernel } from "../row-kernel.ts";
 
-export const rmsNormBackwardKernel: Kernel = rowKernel({ op: "rms-norm-backward", name: "rmsNormBackward", scratchWords: 2 });
+export const rmsNormBackwardKernel: Kernel = rowKernel({
+  op: "rms-norm-backward",
+  name: "rmsNormBackward",
+  scratchWords: 2,
+});

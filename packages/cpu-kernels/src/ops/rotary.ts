@@ -1,7 +1,10 @@
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { rowsOf } from "../row-kernel.ts";
 
-/** Cosines and sines of all positions are computed once, in f64, when the graph is compiled: 4 · positions · width bytes. */
+/**
+ * Cosines and sines of all positions are computed once, in f64, when the graph is compiled: 4 · positions · width
+ * bytes.
+ */
 export const rotaryKernel: Kernel = kernelOf({
   op: "rotary",
   constants: ({ inputs: [x], params }) => {

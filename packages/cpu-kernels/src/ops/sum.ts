@@ -5,7 +5,8 @@ import { chainScratchBytes, chainSteps } from "../reduction-chain.ts";
 /** Totals of column sums, see `assembly/sum.ts`. */
 const totalBytes = 12 * 1024;
 
-const stepsOf = (node: KernelNode<OperatorParams["sum"]>): ReductionStep[] => reductionSteps(node.inputs[0]!.shape, node.params.dims);
+const stepsOf = (node: KernelNode<OperatorParams["sum"]>): ReductionStep[] =>
+  reductionSteps(node.inputs[0]!.shape, node.params.dims);
 
 export const sumKernel: Kernel = kernelOf({
   op: "sum",

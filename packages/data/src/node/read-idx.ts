@@ -13,14 +13,21 @@ const unpack = (path: string, cure: string): NamedBytes => {
   try {
     plain = gunzipSync(packed.bytes, { maxOutputLength: mostUnpackedBytes });
   } catch (cause) {
-    throw new DataError(`${path} cannot be unpacked (${cause instanceof Error ? cause.message : String(cause)}); ${cure}`, { cause });
+    throw new DataError(
+      `${path} cannot be unpacked (${cause instanceof Error ? cause.message : String(cause)}); ${cure}`,
+      { cause },
+    );
   }
   const bytes = new Uint8Array(new SharedArrayBuffer(plain.byteLength));
   bytes.set(plain);
   return { name: path, bytes };
 };
 
-/** An IDX file in shared memory: `path`, or the same with `.gz` at its end where only that is there. @throws DataError that ends with `cure`. */
+/**
+ * An IDX file in shared memory: `path`, or the same with `.gz` at its end where only that is there.
+ *
+ * @throws DataError that ends with `cure`.
+ */
 export const readIdx = (path: string, cure: string): NamedBytes => {
   if (path.endsWith(".gz")) return unpack(path, cure);
   const packed = `${path}.gz`;

@@ -29,8 +29,9 @@ const direct = "register-64x64-8x8";
 const transposed = "transpose-register-64x64-8x8";
 
 /**
- * 1000 products with dimensions 128·2^i and the structure of the published measurements: the transpose wins for long inner
- * dimensions first of all, with a jump behind 4096, and for many rows and columns; a little noise decides near the border.
+ * 1000 products with dimensions 128·2^i and the structure of the published measurements: the transpose wins for long
+ * inner dimensions first of all, with a jump behind 4096, and for many rows and columns; a little noise decides near
+ * the border.
  */
 const published = (): MatmulMeasurement[] => {
   const samples: MatmulMeasurement[] = [];
@@ -53,7 +54,8 @@ const published = (): MatmulMeasurement[] => {
 
 const rule = (): string => direct;
 
-const chosen = (model: MatmulModel, sample: MatmulMeasurement): string => rankedChoices(model, sample.request)[0] ?? rule();
+const chosen = (model: MatmulModel, sample: MatmulMeasurement): string =>
+  rankedChoices(model, sample.request)[0] ?? rule();
 
 describe("what a matmul model learns", () => {
   test("on samples like the published ones it is right for 88 % of the unseen and has little regret", () => {
@@ -78,7 +80,10 @@ describe("what a matmul model learns", () => {
     const seen = new Map<string, MatmulMeasurement>();
     for (const { i, j, l, times } of rows) {
       const request = product(2 ** i, 2 ** j, 2 ** l);
-      seen.set(JSON.stringify(request), { request, seconds: { "direct-4x4": times[0]!, "direct-8x4": times[1]!, [direct]: times[2]! } });
+      seen.set(JSON.stringify(request), {
+        request,
+        seconds: { "direct-4x4": times[0]!, "direct-8x4": times[1]!, [direct]: times[2]! },
+      });
     }
     return [...seen.values()];
   };
@@ -89,7 +94,8 @@ describe("what a matmul model learns", () => {
         const samples = measured(rows);
         const model = trainMatmulModel("an adapter", samples, { rule });
         const fallback = model.fallback === "rule" ? direct : model.fallback;
-        for (const sample of samples) expect(sample.seconds[chosen(model, sample)]!).toBeLessThanOrEqual(sample.seconds[fallback]!);
+        for (const sample of samples)
+          expect(sample.seconds[chosen(model, sample)]!).toBeLessThanOrEqual(sample.seconds[fallback]!);
         // And no variant, taken for all, has less regret than the fallback.
         for (const name of Object.keys(samples[0]!.seconds))
           expect(selectionQuality(samples, () => name).regret).toBeGreaterThanOrEqual(model.fallbackQuality.regret);
@@ -118,7 +124,10 @@ describe("what a matmul model learns", () => {
 
   test("times that sizes do not explain leave the fallback in charge", () => {
     const next = seeded(3);
-    const samples = published().map(({ request }) => ({ request, seconds: { [direct]: 1, [transposed]: next() > 0.25 ? 1.5 : 0.99 } }));
+    const samples = published().map(({ request }) => ({
+      request,
+      seconds: { [direct]: 1, [transposed]: next() > 0.25 ? 1.5 : 0.99 },
+    }));
     const model = trainMatmulModel("an adapter", samples, { rule });
     expect(model.fallback).toBe("rule");
     expect(model.products).toEqual([]);
@@ -183,7 +192,10 @@ describe("stores", () => {
 
   test("a web store gives back what it was given, by adapter", async () => {
     const items = new Map<string, string>();
-    const store = webChoiceStore({ getItem: (key) => items.get(key) ?? null, setItem: (key, value) => void items.set(key, value) });
+    const store = webChoiceStore({
+      getItem: (key) => items.get(key) ?? null,
+      setItem: (key, value) => void items.set(key, value),
+    });
     const model = trainMatmulModel("an adapter", published().slice(0, 50), { rule });
     expect(await store.load("an adapter")).toBeUndefined();
     await store.save(model);
@@ -192,9 +204,12 @@ describe("stores", () => {
   });
 
   test("what is no model is refused with the field and the cure", async () => {
-    const load = (text: string): Promise<unknown> => webChoiceStore({ getItem: () => text, setItem: () => undefined }).load("an adapter");
+    const load = (text: string): Promise<unknown> =>
+      webChoiceStore({ getItem: () => text, setItem: () => undefined }).load("an adapter");
     const model = trainMatmulModel("an adapter", published().slice(0, 50), { rule });
-    await expect(load('{"version":1}')).rejects.toThrow(/no matmul model of version 2 \(version: .*measure the device again/);
+    await expect(load('{"version":1}')).rejects.toThrow(
+      /no matmul model of version 2 \(version: .*measure the device again/,
+    );
     await expect(load("[]")).rejects.toThrow(/\(all of it: .*measure the device again/);
     await expect(load(JSON.stringify(model).slice(0, -1))).rejects.toThrow(
       /no matmul model of version 2 \(.*JSON.*measure the device again/,
@@ -202,10 +217,14 @@ describe("stores", () => {
     const broken: readonly [string, object][] = [
       ["products.0.fastest", { products: [{ request: product(1, 1, 1), fastest: [] }] }],
       ["products.0.request.rows", { products: [{ request: product(-1, 1, 1), fastest: [direct] }] }],
-      ["products.0.request.dtype", { products: [{ request: { ...product(1, 1, 1), dtype: "f64" }, fastest: [direct] }] }],
+      [
+        "products.0.request.dtype",
+        { products: [{ request: { ...product(1, 1, 1), dtype: "f64" }, fastest: [direct] }] },
+      ],
       ["fallback", { fallback: "" }],
       ["heldOut.regret", { heldOut: { accuracy: 1, regret: null } }],
     ];
-    for (const [field, part] of broken) await expect(load(JSON.stringify({ ...model, ...part }))).rejects.toThrow(`(${field}: `);
+    for (const [field, part] of broken)
+      await expect(load(JSON.stringify({ ...model, ...part }))).rejects.toThrow(`(${field}: `);
   });
 });

@@ -66,7 +66,8 @@ export const selectionQuality = (
   return { accuracy: hits / samples.length, regret: regret / samples.length };
 };
 
-const shapeOf = ({ request: { batch, rows, columns, inner } }: MatmulMeasurement): string => `${batch}x${rows}x${columns}x${inner}`;
+const shapeOf = ({ request: { batch, rows, columns, inner } }: MatmulMeasurement): string =>
+  `${batch}x${rows}x${columns}x${inner}`;
 
 /** What an unmeasured device would choose, by name; one of the candidates for the fallback. */
 type Rule = (request: MatmulRequest) => string;
@@ -105,8 +106,11 @@ export const trainMatmulModel = (
   { rule }: { readonly rule: Rule },
 ): MatmulModel => {
   const base = { version: 2 as const, adapter, samples: samples.length };
-  if (samples.length === 0) return { ...base, fallback: "rule", products: [], fallbackQuality: { accuracy: 0, regret: 0 } };
-  const everywhere = Object.keys(samples[0]!.seconds).filter((name) => samples.every(({ seconds }) => seconds[name] !== undefined));
+  if (samples.length === 0)
+    return { ...base, fallback: "rule", products: [], fallbackQuality: { accuracy: 0, regret: 0 } };
+  const everywhere = Object.keys(samples[0]!.seconds).filter((name) =>
+    samples.every(({ seconds }) => seconds[name] !== undefined),
+  );
   const fixed = ["rule", ...everywhere.sort()].map((name) => ({
     name,
     quality: selectionQuality(samples, ({ request }) => (name === "rule" ? rule(request) : name)),
@@ -119,14 +123,18 @@ export const trainMatmulModel = (
   return { ...base, fallback, products, ...(heldOut && { heldOut }), fallbackQuality };
 };
 
-/** What a model chooses, before a device's limits are asked: names from the first choice on; empty where the rule decides. */
+/**
+ * What a model chooses, before a device's limits are asked: names from the first choice on; empty where the rule
+ * decides.
+ */
 export const rankedChoices = (model: MatmulModel, request: MatmulRequest): readonly string[] =>
   nearestProduct(model.products, request)?.fastest ?? (model.fallback === "rule" ? [] : [model.fallback]);
 
 /**
  * Choices for `createWebGpuBackend`.
  *
- * @param facts of the device that the model was measured on; a variant that it cannot run for some product is passed over.
+ * @param facts of the device that the model was measured on; a variant that it cannot run for some product is passed
+ * over.
  */
 export const choicesFrom = (model: MatmulModel, facts: DeviceFacts): Choices => ({
   matmulVariant: (request) => {

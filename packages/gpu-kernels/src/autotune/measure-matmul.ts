@@ -28,13 +28,16 @@ export interface MeasureOptions {
   readonly onProgress?: (done: number, total: number) => void;
 }
 
-/** What is never the fastest on this device and not worth its time: what explains the others, and on a processor whatever has many barriers. */
+/**
+ * What is never the fastest on this device and not worth its time: what explains the others, and on a processor
+ * whatever has many barriers.
+ */
 const isCandidate = (name: string, { software }: Pick<DeviceFacts, "software">): boolean =>
   software ? /naive|direct|subgroup-8x4|matrix-vector/.test(name) : !/^(naive|tiled.*|transpose-direct.*)$/.test(name);
 
 /**
- * Shapes of training: squares, batches of activations against weights, their gradients (long inner dimensions), few rows, and
- * batches of small products as in attention. Smaller where a processor does the work.
+ * Shapes of training: squares, batches of activations against weights, their gradients (long inner dimensions), few
+ * rows, and batches of small products as in attention. Smaller where a processor does the work.
  */
 export const defaultRequests = ({ software, f16 }: Pick<DeviceFacts, "software" | "f16">): readonly MatmulRequest[] => {
   const sizes = software ? [8, 48, 160, 384] : [16, 64, 256, 1024, 2560];
@@ -44,14 +47,18 @@ export const defaultRequests = ({ software, f16 }: Pick<DeviceFacts, "software" 
     [false, true],
     [true, false],
   ] as const;
-  const shapes = sizes.flatMap((rows) => sizes.flatMap((columns) => sizes.map((inner) => ({ batch: 1, rows, columns, inner }))));
+  const shapes = sizes.flatMap((rows) =>
+    sizes.flatMap((columns) => sizes.map((inner) => ({ batch: 1, rows, columns, inner }))),
+  );
   const heads = [64, 128].map((length) => ({ batch: software ? 4 : 96, rows: length, columns: length, inner: 64 }));
   const vectors = sizes.slice(1).map((size) => ({ batch: 1, rows: 1, columns: size, inner: size }));
   const dtypes = f16 && !software ? (["f32", "f16"] as const) : (["f32"] as const);
   return [...shapes, ...heads, ...vectors]
     .filter(({ batch, rows, columns, inner }) => 2 * batch * rows * columns * inner <= mostWork)
     .flatMap((shape) =>
-      layouts.flatMap(([transposeA, transposeB]) => dtypes.map((dtype): MatmulRequest => ({ ...shape, transposeA, transposeB, dtype }))),
+      layouts.flatMap(([transposeA, transposeB]) =>
+        dtypes.map((dtype): MatmulRequest => ({ ...shape, transposeA, transposeB, dtype })),
+      ),
     );
 };
 
@@ -77,7 +84,11 @@ const middleMean = (times: readonly number[]): number => {
 const hopeless = 8;
 
 /** Whether `y` is the product as the naive variant computes it, up to the rounding of sums in another order. */
-const disagreement = (y: ArrayLike<number>, naive: ArrayLike<number>, { inner, dtype }: MatmulRequest): string | undefined => {
+const disagreement = (
+  y: ArrayLike<number>,
+  naive: ArrayLike<number>,
+  { inner, dtype }: MatmulRequest,
+): string | undefined => {
   const absolute = 1e-6 * Math.max(1, Math.sqrt(inner)) * 4;
   const relative = dtype === "f16" ? 2e-3 : 1e-5;
   for (let i = 0; i < naive.length; i++) {
@@ -89,12 +100,15 @@ const disagreement = (y: ArrayLike<number>, naive: ArrayLike<number>, { inner, d
 };
 
 /**
- * Time variants of matmul on the device of `backend`, each after it was found to agree with the naive one. Times are the device's
- * timestamps, or where it has none the clock around queued runs; the first run is never counted.
+ * Time variants of matmul on the device of `backend`, each after it was found to agree with the naive one. Times are
+ * the device's timestamps, or where it has none the clock around queued runs; the first run is never counted.
  *
  * Opens a second device on the same adapter for the time of the measurement.
  */
-export const measureMatmul = async (backend: WebGpuBackend, options: MeasureOptions = {}): Promise<MatmulMeasurements> => {
+export const measureMatmul = async (
+  backend: WebGpuBackend,
+  options: MeasureOptions = {},
+): Promise<MatmulMeasurements> => {
   const { facts } = backend;
   const { requests = defaultRequests(facts), repeats = 5, onProgress } = options;
   if (repeats < 5) throw new ArgumentError(`a variant is timed at least 5 times, not ${repeats}`);
@@ -135,7 +149,14 @@ export const measureMatmul = async (backend: WebGpuBackend, options: MeasureOpti
           const executable = compile(name, tracer);
           const wrong = disagreement(await result(executable), naive, request);
           if (wrong === undefined)
-            seconds[name] = await timeRuns(bench, executable, [a, b], repeats, tracer, Math.min(...Object.values(seconds)));
+            seconds[name] = await timeRuns(
+              bench,
+              executable,
+              [a, b],
+              repeats,
+              tracer,
+              Math.min(...Object.values(seconds)),
+            );
           else rejected.push({ request, variant: name, reason: wrong });
           executable.release();
         } catch (error) {

@@ -23,7 +23,9 @@ test("a product of the same layout and dtype goes before one of the same sizes; 
   const near = product(64, 64, 64, { transposeB: true });
   const half = product(64, 64, 64, { transposeB: true, dtype: "f16" });
   expect(nearestProduct([half, near, far], product(64, 64, 64).request)).toBe(far);
-  expect(nearestProduct([half, far, near], product(64, 64, 64, { transposeA: true, transposeB: true }).request)).toBe(near);
+  expect(nearestProduct([half, far, near], product(64, 64, 64, { transposeA: true, transposeB: true }).request)).toBe(
+    near,
+  );
   expect(nearestProduct([], far.request)).toBeUndefined();
 });
 

@@ -40,7 +40,10 @@ describe.skipIf(!hasAdapter)("on the device at hand", () => {
     const variants = ["direct-4x4", "matrix-vector", "transpose-direct-4x4"];
     const { samples, rejected } = await measureMatmul(backend, { requests, variants });
     expect(rejected).toEqual([]);
-    expect(samples.map((sample) => Object.keys(sample.seconds))).toEqual([["direct-4x4"], ["direct-4x4", "transpose-direct-4x4"]]);
+    expect(samples.map((sample) => Object.keys(sample.seconds))).toEqual([
+      ["direct-4x4"],
+      ["direct-4x4", "transpose-direct-4x4"],
+    ]);
     for (const { seconds } of samples) for (const time of Object.values(seconds)) expect(time).toBeGreaterThan(0);
   });
 
@@ -50,7 +53,10 @@ describe.skipIf(!hasAdapter)("on the device at hand", () => {
 
   test("a tuned model is kept, and the next call takes it from the store", async () => {
     const kept = new Map<string, MatmulModel>();
-    const store: ChoiceStore = { load: async (adapter) => kept.get(adapter), save: async (model) => void kept.set(model.adapter, model) };
+    const store: ChoiceStore = {
+      load: async (adapter) => kept.get(adapter),
+      save: async (model) => void kept.set(model.adapter, model),
+    };
     const requests = [request(9, 12, 16), request(1, 12, 16)];
     const first = await tuneMatmul(backend, { store, requests, variants: ["direct-4x4", "matrix-vector"] });
     expect(kept.get(backend.facts.adapter)).toEqual(first.model);

@@ -6,6 +6,12 @@ import { poolingGeometryOf } from "../kernels/pooling/geometry.ts";
 export const avgPool2dKernel: Kernel = kernelOf({
   op: "avg-pool2d",
   plan: ({ inputs: [x], outputs: [y], params }, facts) => ({
-    passes: [poolPass(poolingGeometryOf(x!.shape, y!.shape, params), params.countPadding ? "mean of window" : "mean of pixels", facts)],
+    passes: [
+      poolPass(
+        poolingGeometryOf(x!.shape, y!.shape, params),
+        params.countPadding ? "mean of window" : "mean of pixels",
+        facts,
+      ),
+    ],
   }),
 });

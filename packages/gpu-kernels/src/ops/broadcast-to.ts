@@ -8,7 +8,10 @@ export const broadcastToKernel: Kernel = kernelOf({
   plan: ({ inputs: [x], outputs: [y] }) => {
     const lead = y!.shape.length - x!.shape.length;
     const own = rowMajorStrides(x!.shape);
-    const dims = y!.shape.map((size, dim) => ({ size, stride: dim < lead || x!.shape[dim - lead] === 1 ? 0 : own[dim - lead]! }));
+    const dims = y!.shape.map((size, dim) => ({
+      size,
+      stride: dim < lead || x!.shape[dim - lead] === 1 ? 0 : own[dim - lead]!,
+    }));
     return { passes: [viewCopyPass({ dims, offset: 0 }, y!.dtype, "broadcast-to")] };
   },
 });

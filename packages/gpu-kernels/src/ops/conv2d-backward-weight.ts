@@ -7,5 +7,6 @@ import { refusesHalf } from "../kernels/convolution/refuses-half.ts";
 export const conv2dBackwardWeightKernel: Kernel = kernelOf({
   op: "conv2d-backward-weight",
   refuses: refusesHalf,
-  plan: ({ inputs: [x, g], outputs: [w], params }, facts) => weightPlan(geometryOf(x!.shape, w!.shape, g!.shape, params), x!, w!, facts),
+  plan: ({ inputs: [x, g], outputs: [w], params }, facts) =>
+    weightPlan(geometryOf(x!.shape, w!.shape, g!.shape, params), x!, w!, facts),
 });

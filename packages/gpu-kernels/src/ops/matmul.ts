@@ -3,7 +3,10 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 import { chooseVariant } from "../kernels/matmul/choose.ts";
 import { productOf } from "../kernels/matmul/product.ts";
 
-/** `y[..., m, n] = Σₖ a · b` by the variant that was learned for its sizes on this device, or by rule; see `kernels/matmul/`. */
+/**
+ * `y[..., m, n] = Σₖ a · b` by the variant that was learned for its sizes on this device, or by rule; see
+ * `kernels/matmul/`.
+ */
 export const matmulKernel: Kernel = kernelOf({
   op: "matmul",
   refuses: ({ inputs, outputs }, facts) => {

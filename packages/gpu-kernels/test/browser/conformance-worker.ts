@@ -17,7 +17,10 @@ interface Opened {
 
 /** WebGPU lets a device take numbers below the normal range for 0, and SwiftShader does. */
 const flushesSubnormals = async (backend: WebGpuBackend): Promise<boolean> => {
-  const product = await evaluate((x: Tensor, y: Tensor) => multiply(x, y), backend)(NdArray.from([1e-40]), NdArray.from([1]));
+  const product = await evaluate((x: Tensor, y: Tensor) => multiply(x, y), backend)(
+    NdArray.from([1e-40]),
+    NdArray.from([1]),
+  );
   return product.item() === 0;
 };
 

@@ -12,11 +12,9 @@ const label = "A chart";
 const attributes = (svg: string, name: string): string[] =>
   [...svg.matchAll(new RegExp(` ${name}="([^"]*)"`, "g"))].map(([, value]) => value!);
 const marksOf = (svg: string): [x: string, width: string, title: string][] =>
-  [...svg.matchAll(/<svg (?:class="[^"]*" )?x="([^"]*)"(?: y="[^"]*")? width="([^"]*)".*?<title>([^<]*)</g)].map(([, x, width, title]) => [
-    x!,
-    width!,
-    title!,
-  ]);
+  [...svg.matchAll(/<svg (?:class="[^"]*" )?x="([^"]*)"(?: y="[^"]*")? width="([^"]*)".*?<title>([^<]*)</g)].map(
+    ([, x, width, title]) => [x!, width!, title!],
+  );
 
 test("parts of a bar follow each other, each as wide as its share", () => {
   const svg = stackedBar(
@@ -57,13 +55,16 @@ describe("a timeline", () => {
   });
 
   test("lays spans at once on rows of their own, the fewest, where none lies over another", () => {
-    const interval = fc.tuple(fc.nat(50), fc.nat(20)).map(([start, length]) => ({ startSeconds: start, endSeconds: start + length + 1 }));
+    const interval = fc
+      .tuple(fc.nat(50), fc.nat(20))
+      .map(([start, length]) => ({ startSeconds: start, endSeconds: start + length + 1 }));
     fc.assert(
       fc.property(fc.array(interval, { maxLength: 30 }), (intervals) => {
         const { rows, count } = rowsOfIntervals(intervals);
         for (const [i, a] of intervals.entries())
           for (const [j, b] of intervals.entries())
-            if (i < j && rows[i] === rows[j]) expect(a.endSeconds <= b.startSeconds || b.endSeconds <= a.startSeconds).toBe(true);
+            if (i < j && rows[i] === rows[j])
+              expect(a.endSeconds <= b.startSeconds || b.endSeconds <= a.startSeconds).toBe(true);
         const most = Array.from(
           { length: 72 },
           (_, t) => intervals.filter(({ startSeconds, endSeconds }) => startSeconds <= t && t < endSeconds).length,
@@ -116,10 +117,15 @@ test("a roofline's dots lie by the logarithms of their rates, an operator at the
 test("a memory chart marks the first peak, also where positions are too many to draw", () => {
   const liveBytes = Array.from({ length: 10_000 }, (_, at) => (at === 4321 ? 900 : at % 7));
   expect(peakPosition([1, 5, 5, 2])).toBe(1);
-  const svg = memoryChart({ residentBytes: 100, liveBytes, lifetimes: [{ name: "x", bytes: 900, from: 4321, to: 4321 }] }, { label });
+  const svg = memoryChart(
+    { residentBytes: 100, liveBytes, lifetimes: [{ name: "x", bytes: 900, from: 4321, to: 4321 }] },
+    { label },
+  );
   expect(svg).toContain("1000 B at node 4321");
   expect(svg).toContain('viewBox="0 0 2000 1000"');
-  const highest = Math.min(...[.../class="live" d="([^"]*)"/.exec(svg)![1]!.matchAll(/V(\d+)/g)].map(([, y]) => Number(y)));
+  const highest = Math.min(
+    ...[.../class="live" d="([^"]*)"/.exec(svg)![1]!.matchAll(/V(\d+)/g)].map(([, y]) => Number(y)),
+  );
   expect(highest).toBe(Math.round(1000 * (1 - 1 / 1.08)));
 });
 
@@ -161,7 +167,12 @@ describe("whatever the numbers are", () => {
               { label },
             ),
           );
-          isDrawn(memoryChart({ residentBytes: a, liveBytes: numbers, lifetimes: [{ name: "x", bytes: b, from: 0, to: 3 }] }, { label }));
+          isDrawn(
+            memoryChart(
+              { residentBytes: a, liveBytes: numbers, lifetimes: [{ name: "x", bytes: b, from: 0, to: 3 }] },
+              { label },
+            ),
+          );
           const points = numbers.map((flops) => ({ name: "x", kind: "other" as const, flops, bytes: a, seconds: b }));
           isDrawn(rooflineChart(points, { label, roof: { name: "r", flopsPerSecond: a, bytesPerSecond: b } }));
           isDrawn(flameChart(root, { label }));

@@ -12,10 +12,14 @@ export interface FlameNode {
 }
 
 const rowHeight = 21;
-/** Below this part of the width a name is only told, until the cell is opened: thousands of names that nobody sees would double a page. */
+/**
+ * Below this part of the width a name is only told, until the cell is opened: thousands of names that nobody sees would
+ * double a page.
+ */
 const leastLabelled = 0.03;
 
-const depthOf = ({ children }: FlameNode): number => 1 + children.reduce((most, child) => Math.max(most, depthOf(child)), 0);
+const depthOf = ({ children }: FlameNode): number =>
+  1 + children.reduce((most, child) => Math.max(most, depthOf(child)), 0);
 
 /**
  * Draw times inside times: the whole on top, its parts below it, each as wide as its seconds, the largest first.

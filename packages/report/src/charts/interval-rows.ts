@@ -11,10 +11,14 @@ export interface Interval {
  *
  * Cost: O(n log n + n · rows).
  */
-export const rowsOfIntervals = (intervals: readonly Interval[]): { readonly rows: readonly number[]; readonly count: number } => {
+export const rowsOfIntervals = (
+  intervals: readonly Interval[],
+): { readonly rows: readonly number[]; readonly count: number } => {
   const ends: number[] = [];
   const rows = intervals.map(() => 0);
-  const order = intervals.map((_, index) => index).sort((a, b) => intervals[a]!.startSeconds - intervals[b]!.startSeconds);
+  const order = intervals
+    .map((_, index) => index)
+    .sort((a, b) => intervals[a]!.startSeconds - intervals[b]!.startSeconds);
   for (const index of order) {
     const { startSeconds, endSeconds } = intervals[index]!;
     const free = ends.findIndex((end) => end <= startSeconds);

@@ -11,7 +11,9 @@ export interface Lifetime {
   readonly to: number;
 }
 
-/** Bytes at each position of a step, beside what lies there all the time, and values whose lifetimes are drawn below. */
+/**
+ * Bytes at each position of a step, beside what lies there all the time, and values whose lifetimes are drawn below.
+ */
 export interface MemoryRows {
   readonly residentBytes: number;
   readonly liveBytes: readonly number[];
@@ -36,7 +38,10 @@ const thinned = (values: readonly number[]): readonly number[] => {
   );
 };
 
-/** Draw memory over a step: an area of live bytes on what lies there all the time, the peak marked, and below it from where to where values live. */
+/**
+ * Draw memory over a step: an area of live bytes on what lies there all the time, the peak marked, and below it from
+ * where to where values live.
+ */
 export const memoryChart = (rows: MemoryRows, { label }: { readonly label: string }): string => {
   const sizeOf = (bytes: number): number => (isSize(bytes) ? bytes : 0);
   const residentBytes = sizeOf(rows.residentBytes);

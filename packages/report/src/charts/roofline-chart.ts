@@ -27,7 +27,8 @@ const radius = { least: 2.5, most: 34 };
 const isDrawn = ({ flops, bytes, seconds }: RooflinePoint): boolean => [flops, bytes, seconds].every(isSize);
 
 /** Where a value lies between two, on a logarithmic scale: 0 to 1. */
-const logPart = (value: number, [from, to]: readonly [number, number]): number => Math.log(value / from) / Math.log(to / from);
+const logPart = (value: number, [from, to]: readonly [number, number]): number =>
+  Math.log(value / from) / Math.log(to / from);
 
 /** A range around positive values, with half of a decade to spare on both sides. */
 const around = (values: readonly number[]): readonly [number, number] => {
@@ -39,11 +40,12 @@ const around = (values: readonly number[]): readonly [number, number] => {
 };
 
 /** How many points have neither flops, nor bytes, nor time to be drawn by. */
-export const pointsWithoutPlace = (points: readonly RooflinePoint[]): number => points.filter((point) => !isDrawn(point)).length;
+export const pointsWithoutPlace = (points: readonly RooflinePoint[]): number =>
+  points.filter((point) => !isDrawn(point)).length;
 
 /**
- * Draw work by flops per byte (→) and flops per second (↑), both logarithmic, under the roof that memory and arithmetic of a device set. A dot's area
- * is its time. Points without flops, bytes or time have no place in it.
+ * Draw work by flops per byte (→) and flops per second (↑), both logarithmic, under the roof that memory and arithmetic
+ * of a device set. A dot's area is its time. Points without flops, bytes or time have no place in it.
  *
  * Source: Williams, Waterman and Patterson, *Roofline*, CACM 52, 2009.
  */

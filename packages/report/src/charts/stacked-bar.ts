@@ -27,7 +27,11 @@ const isShown = ({ seconds }: Segment): boolean => isSize(seconds);
 /** One bar, split into times; what is zero or less has no part. */
 export const stackedBar = (
   segments: readonly Segment[],
-  { label, height = 34, wholeSeconds = segments.reduce((sum, one) => sum + (isShown(one) ? one.seconds : 0), 0) }: StackedBarOptions,
+  {
+    label,
+    height = 34,
+    wholeSeconds = segments.reduce((sum, one) => sum + (isShown(one) ? one.seconds : 0), 0),
+  }: StackedBarOptions,
 ): string => {
   const shown = segments.filter(isShown);
   const whole = shown.reduce((sum, { seconds }) => sum + seconds, 0);

@@ -6,11 +6,15 @@ export const percent = (part: number): string => `${Number((100 * (Number.isFini
 /** A tenth of a pixel is exact enough, and keeps pages small. */
 export const pixel = (value: number): number => Math.round(10 * value) / 10;
 
-/** Whether a number can be drawn as a size: what is beyond these comes from no machine, and its products and quotients leave the numbers. */
+/**
+ * Whether a number can be drawn as a size: what is beyond these comes from no machine, and its products and quotients
+ * leave the numbers.
+ */
 export const isSize = (value: number): boolean => value >= 1e-30 && value <= 1e30;
 
 /** What an empty chart shows. */
-const nothing = (words: string): string => `<text x="50%" y="50%" text-anchor="middle" class="quiet">${escapeText(words)}</text>`;
+const nothing = (words: string): string =>
+  `<text x="50%" y="50%" text-anchor="middle" class="quiet">${escapeText(words)}</text>`;
 
 /**
  * Frame a chart: as wide as its place, of a height in pixels. Labels of axes lie outside of it (`styles.ts` leaves

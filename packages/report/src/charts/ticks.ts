@@ -1,7 +1,8 @@
 import type { Units } from "../quantities.ts";
 
 /**
- * Round numbers between two, both included: about `count` of them, at a distance of 1, 2 or 5 times a power of ten. None for an empty range.
+ * Round numbers between two, both included: about `count` of them, at a distance of 1, 2 or 5 times a power of ten.
+ * None for an empty range.
  *
  * Self-contained: the page carries its source.
  */
@@ -17,16 +18,22 @@ export const linearTicks = (from: number, to: number, count: number): number[] =
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => Number(((first + i) * step).toPrecision(12)));
 };
 
-/** Powers of ten between two positive numbers, both included; every second, third, … so that there are at most `most`. */
+/**
+ * Powers of ten between two positive numbers, both included; every second, third, … so that there are at most `most`.
+ */
 export const logTicks = (from: number, to: number, most: number): number[] => {
   if (!(from > 0 && to >= from && Number.isFinite(to))) return [];
   const [first, last] = [Math.ceil(Math.log10(from) - 1e-9), Math.floor(Math.log10(to) + 1e-9)];
   const every = Math.max(1, Math.ceil((last - first + 1) / most));
-  return Array.from({ length: Math.max(0, Math.floor((last - first) / every) + 1) }, (_, i) => 10 ** (first + i * every));
+  return Array.from(
+    { length: Math.max(0, Math.floor((last - first) / every) + 1) },
+    (_, i) => 10 ** (first + i * every),
+  );
 };
 
 /**
- * Write ticks with one unit, that of the largest, and with as many decimals as their distance asks for: 0 ms, 0.5 ms, 1.0 ms.
+ * Write ticks with one unit, that of the largest, and with as many decimals as their distance asks for: 0 ms, 0.5 ms,
+ * 1.0 ms.
  *
  * Self-contained: the page carries its source.
  */

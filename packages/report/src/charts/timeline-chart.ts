@@ -20,7 +20,10 @@ export interface TimelineTrack {
   readonly predicted?: readonly TimelineSpan[] | undefined;
 }
 
-/** Coordinates are whole parts of this many of the time shown: less than browsers' 24 bits, and 100 ps of a step of a millisecond. */
+/**
+ * Coordinates are whole parts of this many of the time shown: less than browsers' 24 bits, and 100 ps of a step of a
+ * millisecond.
+ */
 const units = 10_000_000;
 const heights = { axis: 22, group: 20, track: 18, predicted: 11, gap: 6 };
 /** How a track of several rows grows, and until which height. */
@@ -40,8 +43,16 @@ const rangeOf = (tracks: readonly TimelineTrack[]): Interval => {
   return { startSeconds, endSeconds };
 };
 
-/** Spans of one kind are one path, a thick line each: ten bytes a span instead of a hundred. `data-l` says which label each has. */
-const paths = (spans: readonly TimelineSpan[], rows: readonly number[], range: Interval, labelOf: (label: string) => number): string => {
+/**
+ * Spans of one kind are one path, a thick line each: ten bytes a span instead of a hundred. `data-l` says which label
+ * each has.
+ */
+const paths = (
+  spans: readonly TimelineSpan[],
+  rows: readonly number[],
+  range: Interval,
+  labelOf: (label: string) => number,
+): string => {
   const scale = units / (range.endSeconds - range.startSeconds);
   return kinds
     .map((kind) => {
@@ -66,12 +77,18 @@ const isDrawn = ({ startSeconds, endSeconds }: Interval): boolean =>
   isTime(startSeconds) && isTime(endSeconds) && endSeconds >= startSeconds;
 
 /**
- * Draw what happened when: a track per row of input, further rows in it where spans lie over each other, and under it what was predicted.
+ * Draw what happened when: a track per row of input, further rows in it where spans lie over each other, and under it
+ * what was predicted.
  *
- * Static; `zoomTimeline` makes it zoom, pan and tell what lies under the pointer. Its tracks are SVGs whose `viewBox` is the time in view.
+ * Static; `zoomTimeline` makes it zoom, pan and tell what lies under the pointer. Its tracks are SVGs whose `viewBox`
+ * is the time in view.
  */
 export const timelineChart = (tracks: readonly TimelineTrack[], { label }: { readonly label: string }): string => {
-  const drawn = tracks.map((track) => ({ ...track, spans: track.spans.filter(isDrawn), predicted: track.predicted?.filter(isDrawn) }));
+  const drawn = tracks.map((track) => ({
+    ...track,
+    spans: track.spans.filter(isDrawn),
+    predicted: track.predicted?.filter(isDrawn),
+  }));
   const range = rangeOf(drawn);
   const duration = range.endSeconds - range.startSeconds;
   if (!isSize(duration)) return chart("timeline", label, 60, []);
@@ -88,7 +105,9 @@ export const timelineChart = (tracks: readonly TimelineTrack[], { label }: { rea
     const { rows, count } = rowsOfIntervals(spans);
     const one = predicted ? heights.predicted : heights.track;
     const height =
-      count <= 1 ? one : Math.max(one, Math.min(rowHeight.most, count * (predicted ? rowHeight.predicted : rowHeight.measured)));
+      count <= 1
+        ? one
+        : Math.max(one, Math.min(rowHeight.most, count * (predicted ? rowHeight.predicted : rowHeight.measured)));
     const place = `y="${y}" height="${height}"`;
     const words = predicted ? "predicted" : name;
     parts.push(

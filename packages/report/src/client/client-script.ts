@@ -9,9 +9,10 @@ import { zoomTimeline } from "./zoom-timeline.ts";
 const sourceOf = (one: (...args: never[]) => unknown): string => String(one).replaceAll(/\n\s+/g, "\n");
 
 /**
- * The script of the page, from the sources of functions that use nothing from outside: what one needs of another is handed to it here. So it is
- * checked as all our code, needs no bundler, and works whether types were stripped from it, a bundler shortened its names, or kept them by calls of its own (not both of
- * these at once: then the name of those calls is not known).
+ * The script of the page, from the sources of functions that use nothing from outside: what one needs of another is
+ * handed to it here. So it is checked as all our code, needs no bundler, and works whether types were stripped from it,
+ * a bundler shortened its names, or kept them by calls of its own (not both of these at once: then the name of those
+ * calls is not known).
  */
 export const clientScript = (): string =>
   [

@@ -1,5 +1,6 @@
 /**
- * Show what a mark says beside the pointer, or beside the mark that has the focus: the text of its `title`, or its `data-tip`. Escape hides it.
+ * Show what a mark says beside the pointer, or beside the mark that has the focus: the text of its `title`, or its
+ * `data-tip`. Escape hides it.
  *
  * Runs in the page, which carries its source: it uses nothing from outside.
  */

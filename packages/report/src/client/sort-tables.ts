@@ -1,6 +1,7 @@
 /**
- * Make tables of class `sortable` sort by a click on a heading, and filter by the fields that name the table in `data-filters`: all words of a text
- * field must be in a row, and a choice must be what the row has in its `data-` attribute of the field's name.
+ * Make tables of class `sortable` sort by a click on a heading, and filter by the fields that name the table in
+ * `data-filters`: all words of a text field must be in a row, and a choice must be what the row has in its `data-`
+ * attribute of the field's name.
  *
  * Runs in the page, which carries its source: it uses nothing from outside.
  */
@@ -15,7 +16,14 @@ export const sortTables = (page: Document): void => {
       heading.querySelector("button")?.addEventListener("click", () => {
         const before = heading.getAttribute("aria-sort");
         // Of numbers, the largest are wanted first.
-        const direction = before === null ? (numeric ? "descending" : "ascending") : before === "ascending" ? "descending" : "ascending";
+        const direction =
+          before === null
+            ? numeric
+              ? "descending"
+              : "ascending"
+            : before === "ascending"
+              ? "descending"
+              : "ascending";
         for (const other of headings) other.removeAttribute("aria-sort");
         heading.setAttribute("aria-sort", direction);
         const sign = direction === "ascending" ? 1 : -1;

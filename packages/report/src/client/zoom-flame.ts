@@ -1,12 +1,14 @@
 /**
- * Make flame charts open: a click on a cell, or Enter, widens it to the whole width; the trail above the chart leads back. Arrow keys go from cell to cell.
+ * Make flame charts open: a click on a cell, or Enter, widens it to the whole width; the trail above the chart leads
+ * back. Arrow keys go from cell to cell.
  *
  * Runs in the page, which carries its source: it uses nothing from outside.
  */
 export const zoomFlame = (page: Document): void => {
   for (const svg of page.querySelectorAll<SVGSVGElement>("svg.flame")) {
     /** The title says "name: time, share"; names may hold colons, times do not. */
-    const nameOf = (element: Element): string => (element.querySelector("title")?.textContent ?? "").replace(/: [^:]*$/, "");
+    const nameOf = (element: Element): string =>
+      (element.querySelector("title")?.textContent ?? "").replace(/: [^:]*$/, "");
     const cells = [...svg.querySelectorAll<SVGSVGElement>("svg.cell")].map((element, index) => {
       const number = (name: string): number => Number.parseFloat(element.getAttribute(name) ?? "0");
       // What is too narrow to have a width can be opened, too.
@@ -18,7 +20,8 @@ export const zoomFlame = (page: Document): void => {
     type Cell = typeof root;
     const rowHeight = 21;
     // Cells stand in the order of a tree: a part after the whole, before what follows the whole.
-    const parentOf = (cell: Cell): Cell | undefined => cells.findLast(({ y, index }) => y === cell.y - rowHeight && index < cell.index);
+    const parentOf = (cell: Cell): Cell | undefined =>
+      cells.findLast(({ y, index }) => y === cell.y - rowHeight && index < cell.index);
     const pathTo = (cell: Cell): Cell[] => {
       const parent = parentOf(cell);
       return parent === undefined ? [cell] : [...pathTo(parent), cell];
@@ -81,7 +84,9 @@ export const zoomFlame = (page: Document): void => {
       cell.element.addEventListener("keydown", (event) => {
         const visible = (one: Cell | undefined): Cell | undefined =>
           one === undefined || one.element.style.display === "none" ? undefined : one;
-        const siblings = cells.filter((one) => one.y === cell.y && visible(one) !== undefined).sort((a, b) => a.x - b.x);
+        const siblings = cells
+          .filter((one) => one.y === cell.y && visible(one) !== undefined)
+          .sort((a, b) => a.x - b.x);
         const beside = siblings.indexOf(cell);
         switch (event.key) {
           case "Enter":

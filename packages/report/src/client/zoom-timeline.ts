@@ -1,8 +1,10 @@
 /**
- * Make timelines zoom and pan, by the pointer, the wheel, buttons (`data-zoom`) and keys, and tell what lies under the pointer or is chosen.
+ * Make timelines zoom and pan, by the pointer, the wheel, buttons (`data-zoom`) and keys, and tell what lies under the
+ * pointer or is chosen.
  *
- * Keys: ← and → go from span to span, ↑ and ↓ from track to track, Enter fills the window with the span; + and − zoom, Shift with ← or → pans, 0 shows all.
- * The wheel zooms while the timeline has the focus or with Ctrl; otherwise it scrolls the page, as anywhere.
+ * Keys: ← and → go from span to span, ↑ and ↓ from track to track, Enter fills the window with the span; + and − zoom,
+ * Shift with ← or → pans, 0 shows all. The wheel zooms while the timeline has the focus or with Ctrl; otherwise it
+ * scrolls the page, as anywhere.
  *
  * Runs in the page, which carries its source: what it uses from outside is handed to it.
  */
@@ -98,7 +100,10 @@ export const zoomTimeline = (
     };
     const nearest = ({ spans }: Track, x: number): Shown | undefined => {
       const away = (span: Shown): number => Math.max(span.x - x, x - span.x - span.width, 0);
-      return spans.reduce<Shown | undefined>((best, span) => (best === undefined || away(span) < away(best) ? span : best), undefined);
+      return spans.reduce<Shown | undefined>(
+        (best, span) => (best === undefined || away(span) < away(best) ? span : best),
+        undefined,
+      );
     };
     const under = (clientX: number, clientY: number): { readonly track: Track; readonly span: Shown } | undefined => {
       const box = svg.getBoundingClientRect();
@@ -158,10 +163,14 @@ export const zoomTimeline = (
       const change = (by: number): void => {
         const filled = tracks.filter(({ spans }) => spans.length > 0);
         const other = track === undefined || chosen === undefined ? filled[0] : filled[filled.indexOf(track) + by];
-        if (other !== undefined) choose(other, nearest(other, chosen === undefined ? 0 : chosen.span.x + chosen.span.width / 2));
+        if (other !== undefined)
+          choose(other, nearest(other, chosen === undefined ? 0 : chosen.span.x + chosen.span.width / 2));
       };
       // What is in the middle of the window stays there, unless a span is chosen.
-      const at = chosen === undefined ? 0.5 : Math.min(1, Math.max(0, (chosen.span.x + chosen.span.width / 2 - view.x) / view.width));
+      const at =
+        chosen === undefined
+          ? 0.5
+          : Math.min(1, Math.max(0, (chosen.span.x + chosen.span.width / 2 - view.x) / view.width));
       const actions: Readonly<Record<string, () => void>> = {
         "+": () => zoom(1.6, at),
         "=": () => zoom(1.6, at),

@@ -20,7 +20,10 @@ const mostBlocks = 8;
 const key = (kinds: readonly Kind[]): string => legend(kinds.map((kind) => [kind, kindNames[kind]] as const));
 
 const waited = ({ spans }: RankSpans): number =>
-  spans.reduce((sum, { track, startSeconds, endSeconds }) => sum + (track === "waiting" ? endSeconds - startSeconds : 0), 0);
+  spans.reduce(
+    (sum, { track, startSeconds, endSeconds }) => sum + (track === "waiting" ? endSeconds - startSeconds : 0),
+    0,
+  );
 
 /** All ranks where they are few; of many, those that wait least and most, in their order. */
 export const shownRanks = (ranks: readonly RankSpans[]): readonly RankSpans[] => {
@@ -79,8 +82,12 @@ export const rooflineSection = ({ operators, device }: ProfileReport): string =>
     return `${heading}
 <p class="quiet">The graph of the step is not known, so neither is what its operators compute and move: there is no roofline.</p></section>`;
   const absent = pointsWithoutPlace(points);
-  const roof = device === undefined ? "The device's peaks are not known, so no roof is drawn." : `The roof: ${device.name}.`;
-  const left = absent === 0 ? "" : ` ${absent} of ${points.length} operators, without arithmetic or without time, have no place here.`;
+  const roof =
+    device === undefined ? "The device's peaks are not known, so no roof is drawn." : `The roof: ${device.name}.`;
+  const left =
+    absent === 0
+      ? ""
+      : ` ${absent} of ${points.length} operators, without arithmetic or without time, have no place here.`;
   return `${heading}
 <p class="quiet">${escapeText(`A dot is an operator, its area its time: the nearer to the roof, the less is to gain. ${roof}${left}`)}</p>
 <figure>${rooflineChart(points, { label: "Roofline plot", roof: device })}${key(["forward", "backward", "update", "communication", "other"])}</figure></section>`;

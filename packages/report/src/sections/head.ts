@@ -19,7 +19,8 @@ export const missText = (predicted: number, measured: number): string => {
 };
 
 /** A setting as a job file has it. */
-export const settingText = (key: string, value: unknown): string => `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`;
+export const settingText = (key: string, value: unknown): string =>
+  `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`;
 
 const tile = (name: string, value: string, detail: string, className = ""): string =>
   `<div class="tile ${className}"><dt>${escapeText(name)}</dt><dd><strong>${escapeText(value)}</strong><span>${escapeText(detail)}</span></dd></div>`;
@@ -39,11 +40,17 @@ const tiles = (report: ProfileReport): string => {
   const { step, samplesPerStep, predictedStepSeconds, ranks, steps, warmUpSteps } = report;
   return `<dl class="tiles">${[
     tile("step", secondsText(step.median), `± ${secondsText(step.mad)}, median of ${step.n}`),
-    tile("speed", `${digitsText(samplesPerStep / step.median)} samples/s`, `${steps} steps, ${warmUpSteps} before to warm up`),
+    tile(
+      "speed",
+      `${digitsText(samplesPerStep / step.median)} samples/s`,
+      `${steps} steps, ${warmUpSteps} before to warm up`,
+    ),
     tile(
       "exposed communication",
       shareText(exposedShare(report)),
-      ranks === 1 ? "one rank: nothing to send" : `${secondsText(exposedShare(report) * step.median)} of each step, mean of ${ranks} ranks`,
+      ranks === 1
+        ? "one rank: nothing to send"
+        : `${secondsText(exposedShare(report) * step.median)} of each step, mean of ${ranks} ranks`,
       "k-exposed",
     ),
     predictedStepSeconds === undefined
@@ -67,8 +74,11 @@ const slowest = (operators: readonly OperatorRow[]): string => {
 };
 
 const adviceItem = ({ finding, cure, change, saves, basis }: Advice): string => {
-  const settings = Object.entries(change ?? {}).map(([key, value]) => `<code>${escapeText(settingText(key, value))}</code>`);
-  const gain = saves === undefined ? "" : ` <strong class="gain">Predicted to save ${shareText(saves)} of the step.</strong>`;
+  const settings = Object.entries(change ?? {}).map(
+    ([key, value]) => `<code>${escapeText(settingText(key, value))}</code>`,
+  );
+  const gain =
+    saves === undefined ? "" : ` <strong class="gain">Predicted to save ${shareText(saves)} of the step.</strong>`;
   return `<li><p>${escapeText(finding)}</p>${cure === undefined ? "" : `<p>${escapeText(cure)}${gain}</p>`}${cure === undefined && gain !== "" ? `<p>${gain}</p>` : ""}${
     settings.length === 0 ? "" : `<p>${settings.join(" ")}</p>`
   }<p class="quiet">How found: ${escapeText(basis)}</p></li>`;
@@ -79,7 +89,8 @@ export const headSection = (report: ProfileReport): string => {
   const { job, machine, backend, ranks, madeAt, advice, operators } = report;
   const segments = stepSegments(report);
   const told = segments.map(
-    ({ name, kind, seconds }) => [kind, `${name} ${secondsText(seconds)}, ${shareText(seconds / report.step.median)}`] as const,
+    ({ name, kind, seconds }) =>
+      [kind, `${name} ${secondsText(seconds)}, ${shareText(seconds / report.step.median)}`] as const,
   );
   const [outside, clock] = [outsideText(report), report.clock];
   const quiet = [

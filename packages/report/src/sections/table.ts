@@ -16,7 +16,12 @@ export interface Row {
 }
 
 /** A table whose headings sort it. All text is escaped. */
-export const sortableTable = (id: string, caption: string, columns: readonly Column[], rows: readonly Row[]): string => {
+export const sortableTable = (
+  id: string,
+  caption: string,
+  columns: readonly Column[],
+  rows: readonly Row[],
+): string => {
   const head = columns.map(({ heading, numeric, meaning }) => {
     const title = meaning === undefined ? "" : ` title="${escapeText(meaning)}"`;
     return `<th scope="col"${numeric ? ' class="number"' : ""}><button type="button"${title}>${escapeText(heading)}</button></th>`;

@@ -3,8 +3,16 @@ import { bytesText, digitsText } from "../quantities.ts";
 import { outsideMeanings, outsideNames } from "../phases.ts";
 import { type Column, type Row, sortableTable } from "./table.ts";
 
-const text = (heading: string, meaning?: string): Column => ({ heading, numeric: false, ...(meaning !== undefined && { meaning }) });
-const number = (heading: string, meaning?: string): Column => ({ heading, numeric: true, ...(meaning !== undefined && { meaning }) });
+const text = (heading: string, meaning?: string): Column => ({
+  heading,
+  numeric: false,
+  ...(meaning !== undefined && { meaning }),
+});
+const number = (heading: string, meaning?: string): Column => ({
+  heading,
+  numeric: true,
+  ...(meaning !== undefined && { meaning }),
+});
 
 const operatorColumns: readonly Column[] = [
   text("operator"),
@@ -46,7 +54,9 @@ const operatorCells = ({
   digitsText(100 * share),
   digitsText(rate(flops, seconds.median)),
   digitsText(rate(bytes, seconds.median)),
-  digitsText(rooflineSeconds === undefined || !(seconds.median > 0) ? undefined : (100 * rooflineSeconds) / seconds.median),
+  digitsText(
+    rooflineSeconds === undefined || !(seconds.median > 0) ? undefined : (100 * rooflineSeconds) / seconds.median,
+  ),
   digitsText(predictedSeconds === undefined ? undefined : 1e3 * predictedSeconds),
   boundBy ?? "–",
 ];
@@ -71,15 +81,19 @@ const phases: readonly RowPhase[] = ["forward", "backward", "update", "communica
 export const operatorSection = ({ operators, outside }: ProfileReport): string => {
   const shown = outside.filter(({ share }) => share > 0);
   const present = phases.filter((phase) => operators.some((row) => row.phase === phase));
-  const options = [...present, ...(shown.length > 0 ? ["outside"] : [])].map((phase) => `<option value="${phase}">${phase}</option>`);
+  const options = [...present, ...(shown.length > 0 ? ["outside"] : [])].map(
+    (phase) => `<option value="${phase}">${phase}</option>`,
+  );
   return `<section aria-labelledby="operators-heading"><h2 id="operators-heading">Operators</h2>
 <div class="filters scripted" role="search"><label>Words <input type="search" data-filters="operators" placeholder="matmul block-0"></label><label>RowPhase <select name="phase" data-filters="operators"><option value="">all</option>${options.join(
     "",
   )}</select></label><output data-counts="operators"></output></div>
-${sortableTable("operators", "Operators of a step, by scope and phase, and what lies outside of them", operatorColumns, [
-  ...operators.map((row) => ({ cells: operatorCells(row), data: { phase: row.phase } })),
-  ...shown.map(outsideRow),
-])}</section>`;
+${sortableTable(
+  "operators",
+  "Operators of a step, by scope and phase, and what lies outside of them",
+  operatorColumns,
+  [...operators.map((row) => ({ cells: operatorCells(row), data: { phase: row.phase } })), ...shown.map(outsideRow)],
+)}</section>`;
 };
 
 const collectiveColumns: readonly Column[] = [
@@ -94,7 +108,16 @@ const collectiveColumns: readonly Column[] = [
   number("predicted ms", "by the cost model"),
 ];
 
-const collectiveCells = ({ name, kind, axis, algorithm, bytes, seconds, exposedSeconds, predictedSeconds }: CollectiveRow): string[] => [
+const collectiveCells = ({
+  name,
+  kind,
+  axis,
+  algorithm,
+  bytes,
+  seconds,
+  exposedSeconds,
+  predictedSeconds,
+}: CollectiveRow): string[] => [
   name,
   kind,
   axis,

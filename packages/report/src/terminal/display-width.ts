@@ -3,8 +3,11 @@ const graphemes = new Intl.Segmenter("en", { granularity: "grapheme" });
 const isWide =
   /^[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uA960-\uA97F\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6\u{1F300}-\u{1FAFF}\u{20000}-\u{3FFFD}]/u;
 
-/** Text that a terminal shows as it is: what would move the cursor or change colours becomes a "?", white space a blank. */
-export const printable = (text: string): string => text.replaceAll(/\s+/gu, " ").replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, "?");
+/**
+ * Text that a terminal shows as it is: what would move the cursor or change colours becomes a "?", white space a blank.
+ */
+export const printable = (text: string): string =>
+  text.replaceAll(/\s+/gu, " ").replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, "?");
 
 const cells = (text: string): { readonly segment: string; readonly width: number }[] =>
   [...graphemes.segment(text)].map(({ segment }) => ({ segment, width: isWide.test(segment) ? 2 : 1 }));
@@ -13,7 +16,10 @@ const cells = (text: string): { readonly segment: string; readonly width: number
 export const displayWidth = (text: string): number =>
   /^[ -~]*$/.test(text) ? text.length : cells(text).reduce((sum, { width }) => sum + width, 0);
 
-/** Text in at most `width` columns; an ellipsis stands for what is cut, at the end or, of paths, whose begin and end say most, in the middle. */
+/**
+ * Text in at most `width` columns; an ellipsis stands for what is cut, at the end or, of paths, whose begin and end say
+ * most, in the middle.
+ */
 export const cut = (text: string, width: number, at: "end" | "middle" = "end"): string => {
   if (displayWidth(text) <= width) return text;
   if (width < 1) return "";

@@ -13,7 +13,8 @@ test("no line is longer than the terminal, whatever the report and however narro
   fc.assert(
     fc.property(anyReport, fc.integer({ min: 20, max: 130 }), fc.boolean(), (report, columns, colour) => {
       const written = terminalReport(report, { columns, colour });
-      for (const line of withoutColours(written).split("\n")) expect(displayWidth(line), line).toBeLessThanOrEqual(columns);
+      for (const line of withoutColours(written).split("\n"))
+        expect(displayWidth(line), line).toBeLessThanOrEqual(columns);
       // Nothing of a report moves the cursor.
       expect(withoutColours(written)).not.toMatch(/[^\P{Cc}\n]/u);
       if (!colour) expect(written).not.toContain("\u001B");
@@ -24,7 +25,9 @@ test("no line is longer than the terminal, whatever the report and however narro
 
 test("colours change nothing else", () => {
   const report = sampleReport();
-  expect(withoutColours(terminalReport(report, { columns: 80, colour: true }))).toBe(terminalReport(report, { columns: 80 }));
+  expect(withoutColours(terminalReport(report, { columns: 80, colour: true }))).toBe(
+    terminalReport(report, { columns: 80 }),
+  );
 });
 
 test("80 columns show the step, ten operators in full by their time, collectives, the peak and the advice", () => {
@@ -35,7 +38,14 @@ test("80 columns show the step, ten operators in full by their time, collectives
   expect(milliseconds).toEqual(milliseconds.toSorted((a, b) => b - a));
   expect(rows[0]).toMatch(/^matmul × 4 {2}block-0\/feed-forward {2}bwd +\d/);
   expect(written).not.toContain("…");
-  for (const words of ["step      ", "predicted ", "bucket-2 ", "of intermediates at node ", "exchange.buckets: mg-wfbp", "How found: "])
+  for (const words of [
+    "step      ",
+    "predicted ",
+    "bucket-2 ",
+    "of intermediates at node ",
+    "exchange.buckets: mg-wfbp",
+    "How found: ",
+  ])
     expect(written).toContain(words);
 });
 
@@ -80,7 +90,8 @@ test("a bar's lengths add up to its width and are off by less than one", () => {
         fc.pre(whole > 1e-300);
         const lengths = barLengths(amounts, width);
         expect(lengths.reduce((sum, length) => sum + length, 0)).toBe(width);
-        for (const [index, length] of lengths.entries()) expect(Math.abs(length - (amounts[index]! / whole) * width)).toBeLessThan(1);
+        for (const [index, length] of lengths.entries())
+          expect(Math.abs(length - (amounts[index]! / whole) * width)).toBeLessThan(1);
       },
     ),
   );

@@ -38,7 +38,13 @@ const text = (heading: string, weight: number, least = 8, cutAt: "middle" | "end
   least,
   weight,
 });
-const number = (heading: string, weight: number): TextColumn => ({ heading, numeric: true, cutAt: "end", least: 0, weight });
+const number = (heading: string, weight: number): TextColumn => ({
+  heading,
+  numeric: true,
+  cutAt: "end",
+  least: 0,
+  weight,
+});
 
 const shortPhases: Readonly<Record<RowPhase, string>> = {
   forward: "fwd",
@@ -55,7 +61,8 @@ const shortOutside: Readonly<Record<OutsideRow["kind"], string>> = {
   between: "gaps",
 };
 
-const milliseconds = (seconds: number | undefined): string => digitsText(seconds === undefined ? undefined : 1e3 * seconds);
+const milliseconds = (seconds: number | undefined): string =>
+  digitsText(seconds === undefined ? undefined : 1e3 * seconds);
 
 const headLines = (report: ProfileReport): [string, string][] => {
   const { step, samplesPerStep, predictedStepSeconds, warmUpSteps, ranks } = report;
@@ -73,7 +80,12 @@ const headLines = (report: ProfileReport): [string, string][] => {
     ],
     ...(predictedStepSeconds === undefined
       ? []
-      : [["predicted", `${secondsText(predictedStepSeconds)}, ${missText(predictedStepSeconds, step.median)}`] as [string, string]]),
+      : [
+          ["predicted", `${secondsText(predictedStepSeconds)}, ${missText(predictedStepSeconds, step.median)}`] as [
+            string,
+            string,
+          ],
+        ]),
   ];
 };
 
@@ -113,7 +125,11 @@ const operatorTable = ({ operators, outside, step }: ProfileReport, columns: num
           milliseconds(seconds.median),
           digitsText(1e3 * seconds.mad, 2),
           digitsText(100 * share),
-          digitsText(rooflineSeconds === undefined || !(seconds.median > 0) ? undefined : (100 * rooflineSeconds) / seconds.median),
+          digitsText(
+            rooflineSeconds === undefined || !(seconds.median > 0)
+              ? undefined
+              : (100 * rooflineSeconds) / seconds.median,
+          ),
           milliseconds(predictedSeconds),
         ]),
       ...(left.length === 0
@@ -186,36 +202,52 @@ const adviceLines = ({ finding, cure, change, saves, basis }: Advice, columns: n
 };
 
 /**
- * Lay a report out for a terminal: the step, where it goes, the ten slowest operators, collectives, memory and advice. No line is longer than `columns`.
+ * Lay a report out for a terminal: the step, where it goes, the ten slowest operators, collectives, memory and advice.
+ * No line is longer than `columns`.
  *
  * @throws ArgumentError for fewer columns than 20.
  */
 export const terminalReport = (report: ProfileReport, { columns, colour = false }: TerminalReportOptions): string => {
   if (!(Number.isInteger(columns) && columns >= leastColumns))
-    throw new ArgumentError(`columns is ${columns}, but a report needs a whole number of at least ${leastColumns}; widen the terminal`);
-  const painted = (words: string, code: number): string => (colour && words !== "" ? `\u001B[${code}m${words}\u001B[0m` : words);
+    throw new ArgumentError(
+      `columns is ${columns}, but a report needs a whole number of at least ${leastColumns}; widen the terminal`,
+    );
+  const painted = (words: string, code: number): string =>
+    colour && words !== "" ? `\u001B[${code}m${words}\u001B[0m` : words;
   const heading = (words: string): string[] => ["", painted(words, 1)];
   const segments = stepSegments(report);
   const lengths = barLengths(
     segments.map(({ seconds }) => Math.max(0, seconds)),
     columns,
   );
-  const bar = segments.map(({ kind }, index) => painted(marks[kind].letter.repeat(lengths[index]!), marks[kind].code)).join("");
+  const bar = segments
+    .map(({ kind }, index) => painted(marks[kind].letter.repeat(lengths[index]!), marks[kind].code))
+    .join("");
   const key = segments
     .filter(({ seconds }) => seconds > 0)
-    .map(({ name, kind, seconds }) => `${marks[kind].letter} ${name} ${secondsText(seconds)} (${shareText(seconds / report.step.median)})`);
+    .map(
+      ({ name, kind, seconds }) =>
+        `${marks[kind].letter} ${name} ${secondsText(seconds)} (${shareText(seconds / report.step.median)})`,
+    );
   const { job, machine, backend, ranks, madeAt, operators, collectives, advice } = report;
   const outside = outsideText(report);
   const memory = memoryLines(report, columns);
   const lines = [
-    ...wrapped(printable(`${job}: ${machine}; ${backend}, ${ranks} ${ranks === 1 ? "rank" : "ranks"}; ${dateText(madeAt)}`), columns),
+    ...wrapped(
+      printable(`${job}: ${machine}; ${backend}, ${ranks} ${ranks === 1 ? "rank" : "ranks"}; ${dateText(madeAt)}`),
+      columns,
+    ),
     ...headLines(report).flatMap(([name, words]) => beside(name.padEnd(10), words, columns)),
     ...heading("Where a step goes"),
     ...(bar === "" ? [] : [bar]),
     ...wrapped(key.join(", "), columns),
     ...(outside === "" ? [] : wrapped(`outside of kernels: ${outside}`, columns)),
     ...(report.clock === undefined ? [] : wrapped(printable(`timed: ${report.clock}`), columns)),
-    ...heading(operators.length > mostOperators ? `Slowest operators (${mostOperators} of ${operators.length})` : "Slowest operators"),
+    ...heading(
+      operators.length > mostOperators
+        ? `Slowest operators (${mostOperators} of ${operators.length})`
+        : "Slowest operators",
+    ),
     ...(operators.length === 0
       ? ["none timed"]
       : [
@@ -225,7 +257,11 @@ export const terminalReport = (report: ProfileReport, { columns, colour = false 
             columns,
           ),
         ]),
-    ...heading(collectives.length > mostCollectives ? `Collectives (${mostCollectives} of ${collectives.length})` : "Collectives"),
+    ...heading(
+      collectives.length > mostCollectives
+        ? `Collectives (${mostCollectives} of ${collectives.length})`
+        : "Collectives",
+    ),
     ...(collectives.length === 0
       ? ["none"]
       : [

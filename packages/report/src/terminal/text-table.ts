@@ -14,15 +14,24 @@ export interface TextColumn {
 
 const gap = 2;
 
-const total = (widths: readonly number[]): number => widths.reduce((sum, width) => sum + width, 0) + gap * Math.max(0, widths.length - 1);
+const total = (widths: readonly number[]): number =>
+  widths.reduce((sum, width) => sum + width, 0) + gap * Math.max(0, widths.length - 1);
 
-/** Lay rows out in lines of at most `width`: the longest text is cut first, then columns are left out. A number is never cut. */
-export const textTable = (columns: readonly TextColumn[], rows: readonly (readonly string[])[], width: number): string[] => {
+/**
+ * Lay rows out in lines of at most `width`: the longest text is cut first, then columns are left out. A number is never
+ * cut.
+ */
+export const textTable = (
+  columns: readonly TextColumn[],
+  rows: readonly (readonly string[])[],
+  width: number,
+): string[] => {
   const natural = columns.map(({ heading }, index) =>
     rows.reduce((most, row) => Math.max(most, displayWidth(row[index]!)), displayWidth(heading)),
   );
   let kept = columns.map((_, index) => index);
-  const leastOf = (index: number): number => (columns[index]!.numeric ? natural[index]! : Math.min(natural[index]!, columns[index]!.least));
+  const leastOf = (index: number): number =>
+    columns[index]!.numeric ? natural[index]! : Math.min(natural[index]!, columns[index]!.least);
   while (kept.length > 1 && total(kept.map(leastOf)) > width) {
     const lightest = kept.reduce((best, index) => (columns[index]!.weight < columns[best]!.weight ? index : best));
     kept = kept.filter((index) => index !== lightest);

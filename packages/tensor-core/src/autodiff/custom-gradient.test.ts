@@ -1,7 +1,19 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ArgumentError, ShapeError } from "../errors.ts";
-import { add, clip, exp, full, greater, log, multiply, round, sigmoid, square, stopGradient } from "../functions/elementwise.ts";
+import {
+  add,
+  clip,
+  exp,
+  full,
+  greater,
+  log,
+  multiply,
+  round,
+  sigmoid,
+  square,
+  stopGradient,
+} from "../functions/elementwise.ts";
 import { sum } from "../functions/reduce.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Tensor } from "../graph/tensor.ts";
@@ -14,9 +26,15 @@ import { referenceBackend } from "../reference/reference-backend.ts";
 import { customGradient } from "./custom-gradient.ts";
 import { valueAndGrad, vjp } from "./vjp.ts";
 
-const run = async (fn: (...args: Tensor[]) => readonly Tensor[], ...args: (number[] | NdArray)[]): Promise<number[][]> =>
+const run = async (
+  fn: (...args: Tensor[]) => readonly Tensor[],
+  ...args: (number[] | NdArray)[]
+): Promise<number[][]> =>
   (
-    (await evaluate(fn, referenceBackend())(...args.map((arg) => (arg instanceof NdArray ? arg : NdArray.from(arg))))) as readonly NdArray[]
+    (await evaluate(
+      fn,
+      referenceBackend(),
+    )(...args.map((arg) => (arg instanceof NdArray ? arg : NdArray.from(arg))))) as readonly NdArray[]
   ).map((array) => Array.from(array.toNumbers()));
 
 const gradientOf =
@@ -60,7 +78,10 @@ describe("customGradient", () => {
   });
 
   it("law: a rule that states the true derivative changes no gradient, in trees and through shared arguments", async () => {
-    const fn = ({ a, b }: { readonly a: Tensor; readonly b: readonly [Tensor] }, c: Tensor): { p: Tensor; q: readonly [Tensor] } => ({
+    const fn = (
+      { a, b }: { readonly a: Tensor; readonly b: readonly [Tensor] },
+      c: Tensor,
+    ): { p: Tensor; q: readonly [Tensor] } => ({
       p: multiply(a, b[0]),
       q: [add(multiply(square(a), c), b[0])],
     });
@@ -104,7 +125,9 @@ describe("customGradient", () => {
     );
     const ops = (traced: Graph): string[] => optimize(traced, { fuse: false }).nodes.map(({ op }) => op);
     expect(
-      ops(trace((x: Tensor) => valueAndGrad((y: Tensor) => sum(repeated(y)))(x), [spec]).graph).filter((op) => op === "exp"),
+      ops(trace((x: Tensor) => valueAndGrad((y: Tensor) => sum(repeated(y)))(x), [spec]).graph).filter(
+        (op) => op === "exp",
+      ),
     ).toHaveLength(1);
   });
 
@@ -116,7 +139,10 @@ describe("customGradient", () => {
     );
     const [dx, df] = await run(
       (x, f, m) => {
-        const { pullback, value } = vjp(([a, b]: readonly [Tensor, Tensor]) => scaled(a, { factor: b, mask: m! }, 2), [x!, f!] as const);
+        const { pullback, value } = vjp(([a, b]: readonly [Tensor, Tensor]) => scaled(a, { factor: b, mask: m! }, 2), [
+          x!,
+          f!,
+        ] as const);
         return pullback(value);
       },
       [1, 2],
@@ -137,14 +163,24 @@ describe("customGradient", () => {
       ArgumentError,
       /gave a tensor for 1 arguments; it returns a list/,
     ],
-    ["too many", ({ cotangents }: { cotangents: Tensor }) => [cotangents, cotangents], ArgumentError, /a list of 2 for 1 arguments/],
+    [
+      "too many",
+      ({ cotangents }: { cotangents: Tensor }) => [cotangents, cotangents],
+      ArgumentError,
+      /a list of 2 for 1 arguments/,
+    ],
     [
       "another tree",
       ({ cotangents }: { cotangents: Tensor }) => [{ x: cotangents }],
       ArgumentError,
       /gave \[x\] for argument 0 of a tensor/,
     ],
-    ["another shape", ({ cotangents }: { cotangents: Tensor }) => [sum(cotangents)], ShapeError, /gave f32\[\] for argument 0 of f32\[2\]/],
+    [
+      "another shape",
+      ({ cotangents }: { cotangents: Tensor }) => [sum(cotangents)],
+      ShapeError,
+      /gave f32\[\] for argument 0 of f32\[2\]/,
+    ],
     [
       "another dtype",
       ({ cotangents }: { cotangents: Tensor }) => [greater(cotangents, 0)],

@@ -5,7 +5,10 @@ import { Tensor } from "../graph/tensor.ts";
 import { formatSpec, sameSpec } from "../shape.ts";
 import { flattenTree, leafPaths, leavesAlong, type TreeStructure, unflattenTree } from "../tree.ts";
 
-/** A tree like `T`; `undefined` in place of a leaf, or of all of it, where no gradient flows. Lists have as many entries as those of `T`, which is checked when it runs. */
+/**
+ * A tree like `T`; `undefined` in place of a leaf, or of all of it, where no gradient flows. Lists have as many entries
+ * as those of `T`, which is checked when it runs.
+ */
 export type GradientOf<T> =
   | undefined
   | (T extends Tensor
@@ -74,14 +77,18 @@ const gradientsFor = (arg: unknown, gradient: unknown, position: number): (Tenso
 };
 
 /**
- * Give a function a derivative of one's own: straight-through estimators, clipped gradients, formulas that lose fewer digits.
+ * Give a function a derivative of one's own: straight-through estimators, clipped gradients, formulas that lose fewer
+ * digits.
  *
- * @param fn a traced function of trees of tensors; what is no tensor among its arguments is passed on as it is. Returns a tree of tensors.
- * @param rule traced too: from arguments, value and cotangents to a list with one entry per argument, a tree like it of the same dtypes and shapes.
- * `undefined` stands where nothing flows. What it computes of `args` and `value` again as `fn` did is computed once.
- * @returns a function like `fn`. It may be differentiated again: what the rule computes has the derivatives of its operators.
- * @throws ArgumentError or ShapeError, when the gradient is traced, for a rule that returns other trees or shapes, and where `fn` reads a tensor that is
- * differentiated and none of its arguments.
+ * @param fn a traced function of trees of tensors; what is no tensor among its arguments is passed on as it is. Returns
+ * a tree of tensors.
+ * @param rule traced too: from arguments, value and cotangents to a list with one entry per argument, a tree like it of
+ * the same dtypes and shapes. `undefined` stands where nothing flows. What it computes of `args` and `value` again as
+ * `fn` did is computed once.
+ * @returns a function like `fn`. It may be differentiated again: what the rule computes has the derivatives of its
+ * operators.
+ * @throws ArgumentError or ShapeError, when the gradient is traced, for a rule that returns other trees or shapes, and
+ * where `fn` reads a tensor that is differentiated and none of its arguments.
  *
  * Cost: none; no node of the graph remains of it.
  * @example const roundStraightThrough = customGradient((x: Tensor) => round(x), ({ cotangents }) => [cotangents]);
@@ -96,16 +103,25 @@ export const customGradient = <Args extends readonly unknown[], Result>(
     const given = new TensorsOf(args);
     const computed = new TensorsOf(fn(...given.with(given.tensors.map(stopGradient))));
     if (!computed.allTensors)
-      throw new ArgumentError("customGradient: the function returned something else than a tree of tensors; wrap numbers in constant()");
+      throw new ArgumentError(
+        "customGradient: the function returned something else than a tree of tensors; wrap numbers in constant()",
+      );
     const numValues = computed.tensors.length;
     const results = emitWithGradient(given.tensors, computed.tensors, ({ inputs, outputs, cotangents }) => {
       const own = given.with(inputs.slice(0, given.tensors.length));
-      const gradients: unknown = rule({ args: own, value: computed.with(outputs), cotangents: computed.with(cotangents) });
+      const gradients: unknown = rule({
+        args: own,
+        value: computed.with(outputs),
+        cotangents: computed.with(cotangents),
+      });
       if (!Array.isArray(gradients) || gradients.length !== args.length)
         throw new ArgumentError(
           `customGradient: the rule gave ${Array.isArray(gradients) ? `a list of ${gradients.length}` : gradients === undefined ? "nothing" : show(gradients)} for ${args.length} arguments; it returns a list with one entry for each, such as [gradient]`,
         );
-      return [...own.flatMap((arg, i) => gradientsFor(arg, gradients[i], i)), ...Array.from({ length: numValues }, () => undefined)];
+      return [
+        ...own.flatMap((arg, i) => gradientsFor(arg, gradients[i], i)),
+        ...Array.from({ length: numValues }, () => undefined),
+      ];
     });
     return computed.with(results);
   };

@@ -8,10 +8,16 @@ import { isUsersOperator } from "../graph/operator.ts";
 import { Tensor } from "../graph/tensor.ts";
 import { formatSpec, sameSpec } from "../shape.ts";
 
-/** One cotangent for each output, of its dtype and shape: nothing is stretched, since the gradient of a stretch would be a sum. */
+/**
+ * One cotangent for each output, of its dtype and shape: nothing is stretched, since the gradient of a stretch would be
+ * a sum.
+ */
 const checkCotangents = (outputs: readonly Tensor[], cotangents: readonly Tensor[]): void => {
   if (cotangents.length !== outputs.length)
-    throw new ShapeError("pullback", `${cotangents.length} cotangents were given for ${outputs.length} results; give one for each`);
+    throw new ShapeError(
+      "pullback",
+      `${cotangents.length} cotangents were given for ${outputs.length} results; give one for each`,
+    );
   outputs.forEach((output, i) => {
     const cotangent = cotangents[i]!;
     if (!(cotangent instanceof Tensor) || !sameSpec(cotangent, output))
@@ -39,7 +45,12 @@ export const pullBack = (
   taps: readonly Tensor[] = [],
 ): Tensor[] => inPhase("backward", () => walkBack(outputs, cotangents, wrt, taps));
 
-const walkBack = (outputs: readonly Tensor[], cotangents: readonly Tensor[], wrt: readonly Tensor[], taps: readonly Tensor[]): Tensor[] => {
+const walkBack = (
+  outputs: readonly Tensor[],
+  cotangents: readonly Tensor[],
+  wrt: readonly Tensor[],
+  taps: readonly Tensor[],
+): Tensor[] => {
   const state = currentTrace("pullback");
   checkCotangents(outputs, cotangents);
   const asked = [...wrt, ...taps.filter(({ dtype }) => isFloat(dtype))];
@@ -47,7 +58,8 @@ const walkBack = (outputs: readonly Tensor[], cotangents: readonly Tensor[], wrt
   const first = Math.min(...asked.map((tensor) => tensor.ref.node));
   const last = Math.max(...outputs.map((tensor) => tensor.ref.node));
   for (const node of state.nodes.slice(first, last + 1)) {
-    if (!node.inputs.some((ref) => active.has(valueKey(ref))) || operatorIn(state, node.op)?.stopsGradient === true) continue;
+    if (!node.inputs.some((ref) => active.has(valueKey(ref))) || operatorIn(state, node.op)?.stopsGradient === true)
+      continue;
     node.specs.forEach((spec, output) => {
       if (isFloat(spec.dtype)) active.add(valueKey({ node: node.id, output }));
     });
@@ -117,6 +129,7 @@ const walkBack = (outputs: readonly Tensor[], cotangents: readonly Tensor[], wrt
     // The cotangent of this node is fully used; only those of `wrt` are kept.
     for (const key of keys) gradients.delete(key);
   }
-  const carried = (tensor: Tensor): Tensor | undefined => gradients.get(valueKey(tensor.ref)) ?? tapped.get(valueKey(tensor.ref));
+  const carried = (tensor: Tensor): Tensor | undefined =>
+    gradients.get(valueKey(tensor.ref)) ?? tapped.get(valueKey(tensor.ref));
   return [...wrt, ...taps].map((tensor) => carried(tensor) ?? full(tensor.shape, 0, tensor.dtype));
 };

@@ -44,10 +44,13 @@ describe("tap", () => {
   });
 
   it("adds nothing to a graph that does not use what it names", () => {
-    const graphOf = (fn: (w: Tensor, x: Tensor) => unknown) => optimize(trace(fn as never, [matrix, matrix] as never).graph);
+    const graphOf = (fn: (w: Tensor, x: Tensor) => unknown) =>
+      optimize(trace(fn as never, [matrix, matrix] as never).graph);
     const plain = graphOf((w, x) => valueAndGrad((own: Tensor) => sum(tanh(matmul(x, own))))(w));
     const tapped = graphOf((w, x) => {
-      const { value, grads } = valueAndGrad((own: Tensor) => sum(tap("t", tanh(tap("h", matmul(tap("x", x), own))))), { taps: true })(w);
+      const { value, grads } = valueAndGrad((own: Tensor) => sum(tap("t", tanh(tap("h", matmul(tap("x", x), own))))), {
+        taps: true,
+      })(w);
       return [value, grads];
     });
     expect(tapped.nodes).toEqual(plain.nodes);
@@ -92,7 +95,9 @@ describe("tap", () => {
   it("may be compiled and differentiated further", async () => {
     const curvature = jit((w: Tensor) => {
       const { value, pullback } = vjp(
-        (own: Tensor) => valueAndGrad((p: Tensor) => sum(multiply(tap("p", p), multiply(p, p))), { taps: true })(own).taps["p"]!.cotangent,
+        (own: Tensor) =>
+          valueAndGrad((p: Tensor) => sum(multiply(tap("p", p), multiply(p, p))), { taps: true })(own).taps["p"]!
+            .cotangent,
         w,
       );
       return pullback(full(value.shape, 1));
@@ -107,9 +112,13 @@ describe("tap", () => {
 test.each([
   ["a name that is taken", (x: Tensor) => tap("h", tap("h", x)), /"h" already names another value.*"block-0\/h"/],
   ["no name", (x: Tensor) => tap("", x), /its name is/],
-  ["an unknown option", (x: Tensor) => valueAndGrad((own: Tensor) => sum(own), { tabs: true } as never)(x).value, /tabs.*taps/],
+  [
+    "an unknown option",
+    (x: Tensor) => valueAndGrad((own: Tensor) => sum(own), { tabs: true } as never)(x).value,
+    /tabs.*taps/,
+  ],
 ])("refuses %s", (_, fn, message) => {
-  expect(() => trace((x: Tensor) => valueAndGrad((own: Tensor) => sum(fn(own)), { taps: true })(x).value, [matrix] as never)).toThrow(
-    message,
-  );
+  expect(() =>
+    trace((x: Tensor) => valueAndGrad((own: Tensor) => sum(fn(own)), { taps: true })(x).value, [matrix] as never),
+  ).toThrow(message);
 });

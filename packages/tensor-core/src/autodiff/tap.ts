@@ -7,7 +7,10 @@ import type { Tensor } from "../graph/tensor.ts";
 /** A value on the way from parameters to a loss. */
 export interface Tap {
   readonly value: Tensor;
-  /** What is carried back to it: the derivative of the loss with respect to it. Zeros for integers, and where the loss does not depend on it. */
+  /**
+   * What is carried back to it: the derivative of the loss with respect to it. Zeros for integers, and where the loss
+   * does not depend on it.
+   */
   readonly cotangent: Tensor;
 }
 
@@ -19,10 +22,11 @@ export interface TapOptions {
 }
 
 /**
- * Give a value a name, by which `valueAndGrad(fn, { taps: true })` returns it and its cotangent: statistics of layers without hooks.
+ * Give a value a name, by which `valueAndGrad(fn, { taps: true })` returns it and its cotangent: statistics of layers
+ * without hooks.
  *
- * Names are those of one differentiated function; the innermost that asks for taps gets them. Where none asks, it does nothing, and so it does in the composition of a
- * user's operator. What is returned and not used is not computed.
+ * Names are those of one differentiated function; the innermost that asks for taps gets them. Where none asks, it does
+ * nothing, and so it does in the composition of a user's operator. What is returned and not used is not computed.
  *
  * @param name not yet given to another value of the function.
  * @returns the same value; what is computed of it goes on from there.
@@ -31,7 +35,8 @@ export interface TapOptions {
  */
 export const tap = (name: string, x: Tensor): Tensor => {
   const { taps } = requireOperands("tap", [x], {});
-  if (typeof name !== "string" || name === "") throw new ArgumentError(`tap: its name is ${describe(name)}; write tap("name", x)`);
+  if (typeof name !== "string" || name === "")
+    throw new ArgumentError(`tap: its name is ${describe(name)}; write tap("name", x)`);
   if (taps === undefined) return x;
   if (taps.has(name))
     throw new ArgumentError(

@@ -10,7 +10,9 @@ import { flattenTree, leafPaths, leavesAlong, mapTree, unflattenTree } from "../
 import { pullBack } from "./pull-back.ts";
 import { gatherTaps, type TapOptions, type Taps } from "./tap.ts";
 
-/** What carries a cotangent of `value` back to the primals that it was computed of, and to what was tapped on the way. */
+/**
+ * What carries a cotangent of `value` back to the primals that it was computed of, and to what was tapped on the way.
+ */
 const pullingBack = <P, Result>(
   value: Result,
   primals: P,
@@ -34,7 +36,10 @@ const pullingBack = <P, Result>(
   };
 };
 
-/** Fresh identities: whatever a differentiated function closes over counts as constant, even when it was computed from the same primals. */
+/**
+ * Fresh identities: whatever a differentiated function closes over counts as constant, even when it was computed from
+ * the same primals.
+ */
 const freshPrimals = <P>(primals: P): P => {
   requireOperands("vjp", flattenTree(primals).leaves);
   return mapTree(primals, (leaf: Tensor) => identity(leaf)) as P;
@@ -43,8 +48,8 @@ const freshPrimals = <P>(primals: P): P => {
 /**
  * Evaluate `fn(primals)` and return its vector-Jacobian product.
  *
- * @returns `value`, and `pullback(cotangents)`: a tree like `primals`, valid inside the same trace. Cotangents are a tree like `value`, each leaf of
- * its dtype and shape; `pullback` throws ShapeError or ArgumentError for others.
+ * @returns `value`, and `pullback(cotangents)`: a tree like `primals`, valid inside the same trace. Cotangents are a
+ * tree like `value`, each leaf of its dtype and shape; `pullback` throws ShapeError or ArgumentError for others.
  */
 export const vjp = <P, Result>(
   fn: (primals: P) => Result,
@@ -75,7 +80,9 @@ const scalarLoss = (loss: Tensor): Tensor => {
       `valueAndGrad needs a function that returns its loss, a Tensor, but it returned ${loss === undefined ? "nothing" : describe(loss)}; return the loss`,
     );
   if (loss.shape.length !== 0)
-    throw new ArgumentError(`valueAndGrad needs a scalar loss, got shape ${formatShape(loss.shape)}; reduce it with mean() or sum()`);
+    throw new ArgumentError(
+      `valueAndGrad needs a scalar loss, got shape ${formatShape(loss.shape)}; reduce it with mean() or sum()`,
+    );
   if (!isFloat(loss.dtype))
     throw new ArgumentError(
       `valueAndGrad needs a loss of real numbers, got dtype ${loss.dtype}, through which no gradient flows; cast() what it is made of`,
@@ -103,7 +110,9 @@ const wantsTaps = (caller: string, options: TapOptions | undefined): boolean => 
 
 /** Of `valueAndGrad`: parameters come first among the arguments, and gradients are a tree like them. */
 export interface ValueAndGrad {
-  <P, Rest extends readonly unknown[]>(fn: (params: P, ...rest: Rest) => Tensor): (params: P, ...rest: Rest) => [Tensor, P];
+  <P, Rest extends readonly unknown[]>(
+    fn: (params: P, ...rest: Rest) => Tensor,
+  ): (params: P, ...rest: Rest) => [Tensor, P];
   <P, Rest extends readonly unknown[]>(
     fn: (params: P, ...rest: Rest) => Tensor,
     options: TapOptions,
@@ -113,7 +122,8 @@ export interface ValueAndGrad {
 /**
  * Turn a scalar function into one that also returns its gradient with respect to the first argument.
  *
- * @param options with `taps: true` it returns `{ value, grads, taps }`: values that `fn` has named by `tap`, and their cotangents.
+ * @param options with `taps: true` it returns `{ value, grads, taps }`: values that `fn` has named by `tap`, and their
+ * cotangents.
  * @example const [loss, gradients] = valueAndGrad(model.loss)(params, batch);
  * @example const { taps } = valueAndGrad(loss, { taps: true })(params, batch); taps["hidden"].cotangent
  */
@@ -137,10 +147,16 @@ export interface ValueAndGradWithAux {
   <P, Aux, Rest extends readonly unknown[]>(
     fn: (params: P, ...rest: Rest) => readonly [Tensor, Aux],
     options: TapOptions,
-  ): (params: P, ...rest: Rest) => { readonly value: Tensor; readonly aux: Aux; readonly grads: P; readonly taps: Taps };
+  ): (
+    params: P,
+    ...rest: Rest
+  ) => { readonly value: Tensor; readonly aux: Aux; readonly grads: P; readonly taps: Taps };
 }
 
-/** As `valueAndGrad`, for a function that returns its loss and a tree of further results through which no gradient flows. */
+/**
+ * As `valueAndGrad`, for a function that returns its loss and a tree of further results through which no gradient
+ * flows.
+ */
 export const valueAndGradWithAux: ValueAndGradWithAux = (<P, Aux, Rest extends readonly unknown[]>(
   fn: (params: P, ...rest: Rest) => readonly [Tensor, Aux],
   options?: TapOptions,
@@ -151,7 +167,9 @@ export const valueAndGradWithAux: ValueAndGradWithAux = (<P, Aux, Rest extends r
     const checked = (own: P): readonly [Tensor, Aux] => {
       const result = fn(own, ...rest);
       if (!Array.isArray(result))
-        throw new ArgumentError(`valueAndGradWithAux needs a function that returns [loss, aux], but it returned ${describe(result)}`);
+        throw new ArgumentError(
+          `valueAndGradWithAux needs a function that returns [loss, aux], but it returned ${describe(result)}`,
+        );
       return result as readonly [Tensor, Aux];
     };
     const { value, aux, grads, taps } = withGradients(checked, params, tapped);

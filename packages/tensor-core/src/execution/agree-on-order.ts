@@ -3,7 +3,9 @@ import type { Communicator, Communicators } from "../communicator.ts";
 import { spanned, type Tracer } from "../tracer.ts";
 import { canonicalOrder, type RankCollectives } from "../passes/collective-order.ts";
 
-/** 64 bits of a text, in hexadecimal: FNV-1a over two words, each begun differently. For comparing, not against forgers. */
+/**
+ * 64 bits of a text, in hexadecimal: FNV-1a over two words, each begun differently. For comparing, not against forgers.
+ */
 export const digestOf = (text: string): string => {
   let [low, high] = [0x811c9dc5, 0xcbf29ce4];
   for (let i = 0; i < text.length; i++) {
@@ -14,11 +16,12 @@ export const digestOf = (text: string): string => {
 };
 
 /**
- * Compile a graph so that all ranks of a world start their collectives in one order. Ranks compare a digest of their orders; where graphs are
- * the same that is all. Where they differ, ranks tell each other their collectives, and each compiles again for the order that follows from
- * all of them.
+ * Compile a graph so that all ranks of a world start their collectives in one order. Ranks compare a digest of their
+ * orders; where graphs are the same that is all. Where they differ, ranks tell each other their collectives, and each
+ * compiles again for the order that follows from all of them.
  *
- * Every rank of the world compiles at the same place among its collectives. Cost: one small all-gather, or two and a larger one.
+ * Every rank of the world compiles at the same place among its collectives. Cost: one small all-gather, or two and a
+ * larger one.
  *
  * @throws CollectiveOrderError, on every rank, where no order suits all.
  */

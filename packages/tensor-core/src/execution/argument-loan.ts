@@ -12,8 +12,9 @@ export interface Signature {
 }
 
 /**
- * The arguments of one run, lent by their owner until the run has ended in one of three ways: it went well (`settle`), it failed before it
- * wrote anything (`giveBack`), or it failed later (`lose`). Donated arguments are the run's own meanwhile; others may be read by several runs.
+ * The arguments of one run, lent by their owner until the run has ended in one of three ways: it went well (`settle`),
+ * it failed before it wrote anything (`giveBack`), or it failed later (`lose`). Donated arguments are the run's own
+ * meanwhile; others may be read by several runs.
  */
 export class ArgumentLoan<Memory> {
   /** Where each argument lies. */
@@ -25,8 +26,8 @@ export class ArgumentLoan<Memory> {
   /**
    * Borrow all arguments, or none.
    *
-   * @throws ArrayStateError for an array of another backend, one that has ended, one that another run was given, and one that is given away while
-   * it is passed or read elsewhere.
+   * @throws ArrayStateError for an array of another backend, one that has ended, one that another run was given, and
+   * one that is given away while it is passed or read elsewhere.
    */
   constructor(signature: Signature, ledger: ArrayLedger<Memory>, inputs: readonly DeviceArray[]) {
     const { graph, donate } = signature;
@@ -34,7 +35,9 @@ export class ArgumentLoan<Memory> {
       throw new InvariantError(`the graph has ${graph.inputs.length} inputs, ${inputs.length} arrays were given`);
     const arrays = inputs.map((array) => ledger.own(array));
     if (donate.length > 0 && new Set(arrays).size < arrays.length) {
-      const twice = donate.find((position) => arrays.indexOf(arrays[position]!) !== arrays.lastIndexOf(arrays[position]!));
+      const twice = donate.find(
+        (position) => arrays.indexOf(arrays[position]!) !== arrays.lastIndexOf(arrays[position]!),
+      );
       if (twice !== undefined)
         throw new ArrayStateError(
           `argument leaf ${twice} is given away (donated) but is also passed at another position; pass a copy there`,
@@ -53,7 +56,11 @@ export class ArgumentLoan<Memory> {
     this.memories = memories;
   }
 
-  /** The run went well: end what was donated, and make arrays of the results. @param memoryOf memory of output `index` that is no argument's. */
+  /**
+   * The run went well: end what was donated, and make arrays of the results.
+   *
+   * @param memoryOf memory of output `index` that is no argument's.
+   */
   settle(memoryOf: (index: number) => Memory): OwnedArray<Memory>[] {
     const { graph, plan, donate } = this.signature;
     const takenOver = new Set<number>();
@@ -76,7 +83,11 @@ export class ArgumentLoan<Memory> {
     for (const array of this.arrays) this.ledger.giveBack(array);
   }
 
-  /** The run failed: what was donated is lost. @param inUse positions of arguments that a collective may go on reading or writing. */
+  /**
+   * The run failed: what was donated is lost.
+   *
+   * @param inUse positions of arguments that a collective may go on reading or writing.
+   */
   lose(inUse: ReadonlySet<number> = new Set()): void {
     this.arrays.forEach((array, position) => {
       if (inUse.has(position)) this.ledger.abandon(array);

@@ -8,11 +8,20 @@ import { ArrayLedger, type OwnedArray } from "./array-ledger.ts";
 
 const spec = { dtype: "f32", shape: [4] } as const;
 
-/** A graph of `count` inputs, of which the donated ones become the outputs at their positions, if they are taken over. */
+/**
+ * A graph of `count` inputs, of which the donated ones become the outputs at their positions, if they are taken over.
+ */
 const signature = (count: number, donate: readonly number[], takenOver: readonly number[]): Signature => ({
   donate,
   graph: {
-    nodes: Array.from({ length: count }, (_, id) => ({ id, op: "input", inputs: [], params: { index: id }, specs: [spec], ...ownOrigin })),
+    nodes: Array.from({ length: count }, (_, id) => ({
+      id,
+      op: "input",
+      inputs: [],
+      params: { index: id },
+      specs: [spec],
+      ...ownOrigin,
+    })),
     inputs: Array.from({ length: count }, (_, id) => id),
     outputs: takenOver.map((node) => ({ node, output: 0 })),
   } satisfies Graph,
@@ -58,7 +67,8 @@ describe("array ledger", () => {
     const { ledger, released } = ledgerOf();
     const array = ledger.open(spec, 64);
     const loan = new ArgumentLoan(signature(1, [0], []), ledger, [array]);
-    for (const donate of [[], [0]]) expect(() => new ArgumentLoan(signature(1, donate, []), ledger, [array])).toThrow(/has not ended/);
+    for (const donate of [[], [0]])
+      expect(() => new ArgumentLoan(signature(1, donate, []), ledger, [array])).toThrow(/has not ended/);
     expect(() => array.memory).toThrow(/half overwritten; await that call/);
     loan.lose();
     expect([array.state, released]).toEqual(["lost", [64]]);
@@ -69,7 +79,9 @@ describe("array ledger", () => {
     const { ledger } = ledgerOf();
     const [read, free] = [ledger.open(spec, 64), ledger.open(spec, 128)];
     const loan = new ArgumentLoan(signature(1, [], []), ledger, [read]);
-    expect(() => new ArgumentLoan(signature(2, [1], []), ledger, [free, read])).toThrow(/a call that still reads it; await that first/);
+    expect(() => new ArgumentLoan(signature(2, [1], []), ledger, [free, read])).toThrow(
+      /a call that still reads it; await that first/,
+    );
     expect([free.state, read.state, read.memory]).toEqual(["owned", "lent", 64]);
     loan.settle(() => -1);
     expect(read.state).toBe("owned");
@@ -88,14 +100,24 @@ describe("array ledger", () => {
   test("memory goes back once, when its array has ended and no run uses it, in any order of events", () => {
     const event = fc.oneof(
       fc.record({ kind: fc.constantFrom("open", "free", "read"), at: fc.nat(5) }),
-      fc.record({ kind: fc.constant("begin"), at: fc.nat(5), other: fc.nat(5), donate: fc.subarray([0, 1]), takenOver: fc.boolean() }),
+      fc.record({
+        kind: fc.constant("begin"),
+        at: fc.nat(5),
+        other: fc.nat(5),
+        donate: fc.subarray([0, 1]),
+        takenOver: fc.boolean(),
+      }),
       fc.record({ kind: fc.constantFrom("settle", "give back", "lose"), at: fc.nat(5) }),
     );
     fc.assert(
       fc.property(fc.array(event, { maxLength: 60 }), (events) => {
         const { ledger, released } = ledgerOf();
         const arrays: OwnedArray<number>[] = [];
-        const loans: { loan: ArgumentLoan<number>; uses: readonly OwnedArray<number>[]; memories: readonly number[] }[] = [];
+        const loans: {
+          loan: ArgumentLoan<number>;
+          uses: readonly OwnedArray<number>[];
+          memories: readonly number[];
+        }[] = [];
         let next = 0;
         for (const one of events) {
           if (one.kind === "open" || arrays.length === 0) {
@@ -112,7 +134,11 @@ describe("array ledger", () => {
             const uses = [array, arrays[one.other % arrays.length]!];
             const states = uses.map(({ state }) => state);
             try {
-              const loan = new ArgumentLoan(signature(2, one.donate, one.takenOver ? one.donate.slice(0, 1) : []), ledger, uses);
+              const loan = new ArgumentLoan(
+                signature(2, one.donate, one.takenOver ? one.donate.slice(0, 1) : []),
+                ledger,
+                uses,
+              );
               loans.push({ loan, uses, memories: loan.memories });
               // Given to this run alone: no run that goes on has it.
               for (const position of one.donate)

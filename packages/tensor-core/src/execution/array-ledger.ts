@@ -20,7 +20,8 @@ type Fate = "freed" | "donated" | "lost";
 
 /**
  * - `owned`: the caller's, to read, pass, give away or free.
- * - `lent`: a run reads it, and its memory stays until that has ended. The caller may go on reading it and pass it to other runs.
+ * - `lent`: a run reads it, and its memory stays until that has ended. The caller may go on reading it and pass it to
+ *   other runs.
  * - `given`: a run may write into it. Nobody else may touch it until that has ended.
  * - `freed`, `donated`: ended by its owner, or by a run that it was given to.
  * - `lost`: given to a run that failed, which may have written half of it.
@@ -31,7 +32,8 @@ const refusals: { readonly [state in Fate | "given"]: string } = {
   given:
     "is given away (donated) to a call that has not ended, and may be half overwritten; await that call and use the array that it returns",
   freed: "was freed and cannot be used again; free it later, or upload it again",
-  donated: "was given away to a compiled function (donated) and cannot be used again; keep the array that the call returned instead",
+  donated:
+    "was given away to a compiled function (donated) and cannot be used again; keep the array that the call returned instead",
   lost: "was given away (donated) to a call that failed, which may have overwritten it; go on from values that you have elsewhere, such as the last checkpoint",
 };
 
@@ -75,7 +77,11 @@ export class OwnedArray<Memory> extends Shown implements DeviceArray {
     return this.holding!.lease.memory!;
   }
 
-  /** Let a run read it, or with `toWrite` have it. @throws ArrayStateError where that may not be; then nothing has changed. */
+  /**
+   * Let a run read it, or with `toWrite` have it.
+   *
+   * @throws ArrayStateError where that may not be; then nothing has changed.
+   */
   lend(toWrite: boolean): Memory {
     const { memory } = this;
     if (!toWrite) this.readers++;
@@ -108,15 +114,16 @@ export class OwnedArray<Memory> extends Shown implements DeviceArray {
 }
 
 /**
- * Who owns which memory of a backend, and who has borrowed it. An array that its owner drops without freeing it is collected all the same;
- * freeing only does it sooner. Memory goes back when its array has ended and no run uses it.
+ * Who owns which memory of a backend, and who has borrowed it. An array that its owner drops without freeing it is
+ * collected all the same; freeing only does it sooner. Memory goes back when its array has ended and no run uses it.
  *
  * @param release takes a block back.
  */
 export class ArrayLedger<Memory> {
   private readonly release: (memory: Memory) => void;
   private readonly dropped: FinalizationRegistry<Lease<Memory>>;
-  // V8 keeps a record of each registration until the next full collection, so holdings are used again: a training step registers nothing.
+  // V8 keeps a record of each registration until the next full collection, so holdings are used again: a training step
+  // registers nothing.
   private readonly idle: Holding<Memory>[] = [];
   // Arrays that a failed collective may still read: never collected, so that their memory is not used again.
   private readonly pinned = new Set<OwnedArray<Memory>>();
@@ -145,7 +152,10 @@ export class ArrayLedger<Memory> {
     throw foreignArray(array);
   }
 
-  /** End an array. Its memory goes back at once, or when the runs that use it have ended. Freeing what has ended does nothing. */
+  /**
+   * End an array. Its memory goes back at once, or when the runs that use it have ended. Freeing what has ended does
+   * nothing.
+   */
   free(array: OwnedArray<Memory>): void {
     array.end("freed");
     this.close(array);
@@ -169,7 +179,10 @@ export class ArrayLedger<Memory> {
     this.giveBack(array);
   }
 
-  /** Something beyond our control may use the memory of a lent array for ever: never give it back. An array that was given is lost. */
+  /**
+   * Something beyond our control may use the memory of a lent array for ever: never give it back. An array that was
+   * given is lost.
+   */
   abandon(array: OwnedArray<Memory>): void {
     if (array.state === "given") array.end("lost");
     this.pinned.add(array);

@@ -9,8 +9,9 @@ import type { Tracer } from "../tracer.ts";
 /**
  * A value that lives on a backend. Created by `upload` and `run`; belongs to the caller until freed or donated.
  *
- * While a run reads it, it is lent: it may be read and passed on, not donated, and when it is freed its memory stays until the run has ended. What was
- * donated nobody else may touch until the run has ended; if that fails, the array is lost.
+ * While a run reads it, it is lent: it may be read and passed on, not donated, and when it is freed its memory stays
+ * until the run has ended. What was donated nobody else may touch until the run has ended; if that fails, the array is
+ * lost.
  */
 export interface DeviceArray extends TensorSpec {
   readonly dtype: DType;
@@ -20,7 +21,9 @@ export interface DeviceArray extends TensorSpec {
 export interface CompileOptions {
   /** Indices of inputs that the caller gives away: the executable may write outputs into them and frees the rest. */
   readonly donate?: readonly number[];
-  /** The order in which collectives start, see `scheduleCollectives`. Default: that of ranks which all have this graph. */
+  /**
+   * The order in which collectives start, see `scheduleCollectives`. Default: that of ranks which all have this graph.
+   */
   readonly collectiveOrder?: readonly number[];
   /** Records a span per node. Timing costs a little; leave it out when not profiling. */
   readonly tracer?: Tracer;
@@ -33,10 +36,11 @@ export interface Executable {
   /** What other ranks have a part in, by which all agree on one order. */
   readonly collectives: CollectiveOrder;
   /**
-   * Run once. Donated inputs are consumed; outputs belong to the caller. A run that fails before it has begun leaves its inputs as they were; later
-   * failures lose those that were donated.
+   * Run once. Donated inputs are consumed; outputs belong to the caller. A run that fails before it has begun leaves
+   * its inputs as they were; later failures lose those that were donated.
    *
-   * @throws ArrayStateError for an input that has ended or is another run's, while a run is under way, and after the release.
+   * @throws ArrayStateError for an input that has ended or is another run's, while a run is under way, and after the
+   * release.
    */
   run(inputs: readonly DeviceArray[], communicators?: Communicators): Promise<DeviceArray[]>;
   /** Give back the workspace, once the run under way has ended. */
@@ -47,7 +51,10 @@ export interface Executable {
 export interface Backend {
   readonly name: string;
   compile(graph: Graph, options?: CompileOptions): Executable;
-  /** Bytes of intermediates that an executable of the graph would have, without making one. Absent where a backend plans none. */
+  /**
+   * Bytes of intermediates that an executable of the graph would have, without making one. Absent where a backend plans
+   * none.
+   */
   workspaceBytes?(graph: Graph, options?: Pick<CompileOptions, "donate">): number;
   upload(array: NdArray): DeviceArray;
   download(array: DeviceArray): Promise<NdArray>;

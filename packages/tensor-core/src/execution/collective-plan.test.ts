@@ -12,8 +12,14 @@ const f32 = (...shape: number[]): TensorSpec => ({ dtype: "f32", shape });
 const i32 = (...shape: number[]): TensorSpec => ({ dtype: "i32", shape });
 
 /** The plan of the first collective of a function. */
-const planned = (fn: (...inputs: Tensor[]) => Tensor | RaggedResult, inputs: readonly TensorSpec[], worldSize: number): CollectivePlan => {
-  const { graph } = trace(fn as (...args: readonly unknown[]) => unknown, inputs as never, { mesh: { data: worldSize } }) as {
+const planned = (
+  fn: (...inputs: Tensor[]) => Tensor | RaggedResult,
+  inputs: readonly TensorSpec[],
+  worldSize: number,
+): CollectivePlan => {
+  const { graph } = trace(fn as (...args: readonly unknown[]) => unknown, inputs as never, {
+    mesh: { data: worldSize },
+  }) as {
     graph: Graph;
   };
   const scheduled = scheduleCollectives(graph);
@@ -61,14 +67,26 @@ test("a ragged collective is the plain one with its row counts", () => {
   });
   const [x, rows, output, receivedRows] = [new Uint8Array(40), bytesOf(2), new Uint8Array(120), new Uint8Array(12)];
   beginCollective(gather, [x, rows], [output, receivedRows], { data: group(1, 3) });
-  expect(started.at(-1)).toEqual({ kind: "all-gather", dtype: "f32", input: x, output, ragged: { capacity: 2, rows, receivedRows } });
+  expect(started.at(-1)).toEqual({
+    kind: "all-gather",
+    dtype: "f32",
+    input: x,
+    output,
+    ragged: { capacity: 2, rows, receivedRows },
+  });
   expect(started.at(-1)!.ragged!.rows, "the region itself").toBe(rows);
 });
 
 test("requests without row counts or priority have neither", () => {
   const plan = planned((x) => sendReceive(x!, "data", [[0, 1]]), [f32(2)], 2);
   beginCollective(plan, [new Uint8Array(8)], [new Uint8Array(8)], { data: group(0, 2) });
-  expect(started.at(-1)).toEqual({ kind: "send-receive", dtype: "f32", to: 1, input: new Uint8Array(8), output: new Uint8Array(8) });
+  expect(started.at(-1)).toEqual({
+    kind: "send-receive",
+    dtype: "f32",
+    to: 1,
+    input: new Uint8Array(8),
+    output: new Uint8Array(8),
+  });
   expect(planned((x) => allReduce(x!, "data", "max", { priority: 0 }), [f32(2)], 2).request).toEqual({
     kind: "all-reduce",
     dtype: "f32",
@@ -87,25 +105,33 @@ describe.each([
       [f32(chunks(worldSize) * capacity, width), i32(...(kind === "all-to-all" ? [worldSize] : []))],
       worldSize,
     );
-  const buffers = ({ outputBytes }: CollectivePlan): Uint8Array[] => outputBytes.map((bytes) => new Uint8Array(bytes).fill(0x55));
+  const buffers = ({ outputBytes }: CollectivePlan): Uint8Array[] =>
+    outputBytes.map((bytes) => new Uint8Array(bytes).fill(0x55));
 
-  test.each([-1, 4, 2 ** 31 - 1])("a count of %i for chunks of 3 rows is refused before anything is started", (count) => {
-    const before = started.length;
-    const counts = new Array<number>(chunks(4)).fill(3);
-    counts[chunks(4) - 1] = count;
-    const receiver = kind === "all-to-all" ? " to rank 3" : "";
-    const made = plan(4, 3);
-    expect(() =>
-      beginCollective(made, [new Uint8Array(made.inputBytes[0]!), bytesOf(...counts)], buffers(made), { data: group(2, 4) }),
-    ).toThrow(`${kind}: rank 2 is asked to send ${count} rows${receiver}, but its chunks have 3; count 0 to 3 rows, or raise the capacity`);
-    const alone = plan(1, 3);
-    const outputs = buffers(alone);
-    expect(() => beginCollective(alone, [new Uint8Array(24), bytesOf(count)], outputs, {})).toThrow(
-      `rank 0 is asked to send ${count} rows`,
-    );
-    expect(outputs, "nothing is written").toEqual(buffers(alone));
-    expect(started.length).toBe(before);
-  });
+  test.each([-1, 4, 2 ** 31 - 1])(
+    "a count of %i for chunks of 3 rows is refused before anything is started",
+    (count) => {
+      const before = started.length;
+      const counts = new Array<number>(chunks(4)).fill(3);
+      counts[chunks(4) - 1] = count;
+      const receiver = kind === "all-to-all" ? " to rank 3" : "";
+      const made = plan(4, 3);
+      expect(() =>
+        beginCollective(made, [new Uint8Array(made.inputBytes[0]!), bytesOf(...counts)], buffers(made), {
+          data: group(2, 4),
+        }),
+      ).toThrow(
+        `${kind}: rank 2 is asked to send ${count} rows${receiver}, but its chunks have 3; count 0 to 3 rows, or raise the capacity`,
+      );
+      const alone = plan(1, 3);
+      const outputs = buffers(alone);
+      expect(() => beginCollective(alone, [new Uint8Array(24), bytesOf(count)], outputs, {})).toThrow(
+        `rank 0 is asked to send ${count} rows`,
+      );
+      expect(outputs, "nothing is written").toEqual(buffers(alone));
+      expect(started.length).toBe(before);
+    },
+  );
 
   test("on an axis of one rank the rows that count come back, and zeros", () => {
     const made = plan(1, 3);

@@ -1,4 +1,11 @@
-import type { CollectiveHandle, CollectiveKind, CollectiveRequest, Communicator, Communicators, RaggedRows } from "../communicator.ts";
+import type {
+  CollectiveHandle,
+  CollectiveKind,
+  CollectiveRequest,
+  Communicator,
+  Communicators,
+  RaggedRows,
+} from "../communicator.ts";
 import { ArgumentError, InvariantError } from "../errors.ts";
 import { type Graph, type Node, specOf } from "../graph/graph.ts";
 import { checkRowCounts, readRowCounts } from "../ragged-rows.ts";
@@ -19,8 +26,13 @@ export interface CollectivePlan {
   readonly pairs?: readonly (readonly [from: number, to: number])[];
 }
 
-/** The request that an operator makes, where it is not the one of its name: how many chunks share out the rows of its operand. */
-const raggedKinds: { readonly [op: string]: { readonly kind: CollectiveKind; readonly chunks: (worldSize: number) => number } } = {
+/**
+ * The request that an operator makes, where it is not the one of its name: how many chunks share out the rows of its
+ * operand.
+ */
+const raggedKinds: {
+  readonly [op: string]: { readonly kind: CollectiveKind; readonly chunks: (worldSize: number) => number };
+} = {
   "ragged-all-gather": { kind: "all-gather", chunks: () => 1 },
   "ragged-all-to-all": { kind: "all-to-all", chunks: (worldSize) => worldSize },
 };
@@ -32,7 +44,9 @@ export const planCollective = (graph: Graph, node: Node): CollectivePlan => {
   const inputs = node.inputs.map((ref) => specOf(graph, ref));
   const wanted = ragged === undefined ? 1 : 2;
   if (inputs.length !== wanted || node.specs.length !== wanted)
-    throw new InvariantError(`collective ${op} has ${inputs.length} operands and ${node.specs.length} results instead of ${wanted} each`);
+    throw new InvariantError(
+      `collective ${op} has ${inputs.length} operands and ${node.specs.length} results instead of ${wanted} each`,
+    );
   return {
     axis: String(axis),
     axisSize: Number(axisSize),
@@ -99,7 +113,8 @@ const exchangeAlone = (input: Uint8Array, output: Uint8Array, ragged: RaggedRows
 /**
  * Hand a collective to its communicator. On an axis of one rank the result is the operand, copied if need be.
  *
- * @param inputs as many bytes each as `plan.inputBytes` says, `outputs` as `plan.outputBytes`, in memory that the communicator can read.
+ * @param inputs as many bytes each as `plan.inputBytes` says, `outputs` as `plan.outputBytes`, in memory that the
+ * communicator can read.
  * @returns the handle to wait for, `undefined` when the result is there already.
  * @throws ArgumentError where a row count lies outside 0 to the capacity; then nothing was sent.
  */

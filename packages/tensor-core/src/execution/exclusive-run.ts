@@ -10,7 +10,9 @@ export class ExclusiveRun {
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.released) throw new ArrayStateError("this executable was released; compile the function again");
     if (this.running)
-      throw new ArrayStateError("this executable is still running and has one workspace; await the call before the next one");
+      throw new ArrayStateError(
+        "this executable is still running and has one workspace; await the call before the next one",
+      );
     this.running = true;
     try {
       return await work();

@@ -43,8 +43,8 @@ const collectiveArgsOf = ({ scope }: Node, plan: CollectivePlan, communicators: 
 };
 
 /**
- * Records one collective of a run as three spans, joined by a flow: where the host started it, how long it was under way, and how long somebody waited
- * for it. A backend tells its moments in order; what it does not tell is now.
+ * Records one collective of a run as three spans, joined by a flow: where the host started it, how long it was under
+ * way, and how long somebody waited for it. A backend tells its moments in order; what it does not tell is now.
  */
 export class CollectiveSpans {
   private readonly tracer: Tracer;
@@ -91,7 +91,19 @@ export class CollectiveSpans {
     const args = algorithm === undefined ? this.args : { ...this.args, algorithm };
     const { name, flow: id } = this;
     const span = { endSeconds, args } as const;
-    this.tracer.record({ ...span, name, track: "collectives", startSeconds: this.begunSeconds, flow: { id, part: "through" } });
-    this.tracer.record({ ...span, name: `wait ${name}`, track: "waiting", startSeconds: this.reachedSeconds, flow: { id, part: "end" } });
+    this.tracer.record({
+      ...span,
+      name,
+      track: "collectives",
+      startSeconds: this.begunSeconds,
+      flow: { id, part: "through" },
+    });
+    this.tracer.record({
+      ...span,
+      name: `wait ${name}`,
+      track: "waiting",
+      startSeconds: this.reachedSeconds,
+      flow: { id, part: "end" },
+    });
   }
 }

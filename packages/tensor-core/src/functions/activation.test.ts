@@ -8,7 +8,10 @@ import { referenceBackend } from "../reference/reference-backend.ts";
 import { elu, leakyRelu } from "./activation.ts";
 import { onesLike } from "./elementwise.ts";
 
-const run = async (fn: (x: Tensor) => Tensor, values: readonly number[]): Promise<[values: number[], gradient: number[]]> => {
+const run = async (
+  fn: (x: Tensor) => Tensor,
+  values: readonly number[],
+): Promise<[values: number[], gradient: number[]]> => {
   const traced = (x: Tensor): readonly Tensor[] => {
     const { value, pullback } = vjp(fn, x);
     return [value, pullback(onesLike(value))];

@@ -24,7 +24,12 @@ describe("attention", () => {
   const [q, k, v] = [wave([1, 1, 4, 3], 1.3), wave([1, 1, 4, 3], 0.7), wave([1, 1, 4, 3], 2.1)];
 
   test("with scores of zero is the mean of the values seen", async () => {
-    const out = await run((q, k, v) => attention(q!, k!, v!, { causal: true }), NdArray.zeros("f32", [1, 1, 4, 3]), k, v);
+    const out = await run(
+      (q, k, v) => attention(q!, k!, v!, { causal: true }),
+      NdArray.zeros("f32", [1, 1, 4, 3]),
+      k,
+      v,
+    );
     const values = v.toNumbers();
     for (let d = 0; d < 3; d++) {
       expect(out[d]).toBeCloseTo(values[d]!, 6);
@@ -51,7 +56,8 @@ describe("attention", () => {
 
   test("grouped heads are heads of which each is there several times", async () => {
     const [q, k, v] = [wave([2, 6, 3, 4], 1.3), wave([2, 2, 5, 4], 0.7), wave([2, 2, 5, 4], 2.1)];
-    const repeated = (x: Tensor): Tensor => reshape(broadcastTo(reshape(x, [2, 2, 1, 5, 4]), [2, 2, 3, 5, 4]), [2, 6, 5, 4]);
+    const repeated = (x: Tensor): Tensor =>
+      reshape(broadcastTo(reshape(x, [2, 2, 1, 5, 4]), [2, 2, 3, 5, 4]), [2, 6, 5, 4]);
     for (const causal of [false, true])
       expect(await run((q, k, v) => attention(q!, k!, v!, { causal }), q, k, v)).toEqual(
         await run((q, k, v) => attention(q!, repeated(k!), repeated(v!), { causal }), q, k, v),
@@ -62,13 +68,23 @@ describe("attention", () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 6 }), fc.integer({ min: 1, max: 4 }), async (length, queries) => {
         const [q, k, v] = [wave([1, 2, queries, 3], 1.3), wave([1, 1, 6, 3], 0.7), wave([1, 1, 6, 3], 2.1)];
-        const limited = await run((q, k, v, keyLengths) => attention(q!, k!, v!, { keyLengths: keyLengths! }), q, k, v, integers(length));
+        const limited = await run(
+          (q, k, v, keyLengths) => attention(q!, k!, v!, { keyLengths: keyLengths! }),
+          q,
+          k,
+          v,
+          integers(length),
+        );
         const cut = (x?: Tensor): Tensor => slice(x!, [0, 0, 0], [1, 1, length]);
         expect(limited).toEqual(await run((q, k, v) => attention(q!, cut(k), cut(v)), q, k, v));
         // Queries at the end of what is cached: their starts say so.
         const cached = await run(
           (q, k, v, keyLengths) =>
-            attention(q!, k!, v!, { causal: true, keyLengths: keyLengths!, queryStarts: subtract(keyLengths!, queries) }),
+            attention(q!, k!, v!, {
+              causal: true,
+              keyLengths: keyLengths!,
+              queryStarts: subtract(keyLengths!, queries),
+            }),
           q,
           k,
           v,
@@ -82,7 +98,11 @@ describe("attention", () => {
 
   test("a padded prompt sees causally what is there", async () => {
     const padded = [wave([1, 1, 6, 3], 1.3), wave([1, 1, 6, 3], 0.7), wave([1, 1, 6, 3], 2.1)];
-    const causal = await run((q, k, v, i) => attention(q!, k!, v!, { causal: true, keyLengths: i! }), ...padded, integers(4));
+    const causal = await run(
+      (q, k, v, i) => attention(q!, k!, v!, { causal: true, keyLengths: i! }),
+      ...padded,
+      integers(4),
+    );
     const whole = await run((q, k, v) => attention(q!, k!, v!, { causal: true }), ...padded);
     const all = await run((q, k, v, i) => attention(q!, k!, v!, { keyLengths: i! }), ...padded, integers(4));
     expect(causal).toEqual([...whole.slice(0, 12), ...all.slice(12)]);
@@ -90,10 +110,14 @@ describe("attention", () => {
 
   test("a batch entry without a key yields zeros and takes no gradient", async () => {
     const inputs = [wave([2, 1, 3, 2], 1.3), wave([2, 1, 4, 2], 0.7), wave([2, 1, 4, 2], 2.1), integers(0, 4)];
-    const limited = (q?: Tensor, k?: Tensor, v?: Tensor, keyLengths?: Tensor): Tensor => attention(q!, k!, v!, { keyLengths: keyLengths! });
+    const limited = (q?: Tensor, k?: Tensor, v?: Tensor, keyLengths?: Tensor): Tensor =>
+      attention(q!, k!, v!, { keyLengths: keyLengths! });
     expect((await run(limited, ...inputs)).slice(0, 6)).toEqual([0, 0, 0, 0, 0, 0]);
     const gradient = await run(
-      (...all) => concat(vjp((own: readonly Tensor[]) => limited(...own, all[3]), all.slice(0, 3)).pullback(onesLike(all[0]!)), { dim: 2 }),
+      (...all) =>
+        concat(vjp((own: readonly Tensor[]) => limited(...own, all[3]), all.slice(0, 3)).pullback(onesLike(all[0]!)), {
+          dim: 2,
+        }),
       ...inputs,
     );
     expect(gradient.slice(0, 22).every((value) => value === 0)).toBe(true);
@@ -106,8 +130,12 @@ describe("attention", () => {
     await expect(limited((keyLengths) => ({ keyLengths }), integers(1, 2))).rejects.toThrow(
       /keyLengths are i32\[2\], but q \[1, 1, 4, 3\] needs i32\[1\]: one per batch entry/,
     );
-    await expect(limited((queryStarts) => ({ queryStarts, causal: true }), wave([1], 1))).rejects.toThrow(/queryStarts are f32\[1\]/);
-    await expect(limited((queryStarts) => ({ queryStarts }), integers(1))).rejects.toThrow(/but causal is false; set causal/);
+    await expect(limited((queryStarts) => ({ queryStarts, causal: true }), wave([1], 1))).rejects.toThrow(
+      /queryStarts are f32\[1\]/,
+    );
+    await expect(limited((queryStarts) => ({ queryStarts }), integers(1))).rejects.toThrow(
+      /but causal is false; set causal/,
+    );
   });
 
   test("names the shapes that do not fit", async () => {

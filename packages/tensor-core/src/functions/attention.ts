@@ -11,9 +11,15 @@ export interface AttentionOptions {
   readonly causal?: boolean;
   /** Factor of the scores. Default: 1/√D. */
   readonly scale?: number;
-  /** i32 [B]: how many keys each batch entry has; those at or behind it are not seen, whatever they hold. Clamped to 0 … Tk. Default: Tk. */
+  /**
+   * i32 [B]: how many keys each batch entry has; those at or behind it are not seen, whatever they hold. Clamped to 0 …
+   * Tk. Default: Tk.
+   */
   readonly keyLengths?: Tensor;
-  /** i32 [B], causal only: query i of a batch entry sees keys j ≤ i + start. Default: Tk − Tq; of a cache, how many keys came before the queries. */
+  /**
+   * i32 [B], causal only: query i of a batch entry sees keys j ≤ i + start. Default: Tk − Tq; of a cache, how many keys
+   * came before the queries.
+   */
   readonly queryStarts?: Tensor;
 }
 
@@ -38,17 +44,21 @@ const limitsOf = (q: Tensor, k: Tensor, { keyLengths, queryStarts }: AttentionOp
 /**
  * Scaled dot-product attention `softmax(scale · q kᵀ) v`, per batch entry and head.
  *
- * Computed tile by tile with a running maximum and sum, so that no queries × keys matrix is ever stored; the backward pass computes the tiles
- * anew from the saved logsumexp. A query that sees no key yields zeros, and no gradient flows from it.
+ * Computed tile by tile with a running maximum and sum, so that no queries × keys matrix is ever stored; the backward
+ * pass computes the tiles anew from the saved logsumexp. A query that sees no key yields zeros, and no gradient flows
+ * from it.
  *
  * k and v may have fewer heads than q (grouped-query attention): H/Hk neighbouring heads of q share one of theirs.
  *
- * @param q f32 or f16 [B, H, Tq, D].  @param k [B, Hk, Tk, D], H a multiple of Hk.  @param v [B, Hk, Tk, D], all of one dtype; sums and softmax are f32.
+ * @param q f32 or f16 [B, H, Tq, D].  @param k [B, Hk, Tk, D], H a multiple of Hk.  @param v [B, Hk, Tk, D], all of one
+ * dtype; sums and softmax are f32.
  * @returns [B, H, Tq, D] of that dtype.
- * Cost: 4·B·H·Tq·Tk·D flops, half of it when causal, less where key lengths are less; 2.5 times that backward. Memory beside the operands: B·H·Tq values.
+ * Cost: 4·B·H·Tq·Tk·D flops, half of it when causal, less where key lengths are less; 2.5 times that backward. Memory
+ * beside the operands: B·H·Tq values.
  * @throws ShapeError where shapes or dtypes do not fit. ArgumentError for query starts without `causal`.
  * Source: Dao et al. 2022, arXiv 2205.14135; Ainslie et al. 2023, arXiv 2305.13245, for grouped heads.
- * @example const out = attention(q, keys, values, { causal: true, keyLengths, queryStarts: subtract(keyLengths, newTokens) });
+ * @example const out = attention(q, keys, values, { causal: true, keyLengths, queryStarts: subtract(keyLengths,
+ * newTokens) });
  */
 export const attention = (q: Tensor, k: Tensor, v: Tensor, options: AttentionOptions = {}): Tensor => {
   requireOperands("attention", [q, k, v]);
@@ -60,6 +70,8 @@ export const attention = (q: Tensor, k: Tensor, v: Tensor, options: AttentionOpt
   });
   checkNumber("attention", "scale", scale, { from: -Infinity, usual: 0.125 });
   if (options.queryStarts !== undefined && !causal)
-    throw new ArgumentError("attention: queryStarts say what causal queries see, but causal is false; set causal, or leave them out");
+    throw new ArgumentError(
+      "attention: queryStarts say what causal queries see, but causal is false; set causal, or leave them out",
+    );
   return emit("attention", [q, k, v, ...limitsOf(q, k, options)], { causal, scale })[0]!;
 };

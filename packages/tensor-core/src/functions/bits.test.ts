@@ -12,7 +12,11 @@ const run = (fn: (x: Tensor) => Tensor, x: NdArray): Promise<NdArray> => evaluat
 
 describe("bits", () => {
   test("lie with the first element in the lowest bit of the first word, rows apart", async () => {
-    const x = NdArray.from([1, 0, 1, ...new Array<number>(29).fill(0), 1, ...new Array<number>(32).fill(1), 0], [2, 33], "bool");
+    const x = NdArray.from(
+      [1, 0, 1, ...new Array<number>(29).fill(0), 1, ...new Array<number>(32).fill(1), 0],
+      [2, 33],
+      "bool",
+    );
     const words = await run(packBits, x);
     expect(words.shape).toEqual([2, 2]);
     expect(words.toNumbers()).toEqual([5, 1, 2 ** 32 - 1, 0]);
@@ -56,13 +60,16 @@ describe("bitcast", () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.float(), { minLength: 1 }), async (values) => {
         const x = NdArray.from(values);
-        for (const dtype of ["u32", "i32"] as const) expect(await run((own) => bitcast(bitcast(own, dtype), "f32"), x)).toEqual(x);
+        for (const dtype of ["u32", "i32"] as const)
+          expect(await run((own) => bitcast(bitcast(own, dtype), "f32"), x)).toEqual(x);
       }),
     );
   });
 
   test("of and to elements of other sizes is refused", async () => {
-    await expect(run((x) => bitcast(x, "f32"), NdArray.from([1], [1], "u8"))).rejects.toThrow(/dtype u8 is not supported/);
+    await expect(run((x) => bitcast(x, "f32"), NdArray.from([1], [1], "u8"))).rejects.toThrow(
+      /dtype u8 is not supported/,
+    );
     await expect(run((x) => bitcast(x, "f16"), NdArray.from([1]))).rejects.toThrow(
       /cannot be read as f16, an element of which has 2 bytes/,
     );

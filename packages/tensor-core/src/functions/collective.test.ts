@@ -25,7 +25,11 @@ const values = (shape: Shape, rank: number, seed: number): ReferenceArray => ({
   data: Float64Array.from({ length: elementCount(shape) }, (_, i) => ((i * 7 + rank * 13 + seed * 5) % 23) - 11),
 });
 
-const runWorld = (worldSize: number, fn: (x: Tensor) => Tensor, shape: Shape): { inputs: number[][]; outputs: number[][] } => {
+const runWorld = (
+  worldSize: number,
+  fn: (x: Tensor) => Tensor,
+  shape: Shape,
+): { inputs: number[][]; outputs: number[][] } => {
   const { graph } = trace(fn, [f32(shape)], { mesh: { data: worldSize } });
   const inputs = Array.from({ length: worldSize }, (_, rank) => [values(shape, rank, 1)]);
   const outputs = interpretWorld(graph, inputs);
@@ -116,7 +120,9 @@ test("max and min, and no gradient through them", () => {
   const { inputs, outputs } = runWorld(3, (x) => allReduce(x, "data", "max"), [5]);
   expect(outputs[2]).toEqual(inputs[0]!.map((_, i) => Math.max(...inputs.map((row) => row[i]!))));
   expect(() =>
-    trace((x: Tensor) => vjp((own: Tensor) => allReduce(own, "data", "min"), x).pullback(x), [f32([5])], { mesh: { data: 3 } }),
+    trace((x: Tensor) => vjp((own: Tensor) => allReduce(own, "data", "min"), x).pullback(x), [f32([5])], {
+      mesh: { data: 3 },
+    }),
   ).toThrow(/only for "sum"/);
 });
 
@@ -133,12 +139,15 @@ test("one rank needs no node", () => {
 });
 
 test("bad arguments name the values and the cure", () => {
-  const on = (worldSize: number, fn: (x: Tensor) => Tensor, shape: Shape) => () => trace(fn, [f32(shape)], { mesh: { data: worldSize } });
+  const on = (worldSize: number, fn: (x: Tensor) => Tensor, shape: Shape) => () =>
+    trace(fn, [f32(shape)], { mesh: { data: worldSize } });
   expect(on(3, (x) => reduceScatter(x, "data"), [4, 2])).toThrow(
     /dimension 0 of f32\[4, 2\] is not a multiple of the 3 ranks on axis "data"; pad it to 6/,
   );
   expect(on(3, (x) => allGather(x, "data"), [])).toThrow(/has no dimension 0/);
-  expect(on(3, (x) => broadcastFromRoot(x, "data", 3), [4])).toThrow(/root 3 is not a rank of axis "data", which has 3; use 0 to 2/);
+  expect(on(3, (x) => broadcastFromRoot(x, "data", 3), [4])).toThrow(
+    /root 3 is not a rank of axis "data", which has 3; use 0 to 2/,
+  );
   expect(
     on(
       3,

@@ -7,23 +7,35 @@ import type { CollectiveParams } from "../ops/shared/collective.ts";
 import { checkOptions } from "../options.ts";
 import { equal, full, multiply, where } from "./elementwise.ts";
 
-// Along an axis with one rank every collective is the value itself, so a function written for many ranks leaves no trace
-// of them in a graph for one, and needs no communicator there. The ragged ones alone stay, also without a communicator: they drop
-// rows beyond the count, and refuse a wrong one, on one rank as on many.
+// Along an axis with one rank every collective is the value itself, so a function written for many ranks leaves no
+// trace of them in a graph for one, and needs no communicator there. The ragged ones alone stay, also without a
+// communicator: they drop rows beyond the count, and refuse a wrong one, on one rank as on many.
 
 export interface CollectiveOptions {
-  /** Which collectives go first, 0 to 3, see `CollectiveRequest`. A gradient travels with the priority of its value. Default: that of the communicator. */
+  /**
+   * Which collectives go first, 0 to 3, see `CollectiveRequest`. A gradient travels with the priority of its value.
+   * Default: that of the communicator.
+   */
   readonly priority?: number | undefined;
 }
 
-const paramsOf = (op: string, operands: readonly Tensor[], axis: string, options: CollectiveOptions): CollectiveParams => {
+const paramsOf = (
+  op: string,
+  operands: readonly Tensor[],
+  axis: string,
+  options: CollectiveOptions,
+): CollectiveParams => {
   requireOperands(op, operands);
   const { priority } = checkOptions(`${op}(…)`, options, { priority: true });
   if (typeof axis !== "string" || axis === "")
-    throw new ArgumentError(`${op}: its axis is ${describe(axis)}; name the axis of the mesh along which ranks take part, such as "data"`);
+    throw new ArgumentError(
+      `${op}: its axis is ${describe(axis)}; name the axis of the mesh along which ranks take part, such as "data"`,
+    );
   if (priority === undefined) return { axis, axisSize: axisSize(axis) };
   if (!Number.isInteger(priority) || priority < 0 || priority > 3)
-    throw new ArgumentError(`${op}: priority ${priority} along axis "${axis}" is not one of 0, 1, 2, 3; leave it out for the default`);
+    throw new ArgumentError(
+      `${op}: priority ${priority} along axis "${axis}" is not one of 0, 1, 2, 3; leave it out for the default`,
+    );
   return { axis, axisSize: axisSize(axis), priority };
 };
 
@@ -40,7 +52,9 @@ const requireReduction = (op: string, reduction: Reduction): Reduction => {
 const checkRank = (op: string, name: string, rank: number, axis: string): void => {
   const worldSize = axisSize(axis);
   if (!Number.isInteger(rank) || rank < 0 || rank >= worldSize) {
-    throw new ArgumentError(`${op}: ${name} ${rank} is not a rank of axis "${axis}", which has ${worldSize}; use 0 to ${worldSize - 1}`);
+    throw new ArgumentError(
+      `${op}: ${name} ${rank} is not a rank of axis "${axis}", which has ${worldSize}; use 0 to ${worldSize - 1}`,
+    );
   }
 };
 
@@ -51,11 +65,17 @@ export const axisIndex = (axis: string): Tensor => {
 };
 
 /**
- * Combine `x` of all ranks of `axis`; every rank gets the result. f32, f16, bf16, i32, u32. Gradients flow for "sum" only.
+ * Combine `x` of all ranks of `axis`; every rank gets the result. f32, f16, bf16, i32, u32. Gradients flow for "sum"
+ * only.
  *
  * Cost: 2(P−1)/P of the bytes of `x` sent per rank.
  */
-export const allReduce = (x: Tensor, axis: string, reduction: Reduction = "sum", options: CollectiveOptions = {}): Tensor => {
+export const allReduce = (
+  x: Tensor,
+  axis: string,
+  reduction: Reduction = "sum",
+  options: CollectiveOptions = {},
+): Tensor => {
   const params = paramsOf("allReduce", [x], axis, options);
   requireReduction("allReduce", reduction);
   return params.axisSize === 1 ? x : emitOne("all-reduce", [x], { ...params, reduction });
@@ -68,25 +88,37 @@ export const allReduceMean = (x: Tensor, axis: string, options: CollectiveOption
 };
 
 /** Combine `[P·n, …]` of all ranks; rank r gets chunk r, `[n, …]`. Cost: (P−1)/P of the bytes of `x` sent per rank. */
-export const reduceScatter = (x: Tensor, axis: string, reduction: Reduction = "sum", options: CollectiveOptions = {}): Tensor => {
+export const reduceScatter = (
+  x: Tensor,
+  axis: string,
+  reduction: Reduction = "sum",
+  options: CollectiveOptions = {},
+): Tensor => {
   const params = paramsOf("reduceScatter", [x], axis, options);
   requireReduction("reduceScatter", reduction);
   return params.axisSize === 1 ? x : emitOne("reduce-scatter", [x], { ...params, reduction });
 };
 
-/** `[n, …]` of all ranks along dimension 0, in rank order: `[P·n, …]`. Cost: P−1 times the bytes of `x` sent per rank. */
+/**
+ * `[n, …]` of all ranks along dimension 0, in rank order: `[P·n, …]`. Cost: P−1 times the bytes of `x` sent per rank.
+ */
 export const allGather = (x: Tensor, axis: string, options: CollectiveOptions = {}): Tensor => {
   const params = paramsOf("allGather", [x], axis, options);
   return params.axisSize === 1 ? x : emitOne("all-gather", [x], params);
 };
 
-/** Split dimension 0 into P chunks, send chunk r to rank r; chunk r of the result came from rank r. Cost: (P−1)/P of the bytes of `x` sent per rank. */
+/**
+ * Split dimension 0 into P chunks, send chunk r to rank r; chunk r of the result came from rank r. Cost: (P−1)/P of the
+ * bytes of `x` sent per rank.
+ */
 export const allToAll = (x: Tensor, axis: string, options: CollectiveOptions = {}): Tensor => {
   const params = paramsOf("allToAll", [x], axis, options);
   return params.axisSize === 1 ? x : emitOne("all-to-all", [x], params);
 };
 
-/** What a ragged collective gives: rows in chunks of equal room, zeros behind them, and how many came from each rank. */
+/**
+ * What a ragged collective gives: rows in chunks of equal room, zeros behind them, and how many came from each rank.
+ */
 export interface RaggedResult {
   /** `[P·C, …]`: chunk r holds the rows that came from rank r, and zeros after them. */
   readonly x: Tensor;
@@ -100,20 +132,23 @@ const ragged = (op: string, x: Tensor, rows: Tensor, params: CollectiveParams): 
 };
 
 /**
- * All-to-all of as many rows as there are: chunk r of `x` has room for C rows, of which the first `rows[r]` go to rank r. What lies
- * behind them stays at home. Shapes stay fixed, so the graph is compiled once; counts may differ in every run.
+ * All-to-all of as many rows as there are: chunk r of `x` has room for C rows, of which the first `rows[r]` go to rank
+ * r. What lies behind them stays at home. Shapes stay fixed, so the graph is compiled once; counts may differ in every
+ * run.
  *
  * Cost: the rows that go to others, and 4 (P − 1) bytes of counts, sent per rank.
  *
  * @param x `[P·C, …]`, any dtype; for example 4 ranks with room for 32 tokens each: `[128, 512]`.
  * @param rows i32[P], each 0 to C. A run with another count fails with an `ArgumentError`, before anything is sent.
- * @example const arrived = raggedAllToAll(tokens, counts, "expert"); // and back: raggedAllToAll(done, arrived.rows, "expert")
+ * @example const arrived = raggedAllToAll(tokens, counts, "expert"); // and back: raggedAllToAll(done, arrived.rows,
+ * "expert")
  */
 export const raggedAllToAll = (x: Tensor, rows: Tensor, axis: string, options: CollectiveOptions = {}): RaggedResult =>
   ragged("ragged-all-to-all", x, rows, paramsOf("raggedAllToAll", [x, rows], axis, options));
 
 /**
- * All-gather of as many rows as each rank has: the first `rows` of `x`. Shapes stay fixed; counts may differ by rank and run.
+ * All-gather of as many rows as each rank has: the first `rows` of `x`. Shapes stay fixed; counts may differ by rank
+ * and run.
  *
  * Cost: P − 1 times the rows that count, and 4 (P − 1) bytes of counts, sent per rank.
  *
@@ -152,7 +187,9 @@ export const sendReceive = (
   options: CollectiveOptions = {},
 ): Tensor => {
   if (!Array.isArray(pairs) || !pairs.every((pair) => Array.isArray(pair) && pair.length === 2))
-    throw new ArgumentError(`sendReceive: its pairs are ${describe(pairs)}; give a list of [from, to], such as [[0, 1], [1, 0]]`);
+    throw new ArgumentError(
+      `sendReceive: its pairs are ${describe(pairs)}; give a list of [from, to], such as [[0, 1], [1, 0]]`,
+    );
   for (const [from, to] of pairs) {
     checkRank("sendReceive", "from", from, axis);
     checkRank("sendReceive", "to", to, axis);

@@ -24,11 +24,20 @@ export interface ConvTranspose1dOptions extends Conv1dOptions {
   readonly outputPadding?: number;
 }
 
-const conv1dNames: OptionNames<Conv1dOptions> = { stride: true, padding: true, dilation: true, groups: true, bias: true };
+const conv1dNames: OptionNames<Conv1dOptions> = {
+  stride: true,
+  padding: true,
+  dilation: true,
+  groups: true,
+  bias: true,
+};
 const transposedNames: OptionNames<ConvTranspose1dOptions> = { ...conv1dNames, outputPadding: true };
 
 /** A sequence is an image of one row. Checked here, so that messages show what was given and not a pair made of it. */
-const onOneRow = (op: string, { stride = 1, padding = "valid", dilation = 1, groups = 1, bias }: Conv1dOptions): Conv2dOptions => {
+const onOneRow = (
+  op: string,
+  { stride = 1, padding = "valid", dilation = 1, groups = 1, bias }: Conv1dOptions,
+): Conv2dOptions => {
   requireWhole(op, "stride", stride, 1);
   requireWhole(op, "dilation", dilation, 1);
   const options = { stride: [1, stride], dilation: [1, dilation], groups, ...(bias && { bias }) } as const;
@@ -68,12 +77,14 @@ const checkShapes = (op: string, x: Tensor, w: Tensor, weight: string, fits: boo
 };
 
 /**
- * Cross-correlate sequences with kernels: `y[n, t, o] = Σ x[n, t·s − p + r·d, q] · w[r, q, o] + bias[o]`; a `conv2d` over one row.
+ * Cross-correlate sequences with kernels: `y[n, t, o] = Σ x[n, t·s − p + r·d, q] · w[r, q, o] + bias[o]`; a `conv2d`
+ * over one row.
  *
  * @param x f32, or f16 with sums in f32: [N, T, C].
  * @param w of `x`'s dtype, [kernel width, C / groups, O].
  * @returns [N, T', O], T' as in `conv2d`.
- * @throws ShapeError when ranks, channels, groups or the bias do not fit; ArgumentError for a stride, padding or dilation out of range.
+ * @throws ShapeError when ranks, channels, groups or the bias do not fit; ArgumentError for a stride, padding or
+ * dilation out of range.
  * @example conv1d(x, w, { padding: [2, 0] }) // with 3 taps: no output looks ahead
  */
 export const conv1d = (x: Tensor, w: Tensor, options: Conv1dOptions = {}): Tensor => {
@@ -88,7 +99,8 @@ export const conv1d = (x: Tensor, w: Tensor, options: Conv1dOptions = {}): Tenso
  *
  * @param x f32, or f16 with sums in f32: [N, T, C].
  * @param w of `x`'s dtype: [kernel width, O / groups, C].
- * @returns [N, T', O] with T' = (T − 1)·stride + (width − 1)·dilation + 1 − padding + outputPadding; with "same", T' = T·stride.
+ * @returns [N, T', O] with T' = (T − 1)·stride + (width − 1)·dilation + 1 − padding + outputPadding; with "same", T' =
+ * T·stride.
  * @throws as `convTranspose2d`.
  */
 export const convTranspose1d = (x: Tensor, w: Tensor, options: ConvTranspose1dOptions = {}): Tensor => {

@@ -38,10 +38,22 @@ describe("conv2d", () => {
   });
 
   test.each([
-    ["channels", [1, 5, 5, 3], [3, 3, 4, 8], {}, /\[1, 5, 5, 3\] and weight \[3, 3, 4, 8\].*3 channels must equal 1 × the weight's 4/],
+    [
+      "channels",
+      [1, 5, 5, 3],
+      [3, 3, 4, 8],
+      {},
+      /\[1, 5, 5, 3\] and weight \[3, 3, 4, 8\].*3 channels must equal 1 × the weight's 4/,
+    ],
     ["groups", [1, 5, 5, 4], [3, 3, 2, 7], { groups: 2 }, /into 2 groups.*4 input and the 7 output/],
     ["a rank", [5, 5, 3], [3, 3, 3, 8], {}, /\[5, 5, 3\] and \[3, 3, 3, 8\]/],
-    ["a kernel larger than the image", [1, 2, 9, 3], [3, 3, 3, 8], {}, /3×3.*reaches over 3 rows, the padded image has 2/],
+    [
+      "a kernel larger than the image",
+      [1, 2, 9, 3],
+      [3, 3, 3, 8],
+      {},
+      /3×3.*reaches over 3 rows, the padded image has 2/,
+    ],
   ] as const)("refuses %s that do not fit, naming both", (_, x, w, options, message) => {
     expect(() => convolve(x, w, options)).toThrow(ShapeError);
     expect(() => convolve(x, w, options)).toThrow(message);
@@ -114,7 +126,8 @@ test("padding is a word, a number for all sides, or rows and columns", () => {
     [0, 0],
     [1, 2],
   ]);
-  for (const wrong of ["SAME", -1, 0.5, [1], [1, 2, 3], { rows: 1 }]) expect(() => paddingOf(wrong as never)).toThrow(ArgumentError);
+  for (const wrong of ["SAME", -1, 0.5, [1], [1, 2, 3], { rows: 1 }])
+    expect(() => paddingOf(wrong as never)).toThrow(ArgumentError);
   expect(() => paddingOf("SAME" as never)).toThrow(
     'padding is "SAME", but it is "same", "valid", a number for all sides, or [rows, columns]',
   );
@@ -123,6 +136,8 @@ test("padding is a word, a number for all sides, or rows and columns", () => {
 test("a pooling window that is missing is asked for", () => {
   const image = [1, 4, 4, 1] as const;
   expect(() => pool((x) => maxPool2d(x, {} as never), image)).toThrow("window is missing");
-  expect(() => pool((x) => (maxPool2d as (x: Tensor) => Tensor)(x), image)).toThrow("write maxPool2d(x, { window: … })");
+  expect(() => pool((x) => (maxPool2d as (x: Tensor) => Tensor)(x), image)).toThrow(
+    "write maxPool2d(x, { window: … })",
+  );
   expect(() => pool((x) => avgPool2d(x, 2 as never), image)).toThrow("write avgPool2d(x, { window: 2 })");
 });

@@ -19,9 +19,18 @@ export interface Conv2dOptions {
   readonly bias?: Tensor;
 }
 
-const optionNames: OptionNames<Conv2dOptions> = { stride: true, padding: true, dilation: true, groups: true, bias: true };
+const optionNames: OptionNames<Conv2dOptions> = {
+  stride: true,
+  padding: true,
+  dilation: true,
+  groups: true,
+  bias: true,
+};
 
-/** The product of an image and a weight, with a bias for each output channel. Operands of f16 have their sums and the bias added in f32, and are rounded then. */
+/**
+ * The product of an image and a weight, with a bias for each output channel. Operands of f16 have their sums and the
+ * bias added in f32, and are rounded then.
+ */
 export const withBias = (
   op: string,
   x: Tensor,
@@ -40,12 +49,15 @@ export const withBias = (
 };
 
 /**
- * Cross-correlate images with kernels: `y[n, i, j, o] = Σ x[n, i·s − p + r·d, j·s − p + c·d, q] · w[r, c, q, o] + bias[o]`.
+ * Cross-correlate images with kernels: `y[n, i, j, o] = Σ x[n, i·s − p + r·d, j·s − p + c·d, q] · w[r, c, q, o] +
+ * bias[o]`.
  *
  * @param x f32, or f16 with sums in f32: [N, H, W, C], e.g. [64, 28, 28, 32].
  * @param w of `x`'s dtype, [kernel height, kernel width, C / groups, O], e.g. [3, 3, 32, 64].
- * @returns [N, H', W', O] with H' = ⌊(H + padding − (height − 1)·dilation − 1) / stride⌋ + 1; with "same", H' = ⌈H / stride⌉.
- * @throws ShapeError when ranks, channels, groups or the bias do not fit; ArgumentError for a stride, padding or dilation out of range.
+ * @returns [N, H', W', O] with H' = ⌊(H + padding − (height − 1)·dilation − 1) / stride⌋ + 1; with "same", H' = ⌈H /
+ * stride⌉.
+ * @throws ShapeError when ranks, channels, groups or the bias do not fit; ArgumentError for a stride, padding or
+ * dilation out of range.
  * Cost: 2·N·H'·W'·O·height·width·C/groups flops.
  */
 export const conv2d = (x: Tensor, w: Tensor, options: Conv2dOptions = {}): Tensor => {

@@ -20,8 +20,8 @@ export interface TriangularSolveOptions {
  * Lower Cholesky factor `l` with `a = l lᵀ`.
  *
  * @param a f32 [..., n, n], symmetric positive definite; only the lower triangle is read.
- * @returns f32 [..., n, n], zero above the diagonal. A matrix that is not positive definite yields NaN: in every row from the failing pivot
- * on, all entries from the pivot's column to the diagonal. The columns before it are right.
+ * @returns f32 [..., n, n], zero above the diagonal. A matrix that is not positive definite yields NaN: in every row
+ * from the failing pivot on, all entries from the pivot's column to the diagonal. The columns before it are right.
  * Cost: n³/3 flops per matrix.
  */
 export const cholesky = (a: Tensor): Tensor => emitOne("cholesky", [a]);
@@ -55,7 +55,10 @@ export const triangularSolve = (l: Tensor, b: Tensor, options: TriangularSolveOp
 export const choleskySolve = (l: Tensor, b: Tensor): Tensor =>
   triangularSolve(l, triangularSolve(l, b, { lower: true, transpose: false }), { lower: true, transpose: true });
 
-/** `a⁻¹`, given the Cholesky factor `l` of `a`; to multiply it with something once, `choleskySolve` is cheaper and more accurate. */
+/**
+ * `a⁻¹`, given the Cholesky factor `l` of `a`; to multiply it with something once, `choleskySolve` is cheaper and more
+ * accurate.
+ */
 export const inverseFromCholesky = (l: Tensor): Tensor => {
   requireOperands("inverseFromCholesky", [l]);
   const { rows, columns } = positions(l);
@@ -77,14 +80,21 @@ const positions = (a: Tensor): { rows: Tensor; columns: Tensor } => {
 export const choleskyGradient = (l: Tensor, g: Tensor): Tensor => {
   const { rows, columns } = positions(l);
   const phi = (x: Tensor): Tensor =>
-    where(broadcastTo(greater(rows, columns), x.shape), x, where(broadcastTo(equal(rows, columns), x.shape), multiply(x, 0.5), 0));
+    where(
+      broadcastTo(greater(rows, columns), x.shape),
+      x,
+      where(broadcastTo(equal(rows, columns), x.shape), multiply(x, 0.5), 0),
+    );
   const backward = { lower: true, transpose: true };
   const half = triangularSolve(l, phi(matmul(l, g, { transposeA: true })), backward);
   const transposed = triangularSolve(l, swapDims(half, -1, -2), backward);
   return phi(add(transposed, swapDims(transposed, -1, -2)));
 };
 
-/** Gradients of `triangularSolve` for `l` and `b`: `db = op(l)⁻ᵀ g`, and `dl = −db xᵀ` (its transpose where op transposes) on the triangle that was read. */
+/**
+ * Gradients of `triangularSolve` for `l` and `b`: `db = op(l)⁻ᵀ g`, and `dl = −db xᵀ` (its transpose where op
+ * transposes) on the triangle that was read.
+ */
 export const solveGradients = (
   l: Tensor,
   x: Tensor,
@@ -94,6 +104,8 @@ export const solveGradients = (
   const db = triangularSolve(l, g, { lower, transpose: !transpose, unitDiagonal });
   const product = transpose ? matmul(x, db, { transposeB: true }) : matmul(db, x, { transposeB: true });
   const { rows, columns } = positions(l);
-  const read = (unitDiagonal ? greater : greaterEqual)(...((lower ? [rows, columns] : [columns, rows]) as [Tensor, Tensor]));
+  const read = (unitDiagonal ? greater : greaterEqual)(
+    ...((lower ? [rows, columns] : [columns, rows]) as [Tensor, Tensor]),
+  );
   return [where(broadcastTo(read, l.shape), negate(product), 0), db];
 };

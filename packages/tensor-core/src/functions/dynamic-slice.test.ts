@@ -22,7 +22,10 @@ const integers = (values: readonly number[]): NdArray => NdArray.from(values, [v
 
 /** Sizes of a tensor, of a window in it, and starts anywhere. */
 const windows = fc
-  .array(fc.tuple(fc.integer({ min: 1, max: 5 }), fc.nat(4), fc.integer({ min: -7, max: 9 })), { minLength: 1, maxLength: 4 })
+  .array(fc.tuple(fc.integer({ min: 1, max: 5 }), fc.nat(4), fc.integer({ min: -7, max: 9 })), {
+    minLength: 1,
+    maxLength: 4,
+  })
   .map((dims) => ({
     shape: dims.map(([size]) => size),
     sizes: dims.map(([size, less]) => Math.max(1, size - less)),
@@ -49,10 +52,17 @@ describe("dynamicSlice and dynamicUpdateSlice", () => {
       fc.asyncProperty(windows, async ({ shape, sizes, starts }) => {
         const [x, update, at] = [counting(shape), counting(sizes, 1000), integers(starts)];
         const written = (x?: Tensor, u?: Tensor, at?: Tensor): Tensor => dynamicUpdateSlice(x!, u!, at!);
-        expect(await run((x, u, at) => dynamicSlice(written(x, u, at), at!, sizes), x, update, at)).toEqual(update.toNumbers());
-        expect(await run((x, u, at) => dynamicUpdateSlice(written(x, u, at), dynamicSlice(x!, at!, sizes), at!), x, update, at)).toEqual(
-          x.toNumbers(),
+        expect(await run((x, u, at) => dynamicSlice(written(x, u, at), at!, sizes), x, update, at)).toEqual(
+          update.toNumbers(),
         );
+        expect(
+          await run(
+            (x, u, at) => dynamicUpdateSlice(written(x, u, at), dynamicSlice(x!, at!, sizes), at!),
+            x,
+            update,
+            at,
+          ),
+        ).toEqual(x.toNumbers());
         const others = (await run(written, x, update, at)).filter((value) => value < 1000);
         expect(others).toHaveLength(x.toNumbers().length - update.toNumbers().length);
       }),
@@ -62,7 +72,9 @@ describe("dynamicSlice and dynamicUpdateSlice", () => {
 
   test("take starts as numbers and scalars, too", async () => {
     const x = counting([4, 5]);
-    expect(await run((own, row) => dynamicSlice(own!, [row!, 3], [1, 2]), x, NdArray.scalar(2, "i32"))).toEqual([13, 14]);
+    expect(await run((own, row) => dynamicSlice(own!, [row!, 3], [1, 2]), x, NdArray.scalar(2, "i32"))).toEqual([
+      13, 14,
+    ]);
     expect(await run((own) => dynamicSlice(own!, [2, 3], [1, 2]), x)).toEqual([13, 14]);
   });
 
@@ -91,7 +103,9 @@ describe("dynamicSlice and dynamicUpdateSlice", () => {
     await expect(run((x) => dynamicSlice(x!, [1], [1, 2]), x)).rejects.toThrow(
       /dynamicSlice: starts are i32\[1\], but f32\[4, 5\] needs i32\[2\]: one start per dimension/,
     );
-    await expect(run((x, at) => dynamicSlice(x!, at!, [1, 2]), x, counting([2]))).rejects.toThrow(/starts are f32\[2\]/);
+    await expect(run((x, at) => dynamicSlice(x!, at!, [1, 2]), x, counting([2]))).rejects.toThrow(
+      /starts are f32\[2\]/,
+    );
     await expect(run((x, at) => dynamicSlice(x!, at!, [1, 6]), x, integers([0, 0]))).rejects.toThrow(
       /a window of \[1, 6\] does not lie in f32\[4, 5\]; give one size per dimension/,
     );

@@ -21,10 +21,11 @@ const startsOf = (op: string, starts: Starts): Tensor => {
 };
 
 /**
- * The part of `x` of a fixed size that begins where `starts` say when the graph runs; `slice` is for those known before.
+ * The part of `x` of a fixed size that begins where `starts` say when the graph runs; `slice` is for those known
+ * before.
  *
- * A start outside 0 … dim − size is moved to the nearest end of it, as in XLA: the result always lies inside of `x`. The gradient for `x` is
- * zero outside of the part.
+ * A start outside 0 … dim − size is moved to the nearest end of it, as in XLA: the result always lies inside of `x`.
+ * The gradient for `x` is zero outside of the part.
  *
  * @param x any dtype. @param starts i32 [rank of x], or one number or i32 scalar per dimension: `[0, position]`.
  * @param sizes one per dimension, each from 0 to that of `x`.
@@ -40,7 +41,8 @@ export const dynamicSlice = (x: Tensor, starts: Starts, sizes: Shape): Tensor =>
 /**
  * `x` with the part that begins at `starts` replaced by `update`; starts are clamped as those of `dynamicSlice`.
  *
- * Written in place where nobody else needs `x`: a cache that is donated to a compiled step and returned by it costs only what is new in it.
+ * Written in place where nobody else needs `x`: a cache that is donated to a compiled step and returned by it costs
+ * only what is new in it.
  *
  * @param update dtype and rank of `x`, no dimension longer than that of `x`.
  * @throws ShapeError where the update or starts do not fit `x`.

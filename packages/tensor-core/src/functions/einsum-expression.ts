@@ -2,8 +2,8 @@ import { ArgumentError, ShapeError } from "../errors.ts";
 import { formatSpec, type TensorSpec } from "../shape.ts";
 
 /**
- * Names of the dimensions of an operand or result: letters, and for what "..." stands for "…0", "…1", counted from the last one, so that operands
- * of different rank are aligned at the end.
+ * Names of the dimensions of an operand or result: letters, and for what "..." stands for "…0", "…1", counted from the
+ * last one, so that operands of different rank are aligned at the end.
  */
 export type Labels = readonly string[];
 
@@ -26,12 +26,16 @@ const tokensOf = (part: string, expression: string): string[] => {
       `einsum: "${strange}" in "${expression}" names no dimension; use a letter for each dimension, "..." for all others, as in "bij,bjk->bik"`,
     );
   if (tokens.filter((token) => token === "...").length > 1)
-    throw new ArgumentError(`einsum: "${part}" in "${expression}" has "..." twice; once is enough for all dimensions without a letter`);
+    throw new ArgumentError(
+      `einsum: "${part}" in "${expression}" has "..." twice; once is enough for all dimensions without a letter`,
+    );
   return tokens;
 };
 
 const expand = (tokens: readonly string[], numOthers: number): string[] =>
-  tokens.flatMap((token) => (token === "..." ? Array.from({ length: numOthers }, (_, i) => `…${numOthers - 1 - i}`) : [token]));
+  tokens.flatMap((token) =>
+    token === "..." ? Array.from({ length: numOthers }, (_, i) => `…${numOthers - 1 - i}`) : [token],
+  );
 
 const labelsOf = (tokens: readonly string[], operand: TensorSpec, position: number): string[] => {
   const letters = tokens.filter((token) => token !== "...").length;
@@ -44,11 +48,16 @@ const labelsOf = (tokens: readonly string[], operand: TensorSpec, position: numb
   return expand(tokens, rank - letters);
 };
 
-/** What is written on no right side: the dimensions of "...", then in alphabetical order the letters that stand once. */
+/**
+ * What is written on no right side: the dimensions of "...", then in alphabetical order the letters that stand once.
+ */
 const impliedOutput = (inputs: readonly Labels[]): string[] => {
   const all = inputs.flat();
   const others = [...new Set(all.filter(isEllipsis))].sort().reverse();
-  return [...others, ...all.filter((label) => !isEllipsis(label) && all.indexOf(label) === all.lastIndexOf(label)).sort()];
+  return [
+    ...others,
+    ...all.filter((label) => !isEllipsis(label) && all.indexOf(label) === all.lastIndexOf(label)).sort(),
+  ];
 };
 
 const statedOutput = (part: string, inputs: readonly Labels[], expression: string): string[] => {
@@ -62,14 +71,22 @@ const statedOutput = (part: string, inputs: readonly Labels[], expression: strin
   const output = expand(tokens, others);
   output.forEach((label, i) => {
     if (!known.has(label))
-      throw new ArgumentError(`einsum: "${label}" on the right of "${expression}" stands nowhere on the left; name it in an operand`);
+      throw new ArgumentError(
+        `einsum: "${label}" on the right of "${expression}" stands nowhere on the left; name it in an operand`,
+      );
     if (output.indexOf(label) !== i)
-      throw new ArgumentError(`einsum: "${label}" stands twice on the right of "${expression}"; a result has each dimension once`);
+      throw new ArgumentError(
+        `einsum: "${label}" stands twice on the right of "${expression}"; a result has each dimension once`,
+      );
   });
   return output;
 };
 
-const sizesOf = (inputs: readonly Labels[], operands: readonly TensorSpec[], expression: string): Map<string, number> => {
+const sizesOf = (
+  inputs: readonly Labels[],
+  operands: readonly TensorSpec[],
+  expression: string,
+): Map<string, number> => {
   const sizes = new Map<string, number>();
   const first = new Map<string, TensorSpec>();
   inputs.forEach((labels, position) => {
@@ -100,7 +117,9 @@ const sizesOf = (inputs: readonly Labels[], operands: readonly TensorSpec[], exp
 export const parseEinsum = (expression: string, operands: readonly TensorSpec[]): EinsumExpression => {
   const [left, right, ...more] = expression.replaceAll(" ", "").split("->");
   if (left === undefined || more.length > 0)
-    throw new ArgumentError(`einsum: "${expression}" has "->" more than once; write the operands on its left and the result on its right`);
+    throw new ArgumentError(
+      `einsum: "${expression}" has "->" more than once; write the operands on its left and the result on its right`,
+    );
   const parts = left.split(",");
   if (parts.length !== operands.length)
     throw new ArgumentError(

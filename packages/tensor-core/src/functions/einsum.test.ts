@@ -46,7 +46,10 @@ const byLoops = (
 
 const expressions = fc
   .record({
-    inputs: fc.array(fc.string({ unit: fc.constantFrom("a", "b", "c", "d", "E"), maxLength: 4 }), { minLength: 1, maxLength: 4 }),
+    inputs: fc.array(fc.string({ unit: fc.constantFrom("a", "b", "c", "d", "E"), maxLength: 4 }), {
+      minLength: 1,
+      maxLength: 4,
+    }),
     sizes: fc.record({
       a: fc.nat(3),
       b: fc.nat(3),
@@ -56,7 +59,11 @@ const expressions = fc
     }),
     order: fc.shuffledSubarray(["a", "b", "c", "d", "E"]),
   })
-  .map(({ inputs, sizes, order }) => ({ inputs, sizes, output: order.filter((name) => inputs.join("").includes(name)).join("") }));
+  .map(({ inputs, sizes, order }) => ({
+    inputs,
+    sizes,
+    output: order.filter((name) => inputs.join("").includes(name)).join(""),
+  }));
 
 describe("einsum", () => {
   test("is what nested loops give, for any expression", async () => {
@@ -71,7 +78,9 @@ describe("einsum", () => {
         const y = await run(`${inputs.join(",")}->${output}`, ...operands);
         expect(y.shape).toEqual([...output].map((name) => sizes[name as "a"]));
         // −0 and 0 are one number here.
-        expect(y.toNumbers().map((value) => value + 0)).toEqual(byLoops(inputs, output, sizes, operands).map((value) => value + 0));
+        expect(y.toNumbers().map((value) => value + 0)).toEqual(
+          byLoops(inputs, output, sizes, operands).map((value) => value + 0),
+        );
       }),
       { numRuns: 300 },
     );
@@ -118,23 +127,30 @@ describe("einsum", () => {
     return optimize(graph).nodes.map(({ op }) => op);
   };
 
-  test.each([["ij,jk->ik"], ["ij,kj->ik"], ["ji,jk->ik"], ["ji,kj->ik"], ["jk,ij->ik"], ["bij,bkj->bik"], ["bji,bjk->bik"]])(
-    "%s is one product, and nothing is moved before",
-    (expression) => {
-      const dims = { i: 3, j: 4, k: 5, b: 2 };
-      const shapes = expression
-        .split("->")[0]!
-        .split(",")
-        .map((labels) => [...labels].map((name) => dims[name as "i"]));
-      expect(nodes(expression, ...shapes).filter((op) => op !== "input" && op !== "reshape")).toEqual(["matmul"]);
-    },
-  );
+  test.each([
+    ["ij,jk->ik"],
+    ["ij,kj->ik"],
+    ["ji,jk->ik"],
+    ["ji,kj->ik"],
+    ["jk,ij->ik"],
+    ["bij,bkj->bik"],
+    ["bji,bjk->bik"],
+  ])("%s is one product, and nothing is moved before", (expression) => {
+    const dims = { i: 3, j: 4, k: 5, b: 2 };
+    const shapes = expression
+      .split("->")[0]!
+      .split(",")
+      .map((labels) => [...labels].map((name) => dims[name as "i"]));
+    expect(nodes(expression, ...shapes).filter((op) => op !== "input" && op !== "reshape")).toEqual(["matmul"]);
+  });
 
   test("three operands are multiplied in the cheapest order", () => {
     const products = (...shapes: [Shape, Shape, Shape]): Shape[] => {
       const specs = shapes.map((shape) => ({ dtype: "f32" as const, shape }));
       const { graph } = trace((...own: Tensor[]) => einsum("ab,bc,cd->ad", ...own), specs as never);
-      return graph.nodes.filter(({ op }) => op === "matmul").map(({ specs: [y] }) => y!.shape.toSorted((a, b) => a - b));
+      return graph.nodes
+        .filter(({ op }) => op === "matmul")
+        .map(({ specs: [y] }) => y!.shape.toSorted((a, b) => a - b));
     };
     // (b × c)(c × d) first: 300 + 300 multiplications; (a × b)(b × c) first would take 5000 + 7500.
     expect(products([50, 2], [2, 50], [50, 3])).toEqual([
@@ -178,7 +194,11 @@ describe("einsum", () => {
   });
 
   test("takes f32 only, and an expression first", async () => {
-    await expect(run("i,i->", NdArray.zeros("i32", [3]), NdArray.zeros("i32", [3]))).rejects.toThrow(/operand i32\[3\].*cast it first/);
-    await expect(evaluate((x: Tensor) => einsum(x as never, x), referenceBackend())(filled([2], 1))).rejects.toThrow(SkeinError);
+    await expect(run("i,i->", NdArray.zeros("i32", [3]), NdArray.zeros("i32", [3]))).rejects.toThrow(
+      /operand i32\[3\].*cast it first/,
+    );
+    await expect(evaluate((x: Tensor) => einsum(x as never, x), referenceBackend())(filled([2], 1))).rejects.toThrow(
+      SkeinError,
+    );
   });
 });

@@ -33,9 +33,15 @@ const diagonal = ({ x, labels }: Term): Term => {
   return diagonal({ x: entries, labels: [...rest.map((dim) => labels[dim]!), labels[first]!] });
 };
 
-const without = ({ x, labels }: Term, drop: (label: string, dim: number) => boolean, take: (x: Tensor, dims: number[]) => Tensor): Term => {
+const without = (
+  { x, labels }: Term,
+  drop: (label: string, dim: number) => boolean,
+  take: (x: Tensor, dims: number[]) => Tensor,
+): Term => {
   const dims = labels.flatMap((label, dim) => (drop(label, dim) ? [dim] : []));
-  return dims.length === 0 ? { x, labels } : { x: take(x, dims), labels: labels.filter((_, dim) => !dims.includes(dim)) };
+  return dims.length === 0
+    ? { x, labels }
+    : { x: take(x, dims), labels: labels.filter((_, dim) => !dims.includes(dim)) };
 };
 
 /** Add up what nobody asks for any more. */
@@ -59,7 +65,13 @@ const unstretched = (term: Term, sizes: ReadonlyMap<string, number>): Term =>
   );
 
 /** A term as [batch, rows, columns], or read transposed where it lies so. */
-const asMatrices = (term: Term, batch: Labels, rows: Labels, columns: Labels, count: (labels: Labels) => number): [Tensor, boolean] => {
+const asMatrices = (
+  term: Term,
+  batch: Labels,
+  rows: Labels,
+  columns: Labels,
+  count: (labels: Labels) => number,
+): [Tensor, boolean] => {
   const turned = [...batch, ...columns, ...rows];
   const lead = batch.length === 0 ? [] : [count(batch)];
   // One row or column is the same either way; said plainly, the product is chosen by its shape alone.
@@ -68,7 +80,10 @@ const asMatrices = (term: Term, batch: Labels, rows: Labels, columns: Labels, co
   return [reshape(inOrder(term, [...batch, ...rows, ...columns]), [...lead, count(rows), count(columns)]), false];
 };
 
-/** Multiply two terms and sum over the names that both have and nobody else wants. `wanted` is in the order of the result. */
+/**
+ * Multiply two terms and sum over the names that both have and nobody else wants. `wanted` is in the order of the
+ * result.
+ */
 const contract = (one: Term, other: Term, wanted: Labels, sizes: ReadonlyMap<string, number>): Term => {
   const keeps = new Set(wanted);
   const a = summed(one, (label) => keeps.has(label) || other.labels.includes(label));
@@ -102,7 +117,8 @@ const contract = (one: Term, other: Term, wanted: Labels, sizes: ReadonlyMap<str
 
 /** The pair of terms whose product takes the fewest multiplications; the first of several. */
 const cheapestPair = (terms: readonly Term[], sizes: ReadonlyMap<string, number>): readonly [number, number] => {
-  const costOf = (a: Term, b: Term): number => elementCount([...new Set([...a.labels, ...b.labels])].map((label) => sizes.get(label)!));
+  const costOf = (a: Term, b: Term): number =>
+    elementCount([...new Set([...a.labels, ...b.labels])].map((label) => sizes.get(label)!));
   const pairs = terms.flatMap((a, i) =>
     terms.slice(i + 1).map((b, offset) => ({ pair: [i, i + 1 + offset] as const, cost: costOf(a, b) })),
   );
@@ -110,18 +126,19 @@ const cheapestPair = (terms: readonly Term[], sizes: ReadonlyMap<string, number>
 };
 
 /**
- * Multiply tensors, and sum over the dimensions whose names do not stand on the right (Einstein's summation): `"bij,bjk->bik"` is a product of
- * matrices, `"ii->i"` a diagonal, `"ij->ji"` a transposition, `"i,j->ij"` an outer product.
+ * Multiply tensors, and sum over the dimensions whose names do not stand on the right (Einstein's summation):
+ * `"bij,bjk->bik"` is a product of matrices, `"ii->i"` a diagonal, `"ij->ji"` a transposition, `"i,j->ij"` an outer
+ * product.
  *
- * One letter for each dimension; the same letter is the same size everywhere, and twice in one operand takes its diagonal. `...` stands for all
- * dimensions without a letter; they are aligned at the end and stretch as in `add`. Without `->` the result has the dimensions of `...`, then the
- * letters that stand once, in alphabetical order.
+ * One letter for each dimension; the same letter is the same size everywhere, and twice in one operand takes its
+ * diagonal. `...` stands for all dimensions without a letter; they are aligned at the end and stretch as in `add`.
+ * Without `->` the result has the dimensions of `...`, then the letters that stand once, in alphabetical order.
  *
  * @param operands f32, as many as the expression names.
  * @throws ArgumentError for an expression that cannot be read, ShapeError where the operands do not fit it.
  * @example einsum("bthk,bshk->bhts", queries, keys) // scores of attention
- * Cost: operands are multiplied in pairs, at each turn the pair that takes the fewest multiplications, as a product of matrices where they share
- * a sum; dimensions that lie in another order are transposed before.
+ * Cost: operands are multiplied in pairs, at each turn the pair that takes the fewest multiplications, as a product of
+ * matrices where they share a sum; dimensions that lie in another order are transposed before.
  */
 export const einsum = (expression: string, ...operands: readonly Tensor[]): Tensor => {
   if (typeof expression !== "string")

@@ -13,20 +13,26 @@ import { reduceMax, sum, topK } from "./reduce.ts";
 
 const backend = referenceBackend();
 const gradientOf = async (fn: (x: Tensor) => Tensor, values: readonly number[]): Promise<number[]> => {
-  const [, gradient] = await evaluate((x: Tensor) => valueAndGrad((own: Tensor) => sum(fn(own)))(x), backend)(NdArray.from(values));
+  const [, gradient] = await evaluate(
+    (x: Tensor) => valueAndGrad((own: Tensor) => sum(fn(own)))(x),
+    backend,
+  )(NdArray.from(values));
   return gradient.toNumbers();
 };
 const opsOf = (graph: Graph): string[] => graph.nodes.map((node) => node.op);
 
 describe("gradients where a function has a kink", () => {
   test("relu gives 0 at 0", async () => expect(await gradientOf(relu, [-1, 0, 2])).toEqual([0, 0, 1]));
-  test("clip gives 1 at its ends", async () => expect(await gradientOf((x) => clip(x, -1, 1), [-2, -1, 0, 1, 2])).toEqual([0, 1, 1, 1, 0]));
-  test("maximum shares a tie", async () => expect(await gradientOf((x) => maximum(x, 3), [2, 3, 4])).toEqual([0, 0.5, 1]));
+  test("clip gives 1 at its ends", async () =>
+    expect(await gradientOf((x) => clip(x, -1, 1), [-2, -1, 0, 1, 2])).toEqual([0, 1, 1, 1, 0]));
+  test("maximum shares a tie", async () =>
+    expect(await gradientOf((x) => maximum(x, 3), [2, 3, 4])).toEqual([0, 0.5, 1]));
   test("reduceMax shares a tie of three", async () => {
     const gradient = await gradientOf((x) => reduceMax(x), [5, 1, 5, 5]);
     gradient.forEach((value, i) => expect(value).toBeCloseTo(i === 1 ? 0 : 1 / 3, 7));
   });
-  test("a power of 0 sends nothing to its exponent", async () => expect(await gradientOf((x) => power(0, x), [1, 2])).toEqual([0, 0]));
+  test("a power of 0 sends nothing to its exponent", async () =>
+    expect(await gradientOf((x) => power(0, x), [1, 2])).toEqual([0, 0]));
 });
 
 test("stopGradient lets the value through and the gradient not", async () => {
@@ -55,7 +61,9 @@ describe("numbers as operands", () => {
   });
 
   test("take the dtype of the tensor beside them", () => {
-    const { graph } = trace((x: Tensor) => [add(x, 1), where(full([], 1, "bool"), x, 0)], [{ dtype: "u32", shape: [3] }] as never);
+    const { graph } = trace((x: Tensor) => [add(x, 1), where(full([], 1, "bool"), x, 0)], [
+      { dtype: "u32", shape: [3] },
+    ] as never);
     expect(graph.outputs.map((ref) => graph.nodes[ref.node]!.specs[0]!.dtype)).toEqual(["u32", "u32"]);
   });
 
@@ -87,14 +95,22 @@ describe("constant", () => {
   test("survives JSON with -0, NaN and infinities", async () => {
     const values = [-0, NaN, Infinity, -Infinity, 1];
     const { graph } = trace(() => constant(values), []);
-    expect((JSON.parse(JSON.stringify(graph)) as Graph).nodes[0]!.params["values"]).toEqual(["-0", "NaN", "Infinity", "-Infinity", 1]);
+    expect((JSON.parse(JSON.stringify(graph)) as Graph).nodes[0]!.params["values"]).toEqual([
+      "-0",
+      "NaN",
+      "Infinity",
+      "-Infinity",
+      1,
+    ]);
     expect((await evaluate(() => constant(values), backend)()).toNumbers()).toEqual(values);
   });
 
   test("refuses ragged lists", () =>
     expect(() => specOf([[1, 2], [3]])).toThrow(/the list at \[1\] has 1 entries, the first of its depth has 2/));
   test("refuses what belongs into an argument", () =>
-    expect(() => specOf(Array.from({ length: 4097 }, (_, i) => i))).toThrow(/4097 numbers are too many.*bound is 4096/));
+    expect(() => specOf(Array.from({ length: 4097 }, (_, i) => i))).toThrow(
+      /4097 numbers are too many.*bound is 4096/,
+    ));
 });
 
 describe("errors name the operator, the operands and the cure", () => {
@@ -112,7 +128,9 @@ describe("errors name the operator, the operands and the cure", () => {
       /multiply: dtype bf16 is not supported.*cast/,
     ));
   test("conditions", () =>
-    expect(() => trace((a: Tensor) => where(a, a, a), [f32] as never)).toThrow(/where: the condition must be bool, got f32\[2, 3\]/));
+    expect(() => trace((a: Tensor) => where(a, a, a), [f32] as never)).toThrow(
+      /where: the condition must be bool, got f32\[2, 3\]/,
+    ));
   test("more entries than there are", () =>
     expect(() => trace((a: Tensor) => topK(a, 4), [f32] as never)).toThrow(
       /topK: k = 4 entries cannot be taken along the last dimension of \[2, 3\]; use 0 ≤ k ≤ 3/,

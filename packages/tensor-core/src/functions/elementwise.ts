@@ -32,7 +32,8 @@ export const ones = (shape: Shape, dtype: DType = "f32"): Tensor => full(shape, 
 
 /** A tensor of the shape and dtype of `like` with `value` everywhere. */
 export const fullLike = (like: TensorSpec, value: number): Tensor => {
-  if (!isSpec(like)) throw new ArgumentError(`fullLike: ${describe(like)} has no dtype and shape to take over; give a Tensor`);
+  if (!isSpec(like))
+    throw new ArgumentError(`fullLike: ${describe(like)} has no dtype and shape to take over; give a Tensor`);
   return full(like.shape, value, like.dtype);
 };
 
@@ -43,11 +44,17 @@ export const onesLike = (like: TensorSpec): Tensor => fullLike(like, 1);
 const literalBound = 4096;
 
 /**
- * A tensor of known numbers, written into the graph: `constant(2)`, `constant([[1, 2], [3, 4]])`, or a flat list or typed array with its shape.
+ * A tensor of known numbers, written into the graph: `constant(2)`, `constant([[1, 2], [3, 4]])`, or a flat list or
+ * typed array with its shape.
  *
- * @throws ArgumentError for ragged lists and for more than 4096 values, which belong into an argument of the traced function.
+ * @throws ArgumentError for ragged lists and for more than 4096 values, which belong into an argument of the traced
+ * function.
  */
-export const constant = (values: NestedNumbers | ArrayLike<number>, dtype: DType = "f32", givenShape?: Shape): Tensor => {
+export const constant = (
+  values: NestedNumbers | ArrayLike<number>,
+  dtype: DType = "f32",
+  givenShape?: Shape,
+): Tensor => {
   const { flat: numbers, shape: ownShape } = readNested("constant", values);
   const flat = Array.from(numbers);
   const shape = givenShape ?? ownShape;
@@ -86,9 +93,14 @@ export const identity = (x: Tensor): Tensor => emitOne("identity", [x]);
 
 type Operand = Tensor | number;
 
-const stretch = (x: Tensor, shape: Shape): Tensor => (sameShape(x.shape, shape) ? x : emitOne("broadcast-to", [x], { shape: [...shape] }));
+const stretch = (x: Tensor, shape: Shape): Tensor =>
+  sameShape(x.shape, shape) ? x : emitOne("broadcast-to", [x], { shape: [...shape] });
 
-/** A number beside a tensor takes that tensor's shape and dtype. @throws ShapeError, in the name of the operator, where the dtype does not hold it. */
+/**
+ * A number beside a tensor takes that tensor's shape and dtype.
+ *
+ * @throws ShapeError, in the name of the operator, where the dtype does not hold it.
+ */
 const fillLike = (op: string, value: number, { dtype, shape }: TensorSpec): Tensor => {
   requireNumberOf(op, value, dtype);
   return full(shape, value, dtype);
@@ -194,7 +206,9 @@ export const reciprocal = (x: Tensor): Tensor => divide(1, x);
 /** `x` held between `low` and `high`; the gradient is 1 inside, ends included, and 0 outside. NaN stays NaN. */
 export const clip = (x: Tensor, low: number, high: number): Tensor => {
   if (!(low <= high))
-    throw new ArgumentError(`clip: nothing lies between ${describe(low)} and ${describe(high)}; give two numbers, the lower one first`);
+    throw new ArgumentError(
+      `clip: nothing lies between ${describe(low)} and ${describe(high)}; give two numbers, the lower one first`,
+    );
   return where(less(x, low), low, where(greater(x, high), high, x));
 };
 
@@ -246,8 +260,8 @@ export const shiftRight = (a: Operand, b: Operand): Tensor => binary("shift-righ
 /**
  * `a` where the bool `condition` holds, else `b`; all three stretched to a common shape.
  *
- * No gradient flows to what was not chosen. But what was not chosen may itself come from a function whose derivative is infinite there, and 0 · ∞ is
- * NaN: choose what such a function reads, too.
+ * No gradient flows to what was not chosen. But what was not chosen may itself come from a function whose derivative is
+ * infinite there, and 0 · ∞ is NaN: choose what such a function reads, too.
  *
  * @example where(greater(x, 0), log(where(greater(x, 0), x, 1)), 0) // with log(x) the gradient at x = 0 would be NaN
  */
@@ -271,7 +285,10 @@ export const cast = (x: Tensor, dtype: DType): Tensor => {
   return x.dtype === dtype ? x : emitOne("cast", [x], { dtype });
 };
 
-/** The 32 bits of each element read as another dtype: f32, i32 or u32. Alone it moves nothing; beside other elementwise operators it costs nothing. */
+/**
+ * The 32 bits of each element read as another dtype: f32, i32 or u32. Alone it moves nothing; beside other elementwise
+ * operators it costs nothing.
+ */
 export const bitcast = (x: Tensor, dtype: DType): Tensor => {
   requireOperands("bitcast", [x]);
   requireDType("bitcast", dtype);

@@ -65,16 +65,22 @@ describe("roll", () => {
       fc.asyncProperty(placed, shifts, shifts, async ({ shape, dim }, a, b) => {
         const x = counted(shape);
         expect(await run((own) => roll(own, shape[dim]!, { dim }), x)).toEqual(x.toNumbers());
-        expect(await run((own) => roll(roll(own, a, { dim }), b, { dim }), x)).toEqual(await run((own) => roll(own, a + b, { dim }), x));
+        expect(await run((own) => roll(roll(own, a, { dim }), b, { dim }), x)).toEqual(
+          await run((own) => roll(own, a + b, { dim }), x),
+        );
       }),
       { numRuns: 60 },
     );
   });
 
   test("refuses a shift that is no whole number, and a missing dimension", async () => {
-    await expect(run((x) => roll(x, 0.5, { dim: 0 }), counted([4]))).rejects.toThrow(/a shift of 0\.5 is no whole number/);
+    await expect(run((x) => roll(x, 0.5, { dim: 0 }), counted([4]))).rejects.toThrow(
+      /a shift of 0\.5 is no whole number/,
+    );
     const forgotten = roll as unknown as (x: Tensor, shift: number, options?: unknown) => Tensor;
-    await expect(run((x) => forgotten(x, 2), counted([4]))).rejects.toThrow(/say which one: roll\(x, 2, \{ dim: 0 \}\)/);
+    await expect(run((x) => forgotten(x, 2), counted([4]))).rejects.toThrow(
+      /say which one: roll\(x, 2, \{ dim: 0 \}\)/,
+    );
     await expect(run((x) => forgotten(x, 2, 0), counted([4]))).rejects.toThrow(ArgumentError);
     await expect(run((x) => forgotten(x, 2, {}), counted([4]))).rejects.toThrow(ShapeError);
   });
@@ -92,14 +98,18 @@ describe("triangles", () => {
     await fc.assert(
       fc.asyncProperty(matrices, fc.integer({ min: -5, max: 5 }), async (shape, diagonal) => {
         const x = counted(shape);
-        expect(await run((own) => add(tril(own, { diagonal }), triu(own, { diagonal: diagonal + 1 })), x)).toEqual(x.toNumbers());
+        expect(await run((own) => add(tril(own, { diagonal }), triu(own, { diagonal: diagonal + 1 })), x)).toEqual(
+          x.toNumbers(),
+        );
       }),
       { numRuns: 40 },
     );
   });
 
   test("refuses vectors and half diagonals", async () => {
-    await expect(run((x) => tril(x), counted([3]))).rejects.toThrow(/tril: takes matrices \[\.\.\., rows, columns\], got f32\[3\]/);
+    await expect(run((x) => tril(x), counted([3]))).rejects.toThrow(
+      /tril: takes matrices \[\.\.\., rows, columns\], got f32\[3\]/,
+    );
     await expect(run((x) => triu(x, { diagonal: 0.5 }), counted([3, 3]))).rejects.toThrow(/diagonal 0\.5/);
     await expect(run((x) => triu(x, 1 as never), counted([3, 3]))).rejects.toThrow(/triu\(x, \{ diagonal: 1 \}\)/);
   });

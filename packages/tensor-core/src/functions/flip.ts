@@ -15,6 +15,10 @@ export const flip = (x: Tensor, options: { readonly dims?: number | readonly num
   return resolveDims(dims, x.rank, "flip").reduce((turned, dim) => {
     const size = x.shape[dim]!;
     if (size < 2) return turned;
-    return emitOne("gather", [turned, subtract(size - 1, arange(size))], { dim, outside: "invalid", permutation: true });
+    return emitOne("gather", [turned, subtract(size - 1, arange(size))], {
+      dim,
+      outside: "invalid",
+      permutation: true,
+    });
   }, x);
 };

@@ -14,14 +14,16 @@ const filled = (shape: Shape): NdArray =>
     Array.from({ length: elementCount(shape) }, (_, i) => Math.sin(3 * i) + i / 7),
     shape,
   );
-const plain = (x: Tensor, groups: number): Tensor => groupNorm(x, ones([x.shape.at(-1)!]), zeros([x.shape.at(-1)!]), { groups });
+const plain = (x: Tensor, groups: number): Tensor =>
+  groupNorm(x, ones([x.shape.at(-1)!]), zeros([x.shape.at(-1)!]), { groups });
 const run = async (fn: (x: Tensor) => Tensor, x: NdArray): Promise<number[]> =>
   ((await evaluate(fn, referenceBackend())(x)) as NdArray).toNumbers();
 
 describe("groupNorm", () => {
   test("with one group is a layer norm over all pixels and channels", async () => {
     const x = filled([2, 3, 4, 6]);
-    const whole = (own: Tensor): Tensor => reshape(layerNorm(reshape(own, [2, 72]), ones([72]), zeros([72])), own.shape);
+    const whole = (own: Tensor): Tensor =>
+      reshape(layerNorm(reshape(own, [2, 72]), ones([72]), zeros([72])), own.shape);
     expect(await run((own) => plain(own, 1), x)).toEqual(await run(whole, x));
   });
 
@@ -39,10 +41,22 @@ describe("groupNorm", () => {
 
   test.each([
     ["groups", (x: Tensor) => plain(x, 4), /the 6 channels of f32\[2, 3, 6\] do not split into 4 groups/],
-    ["groups that were forgotten", (x: Tensor) => groupNorm(x, ones([6]), zeros([6]), {} as never), /into undefined groups/],
-    ["gamma", (x: Tensor) => groupNorm(x, ones([3]), zeros([6]), { groups: 3 }), /gamma f32\[3\] does not fit f32\[2, 3, 6\].*f32\[6\]/],
+    [
+      "groups that were forgotten",
+      (x: Tensor) => groupNorm(x, ones([6]), zeros([6]), {} as never),
+      /into undefined groups/,
+    ],
+    [
+      "gamma",
+      (x: Tensor) => groupNorm(x, ones([3]), zeros([6]), { groups: 3 }),
+      /gamma f32\[3\] does not fit f32\[2, 3, 6\].*f32\[6\]/,
+    ],
     ["beta", (x: Tensor) => groupNorm(x, ones([6]), zeros([6, 1]), { groups: 3 }), /beta f32\[6, 1\] does not fit/],
-    ["a number of groups without its name", (x: Tensor) => groupNorm(x, ones([6]), zeros([6]), 3 as never), /\{ groups: 3 \}/],
+    [
+      "a number of groups without its name",
+      (x: Tensor) => groupNorm(x, ones([6]), zeros([6]), 3 as never),
+      /\{ groups: 3 \}/,
+    ],
   ] as const)("refuses %s that does not fit", async (_, fn, message) => {
     await expect(run(fn, filled([2, 3, 6]))).rejects.toThrow(message);
   });

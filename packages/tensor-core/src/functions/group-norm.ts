@@ -7,29 +7,40 @@ import { add, multiply, ones, zeros } from "./elementwise.ts";
 import { reshape, transpose } from "./movement.ts";
 
 export interface GroupNormOptions {
-  /** Into how many groups of neighbours the channels are split; 1 takes all of a sample together, C each channel alone (instance norm). */
+  /**
+   * Into how many groups of neighbours the channels are split; 1 takes all of a sample together, C each channel alone
+   * (instance norm).
+   */
   readonly groups: number;
   /** Added to the variance. Default: 1e-5, as in PyTorch. */
   readonly epsilon?: number;
 }
 
 /**
- * Group normalisation: `(x − mean) / √(variance + ε) · γ + β` with the mean and variance of each sample's group of channels, over all its pixels.
- * Unlike batch normalisation it needs no running statistics and treats each sample alone.
+ * Group normalisation: `(x − mean) / √(variance + ε) · γ + β` with the mean and variance of each sample's group of
+ * channels, over all its pixels. Unlike batch normalisation it needs no running statistics and treats each sample
+ * alone.
  *
  * @param x f32 [N, ..., C], images as [N, H, W, C].  @param gamma f32 [C].  @param beta f32 [C].
  * @throws ShapeError where channels and groups, γ or β do not fit.
  * @example groupNorm(x, gamma, beta, { groups: 8 })
- * Cost: a layer normalisation of rows of H·W·C / groups entries; with more than one group also a transposition there and back.
+ * Cost: a layer normalisation of rows of H·W·C / groups entries; with more than one group also a transposition there
+ * and back.
  * Source: Wu and He 2018, arXiv 1803.08494.
  */
 export const groupNorm = (x: Tensor, gamma: Tensor, beta: Tensor, options: GroupNormOptions): Tensor => {
-  const { groups, epsilon = 1e-5 } = checkOptions("groupNorm(x, gamma, beta)", options ?? {}, { groups: true, epsilon: true });
+  const { groups, epsilon = 1e-5 } = checkOptions("groupNorm(x, gamma, beta)", options ?? {}, {
+    groups: true,
+    epsilon: true,
+  });
   checkNumber("groupNorm", "epsilon", epsilon, { from: 0, usual: 1e-5 });
   requireOperands("groupNorm", [x, gamma, beta]);
   const channels = x.shape.at(-1) ?? 0;
   if (x.dtype !== "f32" || x.rank < 2)
-    throw new ShapeError("groupNorm", `takes f32 [N, ..., C], got ${formatSpec(x)}; cast it, or reshape it to 2 dimensions or more`);
+    throw new ShapeError(
+      "groupNorm",
+      `takes f32 [N, ..., C], got ${formatSpec(x)}; cast it, or reshape it to 2 dimensions or more`,
+    );
   if (!Number.isInteger(groups) || groups < 1 || channels % groups !== 0)
     throw new ShapeError(
       "groupNorm",

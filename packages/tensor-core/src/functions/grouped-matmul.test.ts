@@ -55,7 +55,9 @@ describe("groupedMatmul", () => {
           });
           return concat([...products, zeros([behind, 2])]);
         };
-        expect(await run((x, w, c) => groupedMatmul(x!, w!, c!), x, w, integers(counts))).toEqual(await run(separate, x, w));
+        expect(await run((x, w, c) => groupedMatmul(x!, w!, c!), x, w, integers(counts))).toEqual(
+          await run(separate, x, w),
+        );
       }),
       { numRuns: 60 },
     );
@@ -69,7 +71,9 @@ describe("groupedMatmul", () => {
     );
     await expect(run(grouped, x, w, integers([4]))).rejects.toThrow(/counts are i32\[1\], but 2 groups need i32\[2\]/);
     await expect(run(grouped, x, w, wave([2], 1))).rejects.toThrow(/counts are f32\[2\]/);
-    await expect(run(grouped, x, wave([3, 5], 1), c)).rejects.toThrow(/f32\[3, 5\] was given for the weights, they are f32 of rank 3/);
+    await expect(run(grouped, x, wave([3, 5], 1), c)).rejects.toThrow(
+      /f32\[3, 5\] was given for the weights, they are f32 of rank 3/,
+    );
     await expect(run(grouped, wave([4], 1), w, c)).rejects.toThrow(/f32\[4\] was given, it takes f32 \[rows, width\]/);
   });
 });

@@ -27,20 +27,29 @@ describe("histogram", () => {
 
   test("is a quantised step function where numbers are exact: whole numbers over a power of two of bins", async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(fc.integer({ min: -70, max: 70 }), { maxLength: 60 }), fc.integer({ min: 0, max: 5 }), async (x, log) => {
-        const bins = 2 ** log;
-        const expected = new Array<number>(bins).fill(0);
-        for (const value of x) if (value >= -32 && value <= 32) expected[Math.min(bins - 1, Math.floor(((value + 32) * bins) / 64))]!++;
-        expect(await countsOf(x, -32, 32, bins)).toEqual(expected);
-      }),
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: -70, max: 70 }), { maxLength: 60 }),
+        fc.integer({ min: 0, max: 5 }),
+        async (x, log) => {
+          const bins = 2 ** log;
+          const expected = new Array<number>(bins).fill(0);
+          for (const value of x)
+            if (value >= -32 && value <= 32) expected[Math.min(bins - 1, Math.floor(((value + 32) * bins) / 64))]!++;
+          expect(await countsOf(x, -32, 32, bins)).toEqual(expected);
+        },
+      ),
       { numRuns: 100 },
     );
   });
 
   test("names what does not fit", async () => {
     const [x, edge] = [NdArray.from([1, 2]), NdArray.scalar(0)];
-    await expect(run((own, low) => histogram(cast(own!, "i32"), low!, low!, 4), x, edge)).rejects.toThrow(/dtype i32 is not supported/);
-    await expect(run((own, low) => histogram(own!, low!, own!, 4), x, edge)).rejects.toThrow(/f32 scalars, got f32\[2\]/);
+    await expect(run((own, low) => histogram(cast(own!, "i32"), low!, low!, 4), x, edge)).rejects.toThrow(
+      /dtype i32 is not supported/,
+    );
+    await expect(run((own, low) => histogram(own!, low!, own!, 4), x, edge)).rejects.toThrow(
+      /f32 scalars, got f32\[2\]/,
+    );
     await expect(run((own, low) => histogram(own!, low!, low!, 0), x, edge)).rejects.toThrow(/0 bins were asked for/);
     await expect(run((own, low) => histogram(own!, low!, low!, 65_537), x, edge)).rejects.toThrow(/from 1 to 65536/);
   });

@@ -7,22 +7,39 @@ import { evaluate } from "../jit.ts";
 import { NdArray } from "../nd-array.ts";
 import { referenceBackend } from "../reference/reference-backend.ts";
 import { full, multiply } from "./elementwise.ts";
-import { compact, embedding, gather, invertPermutation, nonzero, permuteRows, scatterAdd, segmentSum } from "./indexing.ts";
+import {
+  compact,
+  embedding,
+  gather,
+  invertPermutation,
+  nonzero,
+  permuteRows,
+  scatterAdd,
+  segmentSum,
+} from "./indexing.ts";
 import { sum } from "./reduce.ts";
 
 const reference = referenceBackend();
 const run = async (fn: (...inputs: Tensor[]) => Tensor, ...inputs: NdArray[]): Promise<number[]> =>
   ((await evaluate(fn, reference)(...inputs)) as NdArray).toNumbers();
-const integers = (values: readonly number[], shape: readonly number[] = [values.length]): NdArray => NdArray.from(values, shape, "i32");
+const integers = (values: readonly number[], shape: readonly number[] = [values.length]): NdArray =>
+  NdArray.from(values, shape, "i32");
 
 describe("gather and scatterAdd", () => {
   test("values written out by hand", async () => {
     const table = NdArray.from([1, 2, 3, 4, 5, 6], [3, 2]);
     expect(await run((x, i) => embedding(x!, i!), table, integers([2, 0, 2]))).toEqual([5, 6, 1, 2, 5, 6]);
-    expect(await run((x, i) => gather(x!, i!, { dim: 1 }), table, integers([1, 1, 0]))).toEqual([2, 2, 1, 4, 4, 3, 6, 6, 5]);
+    expect(await run((x, i) => gather(x!, i!, { dim: 1 }), table, integers([1, 1, 0]))).toEqual([
+      2, 2, 1, 4, 4, 3, 6, 6, 5,
+    ]);
     expect(await run((x, i) => embedding(x!, i!), table, integers([3, -1]))).toEqual([NaN, NaN, NaN, NaN]);
     expect(
-      await run((x, i, u) => scatterAdd(x!, i!, u!), NdArray.from([0, 0, 10]), integers([1, 1, 2, 3, -1]), NdArray.from([1, 2, 3, 4, 5])),
+      await run(
+        (x, i, u) => scatterAdd(x!, i!, u!),
+        NdArray.from([0, 0, 10]),
+        integers([1, 1, 2, 3, -1]),
+        NdArray.from([1, 2, 3, 4, 5]),
+      ),
     ).toEqual([0, 3, 13]);
   });
 
@@ -40,8 +57,18 @@ describe("gather and scatterAdd", () => {
             Array.from({ length: indices.length * 3 }, (_, i) => Math.cos(2 * i)),
             [indices.length, 3],
           );
-          const left = await run((x, i, u) => sum(multiply(gather(x!, i!, { outside: "zero" }), u!)), x, integers(indices), u);
-          const right = await run((x, i, u) => sum(multiply(x!, scatterAdd(full([size, 3], 0), i!, u!))), x, integers(indices), u);
+          const left = await run(
+            (x, i, u) => sum(multiply(gather(x!, i!, { outside: "zero" }), u!)),
+            x,
+            integers(indices),
+            u,
+          );
+          const right = await run(
+            (x, i, u) => sum(multiply(x!, scatterAdd(full([size, 3], 0), i!, u!))),
+            x,
+            integers(indices),
+            u,
+          );
           expect(left[0]).toBeCloseTo(right[0]!, 5);
         },
       ),
@@ -51,7 +78,9 @@ describe("gather and scatterAdd", () => {
 
   test("name what does not fit", async () => {
     const x = NdArray.zeros("f32", [3, 2]);
-    await expect(run((x, i) => gather(x!, i!), x, NdArray.zeros("f32", [2]))).rejects.toThrow(/indices are f32\[2\], they must be i32/);
+    await expect(run((x, i) => gather(x!, i!), x, NdArray.zeros("f32", [2]))).rejects.toThrow(
+      /indices are f32\[2\], they must be i32/,
+    );
     await expect(run((x, i, u) => scatterAdd(x!, i!, u!), x, integers([0]), NdArray.zeros("f32", [2]))).rejects.toThrow(
       /updates f32\[2\] do not fit base f32\[3, 2\] with indices i32\[1\]; they must be f32\[1, 2\]/,
     );
@@ -84,7 +113,9 @@ describe("segmentSum", () => {
     await expect(run((x, i) => segmentSum(x!, i!, 2), x, integers([0, 1]))).rejects.toThrow(
       /i32\[2\] does not number the rows of f32\[3, 2\]; give i32, one number per entry of dimension 0/,
     );
-    await expect(run((x, i) => segmentSum(x!, i!, 2), x, NdArray.zeros("f32", [3]))).rejects.toThrow(/f32\[3\] does not number/);
+    await expect(run((x, i) => segmentSum(x!, i!, 2), x, NdArray.zeros("f32", [3]))).rejects.toThrow(
+      /f32\[3\] does not number/,
+    );
     await expect(run((x, i) => segmentSum(x!, i!, -1), x, integers([0, 1, 1]))).rejects.toThrow(/segmentSum/);
   });
 });
@@ -112,9 +143,9 @@ describe("permuteRows", () => {
       fc.asyncProperty(permutations, async (permutation) => {
         const x = rows(permutation.length);
         const p = integers(permutation);
-        expect(await run((x, p) => permuteRows(permuteRows(x!, p!, { dim: 1 }), invertPermutation(p!), { dim: 1 }), x, p)).toEqual(
-          x.toNumbers(),
-        );
+        expect(
+          await run((x, p) => permuteRows(permuteRows(x!, p!, { dim: 1 }), invertPermutation(p!), { dim: 1 }), x, p),
+        ).toEqual(x.toNumbers());
         expect(await run((p) => invertPermutation(invertPermutation(p!)), p)).toEqual(permutation);
       }),
       { numRuns: 50 },
@@ -173,9 +204,13 @@ describe("nonzero", () => {
   });
 
   test("names what does not fit", async () => {
-    await expect(run((x) => nonzero(x!, 3).count, NdArray.from([1, 0]))).rejects.toThrow(/f32\[2\] was given, it takes bool \[n\]/);
+    await expect(run((x) => nonzero(x!, 3).count, NdArray.from([1, 0]))).rejects.toThrow(
+      /f32\[2\] was given, it takes bool \[n\]/,
+    );
     await expect(run((x) => nonzero(x!, 3).count, NdArray.zeros("bool", [2, 2]))).rejects.toThrow(/takes bool \[n\]/);
-    await expect(run((x) => nonzero(x!, -1).count, NdArray.zeros("bool", [2]))).rejects.toThrow(/capacity -1 is not a size/);
+    await expect(run((x) => nonzero(x!, -1).count, NdArray.zeros("bool", [2]))).rejects.toThrow(
+      /capacity -1 is not a size/,
+    );
   });
 });
 
@@ -207,7 +242,11 @@ describe("compact", () => {
     await expect(run((x, b) => compact(x!, b!, 3).count, NdArray.zeros("i32", [2]), one)).rejects.toThrow(
       /i32\[2\] was given, it takes f32 \[n\]/,
     );
-    await expect(run((x) => compact(x!, x!, 3).count, NdArray.from([1, 0]))).rejects.toThrow(/the bound is an f32 scalar, got f32\[2\]/);
-    await expect(run((x, b) => compact(x!, b!, -1).count, NdArray.from([1]), one)).rejects.toThrow(/capacity -1 is not a size/);
+    await expect(run((x) => compact(x!, x!, 3).count, NdArray.from([1, 0]))).rejects.toThrow(
+      /the bound is an f32 scalar, got f32\[2\]/,
+    );
+    await expect(run((x, b) => compact(x!, b!, -1).count, NdArray.from([1]), one)).rejects.toThrow(
+      /capacity -1 is not a size/,
+    );
   });
 });

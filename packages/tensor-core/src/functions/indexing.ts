@@ -11,10 +11,12 @@ export interface GatherOptions extends DimOption {
 }
 
 /**
- * Take entries of `x` along `dim` (0 by default) by number: the result has shape `x.shape[:dim] + indices.shape + x.shape[dim+1:]`.
+ * Take entries of `x` along `dim` (0 by default) by number: the result has shape `x.shape[:dim] + indices.shape +
+ * x.shape[dim+1:]`.
  *
- * An index outside 0 ≤ index < size (negative ones too) cannot raise an error on a device. It yields NaN for floats, so that the step stops at
- * its non-finite check; the least value for i32, the greatest for u32 and u8, true for bool; or zeros with `outside: "zero"`.
+ * An index outside 0 ≤ index < size (negative ones too) cannot raise an error on a device. It yields NaN for floats, so
+ * that the step stops at its non-finite check; the least value for i32, the greatest for u32 and u8, true for bool; or
+ * zeros with `outside: "zero"`.
  *
  * @param indices i32, any shape.
  */
@@ -24,11 +26,15 @@ export const gather = (x: Tensor, indices: Tensor, options: GatherOptions = {}):
   return emitOne("gather", [x, indices], { dim: resolveDim(dim, x.rank, "gather"), outside });
 };
 
-/** Rows of `table` [entries, width] by number: indices [...] → [..., width]. An index without a row yields NaN, see `gather`. */
+/**
+ * Rows of `table` [entries, width] by number: indices [...] → [..., width]. An index without a row yields NaN, see
+ * `gather`.
+ */
 export const embedding = (table: Tensor, indices: Tensor): Tensor => gather(table, indices);
 
 /**
- * `base` with `updates` added at `indices` along `dim` (0 by default); equal indices add up, in the order of `indices`. An index outside the dimension is left out.
+ * `base` with `updates` added at `indices` along `dim` (0 by default); equal indices add up, in the order of `indices`.
+ * An index outside the dimension is left out.
  *
  * @param indices i32, any shape.
  * @param updates shape `base.shape[:dim] + indices.shape + base.shape[dim+1:]`, dtype of `base`: f32, i32 or u32.
@@ -40,13 +46,16 @@ export const scatterAdd = (base: Tensor, indices: Tensor, updates: Tensor, optio
 };
 
 /**
- * Add up the rows of `x` that have the same number: row s of the result is the sum of all rows r with `segmentIds[r] = s`, 0 where there is none.
+ * Add up the rows of `x` that have the same number: row s of the result is the sum of all rows r with `segmentIds[r] =
+ * s`, 0 where there is none.
  *
- * Numbers come in any order; a row whose number is outside 0 ≤ number < numSegments (a negative one too) is left out. Rows are added in their own
- * order on every backend, so the same input gives the same bits. The gradient of a row is that of its segment.
+ * Numbers come in any order; a row whose number is outside 0 ≤ number < numSegments (a negative one too) is left out.
+ * Rows are added in their own order on every backend, so the same input gives the same bits. The gradient of a row is
+ * that of its segment.
  *
  * @param x f32, i32 or u32 [rows, ...]. @param segmentIds i32 [rows]. @returns [numSegments, ...].
- * Cost: that of `scatterAdd` onto zeros: each row once on the CPU; on WebGPU a sort of the numbers of many rows, then each row once.
+ * Cost: that of `scatterAdd` onto zeros: each row once on the CPU; on WebGPU a sort of the numbers of many rows, then
+ * each row once.
  * @throws ShapeError where the numbers are not one per row, or `numSegments` is no size.
  */
 export const segmentSum = (x: Tensor, segmentIds: Tensor, numSegments: number): Tensor => {
@@ -61,11 +70,11 @@ export const segmentSum = (x: Tensor, segmentIds: Tensor, numSegments: number): 
 };
 
 /**
- * The entries of `x` along `dim` (0 by default) in another order: `gather` by a permutation. Because no entry is taken twice, the gradient is taken by the
- * inverse permutation, which moves the same bytes again and adds nothing.
+ * The entries of `x` along `dim` (0 by default) in another order: `gather` by a permutation. Because no entry is taken
+ * twice, the gradient is taken by the inverse permutation, which moves the same bytes again and adds nothing.
  *
- * @param permutation i32 [x.shape[dim]], each of 0 … size−1 once. One that is none takes NaN where it names no row, and its gradient has NaN
- * where a row was named never.
+ * @param permutation i32 [x.shape[dim]], each of 0 … size−1 once. One that is none takes NaN where it names no row, and
+ * its gradient has NaN where a row was named never.
  */
 export const permuteRows = (x: Tensor, permutation: Tensor, options: DimOption = {}): Tensor => {
   const { dim = 0 } = checkOptions("permuteRows(x, permutation)", options, { dim: true });
@@ -93,7 +102,8 @@ export const invertPermutation = (permutation: Tensor): Tensor => {
  *
  * @param mask bool [n].
  * @param capacity most positions that are returned: those of the first trues.
- * @returns `indices` i32 [capacity], ascending, 0 behind the last one; `count` i32 [], how many of them count, at most `capacity`.
+ * @returns `indices` i32 [capacity], ascending, 0 behind the last one; `count` i32 [], how many of them count, at most
+ * `capacity`.
  */
 export const nonzero = (mask: Tensor, capacity: number): { readonly indices: Tensor; readonly count: Tensor } => {
   const [indices, count] = emit("nonzero", [mask], { capacity });
@@ -113,8 +123,8 @@ export interface CompactEntries {
 }
 
 /**
- * The entries of a vector whose magnitude reaches a bound, in one read: the first `capacity` of them. Zeros never reach it. A NaN always does; a bound that is NaN counts as
- * infinite.
+ * The entries of a vector whose magnitude reaches a bound, in one read: the first `capacity` of them. Zeros never reach
+ * it. A NaN always does; a bound that is NaN counts as infinite.
  *
  * @param x f32 [n]. @param bound f32 [], its sign does not count.
  */

@@ -65,6 +65,8 @@ describe("matmul", () => {
   });
 
   test("refuses other dtypes", () => {
-    expect(() => product([2, 3], [3, 4], {}, "bf16")).toThrow(/bf16\[2, 3\] and f32\[3, 4\] must be all f32 or all f16/);
+    expect(() => product([2, 3], [3, 4], {}, "bf16")).toThrow(
+      /bf16\[2, 3\] and f32\[3, 4\] must be all f32 or all f16/,
+    );
   });
 });

@@ -13,7 +13,8 @@ export interface MatmulOptions {
   readonly resultDtype?: "f32" | "f16";
 }
 
-const withShape = (x: Tensor, shape: Shape): Tensor => (sameShape(x.shape, shape) ? x : emitOne("reshape", [x], { shape: [...shape] }));
+const withShape = (x: Tensor, shape: Shape): Tensor =>
+  sameShape(x.shape, shape) ? x : emitOne("reshape", [x], { shape: [...shape] });
 
 const stretchBatch = (x: Tensor, batch: Shape): Tensor => {
   const shape = [...batch, ...x.shape.slice(-2)];
@@ -25,8 +26,8 @@ const stretchBatch = (x: Tensor, batch: Shape): Tensor => {
  *
  * @param a f32, or f16 with sums in f32: [..., M, K] ([..., K, M] when transposed), e.g. activations [64, 128, 768].
  * @param b of `a`'s dtype, [..., K, N] ([..., N, K] when transposed), e.g. a weight [768, 3072].
- * @returns [..., M, N] of the operands' dtype. Leading dimensions stretch to each other as in `add`. Where `b` is one matrix for all of them, `a` is
- * read as one tall matrix, so that a single product runs and `b` is not copied.
+ * @returns [..., M, N] of the operands' dtype. Leading dimensions stretch to each other as in `add`. Where `b` is one
+ * matrix for all of them, `a` is read as one tall matrix, so that a single product runs and `b` is not copied.
  * @throws ShapeError when an operand is no matrix, the inner dimensions differ, or the leading ones do not fit.
  * Cost: 2·M·N·K flops per matrix.
  */

@@ -51,6 +51,8 @@ describe("logSumExp", () => {
     await expect(wrong((x) => logSumExp(x), NdArray.zeros("i32", [2]))).rejects.toThrow(
       /logSumExp: i32\[2\] is not supported, it takes f32/,
     );
-    await expect(wrong((x) => logSumExp(x, 0 as never), NdArray.zeros("f32", [2]))).rejects.toThrow(/logSumExp\(x, \{ dims: 0 \}\)/);
+    await expect(wrong((x) => logSumExp(x, 0 as never), NdArray.zeros("f32", [2]))).rejects.toThrow(
+      /logSumExp\(x, \{ dims: 0 \}\)/,
+    );
   });
 });

@@ -10,8 +10,8 @@ import { reduceMax, type ReduceOptions, sum } from "./reduce.ts";
 /**
  * `log Σ exp(x)` over `dims`, f32, without overflow: the maximum is taken out before and added again after.
  *
- * −∞ where nothing is summed or all entries are −∞, ∞ where one of them is. The gradient is the softmax over `dims`; it is 0 where the result is
- * −∞, since no entry moves it.
+ * −∞ where nothing is summed or all entries are −∞, ∞ where one of them is. The gradient is the softmax over `dims`; it
+ * is 0 where the result is −∞, since no entry moves it.
  *
  * @throws ShapeError for other dtypes than f32.
  * Cost: two reads of `x`.
@@ -19,7 +19,8 @@ import { reduceMax, type ReduceOptions, sum } from "./reduce.ts";
 export const logSumExp = (x: Tensor, options: ReduceOptions = {}): Tensor => {
   const { dims, keepDims = false } = checkOptions("logSumExp(x)", options, { dims: true, keepDims: true });
   requireOperands("logSumExp", [x]);
-  if (x.dtype !== "f32") throw new ShapeError("logSumExp", `${formatSpec(x)} is not supported, it takes f32; cast the operand first`);
+  if (x.dtype !== "f32")
+    throw new ShapeError("logSumExp", `${formatSpec(x)} is not supported, it takes f32; cast the operand first`);
   const over = resolveDims(dims, x.rank, "logSumExp");
   const greatest = stopGradient(reduceMax(x, { dims: over, keepDims: true }));
   // An infinite maximum is not taken out: ∞ − ∞ is NaN.

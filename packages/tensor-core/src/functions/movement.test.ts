@@ -8,10 +8,24 @@ import { NdArray } from "../nd-array.ts";
 import { referenceBackend } from "../reference/reference-backend.ts";
 import { cast } from "./elementwise.ts";
 import { gather } from "./indexing.ts";
-import { broadcastTo, concat, expandDims, flatten, pad, reshape, slice, split, squeeze, stack, swapDims, transpose } from "./movement.ts";
+import {
+  broadcastTo,
+  concat,
+  expandDims,
+  flatten,
+  pad,
+  reshape,
+  slice,
+  split,
+  squeeze,
+  stack,
+  swapDims,
+  transpose,
+} from "./movement.ts";
 import { sum } from "./reduce.ts";
 
-const run = async (fn: (x: Tensor) => Tensor, x: NdArray): Promise<NdArray> => evaluate(fn, referenceBackend())(x) as Promise<NdArray>;
+const run = async (fn: (x: Tensor) => Tensor, x: NdArray): Promise<NdArray> =>
+  evaluate(fn, referenceBackend())(x) as Promise<NdArray>;
 const range = (shape: number[]): NdArray =>
   NdArray.from(
     Array.from({ length: shape.reduce((a, b) => a * b, 1) }, (_, i) => i),
@@ -22,7 +36,9 @@ const shapes = fc.array(fc.integer({ min: 0, max: 4 }), { minLength: 1, maxLengt
 describe("values written out by hand", () => {
   test("broadcastTo repeats rows and columns", async () => {
     expect((await run((x) => broadcastTo(x, [2, 3]), NdArray.from([1, 2, 3]))).toNumbers()).toEqual([1, 2, 3, 1, 2, 3]);
-    expect((await run((x) => broadcastTo(x, [2, 3]), NdArray.from([1, 2], [2, 1]))).toNumbers()).toEqual([1, 1, 1, 2, 2, 2]);
+    expect((await run((x) => broadcastTo(x, [2, 3]), NdArray.from([1, 2], [2, 1]))).toNumbers()).toEqual([
+      1, 1, 1, 2, 2, 2,
+    ]);
   });
 
   test("transpose sends dimension permutation[d] to d", async () => {
@@ -66,7 +82,9 @@ describe("laws", () => {
   test("a permutation followed by its inverse is the identity", async () => {
     await fc.assert(
       fc.asyncProperty(shapes, fc.nat(), async (shape, seed) => {
-        const order = shape.map((_, dim) => dim).sort((a, b) => (((a + 1) * (seed + 7)) % 5) - (((b + 1) * (seed + 7)) % 5));
+        const order = shape
+          .map((_, dim) => dim)
+          .sort((a, b) => (((a + 1) * (seed + 7)) % 5) - (((b + 1) * (seed + 7)) % 5));
         const y = await run(
           (x) =>
             transpose(
@@ -114,14 +132,19 @@ describe("laws", () => {
   });
 
   test("swapDims twice is the identity", async () => {
-    expect((await run((x) => swapDims(swapDims(x, 0, -1), 0, -1), range([2, 3, 5]))).toNumbers()).toEqual(range([2, 3, 5]).toNumbers());
+    expect((await run((x) => swapDims(swapDims(x, 0, -1), 0, -1), range([2, 3, 5]))).toNumbers()).toEqual(
+      range([2, 3, 5]).toNumbers(),
+    );
   });
 });
 
 test("gradients of 16-bit floats are added up in f32 and come back in 16 bits", async () => {
   const fn = (x: Tensor, i: Tensor): readonly Tensor[] => {
     const wide = (y: Tensor): Tensor => sum(cast(y, "f32"));
-    return [valueAndGrad((own: Tensor) => wide(broadcastTo(own, [3, 2])))(x)[1], valueAndGrad((own: Tensor) => wide(gather(own, i)))(x)[1]];
+    return [
+      valueAndGrad((own: Tensor) => wide(broadcastTo(own, [3, 2])))(x)[1],
+      valueAndGrad((own: Tensor) => wide(gather(own, i)))(x)[1],
+    ];
   };
   const [stretched, gathered] = (await evaluate(fn, referenceBackend())(
     NdArray.from([1, 2], [2], "f16"),

@@ -19,7 +19,10 @@ export const stretchedDims = (from: Shape, to: Shape): number[] => {
   return to.flatMap((size, dim) => (dim < lead || (from[dim - lead] === 1 && size !== 1) ? [dim] : []));
 };
 
-/** Add up `x` over all dimensions along which a tensor of `shape` was stretched to `x.shape`: the adjoint of `broadcastTo`. */
+/**
+ * Add up `x` over all dimensions along which a tensor of `shape` was stretched to `x.shape`: the adjoint of
+ * `broadcastTo`.
+ */
 export const sumTo = (x: Tensor, shape: Shape): Tensor => {
   requireOperands("sumTo", [x]);
   requireShape("sumTo", shape);
@@ -63,7 +66,10 @@ export const flatten = (x: Tensor, options: FlattenOptions = {}): Tensor => {
   const from = resolveDim(first, x.rank, "flatten");
   const to = resolveDim(last, x.rank, "flatten");
   if (to < from)
-    throw new ShapeError("flatten", `first dimension ${first} comes after last dimension ${last} in ${formatShape(x.shape)}; swap them`);
+    throw new ShapeError(
+      "flatten",
+      `first dimension ${first} comes after last dimension ${last} in ${formatShape(x.shape)}; swap them`,
+    );
   return reshape(x, [...x.shape.slice(0, from), elementCount(x.shape.slice(from, to + 1)), ...x.shape.slice(to + 1)]);
 };
 
@@ -71,7 +77,10 @@ export const flatten = (x: Tensor, options: FlattenOptions = {}): Tensor => {
 export const squeeze = (x: Tensor, options: { readonly dims?: number | readonly number[] } = {}): Tensor => {
   const { dims } = checkOptions("squeeze(x)", options, { dims: true });
   requireOperands("squeeze", [x]);
-  const drop = dims === undefined ? x.shape.flatMap((size, dim) => (size === 1 ? [dim] : [])) : resolveDims(dims, x.rank, "squeeze");
+  const drop =
+    dims === undefined
+      ? x.shape.flatMap((size, dim) => (size === 1 ? [dim] : []))
+      : resolveDims(dims, x.rank, "squeeze");
   for (const dim of drop) {
     if (x.shape[dim] !== 1)
       throw new ShapeError(
@@ -89,7 +98,10 @@ export const squeeze = (x: Tensor, options: { readonly dims?: number | readonly 
 export const expandDims = (x: Tensor, options: { readonly dims: number | readonly number[] }): Tensor => {
   const { dims } = checkOptions("expandDims(x)", options, { dims: true });
   if (dims === undefined)
-    throw new ShapeError("expandDims", "dims are missing; say where the new dimensions stand: expandDims(x, { dims: 0 })");
+    throw new ShapeError(
+      "expandDims",
+      "dims are missing; say where the new dimensions stand: expandDims(x, { dims: 0 })",
+    );
   requireOperands("expandDims", [x]);
   const added = Array.isArray(dims) ? dims.length : 1;
   const at = resolveDims(dims, x.rank + added, "expandDims");
@@ -100,15 +112,21 @@ export const expandDims = (x: Tensor, options: { readonly dims: number | readonl
   );
 };
 
-/** Reorder dimensions: dimension d of the result is `permutation[d]` of `x`. Without a permutation the order is reversed. */
+/**
+ * Reorder dimensions: dimension d of the result is `permutation[d]` of `x`. Without a permutation the order is
+ * reversed.
+ */
 export const transpose = (x: Tensor, permutation?: readonly number[]): Tensor => {
   requireOperands("transpose", [x]);
   if (permutation !== undefined && !Array.isArray(permutation))
     throw new ArgumentError(
       `transpose: its permutation is ${describe(permutation)}; give the order of the dimensions as a list, such as [1, 0]`,
     );
-  const order = permutation?.map((dim) => resolveDim(dim, x.rank, "transpose")) ?? x.shape.map((_, dim) => x.rank - 1 - dim);
-  return order.length === x.rank && order.every((dim, i) => dim === i) ? x : emitOne("transpose", [x], { permutation: order });
+  const order =
+    permutation?.map((dim) => resolveDim(dim, x.rank, "transpose")) ?? x.shape.map((_, dim) => x.rank - 1 - dim);
+  return order.length === x.rank && order.every((dim, i) => dim === i)
+    ? x
+    : emitOne("transpose", [x], { permutation: order });
 };
 
 /** Exchange two dimensions. */
@@ -122,10 +140,15 @@ export const swapDims = (x: Tensor, a: number, b: number): Tensor => {
 };
 
 /**
- * Take every `strides[d]`-th index from `starts[d]` up to, not including, `ends[d]`. Negative starts and ends count from the
- * end; lists may be shorter than the rank, the dimensions left over are kept whole.
+ * Take every `strides[d]`-th index from `starts[d]` up to, not including, `ends[d]`. Negative starts and ends count
+ * from the end; lists may be shorter than the rank, the dimensions left over are kept whole.
  */
-export const slice = (x: Tensor, starts: readonly number[], ends: readonly number[] = [], strides: readonly number[] = []): Tensor => {
+export const slice = (
+  x: Tensor,
+  starts: readonly number[],
+  ends: readonly number[] = [],
+  strides: readonly number[] = [],
+): Tensor => {
   requireOperands("slice", [x]);
   for (const [name, list] of Object.entries({ starts, ends, strides }))
     if (!Array.isArray(list) || !list.every(Number.isInteger))
@@ -148,7 +171,9 @@ export const slice = (x: Tensor, starts: readonly number[], ends: readonly numbe
 
 const requireList = (op: string, tensors: readonly Tensor[]): void => {
   if (!Array.isArray(tensors))
-    throw new ArgumentError(`${op}: ${describe(tensors)} was given where a list of tensors is due; write ${op}([a, b])`);
+    throw new ArgumentError(
+      `${op}: ${describe(tensors)} was given where a list of tensors is due; write ${op}([a, b])`,
+    );
   requireOperands(op, tensors);
 };
 
@@ -162,7 +187,9 @@ export const concat = (tensors: readonly Tensor[], options: DimOption = {}): Ten
   return tensors.length === 1 ? first : emitOne("concat", tensors, { dim: along });
 };
 
-/** Cut `x` along `dim`, 0 by default: into so many equal parts, or into parts of the sizes given. Undone by `concat`. */
+/**
+ * Cut `x` along `dim`, 0 by default: into so many equal parts, or into parts of the sizes given. Undone by `concat`.
+ */
 export const split = (x: Tensor, parts: number | readonly number[], options: DimOption = {}): Tensor[] => {
   const { dim = 0 } = checkOptions("split(x, parts)", options, { dim: true });
   requireOperands("split", [x]);
@@ -171,7 +198,10 @@ export const split = (x: Tensor, parts: number | readonly number[], options: Dim
   const along = resolveDim(dim, x.rank, "split");
   const size = x.shape[along]!;
   const sizes = typeof parts === "number" ? Array.from({ length: parts }, () => size / parts) : parts;
-  if (sizes.reduce((sum, part) => sum + part, 0) !== size || !sizes.every((part) => Number.isInteger(part) && part >= 0)) {
+  if (
+    sizes.reduce((sum, part) => sum + part, 0) !== size ||
+    !sizes.every((part) => Number.isInteger(part) && part >= 0)
+  ) {
     throw new ShapeError(
       "split",
       `dimension ${along} of ${formatShape(x.shape)} has size ${size}, which is not cut into [${sizes.join(", ")}]; the parts must be integers that add up to it`,
@@ -209,7 +239,10 @@ export const pad = (x: Tensor, widths: readonly (readonly [number, number])[], v
       `pad: its widths are ${describe(widths)}; give one [before, after] per dimension of ${formatShape(x.shape)}, such as [${x.shape.map(() => "[0, 1]").join(", ")}]`,
     );
   if (widths.length !== x.rank)
-    throw new ShapeError("pad", `${widths.length} pairs were given for ${formatShape(x.shape)}; give one [before, after] per dimension`);
+    throw new ShapeError(
+      "pad",
+      `${widths.length} pairs were given for ${formatShape(x.shape)}; give one [before, after] per dimension`,
+    );
   if (widths.every(([low, high]) => low === 0 && high === 0)) return x;
   return emitOne("pad", [x], {
     low: widths.map(([low]) => low),
@@ -220,5 +253,9 @@ export const pad = (x: Tensor, widths: readonly (readonly [number, number])[], v
 };
 
 /** `pad` with zeros, `interior[d]` of them also between each two neighbours: the adjoint of a strided `slice`. */
-export const padInterior = (x: Tensor, low: readonly number[], high: readonly number[], interior: readonly number[]): Tensor =>
-  emitOne("pad", [x], { low, high, interior, value: 0 });
+export const padInterior = (
+  x: Tensor,
+  low: readonly number[],
+  high: readonly number[],
+  interior: readonly number[],
+): Tensor => emitOne("pad", [x], { low, high, interior, value: 0 });

@@ -7,7 +7,8 @@ import { full } from "./elementwise.ts";
 import { batchNorm, batchNormInference, layerNorm, rmsNorm } from "./normalisation.ts";
 
 const reference = referenceBackend();
-const run = async (fn: (x: Tensor) => Tensor, x: NdArray): Promise<number[]> => ((await evaluate(fn, reference)(x)) as NdArray).toNumbers();
+const run = async (fn: (x: Tensor) => Tensor, x: NdArray): Promise<number[]> =>
+  ((await evaluate(fn, reference)(x)) as NdArray).toNumbers();
 const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
 const x = NdArray.from([1, 4, -2, 9, 3, 30, -7, 11], [2, 4]);
 
@@ -30,7 +31,13 @@ describe("normalised values", () => {
     const fn = (x: Tensor): readonly Tensor[] => {
       const [gamma, beta] = [full([2], 1.5), full([2], -1)];
       const { y, mean, variance } = batchNorm(x, gamma, beta);
-      return [batchNorm(x, full([2], 1), full([2], 0), 0).y, y, batchNormInference(x, gamma, beta, mean, variance), mean, variance];
+      return [
+        batchNorm(x, full([2], 1), full([2], 0), 0).y,
+        y,
+        batchNormInference(x, gamma, beta, mean, variance),
+        mean,
+        variance,
+      ];
     };
     const [unit, y, repeated, means, variances] = (
       (await evaluate(fn, reference)(NdArray.from(x.data as Float32Array, [4, 2]))) as unknown as NdArray[]

@@ -9,7 +9,8 @@ const checkEpsilon = (op: string, epsilon: number): number => {
 };
 
 /**
- * Layer normalisation over the last dimension: `(x − mean) / √(variance + ε) · γ + β`, variance being the mean square deviation.
+ * Layer normalisation over the last dimension: `(x − mean) / √(variance + ε) · γ + β`, variance being the mean square
+ * deviation.
  *
  * @param x f32 [..., D].  @param gamma f32 [D].  @param beta f32 [D].
  * Source: Ba et al. 2016, arXiv 1607.06450; ε as in PyTorch.
@@ -26,7 +27,10 @@ export const layerNorm = (x: Tensor, gamma: Tensor, beta: Tensor, epsilon = 1e-5
 export const rmsNorm = (x: Tensor, gamma: Tensor, epsilon = 1e-5): Tensor =>
   emit("rms-norm", [x, gamma], { epsilon: checkEpsilon("rmsNorm", epsilon) })[0]!;
 
-/** What batch normalisation returns while training. No gradient flows through `mean` and `variance`: they are for the running averages. */
+/**
+ * What batch normalisation returns while training. No gradient flows through `mean` and `variance`: they are for the
+ * running averages.
+ */
 export interface BatchNormResult {
   readonly y: Tensor;
   /** Mean of each channel over the batch, f32 [C]. */
@@ -36,7 +40,8 @@ export interface BatchNormResult {
 }
 
 /**
- * Batch normalisation of the channels (last dimension) with the statistics of this batch: `(x − mean) / √(variance + ε) · γ + β`.
+ * Batch normalisation of the channels (last dimension) with the statistics of this batch: `(x − mean) / √(variance + ε)
+ * · γ + β`.
  *
  * @param x f32 [..., C], images as [N, H, W, C].  @param gamma f32 [C].  @param beta f32 [C].
  * Source: Ioffe and Szegedy 2015, arXiv 1502.03167.
@@ -47,7 +52,14 @@ export const batchNorm = (x: Tensor, gamma: Tensor, beta: Tensor, epsilon = 1e-5
 };
 
 /** Batch normalisation with given statistics, as in inference: one scale and one shift per channel. */
-export const batchNormInference = (x: Tensor, gamma: Tensor, beta: Tensor, mean: Tensor, variance: Tensor, epsilon = 1e-5): Tensor => {
+export const batchNormInference = (
+  x: Tensor,
+  gamma: Tensor,
+  beta: Tensor,
+  mean: Tensor,
+  variance: Tensor,
+  epsilon = 1e-5,
+): Tensor => {
   const scale = multiply(gamma, rsqrt(add(variance, checkEpsilon("batchNormInference", epsilon))));
   return add(multiply(x, scale), subtract(beta, multiply(mean, scale)));
 };

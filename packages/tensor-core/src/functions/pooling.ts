@@ -15,15 +15,23 @@ export interface Pool2dOptions {
 }
 
 export interface AvgPool2dOptions extends Pool2dOptions {
-  /** Divide by the whole window where it reaches over the edge, as PyTorch does by default, not by the pixels inside. Default: true. */
+  /**
+   * Divide by the whole window where it reaches over the edge, as PyTorch does by default, not by the pixels inside.
+   * Default: true.
+   */
   readonly countPadding?: boolean;
 }
 
 const poolOptions: OptionNames<Pool2dOptions> = { window: true, stride: true, padding: true };
 
-const resolve = (op: string, x: Tensor, options: Pool2dOptions): { window: Pair; stride: Pair; padding: Padding; dilation: Pair } => {
+const resolve = (
+  op: string,
+  x: Tensor,
+  options: Pool2dOptions,
+): { window: Pair; stride: Pair; padding: Padding; dilation: Pair } => {
   requireOperands(op, [x]);
-  if (x.rank !== 4) throw new ShapeError(op, `takes images [N, H, W, C], got ${formatShape(x.shape)}; reshape to 4 dimensions`);
+  if (x.rank !== 4)
+    throw new ShapeError(op, `takes images [N, H, W, C], got ${formatShape(x.shape)}; reshape to 4 dimensions`);
   const window = resolvePair(options.window, "window", op);
   const stride = resolvePair(options.stride ?? options.window, "stride", op);
   const padding = resolvePadding(options.padding ?? "valid", [x.shape[1]!, x.shape[2]!], window, stride, [1, 1], op);
@@ -38,8 +46,8 @@ const resolve = (op: string, x: Tensor, options: Pool2dOptions): { window: Pair;
 };
 
 /**
- * Largest value of each window, channel by channel; padding never wins. The gradient goes to the first maximum of a window, rows
- * first, as in PyTorch. NaN wins.
+ * Largest value of each window, channel by channel; padding never wins. The gradient goes to the first maximum of a
+ * window, rows first, as in PyTorch. NaN wins.
  *
  * @param x f32 [N, H, W, C]. @returns f32 [N, H', W', C], H' = ⌊(H + padding − window) / stride⌋ + 1.
  * @example maxPool2d(x, { window: 2 })  // [64, 28, 28, 32] to [64, 14, 14, 32]
@@ -49,7 +57,10 @@ export const maxPool2d = (x: Tensor, options: Pool2dOptions): Tensor =>
 
 /** Mean of each window, channel by channel. Shapes as in `maxPool2d`. */
 export const avgPool2d = (x: Tensor, options: AvgPool2dOptions): Tensor => {
-  const { countPadding = true, ...sliding } = checkOptions("avgPool2d(x)", options, { ...poolOptions, countPadding: true });
+  const { countPadding = true, ...sliding } = checkOptions("avgPool2d(x)", options, {
+    ...poolOptions,
+    countPadding: true,
+  });
   return emitOne("avg-pool2d", [x], { ...resolve("avg-pool2d", x, sliding), countPadding });
 };
 

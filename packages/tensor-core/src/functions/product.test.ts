@@ -32,7 +32,11 @@ describe("prod", () => {
 
   test("folds the dimensions that are named, and keeps them where asked", async () => {
     const x = NdArray.from([1, 2, 3, 4, 5, 6], [3, 2], "i32");
-    const fn = (own: Tensor): readonly Tensor[] => [prod(own), prod(own, { dims: 0 }), prod(own, { dims: -1, keepDims: true })];
+    const fn = (own: Tensor): readonly Tensor[] => [
+      prod(own),
+      prod(own, { dims: 0 }),
+      prod(own, { dims: -1, keepDims: true }),
+    ];
     const results = (await evaluate(fn, referenceBackend())(x)) as unknown as NdArray[];
     expect(results.map((array) => [array.shape, array.toNumbers()])).toEqual([
       [[], [720]],

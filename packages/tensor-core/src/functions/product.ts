@@ -32,15 +32,18 @@ const foldDim = (x: Tensor, along: number): Tensor => {
 /**
  * Product over `dims`; 1 where there is nothing to multiply. Takes f32, i32, u32; integers wrap around.
  *
- * It is multiplied in halves, so each entry's gradient is the product of the others, taken without a division: right where entries are 0, one or
- * several.
+ * It is multiplied in halves, so each entry's gradient is the product of the others, taken without a division: right
+ * where entries are 0, one or several.
  * Cost: ⌈log₂ n⌉ sweeps over n/2, n/4, … products; about 1 flop and 2 reads per entry in all.
  */
 export const prod = (x: Tensor, options: ReduceOptions = {}): Tensor => {
   const { dims, keepDims = false } = checkOptions("prod(x)", options, { dims: true, keepDims: true });
   requireOperands("prod", [x]);
   if (!["f32", "i32", "u32"].includes(x.dtype))
-    throw new ShapeError("prod", `${formatSpec(x)} is not supported, it takes f32, i32 and u32; cast the operand first`);
+    throw new ShapeError(
+      "prod",
+      `${formatSpec(x)} is not supported, it takes f32, i32 and u32; cast the operand first`,
+    );
   const over = resolveDims(dims, x.rank, "prod");
   const folded = over.reduce(foldDim, x);
   return keepDims

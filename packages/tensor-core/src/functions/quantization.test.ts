@@ -81,7 +81,8 @@ describe("quantize", () => {
 
   test("refuses other dtypes, scalars, other widths and codes that do not fit", async () => {
     const x = NdArray.from([1, 2, 3]);
-    const refused = (fn: (own: Tensor) => Tensor, input: NdArray = x): Promise<unknown> => evaluate(fn, reference)(input);
+    const refused = (fn: (own: Tensor) => Tensor, input: NdArray = x): Promise<unknown> =>
+      evaluate(fn, reference)(input);
     await expect(refused((own) => quantize(own).codes, NdArray.from([1], [1], "i32"))).rejects.toThrow(/takes f32/);
     await expect(refused((own) => quantize(own).codes, NdArray.scalar(1))).rejects.toThrow(/takes f32/);
     await expect(refused((own) => quantize(own, { bits: 3 as 4 }).codes)).rejects.toThrow(/use 8, 4 or 2/);

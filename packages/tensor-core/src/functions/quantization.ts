@@ -26,7 +26,10 @@ import { reduceMax, reduceMin } from "./reduce.ts";
 export interface QuantizeOptions {
   /** Bits per code. Default: 8. */
   readonly bits?: 8 | 4 | 2;
-  /** u32[2]. With it codes are rounded up or down at random, such that the expectation is exact; without it to the nearest. */
+  /**
+   * u32[2]. With it codes are rounded up or down at random, such that the expectation is exact; without it to the
+   * nearest.
+   */
   readonly key?: Tensor;
 }
 
@@ -41,7 +44,8 @@ export interface DequantizeOptions {
 const leastScale = 2 ** -126;
 
 const codesPerByte = (op: string, bits: number): number => {
-  if (bits !== 8 && bits !== 4 && bits !== 2) throw new ArgumentError(`${op}: ${bits} bits per code are not possible; use 8, 4 or 2`);
+  if (bits !== 8 && bits !== 4 && bits !== 2)
+    throw new ArgumentError(`${op}: ${bits} bits per code are not possible; use 8, 4 or 2`);
   return 8 / bits;
 };
 
@@ -50,14 +54,22 @@ const lastDim = (x: Tensor, from: number, to: number): Tensor => {
   return slice(x, [...outer.map(() => 0), from], [...outer, to]);
 };
 
-/** u8 codes: lay part k of `parts` equal parts of each row into bits `bits·k` and up of the bytes: neighbours in memory stay neighbours. */
+/**
+ * u8 codes: lay part k of `parts` equal parts of each row into bits `bits·k` and up of the bytes: neighbours in memory
+ * stay neighbours.
+ */
 const packCodes = (codes: Tensor, bits: number, parts: number): Tensor => {
   if (parts === 1) return codes;
   const count = codes.shape.at(-1)!;
   const size = Math.ceil(count / parts);
-  const missing = codes.shape.map((_, dim): readonly [number, number] => [0, dim === codes.rank - 1 ? parts * size - count : 0]);
+  const missing = codes.shape.map((_, dim): readonly [number, number] => [
+    0,
+    dim === codes.rank - 1 ? parts * size - count : 0,
+  ]);
   const padded = pad(codes, missing);
-  const planes = Array.from({ length: parts }, (_, k) => shiftLeft(cast(lastDim(padded, k * size, (k + 1) * size), "u32"), bits * k));
+  const planes = Array.from({ length: parts }, (_, k) =>
+    shiftLeft(cast(lastDim(padded, k * size, (k + 1) * size), "u32"), bits * k),
+  );
   return cast(
     planes.reduce((byte, plane) => bitwiseOr(byte, plane)),
     "u8",
@@ -67,23 +79,30 @@ const packCodes = (codes: Tensor, bits: number, parts: number): Tensor => {
 const unpackCodes = (codes: Tensor, bits: number, parts: number, count: number): Tensor => {
   if (parts === 1) return codes;
   const bytes = cast(codes, "u32");
-  const planes = Array.from({ length: parts }, (_, k) => cast(bitwiseAnd(shiftRight(bytes, bits * k), 2 ** bits - 1), "u8"));
+  const planes = Array.from({ length: parts }, (_, k) =>
+    cast(bitwiseAnd(shiftRight(bytes, bits * k), 2 ** bits - 1), "u8"),
+  );
   return lastDim(concat(planes, { dim: codes.rank - 1 }), 0, count);
 };
 
 /**
  * Whole multiples of one step per row (last dimension), symmetric around 0: `x ≈ (code − 2^(bits−1)) · scale` with
- * `scale = max|x| / (2^(bits−1) − 1)`, and no less than 2⁻¹²⁶. A row of zeros stays; one with a NaN or an infinity becomes NaN.
+ * `scale = max|x| / (2^(bits−1) − 1)`, and no less than 2⁻¹²⁶. A row of zeros stays; one with a NaN or an infinity
+ * becomes NaN.
  *
- * Error per element: at most scale/2 to the nearest, halves upwards; below scale, and 0 in expectation, with a key; both within 2⁻¹⁵ of a
- * scale, for single precision has no more digits at the greatest code. With 4 or 2 bits the codes of equal parts of a row share bytes.
+ * Error per element: at most scale/2 to the nearest, halves upwards; below scale, and 0 in expectation, with a key;
+ * both within 2⁻¹⁵ of a scale, for single precision has no more digits at the greatest code. With 4 or 2 bits the codes
+ * of equal parts of a row share bytes.
  *
  * @param x f32 [..., n].
  * @returns codes u8 [..., ⌈n·bits/8⌉] and scale f32 [..., 1]. No gradient flows back.
  * Bytes: x is read twice to three times, codes are written once.
  * Source: Alistarh et al. 2017, arXiv 1610.02132, with the greatest absolute value in place of the norm.
  */
-export const quantize = (x: Tensor, options: QuantizeOptions = {}): { readonly codes: Tensor; readonly scale: Tensor } => {
+export const quantize = (
+  x: Tensor,
+  options: QuantizeOptions = {},
+): { readonly codes: Tensor; readonly scale: Tensor } => {
   const { bits = 8, key } = checkOptions("quantize(x)", options, { bits: true, key: true });
   requireOperands("quantize", [x]);
   const parts = codesPerByte("quantize", bits);
@@ -115,7 +134,10 @@ export const dequantize = (codes: Tensor, scale: Tensor, options: DequantizeOpti
   requireOperands("dequantize", [codes, scale]);
   const parts = codesPerByte("dequantize", bits);
   if (codes.dtype !== "u8" || codes.rank === 0)
-    throw new ShapeError("dequantize", `codes ${formatSpec(codes)} were given, they are u8 [..., n]; pass what quantize returned`);
+    throw new ShapeError(
+      "dequantize",
+      `codes ${formatSpec(codes)} were given, they are u8 [..., n]; pass what quantize returned`,
+    );
   const bytes = codes.shape.at(-1)!;
   const size = count ?? bytes * parts;
   if (Math.ceil(size / parts) !== bytes) {

@@ -19,7 +19,10 @@ const values = (dtype: DType, shape: Shape, rank: number, seed = 1): ReferenceAr
   spec: spec(dtype, shape),
   data: Float64Array.from({ length: elementCount(shape) }, (_, i) => 1 + ((i * 7 + rank * 13 + seed * 5) % 23)),
 });
-const counts = (shape: Shape, data: readonly number[]): ReferenceArray => ({ spec: spec("i32", shape), data: Float64Array.from(data) });
+const counts = (shape: Shape, data: readonly number[]): ReferenceArray => ({
+  spec: spec("i32", shape),
+  data: Float64Array.from(data),
+});
 
 interface Case {
   readonly name: "ragged-all-to-all" | "ragged-all-gather";
@@ -35,7 +38,12 @@ const cases: readonly Case[] = [
     chunks: (worldSize) => worldSize,
     countShape: (worldSize) => [worldSize],
   },
-  { name: "ragged-all-gather", fn: (x, rows) => raggedAllGather(x, rows, "data"), chunks: () => 1, countShape: () => [] },
+  {
+    name: "ragged-all-gather",
+    fn: (x, rows) => raggedAllGather(x, rows, "data"),
+    chunks: () => 1,
+    countShape: () => [],
+  },
 ];
 
 interface World {
@@ -48,7 +56,11 @@ interface World {
 
 const world = ({ chunks }: Case): fc.Arbitrary<World> =>
   fc
-    .record({ worldSize: fc.integer({ min: 1, max: 6 }), capacity: fc.integer({ min: 0, max: 4 }), width: fc.integer({ min: 0, max: 3 }) })
+    .record({
+      worldSize: fc.integer({ min: 1, max: 6 }),
+      capacity: fc.integer({ min: 0, max: 4 }),
+      width: fc.integer({ min: 0, max: 3 }),
+    })
     .chain((size) =>
       fc.record({
         worldSize: fc.constant(size.worldSize),
@@ -65,7 +77,11 @@ const world = ({ chunks }: Case): fc.Arbitrary<World> =>
     );
 
 /** What rank `to` gets, written down row by row. */
-const expected = (x: readonly ReferenceArray[], { capacity, width, rows }: World, to: number): { x: number[]; rows: number[] } => {
+const expected = (
+  x: readonly ReferenceArray[],
+  { capacity, width, rows }: World,
+  to: number,
+): { x: number[]; rows: number[] } => {
   const received = rows.map((row) => row[row.length === 1 ? 0 : to]!);
   const result = x.flatMap(({ data }, from) =>
     Array.from({ length: capacity }, (_, row) => row).flatMap((row) => {
@@ -79,15 +95,24 @@ const expected = (x: readonly ReferenceArray[], { capacity, width, rows }: World
 /** As a list: a record would be flattened in the order of its names. */
 const inOrder = ({ x, rows }: RaggedResult): Tensor[] => [x, rows];
 
-const traced = (fn: (...inputs: Tensor[]) => unknown, inputs: readonly ReferenceArray[], worldSize: number): ReturnType<typeof trace> =>
-  trace(fn as (...args: readonly unknown[]) => unknown, inputs.map((input) => input.spec) as never, { mesh: { data: worldSize } });
+const traced = (
+  fn: (...inputs: Tensor[]) => unknown,
+  inputs: readonly ReferenceArray[],
+  worldSize: number,
+): ReturnType<typeof trace> =>
+  trace(fn as (...args: readonly unknown[]) => unknown, inputs.map((input) => input.spec) as never, {
+    mesh: { data: worldSize },
+  });
 
 const run = (fn: (...inputs: Tensor[]) => unknown, inputs: readonly (readonly ReferenceArray[])[]): number[][][] =>
   interpretWorld(traced(fn, inputs[0]!, inputs.length).graph, inputs).map((rank) => rank.map(({ data }) => [...data]));
 
 describe.each(cases)("$name", (row) => {
   const inputsOf = (dtype: DType, { worldSize, capacity, width, rows }: World): ReferenceArray[][] =>
-    rows.map((own, rank) => [values(dtype, [row.chunks(worldSize) * capacity, width], rank), counts(row.countShape(worldSize), own)]);
+    rows.map((own, rank) => [
+      values(dtype, [row.chunks(worldSize) * capacity, width], rank),
+      counts(row.countShape(worldSize), own),
+    ]);
 
   test("equals the closed form, before and after optimization: any counts, no rows, rows without elements, one rank", () => {
     fc.assert(
@@ -108,7 +133,8 @@ describe.each(cases)("$name", (row) => {
     );
   });
 
-  // ⟨A x, y⟩ = ⟨x, Aᵀ y⟩, both summed over all ranks: the definition of the adjoint. Where a row does not travel, nothing comes back.
+  // ⟨A x, y⟩ = ⟨x, Aᵀ y⟩, both summed over all ranks: the definition of the adjoint. Where a row does not travel,
+  // nothing comes back.
   test("gradient rule is the adjoint, and its own gradient rule is that of the adjoint", () => {
     const dot = (a: readonly number[][], b: readonly number[][]): number =>
       a.reduce((total, data, rank) => data.reduce((inner, value, i) => inner + value * b[rank]![i]!, total), 0);
@@ -126,7 +152,11 @@ describe.each(cases)("$name", (row) => {
           const backward = vjp((own: Tensor) => vjp((primal: Tensor) => forward(primal, rows!), x!).pullback(own), y!);
           return [value, pullback(y!), backward.pullback(z!)];
         }, inputs);
-        const [ax, aty, az] = [0, 1, 2].map((i) => outputs.map((rank) => rank[i]!)) as [number[][], number[][], number[][]];
+        const [ax, aty, az] = [0, 1, 2].map((i) => outputs.map((rank) => rank[i]!)) as [
+          number[][],
+          number[][],
+          number[][],
+        ];
         const [x, , y, z] = [0, 1, 2, 3].map((i) => inputs.map((rank) => [...rank[i]!.data])) as [
           number[][],
           number[][],
@@ -140,9 +170,18 @@ describe.each(cases)("$name", (row) => {
   });
 
   test("a gradient of 16 bits comes back in 16 bits, added in f32", () => {
-    const setting = { worldSize: 3, capacity: 2, width: 1, rows: [0, 1, 2].map((rank) => (row.chunks(3) === 3 ? [rank, 1, 2] : [rank])) };
+    const setting = {
+      worldSize: 3,
+      capacity: 2,
+      width: 1,
+      rows: [0, 1, 2].map((rank) => (row.chunks(3) === 3 ? [rank, 1, 2] : [rank])),
+    };
     const inputs = inputsOf("f16", setting).map((own, rank) => [...own, values("f16", [6, 1], rank, 2)]);
-    const { graph } = traced((x, rows, y) => vjp((own: Tensor) => row.fn(own, rows!).x, x!).pullback(y!), inputs[0]!, 3);
+    const { graph } = traced(
+      (x, rows, y) => vjp((own: Tensor) => row.fn(own, rows!).x, x!).pullback(y!),
+      inputs[0]!,
+      3,
+    );
     expect(graph.nodes[graph.outputs[0]!.node]!.specs[0]).toEqual(inputs[0]![0]!.spec);
     const [x, y] = [0, 2].map((i) => inputs.map((own) => own[i]!.data));
     const back = interpretWorld(graph, inputs).map(([gradient]) => gradient!.data);
@@ -155,7 +194,10 @@ describe.each(cases)("$name", (row) => {
         ).x,
     );
     const total = (a: readonly ArrayLike<number>[], b: readonly ArrayLike<number>[]): number =>
-      a.reduce((sumOf, data, rank) => sumOf + Array.from(data).reduce((inner, value, i) => inner + value * b[rank]![i]!, 0), 0);
+      a.reduce(
+        (sumOf, data, rank) => sumOf + Array.from(data).reduce((inner, value, i) => inner + value * b[rank]![i]!, 0),
+        0,
+      );
     expect(total(x!, back)).toBe(total(there, y!));
   });
 
@@ -163,7 +205,9 @@ describe.each(cases)("$name", (row) => {
     for (const worldSize of [1, 3]) {
       const rows = Array.from({ length: worldSize }, () => new Array<number>(row.chunks(worldSize)).fill(2));
       rows[worldSize - 1]![row.chunks(worldSize) - 1] = count;
-      expect(() => run((x, own) => row.fn(x!, own!), inputsOf("f32", { worldSize, capacity: 2, width: 1, rows }))).toThrow(
+      expect(() =>
+        run((x, own) => row.fn(x!, own!), inputsOf("f32", { worldSize, capacity: 2, width: 1, rows })),
+      ).toThrow(
         new RegExp(`rank ${worldSize - 1} is asked to send ${count} rows.*, but its chunks have 2; count 0 to 2 rows`),
       );
     }
@@ -174,23 +218,30 @@ describe.each(cases)("$name", (row) => {
     const good = counts(row.countShape(3), [1, 1, 1].slice(0, elementCount(row.countShape(3))));
     expect(on(values("f32", [6, 2], 0), good)).not.toThrow();
     expect(on(values("f32", [], 0), good)).toThrow(/has no dimension 0/);
-    expect(on(values("f32", [6, 2], 0), counts([4], [1, 1, 1, 1]))).toThrow(/rows is i32\[4\], but 3 ranks on axis "data" need i32\[3?\]/);
+    expect(on(values("f32", [6, 2], 0), counts([4], [1, 1, 1, 1]))).toThrow(
+      /rows is i32\[4\], but 3 ranks on axis "data" need i32\[3?\]/,
+    );
     expect(on(values("f32", [6, 2], 0), { ...good, spec: spec("u32", good.spec.shape) })).toThrow(/rows is u32/);
   });
 
   test("one rank keeps the node: what a row count says holds there too", () => {
-    const { graph } = traced((x, rows) => row.fn(x!, rows!), [values("f32", [2, 1], 0), counts(row.countShape(1), [1])], 1);
+    const { graph } = traced(
+      (x, rows) => row.fn(x!, rows!),
+      [values("f32", [2, 1], 0), counts(row.countShape(1), [1])],
+      1,
+    );
     expect(graph.nodes.map(({ op }) => op)).toContain(row.name);
   });
 });
 
 test("an operand of all-to-all in unequal chunks is refused", () => {
-  expect(() => traced((x, rows) => raggedAllToAll(x!, rows!, "data"), [values("f32", [4], 0), counts([3], [1, 1, 1])], 3)).toThrow(
-    /dimension 0 of f32\[4\] is not a multiple of the 3 ranks on axis "data"; pad it to 6/,
-  );
+  expect(() =>
+    traced((x, rows) => raggedAllToAll(x!, rows!, "data"), [values("f32", [4], 0), counts([3], [1, 1, 1])], 3),
+  ).toThrow(/dimension 0 of f32\[4\] is not a multiple of the 3 ranks on axis "data"; pad it to 6/);
 });
 
-// Rows go out, are scaled where they arrive, and come home by the counts that came with them: a mixture of experts in small.
+// Rows go out, are scaled where they arrive, and come home by the counts that came with them: a mixture of experts in
+// small.
 test("two steps of gradient descent through a round trip equal those without any exchange", () => {
   const worldSize = 3;
   const [capacity, width] = [2, 2];
@@ -227,7 +278,9 @@ test("two steps of gradient descent through a round trip equal those without any
     scale!,
     {
       spec: x!.spec,
-      data: x!.data.map((value, i) => (Math.floor(i / width) % capacity < counted!.data[Math.floor(i / width / capacity)]! ? value : 0)),
+      data: x!.data.map((value, i) =>
+        Math.floor(i / width) % capacity < counted!.data[Math.floor(i / width / capacity)]! ? value : 0,
+      ),
     },
   ]);
   const local = run(
@@ -246,9 +299,11 @@ describe("priority", () => {
   test("is a parameter of the node, and of its gradient", () => {
     const { graph } = traced(
       (x, rows) =>
-        vjp((own: Tensor) => raggedAllToAll(allReduce(own, "data", "sum", { priority: 2 }), rows!, "data", { priority: 3 }).x, x!).pullback(
+        vjp(
+          (own: Tensor) =>
+            raggedAllToAll(allReduce(own, "data", "sum", { priority: 2 }), rows!, "data", { priority: 3 }).x,
           x!,
-        ),
+        ).pullback(x!),
       [values("f32", [4, 1], 0), counts([2], [1, 2])],
       2,
     );

@@ -37,7 +37,11 @@ export const splitKey = (key: Tensor, count = 2): Tensor[] => {
 const fraction = (bits: Tensor): Tensor => multiply(cast(shiftRight(bits, 8), "f32"), 2 ** -24);
 
 /** Uniform f32 in [low, high), in steps of `(high - low) / 2²⁴`. */
-export const uniform = (key: Tensor, shape: Shape, options: { readonly low?: number; readonly high?: number } = {}): Tensor => {
+export const uniform = (
+  key: Tensor,
+  shape: Shape,
+  options: { readonly low?: number; readonly high?: number } = {},
+): Tensor => {
   const { low = 0, high = 1 } = checkOptions("uniform(key, shape)", options, { high: true, low: true });
   checkNumber("uniform", "low", low, { from: -Infinity, usual: 0 });
   checkNumber("uniform", "high", high, { from: -Infinity, usual: 1 });
@@ -49,7 +53,11 @@ export const uniform = (key: Tensor, shape: Shape, options: { readonly low?: num
  * Normal f32 by Box and Muller: `√(-2 ln u₁) · cos 2πu₂`, with u₁ in (0, 1], so |z| stays below 5.8.
  * Cost: two random words per value.
  */
-export const normal = (key: Tensor, shape: Shape, options: { readonly mean?: number; readonly deviation?: number } = {}): Tensor => {
+export const normal = (
+  key: Tensor,
+  shape: Shape,
+  options: { readonly mean?: number; readonly deviation?: number } = {},
+): Tensor => {
   const { mean = 0, deviation = 1 } = checkOptions("normal(key, shape)", options, { deviation: true, mean: true });
   checkNumber("normal", "mean", mean, { from: -Infinity, usual: 0 });
   checkNumber("normal", "deviation", deviation, { from: 0, usual: 1 });
@@ -59,7 +67,8 @@ export const normal = (key: Tensor, shape: Shape, options: { readonly mean?: num
 };
 
 /** True with probability `probability`, as bool. */
-export const bernoulli = (key: Tensor, probability: number | Tensor, shape: Shape): Tensor => less(uniform(key, shape), probability);
+export const bernoulli = (key: Tensor, probability: number | Tensor, shape: Shape): Tensor =>
+  less(uniform(key, shape), probability);
 
 /**
  * Set each element to 0 with probability `rate` and divide the others by `1 - rate`, so that the expectation stays.
@@ -69,7 +78,9 @@ export const bernoulli = (key: Tensor, probability: number | Tensor, shape: Shap
  */
 export const dropout = (x: Tensor, rate: number, key: Tensor): Tensor => {
   if (!(rate >= 0 && rate < 1))
-    throw new ArgumentError(`dropout: rate ${rate} is not a probability below 1; use 0 ≤ rate < 1, 0 to keep everything`);
+    throw new ArgumentError(
+      `dropout: rate ${rate} is not a probability below 1; use 0 ≤ rate < 1, 0 to keep everything`,
+    );
   requireOperands("dropout", [x, key]);
   return rate === 0 ? x : where(bernoulli(key, 1 - rate, x.shape), multiply(x, 1 / (1 - rate)), 0);
 };

@@ -17,12 +17,17 @@ describe.each([
     for (const values of [[1, 2, 4], [3]]) {
       const wrong = evaluate(numbers, referenceBackend())(NdArray.from(values, [values.length], dtype));
       await expect(wrong).rejects.toThrow(ShapeError);
-      await expect(wrong).rejects.toThrow(new RegExp(`${name}: takes f32, got ${dtype}\\[${values.length}\\].*cast it to f32`));
+      await expect(wrong).rejects.toThrow(
+        new RegExp(`${name}: takes f32, got ${dtype}\\[${values.length}\\].*cast it to f32`),
+      );
     }
   });
 
   test("is what it should be once they are cast", async () => {
-    const y = await evaluate((x: Tensor) => fn(cast(x, "f32")), referenceBackend())(NdArray.from([1, 2, 6], [3], "i32"));
+    const y = await evaluate(
+      (x: Tensor) => fn(cast(x, "f32")),
+      referenceBackend(),
+    )(NdArray.from([1, 2, 6], [3], "i32"));
     expect(y.item()).toBeCloseTo(name === "mean" ? 3 : 14 / 3, 6);
   });
 });

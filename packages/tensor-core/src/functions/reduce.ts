@@ -27,16 +27,20 @@ const reduce = (call: string, op: string, x: Tensor, options: ReduceOptions): Te
 export const sum = (x: Tensor, options: ReduceOptions = {}): Tensor => reduce("sum(x)", "sum", x, options);
 
 /** Greatest value over `dims`; the least value of the dtype where there is none. Ties share the gradient equally. */
-export const reduceMax = (x: Tensor, options: ReduceOptions = {}): Tensor => reduce("reduceMax(x)", "reduce-max", x, options);
+export const reduceMax = (x: Tensor, options: ReduceOptions = {}): Tensor =>
+  reduce("reduceMax(x)", "reduce-max", x, options);
 
 /** Least value over `dims`; the greatest value of the dtype where there is none. Ties share the gradient equally. */
-export const reduceMin = (x: Tensor, options: ReduceOptions = {}): Tensor => reduce("reduceMin(x)", "reduce-min", x, options);
+export const reduceMin = (x: Tensor, options: ReduceOptions = {}): Tensor =>
+  reduce("reduceMin(x)", "reduce-min", x, options);
 
 /** Whether any bool over `dims` is true. */
-export const any = (x: Tensor, options: ReduceOptions = {}): Tensor => reduce("any(x)", "reduce-max", requireBool(x, "any"), options);
+export const any = (x: Tensor, options: ReduceOptions = {}): Tensor =>
+  reduce("any(x)", "reduce-max", requireBool(x, "any"), options);
 
 /** Whether all bools over `dims` are true. */
-export const all = (x: Tensor, options: ReduceOptions = {}): Tensor => reduce("all(x)", "reduce-min", requireBool(x, "all"), options);
+export const all = (x: Tensor, options: ReduceOptions = {}): Tensor =>
+  reduce("all(x)", "reduce-min", requireBool(x, "all"), options);
 
 const requireBool = (x: Tensor, op: string): Tensor => {
   requireOperands(op, [x]);
@@ -51,11 +55,16 @@ const reducedCount = (x: Tensor, dims: ReduceOptions["dims"], op: string): numbe
 /** A mean of whole numbers is none. */
 const requireReal = (x: Tensor, op: string): Tensor => {
   requireOperands(op, [x]);
-  if (x.dtype !== "f32") throw new ShapeError(op, `takes f32, got ${formatSpec(x)}, whose ${op} it could not hold; cast it to f32 first`);
+  if (x.dtype !== "f32")
+    throw new ShapeError(op, `takes f32, got ${formatSpec(x)}, whose ${op} it could not hold; cast it to f32 first`);
   return x;
 };
 
-/** Arithmetic mean over `dims`, f32; NaN where there is nothing to average. @throws ShapeError for other dtypes: cast integers first. */
+/**
+ * Arithmetic mean over `dims`, f32; NaN where there is nothing to average.
+ *
+ * @throws ShapeError for other dtypes: cast integers first.
+ */
 export const mean = (x: Tensor, options: ReduceOptions = {}): Tensor =>
   multiply(reduce("mean(x)", "sum", requireReal(x, "mean"), options), 1 / reducedCount(x, options.dims, "mean"));
 
@@ -81,10 +90,16 @@ const argReduce = (op: "argmax" | "argmin", x: Tensor, options: DimOption): Tens
   return emitOne(op, [x], { dim: resolveDim(dim, x.rank, op) });
 };
 
-/** Position (i32) of the greatest value along `dim` (the last one by default), the first among equals; a NaN counts as greatest. */
+/**
+ * Position (i32) of the greatest value along `dim` (the last one by default), the first among equals; a NaN counts as
+ * greatest.
+ */
 export const argmax = (x: Tensor, options: DimOption = {}): Tensor => argReduce("argmax", x, options);
 
-/** Position (i32) of the least value along `dim` (the last one by default), the first among equals; a NaN counts as least. */
+/**
+ * Position (i32) of the least value along `dim` (the last one by default), the first among equals; a NaN counts as
+ * least.
+ */
 export const argmin = (x: Tensor, options: DimOption = {}): Tensor => argReduce("argmin", x, options);
 
 export interface CumsumOptions extends DimOption {
@@ -100,14 +115,18 @@ export const cumsum = (x: Tensor, options: CumsumOptions = {}): Tensor => {
 };
 
 export interface TopKOptions {
-  /** Order the results from greatest to least; otherwise they stand in order of position, which is cheaper. Default: true. */
+  /**
+   * Order the results from greatest to least; otherwise they stand in order of position, which is cheaper. Default:
+   * true.
+   */
   readonly sorted?: boolean;
   /** Rank by value (default) or by magnitude; the values come back with their signs either way. */
   readonly by?: "value" | "magnitude";
 }
 
 /**
- * The `k` greatest entries along the last dimension. Among equals the lower position comes first; a NaN counts as greatest.
+ * The `k` greatest entries along the last dimension. Among equals the lower position comes first; a NaN counts as
+ * greatest.
  *
  * @returns `[values, indices]`, shaped like `x` with a last dimension of `k`; indices are i32.
  */
@@ -118,11 +137,13 @@ export const topK = (x: Tensor, k: number, options: TopKOptions = {}): [values: 
 };
 
 /**
- * How many values lie in each of `bins` bins of equal width over [low, high]: bin `⌊(x − low)/(high − low) · bins⌋`, `x = high` in the last one.
+ * How many values lie in each of `bins` bins of equal width over [low, high]: bin `⌊(x − low)/(high − low) · bins⌋`, `x
+ * = high` in the last one.
  *
- * Values outside the range, and NaN, are not counted. Where low = high, all that equal it lie in the last bin (as where the range is narrower
- * than `bins · 2⁻¹²⁸`). Nothing is counted where low > high, where one of them is NaN, and where `high − low ≥ 2¹²⁶`. Every step is rounded to
- * f32, and what is nearer to 0 than 2⁻¹²⁶ counts as 0, so that all backends give the same counts.
+ * Values outside the range, and NaN, are not counted. Where low = high, all that equal it lie in the last bin (as where
+ * the range is narrower than `bins · 2⁻¹²⁸`). Nothing is counted where low > high, where one of them is NaN, and where
+ * `high − low ≥ 2¹²⁶`. Every step is rounded to f32, and what is nearer to 0 than 2⁻¹²⁶ counts as 0, so that all
+ * backends give the same counts.
  *
  * @param x f32, any shape.
  * @param low f32 [].
@@ -130,4 +151,5 @@ export const topK = (x: Tensor, k: number, options: TopKOptions = {}): [values: 
  * @param bins 1 to 65536; up to 4096 are counted fastest.
  * @returns i32 [bins].
  */
-export const histogram = (x: Tensor, low: Tensor, high: Tensor, bins: number): Tensor => emitOne("histogram", [x, low, high], { bins });
+export const histogram = (x: Tensor, low: Tensor, high: Tensor, bins: number): Tensor =>
+  emitOne("histogram", [x, low, high], { bins });

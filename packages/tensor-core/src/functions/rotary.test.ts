@@ -23,7 +23,11 @@ describe("rotary", () => {
   test("keeps lengths, and products depend on the distance of positions only", async () => {
     const [x, y] = [wave([1, 8], 1.1), wave([1, 8], 0.3)];
     const product = (first: number, second: number): Promise<number[]> =>
-      run((x, y) => sum(multiply(rotary(x!, { base: 100, offset: first }), rotary(y!, { base: 100, offset: second }))), x, y);
+      run(
+        (x, y) => sum(multiply(rotary(x!, { base: 100, offset: first }), rotary(y!, { base: 100, offset: second }))),
+        x,
+        y,
+      );
     expect((await product(9, 4))[0]).toBeCloseTo((await product(5, 0))[0]!, 5);
     expect((await product(9, 4))[0]).not.toBeCloseTo((await product(9, 3))[0]!, 3);
     const squares = (values: readonly number[]): number => values.reduce((total, value) => total + value ** 2, 0);
@@ -44,19 +48,31 @@ describe("rotary", () => {
   });
 
   test("turns each pair by its position times its frequency, exactly at any position", async () => {
-    const position = fc.oneof(fc.integer({ min: -2_000_000, max: 2_000_000 }), fc.constantFrom(0, 2 ** 31 - 1, -(2 ** 31)));
+    const position = fc.oneof(
+      fc.integer({ min: -2_000_000, max: 2_000_000 }),
+      fc.constantFrom(0, 2 ** 31 - 1, -(2 ** 31)),
+    );
     await fc.assert(
       fc.asyncProperty(fc.array(position, { minLength: 1, maxLength: 5 }), fc.boolean(), async (at, interleaved) => {
         const x = wave([at.length, 6], 1.7);
         const pairs = interleaved ? "interleaved" : "halves";
-        const turned = await run((x, p) => rotary(x!, { positions: p!, pairs }), x, NdArray.from(at, [at.length], "i32"));
+        const turned = await run(
+          (x, p) => rotary(x!, { positions: p!, pairs }),
+          x,
+          NdArray.from(at, [at.length], "i32"),
+        );
         const values = x.toNumbers();
         for (const [row, t] of at.entries()) {
           for (let i = 0; i < 3; i++) {
-            const [first, second] = (interleaved ? [2 * i, 2 * i + 1] : [i, i + 3]).map((column) => row * 6 + column) as [number, number];
+            const [first, second] = (interleaved ? [2 * i, 2 * i + 1] : [i, i + 3]).map(
+              (column) => row * 6 + column,
+            ) as [number, number];
             const angle = t * 10_000 ** (-i / 3);
             expect(turned[first]!).toBeCloseTo(values[first]! * Math.cos(angle) - values[second]! * Math.sin(angle), 5);
-            expect(turned[second]!).toBeCloseTo(values[second]! * Math.cos(angle) + values[first]! * Math.sin(angle), 5);
+            expect(turned[second]!).toBeCloseTo(
+              values[second]! * Math.cos(angle) + values[first]! * Math.sin(angle),
+              5,
+            );
           }
         }
       }),
@@ -74,7 +90,13 @@ describe("rotary", () => {
   });
 
   test("llama3 scaling keeps what turns fast, stretches what turns slowly", async () => {
-    const scaling = { type: "llama3", factor: 8, lowFrequencyFactor: 1, highFrequencyFactor: 4, originalPositions: 8192 } as const;
+    const scaling = {
+      type: "llama3",
+      factor: 8,
+      lowFrequencyFactor: 1,
+      highFrequencyFactor: 4,
+      originalPositions: 8192,
+    } as const;
     const x = NdArray.from([1, 1, 1, 0, 0, 0], [1, 6]);
     const at = NdArray.from([100], [1], "i32");
     // Frequencies 1, 500000^(-1/3) and 500000^(-2/3): 1304 turns in 8192 positions, 16.4, and 0.2.
@@ -100,7 +122,9 @@ describe("rotary", () => {
     await expect(run((x, p) => rotary(x!, { positions: p!, offset: 2 }), x, NdArray.zeros("i32", [5]))).rejects.toThrow(
       /positions were given, and an offset of 2; add it to the positions/,
     );
-    await expect(run((x) => rotary(x!, { scaling: { type: "yarn", factor: 2 } as never }), x)).rejects.toThrow(/no scaling of type "yarn"/);
+    await expect(run((x) => rotary(x!, { scaling: { type: "yarn", factor: 2 } as never }), x)).rejects.toThrow(
+      /no scaling of type "yarn"/,
+    );
     await expect(run((x) => rotary(x!, { scaling: { type: "linear", factor: 0.5 } }), x)).rejects.toThrow(
       /scaling\.factor is the number 0\.5, but it is a finite number from 1/,
     );

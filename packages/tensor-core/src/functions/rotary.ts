@@ -3,10 +3,25 @@ import { emitOne, requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { checkNumber, checkOptions } from "../options.ts";
 import { formatSpec } from "../shape.ts";
-import { add, arange, bitcast, bitwiseAnd, cast, constant, cos, multiply, shiftRight, sin, subtract } from "./elementwise.ts";
+import {
+  add,
+  arange,
+  bitcast,
+  bitwiseAnd,
+  cast,
+  constant,
+  cos,
+  multiply,
+  shiftRight,
+  sin,
+  subtract,
+} from "./elementwise.ts";
 import { concat, expandDims, reshape, slice, stack } from "./movement.ts";
 
-/** How frequencies are stretched for sequences longer than those of the training, by the names that Hugging Face's configurations have. */
+/**
+ * How frequencies are stretched for sequences longer than those of the training, by the names that Hugging Face's
+ * configurations have.
+ */
 export type RotaryScaling =
   | { readonly type: "linear"; readonly factor: number }
   | {
@@ -19,7 +34,10 @@ export type RotaryScaling =
     };
 
 export interface RotaryOptions {
-  /** i32, of a shape that stretches to x.shape[:-1]: the position of each row. Default: `offset`, `offset` + 1, … along the last but one dimension. */
+  /**
+   * i32, of a shape that stretches to x.shape[:-1]: the position of each row. Default: `offset`, `offset` + 1, … along
+   * the last but one dimension.
+   */
   readonly positions?: Tensor;
   /** Default: 10 000. */
   readonly base?: number;
@@ -27,7 +45,10 @@ export interface RotaryOptions {
   readonly offset?: number;
   /** Default: none. */
   readonly scaling?: RotaryScaling;
-  /** Which entries turn together: i and i + D/2 (GPT-NeoX, and Llama as Hugging Face keeps it), or 2i and 2i + 1 (RoFormer). Default: "halves". */
+  /**
+   * Which entries turn together: i and i + D/2 (GPT-NeoX, and Llama as Hugging Face keeps it), or 2i and 2i + 1
+   * (RoFormer). Default: "halves".
+   */
   readonly pairs?: "halves" | "interleaved";
 }
 
@@ -46,7 +67,8 @@ const checkScaling = (scaling: RotaryScaling | undefined): void => {
   const { type } = scaling;
   if (type !== "linear" && type !== "llama3")
     throw new ArgumentError(`rotary: there is no scaling of type ${JSON.stringify(type)}; use "linear" or "llama3"`);
-  const check = (name: string, value: number, from: number): void => checkNumber("rotary", `scaling.${name}`, value, { from, usual: 8 });
+  const check = (name: string, value: number, from: number): void =>
+    checkNumber("rotary", `scaling.${name}`, value, { from, usual: 8 });
   check("factor", scaling.factor, 1);
   if (scaling.type !== "llama3") return;
   check("lowFrequencyFactor", scaling.lowFrequencyFactor, 0);
@@ -71,9 +93,9 @@ const multiplyHigh = (a: Tensor, b: Tensor): Tensor => {
 };
 
 /**
- * Angles in −π … π, f32 [..., T, pairs]. An angle in f32 would be off by 2⁻²⁴ times itself, 0.06 at position 10⁶. So frequencies are turns per position,
- * as two words behind the binary point, and position times frequency, kept to one turn, is a product of whole numbers: exact to 2⁻³² turns at
- * every position, negative ones too.
+ * Angles in −π … π, f32 [..., T, pairs]. An angle in f32 would be off by 2⁻²⁴ times itself, 0.06 at position 10⁶. So
+ * frequencies are turns per position, as two words behind the binary point, and position times frequency, kept to one
+ * turn, is a product of whole numbers: exact to 2⁻³² turns at every position, negative ones too.
  */
 const anglesAt = (positions: Tensor, frequencies: readonly number[]): Tensor => {
   const turns = frequencies.map((frequency) => fraction(frequency / (2 * Math.PI)) * word);
@@ -88,15 +110,19 @@ const anglesAt = (positions: Tensor, frequencies: readonly number[]): Tensor => 
 };
 
 /**
- * Rotary position embedding: pair i of the row at position t is turned by the angle `t · base^(−2i/D)`, the frequency scaled where `scaling` says so.
+ * Rotary position embedding: pair i of the row at position t is turned by the angle `t · base^(−2i/D)`, the frequency
+ * scaled where `scaling` says so.
  *
- * The gradient turns back. Angles are exact to 2⁻³² turns at every position (with `positions`, i32), their sines and cosines to f32.
+ * The gradient turns back. Angles are exact to 2⁻³² turns at every position (with `positions`, i32), their sines and
+ * cosines to f32.
  *
  * @param x f32 [..., T, D], D even.
- * Cost: without `positions`, `scaling` and `pairs` one kernel that reads and writes x once. With them, cosines and sines of all positions are computed
- * once for all that stretch over them, as a table [..., T, D/2], and x is read and written about twice.
+ * Cost: without `positions`, `scaling` and `pairs` one kernel that reads and writes x once. With them, cosines and
+ * sines of all positions are computed once for all that stretch over them, as a table [..., T, D/2], and x is read and
+ * written about twice.
  * @throws ShapeError where x or positions do not fit. ArgumentError for scalings that are none.
- * @example const turned = rotary(query, { positions: add(expandDims(starts, { dims: [1, 2] }), arange(T)), base: 500_000 });
+ * @example const turned = rotary(query, { positions: add(expandDims(starts, { dims: [1, 2] }), arange(T)), base:
+ * 500_000 });
  * Source: Su et al. 2021, arXiv 2104.09864.
  */
 export const rotary = (x: Tensor, options: RotaryOptions = {}): Tensor => {
@@ -119,11 +145,15 @@ export const rotary = (x: Tensor, options: RotaryOptions = {}): Tensor => {
   checkScaling(scaling);
   if (pairs !== "halves" && pairs !== "interleaved")
     throw new ArgumentError(`rotary: there are no pairs ${JSON.stringify(pairs)}; use "halves" or "interleaved"`);
-  if (given === undefined && scaling === undefined && pairs === "halves") return emitOne("rotary", [x], { base, offset, sign: 1 });
+  if (given === undefined && scaling === undefined && pairs === "halves")
+    return emitOne("rotary", [x], { base, offset, sign: 1 });
   const lead = x.shape.slice(0, -1);
   const width = x.shape.at(-1) ?? 0;
   if (x.dtype !== "f32" || x.rank < 2 || width % 2 !== 0)
-    throw new ShapeError("rotary", `${formatSpec(x)} was given, it takes f32 [..., positions, D] with D even; cast or reshape it`);
+    throw new ShapeError(
+      "rotary",
+      `${formatSpec(x)} was given, it takes f32 [..., positions, D] with D even; cast or reshape it`,
+    );
   const positions = given ?? add(arange(lead.at(-1)!), offset);
   const stretches = positions.shape.every((size, dim) => [1, lead[dim + lead.length - positions.rank]].includes(size));
   if (positions.dtype !== "i32" || positions.rank > lead.length || !stretches || (given !== undefined && offset !== 0))

@@ -17,7 +17,11 @@ describe("softmax", () => {
     await fc.assert(
       fc.asyncProperty(rows, fc.double({ min: -1e3, max: 1e3, noNaN: true }), async (values, shift) => {
         const fn = (x: Tensor): readonly Tensor[] => [softmax(x), softmax(add(x, shift)), logSoftmax(x)];
-        const [plain, shifted, logarithm] = (await evaluate(fn, reference)(NdArray.from(values))) as unknown as [NdArray, NdArray, NdArray];
+        const [plain, shifted, logarithm] = (await evaluate(fn, reference)(NdArray.from(values))) as unknown as [
+          NdArray,
+          NdArray,
+          NdArray,
+        ];
         expect(plain.toNumbers().reduce((sum, value) => sum + value, 0)).toBeCloseTo(1, 5);
         plain.toNumbers().forEach((value, i) => {
           expect(shifted.toNumbers()[i]).toBeCloseTo(value, 6);
@@ -36,11 +40,12 @@ describe("softmax", () => {
 
 describe("cross-entropy", () => {
   test("of equal logits is the logarithm of the number of classes; its gradient is softmax − onehot over the batch", async () => {
-    const fn = (x: Tensor, labels: Tensor): readonly Tensor[] => valueAndGrad((own: Tensor) => crossEntropy(own, labels))(x);
-    const [loss, gradient] = (await evaluate(fn, reference)(NdArray.zeros("f32", [2, 4]), NdArray.from([1, 3], [2], "i32"))) as unknown as [
-      NdArray,
-      NdArray,
-    ];
+    const fn = (x: Tensor, labels: Tensor): readonly Tensor[] =>
+      valueAndGrad((own: Tensor) => crossEntropy(own, labels))(x);
+    const [loss, gradient] = (await evaluate(fn, reference)(
+      NdArray.zeros("f32", [2, 4]),
+      NdArray.from([1, 3], [2], "i32"),
+    )) as unknown as [NdArray, NdArray];
     expect(loss.item()).toBeCloseTo(Math.log(4), 6);
     expect(gradient.toNumbers()).toEqual([0.125, -0.375, 0.125, 0.125, 0.125, 0.125, 0.125, -0.375]);
   });
@@ -50,7 +55,9 @@ describe("cross-entropy", () => {
     await expect(run(NdArray.zeros("f32", [2, 4]), NdArray.zeros("i32", [4]))).rejects.toThrow(
       /f32\[2, 4\] need one label per row, but labels are i32\[4\]/,
     );
-    await expect(run(NdArray.zeros("f32", [2, 4]), NdArray.zeros("f32", [2]))).rejects.toThrow(/it takes f32\[N, C\] and i32\[N\]/);
+    await expect(run(NdArray.zeros("f32", [2, 4]), NdArray.zeros("f32", [2]))).rejects.toThrow(
+      /it takes f32\[N, C\] and i32\[N\]/,
+    );
   });
 
   test("rows that a mask leaves out have loss and gradient 0, whatever they hold; the others are as if they were alone", async () => {
@@ -75,7 +82,8 @@ describe("cross-entropy", () => {
       evaluate((x: Tensor, labels: Tensor, mask: Tensor) => perRow(x, labels, mask), reference),
       evaluate((x: Tensor, labels: Tensor) => perRow(x, labels), reference),
       evaluate(
-        (x: Tensor, labels: Tensor, mask: Tensor) => valueAndGrad((own: Tensor) => crossEntropy(own, labels, { mask }))(x),
+        (x: Tensor, labels: Tensor, mask: Tensor) =>
+          valueAndGrad((own: Tensor) => crossEntropy(own, labels, { mask }))(x),
         reference,
       ),
     ];
@@ -106,7 +114,9 @@ describe("cross-entropy", () => {
         list.forEach(({ counts }, i) => {
           const at = counts ? next++ : -1;
           expect(losses![i]).toBe(counts ? wantedLosses![at] : 0);
-          expect(gradient!.slice(3 * i, 3 * i + 3)).toEqual(counts ? wantedGradient!.slice(3 * at, 3 * at + 3) : [0, 0, 0]);
+          expect(gradient!.slice(3 * i, 3 * i + 3)).toEqual(
+            counts ? wantedGradient!.slice(3 * at, 3 * at + 3) : [0, 0, 0],
+          );
         });
         const [loss, meanGradient] = await numbers(mean(...batch(list), mask));
         if (counted.length === 0) expect(loss).toEqual([NaN]);
@@ -120,20 +130,29 @@ describe("cross-entropy", () => {
   });
 
   test("a mask that is no bool for each label is refused", async () => {
-    const run = evaluate((x: Tensor, labels: Tensor, mask: Tensor) => crossEntropyPerRow(x, labels, { mask }), reference);
+    const run = evaluate(
+      (x: Tensor, labels: Tensor, mask: Tensor) => crossEntropyPerRow(x, labels, { mask }),
+      reference,
+    );
     for (const mask of [NdArray.zeros("bool", [3]), NdArray.zeros("f32", [2])])
-      await expect(run(NdArray.zeros("f32", [2, 4]), NdArray.zeros("i32", [2]), mask)).rejects.toThrow(/a bool for each label/);
+      await expect(run(NdArray.zeros("f32", [2, 4]), NdArray.zeros("i32", [2]), mask)).rejects.toThrow(
+        /a bool for each label/,
+      );
   });
 
   describe("ignored labels and label smoothing", () => {
     const logits = NdArray.from([1, 2, -1, 0.5, 0, 3, NaN, Infinity, 1, -2, 4, 0], [4, 3]);
     const labels = NdArray.from([1, 0, -100, 2], [4], "i32");
     const run = async (options: CrossEntropyOptions, x = logits): Promise<[loss: number[], gradient: number[]]> => {
-      const fn = (own: Tensor, l: Tensor): readonly Tensor[] => valueAndGrad((z: Tensor) => crossEntropy(z, l, options))(own);
+      const fn = (own: Tensor, l: Tensor): readonly Tensor[] =>
+        valueAndGrad((z: Tensor) => crossEntropy(z, l, options))(own);
       const results = (await evaluate(fn, reference)(x, labels)) as unknown as [NdArray, NdArray];
       return results.map((array) => array.toNumbers()) as [number[], number[]];
     };
-    /** Straight from the definition, in f64: a target of 1 − ε + ε/C on the label and ε/C on the others, mean over rows 0, 1 and 3. */
+    /**
+     * Straight from the definition, in f64: a target of 1 − ε + ε/C on the label and ε/C on the others, mean over rows
+     * 0, 1 and 3.
+     */
     const byHand = (smoothing: number): number => {
       const rows = logits.toNumbers();
       const losses = [0, 1, 3].map((row) => {
@@ -160,7 +179,9 @@ describe("cross-entropy", () => {
         crossEntropyPerRow(x, l, { mask: notEqual(l, -100) }),
         crossEntropyPerRow(x, l, { ignoreIndex: -100, mask: notEqual(l, 0) }),
       ];
-      const [ignored, masked, both] = ((await evaluate(fn, reference)(logits, labels)) as unknown as NdArray[]).map((y) => y.toNumbers());
+      const [ignored, masked, both] = ((await evaluate(fn, reference)(logits, labels)) as unknown as NdArray[]).map(
+        (y) => y.toNumbers(),
+      );
       expect(ignored).toEqual(masked);
       expect(both).toEqual([ignored![0], 0, 0, ignored![3]]);
     });

@@ -16,12 +16,16 @@ const emitAlongDim = (op: "softmax" | "log-softmax", x: Tensor, options: DimOpti
 };
 
 /**
- * `exp(x − max x) / Σ exp(x − max x)` along `dim` (the last one by default), f32. Entries of −∞ get probability 0; a row of nothing else is NaN. Along the last
- * dimension no data moves; along another one it is transposed there and back.
+ * `exp(x − max x) / Σ exp(x − max x)` along `dim` (the last one by default), f32. Entries of −∞ get probability 0; a
+ * row of nothing else is NaN. Along the last dimension no data moves; along another one it is transposed there and
+ * back.
  */
 export const softmax = (x: Tensor, options: DimOption = {}): Tensor => emitAlongDim("softmax", x, options);
 
-/** `x − max x − log Σ exp(x − max x)` along `dim` (the last one by default), f32: the logarithm of `softmax` without its underflow. */
+/**
+ * `x − max x − log Σ exp(x − max x)` along `dim` (the last one by default), f32: the logarithm of `softmax` without its
+ * underflow.
+ */
 export const logSoftmax = (x: Tensor, options: DimOption = {}): Tensor => emitAlongDim("log-softmax", x, options);
 
 export interface CrossEntropyOptions {
@@ -29,13 +33,19 @@ export interface CrossEntropyOptions {
   readonly mask?: Tensor;
   /** Rows with this label do not count, as if the mask left them out. Default: no label is special. */
   readonly ignoreIndex?: number;
-  /** Share of the target, 0 to 1, that is spread evenly over all classes instead of resting on the label. Default: 0. */
+  /**
+   * Share of the target, 0 to 1, that is spread evenly over all classes instead of resting on the label. Default: 0.
+   */
   readonly labelSmoothing?: number;
 }
 
 const optionNames: OptionNames<CrossEntropyOptions> = { mask: true, ignoreIndex: true, labelSmoothing: true };
 
-const checkRows = (logits: Tensor, labels: Tensor, { mask, ignoreIndex, labelSmoothing = 0 }: CrossEntropyOptions): void => {
+const checkRows = (
+  logits: Tensor,
+  labels: Tensor,
+  { mask, ignoreIndex, labelSmoothing = 0 }: CrossEntropyOptions,
+): void => {
   requireOperands("crossEntropy", [logits, labels, ...(mask === undefined ? [] : [mask])]);
   if (!sameShape(logits.shape.slice(0, -1), labels.shape) || logits.rank === 0) {
     throw new ShapeError(
@@ -49,7 +59,9 @@ const checkRows = (logits: Tensor, labels: Tensor, { mask, ignoreIndex, labelSmo
       `mask ${formatSpec(mask)} and labels ${formatSpec(labels)} differ; it takes a bool for each label`,
     );
   if (ignoreIndex !== undefined && (!Number.isInteger(ignoreIndex) || Math.abs(ignoreIndex) >= 2 ** 31))
-    throw new ArgumentError(`cross-entropy: ignoreIndex ${ignoreIndex} is no label, which is a whole number; PyTorch's default is -100`);
+    throw new ArgumentError(
+      `cross-entropy: ignoreIndex ${ignoreIndex} is no label, which is a whole number; PyTorch's default is -100`,
+    );
   if (!(labelSmoothing >= 0 && labelSmoothing <= 1))
     throw new ArgumentError(
       `cross-entropy: labelSmoothing ${labelSmoothing} is no share of the target; use a number from 0 to 1, such as 0.1`,
@@ -81,14 +93,15 @@ const countedLosses = (logits: Tensor, labels: Tensor, labelSmoothing: number, c
 };
 
 /**
- * Cross-entropy of each row, `logsumexp(logits) − logits[label]` in nats. With label smoothing ε it is `(1 − ε)` of that and ε of its mean over
- * all classes in the place of the label.
+ * Cross-entropy of each row, `logsumexp(logits) − logits[label]` in nats. With label smoothing ε it is `(1 − ε)` of
+ * that and ε of its mean over all classes in the place of the label.
  *
  * @param logits f32 [..., C].
- * @param labels i32 [...]. A label outside 0 ≤ label < C makes the loss and the gradient of its row NaN, so that the step's non-finite check finds
- * it, unless the row does not count.
- * @param options.mask Rows that are left out have loss 0 and gradient 0, whatever they hold: infinities, NaN, a label such as −100. The choice is made
- * before the loss is computed, since 0 · NaN is NaN. Costs one more pass over the logits, unless it fuses with what computes them.
+ * @param labels i32 [...]. A label outside 0 ≤ label < C makes the loss and the gradient of its row NaN, so that the
+ * step's non-finite check finds it, unless the row does not count.
+ * @param options.mask Rows that are left out have loss 0 and gradient 0, whatever they hold: infinities, NaN, a label
+ * such as −100. The choice is made before the loss is computed, since 0 · NaN is NaN. Costs one more pass over the
+ * logits, unless it fuses with what computes them.
  * @param options.labelSmoothing Costs their log-softmax beside. A logit of −∞ makes its row's loss infinite then.
  * @returns f32 [...].
  * @throws ShapeError where logits, labels and mask do not fit; ArgumentError for a labelSmoothing outside 0 … 1.
@@ -102,8 +115,8 @@ export const crossEntropyPerRow = (logits: Tensor, labels: Tensor, options: Cros
 };
 
 /**
- * Mean cross-entropy over the rows that count, in nats: the loss of a classifier or a language model. Arguments as in `crossEntropyPerRow`. NaN
- * where no row counts.
+ * Mean cross-entropy over the rows that count, in nats: the loss of a classifier or a language model. Arguments as in
+ * `crossEntropyPerRow`. NaN where no row counts.
  *
  * @returns f32 scalar.
  * @example const loss = crossEntropy(logits, batch.labels, { labelSmoothing: 0.1 });

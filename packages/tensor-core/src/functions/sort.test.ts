@@ -15,7 +15,8 @@ const run = async (x: NdArray, options: SortOptions = {}): Promise<[number[], nu
 
 // Few different values, so that there are ties.
 const entries = fc.array(fc.constantFrom(-Infinity, -2, -0.5, 0, 1, 3, Infinity, NaN), { maxLength: 40 });
-const before = (a: number, b: number): number => (Number.isNaN(a) ? Infinity : a) - (Number.isNaN(b) ? Infinity : b) || 0;
+const before = (a: number, b: number): number =>
+  (Number.isNaN(a) ? Infinity : a) - (Number.isNaN(b) ? Infinity : b) || 0;
 
 describe("sort", () => {
   test.each([false, true])("is a stable permutation into order, NaN greatest (descending: %s)", async (descending) => {
@@ -41,7 +42,9 @@ describe("sort", () => {
     const integer = fc.oneof(fc.constantFrom(least, most, most - 1, 0, 1, 2), fc.integer({ min: least, max: most }));
     await fc.assert(
       fc.asyncProperty(fc.array(integer, { maxLength: 40 }), fc.boolean(), async (values, descending) => {
-        const wanted = values.map((_, i) => i).sort((i, j) => (descending ? values[j]! - values[i]! : values[i]! - values[j]!) || i - j);
+        const wanted = values
+          .map((_, i) => i)
+          .sort((i, j) => (descending ? values[j]! - values[i]! : values[i]! - values[j]!) || i - j);
         const order = await evaluate(
           (x: Tensor) => argsort(x, { descending }),
           referenceBackend(),
@@ -66,7 +69,9 @@ describe("sort", () => {
   });
 
   test("refuses what it cannot order", async () => {
-    await expect(run(NdArray.zeros("bool", [3]))).rejects.toThrow(/sort: bool\[3\] is not supported, it takes f32, i32, u32; cast/);
+    await expect(run(NdArray.zeros("bool", [3]))).rejects.toThrow(
+      /sort: bool\[3\] is not supported, it takes f32, i32, u32; cast/,
+    );
     await expect(run(NdArray.zeros("f32", []))).rejects.toThrow(ShapeError);
     await expect(run(NdArray.zeros("f32", [3]), -1 as never)).rejects.toThrow(/sort\(x, \{ dim: -1 \}\)/);
   });

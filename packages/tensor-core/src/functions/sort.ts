@@ -17,12 +17,13 @@ export interface SortOptions extends DimOption {
 /**
  * The entries along `dim` (the last one by default) in order, and where each of them stood.
  *
- * Equal entries keep their order, in both directions (the sort is stable); a NaN counts as greatest, so it comes last unless `descending`. The gradient of the values goes back to the
- * places that they came from.
+ * Equal entries keep their order, in both directions (the sort is stable); a NaN counts as greatest, so it comes last
+ * unless `descending`. The gradient of the values goes back to the places that they came from.
  *
  * @param x f32, i32 or u32.
  * @returns `[values, indices]`, both shaped like `x`; indices are i32.
- * Cost: each entry a fixed number of times on the CPU (by digits), log₂² of a tile and then log₂ of the tiles in merges on WebGPU.
+ * Cost: each entry a fixed number of times on the CPU (by digits), log₂² of a tile and then log₂ of the tiles in merges
+ * on WebGPU.
  * @throws ShapeError for other dtypes and for a scalar.
  * @example const [values, indices] = sort(x, { descending: true });
  */
@@ -31,7 +32,10 @@ export const sort = (x: Tensor, options: SortOptions = {}): [values: Tensor, ind
   requireOperands("sort", [x]);
   const along = resolveDim(dim, x.rank, "sort");
   if (!arithmetic.includes(x.dtype))
-    throw new ShapeError("sort", `${formatSpec(x)} is not supported, it takes ${arithmetic.join(", ")}; cast the operand first`);
+    throw new ShapeError(
+      "sort",
+      `${formatSpec(x)} is not supported, it takes ${arithmetic.join(", ")}; cast the operand first`,
+    );
   const size = x.shape[along]!;
   const rows = swapDims(x, along, -1);
   const back = (sorted: Tensor): Tensor => swapDims(sorted, along, -1);
@@ -39,14 +43,16 @@ export const sort = (x: Tensor, options: SortOptions = {}): [values: Tensor, ind
     const [values, indices] = topK(rows, size);
     return [back(values), back(indices)];
   }
-  // Read from the end, so that among equals the last one comes first and all of it can be turned around. Negated values would put NaN in front.
+  // Read from the end, so that among equals the last one comes first and all of it can be turned around. Negated values
+  // would put NaN in front.
   const turn = (entries: Tensor): Tensor => flip(entries, { dims: -1 });
   const [values, indices] = topK(turn(rows), size);
   return [back(turn(values)), back(subtract(size - 1, turn(indices)))];
 };
 
 /**
- * Where each entry of `x` stands in order: the `indices` of `sort`, i32, shaped like `x`. `gather` of a vector by them is in order.
+ * Where each entry of `x` stands in order: the `indices` of `sort`, i32, shaped like `x`. `gather` of a vector by them
+ * is in order.
  *
  * Stable, NaN last unless `descending`, as `sort`.
  * @example const byExpert = argsort(expertOfToken);

@@ -77,14 +77,23 @@ describe("convTranspose2d", () => {
   test("sizes: stride times as large with same, the formula elsewhere", () => {
     expect(shapeOf([2, 7, 7, 8], [4, 4, 3, 8], { stride: 2, padding: "same" })).toEqual([2, 14, 14, 3]);
     expect(shapeOf([2, 7, 5, 8], [3, 3, 3, 8], { stride: 2 })).toEqual([2, 15, 11, 3]);
-    expect(shapeOf([2, 7, 5, 8], [3, 3, 3, 8], { stride: 3, outputPadding: [2, 0], dilation: 2 })).toEqual([2, 25, 17, 3]);
+    expect(shapeOf([2, 7, 5, 8], [3, 3, 3, 8], { stride: 3, outputPadding: [2, 0], dilation: 2 })).toEqual([
+      2, 25, 17, 3,
+    ]);
     expect(shapeOf([2, 7, 5, 8], [3, 3, 3, 8], { groups: 4 })).toEqual([2, 9, 7, 12]);
     expect(shapeOf([0, 7, 5, 8], [3, 3, 3, 8])).toEqual([0, 9, 7, 3]);
   });
 
   test.each([
     ["a rank", [7, 7, 8], [3, 3, 3, 8], {}, ShapeError, /takes an image \[N, H, W, C\].*got \[7, 7, 8\]/],
-    ["channels", [1, 7, 7, 8], [3, 3, 8, 4], {}, ShapeError, /the image's 8 channels must equal the weight's last size 4/],
+    [
+      "channels",
+      [1, 7, 7, 8],
+      [3, 3, 8, 4],
+      {},
+      ShapeError,
+      /the image's 8 channels must equal the weight's last size 4/,
+    ],
     ["groups", [1, 7, 7, 8], [3, 3, 1, 8], { groups: 3 }, ShapeError, /the 8 channels .* do not split into 3 groups/],
     ["no pixels", [1, 0, 7, 8], [3, 3, 1, 8], {}, ShapeError, /lack pixels or taps/],
     [
@@ -136,13 +145,19 @@ describe("one dimension", () => {
 
   test("convTranspose1d, written out by hand: patches two apart, the first entry cut off, one added", async () => {
     const options: ConvTranspose1dOptions = { stride: 2, padding: [1, 0], outputPadding: 1 };
-    const y = await run((x, w) => convTranspose1d(x, w, options), NdArray.from([1, 2], [1, 2, 1]), NdArray.from([1, 10, 100], [3, 1, 1]));
+    const y = await run(
+      (x, w) => convTranspose1d(x, w, options),
+      NdArray.from([1, 2], [1, 2, 1]),
+      NdArray.from([1, 10, 100], [3, 1, 1]),
+    );
     expect(y.toNumbers()).toEqual([10, 102, 20, 200, 0]);
   });
 
   test("names the shapes that were given", async () => {
     const [x, w] = [NdArray.zeros("f32", [2, 9, 4]), NdArray.zeros("f32", [3, 5, 6])];
-    await expect(run((a, b) => conv1d(a, b), x, w)).rejects.toThrow(/conv1d: takes a sequence.*\[2, 9, 4\] and \[3, 5, 6\]/);
+    await expect(run((a, b) => conv1d(a, b), x, w)).rejects.toThrow(
+      /conv1d: takes a sequence.*\[2, 9, 4\] and \[3, 5, 6\]/,
+    );
     await expect(run((a, b) => convTranspose1d(a, b), x, w)).rejects.toThrow(/convTranspose1d: takes a sequence/);
     await expect(run((a, b) => conv1d(a, b, 2 as never), x, w)).rejects.toThrow(ArgumentError);
   });
@@ -159,7 +174,8 @@ describe("one dimension", () => {
   });
 
   test("with operands of f16 the bias is f32, and the result f16", async () => {
-    const half = (x: Tensor, w: Tensor): Tensor => conv1d(cast(x, "f16"), cast(w, "f16"), { bias: sum(w, { dims: [0, 1] }) });
+    const half = (x: Tensor, w: Tensor): Tensor =>
+      conv1d(cast(x, "f16"), cast(w, "f16"), { bias: sum(w, { dims: [0, 1] }) });
     const y = await run(half, NdArray.from([2048, 1], [1, 2, 1]), NdArray.from([1], [1, 1, 1]));
     expect(y.dtype).toBe("f16");
     // 2048 + 1 in f16 is 2048: ties go to the even neighbour.

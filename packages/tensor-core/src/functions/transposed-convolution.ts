@@ -9,8 +9,8 @@ import { type Conv2dOptions, withBias } from "./convolution.ts";
 /** As of the `conv2d` whose shapes this one takes back; `padding` is what that one adds and this one cuts off. */
 export interface ConvTranspose2dOptions extends Conv2dOptions {
   /**
-   * Rows and columns added at the bottom and right of the result, below the stride: a stride above 1 makes images of several sizes equally small,
-   * and this says which one to go back to. Default: 0.
+   * Rows and columns added at the bottom and right of the result, below the stride: a stride above 1 makes images of
+   * several sizes equally small, and this says which one to go back to. Default: 0.
    */
   readonly outputPadding?: number | Pair;
 }
@@ -44,17 +44,24 @@ const checkShapes = (x: Tensor, w: Tensor, groups: number): void => {
       `the ${x.shape[3]} channels of image ${formatShape(x.shape)} do not split into ${groups} groups; groups must be a positive whole number that divides them`,
     );
   if (x.shape[1]! < 1 || x.shape[2]! < 1 || w.shape[0]! < 1 || w.shape[1]! < 1)
-    throw new ShapeError(op, `image and weight ${both} lack pixels or taps; each needs at least one row and one column`);
+    throw new ShapeError(
+      op,
+      `image and weight ${both} lack pixels or taps; each needs at least one row and one column`,
+    );
 };
 
 /**
- * The adjoint of `conv2d` in its image, also called deconvolution or a convolution with fractional strides: each pixel of `x` adds a kernel-sized patch to
- * the result, patches lie a stride apart. `⟨conv2d(a, w), x⟩ = ⟨a, convTranspose2d(x, w)⟩` under the same options.
+ * The adjoint of `conv2d` in its image, also called deconvolution or a convolution with fractional strides: each pixel
+ * of `x` adds a kernel-sized patch to the result, patches lie a stride apart. `⟨conv2d(a, w), x⟩ = ⟨a,
+ * convTranspose2d(x, w)⟩` under the same options.
  *
  * @param x f32, or f16 with sums in f32: [N, H, W, C], e.g. [64, 7, 7, 32].
- * @param w of `x`'s dtype: [kernel height, kernel width, O / groups, C], the weight of the convolution that has C outputs, e.g. [4, 4, 16, 32].
- * @returns [N, H', W', O] with H' = (H − 1)·stride + (height − 1)·dilation + 1 − padding + outputPadding; with "same", H' = H·stride.
- * @throws ShapeError when ranks, channels, groups or the bias do not fit; ArgumentError for a stride, padding, dilation or outputPadding out of range.
+ * @param w of `x`'s dtype: [kernel height, kernel width, O / groups, C], the weight of the convolution that has C
+ * outputs, e.g. [4, 4, 16, 32].
+ * @returns [N, H', W', O] with H' = (H − 1)·stride + (height − 1)·dilation + 1 − padding + outputPadding; with "same",
+ * H' = H·stride.
+ * @throws ShapeError when ranks, channels, groups or the bias do not fit; ArgumentError for a stride, padding, dilation
+ * or outputPadding out of range.
  * @example convTranspose2d(x, w, { stride: 2, padding: 1 }) // 4×4 kernels: [64, 7, 7, 32] to [64, 14, 14, 16]
  * Cost: 2·N·H·W·C·height·width·O/groups flops.
  */

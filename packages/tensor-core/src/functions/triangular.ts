@@ -6,14 +6,21 @@ import { formatSpec } from "../shape.ts";
 import { greaterEqual, iota, lessEqual, subtract, where } from "./elementwise.ts";
 
 export interface TriangleOptions {
-  /** The diagonal that bounds the triangle and belongs to it: 0 the main one, 1 the next above, −1 the next below. Default: 0. */
+  /**
+   * The diagonal that bounds the triangle and belongs to it: 0 the main one, 1 the next above, −1 the next below.
+   * Default: 0.
+   */
   readonly diagonal?: number;
 }
 
 const triangle = (op: "tril" | "triu", x: Tensor, options: TriangleOptions): Tensor => {
   const { diagonal = 0 } = checkOptions(`${op}(x)`, options, { diagonal: true });
   requireOperands(op, [x]);
-  if (x.rank < 2) throw new ShapeError(op, `takes matrices [..., rows, columns], got ${formatSpec(x)}; reshape it to 2 dimensions or more`);
+  if (x.rank < 2)
+    throw new ShapeError(
+      op,
+      `takes matrices [..., rows, columns], got ${formatSpec(x)}; reshape it to 2 dimensions or more`,
+    );
   if (!Number.isInteger(diagonal))
     throw new ArgumentError(
       `${op}: diagonal ${diagonal} is no whole number; use 0 for the main one, 1 for the next above, -1 for the next below`,

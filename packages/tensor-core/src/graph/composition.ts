@@ -7,15 +7,26 @@ import { Tensor } from "./tensor.ts";
 import { trace } from "./trace.ts";
 
 /** Run the composition of a user's operator on tensors, and check that it returns a list of tensors. */
-export const compose = ({ name, composition }: Operator, inputs: readonly Tensor[], params: Params): readonly Tensor[] => {
+export const compose = (
+  { name, composition }: Operator,
+  inputs: readonly Tensor[],
+  params: Params,
+): readonly Tensor[] => {
   const results: unknown = composition!(inputs, params);
-  if (Array.isArray(results) && results.every((result) => result instanceof Tensor)) return results as readonly Tensor[];
-  const given = results instanceof Tensor ? "a tensor" : Array.isArray(results) ? "a list with other things in it" : String(results);
+  if (Array.isArray(results) && results.every((result) => result instanceof Tensor))
+    return results as readonly Tensor[];
+  const given =
+    results instanceof Tensor
+      ? "a tensor"
+      : Array.isArray(results)
+        ? "a list with other things in it"
+        : String(results);
   throw new OperatorError(name, `its composition returned ${given}; it returns the list of its results, such as [y]`);
 };
 
 /**
- * The graph of a user's operator composed of other operators. Mesh and what is being composed already are those of the running trace.
+ * The graph of a user's operator composed of other operators. Mesh and what is being composed already are those of the
+ * running trace.
  *
  * @throws OperatorError for a composition that uses its own operator.
  */

@@ -12,11 +12,17 @@ export const nodeCost = (graph: Graph, node: Node): Cost => {
   // Backends cut long work into pieces by these numbers.
   for (const unit of ["flops", "bytesRead", "bytesWritten"] as const)
     if (!(Number.isFinite(cost?.[unit]) && cost[unit] >= 0))
-      throw new OperatorError(node.op, `its cost says ${String(cost?.[unit])} for ${unit}; that is a finite number, 0 or more`);
+      throw new OperatorError(
+        node.op,
+        `its cost says ${String(cost?.[unit])} for ${unit}; that is a finite number, 0 or more`,
+      );
   return cost;
 };
 
-/** Work of all nodes together: flops, and the bytes that kernels read and write if each value goes through memory once per use. */
+/**
+ * Work of all nodes together: flops, and the bytes that kernels read and write if each value goes through memory once
+ * per use.
+ */
 export const graphCost = (graph: Graph): Cost =>
   graph.nodes
     .map((node) => nodeCost(graph, node))

@@ -60,8 +60,9 @@ export const emptyTrace = (operators: OperatorTable, mesh: Mesh, composing: read
   composing,
 });
 
-// Tracing is synchronous, so one stack of running traces is enough; `trace` restores it even when the traced function throws.
-// It is the only mutable state of a module in this package: without it each operator call would carry the trace by hand.
+// Tracing is synchronous, so one stack of running traces is enough; `trace` restores it even when the traced function
+// throws. It is the only mutable state of a module in this package: without it each operator call would carry the trace
+// by hand.
 const running: TraceState[] = [];
 
 /** The innermost trace, if there is one. */
@@ -84,7 +85,8 @@ export const currentTrace = (caller: string): TraceState => {
 
 /** What to write in place of an operand that is no tensor. */
 const cureOf = (value: unknown): string => {
-  if (value === undefined) return "give it a Tensor, or look whether the traced function was called with too few arguments";
+  if (value === undefined)
+    return "give it a Tensor, or look whether the traced function was called with too few arguments";
   if (isPromise(value)) return "await it before the traced function is called, and pass it in as an argument";
   if (isSpec(value)) return "pass it in as an argument of the traced function";
   if (ArrayBuffer.isView(value))
@@ -94,9 +96,11 @@ const cureOf = (value: unknown): string => {
 };
 
 /**
- * The running trace, if it is that of all `operands`. Functions that look at an operand before they emit ask for it first.
+ * The running trace, if it is that of all `operands`. Functions that look at an operand before they emit ask for it
+ * first.
  *
- * @throws ArgumentError that says what was given instead, and what to write. With `numbers`, numbers may stand beside tensors.
+ * @throws ArgumentError that says what was given instead, and what to write. With `numbers`, numbers may stand beside
+ * tensors.
  */
 export const requireOperands = (
   op: string,
@@ -196,12 +200,14 @@ export const emitWithGradient = (
 };
 
 /** `emit` for operators with one output. */
-export const emitOne = (op: string, inputs: readonly Tensor[], params: Params = {}): Tensor => emit(op, inputs, params)[0]!;
+export const emitOne = (op: string, inputs: readonly Tensor[], params: Params = {}): Tensor =>
+  emit(op, inputs, params)[0]!;
 
 /** Run `fn` with `name` appended to the scope path, so that its nodes say which part of the model they are. */
 export const scope = <T>(name: string, fn: () => T): T => {
   const state = currentTrace("scope");
-  if (typeof fn !== "function") throw new ArgumentError(`scope: ${describe(fn)} was given to run; write scope("name", () => …)`);
+  if (typeof fn !== "function")
+    throw new ArgumentError(`scope: ${describe(fn)} was given to run; write scope("name", () => …)`);
   const outer = state.scope;
   state.scope = outer === "" ? name : `${outer}/${name}`;
   try {
@@ -212,12 +218,13 @@ export const scope = <T>(name: string, fn: () => T): T => {
 };
 
 /**
- * Run `fn` as a part of a step: its nodes say that they belong to this phase. Differentiation marks what it adds as `backward` itself, `exchange` of
- * `@skein/compressors` as `communication`, optimizers and `applyUpdates` as `update`.
+ * Run `fn` as a part of a step: its nodes say that they belong to this phase. Differentiation marks what it adds as
+ * `backward` itself, `exchange` of `@skein/compressors` as `communication`, optimizers and `applyUpdates` as `update`.
  */
 export const inPhase = <T>(phase: Phase, fn: () => T): T => {
   const state = currentTrace("inPhase");
-  if (!phases.includes(phase)) throw new ArgumentError(`inPhase: the phase is ${describe(phase)}; it is one of ${phases.join(", ")}`);
+  if (!phases.includes(phase))
+    throw new ArgumentError(`inPhase: the phase is ${describe(phase)}; it is one of ${phases.join(", ")}`);
   const outer = state.phase;
   state.phase = phase;
   try {

@@ -1,10 +1,19 @@
 import type { TensorSpec } from "../shape.ts";
 
 /** Plain, serializable operator parameters. */
-export type ParamValue = number | string | boolean | null | readonly ParamValue[] | { readonly [key: string]: ParamValue };
+export type ParamValue =
+  | number
+  | string
+  | boolean
+  | null
+  | readonly ParamValue[]
+  | { readonly [key: string]: ParamValue };
 export type Params = { readonly [key: string]: ParamValue };
 
-/** A number as a parameter: what JSON cannot carry (-0, NaN, infinities) becomes its name, and `Number()` brings both forms back. */
+/**
+ * A number as a parameter: what JSON cannot carry (-0, NaN, infinities) becomes its name, and `Number()` brings both
+ * forms back.
+ */
 export const encodeNumber = (value: number): number | string =>
   Object.is(value, -0) ? "-0" : Number.isFinite(value) ? value : String(value);
 
@@ -18,8 +27,9 @@ export interface ValueRef {
 export const phases = ["forward", "backward", "communication", "update"] as const;
 
 /**
- * Which part of a step a node was emitted in. `forward` is what a traced function computes, `backward` what differentiation adds, `communication` the
- * exchange of gradients with all that it encodes and decodes, `update` the optimizer.
+ * Which part of a step a node was emitted in. `forward` is what a traced function computes, `backward` what
+ * differentiation adds, `communication` the exchange of gradients with all that it encodes and decodes, `update` the
+ * optimizer.
  */
 export type Phase = (typeof phases)[number];
 
@@ -50,8 +60,8 @@ export const originOf = ({ scope, phase, region }: Node): Origin => ({ scope, ph
 export const laterPhase = (a: Phase, b: Phase): Phase => (phases.indexOf(a) < phases.indexOf(b) ? b : a);
 
 /**
- * Key of the one thing that a graph carries beside its data: how users' operators were defined, see `definitions.ts`. JSON and structured clones
- * leave symbols out, so a graph stays what can be saved and posted.
+ * Key of the one thing that a graph carries beside its data: how users' operators were defined, see `definitions.ts`.
+ * JSON and structured clones leave symbols out, so a graph stays what can be saved and posted.
  */
 export const definitionsKey: unique symbol = Symbol("definitions");
 

@@ -40,7 +40,9 @@ describe("outside of a traced function", () => {
     ["vjp", () => loose["vjp"]!(relu, x)],
   ] as const)("%s says so in one line", (name, call) => {
     expect(call).toThrow(ArgumentError);
-    expect(call).toThrow(new RegExp(`^${name === "full" ? "constant" : name}: it was called outside of a traced function.*$`));
+    expect(call).toThrow(
+      new RegExp(`^${name === "full" ? "constant" : name}: it was called outside of a traced function.*$`),
+    );
   });
 
   test("the hint is a program that runs as printed", async () => {
@@ -115,7 +117,10 @@ describe("an argument that is no array", () => {
       [new Float32Array(2), { rate }],
     ],
     ["argument 2 at rate of a traced function is the number 0.1", [x, { rate: 0.1 }]],
-    ["argument 1 of a traced function is a Promise, where an array is due; await it first", [Promise.resolve(x), { rate }]],
+    [
+      "argument 1 of a traced function is a Promise, where an array is due; await it first",
+      [Promise.resolve(x), { rate }],
+    ],
     ["argument 1 of a traced function is missing", [undefined, { rate }]],
   ])("%s", async (message, args) => {
     await expect(give(...args)).rejects.toThrow(ArgumentError);
@@ -140,7 +145,9 @@ describe("jit", () => {
   ])("%s", (message, call) => expect(call).toThrow(message));
 
   test("an async function is refused: tracing does not wait", async () => {
-    await expect(evaluate((async (x: Tensor) => x) as never, backend)(x)).rejects.toThrow("a traced function returned a Promise");
+    await expect(evaluate((async (x: Tensor) => x) as never, backend)(x)).rejects.toThrow(
+      "a traced function returned a Promise",
+    );
   });
 });
 
@@ -154,6 +161,9 @@ describe("shapes and dtypes that do not exist", () => {
     ["constant: shape [-1] has the size -1", () => emitOne("constant", [], { dtype: "f32", shape: [-1], value: 0 })],
     ['there is no dtype "f64"; use one of f32', (x) => loose["cast"]!(x, "f64")],
     ['there is no dtype "f64"; use one of f32', () => loose["zeros"]!([2], "f64")],
-    ["shape [-1] has the size -1", (x) => functions.normal(functions.constant([0, 1], "u32"), [-1, x.shape[0]!].slice(0, 1))],
+    [
+      "shape [-1] has the size -1",
+      (x) => functions.normal(functions.constant([0, 1], "u32"), [-1, x.shape[0]!].slice(0, 1)),
+    ],
   ])("%s", (message, fn) => expect(traced(fn)).toThrow(message));
 });

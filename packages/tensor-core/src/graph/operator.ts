@@ -7,7 +7,9 @@ import type { KernelNode } from "./kernel-node.ts";
 import type { RewriteRule } from "./rewrite-rule.ts";
 import type { Tensor } from "./tensor.ts";
 
-/** Work of one node: floating-point operations, bytes read, bytes written. Data, so that the cost model can price it. */
+/**
+ * Work of one node: floating-point operations, bytes read, bytes written. Data, so that the cost model can price it.
+ */
 export interface Cost {
   readonly flops: number;
   readonly bytesRead: number;
@@ -29,8 +31,8 @@ export interface VjpContext<P extends Params> {
 }
 
 /**
- * What an executor does itself with a node, for which no kernel runs: take an argument, tell the rank's position along a mesh axis, begin a collective,
- * wait for one, or nothing, where a node is there to keep passes from merging others.
+ * What an executor does itself with a node, for which no kernel runs: take an argument, tell the rank's position along
+ * a mesh axis, begin a collective, wait for one, or nothing, where a node is there to keep passes from merging others.
  */
 export type Role = "argument" | "position" | "start" | "done" | "barrier";
 
@@ -44,7 +46,10 @@ export interface Fold<P extends Params = Params> {
 
 export type LayerKind = "linear" | "convolution" | "embedding" | "norm";
 
-/** A way to read a node as a layer: which operand is its input, which its weight, and, where the node itself adds it, its bias. Its result is output 0. */
+/**
+ * A way to read a node as a layer: which operand is its input, which its weight, and, where the node itself adds it,
+ * its bias. Its result is output 0.
+ */
 export interface LayerReading {
   readonly kind: LayerKind;
   readonly input: number;
@@ -53,7 +58,8 @@ export interface LayerReading {
 }
 
 /**
- * What passes, memory plans and executors ask of an operator; what is left out does not hold. They never ask for its name.
+ * What passes, memory plans and executors ask of an operator; what is left out does not hold. They never ask for its
+ * name.
  */
 export interface OperatorFacts<P extends Params = Params> {
   readonly role?: Role;
@@ -79,7 +85,10 @@ export interface OperatorFacts<P extends Params = Params> {
   readonly layer?: (node: KernelNode<P>) => readonly LayerReading[];
   /** The operand's elements, each several times: a kernel may read them with stride 0 instead. */
   readonly stretches?: boolean;
-  /** Some of the operand's elements, whatever they are: what is computed element by element may be computed of these alone. */
+  /**
+   * Some of the operand's elements, whatever they are: what is computed element by element may be computed of these
+   * alone.
+   */
   readonly selects?: boolean;
   /** The one value of all elements, `-0`, `NaN` and infinities by their names. */
   readonly constantValue?: (params: P) => number | string;
@@ -117,12 +126,19 @@ export interface Operator<P extends Params = Params> extends OperatorFacts<P> {
   /** Users' operators only: `reference` was not given, so the reference interpreter runs the composition too. */
   readonly referenceIsComposition?: boolean;
   /** Collective operators only: inputs of all ranks of the axis in, outputs of all ranks out. Replaces `reference`. */
-  readonly collective?: (ranks: readonly (readonly ReferenceArray[])[], params: P, outputs: readonly TensorSpec[]) => Float64Array[][];
+  readonly collective?: (
+    ranks: readonly (readonly ReferenceArray[])[],
+    params: P,
+    outputs: readonly TensorSpec[],
+  ) => Float64Array[][];
 }
 
 export type OperatorTable = { readonly [name: string]: Operator };
 
-/** Whether an operator of this name is a user's: these are `owner/name`, ours have no slash, so that a later Skein cannot take a name that a user has. */
+/**
+ * Whether an operator of this name is a user's: these are `owner/name`, ours have no slash, so that a later Skein
+ * cannot take a name that a user has.
+ */
 export const isUsersOperator = (name: string): boolean => name.includes("/");
 
 /** That nobody has defined an operator, as an error with the cure. */
@@ -131,7 +147,10 @@ export const unknownOperator = (op: string, known: readonly string[]): OperatorE
   const cure = isUsersOperator(op)
     ? "call what defineOperator returned, or give a graph that was saved or posted its operators back by withOperators(graph, [...])"
     : "no operator of Skein has this name, and those of users are named owner/name";
-  return new OperatorError(op, `this operator is not defined${meant === undefined ? "" : `; did you mean "${meant}"?`}; ${cure}`);
+  return new OperatorError(
+    op,
+    `this operator is not defined${meant === undefined ? "" : `; did you mean "${meant}"?`}; ${cure}`,
+  );
 };
 
 /** Add a user's operator to those of a graph. Throws OperatorError where the name has another meaning there. */
@@ -145,5 +164,8 @@ export const addDefinition = (definitions: Map<string, Operator>, operator: Oper
   definitions.set(operator.name, operator);
 };
 
-/** Give an operator file of this package its typed parameters, and the table its uniform type. Users have `defineOperator` of `define-operator.ts`. */
+/**
+ * Give an operator file of this package its typed parameters, and the table its uniform type. Users have
+ * `defineOperator` of `define-operator.ts`.
+ */
 export const defineOperator = <P extends Params>(operator: Operator<P>): Operator => operator as unknown as Operator;

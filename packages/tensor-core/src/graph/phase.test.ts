@@ -15,17 +15,24 @@ const spec = { dtype: "f32" as const, shape: [4] };
 
 const step = trace(
   (w: Tensor, state: unknown) => {
-    const [loss, gradient] = valueAndGrad((own: Tensor) => scope("model", () => sum(allReduce(sin(multiply(own, own)), "model"))))(w);
+    const [loss, gradient] = valueAndGrad((own: Tensor) =>
+      scope("model", () => sum(allReduce(sin(multiply(own, own)), "model"))),
+    )(w);
     const mean = inPhase("communication", () => multiply(allReduce(gradient, "data"), 0.5));
     const optimizer = adam({ learningRate: 0.1 });
     const [updates, next] = optimizer.update(mean, state as never, { params: w });
     return [loss, applyUpdates(w, updates), next];
   },
-  [spec, [{ step: { dtype: "i32", shape: [] }, mean: spec, square: spec }, { step: { dtype: "i32", shape: [] } }]] as never,
+  [
+    spec,
+    [{ step: { dtype: "i32", shape: [] }, mean: spec, square: spec }, { step: { dtype: "i32", shape: [] } }],
+  ] as never,
   { mesh: { data: 2, model: 2 } },
 );
 
-const phasesOf = (op: string): string[] => [...new Set(step.graph.nodes.filter((node) => node.op === op).map(({ phase }) => phase))];
+const phasesOf = (op: string): string[] => [
+  ...new Set(step.graph.nodes.filter((node) => node.op === op).map(({ phase }) => phase)),
+];
 
 test("nodes say which part of a step emitted them", () => {
   expect(phasesOf("sin")).toEqual(["forward"]);
@@ -35,14 +42,25 @@ test("nodes say which part of a step emitted them", () => {
 });
 
 test("a collective is communication wherever it stands, its neighbours are not", () => {
-  const [first, node] = [step.graph.nodes.find(({ op }) => op === "all-reduce")!, step.graph.nodes.find(({ op }) => op === "sin")!];
+  const [first, node] = [
+    step.graph.nodes.find(({ op }) => op === "all-reduce")!,
+    step.graph.nodes.find(({ op }) => op === "sin")!,
+  ];
   expect([first.phase, phaseOf(first), phaseOf(node)]).toEqual(["forward", "communication", "forward"]);
 });
 
 test("passes and replays keep phases; what is fused of several runs with the last", () => {
   const after = optimize(step.graph, { schedule: false }).nodes;
-  expect(after.filter(({ op }) => op === "all-reduce").map(({ phase }) => phase)).toEqual(["forward", "backward", "communication"]);
-  expect([...new Set(after.filter(({ op }) => op === "fused").map(({ phase }) => phase))]).toEqual(["forward", "backward", "update"]);
+  expect(after.filter(({ op }) => op === "all-reduce").map(({ phase }) => phase)).toEqual([
+    "forward",
+    "backward",
+    "communication",
+  ]);
+  expect([...new Set(after.filter(({ op }) => op === "fused").map(({ phase }) => phase))]).toEqual([
+    "forward",
+    "backward",
+    "update",
+  ]);
   const again = trace(
     (...inputs: Tensor[]) => replay(step.graph, inputs),
     step.graph.inputs.map((id) => step.graph.nodes[id]!.specs[0]!) as never,

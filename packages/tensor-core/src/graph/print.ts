@@ -42,7 +42,8 @@ const formatProgram = (params: FusedParams, operands: readonly string[]): string
   const written = results.filter((_, i) => (folds[i] ?? null) === null);
   const nameOf = (output: number): string => `out${results.length === 1 ? "" : output}`;
   const uses = new Map<number, number>();
-  for (const register of [...results, ...instructions.flatMap(({ args }) => args)]) uses.set(register, (uses.get(register) ?? 0) + 1);
+  for (const register of [...results, ...instructions.flatMap(({ args }) => args)])
+    uses.set(register, (uses.get(register) ?? 0) + 1);
   const texts = operands.map((operand, i) =>
     views[i]!.strides.some((stride, dim) => stride === 0 && params.shape[dim]! > 1) ? `stretch(${operand})` : operand,
   );
@@ -65,7 +66,9 @@ const formatProgram = (params: FusedParams, operands: readonly string[]): string
       const name = isResult
         ? nameOf(results.findIndex((result, output) => result === register && (folds[output] ?? null) === null))
         : `t${i}`;
-      named.push(`${name} = ${text.replace(/^\((.*)\)$/, (whole, inner: string) => (isBalanced(inner) ? inner : whole))}`);
+      named.push(
+        `${name} = ${text.replace(/^\((.*)\)$/, (whole, inner: string) => (isBalanced(inner) ? inner : whole))}`,
+      );
       texts.push(name);
     }
   }
@@ -88,7 +91,9 @@ const formatParams = (node: Node, operands: readonly string[]): string => {
   if (node.op === "fused") return ` ${formatProgram(node.params as unknown as FusedParams, operands)}`;
   if (node.op === "collective-done") return "";
   // The result's shape and dtype stand beside the node already; a flag that is off says nothing.
-  const shown = Object.entries(node.params).filter(([key, value]) => !["dtype", "index", "shape"].includes(key) && value !== false);
+  const shown = Object.entries(node.params).filter(
+    ([key, value]) => !["dtype", "index", "shape"].includes(key) && value !== false,
+  );
   return shown.length === 0 ? "" : ` {${shown.map(([key, value]) => `${key}: ${formatParam(value)}`).join(", ")}}`;
 };
 
@@ -108,7 +113,8 @@ const formatCount = (count: number, unit: string): string => {
  * ```
  */
 export const printGraph = (graph: Graph, { cost = false }: PrintOptions = {}): string => {
-  const name = (ref: ValueRef): string => (graph.nodes[ref.node]!.specs.length === 1 ? `%${ref.node}` : `%${ref.node}.${ref.output}`);
+  const name = (ref: ValueRef): string =>
+    graph.nodes[ref.node]!.specs.length === 1 ? `%${ref.node}` : `%${ref.node}.${ref.output}`;
   const lines: string[] = [];
   let scope = "";
   for (const node of graph.nodes) {
@@ -120,7 +126,8 @@ export const printGraph = (graph: Graph, { cost = false }: PrintOptions = {}): s
     let line = `${scope === "" && !lines.includes("(no scope)") ? "" : "  "}%${node.id} = ${node.op}(${operands.join(", ")}) ${formatSpecs(node.specs)}${formatParams(node, operands)}`;
     if (cost && findOperator(graph, node.op) !== undefined) {
       const { flops, bytesRead, bytesWritten } = nodeCost(graph, node);
-      if (flops + bytesRead + bytesWritten > 0) line += `  # ${formatCount(flops, "flop")}, ${formatCount(bytesRead + bytesWritten, "B")}`;
+      if (flops + bytesRead + bytesWritten > 0)
+        line += `  # ${formatCount(flops, "flop")}, ${formatCount(bytesRead + bytesWritten, "B")}`;
     }
     lines.push(line);
   }

@@ -30,23 +30,30 @@ const spec = (...shape: number[]): Tensor => ({ dtype: "f32", shape }) as unknow
 
 test("a graph that is replayed gives the bits and the gradients of its function, and keeps its scopes", async () => {
   await fc.assert(
-    fc.asyncProperty(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 1, max: 4 }), fc.nat({ max: 99 }), async (rows, width, seed) => {
-      const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => Math.sin(seed + 7.3 * i));
-      const x = NdArray.from(numbers(rows * width), [rows, width]);
-      const w = NdArray.from(numbers(width * 2), [width, 2]);
-      const { graph } = trace(model, [spec(rows, width), spec(width, 2), spec(3)]);
-      const plain = JSON.parse(JSON.stringify(graph)) as typeof graph;
-      const again = (...inputs: Tensor[]): Tensor[] => replay(plain, inputs);
-      const loss =
-        (fn: (...inputs: Tensor[]) => Tensor[]) =>
-        (a: Tensor, b: Tensor, c: Tensor): [Tensor, Tensor] =>
-          valueAndGrad((own: Tensor, data: Tensor) => sum(fn(data, own, c)[0]!))(b, a);
-      const run = async (fn: (...inputs: Tensor[]) => Tensor[]): Promise<number[][]> =>
-        (await evaluate(loss(fn), referenceBackend())(x, w, NdArray.from([1, 2, 3]))).map((array) => array.toNumbers());
-      expect(await run(again)).toEqual(await run(model));
-      const { graph: replayed } = trace(again, [spec(rows, width), spec(width, 2), spec(3)]);
-      expect(replayed).toEqual(graph);
-    }),
+    fc.asyncProperty(
+      fc.integer({ min: 0, max: 3 }),
+      fc.integer({ min: 1, max: 4 }),
+      fc.nat({ max: 99 }),
+      async (rows, width, seed) => {
+        const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => Math.sin(seed + 7.3 * i));
+        const x = NdArray.from(numbers(rows * width), [rows, width]);
+        const w = NdArray.from(numbers(width * 2), [width, 2]);
+        const { graph } = trace(model, [spec(rows, width), spec(width, 2), spec(3)]);
+        const plain = JSON.parse(JSON.stringify(graph)) as typeof graph;
+        const again = (...inputs: Tensor[]): Tensor[] => replay(plain, inputs);
+        const loss =
+          (fn: (...inputs: Tensor[]) => Tensor[]) =>
+          (a: Tensor, b: Tensor, c: Tensor): [Tensor, Tensor] =>
+            valueAndGrad((own: Tensor, data: Tensor) => sum(fn(data, own, c)[0]!))(b, a);
+        const run = async (fn: (...inputs: Tensor[]) => Tensor[]): Promise<number[][]> =>
+          (await evaluate(loss(fn), referenceBackend())(x, w, NdArray.from([1, 2, 3]))).map((array) =>
+            array.toNumbers(),
+          );
+        expect(await run(again)).toEqual(await run(model));
+        const { graph: replayed } = trace(again, [spec(rows, width), spec(width, 2), spec(3)]);
+        expect(replayed).toEqual(graph);
+      },
+    ),
     { numRuns: 30 },
   );
 });

@@ -5,8 +5,8 @@ import { type Graph, type Origin, specOf, valueKey } from "./graph.ts";
 import type { Tensor } from "./tensor.ts";
 
 /**
- * What runs the functions that emit the nodes of a graph anew: in their scopes and regions within the running ones, and in their phases unless that is
- * `forward`, which is what a traced function has where it stands.
+ * What runs the functions that emit the nodes of a graph anew: in their scopes and regions within the running ones, and
+ * in their phases unless that is `forward`, which is what a traced function has where it stands.
  */
 const replayOrigin = (): (<T>(origin: Origin, fn: () => T) => T) => {
   const state = currentTrace("replay");
@@ -20,7 +20,8 @@ const replayOrigin = (): (<T>(origin: Origin, fn: () => T) => T) => {
     const outer = { scope: state.scope, phase: state.phase, region: state.region };
     if (path !== "") state.scope = outer.scope === "" ? path : `${outer.scope}/${path}`;
     if (phase !== "forward") state.phase = phase;
-    if (region !== "") state.region = outer.region === "" ? renumbered(region) : `${outer.region}/${renumbered(region)}`;
+    if (region !== "")
+      state.region = outer.region === "" ? renumbered(region) : `${outer.region}/${renumbered(region)}`;
     try {
       return fn();
     } finally {
@@ -30,8 +31,9 @@ const replayOrigin = (): (<T>(origin: Origin, fn: () => T) => T) => {
 };
 
 /**
- * Apply a graph inside the running trace, as if the function that it was traced from were called again: its nodes are appended with these
- * tensors as inputs, so gradients flow through them. A graph is plain data and can come from another thread, where its function cannot go.
+ * Apply a graph inside the running trace, as if the function that it was traced from were called again: its nodes are
+ * appended with these tensors as inputs, so gradients flow through them. A graph is plain data and can come from
+ * another thread, where its function cannot go.
  *
  * @param inputs one tensor per input of the graph, of its dtype and shape.
  * @returns one tensor per output.

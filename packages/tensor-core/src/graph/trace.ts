@@ -14,7 +14,10 @@ export interface Traced {
   readonly graph: Graph;
   readonly inputs: TreeStructure;
   readonly outputs: TreeStructure;
-  /** What differentiation has told of the nodes of the graph: whose cotangent each value carries. It is of no use for the graph that a pass makes of it. */
+  /**
+   * What differentiation has told of the nodes of the graph: whose cotangent each value carries. It is of no use for
+   * the graph that a pass makes of it.
+   */
   readonly derivatives: Derivatives;
 }
 
@@ -37,7 +40,9 @@ const withoutGradientRules = (
   for (const [key, refs] of derivatives.cotangents) {
     const [node, output] = key.split(":").map(Number) as [number, number];
     const now = valueKey(builder.resolve({ node, output }));
-    const found = new Map([...(cotangents.get(now) ?? []), ...refs.map((ref) => builder.resolve(ref))].map((ref) => [valueKey(ref), ref]));
+    const found = new Map(
+      [...(cotangents.get(now) ?? []), ...refs.map((ref) => builder.resolve(ref))].map((ref) => [valueKey(ref), ref]),
+    );
     cotangents.set(now, [...found.values()]);
   }
   return {
@@ -65,14 +70,17 @@ const refuseArgument = (args: unknown, path: string): never => {
     value = (value as Record<string, unknown>)[step];
     shown = shown === "" ? `argument ${Number(step) + 1}` : `${shown}${shown.includes(" at ") ? "." : " at "}${step}`;
   }
-  throw new ArgumentError(`${shown} of a traced function is ${describe(value)}, where an array is due; ${cureOf(value)}`);
+  throw new ArgumentError(
+    `${shown} of a traced function is ${describe(value)}, where an array is due; ${cureOf(value)}`,
+  );
 };
 
 /**
  * Run `fn` once on symbolic tensors and record what it does.
  *
  * @param fn plain function over trees of tensors; must not depend on values, only on shapes.
- * @param args trees whose leaves have `dtype` and `shape` (arrays on host or device, or plain specs); outermost is the argument list.
+ * @param args trees whose leaves have `dtype` and `shape` (arrays on host or device, or plain specs); outermost is the
+ * argument list.
  * @param options.mesh ranks along each mesh axis that collective operators name.
  * @param options.composing operators of users whose compositions the function is a part of; for what traces those.
  * @throws ArgumentError where a leaf is no array, and where the function returns something else than its tensors.
@@ -83,11 +91,15 @@ export const trace = <Args extends readonly unknown[], Result>(
   options: { readonly mesh?: Mesh; readonly composing?: readonly string[] } = {},
 ): Traced => {
   if (typeof fn !== "function")
-    throw new ArgumentError(`${describe(fn)} was given where a function to trace is due; pass the function itself, as in jit(fn, backend)`);
+    throw new ArgumentError(
+      `${describe(fn)} was given where a function to trace is due; pass the function itself, as in jit(fn, backend)`,
+    );
   const state = emptyTrace(operators, options.mesh ?? {}, options.composing);
   const { leaves, structure } = flattenTree<TensorSpec>(args);
   if (typeof structure === "string" || !("list" in structure))
-    throw new ArgumentError(`${describe(args)} was given as the arguments to trace with; pass the list of them, as in trace(fn, [x])`);
+    throw new ArgumentError(
+      `${describe(args)} was given as the arguments to trace with; pass the list of them, as in trace(fn, [x])`,
+    );
   const inputs = leaves.map((leaf, index) => {
     if (!isSpec(leaf)) refuseArgument(args, leafPaths(args)[index]!);
     requireDType("trace", leaf.dtype);

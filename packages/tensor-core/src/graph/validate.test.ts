@@ -10,7 +10,9 @@ import { validateGraph } from "./validate.ts";
 
 const vector = { dtype: "f32", shape: [4] } as unknown as Tensor;
 const { graph } = trace((x: Tensor, y: Tensor) => add(add(x, y), y), [vector, vector]);
-const split = scheduleCollectives(trace((x: Tensor) => add(allReduce(x, "data"), x), [vector], { mesh: { data: 2 } }).graph);
+const split = scheduleCollectives(
+  trace((x: Tensor) => add(allReduce(x, "data"), x), [vector], { mesh: { data: 2 } }).graph,
+);
 
 /** A graph with one node changed. */
 const altered = (from: Graph, id: number, change: Partial<Node>): Graph => ({

@@ -16,7 +16,9 @@ const validateNode = (graph: Graph, node: Node): void => {
   const operands = node.inputs.map((ref): TensorSpec => {
     const spec = ref.node < node.id ? graph.nodes[ref.node]?.specs[ref.output] : undefined;
     if (spec === undefined)
-      throw new InvariantError(`${describe(node)} reads value ${ref.node}:${ref.output}, which no earlier node computes`);
+      throw new InvariantError(
+        `${describe(node)} reads value ${ref.node}:${ref.output}, which no earlier node computes`,
+      );
     return spec;
   });
   const operator = operatorOf(graph, node.op);
@@ -28,7 +30,9 @@ const validateNode = (graph: Graph, node: Node): void => {
     return;
   }
   const fault = (what: string): Error =>
-    isUsersOperator(node.op) ? new OperatorError(node.op, `${describe(node)} ${what}`) : new InvariantError(`${describe(node)} ${what}`);
+    isUsersOperator(node.op)
+      ? new OperatorError(node.op, `${describe(node)} ${what}`)
+      : new InvariantError(`${describe(node)} ${what}`);
   let inferred: TensorSpec[];
   try {
     inferred = withMeshOf(graph, () => operator.infer(operands, node.params));
@@ -36,7 +40,10 @@ const validateNode = (graph: Graph, node: Node): void => {
     const reason = error instanceof SkeinError ? error.message : String(error);
     throw fault(`cannot take ${operands.map(formatSpec).join(", ") || "no operands"}: ${reason}`);
   }
-  if (inferred.length !== node.specs.length || !inferred.every((spec, output) => agrees(node.op, spec, node.specs[output]!))) {
+  if (
+    inferred.length !== node.specs.length ||
+    !inferred.every((spec, output) => agrees(node.op, spec, node.specs[output]!))
+  ) {
     throw fault(
       `states the results ${node.specs.map(formatSpec).join(", ")}, but its operator infers ${inferred.map(formatSpec).join(", ")}`,
     );
@@ -50,14 +57,18 @@ const validateExchanges = (graph: Graph): void => {
     if (node.op === "collective-done") {
       const start = node.inputs[0]?.node;
       const whole =
-        start !== undefined && graph.nodes[start]!.op === "collective-start" && node.inputs.length === graph.nodes[start]!.specs.length;
+        start !== undefined &&
+        graph.nodes[start]!.op === "collective-start" &&
+        node.inputs.length === graph.nodes[start]!.specs.length;
       if (!whole || node.inputs.some((ref, output) => ref.node !== start || ref.output !== output))
         throw new InvariantError(`${describe(node)} must take all results of one collective-start, in order`);
       waits.set(start, (waits.get(start) ?? 0) + 1);
     } else {
       const raw = node.inputs.find((ref) => graph.nodes[ref.node]!.op === "collective-start");
       if (raw !== undefined)
-        throw new InvariantError(`${describe(node)} reads value ${raw.node}:${raw.output} of a collective that may still be under way`);
+        throw new InvariantError(
+          `${describe(node)} reads value ${raw.node}:${raw.output} of a collective that may still be under way`,
+        );
     }
   }
   for (const node of graph.nodes) {
@@ -66,25 +77,31 @@ const validateExchanges = (graph: Graph): void => {
   }
   const raw = graph.outputs.find((ref) => graph.nodes[ref.node]?.op === "collective-start");
   if (raw !== undefined)
-    throw new InvariantError(`the graph returns value ${raw.node}:${raw.output} of a collective that may still be under way`);
+    throw new InvariantError(
+      `the graph returns value ${raw.node}:${raw.output} of a collective that may still be under way`,
+    );
 };
 
 /**
  * Check every invariant of a graph, and infer all shapes anew.
  *
- * @throws InvariantError naming the first node that breaks one; OperatorError where that is a user's operator, or one that nobody has defined.
+ * @throws InvariantError naming the first node that breaks one; OperatorError where that is a user's operator, or one
+ * that nobody has defined.
  */
 export const validateGraph = (graph: Graph): void => {
   graph.nodes.forEach((node, position) => {
-    if (node.id !== position) throw new InvariantError(`${describe(node)} stands at position ${position}; a node's id is its position`);
+    if (node.id !== position)
+      throw new InvariantError(`${describe(node)} stands at position ${position}; a node's id is its position`);
     validateNode(graph, node);
   });
   const inputs = new Set(graph.inputs);
   for (const id of graph.inputs)
     if (graph.nodes[id]?.op !== "input") throw new InvariantError(`graph input ${id} is no node with op "input"`);
   for (const node of graph.nodes)
-    if (node.op === "input" && !inputs.has(node.id)) throw new InvariantError(`${describe(node)} is missing in the graph's list of inputs`);
-  if (inputs.size !== graph.inputs.length) throw new InvariantError(`graph inputs [${graph.inputs.join(", ")}] name a node twice`);
+    if (node.op === "input" && !inputs.has(node.id))
+      throw new InvariantError(`${describe(node)} is missing in the graph's list of inputs`);
+  if (inputs.size !== graph.inputs.length)
+    throw new InvariantError(`graph inputs [${graph.inputs.join(", ")}] name a node twice`);
   for (const ref of graph.outputs) {
     if (graph.nodes[ref.node]?.specs[ref.output] === undefined)
       throw new InvariantError(`the graph returns value ${ref.node}:${ref.output}, which no node computes`);

@@ -3,8 +3,17 @@ import { operators } from "../ops/table.ts";
 import { type InPlaceRule, mayTakeOver } from "./in-place.ts";
 import type { Block, Blocks, StoredValue } from "./memory-blocks.ts";
 
-/** How well a donated input suits an output: the later the better, computed over it in place best of all; `undefined` if not at all. */
-const suitability = (graph: Graph, blocks: Blocks, rule: InPlaceRule, donated: Block, output: Block): number | undefined => {
+/**
+ * How well a donated input suits an output: the later the better, computed over it in place best of all; `undefined` if
+ * not at all.
+ */
+const suitability = (
+  graph: Graph,
+  blocks: Blocks,
+  rule: InPlaceRule,
+  donated: Block,
+  output: Block,
+): number | undefined => {
   if (donated.bytes !== output.bytes || donated.values.some((value) => value.kept)) return undefined;
   let latest = -1;
   for (const value of donated.values) {
@@ -14,7 +23,11 @@ const suitability = (graph: Graph, blocks: Blocks, rule: InPlaceRule, donated: B
       // Still read by the node that first writes the output: only if the kernel can compute it in place.
       const node = graph.nodes[output.begin]!;
       const opener = output.values.find(
-        (other) => other.node === node.id && other.offset === 0 && other.bytes === output.bytes && blocks.values[node.id]!.includes(other),
+        (other) =>
+          other.node === node.id &&
+          other.offset === 0 &&
+          other.bytes === output.bytes &&
+          blocks.values[node.id]!.includes(other),
       );
       const isWhole = value.offset === 0 && value.bytes === donated.bytes;
       if (read.by !== node.id || opener === undefined || !isWhole) return undefined;
@@ -26,8 +39,8 @@ const suitability = (graph: Graph, blocks: Blocks, rule: InPlaceRule, donated: B
 };
 
 /**
- * Give graph outputs the memory of donated inputs: as many as possible (a maximum matching), and by preference each the input
- * that it is computed from. Sets `donated` of the outputs' blocks.
+ * Give graph outputs the memory of donated inputs: as many as possible (a maximum matching), and by preference each the
+ * input that it is computed from. Sets `donated` of the outputs' blocks.
  *
  * @param outputs blocks that become graph outputs.
  * @param donated per donated input that is not itself returned, its value.

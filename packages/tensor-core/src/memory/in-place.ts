@@ -7,15 +7,24 @@ import { addTo, type Block, type Blocks, type StoredValue } from "./memory-block
 export type InPlaceRule = (node: KernelNode, input: number, output: number) => boolean;
 
 /** What any kernel can do: as its operator says. */
-export const standardInPlaceRule: InPlaceRule = (node, input, output) => operators[node.op]?.mayOverwrite?.(node, input, output) ?? false;
+export const standardInPlaceRule: InPlaceRule = (node, input, output) =>
+  operators[node.op]?.mayOverwrite?.(node, input, output) ?? false;
 
-const overlaps = (a: StoredValue, begin: number, bytes: number): boolean => a.offset < begin + bytes && begin < a.offset + a.bytes;
+const overlaps = (a: StoredValue, begin: number, bytes: number): boolean =>
+  a.offset < begin + bytes && begin < a.offset + a.bytes;
 
 /**
- * Whether output `output` of `node` may take the memory of input `input`: the kernel can, and nobody else needs those bytes
- * then or later.
+ * Whether output `output` of `node` may take the memory of input `input`: the kernel can, and nobody else needs those
+ * bytes then or later.
  */
-export const mayTakeOver = (graph: Graph, { values }: Blocks, rule: InPlaceRule, node: Node, input: number, output: number): boolean => {
+export const mayTakeOver = (
+  graph: Graph,
+  { values }: Blocks,
+  rule: InPlaceRule,
+  node: Node,
+  input: number,
+  output: number,
+): boolean => {
   const ref = node.inputs[input]!;
   const source = values[ref.node]![ref.output]!;
   if (source.bytes !== values[node.id]![output]!.bytes || source.bytes === 0) return false;
@@ -41,7 +50,8 @@ const fits = (source: StoredValue, result: StoredValue, writable: ReadonlySet<nu
   const [from, to]: [Block, Block] = [result.block, source.block];
   const isWhole = source.offset === 0 && to.bytes === source.bytes;
   if (from === to || (to.input !== undefined && !writable.has(to.input))) return false;
-  if (from.output !== undefined) return isWhole && to.input === undefined && to.output === undefined && to.donated === undefined;
+  if (from.output !== undefined)
+    return isWhole && to.input === undefined && to.output === undefined && to.donated === undefined;
   // A part of a block keeps the whole block alive, so it may serve only as long as that lives anyway.
   return isWhole || from.end <= to.end;
 };
@@ -59,10 +69,15 @@ export const placeInPlace = (graph: Graph, blocks: Blocks, rule: InPlaceRule, wr
     for (const [output, result] of blocks.values[node.id]!.entries()) {
       // Only a block that this very node opens may move; one that takes over a donated input has its place.
       const opens =
-        result.block.begin === node.id && result.offset === 0 && result.bytes === result.block.bytes && result.block.input === undefined;
+        result.block.begin === node.id &&
+        result.offset === 0 &&
+        result.bytes === result.block.bytes &&
+        result.block.input === undefined;
       if (!opens || result.block.donated !== undefined) continue;
       const input = node.inputs.findIndex(
-        (ref, i) => fits(blocks.values[ref.node]![ref.output]!, result, writable) && mayTakeOver(graph, blocks, rule, node, i, output),
+        (ref, i) =>
+          fits(blocks.values[ref.node]![ref.output]!, result, writable) &&
+          mayTakeOver(graph, blocks, rule, node, i, output),
       );
       if (input === -1) continue;
       const ref = node.inputs[input]!;

@@ -17,7 +17,10 @@ export interface StoredValue {
   readonly output: number;
   /** What its elements take up. Only values that are equal in this are the same bytes. */
   readonly exactBytes: number;
-  /** Rounded up to the alignment of views, so that a kernel may write a last vector in full: what must be free of other values when it is written. */
+  /**
+   * Rounded up to the alignment of views, so that a kernel may write a last vector in full: what must be free of other
+   * values when it is written.
+   */
   readonly bytes: number;
   readonly reads: Read[];
   /** Lives past the last node: it is a graph output, or the source of one. */
@@ -26,7 +29,10 @@ export interface StoredValue {
   offset: number;
 }
 
-/** Bytes that lie together: one value with its views, the operands of a `concat` with the result, or a chain of values in place. */
+/**
+ * Bytes that lie together: one value with its views, the operands of a `concat` with the result, or a chain of values
+ * in place.
+ */
 export interface Block {
   readonly bytes: number;
   /** The graph input whose memory this is. */
@@ -59,9 +65,9 @@ const readsUntil = (graph: Graph): number[] => {
 };
 
 /**
- * Decide which values share memory because they are the same bytes: views of one value, and the operands of a `concat` whose result is one
- * run of memory after another, which are computed where they belong. An operand stays out, and is copied by the kernel, when
- * it is a graph input, a part of another value, or already lies in another `concat`.
+ * Decide which values share memory because they are the same bytes: views of one value, and the operands of a `concat`
+ * whose result is one run of memory after another, which are computed where they belong. An operand stays out, and is
+ * copied by the kernel, when it is a graph input, a part of another value, or already lies in another `concat`.
  */
 export const shareMemory = (graph: Graph, viewAlignment: number): Blocks => {
   const until = readsUntil(graph);
@@ -106,8 +112,10 @@ export const shareMemory = (graph: Graph, viewAlignment: number): Blocks => {
         end += operand.exactBytes;
         // A view of all of a value is that value; a view of a part cannot move without the rest.
         let source = operand;
-        while (isView.has(source) && wholes.get(source)!.whole.exactBytes === operand.exactBytes) source = wholes.get(source)!.whole;
-        if (begin % viewAlignment !== 0 || wholes.has(source) || roleOf(graph.nodes[source.node]!) === "argument") return false;
+        while (isView.has(source) && wholes.get(source)!.whole.exactBytes === operand.exactBytes)
+          source = wholes.get(source)!.whole;
+        if (begin % viewAlignment !== 0 || wholes.has(source) || roleOf(graph.nodes[source.node]!) === "argument")
+          return false;
         wholes.set(source, { whole: values[node.id]![0]!, offset: begin });
         return true;
       });
@@ -125,7 +133,13 @@ export const shareMemory = (graph: Graph, viewAlignment: number): Blocks => {
     }
     if (root.block === none) {
       const input = inputIndex.get(root.node);
-      root.block = { bytes: root.bytes, values: [], begin: root.node, end: root.node, ...(input !== undefined && { input }) };
+      root.block = {
+        bytes: root.bytes,
+        values: [],
+        begin: root.node,
+        end: root.node,
+        ...(input !== undefined && { input }),
+      };
     }
     addTo(root.block, value, offset);
   }

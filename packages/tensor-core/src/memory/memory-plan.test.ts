@@ -33,7 +33,8 @@ const planned = (
   return {
     graph,
     plan,
-    of: (op, nth = 0) => plan.places.get(valueKey({ node: graph.nodes.filter((node) => node.op === op)[nth]!.id, output: 0 }))!,
+    of: (op, nth = 0) =>
+      plan.places.get(valueKey({ node: graph.nodes.filter((node) => node.op === op)[nth]!.id, output: 0 }))!,
   };
 };
 
@@ -43,7 +44,10 @@ describe("planMemory", () => {
       (x, w) => {
         const [a, b] = [matmul(x, w), matmul(w, x)];
         const bucket = allReduce(concat([reshape(a, [16]), reshape(b, [16])], { dim: 0 }), "data");
-        return [matmul(reshape(slice(bucket, [0], [16]), [4, 4]), x), matmul(reshape(slice(bucket, [16], [32]), [4, 4]), x)];
+        return [
+          matmul(reshape(slice(bucket, [0], [16]), [4, 4]), x),
+          matmul(reshape(slice(bucket, [16], [32]), [4, 4]), x),
+        ];
       },
       [tensor(4, 4), tensor(4, 4)],
     );
@@ -98,7 +102,9 @@ describe("planMemory", () => {
   });
 
   it("refuses views that are aligned to more than their blocks", () => {
-    expect(() => planned((x) => tanh(x), [tensor(4)], { alignment: 64, viewAlignment: 256 })).toThrow(/64 bytes.* 256; the first must/);
+    expect(() => planned((x) => tanh(x), [tensor(4)], { alignment: 64, viewAlignment: 256 })).toThrow(
+      /64 bytes.* 256; the first must/,
+    );
   });
 
   it("leaves a concat along an inner dimension to the kernel", () => {
@@ -176,7 +182,9 @@ describe("planMemory", () => {
       },
       [tensor(4, 4), tensor(4, 4)],
     );
-    const places = [of("matmul", 0), of("collective-start"), of("matmul", 1), of("matmul", 2)].map(({ offset }) => offset);
+    const places = [of("matmul", 0), of("collective-start"), of("matmul", 1), of("matmul", 2)].map(
+      ({ offset }) => offset,
+    );
     expect(new Set(places).size).toBe(4);
   });
 

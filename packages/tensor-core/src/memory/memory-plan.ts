@@ -5,7 +5,10 @@ import { type InPlaceRule, placeInPlace, standardInPlaceRule } from "./in-place.
 import { type Block, shareMemory, type StoredValue } from "./memory-blocks.ts";
 import { mostAlive, packIntervals } from "./pack-intervals.ts";
 
-/** Where a value begins: in slab `index` of the workspace, in the memory of graph input `index`, or in fresh memory for graph output `index`. */
+/**
+ * Where a value begins: in slab `index` of the workspace, in the memory of graph input `index`, or in fresh memory for
+ * graph output `index`.
+ */
 export interface Place {
   readonly region: "workspace" | "input" | "output";
   /** Position of the input or output, or slab of the workspace. */
@@ -30,32 +33,49 @@ export interface MemoryPlan {
   readonly lowerBoundBytes: number;
   /** By `valueKey`. */
   readonly places: ReadonlyMap<string, Place>;
-  /** Where each graph output lies after the run and its copies: in a region of its own, or at the begin of a donated input. */
+  /**
+   * Where each graph output lies after the run and its copies: in a region of its own, or at the begin of a donated
+   * input.
+   */
   readonly outputs: readonly Place[];
   /** Size of each graph output, rounded up to the alignment of views. */
   readonly outputBytes: readonly number[];
   /** Outputs that are inputs, parts of larger blocks, or returned twice. */
   readonly copies: readonly PlanCopy[];
-  /** Nodes whose results lie in place already, so that nothing is to be run: views, and `concat` with all operands placed. */
+  /**
+   * Nodes whose results lie in place already, so that nothing is to be run: views, and `concat` with all operands
+   * placed.
+   */
   readonly settled: ReadonlySet<number>;
-  /** Per `concat` node whose result is one run of its operands: which of them already lie in it. The kernel copies the others. */
+  /**
+   * Per `concat` node whose result is one run of its operands: which of them already lie in it. The kernel copies the
+   * others.
+   */
   readonly placedOperands: ReadonlyMap<number, readonly boolean[]>;
 }
 
 export interface MemoryPlanOptions {
   /** Inputs whose memory may be written and may become an output's. Default: none. */
   readonly donate?: readonly number[];
-  /** Alignment of blocks in the workspace, bytes: a multiple of `viewAlignment`. Default 64, a cache line, or `viewAlignment` where that is more. */
+  /**
+   * Alignment of blocks in the workspace, bytes: a multiple of `viewAlignment`. Default 64, a cache line, or
+   * `viewAlignment` where that is more.
+   */
   readonly alignment?: number;
   /** Largest slab of the workspace, bytes. Default: no bound. A value that is larger gets a slab of its own. */
   readonly maxSlabBytes?: number;
-  /** Views and operands of a `concat` lie inside another value only at multiples of it, bytes; others are copied. Sizes are rounded up to it. Default 1. */
+  /**
+   * Views and operands of a `concat` lie inside another value only at multiples of it, bytes; others are copied. Sizes
+   * are rounded up to it. Default 1.
+   */
   readonly viewAlignment?: number;
   /** What the kernels can compute in place. Default: `standardInPlaceRule`. */
   readonly inPlace?: InPlaceRule;
 }
 
-/** Let each graph output have the block that it fills as its own memory; returns those that must be copied at the end. */
+/**
+ * Let each graph output have the block that it fills as its own memory; returns those that must be copied at the end.
+ */
 const claimOutputs = (outputs: readonly StoredValue[], donated: ReadonlySet<number>): Set<number> => {
   const copied = new Set<number>();
   const returned = new Set<Block>();
@@ -76,9 +96,11 @@ const claimOutputs = (outputs: readonly StoredValue[], donated: ReadonlySet<numb
 /**
  * Give every value of a graph a fixed place, before the first run.
  *
- * - Views (reshape, bitcast, contiguous slice, identity, `collective-done`) lie in their operand; operands of a contiguous `concat` are computed
- *   inside its result, so a bucket of gradients is sent where it lies and read back without a copy.
- * - Results are computed in place where an operand dies; the operands and results of a collective stay untouched until it is done.
+ * - Views (reshape, bitcast, contiguous slice, identity, `collective-done`) lie in their operand; operands of a
+ *   contiguous `concat` are computed inside its result, so a bucket of gradients is sent where it lies and read back
+ *   without a copy.
+ * - Results are computed in place where an operand dies; the operands and results of a collective stay untouched until
+ *   it is done.
  * - Outputs take over donated inputs of the same size; inputs that are not donated are never written.
  * - What is left is packed into one workspace by liveness.
  *
@@ -106,7 +128,9 @@ export const planMemory = (
   for (const value of outputs) value.block.end = graph.nodes.length;
 
   const free = new Map(
-    [...writable].filter((index) => !inputs[index]!.block.values.some((value) => value.kept)).map((index) => [index, inputs[index]!]),
+    [...writable]
+      .filter((index) => !inputs[index]!.block.values.some((value) => value.kept))
+      .map((index) => [index, inputs[index]!]),
   );
   const owned = [...new Set(outputs.map((value) => value.block))].filter((block) => block.output !== undefined);
   const taken = matchDonations(graph, blocks, inPlace, owned, free);
@@ -116,7 +140,9 @@ export const planMemory = (
   const inWorkspace = [...all].filter((block) => block.input === undefined && block.output === undefined);
   const packing = packIntervals(inWorkspace, alignment, maxSlabBytes);
   const begins = new Map<Block, Place>();
-  inWorkspace.forEach((block, i) => begins.set(block, { region: "workspace", index: packing.slabs[i]!, offset: packing.offsets[i]! }));
+  inWorkspace.forEach((block, i) =>
+    begins.set(block, { region: "workspace", index: packing.slabs[i]!, offset: packing.offsets[i]! }),
+  );
   for (const block of all) {
     if (block.donated !== undefined) begins.set(block, { region: "input", index: block.donated, offset: 0 });
     else if (block.output !== undefined) begins.set(block, { region: "output", index: block.output, offset: 0 });
@@ -128,7 +154,9 @@ export const planMemory = (
   };
 
   const places = new Map(blocks.values.flat().map((value) => [valueKey(value), placeOf(value)] as const));
-  const finalPlaces = outputs.map((value, index): Place => (copied.has(index) ? { region: "output", index, offset: 0 } : placeOf(value)));
+  const finalPlaces = outputs.map(
+    (value, index): Place => (copied.has(index) ? { region: "output", index, offset: 0 } : placeOf(value)),
+  );
   return {
     workspaceBytes: packing.slabBytes.reduce((sum, bytes) => sum + bytes, 0),
     slabBytes: packing.slabBytes,
@@ -136,7 +164,11 @@ export const planMemory = (
     places,
     outputs: finalPlaces,
     outputBytes: outputs.map((value) => value.bytes),
-    copies: [...copied].map((index) => ({ from: placeOf(outputs[index]!), to: finalPlaces[index]!, bytes: outputs[index]!.bytes })),
+    copies: [...copied].map((index) => ({
+      from: placeOf(outputs[index]!),
+      to: finalPlaces[index]!,
+      bytes: outputs[index]!.bytes,
+    })),
     settled: blocks.settled,
     placedOperands: blocks.placedOperands,
   };

@@ -14,20 +14,27 @@ const bytesOf = (slabBytes: readonly number[]): number => slabBytes.reduce((sum,
 describe("packIntervals", () => {
   it("lets nothing overlap that is alive together, aligns, and respects the bounds", () => {
     fc.assert(
-      fc.property(intervals, fc.constantFrom(1, 16, 64), fc.constantFrom(Infinity, 1024), (all, alignment, maxSlabBytes) => {
-        const { slabs, offsets, slabBytes } = packIntervals(all, alignment, maxSlabBytes);
-        for (const size of slabBytes) expect(size).toBeLessThanOrEqual(maxSlabBytes);
-        all.forEach((a, i) => {
-          expect(offsets[i]! % alignment).toBe(0);
-          expect(offsets[i]! + a.bytes).toBeLessThanOrEqual(slabBytes[slabs[i]!]!);
-          all.slice(i + 1).forEach((b, rest) => {
-            const j = i + 1 + rest;
-            const together = slabs[i] === slabs[j] && a.begin <= b.end && b.begin <= a.end && a.bytes > 0 && b.bytes > 0;
-            if (together) expect(offsets[i]! + a.bytes <= offsets[j]! || offsets[j]! + b.bytes <= offsets[i]!).toBe(true);
+      fc.property(
+        intervals,
+        fc.constantFrom(1, 16, 64),
+        fc.constantFrom(Infinity, 1024),
+        (all, alignment, maxSlabBytes) => {
+          const { slabs, offsets, slabBytes } = packIntervals(all, alignment, maxSlabBytes);
+          for (const size of slabBytes) expect(size).toBeLessThanOrEqual(maxSlabBytes);
+          all.forEach((a, i) => {
+            expect(offsets[i]! % alignment).toBe(0);
+            expect(offsets[i]! + a.bytes).toBeLessThanOrEqual(slabBytes[slabs[i]!]!);
+            all.slice(i + 1).forEach((b, rest) => {
+              const j = i + 1 + rest;
+              const together =
+                slabs[i] === slabs[j] && a.begin <= b.end && b.begin <= a.end && a.bytes > 0 && b.bytes > 0;
+              if (together)
+                expect(offsets[i]! + a.bytes <= offsets[j]! || offsets[j]! + b.bytes <= offsets[i]!).toBe(true);
+            });
           });
-        });
-        expect(bytesOf(slabBytes)).toBeGreaterThanOrEqual(mostAlive(all, alignment));
-      }),
+          expect(bytesOf(slabBytes)).toBeGreaterThanOrEqual(mostAlive(all, alignment));
+        },
+      ),
     );
   });
 

@@ -15,7 +15,12 @@ export interface Packing {
 const total = ({ slabBytes }: Packing): number => slabBytes.reduce((sum, bytes) => sum + bytes, 0);
 
 /** The smallest gap between those alive at the same time that `interval` fits, or the end of them all. */
-const bestOffset = (intervals: readonly Interval[], placed: readonly number[], offsets: readonly number[], interval: Interval): number => {
+const bestOffset = (
+  intervals: readonly Interval[],
+  placed: readonly number[],
+  offsets: readonly number[],
+  interval: Interval,
+): number => {
   let [best, bestGap, free] = [-1, Infinity, 0];
   for (const other of placed) {
     const neighbour = intervals[other]!;
@@ -53,16 +58,23 @@ const packInOrder = (intervals: readonly Interval[], order: readonly number[], m
 };
 
 /**
- * Lay out intervals so that no two that are alive together overlap: greedy best fit, once by size and once by time, the smaller
- * packing wins (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020, arXiv:2001.03288: by size is
- * within a few per cent of the bound on most networks).
+ * Lay out intervals so that no two that are alive together overlap: greedy best fit, once by size and once by time, the
+ * smaller packing wins (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020,
+ * arXiv:2001.03288: by size is within a few per cent of the bound on most networks).
  *
  * @param alignment offsets are multiples of it, bytes.
  * @param maxSlabBytes where one allocation cannot be larger, intervals spread over several.
  * Cost: O(n²) for n intervals.
  */
-export const packIntervals = (intervals: readonly Interval[], alignment: number, maxSlabBytes: number = Infinity): Packing => {
-  const aligned = intervals.map((interval) => ({ ...interval, bytes: Math.ceil(interval.bytes / alignment) * alignment }));
+export const packIntervals = (
+  intervals: readonly Interval[],
+  alignment: number,
+  maxSlabBytes: number = Infinity,
+): Packing => {
+  const aligned = intervals.map((interval) => ({
+    ...interval,
+    bytes: Math.ceil(interval.bytes / alignment) * alignment,
+  }));
   const order = aligned.map((_, index) => index);
   const bySize = packInOrder(
     aligned,

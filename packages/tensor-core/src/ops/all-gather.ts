@@ -6,7 +6,10 @@ import { collective, leadingRows } from "./shared/collective.ts";
 /** `[n, …] → [P·n, …]`: every rank gets the operands of all, in rank order. Adjoint: reduce-scatter. */
 export const allGatherOperator: Operator = collective({
   name: "all-gather",
-  result: (input, { axisSize }) => ({ dtype: input.dtype, shape: [leadingRows("all-gather", input) * axisSize, ...input.shape.slice(1)] }),
+  result: (input, { axisSize }) => ({
+    dtype: input.dtype,
+    shape: [leadingRows("all-gather", input) * axisSize, ...input.shape.slice(1)],
+  }),
   world: (ranks, _, output) => {
     const data = new Float64Array(elementCount(output.shape));
     ranks.forEach((rank, position) => data.set(rank.data, position * rank.data.length));

@@ -1,14 +1,22 @@
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength } from "../shape.ts";
-import { type AttentionParams, attentionSizes, attentionSpans, firstKey, scoresOf, visiblePairs } from "./shared/attention-sizes.ts";
+import {
+  type AttentionParams,
+  attentionSizes,
+  attentionSpans,
+  firstKey,
+  scoresOf,
+  visiblePairs,
+} from "./shared/attention-sizes.ts";
 
 /**
- * Gradients of `attention` for q, k and v from out and logsumexp: with P = exp(scale·q kᵀ − logsumexp) and δ = Σ g·out of each query,
- * `dv = Pᵀ g`, `dS = P ∘ (g vᵀ − δ)`, `dq = scale · dS k`, `dk = scale · dSᵀ q`; dk and dv are summed over the heads that share a key. Keys behind the
- * limits (operand 6, as operand 3 of `attention`) get 0.
+ * Gradients of `attention` for q, k and v from out and logsumexp: with P = exp(scale·q kᵀ − logsumexp) and δ = Σ g·out
+ * of each query, `dv = Pᵀ g`, `dS = P ∘ (g vᵀ − δ)`, `dq = scale · dS k`, `dk = scale · dSᵀ q`; dk and dv are summed
+ * over the heads that share a key. Keys behind the limits (operand 6, as operand 3 of `attention`) get 0.
  *
- * Rounding the logsumexp to f32 moves all weights and gradients of a query by one factor, 1 ± |logsumexp| · 2⁻²⁴: no more than rounding its scores
- * does. Nothing is subtracted from a weight, so that unlike in `cross-entropy` no digits go with it, and one number for a query is enough.
+ * Rounding the logsumexp to f32 moves all weights and gradients of a query by one factor, 1 ± |logsumexp| · 2⁻²⁴: no
+ * more than rounding its scores does. Nothing is subtracted from a weight, so that unlike in `cross-entropy` no digits
+ * go with it, and one number for a query is enough.
  *
  * Source: Dao et al. 2022, arXiv 2205.14135, algorithm 4.
  */

@@ -9,7 +9,9 @@ export type AvgPool2dParams = PoolingParams & { readonly countPadding: boolean }
 export const avgPool2dOperator: Operator = defineOperator<AvgPool2dParams>({
   name: "avg-pool2d",
   infer: ([x], params) => [{ dtype: "f32", shape: poolingShape(x!, params, "avg-pool2d") }],
-  vjp: ({ inputs: [x], cotangents: [g], params }) => [emitOne("avg-pool2d-backward", [g!], { ...params, shape: [...x!.shape] })],
+  vjp: ({ inputs: [x], cotangents: [g], params }) => [
+    emitOne("avg-pool2d-backward", [g!], { ...params, shape: [...x!.shape] }),
+  ],
   cost: (inputs, outputs, { window }) => poolingCost(outputs[0]!.shape, window, inputs, outputs),
   reference: ([x], params, [y]) => {
     const result = new Float64Array(elementCount(y!.shape));

@@ -28,7 +28,11 @@ export const batchNormBackwardOperator: Operator = defineOperator<BatchNormBackw
     });
     const dx = g!.data.map((value, i) => {
       const channel = i % width;
-      return gamma!.data[channel]! * rstd[channel]! * (value - dBeta[channel]! / rows - (normal[i]! * dGamma[channel]!) / rows);
+      return (
+        gamma!.data[channel]! *
+        rstd[channel]! *
+        (value - dBeta[channel]! / rows - (normal[i]! * dGamma[channel]!) / rows)
+      );
     });
     return [dx, dGamma, dBeta];
   },

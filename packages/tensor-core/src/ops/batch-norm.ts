@@ -6,8 +6,8 @@ import { needPerColumn, needRows, rowsOf } from "./shared/rows.ts";
 export type BatchNormParams = { readonly epsilon: number };
 
 /**
- * `(x − mean) / √(variance + ε) · γ + β` over each column (channel, last dimension) with the statistics of the batch. Outputs y, mean and
- * variance (divided by the number of rows); no gradient flows through the statistics.
+ * `(x − mean) / √(variance + ε) · γ + β` over each column (channel, last dimension) with the statistics of the batch.
+ * Outputs y, mean and variance (divided by the number of rows); no gradient flows through the statistics.
  */
 export const batchNormOperator: Operator = defineOperator<BatchNormParams>({
   name: "batch-norm",
@@ -37,7 +37,10 @@ export const batchNormOperator: Operator = defineOperator<BatchNormParams>({
     });
     const y = x!.data.map((value, i) => {
       const channel = i % width;
-      return ((value - mean[channel]!) / Math.sqrt(variance[channel]! + epsilon)) * gamma!.data[channel]! + beta!.data[channel]!;
+      return (
+        ((value - mean[channel]!) / Math.sqrt(variance[channel]! + epsilon)) * gamma!.data[channel]! +
+        beta!.data[channel]!
+      );
     });
     return [y, mean, variance];
   },

@@ -35,8 +35,8 @@ const rule: Operator = elementwise<BitcastParams>({
 });
 
 /**
- * The same 32 bits under another dtype. The reference rounds to f32 before it looks at the bits, and holds one NaN only: where the bits are
- * those of another one, backends keep them and it does not.
+ * The same 32 bits under another dtype. The reference rounds to f32 before it looks at the bits, and holds one NaN
+ * only: where the bits are those of another one, backends keep them and it does not.
  */
 export const bitcastOperator: Operator = defineOperator({
   ...rule,

@@ -8,7 +8,9 @@ import { ofConstant, sameSpecAsOperand } from "./shared/movement-rules.ts";
 
 /** Stretching no dimension only adds dimensions of size 1. */
 const broadcastAsReshape: RewriteRule = ({ inputs, specs }, { spec, emit }) =>
-  elementCount(spec(inputs[0]!).shape) === elementCount(specs[0]!.shape) ? emit("reshape", inputs, { shape: specs[0]!.shape }) : undefined;
+  elementCount(spec(inputs[0]!).shape) === elementCount(specs[0]!.shape)
+    ? emit("reshape", inputs, { shape: specs[0]!.shape })
+    : undefined;
 
 const broadcastOfBroadcast: RewriteRule = (node, { producer, derive }) => {
   const inner = producer(node.inputs[0]!);
@@ -17,7 +19,10 @@ const broadcastOfBroadcast: RewriteRule = (node, { producer, derive }) => {
 
 export type BroadcastToParams = { readonly shape: readonly number[] };
 
-/** Repeat `x` along new leading dimensions and along those of size 1, until it has `shape`. The gradient sums over what was stretched. */
+/**
+ * Repeat `x` along new leading dimensions and along those of size 1, until it has `shape`. The gradient sums over what
+ * was stretched.
+ */
 export const broadcastToOperator: Operator = defineOperator<BroadcastToParams>({
   name: "broadcast-to",
   stretches: true,

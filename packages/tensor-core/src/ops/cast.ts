@@ -17,7 +17,9 @@ const castOfCast: RewriteRule = ({ inputs, specs }, { producer, spec }) => {
   const inner = producer(inputs[0]!);
   if (inner.op !== "cast") return undefined;
   const from = spec(inner.inputs[0]!).dtype;
-  return from === specs[0]!.dtype && widenings[from]?.includes(inner.specs[0]!.dtype) === true ? inner.inputs[0]! : undefined;
+  return from === specs[0]!.dtype && widenings[from]?.includes(inner.specs[0]!.dtype) === true
+    ? inner.inputs[0]!
+    : undefined;
 };
 
 const fromFloat = (x: number, dtype: DType): number => {
@@ -29,8 +31,9 @@ const fromFloat = (x: number, dtype: DType): number => {
 export type CastParams = { readonly dtype: DType };
 
 /**
- * The value in another dtype. Towards integers, floats lose their fraction and stop at the ends of the range (NaN becomes 0), integers
- * wrap; towards bool, anything but 0 is true; towards f16 and bf16, the nearest value, ties to even.
+ * The value in another dtype. Towards integers, floats lose their fraction and stop at the ends of the range (NaN
+ * becomes 0), integers wrap; towards bool, anything but 0 is true; towards f16 and bf16, the nearest value, ties to
+ * even.
  */
 export const castOperator: Operator = elementwise<CastParams>({
   name: "cast",
@@ -40,5 +43,7 @@ export const castOperator: Operator = elementwise<CastParams>({
   dtypes: dtypes,
   result: (_, { dtype }) => dtype,
   scalar: ([x], { dtype }, from) => (isFloat(from) ? fromFloat(x!, dtype) : x!),
-  vjp: ({ inputs: [x], cotangents: [g], params: { dtype } }) => [isFloat(dtype) && isFloat(x!.dtype) ? cast(g!, x!.dtype) : undefined],
+  vjp: ({ inputs: [x], cotangents: [g], params: { dtype } }) => [
+    isFloat(dtype) && isFloat(x!.dtype) ? cast(g!, x!.dtype) : undefined,
+  ],
 });

@@ -4,9 +4,9 @@ import { byteLength } from "../shape.ts";
 import { needSquares, squaresOf } from "./shared/matrices.ts";
 
 /**
- * Lower Cholesky factors of symmetric matrices: `a = l lᵀ`, l lower triangular with a positive diagonal. Only the lower triangle of `a` is
- * read; the upper one of `l` is zero. Where a pivot is not positive the matrix is not definite: from that pivot p on, the entries `l[i][j]`
- * with i ≥ j ≥ p are NaN.
+ * Lower Cholesky factors of symmetric matrices: `a = l lᵀ`, l lower triangular with a positive diagonal. Only the lower
+ * triangle of `a` is read; the upper one of `l` is zero. Where a pivot is not positive the matrix is not definite: from
+ * that pivot p on, the entries `l[i][j]` with i ≥ j ≥ p are NaN.
  *
  * Gradient: Murray 2016, arXiv 1602.07527, section 3.1.
  */
@@ -19,7 +19,11 @@ export const choleskyOperator: Operator = defineOperator({
   vjp: ({ outputs: [l], cotangents: [g] }) => [choleskyGradient(l!, g!)],
   cost: ([a]) => {
     const { batch, size } = squaresOf(a!);
-    return { flops: (batch * size * (size + 1) * (2 * size + 1)) / 6, bytesRead: byteLength(a!), bytesWritten: byteLength(a!) };
+    return {
+      flops: (batch * size * (size + 1) * (2 * size + 1)) / 6,
+      bytesRead: byteLength(a!),
+      bytesWritten: byteLength(a!),
+    };
   },
   reference: ([a]) => {
     const { batch, size } = squaresOf(a!.spec);

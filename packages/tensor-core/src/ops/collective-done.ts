@@ -4,7 +4,8 @@ import type { CollectiveStartParams } from "./collective-start.ts";
 export const collectiveDoneName = "collective-done";
 
 /**
- * Wait for a `collective-start`. Takes all of its results and gives them on; moves nothing. Parameters are those of the start.
+ * Wait for a `collective-start`. Takes all of its results and gives them on; moves nothing. Parameters are those of the
+ * start.
  *
  * @param start the operator that it waits for.
  */

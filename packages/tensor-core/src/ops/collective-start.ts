@@ -16,7 +16,8 @@ export type CollectiveStartParams = Params & {
 
 /**
  * Begin a collective and go on computing. Its operands must not be written, and its results not be touched, before the
- * `collective-done` that takes the results. Made by `scheduleCollectives` after differentiation, so it has no gradient rule.
+ * `collective-done` that takes the results. Made by `scheduleCollectives` after differentiation, so it has no gradient
+ * rule.
  *
  * @param rows the operators that may be begun: those with a `collective` function.
  */
@@ -32,7 +33,8 @@ export const collectiveStartOperator = (rows: readonly Operator[]): Operator => 
     role: "start",
     hasEffect: (params) => rowOf(params).hasEffect?.(params) ?? false,
     // See `CollectiveRequest`.
-    mayOverwrite: ({ params, ...node }, input, output) => rowOf(params).mayOverwrite?.({ params, ...node }, input, output) ?? false,
+    mayOverwrite: ({ params, ...node }, input, output) =>
+      rowOf(params).mayOverwrite?.({ params, ...node }, input, output) ?? false,
     infer: (inputs, params) => rowOf(params).infer(inputs, params),
     cost: (inputs, outputs, params) => rowOf(params).cost(inputs, outputs, params),
     reference: (inputs, params, outputs) => rowOf(params).reference(inputs, params, outputs),

@@ -7,8 +7,9 @@ import { byteLength, elementCount, formatSpec } from "../shape.ts";
 export type CompactParams = { readonly capacity: number };
 
 /**
- * The first `capacity` entries of x (f32 [n]) whose magnitude reaches that of `bound` (f32 []), in order of position: values, positions (i32), zeros behind them;
- * how many reach it (i32), those without room too; and the greatest magnitude of all. Zeros never reach it, NaN always does and is greatest; a bound that is NaN counts as infinite.
+ * The first `capacity` entries of x (f32 [n]) whose magnitude reaches that of `bound` (f32 []), in order of position:
+ * values, positions (i32), zeros behind them; how many reach it (i32), those without room too; and the greatest
+ * magnitude of all. Zeros never reach it, NaN always does and is greatest; a bound that is NaN counts as infinite.
  */
 export const compactOperator: Operator = defineOperator<CompactParams>({
   name: "compact",
@@ -16,7 +17,10 @@ export const compactOperator: Operator = defineOperator<CompactParams>({
     if (x!.dtype !== "f32" || x!.shape.length !== 1)
       throw new ShapeError("compact", `${formatSpec(x!)} was given, it takes f32 [n]; cast it first, and flatten it`);
     if (bound!.dtype !== "f32" || bound!.shape.length !== 0)
-      throw new ShapeError("compact", `the bound is an f32 scalar, got ${formatSpec(bound!)}; reduce or reshape it to f32[]`);
+      throw new ShapeError(
+        "compact",
+        `the bound is an f32 scalar, got ${formatSpec(bound!)}; reduce or reshape it to f32[]`,
+      );
     if (!Number.isInteger(capacity) || capacity < 0)
       throw new ShapeError("compact", `capacity ${capacity} is not a size; use an integer of at least 0`);
     return [

@@ -15,7 +15,10 @@ const concatOfFew: RewriteRule = (node, { spec, derive }) => {
   return filled.length === inputs.length || filled.length === 0 ? undefined : derive(node, filled);
 };
 
-/** `concat` of slices that lie one after another in one tensor, and fill it, is that tensor: an unpacked bucket packed again. */
+/**
+ * `concat` of slices that lie one after another in one tensor, and fill it, is that tensor: an unpacked bucket packed
+ * again.
+ */
 const concatOfSlices: RewriteRule = ({ inputs, params, specs }, { producer, spec }) => {
   const dim = params["dim"] as number;
   let whole: ValueRef | undefined;
@@ -25,7 +28,11 @@ const concatOfSlices: RewriteRule = ({ inputs, params, specs }, { producer, spec
     const source = operands[0];
     if (op !== "slice" || source === undefined) return undefined;
     whole ??= source;
-    if (whole.node !== source.node || whole.output !== source.output || listOf(cut["strides"]).some((stride) => stride !== 1))
+    if (
+      whole.node !== source.node ||
+      whole.output !== source.output ||
+      listOf(cut["strides"]).some((stride) => stride !== 1)
+    )
       return undefined;
     const starts = listOf(cut["starts"]);
     if (starts.some((start, i) => start !== (i === dim ? next : 0))) return undefined;
@@ -59,7 +66,9 @@ export const concatOperator: Operator = defineOperator<ConcatParams>({
     return [
       {
         dtype: first.dtype,
-        shape: first.shape.map((size, i) => (i === dim ? inputs.reduce((sum, input) => sum + input.shape[dim]!, 0) : size)),
+        shape: first.shape.map((size, i) =>
+          i === dim ? inputs.reduce((sum, input) => sum + input.shape[dim]!, 0) : size,
+        ),
       },
     ];
   },

@@ -2,9 +2,16 @@ import type { DType } from "../dtype.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount, requireNumberOf } from "../shape.ts";
 
-export type ConstantParams = { readonly dtype: DType; readonly shape: readonly number[]; readonly value: number | string };
+export type ConstantParams = {
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+  readonly value: number | string;
+};
 
-/** A tensor of `shape` with `value` everywhere (`-0`, `NaN` and infinities by their names, see `encodeNumber`). Fusion folds it into its users. */
+/**
+ * A tensor of `shape` with `value` everywhere (`-0`, `NaN` and infinities by their names, see `encodeNumber`). Fusion
+ * folds it into its users.
+ */
 export const constantOperator: Operator = defineOperator<ConstantParams>({
   name: "constant",
   constantValue: ({ value }) => value,

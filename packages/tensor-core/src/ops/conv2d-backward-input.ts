@@ -7,8 +7,8 @@ import { asOperand } from "./shared/product-dtype.ts";
 export type Conv2dBackwardInputParams = ConvolutionParams & { readonly shape: Shape };
 
 /**
- * Gradient of `conv2d` with respect to the image (a transposed convolution): inputs the cotangent [N, H', W', O] and the weight;
- * output of `shape`, the image's.
+ * Gradient of `conv2d` with respect to the image (a transposed convolution): inputs the cotangent [N, H', W', O] and
+ * the weight; output of `shape`, the image's.
  */
 export const conv2dBackwardInputOperator: Operator = defineOperator<Conv2dBackwardInputParams>({
   name: "conv2d-backward-input",
@@ -17,7 +17,10 @@ export const conv2dBackwardInputOperator: Operator = defineOperator<Conv2dBackwa
   infer: (inputs, params) => [{ dtype: imagesDtype("conv2d-backward-input", inputs, params), shape: params.shape }],
   vjp: ({ inputs: [g, w], cotangents: [cotangent], params: { shape: _, resultDtype: __, ...params } }) => {
     const c = asOperand(cotangent!, g!);
-    return [emitOne("conv2d", [c, w!], params), emitOne("conv2d-backward-weight", [c, g!], { ...params, shape: [...w!.shape] })];
+    return [
+      emitOne("conv2d", [c, w!], params),
+      emitOne("conv2d-backward-weight", [c, g!], { ...params, shape: [...w!.shape] }),
+    ];
   },
   cost: (inputs, outputs) => convolutionCost(inputs[1]!.shape, inputs[0]!.shape, inputs, outputs),
   reference: ([g, w], params, [x]) => {

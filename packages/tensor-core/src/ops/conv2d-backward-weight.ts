@@ -6,7 +6,10 @@ import { asOperand } from "./shared/product-dtype.ts";
 
 export type Conv2dBackwardWeightParams = ConvolutionParams & { readonly shape: Shape };
 
-/** Gradient of `conv2d` with respect to the weight: inputs the image and the cotangent [N, H', W', O]; output of `shape`, the weight's. */
+/**
+ * Gradient of `conv2d` with respect to the weight: inputs the image and the cotangent [N, H', W', O]; output of
+ * `shape`, the weight's.
+ */
 export const conv2dBackwardWeightOperator: Operator = defineOperator<Conv2dBackwardWeightParams>({
   name: "conv2d-backward-weight",
   halfOperands: [0, 1],
@@ -14,7 +17,10 @@ export const conv2dBackwardWeightOperator: Operator = defineOperator<Conv2dBackw
   infer: (inputs, params) => [{ dtype: imagesDtype("conv2d-backward-weight", inputs, params), shape: params.shape }],
   vjp: ({ inputs: [x, g], cotangents: [cotangent], params: { shape: _, resultDtype: __, ...params } }) => {
     const c = asOperand(cotangent!, x!);
-    return [emitOne("conv2d-backward-input", [g!, c], { ...params, shape: [...x!.shape] }), emitOne("conv2d", [x!, c], params)];
+    return [
+      emitOne("conv2d-backward-input", [g!, c], { ...params, shape: [...x!.shape] }),
+      emitOne("conv2d", [x!, c], params),
+    ];
   },
   cost: (inputs, outputs, { shape }) => convolutionCost(shape, inputs[1]!.shape, inputs, outputs),
   reference: ([x, g], params, [w]) => {

@@ -1,7 +1,13 @@
 import { emitOne } from "../graph/emit.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { elementCount } from "../shape.ts";
-import { convolutionCost, type ConvolutionParams, convolutionShape, forEachProduct, imagesDtype } from "./shared/convolution.ts";
+import {
+  convolutionCost,
+  type ConvolutionParams,
+  convolutionShape,
+  forEachProduct,
+  imagesDtype,
+} from "./shared/convolution.ts";
 import { asOperand } from "./shared/product-dtype.ts";
 
 /** `y[n, i, j, o] = Σ x[n, i·s − p + r·d, j·s − p + c·d, q] · w[r, c, q, o]`: NHWC images, HWIO weights. */

@@ -2,8 +2,8 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount } from "../shape.ts";
 
 /**
- * Gradient of the logits: `(softmax(logits) − onehot(label)) · g` of each row, with softmax = exp(logits − m) / total from the saved maximum m and
- * sum of exponentials. A row whose label lies outside the classes is NaN.
+ * Gradient of the logits: `(softmax(logits) − onehot(label)) · g` of each row, with softmax = exp(logits − m) / total
+ * from the saved maximum m and sum of exponentials. A row whose label lies outside the classes is NaN.
  */
 export const crossEntropyBackwardOperator: Operator = defineOperator({
   name: "cross-entropy-backward",
@@ -20,7 +20,9 @@ export const crossEntropyBackwardOperator: Operator = defineOperator({
         const row = Math.floor(i / classes);
         const label = labels!.data[row]!;
         if (label < 0 || label >= classes) return NaN;
-        return (Math.exp(value - maxima!.data[row]!) / totals!.data[row]! - (i % classes === label ? 1 : 0)) * g!.data[row]!;
+        return (
+          (Math.exp(value - maxima!.data[row]!) / totals!.data[row]! - (i % classes === label ? 1 : 0)) * g!.data[row]!
+        );
       }),
     ];
   },

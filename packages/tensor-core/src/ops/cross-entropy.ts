@@ -5,9 +5,9 @@ import { byteLength, elementCount, formatSpec } from "../shape.ts";
 import { exponentialSums } from "./shared/rows.ts";
 
 /**
- * Losses `logsumexp(logits) − logits[label]` of each row. For the backward pass also the row's maximum m and `Σ exp(logits − m)`, through which no
- * gradient flows: two numbers, since their logsumexp as one f32 loses the digits of the sum beside a large maximum. Logits f32 [N, C], labels
- * i32 [N]; a label outside the classes gives NaN.
+ * Losses `logsumexp(logits) − logits[label]` of each row. For the backward pass also the row's maximum m and `Σ
+ * exp(logits − m)`, through which no gradient flows: two numbers, since their logsumexp as one f32 loses the digits of
+ * the sum beside a large maximum. Logits f32 [N, C], labels i32 [N]; a label outside the classes gives NaN.
  */
 export const crossEntropyOperator: Operator = defineOperator({
   name: "cross-entropy",

@@ -7,12 +7,17 @@ import { arithmetic } from "./shared/elementwise.ts";
 
 export type CumsumParams = { readonly dim: number; readonly reverse: boolean };
 
-/** Running sum along `dim`, each position included; from the end with `reverse`, which is its own gradient's direction. */
+/**
+ * Running sum along `dim`, each position included; from the end with `reverse`, which is its own gradient's direction.
+ */
 export const cumsumOperator: Operator = defineOperator<CumsumParams>({
   name: "cumsum",
   infer: ([x]) => {
     if (!arithmetic.includes(x!.dtype))
-      throw new ShapeError("cumsum", `dtype ${x!.dtype} is not supported, it takes ${arithmetic.join(", ")}; cast the operand first`);
+      throw new ShapeError(
+        "cumsum",
+        `dtype ${x!.dtype} is not supported, it takes ${arithmetic.join(", ")}; cast the operand first`,
+      );
     return [x!];
   },
   vjp: ({ cotangents: [g], params: { dim, reverse } }) => [cumsum(g!, { dim, reverse: !reverse })],

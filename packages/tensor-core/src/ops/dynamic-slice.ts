@@ -9,8 +9,8 @@ import { readStrided } from "./shared/strided.ts";
 export type DynamicSliceParams = { readonly sizes: readonly number[] };
 
 /**
- * The window of `sizes` of `x` that begins at `starts` (i32 [rank]), each clamped to 0 … dim − size as in XLA, so that the window lies inside.
- * The gradient is laid into zeros at the same place.
+ * The window of `sizes` of `x` that begins at `starts` (i32 [rank]), each clamped to 0 … dim − size as in XLA, so that
+ * the window lies inside. The gradient is laid into zeros at the same place.
  */
 export const dynamicSliceOperator: Operator = defineOperator<DynamicSliceParams>({
   name: "dynamic-slice",
@@ -19,7 +19,16 @@ export const dynamicSliceOperator: Operator = defineOperator<DynamicSliceParams>
     needWindow("dynamicSlice", x!, starts!, sizes);
     return [{ dtype: x!.dtype, shape: [...sizes] }];
   },
-  vjp: ({ inputs: [x, starts], cotangents: [g] }) => [emitOne("dynamic-update-slice", [zerosLike(x!), g!, starts!], {}), undefined],
-  cost: ([, starts], [y]) => ({ flops: 0, bytesRead: byteLength(y!) + byteLength(starts!), bytesWritten: byteLength(y!) }),
-  reference: ([x, starts], { sizes }) => [readStrided(x!.data, sizes, rowMajorStrides(x!.spec.shape), referenceOffset(x!, sizes, starts!))],
+  vjp: ({ inputs: [x, starts], cotangents: [g] }) => [
+    emitOne("dynamic-update-slice", [zerosLike(x!), g!, starts!], {}),
+    undefined,
+  ],
+  cost: ([, starts], [y]) => ({
+    flops: 0,
+    bytesRead: byteLength(y!) + byteLength(starts!),
+    bytesWritten: byteLength(y!),
+  }),
+  reference: ([x, starts], { sizes }) => [
+    readStrided(x!.data, sizes, rowMajorStrides(x!.spec.shape), referenceOffset(x!, sizes, starts!)),
+  ],
 });

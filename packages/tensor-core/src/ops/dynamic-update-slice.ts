@@ -11,7 +11,8 @@ const replacesAll: RewriteRule = ({ inputs, specs }, { spec }) =>
   sameShape(spec(inputs[1]!).shape, specs[0]!.shape) ? inputs[1]! : undefined;
 
 /**
- * `x` with the window that begins at `starts` (i32 [rank]) replaced by `update`; starts are clamped as those of `dynamic-slice`.
+ * `x` with the window that begins at `starts` (i32 [rank]) replaced by `update`; starts are clamped as those of
+ * `dynamic-slice`.
  * Cost: that of a result that takes the place of `x`; where `x` lives on, it is copied as well.
  */
 export const dynamicUpdateSliceOperator: Operator = defineOperator({

@@ -10,5 +10,7 @@ export const erfOperator: Operator = elementwise({
   dtypes: floating,
   flops: 20,
   scalar: ([x]) => erfOf(x!),
-  vjp: ({ inputs: [x], cotangents: [g] }) => [multiply(g!, multiply(exp(negate(multiply(x!, x!))), 2 / Math.sqrt(Math.PI)))],
+  vjp: ({ inputs: [x], cotangents: [g] }) => [
+    multiply(g!, multiply(exp(negate(multiply(x!, x!))), 2 / Math.sqrt(Math.PI))),
+  ],
 });

@@ -3,11 +3,20 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 import { formatSpec } from "../shape.ts";
 import { threefry2x32 } from "../random.ts";
 
-/** A new key (u32[2]) from a key and a u32 scalar: Threefry2x32-20 under the key at counter `(data, 1)`, which `random-bits` never visits. */
+/**
+ * A new key (u32[2]) from a key and a u32 scalar: Threefry2x32-20 under the key at counter `(data, 1)`, which
+ * `random-bits` never visits.
+ */
 export const foldInOperator: Operator = defineOperator({
   name: "fold-in",
   infer: ([key, data]) => {
-    if (key!.dtype !== "u32" || key!.shape.length !== 1 || key!.shape[0] !== 2 || data!.dtype !== "u32" || data!.shape.length !== 0) {
+    if (
+      key!.dtype !== "u32" ||
+      key!.shape.length !== 1 ||
+      key!.shape[0] !== 2 ||
+      data!.dtype !== "u32" ||
+      data!.shape.length !== 0
+    ) {
       throw new ShapeError(
         "foldIn",
         `takes a key u32[2] and a u32 scalar, got ${formatSpec(key!)} and ${formatSpec(data!)}; make a key with randomKey(seed)`,

@@ -8,7 +8,12 @@ import { byteLength, elementCount, rowMajorStrides, type TensorSpec } from "../s
 export const fusedName = "fused";
 
 /** One elementwise operator inside a `fused` node. `constant` takes no arguments. */
-export type FusedInstruction = { readonly op: string; readonly args: readonly number[]; readonly dtype: DType; readonly params: Params };
+export type FusedInstruction = {
+  readonly op: string;
+  readonly args: readonly number[];
+  readonly dtype: DType;
+  readonly params: Params;
+};
 
 /** Operators that may reduce a result of a `fused` node before it leaves the cache. */
 export type FoldOp = "pack-bits" | "reduce-max" | "reduce-min" | "sum";
@@ -17,9 +22,9 @@ export type FoldOp = "pack-bits" | "reduce-max" | "reduce-min" | "sum";
 export type FusedFold = { readonly op: FoldOp; readonly size: number };
 
 /**
- * An elementwise program. Registers 0 … inputs-1 hold the loaded inputs, register inputs+j the result of instruction j; output i
- * is register `results[i]`, dense with `shape`, or what `folds[i]` makes of it. A view gives an input's stride in elements per dimension
- * of `shape`, 0 where it is stretched.
+ * An elementwise program. Registers 0 … inputs-1 hold the loaded inputs, register inputs+j the result of instruction j;
+ * output i is register `results[i]`, dense with `shape`, or what `folds[i]` makes of it. A view gives an input's stride
+ * in elements per dimension of `shape`, 0 where it is stretched.
  */
 export type FusedParams = {
   readonly shape: readonly number[];
@@ -31,11 +36,12 @@ export type FusedParams = {
 };
 
 /**
- * Elements that a kernel should work on at a time so that its folds meet whole rows, or whole blocks of a row that is longer: the most up to
- * `most`. `undefined` where no such number is, or where two folds have longer rows of different lengths.
+ * Elements that a kernel should work on at a time so that its folds meet whole rows, or whole blocks of a row that is
+ * longer: the most up to `most`. `undefined` where no such number is, or where two folds have longer rows of different
+ * lengths.
  *
- * Blocks are what a fold takes at once: 512 terms of a sum, 32 bits, 4 lanes of an extreme. So a sum that is folded tile by tile is added up in the same
- * order, and has the same bits, as one that is read from memory.
+ * Blocks are what a fold takes at once: 512 terms of a sum, 32 bits, 4 lanes of an extreme. So a sum that is folded
+ * tile by tile is added up in the same order, and has the same bits, as one that is read from memory.
  */
 export const foldTile = (folds: readonly FusedFold[], most: number): number | undefined => {
   const rows = new Set(folds.map(({ size }) => size));
@@ -68,8 +74,8 @@ const isFolded = ({ results, folds = [] }: FusedParams, input: number): boolean 
   folds.some((fold, i) => fold !== null && results[i] === input);
 
 /**
- * A result over an input of the same size that is read densely, and for the last time before the result is written: so a kernel may read operands where
- * they lie and write results at once.
+ * A result over an input of the same size that is read densely, and for the last time before the result is written: so
+ * a kernel may read operands where they lie and write results at once.
  */
 const mayOverwrite = ({ inputs, outputs, params }: KernelNode<FusedParams>, input: number, output: number): boolean => {
   const { shape, views, folds, results } = params;
@@ -87,7 +93,8 @@ const mayOverwrite = ({ inputs, outputs, params }: KernelNode<FusedParams>, inpu
 };
 
 /**
- * Many elementwise operators in one pass over memory. Made by the fusion pass after differentiation; backends have one kernel for all.
+ * Many elementwise operators in one pass over memory. Made by the fusion pass after differentiation; backends have one
+ * kernel for all.
  *
  * @param rows the operators that may stand in a program: those with a `scalar` function; and those of `folds`.
  */
@@ -107,7 +114,9 @@ export const fusedOperator = (rows: readonly Operator[]): Operator => {
       const dtypes = [...inputs.map((input) => input.dtype), ...instructions.map((instruction) => instruction.dtype)];
       return results.map((register, i) => {
         const fold = folds?.[i] ?? undefined;
-        return fold === undefined ? { dtype: dtypes[register]!, shape } : foldedSpec(dtypes[register]!, elementCount(shape), fold);
+        return fold === undefined
+          ? { dtype: dtypes[register]!, shape }
+          : foldedSpec(dtypes[register]!, elementCount(shape), fold);
       });
     },
     cost: (inputs, outputs, { shape, instructions, folds = [] }) => {
@@ -134,12 +143,20 @@ export const fusedOperator = (rows: readonly Operator[]): Operator => {
     reference: (inputs, { shape, views, instructions, results, folds }, outputs) => {
       const count = elementCount(shape);
       const steps = rowMajorStrides(shape);
-      const dtypes = [...inputs.map((input) => input.spec.dtype), ...instructions.map((instruction) => instruction.dtype)];
+      const dtypes = [
+        ...inputs.map((input) => input.spec.dtype),
+        ...instructions.map((instruction) => instruction.dtype),
+      ];
       const registers = inputs.map(({ data }, input) =>
         Float64Array.from(
           { length: count },
           (_, flat) =>
-            data[shape.reduce((at, size, dim) => at + (Math.floor(flat / steps[dim]!) % size) * views[input]!.strides[dim]!, 0)]!,
+            data[
+              shape.reduce(
+                (at, size, dim) => at + (Math.floor(flat / steps[dim]!) % size) * views[input]!.strides[dim]!,
+                0,
+              )
+            ]!,
         ),
       );
       for (const { op, args, dtype, params } of instructions) {
@@ -168,7 +185,9 @@ export const fusedOperator = (rows: readonly Operator[]): Operator => {
         if (fold === undefined) return data;
         const spec: TensorSpec = { dtype: dtypes[register]!, shape: [count / fold.size, fold.size] };
         const result = { dtype: outputs[i]!.dtype, shape: foldedSpec(spec.dtype, count, fold).shape };
-        return foldTable.get(fold.op)!.reference([{ spec, data }], fold.op === "pack-bits" ? {} : { dims: [1] }, [result])[0]!;
+        return foldTable
+          .get(fold.op)!
+          .reference([{ spec, data }], fold.op === "pack-bits" ? {} : { dims: [1] }, [result])[0]!;
       });
     },
   });

@@ -5,16 +5,21 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount } from "../shape.ts";
 import { indexedShape, indexedSizes, invalidValue } from "./shared/indexing.ts";
 
-export type GatherParams = { readonly dim: number; readonly outside: "invalid" | "zero"; readonly permutation?: boolean };
+export type GatherParams = {
+  readonly dim: number;
+  readonly outside: "invalid" | "zero";
+  readonly permutation?: boolean;
+};
 
 /**
- * Rows of `x` along `dim`, picked by `indices` (i32). Outside the dimension: NaN, or the value that `gather` in `functions/indexing.ts`
- * states for the dtype; zero when `outside` is "zero". The gradient is added up row by row; with `permutation`, the promise that each row is
- * picked once, it is picked by the inverse.
+ * Rows of `x` along `dim`, picked by `indices` (i32). Outside the dimension: NaN, or the value that `gather` in
+ * `functions/indexing.ts` states for the dtype; zero when `outside` is "zero". The gradient is added up row by row;
+ * with `permutation`, the promise that each row is picked once, it is picked by the inverse.
  */
 export const gatherOperator: Operator = defineOperator<GatherParams>({
   name: "gather",
-  layer: ({ params: { dim, permutation } }) => (dim === 0 && permutation !== true ? [{ kind: "embedding", input: 1, weight: 0 }] : []),
+  layer: ({ params: { dim, permutation } }) =>
+    dim === 0 && permutation !== true ? [{ kind: "embedding", input: 1, weight: 0 }] : [],
   infer: ([x, indices], { dim }) => [{ dtype: x!.dtype, shape: indexedShape("gather", x!, indices!, dim) }],
   vjp: ({ inputs: [x, indices], cotangents: [g], params: { dim, permutation } }) => {
     if (permutation === true) return [permuteRows(g!, invertPermutation(indices!), { dim }), undefined];
@@ -23,15 +28,24 @@ export const gatherOperator: Operator = defineOperator<GatherParams>({
     const wide = scatterAdd(full(x!.shape, 0), indices!, emitOne("cast", [g!], { dtype: "f32" }), { dim });
     return [emitOne("cast", [wide], { dtype: x!.dtype }), undefined];
   },
-  cost: ([, indices], [out]) => ({ flops: 0, bytesRead: byteLength(indices!) + byteLength(out!), bytesWritten: byteLength(out!) }),
+  cost: ([, indices], [out]) => ({
+    flops: 0,
+    bytesRead: byteLength(indices!) + byteLength(out!),
+    bytesWritten: byteLength(out!),
+  }),
   reference: ([x, indices], { dim, outside }, [out]) => {
     const { outer, size, inner, count } = indexedSizes(x!.spec.shape, indices!.spec.shape, dim);
-    const result = new Float64Array(elementCount(out!.shape)).fill(outside === "zero" ? 0 : invalidValue[x!.spec.dtype]);
+    const result = new Float64Array(elementCount(out!.shape)).fill(
+      outside === "zero" ? 0 : invalidValue[x!.spec.dtype],
+    );
     for (let block = 0; block < outer; block++) {
       for (let i = 0; i < count; i++) {
         const row = indices!.data[i]!;
         if (row >= 0 && row < size)
-          result.set(x!.data.subarray((block * size + row) * inner, (block * size + row + 1) * inner), (block * count + i) * inner);
+          result.set(
+            x!.data.subarray((block * size + row) * inner, (block * size + row + 1) * inner),
+            (block * count + i) * inner,
+          );
       }
     }
     return [result];

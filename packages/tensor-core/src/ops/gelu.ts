@@ -9,7 +9,8 @@ const cubic = 0.044715;
 export type GeluParams = { readonly approximate: boolean };
 
 /**
- * Gaussian error linear unit, `x · Φ(x)` with Φ the normal distribution function; with `approximate`, `x/2 · (1 + tanh(√(2/π) (x + 0.044715 x³)))`.
+ * Gaussian error linear unit, `x · Φ(x)` with Φ the normal distribution function; with `approximate`, `x/2 · (1 +
+ * tanh(√(2/π) (x + 0.044715 x³)))`.
  * Source: Hendrycks and Gimpel, arXiv:1606.08415.
  */
 export const geluOperator: Operator = elementwise<GeluParams>({
@@ -18,7 +19,9 @@ export const geluOperator: Operator = elementwise<GeluParams>({
   dtypes: floating,
   flops: 24,
   scalar: ([x], { approximate }) =>
-    approximate ? 0.5 * x! * (1 + Math.tanh(slope * (x! + cubic * x! ** 3))) : 0.5 * x! * (1 + erfOf(x! * Math.SQRT1_2)),
+    approximate
+      ? 0.5 * x! * (1 + Math.tanh(slope * (x! + cubic * x! ** 3)))
+      : 0.5 * x! * (1 + erfOf(x! * Math.SQRT1_2)),
   vjp: ({ inputs: [x], cotangents: [g], params: { approximate } }) => {
     const square = multiply(x!, x!);
     if (approximate) {

@@ -4,7 +4,10 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount, formatSpec } from "../shape.ts";
 import { groupRanges, needGroups } from "./shared/grouped-rows.ts";
 
-/** `dw[g] = Σ_r x[r]ᵀ · dy[r]` over the rows r of each group g, as `grouped-matmul` deals them out; zeros for a group without rows. */
+/**
+ * `dw[g] = Σ_r x[r]ᵀ · dy[r]` over the rows r of each group g, as `grouped-matmul` deals them out; zeros for a group
+ * without rows.
+ */
 export const groupedMatmulBackwardWeightOperator: Operator = defineOperator({
   name: "grouped-matmul-backward-weight",
   infer: ([x, g, counts]) => {
@@ -35,7 +38,8 @@ export const groupedMatmulBackwardWeightOperator: Operator = defineOperator({
       for (let row = begin; row < end; row++)
         for (let k = 0; k < inner; k++)
           for (let column = 0; column < columns; column++)
-            result[(group * inner + k) * columns + column]! += x!.data[row * inner + k]! * g!.data[row * columns + column]!;
+            result[(group * inner + k) * columns + column]! +=
+              x!.data[row * inner + k]! * g!.data[row * columns + column]!;
     });
     return [result];
   },

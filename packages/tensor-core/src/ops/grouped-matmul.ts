@@ -7,8 +7,9 @@ import { groupRanges, needGroups } from "./shared/grouped-rows.ts";
 export type GroupedMatmulParams = { readonly transposeW: boolean };
 
 /**
- * `y[r] = x[r] · w[g]` for the rows r of each group g, which lie one group after the other; `counts` (i32 [groups]) tells how many each has. A
- * negative count is 0, and groups get what is left of the rows, in order; rows behind the last group give 0.
+ * `y[r] = x[r] · w[g]` for the rows r of each group g, which lie one group after the other; `counts` (i32 [groups])
+ * tells how many each has. A negative count is 0, and groups get what is left of the rows, in order; rows behind the
+ * last group give 0.
  * Cost: as if every row belonged to a group.
  */
 export const groupedMatmulOperator: Operator = defineOperator<GroupedMatmulParams>({

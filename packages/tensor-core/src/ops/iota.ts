@@ -11,7 +11,10 @@ export const iotaOperator: Operator = defineOperator<IotaParams>({
   name: "iota",
   infer: (_, { dtype, shape }) => {
     if (!arithmetic.includes(dtype))
-      throw new ShapeError("iota", `dtype ${dtype} is not supported, it makes ${arithmetic.join(", ")}; cast the result`);
+      throw new ShapeError(
+        "iota",
+        `dtype ${dtype} is not supported, it makes ${arithmetic.join(", ")}; cast the result`,
+      );
     return [{ dtype, shape }];
   },
   vjp: () => [],

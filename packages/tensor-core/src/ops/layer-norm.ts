@@ -6,8 +6,8 @@ import { mapRows, needPerColumn, needRows, rowsOf } from "./shared/rows.ts";
 export type LayerNormParams = { readonly epsilon: number };
 
 /**
- * `(x − mean) · rstd · γ + β` over each row, rstd = 1/√(variance + ε). Outputs y, and mean and rstd of each row for the backward pass; no
- * gradient flows through those two.
+ * `(x − mean) · rstd · γ + β` over each row, rstd = 1/√(variance + ε). Outputs y, and mean and rstd of each row for the
+ * backward pass; no gradient flows through those two.
  */
 export const layerNormOperator: Operator = defineOperator<LayerNormParams>({
   name: "layer-norm",
@@ -19,7 +19,8 @@ export const layerNormOperator: Operator = defineOperator<LayerNormParams>({
     const perRow = { dtype: "f32" as const, shape: x!.shape.slice(0, -1) };
     return [x!, perRow, perRow];
   },
-  vjp: ({ inputs: [x, gamma], outputs: [, mean, rstd], cotangents: [g] }) => emit("layer-norm-backward", [x!, gamma!, mean!, rstd!, g!]),
+  vjp: ({ inputs: [x, gamma], outputs: [, mean, rstd], cotangents: [g] }) =>
+    emit("layer-norm-backward", [x!, gamma!, mean!, rstd!, g!]),
   cost: ([x], outputs) => ({
     flops: 8 * elementCount(x!.shape),
     bytesRead: byteLength(x!),

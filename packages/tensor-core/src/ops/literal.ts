@@ -2,7 +2,11 @@ import type { DType } from "../dtype.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, requireNumberOf } from "../shape.ts";
 
-export type LiteralParams = { readonly dtype: DType; readonly shape: readonly number[]; readonly values: readonly (number | string)[] };
+export type LiteralParams = {
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+  readonly values: readonly (number | string)[];
+};
 
 /** A tensor whose values stand in the graph; `-0`, `NaN` and infinities by their names, see `encodeNumber`. */
 export const literalOperator: Operator = defineOperator<LiteralParams>({

@@ -13,7 +13,10 @@ export const logSoftmaxBackwardOperator: Operator = defineOperator({
   },
   vjp: ({ inputs: [y, g], cotangents: [c] }) => {
     const weighted = multiply(c!, exp(y!));
-    return [negate(multiply(weighted, sum(g!, { dims: -1, keepDims: true }))), subtract(c!, sum(weighted, { dims: -1, keepDims: true }))];
+    return [
+      negate(multiply(weighted, sum(g!, { dims: -1, keepDims: true }))),
+      subtract(c!, sum(weighted, { dims: -1, keepDims: true })),
+    ];
   },
   cost: ([y, g], [out]) => ({
     flops: 4 * elementCount(y!.shape),

@@ -11,7 +11,11 @@ export const logSoftmaxOperator: Operator = defineOperator({
     return [x!];
   },
   vjp: ({ outputs: [y], cotangents: [g] }) => [emitOne("log-softmax-backward", [y!, g!])],
-  cost: ([x], [out]) => ({ flops: 5 * elementCount(x!.shape), bytesRead: byteLength(x!), bytesWritten: byteLength(out!) }),
+  cost: ([x], [out]) => ({
+    flops: 5 * elementCount(x!.shape),
+    bytesRead: byteLength(x!),
+    bytesWritten: byteLength(out!),
+  }),
   reference: ([x]) => [
     mapRows(x!.spec, (_, start, end) => {
       const row = x!.data.subarray(start, end);

@@ -11,9 +11,11 @@ export const findOperator = (graph: Graph, op: string): Operator | undefined =>
 /** As `findOperator`. Throws OperatorError where nobody has defined it. */
 export const operatorOf = (graph: Graph, op: string): Operator => {
   const operator = findOperator(graph, op);
-  if (operator === undefined) throw unknownOperator(op, [...Object.keys(operators), ...definitionsOf(graph).operators.keys()]);
+  if (operator === undefined)
+    throw unknownOperator(op, [...Object.keys(operators), ...definitionsOf(graph).operators.keys()]);
   return operator;
 };
 
 /** Run functions of users' operators where they may trace: for the mesh of the graph that they are of. */
-export const withMeshOf = <T>(graph: Graph, fn: () => T): T => withTrace(emptyTrace(operators, definitionsOf(graph).mesh), fn);
+export const withMeshOf = <T>(graph: Graph, fn: () => T): T =>
+  withTrace(emptyTrace(operators, definitionsOf(graph).mesh), fn);

@@ -56,7 +56,11 @@ export const matmulOperator: Operator = defineOperator<MatmulParams>({
     { kind: "linear", input: 1, weight: 0 },
   ],
   infer: ([a, b], params) => {
-    if (a!.shape.length < 2 || b!.shape.length !== a!.shape.length || !sameShape(a!.shape.slice(0, -2), b!.shape.slice(0, -2))) {
+    if (
+      a!.shape.length < 2 ||
+      b!.shape.length !== a!.shape.length ||
+      !sameShape(a!.shape.slice(0, -2), b!.shape.slice(0, -2))
+    ) {
       throw new InvariantError(
         `matmul node with operands ${formatShape(a!.shape)} and ${formatShape(b!.shape)}, whose leading dimensions must be equal`,
       );
@@ -64,7 +68,9 @@ export const matmulOperator: Operator = defineOperator<MatmulParams>({
     const dtype = productDtype("matmul", [a!, b!], params);
     const { rows, inner, innerOfB, columns } = sizes(a!, b!, params);
     if (inner !== innerOfB) {
-      const transposed = [params.transposeA && "the first", params.transposeB && "the second"].filter(Boolean).join(" and ");
+      const transposed = [params.transposeA && "the first", params.transposeB && "the second"]
+        .filter(Boolean)
+        .join(" and ");
       throw new ShapeError(
         "matmul",
         `${formatShape(a!.shape)} and ${formatShape(b!.shape)}${transposed === "" ? "" : ` (${transposed} transposed)`} do not fit: the inner dimensions must be equal, here ${inner} meets ${innerOfB}; transpose or reshape one of them`,
@@ -76,8 +82,12 @@ export const matmulOperator: Operator = defineOperator<MatmulParams>({
   vjp: ({ inputs: [a, b], cotangents: [cotangent], params: { transposeA, transposeB } }) => {
     const g = asOperand(cotangent!, a!);
     return [
-      transposeA ? matmul(b!, g, { transposeA: transposeB, transposeB: true }) : matmul(g, b!, { transposeB: !transposeB }),
-      transposeB ? matmul(g, a!, { transposeA: true, transposeB: transposeA }) : matmul(a!, g, { transposeA: !transposeA }),
+      transposeA
+        ? matmul(b!, g, { transposeA: transposeB, transposeB: true })
+        : matmul(g, b!, { transposeB: !transposeB }),
+      transposeB
+        ? matmul(g, a!, { transposeA: true, transposeB: transposeA })
+        : matmul(a!, g, { transposeA: !transposeA }),
     ];
   },
   cost: ([a, b], [y], params) => ({
@@ -95,7 +105,9 @@ export const matmulOperator: Operator = defineOperator<MatmulParams>({
         for (let n = 0; n < columns; n++) {
           let sum = 0;
           for (let k = 0; k < inner; k++) {
-            sum += a!.data[i * rows * inner + m * aRow + k * aInner]! * b!.data[i * inner * columns + k * bInner + n * bColumn]!;
+            sum +=
+              a!.data[i * rows * inner + m * aRow + k * aInner]! *
+              b!.data[i * inner * columns + k * bInner + n * bColumn]!;
           }
           result[(i * rows + m) * columns + n] = sum;
         }

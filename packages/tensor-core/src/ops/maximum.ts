@@ -20,15 +20,20 @@ const reduced = (
 };
 
 /**
- * Write `max(max(x), −min(x))` as `max(|x|)`: the same bits by one fold instead of two, where a fold takes magnitudes without writing them.
- * Elsewhere two reads of x are less than what |x| costs.
+ * Write `max(max(x), −min(x))` as `max(|x|)`: the same bits by one fold instead of two, where a fold takes magnitudes
+ * without writing them. Elsewhere two reads of x are less than what |x| costs.
  */
 const greatestMagnitude: RewriteRule = ({ inputs, specs: [spec] }, context) => {
   for (const [a, b] of [inputs, inputs.toReversed()] as [ValueRef, ValueRef][]) {
     const greatest = reduced(a, "reduce-max", context);
     const least = reduced(b, "reduce-min", context);
     if (greatest === undefined || least === undefined || greatest.dims.join() !== least.dims.join()) continue;
-    if (greatest.x.node !== least.x.node || greatest.x.output !== least.x.output || context.spec(greatest.x).dtype !== "f32") continue;
+    if (
+      greatest.x.node !== least.x.node ||
+      greatest.x.output !== least.x.output ||
+      context.spec(greatest.x).dtype !== "f32"
+    )
+      continue;
     const magnitude = context.derive(greatest.node, [context.emit("absolute", [greatest.x])]);
     return context.emit("reshape", [magnitude], { shape: [...spec!.shape] });
   }

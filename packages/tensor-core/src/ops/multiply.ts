@@ -10,6 +10,7 @@ export const multiplyOperator: Operator = elementwise({
   rewrites: [neutral("either", 1)],
   arity: 2,
   dtypes: arithmetic,
-  scalar: ([a, b], _, dtype) => (dtype === "f32" ? a! * b! : dtype === "i32" ? Math.imul(a!, b!) : Math.imul(a!, b!) >>> 0),
+  scalar: ([a, b], _, dtype) =>
+    dtype === "f32" ? a! * b! : dtype === "i32" ? Math.imul(a!, b!) : Math.imul(a!, b!) >>> 0,
   vjp: ({ inputs: [a, b], cotangents: [g] }) => [multiply(g!, b!), multiply(g!, a!)],
 });

@@ -9,9 +9,12 @@ export type OneHotParams = { readonly depth: number; readonly dtype: DType };
 export const oneHotOperator: Operator = defineOperator<OneHotParams>({
   name: "one-hot",
   infer: ([indices], { depth, dtype }) => {
-    if (indices!.dtype !== "i32") throw new ShapeError("oneHot", `indices must be i32, got ${indices!.dtype}; cast them first`);
-    if (!Number.isInteger(depth) || depth < 0) throw new ShapeError("oneHot", `depth ${depth} is not a size; use an integer of at least 0`);
-    if (dtype === "f16" || dtype === "bf16") throw new ShapeError("oneHot", `dtype ${dtype} is for storage only; make f32 and cast it`);
+    if (indices!.dtype !== "i32")
+      throw new ShapeError("oneHot", `indices must be i32, got ${indices!.dtype}; cast them first`);
+    if (!Number.isInteger(depth) || depth < 0)
+      throw new ShapeError("oneHot", `depth ${depth} is not a size; use an integer of at least 0`);
+    if (dtype === "f16" || dtype === "bf16")
+      throw new ShapeError("oneHot", `dtype ${dtype} is for storage only; make f32 and cast it`);
     return [{ dtype, shape: [...indices!.shape, depth] }];
   },
   vjp: () => [undefined],

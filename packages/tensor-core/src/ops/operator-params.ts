@@ -51,7 +51,9 @@ import type { UnpackBitsParams } from "./unpack-bits.ts";
 /** Of operators that say all by their operands. */
 type NoParams = { readonly [key in never]: ParamValue };
 
-/** What the nodes of each operator are told beside their operands, by the operator's name. A row for each of `table.ts`. */
+/**
+ * What the nodes of each operator are told beside their operands, by the operator's name. A row for each of `table.ts`.
+ */
 export interface OperatorParams {
   readonly absolute: NoParams;
   readonly add: NoParams;

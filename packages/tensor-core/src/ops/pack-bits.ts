@@ -2,7 +2,10 @@ import { ShapeError } from "../errors.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount, formatSpec } from "../shape.ts";
 
-/** 32 bools to a word (u32): element i of a row becomes bit `i mod 32` of its word `⌊i/32⌋`; bits behind the last element are 0. */
+/**
+ * 32 bools to a word (u32): element i of a row becomes bit `i mod 32` of its word `⌊i/32⌋`; bits behind the last
+ * element are 0.
+ */
 export const packBitsOperator: Operator = defineOperator({
   name: "pack-bits",
   fold: { dtype: "bool", from: (_, numDims) => numDims - 1 },
@@ -12,7 +15,11 @@ export const packBitsOperator: Operator = defineOperator({
     return [{ dtype: "u32", shape: [...x!.shape.slice(0, -1), Math.ceil(x!.shape.at(-1)! / 32)] }];
   },
   vjp: () => [undefined],
-  cost: ([x], [words]) => ({ flops: elementCount(x!.shape), bytesRead: byteLength(x!), bytesWritten: byteLength(words!) }),
+  cost: ([x], [words]) => ({
+    flops: elementCount(x!.shape),
+    bytesRead: byteLength(x!),
+    bytesWritten: byteLength(words!),
+  }),
   reference: ([x], _, [words]) => {
     const count = x!.spec.shape.at(-1)!;
     const perRow = words!.shape.at(-1)!;

@@ -10,7 +10,10 @@ import { listOf } from "./shared/movement-rules.ts";
 const padOfNothing: RewriteRule = ({ inputs, specs }, { spec }) =>
   elementCount(specs[0]!.shape) > 0 && sameShape(spec(inputs[0]!).shape, specs[0]!.shape) ? inputs[0]! : undefined;
 
-/** A pad whose result is one run of memory is a `concat` with constants: the memory plan then has the operand computed where it belongs. */
+/**
+ * A pad whose result is one run of memory is a `concat` with constants: the memory plan then has the operand computed
+ * where it belongs.
+ */
 const padAsConcat: RewriteRule = ({ inputs, params }, { spec, emit, constant }) => {
   const { dtype, shape } = spec(inputs[0]!);
   const [low, high] = [listOf(params["low"]), listOf(params["high"])];
@@ -18,15 +21,17 @@ const padAsConcat: RewriteRule = ({ inputs, params }, { spec, emit, constant }) 
   if (dim === undefined || others.length > 0 || listOf(params["interior"]).some((gap) => gap > 0)) return undefined;
   if (elementCount(shape) === 0 || shape.slice(0, dim).some((size) => size !== 1)) return undefined;
   const entries = (size: number): ValueRef[] =>
-    size === 0 ? [] : [constant({ dtype, shape: shape.map((own, i) => (i === dim ? size : own)) }, params["value"] as number)];
+    size === 0
+      ? []
+      : [constant({ dtype, shape: shape.map((own, i) => (i === dim ? size : own)) }, params["value"] as number)];
   return emit("concat", [...entries(low[dim]!), inputs[0]!, ...entries(high[dim]!)], { dim });
 };
 
 export type PadParams = { low: readonly number[]; high: readonly number[]; interior: readonly number[]; value: number };
 
 /**
- * Put `low[d]` entries of `value` before dimension d, `high[d]` after it, and `interior[d]` between each two neighbours.
- * The gradient is the strided slice of what came from `x`.
+ * Put `low[d]` entries of `value` before dimension d, `high[d]` after it, and `interior[d]` between each two
+ * neighbours. The gradient is the strided slice of what came from `x`.
  */
 export const padOperator: Operator = defineOperator<PadParams>({
   name: "pad",
@@ -36,11 +41,17 @@ export const padOperator: Operator = defineOperator<PadParams>({
     requireNumberOf("pad", Number(value), x!.dtype);
     for (const list of [low, high, interior]) {
       if (list.length !== shape.length || list.some((size) => !Number.isInteger(size) || size < 0)) {
-        throw new ShapeError("pad", `[${list.join(", ")}] does not pad ${formatShape(shape)}; give one integer ≥ 0 per dimension`);
+        throw new ShapeError(
+          "pad",
+          `[${list.join(", ")}] does not pad ${formatShape(shape)}; give one integer ≥ 0 per dimension`,
+        );
       }
     }
     return [
-      { dtype: x!.dtype, shape: shape.map((size, dim) => low[dim]! + high[dim]! + (size === 0 ? 0 : size + (size - 1) * interior[dim]!)) },
+      {
+        dtype: x!.dtype,
+        shape: shape.map((size, dim) => low[dim]! + high[dim]! + (size === 0 ? 0 : size + (size - 1) * interior[dim]!)),
+      },
     ];
   },
   vjp: ({ inputs: [x], cotangents: [g], params: { low, interior } }) => {

@@ -12,7 +12,10 @@ export type ReduceScatterParams = CollectiveParams & {
 export const reduceScatterOperator: Operator = collective<ReduceScatterParams>({
   name: "reduce-scatter",
   dtypes: reducible,
-  result: (input, params) => ({ dtype: input.dtype, shape: [chunkRows("reduce-scatter", input, params), ...input.shape.slice(1)] }),
+  result: (input, params) => ({
+    dtype: input.dtype,
+    shape: [chunkRows("reduce-scatter", input, params), ...input.shape.slice(1)],
+  }),
   flops: (input, { axisSize }) => (elementCount(input.shape) * (axisSize - 1)) / axisSize,
   world: (ranks, { reduction }, output) => {
     const chunk = elementCount(output.shape);

@@ -2,7 +2,10 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount } from "../shape.ts";
 import { mapRows, rowsOf } from "./shared/rows.ts";
 
-/** Gradients of `rms-norm`: with x̂ = x·rstd and h = g·γ, over each row of D entries `dx = rstd · (h − x̂ · Σ(h·x̂)/D)`, and over all rows `dγ = Σ g·x̂`. */
+/**
+ * Gradients of `rms-norm`: with x̂ = x·rstd and h = g·γ, over each row of D entries `dx = rstd · (h − x̂ · Σ(h·x̂)/D)`,
+ * and over all rows `dγ = Σ g·x̂`.
+ */
 export const rmsNormBackwardOperator: Operator = defineOperator({
   name: "rms-norm-backward",
   infer: ([x, gamma]) => [x!, gamma!],

@@ -5,7 +5,10 @@ import { mapRows, needPerColumn, needRows, rowsOf } from "./shared/rows.ts";
 
 export type RmsNormParams = { readonly epsilon: number };
 
-/** `x · rstd · γ` over each row, rstd = 1/√(mean x² + ε). Outputs y, and rstd of each row for the backward pass, through which no gradient flows. */
+/**
+ * `x · rstd · γ` over each row, rstd = 1/√(mean x² + ε). Outputs y, and rstd of each row for the backward pass, through
+ * which no gradient flows.
+ */
 export const rmsNormOperator: Operator = defineOperator<RmsNormParams>({
   name: "rms-norm",
   layer: () => [{ kind: "norm", input: 0, weight: 1 }],
@@ -14,7 +17,8 @@ export const rmsNormOperator: Operator = defineOperator<RmsNormParams>({
     needPerColumn("rms-norm", "gamma", gamma!, x!);
     return [x!, { dtype: "f32", shape: x!.shape.slice(0, -1) }];
   },
-  vjp: ({ inputs: [x, gamma], outputs: [, rstd], cotangents: [g] }) => emit("rms-norm-backward", [x!, gamma!, rstd!, g!]),
+  vjp: ({ inputs: [x, gamma], outputs: [, rstd], cotangents: [g] }) =>
+    emit("rms-norm-backward", [x!, gamma!, rstd!, g!]),
   cost: ([x], outputs) => ({
     flops: 4 * elementCount(x!.shape),
     bytesRead: byteLength(x!),

@@ -6,17 +6,27 @@ import { mapRows } from "./shared/rows.ts";
 
 export type RotaryParams = { readonly base: number; readonly offset: number; readonly sign: 1 | -1 };
 
-/** Turn the pair (i, i + D/2) of the row at position t by `sign · (t + offset) · base^(−2i/D)`. A rotation, so the gradient turns back. */
+/**
+ * Turn the pair (i, i + D/2) of the row at position t by `sign · (t + offset) · base^(−2i/D)`. A rotation, so the
+ * gradient turns back.
+ */
 export const rotaryOperator: Operator = defineOperator<RotaryParams>({
   name: "rotary",
   infer: ([x]) => {
     if (x!.dtype !== "f32" || x!.shape.length < 2 || x!.shape.at(-1)! % 2 !== 0) {
-      throw new ShapeError("rotary", `${formatSpec(x!)} was given, it takes f32 [..., positions, D] with D even; cast or reshape it`);
+      throw new ShapeError(
+        "rotary",
+        `${formatSpec(x!)} was given, it takes f32 [..., positions, D] with D even; cast or reshape it`,
+      );
     }
     return [x!];
   },
   vjp: ({ cotangents: [g], params }) => [emitOne("rotary", [g!], { ...params, sign: -params.sign })],
-  cost: ([x], [out]) => ({ flops: 3 * elementCount(x!.shape), bytesRead: byteLength(x!), bytesWritten: byteLength(out!) }),
+  cost: ([x], [out]) => ({
+    flops: 3 * elementCount(x!.shape),
+    bytesRead: byteLength(x!),
+    bytesWritten: byteLength(out!),
+  }),
   reference: ([x], { base, offset, sign }) => {
     const [positions, width] = x!.spec.shape.slice(-2) as [number, number];
     const half = width / 2;

@@ -7,7 +7,10 @@ import { indexedShape, indexedSizes } from "./shared/indexing.ts";
 
 export type ScatterAddParams = { readonly dim: number };
 
-/** `base` with rows of `updates` added along `dim` at `indices` (i32), in the order of `indices`; those outside the dimension are left out. */
+/**
+ * `base` with rows of `updates` added along `dim` at `indices` (i32), in the order of `indices`; those outside the
+ * dimension are left out.
+ */
 export const scatterAddOperator: Operator = defineOperator<ScatterAddParams>({
   name: "scatter-add",
   mayOverwrite: (_, input) => input === 0,
@@ -26,7 +29,11 @@ export const scatterAddOperator: Operator = defineOperator<ScatterAddParams>({
     }
     return [{ dtype: base!.dtype, shape: base!.shape }];
   },
-  vjp: ({ inputs: [, indices], cotangents: [g], params: { dim } }) => [g!, undefined, gather(g!, indices!, { dim, outside: "zero" })],
+  vjp: ({ inputs: [, indices], cotangents: [g], params: { dim } }) => [
+    g!,
+    undefined,
+    gather(g!, indices!, { dim, outside: "zero" }),
+  ],
   cost: ([base, indices, updates]) => ({
     flops: elementCount(updates!.shape),
     bytesRead: byteLength(base!) + byteLength(indices!) + 2 * byteLength(updates!),
@@ -39,7 +46,8 @@ export const scatterAddOperator: Operator = defineOperator<ScatterAddParams>({
       for (let i = 0; i < count; i++) {
         const row = indices!.data[i]!;
         if (row < 0 || row >= size) continue;
-        for (let j = 0; j < inner; j++) result[(block * size + row) * inner + j]! += updates!.data[(block * count + i) * inner + j]!;
+        for (let j = 0; j < inner; j++)
+          result[(block * size + row) * inner + j]! += updates!.data[(block * count + i) * inner + j]!;
       }
     }
     return [result];

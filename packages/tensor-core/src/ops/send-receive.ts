@@ -7,7 +7,10 @@ export type SendReceiveParams = CollectiveParams & {
   readonly pairs: readonly (readonly [from: number, to: number])[];
 };
 
-/** Point to point: for each pair, rank `to` gets the operand of rank `from`; a rank that nobody sends to gets zeros. Adjoint: the pairs reversed. */
+/**
+ * Point to point: for each pair, rank `to` gets the operand of rank `from`; a rank that nobody sends to gets zeros.
+ * Adjoint: the pairs reversed.
+ */
 export const sendReceiveOperator: Operator = collective<SendReceiveParams>({
   name: "send-receive",
   // One end of it may well have no use for the result.

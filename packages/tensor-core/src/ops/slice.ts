@@ -17,7 +17,9 @@ const sliceOfSlice: RewriteRule = (node, { producer, derive }) => {
   return derive(node, inner.inputs, {
     starts: starts.map((start, dim) => offset[dim]! + start * step[dim]!),
     // The last index that is kept, plus one: `end` itself may lie beyond the operand of the inner slice.
-    ends: ends.map((end, dim) => offset[dim]! + (end > starts[dim]! ? (end - 1) * step[dim]! + 1 : starts[dim]! * step[dim]!)),
+    ends: ends.map(
+      (end, dim) => offset[dim]! + (end > starts[dim]! ? (end - 1) * step[dim]! + 1 : starts[dim]! * step[dim]!),
+    ),
     strides: strides.map((stride, dim) => stride * step[dim]!),
   });
 };
@@ -29,11 +31,16 @@ const sliceOfBroadcast: RewriteRule = ({ inputs, params, specs }, { producer, sp
   const { shape } = specs[0]!;
   const operand = spec(inner.inputs[0]!).shape;
   const lead = shape.length - operand.length;
-  const whole = operand.every((size, dim) => size === 1 || (size === shape[dim + lead] && listOf(params["strides"])[dim + lead] === 1));
+  const whole = operand.every(
+    (size, dim) => size === 1 || (size === shape[dim + lead] && listOf(params["strides"])[dim + lead] === 1),
+  );
   return whole && elementCount(shape) > 0 ? derive(inner, inner.inputs, { shape: [...shape] }) : undefined;
 };
 
-/** A slice that lies inside one operand of a `concat` reads that operand: a bucket is unpacked without having been packed. */
+/**
+ * A slice that lies inside one operand of a `concat` reads that operand: a bucket is unpacked without having been
+ * packed.
+ */
 const sliceOfConcat: RewriteRule = (node, { producer, spec, derive }) => {
   const { inputs, params } = node;
   const inner = producer(inputs[0]!);
@@ -55,17 +62,26 @@ const sliceOfConcat: RewriteRule = (node, { producer, spec, derive }) => {
 export type SliceParams = { starts: readonly number[]; ends: readonly number[]; strides: readonly number[] };
 
 /** Offset in elements of a slice whose result is one run of memory, else `undefined`. */
-const contiguousOffset = ({ inputs: [x], outputs: [y], params: { starts, strides } }: KernelNode<SliceParams>): number | undefined => {
+const contiguousOffset = ({
+  inputs: [x],
+  outputs: [y],
+  params: { starts, strides },
+}: KernelNode<SliceParams>): number | undefined => {
   const [{ shape: operand }, { shape: result }] = [x!, y!];
   if (elementCount(result) === 0) return 0;
   const cut = result.findIndex((size) => size > 1);
-  // Before the first dimension longer than 1 any index may be chosen; that dimension may be cut; all behind it must be whole.
-  if (cut !== -1 && (strides[cut] !== 1 || result.some((size, dim) => dim > cut && size !== operand[dim]))) return undefined;
+  // Before the first dimension longer than 1 any index may be chosen; that dimension may be cut; all behind it must be
+  // whole.
+  if (cut !== -1 && (strides[cut] !== 1 || result.some((size, dim) => dim > cut && size !== operand[dim])))
+    return undefined;
   const steps = rowMajorStrides(operand);
   return starts.reduce((offset, start, dim) => offset + start * steps[dim]!, 0);
 };
 
-/** Every `strides[d]`-th index from `starts[d]` up to, not including, `ends[d]`. The gradient puts zeros around and between. */
+/**
+ * Every `strides[d]`-th index from `starts[d]` up to, not including, `ends[d]`. The gradient puts zeros around and
+ * between.
+ */
 export const sliceOperator: Operator = defineOperator<SliceParams>({
   name: "slice",
   selects: true,

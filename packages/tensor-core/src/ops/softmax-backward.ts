@@ -13,8 +13,12 @@ export const softmaxBackwardOperator: Operator = defineOperator({
     return [y!];
   },
   vjp: ({ inputs: [y, g], cotangents: [c] }) => {
-    const rowSum = (a: typeof g, b: typeof g): NonNullable<typeof g> => sum(multiply(a!, b!), { dims: -1, keepDims: true });
-    return [subtract(multiply(c!, subtract(g!, rowSum(g, y))), multiply(g!, rowSum(c, y))), emitOne("softmax-backward", [y!, c!])];
+    const rowSum = (a: typeof g, b: typeof g): NonNullable<typeof g> =>
+      sum(multiply(a!, b!), { dims: -1, keepDims: true });
+    return [
+      subtract(multiply(c!, subtract(g!, rowSum(g, y))), multiply(g!, rowSum(c, y))),
+      emitOne("softmax-backward", [y!, c!]),
+    ];
   },
   cost: ([y, g], [out]) => ({
     flops: 4 * elementCount(y!.shape),

@@ -5,12 +5,13 @@ import { arithmetic, elementwise } from "./shared/elementwise.ts";
 import { neutral } from "./shared/neutral.ts";
 
 /**
- * `x − scatter(v)` onto zeros is `x` with `−v` added at those positions: what a sparse encoder keeps costs as much as what it sends. Only
- * where no position comes twice, as those of `top-k`; else the sums would round otherwise.
+ * `x − scatter(v)` onto zeros is `x` with `−v` added at those positions: what a sparse encoder keeps costs as much as
+ * what it sends. Only where no position comes twice, as those of `top-k`; else the sums would round otherwise.
  */
 const subtractScattered: RewriteRule = ({ inputs: [a, b] }, { producer, constantValue, spec, derive, emit }) => {
   const scatter = producer(b!);
-  if (scatter.op !== "scatter-add" || spec(b!).shape.length !== 1 || !Object.is(constantValue(scatter.inputs[0]!), 0)) return undefined;
+  if (scatter.op !== "scatter-add" || spec(b!).shape.length !== 1 || !Object.is(constantValue(scatter.inputs[0]!), 0))
+    return undefined;
   const [, indices, updates] = scatter.inputs;
   if (producer(indices!).op !== "top-k" || spec(indices!).shape.length !== 1) return undefined;
   return derive(scatter, [a!, indices!, emit("negate", [updates!])]);

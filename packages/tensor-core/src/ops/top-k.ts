@@ -10,14 +10,20 @@ import { arithmetic } from "./shared/elementwise.ts";
 /** `by`: rank by "value" or "magnitude". `sorted`: greatest first; otherwise in order of position. */
 export type TopKParams = { readonly k: number; readonly sorted: boolean; readonly by: "value" | "magnitude" };
 
-/** The `k` greatest entries (f32, i32, u32) along the last dimension and their positions (i32); lower positions first among equals, NaN greatest. */
+/**
+ * The `k` greatest entries (f32, i32, u32) along the last dimension and their positions (i32); lower positions first
+ * among equals, NaN greatest.
+ */
 export const topKOperator: Operator = defineOperator<TopKParams>({
   name: "top-k",
   infer: ([x], { k, by }) => {
     const size = x!.shape.at(-1);
     const taken = by === "magnitude" ? ["f32"] : arithmetic;
     if (!taken.includes(x!.dtype))
-      throw new ShapeError("topK", `dtype ${x!.dtype} is not supported by ${by}, it takes ${taken.join(", ")}; cast the operand first`);
+      throw new ShapeError(
+        "topK",
+        `dtype ${x!.dtype} is not supported by ${by}, it takes ${taken.join(", ")}; cast the operand first`,
+      );
     if (size === undefined || !Number.isInteger(k) || k < 0 || k > size) {
       throw new ShapeError(
         "topK",
@@ -35,9 +41,15 @@ export const topKOperator: Operator = defineOperator<TopKParams>({
     const rows = elementCount(x!.shape.slice(0, -1));
     const k = values!.shape.at(-1)!;
     // Rows laid end to end, so that one scatter over flat positions serves them all.
-    const flat = add(reshape(indices!, [rows, k]), multiply(broadcastTo(iota([rows, 1], "i32", { dim: 0 }), [rows, k]), size));
+    const flat = add(
+      reshape(indices!, [rows, k]),
+      multiply(broadcastTo(iota([rows, 1], "i32", { dim: 0 }), [rows, k]), size),
+    );
     return [
-      reshape(emitOne("scatter-add", [zeros([rows * size]), reshape(flat, [rows * k]), reshape(g!, [rows * k])], { dim: 0 }), x!.shape),
+      reshape(
+        emitOne("scatter-add", [zeros([rows * size]), reshape(flat, [rows * k]), reshape(g!, [rows * k])], { dim: 0 }),
+        x!.shape,
+      ),
     ];
   },
   cost: ([x], outputs) => ({
@@ -48,7 +60,8 @@ export const topKOperator: Operator = defineOperator<TopKParams>({
   reference: ([x], { k, sorted, by }) => {
     const picked = linesAlong(x!.spec.shape, x!.spec.shape.length - 1).flatMap(({ start, size }) => {
       const row = x!.data.subarray(start, start + size);
-      const rank = (i: number): number => (Number.isNaN(row[i]!) ? Infinity : by === "magnitude" ? Math.abs(row[i]!) : row[i]!);
+      const rank = (i: number): number =>
+        Number.isNaN(row[i]!) ? Infinity : by === "magnitude" ? Math.abs(row[i]!) : row[i]!;
       const order = Array.from(row, (_, i) => i).sort((a, b) => {
         const nanFirst = Number(Number.isNaN(row[b]!)) - Number(Number.isNaN(row[a]!));
         const difference = rank(b) === rank(a) ? 0 : rank(b) - rank(a);

@@ -4,11 +4,16 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, formatShape, formatSpec, sameShape } from "../shape.ts";
 import { needSquares, squaresOf } from "./shared/matrices.ts";
 
-export type TriangularSolveParams = { readonly lower: boolean; readonly transpose: boolean; readonly unitDiagonal: boolean };
+export type TriangularSolveParams = {
+  readonly lower: boolean;
+  readonly transpose: boolean;
+  readonly unitDiagonal: boolean;
+};
 
 /**
- * `x` with `op(l) x = b` for triangular l [..., n, n] and b [..., n, m] over equal leading dimensions; op(l) is l or lᵀ. Only the triangle
- * that `lower` names is read, and its diagonal only unless `unitDiagonal` says that it is all ones.
+ * `x` with `op(l) x = b` for triangular l [..., n, n] and b [..., n, m] over equal leading dimensions; op(l) is l or
+ * lᵀ. Only the triangle that `lower` names is read, and its diagonal only unless `unitDiagonal` says that it is all
+ * ones.
  */
 export const triangularSolveOperator: Operator = defineOperator<TriangularSolveParams>({
   name: "triangular-solve",
@@ -28,14 +33,19 @@ export const triangularSolveOperator: Operator = defineOperator<TriangularSolveP
   vjp: ({ inputs: [l], outputs: [x], cotangents: [g], params }) => solveGradients(l!, x!, g!, params),
   cost: ([l, b], [x]) => {
     const { batch, size } = squaresOf(l!);
-    return { flops: batch * size * size * b!.shape.at(-1)!, bytesRead: byteLength(l!) / 2 + byteLength(b!), bytesWritten: byteLength(x!) };
+    return {
+      flops: batch * size * size * b!.shape.at(-1)!,
+      bytesRead: byteLength(l!) / 2 + byteLength(b!),
+      bytesWritten: byteLength(x!),
+    };
   },
   reference: ([l, b], { lower, transpose, unitDiagonal }) => {
     const { batch, size } = squaresOf(l!.spec);
     const columns = b!.spec.shape.at(-1)!;
     const x = Float64Array.from(b!.data);
     for (let matrix = 0; matrix < batch; matrix++) {
-      const entry = (i: number, k: number): number => l!.data[(matrix * size + (transpose ? k : i)) * size + (transpose ? i : k)]!;
+      const entry = (i: number, k: number): number =>
+        l!.data[(matrix * size + (transpose ? k : i)) * size + (transpose ? i : k)]!;
       for (let step = 0; step < size; step++) {
         const i = lower !== transpose ? step : size - 1 - step;
         for (let column = 0; column < columns; column++) {

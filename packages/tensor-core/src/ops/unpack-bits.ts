@@ -19,7 +19,11 @@ export const unpackBitsOperator: Operator = defineOperator<UnpackBitsParams>({
     return [{ dtype: "bool", shape: [...words!.shape.slice(0, -1), count] }];
   },
   vjp: () => [undefined],
-  cost: ([words], [bits]) => ({ flops: elementCount(bits!.shape), bytesRead: byteLength(words!), bytesWritten: byteLength(bits!) }),
+  cost: ([words], [bits]) => ({
+    flops: elementCount(bits!.shape),
+    bytesRead: byteLength(words!),
+    bytesWritten: byteLength(bits!),
+  }),
   reference: ([words], { count }, [bits]) => {
     const perRow = words!.spec.shape.at(-1)!;
     return [

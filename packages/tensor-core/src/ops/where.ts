@@ -22,7 +22,10 @@ export const whereOperator: Operator = defineOperator({
         `the condition must be bool, got ${formatSpec(condition!)}; compare it with something, for example notEqual(x, 0)`,
       );
     if (!ordered.includes(a!.dtype))
-      throw new ShapeError("where", `dtype ${a!.dtype} is not supported, it takes ${ordered.join(", ")}; cast the operand first`);
+      throw new ShapeError(
+        "where",
+        `dtype ${a!.dtype} is not supported, it takes ${ordered.join(", ")}; cast the operand first`,
+      );
     if (a!.dtype !== b!.dtype || !sameShape(a!.shape, b!.shape) || !sameShape(a!.shape, condition!.shape)) {
       throw new ShapeError(
         "where",

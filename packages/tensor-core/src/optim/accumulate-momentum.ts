@@ -28,7 +28,10 @@ export const accumulateMomentum = (options: MomentumOptions): GradientTransforma
     init: (params) => ({ velocity: zipTrees<unknown, TensorTree>((param: Tensor) => zerosLike(param), params) }),
     update: (updates, state) => {
       const velocity = zipTrees((v: Tensor, u: Tensor) => add(multiply(v, decay), u), state.velocity, updates);
-      return [zipTrees((u: Tensor, v: Tensor) => (nesterov ? add(u, multiply(v, decay)) : v), updates, velocity), { velocity }];
+      return [
+        zipTrees((u: Tensor, v: Tensor) => (nesterov ? add(u, multiply(v, decay)) : v), updates, velocity),
+        { velocity },
+      ];
     },
   };
 };

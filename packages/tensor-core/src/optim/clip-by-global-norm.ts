@@ -14,13 +14,14 @@ export const globalNorm = (tree: unknown): Tensor =>
   );
 
 /**
- * Scale all updates by `min(1, maxNorm / norm)`, so that their global norm is at most `maxNorm` and their direction stays.
- * A norm of NaN makes every update NaN: a step with bad gradients must be caught before, not hidden.
+ * Scale all updates by `min(1, maxNorm / norm)`, so that their global norm is at most `maxNorm` and their direction
+ * stays. A norm of NaN makes every update NaN: a step with bad gradients must be caught before, not hidden.
  *
  * Source: Pascanu et al. 2013, arXiv 1211.5063, Algorithm 1.
  */
 export const clipByGlobalNorm = (maxNorm: number): GradientTransformation<EmptyState> => {
-  if (!(maxNorm > 0)) throw new ArgumentError(`clipByGlobalNorm: a norm of at most ${maxNorm} was asked for; use a positive number`);
+  if (!(maxNorm > 0))
+    throw new ArgumentError(`clipByGlobalNorm: a norm of at most ${maxNorm} was asked for; use a positive number`);
   return stateless((updates) => {
     const factor = minimum(divide(maxNorm, globalNorm(updates)), 1);
     return zipTrees((update: Tensor) => multiply(update, factor), updates);

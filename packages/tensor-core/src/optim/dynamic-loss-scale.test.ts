@@ -8,11 +8,10 @@ const scalesAfter = async (steps: readonly boolean[], options: LossScaleOptions)
   let state = await evaluate(() => rule.init(), backend)();
   const scales: number[] = [];
   for (const sound of steps) {
-    state = (await evaluate((scale: Tensor, soundSteps: Tensor, is: Tensor) => rule.update({ scale, soundSteps }, is), backend)(
-      state.scale as never,
-      state.soundSteps as never,
-      NdArray.from([sound ? 1 : 0], [], "bool") as never,
-    )) as never;
+    state = (await evaluate(
+      (scale: Tensor, soundSteps: Tensor, is: Tensor) => rule.update({ scale, soundSteps }, is),
+      backend,
+    )(state.scale as never, state.soundSteps as never, NdArray.from([sound ? 1 : 0], [], "bool") as never)) as never;
     scales.push((state.scale as unknown as NdArray).item());
   }
   return scales;
@@ -25,7 +24,9 @@ describe("dynamicLossScale", () => {
 
   test("doubles after so many sound steps in a row, and counts anew after each change", async () => {
     const sound = [true, true, true, true, true, true, false, true, true, false, true, true, true];
-    expect(await scalesAfter(sound, { initial: 4, growthInterval: 3 })).toEqual([4, 4, 8, 8, 8, 16, 8, 8, 8, 4, 4, 4, 8]);
+    expect(await scalesAfter(sound, { initial: 4, growthInterval: 3 })).toEqual([
+      4, 4, 8, 8, 8, 16, 8, 8, 8, 4, 4, 4, 8,
+    ]);
   });
 
   test("refuses a scale that would change the bits of gradients", () => {

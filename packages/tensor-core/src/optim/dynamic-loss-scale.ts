@@ -27,8 +27,9 @@ export interface LossScale {
 }
 
 /**
- * Multiply the loss by as large a number as f16 gradients stand, so that the small ones do not vanish: a step whose gradients overflow is
- * to be skipped and halves the scale, `growthInterval` sound steps in a row double it. Powers of two leave the gradients' bits alone.
+ * Multiply the loss by as large a number as f16 gradients stand, so that the small ones do not vanish: a step whose
+ * gradients overflow is to be skipped and halves the scale, `growthInterval` sound steps in a row double it. Powers of
+ * two leave the gradients' bits alone.
  *
  * @throws ArgumentError for a scale that is no positive power of two.
  * Source: Micikevicius et al. 2017, arXiv:1710.03740, §3.2; the constants are those of PyTorch's GradScaler.
@@ -45,7 +46,9 @@ export const dynamicLossScale = (options: LossScaleOptions = {}): LossScale => {
     );
   for (const [name, value] of Object.entries({ initial, minimum }))
     if (!(value > 0) || !Number.isInteger(Math.log2(value)))
-      throw new ArgumentError(`dynamicLossScale: ${name} is ${value}, but a scale is a positive power of two; use 65536`);
+      throw new ArgumentError(
+        `dynamicLossScale: ${name} is ${value}, but a scale is a positive power of two; use 65536`,
+      );
   return {
     minimum,
     init: () => ({ scale: full([], initial), soundSteps: full([], 0, "u32") }),

@@ -35,21 +35,27 @@ const plainMomentum = (options: { lr: number; mu: number; wd?: number; nesterov?
   return (gradient, params) => {
     const g = gradient.map((value, i) => value + (options.wd ?? 0) * params[i]!);
     buffer = buffer === undefined ? [...g] : buffer.map((value, i) => options.mu * value + g[i]!);
-    return params.map((value, i) => value - options.lr * (options.nesterov ? g[i]! + options.mu * buffer![i]! : buffer![i]!));
+    return params.map(
+      (value, i) => value - options.lr * (options.nesterov ? g[i]! + options.mu * buffer![i]! : buffer![i]!),
+    );
   };
 };
 
-const plainAdam = (options: { lr: (t: number) => number; b1?: number; b2?: number; eps?: number; wd?: number }) => (): PlainRule => {
-  const { b1 = 0.9, b2 = 0.999, eps = 1e-8, wd = 0 } = options;
-  let m: Vector = [];
-  let v: Vector = [];
-  return (gradient, params, t) => {
-    const lr = options.lr(t);
-    m = gradient.map((g, i) => b1 * (m[i] ?? 0) + (1 - b1) * g);
-    v = gradient.map((g, i) => b2 * (v[i] ?? 0) + (1 - b2) * g * g);
-    return params.map((p, i) => p * (1 - lr * wd) - (lr / (1 - b1 ** t)) * (m[i]! / (Math.sqrt(v[i]!) / Math.sqrt(1 - b2 ** t) + eps)));
+const plainAdam =
+  (options: { lr: (t: number) => number; b1?: number; b2?: number; eps?: number; wd?: number }) => (): PlainRule => {
+    const { b1 = 0.9, b2 = 0.999, eps = 1e-8, wd = 0 } = options;
+    let m: Vector = [];
+    let v: Vector = [];
+    return (gradient, params, t) => {
+      const lr = options.lr(t);
+      m = gradient.map((g, i) => b1 * (m[i] ?? 0) + (1 - b1) * g);
+      v = gradient.map((g, i) => b2 * (v[i] ?? 0) + (1 - b2) * g * g);
+      return params.map(
+        (p, i) =>
+          p * (1 - lr * wd) - (lr / (1 - b1 ** t)) * (m[i]! / (Math.sqrt(v[i]!) / Math.sqrt(1 - b2 ** t) + eps)),
+      );
+    };
   };
-};
 
 // Every optimizer of this package earns its place by one row.
 const rows: readonly Row[] = [
@@ -136,7 +142,9 @@ const start = { a: NdArray.from([1, -2, 3], [3, 1]), b: [NdArray.from([0.5], [])
 const curvature = [1, 4, 2, 3];
 const parabola = (params: Params): Tensor => {
   const [x, y, z] = [0, 1, 2].map((i) => reshape(slice(params.a, [i], [i + 1]), []));
-  return [x!, y!, z!, params.b[0]!].map((value, i) => multiply(square(value), curvature[i]! / 2)).reduce((total, term) => add(total, term));
+  return [x!, y!, z!, params.b[0]!]
+    .map((value, i) => multiply(square(value), curvature[i]! / 2))
+    .reduce((total, term) => add(total, term));
 };
 
 const rosenbrock = (params: Tensor): Tensor => {
@@ -231,7 +239,10 @@ describe("settings that no optimizer can have are refused when it is made", () =
     ['learningRate is "0.1"', () => scaleByLearningRate("0.1" as never)],
     ["write adam({ learningRate: 0.1 })", () => adam(0.1 as never)],
     ['sgd: it has no option "lr"; its options are learningRate, weightDecay, mask', () => sgd({ lr: 0.1 } as never)],
-    ["decay is the number 2, but it is a number from 0 to below 1; use for example 0.9", () => momentum({ learningRate: 0.1, decay: 2 })],
+    [
+      "decay is the number 2, but it is a number from 0 to below 1; use for example 0.9",
+      () => momentum({ learningRate: 0.1, decay: 2 }),
+    ],
     ["decay is the number 1", () => nesterov({ learningRate: 0.1, decay: 1 })],
     ["beta1 is the number 1.5", () => adam({ learningRate: 0.1, beta1: 1.5 })],
     ["beta2 is the number -1", () => adamw({ learningRate: 0.1, beta2: -1 })],

@@ -28,15 +28,33 @@ export interface MomentumSgdOptions extends SgdOptions {
 }
 
 /** Gradient descent with heavy-ball momentum, as PyTorch's SGD: `v ← μv + g + λw`, `w ← w − ηv`. */
-export const momentum = (options: MomentumSgdOptions): GradientTransformation<[EmptyState, MomentumState, ScheduleState]> => {
-  const { learningRate, decay = 0.9, weightDecay = 0, mask } = checkOptions("momentum()", options, { ...sgdOptions, decay: true });
+export const momentum = (
+  options: MomentumSgdOptions,
+): GradientTransformation<[EmptyState, MomentumState, ScheduleState]> => {
+  const {
+    learningRate,
+    decay = 0.9,
+    weightDecay = 0,
+    mask,
+  } = checkOptions("momentum()", options, { ...sgdOptions, decay: true });
   return chain(addDecayedWeights(weightDecay, mask), accumulateMomentum({ decay }), scaleByLearningRate(learningRate));
 };
 
 /** Gradient descent with Nesterov momentum, as PyTorch's SGD with `nesterov`. */
-export const nesterov = (options: MomentumSgdOptions): GradientTransformation<[EmptyState, MomentumState, ScheduleState]> => {
-  const { learningRate, decay = 0.9, weightDecay = 0, mask } = checkOptions("nesterov()", options, { ...sgdOptions, decay: true });
-  return chain(addDecayedWeights(weightDecay, mask), accumulateMomentum({ decay, nesterov: true }), scaleByLearningRate(learningRate));
+export const nesterov = (
+  options: MomentumSgdOptions,
+): GradientTransformation<[EmptyState, MomentumState, ScheduleState]> => {
+  const {
+    learningRate,
+    decay = 0.9,
+    weightDecay = 0,
+    mask,
+  } = checkOptions("nesterov()", options, { ...sgdOptions, decay: true });
+  return chain(
+    addDecayedWeights(weightDecay, mask),
+    accumulateMomentum({ decay, nesterov: true }),
+    scaleByLearningRate(learningRate),
+  );
 };
 
 export interface AdamOptimizerOptions extends AdamOptions {
@@ -60,6 +78,11 @@ export interface AdamWOptions extends AdamOptimizerOptions {
 
 /** Adam with decoupled weight decay: `w ← w − η(m̂/(√v̂ + ε) + λw)`. Source: see `addDecayedWeights`. */
 export const adamw = (options: AdamWOptions): GradientTransformation<[AdamState, EmptyState, ScheduleState]> => {
-  const { learningRate, weightDecay = 0.01, mask, ...rest } = checkOptions("adamw()", options, { ...adamOptions, ...sgdOptions });
+  const {
+    learningRate,
+    weightDecay = 0.01,
+    mask,
+    ...rest
+  } = checkOptions("adamw()", options, { ...adamOptions, ...sgdOptions });
   return chain(scaleByAdam(rest), addDecayedWeights(weightDecay, mask), scaleByLearningRate(learningRate));
 };

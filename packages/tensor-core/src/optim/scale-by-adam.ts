@@ -33,7 +33,8 @@ const biasCorrection = (decay: number, step: Tensor): Tensor => {
 };
 
 /**
- * Adam's direction: `m ← β₁m + (1−β₁)g`, `v ← β₂v + (1−β₂)g²`; the update is `m̂ / (√v̂ + ε)` with `m̂ = m/(1−β₁ᵗ)`, `v̂ = v/(1−β₂ᵗ)`.
+ * Adam's direction: `m ← β₁m + (1−β₁)g`, `v ← β₂v + (1−β₂)g²`; the update is `m̂ / (√v̂ + ε)` with `m̂ = m/(1−β₁ᵗ)`,
+ * `v̂ = v/(1−β₂ᵗ)`.
  *
  * Cost: two values of state per parameter.
  * Source: Kingma and Ba 2015, arXiv 1412.6980, Algorithm 1; ε outside the root of v̂ as in PyTorch.
@@ -54,13 +55,22 @@ export const scaleByAdam = (options: AdamOptions = {}): GradientTransformation<A
     },
     update: (updates, state) => {
       const step = add(state.step, 1);
-      const mean = zipTrees((m: Tensor, g: Tensor) => add(multiply(m, beta1), multiply(g, 1 - beta1)), state.mean, updates);
-      const squares = zipTrees((v: Tensor, g: Tensor) => add(multiply(v, beta2), multiply(square(g), 1 - beta2)), state.square, updates);
+      const mean = zipTrees(
+        (m: Tensor, g: Tensor) => add(multiply(m, beta1), multiply(g, 1 - beta1)),
+        state.mean,
+        updates,
+      );
+      const squares = zipTrees(
+        (v: Tensor, g: Tensor) => add(multiply(v, beta2), multiply(square(g), 1 - beta2)),
+        state.square,
+        updates,
+      );
       // One division per step for each correction, a product per element.
       const meanFactor = divide(1, biasCorrection(beta1, step));
       const squareFactor = divide(1, biasCorrection(beta2, step));
       const direction = zipTrees(
-        (_: Tensor, m: Tensor, v: Tensor) => divide(multiply(m, meanFactor), add(sqrt(multiply(v, squareFactor)), epsilon)),
+        (_: Tensor, m: Tensor, v: Tensor) =>
+          divide(multiply(m, meanFactor), add(sqrt(multiply(v, squareFactor)), epsilon)),
         updates,
         mean,
         squares,

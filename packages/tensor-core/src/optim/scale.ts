@@ -5,7 +5,8 @@ import { zipTrees } from "../tree.ts";
 import { checkSchedule, resolveSchedule, type Schedule } from "./schedule.ts";
 import { type EmptyState, type GradientTransformation, stateless } from "./transformation.ts";
 
-const scaleLeaves = <P>(updates: P, factor: Tensor | number): P => zipTrees((update: Tensor) => multiply(update, factor), updates);
+const scaleLeaves = <P>(updates: P, factor: Tensor | number): P =>
+  zipTrees((update: Tensor) => multiply(update, factor), updates);
 
 /** `factor · u` */
 export const scale = (factor: number): GradientTransformation<EmptyState> => {
@@ -28,12 +29,14 @@ export const scaleBySchedule = (schedule: Schedule): GradientTransformation<Sche
 };
 
 /**
- * `−learningRate · u`: turn a direction of ascent into a step downhill. The last link of every optimizer. Counts steps for
- * a constant too, so that a resumed run may switch to a schedule.
+ * `−learningRate · u`: turn a direction of ascent into a step downhill. The last link of every optimizer. Counts steps
+ * for a constant too, so that a resumed run may switch to a schedule.
  *
  * @throws ArgumentError for a rate that is neither a finite number from 0 nor a schedule.
  */
 export const scaleByLearningRate = (learningRate: Schedule): GradientTransformation<ScheduleState> => {
   checkSchedule("scaleByLearningRate", "learningRate", learningRate, 0);
-  return scaleBySchedule(typeof learningRate === "number" ? -learningRate : (step) => multiply(resolveSchedule(learningRate, step), -1));
+  return scaleBySchedule(
+    typeof learningRate === "number" ? -learningRate : (step) => multiply(resolveSchedule(learningRate, step), -1),
+  );
 };

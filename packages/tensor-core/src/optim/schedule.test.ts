@@ -3,7 +3,15 @@ import type { Tensor } from "../graph/tensor.ts";
 import { evaluate } from "../jit.ts";
 import { NdArray } from "../nd-array.ts";
 import { referenceBackend } from "../reference/reference-backend.ts";
-import { cosineDecay, joinSchedules, linearRamp, resolveSchedule, type Schedule, stepDecay, warmUp } from "./schedule.ts";
+import {
+  cosineDecay,
+  joinSchedules,
+  linearRamp,
+  resolveSchedule,
+  type Schedule,
+  stepDecay,
+  warmUp,
+} from "./schedule.ts";
 
 const valuesOf = async (schedule: Schedule, steps: readonly number[]): Promise<number[]> => {
   const at = evaluate((step: Tensor) => resolveSchedule(schedule, step), referenceBackend());
@@ -18,7 +26,11 @@ describe("schedules equal their formulas", () => {
     ["linearRamp", linearRamp({ from: 1, to: 3, steps: 4 }), (t) => 1 + 2 * Math.min(t / 4, 1)],
     ["cosineDecay", cosineDecay({ initial: 0.5, final: 0.1, steps: 8 }), cosine],
     ["stepDecay", stepDecay({ initial: 2, factor: 0.5, every: 3 }), (t) => 2 * 0.5 ** Math.floor(t / 3)],
-    ["joinSchedules", joinSchedules([1, linearRamp({ from: 0, to: 4, steps: 4 }), 7], [2, 5]), (t) => (t < 2 ? 1 : t < 5 ? t - 2 : 7)],
+    [
+      "joinSchedules",
+      joinSchedules([1, linearRamp({ from: 0, to: 4, steps: 4 }), 7], [2, 5]),
+      (t) => (t < 2 ? 1 : t < 5 ? t - 2 : 7),
+    ],
     [
       "warmUp",
       warmUp(3, cosineDecay({ initial: 0.5, final: 0.1, steps: 8 })),
@@ -39,12 +51,16 @@ describe("schedules equal their formulas", () => {
     expect(() => stepDecay({ initial: 1, factor: 0.5, decay: 2 } as never)).toThrow(
       /has no option "decay"; its options are initial, factor, every/,
     );
-    expect(() => cosineDecay({ initial: NaN, steps: 2 })).toThrow(/initial is the number NaN, but it is a finite number/);
+    expect(() => cosineDecay({ initial: NaN, steps: 2 })).toThrow(
+      /initial is the number NaN, but it is a finite number/,
+    );
     expect(() => cosineDecay(0.1 as never)).toThrow(/write cosineDecay\(\{ initial: 0\.1 \}\)/);
     expect(() => warmUp(3, "0.1" as never)).toThrow(/what follows is "0\.1", but it is a number or a schedule/);
   });
 
   it("refuses a schedule that gives no scalar", async () => {
-    await expect(valuesOf((() => 0.1) as never, [0])).rejects.toThrow(/a schedule gave the number 0\.1, but it gives an f32 scalar/);
+    await expect(valuesOf((() => 0.1) as never, [0])).rejects.toThrow(
+      /a schedule gave the number 0\.1, but it gives an f32 scalar/,
+    );
   });
 });

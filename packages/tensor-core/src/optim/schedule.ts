@@ -1,6 +1,19 @@
 import { describe } from "../describe.ts";
 import { ArgumentError } from "../errors.ts";
-import { add, cast, cos, divide, full, less, maximum, minimum, multiply, power, subtract, where } from "../functions/elementwise.ts";
+import {
+  add,
+  cast,
+  cos,
+  divide,
+  full,
+  less,
+  maximum,
+  minimum,
+  multiply,
+  power,
+  subtract,
+  where,
+} from "../functions/elementwise.ts";
 import { Tensor } from "../graph/tensor.ts";
 import { checkNumber, checkOptions } from "../options.ts";
 
@@ -31,14 +44,19 @@ export const resolveSchedule = (schedule: Schedule, step: Tensor): Tensor => {
 };
 
 const requireSteps = (name: string, steps: number): void => {
-  if (!Number.isInteger(steps) || steps < 1) throw new ArgumentError(`${name}: ${steps} steps were given; use an integer from 1`);
+  if (!Number.isInteger(steps) || steps < 1)
+    throw new ArgumentError(`${name}: ${steps} steps were given; use an integer from 1`);
 };
 
 /** min(step / steps, 1), f32. */
 const progress = (step: Tensor, steps: number): Tensor => minimum(multiply(cast(step, "f32"), 1 / steps), 1);
 
 /** Straight line from `from` at step 0 to `to` at step `steps`, `to` ever after. */
-export const linearRamp = (options: { readonly from: number; readonly to: number; readonly steps: number }): Schedule => {
+export const linearRamp = (options: {
+  readonly from: number;
+  readonly to: number;
+  readonly steps: number;
+}): Schedule => {
   const { from, to, steps } = checkOptions("linearRamp()", options, { from: true, to: true, steps: true });
   checkNumber("linearRamp", "from", from, { from: -Infinity, usual: 0 });
   checkNumber("linearRamp", "to", to, { from: -Infinity, usual: 0.001 });
@@ -52,8 +70,16 @@ export const linearRamp = (options: { readonly from: number; readonly to: number
  *
  * Source: Loshchilov and Hutter 2017, arXiv 1608.03983 (without restarts).
  */
-export const cosineDecay = (options: { readonly initial: number; readonly steps: number; readonly final?: number }): Schedule => {
-  const { initial, steps, final = 0 } = checkOptions("cosineDecay()", options, { initial: true, steps: true, final: true });
+export const cosineDecay = (options: {
+  readonly initial: number;
+  readonly steps: number;
+  readonly final?: number;
+}): Schedule => {
+  const {
+    initial,
+    steps,
+    final = 0,
+  } = checkOptions("cosineDecay()", options, { initial: true, steps: true, final: true });
   checkNumber("cosineDecay", "initial", initial, { from: -Infinity, usual: 0.001 });
   checkNumber("cosineDecay", "final", final, { from: -Infinity, usual: 0 });
   requireSteps("cosineDecay", steps);
@@ -61,20 +87,26 @@ export const cosineDecay = (options: { readonly initial: number; readonly steps:
 };
 
 /** `initial · factor^⌊step / every⌋` */
-export const stepDecay = (options: { readonly initial: number; readonly factor: number; readonly every: number }): Schedule => {
+export const stepDecay = (options: {
+  readonly initial: number;
+  readonly factor: number;
+  readonly every: number;
+}): Schedule => {
   const { initial, factor, every } = checkOptions("stepDecay()", options, { initial: true, factor: true, every: true });
   checkNumber("stepDecay", "initial", initial, { from: -Infinity, usual: 0.001 });
   requireSteps("stepDecay", every);
-  if (!(factor > 0 && factor < Infinity)) throw new ArgumentError(`stepDecay: factor ${factor} is not positive; use a factor such as 0.1`);
+  if (!(factor > 0 && factor < Infinity))
+    throw new ArgumentError(`stepDecay: factor ${factor} is not positive; use a factor such as 0.1`);
   return (step) => multiply(power(factor, cast(divide(step, every), "f32")), initial);
 };
 
 /**
- * One schedule after another: `schedules[i]` runs from `boundaries[i - 1]` up to, not including, `boundaries[i]`, and counts its
- * steps from its own beginning.
+ * One schedule after another: `schedules[i]` runs from `boundaries[i - 1]` up to, not including, `boundaries[i]`, and
+ * counts its steps from its own beginning.
  *
  * @throws ArgumentError unless there is one boundary less than schedules, and they increase.
- * @example joinSchedules([linearRamp({ from: 0, to: 0.1, steps: 100 }), cosineDecay({ initial: 0.1, steps: 900 })], [100])
+ * @example joinSchedules([linearRamp({ from: 0, to: 0.1, steps: 100 }), cosineDecay({ initial: 0.1, steps: 900 })],
+ * [100])
  */
 export const joinSchedules = (schedules: readonly Schedule[], boundaries: readonly number[]): Schedule => {
   if (!Array.isArray(schedules) || !Array.isArray(boundaries))
@@ -88,20 +120,23 @@ export const joinSchedules = (schedules: readonly Schedule[], boundaries: readon
     );
   }
   if (boundaries.some((boundary, i) => !(boundary > (boundaries[i - 1] ?? 0)))) {
-    throw new ArgumentError(`joinSchedules: the boundaries [${boundaries.join(", ")}] do not increase from above 0; put them in order`);
+    throw new ArgumentError(
+      `joinSchedules: the boundaries [${boundaries.join(", ")}] do not increase from above 0; put them in order`,
+    );
   }
   return (step) =>
     schedules
       .slice(1)
       .reduce<Tensor>(
-        (value, schedule, i) => where(less(step, boundaries[i]!), value, resolveSchedule(schedule, subtract(step, boundaries[i]!))),
+        (value, schedule, i) =>
+          where(less(step, boundaries[i]!), value, resolveSchedule(schedule, subtract(step, boundaries[i]!))),
         resolveSchedule(schedules[0]!, step),
       );
 };
 
 /**
- * Rise in a straight line over the first `steps` steps, then follow `schedule` from its beginning. The first step already
- * moves: `schedule(0) · (step + 1) / (steps + 1)`.
+ * Rise in a straight line over the first `steps` steps, then follow `schedule` from its beginning. The first step
+ * already moves: `schedule(0) · (step + 1) / (steps + 1)`.
  *
  * Source: Goyal et al. 2017, arXiv 1706.02677, §2.2.
  */
@@ -109,5 +144,6 @@ export const warmUp = (steps: number, schedule: Schedule): Schedule => {
   checkSchedule("warmUp", "what follows", schedule, -Infinity);
   if (steps === 0) return schedule;
   requireSteps("warmUp", steps);
-  return (step) => multiply(progress(add(step, 1), steps + 1), resolveSchedule(schedule, maximum(subtract(step, steps), 0)));
+  return (step) =>
+    multiply(progress(add(step, 1), steps + 1), resolveSchedule(schedule, maximum(subtract(step, steps), 0)));
 };

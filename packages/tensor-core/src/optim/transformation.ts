@@ -23,7 +23,8 @@ export interface UpdateContext<P> {
  * Source: the algebra of optax (`GradientTransformation`), generic in its state here, so that callers need no casts.
  */
 export interface GradientTransformation<State> {
-  // Methods, not function properties: then a list of optimizers of different states is a list of GradientTransformation<unknown>.
+  // Methods, not function properties: then a list of optimizers of different states is a list of
+  // GradientTransformation<unknown>.
   init<P>(params: P): State;
   update<P>(updates: P, state: State, context: UpdateContext<P>): [updates: P, state: State];
 }
@@ -32,7 +33,9 @@ export interface GradientTransformation<State> {
 export type EmptyState = Readonly<Record<string, never>>;
 
 /** A transformation without state. */
-export const stateless = (update: <P>(updates: P, context: UpdateContext<P>) => P): GradientTransformation<EmptyState> => ({
+export const stateless = (
+  update: <P>(updates: P, context: UpdateContext<P>) => P,
+): GradientTransformation<EmptyState> => ({
   init: () => ({}),
   update: (updates, state, context) => [update(updates, context), state],
 });
@@ -57,9 +60,13 @@ export const chain = <States extends readonly unknown[]>(
     update: (updates, state, context) => {
       const call = "call update(gradients, state, { params })";
       if (!Array.isArray(state) || state.length !== list.length)
-        throw new ArgumentError(`update: its state is ${describe(state)}, but it is what init() or the last update() returned; ${call}`);
+        throw new ArgumentError(
+          `update: its state is ${describe(state)}, but it is what init() or the last update() returned; ${call}`,
+        );
       if (context?.params === undefined)
-        throw new ArgumentError(`update: what it may look at is ${describe(context)}, but holds the parameters; ${call}`);
+        throw new ArgumentError(
+          `update: what it may look at is ${describe(context)}, but holds the parameters; ${call}`,
+        );
       return inPhase("update", () => {
         let current = updates;
         const next = list.map((part, i) => {

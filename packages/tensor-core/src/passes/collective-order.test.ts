@@ -11,7 +11,8 @@ import { blockOnCollectives, scheduleCollectives } from "./schedule-collectives.
 
 const matrix = { dtype: "f32", shape: [4, 4] } as unknown as Tensor;
 
-const traced = (fn: (x: Tensor) => readonly Tensor[], mesh: Record<string, number>): Graph => trace(fn, [matrix], { mesh }).graph;
+const traced = (fn: (x: Tensor) => readonly Tensor[], mesh: Record<string, number>): Graph =>
+  trace(fn, [matrix], { mesh }).graph;
 
 /** What ranks tell each other, each with a function of its own. */
 const world = (
@@ -47,7 +48,10 @@ describe("canonicalOrder", () => {
       return [first, broadcastFromRoot(second(first), "data")];
     };
     // Only the root's operand counts, and only the root has work that needs the first.
-    const ranks = [(x: Tensor): Tensor[] => shared(x, (first) => matmul(first, x)), (x: Tensor): Tensor[] => shared(x, () => x)];
+    const ranks = [
+      (x: Tensor): Tensor[] => shared(x, (first) => matmul(first, x)),
+      (x: Tensor): Tensor[] => shared(x, () => x),
+    ];
     expect(collectiveOrderOf(optimize(traced(ranks[1]!, { data: 2 }))).order).toEqual([0, 2, 1]);
     expect(canonicalOrder(world(ranks))).toEqual([
       [0, 1, 2],
@@ -121,9 +125,12 @@ describe("canonicalOrder", () => {
       ["bc", "ab"],
       ["ca", "bc"],
     ] as const;
-    const axes = (rank: number): RankCollectives["axes"] => Object.fromEntries(ofRank[rank]!.map((axis) => [axis, pairs[axis]]));
+    const axes = (rank: number): RankCollectives["axes"] =>
+      Object.fromEntries(ofRank[rank]!.map((axis) => [axis, pairs[axis]]));
     const forced = ofRank.map(([first, second]) => (x: Tensor): Tensor[] => [allReduce(allReduce(x, first), second)]);
-    expect(() => canonicalOrder(world(forced, axes))).toThrow(/in a circle: rank \d needs .*; rank \d needs .*; rank \d needs/);
+    expect(() => canonicalOrder(world(forced, axes))).toThrow(
+      /in a circle: rank \d needs .*; rank \d needs .*; rank \d needs/,
+    );
     const free = ofRank.map(([first, second]) => (x: Tensor): Tensor[] => [allReduce(x, first), allReduce(x, second)]);
     // ab before ca before bc on all: each rank alone would begin with the first of its trace.
     expect(canonicalOrder(world(free, axes))).toEqual([
@@ -138,7 +145,9 @@ describe("canonicalOrder", () => {
     expect(collectiveOrderOf(optimize(traced(fn, { data: 2 }))).order).toEqual([1, 0]);
     const standing = collectiveOrderOf(optimize(blockOnCollectives(traced(fn, { data: 2 }))));
     expect(standing.order).toEqual([0, 1]);
-    expect(canonicalOrder([0, 1].map(() => ({ axes: { data: [0, 1] }, collectives: standing.collectives })))[0]).toEqual([0, 1]);
+    expect(
+      canonicalOrder([0, 1].map(() => ({ axes: { data: [0, 1] }, collectives: standing.collectives })))[0],
+    ).toEqual([0, 1]);
   });
 });
 
@@ -146,6 +155,8 @@ test.each([[[0]], [[0, 0]], [[0, 2]], [[1, 0]]])(
   "scheduleCollectives refuses the order %j of two, the second of which needs the first",
   (order) => {
     const graph = traced((x) => [allReduce(allReduce(x, "data"), "data")], { data: 2 });
-    expect(() => scheduleCollectives(graph, order)).toThrow(/name each of 0 to 1 once|which it needs; use canonicalOrder/);
+    expect(() => scheduleCollectives(graph, order)).toThrow(
+      /name each of 0 to 1 once|which it needs; use canonicalOrder/,
+    );
   },
 );

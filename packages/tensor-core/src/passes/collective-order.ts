@@ -14,13 +14,19 @@ export interface GraphCollective {
   readonly what: string;
   /** Of a `send-receive`: positions along the axis of the ranks that it concerns. All others need not have it. */
   readonly ends?: readonly number[];
-  /** Collectives of this rank, by position, that must be done before this one can start, but for those that follow from others. */
+  /**
+   * Collectives of this rank, by position, that must be done before this one can start, but for those that follow from
+   * others.
+   */
   readonly after: readonly number[];
   /** Flops and bytes of all that this rank computes before it. */
   readonly work: number;
 }
 
-/** The collectives of a rank's graph in the order of its trace, and the order in which it starts them: positions in that list. */
+/**
+ * The collectives of a rank's graph in the order of its trace, and the order in which it starts them: positions in that
+ * list.
+ */
 export interface CollectiveOrder {
   readonly collectives: readonly GraphCollective[];
   readonly order: readonly number[];
@@ -34,7 +40,8 @@ export interface RankCollectives {
 }
 
 /** A node that begins a collective, or is one that no pass has split yet. To tell a rank its position moves nothing. */
-export const isCollective = (node: Node): boolean => operators[node.op]?.collective !== undefined && roleOf(node) !== "position";
+export const isCollective = (node: Node): boolean =>
+  operators[node.op]?.collective !== undefined && roleOf(node) !== "position";
 
 const workOf = (graph: Graph, node: Node): number => {
   if (findOperator(graph, node.op) === undefined) return 0;
@@ -68,7 +75,8 @@ const describe = (graph: Graph, node: Node): Pick<GraphCollective, "axis" | "wha
 };
 
 /**
- * What the ranks of a world must know of a graph's collectives to agree on their order. Cost: O(collectives · (nodes + edges)).
+ * What the ranks of a world must know of a graph's collectives to agree on their order. Cost: O(collectives · (nodes +
+ * edges)).
  *
  * @param nodes the graph's collectives, in the order of the trace.
  */
@@ -87,7 +95,11 @@ export const collectivesOf = (graph: Graph, nodes: readonly Node[]): GraphCollec
       if (!implied.has(one)) after.push(one);
       for (const earlier of all[one]!) implied.add(earlier);
     }
-    return { ...describe(graph, node), after, work: ancestors.reduce((sum, id) => sum + workOf(graph, graph.nodes[id]!), 0) };
+    return {
+      ...describe(graph, node),
+      after,
+      work: ancestors.reduce((sum, id) => sum + workOf(graph, graph.nodes[id]!), 0),
+    };
   });
 };
 
@@ -116,7 +128,10 @@ export interface Meeting {
   readonly rank: number;
 }
 
-/** Find the collectives of different ranks that are one and the same: of a group the first, the second, …, of a message's two ends likewise. */
+/**
+ * Find the collectives of different ranks that are one and the same: of a group the first, the second, …, of a
+ * message's two ends likewise.
+ */
 const meetingsOf = (ranks: readonly RankCollectives[]): Meeting[] => {
   const known = new Map<string, Meeting>();
   const ofRank = ranks.map(({ axes, collectives }, rank) => {
@@ -204,14 +219,16 @@ export const meetingsInOrder = (ranks: readonly RankCollectives[]): Meeting[] =>
 };
 
 /**
- * The canonical order of collectives: one order of all collectives of a world that every rank keeps to, as far as they are its own. It is
- * a function of all ranks' graphs, so ranks whose graphs differ compute it alike.
+ * The canonical order of collectives: one order of all collectives of a world that every rank keeps to, as far as they
+ * are its own. It is a function of all ranks' graphs, so ranks whose graphs differ compute it alike.
  *
- * Collectives of a group are the same on two ranks when they come at the same place of its trace; a `send-receive` when its pairs are the same too, and
- * only the ranks that it names need have it. A collective comes after all that any rank needs for it; among those free to
- * go, by the most collectives on a path to it, then by the most work that a rank has before it, then by its place in the trace.
+ * Collectives of a group are the same on two ranks when they come at the same place of its trace; a `send-receive` when
+ * its pairs are the same too, and only the ranks that it names need have it. A collective comes after all that any rank
+ * needs for it; among those free to go, by the most collectives on a path to it, then by the most work that a rank has
+ * before it, then by its place in the trace.
  *
- * Ranks that start their collectives in this order cannot wait for each other in a circle: of those not done the first in the order waits for none.
+ * Ranks that start their collectives in this order cannot wait for each other in a circle: of those not done the first
+ * in the order waits for none.
  *
  * Cost: O(collectives of all ranks · those they wait for).
  *
@@ -221,6 +238,7 @@ export const meetingsInOrder = (ranks: readonly RankCollectives[]): Meeting[] =>
  */
 export const canonicalOrder = (ranks: readonly RankCollectives[]): number[][] => {
   const orders: number[][] = ranks.map(() => []);
-  for (const { positions } of meetingsInOrder(ranks)) for (const [rank, position] of positions) orders[rank]!.push(position);
+  for (const { positions } of meetingsInOrder(ranks))
+    for (const [rank, position] of positions) orders[rank]!.push(position);
   return orders;
 };

@@ -11,12 +11,15 @@ const keyOf = (node: Node, inputs: readonly ValueRef[]): string => {
   return `${node.op}(${operands.join(",")})${paramKey(node.params)}${node.specs.map(formatSpec).join()}`;
 };
 
-/** Nodes that must stay apart: arguments, collectives, which all ranks count, and what is there to keep others apart. */
+/**
+ * Nodes that must stay apart: arguments, collectives, which all ranks count, and what is there to keep others apart.
+ */
 const mayMerge = (node: Node): boolean => !isCollective(node) && [undefined, "position"].includes(roleOf(node));
 
 /**
- * Compute equal things once: nodes with the same operator, operands, parameters and specs become one, the first.
- * Random bits are a function of their key, so they merge too. What is computed again on purpose (recomputation) stands behind an optimization barrier.
+ * Compute equal things once: nodes with the same operator, operands, parameters and specs become one, the first. Random
+ * bits are a function of their key, so they merge too. What is computed again on purpose (recomputation) stands behind
+ * an optimization barrier.
  *
  * Cost: O(nodes + edges).
  */

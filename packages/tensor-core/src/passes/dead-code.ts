@@ -9,7 +9,10 @@ export const hasEffect = ({ op, params }: Node): boolean => operators[op]?.hasEf
  *
  * @param reads per node, the values that it takes; its `inputs` by default.
  */
-export const liveNodes = (graph: Graph, reads: readonly (readonly ValueRef[])[] = graph.nodes.map((node) => node.inputs)): boolean[] => {
+export const liveNodes = (
+  graph: Graph,
+  reads: readonly (readonly ValueRef[])[] = graph.nodes.map((node) => node.inputs),
+): boolean[] => {
   const live = new Array<boolean>(graph.nodes.length).fill(false);
   for (const id of graph.inputs) live[id] = true;
   for (const ref of graph.outputs) live[ref.node] = true;
@@ -23,9 +26,8 @@ export const liveNodes = (graph: Graph, reads: readonly (readonly ValueRef[])[] 
 /**
  * Drop every node that no output depends on. Inputs stay, so the signature of the graph does not change.
  *
- * A collective whose outputs nobody reads is dropped too: what all ranks trace alike, all drop alike. Ranks of which only some read it are
- * refused when they compile (`canonicalOrder`).
- * What another rank waits for stays.
+ * A collective whose outputs nobody reads is dropped too: what all ranks trace alike, all drop alike. Ranks of which
+ * only some read it are refused when they compile (`canonicalOrder`). What another rank waits for stays.
  *
  * Cost: O(nodes + edges).
  */

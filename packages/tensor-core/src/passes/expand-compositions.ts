@@ -14,7 +14,8 @@ const isArgument = (node: Node): boolean => roleOf(node) === "argument";
 /** Where the operator of a composition comes from; of the graph itself nothing but an empty scope. */
 type Within = Pick<Origin, "scope"> & Partial<Origin>;
 
-const joinScopes = (outer: string, inner: string): string => (outer === "" || inner === "" ? outer + inner : `${outer}/${inner}`);
+const joinScopes = (outer: string, inner: string): string =>
+  outer === "" || inner === "" ? outer + inner : `${outer}/${inner}`;
 
 /** Whether there is a collective in a composition, or in those of the operators that it uses. */
 const communicates = (graph: Graph): boolean =>
@@ -22,17 +23,21 @@ const communicates = (graph: Graph): boolean =>
     if (isCollective(node)) return true;
     const operator = operatorOf(graph, node.op);
     if (operator.composition === undefined) return false;
-    return composing(node.op, () => communicates(traceComposition(operator, kernelNodeOf(graph, node).inputs, node.params)));
+    return composing(node.op, () =>
+      communicates(traceComposition(operator, kernelNodeOf(graph, node).inputs, node.params)),
+    );
   });
 
 /**
- * Put the compositions of users' operators in the place of their nodes, as deep as they are nested, but for those that `runs` says yes to: what a
- * backend has a kernel for. Their nodes are named by the scope of the operator's. Comes before all other passes, which then treat them as any others.
+ * Put the compositions of users' operators in the place of their nodes, as deep as they are nested, but for those that
+ * `runs` says yes to: what a backend has a kernel for. Their nodes are named by the scope of the operator's. Comes
+ * before all other passes, which then treat them as any others.
  *
- * An operator without composition stays too, for the backend to refuse. Returns the graph itself where it has only operators of ours.
+ * An operator without composition stays too, for the backend to refuse. Returns the graph itself where it has only
+ * operators of ours.
  *
- * @throws OperatorError for an operator that is not defined, for a composition that gives other results than the shape rule says, and for one with
- * collectives in it that `runs` wants to keep.
+ * @throws OperatorError for an operator that is not defined, for a composition that gives other results than the shape
+ * rule says, and for one with collectives in it that `runs` wants to keep.
  */
 export const expandCompositions = (graph: Graph, runs: (operator: Operator, node: KernelNode) => boolean): Graph => {
   for (const { op } of graph.nodes) operatorOf(graph, op);
@@ -66,7 +71,10 @@ export const expandCompositions = (graph: Graph, runs: (operator: Operator, node
     checkComposition(node.op, composed, node.specs);
     if (runs(operator, kernelNode)) {
       if (communicates(composed))
-        throw new OperatorError(node.op, "its composition holds collectives, for which no kernel or reference can stand; leave those out");
+        throw new OperatorError(
+          node.op,
+          "its composition holds collectives, for which no kernel or reference can stand; leave those out",
+        );
       return append({ ...node, inputs, ...origin });
     }
     return composing(node.op, () => place(composed, inputs, { ...origin, scope: joinScopes(origin.scope, node.op) }));

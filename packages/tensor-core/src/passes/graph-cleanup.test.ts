@@ -42,7 +42,10 @@ describe("eliminateDeadCode", () => {
 
 describe("eliminateCommonSubexpressions", () => {
   it("merges equal nodes, also with operands exchanged, and chains of them", () => {
-    const { graph } = trace((x: Tensor, y: Tensor) => [multiply(add(x, y), y), multiply(add(y, x), y)], [vector, vector]);
+    const { graph } = trace(
+      (x: Tensor, y: Tensor) => [multiply(add(x, y), y), multiply(add(y, x), y)],
+      [vector, vector],
+    );
     const merged = eliminateCommonSubexpressions(graph);
     expect(opsOf(merged)).toEqual(["add", "multiply"]);
     expect(merged.outputs[0]).toEqual(merged.outputs[1]);
@@ -50,7 +53,15 @@ describe("eliminateCommonSubexpressions", () => {
 
   it("keeps apart constants that JSON would confuse, and different dtypes", () => {
     const { graph } = trace(
-      () => [full([2], 0), full([2], -0), full([2], Infinity), full([2], -Infinity), full([2], NaN), full([2], 0, "i32"), full([2], 0)],
+      () => [
+        full([2], 0),
+        full([2], -0),
+        full([2], Infinity),
+        full([2], -Infinity),
+        full([2], NaN),
+        full([2], 0, "i32"),
+        full([2], 0),
+      ],
       [],
     );
     expect(opsOf(eliminateCommonSubexpressions(graph))).toHaveLength(6);
@@ -58,7 +69,12 @@ describe("eliminateCommonSubexpressions", () => {
 
   it("merges random bits of one key, and never collectives", () => {
     const { graph } = trace(
-      (own: Tensor, x: Tensor) => [randomBits(own, [3]), randomBits(own, [3]), allReduce(x, "data"), allReduce(x, "data")],
+      (own: Tensor, x: Tensor) => [
+        randomBits(own, [3]),
+        randomBits(own, [3]),
+        allReduce(x, "data"),
+        allReduce(x, "data"),
+      ],
       [key, vector],
       { mesh: { data: 2 } },
     );

@@ -34,7 +34,9 @@ const found = (fn: (params: Tensor[], ...rest: Tensor[]) => Tensor, params: unkn
 /** The value that another one shows in another shape, order or dtype. */
 const behind = (graph: Graph, ref: ValueRef): string => {
   const node = graph.nodes[ref.node]!;
-  return operators[node.op]?.rearranges === true && node.inputs.length === 1 ? behind(graph, node.inputs[0]!) : valueKey(ref);
+  return operators[node.op]?.rearranges === true && node.inputs.length === 1
+    ? behind(graph, node.inputs[0]!)
+    : valueKey(ref);
 };
 
 describe("layersOf", () => {
@@ -52,7 +54,9 @@ describe("layersOf", () => {
     );
     const [w1, b1, w2] = layers;
     expect(layers.map(({ unresolved }) => unresolved)).toEqual([[], [], []]);
-    expect(w1!.uses.map(({ kind, operand, path, bias }) => [kind, operand, path.length, bias])).toEqual([["linear", 1, 0, b1!.weight]]);
+    expect(w1!.uses.map(({ kind, operand, path, bias }) => [kind, operand, path.length, bias])).toEqual([
+      ["linear", 1, 0, b1!.weight],
+    ]);
     expect(b1).toMatchObject({ uses: [], biasOf: [w1!.uses[0]!.node] });
     expect(w2!.uses[0]!.path.map((id) => graph.nodes[id]!.op)).toEqual(["cast", "transpose"]);
     expect([w1!, w2!].map(({ uses }) => behind(graph, uses[0]!.input))).toEqual(
@@ -81,15 +85,20 @@ describe("layersOf", () => {
     expect(kernel!.uses[0]).toMatchObject({ kind: "convolution", params: { stride: [1, 2] } });
     expect(gain!.uses[0]).toMatchObject({ kind: "norm", bias: shift!.weight });
     expect(shift!.biasOf).toEqual([gain!.uses[0]!.node]);
-    const gradients = [...table!.uses, ...gain!.uses, ...kernel!.uses].map(({ outputGradient }) => behind(graph, outputGradient));
-    expect(gradients).toEqual(["rows", "logits", "normed", "pixels"].map((name) => behind(graph, taps[name]!.cotangent.ref)));
+    const gradients = [...table!.uses, ...gain!.uses, ...kernel!.uses].map(({ outputGradient }) =>
+      behind(graph, outputGradient),
+    );
+    expect(gradients).toEqual(
+      ["rows", "logits", "normed", "pixels"].map((name) => behind(graph, taps[name]!.cotangent.ref)),
+    );
     expect(behind(graph, kernel!.uses[0]!.input)).toBe(behind(graph, taps["image"]!.value.ref));
     expect(valueKey(gain!.uses[0]!.input)).toBe(valueKey(taps["x"]!.value.ref));
   });
 
   it("says what it cannot resolve", () => {
     const { layers } = found(
-      ([position, part, unseen], x) => sum(add(matmul(add(x!, position!), slice(part!, [0], [3])), sum(stopGradient(matmul(x!, unseen!))))),
+      ([position, part, unseen], x) =>
+        sum(add(matmul(add(x!, position!), slice(part!, [0], [3])), sum(stopGradient(matmul(x!, unseen!))))),
       [f32(4, 3), f32(6, 2), f32(3, 2)],
       [f32(4, 3)],
     );
@@ -105,6 +114,8 @@ describe("layersOf", () => {
       },
       [f32(3, 2), f32(4, 3)] as never,
     );
-    expect(layersOf(twice).flatMap(({ uses, unresolved }) => [...uses.map(({ kind }) => kind), ...unresolved])).toContain("linear");
+    expect(
+      layersOf(twice).flatMap(({ uses, unresolved }) => [...uses.map(({ kind }) => kind), ...unresolved]),
+    ).toContain("linear");
   });
 });

@@ -58,20 +58,33 @@ const readersOf = (graph: Graph): ReadonlyMap<string, readonly (readonly [node: 
 };
 
 /**
- * Find the layers of a traced step: for each weight that was differentiated, where it is applied, to what, and where the gradient of the result is.
- * Curvature, second-order statistics and activation compression need these.
+ * Find the layers of a traced step: for each weight that was differentiated, where it is applied, to what, and where
+ * the gradient of the result is. Curvature, second-order statistics and activation compression need these.
  *
- * What is a layer stands in the operators' files (`OperatorFacts.layer`). A weight may come there through casts, transposes and reshapes, and may be applied several times: a tied
- * embedding has two uses. What cannot be told is said, not guessed: a weight that is read by something else, a result that was differentiated twice.
+ * What is a layer stands in the operators' files (`OperatorFacts.layer`). A weight may come there through casts,
+ * transposes and reshapes, and may be applied several times: a tied embedding has two uses. What cannot be told is
+ * said, not guessed: a weight that is read by something else, a result that was differentiated twice.
  *
- * @param traced of `trace`, before any pass. To compute on what was found, append its values to the outputs of the graph and `replay` it.
+ * @param traced of `trace`, before any pass. To compute on what was found, append its values to the outputs of the
+ * graph and `replay` it.
  * @returns an entry per leaf of what was differentiated, in the order of differentiation and of its leaves.
  * Cost: O(nodes + edges).
  */
-export const layersOf = ({ graph, derivatives }: { readonly graph: Graph; readonly derivatives: Derivatives }): WeightLayers[] => {
+export const layersOf = ({
+  graph,
+  derivatives,
+}: {
+  readonly graph: Graph;
+  readonly derivatives: Derivatives;
+}): WeightLayers[] => {
   const readers = readersOf(graph);
   const carried = new Map<string, Carried>();
-  const readings: { readonly of: Carried; readonly node: Node; readonly operand: number; readonly layer: LayerReading }[] = [];
+  const readings: {
+    readonly of: Carried;
+    readonly node: Node;
+    readonly operand: number;
+    readonly layer: LayerReading;
+  }[] = [];
   const others: { readonly of: Carried; readonly node: Node }[] = [];
 
   const follow = (of: Carried): void => {
@@ -81,7 +94,12 @@ export const layersOf = ({ graph, derivatives }: { readonly graph: Graph; readon
       const own = layer?.(kernelNodeOf(graph, node)).find((one) => one.weight === operand);
       if (rearranges === true || stretches === true) {
         const output = node.specs.length === 1 ? 0 : operand;
-        follow({ ...of, ref: { node: node.id, output }, path: [...of.path, node.id], isStretched: of.isStretched || stretches === true });
+        follow({
+          ...of,
+          ref: { node: node.id, output },
+          path: [...of.path, node.id],
+          isStretched: of.isStretched || stretches === true,
+        });
       } else if (own !== undefined && !of.isStretched) readings.push({ of, node, operand, layer: own });
       else others.push({ of, node });
     }
@@ -98,7 +116,8 @@ export const layersOf = ({ graph, derivatives }: { readonly graph: Graph; readon
         if (further !== undefined) return further;
       }
       const leaf = adds === true ? leafOf(node.inputs[1 - operand]!) : undefined;
-      if (leaf !== undefined && specOf(graph, derivatives.primals[leaf]!).shape.length === 1) return { leaf, by: node.id };
+      if (leaf !== undefined && specOf(graph, derivatives.primals[leaf]!).shape.length === 1)
+        return { leaf, by: node.id };
     }
     return undefined;
   };

@@ -28,7 +28,11 @@ const step = (params: { a: Tensor; b: Tensor }, x: Tensor): unknown => {
     return mean(multiply(y, y));
   };
   const [value, gradients] = valueAndGrad(loss)(params);
-  return { value, a: subtract(params.a, multiply(gradients.a, 0.1)), b: subtract(params.b, multiply(gradients.b, 0.1)) };
+  return {
+    value,
+    a: subtract(params.a, multiply(gradients.a, 0.1)),
+    b: subtract(params.b, multiply(gradients.b, 0.1)),
+  };
 };
 
 const traced = (): Graph => trace(step as never, [{ a: spec(4, 5), b: spec(4, 3) }, spec(6, 5)] as never).graph;
@@ -47,7 +51,8 @@ describe("mixedPrecision", () => {
     const graph = optimize(mixedPrecision(traced()));
     const nodes = graph.nodes.filter(({ op }) => products.includes(op));
     expect(nodes.length).toBeGreaterThan(5);
-    for (const node of nodes) expect(graph.nodes[node.inputs[0]!.node]!.specs[node.inputs[0]!.output]!.dtype).toBe("f16");
+    for (const node of nodes)
+      expect(graph.nodes[node.inputs[0]!.node]!.specs[node.inputs[0]!.output]!.dtype).toBe("f16");
     const weightGradients = nodes.filter(
       ({ op, params, specs }) => op === "matmul" && params["resultDtype"] === "f32" && specs[0]!.dtype === "f32",
     );
@@ -56,9 +61,12 @@ describe("mixedPrecision", () => {
   });
 
   test("leaves scopes alone that are to keep f32", () => {
-    const graph = mixedPrecision(trace(((x: Tensor) => scope("update", () => matmul(x, x))) as never, [spec(3, 3)] as never).graph, {
-      keeps: ({ scope: name }) => name.startsWith("update"),
-    });
+    const graph = mixedPrecision(
+      trace(((x: Tensor) => scope("update", () => matmul(x, x))) as never, [spec(3, 3)] as never).graph,
+      {
+        keeps: ({ scope: name }) => name.startsWith("update"),
+      },
+    );
     expect(graph.nodes.map(({ op }) => op)).toEqual(["input", "matmul"]);
   });
 
@@ -83,7 +91,8 @@ describe("mixedPrecision", () => {
     const wide = widenHalf(graph);
     const halfOperand = (g: Graph): boolean =>
       g.nodes.some(
-        ({ op, inputs }) => products.includes(op) && inputs.some((ref) => g.nodes[ref.node]!.specs[ref.output]!.dtype === "f16"),
+        ({ op, inputs }) =>
+          products.includes(op) && inputs.some((ref) => g.nodes[ref.node]!.specs[ref.output]!.dtype === "f16"),
       );
     expect([halfOperand(graph), halfOperand(wide)]).toEqual([true, false]);
     expect(interpretWorld(wide, [inputsOf(graph)])).toEqual(interpretWorld(graph, [inputsOf(graph)]));

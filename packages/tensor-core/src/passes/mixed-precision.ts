@@ -22,7 +22,13 @@ const feedsProducts = (graph: Graph): boolean[] => {
 export const appendCast = (builder: GraphBuilder, ref: ValueRef, dtype: "f16" | "f32", origin: Origin): ValueRef => {
   const { shape } = builder.nodes[ref.node]!.specs[ref.output]!;
   return {
-    node: builder.add({ op: castOperator.name, inputs: [ref], params: { dtype }, specs: [{ dtype, shape }], ...origin }),
+    node: builder.add({
+      op: castOperator.name,
+      inputs: [ref],
+      params: { dtype },
+      specs: [{ dtype, shape }],
+      ...origin,
+    }),
     output: 0,
   };
 };
@@ -31,7 +37,11 @@ export const appendCast = (builder: GraphBuilder, ref: ValueRef, dtype: "f16" | 
 export const copyCast = (
   builder: GraphBuilder,
   node: Node,
-  { positions, dtype, params }: { readonly positions: readonly number[]; readonly dtype: "f16" | "f32"; readonly params: Node["params"] },
+  {
+    positions,
+    dtype,
+    params,
+  }: { readonly positions: readonly number[]; readonly dtype: "f16" | "f32"; readonly params: Node["params"] },
 ): void => {
   const inputs = node.inputs.map((old, i) => {
     const ref = builder.resolve(old);
@@ -45,7 +55,10 @@ export const copyCast = (
   node.specs.forEach((spec, output) => {
     const now = { node: id, output };
     const same = specs[output]!.dtype === spec.dtype;
-    builder.map({ node: node.id, output }, same ? now : appendCast(builder, now, spec.dtype as "f16" | "f32", originOf(node)));
+    builder.map(
+      { node: node.id, output },
+      same ? now : appendCast(builder, now, spec.dtype as "f16" | "f32", originOf(node)),
+    );
   });
 };
 
@@ -55,13 +68,15 @@ export interface MixedPrecisionOptions {
 }
 
 /**
- * Let products (matmul, convolution, attention) read f16 operands and store f16 results, with sums in f32; everything else stays f32, and
- * the casts fuse into its kernels. What leads to no other product, such as the gradient of a weight, is stored as f32.
+ * Let products (matmul, convolution, attention) read f16 operands and store f16 results, with sums in f32; everything
+ * else stays f32, and the casts fuse into its kernels. What leads to no other product, such as the gradient of a
+ * weight, is stored as f32.
  *
- * Products in compositions of users' operators stay f32: those take the place of their nodes when a backend compiles the graph, which is later.
+ * Products in compositions of users' operators stay f32: those take the place of their nodes when a backend compiles
+ * the graph, which is later.
  *
- * Half the bytes of saved activations, and tensor cores where the device has them. Gradients below 6e-8 vanish in f16: scale the loss (see
- * `dynamicLossScale`). Apply to a whole training step, after differentiation.
+ * Half the bytes of saved activations, and tensor cores where the device has them. Gradients below 6e-8 vanish in f16:
+ * scale the loss (see `dynamicLossScale`). Apply to a whole training step, after differentiation.
  *
  * Source: Micikevicius et al. 2017, "Mixed Precision Training", arXiv:1710.03740.
  */
@@ -71,11 +86,16 @@ export const mixedPrecision = (source: Graph, { keeps = () => false }: MixedPrec
   const builder = new GraphBuilder();
   for (const node of graph.nodes) {
     const positions = halfOperandsOf(node);
-    const isProduct = positions.length > 0 && !keeps(node) && positions.every((i) => specOf(graph, node.inputs[i]!).dtype === "f32");
+    const isProduct =
+      positions.length > 0 && !keeps(node) && positions.every((i) => specOf(graph, node.inputs[i]!).dtype === "f32");
     if (!isProduct) builder.copy(node);
     else {
       const wide = operators[node.op]!.choosesResult === true && !feeds[node.id]!;
-      copyCast(builder, node, { positions, dtype: "f16", params: wide ? { ...node.params, resultDtype: "f32" } : node.params });
+      copyCast(builder, node, {
+        positions,
+        dtype: "f16",
+        params: wide ? { ...node.params, resultDtype: "f32" } : node.params,
+      });
     }
   }
   return builder.finish(graph);

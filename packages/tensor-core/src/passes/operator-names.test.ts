@@ -4,7 +4,10 @@ import { operators } from "../ops/table.ts";
 
 const packages = new URL("../../../", import.meta.url);
 
-/** Words of other things that are operators' names, too: regions of a memory plan, and what executors ask of communicators. */
+/**
+ * Words of other things that are operators' names, too: regions of a memory plan, and what executors ask of
+ * communicators.
+ */
 const regions = ["input"];
 const requestKinds = ["all-reduce", "broadcast"];
 
@@ -16,7 +19,9 @@ const sourcesIn = (folder: string): string[] =>
 const executors = ["cpu-kernels/src/executable.ts", "gpu-kernels/src/lower.ts", "gpu-kernels/src/executable.ts"];
 
 const files = [
-  ...[...sourcesIn("tensor-core/src/passes"), ...sourcesIn("tensor-core/src/memory")].map((file) => [file, regions] as const),
+  ...[...sourcesIn("tensor-core/src/passes"), ...sourcesIn("tensor-core/src/memory")].map(
+    (file) => [file, regions] as const,
+  ),
   ...executors.map((file) => [file, [...regions, ...requestKinds]] as const),
 ];
 

@@ -10,7 +10,10 @@ import { sinkSlices } from "./sink-slices.ts";
 export interface OptimizeOptions {
   /** Wrap elementwise nodes in `fused` nodes. Default true; an object sets the bounds of a fused node. */
   readonly fuse?: boolean | FusionOptions;
-  /** Split collectives into start and done. Default true; an array is the order in which they start, see `scheduleCollectives`. */
+  /**
+   * Split collectives into start and done. Default true; an array is the order in which they start, see
+   * `scheduleCollectives`.
+   */
   readonly schedule?: boolean | readonly number[];
 }
 
@@ -29,8 +32,9 @@ const sameStructure = (a: Graph, b: Graph): boolean =>
   });
 
 /**
- * The standard pipeline from a traced graph to one that a backend compiles: simplify, merge equal nodes and drop dead ones until
- * nothing changes, then repeat what checkpoints do not keep, then fuse elementwise nodes, then schedule collectives.
+ * The standard pipeline from a traced graph to one that a backend compiles: simplify, merge equal nodes and drop dead
+ * ones until nothing changes, then repeat what checkpoints do not keep, then fuse elementwise nodes, then schedule
+ * collectives.
  */
 export const optimize = (graph: Graph, { fuse = true, schedule = true }: OptimizeOptions = {}): Graph => {
   let current = graph;

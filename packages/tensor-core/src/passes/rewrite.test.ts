@@ -19,7 +19,9 @@ describe("rewriteGraph", () => {
   test("refuses a rule that changes the dtype or the shape of a value, and names both", () => {
     const narrowed: RewriteRule = ({ inputs }) => inputs[0]!;
     expect(() => rewriteGraph(graph, { reshape: [narrowed] })).toThrow(InvariantError);
-    expect(() => rewriteGraph(graph, { reshape: [narrowed] })).toThrow(/rule narrowed replaced reshape of f16\[9\] by f16\[3, 3\]/);
+    expect(() => rewriteGraph(graph, { reshape: [narrowed] })).toThrow(
+      /rule narrowed replaced reshape of f16\[9\] by f16\[3, 3\]/,
+    );
     const widened: RewriteRule = ({ inputs, params }, { emit }) =>
       emit("cast", [emit("cast", inputs, { dtype: "f32" })], { ...params, dtype: "f32" });
     expect(() => rewriteGraph(graph, { reshape: [widened] })).toThrow(/by f32\[3, 3\]/);
@@ -27,12 +29,18 @@ describe("rewriteGraph", () => {
 
   test("refuses a rule that emits its own operator with params of its own choice", () => {
     const rebuilt: RewriteRule = ({ inputs, params }, { emit }) => emit("reshape", inputs, params);
-    expect(() => rewriteGraph(graph, { reshape: [rebuilt] })).toThrow(/a rule for reshape emitted reshape.*must derive it/);
+    expect(() => rewriteGraph(graph, { reshape: [rebuilt] })).toThrow(
+      /a rule for reshape emitted reshape.*must derive it/,
+    );
   });
 
   test("a derived node has all params of the one that it comes from, but for the changes", () => {
-    const marked: Graph = { ...graph, nodes: graph.nodes.map((node) => ({ ...node, params: { ...node.params, mark: 7, other: 8 } })) };
-    const once: RewriteRule = (node, { derive }) => (node.params["other"] === 8 ? derive(node, node.inputs, { other: 9 }) : undefined);
+    const marked: Graph = {
+      ...graph,
+      nodes: graph.nodes.map((node) => ({ ...node, params: { ...node.params, mark: 7, other: 8 } })),
+    };
+    const once: RewriteRule = (node, { derive }) =>
+      node.params["other"] === 8 ? derive(node, node.inputs, { other: 9 }) : undefined;
     expect(rewriteGraph(marked, { reshape: [once] }).nodes.at(-1)!.params).toEqual({ shape: [9], mark: 7, other: 9 });
   });
 });

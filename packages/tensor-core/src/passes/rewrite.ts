@@ -20,11 +20,12 @@ import { formatSpec, sameSpec } from "../shape.ts";
 export type RewriteRules = { readonly [op: string]: readonly RewriteRule[] };
 
 /**
- * Build the graph anew from its inputs on, and let the rules replace each node as it is added. Rules see operands that are
- * already rewritten, and what they emit is rewritten in turn, so one walk reaches a fixed point of rules that look
+ * Build the graph anew from its inputs on, and let the rules replace each node as it is added. Rules see operands that
+ * are already rewritten, and what they emit is rewritten in turn, so one walk reaches a fixed point of rules that look
  * upwards. Nodes that lose their last user stay; dead-code elimination takes them.
  *
- * @throws InvariantError when a rule changes the dtype or shape of a value, or emits the operator that it replaces instead of deriving it.
+ * @throws InvariantError when a rule changes the dtype or shape of a value, or emits the operator that it replaces
+ * instead of deriving it.
  */
 export const rewriteGraph = (graph: Graph, rules: RewriteRules): Graph => {
   const nodes: Node[] = [];
@@ -56,13 +57,16 @@ export const rewriteGraph = (graph: Graph, rules: RewriteRules): Graph => {
   };
   const add = (op: string, inputs: readonly ValueRef[], params: Params): ValueRef => {
     const operator = operators[op];
-    if (operator === undefined) throw new InvariantError(`a rewrite emitted operator "${op}", which is not in the operator table`);
+    if (operator === undefined)
+      throw new InvariantError(`a rewrite emitted operator "${op}", which is not in the operator table`);
     const node = { op, inputs, params, specs: operator.infer(inputs.map(context.spec), params), ...origin };
     return applyRules(node) ?? append(node);
   };
   const emit = (op: string, inputs: readonly ValueRef[], params: Params = {}): ValueRef => {
     if (op === replaced.at(-1))
-      throw new InvariantError(`a rule for ${op} emitted ${op} with params of its own; it must derive it, so that all others are kept`);
+      throw new InvariantError(
+        `a rule for ${op} emitted ${op} with params of its own; it must derive it, so that all others are kept`,
+      );
     return add(op, inputs, params);
   };
   const context: RewriteContext = {
@@ -70,7 +74,8 @@ export const rewriteGraph = (graph: Graph, rules: RewriteRules): Graph => {
     spec: (ref) => nodes[ref.node]!.specs[ref.output]!,
     derive: ({ op, params }, inputs, changes = {}) => add(op, inputs, { ...params, ...changes }),
     emit,
-    constant: (spec, value) => add(constantOperator.name, [], { dtype: spec.dtype, shape: [...spec.shape], value: encodeNumber(value) }),
+    constant: (spec, value) =>
+      add(constantOperator.name, [], { dtype: spec.dtype, shape: [...spec.shape], value: encodeNumber(value) }),
     constantValue: (ref) => {
       const { op, params } = nodes[ref.node]!;
       const value = operators[op]?.constantValue?.(params);
@@ -80,10 +85,18 @@ export const rewriteGraph = (graph: Graph, rules: RewriteRules): Graph => {
 
   for (const node of graph.nodes) {
     origin = originOf(node);
-    const resolved = { op: node.op, inputs: node.inputs.map(resolve), params: node.params, specs: node.specs, ...origin };
+    const resolved = {
+      op: node.op,
+      inputs: node.inputs.map(resolve),
+      params: node.params,
+      specs: node.specs,
+      ...origin,
+    };
     const replacement = roleOf(node) === "argument" ? undefined : applyRules(resolved);
     const now = replacement ?? append(resolved);
-    node.specs.forEach((_, output) => moved.set(valueKey({ node: node.id, output }), { node: now.node, output: now.output + output }));
+    node.specs.forEach((_, output) =>
+      moved.set(valueKey({ node: node.id, output }), { node: now.node, output: now.output + output }),
+    );
   }
   return keepDefinitions(graph, {
     nodes,

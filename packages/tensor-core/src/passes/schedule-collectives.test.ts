@@ -33,7 +33,10 @@ describe("scheduleCollectives", () => {
       const late = scope("layer2", () => matmul(x, w));
       const early = scope("layer1", () => matmul(late, w));
       // Encoding both buckets was traced after both gradients.
-      const [second, first] = [scope("layer2", () => allReduce(tanh(late), "data")), scope("layer1", () => allReduce(tanh(early), "data"))];
+      const [second, first] = [
+        scope("layer2", () => allReduce(tanh(late), "data")),
+        scope("layer1", () => allReduce(tanh(early), "data")),
+      ];
       return [scope("layer1", () => multiply(first, w)), scope("layer2", () => multiply(second, w))];
     });
     expect(order(graph)).toEqual([

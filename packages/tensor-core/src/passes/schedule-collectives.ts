@@ -14,11 +14,11 @@ interface Collective {
 /**
  * An order of all nodes in which collectives start as soon as they can and are waited for as late as they can.
  *
- * Collectives are issued in the order given. Before each comes what it needs and nothing else, but
- * for nodes that no collective needs, which keep their place; what needs none of those under way comes first, then what needs the
- * first of them alone, and so on: where all-gathers of a step's first parameters are followed by its forward pass, each layer runs as
- * soon as its own parameters are there. In the end comes the rest, in the same way: parameters of the bucket that left first are
- * updated while later buckets are under way.
+ * Collectives are issued in the order given. Before each comes what it needs and nothing else, but for nodes that no
+ * collective needs, which keep their place; what needs none of those under way comes first, then what needs the first
+ * of them alone, and so on: where all-gathers of a step's first parameters are followed by its forward pass, each layer
+ * runs as soon as its own parameters are there. In the end comes the rest, in the same way: parameters of the bucket
+ * that left first are updated while later buckets are under way.
  */
 const orderNodes = (graph: Graph, collectives: readonly Collective[]): number[] => {
   const order: number[] = [];
@@ -30,7 +30,8 @@ const orderNodes = (graph: Graph, collectives: readonly Collective[]): number[] 
   const emitted = new Set<number>();
   const finished = new Set<number>();
   const ready: number[] = [];
-  // The last collective, in the order of issue, that a node has to wait for. It never falls along an edge, so to sort by it keeps inputs first.
+  // The last collective, in the order of issue, that a node has to wait for. It never falls along an edge, so to sort
+  // by it keeps inputs first.
   const lastNeed: number[] = [];
   for (const node of graph.nodes)
     lastNeed.push(Math.max(-1, ...node.inputs.map((ref) => Math.max(lastNeed[ref.node]!, issue.get(ref.node) ?? -1))));
@@ -59,7 +60,8 @@ const orderNodes = (graph: Graph, collectives: readonly Collective[]): number[] 
   };
 
   for (const id of graph.inputs) emit(id);
-  for (const node of graph.nodes) if (node.inputs.length === 0 && !needed.has(node.id) && roleOf(node) !== "argument") ready.push(node.id);
+  for (const node of graph.nodes)
+    if (node.inputs.length === 0 && !needed.has(node.id) && roleOf(node) !== "argument") ready.push(node.id);
   for (const collective of collectives) {
     for (const id of collective.ancestors.toSorted(byNeed)) {
       if (emitted.has(id)) continue;
@@ -74,12 +76,13 @@ const orderNodes = (graph: Graph, collectives: readonly Collective[]): number[] 
 };
 
 /**
- * Split every collective into `collective-start`, directly after what it needs, and `collective-done`, directly before the first node
- * that reads a result, and move independent computation between them (see `orderNodes`). With one bucket per
- * tensor this is wait-free backpropagation.
+ * Split every collective into `collective-start`, directly after what it needs, and `collective-done`, directly before
+ * the first node that reads a result, and move independent computation between them (see `orderNodes`). With one bucket
+ * per tensor this is wait-free backpropagation.
  *
- * @param order positions of the graph's collectives in the order in which they are to start. Default: the canonical order of ranks
- * that all have this graph. Where graphs differ, `canonicalOrder` of all of them gives each rank its own.
+ * @param order positions of the graph's collectives in the order in which they are to start. Default: the canonical
+ * order of ranks that all have this graph. Where graphs differ, `canonicalOrder` of all of them gives each rank its
+ * own.
  * @throws ArgumentError where the order is not one of this graph's collectives, or starts one before what it needs.
  * Cost: O(collectives · (nodes + edges)).
  */
@@ -104,13 +107,16 @@ const checkOrder = (collectives: readonly Collective[], positions: readonly numb
   for (const { id, ancestors } of collectives) {
     const late = ancestors.find((ancestor) => (place.get(ancestor) ?? -1) > place.get(id)!);
     if (late !== undefined)
-      throw new ArgumentError(`the order ${positions.join()} starts collective ${id} before ${late}, which it needs; use canonicalOrder`);
+      throw new ArgumentError(
+        `the order ${positions.join()} starts collective ${id} before ${late}, which it needs; use canonicalOrder`,
+      );
   }
 };
 
 /**
- * Split every collective into start and done where it stands, so that each is waited for before anything else is computed: bulk-synchronous
- * communication, to compare overlap with. `scheduleCollectives` leaves such a graph as it is.
+ * Split every collective into start and done where it stands, so that each is waited for before anything else is
+ * computed: bulk-synchronous communication, to compare overlap with. `scheduleCollectives` leaves such a graph as it
+ * is.
  */
 export const blockOnCollectives = (graph: Graph): Graph =>
   splitCollectives(
@@ -149,7 +155,12 @@ const splitCollectives = (graph: Graph, order: readonly number[], atOnce = false
         builder.add({
           op: collectiveStartName,
           inputs,
-          params: { ...node.params, collective: node.op, position: positions.get(id)!, ...(atOnce && { standing: true }) },
+          params: {
+            ...node.params,
+            collective: node.op,
+            position: positions.get(id)!,
+            ...(atOnce && { standing: true }),
+          },
           specs: node.specs,
           ...originOf(node),
         }),

@@ -18,7 +18,8 @@ const rewrite = (fn: (x: Tensor) => Tensor, x: Tensor): Graph => {
   validateGraph(graph);
   return graph;
 };
-const opsOf = (graph: Graph): string[] => graph.nodes.map(({ op }) => op).filter((op) => op !== "input" && op !== "reshape");
+const opsOf = (graph: Graph): string[] =>
+  graph.nodes.map(({ op }) => op).filter((op) => op !== "input" && op !== "reshape");
 
 describe("simplifyForFolds", () => {
   const shape = [3, 5];
@@ -38,7 +39,10 @@ describe("simplifyForFolds", () => {
   });
 
   it("takes either order, and all dimensions", () => {
-    expect(opsOf(rewrite((x) => maximum(negate(reduceMin(x)), reduceMax(x)), tensor(7)))).toEqual(["absolute", "reduce-max"]);
+    expect(opsOf(rewrite((x) => maximum(negate(reduceMin(x)), reduceMax(x)), tensor(7)))).toEqual([
+      "absolute",
+      "reduce-max",
+    ]);
   });
 
   it("leaves what only looks like it", () => {

@@ -1,5 +1,17 @@
 import { describe, expect, it } from "vitest";
-import { add, bitcast, cast, divide, full, identity, multiply, negate, stopGradient, subtract, where } from "../functions/elementwise.ts";
+import {
+  add,
+  bitcast,
+  cast,
+  divide,
+  full,
+  identity,
+  multiply,
+  negate,
+  stopGradient,
+  subtract,
+  where,
+} from "../functions/elementwise.ts";
 import { matmul } from "../functions/linear.ts";
 import { broadcastTo, concat, pad, reshape, slice, transpose } from "../functions/movement.ts";
 import { scatterAdd } from "../functions/indexing.ts";
@@ -39,7 +51,8 @@ const becomesOperand: { readonly [name: string]: (x: Tensor, y: Tensor) => Tenso
   "where with a known condition": (x, y) => where(full([3, 4], 1, "bool"), x, y),
   "where with equal branches": (x, y) => where(cast(y, "bool"), x, x),
   "sum over a dimension of size 1": (x) => reshape(sum(reshape(x, [3, 1, 4]), { dims: [1] }), [3, 4]),
-  "a bucket unpacked": (x, y) => reshape(slice(concat([reshape(y, [12]), reshape(x, [12])], { dim: 0 }), [12], [24]), [3, 4]),
+  "a bucket unpacked": (x, y) =>
+    reshape(slice(concat([reshape(y, [12]), reshape(x, [12])], { dim: 0 }), [12], [24]), [3, 4]),
   "slices packed again": (x) => concat([slice(x, [0], [1]), slice(x, [1], [3])], { dim: 0 }),
   "concat with nothing": (x) => concat([slice(x, [0], [0]), x], { dim: 0 }),
 };
@@ -58,7 +71,10 @@ describe("simplify", () => {
       ["i32", "f32", 2],
       ["i32", "i32", 0],
     ] as const) {
-      const { graph } = trace((x: Tensor) => cast(cast(x, through), own), [{ dtype: own, shape: [3] } as unknown as Tensor]);
+      const { graph } = trace(
+        (x: Tensor) => cast(cast(x, through), own),
+        [{ dtype: own, shape: [3] } as unknown as Tensor],
+      );
       expect(
         eliminateDeadCode(simplify(graph)).nodes.filter(({ op }) => op === "cast"),
         `${own} → ${through}`,
@@ -67,8 +83,14 @@ describe("simplify", () => {
   });
 
   it("hands transposed operands to the product as flags", () => {
-    expect(simplified((x, y) => matmul(transpose(x), y))).toEqual(["%2 = matmul(%0, %1) f32[4,4] {transposeA: true}", "return %2"]);
-    expect(simplified((x, y) => matmul(x, transpose(y)))).toEqual(["%2 = matmul(%0, %1) f32[3,3] {transposeB: true}", "return %2"]);
+    expect(simplified((x, y) => matmul(transpose(x), y))).toEqual([
+      "%2 = matmul(%0, %1) f32[4,4] {transposeA: true}",
+      "return %2",
+    ]);
+    expect(simplified((x, y) => matmul(x, transpose(y)))).toEqual([
+      "%2 = matmul(%0, %1) f32[3,3] {transposeB: true}",
+      "return %2",
+    ]);
     expect(simplified((x, y) => matmul(transpose(transpose(x)), y, { transposeB: true }))).toEqual([
       "%2 = matmul(%0, %1) f32[3,3] {transposeB: true}",
       "return %2",
@@ -76,10 +98,9 @@ describe("simplify", () => {
   });
 
   it("folds constants through arithmetic, movement and sums", () => {
-    expect(simplified(() => sum(add(transpose(multiply(full([3, 4], 2), 3)), broadcastTo(full([], 0.5), [4, 3]))))).toEqual([
-      "%2 = constant() f32[] {value: 78}",
-      "return %2",
-    ]);
+    expect(
+      simplified(() => sum(add(transpose(multiply(full([3, 4], 2), 3)), broadcastTo(full([], 0.5), [4, 3])))),
+    ).toEqual(["%2 = constant() f32[] {value: 78}", "return %2"]);
   });
 
   it("rounds folded integers as the dtype does", () => {
@@ -154,7 +175,9 @@ describe("simplify", () => {
     expect(opsOf(kept(0))).toEqual(["reshape", "top-k", "negate", "scatter-add"]);
     expect(opsOf(kept(1))).toContain("subtract");
     expect(
-      opsOf((x, y) => subtract(reshape(x, [12]), scatterAdd(full([12], 0), cast(reshape(y, [12]), "i32"), reshape(x, [12])))),
+      opsOf((x, y) =>
+        subtract(reshape(x, [12]), scatterAdd(full([12], 0), cast(reshape(y, [12]), "i32"), reshape(x, [12]))),
+      ),
     ).toContain("subtract");
   });
 
@@ -192,7 +215,9 @@ describe("sinkSlices", () => {
       const value = scaled(x);
       return [slice(value, [0], [8]), slice(value, [1], [8])];
     };
-    expect(simplified(shared, sinkSlices).filter((line) => line.includes("multiply"))).toEqual([expect.stringContaining("f32[12]")]);
+    expect(simplified(shared, sinkSlices).filter((line) => line.includes("multiply"))).toEqual([
+      expect.stringContaining("f32[12]"),
+    ]);
     expect(simplified(overlapping, sinkSlices).filter((line) => line.includes("multiply"))).toHaveLength(2);
   });
 });

@@ -42,18 +42,20 @@ const computeThenStretch: RewriteRule = (node, context) => {
 };
 
 const rulesOf = (key: "rewrites" | "foldRewrites"): RewriteRules =>
-  Object.fromEntries(Object.values(operators).flatMap(({ name, [key]: rules }) => (rules === undefined ? [] : [[name, rules]])));
+  Object.fromEntries(
+    Object.values(operators).flatMap(({ name, [key]: rules }) => (rules === undefined ? [] : [[name, rules]])),
+  );
 
 const rules: RewriteRules = { ...rulesOf("rewrites"), "*": [foldConstants, computeThenStretch] };
 const foldRules: RewriteRules = rulesOf("foldRewrites");
 
 /**
- * Replace nodes by cheaper equal ones: identities vanish, movements of movements collapse, transposed operands of a product
- * become its flags, constants are folded, and elementwise operators run before their operands are stretched.
+ * Replace nodes by cheaper equal ones: identities vanish, movements of movements collapse, transposed operands of a
+ * product become its flags, constants are folded, and elementwise operators run before their operands are stretched.
  *
- * The rules of an operator stand in its file. All give the same bits, but for two: `x + 0` keeps the sign of a zero that the addition would have made
- * positive (and `0 − 0` of scattered zeros may lose it), and folded f32 constants are rounded once instead of at each operator. Nodes left without users
- * remain; `eliminateDeadCode` takes them.
+ * The rules of an operator stand in its file. All give the same bits, but for two: `x + 0` keeps the sign of a zero
+ * that the addition would have made positive (and `0 − 0` of scattered zeros may lose it), and folded f32 constants are
+ * rounded once instead of at each operator. Nodes left without users remain; `eliminateDeadCode` takes them.
  *
  * Cost: O(nodes + edges).
  */

@@ -8,13 +8,16 @@ const isConstant = ({ op }: Node): boolean => operators[op]?.constantValue !== u
 
 /** The one operand that is no constant, if there is exactly one. */
 const onlyVariable = (graph: Graph, node: Node): ValueRef | undefined => {
-  const variables = new Map(node.inputs.filter((ref) => !isConstant(graph.nodes[ref.node]!)).map((ref) => [valueKey(ref), ref]));
+  const variables = new Map(
+    node.inputs.filter((ref) => !isConstant(graph.nodes[ref.node]!)).map((ref) => [valueKey(ref), ref]),
+  );
   return variables.size === 1 ? [...variables.values()][0] : undefined;
 };
 
 /**
- * Cut first, compute after: where only slices read `f(x, constants)`, each becomes `f(slice(x), constants)`. The scaling of a
- * reduced bucket by 1/P thereby moves behind its unpacking, into the update of each parameter, and saves a pass over all gradients.
+ * Cut first, compute after: where only slices read `f(x, constants)`, each becomes `f(slice(x), constants)`. The
+ * scaling of a reduced bucket by 1/P thereby moves behind its unpacking, into the update of each parameter, and saves a
+ * pass over all gradients.
  *
  * Applied only when the slices together are no larger than what they cut, so no work is added. Exact.
  */
@@ -25,7 +28,10 @@ export const sinkSlices = (graph: Graph): Graph => {
   const variables = new Map<number, ValueRef>();
   for (const node of graph.nodes) {
     if (operators[node.op]?.scalar === undefined || returned.has(node.id) || users[node.id]!.length === 0) continue;
-    const size = users[node.id]!.reduce((sum, user) => sum + (isSelection(user) ? elementCount(user.specs[0]!.shape) : Infinity), 0);
+    const size = users[node.id]!.reduce(
+      (sum, user) => sum + (isSelection(user) ? elementCount(user.specs[0]!.shape) : Infinity),
+      0,
+    );
     const variable = onlyVariable(graph, node);
     if (variable !== undefined && size <= elementCount(node.specs[0]!.shape)) variables.set(node.id, variable);
   }
@@ -45,12 +51,23 @@ export const sinkSlices = (graph: Graph): Graph => {
       node: builder.add({ op, inputs, params, specs: [{ dtype, shape }], ...originOf(from) }),
       output: 0,
     });
-    const part = add(node, node.op, [builder.resolve(source)], node.params, graph.nodes[source.node]!.specs[source.output]!.dtype);
+    const part = add(
+      node,
+      node.op,
+      [builder.resolve(source)],
+      node.params,
+      graph.nodes[source.node]!.specs[source.output]!.dtype,
+    );
     const inputs = computed.inputs.map((ref) => {
       const operand = graph.nodes[ref.node]!;
-      return isConstant(operand) ? add(operand, operand.op, [], { ...operand.params, shape }, operand.specs[0]!.dtype) : part;
+      return isConstant(operand)
+        ? add(operand, operand.op, [], { ...operand.params, shape }, operand.specs[0]!.dtype)
+        : part;
     });
-    builder.map({ node: node.id, output: 0 }, add(computed, computed.op, inputs, computed.params, computed.specs[0]!.dtype));
+    builder.map(
+      { node: node.id, output: 0 },
+      add(computed, computed.op, inputs, computed.params, computed.specs[0]!.dtype),
+    );
   }
   return builder.finish(graph);
 };

@@ -3,8 +3,9 @@ import { operators } from "../ops/table.ts";
 import { copyCast } from "./mixed-precision.ts";
 
 /**
- * Let products of f16 operands run as f32 ones between casts, for backends and devices without f16 arithmetic. Results are stored as
- * before, so numbers differ by the rounding of sums only. Returns the graph itself where there is nothing to do.
+ * Let products of f16 operands run as f32 ones between casts, for backends and devices without f16 arithmetic. Results
+ * are stored as before, so numbers differ by the rounding of sums only. Returns the graph itself where there is nothing
+ * to do.
  */
 export const widenHalf = (graph: Graph): Graph => {
   const halves = graph.nodes.map((node) =>

@@ -6,14 +6,25 @@ import { isUsersOperator, type Operator, type OperatorTable, type ReferenceArray
 import { operatorOf } from "../ops/lookup.ts";
 import { operators as allOperators } from "../ops/table.ts";
 import { elementCount, formatSpec } from "../shape.ts";
-import { ancestorsOf, collectivesOf, isCollective, meetingsInOrder, type RankCollectives } from "../passes/collective-order.ts";
+import {
+  ancestorsOf,
+  collectivesOf,
+  isCollective,
+  meetingsInOrder,
+  type RankCollectives,
+} from "../passes/collective-order.ts";
 import { expandCompositions } from "../passes/expand-compositions.ts";
 
-/** What the interpreters compute: users' operators by their references, and by their compositions where they have none. */
+/**
+ * What the interpreters compute: users' operators by their references, and by their compositions where they have none.
+ */
 export const prepareForReference = (graph: Graph): Graph =>
   expandCompositions(graph, (operator) => operator.referenceIsComposition !== true);
 
-/** The results of one node by its reference. Throws OperatorError where that of a user's operator gives other results than its shape rule says. */
+/**
+ * The results of one node by its reference. Throws OperatorError where that of a user's operator gives other results
+ * than its shape rule says.
+ */
 const referenceOf = (operator: Operator, node: Node, inputs: readonly ReferenceArray[]): readonly Float64Array[] => {
   if (!isUsersOperator(node.op)) return operator.reference(inputs, node.params, node.specs);
   // Copies: what a user's function writes into its operands stays without effect.
@@ -54,7 +65,8 @@ export const interpretWorld = (
   const graph = prepareForReference(source);
   const values: ReferenceArray[][][] = inputs.map(() => []);
   const argumentIndex = new Map(graph.inputs.map((id, index) => [id, index]));
-  const read = (rank: number, node: Node): ReferenceArray[] => node.inputs.map((ref) => values[rank]![ref.node]![ref.output]!);
+  const read = (rank: number, node: Node): ReferenceArray[] =>
+    node.inputs.map((ref) => values[rank]![ref.node]![ref.output]!);
   const keep = (rank: number, node: Node, data: readonly Float64Array[]): void => {
     values[rank]![node.id] = node.specs.map((spec, output) => ({
       spec,
@@ -77,15 +89,19 @@ export const interpretWorld = (
     }
     for (let rank = 0; rank < inputs.length; rank++) {
       const index = argumentIndex.get(node.id);
-      keep(rank, node, index === undefined ? referenceOf(operator, node, read(rank, node)) : [inputs[rank]![index]!.data]);
+      keep(
+        rank,
+        node,
+        index === undefined ? referenceOf(operator, node, read(rank, node)) : [inputs[rank]![index]!.data],
+      );
     }
   }
   return inputs.map((_, rank) => graph.outputs.map((ref) => values[rank]![ref.node]![ref.output]!));
 };
 
 /**
- * Interpret graphs that differ between ranks, in f64: what ranks do beside the same collectives. Each rank computes what the next collective of the
- * world needs; then all that take part in it go through it together.
+ * Interpret graphs that differ between ranks, in f64: what ranks do beside the same collectives. Each rank computes
+ * what the next collective of the world needs; then all that take part in it go through it together.
  *
  * @param graphs, inputs per rank.
  * @param axes per rank, for each axis the ranks of its group. Default: every axis holds all ranks.
@@ -101,10 +117,13 @@ export const interpretRanks = (
   const values: ReferenceArray[][][] = graphs.map(() => []);
   const collectives = graphs.map((graph) => graph.nodes.filter(isCollective));
   const ranks = graphs.map((graph, rank) => ({
-    axes: axes?.[rank] ?? Object.fromEntries(collectives[rank]!.map(({ params }) => [String(params["axis"]), graphs.map((_, i) => i)])),
+    axes:
+      axes?.[rank] ??
+      Object.fromEntries(collectives[rank]!.map(({ params }) => [String(params["axis"]), graphs.map((_, i) => i)])),
     collectives: collectivesOf(graph, collectives[rank]!),
   }));
-  const read = (rank: number, node: Node): ReferenceArray[] => node.inputs.map((ref) => values[rank]![ref.node]![ref.output]!);
+  const read = (rank: number, node: Node): ReferenceArray[] =>
+    node.inputs.map((ref) => values[rank]![ref.node]![ref.output]!);
   const keep = (rank: number, node: Node, data: readonly Float64Array[]): void => {
     values[rank]![node.id] = node.specs.map((spec, output) => ({
       spec,
@@ -117,7 +136,8 @@ export const interpretRanks = (
       const { axes: groups } = ranks[rank]!;
       const index = graphs[rank]!.inputs.indexOf(node.id);
       if (index >= 0) keep(rank, node, [inputs[rank]![index]!.data]);
-      else if (roleOf(node) === "position") keep(rank, node, [Float64Array.of(groups[String(node.params["axis"])]!.indexOf(rank))]);
+      else if (roleOf(node) === "position")
+        keep(rank, node, [Float64Array.of(groups[String(node.params["axis"])]!.indexOf(rank))]);
       else keep(rank, node, referenceOf(operatorOf(graphs[rank]!, node.op), node, read(rank, node)));
     }
   };

@@ -39,12 +39,16 @@ export const referenceBackend = (): Backend => ({
       get collectives() {
         return collectiveOrderOf(graph);
       },
-      run: async (inputs) => interpretWorld(graph, [inputs.map(valueOf)])[0]!.map((value) => new ReferenceDeviceArray(value)),
+      run: async (inputs) =>
+        interpretWorld(graph, [inputs.map(valueOf)])[0]!.map((value) => new ReferenceDeviceArray(value)),
       release: () => {},
     };
   },
   upload: (array) =>
-    new ReferenceDeviceArray({ spec: { dtype: array.dtype, shape: array.shape }, data: Float64Array.from(array.toNumbers()) }),
+    new ReferenceDeviceArray({
+      spec: { dtype: array.dtype, shape: array.shape },
+      data: Float64Array.from(array.toNumbers()),
+    }),
   download: async (array) => NdArray.from(valueOf(array).data, array.shape, array.dtype),
   free: () => {},
 });

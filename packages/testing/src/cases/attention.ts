@@ -3,7 +3,14 @@ import { emit } from "@skein/tensor-core/backend";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { normalArray, uniformArray } from "../seeded.ts";
 
-const shapes: readonly (readonly [name: string, batch: number, heads: number, queries: number, keys: number, width: number])[] = [
+const shapes: readonly (readonly [
+  name: string,
+  batch: number,
+  heads: number,
+  queries: number,
+  keys: number,
+  width: number,
+])[] = [
   ["one of each", 1, 1, 1, 1, 1],
   ["odd sizes", 2, 1, 5, 5, 3],
   ["two heads", 1, 2, 7, 7, 8],
@@ -16,7 +23,14 @@ const shapes: readonly (readonly [name: string, batch: number, heads: number, qu
   ["empty batch", 0, 2, 3, 3, 4],
 ];
 
-const large: readonly (readonly [name: string, batch: number, heads: number, queries: number, keys: number, width: number])[] = [
+const large: readonly (readonly [
+  name: string,
+  batch: number,
+  heads: number,
+  queries: number,
+  keys: number,
+  width: number,
+])[] = [
   ["several tiles", 1, 2, 150, 150, 32],
   ["several tiles, odd", 1, 1, 131, 203, 19],
 ];
@@ -58,7 +72,12 @@ const attentionRows: readonly ConformanceCase[] = [false, true].flatMap((causal)
     op: "attention-backward",
     name: `given sums${causal ? ", causal" : ""}`,
     fn: (...inputs) => emit("attention-backward", inputs, { causal, scale: 0.5 }),
-    inputs: [...operands(2, 2, 17, 17, 7), normalArray([2, 2, 17, 7], 4), uniformArray([2, 2, 17], 2, 3), normalArray([2, 2, 17, 7], 5)],
+    inputs: [
+      ...operands(2, 2, 17, 17, 7),
+      normalArray([2, 2, 17, 7], 4),
+      uniformArray([2, 2, 17], 2, 3),
+      normalArray([2, 2, 17, 7], 5),
+    ],
     tolerance: { absolute: 1e-4, relative: 1e-4 },
   },
 ]);
@@ -120,7 +139,11 @@ const limitedRow = (
 const behindLengths = (array: NdArray, lengths: readonly number[]): NdArray => {
   const [, heads, keys, width] = array.shape as [number, number, number, number];
   return NdArray.from(
-    array.toNumbers().map((value, i) => (Math.floor(i / width) % keys >= lengths[Math.floor(i / (heads * keys * width))]! ? NaN : value)),
+    array
+      .toNumbers()
+      .map((value, i) =>
+        Math.floor(i / width) % keys >= lengths[Math.floor(i / (heads * keys * width))]! ? NaN : value,
+      ),
     array.shape,
   );
 };

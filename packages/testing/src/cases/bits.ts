@@ -47,7 +47,12 @@ export const bitsCases: readonly ConformanceCase[] = [
       inputs: [uniformArray([...shape.slice(0, -1), Math.ceil(shape.at(-1)! / 32)], 0, 2 ** 32, 2, "u32")],
     },
   ]),
-  { op: "pack-bits", name: "there and back", fn: (x) => unpackBits(packBits(greater(x!, 0)), 101), inputs: [normalArray([3, 101], 4)] },
+  {
+    op: "pack-bits",
+    name: "there and back",
+    fn: (x) => unpackBits(packBits(greater(x!, 0)), 101),
+    inputs: [normalArray([3, 101], 4)],
+  },
   {
     op: "pack-bits",
     name: "gradient beside it",

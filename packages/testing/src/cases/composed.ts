@@ -49,7 +49,10 @@ const labels = NdArray.from([3, -100, 0, 4, -100, 1], [2, 3], "i32");
 const counted = NdArray.from([1, 1, 1, 0, 0, 1], [2, 3], "bool");
 
 const losses: readonly ConformanceCase[] = [
-  row("crossEntropy", "ignored labels", (x, l) => crossEntropy(x!, l!, { ignoreIndex: -100 }), [normalArray([2, 3, 5], 1), labels]),
+  row("crossEntropy", "ignored labels", (x, l) => crossEntropy(x!, l!, { ignoreIndex: -100 }), [
+    normalArray([2, 3, 5], 1),
+    labels,
+  ]),
   row(
     "crossEntropy",
     "smoothed, ignored labels and a mask",
@@ -91,10 +94,12 @@ const images: readonly ConformanceCase[] = [
     normalArray([1, 8, 3], 14),
     normalArray([4, 3, 2], 15),
   ]),
-  row("convTranspose1d", "stride and output padding", (x, w) => convTranspose1d(x!, w!, { stride: 3, padding: 1, outputPadding: 2 }), [
-    normalArray([2, 4, 3], 16),
-    normalArray([4, 2, 3], 17),
-  ]),
+  row(
+    "convTranspose1d",
+    "stride and output padding",
+    (x, w) => convTranspose1d(x!, w!, { stride: 3, padding: 1, outputPadding: 2 }),
+    [normalArray([2, 4, 3], 16), normalArray([4, 2, 3], 17)],
+  ),
   row(
     "convTranspose2d",
     "stride 2, groups, bias",
@@ -129,7 +134,13 @@ const images: readonly ConformanceCase[] = [
 const orders: readonly ConformanceCase[] = [
   row("sort", "last", (x) => sort(x!), [apart([3, 7], 26)]),
   row("sort", "first, from the greatest", (x) => sort(x!, { dim: 0, descending: true }), [apart([37, 2], 27)]),
-  row("sort", "ties, infinities, NaN", (x) => sort(x!), [NdArray.from([2, 1, NaN, 1, Infinity, -Infinity, 2, NaN, 1, -0, 0])], []),
+  row(
+    "sort",
+    "ties, infinities, NaN",
+    (x) => sort(x!),
+    [NdArray.from([2, 1, NaN, 1, Infinity, -Infinity, 2, NaN, 1, -0, 0])],
+    [],
+  ),
   row("sort", "nothing", (x) => sort(x!), [NdArray.zeros("f32", [3, 0])], []),
   ...(["f32", "i32", "u32"] as const).flatMap((dtype) => [
     row("argsort", `several tiles, ${dtype}`, (x) => argsort(x!), [normalArray([2, 2050], 50, dtype)], []),
@@ -146,12 +157,18 @@ const orders: readonly ConformanceCase[] = [
     normalArray([40, 7], 53),
     uniformArray([40], -2, 7, 54, "i32"),
   ]),
-  row("segmentSum", "of numbers", (x, ids) => segmentSum(x!, ids!, 3), [normalArray([9], 55), uniformArray([9], 0, 3, 56, "i32")]),
+  row("segmentSum", "of numbers", (x, ids) => segmentSum(x!, ids!, 3), [
+    normalArray([9], 55),
+    uniformArray([9], 0, 3, 56, "i32"),
+  ]),
   row("segmentSum", "integers", (x, ids) => segmentSum(x!, ids!, 4), [
     normalArray([19, 3], 57, "i32"),
     uniformArray([19], 0, 4, 58, "i32"),
   ]),
-  row("segmentSum", "no rows", (x, ids) => segmentSum(x!, ids!, 4), [normalArray([0, 3], 59), NdArray.zeros("i32", [0])]),
+  row("segmentSum", "no rows", (x, ids) => segmentSum(x!, ids!, 4), [
+    normalArray([0, 3], 59),
+    NdArray.zeros("i32", [0]),
+  ]),
   row(
     "segmentSum",
     "many rows",
@@ -185,10 +202,12 @@ const rotaries: readonly ConformanceCase[] = [
     ...turned,
   },
   {
-    ...row("rotary", "positions up to a million, and below 0", (x, at) => rotary(x!, { positions: at!, base: 500_000 }), [
-      normalArray([2, 7, 10], 72),
-      NdArray.from([0, 1, -1, 999_999, 1_000_000, -1_000_000, 2 ** 31 - 1], [7], "i32"),
-    ]),
+    ...row(
+      "rotary",
+      "positions up to a million, and below 0",
+      (x, at) => rotary(x!, { positions: at!, base: 500_000 }),
+      [normalArray([2, 7, 10], 72), NdArray.from([0, 1, -1, 999_999, 1_000_000, -1_000_000, 2 ** 31 - 1], [7], "i32")],
+    ),
     ...turned,
   },
   {
@@ -199,12 +218,21 @@ const rotaries: readonly ConformanceCase[] = [
     ...turned,
   },
   {
-    ...row("rotary", "scaled, from an offset", (x) => rotary(x!, { offset: 7, scaling: { type: "linear", factor: 4 } }), [
-      normalArray([3, 4], 75),
-    ]),
+    ...row(
+      "rotary",
+      "scaled, from an offset",
+      (x) => rotary(x!, { offset: 7, scaling: { type: "linear", factor: 4 } }),
+      [normalArray([3, 4], 75)],
+    ),
     ...turned,
   },
-  row("rotary", "no positions", (x, at) => rotary(x!, { positions: at! }), [normalArray([2, 0, 4], 76), NdArray.zeros("i32", [0])], []),
+  row(
+    "rotary",
+    "no positions",
+    (x, at) => rotary(x!, { positions: at! }),
+    [normalArray([2, 0, 4], 76), NdArray.zeros("i32", [0])],
+    [],
+  ),
 ];
 
 const sums = (expression: string, ...shapes: readonly Shape[]): ConformanceCase =>
@@ -226,5 +254,15 @@ const einsums: readonly ConformanceCase[] = [
   sums("ab,bcd,ce,d->ae", [2, 3], [3, 4, 5], [4, 2], [5]),
 ];
 
-/** Functions that are made of operators: each has rows of its own, named by the function, since a composition may be wrong where its parts are right. */
-export const composedCases: readonly ConformanceCase[] = [...losses, ...activations, ...images, ...orders, ...rotaries, ...einsums];
+/**
+ * Functions that are made of operators: each has rows of its own, named by the function, since a composition may be
+ * wrong where its parts are right.
+ */
+export const composedCases: readonly ConformanceCase[] = [
+  ...losses,
+  ...activations,
+  ...images,
+  ...orders,
+  ...rotaries,
+  ...einsums,
+];

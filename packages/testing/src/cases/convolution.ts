@@ -174,7 +174,14 @@ const rowsOf = (
   const terms = Math.max(w[0]! * w[1]! * w[2]!, w[0]! * w[1]! * w[3]!, y[0]! * y[1]! * y[2]!, 1);
   const tolerance = { absolute: 4e-6 * Math.sqrt(terms), relative: 1e-5 };
   return [
-    { op: "conv2d", name, fn: (a, b) => conv2d(a!, b!, params), inputs: [normalArray(x, 1), normalArray(w, 2)], tolerance, ...gradient },
+    {
+      op: "conv2d",
+      name,
+      fn: (a, b) => conv2d(a!, b!, params),
+      inputs: [normalArray(x, 1), normalArray(w, 2)],
+      tolerance,
+      ...gradient,
+    },
     {
       op: "conv2d-backward-input",
       name,

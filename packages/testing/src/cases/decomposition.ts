@@ -2,7 +2,10 @@ import { cholesky, choleskySolve, inverseFromCholesky, NdArray, type Shape, tria
 import type { ConformanceCase } from "../conformance-case.ts";
 import { normalArray, seeded } from "../seeded.ts";
 
-/** Matrices `w wᵀ + diagonal·1` with w of entries near 1/√n, symmetric as f32: eigenvalues from `diagonal` to about 4 + `diagonal`. */
+/**
+ * Matrices `w wᵀ + diagonal·1` with w of entries near 1/√n, symmetric as f32: eigenvalues from `diagonal` to about 4 +
+ * `diagonal`.
+ */
 const definite = (batch: Shape, size: number, diagonal = 1, seed = 1): NdArray => {
   const count = batch.reduce((product, dim) => product * dim, 1);
   const factor = normalArray([count, size, size], seed).toNumbers();
@@ -11,7 +14,8 @@ const definite = (batch: Shape, size: number, diagonal = 1, seed = 1): NdArray =
     for (let i = 0; i < size; i++) {
       for (let j = 0; j < size; j++) {
         let sum = i === j ? diagonal * size : 0;
-        for (let k = 0; k < size; k++) sum += factor[(matrix * size + i) * size + k]! * factor[(matrix * size + j) * size + k]!;
+        for (let k = 0; k < size; k++)
+          sum += factor[(matrix * size + i) * size + k]! * factor[(matrix * size + j) * size + k]!;
         values.push(sum / Math.max(1, size));
       }
     }
@@ -19,7 +23,10 @@ const definite = (batch: Shape, size: number, diagonal = 1, seed = 1): NdArray =
   return NdArray.from(values, [...batch, size, size]);
 };
 
-/** Triangles with diagonals in ±[1, 2) and small entries elsewhere, so that solutions stay of unit size; both triangles are filled. */
+/**
+ * Triangles with diagonals in ±[1, 2) and small entries elsewhere, so that solutions stay of unit size; both triangles
+ * are filled.
+ */
 const triangle = (batch: Shape, size: number): NdArray => {
   const random = seeded(5);
   const count = batch.reduce((product, dim) => product * dim, 1);
@@ -95,7 +102,13 @@ const choleskyRows: readonly ConformanceCase[] = [
     inputs: [definite([], 9), normalArray([9, 4], 2)],
     gradient: [0, 1],
   },
-  { op: "cholesky", name: "inverse", fn: (a) => inverseFromCholesky(cholesky(a!)), inputs: [definite([2], 6)], gradient: [0] },
+  {
+    op: "cholesky",
+    name: "inverse",
+    fn: (a) => inverseFromCholesky(cholesky(a!)),
+    inputs: [definite([2], 6)],
+    gradient: [0],
+  },
 ];
 
 const solves: readonly (readonly [name: string, batch: Shape, size: number, columns: number])[] = [

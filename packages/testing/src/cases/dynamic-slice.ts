@@ -77,7 +77,8 @@ export const dynamicSliceCases: readonly ConformanceCase[] = [
   {
     op: "dynamic-update-slice",
     name: "in place of what was computed, twice",
-    fn: (x, update, at) => dynamicUpdateSlice(dynamicUpdateSlice(multiply(x!, 2), update!, at!), add(update!, 1), [0, 3]),
+    fn: (x, update, at) =>
+      dynamicUpdateSlice(dynamicUpdateSlice(multiply(x!, 2), update!, at!), add(update!, 1), [0, 3]),
     inputs: [normalArray([6, 7]), normalArray([2, 3], 2), starts(1, 2)],
     gradient: [0, 1],
   },

@@ -138,9 +138,22 @@ const unaryRows: readonly UnaryRow[] = [
   },
   { op: "floor", fn: floor, tolerance: exact },
   { op: "gelu", fn: gelu, tolerance: { absolute: 4e-7, relative: 4e-7 }, differentiable: true },
-  { op: "gelu", fn: (x) => gelu(x, { approximate: "tanh" }), tolerance: { absolute: 6e-7, relative: 4e-7 }, differentiable: true },
+  {
+    op: "gelu",
+    fn: (x) => gelu(x, { approximate: "tanh" }),
+    tolerance: { absolute: 6e-7, relative: 4e-7 },
+    differentiable: true,
+  },
   { op: "is-finite", fn: isFinite, tolerance: exact },
-  { op: "log", fn: log, tolerance: elementary, extra: [3e38, 1.0000001, 0.9999999], scale: 100, positive: true, differentiable: true },
+  {
+    op: "log",
+    fn: log,
+    tolerance: elementary,
+    extra: [3e38, 1.0000001, 0.9999999],
+    scale: 100,
+    positive: true,
+    differentiable: true,
+  },
   { op: "negate", fn: negate, tolerance: exact, differentiable: true },
   { op: "relu", fn: relu, tolerance: exact, differentiable: true },
   { op: "round", fn: round, tolerance: exact, extra: [8388607.5, 0.49999997, -3.5] },
@@ -164,7 +177,13 @@ const unaryRows: readonly UnaryRow[] = [
 
 const unaryCases = unaryRows.flatMap(
   ({ op, fn, tolerance, scale = 1, extra = [], positive = false, differentiable = false }): ConformanceCase[] => [
-    ...smallShapes.map((shape) => ({ op, name: `shape [${shape.join()}]`, fn, inputs: [uniformArray(shape, 0.1, 2, 5)], tolerance })),
+    ...smallShapes.map((shape) => ({
+      op,
+      name: `shape [${shape.join()}]`,
+      fn,
+      inputs: [uniformArray(shape, 0.1, 2, 5)],
+      tolerance,
+    })),
     { op, name: "adversarial values", fn, inputs: [adversarial(scale, extra)], tolerance },
     ...(differentiable
       ? [
@@ -344,8 +363,8 @@ const selections = (["f32", "i32", "u32", "u8", "bool"] as const).flatMap((dtype
 
 /** Between the ranges of the integer dtypes, at ties of the 16-bit floats, and beyond both. */
 const castable = [
-  0.4, 0.5, -0.6, 1.5, 254.9, 255.5, 256, -1.5, 300.7, 2049, 2051, 65519.9, 65520, 1e-8, 3e-8, 6.1e-5, 5.96e-8, 1.00390625, 1.01171875,
-  2147483520, 2147483648, 4294967040, 5e9, -5e9,
+  0.4, 0.5, -0.6, 1.5, 254.9, 255.5, 256, -1.5, 300.7, 2049, 2051, 65519.9, 65520, 1e-8, 3e-8, 6.1e-5, 5.96e-8,
+  1.00390625, 1.01171875, 2147483520, 2147483648, 4294967040, 5e9, -5e9,
 ];
 
 const casts = dtypes.flatMap((from) =>

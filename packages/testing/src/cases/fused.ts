@@ -26,7 +26,8 @@ export const fusedCases: readonly ConformanceCase[] = [
   {
     op: "fused",
     name: "in place, results that later instructions read",
-    // Running sums around the program make its operands and results intermediates, which the plan may lay over each other.
+    // Running sums around the program make its operands and results intermediates, which the plan may lay over each
+    // other.
     fn: (a, b) => {
       const [x, y] = [cumsum(a!), cumsum(b!)];
       const m = add(multiply(x, 0.9), y);
@@ -64,7 +65,8 @@ export const fusedCases: readonly ConformanceCase[] = [
   {
     op: "fused",
     name: "dtypes mixed",
-    fn: (x, flags, bytes) => where(logicalAnd(flags!, greater(x!, 0)), add(cast(bytes!, "f32"), x!), cast(flags!, "f32")),
+    fn: (x, flags, bytes) =>
+      where(logicalAnd(flags!, greater(x!, 0)), add(cast(bytes!, "f32"), x!), cast(flags!, "f32")),
     inputs: [normalArray([77, 13], 1), normalArray([77, 13], 2, "bool"), normalArray([13], 3, "u8")],
   },
   {
@@ -116,7 +118,20 @@ export const fusedCases: readonly ConformanceCase[] = [
       cast(bitwiseAnd(0x8000000f, bits!), "f32"),
     ],
     inputs: [
-      NdArray.from([NaN, 0, -0, Infinity, -Infinity, 3e9, -3e9, 300, 2.55, 1.27, -1e-9, ...normalArray([1037], 5).toNumbers()]),
+      NdArray.from([
+        NaN,
+        0,
+        -0,
+        Infinity,
+        -Infinity,
+        3e9,
+        -3e9,
+        300,
+        2.55,
+        1.27,
+        -1e-9,
+        ...normalArray([1037], 5).toNumbers(),
+      ]),
       uniformArray([1048], 0, 2 ** 32, 6, "u32"),
     ],
     tolerance: { absolute: 0, relative: 1e-7 },

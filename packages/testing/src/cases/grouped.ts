@@ -5,7 +5,13 @@ import { normalArray } from "../seeded.ts";
 
 const integers = (...values: number[]): NdArray => NdArray.from(values, [values.length], "i32");
 
-const groupings: readonly (readonly [name: string, rows: number, inner: number, columns: number, counts: readonly number[]])[] = [
+const groupings: readonly (readonly [
+  name: string,
+  rows: number,
+  inner: number,
+  columns: number,
+  counts: readonly number[],
+])[] = [
   ["one row", 1, 1, 1, [1]],
   ["odd sizes", 11, 3, 5, [4, 0, 7]],
   ["sizes in fours", 24, 8, 4, [8, 4, 12]],
@@ -22,7 +28,13 @@ const groupings: readonly (readonly [name: string, rows: number, inner: number, 
   ["many small groups", 36, 4, 5, Array.from({ length: 17 }, (_, i) => i % 5)],
 ];
 
-const large: readonly (readonly [name: string, rows: number, inner: number, columns: number, counts: readonly number[]])[] = [
+const large: readonly (readonly [
+  name: string,
+  rows: number,
+  inner: number,
+  columns: number,
+  counts: readonly number[],
+])[] = [
   ["over blocks of rows and columns", 301, 70, 135, [1, 130, 0, 66, 64, 33]],
   ["long sums", 700, 40, 24, [650, 20, 10]],
   ["a long inner dimension", 40, 1100, 9, [13, 27]],
@@ -60,7 +72,10 @@ const rowsOf = (
   ];
 };
 
-/** A row of NaN reaches its own result and its group's weights alone: tiles that read beyond their group keep nothing of it. */
+/**
+ * A row of NaN reaches its own result and its group's weights alone: tiles that read beyond their group keep nothing of
+ * it.
+ */
 const withNaN = (array: NdArray, row: number): NdArray => {
   const width = array.shape[1]!;
   return NdArray.from(

@@ -7,8 +7,9 @@ import { normalArray } from "../seeded.ts";
 const toHalf = (array: NdArray): NdArray => NdArray.from(array.toNumbers(), array.shape, "f16");
 
 /**
- * The rows of products again, with f16 operands. Sums are f32, and rounded once: to what a row allows them comes what rounding may put between
- * neighbours, twice the unit roundoff 2⁻¹¹. Gradient rules are the same; differences of f16 values would say nothing about them.
+ * The rows of products again, with f16 operands. Sums are f32, and rounded once: to what a row allows them comes what
+ * rounding may put between neighbours, twice the unit roundoff 2⁻¹¹. Gradient rules are the same; differences of f16
+ * values would say nothing about them.
  */
 export const halfRows = (rows: readonly ConformanceCase[]): ConformanceCase[] =>
   rows.flatMap(({ gradient: _, ...row }) => {

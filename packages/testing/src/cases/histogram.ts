@@ -36,7 +36,9 @@ const thrice = (...values: number[]): NdArray => NdArray.from([...values, ...val
 /** Rows of the histogram; counts are integers, so all of them are exact. */
 export const histogramCases: readonly ConformanceCase[] = [
   ...shapes.map((shape) => row(`[${shape.join()}]`, normalArray(shape, 3), -1, 2, 10)),
-  ...[1, 2, 3, 255, 256, 257, 4096, 4097, 65_536].map((bins) => row(`${bins} bins`, normalArray([20_011], 5), -2.5, 3.1, bins)),
+  ...[1, 2, 3, 255, 256, 257, 4096, 4097, 65_536].map((bins) =>
+    row(`${bins} bins`, normalArray([20_011], 5), -2.5, 3.1, bins),
+  ),
   row("edges of 10 bins", edges(0, 1, 10), 0, 1, 10),
   row("edges of 1000 bins", edges(-0.3, f32(0.7), 1000), -0.3, f32(0.7), 1000),
   row("edges of 4096 bins", edges(0, Math.PI, 4096), 0, Math.PI, 4096),
@@ -52,7 +54,13 @@ export const histogramCases: readonly ConformanceCase[] = [
   row("too wide", NdArray.from([0, 1, 2]), -2e38, 2e38, 3),
   row("subnormal values", thrice(2 ** -140, -(2 ** -127), 2 ** -126, 0, -(2 ** -126), 1), 0, 1, 4),
   row("subnormal values below zero", thrice(2 ** -140, -(2 ** -127), 2 ** -126, 0, -1, -(2 ** -126)), -1, -0, 4),
-  row("subnormal values next to small ends", thrice(2 ** -140, -(2 ** -127), 2 ** -126, 2 ** -125, -(2 ** -125)), -(2 ** -125), 1, 100),
+  row(
+    "subnormal values next to small ends",
+    thrice(2 ** -140, -(2 ** -127), 2 ** -126, 2 ** -125, -(2 ** -125)),
+    -(2 ** -125),
+    1,
+    100,
+  ),
   row("subnormal range", thrice(2 ** -140, 0, 1, 2 ** -139), 0, 2 ** -139, 4),
   row(
     "bins just above the smallest number",
@@ -61,8 +69,20 @@ export const histogramCases: readonly ConformanceCase[] = [
     1.5 * 2 ** -119,
     100,
   ),
-  row("subnormal differences", thrice(...[1, 1.25, 1.5, 1.75, 2].map((value) => value * 2 ** -125)), 2 ** -125, 2 ** -124, 64),
-  row("bins narrower than the smallest number", thrice(...[1, 1.25, 1.5, 2].map((value) => value * 2 ** -126)), 2 ** -126, 2 ** -125, 1000),
+  row(
+    "subnormal differences",
+    thrice(...[1, 1.25, 1.5, 1.75, 2].map((value) => value * 2 ** -125)),
+    2 ** -125,
+    2 ** -124,
+    64,
+  ),
+  row(
+    "bins narrower than the smallest number",
+    thrice(...[1, 1.25, 1.5, 2].map((value) => value * 2 ** -126)),
+    2 ** -126,
+    2 ** -125,
+    1000,
+  ),
   row("all in one bin", NdArray.from(new Array<number>(5000).fill(0.3)), 0, 1, 512),
   row("range as wide as one bin", uniformArray([999], 0, 8, 3), 2, 6, 1),
   {

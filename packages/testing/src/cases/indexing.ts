@@ -78,7 +78,9 @@ const masks: readonly (readonly [name: string, size: number, share: number, capa
 /** Values of which a share of about 0.3 has a magnitude of 1 or more, and a few hard ones. */
 const hardVector = (size: number): NdArray => {
   const values = normalArray([size], size).toNumbers();
-  [-0, 0, -1, 1, -Infinity, 3e38, 1e-40, 0.99999994].slice(0, size).forEach((value, i) => (values[(i * 7919) % size] = value));
+  [-0, 0, -1, 1, -Infinity, 3e38, 1e-40, 0.99999994]
+    .slice(0, size)
+    .forEach((value, i) => (values[(i * 7919) % size] = value));
   return NdArray.from(values);
 };
 
@@ -130,7 +132,12 @@ export const indexingCases: readonly ConformanceCase[] = [
     inputs: [normalArray([2, 6, 3]), integers(3, 0, 5, 1, 4, 2)],
     gradient: [0],
   },
-  { op: "gather", name: "from an empty table", fn: (x, i) => embedding(x!, i!), inputs: [normalArray([0, 3]), integers(0, 1)] },
+  {
+    op: "gather",
+    name: "from an empty table",
+    fn: (x, i) => embedding(x!, i!),
+    inputs: [normalArray([0, 3]), integers(0, 1)],
+  },
   {
     op: "gather",
     name: "rows outside have no gradient",
@@ -144,7 +151,11 @@ export const indexingCases: readonly ConformanceCase[] = [
         op: "scatter-add",
         name: `${name}, ${dtype}`,
         fn: (x, i, updates) => scatterAdd(x!, i!, updates!, { dim }),
-        inputs: [normalArray(base, 1, dtype), rowsUpTo(indices, base.at(dim)!), normalArray(updatesShape(base, indices, dim), 2, dtype)],
+        inputs: [
+          normalArray(base, 1, dtype),
+          rowsUpTo(indices, base.at(dim)!),
+          normalArray(updatesShape(base, indices, dim), 2, dtype),
+        ],
         ...(dtype === "f32" ? { gradient: [0, 2] } : {}),
       }),
     ),

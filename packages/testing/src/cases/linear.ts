@@ -46,12 +46,18 @@ const product = (
     normalArray([...batch, ...(transposeA ? [inner, rows] : [rows, inner])], 1),
     normalArray([...batch, ...(transposeB ? [columns, inner] : [inner, columns])], 2),
   ],
-  // Sums of `inner` products of unit size: the rounding errors of f32 add up like a random walk, with room for another order.
+  // Sums of `inner` products of unit size: the rounding errors of f32 add up like a random walk, with room for another
+  // order.
   tolerance: { absolute: 2e-6 * Math.max(1, Math.sqrt(inner)), relative: 1e-5 },
   ...(rows * columns * inner <= 3000 ? { gradient: [0, 1] } : {}),
 });
 
-const broadcast = (name: string, a: Shape, b: Shape, options: { transposeA?: boolean; transposeB?: boolean } = {}): ConformanceCase => ({
+const broadcast = (
+  name: string,
+  a: Shape,
+  b: Shape,
+  options: { transposeA?: boolean; transposeB?: boolean } = {},
+): ConformanceCase => ({
   op: "matmul",
   name,
   fn: (x, y) => matmul(x!, y!, options),
@@ -60,8 +66,12 @@ const broadcast = (name: string, a: Shape, b: Shape, options: { transposeA?: boo
 });
 
 export const linearCases: readonly ConformanceCase[] = [
-  ...shapes.flatMap(([name, rows, columns, inner]) => transposes.map(([a, b]) => product(name, rows, columns, inner, a, b))),
-  ...long.flatMap(([name, rows, columns, inner]) => transposes.map(([a, b]) => product(name, rows, columns, inner, a, b))),
+  ...shapes.flatMap(([name, rows, columns, inner]) =>
+    transposes.map(([a, b]) => product(name, rows, columns, inner, a, b)),
+  ),
+  ...long.flatMap(([name, rows, columns, inner]) =>
+    transposes.map(([a, b]) => product(name, rows, columns, inner, a, b)),
+  ),
   ...transposes.map(([a, b]) => product("batch of 2 × 3", 5, 9, 4, a, b, [2, 3])),
   product("empty batch", 5, 9, 4, false, false, [0]),
   broadcast("one matrix for a batch", [2, 3, 4, 5], [5, 6]),

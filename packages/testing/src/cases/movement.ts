@@ -15,7 +15,13 @@ import type { ConformanceCase } from "../conformance-case.ts";
 import { normalArray } from "../seeded.ts";
 
 /** One row per dtype of a function of one tensor. Moving data keeps every bit, so nothing may differ. */
-const perDtype = (op: string, name: string, shape: Shape, fn: ConformanceCase["fn"], only: readonly DType[] = dtypes): ConformanceCase[] =>
+const perDtype = (
+  op: string,
+  name: string,
+  shape: Shape,
+  fn: ConformanceCase["fn"],
+  only: readonly DType[] = dtypes,
+): ConformanceCase[] =>
   only.map((dtype) => ({
     op,
     name: `${name}, ${dtype}`,
@@ -25,7 +31,12 @@ const perDtype = (op: string, name: string, shape: Shape, fn: ConformanceCase["f
   }));
 
 /** An f32 row with its gradient; the gradient of a broadcast sums, so that may round. */
-const differentiated = (op: string, name: string, shapes: readonly Shape[], fn: ConformanceCase["fn"]): ConformanceCase => ({
+const differentiated = (
+  op: string,
+  name: string,
+  shapes: readonly Shape[],
+  fn: ConformanceCase["fn"],
+): ConformanceCase => ({
   op,
   name,
   fn,
@@ -85,7 +96,12 @@ const slices: readonly (readonly [
   ["step beyond the end", [6], [2], [6], [9]],
 ];
 
-const pads: readonly (readonly [name: string, shape: Shape, widths: readonly (readonly [number, number])[], value: number])[] = [
+const pads: readonly (readonly [
+  name: string,
+  shape: Shape,
+  widths: readonly (readonly [number, number])[],
+  value: number,
+])[] = [
   [
     "around",
     [3, 5],
@@ -200,10 +216,14 @@ export const movementCases: readonly ConformanceCase[] = [
     ...perDtype("broadcast-to", name, from, (x) => broadcastTo(x!, to)),
     differentiated("broadcast-to", `${name}, gradient`, [from], (x) => broadcastTo(x!, to)),
   ]),
-  ...permutations.flatMap(([name, shape, permutation]) => perDtype("transpose", name, shape, (x) => transpose(x!, permutation))),
+  ...permutations.flatMap(([name, shape, permutation]) =>
+    perDtype("transpose", name, shape, (x) => transpose(x!, permutation)),
+  ),
   ...permutations
     .filter(([, shape]) => shape.length > 2 || shape[0]! * shape[1]! < 200)
-    .map(([name, shape, permutation]) => differentiated("transpose", `${name}, gradient`, [shape], (x) => transpose(x!, permutation))),
+    .map(([name, shape, permutation]) =>
+      differentiated("transpose", `${name}, gradient`, [shape], (x) => transpose(x!, permutation)),
+    ),
   ...slices.flatMap(([name, shape, starts, ends, strides]) => [
     ...perDtype("slice", name, shape, (x) => slice(x!, starts, ends, strides)),
     differentiated("slice", `${name}, gradient`, [shape], (x) => slice(x!, starts, ends, strides)),
@@ -218,7 +238,9 @@ export const movementCases: readonly ConformanceCase[] = [
     ...perDtype("pad", name, shape, (x) => padInterior(x!, low, high, gaps)),
     differentiated("pad", `${name}, gradient`, [shape], (x) => padInterior(x!, low, high, gaps)),
   ]),
-  ...concats.map(([name, shapes, dim]) => differentiated("concat", name, shapes, (...tensors) => concat(tensors, { dim }))),
+  ...concats.map(([name, shapes, dim]) =>
+    differentiated("concat", name, shapes, (...tensors) => concat(tensors, { dim })),
+  ),
   ...dtypes.map(
     (dtype): ConformanceCase => ({
       op: "concat",

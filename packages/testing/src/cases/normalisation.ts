@@ -39,7 +39,9 @@ const rowShapes: readonly (readonly [name: string, shape: Shape])[] = [
 const long: Shape = [3, 2051];
 
 const softmaxRows = (op: string, fn: typeof softmax): ConformanceCase[] => [
-  ...rowShapes.map(([name, shape]): ConformanceCase => ({ op, name, fn: (x) => fn(x!), inputs: [outliers(shape)], gradient: [0] })),
+  ...rowShapes.map(
+    ([name, shape]): ConformanceCase => ({ op, name, fn: (x) => fn(x!), inputs: [outliers(shape)], gradient: [0] }),
+  ),
   { op, name: "long rows", fn: (x) => fn(x!), inputs: [outliers(long)] },
   { op, name: "first dimension", fn: (x) => fn(x!, { dim: 0 }), inputs: [outliers([5, 3, 2])], gradient: [0] },
   { op, name: "middle dimension", fn: (x) => fn(x!, { dim: 1 }), inputs: [outliers([2, 9, 3])], gradient: [0] },
@@ -113,7 +115,8 @@ const crossEntropyRows: readonly ConformanceCase[] = [
     fn: (x, y) => crossEntropyPerRow(x!, y!),
     inputs: [uniformArray([4, 9], -30_020, -30_000), labels(4, 9)],
   },
-  // The gradient of a sure row, −3.4e-4, is what is left of softmax − 1: the digits of the sum of exponentials must not go in a great maximum.
+  // The gradient of a sure row, −3.4e-4, is what is left of softmax − 1: the digits of the sum of exponentials must not
+  // go in a great maximum.
   {
     op: "cross-entropy",
     name: "sure of the label, ever further from zero",
@@ -142,7 +145,10 @@ const crossEntropyRows: readonly ConformanceCase[] = [
   },
 ];
 
-const perColumn = (shape: Shape): NdArray[] => [uniformArray(shape.slice(-1), 0.5, 1.5, 7), normalArray(shape.slice(-1), 8)];
+const perColumn = (shape: Shape): NdArray[] => [
+  uniformArray(shape.slice(-1), 0.5, 1.5, 7),
+  normalArray(shape.slice(-1), 8),
+];
 
 // A sum over `rows` in blocks of f32 partial sums against f64.
 const normTolerance = { absolute: 3e-5, relative: 3e-5 };

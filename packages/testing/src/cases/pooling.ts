@@ -54,7 +54,8 @@ const rowsOf = ({
 }: Geometry): ConformanceCase[] => {
   const options = { window, stride, padding };
   const params = { ...options, dilation: [1, 1] };
-  const along = (dim: 0 | 1): number => Math.floor((x[1 + dim]! + padding[dim][0] + padding[dim][1] - window[dim]) / stride[dim]) + 1;
+  const along = (dim: 0 | 1): number =>
+    Math.floor((x[1 + dim]! + padding[dim][0] + padding[dim][1] - window[dim]) / stride[dim]) + 1;
   const y = [x[0]!, along(0), along(1), x[3]!];
   const average = (countPadding: boolean): ConformanceCase[] => [
     {
@@ -99,7 +100,10 @@ const ties: ConformanceCase = {
       ],
       dilation: [1, 1],
     }),
-  inputs: [NdArray.from(uniformArray([2, 9, 9, 7], 0, 3, 3, "i32").toNumbers(), [2, 9, 9, 7]), normalArray([2, 5, 5, 7], 4)],
+  inputs: [
+    NdArray.from(uniformArray([2, 9, 9, 7], 0, 3, 3, "i32").toNumbers(), [2, 9, 9, 7]),
+    normalArray([2, 5, 5, 7], 4),
+  ],
 };
 
 const negative: ConformanceCase = {
@@ -114,5 +118,11 @@ export const poolingCases: readonly ConformanceCase[] = [
   ...geometries.flatMap(rowsOf),
   ties,
   negative,
-  { op: "avg-pool2d", name: "global", fn: (a) => globalAvgPool(a!), inputs: [normalArray([2, 3, 5, 6], 6)], gradient: [0] },
+  {
+    op: "avg-pool2d",
+    name: "global",
+    fn: (a) => globalAvgPool(a!),
+    inputs: [normalArray([2, 3, 5, 6], 6)],
+    gradient: [0],
+  },
 ];

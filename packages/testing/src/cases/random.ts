@@ -58,7 +58,12 @@ const draws: readonly ConformanceCase[] = [
     inputs: [keys[1]!],
     tolerance: { absolute: 0, relative: 0 },
   },
-  { op: "random-bits", name: "uniform in a range", fn: (key) => uniform(key!, [5, 3], { low: -2, high: 6 }), inputs: [keys[1]!] },
+  {
+    op: "random-bits",
+    name: "uniform in a range",
+    fn: (key) => uniform(key!, [5, 3], { low: -2, high: 6 }),
+    inputs: [keys[1]!],
+  },
   {
     op: "random-bits",
     name: "normal",
@@ -73,7 +78,12 @@ const draws: readonly ConformanceCase[] = [
     inputs: [keys[1]!],
   },
   { op: "random-bits", name: "bernoulli", fn: (key) => bernoulli(key!, 0.25, [57]), inputs: [keys[1]!] },
-  { op: "random-bits", name: "categorical", fn: (key, logits) => categorical(key!, logits!), inputs: [keys[1]!, values([40, 9], 3)] },
+  {
+    op: "random-bits",
+    name: "categorical",
+    fn: (key, logits) => categorical(key!, logits!),
+    inputs: [keys[1]!, values([40, 9], 3)],
+  },
   {
     op: "random-bits",
     name: "dropout and its gradient",
@@ -115,15 +125,38 @@ const awkward: readonly ConformanceCase[] = [
       inputs: [],
     }),
   ),
-  { op: "literal", name: "what JSON cannot carry", fn: () => constant([-0, NaN, Infinity, -Infinity, 0.1]), inputs: [] },
+  {
+    op: "literal",
+    name: "what JSON cannot carry",
+    fn: () => constant([-0, NaN, Infinity, -Infinity, 0.1]),
+    inputs: [],
+  },
   { op: "literal", name: "ends of i32", fn: () => constant([2 ** 31 - 1, -(2 ** 31)], "i32"), inputs: [] },
 ];
 
 /** What no gradient enters must not stop the gradient of what stands beside it. */
 const beside: readonly ConformanceCase[] = [
-  { op: "constant", name: "gradient beside it", fn: (x) => multiply(full([4], 2.5), x!), inputs: [values([4], 1)], gradient: [0] },
-  { op: "literal", name: "gradient beside it", fn: (x) => multiply(constant([1, -2, 3]), x!), inputs: [values([3], 1)], gradient: [0] },
-  { op: "iota", name: "gradient beside it", fn: (x) => multiply(arange(4, "f32"), x!), inputs: [values([4], 1)], gradient: [0] },
+  {
+    op: "constant",
+    name: "gradient beside it",
+    fn: (x) => multiply(full([4], 2.5), x!),
+    inputs: [values([4], 1)],
+    gradient: [0],
+  },
+  {
+    op: "literal",
+    name: "gradient beside it",
+    fn: (x) => multiply(constant([1, -2, 3]), x!),
+    inputs: [values([3], 1)],
+    gradient: [0],
+  },
+  {
+    op: "iota",
+    name: "gradient beside it",
+    fn: (x) => multiply(arange(4, "f32"), x!),
+    inputs: [values([4], 1)],
+    gradient: [0],
+  },
   {
     op: "fold-in",
     name: "gradient beside it",
@@ -159,4 +192,12 @@ const counts = (["f32", "i32", "u32"] as readonly DType[]).flatMap((dtype): Conf
 ]);
 
 /** Rows of operators that make values: random streams, constants, counts. */
-export const randomCases: readonly ConformanceCase[] = [...bits, ...folds, ...draws, ...fills, ...awkward, ...beside, ...counts];
+export const randomCases: readonly ConformanceCase[] = [
+  ...bits,
+  ...folds,
+  ...draws,
+  ...fills,
+  ...awkward,
+  ...beside,
+  ...counts,
+];

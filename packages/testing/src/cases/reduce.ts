@@ -57,7 +57,9 @@ const reductionCases = (["f32", "i32", "u32", "u8", "bool"] as const).flatMap((d
           name: `${name}, ${dtype}`,
           fn: (x) => fn(x!, dims === undefined ? {} : { dims }),
           inputs: [normalArray(shape, 5, dtype)],
-          ...(op === "sum" ? { tolerance: { absolute: 2e-6, relative: 1e-6 } } : { tolerance: { absolute: 0, relative: 0 } }),
+          ...(op === "sum"
+            ? { tolerance: { absolute: 2e-6, relative: 1e-6 } }
+            : { tolerance: { absolute: 0, relative: 0 } }),
           ...(dtype === "f32" && shape.reduce((product, size) => product * size, 1) < 300 ? { gradient: [0] } : {}),
         }),
       ),
@@ -144,7 +146,12 @@ const extremes: readonly ConformanceCase[] = [
     inputs: [uniformArray([9, 37], 0, 256, 2, "u8")],
   },
   { op: "reduce-max", name: "NaN among the values", fn: (x) => reduceMax(x!, { dims: 1 }), inputs: [withNaN([6, 37])] },
-  { op: "reduce-min", name: "NaN among the values, columns", fn: (x) => reduceMin(x!, { dims: 0 }), inputs: [withNaN([6, 37])] },
+  {
+    op: "reduce-min",
+    name: "NaN among the values, columns",
+    fn: (x) => reduceMin(x!, { dims: 0 }),
+    inputs: [withNaN([6, 37])],
+  },
   {
     op: "reduce-max",
     name: "ends of i32",
@@ -157,7 +164,12 @@ const extremes: readonly ConformanceCase[] = [
     fn: (x) => [reduceMax(x!), reduceMin(x!)],
     inputs: [NdArray.from([5, 2 ** 32 - 1, 2 ** 31], undefined, "u32")],
   },
-  { op: "reduce-max", name: "any", fn: (x) => any(x!, { dims: 1 }), inputs: [NdArray.from([0, 0, 0, 0, 1, 0, 1, 1, 1], [3, 3], "bool")] },
+  {
+    op: "reduce-max",
+    name: "any",
+    fn: (x) => any(x!, { dims: 1 }),
+    inputs: [NdArray.from([0, 0, 0, 0, 1, 0, 1, 1, 1], [3, 3], "bool")],
+  },
   {
     op: "reduce-min",
     name: "all",
@@ -276,14 +288,20 @@ const topEdges: readonly ConformanceCase[] = [
       inputs: [ties],
     }),
   ),
-  { op: "top-k", name: "many ties, histogram", fn: (x) => [...topK(x!, 100), ...topK(x!, 100, { sorted: false })], inputs: [steps(1000)] },
+  {
+    op: "top-k",
+    name: "many ties, histogram",
+    fn: (x) => [...topK(x!, 100), ...topK(x!, 100, { sorted: false })],
+    inputs: [steps(1000)],
+  },
   {
     op: "top-k",
     name: "many ties, thinned in vain",
     fn: (x) => [...topK(x!, 100), ...topK(x!, 100, { by: "magnitude", sorted: false })],
     inputs: [steps(30_001)],
   },
-  // Every sixth is great, and the sample for so many sees every sixth: it takes the great ones for a sixth of those that pass.
+  // Every sixth is great, and the sample for so many sees every sixth: it takes the great ones for a sixth of those
+  // that pass.
   {
     op: "top-k",
     name: "a sample that misleads",
@@ -302,7 +320,12 @@ const topEdges: readonly ConformanceCase[] = [
     fn: (x) => topK(x!, 5003),
     inputs: [NdArray.from([...steps(2500).toNumbers(), NaN, ...normalArray([2501], 3).toNumbers(), NaN])],
   },
-  { op: "top-k", name: "below zero only, i32", fn: (x) => topK(x!, 60), inputs: [uniformArray([20_000], -(2 ** 31), -1, 3, "i32")] },
+  {
+    op: "top-k",
+    name: "below zero only, i32",
+    fn: (x) => topK(x!, 60),
+    inputs: [uniformArray([20_000], -(2 ** 31), -1, 3, "i32")],
+  },
   {
     op: "top-k",
     name: "the upper half only, u32",

@@ -18,7 +18,9 @@ import { normalArray, uniformArray } from "../seeded.ts";
 /** A vocabulary: no multiple of any vector. */
 const width = 131_071;
 
-/** All entries `value`, but the first. Sums of many like terms round one way, which a running sum in f32 shows at 1e-3. */
+/**
+ * All entries `value`, but the first. Sums of many like terms round one way, which a running sum in f32 shows at 1e-3.
+ */
 const like = (value: number, first: number, shape: Shape = [1, width]): NdArray => {
   const array = NdArray.zeros("f32", shape);
   const data = array.data as Float32Array;
@@ -41,8 +43,8 @@ const ones = like(1, 1, [width]);
 const logits = twoRows(-1.2, 0);
 
 /**
- * Rows as wide as vocabularies, and columns as long. What sums of them allow is a few roundings of the whole, ten to a hundred times less
- * than the rounding of a sum term by term.
+ * Rows as wide as vocabularies, and columns as long. What sums of them allow is a few roundings of the whole, ten to a
+ * hundred times less than the rounding of a sum term by term.
  */
 export const wideCases: readonly ConformanceCase[] = [
   {
@@ -112,7 +114,13 @@ export const wideCases: readonly ConformanceCase[] = [
     op: "layer-norm-backward",
     name: "many rows",
     fn: (...inputs) => emit("layer-norm-backward", inputs).slice(1),
-    inputs: [like(0.3, 3, [width, 1]), NdArray.from([1]), like(0, 0, [width]), like(1, 2, [width]), like(0.7, 5, [width, 1])],
+    inputs: [
+      like(0.3, 3, [width, 1]),
+      NdArray.from([1]),
+      like(0, 0, [width]),
+      like(1, 2, [width]),
+      like(0.7, 5, [width, 1]),
+    ],
     tolerance: { absolute: 0, relative: 5e-6 },
   },
   {
@@ -129,7 +137,13 @@ export const wideCases: readonly ConformanceCase[] = [
     op: "batch-norm-backward",
     name: "many rows",
     fn: (...inputs) => emit("batch-norm-backward", inputs, { epsilon: 1e-3 }),
-    inputs: [like(0.3, 3, [width, 1]), NdArray.from([1]), NdArray.from([0.1]), NdArray.from([1.5]), like(0.7, 5, [width, 1])],
+    inputs: [
+      like(0.3, 3, [width, 1]),
+      NdArray.from([1]),
+      NdArray.from([0.1]),
+      NdArray.from([1.5]),
+      like(0.7, 5, [width, 1]),
+    ],
     tolerance: { absolute: 2e-6, relative: 5e-6 },
   },
   {

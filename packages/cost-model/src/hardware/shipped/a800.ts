@@ -10,7 +10,10 @@ const device = dataSheetGpu({
   memoryGibibytes: 80,
 });
 
-/** The first platform of Zhang et al. 2023, Dissecting the Runtime Performance of the Training, Fine-tuning, and Inference of Large Language Models. */
+/**
+ * The first platform of Zhang et al. 2023, Dissecting the Runtime Performance of the Training, Fine-tuning, and
+ * Inference of Large Language Models.
+ */
 export const a800: HardwareFile = hostOfGpus({
   name: "a800",
   description: "8 × A800 80 GB with NVLink, from data sheets",

@@ -13,8 +13,9 @@ export interface GpuDataSheet extends Pick<Device, "name" | "source" | "flopsPer
 const kernelStartSeconds = 0.9e-6;
 
 /**
- * Nothing was measured here, and no kernel reaches its data sheet. Whole training steps of the largest GPT models, what is no product and communication
- * included, are published at 52 % of the peak of A100s (Narayanan et al. 2021, arXiv 2104.04473, abstract); each kernel by itself must reach more.
+ * Nothing was measured here, and no kernel reaches its data sheet. Whole training steps of the largest GPT models, what
+ * is no product and communication included, are published at 52 % of the peak of A100s (Narayanan et al. 2021, arXiv
+ * 2104.04473, abstract); each kernel by itself must reach more.
  */
 const assumedEfficiency = 0.6;
 
@@ -39,7 +40,10 @@ export interface HostInterconnect {
 /** Of the data sheet's bandwidth, what is assumed to arrive as payload. */
 const payloadShare = 0.8;
 
-/** A step of a ring with whole buffers, as NCCL's own choice of algorithms has it (`hwLat` in src/graph/tuning.cc of github.com/NVIDIA/nccl). */
+/**
+ * A step of a ring with whole buffers, as NCCL's own choice of algorithms has it (`hwLat` in src/graph/tuning.cc of
+ * github.com/NVIDIA/nccl).
+ */
 const secondsPerMessage = { NVLink: 3.4e-6, PCIe: 5.7e-6, network: 14e-6 };
 
 /** What a host sends to others with: all its network adapters together, one way. */
@@ -54,7 +58,8 @@ const timesOf = (kind: keyof typeof secondsPerMessage, bytesPerSecond: number): 
 });
 
 /** A sum reads two operands and writes one. */
-export const gpuReduceSecondsPerByte = ({ memoryBytesPerSecond }: Pick<Device, "memoryBytesPerSecond">): number => 3 / memoryBytesPerSecond;
+export const gpuReduceSecondsPerByte = ({ memoryBytesPerSecond }: Pick<Device, "memoryBytesPerSecond">): number =>
+  3 / memoryBytesPerSecond;
 
 /** A host of equal GPUs. */
 export interface GpuHost {
@@ -63,14 +68,18 @@ export interface GpuHost {
   readonly device: Device;
   readonly gpus: number;
   readonly interconnect: HostInterconnect;
-  /** Of the vendor's own server; several hosts are described by another topology. Absent where there is none: links between hosts stand as those within. */
+  /**
+   * Of the vendor's own server; several hosts are described by another topology. Absent where there is none: links
+   * between hosts stand as those within.
+   */
   readonly network?: HostNetwork;
 }
 
 /** Describe one host of equal GPUs. */
 export const hostOfGpus = ({ name, description, device, gpus, interconnect, network }: GpuHost): HardwareFile => {
   const within = timesOf(interconnect.kind, interconnect.bytesPerSecond);
-  const between = network === undefined ? "links between hosts, of which there is one, stand as those within" : network.source;
+  const between =
+    network === undefined ? "links between hosts, of which there is one, stand as those within" : network.source;
   return {
     format: "skein-hardware",
     version: 1,

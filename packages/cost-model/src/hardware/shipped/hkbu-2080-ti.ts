@@ -16,7 +16,8 @@ const host: AllReduceFit = { startupSeconds: 4.2043e-5, secondsPerByte: 2.0589e-
 const within: LinkTimes = { secondsPerMessage: host.startupSeconds / 6, secondsPerByte: (host.secondsPerByte * 4) / 6 };
 
 /**
- * What two hosts add to one, in an all-reduce of two levels: two messages between them, and the whole vector over each one's link.
+ * What two hosts add to one, in an all-reduce of two levels: two messages between them, and the whole vector over each
+ * one's link.
  *
  * @param all the fit of eight GPUs on two hosts.
  */
@@ -25,22 +26,41 @@ const between = (all: AllReduceFit): LinkTimes => ({
   secondsPerByte: all.secondsPerByte - host.secondsPerByte,
 });
 
-const fits = "constants in github.com/HKBU-HPML/MG-WFBP and github.com/lzhangbv/dear_pytorch: all-reduce of 4 and of 8 GPUs";
+const fits =
+  "constants in github.com/HKBU-HPML/MG-WFBP and github.com/lzhangbv/dear_pytorch: all-reduce of 4 and of 8 GPUs";
 
-const cluster = (name: string, network: string, across: LinkTimes, source: string, penaltyPerFlow: number): HardwareFile => ({
+const cluster = (
+  name: string,
+  network: string,
+  across: LinkTimes,
+  source: string,
+  penaltyPerFlow: number,
+): HardwareFile => ({
   format: "skein-hardware",
   version: 1,
   name,
   description: `16 hosts of 4 × RTX 2080 Ti, ${network}; as published`,
   device: rtx2080TiDevice,
   topology: { ranks: 64, ranksPerHost: 4 },
-  links: { within, across, reduceSecondsPerByte: gpuReduceSecondsPerByte(rtx2080TiDevice), source, contention: { penaltyPerFlow } },
+  links: {
+    within,
+    across,
+    reduceSecondsPerByte: gpuReduceSecondsPerByte(rtx2080TiDevice),
+    source,
+    contention: { penaltyPerFlow },
+  },
 });
 
 const tenGigabit = between({ startupSeconds: 5.2303e-4, secondsPerByte: 8.5707e-10 });
 
 /** The online admission of arXiv 2002.10105 has b : η = 0.856 : 0.235. */
-export const hkbu2080Ti10GbE: HardwareFile = cluster("hkbu-2080ti-10gbe", "10 Gbit/s Ethernet", tenGigabit, fits, 0.235 / 0.856);
+export const hkbu2080Ti10GbE: HardwareFile = cluster(
+  "hkbu-2080ti-10gbe",
+  "10 Gbit/s Ethernet",
+  tenGigabit,
+  fits,
+  0.235 / 0.856,
+);
 
 /** The authors call this network "RDMA"; its figures are those of their 56 Gbit/s InfiniBand. */
 export const hkbu2080Ti100GbIb: HardwareFile = cluster(
@@ -52,8 +72,9 @@ export const hkbu2080Ti100GbIb: HardwareFile = cluster(
 );
 
 /**
- * No fit is published. By the throughputs of BERT-Large without overlap (github.com/HKBU-HPML/ddl-benchmarks, 29 May 2020, BSP-A2A, 8 samples a GPU): 52.90
- * samples/s on one host, 55.80 on two, so that the second one's link adds 0.542 s for 336 million f32 gradients.
+ * No fit is published. By the throughputs of BERT-Large without overlap (github.com/HKBU-HPML/ddl-benchmarks, 29 May
+ * 2020, BSP-A2A, 8 samples a GPU): 52.90 samples/s on one host, 55.80 on two, so that the second one's link adds 0.542
+ * s for 336 million f32 gradients.
  */
 const hundredGigabitTcp: LinkTimes = {
   secondsPerMessage: tenGigabit.secondsPerMessage,

@@ -66,7 +66,10 @@ test("clusters give the all-reduces that their links were taken from", () => {
         (rank) => rank >> 2,
       ).values(),
     ];
-    return collectiveSeconds(collectiveModelOfGroup({ worldSize, sharesMemory: false, order: "any", hosts, link }), bytes);
+    return collectiveSeconds(
+      collectiveModelOfGroup({ worldSize, sharesMemory: false, order: "any", hosts, link }),
+      bytes,
+    );
   };
   const large = 2 ** 27;
   for (const [name, ranks, secondsPerByte] of [

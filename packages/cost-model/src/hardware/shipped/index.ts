@@ -10,7 +10,10 @@ import { rtx3090 } from "./rtx-3090.ts";
 import { rtx4090 } from "./rtx-4090.ts";
 import { v100 } from "./v100.ts";
 
-/** Hardware that is described without measuring it: this class of machine as its pages have it, GPUs by their data sheets, clusters of the papers. */
+/**
+ * Hardware that is described without measuring it: this class of machine as its pages have it, GPUs by their data
+ * sheets, clusters of the papers.
+ */
 export const shippedHardware: readonly HardwareFile[] = [
   laptopCpu,
   h100Sxm,
@@ -33,6 +36,8 @@ export const shippedHardware: readonly HardwareFile[] = [
 export const hardwareNamed = (name: string): HardwareFile => {
   const found = shippedHardware.find((file) => file.name === name);
   if (found === undefined)
-    throw new ArgumentError(`no hardware is named "${name}"; use one of ${shippedHardware.map(({ name }) => name).join(", ")}, or a file`);
+    throw new ArgumentError(
+      `no hardware is named "${name}"; use one of ${shippedHardware.map(({ name }) => name).join(", ")}, or a file`,
+    );
   return found;
 };

@@ -1,10 +1,16 @@
 import { ethernetLinks } from "@skein/collectives";
 import type { HardwareFile } from "../hardware.ts";
 
-/** All-reduce of 64 MiB between two threads of one process: 3488 µs, and of 64 KiB: 12.0 µs (docs/benchmarks/2026-11-21-core.md). */
+/**
+ * All-reduce of 64 MiB between two threads of one process: 3488 µs, and of 64 KiB: 12.0 µs
+ * (docs/benchmarks/2026-11-21-core.md).
+ */
 const [largeBytes, largeSeconds, smallBytes, smallSeconds] = [2 ** 26, 3488e-6, 2 ** 16, 12e-6];
 
-/** In it, each rank reads the vector's bytes once and writes them once (docs/experiments.md, "All-reduce between threads"). */
+/**
+ * In it, each rank reads the vector's bytes once and writes them once (docs/experiments.md, "All-reduce between
+ * threads").
+ */
 const memoryBytesPerSecond = (2 * largeBytes) / largeSeconds;
 
 /** One message there and one back, each of half of the vector, whose sums read half as many bytes as travel. */
@@ -12,7 +18,10 @@ const reduceSecondsPerByte = 1 / memoryBytesPerSecond;
 const secondsPerByte = largeSeconds / largeBytes - reduceSecondsPerByte / 2;
 const within = { secondsPerMessage: (smallSeconds - (smallBytes / largeBytes) * largeSeconds) / 2, secondsPerByte };
 
-/** Two ranks that compute with WebAssembly, a core each, and share memory. What was not measured there is said in `source`. */
+/**
+ * Two ranks that compute with WebAssembly, a core each, and share memory. What was not measured there is said in
+ * `source`.
+ */
 export const laptopCpu: HardwareFile = {
   format: "skein-hardware",
   version: 1,
@@ -28,7 +37,8 @@ export const laptopCpu: HardwareFile = {
     memoryBytesPerSecond,
     memoryBytes: 12 * 2 ** 30,
     kernelStartSeconds: 0.8e-6,
-    // docs/benchmarks/2026-11-21-core.md: products of 512 reach 0.93 of the peak, the MLP's step 3.1 / 3.58, the CNN's 25 / 33.5. The least of them.
+    // docs/benchmarks/2026-11-21-core.md: products of 512 reach 0.93 of the peak, the MLP's step 3.1 / 3.58, the CNN's
+    // 25 / 33.5. The least of them.
     assumedEfficiency: 0.75,
     efficiencies: [],
   },

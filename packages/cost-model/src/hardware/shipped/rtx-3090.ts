@@ -9,7 +9,10 @@ const device = dataSheetGpu({
   memoryGibibytes: 24,
 });
 
-/** The third platform of Zhang et al. 2023 (see a800). NVLink joins pairs only, so that rings over eight GPUs go at the pace of PCIe. */
+/**
+ * The third platform of Zhang et al. 2023 (see a800). NVLink joins pairs only, so that rings over eight GPUs go at the
+ * pace of PCIe.
+ */
 export const rtx3090: HardwareFile = hostOfGpus({
   name: "rtx-3090",
   description: "8 × RTX 3090 on PCIe 4.0 ×16, from data sheets",

@@ -4,7 +4,15 @@ import { dataSheetGpu, hostOfGpus } from "./data-sheet-host.ts";
 const device = dataSheetGpu({
   name: "NVIDIA GeForce RTX 4090",
   source: "NVIDIA, Ada GPU Architecture, 2022, appendix A, table 2; products that add up in f32",
-  flopsPerSecond: { f32: 82.6e12, tf32: 82.6e12, f16: 165.2e12, bf16: 165.2e12, f8: 330.3e12, i8: 660.6e12, i4: 1321.2e12 },
+  flopsPerSecond: {
+    f32: 82.6e12,
+    tf32: 82.6e12,
+    f16: 165.2e12,
+    bf16: 165.2e12,
+    f8: 330.3e12,
+    i8: 660.6e12,
+    i4: 1321.2e12,
+  },
   memoryBytesPerSecond: 1.008e12,
   memoryGibibytes: 24,
 });

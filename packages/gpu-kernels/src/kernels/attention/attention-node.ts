@@ -45,12 +45,19 @@ export const uniformSizes = ({ queries, keys }: AttentionNode, tiles: number): {
 });
 
 /** Binding and WGSL of an operand that is read by vectors. */
-export const readRows = (name: string, { dtype, width }: AttentionNode, source: BindingSource): { binding: Binding; code: string } => ({
+export const readRows = (
+  name: string,
+  { dtype, width }: AttentionNode,
+  source: BindingSource,
+): { binding: Binding; code: string } => ({
   binding: { name, type: vectorBindingType(dtype, width), source, access: "read" },
   code: loadVectors(name, dtype, width),
 });
 
-/** Binding and WGSL of a result that is written by vectors; where its rows share words, it goes to `scratch` as f32, see `narrowPass`. */
+/**
+ * Binding and WGSL of a result that is written by vectors; where its rows share words, it goes to `scratch` as f32, see
+ * `narrowPass`.
+ */
 export const writeRows = (
   name: string,
   { dtype, width }: AttentionNode,
@@ -78,7 +85,8 @@ export const words = (name: string, source: BindingSource, access: "read" | "wri
 });
 
 /** The row of k and v at which the keys of a line begin: `let key_line`. */
-export const keyLine = ({ group }: AttentionNode): string => `  let key_line = line${group === 1 ? "" : ` / ${group}u`} * sizes.keys;`;
+export const keyLine = ({ group }: AttentionNode): string =>
+  `  let key_line = line${group === 1 ? "" : ` / ${group}u`} * sizes.keys;`;
 
 /** `fn seen_by(query: u32, keys: u32, start: i32) -> u32`: how many keys a query sees of those that are there. */
 export const seenBy = ({ causal }: AttentionNode): string =>
@@ -93,8 +101,8 @@ export interface SpanSource {
   /** WGSL outside of functions; with limits, `fn span_of(entry: u32) -> vec2<u32>`. */
   readonly code: string;
   /**
-   * WGSL that defines `keys: u32` and `start: i32` of the batch entry of a line of queries. With `shared` the line is that of a workgroup, and they are
-   * uniform: through workgroup memory, what was read from memory counts as such.
+   * WGSL that defines `keys: u32` and `start: i32` of the batch entry of a line of queries. With `shared` the line is
+   * that of a workgroup, and they are uniform: through workgroup memory, what was read from memory counts as such.
    */
   readonly define: (line: string, shared: boolean) => string;
 }
@@ -122,7 +130,10 @@ const spans = (node: AttentionNode, code: string, bindings: readonly Binding[]):
   };
 };
 
-/** Spans from the limits, input `input`: a start is clamped to where all keys or none are seen, so that sums of positions do not overflow. */
+/**
+ * Spans from the limits, input `input`: a start is clamped to where all keys or none are seen, so that sums of
+ * positions do not overflow.
+ */
 export const spansOfLimits = (node: AttentionNode, input: number): SpanSource =>
   spans(
     node,
@@ -147,7 +158,10 @@ export const spansBehindDeltas = (node: AttentionNode): SpanSource =>
   );
 
 /** Binding and reading of δ: words where spans lie behind them, which are no floats. */
-export const readDeltas = ({ limited }: AttentionNode, scratch: number): { binding: Binding; at: (index: string) => string } => ({
+export const readDeltas = (
+  { limited }: AttentionNode,
+  scratch: number,
+): { binding: Binding; at: (index: string) => string } => ({
   binding: { name: "delta", type: limited ? "array<u32>" : "array<f32>", source: { scratch }, access: "read" },
   at: (index) => (limited ? `bitcast<f32>(delta[${index}])` : `delta[${index}]`),
 });

@@ -25,7 +25,10 @@ const operands = ([batch, heads, queries, keys, width]: Sizes, factor = 1, dtype
   return dtype === "f32" ? arrays : arrays.map((array) => NdArray.from(array.toNumbers(), array.shape, "f16"));
 };
 
-const paramsOf = ([, , , , width]: Sizes, causal: boolean): { causal: boolean; scale: number } => ({ causal, scale: 1 / Math.sqrt(width) });
+const paramsOf = ([, , , , width]: Sizes, causal: boolean): { causal: boolean; scale: number } => ({
+  causal,
+  scale: 1 / Math.sqrt(width),
+});
 
 /** Operands of the backward pass: the reference's result and sums, and a gradient. */
 const backwardOperands = (inputs: readonly NdArray[], params: { causal: boolean; scale: number }): NdArray[] => {
@@ -68,7 +71,10 @@ describe("attention without a device", () => {
 
   test.each([false, true])("no plan holds a queries × keys matrix (software: %s)", (software) => {
     const facts = { ...leastDevice, software };
-    const [q, k, v] = Array.from({ length: 3 }, () => ({ dtype: "f32", shape: long.filter((_, i) => i !== 3) }) as const);
+    const [q, k, v] = Array.from(
+      { length: 3 },
+      () => ({ dtype: "f32", shape: long.filter((_, i) => i !== 3) }) as const,
+    );
     const sums = { dtype: "f32", shape: long.slice(0, 3) } as const;
     const params = paramsOf(long, true);
     expect(planNode("attention", [q!, k!, v!], params, facts).scratch ?? []).toEqual([]);
@@ -119,7 +125,8 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
     );
   };
 
-  // What a GPU's compiler writes out in a moment takes a processor half a minute: one width, whose sizes share the shaders.
+  // What a GPU's compiler writes out in a moment takes a processor half a minute: one width, whose sizes share the
+  // shaders.
   const shapes: readonly Sizes[] = [
     [1, 1, 1, 1, 5],
     [2, 1, 33, 70, 5],
@@ -130,7 +137,10 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
     for (const sizes of shapes) {
       const inputs = operands(sizes, 20);
       const params = paramsOf(sizes, true);
-      await checkNode(backend, "attention", inputs, params, { facts: leastDevice, tolerance: { absolute: 1e-4, relative: 1e-4 } });
+      await checkNode(backend, "attention", inputs, params, {
+        facts: leastDevice,
+        tolerance: { absolute: 1e-4, relative: 1e-4 },
+      });
       const gradients = { facts: leastDevice, tolerance: { absolute: 1e-3, relative: 1e-3 } };
       await checkNode(backend, "attention-backward", backwardOperands(inputs, params), params, gradients);
     }
@@ -172,7 +182,10 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
       for (const software of width === 5 ? [false, true] : [true]) {
         const facts = { ...leastDevice, f16: true, software };
         await checkNode(backend, "attention", inputs, params, { facts, tolerance: halves });
-        await checkNode(backend, "attention-backward", backwardOperands(inputs, params), params, { facts, tolerance: halves });
+        await checkNode(backend, "attention-backward", backwardOperands(inputs, params), params, {
+          facts,
+          tolerance: halves,
+        });
       }
     },
     600_000,
@@ -193,7 +206,10 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
       const total = scores.reduce((sum, score) => sum + Math.exp(score - largest), 0);
       expect(sums!.toNumbers()[row]).toBeCloseTo(largest + Math.log(total), 4);
       for (const d of [0, 33, 63]) {
-        const expected = scores.reduce((sum, score, j) => sum + (Math.exp(score - largest) / total) * v![j * 64 + d]!, 0);
+        const expected = scores.reduce(
+          (sum, score, j) => sum + (Math.exp(score - largest) / total) * v![j * 64 + d]!,
+          0,
+        );
         expect(out!.toNumbers()[row * 64 + d]).toBeCloseTo(expected, 4);
       }
     }
@@ -207,7 +223,10 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
     }
   }, 600_000);
 
-  /** Batch entries with four heads over two; keys and starts that tiles end and begin within, and one entry without a key. */
+  /**
+   * Batch entries with four heads over two; keys and starts that tiles end and begin within, and one entry without a
+   * key.
+   */
   const limitedOperands = (keys: number, lengths: readonly number[]): NdArray[] => {
     const batch = lengths.length;
     const starts = lengths.map((length) => length - 40);
@@ -219,7 +238,12 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
       });
       return array;
     };
-    return [normalArray([batch, 4, 40, 12], 1), cached(2), cached(3), NdArray.from([...lengths, ...starts], [2, batch], "i32")];
+    return [
+      normalArray([batch, 4, 40, 12], 1),
+      cached(2),
+      cached(3),
+      NdArray.from([...lengths, ...starts], [2, batch], "i32"),
+    ];
   };
 
   test.each([false, true])(

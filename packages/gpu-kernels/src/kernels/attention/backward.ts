@@ -33,10 +33,18 @@ const operands = (node: AttentionNode): ReturnType<typeof readRows>[] => [
   readRows("g", node, { input: 5 }),
 ];
 
-const queryRows = (operand: string, first: string): Rows => ({ operand, line: "query_line", first, end: "sizes.queries" });
+const queryRows = (operand: string, first: string): Rows => ({
+  operand,
+  line: "query_line",
+  first,
+  end: "sizes.queries",
+});
 const keyRows = (operand: string, first: string): Rows => ({ operand, line: "key_line", first, end: "keys" });
 
-/** dq: a workgroup owns a tile of queries and walks the keys that they see; weights come anew from the logsumexp. 6·D flops per visible pair. */
+/**
+ * dq: a workgroup owns a tile of queries and walks the keys that they see; weights come anew from the logsumexp. 6·D
+ * flops per visible pair.
+ */
 const queryPass = (node: AttentionNode, facts: DeviceFacts, delta: number, indirect: number): Pass => {
   const { lines, queries, width, scale } = node;
   const spans = spansBehindDeltas(node);
@@ -48,7 +56,8 @@ const queryPass = (node: AttentionNode, facts: DeviceFacts, delta: number, indir
   const reads = operands(node);
   const dq = writeRows("dq", node, { output: 0 }, indirect);
   const nearGradients = tile.resident ? "near_g" : "near";
-  const load = (near: string, operand: string): string => loadNear(tile, near, operand, "query_line", "first", "sizes.queries", "0u");
+  const load = (near: string, operand: string): string =>
+    loadNear(tile, near, operand, "query_line", "first", "sizes.queries", "0u");
   return {
     label: `attention-backward queries ${rows}x${columns}${tile.resident ? "" : ` by ${4 * tile.chunk}`}`,
     bindings: [...reads.map(({ binding }) => binding), words("sums", { input: 4 }, "read"), deltas.binding, dq.binding],
@@ -106,11 +115,18 @@ const keyPass = (node: AttentionNode, facts: DeviceFacts, delta: number, indirec
   const dk = writeRows("dk", node, { output: 1 }, indirect);
   const dv = writeRows("dv", node, { output: 2 }, indirect + 1);
   const nearValues = tile.resident ? "near_v" : "near";
-  const load = (near: string, operand: string): string => loadNear(tile, near, operand, "key_line", "first", "keys", "0u");
+  const load = (near: string, operand: string): string =>
+    loadNear(tile, near, operand, "key_line", "first", "keys", "0u");
   const weightAt = (i: number): string => `weights[${row(i)} * ${weightStride(tile)}u + c]`;
   return {
     label: `attention-backward keys ${rows}x${columns}${tile.resident ? "" : ` by ${4 * tile.chunk}`}`,
-    bindings: [...reads.map(({ binding }) => binding), words("sums", { input: 4 }, "read"), deltas.binding, dk.binding, dv.binding],
+    bindings: [
+      ...reads.map(({ binding }) => binding),
+      words("sums", { input: 4 }, "read"),
+      deltas.binding,
+      dk.binding,
+      dv.binding,
+    ],
     workgroupSize: tile.rowLanes * tile.columnLanes,
     groups: lines * tiles,
     code: `var<private> never: u32 = 0u;
@@ -168,11 +184,12 @@ ${storeResult(tile, "dv", "dv", "key_line", "first", "sizes.keys", () => "1.0")}
 };
 
 /**
- * Gradients of attention without a queries × keys matrix: δ of each query, dq over tiles of queries, dk and dv over tiles of keys. Each
- * value is summed by one invocation in one order, so the same input gives the same bits; the price is that the scores and their
- * gradients are computed twice, 14·D flops per visible pair instead of 10·D.
+ * Gradients of attention without a queries × keys matrix: δ of each query, dq over tiles of queries, dk and dv over
+ * tiles of keys. Each value is summed by one invocation in one order, so the same input gives the same bits; the price
+ * is that the scores and their gradients are computed twice, 14·D flops per visible pair instead of 10·D.
  *
- * Source: Dao et al. 2022, arXiv 2205.14135, algorithm 4; its order of loops needs atomics for dq, two passes need none.
+ * Source: Dao et al. 2022, arXiv 2205.14135, algorithm 4; its order of loops needs atomics for dq, two passes need
+ * none.
  */
 export const attentionBackward = (node: AttentionNode, facts: DeviceFacts): KernelPlan =>
   gradientPlan(node, (delta, indirect) => [

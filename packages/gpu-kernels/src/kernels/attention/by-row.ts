@@ -17,11 +17,12 @@ import { deltaPass, gradientPlan } from "./deltas.ts";
 import { narrowPass } from "./narrow.ts";
 import { floatText, vectorsOf } from "./vectors.ts";
 
-// Every invocation owns a few rows and walks the other side four at a time, straight from memory: no workgroup memory, no barrier, results
-// in an array of its own. For processors that pretend to be GPUs: they compile each access to memory into dozens of instructions, so the
-// text is kept short and sixteen products share eight loads.
-// lavapipe, 256 queries × 256 keys × 64: compiles in 2 s and runs at 6 GFLOP/s, against 5 s and 2 GFLOP/s of `attentionForward`. The
-// number of vectors is a size and no constant: loops of a known length over arrays are written out by its compiler, and it takes 32 s.
+// Every invocation owns a few rows and walks the other side four at a time, straight from memory: no workgroup memory,
+// no barrier, results in an array of its own. For processors that pretend to be GPUs: they compile each access to
+// memory into dozens of instructions, so the text is kept short and sixteen products share eight loads. lavapipe, 256
+// queries × 256 keys × 64: compiles in 2 s and runs at 6 GFLOP/s, against 5 s and 2 GFLOP/s of `attentionForward`. The
+// number of vectors is a size and no constant: loops of a known length over arrays are written out by its compiler, and
+// it takes 32 s.
 
 const lanes = 8;
 
@@ -78,7 +79,12 @@ ${join(
 const rowsOfLane = (count: number, most: number): number => (count >= lanes * most ? most : 1);
 
 /** Line, first row of the workgroup, and `row0` …, the rows of the invocation; those behind the end repeat the last. */
-const place = (node: AttentionNode, rows: number, side: "query" | "key", spans: SpanSource): string => `  let line = group / sizes.tiles;
+const place = (
+  node: AttentionNode,
+  rows: number,
+  side: "query" | "key",
+  spans: SpanSource,
+): string => `  let line = group / sizes.tiles;
 ${
   side === "query"
     ? `  let query_line = line * sizes.queries;\n${keyLine(node)}\n${spans.define("line", false)}`
@@ -126,7 +132,12 @@ export const attentionForwardByRow = (node: AttentionNode): KernelPlan => {
   const tiles = Math.ceil(queries / (lanes * rows));
   const pass: Pass = {
     label: "attention by row",
-    bindings: [...operands.map(({ binding }) => binding), ...spans.bindings, y.binding, words("sums", { output: 1 }, "write")],
+    bindings: [
+      ...operands.map(({ binding }) => binding),
+      ...spans.bindings,
+      y.binding,
+      words("sums", { output: 1 }, "write"),
+    ],
     workgroupSize: lanes,
     groups: lines * tiles,
     sizes: { ...uniformSizes(node, tiles), vectors },
@@ -185,7 +196,12 @@ const queryPass = (node: AttentionNode, delta: number, indirect: number): Pass =
   const tiles = Math.ceil(queries / (lanes * rows));
   return {
     label: "attention-backward queries by row",
-    bindings: [...operands.map(({ binding }) => binding), words("sums", { input: 4 }, "read"), deltas.binding, dq.binding],
+    bindings: [
+      ...operands.map(({ binding }) => binding),
+      words("sums", { input: 4 }, "read"),
+      deltas.binding,
+      dq.binding,
+    ],
     workgroupSize: lanes,
     groups: lines * tiles,
     sizes: { ...uniformSizes(node, tiles), vectors },
@@ -231,7 +247,13 @@ const keyPass = (node: AttentionNode, delta: number, indirect: number): Pass => 
   const tiles = Math.ceil(keys / (lanes * rows));
   return {
     label: "attention-backward keys by row",
-    bindings: [...operands.map(({ binding }) => binding), words("sums", { input: 4 }, "read"), deltas.binding, dk.binding, dv.binding],
+    bindings: [
+      ...operands.map(({ binding }) => binding),
+      words("sums", { input: 4 }, "read"),
+      deltas.binding,
+      dk.binding,
+      dv.binding,
+    ],
     workgroupSize: lanes,
     groups: (node.lines / group) * tiles,
     sizes: { ...uniformSizes(node, tiles), vectors },
@@ -292,4 +314,8 @@ ${put(rows, vectors, [
 
 /** `attentionBackward` by rows of queries for dq, of keys for dk and dv. */
 export const attentionBackwardByRow = (node: AttentionNode): KernelPlan =>
-  gradientPlan(node, (delta, indirect) => [deltaPass(node, delta), queryPass(node, delta, indirect), keyPass(node, delta, indirect + 1)]);
+  gradientPlan(node, (delta, indirect) => [
+    deltaPass(node, delta),
+    queryPass(node, delta, indirect),
+    keyPass(node, delta, indirect + 1),
+  ]);

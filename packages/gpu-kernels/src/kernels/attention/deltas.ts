@@ -6,7 +6,10 @@ import { vectorsOf } from "./vectors.ts";
 
 const workgroupSize = 64;
 
-/** δ = Σ g·out of each query, one invocation each; behind them, where there are limits, keys and start of each batch entry. */
+/**
+ * δ = Σ g·out of each query, one invocation each; behind them, where there are limits, keys and start of each batch
+ * entry.
+ */
 export const deltaPass = (node: AttentionNode, scratch: number): Pass => {
   const out = readRows("out", node, { input: 3 });
   const g = readRows("g", node, { input: 5 });
@@ -48,17 +51,22 @@ ${
 /**
  * A plan of the backward pass: scratch for δ, and for gradients whose rows share words.
  *
- * @param passes of the scratch block of δ and the block of the first such gradient; dq's comes first, then dk's and dv's.
+ * @param passes of the scratch block of δ and the block of the first such gradient; dq's comes first, then dk's and
+ * dv's.
  */
-export const gradientPlan = (node: AttentionNode, passes: (delta: number, indirect: number) => readonly Pass[]): KernelPlan => {
+export const gradientPlan = (
+  node: AttentionNode,
+  passes: (delta: number, indirect: number) => readonly Pass[],
+): KernelPlan => {
   const { batch, lines, group, limited, queries, keys, width } = node;
   const keyRows = (lines / group) * keys;
   const rows = [lines * queries, keyRows, keyRows];
   const indirect = indirectScratch(node, rows);
   return {
     scratch: [Math.max(1, rows[0]! + (limited ? 2 * batch : 0)) * bytesPerElement.f32, ...indirect],
-    passes: [...passes(0, 1), ...indirect.map((_, i) => narrowPass({ scratch: 1 + i }, { output: i }, rows[i]! * width))].filter(
-      (pass) => pass.groups > 0,
-    ),
+    passes: [
+      ...passes(0, 1),
+      ...indirect.map((_, i) => narrowPass({ scratch: 1 + i }, { output: i }, rows[i]! * width)),
+    ].filter((pass) => pass.groups > 0),
   };
 };

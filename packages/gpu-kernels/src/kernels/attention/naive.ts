@@ -6,7 +6,8 @@ const lanes = 64;
 
 /**
  * The definition, f32: one invocation per query computes the logsumexp of its scores, then one per entry of the result
- * `Σⱼ exp(sⱼ − logsumexp)·vⱼ` with each score computed anew. What the kernels are tested against; 2·D² flops per visible pair.
+ * `Σⱼ exp(sⱼ − logsumexp)·vⱼ` with each score computed anew. What the kernels are tested against; 2·D² flops per
+ * visible pair.
  */
 export const attentionNaive = (node: AttentionNode): KernelPlan => {
   const { lines, queries, width, scale } = node;
@@ -47,7 +48,12 @@ ${spans.define("line", false)}
       },
       {
         label: "attention naive",
-        bindings: [...reads, words("v", { input: 2 }, "read"), words("sums", { output: 1 }, "read"), words("y", { output: 0 }, "write")],
+        bindings: [
+          ...reads,
+          words("v", { input: 2 }, "read"),
+          words("sums", { output: 1 }, "read"),
+          words("y", { output: 0 }, "write"),
+        ],
         workgroupSize: lanes,
         groups: Math.ceil((lines * queries * width) / lanes),
         sizes: uniformSizes(node, lines * queries * width),

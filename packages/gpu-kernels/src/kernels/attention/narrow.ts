@@ -2,7 +2,10 @@ import type { BindingSource, Pass } from "../../kernel.ts";
 
 const workgroupSize = 64;
 
-/** f16 words from an f32 block: the last step of results whose rows begin in the middle of a word. Cost: 6 bytes per value. */
+/**
+ * f16 words from an f32 block: the last step of results whose rows begin in the middle of a word. Cost: 6 bytes per
+ * value.
+ */
 export const narrowPass = (from: BindingSource, to: BindingSource, count: number): Pass => ({
   label: "attention to f16",
   bindings: [

@@ -1,8 +1,19 @@
-import { type AttentionTile, columnsAtOnce, farVectors, resultVectors, strideOf, tileColumns, tileRows, weightStride } from "./tile.ts";
+import {
+  type AttentionTile,
+  columnsAtOnce,
+  farVectors,
+  resultVectors,
+  strideOf,
+  tileColumns,
+  tileRows,
+  weightStride,
+} from "./tile.ts";
 
-// WGSL of the steps that the three tiled kernels share. In scope: `lane`, `r` and `c` (the invocation's place in the tile).
+// WGSL of the steps that the three tiled kernels share. In scope: `lane`, `r` and `c` (the invocation's place in the
+// tile).
 
-const times = (count: number, text: (i: number) => string): string => Array.from({ length: count }, (_, i) => text(i)).join("\n");
+const times = (count: number, text: (i: number) => string): string =>
+  Array.from({ length: count }, (_, i) => text(i)).join("\n");
 
 /** Workgroup memory; `near` names the row operands. */
 export const tileMemory = (tile: AttentionTile, near: readonly string[]): string =>
@@ -13,7 +24,8 @@ export const tileMemory = (tile: AttentionTile, near: readonly string[]): string
   ].join("\n");
 
 /** `let r`, `let c`. */
-export const lanePlace = ({ columnLanes }: AttentionTile): string => `  let r = lane / ${columnLanes}u;\n  let c = lane % ${columnLanes}u;`;
+export const lanePlace = ({ columnLanes }: AttentionTile): string =>
+  `  let r = lane / ${columnLanes}u;\n  let c = lane % ${columnLanes}u;`;
 
 const copyLoop = (
   tile: AttentionTile,
@@ -23,7 +35,10 @@ const copyLoop = (
 ${body}
   }`;
 
-/** Vectors `base` … of rows `first` … of an operand into `near`, zeros from row `end` on; all WGSL. `line` is the operand's row 0. */
+/**
+ * Vectors `base` … of rows `first` … of an operand into `near`, zeros from row `end` on; all WGSL. `line` is the
+ * operand's row 0.
+ */
 export const loadNear = (
   tile: AttentionTile,
   near: string,
@@ -44,7 +59,14 @@ export const loadNear = (
   );
 
 /** As `loadNear` for the columns, in the order in which invocations own them. */
-export const loadFar = (tile: AttentionTile, operand: string, line: string, first: string, end: string, base: string): string =>
+export const loadFar = (
+  tile: AttentionTile,
+  operand: string,
+  line: string,
+  first: string,
+  end: string,
+  base: string,
+): string =>
   copyLoop(
     tile,
     tileColumns(tile) * tile.chunk,
@@ -69,7 +91,10 @@ ${times(4, column)}
   }`;
 };
 
-/** An operand in memory: the name of its `vector_` function, and WGSL of its row 0, the first row that is wanted, and the end. */
+/**
+ * An operand in memory: the name of its `vector_` function, and WGSL of its row 0, the first row that is wanted, and
+ * the end.
+ */
 export interface Rows {
   readonly operand: string;
   readonly line: string;
@@ -77,7 +102,10 @@ export interface Rows {
   readonly end: string;
 }
 
-/** `var target0` … = rows · columnsᵀ of the tile; begins and ends with all of `far` and, unless resident, `near` given up. */
+/**
+ * `var target0` … = rows · columnsᵀ of the tile; begins and ends with all of `far` and, unless resident, `near` given
+ * up.
+ */
 export const productOfRows = (tile: AttentionTile, target: string, near: string, rows: Rows, columns: Rows): string => {
   const declared = times(4, (i) => `  var ${target}${i} = vec4<f32>();`);
   if (tile.resident)
@@ -111,18 +139,22 @@ ${times(4, (i) => `      ${target}${i}_${o} = fma(vec4<f32>(w${i}[${t}]), b${o},
 const addFour = (tile: AttentionTile, target: string, k: string, at: (t: string) => string): string => {
   const weights = (i: number): string => `weights[(r + ${i * tile.rowLanes}u) * ${weightStride(tile)}u + ${k}]`;
   const read = times(4, (i) => `      let w${i} = ${weights(i)};`);
-  if (!tile.rolled) return `${read}\n${times(4, (t) => `      {\n${addColumn(tile, target, `${t}`, at(`${t}u`))}\n      }`)}`;
+  if (!tile.rolled)
+    return `${read}\n${times(4, (t) => `      {\n${addColumn(tile, target, `${t}`, at(`${t}u`))}\n      }`)}`;
   return `${read}\n      for (var t = 0u; t < 4u; t++) {\n${addColumn(tile, target, "t", at("t"))}\n      }`;
 };
 
 /** `target<i>_<o>` += weights · columns, where `far` holds the columns as `loadFar` left them, whole rows. */
-export const addFar = (tile: AttentionTile, target: string): string => `    for (var k = 0u; k < ${tile.columnLanes}u; k++) {
+export const addFar = (
+  tile: AttentionTile,
+  target: string,
+): string => `    for (var k = 0u; k < ${tile.columnLanes}u; k++) {
 ${addFour(tile, target, "k", (t) => `(${t} * ${tile.columnLanes}u + k) * ${strideOf(tile)}u + c`)}
     }`;
 
 /**
- * `target<i>_<o>` += weights · columns of the tile, with the columns loaded for it. The weights were written before; barriers on both
- * sides are part of it.
+ * `target<i>_<o>` += weights · columns of the tile, with the columns loaded for it. The weights were written before;
+ * barriers on both sides are part of it.
  */
 export const addWeighted = (tile: AttentionTile, target: string, columns: Rows): string => {
   if (tile.resident)
@@ -167,7 +199,9 @@ export const storeResult = (
     (i) => `  if (${first} + r + ${i * tile.rowLanes}u < ${end}) {
 ${times(resultVectors(tile), (o) => {
   const put = `put_${name}(${line} + ${first} + r + ${i * tile.rowLanes}u, c + ${o * tile.columnLanes}u, ${target}${i}_${o} * ${factor(i)});`;
-  return (o + 1) * tile.columnLanes <= tile.vectors ? `    ${put}` : `    if (c + ${o * tile.columnLanes}u < ${tile.vectors}u) { ${put} }`;
+  return (o + 1) * tile.columnLanes <= tile.vectors
+    ? `    ${put}`
+    : `    if (c + ${o * tile.columnLanes}u < ${tile.vectors}u) { ${put} }`;
 })}
   }`,
   );

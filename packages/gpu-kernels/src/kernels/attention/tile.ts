@@ -2,10 +2,11 @@ import type { DeviceFacts } from "../../kernel.ts";
 import { vectorsOf } from "./vectors.ts";
 
 /**
- * How one workgroup cuts attention: `4·rowLanes` rows meet `4·columnLanes` columns at a time, each invocation owns 4 × 4 scores and,
- * of its 4 rows, every `columnLanes`-th vector of the results.
+ * How one workgroup cuts attention: `4·rowLanes` rows meet `4·columnLanes` columns at a time, each invocation owns 4 ×
+ * 4 scores and, of its 4 rows, every `columnLanes`-th vector of the results.
  *
- * - Invocation (r, c) owns rows r + i·rowLanes and columns 4c + n: a vector of four weights is then written by one invocation.
+ * - Invocation (r, c) owns rows r + i·rowLanes and columns 4c + n: a vector of four weights is then written by one
+ *   invocation.
  * - Columns lie in memory as n·columnLanes + c, rows an odd number of vectors apart: neighbours never meet in a bank.
  */
 export interface AttentionTile {
@@ -92,6 +93,7 @@ export const attentionTile = (
   ];
   return candidates.find(
     (candidate) =>
-      candidate.rowLanes * candidate.columnLanes <= facts.maxWorkgroupSize && tileBytes(candidate, demand) <= facts.maxWorkgroupBytes,
+      candidate.rowLanes * candidate.columnLanes <= facts.maxWorkgroupSize &&
+      tileBytes(candidate, demand) <= facts.maxWorkgroupBytes,
   )!;
 };

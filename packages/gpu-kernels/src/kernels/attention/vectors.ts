@@ -56,7 +56,8 @@ export const storeVectors = (name: string, dtype: DType, width: number): string 
       width % 4 === 2
         ? `if (4u * part + 2u < ${width}u) { ${name}[at + 1u] = pack2x16float(x.zw); }`
         : `${name}[at + 1u] = pack2x16float(x.zw);`;
-    if (whole(width)) return `${signature} { ${name}[row * ${vectors}u + part] = vec2<u32>(pack2x16float(x.xy), pack2x16float(x.zw)); }\n`;
+    if (whole(width))
+      return `${signature} { ${name}[row * ${vectors}u + part] = vec2<u32>(pack2x16float(x.xy), pack2x16float(x.zw)); }\n`;
     return `${signature} { let at = row * ${width / 2}u + 2u * part; ${name}[at] = pack2x16float(x.xy); ${second} }\n`;
   }
   if (whole(width)) return `${signature} { ${name}[row * ${vectors}u + part] = x; }\n`;

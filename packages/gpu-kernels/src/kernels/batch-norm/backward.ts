@@ -30,7 +30,8 @@ const gradientSource: Source = {
     { name: "g", type: `array<${laneType("f32", lanes)}>`, source: gradient, access: "read" },
     { name: "mean", type: `array<${laneType("f32", along ? 1 : lanes)}>`, source: mean, access: "read" },
   ],
-  code: () => "fn lift(at: u32, place: u32, column: u32) -> State { let v = g[at]; return State(v, v * (x[at] - mean[column])); }\n",
+  code: () =>
+    "fn lift(at: u32, place: u32, column: u32) -> State { let v = g[at]; return State(v, v * (x[at] - mean[column])); }\n",
 };
 
 const gradientSink = (epsilon: number): Sink => ({
@@ -44,7 +45,8 @@ const gradientSink = (epsilon: number): Sink => ({
 });
 
 /**
- * `dβ = Σ g`, `dγ = Σ g·x̂`, then `dx = γ·rstd · (g − dβ/N − (x − mean) · rstd·dγ/N)`. Reads x and g twice, writes dx once.
+ * `dβ = Σ g`, `dγ = Σ g·x̂`, then `dx = γ·rstd · (g − dβ/N − (x − mean) · rstd·dγ/N)`. Reads x and g twice, writes dx
+ * once.
  */
 export const batchNormBackwardPlan = ({ rows, width, epsilon }: NormSize, facts: DeviceFacts): KernelPlan => {
   const blocks = new ScratchBlocks();

@@ -53,7 +53,13 @@ describe.skipIf(!hasAdapter)("batch normalisation on a device", () => {
       const columns = shape.slice(-1);
       const [gamma, beta] = [uniformArray(columns, 0.5, 1.5, 7), normalArray(columns, 8)];
       const x = offCentre(shape, 3);
-      await checkNode(backend, "batch-norm", [x, gamma, beta], { epsilon: 1e-3 }, { facts, tolerance: { absolute: 3e-5, relative: 3e-5 } });
+      await checkNode(
+        backend,
+        "batch-norm",
+        [x, gamma, beta],
+        { epsilon: 1e-3 },
+        { facts, tolerance: { absolute: 3e-5, relative: 3e-5 } },
+      );
       const rows = x.data.length / columns[0]!;
       await checkNode(
         backend,
@@ -71,22 +77,35 @@ describe.skipIf(!hasAdapter)("batch normalisation on a device", () => {
     const flat = uniformArray([30_000, 5], 9_999, 10_001, 5);
     const parameters = [uniformArray([5], 1, 1.5), normalArray([5], 2)];
     for (const data of [x, flat])
-      await checkNode(backend, "batch-norm", [data, ...parameters], { epsilon: 1e-5 }, { tolerance: { absolute: 2e-3, relative: 1e-3 } });
+      await checkNode(
+        backend,
+        "batch-norm",
+        [data, ...parameters],
+        { epsilon: 1e-5 },
+        { tolerance: { absolute: 2e-3, relative: 1e-3 } },
+      );
     const [, , variance] = await runNode(backend, "batch-norm", [flat, ...parameters], { epsilon: 1e-5 });
     for (const value of variance!.toNumbers()) expect(Math.abs(value - 1 / 3)).toBeLessThan(0.01);
   });
 
   test("squares that overflow are no squares of nothing", async () => {
     const x = NdArray.from([1e30, 1e30, 1e30, 1e30], [4, 1]);
-    const [, mean, variance] = await runNode(backend, "batch-norm", [x, NdArray.from([1]), NdArray.from([0])], { epsilon: 1e-5 });
+    const [, mean, variance] = await runNode(backend, "batch-norm", [x, NdArray.from([1]), NdArray.from([0])], {
+      epsilon: 1e-5,
+    });
     expect(mean!.toNumbers()[0]).toBe(Math.fround(1e30));
     expect(variance!.toNumbers()[0]).toBe(0);
   });
 
   test("no rows have mean and variance zero", async () => {
-    const [, mean, variance] = await runNode(backend, "batch-norm", [NdArray.zeros("f32", [0, 3]), normalArray([3]), normalArray([3])], {
-      epsilon: 1e-5,
-    });
+    const [, mean, variance] = await runNode(
+      backend,
+      "batch-norm",
+      [NdArray.zeros("f32", [0, 3]), normalArray([3]), normalArray([3])],
+      {
+        epsilon: 1e-5,
+      },
+    );
     expect([...mean!.toNumbers(), ...variance!.toNumbers()]).toEqual([0, 0, 0, 0, 0, 0]);
   });
 });

@@ -3,8 +3,9 @@ import { type Fold, type Lanes, laneType, type Sink, type Source } from "../redu
 import { turn } from "../reduce/loop.ts";
 
 /**
- * Count, mean and sum of squared deviations from it; two of them join without cancellation (Chan, Golub and LeVeque, Algorithms for computing
- * the sample variance, 1983): with d = mean_b − mean_a, mean = mean_a + d·n_b/n and m₂ = m₂ₐ + m₂ᵦ + d²·n_a·n_b/n.
+ * Count, mean and sum of squared deviations from it; two of them join without cancellation (Chan, Golub and LeVeque,
+ * Algorithms for computing the sample variance, 1983): with d = mean_b − mean_a, mean = mean_a + d·n_b/n and m₂ = m₂ₐ +
+ * m₂ᵦ + d²·n_a·n_b/n.
  */
 export const momentsFold: Fold = {
   label: "moments",
@@ -23,9 +24,14 @@ export const momentsFold: Fold = {
 };
 
 const tree = (terms: readonly string[]): string =>
-  terms.length === 1 ? terms[0]! : `(${tree(terms.slice(0, terms.length / 2))} + ${tree(terms.slice(terms.length / 2))})`;
+  terms.length === 1
+    ? terms[0]!
+    : `(${tree(terms.slice(0, terms.length / 2))} + ${tree(terms.slice(terms.length / 2))})`;
 
-/** Moments of elements. A turn of them takes two passes over registers, the first around one element: far from zero, their sum would round. */
+/**
+ * Moments of elements. A turn of them takes two passes over registers, the first around one element: far from zero,
+ * their sum would round.
+ */
 export const momentsSource = (source: BindingSource): Source => ({
   bindings: (lanes) => [{ name: "x", type: `array<${laneType("f32", lanes)}>`, source, access: "read" }],
   code: (lanes) => {

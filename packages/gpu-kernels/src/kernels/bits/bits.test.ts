@@ -29,34 +29,37 @@ describe.skipIf(!hasAdapter)("bit packing on WebGPU", () => {
   });
   afterAll(() => backend.close());
 
-  test.each([1, 3, 4, 31, 32, 33, 36, 48, 63, 64, 1000, 4096, 5001])("rows of %i bools come back as they were", async (count) => {
-    const rows = 7;
-    const bools = normalArray([rows, count], count, "bool");
-    const words = Math.ceil(count / 32);
-    const [packed] = await runPlan(
-      backend.device,
-      { passes: [packBitsPass([rows, count])] },
-      [bools],
-      [{ dtype: "u32", shape: [rows, words] }],
-    );
-    const array = new NdArray("u32", [rows, words], new Uint32Array(packed!));
-    const expected = new Uint32Array(rows * words);
-    bools.data.forEach((bit, i) => {
-      expected[Math.floor(i / count) * words + Math.floor((i % count) / 32)]! |= bit << ((i % count) % 32);
-    });
-    expect(array.data).toEqual(expected);
-    // Bits behind the last element are nobody's.
-    const noisy = new NdArray(
-      "u32",
-      [rows, words],
-      expected.map((word, i) => (count % 32 > 0 && i % words === words - 1 ? word | (-1 << (count % 32)) : word)),
-    );
-    const [unpacked] = await runPlan(
-      backend.device,
-      { passes: [unpackBitsPass([rows, count])] },
-      [noisy],
-      [{ dtype: "bool", shape: [rows, count] }],
-    );
-    expect(new Uint8Array(unpacked!)).toEqual(bools.data);
-  });
+  test.each([1, 3, 4, 31, 32, 33, 36, 48, 63, 64, 1000, 4096, 5001])(
+    "rows of %i bools come back as they were",
+    async (count) => {
+      const rows = 7;
+      const bools = normalArray([rows, count], count, "bool");
+      const words = Math.ceil(count / 32);
+      const [packed] = await runPlan(
+        backend.device,
+        { passes: [packBitsPass([rows, count])] },
+        [bools],
+        [{ dtype: "u32", shape: [rows, words] }],
+      );
+      const array = new NdArray("u32", [rows, words], new Uint32Array(packed!));
+      const expected = new Uint32Array(rows * words);
+      bools.data.forEach((bit, i) => {
+        expected[Math.floor(i / count) * words + Math.floor((i % count) / 32)]! |= bit << ((i % count) % 32);
+      });
+      expect(array.data).toEqual(expected);
+      // Bits behind the last element are nobody's.
+      const noisy = new NdArray(
+        "u32",
+        [rows, words],
+        expected.map((word, i) => (count % 32 > 0 && i % words === words - 1 ? word | (-1 << (count % 32)) : word)),
+      );
+      const [unpacked] = await runPlan(
+        backend.device,
+        { passes: [unpackBitsPass([rows, count])] },
+        [noisy],
+        [{ dtype: "bool", shape: [rows, count] }],
+      );
+      expect(new Uint8Array(unpacked!)).toEqual(bools.data);
+    },
+  );
 });

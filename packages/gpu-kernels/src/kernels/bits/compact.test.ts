@@ -41,7 +41,9 @@ describe.skipIf(!hasAdapter)("compact", () => {
     indices.set(reaching.slice(0, capacity));
     expect(new Int32Array(outputs[2]!)[0]).toBe(reaching.length);
     expect(new Int32Array(outputs[1]!)).toEqual(indices);
-    expect(new Float32Array(outputs[0]!)).toEqual(Float32Array.from(indices, (index, i) => (i < reaching.length ? x[index]! : 0)));
+    expect(new Float32Array(outputs[0]!)).toEqual(
+      Float32Array.from(indices, (index, i) => (i < reaching.length ? x[index]! : 0)),
+    );
     expect(new Float32Array(outputs[3]!)[0]).toBe(Math.max(...x.map(Math.abs)));
   });
 });

@@ -33,16 +33,25 @@ const magnitudes: Source = {
 
 /** NaN has a key of all ones, which are a NaN. */
 const greatestSink: Sink = {
-  bindings: (lanes) => [{ name: "greatest", type: `array<${laneType("u32", lanes)}>`, source: { output: 3 }, access: "write" }],
-  code: (lanes) => `fn store(at: u32, s: Result) { greatest[at] = s.key & ${lanes === 1 ? "0x7fffffffu" : "vec4<u32>(0x7fffffffu)"}; }\n`,
+  bindings: (lanes) => [
+    { name: "greatest", type: `array<${laneType("u32", lanes)}>`, source: { output: 3 }, access: "write" },
+  ],
+  code: (lanes) =>
+    `fn store(at: u32, s: Result) { greatest[at] = s.key & ${lanes === 1 ? "0x7fffffffu" : "vec4<u32>(0x7fffffffu)"}; }\n`,
 };
 
 /**
- * The first `capacity` of `count` f32 whose magnitude reaches a bound, as `nonzeroPasses` finds bools; and the greatest magnitude by a fold.
+ * The first `capacity` of `count` f32 whose magnitude reaches a bound, as `nonzeroPasses` finds bools; and the greatest
+ * magnitude by a fold.
  *
  * Bytes: the vector three times (twice within one tile), 8·capacity written.
  */
-export const compactPasses = (count: number, capacity: number, blocks: ScratchBlocks, facts: DeviceFacts): readonly Pass[] => {
+export const compactPasses = (
+  count: number,
+  capacity: number,
+  blocks: ScratchBlocks,
+  facts: DeviceFacts,
+): readonly Pass[] => {
   const held: Held = {
     label: "compact",
     bindings: [

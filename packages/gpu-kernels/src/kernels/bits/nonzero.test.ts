@@ -19,7 +19,9 @@ test("nonzero takes two passes within a tile, and counts tiles beyond", () => {
   expect(planOf(nonzeroTile + 1, 10).passes.map(({ groups }) => groups)).toEqual([2, 1, 2, 1]);
   const { passes, scratch } = planOf(4097 * nonzeroTile, 10);
   expect(passes.map(({ groups }) => groups)).toEqual([4097, 2, 1, 2, 4097, 1]);
-  const used = passes.flatMap(({ bindings }) => bindings.flatMap(({ source }) => ("scratch" in source ? [source.scratch] : [])));
+  const used = passes.flatMap(({ bindings }) =>
+    bindings.flatMap(({ source }) => ("scratch" in source ? [source.scratch] : [])),
+  );
   expect([...new Set(used)].sort()).toEqual([0, 1]);
   expect(scratch).toEqual([4 * 4097, 8]);
 });

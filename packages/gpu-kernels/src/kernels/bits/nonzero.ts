@@ -17,7 +17,10 @@ export const nonzeroTile: number = 16 * tileVectors;
 export interface Held {
   readonly label: string;
   readonly bindings: readonly Binding[];
-  /** `fn held_at(v: u32) -> vec4<u32>`: for sixteen elements from 16v on, bytes that are 0 or 1; 0 behind the end. `sizes.last`, `sizes.count` and `sizes.capacity` are there. */
+  /**
+   * `fn held_at(v: u32) -> vec4<u32>`: for sixteen elements from 16v on, bytes that are 0 or 1; 0 behind the end.
+   * `sizes.last`, `sizes.count` and `sizes.capacity` are there.
+   */
   readonly code: string;
   /** Written beside the position of element `from` in slot `at`. */
   readonly put: { readonly bindings: readonly Binding[]; readonly code: string; readonly clear: string };
@@ -72,7 +75,12 @@ ${steps.join("\n")}
 };
 
 /** Write the positions of each tile behind those of the tiles before it. The last tile knows how many there are. */
-const placePass = (held: Held, tiles: number, before: BindingSource | undefined, sizes: Pass["sizes"] & object): Pass => ({
+const placePass = (
+  held: Held,
+  tiles: number,
+  before: BindingSource | undefined,
+  sizes: Pass["sizes"] & object,
+): Pass => ({
   label: `${held.label}, ${before === undefined ? "one tile" : "place tiles"}`,
   bindings: [
     ...held.bindings,
@@ -127,22 +135,36 @@ const fillPass = (held: Held, capacity: number): Pass => ({
 });
 
 /**
- * Write the first `capacity` of `count` elements that hold: count those of each tile of 16384, sum the counts of the tiles
- * before, then write each tile's in order; within a workgroup by a scan. Nothing depends on the order in which lanes run.
+ * Write the first `capacity` of `count` elements that hold: count those of each tile of 16384, sum the counts of the
+ * tiles before, then write each tile's in order; within a workgroup by a scan. Nothing depends on the order in which
+ * lanes run.
  *
  * Bytes: what says whether they hold twice (once within one tile), what is put of them once.
  */
-export const placementPasses = (held: Held, count: number, capacity: number, blocks: ScratchBlocks): readonly Pass[] => {
+export const placementPasses = (
+  held: Held,
+  count: number,
+  capacity: number,
+  blocks: ScratchBlocks,
+): readonly Pass[] => {
   const tiles = Math.max(1, Math.ceil(count / nonzeroTile));
   const sizes = { count, last: held.last, capacity };
   if (tiles === 1) return [placePass(held, 1, undefined, sizes), fillPass(held, capacity)];
   const counts = blocks.take(tiles);
   const prefix = prefixSumPasses(counts, counts, tiles, blocks.bytes.length);
   for (const bytes of prefix.scratch) blocks.take(bytes / 4);
-  return [countPass(held, tiles, counts, sizes), ...prefix.passes, placePass(held, tiles, counts, sizes), fillPass(held, capacity)];
+  return [
+    countPass(held, tiles, counts, sizes),
+    ...prefix.passes,
+    placePass(held, tiles, counts, sizes),
+    fillPass(held, capacity),
+  ];
 };
 
-/** Positions of the first `capacity` of `count` bools that hold, 0 behind them. Bytes: the mask twice (once within one tile), 4·capacity written. */
+/**
+ * Positions of the first `capacity` of `count` bools that hold, 0 behind them. Bytes: the mask twice (once within one
+ * tile), 4·capacity written.
+ */
 export const nonzeroPasses = (count: number, capacity: number, blocks: ScratchBlocks): readonly Pass[] => {
   const held: Held = {
     label: "nonzero",

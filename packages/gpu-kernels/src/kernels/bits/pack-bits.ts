@@ -8,7 +8,8 @@ const workgroupSize = 64;
 const nibble = "fn nibble(w: u32) -> u32 { return (w * 0x10204080u) >> 28u; }\n";
 
 /**
- * Word w of a row holds elements 32w … 32w+31 of it, the first in the lowest bit; missing bits are 0. One word per invocation.
+ * Word w of a row holds elements 32w … 32w+31 of it, the first in the lowest bit; missing bits are 0. One word per
+ * invocation.
  *
  * Bytes: n read, n/8 written.
  */

@@ -3,11 +3,15 @@ import type { Pass } from "../../kernel.ts";
 
 const workgroupSize = 128;
 
-/** Four bits as four bytes that are 0 or 1, the lowest first: the product puts a copy of the nibble so that each byte gets its bit. */
+/**
+ * Four bits as four bytes that are 0 or 1, the lowest first: the product puts a copy of the nibble so that each byte
+ * gets its bit.
+ */
 const spread = "fn spread(nibble: u32) -> u32 { return ((nibble & 15u) * 0x00204081u) & 0x01010101u; }\n";
 
 /**
- * Element i of a row is bit `i mod 32` of its word `⌊i/32⌋`. An invocation writes four elements, or sixteen where rows hold whole vectors.
+ * Element i of a row is bit `i mod 32` of its word `⌊i/32⌋`. An invocation writes four elements, or sixteen where rows
+ * hold whole vectors.
  *
  * Bytes: n/8 read, n written.
  */
@@ -37,7 +41,12 @@ export const unpackBitsPass = (shape: Shape): Pass => {
     label: `unpack-bits ${variant}`,
     bindings: [
       { name: "x", type: "array<u32>", source: { input: 0 }, access: "read" },
-      { name: "y", type: variant === "half words" ? "array<vec4<u32>>" : "array<u32>", source: { output: 0 }, access: "write" },
+      {
+        name: "y",
+        type: variant === "half words" ? "array<vec4<u32>>" : "array<u32>",
+        source: { output: 0 },
+        access: "write",
+      },
     ],
     workgroupSize,
     groups: Math.ceil(total / workgroupSize),

@@ -21,10 +21,13 @@ export const tiles: readonly Tile[] = [
   { rows: 32, columns: 32, inner: 32, rowsEach: 4, columnsEach: 4 },
 ];
 
-/** Workgroups that keep a device busy: several for each core of a large GPU, one or two for each thread of a processor. */
+/**
+ * Workgroups that keep a device busy: several for each core of a large GPU, one or two for each thread of a processor.
+ */
 const wantedGroups = (facts: DeviceFacts): number => (facts.software ? 16 : 512);
 
-const groupsOf = (tile: Tile, rows: number, columns: number): number => Math.ceil(rows / tile.rows) * Math.ceil(columns / tile.columns);
+const groupsOf = (tile: Tile, rows: number, columns: number): number =>
+  Math.ceil(rows / tile.rows) * Math.ceil(columns / tile.columns);
 
 /** The largest tile that leaves the device work for all its cores; wide tiles only for wide results. */
 export const chooseTile = (rows: number, columns: number, copies: number, facts: DeviceFacts): Tile => {
@@ -54,7 +57,8 @@ export const gatherPlan = (
   if (length === 0 || elementCount(operand.shape) === 0) return { passes: [fillPass(output, 0)] };
   const pixels = facts.software || rows * columns * groups >= 2 ** 18 ? 4 : 1;
   if (isDepthwise(geometry)) return { passes: [depthwisePass(gather, { pixels, operands, result })] };
-  if (facts.software || length < 48 || columns < 12) return { passes: [stripPass(gather, { pixels, operands, result })] };
+  if (facts.software || length < 48 || columns < 12)
+    return { passes: [stripPass(gather, { pixels, operands, result })] };
   const copies = groups * phasesOf(gather);
   const tile = chooseTile(rows, columns, copies, facts);
   const splits = inner % 4 === 0 ? chooseSplits(copies * groupsOf(tile, rows, columns), length, 256, facts) : 1;
@@ -62,12 +66,20 @@ export const gatherPlan = (
   const each = Math.ceil(elementCount(output.shape) / 4) * 4;
   return {
     scratch: [4 * splits * each],
-    passes: [tiledPass(gather, { tile, splits, operands, result: "f32" }), sumPartialsPass({ count: splits, length: each, result })],
+    passes: [
+      tiledPass(gather, { tile, splits, operands, result: "f32" }),
+      sumPartialsPass({ count: splits, length: each, result }),
+    ],
   };
 };
 
 /** The plan of the gradient of a weight. */
-export const weightPlan = (geometry: Geometry, operand: TensorSpec, output: TensorSpec, facts: DeviceFacts): KernelPlan => {
+export const weightPlan = (
+  geometry: Geometry,
+  operand: TensorSpec,
+  output: TensorSpec,
+  facts: DeviceFacts,
+): KernelPlan => {
   const [operands, result] = [storedOf(operand), storedOf(output)];
   const { rows, columns } = weightSizes(geometry);
   const pixels = pixelsOf(geometry);

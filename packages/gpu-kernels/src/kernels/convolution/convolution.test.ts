@@ -40,17 +40,30 @@ interface Case {
 }
 
 const caseOf = ({ x, w, stride = 1, padding = 0, dilation = 1, groups = 1 }: Layer): Case => {
-  const along = (dim: 1 | 2): number => Math.floor((x[dim]! + 2 * padding - (w[dim - 1]! - 1) * dilation - 1) / stride) + 1;
+  const along = (dim: 1 | 2): number =>
+    Math.floor((x[dim]! + 2 * padding - (w[dim - 1]! - 1) * dilation - 1) / stride) + 1;
   const y = [x[0]!, along(1), along(2), w[3]!];
   const side = [padding, padding] as const;
-  const params: OperatorParams["conv2d"] = { stride: [stride, stride], padding: [side, side], dilation: [dilation, dilation], groups };
+  const params: OperatorParams["conv2d"] = {
+    stride: [stride, stride],
+    padding: [side, side],
+    dilation: [dilation, dilation],
+    groups,
+  };
   return { x, w, y, params, geometry: geometryOf(x, w, y, params) };
 };
 
 const layers: readonly Layer[] = [
   { name: "vectors of channels, a strip per line", x: [2, 8, 8, 8], w: [3, 3, 8, 12], padding: 1 },
   { name: "odd channels", x: [2, 7, 9, 5], w: [3, 3, 5, 7], padding: 1 },
-  { name: "stride and dilation share a divisor", x: [1, 11, 12, 4], w: [3, 3, 4, 8], stride: 4, dilation: 2, padding: 3 },
+  {
+    name: "stride and dilation share a divisor",
+    x: [1, 11, 12, 4],
+    w: [3, 3, 4, 8],
+    stride: 4,
+    dilation: 2,
+    padding: 3,
+  },
   { name: "two groups, stride 2", x: [1, 9, 8, 16], w: [3, 2, 8, 24], stride: 2, groups: 2 },
   { name: "pointwise", x: [2, 3, 5, 8], w: [1, 1, 8, 68] },
   { name: "depthwise", x: [2, 6, 7, 8], w: [3, 3, 1, 8], groups: 8, padding: 1 },
@@ -67,7 +80,11 @@ const withSum = (pass: KernelPlan["passes"][number], splits: number, elements: n
   return { scratch: [4 * splits * length], passes: [pass, sumPartialsPass({ count: splits, length, result: "f32" })] };
 };
 
-const gatherVariants = (geometry: Geometry, gatherOf: (geometry: Geometry) => Gather, elements: number): [string, KernelPlan][] => {
+const gatherVariants = (
+  geometry: Geometry,
+  gatherOf: (geometry: Geometry) => Gather,
+  elements: number,
+): [string, KernelPlan][] => {
   const gather = gatherOf(flattenPointwise(geometry));
   return [
     ["direct", { passes: [directPass(gather)] }],
@@ -145,7 +162,12 @@ test("plans keep to WebGPU's default limits", () => {
   for (const layer of [...layers, ...large]) {
     const one = caseOf(layer);
     for (const [kernel, inputs, output] of threeOf(one)) {
-      const { passes, scratch = [] } = kernel.plan(nodeOf(kernel.op, inputs.map(f32), [f32(output)], one.params), leastDevice, {}, []);
+      const { passes, scratch = [] } = kernel.plan(
+        nodeOf(kernel.op, inputs.map(f32), [f32(output)], one.params),
+        leastDevice,
+        {},
+        [],
+      );
       for (const pass of passes) {
         const where = `${layer.name}, ${kernel.op}, ${pass.label}`;
         const shared = [...pass.code.matchAll(/var<workgroup> \w+: array<vec4<f32>, (\d+)>/g)].reduce(
@@ -233,7 +255,10 @@ describe.skipIf(!hasAdapter)("convolutions on the device", () => {
       const plan = kernel.plan(nodeOf(kernel.op, shapes.map(f32), [f32(shape)], one.params), leastDevice, {}, []);
       const [first] = await runPlan(backend.device, plan, inputs, [f32(shape)]);
       const [second] = await runPlan(backend.device, plan, inputs, [f32(shape)]);
-      expect(worstError(new Float32Array(first!), referenceOf(kernel.op, inputs, shape, one.params)), kernel.op).toBeLessThan(bound);
+      expect(
+        worstError(new Float32Array(first!), referenceOf(kernel.op, inputs, shape, one.params)),
+        kernel.op,
+      ).toBeLessThan(bound);
       expect(new Uint8Array(second!), kernel.op).toEqual(new Uint8Array(first!));
     }
   });
@@ -244,7 +269,12 @@ describe.skipIf(!hasAdapter)("convolutions on the device", () => {
     const one = caseOf({ name: "", x: [1, 6, 6, 60], w: [3, 3, 60, 20], padding: 1 });
     const [x, w] = [normalArray(one.x, 1, "f16"), normalArray(one.w, 2, "f16")];
     const half = (shape: Shape): TensorSpec => ({ dtype: "f16", shape });
-    const plan = conv2dKernel.plan(nodeOf("conv2d", [half(one.x), half(one.w)], [half(one.y)], one.params), facts, {}, []);
+    const plan = conv2dKernel.plan(
+      nodeOf("conv2d", [half(one.x), half(one.w)], [half(one.y)], one.params),
+      facts,
+      {},
+      [],
+    );
     const [result] = await runPlan(backend.device, plan, [x, w], [half(one.y)]);
     const actual = new NdArray("f16", one.y, new Uint16Array(result!) as never).toNumbers();
     expect(worstError(actual, referenceOf("conv2d", [x, w], one.y, one.params))).toBeLessThan(6e-4);

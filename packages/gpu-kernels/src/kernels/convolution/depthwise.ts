@@ -7,8 +7,8 @@ const workgroupSize = 64;
 const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 /**
- * A gather whose groups have one channel of the image each: nothing is summed over channels (backwards: over the few outputs of one), so four
- * neighbouring columns of the target run side by side, each on its own channel.
+ * A gather whose groups have one channel of the image each: nothing is summed over channels (backwards: over the few
+ * outputs of one), so four neighbouring columns of the target run side by side, each on its own channel.
  *
  * Flops: 2 · pixels · taps · outChannels; bound by memory.
  */
@@ -27,7 +27,9 @@ export const depthwisePass = (gather: Gather, { pixels, operands, result }: Stri
   const four = (text: (i: number) => string): string => `vec4<f32>(${range(4).map(text).join(", ")})`;
   const weight = vectored
     ? `vec4<f32>(weight[(tap * ${width}u + column) / 4u])`
-    : four((i) => `f32(weight[tap * ${width}u + ${inner === 1 ? `min(column + ${i}u, ${targets - 1}u)` : channel(i)}])`);
+    : four(
+        (i) => `f32(weight[tap * ${width}u + ${inner === 1 ? `min(column + ${i}u, ${targets - 1}u)` : channel(i)}])`,
+      );
   const value = vectored
     ? `vec4<f32>(source[(u32(pixel) * ${sources}u + column) / 4u])`
     : four((i) => `f32(source[u32(pixel) * ${sources}u + ${channel(i)}])`);

@@ -1,7 +1,7 @@
 import type { Axis, Gather } from "./gather.ts";
 
-// WGSL of a gather: where a target pixel reads, and its weights. A position is a `vec3<i32>` of pixel index, row and column of tap 0, all of
-// which may lie outside of the image.
+// WGSL of a gather: where a target pixel reads, and its weights. A position is a `vec3<i32>` of pixel index, row and
+// column of tap 0, all of which may lie outside of the image.
 
 /** Elements of the operands in memory, and of the result. */
 export type Stored = "f32" | "f16";
@@ -10,18 +10,22 @@ export type Stored = "f32" | "f16";
 export const isVectored = (perGroup: number): boolean => perGroup % 4 === 0;
 
 /**
- * A loop bound that the compiler cannot see, the sum with a size that is 0. Mesa unrolls loops of known length (or of a known most, as behind a
- * `min`), and a nest of them with a branch at each tap takes it seconds to compile.
+ * A loop bound that the compiler cannot see, the sum with a size that is 0. Mesa unrolls loops of known length (or of a
+ * known most, as behind a `min`), and a nest of them with a branch at each tap takes it seconds to compile.
  */
-export const unseen = (bound: string | number): string => `(${typeof bound === "number" ? `${bound}u` : bound} + sizes.zero)`;
+export const unseen = (bound: string | number): string =>
+  `(${typeof bound === "number" ? `${bound}u` : bound} + sizes.zero)`;
 
 /** The type of a binding of channels. */
-export const channelsType = (dtype: Stored, vectored: boolean): string => `array<${vectored ? `vec4<${dtype}>` : dtype}>`;
+export const channelsType = (dtype: Stored, vectored: boolean): string =>
+  `array<${vectored ? `vec4<${dtype}>` : dtype}>`;
 
 /** No tap of any target position falls outside of the source. */
 const staysInside = ({ phases, positions, stride, dilation, source }: Axis): boolean =>
   phases.every(({ taps, offset }) => {
-    const ends = [0, (positions - 1) * stride].flatMap((at) => [0, (taps - 1) * dilation].map((tap) => at + offset + tap));
+    const ends = [0, (positions - 1) * stride].flatMap((at) =>
+      [0, (taps - 1) * dilation].map((tap) => at + offset + tap),
+    );
     return taps === 0 || (Math.min(...ends) >= 0 && Math.max(...ends) < source);
   });
 
@@ -38,13 +42,14 @@ const quotient = (dividend: string, divisor: string, values: readonly number[]):
   values
     .filter((value) => value > 0)
     .reduce(
-      (text, value) => (text === "" ? `${dividend} / ${value}u` : `select(${text}, ${dividend} / ${value}u, ${divisor} == ${value}u)`),
+      (text, value) =>
+        text === "" ? `${dividend} / ${value}u` : `select(${text}, ${dividend} / ${value}u, ${divisor} == ${value}u)`,
       "",
     ) || "0u";
 
 /**
- * `Phase`, `phase_of(p)`, `position_of(row, phase)` and `target_of(row, phase)`: the pixel of the target, −1 where the phase has none in this row.
- * Uses `sizes.rows`.
+ * `Phase`, `phase_of(p)`, `position_of(row, phase)` and `target_of(row, phase)`: the pixel of the target, −1 where the
+ * phase has none in this row. Uses `sizes.rows`.
  */
 export const positionFunctions = ({ vertical, horizontal }: Gather): string => {
   const [py, px] = [vertical.phases.length, horizontal.phases.length];
@@ -81,7 +86,8 @@ fn target_of(row: u32, phase: Phase) -> i32 {
 };
 
 /**
- * `pixel_at(at, tap_y, tap_x) -> i32`: the source pixel of a tap, −1 outside of the image; and `split_tap(tap, taps_x) -> vec2<u32>`.
+ * `pixel_at(at, tap_y, tap_x) -> i32`: the source pixel of a tap, −1 outside of the image; and `split_tap(tap, taps_x)
+ * -> vec2<u32>`.
  */
 export const pixelFunctions = ({ vertical, horizontal }: Gather): string => {
   const checks = [
@@ -102,8 +108,8 @@ fn split_tap(tap: u32, taps_x: u32) -> vec2<u32> {
 };
 
 /**
- * `source_at(at, k, end, phase, channel) -> vec4<f32>`: four source values from k on, `k = tap · inner + q`, zeros outside of the image and from
- * `end` on; `channel` is the group's first. Binding `source`.
+ * `source_at(at, k, end, phase, channel) -> vec4<f32>`: four source values from k on, `k = tap · inner + q`, zeros
+ * outside of the image and from `end` on; `channel` is the group's first. Binding `source`.
  */
 export const sourceFunction = (gather: Gather): string => {
   const { inner, groups } = gather;
@@ -127,8 +133,9 @@ fn source_at(at: vec3<i32>, k: u32, end: u32, phase: Phase, channel: u32) -> vec
 };
 
 /**
- * The weights. As [tap, q, column]: `weight_row(k, end, column, group) -> vec4<f32>`, four columns of one k. Transposed:
- * `weight_run(k, end, column, phase, group)`, four k of one column. Zeros from `end` and from the last column on. Binding `weight`.
+ * The weights. As [tap, q, column]: `weight_row(k, end, column, group) -> vec4<f32>`, four columns of one k.
+ * Transposed: `weight_run(k, end, column, phase, group)`, four k of one column. Zeros from `end` and from the last
+ * column on. Binding `weight`.
  */
 export const weightFunction = ({ inner, columns, groups, horizontal, vertical, transposed }: Gather): string => {
   if (!transposed) {
@@ -171,7 +178,10 @@ fn weight_run(k: u32, end: u32, column: u32, phase: Phase, group: u32) -> vec4<f
 `;
 };
 
-/** `put(pixel, column, group, value)`: four columns of a target pixel, those behind the last left out. Binding `result`; `shift` elements on. */
+/**
+ * `put(pixel, column, group, value)`: four columns of a target pixel, those behind the last left out. Binding `result`;
+ * `shift` elements on.
+ */
 export const putFunction = ({ columns, groups }: Gather, result: Stored, shift: string): string => {
   const index = `${shift}u32(pixel) * ${groups * columns}u + group * ${columns}u + column`.replace(/^0u \+ /, "");
   const head = "fn put(pixel: i32, column: u32, group: u32, value: vec4<f32>) {";

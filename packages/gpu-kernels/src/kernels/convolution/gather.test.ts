@@ -4,10 +4,18 @@ import { expect, test } from "vitest";
 import { type Axis, backwardGather, forwardGather } from "./gather.ts";
 import { geometryOf } from "./geometry.ts";
 
-const pair = (max: number, min = 1): fc.Arbitrary<[number, number]> => fc.tuple(fc.integer({ min, max }), fc.integer({ min, max }));
+const pair = (max: number, min = 1): fc.Arbitrary<[number, number]> =>
+  fc.tuple(fc.integer({ min, max }), fc.integer({ min, max }));
 
 const geometries = fc
-  .record({ image: pair(9), kernel: pair(4), stride: pair(6), dilation: pair(4), before: pair(4, 0), after: pair(4, 0) })
+  .record({
+    image: pair(9),
+    kernel: pair(4),
+    stride: pair(6),
+    dilation: pair(4),
+    before: pair(4, 0),
+    after: pair(4, 0),
+  })
   .map(({ image, kernel, stride, dilation, before, after }) => {
     const along = (dim: 0 | 1): number =>
       Math.floor((image[dim] + before[dim] + after[dim] - (kernel[dim] - 1) * dilation[dim] - 1) / stride[dim]) + 1;

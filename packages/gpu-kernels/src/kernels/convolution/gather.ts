@@ -1,6 +1,9 @@
 import type { Geometry } from "./geometry.ts";
 
-/** Taps that reach target positions `phase + phases · i`: kernel index `first + t · step`, source `i · stride + offset + t · dilation`. */
+/**
+ * Taps that reach target positions `phase + phases · i`: kernel index `first + t · step`, source `i · stride + offset +
+ * t · dilation`.
+ */
 export interface Phase {
   readonly first: number;
   readonly taps: number;
@@ -22,8 +25,8 @@ export interface Axis {
 }
 
 /**
- * `target[n, i, j, column] = Σ_taps Σ_q source[n, i', j', q] · weight[tap, q, column]`, group by group: the form in which both a convolution and
- * the gradient of its image are sums that one invocation can make alone.
+ * `target[n, i, j, column] = Σ_taps Σ_q source[n, i', j', q] · weight[tap, q, column]`, group by group: the form in
+ * which both a convolution and the gradient of its image are sums that one invocation can make alone.
  */
 export interface Gather {
   readonly batch: number;
@@ -65,9 +68,9 @@ export const forwardGather = (geometry: Geometry): Gather => {
 };
 
 /**
- * `dx[n, h, …, q] = Σ g[n, i, …, o] · w[r, …, q, o]` over the taps with `i·s = h + p − r·d`. Pixels of one remainder `h mod s` share their taps,
- * `r ≡ first (mod s / gcd(s, d))`, and along them i falls by `d / gcd(s, d)`: each remainder is a convolution of stride 1, and no product with a
- * zero between strided pixels is ever made.
+ * `dx[n, h, …, q] = Σ g[n, i, …, o] · w[r, …, q, o]` over the taps with `i·s = h + p − r·d`. Pixels of one remainder `h
+ * mod s` share their taps, `r ≡ first (mod s / gcd(s, d))`, and along them i falls by `d / gcd(s, d)`: each remainder
+ * is a convolution of stride 1, and no product with a zero between strided pixels is ever made.
  */
 export const backwardGather = (geometry: Geometry): Gather => {
   const { batch, image, channels, kernel, positions, outChannels, stride, before, dilation, groups } = geometry;
@@ -75,7 +78,8 @@ export const backwardGather = (geometry: Geometry): Gather => {
     const [s, d] = [stride[dim], dilation[dim]];
     const step = s / greatestCommonDivisor(s, d);
     const phases = Array.from({ length: Math.min(s, Math.max(image[dim], 1)) }, (_, phase): Phase => {
-      const first = Array.from({ length: step }, (_, r) => r).find((r) => (phase + before[dim] - r * d) % s === 0) ?? kernel[dim];
+      const first =
+        Array.from({ length: step }, (_, r) => r).find((r) => (phase + before[dim] - r * d) % s === 0) ?? kernel[dim];
       if (first >= kernel[dim]) return { first: 0, taps: 0, offset: 0 };
       return { first, taps: Math.ceil((kernel[dim] - first) / step), offset: (phase + before[dim] - first * d) / s };
     });
@@ -104,7 +108,8 @@ export const backwardGather = (geometry: Geometry): Gather => {
 export const phasesOf = ({ vertical, horizontal }: Gather): number => vertical.phases.length * horizontal.phases.length;
 
 /** Target pixels of one phase, all images together. */
-export const rowsOf = ({ batch, vertical, horizontal }: Gather): number => batch * vertical.positions * horizontal.positions;
+export const rowsOf = ({ batch, vertical, horizontal }: Gather): number =>
+  batch * vertical.positions * horizontal.positions;
 
 /** Longest sum of any phase. */
 export const innerLength = ({ vertical, horizontal, inner }: Gather): number =>

@@ -41,7 +41,13 @@ export const isPointwise = ({ kernel, stride, before, image, positions }: Geomet
 /** A pointwise convolution of images is one of so many single pixels: no position needs to be worked out. */
 export const flattenPointwise = (geometry: Geometry): Geometry =>
   isPointwise(geometry)
-    ? { ...geometry, batch: geometry.batch * geometry.image[0] * geometry.image[1], image: [1, 1], positions: [1, 1], dilation: [1, 1] }
+    ? {
+        ...geometry,
+        batch: geometry.batch * geometry.image[0] * geometry.image[1],
+        image: [1, 1],
+        positions: [1, 1],
+        dilation: [1, 1],
+      }
     : geometry;
 
 /** Each input channel belongs to a group of its own. */

@@ -1,6 +1,14 @@
 import type { Pass } from "../../kernel.ts";
 import { type Gather, phasesOf, rowsOf } from "./gather.ts";
-import { channelsType, isVectored, pixelFunctions, positionFunctions, putFunction, type Stored, unseen } from "./gather-wgsl.ts";
+import {
+  channelsType,
+  isVectored,
+  pixelFunctions,
+  positionFunctions,
+  putFunction,
+  type Stored,
+  unseen,
+} from "./gather-wgsl.ts";
 
 const workgroupSize = 64;
 const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
@@ -20,7 +28,10 @@ const slides = ({ horizontal }: Gather, pixels: number): boolean =>
   horizontal.positions % pixels === 0 &&
   horizontal.kernel <= 7;
 
-/** Weights of a tap as `w0 … w3`: rows of q … q+3, or of q alone, by four columns; transposed and vectored, four columns of q … q+3. */
+/**
+ * Weights of a tap as `w0 … w3`: rows of q … q+3, or of q alone, by four columns; transposed and vectored, four columns
+ * of q … q+3.
+ */
 const weightLoads = ({ inner, columns, groups, transposed }: Gather, tap: string): string[] => {
   const depth = isVectored(inner) ? 4 : 1;
   if (!transposed) {
@@ -33,7 +44,8 @@ const weightLoads = ({ inner, columns, groups, transposed }: Gather, tap: string
         .join(", ")})`;
     });
   }
-  const at = (i: number): string => `((${tap}) * ${columns}u + min(column + ${i}u, ${columns - 1}u)) * ${groups * inner}u + channel + q`;
+  const at = (i: number): string =>
+    `((${tap}) * ${columns}u + min(column + ${i}u, ${columns - 1}u)) * ${groups * inner}u + channel + q`;
   if (isVectored(inner)) return range(4).map((i) => `vec4<f32>(weight[(${at(i)}) / 4u])`);
   return [
     `vec4<f32>(${range(4)
@@ -51,10 +63,12 @@ const products = ({ inner, transposed }: Gather, sum: string, s: string): string
 };
 
 /**
- * A gather without workgroup memory: each invocation sums four columns of a strip of pixels in registers, neighbours share pixels or weights
- * through the cache. For few channels, where blocks would be mostly padding, and for processors that play GPU, where barriers cost more than loads.
+ * A gather without workgroup memory: each invocation sums four columns of a strip of pixels in registers, neighbours
+ * share pixels or weights through the cache. For few channels, where blocks would be mostly padding, and for processors
+ * that play GPU, where barriers cost more than loads.
  *
- * Flops: 2 · pixels · taps · inner · columns. Loads per tap and four channels: `pixels + 4` vectors for `16 · pixels` products.
+ * Flops: 2 · pixels · taps · inner · columns. Loads per tap and four channels: `pixels + 4` vectors for `16 · pixels`
+ * products.
  */
 export const stripPass = (gather: Gather, { pixels, operands, result }: StripOptions): Pass => {
   const { inner, columns, groups, vertical, horizontal, transposed } = gather;
@@ -119,7 +133,9 @@ fn main(group: u32, lane: u32) {
   if (row >= sizes.rows) { return; }
   let channel = channels * ${inner}u;
 ${range(pixels)
-  .map((e) => `  ${sliding && e > 0 ? "" : `let at_${e} = position_of(row + ${e}u, phase); `}var sum_${e} = vec4<f32>();`)
+  .map(
+    (e) => `  ${sliding && e > 0 ? "" : `let at_${e} = position_of(row + ${e}u, phase); `}var sum_${e} = vec4<f32>();`,
+  )
   .join("\n")}
   for (var tap_y = 0u; tap_y < ${unseen("phase.taps.x")}; tap_y++) {
 ${body.join("\n")}
@@ -133,7 +149,12 @@ ${range(pixels)
     label: `convolution strip ${pixels}${sliding ? " sliding" : ""}`,
     bindings: [
       { name: "source", type: channelsType(operands, vectored), source: { input: 0 }, access: "read" },
-      { name: "weight", type: channelsType(operands, isVectored(transposed ? inner : columns)), source: { input: 1 }, access: "read" },
+      {
+        name: "weight",
+        type: channelsType(operands, isVectored(transposed ? inner : columns)),
+        source: { input: 1 },
+        access: "read",
+      },
       { name: "result", type: channelsType(result, isVectored(columns)), source: { output: 0 }, access: "write" },
     ],
     workgroupSize,

@@ -11,7 +11,10 @@ import {
   weightFunction,
 } from "./gather-wgsl.ts";
 
-/** A tile of the result, made by one workgroup; each invocation keeps `rowsEach × columnsEach` sums in registers. All multiples of 4. */
+/**
+ * A tile of the result, made by one workgroup; each invocation keeps `rowsEach × columnsEach` sums in registers. All
+ * multiples of 4.
+ */
 export interface Tile {
   readonly rows: number;
   readonly columns: number;
@@ -21,11 +24,15 @@ export interface Tile {
   readonly columnsEach: number;
 }
 
-export const tileThreads = ({ rows, columns, rowsEach, columnsEach }: Tile): number => (rows / rowsEach) * (columns / columnsEach);
+export const tileThreads = ({ rows, columns, rowsEach, columnsEach }: Tile): number =>
+  (rows / rowsEach) * (columns / columnsEach);
 
 const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
-/** Text for each share of `count` pieces of work that lane `lane` of `threads` has; `body` gets the WGSL index of the piece. */
+/**
+ * Text for each share of `count` pieces of work that lane `lane` of `threads` has; `body` gets the WGSL index of the
+ * piece.
+ */
 export const share = (count: number, threads: number, body: (piece: string, i: number) => string): string =>
   range(Math.ceil(count / threads))
     .map((i) => {
@@ -34,13 +41,21 @@ export const share = (count: number, threads: number, body: (piece: string, i: n
     })
     .join("\n");
 
-/** Four vectors `v0 … v3` as the columns of a block: `tile[(first + j) · stride + at] = (v0[j], v1[j], v2[j], v3[j])`. */
+/**
+ * Four vectors `v0 … v3` as the columns of a block: `tile[(first + j) · stride + at] = (v0[j], v1[j], v2[j], v3[j])`.
+ */
 export const storeTransposed = (tile: string, first: string, stride: number, at: string): string =>
   range(4)
-    .map((j) => `    ${tile}[(${first} + ${j}u) * ${stride}u + ${at}] = vec4<f32>(v0[${j}], v1[${j}], v2[${j}], v3[${j}]);`)
+    .map(
+      (j) =>
+        `    ${tile}[(${first} + ${j}u) * ${stride}u + ${at}] = vec4<f32>(v0[${j}], v1[${j}], v2[${j}], v3[${j}]);`,
+    )
     .join("\n");
 
-/** Sums of one step along the inner dimension, rows of `tile_a` times columns of `tile_b`; accumulators `sum_<row>_<column vector>`. */
+/**
+ * Sums of one step along the inner dimension, rows of `tile_a` times columns of `tile_b`; accumulators
+ * `sum_<row>_<column vector>`.
+ */
 export const multiplyTiles = ({ rows, columns, inner, rowsEach, columnsEach }: Tile): string => {
   const [lanesDown, lanesAcross] = [rows / rowsEach, columns / columnsEach];
   const [down, across] = [range(rowsEach / 4), range(columnsEach / 4)];
@@ -48,7 +63,9 @@ export const multiplyTiles = ({ rows, columns, inner, rowsEach, columnsEach }: T
     `    for (var k = 0u; k < ${inner}u; k++) {`,
     ...down.map((i) => `      let a${i} = tile_a[k * ${rows / 4}u + lane_y + ${i * lanesDown}u];`),
     ...across.map((j) => `      let b${j} = tile_b[k * ${columns / 4}u + lane_x + ${j * lanesAcross}u];`),
-    ...range(rowsEach).flatMap((row) => across.map((j) => `      sum_${row}_${j} += a${row >> 2}[${row & 3}] * b${j};`)),
+    ...range(rowsEach).flatMap((row) =>
+      across.map((j) => `      sum_${row}_${j} += a${row >> 2}[${row & 3}] * b${j};`),
+    ),
     "    }",
   ].join("\n");
 };
@@ -77,17 +94,21 @@ export const eachSum = (
 
 export interface TiledOptions {
   readonly tile: Tile;
-  /** Parts of the sum, made by different workgroups: each writes a whole result behind the other, to be added by a second pass. */
+  /**
+   * Parts of the sum, made by different workgroups: each writes a whole result behind the other, to be added by a
+   * second pass.
+   */
   readonly splits: number;
   readonly operands: Stored;
   readonly result: Stored;
 }
 
 /**
- * A gather as a product of matrices, `[pixels, taps · q] · [taps · q, columns]`, of which the first is never written down (implicit GEMM): each
- * workgroup gathers blocks of it into workgroup memory beside blocks of the weight.
+ * A gather as a product of matrices, `[pixels, taps · q] · [taps · q, columns]`, of which the first is never written
+ * down (implicit GEMM): each workgroup gathers blocks of it into workgroup memory beside blocks of the weight.
  *
- * Flops: 2 · pixels · taps · inner · columns. Each element of the source is loaded taps · ⌈columns / tile.columns⌉ times, mostly from cache.
+ * Flops: 2 · pixels · taps · inner · columns. Each element of the source is loaded taps · ⌈columns / tile.columns⌉
+ * times, mostly from cache.
  * Source: Chetlur et al. 2014, arXiv 1410.0759 (implicit GEMM); Nath et al. 2010 (register tiles).
  */
 export const tiledPass = (gather: Gather, { tile, splits, operands, result }: TiledOptions): Pass => {
@@ -199,6 +220,9 @@ ${eachSum(tile, (sum, row, column) => `  put(target_of(first_row + ${row}, phase
     groups: columnTiles * groups * splits * phases * rowTiles,
     code,
     ...(operands === "f16" || result === "f16" ? { features: ["f16"] as const } : {}),
-    sizes: { rows, length: Math.ceil((gather.batch * gather.vertical.target * gather.horizontal.target * groups * columns) / 4) * 4 },
+    sizes: {
+      rows,
+      length: Math.ceil((gather.batch * gather.vertical.target * gather.horizontal.target * groups * columns) / 4) * 4,
+    },
   };
 };

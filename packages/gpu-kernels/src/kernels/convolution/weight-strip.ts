@@ -51,14 +51,16 @@ export const stripWeightGroups = (geometry: Geometry): number => {
 };
 
 /**
- * The gradient of a weight with few rows (taps · channels): each invocation keeps some rows of four columns in registers and runs over every so
- * many pixels of its split; the workgroup adds up, and a second pass adds the splits. Depthwise, a row is a tap, and each column reads its own channel.
+ * The gradient of a weight with few rows (taps · channels): each invocation keeps some rows of four columns in
+ * registers and runs over every so many pixels of its split; the workgroup adds up, and a second pass adds the splits.
+ * Depthwise, a row is a tap, and each column reads its own channel.
  *
  * Flops: 2 · rows · outChannels · pixels. Loads per pixel: a vector of the cotangent and `rowsEach` values.
  */
 export const stripWeightPass = (geometry: Geometry, { splits, operands, result }: WeightStripOptions): Pass => {
   const { channels, outChannels } = geometry;
-  const { depthwise, groups, rows, columns, inner, chunks, rowsEach, columnLanes, pixelLanes, columnTiles } = sizesOf(geometry);
+  const { depthwise, groups, rows, columns, inner, chunks, rowsEach, columnLanes, pixelLanes, columnTiles } =
+    sizesOf(geometry);
   const multiplier = outChannels / channels;
   const imagesVectored = depthwise && multiplier === 1 && isVectored(channels);
   const pixels = pixelsOf(geometry);
@@ -96,7 +98,10 @@ ${range(rowsEach)
     let corner = corner_of(p);
     let g = cotangent_at(p, column, channels);
 ${range(rowsEach)
-  .map((row) => `    { let pixel = image_pixel(corner, shift_${row}); if (pixel >= 0) { sum_${row} += ${value(row)} * g; } }`)
+  .map(
+    (row) =>
+      `    { let pixel = image_pixel(corner, shift_${row}); if (pixel >= 0) { sum_${row} += ${value(row)} * g; } }`,
+  )
   .join("\n")}
   }
   if (lane < ${columnLanes * pixelLanes}u) {

@@ -13,8 +13,8 @@ import {
 } from "./weight-wgsl.ts";
 
 /**
- * The gradient of a weight as a product over pixels, `[taps · q, pixels] · [pixels, columns]`: few rows and columns, a long sum, so the pixels are
- * split among workgroups and their partial results added by a second pass.
+ * The gradient of a weight as a product over pixels, `[taps · q, pixels] · [pixels, columns]`: few rows and columns, a
+ * long sum, so the pixels are split among workgroups and their partial results added by a second pass.
  *
  * Flops: 2 · taps · inner · outChannels · pixels. Bytes beside the operands: splits · weight, written and read.
  */

@@ -5,7 +5,12 @@ import type { Binding } from "../../kernel.ts";
 // WGSL of the gradient of a weight, `dw[tap, q, o] = Σ_pixels x[pixel at tap, q] · g[pixel, o]`.
 
 /** Rows (taps · channels) and columns of the product of one group. */
-export const weightSizes = ({ kernel, channels, outChannels, groups }: Geometry): { rows: number; inner: number; columns: number } => ({
+export const weightSizes = ({
+  kernel,
+  channels,
+  outChannels,
+  groups,
+}: Geometry): { rows: number; inner: number; columns: number } => ({
   rows: (kernel[0] * kernel[1] * channels) / groups,
   inner: channels / groups,
   columns: outChannels / groups,
@@ -15,8 +20,8 @@ export const weightSizes = ({ kernel, channels, outChannels, groups }: Geometry)
 export const pixelsOf = ({ batch, positions }: Geometry): number => batch * positions[0] * positions[1];
 
 /**
- * `corner_of(p) -> vec3<i32>`: image, row and column that tap 0 of result pixel p reads; `shift_of(tap) -> vec2<i32>`; `image_pixel(corner, shift) -> i32`,
- * −1 outside.
+ * `corner_of(p) -> vec3<i32>`: image, row and column that tap 0 of result pixel p reads; `shift_of(tap) -> vec2<i32>`;
+ * `image_pixel(corner, shift) -> i32`, −1 outside.
  */
 export const cornerFunctions = ({ image, kernel, positions, stride, before, dilation }: Geometry): string => {
   const checks = ([0, 1] as const).flatMap((dim) => {
@@ -54,7 +59,9 @@ export const cotangentFunction = (columns: number, groups: number): string => {
 `;
 };
 
-/** `put_weight(row, column, group, value)`: four columns of a row, those behind the last left out; `shift` elements on. */
+/**
+ * `put_weight(row, column, group, value)`: four columns of a row, those behind the last left out; `shift` elements on.
+ */
 export const putWeightFunction = ({
   rows,
   columns,

@@ -9,8 +9,9 @@ const depth = 16;
 const stride = tileSize / 4 + 1;
 
 /**
- * Vectors of four results that an invocation has in each direction. One, with 256 invocations, keeps a GPU busy when few tiles remain; two
- * halve the reads per product, which is what counts where a processor pretends to be a GPU: 4096 × 4096 then takes half of the time.
+ * Vectors of four results that an invocation has in each direction. One, with 256 invocations, keeps a GPU busy when
+ * few tiles remain; two halve the reads per product, which is what counts where a processor pretends to be a GPU: 4096
+ * × 4096 then takes half of the time.
  */
 export const productParts = ({ software }: Pick<DeviceFacts, "software">): number => (software ? 2 : 1);
 
@@ -18,7 +19,8 @@ export const productParts = ({ software }: Pick<DeviceFacts, "software">): numbe
 export const productLanes = (parts: number): number => (tileSize / (4 * parts)) ** 2;
 
 const loadTile = (name: string, along: "inner" | "outer"): string => {
-  const [inner, outer] = along === "inner" ? [`e % ${depth}u`, `e / ${depth}u`] : [`e / ${tileSize / 4}u`, `e % ${tileSize / 4}u`];
+  const [inner, outer] =
+    along === "inner" ? [`e % ${depth}u`, `e / ${depth}u`] : [`e / ${tileSize / 4}u`, `e % ${tileSize / 4}u`];
   return `      {
         let k = ${inner};
         let i = 4u * (${outer});
@@ -27,19 +29,25 @@ const loadTile = (name: string, along: "inner" | "outer"): string => {
 };
 
 /**
- * WGSL of `fn subtract_product(lane, first_a, first_b)`: for a 64 × 64 tile at rows `first_a`, columns `first_b`, take off
- * `Σ a(i, k) · b(j, k)` over the 64 sum indices of a block. The caller defines `load_a(i, k)` and `load_b(j, k)`, zero where there is
- * nothing, and `subtract(i, j, x)`, which drops what lies outside.
+ * WGSL of `fn subtract_product(lane, first_a, first_b)`: for a 64 × 64 tile at rows `first_a`, columns `first_b`, take
+ * off `Σ a(i, k) · b(j, k)` over the 64 sum indices of a block. The caller defines `load_a(i, k)` and `load_b(j, k)`,
+ * zero where there is nothing, and `subtract(i, j, x)`, which drops what lies outside.
  *
- * Each invocation has 4·`parts` × 4·`parts` results; operands come through workgroup memory, 16 sum indices at a time (8.5 KiB).
+ * Each invocation has 4·`parts` × 4·`parts` results; operands come through workgroup memory, 16 sum indices at a time
+ * (8.5 KiB).
  *
  * @param along which index has neighbours in memory, for each operand.
  */
-export const blockProductCode = (parts: number, along: { readonly a: "inner" | "outer"; readonly b: "inner" | "outer" }): string => {
+export const blockProductCode = (
+  parts: number,
+  along: { readonly a: "inner" | "outer"; readonly b: "inner" | "outer" },
+): string => {
   const lanes = productLanes(parts);
   const side = tileSize / (4 * parts);
   const range = Array.from({ length: parts }, (_, p) => p);
-  const results = range.flatMap((p) => [0, 1, 2, 3].flatMap((t) => range.map((q) => ({ p, t, q, name: `s${p}_${t}_${q}` }))));
+  const results = range.flatMap((p) =>
+    [0, 1, 2, 3].flatMap((t) => range.map((q) => ({ p, t, q, name: `s${p}_${t}_${q}` }))),
+  );
   return `var<workgroup> tile_a: array<vec4<f32>, ${depth * stride}>;
 var<workgroup> tile_b: array<vec4<f32>, ${depth * stride}>;
 

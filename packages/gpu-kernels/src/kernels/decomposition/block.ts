@@ -1,7 +1,8 @@
 import type { DeviceFacts } from "../../kernel.ts";
 
-// Factorisations run on blocks of 64 rows, "right-looking": factor or solve a block, then take its products off all that remains. The
-// position of a block is a size, not part of the text, so all steps of all matrices share their pipelines.
+// Factorisations run on blocks of 64 rows, "right-looking": factor or solve a block, then take its products off all
+// that remains. The position of a block is a size, not part of the text, so all steps of all matrices share their
+// pipelines.
 
 /** Rows of a block. The lower triangle of one takes 8.1 KiB of workgroup memory. */
 export const blockRows = 64;
@@ -10,9 +11,13 @@ export const blockRows = 64;
 export const triangleEntries: number = (blockRows * (blockRows + 1)) / 2;
 
 /** First rows of the blocks that cover so many rows. */
-export const blockStarts = (rows: number): number[] => Array.from({ length: Math.ceil(rows / blockRows) }, (_, block) => block * blockRows);
+export const blockStarts = (rows: number): number[] =>
+  Array.from({ length: Math.ceil(rows / blockRows) }, (_, block) => block * blockRows);
 
-/** WGSL of `fn pivot_of(d: f32) -> f32`: the square root of a positive number, NaN for all else. By bits: comparisons with NaN may be compiled away. */
+/**
+ * WGSL of `fn pivot_of(d: f32) -> f32`: the square root of a positive number, NaN for all else. By bits: comparisons
+ * with NaN may be compiled away.
+ */
 export const pivotFunction = `var<private> never: u32 = 0u;
 fn pivot_of(d: f32) -> f32 {
   return select(bitcast<f32>(0x7fc00000u | never), sqrt(d), bitcast<u32>(d) - 1u < 0x7f800000u);

@@ -135,10 +135,15 @@ fn main(group: u32, lane: u32) {
 };
 
 /**
- * Lower Cholesky factors of `batch` matrices [size, size]. Up to 64 rows: one pass, a workgroup per matrix. Above: three passes per block
- * of 64 columns, nearly all flops in the trailing updates, which read and write what remains once per block.
+ * Lower Cholesky factors of `batch` matrices [size, size]. Up to 64 rows: one pass, a workgroup per matrix. Above:
+ * three passes per block of 64 columns, nearly all flops in the trailing updates, which read and write what remains
+ * once per block.
  */
-export const choleskyPlan = (batch: number, size: number, facts: Pick<DeviceFacts, "software" | "maxWorkgroupBytes">): KernelPlan => {
+export const choleskyPlan = (
+  batch: number,
+  size: number,
+  facts: Pick<DeviceFacts, "software" | "maxWorkgroupBytes">,
+): KernelPlan => {
   if (size <= blockRows) return { passes: [diagonalPass(batch, size, 0, true)] };
   const lanes = substitutionLanes(facts);
   return {
@@ -146,7 +151,9 @@ export const choleskyPlan = (batch: number, size: number, facts: Pick<DeviceFact
       copyPass(batch, size),
       ...blockStarts(size).flatMap((first) => [
         diagonalPass(batch, size, first, false),
-        ...(first + blockRows < size ? [panelPass(batch, size, first, lanes), trailingPass(batch, size, first, productParts(facts))] : []),
+        ...(first + blockRows < size
+          ? [panelPass(batch, size, first, lanes), trailingPass(batch, size, first, productParts(facts))]
+          : []),
       ]),
     ],
   };

@@ -24,7 +24,9 @@ const definite = (batch: number, size: number): NdArray => {
 const triangle = (batch: number, size: number): NdArray => {
   const values = normalArray([batch, size, size], 2)
     .toNumbers()
-    .map((value, at) => (Math.floor(at / size) % size === at % size ? Math.sign(value) * (2 + Math.abs(value)) : value / Math.sqrt(size)));
+    .map((value, at) =>
+      Math.floor(at / size) % size === at % size ? Math.sign(value) * (2 + Math.abs(value)) : value / Math.sqrt(size),
+    );
   return NdArray.from(values, [batch, size, size]);
 };
 
@@ -43,7 +45,9 @@ describe("plans of decompositions", () => {
 
   test("small matrices take one pass, a workgroup each", () => {
     expect(planNode("cholesky", [square([1000, 64, 64])], {}).passes.map(({ groups }) => groups)).toEqual([1000]);
-    expect(planNode("triangular-solve", [square([1000, 64, 64]), square([1000, 64, 16])], solveParams).passes).toHaveLength(1);
+    expect(
+      planNode("triangular-solve", [square([1000, 64, 64]), square([1000, 64, 16])], solveParams).passes,
+    ).toHaveLength(1);
   });
 });
 
@@ -143,7 +147,9 @@ describe.skipIf(!hasAdapter)("decompositions on a device", () => {
     const a = definite(70, 5);
     const [spec] = operators["cholesky"]!.infer([a], {});
     const [bits] = await runPlan(backend.device, choleskyNaive(70, 5), [a], [spec!]);
-    const [expected] = operators["cholesky"]!.reference([{ spec: spec!, data: Float64Array.from(a.toNumbers()) }], {}, [spec!]);
+    const [expected] = operators["cholesky"]!.reference([{ spec: spec!, data: Float64Array.from(a.toNumbers()) }], {}, [
+      spec!,
+    ]);
     assertClose(new NdArray("f32", spec!.shape, new Float32Array(bits!)), { spec: spec!, data: expected! }, "naive");
   });
 });

@@ -114,10 +114,13 @@ fn main(group: u32, lane: u32) {
 };
 
 /**
- * op(l) x = b for `batch` triangles. Up to 64 rows: one pass, a workgroup per matrix and 64 columns. Above: two passes per block of 64
- * rows, nearly all flops in the products.
+ * op(l) x = b for `batch` triangles. Up to 64 rows: one pass, a workgroup per matrix and 64 columns. Above: two passes
+ * per block of 64 rows, nearly all flops in the products.
  */
-export const triangularSolvePlan = (system: TriangularSystem, facts: Pick<DeviceFacts, "software" | "maxWorkgroupBytes">): KernelPlan => {
+export const triangularSolvePlan = (
+  system: TriangularSystem,
+  facts: Pick<DeviceFacts, "software" | "maxWorkgroupBytes">,
+): KernelPlan => {
   const { rows } = system;
   const lanes = substitutionLanes(facts);
   if (rows <= blockRows) return { passes: [blockPass(system, 0, lanes, true)] };

@@ -61,7 +61,14 @@ const bounds: readonly Bound[] = [
   { op: "softplus", fn: softplus, low: 1e-37, high: 80, units: 3 },
   { op: "silu", fn: silu, low: 1e-37, high: 80, units: 4 },
   { op: "gelu", fn: gelu, low: 1e-36, high: 5, units: 40 },
-  { op: "gelu", fn: (x) => gelu(x, { approximate: "tanh" }), low: 1e-36, high: 3, units: 12, params: { approximate: true } },
+  {
+    op: "gelu",
+    fn: (x) => gelu(x, { approximate: "tanh" }),
+    low: 1e-36,
+    high: 3,
+    units: 12,
+    params: { approximate: true },
+  },
 ];
 
 describe.skipIf(!hasAdapter)("elementary functions on WebGPU", () => {
@@ -78,7 +85,10 @@ describe.skipIf(!hasAdapter)("elementary functions on WebGPU", () => {
       const result = await evaluate(fn, backend)(new NdArray("f32", [inputs.length], inputs));
       let [worst, at] = [0, 0];
       inputs.forEach((x, i) => {
-        const error = errorInUnits(result.data[i]!, operators[op]!.scalar!([x], params ?? { approximate: false }, "f32"));
+        const error = errorInUnits(
+          result.data[i]!,
+          operators[op]!.scalar!([x], params ?? { approximate: false }, "f32"),
+        );
         if (error > worst) [worst, at] = [error, x];
       });
       expect(worst, `worst at ${at}`).toBeLessThanOrEqual(units);
@@ -87,7 +97,10 @@ describe.skipIf(!hasAdapter)("elementary functions on WebGPU", () => {
 
   test("sine and cosine reduce any angle", async () => {
     const angles = Float32Array.of(...spread(1, 3.4e38), ...spread(8100, 8300, 2000));
-    const [sines, cosines] = await evaluate((x: Tensor) => [sin(x), cos(x)] as const, backend)(new NdArray("f32", [angles.length], angles));
+    const [sines, cosines] = await evaluate(
+      (x: Tensor) => [sin(x), cos(x)] as const,
+      backend,
+    )(new NdArray("f32", [angles.length], angles));
     const difference = (actual: ArrayLike<number>, of: (x: number) => number): number =>
       angles.reduce((most, x, i) => Math.max(most, Math.abs(actual[i]! - of(x))), 0);
     expect(difference(sines.data, Math.sin)).toBeLessThan(1e-7);
@@ -96,10 +109,15 @@ describe.skipIf(!hasAdapter)("elementary functions on WebGPU", () => {
 
   test("power keeps f32 precision to the ends of the range", async () => {
     const random = seeded(5);
-    const bases = Float32Array.from({ length: 40_000 }, (_, i) => (i % 2 === 0 ? 0.7 + 0.75 * random() : 2 ** (random() * 250 - 125)));
+    const bases = Float32Array.from({ length: 40_000 }, (_, i) =>
+      i % 2 === 0 ? 0.7 + 0.75 * random() : 2 ** (random() * 250 - 125),
+    );
     // Logarithms of results from -87 to 88.
     const exponents = bases.map((a) => (random() * 175 - 87) / Math.log(a));
-    const result = await evaluate(power, backend)(new NdArray("f32", [bases.length], bases), new NdArray("f32", [bases.length], exponents));
+    const result = await evaluate(power, backend)(
+      new NdArray("f32", [bases.length], bases),
+      new NdArray("f32", [bases.length], exponents),
+    );
     let [worst, at] = [0, ""];
     bases.forEach((a, i) => {
       const error = errorInUnits(result.data[i]!, a ** exponents[i]!);
@@ -112,7 +130,8 @@ describe.skipIf(!hasAdapter)("elementary functions on WebGPU", () => {
   test.each([-3, -1, 0, 2, 3])("quotients and roots that are off by %i units are rounded rightly", async (units) => {
     const count = 160 * 256;
     const random = seeded(11);
-    const wide = (): number => Math.fround((random() < 0.5 ? -1 : 1) * (1 + random()) * 2 ** Math.floor(random() * 120 - 60));
+    const wide = (): number =>
+      Math.fround((random() < 0.5 ? -1 : 1) * (1 + random()) * 2 ** Math.floor(random() * 120 - 60));
     const [a, b] = [Float32Array.from({ length: count }, wide), Float32Array.from({ length: count }, wide)];
     const spec = { dtype: "f32", shape: [count] } as const;
     const code = `${functionsFor("round_quotient(round_root(")}
@@ -126,9 +145,18 @@ fn main(group: u32, lane: u32) {
     const bindings = ["a", "b", "q", "r"].map(
       (name, i): Binding => ({ name, type: "array<vec4<f32>>", source: sources[i]!, access: i < 2 ? "read" : "write" }),
     );
-    const pass: Pass = { label: "rounding", bindings, workgroupSize: 64, groups: count / 256, code, sizes: { never: 0 } };
+    const pass: Pass = {
+      label: "rounding",
+      bindings,
+      workgroupSize: 64,
+      groups: count / 256,
+      code,
+      sizes: { never: 0 },
+    };
     const operands = [new NdArray("f32", [count], a), new NdArray("f32", [count], b)];
-    const [q, r] = (await runPlan(backend.device, { passes: [pass] }, operands, [spec, spec])).map((bytes) => new Float32Array(bytes));
+    const [q, r] = (await runPlan(backend.device, { passes: [pass] }, operands, [spec, spec])).map(
+      (bytes) => new Float32Array(bytes),
+    );
     expect(q!.findIndex((value, i) => value !== Math.fround(a[i]! / b[i]!))).toBe(-1);
     expect(r!.findIndex((value, i) => value !== Math.fround(Math.sqrt(Math.abs(a[i]!))))).toBe(-1);
   });
@@ -144,6 +172,8 @@ fn main(group: u32, lane: u32) {
     }).filter((x) => !Number.isNaN(x) && (Math.abs(x) >= smallest || x === 0));
     const result = await evaluate((x: Tensor) => cast(x, dtype), backend)(new NdArray("f32", [halves.length], halves));
     const wrong = [...halves].findIndex((x, i) => result.data[i] !== encode(x));
-    expect(wrong === -1 ? "none" : `${halves[wrong]} became ${result.data[wrong]}, not ${encode(halves[wrong]!)}`).toBe("none");
+    expect(wrong === -1 ? "none" : `${halves[wrong]} became ${result.data[wrong]}, not ${encode(halves[wrong]!)}`).toBe(
+      "none",
+    );
   });
 });

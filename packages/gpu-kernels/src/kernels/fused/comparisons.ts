@@ -1,8 +1,10 @@
-// What depends on NaN or on the sign is decided by bits or by ordered comparisons: WGSL leaves max, min, sign and != of a NaN open.
+// What depends on NaN or on the sign is decided by bits or by ordered comparisons: WGSL leaves max, min, sign and != of
+// a NaN open.
 
 /** WGSL functions on vectors of four by name. */
 export const comparisonFunctions: { readonly [name: string]: string } = {
-  is_nan: "fn is_nan(x: vec4<f32>) -> vec4<bool> { return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u); }",
+  is_nan:
+    "fn is_nan(x: vec4<f32>) -> vec4<bool> { return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u); }",
   is_finite:
     "fn is_finite(x: vec4<f32>) -> vec4<bool> { return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7f800000u)) != vec4<u32>(0x7f800000u); }",
   maximum: "fn maximum(a: vec4<f32>, b: vec4<f32>) -> vec4<f32> { return select(b, a, (a > b) | is_nan(a)); }",

@@ -1,5 +1,5 @@
-// Casts on vectors of four. Floats towards integers stop at the ends of the range; NaN becomes 0. Rounding to 16 bits is done on the bits,
-// because WGSL lets its builtins round either way and leaves what is out of range open.
+// Casts on vectors of four. Floats towards integers stop at the ends of the range; NaN becomes 0. Rounding to 16 bits
+// is done on the bits, because WGSL lets its builtins round either way and leaves what is out of range open.
 
 /** WGSL functions on vectors of four by name. */
 export const conversionFunctions: { readonly [name: string]: string } = {

@@ -1,4 +1,5 @@
-// The error function and GELU on vectors of four, to about two units in the last place. Coefficients as in the WebAssembly kernels.
+// The error function and GELU on vectors of four, to about two units in the last place. Coefficients as in the
+// WebAssembly kernels.
 
 /** WGSL functions `(vec4<f32>) -> vec4<f32>` by name. */
 export const errorFunctions: { readonly [name: string]: string } = {

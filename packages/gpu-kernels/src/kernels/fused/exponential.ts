@@ -1,6 +1,7 @@
-// Exponentials and logarithms on vectors of four, accurate to about two units in the last place where WGSL allows its builtins an error that
-// grows with the argument. Same formulas and coefficients as the WebAssembly kernels: least-squares fits on Chebyshev nodes, weighted for
-// relative error. `fma` need not be fused: products with the first part of ln 2 are exact.
+// Exponentials and logarithms on vectors of four, accurate to about two units in the last place where WGSL allows its
+// builtins an error that grows with the argument. Same formulas and coefficients as the WebAssembly kernels:
+// least-squares fits on Chebyshev nodes, weighted for relative error. `fma` need not be fused: products with the first
+// part of ln 2 are exact.
 
 /** ln 2 in two parts; the first has few enough bits that its product with an exponent is exact. */
 const ln2High = "0.693359375";

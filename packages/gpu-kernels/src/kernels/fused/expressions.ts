@@ -64,7 +64,11 @@ const castExpression = (x: string, from: DType, to: DType): string => {
 };
 
 /** The expression of an instruction over registers. @param from dtypes of the operands. */
-export const expressionOf = ({ op, dtype, params }: FusedInstruction, args: readonly string[], from: readonly DType[]): string => {
+export const expressionOf = (
+  { op, dtype, params }: FusedInstruction,
+  args: readonly string[],
+  from: readonly DType[],
+): string => {
   const [a, b, c] = args as [string, string, string];
   const type = from[0]!;
   if (type === "bool" && op in boolExpressions) return boolExpressions[op]!(a, b);

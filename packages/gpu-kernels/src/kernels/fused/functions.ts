@@ -8,10 +8,11 @@ import { trigonometricFunctions } from "./trigonometric.ts";
 import { vectorFunctions } from "./vectors.ts";
 
 /**
- * Compilers simplify `(a + b) - a` and join `n·c + n·d`, both of which are how lost digits are saved (Mesa does on every driver, Metal in
- * fast math). A value that went through bits they know nothing about is settled.
+ * Compilers simplify `(a + b) - a` and join `n·c + n·d`, both of which are how lost digits are saved (Mesa does on
+ * every driver, Metal in fast math). A value that went through bits they know nothing about is settled.
  */
-const settled = "fn settled(x: vec4<f32>) -> vec4<f32> { return bitcast<vec4<f32>>(bitcast<vec4<u32>>(x) | vec4<u32>(sizes.never)); }";
+const settled =
+  "fn settled(x: vec4<f32>) -> vec4<f32> { return bitcast<vec4<f32>>(bitcast<vec4<u32>>(x) | vec4<u32>(sizes.never)); }";
 
 /** Every WGSL function on vectors of four by name. Some read `sizes.never`, see `functionsFor`. */
 export const functions: { readonly [name: string]: string } = {
@@ -30,8 +31,8 @@ const called = (code: string): string[] =>
   [...code.matchAll(/\b(\w+)\(/g)].map((match) => match[1]!).filter((name) => Object.hasOwn(functions, name));
 
 /**
- * The functions that `code` calls, and those that they call. The shader's `sizes` must have a field `never`, which is 0 and
- * which no compiler knows to be.
+ * The functions that `code` calls, and those that they call. The shader's `sizes` must have a field `never`, which is 0
+ * and which no compiler knows to be.
  */
 export const functionsFor = (code: string): string => {
   const wanted = new Set<string>();

@@ -158,7 +158,10 @@ describe.skipIf(!hasAdapter)("programs on WebGPU", () => {
     await agree((...x) => [x.reduce((a, b, i) => (i % 3 === 0 ? subtract(a, b) : add(a, b)))], inputs);
     const conditions = Array.from({ length: 12 }, (_, i) => normalArray([513], i + 50, "bool"));
     const values = Array.from({ length: 24 }, (_, i) => normalArray([513], i + 70));
-    await agree((...x) => conditions.map((_, i) => where(x[i]!, x[12 + 2 * i]!, x[13 + 2 * i]!)), [...conditions, ...values]);
+    await agree(
+      (...x) => conditions.map((_, i) => where(x[i]!, x[12 + 2 * i]!, x[13 + 2 * i]!)),
+      [...conditions, ...values],
+    );
   });
 
   test("more than 65,535 workgroups", async () => {

@@ -10,9 +10,9 @@ import { readOperand, walkOf } from "./views.ts";
 const workgroupSize = 128;
 
 /**
- * One pass over memory for a whole elementwise program: each invocation computes four neighbours in vectors. All operands are read
- * before the first result is written, so results may lie over operands. Programs without stretched operands share a pipeline whatever
- * their length.
+ * One pass over memory for a whole elementwise program: each invocation computes four neighbours in vectors. All
+ * operands are read before the first result is written, so results may lie over operands. Programs without stretched
+ * operands share a pipeline whatever their length.
  *
  * Bytes: every operand and result once. Source of the layout of a program: `FusedParams`.
  */
@@ -44,7 +44,10 @@ export const fusedPass = (node: KernelNode<FusedParams>): Pass => {
           );
     if ((op === "cast" || op === "constant") && (dtype === "f16" || dtype === "bf16")) {
       encoded.set(register, `h${register}`);
-      body.push(`  let h${register} = encode_${dtype}(${expression});`, `  let r${register} = decode_${dtype}(h${register});`);
+      body.push(
+        `  let h${register} = encode_${dtype}(${expression});`,
+        `  let r${register} = decode_${dtype}(h${register});`,
+      );
     } else body.push(`  let r${register} = ${expression};`);
   });
   results.forEach((register, i) => {
@@ -62,5 +65,12 @@ export const fusedPass = (node: KernelNode<FusedParams>): Pass => {
     text,
     "}",
   ].join("\n");
-  return { label: "fused", bindings, workgroupSize, groups: Math.ceil(vectors / workgroupSize), code, sizes: { vectors, never: 0 } };
+  return {
+    label: "fused",
+    bindings,
+    workgroupSize,
+    groups: Math.ceil(vectors / workgroupSize),
+    code,
+    sizes: { vectors, never: 0 },
+  };
 };

@@ -3,12 +3,13 @@ import type { DType } from "@skein/tensor-core";
 const bitsOf = (value: number): number => new Uint32Array(Float32Array.of(value).buffer)[0]!;
 
 /**
- * A number in all four lanes. What decimals cannot say (infinities, NaN, -0) or may lose (subnormals) must not be said by constants
- * either, which WGSL refuses or folds: those bits come from `sizes.never`, see `functionsFor`.
+ * A number in all four lanes. What decimals cannot say (infinities, NaN, -0) or may lose (subnormals) must not be said
+ * by constants either, which WGSL refuses or folds: those bits come from `sizes.never`, see `functionsFor`.
  */
 export const literal = (value: number, dtype: DType): string => {
   if (dtype === "bool") return `vec4<bool>(${value !== 0})`;
-  if (dtype === "i32") return value === -(2 ** 31) ? "vec4<i32>(i32(-2147483647) - 1)" : `vec4<i32>(${Math.trunc(value)})`;
+  if (dtype === "i32")
+    return value === -(2 ** 31) ? "vec4<i32>(i32(-2147483647) - 1)" : `vec4<i32>(${Math.trunc(value)})`;
   if (dtype === "u32" || dtype === "u8") return `vec4<u32>(${Math.trunc(value)}u)`;
   const rounded = Math.fround(value);
   const plain = Object.is(rounded, 0) || (Number.isFinite(rounded) && Math.abs(rounded) >= 2 ** -126);

@@ -1,5 +1,5 @@
-// a^b = e^(b log a) in f32 only: the logarithm and its product with b are carried as sums of two floats, whose first has 12 bits, so that
-// products of first parts are exact.
+// a^b = e^(b log a) in f32 only: the logarithm and its product with b are carried as sums of two floats, whose first
+// has 12 bits, so that products of first parts are exact.
 
 /** WGSL functions by name. */
 export const powerFunctions: { readonly [name: string]: string } = {

@@ -1,11 +1,13 @@
-// WGSL allows a quotient an error of 2.5 units in the last place and a root one of 3. One step of Newton's method with an exact remainder
-// rounds them as IEEE 754 does. Remainders are exact without a fused multiply-add: factors are cut into halves of 12 bits, whose products
-// are exact. Below 2^-90 such products would leave the normal range, and the builtins' results stay as they are.
+// WGSL allows a quotient an error of 2.5 units in the last place and a root one of 3. One step of Newton's method with
+// an exact remainder rounds them as IEEE 754 does. Remainders are exact without a fused multiply-add: factors are cut
+// into halves of 12 bits, whose products are exact. Below 2^-90 such products would leave the normal range, and the
+// builtins' results stay as they are.
 
 /** WGSL functions on vectors of four by name. */
 export const roundingFunctions: { readonly [name: string]: string } = {
   // The first 12 bits.
-  leading: "fn leading(x: vec4<f32>) -> vec4<f32> { return bitcast<vec4<f32>>(bitcast<vec4<u32>>(x) & vec4<u32>(0xfffff000u)); }",
+  leading:
+    "fn leading(x: vec4<f32>) -> vec4<f32> { return bitcast<vec4<f32>>(bitcast<vec4<u32>>(x) & vec4<u32>(0xfffff000u)); }",
   // a - b c, where b c is near a.
   remainder_of: `fn remainder_of(a: vec4<f32>, b: vec4<f32>, c: vec4<f32>) -> vec4<f32> {
   let b_high = leading(b);

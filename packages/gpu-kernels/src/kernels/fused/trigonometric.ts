@@ -1,5 +1,5 @@
-// Sine and cosine of any f32 on vectors of four, absolute error about 6e-8. Angles below 2^13 are reduced by π/2 in three parts, larger ones
-// by the bits of 2/π.
+// Sine and cosine of any f32 on vectors of four, absolute error about 6e-8. Angles below 2^13 are reduced by π/2 in
+// three parts, larger ones by the bits of 2/π.
 
 /** WGSL functions by name. */
 export const trigonometricFunctions: { readonly [name: string]: string } = {
@@ -36,8 +36,8 @@ export const trigonometricFunctions: { readonly [name: string]: string } = {
   let wave = select(sine, cosine, (n & vec4<i32>(1)) != vec4<i32>());
   return select(wave, -wave, (n & vec4<i32>(2)) != vec4<i32>());
 }`,
-  // Bits of r, and n, with x = r + n π/2. x = m·2^s with a 24-bit m: x·2/π mod 4 needs only the 96 bits of 2/π that follow those whose
-  // product with m·2^s is a multiple of 4. Source: Payne and Hanek, SIGNUM Newsletter 18 (1983).
+  // Bits of r, and n, with x = r + n π/2. x = m·2^s with a 24-bit m: x·2/π mod 4 needs only the 96 bits of 2/π that
+  // follow those whose product with m·2^s is a multiple of 4. Source: Payne and Hanek, SIGNUM Newsletter 18 (1983).
   reduce_large: `fn reduce_large(x: f32) -> vec2<u32> {
   let bits = bitcast<u32>(x);
   let exponent = (bits >> 23u) & 0xffu;

@@ -1,20 +1,33 @@
 import { bytesPerElement, type DType } from "@skein/tensor-core";
 import { registerType } from "../../storage.ts";
 
-// Four neighbours at a time: an element of a binding holds elements 4i … 4i+3 of an operand, in as many words as they take.
+// Four neighbours at a time: an element of a binding holds elements 4i … 4i+3 of an operand, in as many words as they
+// take.
 
 /** WGSL type of four values in registers. */
 export const vectorType = (dtype: DType): string => `vec4<${registerType[dtype]}>`;
 
 /** Type of a binding whose elements are four neighbours each. */
 export const vectorBinding = (dtype: DType): string =>
-  bytesPerElement[dtype] === 4 ? `array<${vectorType(dtype)}>` : bytesPerElement[dtype] === 2 ? "array<vec2<u32>>" : "array<u32>";
+  bytesPerElement[dtype] === 4
+    ? `array<${vectorType(dtype)}>`
+    : bytesPerElement[dtype] === 2
+      ? "array<vec2<u32>>"
+      : "array<u32>";
 
 /** Four values from what lies at one place of a binding. */
 export const unpackVector = (stored: string, dtype: DType): string =>
-  bytesPerElement[dtype] === 4 ? stored : dtype === "bool" ? `(unpack_u8(${stored}) != vec4<u32>())` : `unpack_${dtype}(${stored})`;
+  bytesPerElement[dtype] === 4
+    ? stored
+    : dtype === "bool"
+      ? `(unpack_u8(${stored}) != vec4<u32>())`
+      : `unpack_${dtype}(${stored})`;
 
-/** What lies at one place of a binding, from four values. @param encoded the bits of 16-bit floats, where they are known. */
+/**
+ * What lies at one place of a binding, from four values.
+ *
+ * @param encoded the bits of 16-bit floats, where they are known.
+ */
 export const packVector = (value: string, dtype: DType, encoded: string = `encode_${dtype}(${value})`): string => {
   switch (dtype) {
     case "f16":
@@ -31,10 +44,12 @@ export const packVector = (value: string, dtype: DType, encoded: string = `encod
 
 /** WGSL functions that the above call. */
 export const vectorFunctions: { readonly [name: string]: string } = {
-  unpack_f16: "fn unpack_f16(w: vec2<u32>) -> vec4<f32> { return vec4<f32>(unpack2x16float(w.x), unpack2x16float(w.y)); }",
+  unpack_f16:
+    "fn unpack_f16(w: vec2<u32>) -> vec4<f32> { return vec4<f32>(unpack2x16float(w.x), unpack2x16float(w.y)); }",
   unpack_bf16:
     "fn unpack_bf16(w: vec2<u32>) -> vec4<f32> { return bitcast<vec4<f32>>(vec4<u32>(w.x << 16u, w.x & 0xffff0000u, w.y << 16u, w.y & 0xffff0000u)); }",
-  unpack_u8: "fn unpack_u8(w: u32) -> vec4<u32> { return (vec4<u32>(w) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(255u); }",
+  unpack_u8:
+    "fn unpack_u8(w: u32) -> vec4<u32> { return (vec4<u32>(w) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(255u); }",
   pack_halves: "fn pack_halves(h: vec4<u32>) -> vec2<u32> { return h.xz | (h.yw << vec2<u32>(16u)); }",
   pack_bytes: `fn pack_bytes(v: vec4<u32>) -> u32 {
   let b = (v & vec4<u32>(255u)) << vec4<u32>(0u, 8u, 16u, 24u);

@@ -3,8 +3,9 @@ import { rowMajorStrides } from "@skein/tensor-core/backend";
 import { bindingType, loadFunction } from "../../storage.ts";
 import { unpackVector, vectorBinding, vectorType } from "./vectors.ts";
 
-// How the invocation that computes elements 4·at … 4·at+3 of the result reads the same elements of a stretched operand. One division finds
-// the row and the column of the last dimension, shared by all operands; others follow only from rows that have several dimensions.
+// How the invocation that computes elements 4·at … 4·at+3 of the result reads the same elements of a stretched operand.
+// One division finds the row and the column of the last dimension, shared by all operands; others follow only from rows
+// that have several dimensions.
 
 /** WGSL of one operand. */
 export interface OperandRead {
@@ -49,11 +50,17 @@ export const walkOf = (shape: readonly number[], walk: OperandRead["walk"]): str
 };
 
 /**
- * Read operand `name` through a view. What is read for elements behind the last one means nothing; WebGPU keeps it inside the binding.
+ * Read operand `name` through a view. What is read for elements behind the last one means nothing; WebGPU keeps it
+ * inside the binding.
  *
  * @param strides elements per dimension of `shape`, 0 where the operand is stretched.
  */
-export const readOperand = (name: string, dtype: DType, shape: readonly number[], strides: readonly number[]): OperandRead => {
+export const readOperand = (
+  name: string,
+  dtype: DType,
+  shape: readonly number[],
+  strides: readonly number[],
+): OperandRead => {
   const vector = vectorType(dtype);
   if (isDense(shape, strides))
     return { type: vectorBinding(dtype), functions: "", walk: "none", expression: unpackVector(`${name}[at]`, dtype) };
@@ -65,21 +72,32 @@ export const readOperand = (name: string, dtype: DType, shape: readonly number[]
   const [outerShape, outer] = [shape.slice(0, -1), strides.slice(0, -1)];
   const step = strides.at(-1)!;
   const oneRow = outer.every((stride, dim) => stride === 0 || shape[dim] === 1);
-  if (oneRow && (step === 0 || columns === 1)) return { ...scalar, walk: "none", expression: `${vector}(load_${name}(0u))` };
+  if (oneRow && (step === 0 || columns === 1))
+    return { ...scalar, walk: "none", expression: `${vector}(load_${name}(0u))` };
 
   if (columns % 4 === 0) {
-    if (step === 0) return { ...scalar, walk: "rows", expression: `${vector}(load_${name}(${offsetOf(outerShape, outer, "row")}))` };
+    if (step === 0)
+      return { ...scalar, walk: "rows", expression: `${vector}(load_${name}(${offsetOf(outerShape, outer, "row")}))` };
     if (step === 1 && outer.every((stride) => stride % 4 === 0)) {
       const quarter = outer.map((stride) => stride / 4);
       const index = oneRow ? "column" : `${offsetOf(outerShape, quarter, "row")} + column`;
-      return { type: vectorBinding(dtype), functions: "", walk: "rows", expression: unpackVector(`${name}[${index}]`, dtype) };
+      return {
+        type: vectorBinding(dtype),
+        functions: "",
+        walk: "rows",
+        expression: unpackVector(`${name}[${index}]`, dtype),
+      };
     }
   } else if (columns > 2) {
     // Four neighbours lie in at most two rows.
     const [here, next] = [offsetOf(outerShape, outer, "row"), offsetOf(outerShape, outer, "(row + 1u)")];
     const walk = "straddled rows";
     if (step === 0)
-      return { ...scalar, walk, expression: `select(${vector}(load_${name}(${here})), ${vector}(load_${name}(${next})), beyond)` };
+      return {
+        ...scalar,
+        walk,
+        expression: `select(${vector}(load_${name}(${here})), ${vector}(load_${name}(${next})), beyond)`,
+      };
     if (oneRow) return { ...scalar, walk, expression: lanes((lane) => `column.${lane} * ${step}u`) };
     const start = `fn start_${name}(row: u32, beyond: vec4<bool>) -> vec4<u32> { return select(vec4<u32>(${here}), vec4<u32>(${next}), beyond); }\n`;
     return {
@@ -91,5 +109,10 @@ export const readOperand = (name: string, dtype: DType, shape: readonly number[]
   }
   const index = `fn index_${name}(at: u32) -> u32 { return ${offsetOf(shape, strides, "at")}; }\n`;
   const each = ["0", "1", "2", "3"].map((lane) => `load_${name}(index_${name}(4u * at + ${lane}u))`);
-  return { ...scalar, functions: `${scalar.functions}${index}`, walk: "none", expression: `${vector}(${each.join(", ")})` };
+  return {
+    ...scalar,
+    functions: `${scalar.functions}${index}`,
+    walk: "none",
+    expression: `${vector}(${each.join(", ")})`,
+  };
 };

@@ -14,7 +14,13 @@ const u8 = (...shape: number[]): TensorSpec => ({ dtype: "u8", shape });
 
 describe("passes that make values", () => {
   test("stay inside WebGPU's default limits", () => {
-    const passes = [fillPass(u8(1000), 3), iotaPass("f32", [10, 20], 1), oneHotPass(u8(7, 9)), randomBitsPass(1e6), foldInPass];
+    const passes = [
+      fillPass(u8(1000), 3),
+      iotaPass("f32", [10, 20], 1),
+      oneHotPass(u8(7, 9)),
+      randomBitsPass(1e6),
+      foldInPass,
+    ];
     for (const { workgroupSize, bindings, features } of passes) {
       expect(workgroupSize).toBeLessThanOrEqual(256);
       expect(bindings.length).toBeLessThanOrEqual(8);

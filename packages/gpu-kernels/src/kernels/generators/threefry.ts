@@ -1,11 +1,15 @@
 import type { Pass } from "../../kernel.ts";
 
-// Threefry2x32-20, several counters at once. Source: Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC'11, §4.
+// Threefry2x32-20, several counters at once. Source: Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC'11,
+// §4.
 
 const rotations = [13, 15, 26, 6, 17, 29, 16, 24];
 const parity = "0x1bd11bdau";
 
-/** `fn threefry(key: vec2<u32>, low, high) -> array<T, 2>`: both words of each counter `(low, high)`, T `u32` or a vector of them. */
+/**
+ * `fn threefry(key: vec2<u32>, low, high) -> array<T, 2>`: both words of each counter `(low, high)`, T `u32` or a
+ * vector of them.
+ */
 const threefryFunction = (type: "u32" | "vec4<u32>"): string => {
   const splat = (x: string | number): string => (type === "u32" ? `${x}` : `vec4<u32>(${x})`);
   const keys = ["key.x", "key.y", "last"];
@@ -28,8 +32,8 @@ ${rounds.join("\n")}
 const workgroupSize = 64;
 
 /**
- * `count` random words: word i is word `i mod 2` at counter `(⌊i/2⌋, 0)`. An invocation encrypts four counters, whose rounds overlap,
- * and writes two vectors, each next to its neighbour's.
+ * `count` random words: word i is word `i mod 2` at counter `(⌊i/2⌋, 0)`. An invocation encrypts four counters, whose
+ * rounds overlap, and writes two vectors, each next to its neighbour's.
  */
 export const randomBitsPass = (count: number): Pass => {
   const vectors = Math.ceil(count / 4);

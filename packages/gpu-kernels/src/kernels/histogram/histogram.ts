@@ -4,7 +4,10 @@ import type { ScratchBlocks } from "../scratch-blocks.ts";
 
 const lanes = 256;
 
-/** Vectors of four that an invocation loads before it counts the first. They are counted in a loop: to compile copies of its body, drivers on processors need gigabytes. */
+/**
+ * Vectors of four that an invocation loads before it counts the first. They are counted in a loop: to compile copies of
+ * its body, drivers on processors need gigabytes.
+ */
 const turn = 4;
 
 /** Bins that every device holds in the memory of a workgroup. More are counted where they lie. */
@@ -13,7 +16,10 @@ export const mostLocalBins = 4096;
 /** Copies of a bin, so that neighbours that fall into one do not wait for each other: the banks of workgroup memory. */
 const mostCopies = 32;
 
-/** `x: low, y: high, z: scale` as bits of f32; `w: 0` where nothing counts, `1` for bins, `2` where all that is inside lies in the last bin. */
+/**
+ * `x: low, y: high, z: scale` as bits of f32; `w: 0` where nothing counts, `1` for bins, `2` where all that is inside
+ * lies in the last bin.
+ */
 const rangeBinding = (source: BindingSource, access: "read" | "write") =>
   ({ name: "range", type: "array<vec4<u32>>", source, access }) as const;
 
@@ -22,8 +28,8 @@ const flushText = `fn flush_bits(bits: u32) -> u32 { return select(bits, 0u, (bi
 `;
 
 /**
- * Clear the bins, and find `scale = bins / width` to the last bit, which the division of a device need not do: 25 digits of the quotient of
- * the mantissas, then rounding, ties to even.
+ * Clear the bins, and find `scale = bins / width` to the last bit, which the division of a device need not do: 25
+ * digits of the quotient of the mantissas, then rounding, ties to even.
  */
 const rangePass = (bins: number, range: BindingSource): Pass => ({
   label: "histogram, range",
@@ -70,7 +76,10 @@ fn main(group: u32, lane: u32) {
 `,
 });
 
-/** `fn order_of(bits: u32) -> i32`: numbers in their order, NaN outside all. `fn bin_of(x: u32, at: u32) -> u32`: `sizes.bins` outside. */
+/**
+ * `fn order_of(bits: u32) -> i32`: numbers in their order, NaN outside all. `fn bin_of(x: u32, at: u32) -> u32`:
+ * `sizes.bins` outside.
+ */
 const binText = `${flushText}fn order_of(bits: u32) -> i32 { return bitcast<i32>(bits ^ ((bits >> 31u) * 0x7fffffffu)); }
 fn bin_of(bits: u32, at: u32, edges: vec4<u32>) -> u32 {
   let own = flush_bits(bits);
@@ -138,12 +147,17 @@ ${
 };
 
 /**
- * Counts of `count` values by bins of equal width: in the memory of each workgroup, then added to the result. Integers add up to the same in
- * any order.
+ * Counts of `count` values by bins of equal width: in the memory of each workgroup, then added to the result. Integers
+ * add up to the same in any order.
  *
  * Bytes: the values once, and 4·bins for each workgroup.
  */
-export const histogramPasses = (count: number, bins: number, blocks: ScratchBlocks, facts: DeviceFacts): readonly Pass[] => {
+export const histogramPasses = (
+  count: number,
+  bins: number,
+  blocks: ScratchBlocks,
+  facts: DeviceFacts,
+): readonly Pass[] => {
   const range = blocks.take(4);
   return [rangePass(bins, range), ...(count === 0 ? [] : [countPass(count, bins, range, facts)])];
 };

@@ -1,6 +1,14 @@
 import { bytesPerElement, type DType } from "@skein/tensor-core";
 import type { Pass } from "../../kernel.ts";
-import { type UnitBytes, unitBinding, unitFunction, unitOfWord, unitPass, unitSizes, unitType } from "../movement/unit.ts";
+import {
+  type UnitBytes,
+  unitBinding,
+  unitFunction,
+  unitOfWord,
+  unitPass,
+  unitSizes,
+  unitType,
+} from "../movement/unit.ts";
 
 /** `outer` blocks of `size` rows of `inner` elements, of which `count` are picked per block. */
 export interface IndexedSizes {
@@ -11,8 +19,9 @@ export interface IndexedSizes {
 }
 
 /**
- * `y[block, i, :] = x[block, indices[i], :]`, and the word `outside` (its low bytes below a word) where there is no such row.
- * Units as wide as rows are multiples of. Cost: each element of the result is read once and written once; an index per unit, from cache.
+ * `y[block, i, :] = x[block, indices[i], :]`, and the word `outside` (its low bytes below a word) where there is no
+ * such row. Units as wide as rows are multiples of. Cost: each element of the result is read once and written once; an
+ * index per unit, from cache.
  */
 export const gatherPass = ({ outer, size, inner, count }: IndexedSizes, dtype: DType, outside: number): Pass => {
   const elementBytes = bytesPerElement[dtype];

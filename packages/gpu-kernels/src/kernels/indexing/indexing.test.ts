@@ -54,7 +54,8 @@ describe("plans of indexing", () => {
         { dtype, shape: [9, inner] },
         { dtype: "i32", shape: [4] },
       ];
-      return gatherKernel.plan(nodeFor("gather", specs, { dim: 0, outside: "zero" }), leastDevice, {}, []).passes[0]!.label;
+      return gatherKernel.plan(nodeFor("gather", specs, { dim: 0, outside: "zero" }), leastDevice, {}, []).passes[0]!
+        .label;
     };
     expect(gather(768, "f32")).toBe("gather rows of 192x16 bytes");
     expect(gather(24, "f16")).toBe("gather rows of 3x16 bytes");
@@ -84,7 +85,12 @@ describe.skipIf(!hasAdapter)("indexing on WebGPU", () => {
       groups: Math.ceil(count / 64),
       code: `fn main(group: u32, lane: u32) { let at = group * 64u + lane; if (at < ${count}u) { y[at] = order[at]; } }`,
     };
-    const [bytes] = await runPlan(backend.device, { scratch, passes: [...passes, out] }, [indices], [{ dtype: "u32", shape: [count] }]);
+    const [bytes] = await runPlan(
+      backend.device,
+      { scratch, passes: [...passes, out] },
+      [indices],
+      [{ dtype: "u32", shape: [count] }],
+    );
     return [...new Uint32Array(bytes!)];
   };
 
@@ -106,13 +112,19 @@ describe.skipIf(!hasAdapter)("indexing on WebGPU", () => {
   });
 
   /** A loop over the updates, in f32. */
-  const scatterLoop = (base: NdArray, indices: NdArray, updates: NdArray, { outer, size, inner, count }: IndexedSizes): Float32Array => {
+  const scatterLoop = (
+    base: NdArray,
+    indices: NdArray,
+    updates: NdArray,
+    { outer, size, inner, count }: IndexedSizes,
+  ): Float32Array => {
     const sum = Float32Array.from(base.data as Float32Array);
     for (let block = 0; block < outer; block++)
       for (let i = 0; i < count; i++) {
         const row = indices.data[i]!;
         if (row < 0 || row >= size) continue;
-        for (let j = 0; j < inner; j++) sum[(block * size + row) * inner + j]! += updates.data[(block * count + i) * inner + j]!;
+        for (let j = 0; j < inner; j++)
+          sum[(block * size + row) * inner + j]! += updates.data[(block * count + i) * inner + j]!;
       }
     return sum;
   };
@@ -147,8 +159,16 @@ describe.skipIf(!hasAdapter)("indexing on WebGPU", () => {
   });
 
   test.each<[string, IndexedSizes, NdArray]>([
-    ["rows of a large table", { outer: 1, size: 20_000, inner: 12, count: 3000 }, uniformArray([3000], -5, 20_005, 3, "i32")],
-    ["one hot row", { outer: 1, size: 500, inner: 64, count: 4099 }, NdArray.from(new Array<number>(4099).fill(321), [4099], "i32")],
+    [
+      "rows of a large table",
+      { outer: 1, size: 20_000, inner: 12, count: 3000 },
+      uniformArray([3000], -5, 20_005, 3, "i32"),
+    ],
+    [
+      "one hot row",
+      { outer: 1, size: 500, inner: 64, count: 4099 },
+      NdArray.from(new Array<number>(4099).fill(321), [4099], "i32"),
+    ],
     ["few rows, many updates", { outer: 2, size: 3, inner: 5, count: 5000 }, uniformArray([5000], 0, 3, 3, "i32")],
     ["two digits, blocks", { outer: 3, size: 300, inner: 4, count: 1025 }, uniformArray([1025], 0, 300, 3, "i32")],
   ])("scatter-add of %s has the bits of a loop, run after run", async (_, sizes, indices) => {
@@ -164,7 +184,12 @@ describe.skipIf(!hasAdapter)("indexing on WebGPU", () => {
       NdArray.from([1, 2, 3, 100, 100, 5, 100, 100], [8], "i32"),
     ];
     const node = nodeFor("scatter-add", inputs, { dim: 0 });
-    const [bytes] = await runPlan(backend.device, scatterAddKernel.plan(node, leastDevice, {}, []), inputs, node.outputs);
+    const [bytes] = await runPlan(
+      backend.device,
+      scatterAddKernel.plan(node, leastDevice, {}, []),
+      inputs,
+      node.outputs,
+    );
     expect([...new Int32Array(bytes!)]).toEqual([-(2 ** 31) + 3, 5, 0]);
   });
 
@@ -184,8 +209,17 @@ describe.skipIf(!hasAdapter)("indexing on WebGPU", () => {
         const operands = inputs.map((input) => ({ spec: input, data: Float64Array.from(input.toNumbers()) }));
         const [expected] = operators["gather"]!.reference(operands, node.params, node.outputs);
         const [output] = node.outputs;
-        const [bytes] = await runPlan(backend.device, gatherKernel.plan(node, leastDevice, {}, []), inputs, node.outputs);
-        const actual = new NdArray(dtype, output!.shape, new hostArrayType[dtype](bytes!, 0, elementCount(output!.shape)));
+        const [bytes] = await runPlan(
+          backend.device,
+          gatherKernel.plan(node, leastDevice, {}, []),
+          inputs,
+          node.outputs,
+        );
+        const actual = new NdArray(
+          dtype,
+          output!.shape,
+          new hostArrayType[dtype](bytes!, 0, elementCount(output!.shape)),
+        );
         expect(actual.toNumbers()).toEqual([...expected!]);
       }),
       { numRuns: 20 },

@@ -2,7 +2,8 @@ import type { Binding, BindingSource, KernelPlan, Pass } from "../../kernel.ts";
 import type { IndexedSizes } from "./gather.ts";
 import { stableOrderPasses } from "./stable-order.ts";
 
-// Every variant adds onto output 0, which holds the base already: `y[block, indices[i], :] += updates[block, i, :]`, in the order of i.
+// Every variant adds onto output 0, which holds the base already: `y[block, indices[i], :] += updates[block, i, :]`, in
+// the order of i.
 
 const lanes = 256;
 
@@ -38,7 +39,8 @@ const decode = ({ outer, count }: IndexedSizes, width: number): string => `  let
   let block = ${outer === 1 ? "0u" : `at / ${width * count}u`};`;
 
 /**
- * Without a sort: the first of equal indices looks for the others. Cost: count² looks at an index per unit of a row; the plain form.
+ * Without a sort: the first of equal indices looks for the others. Cost: count² looks at an index per unit of a row;
+ * the plain form.
  */
 export const scatterAddDirectPass = (sizes: IndexedSizes): Pass => {
   const { width } = rowUnits(sizes.inner);
@@ -103,7 +105,10 @@ ${ahead.map((i) => `    sum += u${i};`).join("\n")}
   };
 };
 
-/** Sort positions by row, then add run by run. Cost: see `stableOrderPasses`; then each update is read once and each touched row once read and written. */
+/**
+ * Sort positions by row, then add run by run. Cost: see `stableOrderPasses`; then each update is read once and each
+ * touched row once read and written.
+ */
 export const scatterAddSorted = (sizes: IndexedSizes): KernelPlan => {
   const { passes, scratch, order } = stableOrderPasses({ input: 1 }, sizes.count, sizes.size, 0);
   return { scratch, passes: [...passes, addRunsPass(sizes, order)] };

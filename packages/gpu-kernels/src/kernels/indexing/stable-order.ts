@@ -65,7 +65,11 @@ const countPass = ({ bindings, groups, code, sizes }: DigitPass, digit: Digit, c
 });
 
 /** Put each position behind all with a lower digit and those before it with its own. */
-const placePass = ({ bindings, groups, code, sizes }: DigitPass, starts: BindingSource, target: BindingSource): Pass => ({
+const placePass = (
+  { bindings, groups, code, sizes }: DigitPass,
+  starts: BindingSource,
+  target: BindingSource,
+): Pass => ({
   label: "stable order: place by digit",
   bindings: [
     ...bindings,
@@ -86,14 +90,21 @@ const placePass = ({ bindings, groups, code, sizes }: DigitPass, starts: Binding
 });
 
 /**
- * Positions 0 … count−1 in ascending order of their index, those with equal indices in their own order; indices outside 0 ≤ index < size last.
- * Radix sort from the lowest digit of up to 8 bits (Satish, Harris and Garland, Designing Efficient Sorting Algorithms for Manycore GPUs, 2009);
- * ranks within a workgroup come from bit sets, so that nothing depends on the order in which lanes run.
- * Cost: per digit, 12·count bytes read and 4·count written, and the prefix sum of one number per digit value and 256 positions.
+ * Positions 0 … count−1 in ascending order of their index, those with equal indices in their own order; indices outside
+ * 0 ≤ index < size last. Radix sort from the lowest digit of up to 8 bits (Satish, Harris and Garland, Designing
+ * Efficient Sorting Algorithms for Manycore GPUs, 2009); ranks within a workgroup come from bit sets, so that nothing
+ * depends on the order in which lanes run.
+ * Cost: per digit, 12·count bytes read and 4·count written, and the prefix sum of one number per digit value and 256
+ * positions.
  *
  * @param firstScratch position of the first of the scratch blocks returned among those of the kernel's plan.
  */
-export const stableOrderPasses = (indices: BindingSource, count: number, size: number, firstScratch: number): StableOrder => {
+export const stableOrderPasses = (
+  indices: BindingSource,
+  count: number,
+  size: number,
+  firstScratch: number,
+): StableOrder => {
   const digits = digitsOf(size);
   const groups = Math.ceil(count / lanes);
   const [counts, ...orders] = [0, 1, 2].map((i): BindingSource => ({ scratch: firstScratch + i }));
@@ -106,5 +117,9 @@ export const stableOrderPasses = (indices: BindingSource, count: number, size: n
     const common: DigitPass = { bindings, groups, sizes, code: peers(digit, i > 0) };
     return [countPass(common, digit, counts!), ...prefix.passes, placePass(common, counts!, orders[i % 2]!)];
   });
-  return { passes, scratch: [4 * numCounts, 4 * count, 4 * count, ...prefix.scratch], order: orders[(digits.length - 1) % 2]! };
+  return {
+    passes,
+    scratch: [4 * numCounts, 4 * count, 4 * count, ...prefix.scratch],
+    order: orders[(digits.length - 1) % 2]!,
+  };
 };

@@ -17,8 +17,8 @@ const firstSupported = (names: readonly string[], product: Product, facts: Devic
 const enoughGroups = 192;
 
 /**
- * On a processor. SwiftShader's subgroups of 4 run as one vector, whose lanes share rows by broadcast: 1.7 times the direct tiles at 512³;
- * lavapipe's of 8 gain nothing (docs/experiments.md).
+ * On a processor. SwiftShader's subgroups of 4 run as one vector, whose lanes share rows by broadcast: 1.7 times the
+ * direct tiles at 512³; lavapipe's of 8 gain nothing (docs/experiments.md).
  */
 const softwareChoice = (flops: number, { maxSubgroupSize }: DeviceFacts): readonly string[] => {
   if (flops <= 2 ** 16) return ["naive"];
@@ -35,12 +35,16 @@ export const staticChoice = (product: Product, facts: DeviceFacts): MatmulVarian
   // On a processor the compiler of large shaders takes seconds: only products that earn them get one.
   if (facts.software) return choose(...softwareChoice(flopsOf(product), facts));
   const matrices = choose("subgroup-matrix-64x64");
-  if (matrices.name !== "naive" && tilesOf(product, { rows: 64, columns: 64, perRows: 4, perColumns: 4 }) >= 16) return matrices;
+  if (matrices.name !== "naive" && tilesOf(product, { rows: 64, columns: 64, perRows: 4, perColumns: 4 }) >= 16)
+    return matrices;
   if (rows <= 8) return choose("split-direct-8x4", "direct-8x4");
   // The largest tile of which there are enough; below that, cut long sums, or make do with small tiles.
-  const large = [...tileShapes].reverse().filter((tile) => tile.perRows * tile.perColumns === 64 || tile.rows * tile.columns <= 64 * 64);
+  const large = [...tileShapes]
+    .reverse()
+    .filter((tile) => tile.perRows * tile.perColumns === 64 || tile.rows * tile.columns <= 64 * 64);
   const filling = large.find(
-    (tile) => tilesOf(product, tile) >= enoughGroups && matmulVariant(`register-${tileName(tile)}`)!.supports(product, facts),
+    (tile) =>
+      tilesOf(product, tile) >= enoughGroups && matmulVariant(`register-${tileName(tile)}`)!.supports(product, facts),
   );
   if (filling !== undefined) return choose(`register-${tileName(filling)}`);
   if (inner >= 512) return choose("split-register-64x64-8x8", "split-register-64x64-4x4", "register-32x32-4x4");
@@ -48,14 +52,21 @@ export const staticChoice = (product: Product, facts: DeviceFacts): MatmulVarian
 };
 
 /** The variant that runs: the learned one where there is one for this product, else the rule's. */
-export const chooseVariant = (product: Product, facts: DeviceFacts, { matmulVariant: learned }: Choices): MatmulVariant => {
+export const chooseVariant = (
+  product: Product,
+  facts: DeviceFacts,
+  { matmulVariant: learned }: Choices,
+): MatmulVariant => {
   if (learned === undefined || product.inner === 0) return staticChoice(product, facts);
   const { batch, rows, columns, inner, transposeA, transposeB, dtype } = product;
   const name = learned({ batch, rows, columns, inner, transposeA, transposeB, dtype });
   const variant = matmulVariant(name);
   if (variant === undefined)
     throw new InvariantError(
-      `the learned choice for matmul names the variant ${name}, which does not exist; there are ${supportedVariants(product, facts)
+      `the learned choice for matmul names the variant ${name}, which does not exist; there are ${supportedVariants(
+        product,
+        facts,
+      )
         .map((known) => known.name)
         .join(", ")}; measure this device again`,
     );

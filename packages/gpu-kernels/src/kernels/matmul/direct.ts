@@ -29,9 +29,10 @@ const groupsOf = (
 };
 
 /**
- * Product without workgroup memory: every invocation computes a tile of registers straight from vectors in memory. The invocations of a workgroup lie
- * side by side along the columns, so b is read in whole lines and a by one address for all. No barrier: the variant for few
- * rows, where b is read once anyway, and for processors that pretend to be GPUs, whose caches do what workgroup memory would.
+ * Product without workgroup memory: every invocation computes a tile of registers straight from vectors in memory. The
+ * invocations of a workgroup lie side by side along the columns, so b is read in whole lines and a by one address for
+ * all. No barrier: the variant for few rows, where b is read once anyway, and for processors that pretend to be GPUs,
+ * whose caches do what workgroup memory would.
  */
 export const directPass = (
   product: Product,
@@ -51,7 +52,9 @@ export const directPass = (
       ...partsN.map((q) => `b${q} = fetch_b${tail ? "_tail" : ""}(base_b, n0 + ${4 * q}u, k${tail ? ", k_end" : ""});`),
     ].join(" ");
   const multiply = range(4).flatMap((j) =>
-    rows.flatMap((i) => partsN.map((q) => `sum_${i}_${q} = fma(vec4<f32>(a${i >> 2}[${j}][${i & 3}]), b${q}[${j}], sum_${i}_${q});`)),
+    rows.flatMap((i) =>
+      partsN.map((q) => `sum_${i}_${q} = fma(vec4<f32>(a${i >> 2}[${j}][${i & 3}]), b${q}[${j}], sum_${i}_${q});`),
+    ),
   );
   const stores = rows.map(
     (i) => `  if (m0 + ${i}u < row_end) {
@@ -64,7 +67,14 @@ ${partsN.map((q) => `    store_y(row_at, n0 + ${4 * q}u, sum_${i}_${q});`).join(
     bindings: [a.binding, b.binding, ...placement.bindings, y.binding],
     workgroupSize: lanes,
     groups: placement.layers * groupsM * groupsN,
-    sizes: { ...matrixSizes(product), groups_m: groupsM, groups_n: groupsN, batch, split_length: splits.length, ...placement.sizes },
+    sizes: {
+      ...matrixSizes(product),
+      groups_m: groupsM,
+      groups_n: groupsN,
+      batch,
+      split_length: splits.length,
+      ...placement.sizes,
+    },
     ...featuresOf(product),
     code: /* wgsl */ `${a.code}${b.code}${y.code}${placement.declarations}
 fn main(group: u32, lane: u32) {
@@ -107,7 +117,11 @@ const wantedGroups = ({ software }: DeviceFacts): number => (software ? 16 : 102
 const splitsFor = (product: Product, shape: DirectShape, facts: DeviceFacts): Splits => {
   const [groupsM, groupsN] = groupsOf(product, shape);
   const groups = product.batch * groupsM * groupsN;
-  return splitInner(product, Math.max(1, Math.min(Math.ceil(wantedGroups(facts) / groups), Math.floor(product.inner / 64), 64)), 4);
+  return splitInner(
+    product,
+    Math.max(1, Math.min(Math.ceil(wantedGroups(facts) / groups), Math.floor(product.inner / 64), 64)),
+    4,
+  );
 };
 
 /** Few rows over a long inner dimension: the sums are cut, so that enough of b is under way at a time. */

@@ -23,9 +23,15 @@ describe("grouped products without a device", () => {
   test("take the largest tile that a usual group fills", () => {
     const sizes = { rows: 8192, inner: 1024, columns: 4096, groups: 8 };
     expect(labelsOf(groupedPlan(sizes, false, leastDevice))).toEqual(["grouped-matmul NN register 128x128-8x8"]);
-    expect(labelsOf(groupedPlan({ ...sizes, groups: 128 }, false, leastDevice))).toEqual(["grouped-matmul NN register 64x128-8x8"]);
-    expect(labelsOf(groupedPlan({ ...sizes, groups: 1024 }, true, leastDevice))).toEqual(["grouped-matmul NT register 32x32-4x4"]);
-    expect(labelsOf(groupedWeightPlan(sizes, leastDevice))).toEqual(["grouped-matmul-backward-weight TN register 128x128-8x8"]);
+    expect(labelsOf(groupedPlan({ ...sizes, groups: 128 }, false, leastDevice))).toEqual([
+      "grouped-matmul NN register 64x128-8x8",
+    ]);
+    expect(labelsOf(groupedPlan({ ...sizes, groups: 1024 }, true, leastDevice))).toEqual([
+      "grouped-matmul NT register 32x32-4x4",
+    ]);
+    expect(labelsOf(groupedWeightPlan(sizes, leastDevice))).toEqual([
+      "grouped-matmul-backward-weight TN register 128x128-8x8",
+    ]);
   });
 
   test("start one workgroup per full tile, one more per group and one behind them", () => {
@@ -54,7 +60,13 @@ describe.skipIf(!hasAdapter)("grouped products on a device", () => {
     [170, 19, 37],
     [90, 17, 36],
   ])("tiles through workgroup memory: %d rows of %d to %d", async (rows, inner, columns) => {
-    await checkNode(backend, "grouped-matmul", operands(rows, inner, columns), { transposeW: false }, { facts: leastDevice, tolerance });
+    await checkNode(
+      backend,
+      "grouped-matmul",
+      operands(rows, inner, columns),
+      { transposeW: false },
+      { facts: leastDevice, tolerance },
+    );
     const [x, , c] = operands(rows, inner, columns);
     const weights = [x!, normalArray([rows, columns], 3), c!];
     await checkNode(backend, "grouped-matmul-backward-weight", weights, {}, { facts: leastDevice, tolerance });
@@ -69,11 +81,23 @@ describe.skipIf(!hasAdapter)("grouped products on a device", () => {
       ...pass,
       groups: 1,
       sizes: { ...sizes, chosen: groups - 1 - i },
-      code: code.replace("fn main(group: u32, lane: u32) {", "fn main(only: u32, lane: u32) {\n  let group = sizes.chosen;"),
+      code: code.replace(
+        "fn main(group: u32, lane: u32) {",
+        "fn main(only: u32, lane: u32) {\n  let group = sizes.chosen;",
+      ),
     }));
 
   const [rows, inner, columns] = [181, 24, 68];
-  const forward: Product = { batch: 1, rows, columns, inner, transposeA: false, transposeB: false, dtype: "f32", resultDtype: "f32" };
+  const forward: Product = {
+    batch: 1,
+    rows,
+    columns,
+    inner,
+    transposeA: false,
+    transposeB: false,
+    dtype: "f32",
+    resultDtype: "f32",
+  };
   const backward: Product = { ...forward, batch: 6, rows: inner, inner: rows, transposeA: true };
   const place = { forward: rowsOfGroups(forward, 6), backward: sumsOfGroups(backward, 6) };
 
@@ -83,7 +107,11 @@ describe.skipIf(!hasAdapter)("grouped products on a device", () => {
       registerTiledPass(forward, large, whole(forward), place.forward),
       registerTiledPass(backward, large, whole(backward), place.backward),
     ],
-    ["direct", directPass(forward, small, whole(forward), place.forward), directPass(backward, small, whole(backward), place.backward)],
+    [
+      "direct",
+      directPass(forward, small, whole(forward), place.forward),
+      directPass(backward, small, whole(backward), place.backward),
+    ],
   ])("%s tiles write nothing beyond their group, in whatever order they run", async (_, rowsPass, sumsPass) => {
     const [x, w] = operands(rows, inner, columns) as [NdArray, NdArray];
     const check = async (op: string, inputs: readonly NdArray[], params: object, pass: Pass): Promise<void> => {
@@ -92,7 +120,12 @@ describe.skipIf(!hasAdapter)("grouped products on a device", () => {
       const [expected] = operators[op]!.reference(values, params as never, [spec!]);
       for (const passes of [[pass], backwards(pass)]) {
         const [bits] = await runPlan(backend.device, { passes }, inputs, [spec!]);
-        assertClose(new Arrays("f32", spec!.shape, new Float32Array(bits!)), { spec: spec!, data: expected! }, op, tolerance);
+        assertClose(
+          new Arrays("f32", spec!.shape, new Float32Array(bits!)),
+          { spec: spec!, data: expected! },
+          op,
+          tolerance,
+        );
       }
     };
     await check("grouped-matmul", [x, w, counts], { transposeW: false }, rowsPass);

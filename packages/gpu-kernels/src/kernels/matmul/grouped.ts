@@ -9,8 +9,8 @@ import { whole } from "./split-inner.ts";
 const enoughGroups = 192;
 
 /**
- * The tiles of an ungrouped product, placed by group: on a processor in registers straight from memory, on a GPU the largest tile through workgroup
- * memory that a usual group fills, and of which there are enough.
+ * The tiles of an ungrouped product, placed by group: on a processor in registers straight from memory, on a GPU the
+ * largest tile through workgroup memory that a usual group fills, and of which there are enough.
  */
 const plan = (product: Product, placement: Placement, usualRows: number, facts: DeviceFacts): KernelPlan => {
   if (facts.software) {
@@ -39,8 +39,21 @@ interface GroupedSizes {
 }
 
 /** `y[r] = x[r] · w[g]`. Cost: that of one product of all rows, up to one tile per group more. */
-export const groupedPlan = ({ rows, inner, columns, groups }: GroupedSizes, transposeB: boolean, facts: DeviceFacts): KernelPlan => {
-  const product: Product = { batch: 1, rows, columns, inner, transposeA: false, transposeB, dtype: "f32", resultDtype: "f32" };
+export const groupedPlan = (
+  { rows, inner, columns, groups }: GroupedSizes,
+  transposeB: boolean,
+  facts: DeviceFacts,
+): KernelPlan => {
+  const product: Product = {
+    batch: 1,
+    rows,
+    columns,
+    inner,
+    transposeA: false,
+    transposeB,
+    dtype: "f32",
+    resultDtype: "f32",
+  };
   return plan(product, rowsOfGroups(product, groups), rows / groups, facts);
 };
 

@@ -3,7 +3,16 @@ import { NdArray } from "@skein/tensor-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { DeviceFacts } from "../../kernel.ts";
 import { hasAdapter } from "../../../test/gpu.ts";
-import { describeVariants, even, ForcedProducts, largeTiles, layouts, odd, operands, productOf } from "../../../test/products.ts";
+import {
+  describeVariants,
+  even,
+  ForcedProducts,
+  largeTiles,
+  layouts,
+  odd,
+  operands,
+  productOf,
+} from "../../../test/products.ts";
 import { chooseVariant, staticChoice } from "./choose.ts";
 import { matmulVariant, matmulVariants, supportedVariants } from "./variants.ts";
 
@@ -21,7 +30,8 @@ describe("plans", () => {
   test("of every variant stay inside of WebGPU's default limits, and need no feature", () => {
     for (const product of products) {
       for (const variant of supportedVariants(product, leastDevice)) {
-        for (const { code, workgroupSize, groups, bindings, features, label } of variant.plan(product, leastDevice).passes) {
+        for (const { code, workgroupSize, groups, bindings, features, label } of variant.plan(product, leastDevice)
+          .passes) {
           expect(workgroupSize, label).toBeLessThanOrEqual(256);
           expect(groups, label).toBeGreaterThan(0);
           expect(bindings.length, label).toBeLessThanOrEqual(8);
@@ -44,7 +54,8 @@ describe("plans", () => {
       for (const variant of supportedVariants(product, leastDevice)) {
         const { passes, scratch = [] } = variant.plan(product, leastDevice);
         for (const { bindings } of passes)
-          for (const { source } of bindings) if ("scratch" in source) expect(scratch[source.scratch]).toBeGreaterThan(0);
+          for (const { source } of bindings)
+            if ("scratch" in source) expect(scratch[source.scratch]).toBeGreaterThan(0);
       }
     }
   });
@@ -65,7 +76,9 @@ describe("plans", () => {
   test("the largest tile runs at default limits, half-size needs f16, matrices need the adapter's shapes", () => {
     const product = productOf(512, 512, 512);
     expect(matmulVariant("register-128x128-8x8")!.supports(product, leastDevice)).toBe(true);
-    expect(matmulVariant("register-128x128-8x8")!.supports(product, { ...leastDevice, maxWorkgroupBytes: 16383 })).toBe(false);
+    expect(matmulVariant("register-128x128-8x8")!.supports(product, { ...leastDevice, maxWorkgroupBytes: 16383 })).toBe(
+      false,
+    );
     expect(matmulVariant("subgroup-8x4")!.supports(product, leastDevice)).toBe(false);
     const matrices: DeviceFacts = {
       ...leastDevice,
@@ -81,7 +94,10 @@ describe("plans", () => {
     expect(staticChoice(product, matrices).name).not.toBe("subgroup-matrix-64x64");
     expect(staticChoice(half, { ...matrices, maxSubgroupSize: 64 }).name).not.toBe("subgroup-matrix-64x64");
     expect(
-      staticChoice(half, { ...matrices, subgroupMatrices: [{ operands: "f16", result: "f16", rows: 16, columns: 16, inner: 16 }] }).name,
+      staticChoice(half, {
+        ...matrices,
+        subgroupMatrices: [{ operands: "f16", result: "f16", rows: 16, columns: 16, inner: 16 }],
+      }).name,
     ).not.toBe("subgroup-matrix-64x64");
   });
 });
@@ -103,19 +119,25 @@ describe("choice", () => {
   test("follows what was learned where it can run, and names what does not exist", () => {
     const product = productOf(64, 64, 64);
     expect(chooseVariant(product, leastDevice, { matmulVariant: () => "direct-8x8" }).name).toBe("direct-8x8");
-    expect(chooseVariant(product, leastDevice, { matmulVariant: () => "matrix-vector" })).toBe(staticChoice(product, leastDevice));
+    expect(chooseVariant(product, leastDevice, { matmulVariant: () => "matrix-vector" })).toBe(
+      staticChoice(product, leastDevice),
+    );
     expect(() => chooseVariant(product, leastDevice, { matmulVariant: () => "direct-9x9" })).toThrow(
       /direct-9x9.*measure this device again/,
     );
   });
 });
 
-// Splits and vectors have shapes of their own below, one transpose stands for all, subgroup matrices run on no software adapter, and of the large tiles, each of
-// which takes seconds to compile there, one stands for all but in `matmul.full.test.ts`.
+// Splits and vectors have shapes of their own below, one transpose stands for all, subgroup matrices run on no software
+// adapter, and of the large tiles, each of which takes seconds to compile there, one stands for all but in
+// `matmul.full.test.ts`.
 describeVariants(
   matmulVariants
     .map(({ name }) => name)
-    .filter((name) => !/matrix|^split|^transpose-register-(64|128)|^transpose-direct-8/.test(name) && !largeTiles.includes(name)),
+    .filter(
+      (name) =>
+        !/matrix|^split|^transpose-register-(64|128)|^transpose-direct-8/.test(name) && !largeTiles.includes(name),
+    ),
 );
 
 describe.skipIf(!hasAdapter)("numbers", () => {
@@ -128,13 +150,19 @@ describe.skipIf(!hasAdapter)("numbers", () => {
   const whole = { batch: 1, rows: 128, columns: 64, inner: 64 };
   const long = { batch: 2, rows: 9, columns: 13, inner: 1031 };
 
-  test.each(["register-32x32-4x4", "direct-4x4", "subgroup-8x4"])("%s is right for the other remainders too", async (name) => {
-    for (const [transposeA, transposeB] of layouts) {
-      const shape = transposeA === transposeB ? even : odd;
-      await products.check(name, productOf(shape.rows, shape.columns, shape.inner, { batch: shape.batch, transposeA, transposeB }));
-      await products.check(name, productOf(whole.rows, whole.columns, whole.inner, { transposeA, transposeB }));
-    }
-  });
+  test.each(["register-32x32-4x4", "direct-4x4", "subgroup-8x4"])(
+    "%s is right for the other remainders too",
+    async (name) => {
+      for (const [transposeA, transposeB] of layouts) {
+        const shape = transposeA === transposeB ? even : odd;
+        await products.check(
+          name,
+          productOf(shape.rows, shape.columns, shape.inner, { batch: shape.batch, transposeA, transposeB }),
+        );
+        await products.check(name, productOf(whole.rows, whole.columns, whole.inner, { transposeA, transposeB }));
+      }
+    },
+  );
 
   test.each(["split-register-32x32-4x4", "split-direct-4x4"])("%s cuts long sums", async (name) => {
     for (const transposeA of [false, true]) {
@@ -159,17 +187,25 @@ describe.skipIf(!hasAdapter)("numbers", () => {
     }
   });
 
-  test.each(["naive", "tiled-16x16", "register-32x32-4x4", "direct-4x4", "split-direct-4x4", "matrix-vector", "transpose-direct-4x4"])(
-    "%s multiplies f16 with sums in f32",
-    async (name) => {
-      if (!products.backend.facts.f16) return;
-      const rows = name === "matrix-vector" ? 1 : 36;
-      await products.check(name, productOf(rows, 40, 264, { dtype: "f16", resultDtype: "f16", transposeB: true }));
-      await products.check(name, productOf(rows, 40, 264, { dtype: "f16", resultDtype: "f32" }));
-      if (!/naive|tiled|vector|^direct/.test(name)) return;
-      await products.check(name, productOf(Math.min(rows, 9), 39, 263, { dtype: "f16", resultDtype: "f16", transposeB: true }));
-    },
-  );
+  test.each([
+    "naive",
+    "tiled-16x16",
+    "register-32x32-4x4",
+    "direct-4x4",
+    "split-direct-4x4",
+    "matrix-vector",
+    "transpose-direct-4x4",
+  ])("%s multiplies f16 with sums in f32", async (name) => {
+    if (!products.backend.facts.f16) return;
+    const rows = name === "matrix-vector" ? 1 : 36;
+    await products.check(name, productOf(rows, 40, 264, { dtype: "f16", resultDtype: "f16", transposeB: true }));
+    await products.check(name, productOf(rows, 40, 264, { dtype: "f16", resultDtype: "f32" }));
+    if (!/naive|tiled|vector|^direct/.test(name)) return;
+    await products.check(
+      name,
+      productOf(Math.min(rows, 9), 39, 263, { dtype: "f16", resultDtype: "f16", transposeB: true }),
+    );
+  });
 
   test.each(["register-32x32-4x4", "direct-4x4", "subgroup-8x4", "tiled-16x16"])(
     "%s keeps an infinity in its row and column",
@@ -185,11 +221,16 @@ describe.skipIf(!hasAdapter)("numbers", () => {
     },
   );
 
-  test.each(["split-register-32x32-4x4", "matrix-vector", "subgroup-8x4"])("%s gives the same bits twice", async (name) => {
-    const product = name === "matrix-vector" ? productOf(1, 99, 1001) : productOf(33, 65, 1001);
-    const inputs = operands(product);
-    expect((await products.run(name, product, inputs)).toNumbers()).toEqual((await products.run(name, product, inputs)).toNumbers());
-  });
+  test.each(["split-register-32x32-4x4", "matrix-vector", "subgroup-8x4"])(
+    "%s gives the same bits twice",
+    async (name) => {
+      const product = name === "matrix-vector" ? productOf(1, 99, 1001) : productOf(33, 65, 1001);
+      const inputs = operands(product);
+      expect((await products.run(name, product, inputs)).toNumbers()).toEqual(
+        (await products.run(name, product, inputs)).toNumbers(),
+      );
+    },
+  );
 
   test("more workgroups than one dimension of a grid has", async () => {
     await products.check("direct-4x4", productOf(2, 4, 3, { batch: 66_000 }));

@@ -4,8 +4,8 @@ import { featuresOf, layoutOf, type MatmulVariant, type Product, range } from ".
 const lanes = 64;
 
 /**
- * `y[o] = Σₖ v[k] · x[k, o]`: the product of one row (x = b) or, seen from the other side, of one column (x = aᵀ). Reads x once, so it is bound by
- * memory: 2 flops per element.
+ * `y[o] = Σₖ v[k] · x[k, o]`: the product of one row (x = b) or, seen from the other side, of one column (x = aᵀ).
+ * Reads x once, so it is bound by memory: 2 flops per element.
  */
 interface MatrixVector {
   readonly outer: number;
@@ -15,9 +15,13 @@ interface MatrixVector {
 }
 
 const matrixVectorOf = ({ rows, columns, transposeA, transposeB }: Product): MatrixVector =>
-  rows === 1 ? { outer: columns, vector: "a", innerContiguous: transposeB } : { outer: rows, vector: "b", innerContiguous: !transposeA };
+  rows === 1
+    ? { outer: columns, vector: "a", innerContiguous: transposeB }
+    : { outer: rows, vector: "b", innerContiguous: !transposeA };
 
-/** Σ over a group of `width` neighbouring invocations, by halves, so the order is fixed. The first of them gets the sum. */
+/**
+ * Σ over a group of `width` neighbouring invocations, by halves, so the order is fixed. The first of them gets the sum.
+ */
 const treeSum = (type: string, width: number): string => `var<workgroup> sums: array<${type}, ${lanes}>;
 fn tree_sum(own: ${type}, lane: u32) -> ${type} {
   sums[lane] = own;
@@ -29,7 +33,9 @@ fn tree_sum(own: ${type}, lane: u32) -> ${type} {
 }
 `;
 
-/** Rows of x lie along the inner dimension: 16 invocations walk one row with vectors, 256 contiguous bytes at a time. */
+/**
+ * Rows of x lie along the inner dimension: 16 invocations walk one row with vectors, 256 contiguous bytes at a time.
+ */
 const dotCode = (aligned: boolean, dtype: string, resultDtype: string): string => {
   const width = 16;
   const load = (name: string): string =>
@@ -54,7 +60,9 @@ ${aligned ? "" : `  for (; k < sizes.inner; k++) { total = fma(f32(v[v_at + k]),
 }`;
 };
 
-/** Rows of x lie along the results: 8 neighbours read 32 results of one row, and 8 such groups take every eighth row. */
+/**
+ * Rows of x lie along the results: 8 neighbours read 32 results of one row, and 8 such groups take every eighth row.
+ */
 const columnsCode = (aligned: boolean, dtype: string, resultDtype: string): string => {
   const [vectors, slices] = [8, lanes / 8];
   const load = aligned
@@ -79,7 +87,10 @@ fn main(group: u32, lane: u32) {
   }
   if (lane < ${vectors}u) {
 ${range(4)
-  .map((i) => `    if (o + ${i}u < sizes.outer) { y[matrix * sizes.outer + o + ${i}u] = ${resultDtype}(sums[lane][${i}]); }`)
+  .map(
+    (i) =>
+      `    if (o + ${i}u < sizes.outer) { y[matrix * sizes.outer + o + ${i}u] = ${resultDtype}(sums[lane][${i}]); }`,
+  )
   .join("\n")}
   }
 }`;
@@ -94,8 +105,18 @@ export const matrixVectorPass = (product: Product): Pass => {
   return {
     label: `matmul ${layoutOf(product)} matrix-vector`,
     bindings: [
-      { name: "v", type: `array<${aligned && innerContiguous ? `vec4<${dtype}>` : dtype}>`, source: input[vector], access: "read" },
-      { name: "x", type: `array<${aligned ? `vec4<${dtype}>` : dtype}>`, source: input[vector === "a" ? "b" : "a"], access: "read" },
+      {
+        name: "v",
+        type: `array<${aligned && innerContiguous ? `vec4<${dtype}>` : dtype}>`,
+        source: input[vector],
+        access: "read",
+      },
+      {
+        name: "x",
+        type: `array<${aligned ? `vec4<${dtype}>` : dtype}>`,
+        source: input[vector === "a" ? "b" : "a"],
+        access: "read",
+      },
       { name: "y", type: `array<${resultDtype}>`, source: { output: 0 }, access: "write" },
     ],
     workgroupSize: lanes,

@@ -5,8 +5,8 @@ import { matrixSizes } from "./operands.ts";
 const workgroupSize = 64;
 
 /**
- * The definition as a shader: one invocation per element, `y[m, n] = Σₖ a[m, k] · b[k, n]`. The oracle of every other variant, and what
- * computes empty sums.
+ * The definition as a shader: one invocation per element, `y[m, n] = Σₖ a[m, k] · b[k, n]`. The oracle of every other
+ * variant, and what computes empty sums.
  */
 export const naivePass = (product: Product): Pass => {
   const { batch, rows, columns, transposeA, transposeB, dtype, resultDtype } = product;

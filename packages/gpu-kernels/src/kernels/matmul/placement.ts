@@ -16,9 +16,9 @@ export interface Placement {
   /** Sums begin at a multiple of `step` and have a multiple of it of terms. */
   readonly inSteps: (step: number) => boolean;
   /**
-   * WGSL that defines `m0`, the tile's first row, and `row_end`; `base_a` and `base_b`, where its matrices begin; and `k_begin` and `k_end`, its sum: of
-   * `tile_m` and `layer`, which are in scope. A tile without rows returns. With `shared` all invocations of a workgroup have one tile, and what is
-   * defined is uniform.
+   * WGSL that defines `m0`, the tile's first row, and `row_end`; `base_a` and `base_b`, where its matrices begin; and
+   * `k_begin` and `k_end`, its sum: of `tile_m` and `layer`, which are in scope. A tile without rows returns. With
+   * `shared` all invocations of a workgroup have one tile, and what is defined is uniform.
    */
   readonly place: (tileRows: number, shared: boolean) => string;
 }
@@ -55,8 +55,9 @@ const found = (shared: boolean, call: string): string =>
     : `  let place = ${call};`;
 
 /**
- * Rows by group: tiles begin where groups begin, so none has rows of two. A tile looks its group up in the counts; those behind the last group
- * have empty sums. At most one tile per group and one at the end is not full, and so many workgroups more are started.
+ * Rows by group: tiles begin where groups begin, so none has rows of two. A tile looks its group up in the counts;
+ * those behind the last group have empty sums. At most one tile per group and one at the end is not full, and so many
+ * workgroups more are started.
  */
 export const rowsOfGroups = ({ rows, inner }: Product, groups: number): Placement => ({
   label: "grouped-matmul",

@@ -2,7 +2,10 @@ import { elementCount } from "@skein/tensor-core";
 import type { KernelNode, OperatorParams } from "@skein/tensor-core/backend";
 import type { DeviceFacts, KernelPlan, MatmulRequest, Pass } from "../../kernel.ts";
 
-/** One product `y[batch, m, n] = Σₖ a · b` with everything that a variant may specialise on; sums are kept in f32 always. */
+/**
+ * One product `y[batch, m, n] = Σₖ a · b` with everything that a variant may specialise on; sums are kept in f32
+ * always.
+ */
 export interface Product extends MatmulRequest {
   readonly resultDtype: "f32" | "f16";
 }
@@ -33,7 +36,8 @@ export const productOf = ({ inputs, outputs, params }: KernelNode<OperatorParams
 };
 
 /** `NN`, `NT`, `TN`, `TT`. */
-export const layoutOf = ({ transposeA, transposeB }: MatmulRequest): string => `${transposeA ? "T" : "N"}${transposeB ? "T" : "N"}`;
+export const layoutOf = ({ transposeA, transposeB }: MatmulRequest): string =>
+  `${transposeA ? "T" : "N"}${transposeB ? "T" : "N"}`;
 
 export const flopsOf = ({ batch, rows, columns, inner }: MatmulRequest): number => 2 * batch * rows * columns * inner;
 

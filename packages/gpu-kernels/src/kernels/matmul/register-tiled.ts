@@ -15,12 +15,17 @@ export interface TileShape {
 /** Inner elements that lie in workgroup memory at a time: 64 bytes of each row, and 16 KiB in all for 128 × 128. */
 const depth = 16;
 
-/** Tile rows that neighbouring workgroups walk through before the next tile column, so that both operands stay in the L2 cache. */
+/**
+ * Tile rows that neighbouring workgroups walk through before the next tile column, so that both operands stay in the L2
+ * cache.
+ */
 const panelHeight = 8;
 
-export const tileName = ({ rows, columns, perRows, perColumns }: TileShape): string => `${rows}x${columns}-${perRows}x${perColumns}`;
+export const tileName = ({ rows, columns, perRows, perColumns }: TileShape): string =>
+  `${rows}x${columns}-${perRows}x${perColumns}`;
 
-const lanesOf = ({ rows, columns, perRows, perColumns }: TileShape): number => (rows / perRows) * (columns / perColumns);
+const lanesOf = ({ rows, columns, perRows, perColumns }: TileShape): number =>
+  (rows / perRows) * (columns / perColumns);
 
 const workgroupBytes = ({ rows, columns }: TileShape): number => 4 * depth * (rows + columns);
 
@@ -28,18 +33,19 @@ export const tilesOf = ({ batch, rows, columns }: Product, tile: TileShape): num
   batch * Math.ceil(rows / tile.rows) * Math.ceil(columns / tile.columns);
 
 /**
- * Product by tiles in workgroup memory and in registers. Per inner element an invocation reads perRows + perColumns floats of workgroup
- * memory for 2 · perRows · perColumns flops (8 × 8: 2 flops per byte); global memory is read once per tile, rows + columns floats for
- * 2 · rows · columns flops.
+ * Product by tiles in workgroup memory and in registers. Per inner element an invocation reads perRows + perColumns
+ * floats of workgroup memory for 2 · perRows · perColumns flops (8 × 8: 2 flops per byte); global memory is read once
+ * per tile, rows + columns floats for 2 · rows · columns flops.
  *
- * - Both tiles lie with the inner dimension outside, so the inner loop is the same for NN, NT, TN and TT. An operand whose inner
- *   dimension is contiguous is transposed on the way, in blocks of 4 × 4 in registers.
- * - 32 neighbouring invocations read 4 vectors of one tile and 8 of the other: whole 128-byte lines of banks, the rest broadcasts.
- * - Columns of a transposed tile are exchanged by an exclusive or with the block's number, so that eight invocations that write blocks of
- *   one row hit eight groups of banks.
+ * - Both tiles lie with the inner dimension outside, so the inner loop is the same for NN, NT, TN and TT. An operand
+ *   whose inner dimension is contiguous is transposed on the way, in blocks of 4 × 4 in registers.
+ * - 32 neighbouring invocations read 4 vectors of one tile and 8 of the other: whole 128-byte lines of banks, the rest
+ *   broadcasts.
+ * - Columns of a transposed tile are exchanged by an exclusive or with the block's number, so that eight invocations
+ *   that write blocks of one row hit eight groups of banks.
  * - The next tiles travel from global memory into registers while the present ones are multiplied.
- * - Edges cost nothing inside: rows and columns behind the last repeat the last. Only an inner dimension that is no multiple of 16 asks, once
- *   per vector fetched, which is for 2 · perRows · perColumns flops or more.
+ * - Edges cost nothing inside: rows and columns behind the last repeat the last. Only an inner dimension that is no
+ *   multiple of 16 asks, once per vector fetched, which is for 2 · perRows · perColumns flops or more.
  */
 export const registerTiledPass = (
   product: Product,
@@ -62,8 +68,14 @@ export const registerTiledPass = (
   const blocks = depth / 4;
   const [blocksA, blocksB] = [vectorsM * blocks, vectorsN * blocks];
   const rounds = range(Math.ceil((blocksA + blocksB) / lanes));
-  const place = ({ innerContiguous }: Operand, vectors: number, block: string): readonly [vector: string, depthBlock: string] =>
-    innerContiguous ? [`(${block} / ${blocks}u)`, `(${block} % ${blocks}u)`] : [`(${block} % ${vectors}u)`, `(${block} / ${vectors}u)`];
+  const place = (
+    { innerContiguous }: Operand,
+    vectors: number,
+    block: string,
+  ): readonly [vector: string, depthBlock: string] =>
+    innerContiguous
+      ? [`(${block} / ${blocks}u)`, `(${block} % ${blocks}u)`]
+      : [`(${block} % ${vectors}u)`, `(${block} / ${vectors}u)`];
   const swizzled = ({ innerContiguous }: Operand, vector: string, block: string): string =>
     innerContiguous ? `(${vector} ^ (${block} * 2u))` : vector;
 
@@ -77,7 +89,9 @@ export const registerTiledPass = (
     return first >= blocksA ? guardedB : `if (${at} < ${blocksA}u) { ${forA} } else ${guardedB}`;
   };
   const sideOf = (side: "a" | "b") =>
-    side === "a" ? ({ operand: a, vectors: vectorsM, origin: "m0" } as const) : ({ operand: b, vectors: vectorsN, origin: "n0" } as const);
+    side === "a"
+      ? ({ operand: a, vectors: vectorsM, origin: "m0" } as const)
+      : ({ operand: b, vectors: vectorsN, origin: "n0" } as const);
   const fetch = rounds
     .map((round) =>
       perBlock(round, (side, block) => {
@@ -105,7 +119,9 @@ export const registerTiledPass = (
   const multiply = [
     ...partsM.map((p) => `let a${p} = tile_a[(4u * block + j) * ${vectorsM}u + from_a${p}];`),
     ...partsN.map((q) => `let b${q} = tile_b[(4u * block + j) * ${vectorsN}u + from_b${q}];`),
-    ...range(perRows).flatMap((i) => partsN.map((q) => `sum_${i}_${q} = fma(vec4<f32>(a${i >> 2}[${i & 3}]), b${q}, sum_${i}_${q});`)),
+    ...range(perRows).flatMap((i) =>
+      partsN.map((q) => `sum_${i}_${q} = fma(vec4<f32>(a${i >> 2}[${i & 3}]), b${q}, sum_${i}_${q});`),
+    ),
   ].join("\n        ");
   const sums = range(perRows).flatMap((i) => partsN.map((q) => `  var sum_${i}_${q} = vec4<f32>();`));
   const stores = range(perRows).map(
@@ -122,7 +138,14 @@ ${partsN.map((q) => `      store_y(row_at, n0 + 4u * (lane_n + ${q * lanesN}u), 
     bindings: [a.binding, b.binding, ...placement.bindings, y.binding],
     workgroupSize: lanes,
     groups: placement.layers * tilesM * tilesN,
-    sizes: { ...matrixSizes(product), tiles_m: tilesM, tiles_n: tilesN, batch, split_length: splits.length, ...placement.sizes },
+    sizes: {
+      ...matrixSizes(product),
+      tiles_m: tilesM,
+      tiles_n: tilesN,
+      batch,
+      split_length: splits.length,
+      ...placement.sizes,
+    },
     ...featuresOf(product),
     code: /* wgsl */ `var<workgroup> tile_a: array<vec4<f32>, ${depth * vectorsM}>;
 var<workgroup> tile_b: array<vec4<f32>, ${depth * vectorsN}>;
@@ -141,7 +164,8 @@ ${placement.place(tile.rows, true)}
   let lane_m = lane / 8u % 4u + 4u * (lane / ${4 * lanesN}u);
 ${sums.join("\n")}
 ${rounds.map((round) => `  var next_${round} = mat4x4<f32>();`).join("\n")}
-  // Each round fetches the next tiles while it multiplies the present ones; the first has none to multiply, the last none to fetch.
+  // Each round fetches the next tiles while it multiplies the present ones; the first has none to multiply, the last
+  // none to fetch.
   for (var k = k_begin; k < k_end + ${depth}u; k += ${depth}u) {
     if (k < k_end) {
       ${fetch}
@@ -193,13 +217,19 @@ const minSplitLength = 128;
 
 /** As many splits as fill a GPU, as long as each is worth it. */
 export const splitsFor = (product: Product, tiles: number): Splits =>
-  splitInner(product, Math.max(1, Math.min(Math.ceil(wantedGroups / tiles), Math.floor(product.inner / minSplitLength), 64)), 4 * depth);
+  splitInner(
+    product,
+    Math.max(1, Math.min(Math.ceil(wantedGroups / tiles), Math.floor(product.inner / minSplitLength), 64)),
+    4 * depth,
+  );
 
 /** Few results of long sums, as in weight gradients: the sums are cut, so that there is work for all. */
 export const splitRegisterTiled = (tile: TileShape): MatmulVariant => ({
   name: `split-register-${tileName(tile)}`,
   supports: (product, facts) =>
-    product.inner >= 2 * minSplitLength && fitsDevice(tile, facts) && splitsFor(product, tilesOf(product, tile)).count > 1,
+    product.inner >= 2 * minSplitLength &&
+    fitsDevice(tile, facts) &&
+    splitsFor(product, tilesOf(product, tile)).count > 1,
   plan: (product) => {
     const splits = splitsFor(product, tilesOf(product, tile));
     return splitPlan(product, splits, (cut) => registerTiledPass(product, tile, cut));

@@ -17,7 +17,10 @@ export const splitInner = ({ inner }: Product, wanted: number, step: number): Sp
 
 const workgroupSize = 64;
 
-/** Second pass: `y = Σ_s partial[s]`, in order of s, so the bits never depend on which workgroup was first. Reads and writes 4·(splits + 1) bytes per element. */
+/**
+ * Second pass: `y = Σ_s partial[s]`, in order of s, so the bits never depend on which workgroup was first. Reads and
+ * writes 4·(splits + 1) bytes per element.
+ */
 export const sumPartialsPass = (product: Product, { count }: Splits): Pass => {
   const { batch, rows, columns, resultDtype } = product;
   const total = batch * rows * columns;

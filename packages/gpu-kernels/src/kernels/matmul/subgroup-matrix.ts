@@ -8,19 +8,27 @@ const [side, perSubgroup, depth, numSubgroups] = [64, 32, 32, 4] as const;
 /** Rows of the tiles in workgroup memory are longer than needed by 16 bytes, so that rows begin at different banks. */
 const [strideK, strideN] = [depth + 8, side + 8] as const;
 
-/** The shape that the variant uses: operands in f16, sums in f32, and a divisor of a subgroup's tile; the largest of those. */
+/**
+ * The shape that the variant uses: operands in f16, sums in f32, and a divisor of a subgroup's tile; the largest of
+ * those.
+ */
 export const matrixShapeFor = ({ subgroupMatrices }: DeviceFacts): SubgroupMatrixShape | undefined =>
   subgroupMatrices
     .filter(
       ({ operands, result, rows, columns, inner }) =>
-        operands === "f16" && result === "f32" && perSubgroup % rows === 0 && perSubgroup % columns === 0 && depth % inner === 0,
+        operands === "f16" &&
+        result === "f32" &&
+        perSubgroup % rows === 0 &&
+        perSubgroup % columns === 0 &&
+        depth % inner === 0,
     )
     .sort((p, q) => q.rows * q.columns * q.inner - p.rows * p.columns * p.inner)[0];
 
 /**
- * Product on tensor cores: `subgroup_matrix_result += subgroup_matrix_left · subgroup_matrix_right`, f16 operands and f32 sums. Both tiles go through
- * workgroup memory in f16 (with zeros behind the edges, transposed where they lie so), sums come back through it in f32, and
- * guarded stores round them to the result's dtype. A subgroup needs 2 · 32 · 32 · 32 flops per 4 KiB of workgroup memory.
+ * Product on tensor cores: `subgroup_matrix_result += subgroup_matrix_left · subgroup_matrix_right`, f16 operands and
+ * f32 sums. Both tiles go through workgroup memory in f16 (with zeros behind the edges, transposed where they lie so),
+ * sums come back through it in f32, and guarded stores round them to the result's dtype. A subgroup needs 2 · 32 · 32 ·
+ * 32 flops per 4 KiB of workgroup memory.
  */
 export const subgroupMatrixPass = (
   product: Product,
@@ -58,7 +66,8 @@ ${partsM.flatMap((p) => partsN.map((q) => `      ${sum(p, q)} = subgroupMatrixMu
     }`,
     )
     .join("\n");
-  // Each subgroup has a corner of its own for sums on their way out, so only its own order matters; barriers stay uniform.
+  // Each subgroup has a corner of its own for sums on their way out, so only its own order matters; barriers stay
+  // uniform.
   const out = partsM.flatMap((p) =>
     partsN.map(
       (q) => `  subgroupMatrixStore<row_major>(&corner, own * ${M * N}u, ${sum(p, q)}, ${N}u);
@@ -73,7 +82,11 @@ ${partsM.flatMap((p) => partsN.map((q) => `      ${sum(p, q)} = subgroupMatrixMu
   );
   return {
     label: `matmul ${layoutOf(product)} subgroup-matrix ${M}x${N}x${K}`,
-    bindings: [a.binding, b.binding, { name: "y", type: `array<${resultDtype}>`, source: { output: 0 }, access: "write" }],
+    bindings: [
+      a.binding,
+      b.binding,
+      { name: "y", type: `array<${resultDtype}>`, source: { output: 0 }, access: "write" },
+    ],
     workgroupSize: lanes,
     groups: batch * tilesM * tilesN,
     sizes: { ...matrixSizes(product), tiles_m: tilesM, tiles_n: tilesN },

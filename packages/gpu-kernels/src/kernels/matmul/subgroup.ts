@@ -6,9 +6,10 @@ const lanes = 64;
 const rows = 8;
 
 /**
- * Product whose rows of a travel inside of subgroups: all invocations of a workgroup share 8 rows, each lane loads another inner element of them,
- * and broadcasts hand them round, so a is read once per workgroup without workgroup memory and without barriers. Good where a broadcast is
- * free (Intel reads any lane's register); elsewhere it costs as much as workgroup memory.
+ * Product whose rows of a travel inside of subgroups: all invocations of a workgroup share 8 rows, each lane loads
+ * another inner element of them, and broadcasts hand them round, so a is read once per workgroup without workgroup
+ * memory and without barriers. Good where a broadcast is free (Intel reads any lane's register); elsewhere it costs as
+ * much as workgroup memory.
  *
  * Lanes of a larger subgroup repeat the first ones, so the code runs at any size that the adapter may choose.
  */
@@ -28,7 +29,9 @@ export const subgroupPass = (product: Product, { minSubgroupSize }: DeviceFacts)
   const block = (at: number, tail: boolean): string =>
     [
       `{ let b = fetch_b${tail ? "_tail" : ""}(base_b, n0, k + ${at}u${tail ? ", sizes.inner" : ""});`,
-      ...range(4).flatMap((j) => all.map((i) => `sum_${i} = fma(vec4<f32>(subgroupBroadcast(own_${i}, ${at + j}u)), b[${j}], sum_${i});`)),
+      ...range(4).flatMap((j) =>
+        all.map((i) => `sum_${i} = fma(vec4<f32>(subgroupBroadcast(own_${i}, ${at + j}u)), b[${j}], sum_${i});`),
+      ),
       "}",
     ].join("\n    ");
   const steps = (tail: boolean): string =>

@@ -5,9 +5,10 @@ import { matrixSizes } from "./operands.ts";
 const side = 16;
 
 /**
- * The textbook step from naive: a workgroup of 16 × 16 invocations computes a tile of as many elements, and brings the tiles of a and b
- * that it needs through workgroup memory, so each element of the operands is read 16 times less often. Kept as the bridge
- * between the naive and the register-tiled variant; a padded row keeps transposed writes off one bank.
+ * The textbook step from naive: a workgroup of 16 × 16 invocations computes a tile of as many elements, and brings the
+ * tiles of a and b that it needs through workgroup memory, so each element of the operands is read 16 times less often.
+ * Kept as the bridge between the naive and the register-tiled variant; a padded row keeps transposed writes off one
+ * bank.
  */
 export const tiledPass = (product: Product): Pass => {
   const { batch, rows, columns, transposeA, transposeB, dtype, resultDtype } = product;

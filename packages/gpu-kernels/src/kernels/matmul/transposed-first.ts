@@ -4,8 +4,8 @@ import { featuresOf, type MatmulVariant, type Product } from "./product.ts";
 const side = 16;
 
 /**
- * `x[batch, n, k] → xᵀ[batch, k, n]` through tiles in workgroup memory, so that reads and writes both run along lines. A padded row
- * keeps the columns of the tile off one bank. Reads and writes each element once.
+ * `x[batch, n, k] → xᵀ[batch, k, n]` through tiles in workgroup memory, so that reads and writes both run along lines.
+ * A padded row keeps the columns of the tile off one bank. Reads and writes each element once.
  */
 export const transposePass = (product: Product): Pass => {
   const { batch, columns, inner, dtype } = product;
@@ -36,8 +36,8 @@ fn main(group: u32, lane: u32) {
 };
 
 /**
- * NT as a transpose of b and then NN (the papers' TNN): pays where the variant behind it reads columns of b far better than rows, and the
- * product is long enough to hide n · k elements more of traffic. Needs as much scratch memory as b.
+ * NT as a transpose of b and then NN (the papers' TNN): pays where the variant behind it reads columns of b far better
+ * than rows, and the product is long enough to hide n · k elements more of traffic. Needs as much scratch memory as b.
  */
 export const transposedFirst = (after: MatmulVariant): MatmulVariant => ({
   name: `transpose-${after.name}`,

@@ -16,7 +16,10 @@ export interface JoinedRows {
   readonly columns: readonly Columns[];
 }
 
-/** Runs of neighbouring operands that are not there yet, at most so many at once. Operands without elements leave no trace. */
+/**
+ * Runs of neighbouring operands that are not there yet, at most so many at once. Operands without elements leave no
+ * trace.
+ */
 const groupsOf = (columns: readonly Columns[], placed: readonly boolean[], most: number): Columns[][] => {
   const groups: Columns[][] = [];
   let open = false;
@@ -34,20 +37,29 @@ const groupsOf = (columns: readonly Columns[], placed: readonly boolean[], most:
   return groups;
 };
 
-/** The unit at `row` and `column`, counted from the group's first: a chain of comparisons finds the operand that has it. */
+/**
+ * The unit at `row` and `column`, counted from the group's first: a chain of comparisons finds the operand that has it.
+ */
 const choose = (group: readonly Columns[], step: number): string => {
   const first = group[0]!.begin;
   return group
     .map(({ input, begin, width }, i) => {
       const start = (begin - first) / step;
       const chosen = `bits_x${input}(row * ${width / step}u + column${start === 0 ? "" : ` - ${start}u`})`;
-      return i === group.length - 1 ? `  return ${chosen};` : `  if (column < ${start + width / step}u) { return ${chosen}; }`;
+      return i === group.length - 1
+        ? `  return ${chosen};`
+        : `  if (column < ${start + width / step}u) { return ${chosen}; }`;
     })
     .join("\n");
 };
 
 /** All columns: the output is written from its first unit to its last. */
-const wholePass = ({ rows, rowWidth }: JoinedRows, group: readonly Columns[], elementBytes: number, bytes: UnitBytes): Pass => {
+const wholePass = (
+  { rows, rowWidth }: JoinedRows,
+  group: readonly Columns[],
+  elementBytes: number,
+  bytes: UnitBytes,
+): Pass => {
   const step = bytes / elementBytes;
   return unitPass({
     label: `concat ${group.length} operands ${bytes} bytes`,
@@ -64,7 +76,12 @@ ${choose(group, step)}
 };
 
 /** Some columns, of whole units: every invocation moves one unit to its place. */
-const unitColumnsPass = ({ rows, rowWidth }: JoinedRows, group: readonly Columns[], elementBytes: number, bytes: UnitBytes): Pass => {
+const unitColumnsPass = (
+  { rows, rowWidth }: JoinedRows,
+  group: readonly Columns[],
+  elementBytes: number,
+  bytes: UnitBytes,
+): Pass => {
   const step = bytes / elementBytes;
   const begin = group[0]!.begin;
   const width = (group.at(-1)!.begin + group.at(-1)!.width - begin) / step;
@@ -91,14 +108,20 @@ fn main(group: u32, lane: u32) {
   };
 };
 
-/** Some columns, which begin or end within a word: every invocation owns a word of the output, in which other elements stay as they are. */
+/**
+ * Some columns, which begin or end within a word: every invocation owns a word of the output, in which other elements
+ * stay as they are.
+ */
 const wordsPass = ({ rows, rowWidth }: JoinedRows, group: readonly Columns[], elementBytes: 1 | 2): Pass => {
   const perWord = 4 / elementBytes;
   const begin = group[0]!.begin;
   const width = group.at(-1)!.begin + group.at(-1)!.width - begin;
   const firstWord = rows === 1 ? Math.floor(begin / perWord) : 0;
   const endWord = Math.ceil((rows === 1 ? begin + width : rows * rowWidth) / perWord);
-  const parts = Array.from({ length: perWord }, (_, i) => `(element(${perWord}u * word + ${i}u) << ${8 * elementBytes * i}u)`);
+  const parts = Array.from(
+    { length: perWord },
+    (_, i) => `(element(${perWord}u * word + ${i}u) << ${8 * elementBytes * i}u)`,
+  );
   return {
     label: `concat ${group.length} operands by words`,
     bindings: [
@@ -124,8 +147,8 @@ fn main(group: u32, lane: u32) {
 };
 
 /**
- * Join the columns of operands into rows, several operands in one pass. Cost: each element that is not in its place is read and written once;
- * words that operands of several passes share are written once by each.
+ * Join the columns of operands into rows, several operands in one pass. Cost: each element that is not in its place is
+ * read and written once; words that operands of several passes share are written once by each.
  *
  * @param placed operands that lie in the output already.
  * @param most operands that one pass can bind.
@@ -133,9 +156,17 @@ fn main(group: u32, lane: u32) {
 export const concatPasses = (joined: JoinedRows, dtype: DType, placed: readonly boolean[], most: number): Pass[] => {
   const elementBytes = bytesPerElement[dtype];
   return groupsOf(joined.columns, placed, most).map((group) => {
-    const counts = [...(joined.rows === 1 ? [] : [joined.rowWidth]), ...group.flatMap(({ begin, width }) => [begin, width])];
-    const bytes = unitSizes.find((size) => size >= elementBytes && counts.every((count) => count % (size / elementBytes) === 0))!;
-    if (group.reduce((sum, { width }) => sum + width, 0) === joined.rowWidth) return wholePass(joined, group, elementBytes, bytes);
-    return bytes >= 4 ? unitColumnsPass(joined, group, elementBytes, bytes) : wordsPass(joined, group, elementBytes as 1 | 2);
+    const counts = [
+      ...(joined.rows === 1 ? [] : [joined.rowWidth]),
+      ...group.flatMap(({ begin, width }) => [begin, width]),
+    ];
+    const bytes = unitSizes.find(
+      (size) => size >= elementBytes && counts.every((count) => count % (size / elementBytes) === 0),
+    )!;
+    if (group.reduce((sum, { width }) => sum + width, 0) === joined.rowWidth)
+      return wholePass(joined, group, elementBytes, bytes);
+    return bytes >= 4
+      ? unitColumnsPass(joined, group, elementBytes, bytes)
+      : wordsPass(joined, group, elementBytes as 1 | 2);
   });
 };

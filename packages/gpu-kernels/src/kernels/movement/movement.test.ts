@@ -78,7 +78,8 @@ describe("plans of movement", () => {
     const side = fc.integer({ min: 4, max: 5000 });
     fc.assert(
       fc.property(side, side, fc.constantFrom(...dtypes), (rows, columns, dtype) => {
-        for (const { code, workgroupSize } of planOf(transposition([rows, columns], [1, 0], dtype), leastDevice).passes) {
+        for (const { code, workgroupSize } of planOf(transposition([rows, columns], [1, 0], dtype), leastDevice)
+          .passes) {
           const words = /tile: array<u32, (\d+)>/.exec(code)?.[1] ?? "0";
           expect(4 * Number(words)).toBeLessThanOrEqual(leastDevice.maxWorkgroupBytes);
           expect(workgroupSize).toBeLessThanOrEqual(leastDevice.maxWorkgroupSize);
@@ -93,7 +94,8 @@ describe("plans of movement", () => {
       Array.from({ length: 16 }, () => spec([5])),
       { dim: 0 },
     );
-    const bound = (placed: readonly boolean[]): number[] => planOf(node, leastDevice, placed).passes.map(({ bindings }) => bindings.length);
+    const bound = (placed: readonly boolean[]): number[] =>
+      planOf(node, leastDevice, placed).passes.map(({ bindings }) => bindings.length);
     expect(bound([])).toEqual([8, 8, 3]);
     expect(bound(node.inputs.map((_, i) => i === 3))).toEqual([4, 8, 6]);
     expect(bound(node.inputs.map((_, i) => i !== 3))).toEqual([2]);
@@ -110,7 +112,11 @@ describe.skipIf(!hasAdapter)("movement on WebGPU", () => {
   const bitsOf = async (node: KernelNode, plan: KernelPlan, inputs: readonly NdArray[]): Promise<NdArray> => {
     const [output] = node.outputs;
     const [bytes] = await runPlan(backend.device, plan, inputs, node.outputs);
-    return new NdArray(output!.dtype, output!.shape, new hostArrayType[output!.dtype](bytes!, 0, elementCount(output!.shape)));
+    return new NdArray(
+      output!.dtype,
+      output!.shape,
+      new hostArrayType[output!.dtype](bytes!, 0, elementCount(output!.shape)),
+    );
   };
   const different = (actual: readonly number[], expected: Float64Array): number =>
     actual.findIndex((number, i) => !Object.is(number, expected[i]));
@@ -164,7 +170,11 @@ describe.skipIf(!hasAdapter)("movement on WebGPU", () => {
     [[1000, 4], [1, 0], "bool"],
     [[5, 16, 3, 20], [0, 3, 2, 1], "u8"],
   ] as const)("%j transposed by %j, %s", async (sizes, permutation, type) => {
-    await check("transpose", { permutation }, type === "bool" ? normalArray(sizes, 1, type) : uniformArray(sizes, 0, 200, 1, type));
+    await check(
+      "transpose",
+      { permutation },
+      type === "bool" ? normalArray(sizes, 1, type) : uniformArray(sizes, 0, 200, 1, type),
+    );
   });
 
   test("any slice", async () => {
@@ -191,10 +201,21 @@ describe.skipIf(!hasAdapter)("movement on WebGPU", () => {
   test("any padding", async () => {
     const dim = fc.record({ size: fc.nat(9), low: fc.nat(4), high: fc.nat(4), gap: fc.constantFrom(0, 0, 0, 1, 2) });
     await fc.assert(
-      fc.asyncProperty(fc.array(dim, { minLength: 1, maxLength: 3 }), dtype, fc.constantFrom(0, 1), async (dims, type, value) => {
-        const params = { low: dims.map(({ low }) => low), high: dims.map(({ high }) => high), interior: dims.map(({ gap }) => gap), value };
-        await check("pad", params, normalArray(dims.map(({ size }) => size), 1, type)); // biome-ignore format: one call
-      }),
+      fc.asyncProperty(
+        fc.array(dim, { minLength: 1, maxLength: 3 }),
+        dtype,
+        fc.constantFrom(0, 1),
+        async (dims, type, value) => {
+          const params = {
+            low: dims.map(({ low }) => low),
+            high: dims.map(({ high }) => high),
+            interior: dims.map(({ gap }) => gap),
+            value,
+          };
+          // biome-ignore format: one call
+          await check("pad", params, normalArray(dims.map(({ size }) => size), 1, type));
+        },
+      ),
       many,
     );
   });
@@ -208,7 +229,11 @@ describe.skipIf(!hasAdapter)("movement on WebGPU", () => {
         dtype,
         async (dims, lead, type) => {
           const from = dims.map(({ size, stretched }) => (stretched ? 1 : size));
-          await check("broadcast-to", { shape: [...lead, ...dims.map(({ size }) => size)] }, normalArray(from, 1, type));
+          await check(
+            "broadcast-to",
+            { shape: [...lead, ...dims.map(({ size }) => size)] },
+            normalArray(from, 1, type),
+          );
         },
       ),
       many,
@@ -218,9 +243,15 @@ describe.skipIf(!hasAdapter)("movement on WebGPU", () => {
   test("any operands joined along any dimension", async () => {
     const widths = fc.array(fc.nat(9), { minLength: 1, maxLength: 10 });
     await fc.assert(
-      fc.asyncProperty(fc.integer({ min: 1, max: 5 }), widths, fc.integer({ min: 1, max: 4 }), dtype, async (rows, sizes, inner, type) => {
-        await check("concat", { dim: 1 }, ...sizes.map((width, i) => normalArray([rows, width, inner], i, type)));
-      }),
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 5 }),
+        widths,
+        fc.integer({ min: 1, max: 4 }),
+        dtype,
+        async (rows, sizes, inner, type) => {
+          await check("concat", { dim: 1 }, ...sizes.map((width, i) => normalArray([rows, width, inner], i, type)));
+        },
+      ),
       many,
     );
   });
@@ -236,7 +267,9 @@ describe.skipIf(!hasAdapter)("movement on WebGPU", () => {
         if (plan.passes.length === 0) return;
         const bytes = Buffer.from((await bitsOf(node, plan, inputs)).bytes()).toString("hex");
         // Before the run every byte of the output was 0xff.
-        const expected = inputs.map((input, i) => (placed[i]! ? Buffer.alloc(input.bytes().byteLength, 0xff) : Buffer.from(input.bytes())));
+        const expected = inputs.map((input, i) =>
+          placed[i]! ? Buffer.alloc(input.bytes().byteLength, 0xff) : Buffer.from(input.bytes()),
+        );
         expect(bytes).toBe(Buffer.concat(expected).toString("hex"));
       }),
       many,

@@ -1,6 +1,15 @@
 import { bytesPerElement, type DType } from "@skein/tensor-core";
 import type { Pass } from "../../kernel.ts";
-import { coordinates, type UnitBytes, unitBinding, unitFunction, unitOfWord, unitPass, unitSizes, unitType } from "./unit.ts";
+import {
+  coordinates,
+  type UnitBytes,
+  unitBinding,
+  unitFunction,
+  unitOfWord,
+  unitPass,
+  unitSizes,
+  unitType,
+} from "./unit.ts";
 
 /** `low` entries of padding, `size` of the input with `gap` of padding between each two, `high` of padding. */
 export interface PadDim {
@@ -10,7 +19,8 @@ export interface PadDim {
   readonly gap: number;
 }
 
-const paddedSize = ({ size, low, high, gap }: PadDim): number => low + high + (size === 0 ? 0 : size + (size - 1) * gap);
+const paddedSize = ({ size, low, high, gap }: PadDim): number =>
+  low + high + (size === 0 ? 0 : size + (size - 1) * gap);
 
 const isWhole = ({ low, high, gap }: PadDim): boolean => low === 0 && high === 0 && gap === 0;
 
@@ -21,13 +31,21 @@ const joinPadDims = (dims: readonly PadDim[]): PadDim[] => {
     if (dim.size === 1 && isWhole(dim)) continue;
     const outer = joined.at(-1);
     if (outer !== undefined && outer.gap === 0 && isWhole(dim))
-      joined[joined.length - 1] = { size: outer.size * dim.size, low: outer.low * dim.size, high: outer.high * dim.size, gap: 0 };
+      joined[joined.length - 1] = {
+        size: outer.size * dim.size,
+        low: outer.low * dim.size,
+        high: outer.high * dim.size,
+        gap: 0,
+      };
     else joined.push(dim);
   }
   return joined.length === 0 ? [{ size: 1, low: 0, high: 0, gap: 0 }] : joined;
 };
 
-const widen = (dims: readonly PadDim[], elementBytes: UnitBytes): { readonly dims: readonly PadDim[]; readonly bytes: UnitBytes } => {
+const widen = (
+  dims: readonly PadDim[],
+  elementBytes: UnitBytes,
+): { readonly dims: readonly PadDim[]; readonly bytes: UnitBytes } => {
   const inner = dims.at(-1)!;
   for (const bytes of unitSizes) {
     const step = bytes / elementBytes;

@@ -11,8 +11,9 @@ export const hasBlocks = ({ rows, columns, batch, offset }: Transposition, eleme
   batch.every(({ inputStride, outputStride }) => inputStride % 4 === 0 && outputStride % 4 === 0);
 
 /**
- * Transpose blocks of 4×4 words in registers, one per invocation; neighbours write along memory. Cost: each word is read once and written once,
- * without a barrier. Where a workgroup is one thread of a processor this is several times faster than tiles in workgroup memory.
+ * Transpose blocks of 4×4 words in registers, one per invocation; neighbours write along memory. Cost: each word is
+ * read once and written once, without a barrier. Where a workgroup is one thread of a processor this is several times
+ * faster than tiles in workgroup memory.
  */
 export const transposeBlocksPass = ({ rows, columns, batch, offset }: Transposition): Pass => {
   const [rowBlocks, columnBlocks] = [rows.size / 4, columns.size / 4];

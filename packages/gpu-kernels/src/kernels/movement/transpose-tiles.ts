@@ -10,7 +10,11 @@ const lanes = 256;
 const tileWords: { readonly [elementBytes: number]: number } = { 4: 32, 2: 32, 1: 16 };
 
 /** Sides of a tile in words: where one dimension is short, the tile grows along the other. */
-const tileSides = (rowWords: number, columnWords: number, elementBytes: number): readonly [rows: number, columns: number] => {
+const tileSides = (
+  rowWords: number,
+  columnWords: number,
+  elementBytes: number,
+): readonly [rows: number, columns: number] => {
   const side = tileWords[elementBytes]!;
   const columns = Math.min(side, powerOfTwoAbove(columnWords));
   const rows = Math.min((side * side) / columns, powerOfTwoAbove(rowWords));
@@ -18,8 +22,9 @@ const tileSides = (rowWords: number, columnWords: number, elementBytes: number):
 };
 
 /**
- * Transpose through tiles in workgroup memory, so that both reads and writes run along memory. A tile of 32×32 words with rows of 33 is the
- * classic (Ruetsch and Micikevicius, Optimizing Matrix Transpose in CUDA, 2009); packed elements are taken out of the words of a column.
+ * Transpose through tiles in workgroup memory, so that both reads and writes run along memory. A tile of 32×32 words
+ * with rows of 33 is the classic (Ruetsch and Micikevicius, Optimizing Matrix Transpose in CUDA, 2009); packed elements
+ * are taken out of the words of a column.
  * Cost: each word is read once and written once; one barrier.
  */
 export const transposeTilesPass = (transposition: Transposition, dtype: DType): Pass => {
@@ -41,7 +46,11 @@ export const transposeTilesPass = (transposition: Transposition, dtype: DType): 
     "row",
     "column",
   ]);
-  const to = affine([...batch.map((dim) => words(dim.outputStride)), words(columns.outputStride), 1], 0, [...names, "column", "row"]);
+  const to = affine([...batch.map((dim) => words(dim.outputStride)), words(columns.outputStride), 1], 0, [
+    ...names,
+    "column",
+    "row",
+  ]);
   const loads = Math.ceil((tileRows * tileColumns) / lanes);
   const stores = Math.ceil((tileColumnElements * tileRowWords) / lanes);
   const bits = 8 * elementBytes;

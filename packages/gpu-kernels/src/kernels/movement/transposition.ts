@@ -33,12 +33,15 @@ export const transpositionOf = (view: View, dtype: DType): Transposition | undef
   const perWord = 4 / bytesPerElement[dtype];
   // Words are read and written whole, so rows of both sides begin with a word.
   const others = dims.filter((dim) => dim !== column);
-  if (view.offset % perWord !== 0 || inner.size % perWord !== 0 || others.some(({ stride }) => stride % perWord !== 0)) return undefined;
+  if (view.offset % perWord !== 0 || inner.size % perWord !== 0 || others.some(({ stride }) => stride % perWord !== 0))
+    return undefined;
   return {
     rows: { size: inner.size, inputStride: inner.stride },
     columns: { size: column.size, outputStride: outputStrides[at]! },
     batch: dims.flatMap((dim, i) =>
-      dim === inner || dim === column ? [] : [{ size: dim.size, inputStride: dim.stride, outputStride: outputStrides[i]! }],
+      dim === inner || dim === column
+        ? []
+        : [{ size: dim.size, inputStride: dim.stride, outputStride: outputStrides[i]! }],
     ),
     offset: view.offset,
   };

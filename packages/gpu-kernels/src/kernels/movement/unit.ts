@@ -2,8 +2,9 @@ import type { DType } from "@skein/tensor-core";
 import type { Binding, BindingSource, Pass } from "../../kernel.ts";
 import { bitsFunction } from "../../storage.ts";
 
-// Movement reads and writes bits, never numbers: NaNs keep their payload and subnormals their digits. What one invocation moves at once is
-// a unit of 1, 2, 4, 8 or 16 bytes; units below a word are gathered into whole words of the output.
+// Movement reads and writes bits, never numbers: NaNs keep their payload and subnormals their digits. What one
+// invocation moves at once is a unit of 1, 2, 4, 8 or 16 bytes; units below a word are gathered into whole words of the
+// output.
 
 export type UnitBytes = 1 | 2 | 4 | 8 | 16;
 
@@ -21,10 +22,17 @@ const unitDtype = (bytes: 1 | 2 | 4): DType => (bytes === 1 ? "u8" : bytes === 2
 
 /** `fn bits_<name>(i: u32) -> <unit>`: unit i of the binding `name`, which was declared with `unitArray(bytes)`. */
 export const unitFunction = (name: string, bytes: UnitBytes): string =>
-  bytes < 4 ? bitsFunction(name, unitDtype(bytes as 1 | 2)) : `fn bits_${name}(i: u32) -> ${unitType(bytes)} { return ${name}[i]; }\n`;
+  bytes < 4
+    ? bitsFunction(name, unitDtype(bytes as 1 | 2))
+    : `fn bits_${name}(i: u32) -> ${unitType(bytes)} { return ${name}[i]; }\n`;
 
 /** A binding of units. */
-export const unitBinding = (name: string, bytes: UnitBytes, source: BindingSource, access: Binding["access"]): Binding => ({
+export const unitBinding = (
+  name: string,
+  bytes: UnitBytes,
+  source: BindingSource,
+  access: Binding["access"],
+): Binding => ({
   name,
   type: unitArray(bytes),
   source,
@@ -36,7 +44,8 @@ export const repeatBits = (bits: number, elementBytes: number): number =>
   (elementBytes === 4 ? bits : elementBytes === 2 ? (bits & 0xffff) * 0x10001 : (bits & 0xff) * 0x1010101) >>> 0;
 
 /** A unit whose words are all `word`. */
-export const unitOfWord = (word: string, bytes: UnitBytes): string => (bytes <= 4 ? word : `${unitType(bytes)}(${word})`);
+export const unitOfWord = (word: string, bytes: UnitBytes): string =>
+  bytes <= 4 ? word : `${unitType(bytes)}(${word})`;
 
 /** Invocations of a workgroup of every pass that moves. */
 export const movingLanes = 256;
@@ -55,16 +64,31 @@ interface UnitPass {
 
 /** What one invocation writes at once: 16 bytes, or four elements where those are narrower than a word. */
 const writeForms: {
-  readonly [B in UnitBytes]: { readonly type: string; readonly units: number; readonly value: (unit: (i: number) => string) => string };
+  readonly [B in UnitBytes]: {
+    readonly type: string;
+    readonly units: number;
+    readonly value: (unit: (i: number) => string) => string;
+  };
 } = {
   16: { type: "vec4<u32>", units: 1, value: (unit) => unit(0) },
   8: { type: "vec4<u32>", units: 2, value: (unit) => `vec4<u32>(${unit(0)}, ${unit(1)})` },
   4: { type: "vec4<u32>", units: 4, value: (unit) => `vec4<u32>(${unit(0)}, ${unit(1)}, ${unit(2)}, ${unit(3)})` },
-  2: { type: "vec2<u32>", units: 4, value: (unit) => `vec2<u32>(${unit(0)} | (${unit(1)} << 16u), ${unit(2)} | (${unit(3)} << 16u))` },
-  1: { type: "u32", units: 4, value: (unit) => `${unit(0)} | (${unit(1)} << 8u) | (${unit(2)} << 16u) | (${unit(3)} << 24u)` },
+  2: {
+    type: "vec2<u32>",
+    units: 4,
+    value: (unit) => `vec2<u32>(${unit(0)} | (${unit(1)} << 16u), ${unit(2)} | (${unit(3)} << 16u))`,
+  },
+  1: {
+    type: "u32",
+    units: 4,
+    value: (unit) => `${unit(0)} | (${unit(1)} << 8u) | (${unit(2)} << 16u) | (${unit(3)} << 24u)`,
+  },
 };
 
-/** One pass that writes every unit of output 0. Cost: each unit once; units behind the last one fall into the padding of the output. */
+/**
+ * One pass that writes every unit of output 0. Cost: each unit once; units behind the last one fall into the padding of
+ * the output.
+ */
 export const unitPass = ({ label, bindings, bytes, units, code, sizes }: UnitPass): Pass => {
   const { type, units: each, value } = writeForms[bytes];
   const writes = Math.ceil(units / each);
@@ -83,14 +107,17 @@ export const unitPass = ({ label, bindings, bytes, units, code, sizes }: UnitPas
 };
 
 /**
- * WGSL that takes a flat index apart, last dimension first: `let <name><d> = …` for each of `sizes`. Sizes are part of the text, so that
- * divisions become shifts and multiplications.
+ * WGSL that takes a flat index apart, last dimension first: `let <name><d> = …` for each of `sizes`. Sizes are part of
+ * the text, so that divisions become shifts and multiplications.
  */
 export const coordinates = (at: string, sizes: readonly number[], name = "c"): string => {
   const lines: string[] = [];
   let rest = at;
   for (let dim = sizes.length - 1; dim > 0; dim--) {
-    lines.push(`  let rest${dim} = ${rest} / ${sizes[dim]}u;`, `  let ${name}${dim} = ${rest} - rest${dim} * ${sizes[dim]}u;`);
+    lines.push(
+      `  let rest${dim} = ${rest} / ${sizes[dim]}u;`,
+      `  let ${name}${dim} = ${rest} - rest${dim} * ${sizes[dim]}u;`,
+    );
     rest = `rest${dim}`;
   }
   if (sizes.length > 0) lines.push(`  let ${name}0 = ${rest};`);
@@ -103,7 +130,9 @@ export const affine = (
   offset: number,
   names: readonly string[] = strides.map((_, dim) => `c${dim}`),
 ): string => {
-  const terms = strides.flatMap((stride, dim) => (stride === 0 ? [] : [stride === 1 ? names[dim]! : `${names[dim]} * ${stride}u`]));
+  const terms = strides.flatMap((stride, dim) =>
+    stride === 0 ? [] : [stride === 1 ? names[dim]! : `${names[dim]} * ${stride}u`],
+  );
   if (offset !== 0 || terms.length === 0) terms.unshift(`${offset}u`);
   return terms.join(" + ");
 };

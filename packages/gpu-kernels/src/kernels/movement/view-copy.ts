@@ -31,7 +31,8 @@ export const joinDims = (dims: readonly ViewDim[]): ViewDim[] => {
   for (const dim of dims) {
     if (dim.size === 1) continue;
     const outer = joined.at(-1);
-    if (outer !== undefined && outer.stride === dim.stride * dim.size) joined[joined.length - 1] = { ...dim, size: outer.size * dim.size };
+    if (outer !== undefined && outer.stride === dim.stride * dim.size)
+      joined[joined.length - 1] = { ...dim, size: outer.size * dim.size };
     else joined.push(dim);
   }
   return joined.length === 0 ? [{ size: 1, stride: 1 }] : joined;
@@ -56,7 +57,8 @@ export const widen = (view: View, elementBytes: UnitBytes): UnitView => {
     const fills = inner.size % step === 0 || outer.length === 0;
     const shorter = { size: Math.ceil(inner.size / step), stride: inner.stride };
     if (!fills) continue;
-    if (inner.stride === 0 && bytes >= 4) return { dims: [...outer, shorter], offset: view.offset, bytes, repeated: elementBytes };
+    if (inner.stride === 0 && bytes >= 4)
+      return { dims: [...outer, shorter], offset: view.offset, bytes, repeated: elementBytes };
     if (inner.stride !== 1 || view.offset % step !== 0 || outer.some(({ stride }) => stride % step !== 0)) continue;
     return {
       dims: [...outer.map(({ size, stride }) => ({ size, stride: stride / step })), shorter],
@@ -68,8 +70,8 @@ export const widen = (view: View, elementBytes: UnitBytes): UnitView => {
 };
 
 /**
- * Write `y[i] = x[view(i)]`, in units as wide as the innermost run allows, or narrower where it must be: one element at a time is the
- * plain form that every other movement is checked against.
+ * Write `y[i] = x[view(i)]`, in units as wide as the innermost run allows, or narrower where it must be: one element at
+ * a time is the plain form that every other movement is checked against.
  * Cost: each element is written once and read once; one division by a constant per dimension and unit.
  */
 export const viewCopyPass = (view: View, dtype: DType, label: string): Pass => {

@@ -1,7 +1,16 @@
 import { bytesPerElement, type DType, elementCount, type Shape } from "@skein/tensor-core";
 import { rowMajorStrides } from "@skein/tensor-core/backend";
 import type { Binding, Pass } from "../../kernel.ts";
-import { coordinates, movingLanes, type UnitBytes, unitBinding, unitFunction, unitPass, unitSizes, unitType } from "./unit.ts";
+import {
+  coordinates,
+  movingLanes,
+  type UnitBytes,
+  unitBinding,
+  unitFunction,
+  unitPass,
+  unitSizes,
+  unitType,
+} from "./unit.ts";
 
 /** A window of `sizes` in a tensor of `shape`. */
 interface Window {
@@ -10,7 +19,10 @@ interface Window {
   readonly dtype: DType;
 }
 
-/** A window in units: dimensions that it fills begin at 0, so the last ones of these make rows that are moved in wide units. */
+/**
+ * A window in units: dimensions that it fills begin at 0, so the last ones of these make rows that are moved in wide
+ * units.
+ */
 interface UnitWindow {
   readonly bytes: UnitBytes;
   /** Units of a row, which begins at a multiple of them. */
@@ -34,19 +46,27 @@ const unitWindow = ({ shape, sizes, dtype }: Window): UnitWindow => {
   return { bytes, row: rowBytes / bytes, dims };
 };
 
-const startsBinding = (input: number): Binding => ({ name: "starts", type: "array<i32>", source: { input }, access: "read" });
+const startsBinding = (input: number): Binding => ({
+  name: "starts",
+  type: "array<i32>",
+  source: { input },
+  access: "read",
+});
 
 /** `let s<d>`: where the window begins, of the dimensions that it does not fill. */
 const beginnings = ({ dims }: UnitWindow): string =>
   dims
-    .flatMap(({ size, whole }, dim) => (size === whole ? [] : [`  let s${dim} = u32(clamp(starts[${dim}], 0, ${whole - size}));`]))
+    .flatMap(({ size, whole }, dim) =>
+      size === whole ? [] : [`  let s${dim} = u32(clamp(starts[${dim}], 0, ${whole - size}));`],
+    )
     .join("\n");
 
 /** Unit of the tensor at coordinates `c<d>` of the window, the last of which counts within the row. */
 const place = ({ dims }: UnitWindow): string =>
-  [...dims.map(({ size, whole, stride }, dim) => `(${size === whole ? "" : `s${dim} + `}c${dim}) * ${stride}u`), `c${dims.length}`].join(
-    " + ",
-  );
+  [
+    ...dims.map(({ size, whole, stride }, dim) => `(${size === whole ? "" : `s${dim} + `}c${dim}) * ${stride}u`),
+    `c${dims.length}`,
+  ].join(" + ");
 
 const unitsOf = ({ dims, row }: UnitWindow): number[] => [...dims.map(({ size }) => size), row];
 
@@ -67,13 +87,20 @@ ${coordinates("at", unitsOf(units))}${beginnings(units)}
   });
 };
 
-/** Replace the window of output 0 at `starts`, input 2, by input 1, in units of a word or more. Cost: each element of the update is read and written once. */
+/**
+ * Replace the window of output 0 at `starts`, input 2, by input 1, in units of a word or more. Cost: each element of
+ * the update is read and written once.
+ */
 const writeWordsPass = (units: UnitWindow): Pass => {
   const { bytes } = units;
   const count = elementCount(unitsOf(units));
   return {
     label: `dynamic-update-slice ${bytes} bytes`,
-    bindings: [unitBinding("u", bytes, { input: 1 }, "read"), startsBinding(2), unitBinding("y", bytes, { output: 0 }, "write")],
+    bindings: [
+      unitBinding("u", bytes, { input: 1 }, "read"),
+      startsBinding(2),
+      unitBinding("y", bytes, { output: 0 }, "write"),
+    ],
     workgroupSize: movingLanes,
     groups: Math.ceil(count / movingLanes),
     sizes: { count },
@@ -87,8 +114,9 @@ ${coordinates("at", unitsOf(units))}${beginnings(units)}
 };
 
 /**
- * The same for units below a word: whoever writes a word owns it, so each word of the result is looked at by one invocation, which puts in
- * what falls into the window. Cost: every word of the result is read, and each element of the update once.
+ * The same for units below a word: whoever writes a word owns it, so each word of the result is looked at by one
+ * invocation, which puts in what falls into the window. Cost: every word of the result is read, and each element of the
+ * update once.
  */
 const writePartsPass = ({ bytes, dims, row }: UnitWindow): Pass => {
   const perWord = 4 / bytes;
@@ -99,7 +127,11 @@ const writePartsPass = ({ bytes, dims, row }: UnitWindow): Pass => {
   const words = Math.ceil(total / perWord);
   return {
     label: `dynamic-update-slice ${bytes} bytes`,
-    bindings: [unitBinding("u", bytes, { input: 1 }, "read"), startsBinding(2), unitBinding("y", 4, { output: 0 }, "write")],
+    bindings: [
+      unitBinding("u", bytes, { input: 1 }, "read"),
+      startsBinding(2),
+      unitBinding("y", 4, { output: 0 }, "write"),
+    ],
     workgroupSize: movingLanes,
     groups: Math.ceil(words / movingLanes),
     sizes: { words, units: total },

@@ -1,6 +1,14 @@
 import type { KernelPlan, Pass } from "../../kernel.ts";
 import { isDisjoint, type PoolingGeometry } from "./geometry.ts";
-import { beatsFunction, type Lanes, lanesOf, placeFunction, vectorIndex, windowBounds, windowsOver } from "./pooling-wgsl.ts";
+import {
+  beatsFunction,
+  type Lanes,
+  lanesOf,
+  placeFunction,
+  vectorIndex,
+  windowBounds,
+  windowsOver,
+} from "./pooling-wgsl.ts";
 
 const workgroupSize = 64;
 
@@ -21,8 +29,8 @@ const findMaximum = ({ window, image }: PoolingGeometry, lanes: Lanes): string =
   }`;
 
 /**
- * Windows that share no pixel: one invocation per window reads it once and writes all pixels from its corner up to the next window's, those that
- * no window covers too.
+ * Windows that share no pixel: one invocation per window reads it once and writes all pixels from its corner up to the
+ * next window's, those that no window covers too.
  *
  * Bytes: image read and written, cotangent read.
  */
@@ -30,7 +38,9 @@ const disjointPass = (geometry: PoolingGeometry): Pass => {
   const { batch, image, channels, positions, stride, before } = geometry;
   const lanes = lanesOf(channels);
   // Cells of one stride each that cover the image; the last may lie behind the last window.
-  const cells = ([0, 1] as const).map((dim) => Math.max(positions[dim], Math.ceil((image[dim] + before[dim]) / stride[dim])));
+  const cells = ([0, 1] as const).map((dim) =>
+    Math.max(positions[dim], Math.ceil((image[dim] + before[dim]) / stride[dim])),
+  );
   const [rows, columns] = cells as [number, number];
   const count = batch * rows * columns * lanes.perPixel;
   const { float, word, flag } = lanes;
@@ -97,7 +107,10 @@ ${findMaximum(geometry, lanes)}
   };
 };
 
-/** Each pixel of the image sums `share` over the windows that it lies in, rows first; `i`, `j`, `from` (the window's vector) are known there. */
+/**
+ * Each pixel of the image sums `share` over the windows that it lies in, rows first; `i`, `j`, `from` (the window's
+ * vector) are known there.
+ */
 const gatherPass = (geometry: PoolingGeometry, share: string, rest: Pick<Pass, "label" | "bindings">): Pass => {
   const { batch, image, channels, positions } = geometry;
   const lanes = lanesOf(channels);
@@ -122,8 +135,8 @@ ${windowsOver(geometry, "place.y", "place.z")}
 };
 
 /**
- * Gradient of a maximum: each cotangent goes to the first maximum of its window. No index is kept from the forward pass; windows that overlap are
- * searched once, then every pixel asks the windows that it lies in.
+ * Gradient of a maximum: each cotangent goes to the first maximum of its window. No index is kept from the forward
+ * pass; windows that overlap are searched once, then every pixel asks the windows that it lies in.
  */
 export const maxPoolBackwardPlan = (geometry: PoolingGeometry): KernelPlan => {
   if (isDisjoint(geometry)) return { passes: [disjointPass(geometry)] };
@@ -146,7 +159,9 @@ export const maxPoolBackwardPlan = (geometry: PoolingGeometry): KernelPlan => {
   };
 };
 
-/** Gradient of a mean: each pixel sums the cotangents of its windows, each divided by what its window was divided by. */
+/**
+ * Gradient of a mean: each pixel sums the cotangents of its windows, each divided by what its window was divided by.
+ */
 export const meanPoolBackwardPass = (geometry: PoolingGeometry, countPadding: boolean): Pass => {
   const { image, channels, window, stride, before } = geometry;
   const { float } = lanesOf(channels);

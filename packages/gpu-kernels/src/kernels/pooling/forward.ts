@@ -15,10 +15,11 @@ const sharersOf = ({ window }: PoolingGeometry, outputs: number, facts: DeviceFa
 };
 
 /**
- * Maximum or mean of each window, channel by channel. `y[n, i, j, c] = max (mean) of x[n, i·s − p + r, …, c]` over the window's pixels in the image.
+ * Maximum or mean of each window, channel by channel. `y[n, i, j, c] = max (mean) of x[n, i·s − p + r, …, c]` over the
+ * window's pixels in the image.
  *
- * One operation per pixel of each window; bound by memory. Of a few large windows (a global mean), several invocations each take every so many
- * pixels.
+ * One operation per pixel of each window; bound by memory. Of a few large windows (a global mean), several invocations
+ * each take every so many pixels.
  */
 export const poolPass = (geometry: PoolingGeometry, pooled: Pooled, facts: DeviceFacts): Pass => {
   const { batch, image, channels, positions, window } = geometry;
@@ -28,8 +29,10 @@ export const poolPass = (geometry: PoolingGeometry, pooled: Pooled, facts: Devic
   const sharers = sharersOf(geometry, count, facts);
   const across = workgroupSize / sharers;
   const maximum = pooled === "maximum";
-  const take = (value: string): string => (maximum ? `best = select(best, ${value}, beats(${value}, best));` : `best += ${value};`);
-  const divisor = pooled === "mean of window" ? `${window[0] * window[1]}.0` : "f32((end_y - first_y) * (end_x - first_x))";
+  const take = (value: string): string =>
+    maximum ? `best = select(best, ${value}, beats(${value}, best));` : `best += ${value};`;
+  const divisor =
+    pooled === "mean of window" ? `${window[0] * window[1]}.0` : "f32((end_y - first_y) * (end_x - first_x))";
   const index = (y: string, x: string): string => vectorIndex("place.x", y, x, "place.w", image, lanes);
   // A maximum begins with the window's first pixel, a mean with nothing.
   const code = `${placeFunction("place_of", positions[0], positions[1], lanes)}${maximum ? beatsFunction(lanes) : ""}

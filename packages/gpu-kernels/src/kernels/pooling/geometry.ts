@@ -31,4 +31,5 @@ export const poolingGeometryOf = (x: Shape, y: Shape, params: OperatorParams["ma
 };
 
 /** No pixel lies in two windows. */
-export const isDisjoint = ({ window, stride }: PoolingGeometry): boolean => stride[0] >= window[0] && stride[1] >= window[1];
+export const isDisjoint = ({ window, stride }: PoolingGeometry): boolean =>
+  stride[0] >= window[0] && stride[1] >= window[1];

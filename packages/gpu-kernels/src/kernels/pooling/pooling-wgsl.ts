@@ -1,8 +1,12 @@
 import type { PoolingGeometry } from "./geometry.ts";
 
-// WGSL that the pooling kernels share. One invocation works on four neighbouring channels, or on one where they do not come in fours.
+// WGSL that the pooling kernels share. One invocation works on four neighbouring channels, or on one where they do not
+// come in fours.
 
-/** Channels of one invocation: WGSL types of their values and of as many u32 and bools, and how many steps there are per pixel. */
+/**
+ * Channels of one invocation: WGSL types of their values and of as many u32 and bools, and how many steps there are per
+ * pixel.
+ */
 export interface Lanes {
   readonly vectored: boolean;
   readonly float: string;
@@ -18,7 +22,8 @@ export const lanesOf = (channels: number): Lanes =>
     : { vectored: false, float: "f32", word: "u32", flag: "bool", perPixel: channels };
 
 /**
- * `Place { image, row, column, channel }` and `place_of(at, …)` for a grid of `rows × columns` positions per image, the channel counted in vectors.
+ * `Place { image, row, column, channel }` and `place_of(at, …)` for a grid of `rows × columns` positions per image, the
+ * channel counted in vectors.
  */
 export const placeFunction = (name: string, rows: number, columns: number, { perPixel }: Lanes): string => `
 fn ${name}(at: u32) -> vec4<u32> {
@@ -54,7 +59,8 @@ export const vectorIndex = (
 ): string => `((${n} * ${rows}u + ${row}) * ${columns}u + ${column}) * ${perPixel}u + ${channel}`;
 
 /**
- * `beats(value, best) -> flag`: the rule of a maximum. A larger value, or the first NaN; equal ones do not. Bits, because WGSL leaves comparisons with NaN open.
+ * `beats(value, best) -> flag`: the rule of a maximum. A larger value, or the first NaN; equal ones do not. Bits,
+ * because WGSL leaves comparisons with NaN open.
  */
 export const beatsFunction = ({ float, word, flag }: Lanes): string => `
 fn is_nan(x: ${float}) -> ${flag} { return (bitcast<${word}>(x) & ${word}(0x7fffffffu)) > ${word}(0x7f800000u); }
@@ -63,7 +69,10 @@ fn beats(value: ${float}, best: ${float}) -> ${flag} {
 }
 `;
 
-/** First and end of the windows over row `y` (column `x`) of the image, as `first_i`, `end_i`, `first_j`, `end_j`; windows behind the last left out. */
+/**
+ * First and end of the windows over row `y` (column `x`) of the image, as `first_i`, `end_i`, `first_j`, `end_j`;
+ * windows behind the last left out.
+ */
 export const windowsOver = ({ positions, window, stride, before }: PoolingGeometry, y: string, x: string): string =>
   (
     [

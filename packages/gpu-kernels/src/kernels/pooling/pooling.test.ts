@@ -29,10 +29,17 @@ const pooledShape = ([n, h, w, c]: Shape, window: number, stride: number, paddin
 };
 
 const planOf = (op: string, inputs: readonly Shape[], output: Shape, params: Params): KernelPlan =>
-  kernels[op]!.plan(nodeOf(op, inputs.map(f32), [f32(output)], { ...params, shape: output } as never), leastDevice, {}, []);
+  kernels[op]!.plan(
+    nodeOf(op, inputs.map(f32), [f32(output)], { ...params, shape: output } as never),
+    leastDevice,
+    {},
+    [],
+  );
 
 const referenceOf = (op: string, inputs: readonly NdArray[], output: Shape, params: Params): Float64Array => {
-  const arrays = inputs.map((array): ReferenceArray => ({ spec: f32(array.shape), data: Float64Array.from(array.toNumbers()) }));
+  const arrays = inputs.map(
+    (array): ReferenceArray => ({ spec: f32(array.shape), data: Float64Array.from(array.toNumbers()) }),
+  );
   return operators[op]!.reference(arrays, { ...params, shape: output } as never, [f32(output)])[0] as Float64Array;
 };
 
@@ -88,7 +95,8 @@ describe.skipIf(!hasAdapter)("pooling on the device", () => {
   ] as const)("maximum: %s", async (_, window, value, gradient) => {
     // Five channels go one by one, four as a vector.
     for (const channels of [5, 4]) {
-      const spread = (values: readonly number[]): number[] => values.flatMap((pixel) => Array.from({ length: channels }, () => pixel));
+      const spread = (values: readonly number[]): number[] =>
+        values.flatMap((pixel) => Array.from({ length: channels }, () => pixel));
       const x = NdArray.from(spread(window), [1, 2, 2, channels]);
       const one = [1, 1, 1, channels];
       const params = paramsOf(2, 2);
@@ -120,7 +128,9 @@ describe.skipIf(!hasAdapter)("pooling on the device", () => {
       expect(planOf("max-pool2d", [x.shape], y, params).passes[0]!.label).toMatch(/(4|16) sharing/);
       expect([...(await run("max-pool2d", [x], y, params))]).toEqual([...referenceOf("max-pool2d", [x], y, params)]);
       const mean = await run("avg-pool2d", [x], y, params);
-      expect(Math.max(...referenceOf("avg-pool2d", [x], y, params).map((value, i) => Math.abs(value - mean[i]!)))).toBeLessThan(1e-6);
+      expect(
+        Math.max(...referenceOf("avg-pool2d", [x], y, params).map((value, i) => Math.abs(value - mean[i]!))),
+      ).toBeLessThan(1e-6);
       const g = normalArray(y, 2);
       expect([...(await run("max-pool2d-backward", [x, g], x.shape, params))]).toEqual([
         ...referenceOf("max-pool2d-backward", [x, g], x.shape, params),
@@ -141,7 +151,9 @@ describe.skipIf(!hasAdapter)("pooling on the device", () => {
       const g = NdArray.from(uniformArray(y, -50, 50, 4, "i32").toNumbers(), y);
       const params = paramsOf(window, stride, padding);
       const first = await run("max-pool2d-backward", [x, g], x.shape, params);
-      expect([...first], `window ${window}, stride ${stride}`).toEqual([...referenceOf("max-pool2d-backward", [x, g], x.shape, params)]);
+      expect([...first], `window ${window}, stride ${stride}`).toEqual([
+        ...referenceOf("max-pool2d-backward", [x, g], x.shape, params),
+      ]);
       expect(await run("max-pool2d-backward", [x, g], x.shape, params)).toEqual(first);
     }
   });

@@ -29,12 +29,22 @@ const placedSource = (dtype: DType, flip: boolean): Source => ({
 });
 
 const placeSink: Sink = {
-  bindings: (lanes) => [{ name: "y", type: `array<${laneType("i32", lanes)}>`, source: { output: 0 }, access: "write" }],
+  bindings: (lanes) => [
+    { name: "y", type: `array<${laneType("i32", lanes)}>`, source: { output: 0 }, access: "write" },
+  ],
   code: (lanes) => `fn store(at: u32, s: Result) { y[at] = ${laneType("i32", lanes)}(s.place); }\n`,
 };
 
-/** Position of the greatest or least element along the middle of [outer, size, inner]; the first among equals, and of NaNs. */
-export const argExtremePlan = (which: "max" | "min", dtype: DType, step: ReductionStep, facts: DeviceFacts): KernelPlan => {
+/**
+ * Position of the greatest or least element along the middle of [outer, size, inner]; the first among equals, and of
+ * NaNs.
+ */
+export const argExtremePlan = (
+  which: "max" | "min",
+  dtype: DType,
+  step: ReductionStep,
+  facts: DeviceFacts,
+): KernelPlan => {
   const blocks = new ScratchBlocks();
   const passes = foldPasses(argFold(which), placedSource(dtype, which === "min"), placeSink, [step], blocks, facts);
   return { scratch: blocks.bytes, passes };

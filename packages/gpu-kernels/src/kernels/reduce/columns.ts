@@ -43,8 +43,9 @@ export const columnGeometry = ({ outer, size, inner }: ReductionStep, groupsWant
 };
 
 /**
- * Fold the middle of a dense [outer, size, inner], inner > 1: invocations beside each other take columns beside each other, those below each
- * other take rows in turn and join at the end. The states of part p go to `p · outer · inner …`. Reads everything once.
+ * Fold the middle of a dense [outer, size, inner], inner > 1: invocations beside each other take columns beside each
+ * other, those below each other take rows in turn and join at the end. The states of part p go to `p · outer · inner
+ * …`. Reads everything once.
  */
 export const columnsPass = (
   fold: Fold,

@@ -33,7 +33,9 @@ const elementSource = (dtype: DType, kind: KeyKind, flip: boolean): Source => ({
 });
 
 const valueSink = (kind: Exclude<KeyKind, "magnitude">, flip: boolean): Sink => ({
-  bindings: (lanes) => [{ name: "y", type: `array<${laneType("u32", lanes)}>`, source: { output: 0 }, access: "write" }],
+  bindings: (lanes) => [
+    { name: "y", type: `array<${laneType("u32", lanes)}>`, source: { output: 0 }, access: "write" },
+  ],
   code: (lanes) => {
     const store =
       lanes === 1
@@ -64,8 +66,8 @@ fn main(group: u32, lane: u32) {
 });
 
 /**
- * Greatest or least over `steps`, as the greatest of keys, so that NaN is met as the reference meets it and the bits of the winner come back.
- * Everything read once; bytes need a further pass, since whoever writes them owns whole words.
+ * Greatest or least over `steps`, as the greatest of keys, so that NaN is met as the reference meets it and the bits of
+ * the winner come back. Everything read once; bytes need a further pass, since whoever writes them owns whole words.
  */
 export const extremePlan = (
   which: "max" | "min",

@@ -5,11 +5,12 @@ import { columnGeometry, columnsPass } from "./columns.ts";
 import { type Fold, type Sink, type Source, type StateBlocks, stateSink, stateSource } from "./fold.ts";
 import { rowGeometry, rowsPass, workgroupsWanted } from "./rows.ts";
 
-const take = (fold: Fold, blocks: ScratchBlocks, states: number): StateBlocks => fold.fields.map(() => blocks.take(states));
+const take = (fold: Fold, blocks: ScratchBlocks, states: number): StateBlocks =>
+  fold.fields.map(() => blocks.take(states));
 
 /**
- * Fold step by step from `source` to `sink`; what several workgroups share is joined by further passes. Work: one join per element; memory:
- * everything read once, and a state per part written and read.
+ * Fold step by step from `source` to `sink`; what several workgroups share is joined by further passes. Work: one join
+ * per element; memory: everything read once, and a state per part written and read.
  */
 export const foldPasses = (
   fold: Fold,
@@ -34,7 +35,11 @@ export const foldPasses = (
     wanted = parts > 1 ? 1 : workgroupsWanted(facts);
     const states = todo.length > 0 ? take(fold, blocks, parts * outer * inner) : undefined;
     const to = states === undefined ? sink : stateSink(fold, states);
-    passes.push(rows === undefined ? columnsPass(fold, from, to, step, columns) : rowsPass(fold, from, to, { rows: outer, size }, rows));
+    passes.push(
+      rows === undefined
+        ? columnsPass(fold, from, to, step, columns)
+        : rowsPass(fold, from, to, { rows: outer, size }, rows),
+    );
     if (states !== undefined) from = stateSource(fold, states);
   }
   return passes;

@@ -26,8 +26,8 @@ export interface Fold {
 export interface Source {
   readonly bindings: (lanes: Lanes, along: boolean) => readonly Binding[];
   /**
-   * @param along the elements of a register follow each other along the folded dimension, the first at `place`; otherwise they are neighbours
-   * at one `place`. `column` counts registers across the folded dimension.
+   * @param along the elements of a register follow each other along the folded dimension, the first at `place`;
+   * otherwise they are neighbours at one `place`. `column` counts registers across the folded dimension.
    */
   readonly code: (lanes: Lanes, along: boolean) => string;
   /** `fn lift_turn`, see `turnText`, where many elements are folded in a better way than by joining them. */
@@ -73,12 +73,19 @@ fn keep(s: State, valid: vec4<bool>) -> State {
 };
 
 /**
- * `fn tree(lane: u32, rank: u32, own: Result) -> Result`: join the states of `count` invocations that lie `stride` apart; the one of rank 0
- * gets the result. The order of joins depends on `count` alone. Called by the whole workgroup.
+ * `fn tree(lane: u32, rank: u32, own: Result) -> Result`: join the states of `count` invocations that lie `stride`
+ * apart; the one of rank 0 gets the result. The order of joins depends on `count` alone. Called by the whole workgroup.
  */
-export const treeText = (fold: Fold, joinName: "State" | "Result", lanes: Lanes, count: number, stride: number): string => {
+export const treeText = (
+  fold: Fold,
+  joinName: "State" | "Result",
+  lanes: Lanes,
+  count: number,
+  stride: number,
+): string => {
   if (count === 1) return "fn tree(lane: u32, rank: u32, own: Result) -> Result { return own; }\n";
-  const put = (value: string): string => fold.fields.map(({ name }) => `tree_${name}[lane] = ${value}.${name};`).join(" ");
+  const put = (value: string): string =>
+    fold.fields.map(({ name }) => `tree_${name}[lane] = ${value}.${name};`).join(" ");
   let half = 1;
   while (2 * half < count) half *= 2;
   const steps: string[] = [];
@@ -104,7 +111,13 @@ ${steps.join("\n")}
 /** States between passes: a block of memory for each field. */
 export type StateBlocks = readonly BindingSource[];
 
-const stateBindings = (fold: Fold, blocks: StateBlocks, lanes: Lanes, prefix: string, access: "read" | "write"): Binding[] =>
+const stateBindings = (
+  fold: Fold,
+  blocks: StateBlocks,
+  lanes: Lanes,
+  prefix: string,
+  access: "read" | "write",
+): Binding[] =>
   fold.fields.map(({ name, type }, i) => ({
     name: `${prefix}_${name}`,
     type: `array<${laneType(type, lanes)}>`,
@@ -122,5 +135,6 @@ export const stateSource = (fold: Fold, blocks: StateBlocks): Source => ({
 /** States for a later pass. */
 export const stateSink = (fold: Fold, blocks: StateBlocks): Sink => ({
   bindings: (lanes) => stateBindings(fold, blocks, lanes, "to", "write"),
-  code: () => `fn store(at: u32, s: Result) { ${fold.fields.map(({ name }) => `to_${name}[at] = s.${name};`).join(" ")} }\n`,
+  code: () =>
+    `fn store(at: u32, s: Result) { ${fold.fields.map(({ name }) => `to_${name}[at] = s.${name};`).join(" ")} }\n`,
 });

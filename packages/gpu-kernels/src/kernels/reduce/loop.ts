@@ -4,14 +4,19 @@ import type { Lanes, Source } from "./fold.ts";
 export const turn = 8;
 
 /**
- * `fn lift_turn(at: u32, step: u32, place: u32, place_step: u32, column: u32) -> State`: the state of `turn` registers, `step` apart in memory and
- * `place_step` along the folded dimension. Joined as a tree, so that rounding grows with the logarithm of the turn.
+ * `fn lift_turn(at: u32, step: u32, place: u32, place_step: u32, column: u32) -> State`: the state of `turn` registers,
+ * `step` apart in memory and `place_step` along the folded dimension. Joined as a tree, so that rounding grows with the
+ * logarithm of the turn.
  */
 export const turnText = (source: Source, lanes: Lanes): string => {
   if (source.turn !== undefined) return source.turn(lanes);
-  const lifts = Array.from({ length: turn }, (_, i) => `  let s${i} = lift(at + ${i}u * step, place + ${i}u * place_step, column);`);
+  const lifts = Array.from(
+    { length: turn },
+    (_, i) => `  let s${i} = lift(at + ${i}u * step, place + ${i}u * place_step, column);`,
+  );
   let names = lifts.map((_, i) => `s${i}`);
-  while (names.length > 1) names = Array.from({ length: names.length / 2 }, (_, i) => `join_State(${names[2 * i]}, ${names[2 * i + 1]})`);
+  while (names.length > 1)
+    names = Array.from({ length: names.length / 2 }, (_, i) => `join_State(${names[2 * i]}, ${names[2 * i + 1]})`);
   return `fn lift_turn(at: u32, step: u32, place: u32, place_step: u32, column: u32) -> State {
 ${lifts.join("\n")}
   return ${names[0]};

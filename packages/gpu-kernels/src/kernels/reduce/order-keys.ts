@@ -1,8 +1,8 @@
 import type { DType } from "@skein/tensor-core";
 import type { Lanes } from "./fold.ts";
 
-// Keys: u32 whose order is the order of the values, so that comparisons are exact whatever a shader compiler assumes about floats. NaN is
-// above everything, -0 equals +0; `flip` turns the order of all but NaN around.
+// Keys: u32 whose order is the order of the values, so that comparisons are exact whatever a shader compiler assumes
+// about floats. NaN is above everything, -0 equals +0; `flip` turns the order of all but NaN around.
 
 /** How values become keys: f32 by value or magnitude, or integers by their bits and a mask. */
 export type KeyKind = "value" | "magnitude" | "signed" | "unsigned" | "byte" | "bool";
@@ -51,7 +51,9 @@ export const keyFunction = (kind: KeyKind, flip: boolean, lanes: Lanes): string 
 `;
 };
 
-/** `fn bits_of(key: u32) -> u32`: the inverse of `key_of`. What was NaN becomes the quiet NaN, what was -0 becomes 0. */
+/**
+ * `fn bits_of(key: u32) -> u32`: the inverse of `key_of`. What was NaN becomes the quiet NaN, what was -0 becomes 0.
+ */
 export const unkeyFunction = (kind: Exclude<KeyKind, "magnitude">, flip: boolean): string => {
   const mask = flip ? ` ^ ${flips[kind]}` : "";
   const bodies: { readonly [kind in Exclude<KeyKind, "magnitude">]: string } = {

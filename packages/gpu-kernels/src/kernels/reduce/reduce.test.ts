@@ -12,7 +12,10 @@ const software: DeviceFacts = { ...leastDevice, software: true };
 
 const exact = { absolute: 0, relative: 0 };
 
-/** Shapes that take every way: short rows, rows of a workgroup, rows of many, beginnings between registers, narrow, wide and split columns, chains. */
+/**
+ * Shapes that take every way: short rows, rows of a workgroup, rows of many, beginnings between registers, narrow, wide
+ * and split columns, chains.
+ */
 const shapes: readonly (readonly [shape: Shape, dims: readonly number[]])[] = [
   [[1], [0]],
   [[70_000, 5], [1]],
@@ -102,7 +105,13 @@ describe.skipIf(!hasAdapter)("reductions on a device", () => {
       [300_000, 7],
     ] as const) {
       const x = uniformArray(shape, 1000, 1001, 9);
-      await checkNode(backend, "sum", [x], { dims: shape[0] === 3 ? [1] : [0] }, { tolerance: { absolute: 0, relative: 2.5e-7 } });
+      await checkNode(
+        backend,
+        "sum",
+        [x],
+        { dims: shape[0] === 3 ? [1] : [0] },
+        { tolerance: { absolute: 0, relative: 2.5e-7 } },
+      );
     }
   });
 
@@ -113,7 +122,8 @@ describe.skipIf(!hasAdapter)("reductions on a device", () => {
         const x = normalArray([2, size], i);
         (x.data as Float32Array)[size + ((i * 7919) % size)] = value;
         (x.data as Float32Array)[2 * size - 1] = value;
-        for (const op of ["reduce-max", "reduce-min"]) await checkNode(backend, op, [x], { dims: [1] }, { tolerance: exact });
+        for (const op of ["reduce-max", "reduce-min"])
+          await checkNode(backend, op, [x], { dims: [1] }, { tolerance: exact });
         for (const op of ["argmax", "argmin"]) await checkNode(backend, op, [x], { dim: 1 });
       }
     }

@@ -26,7 +26,8 @@ export const rowGeometry = (rows: number, size: number, groupsWanted: number): R
   const registers = Math.max(1, Math.ceil(size / 4) + (whole ? 0 : 1));
   // A turn each; fewer where that leaves the device idle.
   let perRow = Math.min(workgroupSize, powerOfTwoAbove(registers / (turn + 1)));
-  while (perRow < workgroupSize && perRow < registers && rows * perRow < (groupsWanted * workgroupSize) / 2) perRow *= 2;
+  while (perRow < workgroupSize && perRow < registers && rows * perRow < (groupsWanted * workgroupSize) / 2)
+    perRow *= 2;
   if (perRow < workgroupSize) return { lanes: 4, perRow, parts: 1, chunk: registers };
   const wanted = Math.ceil(groupsWanted / rows);
   const most = Math.max(1, Math.floor(registers / (workgroupSize * turn)));
@@ -36,8 +37,8 @@ export const rowGeometry = (rows: number, size: number, groupsWanted: number): R
 };
 
 /**
- * Fold each of `rows` rows of `size` neighbours, in registers of four whatever the row's beginning: what belongs to other rows is masked.
- * The state of part p of row r goes to `p · rows + r`. Reads everything once.
+ * Fold each of `rows` rows of `size` neighbours, in registers of four whatever the row's beginning: what belongs to
+ * other rows is masked. The state of part p of row r goes to `p · rows + r`. Reads everything once.
  */
 export const rowsPass = (
   fold: Fold,

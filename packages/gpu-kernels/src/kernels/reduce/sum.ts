@@ -27,6 +27,13 @@ const totalSink = (type: SumType, source: BindingSource): Sink => ({
 /** `y[outer, inner] = Σ x[outer, size, inner]`, step by step: a flop per element; everything read once. */
 export const sumPlan = (type: SumType, steps: readonly ReductionStep[], facts: DeviceFacts): KernelPlan => {
   const blocks = new ScratchBlocks();
-  const passes = foldPasses(sumFold(type), wordSource(type, { input: 0 }), totalSink(type, { output: 0 }), steps, blocks, facts);
+  const passes = foldPasses(
+    sumFold(type),
+    wordSource(type, { input: 0 }),
+    totalSink(type, { output: 0 }),
+    steps,
+    blocks,
+    facts,
+  );
   return { scratch: blocks.bytes, passes };
 };

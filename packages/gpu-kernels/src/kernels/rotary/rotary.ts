@@ -16,9 +16,9 @@ const word = 2 ** 32;
 const fraction = (x: number): number => x - Math.floor(x);
 
 /**
- * Per pair i: its frequency `base^(−2i/D) / 2π` in turns per position as two words behind the binary point, then the turns at `offset`
- * as one. Position times frequency, kept to one turn, is then a product of whole numbers without any rounding that grows with
- * the position, and no table of all positions is needed.
+ * Per pair i: its frequency `base^(−2i/D) / 2π` in turns per position as two words behind the binary point, then the
+ * turns at `offset` as one. Position times frequency, kept to one turn, is then a product of whole numbers without any
+ * rounding that grows with the position, and no table of all positions is needed.
  */
 const frequencies = (half: number, { base, offset }: RotaryParams): Uint32Array => {
   const words = new Uint32Array(3 * half);
@@ -31,8 +31,9 @@ const frequencies = (half: number, { base, offset }: RotaryParams): Uint32Array 
 };
 
 /**
- * Turn the pairs (i, i + D/2) of each row by `sign · (t + offset) · base^(−2i/D)`. Rows at one position have one invocation for up to
- * `rowsEach` of them, which find the angle once; where D/2 is a multiple of 4, each works on four pairs.
+ * Turn the pairs (i, i + D/2) of each row by `sign · (t + offset) · base^(−2i/D)`. Rows at one position have one
+ * invocation for up to `rowsEach` of them, which find the angle once; where D/2 is a multiple of 4, each works on four
+ * pairs.
  *
  * Error of an angle: 2⁻³² turns. Flops per element: 3, and about 40 per angle.
  */

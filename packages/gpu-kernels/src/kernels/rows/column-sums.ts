@@ -18,7 +18,10 @@ export const partialBytes = ({ width, columns, blocks, outputs }: ColumnSums): n
   4 * width * columns * outputs.length * Math.max(1, blocks);
 
 /** The binding of the sums of blocks. */
-export const partialBinding = ({ width, partials }: ColumnSums, access: "read" | "write"): Pass["bindings"][number] => ({
+export const partialBinding = (
+  { width, partials }: ColumnSums,
+  access: "read" | "write",
+): Pass["bindings"][number] => ({
   name: "block_sums",
   type: valuesType(width),
   source: { scratch: partials },
@@ -50,7 +53,12 @@ ${outputs.map((_, i) => `  if (column / ${columns}u == ${i}u) { sum${i}[column -
     label: `${label} column sums of blocks`,
     bindings: [
       partialBinding(sums, "read"),
-      ...outputs.map((output, i) => ({ name: `sum${i}`, type: valuesType(width), source: { output }, access: "write" as const })),
+      ...outputs.map((output, i) => ({
+        name: `sum${i}`,
+        type: valuesType(width),
+        source: { output },
+        access: "write" as const,
+      })),
     ],
     workgroupSize: columnLanes * rowLanes,
     groups: Math.ceil(all / columnLanes),
@@ -61,7 +69,11 @@ ${outputs.map((_, i) => `  if (column / ${columns}u == ${i}u) { sum${i}[column -
 
 /** What a pass over rows and columns adds up: WGSL over `row`, `at` (index of the vector) and `column`. */
 export interface ColumnTerms {
-  readonly bindings: readonly { readonly name: string; readonly per: "element" | "row"; readonly source: BindingSource }[];
+  readonly bindings: readonly {
+    readonly name: string;
+    readonly per: "element" | "row";
+    readonly source: BindingSource;
+  }[];
   readonly prologue: string;
   readonly terms: readonly string[];
 }
@@ -78,8 +90,15 @@ export const blocksForTiles = (rows: number, columns: number, facts: DeviceFacts
     ),
   );
 
-/** Sums of the terms over each block of rows, for rows of any length: a workgroup takes a tile of columns down a block. */
-export const tileSums = (label: string, { bindings, prologue, terms }: ColumnTerms, sums: ColumnSums, rows: number): Pass => {
+/**
+ * Sums of the terms over each block of rows, for rows of any length: a workgroup takes a tile of columns down a block.
+ */
+export const tileSums = (
+  label: string,
+  { bindings, prologue, terms }: ColumnTerms,
+  sums: ColumnSums,
+  rows: number,
+): Pass => {
   const { width, columns, blocks } = sums;
   const tiles = Math.ceil(columns / tileColumns);
   const each = Math.ceil(rows / blocks);

@@ -1,7 +1,11 @@
 import type { Pass } from "../../kernel.ts";
 
 /** One number for each row in several outputs: what sums over rows without entries come to. */
-export const fillRows = (label: string, rows: number, values: readonly { readonly output: number; readonly bits: number }[]): Pass => ({
+export const fillRows = (
+  label: string,
+  rows: number,
+  values: readonly { readonly output: number; readonly bits: number }[],
+): Pass => ({
   label: `${label} of empty rows`,
   bindings: values.map(({ output }, i) => ({ name: `y${i}`, type: "array<u32>", source: { output }, access: "write" })),
   workgroupSize: 64,

@@ -1,6 +1,14 @@
 import type { TensorSpec } from "@skein/tensor-core";
 import type { DeviceFacts, KernelPlan, Pass } from "../../kernel.ts";
-import { blocksForTiles, type ColumnSums, type ColumnTerms, partialBinding, partialBytes, sumBlocks, tileSums } from "./column-sums.ts";
+import {
+  blocksForTiles,
+  type ColumnSums,
+  type ColumnTerms,
+  partialBinding,
+  partialBytes,
+  sumBlocks,
+  tileSums,
+} from "./column-sums.ts";
 import { powerOfTwoAbove } from "../power-of-two.ts";
 import { type RowLayout, rowLayout, shuffledLanes } from "./row-layout.ts";
 import { rowPass } from "./row-passes.ts";
@@ -21,9 +29,13 @@ const rowInputs = ({ centred }: NormKind): RowProgram["inputs"] => [
   { name: "rstds", per: "row", source: { input: centred ? 3 : 2 } },
 ];
 
-const prologue = ({ centred }: NormKind): string => `${centred ? "let center = values(means[row]); " : ""}let rstd = rstds[row];`;
+const prologue = ({ centred }: NormKind): string =>
+  `${centred ? "let center = values(means[row]); " : ""}let rstd = rstds[row];`;
 
-/** `dx = rstd · (h − Σh/D − x̂ · Σ(h·x̂)/D)` with h = g·γ; without Σh where nothing was centred. Both sums go into two numbers per row. */
+/**
+ * `dx = rstd · (h − Σh/D − x̂ · Σ(h·x̂)/D)` with h = g·γ; without Σh where nothing was centred. Both sums go into two
+ * numbers per row.
+ */
 export const normBackwardProgram = (kind: NormKind): RowProgram => {
   const { centred, columns } = kind;
   const gradient = (id: string): string => `let h${id} = g${id} * gamma[c${id}];`;
@@ -71,7 +83,8 @@ export const blockLayout = (
   const workgroupSize = Math.max(lanes, 256);
   if (workgroupSize > Math.min(512, facts.maxWorkgroupSize)) return undefined;
   const together = workgroupSize / lanes;
-  // Enough blocks to keep the device busy, few enough that handing sums on inside and between them is a small part of the work.
+  // Enough blocks to keep the device busy, few enough that handing sums on inside and between them is a small part of
+  // the work.
   const blocksWanted = facts.software
     ? Math.min(64, Math.max(8, Math.ceil(rows / 512)))
     : Math.min(512, Math.max(128, Math.ceil(rows / 16)));
@@ -96,7 +109,8 @@ const blockPass = (kind: NormKind, layout: RowLayout, rowsEach: number, sums: Co
   const terms = kind.centred ? ["scale", "shift"] : ["scale"];
   const guarded = (id: string, text: string): string => (id === tail ? `if (in_tail) { ${text} }` : text);
   const { begin, accumulate, settle } = program.statistics!;
-  // A loop whose length the compiler does not know: unrolled, its barriers take seconds to compile on software adapters.
+  // A loop whose length the compiler does not know: unrolled, its barriers take seconds to compile on software
+  // adapters.
   const combine =
     together === 1
       ? ""
@@ -111,7 +125,11 @@ ${terms
   .join("\n")}
   }`;
   const store = (term: string, at: number): string =>
-    ids.map((id) => guarded(id, `block_sums[(group * ${terms.length}u + ${at}u) * ${columns}u + c${id}] = ${term}${id};`)).join(" ");
+    ids
+      .map((id) =>
+        guarded(id, `block_sums[(group * ${terms.length}u + ${at}u) * ${columns}u + c${id}] = ${term}${id};`),
+      )
+      .join(" ");
   const body = `  let cluster = lane / ${lanes}u;
   let own = lane % ${lanes}u;
 ${ids.map((id, i) => `  let c${id} = own + ${i * lanes}u;`).join("\n")}
@@ -132,19 +150,32 @@ ${ids.map((id) => `    let at${id} = base + c${id}; var x${id}: values; var g${i
     if (live) {
 ${ids
   .map((id) =>
-    guarded(id, `${program.finish!(id)} scale${id} += g${id} * (${normal(kind, id)});${kind.centred ? ` shift${id} += g${id};` : ""}`),
+    guarded(
+      id,
+      `${program.finish!(id)} scale${id} += g${id} * (${normal(kind, id)});${kind.centred ? ` shift${id} += g${id};` : ""}`,
+    ),
   )
   .join("\n")}
     }
   }
   ${combine}
   if (cluster == 0u) { ${terms.map(store).join(" ")} }`;
-  const pass = rowPass(program, layout, sums.blocks, rows, `${lanes} lanes, ${rowsEach * together} rows a block`, body, [
-    partialBinding(sums, "write"),
-  ]);
+  const pass = rowPass(
+    program,
+    layout,
+    sums.blocks,
+    rows,
+    `${lanes} lanes, ${rowsEach * together} rows a block`,
+    body,
+    [partialBinding(sums, "write")],
+  );
   return together === 1
     ? pass
-    : { ...pass, sizes: { rows, together }, code: `var<workgroup> handed: array<values, ${(count * workgroupSize) / 2}>;\n${pass.code}` };
+    : {
+        ...pass,
+        sizes: { rows, together },
+        code: `var<workgroup> handed: array<values, ${(count * workgroupSize) / 2}>;\n${pass.code}`,
+      };
 };
 
 /** x̂·g and g of each element, for rows that do not fit in registers. */
@@ -159,21 +190,30 @@ const columnTerms = (kind: NormKind): ColumnTerms => ({
 });
 
 /**
- * Gradients of a normalisation: dx per row, and the sums over rows for γ (and β) in two steps of fixed order. Rows up to 4096
- * entries are read once; longer ones twice more.
+ * Gradients of a normalisation: dx per row, and the sums over rows for γ (and β) in two steps of fixed order. Rows up
+ * to 4096 entries are read once; longer ones twice more.
  */
 export const normBackwardPlan = (centred: boolean, x: TensorSpec, facts: DeviceFacts): KernelPlan => {
   const { rows, columns } = rowsOf(x);
   const width = vectorWidth(columns);
   const label = centred ? "layer-norm-backward" : "rms-norm-backward";
   const outputs = centred ? [1, 2] : [1];
-  const sumsOf = (blocks: number, partials: number): ColumnSums => ({ width, columns: columns / width, blocks, partials, outputs });
+  const sumsOf = (blocks: number, partials: number): ColumnSums => ({
+    width,
+    columns: columns / width,
+    blocks,
+    partials,
+    outputs,
+  });
   if (rows === 0) return { scratch: [16], passes: [sumBlocks(label, sumsOf(0, 0))] };
   const kind: NormKind = { centred, columns };
   const block = blockLayout(rows, columns, facts);
   if (block !== undefined) {
     const sums = sumsOf(block.blocks, 0);
-    return { scratch: [partialBytes(sums)], passes: [blockPass(kind, block.layout, block.rowsEach, sums, rows), sumBlocks(label, sums)] };
+    return {
+      scratch: [partialBytes(sums)],
+      passes: [blockPass(kind, block.layout, block.rowsEach, sums, rows), sumBlocks(label, sums)],
+    };
   }
   const { scratch = [], passes } = planWith(normBackwardProgram(kind), rowLayout(rows, columns, facts, true), rows);
   const sums = sumsOf(blocksForTiles(rows, columns / width, facts), scratch.length);

@@ -1,9 +1,9 @@
 import type { RowProgram } from "./row-program.ts";
 
 /**
- * Mean and sum of squared deviations of each row. Each entry of a lane's vectors is a stream of its own, and takes several vectors as one sample
- * (Chan, Golub and LeVeque 1983, "Algorithms for computing the sample variance"): squares of raw entries would cancel. The last
- * step corrects the mean by the mean of what is left.
+ * Mean and sum of squared deviations of each row. Each entry of a lane's vectors is a stream of its own, and takes
+ * several vectors as one sample (Chan, Golub and LeVeque 1983, "Algorithms for computing the sample variance"): squares
+ * of raw entries would cancel. The last step corrects the mean by the mean of what is left.
  */
 const moments: NonNullable<RowProgram["statistics"]> = {
   fields: ["count", "average", "squares"],

@@ -23,17 +23,28 @@ const vectorsInFlight = 4;
 /** Invocations that keep a large device busy. */
 const busy = 32_768;
 
-/** Neighbours that surely share a subgroup. Invocations of a one-dimensional workgroup fill subgroups in order on every platform. */
-export const shuffledLanes = ({ subgroups, minSubgroupSize }: DeviceFacts): number => (subgroups ? powerOfTwoBelow(minSubgroupSize) : 1);
+/**
+ * Neighbours that surely share a subgroup. Invocations of a one-dimensional workgroup fill subgroups in order on every
+ * platform.
+ */
+export const shuffledLanes = ({ subgroups, minSubgroupSize }: DeviceFacts): number =>
+  subgroups ? powerOfTwoBelow(minSubgroupSize) : 1;
 
 /**
- * Lay `rows` rows of `columns` entries out: a few lanes for a short row, a subgroup where the row fits in its registers, a workgroup for a
- * long one. Rows stay in registers between their statistics and their results up to 16,384 entries; longer ones are read
- * twice, by several workgroups where rows are few. Software adapters get few lanes a row, and no barriers.
+ * Lay `rows` rows of `columns` entries out: a few lanes for a short row, a subgroup where the row fits in its
+ * registers, a workgroup for a long one. Rows stay in registers between their statistics and their results up to 16,384
+ * entries; longer ones are read twice, by several workgroups where rows are few. Software adapters get few lanes a row,
+ * and no barriers.
  *
  * @param keep whether something is written per element, so that keeping a row saves reading it again.
  */
-export const rowLayout = (rows: number, columns: number, facts: DeviceFacts, keep: boolean, floats: number = floatsPerLane): RowLayout => {
+export const rowLayout = (
+  rows: number,
+  columns: number,
+  facts: DeviceFacts,
+  keep: boolean,
+  floats: number = floatsPerLane,
+): RowLayout => {
   const width = vectorWidth(columns);
   const vectors = columns / width;
   const shuffled = shuffledLanes(facts);
@@ -51,7 +62,13 @@ export const rowLayout = (rows: number, columns: number, facts: DeviceFacts, kee
     lanes = Math.min(lanes, largest, keep ? 512 : 256);
     while (lanes * perLane < vectors && lanes < Math.min(512, largest)) lanes *= 2;
     if (keep || rows * lanes >= busy || lanes * vectorsInFlight >= vectors)
-      return { ...shared, lanes, workgroupSize: Math.min(largest, Math.max(lanes, 64)), parts: 1, kind: keep ? "resident" : "streamed" };
+      return {
+        ...shared,
+        lanes,
+        workgroupSize: Math.min(largest, Math.max(lanes, 64)),
+        parts: 1,
+        kind: keep ? "resident" : "streamed",
+      };
   }
   // Few workgroups of many lanes: the second reading of their rows should still find them in the cache.
   const lanes = largest;

@@ -35,7 +35,10 @@ export const rowPass = (
   };
 };
 
-/** `live`, `row` and `base` of a lane whose workgroup takes whole rows. Lanes behind the last row repeat it, so that barriers stay uniform. */
+/**
+ * `live`, `row` and `base` of a lane whose workgroup takes whole rows. Lanes behind the last row repeat it, so that
+ * barriers stay uniform.
+ */
 const wholeRows = ({ lanes, workgroupSize, columns }: RowLayout): string =>
   `  let wanted = group * ${workgroupSize / lanes}u + lane / ${lanes}u;
   let live = wanted < sizes.rows;
@@ -43,7 +46,8 @@ const wholeRows = ({ lanes, workgroupSize, columns }: RowLayout): string =>
   let base = row * ${columns}u;
   let own = lane % ${lanes}u;`;
 
-const rowGroups = ({ lanes, workgroupSize }: RowLayout, rows: number): number => Math.ceil(rows / (workgroupSize / lanes));
+const rowGroups = ({ lanes, workgroupSize }: RowLayout, rows: number): number =>
+  Math.ceil(rows / (workgroupSize / lanes));
 
 /** Load vector `id` at column `column`. */
 const load = (program: RowProgram, id: string, column: string): string =>
@@ -112,7 +116,13 @@ ${unrolled.map((id, i) => `    ${load(program, id, `c + ${i * lanes}u`)}`).join(
 };
 
 /** As `forward`, last vectors first: what was read last is still in the cache. */
-const backward = (program: RowProgram, { lanes }: RowLayout, begin: string, end: string, apply: (id: string) => string): string => {
+const backward = (
+  program: RowProgram,
+  { lanes }: RowLayout,
+  begin: string,
+  end: string,
+  apply: (id: string) => string,
+): string => {
   const count = unrolled.length;
   return `  var left = (${end} - ${begin} + ${lanes - 1}u - own) / ${lanes}u;
   for (; left % ${count}u != 0u; left--) { ${load(program, "0", `${begin} + own + (left - 1u) * ${lanes}u`)} ${apply("0")} }
@@ -169,7 +179,10 @@ export const partialPass = (program: RowProgram, layout: RowLayout, rows: number
   ]);
 };
 
-/** Results of a part of a row from the statistics of all its parts; of the whole row where there is only one result per row. */
+/**
+ * Results of a part of a row from the statistics of all its parts; of the whole row where there is only one result per
+ * row.
+ */
 export const applyPass = (program: RowProgram, layout: RowLayout, rows: number): Pass => {
   const { prologue = "", statistics, row = "", perRow = "", finish } = program;
   const unpacked = statistics?.fields.map((_, i) => `packed.${"xyzw"[i]}`).join(", ");
@@ -194,6 +207,8 @@ export const applyPass = (program: RowProgram, layout: RowLayout, rows: number):
     rows,
     `results of 1/${layout.parts} row`,
     body,
-    statistics === undefined ? [] : [{ name: "partials", type: "array<vec4<f32>>", source: { scratch: 0 }, access: "read" }],
+    statistics === undefined
+      ? []
+      : [{ name: "partials", type: "array<vec4<f32>>", source: { scratch: 0 }, access: "read" }],
   );
 };

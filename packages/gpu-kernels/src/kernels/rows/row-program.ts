@@ -9,8 +9,9 @@ export interface RowOperand {
 }
 
 /**
- * What an operator does to each row, free of how rows lie on invocations. WGSL in which a row is seen in vectors of type `values`
- * (1, 2 or 4 neighbours); vector `id` of a lane has column vector `c<id>`, index `at<id>` in all elements, and operand registers `<operand><id>`.
+ * What an operator does to each row, free of how rows lie on invocations. WGSL in which a row is seen in vectors of
+ * type `values` (1, 2 or 4 neighbours); vector `id` of a lane has column vector `c<id>`, index `at<id>` in all
+ * elements, and operand registers `<operand><id>`.
  */
 export interface RowProgram {
   readonly label: string;
@@ -31,7 +32,10 @@ export interface RowProgram {
     readonly settle: string;
     /** Body of `fn join(lane: u32, own: State) -> State`: states of a row's lanes become one. */
     readonly join: string;
-    /** Another way where a lane's vectors are all in registers: statements that end in `let state`, and what they put in registers. */
+    /**
+     * Another way where a lane's vectors are all in registers: statements that end in `let state`, and what they put in
+     * registers.
+     */
     readonly resident?: (ids: readonly string[], tail: string | undefined) => string;
   };
   /** Statements after `state` is known, before the row's elements are written. */
@@ -76,13 +80,17 @@ const bindingOf = ({ name, per, source, type = "f32" }: RowOperand, access: "rea
 /** Bindings of the operands whose names `code` mentions. */
 export const operandBindings = ({ inputs, outputs }: RowProgram, code: string, width: 1 | 2 | 4): Binding[] => {
   const type = width === 1 ? "array<f32>" : `array<vec${width}<f32>>`;
-  return [...inputs.map((operand) => bindingOf(operand, "read")), ...outputs.map((operand) => bindingOf(operand, "write"))]
+  return [
+    ...inputs.map((operand) => bindingOf(operand, "read")),
+    ...outputs.map((operand) => bindingOf(operand, "write")),
+  ]
     .filter(({ name }) => new RegExp(`\\b${name}\\[`).test(code))
     .map((binding) => (binding.type === "array<values>" ? { ...binding, type } : binding));
 };
 
 /** Operands that are loaded vector by vector. */
-export const elementNames = (program: RowProgram): string[] => program.inputs.flatMap(({ name, per }) => (per === "element" ? [name] : []));
+export const elementNames = (program: RowProgram): string[] =>
+  program.inputs.flatMap(({ name, per }) => (per === "element" ? [name] : []));
 
 /** `struct State`, its empty value, `join`, and the program's own functions. */
 export const programFunctions = ({ statistics, functions = "" }: RowProgram): string =>

@@ -1,4 +1,7 @@
-/** Which invocations share a row: `lanes` neighbours (a power of two) of a workgroup; and how many neighbours may shuffle. */
+/**
+ * Which invocations share a row: `lanes` neighbours (a power of two) of a workgroup; and how many neighbours may
+ * shuffle.
+ */
 export interface RowLanes {
   readonly lanes: number;
   readonly workgroupSize: number;
@@ -12,26 +15,41 @@ type Reduced = "f32" | "vec2<f32>";
 const readByAll = 32;
 const fanIn = 16;
 
-const serial = (from: string, first: string, count: number, type: Reduced, combine: (a: string, b: string) => string): string =>
+const serial = (
+  from: string,
+  first: string,
+  count: number,
+  type: Reduced,
+  combine: (a: string, b: string) => string,
+): string =>
   `var v = ${from}[${first}];
   for (var i = 1u; i < ${count}u; i++) { v = ${combine("v", `${from}[${first} + i]`)}; }`;
 
 /**
- * `fn <name>(lane: u32, value: T) -> T`: the value combined over the lanes of a row, the same bits in each. A butterfly of
- * shuffles inside a subgroup; what is left goes through workgroup memory in one step, or in two where there is much. Must be called in uniform control flow.
+ * `fn <name>(lane: u32, value: T) -> T`: the value combined over the lanes of a row, the same bits in each. A butterfly
+ * of shuffles inside a subgroup; what is left goes through workgroup memory in one step, or in two where there is much.
+ * Must be called in uniform control flow.
  */
-const reduction = (name: string, type: Reduced, combine: (a: string, b: string) => string, layout: RowLanes): string => {
+const reduction = (
+  name: string,
+  type: Reduced,
+  combine: (a: string, b: string) => string,
+  layout: RowLanes,
+): string => {
   const { lanes, workgroupSize } = layout;
   const shuffled = Math.min(layout.shuffled, lanes);
   const lines: string[] = [];
-  for (let step = 1; step < shuffled; step *= 2) lines.push(`  own = ${combine("own", `subgroupShuffleXor(own, ${step}u)`)};`);
+  for (let step = 1; step < shuffled; step *= 2)
+    lines.push(`  own = ${combine("own", `subgroupShuffleXor(own, ${step}u)`)};`);
   const entries = lanes / shuffled;
   if (entries === 1)
     return `fn ${name}(lane: u32, value: ${type}) -> ${type} {\n  var own = value;\n${lines.join("\n")}\n  return own;\n}\n`;
   const twoLevels = entries > readByAll;
   const shared = [`var<workgroup> ${name}_shared: array<${type}, ${workgroupSize / shuffled}>;`];
   lines.push(
-    shuffled === 1 ? `  ${name}_shared[lane] = own;` : `  if (lane % ${shuffled}u == 0u) { ${name}_shared[lane / ${shuffled}u] = own; }`,
+    shuffled === 1
+      ? `  ${name}_shared[lane] = own;`
+      : `  if (lane % ${shuffled}u == 0u) { ${name}_shared[lane / ${shuffled}u] = own; }`,
     "  workgroupBarrier();",
   );
   if (twoLevels) {
@@ -47,14 +65,20 @@ const reduction = (name: string, type: Reduced, combine: (a: string, b: string) 
       `  ${serial(`${name}_groups`, `(lane / ${lanes}u) * ${groups}u`, groups, type, combine)}`,
     );
   } else {
-    lines.push(`  ${serial(`${name}_shared`, `(lane / ${lanes}u) * ${entries}u`, entries, type, combine)}`, "  workgroupBarrier();");
+    lines.push(
+      `  ${serial(`${name}_shared`, `(lane / ${lanes}u) * ${entries}u`, entries, type, combine)}`,
+      "  workgroupBarrier();",
+    );
   }
   return `${shared.join("\n")}\nfn ${name}(lane: u32, value: ${type}) -> ${type} {\n  var own = value;\n${lines.join("\n")}\n  return v;\n}\n`;
 };
 
 const sum = (a: string, b: string): string => `${a} + ${b}`;
 
-/** Those of `row_sum`, `row_sum2` (of pairs) and `row_max` that `code` calls. `row_max` takes numbers and infinities, no NaN. */
+/**
+ * Those of `row_sum`, `row_sum2` (of pairs) and `row_max` that `code` calls. `row_max` takes numbers and infinities, no
+ * NaN.
+ */
 export const rowReductions = (code: string, layout: RowLanes): string =>
   [
     /\brow_sum\(/.test(code) ? reduction("row_sum", "f32", sum, layout) : "",

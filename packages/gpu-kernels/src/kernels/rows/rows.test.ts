@@ -29,11 +29,22 @@ import { planWith } from "./row-plan.ts";
 import { vectorWidth } from "./row-program.ts";
 import { softmaxProgram } from "./softmax.ts";
 
-const large: DeviceFacts = { ...leastDevice, adapter: "large", subgroups: true, minSubgroupSize: 32, maxWorkgroupSize: 1024 };
+const large: DeviceFacts = {
+  ...leastDevice,
+  adapter: "large",
+  subgroups: true,
+  minSubgroupSize: 32,
+  maxWorkgroupSize: 1024,
+};
 
 /** Bytes of workgroup memory that a shader declares. */
 const workgroupBytes = (code: string, columns: number): number => {
-  const words: { readonly [type: string]: number } = { f32: 1, "vec2<f32>": 2, "vec4<f32>": 4, values: vectorWidth(columns) };
+  const words: { readonly [type: string]: number } = {
+    f32: 1,
+    "vec2<f32>": 2,
+    "vec4<f32>": 4,
+    values: vectorWidth(columns),
+  };
   return [...code.matchAll(/var<workgroup> \w+: array<(.+), (\d+)>;/g)].reduce(
     (sum, [, type, count]) => sum + 4 * words[type!]! * Number(count),
     0,
@@ -72,7 +83,13 @@ describe("plans of row kernels", () => {
     };
     return inputs[op]!;
   };
-  const factsOf = [leastDevice, { ...leastDevice, software: true }, large, { ...large, software: true }, { ...large, minSubgroupSize: 8 }];
+  const factsOf = [
+    leastDevice,
+    { ...leastDevice, software: true },
+    large,
+    { ...large, software: true },
+    { ...large, minSubgroupSize: 8 },
+  ];
 
   test.each(rowOps)("%s stays within every limit", (op) => {
     for (const [rows, columns] of shapes)
@@ -96,7 +113,8 @@ describe("plans of row kernels", () => {
   test("a row that fits in registers is read by one pass", () => {
     for (const columns of [1, 7, 128, 768, 4096, 8192]) {
       expect(rowLayout(4096, columns, leastDevice, true)).toMatchObject({ kind: "resident", parts: 1 });
-      expect(kernels["layer-norm-backward"]!.plan(nodeOf("layer-norm-backward", specsFor("layer-norm-backward", 4096, Math.min(columns, 4096)), [], {}), leastDevice, {}, []).passes).toHaveLength(2); // biome-ignore format: one call
+      // biome-ignore format: one call
+      expect(kernels["layer-norm-backward"]!.plan(nodeOf("layer-norm-backward", specsFor("layer-norm-backward", 4096, Math.min(columns, 4096)), [], {}), leastDevice, {}, []).passes).toHaveLength(2);
     }
   });
 
@@ -107,7 +125,9 @@ describe("plans of row kernels", () => {
   });
 
   test("few long rows are spread over many workgroups", () => {
-    expect(planWith(softmaxProgram, rowLayout(1, 1_000_000, leastDevice, true), 1).passes[0]!.groups).toBeGreaterThan(100);
+    expect(planWith(softmaxProgram, rowLayout(1, 1_000_000, leastDevice, true), 1).passes[0]!.groups).toBeGreaterThan(
+      100,
+    );
     expect(planWith(softmaxProgram, rowLayout(4096, 50_257, leastDevice, true), 4096).passes).toHaveLength(1);
   });
 });
@@ -125,8 +145,13 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
   });
   afterAll(() => backend.close());
 
-  const check = (call: Call, plan: KernelPlan, expected: readonly Float64Array[], tolerance: Tolerance, name: string): Promise<void> =>
-    checkCall(backend.device, call, plan, expected, tolerance, name);
+  const check = (
+    call: Call,
+    plan: KernelPlan,
+    expected: readonly Float64Array[],
+    tolerance: Tolerance,
+    name: string,
+  ): Promise<void> => checkCall(backend.device, call, plan, expected, tolerance, name);
 
   const shapes = [
     [9, 1],
@@ -150,7 +175,9 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
 
   /** One that keeps a row in registers, and one that splits it. */
   const twoLayouts = (columns: number): RowLayout[] =>
-    layoutsOf(columns, backend.facts).filter(({ kind, parts, shuffled }) => shuffled === 1 && (kind === "resident" || parts > 1));
+    layoutsOf(columns, backend.facts).filter(
+      ({ kind, parts, shuffled }) => shuffled === 1 && (kind === "resident" || parts > 1),
+    );
 
   test.each(["softmax", "layer-norm", "layer-norm-backward", "cross-entropy"])(
     "%s over more workgroups than one dimension of a grid has",
@@ -159,10 +186,24 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
       const call = callOf(op, rows, 4);
       const expected = reference(call, specsOf(call).outputs);
       await check(call, planOf(call, leastDevice), expected, rowTolerance, "rule");
-      const layout: RowLayout = { width: 4, columns: 1, lanes: 2, shuffled: 1, workgroupSize: 2, parts: 1, kind: "streamed" };
+      const layout: RowLayout = {
+        width: 4,
+        columns: 1,
+        lanes: 2,
+        shuffled: 1,
+        workgroupSize: 2,
+        parts: 1,
+        kind: "streamed",
+      };
       const plan = planWith(programOf(call), layout, rows);
       expect(plan.passes[0]!.groups).toBe(rows);
-      await check(call, plan, expected.slice(0, op === "layer-norm-backward" ? 1 : 3), rowTolerance, "one row a workgroup");
+      await check(
+        call,
+        plan,
+        expected.slice(0, op === "layer-norm-backward" ? 1 : 3),
+        rowTolerance,
+        "one row a workgroup",
+      );
     },
   );
 
@@ -179,7 +220,9 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
       for (const [name, facts] of Object.entries(factsToRun)) {
         const plan = planOf(call, facts);
         await check(call, plan, expected, wide, `${name} [${rows}, ${columns}]`);
-        expect(sameBits(await runCall(backend.device, call, plan), await runCall(backend.device, call, plan))).toBe(true);
+        expect(sameBits(await runCall(backend.device, call, plan), await runCall(backend.device, call, plan))).toBe(
+          true,
+        );
       }
     }
   });
@@ -228,8 +271,10 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
       ] as const) {
         const call: Call = { op, params: {}, inputs: [filled(2, columns, () => value)] };
         const expected = [new Float64Array(2 * columns).fill(entry)];
-        for (const facts of Object.values(factsToRun)) await check(call, planOf(call, facts), expected, rowTolerance, op);
-        for (const layout of twoLayouts(columns)) await check(call, planWith(programOf(call), layout, 2), expected, rowTolerance, op);
+        for (const facts of Object.values(factsToRun))
+          await check(call, planOf(call, facts), expected, rowTolerance, op);
+        for (const layout of twoLayouts(columns))
+          await check(call, planWith(programOf(call), layout, 2), expected, rowTolerance, op);
       }
     },
   );
@@ -250,9 +295,12 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
         inputs: [x, uniformArray([columns], 0.5, 1.5), normalArray([columns], 2)],
       };
       const expected = reference(call, specsOf(call).outputs);
-      const wide = i === 0 ? { absolute: 1e-3, relative: 1e-3 } : i === 1 ? { absolute: 3e-4, relative: 3e-5 } : rowTolerance;
-      for (const facts of Object.values(factsToRun)) await check(call, planOf(call, facts), expected, wide, `sample ${i}`);
-      for (const layout of twoLayouts(columns)) await check(call, planWith(programOf(call), layout, rows), expected, wide, `sample ${i}`);
+      const wide =
+        i === 0 ? { absolute: 1e-3, relative: 1e-3 } : i === 1 ? { absolute: 3e-4, relative: 3e-5 } : rowTolerance;
+      for (const facts of Object.values(factsToRun))
+        await check(call, planOf(call, facts), expected, wide, `sample ${i}`);
+      for (const layout of twoLayouts(columns))
+        await check(call, planWith(programOf(call), layout, rows), expected, wide, `sample ${i}`);
     }
   });
 
@@ -281,6 +329,7 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
       { op: "layer-norm", params: { epsilon: 1e-5 }, inputs: [empty, none, none] },
       { op: "rms-norm", params: { epsilon: 1e-5 }, inputs: [empty, none] },
     ];
-    for (const call of calls) await check(call, planOf(call, backend.facts), reference(call, specsOf(call).outputs), rowTolerance, call.op);
+    for (const call of calls)
+      await check(call, planOf(call, backend.facts), reference(call, specsOf(call).outputs), rowTolerance, call.op);
   });
 });

@@ -23,8 +23,9 @@ const fold = (names: readonly string[], f: (a: string, b: string) => string): st
 const maximum = (a: string, b: string): string => `max(${a}, ${b})`;
 
 /**
- * `largest` and `total = Σ exp(x − largest)` of each row. A lane keeps both for what it has seen and rescales the sum when the largest grows
- * (Milakov and Gimelshein 2018, "Online normalizer calculation for softmax"), once for several vectors.
+ * `largest` and `total = Σ exp(x − largest)` of each row. A lane keeps both for what it has seen and rescales the sum
+ * when the largest grows (Milakov and Gimelshein 2018, "Online normalizer calculation for softmax"), once for several
+ * vectors.
  */
 export const sumOfExponentials: NonNullable<RowProgram["statistics"]> = {
   fields: ["largest", "total"],
@@ -120,8 +121,8 @@ export const logSoftmaxBackwardProgram: RowProgram = {
 };
 
 /**
- * `logsumexp(logits) − logits[label]`, and the row's maximum and sum of exponentials (NaN where there is no softmax), one reading of the logits.
- * A label that names no class gives NaN.
+ * `logsumexp(logits) − logits[label]`, and the row's maximum and sum of exponentials (NaN where there is no softmax),
+ * one reading of the logits. A label that names no class gives NaN.
  */
 export const crossEntropyProgram = (classes: number): RowProgram => ({
   label: "cross-entropy",

@@ -48,7 +48,9 @@ const segmentPass = (
     label: `cumsum columns, ${target === "sums" ? "sums of segments" : `${segments} segments`}`,
     bindings: [
       { name: "x", type: `array<${vector}>`, source: from, access: "read" },
-      ...(before === undefined ? [] : [{ name: "before", type: `array<${vector}>`, source: before, access: "read" } as const]),
+      ...(before === undefined
+        ? []
+        : [{ name: "before", type: `array<${vector}>`, source: before, access: "read" } as const]),
       { name: "y", type: `array<${vector}>`, source: to, access: "write" },
     ],
     workgroupSize,
@@ -83,7 +85,10 @@ const segmentPass = (
   };
 };
 
-/** Running sums of columns: one pass over short ones, else sums of segments, their running sums by the same means, and running sums within segments. */
+/**
+ * Running sums of columns: one pass over short ones, else sums of segments, their running sums by the same means, and
+ * running sums within segments.
+ */
 export const columnScanPasses = (
   scan: ColumnScan,
   from: BindingSource,

@@ -56,14 +56,23 @@ describe.skipIf(!hasAdapter)("running sums on a device", () => {
   });
 
   test("integers wrap", async () => {
-    const [y] = await runNode(backend, "cumsum", [NdArray.from([2 ** 31 - 1, 1, 5], [3], "i32")], { dim: 0, reverse: false });
+    const [y] = await runNode(backend, "cumsum", [NdArray.from([2 ** 31 - 1, 1, 5], [3], "i32")], {
+      dim: 0,
+      reverse: false,
+    });
     expect([...y!.toNumbers()]).toEqual([2 ** 31 - 1, -(2 ** 31), -(2 ** 31) + 5]);
   });
 
   test("what stands behind the scanned end of a row does not leak in", async () => {
     const x = normalArray([4, 1_001], 2);
     (x.data as Float32Array)[1_001] = Infinity;
-    await checkNode(backend, "cumsum", [x], { dim: 1, reverse: true }, { tolerance: { absolute: 1e-4, relative: 1e-5 } });
+    await checkNode(
+      backend,
+      "cumsum",
+      [x],
+      { dim: 1, reverse: true },
+      { tolerance: { absolute: 1e-4, relative: 1e-5 } },
+    );
   });
 
   test("more workgroups than one dimension of a grid takes", async () => {

@@ -6,7 +6,12 @@ import { columnScanPasses } from "./columns.ts";
 import { rowScanPasses } from "./rows.ts";
 
 /** Running sums along the middle of a dense [outer, size, inner]. Reads everything once or twice, writes it once. */
-export const cumsumPlan = (type: SumType, { outer, size, inner }: ReductionStep, reverse: boolean, facts: DeviceFacts): KernelPlan => {
+export const cumsumPlan = (
+  type: SumType,
+  { outer, size, inner }: ReductionStep,
+  reverse: boolean,
+  facts: DeviceFacts,
+): KernelPlan => {
   const blocks = new ScratchBlocks();
   const [from, to] = [{ input: 0 }, { output: 0 }];
   const passes =

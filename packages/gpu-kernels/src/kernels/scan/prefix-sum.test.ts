@@ -7,7 +7,8 @@ import { prefixSumBlock, prefixSumPasses } from "./prefix-sum.ts";
 
 describe("prefix sum", () => {
   test("takes one pass within a block, three within a block of blocks, five beyond", () => {
-    const passes = (count: number): number[] => prefixSumPasses({ input: 0 }, { output: 0 }, count).passes.map(({ groups }) => groups);
+    const passes = (count: number): number[] =>
+      prefixSumPasses({ input: 0 }, { output: 0 }, count).passes.map(({ groups }) => groups);
     expect(passes(prefixSumBlock)).toEqual([1]);
     expect(passes(prefixSumBlock + 1)).toEqual([2, 1, 2]);
     expect(passes(2 ** 31)).toEqual([524_288, 128, 1, 128, 524_288]);
@@ -15,7 +16,9 @@ describe("prefix sum", () => {
 
   test("numbers its scratch blocks from where it is told", () => {
     const { passes, scratch } = prefixSumPasses({ input: 0 }, { output: 0 }, 2 ** 31, 5);
-    const used = passes.flatMap(({ bindings }) => bindings.flatMap(({ source }) => ("scratch" in source ? [source.scratch] : [])));
+    const used = passes.flatMap(({ bindings }) =>
+      bindings.flatMap(({ source }) => ("scratch" in source ? [source.scratch] : [])),
+    );
     expect([...new Set(used)].sort()).toEqual([5, 6]);
     expect(scratch).toEqual([4 * 524_288, 4 * 128]);
   });

@@ -79,15 +79,20 @@ const scanPass = (
 });
 
 /**
- * Exclusive prefix sum of `count` u32 numbers, `target[i] = Σ source[j < i]` modulo 2³²: reduce blocks of 4096, scan their sums the same way,
- * then scan within blocks. The target may be the source.
+ * Exclusive prefix sum of `count` u32 numbers, `target[i] = Σ source[j < i]` modulo 2³²: reduce blocks of 4096, scan
+ * their sums the same way, then scan within blocks. The target may be the source.
  *
  * What is behind the last number may be anything: it is added to nothing before it.
  * Cost: 2·count reads and count writes; one pass up to 4096 numbers, three up to 2²⁴, five up to 2³⁶.
  *
  * @param firstScratch position of the first of the scratch blocks returned among those of the kernel's plan.
  */
-export const prefixSumPasses = (source: BindingSource, target: BindingSource, count: number, firstScratch = 0): PrefixSum => {
+export const prefixSumPasses = (
+  source: BindingSource,
+  target: BindingSource,
+  count: number,
+  firstScratch = 0,
+): PrefixSum => {
   const blocks = Math.ceil(count / prefixSumBlock);
   if (blocks <= 1) return { passes: [scanPass(source, target, undefined, count, 1)], scratch: [] };
   const sums: BindingSource = { scratch: firstScratch };

@@ -32,9 +32,13 @@ const tileOf = ({ rows, size }: RowScan): Tile => {
   return { lanes, perRow, registers, tiles: Math.ceil(vectors / (perRow * registers)) };
 };
 
-const each = (registers: number, line: (j: number) => string): string => Array.from({ length: registers }, (_, j) => line(j)).join("\n");
+const each = (registers: number, line: (j: number) => string): string =>
+  Array.from({ length: registers }, (_, j) => line(j)).join("\n");
 
-/** `fn load(row, v)`, register v of a row in the order of the scan, zeros behind its end; `row`, `tile`, `rank` of an invocation. */
+/**
+ * `fn load(row, v)`, register v of a row in the order of the scan, zeros behind its end; `row`, `tile`, `rank` of an
+ * invocation.
+ */
 const loadText = ({ type, rows, size, reverse }: RowScan, { lanes, perRow, tiles }: Tile): string => {
   const vector = laneType(type, lanes);
   const masked = lanes === 4 && size % 4 !== 0;
@@ -47,7 +51,11 @@ fn load(row: u32, v: u32) -> ${vector} {
   return found${reverse && lanes === 4 ? ".wzyx" : ""};
 }
 fn row_of(group: u32, lane: u32) -> u32 { return ${
-    perRow === workgroupSize ? (tiles === 1 ? "group" : `group / ${tiles}u`) : `group * ${workgroupSize / perRow}u + lane / ${perRow}u`
+    perRow === workgroupSize
+      ? tiles === 1
+        ? "group"
+        : `group / ${tiles}u`
+      : `group * ${workgroupSize / perRow}u + lane / ${perRow}u`
   }; }
 fn tile_of(group: u32) -> u32 { return ${tiles === 1 ? "0u" : `group % ${tiles}u`}; }
 `;
@@ -56,7 +64,8 @@ fn tile_of(group: u32) -> u32 { return ${tiles === 1 ? "0u" : `group % ${tiles}u
 const binding = (name: string, type: string, source: BindingSource, access: "read" | "write") =>
   ({ name, type: `array<${type}>`, source, access }) as const;
 
-const groupsOf = ({ rows }: RowScan, { perRow, tiles }: Tile): number => Math.ceil((rows * perRow) / workgroupSize) * tiles;
+const groupsOf = ({ rows }: RowScan, { perRow, tiles }: Tile): number =>
+  Math.ceil((rows * perRow) / workgroupSize) * tiles;
 
 const sizesOf = ({ size }: RowScan, { lanes }: Tile): { readonly size: number; readonly vectors: number } => ({
   size,
@@ -93,7 +102,13 @@ ${steps.join("\n")}
 };
 
 /** Running sums within tiles, on top of `before`, the running sums of the tiles' sums. */
-const scanPass = (scan: RowScan, tile: Tile, from: BindingSource, to: BindingSource, before: BindingSource | undefined): Pass => {
+const scanPass = (
+  scan: RowScan,
+  tile: Tile,
+  from: BindingSource,
+  to: BindingSource,
+  before: BindingSource | undefined,
+): Pass => {
   const { lanes, perRow, registers, tiles } = tile;
   const vector = laneType(scan.type, lanes);
   const totals = laneType(scan.type, registers);
@@ -103,7 +118,8 @@ const scanPass = (scan: RowScan, tile: Tile, from: BindingSource, to: BindingSou
     lanes === 1
       ? ""
       : `fn prefix(v: ${vector}) -> ${vector} { let a = v.x + v.y; let b = v.z + v.w; return ${vector}(v.x, a, a + v.z, a + b); }\n`;
-  const own = (j: number): string => (lanes === 1 ? `load(row, first + ${j * perRow}u)` : `prefix(load(row, first + ${j * perRow}u))`);
+  const own = (j: number): string =>
+    lanes === 1 ? `load(row, first + ${j * perRow}u)` : `prefix(load(row, first + ${j * perRow}u))`;
   const write = (j: number): string =>
     `  if (first + ${j * perRow}u < sizes.vectors && row < ${scan.rows}u) { y[place(row, first + ${j * perRow}u)] = (s${j} + (carry + ${part("ahead", j)}))${
       scan.reverse && lanes === 4 ? ".wzyx" : ""
@@ -135,8 +151,9 @@ ${each(registers, write)}
 };
 
 /**
- * Running sums of rows: one pass where a row fits a tile of 4096, else sums of tiles, their running sums by the same means, and running
- * sums within tiles (reduce, then scan: the order of additions depends on the shape alone). Reads twice, writes once.
+ * Running sums of rows: one pass where a row fits a tile of 4096, else sums of tiles, their running sums by the same
+ * means, and running sums within tiles (reduce, then scan: the order of additions depends on the shape alone). Reads
+ * twice, writes once.
  */
 export const rowScanPasses = (scan: RowScan, from: BindingSource, to: BindingSource, blocks: ScratchBlocks): Pass[] => {
   const tile = tileOf(scan);

@@ -8,8 +8,8 @@ import { elementsBinding, type Selection, winText } from "./selection.ts";
 export const longestRanked: number = workgroupSize;
 
 /**
- * Short rows, such as the gates of a mixture of experts: an invocation per element counts those before it, which is its rank. size² comparisons
- * per row, one barrier when sorted and two otherwise, whatever k.
+ * Short rows, such as the gates of a mixture of experts: an invocation per element counts those before it, which is its
+ * rank. size² comparisons per row, one barrier when sorted and two otherwise, whatever k.
  */
 export const byRankPass = ({ rows, size, k, by }: Selection, sorted: boolean): Pass => {
   const perRow = powerOfTwoAbove(size);

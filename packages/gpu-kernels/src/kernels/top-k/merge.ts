@@ -7,9 +7,9 @@ import { sortTile } from "./tile-sort.ts";
 const each = sortTile / workgroupSize;
 
 /**
- * Merge neighbouring sorted runs of `run` winners into runs of twice the length. A workgroup makes 1024 results: it finds by bisection which
- * stretches of both runs they come from, and so does each invocation for its four (Green, McColl and Bader, GPU Merge Path, 2012).
- * Reads and writes every winner once, and log₂(run) keys for each workgroup.
+ * Merge neighbouring sorted runs of `run` winners into runs of twice the length. A workgroup makes 1024 results: it
+ * finds by bisection which stretches of both runs they come from, and so does each invocation for its four (Green,
+ * McColl and Bader, GPU Merge Path, 2012). Reads and writes every winner once, and log₂(run) keys for each workgroup.
  */
 export const mergePass = ({ rows, size, k }: Selection, run: number, from: Winners, to: Winners | undefined): Pass => {
   const win = winText(to);

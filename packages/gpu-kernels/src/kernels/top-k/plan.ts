@@ -25,7 +25,10 @@ const copyPass = ({ rows, size }: Selection): Pass => {
   };
 };
 
-const take = ({ rows, k }: Selection, blocks: ScratchBlocks): Winners => ({ keys: blocks.take(rows * k), places: blocks.take(rows * k) });
+const take = ({ rows, k }: Selection, blocks: ScratchBlocks): Winners => ({
+  keys: blocks.take(rows * k),
+  places: blocks.take(rows * k),
+});
 
 /** Sort [rows, k] items into the results, greatest first. */
 const sortPasses = (selection: Selection, from: Winners | "elements", blocks: ScratchBlocks): Pass[] => {
@@ -42,7 +45,8 @@ const sortPasses = (selection: Selection, from: Winners | "elements", blocks: Sc
 };
 
 /** Rows that one workgroup each selects from rather than many workgroups. */
-const selectsAlone = ({ rows, size }: Selection, facts: DeviceFacts): boolean => size <= 4096 || rows >= (facts.software ? 8 : 256);
+const selectsAlone = ({ rows, size }: Selection, facts: DeviceFacts): boolean =>
+  size <= 4096 || rows >= (facts.software ? 8 : 256);
 
 /** The k greatest of each row, in order of rank or of position; see the passes for what each way costs. */
 export const topKPlan = (selection: Selection, sorted: boolean, facts: DeviceFacts): KernelPlan => {

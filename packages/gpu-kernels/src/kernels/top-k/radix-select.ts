@@ -25,7 +25,10 @@ interface Layout {
   readonly vectors: number;
   /** Tiles of a row, 256 times `registers` registers each. */
   readonly tiles: number;
-  /** Counts of a row: whole registers, so that one pass sums those of 4096 tiles. What stands behind the last tile's is added to nothing. */
+  /**
+   * Counts of a row: whole registers, so that one pass sums those of 4096 tiles. What stands behind the last tile's is
+   * added to nothing.
+   */
   readonly stride: number;
 }
 
@@ -36,7 +39,10 @@ const layoutOf = ({ rows, size }: Selection): Layout => {
   return { lanes, vectors, tiles, stride: 4 * Math.ceil(tiles / 4) };
 };
 
-/** `fn keys_at(row, v) -> <keys>` and `fn is_there(v) -> <bools>`: register v of a row, and which of it belongs to the row. */
+/**
+ * `fn keys_at(row, v) -> <keys>` and `fn is_there(v) -> <bools>`: register v of a row, and which of it belongs to the
+ * row.
+ */
 const keysText = ({ by, size }: Selection, { lanes }: Layout): string => {
   const ends = lanes === 4 && size % 4 !== 0;
   const inside = lanes === 1 ? "v < sizes.vectors" : "vec4<bool>(v < sizes.vectors)";
@@ -47,7 +53,8 @@ fn is_there(v: u32) -> ${laneType("bool", lanes)} { return ${ends ? `(4u * v + v
 
 const componentsOf = (lanes: Lanes): readonly string[] => (lanes === 1 ? [""] : [".x", ".y", ".z", ".w"]);
 
-const state = (source: BindingSource, access: "read" | "write") => ({ name: "states", type: "array<vec2<u32>>", source, access }) as const;
+const state = (source: BindingSource, access: "read" | "write") =>
+  ({ name: "states", type: "array<vec2<u32>>", source, access }) as const;
 
 const clearPass = (bins: BindingSource, words: number): Pass => ({
   label: "top-k, clear bins",
@@ -123,7 +130,10 @@ ${js.map(tally).join("\n")}
   };
 };
 
-/** Pick the digit at which the count from above reaches what remains to be found: states are the digits so far, and how many of them to take. */
+/**
+ * Pick the digit at which the count from above reaches what remains to be found: states are the digits so far, and how
+ * many of them to take.
+ */
 const pickPass = ({ rows, k }: Selection, round: number, bins: BindingSource, states: BindingSource): Pass => {
   const { shift, bins: count } = rounds[round]!;
   const offset = rounds.slice(0, round).reduce((sum, other) => sum + other.bins, 0);
@@ -153,7 +163,10 @@ fn main(group: u32, lane: u32) {
   };
 };
 
-/** What the passes over tiles share: the threshold, and keys above and equal to it in registers, packed as counts in halves of a word. */
+/**
+ * What the passes over tiles share: the threshold, and keys above and equal to it in registers, packed as counts in
+ * halves of a word.
+ */
 const tileText = (selection: Selection, layout: Layout): string => {
   const { lanes } = layout;
   const type = laneType("u32", lanes);
@@ -209,7 +222,13 @@ ${steps.join("\n")}
 };
 
 /** Write the winners of every tile in order of position. */
-const compactPass = (selection: Selection, layout: Layout, states: BindingSource, before: BindingSource, to: Winners | undefined): Pass => {
+const compactPass = (
+  selection: Selection,
+  layout: Layout,
+  states: BindingSource,
+  before: BindingSource,
+  to: Winners | undefined,
+): Pass => {
   const { rows, k } = selection;
   const { lanes, vectors, tiles, stride } = layout;
   const win = winText(to);
@@ -262,11 +281,16 @@ ${js.map(write).join("\n")}
 };
 
 /**
- * Long rows, many workgroups each: three rounds of counting and picking find the k-th greatest key, the counts of tiles become the places of
- * their winners, and the winners move. Reads everything five times, writes the winners once; the same places whatever the schedule, as only
- * counts are added by atomics.
+ * Long rows, many workgroups each: three rounds of counting and picking find the k-th greatest key, the counts of tiles
+ * become the places of their winners, and the winners move. Reads everything five times, writes the winners once; the
+ * same places whatever the schedule, as only counts are added by atomics.
  */
-export const radixSelectPasses = (selection: Selection, to: Winners | undefined, blocks: ScratchBlocks, facts: DeviceFacts): Pass[] => {
+export const radixSelectPasses = (
+  selection: Selection,
+  to: Winners | undefined,
+  blocks: ScratchBlocks,
+  facts: DeviceFacts,
+): Pass[] => {
   const { rows } = selection;
   const layout = layoutOf(selection);
   const bins = blocks.take(rows * binsPerRow);
@@ -275,7 +299,10 @@ export const radixSelectPasses = (selection: Selection, to: Winners | undefined,
   const counted = blocks.take(2 * rows * layout.stride);
   return [
     clearPass(bins, rows * binsPerRow),
-    ...rounds.flatMap((_, round) => [countPass(selection, layout, round, bins, states, facts), pickPass(selection, round, bins, states)]),
+    ...rounds.flatMap((_, round) => [
+      countPass(selection, layout, round, bins, states, facts),
+      pickPass(selection, round, bins, states),
+    ]),
     tileCountPass(selection, layout, states, counts),
     ...rowScanPasses({ type: "u32", rows: 2 * rows, size: layout.stride, reverse: false }, counts, counted, blocks),
     compactPass(selection, layout, states, counted, to),

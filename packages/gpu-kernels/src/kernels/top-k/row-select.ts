@@ -8,9 +8,9 @@ import { elementsBinding, type Selection, type Winners, winText } from "./select
 const each = 4;
 
 /**
- * A workgroup per row finds the k-th greatest key, a byte at a time from the top: count what shares the bytes so far by its next byte, and pick
- * the byte at which the count from above reaches k. Then it writes what is above, and the first equals, in order of position.
- * Reads each row five times; all but the first come from caches.
+ * A workgroup per row finds the k-th greatest key, a byte at a time from the top: count what shares the bytes so far by
+ * its next byte, and pick the byte at which the count from above reaches k. Then it writes what is above, and the first
+ * equals, in order of position. Reads each row five times; all but the first come from caches.
  */
 export const rowSelectPass = ({ rows, size, k, by }: Selection, to: Winners | undefined): Pass => {
   const win = winText(to);

@@ -23,9 +23,17 @@ export const elementsBinding = (vector = false): Binding => ({
   access: "read",
 });
 
-const words = (name: string, source: BindingSource, access: "read" | "write"): Binding => ({ name, type: "array<u32>", source, access });
+const words = (name: string, source: BindingSource, access: "read" | "write"): Binding => ({
+  name,
+  type: "array<u32>",
+  source,
+  access,
+});
 
-/** `fn win(at: u32, bits: u32, key: u32, place: u32)`: put a winner at `row · k + rank`, into the results or where it will be sorted. */
+/**
+ * `fn win(at: u32, bits: u32, key: u32, place: u32)`: put a winner at `row · k + rank`, into the results or where it
+ * will be sorted.
+ */
 export const winText = (to: Winners | undefined): { readonly bindings: readonly Binding[]; readonly code: string } =>
   to === undefined
     ? {

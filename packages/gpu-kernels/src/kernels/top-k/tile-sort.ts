@@ -8,13 +8,19 @@ import { beforeText, elementsBinding, type Selection, type Winners, winnerBindin
 export const sortTile = 1024;
 
 /**
- * Sort tiles of each row, greatest first (Batcher, Sorting networks and their applications, 1968; every stage begins with a mirrored step, so that
- * all comparisons point the same way). log₂² of the tile over two steps, a barrier each. Several short rows share a workgroup.
+ * Sort tiles of each row, greatest first (Batcher, Sorting networks and their applications, 1968; every stage begins
+ * with a mirrored step, so that all comparisons point the same way). log₂² of the tile over two steps, a barrier each.
+ * Several short rows share a workgroup.
  *
  * @param from winners, or the elements themselves.
  * @param count items of a row that are sorted; of a row that fits a tile, the first k go `to`, or into the results.
  */
-export const tileSortPass = (selection: Selection, from: Winners | "elements", count: number, to: Winners | undefined): Pass => {
+export const tileSortPass = (
+  selection: Selection,
+  from: Winners | "elements",
+  count: number,
+  to: Winners | undefined,
+): Pass => {
   const { rows, size, k, by } = selection;
   const segment = Math.min(sortTile, powerOfTwoAbove(count));
   const tiles = Math.ceil(count / segment);

@@ -27,7 +27,9 @@ describe.skipIf(!hasAdapter)("large selections on a device", () => {
 
   test("more workgroups than one dimension of a grid takes", async () => {
     const shape = [65_600, 129];
-    expect(planNode("top-k", [{ dtype: "f32", shape }], { k: 1, sorted: false, by: "value" }).passes[0]!.groups).toBe(65_600);
+    expect(planNode("top-k", [{ dtype: "f32", shape }], { k: 1, sorted: false, by: "value" }).passes[0]!.groups).toBe(
+      65_600,
+    );
     const block = normalArray([100_003], 7).data as Float32Array;
     await checkSelection(
       backend,

@@ -33,8 +33,12 @@ describe("plans of selections", () => {
   test("bind nothing larger than an output or the operand", () => {
     const rows = 3;
     for (const k of [1, 2000, 200_000])
-      for (const bytes of planNode("top-k", [{ dtype: "f32", shape: [rows, 300_000] }], { k, sorted: true, by: "value" }, leastDevice)
-        .scratch!)
+      for (const bytes of planNode(
+        "top-k",
+        [{ dtype: "f32", shape: [rows, 300_000] }],
+        { k, sorted: true, by: "value" },
+        leastDevice,
+      ).scratch!)
         expect(bytes).toBeLessThanOrEqual(4 * rows * Math.max(k, 5120));
   });
 });
@@ -81,7 +85,8 @@ describe.skipIf(!hasAdapter)("selections on a device", () => {
       [3000, 1500],
       [50_001, 20_000],
     ] as const) {
-      if (size < 10_000) await checkSelection(backend, new NdArray("f32", [size], new Float32Array(size)), k, true, "value");
+      if (size < 10_000)
+        await checkSelection(backend, new NdArray("f32", [size], new Float32Array(size)), k, true, "value");
       const few = Float32Array.from({ length: size }, (_, i) => ((i * 7919) % 3) - 1);
       await checkSelection(backend, new NdArray("f32", [size], few), k, false, "magnitude");
       // The cut goes through the zeros, and ones follow behind those that are left out.

@@ -12,7 +12,10 @@ export const argReduction = (name: string, beats: (a: number, b: number) => bool
     name,
     infer: ([x], { dim }) => {
       if (!ordered.includes(x!.dtype))
-        throw new ShapeError(name, `dtype ${x!.dtype} is not supported, it takes ${ordered.join(", ")}; cast the operand first`);
+        throw new ShapeError(
+          name,
+          `dtype ${x!.dtype} is not supported, it takes ${ordered.join(", ")}; cast the operand first`,
+        );
       if (x!.shape[dim] === 0)
         throw new ShapeError(
           name,
@@ -20,7 +23,11 @@ export const argReduction = (name: string, beats: (a: number, b: number) => bool
         );
       return [{ dtype: "i32", shape: x!.shape.filter((_, other) => other !== dim) }];
     },
-    cost: ([x], [output]) => ({ flops: elementCount(x!.shape), bytesRead: byteLength(x!), bytesWritten: byteLength(output!) }),
+    cost: ([x], [output]) => ({
+      flops: elementCount(x!.shape),
+      bytesRead: byteLength(x!),
+      bytesWritten: byteLength(output!),
+    }),
     reference: ([x], { dim }) => [
       Float64Array.from(linesAlong(x!.spec.shape, dim), ({ start, stride, size }) => {
         let best = 0;

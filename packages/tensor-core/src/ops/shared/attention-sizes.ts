@@ -21,7 +21,15 @@ export interface AttentionSizes {
 export const attentionSizes = (inputs: readonly TensorSpec[]): AttentionSizes => {
   const [batch, headsEach, queries, width] = inputs[0]!.shape as [number, number, number, number];
   const [, keyHeads, keys] = inputs[1]!.shape as [number, number, number];
-  return { batch, headsEach, heads: batch * headsEach, group: keyHeads === 0 ? 1 : headsEach / keyHeads, queries, keys, width };
+  return {
+    batch,
+    headsEach,
+    heads: batch * headsEach,
+    group: keyHeads === 0 ? 1 : headsEach / keyHeads,
+    queries,
+    keys,
+    width,
+  };
 };
 
 /** @throws ShapeError unless q, k, v, and the limits where they are given, fit each other. */
@@ -44,7 +52,10 @@ export const needAttention = (q: TensorSpec, k: TensorSpec, v: TensorSpec, limit
       `q ${formatShape(a)} has ${a[1]} heads and k ${formatShape(b)} ${b[1]}: equally many heads must share each head of k and v; give k and v a number of heads that divides ${a[1]}`,
     );
   if (limits !== undefined && (limits.dtype !== "i32" || !sameShape(limits.shape, [2, a[0]!])))
-    throw new ShapeError("attention", `limits are ${formatSpec(limits)}, they must be i32[2, ${a[0]}]: key lengths, then query starts`);
+    throw new ShapeError(
+      "attention",
+      `limits are ${formatSpec(limits)}, they must be i32[2, ${a[0]}]: key lengths, then query starts`,
+    );
 };
 
 const clamp = (value: number, least: number, most: number): number => Math.max(least, Math.min(value, most));
@@ -56,7 +67,10 @@ export interface AttentionSpan {
 }
 
 /** The span of each batch entry; without limits all keys, and the last query stands before the last key. */
-export const attentionSpans = ({ batch, queries, keys }: AttentionSizes, limits: ArrayLike<number> | undefined): AttentionSpan[] =>
+export const attentionSpans = (
+  { batch, queries, keys }: AttentionSizes,
+  limits: ArrayLike<number> | undefined,
+): AttentionSpan[] =>
   Array.from({ length: batch }, (_, b) =>
     limits === undefined
       ? { keys, start: keys - queries }
@@ -71,7 +85,13 @@ export const visibleKeys = (query: number, { keys, start }: AttentionSpan, causa
 export const visiblePairs = (inputs: readonly TensorSpec[], { causal }: AttentionParams): number => {
   const { heads, queries, keys } = attentionSizes(inputs);
   const span = { keys, start: keys - queries };
-  return heads * Array.from({ length: queries }, (_, query) => visibleKeys(query, span, causal)).reduce((sum, count) => sum + count, 0);
+  return (
+    heads *
+    Array.from({ length: queries }, (_, query) => visibleKeys(query, span, causal)).reduce(
+      (sum, count) => sum + count,
+      0,
+    )
+  );
 };
 
 /** The row of k and v at which the keys of a query's row begin. */

@@ -36,8 +36,18 @@ export interface CollectiveRule<P extends CollectiveParams> extends OperatorFact
 export const reducible: readonly DType[] = ["f32", "f16", "bf16", "i32", "u32"];
 
 /** An operator with one operand, computed by all ranks of a mesh axis together. */
-export const collective = <P extends CollectiveParams>({ dtypes, result, flops, world: ofAll, ...rule }: CollectiveRule<P>): Operator => {
-  const world = (ranks: readonly (readonly ReferenceArray[])[], params: P, outputs: readonly TensorSpec[]): Float64Array[][] => {
+export const collective = <P extends CollectiveParams>({
+  dtypes,
+  result,
+  flops,
+  world: ofAll,
+  ...rule
+}: CollectiveRule<P>): Operator => {
+  const world = (
+    ranks: readonly (readonly ReferenceArray[])[],
+    params: P,
+    outputs: readonly TensorSpec[],
+  ): Float64Array[][] => {
     checkRanks(rule.name, ranks.length, params);
     const inputs = ranks.map(([input]) => input!);
     return ofAll(inputs, params, outputs[0]!).map((data) => [data]);
@@ -48,7 +58,10 @@ export const collective = <P extends CollectiveParams>({ dtypes, result, flops, 
       if (inputs.length !== 1) throw new InvariantError(`${rule.name} takes 1 operand, got ${inputs.length}`);
       const input = inputs[0]!;
       if (dtypes !== undefined && !dtypes.includes(input.dtype)) {
-        throw new ShapeError(rule.name, `dtype ${input.dtype} cannot be reduced, it takes ${dtypes.join(", ")}; cast the operand first`);
+        throw new ShapeError(
+          rule.name,
+          `dtype ${input.dtype} cannot be reduced, it takes ${dtypes.join(", ")}; cast the operand first`,
+        );
       }
       return [result(input, params)];
     },
@@ -85,16 +98,27 @@ export const chunkRows = (op: string, input: TensorSpec, params: CollectiveParam
 /** Size of dimension 0, which the ranks share out or fill. */
 export const leadingRows = (op: string, input: TensorSpec): number => {
   const rows = input.shape[0];
-  if (rows === undefined) throw new ShapeError(op, `${formatSpec(input)} has no dimension 0 to split between ranks; reshape it to [1]`);
+  if (rows === undefined)
+    throw new ShapeError(op, `${formatSpec(input)} has no dimension 0 to split between ranks; reshape it to [1]`);
   return rows;
 };
 
-const combine: { readonly [reduction: string]: (a: number, b: number) => number } = { sum: (a, b) => a + b, max: Math.max, min: Math.min };
+const combine: { readonly [reduction: string]: (a: number, b: number) => number } = {
+  sum: (a, b) => a + b,
+  max: Math.max,
+  min: Math.min,
+};
 
 /** Combine elements `begin` to `end` of all ranks, in rank order. */
-export const reduceRanks = (ranks: readonly ReferenceArray[], reduction: string, begin: number, end: number): Float64Array => {
+export const reduceRanks = (
+  ranks: readonly ReferenceArray[],
+  reduction: string,
+  begin: number,
+  end: number,
+): Float64Array => {
   const apply = combine[reduction];
-  if (apply === undefined) throw new InvariantError(`unknown reduction "${reduction}"; it is one of ${Object.keys(combine).join(", ")}`);
+  if (apply === undefined)
+    throw new InvariantError(`unknown reduction "${reduction}"; it is one of ${Object.keys(combine).join(", ")}`);
   const [first, ...rest] = ranks.map((rank) => rank.data.subarray(begin, end));
   return first!.map((value, i) => rest.reduce((sum, data) => apply(sum, data[i]!), value));
 };

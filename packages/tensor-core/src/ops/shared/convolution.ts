@@ -28,7 +28,10 @@ export const convolutionShape = (x: Shape, w: Shape, params: ConvolutionParams, 
     );
   }
   if (kernelHeight < 1 || kernelWidth < 1)
-    throw new ShapeError(op, `${both} do not fit: a kernel has at least one row and one column; give the weight a size`);
+    throw new ShapeError(
+      op,
+      `${both} do not fit: a kernel has at least one row and one column; give the weight a size`,
+    );
   return [batch, ...slidingPositions([height, width], [kernelHeight, kernelWidth], params, op), outChannels];
 };
 
@@ -36,21 +39,28 @@ export const convolutionShape = (x: Shape, w: Shape, params: ConvolutionParams, 
 export const imagesDtype = (op: string, inputs: readonly TensorSpec[], params: ConvolutionParams): DType => {
   for (const input of inputs) {
     if (input.shape.length !== 4)
-      throw new InvariantError(`${op} node with operands ${inputs.map(formatSpec).join(" and ")}, which must have 4 dimensions`);
+      throw new InvariantError(
+        `${op} node with operands ${inputs.map(formatSpec).join(" and ")}, which must have 4 dimensions`,
+      );
   }
   return productDtype(op, inputs, params);
 };
 
 /** Flops are those of the convolution that the operator belongs to; padding counts as work. */
-export const convolutionCost = (w: Shape, y: Shape, inputs: readonly TensorSpec[], outputs: readonly TensorSpec[]): Cost => ({
+export const convolutionCost = (
+  w: Shape,
+  y: Shape,
+  inputs: readonly TensorSpec[],
+  outputs: readonly TensorSpec[],
+): Cost => ({
   flops: 2 * elementCount(y) * elementCount(w.slice(0, 3)),
   bytesRead: inputs.reduce((sum, input) => sum + byteLength(input), 0),
   bytesWritten: outputs.reduce((sum, output) => sum + byteLength(output), 0),
 });
 
 /**
- * Visit every product of a convolution with the offsets of its three elements, taps outside of the image left out. All three
- * operators are one trilinear form, `Σ x·w·y`, read from another side.
+ * Visit every product of a convolution with the offsets of its three elements, taps outside of the image left out. All
+ * three operators are one trilinear form, `Σ x·w·y`, read from another side.
  */
 export const forEachProduct = (
   xShape: Shape,

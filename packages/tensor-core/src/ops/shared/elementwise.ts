@@ -32,11 +32,15 @@ export const elementwise = <P extends Params = Params>({
   defineOperator<P>({
     ...rule,
     infer: (inputs, params) => {
-      if (inputs.length !== arity) throw new InvariantError(`${rule.name} takes ${arity} operands, got ${inputs.length}`);
+      if (inputs.length !== arity)
+        throw new InvariantError(`${rule.name} takes ${arity} operands, got ${inputs.length}`);
       const first = inputs[0]!;
       for (const input of inputs) {
         if (!dtypes.includes(input.dtype)) {
-          throw new ShapeError(rule.name, `dtype ${input.dtype} is not supported, it takes ${dtypes.join(", ")}; cast the operand first`);
+          throw new ShapeError(
+            rule.name,
+            `dtype ${input.dtype} is not supported, it takes ${dtypes.join(", ")}; cast the operand first`,
+          );
         }
         if (input.dtype !== first.dtype || !sameShape(input.shape, first.shape)) {
           throw new ShapeError(

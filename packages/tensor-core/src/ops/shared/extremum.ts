@@ -9,7 +9,8 @@ import { type ReductionParams, stretchBack } from "./reduction.ts";
 export const least = (dtype: DType): number => (dtype === "f32" ? -Infinity : dtype === "i32" ? -(2 ** 31) : 0);
 
 /** The greatest value that each ordered dtype holds. */
-export const greatest = (dtype: DType): number => ({ f32: Infinity, i32: 2 ** 31 - 1, u32: 2 ** 32 - 1, u8: 255, bool: 1 })[dtype as "f32"];
+export const greatest = (dtype: DType): number =>
+  ({ f32: Infinity, i32: 2 ** 31 - 1, u32: 2 ** 32 - 1, u8: 255, bool: 1 })[dtype as "f32"];
 
 /** Gradient of a maximum or minimum: all elements that equal the result share it equally, as `amax` of PyTorch does. */
 export const shareAmongTies = ({

@@ -7,7 +7,10 @@ export interface GroupRange {
   readonly end: number;
 }
 
-/** The rows of each group, one group after the other, as many as are left where a count asks for more; a negative count is 0. */
+/**
+ * The rows of each group, one group after the other, as many as are left where a count asks for more; a negative count
+ * is 0.
+ */
 export const groupRanges = (counts: ArrayLike<number>, rows: number): GroupRange[] => {
   let end = 0;
   return Array.from(counts, (count) => {

@@ -2,7 +2,10 @@ import type { DType } from "../../dtype.ts";
 import { ShapeError } from "../../errors.ts";
 import { elementCount, formatSpec, type Shape, type TensorSpec } from "../../shape.ts";
 
-/** Sizes of an indexed dimension: `outer` blocks of `size` rows of `inner` elements each, of which `count` are picked per block. */
+/**
+ * Sizes of an indexed dimension: `outer` blocks of `size` rows of `inner` elements each, of which `count` are picked
+ * per block.
+ */
 export interface IndexedSizes {
   readonly outer: number;
   readonly size: number;
@@ -19,7 +22,8 @@ export const indexedSizes = (shape: Shape, indices: Shape, dim: number): Indexed
 
 /** `shape` with dimension `dim` replaced by those of the indices. */
 export const indexedShape = (op: string, x: TensorSpec, indices: TensorSpec, dim: number): number[] => {
-  if (indices.dtype !== "i32") throw new ShapeError(op, `indices are ${formatSpec(indices)}, they must be i32; cast them`);
+  if (indices.dtype !== "i32")
+    throw new ShapeError(op, `indices are ${formatSpec(indices)}, they must be i32; cast them`);
   if (dim < 0 || dim >= x.shape.length)
     throw new ShapeError(op, `${formatSpec(x)} has no dimension ${dim} to index; it needs rank 1 or more`);
   return [...x.shape.slice(0, dim), ...indices.shape, ...x.shape.slice(dim + 1)];

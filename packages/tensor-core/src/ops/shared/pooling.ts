@@ -10,14 +10,21 @@ export type PoolingParams = Params & Sliding & { readonly window: Pair };
 /** Output shape of pooling `x` [N, H, W, C]. */
 export const poolingShape = (x: TensorSpec, params: PoolingParams, op: string): number[] => {
   if (x.dtype !== "f32") throw new ShapeError(op, `operand ${formatSpec(x)} must be f32; cast it first`);
-  if (x.shape.length !== 4) throw new InvariantError(`${op} node with operand ${formatSpec(x)}, which must have 4 dimensions`);
+  if (x.shape.length !== 4)
+    throw new InvariantError(`${op} node with operand ${formatSpec(x)}, which must have 4 dimensions`);
   const [batch, height, width, channels] = x.shape as [number, number, number, number];
-  if (height === 0 || width === 0) throw new ShapeError(op, `images ${formatShape(x.shape)} have no pixels; pool images of at least 1×1`);
+  if (height === 0 || width === 0)
+    throw new ShapeError(op, `images ${formatShape(x.shape)} have no pixels; pool images of at least 1×1`);
   return [batch, ...slidingPositions([height, width], params.window, params, op), channels];
 };
 
 /** One operation per pixel of each window. */
-export const poolingCost = (y: Shape, window: Pair, inputs: readonly TensorSpec[], outputs: readonly TensorSpec[]): Cost => ({
+export const poolingCost = (
+  y: Shape,
+  window: Pair,
+  inputs: readonly TensorSpec[],
+  outputs: readonly TensorSpec[],
+): Cost => ({
   flops: elementCount(y) * window[0] * window[1],
   bytesRead: inputs.reduce((sum, input) => sum + byteLength(input), 0),
   bytesWritten: outputs.reduce((sum, output) => sum + byteLength(output), 0),
@@ -49,4 +56,6 @@ export const forEachWindow = (
 
 /** Offset of the largest value, the first of equal ones; NaN wins. */
 export const firstMaximum = (data: Float64Array, pixels: readonly number[]): number =>
-  pixels.reduce((best, at) => (data[at]! > data[best]! || (Number.isNaN(data[at]!) && !Number.isNaN(data[best]!)) ? at : best));
+  pixels.reduce((best, at) =>
+    data[at]! > data[best]! || (Number.isNaN(data[at]!) && !Number.isNaN(data[best]!)) ? at : best,
+  );

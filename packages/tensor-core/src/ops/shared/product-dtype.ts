@@ -11,9 +11,13 @@ export type ProductParams = { readonly resultDtype?: "f32" | "f16" };
 export const productDtype = (op: string, operands: readonly TensorSpec[], { resultDtype }: ProductParams): DType => {
   const [first] = operands;
   if (operands.some(({ dtype }) => dtype !== first!.dtype) || (first!.dtype !== "f32" && first!.dtype !== "f16"))
-    throw new ShapeError(op, `operands ${operands.map(formatSpec).join(" and ")} must be all f32 or all f16; cast them first`);
+    throw new ShapeError(
+      op,
+      `operands ${operands.map(formatSpec).join(" and ")} must be all f32 or all f16; cast them first`,
+    );
   return resultDtype ?? first!.dtype;
 };
 
 /** A cotangent of a product, as an operand of the products that are its gradients. */
-export const asOperand = (cotangent: Tensor, { dtype }: Tensor): Tensor => (cotangent.dtype === dtype ? cotangent : cast(cotangent, dtype));
+export const asOperand = (cotangent: Tensor, { dtype }: Tensor): Tensor =>
+  cotangent.dtype === dtype ? cotangent : cast(cotangent, dtype);

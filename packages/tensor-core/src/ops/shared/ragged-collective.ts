@@ -13,8 +13,9 @@ export interface RaggedRule {
 }
 
 /**
- * An operator whose chunks have room for `capacity` rows, of which only as many travel as a second operand says when the graph runs.
- * Results: the chunks of all ranks in rank order, zeros after the rows that came, and how many rows came from each.
+ * An operator whose chunks have room for `capacity` rows, of which only as many travel as a second operand says when
+ * the graph runs. Results: the chunks of all ranks in rank order, zeros after the rows that came, and how many rows
+ * came from each.
  */
 export const raggedCollective = ({ name, chunkPerRank, vjp }: RaggedRule): Operator => {
   const capacityOf = (x: TensorSpec, params: CollectiveParams): number =>
@@ -35,7 +36,9 @@ export const raggedCollective = ({ name, chunkPerRank, vjp }: RaggedRule): Opera
       const begin = chunk * capacity * width;
       const data = new Float64Array(elementCount(outputs[0]!.shape));
       const received = Float64Array.from(ranks, ([, rows]) => rows!.data[chunk]!);
-      ranks.forEach(([x], from) => data.set(x!.data.subarray(begin, begin + received[from]! * width), from * capacity * width));
+      ranks.forEach(([x], from) =>
+        data.set(x!.data.subarray(begin, begin + received[from]! * width), from * capacity * width),
+      );
       return [data, received];
     });
   };

@@ -42,7 +42,9 @@ export const stretchBack = (reduced: Tensor, shape: Shape, dims: readonly number
 /** Reducing dimensions of size 1 only drops them. */
 const reduceOfOnes: RewriteRule<ReductionParams> = ({ inputs, specs }, { spec, emit }) => {
   const count = elementCount(specs[0]!.shape);
-  return count > 0 && elementCount(spec(inputs[0]!).shape) === count ? emit("reshape", inputs, { shape: specs[0]!.shape }) : undefined;
+  return count > 0 && elementCount(spec(inputs[0]!).shape) === count
+    ? emit("reshape", inputs, { shape: specs[0]!.shape })
+    : undefined;
 };
 
 /** Of f32, over the last dimensions: what a kernel can do where it computes the operand. */
@@ -58,13 +60,25 @@ export const reduction = ({ dtypes, empty, combine, rewrites = [], ...rule }: Re
     rewrites: [...rewrites, reduceOfOnes],
     infer: ([x], { dims }) => {
       if (!dtypes.includes(x!.dtype))
-        throw new ShapeError(rule.name, `dtype ${x!.dtype} is not supported, it takes ${dtypes.join(", ")}; cast the operand first`);
-      if (dims.length === 0 || dims.some((dim, i) => dim < 0 || dim >= x!.shape.length || (i > 0 && dim <= dims[i - 1]!))) {
-        throw new InvariantError(`${rule.name} takes ascending dimensions of its operand, got [${dims.join(", ")}] for ${formatSpec(x!)}`);
+        throw new ShapeError(
+          rule.name,
+          `dtype ${x!.dtype} is not supported, it takes ${dtypes.join(", ")}; cast the operand first`,
+        );
+      if (
+        dims.length === 0 ||
+        dims.some((dim, i) => dim < 0 || dim >= x!.shape.length || (i > 0 && dim <= dims[i - 1]!))
+      ) {
+        throw new InvariantError(
+          `${rule.name} takes ascending dimensions of its operand, got [${dims.join(", ")}] for ${formatSpec(x!)}`,
+        );
       }
       return [{ dtype: x!.dtype, shape: x!.shape.filter((_, dim) => !dims.includes(dim)) }];
     },
-    cost: ([x], [output]) => ({ flops: elementCount(x!.shape), bytesRead: byteLength(x!), bytesWritten: byteLength(output!) }),
+    cost: ([x], [output]) => ({
+      flops: elementCount(x!.shape),
+      bytesRead: byteLength(x!),
+      bytesWritten: byteLength(output!),
+    }),
     reference: ([x], { dims }, [output]) => {
       const result = new Float64Array(elementCount(output!.shape)).fill(empty(x!.spec.dtype));
       targets(x!.spec.shape, dims).forEach((target, i) => (result[target] = combine(result[target]!, x!.data[i]!)));

@@ -28,8 +28,8 @@ export const rowMax = (row: Float64Array): number =>
   row.reduce((max, value) => (Number.isNaN(value) || value > max ? value : max), -Infinity);
 
 /**
- * The largest entry of a row and `Σ exp(row − max)`, so that nothing overflows; −∞ and 0 for an empty row. A row without a softmax (it holds NaN
- * or +∞, or nothing but −∞) has NaN for both.
+ * The largest entry of a row and `Σ exp(row − max)`, so that nothing overflows; −∞ and 0 for an empty row. A row
+ * without a softmax (it holds NaN or +∞, or nothing but −∞) has NaN for both.
  */
 export const exponentialSums = (row: Float64Array): { max: number; total: number } => {
   const max = rowMax(row);
@@ -44,7 +44,10 @@ export const logSumExp = (row: Float64Array): number => {
 };
 
 /** Apply `fn` to each row and write what it returns in its place. */
-export const mapRows = (spec: TensorSpec, fn: (row: number, start: number, end: number) => ArrayLike<number>): Float64Array => {
+export const mapRows = (
+  spec: TensorSpec,
+  fn: (row: number, start: number, end: number) => ArrayLike<number>,
+): Float64Array => {
   const { rows, width } = rowsOf(spec);
   const result = new Float64Array(rows * width);
   for (let row = 0; row < rows; row++) result.set(Array.from(fn(row, row * width, (row + 1) * width)), row * width);

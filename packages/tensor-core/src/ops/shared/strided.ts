@@ -2,7 +2,8 @@ import type { Cost } from "../../graph/operator.ts";
 import { byteLength, elementCount, type Shape, type TensorSpec } from "../../shape.ts";
 
 /**
- * Visit every index of `shape` in row-major order. `place` is `offset + Σ index·stride` of it: the same index in a view with those strides.
+ * Visit every index of `shape` in row-major order. `place` is `offset + Σ index·stride` of it: the same index in a view
+ * with those strides.
  */
 export const walkStrided = (
   shape: Shape,

@@ -36,7 +36,9 @@ describe("ContractedGraph", () => {
           for (const [a, b] of merges) {
             const [first, last] = [graph.find(a), graph.find(b)];
             if (first === last) continue;
-            const wouldCycle = hasCycle(successors, (vertex) => (graph.find(vertex) === last ? first : graph.find(vertex)));
+            const wouldCycle = hasCycle(successors, (vertex) =>
+              graph.find(vertex) === last ? first : graph.find(vertex),
+            );
             expect(graph.merge(first, last) === undefined).toBe(wouldCycle);
           }
           const position = new Map(graph.order.map((vertex, at) => [vertex, at]));

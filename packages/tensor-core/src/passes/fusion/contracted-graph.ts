@@ -1,6 +1,6 @@
 /**
- * A directed acyclic graph whose vertices may be merged while it stays acyclic. Keeps a topological order and repairs it only
- * between the two merged vertices (the idea of Pearce and Kelly's dynamic topological sort).
+ * A directed acyclic graph whose vertices may be merged while it stays acyclic. Keeps a topological order and repairs
+ * it only between the two merged vertices (the idea of Pearce and Kelly's dynamic topological sort).
  */
 export class ContractedGraph {
   /** Vertices in topological order; -1 where one was merged into another. */
@@ -59,8 +59,14 @@ export class ContractedGraph {
       }
     }
     const begin = this.position[first]!;
-    const window = this.order.slice(begin, end + 1).filter((vertex) => vertex !== first && vertex !== last && vertex !== -1);
-    const repaired = [...window.filter((vertex) => !reached.has(vertex)), first, ...window.filter((vertex) => reached.has(vertex))];
+    const window = this.order
+      .slice(begin, end + 1)
+      .filter((vertex) => vertex !== first && vertex !== last && vertex !== -1);
+    const repaired = [
+      ...window.filter((vertex) => !reached.has(vertex)),
+      first,
+      ...window.filter((vertex) => reached.has(vertex)),
+    ];
     for (let i = begin; i <= end; i++) {
       const vertex = repaired[i - begin] ?? -1;
       this.order[i] = vertex;

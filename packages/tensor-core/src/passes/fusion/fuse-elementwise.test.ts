@@ -2,7 +2,18 @@ import { describe, expect, it } from "vitest";
 import { relu } from "../../functions/activation.ts";
 import { allReduce } from "../../functions/collective.ts";
 import { packBits } from "../../functions/bits.ts";
-import { absolute, add, bitcast, bitwiseAnd, divide, less, multiply, negate, subtract, tanh } from "../../functions/elementwise.ts";
+import {
+  absolute,
+  add,
+  bitcast,
+  bitwiseAnd,
+  divide,
+  less,
+  multiply,
+  negate,
+  subtract,
+  tanh,
+} from "../../functions/elementwise.ts";
 import { matmul } from "../../functions/linear.ts";
 import { broadcastTo, reshape, transpose } from "../../functions/movement.ts";
 import { reduceMax, reduceMin, sum } from "../../functions/reduce.ts";
@@ -25,7 +36,12 @@ const fusedOf = (graph: Graph): Node[] => graph.nodes.filter(({ op }) => op === 
 const paramsOf = (node: Node): FusedParams => node.params as unknown as FusedParams;
 const opsOf = (node: Node): string[] => paramsOf(node).instructions.map(({ op }) => op);
 
-const fuse = (fn: (...inputs: Tensor[]) => Tensor | readonly Tensor[], inputs: Tensor[], mesh = {}, options: FusionOptions = {}): Graph => {
+const fuse = (
+  fn: (...inputs: Tensor[]) => Tensor | readonly Tensor[],
+  inputs: Tensor[],
+  mesh = {},
+  options: FusionOptions = {},
+): Graph => {
   const graph = fuseElementwise(trace(fn, inputs, { mesh }).graph, options);
   validateGraph(graph);
   return graph;
@@ -36,7 +52,11 @@ describe("fuseElementwise", () => {
     const [node, ...rest] = fusedOf(fuse((x, bias) => relu(multiply(add(x, bias), 2)), [tensor(2, 3, 4), tensor(4)]));
     expect(rest).toEqual([]);
     expect(opsOf(node!)).toEqual(["add", "constant", "multiply", "relu"]);
-    expect(paramsOf(node!)).toMatchObject({ shape: [6, 4], views: [{ strides: [4, 1] }, { strides: [0, 1] }], results: [5] });
+    expect(paramsOf(node!)).toMatchObject({
+      shape: [6, 4],
+      views: [{ strides: [4, 1] }, { strides: [0, 1] }],
+      results: [5],
+    });
     expect(node!.specs).toEqual([{ dtype: "f32", shape: [2, 3, 4] }]);
   });
 
@@ -82,10 +102,16 @@ describe("fuseElementwise", () => {
 
   it("follows reshapes, and walks in steps that fit all shapes", () => {
     const [node, ...rest] = fusedOf(
-      fuse((x, row) => multiply(reshape(tanh(x), [3, 4, 2]), broadcastTo(row, [3, 4, 2])), [tensor(12, 2), tensor(1, 4, 1)]),
+      fuse(
+        (x, row) => multiply(reshape(tanh(x), [3, 4, 2]), broadcastTo(row, [3, 4, 2])),
+        [tensor(12, 2), tensor(1, 4, 1)],
+      ),
     );
     expect(rest).toEqual([]);
-    expect(paramsOf(node!)).toMatchObject({ shape: [3, 4, 2], views: [{ strides: [8, 2, 1] }, { strides: [0, 1, 0] }] });
+    expect(paramsOf(node!)).toMatchObject({
+      shape: [3, 4, 2],
+      views: [{ strides: [8, 2, 1] }, { strides: [0, 1, 0] }],
+    });
   });
 
   it("gives up on shapes that share no walk", () => {
@@ -102,7 +128,9 @@ describe("fuseElementwise", () => {
       const y = matmul(relu(matmul(x, w)), w);
       return sum(multiply(y, y));
     };
-    const graph = optimize(trace((w: Tensor, x: Tensor) => valueAndGrad(loss)(w, x), [tensor(3, 3), tensor(2, 3)]).graph);
+    const graph = optimize(
+      trace((w: Tensor, x: Tensor) => valueAndGrad(loss)(w, x), [tensor(3, 3), tensor(2, 3)]).graph,
+    );
     const programs = fusedOf(graph).map(opsOf);
     expect(programs[0]).toEqual(["relu"]);
     expect(programs.find((ops) => ops.includes("where"))).toContain("greater");
@@ -224,7 +252,9 @@ describe("folds", () => {
     expect(stepsOf(fold((x) => sum(tanh(x)), tensor(1)))).toContain("sum");
     expect(stepsOf(fold((x) => sum(tanh(x)), tensor(0)))).toEqual(["fused", "sum"]);
     // Rows of 510 bits end inside a word of the whole.
-    expect(fusedOf(fold((x) => [sum(x, along), packBits(reshape(less(x, 0), [5100]))], tensor(10, 510)))).toHaveLength(1);
+    expect(fusedOf(fold((x) => [sum(x, along), packBits(reshape(less(x, 0), [5100]))], tensor(10, 510)))).toHaveLength(
+      1,
+    );
     const twice = fold(
       (x) => {
         const y = tanh(x);

@@ -11,15 +11,18 @@ import { type Extents, refine } from "./iteration-space.ts";
 
 export interface FusionOptions {
   /**
-   * Registers of one fused node: its inputs and instructions. Default 64: a kernel keeps a block of values per register, and more of them
-   * than that fall out of the first-level cache.
+   * Registers of one fused node: its inputs and instructions. Default 64: a kernel keeps a block of values per
+   * register, and more of them than that fall out of the first-level cache.
    */
   readonly maxRegisters?: number;
-  /** Inputs and results of one fused node. Default 24, enough for Adam with decay and clipping; WebGPU binds fewer buffers. */
+  /**
+   * Inputs and results of one fused node. Default 24, enough for Adam with decay and clipping; WebGPU binds fewer
+   * buffers.
+   */
   readonly maxOperands?: number;
   /**
-   * Elements of a result that a kernel has at hand at a time, for kernels that can reduce them there: see `FusedParams.folds`. Default: none, and
-   * reductions stay nodes of their own.
+   * Elements of a result that a kernel has at hand at a time, for kernels that can reduce them there: see
+   * `FusedParams.folds`. Default: none, and reductions stay nodes of their own.
    */
   readonly maxTile?: number;
 }
@@ -56,10 +59,15 @@ const readersOf = (graph: Graph, loads: readonly (Loads | undefined)[], live: re
 };
 
 /**
- * The same edges, and one from each collective to the next of the trace. To fuse across collectives could make one wait for another that is
- * traced later; on a rank with another graph it might be the other way round, and no order would suit both.
+ * The same edges, and one from each collective to the next of the trace. To fuse across collectives could make one wait
+ * for another that is traced later; on a rank with another graph it might be the other way round, and no order would
+ * suit both.
  */
-const inOrderOfTrace = (graph: Graph, live: readonly boolean[], successors: readonly (readonly number[])[]): number[][] => {
+const inOrderOfTrace = (
+  graph: Graph,
+  live: readonly boolean[],
+  successors: readonly (readonly number[])[],
+): number[][] => {
   const ordered = successors.map((next) => [...next]);
   const chain = graph.nodes.filter((node) => live[node.id]! && (isCollective(node) || roleOf(node) === "done"));
   for (const [i, { id }] of chain.slice(1).entries()) ordered[chain[i]!.id]!.push(id);
@@ -67,29 +75,34 @@ const inOrderOfTrace = (graph: Graph, live: readonly boolean[], successors: read
 };
 
 /**
- * Turn every elementwise node into (a part of) a `fused` node: one kernel and one pass over memory for a whole group. Only what can
- * be a view stays alone as it is.
+ * Turn every elementwise node into (a part of) a `fused` node: one kernel and one pass over memory for a whole group.
+ * Only what can be a view stays alone as it is.
  *
- * Neighbours join when they walk over equally many elements in one order (reshapes between them do not matter), when no path
- * through other nodes leads from one to the other, and when the joined program stays small. Constants become instructions;
- * `broadcast-to` operands are read in place with stride 0. Values that others need become results. The update of one parameter by SGD
- * or Adam is one node.
+ * Neighbours join when they walk over equally many elements in one order (reshapes between them do not matter), when no
+ * path through other nodes leads from one to the other, and when the joined program stays small. Constants become
+ * instructions; `broadcast-to` operands are read in place with stride 0. Values that others need become results. The
+ * update of one parameter by SGD or Adam is one node.
  *
- * With `maxTile`, a reduction over the last dimensions (`sum`, `reduce-max` and `reduce-min` of f32, `pack-bits`) joins what computes its
- * operand, which is then not written unless others read it. Reductions of one value join each other too, and read it once. Nothing
- * inside a fused node reads what it has reduced.
+ * With `maxTile`, a reduction over the last dimensions (`sum`, `reduce-max` and `reduce-min` of f32, `pack-bits`) joins
+ * what computes its operand, which is then not written unless others read it. Reductions of one value join each other
+ * too, and read it once. Nothing inside a fused node reads what it has reduced.
  *
  * A group never joins what waits for more collectives than it does, unless all of its results go there: an encoded
  * gradient must not wait for a gradient that was sent earlier.
  *
  * Dead nodes are dropped. The `shape` of a fused node has its contiguous dimensions merged, and at least one dimension.
  */
-export const fuseElementwise = (graph: Graph, { maxRegisters = 64, maxOperands = 24, maxTile }: FusionOptions = {}): Graph => {
+export const fuseElementwise = (
+  graph: Graph,
+  { maxRegisters = 64, maxOperands = 24, maxTile }: FusionOptions = {},
+): Graph => {
   const loads = graph.nodes.map((node): Loads | undefined => {
     if (isElementwise(node)) return loadsOf(graph, node);
     return maxTile === undefined ? undefined : foldLoadsOf(graph, node);
   });
-  const reads = graph.nodes.map((node, id) => loads[id]?.list.flatMap((load) => (load.kind === "value" ? [load.ref] : [])) ?? node.inputs);
+  const reads = graph.nodes.map(
+    (node, id) => loads[id]?.list.flatMap((load) => (load.kind === "value" ? [load.ref] : [])) ?? node.inputs,
+  );
   const live = liveNodes(graph, reads);
   const successors: number[][] = graph.nodes.map(() => []);
   const depths: number[] = [];
@@ -127,7 +140,10 @@ export const fuseElementwise = (graph: Graph, { maxRegisters = 64, maxOperands =
         else if (!members.has(load.ref.node)) inputs.add(`${valueKey(load.ref)} ${load.strides.join()}`);
       }
     }
-    return inputs.size + constants.size + members.size <= maxRegisters && inputs.size + resultsOf(members).length <= maxOperands;
+    return (
+      inputs.size + constants.size + members.size <= maxRegisters &&
+      inputs.size + resultsOf(members).length <= maxOperands
+    );
   };
   const join = (producer: number, user: number): void => {
     const [a, b] = [groups.get(producer)!, groups.get(user)!];
@@ -140,8 +156,9 @@ export const fuseElementwise = (graph: Graph, { maxRegisters = 64, maxOperands =
     if (merged !== undefined) groups.set(merged, { extents, depth: Math.max(a.depth, b.depth) });
   };
 
-  // From the last node to the first: a value joins the earliest of its users that it can. What only backward needs (the mask of a ReLU,
-  // the derivative of a GELU) is then computed there from what forward keeps, instead of being written in forward and kept as well.
+  // From the last node to the first: a value joins the earliest of its users that it can. What only backward needs (the
+  // mask of a ReLU, the derivative of a GELU) is then computed there from what forward keeps, instead of being written
+  // in forward and kept as well.
   for (const node of graph.nodes.toReversed()) {
     const own = loads[node.id];
     if (!live[node.id]! || own === undefined) continue;
@@ -167,9 +184,11 @@ export const fuseElementwise = (graph: Graph, { maxRegisters = 64, maxOperands =
     if (vertex === -1 || !live[vertex]!) continue;
     const group = groups.get(vertex);
     const members = contracted.members(vertex);
-    const source = group && members.length === 1 ? sourceOfView(graph, graph.nodes[vertex]!, loads[vertex]!) : undefined;
+    const source =
+      group && members.length === 1 ? sourceOfView(graph, graph.nodes[vertex]!, loads[vertex]!) : undefined;
     if (group === undefined) builder.copy(graph.nodes[vertex]!);
-    else if (members.length === 1 && loads[vertex]!.fold !== undefined) emitReduction(builder, graph, graph.nodes[vertex]!, loads[vertex]!);
+    else if (members.length === 1 && loads[vertex]!.fold !== undefined)
+      emitReduction(builder, graph, graph.nodes[vertex]!, loads[vertex]!);
     else if (source !== undefined) emitView(builder, graph, graph.nodes[vertex]!, source);
     else emitFused(builder, graph, members, resultsOf(new Set(members)), loads, group.extents);
   }

@@ -1,11 +1,28 @@
 import type { DType } from "../../dtype.ts";
-import { type Graph, type GraphBuilder, laterPhase, type Node, originOf, specOf, type ValueRef, valueKey } from "../../graph/graph.ts";
+import {
+  type Graph,
+  type GraphBuilder,
+  laterPhase,
+  type Node,
+  originOf,
+  specOf,
+  type ValueRef,
+  valueKey,
+} from "../../graph/graph.ts";
 import { constantOperator } from "../../ops/constant.ts";
 import { type FoldOp, type FusedFold, type FusedInstruction, fusedName } from "../../ops/fused.ts";
 import { reshapeOperator } from "../../ops/reshape.ts";
 import { operators } from "../../ops/table.ts";
 import { elementCount, rowMajorStrides, sameShape, type Shape } from "../../shape.ts";
-import { collapse, type Extents, extentsOf, refine, refineStrides, sizesOf, stretchedStrides } from "./iteration-space.ts";
+import {
+  collapse,
+  type Extents,
+  extentsOf,
+  refine,
+  refineStrides,
+  sizesOf,
+  stretchedStrides,
+} from "./iteration-space.ts";
 
 /** What a member of a fused node reads in place of one of its inputs: a number, or a value through a view. */
 export type Load =
@@ -23,7 +40,8 @@ export interface Loads {
 /** Follow reshapes up to the value that they show. */
 const behindReshapes = (graph: Graph, ref: ValueRef): ValueRef => {
   let at = ref;
-  for (let node = graph.nodes[at.node]!; operators[node.op]?.keepsOrder === true; node = graph.nodes[at.node]!) at = node.inputs[0]!;
+  for (let node = graph.nodes[at.node]!; operators[node.op]?.keepsOrder === true; node = graph.nodes[at.node]!)
+    at = node.inputs[0]!;
   return at;
 };
 
@@ -64,7 +82,10 @@ export const loadsOf = (graph: Graph, node: Node): Loads => {
   return { extents, list };
 };
 
-/** The load of a reduction over the last dimensions, which a kernel can do where it computes the operand; `undefined` for any other node. */
+/**
+ * The load of a reduction over the last dimensions, which a kernel can do where it computes the operand; `undefined`
+ * for any other node.
+ */
 export const foldLoadsOf = (graph: Graph, { op, inputs, params }: Node): Loads | undefined => {
   const fold = operators[op]?.fold;
   if (fold === undefined) return undefined;
@@ -79,7 +100,11 @@ export const foldLoadsOf = (graph: Graph, { op, inputs, params }: Node): Loads |
   // A number or a repeated value is for others to simplify.
   if (constantValue !== undefined || stretches === true) return undefined;
   const extents = size === count ? extentsOf(shape) : refine(extentsOf(shape), [size, count])!;
-  return { extents, list: [{ kind: "value", ref, shape, strides: rowMajorStrides(shape) }], fold: { op: op as FoldOp, size } };
+  return {
+    extents,
+    list: [{ kind: "value", ref, shape, strides: rowMajorStrides(shape) }],
+    fold: { op: op as FoldOp, size },
+  };
 };
 
 /** The part of the scope path that all share. */
@@ -91,7 +116,8 @@ const commonScope = (scopes: readonly string[]): string => {
 };
 
 /**
- * Append the `fused` node that computes `members` (elementwise nodes of `graph` and folds, ascending), and map the values of `results`.
+ * Append the `fused` node that computes `members` (elementwise nodes of `graph` and folds, ascending), and map the
+ * values of `results`.
  *
  * @param loads per node of `graph`; those of members are read.
  */
@@ -107,7 +133,8 @@ export const emitFused = (
   const inputs: ValueRef[] = [];
   const strides: number[][] = [];
   const inputRegisters = new Map<string, number>();
-  const loadKey = (load: Load & { kind: "value" }): string => `${valueKey(load.ref)} ${load.strides.join()} ${load.shape.join()}`;
+  const loadKey = (load: Load & { kind: "value" }): string =>
+    `${valueKey(load.ref)} ${load.strides.join()} ${load.shape.join()}`;
   for (const id of members) {
     for (const load of loads[id]!.list) {
       if (load.kind === "number" || inside.has(load.ref.node)) continue;
@@ -126,7 +153,8 @@ export const emitFused = (
   const registers = new Map<number, number>();
   const append = (instruction: FusedInstruction): number => inputs.length + instructions.push(instruction) - 1;
   const registerOf = (load: Load): number => {
-    if (load.kind === "value") return inside.has(load.ref.node) ? registers.get(load.ref.node)! : inputRegisters.get(loadKey(load))!;
+    if (load.kind === "value")
+      return inside.has(load.ref.node) ? registers.get(load.ref.node)! : inputRegisters.get(loadKey(load))!;
     const key = `${load.value} ${load.dtype}`;
     const known = constants.get(key);
     if (known !== undefined) return known;
@@ -169,7 +197,13 @@ export const emitReduction = (builder: GraphBuilder, graph: Graph, node: Node, {
   if (!sameShape(spec.shape, shape)) {
     const specs = [{ dtype: spec.dtype, shape }];
     operand = {
-      node: builder.add({ op: reshapeOperator.name, inputs: [operand], params: { shape: [...shape] }, specs, ...originOf(node) }),
+      node: builder.add({
+        op: reshapeOperator.name,
+        inputs: [operand],
+        params: { shape: [...shape] },
+        specs,
+        ...originOf(node),
+      }),
       output: 0,
     };
   }
@@ -190,7 +224,13 @@ export const emitView = (builder: GraphBuilder, graph: Graph, node: Node, source
   const { id, op, params, specs } = node;
   const { shape } = specOf(graph, source);
   const [{ dtype, shape: wanted }] = specs as readonly [Node["specs"][number]];
-  let view = builder.add({ op, inputs: [builder.resolve(source)], params, specs: [{ dtype, shape }], ...originOf(node) });
+  let view = builder.add({
+    op,
+    inputs: [builder.resolve(source)],
+    params,
+    specs: [{ dtype, shape }],
+    ...originOf(node),
+  });
   if (!sameShape(shape, wanted))
     view = builder.add({
       op: reshapeOperator.name,

@@ -21,16 +21,25 @@ describe("iteration space", () => {
   });
 
   it("reads the same elements after refining and after collapsing", () => {
-    const sizes = fc.array(fc.record({ size: fc.integer({ min: 1, max: 4 }), stretched: fc.boolean(), pieces: fc.boolean() }), {
-      maxLength: 4,
-    });
+    const sizes = fc.array(
+      fc.record({ size: fc.integer({ min: 1, max: 4 }), stretched: fc.boolean(), pieces: fc.boolean() }),
+      {
+        maxLength: 4,
+      },
+    );
     fc.assert(
       fc.property(sizes, fc.boolean(), (dims, withDense) => {
         const shape = dims.map(({ size, pieces }) => (pieces ? size * 2 : size));
         const from = dims.map(({ stretched }, dim) => (stretched ? 1 : shape[dim]!));
         const strides = stretchedStrides(from, shape);
-        const finer = refine(extentsOf(shape), extentsOf(dims.flatMap(({ size, pieces }) => (pieces ? [size, 2] : [size]))))!;
-        const views = [refineStrides(shape, strides, finer), ...(withDense ? [refineStrides(shape, rowMajorStrides(shape), finer)] : [])];
+        const finer = refine(
+          extentsOf(shape),
+          extentsOf(dims.flatMap(({ size, pieces }) => (pieces ? [size, 2] : [size]))),
+        )!;
+        const views = [
+          refineStrides(shape, strides, finer),
+          ...(withDense ? [refineStrides(shape, rowMajorStrides(shape), finer)] : []),
+        ];
         expect(walk(sizesOf(finer), views[0]!)).toEqual(walk(shape, strides));
         const merged = collapse(sizesOf(finer), views);
         expect(merged.shape.length).toBeGreaterThan(0);

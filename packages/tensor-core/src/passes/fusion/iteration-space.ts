@@ -1,8 +1,8 @@
 import { elementCount, rowMajorStrides, type Shape } from "../../shape.ts";
 
 /**
- * A way to walk n elements in row-major order, as the ascending extents of its inner blocks: `[64, 10]` is {10, 640}, a flat
- * 640 is {640}. Dimensions of size 1 leave no trace. Each extent divides the next one.
+ * A way to walk n elements in row-major order, as the ascending extents of its inner blocks: `[64, 10]` is {10, 640}, a
+ * flat 640 is {640}. Dimensions of size 1 leave no trace. Each extent divides the next one.
  */
 export type Extents = readonly number[];
 
@@ -16,14 +16,20 @@ export const extentsOf = (shape: Shape): Extents => {
   return inner === 0 ? [0] : extents;
 };
 
-/** The coarsest walk that both are coarsenings of, or `undefined`: `[64, 10]` and `[640]` share one, `[4, 6]` and `[6, 4]` do not. */
+/**
+ * The coarsest walk that both are coarsenings of, or `undefined`: `[64, 10]` and `[640]` share one, `[4, 6]` and `[6,
+ * 4]` do not.
+ */
 export const refine = (a: Extents, b: Extents): Extents | undefined => {
   const merged = [...new Set([...a, ...b])].sort((x, y) => x - y);
-  return merged.every((extent, i) => i === 0 || (merged[i - 1]! > 0 && extent % merged[i - 1]! === 0)) ? merged : undefined;
+  return merged.every((extent, i) => i === 0 || (merged[i - 1]! > 0 && extent % merged[i - 1]! === 0))
+    ? merged
+    : undefined;
 };
 
 /** Sizes of the dimensions of a walk, outermost first. */
-export const sizesOf = (extents: Extents): number[] => extents.map((extent, i) => (i === 0 ? extent : extent / extents[i - 1]!)).reverse();
+export const sizesOf = (extents: Extents): number[] =>
+  extents.map((extent, i) => (i === 0 ? extent : extent / extents[i - 1]!)).reverse();
 
 /** Strides over `shape` of a dense tensor of shape `from` stretched to it; 0 where it is stretched. */
 export const stretchedStrides = (from: Shape, shape: Shape): number[] => {
@@ -46,8 +52,13 @@ export const refineStrides = (shape: Shape, strides: readonly number[], extents:
   return finer.reverse();
 };
 
-/** Merge neighbouring dimensions wherever every view steps through both as through one. At least one dimension is left. */
-export const collapse = (shape: Shape, views: readonly (readonly number[])[]): { shape: number[]; views: number[][] } => {
+/**
+ * Merge neighbouring dimensions wherever every view steps through both as through one. At least one dimension is left.
+ */
+export const collapse = (
+  shape: Shape,
+  views: readonly (readonly number[])[],
+): { shape: number[]; views: number[][] } => {
   const sizes: number[] = [];
   const strides: number[][] = views.map(() => []);
   shape.forEach((size, dim) => {

@@ -6,10 +6,13 @@ import { chooseRepeated, repeatedStep, type StepShape, worthRepeating } from "./
 const randomStep = (maxForward: number): fc.Arbitrary<StepShape> =>
   fc
     .record({
-      forward: fc.array(fc.record({ a: fc.nat(99), b: fc.nat(99), flops: fc.nat(20), bytes: fc.nat(9), repeats: fc.boolean() }), {
-        minLength: 1,
-        maxLength: maxForward,
-      }),
+      forward: fc.array(
+        fc.record({ a: fc.nat(99), b: fc.nat(99), flops: fc.nat(20), bytes: fc.nat(9), repeats: fc.boolean() }),
+        {
+          minLength: 1,
+          maxLength: maxForward,
+        },
+      ),
       backward: fc.array(fc.record({ a: fc.nat(99), bytes: fc.nat(9) }), { minLength: 1, maxLength: 12 }),
     })
     .map(({ forward, backward }) => {
@@ -38,7 +41,10 @@ const randomStep = (maxForward: number): fc.Arbitrary<StepShape> =>
     });
 
 /** The peak by sets of what lives, run by run: another way to the same number. */
-const naive = (step: StepShape, repeated: ReadonlySet<number>): { readonly peakBytes: number; readonly flops: number } => {
+const naive = (
+  step: StepShape,
+  repeated: ReadonlySet<number>,
+): { readonly peakBytes: number; readonly flops: number } => {
   const runs: { readonly reads: string[]; readonly writes: string[] }[] = [];
   const done = new Set<string>();
   let flops = 0;
@@ -59,8 +65,14 @@ const naive = (step: StepShape, repeated: ReadonlySet<number>): { readonly peakB
   let peakBytes = 0;
   runs.forEach((_, at) => {
     const made = new Set(runs.slice(0, at + 1).flatMap(({ writes }) => writes));
-    const needed = new Set([...runs.slice(at).flatMap(({ reads }) => reads), ...runs[at]!.writes, ...step.returned.map(String)]);
-    const alive = [...made].filter((name) => needed.has(name)).map((name) => step.bytes[Number(name.replace("'", ""))]!);
+    const needed = new Set([
+      ...runs.slice(at).flatMap(({ reads }) => reads),
+      ...runs[at]!.writes,
+      ...step.returned.map(String),
+    ]);
+    const alive = [...made]
+      .filter((name) => needed.has(name))
+      .map((name) => step.bytes[Number(name.replace("'", ""))]!);
     peakBytes = Math.max(
       peakBytes,
       alive.reduce((sum, bytes) => sum + bytes, 0),
@@ -86,7 +98,9 @@ describe("chooseRepeated", () => {
   it("is as good as the best of all sets where there are few, and says the least peak where none meets the bound", () => {
     fc.assert(
       fc.property(randomStep(7), fc.nat(60), (step, maxBytes) => {
-        const all = subsets(step.nodes.flatMap(({ mayRepeat }, id) => (mayRepeat ? [id] : []))).map((set) => naive(step, set));
+        const all = subsets(step.nodes.flatMap(({ mayRepeat }, id) => (mayRepeat ? [id] : []))).map((set) =>
+          naive(step, set),
+        );
         const within = all.filter(({ peakBytes }) => peakBytes <= maxBytes);
         const { flops, peakBytes } = chooseRepeated(step, maxBytes);
         if (within.length > 0) {

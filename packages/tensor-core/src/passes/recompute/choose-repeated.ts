@@ -1,4 +1,7 @@
-/** One computation of a step, as the choice of what to repeat sees it. Values are numbered from 0; views are the values that they show. */
+/**
+ * One computation of a step, as the choice of what to repeat sees it. Values are numbered from 0; views are the values
+ * that they show.
+ */
 export interface StepNode {
   readonly flops: number;
   readonly inputs: readonly number[];
@@ -36,8 +39,8 @@ const producersOf = ({ nodes, bytes }: StepShape): number[] => {
 };
 
 /**
- * Run a step in thought, with some nodes repeated: each just before the first backward node that reads a result of it, or of what follows from it. What is repeated
- * is kept until its last reader.
+ * Run a step in thought, with some nodes repeated: each just before the first backward node that reads a result of it,
+ * or of what follows from it. What is repeated is kept until its last reader.
  *
  * Cost: O(nodes + edges).
  */
@@ -120,7 +123,9 @@ const isBetter = (a: Choice, b: Choice, maxBytes: number): boolean => {
 const exactUpTo = 12;
 /** How far back what leads to a node is repeated with it, in nodes. */
 const reaches = [1, 2, 4, 8, 16, 64];
-/** Nodes that are tried in one round, those that free most bytes per flop: fewer of a long step, whose runs take longer. */
+/**
+ * Nodes that are tried in one round, those that free most bytes per flop: fewer of a long step, whose runs take longer.
+ */
 const triedAtOnce = ({ nodes }: StepShape): number => Math.max(4, Math.min(24, Math.ceil(8000 / nodes.length)));
 
 /** A node with what it follows from, so many nodes back. */
@@ -136,7 +141,10 @@ const withAncestors = (step: StepShape, producers: readonly number[], id: number
   return [...found];
 };
 
-/** Add what frees most bytes at the peak per flop, until the bound is met or nothing helps; then leave out again what is not needed. */
+/**
+ * Add what frees most bytes at the peak per flop, until the bound is met or nothing helps; then leave out again what is
+ * not needed.
+ */
 const chooseGreedily = (step: StepShape, candidates: readonly number[], maxBytes: number): Choice => {
   const producers = producersOf(step);
   let best = choiceOf(step, new Set());
@@ -155,7 +163,8 @@ const chooseGreedily = (step: StepShape, candidates: readonly number[], maxBytes
         const choice = choiceOf(step, new Set([...chosen, ...withAncestors(step, producers, id, reach)]));
         const freed = alive[peakAt]! - choice.alive[peakAt]!;
         const score = freed / (1 + choice.flops - flops);
-        if (freed > 0 && choice.peakBytes <= best.peakBytes && (next === undefined || score > next.score)) next = { choice, score };
+        if (freed > 0 && choice.peakBytes <= best.peakBytes && (next === undefined || score > next.score))
+          next = { choice, score };
       }
     }
     if (next === undefined) break;
@@ -173,13 +182,15 @@ const chooseGreedily = (step: StepShape, candidates: readonly number[], maxBytes
 };
 
 /**
- * Choose what of a step's forward pass to compute again in backward, so that no more than `maxBytes` are alive at one time: least flops, or the least peak
- * where none meets the bound.
+ * Choose what of a step's forward pass to compute again in backward, so that no more than `maxBytes` are alive at one
+ * time: least flops, or the least peak where none meets the bound.
  *
- * Exact up to 12 nodes that may be repeated. Above, greedy: what frees most bytes at the peak per flop, alone or with what it follows from.
+ * Exact up to 12 nodes that may be repeated. Above, greedy: what frees most bytes at the peak per flop, alone or with
+ * what it follows from.
  *
  * Cost: O(2¹²) or O(nodes repeated · 144) runs of `repeatedStep`.
- * Source: the problem is that of Jain et al. 2020, "Checkmate", arXiv:1910.02653, with each value computed twice at most.
+ * Source: the problem is that of Jain et al. 2020, "Checkmate", arXiv:1910.02653, with each value computed twice at
+ * most.
  */
 export const chooseRepeated = (step: StepShape, maxBytes: number): Choice => {
   const candidates = worthRepeating(step);

@@ -21,11 +21,11 @@ const repeatAt = (graph: Graph, depth: number): Graph => {
 };
 
 /**
- * Compute again in backward what `checkpoint` has marked, instead of keeping it. Innermost regions come first: what a repeated inner region reads of the outer one
- * is then repeated in turn.
+ * Compute again in backward what `checkpoint` has marked, instead of keeping it. Innermost regions come first: what a
+ * repeated inner region reads of the outer one is then repeated in turn.
  *
- * Comes after passes that change how a value is computed (`mixedPrecision`), so that what is repeated has the same bits. `optimize` runs it. Returns the graph
- * itself where nothing is marked. Exact.
+ * Comes after passes that change how a value is computed (`mixedPrecision`), so that what is repeated has the same
+ * bits. `optimize` runs it. Returns the graph itself where nothing is marked. Exact.
  *
  * Cost: O(depth · (nodes + edges)).
  */
@@ -36,4 +36,7 @@ export const recomputeRegions = (graph: Graph): Graph => {
 };
 
 /** A graph whose marks have been seen to. */
-export const withoutRegions = (graph: Graph): Graph => ({ ...graph, nodes: graph.nodes.map((node) => ({ ...node, region: "" })) });
+export const withoutRegions = (graph: Graph): Graph => ({
+  ...graph,
+  nodes: graph.nodes.map((node) => ({ ...node, region: "" })),
+});

@@ -4,16 +4,25 @@ import { roleOf } from "../../ops/role.ts";
 import { isCollective } from "../collective-order.ts";
 import { hasEffect } from "../dead-code.ts";
 
-/** Whether a node may run a second time: it is of the forward pass, moves nothing between ranks, and does nothing but compute its results. */
+/**
+ * Whether a node may run a second time: it is of the forward pass, moves nothing between ranks, and does nothing but
+ * compute its results.
+ */
 export const mayRunAgain = (node: Node): boolean =>
-  node.phase === "forward" && [undefined, "position", "barrier"].includes(roleOf(node)) && !isCollective(node) && !hasEffect(node);
+  node.phase === "forward" &&
+  [undefined, "position", "barrier"].includes(roleOf(node)) &&
+  !isCollective(node) &&
+  !hasEffect(node);
 
 /** A number that is written into the graph: it needs no operand, and is at hand anywhere. */
 export const isGiven = (node: Node): boolean => node.inputs.length === 0 && roleOf(node) === undefined;
 
 /** What is to be computed again. */
 export interface Repetition {
-  /** Per node, the group that it is computed again with; `undefined` for what is computed once. Groups do not repeat each other's nodes. */
+  /**
+   * Per node, the group that it is computed again with; `undefined` for what is computed once. Groups do not repeat
+   * each other's nodes.
+   */
   readonly groups: readonly (string | undefined)[];
   /** Whether a value of a group is kept all the same. */
   readonly keeps: (ref: ValueRef) => boolean;
@@ -22,11 +31,13 @@ export interface Repetition {
 const backwardScope = (scope: string): string => (scope === "" ? "backward" : `${scope}/backward`);
 
 /**
- * Let backward nodes read copies of what they read of forward: for each value of a group that is not kept, the nodes of the group that lead to it are appended anew
- * just before the first backward node that reads it. They belong to the backward pass.
+ * Let backward nodes read copies of what they read of forward: for each value of a group that is not kept, the nodes of
+ * the group that lead to it are appended anew just before the first backward node that reads it. They belong to the
+ * backward pass.
  *
- * Copies read what comes from outside of the group through an optimization barrier, which also waits for a cotangent: nothing merges a copy with what it
- * is a copy of, and no schedule moves it into the forward pass, where its time would be free but its memory would not.
+ * Copies read what comes from outside of the group through an optimization barrier, which also waits for a cotangent:
+ * nothing merges a copy with what it is a copy of, and no schedule moves it into the forward pass, where its time would
+ * be free but its memory would not.
  *
  * Exact. Cost: O(nodes + edges).
  */
@@ -61,7 +72,11 @@ export const recomputeValues = (graph: Graph, { groups, keeps }: Repetition): Gr
         .filter((ref) => graph.nodes[ref.node]!.phase === "backward")
         .map((ref) => builder.resolve(ref))
         .sort((a, b) => b.node - a.node)[0] ?? lastCotangent;
-    const origin = { scope: backwardScope(graph.nodes[Math.max(...needed)]!.scope), phase: "backward", region: "" } as const;
+    const origin = {
+      scope: backwardScope(graph.nodes[Math.max(...needed)]!.scope),
+      phase: "backward",
+      region: "",
+    } as const;
     if (outside.size > 0) {
       const inputs = [...outside.values(), ...(cotangent === undefined ? [] : [cotangent])];
       const specs = inputs.map((ref) => builder.nodes[ref.node]!.specs[ref.output]!);
@@ -76,7 +91,9 @@ export const recomputeValues = (graph: Graph, { groups, keeps }: Repetition): Gr
         return behindBarrier.get(key) ?? builder.resolve(ref);
       });
       const copy = builder.add({ ...node, inputs, ...origin, scope: backwardScope(node.scope) });
-      node.specs.forEach((_, output) => copies.set(`${group} ${valueKey({ node: id, output })}`, { node: copy, output }));
+      node.specs.forEach((_, output) =>
+        copies.set(`${group} ${valueKey({ node: id, output })}`, { node: copy, output }),
+      );
     }
   };
 
@@ -96,7 +113,8 @@ export const recomputeValues = (graph: Graph, { groups, keeps }: Repetition): Gr
     });
     const id = builder.add({ ...node, inputs });
     node.specs.forEach((_, output) => builder.map({ node: node.id, output }, { node: id, output }));
-    if (!isCollective(node) && roleOf(node) === undefined && node.inputs.length > 0) lastCotangent = { node: id, output: 0 };
+    if (!isCollective(node) && roleOf(node) === undefined && node.inputs.length > 0)
+      lastCotangent = { node: id, output: 0 };
   }
   return builder.finish(graph);
 };

@@ -37,7 +37,10 @@ const network = (numBlocks: number): Graph =>
 const numbersOf = (graph: Graph): number[][] => {
   const inputs = graph.inputs.map((id, index) => {
     const spec = graph.nodes[id]!.specs[0]!;
-    return { spec, data: Float64Array.from({ length: elementCount(spec.shape) }, (_, i) => (((i * 7 + index * 5) % 11) - 5) / 16) };
+    return {
+      spec,
+      data: Float64Array.from({ length: elementCount(spec.shape) }, (_, i) => (((i * 7 + index * 5) % 11) - 5) / 16),
+    };
   });
   return interpretWorld(graph, [inputs])[0]!.map(({ data }) => [...data]);
 };
@@ -46,17 +49,22 @@ describe("recomputeWithin", () => {
   const graph = network(5);
   const all = workspaceBytes(graph);
 
-  it.each([0.9, 0.75, 0.6])("keeps the planned workspace within %d of what keeping all takes, with the same bits", (share) => {
-    const found = recomputeWithin(graph, { maxBytes: share * all, workspaceBytes });
-    validateGraph(found.graph);
-    expect(workspaceBytes(found.graph)).toBe(found.bytesAfter);
-    expect(found.bytesAfter).toBeLessThanOrEqual(share * all);
-    expect(found.repeatedFlops).toBeGreaterThan(0);
-    expect(numbersOf(found.graph)).toEqual(numbersOf(graph));
-  });
+  it.each([0.9, 0.75, 0.6])(
+    "keeps the planned workspace within %d of what keeping all takes, with the same bits",
+    (share) => {
+      const found = recomputeWithin(graph, { maxBytes: share * all, workspaceBytes });
+      validateGraph(found.graph);
+      expect(workspaceBytes(found.graph)).toBe(found.bytesAfter);
+      expect(found.bytesAfter).toBeLessThanOrEqual(share * all);
+      expect(found.repeatedFlops).toBeGreaterThan(0);
+      expect(numbersOf(found.graph)).toEqual(numbersOf(graph));
+    },
+  );
 
   it("repeats the more the less memory there is, and nothing where there is enough", () => {
-    const flops = [1, 0.85, 0.6].map((share) => recomputeWithin(graph, { maxBytes: share * all, workspaceBytes }).repeatedFlops);
+    const flops = [1, 0.85, 0.6].map(
+      (share) => recomputeWithin(graph, { maxBytes: share * all, workspaceBytes }).repeatedFlops,
+    );
     expect(flops[0]).toBe(0);
     expect(flops[1]).toBeLessThanOrEqual(flops[2]!);
     expect(recomputeWithin(graph, { maxBytes: all, workspaceBytes }).repeated).toEqual({});
@@ -67,7 +75,9 @@ describe("recomputeWithin", () => {
     try {
       recomputeWithin(graph, { maxBytes: 100, workspaceBytes });
     } catch (error) {
-      expect((error as Error).message).toMatch(/^a step takes \d+ bytes of intermediates, and maxBytes is 100; the least .* is \d+: /);
+      expect((error as Error).message).toMatch(
+        /^a step takes \d+ bytes of intermediates, and maxBytes is 100; the least .* is \d+: /,
+      );
       expect((error as Error).message).not.toContain("\n");
       least = Number(/take is (\d+)/.exec((error as Error).message)![1]);
     }

@@ -32,7 +32,8 @@ export interface Recomputation {
 }
 
 /** Results lie in an operand, so that to repeat it is to look there again. */
-const isView = (graph: Graph, node: Node): boolean => findOperator(graph, node.op)?.viewOffset?.(kernelNodeOf(graph, node)) !== undefined;
+const isView = (graph: Graph, node: Node): boolean =>
+  findOperator(graph, node.op)?.viewOffset?.(kernelNodeOf(graph, node)) !== undefined;
 
 /** A graph as the choice sees it: without views and numbers. `ids` are the nodes of the graph. */
 const shapeOf = (graph: Graph): { readonly step: StepShape; readonly ids: readonly number[] } => {
@@ -56,7 +57,13 @@ const shapeOf = (graph: Graph): { readonly step: StepShape; readonly ids: readon
     });
     if (view || isArgument) continue;
     const mayRepeat = mayRunAgain(node) && !isBehind[node.id]!;
-    nodes.push({ flops: nodeCost(graph, node).flops, inputs, outputs, isBackward: node.phase === "backward", mayRepeat });
+    nodes.push({
+      flops: nodeCost(graph, node).flops,
+      inputs,
+      outputs,
+      isBackward: node.phase === "backward",
+      mayRepeat,
+    });
     ids.push(node.id);
   }
   return { step: { nodes, bytes, returned: graph.outputs.flatMap((ref) => numbers.get(valueKey(ref)) ?? []) }, ids };
@@ -77,12 +84,15 @@ const repeatNodes = (graph: Graph, chosen: ReadonlySet<number>): Graph => {
 const maxRounds = 10;
 
 /**
- * Keep the intermediates of a step within a bound: choose what of its forward pass backward computes again instead of reading what was kept, with as few flops as
- * can be found. Returns the graph as it is, tidied, where it meets the bound.
+ * Keep the intermediates of a step within a bound: choose what of its forward pass backward computes again instead of
+ * reading what was kept, with as few flops as can be found. Returns the graph as it is, tidied, where it meets the
+ * bound.
  *
- * The choice is made by lifetimes alone (`chooseRepeated`), and judged by the memory plan: fusion and results computed in place take less.
+ * The choice is made by lifetimes alone (`chooseRepeated`), and judged by the memory plan: fusion and results computed
+ * in place take less.
  *
- * @param graph a whole traced step, after passes such as `mixedPrecision`. What `checkpoint` marks is repeated in any case.
+ * @param graph a whole traced step, after passes such as `mixedPrecision`. What `checkpoint` marks is repeated in any
+ * case.
  * @throws ArgumentError where nothing that was found meets the bound, with the least that does.
  * Cost: about ten memory plans and choices.
  */
@@ -98,7 +108,9 @@ export const recomputeWithin = (graph: Graph, { maxBytes, workspaceBytes }: Reco
     repeatedFlops: choice.flops,
     flops,
     repeated: Object.fromEntries(
-      [...Map.groupBy(choice.repeated, (id) => tidy.nodes[ids[id]!]!.op)].map(([op, all]) => [op, all.length] as const).sort(),
+      [...Map.groupBy(choice.repeated, (id) => tidy.nodes[ids[id]!]!.op)]
+        .map(([op, all]) => [op, all.length] as const)
+        .sort(),
     ),
   });
   if (bytesBefore <= maxBytes) return result({ repeated: [], flops: 0 }, tidy, bytesBefore);

@@ -36,7 +36,10 @@ const peak = (graph: Graph): number => planMemory(optimize(graph)).workspaceByte
 const results = (graph: Graph): Float64Array[] => {
   const inputs = graph.inputs.map((id, index) => {
     const spec = graph.nodes[id]!.specs[0]!;
-    return { spec, data: Float64Array.from({ length: elementCount(spec.shape) }, (_, i) => Math.sin(i * 7 + index * 5) / 4) };
+    return {
+      spec,
+      data: Float64Array.from({ length: elementCount(spec.shape) }, (_, i) => Math.sin(i * 7 + index * 5) / 4),
+    };
   });
   return interpretWorld(graph, [inputs])[0]!.map(({ data }) => data);
 };
@@ -87,6 +90,8 @@ describe("rewriteSaved", () => {
   });
 
   it("refuses a code that gives another shape back", () => {
-    expect(() => rewriteSaved({ ...bf16, decode: ([x]) => x! })(graph)).toThrow(/f32\[64, 16\] was decoded to bf16\[64, 16\]/);
+    expect(() => rewriteSaved({ ...bf16, decode: ([x]) => x! })(graph)).toThrow(
+      /f32\[64, 16\] was decoded to bf16\[64, 16\]/,
+    );
   });
 });

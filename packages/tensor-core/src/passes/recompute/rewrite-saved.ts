@@ -34,17 +34,19 @@ const splice = (builder: GraphBuilder, part: Graph, operands: readonly ValueRef[
 };
 
 /**
- * Make a pass that keeps what backward reads of forward in another form: half of the bits, blocks of 8-bit numbers. A value is encoded where it was computed and decoded
- * before its first reader in backward; forward reads it as it was.
+ * Make a pass that keeps what backward reads of forward in another form: half of the bits, blocks of 8-bit numbers. A
+ * value is encoded where it was computed and decoded before its first reader in backward; forward reads it as it was.
  *
- * Arguments, constants, integers and results of the step are left alone. A barrier that waits for a cotangent stands before each decoding, so that nothing moves it into
- * the forward pass. Gradients change as the code rounds. What `checkpoint` marks is repeated first, and is then no longer kept; what its repetition starts from is encoded.
+ * Arguments, constants, integers and results of the step are left alone. A barrier that waits for a cotangent stands
+ * before each decoding, so that nothing moves it into the forward pass. Gradients change as the code rounds. What
+ * `checkpoint` marks is repeated first, and is then no longer kept; what its repetition starts from is encoded.
  *
  * @param code gives back what it was given, up to rounding.
  * @returns a pass for `jit`, after `mixedPrecision`.
  * @throws ArgumentError for a code that decodes to another dtype or shape.
  * Cost: an encoding and a decoding per value.
- * @example jit(step, backend, { passes: [rewriteSaved({ encode: (x) => [cast(x, "bf16")], decode: ([x]) => cast(x!, "f32") })] });
+ * @example jit(step, backend, { passes: [rewriteSaved({ encode: (x) => [cast(x, "bf16")], decode: ([x]) => cast(x!,
+ * "f32") })] });
  */
 export const rewriteSaved =
   ({ encode, decode, selects = () => true }: SavedCode): ((graph: Graph) => Graph) =>
@@ -53,7 +55,8 @@ export const rewriteSaved =
     const returned = new Set(graph.outputs.map(valueKey));
     const isSaved = (ref: ValueRef): boolean => {
       const node = graph.nodes[ref.node]!;
-      if (node.phase !== "forward" || roleOf(node) === "argument" || isGiven(node) || returned.has(valueKey(ref))) return false;
+      if (node.phase !== "forward" || roleOf(node) === "argument" || isGiven(node) || returned.has(valueKey(ref)))
+        return false;
       return specOf(graph, ref).dtype === "f32" && selects(specOf(graph, ref), originOf(node));
     };
     const saved = new Map<string, ValueRef>();
@@ -105,10 +108,13 @@ export const rewriteSaved =
         });
         continue;
       }
-      const inputs = node.inputs.map((ref) => (saved.has(valueKey(ref)) ? decodedOf(ref, originOf(node)) : builder.resolve(ref)));
+      const inputs = node.inputs.map((ref) =>
+        saved.has(valueKey(ref)) ? decodedOf(ref, originOf(node)) : builder.resolve(ref),
+      );
       const id = builder.add({ ...node, inputs });
       node.specs.forEach((_, output) => builder.map({ node: node.id, output }, { node: id, output }));
-      if (!isCollective(node) && roleOf(node) === undefined && node.inputs.length > 0) lastCotangent = { node: id, output: 0 };
+      if (!isCollective(node) && roleOf(node) === undefined && node.inputs.length > 0)
+        lastCotangent = { node: id, output: 0 };
     }
     return builder.finish(graph);
   };

@@ -1,0 +1,23 @@
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { repository } from "./repository.ts";
+
+const columns = 120; // of code, the formatter sees to it
+
+/** Tables cannot be broken, nor can what begins with an absolute value; examples are code. */
+const isComment = (line: string): boolean =>
+  /^\s*(\*|\/\/|\/\*\*)\s+(?!\||\{|@example)/.test(line) && !line.startsWith("**");
+
+test("comments keep to 120 columns", () => {
+  const files = globSync("{packages,apps,benchmarks,examples,tooling}/**/*.ts", { cwd: repository }).filter(
+    (path) => !/node_modules|\/dist\/|\/generated\//.test(path),
+  );
+  expect(files.length).toBeGreaterThan(1000);
+  const wide = files.flatMap((path) =>
+    readFileSync(join(repository, path), "utf8")
+      .split("\n")
+      .flatMap((line, i) => ([...line].length > columns && isComment(line) ? [`${path}:${i + 1}`] : [])),
+  );
+  expect(wide).toEqual([]);
+});
