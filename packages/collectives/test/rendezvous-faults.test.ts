@@ -7,8 +7,8 @@ import { reportCodec } from "../src/rendezvous/control-messages.ts";
 import { openMember } from "../src/rendezvous/member.ts";
 import type { FrameSeal } from "../src/security/frame-seal.ts";
 import { HandshakeDialler, jobKey } from "../src/security/handshake.ts";
-import { FrameReader } from "../src/wire/frame-reader.ts";
-import { encodeHeader, type FrameType, headerBytes } from "../src/wire/frame.ts";
+import { headerBytes } from "../src/wire/frame.ts";
+import { damaged, frame, framesIn, ofVersion1, withLength } from "./rendezvous-frames.ts";
 import { startChild } from "./rendezvous-child.ts";
 import {
   build,
@@ -28,12 +28,6 @@ const opened = new Opened();
 afterEach(() => opened.close());
 const host = (...args: Parameters<typeof hostIn> extends [Opened, ...infer Rest] ? Rest : never): Promise<Hosted> =>
   hostIn(opened, ...args);
-
-const frame = (type: FrameType, payload: Uint8Array, sequence = 0): Buffer =>
-  Buffer.concat([
-    encodeHeader({ type, flags: 0, stream: 0, sequence, tag: 0, length: payload.byteLength }, payload),
-    payload,
-  ]);
 
 const dialler = (): HandshakeDialler =>
   new HandshakeDialler({ audience: "control", job, key: jobKey(secret, job), binding: new Uint8Array(0) });
@@ -65,17 +59,6 @@ const stranger = async ({
   const closed = closing(socket);
   await once(socket, "connect");
   return { socket, received: () => received, closed };
-};
-
-/** Frames in what was received, by type. */
-const framesIn = (bytes: Buffer): { readonly type: FrameType; readonly payload: Uint8Array }[] => {
-  const frames: { type: FrameType; payload: Uint8Array }[] = [];
-  new FrameReader({
-    limit: () => 2 ** 20,
-    target: ({ length }) => new Uint8Array(length),
-    frame: ({ type }, payload) => frames.push({ type, payload }),
-  }).push(bytes);
-  return frames;
 };
 
 /** The frames by which somebody who knows the secret joins, up to the request, which may be anything. */
@@ -494,24 +477,6 @@ describe("a process ends by itself", () => {
     expect((await child.ended).code).toBe(0);
   });
 });
-
-function withLength(bytes: Buffer, length: bigint): Buffer {
-  const changed = Buffer.from(bytes);
-  changed.writeBigUInt64LE(length, 20);
-  return changed;
-}
-
-function damaged(bytes: Buffer): Buffer {
-  const changed = Buffer.from(bytes);
-  changed[changed.length - 1]! ^= 1;
-  return changed;
-}
-
-function ofVersion1(bytes: Buffer): Buffer {
-  const changed = Buffer.from(bytes);
-  changed[4] = 1;
-  return changed;
-}
 
 /** A server that answers the first bytes it gets. */
 async function impostorWith(answer: (socket: Socket) => void): Promise<{ host: string; port: number }> {
