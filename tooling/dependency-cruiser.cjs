@@ -4,10 +4,10 @@ const { builtinModules } = require("node:module");
 const packageGraph = {
   "tensor-core": [],
   "cpu-kernels": ["tensor-core"],
-  blas: ["tensor-core", "cpu-kernels"],
+  blas: ["tensor-core", "cpu-kernels", "native-addon"],
   "gpu-kernels": ["tensor-core"],
   collectives: ["tensor-core"],
-  mpi: ["tensor-core", "collectives"],
+  mpi: ["tensor-core", "collectives", "native-addon"],
   compressors: ["tensor-core"],
   "second-order": ["tensor-core"],
   "moe-parallel": ["tensor-core"],
@@ -16,6 +16,7 @@ const packageGraph = {
   data: ["tensor-core"],
   testing: ["tensor-core"],
   measuring: [],
+  "native-addon": [],
   browser: [],
   report: ["tensor-core"],
 };

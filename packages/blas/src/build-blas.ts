@@ -1,24 +1,15 @@
-import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { promisify } from "node:util";
+import { compileAddon, CompilerError } from "@skein/native-addon/node";
 import { type BlasAddon, type LibraryFacts, libraryText } from "./addon.ts";
-import {
-  type BlasPlace,
-  cachedFolder,
-  defaultCacheFolder,
-  nativeSources,
-  nodeApiVersion,
-  placeIn,
-} from "./blas-cache.ts";
+import { type BlasPlace, cachedFolder, defaultCacheFolder, placeIn, sources } from "./blas-cache.ts";
 import { BlasError } from "./errors.ts";
 import { measureTable, type MeasureOptions } from "./measure-table.ts";
 import { describeLibrary, loadAddon, openProduct } from "./open-blas.ts";
 import { isFaster, type ShapeTable } from "./shape-table.ts";
 import { libraryNames } from "./system-libraries.ts";
 
-const run = promisify(execFile);
 const headers = (): string =>
   join(dirname(createRequire(import.meta.url).resolve("node-api-headers/package.json")), "include");
 
@@ -26,41 +17,19 @@ const cure = "Debian: apt install g++ libopenblas0-serial; nothing needs a BLAS,
 
 /** @throws BlasError in one line. */
 const compile = async (compiler: string, output: string): Promise<void> => {
-  const args = [
-    "-std=c++17",
-    "-O3",
-    "-shared",
-    "-fPIC",
-    "-fvisibility=hidden",
-    ...(process.platform === "darwin" ? ["-undefined", "dynamic_lookup"] : []), // Node's own functions come from the process
-    `-DNAPI_VERSION=${nodeApiVersion}`,
-    `-I${headers()}`,
-    ...nativeSources().filter((path) => path.endsWith(".cc")),
-    "-o",
-    output,
-    ...(process.platform === "darwin" ? [] : ["-ldl"]), // before glibc 2.34, dlopen is in a library of its own
-  ];
+  // Before glibc 2.34, dlopen is in a library of its own.
+  const libraries = process.platform === "darwin" ? [] : ["dl"];
   try {
-    await run(compiler, args, { maxBuffer: 2 ** 26 });
+    await compileAddon({ compiler, sources, output, include: [headers()], libraries });
   } catch (error) {
-    const { code, stderr } = error as NodeJS.ErrnoException & { stderr?: string };
-    if (code === "ENOENT" || code === "EACCES")
-      throw new BlasError(
-        "blas-missing",
-        `there is no C++ compiler "${compiler}" here; install one, or name it with --compiler (${cure})`,
-        {
-          cause: error,
-        },
-      );
-    const line =
-      (stderr ?? "").split("\n").find((text) => /error|not found|no such/i.test(text)) ??
-      (stderr ?? String(error)).split("\n")[0];
+    if (!(error instanceof CompilerError)) throw error;
+    const { isMissing, message } = error;
     throw new BlasError(
-      "blas-build",
-      `${compiler} failed: ${line!.trim()}; install a C++17 compiler, or name it with --compiler (${cure})`,
-      {
-        cause: error,
-      },
+      isMissing ? "blas-missing" : "blas-build",
+      isMissing
+        ? `there is no C++ compiler "${compiler}" here; install one, or name it with --compiler (${cure})`
+        : `${message}; install a C++17 compiler, or name it with --compiler (${cure})`,
+      { cause: error },
     );
   }
 };

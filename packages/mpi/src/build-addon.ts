@@ -1,40 +1,33 @@
-import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { promisify } from "node:util";
+import { compileAddon, CompilerError, runCompiler } from "@skein/native-addon/node";
 import type { MpiFamily } from "./addon.ts";
-import { addonFile, cachedAddon, defaultCacheFolder, nativeSources, nodeApiVersion } from "./addon-cache.ts";
+import { addonFile, cachedAddon, defaultCacheFolder, sources } from "./addon-cache.ts";
 import { MpiError } from "./errors.ts";
 
-const run = promisify(execFile);
 const includeOf = (packageName: string, folder: string): string =>
   join(dirname(createRequire(import.meta.url).resolve(`${packageName}/package.json`)), folder);
 
 const cure =
   "install an MPI with its compiler (Debian: apt install g++ libopenmpi-dev openmpi-bin, or mpich libmpich-dev; clusters: module load openmpi) or name it with --compiler; transport tcp needs none of it";
 
-/** Run the compiler, and say in one line what is wrong with it. */
-const compile = async (compiler: string, args: readonly string[]): Promise<string> => {
+/** Say in one line what is wrong with the compiler. */
+const explained = async <T>(compiler: string, compiling: Promise<T>): Promise<T> => {
   try {
-    const { stdout } = await run(compiler, args, { maxBuffer: 2 ** 26 });
-    return stdout;
+    return await compiling;
   } catch (error) {
-    const { code, stderr } = error as NodeJS.ErrnoException & { stderr?: string };
-    if (code === "ENOENT" || code === "EACCES")
+    if (!(error instanceof CompilerError)) throw error;
+    if (error.isMissing)
       throw new MpiError("mpi-missing", `there is no MPI compiler "${compiler}" here; ${cure}`, { cause: error });
-    // The compiler's complaint about the first file, or the wrapper's about a compiler that is not there.
-    const line =
-      (stderr ?? "").split("\n").find((text) => /error|not found|no such/i.test(text)) ??
-      (stderr ?? String(error)).split("\n")[0];
-    throw new MpiError("mpi-build", `${compiler} failed: ${line!.trim()}; ${cure}`, { cause: error });
+    throw new MpiError("mpi-build", `${error.message}; ${cure}`, { cause: error });
   }
 };
 
 /** Which MPI a compiler builds for, by the macros of its mpi.h. */
 const libraryOf = async (compiler: string): Promise<{ family: MpiFamily; version: string }> => {
-  const header = nativeSources().find((path) => path.endsWith("mpi-headers.h"))!;
-  const text = await compile(compiler, ["-E", "-dM", "-x", "c++", header]);
+  const header = sources.files().find((path) => path.endsWith("mpi-headers.h"))!;
+  const text = await explained(compiler, runCompiler(compiler, ["-E", "-dM", "-x", "c++", header]));
   const macro = (name: string): string | undefined =>
     new RegExp(`^#define ${name} "?([^"\\n]*)"?$`, "m").exec(text)?.[1];
   const parts = ["OMPI_MAJOR_VERSION", "OMPI_MINOR_VERSION", "OMPI_RELEASE_VERSION"].map(macro);
@@ -71,22 +64,15 @@ export const buildMpiAddon = async (options: BuildOptions = {}): Promise<BuiltAd
   const workFolder = mkdtempSync(join(dirname(file), ".building-"));
   try {
     const unfinished = join(workFolder, addonFile);
-    await compile(compiler, [
-      "-std=c++17",
-      "-O3",
-      "-shared",
-      "-fPIC",
-      "-fvisibility=hidden", // two addons in one process, for two MPI libraries, keep to themselves
-      ...(process.platform === "darwin" ? ["-undefined", "dynamic_lookup"] : []), // Node's own functions come from the process
-      `-DNAPI_VERSION=${nodeApiVersion}`,
-      "-DNAPI_CPP_EXCEPTIONS",
-      "-DNODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS", // a thread that is being ended cannot throw
-      `-I${includeOf("node-api-headers", "include")}`,
-      `-I${includeOf("node-addon-api", ".")}`,
-      ...nativeSources().filter((path) => path.endsWith(".cc")),
-      "-o",
-      unfinished,
-    ]);
+    const compiling = compileAddon({
+      compiler,
+      sources,
+      output: unfinished,
+      include: [includeOf("node-api-headers", "include"), includeOf("node-addon-api", ".")],
+      // A thread that is being ended cannot throw.
+      defines: ["NAPI_CPP_EXCEPTIONS", "NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS"],
+    });
+    await explained(compiler, compiling);
     renameSync(unfinished, file);
   } finally {
     rmSync(workFolder, { recursive: true, force: true });

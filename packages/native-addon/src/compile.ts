@@ -1,0 +1,64 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import type { AddonSources } from "./addon-cache.ts";
+import { nodeApiVersion } from "./node-api-version.ts";
+
+/** A compiler is not there, or does not do what it was told. The message is one line, for the package to say the cure. */
+export class CompilerError extends Error {
+  override name = "CompilerError";
+
+  readonly isMissing: boolean;
+
+  constructor(message: string, isMissing: boolean, cause: unknown) {
+    super(message, { cause });
+    this.isMissing = isMissing;
+  }
+}
+
+const run = promisify(execFile);
+
+/** Run a compiler. @returns what it printed. @throws CompilerError. */
+export const runCompiler = async (compiler: string, args: readonly string[]): Promise<string> => {
+  try {
+    const { stdout } = await run(compiler, args, { maxBuffer: 2 ** 26 });
+    return stdout;
+  } catch (error) {
+    const { code, stderr } = error as NodeJS.ErrnoException & { stderr?: string };
+    if (code === "ENOENT" || code === "EACCES") throw new CompilerError(`"${compiler}" is not here`, true, error);
+    // The compiler's complaint about the first file, or a wrapper's about a compiler that is not there.
+    const line =
+      (stderr ?? "").split("\n").find((text) => /error|not found|no such/i.test(text)) ??
+      (stderr ?? String(error)).split("\n")[0];
+    throw new CompilerError(`${compiler} failed: ${line!.trim()}`, false, error);
+  }
+};
+
+export interface CompileOptions {
+  readonly compiler: string;
+  readonly sources: AddonSources;
+  readonly output: string;
+  /** Folders of headers, Node-API's among them. */
+  readonly include: readonly string[];
+  readonly defines?: readonly string[];
+  readonly libraries?: readonly string[];
+}
+
+/** Compile an addon. @throws CompilerError. */
+export const compileAddon = async (options: CompileOptions): Promise<void> => {
+  const { compiler, sources, output, include, defines = [], libraries = [] } = options;
+  await runCompiler(compiler, [
+    "-std=c++17",
+    "-O3",
+    "-shared",
+    "-fPIC",
+    "-fvisibility=hidden", // two addons in one process, for two libraries, keep to themselves
+    // Node's own functions come from the process.
+    ...(process.platform === "darwin" ? ["-undefined", "dynamic_lookup"] : []),
+    ...[`NAPI_VERSION=${nodeApiVersion}`, ...defines].map((text) => `-D${text}`),
+    ...include.map((folder) => `-I${folder}`),
+    ...sources.files().filter((path) => path.endsWith(".cc")),
+    "-o",
+    output,
+    ...libraries.map((name) => `-l${name}`),
+  ]);
+};

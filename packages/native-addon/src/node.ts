@@ -1,0 +1,2 @@
+export { AddonSources, builtFolders, cacheFolder } from "./addon-cache.ts";
+export { compileAddon, type CompileOptions, CompilerError, runCompiler } from "./compile.ts";
