@@ -24,7 +24,6 @@ import {
   roleOf,
 } from "@skein/tensor-core/backend";
 import type { Blas } from "./blas/blas.ts";
-import { withBlas } from "./blas/with-blas.ts";
 import { Arena, createSharedMemory } from "./arena.ts";
 import { CpuExecutable } from "./executable.ts";
 import { TILE } from "../assembly/fused-blocks.ts";
@@ -107,7 +106,9 @@ export const createCpuBackend = async (options: CpuBackendOptions = {}): Promise
   const arena = new Arena(memory);
   const ledger = new ArrayLedger<number>((address) => arena.release(address));
   const kernels = kernelTable(
-    options.blas === undefined ? ownKernels : withBlas(ownKernels, options.blas, memory),
+    options.blas === undefined
+      ? ownKernels
+      : (await import("./blas/with-blas.ts")).withBlas(ownKernels, options.blas, memory),
     options.kernels ?? [],
     "bind",
   );
