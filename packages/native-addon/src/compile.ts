@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import type { AddonSources } from "./addon-cache.ts";
 import { nodeApiVersion } from "./node-api-version.ts";
 
-/** A compiler is not there, or does not do what it was told. The message is one line, for the package to say the cure. */
+/** A compiler is not there, or fails. The message is one line, to which the package adds the cure. */
 export class CompilerError extends Error {
   override name = "CompilerError";
 
