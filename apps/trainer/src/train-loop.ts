@@ -85,8 +85,6 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
   const { everyEpochs } = job.evaluation;
   const evaluateEvery = everyEpochs && everyEpochs * stepsAnEpoch;
 
-  const position = positionOf(firstStep, stepsAnEpoch);
-  const batches = new Prefetcher(train, { batchSize: job.batch, seed: job.seed, rank, worldSize: job.ranks, position });
   const steps = new CompiledSteps({ job, parts, backend, communicators, tracer });
   const updated: LiveStateInput["updated"] = (step, update) => report.updated(step, update);
   const state = new LiveState({ job, backend, steps, initial, firstStep, updated });
@@ -118,6 +116,8 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     evaluated = state.done;
   };
 
+  const position = positionOf(firstStep, stepsAnEpoch);
+  const batches = new Prefetcher(train, { batchSize: job.batch, seed: job.seed, rank, worldSize: job.ranks, position });
   try {
     while (state.done < totalSteps && stop.begin(state.done + 1)) {
       meter.begin();

@@ -6,7 +6,7 @@ import type { WasmMemory } from "@skein/tensor-core/backend";
 import { type BlasAddon, type LibraryFacts, libraryText } from "./addon.ts";
 import { type BlasPlace, builtPlaces, defaultCacheFolder, placeIn } from "./blas-cache.ts";
 import { BlasError } from "./errors.ts";
-import { chooser, readTable, tableDigest } from "./shape-table.ts";
+import { chooser, readTable, type ShapeTable, tableDigest } from "./shape-table.ts";
 
 const rebuild = "build it on this machine with: skein-train blas build, or compute without it: blas: off in the job";
 
@@ -61,16 +61,8 @@ export const findBlas = (
 export const openProduct = (addon: BlasAddon, library: string, memory: WasmMemory): ReturnType<BlasAddon["open"]> =>
   addon.open(library, new Uint8Array(memory.buffer));
 
-/**
- * Open the BLAS of a place, for `createCpuBackend({ blas })`. Each thread opens it for itself; it computes in the
- * thread that calls it.
- *
- * @throws BlasError `blas-missing` when addon or library do not load, `blas-table` for a broken table, `blas-changed`
- * when the library is not the one that was measured.
- * @example const place = findBlas(); const backend = await createCpuBackend({ blas: place && openBlas(place) });
- */
-export const openBlas = (place: BlasPlace): Blas => {
-  const table = readTable(place.table);
+/** Open the BLAS that a table was measured with. @throws BlasError as `openBlas` does. */
+export const openMeasured = (place: BlasPlace, table: ShapeTable): Blas => {
   const addon = loadAddon(place.addon);
   const { name, ...measured } = table.library;
   const found = describeLibrary(addon, name);
@@ -85,3 +77,13 @@ export const openBlas = (place: BlasPlace): Blas => {
     open: (memory) => openProduct(addon, name, memory),
   };
 };
+
+/**
+ * Open the BLAS of a place, for `createCpuBackend({ blas })`. Each thread opens it for itself; it computes in the
+ * thread that calls it.
+ *
+ * @throws BlasError `blas-missing` when addon or library do not load, `blas-table` for a broken table, `blas-changed`
+ * when the library is not the one that was measured.
+ * @example const place = findBlas(); const backend = await createCpuBackend({ blas: place && openBlas(place) });
+ */
+export const openBlas = (place: BlasPlace): Blas => openMeasured(place, readTable(place.table));

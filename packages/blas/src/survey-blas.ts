@@ -1,4 +1,4 @@
-import { findBlas, openBlas } from "./open-blas.ts";
+import { findBlas, openMeasured } from "./open-blas.ts";
 import { isFaster, readTable } from "./shape-table.ts";
 import { BlasError } from "./errors.ts";
 import { knownLibraries } from "./system-libraries.ts";
@@ -23,8 +23,9 @@ export const surveyBlas = (environment: NodeJS.ProcessEnv = process.env): BlasSu
   try {
     const place = findBlas(environment);
     if (place === undefined) return { state: "not-built", libraries: knownLibraries() };
-    const { identity } = openBlas(place);
-    const { shapes } = readTable(place.table);
+    const table = readTable(place.table);
+    const { identity } = openMeasured(place, table);
+    const { shapes } = table;
     return {
       state: "ready",
       identity,

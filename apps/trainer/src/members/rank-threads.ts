@@ -38,12 +38,13 @@ export const trainingRank = (
   module: WebAssembly.Module,
   stop: StopSignal,
   file: URL = new URL("../rank.ts", import.meta.url),
-): RankWork => ({
-  file,
-  input: (connection) => ({
+): RankWork => {
+  const backend = assignment.job.backend as BackendName; // a job is assigned with its backend settled
+  const blas = backend === "cpu" ? blasOf(assignment.job) : undefined; // once for all ranks: it reads the addon's sources
+  const input = (connection: WorldConnection): RankInput => ({
     ...assignment,
-    backend: assignment.job.backend as BackendName, // a job is assigned with its backend settled
-    blas: assignment.job.backend === "cpu" ? blasOf(assignment.job) : undefined,
+    backend,
+    blas,
     connection,
     module,
     data,
@@ -51,8 +52,9 @@ export const trainingRank = (
     traced,
     totalSteps,
     stop: stop.words.buffer as SharedArrayBuffer,
-  }),
-});
+  });
+  return { file, input };
+};
 
 /** The thread of a rank that measures links. */
 export const measuringRank = (module: WebAssembly.Module): RankWork => ({

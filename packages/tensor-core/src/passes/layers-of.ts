@@ -51,10 +51,8 @@ const nameOf = (node: Node): string => `${node.op}${node.scope === "" ? "" : ` i
 const readersOf = (graph: Graph): ReadonlyMap<string, readonly (readonly [node: Node, operand: number])[]> => {
   const reads = graph.nodes
     .filter(({ phase }) => phase !== "backward")
-    .flatMap((node) => node.inputs.map((ref, operand) => [valueKey(ref), [node, operand]] as const));
-  const readers = new Map<string, (readonly [Node, number])[]>();
-  for (const [key, read] of reads) readers.set(key, [...(readers.get(key) ?? []), read]);
-  return readers;
+    .flatMap((node) => node.inputs.map((_, operand) => [node, operand] as const));
+  return Map.groupBy(reads, ([node, operand]) => valueKey(node.inputs[operand]!));
 };
 
 /**

@@ -1,8 +1,8 @@
 import { type Graph, GraphBuilder, type Node, type ValueRef, valueKey } from "../../graph/graph.ts";
-import { optimizationBarrierOperator } from "../../ops/optimization-barrier.ts";
 import { roleOf } from "../../ops/role.ts";
 import { isCollective } from "../collective-order.ts";
 import { hasEffect } from "../dead-code.ts";
+import { addCotangentBarrier, computesCotangent } from "./cotangent-barrier.ts";
 
 /**
  * Whether a node may run a second time: it is of the forward pass, moves nothing between ranks, and does nothing but
@@ -78,9 +78,7 @@ export const recomputeValues = (graph: Graph, { groups, keeps }: Repetition): Gr
       region: "",
     } as const;
     if (outside.size > 0) {
-      const inputs = [...outside.values(), ...(cotangent === undefined ? [] : [cotangent])];
-      const specs = inputs.map((ref) => builder.nodes[ref.node]!.specs[ref.output]!);
-      const barrier = builder.add({ op: optimizationBarrierOperator.name, inputs, params: {}, specs, ...origin });
+      const barrier = addCotangentBarrier(builder, [...outside.values()], cotangent, origin);
       [...outside.keys()].forEach((key, output) => behindBarrier.set(key, { node: barrier, output }));
     }
     for (const id of [...needed].sort((a, b) => a - b)) {
@@ -113,8 +111,7 @@ export const recomputeValues = (graph: Graph, { groups, keeps }: Repetition): Gr
     });
     const id = builder.add({ ...node, inputs });
     node.specs.forEach((_, output) => builder.map({ node: node.id, output }, { node: id, output }));
-    if (!isCollective(node) && roleOf(node) === undefined && node.inputs.length > 0)
-      lastCotangent = { node: id, output: 0 };
+    if (computesCotangent(node)) lastCotangent = { node: id, output: 0 };
   }
   return builder.finish(graph);
 };

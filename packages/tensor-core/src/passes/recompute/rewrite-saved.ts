@@ -2,11 +2,10 @@ import { ArgumentError } from "../../errors.ts";
 import { type Graph, GraphBuilder, type Origin, originOf, specOf, type ValueRef, valueKey } from "../../graph/graph.ts";
 import type { Tensor } from "../../graph/tensor.ts";
 import { trace } from "../../graph/trace.ts";
-import { optimizationBarrierOperator } from "../../ops/optimization-barrier.ts";
 import { roleOf } from "../../ops/role.ts";
 import { formatSpec, sameSpec, type TensorSpec } from "../../shape.ts";
-import { isCollective } from "../collective-order.ts";
 import { optimize } from "../optimize.ts";
+import { addCotangentBarrier, computesCotangent } from "./cotangent-barrier.ts";
 import { withoutRegions } from "./recompute-regions.ts";
 import { isGiven } from "./recompute-values.ts";
 
@@ -73,14 +72,7 @@ export const rewriteSaved =
       if (known !== undefined) return known;
       const { values, specs } = codes.get(key)!;
       const spec = specOf(graph, ref);
-      const inputs = [...values, ...(lastCotangent === undefined ? [] : [lastCotangent])];
-      const barrier = builder.add({
-        op: optimizationBarrierOperator.name,
-        inputs,
-        params: {},
-        specs: inputs.map((input) => builder.nodes[input.node]!.specs[input.output]!),
-        ...origin,
-      });
+      const barrier = addCotangentBarrier(builder, values, lastCotangent, origin);
       const part = trace((...own: Tensor[]) => decode(own, spec), specs as never).graph;
       const result = specOf(part, part.outputs[0]!);
       if (!sameSpec(result, spec))
@@ -113,8 +105,7 @@ export const rewriteSaved =
       );
       const id = builder.add({ ...node, inputs });
       node.specs.forEach((_, output) => builder.map({ node: node.id, output }, { node: id, output }));
-      if (!isCollective(node) && roleOf(node) === undefined && node.inputs.length > 0)
-        lastCotangent = { node: id, output: 0 };
+      if (computesCotangent(node)) lastCotangent = { node: id, output: 0 };
     }
     return builder.finish(graph);
   };
