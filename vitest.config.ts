@@ -10,16 +10,33 @@ const { SKEIN_TEST_JOURNAL: journal, SKEIN_TESTS: extent } = process.env;
 // What takes long and finds little that the rest does not: `pnpm test:full`, before a release.
 const left = extent === "full" ? [] : ["**/*.full.test.ts"];
 
+const exclude = [...configDefaults.exclude, ...left];
+
+// Single tests of that kind, `test("…", { tags: "full" }, …)`, are skipped by default.
+const tags = [{ name: "full", description: "run before a release", skip: extent !== "full" }];
+
+// Tests that leave nothing behind in their process: no thread, device, socket, timer or environment. They share it, and
+// with it the modules that are read once, which halves their time.
+const quiet = [
+  "packages/{cost-model,data,measuring,models,tensor-core,testing}/{src,test}/**/*.test.ts",
+  "packages/{compressors,report}/src/**/*.test.ts",
+  "packages/compressors/test/*laws*.test.ts",
+  "benchmarks/src/**/*.test.ts",
+];
+const others = [
+  "packages/*/{src,test}/**/*.test.ts",
+  "apps/*/{src,test}/**/*.test.ts",
+  "tooling/**/*.test.ts",
+  "examples/*/{src,test}/**/*.test.ts",
+];
+
 const config: ViteUserConfig = defineConfig({
   test: {
-    include: [
-      "packages/*/{src,test}/**/*.test.ts",
-      "apps/*/{src,test}/**/*.test.ts",
-      "tooling/**/*.test.ts",
-      "benchmarks/src/**/*.test.ts",
-      "examples/*/{src,test}/**/*.test.ts",
+    tags,
+    projects: [
+      { extends: true, test: { name: "alone", include: others, exclude: [...exclude, ...quiet] } },
+      { extends: true, test: { name: "together", include: quiet, exclude, isolate: false } },
     ],
-    exclude: [...configDefaults.exclude, ...left],
     reporters: journal === undefined ? ["default"] : ["default", new JournalReporter(journal)],
     pool: "forks",
     // On processors with protection keys, V8 now and then loses track of a code page when worker threads come and go,

@@ -5,6 +5,13 @@ import { repository } from "./repository.ts";
 
 const columns = 120; // of code, the formatter sees to it
 
+/** Lines of a document outside of its examples; a table's row cannot be broken, nor what stands alone in its line. */
+const proseOf = (text: string): readonly string[] =>
+  text
+    .replaceAll(/^( *)(```|~~~)[^]*?^\1\2 *$/gm, (example) => example.replaceAll(/[^\n]/g, ""))
+    .split("\n")
+    .map((line) => (/^\s*(\||<|!\[|\(?`[^`]+`[).,:]*$)/.test(line) ? "" : line));
+
 /** Tables cannot be broken, nor can what begins with an absolute value; examples are code. */
 const isComment = (line: string): boolean =>
   /^\s*(\*|\/\/|\/\*\*)\s+(?!\||\{|@example)/.test(line) && !line.startsWith("**");
@@ -18,6 +25,19 @@ test("comments keep to 120 columns", () => {
     readFileSync(join(repository, path), "utf8")
       .split("\n")
       .flatMap((line, i) => ([...line].length > columns && isComment(line) ? [`${path}:${i + 1}`] : [])),
+  );
+  expect(wide).toEqual([]);
+});
+
+test("documents keep to 120 columns; measured pages are written by programs", () => {
+  const files = globSync(["*.md", "docs/**/*.md", "{packages,apps,examples}/*/README.md"], { cwd: repository }).filter(
+    (path) => !/^docs\/benchmarks\/\d/.test(path),
+  );
+  expect(files.length).toBeGreaterThan(25);
+  const wide = files.flatMap((path) =>
+    proseOf(readFileSync(join(repository, path), "utf8")).flatMap((line, i) =>
+      [...line].length > columns ? [`${path}:${i + 1}`] : [],
+    ),
   );
   expect(wide).toEqual([]);
 });

@@ -92,7 +92,7 @@ for (const line of order) {
 const left = full || !chosen.some(({ name }) => name === "tests") ? [] : leftOut();
 if (left.length > 0) {
   console.log(
-    `\nleft out, run by "pnpm test:full" before a release: ${left.length} files\n${left.map((file) => `  ${file}`).join("\n")}`,
+    `\nleft out, run by "pnpm test:full" before a release: tests that are tagged "full", and ${left.length} files\n${left.map((file) => `  ${file}`).join("\n")}`,
   );
 }
 const count = (status: Check["status"]): number => checks.filter((check) => check.status === status).length;

@@ -17,7 +17,7 @@ import { runStudy } from "./studies/run-study.ts";
 import { slowLinks } from "./slow-links/slow-links.ts";
 import { benchInChromium } from "./suites/browser.ts";
 import { benchCodec } from "./suites/codec.ts";
-import { onBlas, processes } from "./suites/contestants.ts";
+import { onBlas, onTwoThreads, processes } from "./suites/contestants.ts";
 import { benchKernelFamily, benchOnGpu, kernelFamilies } from "./suites/gpu.ts";
 import { benchMemory } from "./suites/memory.ts";
 import { benchProblem } from "./suites/steps.ts";
@@ -55,6 +55,12 @@ const suites: Readonly<Record<string, Suite>> = Object.fromEntries([
     `blas-${name}`,
     ({ folder, versions }: SuiteContext) => benchProblem(problems[name]!, folder, versions, onBlas),
   ]),
+  ...blasProblems.flatMap((name) =>
+    (["skein", "skein-blas"] as const).map((ours) => [
+      `threads-${ours === "skein" ? "" : "blas-"}${name}`,
+      ({ folder, versions }: SuiteContext) => benchProblem(problems[name]!, folder, versions, onTwoThreads(ours)),
+    ]),
+  ),
   ...[2, 4].map((ranks) => [`all-reduce-${ranks}`, allReduceSuite(ranks)]),
   ["codec", () => benchCodec()],
   ["memory", ({ folder }: SuiteContext) => benchMemory(folder)],

@@ -28,7 +28,7 @@ const bundles: readonly Bundle[] = [
   // What it keeps of a measured device is read by the small door of zod: 6 KB.
   { from: "@skein/gpu-kernels", mostBytes: 138_000, others: ["zod"] },
   { from: "@skein/models", mostBytes: 16_600 },
-  { from: "@skein/tensor-core", mostBytes: 71_000 },
+  { from: "@skein/tensor-core", mostBytes: 77_500 },
 ];
 
 /** Packages that have bytes in a bundle; the last folder `node_modules` of a path says which one it is. */

@@ -7,6 +7,7 @@ import { modelCommand, type ModelCommandOptions } from "./commands/model-command
 import { planCommand, type PlanCommandOptions } from "./commands/plan-command.ts";
 import { predictCommand, type PredictCommandOptions } from "./commands/predict-command.ts";
 import { reportCommand, type ReportCommandOptions } from "./commands/report-command.ts";
+import { shadersCommand, type ShadersCommandOptions } from "./commands/shaders-command.ts";
 import { runCommand, type RunCommandOptions } from "./commands/run-command.ts";
 import { exitCodes, explain } from "./errors.ts";
 import { asTyped } from "./own-command.ts";
@@ -162,6 +163,29 @@ const makeProgram = (finish: (code: number) => void): Command => {
     .option("--json", "print all figures as one line of JSON")
     .addHelpText("after", "\nExample:\n  skein-profile model llama-2-7b --hardware a800 --zero 2 --lora 64")
     .action((name: string, options: ModelCommandOptions) => finish(modelCommand(name, options)));
+  program
+    .command("shaders")
+    .description("print the WGSL that a function of tensors, or a job's step, runs on WebGPU; needs no GPU")
+    .argument("[function]", "a function of tensors: matmul, softmax, top-k and the like; a wrong name lists all")
+    .option("--shapes <shapes>", "of its operands: 128x256,256x64; scalar for one without dimensions")
+    .option("--dtypes <types>", "their storage types, one for each or one for all", "f32")
+    .option("--with <json>", "what it takes after its tensors: an object of options, or a list")
+    .option("--gradient", "also what its gradients take")
+    .option("--job <file>", "in place of a function: the training step of a job file")
+    .option("--ranks <count>", "with --job: data-parallel ranks")
+    .option("--set <key=value>", "with --job: replace a value of the job; may be repeated", collect, [])
+    .addOption(
+      new Option("--device <which>", "WebGPU's default limits without optional features, or this machine's adapter")
+        .choices(["least", "here"])
+        .default("least"),
+    )
+    .addHelpText(
+      "after",
+      "\nExamples:\n  skein-profile shaders matmul --shapes 128x256,256x64\n  skein-profile shaders --job job.yaml",
+    )
+    .action(async (name: string | undefined, options: ShadersCommandOptions) =>
+      finish(await shadersCommand(name, options)),
+    );
   return program;
 };
 

@@ -10,6 +10,7 @@ export const commandNames: readonly string[] = [
   "plan",
   "compare",
   "model",
+  "shaders",
 ];
 
 /** A message with the words that start this program, or skein-train, as they were typed, in place of their names. */

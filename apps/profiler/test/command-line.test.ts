@@ -5,24 +5,18 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseHardwareFile } from "@skein/cost-model/files";
 import { parseReport } from "@skein/report";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openJob } from "skein-train/profiling";
-import { main as runMain } from "../src/command-line.ts";
 import { commandNames } from "../src/own-command.ts";
 import { attribute } from "../src/profile/attribution.ts";
 import { secondsOf, worldSteps } from "../src/profile/steps.ts";
+import { type Ended, inProcess as runInProcess } from "./in-process.ts";
 
 /** What the package ships, where the whole run of tests has built it; else the source as it stands. */
 const program: readonly string[] =
   process.env["SKEIN_PROGRAM"] === "built"
     ? ["--conditions=skein-built", fileURLToPath(new URL("../dist/main.js", import.meta.url))]
     : [fileURLToPath(new URL("../src/main.ts", import.meta.url))];
-
-interface Ended {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
 
 let folder: string;
 beforeAll(() => {
@@ -56,21 +50,9 @@ const skeinProfile = (...args: string[]): Promise<Ended> =>
     child.once("close", (code) => resolve({ code, ...written }));
   });
 
-/** The same in this process, for what starts no ranks: a command takes a second to load. */
-const inProcess = async (...args: string[]): Promise<Ended> => {
-  const written = { stdout: "", stderr: "" };
-  const spies = (["stdout", "stderr"] as const).map((name) =>
-    vi.spyOn(process[name], "write").mockImplementation((text) => {
-      written[name] += String(text);
-      return true;
-    }),
-  );
-  try {
-    return { code: await runMain(args.map((word) => word.replace("HERE", folder))), ...written };
-  } finally {
-    for (const spy of spies) spy.mockRestore();
-  }
-};
+/** The same in this process, for what starts no ranks. */
+const inProcess = (...args: string[]): Promise<Ended> =>
+  runInProcess(...args.map((word) => word.replace("HERE", folder)));
 
 /** Expect a line that says what is wrong, code 2, and nothing written. */
 const expectRefused = ({ code, stdout, stderr }: Ended, words: RegExp): void => {

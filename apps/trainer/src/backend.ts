@@ -15,7 +15,7 @@ export const arenaHostMemory = (arena: Arena): HostMemory => ({
 /** A backend, and how to end it. */
 export interface OpenBackend {
   readonly backend: Backend;
-  close(): void;
+  close(): void | Promise<void>;
 }
 
 /** Open a WebGPU device in Node. @throws AdapterError where there is none. */
@@ -27,7 +27,10 @@ export const openBackend = async (
   name: BackendName,
   options: CpuBackendOptions & { readonly memory: WebAssembly.Memory },
 ): Promise<OpenBackend> => {
-  if (name === "cpu") return { backend: await createCpuBackend(options), close: () => undefined };
+  if (name === "cpu") {
+    const backend = await createCpuBackend(options);
+    return { backend, close: () => backend.close() };
+  }
   const backend = await openWebGpu(arenaHostMemory(new Arena(options.memory)));
   return { backend, close: () => backend.close() };
 };

@@ -1,4 +1,4 @@
-import { buildBlas } from "@skein/blas/node";
+import { buildBlas, turnsText } from "@skein/blas/node";
 import type { Command } from "commander";
 import { exitCodes } from "./errors.ts";
 
@@ -37,7 +37,7 @@ export const addBlasCommand = (program: Command, finish: (code: number) => void)
       process.stdout.write(
         json === true
           ? `${JSON.stringify(built)}\n`
-          : `${built.addon}\n${built.library} is faster for ${built.faster} of ${built.measured} measured shapes; jobs use it for those unless they say blas: off.\n`,
+          : `${built.addon}\n${built.library} is faster for ${built.faster} of ${built.measured} measured shapes; jobs use it for those unless they say blas: off.${built.concurrent ? "" : ` It is ${turnsText}.`}\n`,
       );
       finish(exitCodes.ok);
     });

@@ -117,7 +117,11 @@ const requireTask = ({ kind }: ModelJob, { inputs, predicts, classes }: Task): n
  * @param given by a program.
  * @throws ConfigError, ModuleError.
  */
-export const buildModel = async (job: ModelJob, task: Task, given?: Model): Promise<Model> => {
+export const buildModel = async (
+  { model: job, memory }: Pick<Job, "model" | "memory">,
+  task: Task,
+  given?: Model,
+): Promise<Model> => {
   if (job.kind === "program") return given ?? ofAProgram("model");
   if (job.kind === "module") {
     const made = await callFactory("model", job, await loadModule("model", job), task, job.options);
@@ -125,6 +129,7 @@ export const buildModel = async (job: ModelJob, task: Task, given?: Model): Prom
   }
   const classes = requireTask(job, task);
   const { shape } = task.inputs;
+  const recompute = memory.recompute === "blocks" ? "blocks" : "none";
   switch (job.kind) {
     case "mlp":
       return mlp({ sizes: [elementCount(shape), ...job.hidden, classes] }) as Model;
@@ -138,7 +143,7 @@ export const buildModel = async (job: ModelJob, task: Task, given?: Model): Prom
         numClasses: classes,
       }) as Model;
     case "resnet18":
-      return resnet18({ inputChannels: shape[2]!, channels: job.channels, numClasses: classes }) as Model;
+      return resnet18({ inputChannels: shape[2]!, channels: job.channels, numClasses: classes, recompute }) as Model;
     case "gpt":
       return gpt({
         vocabulary: classes,
@@ -147,6 +152,7 @@ export const buildModel = async (job: ModelJob, task: Task, given?: Model): Prom
         numLayers: job.layers,
         numHeads: job.heads,
         dropoutRate: job.dropout,
+        recompute,
       }) as Model;
   }
 };

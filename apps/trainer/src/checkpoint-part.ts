@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import type { Files } from "./files.ts";
+import type { FileWrites } from "./file-writes.ts";
 
-// A rank's writer thread loads this file: it needs no tensors, and so no more than these.
+// A rank's writer thread loads this file: see file-writes.ts.
 
 /** A file of a checkpoint, as it was when written. */
 export interface SavedFile {
@@ -29,7 +29,7 @@ export const temporaryFolder = (output: string, step: number): string =>
  * @param content what the file holds, piece by piece.
  */
 export const writePart = (
-  files: Files,
+  files: FileWrites,
   output: string,
   step: number,
   name: string,

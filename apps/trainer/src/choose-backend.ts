@@ -1,10 +1,10 @@
-import { type Blas, createCpuBackend } from "@skein/cpu-kernels";
+import type { Blas } from "@skein/cpu-kernels";
 import { type DeviceFacts, type WebGpuBackend, WebGpuNotInstalledError } from "@skein/gpu-kernels";
 import { SkeinError } from "@skein/tensor-core";
 import { type BackendName, openWebGpu } from "./backend.ts";
 import { type BackendRates, estimateSeconds } from "./backend-rates.ts";
 import { mayHaveGpu } from "./gpu-devices.ts";
-import { measureRates } from "./measure-rates.ts";
+import { measureCpuRates, measureRates } from "./measure-rates.ts";
 import type { Prepared } from "./prepare.ts";
 import { traceStep } from "./prepared-step.ts";
 import { meshOf } from "./train-state.ts";
@@ -28,13 +28,16 @@ export interface Hardware {
  *
  * @param always look for that one and measure it, too.
  * @param blas what the CPU would multiply by.
+ * @param threads with how many threads it would compute.
  */
 export const surveyHardware = async ({
   always,
   blas,
+  threads = 1,
 }: {
   readonly always: boolean;
   readonly blas?: Blas | undefined;
+  readonly threads?: number;
 }): Promise<Hardware> => {
   if (!always && !mayHaveGpu()) return { webgpu: { missing: "this machine has no GPU" } };
   let backend: WebGpuBackend;
@@ -50,7 +53,7 @@ export const surveyHardware = async ({
     if (facts.software && !always) return { webgpu: { facts } };
     return {
       webgpu: { facts },
-      rates: { cpu: await measureRates(await createCpuBackend({ blas })), webgpu: await measureRates(backend) },
+      rates: { cpu: await measureCpuRates({ blas, threads }), webgpu: await measureRates(backend) },
     };
   } finally {
     backend.close();

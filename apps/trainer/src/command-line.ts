@@ -4,6 +4,7 @@ import packageJson from "../package.json" with { type: "json" };
 import { addCertsCommand } from "./certificates/certs-command.ts";
 import { addBlasCommand } from "./blas-command.ts";
 import { openJobBlas } from "./job-blas.ts";
+import { threadsOf } from "./job-threads.ts";
 import { surveyHardware } from "./choose-backend.ts";
 import { loadJob } from "./config.ts";
 import { diagnose, formatDiagnosis } from "./doctor.ts";
@@ -30,9 +31,13 @@ const doctorCommand = async (file: string | undefined, options: RunOptions): Pro
   const prepared = file === undefined ? undefined : await prepare(await loadJob(file, overridesOf(options)));
   const blas = surveyBlas();
   // One that cannot be used is told as such, and the rest is looked at without it.
-  const job = prepared?.job ?? { blas: "auto" };
-  const hardware = await surveyHardware({ always: true, blas: blas.state === "ready" ? openJobBlas(job) : undefined });
-  const diagnosis = diagnose(hardware, blas, prepared);
+  const job = prepared?.job ?? { blas: "auto", ranks: 1 };
+  const hardware = await surveyHardware({
+    always: true,
+    blas: blas.state === "ready" ? openJobBlas(job) : undefined,
+    threads: threadsOf(job),
+  });
+  const diagnosis = await diagnose(hardware, blas, prepared);
   for (const line of options.json === true ? [JSON.stringify(diagnosis)] : formatDiagnosis(diagnosis)) print(line);
   return exitCodes.ok;
 };
@@ -103,7 +108,9 @@ const makeProgram = (finish: (code: number) => void): Command => {
   withOverrides(
     program
       .command("doctor")
-      .description("say what this machine computes on, how fast, and what backend: auto would choose")
+      .description(
+        "say what this machine computes on, how fast, what backend: auto would choose, and what memory a step takes",
+      )
       .argument("[job]", "job file"),
   )
     .addHelpText("after", `\nExample:\n  skein-train doctor ${sampleJob()}`)

@@ -12,7 +12,7 @@ import {
   type JitOptions,
   mixedPrecision,
   randomKey,
-  type Tracer,
+  type SpanSink,
 } from "@skein/tensor-core";
 import { settle, type Settled } from "./deferred-step.ts";
 import type { Job } from "./job.ts";
@@ -34,7 +34,7 @@ export interface StepsInput {
   readonly parts: Parts;
   readonly backend: Backend;
   readonly communicators: Communicators;
-  readonly tracer?: Tracer | undefined;
+  readonly spanSink?: SpanSink | undefined;
 }
 
 /**
@@ -65,11 +65,17 @@ export class CompiledSteps {
   private readonly steps = new Map<Aggregator, Step & { release(): void }>();
   private settling: Settle;
 
-  constructor({ job, parts, backend, communicators, tracer }: StepsInput) {
+  constructor({ job, parts, backend, communicators, spanSink }: StepsInput) {
     this.parts = parts;
     this.job = job;
     this.backend = backend;
-    this.options = { donate: [0], mesh: parts.mesh, communicators, passes: passesFor(job), ...(tracer && { tracer }) };
+    this.options = {
+      donate: [0],
+      mesh: parts.mesh,
+      communicators,
+      passes: passesFor(job),
+      ...(spanSink && { spanSink }),
+    };
     this.settling = this.compileSettle();
   }
 
@@ -83,11 +89,13 @@ export class CompiledSteps {
   /** Do step `number`, counted from 0. Consumes the state. */
   run(number: number, state: DeviceState, batch: LabelledBatch | object): Promise<DeviceResult> {
     const compressor = this.parts.compressorAt(number);
+    const { memory } = this.job;
     const compiled =
       this.steps.get(compressor) ??
       (jit(trainStep(this.parts, compressor), this.backend, {
         ...this.options,
         name: "train step",
+        ...(memory.maxBytes !== undefined && { maxWorkspaceBytes: memory.maxBytes }),
       }) as unknown as Step & {
         release(): void;
       });

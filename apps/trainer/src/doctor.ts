@@ -1,10 +1,11 @@
-import type { BlasSurvey } from "@skein/blas/node";
+import { type BlasSurvey, turnsText } from "@skein/blas/node";
 import { dataPackages, findPackage, installCommand } from "@skein/data/node";
 import { type DeviceFacts, wishedFeatures, type WishedFeature } from "@skein/gpu-kernels";
 import { chooseBackend, type BackendChoice, type Hardware } from "./choose-backend.ts";
 import type { BackendRates } from "./backend-rates.ts";
 import { asTyped } from "./own-command.ts";
 import type { Prepared } from "./prepare.ts";
+import { memoryLine, type StepMemory, stepMemoryOf } from "./step-memory.ts";
 import { formatBytes } from "./summary.ts";
 
 /** A data set that a job may name, and what would install it where it is not there. */
@@ -20,7 +21,12 @@ export interface Diagnosis {
   readonly hardware: Hardware;
   readonly blas: BlasSurvey;
   readonly data: readonly DataDiagnosis[];
-  readonly job?: { readonly name: string; readonly asked: string; readonly choice: BackendChoice };
+  readonly job?: {
+    readonly name: string;
+    readonly asked: string;
+    readonly choice: BackendChoice;
+    readonly memory: StepMemory;
+  };
 }
 
 const diagnoseData = (): DataDiagnosis[] =>
@@ -30,15 +36,23 @@ const diagnoseData = (): DataDiagnosis[] =>
     ...(findPackage(wanted.name, import.meta.url) === undefined && { install: installCommand(wanted) }),
   }));
 
-export const diagnose = (hardware: Hardware, blas: BlasSurvey, prepared?: Prepared): Diagnosis => ({
+export const diagnose = async (hardware: Hardware, blas: BlasSurvey, prepared?: Prepared): Promise<Diagnosis> => ({
   node: process.version,
   hardware,
   blas,
   data: diagnoseData(),
   ...(prepared && {
-    job: { name: prepared.job.name, asked: prepared.job.backend, choice: chooseBackend(prepared, hardware) },
+    job: await diagnoseJob(prepared, hardware),
   }),
 });
+
+const diagnoseJob = async (prepared: Prepared, hardware: Hardware): Promise<NonNullable<Diagnosis["job"]>> => {
+  const { name, backend: asked } = prepared.job;
+  const choice = chooseBackend(prepared, hardware);
+  const onGpu = (asked === "auto" ? choice.backend : asked) === "webgpu";
+  const device = onGpu && "facts" in hardware.webgpu ? hardware.webgpu.facts : undefined;
+  return { name, asked, choice, memory: await stepMemoryOf(prepared, device) };
+};
 
 const isOn = (facts: DeviceFacts, feature: WishedFeature): boolean =>
   ({
@@ -63,7 +77,7 @@ const ratesLine = ({ flopsPerSecond, bytesPerSecond, kernelSeconds }: BackendRat
 const blasLine = (blas: BlasSurvey): string => {
   const { state } = blas;
   if (state === "ready")
-    return `${blas.identity}, faster for ${blas.faster} of ${blas.measured} measured shapes; jobs use it unless they say blas: off`;
+    return `${blas.identity}, faster for ${blas.faster} of ${blas.measured} measured shapes; jobs use it unless they say blas: off${blas.concurrent ? "" : `; ${turnsText}`}`;
   if (state === "broken") return `cannot be used, and jobs without blas: off are refused: ${blas.reason}`;
   const found = blas.libraries.length > 0;
   const first = found
@@ -103,6 +117,7 @@ export const formatDiagnosis = ({ node, hardware: { webgpu, rates }, blas, data,
     lines.push([`data ${kind}`, install === undefined ? holds : `not installed; for ${holds}: ${install}`]);
   if (job !== undefined) {
     lines.push([`job ${job.name}`, `auto would choose ${job.choice.backend}: ${job.choice.reason}`]);
+    lines.push(["", memoryLine(job.memory)]);
     if (job.asked !== "auto") lines.push(["", `the job asks for ${job.asked}`]);
   }
   const width = Math.max(...lines.map(([name]) => name.length));

@@ -1,23 +1,10 @@
-import {
-  closeSync,
-  existsSync,
-  fstatSync,
-  fsyncSync,
-  openSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, existsSync, fstatSync, fsyncSync, openSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { readBoundedFile } from "@skein/collectives/node";
-import { makeFolders } from "./places.ts";
+import { type FileWrites, nodeFileWrites } from "./file-writes.ts";
 
 /** The few file operations that checkpoints need; injected, so that tests can let them fail. */
-export interface Files {
-  makeFolder(path: string): void;
-  /** Write a file, piece by piece, and wait until the disk has it. */
-  writeDurably(path: string, content: readonly Uint8Array[]): void;
+export interface Files extends FileWrites {
   /** Wait until the disk has the folder's entries. */
   syncFolder(path: string): void;
   rename(from: string, to: string): void;
@@ -31,16 +18,7 @@ export interface Files {
 }
 
 export const nodeFiles: Files = {
-  makeFolder: (path) => void makeFolders(path),
-  writeDurably: (path, content) => {
-    const file = openSync(path, "w");
-    try {
-      for (const piece of content) for (let done = 0; done < piece.length; ) done += writeSync(file, piece, done);
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
-  },
+  ...nodeFileWrites,
   syncFolder: (path) => {
     const folder = openSync(path, "r");
     try {

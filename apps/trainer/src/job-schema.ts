@@ -1,7 +1,9 @@
 import { silenceSecondsOf } from "@skein/collectives/node";
 import { z } from "zod";
+import type { CrossFieldFault } from "./cross-field-fault.ts";
 import { bucketsSchema, compressionSchema, overlapSchema, prioritiesSchema } from "./exchange-schema.ts";
 import type { DataJob, Job, ModelJob } from "./job.ts";
+import { memoryFaults, memorySchema } from "./memory-schema.ts";
 import { count, mostLayers, width } from "./ranges.ts";
 
 const path = z.string().min(1).max(4096);
@@ -265,6 +267,7 @@ export const jobSchema: z.ZodType<Job> = z
       .describe(
         "Products on the CPU: where faster by the BLAS that skein-train blas build has measured here, if it was called; or in WebAssembly alone.",
       ),
+    threads: count.max(256).optional().describe("Of each rank on the CPU; no bit follows. Default: cores / ranks."),
     precision: precision.default({ kind: "f32" }),
     batch: count.describe("Samples per step, of all ranks together; a multiple of ranks."),
     epochs: count.optional().describe("Passes over the training data. Give epochs or steps."),
@@ -274,6 +277,7 @@ export const jobSchema: z.ZodType<Job> = z
     optimizer,
     learningRate,
     clipNorm: z.number().gt(0).optional().describe("Greatest global norm of the gradient. Default: no clipping."),
+    memory: memorySchema.prefault({}),
     compression: compressionSchema.default({ kind: "identity" }),
     buckets: bucketsSchema.default({ kind: "fixed-size", bytes: 4 * 1024 * 1024 }),
     overlap: overlapSchema.default("wait-free"),
@@ -321,12 +325,6 @@ export const jobSchema: z.ZodType<Job> = z
       ),
   })
   .describe("A training job of skein-train.");
-
-/** A rule between fields that a job breaks. */
-export interface CrossFieldFault {
-  readonly path: readonly string[];
-  readonly rule: string;
-}
 
 /** Rules about how gradients are exchanged. */
 const exchangeFaults = ({
@@ -446,7 +444,7 @@ export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
       `${job.model.width} features do not divide among ${job.model.heads} heads; use a multiple of ${job.model.heads}`,
     );
   }
-  faults.push(...exchangeFaults(job));
+  faults.push(...exchangeFaults(job), ...memoryFaults(job));
   const { ranksPerProcess, emulate, certificates, codec, timeoutSeconds, silenceSeconds, heartbeatSeconds } =
     job.network;
   if (job.ranks % ranksPerProcess !== 0)

@@ -7,6 +7,8 @@ export interface Job {
   readonly backend: "auto" | "cpu" | "webgpu";
   /** Whether products on the CPU run on the BLAS that was built here, if any. */
   readonly blas: "auto" | "off";
+  /** Of each rank on the CPU. Default: the cores of its machine shared by all ranks. */
+  readonly threads?: number | undefined;
   readonly precision: PrecisionJob;
   /** Samples per step, of all ranks together. */
   readonly batch: number;
@@ -18,6 +20,7 @@ export interface Job {
   readonly optimizer: OptimizerJob;
   readonly learningRate: LearningRateJob;
   readonly clipNorm?: number | undefined;
+  readonly memory: MemoryJob;
   readonly compression: CompressionJob;
   readonly buckets: BucketsJob;
   readonly overlap: OverlapName;
@@ -31,6 +34,13 @@ export interface Job {
   readonly checkpoint: { readonly everySteps?: number | undefined; readonly keep: number };
   /** Steps after which ranks compare their parameters; 0 for never. */
   readonly replicas: { readonly checkEverySteps: number };
+}
+
+/** What a training step keeps for its backward pass. */
+export interface MemoryJob {
+  readonly recompute: "none" | "auto" | "blocks";
+  /** With `auto`: most bytes of intermediates of a step, on each rank. */
+  readonly maxBytes?: number | undefined;
 }
 
 export type TransportName = "threads" | "tcp" | "tls" | "mpi";

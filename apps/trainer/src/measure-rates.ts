@@ -1,3 +1,4 @@
+import { type CpuBackendOptions, createCpuBackend } from "@skein/cpu-kernels";
 import { add, type Backend, type DeviceArray, jit, matmul, NdArray, type Tensor } from "@skein/tensor-core";
 import type { BackendRates } from "./backend-rates.ts";
 
@@ -62,5 +63,15 @@ export const measureRates = async (backend: Backend): Promise<BackendRates> => {
   } finally {
     for (const array of [one, square, long]) backend.free(array);
     wait.release();
+  }
+};
+
+/** `measureRates` of a CPU backend that is made for it. */
+export const measureCpuRates = async (options: CpuBackendOptions): Promise<BackendRates> => {
+  const backend = await createCpuBackend(options);
+  try {
+    return await measureRates(backend);
+  } finally {
+    await backend.close();
   }
 };

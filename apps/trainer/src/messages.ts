@@ -67,6 +67,8 @@ export interface RankInput extends Assignment {
   readonly module: WebAssembly.Module;
   /** What products run on, where that is not WebAssembly alone. */
   readonly blas: BlasPlace | undefined;
+  /** Of this rank, on the CPU. */
+  readonly threads: number;
   readonly data: DataSet;
   /** Of the samples, where they are the user's own. */
   readonly dataDigest: string | undefined;

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { explainPlace, makeFolders, removeEmpty, requireFolder } from "./places.ts";
+import { makeFolders, removeEmpty } from "./make-folders.ts";
+import { explainPlace, requireFolder } from "./places.ts";
 import { loadJob, type Override } from "./config.ts";
 import { CheckpointError, ConfigError } from "./errors.ts";
 import { checkpointsFolder } from "./checkpoint-part.ts";

@@ -1,6 +1,6 @@
 import { type MessagePort, workerData } from "node:worker_threads";
 import { writePart } from "./checkpoint-part.ts";
-import { nodeFiles } from "./files.ts";
+import { nodeFileWrites } from "./file-writes.ts";
 import type { PartsToWrite, Written } from "./part-writer.ts";
 
 // Entry of a rank's writer thread.
@@ -8,7 +8,7 @@ const port = workerData as MessagePort;
 port.on("message", ({ output, step, parts }: PartsToWrite) => {
   let answer: Written;
   try {
-    answer = { files: parts.map(({ name, content }) => writePart(nodeFiles, output, step, name, content)) };
+    answer = { files: parts.map(({ name, content }) => writePart(nodeFileWrites, output, step, name, content)) };
   } catch (error) {
     const { message, code, stack = message } = error as NodeJS.ErrnoException;
     answer = { message, code, stack };

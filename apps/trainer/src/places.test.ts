@@ -13,7 +13,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ConfigError } from "./errors.ts";
 import { claimOutput, dropUnusedOutput, requireOutput } from "./output-folder.ts";
-import { explainPlace, makeFolders, removeEmpty, requireReplaceable, requireWritable } from "./places.ts";
+import { makeFolders, removeEmpty } from "./make-folders.ts";
+import { explainPlace, requireReplaceable, requireWritable } from "./places.ts";
 
 let folder: string;
 beforeEach(() => {

@@ -1,6 +1,7 @@
-import { closeSync, constants, existsSync, lstatSync, mkdirSync, openSync, rmdirSync, rmSync, statSync } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { closeSync, constants, existsSync, lstatSync, openSync, rmSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { ConfigError, describeError } from "./errors.ts";
+import { makeFolders } from "./make-folders.ts";
 
 // Where a run will write is looked at before it trains: a place that cannot be used is wrong use, told in a line, and
 // not the end of an hour's work.
@@ -25,49 +26,6 @@ export const explainPlace = (error: unknown, what: string, cure: string): unknow
   const { code } = describeError(error);
   const fault = placeFaults[code];
   return fault === undefined ? error : new ConfigError([`${what}: cannot be written (${code}: ${fault}); ${cure}`]);
-};
-
-/**
- * Make a folder and those above it. Node's own `recursive` does not return below /proc and /sys, whose folders answer
- * that they are not there when something is to be made in them.
- *
- * @returns those that were not there, outermost first. @throws the system's error; then none is left behind.
- */
-export const makeFolders = (path: string, mode = 0o777): string[] => {
-  const missing: string[] = [];
-  for (let at = resolve(path); !existsSync(at); at = dirname(at)) missing.unshift(at);
-  if (missing.length === 0 && !statSync(path).isDirectory()) mkdirSync(path); // throws
-  const made: string[] = [];
-  try {
-    for (const folder of missing) if (makeOne(folder, mode)) made.push(folder);
-  } catch (error) {
-    removeEmpty(made);
-    throw error;
-  }
-  return made;
-};
-
-/** @returns false where another process was faster. */
-const makeOne = (folder: string, mode: number): boolean => {
-  try {
-    mkdirSync(folder, { mode });
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST" && existsSync(folder) && statSync(folder).isDirectory())
-      return false;
-    throw error;
-  }
-};
-
-/** Take folders away that `makeFolders` has made, as far as nothing has come into them. */
-export const removeEmpty = (made: readonly string[]): void => {
-  for (const folder of made.toReversed()) {
-    try {
-      rmdirSync(folder);
-    } catch {
-      return; // in use, and so are those above
-    }
-  }
 };
 
 /**

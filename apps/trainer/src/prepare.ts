@@ -65,6 +65,8 @@ const placeless = (part: DataJob | ModelJob): object =>
 export const jobHashOf = (job: Job, data?: string): string => {
   const steered = { ...job, data: placeless(job.data), model: placeless(job.model) };
   const entries = steering.map((name): [string, unknown] => [name, steered[name]]);
+  // With fused multiply-add, what is fused with what has a say in how it is rounded.
+  if (job.memory.recompute !== "none") entries.push(["memory", job.memory]);
   return sha256(JSON.stringify(Object.fromEntries(data === undefined ? entries : [...entries, ["samples", data]])));
 };
 
@@ -144,7 +146,7 @@ export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> =>
     throw new ConfigError([
       `epochs: ${job.epochs} of ${perEpoch} steps are ${totalSteps} steps, at most ${mostSteps} can be counted; lower it`,
     ]);
-  const model = await buildModel(job.model, taskOf(data), given.model && modelOf(given.model));
+  const model = await buildModel(job, taskOf(data), given.model && modelOf(given.model));
   // what is wrong with it is told once and at once, not by every rank
   if (job.model.kind === "module") traceModel(model, data, job);
   const specs = stateSpecs(buildParts(job, model, totalSteps));

@@ -1,11 +1,13 @@
 import type { PreparedGraph } from "@skein/cost-model";
 import { prepareForCpu } from "@skein/cpu-kernels";
-import { type DeviceFacts, planForWebGpu, prepareForWebGpu } from "@skein/gpu-kernels";
-import { flattenTree, type Graph, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
-import { type MemoryPlan, planMemory } from "@skein/tensor-core/backend";
+import { type DeviceFacts, type ListedShader, planForWebGpu, prepareForWebGpu, shadersOf } from "@skein/gpu-kernels";
+import { ArgumentError, flattenTree, type Graph, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
+import { type MemoryPlan, planMemory, recomputeWithin } from "@skein/tensor-core/backend";
 import { passesFor } from "./compiled-steps.ts";
+import { ConfigError } from "./errors.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { Prepared } from "./prepare.ts";
+import type { Job } from "./job.ts";
 import { buildParts, type Parts, stateSpecs } from "./train-state.ts";
 import { trainStep } from "./train-step.ts";
 
@@ -41,36 +43,50 @@ const tracedStep = (
   return passesFor(job).reduce((graph, pass) => pass(graph), traced.graph);
 };
 
+/** What jit makes of a graph under the job's bound, before the backend compiles it. */
+const withinBound = ({ memory }: Job, graph: Graph, workspaceBytes: (graph: Graph) => number): Graph => {
+  if (memory.maxBytes === undefined) return graph;
+  try {
+    return recomputeWithin(graph, { maxBytes: memory.maxBytes, workspaceBytes }).graph;
+  } catch (error) {
+    if (error instanceof ArgumentError) throw new ConfigError([`memory.maxBytes: ${error.message}`]);
+    throw error;
+  }
+};
+
 /**
  * Trace the step of a job; what the backends make of it is asked for apart.
  *
+ * @throws ConfigError where a backend's plan cannot be kept within `memory.maxBytes`.
  * @param plan where the exchange follows from measurements, or from prices. Default: what such a job begins with, each
  * tensor by itself.
  */
 export const traceStep = (
   prepared: Prepared,
   { plan, step = prepared.totalSteps - 1 }: { readonly plan?: ExchangePlan | undefined; readonly step?: number } = {},
-): { onCpu(): PreparedStep; onWebGpu(facts: DeviceFacts): PreparedStep } => {
+): {
+  onCpu(): PreparedStep;
+  onWebGpu(facts: DeviceFacts): PreparedStep;
+  shaders(facts: DeviceFacts): readonly ListedShader[];
+} => {
   const { job, model, totalSteps } = prepared;
   const parts = buildParts(job, model, totalSteps, plan);
   const state = stateSpecs(parts);
   const graph = tracedStep(parts, prepared, state, step);
   const stateInputs = flattenTree<TensorSpec>(state).leaves.length;
   const donate = Array.from({ length: stateInputs }, (_, i) => i);
-  const withPlan = (ready: Graph, plan: MemoryPlan): PreparedStep => ({
-    graph: ready,
-    plan,
-    settled: plan.settled,
-    stateInputs,
-  });
+  const kept = (prepare: (graph: Graph) => Graph, planOf: (ready: Graph) => MemoryPlan): Graph =>
+    withinBound(job, graph, (one) => planOf(prepare(one)).workspaceBytes);
+  const planned = (prepare: (graph: Graph) => Graph, planOf: (ready: Graph) => MemoryPlan): PreparedStep => {
+    const ready = prepare(kept(prepare, planOf));
+    const memory = planOf(ready);
+    return { graph: ready, plan: memory, settled: memory.settled, stateInputs };
+  };
+  const webGpu = (facts: DeviceFacts) =>
+    [(one: Graph) => prepareForWebGpu(one, facts), (ready: Graph) => planForWebGpu(ready, facts, donate)] as const;
   return {
-    onCpu: (): PreparedStep => {
-      const ready = prepareForCpu(graph);
-      return withPlan(ready, planMemory(ready, { donate }));
-    },
-    onWebGpu: (facts): PreparedStep => {
-      const ready = prepareForWebGpu(graph, facts);
-      return withPlan(ready, planForWebGpu(ready, facts, donate));
-    },
+    onCpu: () => planned(prepareForCpu, (ready) => planMemory(ready, { donate })),
+    onWebGpu: (facts) => planned(...webGpu(facts)),
+    shaders: (facts) => shadersOf(kept(...webGpu(facts)), facts, { donate }),
   };
 };

@@ -3,14 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { GroupSituation, LinkFile } from "@skein/collectives";
-import { createCpuBackend } from "@skein/cpu-kernels";
-import type { DeviceFacts } from "@skein/gpu-kernels";
+import type { DeviceFacts, ListedShader } from "@skein/gpu-kernels";
 import type { BucketTensor } from "@skein/compressors";
 import type { PreparedGraph } from "@skein/cost-model";
 import { byteLength, type RankSpans } from "@skein/tensor-core";
 import { type BackendName, openWebGpu } from "./backend.ts";
 import type { BackendRates } from "./backend-rates.ts";
 import { openJobBlas } from "./job-blas.ts";
+import { threadsOf } from "./job-threads.ts";
 import { surveyHardware } from "./choose-backend.ts";
 import { loadJob } from "./config.ts";
 import { ConfigError } from "./errors.ts";
@@ -18,7 +18,7 @@ import { Interruption } from "./controller/interruption.ts";
 import { localRunner } from "./controller/local-runner.ts";
 import type { Job } from "./job.ts";
 import { measureLinks } from "./links/measure-links.ts";
-import { measureRates } from "./measure-rates.ts";
+import { measureCpuRates, measureRates } from "./measure-rates.ts";
 import { preferenceOf } from "./members/network-world.ts";
 import { type ExchangePlan, isPlanned } from "./planning/exchange-plan.ts";
 import { decidePlan, type ExchangeTimes } from "./planning/plan-together.ts";
@@ -30,11 +30,12 @@ import { runJob } from "./run-job.ts";
 import { overridesOf, type RunOptions } from "./run-options.ts";
 import { buildParts, meshGroups } from "./train-state.ts";
 
+export { type DeviceFacts, leastDevice, type ListedShader, shadersOf } from "@skein/gpu-kernels";
 export { type BackendRates, deviceOfRates } from "./backend-rates.ts";
 export { type TraceFacts, writeChromeTrace } from "./chrome-trace.ts";
 export { asTypedIn } from "./own-command.ts";
 export { type ExchangePlan, exchangePlanSchema } from "./planning/exchange-plan.ts";
-export { makeFolders } from "./places.ts";
+export { makeFolders } from "./make-folders.ts";
 export type { PreparedStep } from "./prepared-step.ts";
 
 /** Values of the command line that go before those of the job file. */
@@ -146,6 +147,19 @@ const settledBackend = async (
   return { name: "cpu", device: undefined };
 };
 
+/** The WebGPU device of this machine. @throws ConfigError where there is none. */
+export const deviceHere = async (): Promise<DeviceFacts> => (await settledBackend("webgpu")).device!;
+
+/** The shaders of a job's training step on a WebGPU device, which need not be there. */
+export const jobShaders = async (
+  file: string,
+  { set = [], ...options }: JobOptions,
+  facts: DeviceFacts,
+): Promise<readonly ListedShader[]> => {
+  const job = await loadJob(file, overridesOf({ ...options, set, color: false }));
+  return traceStep(await prepare({ ...job, compression: steady(job.compression) })).shaders(facts);
+};
+
 /** Decide by prices as a run would by measurements. */
 const planBy = (prepared: Prepared, { readySeconds, ...times }: PricedTimes): ExchangePlan => {
   const { job, model, totalSteps } = prepared;
@@ -231,7 +245,7 @@ const openWith = async (
       ),
     links: () => measureLinks(job, () => undefined),
     rates: async () => {
-      if (backend === "cpu") return measureRates(await createCpuBackend({ blas: openJobBlas(job) }));
+      if (backend === "cpu") return measureCpuRates({ blas: openJobBlas(job), threads: threadsOf(job) });
       const opened = await openWebGpu();
       try {
         return await measureRates(opened);

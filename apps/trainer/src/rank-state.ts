@@ -5,7 +5,7 @@ import {
   jit,
   leafPaths,
   randomKey,
-  type Tracer,
+  type SpanSink,
   unflattenTree,
 } from "@skein/tensor-core";
 import { partContent, rankFile, readPart, sharedFile } from "./checkpoint.ts";
@@ -23,12 +23,12 @@ export const firstState = async (
   rank: number,
   parts: Parts,
   backend: Backend,
-  tracer: Tracer | undefined,
+  spanSink: SpanSink | undefined,
 ): Promise<DeviceState> => {
   const compiled = jit(initState(parts), backend, {
     mesh: parts.mesh,
     name: "initial state",
-    ...(tracer && { tracer }),
+    ...(spanSink && { spanSink }),
   });
   const fresh = (await compiled(randomKey(job.seed) as never)) as unknown as DeviceState;
   compiled.release();

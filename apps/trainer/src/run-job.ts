@@ -2,10 +2,13 @@ import { hasCheckpoint, newestCheckpoint } from "./checkpoint.ts";
 import { checkpointSecret } from "./checkpoint-manifest.ts";
 import { chooseBackend, surveyHardware } from "./choose-backend.ts";
 import { openJobBlas } from "./job-blas.ts";
+import { threadsOf } from "./job-threads.ts";
 import { explainDiskFull } from "./errors.ts";
 import { nodeFiles } from "./files.ts";
 import { type RunInput, type Outcome, runWithRestarts } from "./controller/run-with-restarts.ts";
 import type { Job } from "./job.ts";
+import { isPlanned } from "./planning/exchange-plan.ts";
+import { memoryLine, stepMemoryOf } from "./step-memory.ts";
 import { preferenceOf } from "./members/network-world.ts";
 import { MetricFiles } from "./metrics.ts";
 import { claimOutput, dropUnusedOutput, reclaimOutput, requireOutput, saveJob } from "./output-folder.ts";
@@ -35,21 +38,39 @@ export interface JobOutcome extends Outcome {
   readonly prepared: Prepared;
 }
 
-/** Prepare a job and settle what it computes on. @returns what people are told about it, too. */
-const prepareOn = async ({
-  job,
-  given,
-}: JobRun): Promise<{ readonly prepared: Prepared; readonly notes: readonly string[] }> => {
+/** A prepared job, and what people are told about it. */
+interface Noted {
+  readonly prepared: Prepared;
+  readonly notes: readonly string[];
+}
+
+/** Settle what a job computes on. */
+const settleBackend = async ({ job, given }: JobRun): Promise<Noted> => {
   const prepared = await prepare(job, given);
   preferenceOf(job); // a link file that cannot be read is told before any process starts
   const blas = openJobBlas(job); // one that cannot be used any more is told once and at once
-  const onCpu = blas === undefined ? [] : [`products by ${blas.identity}`];
+  const threads = threadsOf(job);
+  const onCpu = [
+    ...(threads === 1 ? [] : [`${threads} threads per rank`]),
+    ...(blas === undefined ? [] : [`products by ${blas.identity}`]),
+  ];
   if (job.backend !== "auto") return { prepared, notes: job.backend === "cpu" ? onCpu : [] };
-  const { backend, reason } = chooseBackend(prepared, await surveyHardware({ always: false, blas }));
+  const { backend, reason } = chooseBackend(prepared, await surveyHardware({ always: false, blas, threads }));
   return {
     prepared: withBackend(prepared, backend),
     notes: [`backend ${backend}: ${reason}`, ...(backend === "cpu" ? onCpu : [])],
   };
+};
+
+/**
+ * Prepare a job, and choose here what it computes again: a bound that cannot be met is told once, before ranks start.
+ */
+const prepareOn = async (run: JobRun): Promise<Noted> => {
+  const { prepared, notes } = await settleBackend(run);
+  const { job } = prepared;
+  // A device knows its own plan, and buckets that are measured are not known yet: ranks see to those bounds.
+  if (job.memory.recompute !== "auto" || job.backend !== "cpu" || isPlanned(job)) return { prepared, notes };
+  return { prepared, notes: [...notes, memoryLine(await stepMemoryOf(prepared))] };
 };
 
 /** Look at what a run will write before it trains. @throws ConfigError. */

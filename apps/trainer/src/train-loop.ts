@@ -80,12 +80,12 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     stepsOnly = false,
   } = run;
   const world = communicators[dataAxis];
-  const tracer = run.trace?.recorder;
+  const spanSink = run.trace?.recorder;
   const stepsAnEpoch = stepsPerEpoch(train.count, job.batch);
   const { everyEpochs } = job.evaluation;
   const evaluateEvery = everyEpochs && everyEpochs * stepsAnEpoch;
 
-  const steps = new CompiledSteps({ job, parts, backend, communicators, tracer });
+  const steps = new CompiledSteps({ job, parts, backend, communicators, spanSink });
   const updated: LiveStateInput["updated"] = (step, update) => report.updated(step, update);
   const state = new LiveState({ job, backend, steps, initial, firstStep, updated });
   const meter = new StepMeter({ world, waitClock: run.waitClock, firstStep, trace: run.trace });
@@ -100,7 +100,7 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
   const save = async (): Promise<void> => {
     if (stepsOnly || saved === state.done) return;
     const settled = await state.settled();
-    await spanned(tracer, { name: `save after step ${state.done}`, track: "host" }, async () => {
+    await spanned(spanSink, { name: `save after step ${state.done}`, track: "host" }, async () => {
       if (job.replicas.checkEverySteps > 0) await requireReplicas(settled, state.done); // rank 0 saves for all
       await checkpoints.save(settled, state.done);
     });
@@ -109,7 +109,7 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
   const evaluate = async (): Promise<void> => {
     if (stepsOnly || evaluated === state.done) return;
     const settled = await state.settled();
-    await spanned(tracer, { name: `evaluate after step ${state.done}`, track: "host" }, async () => {
+    await spanned(spanSink, { name: `evaluate after step ${state.done}`, track: "host" }, async () => {
       const began = performance.now();
       report.evaluated(state.done, await run.evaluate(settled), (performance.now() - began) / 1000);
     });
@@ -121,7 +121,7 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
   try {
     while (state.done < totalSteps && stop.begin(state.done + 1)) {
       meter.begin();
-      const { batch, position } = await spanned(tracer, { name: "next batch", track: "data" }, () => batches.next());
+      const { batch, position } = await spanned(spanSink, { name: "next batch", track: "data" }, () => batches.next());
       if (run.beforeStep !== undefined) await state.replace(run.beforeStep);
       const figures = await state.step(batch);
       const costs = meter.end(state.done);

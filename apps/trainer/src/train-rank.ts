@@ -1,6 +1,5 @@
 import { openBlas } from "@skein/blas/node";
 import { agreeOnFacts } from "@skein/collectives";
-import { joinWorld } from "@skein/collectives/node";
 import { type Backend, type Communicator, SpanRecorder } from "@skein/tensor-core";
 import { openBackend } from "./backend.ts";
 import { buildModel } from "./build.ts";
@@ -13,6 +12,7 @@ import { PartWriter } from "./part-writer.ts";
 import { isPlanned } from "./planning/exchange-plan.ts";
 import { planTogether } from "./planning/plan-together.ts";
 import { rankFacts } from "./rank-facts.ts";
+import { joinRank } from "./join-rank.ts";
 import { RankReport } from "./rank-report.ts";
 import { copyParts, firstState } from "./rank-state.ts";
 import type { StepTrace } from "./step-meter.ts";
@@ -30,11 +30,12 @@ export const trainRank = async (
   post: (message: RankMessage) => void,
   fault?: Fault,
 ): Promise<void> => {
-  const { connection, module, blas } = input;
+  const { connection, module, blas, threads } = input;
   const { backend, close } = await openBackend(input.backend, {
     memory: connection.memory,
     module,
     blas: blas && openBlas(blas),
+    threads,
   });
   const report = new RankReport(connection.rank, post);
   const writer = new PartWriter((step, files) => report.saved(step, files));
@@ -46,7 +47,7 @@ export const trainRank = async (
     await writer.idle().catch(() => undefined);
     throw error;
   } finally {
-    close();
+    await close();
     writer.close();
   }
 };
@@ -61,9 +62,9 @@ const trainOn = async (
   const { job, connection, data, totalSteps, output, resume } = input;
   const { rank, worldSize } = connection;
   const waitClock: WaitClock = { seconds: 0 };
-  const communicators = communicatorsOf(job, timedCommunicator(joinWorld(connection), waitClock));
+  const communicators = communicatorsOf(job, timedCommunicator(await joinRank(connection), waitClock));
   if (worldSize > 1) await agreeOnFacts(communicators[dataAxis], await rankFacts(input, backend));
-  const model = await buildModel(job.model, taskOf(data), input.traced && modelOf(input.traced));
+  const model = await buildModel(job, taskOf(data), input.traced && modelOf(input.traced));
   let { plan } = input;
   if (plan === undefined && isPlanned(job)) {
     const agreed = await planTogether({

@@ -62,8 +62,20 @@ const losses = async (
   return stepLosses(join(folder, output));
 };
 
+const expectLossesWithout = async (
+  [model, args]: readonly [string, readonly string[]],
+  context: TestContext,
+): Promise<void> => {
+  needsBlas(context);
+  const dense = [...args, ...set("compression={kind: identity}"), "--steps", "10"];
+  const [on, off] = [await losses(onBlas, "on", ...dense), await losses(withoutBlas, "off", ...dense)];
+  expect(on).toHaveLength(10);
+  // Sums run in another order; a step of training carries that on into the next.
+  on.forEach((loss, i) => expect(Math.abs(loss - off[i]!)).toBeLessThan(1e-3 * Math.abs(off[i]!)));
+  // It did run elsewhere. On some processors a BLAS adds short sums up in our order, but not those of patches.
+  if (model === "a CNN") expect(on).not.toEqual(off);
+};
 test.for([
-  ["an MLP", []],
   ["a CNN", set("model={kind: cnn, channels: [4, 8], hidden: 16}")],
   [
     "a GPT",
@@ -73,15 +85,10 @@ test.for([
       "evaluation.batch=10",
     ),
   ],
-] as const)("%s has the losses on a BLAS that it has without", async ([, args], context) => {
-  needsBlas(context);
-  const dense = [...args, ...set("compression={kind: identity}"), "--steps", "10"];
-  const [on, off] = [await losses(onBlas, "on", ...dense), await losses(withoutBlas, "off", ...dense)];
-  expect(on).toHaveLength(10);
-  // Sums run in another order; a step of training carries that on into the next.
-  on.forEach((loss, i) => expect(Math.abs(loss - off[i]!)).toBeLessThan(1e-3 * Math.abs(off[i]!)));
-  expect(on).not.toEqual(off); // it did run elsewhere
-});
+] as const)("%s has the losses on a BLAS that it has without", expectLossesWithout);
+test("an MLP has the losses on a BLAS that it has without", { tags: "full" }, (context) =>
+  expectLossesWithout(["an MLP", []], context),
+);
 
 test("blas: off has the bits of a machine without one, and a run on a BLAS those of the same run", async (context) => {
   needsBlas(context);

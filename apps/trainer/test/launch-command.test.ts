@@ -38,7 +38,11 @@ const startProcess = (
   args: readonly string[],
   env: Record<string, string> = {},
 ): { readonly child: ChildProcess; readonly ended: Promise<Ended> } => {
-  const child = spawn(command, args, { cwd: folder, env: { PATH: `${join(folder, "bin")}:${system}`, ...env } });
+  const { NODE_COMPILE_CACHE = "" } = process.env;
+  const child = spawn(command, args, {
+    cwd: folder,
+    env: { PATH: `${join(folder, "bin")}:${system}`, NODE_COMPILE_CACHE, ...env },
+  });
   const written = { stdout: "", stderr: "" };
   for (const name of ["stdout", "stderr"] as const)
     child[name].setEncoding("utf8").on("data", (text: string) => void (written[name] += text));

@@ -72,7 +72,7 @@ test.each([0, 1])(
   },
 );
 
-test.each([0, 1])("SIGTERM to rank %i alone saves on all, and all exit with 143", async (told) => {
+const stopByOne = async (told: number): Promise<void> => {
   const ranks = await launch();
   await until(ranks[0]!, reached);
   ranks[told]!.child.kill("SIGTERM");
@@ -82,13 +82,15 @@ test.each([0, 1])("SIGTERM to rank %i alone saves on all, and all exit with 143"
   const again = await Promise.all((await launch()).map((rank) => rank.ended));
   expectDone(again);
   expectSame();
-});
+};
+test("SIGTERM to rank 1 alone saves on all, and all exit with 143", () => stopByOne(1));
+test("SIGTERM to rank 0 alone saves on all, and all exit with 143", { tags: "full" }, () => stopByOne(0));
 
 /** Numbers from 0 to 1 that look random and are the same in each run. */
 const moments = (seed: number): number[] => Array.from({ length: 2 }, (_, i) => (Math.sin(seed * 97 + i * 31) + 1) / 2);
 
 // As mpirun, Slurm and the deletion of pods do.
-test.each([1, 2, 3])("SIGTERM to all ranks, at moments %i, saves once, and all exit with 143", async (seed) => {
+const stopByAll = async (seed: number): Promise<void> => {
   const ranks = await launch();
   await until(ranks[0]!, reached);
   await Promise.all(
@@ -104,7 +106,13 @@ test.each([1, 2, 3])("SIGTERM to all ranks, at moments %i, saves once, and all e
   const again = await Promise.all((await launch()).map((rank) => rank.ended));
   expectDone(again);
   expectSame();
-});
+};
+test("SIGTERM to all ranks, at moments 1, saves once, and all exit with 143", () => stopByAll(1));
+test.each([2, 3])(
+  "SIGTERM to all ranks, at moments %i, saves once, and all exit with 143",
+  { tags: "full" },
+  stopByAll,
+);
 
 describe("a process whose run is not complete", () => {
   /** Told, and left nothing. */

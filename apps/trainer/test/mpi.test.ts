@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, type TestContext } from "vitest";
 import { checkpointNames, childrenOf, disturbed, hasGoneOn, jobFolder, skeinTrain, startWith, until } from "./cli.ts";
 import { expectSameEnd, expectTold } from "./run-ends.ts";
 import { expectSoundTrace } from "./trace-rules.ts";
@@ -36,7 +36,7 @@ afterEach(() => remove());
 const expectSame = (output: string, ranks: number): void =>
   expectSameEnd(join(folder, output), join(reference, `threads-${ranks}`), 120);
 
-test.for([2, 4])("%i ranks under mpirun end with the bits of threads", async (ranks, context) => {
+const expectBitsOfThreads = async (ranks: number, context: TestContext): Promise<void> => {
   if (missing.length > 0) return context.skip(reason);
   const args = [
     "run",
@@ -55,7 +55,11 @@ test.for([2, 4])("%i ranks under mpirun end with the bits of threads", async (ra
   expect([code, stderr.match(/^\s+at .*/m)]).toEqual([0, null]);
   expectSame("run", ranks);
   expectSoundTrace(join(folder, "trace.json"), ranks);
-});
+};
+test("4 ranks under mpirun end with the bits of threads", (context) => expectBitsOfThreads(4, context));
+test("2 ranks under mpirun end with the bits of threads", { tags: "full" }, (context) =>
+  expectBitsOfThreads(2, context),
+);
 
 test("ranks that mpirun has started find each other", async (context) => {
   if (missing.length > 0) return context.skip(reason);

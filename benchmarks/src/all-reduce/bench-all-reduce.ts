@@ -103,7 +103,7 @@ export const benchAllReduce = async (ranks: number, folder: string, quick: boole
     .filter(({ name }) => !reasons.has(name))
     .map(({ name }) => ({
       name,
-      peer: pairings.some(({ peer }) => peer === name),
+      peer: !pairings.some(({ ours }) => ours === name),
       points: wanted.map(({ bytes }) => ({ bytes, microseconds: median(samplesOf(name, bytes)!) })),
     }));
   return {

@@ -1,6 +1,7 @@
 // The compute thread of one rank, whatever its world travels by. Rank 0 posts a `Measurement` for each size.
 import { parentPort, workerData } from "node:worker_threads";
 import { joinWorld, type WorldConnection } from "@skein/collectives/node";
+import type { MpiWorldConnection } from "@skein/mpi/node";
 import type { Reduction } from "@skein/tensor-core";
 import { type Measurement, type Size, warmUpsOf } from "./problem.ts";
 
@@ -14,7 +15,11 @@ export interface RankData {
 
 const { connection, sizes, vector, times } = workerData as RankData;
 const { memory, rank, worldSize } = connection;
-const communicator = joinWorld(connection);
+// Over MPI this thread may call it itself, as in a job.
+const communicator =
+  "mpi" in connection
+    ? (await import("@skein/mpi/node")).joinMpiWorld(connection as MpiWorldConnection)
+    : joinWorld(connection);
 const empty = new Uint8Array(memory.buffer, 0, 0);
 
 const barrier = (): void =>

@@ -1,4 +1,4 @@
-"""PyTorch on one thread, or on a GPU with SKEIN_TORCH_DEVICE=cuda: the same protocol as the other contestants, lines of JSON in and out."""
+"""PyTorch on SKEIN_BENCH_THREADS threads, by default one, or on a GPU with SKEIN_TORCH_DEVICE=cuda: the same protocol as the other contestants, lines of JSON in and out."""
 
 import contextlib
 import json
@@ -13,7 +13,7 @@ from torch.nn import functional
 CHECKED_STEPS = 5
 DEVICE = os.environ.get("SKEIN_TORCH_DEVICE", "cpu")
 MOST_CHECKED = 2**18
-torch.set_num_threads(1)
+torch.set_num_threads(int(os.environ.get("SKEIN_BENCH_THREADS", "1")))
 
 
 def settle():

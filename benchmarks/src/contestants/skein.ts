@@ -1,5 +1,6 @@
 import { createCpuBackend } from "@skein/cpu-kernels";
 import { serve } from "../measure/serve.ts";
 import { skeinContestant } from "./skein-contestant.ts";
+import { threads } from "./threads.ts";
 
-await serve(skeinContestant(await createCpuBackend()));
+await serve(skeinContestant(await createCpuBackend({ threads: threads() })));

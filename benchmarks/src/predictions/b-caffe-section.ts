@@ -6,7 +6,7 @@ import {
   type ReplayedLog,
   replayLog,
   trainingModels,
-} from "../../../packages/cost-model/test/published/validation.ts";
+} from "../published/b-caffe-predictions.ts";
 import { alignColumns } from "../report/align-columns.ts";
 import { formatError, formatMilliseconds as ms } from "./format.ts";
 

@@ -1,10 +1,5 @@
-import {
-  fitContention,
-  linkAlone,
-  meanOfFlows,
-  slowestOfFlows,
-  worstOfFlows,
-} from "../../../packages/cost-model/test/published/validation.ts";
+import { linkAlone, meanOfFlows, slowestOfFlows, worstOfFlows } from "../published/contention.ts";
+import { fitContention } from "@skein/cost-model";
 import { alignColumns } from "../report/align-columns.ts";
 import { formatShare } from "./format.ts";
 

@@ -1,4 +1,4 @@
-import type { Network } from "../../../packages/cost-model/test/published/validation.ts";
+import type { Network } from "../published/seven-methods.ts";
 
 /** 0.0312 → "+3.1 %". */
 export const formatError = (error: number): string =>

@@ -1,4 +1,5 @@
-import { methods, summarizeErrors } from "../../../packages/cost-model/test/published/validation.ts";
+import { summarizeErrors } from "../published/held-out.ts";
+import { methods } from "../published/seven-methods.ts";
 import { alignColumns } from "../report/align-columns.ts";
 import type { RangePlot } from "../report/range-plot.ts";
 import { formatError, formatShare, networkTitles } from "./format.ts";

@@ -1,9 +1,5 @@
-import {
-  type LargerPrediction,
-  methods,
-  modelNames,
-  networks,
-} from "../../../packages/cost-model/test/published/validation.ts";
+import type { LargerPrediction } from "../published/predict-larger.ts";
+import { methods, modelNames, networks } from "../published/seven-methods.ts";
 import { alignColumns } from "../report/align-columns.ts";
 import { formatRate, networkTitles } from "./format.ts";
 

@@ -1,16 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import {
-  allReduceMethods,
-  calibratedCluster,
-  cells,
-  folds,
-  methods,
-  modelNames,
-  predictCells,
-  predictLarger,
-} from "../../../packages/cost-model/test/published/validation.ts";
+import { predictCells } from "../published/calibrate-cluster.ts";
+import { calibratedCluster } from "../published/calibrated-cluster.ts";
+import { allReduceMethods, folds } from "../published/held-out.ts";
+import { predictLarger } from "../published/predict-larger.ts";
+import { cells, methods, modelNames } from "../published/seven-methods.ts";
 import { formatError, formatRate } from "./format.ts";
 import { largerSection } from "./larger-section.ts";
 import { sentencesOf } from "./page.ts";

@@ -1,4 +1,5 @@
-import { comparePairs, isMisordered, summarizeErrors } from "../../../packages/cost-model/test/published/validation.ts";
+import { summarizeErrors } from "../published/held-out.ts";
+import { comparePairs, isMisordered } from "../published/orderings.ts";
 import type { RangePlot } from "../report/range-plot.ts";
 import { bCaffeSection } from "./b-caffe-section.ts";
 import { contentionSection } from "./contention-section.ts";

@@ -1,4 +1,4 @@
-import { type Calibration, stages } from "../../../packages/cost-model/test/published/validation.ts";
+import { type Calibration, stages } from "../published/calibrate-cluster.ts";
 import { alignColumns } from "../report/align-columns.ts";
 import { formatShare } from "./format.ts";
 

@@ -1,18 +1,13 @@
 import {
-  allReduceMethods,
   calibrateCluster,
   type Calibration,
-  cells,
-  type Fold,
-  folds,
-  type LargerPrediction,
-  type Method,
   nominalCluster,
   type PredictedCell,
   predictCells,
-  predictFold,
-  predictLarger,
-} from "../../../packages/cost-model/test/published/validation.ts";
+} from "../published/calibrate-cluster.ts";
+import { allReduceMethods, type Fold, folds, predictFold } from "../published/held-out.ts";
+import { type LargerPrediction, predictLarger } from "../published/predict-larger.ts";
+import { cells, type Method } from "../published/seven-methods.ts";
 
 /** Cells of a fold as predicted without them. */
 export interface HeldOut {

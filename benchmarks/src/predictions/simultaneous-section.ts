@@ -1,9 +1,4 @@
-import {
-  predictInTurn,
-  predictSimultaneous,
-  simultaneousModels,
-  simultaneousRows,
-} from "../../../packages/cost-model/test/published/validation.ts";
+import { predictInTurn, predictSimultaneous, simultaneousModels, simultaneousRows } from "../published/simultaneous.ts";
 import { alignColumns } from "../report/align-columns.ts";
 import { formatMilliseconds as ms } from "./format.ts";
 

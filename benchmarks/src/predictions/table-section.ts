@@ -1,15 +1,7 @@
-import {
-  allReduceMethods,
-  comparePairs,
-  isMisordered,
-  leastDifference,
-  methods,
-  modelNames,
-  networks,
-  type PredictedCell,
-  summarizeErrors,
-  worldSizes,
-} from "../../../packages/cost-model/test/published/validation.ts";
+import type { PredictedCell } from "../published/calibrate-cluster.ts";
+import { allReduceMethods, summarizeErrors } from "../published/held-out.ts";
+import { comparePairs, isMisordered, leastDifference } from "../published/orderings.ts";
+import { methods, modelNames, networks, worldSizes } from "../published/seven-methods.ts";
 import { alignColumns } from "../report/align-columns.ts";
 import type { RangePlot } from "../report/range-plot.ts";
 import { formatError, formatRate, formatShare, networkTitles } from "./format.ts";

@@ -13,18 +13,28 @@ export const pythonWithTorch = (): string | undefined =>
     (python) => spawnSync(python, ["-c", "import torch"], { stdio: "ignore" }).status === 0,
   );
 
-/** Libraries that would take more than one thread otherwise. */
-const oneThread = { OMP_NUM_THREADS: "1", OPENBLAS_NUM_THREADS: "1", MKL_NUM_THREADS: "1" };
+/** Libraries that would take another number of threads otherwise. */
+const threadsOf = (threads: string): Record<string, string> => ({
+  SKEIN_BENCH_THREADS: threads,
+  OMP_NUM_THREADS: threads,
+  OPENBLAS_NUM_THREADS: threads,
+  MKL_NUM_THREADS: threads,
+});
 
-/** Start a contestant's process, or say why there is none. */
-const start = (name: string, device: "cpu" | "cuda" = "cpu"): ContestantProcess | { readonly missing: string } => {
+/**
+ * Start a contestant's process, or say why there is none.
+ *
+ * @param entry a contestant, and with how many threads if not one: `pytorch`, `pytorch-on-2`.
+ */
+const start = (entry: string, device: "cpu" | "cuda" = "cpu"): ContestantProcess | { readonly missing: string } => {
+  const [name, threads = "1"] = entry.split("-on-") as [string, string?];
   if (name === "skein-blas" && findBlas() === undefined)
     return { missing: "no BLAS was built here: skein-train blas build" };
-  if (name !== "pytorch") return startContestant(name, [process.execPath, file(`${name}.ts`)]);
+  if (name !== "pytorch") return startContestant(entry, [process.execPath, file(`${name}.ts`)], threadsOf(threads));
   const python = pythonWithTorch();
   return python === undefined
     ? { missing: "python3-torch is not installed" }
-    : startContestant(name, [python, file("pytorch.py")], { ...oneThread, SKEIN_TORCH_DEVICE: device });
+    : startContestant(entry, [python, file("pytorch.py")], { ...threadsOf(threads), SKEIN_TORCH_DEVICE: device });
 };
 
 /** Ours on the CPU beside the libraries that compute there. */
@@ -46,6 +56,19 @@ export const onBlas: Field = {
   start: (name) => start(name),
   targets: { "mlp-step": { pytorch: 1 }, "cnn-step": { pytorch: 1 }, "gpt-step": { pytorch: 1 } },
 };
+
+/** Least speed-up that was asked for on two cores. */
+const speedUp = 1.7;
+
+/**
+ * Ours on two threads, beside ours on one and PyTorch on two; with the BLAS that was built on this machine or without.
+ */
+export const onTwoThreads = (ours: "skein" | "skein-blas"): Field => ({
+  ours: `${ours}-on-2`,
+  peers: [ours, "pytorch-on-2"],
+  start: (name) => start(name),
+  targets: { "cnn-step": { [ours]: speedUp }, "gpt-step": { [ours]: speedUp } },
+});
 
 /** Ours on this machine's GPU, beside PyTorch on it. */
 export const onGpu: Field = {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <mutex>
 #include <string>
 
 #include "library.h"
@@ -17,10 +18,14 @@ constexpr int transposed = 112;
 /** A library's product on one memory. */
 struct Product {
   Sgemm sgemm;
+  bool concurrent;
   char* memory;
   /** Keeps the memory. */
   napi_ref view;
 };
+
+/** Held while a library multiplies that only one thread may call at a time. */
+std::mutex oneAtATime;
 
 napi_value fail(napi_env env, const std::string& message) {
   napi_throw_error(env, nullptr, message.c_str());
@@ -61,6 +66,8 @@ napi_value multiply(napi_env env, napi_callback_info info) {
   const int yStride = integer(12), batch = integer(13);
   const int32_t aNext = integer(14), bNext = integer(15), yNext = integer(16);
   if (!numbers) return fail(env, "sgemm takes 17 numbers");
+  std::unique_lock<std::mutex> alone(oneAtATime, std::defer_lock);
+  if (!product->concurrent) alone.lock();
   for (int i = 0; i < batch; i++) {
     product->sgemm(rowMajor, transposeA, transposeB, rows, columns, inner, alpha, a, aStride, b, bStride, beta, y, yStride);
     a += aNext;
@@ -83,7 +90,7 @@ std::string textOf(napi_env env, napi_value value) {
   return std::string(text, length);
 }
 
-/** describe(library): { family, version, core }. */
+/** describe(library): { family, version, core, concurrent }. */
 napi_value describe(napi_env env, napi_callback_info info) {
   size_t count = 1;
   napi_value name;
@@ -104,6 +111,9 @@ napi_value describe(napi_env env, napi_callback_info info) {
   set("family", library.family);
   set("version", library.version);
   set("core", library.core);
+  napi_value concurrent;
+  napi_get_boolean(env, library.concurrent, &concurrent);
+  napi_set_named_property(env, result, "concurrent", concurrent);
   return result;
 }
 
@@ -118,9 +128,11 @@ napi_value open(napi_env env, napi_callback_info info) {
     return fail(env, "open takes a library's name and a Uint8Array");
   // What is asked for is where the view begins, which in some versions of Node does not count its offset.
   if (offset != 0) return fail(env, "open takes a view from the memory's first byte");
-  auto* product = new Product{nullptr, static_cast<char*>(bytes), nullptr};
+  auto* product = new Product{nullptr, true, static_cast<char*>(bytes), nullptr};
   try {
-    product->sgemm = loadLibrary(textOf(env, arguments[0])).sgemm;
+    const Library library = loadLibrary(textOf(env, arguments[0]));
+    product->sgemm = library.sgemm;
+    product->concurrent = library.concurrent;
   } catch (const std::exception& error) {
     delete product;
     return fail(env, error.what());

@@ -30,6 +30,9 @@ bool isOpenBlas(void* handle, Library& library) {
   library.family = "OpenBLAS";
   library.version = secondWord(config());
   if (core != nullptr) library.core = core();
+  // 0: a build without threads, whose threads of callers take the same buffer now and then, and get wrong products.
+  const auto parallel = find<int (*)()>(handle, "openblas_get_parallel");
+  library.concurrent = parallel != nullptr && parallel() != 0;
   return true;
 }
 

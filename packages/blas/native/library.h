@@ -14,6 +14,8 @@ struct Library {
   std::string version;
   /** Which of its kernels it has chosen for this processor, where it tells. */
   std::string core;
+  /** Whether several threads may multiply at once. A build without threads has no locks on its own buffers. */
+  bool concurrent = true;
   Sgemm sgemm = nullptr;
 };
 

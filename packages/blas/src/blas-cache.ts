@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { AddonSources, builtFolders, cacheFolder } from "@skein/native-addon/node";
-import type { LibraryFacts } from "./addon.ts";
+import type { LibraryIdentity } from "./addon.ts";
 
 export const sources: AddonSources = new AddonSources(new URL("../native/", import.meta.url));
 
@@ -21,7 +21,7 @@ export const defaultCacheFolder = (environment: NodeJS.ProcessEnv = process.env)
 
 const fileName = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9.]+/g, "-");
 
-export const cachedFolder = (cache: string, { family, version }: LibraryFacts): string =>
+export const cachedFolder = (cache: string, { family, version }: LibraryIdentity): string =>
   join(cache, `${fileName(`${family}-${version}`)}-${sources.key()}`);
 
 /** Whole builds in `cache`, the newest first. The table is written last. */

@@ -89,7 +89,7 @@ test("what is built is found, chooses by what was measured, and is refused when 
     return error.message;
   });
   if (typeof built === "string") return context.skip(built);
-  const { library, measured, faster, ...files } = built;
+  const { library, concurrent, measured, faster, ...files } = built;
   expect(findBlas({}, folder)).toEqual(files);
   expect(readdirSync(folder)).toHaveLength(1);
   expect(existsSync(files.addon)).toBe(true);
@@ -101,6 +101,7 @@ test("what is built is found, chooses by what was measured, and is refused when 
   expect(measured).toBe(kernels.length);
   expect(faster).toBeLessThanOrEqual(measured);
   expect(openBlas(files).identity).toContain(library);
+  expect(concurrent || openBlas(files).sliceRows === undefined).toBe(true); // who takes turns gains nothing from slices
 
   writeFileSync(files.table, JSON.stringify({ ...table, library: { ...table.library, version: "0.0.1" } }));
   expect(() => openBlas(files)).toThrow(/was measured with \S+ 0\.0\.1, but .* is now .*skein-train blas build/);

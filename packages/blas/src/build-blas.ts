@@ -8,12 +8,13 @@ import { BlasError } from "./errors.ts";
 import { measureTable, type MeasureOptions } from "./measure-table.ts";
 import { describeLibrary, loadAddon, openProduct } from "./open-blas.ts";
 import { isFaster, type ShapeTable } from "./shape-table.ts";
+import { measureSliceRows } from "./slice-rows.ts";
 import { libraryNames } from "./system-libraries.ts";
 
 const headers = (): string =>
   join(dirname(createRequire(import.meta.url).resolve("node-api-headers/package.json")), "include");
 
-const cure = "Debian: apt install g++ libopenblas0-serial; nothing needs a BLAS, WebAssembly computes without one";
+const cure = "Debian: apt install g++ libopenblas0-pthread; nothing needs a BLAS, WebAssembly computes without one";
 
 /** @throws BlasError in one line. */
 const compile = async (compiler: string, output: string): Promise<void> => {
@@ -69,6 +70,8 @@ export interface BuildBlasOptions extends Pick<MeasureOptions, "onProgress" | "k
 export interface BuiltBlas extends BlasPlace {
   /** "OpenBLAS 0.3.21 (Cooperlake)". */
   readonly library: string;
+  /** Whether several threads may multiply at once. */
+  readonly concurrent: boolean;
   /** Shapes that were measured, and of those how many are faster by the library. */
   readonly measured: number;
   readonly faster: number;
@@ -95,14 +98,27 @@ export const buildBlas = async (options: BuildBlasOptions = {}): Promise<BuiltBl
       ...(onProgress && { onProgress }),
       ...(kernels && { kernels }),
     });
-    const table: ShapeTable = { format: "skein-blas-table", version: 1, library: { name, ...facts }, shapes };
+    const sliceRows = measureSliceRows((memory) => openProduct(addon, name, memory));
+    const table: ShapeTable = {
+      format: "skein-blas-table",
+      version: 1,
+      library: { name, family: facts.family, version: facts.version, core: facts.core },
+      shapes,
+      sliceRows,
+    };
     writeFileSync(unfinished.table, `${JSON.stringify(table)}\n`);
     const folder = options.output ?? cachedFolder(cacheFolder, facts);
     mkdirSync(folder, { recursive: true });
     const place = placeIn(folder);
     renameSync(unfinished.addon, place.addon);
     renameSync(unfinished.table, place.table);
-    return { ...place, library: libraryText(facts), measured: shapes.length, faster: shapes.filter(isFaster).length };
+    return {
+      ...place,
+      library: libraryText(facts),
+      concurrent: facts.concurrent,
+      measured: shapes.length,
+      faster: shapes.filter(isFaster).length,
+    };
   } finally {
     rmSync(work, { recursive: true, force: true });
   }

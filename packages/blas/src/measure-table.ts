@@ -14,17 +14,17 @@ const prepare = async (
   { op, fn, shapes }: MeasuredKernel,
   backend: Backend,
 ): Promise<{ readonly call: () => Promise<number>; readonly release: () => void }> => {
-  const tracer = new SpanRecorder();
-  const compiled = jit(fn as (...args: never[]) => readonly Tensor[], backend, { tracer });
+  const spanSink = new SpanRecorder();
+  const compiled = jit(fn as (...args: never[]) => readonly Tensor[], backend, { spanSink });
   const inputs = shapes.map((shape) =>
     backend.upload(NdArray.from(new Float32Array(shape.reduce((a, b) => a * b, 1)).fill(0.5), [...shape])),
   );
   return {
     call: async () => {
-      tracer.spans.length = 0;
+      spanSink.spans.length = 0;
       const outputs = (await compiled(...(inputs as never[]))) as never[];
       for (const output of outputs) backend.free(output);
-      const span = tracer.spans.find(({ track, args }) => track === "compute" && args?.["operator"] === op);
+      const span = spanSink.spans.find(({ track, args }) => track === "compute" && args?.["operator"] === op);
       if (span === undefined) throw new InvariantError(`${op} was not run by the function that measures it`);
       return span.endSeconds - span.startSeconds;
     },

@@ -36,7 +36,7 @@ const products = transposes.flatMap(([transposeA, transposeB]) =>
 
 const imagesPerBatch = 8;
 
-const convolve = (x: Tensor, w: Tensor): Tensor => conv2d(x, w, { padding: "same" });
+const convolve = (stride: number, x: Tensor, w: Tensor): Tensor => conv2d(x, w, { stride, padding: "same" });
 
 /** The gradient with respect to one operand of a convolution; the forward pass, which nothing reads, is dropped. */
 const gradients: readonly (readonly [ContractionOp, operand: 0 | 1])[] = [
@@ -44,24 +44,29 @@ const gradients: readonly (readonly [ContractionOp, operand: 0 | 1])[] = [
   ["conv2d-backward-weight", 1],
 ];
 
-/** 3×3 convolutions of images of three sizes. */
+/**
+ * 3×3 convolutions of images of three sizes; those of many channels in steps of two pixels as well, which WebAssembly
+ * runs another way.
+ */
 const convolutions = [8, 16, 32].flatMap((size) =>
   [1, 8, 32, 128].flatMap((channels) =>
-    [8, 32, 128].flatMap((outChannels): MeasuredKernel[] => {
-      const x = [imagesPerBatch, size, size, channels];
-      const w = [3, 3, channels, outChannels];
-      const g = [imagesPerBatch, size, size, outChannels];
-      return [
-        { op: "conv2d", fn: (x, w) => [convolve(x!, w!)], shapes: [x, w] },
-        ...gradients.map(
-          ([op, operand]): MeasuredKernel => ({
-            op,
-            fn: (x, w, g) => [vjp(([x, w]: Tensor[]) => convolve(x!, w!), [x!, w!]).pullback(g!)[operand]!],
-            shapes: [x, w, g],
-          }),
-        ),
-      ];
-    }),
+    [8, 32, 128].flatMap((outChannels) =>
+      (size >= 16 && channels >= 32 && outChannels >= 32 ? [1, 2] : [1]).flatMap((stride): MeasuredKernel[] => {
+        const x = [imagesPerBatch, size, size, channels];
+        const w = [3, 3, channels, outChannels];
+        const g = [imagesPerBatch, size / stride, size / stride, outChannels];
+        return [
+          { op: "conv2d", fn: (x, w) => [convolve(stride, x!, w!)], shapes: [x, w] },
+          ...gradients.map(
+            ([op, operand]): MeasuredKernel => ({
+              op,
+              fn: (x, w, g) => [vjp(([x, w]: Tensor[]) => convolve(stride, x!, w!), [x!, w!]).pullback(g!)[operand]!],
+              shapes: [x, w, g],
+            }),
+          ),
+        ];
+      }),
+    ),
   ),
 );
 

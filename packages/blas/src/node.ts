@@ -1,4 +1,4 @@
-export { type BlasAddon, type LibraryFacts } from "./addon.ts";
+export { type BlasAddon, type LibraryFacts, turnsText } from "./addon.ts";
 export { type BlasPlace, defaultCacheFolder } from "./blas-cache.ts";
 export { buildBlas, type BuildBlasOptions, type BuiltBlas } from "./build-blas.ts";
 export { BlasError } from "./errors.ts";

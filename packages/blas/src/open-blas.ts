@@ -61,8 +61,13 @@ export const findBlas = (
 export const openProduct = (addon: BlasAddon, library: string, memory: WasmMemory): ReturnType<BlasAddon["open"]> =>
   addon.open(library, new Uint8Array(memory.buffer));
 
+/** A BLAS, and whether several threads may multiply by it at once. */
+interface MeasuredBlas extends Blas {
+  readonly concurrent: boolean;
+}
+
 /** Open the BLAS that a table was measured with. @throws BlasError as `openBlas` does. */
-export const openMeasured = (place: BlasPlace, table: ShapeTable): Blas => {
+export const openMeasured = (place: BlasPlace, table: ShapeTable): MeasuredBlas => {
   const addon = loadAddon(place.addon);
   const { name, ...measured } = table.library;
   const found = describeLibrary(addon, name);
@@ -73,8 +78,15 @@ export const openMeasured = (place: BlasPlace, table: ShapeTable): Blas => {
     );
   return {
     identity: `${libraryText(found)} by table ${tableDigest(table)}`,
+    concurrent: found.concurrent,
     prefers: chooser(table),
     open: (memory) => openProduct(addon, name, memory),
+    // Threads that take turns gain nothing from slices.
+    sliceRows: found.concurrent ? table.sliceRows : undefined,
+    inThreads: {
+      module: new URL("./thread-product.ts", import.meta.url).href,
+      data: { addon: resolve(place.addon), library: name },
+    },
   };
 };
 

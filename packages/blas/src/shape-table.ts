@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { type Contraction, contractionOps } from "@skein/cpu-kernels";
 import { z } from "zod";
-import type { LibraryFacts } from "./addon.ts";
+import type { LibraryIdentity } from "./addon.ts";
 import { BlasError } from "./errors.ts";
 
 const size = z.int().min(1);
@@ -19,8 +19,10 @@ export interface ShapeTable {
   readonly format: "skein-blas-table";
   readonly version: 1;
   /** How the loader found it, and what it said of itself. */
-  readonly library: LibraryFacts & { readonly name: string };
+  readonly library: LibraryIdentity & { readonly name: string };
   readonly shapes: readonly MeasuredShape[];
+  /** See `measureSliceRows`. */
+  readonly sliceRows?: number | undefined;
 }
 
 const measuredShape: z.ZodType<MeasuredShape> = z.strictObject({
@@ -40,6 +42,7 @@ const shapeTable: z.ZodType<ShapeTable> = z.strictObject({
   version: z.literal(1),
   library: z.strictObject({ name: text, family: text, version: text, core: z.string().max(256) }),
   shapes: z.array(measuredShape).min(1).max(100_000),
+  sliceRows: size.max(4096).optional(),
 });
 
 /** @throws BlasError `blas-table` for what is no table. */

@@ -10,6 +10,8 @@ export type BlasSurvey =
       readonly state: "ready";
       readonly identity: string;
       readonly table: string;
+      /** Whether several threads may multiply at once. */
+      readonly concurrent: boolean;
       readonly measured: number;
       readonly faster: number;
     }
@@ -24,11 +26,12 @@ export const surveyBlas = (environment: NodeJS.ProcessEnv = process.env): BlasSu
     const place = findBlas(environment);
     if (place === undefined) return { state: "not-built", libraries: knownLibraries() };
     const table = readTable(place.table);
-    const { identity } = openMeasured(place, table);
+    const { identity, concurrent } = openMeasured(place, table);
     const { shapes } = table;
     return {
       state: "ready",
       identity,
+      concurrent,
       table: place.table,
       measured: shapes.length,
       faster: shapes.filter(isFaster).length,

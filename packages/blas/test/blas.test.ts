@@ -2,8 +2,19 @@ import { once } from "node:events";
 import { rmSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { contractionOps, createCpuBackend, createSharedMemory, type Sgemm } from "@skein/cpu-kernels";
-import { type Backend, evaluate, matmul, NdArray, type Tensor } from "@skein/tensor-core";
-import { checkGradientValues, checkValues, conformanceCases } from "@skein/testing";
+import {
+  attention,
+  type Backend,
+  conv2d,
+  type DeviceArray,
+  evaluate,
+  jit,
+  matmul,
+  NdArray,
+  type Tensor,
+  vjp,
+} from "@skein/tensor-core";
+import { checkGradientValues, checkValues, conformanceCases, normalArray } from "@skein/testing";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openBlas } from "../src/node.ts";
@@ -44,6 +55,43 @@ for (const asked of [undefined, "libblis.so.4"]) {
     test.each(rows.map((row) => [`${row.op}: ${row.name}`, row] as const))("%s", async (_, row) => {
       await checkValues(row, backend);
       if (row.gradient !== undefined) await checkGradientValues(row, backend);
+    });
+
+    test("two threads multiply, convolve and attend with the bits of one", async () => {
+      const one = await createCpuBackend({ blas: { ...openBlas(place), prefers: () => true } });
+      const two = await createCpuBackend({ blas: { ...openBlas(place), prefers: () => true }, threads: 2 });
+      const values = (...shape: number[]): NdArray => normalArray(shape, shape.length);
+      const problems: readonly [fn: (...xs: Tensor[]) => Tensor, inputs: readonly NdArray[]][] = [
+        [(a, b) => matmul(a!, b!), [values(200, 300), values(300, 130)]],
+        [(a, b) => matmul(a!, b!, { transposeA: true }), [values(300, 201), values(300, 130)]],
+        [(x, w) => conv2d(x!, w!, { padding: "same" }), [values(5, 28, 28, 24), values(3, 3, 24, 40)]],
+        [(x, w) => conv2d(x!, w!), [values(5, 28, 28, 24), values(1, 1, 24, 40)]],
+        [(q, k, v) => attention(q!, k!, v!, { causal: true }), [1, 2, 3].map(() => values(2, 4, 100, 32))],
+      ];
+      for (const [fn, inputs] of problems) {
+        const all = (...xs: Tensor[]): readonly Tensor[] => {
+          const { value, pullback } = vjp((operands: readonly Tensor[]) => fn(...operands), xs);
+          return [value, ...pullback(value)];
+        };
+        const [expected, found] = [await evaluate(all, one)(...inputs), await evaluate(all, two)(...inputs)];
+        found.forEach((array, i) => expect(Buffer.compare(array.bytes(), expected[i]!.bytes())).toBe(0));
+      }
+      await two.close();
+    });
+
+    test("small products in two threads at once, a thousand times", async () => {
+      // A library without locks on its own buffers mixes up one in a hundred.
+      const two = await createCpuBackend({ blas: { ...openBlas(place), prefers: () => true }, threads: 2 });
+      const operands = [normalArray([16, 64, 64], 1), normalArray([16, 64, 32], 2)].map((array) => two.upload(array));
+      const product = jit((a: Tensor, b: Tensor) => matmul(a, b), two);
+      const bytes: Uint8Array[] = [];
+      for (let i = 0; i < 1000; i++) {
+        const y = await product(...(operands as [DeviceArray, DeviceArray]));
+        bytes.push((await two.download(y)).bytes());
+        two.free(y);
+      }
+      expect(bytes.findIndex((one) => Buffer.compare(one, bytes[0]!) !== 0)).toBe(-1);
+      await two.close();
     });
 
     describe("a product on the memory", () => {

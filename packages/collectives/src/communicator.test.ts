@@ -4,7 +4,7 @@ import { controlBytes, queueLength } from "./control-block/layout.ts";
 import type { WorldConnection } from "./control-block/world-connection.ts";
 import { joinWorld } from "./communicator.ts";
 
-const memory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
+const memory = new WebAssembly.Memory({ initial: 1, maximum: 64, shared: true });
 const connection = (worldSize: number, rank = 0): WorldConnection => ({
   control: new SharedArrayBuffer(controlBytes(worldSize)),
   memory,

@@ -2,7 +2,7 @@ import { bytesPerElement, type DType, InvariantError } from "@skein/tensor-core"
 import type { CollectiveRequest } from "@skein/tensor-core/backend";
 import type { Arithmetic } from "./arithmetic.ts";
 import type { ElementRange, Region, Schedule, Step } from "./schedule.ts";
-import { type Eventually, Future, type SendHandle, type Transport } from "./transport/transport.ts";
+import { type Eventually, Future, isLater, type SendHandle, type Transport } from "./transport/transport.ts";
 
 /**
  * What a schedule works on: the request's memory and meaning, a tag that all ranks share, and scratch memory if the
@@ -63,26 +63,33 @@ export function* walk(
     return bytes.subarray(offset * width, (offset + count) * width);
   };
 
-  let sends: { readonly handle: SendHandle; readonly range: ElementRange }[] = [];
-  function* sendsDone(concerned: (send: { handle: SendHandle; range: ElementRange }) => boolean): Walk<void> {
-    for (const entry of sends.filter(concerned)) {
-      yield* settled(transport.whenSent(entry.handle));
-      sends = sends.filter((other) => other !== entry);
+  // Answers that are there already are asked for first: a pause makes a generator, and small collectives are all
+  // pauses.
+  const sends: { readonly handle: SendHandle; readonly range: ElementRange }[] = [];
+  /** Wait for sends of a range, of all if none is given; to one peer, if it is given. */
+  function* sendsDone(range?: ElementRange, peer?: number): Walk<void> {
+    for (let i = 0; i < sends.length; ) {
+      const entry = sends[i]!;
+      if ((range === undefined || overlap(entry.range, range)) && (peer === undefined || entry.handle.peer === peer)) {
+        const sent = transport.whenSent(entry.handle);
+        if (isLater(sent)) yield* settled(sent);
+        sends.splice(i, 1);
+      } else i++;
     }
   }
-  const writing = (range: ElementRange): Walk<void> => sendsDone((entry) => overlap(entry.range, range));
 
   function* reduce(steps: readonly ReduceStep[]): Walk<void> {
     const { target, own } = steps[0]!;
     const parts = [{ rank: transport.rank, bytes: bytesOf(own) }];
     const borrowed: Uint8Array[] = [];
     for (const step of steps) {
-      const bytes = yield* settled(transport.receive(step.peer, tag, target.count * width));
+      const answer = transport.receive(step.peer, tag, target.count * width);
+      const bytes = isLater(answer) ? yield* settled(answer) : answer;
       parts.push({ rank: step.peer, bytes });
       if (step.returned === true && transport.sharesMemoryWith(step.peer)) borrowed.push(bytes);
     }
     parts.sort((a, b) => a.rank - b.rank);
-    yield* writing(target);
+    if (sends.length > 0) yield* sendsDone(target);
     arithmetic.combine(
       dtype,
       reduction,
@@ -97,24 +104,23 @@ export function* walk(
     for (const step of round) {
       if (step.action === "copy") {
         if (place(step.source) === place(step.target) && step.source.offset === step.target.offset) continue;
-        yield* writing(step.target);
+        if (sends.length > 0) yield* sendsDone(step.target);
         arithmetic.copy(bytesOf(step.target), bytesOf(step.source));
       } else if (step.action === "clear") {
-        yield* writing(step.target);
+        if (sends.length > 0) yield* sendsDone(step.target);
         bytesOf(step.target).fill(0);
       } else if (step.action === "fold") {
-        yield* writing(step.target);
+        if (sends.length > 0) yield* sendsDone(step.target);
         arithmetic.combine(dtype, reduction, [bytesOf(step.target)], step.sources.map(bytesOf));
       }
     }
     for (const step of round) {
       if (step.action !== "send") continue;
       if (step.returned === true && transport.sharesMemoryWith(step.peer)) transport.release(step.peer);
-      else
-        sends.push({
-          range: step.source,
-          handle: yield* settled(transport.send(step.peer, tag, bytesOf(step.source))),
-        });
+      else {
+        const sent = transport.send(step.peer, tag, bytesOf(step.source));
+        sends.push({ range: step.source, handle: isLater(sent) ? yield* settled(sent) : sent });
+      }
     }
     const receives = round.filter((step): step is Receive => step.action === "receive");
     for (let i = 0; i < receives.length; i++) {
@@ -126,31 +132,43 @@ export function* walk(
         yield* reduce(together);
         i += together.length - 1;
       } else if (step.returned === true && transport.sharesMemoryWith(step.peer)) {
-        yield* sendsDone((entry) => entry.handle.peer === step.peer && overlap(entry.range, step.target));
+        if (sends.length > 0) yield* sendsDone(step.target, step.peer);
       } else if (transport.receiveInto !== undefined && !sends.some((entry) => overlap(entry.range, step.target))) {
         // Over memory that is still being sent, the send would wait for the peer to ask for it, and the peer, which may
         // do the same, for us.
-        yield* settled(transport.receiveInto(step.peer, tag, bytesOf(step.target)));
+        const landed = transport.receiveInto(step.peer, tag, bytesOf(step.target));
+        if (isLater(landed)) yield* settled(landed);
       } else {
-        const bytes = yield* settled(transport.receive(step.peer, tag, step.target.count * width));
-        yield* writing(step.target);
+        const answer = transport.receive(step.peer, tag, step.target.count * width);
+        const bytes = isLater(answer) ? yield* settled(answer) : answer;
+        if (sends.length > 0) yield* sendsDone(step.target);
         arithmetic.copy(bytesOf(step.target), bytes);
         transport.release(step.peer);
       }
     }
   }
-  yield* sendsDone(() => true);
+  if (sends.length > 0) yield* sendsDone();
 }
+
+const requireFuture = <T>(later: Promise<T> | Future<T>): Future<T> => {
+  if (later instanceof Future) return later;
+  throw new InvariantError("a transport that cannot block was given to a thread that blocks");
+};
 
 /** Run a walk to its end in this thread. @param wait blocks until what another thread will bring about is ready. */
 export const runWalkBlocking = <T>(walk: Walk<T>, wait: (future: Future<unknown>) => void): T => {
   for (;;) {
     const { done, value } = walk.next();
     if (done === true) return value;
-    if (!(value instanceof Future))
-      throw new InvariantError("a transport that cannot block was given to a thread that blocks");
-    wait(value);
+    wait(requireFuture(value));
   }
+};
+
+/** The value of a future, in this thread. */
+export const settleBlocking = <T>(later: Promise<T> | Future<T>, wait: (future: Future<unknown>) => void): T => {
+  const future = requireFuture(later);
+  while (!future.ready()) wait(future);
+  return future.take();
 };
 
 /** Run a walk to its end without blocking. @param wait settles when what another thread will bring about is ready. */

@@ -10,11 +10,11 @@ export type Facts = { readonly [name: string]: string };
 /**
  * Check that all ranks have the same facts.
  *
- * @param texts the facts of each rank, as JSON.
+ * @param ranks the facts of each rank.
  * @throws RanksDifferError that names the first fact that differs, both values, and who has which. On all ranks alike.
  */
-export const requireSameFacts = (texts: readonly string[], rank: number): void => {
-  const [first, ...rest] = texts.map((text) => JSON.parse(text) as Facts);
+export const requireSameFacts = (ranks: readonly Facts[], rank: number): void => {
+  const [first, ...rest] = ranks;
   const names = new Set([first!, ...rest].flatMap((facts) => Object.keys(facts)));
   for (const name of names) {
     const valueOf = (facts: Facts): string => facts[name] ?? "none";
@@ -39,4 +39,7 @@ export const requireSameFacts = (texts: readonly string[], rank: number): void =
  * @throws RanksDifferError.
  */
 export const agreeOnFacts = async (group: Communicator, facts: Facts): Promise<void> =>
-  requireSameFacts(await group.exchangeTexts(JSON.stringify(facts)), group.members[group.rank]!);
+  requireSameFacts(
+    (await group.exchangeTexts(JSON.stringify(facts))).map((text) => JSON.parse(text) as Facts),
+    group.members[group.rank]!,
+  );

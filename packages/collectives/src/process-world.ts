@@ -2,12 +2,12 @@ import type { Worker } from "node:worker_threads";
 import type { LossKind } from "./errors.ts";
 import type { Facts } from "./facts.ts";
 import { CompanionThread } from "./companion/companion-thread.ts";
-import type { CompanionInput, CompanionOrder } from "./companion/companion-messages.ts";
+import type { CompanionCommand, CompanionEvent, CompanionInput } from "./companion/companion-messages.ts";
 import type { RankAddress, Roster } from "./rendezvous/roster.ts";
 import { hasOwnCore } from "./own-core.ts";
 import { hostsOf } from "./topology.ts";
 import { LocalRanks, type RankMemory } from "./control-block/local-ranks.ts";
-import type { Preference, WorldConnection } from "./control-block/world-connection.ts";
+import type { ExpressEnd, Preference, WorldConnection } from "./control-block/world-connection.ts";
 import { spinsOnOwnCore } from "./thread-world.ts";
 
 export interface ProcessWorldOptions
@@ -75,10 +75,12 @@ export const createProcessWorld = async (options: ProcessWorldOptions): Promise<
   const local = new LocalRanks({ worldSize, ranks, memory, kernels, companionOnly: true, timeoutMilliseconds, facts });
   const { state } = local;
   let hosts: Preference["hosts"];
+  const express = new Map<number, readonly ExpressEnd[]>();
   const connection = (rank: number): WorldConnection =>
     local.connection(rank, {
       spins: hosts !== undefined && hasOwnCore({ hosts }, rank) ? spinsOnOwnCore : 0,
       preference: { ...preference, ...(hosts && { hosts }) },
+      express: express.get(rank),
     });
   const reportLost = (rank: number, reason: string, kind: LossKind = "lost"): void => {
     state.failLost(rank, 0, reason, kind);
@@ -106,10 +108,11 @@ export const createProcessWorld = async (options: ProcessWorldOptions): Promise<
     connect: async (roster) => {
       hosts = hostsOf(roster.map(({ hostName }) => hostName));
       const peers = roster.filter(({ rank }) => !ranks.includes(rank));
-      const order: CompanionOrder = { type: "connect", peers, preference: connection(ranks[0]!).preference };
+      const command: CompanionCommand = { type: "connect", peers, preference: connection(ranks[0]!).preference };
       const connected = companions.map((companion) => companion.next("connected"));
-      for (const companion of companions) companion.tell(order);
-      await Promise.all(connected);
+      for (const companion of companions) companion.tell(command);
+      for (const [i, event] of (await Promise.all(connected)).entries())
+        express.set(ranks[i]!, (event as Extract<CompanionEvent, { type: "connected" }>).express);
     },
     connection,
     watch: (rank, worker) => {

@@ -1,13 +1,6 @@
 import { existsSync } from "node:fs";
 import { Worker, type WorkerOptions } from "node:worker_threads";
-import { threadFile } from "@skein/tensor-core/backend";
-
-/**
- * A program that came through standard input or --eval says what language it is in, which Node refuses to be told for a
- * file.
- */
-const ownFlags = (): { execArgv?: string[] } =>
-  process.execArgv.some((flag) => flag.startsWith("--input-type")) ? { execArgv: [] } : {};
+import { threadFile, threadFlags } from "@skein/tensor-core/backend";
 
 /**
  * Start a thread of our packages.
@@ -20,4 +13,4 @@ export const startThread = (
   locate: () => URL,
   options: WorkerOptions,
   packageName: string = "@skein/collectives",
-): Worker => new Worker(threadFile(locate, packageName, existsSync), { ...options, ...ownFlags() });
+): Worker => new Worker(threadFile(locate, packageName, existsSync), { ...options, ...threadFlags(process.execArgv) });

@@ -3,6 +3,7 @@ import type { Worker } from "node:worker_threads";
 import { ArgumentError } from "@skein/tensor-core";
 import { startThread } from "./start-thread.ts";
 import { LocalRanks, openGroupState, type RankMemory } from "./control-block/local-ranks.ts";
+import { reserveParts } from "./transport/thread-exchange.ts";
 import type { Preference, WorldConnection } from "./control-block/world-connection.ts";
 
 export interface ThreadWorldOptions extends RankMemory {
@@ -63,10 +64,11 @@ export const createThreadWorld = (options: ThreadWorldOptions): ThreadWorld => {
     throw new ArgumentError("thread ranks need a shared WebAssembly.Memory; create it with { shared: true }");
   const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
   const local = new LocalRanks({ worldSize, ranks, memory, kernels, companionOnly: false, timeoutMilliseconds });
+  const exchangeParts = reserveParts(memory, worldSize);
   const connection = (rank: number): WorldConnection => {
     if (!ranks.includes(rank))
       throw new ArgumentError(`rank ${rank} is not in a world of ${worldSize}; use 0 to ${worldSize - 1}`);
-    return local.connection(rank, { spins, preference });
+    return local.connection(rank, { spins, preference, exchangeParts });
   };
   const reportLost = (rank: number, reason = "its thread ended"): void =>
     openGroupState(connection(rank)).failLost(rank, 0, reason);

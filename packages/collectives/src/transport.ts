@@ -10,8 +10,9 @@ export {
   type RankMemory,
 } from "./control-block/local-ranks.ts";
 export type { Preference, WorldConnection } from "./control-block/world-connection.ts";
+export { type BlockingCommunicator, joinWorld } from "./communicator.ts";
 export { serveRequests } from "./companion/serve-requests.ts";
 export type { LaneTransports } from "./lanes/rank-lanes.ts";
 export { heapMessageMemory, type MessageMemory, wasmMessageMemory } from "./message-memory.ts";
-export type { NativeCollectives } from "./requests/native-collectives.ts";
-export { type Eventually, Future, type SendHandle, type Transport } from "./transport/transport.ts";
+export { leastBytes, type NativeCollectives } from "./requests/native-collectives.ts";
+export { after, type Eventually, Future, type SendHandle, type Transport } from "./transport/transport.ts";

@@ -42,6 +42,18 @@ const blockBytes = 16_384;
 export const wasmArithmetic = (module: WasmModule, memory: WasmMemory): Arithmetic => {
   const exports = new WebAssembly.Instance(module, { env: { memory } }).exports as unknown as Exports;
 
+  const entry = (verb: "accumulate" | "exchange", reduction: Reduction): ReadonlyMap<DType, Accumulate | Exchange> =>
+    new Map(
+      [...reducible].flatMap((dtype) => {
+        const found = exports[exportName(verb, reduction, dtype)];
+        return found === undefined ? [] : [[dtype, found] as const];
+      }),
+    );
+  const table = (verb: "accumulate" | "exchange"): ReadonlyMap<Reduction, ReadonlyMap<DType, Accumulate | Exchange>> =>
+    new Map(reductions.map((reduction) => [reduction, entry(verb, reduction)]));
+  // Found once: making a name takes as long as adding a few KiB.
+  const [accumulates, exchanges] = [table("accumulate"), table("exchange")];
+
   const messages = wasmMessageMemory(memory);
   let block: number | undefined;
   /**
@@ -68,14 +80,15 @@ export const wasmArithmetic = (module: WasmModule, memory: WasmMemory): Arithmet
   return {
     combine: (dtype, reduction, targets, sources) => {
       const bytes = sources[0]!.byteLength;
+      const width = bytesPerElement[dtype];
+      const exchange = exchanges.get(reduction)!.get(dtype) as Exchange | undefined;
+      if (exchange !== undefined && sources.length === 2 && targets.length === 2)
+        return exchange(sources[0]!.byteOffset, sources[1]!.byteOffset, bytes / width);
+      const accumulate = accumulates.get(reduction)!.get(dtype) as Accumulate;
+      if (sources.length === 2 && targets.length === 1)
+        return accumulate(targets[0]!.byteOffset, sources[0]!.byteOffset, sources[1]!.byteOffset, bytes / width);
       const to = targets.map((target) => target.byteOffset);
       const from = sources.map((source) => source.byteOffset);
-      const exchange = exports[exportName("exchange", reduction, dtype)] as Exchange | undefined;
-      const width = bytesPerElement[dtype];
-      if (exchange !== undefined && from.length === 2 && to.length === 2)
-        return exchange(from[0]!, from[1]!, bytes / width);
-      const accumulate = exports[exportName("accumulate", reduction, dtype)] as Accumulate;
-      if (from.length === 2 && to.length === 1) return accumulate(to[0]!, from[0]!, from[1]!, bytes / width);
       for (let offset = 0; offset < bytes; offset += blockBytes) {
         combineBlock(
           accumulate,

@@ -5,7 +5,16 @@ import { canonicalOrder, collectiveOrderOf, interpretRanks, optimize } from "@sk
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createThreadWorld } from "../src/node.ts";
-import { axesOf, graphOf, type Program, programs, referenceInputs, twins, worldSize } from "./differing-programs.ts";
+import {
+  axesOf,
+  graphOf,
+  mutants,
+  type Program,
+  programs,
+  referenceInputs,
+  twins,
+  worldSize,
+} from "./differing-programs.ts";
 import type { DifferingAnswer, DifferingRankData } from "./differing-rank.ts";
 
 const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
@@ -81,9 +90,22 @@ test("law: ranks with one graph keep the order that each would choose alone", ()
   );
 });
 
-test("law: threads with different work beside the same collectives end with the bits of the reference", async () => {
+test("law: one collective of one rank that is otherwise is always found, before anything runs", () => {
+  fc.assert(
+    fc.property(mutants, (program) => {
+      const { rank, kind } = program.find(({ mutation }) => mutation !== undefined)!.mutation!;
+      fc.pre(kind !== "fail");
+      expect(() => compiled(program), `${kind} on rank ${rank}`).toThrow(
+        /^collective \d+ of its group is .*; ranks of a group must trace the same|^collectives wait for each other in a circle/,
+      );
+    }),
+    { numRuns: 120 },
+  );
+});
+
+test("law: threads with different work beside the same collectives end with the bits of the reference; where one has another collective or no graph, all are told and none waits", async () => {
   // One world for all programs: threads take longer to start than to run them.
-  const chosen = [...fc.sample(programs, 40), ...fc.sample(twins, 20)];
+  const chosen = fc.sample(fc.tuple(programs, twins, programs, mutants), 16).flat();
   const world = createThreadWorld({
     worldSize,
     memory: createSharedMemory(),
@@ -102,6 +124,22 @@ test("law: threads with different work beside the same collectives end with the 
   await world.close();
   expect(answers.map((answer) => ("error" in answer ? answer.error : undefined))).toEqual(ranks.map(() => undefined));
   chosen.forEach((program, i) => {
+    const { rank: otherwise, kind } = program.find(({ mutation }) => mutation !== undefined)?.mutation ?? {};
+    if (kind !== undefined) {
+      const said = answers.map((answer) => "outcomes" in answer && answer.outcomes[i]);
+      const others = said.filter((_, rank) => kind !== "fail" || rank !== otherwise);
+      expect(said[otherwise!], JSON.stringify(program)).toMatch(
+        kind === "fail" ? /^nothing to trace here$/ : /^collective \d|in a circle/,
+      );
+      expect(others).toEqual(
+        others.map(() =>
+          kind === "fail"
+            ? `rank ${otherwise} could not compile its graph: nothing to trace here; all ranks of a world compile together; mend what that rank computes for its place`
+            : others[0],
+        ),
+      );
+      return;
+    }
     const expected = interpretRanks(
       ranks.map((rank) => graphOf(program, rank)),
       ranks.map(referenceInputs),
@@ -110,7 +148,7 @@ test("law: threads with different work beside the same collectives end with the 
     answers.forEach((answer, rank) => {
       for (const round of [0, 1])
         expect(
-          "values" in answer && answer.values[2 * i + round],
+          "outcomes" in answer && answer.outcomes[i]![round],
           `rank ${rank} of ${JSON.stringify(program)}`,
         ).toEqual(expected[rank]!.map(({ data }) => [...data]));
     });

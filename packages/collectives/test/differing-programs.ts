@@ -4,6 +4,8 @@ import {
   allGather,
   allReduce,
   broadcastFromRoot,
+  cast,
+  concat,
   type Graph,
   matmul,
   maximum,
@@ -42,6 +44,14 @@ interface OwnWork {
   readonly mixes: readonly number[];
 }
 
+/** What one rank does otherwise than the others, so that its collectives are no longer theirs. */
+export const mutations = ["drop", "double", "kind", "axis", "size", "dtype", "priority", "silence", "fail"] as const;
+
+interface Mutation {
+  readonly rank: number;
+  readonly kind: (typeof mutations)[number];
+}
+
 interface Call {
   readonly kind: "sum" | "largest" | "gather" | "broadcast";
   readonly axis: Axis;
@@ -50,6 +60,7 @@ interface Call {
   readonly source: number;
   /** Per rank. */
   readonly own: readonly OwnWork[];
+  readonly mutation?: Mutation;
   /** Before the call, between two ranks alone. */
   readonly message?:
     | { readonly from: number; readonly to: number; readonly source: number; readonly priority: number }
@@ -112,6 +123,17 @@ export const twins: fc.Arbitrary<Program> = fc
     })),
   );
 
+/** Programs of which one rank has one collective otherwise. */
+export const mutants: fc.Arbitrary<Program> = fc
+  .record({
+    program: programs,
+    at: fc.nat(),
+    mutation: fc.record({ rank: fc.nat({ max: worldSize - 1 }), kind: fc.constantFrom(...mutations) }),
+  })
+  .map(({ program, at, mutation }) =>
+    program.map((call, i) => (i === at % program.length ? { ...call, mutation } : call)),
+  );
+
 /** Small whole numbers, so that sums are exact. */
 const bounded = (x: Tensor): Tensor => maximum(minimum(x, 99), -99);
 
@@ -128,6 +150,33 @@ const collective = ({ kind, axis, priority }: Call, x: Tensor): Tensor => {
   }
 };
 
+const otherKinds = { sum: "largest", largest: "gather", gather: "broadcast", broadcast: "sum" } as const;
+const otherAxes = { all: "row", row: "column", column: "all" } as const;
+
+/** What a rank has in the place of a collective that all others have as it was. */
+const mutated = (call: Call, kind: Mutation["kind"], isEnd: boolean, x: Tensor): Tensor => {
+  switch (kind) {
+    case "drop":
+      return x;
+    case "silence":
+      return isEnd ? collective(call, x) : x;
+    case "double":
+      return collective(call, bounded(collective(call, x)));
+    case "kind":
+      return collective({ ...call, kind: otherKinds[call.kind] }, x);
+    case "axis":
+      return collective({ ...call, axis: otherAxes[call.axis] }, x);
+    case "size":
+      return collective(call, concat([x, x], { dim: 0 }));
+    case "dtype":
+      return cast(collective(call, cast(x, "i32")), "f32");
+    case "priority":
+      return collective({ ...call, priority: 3 }, x);
+    case "fail":
+      throw new Error("nothing to trace here");
+  }
+};
+
 /** A program as one rank traces it: every value is read, so that all ranks keep all collectives. */
 export const tracedBy =
   (program: Program, rank: number): ((x: Tensor, identity: Tensor) => Tensor[]) =>
@@ -137,14 +186,18 @@ export const tracedBy =
       const { products, mixes } = call.own[rank]!;
       let operand = values[call.source]!;
       for (const mixed of mixes) operand = add(operand, values[mixed]!);
-      if (call.message?.from === rank || call.message?.to === rank) {
+      const mutation = call.mutation?.rank === rank ? call.mutation.kind : undefined;
+      const isEnd = call.message?.from === rank || call.message?.to === rank;
+      if (call.message !== undefined && isEnd && mutation !== "silence") {
         const { from, to, source, priority } = call.message;
         const sent = add(values[source]!, i);
         operand = add(operand, sendReceive(sent, "all", [[from, to]], { priority }));
       }
       for (let product = 0; product < products; product++)
         operand = reshape(matmul(reshape(operand, [1, elements]), identity), [elements]);
-      values.push(bounded(collective(call, bounded(operand))));
+      const moved =
+        mutation === undefined ? collective(call, bounded(operand)) : mutated(call, mutation, isEnd, bounded(operand));
+      values.push(slice(bounded(moved), [0], [elements]));
     });
     return values;
   };

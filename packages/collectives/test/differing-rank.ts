@@ -1,10 +1,10 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { createCpuBackend } from "@skein/cpu-kernels";
-import { type DeviceArray, jit } from "@skein/tensor-core";
+import { type Backend, type DeviceArray, jit } from "@skein/tensor-core";
 import { joinWorld, type WorldConnection } from "../src/node.ts";
 import { operandsOf, partitions, type Program, tracedBy } from "./differing-programs.ts";
 
-// Entry of a rank's thread: compiles and runs each program twice, and sends the bits of what comes of it.
+// Entry of a rank's thread: compiles and runs each program twice, and sends the bits of what comes of it, or why not.
 
 export interface DifferingRankData {
   readonly connection: WorldConnection;
@@ -12,9 +12,10 @@ export interface DifferingRankData {
   readonly programs: readonly Program[];
 }
 
-export type DifferingAnswer =
-  | { readonly values: readonly (readonly (readonly number[])[])[] }
-  | { readonly error: string };
+/** Of a program the results of each round, or the error in its place. */
+export type Outcome = readonly (readonly (readonly number[])[])[] | string;
+
+export type DifferingAnswer = { readonly outcomes: readonly Outcome[] } | { readonly error: string };
 
 const { connection, module, programs } = workerData as DifferingRankData;
 const world = joinWorld(connection);
@@ -24,25 +25,30 @@ const communicators = {
   column: world.split(partitions.column, "column"),
 };
 
-const run = async (): Promise<number[][][]> => {
-  const backend = await createCpuBackend({ memory: connection.memory, module });
+const runTwice = async (program: Program, backend: Backend): Promise<number[][][]> => {
   const values: number[][][] = [];
-  for (const program of programs) {
-    const compiled = jit(tracedBy(program, connection.rank), backend, { communicators });
-    for (let round = 0; round < 2; round++) {
-      const outputs = (await compiled(
-        ...(operandsOf(connection.rank) as never as [never, never]),
-      )) as unknown as DeviceArray[];
-      values.push(await Promise.all(outputs.map(async (output) => (await backend.download(output)).toNumbers())));
-      for (const output of new Set(outputs)) backend.free(output);
-    }
-    compiled.release();
+  const compiled = jit(tracedBy(program, connection.rank), backend, { communicators });
+  for (let round = 0; round < 2; round++) {
+    const outputs = (await compiled(
+      ...(operandsOf(connection.rank) as never as [never, never]),
+    )) as unknown as DeviceArray[];
+    values.push(await Promise.all(outputs.map(async (output) => (await backend.download(output)).toNumbers())));
+    for (const output of new Set(outputs)) backend.free(output);
   }
+  compiled.release();
   return values;
+};
+
+const run = async (): Promise<Outcome[]> => {
+  const backend = await createCpuBackend({ memory: connection.memory, module });
+  const outcomes: Outcome[] = [];
+  for (const program of programs)
+    outcomes.push(await runTwice(program, backend).catch((error: unknown) => (error as Error).message));
+  return outcomes;
 };
 
 const post = (answer: DifferingAnswer): void => parentPort!.postMessage(answer);
 run().then(
-  (values) => post({ values }),
+  (outcomes) => post({ outcomes }),
   (error: unknown) => post({ error: (error as Error).message }),
 );

@@ -1,12 +1,14 @@
 import { ControlBlock } from "../src/control-block/control-block.ts";
-import { controlBytes } from "../src/control-block/layout.ts";
+import { controlBytes, sleepersWord } from "../src/control-block/layout.ts";
 import type { WorldConnection } from "../src/control-block/world-connection.ts";
 import type { CollectiveRequest } from "@skein/tensor-core/backend";
 import type { Walk } from "../src/execute.ts";
+import type { PostedRequest } from "../src/lanes/lane.ts";
 import { RankLanes } from "../src/lanes/rank-lanes.ts";
 import type { WakeEvent } from "../src/control-block/layout.ts";
 import { tagOf } from "../src/control-block/tag.ts";
 import type { Future } from "../src/transport/transport.ts";
+import { reserveParts } from "../src/transport/thread-exchange.ts";
 
 // The threads of a world as coroutines of one thread: lanes, control block, transports and walks are the real ones;
 // only who runs next is decided here, at every point where another thread could come between. A coroutine sleeps until
@@ -35,6 +37,7 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
   const pages = Math.ceil(bytes / 65_536);
   const memory = new WebAssembly.Memory({ initial: pages, maximum: pages + 1024, shared: true });
   const control = new SharedArrayBuffer(controlBytes(worldSize));
+  const exchangeParts = reserveParts(memory, worldSize);
   const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
   const connection = (rank: number): WorldConnection => ({
     control,
@@ -47,6 +50,7 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
     timeoutMilliseconds: 1e9,
     spins: 0,
     preference: {},
+    ...(exchangeParts !== undefined && { exchangeParts }),
   });
 
   function* sleep(own: ControlBlock, event: WakeEvent, ready: () => boolean): Coroutine {
@@ -56,6 +60,17 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
   function* computes(rank: number, acts: readonly Act[]): Coroutine {
     const { control: own, lanes } = new RankLanes(connection(rank));
     const started: { readonly lane: number; readonly sequence: number }[] = [];
+    let held: { readonly lane: number; readonly request: PostedRequest } | undefined;
+    const postHeld = (): void => {
+      if (held !== undefined) lanes[held.lane]!.lane.post(held.request);
+      held = undefined;
+    };
+    function* carryOut(walk: Walk<number>): Generator<Pause, number> {
+      for (let step = walk.next(); ; step = walk.next()) {
+        if (step.done === true) return step.value;
+        yield* sleep(own, "message", (step.value as Future<unknown>).ready);
+      }
+    }
     const numbers = new Map<string, number>();
     for (const act of acts) {
       yield undefined;
@@ -64,15 +79,27 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
         const lane = request.priority ?? 0;
         const number = (numbers.get(`${lane} ${group}`) ?? 0) + 1;
         numbers.set(`${lane} ${group}`, number);
-        const sequence = lanes[lane]!.lane.post(
-          { ...request, tag: tagOf(number, request.kind, group) },
-          request.awaited === true,
-        );
-        started.push({ lane, sequence });
+        const posted = { ...request, tag: tagOf(number, request.kind, group) };
+        postHeld();
+        yield undefined;
+        const mayHold = request.awaited === true && lanes[lane]!.lane.isIdle;
+        if (mayHold) held = { lane, request: posted };
+        started.push({ lane, sequence: mayHold ? lanes[lane]!.lane.nextSequence : lanes[lane]!.lane.post(posted) });
         continue;
       }
       const { lane, executor } = lanes[started[act.wait]!.lane]!;
       const { sequence } = started[act.wait]!;
+      yield undefined;
+      if (held?.lane === lane.index && lane.nextSequence === sequence && lane.tryLock()) {
+        const request = lane.unposted(held.request);
+        held = undefined;
+        yield undefined;
+        const sent = yield* carryOut(executor.execute(request));
+        yield undefined;
+        lane.finishUnposted(sent);
+        continue;
+      }
+      postHeld();
       while (!lane.has(sequence)) {
         yield undefined;
         if (!lane.tryLock()) {
@@ -81,15 +108,9 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
         }
         yield undefined;
         while (!lane.has(sequence)) {
-          const walk = executor.execute(lane.next());
-          for (let step = walk.next(); ; step = walk.next()) {
-            if (step.done === true) {
-              yield undefined;
-              lane.finish(step.value);
-              break;
-            }
-            yield* sleep(own, "message", (step.value as Future<unknown>).ready);
-          }
+          const sent = yield* carryOut(executor.execute(lane.next()));
+          yield undefined;
+          lane.finish(sent);
           yield undefined;
         }
         lane.unlock();
@@ -151,14 +172,36 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
         readonly body: Coroutine;
         pause: Pause;
         seen: number;
+        /** It has counted itself among those who sleep. */
+        counted: boolean;
+        /** It has read the event, and not yet what that stands for. */
+        looksAgain: boolean;
         computes: boolean;
       }
       const threads: Thread[] = ranks.flatMap((rank) => [
-        { name: `rank ${rank}`, body: computes(rank, acts[rank]!), pause: undefined, seen: 0, computes: true },
-        { name: `companion ${rank}`, body: accompanies(rank), pause: undefined, seen: 0, computes: false },
+        {
+          name: `rank ${rank}`,
+          body: computes(rank, acts[rank]!),
+          pause: undefined,
+          seen: 0,
+          counted: false,
+          looksAgain: false,
+          computes: true,
+        },
+        {
+          name: `companion ${rank}`,
+          body: accompanies(rank),
+          pause: undefined,
+          seen: 0,
+          counted: false,
+          looksAgain: false,
+          computes: false,
+        },
       ]);
-      const awake = ({ pause, seen }: Thread): boolean =>
-        pause === undefined || Atomics.load(pause.control.words, pause.control.eventAt(pause.event)) !== seen;
+      const awake = ({ pause, seen, looksAgain }: Thread): boolean =>
+        pause === undefined ||
+        looksAgain ||
+        Atomics.load(pause.control.words, pause.control.eventAt(pause.event)) !== seen;
       let living = threads;
       let last: Thread | undefined;
       for (;;) {
@@ -171,10 +214,24 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
         const thread: Thread = able[choose(able.length, last === undefined ? -1 : able.indexOf(last))]!;
         last = thread;
         if (thread.pause !== undefined) {
-          // As `waitUntil`: first the event is read, then what it stands for.
+          // As `waitUntil`: first it counts itself, then the event is read, then what it stands for.
           const { control: own, event, ready } = thread.pause;
-          thread.seen = Atomics.load(own.words, own.eventAt(event));
+          const at = own.eventAt(event);
+          if (!thread.counted) {
+            Atomics.add(own.words, at + sleepersWord, 1);
+            thread.counted = true;
+            continue;
+          }
+          const seen = Atomics.load(own.words, at);
+          if (thread.seen !== seen) {
+            thread.seen = seen;
+            thread.looksAgain = true;
+            continue;
+          }
+          thread.looksAgain = false;
           if (!ready()) continue;
+          Atomics.sub(own.words, at + sleepersWord, 1);
+          thread.counted = false;
         }
         const { done, value } = thread.body.next();
         if (done === true) living = living.filter((other) => other !== thread);

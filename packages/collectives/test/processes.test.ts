@@ -67,53 +67,63 @@ const runProcesses = async (
   return answers;
 };
 
-describe.each([
-  { processes: [[0], [1]] },
+for (const { worlds, tags } of [
+  { worlds: [[[0], [1, 2], [3]]], tags: [] },
   {
-    processes: [
-      [0, 1],
-      [2, 3],
+    worlds: [
+      [[0], [1]],
+      [
+        [0, 1],
+        [2, 3],
+      ],
     ],
+    tags: ["full"],
   },
-  { processes: [[0], [1, 2], [3]] },
-])("ranks in processes $processes", ({ processes }) => {
-  test("ragged collectives move the rows that there are", async () => {
-    const worldSize = processes.flat().length;
-    const answers = await runProcesses(processes, { name: "ragged", capacity: 70, rowElements: 100 });
-    answers.forEach((answer, rank) => {
-      expect(answer?.error).toBeUndefined();
-      const numbers = answer!.outputs.map((bytes, i) => fromBytes(Uint8Array.from(bytes), i % 2 === 0 ? "f32" : "i32"));
-      expect(numbers).toEqual(raggedAnswer(rank, worldSize, 70, 100));
-    });
-  });
-
-  test("several requests in flight equal the closed form", async () => {
-    const worldSize = processes.flat().length;
-    const requests: Ask[] = [
-      { kind: "all-reduce", n: 100_003, inPlace: true },
-      { kind: "all-gather", n: 7, dtype: "u8" },
-      { kind: "barrier", n: 0 },
-      { kind: "all-reduce", n: 501, dtype: "i32", reduction: "max", priority: 2 },
-      { kind: "reduce-scatter", n: 33 },
-      { kind: "all-to-all", n: 12, dtype: "f16", priority: 3 },
-      { kind: "broadcast", n: 100, root: worldSize - 1, inPlace: true },
-      { kind: "send-receive", n: 5, priority: 2 },
-      { kind: "all-reduce", n: 19, dtype: "bf16" },
-    ];
-    const answers = await runProcesses(processes, { name: "requests", requests, startAllFirst: true, repeats: 3 });
-    expect(answers.map((answer) => answer?.error?.message)).toEqual(answers.map(() => undefined));
-    requests.forEach(({ kind, n, dtype = "f32", reduction, root }, i) => {
-      const inputs = answers.map((_, rank) => operand(rank, regionElements(kind, worldSize, n).input, dtype));
-      answers.forEach((answer, rank) => {
-        const bytes = Uint8Array.from(answer!.outputs[i]!);
-        expect(bytes.byteLength % bytesPerElement[dtype]).toBe(0);
-        expect(fromBytes(bytes, dtype), `${kind} on rank ${rank}`).toEqual(
-          closedForm(kind, placeOf(rank, worldSize, n, root), inputs, reduction),
-        );
+])
+  describe.each(worlds.map((processes) => ({ processes })))(
+    "ranks in processes $processes",
+    { tags },
+    ({ processes }) => {
+      test("ragged collectives move the rows that there are", async () => {
+        const worldSize = processes.flat().length;
+        const answers = await runProcesses(processes, { name: "ragged", capacity: 70, rowElements: 100 });
+        answers.forEach((answer, rank) => {
+          expect(answer?.error).toBeUndefined();
+          const numbers = answer!.outputs.map((bytes, i) =>
+            fromBytes(Uint8Array.from(bytes), i % 2 === 0 ? "f32" : "i32"),
+          );
+          expect(numbers).toEqual(raggedAnswer(rank, worldSize, 70, 100));
+        });
       });
-    });
-  });
-});
+
+      test("several requests in flight equal the closed form", async () => {
+        const worldSize = processes.flat().length;
+        const requests: Ask[] = [
+          { kind: "all-reduce", n: 100_003, inPlace: true },
+          { kind: "all-gather", n: 7, dtype: "u8" },
+          { kind: "barrier", n: 0 },
+          { kind: "all-reduce", n: 501, dtype: "i32", reduction: "max", priority: 2 },
+          { kind: "reduce-scatter", n: 33 },
+          { kind: "all-to-all", n: 12, dtype: "f16", priority: 3 },
+          { kind: "broadcast", n: 100, root: worldSize - 1, inPlace: true },
+          { kind: "send-receive", n: 5, priority: 2 },
+          { kind: "all-reduce", n: 19, dtype: "bf16" },
+        ];
+        const answers = await runProcesses(processes, { name: "requests", requests, startAllFirst: true, repeats: 3 });
+        expect(answers.map((answer) => answer?.error?.message)).toEqual(answers.map(() => undefined));
+        requests.forEach(({ kind, n, dtype = "f32", reduction, root }, i) => {
+          const inputs = answers.map((_, rank) => operand(rank, regionElements(kind, worldSize, n).input, dtype));
+          answers.forEach((answer, rank) => {
+            const bytes = Uint8Array.from(answer!.outputs[i]!);
+            expect(bytes.byteLength % bytesPerElement[dtype]).toBe(0);
+            expect(fromBytes(bytes, dtype), `${kind} on rank ${rank}`).toEqual(
+              closedForm(kind, placeOf(rank, worldSize, n, root), inputs, reduction),
+            );
+          });
+        });
+      });
+    },
+  );
 
 test("kill -9 of a process is noticed by all others without waiting for a timeout, and its rank named", async () => {
   const answers = await runProcesses(

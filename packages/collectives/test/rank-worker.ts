@@ -16,7 +16,8 @@ export type Job =
       readonly startAllFirst: boolean;
       readonly repeats?: number;
     }
-  | { readonly name: "die"; readonly how: "throw" | "never start" | "other size" | "wait" }
+  | { readonly name: "die"; readonly how: "throw" | "never start" | "wait" }
+  | { readonly name: "disagree"; readonly one: Ask; readonly last: Ask }
   | { readonly name: "fail second" }
   | { readonly name: "full queue"; readonly count: number }
   | { readonly name: "groups"; readonly partitions: readonly (readonly (readonly number[])[])[]; readonly n: number }
@@ -227,14 +228,14 @@ const run = (): Answer => {
     return { outputs: [large.output.slice(), small.output.slice()], bytesSent: communicator.bytesSent() };
   }
   communicator.wait(communicator.start(requestOf({ kind: "barrier", n: 0 })));
+  if (job.name === "disagree") {
+    communicator.wait(communicator.start(requestOf(rank === worldSize - 1 ? job.last : job.one)));
+    return { outputs: [], bytesSent: 0 }; // it had sent all that it had to, before anybody knew
+  }
   if (rank === worldSize - 1 && job.how === "throw") throw new Error("this rank dies");
   if (rank === worldSize - 1 && job.how === "wait") Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   if (rank === worldSize - 1 && job.how === "never start") return { outputs: [], bytesSent: 0 };
-  communicator.wait(
-    communicator.start(
-      requestOf({ kind: "all-reduce", n: rank === worldSize - 1 && job.how === "other size" ? 9 : 8, inPlace: true }),
-    ),
-  );
+  communicator.wait(communicator.start(requestOf({ kind: "all-reduce", n: 8, inPlace: true })));
   throw new Error("a collective without one rank came to an end");
 };
 

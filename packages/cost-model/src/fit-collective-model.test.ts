@@ -1,6 +1,6 @@
 import { threefry2x32 } from "@skein/tensor-core/backend";
 import { describe, expect, test } from "vitest";
-import { mpiAllReduce, publishedLinks, publishedSizes } from "../test/published-links.ts";
+import { mpiAllReduce, publishedLinks, publishedSizes } from "@skein/published-measurements";
 import { fitCollectiveModel, fitPiecewiseCollectiveModel } from "./fit-collective-model.ts";
 import { collectiveSeconds } from "./collective-model.ts";
 

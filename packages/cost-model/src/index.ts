@@ -27,7 +27,6 @@ export {
   type CollectivePiece,
   type PiecewiseCollectiveModel,
 } from "./collective-model.ts";
-export { adaTopKDensities, adaTopKRatios } from "./simulated-only/ada-top-k.ts";
 export { planSimultaneous } from "./planners/asc.ts";
 export {
   bestTrial,

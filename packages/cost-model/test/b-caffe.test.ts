@@ -9,7 +9,7 @@ import {
   timelineOf,
 } from "../src/index.ts";
 import type { BucketPlan } from "@skein/tensor-core";
-import { googLeNet, tracedLayers } from "./traces/b-caffe.ts";
+import { googLeNet, tracedLayers } from "@skein/published-measurements";
 
 const milliseconds = (plan: BucketPlan, model: LinearCollectiveModel): number =>
   timelineOf(googLeNet, plan, model).communicationEndSeconds * 1e3;

@@ -13,7 +13,7 @@ import {
   timelineOf,
 } from "../src/index.ts";
 import { models, profileOf, profiles } from "./profiles.ts";
-import { googLeNet } from "./traces/b-caffe.ts";
+import { googLeNet } from "@skein/published-measurements";
 
 /**
  * What no schedule can beat, and preemption in order of forward reaches (Jackson's rule): for every set of tensors

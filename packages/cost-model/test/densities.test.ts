@@ -1,15 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import {
-  adaTopKDensities,
-  adaTopKRatios,
-  collectiveSeconds,
-  type LagsOptions,
-  planLags,
-  timelineOf,
-} from "../src/index.ts";
+import { collectiveSeconds, type LagsOptions, planLags, timelineOf } from "../src/index.ts";
 import { profileOf } from "./profiles.ts";
-import { googLeNet } from "./traces/b-caffe.ts";
+import { googLeNet } from "@skein/published-measurements";
 
 const ethernet: LagsOptions = {
   worldSize: 8,
@@ -70,7 +63,8 @@ describe("planLags", () => {
     const figures = fc.record({
       bytes: fc.integer({ min: 4, max: 4e6 }).map((n) => n - (n % 4)),
       startup: fc.double({ min: 0, max: 0.01, noNaN: true }),
-      perByte: fc.double({ min: 0, max: 1e-7, noNaN: true }),
+      // A terabyte per second at most: below, rounding of the start-up hides what a byte takes.
+      perByte: fc.double({ min: 1e-12, max: 1e-7, noNaN: true }),
       next: fc.double({ min: 0, max: 0.02, noNaN: true }),
       selection: fc.double({ min: 0, max: 0.01, noNaN: true }),
     });
@@ -129,46 +123,5 @@ describe("planLags", () => {
     expect(() => planLags(googLeNet, { ...ethernet, worldSize: 0 })).toThrow("a world of 0 ranks");
     expect(() => planLags(googLeNet, { ...ethernet, leastDensity: 0 })).toThrow("a least density of 0");
     expect(() => planLags(googLeNet, { ...ethernet, entryBytes: 0 })).toThrow("entries of 0 bytes");
-  });
-});
-
-describe("AdaTopK", () => {
-  const links = fc.array(fc.double({ min: 0, max: 1e3, noNaN: true }), { minLength: 1, maxLength: 12 });
-  const ratios = fc.double({ min: 1, max: 1000, noNaN: true });
-
-  test("the slowest link gets 3r, faster ones less in proportion, none below 1", () => {
-    expect(adaTopKRatios([1, 4, 8, 0], 10)).toEqual([3.75, 15, 30, 1]);
-    fc.assert(
-      fc.property(links, ratios, (seconds, ratio) => {
-        const got = adaTopKRatios(seconds, ratio);
-        const slowest = Math.max(...seconds);
-        for (const [i, own] of got.entries()) {
-          expect(own).toBeGreaterThanOrEqual(1);
-          if (seconds[i] === slowest && slowest > 0) expect(own).toBe(3 * ratio);
-          for (const [j, other] of got.entries())
-            if (seconds[i]! <= seconds[j]!) expect(own).toBeLessThanOrEqual(other);
-        }
-      }),
-    );
-  });
-
-  test("no compressed message takes longer than the slowest link's, nor than it takes dense", () => {
-    fc.assert(
-      fc.property(links, ratios, (seconds, ratio) => {
-        const slowest = Math.max(...seconds);
-        for (const [i, density] of adaTopKDensities(seconds, ratio).entries()) {
-          const compressed = density === 1 ? seconds[i]! : 3 * density * seconds[i]!;
-          expect(compressed).toBeLessThanOrEqual(Math.min(seconds[i]!, slowest / ratio) * (1 + 1e-12));
-        }
-      }),
-    );
-  });
-
-  test("equal links and links that take nothing", () => {
-    expect(adaTopKDensities([0, 0], 10)).toEqual([1, 1]);
-    expect(adaTopKDensities([2, 2], 1)).toEqual([1, 1]);
-    expect(adaTopKDensities([], 5)).toEqual([]);
-    expect(() => adaTopKRatios([1], 0.5)).toThrow("a ratio of 0.5");
-    expect(() => adaTopKRatios([1, Number.NaN], 2)).toThrow("a link takes NaN s");
   });
 });

@@ -104,19 +104,24 @@ function scaleAndMax(row: usize, bytes: usize, scale: f32): f32 {
 /**
  * out = softmax(scale · q kᵀ) v and the logsumexp of the scores, for `batch` entries of `heads` times [queries, width];
  * `group` neighbouring heads share [capacity, width] of keys and values. `limits` (0 for none) are the key lengths of
- * all entries, then the starts of their queries. Scratch (`src/ops/attention.ts` counts it): head, scores, two packed
- * operands, a maximum per query of the tile.
+ * all entries, then the starts of their queries. This does lines (heads of all entries) `first` … `last` − 1. Scratch
+ * (`src/ops/attention.ts` counts it): head, scores, two packed operands, a maximum per query of the tile.
  */
 export function attention(
   out: usize, logSums: usize, q: usize, k: usize, v: usize, limits: usize,
-  batch: i32, heads: i32, group: i32, queries: i32, capacity: i32, width: i32, causal: bool, scale: f32, scratch: usize,
+  batch: i32, heads: i32, group: i32, queries: i32, capacity: i32, width: i32, causal: bool, scale: f32, scratch: usize, first: i32, last: i32,
 ): void {
   const rowBytes = <usize>width << 2;
   const scores = scratch + PRODUCT_HEAD_BYTES;
   const keyPanels = scores + SCORE_BYTES;
   const valuePanels = keyPanels + panelBytes(width);
   const maxima = valuePanels + panelBytes(width);
-  for (let h = 0; h < batch * heads; h++) {
+  out += <usize>(first * queries) * rowBytes;
+  q += <usize>(first * queries) * rowBytes;
+  logSums += <usize>(first * queries) << 2;
+  k += <usize>(first / group * capacity) * rowBytes;
+  v += <usize>(first / group * capacity) * rowBytes;
+  for (let h = first; h < last; h++) {
     const keys = keysOf(limits, h / heads, capacity);
     const diagonal = startOf(limits, h / heads, batch, queries, capacity);
     for (let q0 = 0; q0 < queries; q0 += ATTENTION_TILE) {
@@ -216,11 +221,11 @@ export function deltas(to: usize, g: usize, out: usize, queries: i32, rowBytes: 
 /**
  * Gradients of `attention`: the weights of each tile are computed anew from the logsumexp. Scratch
  * (`src/ops/attention-backward.ts` counts it): head, weights and their gradients, five packed operands, δ of all
- * queries.
+ * queries. This does lines `first` … `last` − 1, whole groups.
  */
 export function attentionBackward(
   dq: usize, dk: usize, dv: usize, q: usize, k: usize, v: usize, out: usize, logSums: usize, g: usize, limits: usize,
-  batch: i32, heads: i32, group: i32, queries: i32, capacity: i32, width: i32, causal: bool, scale: f32, scratch: usize,
+  batch: i32, heads: i32, group: i32, queries: i32, capacity: i32, width: i32, causal: bool, scale: f32, scratch: usize, first: i32, last: i32,
 ): void {
   const rowBytes = <usize>width << 2;
   const packed = panelBytes(width);
@@ -232,13 +237,21 @@ export function attentionBackward(
   const queryPanels = valuePanels + packed;
   const outPanels = queryPanels + packed;
   const delta = outPanels + packed;
-  const lines = batch * heads;
   const queryBytes = <usize>queries * rowBytes;
   const keyBytes = <usize>capacity * rowBytes;
-  memory.fill(dq, 0, <usize>lines * queryBytes);
-  memory.fill(dk, 0, <usize>(lines / group) * keyBytes);
-  memory.fill(dv, 0, <usize>(lines / group) * keyBytes);
-  for (let h = 0; h < lines; h++) {
+  q += <usize>first * queryBytes;
+  g += <usize>first * queryBytes;
+  out += <usize>first * queryBytes;
+  dq += <usize>first * queryBytes;
+  logSums += <usize>(first * queries) << 2;
+  k += <usize>(first / group) * keyBytes;
+  v += <usize>(first / group) * keyBytes;
+  dk += <usize>(first / group) * keyBytes;
+  dv += <usize>(first / group) * keyBytes;
+  memory.fill(dq, 0, <usize>(last - first) * queryBytes);
+  memory.fill(dk, 0, <usize>((last - first) / group) * keyBytes);
+  memory.fill(dv, 0, <usize>((last - first) / group) * keyBytes);
+  for (let h = first; h < last; h++) {
     const keys = keysOf(limits, h / heads, capacity);
     const diagonal = startOf(limits, h / heads, batch, queries, capacity);
     deltas(delta, g, out, queries, rowBytes);
@@ -249,8 +262,8 @@ export function attentionBackward(
       packPanels(v + key, rowBytes, 4, wide, width, valuePanels, <usize>width << 5);
       packPanels(k + key, 4, rowBytes, width, wide, keyRowPanels, <usize>wide << 5);
       // The first query that sees key k0 is k0 − diagonal.
-      const first = causal ? max(0, k0 - diagonal) / ATTENTION_TILE * ATTENTION_TILE : 0;
-      for (let q0 = first; q0 < queries; q0 += ATTENTION_TILE) {
+      const firstQuery = causal ? max(0, k0 - diagonal) / ATTENTION_TILE * ATTENTION_TILE : 0;
+      for (let q0 = firstQuery; q0 < queries; q0 += ATTENTION_TILE) {
         const tall = min(ATTENTION_TILE, queries - q0);
         const query = <usize>q0 * rowBytes;
         multiplyPanels(q + query, rowBytes, 4, keyPanels, weights, SCORE_ROW, tall, wide, width, false, scratch);

@@ -50,22 +50,25 @@ function sumOfColumn(x: usize, step: usize, rows: i32, centre: f32, squared: boo
  * Mean of each column, and mean square deviation from it. What rounding takes from either at each block is kept in
  * `rests` (2 · width words) and goes into the next: without it the error of the mean of n rows grows like √(n/64).
  */
-function statistics(means: usize, variances: usize, x: usize, rows: i32, width: i32, rests: usize): void {
+function statistics(means: usize, variances: usize, x: usize, rows: i32, width: i32, rests: usize, first: i32, last: i32): void {
   const bytes = <usize>width << 2;
   const restsOfSquares = rests + bytes;
-  memory.fill(means, 0, bytes);
-  memory.fill(variances, 0, bytes);
-  memory.fill(rests, 0, 2 * bytes);
-  for (let first = 0; first < rows; first += BLOCK_ROWS) {
-    const count = min(BLOCK_ROWS, rows - first);
-    const weight = <f32>count / <f32>(first + count);
+  const begin = <usize>first << 2;
+  const end = <usize>last << 2;
+  memory.fill(means + begin, 0, end - begin);
+  memory.fill(variances + begin, 0, end - begin);
+  memory.fill(rests + begin, 0, end - begin);
+  memory.fill(restsOfSquares + begin, 0, end - begin);
+  for (let done = 0; done < rows; done += BLOCK_ROWS) {
+    const count = min(BLOCK_ROWS, rows - done);
+    const weight = <f32>count / <f32>(done + count);
     // Square deviations add up by themselves, and by the distance of the two means; a square of nothing, however far,
     // is nothing.
-    const spread = <f32>first * weight;
+    const spread = <f32>done * weight;
     const share = <f32>1 / <f32>count;
-    let i: usize = 0;
+    let i: usize = begin;
     if (ASC_FEATURE_SIMD) {
-      for (; i + 16 <= bytes; i += 16) {
+      for (; i + 16 <= end; i += 16) {
         const before = v128.load(means + i);
         const rest = v128.load(rests + i);
         // Around the mean so far: where all values are far from zero, their sum would round.
@@ -83,7 +86,7 @@ function statistics(means: usize, variances: usize, x: usize, rows: i32, width: 
         v128.store(restsOfSquares + i, f32x4.sub(more, f32x4.sub(sum, variance)));
       }
     }
-    for (; i < bytes; i += 4) {
+    for (; i < end; i += 4) {
       const before = load<f32>(means + i);
       const rest = load<f32>(rests + i);
       const distance = sumOfColumn(x + i, bytes, count, before, false) * share;
@@ -101,22 +104,31 @@ function statistics(means: usize, variances: usize, x: usize, rows: i32, width: 
     }
     x += <usize>count * bytes;
   }
-  for (let i: usize = 0; i < bytes; i += 4) store<f32>(variances + i, load<f32>(variances + i) / <f32>rows);
+  for (let i: usize = begin; i < end; i += 4) store<f32>(variances + i, load<f32>(variances + i) / <f32>rows);
 }
 
-/** `(x − mean) · gamma / √(variance + ε) + beta` per column; writes mean and variance. Scratch: 2 · width words. */
-export function batchNorm(y: usize, means: usize, variances: usize, x: usize, gamma: usize, beta: usize, rows: i32, width: i32, epsilon: f32, scratch: usize): void {
+/**
+ * Mean and variance of columns `first` … `last` − 1, and what `normaliseColumns` multiplies them by, gamma / √(variance
+ * + ε), into `scales`. Scratch: 2 · width words.
+ */
+export function columnStatistics(
+  means: usize, variances: usize, scales: usize, x: usize, gamma: usize, rows: i32, width: i32, epsilon: f32, scratch: usize, first: i32, last: i32,
+): void {
+  statistics(means, variances, x, rows, width, scratch, first, last);
+  for (let i = <usize>first << 2; i < <usize>last << 2; i += 4) store<f32>(scales + i, load<f32>(gamma + i) / sqrt<f32>(load<f32>(variances + i) + epsilon));
+}
+
+/** `(x − mean) · scale + beta` per column. */
+export function normaliseColumns(y: usize, x: usize, means: usize, scales: usize, beta: usize, rows: i32, width: i32): void {
   const bytes = <usize>width << 2;
-  statistics(means, variances, x, rows, width, scratch);
-  for (let i: usize = 0; i < bytes; i += 4) store<f32>(scratch + i, load<f32>(gamma + i) / sqrt<f32>(load<f32>(variances + i) + epsilon));
   for (let row = 0; row < rows; row++) {
     let i: usize = 0;
     if (ASC_FEATURE_SIMD) {
       for (; i + 16 <= bytes; i += 16) {
-        v128.store(y + i, madd(f32x4.sub(v128.load(x + i), v128.load(means + i)), v128.load(scratch + i), v128.load(beta + i)));
+        v128.store(y + i, madd(f32x4.sub(v128.load(x + i), v128.load(means + i)), v128.load(scales + i), v128.load(beta + i)));
       }
     }
-    for (; i < bytes; i += 4) store<f32>(y + i, (load<f32>(x + i) - load<f32>(means + i)) * load<f32>(scratch + i) + load<f32>(beta + i));
+    for (; i < bytes; i += 4) store<f32>(y + i, (load<f32>(x + i) - load<f32>(means + i)) * load<f32>(scales + i) + load<f32>(beta + i));
     x += bytes;
     y += bytes;
   }
@@ -125,10 +137,10 @@ export function batchNorm(y: usize, means: usize, variances: usize, x: usize, ga
 /** `dBeta += Σ g` and `dGamma += Σ g·(x − mean)` over a block of rows. */
 // @ts-ignore: decorator
 @inline
-function addBlock(dGamma: usize, dBeta: usize, x: usize, means: usize, g: usize, rows: i32, bytes: usize): void {
-  let i: usize = 0;
+function addBlock(dGamma: usize, dBeta: usize, x: usize, means: usize, g: usize, rows: i32, bytes: usize, begin: usize, end: usize): void {
+  let i = begin;
   if (ASC_FEATURE_SIMD) {
-    for (; i + 16 <= bytes; i += 16) {
+    for (; i + 16 <= end; i += 16) {
       const mean = v128.load(means + i);
       let sumG = f32x4.splat(0);
       let sumGX = f32x4.splat(0);
@@ -143,7 +155,7 @@ function addBlock(dGamma: usize, dBeta: usize, x: usize, means: usize, g: usize,
       v128.store(dGamma + i, f32x4.add(v128.load(dGamma + i), sumGX));
     }
   }
-  for (; i < bytes; i += 4) {
+  for (; i < end; i += 4) {
     const mean = load<f32>(means + i);
     let sumG: f32 = 0;
     let sumGX: f32 = 0;
@@ -160,52 +172,63 @@ function addBlock(dGamma: usize, dBeta: usize, x: usize, means: usize, g: usize,
 }
 
 /**
- * Gradients of `batchNorm`. Per column `dx = g·a + (x − mean)·b + c` with a = γ·rstd, b = −γ·rstd²·dγ/N and c =
- * −γ·rstd·dβ/N. Scratch: 3 · width words.
+ * Gradients of gamma and beta of columns `first` … `last` − 1, and the three factors of `columnGradients`: a = γ·rstd,
+ * b = −γ·rstd²·dγ/N and c = −γ·rstd·dβ/N, into `factors` (3 · width words).
  */
-export function batchNormBackward(
-  dx: usize, dGamma: usize, dBeta: usize, x: usize, gamma: usize, means: usize, variances: usize, g: usize, rows: i32, width: i32, epsilon: f32, scratch: usize,
+export function columnFactors(
+  dGamma: usize, dBeta: usize, factors: usize, x: usize, gamma: usize, means: usize, variances: usize, g: usize, rows: i32, width: i32, epsilon: f32, first: i32, last: i32,
 ): void {
   const bytes = <usize>width << 2;
-  const second = scratch + bytes;
+  const second = factors + bytes;
   const third = second + bytes;
-  memory.fill(dGamma, 0, bytes);
-  memory.fill(dBeta, 0, bytes);
-  memory.fill(second, 0, 2 * bytes);
+  const begin = <usize>first << 2;
+  const end = <usize>last << 2;
+  memory.fill(dGamma + begin, 0, end - begin);
+  memory.fill(dBeta + begin, 0, end - begin);
+  memory.fill(second + begin, 0, end - begin);
+  memory.fill(third + begin, 0, end - begin);
   const grouped = rows > GROUP_ROWS;
   const groupGamma = grouped ? second : dGamma;
   const groupBeta = grouped ? third : dBeta;
-  for (let first = 0; first < rows; first += BLOCK_ROWS) {
-    const offset = <usize>first * bytes;
-    addBlock(groupGamma, groupBeta, x + offset, means, g + offset, min(BLOCK_ROWS, rows - first), bytes);
-    if (grouped && (first % GROUP_ROWS == GROUP_ROWS - BLOCK_ROWS || rows - first <= BLOCK_ROWS)) {
-      for (let i: usize = 0; i < bytes; i += 4) {
+  for (let done = 0; done < rows; done += BLOCK_ROWS) {
+    const offset = <usize>done * bytes;
+    addBlock(groupGamma, groupBeta, x + offset, means, g + offset, min(BLOCK_ROWS, rows - done), bytes, begin, end);
+    if (grouped && (done % GROUP_ROWS == GROUP_ROWS - BLOCK_ROWS || rows - done <= BLOCK_ROWS)) {
+      for (let i = begin; i < end; i += 4) {
         store<f32>(dGamma + i, load<f32>(dGamma + i) + load<f32>(groupGamma + i));
         store<f32>(dBeta + i, load<f32>(dBeta + i) + load<f32>(groupBeta + i));
       }
-      memory.fill(second, 0, 2 * bytes);
+      memory.fill(second + begin, 0, end - begin);
+      memory.fill(third + begin, 0, end - begin);
     }
   }
-  for (let i: usize = 0; i < bytes; i += 4) {
+  for (let i = begin; i < end; i += 4) {
     const rstd = <f32>1 / sqrt<f32>(load<f32>(variances + i) + epsilon);
     const gradient = load<f32>(dGamma + i) * rstd;
     const scale = load<f32>(gamma + i) * rstd;
     store<f32>(dGamma + i, gradient);
-    store<f32>(scratch + i, scale);
+    store<f32>(factors + i, scale);
     store<f32>(second + i, -scale * rstd * gradient / <f32>rows);
     store<f32>(third + i, -scale * load<f32>(dBeta + i) / <f32>rows);
   }
+}
+
+/** `dx = g·a + (x − mean)·b + c` per column. */
+export function columnGradients(dx: usize, x: usize, g: usize, means: usize, factors: usize, rows: i32, width: i32): void {
+  const bytes = <usize>width << 2;
+  const second = factors + bytes;
+  const third = second + bytes;
   for (let row = 0; row < rows; row++) {
     let i: usize = 0;
     if (ASC_FEATURE_SIMD) {
       for (; i + 16 <= bytes; i += 16) {
         const rest = madd(f32x4.sub(v128.load(x + i), v128.load(means + i)), v128.load(second + i), v128.load(third + i));
-        v128.store(dx + i, madd(v128.load(g + i), v128.load(scratch + i), rest));
+        v128.store(dx + i, madd(v128.load(g + i), v128.load(factors + i), rest));
       }
     }
     for (; i < bytes; i += 4) {
       const rest = (load<f32>(x + i) - load<f32>(means + i)) * load<f32>(second + i) + load<f32>(third + i);
-      store<f32>(dx + i, load<f32>(g + i) * load<f32>(scratch + i) + rest);
+      store<f32>(dx + i, load<f32>(g + i) * load<f32>(factors + i) + rest);
     }
     x += bytes;
     g += bytes;

@@ -2,8 +2,10 @@
 // address: the column matrix (im2col) is never written, except block by block where a pixel has so few channels that
 // addresses would cost more.
 import { FEW_CHANNELS, PIXEL_BLOCK, SUM_BLOCK, TAP_BLOCK, TAP_BYTES, TILE_BYTES, TILE_COLUMNS, TILE_ROWS } from "./blocks";
-import { gemm } from "./gemm";
+import { depthwise, depthwiseBackwardWeight } from "./depthwise";
+import { gemm, gemmPart } from "./gemm";
 import { packPanels } from "./pack";
+import { partBegin } from "./parts";
 import { copyTile, evenBlock, tile4, tile6, tileRows } from "./tile";
 
 // @ts-ignore: decorator
@@ -188,6 +190,13 @@ function isPlainProduct(kernelHeight: i32, kernelWidth: i32, strideY: i32, strid
   return kernelHeight * kernelWidth * strideY * strideX * groups == 1 && height == outHeight && width == outWidth;
 }
 
+/** Whether every group has one channel in and one out. */
+// @ts-ignore: decorator
+@inline
+function isDepthwise(channels: i32, outChannels: i32, groups: i32): bool {
+  return channels == groups && outChannels == groups && groups > 1;
+}
+
 /** y[n, i, j, o] = Σ x[n, i · stride − top + r · dilation, …, q] · w[r, c, q, o]. Sizes in elements. */
 export function conv2d(
   x: usize, w: usize, y: usize, batch: i32, height: i32, width: i32, channels: i32, kernelHeight: i32, kernelWidth: i32,
@@ -201,7 +210,9 @@ export function conv2d(
   const perGroup = channels / groups;
   const outPerGroup = outChannels / groups;
   const outPixel = (<usize>outChannels) << 2;
-  for (let g = 0; g < groups; g++) {
+  const byPixel = isDepthwise(channels, outChannels, groups);
+  const passes = byPixel ? 1 : groups;
+  for (let g = 0; g < passes; g++) {
     let tap = scratch;
     for (let r = 0; r < kernelHeight; r++) {
       for (let c = 0; c < kernelWidth; c++) {
@@ -210,6 +221,13 @@ export function conv2d(
         store<i32>(tap, c * dilationX - left, 8);
         tap += TAP_BYTES;
       }
+    }
+    if (byPixel) {
+      depthwise(
+        x, batch, height, width, (<usize>channels) << 2, strideY, strideX, scratch, taps,
+        y, <usize>(outHeight * outWidth) * outPixel, <usize>outWidth * outPixel, outPixel, outHeight, outWidth, scratch + <usize>align16(TAP_BYTES * taps),
+      );
+      return;
     }
     gatherProduct(
       x + ((<usize>(g * perGroup)) << 2), batch, height, width, (<usize>channels) << 2, perGroup, strideY, strideX,
@@ -238,7 +256,9 @@ export function conv2dBackwardInput(
   const outPerGroup = outChannels / groups;
   const pixel = (<usize>channels) << 2;
   const work = scratch + <usize>align16(TAP_BYTES * kernelHeight * kernelWidth);
-  for (let group = 0; group < groups; group++) {
+  const byPixel = isDepthwise(channels, outChannels, groups);
+  const passes = byPixel ? 1 : groups;
+  for (let group = 0; group < passes; group++) {
     for (let phaseY = 0; phaseY < min(strideY, height); phaseY++) {
       for (let phaseX = 0; phaseX < min(strideX, width); phaseX++) {
         let taps = 0;
@@ -255,12 +275,20 @@ export function conv2dBackwardInput(
             taps++;
           }
         }
+        const rows = (height - phaseY + strideY - 1) / strideY, across = (width - phaseX + strideX - 1) / strideX;
+        const corner = x + <usize>(phaseY * width + phaseX) * pixel;
+        if (byPixel) {
+          depthwise(
+            g, batch, outHeight, outWidth, pixel, 1, 1, scratch, taps,
+            corner, <usize>(height * width) * pixel, <usize>(strideY * width) * pixel, <usize>strideX * pixel, rows, across, work,
+          );
+          continue;
+        }
         gatherProduct(
           g + ((<usize>(group * outPerGroup)) << 2), batch, outHeight, outWidth, (<usize>outChannels) << 2, outPerGroup, 1, 1,
           scratch, taps, (<usize>outChannels) << 2, 4, perGroup,
-          x + <usize>(phaseY * width + phaseX) * pixel + ((<usize>(group * perGroup)) << 2),
-          <usize>(height * width) * pixel, <usize>(strideY * width) * pixel, <usize>strideX * pixel,
-          (height - phaseY + strideY - 1) / strideY, (width - phaseX + strideX - 1) / strideX, work,
+          corner + ((<usize>(group * perGroup)) << 2),
+          <usize>(height * width) * pixel, <usize>(strideY * width) * pixel, <usize>strideX * pixel, rows, across, work,
         );
       }
     }
@@ -334,13 +362,22 @@ export function copyPadded(image: usize, height: i32, width: i32, pixelBytes: us
  * segment per output row. Undilated, the taps of one kernel row are neighbours in the image as in the weight, so their
  * channels count as rows of one stretch. `scratch` holds, in this order: edge addresses, results, tile, table, image
  * block, panels.
+ *
+ * This is part `part` of `parts`: some of the panels of output channels of all groups.
  */
 export function conv2dBackwardWeight(
   x: usize, g: usize, w: usize, batch: i32, height: i32, width: i32, channels: i32, kernelHeight: i32, kernelWidth: i32,
-  outChannels: i32, outHeight: i32, outWidth: i32, strideY: i32, strideX: i32, top: i32, left: i32, dilationY: i32, dilationX: i32, groups: i32, scratch: usize,
+  outChannels: i32, outHeight: i32, outWidth: i32, strideY: i32, strideX: i32, top: i32, left: i32, dilationY: i32, dilationX: i32, groups: i32, scratch: usize, part: i32, parts: i32,
 ): void {
   if (isPlainProduct(kernelHeight, kernelWidth, strideY, strideX, height, width, outHeight, outWidth, groups)) {
-    gemm(x, g, w, channels, outChannels, batch * height * width, true, false, false, scratch);
+    gemmPart(x, g, w, channels, outChannels, batch * height * width, true, false, false, scratch, part, parts);
+    return;
+  }
+  if (isDepthwise(channels, outChannels, groups)) {
+    depthwiseBackwardWeight(
+      x, g, w, batch, height, width, channels, kernelHeight, kernelWidth,
+      outHeight, outWidth, strideY, strideX, top, left, dilationY, dilationX,
+    );
     return;
   }
   const perGroup = channels / groups;
@@ -360,8 +397,14 @@ export function conv2dBackwardWeight(
   for (let r: usize = 0; r < 6; r++) store<u32>(edge + (r << 2), <u32>(tile + (r << 5)));
   const joined = dilationX == 1 ? kernelWidth : 1; // taps per stretch of rows
   const tall = joined * perGroup;
-  if (batch == 0) memory.fill(w, 0, <usize>(kernelHeight * kernelWidth * perGroup) * outPixel);
-  for (let group = 0; group < groups; group++) {
+  if (batch == 0 && part == 0) memory.fill(w, 0, <usize>(kernelHeight * kernelWidth * perGroup) * outPixel);
+  const panelsEach = max(1, (outPerGroup + TILE_COLUMNS - 1) / TILE_COLUMNS);
+  const firstPanel = partBegin(groups * panelsEach, part, parts);
+  const lastPanel = partBegin(groups * panelsEach, part + 1, parts);
+  for (let group = firstPanel / panelsEach; group * panelsEach < lastPanel; group++) {
+    const before = max(0, firstPanel - group * panelsEach) * TILE_COLUMNS;
+    const columns = min(outPerGroup, (lastPanel - group * panelsEach) * TILE_COLUMNS) - before;
+    const firstOut = (<usize>(group * outPerGroup + before)) << 2;
     for (let n0 = 0; n0 < batch; n0 += images) {
       const someImages = min(images, batch - n0);
       for (let i0 = 0; i0 < outHeight; i0 += rows) {
@@ -376,7 +419,7 @@ export function conv2dBackwardWeight(
             i0 * strideY - top, -left, paddedRows, paddedWidth, block + <usize>(n * paddedRows * paddedWidth) * pixel,
           );
           packPanels(
-            g + ((<usize>(((n0 + n) * outHeight + i0) * outWidth * outChannels + group * outPerGroup)) << 2), 4, outPixel, outPerGroup, someRows * outWidth,
+            g + <usize>(((n0 + n) * outHeight + i0) * outWidth) * outPixel + firstOut, 4, outPixel, columns, someRows * outWidth,
             panels + ((<usize>(n * someRows * outWidth)) << 5), panelBytes,
           );
         }
@@ -394,11 +437,11 @@ export function conv2dBackwardWeight(
                 slot += 4;
               }
             }
-            const result = w + <usize>(t * perGroup + q) * outPixel + ((<usize>(group * outPerGroup)) << 2);
+            const result = w + <usize>(t * perGroup + q) * outPixel + firstOut;
             for (let r = 0; r < take; r++) store<u32>(outs + ((<usize>r) << 2), <u32>(result + <usize>r * outPixel));
-            for (let c = 0; c < outPerGroup; c += TILE_COLUMNS) {
+            for (let c = 0; c < columns; c += TILE_COLUMNS) {
               const panel = panels + <usize>(c / TILE_COLUMNS) * panelBytes;
-              const wide = min(TILE_COLUMNS, outPerGroup - c);
+              const wide = min(TILE_COLUMNS, columns - c);
               const whole = wide == TILE_COLUMNS && there == take;
               const offset = (<usize>c) << 2;
               const step = <usize>strideX * pixel;

@@ -4,6 +4,7 @@ import { TILE } from "./fused-blocks";
 import { foldLanes } from "./fused-folds";
 import { loadRun, storeRun, widthOf } from "./fused-runs";
 import { runTile } from "./fused-tiles";
+import { partBegin } from "./parts";
 
 /** Index of the first outer size in a program. */
 const OUTER_SIZES: i32 = 12;
@@ -28,13 +29,22 @@ export function setWords(at: usize, a: i32, b: i32, c: i32, d: i32): void {
   store<i32>(at, d, 12);
 }
 
-/** Run a program; `scratch` begins with the addresses of the inputs, then of the outputs. */
-export function fused(program: usize, scratch: usize): void {
-  if (ASC_FEATURE_SIMD) drive<v128>(program, scratch);
-  else drive<f32>(program, scratch);
+/**
+ * Run part `part` of `parts` of a program: some of its tiles, or of its rows where a fold runs through all tiles of a
+ * row. `scratch` begins with the addresses of the inputs, then of the outputs.
+ */
+export function fused(program: usize, scratch: usize, part: i32, parts: i32): void {
+  if (ASC_FEATURE_SIMD) drive<v128>(program, scratch, part, parts);
+  else drive<f32>(program, scratch, part, parts);
 }
 
-function drive<T>(program: usize, scratch: usize): void {
+/** Whether a fold goes on from one tile to the next. */
+function foldsRows(codeEnd: usize, folds: i32, tile: i32): bool {
+  for (let f = 0, at = codeEnd; f < folds; f++, at += 20) if (load<i32>(at, 16) > tile) return true;
+  return false;
+}
+
+function drive<T>(program: usize, scratch: usize, part: i32, parts: i32): void {
   const inputs = word(program, 0);
   const outputs = word(program, 1);
   const constants = word(program, 2);
@@ -61,9 +71,14 @@ function drive<T>(program: usize, scratch: usize): void {
   }
   bindSlots<T>(code, codeEnd, table, slots);
 
-  for (let row = 0; row < outer; row++) {
-    for (let column = 0; column < inner; ) {
-      const length = min<i32>(tile, inner - column);
+  const across = foldsRows(codeEnd, folds, tile) ? 1 : max<i32>(1, (inner + tile - 1) / tile);
+  const firstUnit = partBegin(outer * across, part, parts);
+  const end = partBegin(outer * across, part + 1, parts);
+  for (let row = firstUnit / across; row * across < end; row++) {
+    const firstColumn = max<i32>(0, firstUnit - row * across) * tile;
+    const lastColumn = across == 1 ? inner : min<i32>(inner, (end - row * across) * tile);
+    for (let column = firstColumn; column < lastColumn; ) {
+      const length = min<i32>(tile, lastColumn - column);
       const begin = <usize>(row * inner + column);
       for (let done = 0; done < length; ) {
         const left = length - done;
@@ -74,7 +89,7 @@ function drive<T>(program: usize, scratch: usize): void {
         const first = begin + <usize>done;
         let at = inputWords;
         for (let r = 0; r < inputs; r++) {
-          at = bindInput<T>(program, at, r, table, cells, slots, load<usize>(scratch + ((<usize>r) << 2)), row, inner, column + done, n, staged);
+          at = bindInput<T>(program, at, r, table, cells, slots, load<usize>(scratch + ((<usize>r) << 2)), row, inner, column + done, n, staged, column + done == firstColumn);
         }
         for (let o = 0; o < outputs; o++) {
           if (word(program, outputWords + 3 * o + 2) != 1) continue;
@@ -150,9 +165,10 @@ function fillCell(cell: usize, bits: i32): void {
 
 /**
  * Make register `r` show the elements of an input that the tile needs: in place where they lie as lanes already, one
- * cell where a single value serves the tile, else a converted copy. Returns where the words of the next input begin.
+ * cell where a single value serves the row, filled at its `begin`, else a converted copy. Returns where the words of
+ * the next input begin.
  */
-function bindInput<T>(program: usize, at: i32, r: i32, table: usize, cells: usize, slots: usize, base: usize, row: i32, inner: i32, column: i32, n: i32, staged: bool): i32 {
+function bindInput<T>(program: usize, at: i32, r: i32, table: usize, cells: usize, slots: usize, base: usize, row: i32, inner: i32, column: i32, n: i32, staged: bool, begin: bool): i32 {
   const kind = word(program, at);
   const walkRank = word(program, at + 1);
   const slot = word(program, at + 2);
@@ -175,7 +191,7 @@ function bindInput<T>(program: usize, at: i32, r: i32, table: usize, cells: usiz
   if (rank > 0) offset += rest * word(program, at + 4);
   const source = base + <usize>(offset + column * stride) * widthOf(kind);
   if (stride == 0) {
-    if (column == 0) {
+    if (begin) {
       loadRun<T>(kind, source, 0, cell, 1);
       fillCell(cell, load<i32>(cell));
       setRegister(table, r, cell, 0);

@@ -2,6 +2,7 @@
 import { COLUMN_BLOCK, INNER_BLOCK, PRODUCT_HEAD_BYTES, READ_ONCE_PANELS, ROW_BLOCK, TILE_COLUMNS, TILE_ROWS } from "./blocks";
 import { madd, sumLanes } from "./lanes";
 import { packPanels, packRows } from "./pack";
+import { partBegin } from "./parts";
 import { copyTile, evenBlock, tile4, tile6, tileRows } from "./tile";
 
 /**
@@ -200,7 +201,29 @@ export function gemm(
   accumulate: bool,
   scratch: usize,
 ): void {
+  gemmPart(a, b, y, rows, columns, inner, transposeA, transposeB, accumulate, scratch, 0, 1);
+}
+
+/**
+ * Part `part` of `parts` of `gemm`: some of the columns of the packed operand, or of the rows of the other one where
+ * those cut evenly. An element's sum does not depend on where its tile lies, so the parts write the bits of the whole.
+ */
+export function gemmPart(
+  a: usize,
+  b: usize,
+  y: usize,
+  rows: i32,
+  columns: i32,
+  inner: i32,
+  transposeA: bool,
+  transposeB: bool,
+  accumulate: bool,
+  scratch: usize,
+  part: i32,
+  parts: i32,
+): void {
   const stride = (<usize>columns) << 2;
+  if ((inner == 0 || rows == 1 || columns == 1) && part > 0) return; // the first part does it all
   if (inner == 0) {
     if (!accumulate) memory.fill(y, 0, <usize>rows * stride);
     return;
@@ -221,10 +244,34 @@ export function gemm(
   const bColumn: usize = transposeB ? (<usize>inner) << 2 : 4;
   const bInner: usize = transposeB ? 4 : stride;
   if (transposeB ? transposeA || rows < columns : rows <= READ_ONCE_PANELS * TILE_COLUMNS && rows < columns) {
-    product(b, bColumn, bInner, a, aRow, aInner, y, stride, columns, rows, inner, true, accumulate, scratch);
+    productPart(b, bColumn, bInner, a, aRow, aInner, y, stride, columns, rows, inner, true, accumulate, scratch, part, parts);
   } else {
-    product(a, aRow, aInner, b, bColumn, bInner, y, stride, rows, columns, inner, false, accumulate, scratch);
+    productPart(a, aRow, aInner, b, bColumn, bInner, y, stride, rows, columns, inner, false, accumulate, scratch, part, parts);
   }
+}
+
+/** Panels per part from which one more or less is no matter. */
+const MANY_PANELS: i32 = 4;
+
+// @ts-ignore: decorator
+@inline
+function productPart(
+  a: usize, aRow: usize, aInner: usize, b: usize, bColumn: usize, bInner: usize, y: usize, stride: usize,
+  rows: i32, columns: i32, inner: i32, swapped: bool, accumulate: bool, scratch: usize, part: i32, parts: i32,
+): void {
+  const panels = (columns + TILE_COLUMNS - 1) / TILE_COLUMNS;
+  const byColumns = panels % parts == 0 || panels >= MANY_PANELS * parts;
+  const firstColumn = byColumns ? partBegin(panels, part, parts) * TILE_COLUMNS : 0;
+  const lastColumn = byColumns ? min(columns, partBegin(panels, part + 1, parts) * TILE_COLUMNS) : columns;
+  const firstRow = byColumns ? 0 : partBegin(rows, part, parts);
+  const lastRow = byColumns ? rows : partBegin(rows, part + 1, parts);
+  if (firstRow == lastRow) return;
+  const across = <usize>firstColumn * (swapped ? stride : 4);
+  const down = <usize>firstRow * (swapped ? 4 : stride);
+  product(
+    a + <usize>firstRow * aRow, aRow, aInner, b + <usize>firstColumn * bColumn, bColumn, bInner, y + across + down, stride,
+    lastRow - firstRow, lastColumn - firstColumn, inner, swapped, accumulate, scratch,
+  );
 }
 
 /** `gemm` over `batch` products whose operands and results lie one after the other. */

@@ -22,5 +22,6 @@ export { argExtreme, cumsumF32, cumsumI32 } from "./scan";
 export { extremeU8, maxF32, maxI32, maxU32, minF32, minI32, minU32, sumI32 } from "./reduce";
 export { foldIn, randomBits } from "./random";
 export { fused, setWords } from "./fused";
-export { sumF32 } from "./sum";
+export { sumColumns, sumF32 } from "./sum";
 export { topK } from "./top-k";
+export * from "./winograd";

@@ -89,14 +89,13 @@ function transposeTile<T>(output: usize, outputStep: usize, input: usize, inputS
 // A table entry is three words: how many steps, bytes of a step in the output, bytes of a step in the input.
 const ENTRY: usize = 12;
 
-/** Walk the dimensions of `table` from entry `entry` on; the last two are copied in one go. */
-function copyDims<T>(output: usize, input: usize, table: usize, dims: i32): void {
-  const count = load<i32>(table);
+/** Walk `count` steps of the first dimension of `table` and all others; the last two are copied in one go. */
+function copyDims<T>(output: usize, input: usize, table: usize, dims: i32, count: i32): void {
   const outputStep = <usize>load<i32>(table, 4);
   const inputStep = <usize>load<i32>(table, 8);
   if (dims > 2) {
     for (let i = 0; i < count; i++) {
-      copyDims<T>(output, input, table + ENTRY, dims - 1);
+      copyDims<T>(output, input, table + ENTRY, dims - 1, load<i32>(table + ENTRY));
       output += outputStep;
       input += inputStep;
     }
@@ -135,15 +134,24 @@ function copyDims<T>(output: usize, input: usize, table: usize, dims: i32): void
   }
 }
 
-/** Copy a strided view of bytes; `table` has `dims` ≥ 2 entries, outermost first. */
-export function copyStrided8(output: usize, input: usize, table: usize, dims: i32): void {
-  copyDims<u8>(output, input, table, dims);
+// @ts-ignore: decorator
+@inline
+function copySteps<T>(output: usize, input: usize, table: usize, dims: i32, first: i32, last: i32): void {
+  copyDims<T>(output + <usize>first * <usize>load<i32>(table, 4), input + <usize>first * <usize>load<i32>(table, 8), table, dims, last - first);
 }
 
-export function copyStrided16(output: usize, input: usize, table: usize, dims: i32): void {
-  copyDims<u16>(output, input, table, dims);
+/**
+ * Copy a strided view of bytes, steps `first` … `last` − 1 of its first dimension; `table` has `dims` ≥ 2 entries,
+ * outermost first.
+ */
+export function copyStrided8(output: usize, input: usize, table: usize, dims: i32, first: i32, last: i32): void {
+  copySteps<u8>(output, input, table, dims, first, last);
 }
 
-export function copyStrided32(output: usize, input: usize, table: usize, dims: i32): void {
-  copyDims<u32>(output, input, table, dims);
+export function copyStrided16(output: usize, input: usize, table: usize, dims: i32, first: i32, last: i32): void {
+  copySteps<u16>(output, input, table, dims, first, last);
+}
+
+export function copyStrided32(output: usize, input: usize, table: usize, dims: i32, first: i32, last: i32): void {
+  copySteps<u32>(output, input, table, dims, first, last);
 }

@@ -1,5 +1,7 @@
 // Layer and root-mean-square normalisation over rows of `width` f32.
+import { NORM_BLOCK_ROWS } from "./blocks";
 import { BLOCK_BYTES, madd, sumLanes } from "./lanes";
+import { partBegin } from "./parts";
 import { sumRow } from "./sum";
 
 /** Sum of (row − centre)² over a block. */
@@ -99,27 +101,35 @@ function flush(total: usize, partial: usize, bytes: usize): void {
  * Rows whose terms are added up before the sum joins that of a group of 64 such blocks, and the group's the total: the
  * error of a sum of n terms grows like 128 + n/4096 instead of n.
  */
-const BLOCK_ROWS: i32 = 64;
-const GROUP_ROWS: i32 = 64 * BLOCK_ROWS;
+const GROUP_BLOCKS: i32 = 64;
+const BLOCK_ROWS: i32 = NORM_BLOCK_ROWS;
+const GROUP_ROWS: i32 = GROUP_BLOCKS * BLOCK_ROWS;
 
+/**
+ * Gradients of all rows, and of each block of rows its sums for gamma and beta, into `sums`; part `part` of `parts`.
+ */
 // @ts-ignore: decorator
 @inline
-function backward(
-  centred: bool, dx: usize, dGamma: usize, dBeta: usize, x: usize, gamma: usize, means: usize, rstds: usize, g: usize, rows: i32, width: i32, scratch: usize,
+function backwardRows(
+  centred: bool, dx: usize, sums: usize, x: usize, gamma: usize, means: usize, rstds: usize, g: usize, rows: i32, width: i32, part: i32, parts: i32,
 ): void {
   const bytes = <usize>width << 2;
-  const partialGamma = scratch;
-  const partialBeta = scratch + bytes;
-  const partialBytes = centred ? 2 * bytes : bytes;
-  // One block is the row itself, and one group the total.
-  const long = bytes > BLOCK_BYTES;
-  const grouped = rows > GROUP_ROWS;
-  const groupGamma = grouped ? scratch + partialBytes : dGamma;
-  const groupBeta = grouped ? groupGamma + bytes : dBeta;
-  memory.fill(scratch, 0, grouped ? 2 * partialBytes : partialBytes);
-  memory.fill(dGamma, 0, bytes);
-  if (centred) memory.fill(dBeta, 0, bytes);
-  for (let row = 0; row < rows; row++) {
+  const blockBytes = centred ? 2 * bytes : bytes;
+  const long = bytes > BLOCK_BYTES; // else one block is the row itself
+  const blocks = (rows + BLOCK_ROWS - 1) / BLOCK_ROWS;
+  const begin = partBegin(blocks, part, parts) * BLOCK_ROWS;
+  const end = min(rows, partBegin(blocks, part + 1, parts) * BLOCK_ROWS);
+  x += <usize>begin * bytes;
+  g += <usize>begin * bytes;
+  dx += <usize>begin * bytes;
+  let partialGamma: usize = 0;
+  let partialBeta: usize = 0;
+  for (let row = begin; row < end; row++) {
+    if (row % BLOCK_ROWS == 0) {
+      partialGamma = sums + <usize>(row / BLOCK_ROWS) * blockBytes;
+      partialBeta = partialGamma + bytes;
+      memory.fill(partialGamma, 0, blockBytes);
+    }
     const at = <usize>row << 2;
     const mean: f32 = centred ? load<f32>(means + at) : 0;
     const rstd = load<f32>(rstds + at);
@@ -184,28 +194,38 @@ function backward(
       const h = load<f32>(g + i) * load<f32>(gamma + i);
       store<f32>(dx + i, h * rstd + ((load<f32>(x + i) - mean) * factor + term));
     }
-    if (row % BLOCK_ROWS == BLOCK_ROWS - 1 || row == rows - 1) {
-      flush(groupGamma, partialGamma, bytes);
-      if (centred) flush(groupBeta, partialBeta, bytes);
-    }
-    if (grouped && (row % GROUP_ROWS == GROUP_ROWS - 1 || row == rows - 1)) {
-      flush(dGamma, groupGamma, bytes);
-      if (centred) flush(dBeta, groupBeta, bytes);
-    }
     x += bytes;
     g += bytes;
     dx += bytes;
   }
 }
 
-/** Gradients of `layerNorm`; scratch: 4 · width words. */
-export function layerNormBackward(
-  dx: usize, dGamma: usize, dBeta: usize, x: usize, gamma: usize, means: usize, rstds: usize, g: usize, rows: i32, width: i32, scratch: usize,
-): void {
-  backward(true, dx, dGamma, dBeta, x, gamma, means, rstds, g, rows, width, scratch);
+/**
+ * Totals of the sums that all blocks of rows have left: of `layerNormBackward` those for gamma and beta as 2 · `width`
+ * columns, of `rmsNormBackward` those for gamma. Behind the sums lies room for those of a group. Clears the sums.
+ */
+export function normTotals(totals: usize, sums: usize, rows: i32, width: i32, columns: i32, first: i32): void {
+  const bytes = <usize>width << 2;
+  const blockBytes = <usize>columns << 2;
+  const blocks = (rows + BLOCK_ROWS - 1) / BLOCK_ROWS;
+  const grouped = rows > GROUP_ROWS;
+  const group = grouped ? sums + <usize>blocks * blockBytes : totals; // else one group is the total
+  memory.fill(totals, 0, bytes);
+  memory.fill(group, 0, bytes);
+  for (let block = 0; block < blocks; block++) {
+    flush(group, sums + <usize>block * blockBytes + (<usize>first << 2), bytes);
+    if (grouped && (block % GROUP_BLOCKS == GROUP_BLOCKS - 1 || block == blocks - 1)) flush(totals, group, bytes);
+  }
 }
 
-/** Gradients of `rmsNorm`; scratch: 2 · width words. */
-export function rmsNormBackward(dx: usize, dGamma: usize, x: usize, gamma: usize, rstds: usize, g: usize, rows: i32, width: i32, scratch: usize): void {
-  backward(false, dx, dGamma, 0, x, gamma, 0, rstds, g, rows, width, scratch);
+/** Gradients of `layerNorm` but for the totals; `sums`: 2 · width words per block of rows. */
+export function layerNormBackward(
+  dx: usize, sums: usize, x: usize, gamma: usize, means: usize, rstds: usize, g: usize, rows: i32, width: i32, part: i32, parts: i32,
+): void {
+  backwardRows(true, dx, sums, x, gamma, means, rstds, g, rows, width, part, parts);
+}
+
+/** Gradients of `rmsNorm` but for the total; `sums`: width words per block of rows. */
+export function rmsNormBackward(dx: usize, sums: usize, x: usize, gamma: usize, rstds: usize, g: usize, rows: i32, width: i32, part: i32, parts: i32): void {
+  backwardRows(false, dx, sums, x, gamma, 0, rstds, g, rows, width, part, parts);
 }

@@ -3,33 +3,39 @@
 import { copyPadded } from "./convolution";
 
 /**
- * Write rows [first, first + count) of the column matrix of one group: under output pixel p,
+ * Write columns [begin, end) of rows [first, first + count) of the column matrix of one group: under output pixel p,
  * [kernelHeight][kernelWidth][perGroup] values of the image, zeros where a tap lies outside. Pixels are counted over
- * [batch][outHeight][outWidth]; `x` begins at the group's first channel.
+ * [batch][outHeight][outWidth]; `x` begins at the group's first channel. Rows of the result are end − begin values.
  */
 export function patches(
   x: usize, to: usize, height: i32, width: i32, channels: i32, perGroup: i32, kernelHeight: i32, kernelWidth: i32, outHeight: i32, outWidth: i32,
-  strideY: i32, strideX: i32, top: i32, left: i32, dilationY: i32, dilationX: i32, first: i32, count: i32,
+  strideY: i32, strideX: i32, top: i32, left: i32, dilationY: i32, dilationX: i32, first: i32, count: i32, begin: i32, end: i32,
 ): void {
   const pixel = (<usize>channels) << 2;
   const imageBytes = <usize>(height * width) * pixel;
-  const tapBytes = (<usize>perGroup) << 2;
-  const undilated = dilationY == 1 && dilationX == 1;
+  const across = kernelWidth * perGroup; // columns of a row of taps
+  const whole = begin == 0 && end == kernelHeight * across && dilationY == 1 && dilationX == 1;
   let i = (first / outWidth) % outHeight;
   let j = first % outWidth;
   let image = x + <usize>(first / (outHeight * outWidth)) * imageBytes;
   for (let p = 0; p < count; p++) {
     const y0 = i * strideY - top;
     const x0 = j * strideX - left;
-    if (undilated) {
+    if (whole) {
       copyPadded(image, height, width, pixel, perGroup, y0, x0, kernelHeight, kernelWidth, to);
-      to += <usize>(kernelHeight * kernelWidth) * tapBytes;
+      to += (<usize>end) << 2;
     } else {
-      for (let r = 0; r < kernelHeight; r++) {
-        for (let c = 0; c < kernelWidth; c++) {
-          copyPadded(image, height, width, pixel, perGroup, y0 + r * dilationY, x0 + c * dilationX, 1, 1, to);
-          to += tapBytes;
-        }
+      for (let at = begin; at < end; ) {
+        const r = at / across;
+        const c = (at % across) / perGroup;
+        const before = at % perGroup;
+        const stop = min(end, (r + 1) * across);
+        const taps = before == 0 && dilationX == 1 ? (stop - at) / perGroup : 0; // neighbours, copied in one stretch
+        const some = taps > 0 ? perGroup : min(perGroup - before, stop - at); // channels of each
+        const from = image + ((<usize>before) << 2);
+        copyPadded(from, height, width, pixel, some, y0 + r * dilationY, x0 + c * dilationX, 1, max(1, taps), to);
+        at += max(1, taps) * some;
+        to += (<usize>(max(1, taps) * some)) << 2;
       }
     }
     if (++j == outWidth) {
@@ -51,12 +57,12 @@ function addFloats(to: usize, from: usize, bytes: usize): void {
 }
 
 /**
- * Add rows of a column matrix to the pixels that `patches` would take them from: its transpose. Values outside the
- * image are dropped.
+ * Add rows of a column matrix to the pixels that `patches` would take them from: its transpose. Values outside of rows
+ * `firstRow` … `lastRow` − 1 of the images, counted over [batch][height], are dropped.
  */
 export function addPatches(
   from: usize, x: usize, height: i32, width: i32, channels: i32, perGroup: i32, kernelHeight: i32, kernelWidth: i32, outHeight: i32, outWidth: i32,
-  strideY: i32, strideX: i32, top: i32, left: i32, dilationY: i32, dilationX: i32, first: i32, count: i32,
+  strideY: i32, strideX: i32, top: i32, left: i32, dilationY: i32, dilationX: i32, first: i32, count: i32, firstRow: i32, lastRow: i32,
 ): void {
   const pixel = (<usize>channels) << 2;
   const imageBytes = <usize>(height * width) * pixel;
@@ -66,11 +72,15 @@ export function addPatches(
   let i = (first / outWidth) % outHeight;
   let j = first % outWidth;
   let image = x + <usize>(first / (outHeight * outWidth)) * imageBytes;
+  // Rows of this image that are added to.
+  let above = first / (outHeight * outWidth) * height;
+  let lowest = max(0, firstRow - above);
+  let rows = max(0, min(height, lastRow - above) - lowest);
   for (let p = 0; p < count; p++) {
     const x0 = j * strideX - left;
     for (let r = 0; r < kernelHeight; r++) {
       const y = i * strideY - top + r * dilationY;
-      if (<u32>y < <u32>height) {
+      if (<u32>(y - lowest) < <u32>rows) {
         const row = image + <usize>(y * width) * pixel;
         if (joined) {
           const before = max(0, -x0);
@@ -90,6 +100,9 @@ export function addPatches(
       if (++i == outHeight) {
         i = 0;
         image += imageBytes;
+        above += height;
+        lowest = max(0, firstRow - above);
+        rows = max(0, min(height, lastRow - above) - lowest);
       }
     }
   }

@@ -59,6 +59,41 @@ export function maxPool2d(
 }
 
 /**
+ * Gradient of max pooling by windows of 2 × 2 side by side, vectors only: each pixel is read and written once, the two
+ * pairs of a window are compared and then their winners. A NaN beats a number, and the first of equals wins, as below.
+ *
+ * `lines`: rows of all pooled images; under each lie two rows of `row` bytes, of pixels of `pixel` bytes.
+ */
+// @ts-ignore: decorator
+@inline
+function maxPoolPairsBackward(x: usize, g: usize, dx: usize, lines: i32, outWidth: i32, pixel: usize, row: usize): void {
+  for (let line = 0; line < lines; line++) {
+    for (let j = 0; j < outWidth; j++) {
+      for (let c: usize = 0; c < pixel; c += 16) {
+        const a = v128.load(x), b = v128.load(x + pixel), d = v128.load(x + row), e = v128.load(x + row + pixel);
+        const secondAbove = v128.andnot(f32x4.eq(a, a), f32x4.le(b, a));
+        const secondBelow = v128.andnot(f32x4.eq(d, d), f32x4.le(e, d));
+        const above = v128.bitselect(b, a, secondAbove), beneath = v128.bitselect(e, d, secondBelow);
+        const below = v128.andnot(f32x4.eq(above, above), f32x4.le(beneath, above));
+        const share = v128.load(g);
+        const shareAbove = v128.andnot(share, below), shareBelow = v128.and(share, below);
+        v128.store(dx, v128.andnot(shareAbove, secondAbove));
+        v128.store(dx + pixel, v128.and(shareAbove, secondAbove));
+        v128.store(dx + row, v128.andnot(shareBelow, secondBelow));
+        v128.store(dx + row + pixel, v128.and(shareBelow, secondBelow));
+        x += 16;
+        dx += 16;
+        g += 16;
+      }
+      x += pixel;
+      dx += pixel;
+    }
+    x += row;
+    dx += row;
+  }
+}
+
+/**
  * dx[n, h, v, c] = Σ of g over the windows whose first maximum (rows first) lies at that pixel; the first NaN counts as
  * the maximum.
  */
@@ -68,68 +103,65 @@ export function maxPool2dBackward(
 ): void {
   const pixel = (<usize>channels) << 2;
   const row = <usize>width * pixel;
-  // Windows side by side write each pixel once; no need to clear and add.
   const tiling = strideY == windowY && strideX == windowX && outHeight * strideY == height && outWidth * strideX == width && top == 0 && left == 0;
-  if (!tiling) memory.fill(dx, 0, <usize>(batch * height) * row);
+  if (ASC_FEATURE_SIMD && tiling && windowY == 2 && windowX == 2 && pixel % 16 == 0) {
+    maxPoolPairsBackward(x, g, dx, batch * outHeight, outWidth, pixel, row);
+    return;
+  }
+  memory.fill(dx, 0, <usize>(batch * height) * row);
+  const toGradient = dx - x;
   for (let n = 0; n < batch; n++) {
     for (let i = 0; i < outHeight; i++) {
       const y0 = max(0, i * strideY - top), y1 = min(height, i * strideY - top + windowY);
       for (let j = 0; j < outWidth; j++) {
         const x0 = max(0, j * strideX - left), x1 = min(width, j * strideX - left + windowX);
-        const corner = <usize>((n * height + y0) * width + x0) * pixel;
+        const corner = x + <usize>((n * height + y0) * width + x0) * pixel;
         let c: usize = 0;
         if (ASC_FEATURE_SIMD) {
           for (; c + 16 <= pixel; c += 16) {
             let start = corner + c;
-            let best = v128.load(x + start);
-            let chosen = i32x4.splat(0); // tap of the maximum so far
-            let tap = 0;
+            let best = v128.load(start);
+            let chosen = i32x4.splat(<i32>start); // where the four vectors begin whose lanes are the maxima so far
             for (let r = y0; r < y1; r++) {
               let at = start;
               for (let s = x0; s < x1; s++) {
-                const value = v128.load(x + at);
+                const value = v128.load(at);
                 // Larger, or a NaN after a number: !(value <= best) is true for both, but also after a NaN.
-                const wins = v128.and(v128.not(f32x4.le(value, best)), f32x4.eq(best, best));
+                const wins = v128.andnot(f32x4.eq(best, best), f32x4.le(value, best));
                 best = v128.bitselect(value, best, wins);
-                chosen = v128.bitselect(i32x4.splat(tap), chosen, wins);
-                tap++;
+                chosen = v128.bitselect(i32x4.splat(<i32>at), chosen, wins);
                 at += pixel;
               }
               start += row;
             }
+            // Adding to four places costs less than adding a vector, mostly zeros, to every pixel of the window.
+            const to = i32x4.add(chosen, i32x4.splat(<i32>toGradient));
             const share = v128.load(g + c);
-            start = corner + c;
-            tap = 0;
-            for (let r = y0; r < y1; r++) {
-              let at = dx + start;
-              for (let s = x0; s < x1; s++) {
-                const part = v128.and(share, i32x4.eq(chosen, i32x4.splat(tap)));
-                v128.store(at, tiling ? part : f32x4.add(v128.load(at), part));
-                tap++;
-                at += pixel;
-              }
-              start += row;
-            }
+            const to0 = <usize>(<u32>i32x4.extract_lane(to, 0)), to1 = <usize>(<u32>i32x4.extract_lane(to, 1));
+            const to2 = <usize>(<u32>i32x4.extract_lane(to, 2)), to3 = <usize>(<u32>i32x4.extract_lane(to, 3));
+            store<f32>(to0, load<f32>(to0) + f32x4.extract_lane(share, 0));
+            store<f32>(to1, load<f32>(to1, 4) + f32x4.extract_lane(share, 1), 4);
+            store<f32>(to2, load<f32>(to2, 8) + f32x4.extract_lane(share, 2), 8);
+            store<f32>(to3, load<f32>(to3, 12) + f32x4.extract_lane(share, 3), 12);
           }
         }
         for (; c < pixel; c += 4) {
           let start = corner + c;
-          let best = load<f32>(x + start);
+          let best = load<f32>(start);
           let chosen = start;
           for (let r = y0; r < y1; r++) {
             let at = start;
             for (let s = x0; s < x1; s++) {
-              const value = load<f32>(x + at);
+              const value = load<f32>(at);
               if (!(value <= best) && best == best) {
                 best = value;
                 chosen = at;
               }
-              if (tiling) store<f32>(dx + at, 0);
               at += pixel;
             }
             start += row;
           }
-          store<f32>(dx + chosen, load<f32>(dx + chosen) + load<f32>(g + c));
+          store<f32>(chosen + toGradient, load<f32>(chosen + toGradient) + load<f32>(g + c));
         }
         g += pixel;
       }

@@ -75,16 +75,19 @@ function threefry<T>(key0: i32, key1: i32, low: T, high: i32, output: usize): vo
   }
 }
 
-/** `count` random words: word i is word `i mod 2` at counter `(⌊i/2⌋, 0)`. `scratch` holds 8 bytes. */
-export function randomBits(key: usize, output: usize, count: i32, scratch: usize): void {
+/**
+ * Random words `first` … `last` − 1, the first one even: word i is word `i mod 2` at counter `(⌊i/2⌋, 0)`. `scratch`
+ * holds 8 bytes.
+ */
+export function randomBits(key: usize, output: usize, first: i32, last: i32, scratch: usize): void {
   const key0 = load<i32>(key);
   const key1 = load<i32>(key, 4);
-  let i = 0;
+  let i = first;
   if (ASC_FEATURE_SIMD) {
-    for (; i + 8 <= count; i += 8) threefry<v128>(key0, key1, i32x4.add(i32x4.splat(i >> 1), i32x4(0, 1, 2, 3)), 0, output + ((<usize>i) << 2));
+    for (; i + 8 <= last; i += 8) threefry<v128>(key0, key1, i32x4.add(i32x4.splat(i >> 1), i32x4(0, 1, 2, 3)), 0, output + ((<usize>i) << 2));
   }
-  for (; i + 2 <= count; i += 2) threefry<f32>(key0, key1, reinterpret<f32>(i >> 1), 0, output + ((<usize>i) << 2));
-  if (i < count) {
+  for (; i + 2 <= last; i += 2) threefry<f32>(key0, key1, reinterpret<f32>(i >> 1), 0, output + ((<usize>i) << 2));
+  if (i < last) {
     threefry<f32>(key0, key1, reinterpret<f32>(i >> 1), 0, scratch);
     store<u32>(output + ((<usize>i) << 2), load<u32>(scratch));
   }

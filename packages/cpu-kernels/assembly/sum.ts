@@ -159,25 +159,29 @@ export function sumF32(x: usize, output: usize, outer: i32, size: i32, inner: i3
     return;
   }
   const stride = (<usize>inner) << 2;
+  for (let o = 0; o < outer; o++, x += <usize>size * stride, output += stride) sumColumns(x, output, size, inner, 0, inner, scratch);
+}
+
+/** Sums of columns `begin` … `end` − 1 of [size, inner]. `scratch` holds 12 KiB. */
+export function sumColumns(x: usize, output: usize, size: i32, inner: i32, begin: i32, end: i32, scratch: usize): void {
+  const stride = (<usize>inner) << 2;
   const wide = scratch + COLUMNS * 4;
-  for (let o = 0; o < outer; o++, x += <usize>size * stride, output += stride) {
-    for (let first = 0; first < inner; first += COLUMNS) {
-      const columns = min<i32>(COLUMNS, inner - first);
-      const from = x + ((<usize>first) << 2);
-      const to = output + ((<usize>first) << 2);
-      if (size <= ROWS) {
-        sumRowsBlock(from, to, size, columns, stride);
-        continue;
-      }
-      memory.fill(wide, 0, (<usize>columns) << 3);
-      for (let row = 0; row < size; row += ROWS) {
-        sumRowsBlock(from + <usize>row * stride, scratch, min<i32>(ROWS, size - row), columns, stride);
-        for (let i = 0; i < columns; i++) {
-          const total = wide + ((<usize>i) << 3);
-          store<f64>(total, load<f64>(total) + <f64>load<f32>(scratch + ((<usize>i) << 2)));
-        }
-      }
-      for (let i = 0; i < columns; i++) store<f32>(to + ((<usize>i) << 2), <f32>load<f64>(wide + ((<usize>i) << 3)));
+  for (let first = begin; first < end; first += COLUMNS) {
+    const columns = min<i32>(COLUMNS, end - first);
+    const from = x + ((<usize>first) << 2);
+    const to = output + ((<usize>first) << 2);
+    if (size <= ROWS) {
+      sumRowsBlock(from, to, size, columns, stride);
+      continue;
     }
+    memory.fill(wide, 0, (<usize>columns) << 3);
+    for (let row = 0; row < size; row += ROWS) {
+      sumRowsBlock(from + <usize>row * stride, scratch, min<i32>(ROWS, size - row), columns, stride);
+      for (let i = 0; i < columns; i++) {
+        const total = wide + ((<usize>i) << 3);
+        store<f64>(total, load<f64>(total) + <f64>load<f32>(scratch + ((<usize>i) << 2)));
+      }
+    }
+    for (let i = 0; i < columns; i++) store<f32>(to + ((<usize>i) << 2), <f32>load<f64>(wide + ((<usize>i) << 3)));
   }
 }

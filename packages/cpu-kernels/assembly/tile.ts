@@ -49,7 +49,7 @@ function tileScalar(rows: i32, table: usize, segments: i32, inner: i32, step: us
   for (let i = 0; i < rows; i++) {
     const row = <usize>load<u32>(out + ((<usize>i) << 2)) + offset;
     for (let j: usize = 0; j < 32; j += 4) {
-      let sum: f32 = accumulate ? load<f32>(row + j) : 0;
+      let sum: f32 = 0;
       let pointers = table + ((<usize>i) << 2);
       let b = panel + j;
       for (let s = 0; s < segments; s++) {
@@ -61,7 +61,7 @@ function tileScalar(rows: i32, table: usize, segments: i32, inner: i32, step: us
         }
         pointers += (<usize>rows) << 2;
       }
-      store<f32>(row + j, sum);
+      store<f32>(row + j, accumulate ? sum + load<f32>(row + j) : sum);
     }
   }
 }

@@ -1,4 +1,5 @@
-// How near to the peak of one core are convolutions and their gradients? Run: node bench/convolution.bench.ts
+// How near to the peak of one core are convolutions and their gradients, and to memory the gradient of max pooling?
+// Run: node bench/convolution.bench.ts
 import { elementCount, type Shape } from "@skein/tensor-core";
 import type { Params } from "@skein/tensor-core/backend";
 import { measure, printMeasurement } from "@skein/measuring";
@@ -11,6 +12,7 @@ interface Layer {
   readonly w: Shape;
   readonly stride: number;
   readonly padding: number;
+  readonly groups?: number;
 }
 
 const layers: readonly Layer[] = [
@@ -21,11 +23,19 @@ const layers: readonly Layer[] = [
   { name: "ResNet 32×32×64 to 128, stride 2", x: [8, 32, 32, 64], w: [3, 3, 64, 128], stride: 2, padding: 1 },
   { name: "ResNet shortcut 1×1, stride 2", x: [8, 32, 32, 64], w: [1, 1, 64, 128], stride: 2, padding: 0 },
   { name: "ResNet 8×8×256", x: [8, 8, 8, 256], w: [3, 3, 256, 256], stride: 1, padding: 1 },
+  { name: "depthwise 32×32×64", x: [16, 32, 32, 64], w: [3, 3, 1, 64], stride: 1, padding: 1, groups: 64 },
+  { name: "depthwise 14×14×256", x: [16, 14, 14, 256], w: [3, 3, 1, 256], stride: 1, padding: 1, groups: 256 },
+];
+
+/** Windows side by side, and windows that overlap. */
+const poolings: readonly (readonly [name: string, x: Shape, window: number, stride: number])[] = [
+  ["28×28×32, windows of 2", [64, 28, 28, 32], 2, 2],
+  ["33×33×64, windows of 3 in steps of 2", [16, 33, 33, 64], 3, 2],
 ];
 
 const { bind, clear } = await openBench();
 
-for (const { name, x, w, stride, padding } of layers) {
+for (const { name, x, w, stride, padding, groups = 1 } of layers) {
   const along = (dim: number): number => Math.floor((x[1 + dim]! + 2 * padding - w[dim]!) / stride) + 1;
   const y = [x[0]!, along(0), along(1), w[3]!];
   const params = {
@@ -35,7 +45,7 @@ for (const { name, x, w, stride, padding } of layers) {
       [padding, padding],
     ],
     dilation: [1, 1],
-    groups: 1,
+    groups,
   };
   const flops = 2 * elementCount(y) * w[0]! * w[1]! * w[2]!;
   const run = async (op: string, inputs: readonly Shape[], own: Params): Promise<void> => {
@@ -48,4 +58,22 @@ for (const { name, x, w, stride, padding } of layers) {
   await run("conv2d", [x, w], params);
   await run("conv2d-backward-input", [y, w], { ...params, shape: x });
   await run("conv2d-backward-weight", [x, y], { ...params, shape: w });
+}
+
+for (const [name, x, window, stride] of poolings) {
+  const [batch, height, width, channels] = x as [number, number, number, number];
+  const along = (pixels: number): number => Math.floor((pixels - window) / stride) + 1;
+  const y = [batch, along(height), along(width), channels];
+  const none = [
+    [0, 0],
+    [0, 0],
+  ];
+  clear();
+  const params = { window: [window, window], stride: [stride, stride], padding: none, dilation: [1, 1] };
+  const { call, check } = bind(kernels["max-pool2d-backward"]!, [x, y], params);
+  call();
+  check({ absolute: 1e-5, relative: 0 });
+  // The image read, its gradient written, the cotangents read.
+  const bytes = 4 * (2 * elementCount(x) + elementCount(y));
+  printMeasurement(`${name} max-pool2d-backward`, await measure(call), { amount: bytes, unit: "B" });
 }

@@ -1,7 +1,9 @@
 import { elementCount, type Shape, type TensorSpec } from "@skein/tensor-core";
 import { operators, type Params, type KernelNode } from "@skein/tensor-core/backend";
 import { firstDifference, type Tolerance } from "@skein/testing";
-import type { Kernel, WasmExports } from "../src/kernel.ts";
+import type { Kernel } from "../src/kernel.ts";
+import type { WasmExports } from "../src/wasm-exports.ts";
+import { soloTeam, TeamFunctions } from "../src/team/team.ts";
 import { compileWasm, detectBuild, instantiateWasm } from "../src/wasm-build.ts";
 
 /** A kernel bound to operands of its own. */
@@ -45,8 +47,8 @@ export const openBench = async (): Promise<Bench> => {
     const place = (specs: readonly TensorSpec[]): Int32Array =>
       Int32Array.from(specs, ({ shape }) => floats(elementCount(shape)));
     const [from, to] = [place(node.inputs), place(node.outputs)];
-    const scratch = floats((kernel.scratchBytes?.(node) ?? 0) / 4);
-    const run = kernel.bind(node, wasm, memory);
+    const scratch = floats((kernel.scratchBytes?.(node, 1) ?? 0) / 4);
+    const run = kernel.bind(node, wasm, memory, soloTeam(new TeamFunctions(wasm)));
     const views = (specs: readonly TensorSpec[], addresses: Int32Array): Float32Array[] =>
       specs.map(({ shape }, i) => view(addresses[i]!, elementCount(shape)));
     const [inputs, outputs] = [views(node.inputs, from), views(node.outputs, to)];

@@ -1,5 +1,7 @@
 import { attentionSizes, type KernelNode, type OperatorParams } from "@skein/tensor-core/backend";
 import { ATTENTION_TILE } from "../assembly/attention-blocks.ts";
+import { alignUp } from "./arena.ts";
+import { multiplyAddNanoseconds } from "./contraction-scratch.ts";
 import { PRODUCT_HEAD_BYTES, TILE_COLUMNS } from "../assembly/blocks.ts";
 
 /**
@@ -12,13 +14,22 @@ export const attentionArguments = ({ inputs, params }: KernelNode<OperatorParams
 };
 
 /**
- * Scratch bytes: squares of scores, tiles of positions × width (rounded up to whole panels of columns), and further
- * words.
+ * Scratch bytes of one thread: squares of scores, tiles of positions × width (rounded up to whole panels of columns),
+ * and further words.
  */
 export const attentionScratch = (
   { inputs }: KernelNode,
   { squares, panels, words }: { squares: number; panels: number; words: number },
 ): number => {
   const width = Math.ceil(inputs[0]!.shape[3]! / TILE_COLUMNS) * TILE_COLUMNS;
-  return PRODUCT_HEAD_BYTES + 4 * ATTENTION_TILE * (squares * ATTENTION_TILE + panels * width) + 4 * words;
+  return alignUp(PRODUCT_HEAD_BYTES + 4 * ATTENTION_TILE * (squares * ATTENTION_TILE + panels * width) + 4 * words);
+};
+
+/** Nanoseconds of attention in one thread, by so many products of queries, keys and width. */
+export const attentionNanoseconds = (
+  { inputs, params }: KernelNode<OperatorParams["attention"]>,
+  products: number,
+): number => {
+  const { heads, queries, keys, width } = attentionSizes(inputs);
+  return (multiplyAddNanoseconds * products * heads * queries * keys * width) / (params.causal ? 2 : 1);
 };

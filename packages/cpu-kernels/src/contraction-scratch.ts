@@ -12,8 +12,12 @@ import {
   TILE_ROWS,
 } from "../assembly/blocks.ts";
 
+/** Nanoseconds of a multiply-add of a contraction, in one thread. */
+export const multiplyAddNanoseconds: number = 1 / 30;
+
 const align16 = (bytes: number): number => Math.ceil(bytes / 16) * 16;
-const wholePanels = (columns: number): number => Math.ceil(columns / 8) * 8;
+/** Columns rounded up to whole panels of 8. */
+export const wholePanels = (columns: number): number => Math.ceil(columns / 8) * 8;
 /** Size of equal blocks, none above `limit`, as the kernels cut them. */
 const evenBlock = (size: number, limit: number): number => Math.ceil(size / Math.max(1, Math.ceil(size / limit)));
 
@@ -45,6 +49,12 @@ export interface ConvolutionSizes {
   readonly groups: number;
 }
 
+/** Nanoseconds of a convolution or one of its gradients, in one thread. */
+export const convolutionNanoseconds = (s: ConvolutionSizes): number =>
+  (multiplyAddNanoseconds *
+    (s.batch * s.outHeight * s.outWidth * s.kernelHeight * s.kernelWidth * s.channels * s.outChannels)) /
+  s.groups;
+
 /** A 1×1 convolution of all pixels runs as one matrix product. */
 export const isPlainProduct = (sizes: ConvolutionSizes): boolean =>
   sizes.kernelHeight * sizes.kernelWidth * sizes.strideY * sizes.strideX * sizes.groups === 1 &&
@@ -66,20 +76,30 @@ const gatherScratchBytes = (taps: number, inner: number, columns: number): numbe
   );
 };
 
+/** Whether every group has one channel in and one out. */
+export const isDepthwise = ({ channels, outChannels, groups }: ConvolutionSizes): boolean =>
+  channels === groups && outChannels === groups && groups > 1;
+
+/** Taps, and two lists of those that lie inside of the image. */
+const depthwiseScratchBytes = (sizes: ConvolutionSizes): number => {
+  const taps = sizes.kernelHeight * sizes.kernelWidth;
+  return 2 * align16(TAP_BYTES * taps);
+};
+
 /** Scratch bytes of `conv2d`. */
-export const convolutionScratchBytes = (sizes: ConvolutionSizes): number =>
-  isPlainProduct(sizes)
-    ? productScratchBytes(sizes.batch * sizes.height * sizes.width, sizes.outChannels, sizes.channels)
-    : gatherScratchBytes(
-        sizes.kernelHeight * sizes.kernelWidth,
-        sizes.channels / sizes.groups,
-        sizes.outChannels / sizes.groups,
-      );
+export const convolutionScratchBytes = (sizes: ConvolutionSizes): number => {
+  if (isPlainProduct(sizes))
+    return productScratchBytes(sizes.batch * sizes.height * sizes.width, sizes.outChannels, sizes.channels);
+  if (isDepthwise(sizes)) return depthwiseScratchBytes(sizes);
+  const [inner, columns] = [sizes.channels / sizes.groups, sizes.outChannels / sizes.groups];
+  return gatherScratchBytes(sizes.kernelHeight * sizes.kernelWidth, inner, columns);
+};
 
 /** Scratch bytes of `conv2d-backward-input`. */
 export const inputGradientScratchBytes = (sizes: ConvolutionSizes): number => {
   if (isPlainProduct(sizes))
     return productScratchBytes(sizes.batch * sizes.height * sizes.width, sizes.channels, sizes.outChannels);
+  if (isDepthwise(sizes)) return depthwiseScratchBytes(sizes);
   // Each phase has some of the taps. Blocks of taps are of even size, so more taps may make smaller blocks: take the
   // worst count.
   const all = sizes.kernelHeight * sizes.kernelWidth;
@@ -95,6 +115,7 @@ export const weightGradientScratchBytes = (sizes: ConvolutionSizes): number => {
     sizes;
   if (isPlainProduct(sizes))
     return productScratchBytes(sizes.channels, sizes.outChannels, batch * sizes.height * sizes.width);
+  if (isDepthwise(sizes)) return 0;
   const perGroup = sizes.channels / groups;
   const images = Math.max(1, Math.min(batch, Math.floor(SUM_BLOCK / Math.max(1, outHeight * outWidth))));
   const rows = Math.max(1, evenBlock(outHeight, Math.max(1, Math.floor(SUM_BLOCK / Math.max(1, outWidth)))));

@@ -28,7 +28,9 @@ import { Arena, createSharedMemory } from "./arena.ts";
 import { CpuExecutable } from "./executable.ts";
 import { TILE } from "../assembly/fused-blocks.ts";
 import type { Kernel } from "./kernel.ts";
+import type { WasmExports } from "./wasm-exports.ts";
 import { kernels as ownKernels, type KernelTable } from "./kernel-table.ts";
+import { soloTeam, type Team, TeamFunctions } from "./team/team.ts";
 import { compileWasm, detectBuild, instantiateWasm, type WasmBuild } from "./wasm-build.ts";
 
 export interface CpuBackendOptions {
@@ -38,6 +40,11 @@ export interface CpuBackendOptions {
   readonly module?: WasmModule;
   /** Force a build; for tests and comparisons. */
   readonly build?: WasmBuild;
+  /**
+   * Threads that run a kernel's parts side by side: this one and helpers of its own, which `close` ends. The bits of
+   * results are the same for any number. Default: 1.
+   */
+  readonly threads?: number;
   /** Takes products, convolutions and attention where it is faster. Default: none, all in WebAssembly. */
   readonly blas?: Blas | undefined;
   /**
@@ -53,6 +60,9 @@ export interface CpuBackend extends Backend {
   readonly memory: WasmMemory;
   /** Identity of the BLAS that it was given. */
   readonly blas: string | undefined;
+  readonly threads: number;
+  /** End the helper threads; nothing runs on the backend afterwards. They never keep a process alive. */
+  close(): Promise<void>;
 }
 
 /** Every reason why an optimized graph cannot run here; none where it can. */
@@ -91,41 +101,27 @@ export const prepareForCpu = (
 ): Graph =>
   optimize(widenHalf(expand(source, kernels)), { fuse: { maxTile: TILE }, schedule: collectiveOrder ?? true });
 
-/**
- * Make the WebAssembly backend of one rank: kernels from the fastest build that the host runs, arrays in an arena of
- * the shared memory.
- *
- * @throws HostError where WebAssembly has no shared memory. A page that is not cross-origin isolated has it, for one
- * thread.
- * @example const backend = await createCpuBackend();
- */
-export const createCpuBackend = async (options: CpuBackendOptions = {}): Promise<CpuBackend> => {
-  const memory = options.memory ?? createSharedMemory();
-  const module = options.module ?? (await compileWasm(options.build ?? (await detectBuild())));
-  const wasm = instantiateWasm(module, memory);
-  const arena = new Arena(memory);
-  const ledger = new ArrayLedger<number>((address) => arena.release(address));
-  const kernels = kernelTable(
-    options.blas === undefined
-      ? ownKernels
-      : (await import("./blas/with-blas.ts")).withBlas(ownKernels, options.blas, memory),
-    options.kernels ?? [],
-    "bind",
-  );
+/** What a backend is made of. */
+export interface BackendParts {
+  readonly arena: Arena;
+  readonly wasm: WasmExports;
+  readonly kernels: KernelTable;
+  readonly team: Team;
+}
 
+/** A backend's operations, over its parts. */
+export const backendOf = ({ arena, wasm, kernels, team }: BackendParts): Backend => {
+  const ledger = new ArrayLedger<number>((address) => arena.release(address));
   return {
     name: "cpu",
-    arena,
-    memory,
-    blas: options.blas?.identity,
-    compile: (source: Graph, { donate = [], tracer, collectiveOrder }: CompileOptions = {}): Executable => {
-      const host = <T>(name: string, work: () => T): T => spanned(tracer, { name, track: "host" }, work);
+    compile: (source: Graph, { donate = [], spanSink, collectiveOrder }: CompileOptions = {}): Executable => {
+      const host = <T>(name: string, work: () => T): T => spanned(spanSink, { name, track: "host" }, work);
       const graph = host("optimize", () => prepareForCpu(source, collectiveOrder, kernels));
       checkSupport(graph, kernels);
       const plan = host("plan memory", () => planMemory(graph, { donate }));
       return host(
         "bind kernels",
-        () => new CpuExecutable({ graph, plan, arena, wasm, donate, tracer, ledger, kernels }),
+        () => new CpuExecutable({ graph, plan, arena, wasm, donate, spanSink, ledger, kernels, team }),
       );
     },
     workspaceBytes: (source, { donate = [] } = {}) =>
@@ -142,5 +138,39 @@ export const createCpuBackend = async (options: CpuBackendOptions = {}): Promise
       return new NdArray(array.dtype, array.shape, new hostArrayType[array.dtype](copy, 0, elementCount(array.shape)));
     },
     free: (array) => ledger.free(ledger.own(array)),
+  };
+};
+
+/**
+ * Make the WebAssembly backend of one rank: kernels from the fastest build that the host runs, arrays in an arena of
+ * the shared memory.
+ *
+ * @throws HostError where WebAssembly has no shared memory. A page that is not cross-origin isolated has it, for one
+ * thread. HelperError where a helper thread cannot be started.
+ * @example const backend = await createCpuBackend({ threads: 2 });
+ */
+export const createCpuBackend = async (options: CpuBackendOptions = {}): Promise<CpuBackend> => {
+  const { blas, threads = 1 } = options;
+  const memory = options.memory ?? createSharedMemory();
+  const module = options.module ?? (await compileWasm(options.build ?? (await detectBuild())));
+  const wasm = instantiateWasm(module, memory);
+  const arena = new Arena(memory);
+  const kernels = kernelTable(
+    blas === undefined ? ownKernels : (await import("./blas/with-blas.ts")).withBlas(ownKernels, blas),
+    options.kernels ?? [],
+    "bind",
+  );
+  const functions = new TeamFunctions(wasm, blas?.open(memory));
+  const helped =
+    threads === 1
+      ? undefined
+      : await (await import("./team/open-team.ts")).openTeam({ threads, module, arena, functions, blas });
+  return {
+    ...backendOf({ arena, wasm, kernels, team: helped ?? soloTeam(functions) }),
+    arena,
+    memory,
+    blas: blas?.identity,
+    threads,
+    close: async () => helped?.close(),
   };
 };

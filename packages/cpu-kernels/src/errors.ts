@@ -17,3 +17,12 @@ export class OutOfMemoryError extends SkeinError {
     super("environment", "out-of-memory", message);
   }
 }
+
+/** A thread that helps with kernels failed, ended or does not answer; what was computed meanwhile is lost. */
+export class HelperError extends SkeinError {
+  override name = "HelperError";
+
+  constructor(message: string) {
+    super("environment", "helper-thread", message);
+  }
+}

@@ -5,7 +5,7 @@ import {
   type Graph,
   InvariantError,
   type SpanArgs,
-  type Tracer,
+  type SpanSink,
 } from "@skein/tensor-core";
 import {
   ArgumentLoan,
@@ -32,8 +32,10 @@ import {
   roleOf,
 } from "@skein/tensor-core/backend";
 import { alignUp, type Arena } from "./arena.ts";
-import type { KernelCall, WasmExports } from "./kernel.ts";
+import type { KernelCall } from "./kernel.ts";
+import type { WasmExports } from "./wasm-exports.ts";
 import type { KernelTable } from "./kernel-table.ts";
+import type { Team } from "./team/team.ts";
 
 /** An array in the arena: its memory is a byte address. */
 type CpuArray = OwnedArray<number>;
@@ -64,9 +66,10 @@ export interface ExecutableParts {
   readonly arena: Arena;
   readonly wasm: WasmExports;
   readonly donate: readonly number[];
-  readonly tracer?: Tracer | undefined;
+  readonly spanSink?: SpanSink | undefined;
   readonly ledger: ArrayLedger<number>;
   readonly kernels: KernelTable;
+  readonly team: Team;
 }
 
 /** A graph bound to one arena: a flat list of kernel calls over a fixed workspace. */
@@ -84,11 +87,11 @@ export class CpuExecutable implements Executable {
 
   constructor(parts: ExecutableParts) {
     this.parts = parts;
-    const { graph, plan, kernels } = parts;
+    const { graph, plan, kernels, team } = parts;
     this.bases = new Float64Array(1 + graph.inputs.length + graph.outputs.length);
     const kernelNodes = graph.nodes.map((node) => kernelNodeOf(graph, node));
     const scratchBytes = kernelNodes.reduce(
-      (most, node) => Math.max(most, kernels[node.op]?.scratchBytes?.(node) ?? 0),
+      (most, node) => Math.max(most, kernels[node.op]?.scratchBytes?.(node, team.threads) ?? 0),
       0,
     );
     this.workspaceBytes = plan.workspaceBytes + scratchBytes;
@@ -122,7 +125,7 @@ export class CpuExecutable implements Executable {
   }
 
   private bind(kernelNodes: readonly KernelNode[]): Step[] {
-    const { graph, plan, wasm, arena, tracer, kernels } = this.parts;
+    const { graph, plan, wasm, arena, spanSink, kernels, team } = this.parts;
     const place = (key: string): Place => {
       const found = plan.places.get(key);
       if (found === undefined) throw new InvariantError(`value ${key} has no place in the memory plan`);
@@ -141,7 +144,7 @@ export class CpuExecutable implements Executable {
         inputs: this.operands(inputPlaces),
         outputs: this.operands(outputPlaces),
         constants: constants.get(node.id) ?? 0,
-        ...(tracer && { span: { name: spanNameOf(node.op, node.scope), args: nodeArgsOf(node) } }),
+        ...(spanSink && { span: { name: spanNameOf(node.op, node.scope), args: nodeArgsOf(node) } }),
       };
       if (role === "start") {
         stepOfNode.set(node.id, steps.length);
@@ -159,7 +162,7 @@ export class CpuExecutable implements Executable {
       } else if (role === "position") {
         steps.push(base);
       } else if (!plan.settled.has(node.id) && node.specs.some((spec) => byteLength(spec) > 0)) {
-        steps.push({ ...base, call: kernels[node.op]!.bind(kernelNodes[node.id]!, wasm, arena.memory) });
+        steps.push({ ...base, call: kernels[node.op]!.bind(kernelNodes[node.id]!, wasm, arena.memory, team) });
       }
     }
     return steps;
@@ -201,7 +204,7 @@ export class CpuExecutable implements Executable {
 
   private async runSteps(inputs: readonly DeviceArray[], communicators: Communicators): Promise<CpuArray[]> {
     const { ledger } = this.parts;
-    const tracer = this.parts.tracer?.recording === true ? this.parts.tracer : undefined;
+    const spanSink = this.parts.spanSink?.recording === true ? this.parts.spanSink : undefined;
     const loan = new ArgumentLoan(this.parts, ledger, inputs);
     this.bases.set(loan.memories, 1);
     this.openRegions(loan);
@@ -214,10 +217,10 @@ export class CpuExecutable implements Executable {
         const step = this.steps[i]!;
         this.resolve(step.inputs);
         this.resolve(step.outputs);
-        const began = tracer?.now() ?? 0;
+        const began = spanSink?.now() ?? 0;
         if (step.call !== undefined) {
           step.call(step.inputs.addresses, step.outputs.addresses, this.scratch, step.constants);
-          if (tracer !== undefined) recordKernel(tracer, step, began);
+          if (spanSink !== undefined) recordKernel(spanSink, step, began);
         } else if (roleOf(step.node) === "position") {
           new Int32Array(this.parts.arena.memory.buffer, step.outputs.addresses[0]! >>> 0, 1)[0] = rankAlong(
             step.node,
@@ -229,8 +232,8 @@ export class CpuExecutable implements Executable {
           const results = outputBytes.map((bytes, at) => this.region(step.outputs.addresses[at]!, bytes));
           const handle = beginCollective(step.collective, operands, results, communicators);
           if (handle !== undefined) underWay.set(i, handle);
-          if (tracer !== undefined) {
-            const span = new CollectiveSpans(tracer, step.node, step.collective, communicators);
+          if (spanSink !== undefined) {
+            const span = new CollectiveSpans(spanSink, step.node, step.collective, communicators);
             span.started(began);
             spans.set(i, span);
           }
@@ -314,6 +317,6 @@ export class CpuExecutable implements Executable {
   }
 }
 
-const recordKernel = (tracer: Tracer, { span }: Step, startSeconds: number): void => {
-  if (span !== undefined) tracer.record({ ...span, track: "compute", startSeconds, endSeconds: tracer.now() });
+const recordKernel = (spanSink: SpanSink, { span }: Step, startSeconds: number): void => {
+  if (span !== undefined) spanSink.record({ ...span, track: "compute", startSeconds, endSeconds: spanSink.now() });
 };

@@ -1,7 +1,11 @@
-import type { DType } from "@skein/tensor-core";
+import { bytesPerElement, type DType } from "@skein/tensor-core";
 import { type KernelNode, type OperatorParams, type ReductionStep, reductionSteps } from "@skein/tensor-core/backend";
 import { type Kernel, kernelOf } from "./kernel.ts";
 import { chainScratchBytes, chainSteps } from "./reduction-chain.ts";
+import { partBegin } from "./team/team.ts";
+
+/** Nanoseconds per element, in one thread. */
+const elementNanoseconds = 0.15;
 
 const suffixes: { readonly [dtype in DType]?: string } = { f32: "F32", i32: "I32", u32: "U32" };
 
@@ -13,18 +17,23 @@ export const extremeKernel = (which: "max" | "min"): Kernel =>
   kernelOf<"reduce-max" | "reduce-min">({
     op: `reduce-${which}`,
     scratchBytes: (node) => chainScratchBytes(node, stepsOf(node)),
-    bind: (node, wasm) => {
+    bind: (node, _, __, team) => {
       const { dtype } = node.inputs[0]!;
       const suffix = suffixes[dtype];
-      const fold = wasm[suffix === undefined ? "extremeU8" : `${which}${suffix}`]!;
+      const fold = team.indexOf(suffix === undefined ? "extremeU8" : `${which}${suffix}`);
+      const bytes = bytesPerElement[dtype];
       // Bytes only: which end, and what stands where nothing is folded.
       const greatest = which === "max" ? 1 : 0;
       const empty = which === "max" ? 0 : dtype === "bool" ? 1 : 255;
-      const chain = chainSteps(
-        node,
-        stepsOf(node),
-        (input, output, { outer, size, inner }) => void fold(input, output, outer, size, inner, greatest, empty),
-      );
+      const chain = chainSteps(node, stepsOf(node), (input, output, { outer, size, inner }) => {
+        const parts = team.partsOf(outer * size * inner * elementNanoseconds, outer);
+        team.run(parts, (part, call) => {
+          const first = partBegin(outer, part, parts);
+          const count = partBegin(outer, part + 1, parts) - first;
+          const [from, to] = [input + bytes * first * size * inner, output + bytes * first * inner];
+          call(fold, from, to, count, size, inner, greatest, empty);
+        });
+      });
       return (inputs, outputs, scratch) => chain(inputs[0]!, outputs[0]!, scratch);
     },
   });

@@ -15,6 +15,9 @@ import { type Opcode, opcodes } from "./fused-opcode.ts";
 export interface FusedProgram {
   readonly words: Int32Array;
   readonly scratchBytes: number;
+  /** Tiles that threads can share; rows of tiles where a fold goes on from one tile to the next. */
+  readonly units: number;
+  readonly micros: number;
 }
 
 interface Micro {
@@ -403,6 +406,8 @@ export const fusedProgram = (node: KernelNode<FusedParams>): FusedProgram => {
       ...code,
       ...foldWords,
     ]),
+    units: elementCount(walk.outerSizes) * (folded.some(({ size }) => size > tile) ? 1 : Math.ceil(walk.inner / tile)),
+    micros: micros.length,
     scratchBytes: addressBytes + alignUp16(8 * numRegisters) + 16 * numRegisters + 4 * TILE * numSlots,
   };
 };

@@ -1,7 +1,6 @@
 import type { KernelNode, OperatorName, OperatorParams, Params, WasmMemory } from "@skein/tensor-core/backend";
-
-/** Exports of one WebAssembly build: plain functions of numbers, addresses in bytes. */
-export type WasmExports = { readonly [name: string]: (...args: number[]) => number };
+import type { Team } from "./team/team.ts";
+import type { WasmExports } from "./wasm-exports.ts";
 
 /**
  * Run the kernel once. Entries of `inputs` and `outputs` are byte addresses in the shared memory, aligned to 16 bytes
@@ -18,8 +17,8 @@ export interface Kernel<P extends Params = Params> {
   readonly op: string;
   /** Why this node cannot run, as a sentence with the cure; absent when it can. */
   readonly refuses?: (node: KernelNode<P>) => string | undefined;
-  /** Scratch memory of one call, bytes. */
-  readonly scratchBytes?: (node: KernelNode<P>) => number;
+  /** Scratch memory of one call, bytes, where a team of so many threads runs it. */
+  readonly scratchBytes?: (node: KernelNode<P>, threads: number) => number;
   /**
    * Read-only data that the kernel wants in the shared memory; written once per node at compile time, kept while the
    * executable lives.
@@ -30,8 +29,9 @@ export interface Kernel<P extends Params = Params> {
    *
    * @param memory what addresses point into, shared by all ranks. A WebAssembly module of a user's imports it, and must
    * keep its own data out of it.
+   * @param team runs parts of the kernel side by side.
    */
-  readonly bind: (node: KernelNode<P>, wasm: WasmExports, memory: WasmMemory) => KernelCall;
+  readonly bind: (node: KernelNode<P>, wasm: WasmExports, memory: WasmMemory, team: Team) => KernelCall;
 }
 
 /** A kernel for an operator of ours: its nodes have the parameters of that. */

@@ -1,6 +1,7 @@
-import { elementCount, type TensorSpec } from "@skein/tensor-core";
+import { byteLength, elementCount, type TensorSpec } from "@skein/tensor-core";
 import type { KernelNode, OperatorName, OperatorParams } from "@skein/tensor-core/backend";
 import { type Kernel, kernelOf } from "./kernel.ts";
+import { partBegin } from "./team/team.ts";
 
 /** How many rows (along the last dimension) a value has, and their length. */
 export const rowsOf = ({ shape }: TensorSpec): { rows: number; width: number } => ({
@@ -8,42 +9,40 @@ export const rowsOf = ({ shape }: TensorSpec): { rows: number; width: number } =
   width: shape.at(-1)!,
 });
 
+/** Nanoseconds per element of a row, in one thread. */
+const elementNanoseconds = 0.5;
+
 export interface RowKernelRule<Op extends OperatorName> {
   readonly op: Op;
   /**
    * Name of the WebAssembly function: addresses of all outputs, then of all inputs, then rows and width of input 0,
-   * then `numbers`, then scratch.
+   * then `numbers`.
    */
   readonly name: string;
   readonly numbers?: (node: KernelNode<OperatorParams[Op]>) => readonly number[];
-  /** Scratch in words per column; none by default, and then no scratch address is passed. */
-  readonly scratchWords?: number;
+  /** Inputs that serve all rows alike, as a gain does; the others have something for each row. Default: none. */
+  readonly shared?: readonly number[];
 }
 
-/** A kernel over the rows of its first input. */
-export const rowKernel = <Op extends OperatorName>({
-  op,
-  name,
-  numbers,
-  scratchWords = 0,
-}: RowKernelRule<Op>): Kernel =>
+/** A kernel over the rows of its first input, each by itself. */
+export const rowKernel = <Op extends OperatorName>({ op, name, numbers, shared = [] }: RowKernelRule<Op>): Kernel =>
   kernelOf<Op>({
     op,
-    scratchBytes: ({ inputs: [x] }) => 4 * scratchWords * x!.shape.at(-1)!,
-    bind: (node, wasm) => {
-      const run = wasm[name]!;
+    bind: (node, _, __, team) => {
+      const run = team.indexOf(name);
       const { rows, width } = rowsOf(node.inputs[0]!);
-      const fixed = [rows, width, ...(numbers?.(node) ?? [])];
-      const last = scratchWords > 0 ? 1 : 0;
-      const args = new Array<number>(node.outputs.length + node.inputs.length + fixed.length + last).fill(0);
-      fixed.forEach((value, i) => {
-        args[node.outputs.length + node.inputs.length + i] = value;
-      });
-      return (inputs, outputs, scratch) => {
-        for (let i = 0; i < outputs.length; i++) args[i] = outputs[i]!;
-        for (let i = 0; i < inputs.length; i++) args[outputs.length + i] = inputs[i]!;
-        if (last === 1) args[args.length - 1] = scratch;
-        run(...args);
-      };
+      const fixed = numbers?.(node) ?? [];
+      const ofRow = (spec: TensorSpec): number => (rows === 0 ? 0 : byteLength(spec) / rows);
+      const outputBytes = node.outputs.map(ofRow);
+      const inputBytes = node.inputs.map((spec, i) => (shared.includes(i) ? 0 : ofRow(spec)));
+      const parts = team.partsOf(rows * width * elementNanoseconds, rows);
+      return (inputs, outputs) =>
+        team.run(parts, (part, call) => {
+          const first = partBegin(rows, part, parts);
+          const args: number[] = [];
+          for (let i = 0; i < outputs.length; i++) args.push(outputs[i]! + first * outputBytes[i]!);
+          for (let i = 0; i < inputs.length; i++) args.push(inputs[i]! + first * inputBytes[i]!);
+          call(run, ...args, partBegin(rows, part + 1, parts) - first, width, ...fixed);
+        });
     },
   });

@@ -1,6 +1,7 @@
 import { bytesPerElement, type DType, elementCount, NdArray, type Shape } from "@skein/tensor-core";
 import { rowMajorStrides, type OperatorName, type OperatorParams, type KernelNode } from "@skein/tensor-core/backend";
-import { type Kernel, kernelOf, type WasmExports } from "./kernel.ts";
+import { type Kernel, kernelOf } from "./kernel.ts";
+import { partBegin, type Team } from "./team/team.ts";
 
 /** One dimension of a copy between two strided views; steps in bytes. */
 interface CopyDim {
@@ -78,20 +79,40 @@ export const planCopy = (shape: Shape, dtype: DType, output: View, input: View):
 export const copyTable = (copy: StridedCopy): Uint8Array =>
   new Uint8Array(Int32Array.from(copy.dims.flatMap((dim) => [dim.size, dim.output, dim.input])).buffer);
 
-/** Choose the export for a planned copy. Addresses are those of the whole output and input and of the table. */
-export const bindCopy = (
-  copy: StridedCopy,
-  wasm: WasmExports,
-): ((output: number, input: number, table: number) => void) => {
+/** Nanoseconds of a copy in one thread: per byte of a dense one, per element of another. */
+const byteNanoseconds = 0.05;
+const elementNanoseconds = 0.3;
+
+const copyDense = (team: Team, bytes: number): ((output: number, input: number) => void) => {
+  const copy = team.indexOf("copyDense");
+  const parts = team.partsOf(bytes * byteNanoseconds, bytes);
+  return (output, input) =>
+    team.run(parts, (part, call) => {
+      const first = partBegin(bytes, part, parts);
+      call(copy, output + first, input + first, partBegin(bytes, part + 1, parts) - first);
+    });
+};
+
+/**
+ * Choose the export for a planned copy, of which threads share the outermost dimension. Addresses are those of the
+ * whole output and input and of the table.
+ */
+export const bindCopy = (copy: StridedCopy, team: Team): ((output: number, input: number, table: number) => void) => {
   const { dims, outputOffset, inputOffset, elementBytes } = copy;
   const [outer, inner] = dims as [CopyDim, CopyDim];
   if (inner.size === 0) return () => {};
   if (dims.length === 2 && outer.size === 1 && inner.output === elementBytes && inner.input === elementBytes) {
-    const copyDense = wasm["copyDense"]!;
-    return (output, input) => void copyDense(output + outputOffset, input + inputOffset, inner.size * elementBytes);
+    const dense = copyDense(team, inner.size * elementBytes);
+    return (output, input) => dense(output + outputOffset, input + inputOffset);
   }
-  const copyStrided = wasm[`copyStrided${elementBytes * 8}`]!;
-  return (output, input, table) => void copyStrided(output + outputOffset, input + inputOffset, table, dims.length);
+  const copyStrided = team.indexOf(`copyStrided${elementBytes * 8}`);
+  const elements = dims.reduce((product, { size }) => product * size, 1);
+  const parts = team.partsOf(elements * elementNanoseconds, outer.size);
+  return (output, input, table) =>
+    team.run(parts, (part, call) => {
+      const [first, last] = [partBegin(outer.size, part, parts), partBegin(outer.size, part + 1, parts)];
+      call(copyStrided, output + outputOffset, input + inputOffset, table, dims.length, first, last);
+    });
 };
 
 /** A kernel that is one strided copy from its only input to its only output. */
@@ -102,9 +123,9 @@ export const copyKernel = <Op extends OperatorName>(
   kernelOf<Op>({
     op,
     constants: (node) => copyTable(plan(node)),
-    bind: (node, wasm) => {
-      const copy = bindCopy(plan(node), wasm);
-      return (inputs, outputs, _, constants) => copy(outputs[0]!, inputs[0]!, constants);
+    bind: (node, _wasm, _memory, team) => {
+      const copy = bindCopy(plan(node), team);
+      return (inputs, outputs, _scratch, constants) => copy(outputs[0]!, inputs[0]!, constants);
     },
   });
 

@@ -1,7 +1,7 @@
 import type { WasmMemory, WasmModule } from "@skein/tensor-core/backend";
 import { relaxedSimd, simd } from "wasm-feature-detect";
 import { HostError } from "./errors.ts";
-import type { WasmExports } from "./kernel.ts";
+import type { WasmExports } from "./wasm-exports.ts";
 
 /** The three builds of one source: fused multiply-add on vectors, vectors, neither. */
 export type WasmBuild = "relaxed" | "simd" | "scalar";

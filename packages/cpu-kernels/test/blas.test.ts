@@ -4,15 +4,12 @@ import { attention, type Backend, conv2d, evaluate, matmul, NdArray, sin, type T
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type Contraction, contractionOps } from "../src/blas/blas.ts";
-import { withBlas } from "../src/blas/with-blas.ts";
-import { kernels } from "../src/kernel-table.ts";
 import { createGuardedBackend } from "./guarded-backend.ts";
 import { plainBlas } from "./plain-blas.ts";
 
 const rows = conformanceCases.filter(({ op }) => (contractionOps as readonly string[]).includes(op));
 
-const guarded = (build: WasmBuild): Promise<Backend> =>
-  createGuardedBackend(build, undefined, (memory) => withBlas(kernels, plainBlas(), memory));
+const guarded = (build: WasmBuild): Promise<Backend> => createGuardedBackend(build, undefined, plainBlas());
 
 const runs: readonly (readonly [name: string, open: () => Promise<Backend>])[] = [
   ["the relaxed build", () => createCpuBackend({ build: "relaxed", blas: plainBlas() })],

@@ -18,10 +18,14 @@ import {
   valueKey,
 } from "@skein/tensor-core/backend";
 import { prepareForCpu } from "../src/cpu-backend.ts";
-import type { WasmExports } from "../src/kernel.ts";
+import type { WasmExports } from "../src/wasm-exports.ts";
 import { type KernelTable, kernels as ownKernels } from "../src/kernel-table.ts";
 import { compileWasm, instantiateWasm, type WasmBuild } from "../src/wasm-build.ts";
 import { createSharedMemory } from "../src/arena.ts";
+import type { Blas } from "../src/blas/blas.ts";
+import { withBlas } from "../src/blas/with-blas.ts";
+import { type Team, TeamFunctions } from "../src/team/team.ts";
+import { shuffledTeam } from "./shuffled-team.ts";
 
 /** Kernels are promised addresses that are multiples of so much. */
 const alignment = 16;
@@ -76,13 +80,15 @@ class GuardedExecutable implements Executable {
   private readonly wasm: WasmExports;
   private readonly memory: WebAssembly.Memory;
   private readonly kernels: KernelTable;
+  private readonly team: Team;
 
-  constructor(source: Graph, wasm: WasmExports, memory: WebAssembly.Memory, kernels: KernelTable) {
+  constructor(source: Graph, wasm: WasmExports, memory: WebAssembly.Memory, kernels: KernelTable, team: Team) {
     this.graph = prepareForCpu(source);
     this.kernels = kernels;
     this.collectives = collectiveOrderOf(this.graph);
     this.wasm = wasm;
     this.memory = memory;
+    this.team = team;
   }
 
   /**
@@ -90,7 +96,7 @@ class GuardedExecutable implements Executable {
    * must be as it was.
    */
   async run(inputs: readonly DeviceArray[]): Promise<DeviceArray[]> {
-    const { graph, kernels } = this;
+    const { graph, kernels, team } = this;
     const nodes = graph.nodes.map((node) => kernelNodeOf(graph, node));
     const layout = new Layout();
     const values = new Map<string, Block>();
@@ -98,7 +104,7 @@ class GuardedExecutable implements Executable {
       node.specs.forEach((spec, output) =>
         values.set(valueKey({ node: node.id, output }), layout.block(byteLength(spec))),
       );
-    const scratch = nodes.map((node) => layout.block(kernels[node.op]?.scratchBytes?.(node) ?? 0));
+    const scratch = nodes.map((node) => layout.block(kernels[node.op]?.scratchBytes?.(node, team.threads) ?? 0));
     const constants = nodes.map((node) => {
       const bytes = kernels[node.op]?.constants?.(node) ?? new Uint8Array(0);
       return { bytes, block: layout.block(bytes.byteLength) };
@@ -123,7 +129,7 @@ class GuardedExecutable implements Executable {
             image.copyWithin(address, operands[output]!.address, operands[output]!.address + bytes);
         return;
       }
-      const call = kernels[node.op]!.bind(nodes[i]!, this.wasm, this.memory);
+      const call = kernels[node.op]!.bind(nodes[i]!, this.wasm, this.memory, team);
       call(
         Int32Array.from(operands, ({ address }) => address),
         Int32Array.from(outputs, ({ address }) => address),
@@ -155,19 +161,21 @@ class GuardedExecutable implements Executable {
  * own, or takes a value from where nothing was written, is found.
  *
  * @param tamper puts faults into the kernels, to see them found.
- * @param kernelsOf other kernels than those of WebAssembly alone.
+ * @param blas runs what it prefers.
  */
 export const createGuardedBackend = async (
   build: WasmBuild,
   tamper: (wasm: WasmExports, memory: WebAssembly.Memory) => WasmExports = (wasm) => wasm,
-  kernelsOf: (memory: WebAssembly.Memory) => KernelTable = () => ownKernels,
+  blas?: Blas,
 ): Promise<Backend> => {
   const memory = createSharedMemory(512 * 2 ** 20);
   const wasm = tamper(instantiateWasm(await compileWasm(build), memory), memory);
-  const kernels = kernelsOf(memory);
+  const kernels = blas === undefined ? ownKernels : withBlas(ownKernels, blas);
+  // Every kernel in parts: each must write what is its own, in scratch memory of its own.
+  const team = shuffledTeam(3, new TeamFunctions(wasm, blas?.open(memory)));
   return {
     name: `guarded ${build}`,
-    compile: (graph) => new GuardedExecutable(graph, wasm, memory, kernels),
+    compile: (graph) => new GuardedExecutable(graph, wasm, memory, kernels, team),
     upload: (array) => array,
     download: async (array) => array as NdArray,
     free: () => {},

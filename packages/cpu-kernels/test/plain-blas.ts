@@ -47,4 +47,5 @@ export const plainBlas = (prefers: (contraction: Contraction) => boolean = () =>
   identity: "plain loops",
   prefers,
   open: plainSgemm,
+  sliceRows: 1,
 });

@@ -41,8 +41,8 @@ export const benchKernels = async (title: string, rows: readonly KernelRow[]): P
   for (const row of rows.filter(({ name }) => only === undefined || name.includes(only))) {
     const inputs = row.inputs();
     const { graph } = trace((...args: Tensor[]) => flattenTree<Tensor>(row.fn(...args)).leaves, inputs as never);
-    const tracer = new SpanRecorder();
-    const executable = backend.compile(graph, { tracer });
+    const spanSink = new SpanRecorder();
+    const executable = backend.compile(graph, { spanSink });
     const reference = cpu.compile(graph);
     const uploaded = inputs.map((input) => backend.upload(input));
     const run = async (): Promise<DeviceArray[]> => await executable.run(uploaded);
@@ -67,9 +67,9 @@ export const benchKernels = async (title: string, rows: readonly KernelRow[]): P
 
     const times: number[] = [];
     for (let i = 0; i < samples + 2; i++) {
-      tracer.spans.length = 0;
+      spanSink.spans.length = 0;
       for (const array of await run()) backend.free(array);
-      if (i >= 2) times.push(kernelSeconds(tracer.spans));
+      if (i >= 2) times.push(kernelSeconds(spanSink.spans));
     }
     const seconds = median(times);
     const shares = [row.flops / seconds / flopsPerSecond, row.bytes / seconds / copyBytesPerSecond] as const;

@@ -4,16 +4,13 @@ import {
   type Graph,
   type SpanArgs,
   spanned,
-  type Tracer,
+  type SpanSink,
 } from "@skein/tensor-core";
 import {
   ArgumentLoan,
   type ArrayLedger,
-  beginCollective,
-  type CollectiveHandle,
   type CollectiveOrder,
   collectiveOrderOf,
-  CollectiveSpans,
   type Executable,
   ExclusiveRun,
   type MemoryPlan,
@@ -26,7 +23,8 @@ import {
 import type { ArrayBlock } from "./array-block.ts";
 import type { BufferPool, BufferRequest } from "./buffer-pool.ts";
 import type { Device } from "./device.ts";
-import { type HostMemory, padded, readBuffer } from "./host-transfer.ts";
+import { Exchanges } from "./exchanges.ts";
+import { type HostMemory, padded } from "./host-transfer.ts";
 import type { Choices } from "./kernel.ts";
 import type { KernelTable } from "./kernel-table.ts";
 import {
@@ -57,7 +55,7 @@ export interface ExecutableParts {
   /** Default: ours. */
   readonly kernels?: KernelTable;
   readonly donate: readonly number[];
-  readonly tracer?: Tracer | undefined;
+  readonly spanSink?: SpanSink | undefined;
 }
 
 /** A dispatch with everything that does not change between runs. */
@@ -88,27 +86,13 @@ const maxBindGroups = 8;
  */
 const maxRunsAhead = 2;
 
-/** A collective that its communicator has; without a handle its result is there. */
-interface Begun {
-  readonly handle: CollectiveHandle | undefined;
-}
-
-/** A collective under way: its request is handed over as soon as the operands have been read back. */
-interface Exchange {
-  readonly started: Promise<Begun>;
-  readonly outputs: readonly Uint8Array[];
-  readonly spans: CollectiveSpans | undefined;
-  /** Give the host memory back, once. */
-  readonly release: () => void;
-}
-
 /**
  * A graph bound to one device: pipelines and bind groups over fixed buffers, recorded anew each run.
  *
  * What was recorded before a collective is submitted there, and the operands are read back and handed to the
- * communicator while the device goes on with what follows. With a tracer, kernels are spans by the device's clock, and
- * a collective is one from when it was handed over, once its operands had been read back, until its result was there.
- * While the host waits for it the device may work on.
+ * communicator while the device goes on with what follows. With a span sink, kernels are spans by the device's clock,
+ * and a collective is one from when it was handed over, once its operands had been read back, until its result was
+ * there. While the host waits for it the device may work on.
  */
 export class WebGpuExecutable implements Executable {
   readonly workspaceBytes: number;
@@ -231,9 +215,9 @@ export class WebGpuExecutable implements Executable {
   }
 
   private async prepare(): Promise<void> {
-    const { device, tracer } = this.parts;
+    const { device, spanSink } = this.parts;
     device.check();
-    this.compiled ??= spanned(tracer, { name: "compile shaders", track: "host" }, () =>
+    this.compiled ??= spanned(spanSink, { name: "compile shaders", track: "host" }, () =>
       Promise.all(
         [...this.dispatches.values()].map(async (dispatch) => {
           dispatch.compiled = await dispatch.pipeline.ready;
@@ -247,15 +231,15 @@ export class WebGpuExecutable implements Executable {
 
   private async runSteps(inputs: readonly DeviceArray[], communicators: Communicators): Promise<GpuArray[]> {
     const { device, plan, ledger } = this.parts;
-    const tracer = this.parts.tracer?.recording === true ? this.parts.tracer : undefined;
+    const spanSink = this.parts.spanSink?.recording === true ? this.parts.spanSink : undefined;
     const loan = new ArgumentLoan(this.parts, ledger, inputs);
     await this.open(loan);
     const timer =
-      tracer !== undefined && device.facts.timestamps ? new StepTimer(device, () => tracer.now()) : undefined;
-    const began = tracer?.now() ?? 0;
+      spanSink !== undefined && device.facts.timestamps ? new StepTimer(device, () => spanSink.now()) : undefined;
+    const began = spanSink?.now() ?? 0;
     const recorder = new Recorder(device, timer);
     try {
-      await this.record(recorder, communicators, tracer);
+      await this.record(recorder, communicators, spanSink);
       for (const { from, to, bytes } of plan.copies)
         recorder.copy(this.bufferOf(from), from.offset, this.bufferOf(to), to.offset, bytes);
       recorder.resolve();
@@ -268,19 +252,24 @@ export class WebGpuExecutable implements Executable {
     }
     const outputs = loan.settle((index) => ({ buffer: this.bufferOf(plan.outputs[index]!) }));
     this.buffers.fill(undefined, this.regions.firstOutput); // they belong to the outputs now
-    if (tracer !== undefined) await this.recordSpans(tracer, timer, began);
+    if (spanSink !== undefined) await this.recordSpans(spanSink, timer, began);
     // a lost device is told at the next call
     const finished = device.awaiting(device.gpu.queue.onSubmittedWorkDone()).catch(() => undefined);
     this.inFlight.push(finished);
     return outputs;
   }
 
-  private async record(recorder: Recorder, communicators: Communicators, tracer: Tracer | undefined): Promise<void> {
+  private async record(recorder: Recorder, communicators: Communicators, sink: SpanSink | undefined): Promise<void> {
     const { facts, gpu } = this.parts.device;
     const bound = workPerSubmission(facts, this.parts.choices);
-    const exchanges = new Map<number, Exchange>();
+    const exchanges = new Exchanges({
+      device: this.parts.device,
+      hostMemory: this.parts.hostMemory,
+      communicators,
+      sink,
+      bufferAt: (stretch) => this.buffer(stretch),
+    });
     let work = 0;
-    let order: Promise<unknown> = Promise.resolve();
     try {
       for (const [index, step] of this.steps.entries()) {
         if (step.kind === "dispatch") {
@@ -296,24 +285,14 @@ export class WebGpuExecutable implements Executable {
             Int32Array.of(rankAlong(step.node, communicators)),
           );
         } else if (step.kind === "start") {
-          const exchange = this.beginExchange(recorder, step, communicators, order, tracer);
-          order = exchange.started;
-          exchanges.set(index, exchange);
+          exchanges.begin(index, step, this.staging.get(step)!, recorder);
         } else {
           recorder.submit();
-          // Waiting may block this thread, and what is read back meanwhile would lie here. The device works in order:
-          // it reaches none of the results before it has done all that was submitted, so nothing is lost by handing
-          // everything over first.
-          await order;
-          await this.finishExchange(step.start, exchanges, communicators);
+          await exchanges.finish(step.start);
         }
       }
     } finally {
-      for (const { started, release } of exchanges.values()) {
-        // Of a request that nobody waited for, the communicator may still write the result: that memory is lost with
-        // the group.
-        await started.then(({ handle }) => handle ?? release(), release);
-      }
+      await exchanges.close();
       for (const buffers of this.staging.values())
         for (const buffer of buffers.splice(0)) this.parts.pool.release(buffer);
     }
@@ -358,81 +337,12 @@ export class WebGpuExecutable implements Executable {
     return made;
   }
 
-  /**
-   * Read the operands back and hand them to the communicator, in the order of the graph, while recording goes on.
-   *
-   * @param order the start before.
-   */
-  private beginExchange(
-    recorder: Recorder,
-    step: LoweredStep & { readonly kind: "start" },
-    communicators: Communicators,
-    order: Promise<unknown>,
-    tracer: Tracer | undefined,
-  ): Exchange {
-    const { device, hostMemory } = this.parts;
-    const { plan } = step;
-    const since = tracer?.now() ?? 0;
-    const spans = tracer && new CollectiveSpans(tracer, step.node, plan, communicators);
-    const inPlace =
-      plan.inputBytes[0] === plan.outputBytes[0] &&
-      (plan.request.kind === "all-reduce" || plan.request.kind === "broadcast");
-    const inputs = plan.inputBytes.map((bytes) => hostMemory.allocate(bytes));
-    const outputs = inPlace ? inputs : plan.outputBytes.map((bytes) => hostMemory.allocate(bytes));
-    const staging = this.staging.get(step)!;
-    step.inputs.forEach((operand, i) =>
-      recorder.copy(this.buffer(operand), operand.offset, staging[i]!, 0, operand.bytes),
-    );
-    recorder.submit();
-    const reads = inputs.map((input, i) => readBuffer(device, staging[i]!, input));
-    const started = (async () => {
-      await Promise.allSettled([order, ...reads]); // whatever fails, no read goes on in buffers that are given back
-      await order; // after one that could not start none may: a peer would take the next for it
-      await Promise.all(reads);
-      spans?.handedOver();
-      return { handle: beginCollective(plan, inputs, outputs, communicators) };
-    })();
-    started.catch(() => undefined); // told where it is awaited
-    let held = true;
-    const release = (): void => {
-      if (!held) return;
-      held = false;
-      for (const bytes of new Set([...inputs, ...outputs])) hostMemory.release(bytes);
-    };
-    spans?.started(since);
-    return { started, outputs, spans, release };
-  }
-
-  private async finishExchange(
-    start: number,
-    exchanges: Map<number, Exchange>,
-    communicators: Communicators,
-  ): Promise<void> {
-    const { device } = this.parts;
-    const step = this.steps[start] as LoweredStep & { readonly kind: "start" };
-    const { started, outputs, spans, release } = exchanges.get(start)!;
-    const { handle } = await started;
-    spans?.reached();
-    // Of a request whose wait fails, the communicator may still write the result: that memory is lost with the group.
-    if (handle !== undefined) await communicators[step.plan.axis]!.wait(handle);
-    try {
-      device.check();
-      spans?.done(step.plan, handle, communicators);
-      step.outputs.forEach((result, i) => {
-        const bytes = outputs[i]!;
-        if (bytes.byteLength > 0) device.gpu.queue.writeBuffer(this.buffer(result), result.offset, padded(bytes));
-      });
-    } finally {
-      release();
-    }
-  }
-
-  private async recordSpans(tracer: Tracer, timer: StepTimer | undefined, began: number): Promise<void> {
+  private async recordSpans(spanSink: SpanSink, timer: StepTimer | undefined, began: number): Promise<void> {
     const { graph, device } = this.parts;
     if (timer === undefined) {
       await device.settle(device.gpu.queue.onSubmittedWorkDone());
       const name = "all kernels (this adapter has no timestamps)";
-      tracer.record({ name, track: "compute", startSeconds: began, endSeconds: tracer.now() });
+      spanSink.record({ name, track: "compute", startSeconds: began, endSeconds: spanSink.now() });
       return;
     }
     for (const { owner, begin, end } of await timer.read()) {
@@ -440,7 +350,7 @@ export class WebGpuExecutable implements Executable {
       let args = this.spanArgs.get(owner);
       if (args === undefined) this.spanArgs.set(owner, (args = nodeArgsOf(node)));
       const name = spanNameOf(node.op, node.scope);
-      tracer.record({ name, track: "compute", startSeconds: begin, endSeconds: Math.max(begin, end), args });
+      spanSink.record({ name, track: "compute", startSeconds: begin, endSeconds: Math.max(begin, end), args });
     }
   }
 

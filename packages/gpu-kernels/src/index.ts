@@ -25,7 +25,8 @@ export type {
 } from "./kernel.ts";
 export type { KernelTable } from "./kernel-table.ts";
 export { leastDevice } from "./least-device.ts";
-export { reasonsAgainst } from "./lower.ts";
+export { reasonsAgainst } from "./support.ts";
+export { type ListedShader, shadersOf } from "./shaders-of.ts";
 export {
   createWebGpuBackend,
   planForWebGpu,

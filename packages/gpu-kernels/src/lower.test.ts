@@ -15,7 +15,8 @@ import { kernelNodeOf, optimize, planMemory } from "@skein/tensor-core/backend";
 import { describe, expect, test } from "vitest";
 import type { Choices } from "./kernel.ts";
 import { kernels } from "./kernel-table.ts";
-import { checkSupport, type DispatchStep, lower, type Lowered, regionsOf } from "./lower.ts";
+import { type DispatchStep, lower, type Lowered, regionsOf } from "./lower.ts";
+import { checkSupport } from "./support.ts";
 import { gridGroups } from "./shader.ts";
 
 const spec = (shape: readonly number[], dtype: TensorSpec["dtype"] = "f32"): TensorSpec => ({ dtype, shape });

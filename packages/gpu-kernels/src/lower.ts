@@ -1,10 +1,8 @@
 import { byteLength, type Graph, InvariantError, UnsupportedError } from "@skein/tensor-core";
 import {
   type CollectivePlan,
-  formatSpec,
   isUsersOperator,
   kernelNodeOf,
-  lacksKernel,
   type MemoryPlan,
   type Node,
   nodeCost,
@@ -91,32 +89,6 @@ export const regionsOf = (numSlabs: number, numInputs: number, numOutputs: numbe
 
 /** Bytes of the region for operands without elements: a slot for each binding of a pass. */
 export const emptyBytes = (facts: DeviceFacts): number => facts.maxBindings * facts.bindingAlignment;
-
-/** Every reason why an optimized graph cannot run on a device; none where it can. */
-export const reasonsAgainst = (graph: Graph, facts: DeviceFacts, kernels: KernelTable = ownKernels): string[] => {
-  const reasons = graph.nodes.flatMap((node) => {
-    const where = `${node.op}${node.scope === "" ? "" : ` (${node.scope})`}`;
-    const large = node.specs.find((spec) => byteLength(spec) > facts.maxBindingBytes);
-    if (large !== undefined)
-      return [
-        `${where}: its ${formatSpec(large)} has ${byteLength(large)} bytes, but a kernel of this device may bind ${facts.maxBindingBytes} (maxStorageBufferBindingSize); use a smaller batch or split the tensor`,
-      ];
-    if (roleOf(node) !== undefined) return [];
-    const kernel = kernels[node.op];
-    const reason =
-      kernel === undefined ? lacksKernel(node.op, kernels) : kernel.refuses?.(kernelNodeOf(graph, node), facts);
-    return reason === undefined ? [] : [`${where}: ${reason}`];
-  });
-  return [...new Set(reasons)];
-};
-
-export const checkSupport = (graph: Graph, facts: DeviceFacts, kernels?: KernelTable): void => {
-  const reasons = reasonsAgainst(graph, facts, kernels);
-  if (reasons.length > 0)
-    throw new UnsupportedError(
-      `the webgpu backend cannot run this graph on ${facts.adapter}:\n${reasons.map((reason) => `  ${reason}`).join("\n")}`,
-    );
-};
 
 const alignUp = (bytes: number, alignment: number): number => Math.ceil(bytes / alignment) * alignment;
 

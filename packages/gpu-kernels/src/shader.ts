@@ -1,4 +1,5 @@
 import type { Pass } from "./kernel.ts";
+import { wgsl } from "./wgsl.ts";
 
 /** A variable of a shader: bindings of a pass that show the same memory share one. */
 export interface ShaderVariable {
@@ -54,7 +55,8 @@ export const uniformsOf = ({ pass, sliced }: Pick<ShaderParts, "pass" | "sliced"
 export const shaderModule = (parts: ShaderParts): string => {
   const { pass, variables, renamed, guarded, sliced } = parts;
   const features = pass.features ?? [];
-  const lines = [
+  const subgroups = features.includes("subgroups") || features.includes("subgroup-matrix");
+  const head = [
     ...features.map((feature) => `enable ${enables[feature]};`),
     // Subgroups that run out of work stay together in our kernels; the analysis cannot see it through calls.
     ...(features.includes("subgroups") ? ["diagnostic(off, subgroup_uniformity);"] : []),
@@ -64,30 +66,25 @@ export const shaderModule = (parts: ShaderParts): string => {
         `@group(0) @binding(${slot}) var<storage, ${writable ? "read_write" : "read"}> ${name}: ${type};`,
     ),
   ];
-  const fields = Object.keys(pass.sizes ?? {});
-  if (pass.sizes !== undefined) lines.push(`struct Sizes { ${fields.map((field) => `${field}: u32`).join(", ")} }`);
-  if (sliced) lines.push("struct Slice { first: u32, groups: u32 }");
-  uniformsOf(parts).forEach((name, i) =>
-    lines.push(
-      `@group(0) @binding(${variables.length + i}) var<uniform> ${name}: ${name === "sizes" ? "Sizes" : "Slice"};`,
-    ),
-  );
-  lines.push(rename(pass.code, renamed));
-  const subgroups = features.includes("subgroups") || features.includes("subgroup-matrix");
-  lines.push(
-    `@compute @workgroup_size(${pass.workgroupSize})`,
-    `fn entry(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>, @builtin(local_invocation_index) lane: u32${
-      subgroups
-        ? ", @builtin(subgroup_invocation_id) subgroup_lane: u32, @builtin(subgroup_size) subgroup_size: u32"
-        : ""
-    }) {`,
-    "  let local_group = id.x + grid.x * (id.y + grid.y * id.z);",
-  );
-  if (guarded) lines.push(`  if (local_group >= ${sliced ? "slice.groups" : `${pass.groups}u`}) { return; }`);
-  lines.push(
-    `  main(local_group${sliced ? " + slice.first" : ""}, lane${subgroups ? ", subgroup_lane, subgroup_size" : ""});`,
-    "}",
-    "",
-  );
-  return lines.join("\n");
+  const fields = Object.keys(pass.sizes ?? {}).map((field) => `${field}: u32`);
+  const uniforms = uniformsOf(parts).map((name, i) => {
+    const type = name === "sizes" ? "Sizes" : "Slice";
+    return `@group(0) @binding(${variables.length + i}) var<uniform> ${name}: ${type};`;
+  });
+  const ofSubgroup = subgroups
+    ? ", @builtin(subgroup_invocation_id) subgroup_lane: u32, @builtin(subgroup_size) subgroup_size: u32"
+    : "";
+  return `${wgsl`
+    ${head}
+    ${pass.sizes === undefined ? "" : `struct Sizes { ${fields.join(", ")} }`}
+    ${sliced ? "struct Slice { first: u32, groups: u32 }" : ""}
+    ${uniforms}
+    ${rename(pass.code, renamed)}
+    @compute @workgroup_size(${pass.workgroupSize})
+    fn entry(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>, @builtin(local_invocation_index) lane: u32${ofSubgroup}) {
+      let local_group = id.x + grid.x * (id.y + grid.y * id.z);
+      ${guarded ? `if (local_group >= ${sliced ? "slice.groups" : `${pass.groups}u`}) { return; }` : ""}
+      main(local_group${sliced ? " + slice.first" : ""}, lane${subgroups ? ", subgroup_lane, subgroup_size" : ""});
+    }
+  `}\n`;
 };

@@ -46,11 +46,11 @@ const decoded: { readonly [D in DType]: (bits: string) => string } = {
 export const loadFunction = (name: string, dtype: DType, fn: string = `load_${name}`): string =>
   `fn ${fn}(i: u32) -> ${registerType[dtype]} { return ${
     bytesPerElement[dtype] === 4 ? `${name}[i]` : decoded[dtype](packedBits(name, dtype, "i"))
-  }; }\n`;
+  }; }`;
 
 /**
  * `fn bits_<name>(i: u32) -> u32`: the bits of element i, whatever they mean; for kernels that only move. The binding
  * holds u32 words.
  */
 export const bitsFunction = (name: string, dtype: DType): string =>
-  `fn bits_${name}(i: u32) -> u32 { return ${bytesPerElement[dtype] === 4 ? `${name}[i]` : packedBits(name, dtype, "i")}; }\n`;
+  `fn bits_${name}(i: u32) -> u32 { return ${bytesPerElement[dtype] === 4 ? `${name}[i]` : packedBits(name, dtype, "i")}; }`;

@@ -21,7 +21,7 @@ import { WebGpuExecutable } from "./executable.ts";
 import { type HostMemory, plainHostMemory, readBuffer } from "./host-transfer.ts";
 import type { Choices, DeviceFacts, Kernel } from "./kernel.ts";
 import { kernels as ownKernels, type KernelTable } from "./kernel-table.ts";
-import { checkSupport } from "./lower.ts";
+import { checkSupport } from "./support.ts";
 import { PipelineCache } from "./pipeline-cache.ts";
 
 export interface WebGpuBackendOptions extends DeviceOptions {
@@ -130,13 +130,13 @@ export const createWebGpuBackend = async (options: WebGpuBackendOptions): Promis
     name: "webgpu",
     facts,
     device,
-    compile: (source: Graph, { donate = [], tracer, collectiveOrder }: CompileOptions = {}): Executable => {
+    compile: (source: Graph, { donate = [], spanSink, collectiveOrder }: CompileOptions = {}): Executable => {
       device.check();
-      const host = <T>(name: string, work: () => T): T => spanned(tracer, { name, track: "host" }, work);
+      const host = <T>(name: string, work: () => T): T => spanned(spanSink, { name, track: "host" }, work);
       const graph = host("optimize", () => prepareForWebGpu(source, facts, collectiveOrder, kernels));
       checkSupport(graph, facts, kernels);
       const plan = host("plan memory", () => planForWebGpu(graph, facts, donate));
-      const parts = { graph, plan, device, pool, pipelines, ledger, hostMemory, choices, donate, tracer, kernels };
+      const parts = { graph, plan, device, pool, pipelines, ledger, hostMemory, choices, donate, spanSink, kernels };
       return host("bind kernels", () => new WebGpuExecutable(parts));
     },
     workspaceBytes: (source, { donate = [] } = {}) =>

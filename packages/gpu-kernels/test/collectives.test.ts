@@ -309,21 +309,21 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     expect(seen).toEqual(backends.map(() => ["start", "start", "wait", "wait"]));
   });
 
-  test("a tracer learns when a collective was handed over and when its result was there, by the names that the CPU gives", async () => {
+  test("a span sink learns when a collective was handed over and when its result was there, by the names that the CPU gives", async () => {
     /** Spans of rank 0, and when its collectives were started. */
     const traced = async (
       ranks: readonly Backend[],
     ): Promise<{ spans: readonly Span[]; started: Map<string, number> }> => {
       const meeting = new Meeting();
-      const tracer = new SpanRecorder();
+      const spanSink = new SpanRecorder();
       const started = new Map<string, number>();
       const communicators = ranks.map((_, rank) => communicatorOf(meeting, rank));
       communicators[0] = watched(
         communicators[0]!,
-        (event, kind) => kind !== undefined && started.set(kind, tracer.now()),
+        (event, kind) => kind !== undefined && started.set(kind, spanSink.now()),
       );
       const fs = ranks.map((backend, rank) =>
-        jit(overlapping, backend, { communicators: { data: communicators[rank]! }, ...(rank === 0 && { tracer }) }),
+        jit(overlapping, backend, { communicators: { data: communicators[rank]! }, ...(rank === 0 && { spanSink }) }),
       );
       await Promise.all(
         fs.map(async (f, rank) => {
@@ -331,7 +331,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
           f.release();
         }),
       );
-      return { spans: tracer.spans, started };
+      return { spans: spanSink.spans, started };
     };
     const [onGpu, onCpu] = [await traced(backends), await traced([await createCpuBackend(), await createCpuBackend()])];
     const communication = ({ spans }: { readonly spans: readonly Span[] }): string[] =>

@@ -5,8 +5,16 @@ import {
   conformanceCases,
   inputElements,
 } from "@skein/testing";
+import { flattenTree, type Tensor, trace } from "@skein/tensor-core";
 import { afterAll, beforeAll, describe, test } from "vitest";
-import type { WebGpuBackend } from "../src/index.ts";
+import {
+  type DeviceFacts,
+  leastDevice,
+  prepareForWebGpu,
+  reasonsAgainst,
+  shadersOf,
+  type WebGpuBackend,
+} from "../src/index.ts";
 import { hasAdapter, openBackend } from "./gpu.ts";
 
 // Larger ones find what wide rows do, which their values show as well.
@@ -52,12 +60,57 @@ const layoutsInTurn = families.flatMap((family) => {
   return [...rows.values()].map((same, turn) => same[turn % same.length]!);
 });
 
+/** What lavapipe is: which variants are chosen must not depend on the machine. */
+const software: DeviceFacts = {
+  ...leastDevice,
+  adapter: "a processor that pretends to be a GPU",
+  software: true,
+  f16: true,
+  subgroups: true,
+  maxSubgroupSize: 4,
+  maxBindings: 16,
+  maxWorkgroupSize: 1024,
+  maxWorkgroupBytes: 32_768,
+};
+
+/** Texts of the shaders of a row, each with its variant: operator, label without sizes, storage types. */
+const shadersOfRow = (row: ConformanceCase): { readonly code: string; readonly variant: string }[] => {
+  const run = (...inputs: Tensor[]): Tensor[] => flattenTree<Tensor>(row.fn(...inputs)).leaves;
+  const { graph } = trace(run, row.inputs as never);
+  if (reasonsAgainst(prepareForWebGpu(graph, software), software).length > 0) return [];
+  const dtypes = row.inputs.map(({ dtype }) => dtype).join();
+  return shadersOf(graph, software).map(({ code, labels }) => ({
+    code,
+    variant: `${row.op}, ${labels.join().replaceAll(/\d+/g, "#")}, ${dtypes}`,
+  }));
+};
+
+/** Rows that each variant of a kernel is compiled anew for. */
+const rowsOfVariant = 1;
+
 /**
- * Rows whose values are checked by default: all but layouts that another operator of the family is checked in. Each
- * takes a pipeline of its own, and time to compile it.
+ * Of these rows, those that need no shader that an earlier one has not, and the first that show another text of a
+ * variant.
+ */
+const fewOfVariants = (rows: readonly ConformanceCase[]): ConformanceCase[] => {
+  const compiled = new Set<string>();
+  const taken = new Map<string, number>();
+  return rows.filter((row) => {
+    const fresh = shadersOfRow(row).filter(({ code }) => !compiled.has(code));
+    const variants = new Set(fresh.map(({ variant }) => variant));
+    if (fresh.length > 0 && [...variants].every((variant) => (taken.get(variant) ?? 0) >= rowsOfVariant)) return false;
+    for (const { code } of fresh) compiled.add(code);
+    for (const variant of variants) taken.set(variant, (taken.get(variant) ?? 0) + 1);
+    return true;
+  });
+};
+
+/**
+ * Rows whose values are checked by default: each pipeline takes a tenth of a second to compile. Left out are layouts
+ * that another operator of the family is checked in, and rows beyond the first that make another text of a variant.
  */
 export const chosenRows: ReadonlySet<ConformanceCase> = new Set([
-  ...conformanceCases.filter((row) => !families.flat().includes(row.op) || !isLayout(row)),
+  ...fewOfVariants(conformanceCases.filter((row) => !families.flat().includes(row.op) || !isLayout(row))),
   ...layoutsInTurn,
 ]);
 

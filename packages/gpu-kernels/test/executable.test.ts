@@ -265,11 +265,11 @@ describe.skipIf(!hasAdapter)("executable", () => {
   });
 
   test("a profile has every kernel in order, with times", async () => {
-    const tracer = new SpanRecorder();
-    const f = jit((x: Tensor, w: Tensor) => sum(softmax(subtract(matmul(x, w), 1))), backend, { tracer });
-    const before = tracer.now();
+    const spanSink = new SpanRecorder();
+    const f = jit((x: Tensor, w: Tensor) => sum(softmax(subtract(matmul(x, w), 1))), backend, { spanSink });
+    const before = spanSink.now();
     await f(...(wideInputs as [NdArray, NdArray]));
-    const compile = tracer.spans.filter(({ track }) => track === "host").map(({ name }) => name);
+    const compile = spanSink.spans.filter(({ track }) => track === "host").map(({ name }) => name);
     expect(compile).toEqual([
       "trace",
       "passes",
@@ -280,7 +280,7 @@ describe.skipIf(!hasAdapter)("executable", () => {
       "compile",
       "compile shaders",
     ]);
-    const spans = tracer.spans.filter(({ track }) => track === "compute");
+    const spans = spanSink.spans.filter(({ track }) => track === "compute");
     expect(spans.every(({ startSeconds, endSeconds }) => endSeconds > startSeconds)).toBe(true);
     expect(spans.map(({ startSeconds }) => startSeconds)).toEqual(
       spans.map(({ startSeconds }) => startSeconds).sort((a, b) => a - b),

@@ -31,6 +31,7 @@ import {
   type NormParams as LayerNormParams,
   type RmsNormParams,
 } from "./normalisation.ts";
+import { asBlock, type Recompute } from "./recompute.ts";
 
 export interface GptOptions {
   /** Number of tokens; 256 for bytes, the default. */
@@ -56,6 +57,11 @@ export interface GptOptions {
   readonly tiedHead?: boolean;
   /** Share of the embedding's and of each branch's values dropped while training. Default: 0. */
   readonly dropoutRate?: number;
+  /**
+   * `blocks` keeps what enters each block for the backward pass and computes the rest of it again: see `checkpoint`.
+   * Default: none.
+   */
+  readonly recompute?: Recompute;
 }
 
 /** The shift of layer normalisation only. */
@@ -116,6 +122,7 @@ export const gpt = (options: GptOptions): Model<GptParams, EmptyState> => {
     activation = "gelu",
     tiedHead = true,
     dropoutRate = 0,
+    recompute = "none",
   } = options;
   const hidden = options.hidden ?? (activation === "gelu" ? 4 * width : 8 * Math.ceil(width / 3));
   needPositive({ vocabulary, contextLength, width, numLayers, numHeads, hidden });
@@ -195,24 +202,24 @@ export const gpt = (options: GptOptions): Model<GptParams, EmptyState> => {
           0,
         );
       });
+      const applyBlock = (x: Tensor, block: GptBlockParams, layer: number): Tensor => {
+        const y = add(
+          x,
+          drop(
+            scope("attention", () => attend(block, normalise(block.attentionNorm, x))),
+            2 * layer + 1,
+          ),
+        );
+        return add(
+          y,
+          drop(
+            scope("feed-forward", () => feedForward(block, normalise(block.feedForwardNorm, y))),
+            2 * layer + 2,
+          ),
+        );
+      };
       const x_BTD = params.blocks.reduce(
-        (x, block, layer) =>
-          scope(`block-${layer}`, () => {
-            const y = add(
-              x,
-              drop(
-                scope("attention", () => attend(block, normalise(block.attentionNorm, x))),
-                2 * layer + 1,
-              ),
-            );
-            return add(
-              y,
-              drop(
-                scope("feed-forward", () => feedForward(block, normalise(block.feedForwardNorm, y))),
-                2 * layer + 2,
-              ),
-            );
-          }),
+        (x, block, layer) => scope(`block-${layer}`, () => asBlock(recompute, () => applyBlock(x, block, layer))),
         embedded_BTD,
       );
       const logits_BTV = scope("head", () => {

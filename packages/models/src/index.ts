@@ -27,4 +27,5 @@ export {
   type NormParams,
   type RmsNormParams,
 } from "./normalisation.ts";
+export type { Recompute } from "./recompute.ts";
 export { resnet18, type ResNet18Options, type ResNet18Params, type ResNet18State } from "./resnet18.ts";

@@ -2,6 +2,7 @@ import { add, conv2d, foldIn, globalAvgPool, relu, scope, type Tensor } from "@s
 import { applyBatchNorm, type BatchNormParams, type BatchNormState, initBatchNorm } from "./batch-normalisation.ts";
 import { headNormal, heNormal } from "./initialisers.ts";
 import { type Affine, dense, initDense, pixels } from "./layers.ts";
+import { asBlock, type Recompute } from "./recompute.ts";
 import { labelledModel, type Model } from "./model.ts";
 
 export interface ResNet18Options {
@@ -11,6 +12,11 @@ export interface ResNet18Options {
   readonly inputChannels?: number;
   /** Channels of the four stages. Default: [64, 128, 256, 512]. */
   readonly channels?: readonly [number, number, number, number];
+  /**
+   * `blocks` keeps what enters each block for the backward pass and computes the rest of it again: see `checkpoint`.
+   * Default: none.
+   */
+  readonly recompute?: Recompute;
 }
 
 interface NormalisedConvolution<Norm> {
@@ -115,7 +121,7 @@ const applyBlock = (
  * Source: He et al. 2016, arXiv 1512.03385, §4.2; basic blocks with projection shortcuts.
  */
 export const resnet18 = (options: ResNet18Options = {}): Model<ResNet18Params, ResNet18State> => {
-  const { numClasses = 10, inputChannels = 3, channels = [64, 128, 256, 512] } = options;
+  const { numClasses = 10, inputChannels = 3, channels = [64, 128, 256, 512], recompute = "none" } = options;
   const strideOf = (stage: number, block: number): number => (stage > 0 && block === 0 ? 2 : 1);
   return labelledModel({
     init: (key) => {
@@ -145,7 +151,9 @@ export const resnet18 = (options: ResNet18Options = {}): Model<ResNet18Params, R
       const stages = params.stages.map((blocks, stage) =>
         blocks.map((block, i) =>
           scope(`stage-${stage}/block-${i}`, () => {
-            const [y, next] = applyBlock(block, state.stages[stage]![i]!, x, train, strideOf(stage, i));
+            const [y, next] = asBlock(recompute, () =>
+              applyBlock(block, state.stages[stage]![i]!, x, train, strideOf(stage, i)),
+            );
             x = y;
             return next;
           }),

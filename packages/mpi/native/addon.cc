@@ -9,25 +9,38 @@ namespace {
 
 void deliver(Napi::Env env, Napi::Function answer, struct JavaScriptThread* thread, void*);
 
-/** A JavaScript thread that has opened MPI: its answers go through one thread-safe function. */
+/**
+ * A JavaScript thread that has opened MPI: its answers go through one thread-safe function, or, where it calls MPI itself, wait until it
+ * takes them.
+ */
 struct JavaScriptThread : Client {
+  bool isCaller = false;
   using Wake = Napi::TypedThreadSafeFunction<JavaScriptThread, void, deliver>;
   Wake function;
   /** Answers that the thread waits for; as long as there are any, its event loop stays alive. */
   size_t waiting = 0;
 
  protected:
-  void wake() override { function.NonBlockingCall(); }
+  void wake() override {
+    if (!isCaller) function.NonBlockingCall();
+  }
 };
 
 using ThreadSlot = std::shared_ptr<JavaScriptThread>;
 
-/** Calls back with [id, outcome, message, values, id, …]. */
-void deliver(Napi::Env env, Napi::Function answer, JavaScriptThread* thread, void*) {
-  if (env == nullptr) return;
-  const std::vector<Completion> completions = thread->take();
-  thread->waiting -= completions.size();
-  if (thread->waiting == 0) thread->function.Unref(env);
+/** How a JavaScript thread has opened MPI: to be called back, to call MPI itself, or both. */
+struct OpenThread {
+  ThreadSlot called;
+  ThreadSlot caller;
+};
+
+OpenThread& openThreadOf(Napi::Env env) {
+  if (env.GetInstanceData<OpenThread>() == nullptr) env.SetInstanceData(new OpenThread());
+  return *env.GetInstanceData<OpenThread>();
+}
+
+/** [id, outcome, message, values, id, …]. */
+Napi::Array batchOf(Napi::Env env, const std::vector<Completion>& completions) {
   Napi::Array batch = Napi::Array::New(env, completions.size() * 4);
   uint32_t at = 0;
   for (const Completion& completion : completions) {
@@ -42,17 +55,32 @@ void deliver(Napi::Env env, Napi::Function answer, JavaScriptThread* thread, voi
     }
     batch[at++] = values;
   }
-  answer.Call({batch});
+  return batch;
 }
 
-/** Take answers in this thread; `open(onAnswers, spinMicroseconds)`, once per thread. */
+void deliver(Napi::Env env, Napi::Function answer, JavaScriptThread* thread, void*) {
+  if (env == nullptr) return;
+  const std::vector<Completion> completions = thread->take();
+  thread->waiting -= completions.size();
+  if (thread->waiting == 0) thread->function.Unref(env);
+  answer.Call({batchOf(env, completions)});
+}
+
+/**
+ * Take answers in this thread; `open(onAnswers, spinMicroseconds)`, once per thread. Without `onAnswers`: let it call MPI itself, by `perform`
+ * and `drive`.
+ */
 void open(const Napi::CallbackInfo& info) {
   Napi::Env env = info.Env();
-  if (env.GetInstanceData<ThreadSlot>() != nullptr) throw Napi::Error::New(env, "MPI is open in this thread already");
   auto thread = std::make_shared<JavaScriptThread>();
-  thread->function = JavaScriptThread::Wake::New(env, info[0].As<Napi::Function>(), "skein-mpi", 0, 1, thread.get());
-  thread->function.Unref(env);
-  env.SetInstanceData(new ThreadSlot(thread));
+  thread->isCaller = !info[0].IsFunction();
+  ThreadSlot& slot = thread->isCaller ? openThreadOf(env).caller : openThreadOf(env).called;
+  if (slot != nullptr) throw Napi::Error::New(env, "MPI is open in this thread already");
+  if (!thread->isCaller) {
+    thread->function = JavaScriptThread::Wake::New(env, info[0].As<Napi::Function>(), "skein-mpi", 0, 1, thread.get());
+    thread->function.Unref(env);
+  }
+  slot = thread;
   // Hooks run last in, first out: this one before the function's own end, so nobody calls a function that is gone.
   env.AddCleanupHook([thread] { Engine::instance().leave(thread); });
 #if defined(OPEN_MPI)
@@ -76,11 +104,9 @@ char* bytesOf(const Napi::Value& value, size_t wanted, const char* name) {
   return reinterpret_cast<char*>(array.Data());
 }
 
-/** post(id, kind, communicator, input, inputBytes, output, outputBytes, count, element, reduction, peer, tag, limit, timeout, agreement). */
-void post(const Napi::CallbackInfo& info) {
-  const Napi::Env env = info.Env();
-  const ThreadSlot* slot = env.GetInstanceData<ThreadSlot>();
-  if (slot == nullptr) throw Napi::Error::New(env, "MPI is not open in this thread");
+/** (id, kind, communicator, input, inputBytes, output, outputBytes, count, element, reduction, peer, tag, limit, timeout, agreement). */
+Command commandOf(const Napi::CallbackInfo& info, const ThreadSlot& slot) {
+  if (slot == nullptr) throw Napi::Error::New(info.Env(), "MPI is not open in this thread");
   const auto number = [&](size_t i) { return info[i].As<Napi::Number>().DoubleValue(); };
   const auto integer = [&](size_t i) { return info[i].As<Napi::Number>().Int32Value(); };
   Command command;
@@ -97,9 +123,31 @@ void post(const Napi::CallbackInfo& info) {
   command.limit = static_cast<size_t>(number(12));
   command.timeout = number(13);
   command.agreement = info[14].As<Napi::Number>().Uint32Value();
-  command.client = *slot;
-  if ((*slot)->waiting++ == 0) (*slot)->function.Ref(env);
+  command.client = slot;
+  command.byCaller = slot->isCaller;
+  return command;
+}
+
+/** Hand a command to the progress thread. */
+void post(const Napi::CallbackInfo& info) {
+  const ThreadSlot& slot = openThreadOf(info.Env()).called;
+  Command command = commandOf(info, slot);
+  if (slot->waiting++ == 0) slot->function.Ref(info.Env());
   Engine::instance().post(std::move(command));
+}
+
+/** Start a command in this thread. */
+void perform(const Napi::CallbackInfo& info) { Engine::instance().perform(commandOf(info, openThreadOf(info.Env()).caller)); }
+
+/** drive(spinMicroseconds, sliceMicroseconds): call MPI until there are answers, or for so long. @returns a batch, or undefined. */
+Napi::Value drive(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  const ThreadSlot& slot = openThreadOf(env).caller;
+  if (slot == nullptr) throw Napi::Error::New(env, "this thread does not call MPI itself");
+  const auto microseconds = [&](size_t i) { return std::chrono::microseconds(info[i].As<Napi::Number>().Int64Value()); };
+  if (!slot->hasAnswers()) Engine::instance().drive(*slot, microseconds(0), microseconds(1));
+  const std::vector<Completion> completions = slot->take();
+  return completions.empty() ? env.Undefined() : batchOf(env, completions);
 }
 
 /** What the library calls itself at run time; may be asked before MPI is open. */
@@ -115,6 +163,8 @@ Napi::Object load(Napi::Env env, Napi::Object exports) {
   exports.Set("version", SKEIN_MPI_VERSION);
   exports.Set("library", Napi::Function::New(env, library));
   exports.Set("open", Napi::Function::New(env, open));
+  exports.Set("perform", Napi::Function::New(env, perform));
+  exports.Set("drive", Napi::Function::New(env, drive));
   exports.Set("post", Napi::Function::New(env, post));
   return exports;
 }

@@ -31,6 +31,7 @@ void Engine::begin(Command command) {
     nextDeadline_ = std::min(nextDeadline_, operation->deadline);
   }
   active_ += 1;
+  if (operation->command.byCaller) driven_ += 1;
   activeBytes_ += bytesUnderWay(operation->command);
   const Command& c = operation->command;
   if (c.agreement != 0) {

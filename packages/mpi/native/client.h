@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <condition_variable>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -19,6 +21,7 @@ struct Client {
     std::lock_guard<std::mutex> guard(mutex_);
     if (closed_) return;
     answers_.push_back(std::move(completion));
+    arrived_.notify_all();
     if (!woken_) {
       woken_ = true;
       wake();
@@ -29,6 +32,17 @@ struct Client {
     std::lock_guard<std::mutex> guard(mutex_);
     woken_ = false;
     return std::exchange(answers_, {});
+  }
+
+  bool hasAnswers() {
+    std::lock_guard<std::mutex> guard(mutex_);
+    return !answers_.empty();
+  }
+
+  /** Sleep until there are answers, or for so long. */
+  void waitForAnswers(std::chrono::microseconds longest) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    arrived_.wait_for(lock, longest, [this] { return !answers_.empty(); });
   }
 
   /** After this, `wake` is not called. */
@@ -42,6 +56,7 @@ struct Client {
 
  private:
   std::mutex mutex_;
+  std::condition_variable arrived_;
   std::vector<Completion> answers_;
   bool woken_ = false;
   bool closed_ = false;

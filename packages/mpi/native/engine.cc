@@ -57,15 +57,68 @@ void Engine::leave(const std::shared_ptr<Client>& client) {
 
 void Engine::run() {
   lastMove_ = Clock::now();
-  while (!stopNow_) {
-    bool moved = takePosted();
-    if (stopNow_) break;
-    moved |= probe();
-    moved |= test();
-    if (nextDeadline_ != Clock::time_point::max() && Clock::now() >= nextDeadline_) expire();
-    pause(moved);
+  for (;;) {
+    bool moved = false;
+    size_t active = 0;
+    size_t bytes = 0;
+    bool callersDrive = false;
+    {
+      std::lock_guard<std::mutex> turn(turn_);
+      moved = takePosted();
+      if (stopNow_) return stop();
+      moved |= advance();
+      active = handedOver_ ? active_ : active_ - driven_;
+      bytes = active == 0 ? 0 : activeBytes_;
+      callersDrive = callersDrive_;
+    }
+    // A caller that calls MPI itself needs the turn, and most often the core, that looking for nothing would take.
+    if (active == 0 && callersDrive) sleepUntilPosted();
+    else pause(moved, active, bytes);
   }
-  stop();
+}
+
+/** Look once at all that is under way. @returns whether anything moved. */
+bool Engine::advance() {
+  bool moved = probe();
+  moved |= test();
+  if (nextDeadline_ != Clock::time_point::max() && Clock::now() >= nextDeadline_) expire();
+  return moved;
+}
+
+void Engine::wakeThread() {
+  std::lock_guard<std::mutex> guard(mutex_);
+  hasPosted_.store(true, std::memory_order_release);
+  changed_.notify_all();
+}
+
+void Engine::perform(Command command) {
+  std::lock_guard<std::mutex> turn(turn_);
+  if (stopNow_) return command.client->put(refusal(command, Outcome::stopped, "MPI is no longer called in this process"));
+  callersDrive_ = true;
+  begin(std::move(command));
+}
+
+void Engine::drive(Client& client, std::chrono::microseconds spin, std::chrono::microseconds slice) {
+  auto until = Clock::now() + spin;
+  for (;;) {
+    bool moved = false;
+    {
+      std::lock_guard<std::mutex> turn(turn_);
+      handedOver_ = false;
+      if (!stopNow_) moved = advance();
+    }
+    if (client.hasAnswers()) return;
+    const auto now = Clock::now();
+    if (moved) until = now + spin;
+    if (now >= until) break;
+    sched_yield();
+  }
+  {
+    std::lock_guard<std::mutex> turn(turn_);
+    handedOver_ = true;
+  }
+  wakeThread();
+  client.waitForAnswers(slice);
 }
 
 /** Begin what was posted. */
@@ -79,6 +132,7 @@ bool Engine::takePosted() {
     leaving = leaving_;
     hasPosted_.store(false, std::memory_order_release);
   }
+  if (!commands.empty()) callersDrive_ = false;
   for (Command& command : commands) begin(std::move(command));
   if (!leaving.empty()) release(leaving);
   return true;
@@ -115,26 +169,27 @@ void Engine::stop() {
 }
 
 /** Give the processor away between looks: spin with yields while something may come soon, then sleep, without bound when idle. */
-void Engine::pause(bool moved) {
+void Engine::pause(bool moved, size_t active, size_t activeBytes) {
   const auto now = Clock::now();
   if (moved) {
     lastMove_ = now;
     sleep_ = shortestSleep;
   }
-  const auto budget = spin_ + std::chrono::microseconds(activeBytes_ / bytesPerSpinMicrosecond);
+  const auto budget = spin_ + std::chrono::microseconds(activeBytes / bytesPerSpinMicrosecond);
   if (now - lastMove_ < budget) {
     sched_yield();
     return;
   }
+  if (active == 0) return sleepUntilPosted();
   std::unique_lock<std::mutex> lock(mutex_);
-  const auto somethingPosted = [this] { return hasPosted_.load(std::memory_order_relaxed); };
-  if (active_ == 0) {
-    changed_.wait(lock, somethingPosted);
-    lastMove_ = Clock::now();
-  } else {
-    changed_.wait_for(lock, sleep_, somethingPosted);
-    sleep_ = std::min(sleep_ * 2, longestSleep);
-  }
+  changed_.wait_for(lock, sleep_, [this] { return hasPosted_.load(std::memory_order_relaxed); });
+  sleep_ = std::min(sleep_ * 2, longestSleep);
+}
+
+void Engine::sleepUntilPosted() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [this] { return hasPosted_.load(std::memory_order_relaxed); });
+  lastMove_ = Clock::now();
 }
 
 /**
@@ -234,6 +289,7 @@ void Engine::finish(Operation& operation) {
   if (operation.answered) return;
   operation.answered = true;
   active_ -= 1;
+  if (operation.command.byCaller) driven_ -= 1;
   activeBytes_ -= bytesUnderWay(operation.command);
   if (operation.command.kind == Kind::duplicate && operation.answer.outcome == Outcome::done) {
     MPI_Comm_set_errhandler(operation.duplicated, MPI_ERRORS_RETURN);

@@ -15,8 +15,9 @@
 namespace skein {
 
 /**
- * The one thread of a process that calls MPI, from MPI_Init to MPI_Finalize, so that MPI_THREAD_FUNNELED is enough. Takes commands of
- * any JavaScript thread, starts them as non-blocking calls, and answers as they finish.
+ * MPI in this process: one thread that takes commands of any JavaScript thread, starts them as non-blocking calls, and answers as they
+ * finish. A JavaScript thread that waits for its commands anyway may call MPI itself meanwhile, which saves waking two threads. Calls
+ * take turns, so that MPI_THREAD_SERIALIZED is enough; where MPI offers less, nobody but the thread calls it.
  */
 class Engine {
  public:
@@ -25,6 +26,10 @@ class Engine {
   /** Start the thread, once. `spin` is how long it looks before it sleeps. */
   void start(std::chrono::microseconds spin);
   void post(Command command);
+  /** Start a command in this thread. The answer comes by `drive`, or by the progress thread once `drive` has given up. */
+  void perform(Command command);
+  /** Call MPI in this thread until `client` has answers: look for `spin`, then leave it to the progress thread and sleep for `slice`. */
+  void drive(Client& client, std::chrono::microseconds spin, std::chrono::microseconds slice);
   /**
    * Forget a JavaScript thread that ends. If MPI still works on its memory, MPI is never called again: no call, no access. Neither
    * here nor at exit is MPI_Finalize called for anybody: a process that dies says nothing.
@@ -37,6 +42,8 @@ class Engine {
   void release(const std::vector<std::shared_ptr<Client>>& leaving);
   void stop();
 
+  bool advance();
+  void wakeThread();
   void begin(Command command);
   void beginOrFail(const std::shared_ptr<Operation>& operation);
   int beginParts(const std::shared_ptr<Operation>& operation, const char** call);
@@ -50,7 +57,8 @@ class Engine {
   void finish(Operation& operation);
   void expire();
   void dropAnswered();
-  void pause(bool moved);
+  void pause(bool moved, size_t active, size_t activeBytes);
+  void sleepUntilPosted();
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -61,7 +69,8 @@ class Engine {
   std::thread thread_;
   std::chrono::microseconds spin_{0};
 
-  // All that follows belongs to the thread.
+  /** Held by whoever calls MPI; it guards all that follows. */
+  std::mutex turn_;
   bool initialized_ = false;
   bool finalized_ = false;
   bool stopNow_ = false;
@@ -80,7 +89,14 @@ class Engine {
   /** Operations, and bytes of them, that somebody waits for. */
   size_t active_ = 0;
   size_t activeBytes_ = 0;
+  /** Those of them that a caller looks for. */
+  size_t driven_ = 0;
+  /** A caller has given up looking: the thread looks for them, too. */
+  bool handedOver_ = false;
+  /** The last command came from a thread that calls MPI itself. */
+  bool callersDrive_ = false;
   Clock::time_point nextDeadline_ = Clock::time_point::max();
+  /** The thread's own, as is `sleep_`. */
   Clock::time_point lastMove_;
   std::chrono::microseconds sleep_{0};
 };

@@ -56,6 +56,8 @@ struct Command {
   double timeout = 0;
   /** Of a collective: a number that all ranks must agree on before it begins. */
   uint32_t agreement = 0;
+  /** The thread that asks calls MPI itself, and looks for the answer. */
+  bool byCaller = false;
   std::shared_ptr<Client> client;
 };
 

@@ -27,7 +27,7 @@ int findHosts(int rank, int size, std::vector<int>* leaders) {
 
 }  // namespace
 
-/** Open MPI, once per process; answers [rank, size, leader of rank 0, leader of rank 1, …]. */
+/** Open MPI, once per process; answers [rank, size, whether threads may take turns, leader of rank 0, leader of rank 1, …]. */
 void Engine::initialize(const Command& command) {
   Completion answer;
   answer.id = command.id;
@@ -39,7 +39,7 @@ void Engine::initialize(const Command& command) {
     int rank = 0;
     int size = 0;
     std::vector<int> leaders;
-    int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+    int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
     if (code == MPI_SUCCESS) {
       call = "MPI_Comm_set_errhandler";
       code = MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -65,7 +65,7 @@ void Engine::initialize(const Command& command) {
     const int upperBound = known ? *static_cast<int*>(upper) : 32767;
     while (tagMask_ <= (upperBound - 1) / 2) tagMask_ = tagMask_ * 2 + 1;
     communicators_ = {MPI_COMM_WORLD};
-    world_ = {static_cast<double>(rank), static_cast<double>(size)};
+    world_ = {static_cast<double>(rank), static_cast<double>(size), provided >= MPI_THREAD_SERIALIZED ? 1.0 : 0.0};
     world_.insert(world_.end(), leaders.begin(), leaders.end());
     initialized_ = true;
   }

@@ -29,6 +29,9 @@ export const reductions: readonly Reduction[] = ["sum", "max", "min"];
 /** Counts of MPI calls are C ints; what is larger is cut. Whole pages, so that parts stay aligned. */
 export const largestCount: number = 2 ** 31 - 2 ** 16;
 
+/** [id, outcome, message, values, id, …]. */
+export type AnswerBatch = readonly (number | string | readonly number[] | undefined)[];
+
 /** The native module, as native/addon.cc exports it. */
 export interface MpiAddon {
   readonly family: MpiFamily;
@@ -37,15 +40,23 @@ export interface MpiAddon {
   /** What the loaded library says of itself. */
   library(): string;
   /**
-   * Take answers in this thread, as [id, outcome, message, values, id, …]; start the progress thread if it does not
-   * run.
+   * Take answers in this thread; start the progress thread if it does not run. Without `onAnswers`: let this thread
+   * call MPI itself, by `perform` and `drive`. Each once per thread.
    */
-  open(
-    onAnswers: (batch: readonly (number | string | readonly number[] | undefined)[]) => void,
-    spinMicroseconds: number,
-  ): void;
+  open(onAnswers: ((batch: AnswerBatch) => void) | undefined, spinMicroseconds: number): void;
+  /**
+   * Call MPI until there are answers; look for so long, then sleep for a slice while the progress thread looks.
+   * Undefined when none came.
+   */
+  drive(spinMicroseconds: number, sliceMicroseconds: number): AnswerBatch | undefined;
   /** Hand over a command. Its memory belongs to MPI until the answer. */
-  post(
+  post: PostCommand;
+  /** The same, but start it in this thread. The answer comes by `drive`. */
+  perform: PostCommand;
+}
+
+export interface PostCommand {
+  (
     id: number,
     kind: number,
     communicator: number,

@@ -21,6 +21,8 @@ export interface MpiConnection {
   readonly transports: readonly Transport[];
   /** MPI's own collectives, on the same lanes. */
   readonly native: NativeCollectives;
+  /** The lanes' communicators, for another thread of this process to call MPI on. */
+  readonly communicators: readonly number[];
 }
 
 /** Give each lane a communicator of its own. Collective: every rank does it once, at the same place of its start-up. */
@@ -33,5 +35,9 @@ export const connectMpi = async (options: ConnectOptions): Promise<MpiConnection
     nameOf = (tag: number) => `collective ${tag}`,
   } = options;
   const lanes = await openLanes(world, count, timeoutMilliseconds, nameOf);
-  return { transports: lanes.map((lane) => new MpiTransport(lane, memory)), native: nativeCollectives(lanes) };
+  return {
+    transports: lanes.map((lane) => new MpiTransport(lane, memory)),
+    native: nativeCollectives(lanes),
+    communicators: lanes.map(({ communicator }) => communicator),
+  };
 };

@@ -1,5 +1,5 @@
 import type { CollectiveError } from "@skein/collectives";
-import type { Requests } from "./requests.ts";
+import type { Poster } from "./requests.ts";
 import { demand, type MpiWorld } from "./world.ts";
 
 /**
@@ -9,17 +9,22 @@ import { demand, type MpiWorld } from "./world.ts";
 export class MpiLane {
   readonly rank: number;
   readonly worldSize: number;
-  readonly requests: Requests;
+  readonly requests: Poster;
   readonly communicator: number;
   readonly timeoutMilliseconds: number;
   /** What a collective is called in errors, by its tag. */
   readonly nameOf: (tag: number) => string;
   private failure: CollectiveError | undefined;
 
-  constructor(world: MpiWorld, communicator: number, timeoutMilliseconds: number, nameOf: (tag: number) => string) {
-    this.rank = world.rank;
-    this.worldSize = world.size;
-    this.requests = world.requests;
+  constructor(
+    { rank, size, requests }: Pick<MpiWorld, "rank" | "size"> & { readonly requests: Poster },
+    communicator: number,
+    timeoutMilliseconds: number,
+    nameOf: (tag: number) => string,
+  ) {
+    this.rank = rank;
+    this.worldSize = size;
+    this.requests = requests;
     this.communicator = communicator;
     this.timeoutMilliseconds = timeoutMilliseconds;
     this.nameOf = nameOf;

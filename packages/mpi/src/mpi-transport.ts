@@ -1,15 +1,21 @@
 import { type CollectiveError, CollectiveTimeoutError, RanksDisagreeError } from "@skein/collectives";
-import type { Eventually, MessageMemory, SendHandle, Transport } from "@skein/collectives/transport";
+import {
+  after,
+  type Eventually,
+  type MessageMemory,
+  type SendHandle,
+  type Transport,
+} from "@skein/collectives/transport";
 import { InvariantError } from "@skein/tensor-core";
 import { largestCount } from "./addon.ts";
 import { MpiTransferError } from "./errors.ts";
 import type { MpiLane } from "./lane.ts";
 import type { Answer } from "./requests.ts";
 
-/** A message in flight; its promise never rejects. */
+/** A message in flight. */
 interface Sending {
   answer: Answer | undefined;
-  readonly whenAnswered: Promise<Answer>;
+  readonly whenAnswered: Eventually<Answer>;
   readonly tag: number;
 }
 
@@ -59,26 +65,28 @@ export class MpiTransport implements Transport {
       timeoutMilliseconds,
     });
     const message: Sending = { answer: undefined, whenAnswered, tag };
-    void whenAnswered.then((answer) => {
-      message.answer = answer;
-    });
+    if (whenAnswered instanceof Promise)
+      void whenAnswered.then((answer) => {
+        message.answer = answer;
+      });
     this.sent[peer]! += 1;
     const count = this.sent[peer]!;
     this.sending[peer]!.set(count, message);
     return { peer, count };
   }
 
-  async receive(peer: number, tag: number, byteLength: number): Promise<Uint8Array> {
+  receive(peer: number, tag: number, byteLength: number): Eventually<Uint8Array> {
     const bytes = this.memory.take(byteLength);
-    await this.receiveInto(peer, tag, bytes);
-    this.borrowed[peer]!.push(bytes);
-    return bytes;
+    return after(this.receiveInto(peer, tag, bytes), () => {
+      this.borrowed[peer]!.push(bytes);
+      return bytes;
+    });
   }
 
-  async receiveInto(peer: number, tag: number, target: Uint8Array): Promise<void> {
+  receiveInto(peer: number, tag: number, target: Uint8Array): Eventually<void> {
     this.lane.throwIfBroken();
     const { communicator, timeoutMilliseconds } = this.lane;
-    const answer = await this.lane.requests.post({
+    const answer = this.lane.requests.post({
       kind: "receive",
       communicator,
       output: target,
@@ -88,7 +96,7 @@ export class MpiTransport implements Transport {
       limit: this.limit,
       timeoutMilliseconds,
     });
-    this.check(answer, peer, tag, target.byteLength);
+    return after(answer, (given) => this.check(given, peer, tag, target.byteLength));
   }
 
   release(peer: number): void {
@@ -105,7 +113,7 @@ export class MpiTransport implements Transport {
       this.sending[peer]!.delete(count);
       this.check(answer, peer, message.tag, 0);
     };
-    return message.answer === undefined ? message.whenAnswered.then(finish) : finish(message.answer);
+    return message.answer === undefined ? after(message.whenAnswered, finish) : finish(message.answer);
   }
 
   private check(answer: Answer, peer: number, tag: number, byteLength: number): void {

@@ -2,16 +2,11 @@ import { hostname } from "node:os";
 import type { Worker } from "node:worker_threads";
 import type { Facts, LossKind } from "@skein/collectives";
 import { hasOwnCore, type RankAddress, spinsOnOwnCore, startThread } from "@skein/collectives/node";
-import {
-  checkRankMemory,
-  LocalRanks,
-  type Preference,
-  type RankMemory,
-  type WorldConnection,
-} from "@skein/collectives/transport";
+import { checkRankMemory, LocalRanks, type Preference, type RankMemory } from "@skein/collectives/transport";
 import { InvariantError, SkeinError } from "@skein/tensor-core";
-import { type CompanionInput, type CompanionNews, threadsOfRank } from "./companion-messages.ts";
+import { type MpiCompanionInput, type MpiCompanionEvent, threadsOfRank } from "./companion-messages.ts";
 import { MpiError } from "./errors.ts";
+import type { MpiWorldConnection } from "./join.ts";
 import type { LoadOptions } from "./load-addon.ts";
 import { type OpenOptions, openMpi } from "./world.ts";
 
@@ -44,8 +39,11 @@ export interface MpiProcessWorld {
   share(words: string | undefined): Promise<string>;
   /** Make communicators with all other ranks, which do the same, and start to carry requests out. */
   connect(): Promise<void>;
-  /** What this process's rank passes to `joinWorld`; may be posted to a worker. */
-  connection(rank: number): WorldConnection;
+  /**
+   * What this process's rank passes to `joinMpiWorld`, after `connect`; may be posted to a worker. `joinWorld` takes
+   * it, too: then the companion alone carries requests out.
+   */
+  connection(rank: number): MpiWorldConnection;
   /** Fail the world at once when `worker`, the compute thread, ends with an error. */
   watch(rank: number, worker: Worker): void;
   /** Tell this process that a rank is gone. */
@@ -56,6 +54,11 @@ export interface MpiProcessWorld {
    */
   close(): Promise<void>;
 }
+
+// How long a rank looks for what it waits for, giving way at each look, before it sleeps and the progress thread looks:
+// on a core of its own as long as a peer may be behind by, on a shared one as long as a message takes.
+const callerSpinMicroseconds = 200;
+const sharedSpinMicroseconds = 50;
 
 /** A companion that has not ended after this long hangs. */
 const closingMilliseconds = 5000;
@@ -74,12 +77,12 @@ const within = async (work: Promise<unknown>, milliseconds: number): Promise<boo
 
 /**
  * Hold one rank of a world over MPI; a launcher of MPI has started this process. Its requests are carried out by a
- * companion thread, over point-to-point calls or by MPI's own collectives.
+ * companion thread, or by the rank's own where it waits at once, over point-to-point calls or by MPI's own collectives.
  *
  * @example
  * const world = await createMpiWorld({ memory, kernels });
  * await world.connect();
- * new Worker(file, { workerData: world.connection(world.rank) }); // there: joinWorld(workerData)
+ * new Worker(file, { workerData: world.connection(world.rank) }); // there: joinMpiWorld(workerData)
  * @throws ArgumentError when the memory is not shared or the module lacks a reduction; MpiError without an addon or a
  * launcher, or when they do not fit each other.
  */
@@ -119,17 +122,24 @@ export const createMpiWorld = async (options: MpiWorldOptions): Promise<MpiProce
     facts,
   });
   const { state } = local;
-  const connection = (wanted: number): WorldConnection =>
-    local.connection(wanted, {
+  let communicators: readonly number[] = [];
+  const connection = (wanted: number): MpiWorldConnection => ({
+    ...local.connection(wanted, {
       spins: hasOwnCore({ hosts }, rank, threadsOfRank) ? spinsOnOwnCore : 0,
       preference: { ...preference, hosts },
-    });
+    }),
+    mpi: {
+      load,
+      communicators,
+      spinMicroseconds: hasOwnCore({ hosts }, rank, 1) ? callerSpinMicroseconds : sharedSpinMicroseconds,
+    },
+  });
   let companion: Worker | undefined;
   let ended: Promise<void> = Promise.resolve();
 
   const startCompanion = (): Promise<void> =>
     new Promise((resolve, reject) => {
-      const workerData: CompanionInput = { connection: connection(rank), load };
+      const workerData: MpiCompanionInput = { connection: connection(rank), load };
       const worker = startThread(
         () => new URL("./companion-worker.ts", import.meta.url),
         { workerData, name: `companion ${rank}` },
@@ -140,9 +150,11 @@ export const createMpiWorld = async (options: MpiWorldOptions): Promise<MpiProce
         state.failWith(error, 0);
         reject(error);
       };
-      worker.on("message", (news: CompanionNews) => {
-        if (news.type === "connected") resolve();
-        else fail(new SkeinError(news.kind, news.code, news.message));
+      worker.on("message", (event: MpiCompanionEvent) => {
+        if (event.type === "connected") {
+          communicators = event.communicators;
+          resolve();
+        } else fail(new SkeinError(event.kind, event.code, event.message));
       });
       worker.once("error", fail);
       ended = new Promise((whenEnded) =>

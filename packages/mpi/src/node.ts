@@ -3,6 +3,7 @@ export { defaultCacheFolder } from "./addon-cache.ts";
 export { buildMpiAddon, type BuildOptions, type BuiltAddon } from "./build-addon.ts";
 export { type ConnectOptions, connectMpi, type MpiConnection } from "./connect.ts";
 export { MpiError, MpiTransferError, NativeTimeoutError } from "./errors.ts";
+export { joinMpiWorld, type MpiWorldConnection } from "./join.ts";
 export { findLauncher, type Launcher } from "./launcher.ts";
 export { loadMpi, type LoadOptions } from "./load-addon.ts";
 export { createMpiWorld, type MpiProcessWorld, type MpiWorldOptions } from "./mpi-world.ts";

@@ -1,5 +1,7 @@
-import type { DType, Reduction } from "@skein/tensor-core";
+import { type Eventually, Future } from "@skein/collectives/transport";
+import { type DType, InvariantError, type Reduction } from "@skein/tensor-core";
 import {
+  type AnswerBatch,
   type CommandKind,
   commandKinds,
   elementTypes,
@@ -7,6 +9,7 @@ import {
   type MpiAddon,
   type Outcome,
   outcomes,
+  type PostCommand,
   reductions,
 } from "./addon.ts";
 
@@ -42,17 +45,65 @@ interface Pending {
 }
 
 const fieldsPerAnswer = 4;
+/** How long a thread sleeps before it looks whether its world still stands. */
+const sliceMicroseconds = 1000;
 const done: Answer = { outcome: "done", message: "", values: [] };
 
+/** Hand a command to the addon. */
+const postTo = (post: PostCommand, id: number, command: Command): void => {
+  const { kind, communicator = 0, input, output, count = 0, dtype, reduction = "sum", peer = 0, tag = 0 } = command;
+  const { limit = largestCount, timeoutMilliseconds = 0, agreement = 0 } = command;
+  const element = dtype === undefined ? -1 : elementTypes.indexOf(dtype);
+  post(
+    id,
+    commandKinds.indexOf(kind),
+    communicator,
+    input,
+    input?.byteLength ?? 0,
+    output,
+    output?.byteLength ?? 0,
+    count,
+    element === -1 ? elementTypes.indexOf("bytes") : element,
+    reductions.indexOf(reduction),
+    peer,
+    tag,
+    limit,
+    timeoutMilliseconds,
+    agreement,
+  );
+};
+
+/** Take a batch apart. */
+const settleAll = (batch: AnswerBatch, settle: (id: number, answer: Answer) => void): void => {
+  for (let i = 0; i < batch.length; i += fieldsPerAnswer) {
+    const [outcome, message, values] = [batch[i + 1], batch[i + 2], batch[i + 3]] as [
+      number,
+      string?,
+      (readonly number[])?,
+    ];
+    const plain = outcome === 0 && values === undefined;
+    settle(
+      batch[i] as number,
+      plain ? done : { outcome: outcomes[outcome]!, message: message ?? "", values: values ?? [] },
+    );
+  }
+};
+
 /**
- * The commands of one JavaScript thread that MPI works on. A promise never rejects: what an outcome means is the
- * caller's to say.
+ * Who takes commands, in one JavaScript thread. An answer never fails: what an outcome means is the caller's to say.
+ */
+export interface Poster {
+  post(command: Command): Eventually<Answer>;
+}
+
+/**
+ * The commands of one JavaScript thread that MPI works on.
  *
  * Memory of a command is kept alive until its answer, and for ever after a failure, because MPI may still write there.
  * Memory that JavaScript moves meanwhile (a buffer that is transferred, a WebAssembly memory that grows without being
  * shared) cannot be guarded.
  */
-export class Requests {
+export class Requests implements Poster {
   private readonly addon: MpiAddon;
   private readonly pending = new Map<number, Pending>();
   private readonly lost: Command[] = [];
@@ -60,47 +111,70 @@ export class Requests {
 
   constructor(addon: MpiAddon, spinMicroseconds: number) {
     this.addon = addon;
-    addon.open((batch) => this.settle(batch), spinMicroseconds);
+    addon.open(
+      (batch) =>
+        settleAll(batch, (id, answer) => {
+          const { resolve, command } = this.pending.get(id)!;
+          this.pending.delete(id);
+          if (answer.outcome !== "done") this.lost.push(command);
+          resolve(answer);
+        }),
+      spinMicroseconds,
+    );
   }
 
   post(command: Command): Promise<Answer> {
-    const { kind, communicator = 0, input, output, count = 0, dtype, reduction = "sum", peer = 0, tag = 0 } = command;
-    const { limit = largestCount, timeoutMilliseconds = 0, agreement = 0 } = command;
     const id = this.nextId++;
-    const element = dtype === undefined ? -1 : elementTypes.indexOf(dtype);
-    this.addon.post(
-      id,
-      commandKinds.indexOf(kind),
-      communicator,
-      input,
-      input?.byteLength ?? 0,
-      output,
-      output?.byteLength ?? 0,
-      count,
-      element === -1 ? elementTypes.indexOf("bytes") : element,
-      reductions.indexOf(reduction),
-      peer,
-      tag,
-      limit,
-      timeoutMilliseconds,
-      agreement,
-    );
+    postTo(this.addon.post, id, command);
     return new Promise((resolve) => this.pending.set(id, { resolve, command }));
   }
+}
 
-  private settle(batch: readonly (number | string | readonly number[] | undefined)[]): void {
-    for (let i = 0; i < batch.length; i += fieldsPerAnswer) {
-      const [id, outcome, message, values] = batch.slice(i, i + fieldsPerAnswer) as [
-        number,
-        number,
-        string?,
-        (readonly number[])?,
-      ];
-      const { resolve, command } = this.pending.get(id)!;
-      this.pending.delete(id);
-      if (outcomes[outcome] !== "done") this.lost.push(command);
-      if (outcome === 0 && values === undefined) resolve(done);
-      else resolve({ outcome: outcomes[outcome]!, message: message ?? "", values: values ?? [] });
-    }
+/**
+ * The commands of a JavaScript thread that waits for each at once, and so calls MPI itself: nobody has to be woken. Its
+ * futures sleep for a slice in `ready` when nothing comes; the progress thread looks meanwhile. Memory is kept as by
+ * `Requests`.
+ */
+export class BlockingRequests implements Poster {
+  private readonly addon: MpiAddon;
+  private readonly spinMicroseconds: number;
+  private readonly pending = new Map<number, Command>();
+  private readonly answers = new Map<number, Answer>();
+  private readonly lost: Command[] = [];
+  private nextId = 1;
+
+  constructor(addon: MpiAddon, spinMicroseconds: number) {
+    this.addon = addon;
+    this.spinMicroseconds = spinMicroseconds;
+    addon.open(undefined, spinMicroseconds);
+  }
+
+  post(command: Command): Eventually<Answer> {
+    const id = this.nextId++;
+    postTo(this.addon.perform, id, command);
+    this.pending.set(id, command);
+    let spin = this.spinMicroseconds; // once: what has not come by then may take long
+    const ready = (): boolean => {
+      if (this.answers.has(id)) return true;
+      const batch = this.addon.drive(spin, sliceMicroseconds);
+      if (batch === undefined) spin = 0;
+      else settleAll(batch, (answered, answer) => this.settle(answered, answer));
+      return this.answers.has(id);
+    };
+    const take = (): Answer => {
+      const answer = this.answers.get(id)!;
+      this.answers.delete(id);
+      return answer;
+    };
+    return new Future(ready, take, (): never => {
+      throw new InvariantError("a command of MPI was waited for beyond its own time");
+    });
+  }
+
+  private settle(id: number, answer: Answer): void {
+    const command = this.pending.get(id)!;
+    this.pending.delete(id);
+    if (answer.outcome !== "done") this.lost.push(command);
+    this.answers.set(id, answer);
   }
 }

@@ -26,6 +26,8 @@ export interface MpiWorld {
   readonly hostRanks: readonly number[];
   /** The library's own words for itself. */
   readonly version: string;
+  /** Threads may take turns in calling MPI. */
+  readonly serialized: boolean;
   /** Commands to the progress thread, for transports and collectives. */
   readonly requests: Requests;
   /** Give `bytes` of rank `root` to all ranks. For start-up: where the coordinator listens, what job it is. */
@@ -72,8 +74,8 @@ const groupHosts = (leaders: readonly number[]): number[][] =>
   [...new Set(leaders)].map((leader) => leaders.flatMap((other, rank) => (other === leader ? [rank] : [])));
 
 /**
- * Open MPI in this thread; every rank does. The first thread of a process starts the progress thread, which alone calls
- * MPI; later ones join it. Returns when all ranks have come.
+ * Open MPI in this thread; every rank does. The first thread of a process starts the progress thread, which calls MPI
+ * for all; later ones join it. Returns when all ranks have come.
  *
  * @throws MpiError `mpi-missing` without an addon; `mpi-launcher` when no launcher started this process, or one of
  * another MPI.
@@ -89,7 +91,7 @@ export const openMpi = async (options: OpenOptions = {}): Promise<MpiWorld> => {
   const addon = options.loaded ?? loadMpi(options);
   const requests = takeAnswers(addon, spinMicroseconds);
   const { values } = await demand(requests, "opening MPI", { kind: "initialize" });
-  const [rank, size, ...leaders] = values as [number, number, ...number[]];
+  const [rank, size, serialized, ...leaders] = values as [number, number, number, ...number[]];
   if (launcher?.worldSize !== undefined && launcher.worldSize !== size)
     throw new MpiError(
       "mpi-launcher",
@@ -109,6 +111,7 @@ export const openMpi = async (options: OpenOptions = {}): Promise<MpiWorld> => {
     rank,
     size,
     hosts,
+    serialized: serialized === 1,
     hostRanks: hosts.find((ranks) => ranks.includes(rank))!,
     version: addon.library().split("\n")[0]!.replaceAll("\0", "").trim(),
     requests,

@@ -3,36 +3,57 @@ import { findMpis } from "./launch.ts";
 
 for (const { name, missing, launch } of await findMpis()) {
   describe.skipIf(missing !== undefined)(`${name}`, () => {
-    describe.each([2, 4])("%i ranks", (ranks) => {
-      test("every algorithm, MPI's own, both in small parts, lanes at once, memory lent: the bits of a world in one process", async () => {
-        const jobs = ["algorithms", "small parts", "native", "native in small parts", "lanes", "lent memory"];
-        const { code, results, output } = await launch(ranks, "./rank.ts", ...jobs);
-        expect(code, output).toBe(0);
-        expect(results).toHaveLength(ranks * jobs.length);
-        for (const { rank, job, wrong, tested } of results) {
-          expect(wrong, `${String(job)}, rank ${String(rank)}`).toEqual([]);
-          expect(tested).toBeGreaterThan(0);
-        }
-      });
+    for (const { worldSizes, tags } of [
+      { worldSizes: [4], tags: [] },
+      { worldSizes: [2], tags: ["full"] },
+    ])
+      describe.each(worldSizes)("%i ranks", { tags }, (ranks) => {
+        test("every algorithm, MPI's own, both in small parts, lanes at once, memory lent: the bits of a world in one process", async () => {
+          const jobs = ["algorithms", "small parts", "native", "native in small parts", "lanes", "lent memory"];
+          const { code, results, output } = await launch(ranks, "./rank.ts", ...jobs);
+          expect(code, output).toBe(0);
+          expect(results).toHaveLength(ranks * jobs.length);
+          for (const { rank, job, wrong, tested } of results) {
+            expect(wrong, `${String(job)}, rank ${String(rank)}`).toEqual([]);
+            expect(tested).toBeGreaterThan(0);
+          }
+        });
 
-      test("a world with companion threads: priorities, groups and ragged rows", async () => {
-        const { code, results, output } = await launch(ranks, "./world-rank.ts");
-        expect(code, output).toBe(0);
-        expect(results).toHaveLength(ranks);
-        const all = Array.from({ length: ranks }, (_, rank) => rank);
-        results.forEach(({ rank, words, sums, gathered, receivedRows, arrived, hosts }) => {
-          expect(words).toBe("said by rank 0, ä");
-          expect(sums).toEqual([0, 1, 2, 3].map((priority) => (ranks * (ranks - 1)) / 2 + ranks * priority));
-          const first = 2 * Math.floor((rank as number) / 2);
-          expect(gathered).toEqual([first, first + 1]);
-          expect(receivedRows).toEqual(all.map((from) => from + 1));
-          expect(arrived).toEqual(
-            all.flatMap((from) => Array.from({ length: 8 }, (_, row) => (row <= from ? from + 1 : 0))),
-          );
-          expect(hosts).toEqual([all]);
+        test("a world with companion threads: priorities, groups and ragged rows", async () => {
+          const { code, results, output } = await launch(ranks, "./world-rank.ts");
+          expect(code, output).toBe(0);
+          expect(results).toHaveLength(ranks);
+          const all = Array.from({ length: ranks }, (_, rank) => rank);
+          results.forEach(({ rank, words, sums, gathered, receivedRows, arrived, hosts }) => {
+            expect(words).toBe("said by rank 0, ä");
+            expect(sums).toEqual([0, 1, 2, 3].map((priority) => (ranks * (ranks - 1)) / 2 + ranks * priority));
+            const first = 2 * Math.floor((rank as number) / 2);
+            expect(gathered).toEqual([first, first + 1]);
+            expect(receivedRows).toEqual(all.map((from) => from + 1));
+            expect(arrived).toEqual(
+              all.flatMap((from) => Array.from({ length: 8 }, (_, row) => (row <= from ? from + 1 : 0))),
+            );
+            expect(hosts).toEqual([all]);
+          });
         });
       });
-    });
+
+    test.each([
+      [2, "caller", 1],
+      [3, "both", 3],
+    ])(
+      "%i ranks, requests carried out by caller or companion (%s), program %i: the bits of sums in rank order",
+      async (ranks, by, seed) => {
+        const { code, results, output } = await launch(ranks, "./world-rank.ts", "mixed", by, String(seed));
+        expect(code, output).toBe(0);
+        expect(results).toHaveLength(ranks);
+        for (const { wrong, tested, isCaller } of results) {
+          expect(wrong).toEqual([]);
+          expect(tested).toBeGreaterThan(1000);
+          expect(isCaller).toBe(true);
+        }
+      },
+    );
 
     describe("failures", () => {
       test("ranks that disagree are told so, and the lane stays broken", async () => {
@@ -71,8 +92,8 @@ for (const { name, missing, launch } of await findMpis()) {
         expect(code).toBe(5);
       });
 
-      test("the same, with companion threads", async () => {
-        const { code, results, output } = await launch(2, "./world-rank.ts", "late");
+      test.each(["caller", "companion"])("the same in a world, seen by the %s", async (by) => {
+        const { code, results, output } = await launch(2, "./world-rank.ts", "late", by);
         expect(results[0]?.["code"], output).toBe("collective-timeout");
         expect(results[0]?.["message"]).toMatch(/all-reduce #1/);
         expect(code).toBe(6);

@@ -1,15 +1,21 @@
-// One rank of a world over MPI with a companion thread: prints "RESULT" with what its collectives gave.
+// One rank of a world over MPI: prints "RESULT" with what its collectives gave. Its requests are carried out by its
+// companion ("companion"), by its own thread where they are awaited ("caller"), or by the one on even ranks and the
+// other on odd ones ("both"): node world-rank.ts [sums|late|mixed] [caller|companion|both] [seed]
 import { joinWorld } from "@skein/collectives/node";
-import { createMpiWorld } from "../src/node.ts";
+import { createMpiWorld, joinMpiWorld } from "../src/node.ts";
+import { runMixedProgram } from "./mixed-program.ts";
 
-const memory = new WebAssembly.Memory({ initial: 16, maximum: 1024, shared: true });
-const timeoutMilliseconds = process.argv[2] === "late" ? 500 : 20_000;
+const [job = "sums", by = "both", seed = "1"] = process.argv.slice(2);
+const memory = new WebAssembly.Memory({ initial: 256, maximum: 1024, shared: true });
+const timeoutMilliseconds = job === "late" ? 500 : 20_000;
 const world = await createMpiWorld({ memory, kernels: "none", timeoutMilliseconds });
 const { rank, worldSize } = world;
 const report = (result: object): void => void process.stdout.write(`RESULT ${JSON.stringify({ rank, ...result })}\n`);
 const words = await world.share(rank === 0 ? "said by rank 0, ä" : undefined);
 await world.connect();
-const communicator = joinWorld(world.connection(rank));
+const connection = world.connection(rank);
+const isCaller = by === "caller" || (by === "both" && rank % 2 === 0);
+const communicator = (isCaller ? joinMpiWorld : joinWorld)(connection);
 
 let next = 1024;
 const region = (count: number): Int32Array => {
@@ -20,12 +26,21 @@ const region = (count: number): Int32Array => {
 const bytes = ({ buffer, byteOffset, byteLength }: Int32Array): Uint8Array =>
   new Uint8Array(buffer, byteOffset, byteLength);
 
-if (process.argv[2] === "late") {
+if (job === "mixed") {
+  report({ ...runMixedProgram(communicator, memory, Number(seed)), isCaller: connection.mpi.communicators.length > 0 });
+  await world.close();
+} else if (job === "late") {
   const vector = region(8);
   if (rank === 0) {
     try {
       communicator.wait(
-        communicator.start({ kind: "all-reduce", dtype: "i32", input: bytes(vector), output: bytes(vector) }),
+        communicator.start({
+          kind: "all-reduce",
+          dtype: "i32",
+          input: bytes(vector),
+          output: bytes(vector),
+          awaited: true,
+        }),
       );
     } catch (error) {
       report({ code: (error as { code: string }).code, message: (error as Error).message });

@@ -3,7 +3,7 @@ export type { CompileOptions, Executable } from "./execution/backend.ts";
 export type { CollectiveHandle, CollectiveKind, CollectiveRequest, RaggedRows } from "./communicator.ts";
 export { checkRowCounts, readRowCounts } from "./ragged-rows.ts";
 export { fromBf16Bits, fromF16Bits, hostArrayType, roundToStorage, toBf16Bits, toF16Bits } from "./dtype.ts";
-export { threadFile } from "./thread-file.ts";
+export { threadFile, threadFlags } from "./thread-file.ts";
 export { excerpt } from "./excerpt.ts";
 export { ArgumentLoan, type Signature } from "./execution/argument-loan.ts";
 export { ArrayLedger, type ArrayState, OwnedArray } from "./execution/array-ledger.ts";
@@ -69,14 +69,8 @@ export {
 } from "./memory/memory-plan.ts";
 export { optimize, type OptimizeOptions } from "./passes/optimize.ts";
 export { scheduleCollectives } from "./passes/schedule-collectives.ts";
-export {
-  chooseRepeated,
-  type Choice,
-  repeatedStep,
-  type RepeatedStep,
-  type StepNode,
-  type StepShape,
-} from "./passes/recompute/choose-repeated.ts";
+export { chooseRepeated, type Choice } from "./passes/recompute/choose-repeated.ts";
+export type { RepeatedStep, StepNode, StepShape } from "./passes/recompute/step-walk.ts";
 export { type Recomputation, type RecomputeOptions, recomputeWithin } from "./passes/recompute/recompute-within.ts";
 export { recomputeRegions } from "./passes/recompute/recompute-regions.ts";
 export { simplify } from "./passes/simplify.ts";

@@ -4,7 +4,7 @@ import { ArgumentError, OperatorError } from "./errors.ts";
 import { compose, traceComposition } from "./graph/composition.ts";
 import { graphCost } from "./graph/cost.ts";
 import { addDefinitions } from "./graph/definitions.ts";
-import { composing, emitDefined, type Mesh } from "./graph/emit.ts";
+import { composing, emitDefined, type Mesh, type MeshPlace } from "./graph/emit.ts";
 import { type Graph, type Params, type ParamValue, specOf } from "./graph/graph.ts";
 import { addDefinition, type Cost, type Operator, type ReferenceArray, type VjpContext } from "./graph/operator.ts";
 import { Tensor } from "./graph/tensor.ts";
@@ -211,12 +211,13 @@ const describe = (value: unknown): string => (value instanceof Tensor ? "a tenso
 /**
  * Give a graph that was saved or posted as data the definitions of its users' operators back.
  *
- * @param options.mesh ranks along each mesh axis, as in `trace`; for compositions that hold collectives.
+ * @param options.mesh ranks along each mesh axis, and the rank's place among them, as in `trace`; for compositions
+ * that hold collectives or ask for their place.
  */
 export const withOperators = (
   graph: Graph,
   operators: readonly { readonly operator: Operator }[],
-  { mesh = {} }: { readonly mesh?: Mesh } = {},
+  { mesh = {}, place = {} }: { readonly mesh?: Mesh; readonly place?: MeshPlace } = {},
 ): Graph => {
   const added = new Map<string, Operator>();
   for (const defined of operators) {
@@ -226,5 +227,5 @@ export const withOperators = (
       );
     addDefinition(added, defined.operator);
   }
-  return addDefinitions(graph, { operators: added, mesh });
+  return addDefinitions(graph, { operators: added, mesh, place });
 };

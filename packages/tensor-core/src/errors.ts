@@ -74,12 +74,11 @@ export class UnsupportedError extends SkeinError {
 export class CollectiveOrderError extends SkeinError {
   override name = "CollectiveOrderError";
 
-  constructor(difference: string) {
-    super(
-      "user",
-      "collective-order",
-      `${difference}; ranks of a group must trace the same collectives, with the same sizes and priorities, in the same order, and use the result of each on all of them or on none, whatever they compute beside: trace them on every rank, and what one rank has for another by sendReceive`,
-    );
+  constructor(
+    difference: string,
+    cure = "ranks of a group must trace the same collectives, with the same sizes and priorities, in the same order, and use the result of each on all of them or on none, whatever they compute beside: trace them on every rank, and what one rank has for another by sendReceive",
+  ) {
+    super("user", "collective-order", `${difference}; ${cure}`);
   }
 }
 

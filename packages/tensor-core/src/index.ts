@@ -15,7 +15,7 @@ export {
 } from "./errors.ts";
 export { ThreadFileError } from "./thread-file.ts";
 export { defineOperator, type DefinedOperator, type OperatorDefinition, withOperators } from "./define-operator.ts";
-export { inPhase, type Mesh, scope } from "./graph/emit.ts";
+export { inPhase, type Mesh, meshPlace, type MeshPlace, scope } from "./graph/emit.ts";
 export type { Graph, Phase } from "./graph/graph.ts";
 export { Tensor } from "./graph/tensor.ts";
 export { trace, type Traced } from "./graph/trace.ts";
@@ -31,9 +31,9 @@ export {
   spanned,
   SpanRecorder,
   type Track,
-  type Tracer,
+  type SpanSink,
   tracks,
-} from "./tracer.ts";
+} from "./span-sink.ts";
 export {
   flattenTree,
   leafPaths,
@@ -45,6 +45,10 @@ export {
   zipTrees,
 } from "./tree.ts";
 export { customGradient, type CustomGradientContext, type GradientOf } from "./autodiff/custom-gradient.ts";
+export { cutStages, type CutOptions } from "./stages/cut-stages.ts";
+export { stageBackward, stageForward, type StageForward, type StageInputs } from "./stages/run-stage.ts";
+export type { CutStep, CutValue, KeptValue, SharedParam, Stage } from "./stages/stage.ts";
+export { type RankStage, stageOfRank } from "./stages/stage-of-rank.ts";
 export { checkpoint } from "./autodiff/checkpoint.ts";
 export { tap, type Tap, type TapOptions, type Taps } from "./autodiff/tap.ts";
 export { type ValueAndGrad, type ValueAndGradWithAux, vjp, valueAndGrad, valueAndGradWithAux } from "./autodiff/vjp.ts";

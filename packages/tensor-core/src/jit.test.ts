@@ -1,13 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { valueAndGrad, vjp } from "./autodiff/vjp.ts";
+import type { Communicator } from "./communicator.ts";
+import { defineOperator, withOperators } from "./define-operator.ts";
 import type { Backend } from "./execution/backend.ts";
 import { add, cast, full, identity, multiply, stopGradient } from "./functions/elementwise.ts";
 import { sum } from "./functions/reduce.ts";
-import { scope } from "./graph/emit.ts";
+import { meshPlace, scope } from "./graph/emit.ts";
+import type { Graph } from "./graph/graph.ts";
 import type { Tensor } from "./graph/tensor.ts";
 import { trace } from "./graph/trace.ts";
-import { evaluate, jit } from "./jit.ts";
+import { evaluate, jit, type JitOptions } from "./jit.ts";
 import { NdArray } from "./nd-array.ts";
+import { expandCompositions } from "./passes/expand-compositions.ts";
 import { referenceBackend } from "./reference/reference-backend.ts";
 
 const scalar = (value: number): NdArray => NdArray.scalar(value);
@@ -41,6 +45,59 @@ describe("trace", () => {
 
   test("a leaf that is no tensor is refused", () => {
     expect(() => trace((x: Tensor) => [x, 3], [scalar(0)])).toThrow(/a part of its result is the number 3/);
+  });
+});
+
+describe("meshPlace", () => {
+  const double = (x: Tensor): Tensor => multiply(x, 2);
+  const ofRank = (x: Tensor): Tensor => (meshPlace("data") === 1 ? double(x) : x);
+  const mesh = { data: 4 };
+
+  test("is a number of the trace, that of the rank, and 0 along an axis of one rank", () => {
+    const nodes = (place: number): number =>
+      trace(ofRank, [scalar(0)], { mesh, place: { data: place } }).graph.nodes.length;
+    expect([0, 1, 2].map(nodes)).toEqual([1, 3, 1]);
+    expect(trace(ofRank, [scalar(0)]).graph.nodes).toHaveLength(1);
+  });
+
+  test("is that of the communicators, unless jit is told another", async () => {
+    const group = {
+      rank: 1,
+      worldSize: 4,
+      members: [0, 1, 2, 3],
+      exchangeTexts: (text: string) => [text, text, text, text],
+    };
+    const communicators = { data: group as unknown as Communicator };
+    const run = async (options: JitOptions): Promise<number> =>
+      (await evaluate(ofRank, referenceBackend(), options)(scalar(3))).item();
+    expect(await run({ communicators })).toBe(6);
+    expect(await run({ communicators, place: { data: 2 } })).toBe(3);
+    expect(await run({ mesh, place: { data: 1 } })).toBe(6);
+  });
+
+  test("is that of the trace in compositions of users' operators, also when they are expanded", async () => {
+    const placed = defineOperator({ name: "test/placed", composition: ([x]) => [add(x!, meshPlace("data"))] });
+    const fn = (x: Tensor): Tensor => placed([x])[0]!;
+    const { graph } = trace(fn, [scalar(0)], { mesh, place: { data: 3 } });
+    const posted = withOperators(JSON.parse(JSON.stringify(graph)) as Graph, [placed], { mesh, place: { data: 3 } });
+    for (const one of [graph, posted])
+      expect(
+        expandCompositions(one, () => false).nodes.find(({ op }) => op === "constant" || op === "full")?.params,
+      ).toMatchObject({ value: 3 });
+    expect((await evaluate(fn, referenceBackend(), { mesh, place: { data: 3 } })(scalar(1))).item()).toBe(4);
+  });
+
+  test("is refused where nobody knows it, and where there is no such rank", () => {
+    expect(() => trace(ofRank, [scalar(0)], { mesh })).toThrow(
+      /the trace is for any of the 4 ranks along axis "data"; trace for one, .* or write axisIndex\("data"\)/,
+    );
+    expect(() => trace(ofRank, [scalar(0)], { mesh, place: { data: 4 } })).toThrow(
+      /trace: place the number 4 along axis "data" is none of its 4 ranks; give 0 to 3/,
+    );
+    expect(() => jit(ofRank, referenceBackend(), { place: { data: 1 } })).toThrow(
+      /jit: place .* \{ mesh: \{ data: 2 \} \}/,
+    );
+    expect(() => meshPlace("data")).toThrow(/outside of a traced function/);
   });
 });
 

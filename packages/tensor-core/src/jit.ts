@@ -1,7 +1,7 @@
 import type { Backend, DeviceArray, Executable } from "./execution/backend.ts";
 import type { Communicators } from "./communicator.ts";
-import { agreeOnOrder } from "./execution/agree-on-order.ts";
-import type { Mesh } from "./graph/emit.ts";
+import { agreeOnOrder, tellFailure } from "./execution/agree-on-order.ts";
+import { type Mesh, type MeshPlace, requirePlace } from "./graph/emit.ts";
 import { describe, isPromise, isSpec } from "./describe.ts";
 import { ArgumentError } from "./errors.ts";
 import { type Graph, keepDefinitions } from "./graph/graph.ts";
@@ -12,7 +12,7 @@ import { NdArray } from "./nd-array.ts";
 import { optimize } from "./passes/optimize.ts";
 import { recomputeWithin } from "./passes/recompute/recompute-within.ts";
 import { formatSpec, sameSpec, type TensorSpec } from "./shape.ts";
-import { spanned, type Tracer } from "./tracer.ts";
+import { spanned, type SpanSink } from "./span-sink.ts";
 import { flattenTree, leavesAlong, type MapTree, type TreeStructure, unflattenTree } from "./tree.ts";
 
 export interface JitOptions {
@@ -20,8 +20,12 @@ export interface JitOptions {
   readonly donate?: readonly number[];
   /** Ranks along each mesh axis; taken from `communicators` where absent. */
   readonly mesh?: Mesh;
+  /**
+   * The rank that functions are traced for: what `meshPlace` tells them. Taken from `communicators` where absent.
+   */
+  readonly place?: MeshPlace;
   readonly communicators?: Communicators;
-  readonly tracer?: Tracer;
+  readonly spanSink?: SpanSink;
   /** What the function is called in traces. Default: its own name. */
   readonly name?: string;
   /**
@@ -74,7 +78,8 @@ const giveBack = ({ executable }: CacheEntry): void => {
  *
  * @returns an async function from arrays to arrays on the device. Host arrays among the arguments are uploaded for the
  * call and freed after it. Returned arrays belong to the caller. With communicators of more than one rank, all ranks of
- * their world compile together and agree on the order of collectives.
+ * their world compile together and agree on the order of collectives. Each traces for its own place (`meshPlace`), so
+ * their graphs may differ beside those.
  * @throws ShapeError while tracing, UnsupportedError while compiling, CollectiveOrderError where ranks' collectives do
  * not fit together, ArgumentError for a bound that is no whole number of 1 or more, or that no choice of what to
  * recompute meets.
@@ -116,14 +121,38 @@ export const jit = <Args extends readonly unknown[], Result>(
     }).graph;
   /** Called last comes first. */
   const cache: CacheEntry[] = [];
-  const mesh =
-    options.mesh ??
-    Object.fromEntries(Object.entries(options.communicators ?? {}).map(([axis, group]) => [axis, group.worldSize]));
+  const groups = Object.entries(options.communicators ?? {});
+  const mesh: Mesh = options.mesh ?? Object.fromEntries(groups.map(([axis, { worldSize }]) => [axis, worldSize]));
+  const place: MeshPlace =
+    options.place ??
+    // A communicator of another size than the mesh is refused when the graph is run, with its axis.
+    Object.fromEntries(
+      groups.flatMap(([axis, { rank, worldSize }]) => (mesh[axis] === worldSize ? [[axis, rank]] : [])),
+    );
+  requirePlace("jit", mesh, place);
+  let compiledBefore = false;
 
-  const compile = (args: readonly unknown[]): CacheEntry => {
-    const { tracer } = options;
-    const host = <T>(name: string, work: () => T): T => spanned(tracer, { name, track: "host" }, work);
-    const traced = host("trace", () => trace(fn, args as unknown as Args, { mesh }));
+  const compile = (args: readonly unknown[]): CacheEntry | Promise<never> => {
+    const isFirst = !compiledBefore;
+    compiledBefore = true;
+    try {
+      return compileAlone(args);
+    } catch (error) {
+      // Later on, ranks that have the signature compiled would not hear it.
+      if (!isFirst || options.communicators === undefined) throw error;
+      return failed(error, options.communicators);
+    }
+  };
+
+  const failed = async (error: unknown, communicators: Communicators): Promise<never> => {
+    await tellFailure(error, communicators);
+    throw error;
+  };
+
+  const compileAlone = (args: readonly unknown[]): CacheEntry => {
+    const { spanSink } = options;
+    const host = <T>(name: string, work: () => T): T => spanned(spanSink, { name, track: "host" }, work);
+    const traced = host("trace", () => trace(fn, args as unknown as Args, { mesh, place }));
     let end = 0;
     const donate = args.flatMap((arg, position) => {
       const begin = end;
@@ -140,10 +169,14 @@ export const jit = <Args extends readonly unknown[], Result>(
     const executable = agreeOnOrder(
       (collectiveOrder) =>
         host(`compile for ${backend.name}`, () =>
-          backend.compile(graph, { donate, ...(collectiveOrder && { collectiveOrder }), ...(tracer && { tracer }) }),
+          backend.compile(graph, {
+            donate,
+            ...(collectiveOrder && { collectiveOrder }),
+            ...(spanSink && { spanSink }),
+          }),
         ),
       options.communicators ?? {},
-      tracer,
+      spanSink,
     );
     const specs = traced.graph.inputs.map((id) => traced.graph.nodes[id]!.specs[0]!);
     const entry: CacheEntry = { structure: traced.inputs, specs, executable, outputs: traced.outputs };
@@ -177,15 +210,16 @@ export const jit = <Args extends readonly unknown[], Result>(
 
   /** Compile, and record it until all ranks have agreed. */
   const compileAsSpan = (args: readonly unknown[], leaves: readonly TensorSpec[]): CacheEntry | Promise<CacheEntry> => {
-    const { tracer, name = fn.name } = options;
-    if (tracer === undefined) return compile(args);
+    const { spanSink, name = fn.name } = options;
+    if (spanSink === undefined) return compile(args);
     const span = {
       name: `compile ${name}`.trimEnd(),
       track: "host",
       args: { signature: leaves.map(formatSpec).join(" ") },
     } as const;
-    return spanned(tracer, span, () => {
+    return spanned(spanSink, span, () => {
       const entry = compile(args);
+      if (entry instanceof Promise) return entry;
       return entry.executable instanceof Promise ? settled(entry).then(() => entry) : entry;
     });
   };

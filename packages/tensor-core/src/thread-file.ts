@@ -42,3 +42,10 @@ export const threadFile = (locate: () => URL, packageName: string, exists: (file
     throw new ThreadFileError(decodeURIComponent(file.pathname), packageName);
   return file;
 };
+
+/**
+ * Options of Node for a thread of ours. A program that came through standard input or --eval says what language it is
+ * in, which Node refuses to be told for a file.
+ */
+export const threadFlags = (execArgv: readonly string[]): { execArgv?: string[] } =>
+  execArgv.some((flag) => flag.startsWith("--input-type")) ? { execArgv: [] } : {};

@@ -10,5 +10,6 @@ export {
   inputElements,
 } from "./conformance.ts";
 export type { ConformanceCase } from "./conformance-case.ts";
+export { examples } from "./examples.ts";
 export { normalArray, seeded, uniformArray } from "./seeded.ts";
 export { spread } from "./spread.ts";

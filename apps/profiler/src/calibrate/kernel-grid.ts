@@ -72,13 +72,13 @@ export const measureKernelGrid = async (): Promise<KernelSample[]> => {
   const backend = await createCpuBackend();
   const samples: KernelSample[] = [];
   for (const { fn, shapes } of grid) {
-    const tracer = new SpanRecorder();
-    const compiled = jit(fn as (...args: never[]) => Tensor, backend, { tracer });
+    const spanSink = new SpanRecorder();
+    const compiled = jit(fn as (...args: never[]) => Tensor, backend, { spanSink });
     const inputs = shapes.map((shape) => backend.upload(NdArray.zeros("f32", [...shape])));
     try {
       for (let i = 0; i < repeats; i++) backend.free((await compiled(...(inputs as never[]))) as never);
       // The first call meets cold caches.
-      const times = tracer.spans
+      const times = spanSink.spans
         .flatMap(({ track, startSeconds, endSeconds }) => (track === "compute" ? endSeconds - startSeconds : []))
         .slice(1);
       const { graph } = trace(fn as never, shapes.map((shape) => ({ dtype: "f32", shape })) as never);

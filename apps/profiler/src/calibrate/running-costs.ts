@@ -5,6 +5,7 @@ import type { ProfiledJob } from "skein-train/profiling";
 import { simulateStep } from "../predict/predict-step.ts";
 import { attribute } from "../profile/attribution.ts";
 import type { RankStep, WorldStep } from "../profile/steps.ts";
+import { sum } from "../sum.ts";
 
 /** A job that was run for some steps. */
 export interface RanJob {
@@ -20,8 +21,6 @@ export interface FittedRunningCosts {
   /** In the order of the jobs. */
   readonly fits: readonly { readonly measuredSeconds: number; readonly predictedSeconds: number }[];
 }
-
-const sum = (values: Iterable<number>): number => [...values].reduce((total, value) => total + value, 0);
 
 /** From the end of the last rank's step to that of the next one, in the middle of all. */
 const steadySeconds = (steps: readonly WorldStep[]): number => {

@@ -17,6 +17,7 @@ import { fitRunningCosts } from "../calibrate/running-costs.ts";
 import { linksOfThreads, noContention, threadLinks } from "../calibrate/thread-links.ts";
 import { exitCodes } from "../errors.ts";
 import { machineInWords } from "../machine.ts";
+import { milliseconds } from "../milliseconds.ts";
 import { asTyped } from "../own-command.ts";
 import { eachByItself } from "../plan/candidates.ts";
 import { pricePrepared } from "../predict/predict-step.ts";
@@ -58,18 +59,16 @@ const waysToExchange = async (first: ProfiledJob): Promise<Way[]> => {
   return ways;
 };
 
-const inMilliseconds = (seconds: number): string => `${(1000 * seconds).toPrecision(3)} ms`;
-
 /** What each of these is beside kernels and messages. */
 const runningLines = (running: RunningCosts, ranks: number): string[] => {
   const { secondsPerStep, secondsPerCollective, collectiveLatencySeconds, secondsPerByteBeside } = running;
   const { stepVariation, messageDelaySeconds } = running;
-  const ofStep = `steps        ${inMilliseconds(secondsPerStep)} outside of kernels`;
+  const ofStep = `steps        ${milliseconds(secondsPerStep)} outside of kernels`;
   if (ranks === 1) return [ofStep];
   return [
     `${ofStep}; ranks differ by ${(100 * stepVariation).toFixed(0)} % within one`,
-    `collectives  ${inMilliseconds(secondsPerCollective)} to hand one over, ${inMilliseconds(collectiveLatencySeconds)} beside its messages`,
-    `overlap      ${(1e9 * secondsPerByteBeside).toPrecision(3)} ns/B of a rank that computes, messages ${inMilliseconds(messageDelaySeconds)} later`,
+    `collectives  ${milliseconds(secondsPerCollective)} to hand one over, ${milliseconds(collectiveLatencySeconds)} beside its messages`,
+    `overlap      ${(1e9 * secondsPerByteBeside).toPrecision(3)} ns/B of a rank that computes, messages ${milliseconds(messageDelaySeconds)} later`,
   ];
 };
 
@@ -172,7 +171,7 @@ export const calibrateCommand = async (
       "jobs         measured   with these figures",
       ...fits.map(
         ({ measuredSeconds, predictedSeconds }, i) =>
-          `  ${inMilliseconds(measuredSeconds).padStart(17)} ${inMilliseconds(predictedSeconds).padStart(12)}  ${ways[i]!.name}`,
+          `  ${milliseconds(measuredSeconds).padStart(17)} ${milliseconds(predictedSeconds).padStart(12)}  ${ways[i]!.name}`,
       ),
       asTyped(`written to ${output}; use it with skein-profile predict <job> --hardware ${output}`),
       "",

@@ -1,8 +1,7 @@
 import type { HardwareFile, KernelStep } from "@skein/cost-model";
 import type { JobFacts } from "skein-train/profiling";
+import { milliseconds } from "../milliseconds.ts";
 import type { Prediction } from "./predict-step.ts";
-
-const milliseconds = (seconds: number): string => `${(1000 * seconds).toPrecision(3)} ms`;
 
 /** What is to be known of an exchange that its job file does not say. */
 const exchangeLines: { readonly [exchange in JobFacts["exchange"]]: readonly string[] } = {

@@ -6,6 +6,7 @@ import {
   secondsText,
   type Times,
 } from "@skein/report";
+import { milliseconds } from "../milliseconds.ts";
 import { words } from "../plan/plan-lines.ts";
 import type { BestSchedule } from "./best-schedule.ts";
 
@@ -30,7 +31,6 @@ export const isExposed = (figures: Pick<ProfileReport, "outside">): boolean =>
   outsideOf(figures, "waiting").share >= worthSaying;
 
 const percent = (share: number): string => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
-const milliseconds = (seconds: number): string => `${(1000 * seconds).toPrecision(3)} ms`;
 const placeOf = ({ operator, scope }: OperatorRow): string => (scope === "" ? operator : `${operator} in ${scope}`);
 
 type Figures = Omit<ProfileReport, "advice">;

@@ -1,6 +1,7 @@
 import type { KernelStep, StepProgram } from "@skein/cost-model";
 import type { OperatorRow } from "@skein/report";
 import { modelScope } from "@skein/tensor-core/backend";
+import { sum } from "../sum.ts";
 import { secondsByRank, type WorldStep } from "./steps.ts";
 import { slowest } from "./times.ts";
 
@@ -11,8 +12,7 @@ const kernelsByName = (program: StepProgram): ReadonlyMap<string, readonly Kerne
     ({ name }) => name,
   );
 
-const sum = (kernels: readonly KernelStep[], of: (kernel: KernelStep) => number): number =>
-  kernels.reduce((total, kernel) => total + of(kernel), 0);
+const sumOf = (kernels: readonly KernelStep[], of: (kernel: KernelStep) => number): number => sum(kernels.map(of));
 
 /** What the longest of some kernels is bound by. */
 const boundBy = (kernels: readonly KernelStep[]): OperatorRow["boundBy"] => {
@@ -54,10 +54,10 @@ export const operatorRows = (
       seconds,
       share: shares.get(name) ?? 0,
       ...(own.length > 0 && {
-        flops: sum(own, ({ price }) => price.flops),
-        bytes: sum(own, ({ price }) => price.bytes),
-        rooflineSeconds: sum(own, ({ price }) => price.rooflineSeconds),
-        predictedSeconds: sum(own, ({ price }) => price.seconds),
+        flops: sumOf(own, ({ price }) => price.flops),
+        bytes: sumOf(own, ({ price }) => price.bytes),
+        rooflineSeconds: sumOf(own, ({ price }) => price.rooflineSeconds),
+        predictedSeconds: sumOf(own, ({ price }) => price.seconds),
         boundBy: boundBy(own),
       }),
     };

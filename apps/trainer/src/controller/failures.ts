@@ -1,11 +1,9 @@
 import type { SkeinError } from "@skein/tensor-core";
 import { type ErrorReport, reviveError } from "../errors.ts";
+import { timeLimits } from "../time-limits.ts";
 
 /** What ranks say when another one is gone: true, but not why. */
 const echoes: ReadonlySet<string> = new Set(["peer-lost", "collective-timeout", "group-closed"]);
-
-/** How long the rank that failed may take to say so itself, after others have noticed. */
-const graceMilliseconds = 1500;
 
 /** Failures of a run's ranks, of which the first that is not the echo of another is the one to tell. */
 export class Failures {
@@ -35,7 +33,7 @@ export class Failures {
   add(rank: number, error: ErrorReport): void {
     this.reports.push({ rank, error });
     if (!echoes.has(error.code)) this.settle(rank, error);
-    else this.timer ??= setTimeout(() => this.settle(rank, error), graceMilliseconds);
+    else this.timer ??= setTimeout(() => this.settle(rank, error), timeLimits.ownReport);
   }
 
   /** A failure of the process that keeps the record. */

@@ -14,12 +14,7 @@ import { memberIdentity, openNetworkWorld } from "../members/network-world.ts";
 import { processRunner } from "./process-runner.ts";
 import type { RankRunner } from "./rank-runner.ts";
 import { type Address, discoverRank } from "./rank-discovery.ts";
-
-/**
- * How long a process that is asked to end may take, before its ranks have begun: MPI cannot be called back from waiting
- * for others.
- */
-const graceMilliseconds = 1000;
+import { timeLimits } from "../time-limits.ts";
 
 /** The place of this process in a run whose processes a launcher has started, all by the same command. */
 export interface LaunchedPlace {
@@ -141,7 +136,7 @@ export const launchedRunner = (place: LaunchedPlace): RankRunner => {
           );
           if (!atOnce) return ended;
           over.abort();
-          await Promise.race([ended, setTimeout(graceMilliseconds, undefined, { ref: false })]);
+          await Promise.race([ended, setTimeout(timeLimits.launchedProcess, undefined, { ref: false })]);
         },
       });
     },
@@ -170,7 +165,9 @@ export const takeLaunchedPart = async (place: LaunchedPlace, say: (line: string)
     const { endsAtOnce } = interruption;
     interruption.request();
     if (endsAtOnce)
-      void setTimeout(graceMilliseconds, undefined, { ref: false }).then(() => process.exit(exitCodeOfSignal(signal)));
+      void setTimeout(timeLimits.launchedProcess, undefined, { ref: false }).then(() =>
+        process.exit(exitCodeOfSignal(signal)),
+      );
   });
   try {
     return codeOf(

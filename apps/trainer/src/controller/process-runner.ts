@@ -6,6 +6,7 @@ import { worldOf } from "../members/job-world.ts";
 import { patienceOf } from "../members/patience.ts";
 import type { Attempt, RankRunner } from "./rank-runner.ts";
 import { StopRound } from "./stop-round.ts";
+import { timeLimits } from "../time-limits.ts";
 
 /** A process that ended before it was told to. */
 export interface LostProcess {
@@ -36,9 +37,6 @@ export interface ProcessRunnerOptions {
   readonly secret?: string;
   readonly start: StartProcesses;
 }
-
-/** How long the launcher may take to see how a process ended, after the coordinator has lost it. */
-const exitMilliseconds = 500;
 
 /** What happens at the coordinator that people should see. */
 const told: ReadonlySet<string> = new Set(["waiting", "silent", "refused", "dropped", "certificates"]);
@@ -121,7 +119,7 @@ export const processRunner = (options: ProcessRunnerOptions): RankRunner => ({
         // Whoever started the process knows better how it ended.
         setTimeout(() => {
           if (!ended) failures.addOwn(new RunError("process-lost", `rank ${ranks.join(", ")}: ${reason}`));
-        }, exitMilliseconds).unref();
+        }, timeLimits.exitCode).unref();
       });
       coordinator.onMessage(({ process, message }) => {
         const said = message as MemberMessage;

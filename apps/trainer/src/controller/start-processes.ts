@@ -4,6 +4,7 @@ import type { TlsIdentity } from "@skein/collectives/node";
 import type { ErrorReport } from "../errors.ts";
 import { coordinatorVariable, secretVariable } from "../launch-targets/rank-command.ts";
 import type { LostProcess, Processes, StartProcesses } from "./process-runner.ts";
+import { timeLimits } from "../time-limits.ts";
 
 const main = fileURLToPath(new URL("../main.ts", import.meta.url));
 
@@ -15,9 +16,6 @@ export const reportPrefix = "skein-train member: ";
 
 /** How a process of a run is started, after the command or launcher that starts it. */
 export const memberArguments: readonly string[] = [process.execPath, ...process.execArgv, main, "member"];
-
-/** How long a process may take to end after it was told to. */
-const graceMilliseconds = 8000;
 
 /**
  * What a process of a run is started with. Secret and key travel in the environment, which other users cannot read, and
@@ -59,7 +57,7 @@ export const childProcesses = (
       if (atOnce) for (const { child } of children) child.kill("SIGTERM");
       const timer = setTimeout(() => {
         for (const { child } of children) child.kill("SIGKILL");
-      }, graceMilliseconds);
+      }, timeLimits.process);
       await Promise.all(ended);
       clearTimeout(timer);
     },

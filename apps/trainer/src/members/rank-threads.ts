@@ -4,9 +4,11 @@ import { startThread, type WorldConnection } from "@skein/collectives/node";
 import type { BackendName } from "../backend.ts";
 import { describeError, type ErrorReport } from "../errors.ts";
 import { blasOf } from "../job-blas.ts";
+import { threadsOf } from "../job-threads.ts";
 import type { Assignment, LinksRankInput, RankInput, RankMessage } from "../messages.ts";
 import type { Prepared } from "../prepare.ts";
 import type { StopSignal } from "../stop-signal.ts";
+import { timeLimits } from "../time-limits.ts";
 
 /** What ranks of this process need of the world that they are in. */
 export interface LocalWorld {
@@ -45,6 +47,7 @@ export const trainingRank = (
     ...assignment,
     backend,
     blas,
+    threads: threadsOf(assignment.job),
     connection,
     module,
     data,
@@ -70,8 +73,6 @@ const linkMessageBytes: readonly number[] = [64, 1024, 4096, 16_384, 65_536, 262
  * per thread before it looks.
  */
 const maxYoungGenerationSizeMb = 4;
-
-const graceMilliseconds = 5000;
 
 const endedEarly = (code: number): ErrorReport => ({
   kind: "environment",
@@ -128,7 +129,7 @@ export class RankThreads {
     );
     let timer: NodeJS.Timeout | undefined;
     const timeout = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, graceMilliseconds);
+      timer = setTimeout(resolve, timeLimits.threads);
     });
     await Promise.race([Promise.all(ended), timeout]);
     clearTimeout(timer);

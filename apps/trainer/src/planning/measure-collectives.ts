@@ -58,10 +58,10 @@ export const measureCollectives = async (
   },
 ): Promise<LinkSample[]> => {
   const numRanks = communicators[axis]!.worldSize;
-  const tracer = new SpanRecorder();
+  const spanSink = new SpanRecorder();
   const one = (x: Tensor, priority: number): Tensor =>
     kind === "all-reduce" ? allReduce(x, axis, "sum", { priority }) : allGather(x, axis, { priority });
-  const collectives = jit((operands: readonly Tensor[]) => operands.map(one), backend, { communicators, tracer });
+  const collectives = jit((operands: readonly Tensor[]) => operands.map(one), backend, { communicators, spanSink });
   const samples: LinkSample[] = [];
   try {
     for (const [i, bytes] of sizes.entries()) {
@@ -69,9 +69,9 @@ export const measureCollectives = async (
       const elements = Math.max(1, Math.floor(bytes / 4 / (kind === "all-gather" ? numRanks : 1)));
       const inputs = Array.from({ length: atOnce }, () => backend.upload(NdArray.zeros("f32", [elements])));
       const call = async (): Promise<number> => {
-        tracer.spans.length = 0;
+        spanSink.spans.length = 0;
         for (const result of await collectives(inputs)) backend.free(result);
-        return spanned(tracer.spans);
+        return spanned(spanSink.spans);
       };
       await call(); // meets cold caches
       for (let sample = 0; sample < samplesEach; sample++) {

@@ -79,24 +79,24 @@ export const measureProfile = async ({
   };
   for (const leaf of flattenTree<DeviceArray>([fresh.residuals, fresh.pending, fresh.due]).leaves) backend.free(leaf);
   let state: DeviceState = { ...fresh, residuals: plan.map(() => []), pending: [], due: [] };
-  const tracer = new SpanRecorder();
+  const spanSink = new SpanRecorder();
   const steps = new CompiledSteps({
     job: { ...job, overlap: "wait-free" },
     parts: dense,
     backend,
     communicators,
-    tracer,
+    spanSink,
   });
   const starts: (readonly number[])[] = [];
   const numSteps = warmUpSteps + (job.buckets.kind === "mg-wfbp" ? job.buckets.profileSteps : 10);
   const batches = trainingBatches(train.count, { batchSize: job.batch, seed: job.seed, rank, worldSize: job.ranks });
   for (let step = 0; step < numSteps; step++) {
     const { indices } = batches.next().value;
-    const begin = tracer.spans.length;
+    const begin = spanSink.spans.length;
     const result = await steps.run(step, state, gatherBatch(train, indices));
     state = result.state;
     for (const array of [result.loss, result.finite, result.skipped, result.update]) backend.free(array);
-    if (step >= warmUpSteps) starts.push(startsOf(tracer.spans.slice(begin), plan.length));
+    if (step >= warmUpSteps) starts.push(startsOf(spanSink.spans.slice(begin), plan.length));
   }
   steps.release();
   for (const leaf of flattenTree<DeviceArray>(state).leaves) backend.free(leaf);

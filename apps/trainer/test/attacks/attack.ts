@@ -25,8 +25,10 @@ export interface Attack {
   readonly name: string;
   /** What is done, and what must come of it, in one line. */
   readonly what: string;
-  /** Tries in the default test run: seconds at most. */
+  /** Tries in the test run: seconds at most. */
   readonly fewTries: number;
+  /** Not among the default tests, which show the like otherwise; `pnpm test:full` makes them. */
+  readonly inFullRun?: boolean;
   /** Tries of `pnpm test:attack`. */
   readonly tries: number;
   run(input: AttackInput): Promise<Outcome>;

@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from "vitest";
+import type { Attack } from "./attack.ts";
 import { soundRun } from "./attacked-run.ts";
 import { tryCases } from "./count-tries.ts";
 import { formatOutcome, runAttack } from "./run-attack.ts";
@@ -8,11 +9,13 @@ const sound = soundRun();
 afterAll(() => sound.remove());
 
 // The same tries in each run; `pnpm test:attack` makes many, and others each time.
-test.each(attacks)("$name: $what", async (attack) => {
+const expectUnharmed = async (attack: Attack): Promise<void> => {
   const outcome = await runAttack(attack, attack.fewTries, "few", sound);
   expect(outcome.fallen).toEqual([]);
   expect(Object.values(outcome.counts).reduce((sum, count) => sum + count, 0)).toBe(attack.fewTries);
-});
+};
+test.each(attacks.filter(({ inFullRun = false }) => !inFullRun))("$name: $what", expectUnharmed);
+test.each(attacks.filter(({ inFullRun = false }) => inFullRun))("$name: $what", { tags: "full" }, expectUnharmed);
 
 test("what fell is counted and told", () => {
   expect(formatOutcome(attacks[0]!, { counts: { job: 3, links: 2 }, fallen: ["job, try 1: Error"] })).toBe(

@@ -8,6 +8,7 @@ export const kill: Attack = {
   name: "kill",
   what: "a run is killed after a drawn number of steps and resumed: the same bits as without",
   fewTries: 1,
+  inFullRun: true,
   tries: 40,
   run: async ({ sound, folder, ...input }) => {
     sound.copyJob(folder);

@@ -17,6 +17,7 @@ export const pause: Attack = {
   name: "pause",
   what: "a rank is stopped for a while and goes on: the run too, within its patience; beyond it after a restart, with the same bits",
   fewTries: 1,
+  inFullRun: true,
   tries: 24,
   run: async ({ sound, folder, ...input }) => {
     sound.copyJob(folder);

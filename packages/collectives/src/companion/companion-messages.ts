@@ -4,7 +4,7 @@ import type { EmulatedDirection } from "../network/emulated-links.ts";
 import type { LinkHeartbeat } from "../failure-detection/heartbeat.ts";
 import type { RankAddress, RosterEntry } from "../rendezvous/roster.ts";
 import type { TlsIdentity } from "../security/tls-identity.ts";
-import type { Preference, WorldConnection } from "../control-block/world-connection.ts";
+import type { ExpressEnd, Preference, WorldConnection } from "../control-block/world-connection.ts";
 
 /** What the companion of a rank in a world of several processes is started with. */
 export interface CompanionInput {
@@ -30,15 +30,15 @@ export interface CompanionInput {
 }
 
 /** What the process tells a companion. */
-export type CompanionOrder =
+export type CompanionCommand =
   | { readonly type: "connect"; readonly peers: readonly RosterEntry[]; readonly preference: Preference }
   | { readonly type: "lost"; readonly rank: number; readonly reason: string; readonly kind: LossKind }
   | { readonly type: "end" };
 
 /** What a companion tells its process. */
-export type CompanionNews =
+export type CompanionEvent =
   | { readonly type: "listening"; readonly address: RankAddress }
-  | { readonly type: "connected" }
+  | { readonly type: "connected"; readonly express: readonly ExpressEnd[] }
   /** A line for people. */
   | { readonly type: "note"; readonly line: string }
   | { readonly type: "failed"; readonly kind: ErrorKind; readonly code: string; readonly message: string };

@@ -2,7 +2,7 @@ import type { Worker } from "node:worker_threads";
 import { SkeinError } from "@skein/tensor-core";
 import type { RankAddress } from "../rendezvous/roster.ts";
 import { startThread } from "../start-thread.ts";
-import type { CompanionInput, CompanionNews, CompanionOrder } from "./companion-messages.ts";
+import type { CompanionInput, CompanionEvent, CompanionCommand } from "./companion-messages.ts";
 
 /** A companion thread, and what it has said. */
 export class CompanionThread {
@@ -10,8 +10,8 @@ export class CompanionThread {
   readonly ended: Promise<void>;
   private readonly worker: Worker;
   private readonly waiting: {
-    readonly type: CompanionNews["type"];
-    readonly resolve: (news: CompanionNews) => void;
+    readonly type: CompanionEvent["type"];
+    readonly resolve: (event: CompanionEvent) => void;
     readonly reject: (error: Error) => void;
   }[] = [];
   private failure: Error | undefined;
@@ -22,7 +22,7 @@ export class CompanionThread {
       name: `companion ${input.connection.rank}`,
     });
     this.listening = this.next("listening").then(
-      (news) => (news as Extract<CompanionNews, { type: "listening" }>).address,
+      (event) => (event as Extract<CompanionEvent, { type: "listening" }>).address,
     );
     this.listening.catch(() => undefined); // `connect` or `createProcessWorld` tells
     const fail = (error: Error): void => {
@@ -30,11 +30,11 @@ export class CompanionThread {
       for (const { reject } of this.waiting.splice(0)) reject(error);
       onFailure(error);
     };
-    this.worker.on("message", (news: CompanionNews) => {
-      if (news.type === "note") return onNote(news.line);
-      if (news.type === "failed") return fail(new SkeinError(news.kind, news.code, news.message));
-      const at = this.waiting.findIndex(({ type }) => type === news.type);
-      if (at >= 0) this.waiting.splice(at, 1)[0]!.resolve(news);
+    this.worker.on("message", (event: CompanionEvent) => {
+      if (event.type === "note") return onNote(event.line);
+      if (event.type === "failed") return fail(new SkeinError(event.kind, event.code, event.message));
+      const at = this.waiting.findIndex(({ type }) => type === event.type);
+      if (at >= 0) this.waiting.splice(at, 1)[0]!.resolve(event);
     });
     this.worker.once("error", (error) => fail(error as Error));
     this.ended = new Promise((resolve) => {
@@ -45,13 +45,13 @@ export class CompanionThread {
     });
   }
 
-  next(type: CompanionNews["type"]): Promise<CompanionNews> {
+  next(type: CompanionEvent["type"]): Promise<CompanionEvent> {
     if (this.failure !== undefined) return Promise.reject(this.failure);
     return new Promise((resolve, reject) => this.waiting.push({ type, resolve, reject }));
   }
 
-  tell(order: CompanionOrder): void {
-    this.worker.postMessage(order);
+  tell(command: CompanionCommand): void {
+    this.worker.postMessage(command);
   }
 
   async end(graceMilliseconds: number): Promise<void> {

@@ -10,9 +10,12 @@ import { emulatedLinks } from "../network/emulated-links.ts";
 import { type NetworkWorld, networkWorld } from "../network/network-transport.ts";
 import { listenByTcp } from "../network/tcp.ts";
 import { listenByTls } from "../network/tls.ts";
-import type { CompanionInput, CompanionNews, CompanionOrder } from "./companion-messages.ts";
+import type { CompanionInput, CompanionEvent, CompanionCommand } from "./companion-messages.ts";
 import { isLoopback } from "../security/loopback.ts";
 import { ControlBlock } from "../control-block/control-block.ts";
+import { ExpressWords } from "../control-block/express-words.ts";
+import { RanksDisagreeError } from "../errors.ts";
+import type { LinkListener } from "../network/link-listener.ts";
 import { laneCount } from "../control-block/layout.ts";
 import type { Preference } from "../control-block/world-connection.ts";
 import { crc32cOf } from "../wire/folded-crc32c.ts";
@@ -26,17 +29,20 @@ import { ThreadTransport } from "../transport/thread-transport.ts";
 // Entry of the companion thread of a rank in a world of several processes; `createProcessWorld` starts it. It holds the
 // rank's sockets.
 
-const post = (news: CompanionNews): void => parentPort!.postMessage(news);
+/** Far longer than a few calls to the system take. */
+const closingMilliseconds = 1000;
+
+const post = (event: CompanionEvent): void => parentPort!.postMessage(event);
 
 /** Orders, one after the other, and those that may come at any time. */
-const orders = (
+const commands = (
   onLost: (rank: number, reason: string, kind: LossKind) => void,
   onEnd: () => void,
-): Promise<Extract<CompanionOrder, { type: "connect" }> | undefined> =>
+): Promise<Extract<CompanionCommand, { type: "connect" }> | undefined> =>
   new Promise((resolve) => {
-    parentPort!.on("message", (order: CompanionOrder) => {
-      if (order.type === "connect") resolve(order);
-      else if (order.type === "lost") onLost(order.rank, order.reason, order.kind);
+    parentPort!.on("message", (command: CompanionCommand) => {
+      if (command.type === "connect") resolve(command);
+      else if (command.type === "lost") onLost(command.rank, command.reason, command.kind);
       else {
         onEnd();
         resolve(undefined);
@@ -54,6 +60,13 @@ const codecOf = (
   if (when !== "auto") return frameCodec(codec, () => when === "always");
   const known = emulate?.bytesPerSecond ?? (link && 1 / link.across.secondsPerByte);
   return frameCodec(codec, codesThatPay(codec, defaultFlow.frameBytes, known));
+};
+
+/** Close the connections of the rank's thread, not while it reads or writes. */
+const closeHanded = async ({ handed }: LinkListener, words: ExpressWords): Promise<void> => {
+  const deadline = performance.now() + closingMilliseconds; // a thread that was ended in between does not leave
+  while (!words.tryClose() && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 1));
+  for (const socket of handed) socket.close();
 };
 
 const run = async (input: CompanionInput): Promise<void> => {
@@ -74,6 +87,7 @@ const run = async (input: CompanionInput): Promise<void> => {
     lanes: laneCount,
     ...(listen !== undefined && { host: listen }),
     ...(insecure !== undefined && { insecure }),
+    handsOver: tls === undefined && emulate === undefined && input.codec !== "always" && process.platform !== "win32",
     ...(settings.socketsPerPair !== undefined && { socketsPerPair: settings.socketsPerPair }),
     // Loopback has no cable to damage anything, but what stands between two ends of it may have one.
     ...(settings.checksum === undefined && tls === undefined && isLoopback(listen ?? "127.0.0.1")
@@ -82,15 +96,16 @@ const run = async (input: CompanionInput): Promise<void> => {
     ...(settings.checksum !== undefined && { sums: settings.checksum }),
   });
   const linked: { world?: NetworkWorld } = {};
-  const ordered = orders(
+  const commanded = commands(
     (lost, reason, kind) => linked.world?.reportLost(lost, reason, kind),
     () => control.close(),
   );
   post({ type: "listening", address: { host: listener.host, port: listener.port } });
-  const order = await ordered;
-  if (order === undefined) return listener.close();
-  const links = await listener.connect(order.peers);
-  const turn = hasOwnCore(order.preference, rank) ? (call: () => void): void => void setImmediate(call) : undefined;
+  const command = await commanded;
+  if (command === undefined) return listener.close();
+  const links = await listener.connect(command.peers);
+  const words = new ExpressWords(control);
+  const turn = hasOwnCore(command.preference, rank) ? (call: () => void): void => void setImmediate(call) : undefined;
   const clock = emulate && openFineClock();
   const world = networkWorld({
     rank,
@@ -100,17 +115,21 @@ const run = async (input: CompanionInput): Promise<void> => {
     memory: messages,
     timeoutMilliseconds,
     heartbeat,
-    codec: codecOf(input, order.preference, kernels),
+    codec: codecOf(input, command.preference, kernels),
     nameOf: (tag) => control.nameOf(tag),
+    elsewhere: () => words.waiting,
     ...(turn && { turn }),
   });
   linked.world = world;
   world.onFailure((error) => control.failWith(error, 0));
-  post({ type: "connected" });
+  post({
+    type: "connected",
+    express: listener.handed.map(({ peer, fd, headerOnly }) => ({ peer, fd, headerOnly })),
+  });
   const isLocal = (peer: number): boolean => localRanks.includes(peer);
   try {
     await serveRequests(
-      { ...connection, preference: order.preference },
+      { ...connection, preference: command.preference },
       {
         transports: world.transports.map((transport, lane) =>
           localRanks.length === 1
@@ -121,9 +140,14 @@ const run = async (input: CompanionInput): Promise<void> => {
       },
       turn,
     );
+  } catch (error) {
+    // The rank's own thread has found it out, and the others are to know.
+    if (error instanceof RanksDisagreeError) world.disagree(error);
+    throw error;
   } finally {
     await world.close();
     await clock?.close();
+    await closeHanded(listener, words);
   }
 };
 

@@ -1,21 +1,9 @@
 import { CollectiveError } from "../errors.ts";
 import { runWalk } from "../execute.ts";
 import type { Future } from "../transport/transport.ts";
-import type { WakeEvent } from "../control-block/layout.ts";
 import type { ControlBlock } from "../control-block/control-block.ts";
 import type { WorldConnection } from "../control-block/world-connection.ts";
 import { type LaneTransports, RankLanes } from "../lanes/rank-lanes.ts";
-
-/** Wait for an event without blocking. */
-const whenNotified = async (
-  control: ControlBlock,
-  event: WakeEvent,
-  seen: number,
-  milliseconds: number,
-): Promise<void> => {
-  const { async, value } = Atomics.waitAsync(control.words, control.eventAt(event), seen, milliseconds);
-  if (async) await value;
-};
 
 /** Poll for a request for a while. */
 const isNotifiedSoon = async (
@@ -40,7 +28,7 @@ const whenReady = async (control: ControlBlock, future: Future<unknown>): Promis
     control.throwIfUnusable(0);
     const left = deadline - performance.now();
     if (left <= 0) future.expire();
-    await whenNotified(control, "message", seen, left);
+    await control.whenNotified("message", seen, left);
   }
 };
 
@@ -69,7 +57,7 @@ export const serveRequests = async (
 
   const drain = async ({ lane, executor }: (typeof lanes)[number]): Promise<void> => {
     try {
-      while (!lane.isIdle && !control.unusable) {
+      while (lane.isDue && !control.unusable) {
         const request = lane.next();
         try {
           lane.finish(await runWalk(executor.execute(request), (future) => whenReady(control, future)));
@@ -82,6 +70,7 @@ export const serveRequests = async (
       failed ??= error;
     } finally {
       busy.delete(lane.index);
+      lane.unlock();
     }
   };
 
@@ -89,12 +78,13 @@ export const serveRequests = async (
     const seen = Atomics.load(control.words, control.eventAt("request"));
     if (control.unusable) break;
     for (const entry of lanes.toReversed()) {
-      if (entry.lane.isIdle || busy.has(entry.lane.index)) continue;
+      // The rank may carry its requests out itself, in its own thread.
+      if (!entry.lane.isDue || busy.has(entry.lane.index) || !entry.lane.tryLock()) continue;
       busy.add(entry.lane.index);
       void drain(entry);
     }
     if (turn !== undefined && (await isNotifiedSoon(control, seen, turn))) continue;
-    await whenNotified(control, "request", seen, Infinity);
+    await control.whenNotified("request", seen, Infinity);
   }
   const failure = control.failure() ?? failed;
   if (failure !== undefined && !(control.closed && failure instanceof CollectiveError)) throw failure;

@@ -3,15 +3,19 @@ import { causeOf, decodeRecord, encodeRecord, errorOf, type FailureCause } from 
 import {
   channelWords,
   companionBusyWord,
+  exchangeWord,
+  exchangeWords,
   eventWords,
   groupLimit,
   groupNameWords,
   groupWords,
+  laneCount,
   laneWord,
   laneWords,
   queueLength,
   rankWords,
   requestWords,
+  sleepersWord,
   stateWord,
   stateWords,
   type WakeEvent,
@@ -69,6 +73,19 @@ export class ControlBlock {
     const count = this.localRanks.length;
     const pair = this.localRanks.indexOf(from) * count + this.localRanks.indexOf(to);
     return this.rankAt(count) + (lane * count * count + pair) * channelWords;
+  }
+
+  /** What a rank of this process shows all others of. */
+  exchangeAt(lane: number, rank: number): number {
+    const count = this.localRanks.length;
+    const channels = this.rankAt(count) + laneCount * count * count * channelWords;
+    return channels + (lane * count + this.localRanks.indexOf(rank)) * exchangeWords;
+  }
+
+  /** Whether `peer` has come to an exchange in this lane that this rank has not begun. */
+  isAheadOfUs(lane: number, peer: number): boolean {
+    const shown = (rank: number): number => Atomics.load(this.words, this.exchangeAt(lane, rank) + exchangeWord.shown);
+    return ((shown(peer) - shown(this.rank)) | 0) > 0;
   }
 
   isLocal(rank: number): boolean {
@@ -181,7 +198,17 @@ export class ControlBlock {
   notify(rank: number, event: WakeEvent): void {
     const at = this.rankAt(this.localRanks.indexOf(rank)) + wakeEvents[event];
     Atomics.add(this.words, at, 1);
-    Atomics.notify(this.words, at);
+    // Who goes to sleep counts itself first and reads the event after, so one of the two sees the other.
+    if (Atomics.load(this.words, at + sleepersWord) > 0) Atomics.notify(this.words, at);
+  }
+
+  /**
+   * As `notify`, where whoever waits for the event sleeps by `waitUntil`, or not at all: it looks itself once more
+   * before it sleeps, so nothing needs to be counted where nobody sleeps.
+   */
+  wake(rank: number, event: WakeEvent): void {
+    const at = this.rankAt(this.localRanks.indexOf(rank)) + wakeEvents[event];
+    if (Atomics.load(this.words, at + sleepersWord) > 0) this.notify(rank, event);
   }
 
   /**
@@ -195,22 +222,42 @@ export class ControlBlock {
     return Atomics.load(this.words, this.rankAt(this.localIndex) + companionBusyWord) === 1;
   }
 
+  /** Poll for a while, where that pays. @returns whether it became `ready`. */
+  isSoon(ready: () => boolean, event: WakeEvent): boolean {
+    for (let i = this.spins[event]; i > 0; i--) if (ready()) return true;
+    return false;
+  }
+
   /**
    * Block until `ready`, of which whoever makes it true notifies. Polls before it sleeps, where that pays.
    *
    * @returns false after the timeout. A failed or closed group ends the wait.
    */
   waitUntil(ready: () => boolean, event: WakeEvent, milliseconds: number = this.timeoutMilliseconds): boolean {
-    for (let i = this.spins[event]; i > 0; i--) if (ready()) return true;
+    if (this.isSoon(ready, event)) return true;
     const deadline = performance.now() + milliseconds;
     const at = this.eventAt(event);
-    for (;;) {
-      const seen = Atomics.load(this.words, at);
-      if (ready() || this.unusable) return true;
-      const left = deadline - performance.now();
-      if (left <= 0) return false;
-      Atomics.wait(this.words, at, seen, left);
+    Atomics.add(this.words, at + sleepersWord, 1);
+    try {
+      for (;;) {
+        const seen = Atomics.load(this.words, at);
+        if (ready() || this.unusable) return true;
+        const left = deadline - performance.now();
+        if (left <= 0) return false;
+        Atomics.wait(this.words, at, seen, left);
+      }
+    } finally {
+      Atomics.sub(this.words, at + sleepersWord, 1);
     }
+  }
+
+  /** The same without blocking: settles when the event's count is no longer `seen`, or after the time. */
+  async whenNotified(event: WakeEvent, seen: number, milliseconds: number): Promise<void> {
+    const at = this.eventAt(event);
+    Atomics.add(this.words, at + sleepersWord, 1);
+    const { async, value } = Atomics.waitAsync(this.words, at, seen, milliseconds);
+    if (async) await value;
+    Atomics.sub(this.words, at + sleepersWord, 1);
   }
 
   private wakeAll(): void {

@@ -5,7 +5,7 @@ import type { Facts } from "../facts.ts";
 import { checkKernels } from "../wasm-arithmetic.ts";
 import { ControlBlock } from "./control-block.ts";
 import { controlBytes } from "./layout.ts";
-import type { Preference, WorldConnection } from "./world-connection.ts";
+import type { ExpressEnd, Preference, WorldConnection } from "./world-connection.ts";
 
 /**
  * What the threads of a process know together of their group: whether it failed, and of what. Any of them may hold one.
@@ -53,6 +53,10 @@ export interface LocalPreference {
   readonly preference?: Preference;
   /** How often a rank looks for what it waits for before it sleeps. Default: 0, which suits ranks that share cores. */
   readonly spins?: number;
+  /** Default: none. */
+  readonly exchangeParts?: number | undefined;
+  /** Default: none. */
+  readonly express?: readonly ExpressEnd[] | undefined;
 }
 
 /** @throws ArgumentError when the memory is not shared or the module lacks a reduction. */
@@ -83,7 +87,10 @@ export class LocalRanks {
   }
 
   /** What rank `rank` passes to `joinWorld`, and its companion to `serveRequests`; may be posted to a worker. */
-  connection(rank: number, { preference = {}, spins = 0 }: LocalPreference = {}): WorldConnection {
+  connection(
+    rank: number,
+    { preference = {}, spins = 0, exchangeParts, express }: LocalPreference = {},
+  ): WorldConnection {
     const { worldSize, ranks, memory, kernels, companionOnly, timeoutMilliseconds, facts } = this.#options;
     if (!ranks.includes(rank))
       throw new ArgumentError(`rank ${rank} is not of this process, which holds ${ranks.join(", ")}`);
@@ -98,6 +105,8 @@ export class LocalRanks {
       timeoutMilliseconds,
       spins,
       preference,
+      ...(exchangeParts !== undefined && { exchangeParts }),
+      ...(express && { express }),
       ...(facts && { facts }),
     };
   }

@@ -10,6 +10,8 @@ const absent = -1;
 /** A request as it lies in the queue. */
 export interface PostedRequest extends CollectiveRequest {
   readonly tag: number;
+  /** Not to be begun before `release`. */
+  readonly held?: boolean;
 }
 
 /** A request that is to be carried out next. */
@@ -59,6 +61,24 @@ export class Lane {
     return this.posted === this.done;
   }
 
+  /** Whether there is a request to be carried out, and nothing that holds it up. */
+  get isDue(): boolean {
+    if (this.isIdle) return false;
+    const at = this.control.requestAt(this.index, (this.done + 1) | 0);
+    return Atomics.load(this.control.words, at + requestWord.held) === 0;
+  }
+
+  /** Whether one more can be posted without a wait. */
+  get hasRoom(): boolean {
+    return this.has((this.posted + 1 - queueLength) | 0);
+  }
+
+  /** A request that was posted as held may be begun. */
+  release(sequence: number): void {
+    Atomics.store(this.control.words, this.control.requestAt(this.index, sequence) + requestWord.held, 0);
+    this.announce();
+  }
+
   has(sequence: number): boolean {
     return covers(this.done, sequence);
   }
@@ -84,34 +104,57 @@ export class Lane {
 
   /**
    * Post a request; returns its number in this lane. Waits while the queue is full.
-   *
-   * @param quietly without waking the companion.
    */
-  post(request: PostedRequest, quietly: boolean): number {
+  post(request: PostedRequest): number {
     const { words } = this.control;
-    const sequence = (this.posted + 1) | 0;
+    const sequence = this.nextSequence;
     const oldest = (sequence - queueLength) | 0;
     if (!this.has(oldest)) this.waitFor(() => this.has(oldest), request.tag);
     const at = this.control.requestAt(this.index, sequence);
-    const write = (name: keyof typeof requestWord, value: number): void => void (words[at + requestWord[name]] = value);
-    write("tag", request.tag);
-    write("dtype", dtypes.indexOf(request.dtype));
-    write("reduction", reductions.indexOf(request.reduction ?? "sum"));
-    write("input", request.input.byteOffset);
-    write("inputBytes", request.input.byteLength);
-    write("output", request.output.byteOffset);
-    write("outputBytes", request.output.byteLength);
-    write("root", request.root ?? 0);
-    write("to", request.to ?? absent);
-    write("from", request.from ?? absent);
-    write("capacity", request.ragged?.capacity ?? absent);
-    write("rows", request.ragged?.rows.byteOffset ?? 0);
-    write("rowsBytes", request.ragged?.rows.byteLength ?? 0);
-    write("receivedRows", request.ragged?.receivedRows.byteOffset ?? 0);
-    write("receivedRowsBytes", request.ragged?.receivedRows.byteLength ?? 0);
+    const { input, output, ragged } = request;
+    words[at + requestWord.tag] = request.tag;
+    words[at + requestWord.dtype] = dtypes.indexOf(request.dtype);
+    words[at + requestWord.reduction] = reductions.indexOf(request.reduction ?? "sum");
+    words[at + requestWord.input] = input.byteOffset;
+    words[at + requestWord.inputBytes] = input.byteLength;
+    words[at + requestWord.output] = output.byteOffset;
+    words[at + requestWord.outputBytes] = output.byteLength;
+    words[at + requestWord.root] = request.root ?? 0;
+    words[at + requestWord.to] = request.to ?? absent;
+    words[at + requestWord.from] = request.from ?? absent;
+    words[at + requestWord.capacity] = ragged?.capacity ?? absent;
+    words[at + requestWord.held] = request.held === true ? 1 : 0;
+    if (ragged !== undefined) {
+      words[at + requestWord.rows] = ragged.rows.byteOffset;
+      words[at + requestWord.rowsBytes] = ragged.rows.byteLength;
+      words[at + requestWord.receivedRows] = ragged.receivedRows.byteOffset;
+      words[at + requestWord.receivedRowsBytes] = ragged.receivedRows.byteLength;
+    }
     Atomics.store(words, this.base + laneWord.posted, sequence);
-    if (!quietly) this.announce();
+    this.announce();
     return sequence;
+  }
+
+  /** The number of the request that would be posted next. */
+  get nextSequence(): number {
+    return (this.posted + 1) | 0;
+  }
+
+  /** A request that was never posted as what `next` gives. Hold the lock of an idle lane. */
+  unposted(request: PostedRequest): NextRequest {
+    const at = this.control.requestAt(this.index, this.nextSequence);
+    this.control.words[at + requestWord.tag] = request.tag;
+    return { ...request, at };
+  }
+
+  /** Such a request is done: nobody waits for it but the thread that holds the lock, which is given back. */
+  finishUnposted(bytesSent: number): void {
+    const { words } = this.control;
+    const sequence = this.nextSequence;
+    this.floats[(this.base + laneWord.bytesSent) / 2]! += bytesSent;
+    Atomics.store(words, this.base + laneWord.posted, sequence);
+    Atomics.store(words, this.base + laneWord.done, sequence);
+    Atomics.store(words, this.base + laneWord.lock, 0);
   }
 
   /** What carried out a request that is done: a code, or `undefined` once its place in the queue is another's. */

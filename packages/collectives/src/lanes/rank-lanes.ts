@@ -2,6 +2,7 @@ import { plainArithmetic } from "../plain-arithmetic.ts";
 import { wasmArithmetic } from "../wasm-arithmetic.ts";
 import type { Arithmetic } from "../arithmetic.ts";
 import { type MessageMemory, wasmMessageMemory } from "../message-memory.ts";
+import { ThreadExchange } from "../transport/thread-exchange.ts";
 import { ThreadTransport } from "../transport/thread-transport.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { NativeCollectives } from "../requests/native-collectives.ts";
@@ -18,9 +19,24 @@ export interface LaneTransports {
   readonly native?: NativeCollectives | undefined;
 }
 
+/** Of ranks that are all threads of this process. */
+const betweenThreads = (
+  { memory, exchangeParts: parts }: WorldConnection,
+  control: ControlBlock,
+  arithmetic: Arithmetic,
+): LaneTransports => {
+  const messages = wasmMessageMemory(memory);
+  return {
+    memory: messages,
+    transports: Array.from({ length: laneCount }, (_, lane) => new ThreadTransport(control, memory, lane)),
+    native: parts === undefined ? undefined : new ThreadExchange({ control, memory, arithmetic, parts }),
+  };
+};
+
 /** The lanes of one rank, as one thread of it sees them: each with what executes its requests. */
 export class RankLanes {
   readonly control: ControlBlock;
+  readonly arithmetic: Arithmetic;
   /** Of this thread. */
   readonly messages: MessageMemory;
   readonly lanes: readonly { readonly lane: Lane; readonly executor: RequestExecutor }[];
@@ -29,15 +45,9 @@ export class RankLanes {
     const { memory, kernels, preference } = connection;
     const control = new ControlBlock(connection);
     const arithmetic: Arithmetic = kernels === "none" ? plainArithmetic() : wasmArithmetic(kernels, memory);
-    const {
-      memory: messages,
-      transports,
-      native,
-    } = travel ?? {
-      memory: wasmMessageMemory(memory),
-      transports: Array.from({ length: laneCount }, (_, lane) => new ThreadTransport(control, memory, lane)),
-    };
+    const { memory: messages, transports, native } = travel ?? betweenThreads(connection, control, arithmetic);
     this.control = control;
+    this.arithmetic = arithmetic;
     this.messages = messages;
     this.lanes = transports.map((transport, index) => ({
       lane: new Lane(control, memory, index),

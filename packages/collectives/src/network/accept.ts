@@ -52,7 +52,7 @@ export const acceptSocket = (
   settings: LinkSettings,
   taker: SocketTaker,
 ): (() => void) => {
-  const { identity, key, checksum, sums, handshakeMilliseconds, onRefused } = settings;
+  const { identity, key, checksum, sums, handsOver, handshakeMilliseconds, onRefused } = settings;
   const frames = new FrameSocket({ checksum, headerOnly: sums === "header" });
   const remote = remoteEnd(socket);
   const handshake = new HandshakeAcceptor({
@@ -123,7 +123,7 @@ export const acceptSocket = (
     frames.headerOnly = sums === "header" || (sums === "unless-direct" && unmediated);
     const { session, received } = taken;
     const resume = received === undefined ? undefined : { session, received };
-    const welcome: LinkRequest = { ...identity, to: request.rank, socket: request.socket, direct, resume };
+    const welcome: LinkRequest = { ...identity, to: request.rank, socket: request.socket, direct, handsOver, resume };
     writeFrame(frames, "welcome", encodeJson(welcome), seals!.sealer);
     taken.answered();
   };

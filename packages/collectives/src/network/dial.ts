@@ -33,6 +33,9 @@ const longestRestMilliseconds = 500;
 /** The peer is not there yet, or was busy: worth another try. */
 class Unreachable extends Error {}
 
+/** Which socket of a link it is to be, or the one that ranks' own threads read and write. */
+type SocketPlace = number | "express";
+
 /** A socket to a peer, and what that said. */
 export interface DialledSocket {
   readonly frames: FrameSocket;
@@ -52,7 +55,7 @@ const refusedMilliseconds = 1500;
  */
 export const dialPeer = async (
   peer: PeerAddress,
-  index: number,
+  index: SocketPlace,
   factory: SocketFactory,
   settings: LinkSettings,
   deadline: number,
@@ -123,14 +126,14 @@ export const redialPeer = async (
 
 const dialOnce = (
   peer: PeerAddress,
-  index: number,
+  index: SocketPlace,
   factory: SocketFactory,
   settings: LinkSettings,
   signal: AbortSignal,
   resume?: Resume,
 ): Promise<DialledSocket> =>
   new Promise((resolve, reject) => {
-    const { identity, key, checksum, handshakeMilliseconds } = settings;
+    const { identity, key, checksum, handsOver, handshakeMilliseconds } = settings;
     const frames = new FrameSocket({ checksum, headerOnly: false }); // who dials sends no data
     const socket = factory.dial(peer.host, peer.port, peer.rank, frames.readInto());
     const fail = (error: Error): void => {
@@ -158,7 +161,15 @@ const dialOnce = (
       seals = answer.proven;
       due = "welcome";
       writeFrame(frames, "proof", answer.proof);
-      const request: LinkRequest = { ...identity, to: peer.rank, socket: index, from: localEnd(socket), resume };
+      const place = index === "express" ? { socket: 0, express: true } : { socket: index };
+      const request: LinkRequest = {
+        ...identity,
+        ...place,
+        to: peer.rank,
+        from: localEnd(socket),
+        handsOver,
+        resume,
+      };
       writeFrame(frames, "join", encodeJson(request), seals.sealer);
     };
     const judge = (payload: Uint8Array): void => {

@@ -136,6 +136,20 @@ export class FrameSocket {
     this.#receiver = undefined;
   }
 
+  /**
+   * Read nothing more: the rank's own thread reads and writes the socket from now on, by its file descriptor, which is
+   * good until `destroy`. Call where the peer is known to send nothing yet.
+   */
+  handOver(): number {
+    this.#closed = true;
+    const socket = this.#socket!;
+    socket.pause();
+    // The stream's own pause lets the system go on filling its buffer.
+    const { _handle: handle } = socket as unknown as { readonly _handle: { readonly fd: number; readStop(): number } };
+    handle.readStop();
+    return handle.fd;
+  }
+
   /** Whether nothing more will come. */
   get closed(): boolean {
     return this.#closed;

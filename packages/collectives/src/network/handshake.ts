@@ -43,6 +43,10 @@ export interface LinkRequest extends LinkIdentity {
    * them.
    */
   readonly direct?: boolean | undefined;
+  /** It can let its rank's own thread read and write a connection. */
+  readonly handsOver?: boolean | undefined;
+  /** Of a request: the connection is one for that, not one of the link's sockets. */
+  readonly express?: boolean | undefined;
   /** Absent where the link is new. */
   readonly resume?: Resume | undefined;
 }
@@ -64,6 +68,8 @@ const requestSchema = z.object({
   socket: count,
   from: text.optional(),
   direct: z.boolean().optional(),
+  handsOver: z.boolean().optional(),
+  express: z.boolean().optional(),
   resume: z.object({ session: text, received: count }).optional(),
 });
 const refusalSchema = z.object({ code: z.enum(refusalCodes), message: text });

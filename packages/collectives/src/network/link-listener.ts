@@ -9,6 +9,8 @@ import { crc32cOf } from "../wire/folded-crc32c.ts";
 import { type AcceptedSocket, acceptSocket, type Taken } from "./accept.ts";
 import type { SocketFactory } from "./socket-factory.ts";
 import { dialPeer, type PeerAddress, redialPeer } from "./dial.ts";
+import type { ExpressEnd } from "../control-block/world-connection.ts";
+import type { FrameSocket } from "./frame-socket.ts";
 import { LinkFailedError, LinkPlaceError } from "./errors.ts";
 import { defaultFlow } from "./flow.ts";
 import type { Resume } from "./handshake.ts";
@@ -16,6 +18,11 @@ import { type Redial, ResumableSocket } from "./resumable-socket.ts";
 import type { Link } from "./link.ts";
 import { linkDefaults, type LinkOptions, type LinkSettings, type Refusal } from "./link-options.ts";
 import { SocketLink } from "./socket-link.ts";
+
+/** A connection to a peer for the rank's own thread, by its file descriptor, which is good until `close`. */
+export interface HandedSocket extends ExpressEnd {
+  close(): void;
+}
 
 /** A rank's open door, before it knows where the others are. */
 export interface LinkListener {
@@ -29,6 +36,8 @@ export interface LinkListener {
    * some do not come in time.
    */
   connect(peers: readonly PeerAddress[]): Promise<readonly Link[]>;
+  /** After `connect`: connections that the rank's own thread may read and write. Whoever takes them closes them. */
+  readonly handed: readonly HandedSocket[];
   /** Shut the door, and give up what is not linked yet. */
   close(): Promise<void>;
 }
@@ -89,6 +98,14 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
   });
 
   const accepted = new Map<string, ResumableSocket>();
+  const handed = new Map<number, HandedSocket>();
+  /** Peers of a lower rank that are to dial one; both ends know it from the first socket. */
+  const handing = new Set<number>();
+  let connected = false;
+  const handOver = (peer: number, frames: FrameSocket, headerOnly: boolean): void => {
+    handed.get(peer)?.close();
+    handed.set(peer, { peer, fd: frames.handOver(), headerOnly, close: () => frames.destroy() });
+  };
   const strangers = new Set<() => void>();
   const key = (peer: number, socket: number): string => `${peer}/${socket}`;
   let whenAccepted: () => void = () => undefined;
@@ -99,6 +116,23 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
     const refused = (code: "link-rank-taken" | "link-session", what: string): Taken => ({
       refused: new LinkPlaceError(code, what),
     });
+    if (request.express === true) {
+      if (!handing.has(request.rank) || known?.session !== request.session)
+        return refused("link-session", `rank ${rank} has no link with rank ${request.rank} that this could belong to`);
+      if (connected)
+        return refused(
+          "link-rank-taken",
+          `the thread of rank ${rank} has its connection to rank ${request.rank} already; start each rank once`,
+        );
+      return {
+        session: request.session,
+        received: undefined,
+        answered: () => {
+          handOver(request.rank, frames, frames.headerOnly);
+          whenAccepted();
+        },
+      };
+    }
     if (request.resume !== undefined) {
       const { session, received } = request.resume;
       if (session !== settings.identity.session || known?.mayResume(request.session, received) !== true)
@@ -120,6 +154,7 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
         "link-rank-taken",
         `rank ${rank} has linked with a rank ${request.rank} already, and ${remote} says that it is rank ${request.rank} too; start each rank once`,
       );
+    if (direct && settings.handsOver && request.handsOver === true && request.rank < rank) handing.add(request.rank);
     accepted.set(place, new ResumableSocket(frames, { session: request.session, direct, width: socketsPerPair }));
     return { session: request.session, received: undefined, answered: () => whenAccepted() };
   };
@@ -150,7 +185,14 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
   const close = async (): Promise<void> => {
     abort.abort();
     for (const socket of accepted.values()) socket.destroy();
+    for (const socket of handed.values()) socket.close();
     await shut();
+  };
+  const callExpress = async (peer: PeerAddress, deadline: number): Promise<void> => {
+    const { frames } = await dialPeer(peer, "express", factory, settings, deadline, abort.signal);
+    // As at the other end, which found nothing between us.
+    handOver(peer.rank, frames, settings.sums !== "payload");
+    if (abort.signal.aborted) frames.destroy();
   };
 
   const redialBy =
@@ -171,7 +213,11 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
   const missing = (peers: readonly PeerAddress[]): number[] =>
     peers
       .map((peer) => peer.rank)
-      .filter((peer) => sockets.some((index) => accepted.get(key(peer, index))?.ended !== false));
+      .filter(
+        (peer) =>
+          sockets.some((index) => accepted.get(key(peer, index))?.ended !== false) ||
+          (handing.has(peer) && !handed.has(peer)),
+      );
   const allAccepted = (peers: readonly PeerAddress[], deadline: number): Promise<void> =>
     new Promise((resolve, reject) => {
       const check = (): void => {
@@ -207,6 +253,9 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
     host: settings.host,
     port,
     close,
+    get handed() {
+      return [...handed.values()];
+    },
     connect: async (peers) => {
       const deadline = performance.now() + settings.connectMilliseconds;
       const dialled: ResumableSocket[][] = peers.map(() => []);
@@ -224,6 +273,8 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
               });
               if (abort.signal.aborted) socket.destroy(); // another one failed meanwhile
               dialled[i]![index] = socket;
+              const agreed = welcome.direct === true && welcome.handsOver === true && settings.handsOver;
+              if (agreed && index === 0 && rank < peer.rank) await callExpress(peer, deadline);
             }),
           ),
         ]);
@@ -232,6 +283,7 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
         await close();
         throw error;
       }
+      connected = true; // from now on a descriptor may be in use
       server.unref();
       const open = new Set([...accepted.values(), ...dialled.flat()]);
       if (open.size === 0) await shut();

@@ -27,6 +27,11 @@ export interface LinkOptions extends Partial<Flow> {
   readonly sums?: "payload" | "header" | "unless-direct";
   /** Makes the checksums. Default: `crc32cOf()`; one over the world's memory saves a copy. */
   readonly checksum?: Checksum;
+  /**
+   * Make one more connection to each peer of this machine that does the same, for the rank's own thread
+   * (`LinkListener.handed`).
+   */
+  readonly handsOver?: boolean;
   /** How long a socket may take to prove who it is. */
   readonly handshakeMilliseconds?: number;
   /** How long `connect` waits for all peers. */
@@ -53,6 +58,7 @@ export const linkDefaults = {
   port: 0,
   lanes: 4,
   socketsPerPair: 1,
+  handsOver: false,
   handshakeMilliseconds: 5000,
   connectMilliseconds: 60_000,
 } as const;

@@ -10,6 +10,7 @@ import {
 } from "../errors.ts";
 import type { MessageMemory } from "../message-memory.ts";
 import type { FrameHeader } from "../wire/frame.ts";
+import type { ExpressWait } from "../control-block/express-words.ts";
 import { RevokedPeerError } from "../security/errors.ts";
 import {
   defaultGraceMilliseconds,
@@ -66,6 +67,8 @@ export interface NetworkWorldOptions extends Partial<Flow> {
   readonly turn?: (call: () => void) => void;
   /** How long it looks. Default: 1. */
   readonly pollMilliseconds?: number;
+  /** What the rank waits for on connections of its own, which this world knows nothing of. */
+  readonly elsewhere?: () => ExpressWait | undefined;
   /** Name of the collective under a tag, for errors. */
   readonly nameOf?: (tag: number) => string;
 }
@@ -80,8 +83,17 @@ export interface NetworkWorld {
   onFailure(call: (error: CollectiveError) => void): void;
   /** Who watches the processes knows that a rank is gone. */
   reportLost(rank: number, reason: string, kind?: LossKind): void;
+  /** The rank has found out that another does something else; all peers are told. */
+  disagree(error: RanksDisagreeError): void;
   /** Say goodbye to all peers, and end the links. Call when this rank has finished. */
   close(): Promise<void>;
+}
+
+interface Wait {
+  readonly peer: number;
+  readonly tag: number;
+  /** When the peer was last seen to take part. */
+  readonly progress: number;
 }
 
 interface Peer {
@@ -98,6 +110,8 @@ interface Peer {
  * else.
  */
 const defaultOutstandingBytes = 2 ** 21;
+/** A peer that ends one connection ends all, or says goodbye, within this time. */
+const endedMilliseconds = 1000;
 const empty = new Uint8Array(0);
 
 /**
@@ -122,6 +136,8 @@ class World implements NetworkWorld {
   readonly #detector: FailureDetector;
   readonly #listeners: ((error: CollectiveError) => void)[] = [];
   readonly #poll: () => void;
+  /** Which wait of the rank's own connections was seen last, and since when. */
+  #elsewhere = { count: 0, progress: 0 };
   #decision: FailureDecision | undefined;
   #closed = false;
   #cancelTick: () => void = () => undefined;
@@ -201,6 +217,10 @@ class World implements NetworkWorld {
 
   reportLost(rank: number, reason: string, kind: LossKind = "lost"): void {
     this.#agreement.rule({ kind, rank, tag: 0, reason });
+  }
+
+  disagree({ peer, difference }: RanksDisagreeError): void {
+    this.#agreement.suspect({ kind: "disagree", rank: peer, tag: 0, reason: difference });
   }
 
   async close(): Promise<void> {
@@ -313,11 +333,38 @@ class World implements NetworkWorld {
     for (const { routes } of this.#peers.values()) yield* routes;
   }
 
-  #longestWait(): Route | undefined {
-    let longest: Route | undefined;
+  #longestWait(): Wait | undefined {
+    let longest = this.#waitElsewhere();
     for (const route of this.#routes())
       if (route.waits && (longest === undefined || route.progress < longest.progress)) longest = route;
     return longest;
+  }
+
+  #waitElsewhere(): Wait | undefined {
+    const found = this.#options.elsewhere?.();
+    if (found === undefined) return undefined;
+    const { count, peer, tag } = found;
+    if (this.#elsewhere.count !== count) this.#elsewhere = { count, progress: this.#clock.now() };
+    return { peer, tag, progress: this.#elsewhere.progress };
+  }
+
+  /** A wait elsewhere that will not end. */
+  #lookElsewhere(): void {
+    const found = this.#options.elsewhere?.();
+    if (found === undefined) return;
+    const { peer, tag, lane, ended } = found;
+    const { left, routes } = this.#peers.get(peer)!;
+    if (ended && left) this.#suspectLeft(peer, tag);
+    else if (ended && this.#clock.now() - this.#waitElsewhere()!.progress > endedMilliseconds)
+      this.#agreement.suspect({ kind: "lost", rank: peer, tag, reason: "its connection for small messages ended" });
+    // It sends the same request another way, since for it the request is another.
+    else if (routes[lane]!.incoming.keptTag === tag)
+      this.#agreement.suspect({
+        kind: "disagree",
+        rank: peer,
+        tag,
+        reason: `rank ${peer} takes ${this.#nameOf(tag)} for a larger one; give all ranks the same requests`,
+      });
   }
 
   #tell(report: FailureReport): void {
@@ -337,6 +384,7 @@ class World implements NetworkWorld {
     const { timeoutMilliseconds, heartbeat = defaultHeartbeat } = this.#options;
     this.#cancelTick = this.#clock.after(Math.min(heartbeat.intervalMilliseconds, timeoutMilliseconds / 4), () => {
       this.#detector.look(); // who is gone is that, and not late
+      this.#lookElsewhere();
       const longest = this.#longestWait();
       if (longest !== undefined && this.#clock.now() - longest.progress > timeoutMilliseconds)
         this.#agreement.suspect({

@@ -95,6 +95,11 @@ export class ReceiveQueue {
     return payload;
   }
 
+  /** The tag of the next message, where it has begun to come before it was asked for. */
+  get keptTag(): number | undefined {
+    return this.#posted === undefined ? this.#kept.get(this.#first)?.header.tag : undefined;
+  }
+
   /** Where the payload of a frame is to land. */
   target(header: FrameHeader): Uint8Array {
     const { memory } = this.#options;

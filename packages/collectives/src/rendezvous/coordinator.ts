@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { WireError } from "../wire/errors.ts";
 import { RevokedPeerError } from "../security/errors.ts";
 import type { Unproven } from "../security/unproven-connections.ts";
-import { Applicant, type Step } from "./applicant.ts";
+import { JoinHandshake, type Step } from "./join-handshake.ts";
 import { ControlConnection, type Ending } from "./control-connection.ts";
 import { ControlListener } from "./control-listener.ts";
 import {
@@ -89,7 +89,7 @@ const nameOf = ({ ranks, hostName }: JoinRequest): string => `${formatRanks(rank
 const seconds = (milliseconds: number): string => `${Number((milliseconds / 1000).toFixed(1))} s`;
 
 /** One process at the other end of a connection. */
-interface Seat {
+interface MemberConnection {
   readonly connection: ControlConnection;
   readonly name: string;
 }
@@ -114,8 +114,8 @@ class HostedRendezvous implements ThreadedCoordinator {
   readonly ready: Promise<Roster>;
   readonly #options: CheckedRendezvousOptions;
   readonly #listener: ControlListener;
-  readonly #membership: Membership<Seat>;
-  readonly #seats = new Set<Seat>();
+  readonly #membership: Membership<MemberConnection>;
+  readonly #members = new Set<MemberConnection>();
   readonly #messages = new BufferedEmitter<MemberMessage>();
   readonly #gone = new BufferedEmitter<number>();
   readonly #loss = Promise.withResolvers<Loss>();
@@ -125,7 +125,7 @@ class HostedRendezvous implements ThreadedCoordinator {
   readonly #notice: WaitNotice;
   readonly #settle: { readonly resolve: (roster: Roster) => void; readonly reject: (error: RendezvousError) => void };
   #address: RankAddress = { host: "", port: 0 };
-  #numbers: Seat[] = [];
+  #numbers: MemberConnection[] = [];
   #state: "joining" | "running" | "closed" = "joining";
   #lost = false;
 
@@ -212,7 +212,7 @@ class HostedRendezvous implements ThreadedCoordinator {
     }
     this.#state = "closed";
     this.#strangers.flush();
-    await this.#listener.stop(() => Promise.all([...this.#seats].map(({ connection }) => connection.close())));
+    await this.#listener.stop(() => Promise.all([...this.#members].map(({ connection }) => connection.close())));
   }
 
   #event(kind: RendezvousEvent["kind"], message: string): void {
@@ -220,14 +220,14 @@ class HostedRendezvous implements ThreadedCoordinator {
   }
 
   #announce(payload: Uint8Array): void {
-    for (const { connection } of this.#seats) connection.send("control", payload);
+    for (const { connection } of this.#members) connection.send("control", payload);
   }
 
   /** A stranger has come. It gets little time, little memory, and one try. */
   #receive(socket: Socket, unproven: Unproven): void {
     const from = `a connection from ${socket.remoteAddress ?? "unknown"}:${socket.remotePort ?? 0}`;
-    const applicant = new Applicant(socket, this.#options);
-    let seat: Seat | undefined;
+    const handshake = new JoinHandshake(socket, this.#options);
+    let member: MemberConnection | undefined;
     let proven = false;
     const patience = setTimeout(
       () => connection.break(`it did not prove who it is within ${this.#options.handshakeTimeoutMilliseconds} ms`),
@@ -246,7 +246,7 @@ class HostedRendezvous implements ThreadedCoordinator {
           break;
         case "join":
           clearTimeout(patience);
-          seat = this.#admit(step.request, connection);
+          member = this.#admit(step.request, connection);
           break;
         case "refuse":
           this.#refuse(step.refusal, step.request === undefined ? from : nameOf(step.request), connection, proven);
@@ -255,12 +255,12 @@ class HostedRendezvous implements ThreadedCoordinator {
     };
     const connection = new ControlConnection(socket, {
       limit: (type) => {
-        if (seat === undefined) return applicant.limit(type);
+        if (member === undefined) return handshake.limit(type);
         return type === "control" && this.#state === "running" ? controlMessageBytes : 0;
       },
       frame: (type, payload) => {
-        if (seat === undefined) advance(applicant.take(type, payload));
-        else if (type === "control" && this.#state === "running") this.#takeReport(seat, payload);
+        if (member === undefined) advance(handshake.take(type, payload));
+        else if (type === "control" && this.#state === "running") this.#takeReport(member, payload);
         else throw new RendezvousError("control-message", `a ${type} frame came where none is due`);
       },
       suspected: (isSuspected) => {
@@ -268,14 +268,14 @@ class HostedRendezvous implements ThreadedCoordinator {
         const what = isSuspected
           ? `nothing was heard from it for ${seconds(suspectMilliseconds(heartbeat))}, perhaps because its machine is stopped or cut off; it counts as lost after ${seconds(heartbeat.lossMilliseconds)}`
           : "it is heard again";
-        if (seat !== undefined) this.#event("silent", `${seat.name}: ${what}`);
+        if (member !== undefined) this.#event("silent", `${member.name}: ${what}`);
       },
       // In our version, so that its side sees what this one has seen.
       farewell: (error) => (isOtherVersion(error) ? "refuse" : undefined),
       ended: (ending) => {
         clearTimeout(patience);
         unproven.leave();
-        if (seat !== undefined) this.#seatEnded(seat, ending);
+        if (member !== undefined) this.#memberEnded(member, ending);
         else if (ending.how === "broken")
           this.#strangers.note(
             isOtherVersion(ending.error) ? "refused" : "dropped",
@@ -285,27 +285,27 @@ class HostedRendezvous implements ThreadedCoordinator {
     });
     this.#listener.guard(socket, (error) => {
       // All are told before, who has it too: it may be an honest process on a host that somebody else has got into.
-      if (seat !== undefined && this.#state === "running")
-        this.#lose(this.#membership.ranksOf(seat), error.message, true);
+      if (member !== undefined && this.#state === "running")
+        this.#lose(this.#membership.ranksOf(member), error.message, true);
       connection.expel(error.message, error);
     });
   }
 
   /** Give a process that has proven itself the places that it asks for, if they can be had. */
-  #admit(request: JoinRequest, connection: ControlConnection): Seat | undefined {
+  #admit(request: JoinRequest, connection: ControlConnection): MemberConnection | undefined {
     if (connection.over || this.#state === "closed") return undefined;
-    const seat: Seat = { connection, name: nameOf(request) };
-    const refusal = this.#membership.admit(seat, request);
+    const member: MemberConnection = { connection, name: nameOf(request) };
+    const refusal = this.#membership.admit(member, request);
     if (refusal !== undefined) {
-      this.#refuse(refusal, seat.name, connection, true);
+      this.#refuse(refusal, member.name, connection, true);
       return undefined;
     }
-    this.#seats.add(seat);
+    this.#members.add(member);
     connection.send("welcome", welcomeCodec.encode({ heartbeat: this.#options.heartbeat }));
     connection.beat(this.#options.heartbeat, this.#idleMilliseconds);
-    this.#event("joined", seat.name);
+    this.#event("joined", member.name);
     if (this.#membership.complete) this.#begin();
-    return seat;
+    return member;
   }
 
   #refuse(refusal: Refusal, name: string, connection: ControlConnection, proven: boolean): void {
@@ -331,7 +331,7 @@ class HostedRendezvous implements ThreadedCoordinator {
       ),
     );
     this.#listener.unref();
-    for (const { connection } of this.#seats) connection.unref();
+    for (const { connection } of this.#members) connection.unref();
     this.#event("complete", `${roster.length} ranks in ${this.#numbers.length} processes`);
     this.#settle.resolve(roster);
   }
@@ -350,31 +350,31 @@ class HostedRendezvous implements ThreadedCoordinator {
     this.#announce(announcementCodec.encode({ kind: "incomplete", code, message }));
   }
 
-  #takeReport(seat: Seat, payload: Uint8Array): void {
+  #takeReport(member: MemberConnection, payload: Uint8Array): void {
     const report = reportCodec.decode(payload);
     if (report.kind === "lost") this.#lose([report.rank], report.reason);
     else
       this.#messages.emit({
-        process: this.#numbers.indexOf(seat),
-        ranks: this.#membership.ranksOf(seat),
+        process: this.#numbers.indexOf(member),
+        ranks: this.#membership.ranksOf(member),
         message: report.body,
       });
   }
 
-  #seatEnded(seat: Seat, ending: Ending): void {
+  #memberEnded(member: MemberConnection, ending: Ending): void {
     const reason = ending.how === "broken" ? ending.reason : undefined;
-    this.#seats.delete(seat);
+    this.#members.delete(member);
     if (this.#state === "joining") {
       // Who says goodbye was asked to end, and so is the run. Who is lost may be started again, and come in time.
       if (reason === undefined)
-        return void this.close(`${formatRanks(this.#membership.ranksOf(seat))} was asked to end`);
-      this.#membership.leave(seat, reason);
-      this.#event("left", `${seat.name}: ${reason}`);
+        return void this.close(`${formatRanks(this.#membership.ranksOf(member))} was asked to end`);
+      this.#membership.leave(member, reason);
+      this.#event("left", `${member.name}: ${reason}`);
     } else if (this.#state === "running") {
-      this.#gone.emit(this.#numbers.indexOf(seat));
-      if (reason === undefined) this.#event("left", seat.name);
+      this.#gone.emit(this.#numbers.indexOf(member));
+      if (reason === undefined) this.#event("left", member.name);
       else if (!(ending.how === "broken" && ending.error instanceof RevokedPeerError))
-        this.#lose(this.#membership.ranksOf(seat), reason);
+        this.#lose(this.#membership.ranksOf(member), reason);
     }
   }
 

@@ -3,7 +3,7 @@ import type { Coordinator, MemberMessage } from "./coordinator.ts";
 import { checkRendezvousOptions, type RendezvousOptions } from "./coordinator-options.ts";
 import { BufferedEmitter } from "./buffered-emitter.ts";
 import { checkLost, checkProcess } from "./ranks.ts";
-import { failureOf, type RendezvousNews, RendezvousThread } from "./rendezvous-thread.ts";
+import { failureOf, type RendezvousThreadEvent, RendezvousThread } from "./rendezvous-thread.ts";
 import type { RankAddress, Roster } from "./roster.ts";
 
 /**
@@ -28,35 +28,35 @@ export const hostRendezvous = async (options: RendezvousOptions): Promise<Coordi
   const gone = new Set<number>();
   let numProcesses = 0;
   let closed = false;
-  const take = (news: RendezvousNews): void => {
-    switch (news.type) {
+  const take = (event: RendezvousThreadEvent): void => {
+    switch (event.type) {
       case "listening":
-        listening.resolve(news.address);
+        listening.resolve(event.address);
         break;
       case "joined":
-        numProcesses = new Set(news.roster.map(({ process }) => process)).size;
+        numProcesses = new Set(event.roster.map(({ process }) => process)).size;
         thread.release();
-        ready.resolve(news.roster);
+        ready.resolve(event.roster);
         break;
       case "failed":
         thread.release();
-        listening.reject(failureOf(news));
-        ready.reject(failureOf(news));
+        listening.reject(failureOf(event));
+        ready.reject(failureOf(event));
         break;
       case "note":
       case "waiting":
         break; // a member's
       case "event":
-        onEvent(news.event);
+        onEvent(event.event);
         break;
       case "message":
-        messages.emit(news.message as MemberMessage);
+        messages.emit(event.message as MemberMessage);
         break;
       case "lost":
-        loss.resolve(news.loss); // the first stands
+        loss.resolve(event.loss); // the first stands
         break;
       case "gone":
-        gone.add(news.process);
+        gone.add(event.process);
         break;
     }
   };

@@ -2,7 +2,7 @@ import { encodeBounded, type Loss, reportCodec } from "./control-messages.ts";
 import { BufferedEmitter } from "./buffered-emitter.ts";
 import { checkJoinOptions, type JoinOptions, type Member } from "./member.ts";
 import { checkLost } from "./ranks.ts";
-import { failureOf, type RendezvousNews, RendezvousThread } from "./rendezvous-thread.ts";
+import { failureOf, type RendezvousThreadEvent, RendezvousThread } from "./rendezvous-thread.ts";
 
 /**
  * Join the rendezvous of a job, and wait until every rank has. Dials again while the coordinator is not there yet. The
@@ -22,32 +22,32 @@ import { failureOf, type RendezvousNews, RendezvousThread } from "./rendezvous-t
 export const joinRendezvous = async (options: JoinOptions): Promise<Member> => {
   checkJoinOptions(options);
   const { onNote, onWaiting, signal, ...rest } = options;
-  const joined = Promise.withResolvers<Extract<RendezvousNews, { type: "joined" }>>();
+  const joined = Promise.withResolvers<Extract<RendezvousThreadEvent, { type: "joined" }>>();
   const loss = Promise.withResolvers<Loss>();
   const messages = new BufferedEmitter<unknown>();
   let over = false;
-  const take = (news: RendezvousNews): void => {
-    switch (news.type) {
+  const take = (event: RendezvousThreadEvent): void => {
+    switch (event.type) {
       case "joined":
-        joined.resolve(news);
+        joined.resolve(event);
         break;
       case "failed":
-        joined.reject(failureOf(news));
+        joined.reject(failureOf(event));
         break;
       case "message":
-        messages.emit(news.message);
+        messages.emit(event.message);
         break;
       case "lost":
-        loss.resolve(news.loss); // the first stands
+        loss.resolve(event.loss); // the first stands
         break;
       case "gone":
         over = true;
         break;
       case "note":
-        onNote?.(news.line);
+        onNote?.(event.line);
         break;
       case "waiting":
-        onWaiting?.(news.line);
+        onWaiting?.(event.line);
         break;
       case "listening":
       case "event":

@@ -14,7 +14,7 @@ export type RendezvousTask = { readonly beats: Int32Array } & (
 );
 
 /** What it is told. */
-export type RendezvousOrder =
+export type RendezvousThreadCommand =
   | { readonly type: "relay"; readonly payload: Uint8Array; readonly process: number | undefined }
   | { readonly type: "lost"; readonly rank: number; readonly reason: string }
   /** A member's: leave, unless all have joined meanwhile. */
@@ -22,7 +22,7 @@ export type RendezvousOrder =
   | { readonly type: "close"; readonly stopped?: string | undefined };
 
 /** What it tells. */
-export type RendezvousNews =
+export type RendezvousThreadEvent =
   | { readonly type: "listening"; readonly address: RankAddress }
   | { readonly type: "joined"; readonly roster: Roster; readonly process: number }
   /** It does not listen, or not all have joined. */
@@ -47,21 +47,21 @@ export class RendezvousThread {
   readonly #pulse: Pulse = openPulse();
   readonly #closed = Promise.withResolvers<void>();
 
-  /** @param take gets its news; what ends the thread by itself comes as "failed". */
+  /** @param take gets its event; what ends the thread by itself comes as "failed". */
   constructor(
     task:
       | Omit<Extract<RendezvousTask, { role: "coordinator" }>, "beats">
       | Omit<Extract<RendezvousTask, { role: "member" }>, "beats">,
-    take: (news: RendezvousNews) => void,
+    take: (event: RendezvousThreadEvent) => void,
   ) {
     const workerData = { ...task, beats: this.#pulse.beats } satisfies RendezvousTask;
     this.#worker = startThread(() => new URL("./rendezvous-worker.ts", import.meta.url), {
       workerData,
       name: `rendezvous, ${task.role}`,
     });
-    this.#worker.on("message", (news: RendezvousNews) => {
-      if (news.type === "closed") this.#closed.resolve();
-      else take(news);
+    this.#worker.on("message", (event: RendezvousThreadEvent) => {
+      if (event.type === "closed") this.#closed.resolve();
+      else take(event);
     });
     this.#worker.once("error", (error: Error) =>
       take({ type: "failed", error: { name: error.name, kind: undefined, code: undefined, message: error.message } }),
@@ -72,15 +72,15 @@ export class RendezvousThread {
     });
   }
 
-  tell(order: RendezvousOrder): void {
-    this.#worker.postMessage(order);
+  tell(command: RendezvousThreadCommand): void {
+    this.#worker.postMessage(command);
   }
 
   /** Post an encoded message, for one process or all. */
   relay(encoded: Uint8Array, process?: number): void {
     const payload = new Uint8Array(encoded); // a copy: the encoder uses its memory again
-    const order: RendezvousOrder = { type: "relay", payload, process };
-    this.#worker.postMessage(order, [payload.buffer]);
+    const command: RendezvousThreadCommand = { type: "relay", payload, process };
+    this.#worker.postMessage(command, [payload.buffer]);
   }
 
   /** Let the process end although the thread runs. */
@@ -98,4 +98,4 @@ export class RendezvousThread {
 }
 
 /** The error of a rendezvous that failed. */
-export const failureOf = ({ error }: Extract<RendezvousNews, { type: "failed" }>): Error => revivedError(error);
+export const failureOf = ({ error }: Extract<RendezvousThreadEvent, { type: "failed" }>): Error => revivedError(error);

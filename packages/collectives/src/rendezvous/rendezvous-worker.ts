@@ -4,11 +4,11 @@ import { defaultHeartbeat } from "../failure-detection/heartbeat.ts";
 import { type JoinOptions, openMember } from "./member.ts";
 import { postedError } from "./posted-error.ts";
 import { pulseReader } from "../failure-detection/pulse.ts";
-import type { RendezvousNews, RendezvousOrder, RendezvousTask } from "./rendezvous-thread.ts";
+import type { RendezvousThreadEvent, RendezvousThreadCommand, RendezvousTask } from "./rendezvous-thread.ts";
 
 // Entry of the thread that holds a process's control connections; `hostRendezvous` and `joinRendezvous` start it.
 
-const post = (news: RendezvousNews): void => parentPort!.postMessage(news);
+const post = (event: RendezvousThreadEvent): void => parentPort!.postMessage(event);
 const task = workerData as RendezvousTask;
 const { intervalMilliseconds } = defaultHeartbeat;
 // Read at least so often, whenever connections ask for it to say it in a ping; what is longer is this thread's own
@@ -23,10 +23,10 @@ const fail = (error: unknown): void => post({ type: "failed", error: postedError
 
 const serveCoordinator = async ({ options }: Extract<RendezvousTask, { role: "coordinator" }>): Promise<void> => {
   const coordinator = await openCoordinator({ ...options, onEvent: (event) => post({ type: "event", event }) }, idle);
-  parentPort!.on("message", (order: RendezvousOrder) => {
-    if (order.type === "relay") coordinator.relay(order.payload, order.process);
-    else if (order.type === "lost") coordinator.reportLost(order.rank, order.reason);
-    else if (order.type === "close") void coordinator.close(order.stopped).then(ended);
+  parentPort!.on("message", (command: RendezvousThreadCommand) => {
+    if (command.type === "relay") coordinator.relay(command.payload, command.process);
+    else if (command.type === "lost") coordinator.reportLost(command.rank, command.reason);
+    else if (command.type === "close") void coordinator.close(command.stopped).then(ended);
   });
   coordinator.onGone((process) => post({ type: "gone", process }));
   coordinator.onLost((loss) => post({ type: "lost", loss }));
@@ -39,7 +39,7 @@ const serveCoordinator = async ({ options }: Extract<RendezvousTask, { role: "co
 
 const serveMember = async ({ options }: Extract<RendezvousTask, { role: "member" }>): Promise<void> => {
   const givenUp = new AbortController();
-  const giveUp = ({ type }: RendezvousOrder): void => {
+  const giveUp = ({ type }: RendezvousThreadCommand): void => {
     if (type === "give up") givenUp.abort();
   };
   parentPort!.on("message", giveUp);
@@ -49,10 +49,10 @@ const serveMember = async ({ options }: Extract<RendezvousTask, { role: "member"
   };
   const member = await openMember({ ...options, ...listeners, signal: givenUp.signal }, idle);
   parentPort!.off("message", giveUp);
-  parentPort!.on("message", (order: RendezvousOrder) => {
-    if (order.type === "relay") member.relay(order.payload);
-    else if (order.type === "lost") member.reportLost(order.rank, order.reason);
-    else if (order.type === "close") void member.close().then(ended);
+  parentPort!.on("message", (command: RendezvousThreadCommand) => {
+    if (command.type === "relay") member.relay(command.payload);
+    else if (command.type === "lost") member.reportLost(command.rank, command.reason);
+    else if (command.type === "close") void member.close().then(ended);
   });
   void member.ended.then(() => post({ type: "gone", process: member.process }));
   member.onLost((loss) => post({ type: "lost", loss }));

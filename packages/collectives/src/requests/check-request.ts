@@ -43,30 +43,43 @@ export const checkRequest = (request: CollectiveRequest, { rank, worldSize, memo
   if (!kinds.includes(kind)) say(`is not a collective; it is one of ${kinds.join(", ")}`);
   if (!Number.isInteger(priority) || priority < 0 || priority >= laneCount)
     say(`priority ${priority} is not one of 0 to ${laneCount - 1}; the greatest goes first`);
-  for (const bytes of [input, output, ...(ragged ? [ragged.rows, ragged.receivedRows] : [])]) {
+  const requireInside = (bytes: Uint8Array): void => {
     if (bytes.byteLength > 0 && !liesIn(bytes, memory))
       say(
         `a region of ${bytes.byteLength} bytes lies outside the world's WebAssembly memory; allocate it there, so that peers can read it in place`,
       );
-  }
-  for (const bytes of [input, output])
+  };
+  const requireWhole = (bytes: Uint8Array): void => {
     if (bytes.byteLength % bytesPerElement[dtype] !== 0)
       say(`${bytes.byteLength} bytes are not a whole number of ${dtype} elements`);
-  const [factor, divisor] =
-    kind === "all-gather" ? [worldSize, 1] : kind === "reduce-scatter" ? [1, worldSize] : [1, 1];
-  if (input.byteLength * factor !== output.byteLength * divisor) {
+  };
+  // One by one, without lists of them: a small collective takes microseconds.
+  requireInside(input);
+  requireInside(output);
+  if (ragged !== undefined) {
+    requireInside(ragged.rows);
+    requireInside(ragged.receivedRows);
+  }
+  requireWhole(input);
+  requireWhole(output);
+  const factor = kind === "all-gather" ? worldSize : 1;
+  const divisor = kind === "reduce-scatter" ? worldSize : 1;
+  if (input.byteLength * factor !== output.byteLength * divisor)
     say(
       `an input of ${input.byteLength} bytes does not fit an output of ${output.byteLength} on ${worldSize} ranks; see the table at CollectiveRequest`,
     );
-  }
   if (kind === "all-to-all" && input.byteLength % (worldSize * bytesPerElement[dtype]) !== 0)
     say(`${input.byteLength} bytes cannot be split into ${worldSize} equal chunks of ${dtype}; pad the input`);
   if ((kind === "all-reduce" || kind === "reduce-scatter") && !reducible.has(dtype))
     say(`dtype ${dtype} cannot be reduced, it takes ${[...reducible].join(", ")}; cast it first`);
-  for (const [name, peer] of Object.entries({ root: request.root, to: request.to, from: request.from })) {
+  const requireRank = (name: "root" | "to" | "from"): void => {
+    const peer = request[name];
     if (peer !== undefined && !(Number.isInteger(peer) && peer >= 0 && peer < worldSize))
       say(`${name} ${peer} is not a rank; use 0 to ${worldSize - 1}`);
-  }
+  };
+  requireRank("root");
+  requireRank("to");
+  requireRank("from");
   if (kind === "send-receive" && (request.to === rank) !== (request.from === rank))
     say(`rank ${rank} sends to ${request.to} and receives from ${request.from}; a message to oneself needs both`);
   if (ragged !== undefined) {

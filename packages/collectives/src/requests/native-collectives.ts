@@ -1,15 +1,27 @@
 import type { CollectiveRequest } from "@skein/tensor-core/backend";
+import type { Eventually } from "../transport/transport.ts";
 
-/** Collectives that an engine brings along, such as MPI's: one more row of the algorithm table. */
+/**
+ * Collectives that do not go by schedules: those that an engine brings along, such as MPI's, and small ones between
+ * threads. One more row of the algorithm table.
+ */
 export interface NativeCollectives {
+  /** What `algorithmOf` tells of a request that it has executed. */
+  readonly name: "native" | "exchange";
+  /** Whether its sums are in the order of ranks. */
+  readonly rankOrder: boolean;
+  /** Requests of at most so many bytes go by schedules, whose few messages cost less than the engine's call. */
+  readonly schedulesUpTo: number;
   /** Whether it has one for this request. Depends on nothing that differs between ranks. */
   covers(request: CollectiveRequest): boolean;
   /**
-   * Execute a request of the whole world on a lane; undefined where `covers` says no.
+   * Execute a request of the whole world on a lane, one that it covers.
    *
-   * @param collective what it is called in errors.
+   * @param tag the same on all ranks; `nameOf` tells what a tag's request is called in errors.
    */
-  run(request: CollectiveRequest, lane: number, collective: string): Promise<void> | undefined;
+  run(request: CollectiveRequest, lane: number, tag: number, nameOf: (tag: number) => string): Eventually<void>;
+  /** Bytes that this rank sends for it. */
+  bytesSent(request: CollectiveRequest): number;
 }
 
 /** Bytes that a rank must send for a request, whatever executes it: what is counted for engines that do not say. */

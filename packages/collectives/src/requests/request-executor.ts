@@ -1,21 +1,21 @@
-import { bytesPerElement } from "@skein/tensor-core";
+import { bytesPerElement, type DType } from "@skein/tensor-core";
 import type { CollectiveRequest } from "@skein/tensor-core/backend";
 import type { Arithmetic } from "../arithmetic.ts";
-import { scratchBytes, settled, type Walk, walk } from "../execute.ts";
+import { runWalkBlocking, scratchBytes, settleBlocking, settled, type Walk, walk } from "../execute.ts";
 import type { MessageMemory } from "../message-memory.ts";
 import { walkRagged } from "../ragged.ts";
 import { type Schedule, sentElements } from "../schedule.ts";
 import { algorithmSelector } from "../select.ts";
 import { groupTransport } from "../transport/group-transport.ts";
-import type { Transport } from "../transport/transport.ts";
+import { type Future, isLater, type Transport } from "../transport/transport.ts";
 import { directAllGather } from "../algorithms/direct-all-gather.ts";
 import { algorithms } from "../algorithms/table.ts";
 import type { ControlBlock } from "../control-block/control-block.ts";
-import { groupOf, kindOf } from "../control-block/tag.ts";
+import { groupOf, kindOf, tagsOfGroupsAndKinds } from "../control-block/tag.ts";
 import type { Preference } from "../control-block/world-connection.ts";
 import { requestWord } from "../control-block/layout.ts";
 import type { NextRequest, PostedRequest } from "../lanes/lane.ts";
-import { leastBytes, type NativeCollectives } from "./native-collectives.ts";
+import type { NativeCollectives } from "./native-collectives.ts";
 
 export interface RequestExecutorParts {
   readonly control: ControlBlock;
@@ -51,7 +51,7 @@ const agreementPlan = ({ input }: PostedRequest, { rank, worldSize }: Transport)
 });
 
 /** What executes requests, by the codes that are written into them, from 1 on. */
-const executedBy: readonly string[] = ["native", "ragged", ...algorithms.map(({ name }) => name)];
+const executedBy: readonly string[] = ["native", "exchange", "ragged", ...algorithms.map(({ name }) => name)];
 const codes: ReadonlyMap<string, number> = new Map(executedBy.map((name, i) => [name, i + 1]));
 
 /** The name of what has executed a request; `undefined` for what has none. */
@@ -62,12 +62,21 @@ interface Planned {
   readonly algorithm: string;
 }
 
+/** A plan that is kept, with what else it depends on beside group, kind and bytes. */
+interface KeptPlan extends Planned {
+  readonly dtype: DType;
+  readonly root: number | undefined;
+  readonly to: number | undefined;
+  readonly from: number | undefined;
+}
+
 /** Turns the requests of one lane into walks. */
 export class RequestExecutor {
   private readonly parts: RequestExecutorParts;
   private readonly selectors = new Map<string, Selector>();
-  private readonly schedules = new Map<string, Planned>();
+  private readonly plans = new Map<number, KeptPlan[]>();
   private readonly groups = new Map<number, Transport>();
+  private readonly nameOf = (tag: number): string => this.parts.control.nameOf(tag);
 
   constructor(parts: RequestExecutorParts) {
     this.parts = parts;
@@ -78,11 +87,12 @@ export class RequestExecutor {
     const { arithmetic, memory } = this.parts;
     const group = groupOf(request.tag);
     const isAgreement = kindOf(request.tag) === "agreement";
-    const native = group === 0 && !isAgreement ? this.runNative(request) : undefined;
+    const native = this.nativeFor(request);
     if (native !== undefined) {
-      this.tell(request, "native");
-      yield* settled(native);
-      return leastBytes(request, this.parts.transport.worldSize);
+      this.tell(request, native.name);
+      const answer = native.run(request, this.parts.lane, request.tag, this.nameOf);
+      if (isLater(answer)) yield* settled(answer);
+      return native.bytesSent(request);
     }
     this.parts.transport.describe?.(request.dtype);
     const transport = this.transportOf(group);
@@ -104,15 +114,35 @@ export class RequestExecutor {
     return isAgreement ? 0 : sentElements(schedule) * bytesPerElement[request.dtype];
   }
 
+  /**
+   * Carry out a request in a thread that may block.
+   *
+   * @param wait returns once a future may be ready.
+   * @returns bytes sent.
+   */
+  executeBlocking(request: NextRequest, wait: (future: Future<unknown>) => void): number {
+    const native = this.nativeFor(request);
+    if (native === undefined) return runWalkBlocking(this.execute(request), wait);
+    // Without the generators of a walk: to make them takes as long as to exchange a few KiB.
+    this.tell(request, native.name);
+    const answer = native.run(request, this.parts.lane, request.tag, this.nameOf);
+    if (isLater(answer)) settleBlocking(answer, wait);
+    return native.bytesSent(request);
+  }
+
   private tell({ at }: NextRequest, algorithm: string): void {
     this.parts.control.words[at + requestWord.algorithm] = codes.get(algorithm) ?? 0;
   }
 
-  /** Engines add in an order of their own, so a sum in rank order is not for them, unless it has but two parts. */
-  private runNative(request: PostedRequest): Promise<void> | undefined {
-    const { native, preference, transport, lane, control } = this.parts;
-    if (adds(request.kind) && (preference.order ?? "rank") === "rank" && transport.worldSize > 2) return undefined;
-    return native?.run(request, lane, control.nameOf(request.tag));
+  /** What carries a request out without a schedule, if anything does: the same on all ranks. */
+  private nativeFor(request: PostedRequest): NativeCollectives | undefined {
+    const { native, preference, transport } = this.parts;
+    if (native === undefined || groupOf(request.tag) !== 0 || kindOf(request.tag) === "agreement") return undefined;
+    if (!native.covers(request)) return undefined;
+    if (Math.max(request.input.byteLength, request.output.byteLength) <= native.schedulesUpTo) return undefined;
+    // Some engines add in an order of their own, which is no other only where a sum has but two parts.
+    if (native.rankOrder || !adds(request.kind) || transport.worldSize <= 2) return native;
+    return (preference.order ?? "rank") === "rank" ? undefined : native;
   }
 
   private transportOf(group: number): Transport {
@@ -128,10 +158,13 @@ export class RequestExecutor {
   private planOf(request: PostedRequest, transport: Transport, group: number): Planned {
     const { rank, worldSize } = transport;
     const { kind, dtype, root, to, from } = request;
+    // A number: making a text of all this takes longer than a small collective between threads.
+    const key = request.input.byteLength * tagsOfGroupsAndKinds + (request.tag & (tagsOfGroupsAndKinds - 1));
+    let plans = this.plans.get(key);
+    if (plans === undefined) this.plans.set(key, (plans = []));
+    for (const plan of plans)
+      if (plan.dtype === dtype && plan.root === root && plan.to === to && plan.from === from) return plan;
     const elementCount = elementsOf(request, worldSize);
-    const key = `${group} ${kind} ${elementCount * bytesPerElement[dtype]} ${dtype} ${root} ${to} ${from}`;
-    const known = this.schedules.get(key);
-    if (known !== undefined) return known;
     const { select, hosts } = this.selectorOf(transport, group, adds(kind) && (dtype === "i32" || dtype === "u32"));
     const { algorithm, segments } = select(kind, Math.max(request.input.byteLength, request.output.byteLength));
     const schedule = algorithm.schedule({
@@ -144,8 +177,8 @@ export class RequestExecutor {
       ...(to !== undefined && { to }),
       ...(from !== undefined && { from }),
     });
-    const planned: Planned = { schedule, algorithm: algorithm.name };
-    this.schedules.set(key, planned);
+    const planned: KeptPlan = { schedule, algorithm: algorithm.name, dtype, root, to, from };
+    plans.push(planned);
     return planned;
   }
 

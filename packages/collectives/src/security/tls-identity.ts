@@ -25,6 +25,12 @@ export interface TlsIdentity {
   readonly files?: TlsFiles;
 }
 
+/**
+ * In order of preference. A link's speed is that of its cipher on one core of each end; by `openssl speed` of 16 KiB on
+ * one core of an EPYC with AES instructions: 3.06, 2.61 and 2.07 GB/s. Both AES forms are sound for a session's bytes.
+ */
+const ciphers = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
+
 /** Options for `tls.createServer`: TLS 1.3, and peers must prove themselves by the same authority. */
 export const tlsServerOptions = ({ certificate, key, authority, revoked }: TlsIdentity): TlsOptions => ({
   cert: certificate,
@@ -32,6 +38,7 @@ export const tlsServerOptions = ({ certificate, key, authority, revoked }: TlsId
   ca: authority,
   ...(revoked !== undefined && { crl: revoked }),
   minVersion: "TLSv1.3",
+  ciphers,
   requestCert: true,
   rejectUnauthorized: true,
 });
@@ -50,6 +57,7 @@ export const tlsClientOptions = (
   ca: authority,
   ...(revoked !== undefined && { crl: revoked }),
   minVersion: "TLSv1.3",
+  ciphers,
   rejectUnauthorized: true,
   checkServerIdentity: (host, peer) => {
     const { coordinator, ranks, namesHosts } = identityOf(peer.subjectaltname);

@@ -1,4 +1,4 @@
-import { type Eventually, Future, type Transport } from "./transport.ts";
+import { after, type Eventually, type Transport } from "./transport.ts";
 
 /**
  * Ranks of one process read each other's memory in place; all others are reached over a network.
@@ -13,13 +13,10 @@ export const hybridTransport = (
   const to = (peer: number): Transport => (isLocal(peer) ? local : network);
 
   const copyFrom = (peer: number, tag: number, target: Uint8Array): Eventually<void> => {
-    const land = (bytes: Uint8Array): void => {
+    return after(local.receive(peer, tag, target.byteLength), (bytes) => {
       target.set(bytes);
       local.release(peer);
-    };
-    const message = local.receive(peer, tag, target.byteLength);
-    if (message instanceof Future) return new Future(message.ready, () => land(message.take()), message.expire);
-    return message instanceof Promise ? message.then(land) : land(message);
+    });
   };
 
   return {

@@ -35,42 +35,53 @@ export class ThreadTransport implements Transport {
     const { words } = this.control;
     const channel = this.control.channelAt(this.lane, this.rank, peer);
     const sent = Atomics.load(words, channel + channelWord.sent);
-    const put = (): SendHandle => {
-      const slot = channel + channelWord.slots + (sent & (slotCount - 1)) * 3;
-      words[slot] = bytes.byteOffset;
-      words[slot + 1] = bytes.byteLength;
-      words[slot + 2] = tag;
-      Atomics.store(words, channel + channelWord.sent, (sent + 1) | 0); // publishes the slot, and all that was written to `bytes` before
-      this.control.notify(peer, "message");
-      return { peer, count: (sent + 1) | 0 };
-    };
     const hasRoom = (): boolean => ((sent - Atomics.load(words, channel + channelWord.returned)) | 0) < slotCount;
-    return hasRoom() ? put() : new Future(hasRoom, put, () => this.expire(peer, tag));
+    if (hasRoom()) return this.put(peer, channel, sent, tag, bytes);
+    return new Future(
+      hasRoom,
+      () => this.put(peer, channel, sent, tag, bytes),
+      () => this.expire(peer, tag),
+    );
+  }
+
+  private put(peer: number, channel: number, sent: number, tag: number, bytes: Uint8Array): SendHandle {
+    const { words } = this.control;
+    const slot = channel + channelWord.slots + (sent & (slotCount - 1)) * 3;
+    words[slot] = bytes.byteOffset;
+    words[slot + 1] = bytes.byteLength;
+    words[slot + 2] = tag;
+    Atomics.store(words, channel + channelWord.sent, (sent + 1) | 0); // publishes the slot, and all that was written to `bytes` before
+    this.control.notify(peer, "message");
+    return { peer, count: (sent + 1) | 0 };
   }
 
   receive(peer: number, tag: number, byteLength: number): Eventually<Uint8Array> {
     const { words } = this.control;
     const channel = this.control.channelAt(this.lane, peer, this.rank);
     const taken = (Atomics.load(words, channel + channelWord.returned) + this.borrowed[peer]!) | 0;
-    const take = (): Uint8Array => {
-      const slot = channel + channelWord.slots + (taken & (slotCount - 1)) * 3;
-      const [address, sentBytes, sentTag] = [words[slot]! >>> 0, words[slot + 1]! >>> 0, words[slot + 2]!];
-      if (sentBytes !== byteLength || sentTag !== tag) {
-        const expected = `${byteLength} bytes for ${this.control.nameOf(tag)}`;
-        this.control.failDisagree(
-          peer,
-          tag,
-          `rank ${peer} sent ${sentBytes} bytes for ${this.control.nameOf(sentTag)}, where rank ${this.rank} expected ${expected}`,
-        );
-        throw this.control.failure()!;
-      }
-      this.borrowed[peer]! += 1;
-      // A thread may still see the buffer as it was before another thread grew the memory.
-      if (this.memory.buffer.byteLength < address + byteLength) this.memory.grow(0);
-      return new Uint8Array(this.memory.buffer, address, byteLength);
-    };
     const hasCome = (): boolean => Atomics.load(words, channel + channelWord.sent) !== taken;
-    return hasCome() ? take() : new Future(hasCome, take, () => this.expire(peer, tag));
+    if (hasCome()) return this.take(peer, channel, taken, tag, byteLength);
+    return new Future(
+      () => hasCome() || this.control.isAheadOfUs(this.lane, peer),
+      () => {
+        // It sends all that is due before it goes on to an exchange.
+        if (!hasCome()) this.disagree(peer, tag, byteLength, "goes on to another collective");
+        return this.take(peer, channel, taken, tag, byteLength);
+      },
+      () => this.expire(peer, tag),
+    );
+  }
+
+  private take(peer: number, channel: number, taken: number, tag: number, byteLength: number): Uint8Array {
+    const { words } = this.control;
+    const slot = channel + channelWord.slots + (taken & (slotCount - 1)) * 3;
+    const [address, sentBytes, sentTag] = [words[slot]! >>> 0, words[slot + 1]! >>> 0, words[slot + 2]!];
+    if (sentBytes !== byteLength || sentTag !== tag)
+      this.disagree(peer, tag, byteLength, `sent ${sentBytes} bytes for ${this.control.nameOf(sentTag)}`);
+    this.borrowed[peer]! += 1;
+    // A thread may still see the buffer as it was before another thread grew the memory.
+    if (this.memory.buffer.byteLength < address + byteLength) this.memory.grow(0);
+    return new Uint8Array(this.memory.buffer, address, byteLength);
   }
 
   release(peer: number): void {
@@ -92,6 +103,12 @@ export class ThreadTransport implements Transport {
       () => undefined,
       () => this.expire(peer, tag),
     );
+  }
+
+  private disagree(peer: number, tag: number, byteLength: number, difference: string): never {
+    const expected = `${byteLength} bytes for ${this.control.nameOf(tag)}`;
+    this.control.failDisagree(peer, tag, `rank ${peer} ${difference}, where rank ${this.rank} expected ${expected}`);
+    throw this.control.failure(tag)!;
   }
 
   private expire(peer: number, tag: number): never {

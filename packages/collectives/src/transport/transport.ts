@@ -19,6 +19,16 @@ export class Future<T> {
 /** A value now, or later: from another thread of this process, or from a network. */
 export type Eventually<T> = T | Promise<T> | Future<T>;
 
+/** Whether a value is still to come. */
+export const isLater = <T>(value: Eventually<T>): value is Promise<T> | Future<T> =>
+  value instanceof Future || value instanceof Promise;
+
+/** What `call` makes of a value, once it is there. */
+export const after = <T, U>(value: Eventually<T>, call: (value: T) => U): Eventually<U> => {
+  if (value instanceof Future) return new Future(value.ready, () => call(value.take()), value.expire);
+  return value instanceof Promise ? value.then(call) : call(value);
+};
+
 /**
  * Moves bytes between two ranks, in order for each pair; knows no tensors. Bytes are lent, not given: a transport over
  * shared memory then needs no copy at all, one over a network is done with a send once the bytes are handed to the

@@ -1,4 +1,4 @@
-import { normalArray } from "@skein/testing";
+import { examples, normalArray } from "@skein/testing";
 import fc from "fast-check";
 import { type Aggregator, type Bucket, bucketOf, lengthOf } from "../../src/index.ts";
 import type { Row } from "../rows/row.ts";
@@ -93,7 +93,11 @@ export const drawn = ({
     );
 
 /** The same failures in every run. */
-export const holds = <T>(arbitrary: fc.Arbitrary<T>, check: (value: T) => void, numRuns = 20): void => {
+export const holds = <T>(
+  arbitrary: fc.Arbitrary<T>,
+  check: (value: T) => void,
+  numRuns: number = examples(7, 20),
+): void => {
   fc.assert(fc.property(arbitrary, check), { numRuns, seed: 1 });
 };
 

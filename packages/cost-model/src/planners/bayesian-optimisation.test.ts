@@ -1,6 +1,6 @@
 import { threefry2x32 } from "@skein/tensor-core/backend";
 import { describe, expect, test } from "vitest";
-import { googLeNet } from "../../test/traces/b-caffe.ts";
+import { googLeNet } from "@skein/published-measurements";
 import { bestTrial, dearSearch, type Observation, type SearchBound, suggest } from "./bayesian-optimisation.ts";
 import { dearTimeline, halvesOf, planDear } from "./dear.ts";
 import { fitGaussianProcess } from "./gaussian-process.ts";

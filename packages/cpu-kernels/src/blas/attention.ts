@@ -1,4 +1,7 @@
 import { attentionSizes, type AttentionSizes, type KernelNode, type OperatorParams } from "@skein/tensor-core/backend";
+import { alignUp } from "../arena.ts";
+import { attentionNanoseconds } from "../attention-sizes.ts";
+import { type Call, partBegin } from "../team/team.ts";
 import type { BlasRow } from "./blas-row.ts";
 import type { Contraction } from "./blas.ts";
 
@@ -29,20 +32,26 @@ const contraction =
 const seenBy = ({ queries, keys }: AttentionSizes, causal: boolean, first: number, count: number): number =>
   causal ? Math.max(0, Math.min(keys, first + count + keys - queries)) : keys;
 
-/** softmax(scale · q kᵀ) v by whole rows of scores, a block of queries at a time. Scratch: the scores of a block. */
+/** Of one thread: the scores of a block. */
+const scoreBytes = (sizes: AttentionSizes): number => alignUp(4 * blockOf(sizes) * sizes.keys);
+
+/** softmax(scale · q kᵀ) v by whole rows of scores, a block of queries at a time. */
 export const blasAttention: BlasRow<OperatorParams["attention"]> = {
   contraction: contraction("attention", 3),
-  kernel: (sgemm) => ({
+  kernel: () => ({
     op: "attention",
-    scratchBytes: ({ inputs }) => 4 * blockOf(attentionSizes(inputs)) * attentionSizes(inputs).keys,
-    bind: ({ inputs, params: { causal, scale } }, wasm) => {
-      const sizes = attentionSizes(inputs);
+    scratchBytes: ({ inputs }, threads) => threads * scoreBytes(attentionSizes(inputs)),
+    bind: (node, _, __, team) => {
+      const { causal, scale } = node.params;
+      const sizes = attentionSizes(node.inputs);
       const { heads, group, queries, keys, width } = sizes;
       const block = blockOf(sizes);
-      const weigh = wasm["attentionWeights"]!;
-      const fill = wasm["fill32"]!;
-      return ([q, k, v], [out, logSums], scores) => {
-        for (let head = 0; head < heads; head++) {
+      const sgemm = team.indexOf("sgemm");
+      const weigh = team.indexOf("attentionWeights");
+      const fill = team.indexOf("fill32");
+      const parts = team.partsOf(attentionNanoseconds(node, 2), heads);
+      const ofHeads = (part: number, call: Call, [q, k, v]: Int32Array, [out, logSums]: Int32Array, scores: number) => {
+        for (let head = partBegin(heads, part, parts); head < partBegin(heads, part + 1, parts); head++) {
           const ofKeys = 4 * Math.floor(head / group) * keys * width; // of one head for the group that shares it
           const [keysAt, valuesAt] = [k! + ofKeys, v! + ofKeys];
           for (let first = 0; first < queries; first += block) {
@@ -51,59 +60,73 @@ export const blasAttention: BlasRow<OperatorParams["attention"]> = {
             const row = head * queries + first;
             const [query, result] = [q! + 4 * row * width, out! + 4 * row * width];
             if (wide > 0)
-              sgemm(0, 1, count, wide, width, scale, query, width, keysAt, width, 0, scores, wide, 1, 0, 0, 0);
-            weigh(scores, logSums! + 4 * row, count, wide, Number(causal), queries - keys - first);
+              call(sgemm, 0, 1, count, wide, width, scale, query, width, keysAt, width, 0, scores, wide, 1, 0, 0, 0);
+            call(weigh, scores, logSums! + 4 * row, count, wide, Number(causal), queries - keys - first);
             if (wide > 0)
-              sgemm(0, 0, count, width, wide, 1, scores, wide, valuesAt, width, 0, result, width, 1, 0, 0, 0);
-            else fill(result, 0, count * width);
+              call(sgemm, 0, 0, count, width, wide, 1, scores, wide, valuesAt, width, 0, result, width, 1, 0, 0, 0);
+            else call(fill, result, 0, count * width);
           }
         }
       };
+      return (inputs, outputs, scratch) =>
+        team.run(parts, (part, call) => ofHeads(part, call, inputs, outputs, scratch + part * scoreBytes(sizes)));
     },
   }),
 };
 
+/** Of one thread: weights of a block, their gradients, and δ = Σ g · out of all queries of a head. */
+const gradientBytes = (sizes: AttentionSizes): number => alignUp(4 * (2 * blockOf(sizes) * sizes.keys + sizes.queries));
+
 /**
  * Gradients of attention: the weights of each block of queries are computed anew from the logsumexp.
- * Scratch: weights of a block, their gradients, and δ = Σ g · out of all queries of a head.
  */
 export const blasAttentionBackward: BlasRow<OperatorParams["attention-backward"]> = {
   contraction: contraction("attention-backward", 6),
-  kernel: (sgemm) => ({
+  kernel: () => ({
     op: "attention-backward",
-    scratchBytes: ({ inputs }) => {
-      const sizes = attentionSizes(inputs);
-      return 4 * (2 * blockOf(sizes) * sizes.keys + sizes.queries);
-    },
-    bind: ({ inputs, params: { causal, scale } }, wasm) => {
-      const sizes = attentionSizes(inputs);
+    scratchBytes: ({ inputs }, threads) => threads * gradientBytes(attentionSizes(inputs)),
+    bind: (node, _, __, team) => {
+      const { causal, scale } = node.params;
+      const sizes = attentionSizes(node.inputs);
       const { heads, group, queries, keys, width } = sizes;
       const block = blockOf(sizes);
-      const deltas = wasm["attentionDeltas"]!;
-      const differentiate = wasm["attentionWeightGradients"]!;
-      const fill = wasm["fill32"]!;
-      return ([q, k, v, out, logSums, g], [dq, dk, dv], weights) => {
+      const sgemm = team.indexOf("sgemm");
+      const deltas = team.indexOf("attentionDeltas");
+      const differentiate = team.indexOf("attentionWeightGradients");
+      const fill = team.indexOf("fill32");
+      // Gradients of keys and values are sums over the heads that share them.
+      const groups = heads / group;
+      const parts = team.partsOf(attentionNanoseconds(node, 5), groups);
+      const ofGroups = (
+        part: number,
+        call: Call,
+        [q, k, v, out, logSums, g]: Int32Array,
+        [dq, dk, dv]: Int32Array,
+        weights: number,
+      ): void => {
+        const [begin, end] = [partBegin(groups, part, parts), partBegin(groups, part + 1, parts)];
         const gradients = weights + 4 * block * keys;
         const delta = gradients + 4 * block * keys;
         // What no query sees keeps its zeros; the rest is summed over blocks of queries, and heads that share keys.
-        fill(dk!, 0, (heads / group) * keys * width);
-        fill(dv!, 0, (heads / group) * keys * width);
-        for (let head = 0; head < heads; head++) {
+        call(fill, dk! + 4 * begin * keys * width, 0, (end - begin) * keys * width);
+        call(fill, dv! + 4 * begin * keys * width, 0, (end - begin) * keys * width);
+        for (let head = group * begin; head < group * end; head++) {
           const [ofKeys, ofQueries] = [4 * Math.floor(head / group) * keys * width, 4 * head * queries * width];
-          deltas(delta, g! + ofQueries, out! + ofQueries, queries, width);
+          call(deltas, delta, g! + ofQueries, out! + ofQueries, queries, width);
           for (let first = 0; first < queries; first += block) {
             const count = Math.min(block, queries - first);
             const wide = seenBy(sizes, causal, first, count);
             const at = ofQueries + 4 * first * width;
             if (wide === 0) {
-              fill(dq! + at, 0, count * width);
+              call(fill, dq! + at, 0, count * width);
               continue;
             }
             const [query, gradient, key, value] = [q! + at, g! + at, k! + ofKeys, v! + ofKeys];
-            sgemm(0, 1, count, wide, width, 1, query, width, key, width, 0, weights, wide, 1, 0, 0, 0);
-            sgemm(0, 1, count, wide, width, 1, gradient, width, value, width, 0, gradients, wide, 1, 0, 0, 0);
+            call(sgemm, 0, 1, count, wide, width, 1, query, width, key, width, 0, weights, wide, 1, 0, 0, 0);
+            call(sgemm, 0, 1, count, wide, width, 1, gradient, width, value, width, 0, gradients, wide, 1, 0, 0, 0);
             const sums = logSums! + 4 * (head * queries + first);
-            differentiate(
+            call(
+              differentiate,
               weights,
               gradients,
               sums,
@@ -114,12 +137,33 @@ export const blasAttentionBackward: BlasRow<OperatorParams["attention-backward"]
               queries - keys - first,
               scale,
             );
-            sgemm(1, 0, wide, width, count, 1, weights, wide, gradient, width, 1, dv! + ofKeys, width, 1, 0, 0, 0);
-            sgemm(1, 0, wide, width, count, 1, gradients, wide, query, width, 1, dk! + ofKeys, width, 1, 0, 0, 0);
-            sgemm(0, 0, count, width, wide, 1, gradients, wide, key, width, 0, dq! + at, width, 1, 0, 0, 0);
+            call(
+              sgemm,
+              1,
+              0,
+              wide,
+              width,
+              count,
+              1,
+              weights,
+              wide,
+              gradient,
+              width,
+              1,
+              dv! + ofKeys,
+              width,
+              1,
+              0,
+              0,
+              0,
+            );
+            call(sgemm, 1, 0, wide, width, count, 1, gradients, wide, query, width, 1, dk! + ofKeys, width, 1, 0, 0, 0);
+            call(sgemm, 0, 0, count, width, wide, 1, gradients, wide, key, width, 0, dq! + at, width, 1, 0, 0, 0);
           }
         }
       };
+      return (inputs, outputs, scratch) =>
+        team.run(parts, (part, call) => ofGroups(part, call, inputs, outputs, scratch + part * gradientBytes(sizes)));
     },
   }),
 };

@@ -1,4 +1,5 @@
 import type { WasmMemory } from "@skein/tensor-core/backend";
+import type { ThreadProduct } from "../team/start-helper.ts";
 
 /**
  * y = alpha · op(a) · op(b) + beta · y, f32, row-major, on the shared memory: `batch` products one after the other.
@@ -26,6 +27,9 @@ export type Sgemm = (
   yNext: number,
 ) => void;
 
+/** Nanoseconds of a multiply-add, in one thread. */
+export const multiplyAddNanoseconds: number = 1 / 60;
+
 /** Operators that can run on products of a BLAS. */
 export const contractionOps = [
   "matmul",
@@ -42,7 +46,7 @@ export interface Contraction {
   readonly op: ContractionOp;
   /**
    * What else sets its pace: of a product "nn", "nt", "tn" or "tt" (which operand is transposed), of attention "causal"
-   * or "full", else "".
+   * or "full", of a convolution "winograd" where that is how it runs in WebAssembly, else "".
    */
   readonly variant: string;
   /** Of a convolution, those of its product by patches; of attention, queries, keys and width. */
@@ -62,4 +66,11 @@ export interface Blas {
   readonly prefers: (contraction: Contraction) => boolean;
   /** Its product on a memory that is shared, and so stays where it is when it grows. */
   readonly open: (memory: WasmMemory) => Sgemm;
+  /**
+   * Rows at whose multiples a product may be cut in two without changing a bit. Without them threads share whole
+   * products only.
+   */
+  readonly sliceRows?: number | undefined;
+  /** How helper threads open the same product. Without it a backend of several threads refuses the BLAS. */
+  readonly inThreads?: ThreadProduct | undefined;
 }

@@ -1,4 +1,4 @@
-import type { KernelNode, WasmMemory } from "@skein/tensor-core/backend";
+import type { KernelNode } from "@skein/tensor-core/backend";
 import type { Kernel } from "../kernel.ts";
 import type { KernelTable } from "../kernel-table.ts";
 import { blasAttention, blasAttentionBackward } from "./attention.ts";
@@ -6,6 +6,7 @@ import type { BlasRow } from "./blas-row.ts";
 import type { Blas, ContractionOp } from "./blas.ts";
 import { blasConv2d, blasConv2dBackwardInput, blasConv2dBackwardWeight } from "./convolution.ts";
 import { blasMatmul } from "./matmul.ts";
+import { RowSlices } from "./row-slices.ts";
 
 /** Its nodes have the parameters of its operator. */
 const asRow = (row: unknown): BlasRow => row as BlasRow;
@@ -25,17 +26,17 @@ const either = (plain: Kernel, byBlas: Kernel, prefersBlas: (node: KernelNode) =
   return {
     op: plain.op,
     ...(plain.refuses && { refuses: plain.refuses }),
-    scratchBytes: (node) => chosen(node).scratchBytes?.(node) ?? 0,
-    bind: (node, wasm, memory) => chosen(node).bind(node, wasm, memory),
+    scratchBytes: (node, threads) => chosen(node).scratchBytes?.(node, threads) ?? 0,
+    bind: (node, wasm, memory, team) => chosen(node).bind(node, wasm, memory, team),
   };
 };
 
 /** Kernels that let products run on a BLAS where it says that this is faster. Everything else is as it was. */
-export const withBlas = (kernels: KernelTable, blas: Blas, memory: WasmMemory): KernelTable => {
-  const sgemm = blas.open(memory);
+export const withBlas = (kernels: KernelTable, blas: Blas): KernelTable => {
+  const slices = new RowSlices(blas.sliceRows);
   const chosen = Object.entries(rows).map(([op, { contraction, kernel }]): [string, Kernel] => [
     op,
-    either(kernels[op]!, kernel(sgemm), (node) => {
+    either(kernels[op]!, kernel(slices), (node) => {
       const work = contraction(node);
       return work !== undefined && blas.prefers(work);
     }),

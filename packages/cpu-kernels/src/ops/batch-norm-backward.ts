@@ -1,9 +1,32 @@
-import type { Kernel } from "../kernel.ts";
-import { rowKernel } from "../row-kernel.ts";
+import { columnBegin, mostColumnParts } from "../column-parts.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
+import { rowsOf } from "../row-kernel.ts";
+import { partBegin } from "../team/team.ts";
 
-export const batchNormBackwardKernel: Kernel = rowKernel({
+/** Nanoseconds per element in one thread, of the sums and of applying them. */
+const elementNanoseconds = 0.3;
+
+/** Sums of columns, then rows by them; see `assembly/batch-norm.ts`. Scratch: three factors per column. */
+export const batchNormBackwardKernel: Kernel = kernelOf({
   op: "batch-norm-backward",
-  name: "batchNormBackward",
-  numbers: ({ params }) => [params.epsilon],
-  scratchWords: 3,
+  scratchBytes: ({ inputs: [x] }) => 12 * x!.shape.at(-1)!,
+  bind: ({ inputs: [spec], params: { epsilon } }, _, __, team) => {
+    const sums = team.indexOf("columnFactors");
+    const gradients = team.indexOf("columnGradients");
+    const { rows, width } = rowsOf(spec!);
+    const work = rows * width * elementNanoseconds;
+    const columnParts = team.partsOf(work, mostColumnParts(width));
+    const rowParts = team.partsOf(work, rows);
+    return ([x, gamma, means, variances, g], [dx, dGamma, dBeta], factors) => {
+      team.run(columnParts, (part, call) => {
+        const [first, last] = [columnBegin(width, part, columnParts), columnBegin(width, part + 1, columnParts)];
+        call(sums, dGamma!, dBeta!, factors, x!, gamma!, means!, variances!, g!, rows, width, epsilon, first, last);
+      });
+      team.run(rowParts, (part, call) => {
+        const [first, last] = [partBegin(rows, part, rowParts), partBegin(rows, part + 1, rowParts)];
+        const offset = 4 * first * width;
+        call(gradients, dx! + offset, x! + offset, g! + offset, means!, factors, last - first, width);
+      });
+    };
+  },
 });

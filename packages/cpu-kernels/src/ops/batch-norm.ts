@@ -1,9 +1,33 @@
-import type { Kernel } from "../kernel.ts";
-import { rowKernel } from "../row-kernel.ts";
+import { columnBegin, mostColumnParts } from "../column-parts.ts";
+import { type Kernel, kernelOf } from "../kernel.ts";
+import { rowsOf } from "../row-kernel.ts";
+import { partBegin } from "../team/team.ts";
 
-export const batchNormKernel: Kernel = rowKernel({
+/** Nanoseconds per element in one thread, of the statistics and of applying them. */
+const elementNanoseconds = 0.3;
+
+/** Statistics of columns, then rows by them; see `assembly/batch-norm.ts`. Scratch: scales, and 2 · width words. */
+export const batchNormKernel: Kernel = kernelOf({
   op: "batch-norm",
-  name: "batchNorm",
-  numbers: ({ params }) => [params.epsilon],
-  scratchWords: 2,
+  scratchBytes: ({ inputs: [x] }) => 12 * x!.shape.at(-1)!,
+  bind: ({ inputs: [spec], params: { epsilon } }, _, __, team) => {
+    const statistics = team.indexOf("columnStatistics");
+    const normalise = team.indexOf("normaliseColumns");
+    const { rows, width } = rowsOf(spec!);
+    const work = rows * width * elementNanoseconds;
+    const columnParts = team.partsOf(work, mostColumnParts(width));
+    const rowParts = team.partsOf(work, rows);
+    return ([x, gamma, beta], [y, means, variances], scales) => {
+      const rests = scales + 4 * width;
+      team.run(columnParts, (part, call) => {
+        const [first, last] = [columnBegin(width, part, columnParts), columnBegin(width, part + 1, columnParts)];
+        call(statistics, means!, variances!, scales, x!, gamma!, rows, width, epsilon, rests, first, last);
+      });
+      team.run(rowParts, (part, call) => {
+        const [first, last] = [partBegin(rows, part, rowParts), partBegin(rows, part + 1, rowParts)];
+        const offset = 4 * first * width;
+        call(normalise, y! + offset, x! + offset, means!, scales, beta!, last - first, width);
+      });
+    };
+  },
 });

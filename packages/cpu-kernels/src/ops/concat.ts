@@ -25,10 +25,10 @@ export const concatKernel: Kernel = kernelOf({
     }, 0);
     return bytes;
   },
-  bind: (node, wasm) => {
+  bind: (node, _wasm, _memory, team) => {
     let offset = 0;
     const copies = plans(node).map((plan) => {
-      const copy = { run: bindCopy(plan, wasm), offset, place: plan.outputOffset };
+      const copy = { run: bindCopy(plan, team), offset, place: plan.outputOffset };
       offset += copyTable(plan).length;
       return copy;
     });

@@ -3,51 +3,110 @@ import { operators, type ReferenceArray, type KernelNode } from "@skein/tensor-c
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Kernel } from "../kernel.ts";
+import { shuffledTeam } from "../../test/shuffled-team.ts";
+import { soloTeam, TeamFunctions } from "../team/team.ts";
 import { compileWasm, instantiateWasm, type WasmBuild } from "../wasm-build.ts";
-import { conv2dBackwardInputKernel } from "./conv2d-backward-input.ts";
-import { conv2dBackwardWeightKernel } from "./conv2d-backward-weight.ts";
-import { conv2dKernel } from "./conv2d.ts";
+import type { ConvolutionSizes } from "../contraction-scratch.ts";
+import {
+  suitsWinograd,
+  winogradForward,
+  winogradInputGradient,
+  type WinogradKernel,
+  winogradWeightGradient,
+} from "../winograd.ts";
+import { conv2dBackwardInputKernel, inputGradientSizes } from "./conv2d-backward-input.ts";
+import { conv2dBackwardWeightKernel, weightGradientSizes } from "./conv2d-backward-weight.ts";
+import { conv2dKernel, forwardSizes } from "./conv2d.ts";
 
 const builds: readonly WasmBuild[] = ["relaxed", "simd", "scalar"];
 
 const small = (max: number, min = 1): fc.Arbitrary<number> => fc.integer({ min, max });
 const pair = (max: number, min = 1): fc.Arbitrary<[number, number]> => fc.tuple(small(max, min), small(max, min));
 
-const geometries = fc
-  .record({
-    batch: small(3, 0),
-    image: pair(24),
-    kernel: pair(4),
-    stride: pair(3),
-    dilation: pair(3),
-    padding: fc.tuple(pair(4, 0), pair(4, 0)),
-    groups: small(3),
-    perGroup: small(17, 0),
-    outPerGroup: small(19, 0),
-  })
-  .map(({ batch, image, kernel, groups, perGroup, outPerGroup, ...params }) => {
-    const along = (dim: 0 | 1): number => {
-      const reach = (kernel[dim] - 1) * params.dilation[dim] + 1;
-      return (
-        Math.floor((image[dim] + params.padding[dim][0] + params.padding[dim][1] - reach) / params.stride[dim]) + 1
-      );
-    };
-    return {
-      x: [batch, ...image, perGroup * groups],
-      w: [...kernel, perGroup, outPerGroup * groups],
-      y: [batch, along(0), along(1), outPerGroup * groups],
-      params: { ...params, groups },
-    };
-  })
-  .filter(({ y }) => y[1]! > 0 && y[2]! > 0);
+interface Drawn {
+  readonly batch: number;
+  readonly image: [number, number];
+  readonly kernel: [number, number];
+  readonly stride: [number, number];
+  readonly dilation: [number, number];
+  readonly padding: [[number, number], [number, number]];
+  readonly groups: number;
+  readonly perGroup: number;
+  readonly outPerGroup: number;
+}
 
-/** Run a kernel on operands with guards behind every block of memory, and compare with the f64 reference. */
+/** Shapes and parameters that fit each other. */
+const geometriesOf = (drawn: fc.Arbitrary<Drawn>) =>
+  drawn
+    .map(({ batch, image, kernel, groups, perGroup, outPerGroup, ...params }) => {
+      const along = (dim: 0 | 1): number => {
+        const reach = (kernel[dim] - 1) * params.dilation[dim] + 1;
+        return (
+          Math.floor((image[dim] + params.padding[dim][0] + params.padding[dim][1] - reach) / params.stride[dim]) + 1
+        );
+      };
+      return {
+        x: [batch, ...image, perGroup * groups],
+        w: [...kernel, perGroup, outPerGroup * groups],
+        y: [batch, along(0), along(1), outPerGroup * groups],
+        params: { ...params, groups },
+      };
+    })
+    .filter(({ y }) => y[1]! > 0 && y[2]! > 0);
+
+const paddings = fc.tuple(pair(4, 0), pair(4, 0));
+const any = {
+  batch: small(3, 0),
+  image: pair(24),
+  kernel: pair(4),
+  stride: pair(3),
+  dilation: pair(3),
+  padding: paddings,
+};
+const one = fc.constant<[number, number]>([1, 1]);
+
+const geometries = geometriesOf(
+  fc.oneof(
+    {
+      weight: 3,
+      arbitrary: fc.record({ ...any, groups: small(3), perGroup: small(17, 0), outPerGroup: small(19, 0) }),
+    },
+    // Depthwise: sixteens, fours and single channels.
+    {
+      weight: 1,
+      arbitrary: fc.record({ ...any, groups: small(41), perGroup: fc.constant(1), outPerGroup: fc.constant(1) }),
+    },
+  ),
+);
+
+const fours = (most: number): fc.Arbitrary<number> => small(most).map((count) => 4 * count);
+
+/** What Winograd's F(4, 3) can do, whether it pays or not. */
+const winogradGeometries = geometriesOf(
+  fc.record({
+    batch: small(3),
+    image: pair(19),
+    kernel: fc.constant<[number, number]>([3, 3]),
+    stride: one,
+    dilation: one,
+    padding: paddings,
+    groups: fc.constant(1),
+    perGroup: fours(5),
+    outPerGroup: fours(5),
+  }),
+);
+
+/**
+ * Run a kernel on operands with guards behind every block of memory, whole and in three parts, and compare with the f64
+ * reference and bit for bit.
+ */
 const check = (
   kernel: Kernel,
   module: WebAssembly.Module,
   shapes: readonly Shape[],
   output: Shape,
   params: KernelNode["params"],
+  tolerance = 2e-5,
 ): void => {
   const spec = (shape: Shape) => ({ dtype: "f32" as const, shape });
   const node: KernelNode = { op: kernel.op, inputs: shapes.map(spec), outputs: [spec(output)], params };
@@ -73,30 +132,47 @@ const check = (
     return { at, value: { spec: spec(shape), data: Float64Array.from(floats.subarray(at, at + count)) } };
   });
   const count = output.reduce((product, size) => product * size, 1);
-  const result = place(count, 1);
-  floats.fill(NaN, result, result + count);
-  const scratchFloats = Math.ceil((kernel.scratchBytes?.(node) ?? 0) / 4);
-  const scratch = place(scratchFloats, 4);
-  floats.fill(NaN, scratch, scratch + scratchFloats);
-  const run = kernel.bind(node, instantiateWasm(module, memory), memory);
-  run(
-    Int32Array.from(inputs, ({ at }) => 4 * at),
-    Int32Array.of(4 * result),
-    4 * scratch,
-    0,
-  );
+  const wasm = instantiateWasm(module, memory);
+  const functions = new TeamFunctions(wasm);
+  const [result, inParts] = [soloTeam(functions), shuffledTeam(3, functions)].map((team) => {
+    const result = place(count, 1);
+    floats.fill(NaN, result, result + count);
+    const scratchFloats = Math.ceil((kernel.scratchBytes?.(node, team.threads) ?? 0) / 4);
+    const scratch = place(scratchFloats, 4);
+    floats.fill(NaN, scratch, scratch + scratchFloats);
+    const run = kernel.bind(node, wasm, memory, team);
+    run(
+      Int32Array.from(inputs, ({ at }) => 4 * at),
+      Int32Array.of(4 * result),
+      4 * scratch,
+      0,
+    );
+    return floats.slice(result, result + count);
+  }) as [Float32Array, Float32Array];
   const expected = operators[kernel.op]!.reference(
     inputs.map(({ value }) => value),
     params,
     node.outputs,
   )[0]!;
   const worst = expected.reduce(
-    (most, value, i) => Math.max(most, Math.abs(value - floats[result + i]!) / (1 + Math.abs(value))),
+    (most, value, i) => Math.max(most, Math.abs(value - result[i]!) / (1 + Math.abs(value))),
     0,
   );
-  expect(worst).toBeLessThan(2e-5);
+  expect(worst).toBeLessThan(tolerance);
+  expect(new Uint32Array(inParts.buffer)).toEqual(new Uint32Array(result.buffer));
   expect(guards.every((at) => floats.subarray(at, at + 4).every((value) => value === 777))).toBe(true);
 };
+
+/** A kernel of the table by Winograd for all sizes. */
+const byWinograd = (
+  kernel: Kernel,
+  sizesOf: (node: never) => ConvolutionSizes,
+  { scratchBytes, bind }: WinogradKernel,
+): Kernel => ({
+  op: kernel.op,
+  scratchBytes: (node, threads) => scratchBytes(sizesOf(node as never), threads),
+  bind: (node, _, __, team) => bind(sizesOf(node as never), team),
+});
 
 describe.each(builds)(
   "convolution of the %s build equals the reference and stays inside of its memory",
@@ -129,7 +205,25 @@ describe.each(builds)(
       );
     });
 
+    test.runIf(build !== "scalar")("by Winograd, where channels come in fours", () => {
+      fc.assert(
+        fc.property(winogradGeometries, ({ x, w, y, params }) => {
+          // Its rounding grows with the sum, the longest of which is over the pixels.
+          const pixels = y[0]! * y[1]! * y[2]!;
+          const tolerance = Math.max(2e-5, 2e-6 * Math.sqrt(pixels));
+          check(byWinograd(conv2dKernel, forwardSizes, winogradForward), module, [x, w], y, params, tolerance);
+          const inputs = byWinograd(conv2dBackwardInputKernel, inputGradientSizes, winogradInputGradient);
+          check(inputs, module, [y, w], x, { ...params, shape: x }, tolerance);
+          const weights = byWinograd(conv2dBackwardWeightKernel, weightGradientSizes, winogradWeightGradient);
+          check(weights, module, [x, y], w, { ...params, shape: w }, tolerance);
+        }),
+        { numRuns },
+      );
+    });
+
     test.each([
+      ["blocks of columns and of the sum", { x: [1, 9, 10, 68], w: [3, 3, 68, 132], y: [1, 7, 8, 132] }],
+      ["blocks of tiles", { x: [3, 22, 27, 12], w: [3, 3, 12, 8], y: [3, 20, 25, 8] }],
       ["taps are cut into blocks", { x: [1, 5, 6, 200], w: [3, 3, 200, 9], y: [1, 3, 4, 9] }],
       ["many rows of output", { x: [1, 3, 700, 5], w: [2, 2, 5, 8], y: [1, 2, 699, 8] }],
     ])("%s", (_, { x, w, y }) => {
@@ -148,3 +242,28 @@ describe.each(builds)(
     });
   },
 );
+
+test("Winograd is for 3 × 3 convolutions of stride 1 whose products outweigh their transforms", () => {
+  const suits = (x: Shape, w: Shape, stride = 1, padding = 1): boolean => {
+    const params = {
+      stride: [stride, stride],
+      padding: [
+        [padding, padding],
+        [padding, padding],
+      ],
+      dilation: [1, 1],
+      groups: 1,
+    };
+    const spec = (shape: Shape) => ({ dtype: "f32" as const, shape });
+    const inputs = [spec(x), spec(w)];
+    const outputs = operators["conv2d"]!.infer(inputs, params);
+    return suitsWinograd(forwardSizes({ op: "conv2d", inputs, outputs, params } as never));
+  };
+  expect(suits([64, 14, 14, 32], [3, 3, 32, 64])).toBe(true);
+  expect(suits([8, 32, 32, 64], [3, 3, 64, 64])).toBe(true);
+  expect(suits([8, 32, 32, 64], [3, 3, 64, 64], 2)).toBe(false);
+  expect(suits([8, 32, 32, 64], [5, 5, 64, 64])).toBe(false);
+  expect(suits([8, 32, 32, 66], [3, 3, 66, 64])).toBe(false);
+  expect(suits([64, 28, 28, 4], [3, 3, 4, 32])).toBe(false);
+  expect(suits([1, 4, 4, 64], [3, 3, 64, 64])).toBe(false);
+});

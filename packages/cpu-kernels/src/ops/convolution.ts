@@ -1,6 +1,10 @@
 import type { Shape } from "@skein/tensor-core";
 import type { KernelNode, OperatorParams } from "@skein/tensor-core/backend";
-import type { ConvolutionSizes } from "../contraction-scratch.ts";
+import { alignUp } from "../arena.ts";
+import { convolutionNanoseconds, type ConvolutionSizes } from "../contraction-scratch.ts";
+import { type Kernel, type KernelCall, kernelOf } from "../kernel.ts";
+import { partBegin, type Team } from "../team/team.ts";
+import { suitsWinograd, type WinogradKernel } from "../winograd.ts";
 
 /** Read the sizes of a convolution off its three shapes, wherever the operator at hand has them. */
 export const convolutionSizes = (x: Shape, w: Shape, y: Shape, params: OperatorParams["conv2d"]): ConvolutionSizes => {
@@ -47,8 +51,73 @@ export const sizeArguments = (s: ConvolutionSizes): number[] => [
   s.groups,
 ];
 
+/** Values of one image, and of its result. */
+export const imageValues = (s: ConvolutionSizes): number => s.height * s.width * s.channels;
+export const outputValues = (s: ConvolutionSizes): number => s.outHeight * s.outWidth * s.outChannels;
+
+/**
+ * An export whose images are independent of each other, on a share of the images in each thread. Addresses: images,
+ * weights, results.
+ */
+export const runByImages = (
+  team: Team,
+  name: string,
+  sizes: ConvolutionSizes,
+  valuesFrom: number,
+  valuesTo: number,
+  scratchBytes: number,
+): KernelCall => {
+  const run = team.indexOf(name);
+  const { batch } = sizes;
+  const [, ...args] = sizeArguments(sizes);
+  const parts = team.partsOf(convolutionNanoseconds(sizes), batch);
+  return ([from, w], [to], scratch) =>
+    team.run(parts, (part, call) => {
+      const first = partBegin(batch, part, parts);
+      const images = partBegin(batch, part + 1, parts) - first;
+      const [source, result] = [from! + 4 * first * valuesFrom, to! + 4 * first * valuesTo];
+      call(run, source, w!, result, images, ...args, scratch + part * scratchBytes);
+    });
+};
+
 /** The kernels are written for f32. */
 export const refusesOtherThanF32 = (node: KernelNode): string | undefined => {
   const other = [...node.inputs, ...node.outputs].find((spec) => spec.dtype !== "f32");
   return other === undefined ? undefined : `${node.op} runs on f32, not ${other.dtype}; cast its operands to f32`;
 };
+
+type ConvolutionOp = "conv2d" | "conv2d-backward-input" | "conv2d-backward-weight";
+
+/** A convolution or one of its gradients by direct sums. */
+export interface DirectKernel {
+  /** Of one part. */
+  readonly scratchBytes: (sizes: ConvolutionSizes) => number;
+  /** @param scratchBytes from the scratch of one part to that of the next. */
+  readonly bind: (sizes: ConvolutionSizes, team: Team, scratchBytes: number) => KernelCall;
+}
+
+/** A convolution or one of its gradients: by Winograd where that is faster, else by direct sums. */
+export const convolutionKernel = <Op extends ConvolutionOp>(
+  op: Op,
+  sizesOf: (node: KernelNode<OperatorParams[Op]>) => ConvolutionSizes,
+  direct: DirectKernel,
+  winograd: WinogradKernel,
+): Kernel =>
+  kernelOf<ConvolutionOp>({
+    op,
+    refuses: refusesOtherThanF32,
+    scratchBytes: (node, threads) => {
+      const sizes = sizesOf(node as KernelNode<OperatorParams[Op]>);
+      // Which build runs is not known here, and the scalar one sums directly.
+      return Math.max(
+        threads * alignUp(direct.scratchBytes(sizes)),
+        suitsWinograd(sizes) ? winograd.scratchBytes(sizes, threads) : 0,
+      );
+    },
+    bind: (node, wasm, _, team) => {
+      const sizes = sizesOf(node as KernelNode<OperatorParams[Op]>);
+      return suitsWinograd(sizes) && wasm["hasWinograd"]!() === 1
+        ? winograd.bind(sizes, team)
+        : direct.bind(sizes, team, alignUp(direct.scratchBytes(sizes)));
+    },
+  });

@@ -11,10 +11,10 @@ const plan = ({ inputs: [x], outputs: [y] }: Pick<KernelNode, "inputs" | "output
 export const dynamicSliceKernel: Kernel = kernelOf({
   op: "dynamic-slice",
   constants: (node) => copyTable(plan(node)),
-  bind: (node, wasm, memory) => {
+  bind: (node, _, memory, team) => {
     const { dtype, shape } = node.inputs[0]!;
     const { sizes } = node.params;
-    const copy = bindCopy(plan(node), wasm);
+    const copy = bindCopy(plan(node), team);
     const integers = integersAt(memory);
     return ([x, starts], [y], _, constants) => {
       const offset = windowOffset(shape, sizes, integers(starts!, shape.length));

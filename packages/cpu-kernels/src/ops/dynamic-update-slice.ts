@@ -13,13 +13,13 @@ const plan = ({ inputs: [x, update] }: Pick<KernelNode, "inputs">): StridedCopy 
 export const dynamicUpdateSliceKernel: Kernel = kernelOf({
   op: "dynamic-update-slice",
   constants: (node) => copyTable(plan(node)),
-  bind: (node, wasm, memory) => {
+  bind: (node, wasm, memory, team) => {
     const [x, update] = node.inputs;
     const { dtype, shape } = x!;
     const sizes = update!.shape;
     const bytes = byteLength(x!);
     const copyDense = wasm["copyDense"]!;
-    const copy = elementCount(sizes) === 0 ? () => {} : bindCopy(plan(node), wasm);
+    const copy = elementCount(sizes) === 0 ? () => {} : bindCopy(plan(node), team);
     const integers = integersAt(memory);
     return (inputs, [y], _, constants) => {
       if (inputs[0] !== y) copyDense(y!, inputs[0]!, bytes);

@@ -1,8 +1,4 @@
 import type { Kernel } from "../kernel.ts";
-import { rowKernel } from "../row-kernel.ts";
+import { rowNormBackwardKernel } from "../row-norm-backward.ts";
 
-export const layerNormBackwardKernel: Kernel = rowKernel({
-  op: "layer-norm-backward",
-  name: "layerNormBackward",
-  scratchWords: 4,
-});
+export const layerNormBackwardKernel: Kernel = rowNormBackwardKernel("layer-norm-backward", "layerNormBackward", 2);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { productScratchBytes } from "../contraction-scratch.ts";
-import type { WasmExports } from "../kernel.ts";
+import type { WasmExports } from "../wasm-exports.ts";
 import { compileWasm, instantiateWasm, type WasmBuild } from "../wasm-build.ts";
 
 const builds: readonly WasmBuild[] = ["relaxed", "simd", "scalar"];

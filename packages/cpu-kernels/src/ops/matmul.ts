@@ -1,7 +1,9 @@
 import { elementCount } from "@skein/tensor-core";
 import type { KernelNode, OperatorParams } from "@skein/tensor-core/backend";
-import { productScratchBytes } from "../contraction-scratch.ts";
+import { alignUp } from "../arena.ts";
+import { multiplyAddNanoseconds, productScratchBytes } from "../contraction-scratch.ts";
 import { type Kernel, kernelOf } from "../kernel.ts";
+import { partBegin } from "../team/team.ts";
 import { refusesOtherThanF32 } from "./convolution.ts";
 
 /** Sizes of a product, of all operands of a batch alike. */
@@ -17,21 +19,64 @@ export const productSizes = (
   };
 };
 
+/** Products per thread from which one more or less is no matter. */
+const manyProducts = 4;
+
+/** Of one part. */
+const scratchOf = (node: KernelNode<OperatorParams["matmul"]>): number => {
+  const { rows, columns, inner } = productSizes(node);
+  return alignUp(productScratchBytes(rows, columns, inner));
+};
+
 /** Packed, register-tiled product; see `assembly/gemm.ts`. */
 export const matmulKernel: Kernel = kernelOf({
   op: "matmul",
   refuses: refusesOtherThanF32,
-  scratchBytes: (node) => {
-    const { rows, columns, inner } = productSizes(node);
-    return productScratchBytes(rows, columns, inner);
-  },
-  bind: (node, wasm) => {
+  scratchBytes: (node, threads) => threads * scratchOf(node),
+  bind: (node, _, __, team) => {
     const { batch, rows, columns, inner } = productSizes(node);
-    const transposeA = Number(node.params.transposeA);
-    const transposeB = Number(node.params.transposeB);
-    const run = wasm["gemmBatched"]!;
-    return ([a, b], [y], scratch) => {
-      run(a!, b!, y!, batch, rows, columns, inner, transposeA, transposeB, scratch);
-    };
+    const flags = [Number(node.params.transposeA), Number(node.params.transposeB)];
+    const scratchBytes = scratchOf(node);
+    const work = batch * rows * columns * inner * multiplyAddNanoseconds;
+    const isMatrix = rows > 1 && columns > 1;
+    const parts = team.partsOf(work, isMatrix ? Infinity : batch);
+    if (!isMatrix || batch % parts === 0 || batch >= manyProducts * parts) {
+      const products = team.indexOf("gemmBatched");
+      return ([a, b], [y], scratch) =>
+        team.run(parts, (part, call) => {
+          const first = partBegin(batch, part, parts);
+          call(
+            products,
+            a! + 4 * first * rows * inner,
+            b! + 4 * first * inner * columns,
+            y! + 4 * first * rows * columns,
+            partBegin(batch, part + 1, parts) - first,
+            rows,
+            columns,
+            inner,
+            ...flags,
+            scratch + part * scratchBytes,
+          );
+        });
+    }
+    const product = team.indexOf("gemmPart");
+    return ([a, b], [y], scratch) =>
+      team.run(parts, (part, call) => {
+        for (let i = 0; i < batch; i++)
+          call(
+            product,
+            a! + 4 * i * rows * inner,
+            b! + 4 * i * inner * columns,
+            y! + 4 * i * rows * columns,
+            rows,
+            columns,
+            inner,
+            ...flags,
+            0,
+            scratch + part * scratchBytes,
+            part,
+            parts,
+          );
+      });
   },
 });

@@ -1,16 +1,13 @@
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { refusesOtherThanF32 } from "./convolution.ts";
-import { poolingArguments } from "./pooling.ts";
+import { poolingArguments, runPooling } from "./pooling.ts";
 
 /** Largest value per window and channel; see `assembly/pooling.ts`. */
 export const maxPool2dKernel: Kernel = kernelOf({
   op: "max-pool2d",
   refuses: refusesOtherThanF32,
-  bind: (node, wasm) => {
+  bind: (node, _, __, team) => {
     const sizes = poolingArguments(node.inputs[0]!.shape, node.outputs[0]!.shape, node.params);
-    const run = wasm["maxPool2d"]!;
-    return ([x], [output]) => {
-      run(x!, output!, ...sizes);
-    };
+    return runPooling(team, "maxPool2d", node, sizes);
   },
 });

@@ -14,9 +14,9 @@ const plan = ({ inputs: [x], outputs: [y], params }: KernelNode<OperatorParams["
 export const padKernel: Kernel = kernelOf({
   op: "pad",
   constants: (node) => copyTable(plan(node)),
-  bind: (node, wasm) => {
+  bind: (node, wasm, _memory, team) => {
     const [x, y] = [node.inputs[0]!, node.outputs[0]!];
-    const copy = bindCopy(plan(node), wasm);
+    const copy = bindCopy(plan(node), team);
     const fillBytes = wasm["fillBytes"]!;
     const pattern = fillPattern(node.params.value, y.dtype);
     const bytes = elementCount(x.shape) === elementCount(y.shape) ? 0 : byteLength(y);

@@ -1,12 +1,23 @@
 import { elementCount } from "@skein/tensor-core";
 import { type Kernel, kernelOf } from "../kernel.ts";
+import { partBegin } from "../team/team.ts";
+
+/** Nanoseconds per word, in one thread. */
+const wordNanoseconds = 1;
+/** Words of a counter: they are made together. */
+const counterWords = 2;
 
 export const randomBitsKernel: Kernel = kernelOf({
   op: "random-bits",
   scratchBytes: () => 8,
-  bind: (node, wasm) => {
-    const randomBits = wasm["randomBits"]!;
+  bind: (node, _, __, team) => {
+    const randomBits = team.indexOf("randomBits");
     const count = elementCount(node.outputs[0]!.shape);
-    return (inputs, outputs, scratch) => void randomBits(inputs[0]!, outputs[0]!, count, scratch);
+    const counters = Math.ceil(count / counterWords);
+    const parts = team.partsOf(count * wordNanoseconds, counters);
+    const begin = (part: number): number => Math.min(count, counterWords * partBegin(counters, part, parts));
+    // Only the last part uses the scratch memory.
+    return (inputs, outputs, scratch) =>
+      team.run(parts, (part, call) => call(randomBits, inputs[0]!, outputs[0]!, begin(part), begin(part + 1), scratch));
   },
 });

@@ -1,8 +1,4 @@
 import type { Kernel } from "../kernel.ts";
-import { rowKernel } from "../row-kernel.ts";
+import { rowNormBackwardKernel } from "../row-norm-backward.ts";
 
-export const rmsNormBackwardKernel: Kernel = rowKernel({
-  op: "rms-norm-backward",
-  name: "rmsNormBackward",
-  scratchWords: 2,
-});
+export const rmsNormBackwardKernel: Kernel = rowNormBackwardKernel("rms-norm-backward", "rmsNormBackward", 1);

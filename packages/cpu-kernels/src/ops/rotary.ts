@@ -1,5 +1,9 @@
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { rowsOf } from "../row-kernel.ts";
+import { partBegin } from "../team/team.ts";
+
+/** Nanoseconds per element, in one thread. */
+const elementNanoseconds = 0.3;
 
 /**
  * Cosines and sines of all positions are computed once, in f64, when the graph is compiled: 4 · positions · width
@@ -21,12 +25,19 @@ export const rotaryKernel: Kernel = kernelOf({
     }
     return new Uint8Array(table.buffer);
   },
-  bind: ({ inputs: [x] }, wasm) => {
-    const rotary = wasm["rotary"]!;
+  bind: ({ inputs: [x] }, _wasm, _memory, team) => {
+    const rotary = team.indexOf("rotary");
     const { rows, width } = rowsOf(x!);
     const positions = x!.shape.at(-2)!;
     const half = width / 2;
-    return (inputs, outputs, _, constants) =>
-      void rotary(outputs[0]!, inputs[0]!, constants, constants + 4 * positions * half, rows, positions, half);
+    const sequences = rows / positions;
+    const parts = team.partsOf(rows * width * elementNanoseconds, sequences);
+    return (inputs, outputs, _scratch, constants) =>
+      team.run(parts, (part, call) => {
+        const first = partBegin(sequences, part, parts) * positions;
+        const count = partBegin(sequences, part + 1, parts) * positions - first;
+        const [to, from] = [outputs[0]! + 4 * first * width, inputs[0]! + 4 * first * width];
+        call(rotary, to, from, constants, constants + 4 * positions * half, count, positions, half);
+      });
   },
 });

@@ -123,9 +123,9 @@ export const measureMatmul = async (
       const a = bench.upload(operand([batch, ...(transposeA ? [inner, rows] : [rows, inner])], dtype, 1));
       const b = bench.upload(operand([batch, ...(transposeB ? [columns, inner] : [inner, columns])], dtype, 2));
       const { graph } = trace((x: Tensor, y: Tensor) => matmul(x, y, { transposeA, transposeB }), [a, b] as const);
-      const compile = (name: string, tracer?: SpanRecorder): Executable => {
+      const compile = (name: string, spanSink?: SpanRecorder): Executable => {
         forced = name;
-        return bench.compile(graph, tracer && { tracer });
+        return bench.compile(graph, spanSink && { spanSink });
       };
       const result = async (executable: Executable): Promise<ArrayLike<number>> => {
         const [y] = (await executable.run([a, b])) as [DeviceArray];
@@ -144,9 +144,9 @@ export const measureMatmul = async (
       const seconds: { [variant: string]: number } = {};
       for (const name of names) {
         if (!matmulVariant(name)?.supports({ ...request, resultDtype: dtype }, facts)) continue;
-        const tracer = facts.timestamps ? new SpanRecorder() : undefined;
+        const spanSink = facts.timestamps ? new SpanRecorder() : undefined;
         try {
-          const executable = compile(name, tracer);
+          const executable = compile(name, spanSink);
           const wrong = disagreement(await result(executable), naive, request);
           if (wrong === undefined)
             seconds[name] = await timeRuns(
@@ -154,7 +154,7 @@ export const measureMatmul = async (
               executable,
               [a, b],
               repeats,
-              tracer,
+              spanSink,
               Math.min(...Object.values(seconds)),
             );
           else rejected.push({ request, variant: name, reason: wrong });
@@ -195,12 +195,12 @@ const secondsByClock = async ({ run, repeats, best }: Timed, queue: GPUQueue): P
   return middleMean(times);
 };
 
-const secondsByTimestamps = async ({ run, repeats, best }: Timed, tracer: SpanRecorder): Promise<number> => {
+const secondsByTimestamps = async ({ run, repeats, best }: Timed, spanSink: SpanRecorder): Promise<number> => {
   const times: number[] = [];
   for (let i = 0; i <= repeats; i++) {
-    tracer.spans.length = 0;
+    spanSink.spans.length = 0;
     await run();
-    const time = kernelSeconds(tracer.spans);
+    const time = kernelSeconds(spanSink.spans);
     if (i > 0) times.push(time);
     if (i === 1 && time > hopeless * best) return time;
   }
@@ -213,14 +213,14 @@ const timeRuns = async (
   executable: Executable,
   inputs: readonly DeviceArray[],
   repeats: number,
-  tracer: SpanRecorder | undefined,
+  spanSink: SpanRecorder | undefined,
   best: number,
 ): Promise<number> => {
   const run = async (): Promise<void> => {
     for (const array of await executable.run(inputs)) bench.free(array);
   };
   const timed: Timed = { run, repeats, best };
-  const seconds = tracer === undefined ? 0 : await secondsByTimestamps(timed, tracer);
+  const seconds = spanSink === undefined ? 0 : await secondsByTimestamps(timed, spanSink);
   // Timestamps may be so coarse that a small product takes no time.
   return seconds > 0 ? seconds : secondsByClock(timed, bench.device.gpu.queue);
 };

@@ -38,23 +38,30 @@ export const tap = (name: string, x: Tensor): Tensor => {
   if (typeof name !== "string" || name === "")
     throw new ArgumentError(`tap: its name is ${describe(name)}; write tap("name", x)`);
   if (taps === undefined) return x;
-  if (taps.has(name))
+  if (taps.values.has(name))
     throw new ArgumentError(
       `tap: "${name}" already names another value of this function; a name stands for one value, so put what tells them apart in front, such as "block-0/${name}"`,
     );
-  const named = identity(x);
-  taps.set(name, named);
+  const named = taps.mark(x, name);
+  taps.values.set(name, named);
   return named;
 };
 
-/** Run `fn`, and gather what it taps. */
-export const gatherTaps = <T>(fn: () => T): { readonly result: T; readonly taps: ReadonlyMap<string, Tensor> } => {
+/**
+ * Run `fn`, and gather what it taps.
+ *
+ * @param mark makes of a value a node of its own, which the name then stands for.
+ */
+export const gatherTaps = <T>(
+  fn: () => T,
+  mark: (x: Tensor, name: string) => Tensor = (x) => identity(x),
+): { readonly result: T; readonly taps: ReadonlyMap<string, Tensor> } => {
   const state = currentTrace("valueAndGrad");
   const outer = state.taps;
-  const taps = new Map<string, Tensor>();
-  state.taps = taps;
+  const values = new Map<string, Tensor>();
+  state.taps = { values, mark };
   try {
-    return { result: fn(), taps };
+    return { result: fn(), taps: values };
   } finally {
     state.taps = outer;
   }

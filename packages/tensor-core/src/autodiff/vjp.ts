@@ -74,18 +74,19 @@ const requireFunction = (caller: string, fn: unknown): void => {
     );
 };
 
-const scalarLoss = (loss: Tensor): Tensor => {
+/** @param caller that needs a loss, for the message. */
+export const scalarLoss = (caller: string, loss: Tensor): Tensor => {
   if (!(loss instanceof Tensor))
     throw new ArgumentError(
-      `valueAndGrad needs a function that returns its loss, a Tensor, but it returned ${loss === undefined ? "nothing" : describe(loss)}; return the loss`,
+      `${caller} needs a function that returns its loss, a Tensor, but it returned ${loss === undefined ? "nothing" : describe(loss)}; return the loss`,
     );
   if (loss.shape.length !== 0)
     throw new ArgumentError(
-      `valueAndGrad needs a scalar loss, got shape ${formatShape(loss.shape)}; reduce it with mean() or sum()`,
+      `${caller} needs a scalar loss, got shape ${formatShape(loss.shape)}; reduce it with mean() or sum()`,
     );
   if (!isFloat(loss.dtype))
     throw new ArgumentError(
-      `valueAndGrad needs a loss of real numbers, got dtype ${loss.dtype}, through which no gradient flows; cast() what it is made of`,
+      `${caller} needs a loss of real numbers, got dtype ${loss.dtype}, through which no gradient flows; cast() what it is made of`,
     );
   return loss;
 };
@@ -99,7 +100,7 @@ const withGradients = <P, Aux>(
   const own = freshPrimals(params);
   const run = (): readonly [Tensor, Aux] => fn(own);
   const { result, taps } = tapped ? gatherTaps(run) : { result: run(), taps: new Map<string, Tensor>() };
-  const [loss, aux] = [scalarLoss(result[0]), result[1]];
+  const [loss, aux] = [scalarLoss("valueAndGrad", result[0]), result[1]];
   return { value: loss, aux, ...pullingBack(loss, own, taps)(full([], 1, loss.dtype)) };
 };
 

@@ -4,7 +4,7 @@ import type { Graph } from "../graph/graph.ts";
 import type { NdArray } from "../nd-array.ts";
 import type { CollectiveOrder } from "../passes/collective-order.ts";
 import type { Shape, TensorSpec } from "../shape.ts";
-import type { Tracer } from "../tracer.ts";
+import type { SpanSink } from "../span-sink.ts";
 
 /**
  * A value that lives on a backend. Created by `upload` and `run`; belongs to the caller until freed or donated.
@@ -26,7 +26,7 @@ export interface CompileOptions {
    */
   readonly collectiveOrder?: readonly number[];
   /** Records a span per node. Timing costs a little; leave it out when not profiling. */
-  readonly tracer?: Tracer;
+  readonly spanSink?: SpanSink;
 }
 
 /** A compiled graph. */

@@ -8,6 +8,7 @@ import type {
 } from "../communicator.ts";
 import { ArgumentError, InvariantError } from "../errors.ts";
 import { type Graph, type Node, specOf } from "../graph/graph.ts";
+import { operators } from "../ops/table.ts";
 import { checkRowCounts, readRowCounts } from "../ragged-rows.ts";
 import { byteLength } from "../shape.ts";
 
@@ -26,21 +27,10 @@ export interface CollectivePlan {
   readonly pairs?: readonly (readonly [from: number, to: number])[];
 }
 
-/**
- * The request that an operator makes, where it is not the one of its name: how many chunks share out the rows of its
- * operand.
- */
-const raggedKinds: {
-  readonly [op: string]: { readonly kind: CollectiveKind; readonly chunks: (worldSize: number) => number };
-} = {
-  "ragged-all-gather": { kind: "all-gather", chunks: () => 1 },
-  "ragged-all-to-all": { kind: "all-to-all", chunks: (worldSize) => worldSize },
-};
-
 export const planCollective = (graph: Graph, node: Node): CollectivePlan => {
   const { collective, axis, axisSize, reduction, root, pairs, priority } = node.params;
   const op = String(collective);
-  const ragged = raggedKinds[op];
+  const ragged = operators[op]?.ragged;
   const inputs = node.inputs.map((ref) => specOf(graph, ref));
   const wanted = ragged === undefined ? 1 : 2;
   if (inputs.length !== wanted || node.specs.length !== wanted)
@@ -59,7 +49,7 @@ export const planCollective = (graph: Graph, node: Node): CollectivePlan => {
       ...(root !== undefined && { root: Number(root) }),
       ...(priority !== undefined && { priority: Number(priority) }),
     },
-    ...(ragged !== undefined && { capacity: inputs[0]!.shape[0]! / ragged.chunks(Number(axisSize)) }),
+    ...(ragged !== undefined && { capacity: inputs[0]!.shape[0]! / (ragged.chunkPerRank ? Number(axisSize) : 1) }),
     ...(pairs !== undefined && { pairs: pairs as unknown as readonly (readonly [number, number])[] }),
   };
 };

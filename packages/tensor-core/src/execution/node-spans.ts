@@ -2,7 +2,7 @@ import type { CollectiveHandle, Communicators } from "../communicator.ts";
 import type { Node } from "../graph/graph.ts";
 import { phaseOf } from "../graph/phase.ts";
 import { byteLength, elementCount, formatSpec } from "../shape.ts";
-import type { SpanArgs, Tracer } from "../tracer.ts";
+import type { SpanArgs, SpanSink } from "../span-sink.ts";
 import type { CollectivePlan } from "./collective-plan.ts";
 
 /** The name of a node's span: `op scope`. */
@@ -47,18 +47,18 @@ const collectiveArgsOf = ({ scope }: Node, plan: CollectivePlan, communicators: 
  * way, and how long somebody waited for it. A backend tells its moments in order; what it does not tell is now.
  */
 export class CollectiveSpans {
-  private readonly tracer: Tracer;
+  private readonly spanSink: SpanSink;
   private readonly name: string;
   private readonly args: SpanArgs;
   private readonly flow: number;
   private begunSeconds = 0;
   private reachedSeconds = 0;
 
-  constructor(tracer: Tracer, node: Node, plan: CollectivePlan, communicators: Communicators) {
-    this.tracer = tracer;
+  constructor(spanSink: SpanSink, node: Node, plan: CollectivePlan, communicators: Communicators) {
+    this.spanSink = spanSink;
     this.name = spanNameOf(plan.request.kind, node.scope);
     this.args = collectiveArgsOf(node, plan, communicators);
-    this.flow = tracer.newFlow();
+    this.flow = spanSink.newFlow();
   }
 
   /** The host came to its start at `since`, and has done its part of it. */
@@ -67,38 +67,38 @@ export class CollectiveSpans {
       name: `start ${this.name}`,
       track: "host",
       startSeconds: since,
-      endSeconds: this.tracer.now(),
+      endSeconds: this.spanSink.now(),
       args: this.args,
     } as const;
-    this.tracer.record({ ...span, flow: { id: this.flow, part: "begin" } });
+    this.spanSink.record({ ...span, flow: { id: this.flow, part: "begin" } });
     this.begunSeconds = since;
   }
 
   /** The communicator is about to be handed the request, if that is later than the start. */
   handedOver(): void {
-    this.begunSeconds = this.tracer.now();
+    this.begunSeconds = this.spanSink.now();
   }
 
   /** The host begins to wait for it. */
-  reached(since: number = this.tracer.now()): void {
+  reached(since: number = this.spanSink.now()): void {
     this.reachedSeconds = since;
   }
 
   /** Its result is there. */
   done(plan: CollectivePlan, handle: CollectiveHandle | undefined, communicators: Communicators): void {
-    const endSeconds = this.tracer.now();
+    const endSeconds = this.spanSink.now();
     const algorithm = handle && communicators[plan.axis]?.algorithmOf?.(handle);
     const args = algorithm === undefined ? this.args : { ...this.args, algorithm };
     const { name, flow: id } = this;
     const span = { endSeconds, args } as const;
-    this.tracer.record({
+    this.spanSink.record({
       ...span,
       name,
       track: "collectives",
       startSeconds: this.begunSeconds,
       flow: { id, part: "through" },
     });
-    this.tracer.record({
+    this.spanSink.record({
       ...span,
       name: `wait ${name}`,
       track: "waiting",

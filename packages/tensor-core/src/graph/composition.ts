@@ -25,8 +25,8 @@ export const compose = (
 };
 
 /**
- * The graph of a user's operator composed of other operators. Mesh and what is being composed already are those of the
- * running trace.
+ * The graph of a user's operator composed of other operators. Mesh, place and what is being composed already are those
+ * of the running trace.
  *
  * @throws OperatorError for a composition that uses its own operator.
  */
@@ -34,6 +34,7 @@ export const traceComposition = (operator: Operator, inputs: readonly TensorSpec
   const outer = runningTrace();
   return trace((...args: Tensor[]) => compose(operator, args, params), inputs as readonly Tensor[], {
     mesh: outer?.mesh ?? {},
+    place: outer?.place,
     composing: [...(outer?.composing ?? []), operator.name],
   }).graph;
 };

@@ -1,4 +1,4 @@
-import type { Mesh } from "./emit.ts";
+import type { Mesh, MeshPlace } from "./emit.ts";
 import { definitionsKey, type Graph } from "./graph.ts";
 import { addDefinition, type Operator } from "./operator.ts";
 
@@ -7,6 +7,8 @@ export interface Definitions {
   readonly operators: ReadonlyMap<string, Operator>;
   /** The mesh that the graph was traced for: a composition may hold collectives. */
   readonly mesh: Mesh;
+  /** The rank that it was traced for, as far as it was for one. */
+  readonly place?: MeshPlace;
 }
 
 const none: Definitions = { operators: new Map(), mesh: {} };
@@ -20,5 +22,12 @@ export const addDefinitions = (graph: Graph, added: Definitions): Graph => {
   const known = definitionsOf(graph);
   const operators = new Map(known.operators);
   for (const operator of added.operators.values()) addDefinition(operators, operator);
-  return { ...graph, [definitionsKey]: { operators, mesh: { ...known.mesh, ...added.mesh } } satisfies Definitions };
+  return {
+    ...graph,
+    [definitionsKey]: {
+      operators,
+      mesh: { ...known.mesh, ...added.mesh },
+      place: { ...known.place, ...added.place },
+    } satisfies Definitions,
+  };
 };

@@ -9,6 +9,9 @@ import { Tensor } from "./tensor.ts";
 /** Names of the mesh axes and how many ranks lie along each. */
 export type Mesh = { readonly [axis: string]: number };
 
+/** The position of one rank along mesh axes. */
+export type MeshPlace = { readonly [axis: string]: number };
+
 /** A derivative that takes the place of those of the nodes that computed some values. */
 export interface GradientRule {
   /** One entry per operand of the node, `undefined` where nothing flows. */
@@ -34,9 +37,14 @@ export interface TraceState {
   /** Nodes that pass values on with a derivative of their own, by id; `trace` takes them out in the end. */
   readonly gradientRules: Map<number, GradientRule>;
   readonly derivatives: Derivatives;
-  /** Where `tap` puts values, by their names; `undefined` where nobody asked for them. */
-  taps: Map<string, Tensor> | undefined;
+  /**
+   * Where `tap` puts values, by their names, and what makes of each the value that computation goes on from;
+   * `undefined` where nobody asked for them.
+   */
+  taps: { readonly values: Map<string, Tensor>; readonly mark: (x: Tensor, name: string) => Tensor } | undefined;
   readonly mesh: Mesh;
+  /** Of the rank that the trace is for; `undefined` for an axis where it is for any. */
+  readonly place: MeshPlace;
   scope: string;
   phase: Phase;
   region: string;
@@ -47,7 +55,18 @@ export interface TraceState {
 }
 
 /** A trace in which nothing has been recorded. */
-export const emptyTrace = (operators: OperatorTable, mesh: Mesh, composing: readonly string[] = []): TraceState => ({
+export const emptyTrace = (
+  operators: OperatorTable,
+  {
+    mesh = {},
+    place = {},
+    composing = [],
+  }: {
+    readonly mesh?: Mesh | undefined;
+    readonly place?: MeshPlace | undefined;
+    readonly composing?: readonly string[] | undefined;
+  },
+): TraceState => ({
   nodes: [],
   operators,
   definitions: new Map(),
@@ -55,6 +74,7 @@ export const emptyTrace = (operators: OperatorTable, mesh: Mesh, composing: read
   derivatives: { cotangents: new Map(), primals: [] },
   taps: undefined,
   mesh,
+  place,
   ...ownOrigin,
   numRegions: 0,
   composing,
@@ -236,3 +256,37 @@ export const inPhase = <T>(phase: Phase, fn: () => T): T => {
 
 /** Number of ranks along a mesh axis; an axis that the mesh does not name has one rank. */
 export const axisSize = (axis: string): number => currentTrace("axisSize").mesh[axis] ?? 1;
+
+/**
+ * Position of the rank that a function is traced for along a mesh axis, while it is traced: a plain number, by which
+ * ranks may trace different graphs. A rank then computes, keeps and pays for its own part alone: the inverses that it
+ * owns, its stage. All ranks must have the same collectives in the same order, which they compare when they compile; a
+ * message of `sendReceive` only those that it names.
+ *
+ * `axisIndex` is the same position as a tensor, in one graph that all ranks share. Along an axis of one rank it is 0.
+ *
+ * @throws ArgumentError where the trace was not told its place: `jit` takes it from its communicators.
+ * @example const own = blocks.filter((_, i) => i % numRanks === meshPlace("data"));
+ */
+export const meshPlace = (axis: string): number => {
+  const { mesh, place } = currentTrace("meshPlace");
+  const size = mesh[axis] ?? 1;
+  if (size === 1) return 0;
+  const position = Object.hasOwn(place, axis) ? place[axis] : undefined;
+  if (position === undefined)
+    throw new ArgumentError(
+      `meshPlace: the trace is for any of the ${size} ranks along axis "${axis}"; trace for one, by { communicators } or { place: { ${axis}: 0 } }, or write axisIndex("${axis}"), which is a tensor and differs when the graph is run`,
+    );
+  return position;
+};
+
+/** @throws ArgumentError for a position that no rank of the mesh has. */
+export const requirePlace = (caller: string, mesh: Mesh, place: MeshPlace): void => {
+  for (const [axis, position] of Object.entries(place)) {
+    const size = mesh[axis] ?? 1;
+    if (!Number.isInteger(position) || position < 0 || position >= size)
+      throw new ArgumentError(
+        `${caller}: place ${describe(position)} along axis "${axis}" is none of its ${size} ranks; ${Object.hasOwn(mesh, axis) ? `give 0 to ${size - 1}` : `say how many there are, as in { mesh: { ${axis}: 2 } }`}`,
+      );
+  }
+};

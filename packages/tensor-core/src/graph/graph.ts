@@ -93,7 +93,8 @@ export const valueKey = (ref: ValueRef): string => `${ref.node}:${ref.output}`;
  */
 export class GraphBuilder {
   readonly nodes: Node[] = [];
-  private readonly moved = new Map<string, ValueRef>();
+  /** Per old node, per output. */
+  private readonly moved: ValueRef[][] = [];
 
   /** Append a node; returns its id. */
   add(node: Omit<Node, "id">): number {
@@ -110,11 +111,11 @@ export class GraphBuilder {
   }
 
   map(old: ValueRef, now: ValueRef): void {
-    this.moved.set(valueKey(old), now);
+    (this.moved[old.node] ??= [])[old.output] = now;
   }
 
   resolve(old: ValueRef): ValueRef {
-    const now = this.moved.get(valueKey(old));
+    const now = this.moved[old.node]?.[old.output];
     if (now === undefined) throw new RangeError(`value ${valueKey(old)} was read before it was mapped`);
     return now;
   }

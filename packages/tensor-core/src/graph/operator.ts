@@ -1,3 +1,4 @@
+import type { CollectiveKind } from "../communicator.ts";
 import { didYouMean } from "../did-you-mean.ts";
 import { OperatorError } from "../errors.ts";
 import type { TensorSpec } from "../shape.ts";
@@ -42,6 +43,14 @@ export interface Fold<P extends Params = Params> {
   readonly dtype: DType;
   /** The first dimension that is reduced, with all behind it; `undefined` where others are. */
   readonly from: (params: P, numDims: number) => number | undefined;
+}
+
+/** What moves some rows of a chunk only, as a collective that moves all of them. */
+export interface RaggedFact {
+  /** What is asked of the communicator. */
+  readonly kind: CollectiveKind;
+  /** Whether the operand has a chunk, and `rows` a count, for each rank, or one chunk that goes to all of them. */
+  readonly chunkPerRank: boolean;
 }
 
 export type LayerKind = "linear" | "convolution" | "embedding" | "norm";
@@ -93,6 +102,15 @@ export interface OperatorFacts<P extends Params = Params> {
   /** The one value of all elements, `-0`, `NaN` and infinities by their names. */
   readonly constantValue?: (params: P) => number | string;
   readonly fold?: Fold<P>;
+  /**
+   * Its parameters are a program, `FusedParams`, in place of other nodes, whose specs its results keep; what is
+   * inferred has neighbouring dimensions merged.
+   */
+  readonly runsProgram?: boolean;
+  /** A collective whose second operand says at run time how much of the first one travels. */
+  readonly ragged?: RaggedFact;
+  /** How it is written in the formulas of a program. Default: its name with the operands in parentheses. */
+  readonly formula?: (operands: readonly string[], params: P) => string;
   /** Cheaper equals: `simplify` tries them in order. */
   readonly rewrites?: readonly RewriteRule<P>[];
   /** Those that are cheaper only where reductions are folds. */

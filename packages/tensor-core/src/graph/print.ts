@@ -1,5 +1,7 @@
 import { findOperator } from "../ops/lookup.ts";
 import type { FusedParams } from "../ops/fused.ts";
+import { roleOf } from "../ops/role.ts";
+import { operators } from "../ops/table.ts";
 import type { TensorSpec } from "../shape.ts";
 import { nodeCost } from "./cost.ts";
 import type { Graph, Node, ParamValue, ValueRef } from "./graph.ts";
@@ -22,19 +24,6 @@ const formatSpecs = (specs: readonly TensorSpec[]): string => {
   return texts.length === 1 ? texts[0]! : `(${texts.join(", ")})`;
 };
 
-const infix: { readonly [op: string]: string } = {
-  add: "+",
-  divide: "/",
-  equal: "==",
-  greater: ">",
-  "greater-equal": ">=",
-  less: "<",
-  "less-equal": "<=",
-  multiply: "*",
-  "not-equal": "!=",
-  subtract: "-",
-};
-
 /** A fused program as formulas: registers used once are written out where they are used. */
 const formatProgram = (params: FusedParams, operands: readonly string[]): string => {
   const { views, instructions, results, folds = [] } = params;
@@ -51,17 +40,13 @@ const formatProgram = (params: FusedParams, operands: readonly string[]): string
   for (const [i, { op, args, dtype, params: own }] of instructions.entries()) {
     const register = operands.length + i;
     const parts = args.map((arg) => texts[arg]!);
-    const sign = infix[op];
+    const { constantValue, formula } = operators[op] ?? {};
     const text =
-      op === "constant"
-        ? formatParam(own["value"] ?? null)
-        : op === "cast"
-          ? `${dtype}(${parts[0]})`
-          : sign !== undefined && parts.length === 2
-            ? `(${parts.join(` ${sign} `)})`
-            : `${op}(${parts.join(", ")})`;
+      constantValue === undefined
+        ? (formula?.(parts, { ...own, dtype }) ?? `${op}(${parts.join(", ")})`)
+        : String(constantValue(own));
     const isResult = written.includes(register);
-    if (op === "constant" || (!isResult && uses.get(register) === 1)) texts.push(text);
+    if (constantValue !== undefined || (!isResult && uses.get(register) === 1)) texts.push(text);
     else {
       const name = isResult
         ? nameOf(results.findIndex((result, output) => result === register && (folds[output] ?? null) === null))
@@ -88,8 +73,10 @@ const isBalanced = (text: string): boolean => {
 };
 
 const formatParams = (node: Node, operands: readonly string[]): string => {
-  if (node.op === "fused") return ` ${formatProgram(node.params as unknown as FusedParams, operands)}`;
-  if (node.op === "collective-done") return "";
+  if (operators[node.op]?.runsProgram === true)
+    return ` ${formatProgram(node.params as unknown as FusedParams, operands)}`;
+  // It waits for what its start says.
+  if (roleOf(node) === "done") return "";
   // The result's shape and dtype stand beside the node already; a flag that is off says nothing.
   const shown = Object.entries(node.params).filter(
     ([key, value]) => !["dtype", "index", "shape"].includes(key) && value !== false,

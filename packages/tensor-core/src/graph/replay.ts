@@ -1,4 +1,5 @@
 import { ArgumentError } from "../errors.ts";
+import { roleOf } from "../ops/role.ts";
 import { formatSpec, sameSpec } from "../shape.ts";
 import { currentTrace, emit } from "./emit.ts";
 import { type Graph, type Origin, specOf, valueKey } from "./graph.ts";
@@ -56,7 +57,7 @@ export const replay = (graph: Graph, inputs: readonly Tensor[]): Tensor[] => {
   const within = replayOrigin();
   for (const node of graph.nodes) {
     const { id, op, inputs: refs, params } = node;
-    if (op === "input") continue;
+    if (roleOf(node) === "argument") continue;
     const apply = (): Tensor[] =>
       emit(
         op,

@@ -1,11 +1,20 @@
 import { describe, isNumberList, isPromise, isSpec } from "../describe.ts";
 import { ArgumentError } from "../errors.ts";
 import { excerpt } from "../excerpt.ts";
+import { inputOperator } from "../ops/input.ts";
 import { operators } from "../ops/table.ts";
 import { requireDType, requireShape, type TensorSpec } from "../shape.ts";
 import { flattenTree, leafPaths, type MapTree, type TreeStructure, unflattenTree } from "../tree.ts";
 import { addDefinitions } from "./definitions.ts";
-import { type Derivatives, emptyTrace, type Mesh, type TraceState, withTrace } from "./emit.ts";
+import {
+  type Derivatives,
+  emptyTrace,
+  type Mesh,
+  type MeshPlace,
+  requirePlace,
+  type TraceState,
+  withTrace,
+} from "./emit.ts";
 import { type Graph, GraphBuilder, ownOrigin, type ValueRef, valueKey } from "./graph.ts";
 import { Tensor } from "./tensor.ts";
 
@@ -82,19 +91,26 @@ const refuseArgument = (args: unknown, path: string): never => {
  * @param args trees whose leaves have `dtype` and `shape` (arrays on host or device, or plain specs); outermost is the
  * argument list.
  * @param options.mesh ranks along each mesh axis that collective operators name.
+ * @param options.place the rank that it is traced for, by its position along mesh axes: what `meshPlace` tells. Ranks
+ * may then have graphs that differ.
  * @param options.composing operators of users whose compositions the function is a part of; for what traces those.
  * @throws ArgumentError where a leaf is no array, and where the function returns something else than its tensors.
  */
 export const trace = <Args extends readonly unknown[], Result>(
   fn: (...args: Args) => Result,
   args: MapTree<Args, Tensor, TensorSpec> | Args,
-  options: { readonly mesh?: Mesh; readonly composing?: readonly string[] } = {},
+  options: {
+    readonly mesh?: Mesh;
+    readonly place?: MeshPlace | undefined;
+    readonly composing?: readonly string[];
+  } = {},
 ): Traced => {
   if (typeof fn !== "function")
     throw new ArgumentError(
       `${describe(fn)} was given where a function to trace is due; pass the function itself, as in jit(fn, backend)`,
     );
-  const state = emptyTrace(operators, options.mesh ?? {}, options.composing);
+  const state = emptyTrace(operators, options);
+  requirePlace("trace", state.mesh, state.place);
   const { leaves, structure } = flattenTree<TensorSpec>(args);
   if (typeof structure === "string" || !("list" in structure))
     throw new ArgumentError(
@@ -105,7 +121,7 @@ export const trace = <Args extends readonly unknown[], Result>(
     requireDType("trace", leaf.dtype);
     requireShape("trace", leaf.shape);
     const spec = { dtype: leaf.dtype, shape: [...leaf.shape] };
-    state.nodes.push({ id: index, op: "input", inputs: [], params: { index }, specs: [spec], ...ownOrigin });
+    state.nodes.push({ id: index, op: inputOperator.name, inputs: [], params: { index }, specs: [spec], ...ownOrigin });
     return new Tensor(spec, { node: index, output: 0 }, state);
   });
   const result = withTrace(state, () => fn(...unflattenTree<Args>(structure, inputs)));
@@ -132,7 +148,7 @@ export const trace = <Args extends readonly unknown[], Result>(
     state,
   );
   return {
-    graph: addDefinitions(graph, { operators: state.definitions, mesh: state.mesh }),
+    graph: addDefinitions(graph, { operators: state.definitions, mesh: state.mesh, place: state.place }),
     inputs: structure,
     outputs: flat.structure,
     derivatives,

@@ -1,14 +1,16 @@
 import { InvariantError, OperatorError, SkeinError } from "../errors.ts";
 import { operatorOf, withMeshOf } from "../ops/lookup.ts";
+import { inputOperator } from "../ops/input.ts";
+import { roleOf } from "../ops/role.ts";
+import { operators } from "../ops/table.ts";
 import { elementCount, formatSpec, sameSpec, type TensorSpec } from "../shape.ts";
 import type { Graph, Node } from "./graph.ts";
 import { isUsersOperator } from "./operator.ts";
 
 const describe = (node: Node): string => `node ${node.id} (${node.op}${node.scope === "" ? "" : ` in ${node.scope}`})`;
 
-// The specs of a fused node are those of the nodes that it replaced; its own `shape` has contiguous dimensions merged.
 const agrees = (op: string, inferred: TensorSpec, stated: TensorSpec): boolean =>
-  op === "fused"
+  operators[op]?.runsProgram === true
     ? inferred.dtype === stated.dtype && elementCount(inferred.shape) === elementCount(stated.shape)
     : sameSpec(inferred, stated);
 
@@ -22,7 +24,7 @@ const validateNode = (graph: Graph, node: Node): void => {
     return spec;
   });
   const operator = operatorOf(graph, node.op);
-  if (node.op === "input") {
+  if (roleOf(node) === "argument") {
     if (node.specs.length !== 1 || node.inputs.length !== 0)
       throw new InvariantError(
         `${describe(node)} must have no operand and one output, it has ${node.inputs.length} and ${node.specs.length}`,
@@ -54,17 +56,17 @@ const validateNode = (graph: Graph, node: Node): void => {
 const validateExchanges = (graph: Graph): void => {
   const waits = new Map<number, number>();
   for (const node of graph.nodes) {
-    if (node.op === "collective-done") {
+    if (roleOf(node) === "done") {
       const start = node.inputs[0]?.node;
       const whole =
         start !== undefined &&
-        graph.nodes[start]!.op === "collective-start" &&
+        roleOf(graph.nodes[start]!) === "start" &&
         node.inputs.length === graph.nodes[start]!.specs.length;
       if (!whole || node.inputs.some((ref, output) => ref.node !== start || ref.output !== output))
         throw new InvariantError(`${describe(node)} must take all results of one collective-start, in order`);
       waits.set(start, (waits.get(start) ?? 0) + 1);
     } else {
-      const raw = node.inputs.find((ref) => graph.nodes[ref.node]!.op === "collective-start");
+      const raw = node.inputs.find((ref) => roleOf(graph.nodes[ref.node]!) === "start");
       if (raw !== undefined)
         throw new InvariantError(
           `${describe(node)} reads value ${raw.node}:${raw.output} of a collective that may still be under way`,
@@ -72,10 +74,10 @@ const validateExchanges = (graph: Graph): void => {
     }
   }
   for (const node of graph.nodes) {
-    if (node.op === "collective-start" && waits.get(node.id) !== 1)
+    if (roleOf(node) === "start" && waits.get(node.id) !== 1)
       throw new InvariantError(`${describe(node)} is waited for ${waits.get(node.id) ?? 0} times instead of once`);
   }
-  const raw = graph.outputs.find((ref) => graph.nodes[ref.node]?.op === "collective-start");
+  const raw = graph.outputs.find((ref) => roleOf(graph.nodes[ref.node]!) === "start");
   if (raw !== undefined)
     throw new InvariantError(
       `the graph returns value ${raw.node}:${raw.output} of a collective that may still be under way`,
@@ -95,10 +97,13 @@ export const validateGraph = (graph: Graph): void => {
     validateNode(graph, node);
   });
   const inputs = new Set(graph.inputs);
-  for (const id of graph.inputs)
-    if (graph.nodes[id]?.op !== "input") throw new InvariantError(`graph input ${id} is no node with op "input"`);
+  for (const id of graph.inputs) {
+    const node = graph.nodes[id];
+    if (node === undefined || roleOf(node) !== "argument")
+      throw new InvariantError(`graph input ${id} is no node with op "${inputOperator.name}"`);
+  }
   for (const node of graph.nodes)
-    if (node.op === "input" && !inputs.has(node.id))
+    if (roleOf(node) === "argument" && !inputs.has(node.id))
       throw new InvariantError(`${describe(node)} is missing in the graph's list of inputs`);
   if (inputs.size !== graph.inputs.length)
     throw new InvariantError(`graph inputs [${graph.inputs.join(", ")}] name a node twice`);

@@ -1,10 +1,11 @@
 import type { Operator } from "../graph/operator.ts";
-import { arithmetic, elementwise } from "./shared/elementwise.ts";
+import { arithmetic, elementwise, infix } from "./shared/elementwise.ts";
 import { neutral } from "./shared/neutral.ts";
 
 /** `a + b`; integers wrap. */
 export const addOperator: Operator = elementwise({
   name: "add",
+  formula: infix("+"),
   adds: true,
   commutative: true,
   rewrites: [neutral("either", 0)],

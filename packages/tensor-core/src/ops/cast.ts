@@ -37,6 +37,7 @@ export type CastParams = { readonly dtype: DType };
  */
 export const castOperator: Operator = elementwise<CastParams>({
   name: "cast",
+  formula: ([x], { dtype }) => `${dtype}(${x})`,
   rearranges: true,
   rewrites: [castToOwn, castOfCast],
   arity: 1,

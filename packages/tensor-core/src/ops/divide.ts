@@ -1,11 +1,12 @@
 import { divide, multiply, negate } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
-import { arithmetic, elementwise } from "./shared/elementwise.ts";
+import { arithmetic, elementwise, infix } from "./shared/elementwise.ts";
 import { neutral } from "./shared/neutral.ts";
 
 /** `a / b`; integers truncate toward zero, and anything divided by the integer 0 is 0. */
 export const divideOperator: Operator = elementwise({
   name: "divide",
+  formula: infix("/"),
   rewrites: [neutral("right", 1)],
   arity: 2,
   dtypes: arithmetic,

@@ -108,6 +108,7 @@ export const fusedOperator = (rows: readonly Operator[]): Operator => {
   };
   return defineOperator<FusedParams>({
     name: fusedName,
+    runsProgram: true,
     mayOverwrite,
     lastRead: lastInstruction,
     infer: (inputs, { shape, instructions, results, folds }) => {

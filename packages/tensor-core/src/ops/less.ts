@@ -1,9 +1,10 @@
 import type { Operator } from "../graph/operator.ts";
-import { elementwise, ordered } from "./shared/elementwise.ts";
+import { elementwise, infix, ordered } from "./shared/elementwise.ts";
 
 /** `a < b` as bool; a comparison with NaN is false. */
 export const lessOperator: Operator = elementwise({
   name: "less",
+  formula: infix("<"),
   arity: 2,
   dtypes: ordered,
   result: () => "bool",

@@ -18,4 +18,4 @@ export const operatorOf = (graph: Graph, op: string): Operator => {
 
 /** Run functions of users' operators where they may trace: for the mesh of the graph that they are of. */
 export const withMeshOf = <T>(graph: Graph, fn: () => T): T =>
-  withTrace(emptyTrace(operators, definitionsOf(graph).mesh), fn);
+  withTrace(emptyTrace(operators, definitionsOf(graph)), fn);

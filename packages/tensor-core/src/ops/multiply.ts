@@ -1,11 +1,12 @@
 import { multiply } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
-import { arithmetic, elementwise } from "./shared/elementwise.ts";
+import { arithmetic, elementwise, infix } from "./shared/elementwise.ts";
 import { neutral } from "./shared/neutral.ts";
 
 /** `a · b`; integers wrap. */
 export const multiplyOperator: Operator = elementwise({
   name: "multiply",
+  formula: infix("*"),
   commutative: true,
   rewrites: [neutral("either", 1)],
   arity: 2,

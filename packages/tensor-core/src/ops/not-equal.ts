@@ -1,9 +1,10 @@
 import type { Operator } from "../graph/operator.ts";
-import { elementwise, ordered } from "./shared/elementwise.ts";
+import { elementwise, infix, ordered } from "./shared/elementwise.ts";
 
 /** `a ≠ b` as bool; a comparison with NaN is true. */
 export const notEqualOperator: Operator = elementwise({
   name: "not-equal",
+  formula: infix("!="),
   commutative: true,
   arity: 2,
   dtypes: ordered,

@@ -12,6 +12,7 @@ import { raggedCollective } from "./shared/ragged-collective.ts";
  */
 export const raggedAllGatherOperator: Operator = raggedCollective({
   name: "ragged-all-gather",
+  kind: "all-gather",
   chunkPerRank: false,
   vjp: ({ inputs: [x], outputs: [, received], cotangents: [g], params: { axis, axisSize, priority } }) => {
     const returned = reshape(raggedAllToAll(g!, received!, axis, { priority }).x, [axisSize, ...x!.shape]);

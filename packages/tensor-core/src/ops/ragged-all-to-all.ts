@@ -8,6 +8,7 @@ import { raggedCollective } from "./shared/ragged-collective.ts";
  */
 export const raggedAllToAllOperator: Operator = raggedCollective({
   name: "ragged-all-to-all",
+  kind: "all-to-all",
   chunkPerRank: true,
   vjp: ({ outputs: [, received], cotangents: [g], params: { axis, priority } }) => [
     raggedAllToAll(g!, received!, axis, { priority }).x,

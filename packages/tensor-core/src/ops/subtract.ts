@@ -1,7 +1,7 @@
 import { negate } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
 import type { RewriteRule } from "../graph/rewrite-rule.ts";
-import { arithmetic, elementwise } from "./shared/elementwise.ts";
+import { arithmetic, elementwise, infix } from "./shared/elementwise.ts";
 import { neutral } from "./shared/neutral.ts";
 
 /**
@@ -20,6 +20,7 @@ const subtractScattered: RewriteRule = ({ inputs: [a, b] }, { producer, constant
 /** `a - b`; integers wrap. */
 export const subtractOperator: Operator = elementwise({
   name: "subtract",
+  formula: infix("-"),
   rewrites: [neutral("right", 0), subtractScattered],
   arity: 2,
   dtypes: arithmetic,

@@ -118,6 +118,23 @@ describe("canonicalOrder", () => {
     expect(() => canonicalOrder(world(ranks))).toThrow(message);
   });
 
+  test("of several differences the first of the trace is told, with all ranks on each side", () => {
+    const ranks = [0, 1, 2, 3].map((rank) => (x: Tensor): Tensor[] => {
+      const sum = allReduce(x, "data");
+      const most = allReduce(sum, "data", rank % 2 === 0 ? "max" : "min");
+      return rank === 1 ? [allReduce(most, "data", "min")] : [allReduce(most, "data")];
+    });
+    expect(() => canonicalOrder(world(ranks))).toThrow(
+      /^collective 2 of its group is all-reduce [^;]*"min"[^;]* on ranks 1 and 3, but all-reduce [^;]*"max"[^;]* on ranks 0 and 2; ranks of/,
+    );
+    const late = [0, 1, 2].map(
+      (rank) =>
+        (x: Tensor): Tensor[] =>
+          rank === 0 ? [allReduce(x, "data")] : [x],
+    );
+    expect(() => canonicalOrder(world(late))).toThrow(/on rank 0, but ranks 1 and 2 have only 0 there/);
+  });
+
   test("three groups of two ranks that wait for each other in a circle are refused, and given an order where nothing forces them", () => {
     const pairs = { ab: [0, 1], bc: [1, 2], ca: [2, 0] };
     const ofRank = [

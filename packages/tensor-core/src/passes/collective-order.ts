@@ -49,18 +49,17 @@ const workOf = (graph: Graph, node: Node): number => {
   return flops + bytesRead + bytesWritten;
 };
 
-/** Nodes that must run before node `id`, ascending. */
+/** Nodes that must run before node `id`, ascending. Cost: O(nodes + edges) before it. */
 export const ancestorsOf = (graph: Graph, id: number): number[] => {
-  const seen = new Set<number>();
-  const stack = [id];
-  for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
-    for (const ref of graph.nodes[at]!.inputs) {
-      if (seen.has(ref.node)) continue;
-      seen.add(ref.node);
-      stack.push(ref.node);
-    }
+  const isAncestor = new Uint8Array(id + 1);
+  isAncestor[id] = 1;
+  const found: number[] = [];
+  for (let at = id; at >= 0; at--) {
+    if (isAncestor[at] === 0) continue;
+    if (at !== id) found.push(at);
+    for (const ref of graph.nodes[at]!.inputs) isAncestor[ref.node] = 1;
   }
-  return [...seen].sort((a, b) => a - b);
+  return found.reverse();
 };
 
 const describe = (graph: Graph, node: Node): Pick<GraphCollective, "axis" | "what" | "ends"> => {
@@ -82,24 +81,29 @@ const describe = (graph: Graph, node: Node): Pick<GraphCollective, "axis" | "wha
  */
 export const collectivesOf = (graph: Graph, nodes: readonly Node[]): GraphCollective[] => {
   const positions = new Map(nodes.map(({ id }, position) => [id, position]));
+  const works: number[] = [];
+  /** Per collective, all that must be done before it. */
   const all: Set<number>[] = [];
   return nodes.map((node, position) => {
-    const ancestors = ancestorsOf(graph, node.id);
-    const before = new Set(ancestors.flatMap((id) => positions.get(id) ?? []));
+    const before = new Set<number>();
+    let work = 0;
+    for (const id of ancestorsOf(graph, node.id)) {
+      const collective = positions.get(id);
+      if (collective !== undefined) before.add(collective);
+      work += works[id] ??= workOf(graph, graph.nodes[id]!);
+    }
     // Split where they stand, each is waited for before the next one starts.
-    if (node.params["standing"] === true && position > 0) before.add(position - 1);
+    if (node.params["standing"] === true && position > 0)
+      for (const earlier of [position - 1, ...all[position - 1]!]) before.add(earlier);
     all.push(before);
     const after: number[] = [];
     const implied = new Set<number>();
     for (const one of [...before].sort((a, b) => b - a)) {
-      if (!implied.has(one)) after.push(one);
+      if (implied.has(one)) continue;
+      after.push(one);
       for (const earlier of all[one]!) implied.add(earlier);
     }
-    return {
-      ...describe(graph, node),
-      after,
-      work: ancestors.reduce((sum, id) => sum + workOf(graph, graph.nodes[id]!), 0),
-    };
+    return { ...describe(graph, node), after, work };
   });
 };
 
@@ -128,12 +132,33 @@ export interface Meeting {
   readonly rank: number;
 }
 
+const numbered = (ranks: readonly number[]): string =>
+  `rank${ranks.length === 1 ? "" : "s"} ${ranks.length < 2 ? "" : `${ranks.slice(0, -1).join(", ")} and `}${ranks.at(-1)}`;
+
+/** What the ranks of a group have in the place of one collective. */
+const differenceAt = (
+  { what, count, expected, positions }: Meeting,
+  others: ReadonlyMap<number, string>,
+): CollectiveOrderError => {
+  const missing = expected.filter((rank) => !positions.has(rank));
+  const byWhat = Map.groupBy(positions.keys(), (rank) => others.get(rank) ?? what);
+  const [own, ...different] = [...byWhat].map(
+    ([each, ranks]) => `${each} on ${numbered(ranks.toSorted((a, b) => a - b))}`,
+  );
+  const found = different.length === 0 ? own : `${different.join(", ")}, but ${own}`;
+  const absent = `${numbered(missing)} ${missing.length === 1 ? "has" : "have"} only ${count - 1} there`;
+  return new CollectiveOrderError(
+    `collective ${count} of its group is ${found}${missing.length === 0 ? "" : `, but ${absent}`}`,
+  );
+};
+
 /**
  * Find the collectives of different ranks that are one and the same: of a group the first, the second, …, of a
  * message's two ends likewise.
  */
 const meetingsOf = (ranks: readonly RankCollectives[]): Meeting[] => {
   const known = new Map<string, Meeting>();
+  const differing = new Map<Meeting, Map<number, string>>();
   const ofRank = ranks.map(({ axes, collectives }, rank) => {
     const counts = new Map<string, number>();
     return collectives.map(({ axis, what, ends, work }, position) => {
@@ -158,9 +183,7 @@ const meetingsOf = (ranks: readonly RankCollectives[]): Meeting[] => {
       };
       known.set(key, meeting);
       if (meeting.what !== what)
-        throw new CollectiveOrderError(
-          `collective ${count} of its group is ${what} on rank ${rank}, but ${meeting.what} on rank ${meeting.rank}`,
-        );
+        differing.set(meeting, (differing.get(meeting) ?? new Map<number, string>()).set(rank, what));
       meeting.positions.set(rank, position);
       meeting.work = Math.max(meeting.work, work);
       meeting.first = Math.min(meeting.first, position);
@@ -168,13 +191,10 @@ const meetingsOf = (ranks: readonly RankCollectives[]): Meeting[] => {
     });
   });
   const all = [...known.values()];
-  for (const { expected, positions, what, count, rank } of all) {
-    const missing = expected.find((other) => !positions.has(other));
-    if (missing !== undefined)
-      throw new CollectiveOrderError(
-        `collective ${count} of its group is ${what} on rank ${rank}, but rank ${missing} has only ${count - 1} there`,
-      );
-  }
+  const unfit = all.filter((meeting) => differing.has(meeting) || meeting.positions.size < meeting.expected.length);
+  // What comes first in a trace: later ones often differ only because it is there.
+  const [first] = unfit.toSorted((a, b) => a.first - b.first || a.rank - b.rank);
+  if (first !== undefined) throw differenceAt(first, differing.get(first) ?? new Map());
   ranks.forEach(({ collectives }, rank) =>
     collectives.forEach(({ after }, position) => {
       for (const before of after) ofRank[rank]![position]!.after.add(ofRank[rank]![before]!);

@@ -42,7 +42,7 @@ const communicates = (graph: Graph): boolean =>
 export const expandCompositions = (graph: Graph, runs: (operator: Operator, node: KernelNode) => boolean): Graph => {
   for (const { op } of graph.nodes) operatorOf(graph, op);
   if (!graph.nodes.some(({ op }) => isUsersOperator(op))) return graph;
-  const { mesh } = definitionsOf(graph);
+  const definitions = definitionsOf(graph);
   const nodes: Node[] = [];
   const append = (node: Node): ValueRef[] => {
     const id = nodes.length;
@@ -87,7 +87,7 @@ export const expandCompositions = (graph: Graph, runs: (operator: Operator, node
     const order = new Map(graph.nodes.filter(isArgument).map(({ id }, i) => [id, inputs[i]!.id]));
     return addDefinitions(
       { nodes, inputs: graph.inputs.map((id) => order.get(id)!), outputs },
-      { operators: definitionsOf(met).operators, mesh },
+      { ...definitions, operators: definitionsOf(met).operators },
     );
   });
 };

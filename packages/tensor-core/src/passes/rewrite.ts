@@ -8,7 +8,6 @@ import {
   ownOrigin,
   type Params,
   type ValueRef,
-  valueKey,
 } from "../graph/graph.ts";
 import { operators } from "../ops/table.ts";
 import type { RewriteContext, RewriteRule } from "../graph/rewrite-rule.ts";
@@ -29,8 +28,9 @@ export type RewriteRules = { readonly [op: string]: readonly RewriteRule[] };
  */
 export const rewriteGraph = (graph: Graph, rules: RewriteRules): Graph => {
   const nodes: Node[] = [];
-  const moved = new Map<string, ValueRef>();
-  const resolve = (ref: ValueRef): ValueRef => moved.get(valueKey(ref))!;
+  /** Per old node, per output. */
+  const moved: ValueRef[][] = [];
+  const resolve = (ref: ValueRef): ValueRef => moved[ref.node]![ref.output]!;
   const append = (node: Omit<Node, "id">): ValueRef => {
     nodes.push({ ...node, id: nodes.length });
     return { node: nodes.length - 1, output: 0 };
@@ -94,9 +94,7 @@ export const rewriteGraph = (graph: Graph, rules: RewriteRules): Graph => {
     };
     const replacement = roleOf(node) === "argument" ? undefined : applyRules(resolved);
     const now = replacement ?? append(resolved);
-    node.specs.forEach((_, output) =>
-      moved.set(valueKey({ node: node.id, output }), { node: now.node, output: now.output + output }),
-    );
+    moved.push(node.specs.map((_, output) => ({ node: now.node, output: now.output + output })));
   }
   return keepDefinitions(graph, {
     nodes,

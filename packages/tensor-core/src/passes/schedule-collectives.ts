@@ -3,13 +3,7 @@ import { type Graph, GraphBuilder, type Node, originOf } from "../graph/graph.ts
 import { collectiveDoneName } from "../ops/collective-done.ts";
 import { collectiveStartName } from "../ops/collective-start.ts";
 import { roleOf } from "../ops/role.ts";
-import { ancestorsOf, canonicalOrder, collectivesOf, isCollective } from "./collective-order.ts";
-
-interface Collective {
-  readonly id: number;
-  /** Nodes that must run first, ascending. */
-  readonly ancestors: readonly number[];
-}
+import { canonicalOrder, collectivesOf, isCollective } from "./collective-order.ts";
 
 /**
  * An order of all nodes in which collectives start as soon as they can and are waited for as late as they can.
@@ -20,16 +14,19 @@ interface Collective {
  * runs as soon as its own parameters are there. In the end comes the rest, in the same way: parameters of the bucket
  * that left first are updated while later buckets are under way.
  */
-const orderNodes = (graph: Graph, collectives: readonly Collective[]): number[] => {
+const orderNodes = (graph: Graph, collectives: readonly number[]): number[] => {
   const order: number[] = [];
-  const issue = new Map(collectives.map(({ id }, index) => [id, index]));
-  const needed = new Set(collectives.flatMap(({ id, ancestors }) => [id, ...ancestors]));
+  const issue = new Map(collectives.map((id, index) => [id, index]));
+  const needed = new Set(collectives);
+  for (const node of graph.nodes.toReversed())
+    if (needed.has(node.id)) for (const ref of node.inputs) needed.add(ref.node);
   const users: number[][] = graph.nodes.map(() => []);
   const missing = graph.nodes.map((node) => node.inputs.length);
   for (const node of graph.nodes) for (const ref of node.inputs) users[ref.node]!.push(node.id);
   const emitted = new Set<number>();
   const finished = new Set<number>();
-  const ready: number[] = [];
+  const isReady = new Uint8Array(graph.nodes.length);
+  let leastReady = 0; // none before it is ready
   // The last collective, in the order of issue, that a node has to wait for. It never falls along an edge, so to sort
   // by it keeps inputs first.
   const lastNeed: number[] = [];
@@ -37,8 +34,12 @@ const orderNodes = (graph: Graph, collectives: readonly Collective[]): number[] 
     lastNeed.push(Math.max(-1, ...node.inputs.map((ref) => Math.max(lastNeed[ref.node]!, issue.get(ref.node) ?? -1))));
   const byNeed = (a: number, b: number): number => lastNeed[a]! - lastNeed[b]! || a - b;
 
+  const makeReady = (id: number): void => {
+    isReady[id] = 1;
+    leastReady = Math.min(leastReady, id);
+  };
   const release = (id: number): void => {
-    for (const user of users[id]!) if (--missing[user]! === 0 && !needed.has(user)) ready.push(user);
+    for (const user of users[id]!) if (--missing[user]! === 0 && !needed.has(user)) makeReady(user);
   };
   const emit = (id: number): void => {
     for (const { node } of graph.nodes[id]!.inputs) {
@@ -51,24 +52,41 @@ const orderNodes = (graph: Graph, collectives: readonly Collective[]): number[] 
     if (!issue.has(id)) release(id);
   };
   const emitReadyBefore = (id: number): void => {
-    for (;;) {
-      const first = Math.min(...ready);
-      if (!(first < id)) return;
-      ready.splice(ready.indexOf(first), 1);
-      if (!emitted.has(first)) emit(first);
+    while (leastReady < id) {
+      const at = leastReady++;
+      if (isReady[at] === 0) continue;
+      isReady[at] = 0;
+      if (!emitted.has(at)) emit(at);
     }
+  };
+  /** What has to come before a node and has not come yet. What has come came with all that it needs. */
+  const ahead = (id: number): number[] => {
+    const found = new Set<number>();
+    const stack = [id];
+    for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
+      for (const { node } of graph.nodes[at]!.inputs) {
+        if (emitted.has(node) || found.has(node)) continue;
+        found.add(node);
+        stack.push(node);
+      }
+    }
+    return [...found].sort(byNeed);
   };
 
   for (const id of graph.inputs) emit(id);
   for (const node of graph.nodes)
-    if (node.inputs.length === 0 && !needed.has(node.id) && roleOf(node) !== "argument") ready.push(node.id);
-  for (const collective of collectives) {
-    for (const id of collective.ancestors.toSorted(byNeed)) {
+    if (node.inputs.length === 0 && !needed.has(node.id) && roleOf(node) !== "argument") makeReady(node.id);
+  for (const [at, collective] of collectives.entries()) {
+    for (const id of ahead(collective)) {
+      if (issue.get(id)! > at)
+        throw new ArgumentError(
+          `an order starts collective ${collective} before ${id}, which it needs; use canonicalOrder`,
+        );
       if (emitted.has(id)) continue;
       emitReadyBefore(id);
       emit(id);
     }
-    emit(collective.id);
+    emit(collective);
   }
 
   const rest = graph.nodes.filter((node) => !emitted.has(node.id)).map((node) => node.id);
@@ -84,34 +102,30 @@ const orderNodes = (graph: Graph, collectives: readonly Collective[]): number[] 
  * order of ranks that all have this graph. Where graphs differ, `canonicalOrder` of all of them gives each rank its
  * own.
  * @throws ArgumentError where the order is not one of this graph's collectives, or starts one before what it needs.
- * Cost: O(collectives · (nodes + edges)).
+ * Cost: O(n log n) for n nodes and edges; without an order, those of `collectivesOf` too.
  */
 export const scheduleCollectives = (graph: Graph, order?: readonly number[]): Graph => {
   const found = graph.nodes.filter(isUnsplit);
   if (found.length === 0) return graph;
-  const collectives = found.map(({ id }) => ({ id, ancestors: ancestorsOf(graph, id) }));
   const positions = order ?? canonicalOrder([{ axes: {}, collectives: collectivesOf(graph, found) }])[0]!;
-  checkOrder(collectives, positions);
-  const starts = positions.map((position) => collectives[position]!);
-  return splitCollectives(graph, orderNodes(graph, starts));
+  if (
+    positions.length !== found.length ||
+    new Set(positions).size !== found.length ||
+    positions.some((position) => found[position] === undefined)
+  )
+    throw new ArgumentError(
+      `an order of ${positions.length} collectives, ${positions.join()}, was given for a graph of ${found.length}; name each of 0 to ${found.length - 1} once`,
+    );
+  return splitCollectives(
+    graph,
+    orderNodes(
+      graph,
+      positions.map((position) => found[position]!.id),
+    ),
+  );
 };
 
 const isUnsplit = (node: Node): boolean => isCollective(node) && roleOf(node) !== "start";
-
-const checkOrder = (collectives: readonly Collective[], positions: readonly number[]): void => {
-  const place = new Map(positions.map((position, at) => [collectives[position]?.id, at]));
-  if (place.size !== collectives.length || positions.length !== collectives.length || place.has(undefined))
-    throw new ArgumentError(
-      `an order of ${positions.length} collectives, ${positions.join()}, was given for a graph of ${collectives.length}; name each of 0 to ${collectives.length - 1} once`,
-    );
-  for (const { id, ancestors } of collectives) {
-    const late = ancestors.find((ancestor) => (place.get(ancestor) ?? -1) > place.get(id)!);
-    if (late !== undefined)
-      throw new ArgumentError(
-        `the order ${positions.join()} starts collective ${id} before ${late}, which it needs; use canonicalOrder`,
-      );
-  }
-};
 
 /**
  * Split every collective into start and done where it stands, so that each is waited for before anything else is

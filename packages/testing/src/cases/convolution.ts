@@ -112,6 +112,18 @@ const geometries: readonly Geometry[] = [
       [1, 1],
     ],
   },
+  {
+    name: "depthwise, stride 2 with dilation 2",
+    x: [1, 6, 9, 5],
+    w: [3, 2, 1, 5],
+    groups: 5,
+    stride: [2, 2],
+    dilation: [1, 2],
+    padding: [
+      [1, 1],
+      [1, 2],
+    ],
+  },
   { name: "depthwise, two outputs each", x: [1, 5, 4, 3], w: [2, 2, 1, 6], groups: 3 },
   { name: "no images", x: [0, 5, 6, 3], w: [3, 3, 3, 4] },
   { name: "no channels in", x: [2, 5, 6, 0], w: [3, 3, 0, 4] },
@@ -136,6 +148,35 @@ const large: readonly Geometry[] = [
     padding: [
       [1, 1],
       [1, 1],
+    ],
+  },
+  {
+    name: "depthwise, many channels",
+    x: [2, 9, 14, 23],
+    w: [3, 3, 1, 23],
+    groups: 23,
+    padding: [
+      [1, 1],
+      [1, 1],
+    ],
+  },
+  // Tiles of 4 × 4 pixels at all borders, the last ones not whole.
+  {
+    name: "3×3 with fours of channels",
+    x: [3, 15, 16, 24],
+    w: [3, 3, 24, 28],
+    padding: [
+      [1, 1],
+      [1, 1],
+    ],
+  },
+  {
+    name: "3×3 with fours of channels, asymmetric padding",
+    x: [3, 15, 19, 24],
+    w: [3, 3, 24, 28],
+    padding: [
+      [0, 2],
+      [3, 0],
     ],
   },
   { name: "many channels out", x: [1, 5, 6, 9], w: [3, 3, 9, 133], stride: [2, 1] },

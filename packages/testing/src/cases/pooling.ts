@@ -14,6 +14,7 @@ interface Geometry {
 const geometries: readonly Geometry[] = [
   { name: "2×2", x: [2, 6, 4, 8], window: [2, 2] },
   { name: "2×2, odd image and channels", x: [2, 7, 5, 5], window: [2, 2] },
+  { name: "2×2, fours of channels in an odd image", x: [2, 5, 7, 12], window: [2, 2] },
   { name: "one channel", x: [1, 6, 7, 1], window: [3, 2] },
   {
     name: "windows overlap",

@@ -2,6 +2,7 @@ import { bytesPerElement, type DType } from "@skein/tensor-core";
 import { attentionSizes, type KernelNode, type OperatorParams } from "@skein/tensor-core/backend";
 import type { Binding, BindingSource } from "../../kernel.ts";
 import { loadVectors, sharesWords, storeVectors, vectorBindingType } from "./vectors.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** What both attention operators say of a node. */
 export interface AttentionNode {
@@ -86,13 +87,13 @@ export const words = (name: string, source: BindingSource, access: "read" | "wri
 
 /** The row of k and v at which the keys of a line begin: `let key_line`. */
 export const keyLine = ({ group }: AttentionNode): string =>
-  `  let key_line = line${group === 1 ? "" : ` / ${group}u`} * sizes.keys;`;
+  `let key_line = line${group === 1 ? "" : ` / ${group}u`} * sizes.keys;`;
 
 /** `fn seen_by(query: u32, keys: u32, start: i32) -> u32`: how many keys a query sees of those that are there. */
 export const seenBy = ({ causal }: AttentionNode): string =>
   causal
-    ? "fn seen_by(query: u32, keys: u32, start: i32) -> u32 { return u32(clamp(i32(query) + 1 + start, 0, i32(keys))); }\n"
-    : "fn seen_by(query: u32, keys: u32, start: i32) -> u32 { return keys; }\n";
+    ? "fn seen_by(query: u32, keys: u32, start: i32) -> u32 { return u32(clamp(i32(query) + 1 + start, 0, i32(keys))); }"
+    : "fn seen_by(query: u32, keys: u32, start: i32) -> u32 { return keys; }";
 
 /** Where a pass finds how many keys a batch entry has and where its queries begin. */
 export interface SpanSource {
@@ -107,26 +108,31 @@ export interface SpanSource {
   readonly define: (line: string, shared: boolean) => string;
 }
 
-const sharedSpan = "var<workgroup> span: vec2<u32>;\n";
+const sharedSpan = "var<workgroup> span: vec2<u32>;";
 
 const spans = (node: AttentionNode, code: string, bindings: readonly Binding[]): SpanSource => {
   if (!node.limited)
     return {
       bindings: [],
       code: "",
-      define: () => "  let keys = sizes.keys;\n  let start = i32(sizes.keys) - i32(sizes.queries);",
+      define: () => "let keys = sizes.keys;\nlet start = i32(sizes.keys) - i32(sizes.queries);",
     };
   const entry = (line: string): string => `span_of(${line} / ${node.lines / node.batch}u)`;
   return {
     bindings,
     code: `${sharedSpan}${code}`,
-    define: (line, shared) => `${
-      shared
-        ? `  if (lane == 0u) { span = ${entry(line)}; }\n  let own_span = workgroupUniformLoad(&span);`
-        : `  let own_span = ${entry(line)};`
-    }
-  let keys = own_span.x;
-  let start = bitcast<i32>(own_span.y);`,
+    define: (line, shared) => wgsl`
+      ${
+        shared
+          ? wgsl`
+            if (lane == 0u) { span = ${entry(line)}; }
+            let own_span = workgroupUniformLoad(&span);
+          `
+          : `let own_span = ${entry(line)};`
+      }
+      let keys = own_span.x;
+      let start = bitcast<i32>(own_span.y);
+    `,
   };
 };
 
@@ -137,11 +143,12 @@ const spans = (node: AttentionNode, code: string, bindings: readonly Binding[]):
 export const spansOfLimits = (node: AttentionNode, input: number): SpanSource =>
   spans(
     node,
-    `fn span_of(entry: u32) -> vec2<u32> {
-  let start = clamp(limits[entry + ${node.batch}u], -i32(sizes.queries), i32(sizes.keys));
-  return vec2<u32>(u32(clamp(limits[entry], 0, i32(sizes.keys))), bitcast<u32>(start));
-}
-`,
+    wgsl`
+      fn span_of(entry: u32) -> vec2<u32> {
+        let start = clamp(limits[entry + ${node.batch}u], -i32(sizes.queries), i32(sizes.keys));
+        return vec2<u32>(u32(clamp(limits[entry], 0, i32(sizes.keys))), bitcast<u32>(start));
+      }
+    `,
     [{ name: "limits", type: "array<i32>", source: { input }, access: "read" }],
   );
 
@@ -149,11 +156,12 @@ export const spansOfLimits = (node: AttentionNode, input: number): SpanSource =>
 export const spansBehindDeltas = (node: AttentionNode): SpanSource =>
   spans(
     node,
-    `fn span_of(entry: u32) -> vec2<u32> {
-  let at = ${node.lines * node.queries}u + 2u * entry;
-  return vec2<u32>(delta[at], delta[at + 1u]);
-}
-`,
+    wgsl`
+      fn span_of(entry: u32) -> vec2<u32> {
+        let at = ${node.lines * node.queries}u + 2u * entry;
+        return vec2<u32>(delta[at], delta[at + 1u]);
+      }
+    `,
     [],
   );
 

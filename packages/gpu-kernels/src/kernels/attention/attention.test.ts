@@ -147,18 +147,16 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
   }, 600_000);
 
   // The same kernels with their loops left as loops.
-  test.each([80, 256])(
-    "tiles of heads %d wide at default limits",
-    async (width) => {
-      const sizes: Sizes = [1, 1, 37, 70, width];
-      const [inputs, params] = [operands(sizes), paramsOf(sizes, false)];
-      const node = attentionNode({ op: "attention", inputs, outputs: [], params });
-      const facts = { ...leastDevice, software: true };
-      await checkPlan(attentionForward(node, facts), "attention", inputs, params);
-      await checkPlan(attentionBackward(node, facts), "attention-backward", backwardOperands(inputs, params), params);
-    },
-    600_000,
-  );
+  const checkTilesOf = async (width: number): Promise<void> => {
+    const sizes: Sizes = [1, 1, 37, 70, width];
+    const [inputs, params] = [operands(sizes), paramsOf(sizes, false)];
+    const node = attentionNode({ op: "attention", inputs, outputs: [], params });
+    const facts = { ...leastDevice, software: true };
+    await checkPlan(attentionForward(node, facts), "attention", inputs, params);
+    await checkPlan(attentionBackward(node, facts), "attention-backward", backwardOperands(inputs, params), params);
+  };
+  test("tiles of heads 80 wide at default limits", () => checkTilesOf(80), 600_000);
+  test("tiles of heads 256 wide at default limits", { tags: "full", timeout: 600_000 }, () => checkTilesOf(256));
 
   test("whole rows in workgroup memory where 32 KiB are there", async () => {
     const sizes: Sizes = [1, 1, 67, 67, 64];
@@ -172,23 +170,20 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
     await checkPlan(plans[1], "attention-backward", backwardOperands(inputs, params), params);
   }, 600_000);
 
-  test.each([5, 6, 8])(
-    "f16 rows of %d values, also those that share words",
-    async (width) => {
-      const sizes: Sizes = [1, 2, 9, 11, width];
-      const [inputs, params] = [operands(sizes, 1, "f16"), paramsOf(sizes, true)];
-      const halves = { absolute: 2e-3, relative: 2e-3 };
-      // Loops written out, as for a GPU, take ten times as long to compile: once, for the width that shares words.
-      for (const software of width === 5 ? [false, true] : [true]) {
-        const facts = { ...leastDevice, f16: true, software };
-        await checkNode(backend, "attention", inputs, params, { facts, tolerance: halves });
-        await checkNode(backend, "attention-backward", backwardOperands(inputs, params), params, {
-          facts,
-          tolerance: halves,
-        });
-      }
-    },
-    600_000,
+  const checkHalves = async (width: number, software: boolean): Promise<void> => {
+    const sizes: Sizes = [1, 2, 9, 11, width];
+    const [inputs, params] = [operands(sizes, 1, "f16"), paramsOf(sizes, true)];
+    const checks = {
+      facts: { ...leastDevice, f16: true, software },
+      tolerance: { absolute: 2e-3, relative: 2e-3 },
+    };
+    await checkNode(backend, "attention", inputs, params, checks);
+    await checkNode(backend, "attention-backward", backwardOperands(inputs, params), params, checks);
+  };
+  test.each([5, 6, 8])("f16 rows of %d values, also those that share words", (width) => checkHalves(width, true));
+  // They take ten times as long to compile: for the width that shares words.
+  test("f16 rows of 5 values in loops written out, as for a GPU", { tags: "full", timeout: 600_000 }, () =>
+    checkHalves(5, false),
   );
 
   test("2048 positions agree with a few rows in f64", async () => {
@@ -246,25 +241,27 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
     ];
   };
 
-  test.each([false, true])(
-    "limits and grouped heads in tiles, in rows and in the definition (causal: %s)",
-    async (causal) => {
-      const params = { causal, scale: 0.3 };
-      const [q, k, v, limits] = limitedOperands(90, [83, 0, 41]) as [NdArray, NdArray, NdArray, NdArray];
-      const inputs = [q, k, v, limits];
-      const [out, sums, g] = backwardOperands(inputs, params).slice(inputs.length) as [NdArray, NdArray, NdArray];
-      const backward = [q, k, v, out, sums, g, limits];
-      const [node, backwardNode] = [
-        attentionNode({ op: "attention", inputs, outputs: [], params }),
-        attentionNode({ op: "attention-backward", inputs: backward, outputs: [], params }),
-      ];
-      const facts = { ...leastDevice, software: true };
-      await checkPlan(attentionForward(node, facts), "attention", inputs, params);
-      await checkPlan(attentionNaive(node), "attention", inputs, params);
-      await checkPlan(attentionBackward(backwardNode, facts), "attention-backward", backward, params);
-      await checkNode(backend, "attention-backward", backward, params, { facts, tolerance });
-    },
-    600_000,
+  const checkLimits = async (causal: boolean): Promise<void> => {
+    const params = { causal, scale: 0.3 };
+    const [q, k, v, limits] = limitedOperands(90, [83, 0, 41]) as [NdArray, NdArray, NdArray, NdArray];
+    const inputs = [q, k, v, limits];
+    const [out, sums, g] = backwardOperands(inputs, params).slice(inputs.length) as [NdArray, NdArray, NdArray];
+    const backward = [q, k, v, out, sums, g, limits];
+    const [node, backwardNode] = [
+      attentionNode({ op: "attention", inputs, outputs: [], params }),
+      attentionNode({ op: "attention-backward", inputs: backward, outputs: [], params }),
+    ];
+    const facts = { ...leastDevice, software: true };
+    await checkPlan(attentionForward(node, facts), "attention", inputs, params);
+    await checkPlan(attentionNaive(node), "attention", inputs, params);
+    await checkPlan(attentionBackward(backwardNode, facts), "attention-backward", backward, params);
+    await checkNode(backend, "attention-backward", backward, params, { facts, tolerance });
+  };
+  test("limits and grouped heads, causal, in tiles, in rows and in the definition", () => checkLimits(true), 600_000);
+  test(
+    "limits and grouped heads, not causal, in tiles, in rows and in the definition",
+    { tags: "full", timeout: 600_000 },
+    () => checkLimits(false),
   );
 
   test("the naive variant is the definition", async () => {

@@ -3,6 +3,7 @@ import type { KernelPlan, Pass } from "../../kernel.ts";
 import { type AttentionNode, indirectScratch, readRows, spansOfLimits, words } from "./attention-node.ts";
 import { narrowPass } from "./narrow.ts";
 import { vectorsOf } from "./vectors.ts";
+import { wgsl } from "../../wgsl.ts";
 
 const workgroupSize = 64;
 
@@ -27,23 +28,29 @@ export const deltaPass = (node: AttentionNode, scratch: number): Pass => {
     ],
     workgroupSize,
     groups: Math.ceil((limited ? Math.max(count, batch) : count) / workgroupSize),
-    code: `${out.code}${g.code}${spans.code}
-fn main(group: u32, lane: u32) {
-  let row = group * ${workgroupSize}u + lane;
-${
-  limited
-    ? `  if (row < ${batch}u) {
-    let entry = span_of(row);
-    delta[sizes.rows + 2u * row] = entry.x;
-    delta[sizes.rows + 2u * row + 1u] = entry.y;
-  }
-`
-    : ""
-}  if (row >= sizes.rows) { return; }
-  var sum = vec4<f32>();
-  for (var v = 0u; v < ${vectorsOf(node.width)}u; v++) { sum = fma(vector_out(row, v), vector_g(row, v), sum); }
-  delta[row] = ${word}((sum.x + sum.y) + (sum.z + sum.w));
-}`,
+    code: wgsl`
+      ${out.code}
+      ${g.code}
+      ${spans.code}
+      fn main(group: u32, lane: u32) {
+        let row = group * ${workgroupSize}u + lane;
+        ${
+          limited
+            ? wgsl`
+              if (row < ${batch}u) {
+                let entry = span_of(row);
+                delta[sizes.rows + 2u * row] = entry.x;
+                delta[sizes.rows + 2u * row + 1u] = entry.y;
+              }
+            `
+            : ""
+        }
+        if (row >= sizes.rows) { return; }
+        var sum = vec4<f32>();
+        for (var v = 0u; v < ${vectorsOf(node.width)}u; v++) { sum = fma(vector_out(row, v), vector_g(row, v), sum); }
+        delta[row] = ${word}((sum.x + sum.y) + (sum.z + sum.w));
+      }
+    `,
     sizes: { rows: count, queries, keys },
   };
 };

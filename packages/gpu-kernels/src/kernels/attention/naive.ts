@@ -1,6 +1,7 @@
 import type { KernelPlan } from "../../kernel.ts";
 import { type AttentionNode, keyLine, seenBy, spansOfLimits, uniformSizes, words } from "./attention-node.ts";
 import { floatText } from "./vectors.ts";
+import { wgsl } from "../../wgsl.ts";
 
 const lanes = 64;
 
@@ -12,16 +13,18 @@ const lanes = 64;
 export const attentionNaive = (node: AttentionNode): KernelPlan => {
   const { lines, queries, width, scale } = node;
   const spans = spansOfLimits(node, 3);
-  const score = `${seenBy(node)}${spans.code}
-fn score(row: u32, j: u32) -> f32 {
-  let line = row / sizes.queries;
-${keyLine(node)}
-  let key = key_line + j;
-  var dot = 0.0;
-  for (var d = 0u; d < ${width}u; d++) { dot += q[row * ${width}u + d] * k[key * ${width}u + d]; }
-  return dot * ${floatText(scale)};
-}
-`;
+  const score = wgsl`
+    ${seenBy(node)}
+    ${spans.code}
+    fn score(row: u32, j: u32) -> f32 {
+      let line = row / sizes.queries;
+      ${keyLine(node)}
+      let key = key_line + j;
+      var dot = 0.0;
+      for (var d = 0u; d < ${width}u; d++) { dot += q[row * ${width}u + d] * k[key * ${width}u + d]; }
+      return dot * ${floatText(scale)};
+    }
+  `;
   const reads = [words("q", { input: 0 }, "read"), words("k", { input: 1 }, "read"), ...spans.bindings];
   return {
     passes: [
@@ -31,20 +34,22 @@ ${keyLine(node)}
         workgroupSize: lanes,
         groups: Math.ceil((lines * queries) / lanes),
         sizes: uniformSizes(node, lines * queries),
-        code: `var<private> never: u32 = 0u;
-${score}
-fn main(group: u32, lane: u32) {
-  let row = group * ${lanes}u + lane;
-  if (row >= sizes.tiles) { return; }
-  let line = row / sizes.queries;
-${spans.define("line", false)}
-  let seen = seen_by(row % sizes.queries, keys, start);
-  var largest = -3.4028234e38f;
-  for (var j = 0u; j < seen; j++) { largest = max(largest, score(row, j)); }
-  var total = 0.0;
-  for (var j = 0u; j < seen; j++) { total += exp(score(row, j) - largest); }
-  sums[row] = select(largest + log(total), bitcast<f32>(0xff800000u | never), seen == 0u);
-}`,
+        code: wgsl`
+          var<private> never: u32 = 0u;
+          ${score}
+          fn main(group: u32, lane: u32) {
+            let row = group * ${lanes}u + lane;
+            if (row >= sizes.tiles) { return; }
+            let line = row / sizes.queries;
+            ${spans.define("line", false)}
+            let seen = seen_by(row % sizes.queries, keys, start);
+            var largest = -3.4028234e38f;
+            for (var j = 0u; j < seen; j++) { largest = max(largest, score(row, j)); }
+            var total = 0.0;
+            for (var j = 0u; j < seen; j++) { total += exp(score(row, j) - largest); }
+            sums[row] = select(largest + log(total), bitcast<f32>(0xff800000u | never), seen == 0u);
+          }
+        `,
       },
       {
         label: "attention naive",
@@ -57,21 +62,23 @@ ${spans.define("line", false)}
         workgroupSize: lanes,
         groups: Math.ceil((lines * queries * width) / lanes),
         sizes: uniformSizes(node, lines * queries * width),
-        code: `${score}
-fn main(group: u32, lane: u32) {
-  let at = group * ${lanes}u + lane;
-  if (at >= sizes.tiles) { return; }
-  let row = at / ${width}u;
-  let line = row / sizes.queries;
-${spans.define("line", false)}
-  let seen = seen_by(row % sizes.queries, keys, start);
-${keyLine(node)}
-  var sum = 0.0;
-  for (var j = 0u; j < seen; j++) {
-    sum += exp(score(row, j) - sums[row]) * v[(key_line + j) * ${width}u + at % ${width}u];
-  }
-  y[at] = sum;
-}`,
+        code: wgsl`
+          ${score}
+          fn main(group: u32, lane: u32) {
+            let at = group * ${lanes}u + lane;
+            if (at >= sizes.tiles) { return; }
+            let row = at / ${width}u;
+            let line = row / sizes.queries;
+            ${spans.define("line", false)}
+            let seen = seen_by(row % sizes.queries, keys, start);
+            ${keyLine(node)}
+            var sum = 0.0;
+            for (var j = 0u; j < seen; j++) {
+              sum += exp(score(row, j) - sums[row]) * v[(key_line + j) * ${width}u + at % ${width}u];
+            }
+            y[at] = sum;
+          }
+        `,
       },
     ],
   };

@@ -1,4 +1,5 @@
 import type { BindingSource, Pass } from "../../kernel.ts";
+import { wgsl } from "../../wgsl.ts";
 
 const workgroupSize = 64;
 
@@ -14,9 +15,11 @@ export const narrowPass = (from: BindingSource, to: BindingSource, count: number
   ],
   workgroupSize,
   groups: Math.ceil(Math.ceil(count / 2) / workgroupSize),
-  code: `fn main(group: u32, lane: u32) {
-  let at = group * ${workgroupSize}u + lane;
-  if (at < sizes.pairs) { y[at] = pack2x16float(x[at]); }
-}`,
+  code: wgsl`
+    fn main(group: u32, lane: u32) {
+      let at = group * ${workgroupSize}u + lane;
+      if (at < sizes.pairs) { y[at] = pack2x16float(x[at]); }
+    }
+  `,
   sizes: { pairs: Math.ceil(count / 2) },
 });

@@ -1,7 +1,8 @@
 import type { DeviceFacts, KernelPlan } from "../../kernel.ts";
 import type { AttentionNode } from "./attention-node.ts";
 import { attentionBackward } from "./backward.ts";
-import { attentionBackwardByRow, attentionForwardByRow } from "./by-row.ts";
+import { attentionBackwardByRow } from "./backward-by-row.ts";
+import { attentionForwardByRow } from "./forward-by-row.ts";
 import { attentionForward } from "./forward.ts";
 
 /** Result and logsumexp. */

@@ -8,32 +8,36 @@ import {
   tileRows,
   weightStride,
 } from "./tile.ts";
+import { wgsl } from "../../wgsl.ts";
 
 // WGSL of the steps that the three tiled kernels share. In scope: `lane`, `r` and `c` (the invocation's place in the
 // tile).
 
-const times = (count: number, text: (i: number) => string): string =>
-  Array.from({ length: count }, (_, i) => text(i)).join("\n");
+const times = <Text>(count: number, text: (i: number) => Text): Text[] =>
+  Array.from({ length: count }, (_, i) => text(i));
 
 /** Workgroup memory; `near` names the row operands. */
-export const tileMemory = (tile: AttentionTile, near: readonly string[]): string =>
-  [
-    ...near.map((name) => `var<workgroup> ${name}: array<vec4<f32>, ${tileRows(tile) * strideOf(tile)}>;`),
-    `var<workgroup> far: array<vec4<f32>, ${farVectors(tile)}>;`,
-    `var<workgroup> weights: array<vec4<f32>, ${tileRows(tile) * weightStride(tile)}>;`,
-  ].join("\n");
+export const tileMemory = (tile: AttentionTile, near: readonly string[]): string => {
+  const nearRows = near.map((name) => `var<workgroup> ${name}: array<vec4<f32>, ${tileRows(tile) * strideOf(tile)}>;`);
+  return wgsl`
+    ${nearRows}
+    var<workgroup> far: array<vec4<f32>, ${farVectors(tile)}>;
+    var<workgroup> weights: array<vec4<f32>, ${tileRows(tile) * weightStride(tile)}>;
+  `;
+};
 
 /** `let r`, `let c`. */
 export const lanePlace = ({ columnLanes }: AttentionTile): string =>
-  `  let r = lane / ${columnLanes}u;\n  let c = lane % ${columnLanes}u;`;
+  wgsl`
+    let r = lane / ${columnLanes}u;
+    let c = lane % ${columnLanes}u;
+  `;
 
-const copyLoop = (
-  tile: AttentionTile,
-  count: number,
-  body: string,
-): string => `  for (var i = lane; i < ${count}u; i += ${tile.rowLanes * tile.columnLanes}u) {
-${body}
-  }`;
+const copyLoop = (tile: AttentionTile, count: number, body: string): string => wgsl`
+  for (var i = lane; i < ${count}u; i += ${tile.rowLanes * tile.columnLanes}u) {
+    ${body}
+  }
+`;
 
 /**
  * Vectors `base` … of rows `first` … of an operand into `near`, zeros from row `end` on; all WGSL. `line` is the
@@ -51,11 +55,13 @@ export const loadNear = (
   copyLoop(
     tile,
     tileRows(tile) * tile.chunk,
-    `    let row = i / ${tile.chunk}u;
-    let v = i % ${tile.chunk}u;
-    var x = vec4<f32>();
-    if (${first} + row < ${end} && ${base} + v < ${tile.vectors}u) { x = vector_${operand}(${line} + ${first} + row, ${base} + v); }
-    ${near}[row * ${strideOf(tile)}u + v] = x;`,
+    wgsl`
+      let row = i / ${tile.chunk}u;
+      let v = i % ${tile.chunk}u;
+      var x = vec4<f32>();
+      if (${first} + row < ${end} && ${base} + v < ${tile.vectors}u) { x = vector_${operand}(${line} + ${first} + row, ${base} + v); }
+      ${near}[row * ${strideOf(tile)}u + v] = x;
+    `,
   );
 
 /** As `loadNear` for the columns, in the order in which invocations own them. */
@@ -70,25 +76,31 @@ export const loadFar = (
   copyLoop(
     tile,
     tileColumns(tile) * tile.chunk,
-    `    let slot = i / ${tile.chunk}u;
-    let v = i % ${tile.chunk}u;
-    let column = ${first} + slot % ${tile.columnLanes}u * 4u + slot / ${tile.columnLanes}u;
-    var x = vec4<f32>();
-    if (column < ${end} && ${base} + v < ${tile.vectors}u) { x = vector_${operand}(${line} + column, ${base} + v); }
-    far[slot * ${strideOf(tile)}u + v] = x;`,
+    wgsl`
+      let slot = i / ${tile.chunk}u;
+      let v = i % ${tile.chunk}u;
+      let column = ${first} + slot % ${tile.columnLanes}u * 4u + slot / ${tile.columnLanes}u;
+      var x = vec4<f32>();
+      if (column < ${end} && ${base} + v < ${tile.vectors}u) { x = vector_${operand}(${line} + column, ${base} + v); }
+      far[slot * ${strideOf(tile)}u + v] = x;
+    `,
   );
 
 /** `target0` … `target3` += rows of `near` · columns of `far`, over the vectors that are there. */
 const multiplyChunk = (tile: AttentionTile, target: string, near: string): string => {
   const stride = strideOf(tile);
-  const column = (n: number): string => `    {
+  const column = (n: number): string => wgsl`
+    {
       let b = far[(${n * tile.columnLanes}u + c) * ${stride}u + v];
-${times(4, (i) => `      ${target}${i}[${n}] = fma(a${i}.w, b.w, fma(a${i}.z, b.z, fma(a${i}.y, b.y, fma(a${i}.x, b.x, ${target}${i}[${n}]))));`)}
-    }`;
-  return `  for (var v = 0u; v < ${tile.chunk}u; v++) {
-${times(4, (i) => `    let a${i} = ${near}[(r + ${i * tile.rowLanes}u) * ${stride}u + v];`)}
-${times(4, column)}
-  }`;
+      ${times(4, (i) => `${target}${i}[${n}] = fma(a${i}.w, b.w, fma(a${i}.z, b.z, fma(a${i}.y, b.y, fma(a${i}.x, b.x, ${target}${i}[${n}]))));`)}
+    }
+  `;
+  return wgsl`
+    for (var v = 0u; v < ${tile.chunk}u; v++) {
+      ${times(4, (i) => `let a${i} = ${near}[(r + ${i * tile.rowLanes}u) * ${stride}u + v];`)}
+      ${times(4, column)}
+    }
+  `;
 };
 
 /**
@@ -107,50 +119,67 @@ export interface Rows {
  * up.
  */
 export const productOfRows = (tile: AttentionTile, target: string, near: string, rows: Rows, columns: Rows): string => {
-  const declared = times(4, (i) => `  var ${target}${i} = vec4<f32>();`);
+  const declared = times(4, (i) => `var ${target}${i} = vec4<f32>();`);
   if (tile.resident)
-    return `${declared}
-  workgroupBarrier();
-${loadFar(tile, columns.operand, columns.line, columns.first, columns.end, "0u")}
-  workgroupBarrier();
-${multiplyChunk(tile, target, near)}`;
-  return `${declared}
-  for (var base = 0u; base < ${tile.vectors}u; base += ${tile.chunk}u) {
-  workgroupBarrier();
-${loadNear(tile, near, rows.operand, rows.line, rows.first, rows.end, "base")}
-${loadFar(tile, columns.operand, columns.line, columns.first, columns.end, "base")}
-  workgroupBarrier();
-${multiplyChunk(tile, target, near)}
-  }`;
+    return wgsl`
+      ${declared}
+      workgroupBarrier();
+      ${loadFar(tile, columns.operand, columns.line, columns.first, columns.end, "0u")}
+      workgroupBarrier();
+      ${multiplyChunk(tile, target, near)}
+    `;
+  return wgsl`
+    ${declared}
+    for (var base = 0u; base < ${tile.vectors}u; base += ${tile.chunk}u) {
+      workgroupBarrier();
+      ${loadNear(tile, near, rows.operand, rows.line, rows.first, rows.end, "base")}
+      ${loadFar(tile, columns.operand, columns.line, columns.first, columns.end, "base")}
+      workgroupBarrier();
+      ${multiplyChunk(tile, target, near)}
+    }
+  `;
 };
 
 /** `target<i>_<o>` += weight t of `w<i>` · the row of `far` at `at`. */
-const addColumn = (tile: AttentionTile, target: string, t: string, at: string): string => {
-  const parts = Array.from({ length: resultVectors(tile) }, (_, o) => o);
-  return parts
-    .map(
-      (o) => `      let b${o} = far[${at} + ${o * tile.columnLanes}u];
-${times(4, (i) => `      ${target}${i}_${o} = fma(vec4<f32>(w${i}[${t}]), b${o}, ${target}${i}_${o});`)}`,
-    )
-    .join("\n");
-};
+const addColumn = (tile: AttentionTile, target: string, t: string, at: string): string[] =>
+  times(
+    resultVectors(tile),
+    (o) => wgsl`
+      let b${o} = far[${at} + ${o * tile.columnLanes}u];
+      ${times(4, (i) => `${target}${i}_${o} = fma(vec4<f32>(w${i}[${t}]), b${o}, ${target}${i}_${o});`)}
+    `,
+  );
 
 /** Columns `k` · 4 … of the weights. Written out, four at a time share one read; as a loop, a fourth of the text. */
 const addFour = (tile: AttentionTile, target: string, k: string, at: (t: string) => string): string => {
   const weights = (i: number): string => `weights[(r + ${i * tile.rowLanes}u) * ${weightStride(tile)}u + ${k}]`;
-  const read = times(4, (i) => `      let w${i} = ${weights(i)};`);
+  const read = times(4, (i) => `let w${i} = ${weights(i)};`);
   if (!tile.rolled)
-    return `${read}\n${times(4, (t) => `      {\n${addColumn(tile, target, `${t}`, at(`${t}u`))}\n      }`)}`;
-  return `${read}\n      for (var t = 0u; t < 4u; t++) {\n${addColumn(tile, target, "t", at("t"))}\n      }`;
+    return wgsl`
+      ${read}
+      ${times(
+        4,
+        (t) => wgsl`
+          {
+            ${addColumn(tile, target, `${t}`, at(`${t}u`))}
+          }
+        `,
+      )}
+    `;
+  return wgsl`
+    ${read}
+    for (var t = 0u; t < 4u; t++) {
+      ${addColumn(tile, target, "t", at("t"))}
+    }
+  `;
 };
 
 /** `target<i>_<o>` += weights · columns, where `far` holds the columns as `loadFar` left them, whole rows. */
-export const addFar = (
-  tile: AttentionTile,
-  target: string,
-): string => `    for (var k = 0u; k < ${tile.columnLanes}u; k++) {
-${addFour(tile, target, "k", (t) => `(${t} * ${tile.columnLanes}u + k) * ${strideOf(tile)}u + c`)}
-    }`;
+export const addFar = (tile: AttentionTile, target: string): string => wgsl`
+  for (var k = 0u; k < ${tile.columnLanes}u; k++) {
+    ${addFour(tile, target, "k", (t) => `(${t} * ${tile.columnLanes}u + k) * ${strideOf(tile)}u + c`)}
+  }
+`;
 
 /**
  * `target<i>_<o>` += weights · columns of the tile, with the columns loaded for it. The weights were written before;
@@ -158,31 +187,41 @@ ${addFour(tile, target, "k", (t) => `(${t} * ${tile.columnLanes}u + k) * ${strid
  */
 export const addWeighted = (tile: AttentionTile, target: string, columns: Rows): string => {
   if (tile.resident)
-    return `${loadFar(tile, columns.operand, columns.line, columns.first, columns.end, "0u")}
-  workgroupBarrier();
-${addFar(tile, target)}`;
+    return wgsl`
+      ${loadFar(tile, columns.operand, columns.line, columns.first, columns.end, "0u")}
+      workgroupBarrier();
+      ${addFar(tile, target)}
+    `;
   const atOnce = columnsAtOnce(tile);
   const { vectors } = tile;
-  return `  for (var base = 0u; base < ${tileColumns(tile)}u; base += ${atOnce}u) {
-    workgroupBarrier();
-${copyLoop(
-  tile,
-  atOnce * vectors,
-  `    let column = ${columns.first} + base + i / ${vectors}u;
-    var x = vec4<f32>();
-    if (column < ${columns.end} && base + i / ${vectors}u < ${tileColumns(tile)}u) { x = vector_${columns.operand}(${columns.line} + column, i % ${vectors}u); }
-    far[i] = x;`,
-)}
-    workgroupBarrier();
-    for (var k = 0u; k < ${atOnce / 4}u && base / 4u + k < ${tile.columnLanes}u; k++) {
-${addFour(tile, target, "base / 4u + k", (t) => `(4u * k + ${t}) * ${vectors}u + c`)}
+  return wgsl`
+    for (var base = 0u; base < ${tileColumns(tile)}u; base += ${atOnce}u) {
+      workgroupBarrier();
+      ${copyLoop(
+        tile,
+        atOnce * vectors,
+        wgsl`
+          let column = ${columns.first} + base + i / ${vectors}u;
+          var x = vec4<f32>();
+          if (column < ${columns.end} && base + i / ${vectors}u < ${tileColumns(tile)}u) { x = vector_${columns.operand}(${columns.line} + column, i % ${vectors}u); }
+          far[i] = x;
+        `,
+      )}
+      workgroupBarrier();
+      for (var k = 0u; k < ${atOnce / 4}u && base / 4u + k < ${tile.columnLanes}u; k++) {
+        ${addFour(tile, target, "base / 4u + k", (t) => `(4u * k + ${t}) * ${vectors}u + c`)}
+      }
     }
-  }`;
+  `;
 };
 
+/** Names of the vectors of a result in row `i`. */
+export const resultNames = (tile: AttentionTile, target: string, i: number): string[] =>
+  times(resultVectors(tile), (o) => `${target}${i}_${o}`);
+
 /** `var target<i>_<o>`: the invocation's part of a result. */
-export const resultVariables = (tile: AttentionTile, target: string): string =>
-  times(4, (i) => times(resultVectors(tile), (o) => `  var ${target}${i}_${o} = vec4<f32>();`));
+export const resultVariables = (tile: AttentionTile, target: string): string[] =>
+  times(4, (i) => resultNames(tile, target, i).map((name) => `var ${name} = vec4<f32>();`)).flat();
 
 /** Write the invocation's part, each row multiplied by `factor(i)`. */
 export const storeResult = (
@@ -193,18 +232,20 @@ export const storeResult = (
   first: string,
   end: string,
   factor: (i: number) => string,
-): string =>
+): string[] =>
   times(
     4,
-    (i) => `  if (${first} + r + ${i * tile.rowLanes}u < ${end}) {
-${times(resultVectors(tile), (o) => {
-  const put = `put_${name}(${line} + ${first} + r + ${i * tile.rowLanes}u, c + ${o * tile.columnLanes}u, ${target}${i}_${o} * ${factor(i)});`;
-  return (o + 1) * tile.columnLanes <= tile.vectors
-    ? `    ${put}`
-    : `    if (c + ${o * tile.columnLanes}u < ${tile.vectors}u) { ${put} }`;
-})}
-  }`,
+    (i) => wgsl`
+      if (${first} + r + ${i * tile.rowLanes}u < ${end}) {
+        ${times(resultVectors(tile), (o) => {
+          const put = `put_${name}(${line} + ${first} + r + ${i * tile.rowLanes}u, c + ${o * tile.columnLanes}u, ${target}${i}_${o} * ${factor(i)});`;
+          return (o + 1) * tile.columnLanes <= tile.vectors
+            ? `${put}`
+            : `if (c + ${o * tile.columnLanes}u < ${tile.vectors}u) { ${put} }`;
+        })}
+      }
+    `,
   );
 
 /** Each of the four rows of the invocation. */
-export const eachRow = (text: (i: number) => string): string => times(4, text);
+export const eachRow = (text: (i: number) => string): string[] => times(4, text);

@@ -1,4 +1,5 @@
 import type { DType } from "@skein/tensor-core";
+import { wgsl } from "../../wgsl.ts";
 
 // Rows of `width` f32 or f16 values, read and written four neighbours at a time whatever the width is.
 
@@ -21,30 +22,34 @@ export const loadVectors = (name: string, dtype: DType, width: number): string =
   const vectors = vectorsOf(width);
   const signature = `fn vector_${name}(row: u32, part: u32) -> vec4<f32>`;
   if (whole(width)) {
-    if (dtype === "f32") return `${signature} { return ${name}[row * ${vectors}u + part]; }\n`;
-    return `${signature} { let w = ${name}[row * ${vectors}u + part]; return vec4<f32>(unpack2x16float(w.x), unpack2x16float(w.y)); }\n`;
+    if (dtype === "f32") return `${signature} { return ${name}[row * ${vectors}u + part]; }`;
+    return `${signature} { let w = ${name}[row * ${vectors}u + part]; return vec4<f32>(unpack2x16float(w.x), unpack2x16float(w.y)); }`;
   }
   // Entries behind the row are read and dropped: a branch per entry would cost more.
   const inside = `vec4<u32>(4u * part) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(${width}u)`;
   if (dtype === "f32")
-    return `${signature} {
-  let at = row * ${width}u + 4u * part;
-  return select(vec4<f32>(), vec4<f32>(${name}[at], ${name}[at + 1u], ${name}[at + 2u], ${name}[at + 3u]), ${inside});
-}
-`;
+    return wgsl`
+      ${signature} {
+        let at = row * ${width}u + 4u * part;
+        return select(vec4<f32>(), vec4<f32>(${name}[at], ${name}[at + 1u], ${name}[at + 2u], ${name}[at + 3u]), ${inside});
+      }
+    `;
   const halves =
     width % 2 === 0
       ? "let pair = vec2<u32>(w0, w1);"
-      : `let w2 = ${name}[(at >> 1u) + 2u];
-  let pair = select(vec2<u32>(w0, w1), vec2<u32>((w0 >> 16u) | (w1 << 16u), (w1 >> 16u) | (w2 << 16u)), (at & 1u) == 1u);`;
-  return `${signature} {
-  let at = row * ${width}u + 4u * part;
-  let w0 = ${name}[at >> 1u];
-  let w1 = ${name}[(at >> 1u) + 1u];
-  ${halves}
-  return select(vec4<f32>(), vec4<f32>(unpack2x16float(pair.x), unpack2x16float(pair.y)), ${inside});
-}
-`;
+      : wgsl`
+        let w2 = ${name}[(at >> 1u) + 2u];
+        let pair = select(vec2<u32>(w0, w1), vec2<u32>((w0 >> 16u) | (w1 << 16u), (w1 >> 16u) | (w2 << 16u)), (at & 1u) == 1u);
+      `;
+  return wgsl`
+    ${signature} {
+      let at = row * ${width}u + 4u * part;
+      let w0 = ${name}[at >> 1u];
+      let w1 = ${name}[(at >> 1u) + 1u];
+      ${halves}
+      return select(vec4<f32>(), vec4<f32>(unpack2x16float(pair.x), unpack2x16float(pair.y)), ${inside});
+    }
+  `;
 };
 
 /** `fn put_<name>(row: u32, part: u32, x: vec4<f32>)`: write entries 4·part … 4·part+3 of a row, as far as it goes. */
@@ -57,12 +62,17 @@ export const storeVectors = (name: string, dtype: DType, width: number): string 
         ? `if (4u * part + 2u < ${width}u) { ${name}[at + 1u] = pack2x16float(x.zw); }`
         : `${name}[at + 1u] = pack2x16float(x.zw);`;
     if (whole(width))
-      return `${signature} { ${name}[row * ${vectors}u + part] = vec2<u32>(pack2x16float(x.xy), pack2x16float(x.zw)); }\n`;
-    return `${signature} { let at = row * ${width / 2}u + 2u * part; ${name}[at] = pack2x16float(x.xy); ${second} }\n`;
+      return `${signature} { ${name}[row * ${vectors}u + part] = vec2<u32>(pack2x16float(x.xy), pack2x16float(x.zw)); }`;
+    return `${signature} { let at = row * ${width / 2}u + 2u * part; ${name}[at] = pack2x16float(x.xy); ${second} }`;
   }
-  if (whole(width)) return `${signature} { ${name}[row * ${vectors}u + part] = x; }\n`;
-  const entries = [0, 1, 2, 3].map((t) => `  if (4u * part + ${t}u < ${width}u) { ${name}[at + ${t}u] = x[${t}]; }`);
-  return `${signature} {\n  let at = row * ${width}u + 4u * part;\n${entries.join("\n")}\n}\n`;
+  if (whole(width)) return `${signature} { ${name}[row * ${vectors}u + part] = x; }`;
+  const entries = [0, 1, 2, 3].map((t) => `if (4u * part + ${t}u < ${width}u) { ${name}[at + ${t}u] = x[${t}]; }`);
+  return wgsl`
+    ${signature} {
+      let at = row * ${width}u + 4u * part;
+      ${entries}
+    }
+  `;
 };
 
 /** A finite f32 as WGSL; what decimals cannot say comes from the variable `never`, which is 0. */

@@ -4,6 +4,7 @@ import { type Fold, laneType, type Sink, type Source } from "../reduce/fold.ts";
 import { ScratchBlocks } from "../scratch-blocks.ts";
 import type { NormSize } from "./forward.ts";
 import { mapColumnsPass } from "./map-columns.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** Σ g and Σ g·(x − mean). */
 const gradientFold: Fold = {
@@ -31,7 +32,7 @@ const gradientSource: Source = {
     { name: "mean", type: `array<${laneType("f32", along ? 1 : lanes)}>`, source: mean, access: "read" },
   ],
   code: () =>
-    "fn lift(at: u32, place: u32, column: u32) -> State { let v = g[at]; return State(v, v * (x[at] - mean[column])); }\n",
+    "fn lift(at: u32, place: u32, column: u32) -> State { let v = g[at]; return State(v, v * (x[at] - mean[column])); }",
 };
 
 const gradientSink = (epsilon: number): Sink => ({
@@ -41,7 +42,7 @@ const gradientSink = (epsilon: number): Sink => ({
     { name: "d_beta", type: `array<${laneType("f32", lanes)}>`, source: dBeta, access: "write" },
   ],
   code: () =>
-    `fn store(at: u32, s: Result) { d_gamma[at] = s.scaled * inverseSqrt(variance[at] + f32(${epsilon})); d_beta[at] = s.plain; }\n`,
+    `fn store(at: u32, s: Result) { d_gamma[at] = s.scaled * inverseSqrt(variance[at] + f32(${epsilon})); d_beta[at] = s.plain; }`,
 });
 
 /**
@@ -60,11 +61,13 @@ export const batchNormBackwardPlan = ({ rows, width, epsilon }: NormSize, facts:
         width,
         reads: { x: input, gamma, mean, variance, g: gradient, d_gamma: dGamma, d_beta: dBeta },
         write: dx,
-        perColumn: `let rstd = inverseSqrt(variance[column] + f32(${epsilon}));
-  let scale = gamma[column] * rstd;
-  let centre = mean[column];
-  let slope = d_gamma[column] * rstd * f32(${1 / rows});
-  let shift = d_beta[column] * f32(${1 / rows});`,
+        perColumn: wgsl`
+          let rstd = inverseSqrt(variance[column] + f32(${epsilon}));
+          let scale = gamma[column] * rstd;
+          let centre = mean[column];
+          let slope = d_gamma[column] * rstd * f32(${1 / rows});
+          let shift = d_beta[column] * f32(${1 / rows});
+        `,
         value: "scale * (g[at] - shift - (x[at] - centre) * slope)",
       }),
     );

@@ -3,6 +3,7 @@ import { foldPasses } from "../reduce/fold-passes.ts";
 import { ScratchBlocks } from "../scratch-blocks.ts";
 import { mapColumnsPass } from "./map-columns.ts";
 import { momentsFold, momentsSink, momentsSource } from "./moments.ts";
+import { wgsl } from "../../wgsl.ts";
 
 export interface NormSize {
   readonly rows: number;
@@ -30,9 +31,11 @@ export const batchNormPlan = ({ rows, width, epsilon }: NormSize, facts: DeviceF
         width,
         reads: { x: { input: 0 }, gamma: { input: 1 }, beta: { input: 2 }, mean, variance },
         write: { output: 0 },
-        perColumn: `let scale = gamma[column] * inverseSqrt(variance[column] + f32(${epsilon}));
-  let shift = beta[column];
-  let centre = mean[column];`,
+        perColumn: wgsl`
+          let scale = gamma[column] * inverseSqrt(variance[column] + f32(${epsilon}));
+          let shift = beta[column];
+          let centre = mean[column];
+        `,
         value: "(x[at] - centre) * scale + shift",
       }),
     );

@@ -1,6 +1,7 @@
 import type { BindingSource, Pass } from "../../kernel.ts";
 import { columnTile } from "../reduce/columns.ts";
 import { laneType, workgroupSize } from "../reduce/fold.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** Rows that one invocation takes, so that what belongs to a column is read once for all of them. */
 const rowsEach = 8;
@@ -31,19 +32,20 @@ export const mapColumnsPass = ({ label, rows, width, reads, write, perColumn, va
     ],
     workgroupSize,
     groups: blocks * Math.ceil(rows / chunk),
-    code: `fn main(group: u32, lane: u32) {
-  let rank = lane / ${across}u;
-  let column = ${blocks === 1 ? "" : `group % ${blocks}u * ${across}u + `}lane % ${across}u;
-  if (rank >= ${down}u || column >= sizes.registers) { return; }
-  ${perColumn}
-  let first = group / ${blocks}u * ${chunk}u;
-  let stop = min(first + ${chunk}u, sizes.rows);
-  for (var row = first + rank; row < stop; row += ${down}u) {
-    let at = row * sizes.registers + column;
-    y[at] = ${value};
-  }
-}
-`,
+    code: wgsl`
+      fn main(group: u32, lane: u32) {
+        let rank = lane / ${across}u;
+        let column = ${blocks === 1 ? "" : `group % ${blocks}u * ${across}u + `}lane % ${across}u;
+        if (rank >= ${down}u || column >= sizes.registers) { return; }
+        ${perColumn}
+        let first = group / ${blocks}u * ${chunk}u;
+        let stop = min(first + ${chunk}u, sizes.rows);
+        for (var row = first + rank; row < stop; row += ${down}u) {
+          let at = row * sizes.registers + column;
+          y[at] = ${value};
+        }
+      }
+    `,
     sizes: { rows, registers: width / lanes },
   };
 };

@@ -1,6 +1,7 @@
 import type { BindingSource } from "../../kernel.ts";
 import { type Fold, type Lanes, laneType, type Sink, type Source } from "../reduce/fold.ts";
 import { turn } from "../reduce/loop.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /**
  * Count, mean and sum of squared deviations from it; two of them join without cancellation (Chan, Golub and LeVeque,
@@ -15,9 +16,11 @@ export const momentsFold: Fold = {
     { name: "spread", type: "f32", start: "0.0" },
   ],
   join: (lanes) => ({
-    before: `let n = a.count + b.count;
-  let share = b.count / max(n, ${laneType("f32", lanes)}(1.0));
-  let d = b.centre - a.centre;`,
+    before: wgsl`
+      let n = a.count + b.count;
+      let share = b.count / max(n, ${laneType("f32", lanes)}(1.0));
+      let d = b.centre - a.centre;
+    `,
     // Zero times a square that overflows would be NaN.
     fields: ["n", "a.centre + d * share", "a.spread + b.spread + d * (d * (a.count * share))"],
   }),
@@ -36,18 +39,19 @@ export const momentsSource = (source: BindingSource): Source => ({
   bindings: (lanes) => [{ name: "x", type: `array<${laneType("f32", lanes)}>`, source, access: "read" }],
   code: (lanes) => {
     const type = laneType("f32", lanes);
-    return `fn lift(at: u32, place: u32, column: u32) -> State { return State(${type}(1.0), x[at], ${type}(0.0)); }\n`;
+    return `fn lift(at: u32, place: u32, column: u32) -> State { return State(${type}(1.0), x[at], ${type}(0.0)); }`;
   },
   turn: (lanes: Lanes) => {
     const type = laneType("f32", lanes);
     const all = Array.from({ length: turn }, (_, i) => i);
-    return `fn lift_turn(at: u32, step: u32, place: u32, place_step: u32, column: u32) -> State {
-${all.map((i) => `  let v${i} = x[at + ${i}u * step];`).join("\n")}
-  let centre = v0 + ${tree(all.map((i) => `(v${i} - v0)`))} * ${1 / turn};
-${all.map((i) => `  let d${i} = v${i} - centre;`).join("\n")}
-  return State(${type}(${turn}.0), centre, ${tree(all.map((i) => `d${i} * d${i}`))});
-}
-`;
+    return wgsl`
+      fn lift_turn(at: u32, step: u32, place: u32, place_step: u32, column: u32) -> State {
+        ${all.map((i) => `let v${i} = x[at + ${i}u * step];`)}
+        let centre = v0 + ${tree(all.map((i) => `(v${i} - v0)`))} * ${1 / turn};
+        ${all.map((i) => `let d${i} = v${i} - centre;`)}
+        return State(${type}(${turn}.0), centre, ${tree(all.map((i) => `d${i} * d${i}`))});
+      }
+    `;
   },
 });
 
@@ -58,5 +62,5 @@ export const momentsSink = (mean: BindingSource, variance: BindingSource): Sink 
     { name: "y_variance", type: `array<${laneType("f32", lanes)}>`, source: variance, access: "write" },
   ],
   code: (lanes) =>
-    `fn store(at: u32, s: Result) { y_mean[at] = s.centre; y_variance[at] = s.spread / max(s.count, ${laneType("f32", lanes)}(1.0)); }\n`,
+    `fn store(at: u32, s: Result) { y_mean[at] = s.centre; y_variance[at] = s.spread / max(s.count, ${laneType("f32", lanes)}(1.0)); }`,
 });

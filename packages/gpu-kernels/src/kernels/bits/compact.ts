@@ -4,19 +4,21 @@ import { type Fold, laneType, type Sink, type Source } from "../reduce/fold.ts";
 import { keyFunction } from "../reduce/order-keys.ts";
 import type { ScratchBlocks } from "../scratch-blocks.ts";
 import { type Held, placementPasses } from "./nonzero.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** Bits without a sign are in the order of magnitudes; a bound that is NaN counts as infinite, and zeros reach none. */
-const heldCode = `fn held_at(v: u32) -> vec4<u32> {
-  let least = clamp(bound[0] & 0x7fffffffu, 1u, 0x7f800000u);
-  var held: vec4<u32>;
-  for (var c = 0u; c < 4u; c++) {
-    let keys = x[min(4u * v + c, sizes.last)] & vec4<u32>(0x7fffffffu);
-    let places = 16u * v + 4u * c + vec4<u32>(0u, 1u, 2u, 3u);
-    let bytes = select(vec4<u32>(), vec4<u32>(1u, 0x100u, 0x10000u, 0x1000000u), (keys >= vec4<u32>(least)) & (places < vec4<u32>(sizes.count)));
-    held[c] = (bytes.x | bytes.y) | (bytes.z | bytes.w);
+const heldCode = wgsl`
+  fn held_at(v: u32) -> vec4<u32> {
+    let least = clamp(bound[0] & 0x7fffffffu, 1u, 0x7f800000u);
+    var held: vec4<u32>;
+    for (var c = 0u; c < 4u; c++) {
+      let keys = x[min(4u * v + c, sizes.last)] & vec4<u32>(0x7fffffffu);
+      let places = 16u * v + 4u * c + vec4<u32>(0u, 1u, 2u, 3u);
+      let bytes = select(vec4<u32>(), vec4<u32>(1u, 0x100u, 0x10000u, 0x1000000u), (keys >= vec4<u32>(least)) & (places < vec4<u32>(sizes.count)));
+      held[c] = (bytes.x | bytes.y) | (bytes.z | bytes.w);
+    }
+    return held;
   }
-  return held;
-}
 `;
 
 const greatestFold: Fold = {
@@ -28,7 +30,7 @@ const greatestFold: Fold = {
 const magnitudes: Source = {
   bindings: (lanes) => [{ name: "x", type: `array<${laneType("u32", lanes)}>`, source: { input: 0 }, access: "read" }],
   code: (lanes) =>
-    `${keyFunction("magnitude", false, lanes)}fn lift(at: u32, place: u32, column: u32) -> State { return State(key_of(x[at])); }\n`,
+    `${keyFunction("magnitude", false, lanes)}\nfn lift(at: u32, place: u32, column: u32) -> State { return State(key_of(x[at])); }`,
 };
 
 /** NaN has a key of all ones, which are a NaN. */
@@ -37,7 +39,7 @@ const greatestSink: Sink = {
     { name: "greatest", type: `array<${laneType("u32", lanes)}>`, source: { output: 3 }, access: "write" },
   ],
   code: (lanes) =>
-    `fn store(at: u32, s: Result) { greatest[at] = s.key & ${lanes === 1 ? "0x7fffffffu" : "vec4<u32>(0x7fffffffu)"}; }\n`,
+    `fn store(at: u32, s: Result) { greatest[at] = s.key & ${lanes === 1 ? "0x7fffffffu" : "vec4<u32>(0x7fffffffu)"}; }`,
 };
 
 /**
@@ -61,7 +63,7 @@ export const compactPasses = (
     code: heldCode,
     put: {
       bindings: [{ name: "values", type: "array<u32>", source: { output: 0 }, access: "write" }],
-      code: "\n      values[at] = x[own / 4u][own % 4u];",
+      code: "values[at] = x[own / 4u][own % 4u];",
       clear: " values[at] = 0u;",
     },
     indices: { output: 1 },

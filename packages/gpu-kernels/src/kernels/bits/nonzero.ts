@@ -2,6 +2,7 @@ import type { Binding, BindingSource, Pass } from "../../kernel.ts";
 import { prefixSumPasses } from "../scan/prefix-sum.ts";
 import { workgroupScan } from "../scan/workgroup-scan.ts";
 import type { ScratchBlocks } from "../scratch-blocks.ts";
+import { wgsl } from "../../wgsl.ts";
 
 const lanes = 256;
 
@@ -33,20 +34,22 @@ export interface Held {
 }
 
 /** Vector v of a mask. */
-const maskCode = `fn held_at(v: u32) -> vec4<u32> {
-  let bytes = mask[min(v, sizes.last)];
-  if (v < sizes.last) { return bytes; }
-  let first = 16u * v + vec4<u32>(0u, 4u, 8u, 12u);
-  let left = select(vec4<u32>(), vec4<u32>(sizes.count) - first, vec4<u32>(sizes.count) > first);
-  let part = (vec4<u32>(1u) << (8u * min(left, vec4<u32>(3u)))) - 1u;
-  return bytes & select(part, vec4<u32>(0xffffffffu), left >= vec4<u32>(4u));
-}
+const maskCode = wgsl`
+  fn held_at(v: u32) -> vec4<u32> {
+    let bytes = mask[min(v, sizes.last)];
+    if (v < sizes.last) { return bytes; }
+    let first = 16u * v + vec4<u32>(0u, 4u, 8u, 12u);
+    let left = select(vec4<u32>(), vec4<u32>(sizes.count) - first, vec4<u32>(sizes.count) > first);
+    let part = (vec4<u32>(1u) << (8u * min(left, vec4<u32>(3u)))) - 1u;
+    return bytes & select(part, vec4<u32>(0xffffffffu), left >= vec4<u32>(4u));
+  }
 `;
 
-const countText = `fn count_of(held: vec4<u32>) -> u32 {
-  let c = countOneBits(held);
-  return (c.x + c.y) + (c.z + c.w);
-}
+const countText = wgsl`
+  fn count_of(held: vec4<u32>) -> u32 {
+    let c = countOneBits(held);
+    return (c.x + c.y) + (c.z + c.w);
+  }
 `;
 
 const each = (line: (j: number) => string): string[] => Array.from({ length: registers }, (_, j) => line(j));
@@ -54,23 +57,28 @@ const each = (line: (j: number) => string): string[] => Array.from({ length: reg
 const countPass = (held: Held, tiles: number, counts: BindingSource, sizes: Pass["sizes"] & object): Pass => {
   const steps: string[] = [];
   for (let step = lanes / 2; step >= 1; step /= 2)
-    steps.push(`  workgroupBarrier();
-  if (lane < ${step}u) { sum += sums[lane + ${step}u]; sums[lane] = sum; }`);
+    steps.push(wgsl`
+      workgroupBarrier();
+      if (lane < ${step}u) { sum += sums[lane + ${step}u]; sums[lane] = sum; }
+    `);
   return {
     label: `${held.label}, count tiles`,
     bindings: [...held.bindings, { name: "counts", type: "array<u32>", source: counts, access: "write" }],
     workgroupSize: lanes,
     groups: tiles,
     sizes,
-    code: `${held.code}${countText}var<workgroup> sums: array<u32, ${lanes}>;
-fn main(group: u32, lane: u32) {
-  let v = group * ${tileVectors}u + lane;
-  var sum = ${each((j) => `count_of(held_at(v + ${j * lanes}u))`).join(" + ")};
-  sums[lane] = sum;
-${steps.join("\n")}
-  if (lane == 0u) { counts[group] = sum; }
-}
-`,
+    code: wgsl`
+      ${held.code}
+      ${countText}
+      var<workgroup> sums: array<u32, ${lanes}>;
+      fn main(group: u32, lane: u32) {
+        let v = group * ${tileVectors}u + lane;
+        var sum = ${each((j) => `count_of(held_at(v + ${j * lanes}u))`).join(" + ")};
+        sums[lane] = sum;
+        ${steps}
+        if (lane == 0u) { counts[group] = sum; }
+      }
+    `,
   };
 };
 
@@ -92,29 +100,38 @@ const placePass = (
   workgroupSize: lanes,
   groups: tiles,
   sizes,
-  code: `${held.code}${countText}${workgroupScan("vec4<u32>", lanes, lanes)}
-fn put(held: vec4<u32>, v: u32, start: u32) {
-  var at = start;
-  for (var c = 0u; c < 4u; c++) {
-    var bytes = held[c];
-    while (bytes != 0u && at < sizes.capacity) {
-      let own = 16u * v + 4u * c + (countTrailingZeros(bytes) >> 3u);
-      indices[at] = own;${held.put.code}
-      bytes &= bytes - 1u;
-      at++;
+  code: wgsl`
+    ${held.code}
+    ${countText}
+    ${workgroupScan("vec4<u32>", lanes, lanes)}
+    fn put(held: vec4<u32>, v: u32, start: u32) {
+      var at = start;
+      for (var c = 0u; c < 4u; c++) {
+        var bytes = held[c];
+        while (bytes != 0u && at < sizes.capacity) {
+          let own = 16u * v + 4u * c + (countTrailingZeros(bytes) >> 3u);
+          indices[at] = own;
+          ${held.put.code}
+          bytes &= bytes - 1u;
+          at++;
+        }
+      }
     }
-  }
-}
-fn main(group: u32, lane: u32) {
-  let v = group * ${tileVectors}u + lane;
-${each((j) => `  let h${j} = held_at(v + ${j * lanes}u);`).join("\n")}
-  let ahead = scan(lane, vec4<u32>(${each((j) => `count_of(h${j})`).join(", ")}));
-  let all = scan_total(lane);
-  var carry = ${before === undefined ? "0u" : "before[group]"};
-${each((j) => `  put(h${j}, v + ${j * lanes}u, carry + ahead.${"xyzw"[j]}); carry += all.${"xyzw"[j]};`).join("\n")}
-  if (group == ${tiles - 1}u && lane == 0u) { found[0] = ${held.countsAll ? "carry" : "min(carry, sizes.capacity)"}; }
-}
-`,
+    fn main(group: u32, lane: u32) {
+      let v = group * ${tileVectors}u + lane;
+      ${each((j) => `let h${j} = held_at(v + ${j * lanes}u);`)}
+      let ahead = scan(lane, vec4<u32>(${each((j) => `count_of(h${j})`).join(", ")}));
+      let all = scan_total(lane);
+      var carry = ${before === undefined ? "0u" : "before[group]"};
+      ${each(
+        (j) => wgsl`
+          put(h${j}, v + ${j * lanes}u, carry + ahead.${"xyzw"[j]!});
+          carry += all.${"xyzw"[j]!};
+        `,
+      )}
+      if (group == ${tiles - 1}u && lane == 0u) { found[0] = ${held.countsAll ? "carry" : "min(carry, sizes.capacity)"}; }
+    }
+  `,
 });
 
 const fillPass = (held: Held, capacity: number): Pass => ({
@@ -127,11 +144,12 @@ const fillPass = (held: Held, capacity: number): Pass => ({
   workgroupSize: lanes,
   groups: Math.ceil(capacity / lanes),
   sizes: { capacity },
-  code: `fn main(group: u32, lane: u32) {
-  let at = group * ${lanes}u + lane;
-  if (at >= found[0] && at < sizes.capacity) { indices[at] = 0u;${held.put.clear} }
-}
-`,
+  code: wgsl`
+    fn main(group: u32, lane: u32) {
+      let at = group * ${lanes}u + lane;
+      if (at >= found[0] && at < sizes.capacity) { indices[at] = 0u;${held.put.clear} }
+    }
+  `,
 });
 
 /**

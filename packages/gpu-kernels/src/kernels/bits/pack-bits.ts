@@ -1,11 +1,12 @@
 import { elementCount, type Shape } from "@skein/tensor-core";
 import type { Pass } from "../../kernel.ts";
 import { loadFunction } from "../../storage.ts";
+import { wgsl } from "../../wgsl.ts";
 
 const workgroupSize = 64;
 
 /** Four bytes that are 0 or 1, first in the lowest, as four bits: the product moves them side by side to the top. */
-const nibble = "fn nibble(w: u32) -> u32 { return (w * 0x10204080u) >> 28u; }\n";
+const nibble = "fn nibble(w: u32) -> u32 { return (w * 0x10204080u) >> 28u; }";
 
 /**
  * Word w of a row holds elements 32w … 32w+31 of it, the first in the lowest bit; missing bits are 0. One word per
@@ -20,24 +21,30 @@ export const packBitsPass = (shape: Shape): Pass => {
   const variant = count % 32 === 0 ? "whole words" : count % 4 === 0 ? "whole nibbles" : "bits";
   const wide = variant === "whole words";
   const bodies = {
-    "whole words": `  let low = x[2u * at];
-  let high = x[2u * at + 1u];
-  y[at] = nibble(low.x) | (nibble(low.y) << 4u) | (nibble(low.z) << 8u) | (nibble(low.w) << 12u)
-    | (nibble(high.x) << 16u) | (nibble(high.y) << 20u) | (nibble(high.z) << 24u) | (nibble(high.w) << 28u);`,
-    "whole nibbles": `  let row = at / ${words}u;
-  let word = at - row * ${words}u;
-  let begin = row * ${count / 4}u + word * 8u;
-  let size = min(8u, ${count / 4}u - word * 8u);
-  var bits = 0u;
-  for (var i = 0u; i < size; i++) { bits |= nibble(x[begin + i]) << (4u * i); }
-  y[at] = bits;`,
-    bits: `  let row = at / ${words}u;
-  let word = at - row * ${words}u;
-  let begin = row * ${count}u + word * 32u;
-  let size = min(32u, ${count}u - word * 32u);
-  var bits = 0u;
-  for (var i = 0u; i < size; i++) { bits |= select(0u, 1u << i, load_x(begin + i)); }
-  y[at] = bits;`,
+    "whole words": wgsl`
+      let low = x[2u * at];
+      let high = x[2u * at + 1u];
+      y[at] = nibble(low.x) | (nibble(low.y) << 4u) | (nibble(low.z) << 8u) | (nibble(low.w) << 12u)
+        | (nibble(high.x) << 16u) | (nibble(high.y) << 20u) | (nibble(high.z) << 24u) | (nibble(high.w) << 28u);
+    `,
+    "whole nibbles": wgsl`
+      let row = at / ${words}u;
+      let word = at - row * ${words}u;
+      let begin = row * ${count / 4}u + word * 8u;
+      let size = min(8u, ${count / 4}u - word * 8u);
+      var bits = 0u;
+      for (var i = 0u; i < size; i++) { bits |= nibble(x[begin + i]) << (4u * i); }
+      y[at] = bits;
+    `,
+    bits: wgsl`
+      let row = at / ${words}u;
+      let word = at - row * ${words}u;
+      let begin = row * ${count}u + word * 32u;
+      let size = min(32u, ${count}u - word * 32u);
+      var bits = 0u;
+      for (var i = 0u; i < size; i++) { bits |= select(0u, 1u << i, load_x(begin + i)); }
+      y[at] = bits;
+    `,
   } as const;
   return {
     label: `pack-bits ${variant}`,
@@ -47,11 +54,14 @@ export const packBitsPass = (shape: Shape): Pass => {
     ],
     workgroupSize,
     groups: Math.ceil(total / workgroupSize),
-    code: `${variant === "bits" ? loadFunction("x", "bool") : nibble}fn main(group: u32, lane: u32) {
-  let at = group * ${workgroupSize}u + lane;
-  if (at >= sizes.total) { return; }
-${bodies[variant]}
-}`,
+    code: wgsl`
+      ${variant === "bits" ? loadFunction("x", "bool") : nibble}
+      fn main(group: u32, lane: u32) {
+        let at = group * ${workgroupSize}u + lane;
+        if (at >= sizes.total) { return; }
+        ${bodies[variant]}
+      }
+    `,
     sizes: { total },
   };
 };

@@ -2,6 +2,7 @@ import type { Pass } from "../../kernel.ts";
 import { type Gather, phasesOf, rowsOf } from "./gather.ts";
 import { channelsType, isVectored, pixelFunctions, positionFunctions, putFunction, unseen } from "./gather-wgsl.ts";
 import type { StripOptions } from "./strip.ts";
+import { wgsl } from "../../wgsl.ts";
 
 const workgroupSize = 64;
 const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
@@ -33,33 +34,32 @@ export const depthwisePass = (gather: Gather, { pixels, operands, result }: Stri
   const value = vectored
     ? `vec4<f32>(source[(u32(pixel) * ${sources}u + column) / 4u])`
     : four((i) => `f32(source[u32(pixel) * ${sources}u + ${channel(i)}])`);
-  const code = `${positionFunctions(gather)}${pixelFunctions(gather)}${putFunction(single, result, "")}
-fn main(group: u32, lane: u32) {
-  let index = group * ${workgroupSize}u + lane;
-  let column = (index % ${columnVectors}u) * 4u;
-  let rest = index / ${columnVectors}u;
-  let phase = phase_of(rest % ${phases}u);
-  let row = (rest / ${phases}u) * ${pixels}u;
-  if (row >= sizes.rows) { return; }
-${range(pixels)
-  .map((e) => `  let at_${e} = position_of(row + ${e}u, phase); var sum_${e} = vec4<f32>();`)
-  .join("\n")}
-  for (var tap_y = 0u; tap_y < ${unseen("phase.taps.x")}; tap_y++) {
-    for (var tap_x = 0u; tap_x < ${unseen("phase.taps.y")}; tap_x++) {
-      let tap = (phase.first.x + tap_y * ${vertical.step}u) * ${horizontal.kernel}u + phase.first.y + tap_x * ${horizontal.step}u;
-      for (var j = 0u; j < ${inner > 1 ? unseen(inner) : "1u"}; j++) {
-        let w = ${weight};
-${range(pixels)
-  .map((e) => `        { let pixel = pixel_at(at_${e}, tap_y, tap_x); if (pixel >= 0) { sum_${e} += ${value} * w; } }`)
-  .join("\n")}
+  const code = wgsl`
+    ${positionFunctions(gather)}
+    ${pixelFunctions(gather)}
+    ${putFunction(single, result, "")}
+    fn main(group: u32, lane: u32) {
+      let index = group * ${workgroupSize}u + lane;
+      let column = (index % ${columnVectors}u) * 4u;
+      let rest = index / ${columnVectors}u;
+      let phase = phase_of(rest % ${phases}u);
+      let row = (rest / ${phases}u) * ${pixels}u;
+      if (row >= sizes.rows) { return; }
+      ${range(pixels).map((e) => `let at_${e} = position_of(row + ${e}u, phase); var sum_${e} = vec4<f32>();`)}
+      for (var tap_y = 0u; tap_y < ${unseen("phase.taps.x")}; tap_y++) {
+        for (var tap_x = 0u; tap_x < ${unseen("phase.taps.y")}; tap_x++) {
+          let tap = (phase.first.x + tap_y * ${vertical.step}u) * ${horizontal.kernel}u + phase.first.y + tap_x * ${horizontal.step}u;
+          for (var j = 0u; j < ${inner > 1 ? unseen(inner) : "1u"}; j++) {
+            let w = ${weight};
+            ${range(pixels).map(
+              (e) => `{ let pixel = pixel_at(at_${e}, tap_y, tap_x); if (pixel >= 0) { sum_${e} += ${value} * w; } }`,
+            )}
+          }
+        }
       }
+      ${range(pixels).map((e) => `put(target_of(row + ${e}u, phase), column, 0u, sum_${e});`)}
     }
-  }
-${range(pixels)
-  .map((e) => `  put(target_of(row + ${e}u, phase), column, 0u, sum_${e});`)
-  .join("\n")}
-}
-`;
+  `;
   return {
     label: `convolution depthwise ${pixels}`,
     bindings: [

@@ -3,6 +3,7 @@ import type { Gather } from "./gather.ts";
 import { phasesOf, rowsOf } from "./gather.ts";
 import { pixelFunctions, positionFunctions, type Stored, unseen } from "./gather-wgsl.ts";
 import type { Geometry } from "./geometry.ts";
+import { wgsl } from "../../wgsl.ts";
 
 const workgroupSize = 64;
 
@@ -13,32 +14,34 @@ export const directPass = (gather: Gather, operands: Stored = "f32", result: Sto
   const index = transposed
     ? `(tap * ${columns}u + column) * ${groups * inner}u + channels * ${inner}u + q`
     : `(tap * ${inner}u + q) * ${groups * columns}u + channels * ${columns}u + column`;
-  const code = `${positionFunctions(gather)}${pixelFunctions(gather)}
-fn main(group: u32, lane: u32) {
-  var rest = group * ${workgroupSize}u + lane;
-  let column = rest % ${columns}u;
-  rest = rest / ${columns}u;
-  let channels = rest % ${groups}u;
-  rest = rest / ${groups}u;
-  let phase = phase_of(rest % ${phasesOf(gather)}u);
-  let row = rest / ${phasesOf(gather)}u;
-  let pixel = target_of(row, phase);
-  if (pixel < 0) { return; }
-  let at = position_of(row, phase);
-  var sum = 0.0;
-  for (var tap_y = 0u; tap_y < ${unseen("phase.taps.x")}; tap_y++) {
-    for (var tap_x = 0u; tap_x < ${unseen("phase.taps.y")}; tap_x++) {
-      let from_pixel = pixel_at(at, tap_y, tap_x);
-      if (from_pixel < 0) { continue; }
-      let tap = (phase.first.x + tap_y * ${vertical.step}u) * ${horizontal.kernel}u + phase.first.y + tap_x * ${horizontal.step}u;
-      for (var q = 0u; q < ${unseen(inner)}; q++) {
-        sum += f32(source[u32(from_pixel) * ${groups * inner}u + channels * ${inner}u + q]) * f32(weight[${index}]);
+  const code = wgsl`
+    ${positionFunctions(gather)}
+    ${pixelFunctions(gather)}
+    fn main(group: u32, lane: u32) {
+      var rest = group * ${workgroupSize}u + lane;
+      let column = rest % ${columns}u;
+      rest = rest / ${columns}u;
+      let channels = rest % ${groups}u;
+      rest = rest / ${groups}u;
+      let phase = phase_of(rest % ${phasesOf(gather)}u);
+      let row = rest / ${phasesOf(gather)}u;
+      let pixel = target_of(row, phase);
+      if (pixel < 0) { return; }
+      let at = position_of(row, phase);
+      var sum = 0.0;
+      for (var tap_y = 0u; tap_y < ${unseen("phase.taps.x")}; tap_y++) {
+        for (var tap_x = 0u; tap_x < ${unseen("phase.taps.y")}; tap_x++) {
+          let from_pixel = pixel_at(at, tap_y, tap_x);
+          if (from_pixel < 0) { continue; }
+          let tap = (phase.first.x + tap_y * ${vertical.step}u) * ${horizontal.kernel}u + phase.first.y + tap_x * ${horizontal.step}u;
+          for (var q = 0u; q < ${unseen(inner)}; q++) {
+            sum += f32(source[u32(from_pixel) * ${groups * inner}u + channels * ${inner}u + q]) * f32(weight[${index}]);
+          }
+        }
       }
+      result[u32(pixel) * ${groups * columns}u + channels * ${columns}u + column] = ${result}(sum);
     }
-  }
-  result[u32(pixel) * ${groups * columns}u + channels * ${columns}u + column] = ${result}(sum);
-}
-`;
+  `;
   return {
     label: "convolution direct",
     bindings: [
@@ -58,30 +61,30 @@ fn main(group: u32, lane: u32) {
 export const directWeightPass = (geometry: Geometry, operands: Stored = "f32", result: Stored = operands): Pass => {
   const { batch, image, channels, kernel, positions, outChannels, stride, before, dilation, groups } = geometry;
   const [inner, columns] = [channels / groups, outChannels / groups];
-  const code = `
-fn main(group: u32, lane: u32) {
-  let at = group * ${workgroupSize}u + lane;
-  if (at >= ${kernel[0] * kernel[1] * inner * outChannels}u) { return; }
-  let o = at % ${outChannels}u;
-  let q = (at / ${outChannels}u) % ${inner}u;
-  let tap = at / ${outChannels * inner}u;
-  var sum = 0.0;
-  for (var n = 0u; n < ${unseen(batch)}; n++) {
-    for (var i = 0u; i < ${unseen(positions[0])}; i++) {
-      let y = i32(i * ${stride[0]}u + (tap / ${kernel[1]}u) * ${dilation[0]}u) - ${before[0]};
-      if (y < 0 || y >= ${image[0]}) { continue; }
-      for (var j = 0u; j < ${unseen(positions[1])}; j++) {
-        let x = i32(j * ${stride[1]}u + (tap % ${kernel[1]}u) * ${dilation[1]}u) - ${before[1]};
-        if (x < 0 || x >= ${image[1]}) { continue; }
-        let pixel = (n * ${image[0]}u + u32(y)) * ${image[1]}u + u32(x);
-        sum += f32(images[pixel * ${channels}u + (o / ${columns}u) * ${inner}u + q])
-          * f32(cotangents[((n * ${positions[0]}u + i) * ${positions[1]}u + j) * ${outChannels}u + o]);
+  const code = wgsl`
+    fn main(group: u32, lane: u32) {
+      let at = group * ${workgroupSize}u + lane;
+      if (at >= ${kernel[0] * kernel[1] * inner * outChannels}u) { return; }
+      let o = at % ${outChannels}u;
+      let q = (at / ${outChannels}u) % ${inner}u;
+      let tap = at / ${outChannels * inner}u;
+      var sum = 0.0;
+      for (var n = 0u; n < ${unseen(batch)}; n++) {
+        for (var i = 0u; i < ${unseen(positions[0])}; i++) {
+          let y = i32(i * ${stride[0]}u + (tap / ${kernel[1]}u) * ${dilation[0]}u) - ${before[0]};
+          if (y < 0 || y >= ${image[0]}) { continue; }
+          for (var j = 0u; j < ${unseen(positions[1])}; j++) {
+            let x = i32(j * ${stride[1]}u + (tap % ${kernel[1]}u) * ${dilation[1]}u) - ${before[1]};
+            if (x < 0 || x >= ${image[1]}) { continue; }
+            let pixel = (n * ${image[0]}u + u32(y)) * ${image[1]}u + u32(x);
+            sum += f32(images[pixel * ${channels}u + (o / ${columns}u) * ${inner}u + q])
+              * f32(cotangents[((n * ${positions[0]}u + i) * ${positions[1]}u + j) * ${outChannels}u + o]);
+          }
+        }
       }
+      result[at] = ${result}(sum);
     }
-  }
-  result[at] = ${result}(sum);
-}
-`;
+  `;
   return {
     label: "convolution weight direct",
     bindings: [

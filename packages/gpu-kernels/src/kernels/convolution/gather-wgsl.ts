@@ -1,4 +1,5 @@
 import type { Axis, Gather } from "./gather.ts";
+import { wgsl } from "../../wgsl.ts";
 
 // WGSL of a gather: where a target pixel reads, and its weights. A position is a `vec3<i32>` of pixel index, row and
 // column of tap 0, all of which may lie outside of the image.
@@ -57,32 +58,33 @@ export const positionFunctions = ({ vertical, horizontal }: Gather): string => {
     ...(vertical.positions * py > vertical.target ? [`y < ${vertical.target}u`] : []),
     ...(horizontal.positions * px > horizontal.target ? [`x < ${horizontal.target}u`] : []),
   ];
-  return `struct Phase { start: vec2<u32>, first: vec2<u32>, taps: vec2<u32>, offset: vec2<i32> }
-${phaseBody("y", vertical)}
-${phaseBody("x", horizontal)}
-fn phase_of(p: u32) -> Phase {
-  let start = vec2<u32>(p / ${px}u, p % ${px}u);
-  let y = phase_y(start.x);
-  let x = phase_x(start.y);
-  return Phase(start, vec2<u32>(vec2<i32>(y.x, x.x)), vec2<u32>(vec2<i32>(y.y, x.y)), vec2<i32>(y.z, x.z));
-}
-fn place_of(row: u32) -> vec3<u32> {
-  let line = row / ${horizontal.positions}u;
-  return vec3<u32>(line / ${vertical.positions}u, line % ${vertical.positions}u, row % ${horizontal.positions}u);
-}
-fn position_of(row: u32, phase: Phase) -> vec3<i32> {
-  let place = place_of(min(row, sizes.rows - 1u));
-  let y = i32(place.y * ${vertical.stride}u) + phase.offset.x;
-  let x = i32(place.z * ${horizontal.stride}u) + phase.offset.y;
-  return vec3<i32>((i32(place.x) * ${vertical.source} + y) * ${horizontal.source} + x, y, x);
-}
-fn target_of(row: u32, phase: Phase) -> i32 {
-  let place = place_of(row);
-  let y = place.y * ${py}u + phase.start.x;
-  let x = place.z * ${px}u + phase.start.y;
-  return select(-1, i32((place.x * ${vertical.target}u + y) * ${horizontal.target}u + x), ${["row < sizes.rows", ...inTarget].join(" && ")});
-}
-`;
+  return wgsl`
+    struct Phase { start: vec2<u32>, first: vec2<u32>, taps: vec2<u32>, offset: vec2<i32> }
+    ${phaseBody("y", vertical)}
+    ${phaseBody("x", horizontal)}
+    fn phase_of(p: u32) -> Phase {
+      let start = vec2<u32>(p / ${px}u, p % ${px}u);
+      let y = phase_y(start.x);
+      let x = phase_x(start.y);
+      return Phase(start, vec2<u32>(vec2<i32>(y.x, x.x)), vec2<u32>(vec2<i32>(y.y, x.y)), vec2<i32>(y.z, x.z));
+    }
+    fn place_of(row: u32) -> vec3<u32> {
+      let line = row / ${horizontal.positions}u;
+      return vec3<u32>(line / ${vertical.positions}u, line % ${vertical.positions}u, row % ${horizontal.positions}u);
+    }
+    fn position_of(row: u32, phase: Phase) -> vec3<i32> {
+      let place = place_of(min(row, sizes.rows - 1u));
+      let y = i32(place.y * ${vertical.stride}u) + phase.offset.x;
+      let x = i32(place.z * ${horizontal.stride}u) + phase.offset.y;
+      return vec3<i32>((i32(place.x) * ${vertical.source} + y) * ${horizontal.source} + x, y, x);
+    }
+    fn target_of(row: u32, phase: Phase) -> i32 {
+      let place = place_of(row);
+      let y = place.y * ${py}u + phase.start.x;
+      let x = place.z * ${px}u + phase.start.y;
+      return select(-1, i32((place.x * ${vertical.target}u + y) * ${horizontal.target}u + x), ${["row < sizes.rows", ...inTarget].join(" && ")});
+    }
+  `;
 };
 
 /**
@@ -95,16 +97,17 @@ export const pixelFunctions = ({ vertical, horizontal }: Gather): string => {
     ...(staysInside(horizontal) ? [] : [`u32(at.z + dx) < ${horizontal.source}u`]),
   ];
   const counts = [...new Set(horizontal.phases.map(({ taps }) => taps))];
-  return `fn pixel_at(at: vec3<i32>, tap_y: u32, tap_x: u32) -> i32 {
-  let dy = i32(tap_y) * ${vertical.dilation};
-  let dx = i32(tap_x) * ${horizontal.dilation};
-  return select(-1, at.x + dy * ${horizontal.source} + dx, ${checks.length > 0 ? checks.join(" && ") : "true"});
-}
-fn split_tap(tap: u32, taps_x: u32) -> vec2<u32> {
-  let y = ${quotient("tap", "taps_x", counts)};
-  return vec2<u32>(y, tap - y * taps_x);
-}
-`;
+  return wgsl`
+    fn pixel_at(at: vec3<i32>, tap_y: u32, tap_x: u32) -> i32 {
+      let dy = i32(tap_y) * ${vertical.dilation};
+      let dx = i32(tap_x) * ${horizontal.dilation};
+      return select(-1, at.x + dy * ${horizontal.source} + dx, ${checks.length > 0 ? checks.join(" && ") : "true"});
+    }
+    fn split_tap(tap: u32, taps_x: u32) -> vec2<u32> {
+      let y = ${quotient("tap", "taps_x", counts)};
+      return vec2<u32>(y, tap - y * taps_x);
+    }
+  `;
 };
 
 /**
@@ -114,22 +117,24 @@ fn split_tap(tap: u32, taps_x: u32) -> vec2<u32> {
 export const sourceFunction = (gather: Gather): string => {
   const { inner, groups } = gather;
   if (isVectored(inner))
-    return `fn source_at(at: vec3<i32>, k: u32, end: u32, phase: Phase, channel: u32) -> vec4<f32> {
-  let tap = split_tap(k / ${inner}u, phase.taps.y);
-  let pixel = pixel_at(at, tap.x, tap.y);
-  return select(vec4<f32>(), vec4<f32>(source[(u32(max(pixel, 0)) * ${groups * inner}u + channel + k % ${inner}u) / 4u]), pixel >= 0 && k < end);
-}
-`;
-  return `fn source_one(at: vec3<i32>, k: u32, end: u32, phase: Phase, channel: u32) -> f32 {
-  let tap = split_tap(k / ${inner}u, phase.taps.y);
-  let pixel = pixel_at(at, tap.x, tap.y);
-  return select(0.0, f32(source[u32(max(pixel, 0)) * ${groups * inner}u + channel + k % ${inner}u]), pixel >= 0 && k < end);
-}
-fn source_at(at: vec3<i32>, k: u32, end: u32, phase: Phase, channel: u32) -> vec4<f32> {
-  return vec4<f32>(source_one(at, k, end, phase, channel), source_one(at, k + 1u, end, phase, channel),
-    source_one(at, k + 2u, end, phase, channel), source_one(at, k + 3u, end, phase, channel));
-}
-`;
+    return wgsl`
+      fn source_at(at: vec3<i32>, k: u32, end: u32, phase: Phase, channel: u32) -> vec4<f32> {
+        let tap = split_tap(k / ${inner}u, phase.taps.y);
+        let pixel = pixel_at(at, tap.x, tap.y);
+        return select(vec4<f32>(), vec4<f32>(source[(u32(max(pixel, 0)) * ${groups * inner}u + channel + k % ${inner}u) / 4u]), pixel >= 0 && k < end);
+      }
+    `;
+  return wgsl`
+    fn source_one(at: vec3<i32>, k: u32, end: u32, phase: Phase, channel: u32) -> f32 {
+      let tap = split_tap(k / ${inner}u, phase.taps.y);
+      let pixel = pixel_at(at, tap.x, tap.y);
+      return select(0.0, f32(source[u32(max(pixel, 0)) * ${groups * inner}u + channel + k % ${inner}u]), pixel >= 0 && k < end);
+    }
+    fn source_at(at: vec3<i32>, k: u32, end: u32, phase: Phase, channel: u32) -> vec4<f32> {
+      return vec4<f32>(source_one(at, k, end, phase, channel), source_one(at, k + 1u, end, phase, channel),
+        source_one(at, k + 2u, end, phase, channel), source_one(at, k + 3u, end, phase, channel));
+    }
+  `;
 };
 
 /**
@@ -141,41 +146,47 @@ export const weightFunction = ({ inner, columns, groups, horizontal, vertical, t
   if (!transposed) {
     const width = groups * columns;
     if (isVectored(columns))
-      return `fn weight_row(k: u32, end: u32, column: u32, group: u32) -> vec4<f32> {
-  if (k >= end || column >= ${columns}u) { return vec4<f32>(); }
-  return vec4<f32>(weight[(k * ${width}u + group * ${columns}u + column) / 4u]);
-}
-`;
-    return `fn weight_one(k: u32, column: u32, group: u32) -> f32 {
-  if (column >= ${columns}u) { return 0.0; }
-  return f32(weight[k * ${width}u + group * ${columns}u + column]);
-}
-fn weight_row(k: u32, end: u32, column: u32, group: u32) -> vec4<f32> {
-  if (k >= end) { return vec4<f32>(); }
-  return vec4<f32>(weight_one(k, column, group), weight_one(k, column + 1u, group), weight_one(k, column + 2u, group), weight_one(k, column + 3u, group));
-}
-`;
+      return wgsl`
+        fn weight_row(k: u32, end: u32, column: u32, group: u32) -> vec4<f32> {
+          if (k >= end || column >= ${columns}u) { return vec4<f32>(); }
+          return vec4<f32>(weight[(k * ${width}u + group * ${columns}u + column) / 4u]);
+        }
+      `;
+    return wgsl`
+      fn weight_one(k: u32, column: u32, group: u32) -> f32 {
+        if (column >= ${columns}u) { return 0.0; }
+        return f32(weight[k * ${width}u + group * ${columns}u + column]);
+      }
+      fn weight_row(k: u32, end: u32, column: u32, group: u32) -> vec4<f32> {
+        if (k >= end) { return vec4<f32>(); }
+        return vec4<f32>(weight_one(k, column, group), weight_one(k, column + 1u, group), weight_one(k, column + 2u, group), weight_one(k, column + 3u, group));
+      }
+    `;
   }
-  const index = `  let split = split_tap(k / ${inner}u, phase.taps.y);
-  let tap = (phase.first.x + split.x * ${vertical.step}u) * ${horizontal.kernel}u + phase.first.y + split.y * ${horizontal.step}u;
-  let index = (tap * ${columns}u + column) * ${groups * inner}u + group * ${inner}u + k % ${inner}u;`;
+  const index = wgsl`
+    let split = split_tap(k / ${inner}u, phase.taps.y);
+    let tap = (phase.first.x + split.x * ${vertical.step}u) * ${horizontal.kernel}u + phase.first.y + split.y * ${horizontal.step}u;
+    let index = (tap * ${columns}u + column) * ${groups * inner}u + group * ${inner}u + k % ${inner}u;
+  `;
   if (isVectored(inner))
-    return `fn weight_run(k: u32, end: u32, column: u32, phase: Phase, group: u32) -> vec4<f32> {
-  if (k >= end || column >= ${columns}u) { return vec4<f32>(); }
-${index}
-  return vec4<f32>(weight[index / 4u]);
-}
-`;
-  return `fn weight_one(k: u32, end: u32, column: u32, phase: Phase, group: u32) -> f32 {
-  if (k >= end || column >= ${columns}u) { return 0.0; }
-${index}
-  return f32(weight[index]);
-}
-fn weight_run(k: u32, end: u32, column: u32, phase: Phase, group: u32) -> vec4<f32> {
-  return vec4<f32>(weight_one(k, end, column, phase, group), weight_one(k + 1u, end, column, phase, group),
-    weight_one(k + 2u, end, column, phase, group), weight_one(k + 3u, end, column, phase, group));
-}
-`;
+    return wgsl`
+      fn weight_run(k: u32, end: u32, column: u32, phase: Phase, group: u32) -> vec4<f32> {
+        if (k >= end || column >= ${columns}u) { return vec4<f32>(); }
+        ${index}
+        return vec4<f32>(weight[index / 4u]);
+      }
+    `;
+  return wgsl`
+    fn weight_one(k: u32, end: u32, column: u32, phase: Phase, group: u32) -> f32 {
+      if (k >= end || column >= ${columns}u) { return 0.0; }
+      ${index}
+      return f32(weight[index]);
+    }
+    fn weight_run(k: u32, end: u32, column: u32, phase: Phase, group: u32) -> vec4<f32> {
+      return vec4<f32>(weight_one(k, end, column, phase, group), weight_one(k + 1u, end, column, phase, group),
+        weight_one(k + 2u, end, column, phase, group), weight_one(k + 3u, end, column, phase, group));
+    }
+  `;
 };
 
 /**
@@ -184,17 +195,18 @@ fn weight_run(k: u32, end: u32, column: u32, phase: Phase, group: u32) -> vec4<f
  */
 export const putFunction = ({ columns, groups }: Gather, result: Stored, shift: string): string => {
   const index = `${shift}u32(pixel) * ${groups * columns}u + group * ${columns}u + column`.replace(/^0u \+ /, "");
-  const head = "fn put(pixel: i32, column: u32, group: u32, value: vec4<f32>) {";
   if (isVectored(columns))
-    return `${head}
-  if (pixel < 0 || column >= ${columns}u) { return; }
-  result[(${index}) / 4u] = vec4<${result}>(value);
-}
-`;
-  return `${head}
-  if (pixel < 0) { return; }
-  let index = ${index};
-  for (var j = 0u; j < min(4u, ${columns}u - min(column, ${columns}u)); j++) { result[index + j] = ${result}(value[j]); }
-}
-`;
+    return wgsl`
+      fn put(pixel: i32, column: u32, group: u32, value: vec4<f32>) {
+        if (pixel < 0 || column >= ${columns}u) { return; }
+        result[(${index}) / 4u] = vec4<${result}>(value);
+      }
+    `;
+  return wgsl`
+    fn put(pixel: i32, column: u32, group: u32, value: vec4<f32>) {
+      if (pixel < 0) { return; }
+      let index = ${index};
+      for (var j = 0u; j < min(4u, ${columns}u - min(column, ${columns}u)); j++) { result[index + j] = ${result}(value[j]); }
+    }
+  `;
 };

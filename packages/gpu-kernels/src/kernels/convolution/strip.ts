@@ -9,6 +9,7 @@ import {
   type Stored,
   unseen,
 } from "./gather-wgsl.ts";
+import { wgsl } from "../../wgsl.ts";
 
 const workgroupSize = 64;
 const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
@@ -81,70 +82,73 @@ export const stripPass = (gather: Gather, { pixels, operands, result }: StripOpt
   const [type, zero] = vectored ? ["vec4<f32>", "vec4<f32>()"] : ["f32", "0.0"];
   // Always loads, from some pixel where its own lies outside: loads without branches overlap.
   const load = (name: string, pixel: string): string =>
-    `      let ${name} = select(${zero}, ${type}(source[(u32(max(${pixel}, 0)) * ${groups * inner}u + channel + q)${vectored ? " / 4u" : ""}]), ${pixel} >= 0);`;
+    `let ${name} = select(${zero}, ${type}(source[(u32(max(${pixel}, 0)) * ${groups * inner}u + channel + q)${vectored ? " / 4u" : ""}]), ${pixel} >= 0);`;
   const tap = (x: string): string =>
     `(phase.first.x + tap_y * ${vertical.step}u) * ${horizontal.kernel}u + phase.first.y + ${x} * ${horizontal.step}u`;
-  const weights = (x: string): string[] => weightLoads(gather, tap(x)).map((text, j) => `      let w${j} = ${text};`);
+  const weights = (x: string): string[] => weightLoads(gather, tap(x)).map((text, j) => `let w${j} = ${text};`);
   const step = vectored ? 4 : 1;
 
-  const body = sliding
-    ? (() => {
-        const backwards = horizontal.dilation < 0;
-        const reach = horizontal.kernel - 1;
-        const seen = range(pixels + reach);
-        // Pixel t of the line, counted from the first that any tap reads.
-        const line = seen.map(
-          (t) =>
-            `    let p${t} = pixel_at(at_0 + vec3<i32>(${t - (backwards ? reach : 0)}, 0, ${t - (backwards ? reach : 0)}), tap_y, 0u);`,
-        );
-        return [
-          ...line,
-          `    for (var q = 0u; q < ${inner > step ? unseen(inner) : `${inner}u`}; q += ${step}u) {`,
-          ...seen.map((t) => load(`s${t}`, `p${t}`)),
-          ...range(horizontal.kernel).flatMap((c) => [
-            "      {",
-            ...weights(`${c}u`),
-            ...range(pixels).map((e) => `      ${products(gather, `sum_${e}`, `s${e + (backwards ? reach - c : c)}`)}`),
-            "      }",
-          ]),
-          "    }",
-        ];
-      })()
-    : [
-        `    for (var tap_x = 0u; tap_x < ${unseen("phase.taps.y")}; tap_x++) {`,
-        ...range(pixels).map((e) => `    let p${e} = pixel_at(at_${e}, tap_y, tap_x);`),
-        `    for (var q = 0u; q < ${inner > step ? unseen(inner) : `${inner}u`}; q += ${step}u) {`,
-        ...range(pixels).map((e) => load(`s${e}`, `p${e}`)),
-        ...weights("tap_x"),
-        ...range(pixels).map((e) => `      ${products(gather, `sum_${e}`, `s${e}`)}`),
-        "    }",
-        "    }",
-      ];
+  const depth = inner > step ? unseen(inner) : `${inner}u`;
 
-  const code = `${positionFunctions(gather)}${pixelFunctions(gather)}${putFunction(gather, result, "")}
-fn main(group: u32, lane: u32) {
-  let index = group * ${workgroupSize}u + lane;
-  let column = (index % ${columnVectors}u) * 4u;
-  var rest = index / ${columnVectors}u;
-  let channels = rest % ${groups}u;
-  rest = rest / ${groups}u;
-  let phase = phase_of(rest % ${phases}u);
-  let row = (rest / ${phases}u) * ${pixels}u;
-  if (row >= sizes.rows) { return; }
-  let channel = channels * ${inner}u;
-${range(pixels)
-  .map(
-    (e) => `  ${sliding && e > 0 ? "" : `let at_${e} = position_of(row + ${e}u, phase); `}var sum_${e} = vec4<f32>();`,
-  )
-  .join("\n")}
-  for (var tap_y = 0u; tap_y < ${unseen("phase.taps.x")}; tap_y++) {
-${body.join("\n")}
-  }
-${range(pixels)
-  .map((e) => `  put(target_of(row + ${e}u, phase), column, channels, sum_${e});`)
-  .join("\n")}
-}
-`;
+  /** The taps of a line, each pixel of which is loaded once: pixel t, counted from the first that any tap reads. */
+  const slidingTaps = (): string => {
+    const backwards = horizontal.dilation < 0;
+    const reach = horizontal.kernel - 1;
+    const seen = range(pixels + reach).map((t) => ({ t, from: t - (backwards ? reach : 0) }));
+    const tapsOfLine = range(horizontal.kernel).map(
+      (c) => wgsl`
+        {
+          ${weights(`${c}u`)}
+          ${range(pixels).map((e) => products(gather, `sum_${e}`, `s${e + (backwards ? reach - c : c)}`))}
+        }
+      `,
+    );
+    return wgsl`
+      ${seen.map(({ t, from }) => `let p${t} = pixel_at(at_0 + vec3<i32>(${from}, 0, ${from}), tap_y, 0u);`)}
+      for (var q = 0u; q < ${depth}; q += ${step}u) {
+        ${seen.map(({ t }) => load(`s${t}`, `p${t}`))}
+        ${tapsOfLine}
+      }
+    `;
+  };
+  const tapByTap = (): string => wgsl`
+    for (var tap_x = 0u; tap_x < ${unseen("phase.taps.y")}; tap_x++) {
+      ${range(pixels).map((e) => `let p${e} = pixel_at(at_${e}, tap_y, tap_x);`)}
+      for (var q = 0u; q < ${depth}; q += ${step}u) {
+        ${range(pixels).map((e) => load(`s${e}`, `p${e}`))}
+        ${weights("tap_x")}
+        ${range(pixels).map((e) => products(gather, `sum_${e}`, `s${e}`))}
+      }
+    }
+  `;
+  const places = range(pixels).map(
+    (e) => wgsl`
+      ${sliding && e > 0 ? "" : `let at_${e} = position_of(row + ${e}u, phase);`}
+      var sum_${e} = vec4<f32>();
+    `,
+  );
+
+  const code = wgsl`
+    ${positionFunctions(gather)}
+    ${pixelFunctions(gather)}
+    ${putFunction(gather, result, "")}
+    fn main(group: u32, lane: u32) {
+      let index = group * ${workgroupSize}u + lane;
+      let column = (index % ${columnVectors}u) * 4u;
+      var rest = index / ${columnVectors}u;
+      let channels = rest % ${groups}u;
+      rest = rest / ${groups}u;
+      let phase = phase_of(rest % ${phases}u);
+      let row = (rest / ${phases}u) * ${pixels}u;
+      if (row >= sizes.rows) { return; }
+      let channel = channels * ${inner}u;
+      ${places}
+      for (var tap_y = 0u; tap_y < ${unseen("phase.taps.x")}; tap_y++) {
+        ${sliding ? slidingTaps() : tapByTap()}
+      }
+      ${range(pixels).map((e) => `put(target_of(row + ${e}u, phase), column, channels, sum_${e});`)}
+    }
+  `;
   return {
     label: `convolution strip ${pixels}${sliding ? " sliding" : ""}`,
     bindings: [

@@ -1,5 +1,6 @@
 import type { BindingSource, Pass } from "../../kernel.ts";
 import type { Stored } from "./gather-wgsl.ts";
+import { wgsl } from "../../wgsl.ts";
 
 const workgroupSize = 64;
 
@@ -20,25 +21,27 @@ export interface PartialsOptions {
 export const sumPartialsPass = ({ count, length, result, target = { output: 0 } }: PartialsOptions): Pass => {
   const sharers = count >= 64 ? 16 : count >= 12 ? 4 : 1;
   const across = workgroupSize / sharers;
-  const code = `
-${sharers > 1 ? `var<workgroup> shares: array<vec4<f32>, ${workgroupSize}>;` : ""}
-fn main(group: u32, lane: u32) {
-  let at = group * ${across}u + lane % ${across}u;
-  var sum = vec4<f32>();
-  if (at < sizes.vectors) {
-    for (var s = lane / ${across}u; s < sizes.count; s += ${sharers}u) { sum += partials[s * sizes.vectors + at]; }
-  }
-${
-  sharers > 1
-    ? `  shares[lane] = sum;
-  workgroupBarrier();
-  if (lane >= ${across}u) { return; }
-  for (var other = lane + ${across}u; other < ${workgroupSize}u; other += ${across}u) { sum += shares[other]; }`
-    : ""
-}
-  if (at < sizes.vectors) { result[at] = vec4<${result}>(sum); }
-}
-`;
+  const code = wgsl`
+    ${sharers > 1 ? `var<workgroup> shares: array<vec4<f32>, ${workgroupSize}>;` : ""}
+    fn main(group: u32, lane: u32) {
+      let at = group * ${across}u + lane % ${across}u;
+      var sum = vec4<f32>();
+      if (at < sizes.vectors) {
+        for (var s = lane / ${across}u; s < sizes.count; s += ${sharers}u) { sum += partials[s * sizes.vectors + at]; }
+      }
+      ${
+        sharers > 1
+          ? wgsl`
+            shares[lane] = sum;
+            workgroupBarrier();
+            if (lane >= ${across}u) { return; }
+            for (var other = lane + ${across}u; other < ${workgroupSize}u; other += ${across}u) { sum += shares[other]; }
+          `
+          : ""
+      }
+      if (at < sizes.vectors) { result[at] = vec4<${result}>(sum); }
+    }
+  `;
   return {
     label: `sum of partial results, ${sharers} sharing`,
     bindings: [

@@ -10,6 +10,7 @@ import {
   type Stored,
   weightFunction,
 } from "./gather-wgsl.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /**
  * A tile of the result, made by one workgroup; each invocation keeps `rowsEach × columnsEach` sums in registers. All
@@ -33,24 +34,25 @@ const range = (count: number): number[] => Array.from({ length: count }, (_, i) 
  * Text for each share of `count` pieces of work that lane `lane` of `threads` has; `body` gets the WGSL index of the
  * piece.
  */
-export const share = (count: number, threads: number, body: (piece: string, i: number) => string): string =>
-  range(Math.ceil(count / threads))
-    .map((i) => {
-      const text = body(i === 0 ? "lane" : `(lane + ${i * threads}u)`, i);
-      return (i + 1) * threads <= count ? text : `  if (lane + ${i * threads}u < ${count}u) {\n${text}\n  }`;
-    })
-    .join("\n");
+export const share = (count: number, threads: number, body: (piece: string, i: number) => string): string[] =>
+  range(Math.ceil(count / threads)).map((i) => {
+    const text = body(i === 0 ? "lane" : `(lane + ${i * threads}u)`, i);
+    return (i + 1) * threads <= count
+      ? text
+      : wgsl`
+        if (lane + ${i * threads}u < ${count}u) {
+          ${text}
+        }
+      `;
+  });
 
 /**
  * Four vectors `v0 … v3` as the columns of a block: `tile[(first + j) · stride + at] = (v0[j], v1[j], v2[j], v3[j])`.
  */
-export const storeTransposed = (tile: string, first: string, stride: number, at: string): string =>
-  range(4)
-    .map(
-      (j) =>
-        `    ${tile}[(${first} + ${j}u) * ${stride}u + ${at}] = vec4<f32>(v0[${j}], v1[${j}], v2[${j}], v3[${j}]);`,
-    )
-    .join("\n");
+export const storeTransposed = (tile: string, first: string, stride: number, at: string): string[] =>
+  range(4).map(
+    (j) => `${tile}[(${first} + ${j}u) * ${stride}u + ${at}] = vec4<f32>(v0[${j}], v1[${j}], v2[${j}], v3[${j}]);`,
+  );
 
 /**
  * Sums of one step along the inner dimension, rows of `tile_a` times columns of `tile_b`; accumulators
@@ -59,38 +61,32 @@ export const storeTransposed = (tile: string, first: string, stride: number, at:
 export const multiplyTiles = ({ rows, columns, inner, rowsEach, columnsEach }: Tile): string => {
   const [lanesDown, lanesAcross] = [rows / rowsEach, columns / columnsEach];
   const [down, across] = [range(rowsEach / 4), range(columnsEach / 4)];
-  return [
-    `    for (var k = 0u; k < ${inner}u; k++) {`,
-    ...down.map((i) => `      let a${i} = tile_a[k * ${rows / 4}u + lane_y + ${i * lanesDown}u];`),
-    ...across.map((j) => `      let b${j} = tile_b[k * ${columns / 4}u + lane_x + ${j * lanesAcross}u];`),
-    ...range(rowsEach).flatMap((row) =>
-      across.map((j) => `      sum_${row}_${j} += a${row >> 2}[${row & 3}] * b${j};`),
-    ),
-    "    }",
-  ].join("\n");
+  return wgsl`
+    for (var k = 0u; k < ${inner}u; k++) {
+      ${down.map((i) => `let a${i} = tile_a[k * ${rows / 4}u + lane_y + ${i * lanesDown}u];`)}
+      ${across.map((j) => `let b${j} = tile_b[k * ${columns / 4}u + lane_x + ${j * lanesAcross}u];`)}
+      ${range(rowsEach).flatMap((row) => across.map((j) => `sum_${row}_${j} += a${row >> 2}[${row & 3}] * b${j};`))}
+    }
+  `;
 };
 
-export const declareSums = ({ rowsEach, columnsEach }: Tile): string =>
-  range(rowsEach)
-    .flatMap((row) => range(columnsEach / 4).map((j) => `  var sum_${row}_${j} = vec4<f32>();`))
-    .join("\n");
+export const declareSums = ({ rowsEach, columnsEach }: Tile): string[] =>
+  range(rowsEach).flatMap((row) => range(columnsEach / 4).map((j) => `var sum_${row}_${j} = vec4<f32>();`));
 
 /** Each sum of an invocation with its row and first column within the tile, as WGSL. */
 export const eachSum = (
   { rows, columns, rowsEach, columnsEach }: Tile,
   body: (sum: string, row: string, column: string) => string,
-): string =>
-  range(rowsEach)
-    .flatMap((row) =>
-      range(columnsEach / 4).map((j) =>
-        body(
-          `sum_${row}_${j}`,
-          `(lane_y + ${(row >> 2) * (rows / rowsEach)}u) * 4u + ${row & 3}u`,
-          `(lane_x + ${j * (columns / columnsEach)}u) * 4u`,
-        ),
+): string[] =>
+  range(rowsEach).flatMap((row) =>
+    range(columnsEach / 4).map((j) =>
+      body(
+        `sum_${row}_${j}`,
+        `(lane_y + ${(row >> 2) * (rows / rowsEach)}u) * 4u + ${row & 3}u`,
+        `(lane_x + ${j * (columns / columnsEach)}u) * 4u`,
       ),
-    )
-    .join("\n");
+    ),
+  );
 
 export interface TiledOptions {
   readonly tile: Tile;
@@ -125,80 +121,88 @@ export const tiledPass = (gather: Gather, { tile, splits, operands, result }: Ti
   const loadRows = share(
     rowVectors * steps,
     threads,
-    (piece, i) => `  {
-    let k = k0 + (${piece} % ${steps}u) * 4u;
-    let v0 = source_at(at_${i}_0, k, end, phase, channel);
-    let v1 = source_at(at_${i}_1, k, end, phase, channel);
-    let v2 = source_at(at_${i}_2, k, end, phase, channel);
-    let v3 = source_at(at_${i}_3, k, end, phase, channel);
-${storeTransposed("tile_a", `(${piece} % ${steps}u) * 4u`, rowVectors, `${piece} / ${steps}u`)}
-  }`,
+    (piece, i) => wgsl`
+      {
+        let k = k0 + (${piece} % ${steps}u) * 4u;
+        let v0 = source_at(at_${i}_0, k, end, phase, channel);
+        let v1 = source_at(at_${i}_1, k, end, phase, channel);
+        let v2 = source_at(at_${i}_2, k, end, phase, channel);
+        let v3 = source_at(at_${i}_3, k, end, phase, channel);
+        ${storeTransposed("tile_a", `(${piece} % ${steps}u) * 4u`, rowVectors, `${piece} / ${steps}u`)}
+      }
+    `,
   );
   const loadColumns = transposed
     ? share(
         columnVectors * steps,
         threads,
-        (piece) => `  {
-    let k = k0 + (${piece} % ${steps}u) * 4u;
-    let column = first_column + (${piece} / ${steps}u) * 4u;
-    let v0 = weight_run(k, end, column, phase, channels);
-    let v1 = weight_run(k, end, column + 1u, phase, channels);
-    let v2 = weight_run(k, end, column + 2u, phase, channels);
-    let v3 = weight_run(k, end, column + 3u, phase, channels);
-${storeTransposed("tile_b", `(${piece} % ${steps}u) * 4u`, columnVectors, `${piece} / ${steps}u`)}
-  }`,
+        (piece) => wgsl`
+          {
+            let k = k0 + (${piece} % ${steps}u) * 4u;
+            let column = first_column + (${piece} / ${steps}u) * 4u;
+            let v0 = weight_run(k, end, column, phase, channels);
+            let v1 = weight_run(k, end, column + 1u, phase, channels);
+            let v2 = weight_run(k, end, column + 2u, phase, channels);
+            let v3 = weight_run(k, end, column + 3u, phase, channels);
+            ${storeTransposed("tile_b", `(${piece} % ${steps}u) * 4u`, columnVectors, `${piece} / ${steps}u`)}
+          }
+        `,
       )
     : share(
         columnVectors * tile.inner,
         threads,
         (piece) =>
-          `  tile_b[${piece}] = weight_row(k0 + ${piece} / ${columnVectors}u, end, first_column + (${piece} % ${columnVectors}u) * 4u, channels);`,
+          `tile_b[${piece}] = weight_row(k0 + ${piece} / ${columnVectors}u, end, first_column + (${piece} % ${columnVectors}u) * 4u, channels);`,
       );
 
-  const code = `${positionFunctions(gather)}${pixelFunctions(gather)}${sourceFunction(gather)}${weightFunction(gather)}
-var<private> shift: u32;
-${putFunction(gather, result, "shift + ")}
-var<workgroup> tile_a: array<vec4<f32>, ${tile.inner * rowVectors}>;
-var<workgroup> tile_b: array<vec4<f32>, ${tile.inner * columnVectors}>;
-fn main(group: u32, lane: u32) {
-  // Neighbours read the same pixels.
-  var rest = group;
-  let first_column = (rest % ${columnTiles}u) * ${tile.columns}u;
-  rest = rest / ${columnTiles}u;
-  let channels = rest % ${groups}u;
-  rest = rest / ${groups}u;
-  let split = rest % ${splits}u;
-  rest = rest / ${splits}u;
-  let phase = phase_of(rest % ${phases}u);
-  let first_row = (rest / ${phases}u) * ${tile.rows}u;
-  let channel = channels * ${inner}u;
-  let lane_x = lane % ${tile.columns / tile.columnsEach}u;
-  let lane_y = lane / ${tile.columns / tile.columnsEach}u;
-  let length = phase.taps.x * phase.taps.y * ${inner}u;
-  let begin = split * ${splitLength}u;
-  let end = min(length, begin + ${splitLength}u);
-${share(rowVectors * steps, threads, (piece, i) =>
-  range(4)
-    .map((e) => `  at_${i}_${e} = position_of(first_row + (${piece} / ${steps}u) * 4u + ${e}u, phase);`)
-    .join("\n"),
-).replace(
-  /^/,
-  `${range(Math.ceil((rowVectors * steps) / threads))
-    .flatMap((i) => range(4).map((e) => `  var at_${i}_${e}: vec3<i32>;`))
-    .join("\n")}\n`,
-)}
-${declareSums(tile)}
-  for (var k0 = begin; k0 < end; k0 += ${tile.inner}u) {
-${loadRows}
-${loadColumns}
-    workgroupBarrier();
-${multiplyTiles(tile)}
-    workgroupBarrier();
-  }
-  shift = split * sizes.length;
-${eachSum(tile, (sum, row, column) => `  put(target_of(first_row + ${row}, phase), first_column + ${column}, channels, ${sum});`)}
-}
-`;
+  const places = range(Math.ceil((rowVectors * steps) / threads)).flatMap((i) =>
+    range(4).map((e) => `var at_${i}_${e}: vec3<i32>;`),
+  );
+  const findPlaces = share(rowVectors * steps, threads, (piece, i) =>
+    range(4)
+      .map((e) => `at_${i}_${e} = position_of(first_row + (${piece} / ${steps}u) * 4u + ${e}u, phase);`)
+      .join("\n"),
+  );
+  const code = wgsl`
+    ${positionFunctions(gather)}
+    ${pixelFunctions(gather)}
+    ${sourceFunction(gather)}
+    ${weightFunction(gather)}
+    var<private> shift: u32;
+    ${putFunction(gather, result, "shift + ")}
+    var<workgroup> tile_a: array<vec4<f32>, ${tile.inner * rowVectors}>;
+    var<workgroup> tile_b: array<vec4<f32>, ${tile.inner * columnVectors}>;
+    fn main(group: u32, lane: u32) {
+      // Neighbours read the same pixels.
+      var rest = group;
+      let first_column = (rest % ${columnTiles}u) * ${tile.columns}u;
+      rest = rest / ${columnTiles}u;
+      let channels = rest % ${groups}u;
+      rest = rest / ${groups}u;
+      let split = rest % ${splits}u;
+      rest = rest / ${splits}u;
+      let phase = phase_of(rest % ${phases}u);
+      let first_row = (rest / ${phases}u) * ${tile.rows}u;
+      let channel = channels * ${inner}u;
+      let lane_x = lane % ${tile.columns / tile.columnsEach}u;
+      let lane_y = lane / ${tile.columns / tile.columnsEach}u;
+      let length = phase.taps.x * phase.taps.y * ${inner}u;
+      let begin = split * ${splitLength}u;
+      let end = min(length, begin + ${splitLength}u);
+      ${places}
+      ${findPlaces}
+      ${declareSums(tile)}
+      for (var k0 = begin; k0 < end; k0 += ${tile.inner}u) {
+        ${loadRows}
+        ${loadColumns}
+        workgroupBarrier();
+        ${multiplyTiles(tile)}
+        workgroupBarrier();
+      }
+      shift = split * sizes.length;
+      ${eachSum(tile, (sum, row, column) => `put(target_of(first_row + ${row}, phase), first_column + ${column}, channels, ${sum});`)}
+    }
+  `;
   return {
     label: `convolution tiled ${tile.rows}x${tile.columns}`,
     bindings: [

@@ -10,6 +10,7 @@ import {
   weightLength,
   weightSizes,
 } from "./weight-wgsl.ts";
+import { wgsl } from "../../wgsl.ts";
 
 const workgroupSize = 64;
 const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
@@ -74,51 +75,55 @@ export const stripWeightPass = (geometry: Geometry, { splits, operands, result }
         .join(", ")})`;
     return `f32(images[${at} + channels * ${inner}u + q_${row}])`;
   };
-  const code = `${cornerFunctions(geometry)}${cotangentFunction(columns, groups)}${putWeightFunction({ rows, columns, groups, result })}
-var<workgroup> shares: array<vec4<f32>, ${rowsEach * columnLanes * pixelLanes}>;
-fn main(group: u32, lane: u32) {
-  var rest = group;
-  let first_column = (rest % ${columnTiles}u) * ${4 * columnLanes}u;
-  rest = rest / ${columnTiles}u;
-  let first_row = (rest % ${chunks}u) * ${rowsEach}u;
-  rest = rest / ${chunks}u;
-  let channels = rest % ${groups}u;
-  let split = rest / ${groups}u;
-  let column = first_column + (lane % ${columnLanes}u) * 4u;
-  let begin = split * sizes.split_length;
-  let end = min(sizes.pixels, begin + sizes.split_length);
-${range(rowsEach)
-  .map(
-    (row) => `  var sum_${row} = vec4<f32>();
-  let shift_${row} = shift_of(min(first_row + ${row}u, ${rows - 1}u) / ${inner}u);${depthwise ? "" : ` let q_${row} = min(first_row + ${row}u, ${rows - 1}u) % ${inner}u;`}`,
-  )
-  .join("\n")}
-  for (var p = begin + lane / ${columnLanes}u; p < end; p += ${pixelLanes}u) {
-    if (lane >= ${columnLanes * pixelLanes}u) { break; }
-    let corner = corner_of(p);
-    let g = cotangent_at(p, column, channels);
-${range(rowsEach)
-  .map(
-    (row) =>
-      `    { let pixel = image_pixel(corner, shift_${row}); if (pixel >= 0) { sum_${row} += ${value(row)} * g; } }`,
-  )
-  .join("\n")}
-  }
-  if (lane < ${columnLanes * pixelLanes}u) {
-${range(rowsEach)
-  .map((row) => `    shares[${row * columnLanes * pixelLanes}u + lane] = sum_${row};`)
-  .join("\n")}
-  }
-  workgroupBarrier();
-  shift = split * ${weightLength(geometry)}u;
-  for (var at = lane; at < ${unseen(rowsEach * columnLanes)}; at += ${workgroupSize}u) {
-    let row = at / ${columnLanes}u;
-    var sum = vec4<f32>();
-    for (var sharer = 0u; sharer < ${unseen(pixelLanes)}; sharer++) { sum += shares[(row * ${pixelLanes}u + sharer) * ${columnLanes}u + at % ${columnLanes}u]; }
-    put_weight(first_row + row, first_column + (at % ${columnLanes}u) * 4u, channels, sum);
-  }
-}
-`;
+  const code = wgsl`
+    ${cornerFunctions(geometry)}
+    ${cotangentFunction(columns, groups)}
+    ${putWeightFunction({ rows, columns, groups, result })}
+    var<workgroup> shares: array<vec4<f32>, ${rowsEach * columnLanes * pixelLanes}>;
+    fn main(group: u32, lane: u32) {
+      var rest = group;
+      let first_column = (rest % ${columnTiles}u) * ${4 * columnLanes}u;
+      rest = rest / ${columnTiles}u;
+      let first_row = (rest % ${chunks}u) * ${rowsEach}u;
+      rest = rest / ${chunks}u;
+      let channels = rest % ${groups}u;
+      let split = rest / ${groups}u;
+      let column = first_column + (lane % ${columnLanes}u) * 4u;
+      let begin = split * sizes.split_length;
+      let end = min(sizes.pixels, begin + sizes.split_length);
+      ${range(rowsEach).map(
+        (row) => wgsl`
+          var sum_${row} = vec4<f32>();
+          let shift_${row} = shift_of(min(first_row + ${row}u, ${rows - 1}u) / ${inner}u);
+          ${depthwise ? "" : `let q_${row} = min(first_row + ${row}u, ${rows - 1}u) % ${inner}u;`}
+        `,
+      )}
+      for (var p = begin + lane / ${columnLanes}u; p < end; p += ${pixelLanes}u) {
+        if (lane >= ${columnLanes * pixelLanes}u) { break; }
+        let corner = corner_of(p);
+        let g = cotangent_at(p, column, channels);
+        ${range(rowsEach).map(
+          (row) => wgsl`
+            {
+              let pixel = image_pixel(corner, shift_${row});
+              if (pixel >= 0) { sum_${row} += ${value(row)} * g; }
+            }
+          `,
+        )}
+      }
+      if (lane < ${columnLanes * pixelLanes}u) {
+        ${range(rowsEach).map((row) => `shares[${row * columnLanes * pixelLanes}u + lane] = sum_${row};`)}
+      }
+      workgroupBarrier();
+      shift = split * ${weightLength(geometry)}u;
+      for (var at = lane; at < ${unseen(rowsEach * columnLanes)}; at += ${workgroupSize}u) {
+        let row = at / ${columnLanes}u;
+        var sum = vec4<f32>();
+        for (var sharer = 0u; sharer < ${unseen(pixelLanes)}; sharer++) { sum += shares[(row * ${pixelLanes}u + sharer) * ${columnLanes}u + at % ${columnLanes}u]; }
+        put_weight(first_row + row, first_column + (at % ${columnLanes}u) * 4u, channels, sum);
+      }
+    }
+  `;
   return {
     label: `convolution weight strip ${rowsEach}${depthwise ? ", depthwise" : ""}, ${splits} parts`,
     bindings: weightBindings({ images: imagesVectored, columns: isVectored(columns) }, splits, operands, result),

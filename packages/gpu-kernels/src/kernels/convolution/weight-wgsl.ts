@@ -1,6 +1,7 @@
 import { channelsType, isVectored, type Stored } from "./gather-wgsl.ts";
 import type { Geometry } from "./geometry.ts";
 import type { Binding } from "../../kernel.ts";
+import { wgsl } from "../../wgsl.ts";
 
 // WGSL of the gradient of a weight, `dw[tap, q, o] = Σ_pixels x[pixel at tap, q] · g[pixel, o]`.
 
@@ -28,35 +29,38 @@ export const cornerFunctions = ({ image, kernel, positions, stride, before, dila
     const last = (positions[dim] - 1) * stride[dim] - before[dim] + (kernel[dim] - 1) * dilation[dim];
     return before[dim] === 0 && last < image[dim] ? [] : [`u32(${"yx"[dim]}) < ${image[dim]}u`];
   });
-  return `fn corner_of(p: u32) -> vec3<i32> {
-  let line = p / ${positions[1]}u;
-  return vec3<i32>(i32(line / ${positions[0]}u), i32((line % ${positions[0]}u) * ${stride[0]}u) - ${before[0]}, i32((p % ${positions[1]}u) * ${stride[1]}u) - ${before[1]});
-}
-fn shift_of(tap: u32) -> vec2<i32> {
-  return vec2<i32>(i32(tap / ${kernel[1]}u) * ${dilation[0]}, i32(tap % ${kernel[1]}u) * ${dilation[1]});
-}
-fn image_pixel(corner: vec3<i32>, shift: vec2<i32>) -> i32 {
-  let y = corner.y + shift.x;
-  let x = corner.z + shift.y;
-  return select(-1, (corner.x * ${image[0]} + y) * ${image[1]} + x, ${checks.length > 0 ? checks.join(" && ") : "true"});
-}
-`;
+  return wgsl`
+    fn corner_of(p: u32) -> vec3<i32> {
+      let line = p / ${positions[1]}u;
+      return vec3<i32>(i32(line / ${positions[0]}u), i32((line % ${positions[0]}u) * ${stride[0]}u) - ${before[0]}, i32((p % ${positions[1]}u) * ${stride[1]}u) - ${before[1]});
+    }
+    fn shift_of(tap: u32) -> vec2<i32> {
+      return vec2<i32>(i32(tap / ${kernel[1]}u) * ${dilation[0]}, i32(tap % ${kernel[1]}u) * ${dilation[1]});
+    }
+    fn image_pixel(corner: vec3<i32>, shift: vec2<i32>) -> i32 {
+      let y = corner.y + shift.x;
+      let x = corner.z + shift.y;
+      return select(-1, (corner.x * ${image[0]} + y) * ${image[1]} + x, ${checks.length > 0 ? checks.join(" && ") : "true"});
+    }
+  `;
 };
 
 /** `cotangent_at(p, column, group) -> vec4<f32>`: four columns of result pixel p, meaningless behind the last. */
 export const cotangentFunction = (columns: number, groups: number): string => {
   const width = groups * columns;
   if (isVectored(columns))
-    return `fn cotangent_at(p: u32, column: u32, group: u32) -> vec4<f32> {
-  return vec4<f32>(cotangents[(p * ${width}u + group * ${columns}u + min(column, ${columns - 4}u)) / 4u]);
-}
-`;
+    return wgsl`
+      fn cotangent_at(p: u32, column: u32, group: u32) -> vec4<f32> {
+        return vec4<f32>(cotangents[(p * ${width}u + group * ${columns}u + min(column, ${columns - 4}u)) / 4u]);
+      }
+    `;
   const at = [0, 1, 2, 3].map((i) => `f32(cotangents[first + min(column + ${i}u, ${columns - 1}u)])`);
-  return `fn cotangent_at(p: u32, column: u32, group: u32) -> vec4<f32> {
-  let first = p * ${width}u + group * ${columns}u;
-  return vec4<f32>(${at.join(", ")});
-}
-`;
+  return wgsl`
+    fn cotangent_at(p: u32, column: u32, group: u32) -> vec4<f32> {
+      let first = p * ${width}u + group * ${columns}u;
+      return vec4<f32>(${at.join(", ")});
+    }
+  `;
 };
 
 /**
@@ -74,15 +78,19 @@ export const putWeightFunction = ({
   result: Stored;
 }): string => {
   const index = `shift + row * ${groups * columns}u + group * ${columns}u + column`;
-  const head = `var<private> shift: u32;
-fn put_weight(row: u32, column: u32, group: u32, value: vec4<f32>) {
-  if (row >= ${rows}u || column >= ${columns}u) { return; }`;
-  if (isVectored(columns)) return `${head}\n  result[(${index}) / 4u] = vec4<${result}>(value);\n}\n`;
-  return `${head}
-  let index = ${index};
-  for (var j = 0u; j < min(4u, ${columns}u - column); j++) { result[index + j] = ${result}(value[j]); }
-}
-`;
+  const put = isVectored(columns)
+    ? `result[(${index}) / 4u] = vec4<${result}>(value);`
+    : wgsl`
+      let index = ${index};
+      for (var j = 0u; j < min(4u, ${columns}u - column); j++) { result[index + j] = ${result}(value[j]); }
+    `;
+  return wgsl`
+    var<private> shift: u32;
+    fn put_weight(row: u32, column: u32, group: u32, value: vec4<f32>) {
+      if (row >= ${rows}u || column >= ${columns}u) { return; }
+      ${put}
+    }
+  `;
 };
 
 /** Bindings of a pass that writes `splits` partial results, or the result itself. */

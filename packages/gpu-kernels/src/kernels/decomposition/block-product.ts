@@ -1,5 +1,6 @@
 import type { DeviceFacts } from "../../kernel.ts";
 import { blockRows } from "./block.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** Rows and columns of the result of one workgroup. */
 export const tileSize = 64;
@@ -21,11 +22,13 @@ export const productLanes = (parts: number): number => (tileSize / (4 * parts)) 
 const loadTile = (name: string, along: "inner" | "outer"): string => {
   const [inner, outer] =
     along === "inner" ? [`e % ${depth}u`, `e / ${depth}u`] : [`e / ${tileSize / 4}u`, `e % ${tileSize / 4}u`];
-  return `      {
-        let k = ${inner};
-        let i = 4u * (${outer});
-        tile_${name}[k * ${stride}u + i / 4u] = vec4<f32>(${[0, 1, 2, 3].map((t) => `load_${name}(first_${name} + i + ${t}u, inner + k)`).join(", ")});
-      }`;
+  return wgsl`
+    {
+      let k = ${inner};
+      let i = 4u * (${outer});
+      tile_${name}[k * ${stride}u + i / 4u] = vec4<f32>(${[0, 1, 2, 3].map((t) => `load_${name}(first_${name} + i + ${t}u, inner + k)`).join(", ")});
+    }
+  `;
 };
 
 /**
@@ -48,28 +51,33 @@ export const blockProductCode = (
   const results = range.flatMap((p) =>
     [0, 1, 2, 3].flatMap((t) => range.map((q) => ({ p, t, q, name: `s${p}_${t}_${q}` }))),
   );
-  return `var<workgroup> tile_a: array<vec4<f32>, ${depth * stride}>;
-var<workgroup> tile_b: array<vec4<f32>, ${depth * stride}>;
-
-fn subtract_product(lane: u32, first_a: u32, first_b: u32) {
-  let row = lane / ${side}u;
-  let column = lane % ${side}u;
-${results.map(({ name }) => `  var ${name} = vec4<f32>();`).join("\n")}
-  for (var inner = 0u; inner < ${blockRows}u; inner += ${depth}u) {
-    workgroupBarrier();
-    for (var e = lane; e < ${(depth * tileSize) / 4}u; e += ${lanes}u) {
-${loadTile("a", along.a)}
-${loadTile("b", along.b)}
+  return wgsl`
+    var<workgroup> tile_a: array<vec4<f32>, ${depth * stride}>;
+    var<workgroup> tile_b: array<vec4<f32>, ${depth * stride}>;
+    fn subtract_product(lane: u32, first_a: u32, first_b: u32) {
+      let row = lane / ${side}u;
+      let column = lane % ${side}u;
+      ${results.map(({ name }) => `var ${name} = vec4<f32>();`)}
+      for (var inner = 0u; inner < ${blockRows}u; inner += ${depth}u) {
+        workgroupBarrier();
+        for (var e = lane; e < ${(depth * tileSize) / 4}u; e += ${lanes}u) {
+          ${loadTile("a", along.a)}
+          ${loadTile("b", along.b)}
+        }
+        workgroupBarrier();
+        for (var k = 0u; k < ${depth}u; k++) {
+          ${range.map(
+            (p) => wgsl`
+              let a${p} = tile_a[k * ${stride}u + row + ${p * side}u];
+              let b${p} = tile_b[k * ${stride}u + column + ${p * side}u];
+            `,
+          )}
+          ${results.map(({ p, t, q, name }) => `${name} = fma(vec4<f32>(a${p}[${t}]), b${q}, ${name});`)}
+        }
+      }
+      for (var j = 0u; j < 4u; j++) {
+        ${results.map(({ p, t, q, name }) => `subtract(first_a + 4u * (row + ${p * side}u) + ${t}u, first_b + 4u * (column + ${q * side}u) + j, ${name}[j]);`)}
+      }
     }
-    workgroupBarrier();
-    for (var k = 0u; k < ${depth}u; k++) {
-${range.map((p) => `      let a${p} = tile_a[k * ${stride}u + row + ${p * side}u];\n      let b${p} = tile_b[k * ${stride}u + column + ${p * side}u];`).join("\n")}
-${results.map(({ p, t, q, name }) => `      ${name} = fma(vec4<f32>(a${p}[${t}]), b${q}, ${name});`).join("\n")}
-    }
-  }
-  for (var j = 0u; j < 4u; j++) {
-${results.map(({ p, t, q, name }) => `    subtract(first_a + 4u * (row + ${p * side}u) + ${t}u, first_b + 4u * (column + ${q * side}u) + j, ${name}[j]);`).join("\n")}
-  }
-}
-`;
+  `;
 };

@@ -1,4 +1,5 @@
 import type { DeviceFacts } from "../../kernel.ts";
+import { wgsl } from "../../wgsl.ts";
 
 // Factorisations run on blocks of 64 rows, "right-looking": factor or solve a block, then take its products off all
 // that remains. The position of a block is a size, not part of the text, so all steps of all matrices share their
@@ -18,10 +19,11 @@ export const blockStarts = (rows: number): number[] =>
  * WGSL of `fn pivot_of(d: f32) -> f32`: the square root of a positive number, NaN for all else. By bits: comparisons
  * with NaN may be compiled away.
  */
-export const pivotFunction = `var<private> never: u32 = 0u;
-fn pivot_of(d: f32) -> f32 {
-  return select(bitcast<f32>(0x7fc00000u | never), sqrt(d), bitcast<u32>(d) - 1u < 0x7f800000u);
-}
+export const pivotFunction: string = wgsl`
+  var<private> never: u32 = 0u;
+  fn pivot_of(d: f32) -> f32 {
+    return select(bitcast<f32>(0x7fc00000u | never), sqrt(d), bitcast<u32>(d) - 1u < 0x7f800000u);
+  }
 `;
 
 /** Lanes of a substitution: each has a column of 64 values in workgroup memory beside the triangle. */

@@ -2,6 +2,7 @@ import type { BindingSource, DeviceFacts, KernelPlan, Pass } from "../../kernel.
 import { blockRows, blockStarts, substitutionLanes } from "./block.ts";
 import { blockProductCode, productLanes, productParts, tileSize } from "./block-product.ts";
 import { substitutionCode } from "./substitution.ts";
+import { wgsl } from "../../wgsl.ts";
 
 export interface TriangularSystem {
   readonly batch: number;
@@ -27,22 +28,25 @@ const copyPass = ({ batch, rows, columns }: TriangularSystem): Pass => {
     workgroupSize: copyLanes,
     groups: Math.ceil(vectors / copyLanes),
     sizes: { vectors },
-    code: `fn main(group: u32, lane: u32) {
-  let at = group * ${copyLanes}u + lane;
-  if (at < sizes.vectors) { x[at] = b[at]; }
-}`,
+    code: wgsl`
+      fn main(group: u32, lane: u32) {
+        let at = group * ${copyLanes}u + lane;
+        if (at < sizes.vectors) { x[at] = b[at]; }
+      }
+    `,
   };
 };
 
 /** Entry of op(l), by row and column of the whole matrix. */
 const coefficientFunction = ({ transpose }: TriangularSystem): string =>
-  `var<private> corner: u32;
-fn coefficient(i: u32, k: u32) -> f32 { return l[corner + ${transpose ? "k * sizes.n + i" : "i * sizes.n + k"}]; }
-`;
+  wgsl`
+    var<private> corner: u32;
+    fn coefficient(i: u32, k: u32) -> f32 { return l[corner + ${transpose ? "k * sizes.n + i" : "i * sizes.n + k"}]; }
+  `;
 
 /** Rows come in the order in which they are solved: the last first where op(l) is upper. */
 const rowFunction = ({ lower, transpose }: TriangularSystem): string =>
-  `fn row_of(i: u32) -> u32 { return ${lower === transpose ? "sizes.n - 1u - i" : "i"}; }\n`;
+  `fn row_of(i: u32) -> u32 { return ${lower === transpose ? "sizes.n - 1u - i" : "i"}; }`;
 
 /** Solve the rows of a block, one invocation per column; `whole` reads them from `b`, otherwise they are in `x`. */
 const blockPass = (system: TriangularSystem, first: number, lanes: number, whole: boolean): Pass => {
@@ -58,19 +62,22 @@ const blockPass = (system: TriangularSystem, first: number, lanes: number, whole
     workgroupSize: lanes,
     groups: batch * groups,
     sizes: { n: rows, m: columns, first, groups },
-    code: `var<private> base: u32;
-${coefficientFunction(system)}${rowFunction(system)}
-fn triangle_at(i: u32, k: u32) -> f32 { return coefficient(row_of(sizes.first + i), row_of(sizes.first + k)); }
-fn load(k: u32, t: u32) -> f32 { return ${whole ? "b" : "x"}[base + row_of(sizes.first + k) * sizes.m + t]; }
-fn store(k: u32, t: u32, value: f32) { x[base + row_of(sizes.first + k) * sizes.m + t] = value; }
-${substitutionCode({ lanes, unitDiagonal, alongColumns: false })}
-fn main(group: u32, lane: u32) {
-  let matrix = group / sizes.groups;
-  let column = group % sizes.groups * ${lanes}u;
-  corner = matrix * sizes.n * sizes.n;
-  base = matrix * sizes.n * sizes.m + column;
-  substitute(lane, min(${blockRows}u, sizes.n - sizes.first), min(${lanes}u, sizes.m - column));
-}`,
+    code: wgsl`
+      var<private> base: u32;
+      ${coefficientFunction(system)}
+      ${rowFunction(system)}
+      fn triangle_at(i: u32, k: u32) -> f32 { return coefficient(row_of(sizes.first + i), row_of(sizes.first + k)); }
+      fn load(k: u32, t: u32) -> f32 { return ${whole ? "b" : "x"}[base + row_of(sizes.first + k) * sizes.m + t]; }
+      fn store(k: u32, t: u32, value: f32) { x[base + row_of(sizes.first + k) * sizes.m + t] = value; }
+      ${substitutionCode({ lanes, unitDiagonal, alongColumns: false })}
+      fn main(group: u32, lane: u32) {
+        let matrix = group / sizes.groups;
+        let column = group % sizes.groups * ${lanes}u;
+        corner = matrix * sizes.n * sizes.n;
+        base = matrix * sizes.n * sizes.m + column;
+        substitute(lane, min(${blockRows}u, sizes.n - sizes.first), min(${lanes}u, sizes.m - column));
+      }
+    `,
   };
 };
 
@@ -88,28 +95,31 @@ const remainingPass = (system: TriangularSystem, first: number, parts: number): 
     workgroupSize: productLanes(parts),
     groups: batch * down * across,
     sizes: { n: rows, m: columns, first, across, groups: down * across },
-    code: `var<private> base: u32;
-${coefficientFunction(system)}${rowFunction(system)}
-fn load_a(i: u32, k: u32) -> f32 {
-  if (i >= sizes.n) { return 0.0; }
-  return coefficient(row_of(i), row_of(sizes.first + k));
-}
-fn load_b(j: u32, k: u32) -> f32 {
-  if (j >= sizes.m) { return 0.0; }
-  return x[base + row_of(sizes.first + k) * sizes.m + j];
-}
-fn subtract(i: u32, j: u32, value: f32) {
-  if (i < sizes.n && j < sizes.m) { x[base + row_of(i) * sizes.m + j] -= value; }
-}
-${blockProductCode(parts, { a: transpose ? "outer" : "inner", b: "outer" })}
-fn main(group: u32, lane: u32) {
-  let matrix = group / sizes.groups;
-  let tile = group % sizes.groups;
-  corner = matrix * sizes.n * sizes.n;
-  base = matrix * sizes.n * sizes.m;
-  let begin = sizes.first + ${blockRows}u;
-  subtract_product(lane, begin + ${tileSize}u * (tile / sizes.across), ${tileSize}u * (tile % sizes.across));
-}`,
+    code: wgsl`
+      var<private> base: u32;
+      ${coefficientFunction(system)}
+      ${rowFunction(system)}
+      fn load_a(i: u32, k: u32) -> f32 {
+        if (i >= sizes.n) { return 0.0; }
+        return coefficient(row_of(i), row_of(sizes.first + k));
+      }
+      fn load_b(j: u32, k: u32) -> f32 {
+        if (j >= sizes.m) { return 0.0; }
+        return x[base + row_of(sizes.first + k) * sizes.m + j];
+      }
+      fn subtract(i: u32, j: u32, value: f32) {
+        if (i < sizes.n && j < sizes.m) { x[base + row_of(i) * sizes.m + j] -= value; }
+      }
+      ${blockProductCode(parts, { a: transpose ? "outer" : "inner", b: "outer" })}
+      fn main(group: u32, lane: u32) {
+        let matrix = group / sizes.groups;
+        let tile = group % sizes.groups;
+        corner = matrix * sizes.n * sizes.n;
+        base = matrix * sizes.n * sizes.m;
+        let begin = sizes.first + ${blockRows}u;
+        subtract_product(lane, begin + ${tileSize}u * (tile / sizes.across), ${tileSize}u * (tile % sizes.across));
+      }
+    `,
   };
 };
 

@@ -1,3 +1,5 @@
+import { wgsl } from "../../wgsl.ts";
+
 // What depends on NaN or on the sign is decided by bits or by ordered comparisons: WGSL leaves max, min, sign and != of
 // a NaN open.
 
@@ -9,7 +11,9 @@ export const comparisonFunctions: { readonly [name: string]: string } = {
     "fn is_finite(x: vec4<f32>) -> vec4<bool> { return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7f800000u)) != vec4<u32>(0x7f800000u); }",
   maximum: "fn maximum(a: vec4<f32>, b: vec4<f32>) -> vec4<f32> { return select(b, a, (a > b) | is_nan(a)); }",
   minimum: "fn minimum(a: vec4<f32>, b: vec4<f32>) -> vec4<f32> { return select(b, a, (a < b) | is_nan(a)); }",
-  sign_of: `fn sign_of(x: vec4<f32>) -> vec4<f32> {
-  return select(select(x, vec4<f32>(-1.0), x < vec4<f32>()), vec4<f32>(1.0), x > vec4<f32>());
-}`,
+  sign_of: wgsl`
+    fn sign_of(x: vec4<f32>) -> vec4<f32> {
+      return select(select(x, vec4<f32>(-1.0), x < vec4<f32>()), vec4<f32>(1.0), x > vec4<f32>());
+    }
+  `,
 };

@@ -6,6 +6,7 @@ import { functionsFor } from "./functions.ts";
 import { literal } from "./literal.ts";
 import { packVector, vectorBinding } from "./vectors.ts";
 import { readOperand, walkOf } from "./views.ts";
+import { wgsl } from "../../wgsl.ts";
 
 const workgroupSize = 128;
 
@@ -29,7 +30,7 @@ export const fusedPass = (node: KernelNode<FusedParams>): Pass => {
   body.push(...walkOf(shape, reads.find(({ walk }) => walk !== "none")?.walk ?? "none"));
   reads.forEach(({ type, expression }, i) => {
     bindings.push({ name: `x${i}`, type, source: { input: i }, access: "read" });
-    body.push(`  let r${i} = ${expression};`);
+    body.push(`let r${i} = ${expression};`);
   });
   instructions.forEach((instruction, j) => {
     const { op, args, dtype, params } = instruction;
@@ -45,26 +46,25 @@ export const fusedPass = (node: KernelNode<FusedParams>): Pass => {
     if ((op === "cast" || op === "constant") && (dtype === "f16" || dtype === "bf16")) {
       encoded.set(register, `h${register}`);
       body.push(
-        `  let h${register} = encode_${dtype}(${expression});`,
-        `  let r${register} = decode_${dtype}(h${register});`,
+        `let h${register} = encode_${dtype}(${expression});`,
+        `let r${register} = decode_${dtype}(h${register});`,
       );
-    } else body.push(`  let r${register} = ${expression};`);
+    } else body.push(`let r${register} = ${expression};`);
   });
   results.forEach((register, i) => {
     const { dtype } = node.outputs[i]!;
     bindings.push({ name: `y${i}`, type: vectorBinding(dtype), source: { output: i }, access: "write" });
-    body.push(`  y${i}[at] = ${packVector(`r${register}`, dtype, encoded.get(register))};`);
+    body.push(`y${i}[at] = ${packVector(`r${register}`, dtype, encoded.get(register))};`);
   });
-  const text = body.join("\n");
-  const code = [
-    functionsFor(text),
-    ...reads.map((read) => read.functions),
-    "fn main(group: u32, lane: u32) {",
-    `  let at = group * ${workgroupSize}u + lane;`,
-    "  if (at >= sizes.vectors) { return; }",
-    text,
-    "}",
-  ].join("\n");
+  const code = wgsl`
+    ${functionsFor(body.join("\n"))}
+    ${reads.map(({ functions }) => functions)}
+    fn main(group: u32, lane: u32) {
+      let at = group * ${workgroupSize}u + lane;
+      if (at >= sizes.vectors) { return; }
+      ${body}
+    }
+  `;
   return {
     label: "fused",
     bindings,

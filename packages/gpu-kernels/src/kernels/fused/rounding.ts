@@ -1,3 +1,5 @@
+import { wgsl } from "../../wgsl.ts";
+
 // WGSL allows a quotient an error of 2.5 units in the last place and a root one of 3. One step of Newton's method with
 // an exact remainder rounds them as IEEE 754 does. Remainders are exact without a fused multiply-add: factors are cut
 // into halves of 12 bits, whose products are exact. Below 2^-90 such products would leave the normal range, and the
@@ -9,25 +11,33 @@ export const roundingFunctions: { readonly [name: string]: string } = {
   leading:
     "fn leading(x: vec4<f32>) -> vec4<f32> { return bitcast<vec4<f32>>(bitcast<vec4<u32>>(x) & vec4<u32>(0xfffff000u)); }",
   // a - b c, where b c is near a.
-  remainder_of: `fn remainder_of(a: vec4<f32>, b: vec4<f32>, c: vec4<f32>) -> vec4<f32> {
-  let b_high = leading(b);
-  let c_high = leading(c);
-  let b_low = b - b_high;
-  let c_low = c - c_high;
-  let cross = settled(settled(a - settled(b_high * c_high)) - settled(b_high * c_low));
-  return settled(cross - settled(b_low * c_high)) - settled(b_low * c_low);
-}`,
+  remainder_of: wgsl`
+    fn remainder_of(a: vec4<f32>, b: vec4<f32>, c: vec4<f32>) -> vec4<f32> {
+      let b_high = leading(b);
+      let c_high = leading(c);
+      let b_low = b - b_high;
+      let c_low = c - c_high;
+      let cross = settled(settled(a - settled(b_high * c_high)) - settled(b_high * c_low));
+      return settled(cross - settled(b_low * c_high)) - settled(b_low * c_low);
+    }
+  `,
   // The builtin's result, moved by a step where that is a small part of it and its terms were exact.
-  moved_by: `fn moved_by(result: vec4<f32>, step: vec4<f32>, operand: vec4<f32>) -> vec4<f32> {
-  let sound = (abs(step) < abs(result) * 0x1p-20) & (abs(operand) > vec4<f32>(0x1p-90));
-  return select(result, result + step, sound);
-}`,
-  round_quotient: `fn round_quotient(a: vec4<f32>, b: vec4<f32>, near: vec4<f32>) -> vec4<f32> {
-  return moved_by(near, remainder_of(a, near, b) / b, a);
-}`,
-  round_root: `fn round_root(a: vec4<f32>, near: vec4<f32>) -> vec4<f32> {
-  return moved_by(near, remainder_of(a, near, near) / (near + near), a);
-}`,
+  moved_by: wgsl`
+    fn moved_by(result: vec4<f32>, step: vec4<f32>, operand: vec4<f32>) -> vec4<f32> {
+      let sound = (abs(step) < abs(result) * 0x1p-20) & (abs(operand) > vec4<f32>(0x1p-90));
+      return select(result, result + step, sound);
+    }
+  `,
+  round_quotient: wgsl`
+    fn round_quotient(a: vec4<f32>, b: vec4<f32>, near: vec4<f32>) -> vec4<f32> {
+      return moved_by(near, remainder_of(a, near, b) / b, a);
+    }
+  `,
+  round_root: wgsl`
+    fn round_root(a: vec4<f32>, near: vec4<f32>) -> vec4<f32> {
+      return moved_by(near, remainder_of(a, near, near) / (near + near), a);
+    }
+  `,
   divide_f32: "fn divide_f32(a: vec4<f32>, b: vec4<f32>) -> vec4<f32> { return round_quotient(a, b, a / b); }",
   sqrt_of: "fn sqrt_of(a: vec4<f32>) -> vec4<f32> { return round_root(a, sqrt(a)); }",
 };

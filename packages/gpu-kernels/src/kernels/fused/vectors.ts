@@ -1,5 +1,6 @@
 import { bytesPerElement, type DType } from "@skein/tensor-core";
 import { registerType } from "../../storage.ts";
+import { wgsl } from "../../wgsl.ts";
 
 // Four neighbours at a time: an element of a binding holds elements 4i … 4i+3 of an operand, in as many words as they
 // take.
@@ -51,8 +52,10 @@ export const vectorFunctions: { readonly [name: string]: string } = {
   unpack_u8:
     "fn unpack_u8(w: u32) -> vec4<u32> { return (vec4<u32>(w) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(255u); }",
   pack_halves: "fn pack_halves(h: vec4<u32>) -> vec2<u32> { return h.xz | (h.yw << vec2<u32>(16u)); }",
-  pack_bytes: `fn pack_bytes(v: vec4<u32>) -> u32 {
-  let b = (v & vec4<u32>(255u)) << vec4<u32>(0u, 8u, 16u, 24u);
-  return b.x | b.y | b.z | b.w;
-}`,
+  pack_bytes: wgsl`
+    fn pack_bytes(v: vec4<u32>) -> u32 {
+      let b = (v & vec4<u32>(255u)) << vec4<u32>(0u, 8u, 16u, 24u);
+      return b.x | b.y | b.z | b.w;
+    }
+  `,
 };

@@ -40,12 +40,12 @@ const offsetOf = (shape: readonly number[], strides: readonly number[], at: stri
 export const walkOf = (shape: readonly number[], walk: OperandRead["walk"]): string[] => {
   const columns = shape.at(-1)!;
   if (walk === "none") return [];
-  if (walk === "rows") return [`  let row = at / ${columns / 4}u;`, `  let column = at - row * ${columns / 4}u;`];
+  if (walk === "rows") return [`let row = at / ${columns / 4}u;`, `let column = at - row * ${columns / 4}u;`];
   return [
-    `  let row = 4u * at / ${columns}u;`,
-    `  let ahead = vec4<u32>(4u * at - row * ${columns}u) + vec4<u32>(0u, 1u, 2u, 3u);`,
-    `  let beyond = ahead >= vec4<u32>(${columns}u);`,
-    `  let column = select(ahead, ahead - vec4<u32>(${columns}u), beyond);`,
+    `let row = 4u * at / ${columns}u;`,
+    `let ahead = vec4<u32>(4u * at - row * ${columns}u) + vec4<u32>(0u, 1u, 2u, 3u);`,
+    `let beyond = ahead >= vec4<u32>(${columns}u);`,
+    `let column = select(ahead, ahead - vec4<u32>(${columns}u), beyond);`,
   ];
 };
 
@@ -99,19 +99,19 @@ export const readOperand = (
         expression: `select(${vector}(load_${name}(${here})), ${vector}(load_${name}(${next})), beyond)`,
       };
     if (oneRow) return { ...scalar, walk, expression: lanes((lane) => `column.${lane} * ${step}u`) };
-    const start = `fn start_${name}(row: u32, beyond: vec4<bool>) -> vec4<u32> { return select(vec4<u32>(${here}), vec4<u32>(${next}), beyond); }\n`;
+    const start = `fn start_${name}(row: u32, beyond: vec4<bool>) -> vec4<u32> { return select(vec4<u32>(${here}), vec4<u32>(${next}), beyond); }`;
     return {
       ...scalar,
-      functions: `${scalar.functions}${start}`,
+      functions: `${scalar.functions}\n${start}`,
       walk,
       expression: lanes((lane) => `start_${name}(row, beyond).${lane} + column.${lane} * ${step}u`),
     };
   }
-  const index = `fn index_${name}(at: u32) -> u32 { return ${offsetOf(shape, strides, "at")}; }\n`;
+  const index = `fn index_${name}(at: u32) -> u32 { return ${offsetOf(shape, strides, "at")}; }`;
   const each = ["0", "1", "2", "3"].map((lane) => `load_${name}(index_${name}(4u * at + ${lane}u))`);
   return {
     ...scalar,
-    functions: `${scalar.functions}${index}`,
+    functions: `${scalar.functions}\n${index}`,
     walk: "none",
     expression: `${vector}(${each.join(", ")})`,
   };

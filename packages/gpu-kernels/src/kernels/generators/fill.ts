@@ -1,5 +1,6 @@
 import { byteLength, NdArray, type TensorSpec } from "@skein/tensor-core";
 import type { Pass } from "../../kernel.ts";
+import { wgsl } from "../../wgsl.ts";
 
 const workgroupSize = 128;
 
@@ -13,10 +14,12 @@ export const fillPass = (spec: TensorSpec, value: number): Pass => {
     bindings: [{ name: "y", type: "array<vec4<u32>>", source: { output: 0 }, access: "write" }],
     workgroupSize,
     groups: Math.ceil(vectors / workgroupSize),
-    code: `fn main(group: u32, lane: u32) {
-  let at = group * ${workgroupSize}u + lane;
-  if (at < sizes.vectors) { y[at] = vec4<u32>(sizes.word); }
-}`,
+    code: wgsl`
+      fn main(group: u32, lane: u32) {
+        let at = group * ${workgroupSize}u + lane;
+        if (at < sizes.vectors) { y[at] = vec4<u32>(sizes.word); }
+      }
+    `,
     sizes: { vectors, word },
   };
 };

@@ -1,5 +1,6 @@
 import { type DType, elementCount, type Shape } from "@skein/tensor-core";
 import type { Pass } from "../../kernel.ts";
+import { wgsl } from "../../wgsl.ts";
 
 const workgroupSize = 128;
 
@@ -15,12 +16,14 @@ export const iotaPass = (dtype: DType, shape: Shape, dim: number): Pass => {
     bindings: [{ name: "y", type: `array<vec4<${dtype}>>`, source: { output: 0 }, access: "write" }],
     workgroupSize,
     groups: Math.ceil(vectors / workgroupSize),
-    code: `fn main(group: u32, lane: u32) {
-  let at = group * ${workgroupSize}u + lane;
-  if (at >= sizes.vectors) { return; }
-  let flat = vec4<u32>(4u * at) + vec4<u32>(0u, 1u, 2u, 3u);
-  y[at] = vec4<${dtype}>(${index});
-}`,
+    code: wgsl`
+      fn main(group: u32, lane: u32) {
+        let at = group * ${workgroupSize}u + lane;
+        if (at >= sizes.vectors) { return; }
+        let flat = vec4<u32>(4u * at) + vec4<u32>(0u, 1u, 2u, 3u);
+        y[at] = vec4<${dtype}>(${index});
+      }
+    `,
     sizes: { vectors },
   };
 };

@@ -1,5 +1,6 @@
 import { byteLength, NdArray, type TensorSpec } from "@skein/tensor-core";
 import type { KernelPlan } from "../../kernel.ts";
+import { wgsl } from "../../wgsl.ts";
 
 const workgroupSize = 128;
 
@@ -18,10 +19,12 @@ export const literalPlan = (spec: TensorSpec, values: readonly number[]): Kernel
         ],
         workgroupSize,
         groups: Math.ceil(vectors / workgroupSize),
-        code: `fn main(group: u32, lane: u32) {
-  let at = group * ${workgroupSize}u + lane;
-  if (at < sizes.vectors) { y[at] = x[at]; }
-}`,
+        code: wgsl`
+          fn main(group: u32, lane: u32) {
+            let at = group * ${workgroupSize}u + lane;
+            if (at < sizes.vectors) { y[at] = x[at]; }
+          }
+        `,
         sizes: { vectors },
       },
     ],

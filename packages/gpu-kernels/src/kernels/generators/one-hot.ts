@@ -1,6 +1,7 @@
 import { elementCount, type TensorSpec } from "@skein/tensor-core";
 import type { Pass } from "../../kernel.ts";
 import { packVector, vectorBinding, vectorFunctions } from "../fused/vectors.ts";
+import { wgsl } from "../../wgsl.ts";
 
 const workgroupSize = 128;
 
@@ -16,11 +17,15 @@ export const oneHotPass = ({ dtype, shape }: TensorSpec): Pass => {
   const type = dtype as keyof typeof values | "bool";
   const hits =
     depth % 4 === 0
-      ? `let row = at / ${depth / 4}u;
-  let hit = vec4<i32>(x[row]) == (vec4<i32>(i32(4u * at - row * ${depth}u)) + vec4<i32>(0, 1, 2, 3));`
-      : `let flat = vec4<u32>(4u * at) + vec4<u32>(0u, 1u, 2u, 3u);
-  let row = flat / ${depth}u;
-  let hit = vec4<i32>(x[row.x], x[row.y], x[row.z], x[row.w]) == vec4<i32>(flat - row * ${depth}u);`;
+      ? wgsl`
+        let row = at / ${depth / 4}u;
+        let hit = vec4<i32>(x[row]) == (vec4<i32>(i32(4u * at - row * ${depth}u)) + vec4<i32>(0, 1, 2, 3));
+      `
+      : wgsl`
+        let flat = vec4<u32>(4u * at) + vec4<u32>(0u, 1u, 2u, 3u);
+        let row = flat / ${depth}u;
+        let hit = vec4<i32>(x[row.x], x[row.y], x[row.z], x[row.w]) == vec4<i32>(flat - row * ${depth}u);
+      `;
   const value = type === "bool" ? "hit" : `select(${values[type]}(), ${values[type]}(1), hit)`;
   return {
     label: "one-hot",
@@ -30,13 +35,15 @@ export const oneHotPass = ({ dtype, shape }: TensorSpec): Pass => {
     ],
     workgroupSize,
     groups: Math.ceil(vectors / workgroupSize),
-    code: `${vectorFunctions["pack_bytes"]}
-fn main(group: u32, lane: u32) {
-  let at = group * ${workgroupSize}u + lane;
-  if (at >= sizes.vectors) { return; }
-  ${hits}
-  y[at] = ${packVector(value, dtype)};
-}`,
+    code: wgsl`
+      ${vectorFunctions["pack_bytes"]!}
+      fn main(group: u32, lane: u32) {
+        let at = group * ${workgroupSize}u + lane;
+        if (at >= sizes.vectors) { return; }
+        ${hits}
+        y[at] = ${packVector(value, dtype)};
+      }
+    `,
     sizes: { vectors },
   };
 };

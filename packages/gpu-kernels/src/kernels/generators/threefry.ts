@@ -1,4 +1,5 @@
 import type { Pass } from "../../kernel.ts";
+import { wgsl } from "../../wgsl.ts";
 
 // Threefry2x32-20, several counters at once. Source: Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC'11,
 // §4.
@@ -15,18 +16,23 @@ const threefryFunction = (type: "u32" | "vec4<u32>"): string => {
   const keys = ["key.x", "key.y", "last"];
   const rounds = Array.from({ length: 20 }, (_, round) => {
     const by = rotations[round % 8]!;
-    const mix = `  x += y; y = ((y << ${splat(`${by}u`)}) | (y >> ${splat(`${32 - by}u`)})) ^ x;`;
+    const mix = `x += y; y = ((y << ${splat(`${by}u`)}) | (y >> ${splat(`${32 - by}u`)})) ^ x;`;
     if (round % 4 !== 3) return mix;
     const injection = (round + 1) / 4;
-    return `${mix}\n  x += ${splat(keys[injection % 3]!)}; y += ${splat(`${keys[(injection + 1) % 3]!} + ${injection}u`)};`;
+    return wgsl`
+      ${mix}
+      x += ${splat(keys[injection % 3]!)}; y += ${splat(`${keys[(injection + 1) % 3]!} + ${injection}u`)};
+    `;
   });
-  return `fn threefry(key: vec2<u32>, low: ${type}, high: ${type}) -> array<${type}, 2> {
-  let last = ${parity} ^ key.x ^ key.y;
-  var x = low + ${splat("key.x")};
-  var y = high + ${splat("key.y")};
-${rounds.join("\n")}
-  return array<${type}, 2>(x, y);
-}`;
+  return wgsl`
+    fn threefry(key: vec2<u32>, low: ${type}, high: ${type}) -> array<${type}, 2> {
+      let last = ${parity} ^ key.x ^ key.y;
+      var x = low + ${splat("key.x")};
+      var y = high + ${splat("key.y")};
+      ${rounds}
+      return array<${type}, 2>(x, y);
+    }
+  `;
 };
 
 const workgroupSize = 64;
@@ -45,16 +51,18 @@ export const randomBitsPass = (count: number): Pass => {
     ],
     workgroupSize,
     groups: Math.ceil(vectors / (2 * workgroupSize)),
-    code: `${threefryFunction("vec4<u32>")}
-fn main(group: u32, lane: u32) {
-  let first = group * ${2 * workgroupSize}u + lane;
-  let second = first + ${workgroupSize}u;
-  let words = threefry(vec2<u32>(key[0], key[1]), vec4<u32>(2u * first, 2u * first + 1u, 2u * second, 2u * second + 1u), vec4<u32>());
-  let x = words[0];
-  let z = words[1];
-  if (first < sizes.vectors) { y[first] = vec4<u32>(x.x, z.x, x.y, z.y); }
-  if (second < sizes.vectors) { y[second] = vec4<u32>(x.z, z.z, x.w, z.w); }
-}`,
+    code: wgsl`
+      ${threefryFunction("vec4<u32>")}
+      fn main(group: u32, lane: u32) {
+        let first = group * ${2 * workgroupSize}u + lane;
+        let second = first + ${workgroupSize}u;
+        let words = threefry(vec2<u32>(key[0], key[1]), vec4<u32>(2u * first, 2u * first + 1u, 2u * second, 2u * second + 1u), vec4<u32>());
+        let x = words[0];
+        let z = words[1];
+        if (first < sizes.vectors) { y[first] = vec4<u32>(x.x, z.x, x.y, z.y); }
+        if (second < sizes.vectors) { y[second] = vec4<u32>(x.z, z.z, x.w, z.w); }
+      }
+    `,
     sizes: { vectors },
   };
 };
@@ -69,10 +77,12 @@ export const foldInPass: Pass = {
   ],
   workgroupSize: 1,
   groups: 1,
-  code: `${threefryFunction("u32")}
-fn main(group: u32, lane: u32) {
-  let words = threefry(vec2<u32>(key[0], key[1]), data[0], 1u);
-  y[0] = words[0];
-  y[1] = words[1];
-}`,
+  code: wgsl`
+    ${threefryFunction("u32")}
+    fn main(group: u32, lane: u32) {
+      let words = threefry(vec2<u32>(key[0], key[1]), data[0], 1u);
+      y[0] = words[0];
+      y[1] = words[1];
+    }
+  `,
 };

@@ -9,6 +9,7 @@ import {
   unitSizes,
   unitType,
 } from "../movement/unit.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** `outer` blocks of `size` rows of `inner` elements, of which `count` are picked per block. */
 export interface IndexedSizes {
@@ -41,12 +42,14 @@ export const gatherPass = ({ outer, size, inner, count }: IndexedSizes, dtype: D
     units: outer * count * width,
     sizes: { rows: size },
     // An index compared as unsigned lies outside when it is negative, too.
-    code: `${unitFunction("x", bytes)}fn element(at: u32) -> ${unitType(bytes)} {
-  let row = at / ${width}u;
-  let picked = indices[${pick}];
-  if (picked >= sizes.rows) { return ${pattern}; }
-  return bits_x(${first}picked * ${width}u + at % ${width}u);
-}
-`,
+    code: wgsl`
+      ${unitFunction("x", bytes)}
+      fn element(at: u32) -> ${unitType(bytes)} {
+        let row = at / ${width}u;
+        let picked = indices[${pick}];
+        if (picked >= sizes.rows) { return ${pattern}; }
+        return bits_x(${first}picked * ${width}u + at % ${width}u);
+      }
+    `,
   });
 };

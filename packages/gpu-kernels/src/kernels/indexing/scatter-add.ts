@@ -1,6 +1,7 @@
 import type { Binding, BindingSource, KernelPlan, Pass } from "../../kernel.ts";
 import type { IndexedSizes } from "./gather.ts";
 import { stableOrderPasses } from "./stable-order.ts";
+import { wgsl } from "../../wgsl.ts";
 
 // Every variant adds onto output 0, which holds the base already: `y[block, indices[i], :] += updates[block, i, :]`, in
 // the order of i.
@@ -32,11 +33,13 @@ const uniformSizes = ({ outer, size, count }: IndexedSizes, width: number): { re
 });
 
 /** Where invocation `at` works: unit `unit` of rank `k` among the indices, in block `block`. */
-const decode = ({ outer, count }: IndexedSizes, width: number): string => `  let at = group * ${lanes}u + lane;
+const decode = ({ outer, count }: IndexedSizes, width: number): string => wgsl`
+  let at = group * ${lanes}u + lane;
   if (at >= sizes.units) { return; }
   let unit = at % ${width}u;
   let k = (at / ${width}u)${outer === 1 ? "" : ` % ${count}u`};
-  let block = ${outer === 1 ? "0u" : `at / ${width * count}u`};`;
+  let block = ${outer === 1 ? "0u" : `at / ${width * count}u`};
+`;
 
 /**
  * Without a sort: the first of equal indices looks for the others. Cost: count² looks at an index per unit of a row;
@@ -50,16 +53,18 @@ export const scatterAddDirectPass = (sizes: IndexedSizes): Pass => {
     workgroupSize: lanes,
     groups: Math.ceil((sizes.outer * sizes.count * width) / lanes),
     sizes: uniformSizes(sizes, width),
-    code: `fn main(group: u32, lane: u32) {
-${decode(sizes, width)}
-  let row = indices[k];
-  if (row >= sizes.rows) { return; }
-  for (var j = 0u; j < k; j++) { if (indices[j] == row) { return; } }
-  let target_unit = (block * sizes.rows + row) * ${width}u + unit;
-  var sum = y[target_unit];
-  for (var j = k; j < sizes.count; j++) { if (indices[j] == row) { sum += updates[(block * sizes.count + j) * ${width}u + unit]; } }
-  y[target_unit] = sum;
-}`,
+    code: wgsl`
+      fn main(group: u32, lane: u32) {
+        ${decode(sizes, width)}
+        let row = indices[k];
+        if (row >= sizes.rows) { return; }
+        for (var j = 0u; j < k; j++) { if (indices[j] == row) { return; } }
+        let target_unit = (block * sizes.rows + row) * ${width}u + unit;
+        var sum = y[target_unit];
+        for (var j = k; j < sizes.count; j++) { if (indices[j] == row) { sum += updates[(block * sizes.count + j) * ${width}u + unit]; } }
+        y[target_unit] = sum;
+      }
+    `,
   };
 };
 
@@ -73,35 +78,37 @@ const addRunsPass = (sizes: IndexedSizes, order: BindingSource): Pass => {
     workgroupSize: lanes,
     groups: Math.ceil((sizes.outer * sizes.count * width) / lanes),
     sizes: uniformSizes(sizes, width),
-    code: `fn row_of(k: u32) -> u32 { return indices[order[k]]; }
-fn main(group: u32, lane: u32) {
-${decode(sizes, width)}
-  let row = row_of(k);
-  if (row >= sizes.rows) { return; }
-  if (k > 0u) { if (row_of(k - 1u) == row) { return; } }
-  var step = 1u;
-  loop {
-    if (k + step >= sizes.count) { break; }
-    if (row_of(k + step) != row) { break; }
-    step *= 2u;
-  }
-  var last = k + step / 2u;
-  var end = min(k + step, sizes.count);
-  while (end - last > 1u) {
-    let middle = last + (end - last) / 2u;
-    if (row_of(middle) == row) { last = middle; } else { end = middle; }
-  }
-  let target_unit = (block * sizes.rows + row) * ${width}u + unit;
-  let first = block * sizes.count;
-  var sum = y[target_unit];
-  var j = k;
-  for (; j + ${loadsAhead}u <= end; j += ${loadsAhead}u) {
-${ahead.map((i) => `    let u${i} = updates[(first + order[j + ${i}u]) * ${width}u + unit];`).join("\n")}
-${ahead.map((i) => `    sum += u${i};`).join("\n")}
-  }
-  for (; j < end; j++) { sum += updates[(first + order[j]) * ${width}u + unit]; }
-  y[target_unit] = sum;
-}`,
+    code: wgsl`
+      fn row_of(k: u32) -> u32 { return indices[order[k]]; }
+      fn main(group: u32, lane: u32) {
+        ${decode(sizes, width)}
+        let row = row_of(k);
+        if (row >= sizes.rows) { return; }
+        if (k > 0u) { if (row_of(k - 1u) == row) { return; } }
+        var step = 1u;
+        loop {
+          if (k + step >= sizes.count) { break; }
+          if (row_of(k + step) != row) { break; }
+          step *= 2u;
+        }
+        var last = k + step / 2u;
+        var end = min(k + step, sizes.count);
+        while (end - last > 1u) {
+          let middle = last + (end - last) / 2u;
+          if (row_of(middle) == row) { last = middle; } else { end = middle; }
+        }
+        let target_unit = (block * sizes.rows + row) * ${width}u + unit;
+        let first = block * sizes.count;
+        var sum = y[target_unit];
+        var j = k;
+        for (; j + ${loadsAhead}u <= end; j += ${loadsAhead}u) {
+          ${ahead.map((i) => `let u${i} = updates[(first + order[j + ${i}u]) * ${width}u + unit];`)}
+          ${ahead.map((i) => `sum += u${i};`)}
+        }
+        for (; j < end; j++) { sum += updates[(first + order[j]) * ${width}u + unit]; }
+        y[target_unit] = sum;
+      }
+    `,
   };
 };
 
@@ -127,14 +134,16 @@ export const scatterAddIntegersPass = (sizes: IndexedSizes): Pass => {
     workgroupSize: lanes,
     groups: Math.ceil((outer * count * inner) / lanes),
     sizes: uniformSizes(sizes, inner),
-    code: `fn main(group: u32, lane: u32) {
-  let at = group * ${lanes}u + lane;
-  if (at >= sizes.units) { return; }
-  let row = indices[(at / ${inner}u)${outer === 1 ? "" : ` % ${count}u`}];
-  if (row >= sizes.rows) { return; }
-  let block = ${outer === 1 ? "0u" : `at / ${inner * count}u`};
-  atomicAdd(&y[(block * sizes.rows + row) * ${inner}u + at % ${inner}u], updates[at]);
-}`,
+    code: wgsl`
+      fn main(group: u32, lane: u32) {
+        let at = group * ${lanes}u + lane;
+        if (at >= sizes.units) { return; }
+        let row = indices[(at / ${inner}u)${outer === 1 ? "" : ` % ${count}u`}];
+        if (row >= sizes.rows) { return; }
+        let block = ${outer === 1 ? "0u" : `at / ${inner * count}u`};
+        atomicAdd(&y[(block * sizes.rows + row) * ${inner}u + at % ${inner}u], updates[at]);
+      }
+    `,
   };
 };
 

@@ -1,5 +1,6 @@
 import type { Binding, BindingSource, Pass } from "../../kernel.ts";
 import { prefixSumPasses } from "../scan/prefix-sum.ts";
+import { wgsl } from "../../wgsl.ts";
 
 const lanes = 256;
 
@@ -26,22 +27,23 @@ const digitsOf = (largestKey: number): Digit[] => {
 };
 
 /** Each lane's position and digit, and for each value of the digit the set of lanes that have it, as 256 bits. */
-const peers = ({ bits }: Digit, ordered: boolean): string => `const lanes_words = ${lanes / 32}u;
-var<workgroup> peers: array<atomic<u32>, ${2 ** bits * (lanes / 32)}>;
-struct Item { position: u32, digit: u32 }
-fn item_of(group: u32, lane: u32) -> Item {
-  for (var i = lane; i < ${2 ** bits * (lanes / 32)}u; i += ${lanes}u) { atomicStore(&peers[i], 0u); }
-  workgroupBarrier();
-  let at = group * ${lanes}u + lane;
-  var item = Item(at, 0u);
-  if (at < sizes.count) {
-    ${ordered ? "item.position = order[at];" : ""}
-    item.digit = (min(indices[item.position], sizes.rows) >> sizes.shift) & ${2 ** bits - 1}u;
-    atomicOr(&peers[item.digit * lanes_words + lane / 32u], 1u << (lane % 32u));
+const peers = ({ bits }: Digit, ordered: boolean): string => wgsl`
+  const lanes_words = ${lanes / 32}u;
+  var<workgroup> peers: array<atomic<u32>, ${2 ** bits * (lanes / 32)}>;
+  struct Item { position: u32, digit: u32 }
+  fn item_of(group: u32, lane: u32) -> Item {
+    for (var i = lane; i < ${2 ** bits * (lanes / 32)}u; i += ${lanes}u) { atomicStore(&peers[i], 0u); }
+    workgroupBarrier();
+    let at = group * ${lanes}u + lane;
+    var item = Item(at, 0u);
+    if (at < sizes.count) {
+      ${ordered ? "item.position = order[at];" : ""}
+      item.digit = (min(indices[item.position], sizes.rows) >> sizes.shift) & ${2 ** bits - 1}u;
+      atomicOr(&peers[item.digit * lanes_words + lane / 32u], 1u << (lane % 32u));
+    }
+    workgroupBarrier();
+    return item;
   }
-  workgroupBarrier();
-  return item;
-}
 `;
 
 /** What both passes of a digit share. */
@@ -54,14 +56,17 @@ const countPass = ({ bindings, groups, code, sizes }: DigitPass, digit: Digit, c
   workgroupSize: lanes,
   groups,
   sizes,
-  code: `${code}fn main(group: u32, lane: u32) {
-  _ = item_of(group, lane);
-  if (lane < ${2 ** digit.bits}u) {
-    var sum = 0u;
-    for (var word = 0u; word < lanes_words; word++) { sum += countOneBits(atomicLoad(&peers[lane * lanes_words + word])); }
-    counts[lane * sizes.groups + group] = sum;
-  }
-}`,
+  code: wgsl`
+    ${code}
+    fn main(group: u32, lane: u32) {
+      _ = item_of(group, lane);
+      if (lane < ${2 ** digit.bits}u) {
+        var sum = 0u;
+        for (var word = 0u; word < lanes_words; word++) { sum += countOneBits(atomicLoad(&peers[lane * lanes_words + word])); }
+        counts[lane * sizes.groups + group] = sum;
+      }
+    }
+  `,
 });
 
 /** Put each position behind all with a lower digit and those before it with its own. */
@@ -79,14 +84,17 @@ const placePass = (
   workgroupSize: lanes,
   groups,
   sizes,
-  code: `${code}fn main(group: u32, lane: u32) {
-  let item = item_of(group, lane);
-  if (group * ${lanes}u + lane >= sizes.count) { return; }
-  let members = item.digit * lanes_words;
-  var rank = countOneBits(atomicLoad(&peers[members + lane / 32u]) & ((1u << (lane % 32u)) - 1u));
-  for (var word = 0u; word < lane / 32u; word++) { rank += countOneBits(atomicLoad(&peers[members + word])); }
-  placed[starts[item.digit * sizes.groups + group] + rank] = item.position;
-}`,
+  code: wgsl`
+    ${code}
+    fn main(group: u32, lane: u32) {
+      let item = item_of(group, lane);
+      if (group * ${lanes}u + lane >= sizes.count) { return; }
+      let members = item.digit * lanes_words;
+      var rank = countOneBits(atomicLoad(&peers[members + lane / 32u]) & ((1u << (lane % 32u)) - 1u));
+      for (var word = 0u; word < lane / 32u; word++) { rank += countOneBits(atomicLoad(&peers[members + word])); }
+      placed[starts[item.digit * sizes.groups + group] + rank] = item.position;
+    }
+  `,
 });
 
 /**

@@ -3,6 +3,7 @@ import { type Placement, plainPlacement } from "./placement.ts";
 import { matrixSizes, operandOf, sinkOf } from "./operands.ts";
 import { featuresOf, layoutOf, type MatmulVariant, type Product, range } from "./product.ts";
 import { type Splits, splitInner, splitPlan, whole } from "./split-inner.ts";
+import { wgsl } from "../../wgsl.ts";
 
 const lanes = 64;
 
@@ -57,10 +58,12 @@ export const directPass = (
     ),
   );
   const stores = rows.map(
-    (i) => `  if (m0 + ${i}u < row_end) {
-    let row_at = (layer * sizes.rows + m0 + ${i}u) * sizes.columns;
-${partsN.map((q) => `    store_y(row_at, n0 + ${4 * q}u, sum_${i}_${q});`).join("\n")}
-  }`,
+    (i) => wgsl`
+      if (m0 + ${i}u < row_end) {
+        let row_at = (layer * sizes.rows + m0 + ${i}u) * sizes.columns;
+        ${partsN.map((q) => `store_y(row_at, n0 + ${4 * q}u, sum_${i}_${q});`)}
+      }
+    `,
   );
   return {
     label: `${placement.label} ${layoutOf(product)} direct ${shape.rows}x${shape.columns}${partial ? `, ${splits.count} splits` : ""}`,
@@ -76,24 +79,29 @@ ${partsN.map((q) => `    store_y(row_at, n0 + ${4 * q}u, sum_${i}_${q});`).join(
       ...placement.sizes,
     },
     ...featuresOf(product),
-    code: /* wgsl */ `${a.code}${b.code}${y.code}${placement.declarations}
-fn main(group: u32, lane: u32) {
-  let groups = sizes.groups_m * sizes.groups_n;
-  let layer = group / groups;
-  let in_layer = group - layer * groups;
-  // Neighbouring workgroups share columns of b.
-  let tile_m = in_layer % sizes.groups_m${lanesN === lanes ? "" : ` * ${lanes / lanesN}u + lane / ${lanesN}u`};
-  let n0 = (in_layer / sizes.groups_m * ${lanesN}u + ${lanesN === lanes ? "lane" : `lane % ${lanesN}u`}) * ${shape.columns}u;
-  if (n0 >= sizes.columns) { return; }
-${placement.place(shape.rows, false)}
-${rows.flatMap((i) => partsN.map((q) => `  var sum_${i}_${q} = vec4<f32>();`)).join("\n")}
-${[...partsM.map((p) => `  var a${p} = mat4x4<f32>();`), ...partsN.map((q) => `  var b${q} = mat4x4<f32>();`)].join("\n")}
-  for (var k = k_begin; k < k_end; k += 4u) {
-    ${fetches(!placement.inSteps(4))}
-    ${multiply.join("\n    ")}
-  }
-${stores.join("\n")}
-}`,
+    code: wgsl`
+      ${a.code}
+      ${b.code}
+      ${y.code}
+      ${placement.declarations}
+      fn main(group: u32, lane: u32) {
+        let groups = sizes.groups_m * sizes.groups_n;
+        let layer = group / groups;
+        let in_layer = group - layer * groups;
+        // Neighbouring workgroups share columns of b.
+        let tile_m = in_layer % sizes.groups_m${lanesN === lanes ? "" : ` * ${lanes / lanesN}u + lane / ${lanesN}u`};
+        let n0 = (in_layer / sizes.groups_m * ${lanesN}u + ${lanesN === lanes ? "lane" : `lane % ${lanesN}u`}) * ${shape.columns}u;
+        if (n0 >= sizes.columns) { return; }
+        ${placement.place(shape.rows, false)}
+        ${rows.flatMap((i) => partsN.map((q) => `var sum_${i}_${q} = vec4<f32>();`))}
+        ${[...partsM.map((p) => `var a${p} = mat4x4<f32>();`), ...partsN.map((q) => `var b${q} = mat4x4<f32>();`)]}
+        for (var k = k_begin; k < k_end; k += 4u) {
+          ${fetches(!placement.inSteps(4))}
+          ${multiply}
+        }
+        ${stores}
+      }
+    `,
   };
 };
 

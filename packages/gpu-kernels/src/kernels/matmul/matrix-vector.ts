@@ -1,5 +1,6 @@
 import type { Pass } from "../../kernel.ts";
 import { featuresOf, layoutOf, type MatmulVariant, type Product, range } from "./product.ts";
+import { wgsl } from "../../wgsl.ts";
 
 const lanes = 64;
 
@@ -22,15 +23,16 @@ const matrixVectorOf = ({ rows, columns, transposeA, transposeB }: Product): Mat
 /**
  * Σ over a group of `width` neighbouring invocations, by halves, so the order is fixed. The first of them gets the sum.
  */
-const treeSum = (type: string, width: number): string => `var<workgroup> sums: array<${type}, ${lanes}>;
-fn tree_sum(own: ${type}, lane: u32) -> ${type} {
-  sums[lane] = own;
-  for (var half = ${width / 2}u; half > 0u; half = half / 2u) {
-    workgroupBarrier();
-    if (lane % ${width}u < half) { sums[lane] += sums[lane + half]; }
+const treeSum = (type: string, width: number): string => wgsl`
+  var<workgroup> sums: array<${type}, ${lanes}>;
+  fn tree_sum(own: ${type}, lane: u32) -> ${type} {
+    sums[lane] = own;
+    for (var half = ${width / 2}u; half > 0u; half = half / 2u) {
+      workgroupBarrier();
+      if (lane % ${width}u < half) { sums[lane] += sums[lane + half]; }
+    }
+    return sums[lane];
   }
-  return sums[lane];
-}
 `;
 
 /**
@@ -44,20 +46,22 @@ const dotCode = (aligned: boolean, dtype: string, resultDtype: string): string =
       : `vec4<f32>(vec4<${dtype}>(${range(4)
           .map((i) => `${name}[${name}_at + k + ${i}u]`)
           .join(", ")}))`;
-  return /* wgsl */ `${treeSum("f32", width)}
-fn main(group: u32, lane: u32) {
-  let o = group * ${lanes / width}u + lane / ${width}u;
-  let inside = min(o, sizes.count - 1u);
-  let x_at = inside * sizes.inner;
-  let v_at = inside / sizes.outer * sizes.inner;
-  var sum = vec4<f32>();
-  var k = lane % ${width}u * 4u;
-  for (; k + 4u <= sizes.inner; k += ${4 * width}u) { sum = fma(${load("v")}, ${load("x")}, sum); }
-  var total = (sum.x + sum.y) + (sum.z + sum.w);
-${aligned ? "" : `  for (; k < sizes.inner; k++) { total = fma(f32(v[v_at + k]), f32(x[x_at + k]), total); }`}
-  total = tree_sum(total, lane);
-  if (lane % ${width}u == 0u && o < sizes.count) { y[o] = ${resultDtype}(total); }
-}`;
+  return wgsl`
+    ${treeSum("f32", width)}
+    fn main(group: u32, lane: u32) {
+      let o = group * ${lanes / width}u + lane / ${width}u;
+      let inside = min(o, sizes.count - 1u);
+      let x_at = inside * sizes.inner;
+      let v_at = inside / sizes.outer * sizes.inner;
+      var sum = vec4<f32>();
+      var k = lane % ${width}u * 4u;
+      for (; k + 4u <= sizes.inner; k += ${4 * width}u) { sum = fma(${load("v")}, ${load("x")}, sum); }
+      var total = (sum.x + sum.y) + (sum.z + sum.w);
+      ${aligned ? "" : `for (; k < sizes.inner; k++) { total = fma(f32(v[v_at + k]), f32(x[x_at + k]), total); }`}
+      total = tree_sum(total, lane);
+      if (lane % ${width}u == 0u && o < sizes.count) { y[o] = ${resultDtype}(total); }
+    }
+  `;
 };
 
 /**
@@ -70,30 +74,30 @@ const columnsCode = (aligned: boolean, dtype: string, resultDtype: string): stri
     : `vec4<f32>(vec4<${dtype}>(${range(4)
         .map((i) => `x[at + ${i}u]`)
         .join(", ")}))`;
-  return /* wgsl */ `var<workgroup> sums: array<vec4<f32>, ${lanes}>;
-fn main(group: u32, lane: u32) {
-  let matrix = group / sizes.groups;
-  let o = (group - matrix * sizes.groups) * ${4 * vectors}u + lane % ${vectors}u * 4u;
-  let inside = min(o, sizes.outer - ${aligned ? 4 : 1}u);
-  var sum = vec4<f32>();
-  for (var k = lane / ${vectors}u; k < sizes.inner; k += ${slices}u) {
-    let at = (matrix * sizes.inner + k) * sizes.outer + inside;
-    sum = fma(vec4<f32>(f32(v[matrix * sizes.inner + k])), ${load}, sum);
-  }
-  sums[lane] = sum;
-  for (var half = ${lanes / 2}u; half >= ${vectors}u; half = half / 2u) {
-    workgroupBarrier();
-    if (lane < half) { sums[lane] += sums[lane + half]; }
-  }
-  if (lane < ${vectors}u) {
-${range(4)
-  .map(
-    (i) =>
-      `    if (o + ${i}u < sizes.outer) { y[matrix * sizes.outer + o + ${i}u] = ${resultDtype}(sums[lane][${i}]); }`,
-  )
-  .join("\n")}
-  }
-}`;
+  return wgsl`
+    var<workgroup> sums: array<vec4<f32>, ${lanes}>;
+    fn main(group: u32, lane: u32) {
+      let matrix = group / sizes.groups;
+      let o = (group - matrix * sizes.groups) * ${4 * vectors}u + lane % ${vectors}u * 4u;
+      let inside = min(o, sizes.outer - ${aligned ? 4 : 1}u);
+      var sum = vec4<f32>();
+      for (var k = lane / ${vectors}u; k < sizes.inner; k += ${slices}u) {
+        let at = (matrix * sizes.inner + k) * sizes.outer + inside;
+        sum = fma(vec4<f32>(f32(v[matrix * sizes.inner + k])), ${load}, sum);
+      }
+      sums[lane] = sum;
+      for (var half = ${lanes / 2}u; half >= ${vectors}u; half = half / 2u) {
+        workgroupBarrier();
+        if (lane < half) { sums[lane] += sums[lane + half]; }
+      }
+      if (lane < ${vectors}u) {
+        ${range(4).map(
+          (i) =>
+            `if (o + ${i}u < sizes.outer) { y[matrix * sizes.outer + o + ${i}u] = ${resultDtype}(sums[lane][${i}]); }`,
+        )}
+      }
+    }
+  `;
 };
 
 export const matrixVectorPass = (product: Product): Pass => {

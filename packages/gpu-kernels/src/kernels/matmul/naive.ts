@@ -1,6 +1,7 @@
 import type { Pass } from "../../kernel.ts";
 import { featuresOf, type MatmulVariant, type Product } from "./product.ts";
 import { matrixSizes } from "./operands.ts";
+import { wgsl } from "../../wgsl.ts";
 
 const workgroupSize = 64;
 
@@ -21,20 +22,22 @@ export const naivePass = (product: Product): Pass => {
     groups: Math.ceil((batch * rows * columns) / workgroupSize),
     sizes: { ...matrixSizes(product), count: batch * rows * columns },
     ...featuresOf(product),
-    code: /* wgsl */ `fn main(group: u32, lane: u32) {
-  let at = group * ${workgroupSize}u + lane;
-  if (at >= sizes.count) { return; }
-  let n = at % sizes.columns;
-  let m = (at / sizes.columns) % sizes.rows;
-  let matrix = at / (sizes.columns * sizes.rows);
-  let from_a = matrix * sizes.rows * sizes.inner + ${transposeA ? "m" : "m * sizes.inner"};
-  let from_b = matrix * sizes.inner * sizes.columns + ${transposeB ? "n * sizes.inner" : "n"};
-  var sum = 0.0;
-  for (var k = 0u; k < sizes.inner; k++) {
-    sum += f32(a[from_a + k${transposeA ? " * sizes.rows" : ""}]) * f32(b[from_b + k${transposeB ? "" : " * sizes.columns"}]);
-  }
-  y[at] = ${resultDtype}(sum);
-}`,
+    code: wgsl`
+      fn main(group: u32, lane: u32) {
+        let at = group * ${workgroupSize}u + lane;
+        if (at >= sizes.count) { return; }
+        let n = at % sizes.columns;
+        let m = (at / sizes.columns) % sizes.rows;
+        let matrix = at / (sizes.columns * sizes.rows);
+        let from_a = matrix * sizes.rows * sizes.inner + ${transposeA ? "m" : "m * sizes.inner"};
+        let from_b = matrix * sizes.inner * sizes.columns + ${transposeB ? "n * sizes.inner" : "n"};
+        var sum = 0.0;
+        for (var k = 0u; k < sizes.inner; k++) {
+          sum += f32(a[from_a + k${transposeA ? " * sizes.rows" : ""}]) * f32(b[from_b + k${transposeB ? "" : " * sizes.columns"}]);
+        }
+        y[at] = ${resultDtype}(sum);
+      }
+    `,
   };
 };
 

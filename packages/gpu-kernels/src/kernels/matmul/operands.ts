@@ -1,5 +1,6 @@
 import type { Binding } from "../../kernel.ts";
 import { type Product, range } from "./product.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /**
  * How a shader reads an operand of a product. Both operands look alike: an *outer* dimension (rows of a, columns of b)
@@ -39,13 +40,19 @@ export const operandOf = (product: Product, side: "a" | "b"): Operand => {
         const value = `load_${side}(at${j === 0 ? "" : ` + ${j}u * ${outerSize}`})`;
         return tail ? `select(vec4<f32>(), ${value}, k + ${j}u < k_end)` : value;
       });
-      return `  let at = base + k * ${outerSize} + min(outer, ${outerSize} - ${aligned ? 4 : 1}u);\n  return mat4x4<f32>(${vectors.join(", ")});`;
+      return wgsl`
+        let at = base + k * ${outerSize} + min(outer, ${outerSize} - ${aligned ? 4 : 1}u);
+        return mat4x4<f32>(${vectors.join(", ")});
+      `;
     }
     const vectors = range(4).map((i) => {
       const value = `load_${side}(base + min(outer + ${i}u, ${outerSize} - 1u) * sizes.inner + k)`;
       return tail ? `select(vec4<f32>(), ${value}, inside)` : value;
     });
-    return `${tail ? "  let inside = vec4<u32>(k, k + 1u, k + 2u, k + 3u) < vec4<u32>(k_end);\n" : ""}  return transpose(mat4x4<f32>(${vectors.join(", ")}));`;
+    return wgsl`
+      ${tail ? "let inside = vec4<u32>(k, k + 1u, k + 2u, k + 3u) < vec4<u32>(k_end);" : ""}
+      return transpose(mat4x4<f32>(${vectors.join(", ")}));
+    `;
   };
   return {
     binding: {
@@ -55,14 +62,15 @@ export const operandOf = (product: Product, side: "a" | "b"): Operand => {
       access: "read",
     },
     innerContiguous,
-    code: `fn load_${side}(at: u32) -> vec4<f32> { return ${load}; }
-fn fetch_${side}(base: u32, outer: u32, k: u32) -> mat4x4<f32> {
-${body(false)}
-}
-fn fetch_${side}_tail(base: u32, outer: u32, k: u32, k_end: u32) -> mat4x4<f32> {
-${body(true)}
-}
-`,
+    code: wgsl`
+      fn load_${side}(at: u32) -> vec4<f32> { return ${load}; }
+      fn fetch_${side}(base: u32, outer: u32, k: u32) -> mat4x4<f32> {
+        ${body(false)}
+      }
+      fn fetch_${side}_tail(base: u32, outer: u32, k: u32, k_end: u32) -> mat4x4<f32> {
+        ${body(true)}
+      }
+    `,
   };
 };
 
@@ -80,10 +88,8 @@ export const sinkOf = ({ columns, resultDtype }: Product, partial: boolean): Sin
   const element = partial ? "f32" : resultDtype;
   const aligned = columns % 4 === 0;
   const stores = aligned
-    ? `  if (column < sizes.columns) { y[(row_at + column) >> 2u] = vec4<${element}>(v); }`
-    : range(4)
-        .map((i) => `  if (column + ${i}u < sizes.columns) { y[row_at + column + ${i}u] = ${element}(v[${i}]); }`)
-        .join("\n");
+    ? `if (column < sizes.columns) { y[(row_at + column) >> 2u] = vec4<${element}>(v); }`
+    : range(4).map((i) => `if (column + ${i}u < sizes.columns) { y[row_at + column + ${i}u] = ${element}(v[${i}]); }`);
   return {
     binding: {
       name: "y",
@@ -91,7 +97,11 @@ export const sinkOf = ({ columns, resultDtype }: Product, partial: boolean): Sin
       source: partial ? { scratch: 0 } : { output: 0 },
       access: "write",
     },
-    code: `fn store_y(row_at: u32, column: u32, v: vec4<f32>) {\n${stores}\n}\n`,
+    code: wgsl`
+      fn store_y(row_at: u32, column: u32, v: vec4<f32>) {
+        ${stores}
+      }
+    `,
   };
 };
 

@@ -1,6 +1,7 @@
 import type { Binding } from "../../kernel.ts";
 import type { Product } from "./product.ts";
 import type { Splits } from "./split-inner.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** Which part of which matrices the tile of a pass is the product of. */
 export interface Placement {
@@ -34,14 +35,16 @@ export const plainPlacement = ({ batch, rows, inner }: Product, splits: Splits):
     layers: splits.count * batch,
     tilesM: (tileRows) => Math.ceil(rows / tileRows),
     inSteps: (step) => inner % step === 0,
-    place: (tileRows, shared) => `  let m0 = tile_m * ${tileRows}u;
-  let row_end = sizes.rows;
-  ${shared ? "" : "if (m0 >= row_end) { return; }"}
-  let matrix = ${partial ? "layer % sizes.batch" : "layer"};
-  let base_a = matrix * sizes.rows * sizes.inner;
-  let base_b = matrix * sizes.inner * sizes.columns;
-  let k_begin = ${partial ? "layer / sizes.batch * sizes.split_length" : "0u"};
-  let k_end = ${partial ? "min(k_begin + sizes.split_length, sizes.inner)" : "sizes.inner"};`,
+    place: (tileRows, shared) => wgsl`
+      let m0 = tile_m * ${tileRows}u;
+      let row_end = sizes.rows;
+      ${shared ? "" : "if (m0 >= row_end) { return; }"}
+      let matrix = ${partial ? "layer % sizes.batch" : "layer"};
+      let base_a = matrix * sizes.rows * sizes.inner;
+      let base_b = matrix * sizes.inner * sizes.columns;
+      let k_begin = ${partial ? "layer / sizes.batch * sizes.split_length" : "0u"};
+      let k_end = ${partial ? "min(k_begin + sizes.split_length, sizes.inner)" : "sizes.inner"};
+    `,
   };
 };
 
@@ -50,9 +53,11 @@ const counts: Binding = { name: "counts", type: "array<i32>", source: { input: 2
 /** Through workgroup memory, what was read from memory counts as uniform. */
 const found = (shared: boolean, call: string): string =>
   shared
-    ? `  if (lane == 0u) { found = ${call}; }
-  let place = workgroupUniformLoad(&found);`
-    : `  let place = ${call};`;
+    ? wgsl`
+      if (lane == 0u) { found = ${call}; }
+      let place = workgroupUniformLoad(&found);
+    `
+    : `let place = ${call};`;
 
 /**
  * Rows by group: tiles begin where groups begin, so none has rows of two. A tile looks its group up in the counts;
@@ -62,58 +67,64 @@ const found = (shared: boolean, call: string): string =>
 export const rowsOfGroups = ({ rows, inner }: Product, groups: number): Placement => ({
   label: "grouped-matmul",
   bindings: [counts],
-  declarations: `var<workgroup> found: vec4<u32>;
-fn find_tile(tile: u32, height: u32) -> vec4<u32> {
-  var left = tile;
-  var begin = 0u;
-  for (var g = 0u; g < sizes.groups; g++) {
-    let count = u32(clamp(counts[g], 0, i32(sizes.rows - begin)));
-    let tiles = (count + height - 1u) / height;
-    if (left < tiles) { return vec4<u32>(g, begin + left * height, begin + count, sizes.inner); }
-    left -= tiles;
-    begin += count;
-  }
-  return vec4<u32>(0u, begin + left * height, sizes.rows, 0u);
-}
-`,
+  declarations: wgsl`
+    var<workgroup> found: vec4<u32>;
+    fn find_tile(tile: u32, height: u32) -> vec4<u32> {
+      var left = tile;
+      var begin = 0u;
+      for (var g = 0u; g < sizes.groups; g++) {
+        let count = u32(clamp(counts[g], 0, i32(sizes.rows - begin)));
+        let tiles = (count + height - 1u) / height;
+        if (left < tiles) { return vec4<u32>(g, begin + left * height, begin + count, sizes.inner); }
+        left -= tiles;
+        begin += count;
+      }
+      return vec4<u32>(0u, begin + left * height, sizes.rows, 0u);
+    }
+  `,
   sizes: { groups },
   layers: 1,
   tilesM: (tileRows) => Math.floor(rows / tileRows) + groups + 1,
   inSteps: (step) => inner % step === 0,
-  place: (tileRows, shared) => `${found(shared, `find_tile(tile_m, ${tileRows}u)`)}
-  let m0 = place.y;
-  let row_end = place.z;
-  if (m0 >= row_end) { return; }
-  let base_a = 0u;
-  let base_b = place.x * sizes.inner * sizes.columns;
-  let k_begin = 0u;
-  let k_end = place.w;`,
+  place: (tileRows, shared) => wgsl`
+    ${found(shared, `find_tile(tile_m, ${tileRows}u)`)}
+    let m0 = place.y;
+    let row_end = place.z;
+    if (m0 >= row_end) { return; }
+    let base_a = 0u;
+    let base_b = place.x * sizes.inner * sizes.columns;
+    let k_begin = 0u;
+    let k_end = place.w;
+  `,
 });
 
 /** Sums by group: layer g is the product over the rows of group g. */
 export const sumsOfGroups = ({ rows }: Product, groups: number): Placement => ({
   label: "grouped-matmul-backward-weight",
   bindings: [counts],
-  declarations: `var<workgroup> found: vec2<u32>;
-fn find_rows(group: u32) -> vec2<u32> {
-  var begin = 0u;
-  for (var g = 0u; ; g++) {
-    let count = u32(clamp(counts[g], 0, i32(sizes.inner - begin)));
-    if (g == group) { return vec2<u32>(begin, begin + count); }
-    begin += count;
-  }
-}
-`,
+  declarations: wgsl`
+    var<workgroup> found: vec2<u32>;
+    fn find_rows(group: u32) -> vec2<u32> {
+      var begin = 0u;
+      for (var g = 0u; ; g++) {
+        let count = u32(clamp(counts[g], 0, i32(sizes.inner - begin)));
+        if (g == group) { return vec2<u32>(begin, begin + count); }
+        begin += count;
+      }
+    }
+  `,
   sizes: {},
   layers: groups,
   tilesM: (tileRows) => Math.ceil(rows / tileRows),
   inSteps: () => false,
-  place: (tileRows, shared) => `${found(shared, "find_rows(layer)")}
-  let m0 = tile_m * ${tileRows}u;
-  let row_end = sizes.rows;
-  ${shared ? "" : "if (m0 >= row_end) { return; }"}
-  let base_a = 0u;
-  let base_b = 0u;
-  let k_begin = place.x;
-  let k_end = place.y;`,
+  place: (tileRows, shared) => wgsl`
+    ${found(shared, "find_rows(layer)")}
+    let m0 = tile_m * ${tileRows}u;
+    let row_end = sizes.rows;
+    ${shared ? "" : "if (m0 >= row_end) { return; }"}
+    let base_a = 0u;
+    let base_b = 0u;
+    let k_begin = place.x;
+    let k_end = place.y;
+  `,
 });

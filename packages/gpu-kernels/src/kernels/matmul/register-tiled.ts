@@ -3,6 +3,7 @@ import { type Placement, plainPlacement } from "./placement.ts";
 import { matrixSizes, type Operand, operandOf, sinkOf } from "./operands.ts";
 import { featuresOf, layoutOf, type MatmulVariant, type Product, range } from "./product.ts";
 import { type Splits, splitInner, splitPlan, whole } from "./split-inner.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** A workgroup computes `rows × columns` elements, an invocation `perRows × perColumns` of them; all multiples of 4. */
 export interface TileShape {
@@ -85,53 +86,66 @@ export const registerTiledPass = (
     const [first, last] = [round * lanes, (round + 1) * lanes];
     const [forA, forB] = [work("a", `(${at})`), work("b", `(${at} - ${blocksA}u)`)];
     if (last <= blocksA) return forA;
-    const guardedB = last <= blocksA + blocksB ? `{ ${forB} }` : `if (${at} < ${blocksA + blocksB}u) { ${forB} }`;
-    return first >= blocksA ? guardedB : `if (${at} < ${blocksA}u) { ${forA} } else ${guardedB}`;
+    const isThere = last <= blocksA + blocksB ? "" : `if (${at} < ${blocksA + blocksB}u) `;
+    const guardedB = wgsl`
+      ${isThere}{
+        ${forB}
+      }
+    `;
+    if (first >= blocksA) return guardedB;
+    return wgsl`
+      if (${at} < ${blocksA}u) {
+        ${forA}
+      } else ${guardedB}
+    `;
   };
   const sideOf = (side: "a" | "b") =>
     side === "a"
       ? ({ operand: a, vectors: vectorsM, origin: "m0" } as const)
       : ({ operand: b, vectors: vectorsN, origin: "n0" } as const);
-  const fetch = rounds
-    .map((round) =>
-      perBlock(round, (side, block) => {
-        const { operand, vectors, origin } = sideOf(side);
-        const [vector, depthBlock] = place(operand, vectors, block);
-        const from = `base_${side}, ${origin} + 4u * ${vector}, k + 4u * ${depthBlock}`;
-        return `next_${round} = ${noTail ? `fetch_${side}(${from})` : `fetch_${side}_tail(${from}, k_end)`};`;
-      }),
-    )
-    .join("\n      ");
-  const put = rounds
-    .map((round) =>
-      perBlock(round, (side, block) => {
-        const { operand, vectors } = sideOf(side);
-        const [vector, depthBlock] = place(operand, vectors, block);
-        const at = `4u * ${depthBlock} * ${vectors}u + ${swizzled(operand, vector, depthBlock)}`;
-        return `let at = ${at}; ${range(4)
-          .map((j) => `tile_${side}[at + ${j * vectors}u] = next_${round}[${j}];`)
-          .join(" ")}`;
-      }),
-    )
-    .map((text) => `    { ${text} }`)
-    .join("\n");
+  const fetchNext = rounds.map((round) =>
+    perBlock(round, (side, block) => {
+      const { operand, vectors, origin } = sideOf(side);
+      const [vector, depthBlock] = place(operand, vectors, block);
+      const from = `base_${side}, ${origin} + 4u * ${vector}, k + 4u * ${depthBlock}`;
+      return `next_${round} = ${noTail ? `fetch_${side}(${from})` : `fetch_${side}_tail(${from}, k_end)`};`;
+    }),
+  );
+  const putIntoTiles = rounds.map((round) => {
+    const put = perBlock(round, (side, block) => {
+      const { operand, vectors } = sideOf(side);
+      const [vector, depthBlock] = place(operand, vectors, block);
+      return wgsl`
+        let at = 4u * ${depthBlock} * ${vectors}u + ${swizzled(operand, vector, depthBlock)};
+        ${range(4).map((j) => `tile_${side}[at + ${j * vectors}u] = next_${round}[${j}];`)}
+      `;
+    });
+    return wgsl`
+      {
+        ${put}
+      }
+    `;
+  });
 
-  const multiply = [
-    ...partsM.map((p) => `let a${p} = tile_a[(4u * block + j) * ${vectorsM}u + from_a${p}];`),
-    ...partsN.map((q) => `let b${q} = tile_b[(4u * block + j) * ${vectorsN}u + from_b${q}];`),
-    ...range(perRows).flatMap((i) =>
-      partsN.map((q) => `sum_${i}_${q} = fma(vec4<f32>(a${i >> 2}[${i & 3}]), b${q}, sum_${i}_${q});`),
-    ),
-  ].join("\n        ");
-  const sums = range(perRows).flatMap((i) => partsN.map((q) => `  var sum_${i}_${q} = vec4<f32>();`));
+  const columnsOfA = partsM.map((p) => `let a${p} = tile_a[(4u * block + j) * ${vectorsM}u + from_a${p}];`);
+  const rowsOfB = partsN.map((q) => `let b${q} = tile_b[(4u * block + j) * ${vectorsN}u + from_b${q}];`);
+  const addProducts = range(perRows).flatMap((i) =>
+    partsN.map((q) => `sum_${i}_${q} = fma(vec4<f32>(a${i >> 2}[${i & 3}]), b${q}, sum_${i}_${q});`),
+  );
+  const placesInA = partsM.map((p) => `let from_a${p} = ${swizzled(a, `(lane_m + ${p * lanesM}u)`, "block")};`);
+  const placesInB = partsN.map((q) => `let from_b${q} = ${swizzled(b, `(lane_n + ${q * lanesN}u)`, "block")};`);
+  const next = rounds.map((round) => `var next_${round} = mat4x4<f32>();`);
+  const sums = range(perRows).flatMap((i) => partsN.map((q) => `var sum_${i}_${q} = vec4<f32>();`));
   const stores = range(perRows).map(
-    (i) => `  {
-    let row = m0 + 4u * (lane_m + ${(i >> 2) * lanesM}u) + ${i & 3}u;
-    if (row < row_end) {
-      let row_at = (layer * sizes.rows + row) * sizes.columns;
-${partsN.map((q) => `      store_y(row_at, n0 + 4u * (lane_n + ${q * lanesN}u), sum_${i}_${q});`).join("\n")}
-    }
-  }`,
+    (i) => wgsl`
+      {
+        let row = m0 + 4u * (lane_m + ${(i >> 2) * lanesM}u) + ${i & 3}u;
+        if (row < row_end) {
+          let row_at = (layer * sizes.rows + row) * sizes.columns;
+          ${partsN.map((q) => `store_y(row_at, n0 + 4u * (lane_n + ${q * lanesN}u), sum_${i}_${q});`)}
+        }
+      }
+    `,
   );
   return {
     label: `${placement.label} ${layoutOf(product)} register ${tileName(tile)}${partial ? `, ${splits.count} splits` : ""}`,
@@ -147,47 +161,54 @@ ${partsN.map((q) => `      store_y(row_at, n0 + 4u * (lane_n + ${q * lanesN}u), 
       ...placement.sizes,
     },
     ...featuresOf(product),
-    code: /* wgsl */ `var<workgroup> tile_a: array<vec4<f32>, ${depth * vectorsM}>;
-var<workgroup> tile_b: array<vec4<f32>, ${depth * vectorsN}>;
-${a.code}${b.code}${y.code}${placement.declarations}
-fn main(group: u32, lane: u32) {
-  let tiles = sizes.tiles_m * sizes.tiles_n;
-  let layer = group / tiles;
-  let in_layer = group - layer * tiles;
-  let panel = in_layer / (${panelHeight}u * sizes.tiles_n);
-  let in_panel = in_layer - panel * ${panelHeight}u * sizes.tiles_n;
-  let height = min(sizes.tiles_m - panel * ${panelHeight}u, ${panelHeight}u);
-  let tile_m = panel * ${panelHeight}u + in_panel % height;
-  let n0 = in_panel / height * ${tile.columns}u;
-${placement.place(tile.rows, true)}
-  let lane_n = lane % 8u + 8u * (lane / 32u % ${lanesN / 8}u);
-  let lane_m = lane / 8u % 4u + 4u * (lane / ${4 * lanesN}u);
-${sums.join("\n")}
-${rounds.map((round) => `  var next_${round} = mat4x4<f32>();`).join("\n")}
-  // Each round fetches the next tiles while it multiplies the present ones; the first has none to multiply, the last
-  // none to fetch.
-  for (var k = k_begin; k < k_end + ${depth}u; k += ${depth}u) {
-    if (k < k_end) {
-      ${fetch}
-    }
-    if (k > k_begin) {
-      for (var block = 0u; block < ${blocks}u; block++) {
-${partsM.map((p) => `        let from_a${p} = ${swizzled(a, `(lane_m + ${p * lanesM}u)`, "block")};`).join("\n")}
-${partsN.map((q) => `        let from_b${q} = ${swizzled(b, `(lane_n + ${q * lanesN}u)`, "block")};`).join("\n")}
-        // Compilers unroll it; written out it makes them slow.
-        for (var j = 0u; j < 4u; j++) {
-        ${multiply}
+    code: wgsl`
+      var<workgroup> tile_a: array<vec4<f32>, ${depth * vectorsM}>;
+      var<workgroup> tile_b: array<vec4<f32>, ${depth * vectorsN}>;
+      ${a.code}
+      ${b.code}
+      ${y.code}
+      ${placement.declarations}
+      fn main(group: u32, lane: u32) {
+        let tiles = sizes.tiles_m * sizes.tiles_n;
+        let layer = group / tiles;
+        let in_layer = group - layer * tiles;
+        let panel = in_layer / (${panelHeight}u * sizes.tiles_n);
+        let in_panel = in_layer - panel * ${panelHeight}u * sizes.tiles_n;
+        let height = min(sizes.tiles_m - panel * ${panelHeight}u, ${panelHeight}u);
+        let tile_m = panel * ${panelHeight}u + in_panel % height;
+        let n0 = in_panel / height * ${tile.columns}u;
+        ${placement.place(tile.rows, true)}
+        let lane_n = lane % 8u + 8u * (lane / 32u % ${lanesN / 8}u);
+        let lane_m = lane / 8u % 4u + 4u * (lane / ${4 * lanesN}u);
+        ${sums}
+        ${next}
+        // Each round fetches the next tiles while it multiplies the present ones; the first has none to multiply, the
+        // last none to fetch.
+        for (var k = k_begin; k < k_end + ${depth}u; k += ${depth}u) {
+          if (k < k_end) {
+            ${fetchNext}
+          }
+          if (k > k_begin) {
+            for (var block = 0u; block < ${blocks}u; block++) {
+              ${placesInA}
+              ${placesInB}
+              // Compilers unroll it; written out it makes them slow.
+              for (var j = 0u; j < 4u; j++) {
+                ${columnsOfA}
+                ${rowsOfB}
+                ${addProducts}
+              }
+            }
+          }
+          workgroupBarrier();
+          if (k < k_end) {
+            ${putIntoTiles}
+          }
+          workgroupBarrier();
         }
+        ${stores}
       }
-    }
-    workgroupBarrier();
-    if (k < k_end) {
-${put}
-    }
-    workgroupBarrier();
-  }
-${stores.join("\n")}
-}`,
+    `,
   };
 };
 

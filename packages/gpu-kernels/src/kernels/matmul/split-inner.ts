@@ -1,5 +1,6 @@
 import type { KernelPlan, Pass } from "../../kernel.ts";
 import { featuresOf, type Product } from "./product.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** The inner dimension cut into `count` pieces of `length` elements (the last may be shorter, none is empty). */
 export interface Splits {
@@ -40,13 +41,15 @@ export const sumPartialsPass = (product: Product, { count }: Splits): Pass => {
     groups: Math.ceil(vectors / workgroupSize),
     sizes: { splits: count, vectors, total },
     ...featuresOf({ ...product, dtype: "f32" }),
-    code: /* wgsl */ `fn main(group: u32, lane: u32) {
-  let at = group * ${workgroupSize}u + lane;
-  if (at >= sizes.vectors) { return; }
-  var sum = vec4<f32>();
-  for (var s = 0u; s < sizes.splits; s++) { sum += ${load}; }
-  y[at] = vec4<${resultDtype}>(sum);
-}`,
+    code: wgsl`
+      fn main(group: u32, lane: u32) {
+        let at = group * ${workgroupSize}u + lane;
+        if (at >= sizes.vectors) { return; }
+        var sum = vec4<f32>();
+        for (var s = 0u; s < sizes.splits; s++) { sum += ${load}; }
+        y[at] = vec4<${resultDtype}>(sum);
+      }
+    `,
   };
 };
 

@@ -1,6 +1,7 @@
 import type { DeviceFacts, Pass, SubgroupMatrixShape } from "../../kernel.ts";
 import { featuresOf, layoutOf, type MatmulVariant, type Product, range } from "./product.ts";
 import { matrixSizes, operandOf } from "./operands.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** A workgroup of four subgroups computes 64 × 64 elements, each subgroup 32 × 32, over 32 inner elements at a time. */
 const [side, perSubgroup, depth, numSubgroups] = [64, 32, 32, 4] as const;
@@ -42,42 +43,43 @@ export const subgroupMatrixPass = (
   const [partsM, partsN] = [range(perSubgroup / M), range(perSubgroup / N)];
   // Blocks of 4 × 4 elements of either tile; invocations deal them out among themselves.
   const blocks = (side / 4) * (depth / 4);
-  const blockAt = (innerContiguous: boolean): string =>
+  const blockAt = (innerContiguous: boolean): string[] =>
     innerContiguous
-      ? `let outer = at / ${depth / 4}u * 4u; let inner = at % ${depth / 4}u * 4u;`
-      : `let outer = at % ${side / 4}u * 4u; let inner = at / ${side / 4}u * 4u;`;
-  const fill = (name: "a" | "b", origin: string, put: (i: number, j: number) => string): string => `
+      ? [`let outer = at / ${depth / 4}u * 4u;`, `let inner = at % ${depth / 4}u * 4u;`]
+      : [`let outer = at % ${side / 4}u * 4u;`, `let inner = at / ${side / 4}u * 4u;`];
+  const fill = (name: "a" | "b", origin: string, put: (i: number, j: number) => string): string => wgsl`
     for (var at = lane; at < ${blocks}u; at += ${lanes}u) {
       ${blockAt((name === "a" ? a : b).innerContiguous)}
       var block = mat4x4<f32>();
       if (k + ${depth}u <= sizes.inner) { block = fetch_${name}(base_${name}, ${origin} + outer, k + inner); }
       else { block = fetch_${name}_tail(base_${name}, ${origin} + outer, k + inner, sizes.inner); }
-      ${range(4)
-        .flatMap((j) => range(4).map((i) => `tile_${name}[${put(i, j)}] = f16(block[${j}][${i}]);`))
-        .join("\n      ")}
-    }`;
+      ${range(4).flatMap((j) => range(4).map((i) => `tile_${name}[${put(i, j)}] = f16(block[${j}][${i}]);`))}
+    }
+  `;
   const sum = (p: number, q: number): string => `sum_${p}_${q}`;
-  const multiply = range(depth / K)
-    .map(
-      (s) => `    {
-${partsM.map((p) => `      let left_${p} = subgroupMatrixLoad<subgroup_matrix_left<f16, ${K}, ${M}>, row_major>(&tile_a, (own_m + ${p * M}u) * ${strideK}u + ${s * K}u, ${strideK}u);`).join("\n")}
-${partsN.map((q) => `      let right_${q} = subgroupMatrixLoad<subgroup_matrix_right<f16, ${N}, ${K}>, row_major>(&tile_b, ${s * K * strideN}u + own_n + ${q * N}u, ${strideN}u);`).join("\n")}
-${partsM.flatMap((p) => partsN.map((q) => `      ${sum(p, q)} = subgroupMatrixMultiplyAccumulate(left_${p}, right_${q}, ${sum(p, q)});`)).join("\n")}
-    }`,
-    )
-    .join("\n");
+  const multiply = range(depth / K).map(
+    (s) => wgsl`
+      {
+        ${partsM.map((p) => `let left_${p} = subgroupMatrixLoad<subgroup_matrix_left<f16, ${K}, ${M}>, row_major>(&tile_a, (own_m + ${p * M}u) * ${strideK}u + ${s * K}u, ${strideK}u);`)}
+        ${partsN.map((q) => `let right_${q} = subgroupMatrixLoad<subgroup_matrix_right<f16, ${N}, ${K}>, row_major>(&tile_b, ${s * K * strideN}u + own_n + ${q * N}u, ${strideN}u);`)}
+        ${partsM.flatMap((p) => partsN.map((q) => `${sum(p, q)} = subgroupMatrixMultiplyAccumulate(left_${p}, right_${q}, ${sum(p, q)});`))}
+      }
+    `,
+  );
   // Each subgroup has a corner of its own for sums on their way out, so only its own order matters; barriers stay
   // uniform.
   const out = partsM.flatMap((p) =>
     partsN.map(
-      (q) => `  subgroupMatrixStore<row_major>(&corner, own * ${M * N}u, ${sum(p, q)}, ${N}u);
-  workgroupBarrier();
-  for (var at = subgroup_lane; at < ${M * N}u; at += subgroup_size) {
-    let m = m0 + own_m + ${p * M}u + at / ${N}u;
-    let n = n0 + own_n + ${q * N}u + at % ${N}u;
-    if (m < sizes.rows && n < sizes.columns) { y[(layer * sizes.rows + m) * sizes.columns + n] = ${resultDtype}(corner[own * ${M * N}u + at]); }
-  }
-  workgroupBarrier();`,
+      (q) => wgsl`
+        subgroupMatrixStore<row_major>(&corner, own * ${M * N}u, ${sum(p, q)}, ${N}u);
+        workgroupBarrier();
+        for (var at = subgroup_lane; at < ${M * N}u; at += subgroup_size) {
+          let m = m0 + own_m + ${p * M}u + at / ${N}u;
+          let n = n0 + own_n + ${q * N}u + at % ${N}u;
+          if (m < sizes.rows && n < sizes.columns) { y[(layer * sizes.rows + m) * sizes.columns + n] = ${resultDtype}(corner[own * ${M * N}u + at]); }
+        }
+        workgroupBarrier();
+      `,
     ),
   );
   return {
@@ -91,31 +93,32 @@ ${partsM.flatMap((p) => partsN.map((q) => `      ${sum(p, q)} = subgroupMatrixMu
     groups: batch * tilesM * tilesN,
     sizes: { ...matrixSizes(product), tiles_m: tilesM, tiles_n: tilesN },
     features: [...(featuresOf(product).features ?? []), "subgroups", "subgroup-matrix"],
-    code: /* wgsl */ `var<workgroup> tile_a: array<f16, ${side * strideK}>;
-var<workgroup> tile_b: array<f16, ${depth * strideN}>;
-var<workgroup> corner: array<f32, ${numSubgroups * M * N}>;
-${a.code}${b.code}
-fn main(group: u32, lane: u32, subgroup_lane: u32, subgroup_size: u32) {
-  let layer = group / (sizes.tiles_m * sizes.tiles_n);
-  let m0 = (group / sizes.tiles_n) % sizes.tiles_m * ${side}u;
-  let n0 = group % sizes.tiles_n * ${side}u;
-  let own = lane / ${subgroupSize}u;
-  let own_m = own / 2u * ${perSubgroup}u;
-  let own_n = own % 2u * ${perSubgroup}u;
-  let base_a = layer * sizes.rows * sizes.inner;
-  let base_b = layer * sizes.inner * sizes.columns;
-${partsM.flatMap((p) => partsN.map((q) => `  var ${sum(p, q)} = subgroup_matrix_result<f32, ${N}, ${M}>();`)).join("\n")}
-  for (var k = 0u; k < sizes.inner; k += ${depth}u) {${fill("a", "m0", (i, j) => `(outer + ${i}u) * ${strideK}u + inner + ${j}u`)}${fill(
-    "b",
-    "n0",
-    (i, j) => `(inner + ${j}u) * ${strideN}u + outer + ${i}u`,
-  )}
-    workgroupBarrier();
-${multiply}
-    workgroupBarrier();
-  }
-${out.join("\n")}
-}`,
+    code: wgsl`
+      var<workgroup> tile_a: array<f16, ${side * strideK}>;
+      var<workgroup> tile_b: array<f16, ${depth * strideN}>;
+      var<workgroup> corner: array<f32, ${numSubgroups * M * N}>;
+      ${a.code}
+      ${b.code}
+      fn main(group: u32, lane: u32, subgroup_lane: u32, subgroup_size: u32) {
+        let layer = group / (sizes.tiles_m * sizes.tiles_n);
+        let m0 = (group / sizes.tiles_n) % sizes.tiles_m * ${side}u;
+        let n0 = group % sizes.tiles_n * ${side}u;
+        let own = lane / ${subgroupSize}u;
+        let own_m = own / 2u * ${perSubgroup}u;
+        let own_n = own % 2u * ${perSubgroup}u;
+        let base_a = layer * sizes.rows * sizes.inner;
+        let base_b = layer * sizes.inner * sizes.columns;
+        ${partsM.flatMap((p) => partsN.map((q) => `var ${sum(p, q)} = subgroup_matrix_result<f32, ${N}, ${M}>();`))}
+        for (var k = 0u; k < sizes.inner; k += ${depth}u) {
+          ${fill("a", "m0", (i, j) => `(outer + ${i}u) * ${strideK}u + inner + ${j}u`)}
+          ${fill("b", "n0", (i, j) => `(inner + ${j}u) * ${strideN}u + outer + ${i}u`)}
+          workgroupBarrier();
+          ${multiply}
+          workgroupBarrier();
+        }
+        ${out}
+      }
+    `,
   };
 };
 

@@ -1,6 +1,7 @@
 import type { Pass } from "../../kernel.ts";
 import { featuresOf, type MatmulVariant, type Product } from "./product.ts";
 import { matrixSizes } from "./operands.ts";
+import { wgsl } from "../../wgsl.ts";
 
 const side = 16;
 
@@ -28,35 +29,37 @@ export const tiledPass = (product: Product): Pass => {
     groups: batch * tilesM * tilesN,
     sizes: { ...matrixSizes(product), tiles_m: tilesM, tiles_n: tilesN },
     ...featuresOf(product),
-    code: /* wgsl */ `var<workgroup> tile_a: ${tile};
-var<workgroup> tile_b: ${tile};
-fn main(group: u32, lane: u32) {
-  let matrix = group / (sizes.tiles_m * sizes.tiles_n);
-  let m0 = (group / sizes.tiles_n) % sizes.tiles_m * ${side}u;
-  let n0 = group % sizes.tiles_n * ${side}u;
-  let l = vec2<u32>(lane % ${side}u, lane / ${side}u);
-  let base_a = matrix * sizes.rows * sizes.inner;
-  let base_b = matrix * sizes.inner * sizes.columns;
-  let m = m0 + l.${aOuter};
-  let n = n0 + l.${bOuter};
-  var sum = 0.0;
-  for (var k0 = 0u; k0 < sizes.inner; k0 += ${side}u) {
-    let ka = k0 + l.${aInner};
-    let kb = k0 + l.${bInner};
-    var from_a = 0.0;
-    var from_b = 0.0;
-    if (m < sizes.rows && ka < sizes.inner) { from_a = f32(a[base_a + ${transposeA ? "ka * sizes.rows + m" : "m * sizes.inner + ka"}]); }
-    if (n < sizes.columns && kb < sizes.inner) { from_b = f32(b[base_b + ${transposeB ? "n * sizes.inner + kb" : "kb * sizes.columns + n"}]); }
-    tile_a[l.${aOuter} * ${side + 1}u + l.${aInner}] = from_a;
-    tile_b[l.${bInner} * ${side + 1}u + l.${bOuter}] = from_b;
-    workgroupBarrier();
-    for (var k = 0u; k < ${side}u; k++) { sum += tile_a[l.y * ${side + 1}u + k] * tile_b[k * ${side + 1}u + l.x]; }
-    workgroupBarrier();
-  }
-  if (m0 + l.y < sizes.rows && n0 + l.x < sizes.columns) {
-    y[(matrix * sizes.rows + m0 + l.y) * sizes.columns + n0 + l.x] = ${resultDtype}(sum);
-  }
-}`,
+    code: wgsl`
+      var<workgroup> tile_a: ${tile};
+      var<workgroup> tile_b: ${tile};
+      fn main(group: u32, lane: u32) {
+        let matrix = group / (sizes.tiles_m * sizes.tiles_n);
+        let m0 = (group / sizes.tiles_n) % sizes.tiles_m * ${side}u;
+        let n0 = group % sizes.tiles_n * ${side}u;
+        let l = vec2<u32>(lane % ${side}u, lane / ${side}u);
+        let base_a = matrix * sizes.rows * sizes.inner;
+        let base_b = matrix * sizes.inner * sizes.columns;
+        let m = m0 + l.${aOuter};
+        let n = n0 + l.${bOuter};
+        var sum = 0.0;
+        for (var k0 = 0u; k0 < sizes.inner; k0 += ${side}u) {
+          let ka = k0 + l.${aInner};
+          let kb = k0 + l.${bInner};
+          var from_a = 0.0;
+          var from_b = 0.0;
+          if (m < sizes.rows && ka < sizes.inner) { from_a = f32(a[base_a + ${transposeA ? "ka * sizes.rows + m" : "m * sizes.inner + ka"}]); }
+          if (n < sizes.columns && kb < sizes.inner) { from_b = f32(b[base_b + ${transposeB ? "n * sizes.inner + kb" : "kb * sizes.columns + n"}]); }
+          tile_a[l.${aOuter} * ${side + 1}u + l.${aInner}] = from_a;
+          tile_b[l.${bInner} * ${side + 1}u + l.${bOuter}] = from_b;
+          workgroupBarrier();
+          for (var k = 0u; k < ${side}u; k++) { sum += tile_a[l.y * ${side + 1}u + k] * tile_b[k * ${side + 1}u + l.x]; }
+          workgroupBarrier();
+        }
+        if (m0 + l.y < sizes.rows && n0 + l.x < sizes.columns) {
+          y[(matrix * sizes.rows + m0 + l.y) * sizes.columns + n0 + l.x] = ${resultDtype}(sum);
+        }
+      }
+    `,
   };
 };
 

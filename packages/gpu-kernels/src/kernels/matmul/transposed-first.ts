@@ -1,5 +1,6 @@
 import type { Pass } from "../../kernel.ts";
 import { featuresOf, type MatmulVariant, type Product } from "./product.ts";
+import { wgsl } from "../../wgsl.ts";
 
 const side = 16;
 
@@ -20,18 +21,20 @@ export const transposePass = (product: Product): Pass => {
     groups: batch * tilesN * tilesK,
     sizes: { columns, inner, tiles_n: tilesN, tiles_k: tilesK },
     ...featuresOf({ ...product, resultDtype: "f32" }),
-    code: /* wgsl */ `var<workgroup> tile: array<${dtype}, ${side * (side + 1)}>;
-fn main(group: u32, lane: u32) {
-  let matrix = group / (sizes.tiles_n * sizes.tiles_k);
-  let n0 = (group / sizes.tiles_k) % sizes.tiles_n * ${side}u;
-  let k0 = group % sizes.tiles_k * ${side}u;
-  let fast = lane % ${side}u;
-  let slow = lane / ${side}u;
-  let base = matrix * sizes.columns * sizes.inner;
-  if (n0 + slow < sizes.columns && k0 + fast < sizes.inner) { tile[slow * ${side + 1}u + fast] = x[base + (n0 + slow) * sizes.inner + k0 + fast]; }
-  workgroupBarrier();
-  if (n0 + fast < sizes.columns && k0 + slow < sizes.inner) { y[base + (k0 + slow) * sizes.columns + n0 + fast] = tile[fast * ${side + 1}u + slow]; }
-}`,
+    code: wgsl`
+      var<workgroup> tile: array<${dtype}, ${side * (side + 1)}>;
+      fn main(group: u32, lane: u32) {
+        let matrix = group / (sizes.tiles_n * sizes.tiles_k);
+        let n0 = (group / sizes.tiles_k) % sizes.tiles_n * ${side}u;
+        let k0 = group % sizes.tiles_k * ${side}u;
+        let fast = lane % ${side}u;
+        let slow = lane / ${side}u;
+        let base = matrix * sizes.columns * sizes.inner;
+        if (n0 + slow < sizes.columns && k0 + fast < sizes.inner) { tile[slow * ${side + 1}u + fast] = x[base + (n0 + slow) * sizes.inner + k0 + fast]; }
+        workgroupBarrier();
+        if (n0 + fast < sizes.columns && k0 + slow < sizes.inner) { y[base + (k0 + slow) * sizes.columns + n0 + fast] = tile[fast * ${side + 1}u + slow]; }
+      }
+    `,
   };
 };
 

@@ -1,6 +1,7 @@
 import { bytesPerElement, type DType } from "@skein/tensor-core";
 import type { Pass } from "../../kernel.ts";
 import { movingLanes, type UnitBytes, unitBinding, unitFunction, unitPass, unitSizes, unitType } from "./unit.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** An operand's columns of the joined rows. Counts in elements. */
 interface Columns {
@@ -47,8 +48,8 @@ const choose = (group: readonly Columns[], step: number): string => {
       const start = (begin - first) / step;
       const chosen = `bits_x${input}(row * ${width / step}u + column${start === 0 ? "" : ` - ${start}u`})`;
       return i === group.length - 1
-        ? `  return ${chosen};`
-        : `  if (column < ${start + width / step}u) { return ${chosen}; }`;
+        ? `return ${chosen};`
+        : `if (column < ${start + width / step}u) { return ${chosen}; }`;
     })
     .join("\n");
 };
@@ -66,12 +67,14 @@ const wholePass = (
     bindings: group.map(({ input }) => unitBinding(`x${input}`, bytes, { input }, "read")),
     bytes,
     units: (rows * rowWidth) / step,
-    code: `${group.map(({ input }) => unitFunction(`x${input}`, bytes)).join("")}fn element(at: u32) -> ${unitType(bytes)} {
-  let row = at / ${rowWidth / step}u;
-  let column = at % ${rowWidth / step}u;
-${choose(group, step)}
-}
-`,
+    code: wgsl`
+      ${group.map(({ input }) => unitFunction(`x${input}`, bytes))}
+      fn element(at: u32) -> ${unitType(bytes)} {
+        let row = at / ${rowWidth / step}u;
+        let column = at % ${rowWidth / step}u;
+        ${choose(group, step)}
+      }
+    `,
   });
 };
 
@@ -95,16 +98,19 @@ const unitColumnsPass = (
     workgroupSize: movingLanes,
     groups: Math.ceil(units / movingLanes),
     sizes: { units },
-    code: `${group.map(({ input }) => unitFunction(`x${input}`, bytes)).join("")}fn element(row: u32, column: u32) -> ${unitType(bytes)} {
-${choose(group, step)}
-}
-fn main(group: u32, lane: u32) {
-  let at = group * ${movingLanes}u + lane;
-  if (at >= sizes.units) { return; }
-  let row = ${rows === 1 ? "0u" : `at / ${width}u`};
-  let column = ${rows === 1 ? "at" : `at % ${width}u`};
-  y[${rows === 1 ? "" : `row * ${rowWidth / step}u + `}${begin / step}u + column] = element(row, column);
-}`,
+    code: wgsl`
+      ${group.map(({ input }) => unitFunction(`x${input}`, bytes))}
+      fn element(row: u32, column: u32) -> ${unitType(bytes)} {
+        ${choose(group, step)}
+      }
+      fn main(group: u32, lane: u32) {
+        let at = group * ${movingLanes}u + lane;
+        if (at >= sizes.units) { return; }
+        let row = ${rows === 1 ? "0u" : `at / ${width}u`};
+        let column = ${rows === 1 ? "at" : `at % ${width}u`};
+        y[${rows === 1 ? "" : `row * ${rowWidth / step}u + `}${begin / step}u + column] = element(row, column);
+      }
+    `,
   };
 };
 
@@ -131,18 +137,21 @@ const wordsPass = ({ rows, rowWidth }: JoinedRows, group: readonly Columns[], el
     workgroupSize: movingLanes,
     groups: Math.ceil((endWord - firstWord) / movingLanes),
     sizes: { first: firstWord, end: endWord },
-    code: `${group.map(({ input }) => unitFunction(`x${input}`, elementBytes)).join("")}${unitFunction("y", elementBytes)}
-fn element(at: u32) -> u32 {
-  let row = at / ${rowWidth}u;
-  let column = at % ${rowWidth}u - ${begin}u;
-  if (column >= ${width}u) { return bits_y(at); }
-${choose(group, 1)}
-}
-fn main(group: u32, lane: u32) {
-  let word = sizes.first + group * ${movingLanes}u + lane;
-  if (word >= sizes.end) { return; }
-  y[word] = ${parts.join(" | ")};
-}`,
+    code: wgsl`
+      ${group.map(({ input }) => unitFunction(`x${input}`, elementBytes))}
+      ${unitFunction("y", elementBytes)}
+      fn element(at: u32) -> u32 {
+        let row = at / ${rowWidth}u;
+        let column = at % ${rowWidth}u - ${begin}u;
+        if (column >= ${width}u) { return bits_y(at); }
+        ${choose(group, 1)}
+      }
+      fn main(group: u32, lane: u32) {
+        let word = sizes.first + group * ${movingLanes}u + lane;
+        if (word >= sizes.end) { return; }
+        y[word] = ${parts.join(" | ")};
+      }
+    `,
   };
 };
 

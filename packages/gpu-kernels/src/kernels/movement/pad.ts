@@ -10,6 +10,7 @@ import {
   unitSizes,
   unitType,
 } from "./unit.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** `low` entries of padding, `size` of the input with `gap` of padding between each two, `high` of padding. */
 export interface PadDim {
@@ -74,10 +75,10 @@ export const padPass = (source: readonly PadDim[], dtype: DType, pattern: number
   for (let dim = dims.length - 1; dim >= 0; dim--) {
     const { size, low, gap } = dims[dim]!;
     if (isWhole(dims[dim]!)) {
-      lines.push(`  let i${dim} = c${dim};`);
+      lines.push(`let i${dim} = c${dim};`);
     } else {
       // Below the first entry the difference wraps around and is too large.
-      lines.push(`  let d${dim} = c${dim} - ${low}u;`, `  let i${dim} = d${dim} / ${gap + 1}u;`);
+      lines.push(`let d${dim} = c${dim} - ${low}u;`, `let i${dim} = d${dim} / ${gap + 1}u;`);
       inside.push(`i${dim} < ${size}u`);
       if (gap > 0) inside.push(`d${dim} % ${gap + 1}u == 0u`);
     }
@@ -86,18 +87,23 @@ export const padPass = (source: readonly PadDim[], dtype: DType, pattern: number
   }
   const empty = dims.some(({ size }) => size === 0);
   const body = empty
-    ? `  return ${value};`
-    : `${coordinates("at", sizes)}${lines.join("\n")}
-  if (${inside.length === 0 ? "true" : inside.join(" && ")}) { return bits_x(${terms.join(" + ")}); }
-  return ${value};`;
+    ? `return ${value};`
+    : wgsl`
+      ${coordinates("at", sizes)}
+      ${lines}
+      if (${inside.length === 0 ? "true" : inside.join(" && ")}) { return bits_x(${terms.join(" + ")}); }
+      return ${value};
+    `;
   return unitPass({
     label: `pad ${bytes} bytes`,
     bindings: empty ? [] : [unitBinding("x", bytes, { input: 0 }, "read")],
     bytes,
     units: sizes.reduce((product, size) => product * size, 1),
-    code: `${empty ? "" : unitFunction("x", bytes)}fn element(at: u32) -> ${unitType(bytes)} {
-${body}
-}
-`,
+    code: wgsl`
+      ${empty ? "" : unitFunction("x", bytes)}
+      fn element(at: u32) -> ${unitType(bytes)} {
+        ${body}
+      }
+    `,
   });
 };

@@ -1,6 +1,7 @@
 import type { Pass } from "../../kernel.ts";
 import { batchCode, type Transposition } from "./transposition.ts";
 import { affine } from "./unit.ts";
+import { wgsl } from "../../wgsl.ts";
 
 const lanes = 64;
 
@@ -32,7 +33,7 @@ export const transposeBlocksPass = ({ rows, columns, batch, offset }: Transposit
   ]);
   const [rowStep, columnStep] = [rows.inputStride / 4, columns.outputStride / 4];
   const lines = ["x", "y", "z", "w"].map(
-    (part, i) => `  y[target_at + ${i * columnStep}u] = vec4<u32>(a.${part}, b.${part}, c.${part}, d.${part});`,
+    (part, i) => `y[target_at + ${i * columnStep}u] = vec4<u32>(a.${part}, b.${part}, c.${part}, d.${part});`,
   );
   return {
     label: "transpose blocks of 4x4",
@@ -42,21 +43,23 @@ export const transposeBlocksPass = ({ rows, columns, batch, offset }: Transposit
     ],
     workgroupSize: lanes,
     groups: Math.ceil(blocks / lanes),
-    code: `fn main(group: u32, lane: u32) {
-  let at = group * ${lanes}u + lane;
-  if (at >= ${blocks}u) { return; }
-  let row_block = at % ${rowBlocks}u;
-  let r0 = at / ${rowBlocks}u;
-  let column_block = r0 % ${columnBlocks}u;
-  let matrix = r0 / ${columnBlocks}u;
-${batchCode(batch)}
-  let source_at = ${source};
-  let a = x[source_at];
-  let b = x[source_at + ${rowStep}u];
-  let c = x[source_at + ${2 * rowStep}u];
-  let d = x[source_at + ${3 * rowStep}u];
-  let target_at = ${target};
-${lines.join("\n")}
-}`,
+    code: wgsl`
+      fn main(group: u32, lane: u32) {
+        let at = group * ${lanes}u + lane;
+        if (at >= ${blocks}u) { return; }
+        let row_block = at % ${rowBlocks}u;
+        let r0 = at / ${rowBlocks}u;
+        let column_block = r0 % ${columnBlocks}u;
+        let matrix = r0 / ${columnBlocks}u;
+        ${batchCode(batch)}
+        let source_at = ${source};
+        let a = x[source_at];
+        let b = x[source_at + ${rowStep}u];
+        let c = x[source_at + ${2 * rowStep}u];
+        let d = x[source_at + ${3 * rowStep}u];
+        let target_at = ${target};
+        ${lines}
+      }
+    `,
   };
 };

@@ -3,6 +3,7 @@ import type { Pass } from "../../kernel.ts";
 import { powerOfTwoAbove } from "../power-of-two.ts";
 import { batchCode, type Transposition } from "./transposition.ts";
 import { affine } from "./unit.ts";
+import { wgsl } from "../../wgsl.ts";
 
 const lanes = 256;
 
@@ -67,30 +68,32 @@ export const transposeTilesPass = (transposition: Transposition, dtype: DType): 
     ],
     workgroupSize: lanes,
     groups: matrices * numRowTiles * numColumnTiles,
-    code: `var<workgroup> tile: array<u32, ${tileRows * pitch}>;
-fn main(group: u32, lane: u32) {
-  let first_column = (group % ${numColumnTiles}u) * ${tileColumns}u;
-  let r0 = group / ${numColumnTiles}u;
-  let first_row = (r0 % ${numRowTiles}u) * ${tileRowWords}u;
-  let matrix = r0 / ${numRowTiles}u;
-${batchCode(batch)}
-  for (var i = 0u; i < ${loads}u; i++) {
-    let at = i * ${lanes}u + lane;
-    let tile_row = at / ${tileColumns}u;
-    let tile_column = at % ${tileColumns}u;
-    let row = first_row * ${perWord}u + tile_row;
-    let column = first_column + tile_column;
-    if (tile_row < ${tileRows}u && row < ${rows.size}u && column < ${columnWords}u) { tile[tile_row * ${pitch}u + tile_column] = x[${from}]; }
-  }
-  workgroupBarrier();
-  for (var i = 0u; i < ${stores}u; i++) {
-    let at = i * ${lanes}u + lane;
-    let tile_column = at / ${tileRowWords}u;
-    let tile_row = at % ${tileRowWords}u;
-    let column = first_column * ${perWord}u + tile_column;
-    let row = first_row + tile_row;
-    if (tile_column < ${tileColumnElements}u && column < ${columns.size}u && row < ${rowWords}u) { y[${to}] = ${gathered.join(" | ")}; }
-  }
-}`,
+    code: wgsl`
+      var<workgroup> tile: array<u32, ${tileRows * pitch}>;
+      fn main(group: u32, lane: u32) {
+        let first_column = (group % ${numColumnTiles}u) * ${tileColumns}u;
+        let r0 = group / ${numColumnTiles}u;
+        let first_row = (r0 % ${numRowTiles}u) * ${tileRowWords}u;
+        let matrix = r0 / ${numRowTiles}u;
+        ${batchCode(batch)}
+        for (var i = 0u; i < ${loads}u; i++) {
+          let at = i * ${lanes}u + lane;
+          let tile_row = at / ${tileColumns}u;
+          let tile_column = at % ${tileColumns}u;
+          let row = first_row * ${perWord}u + tile_row;
+          let column = first_column + tile_column;
+          if (tile_row < ${tileRows}u && row < ${rows.size}u && column < ${columnWords}u) { tile[tile_row * ${pitch}u + tile_column] = x[${from}]; }
+        }
+        workgroupBarrier();
+        for (var i = 0u; i < ${stores}u; i++) {
+          let at = i * ${lanes}u + lane;
+          let tile_column = at / ${tileRowWords}u;
+          let tile_row = at % ${tileRowWords}u;
+          let column = first_column * ${perWord}u + tile_column;
+          let row = first_row + tile_row;
+          if (tile_column < ${tileColumnElements}u && column < ${columns.size}u && row < ${rowWords}u) { y[${to}] = ${gathered.join(" | ")}; }
+        }
+      }
+    `,
   };
 };

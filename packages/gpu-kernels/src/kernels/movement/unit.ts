@@ -1,6 +1,7 @@
 import type { DType } from "@skein/tensor-core";
 import type { Binding, BindingSource, Pass } from "../../kernel.ts";
 import { bitsFunction } from "../../storage.ts";
+import { wgsl } from "../../wgsl.ts";
 
 // Movement reads and writes bits, never numbers: NaNs keep their payload and subnormals their digits. What one
 // invocation moves at once is a unit of 1, 2, 4, 8 or 16 bytes; units below a word are gathered into whole words of the
@@ -24,7 +25,7 @@ const unitDtype = (bytes: 1 | 2 | 4): DType => (bytes === 1 ? "u8" : bytes === 2
 export const unitFunction = (name: string, bytes: UnitBytes): string =>
   bytes < 4
     ? bitsFunction(name, unitDtype(bytes as 1 | 2))
-    : `fn bits_${name}(i: u32) -> ${unitType(bytes)} { return ${name}[i]; }\n`;
+    : `fn bits_${name}(i: u32) -> ${unitType(bytes)} { return ${name}[i]; }`;
 
 /** A binding of units. */
 export const unitBinding = (
@@ -98,11 +99,14 @@ export const unitPass = ({ label, bindings, bytes, units, code, sizes }: UnitPas
     workgroupSize: movingLanes,
     groups: Math.ceil(writes / movingLanes),
     sizes: { writes, ...sizes },
-    code: `${code}fn main(group: u32, lane: u32) {
-  let at = group * ${movingLanes}u + lane;
-  if (at >= sizes.writes) { return; }
-  y[at] = ${value((i) => (each === 1 ? "element(at)" : `element(${each}u * at + ${i}u)`))};
-}`,
+    code: wgsl`
+      ${code}
+      fn main(group: u32, lane: u32) {
+        let at = group * ${movingLanes}u + lane;
+        if (at >= sizes.writes) { return; }
+        y[at] = ${value((i) => (each === 1 ? "element(at)" : `element(${each}u * at + ${i}u)`))};
+      }
+    `,
   };
 };
 
@@ -115,13 +119,13 @@ export const coordinates = (at: string, sizes: readonly number[], name = "c"): s
   let rest = at;
   for (let dim = sizes.length - 1; dim > 0; dim--) {
     lines.push(
-      `  let rest${dim} = ${rest} / ${sizes[dim]}u;`,
-      `  let ${name}${dim} = ${rest} - rest${dim} * ${sizes[dim]}u;`,
+      `let rest${dim} = ${rest} / ${sizes[dim]}u;`,
+      `let ${name}${dim} = ${rest} - rest${dim} * ${sizes[dim]}u;`,
     );
     rest = `rest${dim}`;
   }
-  if (sizes.length > 0) lines.push(`  let ${name}0 = ${rest};`);
-  return `${lines.join("\n")}\n`;
+  if (sizes.length > 0) lines.push(`let ${name}0 = ${rest};`);
+  return lines.join("\n");
 };
 
 /** `offset + Σ c<d>·stride` in WGSL. */

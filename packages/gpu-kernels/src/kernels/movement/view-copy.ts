@@ -12,6 +12,7 @@ import {
   unitSizes,
   unitType,
 } from "./unit.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** One dimension of a view: how many steps, and how far each goes in elements of the input. */
 export interface ViewDim {
@@ -89,10 +90,12 @@ export const viewCopyPass = (view: View, dtype: DType, label: string): Pass => {
     bindings: [unitBinding("x", read, { input: 0 }, "read")],
     bytes,
     units: sizes.reduce((product, size) => product * size, 1),
-    code: `${unitFunction("x", read)}fn element(at: u32) -> ${unitType(bytes)} {
-${coordinates("at", sizes)}  return ${value};
-}
-`,
+    code: wgsl`
+      ${unitFunction("x", read)}
+      fn element(at: u32) -> ${unitType(bytes)} {
+        ${coordinates("at", sizes)}  return ${value};
+      }
+    `,
   });
 };
 

@@ -11,6 +11,7 @@ import {
   unitSizes,
   unitType,
 } from "./unit.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** A window of `sizes` in a tensor of `shape`. */
 interface Window {
@@ -54,12 +55,10 @@ const startsBinding = (input: number): Binding => ({
 });
 
 /** `let s<d>`: where the window begins, of the dimensions that it does not fill. */
-const beginnings = ({ dims }: UnitWindow): string =>
-  dims
-    .flatMap(({ size, whole }, dim) =>
-      size === whole ? [] : [`  let s${dim} = u32(clamp(starts[${dim}], 0, ${whole - size}));`],
-    )
-    .join("\n");
+const beginnings = ({ dims }: UnitWindow): string[] =>
+  dims.flatMap(({ size, whole }, dim) =>
+    size === whole ? [] : [`let s${dim} = u32(clamp(starts[${dim}], 0, ${whole - size}));`],
+  );
 
 /** Unit of the tensor at coordinates `c<d>` of the window, the last of which counts within the row. */
 const place = ({ dims }: UnitWindow): string =>
@@ -79,11 +78,14 @@ export const readWindowPass = (window: Window): Pass => {
     bindings: [unitBinding("x", bytes, { input: 0 }, "read"), startsBinding(1)],
     bytes,
     units: elementCount(unitsOf(units)),
-    code: `${unitFunction("x", bytes)}fn element(at: u32) -> ${unitType(bytes)} {
-${coordinates("at", unitsOf(units))}${beginnings(units)}
-  return bits_x(${place(units)});
-}
-`,
+    code: wgsl`
+      ${unitFunction("x", bytes)}
+      fn element(at: u32) -> ${unitType(bytes)} {
+        ${coordinates("at", unitsOf(units))}
+        ${beginnings(units)}
+        return bits_x(${place(units)});
+      }
+    `,
   });
 };
 
@@ -104,12 +106,15 @@ const writeWordsPass = (units: UnitWindow): Pass => {
     workgroupSize: movingLanes,
     groups: Math.ceil(count / movingLanes),
     sizes: { count },
-    code: `fn main(group: u32, lane: u32) {
-  let at = group * ${movingLanes}u + lane;
-  if (at >= sizes.count) { return; }
-${coordinates("at", unitsOf(units))}${beginnings(units)}
-  y[${place(units)}] = u[at];
-}`,
+    code: wgsl`
+      fn main(group: u32, lane: u32) {
+        let at = group * ${movingLanes}u + lane;
+        if (at >= sizes.count) { return; }
+        ${coordinates("at", unitsOf(units))}
+        ${beginnings(units)}
+        y[${place(units)}] = u[at];
+      }
+    `,
   };
 };
 
@@ -135,25 +140,28 @@ const writePartsPass = ({ bytes, dims, row }: UnitWindow): Pass => {
     workgroupSize: movingLanes,
     groups: Math.ceil(words / movingLanes),
     sizes: { words, units: total },
-    code: `${unitFunction("u", bytes)}fn main(group: u32, lane: u32) {
-  let word = group * ${movingLanes}u + lane;
-  if (word >= sizes.words) { return; }
-${dims.map(({ size, whole: all }, dim) => `  let s${dim} = u32(clamp(starts[${dim}], 0, ${all - size}));`).join("\n")}
-  var bits = y[word];
-  var changed = false;
-  for (var part = 0u; part < ${perWord}u; part++) {
-    let at = word * ${perWord}u + part;
-    if (at >= sizes.units) { break; }
-${coordinates("at", whole)}
-    // Compared as unsigned, what lies before the window is far behind it.
-    if (${inside.join(" && ")}) {
-      let shift = part * ${8 * bytes}u;
-      bits = (bits & ~(${2 ** (8 * bytes) - 1}u << shift)) | (bits_u(${from} * ${row}u + c${dims.length}) << shift);
-      changed = true;
-    }
-  }
-  if (changed) { y[word] = bits; }
-}`,
+    code: wgsl`
+      ${unitFunction("u", bytes)}
+      fn main(group: u32, lane: u32) {
+        let word = group * ${movingLanes}u + lane;
+        if (word >= sizes.words) { return; }
+        ${dims.map(({ size, whole: all }, dim) => `let s${dim} = u32(clamp(starts[${dim}], 0, ${all - size}));`)}
+        var bits = y[word];
+        var changed = false;
+        for (var part = 0u; part < ${perWord}u; part++) {
+          let at = word * ${perWord}u + part;
+          if (at >= sizes.units) { break; }
+          ${coordinates("at", whole)}
+          // Compared as unsigned, what lies before the window is far behind it.
+          if (${inside.join(" && ")}) {
+            let shift = part * ${8 * bytes}u;
+            bits = (bits & ~(${2 ** (8 * bytes) - 1}u << shift)) | (bits_u(${from} * ${row}u + c${dims.length}) << shift);
+            changed = true;
+          }
+        }
+        if (changed) { y[word] = bits; }
+      }
+    `,
   };
 };
 

@@ -9,13 +9,15 @@ import {
   windowBounds,
   windowsOver,
 } from "./pooling-wgsl.ts";
+import { wgsl } from "../../wgsl.ts";
 
 const workgroupSize = 64;
 
 const groupsFor = (count: number): number => Math.ceil(count / workgroupSize);
 
 /** `best`, `at_best` (pixel of the window, `r · width + c`): the first maximum of the window whose bounds are known. */
-const findMaximum = ({ window, image }: PoolingGeometry, lanes: Lanes): string => `  var best = ${lanes.float}();
+const findMaximum = ({ window, image }: PoolingGeometry, lanes: Lanes): string => wgsl`
+  var best = ${lanes.float}();
   var at_best = ${lanes.word}();
   var begun = false;
   for (var row = first_y; row < end_y; row++) {
@@ -26,7 +28,8 @@ const findMaximum = ({ window, image }: PoolingGeometry, lanes: Lanes): string =
       best = select(best, value, better);
       at_best = select(at_best, ${lanes.word}(u32(i32(row) - corner_y) * ${window[1]}u + u32(i32(column) - corner_x)), better);
     }
-  }`;
+  }
+`;
 
 /**
  * Windows that share no pixel: one invocation per window reads it once and writes all pixels from its corner up to the
@@ -46,25 +49,27 @@ const disjointPass = (geometry: PoolingGeometry): Pass => {
   const { float, word, flag } = lanes;
   const index = vectorIndex("place.x", "row", "column", "place.w", image, lanes);
   const cellEnd = (name: string, dim: 0 | 1): string => `u32(clamp(corner_${name} + ${stride[dim]}, 0, ${image[dim]}))`;
-  const code = `${placeFunction("place_of", rows, columns, lanes)}${beatsFunction(lanes)}
-fn main(group: u32, lane: u32) {
-  let at = group * ${workgroupSize}u + lane;
-  if (at >= sizes.count) { return; }
-  let place = place_of(at);
-${windowBounds(geometry, "place.y", "place.z")}
-  let is_window = place.y < ${positions[0]}u && place.z < ${positions[1]}u;
-${findMaximum(geometry, lanes)}
-  var share = ${float}();
-  if (is_window) { share = g[${vectorIndex("place.x", "place.y", "place.z", "place.w", positions, lanes)}]; }
-  for (var row = first_y; row < ${cellEnd("y", 0)}; row++) {
-    for (var column = first_x; column < ${cellEnd("x", 1)}; column++) {
-      let inside = is_window && row < end_y && column < end_x;
-      let own = at_best == ${word}(u32(i32(row) - corner_y) * ${geometry.window[1]}u + u32(i32(column) - corner_x));
-      y[${index}] = select(${float}(), share, own & ${flag}(inside));
+  const code = wgsl`
+    ${placeFunction("place_of", rows, columns, lanes)}
+    ${beatsFunction(lanes)}
+    fn main(group: u32, lane: u32) {
+      let at = group * ${workgroupSize}u + lane;
+      if (at >= sizes.count) { return; }
+      let place = place_of(at);
+      ${windowBounds(geometry, "place.y", "place.z")}
+      let is_window = place.y < ${positions[0]}u && place.z < ${positions[1]}u;
+      ${findMaximum(geometry, lanes)}
+      var share = ${float}();
+      if (is_window) { share = g[${vectorIndex("place.x", "place.y", "place.z", "place.w", positions, lanes)}]; }
+      for (var row = first_y; row < ${cellEnd("y", 0)}; row++) {
+        for (var column = first_x; column < ${cellEnd("x", 1)}; column++) {
+          let inside = is_window && row < end_y && column < end_x;
+          let own = at_best == ${word}(u32(i32(row) - corner_y) * ${geometry.window[1]}u + u32(i32(column) - corner_x));
+          y[${index}] = select(${float}(), share, own & ${flag}(inside));
+        }
+      }
     }
-  }
-}
-`;
+  `;
   return {
     label: "max-pool gradient, disjoint windows",
     bindings: [
@@ -84,16 +89,18 @@ const positionsPass = (geometry: PoolingGeometry): Pass => {
   const { batch, channels, positions } = geometry;
   const lanes = lanesOf(channels);
   const count = batch * positions[0] * positions[1] * lanes.perPixel;
-  const code = `${placeFunction("place_of", positions[0], positions[1], lanes)}${beatsFunction(lanes)}
-fn main(group: u32, lane: u32) {
-  let at = group * ${workgroupSize}u + lane;
-  if (at >= sizes.count) { return; }
-  let place = place_of(at);
-${windowBounds(geometry, "place.y", "place.z")}
-${findMaximum(geometry, lanes)}
-  found[at] = at_best;
-}
-`;
+  const code = wgsl`
+    ${placeFunction("place_of", positions[0], positions[1], lanes)}
+    ${beatsFunction(lanes)}
+    fn main(group: u32, lane: u32) {
+      let at = group * ${workgroupSize}u + lane;
+      if (at >= sizes.count) { return; }
+      let place = place_of(at);
+      ${windowBounds(geometry, "place.y", "place.z")}
+      ${findMaximum(geometry, lanes)}
+      found[at] = at_best;
+    }
+  `;
   return {
     label: "max-pool positions of maxima",
     bindings: [
@@ -115,22 +122,23 @@ const gatherPass = (geometry: PoolingGeometry, share: string, rest: Pick<Pass, "
   const { batch, image, channels, positions } = geometry;
   const lanes = lanesOf(channels);
   const count = batch * image[0] * image[1] * lanes.perPixel;
-  const code = `${placeFunction("place_of", image[0], image[1], lanes)}
-fn main(group: u32, lane: u32) {
-  let at = group * ${workgroupSize}u + lane;
-  if (at >= sizes.count) { return; }
-  let place = place_of(at);
-${windowsOver(geometry, "place.y", "place.z")}
-  var sum = ${lanes.float}();
-  for (var i = first_i; i < end_i; i++) {
-    for (var j = first_j; j < end_j; j++) {
-      let from_window = ${vectorIndex("place.x", "i", "j", "place.w", positions, lanes)};
-      sum += ${share};
+  const code = wgsl`
+    ${placeFunction("place_of", image[0], image[1], lanes)}
+    fn main(group: u32, lane: u32) {
+      let at = group * ${workgroupSize}u + lane;
+      if (at >= sizes.count) { return; }
+      let place = place_of(at);
+      ${windowsOver(geometry, "place.y", "place.z")}
+      var sum = ${lanes.float}();
+      for (var i = first_i; i < end_i; i++) {
+        for (var j = first_j; j < end_j; j++) {
+          let from_window = ${vectorIndex("place.x", "i", "j", "place.w", positions, lanes)};
+          sum += ${share};
+        }
+      }
+      y[at] = sum;
     }
-  }
-  y[at] = sum;
-}
-`;
+  `;
   return { ...rest, workgroupSize, groups: groupsFor(count), code, sizes: { count } };
 };
 

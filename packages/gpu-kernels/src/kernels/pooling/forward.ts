@@ -1,6 +1,7 @@
 import type { DeviceFacts, Pass } from "../../kernel.ts";
 import type { PoolingGeometry } from "./geometry.ts";
 import { beatsFunction, lanesOf, placeFunction, vectorIndex, windowBounds } from "./pooling-wgsl.ts";
+import { wgsl } from "../../wgsl.ts";
 
 const workgroupSize = 64;
 
@@ -35,35 +36,41 @@ export const poolPass = (geometry: PoolingGeometry, pooled: Pooled, facts: Devic
     pooled === "mean of window" ? `${window[0] * window[1]}.0` : "f32((end_y - first_y) * (end_x - first_x))";
   const index = (y: string, x: string): string => vectorIndex("place.x", y, x, "place.w", image, lanes);
   // A maximum begins with the window's first pixel, a mean with nothing.
-  const code = `${placeFunction("place_of", positions[0], positions[1], lanes)}${maximum ? beatsFunction(lanes) : ""}
-${sharers > 1 ? `var<workgroup> shares: array<${float}, ${workgroupSize}>;` : ""}
-fn main(group: u32, lane: u32) {
-  let at = group * ${across}u + lane % ${across}u;
-  let sharer = lane / ${across}u;
-  let place = place_of(min(at, sizes.count - 1u));
-${windowBounds(geometry, "place.y", "place.z")}
-  var best = ${maximum ? `x[${index("min(first_y, end_y - 1u)", "first_x")}]` : `${float}()`};
-${
-  sharers > 1
-    ? `  let width = max(end_x, first_x + 1u) - first_x;
-  for (var pixel = sharer; pixel < (end_y - first_y) * (end_x - first_x); pixel += ${sharers}u) {
-    let value = x[${index("first_y + pixel / width", "first_x + pixel % width")}];
-    ${take("value")}
-  }
-  shares[lane] = best;
-  workgroupBarrier();
-  if (sharer > 0u) { return; }
-  for (var other = lane + ${across}u; other < ${workgroupSize}u; other += ${across}u) { let value = shares[other]; ${take("value")} }`
-    : `  for (var row = first_y; row < end_y; row++) {
-    for (var column = first_x; column < end_x; column++) {
-      let value = x[${index("row", "column")}];
-      ${take("value")}
+  const code = wgsl`
+    ${placeFunction("place_of", positions[0], positions[1], lanes)}
+    ${maximum ? beatsFunction(lanes) : ""}
+    ${sharers > 1 ? `var<workgroup> shares: array<${float}, ${workgroupSize}>;` : ""}
+    fn main(group: u32, lane: u32) {
+      let at = group * ${across}u + lane % ${across}u;
+      let sharer = lane / ${across}u;
+      let place = place_of(min(at, sizes.count - 1u));
+      ${windowBounds(geometry, "place.y", "place.z")}
+      var best = ${maximum ? `x[${index("min(first_y, end_y - 1u)", "first_x")}]` : `${float}()`};
+      ${
+        sharers > 1
+          ? wgsl`
+            let width = max(end_x, first_x + 1u) - first_x;
+            for (var pixel = sharer; pixel < (end_y - first_y) * (end_x - first_x); pixel += ${sharers}u) {
+              let value = x[${index("first_y + pixel / width", "first_x + pixel % width")}];
+              ${take("value")}
+            }
+            shares[lane] = best;
+            workgroupBarrier();
+            if (sharer > 0u) { return; }
+            for (var other = lane + ${across}u; other < ${workgroupSize}u; other += ${across}u) { let value = shares[other]; ${take("value")} }
+          `
+          : wgsl`
+            for (var row = first_y; row < end_y; row++) {
+              for (var column = first_x; column < end_x; column++) {
+                let value = x[${index("row", "column")}];
+                ${take("value")}
+              }
+            }
+          `
+      }
+      if (at < sizes.count) { y[at] = ${maximum ? "best" : `best / ${divisor}`}; }
     }
-  }`
-}
-  if (at < sizes.count) { y[at] = ${maximum ? "best" : `best / ${divisor}`}; }
-}
-`;
+  `;
   return {
     label: `pool ${pooled}, ${sharers} sharing`,
     bindings: [

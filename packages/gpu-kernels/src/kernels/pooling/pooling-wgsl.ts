@@ -1,4 +1,5 @@
 import type { PoolingGeometry } from "./geometry.ts";
+import { wgsl } from "../../wgsl.ts";
 
 // WGSL that the pooling kernels share. One invocation works on four neighbouring channels, or on one where they do not
 // come in fours.
@@ -25,12 +26,12 @@ export const lanesOf = (channels: number): Lanes =>
  * `Place { image, row, column, channel }` and `place_of(at, …)` for a grid of `rows × columns` positions per image, the
  * channel counted in vectors.
  */
-export const placeFunction = (name: string, rows: number, columns: number, { perPixel }: Lanes): string => `
-fn ${name}(at: u32) -> vec4<u32> {
-  let pixel = at / ${perPixel}u;
-  let line = pixel / ${columns}u;
-  return vec4<u32>(line / ${rows}u, line % ${rows}u, pixel % ${columns}u, at % ${perPixel}u);
-}
+export const placeFunction = (name: string, rows: number, columns: number, { perPixel }: Lanes): string => wgsl`
+  fn ${name}(at: u32) -> vec4<u32> {
+    let pixel = at / ${perPixel}u;
+    let line = pixel / ${columns}u;
+    return vec4<u32>(line / ${rows}u, line % ${rows}u, pixel % ${columns}u, at % ${perPixel}u);
+  }
 `;
 
 /** Pixels of the window at `(i, j)` that lie in the image, as `first_y`, `end_y`, `first_x`, `end_x`. */
@@ -42,9 +43,11 @@ export const windowBounds = ({ image, window, stride, before }: PoolingGeometry,
     ] as const
   )
     .map(
-      ([name, dim, at]) => `  let corner_${name} = i32(${at} * ${stride[dim]}u) - ${before[dim]};
-  let first_${name} = u32(max(corner_${name}, 0));
-  let end_${name} = u32(clamp(corner_${name} + ${window[dim]}, 0, ${image[dim]}));`,
+      ([name, dim, at]) => wgsl`
+        let corner_${name} = i32(${at} * ${stride[dim]}u) - ${before[dim]};
+        let first_${name} = u32(max(corner_${name}, 0));
+        let end_${name} = u32(clamp(corner_${name} + ${window[dim]}, 0, ${image[dim]}));
+      `,
     )
     .join("\n");
 
@@ -62,11 +65,11 @@ export const vectorIndex = (
  * `beats(value, best) -> flag`: the rule of a maximum. A larger value, or the first NaN; equal ones do not. Bits,
  * because WGSL leaves comparisons with NaN open.
  */
-export const beatsFunction = ({ float, word, flag }: Lanes): string => `
-fn is_nan(x: ${float}) -> ${flag} { return (bitcast<${word}>(x) & ${word}(0x7fffffffu)) > ${word}(0x7f800000u); }
-fn beats(value: ${float}, best: ${float}) -> ${flag} {
-  return select(value > best, ${flag}(true), is_nan(value)) & !is_nan(best);
-}
+export const beatsFunction = ({ float, word, flag }: Lanes): string => wgsl`
+  fn is_nan(x: ${float}) -> ${flag} { return (bitcast<${word}>(x) & ${word}(0x7fffffffu)) > ${word}(0x7f800000u); }
+  fn beats(value: ${float}, best: ${float}) -> ${flag} {
+    return select(value > best, ${flag}(true), is_nan(value)) & !is_nan(best);
+  }
 `;
 
 /**
@@ -84,7 +87,9 @@ export const windowsOver = ({ positions, window, stride, before }: PoolingGeomet
       const last = `(${at} + ${before[dim]}u)`;
       // ⌈(at + before − window + 1) / stride⌉, not below 0.
       const first = `(max(${last} + ${stride[dim]}u, ${window[dim]}u) - ${window[dim]}u) / ${stride[dim]}u`;
-      return `  let first_${name} = ${first};
-  let end_${name} = min(${last} / ${stride[dim]}u + 1u, ${positions[dim]}u);`;
+      return wgsl`
+        let first_${name} = ${first};
+        let end_${name} = min(${last} / ${stride[dim]}u + 1u, ${positions[dim]}u);
+      `;
     })
     .join("\n");

@@ -24,7 +24,7 @@ const placedSource = (dtype: DType, flip: boolean): Source => ({
   bindings: (lanes) => [elementBits(dtype, lanes).binding],
   code: (lanes, along) => {
     const place = lanes === 1 ? "place" : along ? "vec4<u32>(place) + vec4<u32>(0u, 1u, 2u, 3u)" : "vec4<u32>(place)";
-    return `${keyFunction(keyKindOf[dtype]!, flip, lanes)}${elementBits(dtype, lanes).code}fn lift(at: u32, place: u32, column: u32) -> State { return State(key_of(bits_at(at)), ${place}); }\n`;
+    return `${keyFunction(keyKindOf[dtype]!, flip, lanes)}\n${elementBits(dtype, lanes).code}\nfn lift(at: u32, place: u32, column: u32) -> State { return State(key_of(bits_at(at)), ${place}); }`;
   },
 });
 
@@ -32,7 +32,7 @@ const placeSink: Sink = {
   bindings: (lanes) => [
     { name: "y", type: `array<${laneType("i32", lanes)}>`, source: { output: 0 }, access: "write" },
   ],
-  code: (lanes) => `fn store(at: u32, s: Result) { y[at] = ${laneType("i32", lanes)}(s.place); }\n`,
+  code: (lanes) => `fn store(at: u32, s: Result) { y[at] = ${laneType("i32", lanes)}(s.place); }`,
 };
 
 /**

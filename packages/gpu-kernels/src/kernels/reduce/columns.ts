@@ -2,6 +2,7 @@ import type { ReductionStep } from "@skein/tensor-core/backend";
 import type { Pass } from "../../kernel.ts";
 import { type Fold, foldText, type Lanes, type Sink, type Source, treeText, workgroupSize } from "./fold.ts";
 import { turn, turnText } from "./loop.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** A workgroup lies over a matrix as `across` registers of columns times `down` rows. */
 export interface ColumnTile {
@@ -54,24 +55,29 @@ export const columnsPass = (
   { outer, size, inner }: ReductionStep,
   { lanes, across, down, blocks, parts, chunk }: ColumnGeometry,
 ): Pass => {
-  const code = `${foldText(fold, lanes, false)}${source.code(lanes, false)}${turnText(source, lanes)}${sink.code(lanes)}${treeText(fold, "State", lanes, down, across)}
-fn main(group: u32, lane: u32) {
-  let rank = lane / ${across}u;
-  let column = ${blocks === 1 ? "" : `group % ${blocks}u * ${across}u + `}lane % ${across}u;
-  let part = ${parts === 1 ? "0u" : `(group / ${blocks}u) % sizes.parts`};
-  let line = group / ${blocks}u${parts === 1 ? "" : " / sizes.parts"};
-  let first = part * sizes.chunk;
-  let stop = select(0u, min(first + sizes.chunk, sizes.size), rank < ${down}u && column < sizes.registers);
-  let base = line * sizes.size * sizes.registers + column;
-  let step = ${down}u * sizes.registers;
-  var s = start_State();
-  var row = first + rank;
-  for (; row + ${(turn - 1) * down}u < stop; row += ${turn * down}u) { s = join_State(s, lift_turn(base + row * sizes.registers, step, row, ${down}u, column)); }
-  for (; row < stop; row += ${down}u) { s = join_State(s, lift(base + row * sizes.registers, row, column)); }
-  let result = tree(lane, rank, s);
-  if (rank == 0u && column < sizes.registers) { store((part * ${outer}u + line) * sizes.registers + column, result); }
-}
-`;
+  const code = wgsl`
+    ${foldText(fold, lanes, false)}
+    ${source.code(lanes, false)}
+    ${turnText(source, lanes)}
+    ${sink.code(lanes)}
+    ${treeText(fold, "State", lanes, down, across)}
+    fn main(group: u32, lane: u32) {
+      let rank = lane / ${across}u;
+      let column = ${blocks === 1 ? "" : `group % ${blocks}u * ${across}u + `}lane % ${across}u;
+      let part = ${parts === 1 ? "0u" : `(group / ${blocks}u) % sizes.parts`};
+      let line = group / ${blocks}u${parts === 1 ? "" : " / sizes.parts"};
+      let first = part * sizes.chunk;
+      let stop = select(0u, min(first + sizes.chunk, sizes.size), rank < ${down}u && column < sizes.registers);
+      let base = line * sizes.size * sizes.registers + column;
+      let step = ${down}u * sizes.registers;
+      var s = start_State();
+      var row = first + rank;
+      for (; row + ${(turn - 1) * down}u < stop; row += ${turn * down}u) { s = join_State(s, lift_turn(base + row * sizes.registers, step, row, ${down}u, column)); }
+      for (; row < stop; row += ${down}u) { s = join_State(s, lift(base + row * sizes.registers, row, column)); }
+      let result = tree(lane, rank, s);
+      if (rank == 0u && column < sizes.registers) { store((part * ${outer}u + line) * sizes.registers + column, result); }
+    }
+  `;
   return {
     label: `${fold.label} columns, ${across} by ${down}${parts > 1 ? `, ${parts} parts` : ""}`,
     bindings: [...source.bindings(lanes, false), ...sink.bindings(lanes)],

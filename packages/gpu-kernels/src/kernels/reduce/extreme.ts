@@ -6,6 +6,7 @@ import { ScratchBlocks } from "../scratch-blocks.ts";
 import { foldPasses } from "./fold-passes.ts";
 import { type Fold, type Lanes, laneType, type Sink, type Source, workgroupSize } from "./fold.ts";
 import { type KeyKind, keyFunction, keyKindOf, leastKey, unkeyFunction } from "./order-keys.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** The greatest key; the least element is the greatest of flipped keys. */
 const extremeFold = (which: "max" | "min", kind: KeyKind): Fold => ({
@@ -19,17 +20,17 @@ export const elementBits = (dtype: DType, lanes: Lanes): { readonly binding: Bin
   const packed = elementsPerWord(dtype) > 1;
   const type = packed ? "array<u32>" : `array<${laneType("u32", lanes)}>`;
   const code = !packed
-    ? `fn bits_at(at: u32) -> ${laneType("u32", lanes)} { return x[at]; }\n`
+    ? `fn bits_at(at: u32) -> ${laneType("u32", lanes)} { return x[at]; }`
     : lanes === 1
-      ? `${bitsFunction("x", dtype)}fn bits_at(at: u32) -> u32 { return bits_x(at); }\n`
-      : "fn bits_at(at: u32) -> vec4<u32> { return (vec4<u32>(x[at]) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(255u); }\n";
+      ? `${bitsFunction("x", dtype)}\nfn bits_at(at: u32) -> u32 { return bits_x(at); }`
+      : "fn bits_at(at: u32) -> vec4<u32> { return (vec4<u32>(x[at]) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(255u); }";
   return { binding: { name: "x", type, source: { input: 0 }, access: "read" }, code };
 };
 
 const elementSource = (dtype: DType, kind: KeyKind, flip: boolean): Source => ({
   bindings: (lanes) => [elementBits(dtype, lanes).binding],
   code: (lanes) =>
-    `${keyFunction(kind, flip, lanes)}${elementBits(dtype, lanes).code}fn lift(at: u32, place: u32, column: u32) -> State { return State(key_of(bits_at(at))); }\n`,
+    `${keyFunction(kind, flip, lanes)}\n${elementBits(dtype, lanes).code}\nfn lift(at: u32, place: u32, column: u32) -> State { return State(key_of(bits_at(at))); }`,
 });
 
 const valueSink = (kind: Exclude<KeyKind, "magnitude">, flip: boolean): Sink => ({
@@ -39,9 +40,9 @@ const valueSink = (kind: Exclude<KeyKind, "magnitude">, flip: boolean): Sink => 
   code: (lanes) => {
     const store =
       lanes === 1
-        ? "fn store(at: u32, s: Result) { y[at] = bits_of(s.key); }\n"
-        : "fn store(at: u32, s: Result) { y[at] = vec4<u32>(bits_of(s.key.x), bits_of(s.key.y), bits_of(s.key.z), bits_of(s.key.w)); }\n";
-    return unkeyFunction(kind, flip) + store;
+        ? "fn store(at: u32, s: Result) { y[at] = bits_of(s.key); }"
+        : "fn store(at: u32, s: Result) { y[at] = vec4<u32>(bits_of(s.key.x), bits_of(s.key.y), bits_of(s.key.z), bits_of(s.key.w)); }";
+    return `${unkeyFunction(kind, flip)}\n${store}`;
   },
 });
 
@@ -54,14 +55,15 @@ const packPass = (count: number, kind: "byte" | "bool", flip: boolean, keys: Bin
   ],
   workgroupSize,
   groups: Math.ceil(count / 4 / workgroupSize),
-  code: `${unkeyFunction(kind, flip)}
-fn main(group: u32, lane: u32) {
-  let at = group * ${workgroupSize}u + lane;
-  if (4u * at >= sizes.count) { return; }
-  let k = keys[at];
-  y[at] = (bits_of(k.x) & 255u) | ((bits_of(k.y) & 255u) << 8u) | ((bits_of(k.z) & 255u) << 16u) | ((bits_of(k.w) & 255u) << 24u);
-}
-`,
+  code: wgsl`
+    ${unkeyFunction(kind, flip)}
+    fn main(group: u32, lane: u32) {
+      let at = group * ${workgroupSize}u + lane;
+      if (4u * at >= sizes.count) { return; }
+      let k = keys[at];
+      y[at] = (bits_of(k.x) & 255u) | ((bits_of(k.y) & 255u) << 8u) | ((bits_of(k.z) & 255u) << 16u) | ((bits_of(k.w) & 255u) << 24u);
+    }
+  `,
   sizes: { count },
 });
 
@@ -86,7 +88,7 @@ export const extremePlan = (
   const keys = blocks.take(4 * Math.ceil(count / 4));
   const keySink: Sink = {
     bindings: (lanes) => [{ name: "y", type: `array<${laneType("u32", lanes)}>`, source: keys, access: "write" }],
-    code: () => "fn store(at: u32, s: Result) { y[at] = s.key; }\n",
+    code: () => "fn store(at: u32, s: Result) { y[at] = s.key; }",
   };
   const passes = [...foldPasses(fold, source, keySink, steps, blocks, facts), packPass(count, kind, flip, keys)];
   return { scratch: blocks.bytes, passes };

@@ -1,4 +1,5 @@
 import type { Binding, BindingSource } from "../../kernel.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** Elements that an invocation handles in one register. */
 export type Lanes = 1 | 4;
@@ -45,13 +46,14 @@ export const laneType = (type: string, lanes: Lanes): string => (lanes === 1 ? t
 /** `struct <name>`, `fn start_<name>() -> <name>` and `fn join_<name>(a, b) -> <name>`. */
 const structText = ({ fields, join }: Fold, name: string, lanes: Lanes): string => {
   const joined = join(lanes);
-  return `struct ${name} { ${fields.map((field) => `${field.name}: ${laneType(field.type, lanes)}`).join(", ")} }
-fn start_${name}() -> ${name} { return ${name}(${fields.map(({ type, start }) => `${laneType(type, lanes)}(${start})`).join(", ")}); }
-fn join_${name}(a: ${name}, b: ${name}) -> ${name} {
-  ${joined.before ?? ""}
-  return ${name}(${joined.fields.join(", ")});
-}
-`;
+  return wgsl`
+    struct ${name} { ${fields.map((field) => `${field.name}: ${laneType(field.type, lanes)}`).join(", ")} }
+    fn start_${name}() -> ${name} { return ${name}(${fields.map(({ type, start }) => `${laneType(type, lanes)}(${start})`).join(", ")}); }
+    fn join_${name}(a: ${name}, b: ${name}) -> ${name} {
+      ${joined.before ?? ""}
+      return ${name}(${joined.fields.join(", ")});
+    }
+  `;
 };
 
 /**
@@ -60,16 +62,24 @@ fn join_${name}(a: ${name}, b: ${name}) -> ${name} {
  */
 export const foldText = (fold: Fold, lanes: Lanes, narrows: boolean): string => {
   const state = structText(fold, "State", lanes);
-  if (!narrows || lanes === 1) return `${state}alias Result = State;\nfn narrow(s: State) -> State { return s; }\n`;
+  if (!narrows || lanes === 1)
+    return wgsl`
+      ${state}
+      alias Result = State;
+      fn narrow(s: State) -> State { return s; }
+    `;
   const part = (lane: string): string => `Result(${fold.fields.map(({ name }) => `s.${name}.${lane}`).join(", ")})`;
-  return `${state}${structText(fold, "Result", 1)}fn narrow(s: State) -> Result {
-  return join_Result(join_Result(${part("x")}, ${part("y")}), join_Result(${part("z")}, ${part("w")}));
-}
-fn keep(s: State, valid: vec4<bool>) -> State {
-  let none = start_State();
-  return State(${fold.fields.map(({ name }) => `select(none.${name}, s.${name}, valid)`).join(", ")});
-}
-`;
+  return wgsl`
+    ${state}
+    ${structText(fold, "Result", 1)}
+    fn narrow(s: State) -> Result {
+      return join_Result(join_Result(${part("x")}, ${part("y")}), join_Result(${part("z")}, ${part("w")}));
+    }
+    fn keep(s: State, valid: vec4<bool>) -> State {
+      let none = start_State();
+      return State(${fold.fields.map(({ name }) => `select(none.${name}, s.${name}, valid)`).join(", ")});
+    }
+  `;
 };
 
 /**
@@ -83,7 +93,7 @@ export const treeText = (
   count: number,
   stride: number,
 ): string => {
-  if (count === 1) return "fn tree(lane: u32, rank: u32, own: Result) -> Result { return own; }\n";
+  if (count === 1) return "fn tree(lane: u32, rank: u32, own: Result) -> Result { return own; }";
   const put = (value: string): string =>
     fold.fields.map(({ name }) => `tree_${name}[lane] = ${value}.${name};`).join(" ");
   let half = 1;
@@ -92,20 +102,23 @@ export const treeText = (
   for (let step = half; step >= 1; step /= 2) {
     const other = `lane + ${step * stride}u`;
     // What the last step joins is in registers; nobody reads it from memory.
-    steps.push(`  workgroupBarrier();
-  if (rank < ${step}u && rank + ${step}u < ${count}u) {
-    s = join_${joinName}(s, Result(${fold.fields.map(({ name }) => `tree_${name}[${other}]`).join(", ")}));
-    ${step > 1 ? put("s") : ""}
-  }`);
+    steps.push(wgsl`
+      workgroupBarrier();
+      if (rank < ${step}u && rank + ${step}u < ${count}u) {
+        s = join_${joinName}(s, Result(${fold.fields.map(({ name }) => `tree_${name}[${other}]`).join(", ")}));
+        ${step > 1 ? put("s") : ""}
+      }
+    `);
   }
-  return `${fold.fields.map(({ name, type }) => `var<workgroup> tree_${name}: array<${laneType(type, lanes)}, ${workgroupSize}>;`).join("\n")}
-fn tree(lane: u32, rank: u32, own: Result) -> Result {
-  var s = own;
-  ${put("own")}
-${steps.join("\n")}
-  return s;
-}
-`;
+  return wgsl`
+    ${fold.fields.map(({ name, type }) => `var<workgroup> tree_${name}: array<${laneType(type, lanes)}, ${workgroupSize}>;`)}
+    fn tree(lane: u32, rank: u32, own: Result) -> Result {
+      var s = own;
+      ${put("own")}
+      ${steps}
+      return s;
+    }
+  `;
 };
 
 /** States between passes: a block of memory for each field. */
@@ -129,12 +142,12 @@ const stateBindings = (
 export const stateSource = (fold: Fold, blocks: StateBlocks): Source => ({
   bindings: (lanes) => stateBindings(fold, blocks, lanes, "from", "read"),
   code: () =>
-    `fn lift(at: u32, place: u32, column: u32) -> State { return State(${fold.fields.map(({ name }) => `from_${name}[at]`).join(", ")}); }\n`,
+    `fn lift(at: u32, place: u32, column: u32) -> State { return State(${fold.fields.map(({ name }) => `from_${name}[at]`).join(", ")}); }`,
 });
 
 /** States for a later pass. */
 export const stateSink = (fold: Fold, blocks: StateBlocks): Sink => ({
   bindings: (lanes) => stateBindings(fold, blocks, lanes, "to", "write"),
   code: () =>
-    `fn store(at: u32, s: Result) { ${fold.fields.map(({ name }) => `to_${name}[at] = s.${name};`).join(" ")} }\n`,
+    `fn store(at: u32, s: Result) { ${fold.fields.map(({ name }) => `to_${name}[at] = s.${name};`).join(" ")} }`,
 });

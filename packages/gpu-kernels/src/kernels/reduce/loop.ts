@@ -1,4 +1,5 @@
 import type { Lanes, Source } from "./fold.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** Registers that one turn of a loop loads before it joins them: enough to hide the latency of memory. */
 export const turn = 8;
@@ -12,14 +13,15 @@ export const turnText = (source: Source, lanes: Lanes): string => {
   if (source.turn !== undefined) return source.turn(lanes);
   const lifts = Array.from(
     { length: turn },
-    (_, i) => `  let s${i} = lift(at + ${i}u * step, place + ${i}u * place_step, column);`,
+    (_, i) => `let s${i} = lift(at + ${i}u * step, place + ${i}u * place_step, column);`,
   );
   let names = lifts.map((_, i) => `s${i}`);
   while (names.length > 1)
     names = Array.from({ length: names.length / 2 }, (_, i) => `join_State(${names[2 * i]}, ${names[2 * i + 1]})`);
-  return `fn lift_turn(at: u32, step: u32, place: u32, place_step: u32, column: u32) -> State {
-${lifts.join("\n")}
-  return ${names[0]};
-}
-`;
+  return wgsl`
+    fn lift_turn(at: u32, step: u32, place: u32, place_step: u32, column: u32) -> State {
+      ${lifts}
+      return ${names[0]!};
+    }
+  `;
 };

@@ -1,5 +1,6 @@
 import type { DType } from "@skein/tensor-core";
 import type { Lanes } from "./fold.ts";
+import { wgsl } from "../../wgsl.ts";
 
 // Keys: u32 whose order is the order of the values, so that comparisons are exact whatever a shader compiler assumes
 // about floats. NaN is above everything, -0 equals +0; `flip` turns the order of all but NaN around.
@@ -35,20 +36,25 @@ export const keyFunction = (kind: KeyKind, flip: boolean, lanes: Lanes): string 
   const mask = flip ? ` ^ ${wide(lanes, flips[kind])}` : "";
   const [ones, infinity] = [wide(lanes, "0xffffffffu"), wide(lanes, "0x7f800000u")];
   const bodies: { readonly [kind in KeyKind]: string } = {
-    value: `let magnitude = bits & ${wide(lanes, "0x7fffffffu")};
-  let key = select(~bits, magnitude | ${wide(lanes, "0x80000000u")}, (bits == magnitude) | (magnitude == ${wide(lanes, "0u")}))${mask};
-  return select(key, ${ones}, magnitude > ${infinity});`,
-    magnitude: `let magnitude = bits & ${wide(lanes, "0x7fffffffu")};
-  return select(magnitude${mask}, ${ones}, magnitude > ${infinity});`,
+    value: wgsl`
+      let magnitude = bits & ${wide(lanes, "0x7fffffffu")};
+      let key = select(~bits, magnitude | ${wide(lanes, "0x80000000u")}, (bits == magnitude) | (magnitude == ${wide(lanes, "0u")}))${mask};
+      return select(key, ${ones}, magnitude > ${infinity});
+    `,
+    magnitude: wgsl`
+      let magnitude = bits & ${wide(lanes, "0x7fffffffu")};
+      return select(magnitude${mask}, ${ones}, magnitude > ${infinity});
+    `,
     signed: `return (bits ^ ${wide(lanes, "0x80000000u")})${mask};`,
     unsigned: `return bits${mask};`,
     byte: `return bits${mask};`,
     bool: `return bits${mask};`,
   };
-  return `fn key_of(bits: ${type}) -> ${type} {
-  ${bodies[kind]}
-}
-`;
+  return wgsl`
+    fn key_of(bits: ${type}) -> ${type} {
+      ${bodies[kind]}
+    }
+  `;
 };
 
 /**
@@ -57,16 +63,19 @@ export const keyFunction = (kind: KeyKind, flip: boolean, lanes: Lanes): string 
 export const unkeyFunction = (kind: Exclude<KeyKind, "magnitude">, flip: boolean): string => {
   const mask = flip ? ` ^ ${flips[kind]}` : "";
   const bodies: { readonly [kind in Exclude<KeyKind, "magnitude">]: string } = {
-    value: `if (key == 0xffffffffu) { return 0x7fc00000u; }
-  let k = key${mask};
-  return select(~k, k & 0x7fffffffu, (k & 0x80000000u) != 0u);`,
+    value: wgsl`
+      if (key == 0xffffffffu) { return 0x7fc00000u; }
+      let k = key${mask};
+      return select(~k, k & 0x7fffffffu, (k & 0x80000000u) != 0u);
+    `,
     signed: `return (key${mask}) ^ 0x80000000u;`,
     unsigned: `return key${mask};`,
     byte: `return key${mask};`,
     bool: `return key${mask};`,
   };
-  return `fn bits_of(key: u32) -> u32 {
-  ${bodies[kind]}
-}
-`;
+  return wgsl`
+    fn bits_of(key: u32) -> u32 {
+      ${bodies[kind]}
+    }
+  `;
 };

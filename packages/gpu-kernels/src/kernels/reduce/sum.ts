@@ -16,12 +16,12 @@ export const sumFold = (type: SumType): Fold => ({
 /** Single words of memory as states of a fold with one field. */
 export const wordSource = (type: SumType, source: BindingSource): Source => ({
   bindings: (lanes) => [{ name: "x", type: `array<${laneType(type, lanes)}>`, source, access: "read" }],
-  code: () => "fn lift(at: u32, place: u32, column: u32) -> State { return State(x[at]); }\n",
+  code: () => "fn lift(at: u32, place: u32, column: u32) -> State { return State(x[at]); }",
 });
 
 const totalSink = (type: SumType, source: BindingSource): Sink => ({
   bindings: (lanes) => [{ name: "y", type: `array<${laneType(type, lanes)}>`, source, access: "write" }],
-  code: () => "fn store(at: u32, s: Result) { y[at] = s.total; }\n",
+  code: () => "fn store(at: u32, s: Result) { y[at] = s.total; }",
 });
 
 /** `y[outer, inner] = Σ x[outer, size, inner]`, step by step: a flop per element; everything read once. */

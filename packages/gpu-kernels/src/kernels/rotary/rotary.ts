@@ -1,6 +1,7 @@
 import { elementCount, type TensorSpec } from "@skein/tensor-core";
 import type { KernelPlan } from "../../kernel.ts";
 import { functionsFor } from "../fused/functions.ts";
+import { wgsl } from "../../wgsl.ts";
 
 export interface RotaryParams {
   readonly base: number;
@@ -49,22 +50,24 @@ export const rotaryPlan = ({ shape }: TensorSpec, params: RotaryParams): KernelP
   const items = blocks * positions * columns;
   const type = wide ? "array<vec4<f32>>" : "array<f32>";
   const lanes = [0, 1, 2, 3].map((lane) => `angle_at(position, ${wide ? `4u * column + ${lane}u` : "column"})`);
-  const body = `  let turns = vec4<u32>(${wide ? lanes.join(", ") : lanes[0]!});
-  // Quarter turns to the nearest, and what is left of at most half a quarter, in radians.
-  let quarter = (turns + vec4<u32>(0x20000000u)) >> vec4<u32>(30u);
-  let rest = vec4<f32>(bitcast<vec4<i32>>(turns - (quarter << vec4<u32>(30u)))) * ${(2 * Math.PI) / word};
-  let n = bitcast<vec4<i32>>(quarter);
-  let sine = ${params.sign < 0 ? "-" : ""}quarter_wave(rest, n);
-  let cosine = quarter_wave(rest, n + vec4<i32>(1));
-  for (var k = 0u; k < ${rowsEach}u; k++) {
-    let row = block * ${rowsEach}u + k;
-    if (row >= sizes.outer) { break; }
-    let first = (row * ${positions}u + position) * ${2 * columns}u + column;
-    let a = x[first];
-    let b = x[first + ${columns}u];
-    y[first] = a * cosine${wide ? "" : ".x"} - b * sine${wide ? "" : ".x"};
-    y[first + ${columns}u] = b * cosine${wide ? "" : ".x"} + a * sine${wide ? "" : ".x"};
-  }`;
+  const body = wgsl`
+    let turns = vec4<u32>(${wide ? lanes.join(", ") : lanes[0]!});
+    // Quarter turns to the nearest, and what is left of at most half a quarter, in radians.
+    let quarter = (turns + vec4<u32>(0x20000000u)) >> vec4<u32>(30u);
+    let rest = vec4<f32>(bitcast<vec4<i32>>(turns - (quarter << vec4<u32>(30u)))) * ${(2 * Math.PI) / word};
+    let n = bitcast<vec4<i32>>(quarter);
+    let sine = ${params.sign < 0 ? "-" : ""}quarter_wave(rest, n);
+    let cosine = quarter_wave(rest, n + vec4<i32>(1));
+    for (var k = 0u; k < ${rowsEach}u; k++) {
+      let row = block * ${rowsEach}u + k;
+      if (row >= sizes.outer) { break; }
+      let first = (row * ${positions}u + position) * ${2 * columns}u + column;
+      let a = x[first];
+      let b = x[first + ${columns}u];
+      y[first] = a * cosine${wide ? "" : ".x"} - b * sine${wide ? "" : ".x"};
+      y[first + ${columns}u] = b * cosine${wide ? "" : ".x"} + a * sine${wide ? "" : ".x"};
+    }
+  `;
   return {
     constants: [new Uint8Array(frequencies(half, params).buffer)],
     passes: [
@@ -77,19 +80,21 @@ export const rotaryPlan = ({ shape }: TensorSpec, params: RotaryParams): KernelP
         ],
         workgroupSize,
         groups: Math.ceil(items / workgroupSize),
-        code: `${functionsFor("quarter_wave(multiply_high(")}
-fn angle_at(position: u32, pair: u32) -> u32 {
-  return position * frequency[3u * pair] + multiply_high(position, frequency[3u * pair + 1u]) + frequency[3u * pair + 2u];
-}
-fn main(group: u32, lane: u32) {
-  let item = group * ${workgroupSize}u + lane;
-  if (item >= sizes.items) { return; }
-  let place = item / ${columns}u;
-  let column = item - place * ${columns}u;
-  let block = place / ${positions}u;
-  let position = place - block * ${positions}u;
-${body}
-}`,
+        code: wgsl`
+          ${functionsFor("quarter_wave(multiply_high(")}
+          fn angle_at(position: u32, pair: u32) -> u32 {
+            return position * frequency[3u * pair] + multiply_high(position, frequency[3u * pair + 1u]) + frequency[3u * pair + 2u];
+          }
+          fn main(group: u32, lane: u32) {
+            let item = group * ${workgroupSize}u + lane;
+            if (item >= sizes.items) { return; }
+            let place = item / ${columns}u;
+            let column = item - place * ${columns}u;
+            let block = place / ${positions}u;
+            let position = place - block * ${positions}u;
+            ${body}
+          }
+        `,
         sizes: { items, outer },
       },
     ],

@@ -1,5 +1,6 @@
 import type { BindingSource, DeviceFacts, Pass } from "../../kernel.ts";
 import { vectorFunctions } from "./row-program.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** Sums over rows of several terms per column, in two steps with a fixed order: blocks of rows, then blocks. */
 export interface ColumnSums {
@@ -34,21 +35,23 @@ const [columnLanes, rowLanes] = [16, 16];
 export const sumBlocks = (label: string, sums: ColumnSums): Pass => {
   const { width, columns, blocks, outputs } = sums;
   const all = columns * outputs.length;
-  const code = `${vectorFunctions(width)}
-var<workgroup> shared_sums: array<values, ${columnLanes * rowLanes}>;
-fn main(group: u32, lane: u32) {
-  let column = group * ${columnLanes}u + lane % ${columnLanes}u;
-  let first = lane / ${columnLanes}u;
-  var sum = values();
-  if (column < ${all}u) { for (var block = first; block < sizes.blocks; block += ${rowLanes}u) { sum += block_sums[block * ${all}u + column]; } }
-  shared_sums[lane] = sum;
-  for (var half = ${rowLanes / 2}u; half > 0u; half /= 2u) {
-    workgroupBarrier();
-    if (first < half) { shared_sums[lane] += shared_sums[lane + half * ${columnLanes}u]; }
-  }
-  if (first > 0u || column >= ${all}u) { return; }
-${outputs.map((_, i) => `  if (column / ${columns}u == ${i}u) { sum${i}[column - ${i * columns}u] = shared_sums[lane]; }`).join("\n")}
-}`;
+  const code = wgsl`
+    ${vectorFunctions(width)}
+    var<workgroup> shared_sums: array<values, ${columnLanes * rowLanes}>;
+    fn main(group: u32, lane: u32) {
+      let column = group * ${columnLanes}u + lane % ${columnLanes}u;
+      let first = lane / ${columnLanes}u;
+      var sum = values();
+      if (column < ${all}u) { for (var block = first; block < sizes.blocks; block += ${rowLanes}u) { sum += block_sums[block * ${all}u + column]; } }
+      shared_sums[lane] = sum;
+      for (var half = ${rowLanes / 2}u; half > 0u; half /= 2u) {
+        workgroupBarrier();
+        if (first < half) { shared_sums[lane] += shared_sums[lane + half * ${columnLanes}u]; }
+      }
+      if (first > 0u || column >= ${all}u) { return; }
+      ${outputs.map((_, i) => `if (column / ${columns}u == ${i}u) { sum${i}[column - ${i * columns}u] = shared_sums[lane]; }`)}
+    }
+  `;
   return {
     label: `${label} column sums of blocks`,
     bindings: [
@@ -102,31 +105,33 @@ export const tileSums = (
   const { width, columns, blocks } = sums;
   const tiles = Math.ceil(columns / tileColumns);
   const each = Math.ceil(rows / blocks);
-  const code = `${vectorFunctions(width)}
-${terms.map((_, i) => `var<workgroup> shared${i}: array<values, ${tileColumns * tileRows}>;`).join("\n")}
-fn main(group: u32, lane: u32) {
-  let block = group / ${tiles}u;
-  let column = (group % ${tiles}u) * ${tileColumns}u + lane % ${tileColumns}u;
-  let first = lane / ${tileColumns}u;
-  let end = min((block + 1u) * ${each}u, sizes.rows);
-${terms.map((_, i) => `  var own${i} = values();`).join("\n")}
-  if (column < ${columns}u) {
-    for (var row = block * ${each}u + first; row < end; row += ${tileRows}u) {
-      let at = row * ${columns}u + column;
-      ${prologue}
-${terms.map((term, i) => `      own${i} += ${term};`).join("\n")}
+  const code = wgsl`
+    ${vectorFunctions(width)}
+    ${terms.map((_, i) => `var<workgroup> shared${i}: array<values, ${tileColumns * tileRows}>;`)}
+    fn main(group: u32, lane: u32) {
+      let block = group / ${tiles}u;
+      let column = (group % ${tiles}u) * ${tileColumns}u + lane % ${tileColumns}u;
+      let first = lane / ${tileColumns}u;
+      let end = min((block + 1u) * ${each}u, sizes.rows);
+      ${terms.map((_, i) => `var own${i} = values();`)}
+      if (column < ${columns}u) {
+        for (var row = block * ${each}u + first; row < end; row += ${tileRows}u) {
+          let at = row * ${columns}u + column;
+          ${prologue}
+          ${terms.map((term, i) => `own${i} += ${term};`)}
+        }
+      }
+      ${terms.map((_, i) => `shared${i}[lane] = own${i};`)}
+      for (var half = ${tileRows / 2}u; half > 0u; half /= 2u) {
+        workgroupBarrier();
+        if (first < half) {
+          ${terms.map((_, i) => `shared${i}[lane] += shared${i}[lane + half * ${tileColumns}u];`)}
+        }
+      }
+      if (first > 0u || column >= ${columns}u) { return; }
+      ${terms.map((_, i) => `block_sums[(block * ${terms.length}u + ${i}u) * ${columns}u + column] = shared${i}[lane];`)}
     }
-  }
-${terms.map((_, i) => `  shared${i}[lane] = own${i};`).join("\n")}
-  for (var half = ${tileRows / 2}u; half > 0u; half /= 2u) {
-    workgroupBarrier();
-    if (first < half) {
-${terms.map((_, i) => `      shared${i}[lane] += shared${i}[lane + half * ${tileColumns}u];`).join("\n")}
-    }
-  }
-  if (first > 0u || column >= ${columns}u) { return; }
-${terms.map((_, i) => `  block_sums[(block * ${terms.length}u + ${i}u) * ${columns}u + column] = shared${i}[lane];`).join("\n")}
-}`;
+  `;
   return {
     label: `${label} column sums, tiles`,
     bindings: [

@@ -1,4 +1,5 @@
 import type { Pass } from "../../kernel.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** One number for each row in several outputs: what sums over rows without entries come to. */
 export const fillRows = (
@@ -10,11 +11,13 @@ export const fillRows = (
   bindings: values.map(({ output }, i) => ({ name: `y${i}`, type: "array<u32>", source: { output }, access: "write" })),
   workgroupSize: 64,
   groups: Math.ceil(rows / 64),
-  code: `fn main(group: u32, lane: u32) {
-  let row = group * 64u + lane;
-  if (row >= sizes.rows) { return; }
-${values.map(({ bits }, i) => `  y${i}[row] = ${bits}u;`).join("\n")}
-}`,
+  code: wgsl`
+    fn main(group: u32, lane: u32) {
+      let row = group * 64u + lane;
+      if (row >= sizes.rows) { return; }
+      ${values.map(({ bits }, i) => `y${i}[row] = ${bits}u;`)}
+    }
+  `,
   sizes: { rows },
 });
 

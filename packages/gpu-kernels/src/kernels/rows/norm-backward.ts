@@ -14,6 +14,7 @@ import { type RowLayout, rowLayout, shuffledLanes } from "./row-layout.ts";
 import { rowPass } from "./row-passes.ts";
 import { planWith, rowsOf } from "./row-plan.ts";
 import { type RowProgram, vectorWidth } from "./row-program.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** `layer-norm` (centred: a mean is subtracted, β is added) or `rms-norm`. */
 export interface NormKind {
@@ -29,8 +30,10 @@ const rowInputs = ({ centred }: NormKind): RowProgram["inputs"] => [
   { name: "rstds", per: "row", source: { input: centred ? 3 : 2 } },
 ];
 
-const prologue = ({ centred }: NormKind): string =>
-  `${centred ? "let center = values(means[row]); " : ""}let rstd = rstds[row];`;
+const prologue = ({ centred }: NormKind): string => wgsl`
+  ${centred ? "let center = values(means[row]);" : ""}
+  let rstd = rstds[row];
+`;
 
 /**
  * `dx = rstd · (h − Σh/D − x̂ · Σ(h·x̂)/D)` with h = g·γ; without Σh where nothing was centred. Both sums go into two
@@ -52,16 +55,28 @@ export const normBackwardProgram = (kind: NormKind): RowProgram => {
     statistics: {
       fields: ["sum", "product"],
       begin: "var seen_sum = values(); var seen_product = values();",
-      accumulate: (ids) =>
-        `{ ${ids.map(gradient).join(" ")} ${centred ? `seen_sum += ${ids.map((id) => `h${id}`).join(" + ")}; ` : ""}seen_product += ${ids.map((id) => `h${id} * (${normal(kind, id)})`).join(" + ")}; }`,
+      accumulate: (ids) => wgsl`
+        {
+          ${ids.map(gradient)}
+          ${centred ? `seen_sum += ${ids.map((id) => `h${id}`).join(" + ")};` : ""}
+          seen_product += ${ids.map((id) => `h${id} * (${normal(kind, id)})`).join(" + ")};
+        }
+      `,
       settle: "State(total(seen_sum), total(seen_product))",
       join: centred
-        ? "  let sums = row_sum2(lane, vec2<f32>(own.sum, own.product));\n  return State(sums.x, sums.y);"
-        : "  return State(0.0, row_sum(lane, own.product));",
+        ? "let sums = row_sum2(lane, vec2<f32>(own.sum, own.product));\nreturn State(sums.x, sums.y);"
+        : "return State(0.0, row_sum(lane, own.product));",
     },
-    row: `let factor = -rstd * rstd * state.product / ${columns}.0;${centred ? ` let term = values(-rstd * state.sum / ${columns}.0);` : ""}`,
-    finish: (id) =>
-      `{ ${gradient(id)} dx[at${id}] = h${id} * rstd + ${centred ? `((x${id} - center) * factor + term)` : `x${id} * factor`}; }`,
+    row: wgsl`
+      let factor = -rstd * rstd * state.product / ${columns}.0;
+      ${centred ? `let term = values(-rstd * state.sum / ${columns}.0);` : ""}
+    `,
+    finish: (id) => wgsl`
+      {
+        ${gradient(id)}
+        dx[at${id}] = h${id} * rstd + ${centred ? `((x${id} - center) * factor + term)` : `x${id} * factor`};
+      }
+    `,
   };
 };
 
@@ -107,59 +122,83 @@ const blockPass = (kind: NormKind, layout: RowLayout, rowsEach: number, sums: Co
   const ids = Array.from({ length: count }, (_, i) => String(i));
   const full = ids.filter((id) => id !== tail);
   const terms = kind.centred ? ["scale", "shift"] : ["scale"];
-  const guarded = (id: string, text: string): string => (id === tail ? `if (in_tail) { ${text} }` : text);
+  const guarded = (id: string, text: string): string =>
+    id !== tail
+      ? text
+      : wgsl`
+        if (in_tail) {
+          ${text}
+        }
+      `;
   const { begin, accumulate, settle } = program.statistics!;
   // A loop whose length the compiler does not know: unrolled, its barriers take seconds to compile on software
   // adapters.
   const combine =
     together === 1
       ? ""
-      : `for (var half = sizes.together / 2u; half > 0u; half /= 2u) {
-${terms
-  .map(
-    (term) => `    workgroupBarrier();
-    if (cluster >= half && cluster < 2u * half) { ${ids.map((id, i) => `handed[${(i * workgroupSize) / 2}u + lane - half * ${lanes}u] = ${term}${id};`).join(" ")} }
-    workgroupBarrier();
-    if (cluster < half) { ${ids.map((id, i) => `${term}${id} += handed[${(i * workgroupSize) / 2}u + lane];`).join(" ")} }`,
-  )
-  .join("\n")}
-  }`;
-  const store = (term: string, at: number): string =>
-    ids
-      .map((id) =>
-        guarded(id, `block_sums[(group * ${terms.length}u + ${at}u) * ${columns}u + c${id}] = ${term}${id};`),
-      )
-      .join(" ");
-  const body = `  let cluster = lane / ${lanes}u;
-  let own = lane % ${lanes}u;
-${ids.map((id, i) => `  let c${id} = own + ${i * lanes}u;`).join("\n")}
-${tail === undefined ? "" : `  let in_tail = c${tail} < ${columns}u;`}
-${ids.map((id) => terms.map((term) => `  var ${term}${id} = values();`).join("")).join("\n")}
-  for (var turn = 0u; turn < ${rowsEach}u; turn++) {
-    let wanted = (group * ${rowsEach}u + turn) * ${together}u + cluster;
-    let live = wanted < sizes.rows;
-    let row = min(wanted, sizes.rows - 1u);
-    let base = row * ${columns}u;
-    ${program.prologue}
-${ids.map((id) => `    let at${id} = base + c${id}; var x${id}: values; var g${id}: values; ${guarded(id, `x${id} = x[at${id}]; g${id} = g[at${id}];`)}`).join("\n")}
-    ${begin}
-    ${full.length > 0 ? accumulate(full) : ""}
-    ${tail === undefined ? "" : `if (in_tail) { ${accumulate([tail])} }`}
-    let state = join(lane, ${settle});
-    ${program.row}
-    if (live) {
-${ids
-  .map((id) =>
-    guarded(
-      id,
-      `${program.finish!(id)} scale${id} += g${id} * (${normal(kind, id)});${kind.centred ? ` shift${id} += g${id};` : ""}`,
-    ),
-  )
-  .join("\n")}
+      : wgsl`
+        for (var half = sizes.together / 2u; half > 0u; half /= 2u) {
+          ${terms.map(
+            (term) => wgsl`
+              workgroupBarrier();
+              if (cluster >= half && cluster < 2u * half) {
+                ${ids.map((id, i) => `handed[${(i * workgroupSize) / 2}u + lane - half * ${lanes}u] = ${term}${id};`)}
+              }
+              workgroupBarrier();
+              if (cluster < half) {
+                ${ids.map((id, i) => `${term}${id} += handed[${(i * workgroupSize) / 2}u + lane];`)}
+              }
+            `,
+          )}
+        }
+      `;
+  const store = (term: string, at: number): string[] =>
+    ids.map((id) =>
+      guarded(id, `block_sums[(group * ${terms.length}u + ${at}u) * ${columns}u + c${id}] = ${term}${id};`),
+    );
+  const body = wgsl`
+    let cluster = lane / ${lanes}u;
+    let own = lane % ${lanes}u;
+    ${ids.map((id, i) => `let c${id} = own + ${i * lanes}u;`)}
+    ${tail === undefined ? "" : `let in_tail = c${tail} < ${columns}u;`}
+    ${ids.flatMap((id) => terms.map((term) => `var ${term}${id} = values();`))}
+    for (var turn = 0u; turn < ${rowsEach}u; turn++) {
+      let wanted = (group * ${rowsEach}u + turn) * ${together}u + cluster;
+      let live = wanted < sizes.rows;
+      let row = min(wanted, sizes.rows - 1u);
+      let base = row * ${columns}u;
+      ${program.prologue!}
+      ${ids.map(
+        (id) => wgsl`
+          let at${id} = base + c${id};
+          var x${id}: values;
+          var g${id}: values;
+          ${guarded(id, `x${id} = x[at${id}]; g${id} = g[at${id}];`)}
+        `,
+      )}
+      ${begin}
+      ${full.length > 0 ? accumulate(full) : ""}
+      ${tail === undefined ? "" : guarded(tail, accumulate([tail]))}
+      let state = join(lane, ${settle});
+      ${program.row!}
+      if (live) {
+        ${ids.map((id) =>
+          guarded(
+            id,
+            wgsl`
+              ${program.finish!(id)}
+              scale${id} += g${id} * (${normal(kind, id)});
+              ${kind.centred ? `shift${id} += g${id};` : ""}
+            `,
+          ),
+        )}
+      }
     }
-  }
-  ${combine}
-  if (cluster == 0u) { ${terms.map(store).join(" ")} }`;
+    ${combine}
+    if (cluster == 0u) {
+      ${terms.flatMap(store)}
+    }
+  `;
   const pass = rowPass(
     program,
     layout,
@@ -174,7 +213,10 @@ ${ids
     : {
         ...pass,
         sizes: { rows, together },
-        code: `var<workgroup> handed: array<values, ${(count * workgroupSize) / 2}>;\n${pass.code}`,
+        code: wgsl`
+          var<workgroup> handed: array<values, ${(count * workgroupSize) / 2}>;
+          ${pass.code}
+        `,
       };
 };
 

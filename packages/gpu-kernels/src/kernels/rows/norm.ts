@@ -1,4 +1,5 @@
 import type { RowProgram } from "./row-program.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /**
  * Mean and sum of squared deviations of each row. Each entry of a lane's vectors is a stream of its own, and takes
@@ -11,25 +12,30 @@ const moments: NonNullable<RowProgram["statistics"]> = {
   accumulate: (ids) => {
     const count = `${ids.length}.0`;
     const deviations = ids.map((id) => `(x${id} - sample) * (x${id} - sample)`).join(" + ");
-    return `{ let sample = (${ids.map((id) => `x${id}`).join(" + ")}) * ${1 / ids.length};
-    let step = sample - seen_average; let fraction = ${count} / (seen_count + ${count});
-    seen_squares += (${deviations}) + step * step * (seen_count * fraction);
-    seen_average += step * fraction; seen_count += ${count}; }`;
+    return wgsl`
+      { let sample = (${ids.map((id) => `x${id}`).join(" + ")}) * ${1 / ids.length};
+        let step = sample - seen_average; let fraction = ${count} / (seen_count + ${count});
+        seen_squares += (${deviations}) + step * step * (seen_count * fraction);
+        seen_average += step * fraction; seen_count += ${count}; }
+    `;
   },
   settle: "settle(seen_count, seen_average, seen_squares)",
-  join: `  let sums = row_sum2(lane, vec2<f32>(own.count, own.count * own.average));
-  let average = sums.y / sums.x;
-  let rest = own.average - average;
-  let deviations = row_sum2(lane, vec2<f32>(own.squares + own.count * rest * rest, own.count * rest));
-  let correction = deviations.y / sums.x;
-  return State(sums.x, average + correction, deviations.x - deviations.y * correction);`,
+  join: wgsl`
+    let sums = row_sum2(lane, vec2<f32>(own.count, own.count * own.average));
+    let average = sums.y / sums.x;
+    let rest = own.average - average;
+    let deviations = row_sum2(lane, vec2<f32>(own.squares + own.count * rest * rest, own.count * rest));
+    let correction = deviations.y / sums.x;
+    return State(sums.x, average + correction, deviations.x - deviations.y * correction);
+  `,
 };
 
-const momentFunctions = `fn settle(count: f32, averages: values, squares: values) -> State {
-  let average = total(averages) * (1.0 / f32(vector_width));
-  let rest = averages - values(average);
-  return State(count * f32(vector_width), average, total(squares) + count * total(rest * rest));
-}
+const momentFunctions = wgsl`
+  fn settle(count: f32, averages: values, squares: values) -> State {
+    let average = total(averages) * (1.0 / f32(vector_width));
+    let rest = averages - values(average);
+    return State(count * f32(vector_width), average, total(squares) + count * total(rest * rest));
+  }
 `;
 
 /** A number as WGSL. */
@@ -71,7 +77,7 @@ export const rmsNormProgram = (epsilon: number, columns: number): RowProgram => 
     begin: "var seen = values();",
     accumulate: (ids) => `seen += ${ids.map((id) => `x${id} * x${id}`).join(" + ")};`,
     settle: "State(total(seen))",
-    join: "  return State(row_sum(lane, own.squares));",
+    join: "return State(row_sum(lane, own.squares));",
   },
   row: `let rstd = inverseSqrt(state.squares / ${columns}.0 + ${literal(epsilon)});`,
   perRow: "rstds[row] = rstd;",

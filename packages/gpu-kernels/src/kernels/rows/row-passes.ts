@@ -2,6 +2,7 @@ import type { Pass } from "../../kernel.ts";
 import type { RowLayout } from "./row-layout.ts";
 import { elementNames, operandBindings, programFunctions, type RowProgram, vectorFunctions } from "./row-program.ts";
 import { rowReductions } from "./row-reduce.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** WGSL of a pass over rows from the body of `main`, with everything that the body calls. */
 export const rowPass = (
@@ -15,15 +16,16 @@ export const rowPass = (
 ): Pass => {
   const subgroups = layout.shuffled > 1;
   const functions = programFunctions(program);
-  const code = [
-    "var<private> never: u32 = 0u;",
-    vectorFunctions(layout.width),
-    rowReductions(functions + body, layout),
-    functions,
-    `fn main(group: u32, lane: u32${subgroups ? ", subgroup_lane: u32, subgroup_size: u32" : ""}) {`,
-    body,
-    "}",
-  ].join("\n");
+  const ofSubgroup = subgroups ? ", subgroup_lane: u32, subgroup_size: u32" : "";
+  const code = wgsl`
+    var<private> never: u32 = 0u;
+    ${vectorFunctions(layout.width)}
+    ${rowReductions(functions + body, layout)}
+    ${functions}
+    fn main(group: u32, lane: u32${ofSubgroup}) {
+      ${body}
+    }
+  `;
   return {
     label: `${program.label} ${variant}`,
     bindings: [...operandBindings(program, body, layout.width), ...extra],
@@ -40,22 +42,34 @@ export const rowPass = (
  * barriers stay uniform.
  */
 const wholeRows = ({ lanes, workgroupSize, columns }: RowLayout): string =>
-  `  let wanted = group * ${workgroupSize / lanes}u + lane / ${lanes}u;
-  let live = wanted < sizes.rows;
-  let row = min(wanted, sizes.rows - 1u);
-  let base = row * ${columns}u;
-  let own = lane % ${lanes}u;`;
+  wgsl`
+    let wanted = group * ${workgroupSize / lanes}u + lane / ${lanes}u;
+    let live = wanted < sizes.rows;
+    let row = min(wanted, sizes.rows - 1u);
+    let base = row * ${columns}u;
+    let own = lane % ${lanes}u;
+  `;
 
 const rowGroups = ({ lanes, workgroupSize }: RowLayout, rows: number): number =>
   Math.ceil(rows / (workgroupSize / lanes));
 
 /** Load vector `id` at column `column`. */
 const load = (program: RowProgram, id: string, column: string): string =>
-  [
-    `let c${id} = ${column};`,
-    `let at${id} = base + c${id};`,
-    ...elementNames(program).map((name) => `let ${name}${id} = ${name}[at${id}];`),
-  ].join(" ");
+  wgsl`
+    let c${id} = ${column};
+    let at${id} = base + c${id};
+    ${elementNames(program).map((name) => `let ${name}${id} = ${name}[at${id}];`)}
+  `;
+
+/** `body` where `condition` holds; nothing where there is nothing to do. */
+const where = (condition: string, body: string): string =>
+  body === ""
+    ? ""
+    : wgsl`
+      if (${condition}) {
+        ${body}
+      }
+    `;
 
 /** Rows in registers: read once, written once. Bytes: inputs + outputs, the minimum. */
 export const residentPass = (program: RowProgram, layout: RowLayout, rows: number): Pass => {
@@ -69,30 +83,33 @@ export const residentPass = (program: RowProgram, layout: RowLayout, rows: numbe
     statistics?.resident?.(ids, tail) ??
     (statistics === undefined
       ? ""
-      : [
-          statistics.begin,
-          ids.length > 0 ? statistics.accumulate(ids) : "",
-          tail === undefined ? "" : `if (in_tail) { ${statistics.accumulate([tail])} }`,
-          `let state = join(lane, ${statistics.settle});`,
-        ].join("\n"));
-  const body = [
-    wholeRows(layout),
-    prologue,
-    ...ids.map((id, i) => load(program, id, `own + ${i * lanes}u`)),
-    ...(tail === undefined
-      ? []
-      : [
-          `let ct = own + ${full * lanes}u; let in_tail = ct < ${columns}u; let att = base + ct;`,
-          ...names.map((name) => `var ${name}t: values;`),
-          `if (in_tail) { ${names.map((name) => `${name}t = ${name}[att];`).join(" ")} }`,
-        ]),
-    collect,
-    row,
-    "if (!live) { return; }",
-    perRow === "" ? "" : `if (own == 0u) { ${perRow} }`,
-    ...ids.map((id) => finishResident!(id)),
-    tail === undefined ? "" : `if (in_tail) { ${finishResident!(tail)} }`,
-  ].join("\n");
+      : wgsl`
+        ${statistics.begin}
+        ${ids.length > 0 ? statistics.accumulate(ids) : ""}
+        ${tail === undefined ? "" : where("in_tail", statistics.accumulate([tail]))}
+        let state = join(lane, ${statistics.settle});
+      `);
+  const loadTail = (): string => wgsl`
+    let ct = own + ${full * lanes}u;
+    let in_tail = ct < ${columns}u;
+    let att = base + ct;
+    ${names.map((name) => `var ${name}t: values;`)}
+    if (in_tail) {
+      ${names.map((name) => `${name}t = ${name}[att];`)}
+    }
+  `;
+  const body = wgsl`
+    ${wholeRows(layout)}
+    ${prologue}
+    ${ids.map((id, i) => load(program, id, `own + ${i * lanes}u`))}
+    ${tail === undefined ? "" : loadTail()}
+    ${collect}
+    ${row}
+    if (!live) { return; }
+    ${where("own == 0u", perRow)}
+    ${ids.map((id) => finishResident!(id))}
+    ${tail === undefined ? "" : where("in_tail", finishResident!(tail))}
+  `;
   return rowPass(program, layout, rowGroups(layout, rows), rows, `in registers, ${lanes} lanes`, body);
 };
 
@@ -107,12 +124,17 @@ const forward = (
   apply: (ids: readonly string[]) => string,
 ): string => {
   const last = unrolled.length - 1;
-  return `  var c = ${begin} + own;
-  for (; c + ${last * lanes}u < ${end}; c += ${unrolled.length * lanes}u) {
-${unrolled.map((id, i) => `    ${load(program, id, `c + ${i * lanes}u`)}`).join("\n")}
-    ${apply(unrolled)}
-  }
-  for (; c < ${end}; c += ${lanes}u) { ${load(program, "0", "c")} ${apply(["0"])} }`;
+  return wgsl`
+    var c = ${begin} + own;
+    for (; c + ${last * lanes}u < ${end}; c += ${unrolled.length * lanes}u) {
+      ${unrolled.map((id, i) => load(program, id, `c + ${i * lanes}u`))}
+      ${apply(unrolled)}
+    }
+    for (; c < ${end}; c += ${lanes}u) {
+      ${load(program, "0", "c")}
+      ${apply(["0"])}
+    }
+  `;
 };
 
 /** As `forward`, last vectors first: what was read last is still in the cache. */
@@ -124,56 +146,72 @@ const backward = (
   apply: (id: string) => string,
 ): string => {
   const count = unrolled.length;
-  return `  var left = (${end} - ${begin} + ${lanes - 1}u - own) / ${lanes}u;
-  for (; left % ${count}u != 0u; left--) { ${load(program, "0", `${begin} + own + (left - 1u) * ${lanes}u`)} ${apply("0")} }
-  for (; left > 0u; left -= ${count}u) {
-${unrolled.map((id, i) => `    ${load(program, id, `${begin} + own + (left - ${i + 1}u) * ${lanes}u`)}`).join("\n")}
-    ${unrolled.map((id) => apply(id)).join("\n    ")}
-  }`;
+  return wgsl`
+    var left = (${end} - ${begin} + ${lanes - 1}u - own) / ${lanes}u;
+    for (; left % ${count}u != 0u; left--) {
+      ${load(program, "0", `${begin} + own + (left - 1u) * ${lanes}u`)}
+      ${apply("0")}
+    }
+    for (; left > 0u; left -= ${count}u) {
+      ${unrolled.map((id, i) => load(program, id, `${begin} + own + (left - ${i + 1}u) * ${lanes}u`))}
+      ${unrolled.map(apply)}
+    }
+  `;
 };
 
 /** A row by its lanes, read for the statistics, if there are any, and for what is written per element. */
 export const streamedPass = (program: RowProgram, layout: RowLayout, rows: number): Pass => {
   const { prologue = "", statistics, row = "", perRow = "", finish } = program;
-  const body = [
-    wholeRows(layout),
-    prologue,
+  const columns = `${layout.columns}u`;
+  const collect =
     statistics === undefined
       ? ""
-      : `${statistics.begin}
-{\n${forward(program, layout, "0u", `${layout.columns}u`, statistics.accumulate)}\n}
-let state = join(lane, ${statistics.settle});`,
-    row,
-    "if (!live) { return; }",
-    perRow === "" ? "" : `if (own == 0u) { ${perRow} }`,
-    finish === undefined ? "" : backward(program, layout, "0u", `${layout.columns}u`, finish),
-  ].join("\n");
+      : wgsl`
+        ${statistics.begin}
+        {
+          ${forward(program, layout, "0u", columns, statistics.accumulate)}
+        }
+        let state = join(lane, ${statistics.settle});
+      `;
+  const body = wgsl`
+    ${wholeRows(layout)}
+    ${prologue}
+    ${collect}
+    ${row}
+    if (!live) { return; }
+    ${where("own == 0u", perRow)}
+    ${finish === undefined ? "" : backward(program, layout, "0u", columns, finish)}
+  `;
   return rowPass(program, layout, rowGroups(layout, rows), rows, `streamed, ${layout.lanes} lanes`, body);
 };
 
 /** `row`, `base`, and the columns from `begin` to `end` of a workgroup that takes one of `parts` of a row. */
 const partOf = ({ parts, columns, lanes }: RowLayout): string => {
   const each = Math.ceil(columns / parts / lanes) * lanes;
-  return `  let row = group / ${parts}u;
-  let part = group % ${parts}u;
-  let base = row * ${columns}u;
-  let own = lane;
-  let begin = min(part * ${each}u, ${columns}u);
-  let end = min(begin + ${each}u, ${columns}u);`;
+  return wgsl`
+    let row = group / ${parts}u;
+    let part = group % ${parts}u;
+    let base = row * ${columns}u;
+    let own = lane;
+    let begin = min(part * ${each}u, ${columns}u);
+    let end = min(begin + ${each}u, ${columns}u);
+  `;
 };
 
 /** Statistics of a part of a row, to `partials[row · parts + part]`. */
 export const partialPass = (program: RowProgram, layout: RowLayout, rows: number): Pass => {
   const { begin, accumulate, settle, fields } = program.statistics!;
   const packed = [0, 1, 2, 3].map((i) => (fields[i] === undefined ? "0.0" : `joined.${fields[i]}`)).join(", ");
-  const body = [
-    partOf(layout),
-    program.prologue ?? "",
-    begin,
-    `{\n${forward(program, layout, "begin", "end", accumulate)}\n}`,
-    `let joined = join(lane, ${settle});`,
-    `if (lane == 0u) { partials[group] = vec4<f32>(${packed}); }`,
-  ].join("\n");
+  const body = wgsl`
+    ${partOf(layout)}
+    ${program.prologue ?? ""}
+    ${begin}
+    {
+      ${forward(program, layout, "begin", "end", accumulate)}
+    }
+    let joined = join(lane, ${settle});
+    if (lane == 0u) { partials[group] = vec4<f32>(${packed}); }
+  `;
   return rowPass(program, layout, rows * layout.parts, rows, `statistics of 1/${layout.parts} row`, body, [
     { name: "partials", type: "array<vec4<f32>>", source: { scratch: 0 }, access: "write" },
   ]);
@@ -187,19 +225,26 @@ export const applyPass = (program: RowProgram, layout: RowLayout, rows: number):
   const { prologue = "", statistics, row = "", perRow = "", finish } = program;
   const unpacked = statistics?.fields.map((_, i) => `packed.${"xyzw"[i]}`).join(", ");
   const groupsPerRow = finish === undefined ? 1 : layout.parts;
-  const body = [
-    partOf({ ...layout, parts: groupsPerRow }),
-    prologue,
+  const joinParts =
     statistics === undefined
       ? ""
-      : `${statistics.begin}
-  var part_state = ${statistics.settle};
-  if (lane < ${layout.parts}u) { let packed = partials[row * ${layout.parts}u + lane]; part_state = State(${unpacked}); }
-  let state = join(lane, part_state);`,
-    row,
-    perRow === "" ? "" : `if (lane == 0u && part == 0u) { ${perRow} }`,
-    finish === undefined ? "" : backward(program, layout, "begin", "end", finish),
-  ].join("\n");
+      : wgsl`
+        ${statistics.begin}
+        var part_state = ${statistics.settle};
+        if (lane < ${layout.parts}u) {
+          let packed = partials[row * ${layout.parts}u + lane];
+          part_state = State(${unpacked!});
+        }
+        let state = join(lane, part_state);
+      `;
+  const body = wgsl`
+    ${partOf({ ...layout, parts: groupsPerRow })}
+    ${prologue}
+    ${joinParts}
+    ${row}
+    ${where("lane == 0u && part == 0u", perRow)}
+    ${finish === undefined ? "" : backward(program, layout, "begin", "end", finish)}
+  `;
   return rowPass(
     program,
     layout,

@@ -1,4 +1,5 @@
 import type { Binding, BindingSource } from "../../kernel.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** An operand of a row kernel: one entry per element, per column (of all rows), or per row. */
 export interface RowOperand {
@@ -56,18 +57,16 @@ export const vectorFunctions = (width: 1 | 2 | 4): string => {
   const [values, words] = width === 1 ? ["f32", "u32"] : [`vec${width}<f32>`, `vec${width}<u32>`];
   const over = (combine: (a: string, b: string) => string): string =>
     width === 1 ? "v" : width === 2 ? combine("v.x", "v.y") : combine(combine("v.x", "v.y"), combine("v.z", "v.w"));
-  return `alias values = ${values};
-alias words = ${words};
-const vector_width = ${width}u;
-const entries = words(${[0, 1, 2, 3]
-    .slice(0, width)
-    .map((i) => `${i}u`)
-    .join(", ")});
-fn entry_of(v: values, i: u32) -> f32 { return ${width === 1 ? "v" : "v[i]"}; }
-fn total(v: values) -> f32 { return ${over((a, b) => `(${a} + ${b})`)}; }
-fn highest(v: values) -> f32 { return ${over((a, b) => `max(${a}, ${b})`)}; }
-fn highest_word(v: words) -> u32 { return ${over((a, b) => `max(${a}, ${b})`)}; }
-`;
+  return wgsl`
+    alias values = ${values};
+    alias words = ${words};
+    const vector_width = ${width}u;
+    const entries = words(${["0u", "1u", "2u", "3u"].slice(0, width).join(", ")});
+    fn entry_of(v: values, i: u32) -> f32 { return ${width === 1 ? "v" : "v[i]"}; }
+    fn total(v: values) -> f32 { return ${over((a, b) => `(${a} + ${b})`)}; }
+    fn highest(v: values) -> f32 { return ${over((a, b) => `max(${a}, ${b})`)}; }
+    fn highest_word(v: words) -> u32 { return ${over((a, b) => `max(${a}, ${b})`)}; }
+  `;
 };
 
 const bindingOf = ({ name, per, source, type = "f32" }: RowOperand, access: "read" | "write"): Binding => ({
@@ -96,8 +95,10 @@ export const elementNames = (program: RowProgram): string[] =>
 export const programFunctions = ({ statistics, functions = "" }: RowProgram): string =>
   statistics === undefined
     ? functions
-    : `struct State { ${statistics.fields.map((field) => `${field}: f32`).join(", ")} }
-${functions}fn join(lane: u32, own: State) -> State {
-${statistics.join}
-}
-`;
+    : wgsl`
+      struct State { ${statistics.fields.map((field) => `${field}: f32`).join(", ")} }
+      ${functions}
+      fn join(lane: u32, own: State) -> State {
+        ${statistics.join}
+      }
+    `;

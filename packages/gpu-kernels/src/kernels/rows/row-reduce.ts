@@ -1,3 +1,5 @@
+import { wgsl } from "../../wgsl.ts";
+
 /**
  * Which invocations share a row: `lanes` neighbours (a power of two) of a workgroup; and how many neighbours may
  * shuffle.
@@ -22,8 +24,10 @@ const serial = (
   type: Reduced,
   combine: (a: string, b: string) => string,
 ): string =>
-  `var v = ${from}[${first}];
-  for (var i = 1u; i < ${count}u; i++) { v = ${combine("v", `${from}[${first} + i]`)}; }`;
+  wgsl`
+    var v = ${from}[${first}];
+    for (var i = 1u; i < ${count}u; i++) { v = ${combine("v", `${from}[${first} + i]`)}; }
+  `;
 
 /**
  * `fn <name>(lane: u32, value: T) -> T`: the value combined over the lanes of a row, the same bits in each. A butterfly
@@ -40,37 +44,51 @@ const reduction = (
   const shuffled = Math.min(layout.shuffled, lanes);
   const lines: string[] = [];
   for (let step = 1; step < shuffled; step *= 2)
-    lines.push(`  own = ${combine("own", `subgroupShuffleXor(own, ${step}u)`)};`);
+    lines.push(`own = ${combine("own", `subgroupShuffleXor(own, ${step}u)`)};`);
   const entries = lanes / shuffled;
   if (entries === 1)
-    return `fn ${name}(lane: u32, value: ${type}) -> ${type} {\n  var own = value;\n${lines.join("\n")}\n  return own;\n}\n`;
+    return wgsl`
+      fn ${name}(lane: u32, value: ${type}) -> ${type} {
+        var own = value;
+        ${lines}
+        return own;
+      }
+    `;
   const twoLevels = entries > readByAll;
   const shared = [`var<workgroup> ${name}_shared: array<${type}, ${workgroupSize / shuffled}>;`];
   lines.push(
     shuffled === 1
-      ? `  ${name}_shared[lane] = own;`
-      : `  if (lane % ${shuffled}u == 0u) { ${name}_shared[lane / ${shuffled}u] = own; }`,
-    "  workgroupBarrier();",
+      ? `${name}_shared[lane] = own;`
+      : `if (lane % ${shuffled}u == 0u) { ${name}_shared[lane / ${shuffled}u] = own; }`,
+    "workgroupBarrier();",
   );
   if (twoLevels) {
     const groups = entries / fanIn;
     shared.push(`var<workgroup> ${name}_groups: array<${type}, ${(workgroupSize / lanes) * groups}>;`);
-    lines.push(
-      `  if (lane % ${lanes}u < ${groups}u) {`,
-      `  ${serial(`${name}_shared`, `(lane / ${lanes}u) * ${entries}u + (lane % ${lanes}u) * ${fanIn}u`, fanIn, type, combine)}`,
-      `  ${name}_groups[(lane / ${lanes}u) * ${groups}u + lane % ${lanes}u] = v;`,
-      "  }",
-      "  workgroupBarrier();",
-      // The next call writes the first array behind this barrier, and the second behind its own first barrier.
-      `  ${serial(`${name}_groups`, `(lane / ${lanes}u) * ${groups}u`, groups, type, combine)}`,
-    );
+    const [row, own] = [`(lane / ${lanes}u)`, `lane % ${lanes}u`];
+    // The next call writes the first array behind this barrier, and the second behind its own first barrier.
+    lines.push(wgsl`
+      if (${own} < ${groups}u) {
+        ${serial(`${name}_shared`, `${row} * ${entries}u + (${own}) * ${fanIn}u`, fanIn, type, combine)}
+        ${name}_groups[${row} * ${groups}u + ${own}] = v;
+      }
+      workgroupBarrier();
+      ${serial(`${name}_groups`, `${row} * ${groups}u`, groups, type, combine)}
+    `);
   } else {
-    lines.push(
-      `  ${serial(`${name}_shared`, `(lane / ${lanes}u) * ${entries}u`, entries, type, combine)}`,
-      "  workgroupBarrier();",
-    );
+    lines.push(wgsl`
+      ${serial(`${name}_shared`, `(lane / ${lanes}u) * ${entries}u`, entries, type, combine)}
+      workgroupBarrier();
+    `);
   }
-  return `${shared.join("\n")}\nfn ${name}(lane: u32, value: ${type}) -> ${type} {\n  var own = value;\n${lines.join("\n")}\n  return v;\n}\n`;
+  return wgsl`
+    ${shared}
+    fn ${name}(lane: u32, value: ${type}) -> ${type} {
+      var own = value;
+      ${lines}
+      return v;
+    }
+  `;
 };
 
 const sum = (a: string, b: string): string => `${a} + ${b}`;
@@ -79,9 +97,8 @@ const sum = (a: string, b: string): string => `${a} + ${b}`;
  * Those of `row_sum`, `row_sum2` (of pairs) and `row_max` that `code` calls. `row_max` takes numbers and infinities, no
  * NaN.
  */
-export const rowReductions = (code: string, layout: RowLanes): string =>
-  [
-    /\brow_sum\(/.test(code) ? reduction("row_sum", "f32", sum, layout) : "",
-    /\brow_sum2\(/.test(code) ? reduction("row_sum2", "vec2<f32>", sum, layout) : "",
-    /\brow_max\(/.test(code) ? reduction("row_max", "f32", (a, b) => `max(${a}, ${b})`, layout) : "",
-  ].join("");
+export const rowReductions = (code: string, layout: RowLanes): string[] => [
+  /\brow_sum\(/.test(code) ? reduction("row_sum", "f32", sum, layout) : "",
+  /\brow_sum2\(/.test(code) ? reduction("row_sum2", "vec2<f32>", sum, layout) : "",
+  /\brow_max\(/.test(code) ? reduction("row_max", "f32", (a, b) => `max(${a}, ${b})`, layout) : "",
+];

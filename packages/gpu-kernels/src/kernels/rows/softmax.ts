@@ -1,16 +1,18 @@
 import type { RowProgram } from "./row-program.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** WGSL for a row's largest entry and its sum of exponentials, without overflow, in one reading. */
-const exponentials = `const lowest = -3.4028234663852886e38;
-fn infinity(sign: u32) -> f32 { return bitcast<f32>(0x7f800000u | sign | never); }
-fn not_a_number() -> f32 { return bitcast<f32>(0x7fc00000u | never); }
-fn is_number(v: f32) -> bool { return (bitcast<u32>(v) & 0x7f800000u) != 0x7f800000u; }
-fn magnitudes(v: values) -> words { return bitcast<words>(v) & words(0x7fffffffu); }
-// Maxima pass over NaN as they like; a lane that saw one says +inf, which makes the whole row NaN just as well.
-fn largest_of(v: values, magnitude: words) -> f32 { return select(highest(v), infinity(0u), highest_word(magnitude) > 0x7f800000u); }
-// Where everything so far is -inf there is nothing to subtract.
-fn shift_of(largest: values) -> values { return select(largest, values(), largest < values(lowest)); }
-fn shift_of_one(largest: f32) -> f32 { return select(largest, 0.0, largest < lowest); }
+const exponentials = wgsl`
+  const lowest = -3.4028234663852886e38;
+  fn infinity(sign: u32) -> f32 { return bitcast<f32>(0x7f800000u | sign | never); }
+  fn not_a_number() -> f32 { return bitcast<f32>(0x7fc00000u | never); }
+  fn is_number(v: f32) -> bool { return (bitcast<u32>(v) & 0x7f800000u) != 0x7f800000u; }
+  fn magnitudes(v: values) -> words { return bitcast<words>(v) & words(0x7fffffffu); }
+  // Maxima pass over NaN as they like; a lane that saw one says +inf, which makes the whole row NaN just as well.
+  fn largest_of(v: values, magnitude: words) -> f32 { return select(highest(v), infinity(0u), highest_word(magnitude) > 0x7f800000u); }
+  // Where everything so far is -inf there is nothing to subtract.
+  fn shift_of(largest: values) -> values { return select(largest, values(), largest < values(lowest)); }
+  fn shift_of_one(largest: f32) -> f32 { return select(largest, 0.0, largest < lowest); }
 `;
 
 /** `f` folded over names, as a balanced tree. */
@@ -31,37 +33,45 @@ export const sumOfExponentials: NonNullable<RowProgram["statistics"]> = {
   fields: ["largest", "total"],
   begin: "var seen_largest = values(infinity(0x80000000u)); var seen_total = values(); var magnitude = words();",
   accumulate: (ids) =>
-    `{ let next = max(seen_largest, ${fold(
-      ids.map((id) => `x${id}`),
-      maximum,
-    )}); let shift = shift_of(next);
-    magnitude = max(magnitude, ${fold(
-      ids.map((id) => `magnitudes(x${id})`),
-      maximum,
-    )});
-    seen_total = seen_total * exp(seen_largest - shift) + (${ids.map((id) => `exp(x${id} - shift)`).join(" + ")}); seen_largest = next; }`,
+    wgsl`
+      { let next = max(seen_largest, ${fold(
+        ids.map((id) => `x${id}`),
+        maximum,
+      )}); let shift = shift_of(next);
+        magnitude = max(magnitude, ${fold(
+          ids.map((id) => `magnitudes(x${id})`),
+          maximum,
+        )});
+        seen_total = seen_total * exp(seen_largest - shift) + (${ids.map((id) => `exp(x${id} - shift)`).join(" + ")}); seen_largest = next; }
+    `,
   settle: "settle(seen_largest, seen_total, magnitude)",
-  join: `  let largest = row_max(lane, own.largest);
-  return State(largest, row_sum(lane, own.total * exp(own.largest - shift_of_one(largest))));`,
+  join: wgsl`
+    let largest = row_max(lane, own.largest);
+    return State(largest, row_sum(lane, own.total * exp(own.largest - shift_of_one(largest))));
+  `,
 };
 
-const functions = `${exponentials}fn settle(largest: values, sum: values, magnitude: words) -> State {
-  let one = largest_of(largest, magnitude);
-  return State(one, total(sum * exp(largest - values(shift_of_one(one)))));
-}
+const functions = wgsl`
+  ${exponentials}
+  fn settle(largest: values, sum: values, magnitude: words) -> State {
+    let one = largest_of(largest, magnitude);
+    return State(one, total(sum * exp(largest - values(shift_of_one(one)))));
+  }
 `;
 
 /** Registers: x becomes exp(x − largest), so that each exponential is taken once. */
 const residentExponentials = (ids: readonly string[], tail: string | undefined): string => {
   const all = tail === undefined ? ids : [...ids, tail];
   const guarded = (id: string, text: string): string => (id === tail ? `if (in_tail) { ${text} }` : text);
-  return `var seen_largest = values(infinity(0x80000000u)); var magnitude = words();
-${all.map((id) => guarded(id, `seen_largest = max(seen_largest, x${id}); magnitude = max(magnitude, magnitudes(x${id}));`)).join("\n")}
-let row_largest = row_max(lane, largest_of(seen_largest, magnitude));
-let shift = values(shift_of_one(row_largest));
-var seen_total = values();
-${all.map((id) => `var e${id} = values(); ${guarded(id, `e${id} = exp(x${id} - shift); seen_total += e${id};`)}`).join("\n")}
-let state = State(row_largest, row_sum(lane, total(seen_total)));`;
+  return wgsl`
+    var seen_largest = values(infinity(0x80000000u)); var magnitude = words();
+    ${all.map((id) => guarded(id, `seen_largest = max(seen_largest, x${id}); magnitude = max(magnitude, magnitudes(x${id}));`))}
+    let row_largest = row_max(lane, largest_of(seen_largest, magnitude));
+    let shift = values(shift_of_one(row_largest));
+    var seen_total = values();
+    ${all.map((id) => `var e${id} = values(); ${guarded(id, `e${id} = exp(x${id} - shift); seen_total += e${id};`)}`)}
+    let state = State(row_largest, row_sum(lane, total(seen_total)));
+  `;
 };
 
 /** `exp(x − max x) / Σ exp(x − max x)`. A row that holds NaN or +inf, or nothing but -inf, is NaN. */
@@ -93,7 +103,7 @@ const sumOf = (term: (id: string) => string): NonNullable<RowProgram["statistics
   begin: "var seen = values();",
   accumulate: (ids) => `seen += ${ids.map(term).join(" + ")};`,
   settle: "State(total(seen))",
-  join: "  return State(row_sum(lane, own.sum));",
+  join: "return State(row_sum(lane, own.sum));",
 });
 
 const backwardInputs: RowProgram["inputs"] = [
@@ -138,12 +148,14 @@ export const crossEntropyProgram = (classes: number): RowProgram => ({
   functions,
   statistics: sumOfExponentials,
   row: "let total_or_none = select(not_a_number(), state.total, is_number(state.largest));",
-  perRow: `let label = u32(labels[row]);
-  let entry = base * vector_width + min(label, ${classes - 1}u);
-  let logit = entry_of(x[entry / vector_width], entry % vector_width);
-  maxima[row] = select(not_a_number(), state.largest, is_number(state.largest));
-  totals[row] = total_or_none;
-  losses[row] = select(not_a_number(), (state.largest - logit) + log(total_or_none), label < ${classes}u);`,
+  perRow: wgsl`
+    let label = u32(labels[row]);
+    let entry = base * vector_width + min(label, ${classes - 1}u);
+    let logit = entry_of(x[entry / vector_width], entry % vector_width);
+    maxima[row] = select(not_a_number(), state.largest, is_number(state.largest));
+    totals[row] = total_or_none;
+    losses[row] = select(not_a_number(), (state.largest - logit) + log(total_or_none), label < ${classes}u);
+  `,
 });
 
 /** `(exp(logits − maximum) / total − onehot(label)) · g`; a row whose label names no class is NaN. */
@@ -157,11 +169,13 @@ export const crossEntropyBackwardProgram = (classes: number): RowProgram => ({
     { name: "g", per: "row", source: { input: 4 } },
   ],
   outputs: [{ name: "dx", per: "element", source: { output: 0 } }],
-  functions: "fn not_a_number() -> f32 { return bitcast<f32>(0x7fc00000u | never); }\n",
-  row: `let label = u32(labels[row]);
-  let largest = values(maxima[row]);
-  let scale = 1.0 / totals[row];
-  let gradient = select(not_a_number(), g[row], label < ${classes}u);`,
+  functions: "fn not_a_number() -> f32 { return bitcast<f32>(0x7fc00000u | never); }",
+  row: wgsl`
+    let label = u32(labels[row]);
+    let largest = values(maxima[row]);
+    let scale = 1.0 / totals[row];
+    let gradient = select(not_a_number(), g[row], label < ${classes}u);
+  `,
   finish: (id) =>
     `dx[at${id}] = (exp(x${id} - largest) * scale - select(values(), values(1.0), entries + words(c${id} * vector_width) == words(label))) * gradient;`,
 });

@@ -4,6 +4,7 @@ import { type Lanes, laneType, workgroupSize } from "../reduce/fold.ts";
 import { workgroupsWanted } from "../reduce/rows.ts";
 import type { SumType } from "../reduce/sum.ts";
 import type { ScratchBlocks } from "../scratch-blocks.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** Running sums along the middle of a dense [outer, size, inner], inner > 1. */
 export interface ColumnScan extends ReductionStep {
@@ -55,32 +56,33 @@ const segmentPass = (
     ],
     workgroupSize,
     groups: Math.ceil(count / workgroupSize),
-    code: `fn main(group: u32, lane: u32) {
-  let at = group * ${workgroupSize}u + lane;
-  if (at >= ${count}u) { return; }
-  let column = at % sizes.registers;
-  let segment = (at / sizes.registers) % ${segments}u;
-  let base = at / (sizes.registers * ${segments}u) * sizes.size * sizes.registers + column;
-  let end = min((segment + 1u) * ${length}u, sizes.size);
-  var sum = ${vector}();
-  ${before === undefined ? "" : "if (segment > 0u) { sum = before[at - sizes.registers]; }"}
-  var i = segment * ${length}u;
-  for (; i + 4u <= end; i += 4u) {
-    let a = ${load(0)};
-    let b = a + ${load(1)};
-    let third = ${load(2)};
-    let c = b + third;
-    let d = b + (third + ${load(3)});
-    ${store(0, "sum + a")} ${store(1, "sum + b")} ${store(2, "sum + c")} ${store(3, "sum + d")}
-    sum += d;
-  }
-  for (; i < end; i++) {
-    sum += ${load(0)};
-    ${store(0, "sum")}
-  }
-  ${target === "sums" ? "y[at] = sum;" : ""}
-}
-`,
+    code: wgsl`
+      fn main(group: u32, lane: u32) {
+        let at = group * ${workgroupSize}u + lane;
+        if (at >= ${count}u) { return; }
+        let column = at % sizes.registers;
+        let segment = (at / sizes.registers) % ${segments}u;
+        let base = at / (sizes.registers * ${segments}u) * sizes.size * sizes.registers + column;
+        let end = min((segment + 1u) * ${length}u, sizes.size);
+        var sum = ${vector}();
+        ${before === undefined ? "" : "if (segment > 0u) { sum = before[at - sizes.registers]; }"}
+        var i = segment * ${length}u;
+        for (; i + 4u <= end; i += 4u) {
+          let a = ${load(0)};
+          let b = a + ${load(1)};
+          let third = ${load(2)};
+          let c = b + third;
+          let d = b + (third + ${load(3)});
+          ${[store(0, "sum + a"), store(1, "sum + b"), store(2, "sum + c"), store(3, "sum + d")]}
+          sum += d;
+        }
+        for (; i < end; i++) {
+          sum += ${load(0)};
+          ${store(0, "sum")}
+        }
+        ${target === "sums" ? "y[at] = sum;" : ""}
+      }
+    `,
     sizes: { size, registers },
   };
 };

@@ -1,5 +1,6 @@
 import type { Binding, BindingSource, Pass } from "../../kernel.ts";
 import { workgroupScan } from "./workgroup-scan.ts";
+import { wgsl } from "../../wgsl.ts";
 
 const lanes = 256;
 
@@ -28,18 +29,20 @@ const reducePass = (source: BindingSource, sums: BindingSource, blocks: number):
   bindings: [numbers("source", source, "read"), { name: "sums", type: "array<u32>", source: sums, access: "write" }],
   workgroupSize: lanes,
   groups: blocks,
-  code: `var<workgroup> parts: array<u32, ${lanes}>;
-fn main(group: u32, lane: u32) {
-  let first = group * ${lanes * vectorsPerLane}u + lane;
-  var sum = vec4<u32>();
-  for (var i = 0u; i < ${vectorsPerLane}u; i++) { sum += source[first + i * ${lanes}u]; }
-  parts[lane] = sum.x + sum.y + sum.z + sum.w;
-  for (var step = ${lanes / 2}u; step > 0u; step >>= 1u) {
-    workgroupBarrier();
-    if (lane < step) { parts[lane] += parts[lane + step]; }
-  }
-  if (lane == 0u) { sums[group] = parts[0]; }
-}`,
+  code: wgsl`
+    var<workgroup> parts: array<u32, ${lanes}>;
+    fn main(group: u32, lane: u32) {
+      let first = group * ${lanes * vectorsPerLane}u + lane;
+      var sum = vec4<u32>();
+      for (var i = 0u; i < ${vectorsPerLane}u; i++) { sum += source[first + i * ${lanes}u]; }
+      parts[lane] = sum.x + sum.y + sum.z + sum.w;
+      for (var step = ${lanes / 2}u; step > 0u; step >>= 1u) {
+        workgroupBarrier();
+        if (lane < step) { parts[lane] += parts[lane + step]; }
+      }
+      if (lane == 0u) { sums[group] = parts[0]; }
+    }
+  `,
 });
 
 /** Scan within each block, on top of the sum of the blocks before it, if there are any. */
@@ -59,23 +62,26 @@ const scanPass = (
   workgroupSize: lanes,
   groups: blocks,
   sizes: { vectors: Math.ceil(count / 4) },
-  code: `${workgroupScan("u32", lanes, lanes)}fn main(group: u32, lane: u32) {
-  let first = (group * ${lanes}u + lane) * ${vectorsPerLane}u;
-  var v: array<vec4<u32>, ${vectorsPerLane}>;
-  var own = 0u;
-  for (var i = 0u; i < ${vectorsPerLane}u; i++) {
-    v[i] = source[first + i];
-    own += v[i].x + v[i].y + v[i].z + v[i].w;
-  }
-  var sum = ${before === undefined ? "" : "before[group] + "}scan(lane, own);
-  for (var i = 0u; i < ${vectorsPerLane}u; i++) {
-    let y = sum + v[i].x;
-    let z = y + v[i].y;
-    let w = z + v[i].z;
-    if (first + i < sizes.vectors) { result[first + i] = vec4<u32>(sum, y, z, w); }
-    sum = w + v[i].w;
-  }
-}`,
+  code: wgsl`
+    ${workgroupScan("u32", lanes, lanes)}
+    fn main(group: u32, lane: u32) {
+      let first = (group * ${lanes}u + lane) * ${vectorsPerLane}u;
+      var v: array<vec4<u32>, ${vectorsPerLane}>;
+      var own = 0u;
+      for (var i = 0u; i < ${vectorsPerLane}u; i++) {
+        v[i] = source[first + i];
+        own += v[i].x + v[i].y + v[i].z + v[i].w;
+      }
+      var sum = ${before === undefined ? "" : "before[group] + "}scan(lane, own);
+      for (var i = 0u; i < ${vectorsPerLane}u; i++) {
+        let y = sum + v[i].x;
+        let z = y + v[i].y;
+        let w = z + v[i].z;
+        if (first + i < sizes.vectors) { result[first + i] = vec4<u32>(sum, y, z, w); }
+        sum = w + v[i].w;
+      }
+    }
+  `,
 });
 
 /**

@@ -4,6 +4,7 @@ import { type Lanes, laneType, workgroupSize } from "../reduce/fold.ts";
 import type { SumType } from "../reduce/sum.ts";
 import type { ScratchBlocks } from "../scratch-blocks.ts";
 import { workgroupScan } from "./workgroup-scan.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** Running sums along rows: [rows, size], each position included. */
 export interface RowScan {
@@ -32,8 +33,8 @@ const tileOf = ({ rows, size }: RowScan): Tile => {
   return { lanes, perRow, registers, tiles: Math.ceil(vectors / (perRow * registers)) };
 };
 
-const each = (registers: number, line: (j: number) => string): string =>
-  Array.from({ length: registers }, (_, j) => line(j)).join("\n");
+const each = (registers: number, line: (j: number) => string): string[] =>
+  Array.from({ length: registers }, (_, j) => line(j));
 
 /**
  * `fn load(row, v)`, register v of a row in the order of the scan, zeros behind its end; `row`, `tile`, `rank` of an
@@ -43,22 +44,21 @@ const loadText = ({ type, rows, size, reverse }: RowScan, { lanes, perRow, tiles
   const vector = laneType(type, lanes);
   const masked = lanes === 4 && size % 4 !== 0;
   const at = reverse ? "sizes.vectors - 1u - v" : "v";
-  return `fn place(row: u32, v: u32) -> u32 { return row * sizes.vectors + ${at}; }
-fn load(row: u32, v: u32) -> ${vector} {
-  if (v >= sizes.vectors || row >= ${rows}u) { return ${vector}(); }
-  ${masked ? `let element = 4u * (${at}) + vec4<u32>(0u, 1u, 2u, 3u);` : ""}
-  let found = ${masked ? `select(${vector}(), x[place(row, v)], element < vec4<u32>(sizes.size))` : "x[place(row, v)]"};
-  return found${reverse && lanes === 4 ? ".wzyx" : ""};
-}
-fn row_of(group: u32, lane: u32) -> u32 { return ${
-    perRow === workgroupSize
-      ? tiles === 1
-        ? "group"
-        : `group / ${tiles}u`
-      : `group * ${workgroupSize / perRow}u + lane / ${perRow}u`
-  }; }
-fn tile_of(group: u32) -> u32 { return ${tiles === 1 ? "0u" : `group % ${tiles}u`}; }
-`;
+  const elements = masked ? `let element = 4u * (${at}) + vec4<u32>(0u, 1u, 2u, 3u);` : "";
+  const inside = masked ? `select(${vector}(), x[place(row, v)], element < vec4<u32>(sizes.size))` : "x[place(row, v)]";
+  const ofTiles = tiles === 1 ? "group" : `group / ${tiles}u`;
+  const row = perRow === workgroupSize ? ofTiles : `group * ${workgroupSize / perRow}u + lane / ${perRow}u`;
+  return wgsl`
+    fn place(row: u32, v: u32) -> u32 { return row * sizes.vectors + ${at}; }
+    fn load(row: u32, v: u32) -> ${vector} {
+      if (v >= sizes.vectors || row >= ${rows}u) { return ${vector}(); }
+      ${elements}
+      let found = ${inside};
+      return found${reverse && lanes === 4 ? ".wzyx" : ""};
+    }
+    fn row_of(group: u32, lane: u32) -> u32 { return ${row}; }
+    fn tile_of(group: u32) -> u32 { return ${tiles === 1 ? "0u" : `group % ${tiles}u`}; }
+  `;
 };
 
 const binding = (name: string, type: string, source: BindingSource, access: "read" | "write") =>
@@ -78,25 +78,29 @@ const sumsPass = (scan: RowScan, tile: Tile, from: BindingSource, sums: BindingS
   const vector = laneType(scan.type, lanes);
   const steps: string[] = [];
   for (let step = workgroupSize / 2; step >= 1; step /= 2)
-    steps.push(`  workgroupBarrier();
-  if (lane < ${step}u) { sum += parts[lane + ${step}u]; parts[lane] = sum; }`);
+    steps.push(wgsl`
+      workgroupBarrier();
+      if (lane < ${step}u) { sum += parts[lane + ${step}u]; parts[lane] = sum; }
+    `);
   return {
     label: "cumsum rows, sums of tiles",
     bindings: [binding("x", vector, from, "read"), binding("sums", scan.type, sums, "write")],
     workgroupSize,
     groups: groupsOf(scan, tile),
-    code: `${loadText(scan, tile)}var<workgroup> parts: array<${scan.type}, ${workgroupSize}>;
-fn main(group: u32, lane: u32) {
-  let row = row_of(group, lane);
-  let first = tile_of(group) * ${registers * workgroupSize}u + lane;
-${each(registers, (j) => `  let x${j} = load(row, first + ${j * workgroupSize}u);`)}
-  let v = ${registers === 1 ? "x0" : "(x0 + x1) + (x2 + x3)"};
-  var sum = ${lanes === 1 ? "v" : "(v.x + v.y) + (v.z + v.w)"};
-  parts[lane] = sum;
-${steps.join("\n")}
-  if (lane == 0u) { sums[group] = sum; }
-}
-`,
+    code: wgsl`
+      ${loadText(scan, tile)}
+      var<workgroup> parts: array<${scan.type}, ${workgroupSize}>;
+      fn main(group: u32, lane: u32) {
+        let row = row_of(group, lane);
+        let first = tile_of(group) * ${registers * workgroupSize}u + lane;
+        ${each(registers, (j) => `let x${j} = load(row, first + ${j * workgroupSize}u);`)}
+        let v = ${registers === 1 ? "x0" : "(x0 + x1) + (x2 + x3)"};
+        var sum = ${lanes === 1 ? "v" : "(v.x + v.y) + (v.z + v.w)"};
+        parts[lane] = sum;
+        ${steps}
+        if (lane == 0u) { sums[group] = sum; }
+      }
+    `,
     sizes: sizesOf(scan, tile),
   };
 };
@@ -113,17 +117,27 @@ const scanPass = (
   const vector = laneType(scan.type, lanes);
   const totals = laneType(scan.type, registers);
   const last = (name: string): string => (lanes === 1 ? name : `${name}.w`);
-  const part = (name: string, j: number): string => (registers === 1 ? name : `${name}.${"xyzw"[j]}`);
+  const part = (name: string, j: number): string => (registers === 1 ? name : `${name}.${"xyzw"[j]!}`);
   const prefix =
     lanes === 1
       ? ""
-      : `fn prefix(v: ${vector}) -> ${vector} { let a = v.x + v.y; let b = v.z + v.w; return ${vector}(v.x, a, a + v.z, a + b); }\n`;
+      : wgsl`
+        fn prefix(v: ${vector}) -> ${vector} {
+          let a = v.x + v.y;
+          let b = v.z + v.w;
+          return ${vector}(v.x, a, a + v.z, a + b);
+        }
+      `;
   const own = (j: number): string =>
     lanes === 1 ? `load(row, first + ${j * perRow}u)` : `prefix(load(row, first + ${j * perRow}u))`;
-  const write = (j: number): string =>
-    `  if (first + ${j * perRow}u < sizes.vectors && row < ${scan.rows}u) { y[place(row, first + ${j * perRow}u)] = (s${j} + (carry + ${part("ahead", j)}))${
-      scan.reverse && lanes === 4 ? ".wzyx" : ""
-    }; }${j < registers - 1 ? ` carry += ${part("all", j)};` : ""}`;
+  const turned = scan.reverse && lanes === 4 ? ".wzyx" : "";
+  const write = (j: number): string => wgsl`
+    if (first + ${j * perRow}u < sizes.vectors && row < ${scan.rows}u) {
+      y[place(row, first + ${j * perRow}u)] = (s${j} + (carry + ${part("ahead", j)}))${turned};
+    }
+    ${j < registers - 1 ? `carry += ${part("all", j)};` : ""}
+  `;
+  const ends = Array.from({ length: registers }, (_, j) => last(`s${j}`)).join(", ");
   return {
     label: `cumsum rows, ${tiles === 1 ? `${perRow} invocations each` : `${tiles} tiles each`}`,
     bindings: [
@@ -133,19 +147,22 @@ const scanPass = (
     ],
     workgroupSize,
     groups: groupsOf(scan, tile),
-    code: `${loadText(scan, tile)}${workgroupScan(totals, workgroupSize, perRow)}${prefix}
-fn main(group: u32, lane: u32) {
-  let row = row_of(group, lane);
-  let tile = tile_of(group);
-  let first = tile * ${registers * perRow}u + lane % ${perRow}u;
-${each(registers, (j) => `  let s${j} = ${own(j)};`)}
-  let ahead = scan(lane, ${totals}(${Array.from({ length: registers }, (_, j) => last(`s${j}`)).join(", ")}));
-  ${registers > 1 ? "let all = scan_total(lane);" : ""}
-  var carry = ${scan.type}();
-  ${before === undefined ? "" : "if (tile > 0u) { carry = before[group - 1u]; }"}
-${each(registers, write)}
-}
-`,
+    code: wgsl`
+      ${loadText(scan, tile)}
+      ${workgroupScan(totals, workgroupSize, perRow)}
+      ${prefix}
+      fn main(group: u32, lane: u32) {
+        let row = row_of(group, lane);
+        let tile = tile_of(group);
+        let first = tile * ${registers * perRow}u + lane % ${perRow}u;
+        ${each(registers, (j) => `let s${j} = ${own(j)};`)}
+        let ahead = scan(lane, ${totals}(${ends}));
+        ${registers > 1 ? "let all = scan_total(lane);" : ""}
+        var carry = ${scan.type}();
+        ${before === undefined ? "" : "if (tile > 0u) { carry = before[group - 1u]; }"}
+        ${each(registers, write)}
+      }
+    `,
     sizes: sizesOf(scan, tile),
   };
 };

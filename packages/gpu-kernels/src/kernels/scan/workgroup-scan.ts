@@ -1,3 +1,5 @@
+import { wgsl } from "../../wgsl.ts";
+
 /**
  * `fn scan(lane: u32, own: <type>) -> <type>`: sum over the invocations before this one within its segment, for the
  * whole workgroup; then `fn scan_total(lane: u32) -> <type>` tells the sum of the segment. log₂(segment) steps with one
@@ -9,19 +11,22 @@
 export const workgroupScan = (type: string, lanes: number, segment: number): string => {
   const steps: string[] = [];
   for (let step = 1; step < segment; step *= 2) {
-    steps.push(`  workgroupBarrier();
-  if ((lane & ${step}u) != 0u) { sum += scan_sums[(lane & ${~(step - 1) >>> 0}u) - 1u]; scan_sums[lane] = sum; }`);
+    steps.push(wgsl`
+      workgroupBarrier();
+      if ((lane & ${step}u) != 0u) { sum += scan_sums[(lane & ${~(step - 1) >>> 0}u) - 1u]; scan_sums[lane] = sum; }
+    `);
   }
-  return `var<workgroup> scan_sums: array<${type}, ${lanes}>;
-fn scan(lane: u32, own: ${type}) -> ${type} {
-  workgroupBarrier();
-  var sum = own;
-  scan_sums[lane] = own;
-${steps.join("\n")}
-  workgroupBarrier();
-  if ((lane & ${segment - 1}u) == 0u) { return ${type}(); }
-  return scan_sums[max(lane, 1u) - 1u];
-}
-fn scan_total(lane: u32) -> ${type} { return scan_sums[lane | ${segment - 1}u]; }
-`;
+  return wgsl`
+    var<workgroup> scan_sums: array<${type}, ${lanes}>;
+    fn scan(lane: u32, own: ${type}) -> ${type} {
+      workgroupBarrier();
+      var sum = own;
+      scan_sums[lane] = own;
+      ${steps}
+      workgroupBarrier();
+      if ((lane & ${segment - 1}u) == 0u) { return ${type}(); }
+      return scan_sums[max(lane, 1u) - 1u];
+    }
+    fn scan_total(lane: u32) -> ${type} { return scan_sums[lane | ${segment - 1}u]; }
+  `;
 };

@@ -3,6 +3,7 @@ import { powerOfTwoAbove } from "../power-of-two.ts";
 import { workgroupSize } from "../reduce/fold.ts";
 import { keyFunction } from "../reduce/order-keys.ts";
 import { elementsBinding, type Selection, winText } from "./selection.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** Rows up to this long are ranked element by element. */
 export const longestRanked: number = workgroupSize;
@@ -19,36 +20,41 @@ export const byRankPass = ({ rows, size, k, by }: Selection, sorted: boolean): P
     bindings: [elementsBinding(), ...win.bindings],
     workgroupSize,
     groups: Math.ceil((rows * perRow) / workgroupSize),
-    code: `${keyFunction(by, false, 1)}${win.code}var<workgroup> keys: array<u32, ${workgroupSize}>;
-${sorted ? "" : `var<workgroup> chosen: array<u32, ${workgroupSize}>;`}
-fn main(group: u32, lane: u32) {
-  let place = lane % ${perRow}u;
-  let first = lane - place;
-  let row = group * ${workgroupSize / perRow}u + lane / ${perRow}u;
-  let live = place < ${size}u && row < sizes.rows;
-  var bits = 0u;
-  if (live) { bits = x[row * ${size}u + place]; }
-  let key = key_of(bits);
-  keys[lane] = key;
-  workgroupBarrier();
-  var rank = 0u;
-  for (var other = 0u; other < ${size}u; other++) {
-    let rival = keys[first + other];
-    rank += select(0u, 1u, (rival > key) | ((rival == key) & (other < place)));
-  }
-  ${
-    sorted
-      ? `if (live && rank < ${k}u) { win(row * ${k}u + rank, bits, key, place); }`
-      : `chosen[lane] = select(0u, 1u, rank < ${k}u);
-  workgroupBarrier();
-  if (live && rank < ${k}u) {
-    var at = 0u;
-    for (var other = 0u; other < place; other++) { at += chosen[first + other]; }
-    win(row * ${k}u + at, bits, key, place);
-  }`
-  }
-}
-`,
-    sizes: { rows },
+    code: wgsl`
+      ${keyFunction(by, false, 1)}
+      ${win.code}
+      var<workgroup> keys: array<u32, ${workgroupSize}>;
+      ${sorted ? "" : `var<workgroup> chosen: array<u32, ${workgroupSize}>;`}
+      fn main(group: u32, lane: u32) {
+        let place = lane % ${perRow}u;
+        let first = lane - place;
+        let row = group * ${workgroupSize / perRow}u + lane / ${perRow}u;
+        let live = place < ${size}u && row < sizes.rows;
+        var bits = 0u;
+        if (live) { bits = x[row * ${size}u + place]; }
+        let key = key_of(bits);
+        keys[lane] = key;
+        workgroupBarrier();
+        var rank = 0u;
+        for (var other = 0u; other < ${size}u; other++) {
+          let rival = keys[first + other];
+          rank += select(0u, 1u, (rival > key) | ((rival == key) & (other < place)));
+        }
+        ${
+          sorted
+            ? `if (live && rank < sizes.k) { win(row * sizes.k + rank, bits, key, place); }`
+            : wgsl`
+              chosen[lane] = select(0u, 1u, rank < sizes.k);
+              workgroupBarrier();
+              if (live && rank < sizes.k) {
+                var at = 0u;
+                for (var other = 0u; other < place; other++) { at += chosen[first + other]; }
+                win(row * sizes.k + at, bits, key, place);
+              }
+            `
+        }
+      }
+    `,
+    sizes: { rows, k },
   };
 };

@@ -7,6 +7,7 @@ import { radixSelectPasses } from "./radix-select.ts";
 import { rowSelectPass } from "./row-select.ts";
 import { elementsBinding, type Selection, type Winners, winText } from "./selection.ts";
 import { sortTile, tileSortPass } from "./tile-sort.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** Everything wins, in order of position. */
 const copyPass = ({ rows, size }: Selection): Pass => {
@@ -16,11 +17,13 @@ const copyPass = ({ rows, size }: Selection): Pass => {
     bindings: [elementsBinding(), ...win.bindings],
     workgroupSize,
     groups: Math.ceil((rows * size) / workgroupSize),
-    code: `${win.code}fn main(group: u32, lane: u32) {
-  let at = group * ${workgroupSize}u + lane;
-  if (at < sizes.count) { win(at, x[at], 0u, at % sizes.size); }
-}
-`,
+    code: wgsl`
+      ${win.code}
+      fn main(group: u32, lane: u32) {
+        let at = group * ${workgroupSize}u + lane;
+        if (at < sizes.count) { win(at, x[at], 0u, at % sizes.size); }
+      }
+    `,
     sizes: { count: rows * size, size },
   };
 };

@@ -3,6 +3,7 @@ import { workgroupSize } from "../reduce/fold.ts";
 import { keyFunction } from "../reduce/order-keys.ts";
 import { workgroupScan } from "../scan/workgroup-scan.ts";
 import { elementsBinding, type Selection, type Winners, winText } from "./selection.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** Elements that one invocation compacts at a time. */
 const each = 4;
@@ -14,66 +15,73 @@ const each = 4;
  */
 export const rowSelectPass = ({ rows, size, k, by }: Selection, to: Winners | undefined): Pass => {
   const win = winText(to);
-  const round = (shift: number): string => `
-  atomicStore(&bins[lane], 0u);
-  workgroupBarrier();
-  for (var i = lane; i < sizes.size; i += ${workgroupSize}u) {
-    let key = key_of(x[first + i]);
-    ${shift === 24 ? "" : `if ((key >> ${shift + 8}u) == (threshold >> ${shift + 8}u)) `}{ atomicAdd(&bins[(key >> ${shift}u) & 255u], 1u); }
-  }
-  workgroupBarrier();
-  {
-    let digit = 255u - lane;
-    let own = atomicLoad(&bins[digit]);
-    let above = scan(lane, own);
-    if (above < remaining && above + own >= remaining) { picked = vec2<u32>(digit, remaining - above); }
-  }
-  workgroupBarrier();
-  threshold |= picked.x << ${shift}u;
-  remaining = picked.y;`;
+  const sharesBytes = (shift: number): string =>
+    shift === 24 ? "" : `if ((key >> ${shift + 8}u) == (threshold >> ${shift + 8}u)) `;
+  const round = (shift: number): string => wgsl`
+    atomicStore(&bins[lane], 0u);
+    workgroupBarrier();
+    for (var i = lane; i < sizes.size; i += ${workgroupSize}u) {
+      let key = key_of(x[first + i]);
+      ${sharesBytes(shift)}{ atomicAdd(&bins[(key >> ${shift}u) & 255u], 1u); }
+    }
+    workgroupBarrier();
+    {
+      let digit = 255u - lane;
+      let own = atomicLoad(&bins[digit]);
+      let above = scan(lane, own);
+      if (above < remaining && above + own >= remaining) { picked = vec2<u32>(digit, remaining - above); }
+    }
+    workgroupBarrier();
+    threshold |= picked.x << ${shift}u;
+    remaining = picked.y;
+  `;
   return {
     label: "top-k, a workgroup per row",
     bindings: [elementsBinding(), ...win.bindings],
     workgroupSize,
     groups: rows,
-    code: `${keyFunction(by, false, 1)}${win.code}${workgroupScan("u32", workgroupSize, workgroupSize)}var<workgroup> bins: array<atomic<u32>, 256>;
-var<workgroup> picked: vec2<u32>;
-fn main(group: u32, lane: u32) {
-  let first = group * sizes.size;
-  var threshold = 0u;
-  var remaining = ${k}u;
-${[24, 16, 8, 0].map(round).join("\n")}
-  var above = 0u;
-  var equal = 0u;
-  for (var base = 0u; base < sizes.size; base += ${each * workgroupSize}u) {
-    let begin = base + ${each}u * lane;
-    var keys: array<u32, ${each}>;
-    var counts = 0u;
-    for (var j = 0u; j < ${each}u; j++) {
-      if (begin + j < sizes.size) {
-        keys[j] = key_of(x[first + begin + j]);
-        counts += select(select(0u, 0x10000u, keys[j] == threshold), 1u, keys[j] > threshold);
-      }
-    }
-    let ahead = scan(lane, counts);
-    let all = scan_total(lane);
-    var greater = above + (ahead & 0xffffu);
-    var ties = equal + (ahead >> 16u);
-    for (var j = 0u; j < ${each}u; j++) {
-      if (begin + j < sizes.size) {
-        let key = keys[j];
-        if (key > threshold || (key == threshold && ties < remaining)) {
-          win(group * ${k}u + greater + min(ties, remaining), x[first + begin + j], key, begin + j);
+    code: wgsl`
+      ${keyFunction(by, false, 1)}
+      ${win.code}
+      ${workgroupScan("u32", workgroupSize, workgroupSize)}
+      var<workgroup> bins: array<atomic<u32>, 256>;
+      var<workgroup> picked: vec2<u32>;
+      fn main(group: u32, lane: u32) {
+        let first = group * sizes.size;
+        var threshold = 0u;
+        var remaining = sizes.k;
+        ${[24, 16, 8, 0].map(round)}
+        var above = 0u;
+        var equal = 0u;
+        for (var base = 0u; base < sizes.size; base += ${each * workgroupSize}u) {
+          let begin = base + ${each}u * lane;
+          var keys: array<u32, ${each}>;
+          var counts = 0u;
+          for (var j = 0u; j < ${each}u; j++) {
+            if (begin + j < sizes.size) {
+              keys[j] = key_of(x[first + begin + j]);
+              counts += select(select(0u, 0x10000u, keys[j] == threshold), 1u, keys[j] > threshold);
+            }
+          }
+          let ahead = scan(lane, counts);
+          let all = scan_total(lane);
+          var greater = above + (ahead & 0xffffu);
+          var ties = equal + (ahead >> 16u);
+          for (var j = 0u; j < ${each}u; j++) {
+            if (begin + j < sizes.size) {
+              let key = keys[j];
+              if (key > threshold || (key == threshold && ties < remaining)) {
+                win(group * sizes.k + greater + min(ties, remaining), x[first + begin + j], key, begin + j);
+              }
+              greater += select(0u, 1u, key > threshold);
+              ties += select(0u, 1u, key == threshold);
+            }
+          }
+          above += all & 0xffffu;
+          equal += all >> 16u;
         }
-        greater += select(0u, 1u, key > threshold);
-        ties += select(0u, 1u, key == threshold);
       }
-    }
-    above += all & 0xffffu;
-    equal += all >> 16u;
-  }
-}
-`,
-    sizes: { size },
+    `,
+    sizes: { size, k },
   };
 };

@@ -1,5 +1,6 @@
 import type { Binding, BindingSource } from "../../kernel.ts";
 import type { KeyKind } from "../reduce/order-keys.ts";
+import { wgsl } from "../../wgsl.ts";
 
 /** The `k` greatest of each row of [rows, size]: NaN greatest, lower positions first among equals. */
 export interface Selection {
@@ -38,11 +39,11 @@ export const winText = (to: Winners | undefined): { readonly bindings: readonly 
   to === undefined
     ? {
         bindings: [words("values", { output: 0 }, "write"), words("indices", { output: 1 }, "write")],
-        code: "fn win(at: u32, bits: u32, key: u32, place: u32) { values[at] = bits; indices[at] = place; }\n",
+        code: "fn win(at: u32, bits: u32, key: u32, place: u32) { values[at] = bits; indices[at] = place; }",
       }
     : {
         bindings: [words("to_keys", to.keys, "write"), words("to_places", to.places, "write")],
-        code: "fn win(at: u32, bits: u32, key: u32, place: u32) { to_keys[at] = key; to_places[at] = place; }\n",
+        code: "fn win(at: u32, bits: u32, key: u32, place: u32) { to_keys[at] = key; to_places[at] = place; }",
       };
 
 /** Winners to be read. */
@@ -52,7 +53,8 @@ export const winnerBindings = ({ keys, places }: Winners): readonly Binding[] =>
 ];
 
 /** `fn before(key_a, place_a, key_b, place_b) -> bool`: the order of winners, without ties. */
-export const beforeText = `fn before(key_a: u32, place_a: u32, key_b: u32, place_b: u32) -> bool {
-  return key_a > key_b || (key_a == key_b && place_a < place_b);
-}
+export const beforeText: string = wgsl`
+  fn before(key_a: u32, place_a: u32, key_b: u32, place_b: u32) -> bool {
+    return key_a > key_b || (key_a == key_b && place_a < place_b);
+  }
 `;

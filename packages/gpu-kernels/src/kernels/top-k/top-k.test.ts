@@ -6,7 +6,10 @@ import { leastDevice } from "../../least-device.ts";
 import { planNode } from "../../../test/run-node.ts";
 import { checkSelection } from "../../../test/selections.ts";
 import type { DeviceFacts } from "../../kernel.ts";
+import { runPlan } from "../../../test/run-plan.ts";
 import type { WebGpuBackend } from "../../webgpu-backend.ts";
+import { topKNaive } from "./naive.ts";
+import { topKPlan } from "./plan.ts";
 
 const software: DeviceFacts = { ...leastDevice, software: true };
 
@@ -97,5 +100,21 @@ describe.skipIf(!hasAdapter)("selections on a device", () => {
 
   test("two runs give the same bits", async () => {
     await checkSelection(backend, wild([100_001]), 4000, true, "value", { runs: 2 });
+  });
+
+  test("the naive variant has the same bits in the same order", async () => {
+    const [rows, size, k] = [2, 20_000, 7]; // as above, so that there is nothing to compile
+    const selection = { rows, size, k, by: "value" } as const;
+    const plan = topKPlan(selection, true, leastDevice);
+    expect(plan.passes.map(({ label }) => label)).toContain("top-k, count digit 1");
+    const ties = Float32Array.from({ length: rows * size }, (_, i) => ((i * 7919) % 13) - 6);
+    for (const x of [wild([rows, size]), new NdArray("f32", [rows, size], ties)]) {
+      const outputs = [{ dtype: "f32", shape: [rows, k] } as const, { dtype: "i32", shape: [rows, k] } as const];
+      const [clever, naive] = [
+        await runPlan(backend.device, plan, [x], outputs),
+        await runPlan(backend.device, topKNaive(selection), [x], outputs),
+      ];
+      for (const i of [0, 1]) expect(new Uint32Array(clever[i]!)).toEqual(new Uint32Array(naive[i]!));
+    }
   });
 });

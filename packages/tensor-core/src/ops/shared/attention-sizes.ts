@@ -81,17 +81,14 @@ export const attentionSpans = (
 export const visibleKeys = (query: number, { keys, start }: AttentionSpan, causal: boolean): number =>
   causal ? clamp(query + 1 + start, 0, keys) : keys;
 
-/** Pairs of query and key that are multiplied where no limits say less. */
+/**
+ * Pairs of query and key that are multiplied where no limits say less: a causal query sees one key more than the last.
+ */
 export const visiblePairs = (inputs: readonly TensorSpec[], { causal }: AttentionParams): number => {
   const { heads, queries, keys } = attentionSizes(inputs);
-  const span = { keys, start: keys - queries };
-  return (
-    heads *
-    Array.from({ length: queries }, (_, query) => visibleKeys(query, span, causal)).reduce(
-      (sum, count) => sum + count,
-      0,
-    )
-  );
+  if (!causal) return heads * queries * keys;
+  const seeing = Math.min(queries, keys);
+  return (heads * seeing * (2 * keys - seeing + 1)) / 2;
 };
 
 /** The row of k and v at which the keys of a query's row begin. */

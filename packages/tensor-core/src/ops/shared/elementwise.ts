@@ -67,6 +67,12 @@ export const elementwise = <P extends Params = Params>({
     },
   });
 
+/** How an operator with a sign of its own is written. */
+export const infix =
+  (sign: string) =>
+  ([a, b]: readonly string[]): string =>
+    `(${a} ${sign} ${b})`;
+
 /** Operand dtypes of arithmetic. f16 and bf16 are storage: cast them first. */
 export const arithmetic: readonly DType[] = ["f32", "i32", "u32"];
 export const floating: readonly DType[] = ["f32"];

@@ -1,14 +1,18 @@
 import { InvariantError, ShapeError } from "../../errors.ts";
-import { defineOperator, type Operator, type ReferenceArray, type VjpContext } from "../../graph/operator.ts";
+import {
+  defineOperator,
+  type Operator,
+  type RaggedFact,
+  type ReferenceArray,
+  type VjpContext,
+} from "../../graph/operator.ts";
 import type { Tensor } from "../../graph/tensor.ts";
 import { checkRowCounts } from "../../ragged-rows.ts";
 import { byteLength, elementCount, formatSpec, sameShape, type TensorSpec } from "../../shape.ts";
 import { checkRanks, chunkRows, type CollectiveParams, leadingRows } from "./collective.ts";
 
-export interface RaggedRule {
+export interface RaggedRule extends RaggedFact {
   readonly name: string;
-  /** Whether the operand has a chunk, and `rows` a count, for each rank, or one chunk that goes to all of them. */
-  readonly chunkPerRank: boolean;
   readonly vjp: (context: VjpContext<CollectiveParams>) => (Tensor | undefined)[];
 }
 
@@ -17,7 +21,7 @@ export interface RaggedRule {
  * the graph runs. Results: the chunks of all ranks in rank order, zeros after the rows that came, and how many rows
  * came from each.
  */
-export const raggedCollective = ({ name, chunkPerRank, vjp }: RaggedRule): Operator => {
+export const raggedCollective = ({ name, kind, chunkPerRank, vjp }: RaggedRule): Operator => {
   const capacityOf = (x: TensorSpec, params: CollectiveParams): number =>
     chunkPerRank ? chunkRows(name, x, params) : leadingRows(name, x);
 
@@ -45,6 +49,7 @@ export const raggedCollective = ({ name, chunkPerRank, vjp }: RaggedRule): Opera
 
   return defineOperator<CollectiveParams>({
     name,
+    ragged: { kind, chunkPerRank },
     infer: (inputs, params) => {
       if (inputs.length !== 2) throw new InvariantError(`${name} takes 2 operands, got ${inputs.length}`);
       const [x, rows] = inputs as [TensorSpec, TensorSpec];

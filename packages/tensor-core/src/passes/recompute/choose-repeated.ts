@@ -1,104 +1,16 @@
-/**
- * One computation of a step, as the choice of what to repeat sees it. Values are numbered from 0; views are the values
- * that they show.
- */
-export interface StepNode {
-  readonly flops: number;
-  readonly inputs: readonly number[];
-  readonly outputs: readonly number[];
-  /** It reads copies of what is repeated; others read the first. */
-  readonly isBackward: boolean;
-  readonly mayRepeat: boolean;
-}
+import { producersOf, type RepeatedStep, type StepShape, StepWalk } from "./step-walk.ts";
 
-/** A step in its order, and what of it takes memory. */
-export interface StepShape {
-  readonly nodes: readonly StepNode[];
-  /** Per value; 0 for what lies elsewhere, as arguments do. */
-  readonly bytes: readonly number[];
-  /** Values that live to the end. */
-  readonly returned: readonly number[];
-}
-
-/** What repeating some nodes comes to. */
-export interface RepeatedStep {
-  /** Most bytes alive at one time, and after which node of the step that is. */
-  readonly peakBytes: number;
-  readonly peakAt: number;
-  /** Flops of all that runs a second time. */
-  readonly flops: number;
-  /** Most bytes alive while each node, and what is repeated before it, runs. */
-  readonly alive: readonly number[];
-}
-
-/** Per value, the node that computes it; -1 for arguments. */
-const producersOf = ({ nodes, bytes }: StepShape): number[] => {
-  const producers = new Array<number>(bytes.length).fill(-1);
-  nodes.forEach(({ outputs }, id) => outputs.forEach((value) => (producers[value] = id)));
-  return producers;
-};
-
-/**
- * Run a step in thought, with some nodes repeated: each just before the first backward node that reads a result of it,
- * or of what follows from it. What is repeated is kept until its last reader.
- *
- * Cost: O(nodes + edges).
- */
-export const repeatedStep = (step: StepShape, repeated: ReadonlySet<number>): RepeatedStep => {
-  const producers = producersOf(step);
-  const copies = new Map<number, number>();
-  const bytes = [...step.bytes];
-  const runs: { readonly at: number; readonly inputs: readonly number[]; readonly outputs: readonly number[] }[] = [];
-  let flops = 0;
-  const isRepeated = (value: number): boolean => producers[value]! >= 0 && repeated.has(producers[value]!);
-  const repeat = (value: number, at: number): number => {
-    const known = copies.get(value);
-    if (known !== undefined) return known;
-    const node = step.nodes[producers[value]!]!;
-    const inputs = node.inputs.map((input) => (isRepeated(input) ? repeat(input, at) : input));
-    const outputs = node.outputs.map((output) => {
-      const copy = bytes.push(step.bytes[output]!) - 1;
-      copies.set(output, copy);
-      return copy;
-    });
-    flops += node.flops;
-    runs.push({ at, inputs, outputs });
-    return copies.get(value)!;
-  };
-  step.nodes.forEach((node, at) => {
-    const inputs = node.inputs.map((value) => (node.isBackward && isRepeated(value) ? repeat(value, at) : value));
-    runs.push({ at, inputs, outputs: node.outputs });
-  });
-
-  const last = new Array<number>(bytes.length).fill(-1);
-  runs.forEach(({ inputs, outputs }, run) => [...inputs, ...outputs].forEach((value) => (last[value] = run)));
-  for (const value of step.returned) last[value] = runs.length;
-  const freed = new Float64Array(runs.length + 1);
-  bytes.forEach((size, value) => {
-    if (last[value]! >= 0 && producers[value] !== -1) freed[last[value]!]! += size;
-  });
-  const alive = step.nodes.map(() => 0);
-  let now = 0;
-  runs.forEach(({ at, outputs }, run) => {
-    for (const value of outputs) now += bytes[value]!;
-    alive[at] = Math.max(alive[at]!, now);
-    now -= freed[run]!;
-  });
-  const peakBytes = Math.max(0, ...alive);
-  return { peakBytes, peakAt: alive.indexOf(peakBytes), flops, alive };
-};
-
-/** Nodes that it may be worth to repeat: what backward reads, and what that follows from. */
+/** Nodes that it may be worth to repeat, ascending: what backward reads, and what that follows from. */
 export const worthRepeating = (step: StepShape): number[] => {
   const producers = producersOf(step);
   const found = new Set<number>();
-  const visit = (value: number): void => {
+  const stack = step.nodes.flatMap(({ isBackward, inputs }) => (isBackward ? inputs : []));
+  for (let value = stack.pop(); value !== undefined; value = stack.pop()) {
     const id = producers[value]!;
-    if (id < 0 || found.has(id) || !step.nodes[id]!.mayRepeat) return;
+    if (id < 0 || found.has(id) || !step.nodes[id]!.mayRepeat) continue;
     found.add(id);
-    step.nodes[id]!.inputs.forEach(visit);
-  };
-  for (const { isBackward, inputs } of step.nodes) if (isBackward) inputs.forEach(visit);
+    stack.push(...step.nodes[id]!.inputs);
+  }
   return [...found].sort((a, b) => a - b);
 };
 
@@ -107,13 +19,8 @@ export interface Choice extends RepeatedStep {
   readonly repeated: readonly number[];
 }
 
-const choiceOf = (step: StepShape, repeated: ReadonlySet<number>): Choice => ({
-  repeated: [...repeated].sort((a, b) => a - b),
-  ...repeatedStep(step, repeated),
-});
-
 /** Whether a choice is better under a bound: within it by flops, then by bytes; beyond it by bytes. */
-const isBetter = (a: Choice, b: Choice, maxBytes: number): boolean => {
+const isBetter = (a: RepeatedStep, b: RepeatedStep, maxBytes: number): boolean => {
   const [over, otherOver] = [a.peakBytes > maxBytes, b.peakBytes > maxBytes];
   if (over !== otherOver) return otherOver;
   return over ? a.peakBytes < b.peakBytes : a.flops < b.flops || (a.flops === b.flops && a.peakBytes < b.peakBytes);
@@ -121,83 +28,136 @@ const isBetter = (a: Choice, b: Choice, maxBytes: number): boolean => {
 
 /** Up to so many nodes, all sets of them are looked at. */
 const exactUpTo = 12;
-/** How far back what leads to a node is repeated with it, in nodes. */
-const reaches = [1, 2, 4, 8, 16, 64];
-/**
- * Nodes that are tried in one round, those that free most bytes per flop: fewer of a long step, whose runs take longer.
- */
-const triedAtOnce = ({ nodes }: StepShape): number => Math.max(4, Math.min(24, Math.ceil(8000 / nodes.length)));
+/** How often the search goes through all nodes again while that helps. */
+const maxPasses = 3;
 
-/** A node with what it follows from, so many nodes back. */
-const withAncestors = (step: StepShape, producers: readonly number[], id: number, reach: number): number[] => {
-  const found = new Set([id]);
-  for (const at of found) {
-    if (found.size >= reach) break;
-    for (const value of step.nodes[at]!.inputs) {
-      const before = producers[value]!;
-      if (before >= 0 && step.nodes[before]!.mayRepeat && found.size < reach) found.add(before);
-    }
-  }
-  return [...found];
+/** A set of nodes to repeat, as `StepWalk` takes it. */
+const maskOf = ({ nodes }: StepShape, ids: Iterable<number>): Uint8Array => {
+  const mask = new Uint8Array(nodes.length);
+  for (const id of ids) mask[id] = 1;
+  return mask;
 };
 
 /**
- * Add what frees most bytes at the peak per flop, until the bound is met or nothing helps; then leave out again what is
- * not needed.
+ * For each number of blocks, cut the candidates into so many and repeat what does not reach from one into the next: the
+ * schedules of Chen et al. 2016, arXiv:1604.06174, which take O(√n) of memory on a chain of n layers. Blocks are of
+ * equally many nodes, and of equally many bytes with each cut where least reaches across.
  */
-const chooseGreedily = (step: StepShape, candidates: readonly number[], maxBytes: number): Choice => {
+const inBlocks = (step: StepShape, candidates: readonly number[]): number[][] => {
+  const place = new Map(candidates.map((id, at) => [id, at]));
+  // How far each candidate's results are read in the forward pass, and what of it reaches across each cut.
+  const readUntil = candidates.map((_, at) => at);
   const producers = producersOf(step);
-  let best = choiceOf(step, new Set());
-  while (best.peakBytes > maxBytes) {
-    const chosen = new Set(best.repeated);
-    const { peakAt, flops, alive } = best;
-    const saved = candidates
-      .filter((id) => !chosen.has(id) && id < peakAt)
-      .map((id) => ({ id, bytes: step.nodes[id]!.outputs.reduce((sum, value) => sum + step.bytes[value]!, 0) }))
-      .filter(({ bytes }) => bytes > 0)
-      .sort((a, b) => b.bytes / (1 + step.nodes[b.id]!.flops) - a.bytes / (1 + step.nodes[a.id]!.flops))
-      .slice(0, triedAtOnce(step));
-    let next: { readonly choice: Choice; readonly score: number } | undefined;
-    for (const { id } of saved) {
-      for (const reach of reaches) {
-        const choice = choiceOf(step, new Set([...chosen, ...withAncestors(step, producers, id, reach)]));
-        const freed = alive[peakAt]! - choice.alive[peakAt]!;
-        const score = freed / (1 + choice.flops - flops);
-        if (freed > 0 && choice.peakBytes <= best.peakBytes && (next === undefined || score > next.score))
-          next = { choice, score };
-      }
+  step.nodes.forEach(({ inputs, isBackward }, id) => {
+    const reader = place.get(id);
+    if (isBackward || reader === undefined) return;
+    for (const value of inputs) {
+      const before = place.get(producers[value]!);
+      if (before !== undefined) readUntil[before] = Math.max(readUntil[before]!, reader);
     }
-    if (next === undefined) break;
-    best = next.choice;
+  });
+  const bytesAt = candidates.map((id) => step.nodes[id]!.outputs.reduce((sum, value) => sum + step.bytes[value]!, 0));
+  const across = new Float64Array(candidates.length + 1); // before each place
+  bytesAt.forEach((bytes, at) => {
+    across[at + 1]! += bytes;
+    across[readUntil[at]! + 1]! -= bytes;
+  });
+  for (let at = 1; at < across.length; at++) across[at]! += across[at - 1]!;
+  const before = new Float64Array(candidates.length + 1);
+  bytesAt.forEach((bytes, at) => (before[at + 1] = before[at]! + bytes));
+
+  const cutAt = (cuts: readonly number[]): number[] =>
+    candidates.filter((_, at) => !cuts.some((cut) => at < cut && readUntil[at]! >= cut));
+  const leastAcross = (from: number, to: number): number => {
+    let best = from;
+    for (let at = from; at < to; at++) if (across[at]! < across[best]!) best = at;
+    return best;
+  };
+  const schedules: number[][] = [[...candidates]];
+  const numNodes = candidates.length;
+  const counts = new Set([Math.floor(Math.sqrt(numNodes))]);
+  for (let count = 2; count <= numNodes; count = Math.ceil(1.3 * count)) counts.add(count);
+  for (const count of counts) {
+    const length = Math.ceil(numNodes / count);
+    schedules.push(cutAt(Array.from({ length: Math.floor(numNodes / length) }, (_, i) => (i + 1) * length)));
+    const parts = Array.from({ length: count - 1 }, (_, i) => i + 1);
+    const share = before.at(-1)! / count;
+    const placeOfBytes = (bytes: number): number => {
+      const at = before.findIndex((sum) => sum >= bytes);
+      return at === -1 ? numNodes : at;
+    };
+    schedules.push(
+      cutAt(parts.map((part) => leastAcross(placeOfBytes((part - 0.5) * share), placeOfBytes((part + 0.5) * share)))),
+    );
   }
-  if (best.peakBytes > maxBytes) {
-    const all = choiceOf(step, new Set(candidates));
-    if (isBetter(all, best, maxBytes)) best = all;
+  return schedules;
+};
+
+/**
+ * Begin with schedules in blocks, then keep what costs most flops per byte as long as the bound is met, or change what
+ * lowers the peak as long as it is not.
+ */
+const searchFrom = (
+  step: StepShape,
+  walk: StepWalk,
+  candidates: readonly number[],
+  start: readonly number[],
+  maxBytes: number,
+): Choice => {
+  const mask = maskOf(step, start);
+  let best = walk.run(mask);
+  const worth = (id: number): number => {
+    const { flops, outputs } = step.nodes[id]!;
+    return (1 + flops) / (1 + outputs.reduce((sum, value) => sum + step.bytes[value]!, 0));
+  };
+  const order = candidates.toSorted((a, b) => worth(b) - worth(a) || a - b);
+  for (let pass = 0; pass < maxPasses; pass++) {
+    let changed = false;
+    for (const id of order) {
+      // To repeat more never costs less: within the bound, nodes are only taken out.
+      if (mask[id] === 0 && best.peakBytes <= maxBytes) continue;
+      mask[id] = 1 - mask[id]!;
+      const now = walk.run(mask);
+      if (isBetter(now, best, maxBytes)) [best, changed] = [now, true];
+      else mask[id] = 1 - mask[id]!;
+    }
+    if (!changed) break;
   }
-  for (const id of best.repeated.toSorted((a, b) => step.nodes[b]!.flops - step.nodes[a]!.flops)) {
-    const without = choiceOf(step, new Set(best.repeated.filter((other) => other !== id)));
-    if (isBetter(without, best, maxBytes)) best = without;
-  }
-  return best;
+  return { ...walk.run(mask), repeated: walk.lastRepeated() };
 };
 
 /**
  * Choose what of a step's forward pass to compute again in backward, so that no more than `maxBytes` are alive at one
  * time: least flops, or the least peak where none meets the bound.
  *
- * Exact up to 12 nodes that may be repeated. Above, greedy: what frees most bytes at the peak per flop, alone or with
- * what it follows from.
+ * Exact up to 12 nodes that may be repeated. Above it begins with schedules in blocks, and takes out what need not be
+ * repeated, that with most flops per byte first: no such schedule within the bound has fewer flops than the result.
  *
- * Cost: O(2¹²) or O(nodes repeated · 144) runs of `repeatedStep`.
+ * Cost: O(2¹²) or O(nodes that may be repeated) runs of a `StepWalk`.
  * Source: the problem is that of Jain et al. 2020, "Checkmate", arXiv:1910.02653, with each value computed twice at
  * most.
  */
 export const chooseRepeated = (step: StepShape, maxBytes: number): Choice => {
+  const walk = new StepWalk(step);
   const candidates = worthRepeating(step);
-  if (candidates.length > exactUpTo) return chooseGreedily(step, candidates, maxBytes);
-  let best = choiceOf(step, new Set());
-  for (let set = 1; set < 2 ** candidates.length; set++) {
-    const choice = choiceOf(step, new Set(candidates.filter((_, i) => (set >> i) & 1)));
+  const choiceOf = (ids: readonly number[]): Choice => ({
+    ...walk.run(maskOf(step, ids)),
+    repeated: walk.lastRepeated(),
+  });
+  let best = choiceOf([]);
+  if (best.peakBytes <= maxBytes) return best;
+  if (candidates.length <= exactUpTo) {
+    for (let set = 1; set < 2 ** candidates.length; set++) {
+      const choice = choiceOf(candidates.filter((_, i) => (set >> i) & 1));
+      if (isBetter(choice, best, maxBytes)) best = choice;
+    }
+    return best;
+  }
+  const starts = inBlocks(step, candidates).map(choiceOf);
+  const lowest = starts.reduce((a, b) => (b.peakBytes < a.peakBytes ? b : a));
+  const cheapest = starts.reduce((a, b) => (isBetter(b, a, maxBytes) ? b : a));
+  for (const { repeated } of new Set([lowest, cheapest])) {
+    const choice = searchFrom(step, walk, candidates, repeated, maxBytes);
     if (isBetter(choice, best, maxBytes)) best = choice;
   }
   return best;

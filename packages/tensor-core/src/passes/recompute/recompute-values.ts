@@ -1,8 +1,8 @@
-import { type Graph, GraphBuilder, type Node, type ValueRef, valueKey } from "../../graph/graph.ts";
+import { type Graph, type GraphBuilder, type Node, type ValueRef, valueKey } from "../../graph/graph.ts";
 import { roleOf } from "../../ops/role.ts";
 import { isCollective } from "../collective-order.ts";
 import { hasEffect } from "../dead-code.ts";
-import { addCotangentBarrier, computesCotangent } from "./cotangent-barrier.ts";
+import { addCotangentBarrier, type BackwardReads, rewriteBackwardReads } from "./cotangent-barrier.ts";
 
 /**
  * Whether a node may run a second time: it is of the forward pass, moves nothing between ranks, and does nothing but
@@ -41,18 +41,24 @@ const backwardScope = (scope: string): string => (scope === "" ? "backward" : `$
  *
  * Exact. Cost: O(nodes + edges).
  */
-export const recomputeValues = (graph: Graph, { groups, keeps }: Repetition): Graph => {
-  const builder = new GraphBuilder();
+export const recomputeValues = (graph: Graph, repetition: Repetition): Graph =>
+  rewriteBackwardReads(graph, (builder) => repeating(graph, repetition, builder));
+
+const repeating = (graph: Graph, { groups, keeps }: Repetition, builder: GraphBuilder): BackwardReads => {
   const copies = new Map<string, ValueRef>();
   const behindBarrier = new Map<string, ValueRef>();
-  let lastCotangent: ValueRef | undefined;
 
   /** Whether what a group repeats of a value takes its place. */
   const isRepeated = (ref: ValueRef, group: string | undefined): group is string =>
     group !== undefined && groups[ref.node] === group && !keeps(ref);
 
   /** Append the nodes of a group that these values follow from and that are not there yet. */
-  const repeat = (wanted: readonly ValueRef[], group: string, reader: Node): void => {
+  const repeat = (
+    wanted: readonly ValueRef[],
+    group: string,
+    reader: Node,
+    lastCotangent: ValueRef | undefined,
+  ): void => {
     const needed = new Set<number>();
     const outside = new Map<string, ValueRef>();
     const stack = wanted.filter((ref) => !copies.has(`${group} ${valueKey(ref)}`)).map((ref) => ref.node);
@@ -95,23 +101,17 @@ export const recomputeValues = (graph: Graph, { groups, keeps }: Repetition): Gr
     }
   };
 
-  for (const node of graph.nodes) {
-    if (node.phase !== "backward") {
-      builder.copy(node);
-      continue;
-    }
-    const wanted = Map.groupBy(
-      node.inputs.filter((ref) => isRepeated(ref, groups[ref.node])),
-      (ref) => groups[ref.node]!,
-    );
-    for (const [group, refs] of wanted) repeat(refs, group, node);
-    const inputs = node.inputs.map((ref) => {
-      const group = groups[ref.node];
-      return isRepeated(ref, group) ? copies.get(`${group} ${valueKey(ref)}`)! : builder.resolve(ref);
-    });
-    const id = builder.add({ ...node, inputs });
-    node.specs.forEach((_, output) => builder.map({ node: node.id, output }, { node: id, output }));
-    if (computesCotangent(node)) lastCotangent = { node: id, output: 0 };
-  }
-  return builder.finish(graph);
+  return {
+    readsOf: (node, lastCotangent) => {
+      const wanted = Map.groupBy(
+        node.inputs.filter((ref) => isRepeated(ref, groups[ref.node])),
+        (ref) => groups[ref.node]!,
+      );
+      for (const [group, refs] of wanted) repeat(refs, group, node, lastCotangent);
+      return node.inputs.map((ref) => {
+        const group = groups[ref.node];
+        return isRepeated(ref, group) ? copies.get(`${group} ${valueKey(ref)}`)! : builder.resolve(ref);
+      });
+    },
+  };
 };

@@ -7,7 +7,8 @@ import { findOperator } from "../../ops/lookup.ts";
 import { byteLength } from "../../shape.ts";
 import { eliminateDeadCode } from "../dead-code.ts";
 import { optimize } from "../optimize.ts";
-import { type Choice, chooseRepeated, repeatedStep, type StepShape } from "./choose-repeated.ts";
+import { type Choice, chooseRepeated } from "./choose-repeated.ts";
+import { type StepShape, StepWalk } from "./step-walk.ts";
 import { withoutRegions } from "./recompute-regions.ts";
 import { isGiven, mayRunAgain, recomputeValues } from "./recompute-values.ts";
 
@@ -81,7 +82,9 @@ const repeatNodes = (graph: Graph, chosen: ReadonlySet<number>): Graph => {
 };
 
 /** Rounds in which the bound of the choice is brought to where the memory plan meets its own. */
-const maxRounds = 10;
+const maxRounds = 6;
+/** Share of the bound that may be left unused: to use it saves hardly a flop. */
+const closeEnough = 0.02;
 
 /**
  * Keep the intermediates of a step within a bound: choose what of its forward pass backward computes again instead of
@@ -94,7 +97,7 @@ const maxRounds = 10;
  * @param graph a whole traced step, after passes such as `mixedPrecision`. What `checkpoint` marks is repeated in any
  * case.
  * @throws ArgumentError where nothing that was found meets the bound, with the least that does.
- * Cost: about ten memory plans and choices.
+ * Cost: two to seven memory plans, and a choice for each but the first.
  */
 export const recomputeWithin = (graph: Graph, { maxBytes, workspaceBytes }: RecomputeOptions): Recomputation => {
   const tidy = withoutRegions(optimize(graph, { fuse: false, schedule: false }));
@@ -115,27 +118,33 @@ export const recomputeWithin = (graph: Graph, { maxBytes, workspaceBytes }: Reco
   });
   if (bytesBefore <= maxBytes) return result({ repeated: [], flops: 0 }, tidy, bytesBefore);
 
-  const none = repeatedStep(step, new Set()).peakBytes;
+  const none = new StepWalk(step).run(new Uint8Array(step.nodes.length)).peakBytes;
   let [least, best]: [number, Recomputation | undefined] = [bytesBefore, undefined];
+  /** Bounds of the choice by which the plan was found to take too much, and not. */
   let [tooMuch, enough] = [none, 0];
   let bound = Math.max(0, none - (bytesBefore - maxBytes));
-  for (let round = 0; round < maxRounds && tooMuch - enough > none / 1000; round++) {
+  for (let round = 0; round < maxRounds; round++) {
     const choice = chooseRepeated(step, bound);
     const now = repeatNodes(tidy, new Set(choice.repeated.map((id) => ids[id]!)));
     const bytes = workspaceBytes(now);
     least = Math.min(least, bytes);
     if (bytes <= maxBytes) {
       if (best === undefined || choice.flops < best.repeatedFlops) best = result(choice, now, bytes);
-      enough = bound;
-    } else if (bound === 0) break;
-    else tooMuch = bound;
+      enough = Math.max(bound, choice.peakBytes);
+    } else tooMuch = Math.min(bound, choice.peakBytes);
+    // What no choice keeps within the bound comes with the least peak that was found.
+    if (
+      bound === 0 ||
+      (best === undefined && choice.peakBytes > bound) ||
+      (bytes <= maxBytes && maxBytes - bytes <= closeEnough * maxBytes)
+    )
+      break;
+    // By how much the plan differs from what was thought; where that leads out of what is known, halfway in.
+    const next = choice.peakBytes + (maxBytes - bytes);
+    bound = next > enough && next < tooMuch ? next : (tooMuch + enough) / 2;
+    if (tooMuch - enough <= closeEnough * none && best !== undefined) break;
     // The least that can be is tried before the search is given up.
-    bound =
-      best === undefined && round >= maxRounds / 2 - 1
-        ? 0
-        : best === undefined
-          ? Math.max(0, bound - (bytes - maxBytes))
-          : (tooMuch + enough) / 2;
+    if (best === undefined && round >= maxRounds / 2 - 1) bound = 0;
   }
   if (best !== undefined) return best;
   throw new ArgumentError(

@@ -1,11 +1,19 @@
 import { ArgumentError } from "../../errors.ts";
-import { type Graph, GraphBuilder, type Origin, originOf, specOf, type ValueRef, valueKey } from "../../graph/graph.ts";
+import {
+  type Graph,
+  type GraphBuilder,
+  type Origin,
+  originOf,
+  specOf,
+  type ValueRef,
+  valueKey,
+} from "../../graph/graph.ts";
 import type { Tensor } from "../../graph/tensor.ts";
 import { trace } from "../../graph/trace.ts";
 import { roleOf } from "../../ops/role.ts";
 import { formatSpec, sameSpec, type TensorSpec } from "../../shape.ts";
 import { optimize } from "../optimize.ts";
-import { addCotangentBarrier, computesCotangent } from "./cotangent-barrier.ts";
+import { addCotangentBarrier, rewriteBackwardReads } from "./cotangent-barrier.ts";
 import { withoutRegions } from "./recompute-regions.ts";
 import { isGiven } from "./recompute-values.ts";
 
@@ -62,50 +70,44 @@ export const rewriteSaved =
     for (const node of graph.nodes)
       if (node.phase === "backward") for (const ref of node.inputs) if (isSaved(ref)) saved.set(valueKey(ref), ref);
 
-    const builder = new GraphBuilder();
-    const codes = new Map<string, { readonly values: readonly ValueRef[]; readonly specs: readonly TensorSpec[] }>();
-    const decoded = new Map<string, ValueRef>();
-    let lastCotangent: ValueRef | undefined;
-    const decodedOf = (ref: ValueRef, origin: Origin): ValueRef => {
-      const key = valueKey(ref);
-      const known = decoded.get(key);
-      if (known !== undefined) return known;
-      const { values, specs } = codes.get(key)!;
-      const spec = specOf(graph, ref);
-      const barrier = addCotangentBarrier(builder, values, lastCotangent, origin);
-      const part = trace((...own: Tensor[]) => decode(own, spec), specs as never).graph;
-      const result = specOf(part, part.outputs[0]!);
-      if (!sameSpec(result, spec))
-        throw new ArgumentError(
-          `rewriteSaved: a saved ${formatSpec(spec)} was decoded to ${formatSpec(result)}; decode() returns the dtype and shape that encode() was given`,
+    return rewriteBackwardReads(graph, (builder) => {
+      const codes = new Map<string, { readonly values: readonly ValueRef[]; readonly specs: readonly TensorSpec[] }>();
+      const decoded = new Map<string, ValueRef>();
+      const decodedOf = (ref: ValueRef, origin: Origin, lastCotangent: ValueRef | undefined): ValueRef => {
+        const key = valueKey(ref);
+        const known = decoded.get(key);
+        if (known !== undefined) return known;
+        const { values, specs } = codes.get(key)!;
+        const spec = specOf(graph, ref);
+        const barrier = addCotangentBarrier(builder, values, lastCotangent, origin);
+        const part = trace((...own: Tensor[]) => decode(own, spec), specs as never).graph;
+        const result = specOf(part, part.outputs[0]!);
+        if (!sameSpec(result, spec))
+          throw new ArgumentError(
+            `rewriteSaved: a saved ${formatSpec(spec)} was decoded to ${formatSpec(result)}; decode() returns the dtype and shape that encode() was given`,
+          );
+        const [value] = splice(
+          builder,
+          part,
+          values.map((_, output) => ({ node: barrier, output })),
+          origin,
         );
-      const [value] = splice(
-        builder,
-        part,
-        values.map((_, output) => ({ node: barrier, output })),
-        origin,
-      );
-      decoded.set(key, value!);
-      return value!;
-    };
-    for (const node of graph.nodes) {
-      if (node.phase !== "backward") {
-        builder.copy(node);
-        node.specs.forEach((spec, output) => {
-          const ref = { node: node.id, output };
-          if (!saved.has(valueKey(ref))) return;
-          const part = trace((x: Tensor) => encode(x), [spec] as never).graph;
-          const values = splice(builder, part, [builder.resolve(ref)], originOf(node));
-          codes.set(valueKey(ref), { values, specs: part.outputs.map((out) => specOf(part, out)) });
-        });
-        continue;
-      }
-      const inputs = node.inputs.map((ref) =>
-        saved.has(valueKey(ref)) ? decodedOf(ref, originOf(node)) : builder.resolve(ref),
-      );
-      const id = builder.add({ ...node, inputs });
-      node.specs.forEach((_, output) => builder.map({ node: node.id, output }, { node: id, output }));
-      if (computesCotangent(node)) lastCotangent = { node: id, output: 0 };
-    }
-    return builder.finish(graph);
+        decoded.set(key, value!);
+        return value!;
+      };
+      return {
+        copied: (node) =>
+          node.specs.forEach((spec, output) => {
+            const ref = { node: node.id, output };
+            if (!saved.has(valueKey(ref))) return;
+            const part = trace((x: Tensor) => encode(x), [spec] as never).graph;
+            const values = splice(builder, part, [builder.resolve(ref)], originOf(node));
+            codes.set(valueKey(ref), { values, specs: part.outputs.map((out) => specOf(part, out)) });
+          }),
+        readsOf: (node, lastCotangent) =>
+          node.inputs.map((ref) =>
+            saved.has(valueKey(ref)) ? decodedOf(ref, originOf(node), lastCotangent) : builder.resolve(ref),
+          ),
+      };
+    });
   };

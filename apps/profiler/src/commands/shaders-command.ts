@@ -1,0 +1,32 @@
+import { ArgumentError } from "@skein/tensor-core";
+import { deviceHere, type JobOptions, jobShaders, leastDevice, type ListedShader } from "skein-train/profiling";
+import { exitCodes } from "../errors.ts";
+import { callOf, type CallOptions } from "../shaders/call.ts";
+import { shaderLines } from "../shaders/shader-lines.ts";
+import { shadersOfCall } from "../shaders/shaders-of-call.ts";
+
+export interface ShadersCommandOptions extends CallOptions, Pick<JobOptions, "ranks" | "set"> {
+  readonly job?: string;
+  readonly device: "least" | "here";
+}
+
+/** `skein-profile shaders`: the WGSL of a function of tensors, or of a job's step. */
+export const shadersCommand = async (
+  name: string | undefined,
+  { job, device, ranks, set = [], ...call }: ShadersCommandOptions,
+): Promise<number> => {
+  if ((name === undefined) === (job === undefined))
+    throw new ArgumentError(
+      `shaders takes a function of tensors or --job <file>, got ${name === undefined ? "neither" : "both"}; as in "shaders matmul --shapes 128x256,256x64"`,
+    );
+  let shaders: readonly ListedShader[];
+  if (name !== undefined) {
+    const made = callOf(name, call);
+    shaders = shadersOfCall(made, device === "least" ? leastDevice : await deviceHere());
+  } else {
+    const facts = device === "least" ? leastDevice : await deviceHere();
+    shaders = await jobShaders(job!, { ...(ranks !== undefined && { ranks }), set }, facts);
+  }
+  for (const line of shaderLines(shaders)) process.stdout.write(`${line}\n`);
+  return exitCodes.ok;
+};

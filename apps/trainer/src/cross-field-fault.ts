@@ -1,0 +1,5 @@
+/** A rule between fields that a job breaks. */
+export interface CrossFieldFault {
+  readonly path: readonly string[];
+  readonly rule: string;
+}

@@ -1,0 +1,11 @@
+import { type BlockingCommunicator, joinWorld, type WorldConnection } from "@skein/collectives/node";
+import type { MpiWorldConnection } from "@skein/mpi/node";
+
+const isOfMpi = (connection: WorldConnection): connection is MpiWorldConnection => "mpi" in connection;
+
+/** Join a world as the rank of this compute thread, whatever its ranks are reached by. */
+export const joinRank = async (connection: WorldConnection): Promise<BlockingCommunicator> => {
+  if (!isOfMpi(connection)) return joinWorld(connection);
+  const { joinMpiWorld } = await import("@skein/mpi/node"); // only runs over MPI need its addon
+  return joinMpiWorld(connection);
+};

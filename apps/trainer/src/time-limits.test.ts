@@ -1,0 +1,8 @@
+import { expect, test } from "vitest";
+import { timeLimits } from "./time-limits.ts";
+
+test("each limit leaves room for the one inside it", () => {
+  const milliseconds = Object.values(timeLimits);
+  expect(milliseconds).toEqual(milliseconds.toSorted((a, b) => a - b));
+  expect(new Set(milliseconds).size).toBe(milliseconds.length);
+});

@@ -1,0 +1,142 @@
+import {
+  collectiveSeconds,
+  fitCollectiveModel,
+  type GradientProfile,
+  type LinearCollectiveModel,
+  mergeGreedy,
+  mergeOptimally,
+  onePerTensor,
+  timelineOf,
+} from "@skein/cost-model";
+import type { BucketPlan } from "@skein/tensor-core";
+import { tracedLayers } from "@skein/published-measurements";
+
+type LayerTimes = readonly number[];
+type Layer = (typeof tracedLayers)[number];
+
+const layerTimes = (microsecondsOf: (layer: Layer) => number): LayerTimes =>
+  tracedLayers.map((layer) => 1e-6 * microsecondsOf(layer));
+
+const total = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
+
+/** A profile of the traced layers, last one first, with backward times of one run or of several. */
+const profileWith = (backward: LayerTimes): GradientProfile => ({
+  tensors: tracedLayers
+    .map(({ elements }, layer) => ({ path: `layer-${layer}`, bytes: 4 * elements, backwardSeconds: backward[layer]! }))
+    .reverse(),
+});
+
+/** What a log comes to, in seconds. */
+export interface ReplayedLog {
+  readonly backwardSeconds: number;
+  readonly allReduceSeconds: number;
+  readonly finishSeconds: number;
+  readonly exposedSeconds: number;
+}
+
+/** Let each layer's all-reduce follow its backward, one at a time, with times as measured or predicted. */
+export const replay = (backward: LayerTimes, allReduce: LayerTimes): ReplayedLog => {
+  // Each layer's own time as its bytes, at one second per byte: the timeline asks for nothing else.
+  const profile = {
+    tensors: profileWith(backward).tensors.map((tensor, i) => ({
+      ...tensor,
+      bytes: allReduce[tracedLayers.length - 1 - i]!,
+    })),
+  };
+  const { backwardEndSeconds, communicationEndSeconds, exposedSeconds } = timelineOf(profile, onePerTensor(profile), {
+    startupSeconds: 0,
+    secondsPerByte: 1,
+  });
+  return {
+    backwardSeconds: backwardEndSeconds,
+    allReduceSeconds: total(allReduce),
+    finishSeconds: communicationEndSeconds,
+    exposedSeconds,
+  };
+};
+
+export type LogName = "tmpcomm" | "tmp2comm" | "tmp8comm";
+
+/** Times of a log by layer: backward and all-reduce. */
+const logs: Readonly<Record<LogName, readonly [backward: LayerTimes, allReduce: LayerTimes]>> = {
+  tmpcomm: [layerTimes(({ backwardOf }) => backwardOf.unnamed), layerTimes(({ allReduce }) => allReduce.unnamed)],
+  tmp2comm: [layerTimes(({ backwardOf }) => backwardOf[2]), layerTimes(({ allReduce }) => allReduce[2])],
+  tmp8comm: [layerTimes(({ backwardOf }) => backwardOf[8]), layerTimes(({ allReduce }) => allReduce[8])],
+};
+
+export const logNames: readonly LogName[] = ["tmpcomm", "tmp2comm", "tmp8comm"];
+
+export const replayLog = (name: LogName): ReplayedLog => replay(...logs[name]);
+
+/**
+ * Fit a + b · M of a layer's all-reduce within training. The robust line tells start-up from transfer; then both are
+ * scaled so that the layers add up to what was measured, stragglers and all: a sum of single measurements holds some of
+ * those, wherever they strike next.
+ */
+const trainingModel = (runs: readonly LayerTimes[]): LinearCollectiveModel => {
+  const samples = runs.flatMap((times) =>
+    times.map((seconds, layer) => ({ bytes: 4 * tracedLayers[layer]!.elements, seconds })),
+  );
+  const { startupSeconds, secondsPerByte } = fitCollectiveModel(samples);
+  const line = { startupSeconds, secondsPerByte };
+  const scale =
+    total(samples.map(({ seconds }) => seconds)) / total(samples.map(({ bytes }) => collectiveSeconds(line, bytes)));
+  return { startupSeconds: scale * startupSeconds, secondsPerByte: scale * secondsPerByte };
+};
+
+const between = (from: number, to: number, at: number): number => from + at * (to - from);
+
+/**
+ * Where 4 nodes lie between 2 and 8: by log₂ P for what counts steps, by (P − 1) / P for what counts bytes of a rank.
+ */
+const byShareOfBytes = (3 / 4 - 1 / 2) / (7 / 8 - 1 / 2);
+const bySteps = 1 / 2;
+
+/**
+ * What layers take within training, on 2 and 8 nodes from their logs, on 4 in between. The log without a name is of 2
+ * nodes, by its times.
+ */
+export const trainingModels = (): { readonly [nodes in 2 | 4 | 8]: LinearCollectiveModel } => {
+  const on2 = trainingModel([logs.tmpcomm[1], logs.tmp2comm[1]]);
+  const on8 = trainingModel([logs.tmp8comm[1], layerTimes(({ again }) => again)]);
+  const on4 = {
+    startupSeconds: between(on2.startupSeconds, on8.startupSeconds, bySteps),
+    secondsPerByte: between(on2.secondsPerByte, on8.secondsPerByte, byShareOfBytes),
+  };
+  return { 2: on2, 4: on4, 8: on8 };
+};
+
+/** A plan, and its collectives one after the other. */
+export interface PredictedMerge {
+  readonly numBuckets: number;
+  readonly allReduceSeconds: number;
+  readonly finishSeconds: number;
+}
+
+export interface PredictedLog extends ReplayedLog {
+  readonly greedy: PredictedMerge;
+  readonly optimal: PredictedMerge;
+}
+
+/** Predict a log of so many nodes: backward as the mean of the logs at hand, all-reduces by the model. */
+export const predictLog = (model: LinearCollectiveModel): PredictedLog => {
+  const names = logNames;
+  const backward = tracedLayers.map((_, layer) => total(names.map((name) => logs[name][0][layer]!)) / names.length);
+  const profile = profileWith(backward);
+  const merged = (plan: BucketPlan): PredictedMerge => {
+    const { collectives, communicationEndSeconds } = timelineOf(profile, plan, model);
+    return {
+      numBuckets: plan.length,
+      allReduceSeconds: total(collectives.map(({ startSeconds, endSeconds }) => endSeconds - startSeconds)),
+      finishSeconds: communicationEndSeconds,
+    };
+  };
+  return {
+    ...replay(
+      backward,
+      tracedLayers.map(({ elements }) => collectiveSeconds(model, 4 * elements)),
+    ),
+    greedy: merged(mergeGreedy(profile, model)),
+    optimal: merged(mergeOptimally(profile, model)),
+  };
+};

@@ -1,0 +1,188 @@
+import { fitLeastSquares, type LeastSquaresFit } from "@skein/cost-model";
+import type { Cluster, ClusterNetwork } from "./cluster.ts";
+import { predictIteration } from "./predict-iteration.ts";
+import { type Cell, type Method, type Network, networks } from "./seven-methods.ts";
+
+/** One free number of a cluster: always above 0, so fitted by its logarithm. */
+export interface FreeParameter {
+  readonly name: string;
+  readonly unit: string;
+  readonly read: (cluster: Cluster) => number;
+  readonly write: (cluster: Cluster, value: number) => Cluster;
+}
+
+const shared = (
+  key: Exclude<keyof Cluster, "networks" | "negotiationSeconds">,
+  name: string,
+  unit: string,
+): FreeParameter => ({
+  name,
+  unit,
+  read: (cluster) => cluster[key],
+  write: (cluster, value) => ({ ...cluster, [key]: value }),
+});
+
+const negotiationOf = (of: "images" | "text", name: string): FreeParameter => ({
+  name: `negotiation of a collective, ${name}`,
+  unit: "s",
+  read: ({ negotiationSeconds }) => negotiationSeconds[of],
+  write: (cluster, value) => ({ ...cluster, negotiationSeconds: { ...cluster.negotiationSeconds, [of]: value } }),
+});
+
+const ofNetwork = (network: Network, key: keyof ClusterNetwork, name: string, unit: string): FreeParameter => ({
+  name: `${name}, ${network}`,
+  unit,
+  read: ({ networks: all }) => all[network][key],
+  write: (cluster, value) => ({
+    ...cluster,
+    networks: { ...cluster.networks, [network]: { ...cluster.networks[network], [key]: value } },
+  }),
+});
+
+/** A group of parameters and the rows that settle them, the groups before it known. */
+export interface Stage {
+  readonly title: string;
+  readonly methods: readonly Method[];
+  readonly parameters: readonly FreeParameter[];
+}
+
+/** What the calibration finds: 9 numbers from all-reduces, 2 of ByteScheduler over them, 4 of parameter servers. */
+export const stages: readonly Stage[] = [
+  {
+    title: "all-reduce",
+    methods: ["BSP-A2A", "WFBP-A2A", "MG-WFBP"],
+    parameters: [
+      shared("nodeSecondsPerByte", "ring within a node", "s/B"),
+      shared("nodeRingStepSeconds", "ring step within a node", "s"),
+      shared("slowdownWhileComputing", "slow-down of PCIe while GPUs compute", "×"),
+      shared("backwardShare", "share of the backward pass", "of an iteration"),
+      ofNetwork("10GbE", "ringSecondsPerByte", "ring", "s/B"),
+      ofNetwork("100GbE", "ringSecondsPerByte", "ring", "s/B"),
+      ...networks.map((network) => ofNetwork(network, "ringStepSeconds", "ring step", "s")),
+    ],
+  },
+  {
+    title: "ByteScheduler over all-reduce",
+    methods: ["ByteScheduler-A2A"],
+    parameters: [negotiationOf("images", "ResNet-50"), negotiationOf("text", "BERT")],
+  },
+  {
+    title: "parameter servers",
+    methods: ["BSP-PS", "WFBP-PS", "ByteScheduler-PS"],
+    parameters: [
+      shared("serverStartSeconds", "start of a push and pull", "s"),
+      ...networks.map((network) => ofNetwork(network, "serverSecondsPerByte", "servers", "s/B")),
+    ],
+  },
+];
+
+/**
+ * Where fits begin: line rates of data sheets (PCIe 3.0 through a shared switch, 10 and 100 Gbit/s), and orders of
+ * magnitude. 100 Gbit/s InfiniBand is faster than the PCIe lanes of a node, so its own ring rate cannot be found, and
+ * is none.
+ */
+export const nominalCluster: Cluster = {
+  nodeSecondsPerByte: 2e-10,
+  nodeRingStepSeconds: 1e-5,
+  slowdownWhileComputing: 2,
+  backwardShare: 2 / 3,
+  negotiationSeconds: { images: 1e-3, text: 1e-3 },
+  serverStartSeconds: 1e-4,
+  networks: {
+    "10GbE": { ringStepSeconds: 1e-5, ringSecondsPerByte: 8e-10, serverSecondsPerByte: 8e-10 },
+    "100GbIB": { ringStepSeconds: 1e-5, ringSecondsPerByte: 0, serverSecondsPerByte: 2e-10 },
+    "100GbE": { ringStepSeconds: 1e-5, ringSecondsPerByte: 4e-10, serverSecondsPerByte: 4e-10 },
+  },
+};
+
+const withValues = (cluster: Cluster, parameters: readonly FreeParameter[], logs: readonly number[]): Cluster =>
+  parameters.reduce((changed, { write }, k) => write(changed, Math.exp(logs[k]!)), cluster);
+
+/** What a prediction depends on: within one node the network plays no part. */
+const keyOf = ({ model, method, network, worldSize }: Cell): string =>
+  [model, method, worldSize, ...(worldSize > 4 ? [network] : [])].join(" ");
+
+/**
+ * (predicted − measured) / measured of each cell; cells that differ by nothing but a network they do not use are
+ * predicted once.
+ */
+export const relativeErrors = (cluster: Cluster, cells: readonly Cell[]): readonly number[] => {
+  const predicted = new Map<string, number>();
+  return cells.map((cell) => {
+    const seconds = predicted.get(keyOf(cell)) ?? predictIteration(cluster, cell);
+    predicted.set(keyOf(cell), seconds);
+    return seconds / cell.iterationSeconds - 1;
+  });
+};
+
+/** A measurement, and what was predicted of it. */
+export interface PredictedCell extends Cell {
+  /** (predicted − measured) / measured, of the time of an iteration. */
+  readonly relativeError: number;
+}
+
+export const predictCells = (cluster: Cluster, cells: readonly Cell[]): readonly PredictedCell[] => {
+  const errors = relativeErrors(cluster, cells);
+  return cells.map((cell, i) => ({ ...cell, relativeError: errors[i]! }));
+};
+
+/**
+ * A parameter as found, with its relative standard error; none where these cells do not show it, and it stays as it
+ * began.
+ */
+export interface FoundParameter {
+  readonly parameter: FreeParameter;
+  readonly value: number;
+  readonly relativeError?: number;
+}
+
+export interface Calibration {
+  readonly cluster: Cluster;
+  readonly found: readonly FoundParameter[];
+  /** Scatter of each stage's relative errors. */
+  readonly residuals: readonly number[];
+}
+
+/** A parameter shows where moving it by a thousandth changes a prediction. */
+const shows = (cluster: Cluster, cells: readonly Cell[], { read, write }: FreeParameter): boolean => {
+  const before = relativeErrors(cluster, cells);
+  return relativeErrors(write(cluster, read(cluster) * 1.001), cells).some(
+    (error, i) => Math.abs(error - before[i]!) > 1e-9,
+  );
+};
+
+/**
+ * Fit a cluster to cells of the table, by least squares of relative errors of iterations, stage after stage.
+ *
+ * @param cells all, or those that are not held out. What they do not show keeps the value it has in `start`.
+ */
+export const calibrateCluster = (cells: readonly Cell[], start: Cluster = nominalCluster): Calibration => {
+  let cluster = start;
+  const found: FoundParameter[] = [];
+  const residuals: number[] = [];
+  for (const { methods, parameters } of stages) {
+    const own = cells.filter(({ method }) => methods.includes(method));
+    const free = parameters.filter((parameter) => own.length > 0 && shows(cluster, own, parameter));
+    const before = cluster;
+    const fit: LeastSquaresFit | undefined =
+      free.length === 0
+        ? undefined
+        : fitLeastSquares(
+            (logs) => relativeErrors(withValues(before, free, logs), own),
+            free.map(({ read }) => Math.log(read(before))),
+            // Plans change in jumps, so slopes over some thousandths of a parameter are truer than those over less.
+            { relativeStep: 1e-4, tolerance: 1e-4, mostIterations: 30 },
+          );
+    if (fit !== undefined) cluster = withValues(before, free, fit.parameters);
+    residuals.push(fit?.residual ?? Number.NaN);
+    for (const parameter of parameters) {
+      const k = free.indexOf(parameter);
+      found.push({
+        parameter,
+        value: parameter.read(cluster),
+        ...(k >= 0 && { relativeError: fit!.standardErrors[k]! }),
+      });
+    }
+  }
+  return { cluster, found, residuals };
+};

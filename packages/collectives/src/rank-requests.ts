@@ -1,0 +1,247 @@
+import { ArgumentError, type Communicator } from "@skein/tensor-core";
+import type { CollectiveHandle } from "@skein/tensor-core/backend";
+import { RanksDisagreeError } from "./errors.ts";
+import type { Future } from "./transport/transport.ts";
+import { algorithmNamed, type RequestExecutor } from "./requests/request-executor.ts";
+import type { Lane, PostedRequest } from "./lanes/lane.ts";
+import type { ControlBlock } from "./control-block/control-block.ts";
+import { groupLimit, laneCount, requestWord } from "./control-block/layout.ts";
+import { groupOf, kindOf, tagOf } from "./control-block/tag.ts";
+import type { WorldConnection } from "./control-block/world-connection.ts";
+import { ExpressConnection, type ExpressMeans } from "./express/express-connection.ts";
+import { expressName, type ExpressOffer, ExpressRequests } from "./express/express-requests.ts";
+import { type LaneTransports, RankLanes } from "./lanes/rank-lanes.ts";
+
+/** What travels first of a text: its length, and its beginning; a short one whole. */
+const headBytes = 64;
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** What the groups of one world share: its lanes, and which group numbers are taken. */
+export class RankRequests {
+  readonly control: ControlBlock;
+  readonly connection: WorldConnection;
+  /** Its thread reaches the peers itself, and so may carry requests out. */
+  private readonly lendsAHand: boolean;
+  private readonly travel: LaneTransports | undefined;
+  private readonly lanes: RankLanes["lanes"];
+  private readonly messages: RankLanes["messages"];
+  private readonly arithmetic: RankLanes["arithmetic"];
+  private express: ExpressRequests | undefined;
+  private groups = 1;
+  private readonly agreements: number[] = [];
+  /**
+   * A request whose caller has said that it waits at once: this thread carries it out in `wait`, and most often nobody
+   * else needs to hear of it.
+   */
+  private aside: { readonly lane: Lane; readonly request: PostedRequest } | undefined;
+
+  constructor(connection: WorldConnection, travel?: LaneTransports) {
+    const { control, lanes, messages, arithmetic } = new RankLanes(connection, travel);
+    this.connection = connection;
+    this.travel = travel;
+    this.lendsAHand = travel !== undefined || !connection.companionOnly;
+    this.control = control;
+    this.lanes = lanes;
+    this.messages = messages;
+    this.arithmetic = arithmetic;
+  }
+
+  /** Carry small requests out in this thread from now on, as all ranks do that have agreed on `offer`. */
+  openExpress(offer: ExpressOffer, means: ExpressMeans): void {
+    const { control, messages: memory, arithmetic, connection } = this;
+    const connections = (connection.express ?? []).map((end) => new ExpressConnection(end, memory, means));
+    const hasOwnCore = means.hasOwnCore(connection);
+    this.express = new ExpressRequests({ control, arithmetic, memory, connections, offer, hasOwnCore });
+  }
+
+  /**
+   * Make a group of some ranks of `parent`, all of which split it at once. Its number is agreed on: one of a part may
+   * have split before without the others.
+   */
+  makeGroup(
+    parent: number,
+    partition: readonly (readonly number[])[],
+    name: string,
+    members: readonly number[],
+  ): number {
+    const parents = this.control.membersOf(parent);
+    const { rank } = this.connection;
+    const answers = this.exchangeTexts(JSON.stringify({ name, partition, free: this.groups }), parent).map(
+      (text) => JSON.parse(text) as { readonly name: string; readonly partition: unknown; readonly free: number },
+    );
+    const shown = (answer: (typeof answers)[number]): string => `"${answer.name}" ${JSON.stringify(answer.partition)}`;
+    const other = answers.findIndex((answer) => shown(answer) !== shown(answers[0]!));
+    if (other > 0) {
+      const difference = `rank ${parents[other]} splits the group into ${shown(answers[other]!)}, rank ${parents[0]} into ${shown(answers[0]!)}`;
+      const error = new RanksDisagreeError(
+        { rank, peer: parents[rank === parents[other] ? 0 : other]!, collective: `split #${this.agreements[parent]}` },
+        difference,
+      );
+      this.control.failWith(error, 0);
+      throw error;
+    }
+    const group = Math.max(...answers.map(({ free }) => free));
+    if (group >= groupLimit)
+      throw new ArgumentError(
+        `split: a world has at most ${groupLimit - 1} groups; split once for each mesh axis and keep the groups`,
+      );
+    this.groups = group + 1;
+    this.control.writeGroup(group, members, name);
+    return group;
+  }
+
+  /** Each member's text, in the order of the group. */
+  exchangeTexts(text: string, group: number): string[] {
+    const worldSize = this.control.membersOf(group).length;
+    if (worldSize === 1) return [text];
+    const bytes = encoder.encode(text);
+    const head = new Uint8Array(headBytes);
+    new DataView(head.buffer).setUint32(0, bytes.byteLength);
+    head.set(bytes.subarray(0, headBytes - 4), 4);
+    const heads = this.gather(head, group, worldSize);
+    const lengths = heads.map((one) => new DataView(one.buffer).getUint32(0));
+    const most = Math.max(...lengths);
+    if (most <= headBytes - 4) return heads.map((one, i) => decoder.decode(one.subarray(4, 4 + lengths[i]!)));
+    const whole = new Uint8Array(most);
+    whole.set(bytes);
+    return this.gather(whole, group, worldSize).map((one, i) => decoder.decode(one.subarray(0, lengths[i])));
+  }
+
+  /** The bytes of each member, as many of each. */
+  private gather(bytes: Uint8Array, group: number, worldSize: number): Uint8Array[] {
+    const [input, output] = [this.messages.take(bytes.byteLength), this.messages.take(worldSize * bytes.byteLength)];
+    input.set(bytes);
+    const sequence = (this.agreements[group] ?? 0) + 1;
+    this.agreements[group] = sequence;
+    this.wait(
+      this.start(
+        { kind: "all-gather", dtype: "u8", input, output, awaited: true },
+        tagOf(sequence, "agreement", group),
+      ),
+    );
+    const parts = Array.from({ length: worldSize }, (_, i) =>
+      output.slice(i * bytes.byteLength, (i + 1) * bytes.byteLength),
+    );
+    this.messages.give(input);
+    this.messages.give(output);
+    return parts;
+  }
+
+  start(request: Parameters<Communicator["start"]>[0], tag: number): CollectiveHandle {
+    this.control.throwIfUnusable(tag);
+    this.postAside();
+    const { lane } = this.lanes[request.priority ?? 0]!;
+    if (this.express !== undefined) return this.startBeside(this.express, lane, request, tag);
+    const posted: PostedRequest = { ...request, tag };
+    const isAside = request.awaited === true && this.lendsAHand && lane.isIdle;
+    if (isAside) this.aside = { lane, request: posted };
+    const sequence = isAside ? lane.nextSequence : lane.post(posted);
+    return { id: (sequence >>> 0) * laneCount + lane.index };
+  }
+
+  /** The caller does something else first. */
+  private postAside(): void {
+    if (this.aside === undefined) return;
+    const { lane, request } = this.aside;
+    this.aside = undefined;
+    lane.post(request);
+  }
+
+  /** Carry out the request that `start` has put aside. @returns whether `sequence` of `lane` is that. */
+  private runAside(lane: Lane, executor: RequestExecutor, sequence: number): boolean {
+    if (this.aside?.lane !== lane || lane.nextSequence !== sequence || !lane.tryLock()) return false;
+    const { request } = this.aside;
+    const { tag } = request;
+    this.aside = undefined;
+    try {
+      const sent = executor.executeBlocking(lane.unposted(request), (future) => this.waitForMessage(future, tag));
+      lane.finishUnposted(sent);
+    } catch (error) {
+      this.control.failWith(error, tag);
+      lane.unlock();
+      throw error;
+    }
+    return true;
+  }
+
+  /** The same where this thread carries small requests out itself, beside those of the companion. */
+  private startBeside(
+    express: ExpressRequests,
+    lane: Lane,
+    request: Parameters<Communicator["start"]>[0],
+    tag: number,
+  ): CollectiveHandle {
+    return this.failing(tag, () => {
+      if (kindOf(tag) !== "agreement" && express.covers(request, groupOf(tag)))
+        return { id: -express.start(request, tag, groupOf(tag), lane) };
+      // Where there is no room, the companion may wait for a request of ours to be done.
+      if (!lane.hasRoom && express.busy) express.wait(() => lane.hasRoom || !express.busy, tag, undefined);
+      const until = express.before(request, lane);
+      const sequence = lane.post({ ...request, tag, held: until !== undefined });
+      if (until !== undefined) express.hold(lane, sequence, until);
+      else if (express.busy) express.advance();
+      return { id: (sequence >>> 0) * laneCount + lane.index };
+    });
+  }
+
+  /** What `call` throws is the world's failure. */
+  private failing<T>(tag: number, call: () => T): T {
+    try {
+      return call();
+    } catch (error) {
+      this.control.failWith(error, tag);
+      throw error;
+    }
+  }
+
+  wait({ id }: CollectiveHandle): void {
+    const { express } = this;
+    if (id < 0) {
+      const tag = express!.tagOf(-id);
+      if (tag !== undefined) this.failing(tag, () => express!.wait(() => express!.has(-id), tag, -id));
+      return;
+    }
+    const { lane, executor } = this.lanes[id % laneCount]!;
+    const sequence = Math.floor(id / laneCount) | 0;
+    if (this.runAside(lane, executor, sequence)) return;
+    this.postAside();
+    const tag = this.control.words[this.control.requestAt(lane.index, sequence) + requestWord.tag]!;
+    if (express?.busy === true && !lane.has(sequence))
+      this.failing(tag, () =>
+        express.wait(() => lane.has(sequence) || !express.busy, tag, express.heldBy(sequence, lane)),
+      );
+    while (!lane.has(sequence)) {
+      this.control.throwIfUnusable(tag);
+      if (this.lendsAHand && lane.tryLock()) {
+        try {
+          while (!lane.has(sequence))
+            lane.finish(executor.executeBlocking(lane.next(), (future) => this.waitForMessage(future, tag)));
+        } catch (error) {
+          this.control.failWith(error, tag);
+          throw error;
+        } finally {
+          lane.unlock();
+        }
+      } else lane.waitFor(() => lane.has(sequence) || (this.lendsAHand && !lane.isLocked), tag);
+    }
+  }
+
+  algorithmOf({ id }: CollectiveHandle): string | undefined {
+    if (id < 0) return expressName;
+    const code = this.lanes[id % laneCount]!.lane.algorithmOf(Math.floor(id / laneCount) | 0);
+    return code === undefined ? undefined : algorithmNamed(code);
+  }
+
+  private waitForMessage(future: Future<unknown>, tag: number): void {
+    // An engine's futures look for what comes themselves, sleep meanwhile, and end in time.
+    if (this.travel !== undefined) while (!future.ready()) this.control.throwIfUnusable(tag);
+    else if (!this.control.waitUntil(future.ready, "message")) future.expire();
+    this.control.throwIfUnusable(tag);
+  }
+
+  bytesSent(): number {
+    return this.lanes.reduce((sum, { lane }) => sum + lane.bytesSent, this.express?.bytesSent ?? 0);
+  }
+}

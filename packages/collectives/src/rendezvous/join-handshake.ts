@@ -1,0 +1,127 @@
+import type { Socket } from "node:net";
+import { TLSSocket } from "node:tls";
+import { identityOf, provesWhat } from "../security/certificate-names.ts";
+import { channelBinding } from "../security/channel-binding.ts";
+import { HandshakeAcceptor, type Misfit, type Proven, unprovenBytes } from "../security/handshake.ts";
+import type { FrameType } from "../wire/frame.ts";
+import type { CheckedRendezvousOptions } from "./coordinator-options.ts";
+import { RendezvousError } from "./errors.ts";
+import { joinBytes, joinCodec, type JoinRequest, type Refusal } from "./handshake-messages.ts";
+import { mismatch, otherJob } from "./membership.ts";
+import { formatRanks } from "./ranks.ts";
+
+const useOneSet = "use the files of one skein-train certs init on all hosts";
+
+/** Node has the reason as a text, whatever its types say. */
+const isRevoked = (socket: TLSSocket): boolean => String(socket.authorizationError).includes("CERT_REVOKED");
+
+/** Why TLS does not trust the process; undefined where there is no TLS, or it does. */
+const distrust = (socket: Socket): Refusal | undefined =>
+  socket instanceof TLSSocket && !socket.authorized
+    ? {
+        code: "peer-identity",
+        message: isRevoked(socket)
+          ? "the certificate of the process was revoked; issue a new one with skein-train certs renew, and give it to that process alone"
+          : `the process shows no certificate of the coordinator's authority (${String(socket.authorizationError)}); ${useOneSet}`,
+      }
+    : undefined;
+
+/** What a certificate leaves unproven of the ranks asked for; undefined where there is no TLS, or nothing. */
+const unprovenRanks = (socket: Socket, ranks: readonly number[]): Refusal | undefined => {
+  if (!(socket instanceof TLSSocket)) return undefined;
+  const proven = identityOf(socket.getPeerCertificate().subjectaltname);
+  if (ranks.every((rank) => proven.ranks.includes(rank))) return undefined;
+  return {
+    code: "peer-identity",
+    message: `the process joins with ${formatRanks(ranks)}, but its certificate proves ${provesWhat(proven)}; give each process the certificate of its ranks`,
+  };
+};
+
+const refusalOf = ({ what, own, peer }: Misfit): Refusal =>
+  what === "job"
+    ? otherJob(own, peer)
+    : {
+        code: "protocol-version",
+        message: `this process speaks version ${peer} of the protocol, the coordinator ${own}, and only neighbours understand each other; run the same version of Skein on all hosts`,
+      };
+
+/** What a handshake's frame leads to. */
+export type Step =
+  /** Send the challenge. */
+  | { readonly kind: "challenge"; readonly payload: Uint8Array }
+  /** It has proven that it knows the job's secret: frames are sealed from now on. */
+  | { readonly kind: "proven"; readonly seals: Proven }
+  /** It asks for what can be had, as far as it alone is concerned. */
+  | { readonly kind: "join"; readonly request: JoinRequest }
+  | { readonly kind: "refuse"; readonly refusal: Refusal; readonly request?: JoinRequest };
+
+/**
+ * Takes a stranger's frames in the one order in which they may come: a hello, the proof that it knows the job's secret,
+ * a request. Until the proof it may send a kilobyte in all at a time, and nothing is kept of it but the random number
+ * that it must answer.
+ */
+export class JoinHandshake {
+  readonly #socket: Socket;
+  readonly #options: CheckedRendezvousOptions;
+  readonly #handshake: HandshakeAcceptor;
+  #due: "hello" | "proof" | "join" | "nothing" = "hello";
+
+  constructor(socket: Socket, options: CheckedRendezvousOptions) {
+    this.#socket = socket;
+    this.#options = options;
+    this.#handshake = new HandshakeAcceptor({
+      audience: "control",
+      job: options.job,
+      key: options.key,
+      binding: channelBinding(socket),
+    });
+  }
+
+  /** The most bytes that a frame of this type may announce now. */
+  limit(type: FrameType): number {
+    if (type === "refuse") return this.#due === "proof" ? unprovenBytes : 0;
+    if (type !== this.#due) return 0;
+    return type === "join" ? joinBytes : unprovenBytes;
+  }
+
+  /** @throws RendezvousError `control-message` when a frame is not the one that is due, or not what it should be. */
+  take(type: FrameType, payload: Uint8Array): Step {
+    const due = this.#due;
+    this.#due = "nothing";
+    if (type === "hello" && due === "hello") return this.#hello(payload);
+    if (type === "proof" && due === "proof") {
+      const seals = this.#handshake.prove(payload);
+      if (seals === undefined) throw fault("its proof is wrong: it does not know this job's secret");
+      this.#due = "join";
+      return { kind: "proven", seals };
+    }
+    if (type === "join" && due === "join") {
+      const request = joinCodec.decode(payload);
+      const refusal = unprovenRanks(this.#socket, request.ranks) ?? mismatch(this.#options, request);
+      return refusal === undefined ? { kind: "join", request } : { kind: "refuse", refusal, request };
+    }
+    // What it says is not repeated: it is still a stranger.
+    if (type === "refuse" && due === "proof")
+      throw fault(
+        "it turned away, as this coordinator does not know its job's secret; give every process of a job the same SKEIN_SECRET",
+      );
+    throw fault(`a ${type} frame came where none is due; the peer speaks another protocol, or is no rank`);
+  }
+
+  #hello(payload: Uint8Array): Step {
+    const distrusted = distrust(this.#socket);
+    if (distrusted !== undefined) return { kind: "refuse", refusal: distrusted };
+    let answer: ReturnType<HandshakeAcceptor["challenge"]>;
+    try {
+      answer = this.#handshake.challenge(payload);
+    } catch (error) {
+      throw fault("it began with what is no hello", error);
+    }
+    if ("what" in answer) return { kind: "refuse", refusal: refusalOf(answer) };
+    this.#due = "proof";
+    return { kind: "challenge", payload: answer.challenge };
+  }
+}
+
+const fault = (what: string, cause?: unknown): RendezvousError =>
+  new RendezvousError("control-message", what, { cause });

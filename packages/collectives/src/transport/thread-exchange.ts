@@ -1,0 +1,220 @@
+import { dtypes, type Reduction } from "@skein/tensor-core";
+import type { CollectiveRequest, WasmMemory } from "@skein/tensor-core/backend";
+import type { Arithmetic } from "../arithmetic.ts";
+import type { ControlBlock } from "../control-block/control-block.ts";
+import { channelWord, exchangeWord, laneCount } from "../control-block/layout.ts";
+import type { NativeCollectives } from "../requests/native-collectives.ts";
+import { type Eventually, Future } from "./transport.ts";
+
+export interface ThreadExchangeParts {
+  readonly control: ControlBlock;
+  readonly memory: WasmMemory;
+  readonly arithmetic: Arithmetic;
+  /** Where all parts lie, as `reserveParts` said. */
+  readonly parts: number;
+}
+
+/** Bytes of others that a rank reads at most: above, it is better to read each byte but once in all. */
+const mostReadBytes = 16_384;
+
+const reductions: readonly (Reduction | undefined)[] = ["sum", "max", "min", undefined];
+
+/** Of one part: what a rank may read at most of each other, in whole cache lines. */
+const partBytes = (worldSize: number): number => Math.ceil(mostReadBytes / (worldSize - 1) / 64) * 64;
+
+/**
+ * Take memory for the parts of all ranks, twice in each lane: before the ranks begin, so that all of them know whether
+ * there is any.
+ *
+ * @returns its address; undefined where the memory cannot grow: small collectives then follow a schedule, as large ones
+ * do.
+ */
+export const reserveParts = (memory: WasmMemory, worldSize: number): number | undefined => {
+  if (worldSize === 1) return undefined;
+  try {
+    return 65_536 * memory.grow(Math.ceil((laneCount * worldSize * 2 * partBytes(worldSize)) / 65_536));
+  } catch {
+    return undefined;
+  }
+};
+
+/** What two requests of equal kind and bytes may differ in. */
+const meaningOf = ({ dtype, reduction = "sum" }: CollectiveRequest): number =>
+  dtypes.indexOf(dtype) * reductions.length + reductions.indexOf(reduction);
+
+/** Where one lane looks, as indices of words: looking them up takes as long as looking there. */
+interface Places {
+  readonly own: number;
+  /** All other ranks: what each shows, and its messages to this rank. */
+  readonly peers: readonly { readonly rank: number; readonly exchange: number; readonly channel: number }[];
+  readonly lane: number;
+}
+
+/** An exchange whose part is shown. */
+interface Begun {
+  readonly request: CollectiveRequest;
+  readonly places: Places;
+  readonly tag: number;
+  /** Which exchange of the lane it is. */
+  readonly sequence: number;
+}
+
+/**
+ * Small collectives of all ranks of one process. Each rank copies its part into memory of its own, shows it, and reads
+ * the parts of all others: it waits once, where a schedule that lends the input itself waits once more until it is
+ * given back.
+ *
+ * A part stays as it is until the rank shows the next but one; by then everybody has shown the next one, and so has
+ * read this one. Sums are in the order of ranks.
+ *
+ * Cost: (P − 1) · S bytes read per rank, S copied; two lines of 64 bytes per peer.
+ */
+export class ThreadExchange implements NativeCollectives {
+  readonly name = "exchange";
+  readonly rankOrder = true;
+  readonly schedulesUpTo = -1;
+  private readonly control: ControlBlock;
+  private readonly memory: WasmMemory;
+  private readonly arithmetic: Arithmetic;
+  private readonly parts: number;
+  /** Of each lane. */
+  private readonly places: (Places | undefined)[] = [];
+  /** What was last read or written at an address. */
+  private readonly regions = new Map<number, Uint8Array>();
+
+  constructor({ control, memory, arithmetic, parts }: ThreadExchangeParts) {
+    this.control = control;
+    this.memory = memory;
+    this.arithmetic = arithmetic;
+    this.parts = parts;
+  }
+
+  covers({ kind, input, ragged }: CollectiveRequest): boolean {
+    const others = this.control.worldSize - 1;
+    if (ragged !== undefined || others === 0 || others * input.byteLength > mostReadBytes) return false;
+    return kind === "all-reduce" || kind === "all-gather" || kind === "barrier";
+  }
+
+  bytesSent({ input }: CollectiveRequest): number {
+    return (this.control.worldSize - 1) * input.byteLength;
+  }
+
+  run(request: CollectiveRequest, lane: number, tag: number): Eventually<void> {
+    const places = (this.places[lane] ??= this.placesOf(lane));
+    const sequence = this.show(request, places, tag);
+    const begun: Begun = { request, places, tag, sequence };
+    const { words } = this.control;
+    const { peers } = places;
+    /** How many have shown their part, in the order of `peers`. */
+    let shown = 0;
+    const haveAllShown = (): boolean => {
+      for (; shown < peers.length; shown++)
+        if (((Atomics.load(words, peers[shown]!.exchange + exchangeWord.shown) - sequence) | 0) < 0) return false;
+      return true;
+    };
+    if (haveAllShown() || this.control.isSoon(haveAllShown, "message")) return this.finish(begun);
+    /** Whether who has not come to this exchange sends us what nobody here waits for. */
+    const isSentAnother = (): boolean => {
+      const { channel } = peers[shown]!;
+      return Atomics.load(words, channel + channelWord.sent) !== Atomics.load(words, channel + channelWord.returned);
+    };
+    return new Future<void>(
+      () => haveAllShown() || isSentAnother(),
+      () => {
+        if (!haveAllShown()) this.disagree(peers[shown]!.rank, begun, "sent a message of another collective");
+        this.finish(begun);
+      },
+      () => {
+        this.control.failTimeout(peers[shown]!.rank, tag);
+        throw this.control.failure(tag)!;
+      },
+    );
+  }
+
+  private placesOf(lane: number): Places {
+    const { control } = this;
+    const { rank, worldSize } = control;
+    return {
+      lane,
+      own: control.exchangeAt(lane, rank),
+      peers: Array.from({ length: worldSize }, (_, peer) => ({
+        rank: peer,
+        exchange: control.exchangeAt(lane, peer),
+        channel: control.channelAt(lane, peer, rank),
+      })).filter((peer) => peer.rank !== rank),
+    };
+  }
+
+  /** Copy this rank's part and show it. @returns which exchange of the lane it is. */
+  private show(request: CollectiveRequest, { own, peers, lane }: Places, tag: number): number {
+    const { words } = this.control;
+    const { input } = request;
+    const sequence = (Atomics.load(words, own + exchangeWord.shown) + 1) | 0;
+    if (input.byteLength > 0)
+      this.arithmetic.copy(this.partAt(lane, this.control.rank, sequence, input.byteLength), input);
+    const at = own + exchangeWord.parts + (sequence & 1) * exchangeWord.ofPart;
+    words[at + exchangeWord.bytes] = input.byteLength;
+    words[at + exchangeWord.tag] = tag;
+    words[at + exchangeWord.meaning] = meaningOf(request);
+    Atomics.store(words, own + exchangeWord.shown, sequence); // and with it all that was written before
+    for (const { rank } of peers) this.control.wake(rank, "message");
+    return sequence;
+  }
+
+  private finish(begun: Begun): void {
+    const { input, output, dtype, reduction = "sum", kind } = begun.request;
+    const parts = begun.places.peers.map((peer) => this.partOf(peer, begun));
+    if (input.byteLength === 0) return;
+    parts.splice(this.control.rank, 0, input);
+    if (kind === "all-reduce") return this.arithmetic.combine(dtype, reduction, [output], parts);
+    for (const [i, part] of parts.entries())
+      this.arithmetic.copy(output.subarray(i * input.byteLength, (i + 1) * input.byteLength), part);
+  }
+
+  private partOf({ rank, exchange }: Places["peers"][number], begun: Begun): Uint8Array {
+    const { request, tag, sequence, places } = begun;
+    const { words } = this.control;
+    const { byteLength } = request.input;
+    const at = exchange + exchangeWord.parts + (sequence & 1) * exchangeWord.ofPart;
+    if (
+      words[at + exchangeWord.tag] !== tag ||
+      words[at + exchangeWord.bytes] !== byteLength ||
+      words[at + exchangeWord.meaning] !== meaningOf(request)
+    )
+      this.disagree(rank, begun, described(words, at, this.control));
+    return this.partAt(places.lane, rank, sequence, byteLength);
+  }
+
+  /** The first bytes of a rank's part: those of even and odd requests lie apart. */
+  private partAt(lane: number, rank: number, sequence: number, byteLength: number): Uint8Array {
+    const { worldSize } = this.control;
+    const address = this.parts + ((lane * worldSize + rank) * 2 + (sequence & 1)) * partBytes(worldSize);
+    const known = this.regions.get(address);
+    if (known?.byteLength === byteLength) return known;
+    // A thread may still see the buffer as it was before another thread grew the memory.
+    if (this.memory.buffer.byteLength < address + byteLength) this.memory.grow(0);
+    const region = new Uint8Array(this.memory.buffer, address, byteLength);
+    this.regions.set(address, region);
+    return region;
+  }
+
+  private disagree(peer: number, begun: Begun, difference: string): never {
+    const { control } = this;
+    control.failDisagree(
+      peer,
+      begun.tag,
+      `rank ${peer} ${difference}, where rank ${control.rank} expected ${expected(begun, control)}`,
+    );
+    throw control.failure(begun.tag)!;
+  }
+}
+
+const expected = ({ request: { input, dtype, reduction = "sum" }, tag }: Begun, control: ControlBlock): string =>
+  `${input.byteLength} bytes for ${control.nameOf(tag)} (${reduction} of ${dtype})`;
+
+const described = (words: Int32Array, at: number, control: ControlBlock): string => {
+  const meaning = words[at + exchangeWord.meaning]!;
+  const reduction = reductions[meaning % reductions.length]!;
+  const dtype = dtypes[Math.floor(meaning / reductions.length)]!;
+  return `sent ${words[at + exchangeWord.bytes]!} bytes for ${control.nameOf(words[at + exchangeWord.tag]!)} (${reduction} of ${dtype})`;
+};

@@ -1,0 +1,49 @@
+import { Worker } from "node:worker_threads";
+import { createProcessWorld, newSecret, type ProcessWorld, type ProcessWorldOptions } from "../src/node.ts";
+import type { ExpressAnswer, ExpressJob, ExpressRankData } from "./express-rank.ts";
+
+/** A world of one rank per `createProcessWorld`, which are all in this process, as the ranks cannot know. */
+export interface ExpressWorld {
+  readonly worlds: readonly ProcessWorld[];
+  /** Let each rank do its job, and end its world when `endsAlone` says so. */
+  run(jobs: readonly ExpressJob[], endsAlone?: (rank: number) => boolean): Promise<ExpressAnswer[]>;
+}
+
+export const bytesPerRank: number = 2 ** 22;
+
+/** Link ranks, let `body` use them, and close. */
+export const withWorld = async (
+  worldSize: number,
+  settings: Partial<ProcessWorldOptions>,
+  body: (world: ExpressWorld) => Promise<void>,
+): Promise<void> => {
+  const secret = newSecret();
+  const worlds = await Promise.all(
+    Array.from({ length: worldSize }, (_, rank) => {
+      const memory = new WebAssembly.Memory({ initial: bytesPerRank / 65_536, maximum: 65_536, shared: true });
+      const agreed = { worldSize, ranks: [rank], memory, kernels: "none", job: "test", build: "1", secret } as const;
+      return createProcessWorld({ ...agreed, timeoutMilliseconds: 20_000, ...settings });
+    }),
+  );
+  const roster = worlds.map(({ addresses }, rank) => ({ ...addresses[0]!, rank, process: rank, hostName: "here" }));
+  await Promise.all(worlds.map((world) => world.connect(roster)));
+  try {
+    await body({
+      worlds,
+      run: (jobs, endsAlone = () => false) =>
+        Promise.all(
+          jobs.map(async (job, rank) => {
+            const workerData: ExpressRankData = { connection: worlds[rank]!.connection(rank), job };
+            const worker = new Worker(new URL("./express-rank.ts", import.meta.url), { workerData });
+            const answer = await new Promise<ExpressAnswer>((resolve, reject) => {
+              worker.once("message", resolve).once("error", reject);
+            });
+            if (endsAlone(rank)) await worlds[rank]!.close();
+            return answer;
+          }),
+        ),
+    });
+  } finally {
+    await Promise.all(worlds.map((world) => world.close()));
+  }
+};

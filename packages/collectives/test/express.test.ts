@@ -1,0 +1,167 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { type Call, laneCount, operandOf, type Program, regionCount } from "./express-rank.ts";
+import { withWorld } from "./express-world.ts";
+
+/** What each region of each rank holds after a program, each lane being done in order, every sum in that of ranks. */
+const interpret = (worldSize: number, groups: readonly (readonly number[])[][], { seed, calls }: Program) => {
+  const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
+  const state = ranks.map((rank) =>
+    Array.from({ length: laneCount }, (_, lane) =>
+      Array.from({ length: regionCount }, (__, region) => operandOf(seed, rank, lane, region)),
+    ),
+  );
+  for (const { kind, reduction, group, lane, from, to, n } of calls) {
+    if (kind === "barrier") continue;
+    for (const members of groups[group]!) {
+      const operands = members.map((rank) => state[rank]![lane]![from]!.slice(0, n));
+      const sum = operands.reduce((a, b) =>
+        a.map((value, i) => (reduction === "sum" ? Math.fround(value + b[i]!) : Math.max(value, b[i]!))),
+      );
+      for (const rank of members) {
+        const target = state[rank]![lane]![to]!;
+        if (kind === "all-reduce") target.set(sum);
+        else for (const [i, operand] of operands.entries()) target.set(operand, i * n);
+      }
+    }
+  }
+  return state;
+};
+
+const callIn = (worldSize: number, groupCount: number): fc.Arbitrary<Call> =>
+  fc
+    .record({
+      kind: fc.constantFrom<Call["kind"]>("all-reduce", "all-reduce", "all-gather", "barrier"),
+      reduction: fc.constantFrom<Call["reduction"]>("sum", "max"),
+      group: fc.nat({ max: groupCount - 1 }),
+      lane: fc.constantFrom(0, 0, 1, 3),
+      from: fc.nat({ max: regionCount - 1 }),
+      to: fc.nat({ max: regionCount - 1 }),
+      n: fc.constantFrom(1, 7, 1000, 2047, 2048, 2049, 10_000),
+      pauses: fc.array(fc.constantFrom(0, 0, 0, 1, 4), { minLength: worldSize, maxLength: worldSize }),
+      waits: fc.array(fc.boolean(), { minLength: worldSize, maxLength: worldSize }),
+    })
+    // A gather is not in place.
+    .map((call) => (call.kind === "all-gather" && call.from === call.to ? { ...call, kind: "all-reduce" } : call));
+
+const whole = (worldSize: number): number[] => Array.from({ length: worldSize }, (_, rank) => rank);
+const once = { reduction: "sum", group: 0, lane: 0, from: 0, to: 1 } as const;
+const always = { pauses: [0, 0, 0], waits: [true, true, true] } as const;
+
+describe.each([
+  { worldSize: 2, partitions: [] },
+  {
+    worldSize: 3,
+    partitions: [
+      [[0, 2], [1]],
+      [[0], [1, 2]],
+    ],
+  },
+])("$worldSize ranks that reach each other by TCP on one machine", ({ worldSize, partitions }) => {
+  test("law: small and large requests of all lanes and groups, of which some work on what others leave, give the bits of one after the other", async () => {
+    const groups = [[whole(worldSize)], ...partitions];
+    const program = fc.record({
+      seed: fc.nat(1000),
+      calls: fc.array(callIn(worldSize, groups.length), { minLength: 1, maxLength: 24 }),
+    });
+    const programs = fc.sample(program, 12);
+    await withWorld(worldSize, {}, async ({ run }) => {
+      const answers = await run(whole(worldSize).map(() => ({ partitions, programs })));
+      expect(answers.map(({ error }) => error)).toEqual(answers.map(() => undefined));
+      programs.forEach((one, i) => {
+        const expected = interpret(worldSize, groups, one);
+        answers.forEach(({ regions }, rank) => {
+          const same = regions[i]!.every((lane, l) =>
+            lane.every(
+              (region, r) =>
+                Buffer.compare(Buffer.from(region.buffer), Buffer.from(expected[rank]![l]![r]!.buffer)) === 0,
+            ),
+          );
+          expect(same, `rank ${rank} of ${JSON.stringify(one)}`).toBe(true);
+        });
+      });
+    });
+  }, 60_000);
+});
+
+test("requests of at most 8 KiB of a group of at most 8 go this way, whoever waits for them", async () => {
+  const calls = [2048, 2049].map((n): Call => ({ ...once, ...always, kind: "all-reduce", n }));
+  await withWorld(2, {}, async ({ run }) => {
+    const answers = await run([0, 1].map(() => ({ partitions: [], programs: [{ seed: 1, calls }] })));
+    for (const { algorithms } of answers) expect(algorithms.map((name) => name === "express")).toEqual([true, false]);
+  });
+});
+
+test.each([{ codec: "always" }, { emulate: { latencySeconds: 1e-4 } }] as const)(
+  "with %j none does",
+  async (settings) => {
+    const calls: Call[] = [{ ...once, ...always, kind: "all-reduce", n: 5 }];
+    await withWorld(2, settings, async ({ run, worlds }) => {
+      expect(worlds.map((world, rank) => world.connection(rank).express)).toEqual([[], []]);
+      const answers = await run([0, 1].map(() => ({ partitions: [], programs: [{ seed: 1, calls }] })));
+      for (const { algorithms } of answers) expect(algorithms).not.toContain("express");
+    });
+  },
+);
+
+test("more requests than a queue holds, small before large, are started before any is waited for", async () => {
+  const call = (n: number, lane: number): Call => ({
+    ...once,
+    kind: "all-reduce",
+    lane,
+    from: 0,
+    to: 0,
+    n,
+    pauses: [0, 0],
+    waits: [false, false],
+  });
+  // What is small leaves what is large its input, and the other way round.
+  const calls = Array.from({ length: 150 }, (_, i) => call(i % 2 === 0 ? 3 : 2100, 2));
+  const program = { seed: 3, calls: [...calls, ...Array.from({ length: 70 }, () => call(10, 1))] };
+  const scaled = { ...program, calls: program.calls.map((one) => ({ ...one, reduction: "max" as const })) };
+  await withWorld(2, {}, async ({ run }) => {
+    const answers = await run([0, 1].map(() => ({ partitions: [], programs: [scaled] })));
+    expect(answers.map(({ error }) => error)).toEqual([undefined, undefined]);
+    const expected = interpret(2, [[whole(2)]], scaled);
+    answers.forEach(({ regions }, rank) => expect(regions[0]).toEqual(expected[rank]));
+  });
+});
+
+describe("what goes wrong is found out by all, in time, and by name", () => {
+  const reduce = (n: number): Program => ({ seed: 1, calls: [{ ...once, ...always, kind: "all-reduce", n }] });
+
+  test.each([
+    ["another small size", 8, 9],
+    ["a large size", 8, 9000],
+  ])("a rank that asks for %s", async (_, small, other) => {
+    await withWorld(2, {}, async ({ run }) => {
+      const answers = await run([small, other].map((n) => ({ partitions: [], programs: [reduce(n)] })));
+      expect(answers.map(({ error }) => error?.code)).toEqual(["ranks-disagree", "ranks-disagree"]);
+      expect(answers.map(({ error }) => error?.peer)).toEqual([1, 0]);
+      expect(answers[0]!.error?.message).toMatch(/all-reduce #1/);
+    });
+  });
+
+  test("a rank that does not come", async () => {
+    const late: Program = { seed: 1, calls: [{ ...reduce(8).calls[0]!, pauses: [0, 3000, 0] }] };
+    await withWorld(3, { timeoutMilliseconds: 600 }, async ({ run }) => {
+      const answers = await run([0, 1, 2].map(() => ({ partitions: [], programs: [late] })));
+      for (const rank of [0, 2]) {
+        expect(answers[rank]!.error?.code).toBe("collective-timeout");
+        expect(answers[rank]!.error?.message).toMatch(/rank 1 .*all-reduce #1|all-reduce #1.*rank 1/);
+      }
+    });
+  });
+
+  test("a rank that has finished", async () => {
+    await withWorld(2, {}, async ({ run }) => {
+      const answers = await run(
+        [[reduce(8)], []].map((programs) => ({ partitions: [], programs })),
+        (rank) => rank === 1,
+      );
+      expect(answers[1]!.error).toBeUndefined();
+      expect(answers[0]!.error?.code).toBe("peer-lost");
+      expect(answers[0]!.error?.message).toMatch(/rank 1 was lost during all-reduce #1: it had finished and closed/);
+    });
+  });
+});

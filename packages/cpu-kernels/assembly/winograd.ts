@@ -1,0 +1,227 @@
+// 3 × 3 convolutions of stride 1 by Winograd's F(4, 3): 36 matrix products, one for each pair of points, over tiles of
+// 4 × 4 results, with a quarter of the multiplications of the direct sum. Sizes in elements; channels come in fours.
+// Vectors only: the scalar build has these exports without a body, and its host binds the direct kernels.
+import { TILE_ROWS, WINOGRAD_DEPTH, WINOGRAD_HEAD_BYTES, WINOGRAD_POINTS, WINOGRAD_SPACING } from "./blocks";
+import { copyPadded } from "./convolution";
+import { transpose4 } from "./lanes";
+import { partBegin } from "./parts";
+import { evenBlock, tile4, tile6, tileRows } from "./tile";
+import { transformCotangents, transformKernelGradient, transformPixels, transformResults, transformTaps } from "./winograd-transforms";
+
+const POINTS: usize = WINOGRAD_POINTS;
+const SPACING: usize = WINOGRAD_SPACING;
+/** Bytes of 36 vectors between the two passes of a transform. */
+const BETWEEN_BYTES: usize = 576;
+
+/** Whether the exports below have bodies in this build. */
+export function hasWinograd(): bool {
+  return ASC_FEATURE_SIMD;
+}
+
+/** Rows of packed columns, 8 floats each; those of the last panel are zero past the last column. */
+// @ts-ignore: decorator
+@inline
+function panelsOf(columns: i32): i32 {
+  return (columns + 7) >> 3;
+}
+
+/**
+ * Pack the kernel at the 36 points as [point][panel of 8 columns][inner][8].
+ *
+ * `w` begins at the first of `columns`; `tap`: bytes between taps, `row`: bytes between input channels. `turned`: the
+ * kernel of the gradient of the input, whose columns are the input channels, and whose taps run backwards. This is part
+ * `part` of `parts`: some of the panels.
+ */
+export function winogradTaps(
+  w: usize, to: usize, inner: i32, columns: i32, tap: usize, row: usize, turned: bool, scratch: usize, part: i32, parts: i32,
+): void {
+  if (ASC_FEATURE_SIMD) {
+    const panels = panelsOf(columns);
+    const panelBytes = (<usize>inner) << 5;
+    const step = <usize>panels * panelBytes;
+    const last = partBegin(panels, part + 1, parts);
+    if (last == panels && columns & 7) {
+      for (let k: usize = 0; k < POINTS; k++) memory.fill(to + k * step + <usize>(panels - 1) * panelBytes, 0, panelBytes);
+    }
+    const block = scratch + BETWEEN_BYTES; // four kernels of four columns
+    for (let c = partBegin(panels, part, parts) << 3; c < min(columns, last << 3); c += 4) {
+      const panel = to + ((<usize>((c >> 3) * inner)) << 5) + ((<usize>(c & 7)) << 2);
+      if (turned) {
+        const from = w + <usize>c * row + 8 * tap;
+        for (let q = 0; q < inner; q += 4) {
+          for (let t: usize = 0; t < 9; t++) transpose4(from + ((<usize>q) << 2) - t * tap, row, block + (t << 4), 144);
+          for (let k = 0; k < 4; k++) transformTaps(block + <usize>k * 144, 16, panel + ((<usize>(q + k)) << 5), step, scratch);
+        }
+      } else {
+        const from = w + ((<usize>c) << 2);
+        for (let q = 0; q < inner; q++) transformTaps(from + <usize>q * row, tap, panel + ((<usize>q) << 5), step, scratch);
+      }
+    }
+  }
+}
+
+/**
+ * out[i][p · 8 …] (+)= Σ over k < depth of *(table[i] + k · step) · panel p at k. `table` and `outs`: an address per
+ * row, and those of the last tile's idle rows.
+ */
+// @ts-ignore: decorator
+@inline
+function multiply(table: usize, outs: usize, rows: i32, depth: i32, step: usize, panel: usize, panels: i32, panelBytes: usize, adding: bool): void {
+  for (let p = 0; p < panels; p++) {
+    for (let i = 0; i < rows;) {
+      const take = tileRows(rows - i);
+      const at = (<usize>i) << 2;
+      if (take == TILE_ROWS) tile6(table + at, 1, depth, step, panel, outs + at, (<usize>p) << 5, adding);
+      else tile4(table + at, 1, depth, step, panel, outs + at, (<usize>p) << 5, adding);
+      i += take;
+    }
+    panel += panelBytes;
+  }
+}
+
+/** Addresses `step` bytes apart for all rows and the idle ones of a last tile, which repeat a row or lie behind it. */
+// @ts-ignore: decorator
+@inline
+function list(table: usize, from: usize, step: usize, rows: i32, repeat: bool): void {
+  for (let i = 0; i < rows + TILE_ROWS; i++) {
+    store<u32>(table + ((<usize>i) << 2), <u32>(from + <usize>(repeat ? min(i, rows - 1) : i) * step));
+  }
+}
+
+/** The 36 values of a tile of an image, points `step` bytes apart; pixels outside of the image count as zero. */
+// @ts-ignore: decorator
+@inline
+function pixelsOfTile(image: usize, height: i32, width: i32, channels: i32, y: i32, x: i32, to: usize, step: usize, patch: usize, between: usize): void {
+  const pixel = (<usize>channels) << 2;
+  let from = image + <usize>(y * width + x) * pixel;
+  let row = <usize>width * pixel;
+  if (y < 0 || x < 0 || y + 6 > height || x + 6 > width) {
+    copyPadded(image, height, width, pixel, channels, y, x, 6, 6, patch);
+    from = patch;
+    row = 6 * pixel;
+  }
+  for (let c: usize = 0; c < pixel; c += 16) transformPixels(from + c, row, pixel, to + c, step, between);
+}
+
+/**
+ * Results of tiles [first, first + tiles) of the grid (images × ⌈outHeight / 4⌉ × ⌈outWidth / 4⌉), `columns` of each
+ * pixel, from a kernel at its points.
+ *
+ * `y` begins at the first column, `outPixel` bytes a pixel. `block`: tiles that are transformed at a time. `scratch`
+ * (`src/winograd.ts` counts it): room between passes, addresses, a patch, values of pixels, products.
+ */
+export function winogradTiles(
+  x: usize, taps: usize, y: usize, height: i32, width: i32, inner: i32, columns: i32, outPixel: usize, outHeight: i32, outWidth: i32, top: i32, left: i32,
+  first: i32, tiles: i32, block: i32, scratch: usize,
+): void {
+  if (ASC_FEATURE_SIMD) {
+    const down = (outHeight + 3) >> 2, across = (outWidth + 3) >> 2;
+    const pixel = (<usize>inner) << 2;
+    const panels = panelsOf(columns);
+    const product = (<usize>panels) << 5;
+    const table = scratch + WINOGRAD_HEAD_BYTES;
+    const outs = table + ((<usize>(block + TILE_ROWS)) << 2);
+    const patch = outs + ((<usize>(block + TILE_ROWS)) << 2);
+    const values = patch + POINTS * pixel;
+    const valueStep = <usize>block * pixel + SPACING;
+    const products = values + POINTS * valueStep;
+    const productStep = <usize>(block + TILE_ROWS) * product + SPACING;
+    const tapStep = (<usize>(panels * inner)) << 5;
+    const depth = evenBlock(inner, WINOGRAD_DEPTH);
+    for (let t0 = 0; t0 < tiles; t0 += block) {
+      const some = min(block, tiles - t0);
+      for (let t = 0; t < some; t++) {
+        const tile = first + t0 + t;
+        const image = x + <usize>(tile / (down * across) * height * width) * pixel;
+        pixelsOfTile(
+          image, height, width, inner, ((tile / across) % down << 2) - top, (tile % across << 2) - left,
+          values + <usize>t * pixel, valueStep, patch, scratch,
+        );
+      }
+      for (let k: usize = 0; k < POINTS; k++) {
+        list(outs, products + k * productStep, product, some, false);
+        for (let q = 0; q < inner; q += depth) {
+          list(table, values + k * valueStep + ((<usize>q) << 2), pixel, some, true);
+          multiply(table, outs, some, min(depth, inner - q), 4, taps + k * tapStep + ((<usize>q) << 5), panels, (<usize>inner) << 5, q > 0);
+        }
+      }
+      for (let t = 0; t < some; t++) {
+        const tile = first + t0 + t;
+        const i = (tile / across) % down << 2, j = tile % across << 2;
+        const to = y + <usize>((tile / (down * across) * outHeight + i) * outWidth + j) * outPixel;
+        const from = products + <usize>t * product;
+        for (let c: usize = 0; c < (<usize>columns) << 2; c += 16) {
+          transformResults(from + c, productStep, to + c, <usize>outWidth * outPixel, outPixel, min(4, outHeight - i), min(4, outWidth - j), scratch);
+        }
+      }
+    }
+  }
+}
+
+/**
+ * Gradient of the kernel, `columns` of its output channels: 36 products of the values of pixels and those of
+ * cotangents, summed over all tiles.
+ *
+ * `g` and `w` begin at the first column, `outPixel` bytes a pixel and a row. `scratch`: room between passes, addresses,
+ * a patch, values of pixels, values of cotangents in panels, sums.
+ */
+export function winogradKernelGradient(
+  x: usize, g: usize, w: usize, batch: i32, height: i32, width: i32, channels: i32, columns: i32, outPixel: usize, outHeight: i32, outWidth: i32,
+  top: i32, left: i32, block: i32, scratch: usize,
+): void {
+  if (ASC_FEATURE_SIMD) {
+    const down = (outHeight + 3) >> 2, across = (outWidth + 3) >> 2;
+    const tiles = batch * down * across;
+    const pixel = (<usize>channels) << 2;
+    const panels = panelsOf(columns);
+    const sum = (<usize>panels) << 5;
+    const most = max(channels, columns);
+    const table = scratch + WINOGRAD_HEAD_BYTES;
+    const outs = table + ((<usize>(channels + TILE_ROWS)) << 2);
+    const patch = outs + ((<usize>(channels + TILE_ROWS)) << 2);
+    const values = patch + POINTS * ((<usize>most) << 2);
+    const valueStep = <usize>block * pixel + SPACING;
+    const packed = values + POINTS * valueStep;
+    const panelBytes = (<usize>block) << 5;
+    const packedStep = <usize>panels * panelBytes + SPACING;
+    const sums = packed + POINTS * packedStep;
+    const sumStep = <usize>(channels + TILE_ROWS) * sum + SPACING;
+    if (columns & 7) memory.fill(packed, 0, POINTS * packedStep);
+    for (let t0 = 0; t0 < tiles; t0 += block) {
+      const some = min(block, tiles - t0);
+      for (let t = 0; t < some; t++) {
+        const tile = t0 + t;
+        const n = tile / (down * across);
+        const i = (tile / across) % down << 2, j = tile % across << 2;
+        pixelsOfTile(
+          x + <usize>(n * height * width) * pixel, height, width, channels, i - top, j - left,
+          values + <usize>t * pixel, valueStep, patch, scratch,
+        );
+        const image = g + <usize>(n * outHeight * outWidth) * outPixel;
+        let from = image + <usize>(i * outWidth + j) * outPixel;
+        let row = <usize>outWidth * outPixel, step = outPixel;
+        if (i + 4 > outHeight || j + 4 > outWidth) {
+          copyPadded(image, outHeight, outWidth, outPixel, columns, i, j, 4, 4, patch);
+          from = patch;
+          step = (<usize>columns) << 2;
+          row = 4 * step;
+        }
+        for (let c = 0; c < columns; c += 4) {
+          const to = packed + <usize>(c >> 3) * panelBytes + ((<usize>t) << 5) + ((<usize>(c & 7)) << 2);
+          transformCotangents(from + ((<usize>c) << 2), row, step, to, packedStep, scratch);
+        }
+      }
+      for (let k: usize = 0; k < POINTS; k++) {
+        list(outs, sums + k * sumStep, sum, channels, false);
+        list(table, values + k * valueStep, 4, channels, true);
+        multiply(table, outs, channels, some, pixel, packed + k * packedStep, panels, panelBytes, t0 > 0);
+      }
+    }
+    for (let q = 0; q < channels; q++) {
+      const from = sums + <usize>q * sum;
+      for (let c: usize = 0; c < (<usize>columns) << 2; c += 16) {
+        transformKernelGradient(from + c, sumStep, w + <usize>q * outPixel + c, <usize>channels * outPixel, scratch);
+      }
+    }
+  }
+}

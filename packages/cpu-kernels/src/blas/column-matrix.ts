@@ -1,0 +1,80 @@
+import { type ConvolutionSizes, isPlainProduct } from "../contraction-scratch.ts";
+
+/**
+ * Values of the column matrix that are made at a time, 1 MiB of them: written, they are still in the second-level cache
+ * when the product reads them, and a product has enough rows to be worth the library's own packing of the weights.
+ */
+const columnValues = 2 ** 18;
+
+/** The product that a convolution is: pixels × columns of the column matrix, for each group. */
+export const productOf = (
+  s: ConvolutionSizes,
+): { pixels: number; depth: number; perGroup: number; outPerGroup: number } => {
+  const perGroup = s.channels / s.groups;
+  return {
+    pixels: s.batch * s.outHeight * s.outWidth,
+    depth: s.kernelHeight * s.kernelWidth * perGroup,
+    perGroup,
+    outPerGroup: s.outChannels / s.groups,
+  };
+};
+
+/** Pixels per block of the column matrix. */
+export const blockOf = (s: ConvolutionSizes): number => {
+  const { pixels, depth } = productOf(s);
+  return Math.max(1, Math.min(pixels, Math.floor(columnValues / Math.max(1, depth))));
+};
+
+export const columnBytes = (s: ConvolutionSizes): number =>
+  isPlainProduct(s) ? 0 : 4 * blockOf(s) * productOf(s).depth;
+
+/** Whether the sums have no terms, or there are none. */
+export const isEmpty = (s: ConvolutionSizes): boolean => productOf(s).depth * productOf(s).pixels * s.outChannels === 0;
+
+/** The image and its sizes as `patches` and `addPatches` take them, after both addresses. */
+export const patchArguments = (s: ConvolutionSizes): number[] => [
+  s.height,
+  s.width,
+  s.channels,
+  s.channels / s.groups,
+  s.kernelHeight,
+  s.kernelWidth,
+  s.outHeight,
+  s.outWidth,
+  s.strideY,
+  s.strideX,
+  s.top,
+  s.left,
+  s.dilationY,
+  s.dilationX,
+];
+
+/**
+ * A block of pixels of a group: the first, how many, and the byte offsets of the group's channels in image and result.
+ */
+export interface PixelBlock {
+  readonly first: number;
+  readonly count: number;
+  readonly inImage: number;
+  readonly inResult: number;
+}
+
+export const blocksOf = (s: ConvolutionSizes): PixelBlock[] => {
+  const { pixels, perGroup, outPerGroup } = productOf(s);
+  const block = blockOf(s);
+  const firsts = Array.from({ length: Math.ceil(pixels / block) }, (_, i) => i * block);
+  return Array.from({ length: s.groups }, (_, group) =>
+    firsts.map((first) => ({
+      first,
+      count: Math.min(block, pixels - first),
+      inImage: 4 * group * perGroup,
+      inResult: 4 * group * outPerGroup,
+    })),
+  ).flat();
+};
+
+/** Address of a pixel's channels in y or its gradient. */
+export const pixelAt = (y: number, s: ConvolutionSizes, pixel: number): number => y + 4 * pixel * s.outChannels;
+
+/** Nanoseconds per value that goes into or out of the column matrix, in one thread. */
+export const columnNanoseconds: number = 0.3;

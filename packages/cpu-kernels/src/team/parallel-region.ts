@@ -1,0 +1,216 @@
+import type { WasmMemory } from "@skein/tensor-core/backend";
+import type { Call, TeamFunctions } from "./team.ts";
+
+/**
+ * Words that all threads of a team see.
+ *
+ * `claim` is the number of the region × 256 + how many of its parts nobody has taken: who lowers it by one has part
+ * `left`, and a thread that comes late cannot take a part of another region.
+ */
+const word = {
+  claim: 0,
+  done: 1,
+  sleepers: 2,
+  waiting: 3,
+  closed: 4,
+  failed: 5,
+  address: 6,
+  bytes: 7,
+  text: 8,
+} as const;
+const leftMask = 255;
+const textBytes = 1024;
+const wordCount = word.text;
+
+/** Most threads of a team: parts that are left are counted in a byte. */
+export const mostThreads: number = leftMask + 1;
+
+/** What a caller and its helpers share beside the memory of kernels. */
+export const regionBytes: number = 4 * wordCount + textBytes;
+
+/**
+ * The parallel region of a team: the calls of its parts, who has taken which, and what went wrong. Calls are recorded
+ * in the memory of kernels as f64: per part where its calls begin, then the calls, each as a function's number, how
+ * many arguments, and these.
+ */
+export class ParallelRegion {
+  private readonly words: Int32Array;
+  private readonly text: Uint8Array;
+  private readonly memory: WasmMemory;
+  private readonly functions: TeamFunctions;
+
+  constructor(shared: SharedArrayBuffer, memory: WasmMemory, functions: TeamFunctions) {
+    this.words = new Int32Array(shared, 0, wordCount);
+    this.text = new Uint8Array(shared, 4 * wordCount, textBytes);
+    this.memory = memory;
+    this.functions = functions;
+  }
+
+  /** Publish parts 1 … `parts` − 1, whose record of `bytes` lies at `address`, and wake who sleeps. */
+  open(parts: number, address: number, bytes: number): void {
+    const { words } = this;
+    words[word.address] = address;
+    words[word.bytes] = bytes;
+    Atomics.store(words, word.waiting, 0);
+    Atomics.store(words, word.done, 0);
+    const region = (Atomics.load(words, word.claim) >>> 8) + 1;
+    Atomics.store(words, word.claim, (region << 8) | (parts - 1));
+    if (Atomics.load(words, word.sleepers) > 0) Atomics.notify(words, word.claim);
+  }
+
+  /** Take a part and run it. False where none is left. */
+  help(): boolean {
+    const part = this.take();
+    if (part > 0) this.runPart(part);
+    return part > 0;
+  }
+
+  /** Whether a part waits for somebody. */
+  hasLeft(): boolean {
+    return (Atomics.load(this.words, word.claim) & leftMask) > 0;
+  }
+
+  /** Take a part without running it. False where none is left. */
+  skip(): boolean {
+    return this.take() > 0;
+  }
+
+  private take(): number {
+    for (;;) {
+      const claim = Atomics.load(this.words, word.claim);
+      if ((claim & leftMask) === 0) return 0;
+      if (Atomics.compareExchange(this.words, word.claim, claim, claim - 1) === claim) return claim & leftMask;
+    }
+  }
+
+  private runPart(part: number): void {
+    const { words, memory, functions } = this;
+    const [address, bytes] = [words[word.address]! >>> 0, words[word.bytes]!];
+    // As in `Arena.bytesAt`: another thread may have grown the memory.
+    if (memory.buffer.byteLength < address + bytes) memory.grow(0);
+    const record = new Float64Array(memory.buffer, address, bytes / 8);
+    let at = record[part]!;
+    for (let calls = record[at++]!; calls > 0; calls--) {
+      const fn = record[at++]!;
+      const count = record[at++]!;
+      functions.call(fn, ...record.subarray(at, at + count));
+      at += count;
+    }
+  }
+
+  /** Carry out parts of regions until the team is closed. `spins`: how often to look before sleeping. */
+  serve(spins: number): void {
+    const { words } = this;
+    for (let looked = 0; Atomics.load(words, word.closed) === 0; ) {
+      const claim = Atomics.load(words, word.claim);
+      if ((claim & leftMask) > 0) {
+        looked = 0;
+        this.serveOne();
+      } else if (++looked > spins) {
+        Atomics.add(words, word.sleepers, 1);
+        Atomics.wait(words, word.claim, claim);
+        Atomics.sub(words, word.sleepers, 1);
+        looked = 0;
+      }
+    }
+  }
+
+  private serveOne(): void {
+    const part = this.take();
+    if (part === 0) return;
+    try {
+      this.runPart(part);
+    } catch (error) {
+      this.fail(error);
+    }
+    Atomics.add(this.words, word.done, 1);
+    if (Atomics.load(this.words, word.waiting) === 1) Atomics.notify(this.words, word.done);
+  }
+
+  private fail(error: unknown): void {
+    if (Atomics.compareExchange(this.words, word.failed, 0, -1) !== 0) return; // the first failure is told
+    const message = new TextEncoder().encode((error instanceof Error ? error.message : String(error)).slice(0, 300));
+    this.text.set(message.subarray(0, textBytes));
+    Atomics.store(this.words, word.failed, Math.min(textBytes, message.byteLength));
+  }
+
+  /**
+   * Wait until helpers have done so many parts.
+   *
+   * @param mayBlock false in the main thread of a browser, which looks all the time instead.
+   * @returns false after `milliseconds` in which they have not.
+   */
+  join(parts: number, { spins, mayBlock, milliseconds }: WaitRule): boolean {
+    const { words } = this;
+    for (let looked = 0; looked < spins; looked++) if (Atomics.load(words, word.done) >= parts) return true;
+    const end = performance.now() + milliseconds;
+    for (;;) {
+      Atomics.store(words, word.waiting, 1);
+      const done = Atomics.load(words, word.done);
+      if (done >= parts) return true;
+      const left = end - performance.now();
+      if (left <= 0) return false;
+      if (mayBlock) Atomics.wait(words, word.done, done, left);
+    }
+  }
+
+  /** What a helper failed with since this was last asked. */
+  takeFailure(): string | undefined {
+    const length = Atomics.load(this.words, word.failed);
+    if (length === 0) return undefined;
+    Atomics.store(this.words, word.failed, 0);
+    return new TextDecoder().decode(this.text.slice(0, length));
+  }
+
+  /** Let helpers end. */
+  close(): void {
+    Atomics.store(this.words, word.closed, 1);
+    Atomics.add(this.words, word.claim, 1 << 8);
+    Atomics.notify(this.words, word.claim);
+  }
+}
+
+export interface WaitRule {
+  /** How often to look before sleeping. */
+  readonly spins: number;
+  readonly mayBlock: boolean;
+  readonly milliseconds: number;
+}
+
+/** The record of a region while it is written; see `ParallelRegion`. */
+export class RegionRecord {
+  private numbers = new Float64Array(1024);
+  private length = 0;
+  /** Where the number of calls of the part at hand stands. */
+  private head = 0;
+
+  begin(parts: number): void {
+    this.length = parts;
+  }
+
+  beginPart(part: number): void {
+    this.head = this.length;
+    this.numbers[part] = this.head;
+    this.reserve(1);
+    this.numbers[this.length++] = 0;
+  }
+
+  readonly call: Call = (fn, ...args) => {
+    this.reserve(2 + args.length);
+    this.numbers[this.head]!++;
+    this.numbers[this.length++] = fn;
+    this.numbers[this.length++] = args.length;
+    for (const value of args) this.numbers[this.length++] = value;
+  };
+
+  get written(): Float64Array {
+    return this.numbers.subarray(0, this.length);
+  }
+
+  private reserve(count: number): void {
+    if (this.length + count <= this.numbers.length) return;
+    const larger = new Float64Array(2 * (this.length + count));
+    larger.set(this.numbers);
+    this.numbers = larger;
+  }
+}

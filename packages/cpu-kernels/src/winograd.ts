@@ -1,0 +1,190 @@
+import { TILE_ROWS, WINOGRAD_HEAD_BYTES, WINOGRAD_POINTS, WINOGRAD_SPACING } from "../assembly/blocks.ts";
+import { alignUp } from "./arena.ts";
+import { convolutionNanoseconds, type ConvolutionSizes, wholePanels } from "./contraction-scratch.ts";
+import type { KernelCall } from "./kernel.ts";
+import { partBegin, type Team } from "./team/team.ts";
+
+/** Columns whose kernel is held at its points at a time: at most 18 KiB for each channel of the sum. */
+const columnBlock = 128;
+/** Bytes of values and products of a block of tiles; they are to stay in the second-level cache. */
+const blockBytes = 2 ** 20;
+/** Tiles of a block, at least and at most: every block reads the whole kernel again. */
+const [fewestTiles, mostTiles] = [24, 48];
+
+/**
+ * What the transforms cost, in multiplications of the product in the same time: per tile and channel, and per entry of
+ * the kernel. Measured; see `docs/experiments.md`.
+ */
+const transformCosts = { tileChannel: 512, kernelEntry: 1200 };
+/** By how much the fewer multiplications must win, so that no shape is slower than before. */
+const margin = 1.15;
+/** Of packing one entry of the kernel at its points. */
+const kernelNanoseconds = 12;
+
+/**
+ * Whether a convolution and its gradients are faster by Winograd's F(4, 3) than by direct sums. One answer for all
+ * three: it depends on the sizes of the whole operator alone, so dividing the work does not change a bit.
+ */
+export const suitsWinograd = (s: ConvolutionSizes): boolean => {
+  const square = s.kernelHeight === 3 && s.kernelWidth === 3;
+  const plain = s.strideY * s.strideX * s.dilationY * s.dilationX * s.groups === 1;
+  if (!square || !plain || s.channels % 4 !== 0 || s.outChannels % 4 !== 0) return false;
+  const entries = s.channels * s.outChannels;
+  const direct = 9 * s.batch * s.outHeight * s.outWidth * entries;
+  const tiles = Math.max(tilesOf(s.batch, s.outHeight, s.outWidth), tilesOf(s.batch, s.height, s.width));
+  const { tileChannel, kernelEntry } = transformCosts;
+  const products = tiles * WINOGRAD_POINTS * entries;
+  return direct > margin * (products + tiles * tileChannel * (s.channels + s.outChannels) + kernelEntry * entries);
+};
+
+/** The convolution that a convolution or its gradient of the input is, by tiles of 4 × 4 results. */
+interface Tiling {
+  readonly height: number;
+  readonly width: number;
+  readonly inner: number;
+  readonly columns: number;
+  readonly outHeight: number;
+  readonly outWidth: number;
+  readonly top: number;
+  readonly left: number;
+  readonly tiles: number;
+}
+
+const tilesOf = (batch: number, height: number, width: number): number =>
+  batch * Math.ceil(height / 4) * Math.ceil(width / 4);
+
+const forwardTiling = (s: ConvolutionSizes): Tiling => ({
+  ...s,
+  inner: s.channels,
+  columns: s.outChannels,
+  tiles: tilesOf(s.batch, s.outHeight, s.outWidth),
+});
+
+const inputGradientTiling = (s: ConvolutionSizes): Tiling => ({
+  height: s.outHeight,
+  width: s.outWidth,
+  inner: s.outChannels,
+  columns: s.channels,
+  outHeight: s.height,
+  outWidth: s.width,
+  top: 2 - s.top,
+  left: 2 - s.left,
+  tiles: tilesOf(s.batch, s.height, s.width),
+});
+
+const blockOf = (inner: number, columns: number, tiles: number): number => {
+  const fitting = Math.floor(blockBytes / (4 * WINOGRAD_POINTS * (inner + columns)));
+  const bounded = Math.max(fewestTiles, Math.min(mostTiles, fitting));
+  return Math.min(tiles, Math.floor(bounded / TILE_ROWS) * TILE_ROWS);
+};
+
+const kernelBytes = ({ inner, columns }: Tiling): number =>
+  4 * WINOGRAD_POINTS * inner * wholePanels(Math.min(columnBlock, columns));
+
+const tilesBytes = ({ inner, columns, tiles }: Tiling): number => {
+  const wide = Math.min(columnBlock, columns);
+  const block = blockOf(inner, wide, tiles);
+  return (
+    WINOGRAD_HEAD_BYTES +
+    8 * (block + TILE_ROWS) +
+    4 * WINOGRAD_POINTS * inner +
+    WINOGRAD_POINTS * (4 * block * inner + 4 * (block + TILE_ROWS) * wholePanels(wide) + 2 * WINOGRAD_SPACING)
+  );
+};
+
+const gradientBytes = ({ channels, outChannels, ...s }: ConvolutionSizes): number => {
+  const wide = Math.min(columnBlock, outChannels);
+  const block = blockOf(channels, wide, tilesOf(s.batch, s.outHeight, s.outWidth));
+  const panels = wholePanels(wide);
+  return (
+    WINOGRAD_HEAD_BYTES +
+    8 * (channels + TILE_ROWS) +
+    4 * WINOGRAD_POINTS * Math.max(channels, wide) +
+    WINOGRAD_POINTS * (4 * block * (channels + panels) + 4 * (channels + TILE_ROWS) * panels + 3 * WINOGRAD_SPACING)
+  );
+};
+
+/** Call `work` for blocks of columns: the first, and how many. */
+const forColumns = (columns: number, work: (first: number, count: number) => void): void => {
+  for (let first = 0; first < columns; first += columnBlock) work(first, Math.min(columnBlock, columns - first));
+};
+
+/** Multiplications of the products take a quarter of the time of direct sums, with the transforms at most all of it. */
+const nanoseconds = (s: ConvolutionSizes): number => convolutionNanoseconds(s) / 2;
+
+const bindTiles = (s: ConvolutionSizes, t: Tiling, turned: boolean, team: Team): KernelCall => {
+  const [pack, run] = [team.indexOf("winogradTaps"), team.indexOf("winogradTiles")];
+  const [tap, row] = [4 * s.channels * s.outChannels, 4 * s.outChannels];
+  const block = blockOf(t.inner, Math.min(columnBlock, t.columns), t.tiles);
+  const blocks = Math.ceil(t.tiles / block);
+  const { height, width, inner, outHeight, outWidth, top, left, tiles } = t;
+  const image = [outHeight, outWidth, top, left];
+  const scratchBytes = alignUp(tilesBytes(t));
+  return ([x, w], [y], taps) => {
+    const scratch = taps + alignUp(kernelBytes(t));
+    const scratchOf = (part: number): number => scratch + part * scratchBytes;
+    forColumns(t.columns, (first, count) => {
+      const from = w! + (turned ? first * row : 4 * first);
+      const panels = Math.ceil(count / 8);
+      const packs = team.partsOf(kernelNanoseconds * inner * count, panels);
+      team.run(packs, (part, call) =>
+        call(pack, from, taps, inner, count, tap, row, Number(turned), scratchOf(part), part, packs),
+      );
+      const [to, outPixel] = [y! + 4 * first, 4 * t.columns];
+      const parts = team.partsOf((nanoseconds(s) * count) / t.columns, blocks);
+      // Whole blocks, so that a tile is computed beside the same others whatever the number of threads.
+      team.run(parts, (part, call) => {
+        const begin = block * partBegin(blocks, part, parts);
+        const end = Math.min(tiles, block * partBegin(blocks, part + 1, parts));
+        const some = [begin, end - begin, block] as const;
+        call(run, x!, taps, to, height, width, inner, count, outPixel, ...image, ...some, scratchOf(part));
+      });
+    });
+  };
+};
+
+const bindGradient = (s: ConvolutionSizes, team: Team): KernelCall => {
+  const run = team.indexOf("winogradKernelGradient");
+  const { batch, height, width, channels, outChannels, outHeight, outWidth, top, left } = s;
+  const block = blockOf(channels, Math.min(columnBlock, outChannels), tilesOf(batch, outHeight, outWidth));
+  const image = [batch, height, width, channels] as const;
+  const sizes = [outHeight, outWidth, top, left, block] as const;
+  const scratchBytes = alignUp(gradientBytes(s));
+  return ([x, g], [w], scratch) =>
+    forColumns(outChannels, (first, count) => {
+      const panels = Math.ceil(count / 8);
+      const parts = team.partsOf((nanoseconds(s) * count) / outChannels, panels);
+      // Sums run over all tiles, so columns are shared; each part transforms the pixels for itself.
+      team.run(parts, (part, call) => {
+        const begin = 8 * partBegin(panels, part, parts);
+        const columns = Math.min(count, 8 * partBegin(panels, part + 1, parts)) - begin;
+        const column = 4 * (first + begin);
+        const outPixel = 4 * outChannels;
+        const to = scratch + part * scratchBytes;
+        call(run, x!, g! + column, w! + column, ...image, columns, outPixel, ...sizes, to);
+      });
+    });
+};
+
+/** One of the three convolutions by Winograd's F(4, 3), for sizes that `suitsWinograd`. */
+export interface WinogradKernel {
+  readonly scratchBytes: (sizes: ConvolutionSizes, threads: number) => number;
+  readonly bind: (sizes: ConvolutionSizes, team: Team) => KernelCall;
+}
+
+const tilingBytes = (t: Tiling, threads: number): number => alignUp(kernelBytes(t)) + threads * alignUp(tilesBytes(t));
+
+export const winogradForward: WinogradKernel = {
+  scratchBytes: (s, threads) => tilingBytes(forwardTiling(s), threads),
+  bind: (s, team) => bindTiles(s, forwardTiling(s), false, team),
+};
+
+export const winogradInputGradient: WinogradKernel = {
+  scratchBytes: (s, threads) => tilingBytes(inputGradientTiling(s), threads),
+  bind: (s, team) => bindTiles(s, inputGradientTiling(s), true, team),
+};
+
+export const winogradWeightGradient: WinogradKernel = {
+  scratchBytes: (s, threads) => threads * alignUp(gradientBytes(s)),
+  bind: bindGradient,
+};

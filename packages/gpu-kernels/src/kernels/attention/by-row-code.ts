@@ -1,0 +1,111 @@
+import { type AttentionNode, keyLine, readRows, type SpanSource } from "./attention-node.ts";
+import { wgsl } from "../../wgsl.ts";
+
+// Every invocation owns a few rows and walks the other side four at a time, straight from memory: no workgroup memory,
+// no barrier, results in an array of its own. For processors that pretend to be GPUs: they compile each access to
+// memory into dozens of instructions, so the text is kept short and sixteen products share eight loads. lavapipe, 256
+// queries × 256 keys × 64: compiles in 2 s and runs at 6 GFLOP/s, against 5 s and 2 GFLOP/s of `attentionForward`. The
+// number of vectors is a size and no constant: loops of a known length over arrays are written out by its compiler, and
+// it takes 32 s.
+
+export const lanes = 8;
+
+/** `text` of 0, 1 …: the rows of an invocation, or the four columns of a turn. */
+export const each = (count: number, text: (i: number) => string): string[] =>
+  Array.from({ length: count }, (_, i) => text(i));
+
+/** `<target><i>[n]` = row i of `a` · column n of `b`, for several pairs of operands. */
+export const products = (
+  rows: number,
+  pairs: readonly (readonly [target: string, a: string, b: string])[],
+  at: (n: number) => string,
+): string =>
+  wgsl`
+    ${pairs.flatMap(([target]) => each(rows, (i) => `var ${target}${i} = vec4<f32>();`))}
+    for (var part = 0u; part < sizes.vectors; part++) {
+      ${pairs.map(
+        ([target, a, b]) => wgsl`
+          ${each(rows, (i) => `let ${a}${i} = vector_${a}(row${i}, part);`)}
+          ${each(4, (n) => `let ${b}${n} = vector_${b}(${at(n)}, part);`)}
+          ${each(rows, (i) => `${target}${i} += vec4<f32>(${each(4, (n) => `dot(${a}${i}, ${b}${n})`).join(", ")});`)}
+        `,
+      )}
+    }
+  `;
+
+/** `<result><i>` += Σₙ `weights<i>[n]` · column n of `b`, for several results. */
+export const additions = (
+  rows: number,
+  sums: readonly (readonly [result: string, weights: string, b: string])[],
+  at: (n: number) => string,
+): string =>
+  wgsl`
+    for (var part = 0u; part < sizes.vectors; part++) {
+      ${sums.map(
+        ([result, weights, b]) => wgsl`
+          ${each(4, (n) => `let ${b}${n} = vector_${b}(${at(n)}, part);`)}
+          ${each(rows, (i) => `${result}${i}[part] += ${each(4, (n) => `${weights}${i}[${n}] * ${b}${n}`).join(" + ")};`)}
+        `,
+      )}
+    }
+  `;
+
+/** Rows of an invocation: 4, or 1 where there are not many. */
+export const rowsOfLane = (count: number, most: number): number => (count >= lanes * most ? most : 1);
+
+/** Line, first row of the workgroup, and `row0` …, the rows of the invocation; those behind the end repeat the last. */
+export const place = (node: AttentionNode, rows: number, side: "query" | "key", spans: SpanSource): string => wgsl`
+  let line = group / sizes.tiles;
+  ${
+    side === "query"
+      ? wgsl`
+        let query_line = line * sizes.queries;
+        ${keyLine(node)}
+        ${spans.define("line", false)}
+      `
+      : wgsl`
+        let key_line = line * sizes.keys;
+        ${spans.define(`line * ${node.group}u`, false)}
+      `
+  }
+  let last = sizes.${side === "query" ? "queries" : "keys"} - 1u;
+  let first = group % sizes.tiles * ${lanes * rows}u;
+  ${each(
+    rows,
+    (i) => wgsl`
+      let at${i} = min(first + lane + ${i * lanes}u, last);
+      let row${i} = ${side}_line + at${i};
+    `,
+  )}
+`;
+
+/** q, k and v. */
+export const reads = (node: AttentionNode): ReturnType<typeof readRows>[] => [
+  readRows("q", node, { input: 0 }),
+  readRows("k", node, { input: 1 }),
+  readRows("v", node, { input: 2 }),
+];
+
+/** Write rows of results, each entry multiplied by a factor. */
+export const put = (
+  rows: number,
+  results: readonly (readonly [result: string, name: string, factor: (i: number) => string])[],
+): string[] =>
+  each(
+    rows,
+    (i) => wgsl`
+      if (first + lane + ${i * lanes}u <= last) {
+        for (var part = 0u; part < sizes.vectors; part++) {
+          ${results.map(([result, name, factor]) => `put_${name}(row${i}, part, ${result}${i}[part] * ${factor(i)});`)}
+        }
+      }
+    `,
+  );
+
+/** `<name><i>`: an array for a row of results. */
+export const arrays = (rows: number, vectors: number, name: string): string[] =>
+  each(rows, (i) => `var ${name}${i}: array<vec4<f32>, ${vectors}>;`);
+
+/** The last of four columns may lie behind the end: it is read at the end instead, and counts nothing. */
+export const keyAt = (n: number): string => `key_line + min(j + ${n}u, keys - 1u)`;
+export const queryAt = (n: number): string => `query_line + min(j + ${n}u, sizes.queries - 1u)`;

@@ -1,0 +1,143 @@
+import type { Binding, BindingSource, DeviceFacts, Pass } from "../../kernel.ts";
+import { workgroupSize } from "../reduce/fold.ts";
+import { workgroupsWanted } from "../reduce/rows.ts";
+import { workgroupScan } from "../scan/workgroup-scan.ts";
+import { componentsOf, keySizes, keysText, type Layout } from "./radix-layout.ts";
+import { elementsBinding, type Selection } from "./selection.ts";
+import { wgsl } from "../../wgsl.ts";
+
+// The k-th greatest key of each row: three rounds, each of which counts keys by their next digit and picks one.
+
+/** Digits of a key from the top: 11, 11 and 10 bits. */
+export const rounds = [
+  { shift: 21, bins: 2048 },
+  { shift: 10, bins: 2048 },
+  { shift: 0, bins: 1024 },
+] as const;
+
+/** Bins of all rounds. */
+export const binsPerRow: number = rounds.reduce((sum, { bins }) => sum + bins, 0);
+
+/** Digits of the threshold so far, and how many of the keys that share them to take: [round, row]. */
+export const state = (source: BindingSource, access: "read" | "write"): Binding => ({
+  name: "states",
+  type: "array<vec2<u32>>",
+  source,
+  access,
+});
+
+/** Where the states of the round before lie. */
+const statesBefore = (rows: number, round: number): number => Math.max(0, round - 1) * rows;
+
+/** Empty the bins of all rounds. */
+export const clearPass = (bins: BindingSource, words: number): Pass => ({
+  label: "top-k, clear bins",
+  bindings: [{ name: "bins", type: "array<vec4<u32>>", source: bins, access: "write" }],
+  workgroupSize,
+  groups: Math.ceil(words / 4 / workgroupSize),
+  code: wgsl`
+    fn main(group: u32, lane: u32) {
+      let at = group * ${workgroupSize}u + lane;
+      if (4u * at < sizes.words) { bins[at] = vec4<u32>(); }
+    }
+  `,
+  sizes: { words },
+});
+
+/** Count keys that share the digits picked so far by their next one: in workgroup memory, then onto the row's bins. */
+export const countPass = (
+  selection: Selection,
+  layout: Layout,
+  round: number,
+  bins: BindingSource,
+  states: BindingSource,
+  facts: DeviceFacts,
+): Pass => {
+  const { rows } = selection;
+  const { lanes, vectors } = layout;
+  const { shift, bins: count } = rounds[round]!;
+  const offset = rounds.slice(0, round).reduce((sum, other) => sum + other.bins, 0);
+  const above = round === 0 ? 32 : rounds[round - 1]!.shift;
+  const turn = workgroupSize * 4;
+  // At least eight registers for each invocation, so that bins are filled more often than they are emptied.
+  const parts = Math.max(1, Math.min(Math.ceil(workgroupsWanted(facts) / rows), Math.floor(vectors / (2 * turn))));
+  const chunk = Math.ceil(vectors / parts);
+  const matches = (key: string): string => (round === 0 ? "" : ` && (${key} >> ${above}u) == prefix`);
+  const tally = (j: number, lane: string): string =>
+    `if (there${j}${lane}${matches(`k${j}${lane}`)}) { atomicAdd(&local[(k${j}${lane} >> ${shift}u) & ${count - 1}u], 1u); }`;
+  const js = [0, 1, 2, 3];
+  const both = lanes === 1 ? "bool" : "vec4<bool>";
+  return {
+    label: `top-k, count digit ${round + 1}`,
+    bindings: [
+      elementsBinding(lanes === 4),
+      { name: "bins", type: "array<atomic<u32>>", source: bins, access: "write" },
+      ...(round === 0 ? [] : [state(states, "read")]),
+    ],
+    workgroupSize,
+    groups: rows * Math.ceil(vectors / chunk),
+    code: wgsl`
+      ${keysText(selection, layout)}
+      var<workgroup> local: array<atomic<u32>, ${count}>;
+      fn main(group: u32, lane: u32) {
+        let row = group / sizes.parts;
+        ${round === 0 ? "" : `let prefix = states[sizes.states + row].x >> ${above}u;`}
+        for (var bin = lane; bin < ${count}u; bin += ${workgroupSize}u) { atomicStore(&local[bin], 0u); }
+        workgroupBarrier();
+        let begin = group % sizes.parts * sizes.chunk;
+        let stop = min(begin + sizes.chunk, sizes.vectors);
+        for (var v = begin + lane; v < stop; v += ${turn}u) {
+          ${js.map((j) => `let k${j} = keys_at(row, v + ${j * workgroupSize}u);`)}
+          ${js.map((j) => `let there${j} = is_there(v + ${j * workgroupSize}u) & ${both}(v + ${j * workgroupSize}u < stop);`)}
+          ${js.flatMap((j) => componentsOf(lanes).map((lane) => tally(j, lane)))}
+        }
+        workgroupBarrier();
+        for (var bin = lane; bin < ${count}u; bin += ${workgroupSize}u) {
+          let found = atomicLoad(&local[bin]);
+          if (found > 0u) { atomicAdd(&bins[row * ${binsPerRow}u + ${offset}u + bin], found); }
+        }
+      }
+    `,
+    sizes: {
+      ...keySizes(selection, layout),
+      chunk,
+      parts: Math.ceil(vectors / chunk),
+      states: statesBefore(rows, round),
+    },
+  };
+};
+
+/**
+ * Pick the digit at which the count from above reaches what remains to be found: states are the digits so far, and how
+ * many of them to take.
+ */
+export const pickPass = ({ rows, k }: Selection, round: number, bins: BindingSource, states: BindingSource): Pass => {
+  const { shift, bins: count } = rounds[round]!;
+  const offset = rounds.slice(0, round).reduce((sum, other) => sum + other.bins, 0);
+  const each = count / workgroupSize;
+  return {
+    label: `top-k, pick digit ${round + 1}`,
+    bindings: [{ name: "bins", type: "array<u32>", source: bins, access: "read" }, state(states, "write")],
+    workgroupSize,
+    groups: rows,
+    code: wgsl`
+      ${workgroupScan("u32", workgroupSize, workgroupSize)}
+      fn main(group: u32, lane: u32) {
+        let begin = group * ${binsPerRow}u + ${offset}u;
+        let top = ${count - 1}u - lane * ${each}u;
+        var own = 0u;
+        for (var j = 0u; j < ${each}u; j++) { own += bins[begin + top - j]; }
+        let found = ${round === 0 ? "vec2<u32>(0u, sizes.k)" : "states[sizes.states + group]"};
+        var above = scan(lane, own);
+        for (var j = 0u; j < ${each}u; j++) {
+          let here = bins[begin + top - j];
+          if (above < found.y && above + here >= found.y) {
+            states[sizes.states_to + group] = vec2<u32>(found.x | ((top - j) << ${shift}u), found.y - above);
+          }
+          above += here;
+        }
+      }
+    `,
+    sizes: { k, states: statesBefore(rows, round), states_to: round * rows },
+  };
+};

@@ -1,0 +1,52 @@
+import { flattenTree, type Tensor, trace } from "@skein/tensor-core";
+import { type ConformanceCase, conformanceCases } from "@skein/testing";
+import { describe, expect, test } from "vitest";
+import { type DeviceFacts, leastDevice, shadersOf } from "../src/index.ts";
+
+const rich: DeviceFacts = {
+  ...leastDevice,
+  adapter: "a device with f16 and subgroups",
+  f16: true,
+  subgroups: true,
+  minSubgroupSize: 32,
+  maxSubgroupSize: 32,
+};
+const software: DeviceFacts = { ...leastDevice, adapter: "a processor", software: true };
+
+const brackets = (text: string, kinds: string): number => [...text].filter((letter) => kinds.includes(letter)).length;
+
+/** Lines of a shader that do not stand where their brackets want them; a statement may go on two columns further in. */
+const strayLines = (code: string): string[] => {
+  let depth = 0;
+  let before = ";";
+  return code
+    .trimEnd()
+    .split("\n")
+    .filter((line) => {
+      const text = line.trim();
+      const statement = text.replace(/\/\/.*/, "");
+      const goesOn = !/[{};,(]$|^\/\/|^@/.test(before);
+      const closing = /^[})]*/.exec(text)![0].length;
+      const due = 2 * (depth - closing);
+      const indent = line.search(/[^ ]|$/);
+      depth += brackets(statement, "{(") - brackets(statement, "})");
+      before = text;
+      return (
+        text === "" || /\}(fn|var|struct|const) /.test(text) || (indent !== due && !(goesOn && indent === due + 2))
+      );
+    });
+};
+
+/** Of each operator the row with the most operands, among those the first. */
+const rows: readonly ConformanceCase[] = [...Map.groupBy(conformanceCases, ({ op }) => op).values()].map((same) =>
+  same.reduce((most, row) => (row.inputs.length > most.inputs.length ? row : most)),
+);
+
+describe("generated shaders can be read", () => {
+  test.each(rows.map((row) => [row.op, row] as const))("%s: lines stand as deep as their brackets", (_, row) => {
+    const run = (...inputs: Tensor[]): Tensor[] => flattenTree<Tensor>(row.fn(...inputs)).leaves;
+    const { graph } = trace(run, row.inputs as never);
+    for (const facts of [leastDevice, rich, software])
+      for (const { code } of shadersOf(graph, facts)) expect(strayLines(code), code).toEqual([]);
+  });
+});

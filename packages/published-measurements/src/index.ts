@@ -1,0 +1,2 @@
+export { mpiAllReduce, type PublishedLink, publishedLinks, publishedSizes } from "./all-reduce.ts";
+export { googLeNet, tracedLayers } from "./b-caffe.ts";

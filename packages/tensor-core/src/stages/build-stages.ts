@@ -1,0 +1,151 @@
+import { isFloat } from "../dtype.ts";
+import { ArgumentError } from "../errors.ts";
+import { type Graph, type Node, specOf, type ValueRef, valueKey } from "../graph/graph.ts";
+import { operators } from "../ops/table.ts";
+import { hasEffect } from "../passes/dead-code.ts";
+import { type Assignment, type Cuts, nameOf } from "./assign-stages.ts";
+import { keptValues, type Reads, sourceOf } from "./kept-values.ts";
+import { nodesWithin, sliceGraph } from "./slice-graph.ts";
+import type { CutValue, KeptValue, Stage } from "./stage.ts";
+
+/** What the graph of a whole step has, forward and backward, from which its stages are cut. */
+export interface StepValues extends Omit<Cuts, "back"> {
+  /** Per stage, the cotangents of what it hands on. */
+  readonly carried: readonly (readonly ValueRef[])[];
+  /** Per stage, its part of the gradient of each parameter. */
+  readonly gradients: readonly (readonly ValueRef[])[];
+}
+
+/** Per node, the first stage that something was carried back to on the way to it. */
+const carriedTo = (graph: Graph, carried: StepValues["carried"]): (number | undefined)[] => {
+  const stageOf = new Map(carried.flatMap((refs, stage) => refs.map((ref) => [valueKey(ref), stage] as const)));
+  const reached: (number | undefined)[] = [];
+  for (const node of graph.nodes) {
+    const stages = node.inputs.flatMap((ref) => stageOf.get(valueKey(ref)) ?? reached[ref.node] ?? []);
+    reached.push(stages.length === 0 ? undefined : Math.min(...stages));
+  }
+  return reached;
+};
+
+const sorted = (numbers: Iterable<number>): number[] => [...new Set(numbers)].sort((a, b) => a - b);
+
+/** Cut the graphs of all stages out of that of the whole step. */
+export const buildStages = (graph: Graph, step: StepValues, { stageOf, isFree, homeOf }: Assignment): Stage[] => {
+  const { cuts, loss, aux, carried, gradients, numParams } = step;
+  const leafOf = new Map(graph.inputs.map((node, leaf) => [valueKey({ node, output: 0 }), leaf]));
+  const leafRef = (leaf: number): ValueRef => ({ node: graph.inputs[leaf]!, output: 0 });
+  const reached = carriedTo(graph, carried);
+  const effects = graph.nodes.filter(hasEffect).map(({ id }) => id);
+  const hasGradient = ({ node }: ValueRef): boolean => {
+    const { op, params } = graph.nodes[node]!;
+    return operators[op]?.constantValue?.(params) !== 0;
+  };
+
+  const valuesOf = (names: readonly string[], refs: readonly ValueRef[]): CutValue[] =>
+    refs.map((ref, i) => {
+      const { dtype, shape } = specOf(graph, ref);
+      return { name: names[i]!, spec: { dtype, shape }, hasCotangent: isFloat(dtype) };
+    });
+
+  /** What a stage computes forward, what it keeps for backward, and the leaves that it reads. */
+  const partOf = (stage: number) => {
+    const incoming = cuts[stage - 1]?.values ?? [];
+    const outgoing = cuts[stage]?.values ?? [loss];
+    const auxLeaves = aux.flatMap((ref, leaf) => (homeOf(ref) === stage ? [leaf] : []));
+    const results = [...outgoing, ...auxLeaves.map((leaf) => aux[leaf]!)];
+    const ownEffects = effects.filter((id) => stageOf[id] === stage);
+    const incomingKeys = new Set(incoming.map(valueKey));
+    const leaves = new Set<number>();
+    const within = (outputs: readonly ValueRef[]): Set<number> =>
+      nodesWithin(
+        graph,
+        outputs,
+        (key) => {
+          const leaf = leafOf.get(key);
+          if (leaf !== undefined) leaves.add(leaf);
+          return leaf !== undefined || incomingKeys.has(key);
+        },
+        ownEffects,
+      );
+    const computed = within(results);
+
+    const atHand = new Map<string, KeptValue>();
+    graph.inputs.forEach((_, leaf) =>
+      atHand.set(
+        valueKey(leafRef(leaf)),
+        leaf < numParams ? { from: "params", index: leaf } : { from: "args", index: leaf - numParams },
+      ),
+    );
+    incoming.forEach((ref, index) => atHand.set(valueKey(ref), { from: "incoming", index }));
+    const reads: Reads = {
+      atHand,
+      isForward: ({ id }: Node) => (isFree[id]! ? computed.has(id) : stageOf[id] === stage),
+      visit: (ref) => {
+        const found = isFree[ref.node]! ? undefined : (stageOf[ref.node] ?? reached[ref.node]);
+        if (found !== undefined && found !== stage)
+          throw new ArgumentError(
+            `cutStages: ${nameOf(graph, ref)} of stage ${found} is read by the backward pass of stage ${stage}; a checkpoint region or a custom gradient must not reach across a cut: end it there, and begin another`,
+          );
+      },
+    };
+    outgoing.forEach((ref, index) => {
+      const key = valueKey(sourceOf(graph, ref, reads));
+      if (!atHand.has(key)) atHand.set(key, { from: "outgoing", index });
+    });
+    const given = new Set(carried[stage]!.map(valueKey));
+    const back = [
+      ...(carried[stage - 1] ?? []),
+      ...gradients[stage]!.filter(hasGradient),
+      ...effects
+        .filter((id) => stageOf[id] === undefined && reached[id] === stage)
+        .flatMap((id) => graph.nodes[id]!.inputs),
+    ];
+    const kept = keptValues(graph, back, given, reads);
+    within([...results, ...kept.saved]);
+    for (const { from, index } of kept.values) {
+      if (from === "params") leaves.add(index);
+      if (from === "args") leaves.add(numParams + index);
+    }
+    gradients[stage]!.forEach((ref, leaf) => {
+      if (hasGradient(ref)) leaves.add(leaf);
+    });
+    return { incoming, outgoing, auxLeaves, results, ownEffects, kept, leaves };
+  };
+
+  const parts = carried.map((_, stage) => partOf(stage));
+  // A parameter that nobody reads has a gradient too: zeros.
+  for (let leaf = 0; leaf < numParams; leaf++)
+    if (!parts.some(({ leaves }) => leaves.has(leaf))) parts[0]!.leaves.add(leaf);
+
+  return parts.map(({ incoming, outgoing, auxLeaves, results, ownEffects, kept, leaves }, stage) => {
+    const params = sorted(leaves).filter((leaf) => leaf < numParams);
+    const args = sorted(leaves).flatMap((leaf) => (leaf < numParams ? [] : [leaf - numParams]));
+    const own = [...params, ...args.map((arg) => numParams + arg)].map(leafRef);
+    return {
+      params,
+      args,
+      incoming: valuesOf(cuts[stage - 1]?.names ?? [], incoming),
+      outgoing: valuesOf(cuts[stage]?.names ?? ["loss"], outgoing),
+      aux: auxLeaves,
+      forward: sliceGraph(graph, {
+        given: [...own, ...incoming].map((ref) => [ref]),
+        outputs: [...results, ...kept.saved],
+        effects: ownEffects,
+      }),
+      backward: sliceGraph(graph, {
+        given: [...kept.names, ...carried[stage]!.map((ref) => [ref])],
+        outputs: [...(carried[stage - 1] ?? []), ...params.map((leaf) => gradients[stage]![leaf]!)],
+        effects: effects.filter((id) => stageOf[id] === undefined && reached[id] === stage),
+      }),
+      kept: kept.values.map((value) => ({
+        ...value,
+        index:
+          value.from === "params"
+            ? params.indexOf(value.index)
+            : value.from === "args"
+              ? args.indexOf(value.index)
+              : value.index,
+      })),
+    };
+  });
+};

@@ -1,0 +1,153 @@
+import { describe } from "../describe.ts";
+import { didYouMean } from "../did-you-mean.ts";
+import { isFloat } from "../dtype.ts";
+import { ArgumentError } from "../errors.ts";
+import { pullBack } from "../autodiff/pull-back.ts";
+import { gatherTaps } from "../autodiff/tap.ts";
+import { scalarLoss } from "../autodiff/vjp.ts";
+import { full, identity } from "../functions/elementwise.ts";
+import { optimizationBarrier } from "../functions/optimization-barrier.ts";
+import { inPhase, type Mesh, type MeshPlace } from "../graph/emit.ts";
+import { type Graph, keepDefinitions, type ValueRef } from "../graph/graph.ts";
+import type { Tensor } from "../graph/tensor.ts";
+import { trace } from "../graph/trace.ts";
+import { recomputeRegions, withoutRegions } from "../passes/recompute/recompute-regions.ts";
+import type { TensorSpec } from "../shape.ts";
+import { flattenTree, leafPaths, type MapTree, mapTree, unflattenTree } from "../tree.ts";
+import { assignStages } from "./assign-stages.ts";
+import { buildStages, type StepValues } from "./build-stages.ts";
+import type { CutStep } from "./stage.ts";
+
+export interface CutOptions {
+  /**
+   * Where the step is cut, in the order of the forward pass: the name of a tapped value, or of all values that pass
+   * from one stage to the next. One cut makes two stages.
+   */
+  readonly cuts: readonly (string | readonly string[])[];
+  /** Ranks along each mesh axis, and the rank's place among them, as in `trace`. */
+  readonly mesh?: Mesh;
+  readonly place?: MeshPlace;
+  /** Rewrites of the whole step before it is cut: `mixedPrecision`, `rewriteSaved`. */
+  readonly passes?: readonly ((graph: Graph) => Graph)[];
+}
+
+/** The values of each cut by their names. @throws ArgumentError for a name that nothing was tapped by, or twice. */
+const valuesOf = (cuts: readonly (readonly string[])[], taps: ReadonlyMap<string, Tensor>): Tensor[][] => {
+  const names = cuts.flat();
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined)
+    throw new ArgumentError(`cutStages: "${twice}" is in two cuts; tap it again, under another name, behind the first`);
+  return cuts.map((cut) =>
+    cut.map((name) => {
+      const value = taps.get(name);
+      if (value !== undefined) return value;
+      const meant = didYouMean(name, [...taps.keys()]);
+      throw new ArgumentError(
+        `cutStages: no value is tapped as "${name}"${meant === undefined ? "" : `; did you mean "${meant}"?`}; tapped are ${[...taps.keys()].map((one) => `"${one}"`).join(", ") || "none"}: write tap("${name}", x) in the function`,
+      );
+    }),
+  );
+};
+
+const isReal = ({ dtype }: Tensor): boolean => isFloat(dtype);
+
+/** A value as a node of its own, which no pass merges with another. */
+const apart = (x: Tensor): Tensor => optimizationBarrier(x)[0]!;
+
+/**
+ * Cut a step into stages at values that its loss function names by `tap`: a forward and a backward graph for each, for
+ * pipelines of ranks, micro-batches, or parts of a model on different devices. All stages together compute what
+ * `valueAndGrad` does, from the same nodes. Gradients have the same bits, but for parameters that several stages share
+ * and the first of them reads more than once: their sum is added up stage by stage. With `mixedPrecision` a product may
+ * be stored as f16 here and as f32 there: the cotangents of cuts are results, too, and feed other products.
+ *
+ * A node belongs to the stage that needs it first. What follows from parameters alone, or from further arguments alone
+ * (casts, masks, keys, constants), is computed in every stage that reads it; so are parameters and arguments themselves
+ * given to all that read them. A further result is computed where its operands are. Passes go over the step before it
+ * is cut, then `checkpoint` regions are repeated: what backward computes again is part of the backward graphs. A region
+ * must not reach across a cut.
+ *
+ * Of forward a backward graph is given no value twice, and none that it can lay out again; `Stage.kept` lists them.
+ *
+ * @param fn loss of parameters and further arguments, or `[loss, aux]`, as `valueAndGradWithAux` takes it.
+ * @param args arrays or specs to trace with: parameters first.
+ * @throws ArgumentError for a name that nothing has, and for values that do not separate what is before them from what
+ * is behind: it names the value that leaks past them.
+ * Cost: O(stages · (nodes + edges)).
+ * Source: the stages of GPipe, Huang et al. 2018, arXiv:1811.06965.
+ * @example const { stages } = cutStages(model.loss, [params, batch], { cuts: ["block-3", "block-7"] });
+ */
+export const cutStages = <P, Rest extends readonly unknown[]>(
+  fn: (params: P, ...rest: Rest) => Tensor | readonly [Tensor, unknown],
+  args: MapTree<[P, ...Rest], Tensor, TensorSpec> | [P, ...Rest],
+  { cuts: given, mesh, place, passes = [] }: CutOptions,
+): CutStep => {
+  const isCut = (cut: unknown): boolean =>
+    typeof cut === "string" || (Array.isArray(cut) && cut.length > 0 && cut.every((name) => typeof name === "string"));
+  if (!Array.isArray(given) || !given.every(isCut))
+    throw new ArgumentError(
+      `cutStages: its cuts are ${describe(given)}; name tapped values, as in { cuts: ["block-3", ["block-7", "mask"]] }`,
+    );
+  const names = given.map((cut) => (typeof cut === "string" ? [cut] : [...(cut as readonly string[])]));
+  const cutNames = new Set(names.flat());
+  const whole = (params: P, ...rest: Rest): unknown => {
+    const own = mapTree(params, (leaf: Tensor) => identity(leaf)) as P;
+    const { result, taps } = gatherTaps(
+      () => fn(own, ...rest),
+      (x, name) => (cutNames.has(name) ? apart(x) : identity(x)),
+    );
+    const [traced, aux] = Array.isArray(result) ? (result as [Tensor, unknown]) : [result as Tensor, []];
+    const loss = scalarLoss("cutStages", traced);
+    const cuts = valuesOf(names, taps);
+    const leaves = flattenTree<Tensor>(own).leaves;
+    // Each stage is differentiated by itself, the last one first: what its parameters get is its own part.
+    const carried: Tensor[][] = [inPhase("backward", () => [apart(full([], 1, loss.dtype))])];
+    const gradients: Tensor[][] = [];
+    for (let stage = names.length; stage >= 0; stage--) {
+      const outgoing = stage === names.length ? [loss] : cuts[stage]!.filter(isReal);
+      const incoming = stage === 0 ? [] : cuts[stage - 1]!.filter(isReal);
+      const back = pullBack(outgoing, carried[0]!, [...leaves, ...incoming]);
+      gradients.unshift(back.slice(0, leaves.length));
+      if (stage > 0) carried.unshift(inPhase("backward", () => back.slice(leaves.length).map(apart)));
+    }
+    return { loss, aux, cuts, carried, gradients };
+  };
+  const traced = trace(whole, args as never, { ...(mesh && { mesh }), place });
+  const passed = passes.reduce((graph, pass) => keepDefinitions(graph, pass(graph)), traced.graph);
+  const graph = withoutRegions(recomputeRegions(passed));
+
+  // Numbers are leaves of trees; values of a graph look like records.
+  const at = unflattenTree<{
+    readonly loss: number;
+    readonly aux: unknown;
+    readonly cuts: readonly (readonly number[])[];
+    readonly carried: readonly (readonly number[])[];
+    readonly gradients: readonly (readonly number[])[];
+  }>(
+    traced.outputs,
+    graph.outputs.map((_, i) => i),
+  );
+  const refsAt = (outputs: readonly number[]): ValueRef[] => outputs.map((output) => graph.outputs[output]!);
+  const aux = flattenTree<number>(at.aux);
+  const params = flattenTree((args as readonly unknown[])[0]);
+  const step: StepValues = {
+    loss: graph.outputs[at.loss]!,
+    aux: refsAt(aux.leaves),
+    cuts: names.map((cut, k) => ({ names: cut, values: refsAt(at.cuts[k]!) })),
+    carried: at.carried.map(refsAt),
+    gradients: at.gradients.map(refsAt),
+    numParams: params.leaves.length,
+  };
+  const assignment = assignStages(graph, { ...step, back: [...step.gradients, ...step.carried].flat() });
+  const stages = buildStages(graph, step, assignment);
+  const paths = leafPaths((args as readonly unknown[])[0]);
+  return {
+    stages,
+    shared: paths.flatMap((path, leaf) => {
+      const readers = stages.flatMap((stage, s) => (stage.params.includes(leaf) ? [s] : []));
+      return readers.length > 1 ? [{ leaf, path, stages: readers }] : [];
+    }),
+    params: params.structure,
+    aux: aux.structure,
+  };
+};

@@ -1,0 +1,92 @@
+import { ArgumentError } from "../errors.ts";
+import { sendReceive } from "../functions/collective.ts";
+import { add, full } from "../functions/elementwise.ts";
+import { axisSize, inPhase, meshPlace } from "../graph/emit.ts";
+import type { Tensor } from "../graph/tensor.ts";
+import { stageBackward, stageForward, type StageForward } from "./run-stage.ts";
+import type { CutStep, CutValue, Stage } from "./stage.ts";
+
+/** The stage of one rank, with messages to its neighbours. */
+export interface RankStage {
+  readonly stage: Stage;
+  /** Receive what the rank before hands on, compute, and hand on. Of the last stage `outgoing` is the loss. */
+  forward(params: readonly Tensor[], args: readonly Tensor[]): StageForward;
+  /**
+   * Receive cotangents of the rank behind, compute, and send those of the rank before. Ranks call it in one order.
+   *
+   * @param weight of the loss, for the last stage. Default: 1.
+   * @returns gradients of `stage.params`: this rank's part, see `sumShared`.
+   */
+  backward(forward: StageForward, weight?: Tensor): readonly Tensor[];
+  /**
+   * Add the gradients of parameters that other stages have too, so that all of them go on with the same bits. Once per
+   * step, after the last micro-batch. Cost: a message of each such gradient to each other rank that has it.
+   */
+  sumShared(gradients: readonly Tensor[]): readonly Tensor[];
+}
+
+/**
+ * Take the stage of a rank: rank s along `axis` has stage s, receives from rank s − 1 and sends to rank s + 1, and back
+ * the other way. For a function that is traced for its rank (`meshPlace`): ranks' graphs differ, and meet in their
+ * messages. Micro-batches are calls of `forward`, then of `backward`, in any order that is the same on all ranks.
+ *
+ * @throws ArgumentError where the axis has another number of ranks than there are stages.
+ * @example
+ * const step = (params: Tensor[], batches: Tensor[][]) => {
+ *   const { forward, backward } = stageOfRank(cutStep, "pipeline");
+ *   const passed = batches.map((batch) => forward(params, batch));
+ *   return passed.map((one) => backward(one));
+ * };
+ */
+export const stageOfRank = ({ stages, shared }: CutStep, axis: string): RankStage => {
+  const size = axisSize(axis);
+  if (size !== stages.length)
+    throw new ArgumentError(
+      `stageOfRank: axis "${axis}" has ${size} ranks for ${stages.length} stages; cut into as many stages as ranks`,
+    );
+  const rank = meshPlace(axis);
+  const stage = stages[rank]!;
+  const send = (values: readonly Tensor[], to: number): void => {
+    for (const value of values) sendReceive(value, axis, [[rank, to]]);
+  };
+  const receive = (values: readonly CutValue[], from: number): Tensor[] =>
+    values.map(({ spec: { dtype, shape } }) => sendReceive(full(shape, 0, dtype), axis, [[from, rank]]));
+  const withCotangent = (values: readonly CutValue[]): CutValue[] => values.filter(({ hasCotangent }) => hasCotangent);
+  const isFirst = rank === 0;
+  const isLast = rank === stages.length - 1;
+  return {
+    stage,
+    forward: (params, args) => {
+      const result = stageForward(stage, { params, args, incoming: isFirst ? [] : receive(stage.incoming, rank - 1) });
+      if (!isLast) send(result.outgoing, rank + 1);
+      return result;
+    },
+    backward: ({ kept }, weight) =>
+      inPhase("backward", () => {
+        const loss = stage.outgoing[0]!.spec;
+        const cotangents = isLast
+          ? [weight ?? full(loss.shape, 1, loss.dtype)]
+          : receive(withCotangent(stage.outgoing), rank + 1);
+        const result = stageBackward(stage, kept, cotangents);
+        if (!isFirst) send(result.incoming, rank - 1);
+        return result.params;
+      }),
+    sumShared: (gradients) =>
+      inPhase("communication", () =>
+        gradients.map((own, i) => {
+          const owners = shared.find(({ leaf }) => leaf === stage.params[i])?.stages;
+          if (owners === undefined) return own;
+          const parts = new Map([[rank, own]]);
+          for (let step = 1; step < owners.length; step++) {
+            const pairs = owners.map((from, at) => [from, owners[(at + step) % owners.length]!] as const);
+            parts.set(pairs.find(([, to]) => to === rank)![0], sendReceive(own, axis, pairs));
+          }
+          // The last stage first, as cotangents come: all owners add in one order.
+          return owners
+            .toReversed()
+            .map((owner) => parts.get(owner)!)
+            .reduce((sum, part) => add(sum, part));
+        }),
+      ),
+  };
+};

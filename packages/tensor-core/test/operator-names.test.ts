@@ -1,0 +1,44 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { operators } from "../src/ops/table.ts";
+
+const packages = new URL("../../", import.meta.url);
+
+/** Words of other things that are operators' names, too. */
+const memoryRegions = ["input"];
+const requestKinds = ["all-reduce", "reduce-scatter", "all-gather", "all-to-all", "broadcast", "send-receive"];
+const reductions = ["sum"];
+
+/** What names operators because it is there to: their own files, and the functions that emit them. */
+const naming = /^tensor-core\/src\/(ops|functions)\//;
+
+/** Where such words stand, and why. */
+const otherWords: { readonly [file: string]: readonly string[] } = {
+  // What is asked of communicators has the names of the collectives that ask for it.
+  "tensor-core/src/communicator.ts": [...requestKinds, ...reductions],
+  "tensor-core/src/execution/collective-plan.ts": [...memoryRegions, ...reductions],
+  "tensor-core/src/execution/argument-loan.ts": memoryRegions,
+  "tensor-core/src/memory/memory-plan.ts": memoryRegions,
+  // The message of an error of which only the stack is read.
+  "tensor-core/src/errors.ts": ["where"],
+  "cpu-kernels/src/executable.ts": [...memoryRegions, ...requestKinds],
+  "gpu-kernels/src/lower.ts": [...memoryRegions, ...requestKinds],
+  "gpu-kernels/src/executable.ts": [...memoryRegions, ...requestKinds],
+};
+
+const sourcesIn = (folder: string): string[] =>
+  readdirSync(new URL(folder, packages), { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"))
+    .map((file) => `${folder}/${file}`);
+
+const executors = ["cpu-kernels/src/executable.ts", "gpu-kernels/src/lower.ts", "gpu-kernels/src/executable.ts"];
+
+const files = [...sourcesIn("tensor-core/src").filter((file) => !naming.test(file)), ...executors];
+
+test.each(files)("%s asks for facts of operators, not for their names", (file) => {
+  const code = readFileSync(new URL(file, packages), "utf8").replaceAll(/\/\*[^]*?\*\/|\/\/.*/g, "");
+  const words = [...code.matchAll(/(["'`])([a-z0-9-]+)\1/g)].map(([, , word]) => word!);
+  expect(words.filter((word) => Object.hasOwn(operators, word) && otherWords[file]?.includes(word) !== true)).toEqual(
+    [],
+  );
+});
