@@ -98,7 +98,7 @@ test("a run learns, and leaves metrics, events, checkpoints and a summary", asyn
     axis: "data",
     ranks: [0, 1],
     priority: 0,
-    algorithm: "direct-all-gather",
+    algorithm: "exchange",
   });
 });
 

@@ -48,6 +48,17 @@ export const collectiveBytes = (graph: Graph): number => sentBy(eliminateDeadCod
 /** The same without ragged collectives. */
 export const fixedBytes = (graph: Graph): number => sentBy(eliminateDeadCode(graph), (node) => !isRagged(node));
 
+/** Threads that each read all parts of an all-reduce, of 16 KiB at most, get more bytes than schedules would send. */
+export const exchangedBytes = (graph: Graph): number => {
+  const lean = eliminateDeadCode(graph);
+  return lean.nodes.reduce((sum, node) => {
+    if (node.op !== "all-reduce") return sum;
+    const others = (node.params["axisSize"] as number) - 1;
+    const bytes = byteLength(operandOf(lean, node));
+    return others * bytes > 16_384 ? sum : sum + (others - sentShare(node)!) * bytes;
+  }, 0);
+};
+
 export const raggedNodes = (graph: Graph): Node[] => graph.nodes.filter(isRagged);
 
 /**

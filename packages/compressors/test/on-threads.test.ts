@@ -4,7 +4,7 @@ import { compileWasm, createSharedMemory, detectBuild } from "@skein/cpu-kernels
 import type { NdArray } from "@skein/tensor-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { lengthOf } from "../src/index.ts";
-import { collectiveBytes, fixedBytes, raggedNodes } from "./collective-bytes.ts";
+import { collectiveBytes, exchangedBytes, fixedBytes, raggedNodes } from "./collective-bytes.ts";
 import { expectSameState, expectSameStep } from "./devices/closeness.ts";
 import type { RankStep } from "./devices/compiled-step.ts";
 import {
@@ -109,12 +109,12 @@ const checkWalk = (walk: WorldWalk, ranks: readonly PostedWalk[]): void => {
       (sum, { params }) => sum + 4 * ((params["axisSize"] as number) - 1),
       0,
     );
-    const declared = declaredBytes(walk, number, stepper, worldSize);
+    const declared = declaredBytes(walk, number, stepper, worldSize) + exchangedBytes(stepper.graph);
     expect(counted, "bytes sent, at most").toBeLessThanOrEqual(declared + counts + 1e-6);
     if (row.bytesAreMost !== true) expect(counted, "bytes sent").toBeCloseTo(declared + counts, 6);
     else if (number === 0)
       expect(counted, "bytes sent").toBeCloseTo(
-        fixedBytes(stepper.graph) + stepper.raggedBytes(gradients, seed) + counts,
+        fixedBytes(stepper.graph) + exchangedBytes(stepper.graph) + stepper.raggedBytes(gradients, seed) + counts,
         6,
       );
     if (sendsItsEntries(walk)) {

@@ -27,7 +27,7 @@ void checkArrival(Completion& answer, const Awaited& awaited, const MPI_Status& 
   if (static_cast<size_t>(arrived) == awaited.bytes && status.MPI_TAG == awaited.tag) return;
   answer.outcome = Outcome::mismatch;
   answer.values = {static_cast<double>(arrived), static_cast<double>(status.MPI_TAG), static_cast<double>(awaited.bytes),
-                   static_cast<double>(awaited.tag)};
+                   static_cast<double>(awaited.tag), static_cast<double>(awaited.peer)};
 }
 
 void checkAgreement(Operation& operation) {

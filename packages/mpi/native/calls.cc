@@ -98,9 +98,12 @@ int Engine::beginParts(const std::shared_ptr<Operation>& operation, const char**
     case Kind::receive:
       return cut([&](size_t offset, int bytes, bool more) {
         operation->partsLeft += 1;
-        awaited_.push_back({operation, c.output + offset, static_cast<size_t>(bytes), tagOfPart(c.tag, more, tagMask_)});
+        awaited_.push_back({operation, c.peer, c.output + offset, static_cast<size_t>(bytes), tagOfPart(c.tag, more, tagMask_)});
         return static_cast<int>(MPI_SUCCESS);
       });
+    case Kind::exchange:
+      *call = "MPI_Isend";
+      return beginExchange(operation);
     case Kind::allReduce:
       *call = "MPI_Iallreduce";
       return cut([&](size_t offset, int elements, bool) {
@@ -132,6 +135,29 @@ int Engine::beginParts(const std::shared_ptr<Operation>& operation, const char**
   }
   *call = "an unknown command";
   return MPI_ERR_ARG;
+}
+
+/** Send the input to every other rank, and await as much of each: rank r's comes to place r of the output. */
+int Engine::beginExchange(const std::shared_ptr<Operation>& operation) {
+  const Command& c = operation->command;
+  const MPI_Comm communicator = communicators_[static_cast<size_t>(c.communicator)];
+  const size_t bytes = c.count * bytesOf(c.element);
+  const int tag = tagOfPart(c.tag, false, tagMask_);
+  int rank = 0;
+  int size = 0;
+  MPI_Comm_rank(communicator, &rank);
+  MPI_Comm_size(communicator, &size);
+  for (int peer = 0; peer < size; peer++) {
+    if (peer == rank) continue;
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code = MPI_Isend(c.input, static_cast<int>(bytes), MPI_BYTE, peer, tag, communicator, &request);
+    if (code != MPI_SUCCESS) return code;
+    operation->partsLeft += 2;
+    requests_.push_back(request);
+    owners_.push_back(operation);
+    awaited_.push_back({operation, peer, c.output + static_cast<size_t>(peer) * bytes, bytes, tag});
+  }
+  return MPI_SUCCESS;
 }
 
 }  // namespace skein

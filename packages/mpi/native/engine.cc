@@ -15,6 +15,8 @@ constexpr std::chrono::microseconds shortestSleep{50};
 constexpr std::chrono::microseconds longestSleep{200};
 // Without kernel-assisted copies MPI moves bytes only while it is called: keep calling for as long as a slow link (250 MB/s) would need.
 constexpr size_t bytesPerSpinMicrosecond = 250;
+// A look takes half a microsecond, and so does giving the core away where nobody wants it; whoever shares it waits for so many looks.
+constexpr unsigned looksPerYield = 8;
 // How long a thread that ends waits for the progress thread, which may be inside MPI_Init.
 constexpr std::chrono::seconds leaveLimit{2};
 
@@ -100,7 +102,7 @@ void Engine::perform(Command command) {
 
 void Engine::drive(Client& client, std::chrono::microseconds spin, std::chrono::microseconds slice) {
   auto until = Clock::now() + spin;
-  for (;;) {
+  for (unsigned looks = 1;; looks++) {
     bool moved = false;
     {
       std::lock_guard<std::mutex> turn(turn_);
@@ -108,10 +110,11 @@ void Engine::drive(Client& client, std::chrono::microseconds spin, std::chrono::
       if (!stopNow_) moved = advance();
     }
     if (client.hasAnswers()) return;
+    if (!moved && looks % looksPerYield != 0) continue;
     const auto now = Clock::now();
     if (moved) until = now + spin;
     if (now >= until) break;
-    sched_yield();
+    if (!moved) sched_yield();
   }
   {
     std::lock_guard<std::mutex> turn(turn_);
@@ -203,8 +206,7 @@ bool Engine::probe() {
     Awaited& awaited = awaited_[i];
     Operation& operation = *awaited.operation;
     const auto isBefore = [&](const Awaited& other) {
-      const Command &a = other.operation->command, &b = operation.command;
-      return a.communicator == b.communicator && a.peer == b.peer;
+      return other.peer == awaited.peer && other.operation->command.communicator == operation.command.communicator;
     };
     bool arrived = operation.answered;
     // A message is for the oldest that awaits one from that rank, even if it came after that one was looked for.
@@ -228,7 +230,7 @@ int Engine::receive(Awaited& awaited, bool* arrived) {
   MPI_Status status;
   int flag = 0;
   // Any tag: a message of another collective is taken and told, instead of waited past for ever.
-  int code = MPI_Improbe(command.peer, MPI_ANY_TAG, communicator, &flag, &message, &status);
+  int code = MPI_Improbe(awaited.peer, MPI_ANY_TAG, communicator, &flag, &message, &status);
   *arrived = flag != 0 || code != MPI_SUCCESS;
   if (flag == 0 || code != MPI_SUCCESS) return code;
   checkArrival(awaited.operation->answer, awaited, status);
@@ -303,17 +305,18 @@ void Engine::finish(Operation& operation) {
 void Engine::expire() {
   const auto now = Clock::now();
   nextDeadline_ = Clock::time_point::max();
-  const auto look = [&](Operation& operation) {
+  const auto look = [&](Operation& operation, int missing) {
     if (operation.answered) return;
     if (operation.deadline > now) {
       nextDeadline_ = std::min(nextDeadline_, operation.deadline);
       return;
     }
     operation.answer = refusal(operation.command, Outcome::timeout, "");
+    operation.answer.values = {static_cast<double>(missing)};
     finish(operation);
   };
-  for (const auto& operation : owners_) look(*operation);
-  for (const Awaited& awaited : awaited_) look(*awaited.operation);
+  for (const Awaited& awaited : awaited_) look(*awaited.operation, awaited.peer);
+  for (const auto& operation : owners_) look(*operation, operation->command.peer);
   dropAnswered();
 }
 

@@ -46,6 +46,7 @@ class Engine {
   void wakeThread();
   void begin(Command command);
   void beginOrFail(const std::shared_ptr<Operation>& operation);
+  int beginExchange(const std::shared_ptr<Operation>& operation);
   int beginParts(const std::shared_ptr<Operation>& operation, const char** call);
   void initialize(const Command& command);
   void finalize(const Command& command);

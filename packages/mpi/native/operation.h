@@ -27,6 +27,7 @@ enum class Kind : int {
   allToAll,
   broadcast,
   barrier,
+  exchange,
 };
 
 // The order of `outcomes` in src/addon.ts.
@@ -87,6 +88,7 @@ struct Operation {
 /** A message that is to come. */
 struct Awaited {
   std::shared_ptr<Operation> operation;
+  int peer = 0;
   char* target = nullptr;
   size_t bytes = 0;
   int tag = 0;

@@ -14,6 +14,7 @@ export const commandKinds = [
   "all-to-all",
   "broadcast",
   "barrier",
+  "exchange",
 ] as const;
 export type CommandKind = (typeof commandKinds)[number];
 

@@ -18,7 +18,7 @@ const run = async ({ connection, load }: MpiCompanionInput): Promise<void> => {
   const memory = wasmMessageMemory(connection.memory);
   const { timeoutMilliseconds } = connection;
   const nameOf = (tag: number): string => state.nameOf(tag);
-  const { transports, native, communicators } = await connectMpi({
+  const { communicators, ...travel } = await connectMpi({
     world,
     lanes: laneCount,
     memory,
@@ -29,7 +29,7 @@ const run = async ({ connection, load }: MpiCompanionInput): Promise<void> => {
   const turn = hasOwnCore(connection.preference, connection.rank, threadsOfRank)
     ? (call: () => void): void => void setImmediate(call)
     : undefined;
-  await serveRequests(connection, { transports, memory, native }, turn);
+  await serveRequests(connection, travel, turn);
 };
 
 run(workerData as MpiCompanionInput)

@@ -1,5 +1,6 @@
-import type { MessageMemory, NativeCollectives, Transport } from "@skein/collectives/transport";
-import { openLanes } from "./lane.ts";
+import type { LaneTransports, MessageMemory } from "@skein/collectives/transport";
+import { mpiExchange } from "./exchange.ts";
+import { type MpiLane, openLanes } from "./lane.ts";
 import { MpiTransport } from "./mpi-transport.ts";
 import { nativeCollectives } from "./native-collectives.ts";
 import type { MpiWorld } from "./world.ts";
@@ -16,14 +17,17 @@ export interface ConnectOptions {
   readonly nameOf?: (tag: number) => string;
 }
 
-export interface MpiConnection {
-  /** One transport per lane. */
-  readonly transports: readonly Transport[];
-  /** MPI's own collectives, on the same lanes. */
-  readonly native: NativeCollectives;
+export interface MpiConnection extends LaneTransports {
   /** The lanes' communicators, for another thread of this process to call MPI on. */
   readonly communicators: readonly number[];
 }
+
+/** How requests travel over the lanes of a thread: exchanged, by MPI's own collectives, or by messages of a schedule. */
+export const travelOver = (lanes: readonly MpiLane[], memory: MessageMemory): LaneTransports => ({
+  transports: lanes.map((lane) => new MpiTransport(lane, memory)),
+  memory,
+  natives: (arithmetic) => [mpiExchange({ lanes, memory, arithmetic }), nativeCollectives(lanes)],
+});
 
 /** Give each lane a communicator of its own. Collective: every rank does it once, at the same place of its start-up. */
 export const connectMpi = async (options: ConnectOptions): Promise<MpiConnection> => {
@@ -36,8 +40,7 @@ export const connectMpi = async (options: ConnectOptions): Promise<MpiConnection
   } = options;
   const lanes = await openLanes(world, count, timeoutMilliseconds, nameOf);
   return {
-    transports: lanes.map((lane) => new MpiTransport(lane, memory)),
-    native: nativeCollectives(lanes),
+    ...travelOver(lanes, memory),
     communicators: lanes.map(({ communicator }) => communicator),
   };
 };

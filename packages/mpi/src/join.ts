@@ -5,10 +5,9 @@ import {
   wasmMessageMemory,
   type WorldConnection,
 } from "@skein/collectives/transport";
+import { travelOver } from "./connect.ts";
 import { loadMpi, type LoadOptions } from "./load-addon.ts";
 import { MpiLane } from "./lane.ts";
-import { MpiTransport } from "./mpi-transport.ts";
-import { nativeCollectives } from "./native-collectives.ts";
 import { BlockingRequests } from "./requests.ts";
 
 /** A connection to a world over MPI, with what its rank's thread needs to call MPI itself. */
@@ -37,6 +36,5 @@ export const joinMpiWorld = (connection: MpiWorldConnection): BlockingCommunicat
       new MpiLane({ rank, size, requests }, communicator, timeoutMilliseconds, (tag) => state.nameOf(tag)),
   );
   const messages = wasmMessageMemory(memory);
-  const transports = lanes.map((lane) => new MpiTransport(lane, messages));
-  return joinWorld(connection, { transports, memory: messages, native: nativeCollectives(lanes) });
+  return joinWorld(connection, travelOver(lanes, messages));
 };

@@ -1,4 +1,3 @@
-import { type CollectiveError, CollectiveTimeoutError, RanksDisagreeError } from "@skein/collectives";
 import {
   after,
   type Eventually,
@@ -8,7 +7,6 @@ import {
 } from "@skein/collectives/transport";
 import { InvariantError } from "@skein/tensor-core";
 import { largestCount } from "./addon.ts";
-import { MpiTransferError } from "./errors.ts";
 import type { MpiLane } from "./lane.ts";
 import type { Answer } from "./requests.ts";
 
@@ -96,7 +94,7 @@ export class MpiTransport implements Transport {
       limit: this.limit,
       timeoutMilliseconds,
     });
-    return after(answer, (given) => this.check(given, peer, tag, target.byteLength));
+    return after(answer, (given) => this.lane.check(given, { peer, tag, byteLength: target.byteLength }));
   }
 
   release(peer: number): void {
@@ -111,35 +109,8 @@ export class MpiTransport implements Transport {
     if (message === undefined) return; // was seen to come home before
     const finish = (answer: Answer): void => {
       this.sending[peer]!.delete(count);
-      this.check(answer, peer, message.tag, 0);
+      this.lane.check(answer, { peer, tag: message.tag, byteLength: 0 });
     };
     return message.answer === undefined ? after(message.whenAnswered, finish) : finish(message.answer);
-  }
-
-  private check(answer: Answer, peer: number, tag: number, byteLength: number): void {
-    if (answer.outcome !== "done") throw this.lane.fail(this.explain(answer, peer, tag, byteLength));
-    this.lane.throwIfBroken();
-  }
-
-  private explain(
-    { outcome, message, values }: Answer,
-    peer: number,
-    tag: number,
-    byteLength: number,
-  ): CollectiveError {
-    const place = { rank: this.rank, peer, collective: this.lane.nameOf(tag) };
-    if (outcome === "timeout") return new CollectiveTimeoutError(place, this.lane.timeoutMilliseconds);
-    if (outcome === "mismatch") {
-      const [arrived, arrivedTag, part, expectedTag] = values as [number, number, number, number];
-      // The lowest bit says that more parts follow. MPI may have room for fewer bits than our tags have.
-      const other =
-        arrivedTag >>> 1 !== expectedTag >>> 1
-          ? ` for another collective (MPI tag ${arrivedTag}, not ${expectedTag})`
-          : "";
-      const piece =
-        part === byteLength && ((arrivedTag ^ expectedTag) & 1) === 0 ? "" : ` in a part of a message of ${byteLength}`;
-      return new RanksDisagreeError(place, `rank ${peer} sent ${arrived} bytes${other}, ${part} were expected${piece}`);
-    }
-    return new MpiTransferError(place, message);
   }
 }

@@ -44,6 +44,13 @@ interface Pending {
   readonly command: Command;
 }
 
+/** The same, of a thread that looks for the answer itself. */
+interface Started {
+  readonly id: number;
+  readonly command: Command;
+  answer: Answer | undefined;
+}
+
 const fieldsPerAnswer = 4;
 /** How long a thread sleeps before it looks whether its world still stands. */
 const sliceMicroseconds = 1000;
@@ -138,8 +145,8 @@ export class Requests implements Poster {
 export class BlockingRequests implements Poster {
   private readonly addon: MpiAddon;
   private readonly spinMicroseconds: number;
-  private readonly pending = new Map<number, Command>();
-  private readonly answers = new Map<number, Answer>();
+  /** Few, so that looking through them takes less than a table. */
+  private readonly underWay: Started[] = [];
   private readonly lost: Command[] = [];
   private nextId = 1;
 
@@ -150,31 +157,31 @@ export class BlockingRequests implements Poster {
   }
 
   post(command: Command): Eventually<Answer> {
-    const id = this.nextId++;
-    postTo(this.addon.perform, id, command);
-    this.pending.set(id, command);
+    const started: Started = { id: this.nextId++, command, answer: undefined };
+    postTo(this.addon.perform, started.id, command);
+    this.underWay.push(started);
     let spin = this.spinMicroseconds; // once: what has not come by then may take long
     const ready = (): boolean => {
-      if (this.answers.has(id)) return true;
+      if (started.answer !== undefined) return true;
       const batch = this.addon.drive(spin, sliceMicroseconds);
       if (batch === undefined) spin = 0;
       else settleAll(batch, (answered, answer) => this.settle(answered, answer));
-      return this.answers.has(id);
+      return started.answer !== undefined;
     };
-    const take = (): Answer => {
-      const answer = this.answers.get(id)!;
-      this.answers.delete(id);
-      return answer;
-    };
-    return new Future(ready, take, (): never => {
-      throw new InvariantError("a command of MPI was waited for beyond its own time");
-    });
+    return new Future(
+      ready,
+      () => started.answer!,
+      (): never => {
+        throw new InvariantError("a command of MPI was waited for beyond its own time");
+      },
+    );
   }
 
   private settle(id: number, answer: Answer): void {
-    const command = this.pending.get(id)!;
-    this.pending.delete(id);
-    if (answer.outcome !== "done") this.lost.push(command);
-    this.answers.set(id, answer);
+    const at = this.underWay.findIndex((started) => started.id === id);
+    const started = this.underWay[at]!;
+    this.underWay.splice(at, 1);
+    if (answer.outcome !== "done") this.lost.push(started.command);
+    started.answer = answer;
   }
 }

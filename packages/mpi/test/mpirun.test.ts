@@ -9,7 +9,15 @@ for (const { name, missing, launch } of await findMpis()) {
     ])
       describe.each(worldSizes)("%i ranks", { tags }, (ranks) => {
         test("every algorithm, MPI's own, both in small parts, lanes at once, memory lent: the bits of a world in one process", async () => {
-          const jobs = ["algorithms", "small parts", "native", "native in small parts", "lanes", "lent memory"];
+          const jobs = [
+            "algorithms",
+            "small parts",
+            "exchange",
+            "native",
+            "native in small parts",
+            "lanes",
+            "lent memory",
+          ];
           const { code, results, output } = await launch(ranks, "./rank.ts", ...jobs);
           expect(code, output).toBe(0);
           expect(results).toHaveLength(ranks * jobs.length);
@@ -71,24 +79,32 @@ for (const { name, missing, launch } of await findMpis()) {
         expect(told[4]).toBe("rank 0 sent 64 bytes, 64 were expected in a part of a message of 64");
         expect(told[5]).toBe("rank 0 sent 200000 bytes, 100000 were expected");
         const sizes = [40, 36];
-        results.forEach(({ native }, rank) =>
+        results.forEach(({ native, exchanged }, rank) => {
+          expect(exchanged).toMatch(
+            new RegExp(
+              `^ranks-disagree: .*rank ${1 - rank} sent ${sizes[1 - rank]} bytes, ${sizes[rank]} were expected`,
+            ),
+          );
           expect(native).toMatch(
             new RegExp(
               `^ranks-disagree: rank ${rank} in all-reduce #1: not all ranks have started all-reduce of ${sizes[rank]} bytes`,
             ),
-          ),
-        );
+          );
+        });
       });
 
       test("a rank that stays away: a timeout names it, and MPI cannot be closed but aborted", async () => {
         const { code, results, output } = await launch(2, "./rank.ts", "late");
         const { errors } = results[0] as { errors: string[] };
-        expect(errors, output).toHaveLength(3);
+        expect(errors, output).toHaveLength(4);
         expect(errors[0]).toMatch(
           /^collective-timeout: rank 0: rank 1 did not take part in collective 7 within 300 ms/,
         );
         expect(errors[1]).toMatch(/^collective-timeout: rank 0: all-reduce #3 of MPI itself did not end within 300 ms/);
-        expect(errors[2]).toMatch(/^mpi-call: closing MPI failed in MPI: 1 calls or messages are still under way/);
+        expect(errors[2]).toMatch(
+          /^collective-timeout: rank 0: rank 1 did not take part in collective 9 within 300 ms/,
+        );
+        expect(errors[3]).toMatch(/^mpi-call: closing MPI failed in MPI: \d+ calls or messages are still under way/);
         expect(code).toBe(5);
       });
 

@@ -16,20 +16,17 @@ import { Lane } from "./lane.ts";
 export interface LaneTransports {
   readonly transports: readonly Transport[];
   readonly memory: MessageMemory;
-  readonly native?: NativeCollectives | undefined;
+  /** Collectives that need no schedule; of those that cover a request, the first one executes it. */
+  readonly natives?: ((arithmetic: Arithmetic) => readonly NativeCollectives[]) | undefined;
 }
 
 /** Of ranks that are all threads of this process. */
-const betweenThreads = (
-  { memory, exchangeParts: parts }: WorldConnection,
-  control: ControlBlock,
-  arithmetic: Arithmetic,
-): LaneTransports => {
+const betweenThreads = ({ memory, exchangeParts: parts }: WorldConnection, control: ControlBlock): LaneTransports => {
   const messages = wasmMessageMemory(memory);
   return {
     memory: messages,
     transports: Array.from({ length: laneCount }, (_, lane) => new ThreadTransport(control, memory, lane)),
-    native: parts === undefined ? undefined : new ThreadExchange({ control, memory, arithmetic, parts }),
+    natives: (arithmetic) => (parts === undefined ? [] : [new ThreadExchange({ control, memory, arithmetic, parts })]),
   };
 };
 
@@ -45,7 +42,8 @@ export class RankLanes {
     const { memory, kernels, preference } = connection;
     const control = new ControlBlock(connection);
     const arithmetic: Arithmetic = kernels === "none" ? plainArithmetic() : wasmArithmetic(kernels, memory);
-    const { memory: messages, transports, native } = travel ?? betweenThreads(connection, control, arithmetic);
+    const { memory: messages, transports, natives } = travel ?? betweenThreads(connection, control);
+    const executing = natives?.(arithmetic) ?? [];
     this.control = control;
     this.arithmetic = arithmetic;
     this.messages = messages;
@@ -58,7 +56,7 @@ export class RankLanes {
         preference,
         transport,
         lane: index,
-        native,
+        natives: executing,
       }),
     }));
   }

@@ -25,7 +25,7 @@ export interface RequestExecutorParts {
   /** Of one lane, between all ranks of the world. */
   readonly transport: Transport;
   readonly lane: number;
-  readonly native?: NativeCollectives | undefined;
+  readonly natives: readonly NativeCollectives[];
 }
 
 /** `n` of the request table. */
@@ -136,13 +136,14 @@ export class RequestExecutor {
 
   /** What carries a request out without a schedule, if anything does: the same on all ranks. */
   private nativeFor(request: PostedRequest): NativeCollectives | undefined {
-    const { native, preference, transport } = this.parts;
-    if (native === undefined || groupOf(request.tag) !== 0 || kindOf(request.tag) === "agreement") return undefined;
-    if (!native.covers(request)) return undefined;
-    if (Math.max(request.input.byteLength, request.output.byteLength) <= native.schedulesUpTo) return undefined;
+    const { natives, preference, transport } = this.parts;
+    if (groupOf(request.tag) !== 0 || kindOf(request.tag) === "agreement") return undefined;
+    const bytes = Math.max(request.input.byteLength, request.output.byteLength);
     // Some engines add in an order of their own, which is no other only where a sum has but two parts.
-    if (native.rankOrder || !adds(request.kind) || transport.worldSize <= 2) return native;
-    return (preference.order ?? "rank") === "rank" ? undefined : native;
+    const anyOrder = !adds(request.kind) || transport.worldSize <= 2 || preference.order === "any";
+    for (const native of natives)
+      if ((native.rankOrder || anyOrder) && bytes > native.schedulesUpTo && native.covers(request)) return native;
+    return undefined;
   }
 
   private transportOf(group: number): Transport {

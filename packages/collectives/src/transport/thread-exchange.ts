@@ -55,6 +55,7 @@ interface Begun {
   readonly request: CollectiveRequest;
   readonly places: Places;
   readonly tag: number;
+  readonly meaning: number;
   /** Which exchange of the lane it is. */
   readonly sequence: number;
 }
@@ -101,8 +102,9 @@ export class ThreadExchange implements NativeCollectives {
 
   run(request: CollectiveRequest, lane: number, tag: number): Eventually<void> {
     const places = (this.places[lane] ??= this.placesOf(lane));
-    const sequence = this.show(request, places, tag);
-    const begun: Begun = { request, places, tag, sequence };
+    const meaning = meaningOf(request);
+    const begun: Begun = { request, places, tag, meaning, sequence: this.show(request, places, tag, meaning) };
+    const { sequence } = begun;
     const { words } = this.control;
     const { peers } = places;
     /** How many have shown their part, in the order of `peers`. */
@@ -146,7 +148,7 @@ export class ThreadExchange implements NativeCollectives {
   }
 
   /** Copy this rank's part and show it. @returns which exchange of the lane it is. */
-  private show(request: CollectiveRequest, { own, peers, lane }: Places, tag: number): number {
+  private show(request: CollectiveRequest, { own, peers, lane }: Places, tag: number, meaning: number): number {
     const { words } = this.control;
     const { input } = request;
     const sequence = (Atomics.load(words, own + exchangeWord.shown) + 1) | 0;
@@ -155,7 +157,7 @@ export class ThreadExchange implements NativeCollectives {
     const at = own + exchangeWord.parts + (sequence & 1) * exchangeWord.ofPart;
     words[at + exchangeWord.bytes] = input.byteLength;
     words[at + exchangeWord.tag] = tag;
-    words[at + exchangeWord.meaning] = meaningOf(request);
+    words[at + exchangeWord.meaning] = meaning;
     Atomics.store(words, own + exchangeWord.shown, sequence); // and with it all that was written before
     for (const { rank } of peers) this.control.wake(rank, "message");
     return sequence;
@@ -163,23 +165,28 @@ export class ThreadExchange implements NativeCollectives {
 
   private finish(begun: Begun): void {
     const { input, output, dtype, reduction = "sum", kind } = begun.request;
-    const parts = begun.places.peers.map((peer) => this.partOf(peer, begun));
+    const { rank } = this.control;
+    const parts: Uint8Array[] = [];
+    for (const peer of begun.places.peers) {
+      if (parts.length === rank) parts.push(input);
+      parts.push(this.partOf(peer, begun));
+    }
+    if (parts.length === rank) parts.push(input);
     if (input.byteLength === 0) return;
-    parts.splice(this.control.rank, 0, input);
     if (kind === "all-reduce") return this.arithmetic.combine(dtype, reduction, [output], parts);
     for (const [i, part] of parts.entries())
       this.arithmetic.copy(output.subarray(i * input.byteLength, (i + 1) * input.byteLength), part);
   }
 
   private partOf({ rank, exchange }: Places["peers"][number], begun: Begun): Uint8Array {
-    const { request, tag, sequence, places } = begun;
+    const { request, tag, meaning, sequence, places } = begun;
     const { words } = this.control;
     const { byteLength } = request.input;
     const at = exchange + exchangeWord.parts + (sequence & 1) * exchangeWord.ofPart;
     if (
       words[at + exchangeWord.tag] !== tag ||
       words[at + exchangeWord.bytes] !== byteLength ||
-      words[at + exchangeWord.meaning] !== meaningOf(request)
+      words[at + exchangeWord.meaning] !== meaning
     )
       this.disagree(rank, begun, described(words, at, this.control));
     return this.partAt(places.lane, rank, sequence, byteLength);

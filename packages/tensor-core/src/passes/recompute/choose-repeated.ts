@@ -56,6 +56,7 @@ const inBlocks = (step: StepShape, candidates: readonly number[]): number[][] =>
       if (before !== undefined) readUntil[before] = Math.max(readUntil[before]!, reader);
     }
   });
+  readUntil[candidates.length - 1] = candidates.length; // by what makes the loss of it
   const bytesAt = candidates.map((id) => step.nodes[id]!.outputs.reduce((sum, value) => sum + step.bytes[value]!, 0));
   const across = new Float64Array(candidates.length + 1); // before each place
   bytesAt.forEach((bytes, at) => {
@@ -75,7 +76,8 @@ const inBlocks = (step: StepShape, candidates: readonly number[]): number[][] =>
   };
   const schedules: number[][] = [[...candidates]];
   const numNodes = candidates.length;
-  const counts = new Set([Math.floor(Math.sqrt(numNodes))]);
+  const root = Math.sqrt(numNodes);
+  const counts = new Set([Math.floor(root), Math.ceil(numNodes / Math.ceil(root))]); // √n blocks, and blocks of √n
   for (let count = 2; count <= numNodes; count = Math.ceil(1.3 * count)) counts.add(count);
   for (const count of counts) {
     const length = Math.ceil(numNodes / count);

@@ -1,0 +1,89 @@
+import { after, type Arithmetic, type MessageMemory, type NativeCollectives } from "@skein/collectives/transport";
+import type { CollectiveRequest } from "@skein/tensor-core/backend";
+import type { MpiLane } from "./lane.ts";
+
+/** Bytes that a rank receives at most. */
+const mostReceivedBytes = 16_384;
+/** With more ranks, the logarithm of their number is fewer messages. */
+const mostRanks = 8;
+
+export interface ExchangeParts {
+  readonly lanes: readonly MpiLane[];
+  /** Of this thread; those of others arrive in it. */
+  readonly memory: MessageMemory;
+  readonly arithmetic: Arithmetic;
+}
+
+/** Where the parts of all ranks arrive, for requests of one size. */
+interface Gathered {
+  readonly whole: Uint8Array;
+  /** This rank's own is not used. */
+  readonly parts: readonly Uint8Array[];
+}
+
+/**
+ * Small collectives as one command of the addon: each rank sends its part to all others, and has theirs when the
+ * command ends. Sums are in the order of ranks.
+ *
+ * Cost: P − 1 messages of S bytes, sent at once: one latency.
+ */
+export const mpiExchange = ({ lanes, memory, arithmetic }: ExchangeParts): NativeCollectives => {
+  const { rank, worldSize } = lanes[0]!;
+  const others = worldSize - 1;
+  /** Of each lane, for requests as long as its last one: training repeats them. */
+  const gatheredOf: (Gathered | undefined)[] = lanes.map(() => undefined);
+
+  const placesFor = (lane: number, byteLength: number): Gathered => {
+    const last = gatheredOf[lane];
+    if (last?.parts[0]!.byteLength === byteLength) return last;
+    if (last !== undefined) memory.give(last.whole);
+    const whole = memory.take(worldSize * byteLength);
+    const parts = Array.from({ length: worldSize }, (_, peer) =>
+      whole.subarray(peer * byteLength, (peer + 1) * byteLength),
+    );
+    return (gatheredOf[lane] = { whole, parts });
+  };
+
+  const finish = (request: CollectiveRequest, places: Gathered | undefined): void => {
+    const { dtype, reduction = "sum", input, output } = request;
+    const { byteLength } = input;
+    if (byteLength === 0) return;
+    if (places === undefined)
+      return arithmetic.copy(output.subarray(rank * byteLength, (rank + 1) * byteLength), input);
+    arithmetic.combine(dtype, reduction, [output], places.parts.with(rank, input));
+  };
+
+  return {
+    name: "exchange",
+    rankOrder: true,
+    schedulesUpTo: -1,
+    covers: ({ kind, input, ragged }) =>
+      (kind === "all-reduce" || kind === "all-gather" || kind === "barrier") &&
+      ragged === undefined &&
+      others > 0 &&
+      worldSize <= mostRanks &&
+      others * input.byteLength <= mostReceivedBytes,
+    run: (request, index, tag) => {
+      const lane = lanes[index]!;
+      lane.throwIfBroken();
+      const { input, output, kind } = request;
+      const { byteLength } = input;
+      const places = kind === "all-gather" ? undefined : placesFor(index, byteLength);
+      const { communicator, timeoutMilliseconds } = lane;
+      const answer = lane.requests.post({
+        kind: "exchange",
+        communicator,
+        input,
+        output: places?.whole ?? output,
+        count: byteLength,
+        tag,
+        timeoutMilliseconds,
+      });
+      return after(answer, (given) => {
+        lane.check(given, { tag, byteLength });
+        finish(request, places);
+      });
+    },
+    bytesSent: ({ input }) => others * input.byteLength,
+  };
+};
