@@ -1,5 +1,6 @@
 import { z } from "zod";
-import type { BucketsJob, CompressionJob, OverlapName, PrioritiesName } from "./job.ts";
+import type { CrossFieldFault } from "./cross-field-fault.ts";
+import type { BucketsJob, CompressionJob, Job, OverlapName, PrioritiesName } from "./job.ts";
 import { count } from "./ranges.ts";
 
 const share = z.number().gt(0).max(1);
@@ -183,3 +184,68 @@ export const prioritiesSchema: z.ZodType<PrioritiesName> = z
   .describe(
     "Which collectives go first: the first to be ready; those whose parameters are needed first; or two at a time.",
   );
+
+/** Rules about how gradients are exchanged. */
+export const exchangeFaults = ({
+  ranks,
+  compression,
+  buckets,
+  overlap,
+  priorities,
+  precision,
+  optimizer,
+}: Job): CrossFieldFault[] => {
+  const faults: CrossFieldFault[] = [];
+  const fault = (path: readonly string[], rule: string): void => void faults.push({ path, rule });
+  if (compression.kind === "hierarchical-top-k" && ranks % compression.ranksPerHost !== 0)
+    fault(
+      ["compression", "ranksPerHost"],
+      `${ranks} ranks do not divide among hosts of ${compression.ranksPerHost}; use a divisor of ${ranks}`,
+    );
+  if (
+    optimizer.kind !== "sgd" &&
+    (compression.kind === "dgc" || (compression.kind !== "identity" && compression.momentum > 0))
+  )
+    fault(
+      ["optimizer", "kind"],
+      `compression: ${compression.kind} has a momentum of its own, so that of ${optimizer.kind} would count twice; use optimizer: {kind: sgd}`,
+    );
+  if (buckets.kind === "tuned" && compression.kind !== "identity")
+    fault(
+      ["buckets", "kind"],
+      `tuned buckets change while training runs, but ${compression.kind} keeps residuals per bucket; use compression: {kind: identity} or another kind of buckets`,
+    );
+  if (buckets.kind === "tuned" && buckets.leastBytes > buckets.mostBytes)
+    fault(
+      ["buckets", "leastBytes"],
+      `${buckets.leastBytes} bytes are more than mostBytes, ${buckets.mostBytes}; lower it`,
+    );
+  if (buckets.kind === "mg-wfbp" && (buckets.plan === "simultaneous") !== (priorities === "spread"))
+    fault(
+      ["buckets", "plan"],
+      `plan: ${buckets.plan} is for ${buckets.plan === "simultaneous" ? "two collectives at a time" : "one collective at a time"}, but priorities is ${priorities}; use plan: simultaneous with priorities: spread, or neither`,
+    );
+  if (compression.kind === "lags" && buckets.kind !== "per-tensor")
+    fault(
+      ["buckets", "kind"],
+      `compression: lags has a density for each tensor, not for ${buckets.kind} buckets; use buckets: {kind: per-tensor}`,
+    );
+  if (overlap === "dear" && precision.kind !== "f32")
+    fault(
+      ["overlap"],
+      `with overlap: dear an update is made in the next step, too late for precision: ${precision.kind} to leave it out; use overlap: wait-free`,
+    );
+  if (overlap === "dear" && compression.kind !== "identity") {
+    const { kind, warmupSteps } = compression;
+    const changes =
+      kind === "acp-sgd" ||
+      warmupSteps > 0 ||
+      ("densityWarmup" in compression && compression.densityWarmup !== undefined);
+    if (changes)
+      fault(
+        ["overlap"],
+        `overlap: dear carries half of an exchange into the next step, which ${kind} then does in another way; use overlap: wait-free${kind === "acp-sgd" ? "" : ", or leave the warm-up out"}`,
+      );
+  }
+  return faults;
+};

