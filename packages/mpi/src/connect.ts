@@ -22,7 +22,7 @@ export interface MpiConnection extends LaneTransports {
   readonly communicators: readonly number[];
 }
 
-/** How requests travel over the lanes of a thread: exchanged, by MPI's own collectives, or by messages of a schedule. */
+/** How requests travel over the lanes of a thread: exchanged, by MPI's own collectives, or by a schedule's messages. */
 export const travelOver = (lanes: readonly MpiLane[], memory: MessageMemory): LaneTransports => ({
   transports: lanes.map((lane) => new MpiTransport(lane, memory)),
   memory,
