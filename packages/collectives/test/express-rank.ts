@@ -43,7 +43,7 @@ export interface ExpressRankData {
 
 export const laneCount = 4;
 export const regionCount = 3;
-export const regionElements = 40_000;
+export const regionElements = 60_000;
 
 /** What region `region` of a lane holds at first; not exact in sums, so that their order shows. */
 export const operandOf = (seed: number, rank: number, lane: number, region: number): Float32Array =>

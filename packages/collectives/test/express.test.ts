@@ -37,7 +37,7 @@ const callIn = (worldSize: number, groupCount: number): fc.Arbitrary<Call> =>
       lane: fc.constantFrom(0, 0, 1, 3),
       from: fc.nat({ max: regionCount - 1 }),
       to: fc.nat({ max: regionCount - 1 }),
-      n: fc.constantFrom(1, 7, 1000, 2047, 2048, 2049, 10_000),
+      n: fc.constantFrom(1, 7, 1000, 16_383, 16_384, 16_385, 20_000),
       pauses: fc.array(fc.constantFrom(0, 0, 0, 1, 4), { minLength: worldSize, maxLength: worldSize }),
       waits: fc.array(fc.boolean(), { minLength: worldSize, maxLength: worldSize }),
     })
@@ -84,8 +84,8 @@ describe.each([
   }, 60_000);
 });
 
-test("requests of at most 8 KiB of a group of at most 8 go this way, whoever waits for them", async () => {
-  const calls = [2048, 2049].map((n): Call => ({ ...once, ...always, kind: "all-reduce", n }));
+test("requests of at most 64 KiB of a group of at most 8 go this way, whoever waits for them", async () => {
+  const calls = [16_384, 16_385].map((n): Call => ({ ...once, ...always, kind: "all-reduce", n }));
   await withWorld(2, {}, async ({ run }) => {
     const answers = await run([0, 1].map(() => ({ partitions: [], programs: [{ seed: 1, calls }] })));
     for (const { algorithms } of answers) expect(algorithms.map((name) => name === "express")).toEqual([true, false]);
@@ -116,7 +116,7 @@ test("more requests than a queue holds, small before large, are started before a
     waits: [false, false],
   });
   // What is small leaves what is large its input, and the other way round.
-  const calls = Array.from({ length: 150 }, (_, i) => call(i % 2 === 0 ? 3 : 2100, 2));
+  const calls = Array.from({ length: 150 }, (_, i) => call(i % 2 === 0 ? 3 : 16_400, 2));
   const program = { seed: 3, calls: [...calls, ...Array.from({ length: 70 }, () => call(10, 1))] };
   const scaled = { ...program, calls: program.calls.map((one) => ({ ...one, reduction: "max" as const })) };
   await withWorld(2, {}, async ({ run }) => {
@@ -132,7 +132,7 @@ describe("what goes wrong is found out by all, in time, and by name", () => {
 
   test.each([
     ["another small size", 8, 9],
-    ["a large size", 8, 9000],
+    ["a large size", 8, 17_000],
   ])("a rank that asks for %s", async (_, small, other) => {
     await withWorld(2, {}, async ({ run }) => {
       const answers = await run([small, other].map((n) => ({ partitions: [], programs: [reduce(n)] })));

@@ -72,7 +72,7 @@ const touches = (region: Uint8Array, { input, output }: ExpressRequest): boolean
  * which they were started; one begins when the companion has done what was started before it on the lane. What the
  * companion does later may overtake it, unless they share memory.
  *
- * Cost: one round of P − 1 messages, (P − 1) · S bytes per rank, S at most 8 KiB and P at most 8.
+ * Cost: one round of P − 1 messages, (P − 1) · S bytes per rank, S at most 64 KiB and P at most 8.
  */
 export class ExpressRequests {
   bytesSent = 0;
