@@ -1,7 +1,7 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
- * Files that take half a minute and more, most of them to compile shaders on a software adapter whose cache is cold.
+ * Files that take ten seconds and more, many of them to compile shaders on a software adapter whose cache is cold.
  * Short to read, so vitest, which goes by size, would begin them last.
  */
 export const longest: readonly string[] = [
@@ -10,20 +10,33 @@ export const longest: readonly string[] = [
   "packages/gpu-kernels/test/conformance.full.test.ts",
   "packages/gpu-kernels/src/kernels/rows/row-layout.full.test.ts",
   "packages/gpu-kernels/src/kernels/top-k/top-k.full.test.ts",
-  "packages/compressors/test/on-backends.test.ts",
+  "packages/mpi/test/mpirun.test.ts",
   "apps/trainer/test/processes.test.ts",
   "apps/trainer/test/webgpu.test.ts",
-  "packages/gpu-kernels/src/kernels/rows/rows.test.ts",
+  "packages/collectives/test/threads.test.ts",
   "apps/trainer/test/launched.test.ts",
-  "packages/collectives/test/laws.test.ts",
-  "packages/mpi/test/mpirun.test.ts",
+  "examples/browser-mnist/test/page.test.ts",
+  "apps/trainer/test/failures.test.ts",
+  "packages/collectives/test/express.test.ts",
+  "packages/gpu-kernels/src/kernels/rows/rows.test.ts",
   "packages/gpu-kernels/src/kernels/matmul/matmul.test.ts",
   "packages/gpu-kernels/src/kernels/attention/attention.test.ts",
-  "apps/trainer/test/failures.test.ts",
+  "apps/trainer/test/launch-command.test.ts",
   "apps/trainer/test/mpi.test.ts",
-  "packages/gpu-kernels/test/browser-conformance.test.ts",
-  "apps/trainer/test/attacks/attacks.test.ts",
+  "packages/collectives/test/rendezvous-faults.test.ts",
   "apps/trainer/test/overlap.test.ts",
+  "packages/collectives/test/processes.test.ts",
+  "packages/compressors/test/on-backends.test.ts",
+  "packages/gpu-kernels/test/browser-conformance.test.ts",
+  "packages/cpu-kernels/test/conformance.test.ts",
+  "packages/gpu-kernels/src/kernels/convolution/convolution.test.ts",
+  "apps/trainer/test/blas.test.ts",
+  "apps/trainer/test/certificates-during-run.test.ts",
+  "packages/collectives/test/laws.test.ts",
+  "apps/trainer/test/attacks/attacks.test.ts",
+  "apps/trainer/test/run.test.ts",
+  "apps/profiler/test/command-line.test.ts",
+  "apps/trainer/test/bad-input.test.ts",
   "apps/trainer/test/train.test.ts",
   "apps/trainer/test/own-things.test.ts",
 ];

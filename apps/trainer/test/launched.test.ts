@@ -83,8 +83,7 @@ const stopByOne = async (told: number): Promise<void> => {
   expectDone(again);
   expectSame();
 };
-test("SIGTERM to rank 1 alone saves on all, and all exit with 143", () => stopByOne(1));
-test("SIGTERM to rank 0 alone saves on all, and all exit with 143", { tags: "full" }, () => stopByOne(0));
+test.each([0, 1])("SIGTERM to rank %i alone saves on all, and all exit with 143", { tags: "full" }, stopByOne);
 
 /** Numbers from 0 to 1 that look random and are the same in each run. */
 const moments = (seed: number): number[] => Array.from({ length: 2 }, (_, i) => (Math.sin(seed * 97 + i * 31) + 1) / 2);

@@ -74,7 +74,10 @@ test("ranks that mpirun has started find each other", async (context) => {
   expectSame("run", 2);
 });
 
-test("a rank that is killed takes the others with it, and the run goes on by itself to the same bits", async (context) => {
+// That mpirun is started again is tested with one that fails as it is told to (`launch-command.test.ts`).
+test("a rank that is killed takes the others with it, and the run goes on to the same bits", {
+  tags: "full",
+}, async (context) => {
   if (missing.length > 0) return context.skip(reason);
   const running = startWith(
     { env: addon },

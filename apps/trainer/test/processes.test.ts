@@ -100,7 +100,7 @@ describe("a process that dies", () => {
     expectSame("cut", 2);
   });
 
-  test("without restarts ends the run, which can be resumed", async () => {
+  test("without restarts ends the run, which can be resumed", { tags: "full" }, async () => {
     const running = start(
       folder,
       "run",

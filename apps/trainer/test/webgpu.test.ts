@@ -82,7 +82,7 @@ describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
     expectSoundTrace(join(folder, "trace.json"), 2);
   });
 
-  test("is the same bit for bit when run again", async () => {
+  test("is the same bit for bit when run again", { tags: "full" }, async () => {
     const args = ["--set", "backend=webgpu", "--set", "checkpoint.keep=10"];
     await run("whole", ...args);
     await run("again", ...args);

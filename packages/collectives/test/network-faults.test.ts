@@ -121,7 +121,7 @@ test.each(["tcp", "tls"] as const)(
   },
 );
 
-test("a cable that is late by more than three signs of life loses nobody", async () => {
+test("a cable that is late by more than three signs of life loses nobody", { tags: "full" }, async () => {
   const { route, laid } = withCables((from, to) => from + to === 1);
   const worlds = await opened(2, { route });
   for (const cable of laid.values()) cable.delayMilliseconds = 4000;

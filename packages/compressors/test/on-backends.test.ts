@@ -129,6 +129,10 @@ const checkPoison = async (row: Row, { bucket, steppers, cases }: Walk, backend:
 
 const webGpuLengths = [33, 70_001];
 
+const tagsOf = (name: string, row: Row): { readonly tags: string[] } => ({
+  tags: name === "WebGPU" && composed.test(row.name) ? ["full"] : [],
+});
+
 const backends: Partial<Record<"WebAssembly" | "WebGPU", Backend>> = {};
 beforeAll(async () => {
   backends.WebAssembly = await createCpuBackend();
@@ -138,6 +142,9 @@ beforeAll(async () => {
   return () => webGpu.close();
 });
 
+/** Their shaders are those of another row, or are tested by one, and take a driver long to compile. */
+const composed = /with |chain|partition|per-path|stochastic|per tensor|of \d bits|in pieces/;
+
 describe.each(rows)("one rank of $name equals the reference", (row) => {
   let walks: readonly Walk[] | undefined;
   afterAll(() => {
@@ -145,7 +152,7 @@ describe.each(rows)("one rank of $name equals the reference", (row) => {
   });
 
   for (const name of ["WebAssembly", "WebGPU"] as const)
-    it.skipIf(name === "WebGPU" && !hasAdapter)(`on ${name}`, async () => {
+    it.skipIf(name === "WebGPU" && !hasAdapter)(`on ${name}`, tagsOf(name, row), async () => {
       walks ??= walksOf(row);
       // Each length is a set of shaders of its own, which a driver that has not seen them compiles for seconds.
       const own = name === "WebGPU" ? walks.filter(({ bucket }) => webGpuLengths.includes(lengthOf(bucket))) : walks;

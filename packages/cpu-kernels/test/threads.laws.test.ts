@@ -79,8 +79,19 @@ const sameBits = (blas?: Blas): ((fn: Fn, inputs: readonly NdArray[]) => Promise
 describe("parts have the bits of the whole", () => {
   const expectSameBits = sameBits();
 
-  test.each(conformanceCases.map((row) => [`${row.op}: ${row.name}`, row] as const))("%s", async (_name, row) => {
-    await expectSameBits(row.fn, row.inputs);
+  // Every third row of each operator, its first among them, and the rest before a release.
+  const seen = new Map<string, number>();
+  const isThird = conformanceCases.map(({ op }) => {
+    const place = seen.get(op) ?? 0;
+    seen.set(op, place + 1);
+    return place % 3 === 0;
+  });
+  describe.each([true, false])("rows of the table, those that always run: %s", (always) => {
+    const rows = conformanceCases.filter((_, i) => isThird[i] === always);
+    const tags = always ? [] : ["full"];
+    test.each(rows.map((row) => [`${row.op}: ${row.name}`, row] as const))("%s", { tags }, async (_name, row) => {
+      await expectSameBits(row.fn, row.inputs);
+    });
   });
 
   test("rows, columns and fused loops, past every block", async () => {

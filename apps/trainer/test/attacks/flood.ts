@@ -86,6 +86,7 @@ export const flood: Attack = {
   what: "strangers hold every place at all ports of a run, in silence or talking: no rank is kept out, and the log stays short",
   fewTries: 1,
   tries: 28,
+  inFullRun: true, // joining-attacks.test.ts of collectives has strangers in every run of the tests
   run: async ({ sound, folder, ...input }) => {
     sound.copyJob(folder);
     return countTries(input, async (number, draw) => {
