@@ -1,0 +1,6 @@
+export {
+  muonCoefficients,
+  newtonSchulz,
+  type NewtonSchulzOptions,
+  type QuinticCoefficients,
+} from "./inverse/newton-schulz.ts";

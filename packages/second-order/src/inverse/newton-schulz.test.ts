@@ -1,0 +1,75 @@
+import { evaluate, matmul, NdArray, referenceBackend, type Tensor } from "@skein/tensor-core";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { newtonSchulz } from "./newton-schulz.ts";
+
+const run = async (rows: readonly (readonly number[])[], steps = 5): Promise<number[][]> => {
+  const result = await evaluate((x: Tensor) => newtonSchulz(x, { steps }), referenceBackend())(NdArray.from(rows));
+  const flat = result.toNumbers();
+  return rows.map((row, i) => flat.slice(i * row.length, (i + 1) * row.length));
+};
+
+describe("newtonSchulz", () => {
+  // Worked out in exact arithmetic: singular values after five steps. Those below 1 stand beside one that makes the
+  // norm 1, so that the division by it changes nothing.
+  test.each([
+    [0.001, 0.4705],
+    [0.01, 0.6989],
+    [0.05, 0.7581],
+    [0.1, 0.7121],
+    [0.3, 1.0796],
+    [0.5, 0.7654],
+    [0.8, 1.1192],
+    [1, 0.6964],
+  ])("takes the singular value %d to %d", async (before, after) => {
+    const rows = [
+      [before, 0],
+      [0, Math.sqrt(1 - before ** 2)],
+    ];
+    expect((await run(rows))[0]![0]).toBeCloseTo(after, 4);
+  });
+
+  test("keeps singular vectors and does not mind the scale, of wide and tall matrices", async () => {
+    const entry = fc.double({ min: -1, max: 1, noNaN: true });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(entry, { minLength: 12, maxLength: 12 }),
+        fc.integer({ min: -20, max: 20 }),
+        async (values, exponent) => {
+          const wide = [0, 1, 2].map((i) => values.slice(4 * i, 4 * i + 4).map((v, j) => v + (i === j ? 2 : 0)));
+          const [result, scaled] = [await run(wide), await run(wide.map((row) => row.map((v) => v * 2 ** exponent)))];
+          result.flat().forEach((value, i) => expect(scaled.flat()[i]).toBeCloseTo(value, 5));
+          const tall = await run(wide[0]!.map((_, j) => wide.map((row) => row[j]!)));
+          result.forEach((row, i) => row.forEach((value, j) => expect(tall[j]![i]).toBeCloseTo(value, 5)));
+          // U p(S) Vᵀ · (U S Vᵀ)ᵀ = U p(S) S Uᵀ is symmetric; any other vectors would not make it so.
+          const product = (
+            await evaluate((a: Tensor, b: Tensor) => matmul(a, b, { transposeB: true }), referenceBackend())(
+              NdArray.from(result),
+              NdArray.from(wide),
+            )
+          ).toNumbers();
+          for (const i of [0, 1, 2])
+            for (const j of [0, 1, 2]) expect(product[3 * i + j]).toBeCloseTo(product[3 * j + i]!, 5);
+        },
+      ),
+      { numRuns: 30 },
+    );
+  });
+
+  test("leaves zeros as they are", async () => {
+    expect(await run([[0, 0, 0]])).toEqual([[0, 0, 0]]);
+  });
+
+  test("says what it cannot take", async () => {
+    const refused = (fn: () => Promise<unknown>): Promise<string> =>
+      fn().then(
+        () => "not refused",
+        (error: Error) => error.message,
+      );
+    const vector = (x: Tensor): Tensor => newtonSchulz(x);
+    expect(await refused(() => evaluate(vector, referenceBackend())(NdArray.from([1, 2])))).toMatch(
+      /\[2\] is no matrix/,
+    );
+    expect(await refused(() => run([[1]], 0))).toMatch(/steps is 0.*from 1/);
+  });
+});

@@ -1,0 +1,63 @@
+import {
+  add,
+  ArgumentError,
+  formatShape,
+  matmul,
+  multiply,
+  rsqrt,
+  ShapeError,
+  square,
+  sum,
+  swapDims,
+  type Tensor,
+} from "@skein/tensor-core";
+
+/** Coefficients a, b, c of `p(x) = a·x + b·x³ + c·x⁵`, applied to the singular values in each step. */
+export type QuinticCoefficients = readonly [a: number, b: number, c: number];
+
+/**
+ * Steep at 0, so that small singular values rise fast; around 1 it does not settle but stays within [0.68, 1.14].
+ *
+ * Source: K. Jordan 2024, "Muon".
+ */
+export const muonCoefficients: QuinticCoefficients = [3.4445, -4.775, 2.0315];
+
+export interface NewtonSchulzOptions {
+  /** Default: 5. */
+  readonly steps?: number;
+  /** Default: `muonCoefficients`. */
+  readonly coefficients?: QuinticCoefficients;
+}
+
+/**
+ * The nearest matrix with orthonormal rows or columns, about: the singular vectors of `x` with singular values near 1,
+ * by matrix products alone. `X ← x/‖x‖`, then so many times `A = XXᵀ`, `X ← aX + (bA + cA²)X`. A matrix of zeros stays.
+ *
+ * @param x f32 [..., n, m], for example [512, 2048].
+ * @returns f32 of the same shape.
+ * @throws ShapeError for a vector.
+ * Cost: steps · (4r²·s + 2r³) flops per matrix, r the smaller and s the larger of n and m.
+ * Source: Björck and Bowie 1971 for the iteration; K. Jordan 2024 for the quintic.
+ */
+export const newtonSchulz = (
+  x: Tensor,
+  { steps = 5, coefficients: [a, b, c] = muonCoefficients }: NewtonSchulzOptions = {},
+): Tensor => {
+  if (x.rank < 2)
+    throw new ShapeError("newtonSchulz", `${formatShape(x.shape)} is no matrix; give [..., n, m], or reshape it`);
+  if (!Number.isInteger(steps) || steps < 1)
+    throw new ArgumentError(`newtonSchulz: steps is ${steps}, but it counts products; use a whole number from 1`);
+  const [n, m] = x.shape.slice(-2) as [number, number];
+  if (n > m) return swapDims(newtonSchulz(swapDims(x, -1, -2), { steps, coefficients: [a, b, c] }), -1, -2);
+  const norm2 = sum(square(x), { dims: [-2, -1], keepDims: true });
+  let result = multiply(x, rsqrt(add(norm2, tiny)));
+  for (let step = 0; step < steps; step++) {
+    const gram = matmul(result, result, { transposeB: true });
+    const rest = add(multiply(gram, b), multiply(matmul(gram, gram), c));
+    result = add(multiply(result, a), matmul(rest, result));
+  }
+  return result;
+};
+
+/** The least normal number of f32: what keeps a matrix of zeros from a division by zero, and changes no other. */
+const tiny = 2 ** -126;
