@@ -4,3 +4,21 @@ export {
   type NewtonSchulzOptions,
   type QuinticCoefficients,
 } from "./inverse/newton-schulz.ts";
+export {
+  type MeanStatisticsOptions,
+  meanStatistics,
+  ownStatistics,
+  sideName,
+  type Statistics,
+  type StatisticsCollector,
+} from "./statistics/collect.ts";
+export { covarianceStatistic, type Positions } from "./statistics/covariances.ts";
+export type { FirstOrderWeight, Layer, ModelLayers } from "./statistics/layer.ts";
+export { inputMeanStatistic, meanStatistic } from "./statistics/means.ts";
+export { findLayers, observeLayers, type ObserveLayersOptions } from "./statistics/observe-layers.ts";
+export type { LayerSide, LayerStatistic, Statistic } from "./statistics/statistic.ts";
+export { packTriangle, unpackTriangle } from "./statistics/triangle.ts";
+export type { CurvatureFigures } from "./curvature-figures.ts";
+export { eva, evaF, type EvaOptions, type EvaState } from "./eva.ts";
+export type { Preconditioner } from "./preconditioner.ts";
+export type { UpdateSizeOptions } from "./update-size.ts";

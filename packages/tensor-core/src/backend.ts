@@ -30,9 +30,10 @@ export {
   valueKey,
   type ValueRef,
 } from "./graph/graph.ts";
+export { traceWithin } from "./graph/trace.ts";
 export { isUsersOperator } from "./graph/operator.ts";
 export type { Cost, LayerKind, Operator, OperatorTable, ReferenceArray, VjpContext } from "./graph/operator.ts";
-export { replay } from "./graph/replay.ts";
+export { replay, type ReplayOptions } from "./graph/replay.ts";
 export { operators } from "./ops/table.ts";
 export type { WasmMemory, WasmModule } from "./platform-types.ts";
 export { interpretRanks, interpretWorld } from "./reference/interpret.ts";

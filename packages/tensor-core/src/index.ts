@@ -248,6 +248,7 @@ export {
   chain,
   type EmptyState,
   type GradientTransformation,
+  type ObserveOptions,
   stateless,
   type TensorTree,
   type UpdateContext,

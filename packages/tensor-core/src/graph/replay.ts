@@ -1,8 +1,10 @@
 import { ArgumentError } from "../errors.ts";
 import { roleOf } from "../ops/role.ts";
 import { formatSpec, sameSpec } from "../shape.ts";
+import { definitionsOf } from "./definitions.ts";
 import { currentTrace, emit } from "./emit.ts";
-import { type Graph, type Origin, specOf, valueKey } from "./graph.ts";
+import { type Graph, type Origin, specOf, type ValueRef, valueKey } from "./graph.ts";
+import { addDefinition } from "./operator.ts";
 import type { Tensor } from "./tensor.ts";
 
 /**
@@ -31,6 +33,14 @@ const replayOrigin = (): (<T>(origin: Origin, fn: () => T) => T) => {
   };
 };
 
+export interface ReplayOptions {
+  /**
+   * Called with each value of the graph as soon as it is there, inputs first. What it emits stands there, before the
+   * nodes that follow: statistics of a layer beside the layer.
+   */
+  readonly onValue?: (ref: ValueRef, value: Tensor) => void;
+}
+
 /**
  * Apply a graph inside the running trace, as if the function that it was traced from were called again: its nodes are
  * appended with these tensors as inputs, so gradients flow through them. A graph is plain data and can come from
@@ -40,20 +50,26 @@ const replayOrigin = (): (<T>(origin: Origin, fn: () => T) => T) => {
  * @returns one tensor per output.
  * @throws ArgumentError for other inputs than it was traced with.
  */
-export const replay = (graph: Graph, inputs: readonly Tensor[]): Tensor[] => {
+export const replay = (graph: Graph, inputs: readonly Tensor[], { onValue }: ReplayOptions = {}): Tensor[] => {
   if (inputs.length !== graph.inputs.length)
     throw new ArgumentError(
       `replay: ${inputs.length} tensors were given for the ${graph.inputs.length} inputs of the graph; give one for each`,
     );
   const values = new Map<string, Tensor>();
+  const settle = (ref: ValueRef, value: Tensor): void => {
+    values.set(valueKey(ref), value);
+    onValue?.(ref, value);
+  };
   graph.inputs.forEach((node, i) => {
     const expected = specOf(graph, { node, output: 0 });
     if (!sameSpec(inputs[i]!, expected))
       throw new ArgumentError(
         `replay: input ${i} is ${formatSpec(inputs[i]!)}, but the graph was traced with ${formatSpec(expected)}; trace it again for other shapes`,
       );
-    values.set(valueKey({ node, output: 0 }), inputs[i]!);
+    settle({ node, output: 0 }, inputs[i]!);
   });
+  const { definitions } = currentTrace("replay");
+  for (const operator of definitionsOf(graph).operators.values()) addDefinition(definitions, operator);
   const within = replayOrigin();
   for (const node of graph.nodes) {
     const { id, op, inputs: refs, params } = node;
@@ -65,7 +81,7 @@ export const replay = (graph: Graph, inputs: readonly Tensor[]): Tensor[] => {
         params,
       );
     const results = within(node, apply);
-    results.forEach((result, output) => values.set(valueKey({ node: id, output }), result));
+    results.forEach((result, output) => settle({ node: id, output }, result));
   }
   return graph.outputs.map((ref) => values.get(valueKey(ref))!);
 };

@@ -7,6 +7,7 @@ import { requireDType, requireShape, type TensorSpec } from "../shape.ts";
 import { flattenTree, leafPaths, type MapTree, type TreeStructure, unflattenTree } from "../tree.ts";
 import { addDefinitions } from "./definitions.ts";
 import {
+  currentTrace,
   type Derivatives,
   emptyTrace,
   type Mesh,
@@ -153,4 +154,18 @@ export const trace = <Args extends readonly unknown[], Result>(
     outputs: flat.structure,
     derivatives,
   };
+};
+
+/**
+ * `trace` a function apart, for the mesh and the rank of the running trace, to look at its graph before `replay` puts
+ * it there. It uses no tensors but its arguments.
+ *
+ * @param args trees of the running trace's tensors, or of specs.
+ */
+export const traceWithin = <Args extends readonly unknown[], Result>(
+  fn: (...args: Args) => Result,
+  args: Args,
+): Traced => {
+  const { mesh, place, composing } = currentTrace("traceWithin");
+  return trace(fn, args, { mesh, place, composing });
 };

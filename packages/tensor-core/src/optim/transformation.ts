@@ -13,6 +13,12 @@ export interface UpdateContext<P> {
   readonly params: P;
 }
 
+/** What a step of `observe` does beside running averages. */
+export interface ObserveOptions {
+  /** Derive anew what follows from statistics and is dear, such as inverses. Default: true. */
+  readonly refresh?: boolean;
+}
+
 /**
  * A pure step from gradients to updates, or from updates to better updates. Both functions are traced; hyper-parameters
  * live in the closure of the factory, everything that changes lives in `State`.
@@ -27,6 +33,13 @@ export interface GradientTransformation<State> {
   // GradientTransformation<unknown>.
   init<P>(params: P): State;
   update<P>(updates: P, state: State, context: UpdateContext<P>): [updates: P, state: State];
+  /**
+   * Only of what looks at curvature: take in what layers have shown in this step, before `update`. In steps that
+   * gather no statistics it is left out.
+   *
+   * @param statistics means over all ranks, per layer.
+   */
+  observe?(state: State, statistics: TensorTree, options?: ObserveOptions): State;
 }
 
 /** State of a transformation that remembers nothing. */
@@ -55,14 +68,26 @@ export const chain = <States extends readonly unknown[]>(
         `chain: part ${i + 1} is ${describe(part)}; give transformations one by one: chain(clipByGlobalNorm(1), adam({ learningRate: 0.001 }))`,
       );
   });
+  const requireState = (caller: string, state: unknown, call: string): void => {
+    if (!Array.isArray(state) || state.length !== list.length)
+      throw new ArgumentError(
+        `${caller}: its state is ${describe(state)}, but it is what init() or the last update() returned; call ${call}`,
+      );
+  };
+  const observing = list.some(({ observe }) => observe !== undefined);
   return {
     init: (params) => list.map((part) => part.init(params)) as unknown as States,
+    ...(observing && {
+      observe: (state: States, statistics: TensorTree, options?: ObserveOptions): States => {
+        requireState("observe", state, "observe(state, statistics)");
+        return inPhase("update", () =>
+          list.map((part, i) => part.observe?.(state[i], statistics, options) ?? state[i]),
+        ) as unknown as States;
+      },
+    }),
     update: (updates, state, context) => {
       const call = "call update(gradients, state, { params })";
-      if (!Array.isArray(state) || state.length !== list.length)
-        throw new ArgumentError(
-          `update: its state is ${describe(state)}, but it is what init() or the last update() returned; ${call}`,
-        );
+      requireState("update", state, "update(gradients, state, { params })");
       if (context?.params === undefined)
         throw new ArgumentError(
           `update: what it may look at is ${describe(context)}, but holds the parameters; ${call}`,

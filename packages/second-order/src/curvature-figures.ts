@@ -1,0 +1,23 @@
+import { divide, full, greater, multiply, subtract, type Tensor, where } from "@skein/tensor-core";
+import type { UpdateSums } from "./update-size.ts";
+
+/** What metrics tell of an update. f32 scalars. */
+export interface CurvatureFigures {
+  /** ν, by which preconditioned gradients were multiplied: 1 where nothing bounded them. */
+  readonly sizeFactor: Tensor;
+  /**
+   * How much of the gradient curvature took away: `1 − γ Σ⟨V, ∇⟩ / Σ‖∇‖²`, from 0, where the update is the gradient
+   * over γ, to 1.
+   */
+  readonly curvature: Tensor;
+}
+
+export const noFigures = (): CurvatureFigures => ({ sizeFactor: full([], 1), curvature: full([], 0) });
+
+export const figuresOf = (sizeFactor: Tensor, damping: Tensor, { inner, gradient }: UpdateSums): CurvatureFigures => {
+  const moves = greater(gradient, 0);
+  return {
+    sizeFactor,
+    curvature: where(moves, subtract(1, divide(multiply(damping, inner), where(moves, gradient, 1))), 0),
+  };
+};

@@ -1,0 +1,114 @@
+import { add, divide, full, multiply, resolveSchedule, type Schedule, type Tensor } from "@skein/tensor-core";
+import { type CurvatureFigures, figuresOf, noFigures } from "./curvature-figures.ts";
+import type { Preconditioner } from "./preconditioner.ts";
+import { checkDamping, checkDecay, requireLayers } from "./options.ts";
+import { mapLayers } from "./map-layers.ts";
+import { againstInputs, dot, lessRankOne, normSquare } from "./rank-one.ts";
+import { initStatistics, mixStatistics, shareOfPast } from "./running-mean.ts";
+import type { Statistics } from "./statistics/collect.ts";
+import type { Layer } from "./statistics/layer.ts";
+import { inputMeanStatistic, meanStatistic } from "./statistics/means.ts";
+import type { LayerStatistic, Statistic } from "./statistics/statistic.ts";
+import { addSums, checkUpdateSize, noSums, sizeFactor, type UpdateSizeOptions } from "./update-size.ts";
+
+export interface EvaOptions extends UpdateSizeOptions {
+  /** Layers that are preconditioned: see `findLayers`. Weights of no layer keep their gradients. */
+  readonly layers: readonly Layer[];
+  /** γ, added to the curvature. Default: 0.03. */
+  readonly damping?: Schedule;
+  /** Share of the past in the running means of the vectors, in [0, 1). Default: 0.95. */
+  readonly decay?: number;
+}
+
+export interface EvaState {
+  /** Running means per layer. */
+  readonly vectors: Statistics;
+  /** Steps that are in them, i32 scalar. */
+  readonly observed: Tensor;
+  /** Updates made, i32 scalar. */
+  readonly step: Tensor;
+  readonly figures: CurvatureFigures;
+}
+
+/** `u` of `γV = ∇ − ā uᵀ`. */
+type Taken = (vectors: LayerStatistic, against: Tensor, damping: Tensor) => Tensor;
+
+/** Sherman and Morrison's formula for `ā āᵀ ⊗ ḡ ḡᵀ + γI`: `u = β ḡ`, `β = ḡᵀ∇ā / (γ + ‖ā‖²‖ḡ‖²)`. */
+const takenByBoth: Taken = ({ input, gradient }, against, damping) => {
+  const beta = divide(dot(against, gradient!), add(damping, multiply(normSquare(input!), normSquare(gradient!))));
+  return multiply(gradient!, beta);
+};
+
+/** The same for `ā āᵀ + γI`: `u = ∇ᵀā / (γ + ‖ā‖²)`. */
+const takenByInputs: Taken = ({ input }, against, damping) => divide(against, add(damping, normSquare(input!)));
+
+const rankOnePreconditioner = (
+  fn: string,
+  statistic: Statistic,
+  taken: Taken,
+  { layers, damping = 0.03, decay = 0.95, ...size }: EvaOptions,
+): Preconditioner<EvaState> => {
+  requireLayers(fn, layers);
+  checkDamping(fn, damping);
+  checkDecay(fn, decay);
+  checkUpdateSize(fn, size);
+  return {
+    statistic,
+    layers,
+    init: () => ({
+      vectors: initStatistics(layers, statistic),
+      observed: full([], 0, "i32"),
+      step: full([], 0, "i32"),
+      figures: noFigures(),
+    }),
+    observe: (state, statistics) => ({
+      ...state,
+      vectors: mixStatistics(shareOfPast(decay, state.observed), state.vectors, statistics as Statistics),
+      observed: add(state.observed, 1),
+    }),
+    update: (gradients, state) => {
+      const gamma = resolveSchedule(damping, state.step);
+      let sums = noSums();
+      const directions = mapLayers(layers, gradients, (layer, gradient) => {
+        const vectors = state.vectors[layer.path]!;
+        const against = againstInputs(gradient, vectors.input!);
+        const output = taken(vectors, against, gamma);
+        const left = lessRankOne(gradient, { input: vectors.input!, output, against, damping: gamma });
+        sums = addSums(sums, left.sums);
+        return left.direction;
+      });
+      const factor = sizeFactor(size, sums, state.step);
+      // One product per number: 1/γ alone could leave the range of f16.
+      const scale = divide(factor, gamma);
+      const updates = mapLayers(layers, directions, (_, { weight, bias }) => ({
+        weight: multiply(weight, scale),
+        ...(bias !== undefined && { bias: multiply(bias, scale) }),
+      }));
+      return [updates, { ...state, step: add(state.step, 1), figures: figuresOf(factor, gamma, sums) }];
+    },
+  };
+};
+
+/**
+ * Eva: the gradient of each layer times the inverse of `ā āᵀ ⊗ ḡ ḡᵀ + γI`, where ā and ḡ are running means of the
+ * layer's inputs and of the gradients of its outputs: K-FAC with vectors in place of matrices.
+ *
+ * `V = (∇ − β ā ḡᵀ) / γ` with `β = ḡᵀ∇ā / (γ + ‖ā‖²‖ḡ‖²)`, then scaled as `size` says. Momentum, weight decay and
+ * learning rate come after it.
+ *
+ * @throws ArgumentError without layers, and for options out of range.
+ * Cost: `inputs + outputs` numbers of state per layer, which also travel; about 8 flops per parameter.
+ * @example chain(eva({ layers, learningRate: 0.1 }), momentum({ learningRate: 0.1 }))
+ * Source: Zhang, Shi and Li 2023, ICLR.
+ */
+export const eva = (options: EvaOptions): Preconditioner<EvaState> =>
+  rankOnePreconditioner("eva", meanStatistic, takenByBoth, options);
+
+/**
+ * Eva-f: as `eva`, with the inputs alone: the inverse of `ā āᵀ + γI`, which is FOOF with a vector.
+ *
+ * Cost: `inputs` numbers of state per layer, which also travel; about 8 flops per parameter.
+ * Source: Zhang, Shi and Li 2023, ICLR; Benzing 2022, arXiv 2201.12250, for FOOF.
+ */
+export const evaF = (options: EvaOptions): Preconditioner<EvaState> =>
+  rankOnePreconditioner("evaF", inputMeanStatistic, takenByInputs, options);

@@ -1,0 +1,17 @@
+import { type Tensor, unflattenTree, flattenTree, leafPaths } from "@skein/tensor-core";
+import { type Layer, layerGradient, type LayerGradient, leavesByPath, storeLayerGradient } from "./statistics/layer.ts";
+
+/** Give each layer of a tree of gradients another one; what belongs to no layer stays. */
+export const mapLayers = <P>(
+  layers: readonly Layer[],
+  gradients: P,
+  fn: (layer: Layer, gradient: LayerGradient) => LayerGradient,
+): P => {
+  const byPath = leavesByPath<Tensor>(gradients);
+  const own = new Map(byPath);
+  for (const layer of layers) storeLayerGradient(layer, fn(layer, layerGradient(layer, own)), byPath);
+  return unflattenTree<P>(
+    flattenTree(gradients).structure,
+    leafPaths(gradients).map((path) => byPath.get(path)),
+  );
+};

@@ -1,0 +1,13 @@
+import type { GradientTransformation } from "@skein/tensor-core";
+import type { Layer } from "./statistics/layer.ts";
+import type { Statistic } from "./statistics/statistic.ts";
+
+/**
+ * A transformation that takes statistics of layers: what it asks for, and how it takes them in. A step that observes
+ * calls `observe` before `update`.
+ */
+export interface Preconditioner<State> extends GradientTransformation<State> {
+  readonly layers: readonly Layer[];
+  readonly statistic: Statistic;
+  observe: NonNullable<GradientTransformation<State>["observe"]>;
+}

@@ -1,0 +1,63 @@
+import { add, divide, matmul, multiply, reshape, slice, square, subtract, sum, type Tensor } from "@skein/tensor-core";
+import type { LayerGradient } from "./statistics/layer.ts";
+import type { UpdateSums } from "./update-size.ts";
+
+export const dot = (a: Tensor, b: Tensor): Tensor => sum(multiply(a, b));
+
+export const normSquare = (x: Tensor): Tensor => sum(square(x));
+
+/** The inputs of the weight, and the one of the bias, [1]. */
+const splitInputs = (input: Tensor, { weight }: LayerGradient): { readonly weight: Tensor; readonly bias: Tensor } => {
+  const inputs = weight.shape[0]!;
+  return { weight: slice(input, [0], [inputs]), bias: slice(input, [inputs]) };
+};
+
+/** `∇ᵀ a`, [outputs]: the gradient of a layer against a vector of its inputs, that of the bias last. */
+export const againstInputs = (gradient: LayerGradient, input: Tensor): Tensor => {
+  const own = splitInputs(input, gradient);
+  const [inputs, outputs] = gradient.weight.shape as [number, number];
+  const product = reshape(matmul(reshape(own.weight, [1, inputs]), gradient.weight), [outputs]);
+  return gradient.bias === undefined ? product : add(product, multiply(gradient.bias, own.bias));
+};
+
+export const gradientSquare = ({ weight, bias }: LayerGradient): Tensor =>
+  bias === undefined ? normSquare(weight) : add(normSquare(weight), normSquare(bias));
+
+/** A layer's gradient less an outer product, and sums of what is left. */
+export interface LessRankOne {
+  /** `γV = ∇ − a uᵀ` */
+  readonly direction: LayerGradient;
+  /** Of `V = direction / γ` and `∇`. */
+  readonly sums: UpdateSums;
+}
+
+/**
+ * `γV = ∇ − a uᵀ`, where `u` is so that V is the gradient times the inverse of a damped matrix of rank one.
+ *
+ * @param input a, [inputs]
+ * @param output u, [outputs]
+ * @param against `∇ᵀ a`
+ * Cost: four flops and two reads per number of the gradient.
+ */
+export const lessRankOne = (
+  gradient: LayerGradient,
+  { input, output, against, damping }: Readonly<Record<"input" | "output" | "against" | "damping", Tensor>>,
+): LessRankOne => {
+  const own = splitInputs(input, gradient);
+  const [inputs, outputs] = gradient.weight.shape as [number, number];
+  const total = gradientSquare(gradient);
+  const taken = dot(against, output);
+  const left = subtract(total, taken);
+  const leftSquare = add(subtract(left, taken), multiply(normSquare(input), normSquare(output)));
+  return {
+    direction: {
+      weight: subtract(gradient.weight, multiply(reshape(own.weight, [inputs, 1]), reshape(output, [1, outputs]))),
+      ...(gradient.bias !== undefined && { bias: subtract(gradient.bias, multiply(own.bias, output)) }),
+    },
+    sums: {
+      inner: divide(left, damping),
+      direction: divide(leftSquare, square(damping)),
+      gradient: total,
+    },
+  };
+};

@@ -1,0 +1,151 @@
+import {
+  allReduceMean,
+  ArgumentError,
+  type BucketPlan,
+  concat,
+  elementCount,
+  inPhase,
+  reshape,
+  scope,
+  split,
+  type Tensor,
+} from "@skein/tensor-core";
+import type { Layer } from "./layer.ts";
+import type { LayerSide, LayerStatistic } from "./statistic.ts";
+import { packTriangle, unpackTriangle } from "./triangle.ts";
+
+/** Statistics of a step, by the path of the layer's weight. */
+export type Statistics = Readonly<Record<string, LayerStatistic>>;
+
+/** Where statistics go as soon as each is computed, and what comes out when all are there. */
+export interface StatisticsCollector {
+  add(layer: Layer, side: LayerSide, value: Tensor): void;
+  finish(): Statistics;
+}
+
+class Gathered {
+  private readonly byPath = new Map<string, { input?: Tensor; gradient?: Tensor }>();
+
+  set(path: string, side: LayerSide, value: Tensor): void {
+    const known = this.byPath.get(path) ?? {};
+    known[side] = value;
+    this.byPath.set(path, known);
+  }
+
+  all(): Statistics {
+    return Object.fromEntries(this.byPath);
+  }
+}
+
+/** Keep a rank's own statistics as they are. */
+export const ownStatistics = (): StatisticsCollector => {
+  const gathered = new Gathered();
+  return {
+    add: ({ path }, side, value) => gathered.set(path, side, value),
+    finish: () => gathered.all(),
+  };
+};
+
+/** The name of one side of a layer in a bucket plan: `blocks.0.query:input`. */
+export const sideName = (path: string, side: LayerSide): string => `${path}:${side}`;
+
+export interface MeanStatisticsOptions {
+  /** Mesh axis over whose ranks means are taken. */
+  readonly axis: string;
+  /**
+   * Which sides travel together, by `sideName`; a bucket leaves as soon as its last one is computed. Default: in the
+   * order in which they are computed, until a bucket holds `bucketBytes`.
+   */
+  readonly buckets?: BucketPlan;
+  /** Default: 4 MiB. */
+  readonly bucketBytes?: number;
+  /** Of the collectives, 0 to 3. Default: 0. */
+  readonly priority?: number;
+}
+
+interface Waiting {
+  readonly layer: Layer;
+  readonly side: LayerSide;
+  readonly value: Tensor;
+}
+
+const isSymmetric = ({ value }: Waiting): boolean => value.rank === 2;
+
+/** Means over all ranks of several statistics, in one message; of symmetric matrices one triangle travels. */
+const meansOf = (bucket: readonly Waiting[], axis: string, priority: number): Tensor[] => {
+  const flat = bucket.map((one) =>
+    isSymmetric(one) ? packTriangle(one.value) : reshape(one.value, [elementCount(one.value.shape)]),
+  );
+  const mean = allReduceMean(concat(flat), axis, { priority });
+  return split(
+    mean,
+    flat.map(({ shape }) => shape[0]!),
+  ).map((part, i) => {
+    const one = bucket[i]!;
+    return isSymmetric(one) ? unpackTriangle(part, one.value.shape[0]!) : reshape(part, one.value.shape);
+  });
+};
+
+/** Floats that a statistic has as it travels. */
+export const statisticElements = (shape: readonly number[]): number =>
+  shape.length === 2 ? (shape[0]! * (shape[0]! + 1)) / 2 : elementCount(shape);
+
+/**
+ * Average statistics over the ranks, in buckets that leave while the step computes on.
+ *
+ * @throws ArgumentError for a plan that leaves out a side, or has one twice.
+ * Cost: one all-reduce per bucket, of the statistics with a triangle of each matrix.
+ */
+export const meanStatistics = ({
+  axis,
+  buckets,
+  bucketBytes = 4 * 2 ** 20,
+  priority = 0,
+}: MeanStatisticsOptions): StatisticsCollector => {
+  const gathered = new Gathered();
+  const sides = buckets?.flat();
+  if (sides !== undefined && new Set(sides).size !== sides.length)
+    throw new ArgumentError("meanStatistics: a side of a layer stands twice in its buckets; put each in one bucket");
+  const numBuckets = { sent: 0 };
+  const send = (bucket: readonly Waiting[]): void =>
+    inPhase("communication", () =>
+      scope(`statistics-${numBuckets.sent++}`, () =>
+        meansOf(bucket, axis, priority).forEach((mean, i) =>
+          gathered.set(bucket[i]!.layer.path, bucket[i]!.side, mean),
+        ),
+      ),
+    );
+  const byPlan = buckets?.map((names) => ({ missing: new Set(names), bucket: [] as Waiting[] }));
+  let open: Waiting[] = [];
+  let openBytes = 0;
+  return {
+    add: (layer, side, value) => {
+      const one = { layer, side, value };
+      if (byPlan !== undefined) {
+        const name = sideName(layer.path, side);
+        const own = byPlan.find(({ missing }) => missing.has(name));
+        if (own === undefined)
+          throw new ArgumentError(`meanStatistics: ${name} stands in no bucket; put each side of each layer in one`);
+        own.missing.delete(name);
+        own.bucket.push(one);
+        if (own.missing.size === 0) send(own.bucket);
+        return;
+      }
+      open.push(one);
+      openBytes += 4 * statisticElements(value.shape);
+      if (openBytes < bucketBytes) return;
+      send(open);
+      [open, openBytes] = [[], 0];
+    },
+    finish: () => {
+      const late = byPlan?.find(({ missing }) => missing.size > 0);
+      if (late !== undefined)
+        throw new ArgumentError(
+          `meanStatistics: ${[...late.missing].join(", ")} of its buckets was never computed; name sides of layers`,
+        );
+      if (open.length > 0) send(open);
+      open = [];
+      return gathered.all();
+    },
+  };
+};

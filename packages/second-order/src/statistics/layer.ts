@@ -1,0 +1,172 @@
+import { ArgumentError, elementCount, reshape, swapDims, type Tensor, type TensorSpec, vjp } from "@skein/tensor-core";
+import { emitOne, type LayerUse, layersOf, type Params, specOf } from "@skein/tensor-core/backend";
+import { flattenTree, leafPaths, type Traced } from "@skein/tensor-core";
+
+/** One node between a weight and the layer that reads it, such as a transpose. */
+interface Rearrangement {
+  readonly op: string;
+  readonly params: Params;
+}
+
+/**
+ * A layer whose curvature can be told: a linear map from rows of `numInputs` numbers to rows of `numOutputs`. Plain
+ * data, the same in every trace of a model.
+ */
+export interface Layer {
+  /** Of the weight among the parameters. */
+  readonly path: string;
+  /** Of the bias that is folded in, as one more input that is always 1. */
+  readonly bias?: string;
+  readonly kind: "linear" | "convolution" | "embedding";
+  /** With that of the bias. */
+  readonly numInputs: number;
+  readonly numOutputs: number;
+  /** Rows and columns of a convolution's kernel. */
+  readonly kernel?: readonly [number, number];
+  /** From the weight as it is stored to what the layer reads. */
+  readonly rearrangements: readonly Rearrangement[];
+  /** Whether what it reads is [outputs, inputs]. */
+  readonly isTransposed: boolean;
+}
+
+/** A weight that stays with the gradient as it is. */
+export interface FirstOrderWeight {
+  readonly path: string;
+  /** Why, in words. */
+  readonly why: string;
+}
+
+/** Layers of a model, and the weights that belong to none. */
+export interface ModelLayers {
+  readonly layers: readonly Layer[];
+  readonly firstOrder: readonly FirstOrderWeight[];
+}
+
+/** A layer and where one trace applies it. */
+export interface AppliedLayer {
+  readonly layer: Layer;
+  readonly uses: readonly LayerUse[];
+}
+
+const transposes = ({ operand, params, kind }: LayerUse): boolean =>
+  kind === "linear" && (operand === 1 ? params["transposeB"] === true : params["transposeA"] !== true);
+
+const rearrangementsOf = ({ graph }: Traced, { path }: LayerUse): Rearrangement[] =>
+  path
+    .map((id) => graph.nodes[id]!)
+    .filter(({ op }) => op !== "cast")
+    .map(({ op, params }) => ({ op, params }));
+
+/** Why a weight's uses are not those of one layer; undefined where they are. */
+const reasonAgainst = (
+  traced: Traced,
+  uses: readonly LayerUse[],
+  unresolved: readonly string[],
+): string | undefined => {
+  if (unresolved.length > 0) return unresolved[0];
+  const [first] = uses;
+  if (first === undefined) return "it is no weight of a layer";
+  if (first.kind === "norm") return "it is the gain of a norm";
+  const kinds = [...new Set(uses.map(({ kind }) => kind))];
+  if (kinds.length > 1)
+    return `it is used as the weight of ${kinds.join(" and of ")} layers, whose inputs and outputs stand for each other`;
+  if (new Set(uses.map(transposes)).size > 1) return "it is used once as it is and once transposed";
+  const rank = specOf(traced.graph, first.weight).shape.length;
+  if (first.kind === "convolution") {
+    return first.params["groups"] === 1 ? undefined : `it is a convolution of ${String(first.params["groups"])} groups`;
+  }
+  return rank === 2 ? undefined : `it is a stack of matrices, of ${rank} dimensions`;
+};
+
+/** The bias that all uses of a weight have in common, and that is no other's. */
+const ownBias = (uses: readonly LayerUse[], layers: ReturnType<typeof layersOf>): number | undefined => {
+  const nodes = new Set(uses.map(({ node }) => node));
+  const leaf = layers.findIndex(({ biasOf }) => biasOf.some((node) => nodes.has(node)));
+  if (leaf < 0) return undefined;
+  const { biasOf, unresolved, uses: others } = layers[leaf]!;
+  const isShared = biasOf.length !== nodes.size || !biasOf.every((node) => nodes.has(node));
+  return isShared || unresolved.length > 0 || others.length > 0 ? undefined : leaf;
+};
+
+/**
+ * The layers of a traced step with respect to `params`, which it has differentiated once.
+ *
+ * A weight with several uses of one kind is one layer, whose rows are those of all uses. A weight whose uses do not fit
+ * together, such as an embedding that is the head, too, and what is no layer's weight are named in `firstOrder`.
+ *
+ * @throws ArgumentError where the step differentiates something else than `params`.
+ */
+export const appliedLayers = (
+  traced: Traced,
+  params: unknown,
+): { readonly applied: readonly AppliedLayer[]; readonly firstOrder: readonly FirstOrderWeight[] } => {
+  const paths = leafPaths(params);
+  const found = layersOf(traced);
+  if (found.length !== paths.length)
+    throw new ArgumentError(
+      `layers: ${found.length} tensors were differentiated, but the parameters have ${paths.length}; differentiate the loss once, with respect to the parameters`,
+    );
+  const biases = new Set<number>();
+  const applied = found.flatMap(({ uses, unresolved }, leaf): AppliedLayer[] => {
+    if (reasonAgainst(traced, uses, unresolved) !== undefined) return [];
+    const [first] = uses as [LayerUse];
+    const { shape } = specOf(traced.graph, first.weight);
+    const bias = first.kind === "embedding" ? undefined : ownBias(uses, found);
+    if (bias !== undefined) biases.add(bias);
+    const isTransposed = transposes(first);
+    const outputs = first.kind === "linear" && isTransposed ? shape[0]! : shape.at(-1)!;
+    const layer: Layer = {
+      path: paths[leaf]!,
+      ...(bias !== undefined && { bias: paths[bias]! }),
+      kind: first.kind as Layer["kind"],
+      numInputs: elementCount(shape) / outputs + (bias === undefined ? 0 : 1),
+      numOutputs: outputs,
+      ...(first.kind === "convolution" && { kernel: [shape[0]!, shape[1]!] as const }),
+      rearrangements: rearrangementsOf(traced, first),
+      isTransposed,
+    };
+    return [{ layer, uses }];
+  });
+  const covered = new Set(applied.map(({ layer }) => layer.path));
+  const firstOrder = found.flatMap(({ uses, unresolved }, leaf): FirstOrderWeight[] => {
+    if (covered.has(paths[leaf]!) || biases.has(leaf)) return [];
+    return [{ path: paths[leaf]!, why: reasonAgainst(traced, uses, unresolved)! }];
+  });
+  return { applied, firstOrder };
+};
+
+/** A layer's gradient as a matrix [inputs, outputs], without the row of the bias. Linear, and its own inverse's adjoint. */
+const asMatrix = ({ rearrangements, isTransposed, numOutputs }: Layer, weight: Tensor): Tensor => {
+  const read = rearrangements.reduce((x, { op, params }) => emitOne(op, [x], params), weight);
+  if (isTransposed) return swapDims(read, -1, -2);
+  return read.rank === 2 ? read : reshape(read, [-1, numOutputs]);
+};
+
+/** What is read of the leaves of a tree by their paths. */
+export type LeafMap<Leaf = Tensor> = ReadonlyMap<string, Leaf>;
+
+export const leavesByPath = <Leaf = Tensor>(tree: unknown): Map<string, Leaf> => {
+  const { leaves } = flattenTree<Leaf>(tree);
+  return new Map(leafPaths(tree).map((path, i) => [path, leaves[i]!]));
+};
+
+/** A layer's gradient: that of the weight [inputs, outputs], and that of the bias [outputs]. */
+export interface LayerGradient {
+  readonly weight: Tensor;
+  readonly bias?: Tensor;
+}
+
+/** A layer's part of a tree of gradients. */
+export const layerGradient = (layer: Layer, gradients: LeafMap): LayerGradient => ({
+  weight: asMatrix(layer, gradients.get(layer.path)!),
+  ...(layer.bias !== undefined && { bias: gradients.get(layer.bias)! }),
+});
+
+/** Put what became of a layer's gradient in the place of what it was, in shape and order of the parameters. */
+export const storeLayerGradient = (layer: Layer, gradient: LayerGradient, into: Map<string, Tensor>): void => {
+  const stored = into.get(layer.path)! as Tensor & TensorSpec;
+  // To carry a matrix back along what only rearranges is to undo it.
+  const { pullback } = vjp((weight: Tensor) => asMatrix(layer, weight), stored);
+  into.set(layer.path, pullback(gradient.weight));
+  if (layer.bias !== undefined) into.set(layer.bias, gradient.bias!);
+};

@@ -1,0 +1,32 @@
+import { add, concat, full, multiply } from "@skein/tensor-core";
+import { rowCount, type SideStatistic, type Statistic } from "./statistic.ts";
+
+const inputMean: SideStatistic = (layer, rows) => {
+  const total = rows.map((one) => one.total()).reduce((sum, one) => add(sum, one));
+  const mean = multiply(total, 1 / rowCount(rows));
+  return layer.bias === undefined ? mean : concat([mean, full([1], 1)]);
+};
+
+const gradientMean: SideStatistic = (_, rows, { samples }) => {
+  const total = rows.map((one) => one.total()).reduce((sum, one) => add(sum, one));
+  return multiply(total, samples / rowCount(rows));
+};
+
+/**
+ * The mean of a layer's inputs `ā` [inputs], 1 for the bias, and of the gradients of its outputs `ḡ` [outputs], over
+ * samples and positions.
+ *
+ * Patches of a convolution are never made: their mean is the mean of each tap of the mean image.
+ *
+ * Cost: one read of both; `inputs + outputs` numbers travel.
+ * Source: Zhang et al. 2023 (Eva), ICLR.
+ */
+export const meanStatistic: Statistic = {
+  degree: 1,
+  input: inputMean,
+  gradient: gradientMean,
+  shapeOf: (layer, side) => [side === "input" ? layer.numInputs : layer.numOutputs],
+};
+
+/** The mean of the inputs alone. Source: Zhang et al. 2023 (Eva-f). */
+export const inputMeanStatistic: Statistic = { degree: 1, input: inputMean, shapeOf: meanStatistic.shapeOf };

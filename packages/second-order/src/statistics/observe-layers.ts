@@ -1,0 +1,141 @@
+import {
+  ArgumentError,
+  argsort,
+  divide,
+  flattenTree,
+  inPhase,
+  type MapTree,
+  scope,
+  slice,
+  square,
+  type Tensor,
+  type TensorSpec,
+  trace,
+  type Traced,
+  uniform,
+  unflattenTree,
+} from "@skein/tensor-core";
+import { type LayerUse, replay, traceWithin, valueKey, type ValueRef } from "@skein/tensor-core/backend";
+import type { Statistics, StatisticsCollector } from "./collect.ts";
+import { type AppliedLayer, appliedLayers, type Layer, type ModelLayers } from "./layer.ts";
+import { gradientRows, inputRows, type LayerRows } from "./layer-rows.ts";
+import type { LayerSide, Statistic } from "./statistic.ts";
+
+/** A function that differentiates a loss with respect to parameters, once, and what it was traced with. */
+type Step<Args extends readonly unknown[], Result> = (...args: Args) => Result;
+
+/**
+ * Find the layers of a model.
+ *
+ * @param step differentiates the loss: `(params, batch) => valueAndGrad(loss)(params, batch)`. Parameters come first.
+ * @param args specs or arrays of its arguments.
+ * @example const { layers } = findLayers(valueAndGrad(loss), [params, batch]);
+ */
+export const findLayers = <Args extends readonly unknown[]>(
+  step: Step<Args, unknown>,
+  args: MapTree<Args, Tensor, TensorSpec> | Args,
+  options: Parameters<typeof trace>[2] = {},
+): ModelLayers => {
+  const { applied, firstOrder } = appliedLayers(trace(step, args, options), args[0]);
+  return { layers: applied.map(({ layer }) => layer), firstOrder };
+};
+
+export interface ObserveLayersOptions {
+  /** What to gather. */
+  readonly statistic: Statistic;
+  /** Of which layers, and of which of their sides. Default: both sides of all that it has. */
+  readonly wants?: (layer: Layer, side: LayerSide) => boolean;
+  /** Samples of the batch whose mean the loss is. */
+  readonly samples: number;
+  /** Look at so many samples alone, drawn anew in each step. Default: all. */
+  readonly draw?: { readonly count: number; readonly key: Tensor };
+  /** What the loss was multiplied by. Default: 1. */
+  readonly lossScale?: Tensor;
+  readonly collector: StatisticsCollector;
+}
+
+/** What a value is awaited for. */
+interface Awaited {
+  readonly applied: AppliedLayer;
+  readonly side: LayerSide;
+  /** Values of all uses that must be there. */
+  readonly missing: Set<string>;
+}
+
+const refsOf = (side: LayerSide, { input, output, outputGradient }: LayerUse): ValueRef[] =>
+  side === "input" ? [input, output] : [outputGradient];
+
+const rowsOf = ({ layer, uses }: AppliedLayer, side: LayerSide, valueOf: (ref: ValueRef) => Tensor): LayerRows[] =>
+  uses.map((use) =>
+    side === "input"
+      ? inputRows(layer, use, valueOf(use.input), valueOf(use.output))
+      : gradientRows(layer, use, valueOf(use.outputGradient)),
+  );
+
+const requireSamples = (layer: Layer, rows: readonly LayerRows[], samples: number): void => {
+  const odd = rows.find(({ count }) => count % samples !== 0);
+  if (odd !== undefined)
+    throw new ArgumentError(
+      `observeLayers: ${layer.path} has ${odd.count} rows, which are no whole number for each of ${samples} samples; give the samples of the batch, or leave the layer out`,
+    );
+};
+
+/**
+ * Run a step that differentiates a loss, and gather statistics of the layers on the way, each as soon as it can be: of
+ * inputs during the forward pass, of gradients during the backward pass. The model is left as it is, and may be
+ * anybody's: layers are found in the trace.
+ *
+ * @param step as for `findLayers`; it uses no tensors but its arguments.
+ * @returns what the step returns, and what the collector makes of the statistics.
+ * @throws ArgumentError where rows of a layer cannot be told apart by samples, for those statistics that need it.
+ */
+export const observeLayers = <Args extends readonly unknown[], Result>(
+  step: Step<Args, Result>,
+  args: Args,
+  { statistic, wants = () => true, samples, draw, lossScale, collector }: ObserveLayersOptions,
+): { readonly result: Result; readonly statistics: Statistics } => {
+  const traced: Traced = traceWithin(step, args);
+  const { applied } = appliedLayers(traced, args[0]);
+  const awaited = applied.flatMap((one): Awaited[] =>
+    (["input", "gradient"] as const)
+      .filter((side) => statistic[side] !== undefined && wants(one.layer, side))
+      .map((side) => ({
+        applied: one,
+        side,
+        missing: new Set(one.uses.flatMap((use) => refsOf(side, use)).map(valueKey)),
+      })),
+  );
+  const chosen = draw && slice(argsort(uniform(draw.key, [samples])), [0], [draw.count]);
+  const count = { samples, taken: draw?.count ?? samples };
+  const values = new Map<string, Tensor>();
+  const byValue = Map.groupBy(
+    awaited.flatMap((one) => [...one.missing].map((key) => ({ key, one }))),
+    ({ key }) => key,
+  );
+  const gather = ({ applied: one, side }: Awaited): void => {
+    const value = inPhase("update", () =>
+      scope(`statistics/${one.layer.path}`, () => {
+        const all = rowsOf(one, side, (ref) => values.get(valueKey(ref))!);
+        if (chosen !== undefined || statistic.isPerSample === true) requireSamples(one.layer, all, samples);
+        const rows = chosen === undefined ? all : all.map((each) => each.take(samples, chosen));
+        const gathered = statistic[side]!(one.layer, rows, count);
+        if (side === "input" || lossScale === undefined) return gathered;
+        return divide(gathered, statistic.degree === 1 ? lossScale : square(lossScale));
+      }),
+    );
+    collector.add(one.layer, side, value);
+  };
+  const outputs = replay(traced.graph, flattenTree<Tensor>(args).leaves, {
+    onValue: (ref, value) => {
+      const key = valueKey(ref);
+      const waiting = byValue.get(key);
+      if (waiting === undefined) return;
+      values.set(key, value);
+      for (const { one } of waiting) {
+        one.missing.delete(key);
+        if (one.missing.size === 0) gather(one);
+      }
+    },
+  });
+  return { result: unflattenTree<Result>(traced.outputs, outputs), statistics: collector.finish() };
+};
