@@ -5,7 +5,7 @@ import { optimize, validateGraph } from "@skein/tensor-core/backend";
 import { describe, expect, test } from "vitest";
 import { checkJob } from "./config.ts";
 import { jobJsonSchema } from "./job-schema.ts";
-import { buildParts, stateSpecs } from "./train-state.ts";
+import { buildParts, stateSpecs, stepKindAt } from "./train-state.ts";
 import { trainStep } from "./train-step.ts";
 
 const jobOf = (compression: object, more: object = {}): object => ({
@@ -34,7 +34,12 @@ const kinds = (
 ).properties.compression.oneOf.flatMap(({ properties: { kind } }) => kind.enum ?? [kind.const!]);
 
 const partsOf = (job: object): ReturnType<typeof buildParts> =>
-  buildParts(checkJob(job, { file: "job.yaml" }), mlp({ sizes: [784, 24, 10] }) as Model, 20);
+  buildParts({
+    job: checkJob(job, { file: "job.yaml" }),
+    model: mlp({ sizes: [784, 24, 10] }) as Model,
+    totalSteps: 20,
+    train: { fields: {} },
+  });
 
 /** A collective of a step: "all-reduce:max f32[4]", and the part of the step that it belongs to. */
 interface StepCollective {
@@ -47,7 +52,7 @@ const collectivesOf = (job: object, step: number): StepCollective[] => {
   const parts = partsOf(job);
   const batch = { inputs: { dtype: "f32", shape: [2, 28, 28, 1] }, labels: { dtype: "i32", shape: [2] } };
   const traced = trace(
-    trainStep(parts, parts.compressorAt(step)) as unknown as (...args: Tensor[]) => unknown,
+    trainStep(parts, stepKindAt(parts, step)) as unknown as (...args: Tensor[]) => unknown,
     [stateSpecs(parts), batch] as never,
     { mesh: parts.mesh },
   );

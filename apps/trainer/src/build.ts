@@ -7,11 +7,11 @@ import {
   adamw,
   chain,
   clipByGlobalNorm,
-  cosineDecay,
   decayMatrices,
   dynamicLossScale,
   elementCount,
   type GradientTransformation,
+  InvariantError,
   type LossScale,
   momentum,
   nesterov,
@@ -19,16 +19,16 @@ import {
   type Schedule,
   type ScheduleState,
   sgd,
-  stepDecay,
   type Tensor,
-  warmUp,
 } from "@skein/tensor-core";
+import { buildLearningRate } from "./build-learning-rate.ts";
+import type { Curvature } from "./curvature.ts";
 import { ConfigError } from "./errors.ts";
 import { checkedData } from "./modules/checked-data.ts";
 import { checkedModel } from "./modules/checked-model.ts";
 import { callFactory, loadModule } from "./modules/load-module.ts";
 import type { DataSet, Task } from "./modules/task.ts";
-import type { DataJob, Job, LearningRateJob, ModelJob, OptimizerJob, PrecisionJob } from "./job.ts";
+import type { DataJob, Job, ModelJob, OptimizerJob, PrecisionJob } from "./job.ts";
 
 // This file and build-exchange.ts turn names of a job into things; all others take the things.
 
@@ -157,26 +157,15 @@ export const buildModel = async (
   }
 };
 
-const buildDecay = ({ decay, peak, final, factor, everySteps }: LearningRateJob, steps: number): Schedule => {
-  switch (decay) {
-    case "constant":
-      return peak;
-    case "cosine":
-      return cosineDecay({ initial: peak, final, steps });
-    case "step":
-      return stepDecay({ initial: peak, factor, every: everySteps! });
-  }
-};
-
-/** @param totalSteps steps of the whole run: where a cosine ends. */
-export const buildLearningRate = (job: LearningRateJob, totalSteps: number): Schedule =>
-  warmUp(job.warmupSteps, buildDecay(job, Math.max(1, totalSteps - job.warmupSteps)));
-
 /** What a part of a job says beside its kind. */
 const settingsOf = <Part extends { readonly kind: string }>({ kind: _, ...settings }: Part): Omit<Part, "kind"> =>
   settings;
 
-const buildRule = (job: OptimizerJob, learningRate: Schedule): GradientTransformation<unknown> => {
+const buildRule = (
+  job: OptimizerJob,
+  learningRate: Schedule,
+  curvature: Curvature | undefined,
+): GradientTransformation<unknown> => {
   switch (job.kind) {
     case "sgd":
       return sgd({ ...settingsOf(job), learningRate });
@@ -188,14 +177,26 @@ const buildRule = (job: OptimizerJob, learningRate: Schedule): GradientTransform
       return adam({ ...settingsOf(job), learningRate });
     case "adamw":
       return adamw({ ...settingsOf(job), learningRate, mask: decayMatrices });
+    default: {
+      const { momentum: decay, weightDecay } = job;
+      const rule = momentum({ learningRate, decay, weightDecay });
+      return chain(requireCurvature(curvature).preconditioner, rule) as GradientTransformation<unknown>;
+    }
   }
 };
 
+const requireCurvature = (curvature: Curvature | undefined): Curvature => {
+  if (curvature === undefined) throw new InvariantError("an optimizer was built without the layers that it looks at");
+  return curvature;
+};
+
+/** @param curvature of the job, where its optimizer looks at it. */
 export const buildOptimizer = (
   { optimizer, learningRate, clipNorm }: Job,
   totalSteps: number,
+  curvature?: Curvature,
 ): GradientTransformation<unknown> => {
-  const rule = buildRule(optimizer, buildLearningRate(learningRate, totalSteps));
+  const rule = buildRule(optimizer, buildLearningRate(learningRate, totalSteps), curvature);
   return clipNorm === undefined ? rule : (chain(clipByGlobalNorm(clipNorm), rule) as GradientTransformation<unknown>);
 };
 

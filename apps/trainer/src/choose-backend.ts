@@ -7,7 +7,7 @@ import { mayHaveGpu } from "./gpu-devices.ts";
 import { measureCpuRates, measureRates } from "./measure-rates.ts";
 import type { Prepared } from "./prepare.ts";
 import { traceStep } from "./prepared-step.ts";
-import { meshOf } from "./train-state.ts";
+import { meshOf } from "./mesh.ts";
 
 /** The rates of both backends. */
 export interface MeasuredRates {

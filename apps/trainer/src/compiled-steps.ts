@@ -1,4 +1,3 @@
-import type { Aggregator } from "@skein/compressors";
 import type { BucketPlan } from "@skein/tensor-core";
 import type { LabelledBatch } from "@skein/models";
 import {
@@ -16,7 +15,15 @@ import {
 } from "@skein/tensor-core";
 import { settle, type Settled } from "./deferred-step.ts";
 import type { Job } from "./job.ts";
-import { type DeviceState, initExchangeState, type Parts, withBuckets } from "./train-state.ts";
+import { modeNames } from "./curvature.ts";
+import {
+  type DeviceState,
+  initExchangeState,
+  type Parts,
+  type StepKind,
+  stepKindAt,
+  withBuckets,
+} from "./train-state.ts";
 import { trainStep } from "./train-step.ts";
 
 export interface DeviceResult {
@@ -52,17 +59,17 @@ export const passesFor = ({ precision, overlap }: Job): ((graph: Graph) => Graph
 
 type Settle = ((state: DeviceState) => Promise<Settled<DeviceState, DeviceArray>>) & { release(): void };
 
-/** Steps that stay compiled: those of compressors that take turns. */
-const keptSteps = 2;
+/** Steps that stay compiled: those of compressors that take turns, each with and without curvature. */
+const keptSteps = 6;
 
-/** The compiled steps of a run, one for each of its compressors, compiled when first needed. */
+/** The compiled steps of a run, one for each kind, compiled when first needed. */
 export class CompiledSteps {
   private parts: Parts;
   private readonly job: Job;
   private readonly backend: Backend;
   private readonly options: JitOptions;
   /** Least recently used first. */
-  private readonly steps = new Map<Aggregator, Step & { release(): void }>();
+  private readonly steps: { readonly kind: StepKind; readonly run: Step & { release(): void } }[] = [];
   private settling: Settle;
 
   constructor({ job, parts, backend, communicators, spanSink }: StepsInput) {
@@ -88,25 +95,23 @@ export class CompiledSteps {
 
   /** Do step `number`, counted from 0. Consumes the state. */
   run(number: number, state: DeviceState, batch: LabelledBatch | object): Promise<DeviceResult> {
-    const compressor = this.parts.compressorAt(number);
+    const kind = stepKindAt(this.parts, number);
+    const known = this.steps.findIndex(
+      (step) => step.kind.compressor === kind.compressor && step.kind.mode === kind.mode,
+    );
+    const step = known < 0 ? { kind, run: this.compile(kind) } : this.steps.splice(known, 1)[0]!;
+    this.steps.push(step);
+    if (this.steps.length > keptSteps) this.steps.shift()!.run.release();
+    return step.run(state, batch);
+  }
+
+  private compile(kind: StepKind): Step & { release(): void } {
     const { memory } = this.job;
-    const compiled =
-      this.steps.get(compressor) ??
-      (jit(trainStep(this.parts, compressor), this.backend, {
-        ...this.options,
-        name: "train step",
-        ...(memory.maxBytes !== undefined && { maxWorkspaceBytes: memory.maxBytes }),
-      }) as unknown as Step & {
-        release(): void;
-      });
-    this.steps.delete(compressor);
-    this.steps.set(compressor, compiled);
-    if (this.steps.size > keptSteps) {
-      const [oldest, step] = this.steps.entries().next().value!;
-      step.release();
-      this.steps.delete(oldest);
-    }
-    return compiled(state, batch);
+    return jit(trainStep(this.parts, kind), this.backend, {
+      ...this.options,
+      name: kind.mode === "keep" ? "train step" : `train step (${modeNames[kind.mode]})`,
+      ...(memory.maxBytes !== undefined && { maxWorkspaceBytes: memory.maxBytes }),
+    }) as unknown as Step & { release(): void };
   }
 
   /**
@@ -138,8 +143,8 @@ export class CompiledSteps {
   }
 
   release(): void {
-    for (const step of this.steps.values()) step.release();
-    this.steps.clear();
+    for (const { run } of this.steps) run.release();
+    this.steps.length = 0;
     this.settling.release();
   }
 }

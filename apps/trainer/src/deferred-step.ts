@@ -8,6 +8,7 @@ import {
   equal,
   flattenTree,
   full,
+  fullLike,
   greater,
   isFinite,
   logicalNot,
@@ -19,8 +20,10 @@ import {
   zipTrees,
   concat,
 } from "@skein/tensor-core";
+import { observing } from "./curvature.ts";
 import { exchangeOptions, lossAndGradients, type TrainStep, updating } from "./loss-and-gradients.ts";
-import { dataAxis, type Parts, type TrainState } from "./train-state.ts";
+import { type Parts, type StepKind, type TrainState } from "./train-state.ts";
+import { dataAxis } from "./mesh.ts";
 import { noUpdate, updateFigures } from "./update-figures.ts";
 
 // DeAR (Zhang et al. 2023, arXiv 2302.12445): the all-reduce of a gradient is cut in two. Its reduce-scatter runs
@@ -43,13 +46,14 @@ const caughtUp = (
   const mean = finishExchange(state.params, state.pending, options);
   return updating(() => {
     const [updates, optimizer] = parts.optimizer.update(mean, state.optimizer, { params: state.params });
+    const figures = updateFigures(parts, mean, state.optimizer, optimizer);
     const due = greater(state.due as Tensor, 0);
     const unlessNone = <T>(after: T, before: T): T =>
       zipTrees((a: Tensor, b: Tensor) => where(due, a, b), after, before) as T;
     return {
       params: unlessNone(applyUpdates(state.params, updates), state.params),
       optimizer: unlessNone(optimizer, state.optimizer),
-      update: where(due, updateFigures(parts, mean, state.optimizer), full([2], noUpdate)),
+      update: where(due, figures, fullLike(figures, noUpdate)),
     };
   });
 };
@@ -79,10 +83,10 @@ export const settle =
  * them before the first layer.
  */
 export const deferredStep =
-  (parts: Parts, compressor: Aggregator): TrainStep =>
+  (parts: Parts, { compressor, mode }: StepKind): TrainStep =>
   (state, batch) => {
     const { params, optimizer, update } = caughtUp(parts, compressor, state);
-    const { loss, gradients, modelState } = lossAndGradients(parts, { params, state }, batch);
+    const { loss, gradients, modelState, statistics } = lossAndGradients(parts, { params, state }, batch, mode);
     const [pending, residuals] = beginExchange(gradients, state.residuals, exchangeOptions(parts, compressor, state));
     return updating(() => {
       const ownFaults = stack(
@@ -97,7 +101,7 @@ export const deferredStep =
         state: {
           ...state,
           params,
-          optimizer,
+          optimizer: ifSound(observing(parts, optimizer, statistics, mode), optimizer),
           model: ifSound(modelState, state.model),
           residuals: ifSound(residuals, state.residuals as unknown[]),
           pending,

@@ -12,7 +12,13 @@ import type { Job } from "./job.ts";
 import { memoryFaults, memorySchema } from "./memory-schema.ts";
 import { modelFaults, modelSchema } from "./model-schema.ts";
 import { networkFaults, networkSchema } from "./network-schema.ts";
-import { learningRateFaults, learningRateSchema, optimizerSchema, precisionSchema } from "./optimizer-schema.ts";
+import {
+  curvatureFaults,
+  learningRateFaults,
+  learningRateSchema,
+  optimizerSchema,
+  precisionSchema,
+} from "./optimizer-schema.ts";
 import { count } from "./ranges.ts";
 
 /** What a job file may say. */
@@ -124,6 +130,7 @@ export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
     ...memoryFaults(job),
     ...networkFaults(job),
     ...learningRateFaults(job),
+    ...curvatureFaults(job),
   );
   return faults;
 };

@@ -160,7 +160,39 @@ export type OptimizerJob =
   | { readonly kind: "sgd"; readonly weightDecay: number }
   | { readonly kind: "momentum" | "nesterov"; readonly decay: number; readonly weightDecay: number }
   | ({ readonly kind: "adam" } & AdamJob)
-  | ({ readonly kind: "adamw"; readonly weightDecay: number } & AdamJob);
+  | ({ readonly kind: "adamw"; readonly weightDecay: number } & AdamJob)
+  | CurvatureJob;
+
+/** How long a preconditioned gradient may be. */
+export interface UpdateSizeJob {
+  readonly size: "kl-clip" | "gradient-norm" | "free";
+  readonly klClip: number;
+}
+
+/** What goes for all that precondition gradients by curvature: momentum and weight decay come after it. */
+interface CurvatureMethodJob extends UpdateSizeJob {
+  readonly damping: number;
+  /** Share of the past in running means. */
+  readonly curvatureDecay: number;
+  /** Samples of each rank's part of a batch that statistics are of. Default: all. */
+  readonly statisticsSamples?: number | undefined;
+  readonly momentum: number;
+  readonly weightDecay: number;
+}
+
+export type CurvatureJob =
+  | ({ readonly kind: "eva" | "eva-f" } & CurvatureMethodJob)
+  | ({
+      readonly kind: "kfac";
+      readonly positions: "expand" | "reduce";
+      /** Steps from one gathering of factors to the next, and from one inversion to the next. */
+      readonly factorEvery: number;
+      readonly inverseEvery: number;
+      readonly form: KfacFormName;
+    } & CurvatureMethodJob);
+
+/** How ranks share the work of K-FAC. */
+export type KfacFormName = "d" | "mpd";
 
 export interface LearningRateJob {
   readonly peak: number;

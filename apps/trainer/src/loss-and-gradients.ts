@@ -1,5 +1,6 @@
 import { type Aggregator, type ExchangeOptions, fusedMean } from "@skein/compressors";
 import type { LabelledBatch } from "@skein/models";
+import { observeLayers, type Statistics } from "@skein/second-order";
 import {
   axisIndex,
   divide,
@@ -7,14 +8,15 @@ import {
   foldIn,
   inPhase,
   type LossScaleState,
-  multiply,
   scope,
   type Tensor,
   unflattenTree,
-  valueAndGradWithAux,
   zipTrees,
 } from "@skein/tensor-core";
-import { dataAxis, type Parts, type TrainState } from "./train-state.ts";
+import { type LossContext, scaledGradients } from "./scaled-gradients.ts";
+import type { CurvatureMode } from "./curvature.ts";
+import { type Parts, type TrainState } from "./train-state.ts";
+import { dataAxis } from "./mesh.ts";
 
 export interface StepResult {
   readonly state: TrainState<Tensor>;
@@ -47,19 +49,38 @@ export const exchangeOptions = (
   step,
 });
 
-/** This rank's loss and gradients with these parameters, and the model's next statistics, means over the ranks. */
+/**
+ * This rank's loss and gradients with these parameters, and the model's next statistics, means over the ranks.
+ *
+ * @param mode whether statistics of layers are gathered on the way: means over the ranks.
+ */
 export const lossAndGradients = (
-  { model, lossScale }: Parts,
+  { model, lossScale, curvature }: Parts,
   { params, state }: { readonly params: unknown; readonly state: TrainState<Tensor> },
   batch: LabelledBatch,
-): { readonly loss: Tensor; readonly gradients: unknown; readonly modelState: unknown } => {
-  const key = foldIn(foldIn(foldIn(state.key, state.step), 0), axisIndex(dataAxis));
+  mode: CurvatureMode,
+): {
+  readonly loss: Tensor;
+  readonly gradients: unknown;
+  readonly modelState: unknown;
+  readonly statistics: Statistics;
+} => {
+  const stepKey = foldIn(state.key, state.step);
   const scaling = state.lossScale as LossScaleState;
-  const scaledLoss = (own: unknown): readonly [Tensor, { readonly loss: Tensor; readonly next: unknown }] => {
-    const [loss, next] = model.loss(own, state.model, batch, { train: true, key });
-    return [lossScale === undefined ? loss : multiply(loss, scaling.scale), { loss, next }];
+  const context: LossContext = {
+    modelState: state.model,
+    key: foldIn(foldIn(stepKey, 0), axisIndex(dataAxis)),
+    scale: lossScale === undefined ? [] : scaling.scale,
   };
-  const [, { loss, next }, scaled] = valueAndGradWithAux(scaledLoss)(params);
+  const gradientsOf = scaledGradients(model);
+  const { result, statistics } =
+    curvature === undefined || mode === "keep"
+      ? { result: gradientsOf(params, context, batch), statistics: {} }
+      : observeLayers(gradientsOf, [params, context, batch], {
+          ...curvature.observing(foldIn(foldIn(stepKey, 2), axisIndex(dataAxis))),
+          ...(lossScale !== undefined && { lossScale: scaling.scale }),
+        });
+  const [, { loss, next }, scaled] = result;
   // Each rank has seen other samples; one statistic for all keeps the state shared.
   const [meanLoss, modelState] = inPhase("communication", () =>
     scope("mean-loss", () => meanOverRanks([loss, next] as const)),
@@ -71,6 +92,7 @@ export const lossAndGradients = (
         ? scaled
         : inPhase("backward", () => zipTrees((gradient: Tensor) => divide(gradient, scaling.scale), scaled)),
     modelState,
+    statistics,
   };
 };
 

@@ -7,6 +7,19 @@ const weightDecay = z.number().min(0);
 const beta = z.number().min(0).lt(1);
 const adam = { beta1: beta.default(0.9), beta2: beta.default(0.999), epsilon: z.number().gt(0).default(1e-8) };
 
+const curvature = {
+  damping: z.number().gt(0).default(0.03).describe("What is added to curvature before it is inverted."),
+  curvatureDecay: beta.default(0.95).describe("Share of the past in the running means of statistics."),
+  size: z
+    .enum(["kl-clip", "gradient-norm", "free"])
+    .default("kl-clip")
+    .describe("How long the preconditioned gradient may be."),
+  klClip: z.number().gt(0).default(0.001).describe("Bound of the divergence of one step; for size: kl-clip."),
+  statisticsSamples: count.optional().describe("Samples of a rank's part of a batch to look at; all by default."),
+  momentum: beta.default(0.9),
+  weightDecay: weightDecay.default(0),
+};
+
 /** The field `optimizer` of a job. */
 export const optimizerSchema: z.ZodType<OptimizerJob> = z
   .discriminatedUnion("kind", [
@@ -18,6 +31,18 @@ export const optimizerSchema: z.ZodType<OptimizerJob> = z
     }),
     z.strictObject({ kind: z.literal("adam"), ...adam }),
     z.strictObject({ kind: z.literal("adamw"), ...adam, weightDecay: weightDecay.default(0.01) }),
+    z.strictObject({ kind: z.enum(["eva", "eva-f"]), ...curvature }),
+    z.strictObject({
+      kind: z.literal("kfac"),
+      ...curvature,
+      positions: z
+        .enum(["expand", "reduce"])
+        .default("expand")
+        .describe("Whether the positions of an image or a text count as samples, or as one row."),
+      factorEvery: count.default(10).describe("Steps from one gathering of factors to the next."),
+      inverseEvery: count.default(10).describe("Steps from one inversion to the next, a multiple of factorEvery."),
+      form: z.enum(["d", "mpd"]).default("mpd").describe("How ranks share the work."),
+    }),
   ])
   .describe("How gradients become updates.");
 
@@ -52,6 +77,25 @@ export const precisionSchema: z.ZodType<PrecisionJob> = z
     }),
   ])
   .describe("What products compute in: f32, or f16 with sums and weights in f32 and a loss scale that adapts.");
+
+/** Rules about curvature. */
+export const curvatureFaults = ({ optimizer, batch, ranks }: Job): CrossFieldFault[] => {
+  if (!("curvatureDecay" in optimizer)) return [];
+  const faults: CrossFieldFault[] = [];
+  const fault = (field: string, rule: string): void => void faults.push({ path: ["optimizer", field], rule });
+  const { statisticsSamples } = optimizer;
+  if (statisticsSamples !== undefined && statisticsSamples > batch / ranks)
+    fault(
+      "statisticsSamples",
+      `${statisticsSamples} samples are to be looked at, but a rank's part of a batch has ${batch / ranks}; use at most so many`,
+    );
+  if (optimizer.kind === "kfac" && optimizer.inverseEvery % optimizer.factorEvery !== 0)
+    fault(
+      "inverseEvery",
+      `inverses are made anew every ${optimizer.inverseEvery} steps of factors that change every ${optimizer.factorEvery}; use a multiple of factorEvery`,
+    );
+  return faults;
+};
 
 /** Rules about the learning rate over time. */
 export const learningRateFaults = ({ learningRate }: Job): CrossFieldFault[] => {

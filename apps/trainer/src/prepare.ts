@@ -10,7 +10,7 @@ import type { DataJob, Job, ModelJob } from "./job.ts";
 import { dataDigest } from "./modules/data-digest.ts";
 import { type DataSet, taskOf } from "./modules/task.ts";
 import { modelOf, type TracedModel, traceModel } from "./modules/traced-model.ts";
-import { buildParts, splitLeaves, stateSpecs, totalStepsOf } from "./train-state.ts";
+import { buildParts, type PartsInput, splitLeaves, stateSpecs, totalStepsOf } from "./train-state.ts";
 
 /** A job with its data loaded and every rule checked that needs them. Nothing is written yet. */
 export interface Prepared {
@@ -136,6 +136,13 @@ export interface Given {
   readonly model?: TracedModel | undefined;
 }
 
+export const partsInputOf = ({ job, model, totalSteps, data }: Prepared): PartsInput => ({
+  job,
+  model,
+  totalSteps,
+  train: data.train,
+});
+
 /** @throws DataError, ConfigError, ModuleError. */
 export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> => {
   const data = given.data ?? (await buildData(job.data));
@@ -149,7 +156,7 @@ export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> =>
   const model = await buildModel(job, taskOf(data), given.model && modelOf(given.model));
   // what is wrong with it is told once and at once, not by every rank
   if (job.model.kind === "module") traceModel(model, data, job);
-  const specs = stateSpecs(buildParts(job, model, totalSteps));
+  const specs = stateSpecs(buildParts({ job, model, totalSteps, train: data.train }));
   const digest = isOwn(job.data) ? dataDigest(data) : undefined;
   const { shared, own } = splitLeaves(specs);
   requireRoom({ job, shared, own, params: specs.params });
@@ -182,8 +189,8 @@ export const withBackend = (prepared: Prepared, backend: Job["backend"]): Prepar
 };
 
 /** Specs of what a rank has alone, under a plan that was made when the run began. */
-const ownSpecs = ({ job, model, totalSteps }: Prepared, plan: ExchangePlan): ReadonlyMap<string, TensorSpec> =>
-  splitLeaves(stateSpecs(buildParts(job, model, totalSteps, plan))).own;
+const ownSpecs = (prepared: Prepared, plan: ExchangePlan): ReadonlyMap<string, TensorSpec> =>
+  splitLeaves(stateSpecs(buildParts(partsInputOf(prepared), plan))).own;
 
 /**
  * Check that a run can go on from a checkpoint.

@@ -17,7 +17,7 @@ import { planMemory } from "@skein/tensor-core/backend";
 import { buildCompression } from "./build-exchange.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { Prepared } from "./prepare.ts";
-import { dataAxis, meshOf } from "./train-state.ts";
+import { dataAxis, meshOf } from "./mesh.ts";
 
 /** The tensor of each bucket of a job that exchanges each by itself, by the bucket's number. */
 export const gradientTensors = ({ params }: Pick<Prepared, "params">): readonly BucketTensor[] => {

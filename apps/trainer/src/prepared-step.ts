@@ -6,9 +6,11 @@ import { type MemoryPlan, planMemory, recomputeWithin } from "@skein/tensor-core
 import { passesFor } from "./compiled-steps.ts";
 import { ConfigError } from "./errors.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
-import type { Prepared } from "./prepare.ts";
 import type { Job } from "./job.ts";
-import { buildParts, type Parts, stateSpecs } from "./train-state.ts";
+import { batchSpecs } from "./modules/task.ts";
+import { type Prepared, partsInputOf } from "./prepare.ts";
+import { buildParts, type Parts, stateSpecs, stepKindAt } from "./train-state.ts";
+import { firstPlace } from "./mesh.ts";
 import { trainStep } from "./train-step.ts";
 
 /** A training step as a backend runs it. */
@@ -29,16 +31,11 @@ const tracedStep = (
   state: unknown,
   step: number,
 ): Graph => {
-  const batch = Object.fromEntries(
-    Object.entries(data.train.fields).map(([name, { dtype, shape }]) => [
-      name,
-      { dtype, shape: [job.batch / job.ranks, ...shape] },
-    ]),
-  );
+  const batch = batchSpecs(data.train, job.batch / job.ranks);
   const traced = trace(
-    trainStep(parts, parts.compressorAt(step)) as unknown as (...args: Tensor[]) => unknown,
+    trainStep(parts, stepKindAt(parts, step)) as unknown as (...args: Tensor[]) => unknown,
     [state as never, batch as never],
-    { mesh: parts.mesh },
+    { mesh: parts.mesh, place: firstPlace(parts.mesh) },
   );
   return passesFor(job).reduce((graph, pass) => pass(graph), traced.graph);
 };
@@ -69,8 +66,8 @@ export const traceStep = (
   onWebGpu(facts: DeviceFacts): PreparedStep;
   shaders(facts: DeviceFacts): readonly ListedShader[];
 } => {
-  const { job, model, totalSteps } = prepared;
-  const parts = buildParts(job, model, totalSteps, plan);
+  const { job, totalSteps } = prepared;
+  const parts = buildParts(partsInputOf(prepared), plan);
   const state = stateSpecs(parts);
   const graph = tracedStep(parts, prepared, state, step);
   const stateInputs = flattenTree<TensorSpec>(state).leaves.length;

@@ -22,13 +22,14 @@ import { measureCpuRates, measureRates } from "./measure-rates.ts";
 import { preferenceOf } from "./members/network-world.ts";
 import { type ExchangePlan, isPlanned } from "./planning/exchange-plan.ts";
 import { decidePlan, type ExchangeTimes } from "./planning/plan-together.ts";
-import { bytesOf, prepare, type Prepared } from "./prepare.ts";
+import { bytesOf, partsInputOf, prepare, type Prepared } from "./prepare.ts";
 import { gradientTensors, traceExchange } from "./prepared-exchange.ts";
 import { type PreparedStep, traceStep } from "./prepared-step.ts";
 import type { Progress } from "./progress.ts";
 import { runJob } from "./run-job.ts";
 import { overridesOf, type RunOptions } from "./run-options.ts";
-import { buildParts, meshGroups } from "./train-state.ts";
+import { buildParts } from "./train-state.ts";
+import { meshGroups } from "./mesh.ts";
 
 export { type DeviceFacts, leastDevice, type ListedShader, shadersOf } from "@skein/gpu-kernels";
 export { type BackendRates, deviceOfRates } from "./backend-rates.ts";
@@ -162,7 +163,7 @@ export const jobShaders = async (
 
 /** Decide by prices as a run would by measurements. */
 const planBy = (prepared: Prepared, { readySeconds, ...times }: PricedTimes): ExchangePlan => {
-  const { job, model, totalSteps } = prepared;
+  const { job } = prepared;
   const inOrder = gradientTensors(prepared)
     .map((tensor, bucket) => ({ ...tensor, ready: readySeconds[bucket]! }))
     .sort((a, b) => a.ready - b.ready);
@@ -171,7 +172,7 @@ const planBy = (prepared: Prepared, { readySeconds, ...times }: PricedTimes): Ex
     bytes: byteLength({ dtype: "f32", shape }),
     backwardSeconds: ready - (inOrder[i - 1]?.ready ?? 0),
   }));
-  return decidePlan(job, buildParts(job, model, totalSteps), { ...times, dense: { tensors } }).plan;
+  return decidePlan(job, buildParts(partsInputOf(prepared)), { ...times, dense: { tensors } }).plan;
 };
 
 /** A compression after its first, denser steps: a profile shows what the rest of a run is like. */

@@ -13,7 +13,8 @@ import { replicaCheck } from "./replica-check.ts";
 import { StepMeter, type StepTrace } from "./step-meter.ts";
 import type { StopSignal } from "./stop-signal.ts";
 import type { WaitClock } from "./timed-communicator.ts";
-import { dataAxis, type DeviceState, type Parts } from "./train-state.ts";
+import { type DeviceState, type Parts } from "./train-state.ts";
+import { dataAxis } from "./mesh.ts";
 
 /** What a rank trains with. */
 export interface RankRun {

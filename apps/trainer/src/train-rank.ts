@@ -19,7 +19,8 @@ import type { StepTrace } from "./step-meter.ts";
 import { StopSignal } from "./stop-signal.ts";
 import { timedCommunicator, type WaitClock } from "./timed-communicator.ts";
 import { type RankRun, trainLoop } from "./train-loop.ts";
-import { buildParts, dataAxis, type DeviceState, meshGroups } from "./train-state.ts";
+import { buildParts, type DeviceState } from "./train-state.ts";
+import { dataAxis, meshGroups } from "./mesh.ts";
 
 /** Something that goes wrong before a step, as a test wants it. @returns the state that the step consumes. */
 export type Fault = (state: DeviceState, step: number, backend: Backend) => Promise<DeviceState>;
@@ -65,11 +66,12 @@ const trainOn = async (
   const communicators = communicatorsOf(job, timedCommunicator(await joinRank(connection), waitClock));
   if (worldSize > 1) await agreeOnFacts(communicators[dataAxis], await rankFacts(input, backend));
   const model = await buildModel(job, taskOf(data), input.traced && modelOf(input.traced));
+  const ingredients = { job, model, totalSteps, train: data.train };
   let { plan } = input;
   if (plan === undefined && isPlanned(job)) {
     const agreed = await planTogether({
       job,
-      parts: buildParts(job, model, totalSteps),
+      parts: buildParts(ingredients),
       backend,
       communicators,
       rank,
@@ -78,7 +80,7 @@ const trainOn = async (
     report.planned(agreed);
     ({ plan } = agreed);
   }
-  const parts = buildParts(job, model, totalSteps, plan);
+  const parts = buildParts(ingredients, plan);
   const trace = traceOf(input);
   const evaluation = makeEvaluation(parts.model, backend);
   const sentBefore = communicators[dataAxis].bytesSent();

@@ -1,7 +1,7 @@
-import { meshPartition } from "@skein/collectives";
 import { type Aggregator, beginExchange, initExchange } from "@skein/compressors";
 import type { BucketPlan } from "@skein/tensor-core";
 import type { Model } from "@skein/models";
+import { findLayers } from "@skein/second-order";
 import {
   type DeviceArray,
   flattenTree,
@@ -18,13 +18,15 @@ import {
   trace,
   zerosLike,
 } from "@skein/tensor-core";
+import { dataAxis, firstPlace, meshOf } from "./mesh.ts";
+import { buildCurvature } from "./build-curvature.ts";
+import type { Curvature, CurvatureMode } from "./curvature.ts";
+import { scaledGradients } from "./scaled-gradients.ts";
+import { batchSpecs } from "./modules/task.ts";
 import { buildLearningRateOf, buildLossScale, buildOptimizer } from "./build.ts";
-import { acrossHostsAxis, buildBuckets, buildCompression, insideHostsAxis } from "./build-exchange.ts";
+import { buildBuckets, buildCompression } from "./build-exchange.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { Job, OverlapName, PrioritiesName } from "./job.ts";
-
-/** The mesh axis along which ranks share the batch. */
-export const dataAxis = "data";
 
 /** All state of a run. Enters a step and leaves it; a checkpoint is this tree. */
 export interface TrainState<Leaf> {
@@ -65,33 +67,24 @@ export interface Parts {
   /** Of each bucket's collectives. */
   readonly priorities: readonly number[];
   readonly lossScale: LossScale | undefined;
+  /** Of optimizers that look at it. */
+  readonly curvature: Curvature | undefined;
   readonly ranks: number;
   /** Ranks along each axis. */
   readonly mesh: Mesh;
 }
 
-/** Ranks along each axis of a job. */
-export const meshOf = ({ ranks, compression }: Job): Mesh => ({
-  [dataAxis]: ranks,
-  ...(compression.kind === "hierarchical-top-k" && {
-    [acrossHostsAxis]: ranks / compression.ranksPerHost,
-    [insideHostsAxis]: compression.ranksPerHost,
-  }),
-});
+/** What may differ between the steps of a run. Each kind is traced and compiled by itself. */
+export interface StepKind {
+  readonly compressor: Aggregator;
+  readonly mode: CurvatureMode;
+}
 
-/**
- * The groups of ranks along each axis of a job's mesh, each rank in one: all of them along the data axis, which the
- * other axes share out.
- */
-export const meshGroups = (
-  job: Job,
-): { readonly [dataAxis]: readonly number[][]; readonly [axis: string]: readonly number[][] } => {
-  const { [dataAxis]: worldSize, ...axes } = meshOf(job);
-  return {
-    ...Object.fromEntries(Object.keys(axes).map((axis) => [axis, meshPartition(axes, axis)])),
-    [dataAxis]: [Array.from({ length: worldSize! }, (_, rank) => rank)],
-  };
-};
+/** The kind of step `number`, counted from 0. */
+export const stepKindAt = ({ compressorAt, curvature }: Parts, number: number): StepKind => ({
+  compressor: compressorAt(number),
+  mode: curvature?.modeAt(number) ?? "keep",
+});
 
 /**
  * Two lanes in turn, or four by the quarter of the model, first layers first. Buckets stand in the order in which they
@@ -109,13 +102,34 @@ const prioritiesOf = (name: PrioritiesName, numBuckets: number): number[] =>
     }
   });
 
+/** What the parts of a job are made of. */
+export interface PartsInput {
+  readonly job: Job;
+  readonly model: Model;
+  readonly totalSteps: number;
+  /** The fields of samples: layers are found in a step on a batch of them. */
+  readonly train: { readonly fields: Readonly<Record<string, TensorSpec>> };
+}
+
 /** @param plan what was measured before the run, for jobs whose buckets or densities follow from it. */
-export const buildParts = (job: Job, model: Model, totalSteps: number, plan?: ExchangePlan): Parts => {
-  const params = specsOf((key: Tensor) => model.init(key).params, {});
+export const buildParts = ({ job, model, totalSteps, train }: PartsInput, plan?: ExchangePlan): Parts => {
+  const { params, state } = specsOf((key: Tensor) => model.init(key), {});
+  const curvature = buildCurvature(job, totalSteps, () =>
+    findLayers(
+      scaledGradients(model),
+      [
+        params as never,
+        { modelState: state, key: keySpec, scale: [] } as never,
+        batchSpecs(train, job.batch / job.ranks) as never,
+      ],
+      { mesh: meshOf(job) },
+    ),
+  );
   const buckets = plan?.buckets ?? buildBuckets(job.buckets, params, job.overlap);
   return {
     model,
-    optimizer: buildOptimizer(job, totalSteps),
+    optimizer: buildOptimizer(job, totalSteps, curvature),
+    curvature,
     learningRateOf: buildLearningRateOf(job, totalSteps),
     compressorAt: buildCompression(job.compression, plan),
     buckets,
@@ -138,7 +152,7 @@ const specsOf = <T>(fn: (key: Tensor) => T, mesh: Mesh): T => {
       return result;
     },
     [keySpec as unknown as Tensor],
-    { mesh },
+    { mesh, place: firstPlace(mesh) },
   );
   return result!;
 };
@@ -192,7 +206,8 @@ const noPending = (
 
 export const stateSpecs = (parts: Parts): TrainState<TensorSpec> => specsOf(initState(parts), parts.mesh);
 
-const isOwn = (path: string): boolean => path.startsWith("residuals.");
+/** What ranks have each for itself: residuals, and inverses of factors that not all ranks use. */
+const isOwn = (path: string): boolean => path.startsWith("residuals.") || /^optimizer(\.\d+)*\.own\./.test(path);
 
 /** Where a state has gradients on their way; they are settled before it is saved. */
 const isOnTheWay = (path: string): boolean => path === "due" || path.startsWith("pending.");

@@ -1,8 +1,7 @@
-import type { Aggregator } from "@skein/compressors";
 import { leafPaths } from "@skein/tensor-core";
 import { deferredStep } from "./deferred-step.ts";
 import type { TrainStep } from "./loss-and-gradients.ts";
-import type { Parts } from "./train-state.ts";
+import type { Parts, StepKind } from "./train-state.ts";
 import { wholeStep } from "./whole-step.ts";
 
 /** What each entry of `StepResult.finite` speaks of. */
@@ -11,6 +10,6 @@ export const finiteNames = (params: unknown): string[] => [
   ...leafPaths(params).map((path) => `the gradient of ${path}`),
 ];
 
-/** One training step: this rank's loss and gradients, their exchange by `compressor`, the update. Traced. */
-export const trainStep = (parts: Parts, compressor: Aggregator): TrainStep =>
-  parts.overlap === "dear" ? deferredStep(parts, compressor) : wholeStep(parts, compressor);
+/** One training step of a kind: this rank's loss and gradients, their exchange, the update. Traced. */
+export const trainStep = (parts: Parts, kind: StepKind): TrainStep =>
+  parts.overlap === "dear" ? deferredStep(parts, kind) : wholeStep(parts, kind);

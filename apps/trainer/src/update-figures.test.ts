@@ -13,13 +13,19 @@ import { optimize } from "@skein/tensor-core/backend";
 import { describe, expect, test } from "vitest";
 import { CompiledSteps } from "./compiled-steps.ts";
 import { checkJob } from "./config.ts";
-import { buildParts, type DeviceState, initState, stateSpecs } from "./train-state.ts";
+import { buildParts, type DeviceState, initState, stateSpecs, stepKindAt } from "./train-state.ts";
 import { trainStep } from "./train-step.ts";
 import { readFigures, type UpdateFigures } from "./update-figures.ts";
 
 const totalSteps = 4;
 const model = mlp({ sizes: [9, 5, 10] }) as Model;
 const learningRate = { peak: 0.1, warmupSteps: 1, decay: "cosine" };
+
+/** Of the samples of `train`. */
+const fields = {
+  inputs: { dtype: "f32", shape: [3, 3, 1] },
+  labels: { dtype: "i32", shape: [] },
+} as const;
 
 const setUp = (
   settings: object,
@@ -38,7 +44,7 @@ const setUp = (
     },
     { file: "job.yaml" },
   );
-  return { job, parts: buildParts(job, model, totalSteps) };
+  return { job, parts: buildParts({ job, model, totalSteps, train: { fields } }) };
 };
 
 /**
@@ -100,7 +106,7 @@ test("clipping and metrics share one norm", () => {
   const squaresOf = (settings: object): number => {
     const { parts } = setUp(settings);
     const batch = { inputs: { dtype: "f32", shape: [4, 3, 3, 1] }, labels: { dtype: "i32", shape: [4] } };
-    const step = trainStep(parts, parts.compressorAt(0)) as unknown as (...args: Tensor[]) => unknown;
+    const step = trainStep(parts, stepKindAt(parts, 0)) as unknown as (...args: Tensor[]) => unknown;
     const { nodes } = optimize(trace(step, [stateSpecs(parts), batch] as never, { mesh: parts.mesh }).graph);
     return nodes.filter(({ op }) => op === "sum").length;
   };

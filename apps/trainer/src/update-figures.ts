@@ -1,4 +1,5 @@
 import { globalNorm, stack, type Tensor } from "@skein/tensor-core";
+import { curvatureFigures } from "./curvature.ts";
 import type { Parts } from "./train-state.ts";
 
 /** What metrics tell of an update. */
@@ -9,20 +10,44 @@ export interface UpdateFigures {
    */
   readonly gradientNorm: number;
   readonly learningRate: number;
+  /** With an optimizer that looks at curvature: how much of the gradient it took away, 0 to 1. */
+  readonly curvature?: number;
+  /** With such an optimizer: ν, by which preconditioned gradients were multiplied. */
+  readonly sizeFactor?: number;
 }
 
 /**
- * f32 [2]: gradient norm and learning rate of an update. Traced; the norm is that of clipping, where the job clips:
+ * f32 [2]: gradient norm and learning rate of an update; [4] with what curvature did. Traced; the norm is that of clipping, where the job clips:
  * equal nodes are merged.
  *
  * Cost: two flops and one read per parameter.
+ * @param before @param after states of the optimizer.
  */
-export const updateFigures = ({ learningRateOf }: Parts, mean: unknown, optimizerState: unknown): Tensor =>
-  stack([globalNorm(mean), learningRateOf(optimizerState)]);
+export const updateFigures = (
+  { learningRateOf, curvature }: Parts,
+  mean: unknown,
+  before: unknown,
+  after: unknown,
+): Tensor => {
+  const figures = curvature && curvatureFigures(after);
+  return stack([
+    globalNorm(mean),
+    learningRateOf(before),
+    ...(figures === undefined ? [] : [figures.curvature, figures.sizeFactor]),
+  ]);
+};
 
 /** Figures of no update, in the same shape: no norm is negative. */
 export const noUpdate = -1;
 
 /** @returns none for a step without an update. */
-export const readFigures = ([gradientNorm, learningRate]: readonly number[]): UpdateFigures | undefined =>
-  gradientNorm === noUpdate ? undefined : { gradientNorm: gradientNorm!, learningRate: learningRate! };
+export const readFigures = ([gradientNorm, learningRate, curvature, sizeFactor]: readonly number[]):
+  | UpdateFigures
+  | undefined =>
+  gradientNorm === noUpdate
+    ? undefined
+    : {
+        gradientNorm: gradientNorm!,
+        learningRate: learningRate!,
+        ...(curvature !== undefined && { curvature, sizeFactor: sizeFactor! }),
+      };

@@ -1,10 +1,11 @@
-import { type Aggregator, exchange } from "@skein/compressors";
+import { exchange } from "@skein/compressors";
 import {
   add,
   all,
   applyUpdates,
   flattenTree,
   full,
+  fullLike,
   greater,
   isFinite,
   logicalAnd,
@@ -18,8 +19,9 @@ import {
   where,
   zipTrees,
 } from "@skein/tensor-core";
+import { observing } from "./curvature.ts";
 import { exchangeOptions, lossAndGradients, type TrainStep, updating } from "./loss-and-gradients.ts";
-import type { Parts, TrainState } from "./train-state.ts";
+import type { Parts, StepKind, TrainState } from "./train-state.ts";
 import { noUpdate, updateFigures } from "./update-figures.ts";
 
 /**
@@ -30,23 +32,25 @@ import { noUpdate, updateFigures } from "./update-figures.ts";
  * half the scale.
  */
 export const wholeStep =
-  (parts: Parts, compressor: Aggregator): TrainStep =>
+  (parts: Parts, { compressor, mode }: StepKind): TrainStep =>
   (state, batch) => {
     const { optimizer, lossScale } = parts;
     const scaling = state.lossScale as LossScaleState;
-    const { loss, gradients, modelState } = lossAndGradients(parts, { params: state.params, state }, batch);
+    const { params } = state;
+    const { loss, gradients, modelState, statistics } = lossAndGradients(parts, { params, state }, batch, mode);
     const [mean, residuals] = exchange(gradients, state.residuals, exchangeOptions(parts, compressor, state));
     return updating(() => {
-      const [updates, optimizerState] = optimizer.update(mean, state.optimizer, { params: state.params });
+      const curvature = observing(parts, state.optimizer, statistics, mode);
+      const [updates, optimizerState] = optimizer.update(mean, curvature, { params });
       const next: TrainState<Tensor> = {
         ...state,
-        params: applyUpdates(state.params, updates),
+        params: applyUpdates(params, updates),
         model: modelState,
         optimizer: optimizerState,
         residuals,
         step: add(state.step, 1),
       };
-      const update = updateFigures(parts, mean, state.optimizer);
+      const update = updateFigures(parts, mean, state.optimizer, optimizerState);
       const finite = stack([loss, ...flattenTree<Tensor>(mean).leaves].map((tensor) => all(isFinite(tensor))));
       const sound = all(finite);
       const kept = zipTrees((after: Tensor, before: Tensor) => where(sound, after, before), next, state);
@@ -60,7 +64,7 @@ export const wholeStep =
         state: { ...kept, lossScale: lossScale.update(scaling, sound), step: next.step },
         loss,
         finite: logicalOr(finite, skipped),
-        update: where(reshape(skipped, []), full([2], noUpdate), update),
+        update: where(reshape(skipped, []), fullLike(update, noUpdate), update),
         skipped: reshape(skipped, []),
       };
     });

@@ -22,7 +22,7 @@ if (parentPort !== null) {
     const { data, model, totalSteps } = await prepare(job);
     const profile = await measureProfile({
       job,
-      parts: buildParts(job, model, totalSteps),
+      parts: buildParts({ job, model, totalSteps, train: data.train }),
       backend,
       communicators: { data: joinWorld(connection) },
       rank: connection.rank,

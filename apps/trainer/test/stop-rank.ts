@@ -28,7 +28,7 @@ if (parentPort !== null) {
   const { backend, close } = await openBackend("cpu", { memory: connection.memory });
   try {
     const { data, model, totalSteps } = await prepare(job);
-    const parts = buildParts(job, model, totalSteps);
+    const parts = buildParts({ job, model, totalSteps, train: data.train });
     const stop = StopSignal.create(0);
     const heed = (done: number, now: StopRank["learns"]): void => {
       if (done === step && learns === now) stop.decide(stop.request());

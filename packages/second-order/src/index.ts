@@ -20,5 +20,14 @@ export type { LayerSide, LayerStatistic, Statistic } from "./statistics/statisti
 export { packTriangle, unpackTriangle } from "./statistics/triangle.ts";
 export type { CurvatureFigures } from "./curvature-figures.ts";
 export { eva, evaF, type EvaOptions, type EvaState } from "./eva.ts";
+export { choleskyInverse, type DerivedFactor, type FactorInverse, type Sides } from "./kfac/factor-inverse.ts";
+export { kfac, type KfacOptions, type KfacState } from "./kfac/kfac.ts";
+export type { KfacDistribution } from "./kfac/rank-placement.ts";
+export {
+  type InversePlacement,
+  type LayerPlacement,
+  placeEverywhere,
+  placeInTurn,
+} from "./placement/inverse-placement.ts";
 export type { Preconditioner } from "./preconditioner.ts";
 export type { UpdateSizeOptions } from "./update-size.ts";

@@ -102,8 +102,8 @@ export class RunRecord {
       case "step":
         return this.stepped(message);
       case "updated": {
-        const { step, gradientNorm, learningRate } = message;
-        this.input.metrics.record({ type: "update", step, gradientNorm, learningRate });
+        const { type: _, ...update } = message;
+        this.input.metrics.record({ type: "update", ...update });
         return;
       }
       case "evaluated": {

@@ -32,3 +32,12 @@ export const taskOf = ({ train, predicts, classes }: DataSet): Task => ({
   predicts,
   classes,
 });
+
+/** Specs of a batch of so many samples. */
+export const batchSpecs = (
+  { fields }: { readonly fields: Readonly<Record<string, TensorSpec>> },
+  count: number,
+): { readonly [field: string]: TensorSpec } =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, { dtype, shape }]) => [name, { dtype, shape: [count, ...shape] }]),
+  );

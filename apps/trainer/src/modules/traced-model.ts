@@ -1,4 +1,3 @@
-import type { Records } from "@skein/data";
 import type { LabelledBatch, Metrics, Model } from "@skein/models";
 import {
   customGradient,
@@ -7,7 +6,6 @@ import {
   InvariantError,
   randomKey,
   type Tensor,
-  type TensorSpec,
   trace,
   type Traced,
   unflattenTree,
@@ -17,8 +15,8 @@ import { expandCompositions, isUsersOperator, replay } from "@skein/tensor-core/
 import { ModuleError } from "../errors.ts";
 import { evaluationBatch } from "../evaluate.ts";
 import type { Job } from "../job.ts";
-import { meshOf } from "../train-state.ts";
-import type { DataSet } from "./task.ts";
+import { meshOf } from "../mesh.ts";
+import { batchSpecs, type DataSet } from "./task.ts";
 
 /**
  * A model as plain data, in the shapes of one job: the graphs of its functions. What a program made of functions cannot
@@ -34,11 +32,6 @@ export interface TracedModel {
   readonly pullback: Traced;
   readonly evaluate: Traced;
 }
-
-const batchSpecs = ({ fields }: Records, count: number): { readonly [field: string]: TensorSpec } =>
-  Object.fromEntries(
-    Object.entries(fields).map(([name, { dtype, shape }]) => [name, { dtype, shape: [count, ...shape] }]),
-  );
 
 /** The graph with the user's operators as what they are composed of: their definitions are functions, too. */
 const plain = ({ graph, ...trees }: Traced): Traced => {

@@ -17,7 +17,8 @@ import {
 import type { ExchangePlan } from "./exchange-plan.ts";
 import { buildCompression } from "../build-exchange.ts";
 import type { Job } from "../job.ts";
-import { dataAxis, type Parts, stateSpecs } from "../train-state.ts";
+import { type Parts, stateSpecs } from "../train-state.ts";
+import { dataAxis } from "../mesh.ts";
 import { type Agree, agreement } from "./agree.ts";
 import { measureCollectives } from "./measure-collectives.ts";
 import { measureProfile, type ProfileInput, profileFrom, profileNumbers } from "./measure-profile.ts";

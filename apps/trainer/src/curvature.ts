@@ -1,0 +1,52 @@
+import type {
+  CurvatureFigures,
+  ModelLayers,
+  ObserveLayersOptions,
+  Preconditioner,
+  Statistics,
+} from "@skein/second-order";
+import { InvariantError, type Tensor } from "@skein/tensor-core";
+import type { Parts } from "./train-state.ts";
+
+/**
+ * What a step does about curvature: use what is known, gather statistics as well, or derive inverses anew as well.
+ */
+export type CurvatureMode = "keep" | "observe" | "refresh";
+
+/** In the names of compiled steps, and so in traces. */
+export const modeNames: Readonly<Record<CurvatureMode, string>> = {
+  keep: "curvature kept",
+  observe: "curvature observed",
+  refresh: "curvature refreshed",
+};
+
+/** What a job whose optimizer looks at curvature adds to a step. */
+export interface Curvature extends ModelLayers {
+  readonly preconditioner: Preconditioner<unknown>;
+  /** Of a step, counted from 0. */
+  modeAt(step: number): CurvatureMode;
+  /** How a step gathers statistics; traced. @param key u32[2], of the step and rank. */
+  observing(key: Tensor): ObserveLayersOptions;
+}
+
+/** The optimizer's state after it has taken in the statistics of a step. Traced. */
+export const observing = <State>(
+  { optimizer }: Parts,
+  state: State,
+  statistics: Statistics,
+  mode: CurvatureMode,
+): State =>
+  mode === "keep" || optimizer.observe === undefined
+    ? state
+    : (optimizer.observe(state, statistics as never, { refresh: mode === "refresh" }) as State);
+
+/** The figures in the state of an optimizer that looks at curvature; where parts are chained, their states are a list. */
+export const curvatureFigures = (state: unknown): CurvatureFigures => {
+  const found = (one: unknown): CurvatureFigures | undefined =>
+    Array.isArray(one)
+      ? one.map(found).find((each) => each !== undefined)
+      : (one as { readonly figures?: CurvatureFigures }).figures;
+  const figures = found(state);
+  if (figures === undefined) throw new InvariantError("an optimizer that looks at curvature has no figures of it");
+  return figures;
+};

@@ -1,0 +1,32 @@
+import { clip, divide, equal, iota, maximum, mean, multiply, sqrt, sum, type Tensor, where } from "@skein/tensor-core";
+
+/** The mean of a factor's diagonal; a factor that is diagonal is kept as a vector. */
+const meanDiagonal = (factor: Tensor): Tensor => {
+  if (factor.rank === 1) return mean(factor);
+  const n = factor.shape[0]!;
+  const diagonal = where(equal(iota([n, n], "i32", { dim: 0 }), iota([n, n], "i32", { dim: 1 })), factor, 0);
+  return multiply(sum(diagonal), 1 / n);
+};
+
+/** What is added to the diagonals of both factors of a layer. f32 scalars. */
+export interface FactoredDamping {
+  readonly input: Tensor;
+  readonly gradient: Tensor;
+}
+
+const tiny = 1e-30;
+
+/**
+ * Split γ over the two factors of a layer in the ratio of their sizes: `π√γ` for A and `√γ/π` for G, `π² = (tr A /
+ * inputs) / (tr G / outputs)`. Then the product of both is γ, and a layer whose inputs are large and whose gradients are
+ * small is damped as one with it the other way round.
+ *
+ * π stays within 10⁻⁶ to 10⁶, so that a layer that nothing reaches has finite inverses.
+ * Source: Martens and Grosse 2015, arXiv 1503.05671, section 6.3.
+ */
+export const factoredDamping = (inputFactor: Tensor, gradientFactor: Tensor, damping: Tensor): FactoredDamping => {
+  const ratio = divide(maximum(meanDiagonal(inputFactor), tiny), maximum(meanDiagonal(gradientFactor), tiny));
+  const pi = clip(sqrt(ratio), 1e-6, 1e6);
+  const root = sqrt(damping);
+  return { input: multiply(root, pi), gradient: divide(root, pi) };
+};

@@ -1,0 +1,213 @@
+import {
+  add,
+  concat,
+  full,
+  multiply,
+  reshape,
+  resolveSchedule,
+  type Schedule,
+  scope,
+  slice,
+  type Tensor,
+} from "@skein/tensor-core";
+import { type CurvatureFigures, figuresOf, noFigures } from "../curvature-figures.ts";
+import { mapLayers } from "../map-layers.ts";
+import { checkDamping, checkDecay, requireLayers } from "../options.ts";
+import type { Preconditioner } from "../preconditioner.ts";
+import { dot, normSquare } from "../rank-one.ts";
+import { initStatistics, mixStatistics, shareOfPast } from "../running-mean.ts";
+import type { Statistics } from "../statistics/collect.ts";
+import { covarianceStatistic, type Positions } from "../statistics/covariances.ts";
+import { type Layer, layerGradient, type LayerGradient, leavesByPath } from "../statistics/layer.ts";
+import { addSums, checkUpdateSize, noSums, sizeFactor, type UpdateSizeOptions } from "../update-size.ts";
+import { choleskyInverse, type DerivedFactor, type FactorInverse, type Sides } from "./factor-inverse.ts";
+import { type KfacDistribution, type RankPlacement, rankPlacement } from "./rank-placement.ts";
+import { refreshFactors } from "./refresh-factors.ts";
+import { sendTogether } from "./send-together.ts";
+
+export interface KfacOptions extends UpdateSizeOptions {
+  /** Layers that are preconditioned: see `findLayers`. Weights of no layer keep their gradients. */
+  readonly layers: readonly Layer[];
+  /** γ, added to the curvature. Default: 0.03. */
+  readonly damping?: Schedule;
+  /** Share of the past in the running means of the factors, in [0, 1). Default: 0.95. */
+  readonly decay?: number;
+  /** How the positions of a sample count. Default: expand. */
+  readonly positions?: Positions;
+  /** How the product of both factors is divided by. Default: `choleskyInverse`. */
+  readonly inverse?: FactorInverse;
+  /** How ranks share the work. Default: each does all of it. */
+  readonly distribution?: KfacDistribution;
+}
+
+/** What is known of the layers. */
+interface Curvature {
+  /** Running means of A and G per layer. */
+  readonly factors: Statistics;
+  /** What was derived of them at the last refresh. */
+  readonly derived: Readonly<Record<string, Sides<DerivedFactor>>>;
+  /**
+   * i32 [2 · layers], A and G of each layer in turn: 1 where the last refresh made nothing of a factor, since it is not
+   * positive definite or not finite, and what was derived before is used on.
+   */
+  readonly stale: Tensor;
+}
+
+export interface KfacState {
+  /** Steps that are in the factors, i32 scalar. */
+  readonly observed: Tensor;
+  /** Updates made, i32 scalar. */
+  readonly step: Tensor;
+  readonly figures: CurvatureFigures;
+  /** What all ranks have alike. */
+  readonly shared: Partial<Curvature>;
+  /** What each rank has for itself: see `InversePlacement`. */
+  readonly own: Partial<Curvature>;
+}
+
+const joined = ({ weight, bias }: LayerGradient): Tensor =>
+  bias === undefined ? weight : concat([weight, reshape(bias, [1, -1])]);
+
+const parted = (matrix: Tensor, { weight, bias }: LayerGradient): LayerGradient => {
+  if (bias === undefined) return { weight: matrix };
+  const inputs = weight.shape[0]!;
+  return { weight: slice(matrix, [0], [inputs]), bias: reshape(slice(matrix, [inputs]), bias.shape) };
+};
+
+/**
+ * K-FAC: the gradient of each layer times the inverse of its damped Fisher matrix, taken as the Kronecker product of
+ * `A`, the second moment of the layer's inputs, and `G`, that of the gradients of its outputs. Both are running means
+ * of what `observe` is given; a refresh derives inverses anew.
+ *
+ * Momentum, weight decay and learning rate come after it. Before the first refresh a gradient is divided by γ.
+ *
+ * @throws ArgumentError without layers, and for options out of range.
+ * Cost: `inputs² + outputs²` numbers per layer, once for the factors and once for what is derived; per step `2 · inputs
+ * · outputs · (inputs + outputs)` flops; per refresh see `FactorInverse`.
+ * @example chain(kfac({ layers, learningRate: 0.1 }), momentum({ learningRate: 0.1 }))
+ * Source: Martens and Grosse 2015, arXiv 1503.05671; the clip as in Pauloski et al. 2021, arXiv 2107.01739.
+ */
+export const kfac = (options: KfacOptions): Preconditioner<KfacState> => {
+  const {
+    layers,
+    damping = 0.03,
+    decay = 0.95,
+    positions = "expand",
+    inverse = choleskyInverse,
+    distribution,
+  } = options;
+  requireLayers("kfac", layers);
+  checkDamping("kfac", damping);
+  checkDecay("kfac", decay);
+  checkUpdateSize("kfac", options);
+  const statistic = covarianceStatistic({ positions });
+  const paths = layers.map(({ path }) => path);
+  const placeOf = (): RankPlacement => rankPlacement(paths, distribution);
+  const curvatureOf = ({ shared, own }: KfacState): Curvature => ({ ...shared, ...own }) as Curvature;
+  const stored = ({ factors, derived, stale }: Curvature, place: RankPlacement): Pick<KfacState, "shared" | "own"> => {
+    const inverses = { derived, stale };
+    return place.receiversAxis === undefined
+      ? { shared: { factors, ...inverses }, own: {} }
+      : { shared: { factors }, own: inverses };
+  };
+  return {
+    layers,
+    statistic,
+    init: () => {
+      const place = placeOf();
+      const gamma = resolveSchedule(damping, full([], 0, "i32"));
+      const derived = Object.fromEntries(
+        layers
+          .filter(({ path }) => place.isWorker(path))
+          .map((layer) => [
+            layer.path,
+            {
+              input: inverse.init(statistic.shapeOf(layer, "input"), gamma),
+              gradient: inverse.init(statistic.shapeOf(layer, "gradient"), gamma),
+            },
+          ]),
+      );
+      const stale = full([2 * layers.length], 0, "i32");
+      return {
+        observed: full([], 0, "i32"),
+        step: full([], 0, "i32"),
+        figures: noFigures(),
+        ...stored({ factors: initStatistics(layers, statistic), derived, stale }, place),
+      };
+    },
+    observe: (state, statistics, { refresh = true } = {}) => {
+      const place = placeOf();
+      const curvature = curvatureOf(state);
+      const past = shareOfPast(decay, state.observed);
+      const factors = mixStatistics(past, curvature.factors, statistics as Statistics);
+      const gamma = resolveSchedule(damping, state.step);
+      const known = { ...curvature, factors };
+      return {
+        ...state,
+        observed: add(state.observed, 1),
+        ...stored(
+          refresh
+            ? { factors, ...refreshFactors({ layers, statistic, inverse, place, damping: gamma }, known) }
+            : known,
+          place,
+        ),
+      };
+    },
+    update: (gradients, state) => {
+      const place = placeOf();
+      const { derived } = curvatureOf(state);
+      const gamma = resolveSchedule(damping, state.step);
+      const directions = preconditionLayers({ layers, inverse, place, damping: gamma }, derived, gradients);
+      let sums = noSums();
+      for (const { gradient, direction } of directions.values())
+        sums = addSums(sums, {
+          inner: dot(gradient, direction),
+          direction: normSquare(direction),
+          gradient: normSquare(gradient),
+        });
+      const factor = sizeFactor(options, sums, state.step);
+      const updates = mapLayers(layers, gradients, ({ path }, gradient) =>
+        parted(multiply(directions.get(path)!.direction, factor), gradient),
+      );
+      return [updates, { ...state, step: add(state.step, 1), figures: figuresOf(factor, gamma, sums) }];
+    },
+  };
+};
+
+interface Preconditioning {
+  readonly layers: readonly Layer[];
+  readonly inverse: FactorInverse;
+  readonly place: RankPlacement;
+  /** γ, f32 scalar. */
+  readonly damping: Tensor;
+}
+
+/** The gradient of each layer as a matrix, and what becomes of it, on all ranks. */
+const preconditionLayers = (
+  { layers, inverse, place, damping }: Preconditioning,
+  derived: Curvature["derived"],
+  gradients: unknown,
+): ReadonlyMap<string, { readonly gradient: Tensor; readonly direction: Tensor }> => {
+  const leaves = leavesByPath<Tensor>(gradients);
+  const own = layers.map((layer) => {
+    const gradient = joined(layerGradient(layer, leaves));
+    const direction = place.isWorker(layer.path)
+      ? scope(`precondition/${layer.path}`, () => inverse.precondition(gradient, derived[layer.path]!, damping))
+      : undefined;
+    return { path: layer.path, gradient, direction };
+  });
+  const { receiversAxis } = place;
+  const everywhere =
+    receiversAxis === undefined
+      ? own.map(({ direction }) => direction!)
+      : sendTogether(
+          "preconditioned",
+          receiversAxis,
+          own.map(({ path, gradient, direction }) => ({
+            root: place.columnOf(path),
+            shape: gradient.shape,
+            ...(direction !== undefined && { value: direction }),
+          })),
+        );
+  return new Map(own.map(({ path, gradient }, i) => [path, { gradient, direction: everywhere[i]! }]));
+};

@@ -1,0 +1,78 @@
+import { meshPlace } from "@skein/tensor-core";
+import { axisSize } from "@skein/tensor-core/backend";
+import {
+  checkPlacement,
+  type GridPlace,
+  gridPlace,
+  type InversePlacement,
+  placeEverywhere,
+} from "../placement/inverse-placement.ts";
+import type { LayerSide } from "../statistics/statistic.ts";
+
+/** How the ranks share second-order work. */
+export interface KfacDistribution {
+  /** Mesh axis of all ranks. */
+  readonly axis: string;
+  /** Which rank does what. Default: all ranks do all of it. */
+  readonly placement?: InversePlacement;
+  /**
+   * Mesh axes of the grid's columns and rows, where it has several of both: along `workers` lie the ranks of a column,
+   * along `receivers` those of a row.
+   */
+  readonly grid?: { readonly workers: string; readonly receivers: string };
+}
+
+/** What the rank that is traced for does. */
+export interface RankPlacement {
+  readonly numRanks: number;
+  /** Whether it preconditions a layer, and so keeps the inverses. */
+  isWorker(path: string): boolean;
+  /** Whether it inverts a factor. */
+  inverts(path: string, side: LayerSide): boolean;
+  /** Position along `workersAxis` of the rank that sends the inverse of a factor; undefined where nobody does. */
+  senderOf(path: string, side: LayerSide): number | undefined;
+  readonly workersAxis: string;
+  /** Position along `receiversAxis` of the rank that sends a layer's preconditioned gradient. */
+  columnOf(path: string): number;
+  /** Undefined where every rank preconditions every layer. */
+  readonly receiversAxis: string | undefined;
+}
+
+const alone: RankPlacement = {
+  numRanks: 1,
+  isWorker: () => true,
+  inverts: () => true,
+  senderOf: () => undefined,
+  workersAxis: "",
+  columnOf: () => 0,
+  receiversAxis: undefined,
+};
+
+/** The part of the rank that the running trace is for. */
+export const rankPlacement = (paths: readonly string[], distribution: KfacDistribution | undefined): RankPlacement => {
+  if (distribution === undefined) return alone;
+  const { axis, grid } = distribution;
+  const numRanks = axisSize(axis);
+  const placement = distribution.placement ?? placeEverywhere(paths, numRanks);
+  checkPlacement(placement, paths, numRanks);
+  if (numRanks === 1) return alone;
+  const { workers, layers } = placement;
+  // Asked for only where ranks differ: one graph may be that of all.
+  const own = (): GridPlace => gridPlace(meshPlace(axis), numRanks, workers);
+  const isWorker = (path: string): boolean => workers === numRanks || layers[path]!.column === own().column;
+  return {
+    numRanks,
+    isWorker,
+    inverts: (path, side) => {
+      const row = layers[path]![side];
+      return isWorker(path) && (row === "everywhere" || row === own().row);
+    },
+    senderOf: (path, side) => {
+      const row = layers[path]![side];
+      return row === "everywhere" || workers === 1 ? undefined : row;
+    },
+    workersAxis: workers === numRanks ? axis : (grid?.workers ?? axis),
+    columnOf: (path) => layers[path]!.column,
+    receiversAxis: workers === numRanks ? undefined : workers === 1 ? axis : grid?.receivers,
+  };
+};

@@ -1,0 +1,85 @@
+import { ArgumentError } from "@skein/tensor-core";
+
+/** Where the factors of one layer are inverted, and who uses the inverses. */
+export interface LayerPlacement {
+  /** Column of the grid whose ranks precondition the layer's gradient: its gradient workers. */
+  readonly column: number;
+  /** Row, in the column, of the rank that inverts the factor and sends the inverse to the others of the column. */
+  readonly input: number | "everywhere";
+  readonly gradient: number | "everywhere";
+}
+
+/**
+ * Which rank inverts which factor, and which preconditions. Plain data, the same on all ranks.
+ *
+ * P ranks form a grid of `workers` rows and P / workers columns, rank `row · columns + column`. The ranks of a column
+ * share the inverses of its layers; along a row the preconditioned gradient is sent to those that have none.
+ *
+ * Source: Pauloski et al. 2021 (KAISA), arXiv 2107.01739, for the grid.
+ */
+export interface InversePlacement {
+  /** Rows: how many ranks precondition each layer. */
+  readonly workers: number;
+  /** By the path of the layer's weight. */
+  readonly layers: Readonly<Record<string, LayerPlacement>>;
+}
+
+/** A rank's place in the grid. */
+export interface GridPlace {
+  readonly row: number;
+  readonly column: number;
+}
+
+export const numColumns = (numRanks: number, workers: number): number => numRanks / workers;
+
+export const gridPlace = (rank: number, numRanks: number, workers: number): GridPlace => {
+  const columns = numColumns(numRanks, workers);
+  return { row: Math.floor(rank / columns), column: rank % columns };
+};
+
+/** All ranks invert all factors. */
+export const placeEverywhere = (paths: readonly string[], numRanks: number): InversePlacement => ({
+  workers: numRanks,
+  layers: Object.fromEntries(paths.map((path) => [path, { column: 0, input: "everywhere", gradient: "everywhere" }])),
+});
+
+/** @throws ArgumentError where a placement names ranks that are not there, or leaves a layer out. */
+export const checkPlacement = (
+  { workers, layers }: InversePlacement,
+  paths: readonly string[],
+  numRanks: number,
+): void => {
+  if (!Number.isInteger(workers) || workers < 1 || numRanks % workers !== 0)
+    throw new ArgumentError(
+      `placement: ${workers} gradient workers do not divide ${numRanks} ranks; use a number that divides them`,
+    );
+  const columns = numColumns(numRanks, workers);
+  const isRow = (row: number | "everywhere"): boolean =>
+    row === "everywhere" || (Number.isInteger(row) && row >= 0 && row < workers);
+  for (const path of paths) {
+    const place = layers[path];
+    if (place === undefined) throw new ArgumentError(`placement: layer ${path} has no place; place every layer`);
+    if (
+      !Number.isInteger(place.column) ||
+      place.column < 0 ||
+      place.column >= columns ||
+      !isRow(place.input) ||
+      !isRow(place.gradient)
+    )
+      throw new ArgumentError(
+        `placement: layer ${path} is at column ${place.column}, rows ${place.input} and ${place.gradient}, of a grid of ${workers} rows and ${columns} columns; rows and columns count from 0`,
+      );
+  }
+};
+
+/**
+ * Layers in turn, both factors of layer i on rank i mod P.
+ *
+ * Source: Osawa et al. 2019, CVPR; Pauloski et al. 2020, SC.
+ */
+export const placeInTurn = (paths: readonly string[], numRanks: number): InversePlacement => ({
+  workers: numRanks,
+  layers: Object.fromEntries(
+    paths.map((path, i) => [path, { column: 0, input: i % numRanks, gradient: i % numRanks }]),
+  ),
+});
