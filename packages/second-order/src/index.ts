@@ -1,3 +1,4 @@
+export { inverseRoot, type InverseRootOptions } from "./inverse/inverse-root.ts";
 export {
   muonCoefficients,
   newtonSchulz,
@@ -20,6 +21,7 @@ export type { LayerSide, LayerStatistic, Statistic } from "./statistics/statisti
 export { packTriangle, unpackTriangle } from "./statistics/triangle.ts";
 export type { CurvatureFigures } from "./curvature-figures.ts";
 export { eva, evaF, type EvaOptions, type EvaState } from "./eva.ts";
+export { evaS, type EvaSOptions, type EvaSState } from "./eva-s.ts";
 export { choleskyInverse, type DerivedFactor, type FactorInverse, type Sides } from "./kfac/factor-inverse.ts";
 export { kfac, type KfacOptions, type KfacState } from "./kfac/kfac.ts";
 export type { KfacDistribution } from "./kfac/rank-placement.ts";
@@ -30,4 +32,14 @@ export {
   placeInTurn,
 } from "./placement/inverse-placement.ts";
 export type { Preconditioner } from "./preconditioner.ts";
+export { shampoo, type ShampooOptions, type ShampooSides, type ShampooState } from "./shampoo.ts";
+export { tensorNorms } from "./tensor-norms.ts";
+export {
+  lamb,
+  type LambOptions,
+  lars,
+  type LarsOptions,
+  scaleByTrustRatio,
+  type TrustRatioOptions,
+} from "./trust-ratio.ts";
 export type { UpdateSizeOptions } from "./update-size.ts";

@@ -234,6 +234,7 @@ export {
   type LossScaleOptions,
   type LossScaleState,
 } from "./optim/dynamic-loss-scale.ts";
+export { partition, type PartitionLabel } from "./optim/partition.ts";
 export {
   cosineDecay,
   joinSchedules,

@@ -23,7 +23,7 @@ import { addSums, checkUpdateSize, noSums, sizeFactor, type UpdateSizeOptions } 
 import { choleskyInverse, type DerivedFactor, type FactorInverse, type Sides } from "./factor-inverse.ts";
 import { type KfacDistribution, type RankPlacement, rankPlacement } from "./rank-placement.ts";
 import { refreshFactors } from "./refresh-factors.ts";
-import { sendTogether } from "./send-together.ts";
+import { sendTogether } from "../send-together.ts";
 
 export interface KfacOptions extends UpdateSizeOptions {
   /** Layers that are preconditioned: see `findLayers`. Weights of no layer keep their gradients. */

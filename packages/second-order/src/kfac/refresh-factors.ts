@@ -17,7 +17,7 @@ import type { Layer } from "../statistics/layer.ts";
 import { type LayerSide, layerSides, type Statistic } from "../statistics/statistic.ts";
 import { type DerivedFactor, type FactorInverse, isSound, type Sides } from "./factor-inverse.ts";
 import type { RankPlacement } from "./rank-placement.ts";
-import { type Parcel, sendTogether } from "./send-together.ts";
+import { type Parcel, sendTogether } from "../send-together.ts";
 
 /** What was derived of both factors, by the path of the layer's weight. */
 type DerivedFactors = Readonly<Record<string, Sides<DerivedFactor>>>;

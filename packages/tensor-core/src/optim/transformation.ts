@@ -11,6 +11,11 @@ export type TensorTree = Tree<Tensor>;
 /** What a transformation may look at beside the updates. */
 export interface UpdateContext<P> {
   readonly params: P;
+  /**
+   * Derive anew what follows from gradients and is dear, such as roots of their second moments; for those that have
+   * such. Default: true.
+   */
+  readonly refresh?: boolean;
 }
 
 /** What a step of `observe` does beside running averages. */

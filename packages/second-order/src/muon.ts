@@ -1,0 +1,126 @@
+import {
+  accumulateMomentum,
+  type AdamState,
+  addDecayedWeights,
+  type AdamOptions,
+  ArgumentError,
+  chain,
+  elementCount,
+  type EmptyState,
+  flattenTree,
+  type GradientTransformation,
+  type MomentumState,
+  multiply,
+  partition,
+  resolveSchedule,
+  type Schedule,
+  type ScheduleState,
+  scaleByAdam,
+  scaleByLearningRate,
+  stateless,
+  type Tensor,
+  unflattenTree,
+} from "@skein/tensor-core";
+import { newtonSchulz, type NewtonSchulzOptions } from "./inverse/newton-schulz.ts";
+import { asMatrix, isMatrix, likeBefore } from "./matrices.ts";
+import { shareWork } from "./share-work.ts";
+
+export interface OrthogonaliseOptions extends NewtonSchulzOptions {
+  /** Mesh axis over whose ranks the matrices are shared out. Default: each rank does all of them. */
+  readonly axis?: string;
+}
+
+/**
+ * Put the nearest matrix with orthonormal rows or columns in the place of each matrix, by `newtonSchulz`, times
+ * `√max(1, outputs / inputs)`. Kernels of convolutions are read as [height · width · inputs, outputs]; vectors stay.
+ *
+ * Cost: see `newtonSchulz`; along an axis a rank does its share of the matrices, and sends them to the others.
+ * Source: K. Jordan 2024, "Muon".
+ */
+export const orthogonaliseUpdates = ({
+  axis,
+  ...options
+}: OrthogonaliseOptions = {}): GradientTransformation<EmptyState> =>
+  stateless((updates) => {
+    const { leaves, structure } = flattenTree<Tensor>(updates);
+    const matrices = leaves.filter(isMatrix);
+    const results = shareWork(
+      "orthogonal",
+      axis,
+      matrices.map((leaf) => {
+        const matrix = asMatrix(leaf);
+        const [inputs, outputs] = matrix.shape as [number, number];
+        return {
+          shape: leaf.shape,
+          cost: elementCount(matrix.shape) * Math.min(inputs, outputs),
+          compute: () =>
+            likeBefore(multiply(newtonSchulz(matrix, options), Math.sqrt(Math.max(1, outputs / inputs))), leaf),
+        };
+      }),
+    );
+    let next = 0;
+    return unflattenTree(
+      structure,
+      leaves.map((leaf) => (isMatrix(leaf) ? results[next++] : leaf)),
+    );
+  });
+
+export interface MuonOptions extends OrthogonaliseOptions {
+  readonly learningRate: Schedule;
+  /** Whether a weight, by its path, is one that Muon moves. All others get Adam. */
+  readonly isHidden: (path: string, param: Tensor) => boolean;
+  /** Decay of the momentum. Default: 0.95. */
+  readonly decay?: number;
+  /** Default: true. */
+  readonly nesterov?: boolean;
+  /** Decoupled, of all parameters. Default: 0. */
+  readonly weightDecay?: number;
+  /** Adam's learning rate as a share of Muon's. Default: 0.015, which is 0.0003 beside 0.02. */
+  readonly adamShare?: number;
+  /** Of Adam. Default: 0.9, 0.95 and 10⁻¹⁰. */
+  readonly adam?: AdamOptions;
+}
+
+/** Of the weights that Muon moves, and of all others. */
+export type MuonState = {
+  readonly muon: readonly [MomentumState, EmptyState, EmptyState, ScheduleState];
+  readonly adam: readonly [AdamState, EmptyState, ScheduleState];
+};
+
+/**
+ * Muon: momentum whose matrices are made orthonormal, so that every direction of a weight moves alike. For the matrices
+ * inside of a model; the embedding, the head and vectors get Adam.
+ *
+ * Cost: one value of state per number of a matrix, two of others; see `newtonSchulz`.
+ * Source: K. Jordan 2024, "Muon"; weight decay as in Liu et al. 2025, arXiv 2502.16982.
+ */
+export const muon = ({
+  learningRate,
+  isHidden,
+  decay = 0.95,
+  nesterov = true,
+  weightDecay = 0,
+  adamShare = 0.015,
+  adam: adamOptions = {},
+  ...options
+}: MuonOptions): GradientTransformation<MuonState> => {
+  if (!(adamShare > 0 && adamShare < Infinity))
+    throw new ArgumentError(`muon: adamShare is ${adamShare}, but it multiplies the learning rate; use 0.015`);
+  return partition<MuonState>((path, param) => (isMatrix(param) && isHidden(path, param) ? "muon" : "adam"), {
+    muon: chain(
+      accumulateMomentum({ decay, nesterov }),
+      orthogonaliseUpdates(options),
+      addDecayedWeights(weightDecay),
+      scaleByLearningRate(learningRate),
+    ),
+    adam: chain(
+      scaleByAdam({ beta1: 0.9, beta2: 0.95, epsilon: 1e-10, ...adamOptions }),
+      addDecayedWeights(weightDecay),
+      scaleByLearningRate(
+        typeof learningRate === "number"
+          ? learningRate * adamShare
+          : (step) => multiply(resolveSchedule(learningRate, step), adamShare),
+      ),
+    ),
+  });
+};

@@ -1,0 +1,155 @@
+import {
+  add,
+  ArgumentError,
+  divide,
+  flattenTree,
+  full,
+  type GradientTransformation,
+  greater,
+  matmul,
+  multiply,
+  pad,
+  reshape,
+  slice,
+  sqrt,
+  type Tensor,
+  transpose,
+  unflattenTree,
+  where,
+} from "@skein/tensor-core";
+import { inverseRoot } from "./inverse/inverse-root.ts";
+import { asMatrix, isMatrix, likeBefore } from "./matrices.ts";
+import { checkDecay } from "./options.ts";
+import { normSquare } from "./rank-one.ts";
+
+export interface ShampooOptions {
+  /** Share of the past in the second moments, in [0, 1); 1 adds all of them up. Default: 1. */
+  readonly decay?: number;
+  /** Most rows and columns of a block; a matrix is preconditioned block by block. Default: 128. */
+  readonly blockSize?: number;
+  /** Added to the second moments, as a share of their greatest eigenvalue. Default: 10⁻⁶. */
+  readonly ridge?: number;
+  /** Give each tensor the norm of its gradient. Default: true. */
+  readonly grafting?: boolean;
+}
+
+/** Of one matrix: [blocks, rows, rows] and [blocks, columns, columns]. */
+export interface ShampooSides {
+  readonly left: Tensor;
+  readonly right: Tensor;
+}
+
+export interface ShampooState {
+  /** Second moments of each matrix among the parameters, in their order. */
+  readonly moments: readonly ShampooSides[];
+  /** Their inverse fourth roots at the last refresh. */
+  readonly roots: readonly ShampooSides[];
+}
+
+/** How a matrix is cut in blocks of one size, with zeros around its end. */
+interface Blocks {
+  readonly rows: number;
+  readonly columns: number;
+  readonly down: number;
+  readonly across: number;
+}
+
+const blocksOf = ([n, m]: readonly [number, number], most: number): Blocks => {
+  const [down, across] = [Math.ceil(n / most), Math.ceil(m / most)];
+  return { down, across, rows: Math.ceil(n / down), columns: Math.ceil(m / across) };
+};
+
+/** [n, m] as [blocks, rows, columns]. */
+const cut = (matrix: Tensor, { down, across, rows, columns }: Blocks): Tensor => {
+  const [n, m] = matrix.shape as [number, number];
+  const whole = pad(matrix, [
+    [0, down * rows - n],
+    [0, across * columns - m],
+  ]);
+  return reshape(transpose(reshape(whole, [down, rows, across, columns]), [0, 2, 1, 3]), [
+    down * across,
+    rows,
+    columns,
+  ]);
+};
+
+const joined = (blocks: Tensor, { down, across, rows, columns }: Blocks, [n, m]: readonly [number, number]): Tensor =>
+  slice(
+    reshape(transpose(reshape(blocks, [down, across, rows, columns]), [0, 2, 1, 3]), [down * rows, across * columns]),
+    [0, 0],
+    [n, m],
+  );
+
+/** The norm of `size` for what has the direction of `x`. */
+const withNormOf = (x: Tensor, size: Tensor): Tensor => {
+  const own = normSquare(x);
+  const moves = greater(own, 0);
+  return multiply(x, where(moves, sqrt(divide(normSquare(size), where(moves, own, 1))), 1));
+};
+
+/**
+ * Shampoo: each matrix of the gradient times the inverse fourth roots of the sums of `∇∇ᵀ` from the left and `∇ᵀ∇` from
+ * the right. Kernels of convolutions are read as [height · width · inputs, outputs]; vectors stay. Momentum and
+ * learning rate come after it.
+ *
+ * Roots are derived anew where `update` is told to (`refresh`), with the moments of that step; before that first time
+ * they are identities.
+ *
+ * Cost: `n² + m²` numbers for the moments of each block and as many for the roots; per step `4nm(n + m)` flops, per
+ * refresh see `inverseRoot`.
+ * Source: Gupta et al. 2018, arXiv 1802.09568; blocks and grafting as in Anil et al. 2020, arXiv 2002.09018.
+ */
+export const shampoo = ({
+  decay = 1,
+  blockSize = 128,
+  ridge = 1e-6,
+  grafting = true,
+}: ShampooOptions = {}): GradientTransformation<ShampooState> => {
+  if (decay !== 1) checkDecay("shampoo", decay);
+  if (!Number.isInteger(blockSize) || blockSize < 1)
+    throw new ArgumentError(`shampoo: blockSize is ${blockSize}; use a whole number of rows from 1, such as 128`);
+  if (!(ridge > 0 && ridge < Infinity))
+    throw new ArgumentError(`shampoo: ridge is ${ridge}; use a positive number, such as 1e-6`);
+  const matricesOf = (tree: unknown): Tensor[] => flattenTree<Tensor>(tree).leaves.filter(isMatrix);
+  const sizeOf = (matrix: Tensor): [number, number] => matrix.shape as unknown as [number, number];
+  return {
+    init: (params) => {
+      const each = (fill: (size: number, count: number) => Tensor): ShampooSides[] =>
+        matricesOf(params).map((leaf) => {
+          const { rows, columns, down, across } = blocksOf(sizeOf(asMatrix(leaf)), blockSize);
+          return { left: fill(rows, down * across), right: fill(columns, down * across) };
+        });
+      return {
+        moments: each((size, count) => full([count, size, size], 0)),
+        // Of zeros: identities.
+        roots: each((size, count) => inverseRoot(full([count, size, size], 0), { p: 4, ridge, steps: 0 })),
+      };
+    },
+    update: (gradients, state, { refresh = true }) => {
+      const { leaves, structure } = flattenTree<Tensor>(gradients);
+      const moments: ShampooSides[] = [];
+      const roots: ShampooSides[] = [];
+      const mixed = (old: Tensor, now: Tensor): Tensor =>
+        decay === 1 ? add(old, now) : add(multiply(old, decay), multiply(now, 1 - decay));
+      const updates = leaves.map((leaf) => {
+        if (!isMatrix(leaf)) return leaf;
+        const matrix = asMatrix(leaf);
+        const blocks = blocksOf(sizeOf(matrix), blockSize);
+        const pieces = cut(matrix, blocks);
+        const [before, known] = [state.moments[moments.length]!, state.roots[moments.length]!];
+        const moment = {
+          left: mixed(before.left, matmul(pieces, pieces, { transposeB: true })),
+          right: mixed(before.right, matmul(pieces, pieces, { transposeA: true })),
+        };
+        const root = refresh
+          ? { left: inverseRoot(moment.left, { p: 4, ridge }), right: inverseRoot(moment.right, { p: 4, ridge }) }
+          : known;
+        moments.push(moment);
+        roots.push(root);
+        const direction = joined(matmul(matmul(root.left, pieces), root.right), blocks, sizeOf(matrix));
+        return likeBefore(grafting ? withNormOf(direction, matrix) : direction, leaf);
+      });
+      return [unflattenTree(structure, updates), { moments, roots }];
+    },
+  };
+};

@@ -1,0 +1,128 @@
+import {
+  accumulateMomentum,
+  add,
+  addDecayedWeights,
+  type AdamOptions,
+  type AdamState,
+  chain,
+  type DecayMask,
+  divide,
+  type EmptyState,
+  flattenTree,
+  type GradientTransformation,
+  greater,
+  leafPaths,
+  logicalAnd,
+  type MomentumState,
+  multiply,
+  scaleByAdam,
+  scaleByLearningRate,
+  type Schedule,
+  type ScheduleState,
+  stateless,
+  type Tensor,
+  unflattenTree,
+  where,
+} from "@skein/tensor-core";
+import { tensorNorms } from "./tensor-norms.ts";
+
+export interface TrustRatioOptions {
+  /** Factor of the ratio. Default: 1. */
+  readonly coefficient?: number;
+  /** Added to the denominator. Default: 0. */
+  readonly epsilon?: number;
+  /** Which parameters get their ratio; all others keep their updates. Default: matrices and kernels. */
+  readonly mask?: DecayMask;
+  /** Mesh axis over whose ranks the norms are shared out: see `tensorNorms`. */
+  readonly axis?: string;
+}
+
+const matrices: DecayMask = (_, param) => param.rank >= 2;
+
+/**
+ * Give each tensor a step in proportion to its own size: `coefficient · ‖w‖ / (‖u‖ + ε) · u`; the update as it is where
+ * one of both is 0.
+ *
+ * Cost: two reads of all tensors and a product.
+ * Source: You et al. 2017, arXiv 1708.03888.
+ */
+export const scaleByTrustRatio = ({
+  coefficient = 1,
+  epsilon = 0,
+  mask = matrices,
+  axis,
+}: TrustRatioOptions = {}): GradientTransformation<EmptyState> =>
+  stateless((updates, { params }) => {
+    const paths = leafPaths(params);
+    const weights = flattenTree<Tensor>(params).leaves;
+    const { leaves, structure } = flattenTree<Tensor>(updates);
+    const chosen = leaves.flatMap((_, i) => (mask(paths[i]!, weights[i]!) ? [i] : []));
+    const norms = tensorNorms([...chosen.map((i) => weights[i]!), ...chosen.map((i) => leaves[i]!)], axis);
+    const scaled = new Map(
+      chosen.map((i, at) => {
+        const [weight, update] = [norms[at]!, norms[chosen.length + at]!];
+        const moves = logicalAnd(greater(weight, 0), greater(update, 0));
+        const ratio = where(moves, divide(multiply(weight, coefficient), add(where(moves, update, 1), epsilon)), 1);
+        return [i, multiply(leaves[i]!, ratio)];
+      }),
+    );
+    return unflattenTree(
+      structure,
+      leaves.map((leaf, i) => scaled.get(i) ?? leaf),
+    );
+  });
+
+export interface LarsOptions extends Omit<TrustRatioOptions, "epsilon"> {
+  readonly learningRate: Schedule;
+  /** Of momentum. Default: 0.9. */
+  readonly decay?: number;
+  /** L2 penalty of what the mask picks. Default: 0. */
+  readonly weightDecay?: number;
+}
+
+/**
+ * LARS: momentum with a trust ratio per tensor, for large batches: `v ← μv + c‖w‖/‖g + λw‖ · (g + λw)`, `w ← w − ηv`.
+ * Biases and gains of norms have no ratio and no decay.
+ *
+ * Source: You et al. 2017, arXiv 1708.03888, with the norm of the whole update in the denominator.
+ */
+export const lars = ({
+  learningRate,
+  decay = 0.9,
+  weightDecay = 0,
+  coefficient = 0.001,
+  mask = matrices,
+  axis,
+}: LarsOptions): GradientTransformation<[EmptyState, EmptyState, MomentumState, ScheduleState]> =>
+  chain(
+    addDecayedWeights(weightDecay, mask),
+    scaleByTrustRatio({ coefficient, mask, ...(axis !== undefined && { axis }) }),
+    accumulateMomentum({ decay }),
+    scaleByLearningRate(learningRate),
+  );
+
+export interface LambOptions extends AdamOptions, Omit<TrustRatioOptions, "epsilon" | "coefficient"> {
+  readonly learningRate: Schedule;
+  /** Decoupled, of what the mask picks. Default: 0.01. */
+  readonly weightDecay?: number;
+}
+
+/**
+ * LAMB: Adam's direction with decoupled decay and a trust ratio per tensor.
+ *
+ * Source: You et al. 2020, arXiv 1904.00962, Algorithm 2, with φ(z) = z.
+ */
+export const lamb = ({
+  learningRate,
+  weightDecay = 0.01,
+  mask = matrices,
+  axis,
+  epsilon = 1e-6,
+  ...options
+}: LambOptions): GradientTransformation<[AdamState, EmptyState, EmptyState, ScheduleState]> =>
+  chain(
+    scaleByAdam({ ...options, epsilon }),
+    addDecayedWeights(weightDecay, mask),
+    scaleByTrustRatio({ mask, ...(axis !== undefined && { axis }) }),
+    scaleByLearningRate(learningRate),
+  );

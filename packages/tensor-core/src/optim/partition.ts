@@ -1,0 +1,75 @@
+import { describe } from "../describe.ts";
+import { ArgumentError } from "../errors.ts";
+import { inPhase } from "../graph/emit.ts";
+import type { Tensor } from "../graph/tensor.ts";
+import { flattenTree, leafPaths, unflattenTree } from "../tree.ts";
+import type { GradientTransformation, TensorTree } from "./transformation.ts";
+
+/** Which of several transformations a parameter gets, by its path in the tree and its spec. */
+export type PartitionLabel = (path: string, param: Tensor) => string;
+
+/** Leaves by their paths. */
+type Part = Readonly<Record<string, Tensor>>;
+
+/**
+ * Give each parameter the transformation that its label names: Muon for matrices, Adam for the rest. Each sees its own
+ * parameters alone, as a flat record by path; the state is a record of theirs.
+ *
+ * @throws ArgumentError for a label that names none.
+ * @example partition((_, param) => (param.rank < 2 ? "vectors" : "matrices"), { matrices: muon(…), vectors: adam(…) })
+ */
+export const partition = <States extends Readonly<Record<string, unknown>>>(
+  label: PartitionLabel,
+  parts: { readonly [name in keyof States]: GradientTransformation<States[name]> },
+): GradientTransformation<States> => {
+  const named = Object.entries(parts as Readonly<Record<string, GradientTransformation<unknown>>>);
+  const split = (labels: readonly string[], paths: readonly string[], tree: unknown): ReadonlyMap<string, Part> => {
+    const { leaves } = flattenTree<Tensor>(tree);
+    return new Map(
+      named.map(([name]) => [
+        name,
+        Object.fromEntries(paths.flatMap((path, i) => (labels[i] === name ? [[path, leaves[i]!]] : []))),
+      ]),
+    );
+  };
+  const labelsOf = (params: unknown): { readonly paths: string[]; readonly labels: string[] } => {
+    const paths = leafPaths(params);
+    const labels = flattenTree<Tensor>(params).leaves.map((param, i) => label(paths[i]!, param));
+    const wrong = labels.findIndex((name) => !Object.hasOwn(parts, name));
+    if (wrong >= 0)
+      throw new ArgumentError(
+        `partition: the label of ${paths[wrong]} is ${describe(labels[wrong])}, but the parts are ${named.map(([name]) => name).join(", ")}; return one of them`,
+      );
+    return { paths, labels };
+  };
+  return {
+    init: (params) => {
+      const { paths, labels } = labelsOf(params);
+      const own = split(labels, paths, params);
+      return Object.fromEntries(named.map(([name, part]) => [name, part.init(own.get(name)!)])) as States;
+    },
+    ...(named.some(([, { observe }]) => observe !== undefined) && {
+      observe: (state: States, statistics: TensorTree, options) =>
+        Object.fromEntries(
+          named.map(([name, part]) => [name, part.observe?.(state[name], statistics, options) ?? state[name]]),
+        ) as States,
+    }),
+    update: (updates, state, context) =>
+      inPhase("update", () => {
+        const { paths, labels } = labelsOf(context.params);
+        const [own, params] = [split(labels, paths, updates), split(labels, paths, context.params)];
+        const results = named.map(
+          ([name, part]) =>
+            [name, part.update(own.get(name)!, state[name], { ...context, params: params.get(name)! })] as const,
+        );
+        const after: Part = Object.assign({}, ...results.map(([, [each]]) => each));
+        return [
+          unflattenTree(
+            flattenTree(updates).structure,
+            paths.map((path) => after[path]),
+          ),
+          Object.fromEntries(results.map(([name, [, next]]) => [name, next])) as States,
+        ];
+      }),
+  };
+};
