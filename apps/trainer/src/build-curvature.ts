@@ -1,15 +1,19 @@
 import {
   eva,
   evaF,
+  evaS,
   kfac,
   type Layer,
   meanStatistics,
   type ModelLayers,
+  muon,
   placeEverywhere,
   placeInTurn,
   type Preconditioner,
+  shampoo,
   type UpdateSizeOptions,
 } from "@skein/second-order";
+import { chain, type GradientTransformation, momentum, type Schedule } from "@skein/tensor-core";
 import { buildLearningRate } from "./build-learning-rate.ts";
 import type { Curvature, CurvatureMode } from "./curvature.ts";
 import { ConfigError } from "./errors.ts";
@@ -48,16 +52,34 @@ const buildPreconditioner = (
   }
 };
 
-/** By the number of the step, counted from 0. */
+/** Of K-FAC, by the number of the step, counted from 0; all others do the same in each step. */
 const modesOf = (job: CurvatureJob): ((step: number) => CurvatureMode) => {
   if (job.kind !== "kfac") return () => "refresh";
   const { factorEvery, inverseEvery } = job;
   return (step) => (step % inverseEvery === 0 ? "refresh" : step % factorEvery === 0 ? "observe" : "keep");
 };
 
+/** The layers of the model. @throws ConfigError where there are none. */
+const requireLayers = (kind: string, { layers, firstOrder }: ModelLayers): readonly Layer[] => {
+  if (layers.length > 0) return layers;
+  const reasons = firstOrder.map(({ path, why }) => `${path}: ${why}`).join("; ");
+  throw new ConfigError([
+    `optimizer.kind: ${kind} looks at the layers of a model, but this one has none: ${reasons}; use another optimizer, such as momentum`,
+  ]);
+};
+
+const withMomentum = (
+  preconditioner: GradientTransformation<unknown>,
+  { momentum: decay, weightDecay }: Pick<CurvatureJob, "momentum" | "weightDecay">,
+  learningRate: Schedule,
+): GradientTransformation<unknown> =>
+  chain(preconditioner, momentum({ learningRate, decay, weightDecay })) as GradientTransformation<unknown>;
+
 /**
- * What the optimizer of a job needs of its model; undefined for one that looks at gradients alone.
+ * What the optimizer of a job adds to a step where it looks at more than each gradient by itself; undefined where it
+ * does not.
  *
+ * @param find the layers of the job's model.
  * @throws ConfigError for a model without a layer.
  */
 export const buildCurvature = (
@@ -65,24 +87,63 @@ export const buildCurvature = (
   totalSteps: number,
   find: () => ModelLayers,
 ): Curvature | undefined => {
-  if (!("curvatureDecay" in optimizer)) return undefined;
-  const found = find();
-  if (found.layers.length === 0)
-    throw new ConfigError([
-      `optimizer.kind: ${optimizer.kind} preconditions the gradients of layers, but the model has none: ${found.firstOrder.map(({ path, why }) => `${path}: ${why}`).join("; ")}; use another optimizer, such as momentum`,
-    ]);
-  const { size, klClip, statisticsSamples } = optimizer;
   const rate = buildLearningRate(learningRate, totalSteps);
-  const preconditioner = buildPreconditioner(optimizer, found.layers, ranks, { size, klClip, learningRate: rate });
-  return {
-    ...found,
-    preconditioner,
-    modeAt: modesOf(optimizer),
-    observing: (key) => ({
-      statistic: preconditioner.statistic,
-      samples: batch / ranks,
-      ...(statisticsSamples !== undefined && { draw: { count: statisticsSamples, key } }),
-      collector: meanStatistics({ axis: dataAxis }),
-    }),
-  };
+  const always = { modeAt: (): CurvatureMode => "keep", observing: undefined };
+  switch (optimizer.kind) {
+    case "eva":
+    case "eva-f":
+    case "kfac": {
+      const layers = requireLayers(optimizer.kind, find());
+      const { size, klClip, statisticsSamples } = optimizer;
+      const preconditioner = buildPreconditioner(optimizer, layers, ranks, { size, klClip, learningRate: rate });
+      return {
+        rule: withMomentum(preconditioner, optimizer, rate),
+        hasFigures: true,
+        modeAt: modesOf(optimizer),
+        observing: (key) => ({
+          statistic: preconditioner.statistic,
+          samples: batch / ranks,
+          ...(statisticsSamples !== undefined && { draw: { count: statisticsSamples, key } }),
+          collector: meanStatistics({ axis: dataAxis }),
+        }),
+      };
+    }
+    case "eva-s": {
+      const { damping, variant, size, klClip } = optimizer;
+      const preconditioner = evaS({ damping, variant, size, klClip, learningRate: rate });
+      return { ...always, rule: withMomentum(preconditioner as never, optimizer, rate), hasFigures: true };
+    }
+    case "shampoo": {
+      const { secondMomentDecay: decay, blockSize, ridge, grafting, rootsEvery } = optimizer;
+      const preconditioner = shampoo({ decay, blockSize, ridge, grafting });
+      return {
+        ...always,
+        rule: withMomentum(preconditioner as never, optimizer, rate),
+        hasFigures: false,
+        modeAt: (step) => (step % rootsEvery === 0 ? "refresh" : "keep"),
+      };
+    }
+    case "muon": {
+      const { kind, adamShare, momentum: decay, nesterov, steps, weightDecay } = optimizer;
+      const found = find();
+      const hidden = new Set(
+        requireLayers(kind, found)
+          .filter((layer) => layer.kind !== "embedding" && layer.path !== found.head)
+          .map(({ path }) => path),
+      );
+      const rule = muon({
+        learningRate: rate,
+        isHidden: (path) => hidden.has(path),
+        decay,
+        nesterov,
+        steps,
+        weightDecay,
+        adamShare,
+        axis: dataAxis,
+      });
+      return { ...always, rule: rule as GradientTransformation<unknown>, hasFigures: false };
+    }
+    default:
+      return undefined;
+  }
 };

@@ -1,6 +1,7 @@
 import { dirname } from "node:path";
 import { mnistClasses, splitRecords, splitText, takeRecords, textRecords } from "@skein/data";
 import { loadFashionMnist, loadIdx, loadMnist, loadMobyDick, loadText } from "@skein/data/node";
+import { lamb, lars } from "@skein/second-order";
 import { cnn, gpt, mlp, type Model, resnet18 } from "@skein/models";
 import {
   adam,
@@ -24,6 +25,7 @@ import {
 import { buildLearningRate } from "./build-learning-rate.ts";
 import type { Curvature } from "./curvature.ts";
 import { ConfigError } from "./errors.ts";
+import { dataAxis } from "./mesh.ts";
 import { checkedData } from "./modules/checked-data.ts";
 import { checkedModel } from "./modules/checked-model.ts";
 import { callFactory, loadModule } from "./modules/load-module.ts";
@@ -177,17 +179,14 @@ const buildRule = (
       return adam({ ...settingsOf(job), learningRate });
     case "adamw":
       return adamw({ ...settingsOf(job), learningRate, mask: decayMatrices });
-    default: {
-      const { momentum: decay, weightDecay } = job;
-      const rule = momentum({ learningRate, decay, weightDecay });
-      return chain(requireCurvature(curvature).preconditioner, rule) as GradientTransformation<unknown>;
-    }
+    case "lars":
+      return lars({ ...settingsOf(job), learningRate, axis: dataAxis }) as GradientTransformation<unknown>;
+    case "lamb":
+      return lamb({ ...settingsOf(job), learningRate, axis: dataAxis }) as GradientTransformation<unknown>;
+    default:
+      if (curvature === undefined) throw new InvariantError("an optimizer was built without what it looks at");
+      return curvature.rule;
   }
-};
-
-const requireCurvature = (curvature: Curvature | undefined): Curvature => {
-  if (curvature === undefined) throw new InvariantError("an optimizer was built without the layers that it looks at");
-  return curvature;
 };
 
 /** @param curvature of the job, where its optimizer looks at it. */

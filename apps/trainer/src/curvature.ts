@@ -1,11 +1,5 @@
-import type {
-  CurvatureFigures,
-  ModelLayers,
-  ObserveLayersOptions,
-  Preconditioner,
-  Statistics,
-} from "@skein/second-order";
-import { InvariantError, type Tensor } from "@skein/tensor-core";
+import type { CurvatureFigures, ObserveLayersOptions, Statistics } from "@skein/second-order";
+import { type GradientTransformation, InvariantError, type Tensor } from "@skein/tensor-core";
 import type { Parts } from "./train-state.ts";
 
 /**
@@ -20,13 +14,19 @@ export const modeNames: Readonly<Record<CurvatureMode, string>> = {
   refresh: "curvature refreshed",
 };
 
-/** What a job whose optimizer looks at curvature adds to a step. */
-export interface Curvature extends ModelLayers {
-  readonly preconditioner: Preconditioner<unknown>;
+/** What a job whose optimizer looks at more than each gradient by itself adds to a step. */
+export interface Curvature {
+  /** From gradients to updates: preconditioning, momentum, learning rate. */
+  readonly rule: GradientTransformation<unknown>;
+  /** Whether the state of the rule holds `CurvatureFigures`. */
+  readonly hasFigures: boolean;
   /** Of a step, counted from 0. */
   modeAt(step: number): CurvatureMode;
-  /** How a step gathers statistics; traced. @param key u32[2], of the step and rank. */
-  observing(key: Tensor): ObserveLayersOptions;
+  /**
+   * How a step gathers statistics; traced. None by optimizers that ask for none. @param key u32[2], of the step and
+   * rank.
+   */
+  readonly observing: ((key: Tensor) => ObserveLayersOptions) | undefined;
 }
 
 /** The optimizer's state after it has taken in the statistics of a step. Traced. */

@@ -161,7 +161,34 @@ export type OptimizerJob =
   | { readonly kind: "momentum" | "nesterov"; readonly decay: number; readonly weightDecay: number }
   | ({ readonly kind: "adam" } & AdamJob)
   | ({ readonly kind: "adamw"; readonly weightDecay: number } & AdamJob)
-  | CurvatureJob;
+  | CurvatureJob
+  | ({ readonly kind: "eva-s"; readonly damping: number; readonly variant: "product" | "roots" } & UpdateSizeJob &
+      AfterPreconditioning)
+  | ({
+      readonly kind: "shampoo";
+      /** Share of the past in the second moments; 1 adds them up. */
+      readonly secondMomentDecay: number;
+      readonly blockSize: number;
+      readonly ridge: number;
+      readonly grafting: boolean;
+      /** Steps from one derivation of roots to the next. */
+      readonly rootsEvery: number;
+    } & AfterPreconditioning)
+  | {
+      readonly kind: "muon";
+      readonly momentum: number;
+      readonly nesterov: boolean;
+      readonly steps: number;
+      readonly weightDecay: number;
+      readonly adamShare: number;
+    }
+  | { readonly kind: "lars"; readonly decay: number; readonly weightDecay: number; readonly coefficient: number }
+  | ({ readonly kind: "lamb"; readonly weightDecay: number } & AdamJob);
+
+interface AfterPreconditioning {
+  readonly momentum: number;
+  readonly weightDecay: number;
+}
 
 /** How long a preconditioned gradient may be. */
 export interface UpdateSizeJob {
@@ -170,16 +197,15 @@ export interface UpdateSizeJob {
 }
 
 /** What goes for all that precondition gradients by curvature: momentum and weight decay come after it. */
-interface CurvatureMethodJob extends UpdateSizeJob {
+interface CurvatureMethodJob extends UpdateSizeJob, AfterPreconditioning {
   readonly damping: number;
   /** Share of the past in running means. */
   readonly curvatureDecay: number;
   /** Samples of each rank's part of a batch that statistics are of. Default: all. */
   readonly statisticsSamples?: number | undefined;
-  readonly momentum: number;
-  readonly weightDecay: number;
 }
 
+/** Those that ask for statistics of layers. */
 export type CurvatureJob =
   | ({ readonly kind: "eva" | "eva-f" } & CurvatureMethodJob)
   | ({

@@ -74,7 +74,7 @@ export const lossAndGradients = (
   };
   const gradientsOf = scaledGradients(model);
   const { result, statistics } =
-    curvature === undefined || mode === "keep"
+    curvature?.observing === undefined || mode === "keep"
       ? { result: gradientsOf(params, context, batch), statistics: {} }
       : observeLayers(gradientsOf, [params, context, batch], {
           ...curvature.observing(foldIn(foldIn(stepKey, 2), axisIndex(dataAxis))),

@@ -7,17 +7,22 @@ const weightDecay = z.number().min(0);
 const beta = z.number().min(0).lt(1);
 const adam = { beta1: beta.default(0.9), beta2: beta.default(0.999), epsilon: z.number().gt(0).default(1e-8) };
 
-const curvature = {
+const afterPreconditioning = { momentum: beta.default(0.9), weightDecay: weightDecay.default(0) };
+
+const size = {
   damping: z.number().gt(0).default(0.03).describe("What is added to curvature before it is inverted."),
-  curvatureDecay: beta.default(0.95).describe("Share of the past in the running means of statistics."),
   size: z
     .enum(["kl-clip", "gradient-norm", "free"])
     .default("kl-clip")
     .describe("How long the preconditioned gradient may be."),
   klClip: z.number().gt(0).default(0.001).describe("Bound of the divergence of one step; for size: kl-clip."),
+};
+
+const curvature = {
+  ...size,
+  curvatureDecay: beta.default(0.95).describe("Share of the past in the running means of statistics."),
   statisticsSamples: count.optional().describe("Samples of a rank's part of a batch to look at; all by default."),
-  momentum: beta.default(0.9),
-  weightDecay: weightDecay.default(0),
+  ...afterPreconditioning,
 };
 
 /** The field `optimizer` of a job. */
@@ -42,6 +47,45 @@ export const optimizerSchema: z.ZodType<OptimizerJob> = z
       factorEvery: count.default(10).describe("Steps from one gathering of factors to the next."),
       inverseEvery: count.default(10).describe("Steps from one inversion to the next, a multiple of factorEvery."),
       form: z.enum(["d", "mpd"]).default("mpd").describe("How ranks share the work."),
+    }),
+    z.strictObject({
+      kind: z.literal("eva-s"),
+      ...size,
+      variant: z.enum(["product", "roots"]).default("product").describe("What means of rows and columns stand for."),
+      ...afterPreconditioning,
+    }),
+    z.strictObject({
+      kind: z.literal("shampoo"),
+      secondMomentDecay: z.number().min(0).max(1).default(1).describe("Share of the past; 1 adds moments up."),
+      blockSize: count.default(128).describe("Most rows and columns that are preconditioned together."),
+      ridge: z.number().gt(0).default(1e-6).describe("Added to moments, as a share of their greatest eigenvalue."),
+      grafting: z.boolean().default(true).describe("Give each tensor the norm of its gradient."),
+      rootsEvery: count.default(10).describe("Steps from one derivation of roots to the next."),
+      ...afterPreconditioning,
+    }),
+    z.strictObject({
+      kind: z.literal("muon"),
+      momentum: beta.default(0.95),
+      nesterov: z.boolean().default(true),
+      steps: count.default(5).describe("Steps of the iteration that makes a matrix orthonormal."),
+      weightDecay: weightDecay.default(0),
+      adamShare: z
+        .number()
+        .gt(0)
+        .default(0.015)
+        .describe("Learning rate of Adam, which moves embedding, head and vectors, as a share of Muon's."),
+    }),
+    z.strictObject({
+      kind: z.literal("lars"),
+      decay: beta.default(0.9),
+      weightDecay: weightDecay.default(0),
+      coefficient: z.number().gt(0).default(0.001).describe("Step of a tensor as a share of its own norm."),
+    }),
+    z.strictObject({
+      kind: z.literal("lamb"),
+      ...adam,
+      epsilon: z.number().gt(0).default(1e-6),
+      weightDecay: weightDecay.default(0.01),
     }),
   ])
   .describe("How gradients become updates.");
@@ -79,10 +123,12 @@ export const precisionSchema: z.ZodType<PrecisionJob> = z
   .describe("What products compute in: f32, or f16 with sums and weights in f32 and a loss scale that adapts.");
 
 /** Rules about curvature. */
-export const curvatureFaults = ({ optimizer, batch, ranks }: Job): CrossFieldFault[] => {
-  if (!("curvatureDecay" in optimizer)) return [];
+export const curvatureFaults = ({ optimizer, batch, ranks, overlap }: Job): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault = (field: string, rule: string): void => void faults.push({ path: ["optimizer", field], rule });
+  if (optimizer.kind === "shampoo" && overlap === "dear")
+    fault("kind", "shampoo derives roots in its update, which overlap: dear leaves to the next step; use wait-free");
+  if (!("curvatureDecay" in optimizer)) return faults;
   const { statisticsSamples } = optimizer;
   if (statisticsSamples !== undefined && statisticsSamples > batch / ranks)
     fault(

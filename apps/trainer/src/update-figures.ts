@@ -29,7 +29,7 @@ export const updateFigures = (
   before: unknown,
   after: unknown,
 ): Tensor => {
-  const figures = curvature && curvatureFigures(after);
+  const figures = curvature?.hasFigures === true ? curvatureFigures(after) : undefined;
   return stack([
     globalNorm(mean),
     learningRateOf(before),

@@ -41,7 +41,10 @@ export const wholeStep =
     const [mean, residuals] = exchange(gradients, state.residuals, exchangeOptions(parts, compressor, state));
     return updating(() => {
       const curvature = observing(parts, state.optimizer, statistics, mode);
-      const [updates, optimizerState] = optimizer.update(mean, curvature, { params });
+      const [updates, optimizerState] = optimizer.update(mean, curvature, {
+        params,
+        refresh: mode === "refresh",
+      });
       const next: TrainState<Tensor> = {
         ...state,
         params: applyUpdates(params, updates),

@@ -31,6 +31,7 @@ export {
   placeEverywhere,
   placeInTurn,
 } from "./placement/inverse-placement.ts";
+export { muon, type MuonOptions, type MuonState, orthogonaliseUpdates, type OrthogonaliseOptions } from "./muon.ts";
 export type { Preconditioner } from "./preconditioner.ts";
 export { shampoo, type ShampooOptions, type ShampooSides, type ShampooState } from "./shampoo.ts";
 export { tensorNorms } from "./tensor-norms.ts";

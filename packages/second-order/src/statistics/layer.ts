@@ -39,6 +39,8 @@ export interface FirstOrderWeight {
 /** Layers of a model, and the weights that belong to none. */
 export interface ModelLayers {
   readonly layers: readonly Layer[];
+  /** Path of the weight that is applied last, of a layer or not; undefined without any. */
+  readonly head: string | undefined;
   readonly firstOrder: readonly FirstOrderWeight[];
 }
 
@@ -99,7 +101,7 @@ const ownBias = (uses: readonly LayerUse[], layers: ReturnType<typeof layersOf>)
 export const appliedLayers = (
   traced: Traced,
   params: unknown,
-): { readonly applied: readonly AppliedLayer[]; readonly firstOrder: readonly FirstOrderWeight[] } => {
+): { readonly applied: readonly AppliedLayer[] } & Pick<ModelLayers, "head" | "firstOrder"> => {
   const paths = leafPaths(params);
   const found = layersOf(traced);
   if (found.length !== paths.length)
@@ -132,7 +134,11 @@ export const appliedLayers = (
     if (covered.has(paths[leaf]!) || biases.has(leaf)) return [];
     return [{ path: paths[leaf]!, why: reasonAgainst(traced, uses, unresolved)! }];
   });
-  return { applied, firstOrder };
+  const last = found
+    .flatMap(({ uses }, leaf) => uses.map(({ node, kind }) => ({ leaf, node, kind })))
+    .filter(({ kind }) => kind !== "norm")
+    .toSorted((a, b) => b.node - a.node)[0];
+  return { applied, firstOrder, head: last && paths[last.leaf] };
 };
 
 /** A layer's gradient as a matrix [inputs, outputs], without the row of the bias. Linear, and its own inverse's adjoint. */

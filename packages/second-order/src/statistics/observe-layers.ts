@@ -36,8 +36,8 @@ export const findLayers = <Args extends readonly unknown[]>(
   args: MapTree<Args, Tensor, TensorSpec> | Args,
   options: Parameters<typeof trace>[2] = {},
 ): ModelLayers => {
-  const { applied, firstOrder } = appliedLayers(trace(step, args, options), args[0]);
-  return { layers: applied.map(({ layer }) => layer), firstOrder };
+  const { applied, firstOrder, head } = appliedLayers(trace(step, args, options), args[0]);
+  return { layers: applied.map(({ layer }) => layer), head, firstOrder };
 };
 
 export interface ObserveLayersOptions {
