@@ -1,0 +1,252 @@
+import {
+  allReduceMean,
+  applyUpdates,
+  chain,
+  mapTree,
+  momentum,
+  NdArray,
+  type Tensor,
+  valueAndGrad,
+} from "@skein/tensor-core";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  findLayers,
+  type InversePlacement,
+  kfac,
+  type KfacOptions,
+  type KfacState,
+  meanStatistics,
+  observeLayers,
+  placeEverywhere,
+  placeInTurn,
+} from "../src/index.ts";
+import { gramOf, kronecker, type Matrix, plusDiagonal, solve, trace } from "./dense.ts";
+import { type TestModel, testModels } from "./models.ts";
+import { applyOnce, denseLayer, scalar } from "./steps.ts";
+import { gridAxes, partsOf, runRanks } from "./world.ts";
+
+const free = { size: "free" } as const;
+
+const direction = (a: Matrix, g: Matrix, gradient: Matrix, options: Partial<KfacOptions>) =>
+  applyOnce(
+    kfac({ layers: [denseLayer(a.length, g.length)], ...free, ...options }),
+    { w: NdArray.from(gradient) },
+    { input: NdArray.from(a), gradient: NdArray.from(g) },
+  );
+
+/** By inputs; the published example has outputs first. */
+const example = {
+  a: [
+    [2, 1],
+    [1, 3],
+  ],
+  g: [
+    [1, 0.5],
+    [0.5, 2],
+  ],
+  gradient: [
+    [1, 2],
+    [0, -1],
+  ],
+};
+
+const expectNear = (actual: readonly number[], expected: readonly number[], relative = 1e-4): void => {
+  const size = Math.max(1e-20, ...expected.map(Math.abs));
+  actual.forEach((value, i) => expect(Math.abs(value - expected[i]!)).toBeLessThanOrEqual(relative * size));
+};
+
+const entry = fc.integer({ min: -32, max: 32 }).map((value) => value / 16);
+const matrix = (n: number, m: number) =>
+  fc.array(fc.array(entry, { minLength: m, maxLength: m }), { minLength: n, maxLength: n });
+const problem = fc.tuple(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 4 })).chain(([n, m]) =>
+  fc.record({
+    a: matrix(n, n + 1).map((rows) => gramOf(rows, 0.05)),
+    g: matrix(m, m + 1).map((rows) => gramOf(rows, 0.05)),
+    gradient: matrix(n, m),
+    damping: fc.constantFrom(0.003, 0.1, 5),
+  }),
+);
+
+describe("kfac through Cholesky factors", () => {
+  test("gives the value worked out by hand", () => {
+    const { updates } = direction(example.a, example.g, example.gradient, { damping: 0.1 });
+    expectNear(updates["w"]!, [0.20406098, 0.43760592, -0.00222563, -0.27193142], 1e-6);
+  });
+
+  test("equals the dense solve with the product of both damped factors", () => {
+    fc.assert(
+      fc.property(problem, ({ a, g, gradient, damping }) => {
+        const pi = Math.sqrt(trace(a) / a.length / (trace(g) / g.length));
+        const dense = kronecker(plusDiagonal(a, pi * Math.sqrt(damping)), plusDiagonal(g, Math.sqrt(damping) / pi));
+        expectNear(direction(a, g, gradient, { damping }).updates["w"]!, solve(dense, gradient.flat()), 5e-4);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test("does not mind how a scale is shared out between the factors, and much damping leaves the gradient over γ", () => {
+    fc.assert(
+      fc.property(problem, fc.constantFrom(0.01, 7, 300), ({ a, g, gradient, damping }, scale) => {
+        const times = (rows: Matrix, by: number): number[][] => rows.map((row) => row.map((value) => value * by));
+        const plain = direction(a, g, gradient, { damping }).updates["w"]!;
+        expectNear(direction(times(a, scale), times(g, 1 / scale), gradient, { damping }).updates["w"]!, plain, 2e-3);
+        const damped = direction(a, g, gradient, { damping: 1e8 }).updates["w"]!;
+        expectNear(
+          damped,
+          gradient.flat().map((value) => value / 1e8),
+          2e-3,
+        );
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  test("damping never gets into the running mean", () => {
+    const { state } = direction(example.a, example.g, example.gradient, { damping: 3 });
+    const { w } = (state as KfacState).shared.factors as unknown as { w: { input: NdArray; gradient: NdArray } };
+    expect([w.input.toNumbers(), w.gradient.toNumbers()]).toEqual([example.a.flat(), example.g.flat()]);
+  });
+
+  test("a factor that is not positive definite, or not finite, leaves what was derived before, and is told", () => {
+    const bad = [
+      [-5, 0],
+      [0, 1],
+    ];
+    const { state, updates } = direction(bad, example.g, example.gradient, { damping: 0.01 });
+    expect(((state as KfacState).shared.stale as unknown as NdArray).toNumbers()).toEqual([1, 0]);
+    expect(updates["w"]!.every(Number.isFinite)).toBe(true);
+    const endless = direction(
+      [
+        [Infinity, 0],
+        [0, 1],
+      ],
+      example.g,
+      example.gradient,
+      { damping: 0.01 },
+    );
+    expect(endless.updates["w"]!.every(Number.isFinite)).toBe(true);
+  });
+
+  test("a layer that nothing reaches has finite updates", () => {
+    const nothing = [
+      [0, 0],
+      [0, 0],
+    ];
+    for (const [a, g] of [
+      [nothing, example.g],
+      [example.a, nothing],
+      [nothing, nothing],
+    ] as const)
+      expect(direction(a, g, example.gradient, { damping: 0.03 }).updates["w"]!.every(Number.isFinite)).toBe(true);
+  });
+
+  test("its clip: ν of the published example, and 1 for a learning rate of 0", () => {
+    const nuOf = (learningRate: number): number => {
+      const { state } = direction(example.a, example.g, example.gradient, {
+        damping: 0.1,
+        size: "kl-clip",
+        klClip: 1e-3,
+        learningRate,
+      });
+      return scalar((state as KfacState).figures.sizeFactor);
+    };
+    expect(nuOf(0.1)).toBeCloseTo(Math.sqrt(1e-3 / (0.01 * 1.35120423)), 6);
+    expect(nuOf(0)).toBe(1);
+  });
+});
+
+interface Placed {
+  readonly numRanks: number;
+  readonly placement: (paths: readonly string[]) => InversePlacement;
+}
+
+/** Three steps of training with K-FAC, one without a refresh: the parameters of each rank after them. */
+const trained = (model: TestModel, { numRanks, placement }: Placed): number[][] => {
+  const samples = 4;
+  const { layers } = findLayers(valueAndGrad(model.loss), [model.params as never, model.batch(2, 1) as never]);
+  const placed = placement(layers.map(({ path }) => path));
+  const preconditioner = kfac({
+    layers,
+    damping: 0.1,
+    learningRate: 0.05,
+    klClip: 0.01,
+    distribution: { axis: "data", placement: placed, grid: gridAxes },
+  });
+  const optimizer = chain(preconditioner, momentum({ learningRate: 0.05 }));
+  type Tensors = Readonly<Record<string, Tensor>>;
+  const step = (params: Tensors, batches: readonly Tensors[]): Tensors => {
+    let [own, state] = [params, optimizer.init(params)];
+    batches.forEach((batch, number) => {
+      const { result, statistics } = observeLayers(valueAndGrad(model.loss), [own, batch], {
+        statistic: preconditioner.statistic,
+        samples: samples / numRanks,
+        collector: meanStatistics({ axis: "data" }),
+      });
+      const gradients = mapTree(result[1], (gradient: Tensor) => allReduceMean(gradient, "data")) as Tensors;
+      state = optimizer.observe!(state, statistics as never, { refresh: number !== 1 });
+      const [updates, next] = optimizer.update(gradients, state, { params: own });
+      [own, state] = [applyUpdates(own, updates), next];
+    });
+    return own;
+  };
+  const batches = [1, 2, 3].map((seed) => partsOf(model.batch(samples, 10 * seed), numRanks));
+  const ranks = Array.from({ length: numRanks }, (_, rank) => [model.params, batches.map((parts) => parts[rank])]);
+  return runRanks(step as never, ranks as never, placed.workers).map((params) =>
+    Object.values(params as Readonly<Record<string, NdArray>>).flatMap((array) => array.toNumbers()),
+  );
+};
+
+/** K-FAC as KAISA places it: `workers` rows, layers in turn over columns, A and G on different rows. */
+const onGrid =
+  (workers: number, numRanks: number) =>
+  (paths: readonly string[]): InversePlacement => ({
+    workers,
+    layers: Object.fromEntries(
+      paths.map((path, i) => [
+        path,
+        { column: i % (numRanks / workers), input: i % workers, gradient: (i + 1) % workers },
+      ]),
+    ),
+  });
+
+describe.each(testModels)("kfac on ranks: $name", (model) => {
+  const [alone] = trained(model, { numRanks: 1, placement: (paths) => placeEverywhere(paths, 1) });
+  const rows = [2, 4].flatMap((numRanks) => [
+    {
+      name: `everywhere on ${numRanks}`,
+      numRanks,
+      placement: (paths: readonly string[]) => placeEverywhere(paths, numRanks),
+    },
+    { name: `in turn on ${numRanks}`, numRanks, placement: (paths: readonly string[]) => placeInTurn(paths, numRanks) },
+    ...[1, 2, 4]
+      .filter((workers) => workers <= numRanks)
+      .map((workers) => ({
+        name: `${workers} gradient workers of ${numRanks}`,
+        numRanks,
+        placement: onGrid(workers, numRanks),
+      })),
+  ]);
+
+  test.each(rows)("$name: the same parameters as one rank with all samples, on each rank", (placed) => {
+    const before = Object.values(model.params).flatMap((array) => array.toNumbers());
+    expect(alone).not.toEqual(before);
+    const ranks = trained(model, placed);
+    for (const own of ranks) {
+      expect(own).toEqual(ranks[0]);
+      own.forEach((value, i) => expect(Math.abs(value - alone![i]!)).toBeLessThan(2e-6 * (1 + Math.abs(alone![i]!))));
+    }
+  });
+});
+
+test("placements that do not fit the ranks or the layers are refused in one line", () => {
+  const [model] = testModels as readonly [TestModel, ...TestModel[]];
+  const refused = (placement: Placed["placement"]) => () => trained(model, { numRanks: 2, placement });
+  expect(refused(() => ({ workers: 3, layers: {} }))).toThrow(/3 gradient workers do not divide 2 ranks/);
+  expect(refused(() => ({ workers: 2, layers: {} }))).toThrow(/layer w1 has no place/);
+  expect(refused((paths) => placeInTurn(paths, 4))).toThrow(/4 gradient workers do not divide 2/);
+  const far = { column: 1, input: 0, gradient: 0 };
+  expect(refused((paths) => ({ workers: 2, layers: Object.fromEntries(paths.map((path) => [path, far])) }))).toThrow(
+    /layer w1 is at column 1, rows 0 and 0, of a grid of 2 rows and 1 columns/,
+  );
+});

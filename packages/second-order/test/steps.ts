@@ -1,0 +1,49 @@
+import { type GradientTransformation, NdArray, type Tensor } from "@skein/tensor-core";
+import type { Layer } from "../src/index.ts";
+import { runRanks } from "./world.ts";
+
+/** A layer [inputs, outputs] of the weight `w`, with the bias `b` if asked for, which counts among the inputs. */
+export const denseLayer = (numInputs: number, numOutputs: number, hasBias = false): Layer => ({
+  path: "w",
+  ...(hasBias && { bias: "b" }),
+  kind: "linear",
+  numInputs,
+  numOutputs,
+  rearrangements: [],
+  isTransposed: false,
+});
+
+type Arrays = Readonly<Record<string, NdArray>>;
+
+export interface Applied {
+  readonly updates: Readonly<Record<string, number[]>>;
+  /** Leaves by path within the state. */
+  readonly state: unknown;
+}
+
+/**
+ * Let a transformation look at statistics once and precondition a gradient, on one rank of the reference.
+ *
+ * @param statistics of the layer `w`; none where it asks for none.
+ */
+export const applyOnce = <State>(
+  transformation: GradientTransformation<State>,
+  gradients: Arrays,
+  statistics?: { readonly input?: NdArray; readonly gradient?: NdArray },
+): Applied => {
+  const [result] = runRanks(
+    (own: Readonly<Record<string, Tensor>>, seen: unknown): [unknown, State] => {
+      const first = transformation.init(own);
+      const state = statistics === undefined ? first : transformation.observe!(first, { w: seen } as never);
+      return transformation.update(own, state, { params: own });
+    },
+    [[gradients as never, (statistics ?? {}) as never]],
+  );
+  const [updates, state] = result as unknown as [Arrays, unknown];
+  return {
+    updates: Object.fromEntries(Object.entries(updates).map(([path, array]) => [path, array.toNumbers()])),
+    state,
+  };
+};
+
+export const scalar = (array: unknown): number => (array as NdArray).item();
