@@ -40,3 +40,53 @@ export const gramOf = (b: Matrix, amount = 0): number[][] =>
     b.map((x) => b.map((y) => x.reduce((sum, value, k) => sum + value * y[k]!, 0) / x.length)),
     amount,
   );
+
+const times = (a: Matrix, b: Matrix): number[][] =>
+  a.map((row) => b[0]!.map((_, j) => row.reduce((sum, value, k) => sum + value * b[k]![j]!, 0)));
+
+export const transposed = (a: Matrix): number[][] => a[0]!.map((_, j) => a.map((row) => row[j]!));
+
+export const product = (...factors: readonly Matrix[]): number[][] =>
+  factors.slice(1).reduce<number[][]>(
+    (left, right) => times(left, right),
+    factors[0]!.map((row) => [...row]),
+  );
+
+/** Eigenvalues and vectors, in columns, of a symmetric matrix: Jacobi's rotations until nothing is left to turn. */
+export const eigen = (a: Matrix): { readonly values: number[]; readonly vectors: number[][] } => {
+  const n = a.length;
+  let m = a.map((row) => [...row]);
+  let vectors: number[][] = m.map((row, i) => row.map((_, j) => (i === j ? 1 : 0)));
+  for (let sweep = 0; sweep < 60; sweep++)
+    for (let p = 0; p < n; p++)
+      for (let q = p + 1; q < n; q++) {
+        if (Math.abs(m[p]![q]!) < 1e-300) continue;
+        const angle = 0.5 * Math.atan2(2 * m[p]![q]!, m[q]![q]! - m[p]![p]!);
+        const [c, s] = [Math.cos(angle), Math.sin(angle)];
+        const turn = m.map((row, i) =>
+          row.map((_, j) =>
+            i === p && j === p
+              ? c
+              : i === q && j === q
+                ? c
+                : i === p && j === q
+                  ? s
+                  : i === q && j === p
+                    ? -s
+                    : i === j
+                      ? 1
+                      : 0,
+          ),
+        );
+        m = product(transposed(turn), m, turn);
+        vectors = product(vectors, turn);
+      }
+  return { values: m.map((row, i) => row[i]!), vectors };
+};
+
+/** `fn` of the eigenvalues of a symmetric matrix. */
+export const spectral = (a: Matrix, fn: (value: number) => number): number[][] => {
+  const { values, vectors } = eigen(a);
+  const scaled = vectors.map((row) => row.map((value, j) => value * fn(values[j]!)));
+  return product(scaled, transposed(vectors));
+};
