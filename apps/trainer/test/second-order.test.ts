@@ -1,0 +1,135 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { jobFolder, skeinTrain, stepLosses } from "./cli.ts";
+
+let folder: string;
+let remove: () => void;
+beforeAll(() => ({ folder, remove } = jobFolder()));
+afterAll(() => remove());
+
+/** What a run of so many steps ends with. */
+const saved = (output: string, steps: number): Buffer =>
+  readFileSync(join(folder, output, `checkpoints/step-${String(steps).padStart(8, "0")}/shared.safetensors`));
+
+const plain = ["compression={kind: identity}", "model.hidden=[24, 16]", "learningRate={peak: 0.02}"];
+
+const train = async (output: string, settings: readonly string[], ...args: string[]): Promise<Buffer> => {
+  const set = [...plain, ...settings].flatMap((setting) => ["--set", setting]);
+  const { code, stderr } = await skeinTrain(
+    folder,
+    "run",
+    "job.yaml",
+    "--output",
+    output,
+    "--steps",
+    "12",
+    ...set,
+    ...args,
+  );
+  expect(stderr).not.toContain("rank ");
+  expect(code).toBe(0);
+  return saved(output, 12);
+};
+
+const optimizers: readonly (readonly [name: string, optimizer: string])[] = [
+  ["eva", "{kind: eva}"],
+  ["eva-f", "{kind: eva-f, size: gradient-norm}"],
+  ["kfac", "{kind: kfac, factorEvery: 2, inverseEvery: 4}"],
+  ["kfac-d", "{kind: kfac, form: d, factorEvery: 1, inverseEvery: 3, positions: reduce, statisticsSamples: 2}"],
+  ["eva-s", "{kind: eva-s}"],
+  ["shampoo", "{kind: shampoo, rootsEvery: 5}"],
+  ["muon", "{kind: muon}"],
+  ["lars", "{kind: lars, coefficient: 0.1}"],
+  ["lamb", "{kind: lamb}"],
+];
+
+/** What metrics tell of the update of each step. */
+const figuresTold = (output: string): Record<string, number>[] =>
+  readFileSync(join(folder, output, "metrics.jsonl"), "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Record<string, number>)
+    .filter((line) => line["gradientNorm"] !== undefined);
+
+/** The others go these ways in the full run of the tests. */
+const resumed = ["eva", "kfac", "shampoo"];
+const overTcp = ["kfac", "muon"];
+const onlyIn = (few: readonly string[], name: string): { tags: string } | object =>
+  few.includes(name) ? {} : { tags: "full" };
+
+const tellsCurvature = ["eva", "eva-f", "kfac", "kfac-d", "eva-s"];
+
+describe.each(optimizers)("%s", (name, optimizer) => {
+  const setting = `optimizer=${optimizer}`;
+  let whole: Buffer;
+  beforeAll(async () => {
+    whole = await train(name, [setting]);
+  });
+
+  test("learns, and tells how much curvature acts", () => {
+    const losses = stepLosses(join(folder, name));
+    expect(losses.at(-1)).toBeLessThan(losses[0]!);
+    const updates = figuresTold(name);
+    expect(updates).toHaveLength(12);
+    for (const { curvature, sizeFactor } of updates) {
+      expect(curvature !== undefined).toBe(tellsCurvature.includes(name));
+      if (curvature === undefined) continue;
+      expect(curvature).toBeGreaterThanOrEqual(-1e-3);
+      expect(curvature).toBeLessThanOrEqual(1);
+      expect(sizeFactor).toBeGreaterThan(0);
+    }
+  });
+
+  test("a run that was stopped goes on with the same bits", onlyIn(resumed, name), async () => {
+    const parts = `${name}-parts`;
+    await skeinTrain(
+      folder,
+      ...["run", "job.yaml", "--output", parts, "--steps", "7"],
+      ...[...plain, setting].flatMap((each) => ["--set", each]),
+    );
+    expect((await skeinTrain(folder, "resume", parts, "--steps", "12")).code).toBe(0);
+    expect(saved(parts, 12).equals(whole)).toBe(true);
+  });
+
+  test("processes over TCP learn the same bits as threads", onlyIn(overTcp, name), async () => {
+    expect((await train(`${name}-tcp`, [setting, "transport=tcp"])).equals(whole)).toBe(true);
+  });
+
+  test("gradients in halves, and all after the backward pass, too", { tags: "full" }, async () => {
+    // Shampoo is not combined with halves.
+    for (const overlap of name === "shampoo" ? ["none"] : ["dear", "none"])
+      expect((await train(`${name}-${overlap}`, [setting, `overlap=${overlap}`])).equals(whole)).toBe(true);
+  });
+
+  test("with compressed gradients it trains, too", { tags: "full" }, async () => {
+    await train(`${name}-top-k`, [setting, "compression={kind: top-k, density: 0.1}"]);
+    expect(stepLosses(join(folder, `${name}-top-k`)).every(Number.isFinite)).toBe(true);
+  });
+});
+
+test("a step that refreshes curvature has a name of its own in the trace", async () => {
+  await train("traced", ["optimizer={kind: kfac, factorEvery: 2, inverseEvery: 4}"], "--trace", "traced.json");
+  const trace = readFileSync(join(folder, "traced.json"), "utf8");
+  for (const name of ["curvature observed", "curvature refreshed"]) expect(trace).toContain(name);
+});
+
+test.each([
+  ["{kind: kfac, damping: -1}", /optimizer\.damping is -1, but must be above 0/],
+  ["{kind: kfac, factorEvery: 4, inverseEvery: 10}", /every 10 steps of factors that change every 4.*multiple of/],
+  ["{kind: eva, statisticsSamples: 999}", /999 samples are to be looked at.*at most so many/],
+  ["{kind: muon, momentum: 1}", /optimizer\.momentum/],
+])("%s is refused in one line", async (optimizer, message) => {
+  const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--set", `optimizer=${optimizer}`);
+  expect(code).toBe(2);
+  expect(stderr).toMatch(message);
+});
+
+test("shampoo and overlap: dear are refused with the cure", async () => {
+  const { code, stderr } = await skeinTrain(
+    folder,
+    ...["run", "job.yaml", "--set", "optimizer={kind: shampoo}", "--set", "overlap=dear"],
+  );
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/shampoo derives roots in its update.*use wait-free/);
+});
