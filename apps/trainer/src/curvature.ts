@@ -1,6 +1,5 @@
 import type { CurvatureFigures, ObserveLayersOptions, Statistics } from "@skein/second-order";
 import { type GradientTransformation, InvariantError, type Tensor } from "@skein/tensor-core";
-import type { Parts } from "./train-state.ts";
 
 /**
  * What a step does about curvature: use what is known, gather statistics as well, or derive inverses anew as well.
@@ -31,7 +30,7 @@ export interface Curvature {
 
 /** The optimizer's state after it has taken in the statistics of a step. Traced. */
 export const observing = <State>(
-  { optimizer }: Parts,
+  optimizer: GradientTransformation<unknown>,
   state: State,
   statistics: Statistics,
   mode: CurvatureMode,
@@ -40,7 +39,7 @@ export const observing = <State>(
     ? state
     : (optimizer.observe(state, statistics as never, { refresh: mode === "refresh" }) as State);
 
-/** The figures in the state of an optimizer that looks at curvature; where parts are chained, their states are a list. */
+/** The figures in an optimizer's state; where parts are chained, their states are a list. */
 export const curvatureFigures = (state: unknown): CurvatureFigures => {
   const found = (one: unknown): CurvatureFigures | undefined =>
     Array.isArray(one)

@@ -22,7 +22,7 @@ import {
 } from "@skein/tensor-core";
 import { observing } from "./curvature.ts";
 import { exchangeOptions, lossAndGradients, type TrainStep, updating } from "./loss-and-gradients.ts";
-import { type Parts, type StepKind, type TrainState } from "./train-state.ts";
+import type { Parts, StepKind, TrainState } from "./train-state.ts";
 import { dataAxis } from "./mesh.ts";
 import { noUpdate, updateFigures } from "./update-figures.ts";
 
@@ -101,7 +101,7 @@ export const deferredStep =
         state: {
           ...state,
           params,
-          optimizer: ifSound(observing(parts, optimizer, statistics, mode), optimizer),
+          optimizer: ifSound(observing(parts.optimizer, optimizer, statistics, mode), optimizer),
           model: ifSound(modelState, state.model),
           residuals: ifSound(residuals, state.residuals as unknown[]),
           pending,

@@ -15,7 +15,7 @@ import {
 } from "@skein/tensor-core";
 import { type LossContext, scaledGradients } from "./scaled-gradients.ts";
 import type { CurvatureMode } from "./curvature.ts";
-import { type Parts, type TrainState } from "./train-state.ts";
+import type { Parts, TrainState } from "./train-state.ts";
 import { dataAxis } from "./mesh.ts";
 
 export interface StepResult {

@@ -66,7 +66,7 @@ export const traceStep = (
   onWebGpu(facts: DeviceFacts): PreparedStep;
   shaders(facts: DeviceFacts): readonly ListedShader[];
 } => {
-  const { job, totalSteps } = prepared;
+  const { job } = prepared;
   const parts = buildParts(partsInputOf(prepared), plan);
   const state = stateSpecs(parts);
   const graph = tracedStep(parts, prepared, state, step);

@@ -13,7 +13,7 @@ import { replicaCheck } from "./replica-check.ts";
 import { StepMeter, type StepTrace } from "./step-meter.ts";
 import type { StopSignal } from "./stop-signal.ts";
 import type { WaitClock } from "./timed-communicator.ts";
-import { type DeviceState, type Parts } from "./train-state.ts";
+import type { DeviceState, Parts } from "./train-state.ts";
 import { dataAxis } from "./mesh.ts";
 
 /** What a rank trains with. */

@@ -17,8 +17,8 @@ export interface UpdateFigures {
 }
 
 /**
- * f32 [2]: gradient norm and learning rate of an update; [4] with what curvature did. Traced; the norm is that of clipping, where the job clips:
- * equal nodes are merged.
+ * f32 [2]: gradient norm and learning rate of an update; [4] with what curvature did. Traced; the norm is that of
+ * clipping, where the job clips: equal nodes are merged.
  *
  * Cost: two flops and one read per parameter.
  * @param before @param after states of the optimizer.

@@ -40,7 +40,7 @@ export const wholeStep =
     const { loss, gradients, modelState, statistics } = lossAndGradients(parts, { params, state }, batch, mode);
     const [mean, residuals] = exchange(gradients, state.residuals, exchangeOptions(parts, compressor, state));
     return updating(() => {
-      const curvature = observing(parts, state.optimizer, statistics, mode);
+      const curvature = observing(optimizer, state.optimizer, statistics, mode);
       const [updates, optimizerState] = optimizer.update(mean, curvature, {
         params,
         refresh: mode === "refresh",

@@ -85,7 +85,12 @@ describe.each(optimizers)("%s", (name, optimizer) => {
     const parts = `${name}-parts`;
     await skeinTrain(
       folder,
-      ...["run", "job.yaml", "--output", parts, "--steps", "7"],
+      "run",
+      "job.yaml",
+      "--output",
+      parts,
+      "--steps",
+      "7",
       ...[...plain, setting].flatMap((each) => ["--set", each]),
     );
     expect((await skeinTrain(folder, "resume", parts, "--steps", "12")).code).toBe(0);
@@ -128,7 +133,12 @@ test.each([
 test("shampoo and overlap: dear are refused with the cure", async () => {
   const { code, stderr } = await skeinTrain(
     folder,
-    ...["run", "job.yaml", "--set", "optimizer={kind: shampoo}", "--set", "overlap=dear"],
+    "run",
+    "job.yaml",
+    "--set",
+    "optimizer={kind: shampoo}",
+    "--set",
+    "overlap=dear",
   );
   expect(code).toBe(2);
   expect(stderr).toMatch(/shampoo derives roots in its update.*use wait-free/);

@@ -8,9 +8,3 @@ export const asMatrix = (x: Tensor): Tensor => (x.rank === 2 ? x : reshape(x, [-
 
 export const likeBefore = (matrix: Tensor, before: Tensor): Tensor =>
   before.rank === 2 ? matrix : reshape(matrix, before.shape);
-
-/** `fn` of each leaf that is a matrix, in its place; other leaves stay. */
-export const onMatrices =
-  (fn: (matrix: Tensor) => Tensor): ((leaf: Tensor) => Tensor) =>
-  (leaf) =>
-    isMatrix(leaf) ? likeBefore(fn(asMatrix(leaf)), leaf) : leaf;

@@ -1,4 +1,5 @@
-import { type GradientTransformation, NdArray, type Tensor } from "@skein/tensor-core";
+import type { NdArray } from "@skein/tensor-core";
+import type { GradientTransformation, Tensor } from "@skein/tensor-core";
 import type { Layer } from "../src/index.ts";
 import { runRanks } from "./world.ts";
 

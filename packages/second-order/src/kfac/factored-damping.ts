@@ -18,8 +18,8 @@ const tiny = 1e-30;
 
 /**
  * Split γ over the two factors of a layer in the ratio of their sizes: `π√γ` for A and `√γ/π` for G, `π² = (tr A /
- * inputs) / (tr G / outputs)`. Then the product of both is γ, and a layer whose inputs are large and whose gradients are
- * small is damped as one with it the other way round.
+ * inputs) / (tr G / outputs)`. Then the product of both is γ, and a layer whose inputs are large and whose gradients
+ * are small is damped as one with it the other way round.
  *
  * π stays within 10⁻⁶ to 10⁶, so that a layer that nothing reaches has finite inverses.
  * Source: Martens and Grosse 2015, arXiv 1503.05671, section 6.3.

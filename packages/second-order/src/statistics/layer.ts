@@ -141,7 +141,7 @@ export const appliedLayers = (
   return { applied, firstOrder, head: last && paths[last.leaf] };
 };
 
-/** A layer's gradient as a matrix [inputs, outputs], without the row of the bias. Linear, and its own inverse's adjoint. */
+/** A layer's gradient as a matrix [inputs, outputs], without the row of the bias. */
 const asMatrix = ({ rearrangements, isTransposed, numOutputs }: Layer, weight: Tensor): Tensor => {
   const read = rearrangements.reduce((x, { op, params }) => emitOne(op, [x], params), weight);
   if (isTransposed) return swapDims(read, -1, -2);

@@ -30,7 +30,7 @@ export const tapsOf = (image: Tensor, params: Params, kernel: Pair): Tensor[] =>
   });
 };
 
-/** The pixels under a convolution's kernel at each position, [N, H', W', height · width · C]: the rows that it reads. */
+/** The rows that a convolution reads: the pixels under its kernel, [N, H', W', height · width · C]. */
 export const patchesOf = (image: Tensor, params: Params, kernel: Pair): Tensor => {
   const taps = tapsOf(image, params, kernel);
   return taps.length === 1 ? taps[0]! : concat(taps, { dim: 3 });

@@ -14,7 +14,6 @@ import {
   equal,
   sum,
   formatShape,
-  multiply,
 } from "@skein/tensor-core";
 
 const blocksOf = (n: number): { readonly first: number; readonly second: number } => ({
