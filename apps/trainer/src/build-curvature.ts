@@ -2,13 +2,17 @@ import {
   eva,
   evaF,
   evaS,
+  gradientWorkers,
   kfac,
   type Layer,
   meanStatistics,
   type ModelLayers,
   muon,
+  ownStatistics,
   placeEverywhere,
+  placeGreedily,
   placeInTurn,
+  placeWhole,
   type Preconditioner,
   shampoo,
   type UpdateSizeOptions,
@@ -18,7 +22,7 @@ import { buildLearningRate } from "./build-learning-rate.ts";
 import type { Curvature, CurvatureMode } from "./curvature.ts";
 import { ConfigError } from "./errors.ts";
 import type { CurvatureJob, Job } from "./job.ts";
-import { dataAxis } from "./mesh.ts";
+import { dataAxis, gridAxes } from "./mesh.ts";
 
 const placementOf = (job: Extract<CurvatureJob, { kind: "kfac" }>, layers: readonly Layer[], ranks: number) => {
   const paths = layers.map(({ path }) => path);
@@ -27,8 +31,15 @@ const placementOf = (job: Extract<CurvatureJob, { kind: "kfac" }>, layers: reado
       return placeEverywhere(paths, ranks);
     case "mpd":
       return placeInTurn(paths, ranks);
+    case "kaisa":
+      return placeGreedily(layers, { numRanks: ranks, workers: gradientWorkers(job.gradientWorkers, ranks) });
+    case "dp":
+      return placeWhole(paths, ranks);
   }
 };
+
+/** Whether each rank keeps the factors of its own samples. */
+const hasOwnFactors = (job: CurvatureJob): boolean => job.kind === "kfac" && job.form === "dp";
 
 const buildPreconditioner = (
   job: CurvatureJob,
@@ -47,7 +58,12 @@ const buildPreconditioner = (
       return kfac({
         ...options,
         positions: job.positions,
-        distribution: { axis: dataAxis, placement: placementOf(job, layers, ranks) },
+        distribution: {
+          axis: dataAxis,
+          placement: placementOf(job, layers, ranks),
+          grid: gridAxes,
+          factors: hasOwnFactors(job) ? "own" : "mean",
+        },
       }) as Preconditioner<unknown>;
   }
 };
@@ -104,7 +120,8 @@ export const buildCurvature = (
           statistic: preconditioner.statistic,
           samples: batch / ranks,
           ...(statisticsSamples !== undefined && { draw: { count: statisticsSamples, key } }),
-          collector: meanStatistics({ axis: dataAxis }),
+          ...(preconditioner.wants !== undefined && { wants: preconditioner.wants }),
+          collector: hasOwnFactors(optimizer) ? ownStatistics() : meanStatistics({ axis: dataAxis }),
         }),
       };
     }

@@ -215,10 +215,12 @@ export type CurvatureJob =
       readonly factorEvery: number;
       readonly inverseEvery: number;
       readonly form: KfacFormName;
+      /** Share of the ranks that precondition each layer; for form: kaisa. */
+      readonly gradientWorkers: number;
     } & CurvatureMethodJob);
 
 /** How ranks share the work of K-FAC. */
-export type KfacFormName = "d" | "mpd";
+export type KfacFormName = "d" | "mpd" | "kaisa" | "dp";
 
 export interface LearningRateJob {
   readonly peak: number;

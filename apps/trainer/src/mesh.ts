@@ -1,4 +1,5 @@
 import { meshPartition } from "@skein/collectives";
+import { gradientWorkers } from "@skein/second-order";
 import type { Mesh, MeshPlace } from "@skein/tensor-core";
 import { acrossHostsAxis, insideHostsAxis } from "./build-exchange.ts";
 import type { Job } from "./job.ts";
@@ -6,14 +7,26 @@ import type { Job } from "./job.ts";
 /** The mesh axis along which ranks share the batch. */
 export const dataAxis = "data";
 
+/** Axes of the grid of K-FAC's gradient workers: along the first lie the ranks of a column, the second of a row. */
+export const gridAxes = { workers: "gradient-workers", receivers: "gradient-receivers" } as const;
+
+/** Axes that share out the ranks, each set by itself: the last one runs fastest. */
+const sharedOut = ({ ranks, compression, optimizer }: Job): Mesh[] => {
+  const sets: Mesh[] = [];
+  if (compression.kind === "hierarchical-top-k") {
+    const { ranksPerHost } = compression;
+    sets.push({ [acrossHostsAxis]: ranks / ranksPerHost, [insideHostsAxis]: ranksPerHost });
+  }
+  if (optimizer.kind === "kfac" && optimizer.form === "kaisa") {
+    const workers = gradientWorkers(optimizer.gradientWorkers, ranks);
+    if (workers > 1 && workers < ranks)
+      sets.push({ [gridAxes.workers]: workers, [gridAxes.receivers]: ranks / workers });
+  }
+  return sets;
+};
+
 /** Ranks along each axis of a job. */
-export const meshOf = ({ ranks, compression }: Job): Mesh => ({
-  [dataAxis]: ranks,
-  ...(compression.kind === "hierarchical-top-k" && {
-    [acrossHostsAxis]: ranks / compression.ranksPerHost,
-    [insideHostsAxis]: compression.ranksPerHost,
-  }),
-});
+export const meshOf = (job: Job): Mesh => Object.assign({ [dataAxis]: job.ranks }, ...sharedOut(job)) as Mesh;
 
 /**
  * The groups of ranks along each axis of a job's mesh, each rank in one: all of them along the data axis, which the
@@ -22,12 +35,23 @@ export const meshOf = ({ ranks, compression }: Job): Mesh => ({
 export const meshGroups = (
   job: Job,
 ): { readonly [dataAxis]: readonly number[][]; readonly [axis: string]: readonly number[][] } => {
-  const { [dataAxis]: worldSize, ...axes } = meshOf(job);
+  const groups = sharedOut(job).flatMap((axes) =>
+    Object.keys(axes).map((axis) => [axis, meshPartition(axes, axis)] as const),
+  );
   return {
-    ...Object.fromEntries(Object.keys(axes).map((axis) => [axis, meshPartition(axes, axis)])),
-    [dataAxis]: [Array.from({ length: worldSize! }, (_, rank) => rank)],
+    ...Object.fromEntries(groups),
+    [dataAxis]: [Array.from({ length: job.ranks }, (_, rank) => rank)],
   };
 };
+
+/** The place of a rank along each axis. */
+export const placeOf = (job: Job, rank: number): MeshPlace =>
+  Object.fromEntries(
+    Object.entries(meshGroups(job)).map(([axis, groups]) => [
+      axis,
+      groups.find((group) => group.includes(rank))!.indexOf(rank),
+    ]),
+  );
 
 /** The place of the first rank along each axis. */
 export const firstPlace = (mesh: Mesh): MeshPlace => Object.fromEntries(Object.keys(mesh).map((axis) => [axis, 0]));

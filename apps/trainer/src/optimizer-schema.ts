@@ -46,7 +46,13 @@ export const optimizerSchema: z.ZodType<OptimizerJob> = z
         .describe("Whether the positions of an image or a text count as samples, or as one row."),
       factorEvery: count.default(10).describe("Steps from one gathering of factors to the next."),
       inverseEvery: count.default(10).describe("Steps from one inversion to the next, a multiple of factorEvery."),
-      form: z.enum(["d", "mpd"]).default("mpd").describe("How ranks share the work."),
+      form: z.enum(["d", "mpd", "kaisa", "dp"]).default("mpd").describe("How ranks share the work."),
+      gradientWorkers: z
+        .number()
+        .min(0)
+        .max(1)
+        .default(0.5)
+        .describe("Share of the ranks that precondition each layer; for form: kaisa."),
     }),
     z.strictObject({
       kind: z.literal("eva-s"),
@@ -140,6 +146,15 @@ export const curvatureFaults = ({ optimizer, batch, ranks, overlap }: Job): Cros
       "inverseEvery",
       `inverses are made anew every ${optimizer.inverseEvery} steps of factors that change every ${optimizer.factorEvery}; use a multiple of factorEvery`,
     );
+  if (optimizer.kind === "kfac" && optimizer.form === "kaisa") {
+    const { gradientWorkers } = optimizer;
+    const workers = Math.max(1, ranks * gradientWorkers);
+    if (!Number.isInteger(workers) || ranks % workers !== 0)
+      fault(
+        "gradientWorkers",
+        `a share ${gradientWorkers} of ${ranks} ranks is ${ranks * gradientWorkers} gradient workers, which do not divide them; use 1, 0, or another share that does`,
+      );
+  }
   return faults;
 };
 

@@ -6,6 +6,7 @@ import { type Checkpoint, rankFile, requireSameTensors, sharedFile, specsText } 
 import { sha256 } from "./checkpoint-part.ts";
 import { CheckpointError, ConfigError } from "./errors.ts";
 import { type ExchangePlan, isPlanned } from "./planning/exchange-plan.ts";
+import { placeOf } from "./mesh.ts";
 import type { DataJob, Job, ModelJob } from "./job.ts";
 import { dataDigest } from "./modules/data-digest.ts";
 import { type DataSet, taskOf } from "./modules/task.ts";
@@ -188,9 +189,14 @@ export const withBackend = (prepared: Prepared, backend: Job["backend"]): Prepar
   return { ...prepared, job, jobHash: jobHashOf(job, prepared.dataDigest) };
 };
 
-/** Specs of what a rank has alone, under a plan that was made when the run began. */
-const ownSpecs = (prepared: Prepared, plan: ExchangePlan): ReadonlyMap<string, TensorSpec> =>
-  splitLeaves(stateSpecs(buildParts(partsInputOf(prepared), plan))).own;
+/** Specs of what each rank has alone, under a plan that was made when the run began, if any. */
+const ownSpecs = (prepared: Prepared, plan: ExchangePlan | undefined): ReadonlyMap<string, TensorSpec>[] => {
+  const parts = buildParts(partsInputOf(prepared), plan);
+  return Array.from(
+    { length: prepared.job.ranks },
+    (_, rank) => splitLeaves(stateSpecs(parts, placeOf(prepared.job, rank))).own,
+  );
+};
 
 /**
  * Check that a run can go on from a checkpoint.
@@ -200,18 +206,17 @@ const ownSpecs = (prepared: Prepared, plan: ExchangePlan): ReadonlyMap<string, T
  */
 export const checkResumable = (prepared: Prepared, { manifest, tensors, folder }: Checkpoint): string[] => {
   const { job, shared, jobHash } = prepared;
-  const own = manifest.plan === undefined ? prepared.own : ownSpecs(prepared, manifest.plan);
   const saved = tensors.get(sharedFile);
   if (saved === undefined) throw new CheckpointError(`${folder} has no ${sharedFile}; resume from another run`);
   requireSameTensors(saved, shared, folder);
-  const hasOwn = own.size > 0 || [...tensors.keys()].some((name) => name !== sharedFile);
+  const hasOwn = prepared.own.size > 0 || [...tensors.keys()].some((name) => name !== sharedFile);
   if (hasOwn && manifest.worldSize !== job.ranks) {
     throw new CheckpointError(
       `${folder} was written by ${manifest.worldSize} ranks, each with residuals of its own, but the job has ${job.ranks}; resume with ${manifest.worldSize} ranks`,
     );
   }
   if (hasOwn)
-    for (let rank = 0; rank < job.ranks; rank++)
+    for (const [rank, own] of ownSpecs(prepared, manifest.plan).entries())
       requireSameTensors(tensors.get(rankFile(rank)) ?? new Map(), own, `${folder} (rank ${rank})`);
   return manifest.jobHash === jobHash
     ? []

@@ -10,6 +10,7 @@ import {
 } from "@skein/tensor-core";
 import { partContent, rankFile, readPart, sharedFile } from "./checkpoint.ts";
 import { nodeFiles } from "./files.ts";
+import { placeOf } from "./mesh.ts";
 import type { Assignment } from "./messages.ts";
 import type { PartsToWrite } from "./part-writer.ts";
 import { type DeviceState, initState, type Parts, splitLeaves } from "./train-state.ts";
@@ -27,6 +28,7 @@ export const firstState = async (
 ): Promise<DeviceState> => {
   const compiled = jit(initState(parts), backend, {
     mesh: parts.mesh,
+    place: placeOf(job, rank),
     name: "initial state",
     ...(spanSink && { spanSink }),
   });

@@ -11,6 +11,7 @@ import {
   type LossScale,
   mapTree,
   type Mesh,
+  type MeshPlace,
   type NdArray,
   randomKey,
   type Tensor,
@@ -113,7 +114,7 @@ export interface PartsInput {
 
 /** @param plan what was measured before the run, for jobs whose buckets or densities follow from it. */
 export const buildParts = ({ job, model, totalSteps, train }: PartsInput, plan?: ExchangePlan): Parts => {
-  const { params, state } = specsOf((key: Tensor) => model.init(key), {});
+  const { params, state } = specsOf((key: Tensor) => model.init(key), {}, {});
   const curvature = buildCurvature(job, totalSteps, () =>
     findLayers(
       scaledGradients(model),
@@ -144,7 +145,7 @@ export const buildParts = ({ job, model, totalSteps, train }: PartsInput, plan?:
 const keySpec: NdArray = randomKey(0);
 
 /** The tree of specs that a traced function of a key gives, without running it. */
-const specsOf = <T>(fn: (key: Tensor) => T, mesh: Mesh): T => {
+const specsOf = <T>(fn: (key: Tensor) => T, mesh: Mesh, place: MeshPlace): T => {
   let result: T | undefined;
   trace(
     (key: Tensor) => {
@@ -152,37 +153,37 @@ const specsOf = <T>(fn: (key: Tensor) => T, mesh: Mesh): T => {
       return result;
     },
     [keySpec as unknown as Tensor],
-    { mesh, place: firstPlace(mesh) },
+    { mesh, place },
   );
   return result!;
 };
-
-/** The state before the first step; traced. @param key u32[2] of the job's seed. */
-export const initState =
-  (parts: Parts): ((key: Tensor) => TrainState<Tensor>) =>
-  (key) => {
-    const { model, optimizer, buckets, lossScale, overlap } = parts;
-    const { params, state } = model.init(key);
-    const compressor = parts.compressorAt(0);
-    const residuals = initExchange(params, { compressor, buckets });
-    return {
-      params,
-      model: state,
-      optimizer: optimizer.init(params),
-      lossScale: lossScale?.init() ?? {},
-      residuals,
-      ...(overlap === "dear" ? noPending(parts, params, residuals, key) : { pending: [], due: [] }),
-      key,
-      step: full([], 0, "u32"),
-    };
-  };
 
 /** What of a state belongs to buckets, before the first step; traced. */
 export const initExchangeState =
   (parts: Parts): ((key: Tensor) => Pick<TrainState<Tensor>, "residuals" | "pending" | "due">) =>
   (key) => {
-    const { residuals, pending, due } = initState(parts)(key);
-    return { residuals, pending, due };
+    const { params } = parts.model.init(key);
+    const residuals = initExchange(params, { compressor: parts.compressorAt(0), buckets: parts.buckets });
+    return {
+      residuals,
+      ...(parts.overlap === "dear" ? noPending(parts, params, residuals, key) : { pending: [], due: [] }),
+    };
+  };
+
+/** The state before the first step; traced. @param key u32[2] of the job's seed. */
+export const initState =
+  (parts: Parts): ((key: Tensor) => TrainState<Tensor>) =>
+  (key) => {
+    const { params, state } = parts.model.init(key);
+    return {
+      params,
+      model: state,
+      optimizer: parts.optimizer.init(params),
+      lossScale: parts.lossScale?.init() ?? {},
+      ...initExchangeState(parts)(key),
+      key,
+      step: full([], 0, "u32"),
+    };
   };
 
 /** The same parts with other buckets. */
@@ -204,7 +205,9 @@ const noPending = (
   return { pending: mapTree(pending, (leaf: Tensor) => zerosLike(leaf)) as unknown[], due: full([], 0, "u32") };
 };
 
-export const stateSpecs = (parts: Parts): TrainState<TensorSpec> => specsOf(initState(parts), parts.mesh);
+/** Specs of the state of a rank; the first one unless its place is given. */
+export const stateSpecs = (parts: Parts, place: MeshPlace = firstPlace(parts.mesh)): TrainState<TensorSpec> =>
+  specsOf(initState(parts), parts.mesh, place);
 
 /** What ranks have each for itself: residuals, and inverses of factors that not all ranks use. */
 const isOwn = (path: string): boolean => path.startsWith("residuals.") || /^optimizer(\.\d+)*\.own\./.test(path);

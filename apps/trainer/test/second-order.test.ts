@@ -37,6 +37,8 @@ const optimizers: readonly (readonly [name: string, optimizer: string])[] = [
   ["eva-f", "{kind: eva-f, size: gradient-norm}"],
   ["kfac", "{kind: kfac, factorEvery: 2, inverseEvery: 4}"],
   ["kfac-d", "{kind: kfac, form: d, factorEvery: 1, inverseEvery: 3, positions: reduce, statisticsSamples: 2}"],
+  ["kfac-dp", "{kind: kfac, form: dp, factorEvery: 2, inverseEvery: 4}"],
+  ["kfac-kaisa", "{kind: kfac, form: kaisa, factorEvery: 2, inverseEvery: 4}"],
   ["eva-s", "{kind: eva-s}"],
   ["shampoo", "{kind: shampoo, rootsEvery: 5}"],
   ["muon", "{kind: muon}"],
@@ -53,12 +55,12 @@ const figuresTold = (output: string): Record<string, number>[] =>
     .filter((line) => line["gradientNorm"] !== undefined);
 
 /** The others go these ways in the full run of the tests. */
-const resumed = ["eva", "kfac", "shampoo"];
+const resumed = ["eva", "kfac", "kfac-dp", "shampoo"];
 const overTcp = ["kfac", "muon"];
 const onlyIn = (few: readonly string[], name: string): { tags: string } | object =>
   few.includes(name) ? {} : { tags: "full" };
 
-const tellsCurvature = ["eva", "eva-f", "kfac", "kfac-d", "eva-s"];
+const tellsCurvature = ["eva", "eva-f", "kfac", "kfac-d", "kfac-dp", "kfac-kaisa", "eva-s"];
 
 describe.each(optimizers)("%s", (name, optimizer) => {
   const setting = `optimizer=${optimizer}`;
@@ -119,7 +121,22 @@ test("a step that refreshes curvature has a name of its own in the trace", async
   for (const name of ["curvature observed", "curvature refreshed"]) expect(trace).toContain(name);
 });
 
+test("on a grid of four ranks K-FAC learns what it learns where each rank does all, about, and goes on", async () => {
+  const rows = [
+    "{kind: kfac, form: d, factorEvery: 5, inverseEvery: 5}",
+    "{kind: kfac, form: kaisa, factorEvery: 5, inverseEvery: 5}",
+  ];
+  for (const [i, optimizer] of rows.entries())
+    await train(`grid-${i}`, [`optimizer=${optimizer}`, "ranks=4", "batch=8"]);
+  const [all, grid] = rows.map((_, i) => stepLosses(join(folder, `grid-${i}`)));
+  grid!.forEach((loss, step) => expect(loss).toBeCloseTo(all![step]!, 3));
+  const { code, stderr } = await skeinTrain(folder, "resume", "grid-1", "--steps", "14");
+  expect(stderr).not.toContain("rank ");
+  expect(code).toBe(0);
+});
+
 test.each([
+  ["{kind: kfac, form: kaisa, gradientWorkers: 0.7}", /a share 0\.7 of 2 ranks is 1\.4 gradient workers, which do not/],
   ["{kind: kfac, damping: -1}", /optimizer\.damping is -1, but must be above 0/],
   ["{kind: kfac, factorEvery: 4, inverseEvery: 10}", /every 10 steps of factors that change every 4.*multiple of/],
   ["{kind: eva, statisticsSamples: 999}", /999 samples are to be looked at.*at most so many/],

@@ -25,11 +25,13 @@ export { evaS, type EvaSOptions, type EvaSState } from "./eva-s.ts";
 export { choleskyInverse, type DerivedFactor, type FactorInverse, type Sides } from "./kfac/factor-inverse.ts";
 export { kfac, type KfacOptions, type KfacState } from "./kfac/kfac.ts";
 export type { KfacDistribution } from "./kfac/rank-placement.ts";
+export { gradientWorkers, type GreedyOptions, placeGreedily } from "./placement/greedy.ts";
 export {
   type InversePlacement,
   type LayerPlacement,
   placeEverywhere,
   placeInTurn,
+  placeWhole,
 } from "./placement/inverse-placement.ts";
 export { muon, type MuonOptions, type MuonState, orthogonaliseUpdates, type OrthogonaliseOptions } from "./muon.ts";
 export type { Preconditioner } from "./preconditioner.ts";

@@ -1,6 +1,6 @@
 import type { GradientTransformation } from "@skein/tensor-core";
 import type { Layer } from "./statistics/layer.ts";
-import type { Statistic } from "./statistics/statistic.ts";
+import type { LayerSide, Statistic } from "./statistics/statistic.ts";
 
 /**
  * A transformation that takes statistics of layers: what it asks for, and how it takes them in. A step that observes
@@ -9,5 +9,7 @@ import type { Statistic } from "./statistics/statistic.ts";
 export interface Preconditioner<State> extends GradientTransformation<State> {
   readonly layers: readonly Layer[];
   readonly statistic: Statistic;
+  /** Which sides of which layers the rank that is traced for asks for. Default: all. */
+  readonly wants?: (layer: Layer, side: LayerSide) => boolean;
   observe: NonNullable<GradientTransformation<State>["observe"]>;
 }

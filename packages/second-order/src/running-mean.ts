@@ -13,7 +13,7 @@ import {
 } from "@skein/tensor-core";
 import type { Statistics } from "./statistics/collect.ts";
 import type { Layer } from "./statistics/layer.ts";
-import { layerSides, type Statistic } from "./statistics/statistic.ts";
+import { type LayerSide, layerSides, type Statistic } from "./statistics/statistic.ts";
 
 /**
  * The share of the past in a running mean after `count` values: `min(decay, 1 − 1/(count + 1))`. So the first values
@@ -41,13 +41,17 @@ export const mixStatistics = (past: Tensor, old: Statistics, now: Statistics): S
   );
 
 /** Zeros, before the first mean. */
-export const initStatistics = (layers: readonly Layer[], statistic: Statistic): Statistics =>
+export const initStatistics = (
+  layers: readonly Layer[],
+  statistic: Statistic,
+  wants: (layer: Layer, side: LayerSide) => boolean = () => true,
+): Statistics =>
   Object.fromEntries(
     layers.map((layer) => [
       layer.path,
       Object.fromEntries(
         layerSides
-          .filter((side) => statistic[side] !== undefined)
+          .filter((side) => statistic[side] !== undefined && wants(layer, side))
           .map((side) => [side, full([...statistic.shapeOf(layer, side)], 0)]),
       ),
     ]),

@@ -1,5 +1,6 @@
 import { meshPlace, type Shape, type Tensor } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
+import { leastLoaded } from "./least-loaded.ts";
 import { sendTogether } from "./send-together.ts";
 
 /** One of several tensors that are computed apart. */
@@ -9,18 +10,6 @@ export interface Piece {
   readonly cost: number;
   readonly compute: () => Tensor;
 }
-
-/** Largest first, each to the rank with the least to do: the rank of each piece. */
-export const leastLoaded = (costs: readonly number[], numRanks: number): number[] => {
-  const loads = Array.from({ length: numRanks }, () => 0);
-  const owners: number[] = [];
-  for (const [i, cost] of [...costs.entries()].sort(([a, x], [b, y]) => y - x || a - b)) {
-    const rank = loads.indexOf(Math.min(...loads));
-    owners[i] = rank;
-    loads[rank]! += cost;
-  }
-  return owners;
-};
 
 /**
  * Compute pieces that every rank needs, each on one rank along an axis, and hand them round. Without an axis each rank

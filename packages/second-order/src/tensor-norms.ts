@@ -2,7 +2,7 @@ import { allGather, concat, full, meshPlace, reshape, slice, sqrt, type Tensor }
 import { axisSize } from "@skein/tensor-core/backend";
 import { elementCount } from "@skein/tensor-core";
 import { normSquare } from "./rank-one.ts";
-import { leastLoaded } from "./share-work.ts";
+import { leastLoaded } from "./least-loaded.ts";
 
 /**
  * The Euclidean norm of each tensor, f32 scalars. Along an axis, whose ranks have the same tensors, each rank computes

@@ -19,7 +19,10 @@ import {
   meanStatistics,
   observeLayers,
   placeEverywhere,
+  ownStatistics,
+  placeGreedily,
   placeInTurn,
+  placeWhole,
 } from "../src/index.ts";
 import { gramOf, kronecker, type Matrix, plusDiagonal, solve, trace } from "./dense.ts";
 import { type TestModel, testModels } from "./models.ts";
@@ -159,10 +162,12 @@ describe("kfac through Cholesky factors", () => {
 interface Placed {
   readonly numRanks: number;
   readonly placement: (paths: readonly string[]) => InversePlacement;
+  /** Every rank has all samples, and factors of its own. */
+  readonly isOwner?: boolean;
 }
 
 /** Three steps of training with K-FAC, one without a refresh: the parameters of each rank after them. */
-const trained = (model: TestModel, { numRanks, placement }: Placed): number[][] => {
+const trained = (model: TestModel, { numRanks, placement, isOwner = false }: Placed): number[][] => {
   const samples = 4;
   const { layers } = findLayers(valueAndGrad(model.loss), [model.params as never, model.batch(2, 1) as never]);
   const placed = placement(layers.map(({ path }) => path));
@@ -171,7 +176,7 @@ const trained = (model: TestModel, { numRanks, placement }: Placed): number[][] 
     damping: 0.1,
     learningRate: 0.05,
     klClip: 0.01,
-    distribution: { axis: "data", placement: placed, grid: gridAxes },
+    distribution: { axis: "data", placement: placed, grid: gridAxes, factors: isOwner ? "own" : "mean" },
   });
   const optimizer = chain(preconditioner, momentum({ learningRate: 0.05 }));
   type Tensors = Readonly<Record<string, Tensor>>;
@@ -180,8 +185,9 @@ const trained = (model: TestModel, { numRanks, placement }: Placed): number[][] 
     batches.forEach((batch, number) => {
       const { result, statistics } = observeLayers(valueAndGrad(model.loss), [own, batch], {
         statistic: preconditioner.statistic,
-        samples: samples / numRanks,
-        collector: meanStatistics({ axis: "data" }),
+        samples: isOwner ? samples : samples / numRanks,
+        wants: preconditioner.wants!,
+        collector: isOwner ? ownStatistics() : meanStatistics({ axis: "data" }),
       });
       const gradients = mapTree(result[1], (gradient: Tensor) => allReduceMean(gradient, "data")) as Tensors;
       state = optimizer.observe!(state, statistics as never, { refresh: number !== 1 });
@@ -190,7 +196,10 @@ const trained = (model: TestModel, { numRanks, placement }: Placed): number[][] 
     });
     return own;
   };
-  const batches = [1, 2, 3].map((seed) => partsOf(model.batch(samples, 10 * seed), numRanks));
+  const batches = [1, 2, 3].map((seed) => {
+    const batch = model.batch(samples, 10 * seed);
+    return isOwner ? Array.from({ length: numRanks }, () => batch) : partsOf(batch, numRanks);
+  });
   const ranks = Array.from({ length: numRanks }, (_, rank) => [model.params, batches.map((parts) => parts[rank])]);
   return runRanks(step as never, ranks as never, placed.workers).map((params) =>
     Object.values(params as Readonly<Record<string, NdArray>>).flatMap((array) => array.toNumbers()),
@@ -226,6 +235,21 @@ describe.each(testModels)("kfac on ranks: $name", (model) => {
         numRanks,
         placement: onGrid(workers, numRanks),
       })),
+    {
+      name: `each layer wholly on one of ${numRanks} that have the same samples`,
+      numRanks,
+      placement: (paths: readonly string[]) => placeWhole(paths, numRanks),
+      isOwner: true,
+    },
+    {
+      name: `largest first on a grid of ${numRanks}`,
+      numRanks,
+      placement: (paths: readonly string[]) =>
+        placeGreedily(
+          paths.map((path, i) => ({ path, numInputs: i + 1, numOutputs: 2 })),
+          { numRanks, workers: 2, isColocated: false },
+        ),
+    },
   ]);
 
   test.each(rows)("$name: the same parameters as one rank with all samples, on each rank", (placed) => {

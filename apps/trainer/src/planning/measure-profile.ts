@@ -16,6 +16,7 @@ import {
 import { CompiledSteps } from "../compiled-steps.ts";
 import type { Job } from "../job.ts";
 import { median } from "../median.ts";
+import { placeOf } from "../mesh.ts";
 import { type DeviceState, initState, type Parts } from "../train-state.ts";
 
 /** Steps before times are believed: the first compiles, the second meets cold caches. */
@@ -64,7 +65,7 @@ export const measureProfile = async ({
   train,
 }: ProfileInput): Promise<GradientProfile> => {
   const identity = identityCompressor();
-  const initial = jit(initState(parts), backend, { mesh: parts.mesh });
+  const initial = jit(initState(parts), backend, { mesh: parts.mesh, place: placeOf(job, rank) });
   const fresh = (await initial(randomKey(job.seed) as never)) as unknown as DeviceState;
   initial.release();
   const plan = bucketPerTensor(fresh.params);

@@ -18,6 +18,7 @@ import { dot, normSquare } from "../rank-one.ts";
 import { initStatistics, mixStatistics, shareOfPast } from "../running-mean.ts";
 import type { Statistics } from "../statistics/collect.ts";
 import { covarianceStatistic, type Positions } from "../statistics/covariances.ts";
+import type { LayerSide } from "../statistics/statistic.ts";
 import { type Layer, layerGradient, type LayerGradient, leavesByPath } from "../statistics/layer.ts";
 import { addSums, checkUpdateSize, noSums, sizeFactor, type UpdateSizeOptions } from "../update-size.ts";
 import { choleskyInverse, type DerivedFactor, type FactorInverse, type Sides } from "./factor-inverse.ts";
@@ -104,15 +105,21 @@ export const kfac = (options: KfacOptions): Preconditioner<KfacState> => {
   const paths = layers.map(({ path }) => path);
   const placeOf = (): RankPlacement => rankPlacement(paths, distribution);
   const curvatureOf = ({ shared, own }: KfacState): Curvature => ({ ...shared, ...own }) as Curvature;
+  const isOwner = distribution?.factors === "own";
+  const wants = (layer: Layer, side: LayerSide): boolean => !isOwner || placeOf().inverts(layer.path, side);
   const stored = ({ factors, derived, stale }: Curvature, place: RankPlacement): Pick<KfacState, "shared" | "own"> => {
     const inverses = { derived, stale };
-    return place.receiversAxis === undefined
-      ? { shared: { factors, ...inverses }, own: {} }
-      : { shared: { factors }, own: inverses };
+    const ownInverses = place.receiversAxis !== undefined;
+    const ownFactors = isOwner && place.numRanks > 1;
+    return {
+      shared: { ...(!ownFactors && { factors }), ...(!ownInverses && inverses) },
+      own: { ...(ownFactors && { factors }), ...(ownInverses && inverses) },
+    };
   };
   return {
     layers,
     statistic,
+    wants,
     init: () => {
       const place = placeOf();
       const gamma = resolveSchedule(damping, full([], 0, "i32"));
@@ -132,7 +139,7 @@ export const kfac = (options: KfacOptions): Preconditioner<KfacState> => {
         observed: full([], 0, "i32"),
         step: full([], 0, "i32"),
         figures: noFigures(),
-        ...stored({ factors: initStatistics(layers, statistic), derived, stale }, place),
+        ...stored({ factors: initStatistics(layers, statistic, wants), derived, stale }, place),
       };
     },
     observe: (state, statistics, { refresh = true } = {}) => {

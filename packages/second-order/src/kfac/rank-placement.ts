@@ -20,6 +20,11 @@ export interface KfacDistribution {
    * along `receivers` those of a row.
    */
   readonly grid?: { readonly workers: string; readonly receivers: string };
+  /**
+   * Of which samples a factor is: the mean over all ranks, which every rank keeps; or those of the rank that inverts it
+   * alone, which sends and keeps nothing else. Default: mean.
+   */
+  readonly factors?: "mean" | "own";
 }
 
 /** What the rank that is traced for does. */

@@ -73,6 +73,16 @@ export const checkPlacement = (
 };
 
 /**
+ * Layers in turn, each wholly on rank i mod P, which preconditions it too and sends the result to all others.
+ *
+ * Source: Zhang, Shi and Li 2022 (DP-KFAC), IEEE TCC.
+ */
+export const placeWhole = (paths: readonly string[], numRanks: number): InversePlacement => ({
+  workers: 1,
+  layers: Object.fromEntries(paths.map((path, i) => [path, { column: i % numRanks, input: 0, gradient: 0 }])),
+});
+
+/**
  * Layers in turn, both factors of layer i on rank i mod P.
  *
  * Source: Osawa et al. 2019, CVPR; Pauloski et al. 2020, SC.

@@ -1,0 +1,11 @@
+/** Largest first, each to the rank with the least to do: the rank of each piece. */
+export const leastLoaded = (costs: readonly number[], numRanks: number): number[] => {
+  const loads = Array.from({ length: numRanks }, () => 0);
+  const owners: number[] = [];
+  for (const [i, cost] of [...costs.entries()].sort(([a, x], [b, y]) => y - x || a - b)) {
+    const rank = loads.indexOf(Math.min(...loads));
+    owners[i] = rank;
+    loads[rank]! += cost;
+  }
+  return owners;
+};
