@@ -85,6 +85,20 @@ test("a model with a derivative, an operator and dropout of its own gives the bi
   expect(checkpointBytes(join(folder, "object"), 12)).toEqual(checkpointBytes(join(folder, "module"), 12));
 });
 
+test("optimizers that look at layers find them in a program's model, as in a named one", async () => {
+  for (const optimizer of [{ kind: "kfac", factorEvery: 2, inverseEvery: 4 }, { kind: "muon" }] as const) {
+    const { kind } = optimizer;
+    await train({ ...job, optimizer, data, model }, { output: join(folder, `${kind}-object`) });
+    await train(
+      { ...job, optimizer, data, model: { kind: "mlp", hidden: [16] } },
+      { output: join(folder, `${kind}-named`) },
+    );
+    expect(checkpointBytes(join(folder, `${kind}-object`), 12)).toEqual(
+      checkpointBytes(join(folder, `${kind}-named`), 12),
+    );
+  }
+});
+
 test("samples of a named data set are cut once, also where the model is an object", async () => {
   const text = join(folder, "text.txt");
   writeFileSync(text, "To be, or not to be, that is the question. ".repeat(40));

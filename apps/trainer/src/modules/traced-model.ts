@@ -26,12 +26,16 @@ export interface TracedModel {
   readonly init: Traced;
   readonly loss: Traced;
   /**
-   * From the arguments of the loss and its cotangent to the gradients of the parameters: derivatives of the user's own
-   * are in no other graph.
+   * From the arguments of the loss and its cotangent to the gradients of the parameters, where the loss has derivatives
+   * of the user's own: they are in no other graph.
    */
-  readonly pullback: Traced;
+  readonly pullback?: Traced;
   readonly evaluate: Traced;
 }
+
+/** Whether derivatives of the user's own are in a function: with values that carry one, or in operators. */
+const hasOwnDerivatives = ({ graph, hasOwnDerivatives: marked }: Traced): boolean =>
+  marked || graph.nodes.some(({ op }) => isUsersOperator(op));
 
 /** The graph with the user's operators as what they are composed of: their definitions are functions, too. */
 const plain = ({ graph, ...trees }: Traced): Traced => {
@@ -72,7 +76,12 @@ export const traceModel = (model: Model, { train, test }: Pick<DataSet, "train" 
     [params, state, { ...batchSpecs(test, heldOut), mask: { dtype: "bool", shape: [heldOut] } } as never],
     { mesh },
   );
-  return { init: plain(init), loss: plain(loss), pullback: plain(pullback), evaluate: plain(evaluate) };
+  return {
+    init: plain(init),
+    loss: plain(loss),
+    ...(hasOwnDerivatives(loss) && { pullback: plain(pullback) }),
+    evaluate: plain(evaluate),
+  };
 };
 
 const call = <Result>({ graph, outputs }: Traced, ...args: readonly unknown[]): Result =>
@@ -85,11 +94,15 @@ const call = <Result>({ graph, outputs }: Traced, ...args: readonly unknown[]): 
 export const modelOf = ({ init, loss, pullback, evaluate }: TracedModel): Model => {
   type LossArguments = readonly [params: unknown, state: unknown, batch: LabelledBatch, key: Tensor | undefined];
   // What the pullback computes again of the loss is computed once: equal nodes are merged.
-  const differentiable = customGradient(
-    (...args: LossArguments) => call<readonly [Tensor, unknown]>(loss, ...args),
-    ({ args, cotangents: [cotangent] }) =>
-      [call<unknown>(pullback, ...args, cotangent), undefined, undefined, undefined] as never,
-  );
+  const lossOf = (...args: LossArguments): readonly [Tensor, unknown] => call(loss, ...args);
+  const differentiable =
+    pullback === undefined
+      ? lossOf
+      : customGradient(
+          lossOf,
+          ({ args, cotangents: [cotangent] }) =>
+            [call<unknown>(pullback, ...args, cotangent), undefined, undefined, undefined] as never,
+        );
   return {
     init: (key) => call<ReturnType<Model["init"]>>(init, key),
     apply: () => {

@@ -29,6 +29,8 @@ export interface Traced {
    * the graph that a pass makes of it.
    */
   readonly derivatives: Derivatives;
+  /** Whether the function has values with a derivative of their own, which the graph has not. */
+  readonly hasOwnDerivatives: boolean;
 }
 
 /** A graph without the nodes that only carried a derivative: their values are read where they were computed. */
@@ -153,6 +155,7 @@ export const trace = <Args extends readonly unknown[], Result>(
     inputs: structure,
     outputs: flat.structure,
     derivatives,
+    hasOwnDerivatives: state.gradientRules.size > 0,
   };
 };
 
