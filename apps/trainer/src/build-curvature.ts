@@ -104,7 +104,7 @@ export const buildCurvature = (
   find: () => ModelLayers,
 ): Curvature | undefined => {
   const rate = buildLearningRate(learningRate, totalSteps);
-  const always = { modeAt: (): CurvatureMode => "keep", observing: undefined };
+  const always = { modeAt: (): CurvatureMode => "keep", observing: undefined, factorNames: [] };
   switch (optimizer.kind) {
     case "eva":
     case "eva-f":
@@ -115,6 +115,8 @@ export const buildCurvature = (
       return {
         rule: withMomentum(preconditioner, optimizer, rate),
         hasFigures: true,
+        factorNames:
+          optimizer.kind === "kfac" ? layers.flatMap(({ path }) => [`${path} (inputs)`, `${path} (gradients)`]) : [],
         modeAt: modesOf(optimizer),
         observing: (key) => ({
           statistic: preconditioner.statistic,

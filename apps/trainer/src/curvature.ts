@@ -19,6 +19,8 @@ export interface Curvature {
   readonly rule: GradientTransformation<unknown>;
   /** Whether the state of the rule holds `CurvatureFigures`. */
   readonly hasFigures: boolean;
+  /** What the entries of `stale` in the state of the rule speak of; none where it has no such. */
+  readonly factorNames: readonly string[];
   /** Of a step, counted from 0. */
   modeAt(step: number): CurvatureMode;
   /**
@@ -39,13 +41,26 @@ export const observing = <State>(
     ? state
     : (optimizer.observe(state, statistics as never, { refresh: mode === "refresh" }) as State);
 
-/** The figures in an optimizer's state; where parts are chained, their states are a list. */
+/** What `read` finds in the state of one of the parts of an optimizer; where parts are chained, states are a list. */
+const findIn = <T>(state: unknown, read: (one: object) => T | undefined): T | undefined =>
+  Array.isArray(state)
+    ? state.map((one) => findIn(one, read)).find((found) => found !== undefined)
+    : read(state as object);
+
+/**
+ * Which factors the last refresh has made nothing of, for K-FAC: an entry for each of `factorNames`, those of the rank
+ * alone where each inverts its own.
+ */
+export const staleFactors = <Leaf>(state: unknown): { readonly flags: Leaf; readonly isOwn: boolean } | undefined =>
+  findIn(state, (one) => {
+    const { shared, own } = one as Readonly<Partial<Record<"shared" | "own", { readonly stale?: Leaf }>>>;
+    const flags = shared?.stale ?? own?.stale;
+    return flags && { flags, isOwn: shared?.stale === undefined };
+  });
+
+/** The figures in an optimizer's state. */
 export const curvatureFigures = (state: unknown): CurvatureFigures => {
-  const found = (one: unknown): CurvatureFigures | undefined =>
-    Array.isArray(one)
-      ? one.map(found).find((each) => each !== undefined)
-      : (one as { readonly figures?: CurvatureFigures }).figures;
-  const figures = found(state);
+  const figures = findIn(state, (one) => (one as { readonly figures?: CurvatureFigures }).figures);
   if (figures === undefined) throw new InvariantError("an optimizer that looks at curvature has no figures of it");
   return figures;
 };

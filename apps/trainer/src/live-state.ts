@@ -1,6 +1,7 @@
 import type { LabelledBatch } from "@skein/models";
 import type { Backend, DeviceArray } from "@skein/tensor-core";
 import { sizedBuckets } from "./build-exchange.ts";
+import { type Curvature, staleFactors } from "./curvature.ts";
 import type { CompiledSteps } from "./compiled-steps.ts";
 import { NonFiniteError } from "./errors.ts";
 import type { Job } from "./job.ts";
@@ -27,6 +28,10 @@ export interface LiveStateInput {
   readonly firstStep: number;
   /** Told of updates that are made after the step that they are of: in the next one, or when the state is settled. */
   readonly updated: (step: number, update: UpdateFigures) => void;
+  /** Of optimizers that look at curvature. */
+  readonly curvature: Curvature | undefined;
+  /** Something worth telling people; @param isOwn that only this rank knows. */
+  readonly remark: (text: string, isOwn: boolean) => void;
 }
 
 /** The state of a run while it trains: compiled steps take it from one step to the next, on the device. */
@@ -79,6 +84,7 @@ export class LiveState {
       throw new NonFiniteError(
         `step ${this.done + 1}: ${this.names[bad]} is not finite (loss ${loss}); the update was not made. Lower learningRate.peak, lengthen the warm-up, or set clipNorm`,
       );
+    await this.tellStale();
     this.done++;
     return { loss: loss!, skipped: skipped === 1, update: isLate ? undefined : update };
   }
@@ -104,6 +110,21 @@ export class LiveState {
     const { steps, job } = this.input;
     const state = await this.settled();
     this.state = await steps.rebucket(state, sizedBuckets(state.params, bucketBytes, job.overlap));
+  }
+
+  /** Name the factors that a refresh has made nothing of. */
+  private async tellStale(): Promise<void> {
+    const { curvature, backend, remark } = this.input;
+    if (curvature === undefined || curvature.factorNames.length === 0) return;
+    if (curvature.modeAt(this.done) !== "refresh") return;
+    const stale = staleFactors<DeviceArray>(this.state.optimizer)!;
+    const flags = (await backend.download(stale.flags)).toNumbers();
+    const names = curvature.factorNames.filter((_, i) => flags[i] === 1);
+    if (names.length > 0)
+      remark(
+        `step ${this.done + 1}: the factor of ${names.join(", ")} is not positive definite, so what it was inverted to before is used on; raise optimizer.damping`,
+        stale.isOwn,
+      );
   }
 
   private async read(array: DeviceArray): Promise<number[]> {

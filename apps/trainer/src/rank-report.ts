@@ -51,8 +51,9 @@ export class RankReport {
   }
 
   /** Something worth telling people. */
-  remark(text: string): void {
-    this.postOnce({ type: "remark", text });
+  remark(text: string, isOwn = false): void {
+    if (isOwn) this.post({ type: "remark", text });
+    else this.postOnce({ type: "remark", text });
   }
 
   done(step: number, bytesSent: number, spans: readonly Span[]): void {

@@ -88,7 +88,16 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
 
   const steps = new CompiledSteps({ job, parts, backend, communicators, spanSink });
   const updated: LiveStateInput["updated"] = (step, update) => report.updated(step, update);
-  const state = new LiveState({ job, backend, steps, initial, firstStep, updated });
+  const state = new LiveState({
+    job,
+    backend,
+    steps,
+    initial,
+    firstStep,
+    updated,
+    curvature: parts.curvature,
+    remark: (text, isOwn) => report.remark(text, isOwn),
+  });
   const meter = new StepMeter({ world, waitClock: run.waitClock, firstStep, trace: run.trace });
   const agree = agreement(backend, communicators, dataAxis);
   const tuner =

@@ -135,6 +135,26 @@ test("on a grid of four ranks K-FAC learns what it learns where each rank does a
   expect(code).toBe(0);
 });
 
+test.each(["mpd", "dp"])("form %s: a factor that cannot be inverted is named, and what was done", async (form) => {
+  const { code, stderr } = await skeinTrain(
+    folder,
+    "run",
+    "job.yaml",
+    "--output",
+    `stale-${form}`,
+    "--steps",
+    "3",
+    ...[...plain, `optimizer={kind: kfac, form: ${form}, damping: 1.0e-17, inverseEvery: 10}`].flatMap((each) => [
+      "--set",
+      each,
+    ]),
+  );
+  expect(code).toBe(0);
+  expect(stderr).toMatch(
+    /step 1: the factor of layers\.0\.weight \(inputs\).* is not positive definite.*raise optimizer\.damping/,
+  );
+});
+
 test.each([
   ["{kind: kfac, form: kaisa, gradientWorkers: 0.7}", /a share 0\.7 of 2 ranks is 1\.4 gradient workers, which do not/],
   ["{kind: kfac, damping: -1}", /optimizer\.damping is -1, but must be above 0/],
