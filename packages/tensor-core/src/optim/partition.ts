@@ -11,6 +11,21 @@ export type PartitionLabel = (path: string, param: Tensor) => string;
 /** Leaves by their paths. */
 type Part = Readonly<Record<string, Tensor>>;
 
+const rightCall =
+  'write partition((path, param) => (param.rank < 2 ? "vectors" : "matrices"), { matrices: momentum(…), vectors: adam(…) })';
+
+const requireParts = (label: unknown, parts: unknown): void => {
+  if (typeof label !== "function")
+    throw new ArgumentError(`partition: its label is ${describe(label)}, but it is a function; ${rightCall}`);
+  if (typeof parts !== "object" || parts === null || Array.isArray(parts))
+    throw new ArgumentError(`partition: its parts are ${describe(parts)}, but they have names; ${rightCall}`);
+  for (const [name, part] of Object.entries(parts as Readonly<Record<string, Partial<GradientTransformation<never>>>>))
+    if (typeof part?.init !== "function" || typeof part.update !== "function")
+      throw new ArgumentError(
+        `partition: its part ${name} is ${describe(part)}, but it is a transformation; ${rightCall}`,
+      );
+};
+
 /**
  * Give each parameter the transformation that its label names: Muon for matrices, Adam for the rest. Each sees its own
  * parameters alone, as a flat record by path; the state is a record of theirs.
@@ -22,6 +37,7 @@ export const partition = <States extends Readonly<Record<string, unknown>>>(
   label: PartitionLabel,
   parts: { readonly [name in keyof States]: GradientTransformation<States[name]> },
 ): GradientTransformation<States> => {
+  requireParts(label, parts);
   const named = Object.entries(parts as Readonly<Record<string, GradientTransformation<unknown>>>);
   const split = (labels: readonly string[], paths: readonly string[], tree: unknown): ReadonlyMap<string, Part> => {
     const { leaves } = flattenTree<Tensor>(tree);
