@@ -25,6 +25,8 @@ export { evaS, type EvaSOptions, type EvaSState } from "./eva-s.ts";
 export { choleskyInverse, type DerivedFactor, type FactorInverse, type Sides } from "./kfac/factor-inverse.ts";
 export { kfac, type KfacOptions, type KfacState } from "./kfac/kfac.ts";
 export type { KfacDistribution } from "./kfac/rank-placement.ts";
+export { type FactorTimes, placeBalanced } from "./placement/balanced-broadcast.ts";
+export { contiguousGroups } from "./placement/contiguous.ts";
 export { gradientWorkers, type GreedyOptions, placeGreedily } from "./placement/greedy.ts";
 export {
   type InversePlacement,

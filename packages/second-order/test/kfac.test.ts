@@ -18,6 +18,7 @@ import {
   type KfacState,
   meanStatistics,
   observeLayers,
+  placeBalanced,
   placeEverywhere,
   ownStatistics,
   placeGreedily,
@@ -240,6 +241,16 @@ describe.each(testModels)("kfac on ranks: $name", (model) => {
       numRanks,
       placement: (paths: readonly string[]) => placeWhole(paths, numRanks),
       isOwner: true,
+    },
+    {
+      name: `some factors sent, some inverted everywhere, on ${numRanks}`,
+      numRanks,
+      placement: (paths: readonly string[]) =>
+        placeBalanced(
+          paths.map((path, i) => ({ path, numInputs: i + 1, numOutputs: 3 - i })),
+          numRanks,
+          { inverseSeconds: (size) => size, broadcastSeconds: () => 2 },
+        ),
     },
     {
       name: `largest first on a grid of ${numRanks}`,
