@@ -2,35 +2,8 @@
 // product per block ("left-looking"), which is where nearly all flops are; only the diagonal blocks are worked on row
 // by row.
 import { TRIANGLE_BLOCK } from "./decomposition-blocks";
+import { addMultiple, dot } from "./dot";
 import { product } from "./gemm";
-import { madd, sumLanes } from "./lanes";
-
-/** Σ a[i] · b[i] over `bytes`. */
-// @ts-ignore: decorator
-@inline
-function dot(a: usize, b: usize, bytes: usize): f32 {
-  let i: usize = 0;
-  let sum: f32 = 0;
-  if (ASC_FEATURE_SIMD) {
-    let lanes = f32x4.splat(0);
-    for (; i + 16 <= bytes; i += 16) lanes = madd(v128.load(a + i), v128.load(b + i), lanes);
-    sum = sumLanes(lanes);
-  }
-  for (; i < bytes; i += 4) sum += load<f32>(a + i) * load<f32>(b + i);
-  return sum;
-}
-
-/** y[i] += factor · x[i] over `bytes`. */
-// @ts-ignore: decorator
-@inline
-function addMultiple(y: usize, x: usize, factor: f32, bytes: usize): void {
-  let i: usize = 0;
-  if (ASC_FEATURE_SIMD) {
-    const lanes = f32x4.splat(factor);
-    for (; i + 16 <= bytes; i += 16) v128.store(y + i, madd(v128.load(x + i), lanes, v128.load(y + i)));
-  }
-  for (; i < bytes; i += 4) store<f32>(y + i, load<f32>(y + i) + factor * load<f32>(x + i));
-}
 
 /**
  * Factor a block of `size` rows, `stride` bytes apart, in place, row by row; zeros above the diagonal. A pivot that is

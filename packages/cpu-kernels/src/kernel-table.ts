@@ -21,6 +21,7 @@ import { crossEntropyKernel } from "./ops/cross-entropy.ts";
 import { cumsumKernel } from "./ops/cumsum.ts";
 import { dynamicSliceKernel } from "./ops/dynamic-slice.ts";
 import { dynamicUpdateSliceKernel } from "./ops/dynamic-update-slice.ts";
+import { eighKernel } from "./ops/eigh.ts";
 import { foldInKernel } from "./ops/fold-in.ts";
 import { fusedKernel } from "./ops/fused.ts";
 import { gatherKernel } from "./ops/gather.ts";
@@ -40,6 +41,7 @@ import { nonzeroKernel } from "./ops/nonzero.ts";
 import { oneHotKernel } from "./ops/one-hot.ts";
 import { packBitsKernel } from "./ops/pack-bits.ts";
 import { padKernel } from "./ops/pad.ts";
+import { qrKernel } from "./ops/qr.ts";
 import { randomBitsKernel } from "./ops/random-bits.ts";
 import { reduceMaxKernel } from "./ops/reduce-max.ts";
 import { reduceMinKernel } from "./ops/reduce-min.ts";
@@ -83,6 +85,7 @@ const rows: readonly Kernel[] = [
   cumsumKernel,
   dynamicSliceKernel,
   dynamicUpdateSliceKernel,
+  eighKernel,
   foldInKernel,
   fusedKernel,
   gatherKernel,
@@ -102,6 +105,7 @@ const rows: readonly Kernel[] = [
   oneHotKernel,
   packBitsKernel,
   padKernel,
+  qrKernel,
   randomBitsKernel,
   reduceMaxKernel,
   reduceMinKernel,

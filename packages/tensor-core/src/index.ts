@@ -135,7 +135,11 @@ export { convTranspose2d, type ConvTranspose2dOptions } from "./functions/transp
 export {
   cholesky,
   choleskySolve,
+  type Eigendecomposition,
+  eigh,
   inverseFromCholesky,
+  qr,
+  type QrFactors,
   triangularSolve,
   type TriangularSolveOptions,
 } from "./functions/decomposition.ts";

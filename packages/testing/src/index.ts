@@ -13,3 +13,4 @@ export type { ConformanceCase } from "./conformance-case.ts";
 export { examples } from "./examples.ts";
 export { normalArray, seeded, uniformArray } from "./seeded.ts";
 export { spread } from "./spread.ts";
+export { gradedSpectrum, symmetricArray, withSpectrum } from "./symmetric.ts";

@@ -1,11 +1,25 @@
 import { ShapeError } from "../errors.ts";
-import { emitOne, requireOperands } from "../graph/emit.ts";
+import { emit, emitOne, requireOperands } from "../graph/emit.ts";
 import { checkOptions } from "../options.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { broadcastShapes, formatShape } from "../shape.ts";
-import { add, cast, equal, greater, greaterEqual, iota, multiply, negate, where } from "./elementwise.ts";
+import {
+  absolute,
+  add,
+  cast,
+  divide,
+  equal,
+  greater,
+  greaterEqual,
+  iota,
+  multiply,
+  negate,
+  subtract,
+  where,
+} from "./elementwise.ts";
 import { matmul } from "./linear.ts";
-import { broadcastTo, swapDims } from "./movement.ts";
+import { broadcastTo, expandDims, swapDims } from "./movement.ts";
+import { reduceMax } from "./reduce.ts";
 
 export interface TriangularSolveOptions {
   /** Which triangle of `l` is read: the lower one, or the upper one. */
@@ -65,6 +79,60 @@ export const inverseFromCholesky = (l: Tensor): Tensor => {
   return choleskySolve(l, cast(equal(rows, columns), "f32"));
 };
 
+/** Eigenvalues and eigenvectors: `a v = v diag(λ)`. */
+export interface Eigendecomposition {
+  /** λ, f32 [..., n], ascending. */
+  readonly values: Tensor;
+  /** v, f32 [..., n, n]: column j belongs to value j. */
+  readonly vectors: Tensor;
+}
+
+/**
+ * Eigenvalues and eigenvectors of a symmetric matrix: `a = v diag(λ) vᵀ`.
+ *
+ * @param a f32 [..., n, n], symmetric; only the lower triangle is read.
+ * @returns `values` λ, f32 [..., n], ascending, and `vectors` v, f32 [..., n, n], orthonormal columns, in each of which
+ * the entry of largest magnitude is positive, the first one of equals. Vectors of equal values span the right space, in
+ * which basis is not said. A NaN or an infinity in the triangle makes everything NaN.
+ *
+ * Values are off by the rounding of f32 of the largest magnitude among them. The gradient is right where it exists: of
+ * anything where the values differ, and where some are equal, of what does not depend on the choice among their
+ * vectors. Else it is finite.
+ * Cost: about 7·n³ flops per matrix.
+ *
+ * @throws ShapeError for what is not square or not f32.
+ * @example const { values, vectors } = eigh(matmul(x, x, { transposeA: true }));
+ */
+export const eigh = (a: Tensor): Eigendecomposition => {
+  const [values, vectors] = emit("eigh", [a]) as [Tensor, Tensor];
+  return { values, vectors };
+};
+
+/** Orthonormal columns and a triangle: `a = q r`. */
+export interface QrFactors {
+  /** f32 [..., n, m]. */
+  readonly q: Tensor;
+  /** f32 [..., m, m], zero below the diagonal. */
+  readonly r: Tensor;
+}
+
+/**
+ * Thin QR factors `a = q r` by Householder reflections.
+ *
+ * @param a f32 [..., n, m] with n ≥ m.
+ * @returns `q`, f32 [..., n, m], with orthonormal columns, whatever the rank of `a` is; `r`, f32 [..., m, m], upper
+ * triangular with a diagonal that is not negative, which makes both unique where the columns of `a` are independent.
+ * There the gradient exists, too. A NaN or an infinity in `a` makes everything NaN.
+ * Cost: 4·m²·(n − m/3) flops per matrix.
+ *
+ * @throws ShapeError for fewer rows than columns, or what is not f32.
+ * @example const { q } = qr(normal(key, [512, 32]));
+ */
+export const qr = (a: Tensor): QrFactors => {
+  const [q, r] = emit("qr", [a]) as [Tensor, Tensor];
+  return { q, r };
+};
+
 /** Row and column of each entry of a square matrix. */
 const positions = (a: Tensor): { rows: Tensor; columns: Tensor } => {
   const shape = a.shape.slice(-2);
@@ -108,4 +176,54 @@ export const solveGradients = (
     ...((lower ? [rows, columns] : [columns, rows]) as [Tensor, Tensor]),
   );
   return [where(broadcastTo(read, l.shape), negate(product), 0), db];
+};
+
+/** `x − xᵀ` of square matrices. */
+const withoutSymmetric = (x: Tensor): Tensor => subtract(x, swapDims(x, -1, -2));
+
+/**
+ * Gradient of `eigh` for the lower triangle of `a`. With `M = vᵀ gᵥ`, `S = v (diag(g_λ) + F ∘ (M − Mᵀ)/2) vᵀ` is that
+ * for all of `a`, `F[i][j] = 1/(λ[j] − λ[i])`; an entry of the triangle stands for two, so the result is `S + Sᵀ` below
+ * the diagonal, `S` on it.
+ *
+ * Values that differ by less than n roundings of the largest magnitude are taken as equal, and F as 0 there: the limit
+ * of what does not depend on a choice among their vectors, for which M is symmetric. Where it depends, the gradient does
+ * not exist, and this is finite.
+ *
+ * Source: Giles 2008, An extended collection of matrix derivative results, section 3.1; for symmetric `a`.
+ */
+export const eighGradient = (values: Tensor, vectors: Tensor, ofValues: Tensor, ofVectors: Tensor): Tensor => {
+  const size = values.shape.at(-1)!;
+  const { rows, columns } = positions(vectors);
+  const gap = subtract(expandDims(values, { dims: -2 }), expandDims(values, { dims: -1 }));
+  const least = multiply(reduceMax(absolute(values), { dims: [-1], keepDims: true }), size * 2 ** -24);
+  const distinct = greater(absolute(gap), expandDims(least, { dims: -1 }));
+  const turn = multiply(withoutSymmetric(matmul(vectors, ofVectors, { transposeA: true })), 0.5);
+  const diagonal = broadcastTo(equal(rows, columns), vectors.shape);
+  const inner = where(
+    diagonal,
+    expandDims(ofValues, { dims: -1 }),
+    where(distinct, divide(turn, where(distinct, gap, 1)), 0),
+  );
+  const whole = matmul(matmul(vectors, inner), vectors, { transposeB: true });
+  return where(
+    broadcastTo(greater(rows, columns), vectors.shape),
+    add(whole, swapDims(whole, -1, -2)),
+    where(diagonal, whole, 0),
+  );
+};
+
+/**
+ * Gradient of `qr`, for independent columns: with `M = r g_rᵀ − g_qᵀ q` and `C` its lower triangle mirrored above the
+ * diagonal, `(g_q + q C) r⁻ᵀ`. Only the upper triangle of g_r counts.
+ *
+ * Source: Walter and Lehmann 2010, arXiv 1001.1654, section 3.2; Seeger et al. 2017, arXiv 1710.08717, section 5.
+ */
+export const qrGradient = (q: Tensor, r: Tensor, ofQ: Tensor, ofR: Tensor): Tensor => {
+  const { rows, columns } = positions(r);
+  const lower = broadcastTo(greaterEqual(rows, columns), r.shape);
+  const upper = broadcastTo(greaterEqual(columns, rows), r.shape);
+  const m = subtract(matmul(r, where(upper, ofR, 0), { transposeB: true }), matmul(ofQ, q, { transposeA: true }));
+  const sum = add(ofQ, matmul(q, where(lower, m, swapDims(m, -1, -2))));
+  return swapDims(triangularSolve(r, swapDims(sum, -1, -2), { lower: false, transpose: false }), -1, -2);
 };

@@ -93,6 +93,7 @@ export interface OperatorParams {
   readonly divide: NoParams;
   readonly "dynamic-slice": DynamicSliceParams;
   readonly "dynamic-update-slice": NoParams;
+  readonly eigh: NoParams;
   readonly equal: NoParams;
   readonly erf: NoParams;
   readonly exp: NoParams;
@@ -136,6 +137,7 @@ export interface OperatorParams {
   readonly "pack-bits": NoParams;
   readonly pad: PadParams;
   readonly power: NoParams;
+  readonly qr: NoParams;
   readonly "ragged-all-gather": CollectiveParams;
   readonly "ragged-all-to-all": CollectiveParams;
   readonly "random-bits": RandomBitsParams;

@@ -37,6 +37,7 @@ import { cumsumOperator } from "./cumsum.ts";
 import { divideOperator } from "./divide.ts";
 import { dynamicSliceOperator } from "./dynamic-slice.ts";
 import { dynamicUpdateSliceOperator } from "./dynamic-update-slice.ts";
+import { eighOperator } from "./eigh.ts";
 import { equalOperator } from "./equal.ts";
 import { erfOperator } from "./erf.ts";
 import { expOperator } from "./exp.ts";
@@ -80,6 +81,7 @@ import { optimizationBarrierOperator } from "./optimization-barrier.ts";
 import { packBitsOperator } from "./pack-bits.ts";
 import { padOperator } from "./pad.ts";
 import { powerOperator } from "./power.ts";
+import { qrOperator } from "./qr.ts";
 import { raggedAllGatherOperator } from "./ragged-all-gather.ts";
 import { raggedAllToAllOperator } from "./ragged-all-to-all.ts";
 import { randomBitsOperator } from "./random-bits.ts";
@@ -153,6 +155,7 @@ const rows: readonly Operator[] = [
   divideOperator,
   dynamicSliceOperator,
   dynamicUpdateSliceOperator,
+  eighOperator,
   equalOperator,
   erfOperator,
   expOperator,
@@ -195,6 +198,7 @@ const rows: readonly Operator[] = [
   packBitsOperator,
   padOperator,
   powerOperator,
+  qrOperator,
   raggedAllGatherOperator,
   raggedAllToAllOperator,
   randomBitsOperator,

@@ -1,0 +1,54 @@
+// Sums and multiples of rows of floats: what decompositions do outside of matrix products.
+import { madd, sumLanes } from "./lanes";
+
+/** Σ a[i] · b[i] over `bytes`. */
+// @ts-ignore: decorator
+@inline
+export function dot(a: usize, b: usize, bytes: usize): f32 {
+  let i: usize = 0;
+  let sum: f32 = 0;
+  if (ASC_FEATURE_SIMD) {
+    let lanes = f32x4.splat(0);
+    for (; i + 16 <= bytes; i += 16) lanes = madd(v128.load(a + i), v128.load(b + i), lanes);
+    sum = sumLanes(lanes);
+  }
+  for (; i < bytes; i += 4) sum += load<f32>(a + i) * load<f32>(b + i);
+  return sum;
+}
+
+/** y[i] += factor · x[i] over `bytes`. */
+// @ts-ignore: decorator
+@inline
+export function addMultiple(y: usize, x: usize, factor: f32, bytes: usize): void {
+  let i: usize = 0;
+  if (ASC_FEATURE_SIMD) {
+    const lanes = f32x4.splat(factor);
+    for (; i + 16 <= bytes; i += 16) v128.store(y + i, madd(v128.load(x + i), lanes, v128.load(y + i)));
+  }
+  for (; i < bytes; i += 4) store<f32>(y + i, load<f32>(y + i) + factor * load<f32>(x + i));
+}
+
+/** Bits of the largest magnitude over `bytes`: as an integer, so that NaN is above infinity and that above all else. */
+export function largestBits(x: usize, bytes: usize): u32 {
+  let i: usize = 0;
+  let largest: u32 = 0;
+  if (ASC_FEATURE_SIMD) {
+    const mask = i32x4.splat(0x7fffffff);
+    let lanes = i32x4.splat(0);
+    for (; i + 16 <= bytes; i += 16) lanes = i32x4.max_u(lanes, v128.and(v128.load(x + i), mask));
+    largest = max(
+      max(<u32>i32x4.extract_lane(lanes, 0), <u32>i32x4.extract_lane(lanes, 1)),
+      max(<u32>i32x4.extract_lane(lanes, 2), <u32>i32x4.extract_lane(lanes, 3)),
+    );
+  }
+  for (; i < bytes; i += 4) largest = max(largest, load<u32>(x + i) & 0x7fffffff);
+  return largest;
+}
+
+/** Bits of infinity: what is not below is no finite number. */
+export const INFINITE: u32 = 0x7f800000;
+
+/** Fill with NaN. */
+export function fillNaN(y: usize, bytes: usize): void {
+  for (let i: usize = 0; i < bytes; i += 4) store<f32>(y + i, f32.NaN);
+}

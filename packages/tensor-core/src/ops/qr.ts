@@ -1,0 +1,102 @@
+import { ShapeError } from "../errors.ts";
+import { qrGradient } from "../functions/decomposition.ts";
+import { defineOperator, type Operator } from "../graph/operator.ts";
+import { byteLength, elementCount, formatSpec, type TensorSpec } from "../shape.ts";
+
+/** How many matrices there are, and how large each is. */
+const sizesOf = ({ shape }: TensorSpec): { batch: number; rows: number; columns: number } => ({
+  batch: elementCount(shape.slice(0, -2)),
+  rows: shape.at(-2)!,
+  columns: shape.at(-1)!,
+});
+
+/** `x ← x − (v · x) v` for one column of a matrix, from row `first` on. */
+const reflect = (x: Float64Array, v: Float64Array, first: number): void => {
+  let sum = 0;
+  for (let i = first; i < v.length; i++) sum += v[i]! * x[i]!;
+  for (let i = first; i < v.length; i++) x[i]! -= sum * v[i]!;
+};
+
+/**
+ * Thin factors of one matrix, given by its columns, which become those of r.
+ *
+ * @returns the columns of q.
+ */
+const householder = (columns: readonly Float64Array[], rows: number): Float64Array[] => {
+  const reflectors: Float64Array[] = [];
+  columns.forEach((column, k) => {
+    reflectors.forEach((v, j) => reflect(column, v, j));
+    const norm = Math.hypot(...column.subarray(k));
+    const v = new Float64Array(rows);
+    if (Math.hypot(...column.subarray(k + 1)) > 0) {
+      v.set(column.subarray(k), k);
+      v[k]! += column[k]! < 0 ? -norm : norm;
+      const length = Math.sqrt(norm * (norm + Math.abs(column[k]!)));
+      for (let i = k; i < rows; i++) v[i]! /= length;
+      column[k] = column[k]! < 0 ? norm : -norm;
+      column.fill(0, k + 1);
+    }
+    reflectors.push(v);
+  });
+  return columns.map((_, k) => {
+    const q = new Float64Array(rows);
+    q[k] = 1;
+    for (let j = columns.length - 1; j >= 0; j--) reflect(q, reflectors[j]!, j);
+    return q;
+  });
+};
+
+/**
+ * Thin factors `a = q r` of matrices with at least as many rows as columns: the columns of q orthonormal, r upper
+ * triangular with a diagonal that is not negative. Where columns of `a` depend on others, r has zeros (or rounding) on
+ * its diagonal and the columns of q are orthonormal still. A NaN or an infinity in `a` makes all of q and r NaN.
+ *
+ * Gradient: see `qrGradient`.
+ */
+export const qrOperator: Operator = defineOperator({
+  name: "qr",
+  infer: ([a]) => {
+    if (a!.dtype !== "f32" || a!.shape.length < 2 || a!.shape.at(-2)! < a!.shape.at(-1)!)
+      throw new ShapeError(
+        "qr",
+        `${formatSpec(a!)} was given, it takes f32 matrices [..., n, m] with n ≥ m; cast it, or decompose its transpose`,
+      );
+    return [
+      { dtype: "f32", shape: a!.shape },
+      { dtype: "f32", shape: [...a!.shape.slice(0, -2), a!.shape.at(-1)!, a!.shape.at(-1)!] },
+    ];
+  },
+  vjp: ({ outputs: [q, r], cotangents: [ofQ, ofR] }) => [qrGradient(q!, r!, ofQ!, ofR!)],
+  cost: ([a], [q, r]) => {
+    const { batch, rows, columns } = sizesOf(a!);
+    return {
+      // As much for q as for r.
+      flops: batch * 4 * columns ** 2 * (rows - columns / 3),
+      bytesRead: byteLength(a!),
+      bytesWritten: byteLength(q!) + byteLength(r!),
+    };
+  },
+  reference: ([a]) => {
+    const { batch, rows, columns } = sizesOf(a!.spec);
+    const q = new Float64Array(batch * rows * columns).fill(NaN);
+    const r = new Float64Array(batch * columns * columns).fill(NaN);
+    for (let matrix = 0; matrix < batch; matrix++) {
+      const start = matrix * rows * columns;
+      const data = a!.data.subarray(start, start + rows * columns);
+      if (!data.every(Number.isFinite)) continue;
+      const ofR = Array.from({ length: columns }, (_, j) =>
+        Float64Array.from({ length: rows }, (_, i) => data[i * columns + j]!),
+      );
+      const ofQ = householder(ofR, rows);
+      for (let j = 0; j < columns; j++) {
+        const turned = ofR[j]![j]! < 0;
+        ofQ[j]!.forEach((x, i) => (q[start + i * columns + j] = turned ? -x : x));
+        for (let k = 0; k < columns; k++) {
+          const x = k < j ? 0 : ofR[k]![j]!;
+          r[(matrix * columns + j) * columns + k] = turned && k >= j ? -x : x;
+        }
+      }
+    }
+    return [q, r];
+  },
+});
