@@ -44,6 +44,8 @@ export {
   type PredictedForm,
 } from "./planning/choose-form.ts";
 export {
+  type ComputedFactor,
+  computedFactors,
   type FormPlacement,
   formStages,
   type FormStages,

@@ -85,6 +85,27 @@ export const factorsInOrder = (layers: readonly PlannedLayer[]): readonly Factor
     })),
   );
 
+/** A factor as planners of buckets take it. */
+export interface ComputedFactor {
+  /** `sideName`. */
+  readonly name: string;
+  /** Floats that travel. */
+  readonly elements: number;
+  /** From the factor before, or the begin of the forward pass, until this one is computed. */
+  readonly workSeconds: number;
+}
+
+/** What of factors a plan of their buckets rests on, in the order in which a step computes them: A forward, G backward. */
+export const computedFactors = (
+  layers: readonly PlannedLayer[],
+  { factorSeconds, passSeconds = () => 0 }: Pick<StageTimes, "factorSeconds" | "passSeconds">,
+): readonly ComputedFactor[] =>
+  factorsInOrder(layers).map(({ layer, side, name }) => ({
+    name,
+    elements: factorElements(layer, side),
+    workSeconds: passSeconds(layer, side) + factorSeconds(layer, side),
+  }));
+
 /** A rank of the grid by its number; undefined where all ranks of the column invert the factor. */
 const inverterOf = (
   { workers, layers }: InversePlacement,
@@ -129,10 +150,7 @@ const exposedSeconds = (form: FormPlacement, options: StageOptions): number => {
   const factors = factorsInOrder(options.layers);
   const places = new Map(factors.map(({ name }, i) => [name, i]));
   let computed = 0;
-  const ready = factors.map(
-    ({ layer, side }) =>
-      (computed += options.times.passSeconds!(layer, side) + options.times.factorSeconds(layer, side)),
-  );
+  const ready = computedFactors(options.layers, options.times).map(({ workSeconds }) => (computed += workSeconds));
   const plan = options.buckets ?? [factors.map(({ name }) => name)];
   const planned = plan.flat();
   if (new Set(planned).size !== planned.length || planned.length !== factors.length)
