@@ -46,7 +46,11 @@ test.each<[string, Partial<CollectiveRequest>, RegExp]>([
     { kind: "all-to-all", output: region(64, 32) },
     /32 bytes cannot be split into 3 equal chunks of f32/,
   ],
-  ["overlap", { output: region(16, 32) }, /input and output overlap; only all-reduce and broadcast may work in place/],
+  [
+    "overlap",
+    { output: region(16, 32) },
+    /input and output overlap; only all-reduce, broadcast, reduce may work in place/,
+  ],
   ["in place where it may not be", { kind: "send-receive", to: 1, from: 2 }, /input and output overlap/],
   ["a root outside", { kind: "broadcast", root: 3 }, /root 3 is not a rank; use 0 to 2/],
   [

@@ -4,6 +4,7 @@ import { algorithms } from "../src/algorithms/table.ts";
 import type { Algorithm, ElementRange, Place, ScheduleCost, Step } from "../src/schedule.ts";
 import { sentElements, sentMessages } from "../src/schedule.ts";
 import { slotCount } from "../src/control-block/layout.ts";
+import { combiningKinds, inPlaceKinds } from "../src/requests/kind-facts.ts";
 import { nearlySquare } from "../src/topology.ts";
 import { countedCost, heedsHosts, hostShapes, messageEnds, placeOf, regionElements, schedulesOf } from "./world.ts";
 
@@ -59,8 +60,7 @@ const rows: CostRow[] = page
     order: order!,
   }));
 
-const reduces = (algorithm: Algorithm): boolean =>
-  algorithm.kind === "all-reduce" || algorithm.kind === "reduce-scatter";
+const reduces = (algorithm: Algorithm): boolean => combiningKinds.has(algorithm.kind);
 
 test("the page has a row for every algorithm and no other, and says which sum in rank order", () => {
   const line = (name: string, kind: string, order: string): string => `${name}: ${kind}, ${order}`;
@@ -98,7 +98,7 @@ const overlap = (a: ElementRange, b: ElementRange, inPlace: boolean): boolean =>
 
 describe.each(rows)("$name", ({ name, rounds, messages, bytes, summed }) => {
   const algorithm = algorithms.find((candidate) => candidate.name === name)!;
-  const inPlace = algorithm.kind === "all-reduce" || algorithm.kind === "broadcast";
+  const inPlace = inPlaceKinds.has(algorithm.kind);
   const onHosts = heedsHosts(algorithm);
   const settings = (worldSize: number): Partial<Place>[] =>
     Object.values(onHosts ? hostShapes(worldSize) : { none: undefined }).flatMap((hosts) =>
@@ -135,7 +135,8 @@ describe.each(rows)("$name", ({ name, rounds, messages, bytes, summed }) => {
     "what it says it costs on %i ranks is what its schedules do",
     (worldSize) => {
       for (const hosts of Object.values(hostShapes(worldSize))) {
-        for (const root of algorithm.kind === "broadcast" ? [0, worldSize - 1] : [0]) {
+        const hasRoot = algorithm.kind === "broadcast" || algorithm.kind === "reduce";
+        for (const root of hasRoot ? new Set([0, worldSize >> 1, worldSize - 1]) : [0]) {
           const counted = countedCost(
             schedulesOf(algorithm, worldSize, divisible, { ...(onHosts && { hosts }), root }),
             hosts,

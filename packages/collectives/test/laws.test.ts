@@ -7,6 +7,7 @@ import { execute, scratchBytes } from "../src/execute.ts";
 import { plainArithmetic } from "../src/plain-arithmetic.ts";
 import type { Algorithm, Place } from "../src/schedule.ts";
 import { slotCount } from "../src/control-block/layout.ts";
+import { combiningKinds, inPlaceKinds } from "../src/requests/kind-facts.ts";
 import { memoryWorld } from "../src/transport/memory-transport.ts";
 import type { Transport } from "../src/transport/transport.ts";
 import {
@@ -111,10 +112,10 @@ const holds = async (algorithm: Algorithm, setting: Setting): Promise<void> => {
   }
 };
 
-const reduces = (algorithm: Algorithm): boolean =>
-  algorithm.kind === "all-reduce" || algorithm.kind === "reduce-scatter";
-const worksInPlace = (algorithm: Algorithm): boolean =>
-  algorithm.kind === "all-reduce" || algorithm.kind === "broadcast";
+const reduces = (algorithm: Algorithm): boolean => combiningKinds.has(algorithm.kind);
+const worksInPlace = (algorithm: Algorithm): boolean => inPlaceKinds.has(algorithm.kind);
+/** Kinds with a root, the same on all ranks. */
+const rooted: ReadonlySet<Algorithm["kind"]> = new Set(["broadcast", "reduce"]);
 // What goes wrong beyond 8 ranks does on a prime or a power of two.
 const worldSizes = examples(
   [1, 2, 3, 4, 5, 6, 7, 8, 11, 16],
@@ -133,6 +134,21 @@ describe.each(algorithms.map((algorithm) => ({ name: algorithm.name, algorithm }
             await holds(algorithm, { worldSize, n, travel, inPlace, root: worldSize - 1 });
     },
   );
+
+  test.each(worldSizes)("to and from every root on %i ranks", async (worldSize) => {
+    if (!rooted.has(algorithm.kind)) return;
+    for (let root = 0; root < worldSize; root++)
+      for (const n of [worldSize - 1, 37])
+        for (const segments of algorithm.mostSegments === undefined ? [1] : [1, 3])
+          await holds(algorithm, {
+            worldSize,
+            n,
+            segments,
+            root,
+            travel: travels[(root + n) % 3]!,
+            inPlace: (root + n + segments) % 2 === 0,
+          });
+  });
 
   test.each(worldSizes)("10007 elements on %i ranks", async (worldSize) => {
     const dtype = (["f32", "bf16", "i32", "f16"] as const)[worldSize % 4]!;
@@ -212,8 +228,9 @@ describe("order of sums", () => {
                   `rank ${rank} of ${worldSize}`,
                 ).toBe(0),
               );
-            const ordered = outputs.every((bytes, rank) => {
-              const offset = algorithm.kind === "all-reduce" ? 0 : 41 * rank;
+            // Of a reduce, rank 0 is the root; the others have zeros.
+            const ordered = outputs.slice(0, algorithm.kind === "reduce" ? 1 : worldSize).every((bytes, rank) => {
+              const offset = algorithm.kind === "reduce-scatter" ? 41 * rank : 0;
               const sums = Array.from({ length: 41 }, (_, i) => inRankOrder(inputs, offset + i));
               return Buffer.compare(bytes, toBytes(sums, "f32")) === 0;
             });

@@ -6,6 +6,7 @@ import { algorithms } from "../src/algorithms/table.ts";
 import { sentElements } from "../src/schedule.ts";
 import { stateWord } from "../src/control-block/layout.ts";
 import { createThreadWorld, type ThreadWorldOptions } from "../src/node.ts";
+import { inPlaceKinds } from "../src/requests/kind-facts.ts";
 import { selectAlgorithm } from "../src/select.ts";
 import type { Answer, Ask, Job, RankData } from "./rank-worker.ts";
 import { closedForm, fromBytes, operand, placeOf, raggedAnswer, regionElements } from "./world.ts";
@@ -42,7 +43,7 @@ for (const { worldSizes, tags } of [
     test("every algorithm equals the closed form", async () => {
       const runs = algorithms.flatMap(({ name, kind }) =>
         [0, 1, worldSize - 1, worldSize, 1009].flatMap((n) =>
-          (kind === "all-reduce" ? [true, false] : [false]).map((inPlace) => ({ algorithm: name, n, inPlace })),
+          (inPlaceKinds.has(kind) ? [true, false] : [false]).map((inPlace) => ({ algorithm: name, n, inPlace })),
         ),
       );
       const answers = await runWorld(worldSize, { name: "algorithms", runs });
@@ -82,6 +83,10 @@ for (const { worldSizes, tags } of [
         { kind: "all-gather", n: 33, dtype: "bf16", awaited: true },
         { kind: "broadcast", n: 100, root: worldSize - 1, inPlace: true },
         { kind: "send-receive", n: 5, priority: 2 },
+        { kind: "reduce", n: 6007, root: worldSize - 1, inPlace: true, priority: 1 },
+        { kind: "reduce", n: 6007, root: 0, priority: 1 },
+        { kind: "reduce", n: 100, root: worldSize >> 1, dtype: "i32", awaited: true },
+        { kind: "reduce", n: 0, root: 0 },
         { kind: "all-reduce", n: 19, dtype: "bf16" },
       ];
       const answers = await runWorld(worldSize, { name: "requests", requests, startAllFirst, repeats: 30 });

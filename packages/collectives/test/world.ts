@@ -75,6 +75,8 @@ export const closedForm = (
       return inputs.flatMap((values) => values.slice(rank * n, (rank + 1) * n));
     case "broadcast":
       return [...inputs[root]!];
+    case "reduce":
+      return indices.map((i) => (rank === root ? fold(i) : 0));
     case "send-receive":
       return from === undefined ? indices.map(() => 0) : [...inputs[from]!];
     case "barrier":

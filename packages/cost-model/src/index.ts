@@ -38,6 +38,12 @@ export {
 } from "./planners/bayesian-optimisation.ts";
 export { type ByteSchedulerOptions, partitionsOfSize, planByteScheduler } from "./simulated-only/byte-scheduler.ts";
 export { dearTimeline, type DearTimelineOptions, type HalvesModel, halvesOf, planDear } from "./planners/dear.ts";
+export {
+  type FactorBuckets,
+  factorProfile,
+  planFactorBuckets,
+  type ProfiledFactor,
+} from "./planners/factor-buckets.ts";
 export { type LagsOptions, planLags, type TensorDensity } from "./planners/lags.ts";
 export { mergeOptimally } from "./planners/mg-wfbp-exact.ts";
 export { mergeGreedy } from "./planners/mg-wfbp.ts";

@@ -35,6 +35,25 @@ export {
   placeInTurn,
   placeWhole,
 } from "./placement/inverse-placement.ts";
+export {
+  chooseForm,
+  type ChooseFormOptions,
+  equivalentForms,
+  type KfacForm,
+  placeForm,
+  type PredictedForm,
+} from "./planning/choose-form.ts";
+export {
+  type ComputedFactor,
+  computedFactors,
+  type FormPlacement,
+  formStages,
+  type FormStages,
+  meanStepSeconds,
+  type RefreshIntervals,
+  type StageOptions,
+} from "./planning/form-stages.ts";
+export type { PlannedLayer, StageTimes } from "./planning/stage-times.ts";
 export { muon, type MuonOptions, type MuonState, orthogonaliseUpdates, type OrthogonaliseOptions } from "./muon.ts";
 export type { Preconditioner } from "./preconditioner.ts";
 export { shampoo, type ShampooOptions, type ShampooSides, type ShampooState } from "./shampoo.ts";

@@ -6,6 +6,7 @@ export type CollectiveKind =
   | "all-gather"
   | "all-to-all"
   | "broadcast"
+  | "reduce"
   | "send-receive"
   | "barrier";
 
@@ -13,7 +14,7 @@ export type Reduction = "sum" | "max" | "min";
 
 /**
  * One collective, as bytes in memory. Regions of concurrent requests must not overlap; nor may input and output, except
- * that all-reduce and broadcast may work in place, on one and the same region.
+ * that all-reduce, broadcast and reduce may work in place, on one and the same region.
  *
  * | kind | `input` | `output` |
  * | --- | --- | --- |
@@ -22,6 +23,7 @@ export type Reduction = "sum" | "max" | "min";
  * | all-gather | n elements | P·n elements, in rank order |
  * | all-to-all | P·n elements | P·n elements: chunk r comes from rank r |
  * | broadcast | n elements | n elements, equal to rank `root`'s input |
+ * | reduce | n elements | n elements: the reduction on rank `root`, zeros on all others |
  * | send-receive | n elements for rank `to`, if any | n elements from rank `from`; zeros without one |
  * | barrier | empty | empty |
  */

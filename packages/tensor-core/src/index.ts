@@ -64,6 +64,7 @@ export {
   axisIndex,
   broadcastFromRoot,
   reduceScatter,
+  reduceMeanToRoot,
   reduceToRoot,
   sendReceive,
 } from "./functions/collective.ts";

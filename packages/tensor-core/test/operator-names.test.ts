@@ -6,7 +6,15 @@ const packages = new URL("../../", import.meta.url);
 
 /** Words of other things that are operators' names, too. */
 const memoryRegions = ["input"];
-const requestKinds = ["all-reduce", "reduce-scatter", "all-gather", "all-to-all", "broadcast", "send-receive"];
+const requestKinds = [
+  "all-reduce",
+  "reduce-scatter",
+  "all-gather",
+  "all-to-all",
+  "broadcast",
+  "reduce",
+  "send-receive",
+];
 const reductions = ["sum"];
 
 /** What names operators because it is there to: their own files, and the functions that emit them. */

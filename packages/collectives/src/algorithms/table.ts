@@ -7,6 +7,7 @@ import { chainBroadcast } from "./chain-broadcast.ts";
 import { directAllGather } from "./direct-all-gather.ts";
 import { directAllReduce } from "./direct-all-reduce.ts";
 import { directReduceScatter } from "./direct-reduce-scatter.ts";
+import { directReduce } from "./direct-reduce.ts";
 import { disseminationBarrier } from "./dissemination-barrier.ts";
 import { doubleBinaryTreeAllReduce } from "./double-binary-tree-all-reduce.ts";
 import { gatherAllReduce } from "./gather-all-reduce.ts";
@@ -55,6 +56,7 @@ export const algorithms: readonly Algorithm[] = [
   binomialBroadcast,
   chainBroadcast,
   scatterAllGatherBroadcast,
+  directReduce,
   disseminationBarrier,
   sendReceive,
 ];

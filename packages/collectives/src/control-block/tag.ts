@@ -6,6 +6,7 @@ export const kinds: readonly CollectiveKind[] = [
   "all-gather",
   "all-to-all",
   "broadcast",
+  "reduce",
   "send-receive",
   "barrier",
 ];
@@ -16,10 +17,10 @@ const taggedKinds: readonly TaggedKind[] = [...kinds, "agreement"];
 
 /** A tag says which request a message belongs to: its number in its group, the group and its kind. 29 bits. */
 export const tagOf = (sequence: number, kind: TaggedKind, group = 0): number =>
-  ((sequence & 0x3fffff) << 7) | (group << 3) | taggedKinds.indexOf(kind);
+  ((sequence & 0x1fffff) << 8) | (group << 4) | taggedKinds.indexOf(kind);
 /** A tag modulo this says group and kind alone. */
-export const tagsOfGroupsAndKinds: number = 1 << 7;
-export const kindOf = (tag: number): TaggedKind => taggedKinds[tag & 7]!;
-export const groupOf = (tag: number): number => (tag >>> 3) & 15;
+export const tagsOfGroupsAndKinds: number = 1 << 8;
+export const kindOf = (tag: number): TaggedKind => taggedKinds[tag & 15]!;
+export const groupOf = (tag: number): number => (tag >>> 4) & 15;
 /** The number of a request in its group. */
-export const sequenceOf = (tag: number): number => (tag >>> 7) & 0x3fffff;
+export const sequenceOf = (tag: number): number => (tag >>> 8) & 0x1fffff;

@@ -3,6 +3,7 @@ import { checkRowCounts, type CollectiveRequest, readRowCounts, type WasmMemory 
 import { reducible } from "../arithmetic.ts";
 import { kinds } from "../control-block/tag.ts";
 import { laneCount } from "../control-block/layout.ts";
+import { combiningKinds, inPlaceKinds } from "./kind-facts.ts";
 
 interface Group {
   readonly rank: number;
@@ -74,7 +75,7 @@ export const checkRequest = (request: CollectiveRequest, { rank, worldSize, memo
     );
   if (kind === "all-to-all" && input.byteLength % (worldSize * bytesPerElement[dtype]) !== 0)
     say(`${input.byteLength} bytes cannot be split into ${worldSize} equal chunks of ${dtype}; pad the input`);
-  if ((kind === "all-reduce" || kind === "reduce-scatter") && !reducible.has(dtype))
+  if (combiningKinds.has(kind) && !reducible.has(dtype))
     say(`dtype ${dtype} cannot be reduced, it takes ${[...reducible].join(", ")}; cast it first`);
   const requireRank = (name: "root" | "to" | "from"): void => {
     const peer = request[name];
@@ -109,6 +110,6 @@ export const checkRequest = (request: CollectiveRequest, { rank, worldSize, memo
     input.byteOffset + input.byteLength <= output.byteOffset ||
     output.byteOffset + output.byteLength <= input.byteOffset;
   const same = input.byteOffset === output.byteOffset && input.byteLength === output.byteLength;
-  if (!apart && !(same && (kind === "all-reduce" || kind === "broadcast")))
-    say("input and output overlap; only all-reduce and broadcast may work in place, on one and the same region");
+  if (!apart && !(same && inPlaceKinds.has(kind)))
+    say(`input and output overlap; only ${[...inPlaceKinds].join(", ")} may work in place, on one and the same region`);
 };

@@ -36,7 +36,8 @@ export const leastBytes = ({ kind, input }: CollectiveRequest, worldSize: number
     case "all-gather":
       return others * input.byteLength;
     case "broadcast":
-      return (others * input.byteLength) / worldSize; // all ranks together send it to each but the root
+    case "reduce":
+      return (others * input.byteLength) / worldSize; // once for each rank but the root, by all ranks together
     default:
       return 0;
   }

@@ -15,6 +15,7 @@ import { groupOf, kindOf, tagsOfGroupsAndKinds } from "../control-block/tag.ts";
 import type { Preference } from "../control-block/world-connection.ts";
 import { requestWord } from "../control-block/layout.ts";
 import type { NextRequest, PostedRequest } from "../lanes/lane.ts";
+import { combiningKinds } from "./kind-facts.ts";
 import type { NativeCollectives } from "./native-collectives.ts";
 
 export interface RequestExecutorParts {
@@ -38,8 +39,6 @@ interface Selector {
   readonly select: ReturnType<typeof algorithmSelector>;
   readonly hosts: Preference["hosts"];
 }
-
-const adds = (kind: CollectiveRequest["kind"]): boolean => kind === "all-reduce" || kind === "reduce-scatter";
 
 /**
  * One way for all, whatever this rank would choose by: that ranks choose by different things is found out by an
@@ -140,7 +139,7 @@ export class RequestExecutor {
     if (groupOf(request.tag) !== 0 || kindOf(request.tag) === "agreement") return undefined;
     const bytes = Math.max(request.input.byteLength, request.output.byteLength);
     // Some engines add in an order of their own, which is no other only where a sum has but two parts.
-    const anyOrder = !adds(request.kind) || transport.worldSize <= 2 || preference.order === "any";
+    const anyOrder = !combiningKinds.has(request.kind) || transport.worldSize <= 2 || preference.order === "any";
     for (const native of natives)
       if ((native.rankOrder || anyOrder) && bytes > native.schedulesUpTo && native.covers(request)) return native;
     return undefined;
@@ -166,7 +165,11 @@ export class RequestExecutor {
     for (const plan of plans)
       if (plan.dtype === dtype && plan.root === root && plan.to === to && plan.from === from) return plan;
     const elementCount = elementsOf(request, worldSize);
-    const { select, hosts } = this.selectorOf(transport, group, adds(kind) && (dtype === "i32" || dtype === "u32"));
+    const { select, hosts } = this.selectorOf(
+      transport,
+      group,
+      combiningKinds.has(kind) && (dtype === "i32" || dtype === "u32"),
+    );
     const { algorithm, segments } = select(kind, Math.max(request.input.byteLength, request.output.byteLength));
     const schedule = algorithm.schedule({
       rank,

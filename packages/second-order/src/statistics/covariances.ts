@@ -50,7 +50,7 @@ const gradientCovariance =
     );
 
 /** Whether the factor of a side is diagonal, and kept as a vector. */
-export const isDiagonal = (layer: Layer, side: "input" | "gradient"): boolean =>
+export const isDiagonal = (layer: Pick<Layer, "kind">, side: "input" | "gradient"): boolean =>
   layer.kind === "embedding" && side === "input";
 
 /**

@@ -3,6 +3,7 @@ import { vjp } from "../autodiff/vjp.ts";
 import type { ReferenceArray } from "../graph/operator.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { trace } from "../graph/trace.ts";
+import { eliminateDeadCode } from "../passes/dead-code.ts";
 import { interpretWorld } from "../reference/interpret.ts";
 import { elementCount, type Shape } from "../shape.ts";
 import {
@@ -12,6 +13,7 @@ import {
   allToAll,
   axisIndex,
   broadcastFromRoot,
+  reduceMeanToRoot,
   reduceScatter,
   reduceToRoot,
   sendReceive,
@@ -73,7 +75,7 @@ const rows: readonly {
     expected: (x, rank) => (rank < 2 ? x[1 - rank]! : [0, 0, 0, 0]),
   },
   {
-    name: "reduce to root",
+    name: "reduce",
     fn: (x) => reduceToRoot(x, "data", 1),
     shape: () => [3],
     expected: (x, rank) => (rank === 1 ? [0, 1, 2].map((i) => x.reduce((sum, row) => sum + row[i]!, 0)) : [0, 0, 0]),
@@ -131,9 +133,28 @@ test("the mean is the sum times 1/P", () => {
   expect(outputs[3]).toEqual(inputs[0]!.map((_, i) => inputs.reduce((sum, row) => sum + row[i]!, 0) / 4));
 });
 
+test("the mean at the root is the sum there times 1/P", () => {
+  const { inputs, outputs } = runWorld(4, (x) => reduceMeanToRoot(x, "data", 2), [5]);
+  const zeros = [0, 0, 0, 0, 0];
+  const mean = zeros.map((_, i) => inputs.reduce((sum, row) => sum + row[i]!, 0) / 4);
+  expect(outputs).toEqual([zeros, zeros, mean, zeros]);
+});
+
+test("a reduce that this rank does not read is kept: the root waits for it", () => {
+  const { graph } = trace(
+    (x: Tensor) => {
+      reduceToRoot(x, "data", 1);
+      return x;
+    },
+    [f32([3])],
+    { mesh: { data: 2 } },
+  );
+  expect(eliminateDeadCode(graph).nodes.map(({ op }) => op)).toEqual(["input", "reduce"]);
+});
+
 test("one rank needs no node", () => {
   for (const { fn, name } of rows) {
-    if (name === "send-receive" || name === "broadcast" || name === "reduce to root") continue;
+    if (name === "send-receive" || name === "broadcast" || name === "reduce") continue;
     expect(trace(fn, [f32([4, 2])]).graph.nodes.map((node) => node.op)).toEqual(["input"]);
   }
 });
@@ -145,9 +166,10 @@ test("bad arguments name the values and the cure", () => {
     /dimension 0 of f32\[4, 2\] is not a multiple of the 3 ranks on axis "data"; pad it to 6/,
   );
   expect(on(3, (x) => allGather(x, "data"), [])).toThrow(/has no dimension 0/);
-  expect(on(3, (x) => broadcastFromRoot(x, "data", 3), [4])).toThrow(
-    /root 3 is not a rank of axis "data", which has 3; use 0 to 2/,
-  );
+  for (const toOrFrom of [broadcastFromRoot, reduceToRoot, reduceMeanToRoot])
+    expect(on(3, (x) => toOrFrom(x, "data", 3), [4])).toThrow(
+      /root 3 is not a rank of axis "data", which has 3; use 0 to 2/,
+    );
   expect(
     on(
       3,

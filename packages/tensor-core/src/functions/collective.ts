@@ -5,7 +5,7 @@ import { axisSize, emit, emitOne, requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import type { CollectiveParams } from "../ops/shared/collective.ts";
 import { checkOptions } from "../options.ts";
-import { equal, full, multiply, where } from "./elementwise.ts";
+import { full, multiply } from "./elementwise.ts";
 
 // Along an axis with one rank every collective is the value itself, so a function written for many ranks leaves no
 // trace of them in a graph for one, and needs no communicator there. The ragged ones alone stay, also without a
@@ -166,12 +166,25 @@ export const broadcastFromRoot = (x: Tensor, axis: string, root = 0, options: Co
   return params.axisSize === 1 ? x : emitOne("broadcast", [x], { ...params, root });
 };
 
-/** Sum of `x` over all ranks at rank `root`, zeros elsewhere. Cost: that of `allReduce`. */
+/**
+ * Sum of `x` over the ranks of `axis` at rank `root`, zeros on all others. f32, f16, bf16, i32, u32. Every rank of the
+ * axis calls it, whether or not it reads the result. Gradient: the root's, on every rank.
+ *
+ * Cost: the bytes of `x` sent per rank, about half of what `allReduce` sends.
+ *
+ * @throws ArgumentError where `root` is not a rank of the axis.
+ * @example const factor = reduceToRoot(ownFactor, "data", owner); // rank `owner` inverts it
+ */
 export const reduceToRoot = (x: Tensor, axis: string, root = 0, options: CollectiveOptions = {}): Tensor => {
   checkRank("reduceToRoot", "root", root, axis);
-  if (paramsOf("reduceToRoot", [x], axis, options).axisSize === 1) return x;
-  // A choice, not a product with 0 or 1: a non-finite sum must not leak into the other ranks.
-  return where(equal(axisIndex(axis), root), allReduce(x, axis, "sum", options), 0);
+  const params = paramsOf("reduceToRoot", [x], axis, options);
+  return params.axisSize === 1 ? x : emitOne("reduce", [x], { ...params, root });
+};
+
+/** Mean of `x` over the ranks of `axis` at rank `root`, f32: the sum times 1/P; zeros on all others. */
+export const reduceMeanToRoot = (x: Tensor, axis: string, root = 0, options: CollectiveOptions = {}): Tensor => {
+  const sum = reduceToRoot(x, axis, root, options);
+  return sum === x ? x : multiply(sum, 1 / axisSize(axis));
 };
 
 /**

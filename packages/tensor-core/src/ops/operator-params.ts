@@ -31,6 +31,7 @@ import type { OneHotParams } from "./one-hot.ts";
 import type { PadParams } from "./pad.ts";
 import type { RandomBitsParams } from "./random-bits.ts";
 import type { ReduceScatterParams } from "./reduce-scatter.ts";
+import type { ReduceParams } from "./reduce.ts";
 import type { ReshapeParams } from "./reshape.ts";
 import type { RmsNormParams } from "./rms-norm.ts";
 import type { RotaryParams } from "./rotary.ts";
@@ -141,6 +142,7 @@ export interface OperatorParams {
   readonly "ragged-all-gather": CollectiveParams;
   readonly "ragged-all-to-all": CollectiveParams;
   readonly "random-bits": RandomBitsParams;
+  readonly reduce: ReduceParams;
   readonly "reduce-max": ReductionParams;
   readonly "reduce-min": ReductionParams;
   readonly "reduce-scatter": ReduceScatterParams;

@@ -88,6 +88,7 @@ import { randomBitsOperator } from "./random-bits.ts";
 import { reduceMaxOperator } from "./reduce-max.ts";
 import { reduceMinOperator } from "./reduce-min.ts";
 import { reduceScatterOperator } from "./reduce-scatter.ts";
+import { reduceOperator } from "./reduce.ts";
 import { reluOperator } from "./relu.ts";
 import { reshapeOperator } from "./reshape.ts";
 import { rmsNormBackwardOperator } from "./rms-norm-backward.ts";
@@ -202,6 +203,7 @@ const rows: readonly Operator[] = [
   raggedAllGatherOperator,
   raggedAllToAllOperator,
   randomBitsOperator,
+  reduceOperator,
   reduceMaxOperator,
   reduceMinOperator,
   reduceScatterOperator,

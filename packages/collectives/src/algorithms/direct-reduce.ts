@@ -1,0 +1,36 @@
+import { costOfRounds, peersOf } from "../cost.ts";
+import { segmented } from "../interleave.ts";
+import { type Algorithm, input, output, type Step, withoutEmpty } from "../schedule.ts";
+
+/**
+ * Reduce where everybody sends its operand to the root, which combines them in rank order. The fewest rounds; the root
+ * reads them all.
+ *
+ * Cost: 1 round of one message, S bytes per rank; P − 1 of them come to the root, which sums (P − 1) · S bytes. Needs
+ * no scratch memory.
+ */
+export const directReduce: Algorithm = segmented({
+  name: "direct-reduce",
+  kind: "reduce",
+  rankOrder: true,
+  schedule: ({ rank, worldSize, elementCount, root = 0 }) => {
+    const operand = input(0, elementCount);
+    const whole = output(0, elementCount);
+    const rounds: Step[][] =
+      worldSize === 1
+        ? [[{ action: "copy", source: operand, target: whole }]]
+        : rank === root
+          ? [
+              peersOf(root, worldSize).map(
+                (peer): Step => ({ action: "receive", combine: "reduce", peer, target: whole, own: operand }),
+              ),
+              [],
+            ]
+          : [[{ action: "send", peer: root, source: operand }], [{ action: "clear", target: whole }]];
+    return { algorithm: "direct-reduce", scratchElements: 0, rounds: withoutEmpty(rounds) };
+  },
+  cost: (place) => {
+    const { byteLength: bytes, root = 0 } = place;
+    return costOfRounds(place, [{ sends: (rank) => (rank === root ? [] : [{ peer: root, bytes, summed: true }]) }]);
+  },
+});

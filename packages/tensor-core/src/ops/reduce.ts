@@ -1,0 +1,28 @@
+import { broadcastFromRoot } from "../functions/collective.ts";
+import type { Operator } from "../graph/operator.ts";
+import { elementCount } from "../shape.ts";
+import { collective, type CollectiveParams, reduceRanks, reducible } from "./shared/collective.ts";
+
+export type ReduceParams = CollectiveParams & {
+  readonly root: number;
+};
+
+/**
+ * Rank `root` gets the sum of all ranks' operands, the others get zeros. Adjoint: the cotangent of `root` on every
+ * rank; and so it is the adjoint of `broadcast`, which is why the others get zeros and not just anything.
+ */
+export const reduceOperator: Operator = collective<ReduceParams>({
+  name: "reduce",
+  // All ranks but the root have no use for the result.
+  hasEffect: () => true,
+  mayOverwrite: () => true,
+  dtypes: reducible,
+  result: (input) => input,
+  flops: (input, { axisSize }) => (elementCount(input.shape) * (axisSize - 1)) / axisSize,
+  world: (ranks, { root }, output) => {
+    const count = elementCount(output.shape);
+    const sum = reduceRanks(ranks, "sum", 0, count);
+    return ranks.map((_, rank) => (rank === root ? sum : new Float64Array(count)));
+  },
+  vjp: ({ cotangents: [g], params: { axis, root, priority } }) => [broadcastFromRoot(g!, axis, root, { priority })],
+});
