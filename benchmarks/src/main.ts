@@ -14,6 +14,7 @@ import type { Row } from "./report/row.ts";
 import { formatTable, shortfalls } from "./report/table.ts";
 import { predictions } from "./predictions/predictions.ts";
 import { runStudy } from "./studies/run-study.ts";
+import { secondOrderSearch } from "./second-order/search.ts";
 import { slowLinks } from "./slow-links/slow-links.ts";
 import { benchInChromium } from "./suites/browser.ts";
 import { benchCodec } from "./suites/codec.ts";
@@ -83,6 +84,7 @@ const studies: Readonly<Record<string, (args: readonly string[]) => Promise<numb
   search: (args) => runStudy(search, args),
   convergence: (args) => runStudy(convergence, args),
   "slow-links": (args) => runStudy(slowLinks, args),
+  "second-order-search": (args) => runStudy(secondOrderSearch, args),
   predictions: async (args) => predictions(args),
   "own-steps": ownSteps,
 };

@@ -1,4 +1,6 @@
 import {
+  choleskyInverse,
+  eigenInverse,
   eva,
   evaF,
   evaS,
@@ -15,6 +17,7 @@ import {
   placeWhole,
   type Preconditioner,
   shampoo,
+  soap,
   type UpdateSizeOptions,
 } from "@skein/second-order";
 import { chain, type GradientTransformation, momentum, type Schedule } from "@skein/tensor-core";
@@ -58,6 +61,7 @@ const buildPreconditioner = (
       return kfac({
         ...options,
         positions: job.positions,
+        inverse: job.inverse === "eigen" ? eigenInverse : choleskyInverse,
         distribution: {
           axis: dataAxis,
           placement: placementOf(job, layers, ranks),
@@ -140,6 +144,16 @@ export const buildCurvature = (
         rule: withMomentum(preconditioner as never, optimizer, rate),
         hasFigures: false,
         modeAt: (step) => (step % rootsEvery === 0 ? "refresh" : "keep"),
+      };
+    }
+    case "soap": {
+      const { kind: _, basesEvery, ...options } = optimizer;
+      const rule = soap({ ...options, learningRate: rate, axis: dataAxis });
+      return {
+        ...always,
+        rule: rule as GradientTransformation<unknown>,
+        hasFigures: false,
+        modeAt: (step) => (step === 0 ? "begin" : step % basesEvery === 0 ? "refresh" : "keep"),
       };
     }
     case "muon": {

@@ -199,9 +199,11 @@ export const buildOptimizer = (
   return clipNorm === undefined ? rule : (chain(clipByGlobalNorm(clipNorm), rule) as GradientTransformation<unknown>);
 };
 
-/** The last part of every optimizer counts its updates; where parts are chained, their states are a list. */
-const updatesIn = (state: unknown): Tensor =>
-  Array.isArray(state) ? updatesIn(state.at(-1)) : (state as ScheduleState).step;
+/** The last part of every optimizer counts its updates; where parts are chained or parted, their states are in a tree. */
+const updatesIn = (state: unknown): Tensor => {
+  const { step } = state as Partial<ScheduleState>;
+  return step ?? updatesIn(Object.values(state as object).at(-1));
+};
 
 /** The learning rate of the next update, f32 scalar, by the state of the job's optimizer. Traced. */
 export const buildLearningRateOf =

@@ -2,16 +2,24 @@ import type { CurvatureFigures, ObserveLayersOptions, Statistics } from "@skein/
 import { type GradientTransformation, InvariantError, type Tensor } from "@skein/tensor-core";
 
 /**
- * What a step does about curvature: use what is known, gather statistics as well, or derive inverses anew as well.
+ * What a step does about curvature: use what is known, gather statistics as well, or derive inverses anew as well; for
+ * the first time in a run, where that is done in another way.
  */
-export type CurvatureMode = "keep" | "observe" | "refresh";
+export type CurvatureMode = "keep" | "observe" | "refresh" | "begin";
 
 /** In the names of compiled steps, and so in traces. */
 export const modeNames: Readonly<Record<CurvatureMode, string>> = {
   keep: "curvature kept",
   observe: "curvature observed",
   refresh: "curvature refreshed",
+  begin: "curvature begun",
 };
+
+/** What an update is told of a mode. */
+export const refreshing = (mode: CurvatureMode): { readonly refresh: boolean; readonly first: boolean } => ({
+  refresh: mode === "refresh" || mode === "begin",
+  first: mode === "begin",
+});
 
 /** What a job whose optimizer looks at more than each gradient by itself adds to a step. */
 export interface Curvature {
@@ -39,7 +47,7 @@ export const observing = <State>(
 ): State =>
   mode === "keep" || optimizer.observe === undefined
     ? state
-    : (optimizer.observe(state, statistics as never, { refresh: mode === "refresh" }) as State);
+    : (optimizer.observe(state, statistics as never, refreshing(mode)) as State);
 
 /** What `read` finds in the state of one of the parts of an optimizer; where parts are chained, states are a list. */
 const findIn = <T>(state: unknown, read: (one: object) => T | undefined): T | undefined =>

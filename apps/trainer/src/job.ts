@@ -175,6 +175,16 @@ export type OptimizerJob =
       readonly rootsEvery: number;
     } & AfterPreconditioning)
   | {
+      readonly kind: "soap";
+      readonly beta1: number;
+      readonly beta2: number;
+      readonly epsilon: number;
+      readonly weightDecay: number;
+      readonly largestSide: number;
+      /** Steps from one derivation of bases to the next. */
+      readonly basesEvery: number;
+    }
+  | {
       readonly kind: "muon";
       readonly momentum: number;
       readonly nesterov: boolean;
@@ -214,6 +224,7 @@ export type CurvatureJob =
       /** Steps from one gathering of factors to the next, and from one inversion to the next. */
       readonly factorEvery: number;
       readonly inverseEvery: number;
+      readonly inverse: "cholesky" | "eigen";
       readonly form: KfacFormName;
       /** Share of the ranks that precondition each layer; for form: kaisa. */
       readonly gradientWorkers: number;

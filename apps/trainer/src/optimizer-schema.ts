@@ -46,6 +46,10 @@ export const optimizerSchema: z.ZodType<OptimizerJob> = z
         .describe("Whether the positions of an image or a text count as samples, or as one row."),
       factorEvery: count.default(10).describe("Steps from one gathering of factors to the next."),
       inverseEvery: count.default(10).describe("Steps from one inversion to the next, a multiple of factorEvery."),
+      inverse: z
+        .enum(["cholesky", "eigen"])
+        .default("cholesky")
+        .describe("Inverses of both damped factors, or eigenvectors, which divide by the damped product exactly."),
       form: z.enum(["d", "mpd", "kaisa", "dp"]).default("mpd").describe("How ranks share the work."),
       gradientWorkers: z
         .number()
@@ -68,6 +72,15 @@ export const optimizerSchema: z.ZodType<OptimizerJob> = z
       grafting: z.boolean().default(true).describe("Give each tensor the norm of its gradient."),
       rootsEvery: count.default(10).describe("Steps from one derivation of roots to the next."),
       ...afterPreconditioning,
+    }),
+    z.strictObject({
+      kind: z.literal("soap"),
+      beta1: beta.default(0.95),
+      beta2: beta.default(0.95),
+      epsilon: z.number().gt(0).default(1e-8),
+      weightDecay: weightDecay.default(0.01),
+      largestSide: count.default(1024).describe("Most rows or columns that get a basis; longer sides stay."),
+      basesEvery: count.default(10).describe("Steps from one derivation of bases to the next."),
     }),
     z.strictObject({
       kind: z.literal("muon"),
@@ -132,8 +145,11 @@ export const precisionSchema: z.ZodType<PrecisionJob> = z
 export const curvatureFaults = ({ optimizer, batch, ranks, overlap }: Job): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault = (field: string, rule: string): void => void faults.push({ path: ["optimizer", field], rule });
-  if (optimizer.kind === "shampoo" && overlap === "dear")
-    fault("kind", "shampoo derives roots in its update, which overlap: dear leaves to the next step; use wait-free");
+  if ((optimizer.kind === "shampoo" || optimizer.kind === "soap") && overlap === "dear")
+    fault(
+      "kind",
+      `${optimizer.kind} derives ${optimizer.kind === "soap" ? "bases" : "roots"} in its update, which overlap: dear leaves to the next step; use wait-free`,
+    );
   if (!("curvatureDecay" in optimizer)) return faults;
   const { statisticsSamples } = optimizer;
   if (statisticsSamples !== undefined && statisticsSamples > batch / ranks)

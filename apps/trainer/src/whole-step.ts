@@ -19,7 +19,7 @@ import {
   where,
   zipTrees,
 } from "@skein/tensor-core";
-import { observing } from "./curvature.ts";
+import { observing, refreshing } from "./curvature.ts";
 import { exchangeOptions, lossAndGradients, type TrainStep, updating } from "./loss-and-gradients.ts";
 import type { Parts, StepKind, TrainState } from "./train-state.ts";
 import { noUpdate, updateFigures } from "./update-figures.ts";
@@ -43,7 +43,7 @@ export const wholeStep =
       const curvature = observing(optimizer, state.optimizer, statistics, mode);
       const [updates, optimizerState] = optimizer.update(mean, curvature, {
         params,
-        refresh: mode === "refresh",
+        ...refreshing(mode),
       });
       const next: TrainState<Tensor> = {
         ...state,

@@ -92,13 +92,15 @@ export const runStudy = async <Planned extends Run>(
   const path = options.results ?? resultsPath(study.name, quick);
   const page =
     options.page ?? (quick ? undefined : `docs/benchmarks/${new Date().toISOString().slice(0, 10)}-${study.name}.md`);
-  const found = new Map<string, Results>();
+  const results = readResults(path);
+  const found = new Map<string, Results>([[study.name, results]]);
   const resultsOf = (other: string): Results => {
     const read = found.get(other) ?? readResults(resultsPath(other, quick));
     found.set(other, read);
     return read;
   };
-  const runs = study.plan({ quick, seeds, resultsOf }).filter(({ core }) => all || core);
+  const planned = (): Planned[] => study.plan({ quick, seeds, resultsOf }).filter(({ core }) => all || core);
+  let runs = planned();
   const meant = runs.filter((run) => isMeant(run, only));
   if (meant.length === 0) {
     console.error(
@@ -106,8 +108,7 @@ export const runStudy = async <Planned extends Run>(
     );
     return 2;
   }
-  const results = readResults(path);
-  const due = dueOf(meant, results, options);
+  let due = dueOf(meant, results, options);
   if (options.list) {
     list(meant, results, due);
     return 0;
@@ -133,14 +134,25 @@ export const runStudy = async <Planned extends Run>(
   const commit = commitOfCode();
   const command = commandOf(study as Study<Run>, options);
   const write = (): void => void (page === undefined || writeStudyPage(study, page, command, runs, results));
+  const tried = new Set<string>(); // what failed is not tried again at once
   try {
-    for (const [index, { run, take }] of due.entries()) {
-      process.stderr.write(`${index + 1}/${due.length} ${run.name} …\n`);
-      const result = await makeRun(run, take, commit);
-      appendResult(path, result);
-      addResult(results, result);
-      process.stderr.write(`  ${said(result)} (${result.seconds.toFixed(0)} s)\n`);
-      write(); // after each run, so that an interrupted study leaves a page of what there is
+    while (due.length > 0) {
+      for (const [index, { run, take }] of due.entries()) {
+        process.stderr.write(`${index + 1}/${due.length} ${run.name} …\n`);
+        const result = await makeRun(run, take, commit);
+        tried.add(run.name);
+        appendResult(path, result);
+        addResult(results, result);
+        process.stderr.write(`  ${said(result)} (${result.seconds.toFixed(0)} s)\n`);
+        write(); // after each run, so that an interrupted study leaves a page of what there is
+      }
+      if (study.isAdaptive !== true) break;
+      runs = planned();
+      due = dueOf(
+        runs.filter((run) => isMeant(run, only) && !tried.has(run.name)),
+        results,
+        { ...options, again: false },
+      );
     }
   } catch (error) {
     if (!(error instanceof Interrupted)) throw error;

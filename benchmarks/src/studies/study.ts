@@ -29,6 +29,8 @@ export interface Study<Planned extends Run> {
   readonly mostSeeds?: number;
   /** Studies whose results it plans by. */
   readonly after?: readonly string[];
+  /** Whether what it plans depends on its own results: it is planned again when all runs of a plan are made. */
+  readonly isAdaptive?: boolean;
   plan(options: PlanOptions): readonly Planned[];
   /** What follows the head of the page. */
   page(runs: readonly Planned[], resultOf: ResultOf, draw: Draw): string;

@@ -22,7 +22,9 @@ export { packTriangle, unpackTriangle } from "./statistics/triangle.ts";
 export type { CurvatureFigures } from "./curvature-figures.ts";
 export { eva, evaF, type EvaOptions, type EvaState } from "./eva.ts";
 export { evaS, type EvaSOptions, type EvaSState } from "./eva-s.ts";
-export { choleskyInverse, type DerivedFactor, type FactorInverse, type Sides } from "./kfac/factor-inverse.ts";
+export { choleskyInverse } from "./kfac/cholesky-inverse.ts";
+export { eigenInverse } from "./kfac/eigen-inverse.ts";
+export type { DerivedFactor, FactorInverse, Sides } from "./kfac/factor-inverse.ts";
 export { kfac, type KfacOptions, type KfacState } from "./kfac/kfac.ts";
 export type { KfacDistribution } from "./kfac/rank-placement.ts";
 export { type FactorTimes, placeBalanced } from "./placement/balanced-broadcast.ts";
@@ -57,6 +59,14 @@ export type { PlannedLayer, StageTimes } from "./planning/stage-times.ts";
 export { muon, type MuonOptions, type MuonState, orthogonaliseUpdates, type OrthogonaliseOptions } from "./muon.ts";
 export type { Preconditioner } from "./preconditioner.ts";
 export { shampoo, type ShampooOptions, type ShampooSides, type ShampooState } from "./shampoo.ts";
+export {
+  scaleBySoap,
+  soap,
+  type SoapOptimizerOptions,
+  type SoapOptions,
+  type SoapSides,
+  type SoapState,
+} from "./soap.ts";
 export { tensorNorms } from "./tensor-norms.ts";
 export {
   lamb,

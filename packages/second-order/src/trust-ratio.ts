@@ -24,6 +24,7 @@ import {
   unflattenTree,
   where,
 } from "@skein/tensor-core";
+import { onlyMatrices } from "./matrices.ts";
 import { tensorNorms } from "./tensor-norms.ts";
 
 export interface TrustRatioOptions {
@@ -37,8 +38,6 @@ export interface TrustRatioOptions {
   readonly axis?: string;
 }
 
-const matrices: DecayMask = (_, param) => param.rank >= 2;
-
 /**
  * Give each tensor a step in proportion to its own size: `coefficient · ‖w‖ / (‖u‖ + ε) · u`; the update as it is where
  * one of both is 0.
@@ -49,7 +48,7 @@ const matrices: DecayMask = (_, param) => param.rank >= 2;
 export const scaleByTrustRatio = ({
   coefficient = 1,
   epsilon = 0,
-  mask = matrices,
+  mask = onlyMatrices,
   axis,
 }: TrustRatioOptions = {}): GradientTransformation<EmptyState> =>
   stateless((updates, { params }) => {
@@ -91,7 +90,7 @@ export const lars = ({
   decay = 0.9,
   weightDecay = 0,
   coefficient = 0.001,
-  mask = matrices,
+  mask = onlyMatrices,
   axis,
 }: LarsOptions): GradientTransformation<[EmptyState, EmptyState, MomentumState, ScheduleState]> =>
   chain(
@@ -115,7 +114,7 @@ export interface LambOptions extends AdamOptions, Omit<TrustRatioOptions, "epsil
 export const lamb = ({
   learningRate,
   weightDecay = 0.01,
-  mask = matrices,
+  mask = onlyMatrices,
   axis,
   epsilon = 1e-6,
   ...options

@@ -6,8 +6,6 @@ import {
   divide,
   equal,
   formatShape,
-  full,
-  iota,
   less,
   matmul,
   minimum,
@@ -22,6 +20,7 @@ import {
   type Tensor,
   where,
 } from "@skein/tensor-core";
+import { identityMatrix } from "../matrices.ts";
 
 export interface InverseRootOptions {
   /** Which root: A^(−1/p). A power of two. */
@@ -60,8 +59,7 @@ export const inverseRoot = (a: Tensor, { p, ridge = 1e-6, steps = 30 }: InverseR
     throw new ShapeError("inverseRoot", `${formatShape(a.shape)} holds no square matrices; give [..., n, n]`);
   if (!Number.isInteger(p) || p < 1 || !Number.isInteger(Math.log2(p)))
     throw new ArgumentError(`inverseRoot: p is ${p}; use a power of two, such as 2 or 4`);
-  const diagonal = equal(iota([n, n], "i32", { dim: 0 }), iota([n, n], "i32", { dim: 1 }));
-  const identity = broadcastTo(where(diagonal, full([n, n], 1), 0), a.shape);
+  const identity = broadcastTo(identityMatrix(n), a.shape);
   const bound = eigenvalueBound(a);
   const isZero = equal(bound, 0);
   const scaled = where(isZero, identity, divide(a, where(isZero, 1, bound))); // eigenvalues up to 1

@@ -1,12 +1,8 @@
-import { clip, divide, equal, iota, maximum, mean, multiply, sqrt, sum, type Tensor, where } from "@skein/tensor-core";
+import { clip, divide, maximum, mean, multiply, sqrt, type Tensor } from "@skein/tensor-core";
+import { diagonalOf } from "../matrices.ts";
 
 /** The mean of a factor's diagonal; a factor that is diagonal is kept as a vector. */
-const meanDiagonal = (factor: Tensor): Tensor => {
-  if (factor.rank === 1) return mean(factor);
-  const n = factor.shape[0]!;
-  const diagonal = where(equal(iota([n, n], "i32", { dim: 0 }), iota([n, n], "i32", { dim: 1 })), factor, 0);
-  return multiply(sum(diagonal), 1 / n);
-};
+const meanDiagonal = (factor: Tensor): Tensor => mean(factor.rank === 1 ? factor : diagonalOf(factor));
 
 /** What is added to the diagonals of both factors of a layer. f32 scalars. */
 export interface FactoredDamping {

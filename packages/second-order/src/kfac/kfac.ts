@@ -21,7 +21,8 @@ import { covarianceStatistic, type Positions } from "../statistics/covariances.t
 import type { LayerSide } from "../statistics/statistic.ts";
 import { type Layer, layerGradient, type LayerGradient, leavesByPath } from "../statistics/layer.ts";
 import { addSums, checkUpdateSize, noSums, sizeFactor, type UpdateSizeOptions } from "../update-size.ts";
-import { choleskyInverse, type DerivedFactor, type FactorInverse, type Sides } from "./factor-inverse.ts";
+import { choleskyInverse } from "./cholesky-inverse.ts";
+import type { DerivedFactor, FactorInverse, Sides } from "./factor-inverse.ts";
 import { type KfacDistribution, type RankPlacement, rankPlacement } from "./rank-placement.ts";
 import { refreshFactors } from "./refresh-factors.ts";
 import { sendTogether } from "../send-together.ts";

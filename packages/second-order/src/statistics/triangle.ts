@@ -1,7 +1,6 @@
 import {
   add,
   concat,
-  iota,
   pad,
   reshape,
   ShapeError,
@@ -11,10 +10,9 @@ import {
   tril,
   triu,
   where,
-  equal,
-  sum,
   formatShape,
 } from "@skein/tensor-core";
+import { diagonalOf, onDiagonal } from "../matrices.ts";
 
 const blocksOf = (n: number): { readonly first: number; readonly second: number } => ({
   first: Math.ceil(n / 2),
@@ -49,12 +47,10 @@ export const packTriangle = (matrix: Tensor): Tensor => {
     );
     return concat([reshape(square, [first * first]), reshape(low, [second * first])]);
   }
-  const diagonal = sum(where(onDiagonal(second), turned, 0), { dims: 0 });
+  const diagonal = diagonalOf(turned);
   const square = add(corner, triu(turned, { diagonal: 1 }));
   return concat([reshape(square, [first * first]), diagonal, reshape(low, [second * first])]);
 };
-
-const onDiagonal = (n: number): Tensor => equal(iota([n, n], "i32", { dim: 0 }), iota([n, n], "i32", { dim: 1 }));
 
 /** A whole symmetric matrix of its lower triangle. */
 const mirrored = (lower: Tensor): Tensor => add(lower, swapDims(tril(lower, { diagonal: -1 }), 0, 1));

@@ -16,6 +16,8 @@ export interface UpdateContext<P> {
    * such. Default: true.
    */
   readonly refresh?: boolean;
+  /** With `refresh`: that nothing of it has been derived before. Default: false. */
+  readonly first?: boolean;
 }
 
 /** What a step of `observe` does beside running averages. */

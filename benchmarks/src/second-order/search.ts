@@ -1,0 +1,49 @@
+import { alignColumns } from "../report/align-columns.ts";
+import type { ResultOf, Study } from "../studies/study.ts";
+import { chooseSetting, planSearch, searchName, type SearchRun, type Try, validationFraction } from "./search-plan.ts";
+
+const formatTry = ({ run, quality }: Try, best: Try): string => {
+  const text =
+    quality === undefined
+      ? "diverged"
+      : quality.unit === "%"
+        ? `${quality.mean.toFixed(2)} %`
+        : `${quality.mean.toFixed(3)} bits`;
+  return `${run.setting.peak}: ${run === best.run ? `**${text}**` : text}`;
+};
+
+const page = (runs: readonly SearchRun[], resultOf: ResultOf): string => {
+  const header = ["optimizer", "option", "rate: what came of it", "", "", "at an edge"];
+  const sections = [...Map.groupBy(runs, ({ task }) => task)].map(([task, own]) => {
+    const rows = [...Map.groupBy(own, ({ method }) => method).keys()].flatMap((method) => {
+      const choice = chooseSetting(task, method, false, resultOf);
+      if (choice === undefined) return [[method.name, "tries are missing", "", "", "", ""]];
+      const { best, tries } = choice;
+      return [...Map.groupBy(tries, ({ run }) => run.setting.second)].map(([second, few]) => [
+        method.name,
+        `${method.second.option} ${second}`,
+        ...few.map((one) => formatTry(one, best)),
+        few.includes(best) && [few[0], few.at(-1)].includes(best) ? "yes" : "",
+      ]);
+    });
+    return `## ${task.title}, ${task.searchSteps} steps\n\n${alignColumns([header, ...rows])}`;
+  });
+  return `Every optimizer has the same budget: six tries, three learning rates by two values of one other option, one seed, that none is judged with later. Each is
+trained without the last ${100 * validationFraction} % of the training samples and judged by these; the test samples take no part. The best, in bold, is what
+\`pnpm bench second-order\` trains with. Middles of the rates depend on task and optimizer alone; what is not named has the trainer's default.
+
+${sections.join("\n\n")}
+`;
+};
+
+/** Which learning rate and which other option each optimizer is used with. */
+export const secondOrderSearch: Study<SearchRun> = {
+  name: searchName,
+  title: "Settings of second-order optimizers, sought on validation samples",
+  about: "Train each task with each optimizer at six settings, and judge by samples held back from training.",
+  seeds: 1,
+  takes: 1,
+  mostSeeds: 1,
+  plan: planSearch,
+  page,
+};

@@ -1,0 +1,80 @@
+import type { JobFile } from "../studies/job-file.ts";
+
+/** What is learned, until when. */
+export interface Task {
+  readonly name: string;
+  readonly title: string;
+  readonly job: JobFile;
+  /** Percent of right answers to reach, or bits per byte to come down to. */
+  readonly target: { readonly unit: "%" | "bits"; readonly value: number };
+  /** A first seed that misses the target by more is not tried with others: its mean would not reach it. */
+  readonly near: number;
+  /** Lengths of runs, each about 1.4 times the one before; a learning rate ends with each. */
+  readonly horizons: readonly number[];
+  /** Steps of a run in which settings are sought: about what the faster half of the methods need. */
+  readonly searchSteps: number;
+  /** On one core; only to say beforehand how long a study takes. */
+  readonly stepSeconds: number;
+  /** Laid over the job to see only whether it runs. */
+  readonly quick: JobFile;
+}
+
+const common: JobFile = {
+  name: "second-order",
+  ranks: 1,
+  threads: 1,
+  backend: "cpu",
+  compression: { kind: "identity" },
+};
+
+/** A rate that comes up in `warmupSteps` and ends at a fiftieth: what was sought is its peak. */
+export const rateOf = (peak: number): JobFile => ({ peak, warmupSteps: 30, decay: "cosine", final: peak / 50 });
+
+export const tasks: readonly Task[] = [
+  {
+    name: "mnist-cnn",
+    title: "MNIST, a convolutional network of 421,642 weights, batches of 64",
+    job: { ...common, batch: 64, data: { kind: "mnist" }, model: { kind: "cnn" }, evaluation: { batch: 500 } },
+    target: { unit: "%", value: 99 },
+    near: 0.15,
+    horizons: [300, 420, 600, 850, 1200, 1700, 2400],
+    searchSteps: 420,
+    stepSeconds: 0.015,
+    quick: { steps: 4, data: { kind: "mnist", trainSamples: 640, testSamples: 500 } },
+  },
+  {
+    name: "moby-dick-gpt",
+    title: "Moby-Dick by bytes, a GPT of 2 layers and 64 features, batches of 16 windows of 64",
+    job: {
+      ...common,
+      batch: 16,
+      data: { kind: "moby-dick", window: 64, testFraction: 0.05 },
+      model: { kind: "gpt", layers: 2, heads: 4, width: 64 },
+      clipNorm: 1,
+      evaluation: { batch: 128 },
+    },
+    target: { unit: "bits", value: 2.75 },
+    near: 0.04,
+    horizons: [150, 210, 300, 420, 600, 850, 1200, 1700, 2400, 3400],
+    searchSteps: 420,
+    stepSeconds: 0.012,
+    quick: { steps: 4, data: { kind: "moby-dick", window: 64, testSamples: 128 } },
+  },
+  {
+    name: "fashion-resnet",
+    title: "Fashion-MNIST, ResNet-18 of 8 to 64 channels, batches of 64",
+    job: {
+      ...common,
+      batch: 64,
+      data: { kind: "fashion-mnist" },
+      model: { kind: "resnet18", channels: [8, 16, 32, 64] },
+      evaluation: { batch: 500 },
+    },
+    target: { unit: "%", value: 88 },
+    near: 0.5,
+    horizons: [150, 210, 300, 420, 600, 850, 1200],
+    searchSteps: 300,
+    stepSeconds: 0.04,
+    quick: { steps: 4, data: { kind: "fashion-mnist", trainSamples: 640, testSamples: 500 } },
+  },
+];

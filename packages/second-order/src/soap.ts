@@ -1,0 +1,233 @@
+import {
+  add,
+  addDecayedWeights,
+  type AdamState,
+  argsort,
+  ArgumentError,
+  cast,
+  chain,
+  concat,
+  type DecayMask,
+  eigh,
+  type EmptyState,
+  flattenTree,
+  flip,
+  full,
+  gather,
+  type GradientTransformation,
+  matmul,
+  multiply,
+  qr,
+  reshape,
+  scaleByAdam,
+  scaleByLearningRate,
+  type Schedule,
+  type ScheduleState,
+  slice,
+  square,
+  sum,
+  type Tensor,
+  unflattenTree,
+} from "@skein/tensor-core";
+import { asMatrix, identityMatrix, isMatrix, likeBefore, onlyMatrices } from "./matrices.ts";
+import { checkDecay } from "./options.ts";
+import { shareWork } from "./share-work.ts";
+
+export interface SoapOptions {
+  /** Decay of the mean of gradients. Default: 0.95. */
+  readonly beta1?: number;
+  /** Decay of the mean of their squares, and of both second moments. Default: 0.95. */
+  readonly beta2?: number;
+  /** Of Adam. Default: 10⁻⁸. */
+  readonly epsilon?: number;
+  /** Most rows or columns that get a basis; a longer side stays as it is. Default: 1024. */
+  readonly largestSide?: number;
+  /** Mesh axis over whose ranks the bases are shared out. Default: each rank derives all of them. */
+  readonly axis?: string;
+}
+
+/** Of a matrix [n, m]: of its rows [n, n] and of its columns [m, m]; none of a side that stays. */
+export interface SoapSides {
+  readonly left?: Tensor;
+  readonly right?: Tensor;
+}
+
+export interface SoapState {
+  /** Second moments of each matrix among the parameters, in their order. */
+  readonly moments: readonly SoapSides[];
+  /** Their eigenvectors, about, as columns. */
+  readonly bases: readonly SoapSides[];
+  /** Of Adam, in those bases. */
+  readonly adam: AdamState;
+}
+
+type Side = keyof SoapSides;
+
+const sides: readonly Side[] = ["left", "right"];
+
+const mapSides = (of: SoapSides, fn: (value: Tensor, side: Side) => Tensor): SoapSides =>
+  Object.fromEntries(sides.flatMap((side) => (of[side] === undefined ? [] : [[side, fn(of[side], side)]])));
+
+/** `Lᵀ x R` */
+const turned = (x: Tensor, { left, right }: SoapSides): Tensor => {
+  const rows = left === undefined ? x : matmul(left, x, { transposeA: true });
+  return right === undefined ? rows : matmul(rows, right);
+};
+
+/** `L x Rᵀ` */
+const turnedBack = (x: Tensor, { left, right }: SoapSides): Tensor => {
+  const rows = left === undefined ? x : matmul(left, x);
+  return right === undefined ? rows : matmul(rows, right, { transposeB: true });
+};
+
+/**
+ * The columns of a basis anew, and the columns of the old one that they come from, as one more column: [n, n + 1].
+ *
+ * Columns are put in the order of what of the second moment lies along each, most first; then one step of power
+ * iteration on all of them at once.
+ */
+const iterated = (moment: Tensor, basis: Tensor): Tensor => {
+  const product = matmul(moment, basis);
+  const order = argsort(sum(multiply(basis, product), { dims: 0 }), { descending: true });
+  const { q } = qr(gather(product, order, { dim: 1 }));
+  return concat([q, reshape(cast(order, "f32"), [-1, 1])], { dim: 1 });
+};
+
+/** The same of eigenvectors, which come from no others. */
+const decomposed = (moment: Tensor): Tensor => {
+  const vectors = flip(eigh(moment).vectors, { dims: 1 });
+  return concat([vectors, full([moment.shape[0]!, 1], 0)], { dim: 1 });
+};
+
+/**
+ * Adam in the eigenbases of Shampoo's second moments `E[∇∇ᵀ]` and `E[∇ᵀ∇]`: a gradient is turned into them, and the
+ * direction that Adam finds there is turned back. Kernels of convolutions are read as [height · width · inputs,
+ * outputs]; vectors are Adam's as they are.
+ *
+ * Bases are derived anew, after the update, in steps that are told to (`refresh`): by a decomposition where nothing is
+ * known yet (`first`), else by one power iteration and a QR factorisation, after columns were put in the order of their
+ * eigenvalues. Adam's mean is turned along; its squares keep the column that they are of. Before the first refresh the
+ * bases are identities.
+ *
+ * Cost: per matrix `2(n² + m²)` numbers of state beside Adam's; per step `6nm(n + m)` flops; per refresh about `7(n³ +
+ * m³)`, of the first one and later ones alike; along an axis a rank does its share, and sends it to the others.
+ * Source: Vyas et al. 2024 (SOAP), arXiv 2409.11321, Algorithm 3. Their code leaves out the first update; here it is
+ * Adam's.
+ */
+export const scaleBySoap = ({
+  beta1 = 0.95,
+  beta2 = 0.95,
+  epsilon = 1e-8,
+  largestSide = 1024,
+  axis,
+}: SoapOptions = {}): GradientTransformation<SoapState> => {
+  checkDecay("scaleBySoap", beta2);
+  if (!Number.isInteger(largestSide) || largestSide < 1)
+    throw new ArgumentError(`scaleBySoap: largestSide is ${largestSide}; use a whole number of rows from 1, as 1024`);
+  const adam = scaleByAdam({ beta1, beta2, epsilon });
+  const matricesOf = (tree: unknown): Tensor[] => flattenTree<Tensor>(tree).leaves.filter(isMatrix).map(asMatrix);
+  /** The same tree with its matrices, as they are in the bases. */
+  const mapMatrices = <T>(tree: T, fn: (matrix: Tensor, i: number) => Tensor): T => {
+    const { leaves, structure } = flattenTree<Tensor>(tree);
+    let next = 0;
+    return unflattenTree<T>(
+      structure,
+      leaves.map((leaf) => (isMatrix(leaf) ? likeBefore(fn(asMatrix(leaf), next++), leaf) : leaf)),
+    );
+  };
+  const eachSide = (params: unknown, fill: (size: number) => Tensor): SoapSides[] =>
+    matricesOf(params).map(({ shape: [n, m] }) => ({
+      ...(n! <= largestSide && { left: fill(n!) }),
+      ...(m! <= largestSide && { right: fill(m!) }),
+    }));
+
+  /** Bases of all sides, each derived by one rank, and the order of their columns. */
+  const nextBases = (
+    { moments, bases }: Pick<SoapState, "moments" | "bases">,
+    isFirst: boolean,
+  ): { readonly bases: readonly SoapSides[]; readonly orders: readonly SoapSides[] } => {
+    const pieces = bases.flatMap((own, i) =>
+      sides.flatMap((side) => (own[side] === undefined ? [] : [{ i, side, basis: own[side] }])),
+    );
+    const derived = shareWork(
+      "bases",
+      axis,
+      pieces.map(({ i, side, basis }) => {
+        const [n, moment] = [basis.shape[0]!, moments[i]![side]!];
+        return {
+          shape: [n, n + 1],
+          cost: n ** 3,
+          compute: () => (isFirst ? decomposed(moment) : iterated(moment, basis)),
+        };
+      }),
+    );
+    const partOf = (read: (both: Tensor, n: number) => Tensor): SoapSides[] =>
+      bases.map((own, i) =>
+        mapSides(own, (basis, side) =>
+          read(derived[pieces.findIndex((piece) => piece.i === i && piece.side === side)]!, basis.shape[0]!),
+        ),
+      );
+    return {
+      bases: partOf((both, n) => slice(both, [0, 0], [n, n])),
+      orders: partOf((both, n) => cast(reshape(slice(both, [0, n], [n, n + 1]), [n]), "i32")),
+    };
+  };
+
+  return {
+    init: (params) => {
+      const bases = eachSide(params, identityMatrix);
+      return { moments: eachSide(params, (size) => full([size, size], 0)), bases, adam: adam.init(params) };
+    },
+    update: (gradients, state, context) => {
+      const { refresh = true, first = false } = context;
+      const matrices = matricesOf(gradients);
+      const moments = state.moments.map((own, i) =>
+        mapSides(own, (old, side) =>
+          add(
+            multiply(old, beta2),
+            multiply(
+              matmul(matrices[i]!, matrices[i]!, side === "left" ? { transposeB: true } : { transposeA: true }),
+              1 - beta2,
+            ),
+          ),
+        ),
+      );
+      const inBases = mapMatrices(gradients, (matrix, i) => turned(matrix, state.bases[i]!));
+      const [directions, after] = adam.update(inBases, state.adam, context);
+      const updates = mapMatrices(directions, (matrix, i) => turnedBack(matrix, state.bases[i]!));
+      if (!refresh) return [updates, { ...state, moments, adam: after }];
+      const { bases, orders } = nextBases({ moments, bases: state.bases }, first);
+      const mean = mapMatrices(after.mean, (matrix, i) => turned(turnedBack(matrix, state.bases[i]!), bases[i]!));
+      const squares = mapMatrices(after.square, (matrix, i) => {
+        // As if the first gradient had been seen in the bases that were found after it.
+        if (first) return multiply(square(turned(matrices[i]!, bases[i]!)), 1 - beta2);
+        const { left, right } = orders[i]!;
+        const rows = left === undefined ? matrix : gather(matrix, left);
+        return right === undefined ? rows : gather(rows, right, { dim: 1 });
+      });
+      return [updates, { moments, bases, adam: { ...after, mean, square: squares } }];
+    },
+  };
+};
+
+export interface SoapOptimizerOptions extends SoapOptions {
+  readonly learningRate: Schedule;
+  /** Decoupled, of what the mask picks. Default: 0.01. */
+  readonly weightDecay?: number;
+  /** Default: matrices and kernels. */
+  readonly mask?: DecayMask;
+}
+
+/**
+ * SOAP: `scaleBySoap`, decoupled weight decay, learning rate.
+ *
+ * @example soap({ learningRate: 0.003 })
+ * Source: Vyas et al. 2024, arXiv 2409.11321.
+ */
+export const soap = ({
+  learningRate,
+  weightDecay = 0.01,
+  mask = onlyMatrices,
+  ...options
+}: SoapOptimizerOptions): GradientTransformation<[SoapState, EmptyState, ScheduleState]> =>
+  chain(scaleBySoap(options), addDecayedWeights(weightDecay, mask), scaleByLearningRate(learningRate));
