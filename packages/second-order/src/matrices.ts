@@ -33,5 +33,16 @@ export const identityMatrix = (n: number): Tensor => where(onDiagonal(n), full([
 /** Entries on the diagonal of [n, n], as [n]. */
 export const diagonalOf = (matrix: Tensor): Tensor => sum(where(onDiagonal(matrix.shape[0]!), matrix, 0), { dims: 0 });
 
+/** A length in parts of one size, of at most `most` each; the last one may be longer than what is left for it. */
+export interface EvenParts {
+  readonly count: number;
+  readonly size: number;
+}
+
+export const partsOf = (length: number, most: number): EvenParts => {
+  const count = Math.max(1, Math.ceil(length / most));
+  return { count, size: Math.ceil(length / count) };
+};
+
 /** A matrix whose row i is multiplied by entry i of a vector. */
 export const rowsTimes = (matrix: Tensor, vector: Tensor): Tensor => multiply(reshape(vector, [-1, 1]), matrix);

@@ -18,7 +18,7 @@ import {
   where,
 } from "@skein/tensor-core";
 import { inverseRoot } from "./inverse/inverse-root.ts";
-import { asMatrix, isMatrix, likeBefore } from "./matrices.ts";
+import { asMatrix, isMatrix, likeBefore, partsOf } from "./matrices.ts";
 import { checkDecay } from "./options.ts";
 import { normSquare } from "./rank-one.ts";
 
@@ -55,8 +55,8 @@ interface Blocks {
 }
 
 const blocksOf = ([n, m]: readonly [number, number], most: number): Blocks => {
-  const [down, across] = [Math.ceil(n / most), Math.ceil(m / most)];
-  return { down, across, rows: Math.ceil(n / down), columns: Math.ceil(m / across) };
+  const [rows, columns] = [partsOf(n, most), partsOf(m, most)];
+  return { down: rows.count, across: columns.count, rows: rows.size, columns: columns.size };
 };
 
 /** [n, m] as [blocks, rows, columns]. */

@@ -5,37 +5,7 @@ import { lamb, lars, muon, orthogonaliseUpdates, shampoo, tensorNorms } from "..
 import { eigen, gramOf, matrixOf, product, spectral, transposed } from "./dense.ts";
 import { applyOnce } from "./steps.ts";
 import { runRanks } from "./world.ts";
-
-type Arrays = Readonly<Record<string, NdArray>>;
-type Tensors = Readonly<Record<string, Tensor>>;
-
-const numbersOf = (tree: unknown): Record<string, number[]> =>
-  Object.fromEntries(Object.entries(tree as Arrays).map(([path, array]) => [path, array.toNumbers()]));
-
-/** Updates of several steps with these gradients, the parameters left where they are, on each of so many ranks. */
-const walked = <State>(
-  optimizer: GradientTransformation<State>,
-  params: Arrays,
-  gradients: readonly Arrays[],
-  { numRanks = 1, refresh = () => true }: { numRanks?: number; refresh?: (step: number) => boolean } = {},
-): Record<string, number[]>[][] => {
-  const steps = (own: Tensors, all: readonly Tensors[]): Tensors[] => {
-    let state = optimizer.init(own);
-    return all.map((each, number) => {
-      const [updates, next] = optimizer.update(each, state, { params: own, refresh: refresh(number) });
-      state = next;
-      return updates;
-    });
-  };
-  const args = Array.from({ length: numRanks }, () => [params, gradients]);
-  return runRanks(steps as never, args as never).map((rank) => (rank as unknown as Arrays[]).map(numbersOf));
-};
-
-const expectNear = (actual: readonly number[], expected: readonly number[], relative = 1e-5): void => {
-  expect(actual.length).toBe(expected.length);
-  const size = Math.max(1e-20, ...expected.map(Math.abs));
-  actual.forEach((value, i) => expect(Math.abs(value - expected[i]!)).toBeLessThanOrEqual(relative * size));
-};
+import { type Arrays, expectNear, walked } from "./walk.ts";
 
 const params: Arrays = {
   head: normalArray([3, 2], 1),

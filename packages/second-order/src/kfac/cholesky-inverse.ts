@@ -1,28 +1,27 @@
 import {
   add,
+  broadcastTo,
   cholesky,
   divide,
   full,
   inverseFromCholesky,
-  matmul,
   multiply,
   reciprocal,
+  reshape,
   sqrt,
   type Tensor,
 } from "@skein/tensor-core";
 import { identityMatrix, rowsTimes } from "../matrices.ts";
+import { statisticElements } from "../statistics/collect.ts";
+import { timesColumns, timesRows } from "../statistics/factor-blocks.ts";
 import { packTriangle, unpackTriangle } from "../statistics/triangle.ts";
 import { factoredDamping } from "./factored-damping.ts";
 import type { DerivedFactor, FactorInverse } from "./factor-inverse.ts";
 
 /** `factor + amount · I`; a vector is a diagonal. */
-const damped = (factor: Tensor, amount: Tensor): Tensor =>
-  factor.rank === 1 ? add(factor, amount) : add(factor, multiply(identityMatrix(factor.shape[0]!), amount));
-
-/** `A⁻¹ ∇ G⁻¹` */
-const fromBothSides = (gradient: Tensor, input: Tensor, output: Tensor): Tensor => {
-  const left = input.rank === 1 ? rowsTimes(gradient, input) : matmul(input, gradient);
-  return output.rank === 1 ? multiply(left, output) : matmul(left, output);
+const damped = (factor: Tensor, amount: Tensor): Tensor => {
+  if (factor.rank === 1) return add(factor, amount);
+  return add(factor, multiply(broadcastTo(identityMatrix(factor.shape.at(-1)!), factor.shape), amount));
 };
 
 /**
@@ -33,17 +32,22 @@ const fromBothSides = (gradient: Tensor, input: Tensor, output: Tensor): Tensor 
  */
 export const choleskyInverse: FactorInverse = {
   init: (shape, damping) => ({ inverse: damped(full(shape, 0), divide(1, sqrt(damping))) }),
-  derive: ({ input, gradient }, damping) => {
-    const amounts = factoredDamping(input, gradient, damping);
+  derive: ({ input, gradient }, sizes, damping) => {
+    const amounts = factoredDamping({ input, gradient }, sizes, damping);
     const inverse = (factor: Tensor, amount: Tensor): DerivedFactor => ({
       inverse:
         factor.rank === 1 ? reciprocal(damped(factor, amount)) : inverseFromCholesky(cholesky(damped(factor, amount))),
     });
     return { input: () => inverse(input, amounts.input), gradient: () => inverse(gradient, amounts.gradient) };
   },
-  pack: ({ inverse }) => (inverse!.rank === 1 ? inverse! : packTriangle(inverse!)),
-  unpack: (packed, shape) => ({ inverse: shape.length === 1 ? packed : unpackTriangle(packed, shape[0]!) }),
-  packedElements: (shape) => (shape.length === 1 ? shape[0]! : (shape[0]! * (shape[0]! + 1)) / 2),
-  precondition: (gradient, { input, gradient: output }) =>
-    fromBothSides(gradient, input["inverse"]!, output["inverse"]!),
+  pack: ({ inverse }) => (inverse!.rank === 1 ? inverse! : reshape(packTriangle(inverse!), [-1])),
+  unpack: (packed, shape) => ({
+    inverse: shape.length === 1 ? packed : unpackTriangle(reshape(packed, [...shape.slice(0, -2), -1]), shape.at(-1)!),
+  }),
+  packedElements: statisticElements,
+  precondition: (gradient, { input, gradient: output }) => {
+    const [a, g] = [input["inverse"]!, output["inverse"]!];
+    const left = a.rank === 1 ? rowsTimes(gradient, a) : timesRows(a, gradient);
+    return g.rank === 1 ? multiply(left, g) : timesColumns(left, g);
+  },
 };

@@ -1,35 +1,39 @@
 import {
   add,
+  broadcastTo,
   concat,
   divide,
   eigh,
   elementCount,
   full,
-  matmul,
   maximum,
   multiply,
   reshape,
+  type Shape,
   slice,
   type Tensor,
 } from "@skein/tensor-core";
 import { identityMatrix } from "../matrices.ts";
+import { timesColumns, timesRows } from "../statistics/factor-blocks.ts";
 import type { DerivedFactor, FactorInverse } from "./factor-inverse.ts";
 
-/** Eigenvalues and eigenvectors of a factor; of a diagonal the values alone. */
+const numValues = (shape: Shape): number => elementCount(shape.slice(0, Math.max(1, shape.length - 1)));
+
+/** Eigenvalues and eigenvectors of a factor, or of its blocks; of a diagonal the values alone. */
 const eigenOf = (factor: Tensor): DerivedFactor => {
   if (factor.rank === 1) return { values: factor };
   const { values, vectors } = eigh(factor);
   // A second moment has none below 0 but by rounding.
-  return { values: maximum(values, 0), vectors };
+  return { values: reshape(maximum(values, 0), [-1]), vectors };
 };
 
-/** `Qᵀ ∇`, or `Q ∇` to turn back. */
-const turnInputs = (gradient: Tensor, { vectors }: DerivedFactor, isBack: boolean): Tensor =>
-  vectors === undefined ? gradient : matmul(vectors, gradient, { transposeA: !isBack });
+/** `Qᵀ x`, or `Q x` to turn back. */
+const turnRows = (x: Tensor, { vectors }: DerivedFactor, isBack: boolean): Tensor =>
+  vectors === undefined ? x : timesRows(vectors, x, !isBack);
 
-/** `∇ Q`, or `∇ Qᵀ` to turn back. */
-const turnOutputs = (gradient: Tensor, { vectors }: DerivedFactor, isBack: boolean): Tensor =>
-  vectors === undefined ? gradient : matmul(gradient, vectors, { transposeB: isBack });
+/** `x Q`, or `x Qᵀ` to turn back. */
+const turnColumns = (x: Tensor, { vectors }: DerivedFactor, isBack: boolean): Tensor =>
+  vectors === undefined ? x : timesColumns(x, vectors, isBack);
 
 /**
  * `(A ⊗ G + γI)⁻¹ ∇` exactly, by the eigenvalues a and g and eigenvectors of both factors: `Q_A [(Q_Aᵀ ∇ Q_G) / (a gᵀ +
@@ -40,22 +44,26 @@ const turnOutputs = (gradient: Tensor, { vectors }: DerivedFactor, isBack: boole
  */
 export const eigenInverse: FactorInverse = {
   init: (shape) => ({
-    values: full([shape[0]!], 0),
-    ...(shape.length === 2 && { vectors: identityMatrix(shape[0]!) }),
+    values: full([numValues(shape)], 0),
+    ...(shape.length > 1 && { vectors: broadcastTo(identityMatrix(shape.at(-1)!), shape) }),
   }),
   derive: ({ input, gradient }) => ({ input: () => eigenOf(input), gradient: () => eigenOf(gradient) }),
   pack: ({ values, vectors }) =>
     vectors === undefined ? values! : concat([values!, reshape(vectors, [elementCount(vectors.shape)])]),
   unpack: (packed, shape) => {
-    const n = shape[0]!;
+    const count = numValues(shape);
     if (shape.length === 1) return { values: packed };
-    return { values: slice(packed, [0], [n]), vectors: reshape(slice(packed, [n]), [n, n]) };
+    return { values: slice(packed, [0], [count]), vectors: reshape(slice(packed, [count]), shape) };
   },
-  packedElements: (shape) => (shape.length === 1 ? shape[0]! : shape[0]! * (shape[0]! + 1)),
+  packedElements: (shape) => numValues(shape) + (shape.length === 1 ? 0 : elementCount(shape)),
   precondition: (gradient, { input, gradient: output }, damping) => {
-    const turned = turnOutputs(turnInputs(gradient, input, false), output, false);
-    const curvature = multiply(reshape(input["values"]!, [-1, 1]), reshape(output["values"]!, [1, -1]));
+    const [n, m] = gradient.shape as [number, number];
+    const turned = turnColumns(turnRows(gradient, input, false), output, false);
+    const curvature = multiply(
+      reshape(slice(input["values"]!, [0], [n]), [n, 1]),
+      reshape(slice(output["values"]!, [0], [m]), [1, m]),
+    );
     const divided = divide(turned, add(curvature, damping));
-    return turnOutputs(turnInputs(divided, input, true), output, true);
+    return turnColumns(turnRows(divided, input, true), output, true);
   },
 };

@@ -11,13 +11,15 @@ export interface Sides<T> {
 
 /** A way to divide by the Kronecker product of two factors. */
 export interface FactorInverse {
-  /** Before the first refresh: so that preconditioning is a division by γ. */
+  /** Before the first refresh: so that preconditioning is a division by γ. @param shape as of `factorShape`. */
   init(shape: Shape, damping: Tensor): DerivedFactor;
   /**
    * Of a factor as it is; nothing is added to the running mean itself. Each side as a function, so that a rank computes
    * only those that it owns.
+   *
+   * @param sizes rows of each, without those of zeros.
    */
-  derive(factors: Sides<Tensor>, damping: Tensor): Sides<() => DerivedFactor>;
+  derive(factors: Sides<Tensor>, sizes: Sides<number>, damping: Tensor): Sides<() => DerivedFactor>;
   /** As a vector, to be sent. */
   pack(derived: DerivedFactor): Tensor;
   unpack(packed: Tensor, shape: Shape): DerivedFactor;

@@ -36,6 +36,8 @@ export interface KfacOptions extends UpdateSizeOptions {
   readonly decay?: number;
   /** How the positions of a sample count. Default: expand. */
   readonly positions?: Positions;
+  /** Most rows of a block of a factor: see `covarianceStatistic`. Default: all. */
+  readonly blockSize?: number;
   /** How the product of both factors is divided by. Default: `choleskyInverse`. */
   readonly inverse?: FactorInverse;
   /** How ranks share the work. Default: each does all of it. */
@@ -95,6 +97,7 @@ export const kfac = (options: KfacOptions): Preconditioner<KfacState> => {
     damping = 0.03,
     decay = 0.95,
     positions = "expand",
+    blockSize = Infinity,
     inverse = choleskyInverse,
     distribution,
   } = options;
@@ -102,7 +105,7 @@ export const kfac = (options: KfacOptions): Preconditioner<KfacState> => {
   checkDamping("kfac", damping);
   checkDecay("kfac", decay);
   checkUpdateSize("kfac", options);
-  const statistic = covarianceStatistic({ positions });
+  const statistic = covarianceStatistic({ positions, blockSize });
   const paths = layers.map(({ path }) => path);
   const placeOf = (): RankPlacement => rankPlacement(paths, distribution);
   const curvatureOf = ({ shared, own }: KfacState): Curvature => ({ ...shared, ...own }) as Curvature;

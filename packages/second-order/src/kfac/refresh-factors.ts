@@ -47,7 +47,11 @@ export const refreshFactors = (
     let mine: Tensor | undefined;
     if (place.inverts(path, side)) {
       const before = derived[path]![side];
-      const { [side]: derive } = inverse.derive(factors[path] as Sides<Tensor>, damping);
+      const { [side]: derive } = inverse.derive(
+        factors[path] as Sides<Tensor>,
+        { input: layer.numInputs, gradient: layer.numOutputs },
+        damping,
+      );
       const after = scope(`inverse/${path}`, derive);
       const sound = isSound(after);
       own.set(

@@ -69,26 +69,26 @@ interface Waiting {
   readonly value: Tensor;
 }
 
-const isSymmetric = ({ value }: Waiting): boolean => value.rank === 2;
+const isSymmetric = ({ value }: Waiting): boolean => value.rank >= 2;
 
 /** Means over all ranks of several statistics, in one message; of symmetric matrices one triangle travels. */
 const meansOf = (bucket: readonly Waiting[], axis: string, priority: number): Tensor[] => {
-  const flat = bucket.map((one) =>
-    isSymmetric(one) ? packTriangle(one.value) : reshape(one.value, [elementCount(one.value.shape)]),
-  );
+  const flat = bucket.map((one) => reshape(isSymmetric(one) ? packTriangle(one.value) : one.value, [-1]));
   const mean = allReduceMean(concat(flat), axis, { priority });
   return split(
     mean,
     flat.map(({ shape }) => shape[0]!),
   ).map((part, i) => {
     const one = bucket[i]!;
-    return isSymmetric(one) ? unpackTriangle(part, one.value.shape[0]!) : reshape(part, one.value.shape);
+    const { shape } = one.value;
+    if (!isSymmetric(one)) return reshape(part, shape);
+    return unpackTriangle(reshape(part, [...shape.slice(0, -2), -1]), shape.at(-1)!);
   });
 };
 
-/** Floats that a statistic has as it travels. */
+/** Floats that a statistic has as it travels: a vector, or triangles. */
 export const statisticElements = (shape: readonly number[]): number =>
-  shape.length === 2 ? (shape[0]! * (shape[0]! + 1)) / 2 : elementCount(shape);
+  shape.length < 2 ? elementCount(shape) : (elementCount(shape.slice(0, -1)) * (shape.at(-1)! + 1)) / 2;
 
 /**
  * Average statistics over the ranks, in buckets that leave while the step computes on.

@@ -1,0 +1,51 @@
+import { matmul, pad, reshape, slice, type Tensor, transpose } from "@skein/tensor-core";
+import type { EvenParts } from "../matrices.ts";
+
+// A factor [n, n] of which the diagonal blocks alone are kept is [blocks, size, size]; where blocks do not fit n, the
+// last one has rows and columns of zeros.
+
+const padTo = (x: Tensor, dim: 0 | 1, length: number): Tensor => {
+  const more = length - x.shape[dim]!;
+  if (more === 0) return x;
+  return pad(
+    x,
+    dim === 0
+      ? [
+          [0, more],
+          [0, 0],
+        ]
+      : [
+          [0, 0],
+          [0, more],
+        ],
+  );
+};
+
+/** `xᵀx`, or the diagonal blocks of it. @param x [rows, n] @returns [n, n] or [blocks, size, size] */
+export const gramInBlocks = (x: Tensor, { count, size }: EvenParts): Tensor => {
+  if (count === 1) return matmul(x, x, { transposeA: true });
+  const rows = x.shape[0]!;
+  const cut = transpose(reshape(padTo(x, 1, count * size), [rows, count, size]), [1, 0, 2]);
+  return matmul(cut, cut, { transposeA: true });
+};
+
+/** `M x`, or `Mᵀ x`, for a block-diagonal M. @param blocks [n, n] or [blocks, size, size] @param x [n, m] */
+export const timesRows = (blocks: Tensor, x: Tensor, isTransposed = false): Tensor => {
+  const options = { transposeA: isTransposed };
+  if (blocks.rank === 2) return matmul(blocks, x, options);
+  const [n, m] = x.shape as [number, number];
+  const [count, size] = blocks.shape as [number, number];
+  const product = matmul(blocks, reshape(padTo(x, 0, count * size), [count, size, m]), options);
+  return slice(reshape(product, [count * size, m]), [0, 0], [n, m]);
+};
+
+/** `x M`, or `x Mᵀ`, for a block-diagonal M. @param x [n, m] @param blocks [m, m] or [blocks, size, size] */
+export const timesColumns = (x: Tensor, blocks: Tensor, isTransposed = false): Tensor => {
+  const options = { transposeB: isTransposed };
+  if (blocks.rank === 2) return matmul(x, blocks, options);
+  const [n, m] = x.shape as [number, number];
+  const [count, size] = blocks.shape as [number, number];
+  const cut = transpose(reshape(padTo(x, 1, count * size), [n, count, size]), [1, 0, 2]);
+  const product = transpose(matmul(cut, blocks, options), [1, 0, 2]);
+  return slice(reshape(product, [n, count * size]), [0, 0], [n, m]);
+};

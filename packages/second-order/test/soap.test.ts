@@ -1,0 +1,154 @@
+import { NdArray, type Tensor } from "@skein/tensor-core";
+import { normalArray } from "@skein/testing";
+import { describe, expect, test } from "vitest";
+import { orthogonaliseUpdates, scaleBySoap, shampoo, soap, type SoapState } from "../src/index.ts";
+import { eigen, matrixOf, product, transposed } from "./dense.ts";
+import recorded from "./fixtures/optimizers.json" with { type: "json" };
+import { type Arrays, expectNear, walked } from "./walk.ts";
+
+const matrices = recorded.gradients.map((values) => ({ w: NdArray.from(values, [5, 3]) }));
+
+describe("steps worked out by NumPy", () => {
+  test("soap: bases by eigenvectors after the first update, by power iteration after the others", () => {
+    const [updates] = walked(scaleBySoap({ beta2: 0.9 }), matrices[0]!, matrices, { first: (step) => step === 0 });
+    updates!.forEach(({ w }, step) => expectNear(w!, recorded.soap[step]!, 2e-5));
+  });
+
+  test("shampoo", () => {
+    const [updates] = walked(shampoo({ ridge: 1e-3 }), matrices[0]!, matrices.slice(0, 2));
+    updates!.forEach(({ w }, step) => expectNear(w!, recorded.shampoo[step]!, 2e-4));
+  });
+
+  test("muon", () => {
+    let velocity = recorded.gradients[0]!.map(() => 0);
+    for (const [step, expected] of recorded.muon.entries()) {
+      const gradient = recorded.gradients[step]!;
+      velocity = velocity.map((value, i) => 0.95 * value + gradient[i]!);
+      const ahead = velocity.map((value, i) => gradient[i]! + 0.95 * value);
+      const [updates] = walked(orthogonaliseUpdates(), matrices[0]!, [{ w: NdArray.from(ahead, [5, 3]) }]);
+      expectNear(updates![0]!["w"]!, expected, 1e-5);
+    }
+  });
+});
+
+const params: Arrays = {
+  bias: normalArray([3], 2),
+  kernel: normalArray([2, 2, 3, 4], 3),
+  tall: normalArray([9, 3], 4),
+};
+const gradients = [5, 6, 7, 8, 9].map(
+  (seed): Arrays =>
+    Object.fromEntries(Object.entries(params).map(([path, { shape }], i) => [path, normalArray(shape, 10 * seed + i)])),
+);
+const begins = { first: (step: number) => step === 0 };
+
+/** The state after all gradients, on one rank. */
+const stateAfter = (options: Parameters<typeof scaleBySoap>[0]) => {
+  let last: unknown;
+  const watched = scaleBySoap(options);
+  const [results] = walked(
+    {
+      init: watched.init,
+      update: (own, state, context) => {
+        const [updates, next] = watched.update(own, state, context);
+        return [{ ...(updates as object), ...flatBases(next) } as never, next];
+      },
+    },
+    params,
+    gradients,
+    begins,
+  );
+  last = results!.at(-1);
+  return last as Record<string, number[]>;
+};
+
+const flatBases = ({ bases }: SoapState): Record<string, Tensor> =>
+  Object.fromEntries(
+    bases.flatMap(({ left, right }, i) => [
+      ...(left === undefined ? [] : [[`left-${i}`, left]]),
+      ...(right === undefined ? [] : [[`right-${i}`, right]]),
+    ]),
+  ) as Record<string, Tensor>;
+
+describe("soap", () => {
+  test("keeps orthonormal bases, also of sides whose second moments are of low rank", () => {
+    const bases = Object.entries(stateAfter({})).filter(([name]) => /^(left|right)/.test(name));
+    expect(bases.map(([name, { length }]) => [name, Math.sqrt(length)])).toEqual([
+      ["left-0", 12],
+      ["right-0", 4],
+      ["left-1", 9],
+      ["right-1", 3],
+    ]);
+    for (const [, values] of bases) {
+      const basis = matrixOf(values, Math.sqrt(values.length));
+      product(transposed(basis), basis).forEach((row, i) =>
+        row.forEach((value, j) => expect(value).toBeCloseTo(i === j ? 1 : 0, 5)),
+      );
+    }
+  });
+
+  test("a gradient that stays the same is diagonal in its bases from the second step on", () => {
+    const matrix = { w: normalArray([3, 3], 4) };
+    const [first, second] = walked(scaleBySoap(), matrix, [matrix, matrix, matrix], begins)[0]!.slice(1);
+    // Adam's direction of a constant diagonal is the identity: U Vᵀ with singular vectors of the gradient.
+    const g = matrixOf(matrix.w.toNumbers(), 3);
+    const { values, vectors } = eigen(product(transposed(g), g));
+    const inverseRoots = values.map((value, i) => values.map((_, j) => (i === j ? 1 / Math.sqrt(value) : 0)));
+    const polar = product(g, vectors, inverseRoots, transposed(vectors)).flat();
+    for (const { w } of [first!, second!]) {
+      const inBasis = product(matrixOf(w!, 3), transposed(matrixOf(polar, 3)));
+      // Off-diagonal squares have only decayed from what one more look left of them, so it is that, about.
+      expect(inBasis.reduce((sum, row, i) => sum + row[i]!, 0) / 3).toBeGreaterThan(0.9);
+    }
+  });
+
+  test("where no side gets a basis, and for vectors, it is Adam", () => {
+    const [turned] = walked(scaleBySoap({ largestSide: 1 }), params, gradients, begins);
+    const [, plain] = [0, walked(scaleBySoap({ largestSide: 2 }), params, gradients, begins)[0]];
+    expect(turned).toEqual(plain);
+    const [whole] = walked(scaleBySoap(), params, gradients, begins);
+    whole!.forEach(({ bias }, step) => expect(bias).toEqual(turned![step]!["bias"]));
+    expect(whole![2]!["tall"]).not.toEqual(turned![2]!["tall"]);
+  });
+
+  test("between refreshes bases stay, and moments go on", () => {
+    const rarely = { ...begins, refresh: (step: number) => step % 3 === 0 };
+    const [often, seldom] = [
+      walked(scaleBySoap(), params, gradients, begins)[0]!,
+      walked(scaleBySoap(), params, gradients, rarely)[0]!,
+    ];
+    expect(often.slice(0, 2)).toEqual(seldom.slice(0, 2));
+    expect(often[3]).not.toEqual(seldom[3]);
+  });
+
+  test.each([2, 3, 4])("shared out over %d ranks it gives the same on each", (numRanks) => {
+    const [alone] = walked(scaleBySoap(), params, gradients, begins);
+    for (const rank of walked(scaleBySoap({ axis: "data" }), params, gradients, { ...begins, numRanks }))
+      expect(rank).toEqual(alone);
+  });
+
+  test("decays matrices alone, apart from the gradient", () => {
+    const zeros = Object.fromEntries(
+      Object.entries(params).map(([path, { shape, size }]) => [
+        path,
+        NdArray.from(
+          Array.from({ length: size }, () => 0),
+          shape,
+        ),
+      ]),
+    );
+    const [[update]] = walked(soap({ learningRate: 0.1, weightDecay: 0.5 }), params, [zeros], begins) as [
+      [Record<string, number[]>],
+    ];
+    expect(update["bias"]!.every((value) => value === 0)).toBe(true);
+    expectNear(
+      update["tall"]!,
+      params["tall"]!.toNumbers().map((value) => -0.05 * value),
+    );
+  });
+
+  test("options out of range are refused", () => {
+    expect(() => scaleBySoap({ largestSide: 0 })).toThrow(/largestSide is 0; use a whole number/);
+    expect(() => scaleBySoap({ beta2: 1 })).toThrow(/1.*below 1/);
+  });
+});
