@@ -78,14 +78,14 @@ const touches = (region: Uint8Array, { input, output }: ExpressRequest): boolean
  * The small requests of a rank, which its own thread carries out over connections of its own: each member of the group
  * sends its whole input to each other, and all combine what they have in the order of ranks, to the bits of any other
  * way. Of a reduce the root alone gets inputs and combines them; all others get empty messages, since a rank must not
- * be further ahead of its peers than they have room for. One round: a rank has done its part for the others as soon as its bytes have left, which is when it starts the
- * request, and so holds nobody up while it computes.
+ * be further ahead of its peers than they have room for. One round: a rank has done its part for the others as soon as
+ * its bytes have left, which is when it starts the request, and so holds nobody up while it computes.
  *
  * Which requests these are depends on nothing that differs between ranks. Those of one lane are done in the order in
  * which they were started; one begins when the companion has done what was started before it on the lane. What the
  * companion does later may overtake it, unless they share memory.
  *
- * Cost: one round of P − 1 messages, (P − 1) · S bytes per rank (of a reduce S), S at most 64 KiB and P at most 8.
+ * Cost: one round of P − 1 messages, (P − 1) · S bytes per rank, S of a reduce; S at most 64 KiB and P at most 8.
  */
 export class ExpressRequests {
   bytesSent = 0;
