@@ -47,7 +47,13 @@ const overTcp = async (settings: { readonly codec?: "always" }): Promise<ReduceA
   const worlds = await Promise.all(
     ranks.map((rank) =>
       createProcessWorld({
-        ...{ worldSize, ranks: [rank], memory: createSharedMemory(), kernels: "none", job: "test", build: "1", secret },
+        worldSize,
+        ranks: [rank],
+        memory: createSharedMemory(),
+        kernels: "none",
+        job: "test",
+        build: "1",
+        secret,
         ...settings,
       }),
     ),
