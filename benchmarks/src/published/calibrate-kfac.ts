@@ -142,8 +142,8 @@ export const calibrateKfac = (networks: readonly PublishedNetwork[] = calibrated
 
 /**
  * Look back at a published network: the bound between factors that all GPUs invert and those that are sent with which
- * the balanced form's inverses, computing and exchange, have the least squares of errors in seconds. It is fitted, so it
- * predicts nothing of that network.
+ * the balanced form's inverses, computing and exchange, have the least squares of errors in seconds. It is fitted, so
+ * it predicts nothing of that network.
  */
 export const largestKeptAsPublished = (cluster: KfacCluster, network: PublishedNetwork): number => {
   const published = spdKfacStages[network].forms.spd;

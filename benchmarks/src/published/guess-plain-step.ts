@@ -30,9 +30,9 @@ const plainFeatures = (network: NetworkName, batchPerGpu: number) => {
 };
 
 /**
- * Guess the plain step of a network, of which nothing was published: passes a · layers + b · multiply-adds, and gradients
- * a · tensors + b · bytes, both through the two networks of the calibration. No more than a guess: of the third network
- * it is far off.
+ * Guess the plain step of a network, of which nothing was published: passes a · layers + b · multiply-adds, and
+ * gradients a · tensors + b · bytes, both through the two networks of the calibration. No more than a guess: of the
+ * third network it is far off.
  */
 export const guessPlainStep = (network: NetworkName, batchPerGpu: number): PlainStep => {
   const own = plainFeatures(network, batchPerGpu);

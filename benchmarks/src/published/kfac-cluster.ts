@@ -149,12 +149,18 @@ const bucketPlans = (cluster: KfacCluster, options: StageOptions): Readonly<Reco
 const mapPipelinings = (of: (pipelining: Pipelining) => number): Readonly<Record<Pipelining, number>> =>
   Object.fromEntries(pipelinings.map((name) => [name, of(name)])) as Record<Pipelining, number>;
 
-/** Seconds of the exchange of factors that are left when all are computed, and of packing them. */
+/**
+ * Seconds of the exchange of factors that are left when all are computed, and of packing them.
+ *
+ * @param hiddenBehind as `StageOptions`. Default: as `stageOptionsOf`.
+ */
 export const predictFactorCommunication = (
   cluster: KfacCluster,
   run: KfacRun,
+  hiddenBehind?: StageOptions["hiddenBehind"],
 ): Readonly<Record<Pipelining, number>> => {
-  const options = stageOptionsOf(cluster, run);
+  const given = stageOptionsOf(cluster, run);
+  const options = { ...given, hiddenBehind: hiddenBehind ?? given.hiddenBehind };
   const profile = factorProfile(computedFactors(options));
   const plans = bucketPlans(cluster, options);
   const packing = cluster.packSeconds * profile.tensors.length;

@@ -15,7 +15,7 @@ export interface FormPlacement {
   readonly factors: "mean" | "mean-at-owner" | "own";
 }
 
-/** What a step with a refresh takes beside the passes and the exchange of gradients, of the rank with the most to do. */
+/** What a step with a refresh takes beside both passes and the exchange of gradients, of the rank with most to do. */
 export interface FormStages {
   readonly factorSeconds: number;
   /** What is left of it when the passes and the computing of factors are over. */
@@ -101,8 +101,8 @@ export interface ComputedFactor {
 }
 
 /**
- * What of factors a plan of their buckets rests on, in the order in which a step computes them: A forward, G backward. A
- * pass behind which nothing is hidden is one of no length.
+ * What of factors a plan of their buckets rests on, in the order in which a step computes them: A forward, G backward.
+ * A pass behind which nothing is hidden is one of no length.
  */
 export const computedFactors = ({
   layers,
