@@ -6,6 +6,7 @@ import { benchAllReduce } from "./all-reduce/bench-all-reduce.ts";
 import { blasProblems, browserProblems, coreProblems, gpuProblems, problems } from "./problems/table.ts";
 import { convergence } from "./convergence/convergence.ts";
 import { search } from "./convergence/search.ts";
+import { kfacStages } from "./kfac-stages/kfac-stages.ts";
 import { ownSteps } from "./own-steps/own-steps.ts";
 import { formatPage, machine } from "./report/page.ts";
 import type { Plot } from "./report/plot.ts";
@@ -86,6 +87,7 @@ const studies: Readonly<Record<string, (args: readonly string[]) => Promise<numb
   "slow-links": (args) => runStudy(slowLinks, args),
   "second-order-search": (args) => runStudy(secondOrderSearch, args),
   predictions: async (args) => predictions(args),
+  "kfac-stages": async (args) => kfacStages(args),
   "own-steps": ownSteps,
 };
 const [first = "", ...rest] = process.argv.slice(2);

@@ -1,6 +1,6 @@
 import { summarizeErrors } from "../published/held-out.ts";
 import { comparePairs, isMisordered } from "../published/orderings.ts";
-import type { RangePlot } from "../report/range-plot.ts";
+import type { PageFacts } from "../report/page-command.ts";
 import { bCaffeSection } from "./b-caffe-section.ts";
 import { contentionSection } from "./contention-section.ts";
 import { formatShare, networkTitles } from "./format.ts";
@@ -10,14 +10,6 @@ import { parametersSection } from "./parameters-section.ts";
 import { simultaneousSection } from "./simultaneous-section.ts";
 import { isAsked, type TableResults } from "./results.ts";
 import { ratiosPlot, tableSection } from "./table-section.ts";
-
-export interface PredictionsPageOptions {
-  readonly date: string;
-  readonly command: string;
-  readonly seconds: number;
-  /** Puts a plot beside the page. @returns the Markdown that shows it. */
-  readonly draw: (plot: RangePlot) => string;
-}
 
 /** Three sentences that a reader keeps. */
 export const sentencesOf = ({
@@ -79,7 +71,7 @@ const shortfalls = ({ predicted, rehearsed }: TableResults): readonly string[] =
 /** Predictions of published measurements, as a dated page. */
 export const predictionsPage = (
   results: TableResults,
-  { date, command, seconds, draw }: PredictionsPageOptions,
+  { date, command, seconds, draw }: PageFacts,
 ): string => `# The cost model beside published measurements, ${date}
 
 ${draw(ratiosPlot(results.predicted))}

@@ -1,4 +1,5 @@
 import type { GradientProfile } from "@skein/cost-model";
+import { type ConvolutionLayer, convolutionLayers } from "./convolution-layers.ts";
 import type { ModelName } from "./seven-methods.ts";
 
 /** Parameters that become ready together, and the multiply-adds of the layer's forward pass per sample. */
@@ -9,42 +10,23 @@ interface Layer {
   readonly multiplyAdds: number;
 }
 
-const convolution = (path: string, kernel: number, input: number, output: number, side: number): readonly Layer[] => [
-  { path, elements: [kernel ** 2 * input * output], multiplyAdds: kernel ** 2 * input * output * side ** 2 },
-  // Batch normalisation reads and writes, but multiplies next to nothing.
-  { path: `${path}-norm`, elements: [output, output], multiplyAdds: 0 },
-];
-
 const dense = (path: string, input: number, output: number, tokens: number): Layer => ({
   path,
   elements: [input * output, output],
   multiplyAdds: input * output * tokens,
 });
 
-/**
- * Layers of a ResNet for images of 224 × 224, in the order of the forward pass, with so many blocks a stage. Source: He
- * et al. 2015, arXiv 1512.03385, table 1.
- */
-const resNet = (blocksOfStages: readonly number[]): readonly Layer[] => [
-  ...convolution("stem", 7, 3, 64, 112),
-  ...blocksOfStages.flatMap((blocks, stage) =>
-    Array.from({ length: blocks }, (_, block) => {
-      const [width, side] = [64 * 2 ** stage, 56 / 2 ** stage];
-      const first = block === 0;
-      const input = first ? (stage === 0 ? 64 : 2 * width) : 4 * width;
-      // The stride of a stage stands in its first 3 × 3 convolution, so the one before still sees the larger image.
-      const sideBefore = first && stage > 0 ? 2 * side : side;
-      const at = `stage-${stage}.${block}`;
-      return [
-        ...convolution(`${at}.reduce`, 1, input, width, sideBefore),
-        ...convolution(`${at}.middle`, 3, width, width, side),
-        ...convolution(`${at}.expand`, 1, width, 4 * width, side),
-        ...(first ? convolution(`${at}.shortcut`, 1, input, 4 * width, side) : []),
-      ];
-    }).flat(),
-  ),
-  dense("head", 2048, 1000, 1),
-];
+const resNet = (layers: readonly ConvolutionLayer[]): readonly Layer[] =>
+  layers.flatMap(({ path, kernel: [rows, columns], inputs, outputs, positions, hasBias }) => {
+    const weights = rows * columns * inputs * outputs;
+    return hasBias
+      ? [{ path, elements: [weights, outputs], multiplyAdds: weights * positions }]
+      : [
+          { path, elements: [weights], multiplyAdds: weights * positions },
+          // Batch normalisation reads and writes, but multiplies next to nothing.
+          { path: `${path}-norm`, elements: [outputs, outputs], multiplyAdds: 0 },
+        ];
+  });
 
 const words = 30_522;
 /**
@@ -85,8 +67,8 @@ const bert = (depth: number, width: number): readonly Layer[] => [
 export type Architecture = ModelName | "ResNet-152";
 
 const layersOf: Readonly<Record<Architecture, readonly Layer[]>> = {
-  "ResNet-50": resNet([3, 4, 6, 3]),
-  "ResNet-152": resNet([3, 8, 36, 3]),
+  "ResNet-50": resNet(convolutionLayers["ResNet-50"]),
+  "ResNet-152": resNet(convolutionLayers["ResNet-152"]),
   "BERT-Base": bert(12, 768),
   "BERT-Large": bert(24, 1024),
 };

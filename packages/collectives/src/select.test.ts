@@ -160,6 +160,7 @@ describe("the choice", () => {
         "direct-reduce-scatter, 1",
         "dissemination-barrier, 1",
         "pairwise-all-to-all, 1",
+        "reduce-scatter-gather-reduce, 1",
         "send-receive, 1",
       ]);
       for (const kind of kinds) {
@@ -191,6 +192,12 @@ describe("the choice", () => {
     );
     expect(chosen({ kind: "broadcast" })).toBe("binomial-broadcast");
     expect(chosen({ kind: "broadcast", byteLength: large })).toBe("chain-broadcast");
+    expect(chosen({ kind: "reduce" })).toBe("gather-reduce");
+    expect(chosen({ kind: "reduce", worldSize: 3 })).toBe("direct-reduce");
+    expect(chosen({ kind: "reduce", worldSize: 4, byteLength: 2 ** 18 })).toBe("reduce-scatter-gather-reduce");
+    expect(chosen({ kind: "reduce", byteLength: large })).toBe("chain-reduce");
+    expect(chosen({ kind: "reduce", order: "any" })).toBe("binomial-reduce");
+    expect(chosen({ kind: "reduce", order: "any", byteLength: 2 ** 18 })).toBe("halving-reduce");
     expect(chosen({ kind: "all-to-all" })).toBe("bruck-all-to-all");
     expect(chosen({ kind: "all-to-all", byteLength: large })).toBe("pairwise-all-to-all");
   });
@@ -246,10 +253,11 @@ const simulatedSeconds = (schedules: readonly Schedule[], alpha: number, beta: n
 };
 
 // Where ranks do unequal things in turn, a prediction of pipelined segments is a bound: the tree's messages meet at
-// ranks.
+// ranks. Of uneven halves it is one in any case, since who has less need not wait for the busiest of a round.
 const nearly: { readonly [name: string]: number } = {
   "double-binary-tree-all-reduce": 0.3,
   "halving-doubling-all-reduce": 0.25,
+  "halving-reduce": 0.05,
   "recursive-doubling-all-reduce": 0.15,
 };
 
@@ -270,7 +278,7 @@ test.each(algorithms)("$name: the prediction is what a simulation of its message
         const powerOfTwo = Number.isInteger(Math.log2(worldSize));
         const tolerance = algorithm.name.startsWith("double")
           ? 0.3
-          : segments === 1 || powerOfTwo
+          : powerOfTwo || (segments === 1 && algorithm.name !== "halving-reduce")
             ? 1e-9
             : (nearly[algorithm.name] ?? 1e-9);
         expect(

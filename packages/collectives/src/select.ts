@@ -5,6 +5,7 @@ import { directAllGather } from "./algorithms/direct-all-gather.ts";
 import { directAllReduce } from "./algorithms/direct-all-reduce.ts";
 import { directReduceScatter } from "./algorithms/direct-reduce-scatter.ts";
 import { pairwiseAllToAll } from "./algorithms/pairwise-all-to-all.ts";
+import { reduceScatterGatherReduce } from "./algorithms/reduce-scatter-gather-reduce.ts";
 import { algorithms } from "./algorithms/table.ts";
 import type { LinkCosts } from "./link-file.ts";
 import type { Algorithm, CostPlace, Load } from "./schedule.ts";
@@ -83,6 +84,7 @@ const inSharedMemory: { readonly [K in CollectiveKind]?: Algorithm } = {
   "all-gather": directAllGather,
   "all-to-all": pairwiseAllToAll,
   broadcast: binomialBroadcast,
+  reduce: reduceScatterGatherReduce,
 };
 
 /**

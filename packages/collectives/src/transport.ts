@@ -15,5 +15,6 @@ export { type BlockingCommunicator, joinWorld } from "./communicator.ts";
 export { serveRequests } from "./companion/serve-requests.ts";
 export type { LaneTransports } from "./lanes/rank-lanes.ts";
 export { heapMessageMemory, type MessageMemory, wasmMessageMemory } from "./message-memory.ts";
+export { combiningKinds, inPlaceKinds } from "./requests/kind-facts.ts";
 export { leastBytes, type NativeCollectives } from "./requests/native-collectives.ts";
 export { after, type Eventually, Future, type SendHandle, type Transport } from "./transport/transport.ts";

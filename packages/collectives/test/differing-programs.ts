@@ -4,6 +4,7 @@ import {
   allGather,
   allReduce,
   broadcastFromRoot,
+  reduceToRoot,
   cast,
   concat,
   type Graph,
@@ -53,7 +54,7 @@ interface Mutation {
 }
 
 interface Call {
-  readonly kind: "sum" | "largest" | "gather" | "broadcast";
+  readonly kind: "sum" | "largest" | "gather" | "broadcast" | "reduce";
   readonly axis: Axis;
   readonly priority: number;
   /** Number of the value that it is made of on all ranks. */
@@ -73,7 +74,7 @@ const callAt = (i: number): fc.Arbitrary<Call> => {
   const earlier = fc.nat({ max: i });
   const priority = fc.constantFrom(0, 0, 0, 2);
   return fc.record({
-    kind: fc.constantFrom("sum", "largest", "gather", "broadcast"),
+    kind: fc.constantFrom("sum", "largest", "gather", "broadcast", "reduce"),
     axis: fc.constantFrom<Axis>("all", "row", "column"),
     priority,
     source: earlier,
@@ -105,7 +106,7 @@ export const programs: fc.Arbitrary<Program> = fc
  */
 export const twins: fc.Arbitrary<Program> = fc
   .tuple(
-    fc.constantFrom<Call["kind"]>("sum", "largest", "gather", "broadcast"),
+    fc.constantFrom<Call["kind"]>("sum", "largest", "gather", "broadcast", "reduce"),
     fc.constantFrom<Axis>("all", "row", "column"),
     fc.array(fc.array(fc.constantFrom(0, 5), { minLength: worldSize, maxLength: worldSize }), {
       minLength: 2,
@@ -147,10 +148,18 @@ const collective = ({ kind, axis, priority }: Call, x: Tensor): Tensor => {
       return slice(allGather(x, axis, { priority }), [(sizes[axis] - 1) * elements], [sizes[axis] * elements]);
     case "broadcast":
       return broadcastFromRoot(x, axis, sizes[axis] - 1, { priority });
+    case "reduce":
+      return reduceToRoot(x, axis, sizes[axis] - 1, { priority });
   }
 };
 
-const otherKinds = { sum: "largest", largest: "gather", gather: "broadcast", broadcast: "sum" } as const;
+const otherKinds = {
+  sum: "largest",
+  largest: "gather",
+  gather: "broadcast",
+  broadcast: "reduce",
+  reduce: "sum",
+} as const;
 const otherAxes = { all: "row", row: "column", column: "all" } as const;
 
 /** What a rank has in the place of a collective that all others have as it was. */

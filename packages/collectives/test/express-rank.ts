@@ -6,9 +6,11 @@ import { type BlockingCommunicator, joinWorld, type WorldConnection } from "../s
 
 /** A collective of a group on the first elements of two regions of its lane, which may be one. */
 export interface Call {
-  readonly kind: "all-reduce" | "all-gather" | "barrier";
+  readonly kind: "all-reduce" | "reduce" | "all-gather" | "barrier";
   readonly reduction: "sum" | "max";
   readonly group: number;
+  /** Modulo the size of the group. */
+  readonly root: number;
   readonly lane: number;
   readonly from: number;
   readonly to: number;
@@ -70,7 +72,7 @@ const runPrograms = ({ connection, job }: ExpressRankData): ExpressAnswer => {
   for (const { seed, calls } of job.programs) {
     regions.forEach((lane, i) => lane.forEach((region, j) => region.set(operandOf(seed, rank, i, j))));
     const pending: { readonly group: BlockingCommunicator; readonly handle: CollectiveHandle }[] = [];
-    for (const { kind, reduction, group: index, lane, from, to, n, pauses, waits } of calls) {
+    for (const { kind, reduction, group: index, root, lane, from, to, n, pauses, waits } of calls) {
       const group = groups[index]!;
       if (pauses[rank]! > 0) Atomics.wait(clock, 0, 0, pauses[rank]);
       const size = kind === "barrier" ? 0 : n;
@@ -78,6 +80,7 @@ const runPrograms = ({ connection, job }: ExpressRankData): ExpressAnswer => {
         kind,
         dtype: "f32",
         reduction,
+        root: root % group.worldSize,
         input: part(lane, from, size),
         output: part(lane, to, kind === "all-gather" ? size * group.worldSize : size),
         priority: lane,

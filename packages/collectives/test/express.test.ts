@@ -11,7 +11,7 @@ const interpret = (worldSize: number, groups: readonly (readonly number[])[][], 
       Array.from({ length: regionCount }, (__, region) => operandOf(seed, rank, lane, region)),
     ),
   );
-  for (const { kind, reduction, group, lane, from, to, n } of calls) {
+  for (const { kind, reduction, group, root, lane, from, to, n } of calls) {
     if (kind === "barrier") continue;
     for (const members of groups[group]!) {
       const operands = members.map((rank) => state[rank]![lane]![from]!.slice(0, n));
@@ -21,6 +21,7 @@ const interpret = (worldSize: number, groups: readonly (readonly number[])[][], 
       for (const rank of members) {
         const target = state[rank]![lane]![to]!;
         if (kind === "all-reduce") target.set(sum);
+        else if (kind === "reduce") target.set(rank === members[root % members.length] ? sum : sum.map(() => 0));
         else for (const [i, operand] of operands.entries()) target.set(operand, i * n);
       }
     }
@@ -31,9 +32,10 @@ const interpret = (worldSize: number, groups: readonly (readonly number[])[][], 
 const callIn = (worldSize: number, groupCount: number): fc.Arbitrary<Call> =>
   fc
     .record({
-      kind: fc.constantFrom<Call["kind"]>("all-reduce", "all-reduce", "all-gather", "barrier"),
+      kind: fc.constantFrom<Call["kind"]>("all-reduce", "reduce", "reduce", "all-gather", "barrier"),
       reduction: fc.constantFrom<Call["reduction"]>("sum", "max"),
       group: fc.nat({ max: groupCount - 1 }),
+      root: fc.nat({ max: worldSize - 1 }),
       lane: fc.constantFrom(0, 0, 1, 3),
       from: fc.nat({ max: regionCount - 1 }),
       to: fc.nat({ max: regionCount - 1 }),
@@ -45,7 +47,7 @@ const callIn = (worldSize: number, groupCount: number): fc.Arbitrary<Call> =>
     .map((call) => (call.kind === "all-gather" && call.from === call.to ? { ...call, kind: "all-reduce" } : call));
 
 const whole = (worldSize: number): number[] => Array.from({ length: worldSize }, (_, rank) => rank);
-const once = { reduction: "sum", group: 0, lane: 0, from: 0, to: 1 } as const;
+const once = { reduction: "sum", group: 0, root: 0, lane: 0, from: 0, to: 1 } as const;
 const always = { pauses: [0, 0, 0], waits: [true, true, true] } as const;
 
 describe.each([
@@ -129,6 +131,30 @@ test("more requests than a queue holds, small before large, are started before a
 
 describe("what goes wrong is found out by all, in time, and by name", () => {
   const reduce = (n: number): Program => ({ seed: 1, calls: [{ ...once, ...always, kind: "all-reduce", n }] });
+
+  test("a rank that reduces to another root", async () => {
+    const toRoot = (root: number): Program => ({
+      seed: 1,
+      calls: [{ ...once, ...always, kind: "reduce", n: 8, root }],
+    });
+    await withWorld(2, {}, async ({ run }) => {
+      const answers = await run([0, 1].map((root) => ({ partitions: [], programs: [toRoot(root)] })));
+      expect(answers.map(({ error }) => error?.code)).toEqual(["ranks-disagree", "ranks-disagree"]);
+      expect(answers[0]!.error?.message).toMatch(/rank 1 sent 0 bytes for reduce #1, 32 were expected for reduce #1/);
+    });
+  });
+
+  test("ranks that only give are no further ahead of a root that sleeps than it has room for", async () => {
+    const calls = Array.from({ length: 200 }, (_, i): Call => {
+      const pauses = i === 0 ? [400, 0, 0] : [0, 0, 0];
+      return { ...once, kind: "reduce", n: 50, pauses, waits: [true, true, true] };
+    });
+    await withWorld(3, {}, async ({ run }) => {
+      const answers = await run([0, 1, 2].map(() => ({ partitions: [], programs: [{ seed: 1, calls }] })));
+      expect(answers.map(({ error }) => error)).toEqual([undefined, undefined, undefined]);
+      expect(answers[1]!.algorithms).toEqual(calls.map(() => "express"));
+    });
+  });
 
   test.each([
     ["another small size", 8, 9],

@@ -113,6 +113,7 @@ const asks = fc.array(
       "all-gather",
       "all-to-all",
       "broadcast",
+      "reduce",
       "send-receive",
       "barrier",
     ),

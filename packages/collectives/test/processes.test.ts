@@ -107,6 +107,9 @@ for (const { worlds, tags } of [
           { kind: "all-to-all", n: 12, dtype: "f16", priority: 3 },
           { kind: "broadcast", n: 100, root: worldSize - 1, inPlace: true },
           { kind: "send-receive", n: 5, priority: 2 },
+          { kind: "reduce", n: 30_001, root: worldSize - 1, inPlace: true, priority: 1 },
+          { kind: "reduce", n: 16_385, root: 0, priority: 1 },
+          { kind: "reduce", n: 501, root: worldSize >> 1, dtype: "bf16" },
           { kind: "all-reduce", n: 19, dtype: "bf16" },
         ];
         const answers = await runProcesses(processes, { name: "requests", requests, startAllFirst: true, repeats: 3 });

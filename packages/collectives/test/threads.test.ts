@@ -87,6 +87,8 @@ for (const { worldSizes, tags } of [
         { kind: "reduce", n: 6007, root: 0, priority: 1 },
         { kind: "reduce", n: 100, root: worldSize >> 1, dtype: "i32", awaited: true },
         { kind: "reduce", n: 0, root: 0 },
+        { kind: "reduce", n: Math.floor(4096 / Math.max(worldSize - 1, 1)), root: 0, awaited: true, inPlace: true },
+        { kind: "reduce", n: Math.floor(4096 / Math.max(worldSize - 1, 1)) + 1, root: 0, awaited: true },
         { kind: "all-reduce", n: 19, dtype: "bf16" },
       ];
       const answers = await runWorld(worldSize, { name: "requests", requests, startAllFirst, repeats: 30 });
@@ -103,10 +105,12 @@ for (const { worldSizes, tags } of [
         const perRound = requests.reduce((sum, { kind, n, dtype = "f32", root }) => {
           const { algorithm } = selectAlgorithm({ kind, worldSize, byteLength: n, sharesMemory: true });
           const isExchanged =
-            (kind === "all-reduce" || kind === "all-gather" || kind === "barrier") &&
+            (kind === "all-reduce" || kind === "reduce" || kind === "all-gather" || kind === "barrier") &&
             (worldSize - 1) * n * bytesPerElement[dtype] <= 16_384;
           const elements = isExchanged
-            ? (worldSize - 1) * n
+            ? kind === "reduce"
+              ? Number(rank !== root) * n
+              : (worldSize - 1) * n
             : sentElements(algorithm.schedule(placeOf(rank, worldSize, n, root)));
           return sum + elements * bytesPerElement[dtype];
         }, 0);
@@ -288,6 +292,7 @@ describe("failures are typed, name the rank, and leave the group unusable", () =
     ["collective, whose data are due from it", true, { kind: "broadcast", n: 8, root: 1 }],
     ["collective, whose data are due from the others", false, { kind: "broadcast", n: 8, root: 0 }],
     ["collective of all", true, { kind: "reduce-scatter", n: 8 }],
+    ["reduce", false, { kind: "reduce", n: 8, root: 1 }],
   ])("a rank that starts another %s", async (_, awaited, last) => {
     const job = { name: "disagree", one: { ...sum, awaited }, last: { ...last, awaited } } as const;
     const answers = await runWorld(2, job, { timeoutMilliseconds: 20_000 });
@@ -295,6 +300,13 @@ describe("failures are typed, name the rank, and leave the group unusable", () =
     expect(answers[0]!.error?.message).toMatch(/all ranks must start the same requests/);
     expect(["ranks-disagree", undefined]).toContain(answers[1]!.error?.code);
   });
+});
+
+test("ranks that reduce a few elements to two roots are told so", async () => {
+  const ask = { kind: "reduce", n: 8, root: 0 } as const;
+  const job = { name: "disagree", one: ask, last: { ...ask, root: 1 } } as const;
+  const answers = await runWorld(2, job, { timeoutMilliseconds: 20_000 });
+  expect(answers.map(({ error }) => error?.code)).toContain("ranks-disagree");
 });
 
 test("a module without the reductions is refused at the door", () => {

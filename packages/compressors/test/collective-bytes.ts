@@ -16,6 +16,7 @@ const sentShare = ({ op, params }: Node): number | undefined => {
     case "all-to-all":
     case "ragged-all-to-all":
     case "broadcast":
+    case "reduce":
       return (numRanks - 1) / numRanks;
     case "send-receive":
       return (

@@ -57,7 +57,7 @@ export class Exchanges {
     const spans = sink && new CollectiveSpans(sink, step.node, plan, communicators);
     const inPlace =
       plan.inputBytes[0] === plan.outputBytes[0] &&
-      (plan.request.kind === "all-reduce" || plan.request.kind === "broadcast");
+      (plan.request.kind === "all-reduce" || plan.request.kind === "broadcast" || plan.request.kind === "reduce");
     const inputs = plan.inputBytes.map((bytes) => hostMemory.allocate(bytes));
     const outputs = inPlace ? inputs : plan.outputBytes.map((bytes) => hostMemory.allocate(bytes));
     step.inputs.forEach((operand, i) =>

@@ -20,7 +20,9 @@ import {
   raggedAllGather,
   raggedAllToAll,
   type RaggedResult,
+  reduceMeanToRoot,
   reduceScatter,
+  reduceToRoot,
   scope,
   sendReceive,
   softmax,
@@ -89,6 +91,7 @@ const resultOf = (
     bytes.slice((i * bytes.length) / worldSize, ((i + 1) * bytes.length) / worldSize);
   const joined = (parts: readonly Uint8Array[]): Uint8Array => Uint8Array.from(parts.flatMap((part) => [...part]));
   if (kind === "all-reduce") return fold();
+  if (kind === "reduce") return rank === root ? fold() : new Uint8Array(output.length);
   if (kind === "reduce-scatter") return chunk(fold(), rank);
   if (kind === "all-gather") return joined(inputs);
   if (kind === "all-to-all") return joined(inputs.map((input) => chunk(input, rank)));
@@ -196,6 +199,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     ["all-gather", (x: Tensor) => [multiply(allGather(x, "data"), 2)]],
     ["all-to-all", (x: Tensor) => [allToAll(x, "data")]],
     ["broadcast", (x: Tensor) => [broadcastFromRoot(x, "data", 1)]],
+    ["reduce", (x: Tensor) => [reduceMeanToRoot(add(x, 1), "data", 1), reduceToRoot(x, "data")]],
     ["send and receive", (x: Tensor) => [sendReceive(x, "data", [[1, 0]])]],
     ["the rank's number", (x: Tensor) => [multiply(x, cast(axisIndex("data"), "f32"))]],
   ])("%s", async (_, fn) => {

@@ -116,6 +116,17 @@ int Engine::beginParts(const std::shared_ptr<Operation>& operation, const char**
       return cut([&](size_t offset, int elements, bool) {
         return started(MPI_Ibcast(c.output + offset, elements, type, c.peer, communicator, &request));
       });
+    case Kind::reduce: {
+      *call = "MPI_Ireduce";
+      int rank = 0;
+      MPI_Comm_rank(communicator, &rank);
+      const bool isRoot = rank == c.peer;
+      return cut([&](size_t offset, int elements, bool) {
+        const void* from = isRoot && input == MPI_IN_PLACE ? input : c.input + offset;
+        void* to = isRoot ? c.output + offset : nullptr; // MPI leaves alone what the others give
+        return started(MPI_Ireduce(from, to, elements, type, reduction(), c.peer, communicator, &request));
+      });
+    }
     case Kind::reduceScatter:
       *call = "MPI_Ireduce_scatter_block";
       return started(MPI_Ireduce_scatter_block(c.input, c.output, whole, type, reduction(), communicator, &request));

@@ -26,6 +26,7 @@ enum class Kind : int {
   allGather,
   allToAll,
   broadcast,
+  reduce,
   barrier,
   exchange,
 };

@@ -13,6 +13,7 @@ export const commandKinds = [
   "all-gather",
   "all-to-all",
   "broadcast",
+  "reduce",
   "barrier",
   "exchange",
 ] as const;

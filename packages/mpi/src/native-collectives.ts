@@ -1,5 +1,5 @@
 import { RanksDisagreeError, reducible } from "@skein/collectives";
-import { after, leastBytes, type NativeCollectives } from "@skein/collectives/transport";
+import { after, combiningKinds, leastBytes, type NativeCollectives } from "@skein/collectives/transport";
 import { bytesPerElement } from "@skein/tensor-core";
 import type { CollectiveKind, CollectiveRequest } from "@skein/tensor-core/backend";
 import { largestCount } from "./addon.ts";
@@ -13,6 +13,7 @@ const kinds: ReadonlySet<CollectiveKind> = new Set<CollectiveKind>([
   "all-gather",
   "all-to-all",
   "broadcast",
+  "reduce",
   "barrier",
 ]);
 
@@ -39,11 +40,14 @@ export const nativeCollectives = (lanes: readonly MpiLane[], limit: number = lar
   const worldSize = lanes[0]!.worldSize;
   const covers = ({ kind, dtype, input, output, ragged }: CollectiveRequest): boolean => {
     if (!kinds.has(kind) || ragged !== undefined) return false;
-    const reduces = kind === "all-reduce" || kind === "reduce-scatter";
-    if (reduces && !reducible.has(dtype)) return false;
-    // All-reduce and broadcast are cut. The others MPI counts per rank, and some libraries multiply that by the ranks
-    // in a C int.
-    return kind === "all-reduce" || kind === "broadcast" || Math.max(input.byteLength, output.byteLength) <= limit;
+    if (combiningKinds.has(kind) && !reducible.has(dtype)) return false;
+    // These are cut. The others MPI counts per rank, and some libraries multiply that by the ranks in a C int.
+    return (
+      kind === "all-reduce" ||
+      kind === "broadcast" ||
+      kind === "reduce" ||
+      Math.max(input.byteLength, output.byteLength) <= limit
+    );
   };
 
   const commandOf = (request: CollectiveRequest, lane: MpiLane, collective: string): Command => {
@@ -65,6 +69,15 @@ export const nativeCollectives = (lanes: readonly MpiLane[], limit: number = lar
       case "all-reduce":
       case "reduce-scatter":
         return { ...shared, kind, dtype, ...(reduction && { reduction }), count: output.byteLength / width };
+      case "reduce":
+        return {
+          ...shared,
+          kind,
+          dtype,
+          ...(reduction && { reduction }),
+          count: output.byteLength / width,
+          peer: root,
+        };
       case "all-gather":
         return share(input.byteLength);
       case "all-to-all":
@@ -97,6 +110,11 @@ export const nativeCollectives = (lanes: readonly MpiLane[], limit: number = lar
     lane.throwIfBroken();
   };
 
+  /** What MPI leaves undone: it writes no result of a reduce but the root's. */
+  const complete = ({ kind, root = 0, output }: CollectiveRequest, lane: MpiLane): void => {
+    if (kind === "reduce" && lane.rank !== root) output.fill(0);
+  };
+
   return {
     name: "native",
     rankOrder: false,
@@ -107,7 +125,10 @@ export const nativeCollectives = (lanes: readonly MpiLane[], limit: number = lar
       const collective = nameOf(tag);
       lane.throwIfBroken();
       const answer = lane.requests.post(commandOf(request, lane, collective));
-      return after(answer, (given) => judge(given, request, lane, collective));
+      return after(answer, (given) => {
+        judge(given, request, lane, collective);
+        complete(request, lane);
+      });
     },
     bytesSent: (request) => leastBytes(request, worldSize),
   };

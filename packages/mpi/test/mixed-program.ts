@@ -1,4 +1,5 @@
 import type { BlockingCommunicator } from "@skein/collectives/node";
+import { inPlaceKinds } from "@skein/collectives/transport";
 import { bytesPerElement } from "@skein/tensor-core";
 import type { CollectiveHandle, CollectiveKind, CollectiveRequest } from "@skein/tensor-core/backend";
 
@@ -20,6 +21,8 @@ const kinds: readonly CollectiveKind[] = [
   "all-to-all",
   "reduce-scatter",
   "broadcast",
+  "reduce",
+  "reduce",
   "barrier",
 ];
 // Around what goes by schedules at most: 16 KiB.
@@ -43,6 +46,7 @@ const expected = ({ request: { kind, root }, number, group: { rank, members }, n
   const sum = (index: number): number =>
     own.reduce((total, member) => Math.fround(total + element(member, number, index)), -0);
   if (kind === "all-reduce") return sum(at);
+  if (kind === "reduce") return rank === root ? sum(at) : 0;
   if (kind === "reduce-scatter") return sum(rank * n + at);
   if (kind === "broadcast") return element(own[root!]!, number, at);
   const from = Math.floor(at / n);
@@ -103,7 +107,7 @@ export const runMixedProgram = (
     const input = region(inputs).map((_, at) => element(communicator.rank, number, at));
     const source = new Float32Array(memory.buffer, next - 4 * inputs, inputs);
     source.set(input);
-    const target = kind === "all-reduce" && draw() < 0.5 ? source : region(outputs);
+    const target = inPlaceKinds.has(kind) && draw() < 0.5 ? source : region(outputs);
     const request: CollectiveRequest = {
       kind,
       dtype: "f32",
@@ -111,7 +115,7 @@ export const runMixedProgram = (
       output: bytesOf(target),
       priority,
       awaited,
-      ...(kind === "broadcast" && { root: worldSize - 1 }),
+      ...((kind === "broadcast" || kind === "reduce") && { root: worldSize - 1 - (number % 2) }),
     };
     const one = { number, request, group, handle: group.start(request), n: elements };
     if (awaited) finish(one);

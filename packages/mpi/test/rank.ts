@@ -14,6 +14,7 @@ import {
   scratchBytes,
   type Transport,
 } from "@skein/collectives";
+import { combiningKinds, inPlaceKinds } from "@skein/collectives/transport";
 import { bytesPerElement, type DType, type Reduction } from "@skein/tensor-core";
 import type { CollectiveKind, CollectiveRequest } from "@skein/tensor-core/backend";
 import { mpiExchange } from "../src/exchange.ts";
@@ -92,8 +93,7 @@ const everyAlgorithm = async (limit?: number): Promise<void> => {
     for (const place of places) {
       for (const n of new Set([0, 1, size - 1, size, 53])) {
         for (const dtype of ["f32", "f16", "i32", "u8"] as const) {
-          if ((algorithm.kind === "all-reduce" || algorithm.kind === "reduce-scatter") && !reducible.has(dtype))
-            continue;
+          if (combiningKinds.has(algorithm.kind) && !reducible.has(dtype)) continue;
           const ask = { algorithm, n, dtype, place };
           tag += 1;
           if (!equal(await run(ask, transport, tag), await reference(ask), dtype))
@@ -110,12 +110,20 @@ const everyNative = async (by: "exchange" | "MPI", limit?: number): Promise<void
   const native =
     by === "MPI" ? nativeCollectives(lanes, limit) : mpiExchange({ lanes, memory, arithmetic: plainArithmetic() });
   const wrong: string[] = [];
-  const kinds: CollectiveKind[] = ["all-reduce", "reduce-scatter", "all-gather", "all-to-all", "broadcast", "barrier"];
+  const kinds: CollectiveKind[] = [
+    "all-reduce",
+    "reduce-scatter",
+    "all-gather",
+    "all-to-all",
+    "broadcast",
+    "reduce",
+    "barrier",
+  ];
   let tested = 0;
   for (const kind of kinds) {
     const algorithm = algorithms.find((candidate) => candidate.kind === kind)!;
     for (const dtype of ["f32", "f16", "bf16", "i32", "u32", "u8", "bool"] as const) {
-      const reduces = kind === "all-reduce" || kind === "reduce-scatter";
+      const reduces = combiningKinds.has(kind);
       if (reduces && !reducible.has(dtype)) continue;
       for (const reduction of reduces ? (["sum", "max", "min"] as const) : (["sum"] as const)) {
         // Beyond two ranks MPI adds in an order of its own.
@@ -133,7 +141,7 @@ const everyNative = async (by: "exchange" | "MPI", limit?: number): Promise<void
           await native.run(request, 0, tested, () => kind);
           tested += 1;
           if (!equal(output, expected, dtype)) wrong.push(`${kind} ${reduction} of ${n} ${dtype}`);
-          if (kind !== "all-reduce" && kind !== "broadcast") continue;
+          if (!inPlaceKinds.has(kind)) continue;
           const inPlace = operand(rank, counts.input, dtype, exact);
           await native.run({ ...request, input: inPlace, output: inPlace }, 0, 0, () => kind);
           if (!equal(inPlace, expected, dtype)) wrong.push(`${kind} ${reduction} of ${n} ${dtype} in place`);

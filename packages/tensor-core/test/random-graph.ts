@@ -45,7 +45,7 @@ import {
   where,
 } from "../src/index.ts";
 import type { ReferenceArray } from "../src/backend.ts";
-import { raggedAllGather, raggedAllToAll } from "../src/functions/collective.ts";
+import { raggedAllGather, raggedAllToAll, reduceToRoot } from "../src/functions/collective.ts";
 
 /** One random decision list; the graph is a function of it, so that fast-check can shrink it. */
 export interface GraphRecipe {
@@ -235,6 +235,7 @@ const rows: readonly ((a: Tensor, b: Tensor, k: number) => readonly Tensor[])[] 
     const { x, rows: received } = raggedAllGather(a, countsFrom(b, [], a.shape[0]!), "data");
     return [received, x];
   },
+  (a) => [reduceToRoot(asF32(a), "data", worldSize - 1)],
   (a) => [sendReceive(a, "data", [[0, 1]])],
   (a) => [add(a, cast(broadcastTo(axisIndex("data"), a.shape), a.dtype))],
   (a) => steps([a]),

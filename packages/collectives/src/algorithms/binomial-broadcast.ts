@@ -1,6 +1,8 @@
 import { costOfRounds } from "../cost.ts";
 import { segmented } from "../interleave.ts";
-import { type Algorithm, input, modulo, output, type Step, withoutEmpty } from "../schedule.ts";
+import { type Algorithm, input, output, type Step, withoutEmpty } from "../schedule.ts";
+import { doublingBranch, positionsOf } from "./binomial-tree.ts";
+import { splitLevels } from "./halves.ts";
 
 /**
  * Broadcast along a binomial tree: in round k the 2^k ranks that have the value send it to 2^k others.
@@ -12,31 +14,31 @@ export const binomialBroadcast: Algorithm = segmented({
   name: "binomial-broadcast",
   kind: "broadcast",
   rankOrder: true,
-  schedule: ({ rank, worldSize, elementCount, root = 0 }) => {
-    const place = modulo(rank - root, worldSize);
-    const peerAt = (position: number): number => modulo(position + root, worldSize);
+  schedule: ({ elementCount, ...place }) => {
+    const { worldSize } = place;
+    const { position, rankAt } = positionsOf(place);
     const whole = output(0, elementCount);
-    const rounds: Step[][] = [place === 0 ? [{ action: "copy", source: input(0, elementCount), target: whole }] : []];
-    for (let k = 0; 2 ** k < worldSize; k++) {
-      const distance = 2 ** k;
+    const rounds: Step[][] = [
+      position === 0 ? [{ action: "copy", source: input(0, elementCount), target: whole }] : [],
+    ];
+    for (let k = 0; k < splitLevels(worldSize); k++) {
+      const { parent, child } = doublingBranch(position, worldSize, k);
       const steps = (rounds[k] ??= []);
-      if (place < distance && place + distance < worldSize)
-        steps.push({ action: "send", peer: peerAt(place + distance), source: whole });
-      if (place >= distance && place < 2 * distance)
-        steps.push({ action: "receive", combine: "replace", peer: peerAt(place - distance), target: whole });
+      if (child !== undefined) steps.push({ action: "send", peer: rankAt(child), source: whole });
+      if (parent !== undefined)
+        steps.push({ action: "receive", combine: "replace", peer: rankAt(parent), target: whole });
     }
     return { algorithm: "binomial-broadcast", scratchElements: 0, rounds: withoutEmpty(rounds) };
   },
   cost: (place) => {
-    const { worldSize, byteLength: bytes, root = 0 } = place;
+    const { worldSize, byteLength: bytes } = place;
     return costOfRounds(
       place,
-      Array.from({ length: Math.ceil(Math.log2(worldSize)) }, (_, k) => ({
+      Array.from({ length: splitLevels(worldSize) }, (_, k) => ({
         sends: (rank) => {
-          const position = modulo(rank - root, worldSize);
-          return position < 2 ** k && position + 2 ** k < worldSize
-            ? [{ peer: modulo(rank + 2 ** k, worldSize), bytes }]
-            : [];
+          const { position, rankAt } = positionsOf({ ...place, rank });
+          const { child } = doublingBranch(position, worldSize, k);
+          return child === undefined ? [] : [{ peer: rankAt(child), bytes }];
         },
       })),
     );

@@ -1,9 +1,11 @@
 import type { Algorithm } from "../schedule.ts";
 import { binomialBroadcast } from "./binomial-broadcast.ts";
+import { binomialReduce } from "./binomial-reduce.ts";
 import { bruckAllGather } from "./bruck-all-gather.ts";
 import { bruckAllToAll } from "./bruck-all-to-all.ts";
 import { chainAllReduce } from "./chain-all-reduce.ts";
 import { chainBroadcast } from "./chain-broadcast.ts";
+import { chainReduce } from "./chain-reduce.ts";
 import { directAllGather } from "./direct-all-gather.ts";
 import { directAllReduce } from "./direct-all-reduce.ts";
 import { directReduceScatter } from "./direct-reduce-scatter.ts";
@@ -11,13 +13,16 @@ import { directReduce } from "./direct-reduce.ts";
 import { disseminationBarrier } from "./dissemination-barrier.ts";
 import { doubleBinaryTreeAllReduce } from "./double-binary-tree-all-reduce.ts";
 import { gatherAllReduce } from "./gather-all-reduce.ts";
+import { gatherReduce } from "./gather-reduce.ts";
 import { halvingDoublingAllReduce } from "./halving-doubling-all-reduce.ts";
+import { halvingReduce } from "./halving-reduce.ts";
 import { mastersAllReduce } from "./masters-all-reduce.ts";
 import { pairwiseAllToAll } from "./pairwise-all-to-all.ts";
 import { parameterServerAllReduce } from "./parameter-server-all-reduce.ts";
 import { recursiveDoublingAllGather } from "./recursive-doubling-all-gather.ts";
 import { recursiveDoublingAllReduce } from "./recursive-doubling-all-reduce.ts";
 import { recursiveHalvingReduceScatter } from "./recursive-halving-reduce-scatter.ts";
+import { reduceScatterGatherReduce } from "./reduce-scatter-gather-reduce.ts";
 import { ringAllGather } from "./ring-all-gather.ts";
 import { ringAllReduce } from "./ring-all-reduce.ts";
 import { ringReduceScatter } from "./ring-reduce-scatter.ts";
@@ -57,6 +62,11 @@ export const algorithms: readonly Algorithm[] = [
   chainBroadcast,
   scatterAllGatherBroadcast,
   directReduce,
+  binomialReduce,
+  gatherReduce,
+  reduceScatterGatherReduce,
+  halvingReduce,
+  chainReduce,
   disseminationBarrier,
   sendReceive,
 ];

@@ -1,4 +1,4 @@
-import type { CollectiveRequest } from "@skein/tensor-core/backend";
+import type { CollectiveKind, CollectiveRequest } from "@skein/tensor-core/backend";
 import type { Arithmetic } from "../arithmetic.ts";
 import type { ControlBlock } from "../control-block/control-block.ts";
 import { ExpressWords } from "../control-block/express-words.ts";
@@ -6,6 +6,7 @@ import { laneCount } from "../control-block/layout.ts";
 import { PeerLostError, RanksDisagreeError } from "../errors.ts";
 import type { Lane } from "../lanes/lane.ts";
 import type { MessageMemory } from "../message-memory.ts";
+import { combiningKinds } from "../requests/kind-facts.ts";
 import { WireError } from "../wire/errors.ts";
 import { expressBytes, type ExpressConnection, mostBegun } from "./express-connection.ts";
 
@@ -19,7 +20,7 @@ const firstRestMilliseconds = 0.05;
 const longestRestMilliseconds = 1;
 
 /** A request that the rank's own thread carries out. */
-interface ExpressRequest extends Pick<CollectiveRequest, "kind" | "dtype" | "reduction" | "input" | "output"> {
+interface ExpressRequest extends Pick<CollectiveRequest, "kind" | "dtype" | "reduction" | "root" | "input" | "output"> {
   readonly id: number;
   readonly tag: number;
   readonly lane: Lane;
@@ -56,6 +57,17 @@ export interface ExpressParts {
   readonly hasOwnCore: boolean;
 }
 
+const exchanged: ReadonlySet<CollectiveKind> = new Set<CollectiveKind>([
+  "all-reduce",
+  "reduce",
+  "all-gather",
+  "barrier",
+]);
+
+/** Bytes of its input that each member of the group sends to one of them. */
+const bytesFor = ({ kind, root = 0, input }: ExpressRequest, member: number): number =>
+  kind === "reduce" && member !== root ? 0 : input.byteLength;
+
 const overlap = (a: Uint8Array, b: Uint8Array): boolean =>
   a.byteOffset < b.byteOffset + b.byteLength && b.byteOffset < a.byteOffset + a.byteLength;
 
@@ -65,14 +77,15 @@ const touches = (region: Uint8Array, { input, output }: ExpressRequest): boolean
 /**
  * The small requests of a rank, which its own thread carries out over connections of its own: each member of the group
  * sends its whole input to each other, and all combine what they have in the order of ranks, to the bits of any other
- * way. One round: a rank has done its part for the others as soon as its bytes have left, which is when it starts the
- * request, and so holds nobody up while it computes.
+ * way. Of a reduce the root alone gets inputs and combines them; all others get empty messages, since a rank must not
+ * be further ahead of its peers than they have room for. One round: a rank has done its part for the others as soon as
+ * its bytes have left, which is when it starts the request, and so holds nobody up while it computes.
  *
  * Which requests these are depends on nothing that differs between ranks. Those of one lane are done in the order in
  * which they were started; one begins when the companion has done what was started before it on the lane. What the
  * companion does later may overtake it, unless they share memory.
  *
- * Cost: one round of P − 1 messages, (P − 1) · S bytes per rank, S at most 64 KiB and P at most 8.
+ * Cost: one round of P − 1 messages, (P − 1) · S bytes per rank, S of a reduce; S at most 64 KiB and P at most 8.
  */
 export class ExpressRequests {
   bytesSent = 0;
@@ -97,21 +110,21 @@ export class ExpressRequests {
 
   covers({ kind, dtype, input, ragged }: CollectiveRequest, group: number): boolean {
     if (input.byteLength > expressBytes || ragged !== undefined) return false;
-    if (kind !== "all-reduce" && kind !== "all-gather" && kind !== "barrier") return false;
+    if (!exchanged.has(kind)) return false;
     const members = this.membersOf(group);
     if (members === undefined) return false;
     // In any order the bits of floats are those of an algorithm, once there are three.
-    const exact = kind !== "all-reduce" || members.length === 2 || dtype === "i32" || dtype === "u32";
+    const exact = !combiningKinds.has(kind) || members.length === 2 || dtype === "i32" || dtype === "u32";
     return exact || this.parts.offer.order === "rank";
   }
 
   /** Start a request that is covered. @returns its number, from 1 on. */
   start(request: CollectiveRequest, tag: number, group: number, lane: Lane): number {
-    const { kind, dtype, reduction, input, output } = request;
+    const { kind, dtype, reduction, root, input, output } = request;
     const id = ++this.lastId;
     const after = lane.posted;
     const members = this.membersOf(group)!;
-    const rest = { kind, dtype, input, output, ...(reduction && { reduction }) };
+    const rest = { kind, dtype, input, output, ...(reduction && { reduction }), ...(root !== undefined && { root }) };
     this.queues[lane.index]!.push({ ...rest, id, tag, lane, after, members, begun: false });
     this.lanes.set(id, lane.index);
     this.advance();
@@ -243,10 +256,11 @@ export class ExpressRequests {
 
   private begin(entry: ExpressRequest): void {
     entry.begun = true;
-    for (const connection of entry.members) {
+    for (const [member, connection] of entry.members.entries()) {
       if (connection === undefined) continue;
-      connection.send(entry.lane.index, entry.tag, entry.input);
-      this.bytesSent += entry.input.byteLength;
+      const part = entry.input.subarray(0, bytesFor(entry, member));
+      connection.send(entry.lane.index, entry.tag, part);
+      this.bytesSent += part.byteLength;
     }
   }
 
@@ -259,13 +273,14 @@ export class ExpressRequests {
   /** Whether all parts of a request have come, and its own have left. */
   private isComplete(entry: ExpressRequest): boolean {
     const { lane, members } = entry;
+    const bytes = bytesFor(entry, members.indexOf(undefined));
     let complete = true;
     for (const connection of members) {
       if (connection === undefined) continue;
       if (connection.first(lane.index) === undefined) this.look(connection, entry);
       const part = connection.first(lane.index);
       if (part === undefined || !connection.flushed) complete = false;
-      else if (part.tag !== entry.tag || part.bytes.byteLength !== entry.input.byteLength)
+      else if (part.tag !== entry.tag || part.bytes.byteLength !== bytes)
         this.disagree(entry, connection, part.tag, part.bytes.byteLength);
     }
     return complete;
@@ -282,24 +297,26 @@ export class ExpressRequests {
     }
   }
 
-  private disagree({ tag, input }: ExpressRequest, { peer }: ExpressConnection, itsTag: number, bytes: number): never {
+  private disagree(entry: ExpressRequest, { peer }: ExpressConnection, itsTag: number, bytes: number): never {
     const { control } = this.parts;
-    const collective = control.nameOf(tag);
+    const collective = control.nameOf(entry.tag);
+    const expected = bytesFor(entry, entry.members.indexOf(undefined));
     throw new RanksDisagreeError(
       { rank: control.rank, peer, collective },
-      `rank ${peer} sent ${bytes} bytes for ${control.nameOf(itsTag)}, ${input.byteLength} were expected for ${collective}`,
+      `rank ${peer} sent ${bytes} bytes for ${control.nameOf(itsTag)}, ${expected} were expected for ${collective}`,
     );
   }
 
   private finish(entry: ExpressRequest): void {
     const { arithmetic, memory } = this.parts;
-    const { kind, dtype, reduction = "sum", input, output, lane, members } = entry;
+    const { kind, dtype, reduction = "sum", root = 0, input, output, lane, members } = entry;
     const parts = members.map((connection) => connection?.take(lane.index).bytes);
     const operands = parts.map((bytes) => bytes ?? input);
     if (input.byteLength > 0) {
-      if (kind === "all-reduce") arithmetic.combine(dtype, reduction, [output], operands);
+      if (kind === "reduce" && members[root] !== undefined) output.fill(0);
+      else if (combiningKinds.has(kind)) arithmetic.combine(dtype, reduction, [output], operands);
       else for (const [i, bytes] of operands.entries()) output.set(bytes, i * input.byteLength);
-      for (const bytes of parts) if (bytes !== undefined) memory.give(bytes);
+      for (const bytes of parts) if (bytes !== undefined && bytes.byteLength > 0) memory.give(bytes);
     }
     this.lanes.delete(entry.id);
     if (this.held.length > 0) this.releaseUntil(entry);

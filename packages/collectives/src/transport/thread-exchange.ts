@@ -39,8 +39,17 @@ export const reserveParts = (memory: WasmMemory, worldSize: number): number | un
 };
 
 /** What two requests of equal kind and bytes may differ in. */
-const meaningOf = ({ dtype, reduction = "sum" }: CollectiveRequest): number =>
-  dtypes.indexOf(dtype) * reductions.length + reductions.indexOf(reduction);
+const meaningOf = ({ kind, dtype, reduction = "sum", root = 0 }: CollectiveRequest): number =>
+  ((kind === "reduce" ? root : 0) * dtypes.length + dtypes.indexOf(dtype)) * reductions.length +
+  reductions.indexOf(reduction);
+
+/** The same for people. */
+const meaningIn = (meaning: number): string => {
+  const typeAndRoot = Math.floor(meaning / reductions.length);
+  const root = Math.floor(typeAndRoot / dtypes.length);
+  const what = `${reductions[meaning % reductions.length]} of ${dtypes[typeAndRoot % dtypes.length]}`;
+  return root === 0 ? what : `${what} at rank ${root}`;
+};
 
 /** Where one lane looks, as indices of words: looking them up takes as long as looking there. */
 interface Places {
@@ -62,8 +71,8 @@ interface Begun {
 
 /**
  * Small collectives of all ranks of one process. Each rank copies its part into memory of its own, shows it, and reads
- * the parts of all others: it waits once, where a schedule that lends the input itself waits once more until it is
- * given back.
+ * the parts of all others (of a reduce, the root alone does): it waits once, where a schedule that lends the input
+ * itself waits once more until it is given back.
  *
  * A part stays as it is until the rank shows the next but one; by then everybody has shown the next one, and so has
  * read this one. Sums are in the order of ranks.
@@ -93,10 +102,11 @@ export class ThreadExchange implements NativeCollectives {
   covers({ kind, input, ragged }: CollectiveRequest): boolean {
     const others = this.control.worldSize - 1;
     if (ragged !== undefined || others === 0 || others * input.byteLength > mostReadBytes) return false;
-    return kind === "all-reduce" || kind === "all-gather" || kind === "barrier";
+    return kind === "all-reduce" || kind === "reduce" || kind === "all-gather" || kind === "barrier";
   }
 
-  bytesSent({ input }: CollectiveRequest): number {
+  bytesSent({ kind, input, root = 0 }: CollectiveRequest): number {
+    if (kind === "reduce") return this.control.rank === root ? 0 : input.byteLength;
     return (this.control.worldSize - 1) * input.byteLength;
   }
 
@@ -164,7 +174,7 @@ export class ThreadExchange implements NativeCollectives {
   }
 
   private finish(begun: Begun): void {
-    const { input, output, dtype, reduction = "sum", kind } = begun.request;
+    const { input, output, dtype, reduction = "sum", kind, root = 0 } = begun.request;
     const { rank } = this.control;
     const parts: Uint8Array[] = [];
     for (const peer of begun.places.peers) {
@@ -173,7 +183,8 @@ export class ThreadExchange implements NativeCollectives {
     }
     if (parts.length === rank) parts.push(input);
     if (input.byteLength === 0) return;
-    if (kind === "all-reduce") return this.arithmetic.combine(dtype, reduction, [output], parts);
+    if (kind === "reduce" && rank !== root) return void output.fill(0);
+    if (kind !== "all-gather") return this.arithmetic.combine(dtype, reduction, [output], parts);
     for (const [i, part] of parts.entries())
       this.arithmetic.copy(output.subarray(i * input.byteLength, (i + 1) * input.byteLength), part);
   }
@@ -216,12 +227,10 @@ export class ThreadExchange implements NativeCollectives {
   }
 }
 
-const expected = ({ request: { input, dtype, reduction = "sum" }, tag }: Begun, control: ControlBlock): string =>
-  `${input.byteLength} bytes for ${control.nameOf(tag)} (${reduction} of ${dtype})`;
+const expected = ({ request: { input }, tag, meaning }: Begun, control: ControlBlock): string =>
+  `${input.byteLength} bytes for ${control.nameOf(tag)} (${meaningIn(meaning)})`;
 
 const described = (words: Int32Array, at: number, control: ControlBlock): string => {
-  const meaning = words[at + exchangeWord.meaning]!;
-  const reduction = reductions[meaning % reductions.length]!;
-  const dtype = dtypes[Math.floor(meaning / reductions.length)]!;
-  return `sent ${words[at + exchangeWord.bytes]!} bytes for ${control.nameOf(words[at + exchangeWord.tag]!)} (${reduction} of ${dtype})`;
+  const meaning = meaningIn(words[at + exchangeWord.meaning]!);
+  return `sent ${words[at + exchangeWord.bytes]!} bytes for ${control.nameOf(words[at + exchangeWord.tag]!)} (${meaning})`;
 };

@@ -27,7 +27,7 @@ test("phases add up to the whole, and only links that there are carry something"
   fc.assert(
     fc.property(
       situations,
-      fc.constantFrom("all-reduce", "all-gather", "reduce-scatter", "all-to-all"),
+      fc.constantFrom("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "reduce"),
       fc.integer({ min: 1, max: 1e8 }),
       (group, kind, bytes) => {
         const { phases, seconds, algorithm, sentBytes } = collectivePricer(group)(kind, bytes);
@@ -47,6 +47,16 @@ test("phases add up to the whole, and only links that there are carry something"
       },
     ),
   );
+});
+
+test("to reduce a large vector to one rank takes less than to reduce it to all", () => {
+  // On two ranks each way is one vector across one link.
+  for (const worldSize of [4, 8, 16])
+    for (const order of ["rank", "any"] as const) {
+      const price = collectivePricer({ worldSize, sharesMemory: false, link: ethernetLinks, order });
+      const [one, all] = [price("reduce", 2 ** 26), price("all-reduce", 2 ** 26)];
+      expect(one.seconds, `${worldSize} ranks, order ${order}`).toBeLessThan(0.8 * all.seconds);
+    }
 });
 
 test("a price is what the model of the whole group says at powers of two", () => {

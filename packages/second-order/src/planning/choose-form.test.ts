@@ -101,6 +101,9 @@ describe("formStages", () => {
     expect(exposed(paths.map((path) => [path]))).toBe(45);
     // Of two: 38 s from 45 to 83; 34 s from 89 on.
     expect(exposed([paths.slice(0, 2), paths.slice(2)])).toBe(34);
+    // Behind the forward pass alone: 26 s from 22, 32 s from 48 to 80, and both others behind them, to 134, from 45 on.
+    const forward = { ...options, times, hiddenBehind: ["input"] as const, buckets: paths.map((path) => [path]) };
+    expect(stagesOf({ kind: "d" }, forward).factorCommunicationSeconds).toBe(134 - 45);
     expect(() => exposed([paths.slice(1)])).toThrow(/name 3 factors/);
     expect(() => exposed([[...paths.slice(1), "layer-9:input"]])).toThrow(/layer-9:input, a side of no layer/);
   });

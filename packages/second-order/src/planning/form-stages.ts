@@ -15,7 +15,7 @@ export interface FormPlacement {
   readonly factors: "mean" | "mean-at-owner" | "own";
 }
 
-/** What a step with a refresh takes beside the passes and the exchange of gradients, of the rank with the most to do. */
+/** What a step with a refresh takes beside both passes and the exchange of gradients, of the rank with most to do. */
 export interface FormStages {
   readonly factorSeconds: number;
   /** What is left of it when the passes and the computing of factors are over. */
@@ -35,6 +35,11 @@ export interface StageOptions {
    * free. Default: all in one, after all are computed.
    */
   readonly buckets?: BucketPlan;
+  /**
+   * Passes behind which factors travel: forward (`input`), backward (`gradient`). Where gradients hold the network from
+   * the begin of the backward pass on, the forward pass alone. Default: both.
+   */
+  readonly hiddenBehind?: readonly LayerSide[];
   /**
    * Inverses and preconditioned gradients in one message for each rank that sends some, as `kfac` does, or one for each
    * factor and layer. Default: one for each rank.
@@ -95,15 +100,19 @@ export interface ComputedFactor {
   readonly workSeconds: number;
 }
 
-/** What of factors a plan of their buckets rests on, in the order in which a step computes them: A forward, G backward. */
-export const computedFactors = (
-  layers: readonly PlannedLayer[],
-  { factorSeconds, passSeconds = () => 0 }: Pick<StageTimes, "factorSeconds" | "passSeconds">,
-): readonly ComputedFactor[] =>
+/**
+ * What of factors a plan of their buckets rests on, in the order in which a step computes them: A forward, G backward.
+ * A pass behind which nothing is hidden is one of no length.
+ */
+export const computedFactors = ({
+  layers,
+  times: { factorSeconds, passSeconds = () => 0 },
+  hiddenBehind = layerSides,
+}: Pick<StageOptions, "layers" | "times" | "hiddenBehind">): readonly ComputedFactor[] =>
   factorsInOrder(layers).map(({ layer, side, name }) => ({
     name,
     elements: factorElements(layer, side),
-    workSeconds: passSeconds(layer, side) + factorSeconds(layer, side),
+    workSeconds: hiddenBehind.includes(side) ? passSeconds(layer, side) + factorSeconds(layer, side) : 0,
   }));
 
 /** A rank of the grid by its number; undefined where all ranks of the column invert the factor. */
@@ -150,7 +159,7 @@ const exposedSeconds = (form: FormPlacement, options: StageOptions): number => {
   const factors = factorsInOrder(options.layers);
   const places = new Map(factors.map(({ name }, i) => [name, i]));
   let computed = 0;
-  const ready = computedFactors(options.layers, options.times).map(({ workSeconds }) => (computed += workSeconds));
+  const ready = computedFactors(options).map(({ workSeconds }) => (computed += workSeconds));
   const plan = options.buckets ?? [factors.map(({ name }) => name)];
   const planned = plan.flat();
   if (new Set(planned).size !== planned.length || planned.length !== factors.length)

@@ -1,0 +1,159 @@
+import { fitLeastSquares } from "@skein/cost-model";
+import { spdKfacStages } from "@skein/published-measurements";
+import { convolutionLayers, inputRows } from "./convolution-layers.ts";
+import {
+  type KfacCluster,
+  type KfacRun,
+  pipelinings,
+  type Pipelining,
+  predictFactorCommunication,
+  predictForm,
+} from "./kfac-cluster.ts";
+
+export type PublishedNetwork = keyof typeof spdKfacStages;
+
+/** Networks whose figures the calibration sees. */
+export const calibratedOn: readonly PublishedNetwork[] = ["ResNet-50", "ResNet-152"];
+
+export const publishedRun = (network: PublishedNetwork): KfacRun => {
+  const { batchPerGpu, forms } = spdKfacStages[network];
+  return { network, batchPerGpu, passesSeconds: forms.d.passes };
+};
+
+/** What of the exchange of factors was left, of each pipelining. */
+export const publishedFactorCommunication = (network: PublishedNetwork): Readonly<Record<Pipelining, number>> => {
+  const { pipelining, forms } = spdKfacStages[network];
+  const computing = forms.spd.factorCompute;
+  return {
+    naive: pipelining.naive - computing,
+    layerWise: pipelining.layerWise - computing,
+    threshold: pipelining.threshold - computing,
+    optimal: pipelining.optimal - computing,
+  };
+};
+
+/** A free number of a cluster, above 0, so fitted by its logarithm. */
+export interface KfacParameter {
+  readonly name: string;
+  readonly unit: string;
+  readonly read: (cluster: KfacCluster) => number;
+  readonly write: (cluster: KfacCluster, value: number) => KfacCluster;
+}
+
+interface KfacStage {
+  readonly title: string;
+  readonly parameters: readonly KfacParameter[];
+  /** Predicted over published, less 1. */
+  readonly errors: (cluster: KfacCluster, network: PublishedNetwork) => readonly number[];
+}
+
+const parameter = (key: keyof KfacCluster, name: string, unit: string): KfacParameter => ({
+  name,
+  unit,
+  read: (cluster) => cluster[key],
+  write: (cluster, value) => ({ ...cluster, [key]: value }),
+});
+
+/** In the order in which they are fitted: the exchange of factors hides behind their computing. */
+const kfacStages: readonly KfacStage[] = [
+  {
+    title: "computing factors",
+    parameters: [
+      parameter("factorStartSeconds", "start of a factor", "s"),
+      parameter("secondsPerMultiplyAdd", "multiply-add of a factor", "s"),
+    ],
+    errors: (cluster, network) => [
+      predictForm(cluster, publishedRun(network), "d").factorCompute / spdKfacStages[network].forms.d.factorCompute - 1,
+    ],
+  },
+  {
+    title: "messages, packing and inverses",
+    parameters: [
+      parameter("allReduceStartSeconds", "start-up of an all-reduce", "s"),
+      parameter("broadcastStartSeconds", "start-up of a broadcast", "s"),
+      parameter("linkSecondsPerByte", "slowest link, one way", "s/B"),
+      parameter("packSeconds", "packing of a factor", "s"),
+      parameter("inverseStartSeconds", "start of an inverse", "s"),
+      parameter("inverseSecondsPerCube", "inverse, per row cubed", "s"),
+    ],
+    errors: (cluster, network) => {
+      const { forms } = spdKfacStages[network];
+      const run = publishedRun(network);
+      const [predicted, published] = [predictFactorCommunication(cluster, run), publishedFactorCommunication(network)];
+      return [
+        ...pipelinings.map((name) => predicted[name] / published[name] - 1),
+        ...(["d", "mpd", "spd"] as const).flatMap((form) => {
+          const stages = predictForm(cluster, run, form);
+          return (["inverseCompute", "inverseCommunication"] as const)
+            .filter((stage) => forms[form][stage] > 0)
+            .map((stage) => stages[stage] / forms[form][stage] - 1);
+        }),
+      ];
+    },
+  },
+];
+
+/** Where fits begin: orders of magnitude of a GPU of 10 Tflop/s and a link of 20 Gbit/s. */
+const nominalCluster: KfacCluster = {
+  secondsPerMultiplyAdd: 2e-13,
+  factorStartSeconds: 1e-4,
+  allReduceStartSeconds: 1e-3,
+  broadcastStartSeconds: 1e-3,
+  linkSecondsPerByte: 2e-10,
+  packSeconds: 4e-4,
+  inverseStartSeconds: 5e-4,
+  inverseSecondsPerCube: 5e-13,
+};
+
+export interface FoundKfacParameter {
+  readonly parameter: KfacParameter;
+  readonly value: number;
+  /** Standard error as a share of the value; NaN with as many figures as parameters. */
+  readonly relativeError: number;
+}
+
+export interface KfacCalibration {
+  readonly cluster: KfacCluster;
+  readonly found: readonly FoundKfacParameter[];
+  /** By stage; NaN with as many figures as parameters. */
+  readonly scatter: readonly { readonly title: string; readonly figures: number; readonly residual: number }[];
+}
+
+/** Find the cluster with the least squares of relative errors, stage after stage, on two networks. */
+export const calibrateKfac = (networks: readonly PublishedNetwork[] = calibratedOn): KfacCalibration => {
+  let cluster = nominalCluster;
+  const found: FoundKfacParameter[] = [];
+  const scatter = kfacStages.map(({ title, parameters, errors }) => {
+    const before = cluster;
+    const withValues = (logs: readonly number[]): KfacCluster =>
+      parameters.reduce((next, { write }, k) => write(next, Math.exp(logs[k]!)), before);
+    const residuals = (logs: readonly number[]): readonly number[] =>
+      networks.flatMap((network) => errors(withValues(logs), network));
+    const start = parameters.map(({ read }) => Math.log(read(before)));
+    // Plans and placements change in jumps, so slopes over some thousandths are truer than those over less.
+    const fit = fitLeastSquares(residuals, start, { relativeStep: 1e-4, tolerance: 1e-6, mostIterations: 60 });
+    cluster = withValues(fit.parameters);
+    for (const [k, parameter] of parameters.entries())
+      found.push({ parameter, value: parameter.read(cluster), relativeError: fit.standardErrors[k]! });
+    return { title, figures: residuals(start).length, residual: fit.residual };
+  });
+  return { cluster, found, scatter };
+};
+
+/**
+ * Look back at a published network: the bound between factors that all GPUs invert and those that are sent with which
+ * the balanced form's inverses, computing and exchange, have the least squares of errors in seconds. It is fitted, so
+ * it predicts nothing of that network.
+ */
+export const largestKeptAsPublished = (cluster: KfacCluster, network: PublishedNetwork): number => {
+  const published = spdKfacStages[network].forms.spd;
+  const sizes = [...new Set(convolutionLayers[network].flatMap((layer) => [inputRows(layer), layer.outputs]))].toSorted(
+    (a, b) => a - b,
+  );
+  const errorOf = (largestKept: number): number => {
+    const { inverseCompute, inverseCommunication } = predictForm(cluster, publishedRun(network), "spd", largestKept);
+    return Math.hypot(inverseCompute - published.inverseCompute, inverseCommunication - published.inverseCommunication);
+  };
+  const errors = sizes.map(errorOf);
+  return sizes[errors.indexOf(Math.min(...errors))]!;
+};

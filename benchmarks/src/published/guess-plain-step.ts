@@ -1,0 +1,48 @@
+import { spdKfacStages } from "@skein/published-measurements";
+import { calibratedOn } from "./calibrate-kfac.ts";
+import { convolutionLayers, inputRows, type NetworkName } from "./convolution-layers.ts";
+import { forwardMultiplyAdds } from "./kfac-cluster.ts";
+
+/** A plain step of a network: what its passes take, and what of its gradients' exchange they do not hide. */
+export interface PlainStep {
+  readonly passes: number;
+  readonly gradientCommunication: number;
+}
+
+/** Solve a · x₀ + b · x₁ = y for two rows. */
+const solvePair = (
+  [first, second]: readonly [readonly [number, number], readonly [number, number]],
+  [y0, y1]: readonly [number, number],
+): readonly [number, number] => {
+  const determinant = first[0] * second[1] - first[1] * second[0];
+  return [(y0 * second[1] - y1 * first[1]) / determinant, (first[0] * y1 - second[0] * y0) / determinant];
+};
+
+/** Each convolution has a weight and a norm of two vectors; the last layer a weight and a bias. */
+const plainFeatures = (network: NetworkName, batchPerGpu: number) => {
+  const layers = convolutionLayers[network];
+  const tensors = layers.reduce((sum, { hasBias }) => sum + (hasBias ? 2 : 3), 0);
+  const bytes = layers.reduce((sum, layer) => sum + 4 * inputRows(layer) * layer.outputs, 0);
+  return {
+    passes: [layers.length, batchPerGpu * forwardMultiplyAdds(layers)] as const,
+    gradientCommunication: [tensors, bytes] as const,
+  };
+};
+
+/**
+ * Guess the plain step of a network, of which nothing was published: passes a · layers + b · multiply-adds, and
+ * gradients a · tensors + b · bytes, both through the two networks of the calibration. No more than a guess: of the
+ * third network it is far off.
+ */
+export const guessPlainStep = (network: NetworkName, batchPerGpu: number): PlainStep => {
+  const own = plainFeatures(network, batchPerGpu);
+  const guess = (key: keyof PlainStep): number => {
+    const [first, second] = calibratedOn.map((known) => ({
+      features: plainFeatures(known, spdKfacStages[known].batchPerGpu)[key],
+      seconds: spdKfacStages[known].forms.d[key],
+    }));
+    const [a, b] = solvePair([first!.features, second!.features], [first!.seconds, second!.seconds]);
+    return a * own[key][0] + b * own[key][1];
+  };
+  return { passes: guess("passes"), gradientCommunication: guess("gradientCommunication") };
+};

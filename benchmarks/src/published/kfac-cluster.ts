@@ -1,0 +1,222 @@
+import {
+  allInOne,
+  collectiveSeconds,
+  factorProfile,
+  type GradientProfile,
+  type LinearCollectiveModel,
+  mebibytes,
+  onePerTensor,
+  planFactorBuckets,
+  timelineOf,
+} from "@skein/cost-model";
+import type { KfacStages, PublishedForm } from "@skein/published-measurements";
+import {
+  computedFactors,
+  type FormPlacement,
+  formStages,
+  placeBalanced,
+  placeForm,
+  type PlannedLayer,
+  type StageOptions,
+} from "@skein/second-order";
+import type { BucketPlan } from "@skein/tensor-core";
+import { type ConvolutionLayer, convolutionLayers, inputRows, type NetworkName } from "./convolution-layers.ts";
+
+/** All that predictions of K-FAC's stages rest on. */
+export interface KfacCluster {
+  /** Of one GPU, over the multiply-adds of `aᵀa` and `gᵀg`. */
+  readonly secondsPerMultiplyAdd: number;
+  /** Of one factor: what it takes to cut out patches and to start kernels. */
+  readonly factorStartSeconds: number;
+  readonly allReduceStartSeconds: number;
+  readonly broadcastStartSeconds: number;
+  /** Of the slowest link of a ring, one way: a broadcast crosses it once, an all-reduce 2 (P − 1) / P times. */
+  readonly linkSecondsPerByte: number;
+  /** To take the triangle of one factor and put it back. */
+  readonly packSeconds: number;
+  /** To invert n rows: start + cube · n³. */
+  readonly inverseStartSeconds: number;
+  readonly inverseSecondsPerCube: number;
+}
+
+/** A network on the cluster. */
+export interface KfacRun {
+  readonly network: NetworkName;
+  readonly batchPerGpu: number;
+  /** Forward and backward pass on one GPU: given. */
+  readonly passesSeconds: number;
+}
+
+const numGpus = 64;
+const bytesPerElement = 4;
+/** The forward pass has one product for each weight, the backward pass two. */
+const forwardShare = 1 / 3;
+/** Up to which factors are merged without a model. Source: the default of Horovod. */
+const thresholdBytes = mebibytes(64);
+
+const allReduceModel = ({ allReduceStartSeconds, linkSecondsPerByte }: KfacCluster): LinearCollectiveModel => ({
+  startupSeconds: allReduceStartSeconds,
+  secondsPerByte: ((2 * (numGpus - 1)) / numGpus) * linkSecondsPerByte,
+});
+
+const broadcastModel = ({ broadcastStartSeconds, linkSecondsPerByte }: KfacCluster): LinearCollectiveModel => ({
+  startupSeconds: broadcastStartSeconds,
+  secondsPerByte: linkSecondsPerByte,
+});
+
+/** The multiply-adds of a forward pass of one sample. */
+export const forwardMultiplyAdds = (layers: readonly ConvolutionLayer[]): number =>
+  layers.reduce((sum, layer) => sum + inputRows(layer) * layer.outputs * layer.positions, 0);
+
+/**
+ * A run in the terms of the stage model: times of layers and messages. Factors travel behind the forward pass alone,
+ * since gradients are on the network from the begin of the backward pass to past its end, in each of these networks.
+ */
+export const stageOptionsOf = (
+  cluster: KfacCluster,
+  { network, batchPerGpu, passesSeconds }: KfacRun,
+): StageOptions & Required<Pick<StageOptions, "hiddenBehind">> => {
+  const shapes = convolutionLayers[network];
+  const byPath = new Map(shapes.map((layer) => [layer.path, layer]));
+  const multiplyAdds = forwardMultiplyAdds(shapes);
+  const messageSeconds = (model: LinearCollectiveModel, elements: number): number =>
+    collectiveSeconds(model, bytesPerElement * elements);
+  return {
+    layers: shapes.map(
+      (layer): PlannedLayer => ({
+        path: layer.path,
+        kind: layer.hasBias ? "linear" : "convolution",
+        numInputs: inputRows(layer),
+        numOutputs: layer.outputs,
+      }),
+    ),
+    numRanks: numGpus,
+    hiddenBehind: ["input"],
+    messages: "per-factor",
+    times: {
+      factorSeconds: ({ path, numInputs, numOutputs }, side) =>
+        cluster.factorStartSeconds +
+        cluster.secondsPerMultiplyAdd *
+          batchPerGpu *
+          byPath.get(path)!.positions *
+          (side === "input" ? numInputs : numOutputs) ** 2,
+      passSeconds: ({ path, numInputs, numOutputs }, side) =>
+        ((side === "input" ? forwardShare : 1 - forwardShare) *
+          passesSeconds *
+          numInputs *
+          numOutputs *
+          byPath.get(path)!.positions) /
+        multiplyAdds,
+      inverseSeconds: (size) => cluster.inverseStartSeconds + cluster.inverseSecondsPerCube * size ** 3,
+      // No stage of the published tables.
+      preconditionSeconds: () => 0,
+      allReduceSeconds: (elements) => messageSeconds(allReduceModel(cluster), elements),
+      reduceSeconds: (elements) => messageSeconds(broadcastModel(cluster), elements),
+      broadcastSeconds: (elements) => messageSeconds(broadcastModel(cluster), elements),
+    },
+  };
+};
+
+const mergedUpTo = ({ tensors }: GradientProfile, bytes: number): BucketPlan => {
+  const plan: string[][] = [];
+  let room = 0;
+  for (const tensor of tensors) {
+    if (room <= 0) {
+      plan.push([]);
+      room = bytes;
+    }
+    plan.at(-1)!.push(tensor.path);
+    room -= tensor.bytes;
+  }
+  return plan;
+};
+
+export const pipelinings = ["naive", "layerWise", "threshold", "optimal"] as const;
+export type Pipelining = (typeof pipelinings)[number];
+
+/** Plans of all ways to lay the exchange of factors behind the forward pass. */
+const bucketPlans = (cluster: KfacCluster, options: StageOptions): Readonly<Record<Pipelining, BucketPlan>> => {
+  const factors = computedFactors(options);
+  const profile = factorProfile(factors);
+  return {
+    naive: allInOne(profile),
+    layerWise: onePerTensor(profile),
+    threshold: mergedUpTo(profile, thresholdBytes),
+    optimal: planFactorBuckets(factors, allReduceModel(cluster)).buckets,
+  };
+};
+
+const mapPipelinings = (of: (pipelining: Pipelining) => number): Readonly<Record<Pipelining, number>> =>
+  Object.fromEntries(pipelinings.map((name) => [name, of(name)])) as Record<Pipelining, number>;
+
+/**
+ * Seconds of the exchange of factors that are left when all are computed, and of packing them.
+ *
+ * @param hiddenBehind as `StageOptions`. Default: as `stageOptionsOf`.
+ */
+export const predictFactorCommunication = (
+  cluster: KfacCluster,
+  run: KfacRun,
+  hiddenBehind?: StageOptions["hiddenBehind"],
+): Readonly<Record<Pipelining, number>> => {
+  const given = stageOptionsOf(cluster, run);
+  const options = { ...given, hiddenBehind: hiddenBehind ?? given.hiddenBehind };
+  const profile = factorProfile(computedFactors(options));
+  const plans = bucketPlans(cluster, options);
+  const packing = cluster.packSeconds * profile.tensors.length;
+  return mapPipelinings((name) => packing + timelineOf(profile, plans[name], allReduceModel(cluster)).exposedSeconds);
+};
+
+const pipeliningOf = { d: "naive", mpd: "naive", spd: "optimal" } as const;
+
+/**
+ * Balanced by the published rule, each factor's two times beside each other; or with a given bound: what has more rows
+ * is sent.
+ */
+const balanced = ({ layers, numRanks, times }: StageOptions, largestKept: number | undefined): FormPlacement => ({
+  placement: placeBalanced(layers, numRanks, {
+    inverseSeconds: times.inverseSeconds,
+    broadcastSeconds: (size) => {
+      if (largestKept === undefined) return times.broadcastSeconds((size * (size + 1)) / 2, numRanks);
+      return size > largestKept ? 0 : 2 * times.inverseSeconds(size);
+    },
+  }),
+  factors: "mean",
+});
+
+/** Stages that K-FAC adds to a step. */
+export type SecondOrderStages = Omit<KfacStages, "passes" | "gradientCommunication">;
+
+/**
+ * Predict what K-FAC adds to a step, by form.
+ *
+ * @param largestKept of `spd`: rows of the largest factor that all GPUs invert for themselves. Default: by the rule.
+ */
+export const predictForm = (
+  cluster: KfacCluster,
+  run: KfacRun,
+  form: PublishedForm,
+  largestKept?: number,
+): SecondOrderStages => {
+  const options = stageOptionsOf(cluster, run);
+  const placed = form === "spd" ? balanced(options, largestKept) : placeForm({ kind: form }, options);
+  const stages = formStages(placed, { ...options, buckets: bucketPlans(cluster, options)[pipeliningOf[form]] });
+  return {
+    factorCompute: stages.factorSeconds,
+    factorCommunication: stages.factorCommunicationSeconds + 2 * options.layers.length * cluster.packSeconds,
+    inverseCompute: stages.inverseSeconds,
+    inverseCommunication: stages.inverseCommunicationSeconds,
+  };
+};
+
+/** Rows of the largest factor that all GPUs invert for themselves, by the published rule. */
+export const largestKeptByRule = (cluster: KfacCluster, run: KfacRun): number => {
+  const options = stageOptionsOf(cluster, run);
+  const { placement } = balanced(options, undefined);
+  return options.layers
+    .flatMap(({ path, numInputs, numOutputs }) => {
+      const { input, gradient } = placement.layers[path]!;
+      return [...(input === "everywhere" ? [numInputs] : []), ...(gradient === "everywhere" ? [numOutputs] : [])];
+    })
+    .reduce((most, size) => Math.max(most, size), 0);
+};

@@ -1,0 +1,69 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { parseArgs } from "node:util";
+import type { RangePlot } from "./range-plot.ts";
+import { drawBeside } from "./write-plots.ts";
+
+/** What a page says of how it was made. */
+export interface PageFacts {
+  readonly date: string;
+  readonly command: string;
+  readonly seconds: number;
+  /** Writes a plot beside the page. @returns the Markdown that shows it. */
+  readonly draw: (plot: RangePlot) => string;
+}
+
+/** A command that writes one page, without a measurement. */
+export interface PageCommand<Results> {
+  /** After `pnpm bench`, and after the date in the page's name. */
+  readonly name: string;
+  /** One line of what it does. */
+  readonly purpose: string;
+  readonly findResults: () => Results;
+  readonly format: (results: Results, facts: PageFacts) => string;
+}
+
+interface Options {
+  readonly page?: string | undefined;
+  readonly help?: boolean | undefined;
+}
+
+/** @returns the options, or what is wrong with them. */
+const parseOptions = (name: string, args: readonly string[]): Options | string => {
+  try {
+    return parseArgs({ args: [...args], options: { page: { type: "string" }, help: { type: "boolean", short: "h" } } })
+      .values;
+  } catch (error) {
+    return `${(error as Error).message}; see pnpm bench ${name} --help`;
+  }
+};
+
+/** Run the command line of a page. @returns the exit code. */
+export const runPageCommand = <Results>(
+  { name, purpose, findResults, format }: PageCommand<Results>,
+  args: readonly string[],
+): number => {
+  const values = parseOptions(name, args);
+  if (typeof values === "string") {
+    console.error(values);
+    return 2;
+  }
+  if (values.help) {
+    console.log(`${purpose}
+
+  pnpm bench ${name} [--page FILE]
+
+  --page   where the page goes, with its plots beside it; default: docs/benchmarks/<date>-${name}.md`);
+    return 0;
+  }
+  const date = new Date().toISOString().slice(0, 10);
+  const page = values.page ?? `docs/benchmarks/${date}-${name}.md`;
+  // Before minutes of fitting: a folder that cannot be is a mistake to hear of at once.
+  mkdirSync(dirname(page), { recursive: true });
+  const begin = performance.now();
+  const results = findResults();
+  const seconds = (performance.now() - begin) / 1000;
+  writeFileSync(page, format(results, { date, command: `pnpm bench ${name}`, seconds, draw: drawBeside(page) }));
+  console.log(`wrote ${page}`);
+  return 0;
+};

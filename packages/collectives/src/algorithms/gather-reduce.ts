@@ -1,0 +1,52 @@
+import { costOfRounds } from "../cost.ts";
+import { segmented } from "../interleave.ts";
+import { type Algorithm, input, modulo, output, scratch, withoutEmpty } from "../schedule.ts";
+import { gatherMessages, gatherRounds, positionsOf } from "./binomial-tree.ts";
+
+/**
+ * Reduce of a small vector: a binomial tree gathers all operands at the root, which sums them in rank order. No sum in
+ * rank order takes fewer messages one after the other.
+ *
+ * Cost: ⌈log₂P⌉ rounds of one message; with Q = 2^⌊log₂P⌋ the busiest rank sends max(P − Q, Q / 2) · S bytes, and (P −
+ * 1) · S come to the root, which has as much scratch memory, and sums them.
+ * Source: Thakur et al., 2005, for the gather; a local sum, as `gatherAllReduce`.
+ */
+export const gatherReduce: Algorithm = segmented({
+  name: "gather-reduce",
+  kind: "reduce",
+  rankOrder: true,
+  schedule: ({ elementCount, ...place }) => {
+    const { worldSize, root = 0 } = place;
+    const { position } = positionsOf(place);
+    const operand = input(0, elementCount);
+    const whole = output(0, elementCount);
+    // In order of positions. Who hands on no other operand than its own, and the root, leave that where it is.
+    const base = position === 0 ? 1 : position;
+    let blocksHeld = 0;
+    const block = (first: number, count = 1) => scratch((first - base) * elementCount, count * elementCount);
+    const rounds = gatherRounds(place, (first, count) => {
+      if (first === position && count === 1) return operand;
+      blocksHeld = Math.max(blocksHeld, first + count - base);
+      return block(first, count);
+    });
+    if (position !== 0) {
+      if (blocksHeld > 0) rounds[0]!.push({ action: "copy", source: operand, target: block(position) });
+      rounds.push([{ action: "clear", target: whole }]);
+    } else {
+      const sources = Array.from({ length: worldSize }, (_, rank) =>
+        rank === root ? operand : block(modulo(rank - root, worldSize)),
+      );
+      rounds.push([
+        worldSize === 1
+          ? { action: "copy", source: operand, target: whole }
+          : { action: "fold", sources, target: whole },
+      ]);
+    }
+    return {
+      algorithm: "gather-reduce",
+      scratchElements: blocksHeld * elementCount,
+      rounds: withoutEmpty(rounds),
+    };
+  },
+  cost: (place) => costOfRounds(place, gatherMessages(place, place.byteLength, true)),
+});

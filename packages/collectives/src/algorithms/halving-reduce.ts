@@ -1,0 +1,58 @@
+import { costOfRounds, type MessageRound } from "../cost.ts";
+import { embed } from "../embed.ts";
+import { type Algorithm, chunkOf, type ElementRange, input, output, type Step, withoutEmpty } from "../schedule.ts";
+import { gatherMessages, gatherRounds, positionsOf } from "./binomial-tree.ts";
+import { halvingMessages, halvingRounds } from "./recursive-halving.ts";
+
+/**
+ * Reduce of a large vector: a reduce-scatter by recursive halving, and a binomial gather at the root. Ranks count from
+ * the root on. Not cut into segments: ranks have unequal shares of the gather, and those would meet.
+ *
+ * Cost: 2⌈log₂P⌉ rounds; with Q = 2^⌊log₂P⌋ the busiest rank sends ⌈log₂P⌉ + 1 messages, (P − 1 + max(P − Q, Q / 2)) /
+ * P · S bytes; 2(P − 1) / P · S along the path. Needs no scratch memory.
+ * Source: Rabenseifner, "Optimization of collective reduction operations", 2004; uneven halves instead of extra ranks.
+ */
+export const halvingReduce: Algorithm = {
+  name: "halving-reduce",
+  kind: "reduce",
+  rankOrder: false,
+  schedule: ({ elementCount, ...place }) => {
+    const { worldSize } = place;
+    const { position, rankAt } = positionsOf(place);
+    const whole = output(0, elementCount);
+    const chunks = (of: (offset: number, count: number) => ElementRange, from: number, to: number): ElementRange => {
+      const begin = chunkOf(elementCount, worldSize, from)[0];
+      return of(begin, Math.floor((to * elementCount) / worldSize) - begin);
+    };
+    const halvings = halvingRounds(
+      position,
+      worldSize,
+      ([from, to]) => chunks(input, from, to),
+      ([from, to]) => chunks(output, from, to),
+    );
+    const atRoot: Step[] = worldSize === 1 ? [{ action: "copy", source: input(0, elementCount), target: whole }] : [];
+    const rounds: Step[][] = [
+      ...embed(
+        halvings,
+        {},
+        Array.from({ length: worldSize }, (_, other) => rankAt(other)),
+      ),
+      ...gatherRounds(place, (first, count) => chunks(output, first, first + count)),
+      position === 0 ? atRoot : [{ action: "clear", target: whole }],
+    ];
+    return { algorithm: "halving-reduce", scratchElements: 0, rounds: withoutEmpty(rounds) };
+  },
+  cost: (place) => {
+    const { worldSize, byteLength } = place;
+    const bytes = byteLength / worldSize;
+    const halvings = halvingMessages(worldSize, bytes).map(
+      ({ sends }): MessageRound => ({
+        sends: (rank) => {
+          const { position, rankAt } = positionsOf({ ...place, rank });
+          return sends(position).map((message) => ({ ...message, peer: rankAt(message.peer) }));
+        },
+      }),
+    );
+    return costOfRounds(place, [...halvings, ...gatherMessages(place, bytes)]);
+  },
+};

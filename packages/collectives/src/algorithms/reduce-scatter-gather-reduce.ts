@@ -1,0 +1,62 @@
+import { costOfRounds, peersOf } from "../cost.ts";
+import { segmented } from "../interleave.ts";
+import { type Algorithm, chunkOf, type ElementRange, input, output, type Step, withoutEmpty } from "../schedule.ts";
+
+/**
+ * Reduce of a large vector in rank order: rank r combines chunk r of everybody and gives the result to the root. In
+ * shared memory it writes it where the root's vector lies: each rank reads S bytes, and nobody waits for one that reads
+ * P · S.
+ *
+ * Cost: 2 rounds, of P − 1 messages and of one; S bytes per rank. To the root come 2(P − 1) / P · S bytes, whatever P
+ * is, and every rank sums (P − 1) / P · S. Needs no scratch memory.
+ * Source: Rabenseifner, "Optimization of collective reduction operations", 2004, without forwarding.
+ */
+export const reduceScatterGatherReduce: Algorithm = segmented({
+  name: "reduce-scatter-gather-reduce",
+  kind: "reduce",
+  rankOrder: true,
+  schedule: ({ rank, worldSize, elementCount, root = 0 }) => {
+    const isRoot = rank === root;
+    const chunk = (of: (offset: number, count: number) => ElementRange, index: number): ElementRange =>
+      of(...chunkOf(elementCount, worldSize, index));
+    const whole = output(0, elementCount);
+    // What is returned comes back to where it was sent from: of the root, to its result.
+    const operands = isRoot ? output : input;
+    const sum = chunk(output, rank);
+    const own = chunk(operands, rank);
+    const peers = peersOf(rank, worldSize);
+    const rounds: Step[][] = [
+      [
+        ...(isRoot ? [{ action: "copy", source: input(0, elementCount), target: whole } as const] : []),
+        ...peers.map((peer): Step => ({ action: "send", peer, source: chunk(operands, peer) })),
+        ...peers.map(
+          (peer): Step => ({ action: "receive", combine: "reduce", peer, target: sum, own, returned: peer === root }),
+        ),
+      ],
+    ];
+    if (worldSize > 1)
+      rounds.push(
+        isRoot
+          ? peers.map(
+              (peer): Step => ({
+                action: "receive",
+                combine: "replace",
+                peer,
+                target: chunk(output, peer),
+                returned: true,
+              }),
+            )
+          : [{ action: "send", peer: root, source: sum, returned: true }],
+        isRoot ? [] : [{ action: "clear", target: whole }],
+      );
+    return { algorithm: "reduce-scatter-gather-reduce", scratchElements: 0, rounds: withoutEmpty(rounds) };
+  },
+  cost: (place) => {
+    const { worldSize, byteLength, root = 0 } = place;
+    const bytes = byteLength / worldSize;
+    return costOfRounds(place, [
+      { sends: (rank) => peersOf(rank, worldSize).map((peer) => ({ peer, bytes, summed: true })) },
+      { sends: (rank) => (rank === root ? [] : [{ peer: root, bytes }]) },
+    ]);
+  },
+});

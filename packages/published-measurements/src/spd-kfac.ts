@@ -1,0 +1,131 @@
+/** Stages of a step of second order, in seconds. */
+export interface KfacStages {
+  /** Forward and backward pass. */
+  readonly passes: number;
+  /** What of the exchange of gradients the backward pass does not hide. */
+  readonly gradientCommunication: number;
+  readonly factorCompute: number;
+  readonly factorCommunication: number;
+  readonly inverseCompute: number;
+  readonly inverseCommunication: number;
+}
+
+/** K-FAC with all inverted everywhere, layers in turn, and with pipelining and balanced placement. */
+export type PublishedForm = "d" | "mpd" | "spd";
+
+/** A network whose stages were published, at 64 GPUs. */
+interface PublishedStages {
+  readonly batchPerGpu: number;
+  readonly forms: Readonly<Record<PublishedForm, KfacStages>>;
+  /** Computing and exchanging factors, together, by how the exchange is laid behind the passes. */
+  readonly pipelining: {
+    /** After all is computed. */
+    readonly naive: number;
+    /** Each factor by itself, as soon as it is computed. */
+    readonly layerWise: number;
+    /** Merged up to a number of bytes. */
+    readonly threshold: number;
+    /** Merged where that delays nothing. */
+    readonly optimal: number;
+  };
+  /** Inverting, and with the exchange of inverses, by where factors are inverted. */
+  readonly placement: Readonly<
+    Record<"everywhere" | "inTurn" | "balanced", { readonly inverseCompute: number; readonly withExchange: number }>
+  >;
+}
+
+const stages = (row: readonly [number, number, number, number, number, number]): KfacStages => ({
+  passes: row[0],
+  gradientCommunication: row[1],
+  factorCompute: row[2],
+  factorCommunication: row[3],
+  inverseCompute: row[4],
+  inverseCommunication: row[5],
+});
+
+const placed = (inverseCompute: number, withExchange: number) => ({ inverseCompute, withExchange });
+
+/**
+ * Stages of K-FAC on 64 GPUs over 100 Gbit/s InfiniBand, with a refresh in each step.
+ *
+ * Source: Shi, Zhang and Li 2021, arXiv 2107.06533 (SPD-KFAC): its figures, by the numbers of the scripts that plot
+ * them (github.com/lzhangbv/kfac_pytorch).
+ */
+export const spdKfacStages: Readonly<Record<"ResNet-50" | "ResNet-152" | "DenseNet-201", PublishedStages>> = {
+  "ResNet-50": {
+    batchPerGpu: 32,
+    forms: {
+      d: stages([0.132, 0.0648, 0.2115, 0.17, 0.2742, 0]),
+      mpd: stages([0.132, 0.0648, 0.2115, 0.17, 0.0512, 0.134]),
+      spd: stages([0.132, 0.0648, 0.2115, 0.0981, 0.105, 0.0641]),
+    },
+    pipelining: { naive: 0.3814, layerWise: 0.4174, threshold: 0.3401, optimal: 0.3096 },
+    placement: {
+      everywhere: placed(0.2742, 0.2742),
+      inTurn: placed(0.0512, 0.1852),
+      balanced: placed(0.1049, 0.1691),
+    },
+  },
+  "ResNet-152": {
+    batchPerGpu: 8,
+    forms: {
+      d: stages([0.114, 0.159, 0.1927, 0.4391, 0.6759, 0]),
+      mpd: stages([0.114, 0.159, 0.1927, 0.4359, 0.0539, 0.4378]),
+      spd: stages([0.114, 0.159, 0.1927, 0.276, 0.2814, 0.1458]),
+    },
+    pipelining: { naive: 0.6285, layerWise: 0.7158, threshold: 0.5371, optimal: 0.4687 },
+    placement: {
+      everywhere: placed(0.6759, 0.6759),
+      inTurn: placed(0.0539, 0.4917),
+      balanced: placed(0.2814, 0.4271),
+    },
+  },
+  "DenseNet-201": {
+    batchPerGpu: 16,
+    forms: {
+      d: stages([0.178, 0.1863, 0.3186, 0.3317, 0.4818, 0]),
+      mpd: stages([0.178, 0.1863, 0.3163, 0.3502, 0.0352, 0.468]),
+      spd: stages([0.178, 0.1863, 0.3163, 0.2437, 0.4023, 0.0349]),
+    },
+    pipelining: { naive: 0.6665, layerWise: 0.7714, threshold: 0.5841, optimal: 0.56 },
+    placement: {
+      everywhere: placed(0.4818, 0.4818),
+      inTurn: placed(0.0352, 0.5032),
+      balanced: placed(0.4023, 0.4373),
+    },
+  },
+};
+
+/** What factors of a network have in all, in millions of numbers. */
+export interface FactorSizes {
+  readonly layers: number;
+  readonly inputSquares: number;
+  readonly inputTriangles: number;
+  readonly outputSquares: number;
+  readonly outputTriangles: number;
+  /** Weights of these layers, and the bias of the last. */
+  readonly parameters: number;
+}
+
+const sizes = (row: readonly [number, number, number, number, number, number]): FactorSizes => ({
+  layers: row[0],
+  inputSquares: row[1],
+  inputTriangles: row[2],
+  outputSquares: row[3],
+  outputTriangles: row[4],
+  parameters: row[5],
+});
+
+/**
+ * By shapes of the layers; of ResNet-50 the squares as the paper on SPD-KFAC gives them, too. Source: counted
+ * independently of this code.
+ */
+export const factorSizes: Readonly<
+  Record<"ResNet-50" | "ResNet-101" | "ResNet-152" | "DenseNet-121" | "DenseNet-201", FactorSizes>
+> = {
+  "ResNet-50": sizes([54, 124.64, 62.35, 29.21, 14.62, 25.5]),
+  "ResNet-101": sizes([105, 233.83, 116.97, 49.26, 24.66, 44.44]),
+  "ResNet-152": sizes([156, 323.74, 161.96, 65.78, 32.93, 60.04]),
+  "DenseNet-121": sizes([121, 100.74, 50.42, 2.36, 1.18, 7.9]),
+  "DenseNet-201": sizes([201, 261.71, 130.96, 3.59, 1.81, 19.78]),
+};
