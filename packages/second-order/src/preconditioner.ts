@@ -11,5 +11,10 @@ export interface Preconditioner<State> extends GradientTransformation<State> {
   readonly statistic: Statistic;
   /** Which sides of which layers the rank that is traced for asks for. Default: all. */
   readonly wants?: (layer: Layer, side: LayerSide) => boolean;
+  /**
+   * Position along the axis of all ranks of the one that needs the mean of a side; undefined where several do. Default:
+   * all need all.
+   */
+  readonly ownerOf?: (layer: Layer, side: LayerSide) => number | undefined;
   observe: NonNullable<GradientTransformation<State>["observe"]>;
 }

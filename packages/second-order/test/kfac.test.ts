@@ -11,6 +11,8 @@ import {
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
+  choleskyInverse,
+  eigenInverse,
   findLayers,
   type InversePlacement,
   kfac,
@@ -160,16 +162,96 @@ describe("kfac through Cholesky factors", () => {
   });
 });
 
+describe("kfac through eigenvectors", () => {
+  test("gives the value worked out by hand, and its ν", () => {
+    const { updates } = direction(example.a, example.g, example.gradient, { damping: 0.1, inverse: eigenInverse });
+    expectNear(updates["w"]!, [0.27916797, 0.60810639, -0.00143781, -0.38584263], 1e-6);
+    const { state } = direction(example.a, example.g, example.gradient, {
+      damping: 0.1,
+      inverse: eigenInverse,
+      size: "kl-clip",
+      klClip: 1e-3,
+      learningRate: 0.1,
+    });
+    expect(scalar((state as KfacState).figures.sizeFactor)).toBeCloseTo(0.2305578, 6);
+  });
+
+  test("equals the dense solve with the damped product", () => {
+    fc.assert(
+      fc.property(problem, ({ a, g, gradient, damping }) => {
+        const dense = plusDiagonal(kronecker(a, g), damping);
+        const { updates } = direction(a, g, gradient, { damping, inverse: eigenInverse });
+        expectNear(updates["w"]!, solve(dense, gradient.flat()), 5e-4);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+/** A matrix with zeros outside of blocks of rows on its diagonal. */
+const inBlocks = (matrix: Matrix, size: number): number[][] =>
+  matrix.map((row, i) => row.map((value, j) => (Math.floor(i / size) === Math.floor(j / size) ? value : 0)));
+
+/** As the package keeps it: [blocks, size, size], with zeros after the last row. */
+const stacked = (matrix: Matrix, size: number): NdArray => {
+  const count = Math.ceil(matrix.length / size);
+  const entry = (block: number, i: number, j: number): number => matrix[block * size + i]?.[block * size + j] ?? 0;
+  const each = Array.from({ length: size }, (_, i) => i);
+  return NdArray.from(
+    Array.from({ length: count }, (_, block) => each.flatMap((i) => each.map((j) => entry(block, i, j)))).flat(),
+    [count, size, size],
+  );
+};
+
+describe("kfac in blocks", () => {
+  test("equals the dense solve with the blocks of both factors, whether they fit the length or not", () => {
+    const sized = fc.tuple(fc.integer({ min: 3, max: 5 }), fc.integer({ min: 3, max: 4 })).chain(([n, m]) =>
+      fc.record({
+        a: matrix(n, n + 1).map((rows) => gramOf(rows, 0.05)),
+        g: matrix(m, m + 1).map((rows) => gramOf(rows, 0.05)),
+        gradient: matrix(n, m),
+        damping: fc.constantFrom(0.01, 0.1, 5),
+        isEigen: fc.boolean(),
+      }),
+    );
+    fc.assert(
+      fc.property(sized, ({ a, g, gradient, damping, isEigen }) => {
+        const size = (length: number): number => Math.ceil(length / Math.ceil(length / 2));
+        const { updates } = applyOnce(
+          kfac({
+            layers: [denseLayer(a.length, g.length)],
+            ...free,
+            damping,
+            blockSize: 2,
+            inverse: isEigen ? eigenInverse : choleskyInverse,
+          }),
+          { w: NdArray.from(gradient) },
+          { input: stacked(a, size(a.length)), gradient: stacked(g, size(g.length)) },
+        );
+        const pi = Math.sqrt(trace(a) / a.length / (trace(g) / g.length));
+        const [blocksA, blocksG] = [inBlocks(a, size(a.length)), inBlocks(g, size(g.length))];
+        const dense = isEigen
+          ? plusDiagonal(kronecker(blocksA, blocksG), damping)
+          : kronecker(plusDiagonal(blocksA, pi * Math.sqrt(damping)), plusDiagonal(blocksG, Math.sqrt(damping) / pi));
+        expectNear(updates["w"]!, solve(dense, gradient.flat()), 1e-3);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
 interface Placed {
   readonly numRanks: number;
   readonly placement: (paths: readonly string[]) => InversePlacement;
-  /** Every rank has all samples, and factors of its own. */
-  readonly isOwner?: boolean;
+  /** With `own` every rank has all samples. */
+  readonly factors?: "mean" | "mean-at-owner" | "own";
+  readonly options?: Partial<KfacOptions>;
 }
 
 /** Three steps of training with K-FAC, one without a refresh: the parameters of each rank after them. */
-const trained = (model: TestModel, { numRanks, placement, isOwner = false }: Placed): number[][] => {
+const trained = (model: TestModel, { numRanks, placement, factors = "mean", options }: Placed): number[][] => {
   const samples = 4;
+  const isOwner = factors === "own";
   const { layers } = findLayers(valueAndGrad(model.loss), [model.params as never, model.batch(2, 1) as never]);
   const placed = placement(layers.map(({ path }) => path));
   const preconditioner = kfac({
@@ -177,7 +259,8 @@ const trained = (model: TestModel, { numRanks, placement, isOwner = false }: Pla
     damping: 0.1,
     learningRate: 0.05,
     klClip: 0.01,
-    distribution: { axis: "data", placement: placed, grid: gridAxes, factors: isOwner ? "own" : "mean" },
+    distribution: { axis: "data", placement: placed, grid: gridAxes, factors },
+    ...options,
   });
   const optimizer = chain(preconditioner, momentum({ learningRate: 0.05 }));
   type Tensors = Readonly<Record<string, Tensor>>;
@@ -187,8 +270,13 @@ const trained = (model: TestModel, { numRanks, placement, isOwner = false }: Pla
       const { result, statistics } = observeLayers(valueAndGrad(model.loss), [own, batch], {
         statistic: preconditioner.statistic,
         samples: isOwner ? samples : samples / numRanks,
-        wants: preconditioner.wants!,
-        collector: isOwner ? ownStatistics() : meanStatistics({ axis: "data" }),
+        ...(preconditioner.wants !== undefined && { wants: preconditioner.wants }),
+        collector: isOwner
+          ? ownStatistics()
+          : meanStatistics({
+              axis: "data",
+              ...(preconditioner.ownerOf !== undefined && { ownerOf: preconditioner.ownerOf }),
+            }),
       });
       const gradients = mapTree(result[1], (gradient: Tensor) => allReduceMean(gradient, "data")) as Tensors;
       state = optimizer.observe!(state, statistics as never, { refresh: number !== 1 });
@@ -240,8 +328,25 @@ describe.each(testModels)("kfac on ranks: $name", (model) => {
       name: `each layer wholly on one of ${numRanks} that have the same samples`,
       numRanks,
       placement: (paths: readonly string[]) => placeWhole(paths, numRanks),
-      isOwner: true,
+      factors: "own" as const,
     },
+    {
+      name: `factors reduced to who inverts them, some of ${numRanks} ranks`,
+      numRanks,
+      factors: "mean-at-owner" as const,
+      placement: (paths: readonly string[]) =>
+        placeBalanced(
+          paths.map((path, i) => ({ path, numInputs: i + 1, numOutputs: 3 - i })),
+          numRanks,
+          { inverseSeconds: (size) => size, broadcastSeconds: () => 2 },
+        ),
+    },
+    ...[1, 2].map((workers) => ({
+      name: `factors reduced to who inverts them, ${workers} gradient workers of ${numRanks}`,
+      numRanks,
+      factors: "mean-at-owner" as const,
+      placement: onGrid(workers, numRanks),
+    })),
     {
       name: `some factors sent, some inverted everywhere, on ${numRanks}`,
       numRanks,
@@ -271,6 +376,24 @@ describe.each(testModels)("kfac on ranks: $name", (model) => {
       expect(own).toEqual(ranks[0]);
       own.forEach((value, i) => expect(Math.abs(value - alone![i]!)).toBeLessThan(2e-6 * (1 + Math.abs(alone![i]!))));
     }
+  });
+});
+
+describe.each([
+  { name: "eigenvectors", options: { inverse: eigenInverse } },
+  { name: "blocks", options: { blockSize: 2 } },
+  { name: "eigenvectors of blocks", options: { inverse: eigenInverse, blockSize: 2 } },
+])("kfac by $name on ranks", ({ options }) => {
+  const [, model] = testModels as readonly [TestModel, TestModel];
+  const [alone] = trained(model, { numRanks: 1, placement: (paths) => placeEverywhere(paths, 1), options });
+
+  test.each([
+    { name: "in turn", placement: (paths: readonly string[]) => placeInTurn(paths, 4) },
+    { name: "on a grid", placement: onGrid(2, 4) },
+    { name: "at owners", placement: onGrid(2, 4), factors: "mean-at-owner" as const },
+  ])("$name: the same parameters as one rank", (placed) => {
+    for (const own of trained(model, { numRanks: 4, options, ...placed }))
+      own.forEach((value, i) => expect(Math.abs(value - alone![i]!)).toBeLessThan(5e-6 * (1 + Math.abs(alone![i]!))));
   });
 });
 

@@ -16,6 +16,7 @@ import {
 } from "@skein/tensor-core";
 import { expect, test } from "vitest";
 import {
+  eigenInverse,
   eva,
   evaF,
   evaS,
@@ -29,6 +30,7 @@ import {
   ownStatistics,
   type Preconditioner,
   shampoo,
+  soap,
 } from "../src/index.ts";
 import { type TestModel, testModels } from "./models.ts";
 
@@ -70,8 +72,14 @@ const rows: readonly Row[] = [
     "kfac, reduced positions",
     (layers) => kfac({ layers, damping: 0.1, positions: "reduce", ...size }) as Preconditioner<unknown>,
   ),
+  preconditioned(
+    "kfac by eigenvectors of blocks",
+    (layers) => kfac({ layers, damping: 0.1, inverse: eigenInverse, blockSize: 4, ...size }) as Preconditioner<unknown>,
+  ),
   plain("eva-s", chain(evaS(size), scaleByLearningRate(0.1)) as never),
   plain("shampoo", chain(shampoo({ ridge: 1e-3 }), scaleByLearningRate(0.1)) as never),
+  // The shorter sides alone: of the longer ones so few gradients leave directions open, which rounding then chooses.
+  plain("soap", soap({ learningRate: 0.1, largestSide: 3 }) as never),
   plain("muon", muon({ learningRate: 0.1, isHidden: () => true }) as never),
   plain("lars", lars({ learningRate: 0.1 }) as never),
   plain("lamb", lamb({ learningRate: 0.1 }) as never),

@@ -1,4 +1,4 @@
-import { NdArray, type Tensor } from "@skein/tensor-core";
+import { NdArray, scaleByAdam, type Tensor } from "@skein/tensor-core";
 import { normalArray } from "@skein/testing";
 import { describe, expect, test } from "vitest";
 import { orthogonaliseUpdates, scaleBySoap, shampoo, soap, type SoapState } from "../src/index.ts";
@@ -6,16 +6,17 @@ import { eigen, matrixOf, product, transposed } from "./dense.ts";
 import recorded from "./fixtures/optimizers.json" with { type: "json" };
 import { type Arrays, expectNear, walked } from "./walk.ts";
 
+const squares = recorded.squares.map((values) => ({ w: NdArray.from(values, [4, 4]) }));
 const matrices = recorded.gradients.map((values) => ({ w: NdArray.from(values, [5, 3]) }));
 
 describe("steps worked out by NumPy", () => {
   test("soap: bases by eigenvectors after the first update, by power iteration after the others", () => {
-    const [updates] = walked(scaleBySoap({ beta2: 0.9 }), matrices[0]!, matrices, { first: (step) => step === 0 });
+    const [updates] = walked(scaleBySoap({ beta2: 0.9 }), squares[0]!, squares, { first: (step) => step === 0 });
     updates!.forEach(({ w }, step) => expectNear(w!, recorded.soap[step]!, 2e-5));
   });
 
   test("shampoo", () => {
-    const [updates] = walked(shampoo({ ridge: 1e-3 }), matrices[0]!, matrices.slice(0, 2));
+    const [updates] = walked(shampoo({ ridge: 1e-3 }), matrices[0]!, matrices);
     updates!.forEach(({ w }, step) => expectNear(w!, recorded.shampoo[step]!, 2e-4));
   });
 
@@ -42,10 +43,9 @@ const gradients = [5, 6, 7, 8, 9].map(
 );
 const begins = { first: (step: number) => step === 0 };
 
-/** The state after all gradients, on one rank. */
-const stateAfter = (options: Parameters<typeof scaleBySoap>[0]) => {
-  let last: unknown;
-  const watched = scaleBySoap(options);
+/** The bases after all gradients, beside the updates, on one rank. */
+const lastBases = (): Record<string, number[]> => {
+  const watched = scaleBySoap();
   const [results] = walked(
     {
       init: watched.init,
@@ -58,8 +58,7 @@ const stateAfter = (options: Parameters<typeof scaleBySoap>[0]) => {
     gradients,
     begins,
   );
-  last = results!.at(-1);
-  return last as Record<string, number[]>;
+  return results!.at(-1)!;
 };
 
 const flatBases = ({ bases }: SoapState): Record<string, Tensor> =>
@@ -72,11 +71,11 @@ const flatBases = ({ bases }: SoapState): Record<string, Tensor> =>
 
 describe("soap", () => {
   test("keeps orthonormal bases, also of sides whose second moments are of low rank", () => {
-    const bases = Object.entries(stateAfter({})).filter(([name]) => /^(left|right)/.test(name));
+    const bases = Object.entries(lastBases()).filter(([name]) => /^(left|right)/.test(name));
     expect(bases.map(([name, { length }]) => [name, Math.sqrt(length)])).toEqual([
       ["left-0", 12],
-      ["right-0", 4],
       ["left-1", 9],
+      ["right-0", 4],
       ["right-1", 3],
     ]);
     for (const [, values] of bases) {
@@ -104,8 +103,9 @@ describe("soap", () => {
 
   test("where no side gets a basis, and for vectors, it is Adam", () => {
     const [turned] = walked(scaleBySoap({ largestSide: 1 }), params, gradients, begins);
-    const [, plain] = [0, walked(scaleBySoap({ largestSide: 2 }), params, gradients, begins)[0]];
-    expect(turned).toEqual(plain);
+    const [adam] = walked(scaleByAdam({ beta1: 0.95, beta2: 0.95 }), params, gradients);
+    // The squares of the first step are worked out anew after it, and may differ in the last digit.
+    turned!.forEach((each, step) => Object.entries(each).forEach(([path, w]) => expectNear(w, adam![step]![path]!)));
     const [whole] = walked(scaleBySoap(), params, gradients, begins);
     whole!.forEach(({ bias }, step) => expect(bias).toEqual(turned![step]!["bias"]));
     expect(whole![2]!["tall"]).not.toEqual(turned![2]!["tall"]);
@@ -129,13 +129,7 @@ describe("soap", () => {
 
   test("decays matrices alone, apart from the gradient", () => {
     const zeros = Object.fromEntries(
-      Object.entries(params).map(([path, { shape, size }]) => [
-        path,
-        NdArray.from(
-          Array.from({ length: size }, () => 0),
-          shape,
-        ),
-      ]),
+      Object.entries(params).map(([path, { dtype, shape }]) => [path, NdArray.zeros(dtype, shape)]),
     );
     const [[update]] = walked(soap({ learningRate: 0.1, weightDecay: 0.5 }), params, [zeros], begins) as [
       [Record<string, number[]>],

@@ -109,12 +109,12 @@ export const kfac = (options: KfacOptions): Preconditioner<KfacState> => {
   const paths = layers.map(({ path }) => path);
   const placeOf = (): RankPlacement => rankPlacement(paths, distribution);
   const curvatureOf = ({ shared, own }: KfacState): Curvature => ({ ...shared, ...own }) as Curvature;
-  const isOwner = distribution?.factors === "own";
-  const wants = (layer: Layer, side: LayerSide): boolean => !isOwner || placeOf().inverts(layer.path, side);
+  const { factors: kept = "mean", hasOwnState = false } = distribution ?? {};
+  const keeps = (layer: Layer, side: LayerSide): boolean => kept === "mean" || placeOf().inverts(layer.path, side);
   const stored = ({ factors, derived, stale }: Curvature, place: RankPlacement): Pick<KfacState, "shared" | "own"> => {
     const inverses = { derived, stale };
-    const ownInverses = place.receiversAxis !== undefined;
-    const ownFactors = isOwner && place.numRanks > 1;
+    const ownInverses = hasOwnState || place.receiversAxis !== undefined;
+    const ownFactors = hasOwnState || (kept !== "mean" && place.numRanks > 1);
     return {
       shared: { ...(!ownFactors && { factors }), ...(!ownInverses && inverses) },
       own: { ...(ownFactors && { factors }), ...(ownInverses && inverses) },
@@ -123,7 +123,11 @@ export const kfac = (options: KfacOptions): Preconditioner<KfacState> => {
   return {
     layers,
     statistic,
-    wants,
+    // Of means every rank gives its part, whoever keeps them.
+    ...(kept === "own" && { wants: keeps }),
+    ...(kept === "mean-at-owner" && {
+      ownerOf: ({ path }: Layer, side: LayerSide) => placeOf().ownerOf(path, side),
+    }),
     init: () => {
       const place = placeOf();
       const gamma = resolveSchedule(damping, full([], 0, "i32"));
@@ -143,7 +147,7 @@ export const kfac = (options: KfacOptions): Preconditioner<KfacState> => {
         observed: full([], 0, "i32"),
         step: full([], 0, "i32"),
         figures: noFigures(),
-        ...stored({ factors: initStatistics(layers, statistic, wants), derived, stale }, place),
+        ...stored({ factors: initStatistics(layers, statistic, keeps), derived, stale }, place),
       };
     },
     observe: (state, statistics, { refresh = true } = {}) => {

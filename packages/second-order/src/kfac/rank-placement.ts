@@ -4,6 +4,7 @@ import {
   checkPlacement,
   type GridPlace,
   gridPlace,
+  inverterOf,
   type InversePlacement,
   placeEverywhere,
 } from "../placement/inverse-placement.ts";
@@ -21,10 +22,15 @@ export interface KfacDistribution {
    */
   readonly grid?: { readonly workers: string; readonly receivers: string };
   /**
-   * Of which samples a factor is: the mean over all ranks, which every rank keeps; or those of the rank that inverts it
-   * alone, which sends and keeps nothing else. Default: mean.
+   * Of which samples a factor is, and who keeps it: the mean over all ranks, kept by every rank; that mean, kept by the
+   * ranks that invert it; or the samples of a rank that inverts it alone, which sends nothing of it. Default: mean.
    */
-  readonly factors?: "mean" | "own";
+  readonly factors?: "mean" | "mean-at-owner" | "own";
+  /**
+   * Whether the state of a rank is its own whatever is placed where, so that all placements have states alike in shape.
+   * Default: where ranks differ.
+   */
+  readonly hasOwnState?: boolean;
 }
 
 /** What the rank that is traced for does. */
@@ -34,6 +40,8 @@ export interface RankPlacement {
   isWorker(path: string): boolean;
   /** Whether it inverts a factor. */
   inverts(path: string, side: LayerSide): boolean;
+  /** Position along `axis` of the one rank that inverts a factor; undefined where several do. */
+  ownerOf(path: string, side: LayerSide): number | undefined;
   /** Position along `workersAxis` of the rank that sends the inverse of a factor; undefined where nobody does. */
   senderOf(path: string, side: LayerSide): number | undefined;
   readonly workersAxis: string;
@@ -47,6 +55,7 @@ const alone: RankPlacement = {
   numRanks: 1,
   isWorker: () => true,
   inverts: () => true,
+  ownerOf: () => undefined,
   senderOf: () => undefined,
   workersAxis: "",
   columnOf: () => 0,
@@ -72,6 +81,7 @@ export const rankPlacement = (paths: readonly string[], distribution: KfacDistri
       const row = layers[path]![side];
       return isWorker(path) && (row === "everywhere" || row === own().row);
     },
+    ownerOf: (path, side) => inverterOf(placement, path, side, numRanks),
     senderOf: (path, side) => {
       const row = layers[path]![side];
       return row === "everywhere" || workers === 1 ? undefined : row;

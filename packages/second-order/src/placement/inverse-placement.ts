@@ -1,4 +1,5 @@
 import { ArgumentError } from "@skein/tensor-core";
+import type { LayerSide } from "../statistics/statistic.ts";
 
 /** Where the factors of one layer are inverted, and who uses the inverses. */
 export interface LayerPlacement {
@@ -35,6 +36,21 @@ export const numColumns = (numRanks: number, workers: number): number => numRank
 export const gridPlace = (rank: number, numRanks: number, workers: number): GridPlace => {
   const columns = numColumns(numRanks, workers);
   return { row: Math.floor(rank / columns), column: rank % columns };
+};
+
+const rankAt = ({ row, column }: GridPlace, numRanks: number, workers: number): number =>
+  row * numColumns(numRanks, workers) + column;
+
+/** The rank that inverts a factor; undefined where all of its column do. */
+export const inverterOf = (
+  { workers, layers }: InversePlacement,
+  path: string,
+  side: LayerSide,
+  numRanks: number,
+): number | undefined => {
+  const { column, [side]: row } = layers[path]!;
+  if (row === "everywhere" && workers > 1) return undefined;
+  return rankAt({ row: row === "everywhere" ? 0 : row, column }, numRanks, workers);
 };
 
 /** All ranks invert all factors. */

@@ -1,5 +1,5 @@
 import { ArgumentError, type BucketPlan } from "@skein/tensor-core";
-import { checkPlacement, type InversePlacement, numColumns } from "../placement/inverse-placement.ts";
+import { checkPlacement, inverterOf, type InversePlacement, numColumns } from "../placement/inverse-placement.ts";
 import { checkNumRanks } from "../placement/weights.ts";
 import { sideName } from "../statistics/collect.ts";
 import { type LayerSide, layerSides } from "../statistics/statistic.ts";
@@ -115,17 +115,6 @@ export const computedFactors = ({
     workSeconds: hiddenBehind.includes(side) ? passSeconds(layer, side) + factorSeconds(layer, side) : 0,
   }));
 
-/** A rank of the grid by its number; undefined where all ranks of the column invert the factor. */
-const inverterOf = (
-  { workers, layers }: InversePlacement,
-  { layer, side }: Factor,
-  numRanks: number,
-): number | undefined => {
-  const place = layers[layer.path]!;
-  const row = workers === 1 ? 0 : place[side];
-  return row === "everywhere" ? undefined : row * numColumns(numRanks, workers) + place.column;
-};
-
 /** Sums by rank, where a piece is done by one rank, or by all of a column. */
 const sumByRank = (
   placement: InversePlacement,
@@ -147,7 +136,7 @@ const sumByRank = (
 const bucketSeconds = (form: FormPlacement, factors: readonly Factor[], { numRanks, times }: StageOptions): number => {
   const elementsOf = (some: readonly Factor[]): number => sumOf(some, ({ layer, side }) => factorElements(layer, side));
   const byOwner = Map.groupBy(factors, (factor) =>
-    form.factors === "mean" ? undefined : inverterOf(form.placement, factor, numRanks),
+    form.factors === "mean" ? undefined : inverterOf(form.placement, factor.layer.path, factor.side, numRanks),
   );
   return sumOf([...byOwner], ([owner, some]) =>
     owner === undefined ? times.allReduceSeconds(elementsOf(some)) : times.reduceSeconds(elementsOf(some)),
@@ -200,7 +189,7 @@ const busiestRank = (
       placement,
       numRanks,
       factorsInOrder(layers).map((factor) => ({
-        rank: inverterOf(placement, factor, numRanks),
+        rank: inverterOf(placement, factor.layer.path, factor.side, numRanks),
         path: factor.layer.path,
         seconds: secondsOf(factor),
       })),
@@ -215,7 +204,7 @@ export const inverseStages = (
   const { layers, numRanks, times, messages } = options;
   const { workers } = placement;
   const sent = factorsInOrder(layers).flatMap((factor) => {
-    const sender = workers === 1 ? undefined : inverterOf(placement, factor, numRanks);
+    const sender = workers === 1 ? undefined : inverterOf(placement, factor.layer.path, factor.side, numRanks);
     const { layer, side } = factor;
     return sender === undefined
       ? []

@@ -5,6 +5,7 @@ import {
   concat,
   elementCount,
   inPhase,
+  reduceMeanToRoot,
   reshape,
   scope,
   split,
@@ -61,6 +62,11 @@ export interface MeanStatisticsOptions {
   readonly bucketBytes?: number;
   /** Of the collectives, 0 to 3. Default: 0. */
   readonly priority?: number;
+  /**
+   * The one rank that needs a side: only there is its mean, and about half the bytes travel. Undefined where all need
+   * it. Default: all need all.
+   */
+  readonly ownerOf?: (layer: Layer, side: LayerSide) => number | undefined;
 }
 
 interface Waiting {
@@ -71,10 +77,22 @@ interface Waiting {
 
 const isSymmetric = ({ value }: Waiting): boolean => value.rank >= 2;
 
-/** Means over all ranks of several statistics, in one message; of symmetric matrices one triangle travels. */
-const meansOf = (bucket: readonly Waiting[], axis: string, priority: number): Tensor[] => {
+/**
+ * Means over all ranks of several statistics, in one message; of symmetric matrices one triangle travels.
+ *
+ * @param owner the rank that gets them, all others get zeros; undefined where all do.
+ */
+const meansOf = (
+  bucket: readonly Waiting[],
+  owner: number | undefined,
+  { axis, priority }: { readonly axis: string; readonly priority: number },
+): Tensor[] => {
   const flat = bucket.map((one) => reshape(isSymmetric(one) ? packTriangle(one.value) : one.value, [-1]));
-  const mean = allReduceMean(concat(flat), axis, { priority });
+  const message = concat(flat);
+  const mean =
+    owner === undefined
+      ? allReduceMean(message, axis, { priority })
+      : reduceMeanToRoot(message, axis, owner, { priority });
   return split(
     mean,
     flat.map(({ shape }) => shape[0]!),
@@ -94,27 +112,30 @@ export const statisticElements = (shape: readonly number[]): number =>
  * Average statistics over the ranks, in buckets that leave while the step computes on.
  *
  * @throws ArgumentError for a plan that leaves out a side, or has one twice.
- * Cost: one all-reduce per bucket, of the statistics with a triangle of each matrix.
+ * Cost: one all-reduce per bucket, of the statistics with a triangle of each matrix; or a reduce for each owner of some.
  */
 export const meanStatistics = ({
   axis,
   buckets,
   bucketBytes = 4 * 2 ** 20,
   priority = 0,
+  ownerOf = () => undefined,
 }: MeanStatisticsOptions): StatisticsCollector => {
   const gathered = new Gathered();
   const sides = buckets?.flat();
   if (sides !== undefined && new Set(sides).size !== sides.length)
     throw new ArgumentError("meanStatistics: a side of a layer stands twice in its buckets; put each in one bucket");
-  const numBuckets = { sent: 0 };
-  const send = (bucket: readonly Waiting[]): void =>
-    inPhase("communication", () =>
-      scope(`statistics-${numBuckets.sent++}`, () =>
-        meansOf(bucket, axis, priority).forEach((mean, i) =>
-          gathered.set(bucket[i]!.layer.path, bucket[i]!.side, mean),
+  let numSent = 0;
+  const send = (bucket: readonly Waiting[]): void => {
+    for (const [owner, own] of Map.groupBy(bucket, ({ layer, side }) => ownerOf(layer, side)))
+      inPhase("communication", () =>
+        scope(`statistics-${numSent++}`, () =>
+          meansOf(own, owner, { axis, priority }).forEach((mean, i) =>
+            gathered.set(own[i]!.layer.path, own[i]!.side, mean),
+          ),
         ),
-      ),
-    );
+      );
+  };
   const byPlan = buckets?.map((names) => ({ missing: new Set(names), bucket: [] as Waiting[] }));
   let open: Waiting[] = [];
   let openBytes = 0;

@@ -104,7 +104,7 @@ export const covarianceStatistic = ({
 export const factorShape = (
   layer: Pick<Layer, "kind" | "numInputs" | "numOutputs">,
   side: LayerSide,
-  blockSize = Infinity,
+  blockSize: number = Infinity,
 ): readonly number[] => {
   const length = side === "input" ? layer.numInputs : layer.numOutputs;
   if (isDiagonal(layer, side)) return [length];
