@@ -12,9 +12,9 @@ const MOST_STEPS: i32 = 30;
 const LANE_BYTES: usize = (<usize>ROTATION_LANES) << 2;
 
 /**
- * Apply the steps between `list` and `end` to a panel: ROTATION_LANES entries of every eigenvector, one after the other.
- * A step is its first row and its number of rotations, both i32, and its rotations. The second row of a rotation is the
- * first one of the next, so it stays in registers.
+ * Apply the steps between `list` and `end` to a panel: ROTATION_LANES entries of every eigenvector, one after the
+ * other. A step is its first row and its number of rotations, both i32, and its rotations. The second row of a rotation
+ * is the first one of the next, so it stays in registers.
  */
 function rotatePanel(panel: usize, list: usize, end: usize): void {
   while (list < end) {

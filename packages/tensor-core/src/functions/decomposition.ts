@@ -183,8 +183,8 @@ const withoutSymmetric = (x: Tensor): Tensor => subtract(x, swapDims(x, -1, -2))
 
 /**
  * Gradient of `eigh` for the lower triangle of `a`. With `M = vᵀ gᵥ`, `S = v (diag(g_λ) + F ∘ (M − Mᵀ)/2) vᵀ` is that
- * for all of `a`, `F[i][j] = 1/(λ[j] − λ[i])`; an entry of the triangle stands for two, so the result is `S + Sᵀ` below
- * the diagonal, `S` on it.
+ * for all of `a`, `F[i][j] = 1/(λ[j] − λ[i])`. An entry of the triangle stands for two: the result is `S + Sᵀ` below the
+ * diagonal, `S` on it.
  *
  * Values that differ by less than n roundings of the largest magnitude are taken as equal, and F as 0 there: the limit
  * of what does not depend on a choice among their vectors, for which M is symmetric. Where it depends, the gradient does

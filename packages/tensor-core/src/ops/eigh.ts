@@ -47,8 +47,8 @@ const jacobi = (a: Float64Array, size: number): Float64Array => {
 
 /**
  * Eigenvalues and eigenvectors of symmetric matrices, `a = v diag(λ) vᵀ`: λ ascending, the columns of v orthonormal, in
- * each the entry of largest magnitude positive, the first one of equals. Only the lower triangle of `a` is read. A NaN or
- * an infinity in it makes all of λ and v NaN.
+ * each the entry of largest magnitude positive, the first one of equals. Only the lower triangle of `a` is read. A NaN
+ * or an infinity in it makes all of λ and v NaN.
  *
  * Gradient: see `eighGradient`.
  */
