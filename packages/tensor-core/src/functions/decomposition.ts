@@ -182,13 +182,13 @@ export const solveGradients = (
 const withoutSymmetric = (x: Tensor): Tensor => subtract(x, swapDims(x, -1, -2));
 
 /**
- * Gradient of `eigh` for the lower triangle of `a`. With `M = vᵀ gᵥ`, `S = v (diag(g_λ) + F ∘ (M − Mᵀ)/2) vᵀ` is that
- * for all of `a`, `F[i][j] = 1/(λ[j] − λ[i])`. An entry of the triangle stands for two: the result is `S + Sᵀ` below the
- * diagonal, `S` on it.
+ * Gradient of `eigh` for the lower triangle of `a`. With `M = vᵀ gᵥ` and `F[i][j] = 1/(λ[j] − λ[i])`,
+ * `S = v (diag(g_λ) + F ∘ (M − Mᵀ)/2) vᵀ` is that for all of `a`. An entry of the triangle stands for two: the result is
+ * `S + Sᵀ` below the diagonal, `S` on it.
  *
  * Values that differ by less than n roundings of the largest magnitude are taken as equal, and F as 0 there: the limit
- * of what does not depend on a choice among their vectors, for which M is symmetric. Where it depends, the gradient does
- * not exist, and this is finite.
+ * of what does not depend on a choice among their vectors, for which M is symmetric. Where it depends on that, the
+ * gradient does not exist, and this is finite.
  *
  * Source: Giles 2008, An extended collection of matrix derivative results, section 3.1; for symmetric `a`.
  */
@@ -217,7 +217,7 @@ export const eighGradient = (values: Tensor, vectors: Tensor, ofValues: Tensor, 
  * Gradient of `qr`, for independent columns: with `M = r g_rᵀ − g_qᵀ q` and `C` its lower triangle mirrored above the
  * diagonal, `(g_q + q C) r⁻ᵀ`. Only the upper triangle of g_r counts.
  *
- * Source: Walter and Lehmann 2010, arXiv 1001.1654, section 3.2; Seeger et al. 2017, arXiv 1710.08717, section 5.
+ * Source: Walter and Lehmann 2010, arXiv 1001.1654; Seeger et al. 2017, arXiv 1710.08717.
  */
 export const qrGradient = (q: Tensor, r: Tensor, ofQ: Tensor, ofR: Tensor): Tensor => {
   const { rows, columns } = positions(r);
