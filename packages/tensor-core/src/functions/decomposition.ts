@@ -98,7 +98,7 @@ export interface Eigendecomposition {
  * Values are off by the rounding of f32 of the largest magnitude among them. The gradient is right where it exists: of
  * anything where the values differ, and where some are equal, of what does not depend on the choice among their
  * vectors. Else it is finite.
- * Cost: about 7·n³ flops per matrix.
+ * Cost: about 17/3·n³ flops per matrix.
  *
  * @throws ShapeError for what is not square or not f32.
  * @example const { values, vectors } = eigh(matmul(x, x, { transposeA: true }));
@@ -183,8 +183,8 @@ const withoutSymmetric = (x: Tensor): Tensor => subtract(x, swapDims(x, -1, -2))
 
 /**
  * Gradient of `eigh` for the lower triangle of `a`. With `M = vᵀ gᵥ` and `F[i][j] = 1/(λ[j] − λ[i])`,
- * `S = v (diag(g_λ) + F ∘ (M − Mᵀ)/2) vᵀ` is that for all of `a`. An entry of the triangle stands for two: the result is
- * `S + Sᵀ` below the diagonal, `S` on it.
+ * `S = v (diag(g_λ) + F ∘ (M − Mᵀ)/2) vᵀ` is that for all of `a`. An entry of the triangle stands for two: the result
+ * is `S + Sᵀ` below the diagonal, `S` on it.
  *
  * Values that differ by less than n roundings of the largest magnitude are taken as equal, and F as 0 there: the limit
  * of what does not depend on a choice among their vectors, for which M is symmetric. Where it depends on that, the
