@@ -95,9 +95,9 @@ export interface Eigendecomposition {
  * the entry of largest magnitude is positive, the first one of equals. Vectors of equal values span the right space, in
  * which basis is not said. A NaN or an infinity in the triangle makes everything NaN.
  *
- * Values are off by the rounding of f32 of the largest magnitude among them. The gradient is right where it exists: of
- * anything where the values differ, and where some are equal, of what does not depend on the choice among their
- * vectors. Else it is finite.
+ * Values are off by the rounding of f32 of the largest magnitude among them. Where values are equal, the gradient takes
+ * the part between their vectors as 0: finite, and right for what depends on equal values alike and not on their
+ * vectors, as their sum is. It is not the derivative of a function of the whole matrix there.
  * Cost: about 17/3·n³ flops per matrix.
  *
  * @throws ShapeError for what is not square or not f32.
@@ -186,9 +186,8 @@ const withoutSymmetric = (x: Tensor): Tensor => subtract(x, swapDims(x, -1, -2))
  * `S = v (diag(g_λ) + F ∘ (M − Mᵀ)/2) vᵀ` is that for all of `a`. An entry of the triangle stands for two: the result
  * is `S + Sᵀ` below the diagonal, `S` on it.
  *
- * Values that differ by less than n roundings of the largest magnitude are taken as equal, and F as 0 there: the limit
- * of what does not depend on a choice among their vectors, for which M is symmetric. Where it depends on that, the
- * gradient does not exist, and this is finite.
+ * Values that differ by less than n roundings of the largest magnitude are taken as equal, and F as 0 there, where
+ * `M − Mᵀ` is 0, too, for whatever does not depend on the choice among their vectors, and 0/0 says nothing.
  *
  * Source: Giles 2008, An extended collection of matrix derivative results, section 3.1; for symmetric `a`.
  */
