@@ -2,8 +2,9 @@
 // product per block ("left-looking"), which is where nearly all flops are; only the diagonal blocks are worked on row
 // by row.
 import { TRIANGLE_BLOCK } from "./decomposition-blocks";
-import { addMultiple, dot } from "./dot";
+import { addMultiple, dot, INFINITE, largestBits } from "./dot";
 import { product } from "./gemm";
+import { madd } from "./lanes";
 
 /**
  * Factor a block of `size` rows, `stride` bytes apart, in place, row by row; zeros above the diagonal. A pivot that is
@@ -74,48 +75,132 @@ export function cholesky(a: usize, y: usize, batch: i32, n: i32, scratch: usize)
   }
 }
 
+/** y −= Σ l[t] · x[t] for rows x[t] of `bytes`; four at a time share the loads and stores of y. */
+function takeOffRows(y: usize, x: usize, xStep: usize, l: usize, lStep: usize, count: i32, bytes: usize): void {
+  let t = 0;
+  if (ASC_FEATURE_SIMD) {
+    for (; t + 4 <= count; t += 4) {
+      const f0 = f32x4.neg(v128.load32_splat(l)), f1 = f32x4.neg(v128.load32_splat(l + lStep));
+      const f2 = f32x4.neg(v128.load32_splat(l + 2 * lStep)), f3 = f32x4.neg(v128.load32_splat(l + 3 * lStep));
+      const x1 = x + xStep, x2 = x1 + xStep, x3 = x2 + xStep;
+      let j: usize = 0;
+      for (; j + 16 <= bytes; j += 16) {
+        const pair = madd(f1, v128.load(x1 + j), madd(f0, v128.load(x + j), v128.load(y + j)));
+        v128.store(y + j, madd(f3, v128.load(x3 + j), madd(f2, v128.load(x2 + j), pair)));
+      }
+      for (; j < bytes; j += 4) {
+        const pair = load<f32>(y + j) - load<f32>(l) * load<f32>(x + j) - load<f32>(l + lStep) * load<f32>(x1 + j);
+        store<f32>(y + j, pair - load<f32>(l + 2 * lStep) * load<f32>(x2 + j) - load<f32>(l + 3 * lStep) * load<f32>(x3 + j));
+      }
+      x = x3 + xStep;
+      l += 4 * lStep;
+    }
+  }
+  for (; t < count; t++) {
+    addMultiple(y, x, -load<f32>(l), bytes);
+    x += xStep;
+    l += lStep;
+  }
+}
+
+// @ts-ignore: decorator
+@inline
+function divideRow(row: usize, by: f32, bytes: usize): void {
+  let j: usize = 0;
+  if (ASC_FEATURE_SIMD) {
+    const lanes = f32x4.splat(by);
+    for (; j + 16 <= bytes; j += 16) v128.store(row + j, f32x4.div(v128.load(row + j), lanes));
+  }
+  for (; j < bytes; j += 4) store<f32>(row + j, load<f32>(row + j) / by);
+}
+
+/** Whether zeros on the right stay zeros: all of the triangle that is read is finite, and no pivot is zero. */
+function keepsZeros(l: usize, n: usize, lower: bool, unitDiagonal: bool): bool {
+  for (let i: usize = 0; i < n; i++) {
+    const pivot = l + ((i * n + i) << 2);
+    const begin = lower ? l + ((i * n) << 2) : pivot + 4;
+    if (largestBits(begin, lower ? i << 2 : (n - 1 - i) << 2) >= INFINITE) return false;
+    if (!unitDiagonal && (load<f32>(pivot) == 0 || (load<u32>(pivot) & 0x7fffffff) >= INFINITE)) return false;
+  }
+  return true;
+}
+
+/** Whole blocks of rows, in the order of the solution, in which `bytes` of each row of `x` are zero. */
+function zeroBlocks(x: usize, rowBytes: usize, n: usize, forward: bool, bytes: usize): i32 {
+  for (let step: usize = 0; step < n; step++) {
+    if (largestBits(x + (forward ? step : n - 1 - step) * rowBytes, bytes) != 0) return <i32>(step / TRIANGLE_BLOCK);
+  }
+  return <i32>(n / TRIANGLE_BLOCK);
+}
+
 /**
  * x of op(l) x = b for `batch` triangles [n, n] and right sides [n, m]; op transposes or not. Only the named triangle
- * is read. Scratch (`src/ops/triangular-solve.ts` counts it): TRIANGLE_BLOCK rows of n, a matrix product.
+ * is read. Columns whose right side begins with zeros, as in an inverse, are solved from the first block on that has
+ * others: a third of the work is left where b is 1. Scratch (`src/ops/triangular-solve.ts` counts it): TRIANGLE_BLOCK
+ * rows of n, a matrix product.
  */
 export function triangularSolve(
   l: usize, b: usize, x: usize, batch: i32, n: i32, m: i32, lower: bool, transpose: bool, unitDiagonal: bool, scratch: usize,
 ): void {
   const rowBytes = <usize>m << 2;
-  // Bytes from one entry of op(l) to the next in its column and row.
-  const down: usize = transpose ? 4 : <usize>n << 2;
-  const along: usize = transpose ? <usize>n << 2 : 4;
   const forward = lower != transpose;
-  const rest = scratch + ((<usize>TRIANGLE_BLOCK * <usize>n) << 2);
+  const panel = <usize>TRIANGLE_BLOCK << 2;
   for (let matrix = 0; matrix < batch; matrix++) {
     memory.copy(x, b, <usize>n * rowBytes);
-    for (let done = 0; done < n; done += TRIANGLE_BLOCK) {
-      const size = min(TRIANGLE_BLOCK, n - done);
-      const first = forward ? done : n - done - size;
-      const rows = x + <usize>first * rowBytes;
-      if (done > 0) {
-        const solved = <usize>(forward ? 0 : first + size);
-        for (let i: usize = 0; i < <usize>size; i++) {
-          const from = l + (<usize>first + i) * down + solved * along;
-          const to = scratch + ((i * <usize>done) << 2);
-          for (let k: usize = 0; k < <usize>done; k++) store<f32>(to + (k << 2), -load<f32>(from + k * along));
+    const skipping = n > TRIANGLE_BLOCK && keepsZeros(l, n, lower, unitDiagonal);
+    for (let begin: usize = 0; begin < rowBytes; ) {
+      let end = rowBytes;
+      let zeros = 0;
+      if (skipping) {
+        end = min(rowBytes, begin + panel);
+        zeros = zeroBlocks(x + begin, rowBytes, n, forward, end - begin);
+        while (end < rowBytes) {
+          const next = min(rowBytes, end + panel);
+          if (zeroBlocks(x + end, rowBytes, n, forward, next - end) != zeros) break;
+          end = next;
         }
-        product(scratch, <usize>done << 2, 4, x + solved * rowBytes, 4, rowBytes, rows, rowBytes, size, m, done, false, true, rest);
       }
-      for (let step = 0; step < size; step++) {
-        const i = <usize>(first + (forward ? step : size - 1 - step));
-        const row = x + i * rowBytes;
-        for (let before = 0; before < step; before++) {
-          const k = <usize>(first + (forward ? before : size - 1 - before));
-          addMultiple(row, x + k * rowBytes, -load<f32>(l + i * down + k * along), rowBytes);
-        }
-        if (unitDiagonal) continue;
-        const pivot = load<f32>(l + i * (down + along));
-        for (let j: usize = 0; j < rowBytes; j += 4) store<f32>(row + j, load<f32>(row + j) / pivot);
-      }
+      solveColumns(l, x + begin, rowBytes, n, <i32>((end - begin) >> 2), zeros * TRIANGLE_BLOCK, transpose, forward, unitDiagonal, scratch);
+      begin = end;
     }
     l += (<usize>n * <usize>n) << 2;
     b += <usize>n * rowBytes;
     x += <usize>n * rowBytes;
+  }
+}
+
+/** Solve for `m` columns in place, of which the first `zeros` rows, in the order of the solution, are zero. */
+function solveColumns(
+  l: usize, x: usize, rowBytes: usize, n: i32, m: i32, zeros: i32, transpose: bool, forward: bool, unitDiagonal: bool, scratch: usize,
+): void {
+  const bytes = <usize>m << 2;
+  // Bytes from one entry of op(l) to the next in its column and row.
+  const down: usize = transpose ? 4 : <usize>n << 2;
+  const along: usize = transpose ? <usize>n << 2 : 4;
+  const rest = scratch + ((<usize>TRIANGLE_BLOCK * <usize>n) << 2);
+  for (let done = zeros; done < n; done += TRIANGLE_BLOCK) {
+    const size = min(TRIANGLE_BLOCK, n - done);
+    const first = forward ? done : n - done - size;
+    const rows = x + <usize>first * rowBytes;
+    const terms = done - zeros;
+    if (terms > 0) {
+      const solved = <usize>(forward ? zeros : first + size);
+      for (let i: usize = 0; i < <usize>size; i++) {
+        const from = l + (<usize>first + i) * down + solved * along;
+        const to = scratch + ((i * <usize>terms) << 2);
+        for (let k: usize = 0; k < <usize>terms; k++) store<f32>(to + (k << 2), -load<f32>(from + k * along));
+      }
+      product(scratch, <usize>terms << 2, 4, x + solved * rowBytes, 4, rowBytes, rows, rowBytes, size, m, terms, false, true, rest);
+    }
+    for (let step = 0; step < size; step++) {
+      const i = <usize>(first + (forward ? step : size - 1 - step));
+      const row = x + i * rowBytes;
+      const begin = <usize>(forward ? first : first + size - 1);
+      takeOffRows(
+        row, x + begin * rowBytes, forward ? rowBytes : 0 - rowBytes, l + i * down + begin * along, forward ? along : 0 - along, step, bytes,
+      );
+      if (unitDiagonal) continue;
+      divideRow(row, load<f32>(l + i * (down + along)), bytes);
+    }
   }
 }

@@ -12,7 +12,7 @@ export * from "./fill";
 export * from "./gemm";
 export * from "./histogram";
 export * from "./indexing";
-export * from "./movement";
+export { copyBytes, copyDense, copyStrided16, copyStrided32, copyStrided8, fillBytes } from "./movement";
 export * from "./nonzero";
 export * from "./normalisation";
 export * from "./patches";

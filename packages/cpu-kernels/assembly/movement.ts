@@ -57,7 +57,7 @@ function repeatElement<T>(output: usize, input: usize, count: i32): void {
  * a power of two apart and share cache sets, that is what still fits (1024 × 1024 words on an EPYC of the Zen 5 family:
  * 11 GB/s against 7 for blocks of 32 × 32; 85 GB/s at other widths).
  */
-function transposeTile<T>(output: usize, outputStep: usize, input: usize, inputStep: usize, rows: i32, columns: i32): void {
+export function transposeTile<T>(output: usize, outputStep: usize, input: usize, inputStep: usize, rows: i32, columns: i32): void {
   const size = <usize>sizeof<T>();
   for (let row = 0; row < rows; row += 64) {
     const rowEnd = min(row + 64, rows);

@@ -2,14 +2,8 @@
 // the matrix is a row.
 import { REFLECTOR_BLOCK } from "./decomposition-blocks";
 import { addMultiple, dot, fillNaN, INFINITE, largestBits } from "./dot";
+import { transposeTile } from "./movement";
 import { reflector, reflectRows } from "./reflectors";
-
-/** to[j][i] = from[i][j], rows of `to` `stride` bytes apart. */
-function transposeInto(from: usize, rows: usize, columns: usize, to: usize, stride: usize): void {
-  for (let i: usize = 0; i < rows; i++) {
-    for (let j: usize = 0; j < columns; j++) store<f32>(to + j * stride + (i << 2), load<f32>(from + ((i * columns + j) << 2)));
-  }
-}
 
 /**
  * Thin factors q [n, m], r [m, m] of `batch` matrices [n, m], n ≥ m; the diagonal of r is not negative. Scratch
@@ -28,7 +22,7 @@ export function qr(a: usize, q: usize, r: usize, batch: i32, n: i32, m: i32, scr
       fillNaN(q, aBytes);
       fillNaN(r, rBytes);
     } else {
-      transposeInto(a, rows, columns, work, stride);
+      transposeTile<f32>(work, stride, a, columns << 2, n, m);
       memory.fill(r, 0, rBytes);
       for (let begin = 0; begin < m; begin += REFLECTOR_BLOCK) {
         const end = min(m, begin + REFLECTOR_BLOCK);
@@ -60,7 +54,7 @@ export function qr(a: usize, q: usize, r: usize, batch: i32, n: i32, m: i32, scr
         const corner = <usize>begin * stride + (<usize>begin << 2);
         reflectRows(turned + corner, stride, m - begin, work + corner, stride, min(REFLECTOR_BLOCK, m - begin), n - begin, true, rest);
       }
-      transposeInto(turned, columns, rows, q, columns << 2);
+      transposeTile<f32>(q, columns << 2, turned, stride, m, n);
     }
     a += aBytes;
     q += aBytes;

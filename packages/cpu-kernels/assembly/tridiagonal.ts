@@ -1,110 +1,148 @@
-// Symmetric matrices to tridiagonal form, T = Qᵀ A Q, and the eigenvalues of that.
+// Symmetric matrices to tridiagonal form, T = Qᵀ A Q, and implicit QR steps on that.
 import { dot } from "./dot";
 import { madd, sumLanes } from "./lanes";
 import { reflector } from "./reflectors";
 import { nmaddF } from "./vectors";
 
-/** a ← a − f · x − g · y, and a · u of the result, over whole vectors. */
+/** a ← a − f · w − g · v over `bytes`. */
 // @ts-ignore: decorator
 @inline
-function updateRow(a: usize, x: usize, y: usize, u: usize, f: f32, g: f32, begin: usize, end: usize): f32 {
-  let sum: f32 = 0;
+function takeOff(a: usize, w: usize, v: usize, f: f32, g: f32, bytes: usize): void {
+  let j: usize = 0;
   if (ASC_FEATURE_SIMD) {
-    const ofX = f32x4.splat(f), ofY = f32x4.splat(g);
-    let lanes = f32x4.splat(0);
-    for (let j = begin; j < end; j += 16) {
-      const row = nmaddF<v128>(ofY, v128.load(y + j), nmaddF<v128>(ofX, v128.load(x + j), v128.load(a + j)));
-      v128.store(a + j, row);
-      lanes = madd(row, v128.load(u + j), lanes);
-    }
-    sum = sumLanes(lanes);
-  } else {
-    for (let j = begin; j < end; j += 4) {
-      const entry = load<f32>(a + j) - f * load<f32>(x + j) - g * load<f32>(y + j);
-      store<f32>(a + j, entry);
-      sum += entry * load<f32>(u + j);
+    const ofW = f32x4.splat(f), ofV = f32x4.splat(g);
+    for (; j + 16 <= bytes; j += 16) {
+      v128.store(a + j, nmaddF<v128>(ofV, v128.load(v + j), nmaddF<v128>(ofW, v128.load(w + j), v128.load(a + j))));
     }
   }
-  return sum;
+  for (; j < bytes; j += 4) store<f32>(a + j, load<f32>(a + j) - f * load<f32>(w + j) - g * load<f32>(v + j));
+}
+
+/** One entry of the upper triangle: `takeOff`, then its part in two entries of the product with u. */
+// @ts-ignore: decorator
+@inline
+function takeOffEntry(a: usize, w: usize, v: usize, u: usize, p: usize, i: usize, j: usize): void {
+  const entry = load<f32>(a + j) - load<f32>(v + i) * load<f32>(w + j) - load<f32>(w + i) * load<f32>(v + j);
+  store<f32>(a + j, entry);
+  store<f32>(p + i, load<f32>(p + i) + entry * load<f32>(u + j));
+  if (i != j) store<f32>(p + j, load<f32>(p + j) + entry * load<f32>(u + i));
 }
 
 /**
- * Reduce a symmetric matrix, both triangles filled, to a diagonal `d` and the entries `e` beside it, both f64. Row k of
- * `a` becomes the vector v of reflection k < n − 2, zero up to its entry k; Q is their product, the first one leftmost.
+ * A ← A − v wᵀ − w vᵀ and p ← A u of the result, for rows and columns from `begin` on of a symmetric matrix of which
+ * the upper triangle is kept. Each entry is read and written once and takes part in both of its rows of the product.
+ * Two rows at a time share the loads of the vectors. `begin` and `end` count bytes of a row.
+ */
+function updateProduct(a: usize, stride: usize, w: usize, v: usize, u: usize, p: usize, begin: usize, end: usize): void {
+  memory.fill(p + begin, 0, end - begin);
+  let i = begin;
+  for (; i + 8 <= end; i += 8) {
+    const row = a + (i >> 2) * stride, below = row + stride;
+    takeOffEntry(row, w, v, u, p, i, i);
+    takeOffEntry(row, w, v, u, p, i, i + 4);
+    takeOffEntry(below, w, v, u, p, i + 4, i + 4);
+    let j = i + 8;
+    if (ASC_FEATURE_SIMD) {
+      for (; (j & 15) != 0 && j < end; j += 4) {
+        takeOffEntry(row, w, v, u, p, i, j);
+        takeOffEntry(below, w, v, u, p, i + 4, j);
+      }
+      const v0 = v128.load32_splat(v + i), w0 = v128.load32_splat(w + i), u0 = v128.load32_splat(u + i);
+      const v1 = v128.load32_splat(v + i, 4), w1 = v128.load32_splat(w + i, 4), u1 = v128.load32_splat(u + i, 4);
+      let sum0 = f32x4.splat(0), sum1 = f32x4.splat(0);
+      for (; j + 16 <= end; j += 16) {
+        const ofW = v128.load(w + j), ofV = v128.load(v + j), ofU = v128.load(u + j);
+        const first = nmaddF<v128>(w0, ofV, nmaddF<v128>(v0, ofW, v128.load(row + j)));
+        v128.store(row + j, first);
+        sum0 = madd(first, ofU, sum0);
+        const second = nmaddF<v128>(w1, ofV, nmaddF<v128>(v1, ofW, v128.load(below + j)));
+        v128.store(below + j, second);
+        sum1 = madd(second, ofU, sum1);
+        v128.store(p + j, madd(second, u1, madd(first, u0, v128.load(p + j))));
+      }
+      store<f32>(p + i, load<f32>(p + i) + sumLanes(sum0));
+      store<f32>(p + i, load<f32>(p + i, 4) + sumLanes(sum1), 4);
+    }
+    for (; j < end; j += 4) {
+      takeOffEntry(row, w, v, u, p, i, j);
+      takeOffEntry(below, w, v, u, p, i + 4, j);
+    }
+  }
+  if (i < end) takeOffEntry(a + (i >> 2) * stride, w, v, u, p, i, i);
+}
+
+/**
+ * Reduce a symmetric matrix, given by its upper triangle, to a diagonal `d` and the entries `e` beside it, both f64.
+ * Row k of `a` becomes the vector v of reflection k < n − 2, zero up to its entry k; Q is their product, the first one
+ * leftmost.
  *
  * Each step takes `v wᵀ + w vᵀ` off what remains and multiplies it with the next v. Both happen in one pass: the next v
- * needs of the update only its own row, which goes ahead. So the matrix is read and written once per step, where the
- * usual order reads it twice.
+ * needs of the update only its own row, which goes ahead. So half of the matrix is read and written once per step,
+ * where the usual order reads it twice.
  *
- * Rows are `stride` bytes apart, a multiple of 16, zero behind the matrix. Scratch: 3 rows.
+ * Rows are `stride` bytes apart, a multiple of 16. Scratch: 3 rows.
  * Source: Golub and Van Loan, Matrix Computations, algorithm 8.3.1.
  */
 export function tridiagonalise(a: usize, stride: usize, n: i32, d: usize, e: usize, scratch: usize): void {
+  const end = <usize>n << 2;
   const v = scratch;
   const w = v + stride;
-  const u = w + stride;
+  const p = w + stride;
   memory.fill(scratch, 0, 3 * stride);
   for (let k: usize = 0; k < <usize>n; k++) {
     const row = a + k * stride;
     const here = k << 2;
-    updateRow(row, w, v, u, load<f32>(v + here), load<f32>(w + here), here & ~15, stride);
-    store<f64>(d + (k << 3), <f64>load<f32>(row + here));
     const next = here + 4;
-    const left = (<usize>n << 2) - next;
-    if (left <= 4) {
-      if (left == 4) store<f64>(e + (k << 3), <f64>load<f32>(row + next));
+    takeOff(row + here, w + here, v + here, load<f32>(v + here), load<f32>(w + here), end - here);
+    store<f64>(d + (k << 3), <f64>load<f32>(row + here));
+    if (next + 4 >= end) {
+      if (next < end) store<f64>(e + (k << 3), <f64>load<f32>(row + next));
       continue;
     }
     memory.fill(row, 0, next);
-    store<f64>(e + (k << 3), reflector(row + next, left));
-    for (let i = k + 1; i < <usize>n; i++) {
-      const at = i << 2;
-      store<f32>(u + at, updateRow(a + i * stride, w, v, row, load<f32>(v + at), load<f32>(w + at), next & ~15, stride));
-    }
-    memory.copy(v + (next & ~15), row + (next & ~15), stride - (next & ~15));
-    const half: f32 = dot(u + next, row + next, left) * 0.5;
-    for (let j = next; j < <usize>n << 2; j += 4) store<f32>(w + j, load<f32>(u + j) - half * load<f32>(v + j));
-    // What lies before the next row is never read again, but would be multiplied.
-    store<f32>(v + here, 0);
-    store<f32>(w + here, 0);
+    store<f64>(e + (k << 3), reflector(row + next, end - next));
+    updateProduct(a, stride, w, v, row, p, next, end);
+    memory.copy(v + next, row + next, end - next);
+    const half: f32 = dot(p + next, row + next, end - next) * 0.5;
+    for (let j = next; j < end; j += 4) store<f32>(w + j, load<f32>(p + j) - half * load<f32>(v + j));
   }
 }
 
 /**
- * Entries beside the diagonal of so small a part of their neighbours count as zero. It moves eigenvalues by less than a
- * hundredth of an f32 rounding.
+ * First row of the block that ends with row `last`: above it the entry beside the diagonal, of at most `least`, counts
+ * as zero.
  */
-const NEGLIGIBLE: f64 = 1.0 / 4294967296.0;
-
-/** First row of the block that ends with row `last`: above it the entry beside the diagonal is negligible. */
-export function blockBegin(d: usize, e: usize, last: i32, least: f64): i32 {
+export function blockBegin(e: usize, last: i32, least: f64): i32 {
   let first = last;
-  while (first > 0) {
-    const at = <usize>(first - 1) << 3;
-    const size = abs<f64>(load<f64>(e + at));
-    if (size <= least || size <= NEGLIGIBLE * (abs<f64>(load<f64>(d + at)) + abs<f64>(load<f64>(d + at, 8)))) {
-      store<f64>(e + at, 0);
+  for (; first > 0; first--) {
+    const at = e + (<usize>(first - 1) << 3);
+    if (abs<f64>(load<f64>(at)) <= least) {
+      store<f64>(at, 0);
       break;
     }
-    first--;
   }
   return first;
 }
 
+/** Wilkinson's shift: the eigenvalue of the last 2 × 2 block that is nearer to its last entry. */
+export function wilkinsonShift(d: usize, e: usize, last: i32): f64 {
+  const at = <usize>last << 3;
+  const lower = load<f64>(d + at);
+  const beside = load<f64>(e + at - 8);
+  const half = (load<f64>(d + at - 8) - lower) * 0.5;
+  const root = sqrt<f64>(half * half + beside * beside);
+  return lower - (beside * beside) / (half < 0 ? half - root : half + root);
+}
+
 /**
- * One implicit QR step with Wilkinson's shift on rows `first` to `last` of a tridiagonal matrix.
+ * One implicit QR step on rows `first` to `last` of a tridiagonal matrix.
  *
  * Writes `last − first` pairs of f32 to `list`: rotation i replaces rows x, y = first + i, first + i + 1 of the
  * transposed eigenvectors by `c x + s y` and `c y − s x`.
  * Source: Golub and Van Loan, Matrix Computations, algorithm 8.3.2.
  */
-export function shiftedStep(d: usize, e: usize, first: i32, last: i32, list: usize): void {
+export function shiftedStep(d: usize, e: usize, first: i32, last: i32, shift: f64, list: usize): void {
   const end = <usize>last << 3;
-  const lower = load<f64>(d + end);
-  const beside = load<f64>(e + end - 8);
-  const half = (load<f64>(d + end - 8) - lower) * 0.5;
-  const root = sqrt<f64>(half * half + beside * beside);
-  const shift = lower - (beside * beside) / (half < 0 ? half - root : half + root);
   let at = <usize>first << 3;
   let x = load<f64>(d + at) - shift;
   let z = load<f64>(e + at);

@@ -17,6 +17,8 @@ import { argminKernel } from "./ops/argmin.ts";
 import { attentionKernel } from "./ops/attention.ts";
 import { attentionBackwardKernel } from "./ops/attention-backward.ts";
 import { choleskyKernel } from "./ops/cholesky.ts";
+import { eighKernel } from "./ops/eigh.ts";
+import { qrKernel } from "./ops/qr.ts";
 import { triangularSolveKernel } from "./ops/triangular-solve.ts";
 import { matmulKernel } from "./ops/matmul.ts";
 import { softmaxKernel } from "./ops/softmax.ts";
@@ -90,6 +92,8 @@ const rows: readonly Kernel[] = [
   attentionKernel,
   attentionBackwardKernel,
   choleskyKernel,
+  eighKernel,
+  qrKernel,
   triangularSolveKernel,
   matmulKernel,
   softmaxKernel,

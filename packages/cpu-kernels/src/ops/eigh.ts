@@ -6,13 +6,13 @@ import { reflectorScratchBytes } from "../reflector-scratch.ts";
 /** Tridiagonal form and implicit QR steps; see `assembly/eigh.ts`. */
 export const eighKernel: Kernel = kernelOf({
   op: "eigh",
-  // Two diagonals in f64, two matrices with rows of whole panels, rotations, and the larger of three rows and what
-  // reflections take.
+  // Two diagonals in f64, two matrices with rows of whole panels, rotations, and the largest of three rows, the
+  // diagonals once more, and what reflections take.
   scratchBytes: ({ inputs: [a] }) => {
     const size = a!.shape.at(-1)!;
     const row = 4 * Math.ceil(size / ROTATION_LANES) * ROTATION_LANES;
     const rotations = 8 * Math.max(ROTATION_LIST, size + 1);
-    return 16 * size + 2 * size * row + rotations + Math.max(3 * row, reflectorScratchBytes(size, size));
+    return 16 * size + 2 * size * row + rotations + Math.max(3 * row, 16 * size, reflectorScratchBytes(size, size));
   },
   bind: ({ inputs: [a] }, wasm) => {
     const size = a!.shape.at(-1)!;

@@ -95,10 +95,10 @@ export interface Eigendecomposition {
  * the entry of largest magnitude is positive, the first one of equals. Vectors of equal values span the right space, in
  * which basis is not said. A NaN or an infinity in the triangle makes everything NaN.
  *
- * Values are off by the rounding of f32 of the largest magnitude among them. The gradient is right where it exists: of
- * anything where the values differ, and where some are equal, of what does not depend on the choice among their
- * vectors. Else it is finite.
- * Cost: about 7·n³ flops per matrix.
+ * Values are off by the rounding of f32 of the largest magnitude among them. Where values are equal, the gradient takes
+ * the part between their vectors as 0: finite, and right for what depends on equal values alike and not on their
+ * vectors, as their sum is. It is not the derivative of a function of the whole matrix there.
+ * Cost: about 17/3·n³ flops per matrix.
  *
  * @throws ShapeError for what is not square or not f32.
  * @example const { values, vectors } = eigh(matmul(x, x, { transposeA: true }));
@@ -182,13 +182,12 @@ export const solveGradients = (
 const withoutSymmetric = (x: Tensor): Tensor => subtract(x, swapDims(x, -1, -2));
 
 /**
- * Gradient of `eigh` for the lower triangle of `a`. With `M = vᵀ gᵥ`, `S = v (diag(g_λ) + F ∘ (M − Mᵀ)/2) vᵀ` is that
- * for all of `a`, `F[i][j] = 1/(λ[j] − λ[i])`; an entry of the triangle stands for two, so the result is `S + Sᵀ` below
- * the diagonal, `S` on it.
+ * Gradient of `eigh` for the lower triangle of `a`. With `M = vᵀ gᵥ` and `F[i][j] = 1/(λ[j] − λ[i])`,
+ * `S = v (diag(g_λ) + F ∘ (M − Mᵀ)/2) vᵀ` is that for all of `a`. An entry of the triangle stands for two: the result
+ * is `S + Sᵀ` below the diagonal, `S` on it.
  *
- * Values that differ by less than n roundings of the largest magnitude are taken as equal, and F as 0 there: the limit
- * of what does not depend on a choice among their vectors, for which M is symmetric. Where it depends, the gradient does
- * not exist, and this is finite.
+ * Values that differ by less than n roundings of the largest magnitude are taken as equal, and F as 0 there, where
+ * `M − Mᵀ` is 0, too, for whatever does not depend on the choice among their vectors, and 0/0 says nothing.
  *
  * Source: Giles 2008, An extended collection of matrix derivative results, section 3.1; for symmetric `a`.
  */
@@ -217,7 +216,7 @@ export const eighGradient = (values: Tensor, vectors: Tensor, ofValues: Tensor, 
  * Gradient of `qr`, for independent columns: with `M = r g_rᵀ − g_qᵀ q` and `C` its lower triangle mirrored above the
  * diagonal, `(g_q + q C) r⁻ᵀ`. Only the upper triangle of g_r counts.
  *
- * Source: Walter and Lehmann 2010, arXiv 1001.1654, section 3.2; Seeger et al. 2017, arXiv 1710.08717, section 5.
+ * Source: Walter and Lehmann 2010, arXiv 1001.1654; Seeger et al. 2017, arXiv 1710.08717.
  */
 export const qrGradient = (q: Tensor, r: Tensor, ofQ: Tensor, ofR: Tensor): Tensor => {
   const { rows, columns } = positions(r);

@@ -47,8 +47,8 @@ const jacobi = (a: Float64Array, size: number): Float64Array => {
 
 /**
  * Eigenvalues and eigenvectors of symmetric matrices, `a = v diag(λ) vᵀ`: λ ascending, the columns of v orthonormal, in
- * each the entry of largest magnitude positive, the first one of equals. Only the lower triangle of `a` is read. A NaN or
- * an infinity in it makes all of λ and v NaN.
+ * each the entry of largest magnitude positive, the first one of equals. Only the lower triangle of `a` is read. A NaN
+ * or an infinity in it makes all of λ and v NaN.
  *
  * Gradient: see `eighGradient`.
  */
@@ -67,9 +67,9 @@ export const eighOperator: Operator = defineOperator({
   cost: ([a], [values]) => {
     const { batch, size } = squaresOf(a!);
     return {
-      // To tridiagonal form 4/3 n³, the reflectors' product as much, and 6 for each entry that about 1.3 · n²/2
-      // rotations of pairs of columns touch.
-      flops: batch * 6.6 * size ** 3,
+      // To tridiagonal form 4/3 n³, the product of the reflections as much, and 6 for each of the n entries that about
+      // n²/2 rotations of pairs of columns touch.
+      flops: batch * (17 / 3) * size ** 3,
       bytesRead: byteLength(a!) / 2,
       bytesWritten: byteLength(values!) + byteLength(a!),
     };
