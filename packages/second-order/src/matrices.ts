@@ -1,4 +1,5 @@
 import {
+  broadcastTo,
   type DecayMask,
   equal,
   full,
@@ -30,8 +31,9 @@ export const onDiagonal = (n: number): Tensor =>
 /** f32 [n, n] */
 export const identityMatrix = (n: number): Tensor => where(onDiagonal(n), full([n, n], 1), 0);
 
-/** Entries on the diagonal of [n, n], as [n]. */
-export const diagonalOf = (matrix: Tensor): Tensor => sum(where(onDiagonal(matrix.shape[0]!), matrix, 0), { dims: 0 });
+/** Entries on the diagonals of [..., n, n], as [..., n]. */
+export const diagonalOf = (matrix: Tensor): Tensor =>
+  sum(where(broadcastTo(onDiagonal(matrix.shape.at(-1)!), matrix.shape), matrix, 0), { dims: -2 });
 
 /** A length in parts of one size, of at most `most` each; the last one may be longer than what is left for it. */
 export interface EvenParts {

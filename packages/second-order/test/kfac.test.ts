@@ -308,6 +308,19 @@ const onGrid =
     ),
   });
 
+/** The same with both factors of a layer on one rank. */
+const together =
+  (workers: number, numRanks: number) =>
+  (paths: readonly string[]): InversePlacement => {
+    const { layers } = onGrid(workers, numRanks)(paths);
+    return {
+      workers,
+      layers: Object.fromEntries(
+        Object.entries(layers).map(([path, place]) => [path, { ...place, gradient: place.input }]),
+      ),
+    };
+  };
+
 describe.each(testModels)("kfac on ranks: $name", (model) => {
   const [alone] = trained(model, { numRanks: 1, placement: (paths) => placeEverywhere(paths, 1) });
   const rows = [2, 4].flatMap((numRanks) => [
@@ -330,23 +343,26 @@ describe.each(testModels)("kfac on ranks: $name", (model) => {
       placement: (paths: readonly string[]) => placeWhole(paths, numRanks),
       factors: "own" as const,
     },
-    {
-      name: `factors reduced to who inverts them, some of ${numRanks} ranks`,
-      numRanks,
-      factors: "mean-at-owner" as const,
-      placement: (paths: readonly string[]) =>
-        placeBalanced(
-          paths.map((path, i) => ({ path, numInputs: i + 1, numOutputs: 3 - i })),
-          numRanks,
-          { inverseSeconds: (size) => size, broadcastSeconds: () => 2 },
-        ),
-    },
     ...[1, 2].map((workers) => ({
       name: `factors reduced to who inverts them, ${workers} gradient workers of ${numRanks}`,
       numRanks,
       factors: "mean-at-owner" as const,
-      placement: onGrid(workers, numRanks),
+      placement: together(workers, numRanks),
     })),
+    {
+      name: `factors reduced to who inverts them, or to all where all do, on ${numRanks}`,
+      numRanks,
+      factors: "mean-at-owner" as const,
+      placement: (paths: readonly string[]): InversePlacement => ({
+        workers: numRanks,
+        layers: Object.fromEntries(
+          paths.map((path, i) => {
+            const row = i % 2 === 0 ? "everywhere" : i % numRanks;
+            return [path, { column: 0, input: row, gradient: row } as const];
+          }),
+        ),
+      }),
+    },
     {
       name: `some factors sent, some inverted everywhere, on ${numRanks}`,
       numRanks,
@@ -390,7 +406,7 @@ describe.each([
   test.each([
     { name: "in turn", placement: (paths: readonly string[]) => placeInTurn(paths, 4) },
     { name: "on a grid", placement: onGrid(2, 4) },
-    { name: "at owners", placement: onGrid(2, 4), factors: "mean-at-owner" as const },
+    { name: "at owners", placement: together(2, 4), factors: "mean-at-owner" as const },
   ])("$name: the same parameters as one rank", (placed) => {
     for (const own of trained(model, { numRanks: 4, options, ...placed }))
       own.forEach((value, i) => expect(Math.abs(value - alone![i]!)).toBeLessThan(5e-6 * (1 + Math.abs(alone![i]!))));
@@ -403,6 +419,9 @@ test("placements that do not fit the ranks or the layers are refused in one line
   expect(refused(() => ({ workers: 3, layers: {} }))).toThrow(/3 gradient workers do not divide 2 ranks/);
   expect(refused(() => ({ workers: 2, layers: {} }))).toThrow(/layer w1 has no place/);
   expect(refused((paths) => placeInTurn(paths, 4))).toThrow(/4 gradient workers do not divide 2/);
+  expect(() => trained(model, { numRanks: 2, placement: onGrid(2, 2), factors: "mean-at-owner" })).toThrow(
+    /factors of w1 are inverted at rows 0 and 1, but a rank keeps.*place both factors of a layer on one rank/,
+  );
   const far = { column: 1, input: 0, gradient: 0 };
   expect(refused((paths) => ({ workers: 2, layers: Object.fromEntries(paths.map((path) => [path, far])) }))).toThrow(
     /layer w1 is at column 1, rows 0 and 0, of a grid of 2 rows and 1 columns/,

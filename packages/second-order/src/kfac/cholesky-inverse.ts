@@ -13,7 +13,7 @@ import {
 } from "@skein/tensor-core";
 import { identityMatrix, rowsTimes } from "../matrices.ts";
 import { statisticElements } from "../statistics/collect.ts";
-import { timesColumns, timesRows } from "../statistics/factor-blocks.ts";
+import { timesColumns, timesRows, trimmed } from "../statistics/factor-blocks.ts";
 import { packTriangle, unpackTriangle } from "../statistics/triangle.ts";
 import { factoredDamping } from "./factored-damping.ts";
 import type { DerivedFactor, FactorInverse } from "./factor-inverse.ts";
@@ -31,6 +31,7 @@ const damped = (factor: Tensor, amount: Tensor): Tensor => {
  * Source: Martens and Grosse 2015, arXiv 1503.05671, section 6.3.
  */
 export const choleskyInverse: FactorInverse = {
+  needsBoth: true, // damping is split by their sizes
   init: (shape, damping) => ({ inverse: damped(full(shape, 0), divide(1, sqrt(damping))) }),
   derive: ({ input, gradient }, sizes, damping) => {
     const amounts = factoredDamping({ input, gradient }, sizes, damping);
@@ -48,6 +49,7 @@ export const choleskyInverse: FactorInverse = {
   precondition: (gradient, { input, gradient: output }) => {
     const [a, g] = [input["inverse"]!, output["inverse"]!];
     const left = a.rank === 1 ? rowsTimes(gradient, a) : timesRows(a, gradient);
-    return g.rank === 1 ? multiply(left, g) : timesColumns(left, g);
+    const both = g.rank === 1 ? multiply(left, g) : timesColumns(left, g);
+    return trimmed(both, gradient.shape as [number, number]);
   },
 };

@@ -14,7 +14,7 @@ import {
   type Tensor,
 } from "@skein/tensor-core";
 import { identityMatrix } from "../matrices.ts";
-import { timesColumns, timesRows } from "../statistics/factor-blocks.ts";
+import { timesColumns, timesRows, trimmed } from "../statistics/factor-blocks.ts";
 import type { DerivedFactor, FactorInverse } from "./factor-inverse.ts";
 
 const numValues = (shape: Shape): number => elementCount(shape.slice(0, Math.max(1, shape.length - 1)));
@@ -43,6 +43,7 @@ const turnColumns = (x: Tensor, { vectors }: DerivedFactor, isBack: boolean): Te
  * Source: Grosse and Martens 2016, arXiv 1602.01407, appendix B; Pauloski et al. 2020, SC.
  */
 export const eigenInverse: FactorInverse = {
+  needsBoth: false,
   init: (shape) => ({
     values: full([numValues(shape)], 0),
     ...(shape.length > 1 && { vectors: broadcastTo(identityMatrix(shape.at(-1)!), shape) }),
@@ -57,13 +58,10 @@ export const eigenInverse: FactorInverse = {
   },
   packedElements: (shape) => numValues(shape) + (shape.length === 1 ? 0 : elementCount(shape)),
   precondition: (gradient, { input, gradient: output }, damping) => {
-    const [n, m] = gradient.shape as [number, number];
     const turned = turnColumns(turnRows(gradient, input, false), output, false);
-    const curvature = multiply(
-      reshape(slice(input["values"]!, [0], [n]), [n, 1]),
-      reshape(slice(output["values"]!, [0], [m]), [1, m]),
-    );
+    const curvature = multiply(reshape(input["values"]!, [-1, 1]), reshape(output["values"]!, [1, -1]));
     const divided = divide(turned, add(curvature, damping));
-    return turnColumns(turnRows(divided, input, true), output, true);
+    const back = turnColumns(turnRows(divided, input, true), output, true);
+    return trimmed(back, gradient.shape as [number, number]);
   },
 };

@@ -11,6 +11,8 @@ export interface Sides<T> {
 
 /** A way to divide by the Kronecker product of two factors. */
 export interface FactorInverse {
+  /** Whether what is derived of one factor of a layer depends on the other one. */
+  readonly needsBoth: boolean;
   /** Before the first refresh: so that preconditioning is a division by γ. @param shape as of `factorShape`. */
   init(shape: Shape, damping: Tensor): DerivedFactor;
   /**

@@ -14,6 +14,7 @@ import { type CurvatureFigures, figuresOf, noFigures } from "../curvature-figure
 import { mapLayers } from "../map-layers.ts";
 import { checkDamping, checkDecay, requireLayers } from "../options.ts";
 import type { Preconditioner } from "../preconditioner.ts";
+import { checkTogether } from "../placement/inverse-placement.ts";
 import { dot, normSquare } from "../rank-one.ts";
 import { initStatistics, mixStatistics, shareOfPast } from "../running-mean.ts";
 import type { Statistics } from "../statistics/collect.ts";
@@ -109,7 +110,9 @@ export const kfac = (options: KfacOptions): Preconditioner<KfacState> => {
   const paths = layers.map(({ path }) => path);
   const placeOf = (): RankPlacement => rankPlacement(paths, distribution);
   const curvatureOf = ({ shared, own }: KfacState): Curvature => ({ ...shared, ...own }) as Curvature;
-  const { factors: kept = "mean", hasOwnState = false } = distribution ?? {};
+  const { factors: kept = "mean", hasOwnState = false, placement } = distribution ?? {};
+  if (kept !== "mean" && inverse.needsBoth && placement !== undefined)
+    checkTogether(placement, paths, "a rank keeps the factors that it inverts alone, and splits damping by both");
   const keeps = (layer: Layer, side: LayerSide): boolean => kept === "mean" || placeOf().inverts(layer.path, side);
   const stored = ({ factors, derived, stale }: Curvature, place: RankPlacement): Pick<KfacState, "shared" | "own"> => {
     const inverses = { derived, stale };

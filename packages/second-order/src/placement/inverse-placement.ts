@@ -89,6 +89,21 @@ export const checkPlacement = (
 };
 
 /**
+ * Check that both factors of each layer are inverted by the same ranks.
+ *
+ * @throws ArgumentError for a layer whose factors are not.
+ */
+export const checkTogether = ({ layers }: InversePlacement, paths: readonly string[], why: string): void => {
+  for (const path of paths) {
+    const { input, gradient } = layers[path]!;
+    if (input !== gradient)
+      throw new ArgumentError(
+        `placement: the factors of ${path} are inverted at rows ${input} and ${gradient}, but ${why}; place both factors of a layer on one rank`,
+      );
+  }
+};
+
+/**
  * Layers in turn, each wholly on rank i mod P, which preconditions it too and sends the result to all others.
  *
  * Source: Zhang, Shi and Li 2022 (DP-KFAC), IEEE TCC.

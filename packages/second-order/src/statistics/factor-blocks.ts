@@ -29,23 +29,31 @@ export const gramInBlocks = (x: Tensor, { count, size }: EvenParts): Tensor => {
   return matmul(cut, cut, { transposeA: true });
 };
 
-/** `M x`, or `Mᵀ x`, for a block-diagonal M. @param blocks [n, n] or [blocks, size, size] @param x [n, m] */
+/**
+ * `M x`, or `Mᵀ x`, for a block-diagonal M.
+ *
+ * @param blocks [n, n] or [blocks, size, size]. @param x [n, m]
+ * @returns as many rows as the blocks have: see `trimmed`.
+ */
 export const timesRows = (blocks: Tensor, x: Tensor, isTransposed = false): Tensor => {
   const options = { transposeA: isTransposed };
   if (blocks.rank === 2) return matmul(blocks, x, options);
-  const [n, m] = x.shape as [number, number];
+  const m = x.shape[1]!;
   const [count, size] = blocks.shape as [number, number];
-  const product = matmul(blocks, reshape(padTo(x, 0, count * size), [count, size, m]), options);
-  return slice(reshape(product, [count * size, m]), [0, 0], [n, m]);
+  const cut = reshape(padTo(x, 0, count * size), [count, size, m]);
+  return reshape(matmul(blocks, cut, options), [count * size, m]);
 };
 
-/** `x M`, or `x Mᵀ`, for a block-diagonal M. @param x [n, m] @param blocks [m, m] or [blocks, size, size] */
+/** `x M`, or `x Mᵀ`, for a block-diagonal M. @returns as many columns as the blocks have. */
 export const timesColumns = (x: Tensor, blocks: Tensor, isTransposed = false): Tensor => {
   const options = { transposeB: isTransposed };
   if (blocks.rank === 2) return matmul(x, blocks, options);
-  const [n, m] = x.shape as [number, number];
+  const n = x.shape[0]!;
   const [count, size] = blocks.shape as [number, number];
   const cut = transpose(reshape(padTo(x, 1, count * size), [n, count, size]), [1, 0, 2]);
-  const product = transpose(matmul(cut, blocks, options), [1, 0, 2]);
-  return slice(reshape(product, [n, count * size]), [0, 0], [n, m]);
+  return reshape(transpose(matmul(cut, blocks, options), [1, 0, 2]), [n, count * size]);
 };
+
+/** The first rows and columns: without those that fill the last blocks up. */
+export const trimmed = (x: Tensor, [n, m]: readonly [number, number]): Tensor =>
+  x.shape[0] === n && x.shape[1] === m ? x : slice(x, [0, 0], [n, m]);

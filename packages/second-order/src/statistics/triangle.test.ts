@@ -20,6 +20,10 @@ test("half a symmetric matrix is packed, in n(n + 1)/2 numbers, and becomes the 
       expect(packed.shape).toEqual([(n * (n + 1)) / 2]);
       expect([...packed.toNumbers()].sort()).toEqual(lower.flatMap((row, i) => row.slice(0, i + 1)).sort());
       expect(again.toNumbers()).toEqual(whole.flat());
+      // Of several at once each is packed by itself.
+      const [three, back] = await run(NdArray.from([...half, ...whole, ...half].flat(), [3, n, n]));
+      expect(three.toNumbers()).toEqual([1, 2, 3].flatMap(() => packed.toNumbers()));
+      expect(back.toNumbers()).toEqual([1, 2, 3].flatMap(() => whole.flat()));
     }),
     { numRuns: 40 },
   );
