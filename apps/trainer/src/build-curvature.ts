@@ -4,8 +4,11 @@ import {
   eva,
   evaF,
   evaS,
+  type FactorInverse,
   gradientWorkers,
+  type InversePlacement,
   kfac,
+  type KfacDistribution,
   type Layer,
   meanStatistics,
   type ModelLayers,
@@ -23,32 +26,52 @@ import {
 import { chain, type GradientTransformation, momentum, type Schedule } from "@skein/tensor-core";
 import { buildLearningRate } from "./build-learning-rate.ts";
 import type { Curvature, CurvatureMode } from "./curvature.ts";
+import type { CurvaturePlan } from "./planning/curvature-plan.ts";
 import { ConfigError } from "./errors.ts";
 import type { CurvatureJob, Job } from "./job.ts";
 import { dataAxis, gridAxes } from "./mesh.ts";
 
-const placementOf = (job: Extract<CurvatureJob, { kind: "kfac" }>, layers: readonly Layer[], ranks: number) => {
+type KfacJob = Extract<CurvatureJob, { kind: "kfac" }>;
+
+/** Who does what in a form that is not planned. */
+const formOf = (
+  job: KfacJob,
+  layers: readonly Layer[],
+  ranks: number,
+): { readonly placement: InversePlacement; readonly factors: NonNullable<KfacDistribution["factors"]> } => {
   const paths = layers.map(({ path }) => path);
+  const onGrid = (): InversePlacement =>
+    placeGreedily(layers, { numRanks: ranks, workers: gradientWorkers(job.gradientWorkers, ranks) });
   switch (job.form) {
     case "d":
-      return placeEverywhere(paths, ranks);
-    case "mpd":
-      return placeInTurn(paths, ranks);
+      return { placement: placeEverywhere(paths, ranks), factors: "mean" };
     case "kaisa":
-      return placeGreedily(layers, { numRanks: ranks, workers: gradientWorkers(job.gradientWorkers, ranks) });
+      return { placement: onGrid(), factors: "mean" };
+    case "pad":
+      return { placement: onGrid(), factors: "mean-at-owner" };
     case "dp":
-      return placeWhole(paths, ranks);
+      return { placement: placeWhole(paths, ranks), factors: "own" };
+    case "mpd":
+    // While nothing is measured yet.
+    case "spd":
+    case "auto":
+      return { placement: placeInTurn(paths, ranks), factors: "mean" };
   }
 };
 
 /** Whether each rank keeps the factors of its own samples. */
 const hasOwnFactors = (job: CurvatureJob): boolean => job.kind === "kfac" && job.form === "dp";
 
+const kfacInverseOf = ({ inverse }: KfacJob): FactorInverse => (inverse === "eigen" ? eigenInverse : choleskyInverse);
+
 const buildPreconditioner = (
   job: CurvatureJob,
   layers: readonly Layer[],
-  ranks: number,
-  size: UpdateSizeOptions,
+  {
+    ranks,
+    plan,
+    size,
+  }: { readonly ranks: number; readonly plan: CurvaturePlan | undefined; readonly size: UpdateSizeOptions },
 ): Preconditioner<unknown> => {
   const { damping, curvatureDecay: decay } = job;
   const options = { layers, damping, decay, ...size };
@@ -57,18 +80,16 @@ const buildPreconditioner = (
       return eva(options) as Preconditioner<unknown>;
     case "eva-f":
       return evaF(options) as Preconditioner<unknown>;
-    case "kfac":
+    case "kfac": {
+      const { placement, factors } = plan ?? formOf(job, layers, ranks);
       return kfac({
         ...options,
         positions: job.positions,
-        inverse: job.inverse === "eigen" ? eigenInverse : choleskyInverse,
-        distribution: {
-          axis: dataAxis,
-          placement: placementOf(job, layers, ranks),
-          grid: gridAxes,
-          factors: hasOwnFactors(job) ? "own" : "mean",
-        },
+        ...(job.blockSize !== undefined && { blockSize: job.blockSize }),
+        inverse: kfacInverseOf(job),
+        distribution: { axis: dataAxis, placement, grid: gridAxes, factors, hasOwnState: job.form === "auto" },
       }) as Preconditioner<unknown>;
+    }
   }
 };
 
@@ -99,13 +120,14 @@ const withMomentum = (
  * What the optimizer of a job adds to a step where it looks at more than each gradient by itself; undefined where it
  * does not.
  *
- * @param find the layers of the job's model.
+ * @param find the layers of the job's model. @param plan where the form follows from measurements.
  * @throws ConfigError for a model without a layer.
  */
 export const buildCurvature = (
   { optimizer, learningRate, ranks, batch }: Job,
   totalSteps: number,
   find: () => ModelLayers,
+  plan?: CurvaturePlan,
 ): Curvature | undefined => {
   const rate = buildLearningRate(learningRate, totalSteps);
   const always = { modeAt: (): CurvatureMode => "keep", observing: undefined, factorNames: [] };
@@ -115,7 +137,11 @@ export const buildCurvature = (
     case "kfac": {
       const layers = requireLayers(optimizer.kind, find());
       const { size, klClip, statisticsSamples } = optimizer;
-      const preconditioner = buildPreconditioner(optimizer, layers, ranks, { size, klClip, learningRate: rate });
+      const preconditioner = buildPreconditioner(optimizer, layers, {
+        ranks,
+        plan,
+        size: { size, klClip, learningRate: rate },
+      });
       return {
         rule: withMomentum(preconditioner, optimizer, rate),
         hasFigures: true,
@@ -127,7 +153,16 @@ export const buildCurvature = (
           samples: batch / ranks,
           ...(statisticsSamples !== undefined && { draw: { count: statisticsSamples, key } }),
           ...(preconditioner.wants !== undefined && { wants: preconditioner.wants }),
-          collector: hasOwnFactors(optimizer) ? ownStatistics() : meanStatistics({ axis: dataAxis }),
+          collector: hasOwnFactors(optimizer)
+            ? ownStatistics()
+            : meanStatistics({
+                axis: dataAxis,
+                ...(plan !== undefined && { buckets: plan.buckets }),
+                ...(preconditioner.ownerOf !== undefined && { ownerOf: preconditioner.ownerOf }),
+              }),
+        }),
+        ...(optimizer.kind === "kfac" && {
+          planned: { layers, inverse: kfacInverseOf(optimizer), blockSize: optimizer.blockSize ?? Infinity },
         }),
       };
     }

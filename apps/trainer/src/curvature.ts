@@ -1,4 +1,4 @@
-import type { CurvatureFigures, ObserveLayersOptions, Statistics } from "@skein/second-order";
+import type { CurvatureFigures, FactorInverse, Layer, ObserveLayersOptions, Statistics } from "@skein/second-order";
 import { type GradientTransformation, InvariantError, type Tensor } from "@skein/tensor-core";
 
 /**
@@ -36,6 +36,16 @@ export interface Curvature {
    * rank.
    */
   readonly observing: ((key: Tensor) => ObserveLayersOptions) | undefined;
+  /** Of K-FAC: what a plan of its form rests on. */
+  readonly planned?: PlannedCurvature;
+}
+
+/** What planning needs to know of K-FAC in a job. */
+export interface PlannedCurvature {
+  readonly layers: readonly Layer[];
+  readonly inverse: FactorInverse;
+  /** Infinity where factors are whole. */
+  readonly blockSize: number;
 }
 
 /** The optimizer's state after it has taken in the statistics of a step. Traced. */

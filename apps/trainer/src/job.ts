@@ -225,13 +225,15 @@ export type CurvatureJob =
       readonly factorEvery: number;
       readonly inverseEvery: number;
       readonly inverse: "cholesky" | "eigen";
+      /** Most rows of a block of a factor; all by default. */
+      readonly blockSize?: number | undefined;
       readonly form: KfacFormName;
-      /** Share of the ranks that precondition each layer; for form: kaisa. */
+      /** Share of the ranks that precondition each layer; for forms kaisa, pad and auto. */
       readonly gradientWorkers: number;
     } & CurvatureMethodJob);
 
-/** How ranks share the work of K-FAC. */
-export type KfacFormName = "d" | "mpd" | "kaisa" | "dp";
+/** How ranks share the work of K-FAC; `auto` is chosen by measurements. */
+export type KfacFormName = "d" | "mpd" | "spd" | "kaisa" | "pad" | "dp" | "auto";
 
 export interface LearningRateJob {
   readonly peak: number;

@@ -17,7 +17,7 @@ const sharedOut = ({ ranks, compression, optimizer }: Job): Mesh[] => {
     const { ranksPerHost } = compression;
     sets.push({ [acrossHostsAxis]: ranks / ranksPerHost, [insideHostsAxis]: ranksPerHost });
   }
-  if (optimizer.kind === "kfac" && optimizer.form === "kaisa") {
+  if (optimizer.kind === "kfac" && ["kaisa", "pad", "auto"].includes(optimizer.form)) {
     const workers = gradientWorkers(optimizer.gradientWorkers, ranks);
     if (workers > 1 && workers < ranks)
       sets.push({ [gridAxes.workers]: workers, [gridAxes.receivers]: ranks / workers });

@@ -50,13 +50,19 @@ export const optimizerSchema: z.ZodType<OptimizerJob> = z
         .enum(["cholesky", "eigen"])
         .default("cholesky")
         .describe("Inverses of both damped factors, or eigenvectors, which divide by the damped product exactly."),
-      form: z.enum(["d", "mpd", "kaisa", "dp"]).default("mpd").describe("How ranks share the work."),
+      blockSize: count
+        .optional()
+        .describe("Most rows of a block of a factor, what is outside counts as 0; all rows by default."),
+      form: z
+        .enum(["d", "mpd", "spd", "kaisa", "pad", "dp", "auto"])
+        .default("mpd")
+        .describe("How ranks share the work; auto takes the form that measurements predict to be fastest."),
       gradientWorkers: z
         .number()
         .min(0)
         .max(1)
         .default(0.5)
-        .describe("Share of the ranks that precondition each layer; for form: kaisa."),
+        .describe("Share of the ranks that precondition each layer; for forms kaisa, pad and auto."),
     }),
     z.strictObject({
       kind: z.literal("eva-s"),
@@ -162,7 +168,7 @@ export const curvatureFaults = ({ optimizer, batch, ranks, overlap }: Job): Cros
       "inverseEvery",
       `inverses are made anew every ${optimizer.inverseEvery} steps of factors that change every ${optimizer.factorEvery}; use a multiple of factorEvery`,
     );
-  if (optimizer.kind === "kfac" && optimizer.form === "kaisa") {
+  if (optimizer.kind === "kfac" && ["kaisa", "pad", "auto"].includes(optimizer.form)) {
     const { gradientWorkers } = optimizer;
     const workers = Math.max(1, ranks * gradientWorkers);
     if (!Number.isInteger(workers) || ranks % workers !== 0)

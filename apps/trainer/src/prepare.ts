@@ -5,7 +5,7 @@ import { buildData, buildModel } from "./build.ts";
 import { type Checkpoint, rankFile, requireSameTensors, sharedFile, specsText } from "./checkpoint.ts";
 import { sha256 } from "./checkpoint-part.ts";
 import { CheckpointError, ConfigError } from "./errors.ts";
-import { type ExchangePlan, isPlanned } from "./planning/exchange-plan.ts";
+import { type ExchangePlan, isExchangePlanned } from "./planning/exchange-plan.ts";
 import { placeOf } from "./mesh.ts";
 import type { DataJob, Job, ModelJob } from "./job.ts";
 import { dataDigest } from "./modules/data-digest.ts";
@@ -123,7 +123,7 @@ const remarksOn = (job: Job, totalSteps: number): string[] => {
           "clipNorm: the norm of all gradients is needed before the first layer, so with overlap: dear nothing is hidden behind the forward pass",
         ]
       : []),
-    ...(isPlanned(job) && job.compression.kind !== "identity"
+    ...(isExchangePlanned(job) && job.compression.kind !== "identity"
       ? [
           `buckets are planned from measurements, so two runs of ${job.compression.kind} may differ; checkpoints keep the plan`,
         ]

@@ -20,7 +20,7 @@ import type { Job } from "./job.ts";
 import { measureLinks } from "./links/measure-links.ts";
 import { measureCpuRates, measureRates } from "./measure-rates.ts";
 import { preferenceOf } from "./members/network-world.ts";
-import { type ExchangePlan, isPlanned } from "./planning/exchange-plan.ts";
+import { type BucketedPlan, type ExchangePlan, isExchangePlanned } from "./planning/exchange-plan.ts";
 import { decidePlan, type ExchangeTimes } from "./planning/plan-together.ts";
 import { bytesOf, partsInputOf, prepare, type Prepared } from "./prepare.ts";
 import { gradientTensors, traceExchange } from "./prepared-exchange.ts";
@@ -35,7 +35,7 @@ export { type DeviceFacts, leastDevice, type ListedShader, shadersOf } from "@sk
 export { type BackendRates, deviceOfRates } from "./backend-rates.ts";
 export { type TraceFacts, writeChromeTrace } from "./chrome-trace.ts";
 export { asTypedIn } from "./own-command.ts";
-export { type ExchangePlan, exchangePlanSchema } from "./planning/exchange-plan.ts";
+export { type BucketedPlan, type ExchangePlan, exchangePlanSchema } from "./planning/exchange-plan.ts";
 export { makeFolders } from "./make-folders.ts";
 export type { PreparedStep } from "./prepared-step.ts";
 
@@ -106,7 +106,7 @@ export interface ProfiledJob {
    */
   exchange(tensors: readonly BucketTensor[], plan?: ExchangePlan): PreparedGraph;
   /** What the job would decide by these times before its first step, where its exchange is planned. */
-  planBy(times: PricedTimes): ExchangePlan;
+  planBy(times: PricedTimes): BucketedPlan;
   /** The same job with other values, as of `set`. Its samples are loaded anew only where it names others. */
   with(set: readonly string[]): Promise<ProfiledJob>;
   /** By mesh axis. */
@@ -162,7 +162,7 @@ export const jobShaders = async (
 };
 
 /** Decide by prices as a run would by measurements. */
-const planBy = (prepared: Prepared, { readySeconds, ...times }: PricedTimes): ExchangePlan => {
+const planBy = (prepared: Prepared, { readySeconds, ...times }: PricedTimes): BucketedPlan => {
   const { job } = prepared;
   const inOrder = gradientTensors(prepared)
     .map((tensor, bucket) => ({ ...tensor, ready: readySeconds[bucket]! }))
@@ -223,7 +223,7 @@ const openWith = async (
       trainSamples: prepared.data.train.count,
       stateBytes: bytesOf(prepared.shared.values()) + bytesOf(prepared.own.values()),
       compression: job.compression.kind,
-      exchange: isPlanned(job) ? "planned" : job.buckets.kind === "tuned" && job.ranks > 1 ? "tuned" : "given",
+      exchange: isExchangePlanned(job) ? "planned" : job.buckets.kind === "tuned" && job.ranks > 1 ? "tuned" : "given",
     },
     step,
     gradients: () => gradientTensors(prepared),

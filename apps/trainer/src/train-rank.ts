@@ -10,7 +10,7 @@ import { taskOf } from "./modules/task.ts";
 import { modelOf } from "./modules/traced-model.ts";
 import { PartWriter } from "./part-writer.ts";
 import { isPlanned } from "./planning/exchange-plan.ts";
-import { planTogether } from "./planning/plan-together.ts";
+import { planRun } from "./planning/plan-run.ts";
 import { rankFacts } from "./rank-facts.ts";
 import { joinRank } from "./join-rank.ts";
 import { RankReport } from "./rank-report.ts";
@@ -69,14 +69,8 @@ const trainOn = async (
   const ingredients = { job, model, totalSteps, train: data.train };
   let { plan } = input;
   if (plan === undefined && isPlanned(job)) {
-    const agreed = await planTogether({
-      job,
-      parts: buildParts(ingredients),
-      backend,
-      communicators,
-      rank,
-      train: data.train,
-    });
+    const unplanned = { job, parts: buildParts(ingredients), backend, communicators, rank, train: data.train };
+    const agreed = await planRun(unplanned);
     report.planned(agreed);
     ({ plan } = agreed);
   }

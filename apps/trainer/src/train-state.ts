@@ -115,7 +115,7 @@ export interface PartsInput {
 /** @param plan what was measured before the run, for jobs whose buckets or densities follow from it. */
 export const buildParts = ({ job, model, totalSteps, train }: PartsInput, plan?: ExchangePlan): Parts => {
   const { params, state } = specsOf((key: Tensor) => model.init(key), {}, {});
-  const curvature = buildCurvature(job, totalSteps, () =>
+  const layers = () =>
     findLayers(
       scaledGradients(model),
       [
@@ -124,8 +124,8 @@ export const buildParts = ({ job, model, totalSteps, train }: PartsInput, plan?:
         batchSpecs(train, job.batch / job.ranks) as never,
       ],
       { mesh: meshOf(job) },
-    ),
-  );
+    );
+  const curvature = buildCurvature(job, totalSteps, layers, plan?.curvature);
   const buckets = plan?.buckets ?? buildBuckets(job.buckets, params, job.overlap);
   return {
     model,

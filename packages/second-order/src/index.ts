@@ -10,10 +10,11 @@ export {
   meanStatistics,
   ownStatistics,
   sideName,
+  statisticElements,
   type Statistics,
   type StatisticsCollector,
 } from "./statistics/collect.ts";
-export { covarianceStatistic, type Positions } from "./statistics/covariances.ts";
+export { type CovarianceOptions, covarianceStatistic, factorShape, type Positions } from "./statistics/covariances.ts";
 export type { FirstOrderWeight, Layer, ModelLayers } from "./statistics/layer.ts";
 export { inputMeanStatistic, meanStatistic } from "./statistics/means.ts";
 export { findLayers, observeLayers, type ObserveLayersOptions } from "./statistics/observe-layers.ts";
@@ -55,7 +56,7 @@ export {
   type RefreshIntervals,
   type StageOptions,
 } from "./planning/form-stages.ts";
-export type { PlannedLayer, StageTimes } from "./planning/stage-times.ts";
+export { factorElements, type PlannedLayer, type StageTimes } from "./planning/stage-times.ts";
 export { muon, type MuonOptions, type MuonState, orthogonaliseUpdates, type OrthogonaliseOptions } from "./muon.ts";
 export type { Preconditioner } from "./preconditioner.ts";
 export { shampoo, type ShampooOptions, type ShampooSides, type ShampooState } from "./shampoo.ts";

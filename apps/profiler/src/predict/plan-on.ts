@@ -8,7 +8,7 @@ import {
   type PiecewiseCollectiveModel,
   stepProgram,
 } from "@skein/cost-model";
-import type { ExchangePlan, PricedTimes, ProfiledJob } from "skein-train/profiling";
+import type { BucketedPlan, PricedTimes, ProfiledJob } from "skein-train/profiling";
 import { eachByItself } from "../plan/candidates.ts";
 import { type Message, messagesOf } from "../plan/groupings.ts";
 import { groupsOn, pricersOn } from "./groups-on.ts";
@@ -40,7 +40,7 @@ export const pricedTimes = (
 /**
  * The exchange that a job would decide on before its first step on this hardware; undefined where its file says it all.
  */
-export const planOn = async (job: ProfiledJob, hardware: HardwareFile): Promise<ExchangePlan | undefined> => {
+export const planOn = async (job: ProfiledJob, hardware: HardwareFile): Promise<BucketedPlan | undefined> => {
   if (job.facts.exchange !== "planned") return undefined;
   const dense = await job.with(eachByItself("wait-free"));
   const groups = groupsOn(dense, hardware);

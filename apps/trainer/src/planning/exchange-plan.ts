@@ -1,22 +1,36 @@
 import type { BucketPlan } from "@skein/tensor-core";
 import { z } from "zod";
+import { type CurvaturePlan, curvaturePlanSchema, isCurvaturePlanned } from "./curvature-plan.ts";
 import type { Job } from "../job.ts";
 
 /**
- * What was measured and decided before a run about the exchange of its gradients. Equal on all ranks, and kept with
+ * What was measured and decided before a run about the exchange of its gradients, and about curvature. Equal on all ranks, and kept with
  * each checkpoint.
  */
 export interface ExchangePlan {
-  readonly buckets: BucketPlan;
+  /** Where they follow from measurements. */
+  readonly buckets?: BucketPlan | undefined;
   /** Part of each tensor's entries that is sent, by path, 1 where it travels dense; with `compression: lags`. */
   readonly densities?: { readonly [path: string]: number } | undefined;
+  /** Who inverts which factor, where that follows from measurements. */
+  readonly curvature?: CurvaturePlan | undefined;
 }
 
+/** A plan whose buckets are decided. */
+export type BucketedPlan = ExchangePlan & { readonly buckets: BucketPlan };
+
 export const exchangePlanSchema: z.ZodType<ExchangePlan> = z.strictObject({
-  buckets: z.array(z.array(z.string().min(1)).min(1)).min(1),
+  buckets: z
+    .array(z.array(z.string().min(1)).min(1))
+    .min(1)
+    .optional(),
   densities: z.record(z.string(), z.number().gt(0).max(1)).optional(),
+  curvature: curvaturePlanSchema.optional(),
 });
 
+/** Whether anything of a job is decided by measurements before its first step. */
+export const isPlanned = (job: Job): boolean => isExchangePlanned(job) || isCurvaturePlanned(job);
+
 /** Whether the buckets or densities of a job follow from measurements before its first step. */
-export const isPlanned = ({ buckets, compression, ranks }: Job): boolean =>
+export const isExchangePlanned = ({ buckets, compression, ranks }: Job): boolean =>
   ranks > 1 && (buckets.kind === "mg-wfbp" || compression.kind === "lags");

@@ -3,14 +3,18 @@ import {
   allGather,
   allReduce,
   type Backend,
+  broadcastFromRoot,
   type Communicators,
   InvariantError,
   jit,
   NdArray,
+  reduceToRoot,
   type Span,
   SpanRecorder,
   type Tensor,
 } from "@skein/tensor-core";
+
+export type MeasuredCollective = "all-reduce" | "all-gather" | "reduce" | "broadcast";
 
 /** From what is nearly all start-up to a large bucket. */
 const sizes: readonly number[] = [4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304];
@@ -43,7 +47,7 @@ const spanned = (spans: readonly Span[]): number => {
  * @returns bytes of each; for an all-gather, those of the result.
  */
 export const measureCollectives = async (
-  kind: "all-reduce" | "all-gather",
+  kind: MeasuredCollective,
   axis: string,
   {
     backend,
@@ -59,8 +63,19 @@ export const measureCollectives = async (
 ): Promise<LinkSample[]> => {
   const numRanks = communicators[axis]!.worldSize;
   const spanSink = new SpanRecorder();
-  const one = (x: Tensor, priority: number): Tensor =>
-    kind === "all-reduce" ? allReduce(x, axis, "sum", { priority }) : allGather(x, axis, { priority });
+  const one = (x: Tensor, priority: number): Tensor => {
+    switch (kind) {
+      case "all-reduce":
+        return allReduce(x, axis, "sum", { priority });
+      case "all-gather":
+        return allGather(x, axis, { priority });
+      case "reduce":
+        return reduceToRoot(x, axis, 0, { priority });
+      case "broadcast":
+        // From the last one, so that the first, whose times all agree upon, has to wait for what comes.
+        return broadcastFromRoot(x, axis, numRanks - 1, { priority });
+    }
+  };
   const collectives = jit((operands: readonly Tensor[]) => operands.map(one), backend, { communicators, spanSink });
   const samples: LinkSample[] = [];
   try {

@@ -14,14 +14,15 @@ import {
   simultaneousTimeline,
   type Slowdown,
 } from "@skein/cost-model";
-import type { ExchangePlan } from "./exchange-plan.ts";
+import type { BucketedPlan, ExchangePlan } from "./exchange-plan.ts";
 import { buildCompression } from "../build-exchange.ts";
 import type { Job } from "../job.ts";
 import { type Parts, stateSpecs } from "../train-state.ts";
 import { dataAxis } from "../mesh.ts";
 import { type Agree, agreement } from "./agree.ts";
 import { measureCollectives } from "./measure-collectives.ts";
-import { measureProfile, type ProfileInput, profileFrom, profileNumbers } from "./measure-profile.ts";
+import { measureProfile, profileFrom, profileNumbers } from "./measure-profile.ts";
+import type { ProfileInput } from "./profile-steps.ts";
 
 /** A plan, and a word on it for people. */
 export interface AgreedPlan {
@@ -70,7 +71,7 @@ export const decidePlan = (
   job: Job,
   unplanned: Parts,
   { dense, allReduce, allGather, slowdown }: ExchangeTimes,
-): { readonly plan: ExchangePlan; readonly profile: GradientProfile } => {
+): { readonly plan: BucketedPlan; readonly profile: GradientProfile } => {
   const { params } = stateSpecs(unplanned);
   const { compression, ranks } = job;
   const densities =

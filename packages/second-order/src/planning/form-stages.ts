@@ -30,6 +30,8 @@ export interface StageOptions {
   readonly layers: readonly PlannedLayer[];
   readonly numRanks: number;
   readonly times: StageTimes;
+  /** Most rows of a block of a factor, which changes what travels; times know it by themselves. Default: all. */
+  readonly blockSize?: number;
   /**
    * Which factors travel together, by `sideName`; a bucket leaves when its last one is computed and the network is
    * free. Default: all in one, after all are computed.
@@ -107,11 +109,12 @@ export interface ComputedFactor {
 export const computedFactors = ({
   layers,
   times: { factorSeconds, passSeconds = () => 0 },
+  blockSize,
   hiddenBehind = layerSides,
-}: Pick<StageOptions, "layers" | "times" | "hiddenBehind">): readonly ComputedFactor[] =>
+}: Pick<StageOptions, "layers" | "times" | "blockSize" | "hiddenBehind">): readonly ComputedFactor[] =>
   factorsInOrder(layers).map(({ layer, side, name }) => ({
     name,
-    elements: factorElements(layer, side),
+    elements: factorElements(layer, side, blockSize),
     workSeconds: hiddenBehind.includes(side) ? passSeconds(layer, side) + factorSeconds(layer, side) : 0,
   }));
 
@@ -133,8 +136,13 @@ const sumByRank = (
 };
 
 /** A bucket of factors: one all-reduce of those that all need, or a reduce for each rank that needs some. */
-const bucketSeconds = (form: FormPlacement, factors: readonly Factor[], { numRanks, times }: StageOptions): number => {
-  const elementsOf = (some: readonly Factor[]): number => sumOf(some, ({ layer, side }) => factorElements(layer, side));
+const bucketSeconds = (
+  form: FormPlacement,
+  factors: readonly Factor[],
+  { numRanks, times, blockSize }: StageOptions,
+): number => {
+  const elementsOf = (some: readonly Factor[]): number =>
+    sumOf(some, ({ layer, side }) => factorElements(layer, side, blockSize));
   const byOwner = Map.groupBy(factors, (factor) =>
     form.factors === "mean" ? undefined : inverterOf(form.placement, factor.layer.path, factor.side, numRanks),
   );
@@ -201,14 +209,14 @@ export const inverseStages = (
   placement: InversePlacement,
   options: StageOptions,
 ): Pick<FormStages, "inverseSeconds" | "inverseCommunicationSeconds"> => {
-  const { layers, numRanks, times, messages } = options;
+  const { layers, numRanks, times, blockSize, messages } = options;
   const { workers } = placement;
   const sent = factorsInOrder(layers).flatMap((factor) => {
     const sender = workers === 1 ? undefined : inverterOf(placement, factor.layer.path, factor.side, numRanks);
     const { layer, side } = factor;
     return sender === undefined
       ? []
-      : [{ sender, column: columnOf(placement, layer), elements: factorElements(layer, side) }];
+      : [{ sender, column: columnOf(placement, layer), elements: factorElements(layer, side, blockSize) }];
   });
   return {
     inverseSeconds: busiestRank(placement, options, ({ layer, side }) => inverseSecondsOf(times, layer, side)),

@@ -1,5 +1,5 @@
 import { statisticElements } from "../statistics/collect.ts";
-import { isDiagonal } from "../statistics/covariances.ts";
+import { factorShape, isDiagonal } from "../statistics/covariances.ts";
 import type { Layer } from "../statistics/layer.ts";
 import type { LayerSide } from "../statistics/statistic.ts";
 
@@ -30,11 +30,9 @@ export interface StageTimes {
 export const sizeOf = ({ numInputs, numOutputs }: PlannedLayer, side: LayerSide): number =>
   side === "input" ? numInputs : numOutputs;
 
-/** Floats of a factor as it travels, and of its inverse: a triangle, or a diagonal. */
-export const factorElements = (layer: PlannedLayer, side: LayerSide): number => {
-  const size = sizeOf(layer, side);
-  return statisticElements(isDiagonal(layer, side) ? [size] : [size, size]);
-};
+/** Floats of a factor as it travels, and of its inverse: triangles of its blocks, or a diagonal. */
+export const factorElements = (layer: PlannedLayer, side: LayerSide, blockSize?: number): number =>
+  statisticElements(factorShape(layer, side, blockSize));
 
 /** A diagonal is inverted in no time. */
 export const inverseSecondsOf = (times: StageTimes, layer: PlannedLayer, side: LayerSide): number =>

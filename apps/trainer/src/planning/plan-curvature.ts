@@ -1,0 +1,180 @@
+import { planFactorBuckets, type LinearCollectiveModel } from "@skein/cost-model";
+import {
+  chooseForm,
+  factorElements,
+  gradientWorkers,
+  type KfacForm,
+  type PlannedLayer,
+  type PredictedForm,
+  sideName,
+  type StageTimes,
+} from "@skein/second-order";
+import { InvariantError } from "@skein/tensor-core";
+import type { PlannedCurvature } from "../curvature.ts";
+import type { Job } from "../job.ts";
+import { dataAxis } from "../mesh.ts";
+import { agreement } from "./agree.ts";
+import type { CurvaturePlan } from "./curvature-plan.ts";
+import { type CurvatureTimes, measureCurvature, productsOf } from "./measure-curvature.ts";
+import type { ProfileInput } from "./profile-steps.ts";
+
+/** Times as numbers, so that ranks may agree upon them. */
+const numbersOf = (
+  { factors, inverses, secondsPerProduct, allReduce, reduce, broadcast }: CurvatureTimes,
+  paths: readonly string[],
+): number[] => [
+  factors.length,
+  ...factors.flatMap(({ path, side, workSeconds }) => [paths.indexOf(path), side === "input" ? 0 : 1, workSeconds]),
+  secondsPerProduct,
+  ...[allReduce, reduce, broadcast].flatMap(({ startupSeconds, secondsPerByte }) => [startupSeconds, secondsPerByte]),
+  ...inverses.flatMap(({ size, seconds }) => [size, seconds]),
+];
+
+const timesFrom = (numbers: readonly number[], paths: readonly string[]): CurvatureTimes => {
+  const numFactors = numbers[0]!;
+  const [afterFactors, afterModels] = [1 + 3 * numFactors, 1 + 3 * numFactors + 7];
+  const model = (at: number): LinearCollectiveModel => ({
+    startupSeconds: numbers[at]!,
+    secondsPerByte: numbers[at + 1]!,
+  });
+  return {
+    factors: Array.from({ length: numFactors }, (_, i) => {
+      const [path, side, workSeconds] = numbers.slice(1 + 3 * i, 4 + 3 * i);
+      return { path: paths[path!]!, side: side === 0 ? "input" : "gradient", workSeconds: workSeconds! };
+    }),
+    secondsPerProduct: numbers[afterFactors]!,
+    allReduce: model(afterFactors + 1),
+    reduce: model(afterFactors + 3),
+    broadcast: model(afterFactors + 5),
+    inverses: Array.from({ length: (numbers.length - afterModels) / 2 }, (_, i) => ({
+      size: numbers[afterModels + 2 * i]!,
+      seconds: numbers[afterModels + 2 * i + 1]!,
+    })),
+  };
+};
+
+/** A line between the logarithms of sizes and times; beyond the ends as between the last two. */
+const interpolated =
+  (inverses: CurvatureTimes["inverses"]) =>
+  (size: number): number => {
+    const [only] = inverses;
+    if (only === undefined) throw new InvariantError("no inverse was timed");
+    if (inverses.length === 1) return only.seconds * (size / only.size) ** 3;
+    const above = Math.min(
+      inverses.length - 1,
+      Math.max(
+        1,
+        inverses.findIndex((one) => one.size >= size),
+      ),
+    );
+    const [low, high] = [inverses[above - 1]!, inverses[above]!];
+    const share = Math.log(size / low.size) / Math.log(high.size / low.size);
+    return low.seconds * (high.seconds / low.seconds) ** share;
+  };
+
+const linear =
+  ({ startupSeconds, secondsPerByte }: LinearCollectiveModel) =>
+  (elements: number): number =>
+    Math.max(0, startupSeconds + 4 * elements * secondsPerByte);
+
+/** The forms that a job may be given: the one it names, or all that compute the same on the axes that it has. */
+const formsOf = (job: Extract<Job["optimizer"], { kind: "kfac" }>, numRanks: number): readonly KfacForm[] => {
+  if (job.form === "spd") return [{ kind: "spd" }];
+  const workers = new Set([1, gradientWorkers(job.gradientWorkers, numRanks), numRanks]);
+  const fractions = [...workers].map((each) => each / numRanks);
+  return [
+    { kind: "d" },
+    { kind: "mpd" },
+    { kind: "spd" },
+    ...fractions.filter((fraction) => fraction < 1).map((fraction) => ({ kind: "kaisa" as const, fraction })),
+    ...fractions.map((fraction) => ({ kind: "pad" as const, fraction })),
+  ];
+};
+
+/**
+ * Decide the form of K-FAC, who inverts which factor, and which factors travel together.
+ *
+ * @returns the plan, and what was predicted of each form, best first.
+ */
+export const decideCurvature = (
+  { optimizer, ranks }: Pick<Job, "optimizer" | "ranks">,
+  { layers, blockSize }: Pick<PlannedCurvature, "layers" | "blockSize">,
+  measured: CurvatureTimes,
+): { readonly plan: CurvaturePlan; readonly forms: readonly PredictedForm[] } => {
+  if (optimizer.kind !== "kfac") throw new InvariantError(`${optimizer.kind} has no forms`);
+  const work = new Map(
+    measured.factors.map(({ path, side, workSeconds }) => [sideName(path, side), workSeconds] as const),
+  );
+  const elementsOf = new Map<string, PlannedLayer>(layers.map((layer) => [layer.path, layer]));
+  const { buckets } = planFactorBuckets(
+    measured.factors.map(({ path, side, workSeconds }) => ({
+      name: sideName(path, side),
+      elements: factorElements(elementsOf.get(path)!, side, blockSize),
+      workSeconds,
+    })),
+    measured.allReduce,
+  );
+  const times: StageTimes = {
+    factorSeconds: ({ path }, side) => work.get(sideName(path, side)) ?? 0,
+    inverseSeconds: interpolated(measured.inverses),
+    preconditionSeconds: (layer) => measured.secondsPerProduct * productsOf(layer),
+    allReduceSeconds: linear(measured.allReduce),
+    reduceSeconds: linear(measured.reduce),
+    broadcastSeconds: linear(measured.broadcast),
+  };
+  const { factorEvery, inverseEvery } = optimizer;
+  const forms = chooseForm({
+    layers,
+    blockSize,
+    numRanks: ranks,
+    times,
+    buckets,
+    factorEvery,
+    inverseEvery,
+    forms: formsOf(optimizer, ranks),
+  });
+  const [{ form, placement, factors }] = forms;
+  return { plan: { form, placement, factors, buckets }, forms };
+};
+
+const milliseconds = (seconds: number): string => `${(1000 * seconds).toPrecision(3)} ms`;
+
+const nameOf = (form: KfacForm): string =>
+  "fraction" in form ? `${form.kind} with ${form.fraction} of the ranks as gradient workers` : form.kind;
+
+/** What was decided, and why, in one line. */
+const remarkOn = (
+  { form, placement, buckets }: CurvaturePlan,
+  forms: readonly PredictedForm[],
+  { inverses }: CurvatureTimes,
+): string => {
+  const rows = Object.values(placement.layers).flatMap(({ input, gradient }) => [input, gradient]);
+  const sent = placement.workers === 1 ? 0 : rows.filter((row) => row !== "everywhere").length;
+  const { size, seconds } = inverses.at(-1)!;
+  const others = forms
+    .slice(1)
+    .map((each) => `${nameOf(each.form)} ${milliseconds(each.meanStepSeconds)}`)
+    .join(", ");
+  const predicted = milliseconds(forms[0]!.meanStepSeconds);
+  return `kfac in the form ${nameOf(form)}: ${rows.length} factors travel in ${buckets.length} buckets, ${sent} inverses are sent; a factor of ${size} rows takes ${milliseconds(seconds)} to invert; second-order work is expected to add ${predicted} to a step in the mean${others === "" ? "" : `, as ${others}`}`;
+};
+
+/** Measure what K-FAC takes in a job, and decide its form. Ranks agree on what rank 0 has measured. */
+export const planCurvature = async (
+  input: ProfileInput,
+): Promise<{ readonly plan: CurvaturePlan; readonly remark: string }> => {
+  const { job, parts, backend, communicators } = input;
+  const { curvature } = parts;
+  const planned = curvature?.planned;
+  if (curvature === undefined || planned === undefined) throw new InvariantError("there is no curvature to plan");
+  const paths = planned.layers.map(({ path }) => path);
+  const agree = agreement(backend, communicators, dataAxis);
+  try {
+    const own = await measureCurvature(input, curvature, planned);
+    const times = timesFrom(await agree(numbersOf(own, paths)), paths);
+    const { plan, forms } = decideCurvature(job, planned, times);
+    return { plan, remark: remarkOn(plan, forms, times) };
+  } finally {
+    agree.release();
+  }
+};

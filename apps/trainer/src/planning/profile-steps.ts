@@ -1,0 +1,105 @@
+import { bucketPerTensor, identityCompressor } from "@skein/compressors";
+import { gatherBatch, type Records, trainingBatches } from "@skein/data";
+import {
+  type Backend,
+  type BucketPlan,
+  type Communicators,
+  type DeviceArray,
+  flattenTree,
+  InvariantError,
+  jit,
+  randomKey,
+  type Span,
+  SpanRecorder,
+} from "@skein/tensor-core";
+import { CompiledSteps } from "../compiled-steps.ts";
+import type { Curvature } from "../curvature.ts";
+import type { Job } from "../job.ts";
+import { placeOf } from "../mesh.ts";
+import { type DeviceState, initState, type Parts } from "../train-state.ts";
+
+/** Steps before times are believed: the first compiles, the second meets cold caches. */
+const warmUpSteps = 2;
+
+export interface ProfileInput {
+  readonly job: Job;
+  readonly parts: Parts;
+  readonly backend: Backend;
+  readonly communicators: Communicators;
+  readonly rank: number;
+  readonly train: Records;
+}
+
+/** What a few steps of a job have shown. */
+export interface ProfiledSteps {
+  /** Of each step that counts. */
+  readonly spans: readonly (readonly Span[])[];
+  /** Of gradients: a tensor each. */
+  readonly buckets: BucketPlan;
+  /** Its parameters have the specs of the job's. */
+  readonly params: unknown;
+}
+
+/**
+ * When a rank began a collective of a step, in seconds.
+ *
+ * @param is tells it by its name.
+ */
+export const startOf = (spans: readonly Span[], what: string, is: (name: string) => boolean): number => {
+  const begun = spans.filter(({ track }) => track === "collectives");
+  const found = begun.find(({ name }) => is(name));
+  if (found === undefined)
+    throw new InvariantError(`the backend recorded no collective of ${what} among ${begun.length}`);
+  return found.startSeconds;
+};
+
+/**
+ * Run a few steps of a job on a copy of its state, with a dense exchange of each gradient by itself. All ranks call it
+ * together.
+ *
+ * @param curvature in the place of the job's.
+ */
+export const profileSteps = async (
+  { job, parts, backend, communicators, rank, train }: ProfileInput,
+  { numSteps, curvature = parts.curvature }: { readonly numSteps: number; readonly curvature?: Curvature | undefined },
+): Promise<ProfiledSteps> => {
+  const identity = identityCompressor();
+  const initial = jit(initState(parts), backend, { mesh: parts.mesh, place: placeOf(job, rank) });
+  const fresh = (await initial(randomKey(job.seed) as never)) as unknown as DeviceState;
+  initial.release();
+  const buckets = bucketPerTensor(fresh.params);
+  // Lanes in turn: a lane has room for 64 requests, and whoever finds it full waits, which would be taken for
+  // computation.
+  const dense: Parts = {
+    ...parts,
+    curvature,
+    overlap: "wait-free",
+    buckets,
+    priorities: buckets.map((_, i) => i % 4),
+    compressorAt: () => identity as never,
+  };
+  for (const leaf of flattenTree<DeviceArray>([fresh.residuals, fresh.pending, fresh.due]).leaves) backend.free(leaf);
+  let state: DeviceState = { ...fresh, residuals: buckets.map(() => []), pending: [], due: [] };
+  const spanSink = new SpanRecorder();
+  const steps = new CompiledSteps({
+    job: { ...job, overlap: "wait-free" },
+    parts: dense,
+    backend,
+    communicators,
+    spanSink,
+  });
+  const spans: (readonly Span[])[] = [];
+  const batches = trainingBatches(train.count, { batchSize: job.batch, seed: job.seed, rank, worldSize: job.ranks });
+  for (let step = 0; step < warmUpSteps + numSteps; step++) {
+    const { indices } = batches.next().value;
+    const begin = spanSink.spans.length;
+    const result = await steps.run(step, state, gatherBatch(train, indices));
+    state = result.state;
+    for (const array of [result.loss, result.finite, result.skipped, result.update]) backend.free(array);
+    if (step >= warmUpSteps) spans.push(spanSink.spans.slice(begin));
+  }
+  steps.release();
+  const { params } = fresh;
+  for (const leaf of flattenTree<DeviceArray>(state).leaves) backend.free(leaf);
+  return { spans, buckets, params };
+};
