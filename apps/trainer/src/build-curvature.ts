@@ -173,7 +173,7 @@ export const buildCurvature = (
     }
     case "shampoo": {
       const { secondMomentDecay: decay, blockSize, ridge, grafting, rootsEvery } = optimizer;
-      const preconditioner = shampoo({ decay, blockSize, ridge, grafting });
+      const preconditioner = shampoo({ decay, blockSize, ridge, grafting, axis: dataAxis });
       return {
         ...always,
         rule: withMomentum(preconditioner as never, optimizer, rate),

@@ -1,4 +1,5 @@
 export { inverseRoot, type InverseRootOptions } from "./inverse/inverse-root.ts";
+export { newtonInverseRoot, type NewtonInverseRootOptions } from "./inverse/newton-inverse-root.ts";
 export {
   muonCoefficients,
   newtonSchulz,

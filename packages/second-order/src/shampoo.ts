@@ -1,7 +1,9 @@
 import {
   add,
   ArgumentError,
+  broadcastTo,
   divide,
+  elementCount,
   flattenTree,
   full,
   type GradientTransformation,
@@ -18,7 +20,9 @@ import {
   where,
 } from "@skein/tensor-core";
 import { inverseRoot } from "./inverse/inverse-root.ts";
-import { asMatrix, isMatrix, likeBefore, partsOf } from "./matrices.ts";
+import { newtonInverseRoot } from "./inverse/newton-inverse-root.ts";
+import { asMatrix, identityMatrix, isMatrix, likeBefore, partsOf } from "./matrices.ts";
+import { shareWork } from "./share-work.ts";
 import { checkDecay } from "./options.ts";
 import { normSquare } from "./rank-one.ts";
 
@@ -31,6 +35,10 @@ export interface ShampooOptions {
   readonly ridge?: number;
   /** Give each tensor the norm of its gradient. Default: true. */
   readonly grafting?: boolean;
+  /** How roots are derived: by eigenvalues, or by Newton's iteration, matrix products alone. Default: eigen. */
+  readonly root?: "eigen" | "newton";
+  /** Mesh axis over whose ranks the roots are shared out. Default: each rank derives all of them. */
+  readonly axis?: string;
 }
 
 /** Of one matrix: [blocks, rows, rows] and [blocks, columns, columns]. */
@@ -96,7 +104,7 @@ const withNormOf = (x: Tensor, size: Tensor): Tensor => {
  * they are identities.
  *
  * Cost: `n² + m²` numbers for the moments of each block and as many for the roots; per step `4nm(n + m)` flops, per
- * refresh see `inverseRoot`.
+ * refresh see `inverseRoot`; along an axis a rank does its share of the roots, and sends it to the others.
  * Source: Gupta et al. 2018, arXiv 1802.09568; blocks and grafting as in Anil et al. 2020, arXiv 2002.09018.
  */
 export const shampoo = ({
@@ -104,14 +112,35 @@ export const shampoo = ({
   blockSize = 128,
   ridge = 1e-6,
   grafting = true,
+  root = "eigen",
+  axis,
 }: ShampooOptions = {}): GradientTransformation<ShampooState> => {
   if (decay !== 1) checkDecay("shampoo", decay);
   if (!Number.isInteger(blockSize) || blockSize < 1)
     throw new ArgumentError(`shampoo: blockSize is ${blockSize}; use a whole number of rows from 1, such as 128`);
+  if (root !== "eigen" && root !== "newton")
+    throw new ArgumentError(`shampoo: root is ${String(root)}; use eigen or newton`);
   if (!(ridge > 0 && ridge < Infinity))
     throw new ArgumentError(`shampoo: ridge is ${ridge}; use a positive number, such as 1e-6`);
   const matricesOf = (tree: unknown): Tensor[] => flattenTree<Tensor>(tree).leaves.filter(isMatrix);
   const sizeOf = (matrix: Tensor): [number, number] => matrix.shape as unknown as [number, number];
+  const rootOf = (moment: Tensor): Tensor =>
+    root === "eigen" ? inverseRoot(moment, { p: 4, ridge }) : newtonInverseRoot(moment, { p: 4, ridge });
+  /** Roots of all moments, each derived by one rank. */
+  const rootsOf = (moments: readonly ShampooSides[]): ShampooSides[] => {
+    const derived = shareWork(
+      "roots",
+      axis,
+      moments
+        .flatMap(({ left, right }) => [left, right])
+        .map((moment) => ({
+          shape: moment.shape,
+          cost: elementCount(moment.shape) * moment.shape.at(-1)!,
+          compute: () => rootOf(moment),
+        })),
+    );
+    return moments.map((_, i) => ({ left: derived[2 * i]!, right: derived[2 * i + 1]! }));
+  };
   return {
     init: (params) => {
       const each = (fill: (size: number, count: number) => Tensor): ShampooSides[] =>
@@ -121,32 +150,32 @@ export const shampoo = ({
         });
       return {
         moments: each((size, count) => full([count, size, size], 0)),
-        // Of zeros: identities.
-        roots: each((size, count) => inverseRoot(full([count, size, size], 0), { p: 4, ridge, steps: 0 })),
+        roots: each((size, count) => broadcastTo(identityMatrix(size), [count, size, size])),
       };
     },
     update: (gradients, state, { refresh = true }) => {
       const { leaves, structure } = flattenTree<Tensor>(gradients);
-      const moments: ShampooSides[] = [];
-      const roots: ShampooSides[] = [];
       const mixed = (old: Tensor, now: Tensor): Tensor =>
         decay === 1 ? add(old, now) : add(multiply(old, decay), multiply(now, 1 - decay));
-      const updates = leaves.map((leaf) => {
-        if (!isMatrix(leaf)) return leaf;
+      const matrices = leaves.filter(isMatrix).map((leaf) => {
         const matrix = asMatrix(leaf);
         const blocks = blocksOf(sizeOf(matrix), blockSize);
-        const pieces = cut(matrix, blocks);
-        const [before, known] = [state.moments[moments.length]!, state.roots[moments.length]!];
-        const moment = {
-          left: mixed(before.left, matmul(pieces, pieces, { transposeB: true })),
-          right: mixed(before.right, matmul(pieces, pieces, { transposeA: true })),
+        return { matrix, blocks, pieces: cut(matrix, blocks) };
+      });
+      const moments = matrices.map(({ pieces }, i): ShampooSides => {
+        const { left, right } = state.moments[i]!;
+        return {
+          left: mixed(left, matmul(pieces, pieces, { transposeB: true })),
+          right: mixed(right, matmul(pieces, pieces, { transposeA: true })),
         };
-        const root = refresh
-          ? { left: inverseRoot(moment.left, { p: 4, ridge }), right: inverseRoot(moment.right, { p: 4, ridge }) }
-          : known;
-        moments.push(moment);
-        roots.push(root);
-        const direction = joined(matmul(matmul(root.left, pieces), root.right), blocks, sizeOf(matrix));
+      });
+      const roots = refresh ? rootsOf(moments) : state.roots;
+      let next = 0;
+      const updates = leaves.map((leaf) => {
+        if (!isMatrix(leaf)) return leaf;
+        const { matrix, blocks, pieces } = matrices[next]!;
+        const { left, right } = roots[next++]!;
+        const direction = joined(matmul(matmul(left, pieces), right), blocks, sizeOf(matrix));
         return likeBefore(grafting ? withNormOf(direction, matrix) : direction, leaf);
       });
       return [unflattenTree(structure, updates), { moments, roots }];

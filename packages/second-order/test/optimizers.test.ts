@@ -165,8 +165,9 @@ describe("shampoo", () => {
   const bound = (a: readonly (readonly number[])[]): number =>
     Math.min(norm2(a.flat()), Math.max(...a.map((row) => row.reduce((sum, value) => sum + Math.abs(value), 0))));
   const norm2 = (values: readonly number[]): number => Math.hypot(...values);
-  const root = (moment: number[][]): number[][] =>
-    spectral(moment, (value) => (Math.max(value, 0) + ridge * bound(moment)) ** -0.25);
+  const greatest = (a: number[][]): number => Math.max(...eigen(a).values);
+  const root = (moment: number[][], of = greatest): number[][] =>
+    spectral(moment, (value) => (Math.max(value, 0) + ridge * of(moment)) ** -0.25);
   const sums = (matrices: readonly number[][][]): { left: number[][]; right: number[][] } => {
     const add = (a: number[][], b: number[][]): number[][] =>
       a.map((row, i) => row.map((value, j) => value + b[i]![j]!));
@@ -176,24 +177,30 @@ describe("shampoo", () => {
     };
   };
 
-  test("is L^(−¼) ∇ R^(−¼) of all gradients so far, with the roots of the last refresh", () => {
-    const optimizer = chain(shampoo({ ridge, grafting: false }), scaleByLearningRate(1));
-    const walk = walked(optimizer, params, gradients, { refresh: (step) => step !== 1 })[0]!;
-    const matrices = gradients.map(({ wide }) => matrixOf(wide!.toNumbers(), 7));
-    [1, 1, 3].forEach((seen, step) => {
-      const { left, right } = sums(matrices.slice(0, seen));
-      const expected = product(root(left), matrices[step]!, root(right)).flat();
-      expectNear(
-        walk[step]!["wide"]!,
-        expected.map((value) => -value),
-        2e-3,
-      );
-      expectNear(
-        walk[step]!["bias"]!,
-        gradients[step]!["bias"]!.toNumbers().map((value) => -value),
-      );
-    });
-  });
+  test.each([
+    { by: "eigen", of: greatest },
+    { by: "newton", of: bound },
+  ] as const)(
+    "is L^(−¼) ∇ R^(−¼) of all gradients so far, with the roots of the last refresh, by $by",
+    ({ by, of }) => {
+      const optimizer = chain(shampoo({ ridge, grafting: false, root: by }), scaleByLearningRate(1));
+      const walk = walked(optimizer, params, gradients, { refresh: (step) => step !== 1 })[0]!;
+      const matrices = gradients.map(({ wide }) => matrixOf(wide!.toNumbers(), 7));
+      [1, 1, 3].forEach((seen, step) => {
+        const { left, right } = sums(matrices.slice(0, seen));
+        const expected = product(root(left, of), matrices[step]!, root(right, of)).flat();
+        expectNear(
+          walk[step]!["wide"]!,
+          expected.map((value) => -value),
+          2e-3,
+        );
+        expectNear(
+          walk[step]!["bias"]!,
+          gradients[step]!["bias"]!.toNumbers().map((value) => -value),
+        );
+      });
+    },
+  );
 
   test("cut in blocks it treats each block by itself, also where blocks do not divide the matrix", () => {
     const optimizer = chain(shampoo({ ridge, grafting: false, blockSize: 3 }), scaleByLearningRate(1));
@@ -211,6 +218,12 @@ describe("shampoo", () => {
       );
     }
     expectNear(update["wide"]!, expected.flat(), 2e-3);
+  });
+
+  test.each([2, 3, 4])("roots shared out over %d ranks are the same on each", (numRanks) => {
+    const [alone] = walked(shampoo({ blockSize: 3 }), params, gradients);
+    for (const rank of walked(shampoo({ blockSize: 3, axis: "data" }), params, gradients, { numRanks }))
+      expect(rank).toEqual(alone);
   });
 
   test("grafting gives each tensor the norm of its gradient", () => {

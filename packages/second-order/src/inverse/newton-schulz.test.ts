@@ -56,6 +56,39 @@ describe("newtonSchulz", () => {
     );
   });
 
+  test("of long matrices, whose Gram matrix alone is worked on, singular values are the same", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.double({ min: -1, max: 1, noNaN: true }), { minLength: 2, maxLength: 2 }),
+        fc.constantFrom(1, 2, 5, 7),
+        fc.integer({ min: 3, max: 9 }),
+        async ([x, y], steps, length) => {
+          // Two columns with a third of zeros: long rows are [p, q, 0, …] whose singular values are known of [p, q].
+          const short = [
+            [2 + x!, y!],
+            [y!, 1.5 - x!],
+          ];
+          const long = short.map((row) => [...row, ...Array.from({ length }, () => 0)]);
+          const [wanted, got] = [await run(short, steps), await run(long, steps)];
+          got.forEach((row, i) => row.forEach((value, j) => expect(value).toBeCloseTo(wanted[i]![j] ?? 0, 4)));
+        },
+      ),
+      { numRuns: 30 },
+    );
+  });
+
+  test("of long matrices of low rank, and with tiny singular values, the result is bounded", async () => {
+    const long = (scale: number): number[][] => [
+      [3, 0, 4, 0, 0, 0, 0, 0],
+      [3 * scale, 0, 4 * scale, 0, scale, 0, 0, 0],
+    ];
+    for (const scale of [0, 1e-7, 1e-5, 1e-3, 1e-1]) {
+      const rows = await run(long(scale));
+      for (const row of rows) expect(Math.hypot(...row)).toBeLessThan(1.3);
+      expect(Math.hypot(...rows[0]!)).toBeGreaterThan(0.6);
+    }
+  });
+
   test("leaves zeros as they are", async () => {
     expect(await run([[0, 0, 0]])).toEqual([[0, 0, 0]]);
   });
