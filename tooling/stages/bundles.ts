@@ -26,9 +26,9 @@ const bundles: readonly Bundle[] = [
   { from: "@skein/cpu-kernels", mostBytes: 71_000, others: ["wasm-feature-detect"] },
   { from: "@skein/data", mostBytes: 7_100 },
   // What it keeps of a measured device is read by the small door of zod: 6 KB.
-  { from: "@skein/gpu-kernels", mostBytes: 138_000, others: ["zod"] },
+  { from: "@skein/gpu-kernels", mostBytes: 145_000, others: ["zod"] },
   { from: "@skein/models", mostBytes: 16_600 },
-  { from: "@skein/tensor-core", mostBytes: 77_500 },
+  { from: "@skein/tensor-core", mostBytes: 79_500 },
 ];
 
 /** Packages that have bytes in a bundle; the last folder `node_modules` of a path says which one it is. */

@@ -1,7 +1,7 @@
 // Sums and multiples of rows of floats: what decompositions do outside of matrix products.
 import { madd, sumLanes } from "./lanes";
 
-/** Σ a[i] · b[i] over `bytes`. */
+/** Σ a[i] · b[i] over `bytes`; four sums side by side, since each has to wait for its last addition. */
 // @ts-ignore: decorator
 @inline
 export function dot(a: usize, b: usize, bytes: usize): f32 {
@@ -9,6 +9,16 @@ export function dot(a: usize, b: usize, bytes: usize): f32 {
   let sum: f32 = 0;
   if (ASC_FEATURE_SIMD) {
     let lanes = f32x4.splat(0);
+    if (bytes >= 64) {
+      let second = f32x4.splat(0), third = f32x4.splat(0), fourth = f32x4.splat(0);
+      for (; i + 64 <= bytes; i += 64) {
+        lanes = madd(v128.load(a + i), v128.load(b + i), lanes);
+        second = madd(v128.load(a + i, 16), v128.load(b + i, 16), second);
+        third = madd(v128.load(a + i, 32), v128.load(b + i, 32), third);
+        fourth = madd(v128.load(a + i, 48), v128.load(b + i, 48), fourth);
+      }
+      lanes = f32x4.add(f32x4.add(lanes, second), f32x4.add(third, fourth));
+    }
     for (; i + 16 <= bytes; i += 16) lanes = madd(v128.load(a + i), v128.load(b + i), lanes);
     sum = sumLanes(lanes);
   }

@@ -1,7 +1,7 @@
-// Cholesky factors and triangular solves, large and many small. Run: node bench/decomposition.bench.ts [rows whose name
-// contains this]
-import { cholesky, type NdArray, triangularSolve } from "@skein/tensor-core";
-import { normalArray } from "@skein/testing";
+// Cholesky factors, triangular solves, eigenvectors and QR factors, large and many small. Run: node
+// bench/decomposition.bench.ts [rows whose name contains this]
+import { cholesky, eigh, type NdArray, qr, triangularSolve } from "@skein/tensor-core";
+import { normalArray, symmetricArray } from "@skein/testing";
 import { benchKernels, type KernelRow } from "./kernel-bench.ts";
 
 /** Symmetric with a heavy diagonal, hence definite. */
@@ -34,6 +34,22 @@ const solve = (batch: number, size: number, columns: number): KernelRow => ({
   bytes: batch * (2 * size * size + 8 * size * columns),
 });
 
+const eigen = (batch: number, size: number): KernelRow => ({
+  name: `eigh, ${batch} of ${size}`,
+  fn: (a) => eigh(a!).values,
+  inputs: () => [symmetricArray([batch], size, 1)],
+  flops: batch * (17 / 3) * size ** 3,
+  bytes: 8 * batch * size * size,
+});
+
+const thin = (batch: number, rows: number, columns: number): KernelRow => ({
+  name: `qr, ${batch} of ${rows} × ${columns}`,
+  fn: (a) => qr(a!).r,
+  inputs: () => [normalArray([batch, rows, columns], 1)],
+  flops: batch * 4 * columns ** 2 * (rows - columns / 3),
+  bytes: 12 * batch * rows * columns,
+});
+
 await benchKernels("decompositions", [
   factor(4096, 16),
   factor(256, 64),
@@ -42,4 +58,8 @@ await benchKernels("decompositions", [
   solve(256, 64, 64),
   solve(1, 1024, 1),
   solve(1, 1024, 1024),
+  eigen(1024, 16),
+  eigen(1, 128),
+  thin(256, 64, 16),
+  thin(1, 512, 128),
 ]);

@@ -17,6 +17,8 @@ const reflect = (x: Float64Array, v: Float64Array, first: number): void => {
   for (let i = first; i < v.length; i++) x[i]! -= sum * v[i]!;
 };
 
+const lengthOf = (x: Float64Array): number => Math.sqrt(x.reduce((sum, entry) => sum + entry * entry, 0));
+
 /**
  * Thin factors of one matrix, given by its columns, which become those of r.
  *
@@ -26,9 +28,9 @@ const householder = (columns: readonly Float64Array[], rows: number): Float64Arr
   const reflectors: Float64Array[] = [];
   columns.forEach((column, k) => {
     reflectors.forEach((v, j) => reflect(column, v, j));
-    const norm = Math.hypot(...column.subarray(k));
+    const norm = lengthOf(column.subarray(k));
     const v = new Float64Array(rows);
-    if (Math.hypot(...column.subarray(k + 1)) > 0) {
+    if (lengthOf(column.subarray(k + 1)) > 0) {
       v.set(column.subarray(k), k);
       v[k]! += column[k]! < 0 ? -norm : norm;
       const length = Math.sqrt(norm * (norm + Math.abs(column[k]!)));
