@@ -15,6 +15,7 @@ import type { Row } from "./report/row.ts";
 import { formatTable, shortfalls } from "./report/table.ts";
 import { predictions } from "./predictions/predictions.ts";
 import { runStudy } from "./studies/run-study.ts";
+import { secondOrder } from "./second-order/second-order.ts";
 import { secondOrderSearch } from "./second-order/search.ts";
 import { slowLinks } from "./slow-links/slow-links.ts";
 import { benchInChromium } from "./suites/browser.ts";
@@ -85,6 +86,7 @@ const studies: Readonly<Record<string, (args: readonly string[]) => Promise<numb
   search: (args) => runStudy(search, args),
   convergence: (args) => runStudy(convergence, args),
   "slow-links": (args) => runStudy(slowLinks, args),
+  "second-order": (args) => runStudy(secondOrder, args),
   "second-order-search": (args) => runStudy(secondOrderSearch, args),
   predictions: async (args) => predictions(args),
   "kfac-stages": async (args) => kfacStages(args),

@@ -18,7 +18,7 @@ const plain = [
   "model.hidden=[24, 16]",
   "learningRate={peak: 0.02, warmupSteps: 4, decay: step, everySteps: 5, factor: 0.5}",
 ];
-const rates = [0.005, 0.01, 0.015, 0.02, 0.02, 0.02, 0.02, 0.02, 0.02, 0.01, 0.01, 0.01];
+const rates = [0.004, 0.008, 0.012, 0.016, 0.02, 0.02, 0.02, 0.02, 0.02, 0.01, 0.01, 0.01];
 
 const train = async (output: string, settings: readonly string[], ...args: string[]): Promise<Buffer> => {
   const set = [...plain, ...settings].flatMap((setting) => ["--set", setting]);

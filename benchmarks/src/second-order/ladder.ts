@@ -4,7 +4,7 @@ import { resultOf } from "../studies/results-file.ts";
 import type { Run } from "../studies/run.ts";
 import type { PlanOptions, ResultOf } from "../studies/study.ts";
 import { type Method, methods } from "./methods.ts";
-import { chooseSetting, jobOf, searchName } from "./search-plan.ts";
+import { chooseSetting, jobOf, searchName, type Setting } from "./search-plan.ts";
 import { type Task, tasks } from "./tasks.ts";
 
 export const ladderName = "second-order";
@@ -15,6 +15,7 @@ export const leastSeeds = 3;
 export interface LadderRun extends Run {
   readonly task: Task;
   readonly method: Method;
+  readonly setting: Setting;
   readonly steps: number;
   readonly seed: number;
 }
@@ -36,10 +37,26 @@ export const shortBy = ({ target }: Task, { mean }: Pick<Quality, "mean">): numb
 const lackOf = (task: Task, method: Method, quick: boolean): string =>
   `its setting has not been sought as it is defined now; first run pnpm bench ${searchName}${quick ? " --quick" : ""}, for this row alone with --only ${task.name}/${method.name}`;
 
-/**
- * The rungs of a method, shortest first, up to the first that reaches the target. Of a rung the first seed comes first;
- * where it misses by more than the task calls near, the others are left out.
- */
+/** How a length came out: by all its seeds, or by the first alone where it misses by far. */
+const judge = (task: Task, runs: readonly LadderRun[], own: ResultOf): Rung => {
+  const outcomes = runs.map((run) => own(run)?.outcome);
+  const { steps } = runs[0]!;
+  if (outcomes[0] === undefined) return { steps, runs, quality: undefined, standing: "not run" };
+  const first = qualityOf([outcomes[0]]);
+  if (first === undefined || shortBy(task, first) > task.near)
+    return { steps, runs: runs.slice(0, 1), quality: first, standing: "missed" };
+  const quality = qualityOf(outcomes);
+  if (outcomes.includes(undefined) || runs.length < leastSeeds)
+    return { steps, runs, quality: quality ?? first, standing: "not run" };
+  return {
+    steps,
+    runs,
+    quality,
+    standing: quality !== undefined && shortBy(task, quality) <= 0 ? "reached" : "missed",
+  };
+};
+
+/** The rungs of a method, shortest first, up to the first that reaches the target or is not run. */
 const rungsOf = (task: Task, method: Method, { quick, seeds, resultsOf }: PlanOptions, own: ResultOf): Rung[] => {
   const sought = resultsOf(searchName);
   const choice = chooseSetting(task, method, quick, (run) => resultOf(sought, run));
@@ -54,27 +71,19 @@ const rungsOf = (task: Task, method: Method, { quick, seeds, resultsOf }: PlanOp
     ...(choice === undefined && { lacks: lackOf(task, method, quick) }),
     task,
     method,
+    setting,
     steps,
     seed,
   });
   const rungs: Rung[] = [];
   for (const steps of quick ? task.horizons.slice(0, 1) : task.horizons) {
-    const [first, ...others] = seeds.map((seed) => runOf(steps, seed)) as [LadderRun, ...LadderRun[]];
-    const firstOutcome = own(first)?.outcome;
-    const firstQuality = qualityOf([firstOutcome]);
-    if (firstOutcome === undefined)
-      return [...rungs, { steps, runs: [first], quality: undefined, standing: "not run" }];
-    if (firstQuality === undefined || shortBy(task, firstQuality) > task.near) {
-      rungs.push({ steps, runs: [first], quality: firstQuality, standing: "missed" });
-      continue;
-    }
-    const runs = [first, ...others];
-    const outcomes = runs.map((run) => own(run)?.outcome);
-    const quality = qualityOf(outcomes);
-    if (outcomes.includes(undefined)) return [...rungs, { steps, runs, quality, standing: "not run" }];
-    const isReached = quality !== undefined && shortBy(task, quality) <= 0;
-    rungs.push({ steps, runs, quality, standing: isReached ? "reached" : "missed" });
-    if (isReached) break;
+    const rung = judge(
+      task,
+      seeds.map((seed) => runOf(steps, seed)),
+      own,
+    );
+    rungs.push(rung);
+    if (rung.standing !== "missed") break;
   }
   return rungs;
 };
@@ -88,16 +97,34 @@ export interface Climb {
   readonly reached: Rung | undefined;
 }
 
-export const climbsOf = (options: PlanOptions, own: ResultOf): Climb[] =>
-  tasks.flatMap((task) =>
-    methods.map((method) => {
-      const rungs = rungsOf(task, method, options, own);
-      return { task, method, rungs, reached: rungs.find(({ standing }) => standing === "reached") };
-    }),
-  );
+const climb = (task: Task, method: Method, rungs: readonly Rung[]): Climb => ({
+  task,
+  method,
+  rungs,
+  reached: rungs.find(({ standing }) => standing === "reached"),
+});
 
-/** What is to be run next, and all that was run before it. */
+/** What is to be run next, and all that was run before it. Of a length the first seed comes before the others. */
 export const planLadder = (options: PlanOptions): LadderRun[] => {
   const results = options.resultsOf(ladderName);
-  return climbsOf(options, (run) => resultOf(results, run)).flatMap(({ rungs }) => rungs.flatMap(({ runs }) => runs));
+  const own: ResultOf = (run) => resultOf(results, run);
+  return tasks.flatMap((task) =>
+    methods
+      .filter(({ onlyTimed }) => onlyTimed !== true)
+      .flatMap((method) =>
+        rungsOf(task, method, options, own).flatMap(({ runs, standing }) =>
+          standing === "not run" && own(runs[0]!) === undefined ? runs.slice(0, 1) : runs,
+        ),
+      ),
+  );
 };
+
+/** The climbs that planned runs belong to. */
+export const climbsIn = (runs: readonly LadderRun[], own: ResultOf): Climb[] =>
+  [...Map.groupBy(runs, ({ task, method }) => `${task.name}/${method.name}`).values()].map((all) =>
+    climb(
+      all[0]!.task,
+      all[0]!.method,
+      [...Map.groupBy(all, ({ steps }) => steps).values()].map((some) => judge(some[0]!.task, some, own)),
+    ),
+  );

@@ -10,6 +10,8 @@ export interface Method {
   /** An option that is sought beside the learning rate, and its two values. */
   readonly second: { readonly option: string; readonly values: readonly [number | string, number | string] };
   readonly note?: string;
+  /** For batches larger than these: its steps are timed, no more. */
+  readonly onlyTimed?: boolean;
 }
 
 /** All others are set beside it. */
@@ -92,11 +94,13 @@ export const methods: readonly Method[] = [
     optimizer: { kind: "lars", coefficient: 0.02 },
     peaks: rates(0.3, 1, 0.3),
     second: { option: "decay", values: [0.9, 0.95] },
+    onlyTimed: true,
   },
   {
     name: "lamb",
     optimizer: { kind: "lamb" },
     peaks: rates(0.01, 0.01, 0.01),
     second: { option: "beta2", values: [0.999, 0.99] },
+    onlyTimed: true,
   },
 ];

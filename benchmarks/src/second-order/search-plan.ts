@@ -58,7 +58,9 @@ export const triesOf = (task: Task, method: Method, quick: boolean): SearchRun[]
   );
 
 export const planSearch = ({ quick }: Pick<PlanOptions, "quick">): SearchRun[] =>
-  tasks.flatMap((task) => methods.flatMap((method) => triesOf(task, method, quick)));
+  tasks.flatMap((task) =>
+    methods.filter(({ onlyTimed }) => onlyTimed !== true).flatMap((method) => triesOf(task, method, quick)),
+  );
 
 export interface Try {
   readonly run: SearchRun;

@@ -133,7 +133,7 @@ export const runStudy = async <Planned extends Run>(
   process.stderr.write(`${due.length} runs to make, about ${estimate}, one after the other; results go to ${path}\n`);
   const commit = commitOfCode();
   const command = commandOf(study as Study<Run>, options);
-  const write = (): void => void (page === undefined || writeStudyPage(study, page, command, runs, results));
+  const write = (): void => void (page === undefined || writeStudyPage(study, page, command, runs, results, resultsOf));
   const tried = new Set<string>(); // what failed is not tried again at once
   try {
     while (due.length > 0) {

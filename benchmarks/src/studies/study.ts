@@ -32,6 +32,6 @@ export interface Study<Planned extends Run> {
   /** Whether what it plans depends on its own results: it is planned again when all runs of a plan are made. */
   readonly isAdaptive?: boolean;
   plan(options: PlanOptions): readonly Planned[];
-  /** What follows the head of the page. */
-  page(runs: readonly Planned[], resultOf: ResultOf, draw: Draw): string;
+  /** What follows the head of the page. @param resultsOf of other studies. */
+  page(runs: readonly Planned[], resultOf: ResultOf, draw: Draw, resultsOf: PlanOptions["resultsOf"]): string;
 }

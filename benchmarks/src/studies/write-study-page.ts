@@ -4,7 +4,7 @@ import { machine } from "../report/page.ts";
 import { drawBeside } from "../report/write-plots.ts";
 import { resultOf, type Results } from "./results-file.ts";
 import type { Run } from "./run.ts";
-import type { ResultOf, Study } from "./study.ts";
+import type { PlanOptions, ResultOf, Study } from "./study.ts";
 
 /** Write the page of a study, as far as it has been run, and its plots beside it. */
 export const writeStudyPage = <Planned extends Run>(
@@ -13,6 +13,7 @@ export const writeStudyPage = <Planned extends Run>(
   command: string,
   runs: readonly Planned[],
   results: Results,
+  resultsOf: PlanOptions["resultsOf"],
 ): void => {
   const lookUp: ResultOf = (run) => resultOf(results, run);
   const used = runs.flatMap((run) => lookUp(run) ?? []);
@@ -27,6 +28,6 @@ Command: \`${command}\` (${used.length} of ${runs.length} runs, ${hours.toFixed(
 Machine: ${all((result) => result.machine).join("; ") || machine()}.
 Code: ${all(({ commit }) => commit).join(", ") || "none yet"}. Each run's job, seed, date and commit stand in the results file, a line each.
 
-${study.page(runs, lookUp, drawBeside(path))}`,
+${study.page(runs, lookUp, drawBeside(path), resultsOf)}`,
   );
 };

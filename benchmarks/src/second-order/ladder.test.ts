@@ -1,0 +1,97 @@
+import { expect, test } from "vitest";
+import { madeResult, madeResults } from "../studies/made-results.ts";
+import type { Outcome } from "../studies/outcome.ts";
+import { addResult, resultOf, type Results } from "../studies/results-file.ts";
+import type { Run } from "../studies/run.ts";
+import { climbsIn, ladderName, type LadderRun, planLadder } from "./ladder.ts";
+import { methods } from "./methods.ts";
+import { ladderPage } from "./page.ts";
+import { chooseSetting, planSearch, searchName } from "./search-plan.ts";
+import { tasks } from "./tasks.ts";
+
+const done = (accuracy: number, bits: number): Outcome => ({
+  kind: "done",
+  testLoss: 1,
+  ...(bits === 0 ? { testAccuracy: accuracy / 100 } : { bitsPerByte: bits }),
+  steps: 1,
+  batch: 1,
+  bytesSentPerStep: 1,
+  denseBytesPerStep: 1,
+  stepSeconds: { median: 0.01, mad: 0, n: 1 },
+  peakMemoryBytes: 2 ** 20,
+});
+
+/** Every try equally good, but for the largest rate of the second value, which is better. */
+const sought = (): Results => {
+  return madeResults(planSearch({ quick: false }), (run) => {
+    const isBest = run.setting.second === run.method.second.values[1];
+    const better = isBest && run.setting.peak > run.method.peaks[run.task.name]! ? 0.01 : 0;
+    return run.task.target.unit === "%" ? done(90 + better, 0) : done(0, 3 - better);
+  });
+};
+
+const search = sought();
+const plan = (own: Results): LadderRun[] =>
+  planLadder({
+    quick: false,
+    seeds: [1, 2, 3],
+    resultsOf: (study) => (study === searchName ? search : study === ladderName ? own : new Map()),
+  });
+const ofOne = (runs: readonly LadderRun[], task: string, method: string): string[] =>
+  runs
+    .filter((run) => run.task.name === task && run.method.name === method)
+    .map(({ steps, seed }) => `${steps}/${seed}`);
+
+test("the best try is taken, of the same number for every method", () => {
+  for (const task of tasks)
+    for (const method of methods.filter(({ onlyTimed }) => onlyTimed !== true)) {
+      const { best, tries } = chooseSetting(task, method, false, (run: Run) => resultOf(search, run))!;
+      expect(tries).toHaveLength(6);
+      expect(best.run.setting.second).toBe(method.second.values[1]);
+      expect(best.run.setting.peak).toBeGreaterThan(method.peaks[task.name]!);
+    }
+});
+
+test("without a search nothing can be run, and says what to do", () => {
+  const runs = planLadder({ quick: false, seeds: [1, 2, 3], resultsOf: () => new Map() });
+  expect(runs.every(({ lacks }) => /first run pnpm bench second-order-search/.test(lacks ?? ""))).toBe(true);
+});
+
+test("lengths grow until the mean of three seeds is there; seeds follow where the first one is near", () => {
+  const own: Results = new Map();
+  const tell = (steps: number, seed: number, accuracy: number): void => {
+    const run = plan(own).find(
+      (one) => one.task.name === "mnist-cnn" && one.method.name === "eva" && one.steps === steps && one.seed === seed,
+    )!;
+    addResult(own, madeResult(run, done(accuracy, 0)));
+  };
+  const planned = (): string[] => ofOne(plan(own), "mnist-cnn", "eva");
+  expect(planned()).toEqual(["300/1"]);
+  tell(300, 1, 98);
+  expect(planned()).toEqual(["300/1", "420/1"]);
+  tell(420, 1, 98.9);
+  expect(planned()).toEqual(["300/1", "420/1", "420/2", "420/3"]);
+  tell(420, 2, 98.9);
+  tell(420, 3, 99.1);
+  expect(planned()).toEqual(["300/1", "420/1", "420/2", "420/3", "600/1"]);
+  tell(600, 1, 98.95);
+  tell(600, 2, 99.05);
+  expect(climbsIn(plan(own), (run) => resultOf(own, run)).find(({ method }) => method.name === "eva")!.reached).toBe(
+    undefined,
+  );
+  tell(600, 3, 99);
+  expect(planned().at(-1)).toBe("600/3");
+  const { reached, rungs } = climbsIn(plan(own), (run) => resultOf(own, run)).find(
+    ({ task, method }) => task.name === "mnist-cnn" && method.name === "eva",
+  )!;
+  expect(reached?.steps).toBe(600);
+  expect(rungs.map(({ standing }) => standing)).toEqual(["missed", "missed", "reached"]);
+  const page = ladderPage(
+    plan(own),
+    (run) => resultOf(own, run),
+    () => "",
+    () => new Map(),
+  );
+  expect(page).toMatch(/\| eva +\| 600 +\| – +\| 99\.00 \(98\.95 to 99\.05\)/);
+  expect(page).toContain("rate 0.3, damping 0.03");
+});

@@ -1,0 +1,17 @@
+import type { Study } from "../studies/study.ts";
+import { ladderName, type LadderRun, leastSeeds, planLadder } from "./ladder.ts";
+import { ladderPage } from "./page.ts";
+import { searchName } from "./search-plan.ts";
+
+/** How many steps and seconds each optimizer takes to a target. */
+export const secondOrder: Study<LadderRun> = {
+  name: ladderName,
+  title: "Steps and seconds to a target, by second-order optimizers",
+  about: "Train each task with each optimizer for longer and longer, until the mean of three seeds reaches the target.",
+  seeds: leastSeeds,
+  takes: 1,
+  after: [searchName],
+  isAdaptive: true,
+  plan: planLadder,
+  page: ladderPage,
+};
