@@ -14,6 +14,7 @@ import {
   type ModelLayers,
   muon,
   ownStatistics,
+  placeByBlocks,
   placeEverywhere,
   placeGreedily,
   placeInTurn,
@@ -51,6 +52,11 @@ const formOf = (
       return { placement: onGrid(), factors: "mean-at-owner" };
     case "dp":
       return { placement: placeWhole(paths, ranks), factors: "own" };
+    case "dp-hybrid":
+      return {
+        placement: placeByBlocks(paths, ranks, gradientWorkers(job.gradientWorkers, ranks)),
+        factors: "own",
+      };
     case "mpd":
     // While nothing is measured yet.
     case "spd":
@@ -60,7 +66,8 @@ const formOf = (
 };
 
 /** Whether each rank keeps the factors of its own samples. */
-const hasOwnFactors = (job: CurvatureJob): boolean => job.kind === "kfac" && job.form === "dp";
+const hasOwnFactors = (job: CurvatureJob): boolean =>
+  job.kind === "kfac" && (job.form === "dp" || job.form === "dp-hybrid");
 
 const kfacInverseOf = ({ inverse }: KfacJob): FactorInverse => (inverse === "eigen" ? eigenInverse : choleskyInverse);
 

@@ -199,7 +199,7 @@ export const buildOptimizer = (
   return clipNorm === undefined ? rule : (chain(clipByGlobalNorm(clipNorm), rule) as GradientTransformation<unknown>);
 };
 
-/** The last part of every optimizer counts its updates; where parts are chained or parted, their states are in a tree. */
+/** The last part of every optimizer counts its updates; where there are several, their states are in a tree. */
 const updatesIn = (state: unknown): Tensor => {
   const { step } = state as Partial<ScheduleState>;
   return step ?? updatesIn(Object.values(state as object).at(-1));

@@ -228,12 +228,12 @@ export type CurvatureJob =
       /** Most rows of a block of a factor; all by default. */
       readonly blockSize?: number | undefined;
       readonly form: KfacFormName;
-      /** Share of the ranks that precondition each layer; for forms kaisa, pad and auto. */
+      /** Share of the ranks that precondition each layer; for forms kaisa, pad, dp-hybrid and auto. */
       readonly gradientWorkers: number;
     } & CurvatureMethodJob);
 
 /** How ranks share the work of K-FAC; `auto` is chosen by measurements. */
-export type KfacFormName = "d" | "mpd" | "spd" | "kaisa" | "pad" | "dp" | "auto";
+export type KfacFormName = "d" | "mpd" | "spd" | "kaisa" | "pad" | "dp" | "dp-hybrid" | "auto";
 
 export interface LearningRateJob {
   readonly peak: number;

@@ -3,6 +3,7 @@ import { gradientWorkers } from "@skein/second-order";
 import type { Mesh, MeshPlace } from "@skein/tensor-core";
 import { acrossHostsAxis, insideHostsAxis } from "./build-exchange.ts";
 import type { Job } from "./job.ts";
+import { hasGrid } from "./optimizer-schema.ts";
 
 /** The mesh axis along which ranks share the batch. */
 export const dataAxis = "data";
@@ -17,7 +18,7 @@ const sharedOut = ({ ranks, compression, optimizer }: Job): Mesh[] => {
     const { ranksPerHost } = compression;
     sets.push({ [acrossHostsAxis]: ranks / ranksPerHost, [insideHostsAxis]: ranksPerHost });
   }
-  if (optimizer.kind === "kfac" && ["kaisa", "pad", "auto"].includes(optimizer.form)) {
+  if (optimizer.kind === "kfac" && hasGrid(optimizer)) {
     const workers = gradientWorkers(optimizer.gradientWorkers, ranks);
     if (workers > 1 && workers < ranks)
       sets.push({ [gridAxes.workers]: workers, [gridAxes.receivers]: ranks / workers });

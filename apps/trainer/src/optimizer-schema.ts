@@ -54,7 +54,7 @@ export const optimizerSchema: z.ZodType<OptimizerJob> = z
         .optional()
         .describe("Most rows of a block of a factor, what is outside counts as 0; all rows by default."),
       form: z
-        .enum(["d", "mpd", "spd", "kaisa", "pad", "dp", "auto"])
+        .enum(["d", "mpd", "spd", "kaisa", "pad", "dp", "dp-hybrid", "auto"])
         .default("mpd")
         .describe("How ranks share the work; auto takes the form that measurements predict to be fastest."),
       gradientWorkers: z
@@ -62,7 +62,7 @@ export const optimizerSchema: z.ZodType<OptimizerJob> = z
         .min(0)
         .max(1)
         .default(0.5)
-        .describe("Share of the ranks that precondition each layer; for forms kaisa, pad and auto."),
+        .describe("Share of the ranks that precondition each layer; for forms kaisa, pad, dp-hybrid and auto."),
     }),
     z.strictObject({
       kind: z.literal("eva-s"),
@@ -147,6 +147,10 @@ export const precisionSchema: z.ZodType<PrecisionJob> = z
   ])
   .describe("What products compute in: f32, or f16 with sums and weights in f32 and a loss scale that adapts.");
 
+/** Whether the ranks of a job form a grid of gradient workers and receivers. */
+export const hasGrid = ({ form }: Extract<OptimizerJob, { readonly kind: "kfac" }>): boolean =>
+  form === "kaisa" || form === "pad" || form === "dp-hybrid" || form === "auto";
+
 /** Rules about curvature. */
 export const curvatureFaults = ({ optimizer, batch, ranks, overlap }: Job): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
@@ -168,7 +172,12 @@ export const curvatureFaults = ({ optimizer, batch, ranks, overlap }: Job): Cros
       "inverseEvery",
       `inverses are made anew every ${optimizer.inverseEvery} steps of factors that change every ${optimizer.factorEvery}; use a multiple of factorEvery`,
     );
-  if (optimizer.kind === "kfac" && ["kaisa", "pad", "auto"].includes(optimizer.form)) {
+  if (optimizer.kind === "kfac" && optimizer.form === "dp-hybrid" && optimizer.blockSize === undefined)
+    fault(
+      "form",
+      "dp-hybrid shares out blocks of factors, but factors are whole; give blockSize, such as 512, or use dp",
+    );
+  if (optimizer.kind === "kfac" && hasGrid(optimizer)) {
     const { gradientWorkers } = optimizer;
     const workers = Math.max(1, ranks * gradientWorkers);
     if (!Number.isInteger(workers) || ranks % workers !== 0)

@@ -49,6 +49,10 @@ const optimizers: readonly (readonly [name: string, optimizer: string])[] = [
   ["kfac-auto", "{kind: kfac, form: auto, factorEvery: 2, inverseEvery: 4}"],
   ["kfac-dp", "{kind: kfac, form: dp, factorEvery: 2, inverseEvery: 4}"],
   ["kfac-kaisa", "{kind: kfac, form: kaisa, factorEvery: 2, inverseEvery: 4}"],
+  [
+    "kfac-dp-hybrid",
+    "{kind: kfac, form: dp-hybrid, gradientWorkers: 1, blockSize: 10, factorEvery: 2, inverseEvery: 4}",
+  ],
   ["eva-s", "{kind: eva-s}"],
   ["shampoo", "{kind: shampoo, rootsEvery: 5}"],
   ["soap", "{kind: soap, basesEvery: 5}"],
@@ -208,6 +212,7 @@ test.each(["mpd", "dp"])("form %s: a factor that cannot be inverted is named, an
 
 test.each([
   ["{kind: kfac, form: kaisa, gradientWorkers: 0.7}", /a share 0\.7 of 2 ranks is 1\.4 gradient workers, which do not/],
+  ["{kind: kfac, form: dp-hybrid}", /dp-hybrid shares out blocks of factors.*give blockSize/],
   ["{kind: kfac, damping: -1}", /optimizer\.damping is -1, but must be above 0/],
   ["{kind: kfac, factorEvery: 4, inverseEvery: 10}", /every 10 steps of factors that change every 4.*multiple of/],
   ["{kind: eva, statisticsSamples: 999}", /999 samples are to be looked at.*at most so many/],

@@ -34,7 +34,9 @@ export { contiguousGroups } from "./placement/contiguous.ts";
 export { gradientWorkers, type GreedyOptions, placeGreedily } from "./placement/greedy.ts";
 export {
   type InversePlacement,
+  type InverterRow,
   type LayerPlacement,
+  placeByBlocks,
   placeEverywhere,
   placeInTurn,
   placeWhole,

@@ -21,6 +21,7 @@ import {
   meanStatistics,
   observeLayers,
   placeBalanced,
+  placeByBlocks,
   placeEverywhere,
   ownStatistics,
   placeGreedily,
@@ -407,6 +408,13 @@ describe.each([
     { name: "in turn", placement: (paths: readonly string[]) => placeInTurn(paths, 4) },
     { name: "on a grid", placement: onGrid(2, 4) },
     { name: "at owners", placement: together(2, 4), factors: "mean-at-owner" as const },
+    { name: "blocks shared out", placement: (paths: readonly string[]) => placeByBlocks(paths, 4, 2) },
+    { name: "blocks shared out over all", placement: (paths: readonly string[]) => placeByBlocks(paths, 4, 4) },
+    {
+      name: "blocks shared out, factors of each rank's own samples, the same on all",
+      placement: (paths: readonly string[]) => placeByBlocks(paths, 4, 2),
+      factors: "own" as const,
+    },
   ])("$name: the same parameters as one rank", (placed) => {
     for (const own of trained(model, { numRanks: 4, options, ...placed }))
       own.forEach((value, i) => expect(Math.abs(value - alone![i]!)).toBeLessThan(5e-6 * (1 + Math.abs(alone![i]!))));

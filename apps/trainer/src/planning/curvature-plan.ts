@@ -13,7 +13,7 @@ export interface CurvaturePlan extends FormPlacement {
   readonly buckets: BucketPlan;
 }
 
-const row = z.union([z.int().min(0), z.literal("everywhere")]);
+const row = z.union([z.int().min(0), z.enum(["everywhere", "shared-out"])]);
 
 export const curvaturePlanSchema: z.ZodType<CurvaturePlan> = z.strictObject({
   form: z.union([

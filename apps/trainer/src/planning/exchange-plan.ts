@@ -4,8 +4,8 @@ import { type CurvaturePlan, curvaturePlanSchema, isCurvaturePlanned } from "./c
 import type { Job } from "../job.ts";
 
 /**
- * What was measured and decided before a run about the exchange of its gradients, and about curvature. Equal on all ranks, and kept with
- * each checkpoint.
+ * What was measured and decided before a run about the exchange of its gradients, and about curvature. Equal on all
+ * ranks, and kept with each checkpoint.
  */
 export interface ExchangePlan {
   /** Where they follow from measurements. */

@@ -39,7 +39,10 @@ export const choleskyInverse: FactorInverse = {
       inverse:
         factor.rank === 1 ? reciprocal(damped(factor, amount)) : inverseFromCholesky(cholesky(damped(factor, amount))),
     });
-    return { input: () => inverse(input, amounts.input), gradient: () => inverse(gradient, amounts.gradient) };
+    return {
+      input: (blocks = input) => inverse(blocks, amounts.input),
+      gradient: (blocks = gradient) => inverse(blocks, amounts.gradient),
+    };
   },
   pack: ({ inverse }) => (inverse!.rank === 1 ? inverse! : reshape(packTriangle(inverse!), [-1])),
   unpack: (packed, shape) => ({

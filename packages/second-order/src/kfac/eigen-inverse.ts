@@ -48,7 +48,10 @@ export const eigenInverse: FactorInverse = {
     values: full([numValues(shape)], 0),
     ...(shape.length > 1 && { vectors: broadcastTo(identityMatrix(shape.at(-1)!), shape) }),
   }),
-  derive: ({ input, gradient }) => ({ input: () => eigenOf(input), gradient: () => eigenOf(gradient) }),
+  derive: ({ input, gradient }) => ({
+    input: (blocks = input) => eigenOf(blocks),
+    gradient: (blocks = gradient) => eigenOf(blocks),
+  }),
   pack: ({ values, vectors }) =>
     vectors === undefined ? values! : concat([values!, reshape(vectors, [elementCount(vectors.shape)])]),
   unpack: (packed, shape) => {

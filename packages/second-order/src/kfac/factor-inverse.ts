@@ -20,8 +20,9 @@ export interface FactorInverse {
    * only those that it owns.
    *
    * @param sizes rows of each, without those of zeros.
+   * @returns by the whole factor, unless it is given some of its blocks.
    */
-  derive(factors: Sides<Tensor>, sizes: Sides<number>, damping: Tensor): Sides<() => DerivedFactor>;
+  derive(factors: Sides<Tensor>, sizes: Sides<number>, damping: Tensor): Sides<(blocks?: Tensor) => DerivedFactor>;
   /** As a vector, to be sent. */
   pack(derived: DerivedFactor): Tensor;
   unpack(packed: Tensor, shape: Shape): DerivedFactor;

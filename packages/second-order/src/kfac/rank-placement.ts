@@ -40,6 +40,8 @@ export interface RankPlacement {
   isWorker(path: string): boolean;
   /** Whether it inverts a factor. */
   inverts(path: string, side: LayerSide): boolean;
+  /** The share of a factor's blocks that the rank inverts; undefined where it is not shared out. */
+  shareOf(path: string, side: LayerSide): { readonly part: number; readonly parts: number } | undefined;
   /** Position along `axis` of the one rank that inverts a factor; undefined where several do. */
   ownerOf(path: string, side: LayerSide): number | undefined;
   /** Position along `workersAxis` of the rank that sends the inverse of a factor; undefined where nobody does. */
@@ -55,6 +57,7 @@ const alone: RankPlacement = {
   numRanks: 1,
   isWorker: () => true,
   inverts: () => true,
+  shareOf: () => undefined,
   ownerOf: () => undefined,
   senderOf: () => undefined,
   workersAxis: "",
@@ -79,12 +82,14 @@ export const rankPlacement = (paths: readonly string[], distribution: KfacDistri
     isWorker,
     inverts: (path, side) => {
       const row = layers[path]![side];
-      return isWorker(path) && (row === "everywhere" || row === own().row);
+      return isWorker(path) && (typeof row !== "number" || row === own().row);
     },
+    shareOf: (path, side) =>
+      layers[path]![side] === "shared-out" && workers > 1 ? { part: own().row, parts: workers } : undefined,
     ownerOf: (path, side) => inverterOf(placement, path, side, numRanks),
     senderOf: (path, side) => {
       const row = layers[path]![side];
-      return row === "everywhere" || workers === 1 ? undefined : row;
+      return typeof row !== "number" || workers === 1 ? undefined : row;
     },
     workersAxis: workers === numRanks ? axis : (grid?.workers ?? axis),
     columnOf: (path) => layers[path]!.column,

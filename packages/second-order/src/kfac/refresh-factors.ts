@@ -1,9 +1,13 @@
 import {
+  all,
+  allGather,
   cast,
   concat,
   full,
   greater,
+  inPhase,
   logicalNot,
+  pad,
   reshape,
   scope,
   type Shape,
@@ -31,6 +35,54 @@ export interface Refreshing {
   readonly place: RankPlacement;
 }
 
+/** What was derived now where it is sound, else what was before. */
+const keptWhere = (sound: Tensor, now: DerivedFactor, before: DerivedFactor): DerivedFactor =>
+  Object.fromEntries(Object.entries(now).map(([key, value]) => [key, where(sound, value, before[key]!)]));
+
+interface SharedFactor {
+  readonly factor: Tensor;
+  readonly derive: (blocks?: Tensor) => DerivedFactor;
+  readonly inverse: FactorInverse;
+  readonly path: string;
+}
+
+/** Derive a rank's share of the blocks of a factor, and gather those of the others of its column. */
+const deriveTogether = (
+  { factor, derive, inverse, path }: SharedFactor,
+  { workersAxis }: RankPlacement,
+  { part, parts }: { readonly part: number; readonly parts: number },
+): { readonly derived: DerivedFactor; readonly sound: Tensor } => {
+  const [count, size] = factor.rank === 2 ? [1, factor.shape[0]!] : (factor.shape.slice(0, 2) as [number, number]);
+  const each = Math.ceil(count / parts);
+  const blocks = pad(reshape(factor, [count, size, size]), [
+    [0, each * parts - count],
+    [0, 0],
+    [0, 0],
+  ]);
+  const mine = scope(`inverse/${path}`, () =>
+    derive(slice(blocks, [part * each, 0, 0], [(part + 1) * each, size, size])),
+  );
+  const packed = inverse.pack(mine);
+  const message = concat([packed, reshape(cast(isSound(mine), "f32"), [1])]);
+  const gathered = inPhase("communication", () =>
+    scope("inverses-shared-out", () => reshape(allGather(message, workersAxis), [parts, -1])),
+  );
+  const ofPart = Array.from({ length: parts }, (_, i) => {
+    const row = slice(gathered, [i, 0], [i + 1, packed.shape[0]!]);
+    return inverse.unpack(reshape(row, [-1]), [each, size, size]);
+  });
+  const flags = slice(gathered, [0, packed.shape[0]!]);
+  const derived = Object.fromEntries(
+    Object.entries(mine).map(([key, value]): [string, Tensor] => {
+      const blocksOfAll = concat(ofPart.map((one) => one[key]!));
+      const rows = (value.shape[0]! / each) * count;
+      const kept = slice(blocksOfAll, [0], [rows]);
+      return [key, factor.rank === 2 && kept.rank === 3 ? reshape(kept, [size, size]) : kept];
+    }),
+  );
+  return { derived, sound: all(greater(flags, 0.5)) };
+};
+
 /** Derive all inverses anew, each where it is placed, and hand them on to those that use them. */
 export const refreshFactors = (
   { layers, statistic, inverse, damping, place }: Refreshing,
@@ -52,12 +104,16 @@ export const refreshFactors = (
         { input: layer.numInputs, gradient: layer.numOutputs },
         damping,
       );
-      const after = scope(`inverse/${path}`, derive);
+      const share = place.shareOf(path, side);
+      if (share !== undefined && factors[path]![side]!.rank > 1) {
+        const shared = deriveTogether({ factor: factors[path]![side]!, derive, inverse, path }, place, share);
+        own.set(name, keptWhere(shared.sound, shared.derived, before));
+        flags.set(name, shared.sound);
+        continue;
+      }
+      const after = scope(`inverse/${path}`, () => derive());
       const sound = isSound(after);
-      own.set(
-        name,
-        Object.fromEntries(Object.entries(after).map(([key, now]) => [key, where(sound, now, before[key]!)])),
-      );
+      own.set(name, keptWhere(sound, after, before));
       flags.set(name, sound);
       mine = concat([inverse.pack(own.get(name)!), reshape(cast(sound, "f32"), [1])]);
     }

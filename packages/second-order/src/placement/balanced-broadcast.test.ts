@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { placeBalanced } from "./balanced-broadcast.ts";
-import { checkPlacement, type InversePlacement } from "./inverse-placement.ts";
+import { checkPlacement, type InversePlacement, type InverterRow } from "./inverse-placement.ts";
 
 const size = fc.integer({ min: 1, max: 40 });
 const layersIn = fc
@@ -9,7 +9,7 @@ const layersIn = fc
   .map((sizes) => sizes.map((each, i) => ({ path: `layer-${i}`, ...each })));
 
 const cubic = (n: number): number => 1e-3 * n ** 3;
-const rowsOf = ({ layers }: InversePlacement): (number | "everywhere")[] =>
+const rowsOf = ({ layers }: InversePlacement): InverterRow[] =>
   Object.values(layers).flatMap(({ input, gradient }) => [input, gradient]);
 
 describe("placeBalanced", () => {
@@ -36,7 +36,7 @@ describe("placeBalanced", () => {
   test("dearer broadcasts only move factors from owners to everywhere", () => {
     fc.assert(
       fc.property(layersIn, times, times, (layers, base, more) => {
-        const placed = (startup: number, perElement: number): (number | "everywhere")[] =>
+        const placed = (startup: number, perElement: number): InverterRow[] =>
           rowsOf(
             placeBalanced(layers, 4, {
               inverseSeconds: cubic,

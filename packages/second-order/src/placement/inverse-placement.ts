@@ -5,10 +5,16 @@ import type { LayerSide } from "../statistics/statistic.ts";
 export interface LayerPlacement {
   /** Column of the grid whose ranks precondition the layer's gradient: its gradient workers. */
   readonly column: number;
-  /** Row, in the column, of the rank that inverts the factor and sends the inverse to the others of the column. */
-  readonly input: number | "everywhere";
-  readonly gradient: number | "everywhere";
+  /** Who inverts the factor. */
+  readonly input: InverterRow;
+  readonly gradient: InverterRow;
 }
+
+/**
+ * Row, in the column, of the rank that inverts a factor and sends the inverse to the others of the column; or all of
+ * them, each by itself; or all of them together, each an equal share of its blocks, which they then gather.
+ */
+export type InverterRow = number | "everywhere" | "shared-out";
 
 /**
  * Which rank inverts which factor, and which preconditions. Plain data, the same on all ranks.
@@ -49,8 +55,8 @@ export const inverterOf = (
   numRanks: number,
 ): number | undefined => {
   const { column, [side]: row } = layers[path]!;
-  if (row === "everywhere" && workers > 1) return undefined;
-  return rankAt({ row: row === "everywhere" ? 0 : row, column }, numRanks, workers);
+  if (typeof row !== "number" && workers > 1) return undefined;
+  return rankAt({ row: typeof row === "number" ? row : 0, column }, numRanks, workers);
 };
 
 /** All ranks invert all factors. */
@@ -70,8 +76,8 @@ export const checkPlacement = (
       `placement: ${workers} gradient workers do not divide ${numRanks} ranks; use a number that divides them`,
     );
   const columns = numColumns(numRanks, workers);
-  const isRow = (row: number | "everywhere"): boolean =>
-    row === "everywhere" || (Number.isInteger(row) && row >= 0 && row < workers);
+  const isRow = (row: InverterRow): boolean =>
+    row === "everywhere" || row === "shared-out" || (Number.isInteger(row) && row >= 0 && row < workers);
   for (const path of paths) {
     const place = layers[path];
     if (place === undefined) throw new ArgumentError(`placement: layer ${path} has no place; place every layer`);
@@ -111,6 +117,22 @@ export const checkTogether = ({ layers }: InversePlacement, paths: readonly stri
 export const placeWhole = (paths: readonly string[], numRanks: number): InversePlacement => ({
   workers: 1,
   layers: Object.fromEntries(paths.map((path, i) => [path, { column: i % numRanks, input: 0, gradient: 0 }])),
+});
+
+/**
+ * Layers in turn over the columns of a grid; the ranks of a column share out the blocks of its factors, precondition,
+ * and send the result to the other columns.
+ *
+ * Source: the hybrid form of DP-KFAC, Zhang, Shi, Wang and Li 2022, arXiv 2206.15143.
+ */
+export const placeByBlocks = (paths: readonly string[], numRanks: number, workers: number): InversePlacement => ({
+  workers,
+  layers: Object.fromEntries(
+    paths.map((path, i) => [
+      path,
+      { column: i % numColumns(numRanks, workers), input: "shared-out", gradient: "shared-out" },
+    ]),
+  ),
 });
 
 /**

@@ -199,7 +199,9 @@ const busiestRank = (
       factorsInOrder(layers).map((factor) => ({
         rank: inverterOf(placement, factor.layer.path, factor.side, numRanks),
         path: factor.layer.path,
-        seconds: secondsOf(factor),
+        seconds:
+          secondsOf(factor) /
+          (placement.layers[factor.layer.path]![factor.side] === "shared-out" ? placement.workers : 1),
       })),
     ),
   );

@@ -112,7 +112,7 @@ export const statisticElements = (shape: readonly number[]): number =>
  * Average statistics over the ranks, in buckets that leave while the step computes on.
  *
  * @throws ArgumentError for a plan that leaves out a side, or has one twice.
- * Cost: one all-reduce per bucket, of the statistics with a triangle of each matrix; or a reduce for each owner of some.
+ * Cost: one all-reduce per bucket, of the statistics with a triangle of each matrix; or a reduce for each owner in it.
  */
 export const meanStatistics = ({
   axis,

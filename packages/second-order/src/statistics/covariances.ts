@@ -79,8 +79,8 @@ export interface CovarianceOptions {
  * Cost: `inputs² · rows` and `outputs² · rows` multiplications, over the number of blocks; `n(n + 1)/2` numbers of each
  * block travel.
  * @throws ArgumentError for options out of range.
- * Source: Martens and Grosse 2015, arXiv 1503.05671; Grosse and Martens 2016, arXiv 1602.01407, for convolutions; blocks
- * as in Zhang, Shi, Wang and Li 2022, arXiv 2206.15143.
+ * Source: Martens and Grosse 2015, arXiv 1503.05671; Grosse and Martens 2016, arXiv 1602.01407, for convolutions;
+ * Zhang, Shi, Wang and Li 2022, arXiv 2206.15143, for blocks.
  */
 export const covarianceStatistic = ({
   positions = "expand",
