@@ -1,4 +1,4 @@
-import { chain, type GradientTransformation, NdArray, scaleByLearningRate, type Tensor } from "@skein/tensor-core";
+import { chain, NdArray, scaleByLearningRate, type Tensor } from "@skein/tensor-core";
 import { normalArray } from "@skein/testing";
 import { describe, expect, test } from "vitest";
 import { lamb, lars, muon, orthogonaliseUpdates, shampoo, tensorNorms } from "../src/index.ts";
