@@ -28,7 +28,7 @@ import { buildLearningRate } from "./build-learning-rate.ts";
 import type { Curvature, CurvatureMode } from "./curvature.ts";
 import type { CurvaturePlan } from "./planning/curvature-plan.ts";
 import { ConfigError } from "./errors.ts";
-import type { CurvatureJob, Job } from "./job.ts";
+import type { CurvatureJob, FactorBucketsJob, Job } from "./job.ts";
 import { dataAxis, gridAxes } from "./mesh.ts";
 
 type KfacJob = Extract<CurvatureJob, { kind: "kfac" }>;
@@ -63,6 +63,10 @@ const formOf = (
 const hasOwnFactors = (job: CurvatureJob): boolean => job.kind === "kfac" && job.form === "dp";
 
 const kfacInverseOf = ({ inverse }: KfacJob): FactorInverse => (inverse === "eigen" ? eigenInverse : choleskyInverse);
+
+/** With how many bytes a bucket of factors is full. */
+export const factorBucketBytes = (buckets: FactorBucketsJob): number =>
+  buckets.kind === "per-factor" ? 0 : buckets.bytes;
 
 const buildPreconditioner = (
   job: CurvatureJob,
@@ -137,6 +141,7 @@ export const buildCurvature = (
     case "kfac": {
       const layers = requireLayers(optimizer.kind, find());
       const { size, klClip, statisticsSamples } = optimizer;
+      const factorBuckets = optimizer.kind === "kfac" ? optimizer.factorBuckets : undefined;
       const preconditioner = buildPreconditioner(optimizer, layers, {
         ranks,
         plan,
@@ -157,7 +162,9 @@ export const buildCurvature = (
             ? ownStatistics()
             : meanStatistics({
                 axis: dataAxis,
-                ...(plan !== undefined && { buckets: plan.buckets }),
+                ...(plan !== undefined
+                  ? { buckets: plan.buckets }
+                  : factorBuckets && { bucketBytes: factorBucketBytes(factorBuckets) }),
                 ...(preconditioner.ownerOf !== undefined && { ownerOf: preconditioner.ownerOf }),
               }),
         }),

@@ -230,7 +230,14 @@ export type CurvatureJob =
       readonly form: KfacFormName;
       /** Share of the ranks that precondition each layer; for forms kaisa, pad and auto. */
       readonly gradientWorkers: number;
+      /** Which factors travel together. Default: as planned by spd and auto, else 4 MiB. */
+      readonly factorBuckets?: FactorBucketsJob | undefined;
     } & CurvatureMethodJob);
+
+/** In the order in which factors are computed: each by itself, or together until so many bytes are there. */
+export type FactorBucketsJob =
+  | { readonly kind: "per-factor" }
+  | { readonly kind: "fixed-size"; readonly bytes: number };
 
 /** How ranks share the work of K-FAC; `auto` is chosen by measurements. */
 export type KfacFormName = "d" | "mpd" | "spd" | "kaisa" | "pad" | "dp" | "auto";

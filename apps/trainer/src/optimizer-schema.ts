@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { CrossFieldFault } from "./cross-field-fault.ts";
-import type { Job, LearningRateJob, OptimizerJob, PrecisionJob } from "./job.ts";
+import type { FactorBucketsJob, Job, LearningRateJob, OptimizerJob, PrecisionJob } from "./job.ts";
 import { count } from "./ranges.ts";
 
 const weightDecay = z.number().min(0);
@@ -24,6 +24,14 @@ const curvature = {
   statisticsSamples: count.optional().describe("Samples of a rank's part of a batch to look at; all by default."),
   ...afterPreconditioning,
 };
+
+const factorBuckets: z.ZodType<FactorBucketsJob> = z.discriminatedUnion("kind", [
+  z.strictObject({ kind: z.literal("per-factor") }),
+  z.strictObject({
+    kind: z.literal("fixed-size"),
+    bytes: count.default(4 * 1024 * 1024).describe("Bytes of factors with which a bucket is full and leaves."),
+  }),
+]);
 
 /** The field `optimizer` of a job. */
 export const optimizerSchema: z.ZodType<OptimizerJob> = z
@@ -63,6 +71,9 @@ export const optimizerSchema: z.ZodType<OptimizerJob> = z
         .max(1)
         .default(0.5)
         .describe("Share of the ranks that precondition each layer; for forms kaisa, pad and auto."),
+      factorBuckets: factorBuckets
+        .optional()
+        .describe("Which factors travel together; as planned by spd and auto, else 4 MiB, by default."),
     }),
     z.strictObject({
       kind: z.literal("eva-s"),
@@ -167,6 +178,11 @@ export const curvatureFaults = ({ optimizer, batch, ranks, overlap }: Job): Cros
     fault(
       "inverseEvery",
       `inverses are made anew every ${optimizer.inverseEvery} steps of factors that change every ${optimizer.factorEvery}; use a multiple of factorEvery`,
+    );
+  if (optimizer.kind === "kfac" && optimizer.factorBuckets !== undefined && ["dp", "auto"].includes(optimizer.form))
+    fault(
+      "factorBuckets",
+      `with form: ${optimizer.form} ${optimizer.form === "dp" ? "no factors travel" : "buckets are planned with the form that they belong to"}; leave factorBuckets out or use another form, such as mpd`,
     );
   if (optimizer.kind === "kfac" && ["kaisa", "pad", "auto"].includes(optimizer.form)) {
     const { gradientWorkers } = optimizer;

@@ -121,6 +121,25 @@ test("a step that refreshes curvature has a name of its own in the trace", async
   for (const name of ["curvature observed", "curvature refreshed"]) expect(trace).toContain(name);
 });
 
+test("factors travel in the buckets that a job names, and arrive alike", async () => {
+  const trainIn = (form: string, buckets: string): Promise<Buffer> =>
+    train(
+      `${form}-${buckets.length}`,
+      [`optimizer={kind: kfac, form: ${form}, factorEvery: 2, inverseEvery: 4, factorBuckets: ${buckets}}`],
+      "--trace",
+      `${form}-${buckets.length}.json`,
+    );
+  const [apart, together] = ["{kind: per-factor}", "{kind: fixed-size, bytes: 1000000000}"];
+  const messagesOf = (form: string, buckets: string): number => {
+    const trace = readFileSync(join(folder, `${form}-${buckets.length}.json`), "utf8");
+    return new Set(trace.match(/wait all-reduce statistics-\d+/g)).size;
+  };
+  for (const form of ["mpd", "spd"]) {
+    expect(await trainIn(form, apart!)).toEqual(await trainIn(form, together!));
+    expect([messagesOf(form, apart!), messagesOf(form, together!)]).toEqual([6, 1]);
+  }
+});
+
 test("on a grid of four ranks K-FAC learns what it learns where each rank does all, about, and goes on", async () => {
   const rows = [
     "{kind: kfac, form: d, factorEvery: 5, inverseEvery: 5}",
@@ -157,6 +176,9 @@ test.each(["mpd", "dp"])("form %s: a factor that cannot be inverted is named, an
 
 test.each([
   ["{kind: kfac, form: kaisa, gradientWorkers: 0.7}", /a share 0\.7 of 2 ranks is 1\.4 gradient workers, which do not/],
+  ["{kind: kfac, form: dp, factorBuckets: {kind: per-factor}}", /with form: dp no factors travel; leave factorBuckets/],
+  ["{kind: kfac, form: auto, factorBuckets: {kind: fixed-size}}", /with form: auto buckets are planned with the form/],
+  ["{kind: kfac, factorBuckets: {kind: fixed-size, bytes: 0}}", /optimizer\.factorBuckets\.bytes/],
   ["{kind: kfac, damping: -1}", /optimizer\.damping is -1, but must be above 0/],
   ["{kind: kfac, factorEvery: 4, inverseEvery: 10}", /every 10 steps of factors that change every 4.*multiple of/],
   ["{kind: eva, statisticsSamples: 999}", /999 samples are to be looked at.*at most so many/],

@@ -1,5 +1,6 @@
 import { planFactorBuckets, type LinearCollectiveModel } from "@skein/cost-model";
 import {
+  bucketsInOrder,
   chooseForm,
   factorElements,
   gradientWorkers,
@@ -10,6 +11,7 @@ import {
   type StageTimes,
 } from "@skein/second-order";
 import { InvariantError } from "@skein/tensor-core";
+import { factorBucketBytes } from "../build-curvature.ts";
 import type { PlannedCurvature } from "../curvature.ts";
 import type { Job } from "../job.ts";
 import { dataAxis } from "../mesh.ts";
@@ -106,14 +108,15 @@ export const decideCurvature = (
     measured.factors.map(({ path, side, workSeconds }) => [sideName(path, side), workSeconds] as const),
   );
   const elementsOf = new Map<string, PlannedLayer>(layers.map((layer) => [layer.path, layer]));
-  const { buckets } = planFactorBuckets(
-    measured.factors.map(({ path, side, workSeconds }) => ({
-      name: sideName(path, side),
-      elements: factorElements(elementsOf.get(path)!, side, blockSize),
-      workSeconds,
-    })),
-    measured.allReduce,
-  );
+  const computed = measured.factors.map(({ path, side, workSeconds }) => ({
+    name: sideName(path, side),
+    elements: factorElements(elementsOf.get(path)!, side, blockSize),
+    workSeconds,
+  }));
+  const buckets =
+    optimizer.factorBuckets === undefined
+      ? planFactorBuckets(computed, measured.allReduce).buckets
+      : bucketsInOrder(computed, factorBucketBytes(optimizer.factorBuckets));
   const times: StageTimes = {
     factorSeconds: ({ path }, side) => work.get(sideName(path, side)) ?? 0,
     inverseSeconds: interpolated(measured.inverses),
