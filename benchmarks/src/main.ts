@@ -16,6 +16,7 @@ import { formatTable, shortfalls } from "./report/table.ts";
 import { predictions } from "./predictions/predictions.ts";
 import { runStudy } from "./studies/run-study.ts";
 import { secondOrderSearch } from "./second-order/search.ts";
+import { secondOrderLinks } from "./second-order/links.ts";
 import { secondOrderTimes } from "./second-order/times.ts";
 import { slowLinks } from "./slow-links/slow-links.ts";
 import { benchInChromium } from "./suites/browser.ts";
@@ -88,6 +89,7 @@ const studies: Readonly<Record<string, (args: readonly string[]) => Promise<numb
   "slow-links": (args) => runStudy(slowLinks, args),
   "second-order-search": (args) => runStudy(secondOrderSearch, args),
   "second-order-times": (args) => runStudy(secondOrderTimes, args),
+  "second-order-links": (args) => runStudy(secondOrderLinks, args),
   predictions: async (args) => predictions(args),
   "kfac-stages": async (args) => kfacStages(args),
   "own-steps": ownSteps,
