@@ -1,4 +1,5 @@
 import { alignColumns } from "../report/align-columns.ts";
+import { milliseconds } from "../report/milliseconds.ts";
 import type { RangePlot, RangeRow } from "../report/range-plot.ts";
 import { orderingRule, orderingsSection } from "../studies/orderings-section.ts";
 import type { Figures, Outcome } from "../studies/outcome.ts";
@@ -31,9 +32,6 @@ const header = [
   "chosen",
   "note",
 ];
-
-const milliseconds = (seconds: number): string =>
-  seconds >= 1 ? (1000 * seconds).toFixed(0) : (1000 * seconds).toPrecision(3);
 
 /** A form at its place: timed, and traced. */
 interface FormRuns {

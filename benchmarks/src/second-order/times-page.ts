@@ -1,4 +1,5 @@
 import { alignColumns } from "../report/align-columns.ts";
+import { milliseconds } from "../report/milliseconds.ts";
 import type { RangePlot } from "../report/range-plot.ts";
 import type { Draw, ResultOf } from "../studies/study.ts";
 import { baseline } from "./methods.ts";
@@ -16,7 +17,6 @@ import {
 } from "./times-results.ts";
 
 const mebi = (bytes: number): string => (bytes / 2 ** 20).toFixed(0);
-const milliseconds = (seconds: number): string => (1000 * seconds).toPrecision(3);
 const times = (value: number): string => value.toFixed(2);
 
 const plotOf = (name: string, title: string, rows: RangePlot["rows"]): RangePlot => ({
@@ -76,18 +76,23 @@ const missedOf = (all: readonly OverPlaces[]): Beside[] =>
 const placeOf = ({ run: { task, ranks } }: Beside): string => `${task.name} on ${ranks}`;
 
 /** What a reader keeps of the page. */
-export const timesSentences = (all: readonly OverPlaces[]): readonly [string, string, string] => {
+export const timesSentences = (
+  all: readonly OverPlaces[],
+  runs: readonly TimesRun[],
+): readonly [string, string, string] => {
   const judged = all.filter(({ method }) => method.most !== undefined);
   const others = all.filter(({ method }) => method.most === undefined);
   const missed = missedOf(judged);
-  const numJudged = judged.reduce((sum, { besides }) => sum + besides.length, 0);
+  const numHeld = judged.flatMap(({ besides }) => besides).filter((one) => standingOf(one) === "held").length;
+  const numWanted = runs.filter(({ kind, method }) => kind === "timed" && method.most !== undefined).length;
+  const numOpen = numWanted - numHeld - missed.length;
   const asked = timedMethods
     .flatMap(({ name, most }) => (most === undefined ? [] : [`${name} ${times(most)}`]))
     .join(", ");
   const said = missed.map((one) => `${one.run.method.name} ${times(one.ratio!.value)} (${placeOf(one)})`).join(", ");
   return [
     `Times a step of ${baseline}, median over tasks and numbers of ranks: ${judged.map(rangeOf).join(", ") || "none is known yet"}.`,
-    `Wanted is at most ${asked}: that holds in ${numJudged - missed.length} of ${numJudged} places${missed.length === 0 ? "" : `, and is missed by ${said}`}.`,
+    `Wanted is at most ${asked}: that holds in ${numHeld} of ${numWanted} places${numOpen === 0 ? "" : `, ${numOpen} more are not known`}${missed.length === 0 ? "" : `, and is missed by ${said}`}.`,
     `Of the others, of which nothing is wanted: ${others.map(rangeOf).join(", ") || "none is known yet"}.`,
   ];
 };
@@ -164,7 +169,7 @@ export const timesPage = (runs: readonly TimesRun[], resultOf: ResultOf, draw: D
       `- ${placeOf(one)}: ${one.run.method.name} takes ${times(one.ratio!.value)} times a step of ${baseline}; at most ${times(one.run.method.most!)} is wanted.`,
   );
   const numMissing = runs.filter((run) => outcomeOf(run) === undefined).length;
-  return `${all.length === 0 ? "" : `${draw(overallPlot(all))}\n\n`}${timesSentences(all).join("\n")}
+  return `${all.length === 0 ? "" : `${draw(overallPlot(all))}\n\n`}${timesSentences(all, runs).join("\n")}
 
 Tasks are those of \`pnpm bench second-order\`, with the same batches, on one rank or shared by four, which are threads with one thread each to compute
 with, and share the cores of the machine. What a step learns takes no part in this. Some optimizers do more in one step of ${cycle}: ms per step is the mean over such a cycle of the medians of steps

@@ -1,5 +1,6 @@
 import { alignColumns } from "../report/align-columns.ts";
 import type { Outcome } from "../studies/outcome.ts";
+import { milliseconds } from "../report/milliseconds.ts";
 import type { RangePlot, RangeRow } from "../report/range-plot.ts";
 import type { Draw, ResultOf } from "../studies/study.ts";
 import { baseline } from "./methods.ts";
@@ -18,9 +19,6 @@ const header = [
   "convergence",
   "note",
 ];
-
-const milliseconds = (seconds: number): string =>
-  seconds >= 1 ? (1000 * seconds).toFixed(0) : (1000 * seconds).toPrecision(3);
 
 const labelOf = ({ name, method }: SlowLinksRun): string => {
   const seed = /\/(seed-\d+)$/.exec(name)?.[1];
