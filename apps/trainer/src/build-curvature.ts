@@ -64,9 +64,9 @@ const hasOwnFactors = (job: CurvatureJob): boolean => job.kind === "kfac" && job
 
 const kfacInverseOf = ({ inverse }: KfacJob): FactorInverse => (inverse === "eigen" ? eigenInverse : choleskyInverse);
 
-/** With how many bytes a bucket of factors is full. */
-export const factorBucketBytes = (buckets: FactorBucketsJob): number =>
-  buckets.kind === "per-factor" ? 0 : buckets.bytes;
+/** With how many bytes a bucket of factors is full; undefined where that is planned, or not said. */
+export const factorBucketBytes = (buckets: FactorBucketsJob | undefined): number | undefined =>
+  buckets?.kind === "per-factor" ? 0 : buckets?.kind === "fixed-size" ? buckets.bytes : undefined;
 
 const buildPreconditioner = (
   job: CurvatureJob,
@@ -141,7 +141,7 @@ export const buildCurvature = (
     case "kfac": {
       const layers = requireLayers(optimizer.kind, find());
       const { size, klClip, statisticsSamples } = optimizer;
-      const factorBuckets = optimizer.kind === "kfac" ? optimizer.factorBuckets : undefined;
+      const bucketBytes = optimizer.kind === "kfac" ? factorBucketBytes(optimizer.factorBuckets) : undefined;
       const preconditioner = buildPreconditioner(optimizer, layers, {
         ranks,
         plan,
@@ -162,9 +162,7 @@ export const buildCurvature = (
             ? ownStatistics()
             : meanStatistics({
                 axis: dataAxis,
-                ...(plan !== undefined
-                  ? { buckets: plan.buckets }
-                  : factorBuckets && { bucketBytes: factorBucketBytes(factorBuckets) }),
+                ...(plan !== undefined ? { buckets: plan.buckets } : bucketBytes !== undefined && { bucketBytes }),
                 ...(preconditioner.ownerOf !== undefined && { ownerOf: preconditioner.ownerOf }),
               }),
         }),

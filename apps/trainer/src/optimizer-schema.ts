@@ -31,6 +31,7 @@ const factorBuckets: z.ZodType<FactorBucketsJob> = z.discriminatedUnion("kind", 
     kind: z.literal("fixed-size"),
     bytes: count.default(4 * 1024 * 1024).describe("Bytes of factors with which a bucket is full and leaves."),
   }),
+  z.strictObject({ kind: z.literal("planned") }),
 ]);
 
 /** The field `optimizer` of a job. */
@@ -73,7 +74,7 @@ export const optimizerSchema: z.ZodType<OptimizerJob> = z
         .describe("Share of the ranks that precondition each layer; for forms kaisa, pad and auto."),
       factorBuckets: factorBuckets
         .optional()
-        .describe("Which factors travel together; as planned by spd and auto, else 4 MiB, by default."),
+        .describe("Which factors travel together; planned for spd and auto, else 4 MiB, by default."),
     }),
     z.strictObject({
       kind: z.literal("eva-s"),
@@ -179,10 +180,13 @@ export const curvatureFaults = ({ optimizer, batch, ranks, overlap }: Job): Cros
       "inverseEvery",
       `inverses are made anew every ${optimizer.inverseEvery} steps of factors that change every ${optimizer.factorEvery}; use a multiple of factorEvery`,
     );
-  if (optimizer.kind === "kfac" && optimizer.factorBuckets !== undefined && ["dp", "auto"].includes(optimizer.form))
+  const { form, factorBuckets: buckets } = optimizer.kind === "kfac" ? optimizer : {};
+  if (buckets !== undefined && form === "dp")
+    fault("factorBuckets", "with form: dp no factors travel; leave factorBuckets out or use another form, such as mpd");
+  if (buckets !== undefined && buckets.kind !== "planned" && form === "auto")
     fault(
       "factorBuckets",
-      `with form: ${optimizer.form} ${optimizer.form === "dp" ? "no factors travel" : "buckets are planned with the form that they belong to"}; leave factorBuckets out or use another form, such as mpd`,
+      `with form: auto buckets are planned with the form that they belong to, not ${buckets.kind}; leave factorBuckets out or use another form, such as mpd`,
     );
   if (optimizer.kind === "kfac" && ["kaisa", "pad", "auto"].includes(optimizer.form)) {
     const { gradientWorkers } = optimizer;

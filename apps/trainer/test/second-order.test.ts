@@ -129,15 +129,25 @@ test("factors travel in the buckets that a job names, and arrive alike", async (
       "--trace",
       `${form}-${buckets.length}.json`,
     );
-  const [apart, together] = ["{kind: per-factor}", "{kind: fixed-size, bytes: 1000000000}"];
+  const [apart, together, planned] = [
+    "{kind: per-factor}",
+    "{kind: fixed-size, bytes: 1000000000}",
+    "{kind: planned}",
+  ] as const;
   const messagesOf = (form: string, buckets: string): number => {
     const trace = readFileSync(join(folder, `${form}-${buckets.length}.json`), "utf8");
     return new Set(trace.match(/wait all-reduce statistics-\d+/g)).size;
   };
   for (const form of ["mpd", "spd"]) {
-    expect(await trainIn(form, apart!)).toEqual(await trainIn(form, together!));
-    expect([messagesOf(form, apart!), messagesOf(form, together!)]).toEqual([6, 1]);
+    expect(await trainIn(form, apart)).toEqual(await trainIn(form, together));
+    expect([messagesOf(form, apart), messagesOf(form, together)]).toEqual([6, 1]);
   }
+  await trainIn("mpd", planned);
+  const plan = JSON.parse(
+    readFileSync(join(folder, `mpd-${planned.length}`, "checkpoints/step-00000012/manifest.json"), "utf8"),
+  ) as { plan: { curvature: { form: unknown; buckets: string[][] } } };
+  expect(plan.plan.curvature.form).toEqual({ kind: "mpd" });
+  expect(messagesOf("mpd", planned)).toBe(plan.plan.curvature.buckets.length);
 });
 
 test("on a grid of four ranks K-FAC learns what it learns where each rank does all, about, and goes on", async () => {

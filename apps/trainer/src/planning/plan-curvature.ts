@@ -81,8 +81,10 @@ const linear =
 
 /** The forms that a job may be given: the one it names, or all that compute the same on the axes that it has. */
 const formsOf = (job: Extract<Job["optimizer"], { kind: "kfac" }>, numRanks: number): readonly KfacForm[] => {
-  if (job.form === "spd") return [{ kind: "spd" }];
-  const workers = new Set([1, gradientWorkers(job.gradientWorkers, numRanks), numRanks]);
+  const asked = gradientWorkers(job.gradientWorkers, numRanks);
+  if (job.form === "kaisa" || job.form === "pad") return [{ kind: job.form, fraction: asked / numRanks }];
+  if (job.form !== "auto") return [{ kind: job.form }];
+  const workers = new Set([1, asked, numRanks]);
   const fractions = [...workers].map((each) => each / numRanks);
   return [
     { kind: "d" },
@@ -113,10 +115,11 @@ export const decideCurvature = (
     elements: factorElements(elementsOf.get(path)!, side, blockSize),
     workSeconds,
   }));
+  const bucketBytes = factorBucketBytes(optimizer.factorBuckets);
   const buckets =
-    optimizer.factorBuckets === undefined
+    bucketBytes === undefined
       ? planFactorBuckets(computed, measured.allReduce).buckets
-      : bucketsInOrder(computed, factorBucketBytes(optimizer.factorBuckets));
+      : bucketsInOrder(computed, bucketBytes);
   const times: StageTimes = {
     factorSeconds: ({ path }, side) => work.get(sideName(path, side)) ?? 0,
     inverseSeconds: interpolated(measured.inverses),
