@@ -74,6 +74,9 @@ const stageCells = (traced: Figures | undefined): string[] => {
   });
 };
 
+/** Whether measurements choose its form. */
+const isChosen = ({ method }: LinksRun): boolean => method.optimizer["form"] === "auto";
+
 const cellsOf = ({ timed, traced }: FormRuns, base: Figures | undefined, outcomeOf: OutcomeOf): string[] => {
   const outcome = outcomeOf(timed);
   const { name, note = "" } = timed.method;
@@ -95,7 +98,7 @@ const cellsOf = ({ timed, traced }: FormRuns, base: Figures | undefined, outcome
     base === undefined ? "–" : (stepSeconds.median / base.stepSeconds.median).toFixed(2),
     ...stages,
     (bytesSentPerStep / 1024).toFixed(1),
-    form ?? "",
+    isChosen(timed) ? (form ?? "") : "",
     note,
   ];
 };
@@ -121,8 +124,8 @@ const plotOf = ({ title, forms }: Place, base: Figures, outcomeOf: OutcomeOf): R
           // A spread as large as the median would reach down to no time at all: a tenth is far enough for a line.
           low: beside(Math.max(stepSeconds.median - stepSeconds.mad, stepSeconds.median / 10)),
           high: beside(stepSeconds.median + stepSeconds.mad),
-          solid: form === undefined,
-          note: `${milliseconds(stepSeconds.median)} ms, ${(bytesSentPerStep / 1024).toFixed(0)} KiB${form === undefined ? "" : `, ${form}`}`,
+          solid: !isChosen(timed),
+          note: `${milliseconds(stepSeconds.median)} ms, ${(bytesSentPerStep / 1024).toFixed(0)} KiB${isChosen(timed) ? `, ${form}` : ""}`,
         },
       ];
     }),
@@ -182,8 +185,8 @@ is little. Factors are gathered and inverses made anew in each step, so that all
 step has a tenth of them. Factors are in blocks of at most 512 rows, else that of 3137 rows of the CNN were most of all work, and could not be shared. Ms per step
 are medians ± median absolute deviations after a warm-up (n counts the steps of all takes). Stages are ms of a traced step, mean of the ranks: as they are recorded,
 that step is longer than the one beside it. What travels is all that a rank's own thread spends on messages: to pack, start, await and unpack them, slower
-ranks included; what the network does meanwhile is hidden, and is not seen. Chosen is who does what where measurements decide it: the form, and the share of
-the ranks that precondition a layer.
+ranks included; what the network does meanwhile is hidden, and is not seen. Chosen is the form that auto took by its measurements, with the share of the ranks that
+precondition a layer; spd measures, too, but only who inverts what follows from that.
 
 ${places.length === 0 ? "Nothing was run yet." : places.map(section).join("\n\n")}
 

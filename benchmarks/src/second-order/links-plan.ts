@@ -40,6 +40,7 @@ const kfac = (form: string, options: JobFile = {}): JobFile => ({
   ...options,
 });
 
+const planned: JobFile = { factorBuckets: { kind: "planned" } };
 /** More than all factors of a model. */
 const allInOne: JobFile = { kind: "fixed-size", bytes: 2 ** 30 };
 
@@ -47,24 +48,21 @@ export const linksBaseline = "momentum";
 
 export const linksMethods: readonly LinksMethod[] = [
   { name: linksBaseline, optimizer: { kind: "momentum" } },
-  { name: "d", optimizer: kfac("d"), note: "each rank inverts all" },
-  { name: "mpd", optimizer: kfac("mpd"), note: "layers in turn" },
-  { name: "spd", optimizer: kfac("spd"), note: "by measurements; messages planned" },
+  { name: "d", optimizer: kfac("d", planned), note: "each rank inverts all; messages planned" },
+  { name: "mpd", optimizer: kfac("mpd"), note: "layers in turn; messages of 4 MiB" },
+  // Where layers stay with their ranks whatever is measured, messages are all that differs.
   {
-    name: "spd-per-factor",
-    optimizer: kfac("spd", { factorBuckets: { kind: "per-factor" } }),
+    name: "mpd-per-factor",
+    optimizer: kfac("mpd", { factorBuckets: { kind: "per-factor" } }),
     note: "a message per factor, as soon as it is computed",
   },
   {
-    name: "spd-4-mib",
-    optimizer: kfac("spd", { factorBuckets: { kind: "fixed-size" } }),
-    note: "messages of 4 MiB",
-  },
-  {
-    name: "spd-together",
-    optimizer: kfac("spd", { factorBuckets: allInOne }),
+    name: "mpd-together",
+    optimizer: kfac("mpd", { factorBuckets: allInOne }),
     note: "one message after all factors",
   },
+  { name: "mpd-planned", optimizer: kfac("mpd", planned), note: "layers in turn; messages planned" },
+  { name: "spd", optimizer: kfac("spd"), note: "inverses by measurements; messages planned" },
   { name: "kaisa-0.5", optimizer: kfac("kaisa"), note: "half of the ranks precondition a layer" },
   { name: "pad-0.5", optimizer: kfac("pad"), note: "the same, factors only to who inverts them" },
   {
