@@ -17,6 +17,8 @@ import { predictions } from "./predictions/predictions.ts";
 import { runStudy } from "./studies/run-study.ts";
 import { secondOrder } from "./second-order/second-order.ts";
 import { secondOrderSearch } from "./second-order/search.ts";
+import { secondOrderLinks } from "./second-order/links.ts";
+import { secondOrderTimes } from "./second-order/times.ts";
 import { slowLinks } from "./slow-links/slow-links.ts";
 import { benchInChromium } from "./suites/browser.ts";
 import { benchCodec } from "./suites/codec.ts";
@@ -88,6 +90,8 @@ const studies: Readonly<Record<string, (args: readonly string[]) => Promise<numb
   "slow-links": (args) => runStudy(slowLinks, args),
   "second-order": (args) => runStudy(secondOrder, args),
   "second-order-search": (args) => runStudy(secondOrderSearch, args),
+  "second-order-times": (args) => runStudy(secondOrderTimes, args),
+  "second-order-links": (args) => runStudy(secondOrderLinks, args),
   predictions: async (args) => predictions(args),
   "kfac-stages": async (args) => kfacStages(args),
   "own-steps": ownSteps,

@@ -29,7 +29,7 @@ import { buildLearningRate } from "./build-learning-rate.ts";
 import type { Curvature, CurvatureMode } from "./curvature.ts";
 import type { CurvaturePlan } from "./planning/curvature-plan.ts";
 import { ConfigError } from "./errors.ts";
-import type { CurvatureJob, Job } from "./job.ts";
+import type { CurvatureJob, FactorBucketsJob, Job } from "./job.ts";
 import { dataAxis, gridAxes } from "./mesh.ts";
 
 type KfacJob = Extract<CurvatureJob, { kind: "kfac" }>;
@@ -70,6 +70,10 @@ const hasOwnFactors = (job: CurvatureJob): boolean =>
   job.kind === "kfac" && (job.form === "dp" || job.form === "dp-hybrid");
 
 const kfacInverseOf = ({ inverse }: KfacJob): FactorInverse => (inverse === "eigen" ? eigenInverse : choleskyInverse);
+
+/** With how many bytes a bucket of factors is full; undefined where that is planned, or not said. */
+export const factorBucketBytes = (buckets: FactorBucketsJob | undefined): number | undefined =>
+  buckets?.kind === "per-factor" ? 0 : buckets?.kind === "fixed-size" ? buckets.bytes : undefined;
 
 const buildPreconditioner = (
   job: CurvatureJob,
@@ -144,6 +148,7 @@ export const buildCurvature = (
     case "kfac": {
       const layers = requireLayers(optimizer.kind, find());
       const { size, klClip, statisticsSamples } = optimizer;
+      const bucketBytes = optimizer.kind === "kfac" ? factorBucketBytes(optimizer.factorBuckets) : undefined;
       const preconditioner = buildPreconditioner(optimizer, layers, {
         ranks,
         plan,
@@ -164,7 +169,7 @@ export const buildCurvature = (
             ? ownStatistics()
             : meanStatistics({
                 axis: dataAxis,
-                ...(plan !== undefined && { buckets: plan.buckets }),
+                ...(plan !== undefined ? { buckets: plan.buckets } : bucketBytes !== undefined && { bucketBytes }),
                 ...(preconditioner.ownerOf !== undefined && { ownerOf: preconditioner.ownerOf }),
               }),
         }),

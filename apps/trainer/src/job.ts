@@ -230,7 +230,18 @@ export type CurvatureJob =
       readonly form: KfacFormName;
       /** Share of the ranks that precondition each layer; for forms kaisa, pad, dp-hybrid and auto. */
       readonly gradientWorkers: number;
+      /** Which factors travel together. Default: planned for spd and auto, else 4 MiB. */
+      readonly factorBuckets?: FactorBucketsJob | undefined;
     } & CurvatureMethodJob);
+
+/**
+ * In the order in which factors are computed: each by itself, together until so many bytes are there, or so that they
+ * arrive soonest by what is measured before the first step.
+ */
+export type FactorBucketsJob =
+  | { readonly kind: "per-factor" }
+  | { readonly kind: "fixed-size"; readonly bytes: number }
+  | { readonly kind: "planned" };
 
 /** How ranks share the work of K-FAC; `auto` is chosen by measurements. */
 export type KfacFormName = "d" | "mpd" | "spd" | "kaisa" | "pad" | "dp" | "dp-hybrid" | "auto";

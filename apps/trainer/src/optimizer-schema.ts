@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { CrossFieldFault } from "./cross-field-fault.ts";
-import type { Job, LearningRateJob, OptimizerJob, PrecisionJob } from "./job.ts";
+import type { FactorBucketsJob, Job, LearningRateJob, OptimizerJob, PrecisionJob } from "./job.ts";
 import { count } from "./ranges.ts";
 
 const weightDecay = z.number().min(0);
@@ -24,6 +24,15 @@ const curvature = {
   statisticsSamples: count.optional().describe("Samples of a rank's part of a batch to look at; all by default."),
   ...afterPreconditioning,
 };
+
+const factorBuckets: z.ZodType<FactorBucketsJob> = z.discriminatedUnion("kind", [
+  z.strictObject({ kind: z.literal("per-factor") }),
+  z.strictObject({
+    kind: z.literal("fixed-size"),
+    bytes: count.default(4 * 1024 * 1024).describe("Bytes of factors with which a bucket is full and leaves."),
+  }),
+  z.strictObject({ kind: z.literal("planned") }),
+]);
 
 /** The field `optimizer` of a job. */
 export const optimizerSchema: z.ZodType<OptimizerJob> = z
@@ -63,6 +72,9 @@ export const optimizerSchema: z.ZodType<OptimizerJob> = z
         .max(1)
         .default(0.5)
         .describe("Share of the ranks that precondition each layer; for forms kaisa, pad, dp-hybrid and auto."),
+      factorBuckets: factorBuckets
+        .optional()
+        .describe("Which factors travel together; planned for spd and auto, else 4 MiB, by default."),
     }),
     z.strictObject({
       kind: z.literal("eva-s"),
@@ -176,6 +188,17 @@ export const curvatureFaults = ({ optimizer, batch, ranks, overlap }: Job): Cros
     fault(
       "form",
       "dp-hybrid shares out blocks of factors, but factors are whole; give blockSize, such as 512, or use dp",
+    );
+  const { form, factorBuckets: buckets } = optimizer.kind === "kfac" ? optimizer : {};
+  if (buckets !== undefined && (form === "dp" || form === "dp-hybrid"))
+    fault(
+      "factorBuckets",
+      `with form: ${form} no factors travel; leave factorBuckets out or use another form, such as mpd`,
+    );
+  if (buckets !== undefined && buckets.kind !== "planned" && form === "auto")
+    fault(
+      "factorBuckets",
+      `with form: auto buckets are planned with the form that they belong to, not ${buckets.kind}; leave factorBuckets out or use another form, such as mpd`,
     );
   if (optimizer.kind === "kfac" && hasGrid(optimizer)) {
     const { gradientWorkers } = optimizer;

@@ -176,6 +176,35 @@ test("how K-FAC is planned is told, with what other forms would take, and stands
   );
 });
 
+test("factors travel in the buckets that a job names, and arrive alike", async () => {
+  const trainIn = (form: string, buckets: string): Promise<Buffer> =>
+    train(
+      `${form}-${buckets.length}`,
+      [`optimizer={kind: kfac, form: ${form}, factorEvery: 2, inverseEvery: 4, factorBuckets: ${buckets}}`],
+      "--trace",
+      `${form}-${buckets.length}.json`,
+    );
+  const [apart, together, planned] = [
+    "{kind: per-factor}",
+    "{kind: fixed-size, bytes: 1000000000}",
+    "{kind: planned}",
+  ] as const;
+  const messagesOf = (form: string, buckets: string): number => {
+    const trace = readFileSync(join(folder, `${form}-${buckets.length}.json`), "utf8");
+    return new Set(trace.match(/wait all-reduce statistics-\d+/g)).size;
+  };
+  for (const form of ["mpd", "spd"]) {
+    expect(await trainIn(form, apart)).toEqual(await trainIn(form, together));
+    expect([messagesOf(form, apart), messagesOf(form, together)]).toEqual([6, 1]);
+  }
+  await trainIn("mpd", planned);
+  const plan = JSON.parse(
+    readFileSync(join(folder, `mpd-${planned.length}`, "checkpoints/step-00000012/manifest.json"), "utf8"),
+  ) as { plan: { curvature: { form: unknown; buckets: string[][] } } };
+  expect(plan.plan.curvature.form).toEqual({ kind: "mpd" });
+  expect(messagesOf("mpd", planned)).toBe(plan.plan.curvature.buckets.length);
+});
+
 test("on a grid of four ranks K-FAC learns what it learns where each rank does all, about, and goes on", async () => {
   const rows = [
     "{kind: kfac, form: d, factorEvery: 5, inverseEvery: 5}",
@@ -213,6 +242,9 @@ test.each(["mpd", "dp"])("form %s: a factor that cannot be inverted is named, an
 test.each([
   ["{kind: kfac, form: kaisa, gradientWorkers: 0.7}", /a share 0\.7 of 2 ranks is 1\.4 gradient workers, which do not/],
   ["{kind: kfac, form: dp-hybrid}", /dp-hybrid shares out blocks of factors.*give blockSize/],
+  ["{kind: kfac, form: dp, factorBuckets: {kind: per-factor}}", /with form: dp no factors travel; leave factorBuckets/],
+  ["{kind: kfac, form: auto, factorBuckets: {kind: fixed-size}}", /with form: auto buckets are planned with the form/],
+  ["{kind: kfac, factorBuckets: {kind: fixed-size, bytes: 0}}", /optimizer\.factorBuckets\.bytes/],
   ["{kind: kfac, damping: -1}", /optimizer\.damping is -1, but must be above 0/],
   ["{kind: kfac, factorEvery: 4, inverseEvery: 10}", /every 10 steps of factors that change every 4.*multiple of/],
   ["{kind: eva, statisticsSamples: 999}", /999 samples are to be looked at.*at most so many/],

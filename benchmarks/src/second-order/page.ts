@@ -1,11 +1,13 @@
 import { alignColumns } from "../report/align-columns.ts";
 import type { RangePlot, RangeRow } from "../report/range-plot.ts";
 import type { Figures } from "../studies/outcome.ts";
-import type { Results } from "../studies/results-file.ts";
+import { resultOf as resultIn, type Results } from "../studies/results-file.ts";
 import type { ResultOf, Study } from "../studies/study.ts";
 import { type Climb, climbsIn, type LadderRun, leastSeeds, type Rung } from "./ladder.ts";
 import { baseline } from "./methods.ts";
 import type { Task } from "./tasks.ts";
+import { planTimes } from "./times-plan.ts";
+import { secondOrderTimes } from "./times.ts";
 
 const targetOf = ({ target }: Task): string =>
   target.unit === "%" ? `${target.value} % right` : `${target.value} bits per byte`;
@@ -140,17 +142,19 @@ const sentencesOf = (task: Task, standings: readonly Standing[]): string => {
   ].join("\n");
 };
 
-/** What a run of a step-time study says of a step: the mean of a cycle, refreshes included. */
-const stepSecondsIn =
-  (times: Results): StepSecondsOf =>
-  ({ task, method }) => {
-    const outcome = times.get(`${task.name}/${method.name}`)?.at(-1)?.outcome;
-    return outcome?.kind === "done" ? outcome.stepSeconds.median : undefined;
+/** What the study of step times says of a step: the mean of a cycle, refreshes included. */
+const stepSecondsIn = (times: Results): StepSecondsOf => {
+  const timed = planTimes({ quick: false, seeds: [1] }).filter(({ kind, ranks }) => kind === "timed" && ranks === 1);
+  return ({ task, method }) => {
+    const run = timed.find((one) => one.task.name === task.name && one.method.name === method.name);
+    const outcome = run && resultIn(times, run)?.outcome;
+    return outcome?.kind === "done" ? outcome.cycleSeconds?.median : undefined;
   };
+};
 
 /** A plot, three sentences and a table per task. */
 export const ladderPage: Study<LadderRun>["page"] = (runs, resultOf, draw, resultsOf) => {
-  const secondsOf = stepSecondsIn(resultsOf("second-order-times"));
+  const secondsOf = stepSecondsIn(resultsOf(secondOrderTimes.name));
   const climbs = climbsIn(runs, resultOf);
   const sections = [...Map.groupBy(climbs, ({ task }) => task)].map(([task, own]) => {
     const standings = standingsOf(own, secondsOf);

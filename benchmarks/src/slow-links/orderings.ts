@@ -1,13 +1,4 @@
-/** A paper's word that one method is faster than another. */
-export interface Ordering {
-  readonly claim: string;
-  readonly source: string;
-  /** Names of methods. */
-  readonly faster: string;
-  readonly slower: string;
-  /** The claim is only that it is no slower: even is enough. */
-  readonly orEven?: true;
-}
+import type { Ordering } from "../studies/orderings-section.ts";
 
 /** What the papers of these methods say of their speed, as pairs that this study runs. */
 export const orderings: readonly Ordering[] = [

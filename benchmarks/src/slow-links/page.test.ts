@@ -5,15 +5,15 @@ import { planConvergence } from "../convergence/plan.ts";
 import { planSearch } from "../convergence/search-plan.ts";
 import type { RangePlot } from "../report/range-plot.ts";
 import type { JobFile } from "../studies/job-file.ts";
+import { orderingsSection } from "../studies/orderings-section.ts";
 import { madeResults } from "../studies/made-results.ts";
 import type { Outcome } from "../studies/outcome.ts";
 import { resultOf, type Results } from "../studies/results-file.ts";
 import { linkFileOf, networks } from "./links.ts";
 import { methods } from "./methods.ts";
 import { orderings } from "./orderings.ts";
-import { orderingsSection } from "./orderings-page.ts";
 import { slowLinksPage } from "./page.ts";
-import { planSlowLinks, type SlowLinksRun } from "./plan.ts";
+import { isClaimed, planSlowLinks, type SlowLinksRun } from "./plan.ts";
 
 const done = (seconds: number): Extract<Outcome, { kind: "done" }> => ({
   kind: "done",
@@ -146,7 +146,7 @@ test("an ordering holds, is even within what medians waver by, or does not hold;
     method.name === "bsp" ? done(0.4) : method.name === "wait-free-512-kib" ? done(overlapped[model.name]!) : undefined;
   const plots: RangePlot[] = [];
   const section = (of: typeof outcomeOf, own = runs): string =>
-    orderingsSection(own, of, (plot) => `${plots.push(plot)}`);
+    orderingsSection({ runs: own, outcomeOf: of, orderings, isClaimed }, (plot) => `${plots.push(plot)}`);
   const cells = (text: string): string[] =>
     text
       .split("\n")
@@ -191,7 +191,7 @@ test("a claim to be no slower is borne out by what is even", () => {
   const runs = plan().filter(({ network, ranks }) => network.name === "1-gbps" && ranks === 4);
   const outcomeOf = ({ method }: SlowLinksRun): Outcome | undefined =>
     method.name.startsWith("mg-wfbp") ? done(0.4) : undefined;
-  expect(orderingsSection(runs, outcomeOf, () => "")).toContain(
+  expect(orderingsSection({ runs, outcomeOf, orderings, isClaimed }, () => "")).toContain(
     "Claims that hold somewhere and are contradicted nowhere: the exact plan is no slower than the greedy one.",
   );
 });

@@ -1,9 +1,11 @@
 import { alignColumns } from "../report/align-columns.ts";
 import type { Outcome } from "../studies/outcome.ts";
+import { milliseconds } from "../report/milliseconds.ts";
 import type { RangePlot, RangeRow } from "../report/range-plot.ts";
 import type { Draw, ResultOf } from "../studies/study.ts";
 import { baseline } from "./methods.ts";
-import { orderingsSection } from "./orderings-page.ts";
+import { orderingRule, orderingsSection } from "../studies/orderings-section.ts";
+import { orderings } from "./orderings.ts";
 import { isClaimed, type SlowLinksRun } from "./plan.ts";
 import { slowLinksSentences } from "./sentences.ts";
 
@@ -17,9 +19,6 @@ const header = [
   "convergence",
   "note",
 ];
-
-const milliseconds = (seconds: number): string =>
-  seconds >= 1 ? (1000 * seconds).toFixed(0) : (1000 * seconds).toPrecision(3);
 
 const labelOf = ({ name, method }: SlowLinksRun): string => {
   const seed = /\/(seed-\d+)$/.exec(name)?.[1];
@@ -150,11 +149,10 @@ ${groups.length === 0 ? "Nothing was run yet." : groups.map(section).join("\n\n"
 
 ## What the papers say
 
-How many times as fast the first method is as the second, for ${[...new Set(runs.map(({ model }) => model.name))].join(", ")} in this order. An ordering holds where the first is faster by more than 3 % and by more than both medians
-waver (the sum of their median absolute deviations); = stands where neither is faster by so much, ✗ where the second is. ° marks a comparison in which a
+How many times as fast the first method is as the second, for ${[...new Set(runs.map(({ model }) => model.name))].join(", ")} in this order. ${orderingRule} ° marks a comparison in which a
 method does not hold its margin in the convergence study; it is not counted.
 
-${orderingsSection(runs, outcomeOf, draw)}
+${orderingsSection({ runs, outcomeOf, orderings, isClaimed }, draw)}
 
 ## What fell short
 

@@ -23,6 +23,12 @@ export interface Figures {
   /** What a dense ring all-reduce of the gradients sends. */
   readonly denseBytesPerStep: number;
   readonly stepSeconds: Summary;
+  /** Of a run with a cycle: what a step takes in the mean over one. */
+  readonly cycleSeconds?: Summary;
+  /** Of a run with stages: what each takes of a step, mean of the ranks, in the mean over a cycle. */
+  readonly stageSeconds?: Readonly<Record<string, Summary>>;
+  /** Who does what of K-FAC, where the trainer has chosen that by its measurements: `pad 0.5`. */
+  readonly form?: string;
   /** Of a step, what rank 0 spent waiting for collectives; where the trainer says it. */
   readonly exposedSeconds?: Summary;
   readonly peakMemoryBytes: number;

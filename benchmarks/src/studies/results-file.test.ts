@@ -61,6 +61,8 @@ test("takes of a run are summed up by the median of their medians, until one beg
       ...figures,
       stepSeconds: { median, mad, n: 12 },
       exposedSeconds: { median: median / 2, mad: 0, n: 12 },
+      cycleSeconds: { median: 2 * median, mad: 0, n: 12 },
+      stageSeconds: { rest: { median: 3 * median, mad: 0, n: 12 } },
     }),
     ...(take !== undefined && { take }),
   });
@@ -78,6 +80,10 @@ test("takes of a run are summed up by the median of their medians, until one beg
     { median: 0.625, mad: 0.25, n: 36 },
   ]);
   expect(resultOf(readResults(path), a)!.seconds).toBe(3);
+  expect(resultOf(readResults(path), a)!.outcome).toMatchObject({
+    cycleSeconds: { median: 2.5, mad: 1, n: 36 },
+    stageSeconds: { rest: { median: 3.75, mad: 1.5, n: 36 } },
+  });
   appendResult(path, took(3, 0.75));
   expect(times()[0]).toEqual({ median: 3, mad: 0.75, n: 12 });
   appendResult(path, { ...result(a, { kind: "failed", reason: "" }), take: 1 });

@@ -71,6 +71,8 @@ export const resultOf = (results: Results, run: Run): Result | undefined => {
   const done = takes.flatMap(({ outcome }): Figures[] => (outcome.kind === "done" ? [outcome] : []));
   if (last?.outcome.kind !== "done" || done.length === 1) return last;
   const exposed = done.flatMap(({ exposedSeconds }) => exposedSeconds ?? []);
+  const cycles = done.flatMap(({ cycleSeconds }) => cycleSeconds ?? []);
+  const { stageSeconds } = last.outcome;
   return {
     ...last,
     seconds: takes.reduce((sum, { seconds }) => sum + seconds, 0),
@@ -78,6 +80,15 @@ export const resultOf = (results: Results, run: Run): Result | undefined => {
       ...last.outcome,
       stepSeconds: together(done.map(({ stepSeconds }) => stepSeconds)),
       ...(exposed.length > 0 && { exposedSeconds: together(exposed) }),
+      ...(cycles.length > 0 && { cycleSeconds: together(cycles) }),
+      ...(stageSeconds !== undefined && {
+        stageSeconds: Object.fromEntries(
+          Object.keys(stageSeconds).map((stage) => [
+            stage,
+            together(done.flatMap((figures) => figures.stageSeconds?.[stage] ?? [])),
+          ]),
+        ),
+      }),
     },
   };
 };

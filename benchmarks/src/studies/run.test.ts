@@ -29,9 +29,9 @@ test("a run is meant by no pattern, or by one of several", () => {
   expect(isMeant(run, ["gpt", "mnist"])).toBe(true);
 });
 
-test("another job or warm-up is another definition; another time limit is not", () => {
+test("another job, warm-up, cycle or stages is another definition; another time limit is not", () => {
   const definition = definitionOf(run);
   expect(definitionOf({ ...run, minutes: 9 })).toBe(definition);
-  for (const other of [{ job: { seed: 2 } }, { warmUpSteps: 6 }, { files: { a: "b" } }])
+  for (const other of [{ job: { seed: 2 } }, { warmUpSteps: 6 }, { files: { a: "b" } }, { cycle: 10 }, { stages: [] }])
     expect(definitionOf({ ...run, ...other })).not.toBe(definition);
 });

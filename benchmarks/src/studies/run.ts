@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { JobFile } from "./job-file.ts";
+import type { StageRule } from "./stage-times.ts";
 
 /** A training run of a study. */
 export interface Run {
@@ -12,6 +13,13 @@ export interface Run {
   readonly core: boolean;
   /** First steps that count in no median: compilation, cold caches. */
   readonly warmUpSteps: number;
+  /** Steps after which what a step does repeats, where some do more than others. Default: all do the same. */
+  readonly cycle?: number;
+  /**
+   * What parts of a step are to be told apart: the run is traced, which takes time of its own, and only its first
+   * twenty steps count. Default: none.
+   */
+  readonly stages?: readonly StageRule[];
   /** After so long it is given up. */
   readonly minutes: number;
   /**
@@ -24,9 +32,9 @@ export interface Run {
 }
 
 /** Tells runs of one name apart whose definitions differ, so that an old result does not stand for a new job. */
-export const definitionOf = ({ job, files = {}, warmUpSteps }: Run): string =>
+export const definitionOf = ({ job, files = {}, warmUpSteps, cycle, stages }: Run): string =>
   createHash("sha256")
-    .update(JSON.stringify([job, files, warmUpSteps]))
+    .update(JSON.stringify([job, files, warmUpSteps, ...((cycle ?? stages) ? [cycle ?? 1, stages ?? []] : [])]))
     .digest("hex")
     .slice(0, 12);
 

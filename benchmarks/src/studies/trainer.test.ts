@@ -58,6 +58,30 @@ console.log('${JSON.stringify(summary)}');`),
   expect(outcome.exposedSeconds!.median).toBeCloseTo(0.03, 12);
 });
 
+test("a run with a cycle and stages is traced, and has what was planned of it", async () => {
+  const outcome = await train(
+    { ...run, cycle: 2, stages: [{ stage: "inverses", matches: "inverse/" }] },
+    trainer(`
+if (args.slice(-2).join(" ") !== "--trace trace.json") throw new Error(args.join(" "));
+mkdirSync("run/last", { recursive: true });
+writeFileSync("run/last/manifest.json", '{"plan":{"curvature":{"form":{"kind":"pad","fraction":0.5}}}}');
+const lines = [9, 0.1, 0.3, 0.1, 0.3].map((seconds) => JSON.stringify({ type: "step", samplesPerSecond: 32 / seconds }));
+writeFileSync("run/metrics.jsonl", lines.join("\\n"));
+const span = (cat, ts, dur, scope) => JSON.stringify({ name: cat, cat, ph: "X", pid: 0, ts, dur, args: { scope } });
+const spans = [0, 1, 2, 3, 4].flatMap((step) => [
+  span("steps", 1e6 * step, 5e5),
+  ...(step % 2 === 0 ? [span("compute", 1e6 * step, 2e5, "inverse/a")] : []),
+]);
+writeFileSync("trace.json", ["{", ...spans.map((line) => line + ","), "{}]}"].join("\\n"));
+console.log('${JSON.stringify({ ...summary, checkpoint: "run/last" })}');`),
+  );
+  expect(outcome).toMatchObject({ kind: "done", form: "pad 0.5", stageSeconds: { rest: { n: 4 } } });
+  if (outcome.kind !== "done") throw new Error();
+  expect(outcome.cycleSeconds!.median).toBeCloseTo(0.2, 12);
+  expect(outcome.stageSeconds!["inverses"]!.median).toBeCloseTo(0.1, 12);
+  expect(outcome.stageSeconds!["rest"]!.median).toBeCloseTo(0.4, 12);
+});
+
 test.each([
   [
     "diverged",

@@ -3,8 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { summarize } from "@skein/measuring";
 import type { Figures, Outcome } from "./outcome.ts";
+import { overCycle } from "./over-cycle.ts";
 import { type Ended, programOf, runProgram } from "./run-program.ts";
 import type { Run } from "./run.ts";
+import { stageTimes } from "./stage-times.ts";
 
 /** Starts skein-train. */
 export const skeinTrain: readonly string[] = programOf("trainer");
@@ -17,6 +19,13 @@ interface TrainerSummary {
   readonly bytesSentPerRank: number;
   readonly denseBytesPerRank: number;
   readonly peakMemoryBytes: number;
+  /** The folder of the last checkpoint. */
+  readonly checkpoint?: string;
+}
+
+/** What the manifest of a checkpoint says of a form of K-FAC that was planned. */
+interface PlannedManifest {
+  readonly plan?: { readonly curvature?: { readonly form: { readonly kind: string; readonly fraction?: number } } };
 }
 
 /** A step of `metrics.jsonl`. */
@@ -37,6 +46,25 @@ const firstLine = (text: string): string => brief(text, (lines) => lines.slice(0
 /** The last may say only that a rank has ended; the one before, why. */
 const lastLines = (text: string): string => brief(text, (lines) => lines.slice(-2));
 
+const traceFile = "trace.json";
+
+/** The stages of each step that counts, summed up. */
+const stagesOf = (run: Run, folder: string): Figures["stageSeconds"] => {
+  if (run.stages === undefined) return undefined;
+  const steps = stageTimes(join(folder, traceFile), run.stages);
+  const counted = steps.slice(steps.length > run.warmUpSteps ? run.warmUpSteps : 0);
+  const names = new Set(counted.flatMap((stages) => [...stages.keys()]));
+  const ofStage = (name: string): number[] => counted.map((stages) => stages.get(name) ?? 0);
+  return Object.fromEntries([...names].map((name) => [name, overCycle(ofStage(name), run.cycle ?? 1)]));
+};
+
+const formOf = (folder: string, { checkpoint }: TrainerSummary): string | undefined => {
+  if (checkpoint === undefined) return undefined;
+  const manifest = JSON.parse(readFileSync(join(folder, checkpoint, "manifest.json"), "utf8")) as PlannedManifest;
+  const form = manifest.plan?.curvature?.form;
+  return form && [form.kind, form.fraction].filter((part) => part !== undefined).join(" ");
+};
+
 const figuresOf = (run: Run, folder: string, stdout: string): Figures => {
   const summary = JSON.parse(stdout.trimEnd().split("\n").at(-1)!) as TrainerSummary;
   const { testLoss, testAccuracy, bitsPerByte, bytesSentPerRank, denseBytesPerRank, peakMemoryBytes } = summary;
@@ -45,6 +73,8 @@ const figuresOf = (run: Run, folder: string, stdout: string): Figures => {
   const steps = lines.map((line) => JSON.parse(line) as StepLine).filter(({ type }) => type === "step");
   const counted = steps.slice(steps.length > run.warmUpSteps ? run.warmUpSteps : 0);
   const exposed = counted.flatMap(({ exposedSeconds }) => exposedSeconds ?? []);
+  const seconds = counted.map(({ samplesPerSecond }) => batch / samplesPerSecond);
+  const [stageSeconds, form] = [stagesOf(run, folder), formOf(folder, summary)];
   return {
     testLoss,
     ...(testAccuracy !== undefined && { testAccuracy }),
@@ -53,7 +83,10 @@ const figuresOf = (run: Run, folder: string, stdout: string): Figures => {
     batch,
     bytesSentPerStep: bytesSentPerRank / steps.length,
     denseBytesPerStep: denseBytesPerRank / steps.length,
-    stepSeconds: summarize(counted.map(({ samplesPerSecond }) => batch / samplesPerSecond)),
+    stepSeconds: summarize(seconds),
+    ...(run.cycle !== undefined && { cycleSeconds: overCycle(seconds, run.cycle) }),
+    ...(stageSeconds !== undefined && { stageSeconds }),
+    ...(form !== undefined && { form }),
     ...(exposed.length > 0 && { exposedSeconds: summarize(exposed) }),
     peakMemoryBytes,
   };
@@ -97,7 +130,8 @@ export const inFolder = async <Result>(
  */
 export const train = (run: Run, command: readonly string[] = skeinTrain): Promise<Outcome> =>
   inFolder(run, async (folder) => {
-    const options = ["--json", "--quiet", "--output", "run", "--max-restarts", "0"];
+    const trace = run.stages === undefined ? [] : ["--trace", traceFile];
+    const options = ["--json", "--quiet", "--output", "run", "--max-restarts", "0", ...trace];
     return judge(run, folder, await runProgram([...command, "run", "job.json", ...options], folder, run.minutes));
   });
 

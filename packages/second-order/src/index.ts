@@ -7,6 +7,7 @@ export {
   type QuinticCoefficients,
 } from "./inverse/newton-schulz.ts";
 export {
+  bucketsInOrder,
   type MeanStatisticsOptions,
   meanStatistics,
   ownStatistics,

@@ -28,6 +28,8 @@ export const curvaturePlanSchema: z.ZodType<CurvaturePlan> = z.strictObject({
   buckets: z.array(z.array(z.string().min(1)).min(1)).min(1),
 });
 
-/** Whether who inverts what follows from measurements before the first step of a job. */
+/** Whether who inverts what, or which factors travel together, is measured for before the first step of a job. */
 export const isCurvaturePlanned = ({ optimizer, ranks }: Pick<Job, "optimizer" | "ranks">): boolean =>
-  ranks > 1 && optimizer.kind === "kfac" && (optimizer.form === "spd" || optimizer.form === "auto");
+  ranks > 1 &&
+  optimizer.kind === "kfac" &&
+  (optimizer.form === "spd" || optimizer.form === "auto" || optimizer.factorBuckets?.kind === "planned");

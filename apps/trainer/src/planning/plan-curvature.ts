@@ -1,5 +1,6 @@
 import { planFactorBuckets, type LinearCollectiveModel } from "@skein/cost-model";
 import {
+  bucketsInOrder,
   chooseForm,
   factorElements,
   gradientWorkers,
@@ -10,6 +11,7 @@ import {
   type StageTimes,
 } from "@skein/second-order";
 import { InvariantError } from "@skein/tensor-core";
+import { factorBucketBytes } from "../build-curvature.ts";
 import type { PlannedCurvature } from "../curvature.ts";
 import type { Job } from "../job.ts";
 import { dataAxis } from "../mesh.ts";
@@ -79,8 +81,11 @@ const linear =
 
 /** The forms that a job may be given: the one it names, or all that compute the same on the axes that it has. */
 const formsOf = (job: Extract<Job["optimizer"], { kind: "kfac" }>, numRanks: number): readonly KfacForm[] => {
-  if (job.form === "spd") return [{ kind: "spd" }];
-  const workers = new Set([1, gradientWorkers(job.gradientWorkers, numRanks), numRanks]);
+  const asked = gradientWorkers(job.gradientWorkers, numRanks);
+  if (job.form === "kaisa" || job.form === "pad") return [{ kind: job.form, fraction: asked / numRanks }];
+  if (job.form === "dp-hybrid") throw new InvariantError("dp-hybrid has nothing that is planned");
+  if (job.form !== "auto") return [{ kind: job.form }];
+  const workers = new Set([1, asked, numRanks]);
   const fractions = [...workers].map((each) => each / numRanks);
   return [
     { kind: "d" },
@@ -106,14 +111,16 @@ export const decideCurvature = (
     measured.factors.map(({ path, side, workSeconds }) => [sideName(path, side), workSeconds] as const),
   );
   const elementsOf = new Map<string, PlannedLayer>(layers.map((layer) => [layer.path, layer]));
-  const { buckets } = planFactorBuckets(
-    measured.factors.map(({ path, side, workSeconds }) => ({
-      name: sideName(path, side),
-      elements: factorElements(elementsOf.get(path)!, side, blockSize),
-      workSeconds,
-    })),
-    measured.allReduce,
-  );
+  const computed = measured.factors.map(({ path, side, workSeconds }) => ({
+    name: sideName(path, side),
+    elements: factorElements(elementsOf.get(path)!, side, blockSize),
+    workSeconds,
+  }));
+  const bucketBytes = factorBucketBytes(optimizer.factorBuckets);
+  const buckets =
+    bucketBytes === undefined
+      ? planFactorBuckets(computed, measured.allReduce).buckets
+      : bucketsInOrder(computed, bucketBytes);
   const times: StageTimes = {
     factorSeconds: ({ path }, side) => work.get(sideName(path, side)) ?? 0,
     inverseSeconds: interpolated(measured.inverses),

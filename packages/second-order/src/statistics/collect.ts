@@ -50,6 +50,38 @@ export const ownStatistics = (): StatisticsCollector => {
 /** The name of one side of a layer in a bucket plan: `blocks.0.query:input`. */
 export const sideName = (path: string, side: LayerSide): string => `${path}:${side}`;
 
+/** Tells of things in order whether a bucket is full with each, so that the next one begins another. */
+const filling = (bucketBytes: number): ((bytes: number) => boolean) => {
+  let openBytes = 0;
+  return (bytes) => {
+    openBytes += bytes;
+    if (openBytes < bucketBytes) return false;
+    openBytes = 0;
+    return true;
+  };
+};
+
+/**
+ * The buckets in which `meanStatistics` sends sides in this order, where it has no plan.
+ *
+ * @param elements floats that travel.
+ */
+export const bucketsInOrder = (
+  sides: readonly { readonly name: string; readonly elements: number }[],
+  bucketBytes: number,
+): BucketPlan => {
+  const isFullWith = filling(bucketBytes);
+  const buckets: string[][] = [];
+  let open: string[] = [];
+  for (const { name, elements } of sides) {
+    open.push(name);
+    if (!isFullWith(4 * elements)) continue;
+    buckets.push(open);
+    open = [];
+  }
+  return open.length === 0 ? buckets : [...buckets, open];
+};
+
 export interface MeanStatisticsOptions {
   /** Mesh axis over whose ranks means are taken. */
   readonly axis: string;
@@ -138,7 +170,7 @@ export const meanStatistics = ({
   };
   const byPlan = buckets?.map((names) => ({ missing: new Set(names), bucket: [] as Waiting[] }));
   let open: Waiting[] = [];
-  let openBytes = 0;
+  const isFullWith = filling(bucketBytes);
   return {
     add: (layer, side, value) => {
       const one = { layer, side, value };
@@ -153,10 +185,9 @@ export const meanStatistics = ({
         return;
       }
       open.push(one);
-      openBytes += 4 * statisticElements(value.shape);
-      if (openBytes < bucketBytes) return;
+      if (!isFullWith(4 * statisticElements(value.shape))) return;
       send(open);
-      [open, openBytes] = [[], 0];
+      open = [];
     },
     finish: () => {
       const late = byPlan?.find(({ missing }) => missing.size > 0);

@@ -1,10 +1,41 @@
 import { median } from "@skein/measuring";
 import { alignColumns } from "../report/align-columns.ts";
 import type { RangePlot } from "../report/range-plot.ts";
-import type { Outcome } from "../studies/outcome.ts";
-import type { Draw } from "../studies/study.ts";
-import { type Ordering, orderings } from "./orderings.ts";
-import { isClaimed, type SlowLinksRun } from "./plan.ts";
+import type { Outcome } from "./outcome.ts";
+import type { Run } from "./run.ts";
+import type { Draw } from "./study.ts";
+
+/** A paper's word that one method is faster than another. */
+export interface Ordering {
+  readonly claim: string;
+  readonly source: string;
+  /** Names of methods. */
+  readonly faster: string;
+  readonly slower: string;
+  /** The claim is only that it is no slower: even is enough. */
+  readonly orEven?: true;
+}
+
+/** A method with a model over a network of some ranks. */
+export interface PlacedRun extends Run {
+  readonly network: { readonly title: string };
+  readonly ranks: number;
+  readonly model: { readonly name: string };
+  readonly method: { readonly name: string };
+}
+
+/** What pairs of methods are judged by. */
+export interface JudgedRuns<Placed extends PlacedRun> {
+  readonly runs: readonly Placed[];
+  readonly outcomeOf: (run: Placed) => Outcome | undefined;
+  readonly orderings: readonly Ordering[];
+  /** Whether a comparison with it counts. Default: of all. */
+  readonly isClaimed?: (run: Placed) => boolean;
+}
+
+/** How an ordering holds, for the text of a page. */
+export const orderingRule =
+  "An ordering holds where the first is faster by more than 3 % and by more than both medians\nwaver (the sum of their median absolute deviations); = stands where neither is faster by so much, ✗ where the second is.";
 
 /** Closer than this, or than what both medians waver by, is no difference. */
 const leastDifference = 0.03;
@@ -12,24 +43,21 @@ const leastDifference = 0.03;
 type Verdict = "holds" | "even" | "does not";
 
 interface Comparison {
-  /** Whether a claim may rest on it: both methods train as well as dense training does. */
+  /** Whether a claim may rest on it: both methods are claimed. */
   readonly counts: boolean;
   /** How many times as fast the method is that should be faster. */
   readonly ratio: number;
   readonly verdict: Verdict;
 }
 
-const compare = (
-  pair: readonly SlowLinksRun[],
-  faster: Outcome | undefined,
-  slower: Outcome | undefined,
-): Comparison | undefined => {
+/** @param counts whether a claim may rest on it. */
+const compare = (counts: boolean, faster: Outcome | undefined, slower: Outcome | undefined): Comparison | undefined => {
   if (faster?.kind !== "done" || slower?.kind !== "done") return undefined;
   const [quick, slow] = [faster.stepSeconds, slower.stepSeconds];
   const ratio = slow.median / quick.median;
   const wavering = Math.max(leastDifference, quick.mad / quick.median + slow.mad / slow.median);
   return {
-    counts: pair.every(isClaimed),
+    counts,
     ratio,
     verdict: ratio > 1 + wavering ? "holds" : ratio < 1 / (1 + wavering) ? "does not" : "even",
   };
@@ -44,19 +72,22 @@ interface Measured {
   readonly counted: readonly Comparison[];
 }
 
-type OutcomeOf = (run: SlowLinksRun) => Outcome | undefined;
-
-const placesOf = (runs: readonly SlowLinksRun[]): Map<string, SlowLinksRun[]> =>
+const placesOf = <Placed extends PlacedRun>(runs: readonly Placed[]): Map<string, Placed[]> =>
   Map.groupBy(runs, ({ network, ranks }) => `${network.title}, ${ranks} ranks`);
 
 /** Every ordering of which anything was measured. */
-const measure = (runs: readonly SlowLinksRun[], outcomeOf: OutcomeOf): Measured[] => {
-  const comparisonsOf = ({ faster, slower }: Ordering, own: readonly SlowLinksRun[]): Comparison[] =>
+const measure = <Placed extends PlacedRun>({
+  runs,
+  outcomeOf,
+  orderings,
+  isClaimed = () => true,
+}: JudgedRuns<Placed>): Measured[] => {
+  const comparisonsOf = ({ faster, slower }: Ordering, own: readonly Placed[]): Comparison[] =>
     own
       .filter(({ method }) => method.name === faster)
       .flatMap((run) => {
         const other = own.find(({ method, model }) => method.name === slower && model === run.model);
-        return (other && compare([run, other], outcomeOf(run), outcomeOf(other))) ?? [];
+        return (other && compare([run, other].every(isClaimed), outcomeOf(run), outcomeOf(other))) ?? [];
       });
   return orderings.flatMap((ordering) => {
     const places = [...placesOf(runs).values()].map((own) => comparisonsOf(ordering, own));
@@ -96,7 +127,7 @@ const sentencesOf = (measured: readonly Measured[]): readonly [string, string, s
   const firm = judged.filter((one) => countOf(one.counted, "does not") === 0 && numFor(one) > 0);
   const names = (some: readonly Measured[]): string => some.map(({ ordering }) => ordering.claim).join("; ") || "none";
   return [
-    `Of ${counted.length} comparisons ${countOf(counted, "holds")} hold, ${countOf(counted, "even")} are even and ${countOf(counted, "does not")} go the other way; ${numLeftOut} more are left out, since a method in them does not hold its margin.`,
+    `Of ${counted.length} comparisons ${countOf(counted, "holds")} hold, ${countOf(counted, "even")} are even and ${countOf(counted, "does not")} go the other way${numLeftOut === 0 ? "" : `; ${numLeftOut} more are left out, since a method in them does not hold its margin`}.`,
     `Claims that hold somewhere and are contradicted nowhere: ${names(firm)}.`,
     `Claims that are contradicted more often than they hold: ${names(against)}.`,
   ];
@@ -127,10 +158,12 @@ const plotOf = (measured: readonly Measured[]): RangePlot => ({
  * What the papers say of each pair of methods, beside what was measured: a column per network and number of ranks, in
  * it a ratio per model.
  */
-export const orderingsSection = (runs: readonly SlowLinksRun[], outcomeOf: OutcomeOf, draw: Draw): string => {
-  const measured = measure(runs, outcomeOf);
+export const orderingsSection = <Placed extends PlacedRun>(judged: JudgedRuns<Placed>, draw: Draw): string => {
+  const measured = measure(judged);
   if (measured.length === 0) return "No pair was run yet.";
-  return [draw(plotOf(measured)), sentencesOf(measured).join("\n"), tableOf(measured, [...placesOf(runs).keys()])].join(
-    "\n\n",
-  );
+  return [
+    draw(plotOf(measured)),
+    sentencesOf(measured).join("\n"),
+    tableOf(measured, [...placesOf(judged.runs).keys()]),
+  ].join("\n\n");
 };

@@ -1,0 +1,15 @@
+import type { Study } from "../studies/study.ts";
+import { linksPage } from "./links-page.ts";
+import { type LinksRun, planLinks } from "./links-plan.ts";
+
+/** How fast forms of K-FAC are over emulated networks, and what their stages take. */
+export const secondOrderLinks: Study<LinksRun> = {
+  name: "second-order-links",
+  title: "Forms of K-FAC over emulated links",
+  about: "Train a few steps over emulated networks with each form of K-FAC, and see what each stage of a step takes.",
+  seeds: 1,
+  takes: 2,
+  mostSeeds: 1,
+  plan: planLinks,
+  page: linksPage,
+};

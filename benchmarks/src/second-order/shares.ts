@@ -1,0 +1,34 @@
+import type { Figures } from "../studies/outcome.ts";
+import type { Stage } from "./stages.ts";
+
+type StageSeconds = NonNullable<Figures["stageSeconds"]>;
+
+/** Columns of stages: those that a column sums up. */
+export const stageColumns: readonly (readonly [title: string, ...stages: readonly Stage[]])[] = [
+  ["both passes", "passes"],
+  ["statistics", "factors"],
+  ["inverses", "inverses"],
+  ["preconditioning and update", "precondition", "update"],
+  ["gradients travel", "gradientCommunication"],
+  ["statistics travel", "factorCommunication"],
+  ["inverses travel", "inverseCommunication"],
+  ["directions travel", "preconditionedCommunication"],
+  ["rest", "rest"],
+];
+
+export const secondsOfStages = (of: StageSeconds, stages: readonly string[]): number =>
+  stages.reduce((sum, stage) => sum + (of[stage]?.median ?? 0), 0);
+
+export const shareHeader: readonly string[] = ["ms per step", ...stageColumns.map(([title]) => title)];
+
+/** A traced step in milliseconds, and its stages in percent of it. */
+export const shareCells = (of: StageSeconds): string[] => {
+  const whole = secondsOfStages(of, Object.keys(of));
+  return [
+    (1000 * whole).toPrecision(3),
+    ...stageColumns.map(([, ...stages]) => {
+      const share = secondsOfStages(of, stages) / whole;
+      return share === 0 ? "–" : (100 * share).toFixed(1);
+    }),
+  ];
+};

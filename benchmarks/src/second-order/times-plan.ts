@@ -1,0 +1,120 @@
+import { layJobs } from "../studies/job-file.ts";
+import type { Run } from "../studies/run.ts";
+import type { PlanOptions } from "../studies/study.ts";
+import { baseline, type Method, methods } from "./methods.ts";
+import { stageRules } from "./stages.ts";
+import { type Task, tasks } from "./tasks.ts";
+
+/** A method whose steps are timed. */
+export interface TimedMethod {
+  readonly name: string;
+  readonly optimizer: Method["optimizer"];
+  readonly peaks: Method["peaks"];
+  readonly note?: string | undefined;
+  /** How many times a step of momentum a step of it may take. */
+  readonly most?: number | undefined;
+  /** Whether its steps are traced, too, to see what their parts take. */
+  readonly isTraced: boolean;
+}
+
+/** A task trained for some steps by a method on some ranks. */
+export interface TimesRun extends Run {
+  readonly task: Task;
+  readonly method: TimedMethod;
+  readonly ranks: number;
+  /** Timed, or traced to see what its parts take. */
+  readonly kind: "timed" | "traced";
+}
+
+/** What is wanted of a step, beside one of momentum. */
+const wanted: Readonly<Record<string, number>> = { eva: 1.1, muon: 1.15, kfac: 1.5, "kfac-whole": 1.5 };
+const traced: ReadonlySet<string> = new Set([baseline, "eva", "muon", "soap", "kfac", "kfac-whole"]);
+const names = [
+  baseline,
+  "eva",
+  "eva-f",
+  "eva-s",
+  "muon",
+  "soap",
+  "shampoo",
+  "lars",
+  "lamb",
+  "kfac",
+] as const satisfies readonly string[];
+
+const timed = ({ name, optimizer, peaks, second, note }: Method): TimedMethod => ({
+  name,
+  optimizer: { ...optimizer, [second.option]: second.values[0] },
+  peaks,
+  note,
+  most: wanted[name],
+  isTraced: traced.has(name),
+});
+
+/** Those of the ladder, as it defines them, and K-FAC without blocks. */
+export const timedMethods: readonly TimedMethod[] = [
+  ...names.map((name) => timed(methods.find((method) => method.name === name)!)),
+  ...methods
+    .filter(({ name }) => name === "kfac")
+    .map(({ optimizer: { blockSize: _, ...optimizer }, ...kfac }) =>
+      timed({ ...kfac, name: "kfac-whole", optimizer, note: "inverses of whole factors, anew every 10 steps" }),
+    ),
+];
+
+/** On two cores a rank alone has one to itself, and four share them. */
+export const numbersOfRanks: readonly number[] = [1, 4];
+
+/** Steps from one refresh to the next. */
+export const cycle = 10;
+/** Of what a step of momentum takes; only to say beforehand how long a study takes. */
+const expectedTimes: Readonly<Record<string, number>> = { shampoo: 15, "kfac-whole": 8, soap: 3, kfac: 2 };
+
+/** A trace has twenty steps: a cycle that warms up, and one that counts. */
+const lengths = {
+  timed: { steps: 5 + 4 * cycle, warmUpSteps: 5 },
+  traced: { steps: 2 * cycle, warmUpSteps: cycle },
+} as const;
+
+const runOf = (
+  task: Task,
+  ranks: number,
+  method: TimedMethod,
+  kind: TimesRun["kind"],
+  { quick, seed }: { readonly quick: boolean; readonly seed: number },
+): TimesRun => {
+  const { steps, warmUpSteps } = quick ? { steps: cycle + 1, warmUpSteps: 1 } : lengths[kind];
+  const prefix = `${task.name}/${ranks}-ranks/${method.name}`;
+  return {
+    name: `${prefix}/${kind}`,
+    job: layJobs(task.job, task.quick, {
+      ranks,
+      steps,
+      seed,
+      optimizer: method.optimizer,
+      // What it learns does not matter, but a loss must stay finite.
+      learningRate: { peak: method.peaks[task.name]! / 10 },
+    }),
+    core: true,
+    warmUpSteps,
+    cycle,
+    ...(kind === "traced" && { stages: stageRules }),
+    minutes: 10,
+    expected: { seconds: 3 + steps * task.stepSeconds * (ranks / 2 + 0.5) * (expectedTimes[method.name] ?? 1), prefix },
+    task,
+    method,
+    ranks,
+    kind,
+  };
+};
+
+/** Every task, number of ranks and method; those that are set beside each other one after the other. */
+export const planTimes = ({ quick, seeds }: Pick<PlanOptions, "quick" | "seeds">): TimesRun[] =>
+  tasks.flatMap((task) =>
+    numbersOfRanks.flatMap((ranks) =>
+      (["timed", "traced"] as const).flatMap((kind) =>
+        timedMethods
+          .filter(({ isTraced }) => kind === "timed" || isTraced)
+          .map((method) => runOf(task, ranks, method, kind, { quick, seed: seeds[0]! })),
+      ),
+    ),
+  );

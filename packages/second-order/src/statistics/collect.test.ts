@@ -1,0 +1,21 @@
+import { expect, test } from "vitest";
+import { bucketsInOrder } from "./collect.ts";
+
+const sides = [30, 10, 50, 5, 5].map((elements, i) => ({ name: `${i}`, elements }));
+
+test.each([
+  [0, [["0"], ["1"], ["2"], ["3"], ["4"]]],
+  [4 * 40, [["0", "1"], ["2"], ["3", "4"]]],
+  [
+    4 * 60,
+    [
+      ["0", "1", "2"],
+      ["3", "4"],
+    ],
+  ],
+  [2 ** 30, [["0", "1", "2", "3", "4"]]],
+])("a bucket leaves with the side that makes it hold %d bytes; the last one with the last side", (bytes, buckets) => {
+  expect(bucketsInOrder(sides, bytes)).toEqual(buckets);
+});
+
+test("nothing is in no bucket", () => expect(bucketsInOrder([], 4)).toEqual([]));
