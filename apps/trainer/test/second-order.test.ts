@@ -141,6 +141,22 @@ test("a step that refreshes curvature has a name of its own in the trace", async
   for (const name of ["curvature observed", "curvature refreshed"]) expect(trace).toContain(name);
 });
 
+test.each([
+  "{kind: muon}",
+  "{kind: soap, basesEvery: 2}",
+  "{kind: shampoo, rootsEvery: 2}",
+  "{kind: lars, weightDecay: 0.01}",
+  "{kind: lamb}",
+  "{kind: kfac, form: kaisa, gradientWorkers: 0, factorEvery: 1, inverseEvery: 2}",
+  "{kind: kfac, form: mpd, factorEvery: 1, inverseEvery: 2}",
+])(
+  "%s: what ranks hold alike stays alike where each does a part of the work, with clipped gradients",
+  async (optimizer) => {
+    // A gradient that is clipped is a product, which a rank may read once or twice; replicas are compared at the end.
+    await train(`clipped${optimizer.replaceAll(/\W/g, "")}`, [`optimizer=${optimizer}`, "clipNorm=0.1"]);
+  },
+);
+
 test.each(["cnn-kfac-spd", "gpt-muon", "gpt-soap"])("the ready job %s trains", async (name) => {
   writeFileSync(join(folder, `${name}.yaml`), readFileSync(new URL(`../jobs/${name}.yaml`, import.meta.url)));
   const few = ["data.trainSamples=256", "data.testSamples=64", "evaluation.batch=32"];

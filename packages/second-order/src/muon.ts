@@ -53,8 +53,9 @@ export const orthogonaliseUpdates = ({
         return {
           shape: leaf.shape,
           cost: elementCount(matrix.shape) * Math.min(inputs, outputs),
-          compute: () =>
-            likeBefore(multiply(newtonSchulz(matrix, options), Math.sqrt(Math.max(1, outputs / inputs))), leaf),
+          inputs: [matrix],
+          compute: (own: Tensor) =>
+            likeBefore(multiply(newtonSchulz(own, options), Math.sqrt(Math.max(1, outputs / inputs))), leaf),
         };
       }),
     );

@@ -136,7 +136,8 @@ export const shampoo = ({
         .map((moment) => ({
           shape: moment.shape,
           cost: elementCount(moment.shape) * moment.shape.at(-1)!,
-          compute: () => rootOf(moment),
+          inputs: [moment],
+          compute: rootOf,
         })),
     );
     return moments.map((_, i) => ({ left: derived[2 * i]!, right: derived[2 * i + 1]! }));

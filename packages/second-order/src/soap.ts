@@ -153,11 +153,12 @@ export const scaleBySoap = ({
       "bases",
       axis,
       pieces.map(({ i, side, basis }) => {
-        const [n, moment] = [basis.shape[0]!, moments[i]![side]!];
+        const n = basis.shape[0]!;
         return {
           shape: [n, n + 1],
           cost: n ** 3,
-          compute: () => (isFirst ? decomposed(moment) : iterated(moment, basis)),
+          inputs: [moments[i]![side]!, basis],
+          compute: (moment: Tensor, old: Tensor) => (isFirst ? decomposed(moment) : iterated(moment, old)),
         };
       }),
     );

@@ -24,6 +24,8 @@ import {
   unflattenTree,
   where,
 } from "@skein/tensor-core";
+import { axisSize } from "@skein/tensor-core/backend";
+import { keptAlike } from "./kept-alike.ts";
 import { onlyMatrices } from "./matrices.ts";
 import { tensorNorms } from "./tensor-norms.ts";
 
@@ -53,8 +55,10 @@ export const scaleByTrustRatio = ({
 }: TrustRatioOptions = {}): GradientTransformation<EmptyState> =>
   stateless((updates, { params }) => {
     const paths = leafPaths(params);
-    const weights = flattenTree<Tensor>(params).leaves;
-    const { leaves, structure } = flattenTree<Tensor>(updates);
+    const isShared = axis !== undefined && axisSize(axis) > 1;
+    const [own, moved] = isShared ? keptAlike([params, updates] as const) : [params, updates];
+    const weights = flattenTree<Tensor>(own).leaves;
+    const { leaves, structure } = flattenTree<Tensor>(moved);
     const chosen = leaves.flatMap((_, i) => (mask(paths[i]!, weights[i]!) ? [i] : []));
     const norms = tensorNorms([...chosen.map((i) => weights[i]!), ...chosen.map((i) => leaves[i]!)], axis);
     const scaled = new Map(

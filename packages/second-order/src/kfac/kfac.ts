@@ -11,6 +11,7 @@ import {
   type Tensor,
 } from "@skein/tensor-core";
 import { type CurvatureFigures, figuresOf, noFigures } from "../curvature-figures.ts";
+import { keptAlike } from "../kept-alike.ts";
 import { mapLayers } from "../map-layers.ts";
 import { checkDamping, checkDecay, requireLayers } from "../options.ts";
 import type { Preconditioner } from "../preconditioner.ts";
@@ -157,7 +158,9 @@ export const kfac = (options: KfacOptions): Preconditioner<KfacState> => {
       const place = placeOf();
       const curvature = curvatureOf(state);
       const past = shareOfPast(decay, state.observed);
-      const factors = mixStatistics(past, curvature.factors, statistics as Statistics);
+      const mixed = mixStatistics(past, curvature.factors, statistics as Statistics);
+      // From here on ranks do different things with them.
+      const factors = kept === "mean" && place.numRanks > 1 ? keptAlike(mixed) : mixed;
       const gamma = resolveSchedule(damping, state.step);
       const known = { ...curvature, factors };
       return {
@@ -171,8 +174,9 @@ export const kfac = (options: KfacOptions): Preconditioner<KfacState> => {
         ),
       };
     },
-    update: (gradients, state) => {
+    update: (given, state) => {
       const place = placeOf();
+      const gradients = place.receiversAxis === undefined ? given : keptAlike(given);
       const { derived } = curvatureOf(state);
       const gamma = resolveSchedule(damping, state.step);
       const directions = preconditionLayers({ layers, inverse, place, damping: gamma }, derived, gradients);
