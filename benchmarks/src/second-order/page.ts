@@ -50,6 +50,18 @@ const standingsOf = (climbs: readonly Climb[], secondsOf: StepSecondsOf): Standi
   }));
 };
 
+/** Whether it has neither reached the target nor come to the longest length. */
+const isUnfinished = ({ rungs, reached, task }: Climb): boolean =>
+  reached === undefined && (rungs.at(-1)?.standing !== "missed" || rungs.at(-1)?.steps !== task.horizons.at(-1));
+
+/** How many steps it took, or what is known of that. */
+const stepsText = (climb: Climb): string => {
+  if (climb.reached !== undefined) return `${climb.reached.steps}`;
+  const missed = climb.rungs.findLast(({ standing }) => standing === "missed");
+  if (missed === undefined) return "not run";
+  return `more than ${missed.steps}${isUnfinished(climb) ? ", not finished" : ""}`;
+};
+
 /** A rung that was tried, with what its seeds ended at. */
 const formatRung = (task: Task, { steps, quality, standing, runs }: Rung): string => {
   if (quality === undefined) return `${steps}: ${standing === "not run" ? "not run" : "diverged"}`;
@@ -69,15 +81,16 @@ const header = [
   "the length before",
 ];
 
-const cellsOf = ({ climb, steps, stepsRatio, seconds, secondsRatio }: Standing, secondsOf: StepSecondsOf): string[] => {
+const cellsOf = ({ climb, stepsRatio, seconds, secondsRatio }: Standing, secondsOf: StepSecondsOf): string[] => {
   const { task, method, rungs, reached } = climb;
   const setting = rungs[0]?.runs[0]?.setting;
   const each = secondsOf(climb);
-  const before = rungs.at(reached === undefined ? -1 : -2);
+  const missed = rungs.filter(({ standing }) => standing === "missed");
+  const before = missed.at(-1);
   const quality = reached?.quality;
   return [
     method.name,
-    steps === undefined ? `more than ${task.horizons.at(-1)}` : `${steps}`,
+    stepsText(climb),
     stepsRatio === undefined ? "–" : `${stepsRatio.toFixed(2)}×`,
     quality === undefined
       ? "–"
@@ -86,7 +99,7 @@ const cellsOf = ({ climb, steps, stepsRatio, seconds, secondsRatio }: Standing, 
     seconds === undefined ? "–" : seconds.toFixed(1),
     secondsRatio === undefined ? "–" : `${secondsRatio.toFixed(2)}×`,
     setting === undefined ? "–" : `rate ${setting.peak}, ${method.second.option} ${setting.second}`,
-    before === undefined || before === reached ? "–" : formatRung(task, before),
+    before === undefined ? "–" : formatRung(task, before),
   ];
 };
 
@@ -129,16 +142,21 @@ const sentencesOf = (task: Task, standings: readonly Standing[]): string => {
   const few = others.filter(({ stepsRatio }) => stepsRatio !== undefined && stepsRatio <= 0.7);
   const fast = others.filter(({ secondsRatio }) => secondsRatio !== undefined && secondsRatio < 1);
   const slow = others.filter(
-    ({ steps, secondsRatio }) => steps === undefined || (secondsRatio !== undefined && secondsRatio >= 1),
+    ({ climb, steps, secondsRatio }) =>
+      (steps === undefined && !isUnfinished(climb)) || (secondsRatio !== undefined && secondsRatio >= 1),
   );
+  const open = others.filter(({ climb }) => isUnfinished(climb));
   return [
-    `To ${targetOf(task)} ${baseline} takes ${base?.steps ?? `more than ${task.horizons.at(-1)}`} steps; ${few.length === 0 ? "none takes 0.7 times as many or fewer" : `in 0.7 times as many or fewer are there: ${names(few)}`}.`,
+    `To ${targetOf(task)} ${baseline} takes ${base === undefined ? "an unknown number of" : stepsText(base.climb)} steps; ${few.length === 0 ? "none takes 0.7 times as many or fewer" : `in 0.7 times as many or fewer are there: ${names(few)}`}.`,
     fast.length === 0
       ? `None of those whose steps were timed is there in less time than ${baseline}.`
       : `In less time than ${baseline}: ${fast.map(({ climb, secondsRatio }) => `${climb.method.name} (${secondsRatio!.toFixed(2)}×)`).join(", ")}.`,
-    slow.length === 0
-      ? "None is slower, of those that were timed."
-      : `Not faster, or not there at all: ${names(slow)}.`,
+    [
+      slow.length === 0
+        ? "None is slower, of those that were timed."
+        : `Not faster, or not there at all: ${names(slow)}.`,
+      ...(open.length === 0 ? [] : [`Not run to its end: ${names(open)}.`]),
+    ].join(" "),
   ].join("\n");
 };
 
