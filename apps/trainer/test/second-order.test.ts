@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { jobFolder, skeinTrain, stepLosses } from "./cli.ts";
@@ -17,6 +17,7 @@ const plain = [
   "compression={kind: identity}",
   "model.hidden=[24, 16]",
   "learningRate={peak: 0.02, warmupSteps: 4, decay: step, everySteps: 5, factor: 0.5}",
+  "checkpoint={everySteps: 7, keep: 2}",
 ];
 const rates = [0.004, 0.008, 0.012, 0.016, 0.02, 0.02, 0.02, 0.02, 0.02, 0.01, 0.01, 0.01];
 
@@ -116,6 +117,14 @@ describe.each(optimizers)("%s", (name, optimizer) => {
 
   test("a run that was stopped goes on with the same bits", onlyIn(resumed, name), async () => {
     const parts = `${name}-parts`;
+    // Two runs may plan differently, and so round differently: the same run goes on, from an earlier checkpoint.
+    if (isPlanned(name)) {
+      cpSync(join(folder, name), join(folder, parts), { recursive: true });
+      rmSync(join(folder, parts, "checkpoints/step-00000012"), { recursive: true });
+      expect((await skeinTrain(folder, "resume", parts, "--steps", "12")).stderr).not.toContain("rank ");
+      expect(saved(parts, 12).equals(whole)).toBe(true);
+      return;
+    }
     await skeinTrain(
       folder,
       "run",
