@@ -5,20 +5,14 @@ import {
   evaF,
   evaS,
   type FactorInverse,
-  gradientWorkers,
-  type InversePlacement,
   kfac,
-  type KfacDistribution,
+  type KfacForm,
   type Layer,
   meanStatistics,
   type ModelLayers,
   muon,
   ownStatistics,
-  placeByBlocks,
-  placeEverywhere,
-  placeGreedily,
-  placeInTurn,
-  placeWhole,
+  placeForm,
   type Preconditioner,
   shampoo,
   soap,
@@ -34,34 +28,17 @@ import { dataAxis, gridAxes } from "./mesh.ts";
 
 type KfacJob = Extract<CurvatureJob, { kind: "kfac" }>;
 
-/** Who does what in a form that is not planned. */
-const formOf = (
-  job: KfacJob,
-  layers: readonly Layer[],
-  ranks: number,
-): { readonly placement: InversePlacement; readonly factors: NonNullable<KfacDistribution["factors"]> } => {
-  const paths = layers.map(({ path }) => path);
-  const onGrid = (): InversePlacement =>
-    placeGreedily(layers, { numRanks: ranks, workers: gradientWorkers(job.gradientWorkers, ranks) });
-  switch (job.form) {
-    case "d":
-      return { placement: placeEverywhere(paths, ranks), factors: "mean" };
+/** The form that a job names; while nothing is measured yet, `auto` is as `mpd`. */
+const formOf = ({ form, gradientWorkers: fraction }: KfacJob): KfacForm => {
+  switch (form) {
     case "kaisa":
-      return { placement: onGrid(), factors: "mean" };
     case "pad":
-      return { placement: onGrid(), factors: "mean-at-owner" };
-    case "dp":
-      return { placement: placeWhole(paths, ranks), factors: "own" };
     case "dp-hybrid":
-      return {
-        placement: placeByBlocks(paths, ranks, gradientWorkers(job.gradientWorkers, ranks)),
-        factors: "own",
-      };
-    case "mpd":
-    // While nothing is measured yet.
-    case "spd":
+      return { kind: form, fraction };
     case "auto":
-      return { placement: placeInTurn(paths, ranks), factors: "mean" };
+      return { kind: "mpd" };
+    default:
+      return { kind: form };
   }
 };
 
@@ -92,7 +69,7 @@ const buildPreconditioner = (
     case "eva-f":
       return evaF(options) as Preconditioner<unknown>;
     case "kfac": {
-      const { placement, factors } = plan ?? formOf(job, layers, ranks);
+      const { placement, factors } = plan ?? placeForm(formOf(job), { layers, numRanks: ranks });
       return kfac({
         ...options,
         positions: job.positions,

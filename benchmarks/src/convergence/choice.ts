@@ -2,7 +2,7 @@ import type { ResultOf } from "../studies/study.ts";
 import type { ModelJob } from "./models.ts";
 import { type SearchRun, triesOf } from "./search-plan.ts";
 import type { Setting } from "./settings.ts";
-import { type Quality, qualityOf } from "./verdict.ts";
+import { bestOf, type Quality, qualityOf } from "./verdict.ts";
 
 /** A learning rate that was tried, and what came of it on validation samples. */
 export interface Try {
@@ -42,10 +42,6 @@ export const chooseRate = (
     const { peak } = run.job["learningRate"] as { readonly peak: number };
     return { run, peak, quality: qualityOf([outcomes[index]]) };
   });
-  const isBetter = (one: Quality, other: Quality): boolean =>
-    one.unit === "%" ? one.mean > other.mean : one.mean < other.mean;
-  const best = tries.reduce((so, next) =>
-    next.quality !== undefined && (so.quality === undefined || isBetter(next.quality, so.quality)) ? next : so,
-  );
+  const best = bestOf(tries);
   return { factor: best.run.factor, tries, atEdge: tries.length > 1 && [tries[0], tries.at(-1)].includes(best) };
 };

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { methods } from "../slow-links/methods.ts";
 import { orderings } from "../slow-links/orderings.ts";
-import { madeResults } from "../studies/made-results.ts";
+import { madeFigures, madeResults } from "../studies/made-results.ts";
 import type { JobFile } from "../studies/job-file.ts";
 import type { Outcome } from "../studies/outcome.ts";
 import { resultOf } from "../studies/results-file.ts";
@@ -19,14 +19,8 @@ const rateOf = ({ job }: { readonly job: JobFile }): number => (job["learningRat
 
 const done = (quality: number): Outcome => ({
   kind: "done",
-  testLoss: 1,
+  ...madeFigures,
   ...(quality <= 1 ? { testAccuracy: quality } : { bitsPerByte: quality }),
-  steps: 1,
-  batch: 1,
-  bytesSentPerStep: 1,
-  denseBytesPerStep: 1,
-  stepSeconds: { median: 1, mad: 0, n: 1 },
-  peakMemoryBytes: 1,
 });
 const diverged: Outcome = { kind: "diverged", reason: "" };
 

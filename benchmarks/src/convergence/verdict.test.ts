@@ -1,17 +1,12 @@
 import { expect, test } from "vitest";
+import { madeFigures } from "../studies/made-results.ts";
 import type { Outcome } from "../studies/outcome.ts";
 import { compareQuality, type Quality, qualityOf } from "./verdict.ts";
 
 const done = (held: { readonly testAccuracy: number } | { readonly bitsPerByte: number }): Outcome => ({
   kind: "done",
-  testLoss: 1,
+  ...madeFigures,
   ...held,
-  steps: 10,
-  batch: 64,
-  bytesSentPerStep: 1,
-  denseBytesPerStep: 1,
-  stepSeconds: { median: 1, mad: 0, n: 5 },
-  peakMemoryBytes: 1,
 });
 const percent = (...values: number[]): Quality => qualityOf(values.map((testAccuracy) => done({ testAccuracy })))!;
 const bits = (...values: number[]): Quality => qualityOf(values.map((bitsPerByte) => done({ bitsPerByte })))!;

@@ -28,6 +28,15 @@ export const qualityOf = (outcomes: readonly (Outcome | undefined)[]): Quality |
   };
 };
 
+const isBetter = (one: Quality, other: Quality): boolean =>
+  one.unit === "%" ? one.mean > other.mean : one.mean < other.mean;
+
+/** The best of some tries, those without a quality last; the first one of equals. */
+export const bestOf = <Try extends { readonly quality: Quality | undefined }>(tries: readonly Try[]): Try =>
+  tries.reduce((so, next) =>
+    next.quality !== undefined && (so.quality === undefined || isBetter(next.quality, so.quality)) ? next : so,
+  );
+
 /**
  * Whether a claim may rest on a method: it `holds` where even its worst seed is within the margin, `fails` where its
  * mean is not, and is `undecided` between these, or with fewer seeds than a claim needs.

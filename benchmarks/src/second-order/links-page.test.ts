@@ -1,8 +1,6 @@
 import { expect, test } from "vitest";
-import type { RangePlot } from "../report/range-plot.ts";
-import { madeResults } from "../studies/made-results.ts";
+import { madePage } from "../studies/made-results.ts";
 import type { Outcome } from "../studies/outcome.ts";
-import { resultOf } from "../studies/results-file.ts";
 import { linksOrderings } from "./links-orderings.ts";
 import { linksPage } from "./links-page.ts";
 import { linksMethods, type LinksRun, planLinks } from "./links-plan.ts";
@@ -21,19 +19,8 @@ const done = (seconds: number, form?: string): Extract<Outcome, { kind: "done" }
   ...(form !== undefined && { form }),
 });
 
-const pageOf = (outcomeOf: (run: LinksRun) => Outcome | undefined): { page: string; plots: RangePlot[] } => {
-  const results = madeResults(runs, outcomeOf);
-  const plots: RangePlot[] = [];
-  const page = linksPage(
-    runs,
-    (run) => resultOf(results, run),
-    (plot) => {
-      plots.push(plot);
-      return `![${plot.name}](x.svg)`;
-    },
-  );
-  return { page, plots };
-};
+const pageOf = (outcomeOf: (run: LinksRun) => Outcome | undefined): ReturnType<typeof madePage> =>
+  madePage(linksPage, runs, outcomeOf);
 
 const cellsAfter = (page: string, heading: string, first: string): string[] =>
   page

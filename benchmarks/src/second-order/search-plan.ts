@@ -1,4 +1,4 @@
-import { type Quality, qualityOf } from "../convergence/verdict.ts";
+import { bestOf, type Quality, qualityOf } from "../convergence/verdict.ts";
 import { type JobFile, layJobs } from "../studies/job-file.ts";
 import type { Run } from "../studies/run.ts";
 import type { PlanOptions, ResultOf } from "../studies/study.ts";
@@ -68,9 +68,6 @@ export interface Try {
   readonly quality: Quality | undefined;
 }
 
-export const isBetter = (one: Quality, other: Quality): boolean =>
-  one.unit === "%" ? one.mean > other.mean : one.mean < other.mean;
-
 /** The tries of a method, and the best; nothing while one is missing. */
 export const chooseSetting = (
   task: Task,
@@ -82,8 +79,5 @@ export const chooseSetting = (
   const outcomes = runs.map((run) => resultOf(run)?.outcome);
   if (outcomes.some((outcome) => outcome?.kind !== "done" && outcome?.kind !== "diverged")) return undefined;
   const tries = runs.map((run, i): Try => ({ run, quality: qualityOf([outcomes[i]]) }));
-  const best = tries.reduce((so, next) =>
-    next.quality !== undefined && (so.quality === undefined || isBetter(next.quality, so.quality)) ? next : so,
-  );
-  return { best, tries };
+  return { best: bestOf(tries), tries };
 };

@@ -1,8 +1,6 @@
 import { expect, test } from "vitest";
-import type { RangePlot } from "../report/range-plot.ts";
-import { madeResults } from "../studies/made-results.ts";
+import { madePage } from "../studies/made-results.ts";
 import type { Outcome } from "../studies/outcome.ts";
-import { resultOf } from "../studies/results-file.ts";
 import { baseline } from "./methods.ts";
 import { stageRules } from "./stages.ts";
 import { timesPage } from "./times-page.ts";
@@ -25,19 +23,8 @@ const done = (seconds: number, peakMebibytes = 100): Extract<Outcome, { kind: "d
   peakMemoryBytes: peakMebibytes * 2 ** 20,
 });
 
-const pageOf = (outcomeOf: (run: TimesRun) => Outcome | undefined): { page: string; plots: RangePlot[] } => {
-  const results = madeResults(runs, outcomeOf);
-  const plots: RangePlot[] = [];
-  const page = timesPage(
-    runs,
-    (run) => resultOf(results, run),
-    (plot) => {
-      plots.push(plot);
-      return `![${plot.name}](x.svg)`;
-    },
-  );
-  return { page, plots };
-};
+const pageOf = (outcomeOf: (run: TimesRun) => Outcome | undefined): ReturnType<typeof madePage> =>
+  madePage(timesPage, runs, outcomeOf);
 
 const rowsOf = (page: string, first: string): string[][] =>
   page

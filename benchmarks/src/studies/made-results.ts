@@ -1,6 +1,8 @@
-import type { Outcome } from "./outcome.ts";
-import { addResult, type Result, type Results } from "./results-file.ts";
+import type { RangePlot } from "../report/range-plot.ts";
+import type { Figures, Outcome } from "./outcome.ts";
+import { addResult, type Result, resultOf, type Results } from "./results-file.ts";
 import { definitionOf, type Run } from "./run.ts";
+import type { Draw, ResultOf } from "./study.ts";
 
 /** A result as if `run` had come out so; for tests of plans and pages. */
 export const madeResult = (run: Run, outcome: Outcome): Result => ({
@@ -26,4 +28,34 @@ export const madeResults = <Made extends Run>(
     if (outcome !== undefined) addResult(results, madeResult(run, outcome));
   }
   return results;
+};
+
+/** Figures of a run that ended well, where a test does not ask for them. */
+export const madeFigures: Omit<Figures, "testAccuracy" | "bitsPerByte"> = {
+  testLoss: 1,
+  steps: 1,
+  batch: 1,
+  bytesSentPerStep: 1,
+  denseBytesPerStep: 1,
+  stepSeconds: { median: 1, mad: 0, n: 1 },
+  peakMemoryBytes: 1,
+};
+
+/** The page of a study with results as if its runs had come out so, and what it draws. */
+export const madePage = <Made extends Run>(
+  page: (runs: readonly Made[], resultOf: ResultOf, draw: Draw) => string,
+  runs: readonly Made[],
+  outcomeOf: (run: Made) => Outcome | undefined,
+): { readonly page: string; readonly plots: readonly RangePlot[] } => {
+  const results = madeResults(runs, outcomeOf);
+  const plots: RangePlot[] = [];
+  const text = page(
+    runs,
+    (run) => resultOf(results, run),
+    (plot) => {
+      plots.push(plot);
+      return `![${plot.name}](x.svg)`;
+    },
+  );
+  return { page: text, plots };
 };

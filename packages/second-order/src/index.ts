@@ -12,7 +12,6 @@ export {
   meanStatistics,
   ownStatistics,
   sideName,
-  statisticElements,
   type Statistics,
   type StatisticsCollector,
 } from "./statistics/collect.ts";

@@ -1,12 +1,5 @@
 import { fitCollectiveModel, type LinearCollectiveModel } from "@skein/cost-model";
-import {
-  factorShape,
-  type Layer,
-  type LayerSide,
-  meanStatistics,
-  sideName,
-  statisticElements,
-} from "@skein/second-order";
+import { factorElements, factorShape, type Layer, type LayerSide, meanStatistics, sideName } from "@skein/second-order";
 import { type Backend, InvariantError, jit, NdArray, sum, type Tensor } from "@skein/tensor-core";
 import type { Curvature, PlannedCurvature } from "../curvature.ts";
 import { dataAxis } from "../mesh.ts";
@@ -169,7 +162,7 @@ export const measureCurvature = async (
   const { backend, communicators } = input;
   const factors = await measureFactors(input, curvature);
   const elements = planned.layers.flatMap((layer) =>
-    (["input", "gradient"] as const).map((side) => statisticElements(factorShape(layer, side, planned.blockSize))),
+    (["input", "gradient"] as const).map((side) => factorElements(layer, side, planned.blockSize)),
   );
   const mostBytes = 4 * elements.reduce((total, each) => total + each, 0);
   const fit = async (kind: MeasuredCollective): Promise<LinearCollectiveModel> =>

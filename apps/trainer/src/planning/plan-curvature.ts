@@ -82,8 +82,8 @@ const linear =
 /** The forms that a job may be given: the one it names, or all that compute the same on the axes that it has. */
 const formsOf = (job: Extract<Job["optimizer"], { kind: "kfac" }>, numRanks: number): readonly KfacForm[] => {
   const asked = gradientWorkers(job.gradientWorkers, numRanks);
-  if (job.form === "kaisa" || job.form === "pad") return [{ kind: job.form, fraction: asked / numRanks }];
-  if (job.form === "dp-hybrid") throw new InvariantError("dp-hybrid has nothing that is planned");
+  if (job.form === "kaisa" || job.form === "pad" || job.form === "dp-hybrid")
+    return [{ kind: job.form, fraction: asked / numRanks }];
   if (job.form !== "auto") return [{ kind: job.form }];
   const workers = new Set([1, asked, numRanks]);
   const fractions = [...workers].map((each) => each / numRanks);
@@ -110,10 +110,10 @@ export const decideCurvature = (
   const work = new Map(
     measured.factors.map(({ path, side, workSeconds }) => [sideName(path, side), workSeconds] as const),
   );
-  const elementsOf = new Map<string, PlannedLayer>(layers.map((layer) => [layer.path, layer]));
+  const layerOf = new Map<string, PlannedLayer>(layers.map((layer) => [layer.path, layer]));
   const computed = measured.factors.map(({ path, side, workSeconds }) => ({
     name: sideName(path, side),
-    elements: factorElements(elementsOf.get(path)!, side, blockSize),
+    elements: factorElements(layerOf.get(path)!, side, blockSize),
     workSeconds,
   }));
   const bucketBytes = factorBucketBytes(optimizer.factorBuckets);

@@ -1,6 +1,12 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { gradientWorkers, placeGreedily } from "../placement/greedy.ts";
-import { placeEverywhere, placeInTurn, placeWhole } from "../placement/inverse-placement.ts";
+import {
+  type InversePlacement,
+  placeByBlocks,
+  placeEverywhere,
+  placeInTurn,
+  placeWhole,
+} from "../placement/inverse-placement.ts";
 import {
   type FormPlacement,
   formStages,
@@ -20,33 +26,44 @@ import { placeForStage } from "./place-for-stage.ts";
  * - `kaisa`: a share `fraction` of the ranks preconditions each layer, and sends the result to the others.
  * - `pad`: as `kaisa`, but a mean factor is known only to the rank that inverts it.
  * - `dp`: layers in turn, with factors of the samples of their rank alone: it computes something else than the others.
+ * - `dp-hybrid`: as `dp`, with a share `fraction` of the ranks for each layer, which share out blocks of its factors.
  */
 export type KfacForm =
   | { readonly kind: "d" | "mpd" | "spd" | "dp" }
-  | { readonly kind: "kaisa" | "pad"; readonly fraction: number };
+  | { readonly kind: "kaisa" | "pad" | "dp-hybrid"; readonly fraction: number };
 
 /**
- * Place the work of a form.
+ * Place the work of a form. Without times `spd` places layers in turn, and the others take an inverse for n³.
  *
  * @throws ArgumentError for a fraction that makes no whole number of gradient workers that divides the ranks.
  */
-export const placeForm = (form: KfacForm, options: StageOptions): FormPlacement => {
-  const { layers, numRanks, times } = options;
+export const placeForm = (
+  form: KfacForm,
+  { times, ...options }: Omit<StageOptions, "times"> & Partial<Pick<StageOptions, "times">>,
+): FormPlacement => {
+  const { layers, numRanks } = options;
   const paths = layers.map(({ path }) => path);
+  const inTurn = (): InversePlacement => placeInTurn(paths, numRanks);
   switch (form.kind) {
     case "d":
       return { placement: placeEverywhere(paths, numRanks), factors: "mean" };
     case "mpd":
-      return { placement: placeInTurn(paths, numRanks), factors: "mean" };
+      return { placement: inTurn(), factors: "mean" };
     case "spd":
-      return { placement: placeForStage(options), factors: "mean" };
+      return { placement: times === undefined ? inTurn() : placeForStage({ ...options, times }), factors: "mean" };
     case "dp":
       return { placement: placeWhole(paths, numRanks), factors: "own" };
+    case "dp-hybrid":
+      return {
+        placement: placeByBlocks(paths, numRanks, gradientWorkers(form.fraction, numRanks)),
+        factors: "own",
+      };
     case "kaisa":
     case "pad": {
       const workers = gradientWorkers(form.fraction, numRanks);
+      const cost = times?.inverseSeconds;
       return {
-        placement: placeGreedily(layers, { numRanks, workers, cost: times.inverseSeconds }),
+        placement: placeGreedily(layers, { numRanks, workers, ...(cost !== undefined && { cost }) }),
         factors: form.kind === "kaisa" ? "mean" : "mean-at-owner",
       };
     }
@@ -63,9 +80,9 @@ export interface PredictedForm extends FormPlacement {
 }
 
 /** From the simplest to the least simple. */
-const kinds: readonly KfacForm["kind"][] = ["d", "mpd", "spd", "kaisa", "pad", "dp"];
+const kinds: readonly KfacForm["kind"][] = ["d", "mpd", "spd", "kaisa", "pad", "dp", "dp-hybrid"];
 
-/** All forms that compute the same, for so many ranks; `dp` is none of them. */
+/** All forms that compute the same, for so many ranks; `dp` and `dp-hybrid` are none of them. */
 export const equivalentForms = (numRanks: number): readonly KfacForm[] => {
   const fractions = Array.from({ length: numRanks }, (_, i) => numRanks - i)
     .filter((workers) => numRanks % workers === 0)
