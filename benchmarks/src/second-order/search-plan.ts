@@ -1,5 +1,6 @@
 import { bestOf, type Quality, qualityOf } from "../convergence/verdict.ts";
 import { type JobFile, layJobs } from "../studies/job-file.ts";
+import { resultOf as resultIn } from "../studies/results-file.ts";
 import type { Run } from "../studies/run.ts";
 import type { PlanOptions, ResultOf } from "../studies/study.ts";
 import { type Method, methods } from "./methods.ts";
@@ -20,7 +21,7 @@ export interface SearchRun extends Run {
   readonly setting: Setting;
 }
 
-/** Learning rates beside the middle; with the two values of the other option six tries, for every method alike. */
+/** Learning rates beside the middle, each tried with both values of the other option. */
 const factors: readonly number[] = [1 / 3, 1, 3];
 export const validationFraction = 0.1;
 /** None of those that a setting is judged with afterwards. */
@@ -34,39 +35,72 @@ export const jobOf = (task: Task, method: Method, { peak, second }: Setting, ste
     learningRate: rateOf(peak),
   });
 
-/** The tries of a method on a task. */
-export const triesOf = (task: Task, method: Method, quick: boolean): SearchRun[] =>
-  method.second.values.slice(0, quick ? 1 : 2).flatMap((second) =>
-    (quick ? [1] : factors).map((factor): SearchRun => {
-      const peak = Number((method.peaks[task.name]! * factor).toPrecision(2));
-      const setting = { peak, second };
-      const data = { ...(task.job["data"] as JobFile), validationFraction };
-      return {
-        name: `${task.name}/${method.name}/${method.second.option}-${second}/rate-${peak}`,
-        job: layJobs(jobOf(task, method, setting, task.searchSteps), quick ? task.quick : { data }, {
-          seed: searchSeed,
-        }),
-        core: true,
-        warmUpSteps: 5,
-        minutes: 10,
-        expected: { seconds: 3 + task.searchSteps * task.stepSeconds, prefix: `${task.name}/${method.name}` },
-        task,
-        method,
-        setting,
-      };
-    }),
-  );
+const tryOf = (task: Task, method: Method, { peak, second }: Setting, quick: boolean): SearchRun => {
+  const setting = { peak: Number(peak.toPrecision(2)), second };
+  const data = { ...(task.job["data"] as JobFile), validationFraction };
+  return {
+    name: `${task.name}/${method.name}/${method.second.option}-${second}/rate-${setting.peak}`,
+    job: layJobs(jobOf(task, method, setting, task.searchSteps), quick ? task.quick : { data }, { seed: searchSeed }),
+    core: true,
+    warmUpSteps: 5,
+    minutes: 10,
+    expected: { seconds: 3 + task.searchSteps * task.stepSeconds, prefix: `${task.name}/${method.name}` },
+    task,
+    method,
+    setting,
+  };
+};
 
-export const planSearch = ({ quick }: Pick<PlanOptions, "quick">): SearchRun[] =>
-  tasks.flatMap((task) =>
-    methods.filter(({ onlyTimed }) => onlyTimed !== true).flatMap((method) => triesOf(task, method, quick)),
-  );
+/** The first tries of a method on a task. */
+const gridOf = (task: Task, method: Method, quick: boolean): SearchRun[] =>
+  method.second.values
+    .slice(0, quick ? 1 : 2)
+    .flatMap((second) =>
+      (quick ? [1] : factors).map((factor) =>
+        tryOf(task, method, { peak: method.peaks[task.name]! * factor, second }, quick),
+      ),
+    );
+
+/** Rates on both sides of the best one; where that lies at an edge of the first tries, both beyond the edge. */
+const around = (peak: number, middle: number): readonly number[] => {
+  const between = Math.sqrt(3);
+  if (peak < middle / 2) return [peak / between, peak / 3];
+  return peak > 2 * middle ? [peak * between, peak * 3] : [peak / between, peak * between];
+};
 
 export interface Try {
   readonly run: SearchRun;
   /** None where it diverged. */
   readonly quality: Quality | undefined;
 }
+
+/** What came of tries; nothing while one is missing. */
+const triedIn = (runs: readonly SearchRun[], resultOf: ResultOf): readonly Try[] | undefined => {
+  const outcomes = runs.map((run) => resultOf(run)?.outcome);
+  if (outcomes.some((outcome) => outcome?.kind !== "done" && outcome?.kind !== "diverged")) return undefined;
+  return runs.map((run, i): Try => ({ run, quality: qualityOf([outcomes[i]]) }));
+};
+
+/** The tries of a method on a task; those around the best of the first are known when the first are made. */
+export const triesOf = (task: Task, method: Method, quick: boolean, resultOf: ResultOf): SearchRun[] => {
+  const grid = gridOf(task, method, quick);
+  const tried = quick ? undefined : triedIn(grid, resultOf);
+  if (tried === undefined) return grid;
+  const { peak, second } = bestOf(tried).run.setting;
+  const further = around(peak, method.peaks[task.name]!).map((rate) =>
+    tryOf(task, method, { peak: rate, second }, quick),
+  );
+  return [...grid, ...further];
+};
+
+export const planSearch = ({ quick, resultsOf }: Pick<PlanOptions, "quick" | "resultsOf">): SearchRun[] => {
+  const results = resultsOf(searchName);
+  return tasks.flatMap((task) =>
+    methods
+      .filter(({ onlyTimed }) => onlyTimed !== true)
+      .flatMap((method) => triesOf(task, method, quick, (run) => resultIn(results, run))),
+  );
+};
 
 /** The tries of a method, and the best; nothing while one is missing. */
 export const chooseSetting = (
@@ -75,9 +109,6 @@ export const chooseSetting = (
   quick: boolean,
   resultOf: ResultOf,
 ): { readonly best: Try; readonly tries: readonly Try[] } | undefined => {
-  const runs = triesOf(task, method, quick);
-  const outcomes = runs.map((run) => resultOf(run)?.outcome);
-  if (outcomes.some((outcome) => outcome?.kind !== "done" && outcome?.kind !== "diverged")) return undefined;
-  const tries = runs.map((run, i): Try => ({ run, quality: qualityOf([outcomes[i]]) }));
-  return { best: bestOf(tries), tries };
+  const tries = triedIn(triesOf(task, method, quick, resultOf), resultOf);
+  return tries && { best: bestOf(tries), tries };
 };

@@ -13,22 +13,24 @@ const formatTry = ({ run, quality }: Try, best: Try): string => {
 };
 
 const page = (runs: readonly SearchRun[], resultOf: ResultOf): string => {
-  const header = ["optimizer", "option", "rate: what came of it", "", "", "at an edge"];
+  const header = ["optimizer", "option", "rate: what came of it", "", "", "", "", "at an edge"];
   const sections = [...Map.groupBy(runs, ({ task }) => task)].map(([task, own]) => {
     const rows = [...Map.groupBy(own, ({ method }) => method).keys()].flatMap((method) => {
       const choice = chooseSetting(task, method, false, resultOf);
-      if (choice === undefined) return [[method.name, "tries are missing", "", "", "", ""]];
+      if (choice === undefined) return [[method.name, "tries are missing", ...Array<string>(6).fill("")]];
       const { best, tries } = choice;
-      return [...Map.groupBy(tries, ({ run }) => run.setting.second)].map(([second, few]) => [
+      const byRate = tries.toSorted((a, b) => a.run.setting.peak - b.run.setting.peak);
+      return [...Map.groupBy(byRate, ({ run }) => run.setting.second)].map(([second, few]) => [
         method.name,
         `${method.second.option} ${second}`,
-        ...few.map((one) => formatTry(one, best)),
-        few.includes(best) && [few[0], few.at(-1)].includes(best) ? "yes" : "",
+        ...Array.from({ length: 5 }, (_, i) => (few[i] === undefined ? "" : formatTry(few[i], best))),
+        [few[0], few.at(-1)].includes(best) ? "yes" : "",
       ]);
     });
     return `## ${task.title}, ${task.searchSteps} steps\n\n${alignColumns([header, ...rows])}`;
   });
-  return `Every optimizer has the same budget: six tries, three learning rates by two values of one other option, one seed, that none is judged with later. Each is
+  return `Every optimizer has the same budget: eight tries, of one seed that none is judged with later. First three learning rates by two values of one
+other option; then two more rates with the better value: on both sides of the best so far, or, where that lies at an edge, beyond it. Each is
 trained without the last ${100 * validationFraction} % of the training samples and judged by these; the test samples take no part. The best, in bold, is what
 \`pnpm bench second-order\` trains with. Middles of the rates depend on task and optimizer alone; what is not named has the trainer's default.
 
@@ -40,10 +42,11 @@ ${sections.join("\n\n")}
 export const secondOrderSearch: Study<SearchRun> = {
   name: searchName,
   title: "Settings of second-order optimizers, sought on validation samples",
-  about: "Train each task with each optimizer at six settings, and judge by samples held back from training.",
+  about: "Train each task with each optimizer at eight settings, and judge by samples held back from training.",
   seeds: 1,
   takes: 1,
   mostSeeds: 1,
+  isAdaptive: true,
   plan: planSearch,
   page,
 };
