@@ -55,9 +55,7 @@ test("rates on both sides of a middle that is best are tried, and none is chosen
     planSearch({ quick: false, resultsOf: () => found }).filter(({ name }) => name.startsWith("mnist-cnn/muon/"));
   const first = madeResults(planned(new Map()), (run) => done(isMiddle(run) ? 99 : 98, 0));
   expect(planned(first).map(({ setting }) => setting.peak)).toEqual([
-    ...[0.0033, 0.01, 0.03],
-    ...[0.0033, 0.01, 0.03],
-    ...[0.0058, 0.017],
+    0.0033, 0.01, 0.03, 0.0033, 0.01, 0.03, 0.0058, 0.017,
   ]);
   const { task, method } = planned(first)[0]!;
   expect(chooseSetting(task, method, false, (run) => resultOf(first, run))).toBe(undefined);

@@ -1,6 +1,7 @@
 // Matrix products: y (+)= op(a) · op(b), f32, row-major, either operand transposed.
 import { COLUMN_BLOCK, INNER_BLOCK, PRODUCT_HEAD_BYTES, READ_ONCE_PANELS, ROW_BLOCK, TILE_COLUMNS, TILE_ROWS } from "./blocks";
 import { madd, sumLanes } from "./lanes";
+import { transposeTile } from "./movement";
 import { packPanels, packRows } from "./pack";
 import { partBegin } from "./parts";
 import { copyTile, evenBlock, tile4, tile6, tileRows } from "./tile";
@@ -10,6 +11,27 @@ import { copyTile, evenBlock, tile4, tile6, tileRows } from "./tile";
  * y[i][j] of the roles lies at y + i · stride + 4 j, or, when `swapped`, at y + j · stride + 4 i.
  */
 export function product(
+  a: usize,
+  aRow: usize,
+  aInner: usize,
+  b: usize,
+  bColumn: usize,
+  bInner: usize,
+  y: usize,
+  stride: usize,
+  rows: i32,
+  columns: i32,
+  inner: i32,
+  swapped: bool,
+  accumulate: bool,
+  scratch: usize,
+): void {
+  productAbove(rows, a, aRow, aInner, b, bColumn, bInner, y, stride, rows, columns, inner, swapped, accumulate, scratch);
+}
+
+/** `product`, of which the tiles matter that reach a row i ≤ j + `diagonal`: those below are not computed. */
+function productAbove(
+  diagonal: i32,
   a: usize,
   aRow: usize,
   aInner: usize,
@@ -41,8 +63,9 @@ export function product(
     for (let j0 = 0; j0 < columns; j0 += columnBlock) {
       const wide = min(columnBlock, columns - j0);
       packPanels(b + <usize>k0 * bInner + <usize>j0 * bColumn, bColumn, bInner, wide, depth, panels, (<usize>depth) << 5);
-      for (let i0 = 0; i0 < rows; i0 += rowBlock) {
-        const tall = min(rowBlock, rows - i0);
+      const lowest = min(rows, diagonal + j0 + wide);
+      for (let i0 = 0; i0 < lowest; i0 += rowBlock) {
+        const tall = min(rowBlock, lowest - i0);
         // Rows that lie side by side would be read `aInner` bytes apart by every panel: copy them together unless few
         // panels read them.
         const packing = aRow == 4 && aInner != 4 && wide > READ_ONCE_PANELS * TILE_COLUMNS;
@@ -57,7 +80,8 @@ export function product(
         for (let j = 0; j < wide; j += TILE_COLUMNS) {
           const panel = panels + ((<usize>(j * depth)) << 2);
           const width = min(TILE_COLUMNS, wide - j);
-          for (let i = 0; i < tall; ) {
+          const end = min(tall, diagonal + j0 + j + width - i0);
+          for (let i = 0; i < end; ) {
             const take = tileRows(tall - i);
             const there = min(take, tall - i);
             const first = packing ? packed + ((<usize>(i * depth)) << 2) : a + <usize>k0 * aInner + <usize>(i0 + i) * aRow;
@@ -239,6 +263,10 @@ export function gemmPart(
     else dotRows(a, b, y, rows, inner, accumulate);
     return;
   }
+  if (a == b && transposeA != transposeB && rows == columns && !accumulate) {
+    gramPart(a, y, rows, inner, transposeA, scratch, part, parts);
+    return;
+  }
   const aRow: usize = transposeA ? 4 : (<usize>inner) << 2;
   const aInner: usize = transposeA ? (<usize>rows) << 2 : 4;
   const bColumn: usize = transposeB ? (<usize>inner) << 2 : 4;
@@ -272,6 +300,35 @@ function productPart(
     a + <usize>firstRow * aRow, aRow, aInner, b + <usize>firstColumn * bColumn, bColumn, bInner, y + across + down, stride,
     lastRow - firstRow, lastColumn - firstColumn, inner, swapped, accumulate, scratch,
   );
+}
+
+/**
+ * Part of `xᵀx` [n, n], or of `xxᵀ` when not `transposed`: about half of the work of a product, with its bits, since
+ * both orders of a pair of factors give one number. Columns from the diagonal up are computed and written into their
+ * rows, too; a part has columns with as many numbers above the diagonal as those of another.
+ */
+function gramPart(x: usize, y: usize, n: i32, inner: i32, transposed: bool, scratch: usize, part: i32, parts: i32): void {
+  const stride = (<usize>n) << 2;
+  const panels = (n + TILE_COLUMNS - 1) / TILE_COLUMNS;
+  const first = triangleBegin(panels, part, parts) * TILE_COLUMNS;
+  const last = min(n, triangleBegin(panels, part + 1, parts) * TILE_COLUMNS);
+  if (first >= last) return;
+  const side: usize = transposed ? 4 : (<usize>inner) << 2;
+  const along: usize = transposed ? stride : 4;
+  // No rows after `last`: tiles that reach over would add to what the next part writes there.
+  productAbove(
+    first, x, side, along, x + <usize>first * side, side, along, y + ((<usize>first) << 2), stride,
+    last, last - first, inner, false, false, scratch,
+  );
+  for (let j = first; j < last; j += TILE_COLUMNS)
+    transposeTile<f32>(y + <usize>j * stride, stride, y + ((<usize>j) << 2), stride, j, min(TILE_COLUMNS, last - j));
+}
+
+/** First panel of a part: so many columns of a triangle, which grow longer, hold as much as those of another. */
+// @ts-ignore: decorator
+@inline
+function triangleBegin(panels: i32, part: i32, parts: i32): i32 {
+  return <i32>Math.round(<f64>panels * Math.sqrt(<f64>part / <f64>parts));
 }
 
 /** `gemm` over `batch` products whose operands and results lie one after the other. */

@@ -52,3 +52,25 @@ for (const [what, rows, columns, inner, transposeA, transposeB] of shapes) {
     unit: "FLOP",
   });
 }
+
+/** Of second moments, and of Muon's Gram matrix: a matrix with its own transpose, against a copy of it. */
+const grams: readonly (readonly [what: string, n: number, inner: number, transposed: number])[] = [
+  ["patches of a convolution", 400, 12_544, 1],
+  ["inputs of a dense layer", 448, 64, 1],
+  ["Gram matrix of a long matrix", 128, 3136, 1],
+  ["rows with rows", 512, 512, 0],
+];
+for (const [what, n, inner, transposed] of grams) {
+  clear();
+  const [x, copy, y] = [floats(n * inner), floats(n * inner), floats(n * n)];
+  const scratch = floats(productScratchBytes(n, n, inner) / 4);
+  for (const [other, named] of [
+    [copy, "a copy"],
+    [x, "itself"],
+  ] as const)
+    printMeasurement(
+      `${what} ${n}×${n}×${inner}, with ${named}`,
+      await measure(() => void wasm["gemm"]!(x, other, y, n, n, inner, transposed, 1 - transposed, 0, scratch)),
+      { amount: 2 * n * n * inner, unit: "FLOP" },
+    );
+}
