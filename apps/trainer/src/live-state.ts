@@ -4,6 +4,7 @@ import { sizedBuckets } from "./build-exchange.ts";
 import { type Curvature, staleFactors } from "./curvature.ts";
 import type { CompiledSteps } from "./compiled-steps.ts";
 import { NonFiniteError } from "./errors.ts";
+import { IdleCurvature } from "./idle-curvature.ts";
 import type { Job } from "./job.ts";
 import type { DeviceState } from "./train-state.ts";
 import { finiteNames } from "./train-step.ts";
@@ -42,12 +43,14 @@ export class LiveState {
   private settledAt = -1;
   private readonly input: LiveStateInput;
   private readonly names: readonly string[];
+  private readonly idle: IdleCurvature;
 
   constructor(input: LiveStateInput) {
     this.input = input;
     this.state = input.initial;
     this.done = input.firstStep;
     this.names = finiteNames(input.initial.params);
+    this.idle = new IdleCurvature(input.job.optimizer);
   }
 
   /** The state as it is, gradients that are on their way included. */
@@ -85,6 +88,8 @@ export class LiveState {
         `step ${this.done + 1}: ${this.names[bad]} is not finite (loss ${loss}); the update was not made. Lower learningRate.peak, lengthen the warm-up, or set clipNorm`,
       );
     await this.tellStale();
+    const isIdle = update && this.idle.look(update);
+    if (isIdle !== undefined) this.input.remark(`step ${this.done + 1}: ${isIdle}`, false);
     this.done++;
     return { loss: loss!, skipped: skipped === 1, update: isLate ? undefined : update };
   }

@@ -62,6 +62,32 @@ describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
     ),
   );
 
+  const secondOrder: readonly (readonly [string, string])[] = [
+    ["K-FAC, inverses shared out", "{kind: kfac, form: spd, factorEvery: 1, inverseEvery: 2, blockSize: 32}"],
+    ["Eva", "{kind: eva}"],
+    ["Eva-f", "{kind: eva-f}"],
+    ["Eva-s", "{kind: eva-s}"],
+    ["K-FAC, eigenvectors", "{kind: kfac, inverse: eigen, factorEvery: 1, inverseEvery: 2, blockSize: 16}"],
+    ["Shampoo", "{kind: shampoo, rootsEvery: 2, blockSize: 16}"],
+    ["SOAP", "{kind: soap, basesEvery: 2, largestSide: 32}"],
+    ["Muon", "{kind: muon}"],
+    ["LARS", "{kind: lars, coefficient: 0.1}"],
+    ["LAMB", "{kind: lamb}"],
+  ];
+  const secondOrderJob = (optimizer: string): string[] =>
+    set(
+      `optimizer=${optimizer}`,
+      "model.hidden=[24, 16]",
+      "compression={kind: identity}",
+      "learningRate={peak: 0.01}",
+    ).concat("--steps", "5");
+  test.each(secondOrder.slice(0, 2))("has the losses of the CPU: %s", (name, optimizer) =>
+    expectLossesOfCpu(name, secondOrderJob(optimizer)),
+  );
+  test.each(secondOrder.slice(2))("has the losses of the CPU: %s", { tags: "full" }, (name, optimizer) =>
+    expectLossesOfCpu(name, secondOrderJob(optimizer)),
+  );
+
   test("merges gradients as measured, with the losses that the CPU has without", { tags: "full" }, async () => {
     const dense = set("compression={kind: identity}", "model.hidden=[24, 16]").concat("--steps", "10");
     const onCpu = await run("cpu", ...dense);

@@ -67,7 +67,7 @@ test("a mean step is set beside momentum's, and what takes longer than wanted is
     "![all](x.svg)",
     "",
     "Times a step of momentum, median over tasks and numbers of ranks: eva 1.05 (1.05 to 1.05), kfac 2.50 (2.50 to 2.50).",
-    "Wanted is at most eva 1.10, muon 1.15, kfac 1.50, kfac-whole 1.50: that holds in 1 of 24 places, 22 more are not known, and is missed by kfac 2.50 (mnist-cnn on 4).",
+    "Wanted is at most eva 1.10, muon 1.15, kfac 1.50, kfac-256 1.50, kfac-whole 1.50: that holds in 1 of 30 places, 28 more are not known, and is missed by kfac 2.50 (mnist-cnn on 4).",
     "Of the others, of which nothing is wanted: soap 2.00 (2.00 to 2.00).",
   ]);
   expect(rowsOf(page, "kfac")[0]!.slice(2, 9)).toEqual([

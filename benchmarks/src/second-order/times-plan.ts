@@ -27,10 +27,17 @@ export interface TimesRun extends Run {
 }
 
 /** What is wanted of a step, beside one of momentum. */
-const wanted: Readonly<Record<string, number>> = { eva: 1.1, muon: 1.15, kfac: 1.5, "kfac-whole": 1.5 };
+const wanted: Readonly<Record<string, number>> = {
+  eva: 1.1,
+  muon: 1.15,
+  kfac: 1.5,
+  "kfac-256": 1.5,
+  "kfac-whole": 1.5,
+};
 const traced: ReadonlySet<string> = new Set([baseline, "eva", "muon", "soap", "kfac", "kfac-whole"]);
 const names = [
   baseline,
+  "adamw",
   "eva",
   "eva-f",
   "eva-s",
@@ -51,14 +58,20 @@ const timed = ({ name, optimizer, peaks, second, note }: Method): TimedMethod =>
   isTraced: traced.has(name),
 });
 
-/** Those of the ladder, as it defines them, and K-FAC without blocks. */
+const kfac = methods.find(({ name }) => name === "kfac")!;
+/** Of what a refresh costs and a step, blocks are most of the choice. */
+const blockings: readonly TimedMethod[] = [
+  ["kfac-256", { blockSize: 256 }, "inverses in blocks of at most 256 rows, anew every 10 steps"] as const,
+  ["kfac-whole", {}, "inverses of whole factors, anew every 10 steps"] as const,
+].map(([name, size, note]) => {
+  const { blockSize: _, ...whole } = kfac.optimizer;
+  return timed({ ...kfac, name, optimizer: { ...whole, ...size }, note });
+});
+
+/** Those of the ladder, as it defines them, and K-FAC in smaller blocks and without. */
 export const timedMethods: readonly TimedMethod[] = [
   ...names.map((name) => timed(methods.find((method) => method.name === name)!)),
-  ...methods
-    .filter(({ name }) => name === "kfac")
-    .map(({ optimizer: { blockSize: _, ...optimizer }, ...kfac }) =>
-      timed({ ...kfac, name: "kfac-whole", optimizer, note: "inverses of whole factors, anew every 10 steps" }),
-    ),
+  ...blockings,
 ];
 
 /** On two cores a rank alone has one to itself, and four share them. */

@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { IdleCurvature } from "./idle-curvature.ts";
+
+const lookAt = (figures: readonly (number | undefined)[]): (string | undefined)[] => {
+  const watch = new IdleCurvature({ kind: "eva", damping: 0.03 });
+  return figures
+    .map((curvature) => watch.look({ gradientNorm: 1, learningRate: 1, ...(curvature !== undefined && { curvature }) }))
+    .filter((text) => text !== undefined);
+};
+const updates = (count: number, of: number | undefined): (number | undefined)[] =>
+  Array<undefined>(count)
+    .fill(undefined)
+    .map(() => of);
+
+test("curvature that does nothing is told once, whatever the first steps were like", () => {
+  expect(lookAt([...updates(50, 0.9), ...updates(100, 4e-7)])).toEqual([
+    'curvature took 0.00004 % off gradients over 50 steps, at least 0.01 % is needed to matter: with damping 0.03 eva is all but plain momentum; lower optimizer.damping by tens until "curvature" in metrics.jsonl grows',
+  ]);
+  expect(lookAt(updates(100, -1e-7))).toHaveLength(1); // rounding leaves a little less than nothing
+});
+
+test("curvature that acts now and then is not, nor what has no figures or too few", () => {
+  expect(lookAt([...updates(99, 0), 0.1])).toEqual([]);
+  expect(lookAt(updates(99, 0))).toEqual([]);
+  expect(lookAt(updates(200, undefined))).toEqual([]);
+});
