@@ -33,10 +33,10 @@ const expectClose = (actual: readonly number[], expected: readonly number[], tol
 };
 
 describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
-  const expectLossesOfCpu = async (_: string, args: readonly string[]): Promise<void> => {
+  const expectLossesOfCpu = async (_: string, args: readonly string[], tolerance = 1e-3): Promise<void> => {
     const onCpu = await run("cpu", ...args);
     // Sums run in another order; a step of training carries that on into the next.
-    expectClose(await run("webgpu", ...args, "--set", "backend=webgpu"), onCpu, 1e-3);
+    expectClose(await run("webgpu", ...args, "--set", "backend=webgpu"), onCpu, tolerance);
   };
   test.each([
     ["an MLP, two ranks, top-k with error feedback", ["--steps", "20"]],
@@ -84,8 +84,9 @@ describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
   test.each(secondOrder.slice(0, 2))("has the losses of the CPU: %s", (name, optimizer) =>
     expectLossesOfCpu(name, secondOrderJob(optimizer)),
   );
+  // Where eigenvalues are alike, as those of 0 are at first, eigenvectors may be any, and SOAP's Adam depends on them.
   test.each(secondOrder.slice(2))("has the losses of the CPU: %s", { tags: "full" }, (name, optimizer) =>
-    expectLossesOfCpu(name, secondOrderJob(optimizer)),
+    expectLossesOfCpu(name, secondOrderJob(optimizer), name === "SOAP" ? 1e-2 : undefined),
   );
 
   test("merges gradients as measured, with the losses that the CPU has without", { tags: "full" }, async () => {
