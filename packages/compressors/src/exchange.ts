@@ -26,8 +26,11 @@ export interface BucketOptions<State> {
 }
 
 export interface ExchangeOptions<State> extends BucketOptions<State> {
-  /** Mesh axis over whose ranks the mean is taken. */
-  readonly axis: string;
+  /**
+   * Mesh axis over whose ranks the mean is taken, or that of each path: a parameter that is shared out along one axis is
+   * alike along another. Tensors of one bucket have the same.
+   */
+  readonly axis: string | ((path: string) => string);
   /** u32[2], fresh every step, equal on all ranks: for randomised compressors. */
   readonly key?: Tensor;
   /** u32 scalar, 0 at the first step: for compressors that change with time. */
@@ -84,7 +87,7 @@ const eachBucket = <P, State, T>(
   return planned.map((bucket, i) =>
     exchanging(i, () => {
       const flat = concat(bucket.tensors.map(({ path, shape }) => reshape(byPath.get(path)!, [elementCount(shape)])));
-      return visit(flat, residuals[i]!, bucket, contextOf(options, i));
+      return visit(flat, residuals[i]!, bucket, contextOf(options, bucket, i));
     }),
   );
 };
@@ -93,15 +96,31 @@ const eachBucket = <P, State, T>(
 const exchanging = <T>(bucket: number, fn: () => T): T =>
   inPhase("communication", () => scope(`exchange-${bucket}`, fn));
 
+/** The axis along which the tensors of a bucket are averaged. */
+const axisOf = (axis: ExchangeOptions<unknown>["axis"], { tensors }: Bucket, index: number): string => {
+  if (typeof axis === "string") return axis;
+  const [first, ...others] = tensors.map(({ path }) => ({ path, axis: axis(path) }));
+  const other = others.find((one) => one.axis !== first!.axis);
+  if (other !== undefined)
+    throw new ArgumentError(
+      `bucket ${index} has "${first!.path}", whose mean is taken over axis "${first!.axis}", and "${other.path}", whose is over "${other.axis}"; a bucket travels as one: put them into two`,
+    );
+  return first!.axis;
+};
+
 const contextOf = <State>(
-  { axis, key, step, priorities }: ExchangeOptions<State>,
+  { axis: axes, key, step, priorities }: ExchangeOptions<State>,
+  bucket: Bucket,
   index: number,
-): AggregateContext => ({
-  axis,
-  ...(step && { step }),
-  ...(key && { key: foldIn(key, index), rank: axisIndex(axis) }),
-  ...(priorities && { collective: { priority: priorities[index] } }),
-});
+): AggregateContext => {
+  const axis = axisOf(axes, bucket, index);
+  return {
+    axis,
+    ...(step && { step }),
+    ...(key && { key: foldIn(key, index), rank: axisIndex(axis) }),
+    ...(priorities && { collective: { priority: priorities[index] } }),
+  };
+};
 
 const gradientsFrom = <P>(like: P, buckets: readonly Bucket[], means: readonly Tensor[]): P => {
   const byPath = new Map(
@@ -183,7 +202,7 @@ export const finishExchange = <P, State>(like: P, pending: readonly unknown[], o
       exchanging(i, () =>
         compressor.halves === undefined
           ? (pending[i] as Tensor)
-          : compressor.halves.finish(pending[i], bucket, contextOf(options, i)),
+          : compressor.halves.finish(pending[i], bucket, contextOf(options, bucket, i)),
       ),
     )
     .toReversed();

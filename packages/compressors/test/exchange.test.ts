@@ -143,6 +143,55 @@ describe("exchange", () => {
     expect(b).not.toBe(w0);
   });
 
+  const halfAndAll = { compressor: identityCompressor(), buckets: bucketPerTensor(shapes) };
+
+  it("takes the mean of each path over an axis of its own", () => {
+    // Ranks 0 and 1 hold one half of `w.0`, 2 and 3 the other: each half is alike on two ranks, all else on four.
+    const ranks = [0, 1, 2, 3].map((rank) => gradientsOf(100 * rank));
+    const means = runWorld(
+      (gradients: Gradients) =>
+        exchange(gradients, initExchange(gradients, halfAndAll), {
+          ...halfAndAll,
+          axis: (path) => (path === "w.0" ? "replicas" : "data"),
+        })[0],
+      ranks.map((own) => [own]) as never,
+      {
+        mesh: { replicas: 2 },
+        groups: {
+          replicas: [
+            [0, 1],
+            [2, 3],
+          ],
+        },
+      },
+    ) as unknown as { b: NdArray; w: NdArray[] }[];
+    const meanOver = (some: readonly number[], of: (own: (typeof ranks)[number]) => NdArray): number[] => {
+      const each = some.map((rank) => of(ranks[rank]!).toNumbers());
+      return each[0]!.map((_, i) => each.reduce((sum, own) => sum + own[i]!, 0) / some.length);
+    };
+    for (const [rank, mean] of means.entries()) {
+      const alike = rank < 2 ? [0, 1] : [2, 3];
+      mean.w[0]!.toNumbers().forEach((value, i) => expect(value).toBeCloseTo(meanOver(alike, ({ w }) => w[0]!)[i]!, 6));
+      mean.w[1]!.toNumbers().forEach((value, i) =>
+        expect(value).toBeCloseTo(meanOver([0, 1, 2, 3], ({ w }) => w[1]!)[i]!, 6),
+      );
+    }
+  });
+
+  it("refuses a bucket of tensors with axes of their own", () => {
+    const options = { ...halfAndAll, buckets: [["b", "w.0", "w.1"]] };
+    expect(() =>
+      runWorld(
+        (gradients: Gradients) =>
+          exchange(gradients, initExchange(gradients, options), {
+            ...options,
+            axis: (path) => (path === "w.0" ? "replicas" : "data"),
+          })[0],
+        [[gradientsOf(1)]] as never,
+      ),
+    ).toThrow(/bucket 0 has "b", .* axis "data", and "w\.0", .* over "replicas"; .* put them into two/);
+  });
+
   it("refuses residuals of another plan, and gradients that are not f32", () => {
     const compressor = identityCompressor();
     const wrong = (): unknown =>

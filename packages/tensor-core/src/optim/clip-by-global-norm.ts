@@ -1,29 +1,44 @@
 import { ArgumentError } from "../errors.ts";
+import { allReduce } from "../functions/collective.ts";
 import { add, divide, full, minimum, multiply, sqrt, square } from "../functions/elementwise.ts";
 import { sum } from "../functions/reduce.ts";
 import type { Tensor } from "../graph/tensor.ts";
-import { flattenTree, zipTrees } from "../tree.ts";
+import { type Sharding, unsharded } from "../sharding.ts";
+import { flattenTree, leafPaths, zipTrees } from "../tree.ts";
 import { type EmptyState, type GradientTransformation, stateless } from "./transformation.ts";
 
-/** Euclidean norm over all values of all leaves, f32 scalar. */
-export const globalNorm = (tree: unknown): Tensor =>
-  sqrt(
-    flattenTree<Tensor>(tree)
-      .leaves.map((leaf) => sum(square(leaf)))
-      .reduce((total, term) => add(total, term), full([], 0)),
-  );
+/**
+ * Euclidean norm over all values of all leaves, f32 scalar.
+ *
+ * @param sharding of the leaves: of those that are shared out the parts of all ranks count.
+ * Cost: a read of all leaves; for each axis that leaves are shared out along, an all-reduce of one number.
+ */
+export const globalNorm = (tree: unknown, sharding: Sharding = unsharded): Tensor => {
+  const { leaves } = flattenTree<Tensor>(tree);
+  const paths = leafPaths(tree);
+  const byAxis = Map.groupBy(leaves.keys(), (i) => sharding(paths[i]!)?.axis);
+  const sumOf = (some: Iterable<number> = []): Tensor =>
+    [...some].map((i) => sum(square(leaves[i]!))).reduce((total, term) => add(total, term), full([], 0));
+  const whole = sumOf(byAxis.get(undefined));
+  const parts = [...byAxis].flatMap(([axis, some]) => (axis === undefined ? [] : [allReduce(sumOf(some), axis)]));
+  return sqrt(parts.reduce((total, term) => add(total, term), whole));
+};
 
 /**
  * Scale all updates by `min(1, maxNorm / norm)`, so that their global norm is at most `maxNorm` and their direction
  * stays. A norm of NaN makes every update NaN: a step with bad gradients must be caught before, not hidden.
  *
+ * @param sharding of the updates: see `globalNorm`.
  * Source: Pascanu et al. 2013, arXiv 1211.5063, Algorithm 1.
  */
-export const clipByGlobalNorm = (maxNorm: number): GradientTransformation<EmptyState> => {
+export const clipByGlobalNorm = (
+  maxNorm: number,
+  sharding: Sharding = unsharded,
+): GradientTransformation<EmptyState> => {
   if (!(maxNorm > 0))
     throw new ArgumentError(`clipByGlobalNorm: a norm of at most ${maxNorm} was asked for; use a positive number`);
   return stateless((updates) => {
-    const factor = minimum(divide(maxNorm, globalNorm(updates)), 1);
+    const factor = minimum(divide(maxNorm, globalNorm(updates, sharding)), 1);
     return zipTrees((update: Tensor) => multiply(update, factor), updates);
   });
 };

@@ -1,0 +1,59 @@
+import { expect, test } from "vitest";
+import type { Tensor } from "./graph/tensor.ts";
+import { trace } from "./graph/trace.ts";
+import { NdArray } from "./nd-array.ts";
+import { clipByGlobalNorm, globalNorm } from "./optim/clip-by-global-norm.ts";
+import { interpretRanks } from "./reference/interpret.ts";
+import { ownShard, type Sharding } from "./sharding.ts";
+
+interface Tree {
+  readonly b: Tensor;
+  readonly w: Tensor;
+}
+const tree = { b: [4, 2], w: [3, 0, 1, 2, -5, 1, 0.5, -1] };
+
+/** Run on each of P ranks of the axis "expert", with `w` [4, 2] whole on all of them. */
+const onRanks = (numRanks: number, fn: (own: Tree) => Tensor): number[][] => {
+  const arrays = { b: NdArray.from(tree.b), w: NdArray.from(tree.w, [4, 2]) };
+  const all = Array.from({ length: numRanks }, (_, rank) => rank);
+  const graphs = all.map(
+    (rank) => trace(fn, [arrays as never], { mesh: { expert: numRanks }, place: { expert: rank } }).graph,
+  );
+  const inputs = all.map(() =>
+    [arrays.b, arrays.w].map((array) => ({
+      spec: { dtype: array.dtype, shape: array.shape },
+      data: Float64Array.from(array.toNumbers()),
+    })),
+  );
+  return interpretRanks(
+    graphs,
+    inputs,
+    all.map(() => ({ expert: all })),
+  ).map(([result]) => [...result!.data]);
+};
+
+const rows: Sharding = (path) => (path === "w" ? { axis: "expert", dim: 0 } : undefined);
+const columns: Sharding = (path) => (path === "w" ? { axis: "expert", dim: 1 } : undefined);
+
+test("a rank has its part of a dimension", () => {
+  expect(onRanks(2, ({ w }) => ownShard(w, rows("w")!))).toEqual([tree.w.slice(0, 4), tree.w.slice(4)]);
+  expect(onRanks(2, ({ w }) => ownShard(w, columns("w")!))).toEqual([
+    [3, 1, -5, 0.5],
+    [0, 2, 1, -1],
+  ]);
+  expect(onRanks(1, ({ w }) => ownShard(w, rows("w")!))).toEqual([tree.w]);
+  expect(() => onRanks(3, ({ w }) => ownShard(w, rows("w")!))).toThrow(
+    /\[4, 2\] is shared out along dimension 0 by 3 ranks of axis "expert", which do not divide 4; use a multiple of 3/,
+  );
+});
+
+test.each([1, 2, 4])("on %d ranks a norm counts the parts of all, and once what all have", (numRanks) => {
+  const norm = Math.hypot(...tree.b, ...tree.w);
+  const own = ({ b, w }: Tree): Tree => ({ b, w: ownShard(w, rows("w")!) });
+  for (const [value] of onRanks(numRanks, (all) => globalNorm(own(all), rows))) expect(value).toBeCloseTo(norm, 6);
+  const clipped = onRanks(numRanks, (all) => {
+    const [updates] = clipByGlobalNorm(1, rows).update(own(all), {}, { params: own(all) });
+    return (updates as Tree).w;
+  }).flat();
+  clipped.forEach((value, i) => expect(value).toBeCloseTo(tree.w[i]! / norm, 6));
+});
