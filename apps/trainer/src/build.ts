@@ -18,6 +18,7 @@ import {
   nesterov,
   resolveSchedule,
   type Schedule,
+  type Sharding,
   type ScheduleState,
   sgd,
   type Tensor,
@@ -189,14 +190,17 @@ const buildRule = (
   }
 };
 
-/** @param curvature of the job, where its optimizer looks at it. */
+/** @param sharding of the parameters. @param curvature of the job, where its optimizer looks at it. */
 export const buildOptimizer = (
   { optimizer, learningRate, clipNorm }: Job,
   totalSteps: number,
+  sharding: Sharding,
   curvature?: Curvature,
 ): GradientTransformation<unknown> => {
   const rule = buildRule(optimizer, buildLearningRate(learningRate, totalSteps), curvature);
-  return clipNorm === undefined ? rule : (chain(clipByGlobalNorm(clipNorm), rule) as GradientTransformation<unknown>);
+  return clipNorm === undefined
+    ? rule
+    : (chain(clipByGlobalNorm(clipNorm, sharding), rule) as GradientTransformation<unknown>);
 };
 
 /** The last part of every optimizer counts its updates; where there are several, their states are in a tree. */

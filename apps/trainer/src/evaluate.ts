@@ -1,6 +1,6 @@
 import { evaluationBatches, type Records } from "@skein/data";
 import type { LabelledBatch, Model } from "@skein/models";
-import { type Backend, type DeviceArray, jit } from "@skein/tensor-core";
+import { type Backend, type DeviceArray, jit, type JitOptions } from "@skein/tensor-core";
 import type { Job } from "./job.ts";
 import type { DeviceState } from "./train-state.ts";
 
@@ -19,12 +19,13 @@ export const evaluationBatch = ({ evaluation, ranks }: Pick<Job, "evaluation" | 
   Math.min(evaluation.batch, Math.ceil(count / ranks) * ranks);
 
 /**
- * Compile the evaluation of a model. Ranks work on their own parts and need no collective; the main thread adds the
- * sums up.
+ * Compile the evaluation of a model. Ranks work on their own parts, together only where the model itself does; the main
+ * thread adds the sums up.
  */
 export const makeEvaluation = (
   model: Model,
   backend: Backend,
+  options: Pick<JitOptions, "mesh" | "communicators">,
 ): ((
   state: DeviceState,
   records: Records,
@@ -33,11 +34,13 @@ export const makeEvaluation = (
   const compiled = jit(
     (params: unknown, modelState: unknown, batch: LabelledBatch) => model.evaluate(params, modelState, batch),
     backend,
+    options,
   );
+  const evenly = model.sharding !== undefined;
   const call = compiled as unknown as (...args: unknown[]) => Promise<Record<keyof EvaluationSums, DeviceArray>>;
   return async (state, records, shard) => {
     const sums = { correct: 0, lossSum: 0, count: 0 };
-    for (const { batch, mask } of evaluationBatches(records, shard)) {
+    for (const { batch, mask } of evaluationBatches(records, { ...shard, evenly })) {
       const metrics = await call(state.params, state.model, { ...batch, mask });
       for (const name of ["correct", "lossSum", "count"] as const) {
         sums[name] += (await backend.download(metrics[name])).item();

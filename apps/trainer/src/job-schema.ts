@@ -10,6 +10,7 @@ import {
 } from "./exchange-schema.ts";
 import type { Job } from "./job.ts";
 import { memoryFaults, memorySchema } from "./memory-schema.ts";
+import { meshFaults, meshSchema } from "./mesh-schema.ts";
 import { modelFaults, modelSchema } from "./model-schema.ts";
 import { networkFaults, networkSchema } from "./network-schema.ts";
 import {
@@ -30,7 +31,8 @@ export const jobSchema: z.ZodType<Job> = z
       .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, "a name is made of letters, digits, dot, dash and underscore")
       .describe("Names the output folder."),
     seed: z.int().min(0).default(0).describe("Of weights, data order and dropout."),
-    ranks: z.int().min(1).max(64).default(1).describe("Data-parallel ranks."),
+    ranks: z.int().min(1).max(64).default(1).describe("Ranks, which share the batch."),
+    mesh: meshSchema.prefault({}),
     backend: z
       .enum(["auto", "cpu", "webgpu"])
       .default("auto")
@@ -125,6 +127,7 @@ export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
   if (job.epochs !== undefined && job.steps !== undefined)
     fault(["steps"], `both epochs (${job.epochs}) and steps (${job.steps}) are given; give one of them`);
   faults.push(
+    ...meshFaults(job),
     ...modelFaults(job),
     ...exchangeFaults(job),
     ...memoryFaults(job),

@@ -3,6 +3,8 @@ export interface Job {
   readonly name: string;
   readonly seed: number;
   readonly ranks: number;
+  /** How many ranks lie along each axis; all of them share the batch. */
+  readonly mesh: MeshJob;
   /** `auto` is resolved before a run begins, and the run's own job says what it became. */
   readonly backend: "auto" | "cpu" | "webgpu";
   /** Whether products on the CPU run on the BLAS that was built here, if any. */
@@ -34,6 +36,14 @@ export interface Job {
   readonly checkpoint: { readonly everySteps?: number | undefined; readonly keep: number };
   /** Steps after which ranks compare their parameters; 0 for never. */
   readonly replicas: { readonly checkEverySteps: number };
+}
+
+/** What ranks share out beside the batch. */
+export interface MeshJob {
+  /** Ranks that hold the same experts. Default: all ranks over those along `expert`. */
+  readonly data?: number | undefined;
+  /** Ranks that share out the experts of each layer. */
+  readonly expert: number;
 }
 
 /** What a training step keeps for its backward pass. */

@@ -8,15 +8,19 @@ import {
   foldIn,
   inPhase,
   type LossScaleState,
+  mapTree,
+  multiply,
   scope,
+  type Sharding,
   type Tensor,
   unflattenTree,
   zipTrees,
 } from "@skein/tensor-core";
 import { type LossContext, scaledGradients } from "./scaled-gradients.ts";
 import type { CurvatureMode } from "./curvature.ts";
+import { axisSize } from "@skein/tensor-core/backend";
 import type { Parts, TrainState } from "./train-state.ts";
-import { dataAxis } from "./mesh.ts";
+import { dataAxis, replicasAxisOf } from "./mesh.ts";
 
 export interface StepResult {
   readonly state: TrainState<Tensor>;
@@ -37,11 +41,11 @@ export type TrainStep = (state: TrainState<Tensor>, batch: LabelledBatch) => Ste
 
 /** How this step's gradients are exchanged. */
 export const exchangeOptions = (
-  { buckets, priorities }: Parts,
+  { buckets, priorities, sharding }: Parts,
   compressor: Aggregator,
   { key, step }: TrainState<Tensor>,
 ): ExchangeOptions<unknown> => ({
-  axis: dataAxis,
+  axis: replicasAxisOf(sharding),
   compressor,
   buckets,
   priorities,
@@ -55,7 +59,7 @@ export const exchangeOptions = (
  * @param mode whether statistics of layers are gathered on the way: means over the ranks.
  */
 export const lossAndGradients = (
-  { model, lossScale, curvature }: Parts,
+  { model, lossScale, curvature, sharding }: Parts,
   { params, state }: { readonly params: unknown; readonly state: TrainState<Tensor> },
   batch: LabelledBatch,
   mode: CurvatureMode,
@@ -89,8 +93,10 @@ export const lossAndGradients = (
     loss: meanLoss,
     gradients:
       lossScale === undefined
-        ? scaled
-        : inPhase("backward", () => zipTrees((gradient: Tensor) => divide(gradient, scaling.scale), scaled)),
+        ? ofMeanLoss(scaled, sharding)
+        : inPhase("backward", () =>
+            zipTrees((gradient: Tensor) => divide(gradient, scaling.scale), ofMeanLoss(scaled, sharding)),
+          ),
     modelState,
     statistics,
   };
@@ -98,6 +104,17 @@ export const lossAndGradients = (
 
 /** Name what makes new parameters of mean gradients, and what watches over it. */
 export const updating = <T>(fn: () => T): T => inPhase("update", () => scope("update", fn));
+
+/**
+ * Gradients whose mean over the ranks that hold the same is that of the mean loss of all: a part that one rank of an
+ * axis has gets what the losses of all ranks along it say.
+ */
+const ofMeanLoss = (gradients: unknown, sharding: Sharding): unknown =>
+  mapTree(gradients, (gradient: Tensor, path) => {
+    const shard = sharding(path);
+    const numRanks = shard === undefined ? 1 : axisSize(shard.axis);
+    return numRanks === 1 ? gradient : inPhase("backward", () => multiply(gradient, 1 / numRanks));
+  });
 
 /** Means of all leaves over the ranks, in one message: it is the number of messages that small tensors cost. */
 const meanOverRanks = <T>(tree: T): T => {

@@ -1,19 +1,26 @@
 import { meshPartition } from "@skein/collectives";
 import { gradientWorkers } from "@skein/second-order";
-import type { Mesh, MeshPlace } from "@skein/tensor-core";
+import { InvariantError, type Mesh, type MeshPlace, type Sharding } from "@skein/tensor-core";
 import { acrossHostsAxis, insideHostsAxis } from "./build-exchange.ts";
 import type { Job } from "./job.ts";
 import { hasGrid } from "./optimizer-schema.ts";
 
-/** The mesh axis along which ranks share the batch. */
+/** The mesh axis along which ranks share the batch: all of them. */
 export const dataAxis = "data";
+
+/** Along this one lie ranks that share out the experts of each layer. */
+export const expertAxis = "expert";
+
+/** And along this one those that have the same experts. */
+export const expertReplicasAxis = "expert-replicas";
 
 /** Axes of the grid of K-FAC's gradient workers: along the first lie the ranks of a column, the second of a row. */
 export const gridAxes = { workers: "gradient-workers", receivers: "gradient-receivers" } as const;
 
 /** Axes that share out the ranks, each set by itself: the last one runs fastest. */
-const sharedOut = ({ ranks, compression, optimizer }: Job): Mesh[] => {
+const sharedOut = ({ ranks, mesh, compression, optimizer }: Job): Mesh[] => {
   const sets: Mesh[] = [];
+  if (mesh.expert > 1) sets.push({ [expertReplicasAxis]: ranks / mesh.expert, [expertAxis]: mesh.expert });
   if (compression.kind === "hierarchical-top-k") {
     const { ranksPerHost } = compression;
     sets.push({ [acrossHostsAxis]: ranks / ranksPerHost, [insideHostsAxis]: ranksPerHost });
@@ -44,6 +51,16 @@ export const meshGroups = (
     [dataAxis]: [Array.from({ length: job.ranks }, (_, rank) => rank)],
   };
 };
+
+/** The axis along which ranks hold the same of the parameter at a path, and average its gradient. */
+export const replicasAxisOf =
+  (sharding: Sharding): ((path: string) => string) =>
+  (path) => {
+    const shard = sharding(path);
+    if (shard === undefined) return dataAxis;
+    if (shard.axis !== expertAxis) throw new InvariantError(`"${path}" is shared out along axis "${shard.axis}"`);
+    return expertReplicasAxis;
+  };
 
 /** The place of a rank along each axis. */
 export const placeOf = (job: Job, rank: number): MeshPlace =>

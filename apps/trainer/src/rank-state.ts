@@ -5,15 +5,18 @@ import {
   jit,
   leafPaths,
   randomKey,
+  type Sharding,
   type SpanSink,
   unflattenTree,
 } from "@skein/tensor-core";
-import { partContent, rankFile, readPart, sharedFile } from "./checkpoint.ts";
+import { expertsFile, partContent, rankFile, readPart, sharedFile } from "./checkpoint.ts";
 import { nodeFiles } from "./files.ts";
-import { placeOf } from "./mesh.ts";
+import { readOwnParts } from "./expert-parts.ts";
+import type { Job } from "./job.ts";
+import { expertAxis, expertReplicasAxis, placeOf } from "./mesh.ts";
 import type { Assignment } from "./messages.ts";
 import type { PartsToWrite } from "./part-writer.ts";
-import { type DeviceState, initState, type Parts, splitLeaves } from "./train-state.ts";
+import { type DeviceState, initState, type Parts, splitLeaves, stateSharding } from "./train-state.ts";
 
 /**
  * Make the state that a rank begins with: a new one, or that of a checkpoint. All ranks make the same one, but for
@@ -36,9 +39,12 @@ export const firstState = async (
   compiled.release();
   if (resume === undefined) return fresh;
   // Checked once more: the controller may have looked at another copy, or another hour.
-  const wanted = [sharedFile, ...(splitLeaves(fresh).own.size > 0 ? [rankFile(rank)] : [])];
+  const { own, parts: shared } = splitLeaves(fresh, parts.sharding);
+  const wanted = [sharedFile, ...(own.size > 0 ? [rankFile(rank)] : [])];
   const files = resume.files.filter(({ name }) => wanted.includes(name));
   const saved = new Map(files.flatMap((file) => [...readPart(nodeFiles, resume.folder, file)]));
+  for (const [path, array] of readOwnParts(resume, shared, job, rank, stateSharding(parts.sharding, fresh.params)))
+    saved.set(path, array);
   const { leaves, structure } = flattenTree<DeviceArray>(fresh);
   return unflattenTree(
     structure,
@@ -51,9 +57,18 @@ export const firstState = async (
   );
 };
 
-/** Copy what a rank saves of a settled state off the device: rank 0 what all share, each rank what it has alone. */
-export const copyParts = async (state: DeviceState, rank: number, backend: Backend): Promise<PartsToWrite["parts"]> => {
-  const { shared, own } = splitLeaves(state);
+/**
+ * Copy what a rank saves of a settled state off the device: rank 0 what all share, the first rank of those with a part
+ * of experts that part, each rank what it has alone.
+ */
+export const copyParts = async (
+  state: DeviceState,
+  { job, sharding }: { readonly job: Job; readonly sharding: Sharding },
+  rank: number,
+  backend: Backend,
+): Promise<PartsToWrite["parts"]> => {
+  const { shared, parts, own } = splitLeaves(state, sharding);
+  const place = placeOf(job, rank);
   const part = async (
     name: string,
     leaves: ReadonlyMap<string, DeviceArray>,
@@ -64,6 +79,9 @@ export const copyParts = async (state: DeviceState, rank: number, backend: Backe
   };
   return [
     ...(rank === 0 ? [await part(sharedFile, shared)] : []),
+    ...(parts.size > 0 && (place[expertReplicasAxis] ?? rank) === 0
+      ? [await part(expertsFile(place[expertAxis] ?? 0), parts)]
+      : []),
     ...(own.size > 0 ? [await part(rankFile(rank), own)] : []),
   ];
 };

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Backend, Communicator } from "@skein/tensor-core";
+import type { Backend, Communicator, DeviceArray, Sharding } from "@skein/tensor-core";
 import { formatRanks } from "@skein/collectives";
 import { RunError } from "./errors.ts";
 import { type DeviceState, splitLeaves } from "./train-state.ts";
@@ -44,22 +44,45 @@ const describe = (drift: readonly Drift[]): string => {
  * the optimizer's state. After each step all ranks must hold the same; residuals are each rank's own. Each rank reads
  * its state back from the device and digests it; only digests travel.
  *
+ * @param sharding of the parameters. @param partOf number of the part that a rank has of what is shared out.
  * @returns a function that every rank calls after the same step. It throws a RunError that names tensors and ranks, on
  * all ranks alike.
  */
 export const replicaCheck =
-  (backend: Backend, world: Communicator) =>
+  (backend: Backend, world: Communicator, sharding: Sharding, partOf: (rank: number) => number) =>
   async (state: DeviceState, step: number): Promise<void> => {
     if (world.worldSize === 1) return;
-    const { shared } = splitLeaves(state);
-    const digests: string[] = [];
-    for (const leaf of shared.values()) digests.push(digestOf((await backend.download(leaf)).bytes()));
-    const whole = await world.exchangeTexts(digestOf(...digests));
-    if (whole.every((digest) => digest === whole[0])) return;
-    const all = (await world.exchangeTexts(digests.join())).map((text) => text.split(","));
+    const { shared, parts } = splitLeaves(state, sharding);
+    const digestsOf = async (leaves: ReadonlyMap<string, DeviceArray>): Promise<string[]> => {
+      const digests: string[] = [];
+      for (const leaf of leaves.values()) digests.push(digestOf((await backend.download(leaf)).bytes()));
+      return digests;
+    };
+    const [own, ownParts] = [await digestsOf(shared), await digestsOf(parts)];
+    const whole = await world.exchangeTexts(`${digestOf(...own)},${digestOf(...ownParts)}`);
+    const isAlike = ([first, second]: readonly string[], rank: number): boolean => {
+      const like = whole.findIndex((_, other) => partOf(other) === partOf(rank));
+      return first === whole[0]!.split(",")[0] && second === whole[like]!.split(",")[1];
+    };
+    if (whole.every((digests, rank) => isAlike(digests.split(","), rank))) return;
+    const all = (await world.exchangeTexts([...own, ...ownParts].join())).map((text) => text.split(","));
+    // Of what is shared out, ranks with the same part are compared.
+    const drift = [
+      ...findDrift([...shared.keys()], all),
+      ...[...Map.groupBy(all.keys(), partOf).values()].flatMap((ranks) =>
+        findDrift(
+          [...parts.keys()],
+          ranks.map((rank) => all[rank]!.slice(own.length)),
+        ).map(({ tensor, alike, apart }) => ({
+          tensor,
+          alike: alike.map((at) => ranks[at]!),
+          apart: apart.map((at) => ranks[at]!),
+        })),
+      ),
+    ];
     throw new RunError(
       "replicas-differ",
-      `step ${step}: ${describe(findDrift([...shared.keys()], all))}; replicas must hold the same bits after every step. ` +
+      `step ${step}: ${describe(drift)}; replicas must hold the same bits after every step. ` +
         "The memory or processor of a host may be faulty: test it, then go on with skein-train resume from the last checkpoint, when all were the same",
     );
   };

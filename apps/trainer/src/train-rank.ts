@@ -76,7 +76,7 @@ const trainOn = async (
   }
   const parts = buildParts(ingredients, plan);
   const trace = traceOf(input);
-  const evaluation = makeEvaluation(parts.model, backend);
+  const evaluation = makeEvaluation(parts.model, backend, { mesh: parts.mesh, communicators });
   const sentBefore = communicators[dataAxis].bytesSent();
   const step = await trainLoop(await firstState(input, rank, parts, backend, trace?.recorder), {
     job,
@@ -96,7 +96,11 @@ const trainOn = async (
     checkpoints: {
       save: async (state, done) => {
         await writer.idle(); // before another copy of the state is made
-        writer.begin({ output, step: done, parts: await copyParts(state, rank, backend) });
+        writer.begin({
+          output,
+          step: done,
+          parts: await copyParts(state, { job, sharding: parts.sharding }, rank, backend),
+        });
       },
       look: () => writer.look(),
       idle: () => writer.idle(),

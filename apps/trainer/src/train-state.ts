@@ -13,13 +13,16 @@ import {
   type Mesh,
   type MeshPlace,
   type NdArray,
+  ownShard,
   randomKey,
+  type Sharding,
   type Tensor,
   type TensorSpec,
   trace,
+  unsharded,
   zerosLike,
 } from "@skein/tensor-core";
-import { dataAxis, firstPlace, meshOf } from "./mesh.ts";
+import { firstPlace, meshOf, replicasAxisOf } from "./mesh.ts";
 import { buildCurvature } from "./build-curvature.ts";
 import type { Curvature, CurvatureMode } from "./curvature.ts";
 import { scaledGradients } from "./scaled-gradients.ts";
@@ -73,6 +76,8 @@ export interface Parts {
   readonly ranks: number;
   /** Ranks along each axis. */
   readonly mesh: Mesh;
+  /** Parameters of which each rank has a part. */
+  readonly sharding: Sharding;
 }
 
 /** What may differ between the steps of a run. Each kind is traced and compiled by itself. */
@@ -103,6 +108,16 @@ const prioritiesOf = (name: PrioritiesName, numBuckets: number): number[] =>
     }
   });
 
+/** A plan whose buckets hold tensors of one axis each: what is averaged over other ranks has a bucket of its own. */
+const bucketsApart = (
+  plan: BucketPlan,
+  sharding: Sharding,
+  priorities: PrioritiesName,
+): Pick<Parts, "buckets" | "priorities"> => {
+  const buckets = plan.flatMap((bucket) => [...Map.groupBy(bucket, replicasAxisOf(sharding)).values()]);
+  return { buckets, priorities: prioritiesOf(priorities, buckets.length) };
+};
+
 /** What the parts of a job are made of. */
 export interface PartsInput {
   readonly job: Job;
@@ -114,7 +129,9 @@ export interface PartsInput {
 
 /** @param plan what was measured before the run, for jobs whose buckets or densities follow from it. */
 export const buildParts = ({ job, model, totalSteps, train }: PartsInput, plan?: ExchangePlan): Parts => {
-  const { params, state } = specsOf((key: Tensor) => model.init(key), {}, {});
+  const mesh = meshOf(job);
+  const sharding = model.sharding ?? unsharded;
+  const { params, state } = specsOf(initModel(model, sharding), mesh, firstPlace(mesh));
   const layers = () =>
     findLayers(
       scaledGradients(model),
@@ -123,26 +140,40 @@ export const buildParts = ({ job, model, totalSteps, train }: PartsInput, plan?:
         { modelState: state, key: keySpec, scale: [] } as never,
         batchSpecs(train, job.batch / job.ranks) as never,
       ],
-      { mesh: meshOf(job) },
+      { mesh },
     );
   const curvature = buildCurvature(job, totalSteps, layers, plan?.curvature);
-  const buckets = plan?.buckets ?? buildBuckets(job.buckets, params, job.overlap);
+  const planned = plan?.buckets ?? buildBuckets(job.buckets, params, job.overlap);
   return {
     model,
-    optimizer: buildOptimizer(job, totalSteps, curvature),
+    optimizer: buildOptimizer(job, totalSteps, sharding, curvature),
     curvature,
     learningRateOf: buildLearningRateOf(job, totalSteps),
     compressorAt: buildCompression(job.compression, plan),
-    buckets,
+    ...bucketsApart(planned, sharding, job.priorities),
     overlap: job.overlap,
-    priorities: prioritiesOf(job.priorities, buckets.length),
     lossScale: buildLossScale(job.precision),
     ranks: job.ranks,
-    mesh: meshOf(job),
+    mesh,
+    sharding,
   };
 };
 
 const keySpec: NdArray = randomKey(0);
+
+/** The first parameters that a rank holds, the same numbers on any mesh, and the model's state; traced. */
+const initModel =
+  (model: Model, sharding: Sharding): ((key: Tensor) => ReturnType<Model["init"]>) =>
+  (key) => {
+    const { params, state } = model.init(key);
+    return {
+      params: mapTree(params, (leaf: Tensor, path) => {
+        const shard = sharding(path);
+        return shard === undefined ? leaf : ownShard(leaf, shard);
+      }),
+      state,
+    };
+  };
 
 /** The tree of specs that a traced function of a key gives, without running it. */
 const specsOf = <T>(fn: (key: Tensor) => T, mesh: Mesh, place: MeshPlace): T => {
@@ -162,7 +193,7 @@ const specsOf = <T>(fn: (key: Tensor) => T, mesh: Mesh, place: MeshPlace): T => 
 export const initExchangeState =
   (parts: Parts): ((key: Tensor) => Pick<TrainState<Tensor>, "residuals" | "pending" | "due">) =>
   (key) => {
-    const { params } = parts.model.init(key);
+    const { params } = initModel(parts.model, parts.sharding)(key);
     const residuals = initExchange(params, { compressor: parts.compressorAt(0), buckets: parts.buckets });
     return {
       residuals,
@@ -174,7 +205,7 @@ export const initExchangeState =
 export const initState =
   (parts: Parts): ((key: Tensor) => TrainState<Tensor>) =>
   (key) => {
-    const { params, state } = parts.model.init(key);
+    const { params, state } = initModel(parts.model, parts.sharding)(key);
     return {
       params,
       model: state,
@@ -189,18 +220,18 @@ export const initState =
 /** The same parts with other buckets. */
 export const withBuckets = (parts: Parts, buckets: BucketPlan, job: Job): Parts => ({
   ...parts,
-  buckets,
-  priorities: prioritiesOf(job.priorities, buckets.length),
+  ...bucketsApart(buckets, parts.sharding, job.priorities),
 });
 
 /** Zeros in the shapes of what a step leaves on its way; what would be sent to learn them is never run. */
 const noPending = (
-  { compressorAt, buckets, priorities }: Parts,
+  { compressorAt, buckets, priorities, sharding }: Parts,
   params: unknown,
   residuals: readonly unknown[],
   key: Tensor,
 ): Pick<TrainState<Tensor>, "pending" | "due"> => {
-  const options = { axis: dataAxis, compressor: compressorAt(0), buckets, priorities, key, step: full([], 0, "u32") };
+  const axis = replicasAxisOf(sharding);
+  const options = { axis, compressor: compressorAt(0), buckets, priorities, key, step: full([], 0, "u32") };
   const [pending] = beginExchange(params, residuals, options);
   return { pending: mapTree(pending, (leaf: Tensor) => zerosLike(leaf)) as unknown[], due: full([], 0, "u32") };
 };
@@ -215,18 +246,41 @@ const isOwn = (path: string): boolean => path.startsWith("residuals.") || /^opti
 /** Where a state has gradients on their way; they are settled before it is saved. */
 const isOnTheWay = (path: string): boolean => path === "due" || path.startsWith("pending.");
 
-/** What of a state is saved, by path, in two groups: what all ranks share, and what a rank has alone. */
-export const splitLeaves = <Leaf>(
-  state: TrainState<Leaf>,
-): { readonly shared: Map<string, Leaf>; readonly own: Map<string, Leaf> } => {
+/**
+ * How the leaf of a state is shared out: parameters, and what the optimizer keeps for each of them in a tree like
+ * theirs.
+ */
+export const stateSharding =
+  (sharding: Sharding, params: unknown): Sharding =>
+  (path) => {
+    const of = /^(params|optimizer)\./.test(path)
+      ? leafPaths(params).find((own) => sharding(own) !== undefined && path.endsWith(`.${own}`))
+      : undefined;
+    return of === undefined ? undefined : sharding(of);
+  };
+
+/** What of a state is saved, by path. */
+export interface SavedLeaves<Leaf> {
+  /** The same on all ranks. */
+  readonly shared: Map<string, Leaf>;
+  /** Of a parameter that ranks share out: the same on ranks with the same part. */
+  readonly parts: Map<string, Leaf>;
+  /** What a rank has alone. */
+  readonly own: Map<string, Leaf>;
+}
+
+/** @param sharding of the parameters. */
+export const splitLeaves = <Leaf>(state: TrainState<Leaf>, sharding: Sharding): SavedLeaves<Leaf> => {
   const { leaves } = flattenTree<Leaf>(state);
+  const isShared = stateSharding(sharding, state.params);
   const entries = leafPaths(state)
     .map((path, i): [string, Leaf] => [path, leaves[i]!])
     .filter(([path]) => !isOnTheWay(path));
-  return {
-    shared: new Map(entries.filter(([path]) => !isOwn(path))),
-    own: new Map(entries.filter(([path]) => isOwn(path))),
-  };
+  const groups = Map.groupBy(entries, ([path]) =>
+    isOwn(path) ? "own" : isShared(path) === undefined ? "shared" : "parts",
+  );
+  const group = (name: keyof SavedLeaves<Leaf>): Map<string, Leaf> => new Map(groups.get(name));
+  return { shared: group("shared"), parts: group("parts"), own: group("own") };
 };
 
 /** Steps of a job: given, or its epochs. */

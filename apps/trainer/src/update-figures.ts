@@ -24,14 +24,14 @@ export interface UpdateFigures {
  * @param before @param after states of the optimizer.
  */
 export const updateFigures = (
-  { learningRateOf, curvature }: Parts,
+  { learningRateOf, curvature, sharding }: Parts,
   mean: unknown,
   before: unknown,
   after: unknown,
 ): Tensor => {
   const figures = curvature?.hasFigures === true ? curvatureFigures(after) : undefined;
   return stack([
-    globalNorm(mean),
+    globalNorm(mean, sharding),
     learningRateOf(before),
     ...(figures === undefined ? [] : [figures.curvature, figures.sizeFactor]),
   ]);

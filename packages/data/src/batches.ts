@@ -42,21 +42,26 @@ export interface EvaluationBatch {
   readonly validCount: number;
 }
 
+export interface EvaluationOptions extends Shard {
+  readonly batchSize: number;
+  /** As many batches on all ranks, the last ones maybe of padding alone: for models with collectives. Default: no. */
+  readonly evenly?: boolean;
+}
+
 /**
  * Every sample once, in file order, in batches of one size: the last is padded with copies of sample 0 that `mask`
  * leaves out. Ranks take contiguous parts of each global batch.
  */
 export function* evaluationBatches(
   records: Records,
-  { batchSize, rank, worldSize }: Shard & { readonly batchSize: number },
+  { batchSize, rank, worldSize, evenly = false }: EvaluationOptions,
 ): Generator<EvaluationBatch, void> {
   const { begin, end } = shardRange(batchSize, { rank, worldSize });
   for (let first = 0; first < records.count; first += batchSize) {
     const indices = Int32Array.from({ length: end - begin }, (_, i) => first + begin + i);
     const valid = indices.map((index) => (index < records.count ? 1 : 0));
     const validCount = valid.reduce((total, bit) => total + bit, 0);
-    // ranks further on have nothing left; evaluation needs no collective, so that is no deadlock
-    if (validCount === 0) return;
+    if (validCount === 0 && !evenly) return; // ranks further on have nothing left
     yield {
       batch: gatherBatch(
         records,

@@ -1,4 +1,4 @@
-import { cast, crossEntropy, logicalAnd, notEqual, type Tensor } from "@skein/tensor-core";
+import { cast, crossEntropy, logicalAnd, notEqual, type Sharding, type Tensor } from "@skein/tensor-core";
 import { type Metrics, metricsOf, rowMask } from "./metrics.ts";
 
 /** How a model is being run. */
@@ -35,6 +35,11 @@ export interface Model<Params = unknown, State = unknown, Batch = LabelledBatch>
   loss(params: Params, state: State, batch: Batch, context: RunContext): readonly [loss: Tensor, state: State];
   /** Sums over the rows that count, to be added up over batches and ranks. */
   evaluate(params: Params, state: State, batch: Batch): Metrics;
+  /**
+   * Parameters of which each rank along a mesh axis has a part. `init` gives them whole; `loss` and `apply` take parts.
+   * Default: every rank has everything.
+   */
+  readonly sharding?: Sharding;
 }
 
 export interface LossOptions {
