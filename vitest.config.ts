@@ -19,7 +19,7 @@ const tags = [{ name: "full", description: "run before a release", skip: extent 
 // with it the modules that are read once, which halves their time.
 const quiet = [
   "packages/{cost-model,data,measuring,models,tensor-core,testing}/{src,test}/**/*.test.ts",
-  "packages/{compressors,report,second-order}/src/**/*.test.ts",
+  "packages/{compressors,moe-parallel,report,second-order}/src/**/*.test.ts",
   "packages/compressors/test/*laws*.test.ts",
   "benchmarks/src/**/*.test.ts",
 ];

@@ -27,6 +27,7 @@ const testGraph = {
   "gpu-kernels": ["cpu-kernels", "browser"],
   collectives: ["cpu-kernels"],
   compressors: ["cpu-kernels", "gpu-kernels", "collectives"],
+  "moe-parallel": ["cpu-kernels", "gpu-kernels", "collectives"],
   "second-order": ["cpu-kernels", "gpu-kernels", "collectives"],
   "cost-model": ["published-measurements"],
   models: ["cpu-kernels"],

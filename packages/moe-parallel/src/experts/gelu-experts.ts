@@ -1,0 +1,29 @@
+// Shapes: e experts of this rank, S rows that they see, D width of a token, F hidden width of an expert.
+import { foldIn, gelu, groupedMatmul, normal, type Tensor } from "@skein/tensor-core";
+import { checkCounts } from "../options.ts";
+import type { Experts, MlpExpertsOptions } from "./experts.ts";
+
+/** Of one expert; stacked [e, …] in a layer. */
+export interface GeluExpertParams {
+  readonly up_DF: Tensor;
+  readonly down_FD: Tensor;
+}
+
+/**
+ * Each expert is `gelu(x U) V`, as the feed-forward part of `gpt`.
+ *
+ * Cost: `4·S·D·F` flops for S rows.
+ * @throws ArgumentError for sizes that are not whole numbers from 1.
+ */
+export const geluExperts = (options: MlpExpertsOptions): Experts<GeluExpertParams> => {
+  const { width, hidden, deviation = 0.02, outputDeviation = 0.02 } = options;
+  checkCounts("geluExperts", { width, hidden });
+  return {
+    init: (key) => ({
+      up_DF: normal(foldIn(key, 0), [width, hidden], { deviation }),
+      down_FD: normal(foldIn(key, 1), [hidden, width], { deviation: outputDeviation }),
+    }),
+    apply: ({ up_DF, down_FD }, rows_SD, counts_e) =>
+      groupedMatmul(gelu(groupedMatmul(rows_SD, up_DF, counts_e)), down_FD, counts_e),
+  };
+};

@@ -1,0 +1,34 @@
+// Shapes: e experts of this rank, S rows that they see, D width of a token, F hidden width of an expert.
+import { foldIn, groupedMatmul, multiply, normal, silu, type Tensor } from "@skein/tensor-core";
+import { checkCounts } from "../options.ts";
+import type { Experts, MlpExpertsOptions } from "./experts.ts";
+
+/** Of one expert; stacked [e, …] in a layer. */
+export interface SwigluExpertParams {
+  readonly gate_DF: Tensor;
+  readonly up_DF: Tensor;
+  readonly down_FD: Tensor;
+}
+
+/**
+ * Each expert is `(silu(x G) ⊙ x U) V`.
+ *
+ * Cost: `6·S·D·F` flops for S rows.
+ * @throws ArgumentError for sizes that are not whole numbers from 1.
+ * Source: Shazeer 2020, arXiv 2002.05202; as the experts of Mixtral and DeepSeek.
+ */
+export const swigluExperts = (options: MlpExpertsOptions): Experts<SwigluExpertParams> => {
+  const { width, hidden, deviation = 0.02, outputDeviation = 0.02 } = options;
+  checkCounts("swigluExperts", { width, hidden });
+  return {
+    init: (key) => ({
+      gate_DF: normal(foldIn(key, 0), [width, hidden], { deviation }),
+      up_DF: normal(foldIn(key, 1), [width, hidden], { deviation }),
+      down_FD: normal(foldIn(key, 2), [hidden, width], { deviation: outputDeviation }),
+    }),
+    apply: ({ gate_DF, up_DF, down_FD }, rows_SD, counts_e) => {
+      const product = (x: Tensor, weight: Tensor): Tensor => groupedMatmul(x, weight, counts_e);
+      return product(multiply(silu(product(rows_SD, gate_DF)), product(rows_SD, up_DF)), down_FD);
+    },
+  };
+};

@@ -1,0 +1,51 @@
+// Shapes: T tokens of this rank, D width of a token, E experts.
+import { ArgumentError, type EmptyState, matmul, multiply, softmax, uniform } from "@skein/tensor-core";
+import { defineGate, type Gate, requireKey } from "./gate.ts";
+import { checkRouter, greatest, initRouter, type RouterOptions, type RouterParams, scoresAt } from "./router.ts";
+
+export interface SwitchGateOptions extends RouterOptions {
+  /**
+   * While training the router reads tokens times uniform numbers from 1 − jitter to 1 + jitter. Default: 0; the paper
+   * uses 0.01.
+   */
+  readonly jitter?: number;
+}
+
+/**
+ * Each token goes to its most probable expert, whose output is weighted by that probability: `p = softmax(x W)`. The
+ * softmax is taken before the choice; after it, a single choice would have weight 1, and no gradient would reach the
+ * router.
+ *
+ * Cost: `2·T·D·E` flops.
+ * @throws ArgumentError for sizes that are not whole numbers from 1 and a jitter outside 0 … 1.
+ * Source: Fedus, Zoph and Shazeer 2021 (Switch Transformers), arXiv 2101.03961.
+ */
+export const switchGate = (options: SwitchGateOptions): Gate<RouterParams, EmptyState> => {
+  checkRouter("switchGate", options);
+  const { jitter = 0 } = options;
+  if (!(jitter >= 0 && jitter < 1))
+    throw new ArgumentError(
+      `switchGate: jitter is ${String(jitter)}; use a number from 0 to below 1, for example 0.01`,
+    );
+  return defineGate({
+    name: "switchGate",
+    ...options,
+    init: (key) => ({ params: initRouter(key, options), state: {} }),
+    route: ({ weight_DE }, _, x_TD, context) => {
+      const shaken_TD =
+        context.train && jitter > 0
+          ? multiply(
+              x_TD,
+              uniform(requireKey("switchGate", context), x_TD.shape, { low: 1 - jitter, high: 1 + jitter }),
+            )
+          : x_TD;
+      const logits_TE = matmul(shaken_TD, weight_DE);
+      const probabilities_TE = softmax(logits_TE);
+      const choices_TK = greatest(probabilities_TE, 1);
+      return {
+        routing: { kind: "choices", choices_TK, weights_TK: scoresAt(probabilities_TE, choices_TK) },
+        scores: { logits_TE, probabilities_TE },
+      };
+    },
+  });
+};

@@ -1,0 +1,29 @@
+// Shapes: T tokens of this rank, E experts, K choices of a token.
+import type { Tensor } from "@skein/tensor-core";
+
+/** What a gate saw and decided, as auxiliary losses and figures read it. */
+export interface RouterScores {
+  /** f32, as they came from the router, without noise and bias. */
+  readonly logits_TE: Tensor;
+  /** f32, each row adds up to 1. */
+  readonly probabilities_TE: Tensor;
+  /** i32; −1 where there is no choice. Absent where a gate mixes instead of choosing. */
+  readonly choices_TK?: Tensor;
+  /** Only where noise was added to the scores. */
+  readonly noise?: ScoreNoise;
+}
+
+/** Noise of scores, and what came of it. */
+export interface ScoreNoise {
+  /** f32, logits with their noise. */
+  readonly noisy_TE: Tensor;
+  /** f32, deviation of the noise of each logit. */
+  readonly deviation_TE: Tensor;
+}
+
+/**
+ * A term to be added to the loss, f32 scalar, its coefficient included. Tokens lie spread over the ranks of
+ * `tokenAxes`, equally many on each: the value is that of the tokens of all ranks, or a part of it such that the mean
+ * over the ranks is.
+ */
+export type AuxiliaryLoss = (scores: RouterScores, tokenAxes: readonly string[]) => Tensor;

@@ -1,0 +1,226 @@
+// Shapes: T tokens of this rank, D width of a token, E experts of all ranks, e experts of this rank, K choices of a
+// token, C slots of an expert for tokens of one rank, R rows in which this rank's tokens leave, S rows that its experts
+// see.
+import {
+  add,
+  cast,
+  constant,
+  divide,
+  foldIn,
+  full,
+  gather,
+  greater,
+  reshape,
+  scope,
+  subtract,
+  type Tensor,
+  where,
+} from "@skein/tensor-core";
+import { capacityByFactor, type CapacityRule } from "./capacity.ts";
+import { denseDispatcher } from "./dispatch/dense-dispatcher.ts";
+import type { DispatchSizes, TokenDispatcher } from "./dispatch/token-dispatcher.ts";
+import type { Experts } from "./experts/experts.ts";
+import type { Choices, Gate, GateFigures, Mixture } from "./gates/gate.ts";
+import { mixFromRows, mixToRows } from "./mixture.ts";
+import { fromRows, orderTokens, toRows, type WeightNormalisation } from "./order.ts";
+import { maxOverRanks, sumOverRanks } from "./over-ranks.ts";
+import { expertsByPlace, expertsPerRank, initPlaced, stackParams } from "./placed-experts.ts";
+
+export interface MoeLayerOptions<GateParams, GateState, ExpertParams, SharedParams = never> {
+  /** Which experts see which tokens. */
+  readonly gate: Gate<GateParams, GateState>;
+  readonly experts: Experts<ExpertParams>;
+  /** An expert that sees every token, added to what the gate's choices give. Default: none. */
+  readonly shared?: Experts<SharedParams>;
+  /** Tokens of a rank that an expert takes. Default: `capacityByFactor({ factor: 1.25 })`. A mixture has its own. */
+  readonly capacity?: CapacityRule;
+  /**
+   * Divide the weights of a token by their sum: before some are dropped, so that the others keep what they were, or
+   * after, so that they add up to 1 again. A single choice loses its gradient thereby. Default: none.
+   */
+  readonly normalisation?: WeightNormalisation;
+  /** How tokens travel. Default: `denseDispatcher()`. */
+  readonly dispatcher?: TokenDispatcher;
+  /** Axis of the mesh over whose ranks the experts lie spread. Default: "expert". */
+  readonly axis?: string;
+  /** Axes over which tokens lie spread: loads and auxiliary losses are those of all their ranks. Default: [axis]. */
+  readonly tokenAxes?: readonly string[];
+  /** Place of each expert: rank r holds places r·e to (r + 1)·e − 1. Changes nothing else. Default: in order. */
+  readonly placement?: readonly number[];
+}
+
+export interface MoeParams<GateParams, ExpertParams, SharedParams> {
+  readonly gate: GateParams;
+  /** Stacked along dimension 0: those of this rank alone, by place. */
+  readonly experts: ExpertParams;
+  /** Stacked, a single one. */
+  readonly shared?: SharedParams;
+}
+
+export interface MoeFigures extends GateFigures {
+  /** f32 []: share of the choices that found no slot, of all ranks. */
+  readonly droppedShare: Tensor;
+  /** f32 []: most tokens of one rank that chose one expert: the bound that drops nothing. */
+  readonly greatestLoad: Tensor;
+}
+
+/** What a layer says beside its output. */
+export interface MoeReport {
+  /** f32 []: sum of the gate's auxiliary losses, to be added to the loss. */
+  readonly loss: Tensor;
+  readonly figures: MoeFigures;
+}
+
+/** How a layer is being run; that of a model fits. */
+export interface MoeContext {
+  readonly train: boolean;
+  /** u32[2], fresh in every step and different on every rank. Only noise and random drop orders need it. */
+  readonly key?: Tensor;
+}
+
+/** A layer: plain traced functions. */
+export interface MoeLayer<Params, State> {
+  /** @param key u32[2], the same on all ranks. */
+  init(key: Tensor): { readonly params: Params; readonly state: State };
+  /** @param x of any float dtype, [..., D]; the output is of its shape and dtype. */
+  apply(
+    params: Params,
+    state: State,
+    x: Tensor,
+    context: MoeContext,
+  ): readonly [y: Tensor, state: State, report: MoeReport];
+}
+
+/** A context whose key differs from use to use. */
+const keyed = ({ train, key }: MoeContext, use: number): MoeContext => ({
+  train,
+  ...(key !== undefined && { key: foldIn(key, use) }),
+});
+
+/** What became of a rank's tokens. */
+interface Routed {
+  readonly y_TD: Tensor;
+  readonly figures: Omit<MoeFigures, keyof GateFigures>;
+}
+
+/**
+ * A mixture of experts in six stages, each of which may be replaced: the gate chooses experts for each token, tokens
+ * are put in order by expert, dispatched to the ranks of their experts, computed, combined (brought back), and put in
+ * their own order again, weighted.
+ *
+ * Ranks of the axis have different tokens, equally many, and different experts. Gradients of experts are sums over the
+ * tokens of all ranks of the axis: where the loss is the mean over ranks, divide them by their number; those of all
+ * other parameters are of this rank's tokens, and averaged as in any data-parallel step.
+ *
+ * Cost: that of the gate, `2·T·D·E` flops for most; of the experts, for K·T rows per rank on average; of the
+ * dispatcher, twice in forward and twice in backward; one all-reduce of a few numbers for the figures.
+ * @throws ArgumentError where the number of experts is no multiple of the ranks, or the placement no permutation.
+ * @example const moe = moeLayer({ gate: switchGate({ width, numExperts: 8 }), experts: geluExperts({ width, hidden }) });
+ * Source: stages after Pan et al. 2025 (FSMoE), ASPLOS; Lepikhin et al. 2020 (GShard), arXiv 2006.16668.
+ */
+export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = never>(
+  options: MoeLayerOptions<GateParams, GateState, ExpertParams, SharedParams>,
+): MoeLayer<MoeParams<GateParams, ExpertParams, SharedParams>, GateState> => {
+  const {
+    gate,
+    experts,
+    shared,
+    capacity: capacityOf = capacityByFactor({ factor: 1.25 }),
+    normalisation = "none",
+    dispatcher = denseDispatcher() as TokenDispatcher,
+    axis = "expert",
+    tokenAxes = [axis],
+  } = options;
+  const { numExperts } = gate;
+  const placement = options.placement ?? Array.from({ length: numExperts }, (_, expert) => expert);
+  const byPlace = expertsByPlace(placement, numExperts);
+
+  /** Rows to the ranks of their experts, through those, and back. */
+  const throughExperts = (params: ExpertParams, rows_RD: Tensor, kept_E: Tensor, sizes: DispatchSizes): Tensor => {
+    const { rows_SD, counts_e, metadata } = scope("dispatch", () => dispatcher.dispatch(rows_RD, kept_E, sizes));
+    const done_SD = scope("experts", () => experts.apply(params, rows_SD, counts_e));
+    return scope("combine", () => dispatcher.combine(done_SD, metadata, sizes));
+  };
+
+  const applyChoices = (params: ExpertParams, x_TD: Tensor, choices: Choices, context: MoeContext): Routed => {
+    const [numTokens, numChoices] = choices.choices_TK.shape as [number, number];
+    const given = capacityOf({ numTokens, numExperts, numChoices });
+    const { mostPerExpert = given.slots } = choices;
+    const capacity = { ...given, slots: mostPerExpert };
+    const sizes = { numExperts, numTokens, numChoices, slots: capacity.slots, axis };
+    const places_TK = gather(constant(placement, "i32"), choices.choices_TK, { outside: "zero" });
+    const isChoice_TK = greater(choices.choices_TK, -1);
+    const order = scope("order", () =>
+      orderTokens(
+        { ...choices, choices_TK: where(isChoice_TK, places_TK, -1) },
+        {
+          numExperts,
+          capacity,
+          normalisation,
+          layout: (kept_E) => dispatcher.layout(kept_E, sizes),
+          context: keyed(context, 1),
+        },
+      ),
+    );
+    const rows_RD = throughExperts(params, toRows(x_TD, order), order.kept_E, sizes);
+    const y_TD = scope("inverse-order", () => fromRows(rows_RD, order, numTokens));
+    const overflows = greater(order.greatestLoad, capacity.slots);
+    const [kept, entries] = [order.numKept, order.numEntries].map((count) =>
+      sumOverRanks(cast(count, "f32"), tokenAxes),
+    ) as [Tensor, Tensor];
+    return {
+      y_TD: capacity.overflow === "refuse" ? add(y_TD, where(overflows, full([], NaN), 0)) : y_TD,
+      figures: {
+        droppedShare: subtract(1, divide(kept, entries)),
+        greatestLoad: maxOverRanks(cast(order.greatestLoad, "f32"), tokenAxes),
+      },
+    };
+  };
+
+  const applyMixture = (params: ExpertParams, x_TD: Tensor, mixture: Mixture): Routed => {
+    const [numTokens, , slots] = mixture.dispatch_TEC.shape as [number, number, number];
+    const sizes = { numExperts, numTokens, numChoices: numExperts, slots, axis };
+    const rows_RD = scope("order", () => mixToRows(x_TD, mixture.dispatch_TEC, byPlace));
+    const done_RD = throughExperts(params, rows_RD, full([numExperts], slots, "i32"), sizes);
+    return {
+      y_TD: scope("inverse-order", () => mixFromRows(done_RD, mixture.combine_TEC, byPlace)),
+      figures: { droppedShare: full([], 0), greatestLoad: full([], slots) },
+    };
+  };
+
+  return {
+    init: (key) => {
+      const { params, state } = gate.init(foldIn(key, 0));
+      return {
+        params: {
+          gate: params,
+          experts: initPlaced(experts, foldIn(key, 1), byPlace, axis),
+          ...(shared !== undefined && { shared: stackParams([shared.init(foldIn(key, 2))]) }),
+        },
+        state,
+      };
+    },
+    apply: (params, state, x, context) => {
+      expertsPerRank(numExperts, axis);
+      const x_TD = cast(reshape(x, [-1, x.shape.at(-1)!]), "f32");
+      const gated = scope("gate", () => gate.choose(params.gate, state, x_TD, { ...keyed(context, 0), tokenAxes }));
+      const { y_TD, figures } =
+        gated.routing.kind === "choices"
+          ? applyChoices(params.experts, x_TD, gated.routing, context)
+          : applyMixture(params.experts, x_TD, gated.routing);
+      const withShared = (): Tensor => {
+        if (shared === undefined) return y_TD;
+        const all_1 = full([1], x_TD.shape[0]!, "i32");
+        return add(
+          y_TD,
+          scope("shared-expert", () => shared.apply(params.shared!, x_TD, all_1)),
+        );
+      };
+      return [
+        cast(reshape(withShared(), x.shape), x.dtype),
+        gated.state,
+        { loss: gated.loss, figures: { ...gated.figures, ...figures } },
+      ];
+    },
+  };
+};

@@ -1,0 +1,24 @@
+import { ArgumentError } from "@skein/tensor-core";
+
+/** @throws ArgumentError unless each is a whole number from 1. */
+export const checkCounts = (fn: string, counts: Readonly<Record<string, number>>): void => {
+  for (const [name, value] of Object.entries(counts)) {
+    if (!Number.isInteger(value) || value < 1)
+      throw new ArgumentError(`${fn}: ${name} is ${String(value)}; use a whole number from 1`);
+  }
+};
+
+/** @throws ArgumentError unless it is a finite number above 0. */
+export const checkPositive = (fn: string, name: string, value: number, usual: number): void => {
+  if (typeof value === "number" && value > 0 && value < Infinity) return;
+  throw new ArgumentError(`${fn}: ${name} is ${String(value)}; use a finite number above 0, for example ${usual}`);
+};
+
+/** @throws ArgumentError where a token would have to choose an expert twice. */
+export const checkNumChoices = (fn: string, numChoices: number, numExperts: number): void => {
+  checkCounts(fn, { numExperts, numChoices });
+  if (numChoices > numExperts)
+    throw new ArgumentError(
+      `${fn}: ${numChoices} choices of ${numExperts} experts were asked for, but a token takes each expert at most once; use 1 to ${numExperts} choices`,
+    );
+};

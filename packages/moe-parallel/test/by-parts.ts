@@ -1,0 +1,47 @@
+import { concat, pad, slice, type Tensor } from "@skein/tensor-core";
+import type { Choices, Gate, Mixture } from "../src/index.ts";
+
+/** Slots of all parts side by side, where a part's own tokens have weights alone. */
+const besideEachOther = (parts: readonly Tensor[]): Tensor => {
+  const [, , slots] = parts[0]!.shape as [number, number, number];
+  return concat(
+    parts.map((part, i) =>
+      pad(part, [
+        [0, 0],
+        [0, 0],
+        [i * slots, (parts.length - 1 - i) * slots],
+      ]),
+    ),
+  );
+};
+
+const joinRoutings = (parts: readonly (Choices | Mixture)[]): Choices | Mixture => {
+  if (parts[0]!.kind === "mixture") {
+    const mixtures = parts as readonly Mixture[];
+    return {
+      kind: "mixture",
+      dispatch_TEC: besideEachOther(mixtures.map(({ dispatch_TEC }) => dispatch_TEC)),
+      combine_TEC: besideEachOther(mixtures.map(({ combine_TEC }) => combine_TEC)),
+    };
+  }
+  const choices = parts as readonly Choices[];
+  const most = choices[0]!.mostPerExpert;
+  return {
+    kind: "choices",
+    choices_TK: concat(choices.map(({ choices_TK }) => choices_TK)),
+    weights_TK: concat(choices.map(({ weights_TK }) => weights_TK)),
+    ...(most !== undefined && { mostPerExpert: most * parts.length }),
+  };
+};
+
+/** A gate that decides about parts of the tokens apart, as as many ranks would. @param keys one for each part. */
+export const byParts = <Params, State>(gate: Gate<Params, State>, keys: readonly Tensor[]): Gate<Params, State> => ({
+  ...gate,
+  choose: (params, state, x_TD, context) => {
+    const rows = x_TD.shape[0]! / keys.length;
+    const gated = keys.map((key, part) =>
+      gate.choose(params, state, slice(x_TD, [part * rows], [(part + 1) * rows]), { ...context, key }),
+    );
+    return { ...gated[0]!, routing: joinRoutings(gated.map(({ routing }) => routing)) };
+  },
+});

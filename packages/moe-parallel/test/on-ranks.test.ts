@@ -1,0 +1,185 @@
+import { NdArray, reshape, slice, type Tensor } from "@skein/tensor-core";
+import { examples, firstDifference } from "@skein/testing";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  capacityByFactor,
+  capacityByMaximum,
+  denseDispatcher,
+  type Gate,
+  geluExperts,
+  moeLayer,
+  type MoeLayerOptions,
+  swigluExperts,
+  type TokenDispatcher,
+} from "../src/index.ts";
+import { byParts } from "./by-parts.ts";
+import { type GateRow, gateRows } from "./gate-rows.ts";
+import { type AnyLayer, gateKey, initRanks, type LayerArrays, type RankTokens, stepOnRanks } from "./step.ts";
+import { keyOf, tokensOf, width } from "./tokens.ts";
+import { joined, partsOf } from "./world.ts";
+
+const numExperts = 4;
+const dispatchers: readonly { readonly name: string; readonly dispatcher: TokenDispatcher }[] = [
+  { name: "dense", dispatcher: denseDispatcher() as TokenDispatcher },
+];
+
+type Options = Partial<MoeLayerOptions<unknown, unknown, unknown, unknown>>;
+
+const layerOf = (gate: Gate, options: Options = {}): AnyLayer =>
+  moeLayer({
+    gate,
+    experts: geluExperts({ width, hidden: 4, deviation: 0.7, outputDeviation: 0.7 }),
+    ...options,
+  } as MoeLayerOptions<unknown, unknown, unknown, unknown>) as never;
+
+/** Sums over many tokens, each rounded to f32: by how much they may differ grows with what is added. */
+const expectClose = (actual: readonly number[], expected: readonly number[], what: string): void => {
+  const greatest = expected.reduce((most, value) => Math.max(most, Math.abs(value)), 1);
+  expect(firstDifference(actual, expected, { absolute: 2e-5 * greatest, relative: 0 }), what).toBeUndefined();
+};
+
+const expectCloseTrees = (
+  actual: Readonly<Record<string, NdArray>>,
+  expected: Readonly<Record<string, NdArray>>,
+  what: string,
+): void => {
+  expect(Object.keys(actual)).toEqual(Object.keys(expected));
+  for (const name of Object.keys(expected))
+    expectClose(actual[name]!.toNumbers(), expected[name]!.toNumbers(), `${what}.${name}`);
+};
+
+const added = (trees: readonly Readonly<Record<string, NdArray>>[]): Readonly<Record<string, NdArray>> =>
+  Object.fromEntries(
+    Object.entries(trees[0]!).map(([name, { shape }]) => [
+      name,
+      NdArray.from(
+        trees
+          .map((tree) => tree[name]!.toNumbers())
+          .reduce((total, numbers) => total.map((value, i) => value + numbers[i]!)),
+        shape,
+      ),
+    ]),
+  );
+
+const together = (ranks: readonly LayerArrays[]): Readonly<Record<string, NdArray>> =>
+  Object.fromEntries(
+    Object.keys(ranks[0]!.experts).map((name) => [name, joined(ranks.map(({ experts }) => experts[name]!))]),
+  );
+
+interface Setting {
+  readonly numRanks: number;
+  readonly ranks: readonly RankTokens[];
+}
+
+const settings = fc
+  .record({ numRanks: fc.constantFrom(1, 2, 4), numTokens: fc.integer({ min: 1, max: 5 }) })
+  .chain(({ numRanks, numTokens }) =>
+    fc.record({
+      numRanks: fc.constant(numRanks),
+      ranks: fc.tuple(tokensOf(numRanks * numTokens), tokensOf(numRanks * numTokens)).map(([x, cotangent]) => {
+        const [tokens, cotangents] = [partsOf(x, numRanks), partsOf(cotangent, numRanks)];
+        return tokens.map((own, rank) => [own, cotangents[rank]!, keyOf(50 + rank)] as const);
+      }),
+    }),
+  );
+
+const allTokens = (ranks: readonly RankTokens[]): RankTokens => [
+  joined(ranks.map(([x]) => x)),
+  joined(ranks.map(([, cotangent]) => cotangent)),
+  NdArray.from(
+    ranks.flatMap(([, , key]) => key.toNumbers()),
+    [ranks.length, 2],
+    "u32",
+  ),
+];
+
+const keysOf = (key_P2: Tensor): Tensor[] =>
+  Array.from({ length: key_P2.shape[0]! }, (_, part) => gateKey(reshape(slice(key_P2, [part], [part + 1]), [2])));
+
+describe.each(dispatchers)("$name", ({ dispatcher }) => {
+  describe.each(gateRows)("$name", ({ gate: gateOf, perToken }: GateRow) => {
+    const gate = gateOf({ width, numExperts });
+
+    const expectAsOne = ({ numRanks, ranks }: Setting, options: Options): void => {
+      const layer = layerOf(gate, { ...options, dispatcher });
+      const one = layerOf(gate, options);
+      const results = stepOnRanks(() => layer, initRanks(layer, numRanks), ranks);
+      const [wanted] = stepOnRanks(
+        perToken ? () => one : (key) => layerOf(byParts(gate, keysOf(key)), options),
+        initRanks(one, 1),
+        [allTokens(ranks)],
+      );
+      expectClose(joined(results.map(({ y }) => y)).toNumbers(), wanted!.y.toNumbers(), "y");
+      expectClose(joined(results.map(({ xGradient }) => xGradient)).toNumbers(), wanted!.xGradient.toNumbers(), "x");
+      const gradients = results.map((result) => result.gradients);
+      expectCloseTrees(together(gradients), wanted!.gradients.experts, "experts");
+      expectCloseTrees(added(gradients.map((own) => own.gate)), wanted!.gradients.gate, "gate");
+      if (wanted!.gradients.shared !== undefined)
+        expectCloseTrees(added(gradients.map((own) => own.shared!)), wanted!.gradients.shared, "shared");
+    };
+
+    test("ranks that drop nothing equal one rank with all tokens, in forward and all gradients", () => {
+      fc.assert(
+        fc.property(settings, fc.constantFrom("none", "before-dropping", "after-dropping"), (setting, normalisation) =>
+          expectAsOne(setting, { capacity: capacityByMaximum(), normalisation: normalisation as never }),
+        ),
+        { numRuns: examples(6, 100) },
+      );
+    });
+
+    test("ranks that drop equal one rank that sees their tokens one after the other", () => {
+      fc.assert(
+        fc.property(settings, fc.constantFrom(0.3, 1, 1.5), ({ numRanks, ranks }, factor) => {
+          const options: Options = { capacity: capacityByFactor({ factor }), tokenAxes: [] };
+          const layer = layerOf(gate, { ...options, dispatcher });
+          const one = layerOf(gate, options);
+          const results = stepOnRanks(() => layer, initRanks(layer, numRanks), ranks);
+          const wanted = ranks.map((own) => stepOnRanks(() => one, initRanks(one, 1), [own])[0]!);
+          results.forEach((result, rank) => {
+            expectClose(result.y.toNumbers(), wanted[rank]!.y.toNumbers(), `y of rank ${rank}`);
+            expectClose(result.xGradient.toNumbers(), wanted[rank]!.xGradient.toNumbers(), `x of rank ${rank}`);
+            expectCloseTrees(result.gradients.gate, wanted[rank]!.gradients.gate, `gate of rank ${rank}`);
+          });
+          expectCloseTrees(
+            together(results.map(({ gradients }) => gradients)),
+            added(wanted.map(({ gradients }) => gradients.experts)),
+            "experts",
+          );
+        }),
+        { numRuns: examples(6, 100) },
+      );
+    });
+  });
+});
+
+test("swiglu experts and a shared expert, too", () => {
+  const sizes = { width, hidden: 4, deviation: 0.7, outputDeviation: 0.7 };
+  const options: Options = {
+    experts: swigluExperts(sizes),
+    shared: swigluExperts(sizes),
+    capacity: capacityByMaximum(),
+  };
+  const layer = layerOf(gateRows[0]!.gate({ width, numExperts }), options);
+  fc.assert(
+    fc.property(settings, ({ numRanks, ranks }) => {
+      const results = stepOnRanks(() => layer, initRanks(layer, numRanks), ranks);
+      const [wanted] = stepOnRanks(() => layer, initRanks(layer, 1), [allTokens(ranks)]);
+      expectClose(joined(results.map(({ y }) => y)).toNumbers(), wanted!.y.toNumbers(), "y");
+      const gradients = results.map((result) => result.gradients);
+      expectCloseTrees(together(gradients), wanted!.gradients.experts, "experts");
+      expectCloseTrees(added(gradients.map((own) => own.shared!)), wanted!.gradients.shared!, "shared");
+    }),
+    { numRuns: examples(4, 60) },
+  );
+});
+
+test("parameters of an expert are the same on any number of ranks", () => {
+  const layer = layerOf(gateRows[0]!.gate({ width, numExperts }));
+  const [one] = initRanks(layer, 1);
+  for (const numRanks of [2, 4]) {
+    const ranks = initRanks(layer, numRanks).map(({ params }) => params);
+    for (const [name, array] of Object.entries(together(ranks)))
+      expect(array.toNumbers()).toEqual(one!.params.experts[name]!.toNumbers());
+  }
+});

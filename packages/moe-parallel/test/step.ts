@@ -1,0 +1,84 @@
+import { add, foldIn, multiply, type NdArray, sum, type Tensor, valueAndGradWithAux } from "@skein/tensor-core";
+import type { MoeFigures, MoeLayer } from "../src/index.ts";
+import { keyOf } from "./tokens.ts";
+import { runRanks } from "./world.ts";
+
+/** Parameters of any layer, as arrays. */
+export interface LayerArrays {
+  readonly gate: Readonly<Record<string, NdArray>>;
+  readonly experts: Readonly<Record<string, NdArray>>;
+  readonly shared?: Readonly<Record<string, NdArray>>;
+}
+
+/** What one rank gets of a step. */
+export interface StepResult {
+  readonly y: NdArray;
+  readonly xGradient: NdArray;
+  readonly gradients: LayerArrays;
+  readonly loss: NdArray;
+  readonly state: unknown;
+  readonly figures: { readonly [name in keyof MoeFigures]: NdArray };
+}
+
+export type AnyLayer = MoeLayer<never, never>;
+
+export interface StepOptions {
+  /** What the auxiliary loss counts in the gradients. Default: 1. */
+  readonly lossScale?: number;
+  readonly train?: boolean;
+}
+
+/** Tokens of a rank, cotangents of its outputs and its key. */
+export type RankTokens = readonly [x: NdArray, cotangent: NdArray, key: NdArray];
+
+const started = new WeakMap<AnyLayer, Map<number, unknown>>();
+
+/** First parameters and state of each rank, from one key. */
+export const initRanks = (
+  layer: AnyLayer,
+  numRanks: number,
+): { readonly params: LayerArrays; readonly state: unknown }[] => {
+  const known = started.get(layer) ?? new Map<number, unknown>();
+  started.set(layer, known);
+  const begun =
+    known.get(numRanks) ??
+    runRanks(
+      (key: Tensor) => layer.init(key),
+      Array.from({ length: numRanks }, () => [keyOf(3)] as const),
+    );
+  known.set(numRanks, begun);
+  return begun as { readonly params: LayerArrays; readonly state: unknown }[];
+};
+
+/**
+ * Forward and all gradients on each rank.
+ *
+ * @param build the layer, inside of the trace: it may read the keys.
+ */
+export const stepOnRanks = (
+  build: (key: Tensor) => AnyLayer,
+  begun: readonly { readonly params: LayerArrays; readonly state: unknown }[],
+  ranks: readonly RankTokens[],
+  { lossScale = 1, train = true }: StepOptions = {},
+): StepResult[] => {
+  const step = (begin: { params: never; state: never }, x: Tensor, cotangent: Tensor, key: Tensor) => {
+    const layer = build(key);
+    const loss = ([params, own]: readonly [never, Tensor]) => {
+      const [y, state, report] = layer.apply(params, begin.state, own, { train, ...(key.rank === 1 && { key }) });
+      return [add(sum(multiply(y, cotangent)), multiply(report.loss, lossScale)), { y, state, report }] as const;
+    };
+    const [, { y, state, report }, [gradients, xGradient]] = valueAndGradWithAux(loss as never)([
+      begin.params,
+      x,
+    ] as never) as never as [
+      Tensor,
+      { y: Tensor; state: never; report: { loss: Tensor; figures: MoeFigures } },
+      [never, Tensor],
+    ];
+    return { y, xGradient, gradients, loss: report.loss, state, figures: report.figures };
+  };
+  return runRanks(step as never, ranks.map((own, rank) => [begun[rank]!, ...own]) as never) as never;
+};
+
+/** The key that a gate gets of a step's. */
+export const gateKey = (key: Tensor): Tensor => foldIn(key, 0);

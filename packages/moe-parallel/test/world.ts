@@ -1,0 +1,59 @@
+import {
+  type ArrayTree,
+  flattenTree,
+  type MapTree,
+  NdArray,
+  type Tensor,
+  trace,
+  unflattenTree,
+} from "@skein/tensor-core";
+import { interpretRanks, type ReferenceArray } from "@skein/tensor-core/backend";
+
+const toReference = (array: NdArray): ReferenceArray => ({
+  spec: { dtype: array.dtype, shape: array.shape },
+  data: Float64Array.from(array.toNumbers()),
+});
+
+/**
+ * Run a traced function on all ranks of the axis "expert", each with its own arguments, on the reference. One rank has
+ * no axis.
+ */
+export const runRanks = <Args extends readonly unknown[], Result>(
+  fn: (...args: Args) => Result,
+  ranks: readonly { [K in keyof Args]: ArrayTree<Args[K]> }[],
+): MapTree<Result, Tensor, NdArray>[] => {
+  const all = ranks.map((_, rank) => rank);
+  const traced = ranks.map((args) => trace(fn, args as never, { mesh: { expert: ranks.length } }));
+  const inputs = ranks.map((args) => flattenTree<NdArray>(args).leaves.map(toReference));
+  return interpretRanks(
+    traced.map(({ graph }) => graph),
+    inputs,
+    all.map(() => ({ expert: all })),
+  ).map((results, rank) =>
+    unflattenTree(
+      traced[rank]!.outputs,
+      results.map(({ spec, data }) => NdArray.from(data, spec.shape, spec.dtype)),
+    ),
+  );
+};
+
+/** `count` parts of an array along dimension 0. */
+export const partsOf = (array: NdArray, count: number): NdArray[] => {
+  const numbers = array.toNumbers();
+  const each = numbers.length / count;
+  return Array.from({ length: count }, (_, part) =>
+    NdArray.from(
+      numbers.slice(part * each, (part + 1) * each),
+      [array.shape[0]! / count, ...array.shape.slice(1)],
+      array.dtype,
+    ),
+  );
+};
+
+/** Arrays one behind the other along dimension 0. */
+export const joined = (arrays: readonly NdArray[]): NdArray =>
+  NdArray.from(
+    arrays.flatMap((array) => array.toNumbers()),
+    [arrays.reduce((rows, { shape }) => rows + shape[0]!, 0), ...arrays[0]!.shape.slice(1)],
+    arrays[0]!.dtype,
+  );
