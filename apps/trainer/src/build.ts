@@ -26,6 +26,7 @@ import {
 import { buildLearningRate } from "./build-learning-rate.ts";
 import type { Curvature } from "./curvature.ts";
 import { ConfigError } from "./errors.ts";
+import { buildExperts } from "./build-experts.ts";
 import { dataAxis } from "./mesh.ts";
 import { checkedData } from "./modules/checked-data.ts";
 import { checkedModel } from "./modules/checked-model.ts";
@@ -156,6 +157,7 @@ export const buildModel = async (
         numHeads: job.heads,
         dropoutRate: job.dropout,
         recompute,
+        ...(job.experts && { experts: buildExperts(job.experts, job.width) }),
       }) as Model;
   }
 };

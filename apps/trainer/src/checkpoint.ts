@@ -242,7 +242,7 @@ const listed = 5;
  * @throws CheckpointError that lists the first tensors that differ.
  */
 export const requireSameTensors = (
-  saved: NamedTensors,
+  saved: ReadonlyMap<string, TensorSpec>,
   expected: ReadonlyMap<string, TensorSpec>,
   checkpoint: string,
 ): void => {

@@ -158,7 +158,40 @@ export type ModelJob =
       readonly heads: number;
       readonly width: number;
       readonly dropout: number;
+      readonly experts?: ExpertsJob | undefined;
     };
+
+/** A mixture of experts in place of feed-forward parts. */
+export interface ExpertsJob {
+  readonly count: number;
+  /** Experts that a token goes to. */
+  readonly topK: number;
+  readonly gate: GateName;
+  /** Blocks from one with experts to the next. */
+  readonly every: number;
+  /** Features inside of an expert. Default: four times the width over topK: flops of the dense model. */
+  readonly hidden?: number | undefined;
+  readonly activation: "gelu" | "swiglu";
+  /** An expert that sees every token. */
+  readonly shared: boolean;
+  /** Room of an expert, as a multiple of its even share of the tokens; `all` drops none. */
+  readonly capacity: number | "all";
+  /** Which choices are dropped where an expert has no room. */
+  readonly dropOrder: "token" | "choice" | "probability" | "batch-priority" | "chance";
+  readonly normalisation: "none" | "before-dropping" | "after-dropping";
+  readonly balanceLoss: number;
+  readonly zLoss: number;
+}
+
+export type GateName =
+  | "switch"
+  | "noisy-top-k"
+  | "sigmoid"
+  | "cosine"
+  | "expert-choice"
+  | "balancing-bias"
+  | "soft"
+  | "sinkhorn";
 
 interface AdamJob {
   readonly beta1: number;

@@ -41,14 +41,14 @@ export type TrainStep = (state: TrainState<Tensor>, batch: LabelledBatch) => Ste
 
 /** How this step's gradients are exchanged. */
 export const exchangeOptions = (
-  { buckets, priorities, sharding }: Parts,
+  parts: Parts,
   compressor: Aggregator,
   { key, step }: TrainState<Tensor>,
 ): ExchangeOptions<unknown> => ({
-  axis: replicasAxisOf(sharding),
+  axis: replicasAxisOf(parts),
   compressor,
-  buckets,
-  priorities,
+  buckets: parts.buckets,
+  priorities: parts.priorities,
   key: foldIn(foldIn(key, step), 1),
   step,
 });

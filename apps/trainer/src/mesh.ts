@@ -54,10 +54,10 @@ export const meshGroups = (
 
 /** The axis along which ranks hold the same of the parameter at a path, and average its gradient. */
 export const replicasAxisOf =
-  (sharding: Sharding): ((path: string) => string) =>
+  ({ sharding, mesh }: { readonly sharding: Sharding; readonly mesh: Mesh }): ((path: string) => string) =>
   (path) => {
     const shard = sharding(path);
-    if (shard === undefined) return dataAxis;
+    if (shard === undefined || (mesh[shard.axis] ?? 1) === 1) return dataAxis;
     if (shard.axis !== expertAxis) throw new InvariantError(`"${path}" is shared out along axis "${shard.axis}"`);
     return expertReplicasAxis;
   };

@@ -4,6 +4,35 @@ import type { DataJob, Job, ModelJob } from "./job.ts";
 import { ownModule, ownProgram } from "./own-schema.ts";
 import { count, mostLayers, width } from "./ranges.ts";
 
+/** `model.experts` of a GPT. */
+const expertsSchema = z
+  .strictObject({
+    count: count.max(1024).describe("Experts of a layer; a multiple of mesh.expert."),
+    topK: count.default(1).describe("Experts that a token goes to."),
+    gate: z.enum(["switch"]).default("switch").describe("What chooses experts for a token."),
+    every: count.default(2).describe("Blocks from one with experts to the next; 1 for all blocks."),
+    hidden: width
+      .optional()
+      .describe("Features inside of an expert. Default: 4 · width / topK, the flops per token of the dense model."),
+    activation: z.enum(["gelu", "swiglu"]).default("gelu"),
+    shared: z.boolean().default(false).describe("One more expert, which sees every token."),
+    capacity: z
+      .union([z.number().gt(0), z.literal("all")])
+      .default(1.25)
+      .describe("Room of an expert, times its even share of a rank's tokens; all: no token is dropped."),
+    dropOrder: z
+      .enum(["token", "choice", "probability", "batch-priority", "chance"])
+      .default("token")
+      .describe("Which tokens an expert takes where it has no room for all."),
+    normalisation: z
+      .enum(["none", "before-dropping", "after-dropping"])
+      .default("none")
+      .describe("Whether and when weights of a token's experts are divided by their sum."),
+    balanceLoss: z.number().min(0).default(0.01).describe("Weight of the loss that evens the load of experts."),
+    zLoss: z.number().min(0).default(0).describe("Weight of the loss that keeps the gate's scores small."),
+  })
+  .describe("A mixture of experts in place of feed-forward parts.");
+
 /** The field `model` of a job. */
 export const modelSchema: z.ZodType<ModelJob> = z
   .discriminatedUnion("kind", [
@@ -30,6 +59,7 @@ export const modelSchema: z.ZodType<ModelJob> = z
       heads: width.default(4),
       width: width.default(128).describe("Features per position; a multiple of heads."),
       dropout: z.number().min(0).lt(1).default(0),
+      experts: expertsSchema.optional(),
     }),
     z
       .strictObject(ownModule)

@@ -1,8 +1,8 @@
 import { type Records, stepsPerEpoch } from "@skein/data";
-import { byteLength, flattenTree, type TensorSpec } from "@skein/tensor-core";
+import { byteLength, flattenTree, type Sharding, type TensorSpec } from "@skein/tensor-core";
 import type { Model } from "@skein/models";
 import { buildData, buildModel } from "./build.ts";
-import { type Checkpoint, rankFile, requireSameTensors, sharedFile, specsText } from "./checkpoint.ts";
+import { type Checkpoint, expertsFile, rankFile, requireSameTensors, sharedFile, specsText } from "./checkpoint.ts";
 import { sha256 } from "./checkpoint-part.ts";
 import { CheckpointError, ConfigError } from "./errors.ts";
 import { type ExchangePlan, isExchangePlanned } from "./planning/exchange-plan.ts";
@@ -25,6 +25,9 @@ export interface Prepared {
   /** Specs of what a checkpoint holds, by name. */
   readonly shared: ReadonlyMap<string, TensorSpec>;
   readonly own: ReadonlyMap<string, TensorSpec>;
+  /** Whole, of what ranks share out. */
+  readonly parts: ReadonlyMap<string, TensorSpec>;
+  readonly sharding: Sharding;
   /** Specs of the parameters. */
   readonly params: unknown;
   readonly modelHash: string;
@@ -131,6 +134,26 @@ const remarksOn = (job: Job, totalSteps: number): string[] => {
   ];
 };
 
+/** What `numParts` ranks have along dimension 0, as a whole. */
+const wholeSpecs = (parts: ReadonlyMap<string, TensorSpec>, numParts: number): Map<string, TensorSpec> =>
+  new Map(
+    [...parts].map(
+      ([
+        path,
+        {
+          dtype,
+          shape: [rows, ...rest],
+        },
+      ]) => [path, { dtype, shape: [rows! * numParts, ...rest] }],
+    ),
+  );
+
+/** What the parts in the files of a checkpoint are as a whole. */
+const savedParts = (tensors: Checkpoint["tensors"]): Map<string, TensorSpec> => {
+  const numParts = [...tensors.keys()].filter((name) => name.startsWith("experts-")).length;
+  return wholeSpecs(tensors.get(expertsFile(0)) ?? new Map(), numParts);
+};
+
 /** What a program gave in place of names. */
 export interface Given {
   readonly data?: DataSet | undefined;
@@ -157,9 +180,12 @@ export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> =>
   const model = await buildModel(job, taskOf(data), given.model && modelOf(given.model));
   // what is wrong with it is told once and at once, not by every rank
   if (job.model.kind === "module") traceModel(model, data, job);
-  const specs = stateSpecs(buildParts({ job, model, totalSteps, train: data.train }));
+  const built = buildParts({ job, model, totalSteps, train: data.train });
+  const { sharding } = built;
+  const specs = stateSpecs(built);
   const digest = isOwn(job.data) ? dataDigest(data) : undefined;
-  const { shared, own } = splitLeaves(specs);
+  const { shared, own, parts } = splitLeaves(specs, sharding);
+  const whole = wholeSpecs(parts, job.mesh.expert);
   requireRoom({ job, shared, own, params: specs.params });
   return {
     job,
@@ -170,8 +196,10 @@ export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> =>
     totalSteps,
     shared,
     own,
+    parts: whole,
+    sharding,
     params: specs.params,
-    modelHash: sha256(specsText(shared)),
+    modelHash: sha256(specsText(new Map([...shared, ...whole]))),
     jobHash: jobHashOf(job, digest),
     dataDigest: digest,
     remarks: remarksOn(job, totalSteps),
@@ -194,7 +222,7 @@ const ownSpecs = (prepared: Prepared, plan: ExchangePlan | undefined): ReadonlyM
   const parts = buildParts(partsInputOf(prepared), plan);
   return Array.from(
     { length: prepared.job.ranks },
-    (_, rank) => splitLeaves(stateSpecs(parts, placeOf(prepared.job, rank))).own,
+    (_, rank) => splitLeaves(stateSpecs(parts, placeOf(prepared.job, rank)), prepared.sharding).own,
   );
 };
 
@@ -209,7 +237,8 @@ export const checkResumable = (prepared: Prepared, { manifest, tensors, folder }
   const saved = tensors.get(sharedFile);
   if (saved === undefined) throw new CheckpointError(`${folder} has no ${sharedFile}; resume from another run`);
   requireSameTensors(saved, shared, folder);
-  const hasOwn = prepared.own.size > 0 || [...tensors.keys()].some((name) => name !== sharedFile);
+  requireSameTensors(savedParts(tensors), prepared.parts, folder);
+  const hasOwn = prepared.own.size > 0 || [...tensors.keys()].some((name) => name.startsWith("rank-"));
   if (hasOwn && manifest.worldSize !== job.ranks) {
     throw new CheckpointError(
       `${folder} was written by ${manifest.worldSize} ranks, each with residuals of its own, but the job has ${job.ranks}; resume with ${manifest.worldSize} ranks`,

@@ -1,5 +1,6 @@
 import {
   type Backend,
+  type Communicators,
   type DeviceArray,
   flattenTree,
   jit,
@@ -27,11 +28,13 @@ export const firstState = async (
   rank: number,
   parts: Parts,
   backend: Backend,
+  communicators: Communicators,
   spanSink: SpanSink | undefined,
 ): Promise<DeviceState> => {
   const compiled = jit(initState(parts), backend, {
     mesh: parts.mesh,
     place: placeOf(job, rank),
+    communicators,
     name: "initial state",
     ...(spanSink && { spanSink }),
   });

@@ -1,5 +1,5 @@
 import { createCpuBackend } from "@skein/cpu-kernels";
-import { type Backend, type Communicator, type DeviceArray, NdArray } from "@skein/tensor-core";
+import { type Backend, type Communicator, type DeviceArray, NdArray, unsharded } from "@skein/tensor-core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { hasAdapter } from "../test/adapter.ts";
@@ -69,7 +69,12 @@ const compare = async (
   };
   const answers = await Promise.all(
     meeting(worldSize).map((world) =>
-      replicaCheck(backend, world)(stateOf(world.rank), 40).then(
+      replicaCheck(
+        backend,
+        world,
+        unsharded,
+        () => 0,
+      )(stateOf(world.rank), 40).then(
         () => "the same",
         (error: { code: string; kind: string; message: string }) => `${error.kind} ${error.code} ${error.message}`,
       ),

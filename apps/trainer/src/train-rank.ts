@@ -78,7 +78,7 @@ const trainOn = async (
   const trace = traceOf(input);
   const evaluation = makeEvaluation(parts.model, backend, { mesh: parts.mesh, communicators });
   const sentBefore = communicators[dataAxis].bytesSent();
-  const step = await trainLoop(await firstState(input, rank, parts, backend, trace?.recorder), {
+  const step = await trainLoop(await firstState(input, rank, parts, backend, communicators, trace?.recorder), {
     job,
     parts,
     backend,

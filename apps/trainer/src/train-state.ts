@@ -13,7 +13,6 @@ import {
   type Mesh,
   type MeshPlace,
   type NdArray,
-  ownShard,
   randomKey,
   type Sharding,
   type Tensor,
@@ -111,10 +110,10 @@ const prioritiesOf = (name: PrioritiesName, numBuckets: number): number[] =>
 /** A plan whose buckets hold tensors of one axis each: what is averaged over other ranks has a bucket of its own. */
 const bucketsApart = (
   plan: BucketPlan,
-  sharding: Sharding,
+  on: Pick<Parts, "sharding" | "mesh">,
   priorities: PrioritiesName,
 ): Pick<Parts, "buckets" | "priorities"> => {
-  const buckets = plan.flatMap((bucket) => [...Map.groupBy(bucket, replicasAxisOf(sharding)).values()]);
+  const buckets = plan.flatMap((bucket) => [...Map.groupBy(bucket, replicasAxisOf(on)).values()]);
   return { buckets, priorities: prioritiesOf(priorities, buckets.length) };
 };
 
@@ -131,7 +130,7 @@ export interface PartsInput {
 export const buildParts = ({ job, model, totalSteps, train }: PartsInput, plan?: ExchangePlan): Parts => {
   const mesh = meshOf(job);
   const sharding = model.sharding ?? unsharded;
-  const { params, state } = specsOf(initModel(model, sharding), mesh, firstPlace(mesh));
+  const { params, state } = specsOf((key: Tensor) => model.init(key), mesh, firstPlace(mesh));
   const layers = () =>
     findLayers(
       scaledGradients(model),
@@ -150,7 +149,7 @@ export const buildParts = ({ job, model, totalSteps, train }: PartsInput, plan?:
     curvature,
     learningRateOf: buildLearningRateOf(job, totalSteps),
     compressorAt: buildCompression(job.compression, plan),
-    ...bucketsApart(planned, sharding, job.priorities),
+    ...bucketsApart(planned, { sharding, mesh }, job.priorities),
     overlap: job.overlap,
     lossScale: buildLossScale(job.precision),
     ranks: job.ranks,
@@ -160,20 +159,6 @@ export const buildParts = ({ job, model, totalSteps, train }: PartsInput, plan?:
 };
 
 const keySpec: NdArray = randomKey(0);
-
-/** The first parameters that a rank holds, the same numbers on any mesh, and the model's state; traced. */
-const initModel =
-  (model: Model, sharding: Sharding): ((key: Tensor) => ReturnType<Model["init"]>) =>
-  (key) => {
-    const { params, state } = model.init(key);
-    return {
-      params: mapTree(params, (leaf: Tensor, path) => {
-        const shard = sharding(path);
-        return shard === undefined ? leaf : ownShard(leaf, shard);
-      }),
-      state,
-    };
-  };
 
 /** The tree of specs that a traced function of a key gives, without running it. */
 const specsOf = <T>(fn: (key: Tensor) => T, mesh: Mesh, place: MeshPlace): T => {
@@ -193,7 +178,7 @@ const specsOf = <T>(fn: (key: Tensor) => T, mesh: Mesh, place: MeshPlace): T => 
 export const initExchangeState =
   (parts: Parts): ((key: Tensor) => Pick<TrainState<Tensor>, "residuals" | "pending" | "due">) =>
   (key) => {
-    const { params } = initModel(parts.model, parts.sharding)(key);
+    const { params } = parts.model.init(key);
     const residuals = initExchange(params, { compressor: parts.compressorAt(0), buckets: parts.buckets });
     return {
       residuals,
@@ -205,7 +190,7 @@ export const initExchangeState =
 export const initState =
   (parts: Parts): ((key: Tensor) => TrainState<Tensor>) =>
   (key) => {
-    const { params, state } = initModel(parts.model, parts.sharding)(key);
+    const { params, state } = parts.model.init(key);
     return {
       params,
       model: state,
@@ -220,17 +205,18 @@ export const initState =
 /** The same parts with other buckets. */
 export const withBuckets = (parts: Parts, buckets: BucketPlan, job: Job): Parts => ({
   ...parts,
-  ...bucketsApart(buckets, parts.sharding, job.priorities),
+  ...bucketsApart(buckets, parts, job.priorities),
 });
 
 /** Zeros in the shapes of what a step leaves on its way; what would be sent to learn them is never run. */
 const noPending = (
-  { compressorAt, buckets, priorities, sharding }: Parts,
+  parts: Parts,
   params: unknown,
   residuals: readonly unknown[],
   key: Tensor,
 ): Pick<TrainState<Tensor>, "pending" | "due"> => {
-  const axis = replicasAxisOf(sharding);
+  const { compressorAt, buckets, priorities } = parts;
+  const axis = replicasAxisOf(parts);
   const options = { axis, compressor: compressorAt(0), buckets, priorities, key, step: full([], 0, "u32") };
   const [pending] = beginExchange(params, residuals, options);
   return { pending: mapTree(pending, (leaf: Tensor) => zerosLike(leaf)) as unknown[], due: full([], 0, "u32") };

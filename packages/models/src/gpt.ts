@@ -6,9 +6,10 @@ import {
   attention,
   cast,
   embedding,
-  type EmptyState,
   foldIn,
+  full,
   gelu,
+  mapTree,
   matmul,
   multiply,
   normal,
@@ -16,13 +17,15 @@ import {
   rotary,
   scope,
   ShapeError,
+  type Sharding,
   silu,
   slice,
   type Tensor,
   transpose,
+  zerosLike,
 } from "@skein/tensor-core";
 import { dropWhileTraining, initEmbedding } from "./layers.ts";
-import { labelledModel, type Model } from "./model.ts";
+import { labelledModel, type Model, type RunContext } from "./model.ts";
 import {
   applyLayerNorm,
   applyRmsNorm,
@@ -62,6 +65,46 @@ export interface GptOptions {
    * Default: none.
    */
   readonly recompute?: Recompute;
+  /** What takes the place of the feed-forward part in some blocks. Default: nothing. */
+  readonly experts?: GptExperts;
+}
+
+/** A layer in place of a feed-forward part, from [B, T, D] to the same. It may have a state, and add to the loss. */
+export interface FeedForwardLayer<Params = unknown, State = unknown> {
+  init(key: Tensor): { readonly params: Params; readonly state: State };
+  apply(
+    params: Params,
+    state: State,
+    x: Tensor,
+    context: RunContext,
+  ): readonly [y: Tensor, state: State, report: FeedForwardReport];
+}
+
+export interface FeedForwardReport {
+  /** f32 [], added to the loss while training. */
+  readonly loss: Tensor;
+  /** f32, numbers worth following. */
+  readonly figures: object;
+}
+
+export interface GptExperts {
+  /** Such as `moeLayer` of @skein/moe-parallel. */
+  readonly layer: FeedForwardLayer;
+  /** Blocks from one that has it to the next; the last block of so many has it. 1 for all blocks. */
+  readonly every: number;
+  /** How parameters of the layer are shared out, by path in its tree. Default: every rank has everything. */
+  readonly sharding?: Sharding;
+}
+
+/** What a layer of experts was left with by the last step. */
+export interface GptExpertsState {
+  readonly own: unknown;
+  readonly report: FeedForwardReport;
+}
+
+export interface GptState {
+  /** Of the blocks that have experts, in order. */
+  readonly experts?: readonly GptExpertsState[];
 }
 
 /** The shift of layer normalisation only. */
@@ -74,10 +117,12 @@ export interface GptBlockParams {
   readonly value_DD: Tensor;
   readonly output_DD: Tensor;
   readonly feedForwardNorm: NormParams;
-  readonly up_DF: Tensor;
+  /** In place of the three matrices below, in blocks that have experts. */
+  readonly experts?: unknown;
+  readonly up_DF?: Tensor;
   /** SwiGLU only. */
   readonly gate_DF?: Tensor;
-  readonly down_FD: Tensor;
+  readonly down_FD?: Tensor;
 }
 
 export interface GptParams {
@@ -106,11 +151,15 @@ const needPositive = (options: Readonly<Record<string, number>>): void => {
  *
  * Parameters: `VD + L·(4D² + 2DF + norms)`, with SwiGLU `3DF` for `2DF`; plus `TD` with learned positions and `DV` with
  * an untied head. Forward flops per token: about twice the matrix parameters, plus `4·T·D` per layer for attention.
- * @throws ArgumentError when sizes are not positive integers or the heads do not divide the width.
+ * With `experts` some blocks have a layer of theirs in place of the feed-forward part; what it adds to the loss is in
+ * the loss while training, and what it reports in `figures`.
+ *
+ * @throws ArgumentError when sizes are not positive integers, the heads do not divide the width, or no block would have
+ * experts.
  * Source: Radford et al. 2019 (GPT-2); Su et al. 2021, arXiv 2104.09864 (rotary); Shazeer 2020, arXiv 2002.05202
  * (SwiGLU).
  */
-export const gpt = (options: GptOptions): Model<GptParams, EmptyState> => {
+export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
   const {
     vocabulary = 256,
     contextLength,
@@ -123,6 +172,7 @@ export const gpt = (options: GptOptions): Model<GptParams, EmptyState> => {
     tiedHead = true,
     dropoutRate = 0,
     recompute = "none",
+    experts,
   } = options;
   const hidden = options.hidden ?? (activation === "gelu" ? 4 * width : 8 * Math.ceil(width / 3));
   needPositive({ vocabulary, contextLength, width, numLayers, numHeads, hidden });
@@ -130,7 +180,13 @@ export const gpt = (options: GptOptions): Model<GptParams, EmptyState> => {
     throw new ArgumentError(
       `gpt: ${numHeads} heads do not divide the width ${width}; choose a width that is a multiple of the heads`,
     );
+  if (experts !== undefined && (!Number.isInteger(experts.every) || experts.every < 1 || experts.every > numLayers))
+    throw new ArgumentError(
+      `gpt: experts in every block of ${experts.every} were asked for, with ${numLayers} blocks; use 1 to ${numLayers}`,
+    );
   const headWidth = width / numHeads;
+  const hasExperts = (layer: number): boolean => experts !== undefined && (layer + 1) % experts.every === 0;
+  const expertLayers = Array.from({ length: numLayers }, (_, layer) => layer).filter(hasExperts);
   if (positions === "rotary" && headWidth % 2 !== 0)
     throw new ArgumentError(
       `gpt: rotary positions turn pairs of values, but a head of ${width} / ${numHeads} = ${headWidth} values is odd; use an even head width or learned positions`,
@@ -140,7 +196,17 @@ export const gpt = (options: GptOptions): Model<GptParams, EmptyState> => {
   const normalise = ({ gain, shift }: NormParams, x: Tensor): Tensor =>
     shift === undefined ? applyRmsNorm({ gain }, x) : applyLayerNorm({ gain, shift }, x);
 
-  const initBlock = (key: Tensor): GptBlockParams => {
+  const initFeedForward = (
+    weight: (id: number, numIn: number, numOut: number, deviation: number) => Tensor,
+    inner: number,
+    residual: number,
+  ): Pick<GptBlockParams, "up_DF" | "gate_DF" | "down_FD"> => ({
+    up_DF: weight(4, width, hidden, inner),
+    ...(activation === "swiglu" && { gate_DF: weight(5, width, hidden, inner) }),
+    down_FD: weight(6, hidden, width, residual),
+  });
+
+  const initBlock = (key: Tensor, layer: number): GptBlockParams => {
     const inner = 0.02;
     const residual = inner / Math.sqrt(2 * numLayers);
     const weight = (id: number, numIn: number, numOut: number, deviation: number): Tensor =>
@@ -152,10 +218,18 @@ export const gpt = (options: GptOptions): Model<GptParams, EmptyState> => {
       value_DD: weight(2, width, width, inner),
       output_DD: weight(3, width, width, residual),
       feedForwardNorm: initNorm(),
-      up_DF: weight(4, width, hidden, inner),
-      ...(activation === "swiglu" && { gate_DF: weight(5, width, hidden, inner) }),
-      down_FD: weight(6, hidden, width, residual),
+      ...(hasExperts(layer)
+        ? { experts: experts!.layer.init(foldIn(key, 7)).params }
+        : initFeedForward(weight, inner, residual)),
     };
+  };
+
+  /** The state of a layer of experts before the first step, with a report of zeros. */
+  const initExperts = (key: Tensor): GptExpertsState => {
+    const { params, state } = experts!.layer.init(foldIn(key, 7));
+    // Only the shapes are asked for: what gives them is never run.
+    const [, , report] = experts!.layer.apply(params, state, full([1, 1, width], 0), { train: false, key });
+    return { own: state, report: mapTree(report, (leaf: Tensor) => zerosLike(leaf)) as FeedForwardReport };
   };
 
   const attend = (block: GptBlockParams, x_BTD: Tensor): Tensor => {
@@ -170,21 +244,21 @@ export const gpt = (options: GptOptions): Model<GptParams, EmptyState> => {
   };
 
   const feedForward = (block: GptBlockParams, x_BTD: Tensor): Tensor => {
-    const up_BTF = matmul(x_BTD, block.up_DF);
+    const up_BTF = matmul(x_BTD, block.up_DF!);
     const h_BTF = block.gate_DF === undefined ? gelu(up_BTF) : multiply(silu(matmul(x_BTD, block.gate_DF)), up_BTF);
-    return matmul(h_BTF, block.down_FD);
+    return matmul(h_BTF, block.down_FD!);
   };
 
-  return labelledModel({
+  const model = labelledModel<GptParams, GptState>({
     init: (key) => ({
       params: {
         embedding_VD: initEmbedding(foldIn(key, 0), [vocabulary, width]),
         ...(positions === "learned" && { positions_TD: initEmbedding(foldIn(key, 1), [contextLength, width]) }),
-        blocks: Array.from({ length: numLayers }, (_, layer) => initBlock(foldIn(key, 3 + layer))),
+        blocks: Array.from({ length: numLayers }, (_, layer) => initBlock(foldIn(key, 3 + layer), layer)),
         finalNorm: initNorm(),
         ...(!tiedHead && { head_DV: normal(foldIn(key, 2), [width, vocabulary], { deviation: 0.02 }) }),
       },
-      state: {},
+      state: experts === undefined ? {} : { experts: expertLayers.map((layer) => initExperts(foldIn(key, 3 + layer))) },
     }),
     apply: (params, state, tokens_BT, context) => {
       const length = tokens_BT.shape[1];
@@ -194,6 +268,7 @@ export const gpt = (options: GptOptions): Model<GptParams, EmptyState> => {
           `tokens [${tokens_BT.shape.join(", ")}] do not fit: it takes [B, T] with T up to the context length ${contextLength}; cut the sequences or raise contextLength`,
         );
       }
+      const numDrops = 2 * numLayers + 1;
       const drop = (x: Tensor, use: number): Tensor => dropWhileTraining(x, dropoutRate, context, use);
       const embedded_BTD = scope("embedding", () => {
         const x_BTD = embedding(params.embedding_VD, cast(tokens_BT, "i32"));
@@ -202,33 +277,61 @@ export const gpt = (options: GptOptions): Model<GptParams, EmptyState> => {
           0,
         );
       });
-      const applyBlock = (x: Tensor, block: GptBlockParams, layer: number): Tensor => {
-        const y = add(
-          x,
-          drop(
-            scope("attention", () => attend(block, normalise(block.attentionNorm, x))),
-            2 * layer + 1,
-          ),
-        );
-        return add(
-          y,
-          drop(
-            scope("feed-forward", () => feedForward(block, normalise(block.feedForwardNorm, y))),
-            2 * layer + 2,
-          ),
-        );
+      const applyExperts = (block: GptBlockParams, x: Tensor, layer: number): readonly [Tensor, GptExpertsState] => {
+        const own = state.experts![expertLayers.indexOf(layer)]!.own;
+        const keyed = context.key === undefined ? context : { ...context, key: foldIn(context.key, numDrops + layer) };
+        const [y, next, report] = experts!.layer.apply(block.experts, own, x, keyed);
+        return [y, { own: next, report }];
       };
-      const x_BTD = params.blocks.reduce(
-        (x, block, layer) => scope(`block-${layer}`, () => asBlock(recompute, () => applyBlock(x, block, layer))),
-        embedded_BTD,
-      );
+      /** What takes the place of `x`, and what its experts are left with, if it has any. */
+      const applyBlock = (x: Tensor, block: GptBlockParams, layer: number): [Tensor, ...GptExpertsState[]] => {
+        const attended = scope("attention", () => attend(block, normalise(block.attentionNorm, x)));
+        const y = add(x, drop(attended, 2 * layer + 1));
+        const normed = (): Tensor => normalise(block.feedForwardNorm, y);
+        const [branch, ...after] = hasExperts(layer)
+          ? scope("experts", () => applyExperts(block, normed(), layer))
+          : [scope("feed-forward", () => feedForward(block, normed()))];
+        return [add(y, drop(branch, 2 * layer + 2)), ...after];
+      };
+      const after: GptExpertsState[] = [];
+      let x_BTD = embedded_BTD;
+      for (const [layer, block] of params.blocks.entries()) {
+        const [next, ...own] = scope(`block-${layer}`, () => asBlock(recompute, () => applyBlock(x_BTD, block, layer)));
+        x_BTD = next;
+        after.push(...own);
+      }
       const logits_BTV = scope("head", () => {
         const normed_BTD = normalise(params.finalNorm, x_BTD);
         return params.head_DV === undefined
           ? matmul(normed_BTD, params.embedding_VD, { transposeB: true })
           : matmul(normed_BTD, params.head_DV);
       });
-      return [logits_BTV, state];
+      return [logits_BTV, experts === undefined ? state : { experts: after }];
     },
   });
+  if (experts === undefined) return model;
+  const { sharding } = experts;
+  return {
+    ...model,
+    loss: (params, state, batch, context) => {
+      const [loss, next] = model.loss(params, state, batch, context);
+      if (!context.train) return [loss, next];
+      return [next.experts!.reduce((sum, { report }) => add(sum, report.loss), loss), next];
+    },
+    figures: ({ experts: blocks }) =>
+      Object.fromEntries(
+        blocks!.flatMap(({ report: { loss, figures } }, i) =>
+          Object.entries({ ...figures, auxiliaryLoss: loss }).map(([name, value]) => [
+            `block-${expertLayers[i]}.${name}`,
+            value as Tensor,
+          ]),
+        ),
+      ),
+    ...(sharding !== undefined && {
+      sharding: (path: string) => {
+        const own = /^blocks\.\d+\.experts\.(.*)$/.exec(path)?.[1];
+        return own === undefined ? undefined : sharding(own);
+      },
+    }),
+  };
 };

@@ -1,6 +1,16 @@
 export { applyBatchNorm, type BatchNormParams, type BatchNormState, initBatchNorm } from "./batch-normalisation.ts";
 export { cnn, type CnnOptions, type CnnParams } from "./cnn.ts";
-export { gpt, type GptBlockParams, type GptOptions, type GptParams } from "./gpt.ts";
+export {
+  type FeedForwardLayer,
+  type FeedForwardReport,
+  gpt,
+  type GptBlockParams,
+  type GptExperts,
+  type GptExpertsState,
+  type GptOptions,
+  type GptParams,
+  type GptState,
+} from "./gpt.ts";
 export { fans, glorotUniform, headNormal, heNormal } from "./initialisers.ts";
 export {
   type Affine,

@@ -36,10 +36,12 @@ export interface Model<Params = unknown, State = unknown, Batch = LabelledBatch>
   /** Sums over the rows that count, to be added up over batches and ranks. */
   evaluate(params: Params, state: State, batch: Batch): Metrics;
   /**
-   * Parameters of which each rank along a mesh axis has a part. `init` gives them whole; `loss` and `apply` take parts.
-   * Default: every rank has everything.
+   * Parameters of which each rank along a mesh axis has a part: of those all functions give and take the part of the
+   * rank that is traced for. Default: every rank has everything.
    */
   readonly sharding?: Sharding;
+  /** Numbers worth following that its state tells of the last step, by name. */
+  figures?(state: State): Readonly<Record<string, Tensor>>;
 }
 
 export interface LossOptions {

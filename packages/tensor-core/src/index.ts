@@ -272,7 +272,7 @@ export {
   safetensorsDataBegin,
   writeSafetensors,
 } from "./safetensors.ts";
-export { ownShard, type Shard, type Sharding, unsharded } from "./sharding.ts";
+export { type Shard, type Sharding, unsharded } from "./sharding.ts";
 export { printGraph, type PrintOptions } from "./graph/print.ts";
 export { mixedPrecision, type MixedPrecisionOptions } from "./passes/mixed-precision.ts";
 export { blockOnCollectives } from "./passes/schedule-collectives.ts";
