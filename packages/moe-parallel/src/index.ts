@@ -1,1 +1,22 @@
-export {};
+export {
+  addCounts,
+  type CountMemory,
+  type CountWindow,
+  countWindow,
+  decayedCounts,
+  type DecayedCounts,
+  meanCounts,
+  rememberCounts,
+} from "./routing/count-memory.ts";
+export { checkRouting, expertCounts, joinRoutings, numTokens, type Routing } from "./routing/routing.ts";
+export {
+  recordRouting,
+  type ReplayOptions,
+  replayRoutings,
+  type RoutedStep,
+  type RoutingRecord,
+  routingRecord,
+  routingRecordFromJson,
+  type RoutingRecordJson,
+  routingRecordToJson,
+} from "./routing/routing-record.ts";
