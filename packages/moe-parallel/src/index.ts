@@ -1,3 +1,20 @@
+export { type ExpertMove, expertMoves, type ExpertMovesOptions } from "./placement/expert-moves.ts";
+export {
+  checkExpertPlacement,
+  type CheckExpertPlacementOptions,
+  type ExpertPlacement,
+  placeInOrder,
+  withSwapped,
+} from "./placement/expert-placement.ts";
+export {
+  expertsOfRank,
+  loadsOfRanks,
+  numSlotsPerRank,
+  rankOfSlot,
+  ranksOfExperts,
+  slotOfExpert,
+  slotsOfExperts,
+} from "./placement/placement-lookups.ts";
 export {
   addCounts,
   type CountMemory,
