@@ -1,3 +1,4 @@
+export { placeReplicated, type ReplicatedPlacementOptions } from "./placement/eplb.ts";
 export { type ExpertMove, expertMoves, type ExpertMovesOptions } from "./placement/expert-moves.ts";
 export {
   checkExpertPlacement,
@@ -6,6 +7,7 @@ export {
   placeInOrder,
   withSwapped,
 } from "./placement/expert-placement.ts";
+export { type HeaviestFirstOptions, placeHeaviestFirst } from "./placement/heaviest-first.ts";
 export {
   expertsOfRank,
   loadsOfRanks,
@@ -15,6 +17,7 @@ export {
   slotOfExpert,
   slotsOfExperts,
 } from "./placement/placement-lookups.ts";
+export { chooseShadowed, fasterMoeSituation, type Shadowing, type ShadowingSituation } from "./placement/shadowing.ts";
 export {
   addCounts,
   type CountMemory,
