@@ -1,4 +1,6 @@
 export { placeReplicated, type ReplicatedPlacementOptions } from "./placement/eplb.ts";
+export type { ExchangeLevel, ExchangeLevels, ExchangeLine } from "./placement/exchange-levels.ts";
+export { exchangeSeconds, type ExchangeSecondsOptions } from "./placement/exchange-seconds.ts";
 export { type ExpertMove, expertMoves, type ExpertMovesOptions } from "./placement/expert-moves.ts";
 export {
   checkExpertPlacement,
@@ -7,7 +9,15 @@ export {
   placeInOrder,
   withSwapped,
 } from "./placement/expert-placement.ts";
+export {
+  chooseSwap,
+  type ChooseSwapOptions,
+  type ExpertSwap,
+  swapExperts,
+  type SwapExpertsOptions,
+} from "./placement/expert-swap.ts";
 export { type HeaviestFirstOptions, placeHeaviestFirst } from "./placement/heaviest-first.ts";
+export { moveGain, type MoveGain, type MoveGainOptions } from "./placement/move-gain.ts";
 export {
   expertsOfRank,
   loadsOfRanks,
@@ -18,6 +28,7 @@ export {
   slotsOfExperts,
 } from "./placement/placement-lookups.ts";
 export { chooseShadowed, fasterMoeSituation, type Shadowing, type ShadowingSituation } from "./placement/shadowing.ts";
+export { swapSeconds, type SwapSecondsOptions } from "./placement/swap-seconds.ts";
 export {
   addCounts,
   type CountMemory,
