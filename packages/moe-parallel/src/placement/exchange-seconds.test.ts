@@ -1,0 +1,165 @@
+import { seeded } from "@skein/testing";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Routing } from "../routing/routing.ts";
+import { situations } from "./arbitrary-exchanges.ts";
+import { groupsOfExperts, messageCounts } from "./exchange-counts.ts";
+import { type ExchangeLevels, exchangesOf } from "./exchange-levels.ts";
+import { exchangeSeconds } from "./exchange-seconds.ts";
+import { placeInOrder } from "./expert-placement.ts";
+
+const line = (startupSeconds: number, secondsPerByte: number) => ({ startupSeconds, secondsPerByte });
+const sum = (values: Iterable<number>): number => [...values].reduce((a, b) => a + b, 0);
+
+/** The published fits of four hosts with two sockets of two pairs of GPUs, in seconds. */
+const published: ExchangeLevels = {
+  numRanks: 32,
+  flat: line(7.22e-4, 5.7e-10),
+  levels: [
+    { numGroups: 4, between: line(4.97e-4, 5.29e-10), within: line(5.71e-4, 1.27e-10) },
+    { numGroups: 8, between: line(3.01e-4, 1.17e-10), within: line(1.14e-4, 2.63e-11) },
+    { numGroups: 16, between: line(1.49e-4, 2.06e-11), within: line(2.04e-4, 1.64e-11) },
+  ],
+};
+
+/** Tokens of 32 ranks that choose 8 of 256 experts, all alike likely. */
+const evenRouting = (tokensPerRank: number): Routing => {
+  const random = seeded(1);
+  const choices = Array.from({ length: 32 * tokensPerRank }, () => {
+    const chosen = new Set<number>();
+    while (chosen.size < 8) chosen.add(Math.floor(256 * random()));
+    return [...chosen];
+  });
+  return { numExperts: 256, numChoices: 8, choices: Int32Array.from(choices.flat()) };
+};
+
+describe("messageCounts", () => {
+  test("spares as many copies as was published for 32, 16, 8 and 4 groups: 9, 18, 34 and 55 %", () => {
+    const routing = evenRouting(64);
+    const spared = [32, 16, 8, 4].map((numGroups) => {
+      const groups = groupsOfExperts(placeInOrder(256, 32), numGroups);
+      return 100 * (1 - sum(messageCounts(routing, groups, { numGroups, numPlaces: 1 }, 32)) / routing.choices.length);
+    });
+    [9, 18, 34, 55].forEach((percent, i) => expect(Math.abs(spared[i]! - percent)).toBeLessThan(1));
+  });
+
+  test("a group is sent at most each token once, and all groups at most min(K, groups) copies of each", () => {
+    fc.assert(
+      fc.property(situations, ({ routing, placement, levels }) => {
+        const numTokens = routing.choices.length / routing.numChoices;
+        for (const numGroups of [1, ...levels.levels.map((level) => level.numGroups), levels.numRanks]) {
+          const groups = groupsOfExperts(placement, numGroups);
+          const copies = messageCounts(routing, groups, { numGroups, numPlaces: 1 }, levels.numRanks);
+          expect(Math.max(...copies)).toBeLessThanOrEqual(numTokens);
+          expect(sum(copies)).toBeLessThanOrEqual(numTokens * Math.min(routing.numChoices, numGroups));
+          let distinct = 0;
+          for (let token = 0; token < numTokens; token++) {
+            const chosen = routing.choices.slice(token * routing.numChoices, (token + 1) * routing.numChoices);
+            distinct += new Set([...chosen].filter((expert) => expert !== -1).map((expert) => groups[expert])).size;
+          }
+          expect(sum(copies)).toBe(distinct);
+        }
+      }),
+    );
+  });
+
+  test("places part the messages of a group and lose none; coarser groups never need more copies", () => {
+    fc.assert(
+      fc.property(situations, ({ routing, placement, levels }) => {
+        let before = -1;
+        for (const exchange of exchangesOf(levels, levels.levels.length + 1)) {
+          const { numGroups, numPlaces } = exchange;
+          const groups = groupsOfExperts(placement, numGroups);
+          const whole = messageCounts(routing, groups, { numGroups, numPlaces: 1 }, levels.numRanks);
+          const parts = messageCounts(routing, groups, exchange, levels.numRanks);
+          for (const [group, count] of whole.entries())
+            expect(sum(parts.subarray(group * numPlaces, (group + 1) * numPlaces))).toBe(count);
+          expect(sum(whole)).toBeGreaterThanOrEqual(before);
+          before = sum(whole);
+        }
+      }),
+    );
+  });
+});
+
+describe("exchangeSeconds", () => {
+  test("adds what the formulas say, counted by hand", () => {
+    // Ranks 0, 1 of host 0 and 2, 3 of host 1; expert e on rank e; two choices, one token for each rank.
+    const routing = { numExperts: 4, numChoices: 2, choices: Int32Array.of(2, 3, 2, 3, 3, -1, 0, 3) };
+    const levels = {
+      numRanks: 4,
+      flat: line(1, 10),
+      levels: [{ numGroups: 2, between: line(2, 100), within: line(4, 1000) }],
+    };
+    // Flat: one token at most from rank to rank, four of them. Two levels: place 0 is the tokens of ranks 0 and 2, none
+    // of which sends more than one; rank 2 then has both of these for expert 3, and rank 3 two of its own.
+    expect(exchangeSeconds(routing, placeInOrder(4, 4), levels, { bytesPerToken: 0.5 })).toEqual([
+      1 + 10 * 4 * 1 * 0.5,
+      2 + 100 * 2 * 1 * 0.5 + 4 + 1000 * 2 * 2 * 0.5,
+    ]);
+  });
+
+  test("no tokens take the startups alone, also where a group is one rank", () => {
+    const routing = { numExperts: 2, numChoices: 1, choices: new Int32Array() };
+    const levels = {
+      numRanks: 2,
+      flat: line(1, 1),
+      levels: [{ numGroups: 2, between: line(2, 1), within: line(4, 1) }],
+    };
+    expect(exchangeSeconds(routing, placeInOrder(2, 2), levels, { bytesPerToken: 8 })).toEqual([1, 6]);
+  });
+
+  test("a slower flat exchange never becomes the best; the coarsest level does not order those that use it", () => {
+    fc.assert(
+      fc.property(situations, fc.double({ min: 1, max: 100, noNaN: true }), ({ routing, placement, levels }, times) => {
+        const secondsOf = (changed: ExchangeLevels) =>
+          exchangeSeconds(routing, placement, changed, { bytesPerToken: 4 });
+        const before = secondsOf(levels);
+        const slow = ({ startupSeconds, secondsPerByte }: ReturnType<typeof line>) =>
+          line(startupSeconds, times * secondsPerByte);
+        const flatter = secondsOf({ ...levels, flat: slow(levels.flat) });
+        expect(flatter.slice(1)).toEqual(before.slice(1));
+        expect(flatter[0]).toBeGreaterThanOrEqual(before[0]!);
+        const [first, ...finer] = levels.levels;
+        if (first === undefined) return;
+        const slower = secondsOf({ ...levels, levels: [{ ...first, between: slow(first.between) }, ...finer] });
+        expect(slower[0]).toBe(before[0]);
+        const more = slower[1]! - before[1]!;
+        slower.slice(1).forEach((seconds, i) => expect(seconds - before[i + 1]!).toBeCloseTo(more, 9));
+      }),
+    );
+  });
+
+  test("with published fits and even routing, levels win over one exchange, and the plain maximum is the least", () => {
+    const routing = evenRouting(64);
+    const placement = placeInOrder(256, 32);
+    const plain = exchangeSeconds(routing, placement, published, { bytesPerToken: 2 * 7168 });
+    const smooth = exchangeSeconds(routing, placement, published, { bytesPerToken: 2 * 7168, gamma: 10 });
+    expect(plain.indexOf(Math.min(...plain))).toBeGreaterThan(0);
+    smooth.forEach((seconds, i) => expect(seconds).toBeGreaterThanOrEqual(plain[i]!));
+  });
+
+  test("refuses what does not belong together", () => {
+    const routing = { numExperts: 4, numChoices: 1, choices: Int32Array.of(0, 1, 2, 3) };
+    const levels = {
+      numRanks: 2,
+      flat: line(0, 1),
+      levels: [{ numGroups: 2, between: line(0, 1), within: line(0, 1) }],
+    };
+    const placement = placeInOrder(4, 2);
+    const options = { bytesPerToken: 4 };
+    const replicas = { ...placement, expertOfSlot: [0, 1, 2, 3, 0, 1] };
+    expect(() => exchangeSeconds(routing, replicas, levels, options)).toThrow(/6 slots for 4 experts/);
+    expect(() => exchangeSeconds(routing, placeInOrder(8, 2), levels, options)).toThrow(/choose of 4 experts, 8/);
+    expect(() => exchangeSeconds(routing, placeInOrder(4, 4), levels, options)).toThrow(/levels of 2 ranks, .* on 4/);
+    expect(() => exchangeSeconds({ ...routing, choices: Int32Array.of(0, 1, 2) }, placement, levels, options)).toThrow(
+      /3 tokens of 2 ranks/,
+    );
+    expect(() => exchangeSeconds(routing, placement, levels, { bytesPerToken: 0 })).toThrow(/token of 0 bytes/);
+    expect(() => exchangeSeconds(routing, placement, levels, { ...options, gamma: 0.5 })).toThrow(/gamma is 0\.5/);
+    const three = { ...levels, levels: [{ ...levels.levels[0]!, numGroups: 3 }] };
+    expect(() => exchangeSeconds(routing, placement, three, options)).toThrow(/level 1 has 3 groups, .* 2 ranks/);
+    const negative = { ...levels, flat: line(-1, 0) };
+    expect(() => exchangeSeconds(routing, placement, negative, options)).toThrow(/a line says -1 s/);
+  });
+});

@@ -1,0 +1,61 @@
+import { ArgumentError } from "@skein/tensor-core";
+import type { Routing } from "../routing/routing.ts";
+import { checkExchangeInputs, groupsOfExperts, messageCounts } from "./exchange-counts.ts";
+import { type ExchangeLevels, exchangesOf } from "./exchange-levels.ts";
+import type { ExpertPlacement } from "./expert-placement.ts";
+import { smoothMaximum } from "./smooth-maximum.ts";
+
+export interface ExchangeSecondsOptions {
+  /** What one token weighs on the way: model width times bytes per number. */
+  readonly bytesPerToken: number;
+  /** γ of the maximum over messages. Default: ∞, the plain maximum, which the exchange follows. */
+  readonly gamma?: number;
+}
+
+/** @throws ArgumentError for a token without weight, and γ below 1. */
+export const checkExchangeOptions = (
+  planner: string,
+  { bytesPerToken, gamma }: Required<ExchangeSecondsOptions>,
+): void => {
+  if (!(bytesPerToken > 0 && Number.isFinite(bytesPerToken)))
+    throw new ArgumentError(`${planner}: a token of ${bytesPerToken} bytes; give a finite number above 0`);
+  if (!(gamma >= 1)) throw new ArgumentError(`${planner}: gamma is ${gamma}; a maximum takes 1 or more`);
+};
+
+/**
+ * Predict what dispatching a step's tokens takes over 1 to D levels, where a token travels once to each group that it
+ * needs and is copied there:
+ *
+ *     t(1) = α + β · G · max p · B
+ *     t(d) = Σ (i < d) [α(i) + β(i) · U(i) / U(i − 1) · max p(i) · B] + α' + β' · G / U(d − 1) · max p' · B
+ *
+ * G ranks, U(i) groups at level i, U(0) = 1; B bytes per token; p the tokens of each message, as `messageCounts` tells;
+ * α and β of the flat exchange, those with i between groups, those with ' within the last groups used. Combining takes
+ * as long. Messages are as long as the longest, own ones included.
+ *
+ * Cost: O(D² · T · K).
+ *
+ * @param routing of all ranks' tokens, rank by rank, equally many of each: see `joinRoutings`.
+ * @returns t(1) … t(D), in seconds.
+ * @throws ArgumentError for replicas, inputs that do not belong together, and wrong options.
+ * @example exchangeSeconds(routing, placeInOrder(64, 8), levels, { bytesPerToken: 4 * 1024 });
+ *
+ * Source: Lin et al. 2025 (HierMoE), arXiv 2508.09591.
+ */
+export const exchangeSeconds = (
+  routing: Routing,
+  placement: ExpertPlacement,
+  levels: ExchangeLevels,
+  { bytesPerToken, gamma = Infinity }: ExchangeSecondsOptions,
+): readonly number[] => {
+  checkExchangeInputs("exchangeSeconds", routing, placement, levels);
+  checkExchangeOptions("exchangeSeconds", { bytesPerToken, gamma });
+  return Array.from({ length: levels.levels.length + 1 }, (_, i) =>
+    exchangesOf(levels, i + 1).reduce((seconds, exchange) => {
+      const { line, numGroups, numPeers } = exchange;
+      const counts = messageCounts(routing, groupsOfExperts(placement, numGroups), exchange, levels.numRanks);
+      const bytes = numPeers * smoothMaximum(counts, gamma) * bytesPerToken;
+      return seconds + line.startupSeconds + line.secondsPerByte * bytes;
+    }, 0),
+  );
+};

@@ -1,0 +1,78 @@
+import { ArgumentError } from "@skein/tensor-core";
+
+/**
+ * Which rank holds which expert: plain data, the same on all ranks, which survives JSON.
+ *
+ * Every rank has S = slots / ranks slots, each with the parameters of one logical expert: rank r those from r · S on.
+ * An expert in several slots has replicas.
+ */
+export interface ExpertPlacement {
+  /** E: logical experts count from 0. */
+  readonly numExperts: number;
+  /** P. */
+  readonly numRanks: number;
+  /** The logical expert of each slot. */
+  readonly expertOfSlot: readonly number[];
+}
+
+export interface CheckExpertPlacementOptions {
+  /** Forbid two replicas of one expert on one rank, where the second only costs memory. Default: false. */
+  readonly areReplicasApart?: boolean;
+}
+
+/**
+ * Check that every slot holds an expert, and every expert has a slot.
+ *
+ * @throws ArgumentError for numbers that are no counts, slots that do not divide over ranks, experts that do not exist
+ *   or have no slot, and replicas on one rank where that is forbidden.
+ */
+export const checkExpertPlacement = (
+  { numExperts, numRanks, expertOfSlot }: ExpertPlacement,
+  { areReplicasApart = false }: CheckExpertPlacementOptions = {},
+): void => {
+  if (!Number.isInteger(numExperts) || numExperts < 1 || !Number.isInteger(numRanks) || numRanks < 1)
+    throw new ArgumentError(
+      `expert placement: ${numExperts} experts on ${numRanks} ranks; both are whole numbers from 1`,
+    );
+  const numSlots = expertOfSlot.length;
+  if (numSlots % numRanks !== 0)
+    throw new ArgumentError(
+      `expert placement: ${numSlots} slots do not divide over ${numRanks} ranks; give every rank equally many`,
+    );
+  const seen = new Map<number, number>();
+  for (const [slot, expert] of expertOfSlot.entries()) {
+    if (!Number.isInteger(expert) || expert < 0 || expert >= numExperts)
+      throw new ArgumentError(
+        `expert placement: slot ${slot} holds expert ${expert} of ${numExperts}; experts are whole numbers from 0 to ${numExperts - 1}`,
+      );
+    // Slots come rank by rank, so the last rank seen with an expert is the only one that could have it already.
+    const rank = Math.floor((slot * numRanks) / numSlots);
+    if (areReplicasApart && seen.get(expert) === rank)
+      throw new ArgumentError(
+        `expert placement: slot ${slot} is a second replica of expert ${expert} on rank ${rank}; replicas of an expert lie on ranks of their own, move one`,
+      );
+    seen.set(expert, rank);
+  }
+  for (let expert = 0; expert < numExperts; expert++)
+    if (!seen.has(expert))
+      throw new ArgumentError(
+        `expert placement: none of ${numSlots} slots holds expert ${expert} of ${numExperts}; every expert needs one at least`,
+      );
+};
+
+/**
+ * Place experts in order, one slot each: rank 0 holds the first E / P.
+ *
+ * @throws ArgumentError where experts do not divide over ranks.
+ */
+export const placeInOrder = (numExperts: number, numRanks: number): ExpertPlacement => {
+  const placement = { numExperts, numRanks, expertOfSlot: Array.from({ length: numExperts }, (_, expert) => expert) };
+  checkExpertPlacement(placement);
+  return placement;
+};
+
+/** The placement with the positions of two experts swapped, replicas included. */
+export const withSwapped = (placement: ExpertPlacement, a: number, b: number): ExpertPlacement => ({
+  ...placement,
+  expertOfSlot: placement.expertOfSlot.map((expert) => (expert === a ? b : expert === b ? a : expert)),
+});

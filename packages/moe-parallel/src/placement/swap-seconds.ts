@@ -1,0 +1,113 @@
+import { ArgumentError } from "@skein/tensor-core";
+import type { Routing } from "../routing/routing.ts";
+import { checkExchangeInputs, groupsOfExperts, messageCounts } from "./exchange-counts.ts";
+import { type Exchange, type ExchangeLevels, exchangesOf } from "./exchange-levels.ts";
+import { checkExchangeOptions } from "./exchange-seconds.ts";
+import type { ExpertPlacement } from "./expert-placement.ts";
+import { defaultGamma, smoothMaximum } from "./smooth-maximum.ts";
+import { swapCounts } from "./swap-counts.ts";
+
+export interface SwapSecondsOptions {
+  /** What one token weighs on the way: model width times bytes per number. */
+  readonly bytesPerToken: number;
+  /** d: how many levels the exchange uses, 1 for the flat one. */
+  readonly numLevels: number;
+  /** γ of the smooth maximum over messages, finite. Default: 10. */
+  readonly gamma?: number;
+}
+
+/** Sums of all groups but two, told by those two; what is left out is never subtracted, so that no digits are lost. */
+const sumsOfOthers = (sums: Float64Array): Float64Array => {
+  const numGroups = sums.length;
+  const others = new Float64Array(numGroups * numGroups);
+  for (let a = 0; a < numGroups; a++)
+    for (let b = 0; b < a; b++) {
+      let sum = 0;
+      for (let group = 0; group < numGroups; group++) if (group !== a && group !== b) sum += sums[group]!;
+      others[a * numGroups + b] = others[b * numGroups + a] = sum;
+    }
+  return others;
+};
+
+/** Add to `seconds`, f64[E · E], what one all-to-all takes after each swap of two experts. */
+const addExchange = (
+  seconds: Float64Array,
+  routing: Routing,
+  groupOf: Int32Array,
+  exchange: Exchange,
+  { numRanks, bytesPerToken, gamma }: { numRanks: number; bytesPerToken: number; gamma: number },
+): void => {
+  const { numExperts } = routing;
+  const { numGroups, numPlaces, numPeers, line } = exchange;
+  const counts = messageCounts(routing, groupOf, exchange, numRanks);
+  const largest = counts.reduce((a, b) => Math.max(a, b), 0);
+  const secondsOf = (maximum: number): number =>
+    line.startupSeconds + line.secondsPerByte * numPeers * maximum * bytesPerToken;
+  const current = secondsOf(smoothMaximum(counts, gamma));
+  const { gained, alone, aloneWith } = swapCounts(routing, groupOf, exchange, numRanks);
+  const power = (count: number): number => (count / largest) ** gamma;
+  const sums = new Float64Array(numGroups);
+  for (const [i, count] of counts.entries()) if (count > 0) sums[Math.floor(i / numPlaces)]! += power(count);
+  const others = sumsOfOthers(sums);
+  /** Tokens for the group of `left` at a place, once `left` has gone and `come` taken its position. */
+  const countAfter = (left: number, come: number, place: number): number =>
+    counts[groupOf[left]! * numPlaces + place]! +
+    gained[(come * numGroups + groupOf[left]!) * numPlaces + place]! -
+    alone[left * numPlaces + place]! +
+    aloneWith[(left * numExperts + come) * numPlaces + place]!;
+  for (let a = 0; a < numExperts; a++) {
+    seconds[a * numExperts + a]! += current;
+    for (let b = 0; b < a; b++) {
+      let after = current;
+      // Where nobody sends anything, no swap changes that.
+      if (groupOf[a] !== groupOf[b] && largest > 0) {
+        let sum = others[groupOf[a]! * numGroups + groupOf[b]!]!;
+        for (let place = 0; place < numPlaces; place++)
+          sum += power(countAfter(a, b, place)) + power(countAfter(b, a, place));
+        after = secondsOf(largest * sum ** (1 / gamma));
+      }
+      seconds[a * numExperts + b]! += after;
+      seconds[b * numExperts + a]! += after;
+    }
+  }
+};
+
+/**
+ * Predict what an exchange of tokens would take after swapping the positions of any two experts: Q[a, b] is t(d) of
+ * `exchangeSeconds` with a smooth maximum, of a placement where a and b have changed places; Q[a, a] is that of the
+ * placement as it is. Symmetric.
+ *
+ * The counts are those of the placement as it is, changed by what each swap changes, which one pass over the tokens
+ * tells for all pairs.
+ *
+ * Cost: O(d · (T · K · (G + K) + E² · P + G³)), P the places, at most G; memory of E · (E + G) · P integers.
+ *
+ * @param routing of all ranks' tokens, rank by rank, equally many of each.
+ * @returns f64[E · E], in seconds.
+ * @throws ArgumentError as `exchangeSeconds`, for levels that are not there, and γ that is not finite.
+ *
+ * Source: Lin et al. 2025 (HierMoE), arXiv 2508.09591, HierD-ES.
+ */
+export const swapSeconds = (
+  routing: Routing,
+  placement: ExpertPlacement,
+  levels: ExchangeLevels,
+  { bytesPerToken, numLevels, gamma = defaultGamma }: SwapSecondsOptions,
+): Float64Array => {
+  checkExchangeInputs("swapSeconds", routing, placement, levels);
+  checkExchangeOptions("swapSeconds", { bytesPerToken, gamma });
+  if (gamma === Infinity)
+    throw new ArgumentError("swapSeconds: gamma is Infinity; a smooth maximum takes a finite one");
+  if (!Number.isInteger(numLevels) || numLevels < 1 || numLevels > levels.levels.length + 1)
+    throw new ArgumentError(
+      `swapSeconds: an exchange over ${numLevels} levels, ${levels.levels.length + 1} were measured; give 1 to ${levels.levels.length + 1}`,
+    );
+  const seconds = new Float64Array(routing.numExperts ** 2);
+  for (const exchange of exchangesOf(levels, numLevels))
+    addExchange(seconds, routing, groupsOfExperts(placement, exchange.numGroups), exchange, {
+      numRanks: levels.numRanks,
+      bytesPerToken,
+      gamma,
+    });
+  return seconds;
+};

@@ -1,0 +1,101 @@
+import { ArgumentError } from "@skein/tensor-core";
+import { checkRouting, type Routing } from "./routing.ts";
+
+/** The routing of one step. */
+export interface RoutedStep {
+  readonly step: number;
+  readonly routing: Routing;
+}
+
+/** Token choices of the last steps of one layer; 4 · T · K bytes for each. */
+export interface RoutingRecord {
+  /** How many steps are kept at most. */
+  readonly maxSteps: number;
+  /** The oldest first. */
+  readonly steps: readonly RoutedStep[];
+}
+
+/** @throws ArgumentError for a number of steps that is none. */
+export const routingRecord = (maxSteps: number): RoutingRecord => {
+  if (!Number.isInteger(maxSteps) || maxSteps < 1)
+    throw new ArgumentError(`routingRecord: room for ${maxSteps} steps; give a whole number from 1`);
+  return { maxSteps, steps: [] };
+};
+
+/**
+ * Record one more step, and forget the oldest where there is no room. Choices are kept as they are given, not copied.
+ *
+ * @throws ArgumentError for a step that does not come after the last one, and as `checkRouting`.
+ */
+export const recordRouting = ({ maxSteps, steps }: RoutingRecord, step: number, routing: Routing): RoutingRecord => {
+  checkRouting(routing);
+  const last = steps.at(-1)?.step ?? -1;
+  if (!Number.isInteger(step) || step <= last)
+    throw new ArgumentError(
+      `recordRouting: step ${step} after step ${last}; steps are whole numbers, and each comes after the last`,
+    );
+  return { maxSteps, steps: [...steps, { step, routing }].slice(-maxSteps) };
+};
+
+/** A record as JSON has it. */
+export interface RoutingRecordJson {
+  readonly maxSteps: number;
+  readonly steps: readonly {
+    readonly step: number;
+    readonly numExperts: number;
+    readonly numChoices: number;
+    readonly choices: readonly number[];
+  }[];
+}
+
+/** What `JSON.stringify` takes without loss; `routingRecordFromJson` takes it back. */
+export const routingRecordToJson = ({ maxSteps, steps }: RoutingRecord): RoutingRecordJson => ({
+  maxSteps,
+  steps: steps.map(({ step, routing }) => ({ step, ...routing, choices: [...routing.choices] })),
+});
+
+/** @throws ArgumentError for what is no record: as `routingRecord` and `recordRouting`, and for too many steps. */
+export const routingRecordFromJson = ({ maxSteps, steps }: RoutingRecordJson): RoutingRecord => {
+  const empty = routingRecord(maxSteps);
+  if (steps.length > maxSteps)
+    throw new ArgumentError(
+      `routingRecordFromJson: ${steps.length} steps where ${maxSteps} have room; raise maxSteps or drop the oldest`,
+    );
+  return steps.reduce(
+    (record, { step, numExperts, numChoices, choices }) =>
+      recordRouting(record, step, { numExperts, numChoices, choices: wholeNumbers(step, choices) }),
+    empty,
+  );
+};
+
+/** Int32Array would take the fraction away without a word. */
+const wholeNumbers = (step: number, choices: readonly number[]): Int32Array => {
+  const wrong = choices.find((choice) => !Number.isInteger(choice));
+  if (wrong !== undefined)
+    throw new ArgumentError(
+      `routingRecordFromJson: step ${step} has the choice ${wrong}; choices are whole numbers, −1 for a dropped one`,
+    );
+  return Int32Array.from(choices);
+};
+
+export interface ReplayOptions {
+  /** First step to give. Default: the oldest. */
+  readonly from?: number;
+  /** How often to go through the record, with steps numbered on. Default: once. */
+  readonly numTimes?: number;
+}
+
+/**
+ * Go through recorded routings as if their steps ran again, for a planner or a load that is to be met again and again.
+ *
+ * @example for (const { routing } of replayRoutings(record)) memory = rememberCounts(memory, expertCounts(routing));
+ */
+export function* replayRoutings(
+  { steps }: RoutingRecord,
+  { from = 0, numTimes = 1 }: ReplayOptions = {},
+): Generator<RoutedStep, void, undefined> {
+  const replayed = steps.filter(({ step }) => step >= from);
+  const [first, last] = [replayed[0]?.step ?? 0, replayed.at(-1)?.step ?? 0];
+  for (let time = 0; time < numTimes; time++)
+    for (const { step, routing } of replayed) yield { step: step + time * (last - first + 1), routing };
+}

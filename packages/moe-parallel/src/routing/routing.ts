@@ -1,0 +1,76 @@
+import { ArgumentError } from "@skein/tensor-core";
+
+/** Which experts tokens chose: T tokens, K choices each. */
+export interface Routing {
+  /** E: choices are logical experts from 0 to E − 1. */
+  readonly numExperts: number;
+  /** K. */
+  readonly numChoices: number;
+  /** i32[T · K], token by token; −1 for a choice that was dropped. */
+  readonly choices: Int32Array;
+}
+
+/** T. */
+export const numTokens = ({ choices, numChoices }: Routing): number => choices.length / numChoices;
+
+/**
+ * Check that every choice names an expert, and no token one expert twice.
+ *
+ * Cost: O(T · K²).
+ * @throws ArgumentError that names the token.
+ */
+export const checkRouting = ({ numExperts, numChoices, choices }: Routing): void => {
+  if (!Number.isInteger(numExperts) || numExperts < 1 || !Number.isInteger(numChoices) || numChoices < 1)
+    throw new ArgumentError(
+      `routing: ${numExperts} experts with ${numChoices} choices per token; both are whole numbers from 1`,
+    );
+  if (choices.length % numChoices !== 0)
+    throw new ArgumentError(
+      `routing: ${choices.length} choices are no whole number of tokens with ${numChoices} each; fill with −1`,
+    );
+  for (let i = 0; i < choices.length; i++) {
+    const expert = choices[i]!;
+    if (expert === -1) continue;
+    const token = Math.floor(i / numChoices);
+    if (expert < 0 || expert >= numExperts)
+      throw new ArgumentError(
+        `routing: token ${token} chose expert ${expert} of ${numExperts}; experts count from 0, and −1 is no choice`,
+      );
+    if (choices.subarray(token * numChoices, i).includes(expert))
+      throw new ArgumentError(
+        `routing: token ${token} chose expert ${expert} twice; choices of a token differ, drop one by −1`,
+      );
+  }
+};
+
+/**
+ * Count the tokens that chose each expert; a token counts once for each of its choices.
+ *
+ * @returns E counts.
+ */
+export const expertCounts = ({ numExperts, choices }: Routing): number[] => {
+  const counts = Array.from({ length: numExperts }, () => 0);
+  for (const expert of choices) if (expert !== -1) counts[expert]! += 1;
+  return counts;
+};
+
+/**
+ * Put the routings of ranks together, in rank order: tokens of rank 0 first.
+ *
+ * @throws ArgumentError for none, and for routings that differ in experts or choices per token.
+ */
+export const joinRoutings = (routings: readonly Routing[]): Routing => {
+  const [first] = routings;
+  if (first === undefined) throw new ArgumentError("joinRoutings: no routings were given; give one for each rank");
+  const choices = new Int32Array(routings.reduce((sum, { choices }) => sum + choices.length, 0));
+  let at = 0;
+  for (const [rank, { numExperts, numChoices, choices: own }] of routings.entries()) {
+    if (numExperts !== first.numExperts || numChoices !== first.numChoices)
+      throw new ArgumentError(
+        `joinRoutings: rank ${rank} has ${numExperts} experts and ${numChoices} choices per token, rank 0 has ${first.numExperts} and ${first.numChoices}; join routings of one layer`,
+      );
+    choices.set(own, at);
+    at += own.length;
+  }
+  return { ...first, choices };
+};
