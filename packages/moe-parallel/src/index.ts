@@ -9,11 +9,19 @@ export {
   type CapacitySizes,
 } from "./capacity.ts";
 export { denseDispatcher, type DenseMetadata } from "./dispatch/dense-dispatcher.ts";
+export { raggedDispatcher, type RaggedDispatcherOptions, type RaggedMetadata } from "./dispatch/ragged-dispatcher.ts";
 export type { Dispatched, DispatchSizes, TokenDispatcher } from "./dispatch/token-dispatcher.ts";
 export { byBatchPriority, byChance, byChoice, byProbability, byToken, type DropOrder } from "./drop-order.ts";
 export type { Experts, MlpExpertsOptions } from "./experts/experts.ts";
 export { type GeluExpertParams, geluExperts } from "./experts/gelu-experts.ts";
 export { type SwigluExpertParams, swigluExperts } from "./experts/swiglu-experts.ts";
+export {
+  balancingBiasGate,
+  type BalancingBiasGateOptions,
+  type BalancingBiasState,
+} from "./gates/balancing-bias-gate.ts";
+export { cosineGate, type CosineGateOptions, type CosineParams } from "./gates/cosine-gate.ts";
+export { expertChoiceGate, type ExpertChoiceGateOptions } from "./gates/expert-choice-gate.ts";
 export {
   type Choices,
   defineGate,
@@ -24,9 +32,16 @@ export {
   type GateRule,
   type Mixture,
 } from "./gates/gate.ts";
-export type { RouterOptions, RouterParams } from "./gates/router.ts";
+export { noisyTopKGate, type NoisyTopKGateOptions, type NoisyTopKParams } from "./gates/noisy-top-k-gate.ts";
+export type { RouterOptions, RouterParams, TopKRouterOptions } from "./gates/router.ts";
+export { sigmoidGate } from "./gates/sigmoid-gate.ts";
+export { sinkhornGate, type SinkhornGateOptions } from "./gates/sinkhorn-gate.ts";
+export { softGate, type SoftGateOptions, type SoftParams } from "./gates/soft-gate.ts";
 export { switchGate, type SwitchGateOptions } from "./gates/switch-gate.ts";
 export type { AuxiliaryLoss, RouterScores, ScoreNoise } from "./losses/auxiliary-loss.ts";
+export { balanceLoss, type BalanceLossOptions } from "./losses/balance-loss.ts";
+export { importanceLoadLoss, type ImportanceLoadLossOptions } from "./losses/importance-load-loss.ts";
+export { zLoss, type ZLossOptions } from "./losses/z-loss.ts";
 export {
   type MoeContext,
   type MoeFigures,

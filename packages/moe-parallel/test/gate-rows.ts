@@ -1,4 +1,18 @@
-import { type Gate, switchGate } from "../src/index.ts";
+import {
+  type AuxiliaryLoss,
+  balanceLoss,
+  balancingBiasGate,
+  cosineGate,
+  expertChoiceGate,
+  type Gate,
+  importanceLoadLoss,
+  noisyTopKGate,
+  sigmoidGate,
+  sinkhornGate,
+  softGate,
+  switchGate,
+  zLoss,
+} from "../src/index.ts";
 
 export interface GateSizes {
   readonly width: number;
@@ -8,12 +22,48 @@ export interface GateSizes {
 export interface GateRow {
   readonly name: string;
   readonly gate: (sizes: GateSizes) => Gate;
-  /** What a token gets depends on no other token. */
+  /** What a token gets depends on no other token, and on no random number. */
   readonly perToken: boolean;
+  /** The weights of a token are parts of 1. */
+  readonly sharesOfOne: boolean;
 }
+
+const losses: readonly AuxiliaryLoss[] = [
+  balanceLoss({ coefficient: 0.5 }),
+  balanceLoss({ coefficient: 0.25, choices: "first" }),
+  importanceLoadLoss({ coefficient: 0.5 }),
+  zLoss({ coefficient: 0.5 }),
+];
+
+interface Facts {
+  readonly perToken?: boolean;
+  readonly sharesOfOne?: boolean;
+}
+
+const row = <P, S>(
+  name: string,
+  gate: (sizes: GateSizes) => Gate<P, S>,
+  { perToken = true, sharesOfOne = true }: Facts = {},
+): GateRow => ({ name, gate: (sizes) => gate(sizes) as Gate, perToken, sharesOfOne });
 
 /** All gates, and settings of them that take other ways. They need two experts. */
 export const gateRows: readonly GateRow[] = [
-  { name: "switchGate", perToken: true, gate: (sizes) => switchGate(sizes) as Gate },
-  { name: "switchGate with jitter", perToken: false, gate: (sizes) => switchGate({ ...sizes, jitter: 0.3 }) as Gate },
+  row("switchGate", (sizes) => switchGate({ ...sizes, losses })),
+  row("switchGate with jitter", (sizes) => switchGate({ ...sizes, jitter: 0.3 }), { perToken: false }),
+  row("noisyTopKGate without noise", (sizes) => noisyTopKGate({ ...sizes, numChoices: 2, noise: "none", losses })),
+  row("noisyTopKGate of all experts", (sizes) =>
+    noisyTopKGate({ ...sizes, numChoices: sizes.numExperts, noise: "none", losses }),
+  ),
+  row("noisyTopKGate", (sizes) => noisyTopKGate({ ...sizes, numChoices: 2 }), { perToken: false }),
+  row("noisyTopKGate with fixed noise", (sizes) => noisyTopKGate({ ...sizes, numChoices: 2, noise: 0.25 }), {
+    perToken: false,
+  }),
+  row("sigmoidGate", (sizes) => sigmoidGate({ ...sizes, numChoices: 2, losses }), { sharesOfOne: false }),
+  row("sigmoidGate with one choice", (sizes) => sigmoidGate({ ...sizes, numChoices: 1 })),
+  row("cosineGate", (sizes) => cosineGate({ ...sizes, numChoices: 2, projection: 5, losses })),
+  row("expertChoiceGate", (sizes) => expertChoiceGate(sizes), { perToken: false }),
+  row("balancingBiasGate", (sizes) => balancingBiasGate({ ...sizes, numChoices: 2, updateRate: 0.01, losses })),
+  row("sinkhornGate", (sizes) => sinkhornGate({ ...sizes, numChoices: 2 }), { perToken: false }),
+  row("sinkhornGate with one choice", (sizes) => sinkhornGate({ ...sizes, numChoices: 1 }), { perToken: false }),
+  row("softGate", (sizes) => softGate({ ...sizes, slots: 2 }), { perToken: false }),
 ];

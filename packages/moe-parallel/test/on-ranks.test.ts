@@ -10,6 +10,7 @@ import {
   geluExperts,
   moeLayer,
   type MoeLayerOptions,
+  raggedDispatcher,
   swigluExperts,
   type TokenDispatcher,
 } from "../src/index.ts";
@@ -22,6 +23,7 @@ import { joined, partsOf } from "./world.ts";
 const numExperts = 4;
 const dispatchers: readonly { readonly name: string; readonly dispatcher: TokenDispatcher }[] = [
   { name: "dense", dispatcher: denseDispatcher() as TokenDispatcher },
+  { name: "ragged", dispatcher: raggedDispatcher() as TokenDispatcher },
 ];
 
 type Options = Partial<MoeLayerOptions<unknown, unknown, unknown, unknown>>;
@@ -48,6 +50,9 @@ const expectCloseTrees = (
   for (const name of Object.keys(expected))
     expectClose(actual[name]!.toNumbers(), expected[name]!.toNumbers(), `${what}.${name}`);
 };
+
+const mean = (numbers: readonly number[]): number =>
+  numbers.reduce((total, value) => total + value, 0) / numbers.length;
 
 const added = (trees: readonly Readonly<Record<string, NdArray>>[]): Readonly<Record<string, NdArray>> =>
   Object.fromEntries(
@@ -104,7 +109,8 @@ describe.each(dispatchers)("$name", ({ dispatcher }) => {
     const expectAsOne = ({ numRanks, ranks }: Setting, options: Options): void => {
       const layer = layerOf(gate, { ...options, dispatcher });
       const one = layerOf(gate, options);
-      const results = stepOnRanks(() => layer, initRanks(layer, numRanks), ranks);
+      // Each rank has the auxiliary loss of all tokens, of which a mean over ranks counts once.
+      const results = stepOnRanks(() => layer, initRanks(layer, numRanks), ranks, { lossScale: 1 / numRanks });
       const [wanted] = stepOnRanks(
         perToken ? () => one : (key) => layerOf(byParts(gate, keysOf(key)), options),
         initRanks(one, 1),
@@ -115,8 +121,14 @@ describe.each(dispatchers)("$name", ({ dispatcher }) => {
       const gradients = results.map((result) => result.gradients);
       expectCloseTrees(together(gradients), wanted!.gradients.experts, "experts");
       expectCloseTrees(added(gradients.map((own) => own.gate)), wanted!.gradients.gate, "gate");
-      if (wanted!.gradients.shared !== undefined)
-        expectCloseTrees(added(gradients.map((own) => own.shared!)), wanted!.gradients.shared, "shared");
+      if (!perToken) return;
+      for (const { loss, state, figures } of results) {
+        expectClose(figures.load_E.toNumbers(), wanted!.figures.load_E.toNumbers(), "load");
+        expectClose(figures.entropy.toNumbers(), wanted!.figures.entropy.toNumbers(), "entropy");
+        expect(state).toEqual(wanted!.state);
+        expectClose([mean(results.map(({ loss: own }) => own.item()))], wanted!.loss.toNumbers(), "loss");
+        expect(Number.isFinite(loss.item())).toBe(true);
+      }
     };
 
     test("ranks that drop nothing equal one rank with all tokens, in forward and all gradients", () => {

@@ -1,5 +1,5 @@
 // Shapes: T tokens of this rank, E experts, K choices of a token.
-import type { Tensor } from "@skein/tensor-core";
+import { ArgumentError, type Tensor } from "@skein/tensor-core";
 
 /** What a gate saw and decided, as auxiliary losses and figures read it. */
 export interface RouterScores {
@@ -27,3 +27,10 @@ export interface ScoreNoise {
  * over the ranks is.
  */
 export type AuxiliaryLoss = (scores: RouterScores, tokenAxes: readonly string[]) => Tensor;
+
+/** @throws ArgumentError where a gate mixes: its loads are equal. */
+export const requireChoices = (fn: string, { choices_TK }: RouterScores): Tensor => {
+  if (choices_TK === undefined)
+    throw new ArgumentError(`${fn}: a gate that mixes tokens chooses none, so loads are equal; leave this loss out`);
+  return choices_TK;
+};

@@ -1,0 +1,73 @@
+// Shapes: T tokens of this rank, D width of a token, E experts, K choices of a token.
+import {
+  add,
+  matmul,
+  mean,
+  multiply,
+  sigmoid,
+  sign,
+  stopGradient,
+  subtract,
+  type Tensor,
+  zeros,
+} from "@skein/tensor-core";
+import { checkPositive } from "../options.ts";
+import { defineGate, type Gate } from "./gate.ts";
+import {
+  checkTopKRouter,
+  greatest,
+  initRouter,
+  type RouterParams,
+  scoresAt,
+  type TopKRouterOptions,
+} from "./router.ts";
+import { shares } from "./sigmoid-gate.ts";
+
+export interface BalancingBiasGateOptions extends TopKRouterOptions {
+  /** By how much a bias moves in a step. Default: 0.001. */
+  readonly updateRate?: number;
+  /** What the weights of a token add up to. Default: 1. */
+  readonly weightSum?: number;
+}
+
+export interface BalancingBiasState {
+  /** f32, added to scores when experts are chosen, and only then. */
+  readonly bias_E: Tensor;
+}
+
+/**
+ * Each token goes to the K experts of the greatest `sigmoid(x W) + b`, weighted by the sigmoid without the bias,
+ * divided by its sum over those K. In place of an auxiliary loss the bias of an expert falls by `updateRate` after each
+ * step in which it got more than the mean, and rises where it got less: `b += updateRate · sign(mean load − load)`.
+ * Loads are those of all ranks, so biases stay equal on all of them.
+ *
+ * Cost: `2·T·D·E` flops.
+ * Source: Wang et al. 2024, arXiv 2408.15664; DeepSeek-V3, arXiv 2412.19437, eq. 15 and 16.
+ */
+export const balancingBiasGate = (options: BalancingBiasGateOptions): Gate<RouterParams, BalancingBiasState> => {
+  checkTopKRouter("balancingBiasGate", options);
+  const { numExperts, numChoices, updateRate = 1e-3, weightSum = 1 } = options;
+  checkPositive("balancingBiasGate", "updateRate", updateRate, 1e-3);
+  checkPositive("balancingBiasGate", "weightSum", weightSum, 2.5);
+  return defineGate({
+    name: "balancingBiasGate",
+    ...options,
+    init: (key) => ({ params: initRouter(key, options), state: { bias_E: zeros([numExperts]) } }),
+    route: ({ weight_DE }, { bias_E }, x_TD) => {
+      const logits_TE = matmul(x_TD, weight_DE);
+      const scores_TE = sigmoid(logits_TE);
+      const choices_TK = greatest(add(stopGradient(scores_TE), bias_E), numChoices);
+      return {
+        routing: {
+          kind: "choices",
+          choices_TK,
+          weights_TK: multiply(shares(scoresAt(scores_TE, choices_TK)), weightSum),
+        },
+        scores: { logits_TE, probabilities_TE: shares(scores_TE) },
+      };
+    },
+    update: ({ bias_E }, load_E) => ({
+      bias_E: add(bias_E, multiply(sign(subtract(mean(load_E), load_E)), updateRate)),
+    }),
+  });
+};

@@ -1,0 +1,77 @@
+// Shapes: T tokens of this rank, D width of a token, E experts, K choices of a token, J width of the projection.
+import {
+  ArgumentError,
+  type EmptyState,
+  exp,
+  foldIn,
+  full,
+  matmul,
+  minimum,
+  multiply,
+  normal,
+  softmax,
+  type Tensor,
+} from "@skein/tensor-core";
+import { checkCounts, checkPositive } from "../options.ts";
+import { defineGate, type Gate } from "./gate.ts";
+import { checkTopKRouter, greatest, scoresAt, type TopKRouterOptions } from "./router.ts";
+import { unitRows } from "./unit-rows.ts";
+
+export interface CosineGateOptions extends TopKRouterOptions {
+  /** J. Default: 256. */
+  readonly projection?: number;
+  /** Cosines are divided by it; learned, from this value. Default: 0.5. */
+  readonly temperature?: number;
+}
+
+export interface CosineParams {
+  readonly projection_DJ: Tensor;
+  readonly experts_EJ: Tensor;
+  /** f32 [], logarithm of 1 / temperature. */
+  readonly logScale: Tensor;
+}
+
+/** Temperatures below 0.01 are not used, whatever is learned. */
+const greatestLogScale = Math.log(100);
+
+/**
+ * Each token goes to the K experts that point most nearly where its projection points: scores are cosines over a
+ * learned temperature, weights their softmax over all experts. Lengths do not count, so experts' vectors cannot all
+ * grow towards the same tokens.
+ *
+ * Cost: `2·T·J·(D + E)` flops.
+ * @throws ArgumentError for sizes that are not whole numbers from 1, and a temperature below 0.01.
+ * Source: Chi et al. 2022 (X-MoE), arXiv 2204.09179; sizes and the temperature as in Tutel's cosine router.
+ */
+export const cosineGate = (options: CosineGateOptions): Gate<CosineParams, EmptyState> => {
+  checkTopKRouter("cosineGate", options);
+  const { width, numExperts, numChoices, projection = 256, temperature = 0.5 } = options;
+  checkCounts("cosineGate", { projection });
+  checkPositive("cosineGate", "temperature", temperature, 0.5);
+  if (temperature < 0.01)
+    throw new ArgumentError(
+      `cosineGate: temperature is ${temperature}; use 0.01 or more, below which it is not learned`,
+    );
+  return defineGate({
+    name: "cosineGate",
+    ...options,
+    init: (key) => ({
+      params: {
+        projection_DJ: normal(foldIn(key, 0), [width, projection], { deviation: 1 / Math.sqrt(width) }),
+        experts_EJ: normal(foldIn(key, 1), [numExperts, projection], { deviation: 0.01 }),
+        logScale: full([], Math.log(1 / temperature)),
+      },
+      state: {},
+    }),
+    route: ({ projection_DJ, experts_EJ, logScale }, _, x_TD) => {
+      const cosines_TE = matmul(unitRows(matmul(x_TD, projection_DJ)), unitRows(experts_EJ), { transposeB: true });
+      const logits_TE = multiply(cosines_TE, exp(minimum(logScale, greatestLogScale)));
+      const probabilities_TE = softmax(logits_TE);
+      const choices_TK = greatest(logits_TE, numChoices);
+      return {
+        routing: { kind: "choices", choices_TK, weights_TK: scoresAt(probabilities_TE, choices_TK) },
+        scores: { logits_TE, probabilities_TE },
+      };
+    },
+  });
+};

@@ -1,0 +1,71 @@
+// Shapes: T tokens of this rank, D width of a token, E experts, C tokens that an expert takes.
+import {
+  add,
+  arange,
+  type EmptyState,
+  full,
+  greater,
+  iota,
+  matmul,
+  multiply,
+  reshape,
+  scatterAdd,
+  softmax,
+  topK,
+  transpose,
+  where,
+  zeros,
+} from "@skein/tensor-core";
+import { checkPositive } from "../options.ts";
+import { defineGate, type Gate } from "./gate.ts";
+import { checkRouter, initRouter, type RouterOptions, type RouterParams } from "./router.ts";
+
+export interface ExpertChoiceGateOptions extends RouterOptions {
+  /** Experts that a token gets on average. Default: 2, as in the paper. */
+  readonly meanChoices?: number;
+}
+
+/**
+ * Each expert takes its C most probable tokens, `C = ⌈meanChoices·T/E⌉` of each rank: loads are equal by construction,
+ * while a token may get no expert or all of them. Weights are the softmax over the experts of a token. Ties go to the
+ * earlier token.
+ *
+ * A choice looks at all tokens of a rank, later ones of a sequence too: a language model that is to be sampled token by
+ * token would choose otherwise then.
+ *
+ * Cost: `2·T·D·E` flops, and the order of T·E choices, most of them none.
+ * Source: Zhou et al. 2022, arXiv 2202.09368.
+ */
+export const expertChoiceGate = (options: ExpertChoiceGateOptions): Gate<RouterParams, EmptyState> => {
+  checkRouter("expertChoiceGate", options);
+  const { numExperts, meanChoices = 2 } = options;
+  checkPositive("expertChoiceGate", "meanChoices", meanChoices, 2);
+  return defineGate({
+    name: "expertChoiceGate",
+    ...options,
+    init: (key) => ({ params: initRouter(key, options), state: {} }),
+    route: ({ weight_DE }, _, x_TD) => {
+      const numTokens = x_TD.shape[0]!;
+      const mostPerExpert = Math.min(numTokens, Math.ceil((meanChoices * numTokens) / numExperts - 1e-9));
+      const logits_TE = matmul(x_TD, weight_DE);
+      const probabilities_TE = softmax(logits_TE);
+      const [, tokens_EC] = topK(transpose(probabilities_TE, [1, 0]), mostPerExpert);
+      const places_EC = add(multiply(tokens_EC, numExperts), reshape(arange(numExperts), [numExperts, 1]));
+      const taken = scatterAdd(
+        zeros([numTokens * numExperts]),
+        reshape(places_EC, [-1]),
+        full([numExperts * mostPerExpert], 1),
+      );
+      const isTaken_TE = greater(reshape(taken, [numTokens, numExperts]), 0);
+      return {
+        routing: {
+          kind: "choices",
+          choices_TK: where(isTaken_TE, iota([numTokens, numExperts]), -1),
+          weights_TK: where(isTaken_TE, probabilities_TE, 0),
+          mostPerExpert,
+        },
+        scores: { logits_TE, probabilities_TE },
+      };
+    },
+  });
+};

@@ -1,0 +1,85 @@
+// Shapes: T tokens of this rank, D width of a token, E experts, K choices of a token.
+import {
+  add,
+  ArgumentError,
+  type EmptyState,
+  fullLike,
+  matmul,
+  multiply,
+  normal,
+  softmax,
+  softplus,
+  type Tensor,
+  zeros,
+} from "@skein/tensor-core";
+import { checkPositive } from "../options.ts";
+import { defineGate, type Gate, requireKey } from "./gate.ts";
+import {
+  checkTopKRouter,
+  greatest,
+  initRouter,
+  type RouterParams,
+  scoresAt,
+  type TopKRouterOptions,
+} from "./router.ts";
+
+export interface NoisyTopKGateOptions extends TopKRouterOptions {
+  /**
+   * Deviation of the noise that is added to scores while training: learned per token and expert, `softplus(x W')`; the
+   * same for all, a number such as 1 / E; or none. Default: learned.
+   */
+  readonly noise?: "learned" | "none" | number;
+}
+
+export interface NoisyTopKParams extends RouterParams {
+  /** Learned noise only. */
+  readonly noise_DE?: Tensor;
+}
+
+/**
+ * Each token goes to the K experts of the greatest noisy scores, weighted by their softmax over those K: weights of a
+ * token add up to 1.
+ *
+ * Cost: `2·T·D·E` flops, with learned noise twice that.
+ * @throws ArgumentError for one choice, whose weight would always be 1, so that no gradient reached the router.
+ * Source: Shazeer et al. 2017, arXiv 1701.06538, eq. 3 to 5; Lepikhin et al. 2020 (GShard), arXiv 2006.16668.
+ */
+export const noisyTopKGate = (options: NoisyTopKGateOptions): Gate<NoisyTopKParams, EmptyState> => {
+  checkTopKRouter("noisyTopKGate", options);
+  const { width, numExperts, numChoices, noise = "learned" } = options;
+  if (numChoices === 1)
+    throw new ArgumentError(
+      "noisyTopKGate: with 1 choice the softmax over what was chosen is always 1, and no gradient reaches the router; use switchGate, or 2 choices or more",
+    );
+  if (noise !== "learned" && noise !== "none") checkPositive("noisyTopKGate", "noise", noise, 1 / numExperts);
+  const deviationOf = ({ noise_DE }: NoisyTopKParams, x_TD: Tensor, logits_TE: Tensor): Tensor =>
+    noise_DE === undefined ? fullLike(logits_TE, noise as number) : softplus(matmul(x_TD, noise_DE));
+  return defineGate({
+    name: "noisyTopKGate",
+    ...options,
+    init: (key) => ({
+      // Noise of deviation softplus(0) = 0.69 everywhere at first, as in the paper.
+      params: { ...initRouter(key, options), ...(noise === "learned" && { noise_DE: zeros([width, numExperts]) }) },
+      state: {},
+    }),
+    route: (params, _, x_TD, context) => {
+      const logits_TE = matmul(x_TD, params.weight_DE);
+      const probabilities_TE = softmax(logits_TE);
+      const isNoisy = context.train && noise !== "none";
+      const deviation_TE = isNoisy ? deviationOf(params, x_TD, logits_TE) : undefined;
+      const noisy_TE =
+        deviation_TE === undefined
+          ? logits_TE
+          : add(logits_TE, multiply(normal(requireKey("noisyTopKGate", context), logits_TE.shape), deviation_TE));
+      const choices_TK = greatest(noisy_TE, numChoices);
+      return {
+        routing: { kind: "choices", choices_TK, weights_TK: softmax(scoresAt(noisy_TE, choices_TK)) },
+        scores: {
+          logits_TE,
+          probabilities_TE,
+          ...(deviation_TE !== undefined && { noise: { noisy_TE, deviation_TE } }),
+        },
+      };
+    },
+  });
+};

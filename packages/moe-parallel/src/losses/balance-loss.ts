@@ -1,0 +1,43 @@
+// Shapes: T tokens of this rank, E experts, K choices of a token.
+import { ArgumentError, cast, divide, maximum, mean, multiply, slice, stopGradient, sum } from "@skein/tensor-core";
+import { countPerExpert } from "../load.ts";
+import { checkPositive } from "../options.ts";
+import { meanOverRanks, sumOverRanks } from "../over-ranks.ts";
+import { type AuxiliaryLoss, requireChoices } from "./auxiliary-loss.ts";
+
+export interface BalanceLossOptions {
+  /** Default: 0.01. */
+  readonly coefficient?: number;
+  /** Which choices count as load: all of them, or the first of each token alone. Default: all. */
+  readonly choices?: "all" | "first";
+}
+
+/**
+ * `coefficient · E · Σ_e f_e p_e`: f is the share of the choices that fell on an expert, p its mean probability, over
+ * the tokens of all ranks. Gradients flow through p: experts that are chosen often become less probable.
+ *
+ * 1 (times the coefficient) where f or p is uniform, at most E. It may lie below 1, where experts are chosen often but
+ * by narrow margins.
+ *
+ * Cost: an all-reduce of E shares and one of E probabilities.
+ * @throws ArgumentError for a coefficient that is not positive.
+ * Source: Lepikhin et al. 2020 (GShard), arXiv 2006.16668, sec. 2.2; Fedus et al. 2021, arXiv 2101.03961, eq. 4 to 6.
+ * With `first` as in GShard and Tutel; with `all` as in Megatron-LM, where loads are divided by K.
+ */
+export const balanceLoss = (options: BalanceLossOptions = {}): AuxiliaryLoss => {
+  const { coefficient = 0.01, choices = "all" } = options;
+  checkPositive("balanceLoss", "coefficient", coefficient, 0.01);
+  if (choices !== "all" && choices !== "first")
+    throw new ArgumentError(`balanceLoss: there are no choices ${String(choices)}; use all or first`);
+  return (scores, tokenAxes) => {
+    const { probabilities_TE } = scores;
+    const chosen_TK = requireChoices("balanceLoss", scores);
+    const numExperts = probabilities_TE.shape[1]!;
+    const counted = choices === "all" ? chosen_TK : slice(chosen_TK, [0, 0], [chosen_TK.shape[0]!, 1]);
+    const load_E = sumOverRanks(cast(countPerExpert(counted, numExperts), "f32"), tokenAxes);
+    // At least one: where nothing is chosen there is no load either.
+    const shares_E = stopGradient(divide(load_E, maximum(sum(load_E), 1)));
+    const means_E = meanOverRanks(mean(probabilities_TE, { dims: 0 }), tokenAxes);
+    return multiply(sum(multiply(shares_E, means_E)), coefficient * numExperts);
+  };
+};

@@ -1,0 +1,21 @@
+// Shapes: T tokens of this rank, E experts.
+import { logSumExp, mean, multiply, square } from "@skein/tensor-core";
+import { checkPositive } from "../options.ts";
+import type { AuxiliaryLoss } from "./auxiliary-loss.ts";
+
+export interface ZLossOptions {
+  /** Default: 0.001. */
+  readonly coefficient?: number;
+}
+
+/**
+ * `coefficient · mean_t (log Σ_e exp logits_te)²`: keeps logits small, where f32 and narrower numbers are exact. It is
+ * the mean over a rank's tokens, whose mean over ranks is that over all.
+ *
+ * @throws ArgumentError for a coefficient that is not positive.
+ * Source: Zoph et al. 2022 (ST-MoE), arXiv 2202.08906, eq. 5.
+ */
+export const zLoss = ({ coefficient = 1e-3 }: ZLossOptions = {}): AuxiliaryLoss => {
+  checkPositive("zLoss", "coefficient", coefficient, 1e-3);
+  return ({ logits_TE }) => multiply(mean(square(logSumExp(logits_TE, { dims: -1 }))), coefficient);
+};
