@@ -1,23 +1,99 @@
 import type { GptExperts } from "@skein/models";
-import { capacityByFactor, capacityByMaximum, geluExperts, moeLayer, switchGate } from "@skein/moe-parallel";
+import {
+  balanceLoss,
+  balancingBiasGate,
+  byBatchPriority,
+  byChance,
+  byChoice,
+  byProbability,
+  byToken,
+  capacityByFactor,
+  capacityByMaximum,
+  cosineGate,
+  denseDispatcher,
+  type DropOrder,
+  expertChoiceGate,
+  type Gate,
+  geluExperts,
+  importanceLoadLoss,
+  moeLayer,
+  noisyTopKGate,
+  raggedDispatcher,
+  sigmoidGate,
+  sinkhornGate,
+  softGate,
+  swigluExperts,
+  switchGate,
+  type TokenDispatcher,
+  zLoss,
+} from "@skein/moe-parallel";
 import type { ExpertsJob } from "./job.ts";
 import { dataAxis, expertAxis } from "./mesh.ts";
 
-/** The experts of a GPT. @param width of a token. */
+const dropOrders: Readonly<Record<ExpertsJob["dropOrder"], DropOrder>> = {
+  token: byToken,
+  choice: byChoice,
+  probability: byProbability,
+  "batch-priority": byBatchPriority,
+  chance: byChance,
+};
+
+const buildGate = (job: ExpertsJob, width: number): Gate => {
+  const losses = [
+    ...(job.balanceLoss > 0 ? [balanceLoss({ coefficient: job.balanceLoss })] : []),
+    ...(job.importanceLoadLoss > 0 ? [importanceLoadLoss({ coefficient: job.importanceLoadLoss })] : []),
+    ...(job.zLoss > 0 ? [zLoss({ coefficient: job.zLoss })] : []),
+  ];
+  const router = { width, numExperts: job.count, losses };
+  const topK = { ...router, numChoices: job.topK };
+  switch (job.gate) {
+    case "switch":
+      return switchGate(router) as Gate;
+    case "noisy-top-k":
+      return noisyTopKGate(topK) as Gate;
+    case "sigmoid":
+      return sigmoidGate(topK) as Gate;
+    case "cosine":
+      return cosineGate(topK) as Gate;
+    case "expert-choice":
+      return expertChoiceGate({ ...router, meanChoices: job.topK }) as Gate;
+    case "balancing-bias":
+      return balancingBiasGate(topK) as Gate;
+    case "soft":
+      return softGate({ width, numExperts: job.count }) as Gate;
+    case "sinkhorn":
+      return sinkhornGate(topK) as Gate;
+  }
+};
+
+/**
+ * The experts of a GPT, each as wide as a token's flops allow: in `topK` of them together as much is computed as in a
+ * feed-forward part of the dense model.
+ *
+ * @param width of a token.
+ */
 export const buildExperts = (job: ExpertsJob, width: number): GptExperts => {
   const { count, topK, every, capacity, normalisation } = job;
-  const hidden = job.hidden ?? Math.ceil((4 * width) / topK);
-  const layer = moeLayer({
-    gate: switchGate({ width, numExperts: count }),
-    experts: geluExperts({ width, hidden }),
-    capacity: capacity === "all" ? capacityByMaximum() : capacityByFactor({ factor: capacity }),
+  const isGelu = job.activation === "gelu";
+  const hidden = job.hidden ?? Math.ceil((isGelu ? 4 : 8 / 3) * (width / topK));
+  const experts = isGelu ? geluExperts({ width, hidden }) : swigluExperts({ width, hidden });
+  const layer = moeLayer<unknown, unknown, unknown, unknown>({
+    gate: buildGate(job, width),
+    experts: experts as never,
+    ...(job.shared && { shared: experts as never }),
+    capacity:
+      capacity === "all"
+        ? capacityByMaximum()
+        : capacityByFactor({ factor: capacity, dropOrder: dropOrders[job.dropOrder] }),
     normalisation,
+    dispatcher: (job.dispatch === "dense" ? denseDispatcher() : raggedDispatcher()) as TokenDispatcher,
     axis: expertAxis,
     tokenAxes: [dataAxis],
   });
   return {
-    layer: layer as GptExperts["layer"],
+    layer,
     every,
-    sharding: (path) => (path.startsWith("experts.") ? { axis: expertAxis, dim: 0 } : undefined),
+    // Of a layer's parameters those of its experts are stacked; the gate and a shared expert are on all ranks.
+    sharding: (path) => (path.startsWith("experts.") && count > 1 ? { axis: expertAxis, dim: 0 } : undefined),
   };
 };

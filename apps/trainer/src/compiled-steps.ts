@@ -32,6 +32,7 @@ export interface DeviceResult {
   readonly finite: DeviceArray;
   readonly update: DeviceArray;
   readonly skipped: DeviceArray;
+  readonly figures: DeviceArray | readonly [];
 }
 
 type Step = (state: DeviceState, batch: LabelledBatch | object) => Promise<DeviceResult>;

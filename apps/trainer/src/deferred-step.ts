@@ -22,6 +22,7 @@ import {
 } from "@skein/tensor-core";
 import { observing } from "./curvature.ts";
 import { exchangeOptions, lossAndGradients, type TrainStep, updating } from "./loss-and-gradients.ts";
+import { modelFigures } from "./model-figures.ts";
 import type { Parts, StepKind, TrainState } from "./train-state.ts";
 import { dataAxis } from "./mesh.ts";
 import { noUpdate, updateFigures } from "./update-figures.ts";
@@ -111,6 +112,7 @@ export const deferredStep =
         loss,
         finite,
         update,
+        figures: modelFigures(parts.model, modelState),
         skipped: full([], 0, "bool"),
       };
     });

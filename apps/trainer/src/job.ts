@@ -179,7 +179,9 @@ export interface ExpertsJob {
   /** Which choices are dropped where an expert has no room. */
   readonly dropOrder: "token" | "choice" | "probability" | "batch-priority" | "chance";
   readonly normalisation: "none" | "before-dropping" | "after-dropping";
+  readonly dispatch: "dense" | "ragged";
   readonly balanceLoss: number;
+  readonly importanceLoadLoss: number;
   readonly zLoss: number;
 }
 

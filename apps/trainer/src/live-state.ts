@@ -18,6 +18,8 @@ export interface StepFigures {
   readonly skipped: boolean;
   /** Of the update that this step has made; with `overlap: dear` it is made later. */
   readonly update: UpdateFigures | undefined;
+  /** What the model tells of the step, by name. */
+  readonly model?: Readonly<Record<string, number>> | undefined;
 }
 
 export interface LiveStateInput {
@@ -31,9 +33,13 @@ export interface LiveStateInput {
   readonly updated: (step: number, update: UpdateFigures) => void;
   /** Of optimizers that look at curvature. */
   readonly curvature: Curvature | undefined;
+  /** Of what the model tells of a step. */
+  readonly figureNames: readonly string[];
   /** Something worth telling people; @param isOwn that only this rank knows. */
   readonly remark: (text: string, isOwn: boolean) => void;
 }
+
+const isArray = (figures: DeviceArray | readonly []): figures is DeviceArray => "dtype" in figures;
 
 /** The state of a run while it trains: compiled steps take it from one step to the next, on the device. */
 export class LiveState {
@@ -73,11 +79,12 @@ export class LiveState {
     const { job, steps, updated } = this.input;
     const result = await steps.run(this.done, this.state, batch);
     this.state = result.state;
-    const [[loss], finite, [skipped], figures] = await Promise.all([
+    const [[loss], finite, [skipped], figures, told] = await Promise.all([
       this.read(result.loss),
       this.read(result.finite),
       this.read(result.skipped),
       this.read(result.update),
+      isArray(result.figures) ? this.read(result.figures) : [],
     ]);
     const update = readFigures(figures);
     const isLate = job.overlap === "dear";
@@ -91,7 +98,13 @@ export class LiveState {
     const isIdle = update && this.idle.look(update);
     if (isIdle !== undefined) this.input.remark(`step ${this.done + 1}: ${isIdle}`, false);
     this.done++;
-    return { loss: loss!, skipped: skipped === 1, update: isLate ? undefined : update };
+    const model = Object.fromEntries(this.input.figureNames.map((name, i) => [name, told[i]!]));
+    return {
+      loss: loss!,
+      skipped: skipped === 1,
+      update: isLate ? undefined : update,
+      ...(told.length > 0 && { model }),
+    };
   }
 
   /**

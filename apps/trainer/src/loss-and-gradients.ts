@@ -35,6 +35,8 @@ export interface StepResult {
   readonly update: Tensor;
   /** bool scalar: whether the update was left out because f16 gradients overflowed. */
   readonly skipped: Tensor;
+  /** See `modelFigures`. */
+  readonly figures: Tensor | readonly [];
 }
 
 export type TrainStep = (state: TrainState<Tensor>, batch: LabelledBatch) => StepResult;

@@ -99,6 +99,8 @@ export type RankMessage =
       readonly update?: UpdateFigures | undefined;
       /** The update was left out because f16 gradients overflowed. */
       readonly skipped: boolean;
+      /** What the model tells of the step, by name. */
+      readonly model?: Readonly<Record<string, number>> | undefined;
     }
   | ({ readonly type: "updated"; readonly step: number } & UpdateFigures)
   | {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { CrossFieldFault } from "./cross-field-fault.ts";
-import type { DataJob, Job, ModelJob } from "./job.ts";
+import type { DataJob, ExpertsJob, Job, ModelJob } from "./job.ts";
 import { ownModule, ownProgram } from "./own-schema.ts";
 import { count, mostLayers, width } from "./ranges.ts";
 
@@ -8,8 +8,11 @@ import { count, mostLayers, width } from "./ranges.ts";
 const expertsSchema = z
   .strictObject({
     count: count.max(1024).describe("Experts of a layer; a multiple of mesh.expert."),
-    topK: count.default(1).describe("Experts that a token goes to."),
-    gate: z.enum(["switch"]).default("switch").describe("What chooses experts for a token."),
+    topK: count.default(2).describe("Experts that a token goes to."),
+    gate: z
+      .enum(["switch", "noisy-top-k", "sigmoid", "cosine", "expert-choice", "balancing-bias", "soft", "sinkhorn"])
+      .default("noisy-top-k")
+      .describe("What chooses experts for a token."),
     every: count.default(2).describe("Blocks from one with experts to the next; 1 for all blocks."),
     hidden: width
       .optional()
@@ -28,7 +31,16 @@ const expertsSchema = z
       .enum(["none", "before-dropping", "after-dropping"])
       .default("none")
       .describe("Whether and when weights of a token's experts are divided by their sum."),
+    dispatch: z
+      .enum(["dense", "ragged"])
+      .default("dense")
+      .describe("How tokens travel: in slots of one size, or only as many as there are."),
     balanceLoss: z.number().min(0).default(0.01).describe("Weight of the loss that evens the load of experts."),
+    importanceLoadLoss: z
+      .number()
+      .min(0)
+      .default(0)
+      .describe("Weight of the loss that evens importance and expected load; for noisy-top-k."),
     zLoss: z.number().min(0).default(0).describe("Weight of the loss that keeps the gate's scores small."),
   })
   .describe("A mixture of experts in place of feed-forward parts.");
@@ -98,5 +110,23 @@ export const modelFaults = ({ data, model }: Job): CrossFieldFault[] => {
       `${model.width} features do not divide among ${model.heads} heads; use a multiple of ${model.heads}`,
     );
   }
+  if (model.kind === "gpt" && model.experts !== undefined) faults.push(...expertsFaults(model.experts, model.layers));
+  return faults;
+};
+
+/** Rules about experts. */
+const expertsFaults = (
+  { count: numExperts, topK, gate, every, importanceLoadLoss }: ExpertsJob,
+  layers: number,
+): CrossFieldFault[] => {
+  const faults: CrossFieldFault[] = [];
+  const fault = (name: string, rule: string): void => void faults.push({ path: ["model", "experts", name], rule });
+  if (topK > numExperts)
+    fault("topK", `a token cannot go to ${topK} of ${numExperts} experts; use at most ${numExperts}`);
+  if (gate === "switch" && topK !== 1)
+    fault("topK", `the gate switch chooses one expert, not ${topK}; use topK: 1, or the gate noisy-top-k`);
+  if (every > layers) fault("every", `none of ${layers} layers is the ${every}th; use at most ${layers}`);
+  if (importanceLoadLoss > 0 && gate !== "noisy-top-k")
+    fault("importanceLoadLoss", `it needs the noise of the gate noisy-top-k, but the gate is ${gate}; leave it out`);
   return faults;
 };

@@ -96,6 +96,7 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     firstStep,
     updated,
     curvature: parts.curvature,
+    figureNames: parts.figureNames,
     remark: (text, isOwn) => report.remark(text, isOwn),
   });
   const meter = new StepMeter({ world, waitClock: run.waitClock, firstStep, trace: run.trace });

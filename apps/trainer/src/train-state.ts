@@ -24,6 +24,7 @@ import {
 import { firstPlace, meshOf, replicasAxisOf } from "./mesh.ts";
 import { buildCurvature } from "./build-curvature.ts";
 import type { Curvature, CurvatureMode } from "./curvature.ts";
+import { figureNames } from "./model-figures.ts";
 import { scaledGradients } from "./scaled-gradients.ts";
 import { batchSpecs } from "./modules/task.ts";
 import { buildLearningRateOf, buildLossScale, buildOptimizer } from "./build.ts";
@@ -77,6 +78,8 @@ export interface Parts {
   readonly mesh: Mesh;
   /** Parameters of which each rank has a part. */
   readonly sharding: Sharding;
+  /** Of what the model tells of a step. */
+  readonly figureNames: readonly string[];
 }
 
 /** What may differ between the steps of a run. Each kind is traced and compiled by itself. */
@@ -155,6 +158,9 @@ export const buildParts = ({ job, model, totalSteps, train }: PartsInput, plan?:
     ranks: job.ranks,
     mesh,
     sharding,
+    figureNames: figureNames(
+      specsOf((key: Tensor) => model.figures?.(model.init(key).state) ?? {}, mesh, firstPlace(mesh)),
+    ),
   };
 };
 

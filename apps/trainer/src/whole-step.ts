@@ -27,6 +27,7 @@ import {
 import { axisSize } from "@skein/tensor-core/backend";
 import { observing, refreshing } from "./curvature.ts";
 import { exchangeOptions, lossAndGradients, type TrainStep, updating } from "./loss-and-gradients.ts";
+import { modelFigures } from "./model-figures.ts";
 import type { Parts, StepKind, TrainState } from "./train-state.ts";
 import { noUpdate, updateFigures } from "./update-figures.ts";
 
@@ -55,7 +56,7 @@ const finiteFlags = (loss: Tensor, mean: unknown, sharding: Sharding): Tensor =>
 export const wholeStep =
   (parts: Parts, { compressor, mode }: StepKind): TrainStep =>
   (state, batch) => {
-    const { optimizer, lossScale, sharding } = parts;
+    const { model, optimizer, lossScale, sharding } = parts;
     const scaling = state.lossScale as LossScaleState;
     const { params } = state;
     const { loss, gradients, modelState, statistics } = lossAndGradients(parts, { params, state }, batch, mode);
@@ -78,7 +79,8 @@ export const wholeStep =
       const finite = finiteFlags(loss, mean, sharding);
       const sound = all(finite);
       const kept = zipTrees((after: Tensor, before: Tensor) => where(sound, after, before), next, state);
-      if (lossScale === undefined) return { state: kept, loss, finite, update, skipped: full([], 0, "bool") };
+      const figures = modelFigures(model, modelState);
+      if (lossScale === undefined) return { state: kept, loss, finite, update, figures, skipped: full([], 0, "bool") };
       const skipped = logicalAnd(
         slice(finite, [0], [1]),
         logicalAnd(logicalNot(sound), greater(scaling.scale, lossScale.minimum)),
@@ -87,6 +89,7 @@ export const wholeStep =
         // A step that is passed over is done all the same: the next one draws other samples.
         state: { ...kept, lossScale: lossScale.update(scaling, sound), step: next.step },
         loss,
+        figures,
         finite: logicalOr(finite, skipped),
         update: where(reshape(skipped, []), fullLike(update, noUpdate), update),
         skipped: reshape(skipped, []),

@@ -146,6 +146,7 @@ export class RunRecord {
     residentBytes,
     update,
     skipped,
+    model,
   }: StepMessage): void {
     const { prepared, metrics, progress } = this.input;
     this.step = step;
@@ -168,6 +169,7 @@ export class RunRecord {
       loss,
       ...bitsOf(prepared.data.predicts, loss),
       ...update,
+      ...model,
       seconds,
       samplesPerSecond: prepared.job.batch / seconds,
       exposedSeconds,

@@ -1,0 +1,157 @@
+import { cpSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { jobFolder, metricLines, skeinTrain, stepLosses } from "./cli.ts";
+
+let folder: string;
+let remove: () => void;
+beforeAll(() => ({ folder, remove } = jobFolder()));
+afterAll(() => remove());
+
+const numExperts = 4;
+const gptOf = (experts: string): string =>
+  `model={kind: gpt, layers: 2, heads: 2, width: 16, experts: {count: ${numExperts}, ${experts}}}`;
+/** No token is dropped, no noise drawn: what is computed does not depend on which rank sees which tokens. */
+const dropless = gptOf("capacity: all, every: 1, gate: sigmoid");
+const plain = [
+  "data={kind: moby-dick, window: 16, trainSamples: 400, testSamples: 30}",
+  "batch=8",
+  "evaluation.batch=8",
+  "compression={kind: identity}",
+  "optimizer={kind: adamw}",
+  "learningRate={peak: 0.01, warmupSteps: 3}",
+  "clipNorm=0.5",
+  "checkpoint.keep=10",
+];
+const steps = 8;
+
+const settings = (all: readonly string[]): string[] => all.flatMap((setting) => ["--set", setting]);
+const train = async (output: string, own: readonly string[], ...args: string[]): Promise<void> => {
+  const { code, stderr } = await skeinTrain(
+    folder,
+    ...["run", "job.yaml", "--output", output, "--steps", `${steps}`],
+    ...settings([...plain, ...own]),
+    ...args,
+  );
+  expect(stderr).not.toContain("rank ");
+  expect(code).toBe(0);
+};
+const mesh = (ranks: number, expert: number): string[] => [`ranks=${ranks}`, `mesh.expert=${expert}`];
+
+const savedBy = (output: string, step = steps): Buffer[] =>
+  ["shared", "experts-0", "experts-1"].map((name) =>
+    readFileSync(join(folder, output, `checkpoints/step-${String(step).padStart(8, "0")}/${name}.safetensors`)),
+  );
+const expectClose = (output: string, other: string): void => {
+  const [losses, expected] = [stepLosses(join(folder, output)), stepLosses(join(folder, other))];
+  expect(losses).toHaveLength(expected.length);
+  for (const [i, loss] of losses.entries()) expect(Math.abs(loss - expected[i]!), `step ${i + 1}`).toBeLessThan(1e-3);
+};
+
+describe("a GPT with experts", () => {
+  beforeAll(async () => {
+    await train("one", [dropless, ...mesh(1, 1)]);
+    await train("mesh", [dropless, ...mesh(4, 2)]);
+  });
+
+  test("learns on a mesh what it learns on one rank", () => {
+    expectClose("mesh", "one");
+    expect(stepLosses(join(folder, "mesh")).at(-1)).toBeLessThan(5.5);
+    const evaluations = ["mesh", "one"].map((output) =>
+      metricLines(join(folder, output)).filter(({ type }) => type === "evaluation"),
+    );
+    expect(evaluations[0]).toHaveLength(1);
+    expect(Math.abs(Number(evaluations[0]![0]!["loss"]) - Number(evaluations[1]![0]!["loss"]))).toBeLessThan(1e-3);
+  });
+
+  test("tells loads, drops and entropy of each layer", () => {
+    const lines = metricLines(join(folder, "mesh")).filter(({ type }) => type === "step") as unknown as readonly Record<
+      string,
+      number
+    >[];
+    for (const line of lines)
+      for (const block of [0, 1]) {
+        const loads = Array.from({ length: numExperts }, (_, expert) =>
+          Number(line[`block-${block}.load_E.${expert}`]),
+        );
+        expect(loads.reduce((sum, load) => sum + load, 0)).toBe(2 * 8 * 16); // choices of all tokens of all ranks
+        expect(line[`block-${block}.droppedShare`]).toBe(0);
+        expect(Number(line[`block-${block}.entropy`])).toBeLessThanOrEqual(Math.log(numExperts) + 1e-5);
+        expect(Number(line[`block-${block}.auxiliaryLoss`])).toBeGreaterThan(0);
+      }
+  });
+
+  test("has the same bits over TCP, and when it was stopped and resumed", async () => {
+    await train("tcp", [dropless, ...mesh(4, 2), "transport=tcp"]);
+    expect(savedBy("tcp")).toEqual(savedBy("mesh"));
+    await train("halves", [dropless, ...mesh(4, 2)], "--steps", "5");
+    expect((await skeinTrain(folder, "resume", "halves", "--steps", `${steps}`)).code).toBe(0);
+    expect(savedBy("halves")).toEqual(savedBy("mesh"));
+  });
+
+  test("goes on on another mesh from a checkpoint of this one", async () => {
+    await train("longer", [dropless, ...mesh(4, 2)], "--steps", `${steps + 4}`);
+    for (const [ranks, expert] of [
+      [4, 4],
+      [2, 1],
+      [1, 1],
+    ] as const) {
+      const output = `from-mesh-${ranks}-${expert}`;
+      cpSync(join(folder, "mesh"), join(folder, output), { recursive: true });
+      const args = ["--steps", `${steps + 4}`, ...settings(mesh(ranks, expert))];
+      const { code, stderr } = await skeinTrain(folder, "resume", output, ...args);
+      expect(stderr).not.toContain("rank ");
+      expect(code).toBe(0);
+      expectClose(output, "longer");
+    }
+  });
+});
+
+test.each([
+  ["switch", "topK: 1, gate: switch, dispatch: ragged"],
+  ["sigmoid", "gate: sigmoid, normalisation: before-dropping, shared: true"],
+  ["cosine", "gate: cosine, activation: swiglu"],
+  ["balancing-bias", "gate: balancing-bias, balanceLoss: 0, zLoss: 0.001"],
+  ["sinkhorn", "gate: sinkhorn"],
+])("with the gate %s, too, four ranks learn what one learns", { tags: "full" }, async (name, experts) => {
+  const model = gptOf(`capacity: all, ${experts}`);
+  await train(`${name}-one`, [model, ...mesh(1, 1)]);
+  await train(`${name}-mesh`, [model, ...mesh(4, 2)]);
+  expectClose(`${name}-mesh`, `${name}-one`);
+});
+
+test.each([
+  ["expert-choice", "gate: expert-choice"],
+  ["soft", "gate: soft"],
+  ["dropping", "capacity: 0.6, dropOrder: probability, importanceLoadLoss: 0.1"],
+])("%s trains on a mesh, in halves too", { tags: "full" }, async (name, experts) => {
+  for (const overlap of ["wait-free", "dear"]) {
+    await train(`${name}-${overlap}`, [gptOf(experts), ...mesh(4, 2), `overlap=${overlap}`]);
+    const losses = stepLosses(join(folder, `${name}-${overlap}`));
+    expect(losses.at(-1)).toBeLessThan(losses[0]!);
+  }
+});
+
+test.each([
+  [["ranks=3", "mesh.expert=2", dropless, "batch=9", "evaluation.batch=9"], /3 ranks do not divide into groups of 2/],
+  [
+    ["ranks=4", "mesh={data: 4, expert: 2}", dropless],
+    /data 4 × expert 2 are 8 ranks, but the job has 4; use ranks: 8/,
+  ],
+  [
+    ["ranks=8", "mesh.expert=8", dropless],
+    /4 experts do not divide among 8 ranks along mesh\.expert; use a multiple of 8/,
+  ],
+  [["ranks=2", "mesh.expert=2", "model={kind: gpt}"], /2 ranks are to share out experts, but the model has none/],
+  [["ranks=2", "mesh.expert=2", dropless, "optimizer={kind: muon}"], /muon looks at parameters as wholes/],
+  [[gptOf("topK: 5")], /a token cannot go to 5 of 4 experts; use at most 4/],
+  [[gptOf("gate: switch")], /the gate switch chooses one expert, not 2; use topK: 1/],
+])("refuses %j in one line", async (own, message) => {
+  const { code, stderr } = await skeinTrain(
+    folder,
+    ...["run", "job.yaml", "--steps", "1"],
+    ...settings([...plain, ...own]),
+  );
+  expect(stderr).toMatch(message);
+  expect(code).toBe(2);
+});
