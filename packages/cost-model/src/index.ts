@@ -47,6 +47,27 @@ export {
 export { type LagsOptions, planLags, type TensorDensity } from "./planners/lags.ts";
 export { mergeOptimally } from "./planners/mg-wfbp-exact.ts";
 export { mergeGreedy } from "./planners/mg-wfbp.ts";
+export {
+  backwardOf,
+  type ChunkSeconds,
+  chunkSeconds,
+  type LayerCollective,
+  type MoeLayerPass,
+} from "./planners/moe/layer-pass.ts";
+export {
+  type IntraNodeOrder,
+  type LayerSchedule,
+  type LayerSpan,
+  type LayerTimeline,
+  layerTimeline,
+} from "./planners/moe/layer-timeline.ts";
+export { type PipelineBound, pipelineCase } from "./planners/moe/pipeline-case.ts";
+export {
+  capacityMultiple,
+  type PipelineChoices,
+  type PipelinePlan,
+  planPipeline,
+} from "./planners/moe/pipeline-degree.ts";
 export { type Partition, type PartitionPlan, priorityTimeline } from "./simulated-only/priority-timeline.ts";
 export { type Slowdown, simultaneousTimeline, twoAtOnce } from "./simultaneous-timeline.ts";
 export { type CollectiveSpan, overlapBound, type Timeline, timelineOf } from "./timeline.ts";
