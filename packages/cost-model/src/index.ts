@@ -48,6 +48,13 @@ export { type LagsOptions, planLags, type TensorDensity } from "./planners/lags.
 export { mergeOptimally } from "./planners/mg-wfbp-exact.ts";
 export { mergeGreedy } from "./planners/mg-wfbp.ts";
 export {
+  type GradientLayer,
+  type GradientPartition,
+  type GradientPartitionOptions,
+  type LayerGradients,
+  planGradientPartition,
+} from "./planners/moe/gradient-partition.ts";
+export {
   backwardOf,
   type ChunkSeconds,
   chunkSeconds,
