@@ -140,7 +140,7 @@ describe("planGradientPartition", () => {
       experts: { startupSeconds: 0, workSeconds: 16 },
     };
     const layer = { experts, denseSeconds: 10, gradientBytes: 100 };
-    const plan = planGradientPartition([layer, { ...layer, gradientBytes: 0 }], line(2, 1));
+    const plan = planGradientPartition([layer, { ...layer, gradientBytes: 0 }], line(2, 1), { numParts: 1 });
     // Two chunks take 68 s, of which 52 are all-to-alls; one chunk 90 and 42. So 14 bytes hide beside the experts, 8
     // beside the dense part. The other 78 at the end would take 2 + 78; with the 14 they make one chunk the better, and
     // take 68 more than two chunks did.

@@ -71,19 +71,13 @@ const fillIdle = (places: readonly Place[], allReduce: CollectiveModel): readonl
   });
 };
 
-/** What each place may have taken in all of the rest, so that nothing is sent before it is there, here or later. */
-const roomFor = (places: readonly Place[], first: readonly number[]): readonly number[] => {
-  let sent = 0;
-  const rooms = places.map(({ readyBytes }, place) => readyBytes - (sent += first[place]!));
-  for (let place = rooms.length - 2; place >= 0; place--) rooms[place] = Math.min(rooms[place]!, rooms[place + 1]!);
-  return rooms;
-};
-
 /**
  * Second step: spread the rest over the places and the end, exactly in multiples of a part. With E(0) = 0 and u parts
  * given up to a place:
  *
  *     E(u) after a place = min over v ≤ u of E(v) before it + t_place(first + part v … u)
+ *
+ * A place that has few gradients to send ends every u above them, so what it gets first is not taken from it before.
  */
 const spreadRest = (
   places: readonly Place[],
@@ -93,13 +87,14 @@ const spreadRest = (
   seconds: (bytes: number) => number,
 ): readonly number[] => {
   const upTo = (part: number): number => Math.floor((restBytes * part) / numParts);
-  const rooms = roomFor(places, first);
+  let sentFirst = 0;
   let ends: readonly number[] = [0];
   const tookBefore: number[][] = [];
-  for (const [place, { secondsWith }] of places.entries()) {
+  for (const [place, { readyBytes, secondsWith }] of places.entries()) {
     const next: number[] = [];
     const before: number[] = [];
-    for (let u = 0; u <= numParts && upTo(u) <= rooms[place]!; u++) {
+    sentFirst += first[place]!;
+    for (let u = 0; u <= numParts && sentFirst + upTo(u) <= readyBytes; u++) {
       next[u] = Infinity;
       // From the fewest parts for this place to the most, so that of equal plans the rest stays together.
       for (let v = Math.min(u, ends.length - 1); v >= 0; v--) {

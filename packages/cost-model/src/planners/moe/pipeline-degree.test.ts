@@ -5,6 +5,17 @@ import { backwardOf, chunkSeconds } from "./layer-pass.ts";
 import { layerTimeline } from "./layer-timeline.ts";
 import { capacityMultiple, planPipeline } from "./pipeline-degree.ts";
 
+test("every chunk pays all start-ups, and its part of bytes and work", () => {
+  const model = { startupSeconds: 3, secondsPerByte: 2 };
+  const pass = {
+    allToAll: { model, bytes: 12 },
+    allGather: { model, bytes: 24 },
+    reduceScatter: { model, bytes: 36 },
+    experts: { startupSeconds: 5, workSeconds: 40 },
+  };
+  expect(chunkSeconds(pass, 4)).toEqual({ allToAll: 9, allGather: 15, reduceScatter: 21, experts: 15 });
+});
+
 describe("planPipeline", () => {
   test("takes the least simulated time of all degrees and orders, gradients included", () => {
     const chosen = new Set<string>();
