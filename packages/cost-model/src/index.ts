@@ -68,6 +68,14 @@ export {
   type LayerTimeline,
   layerTimeline,
 } from "./planners/moe/layer-timeline.ts";
+export {
+  chooseParmSchedule,
+  type ParmCost,
+  parmCosts,
+  type ParmLayer,
+  type ParmModels,
+  type ParmSchedule,
+} from "./planners/moe/parm.ts";
 export { type PipelineBound, pipelineCase } from "./planners/moe/pipeline-case.ts";
 export {
   capacityMultiple,

@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { models } from "./profiles.ts";
 import type { ChunkSeconds, LayerCollective, LayerSchedule, MoeLayerPass } from "../src/index.ts";
 
 /** Whole numbers, of which every sum is exact; small ones often, so that comparisons meet their equal. */
@@ -18,7 +19,7 @@ export const schedules: fc.Arbitrary<LayerSchedule> = fc.record({
 });
 
 const collectives: fc.Arbitrary<LayerCollective> = fc.record({
-  model: fc.record({ startupSeconds: fc.nat(12), secondsPerByte: fc.integer({ min: 0, max: 3 }) }),
+  model: models,
   bytes: times,
 });
 
