@@ -43,7 +43,7 @@ export const pipelineBound = ({ q1, q2, q3, q4, q5, q6, q7 }: PipelinePredicates
  *     all-to-all   2r · t_a2a + t_ag + t_rs            intra-node   2 · t_a2a + r · t_ag + r · t_rs
  *
  * Where t_ag = t_rs it is what `layerTimeline` gives with all gathers first. Where they differ it is a lower bound,
- * since Q1 looks at the all-gather alone: it may be a fifth of the schedule's time. So plans are made by
+ * since Q1 looks at the all-gather alone: of eight chunks it may be an eighth of the time. So plans are made by
  * `layerTimeline`; this says in one word what limits a layer.
  *
  * @param chunk times of one chunk. @param schedule its order of collectives is not read: it is "gathers-first".
