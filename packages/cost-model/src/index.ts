@@ -47,6 +47,53 @@ export {
 export { type LagsOptions, planLags, type TensorDensity } from "./planners/lags.ts";
 export { mergeOptimally } from "./planners/mg-wfbp-exact.ts";
 export { mergeGreedy } from "./planners/mg-wfbp.ts";
+export { duplicationRate, uniformDuplicationRate } from "./planners/moe/duplication-rate.ts";
+export {
+  type GradientLayer,
+  type GradientPartition,
+  type GradientPartitionOptions,
+  type LayerGradients,
+  planGradientPartition,
+} from "./planners/moe/gradient-partition.ts";
+export {
+  type Hierarchy,
+  type HierarchicalOptions,
+  type HierarchicalPlan,
+  type HierarchyLevel,
+  plainAllToAllSeconds,
+  planHierarchicalAllToAll,
+} from "./planners/moe/hierarchical-all-to-all.ts";
+export {
+  backwardOf,
+  type ChunkSeconds,
+  chunkSeconds,
+  type LayerCollective,
+  type MoeLayerPass,
+} from "./planners/moe/layer-pass.ts";
+export {
+  type IntraNodeOrder,
+  type LayerSchedule,
+  type LayerSpan,
+  type LayerTimeline,
+  layerTimeline,
+} from "./planners/moe/layer-timeline.ts";
+export {
+  chooseParmSchedule,
+  type ParmCost,
+  parmCosts,
+  type ParmLayer,
+  type ParmModels,
+  type ParmSchedule,
+} from "./planners/moe/parm.ts";
+export { type PipelineBound, pipelineCase } from "./planners/moe/pipeline-case.ts";
+export {
+  capacityMultiple,
+  type PipelineChoices,
+  type PipelinePlan,
+  planPipeline,
+} from "./planners/moe/pipeline-degree.ts";
+export { allCopies, distinctCopies, type Routing, uniformRouting } from "./planners/moe/routing.ts";
+export { smoothMaximum } from "./planners/moe/smooth-maximum.ts";
 export { type Partition, type PartitionPlan, priorityTimeline } from "./simulated-only/priority-timeline.ts";
 export { type Slowdown, simultaneousTimeline, twoAtOnce } from "./simultaneous-timeline.ts";
 export { type CollectiveSpan, overlapBound, type Timeline, timelineOf } from "./timeline.ts";

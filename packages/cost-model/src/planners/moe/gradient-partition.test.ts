@@ -1,0 +1,173 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { passes, times } from "../../../test/moe-layers.ts";
+import { models } from "../../../test/profiles.ts";
+import { type CollectiveModel, collectiveSeconds } from "../../collective-model.ts";
+import { type GradientLayer, type GradientPartition, planGradientPartition } from "./gradient-partition.ts";
+import { chunkSeconds } from "./layer-pass.ts";
+import { layerTimeline } from "./layer-timeline.ts";
+import { planPipeline } from "./pipeline-degree.ts";
+
+const someLayers = (most: number, bytes: fc.Arbitrary<number>): fc.Arbitrary<readonly GradientLayer[]> =>
+  fc.array(fc.record({ experts: passes, denseSeconds: times, gradientBytes: bytes }), { maxLength: most });
+
+const allReduceSeconds = (model: CollectiveModel, bytes: number): number =>
+  bytes === 0 ? 0 : collectiveSeconds(model, bytes);
+
+/** Bytes by place: beside the experts and beside the dense part of each layer in turn. */
+const bytesByPlace = ({ layers }: GradientPartition): readonly number[] =>
+  layers.flatMap(({ besideExpertsBytes, besideDenseBytes }) => [besideExpertsBytes, besideDenseBytes]);
+
+const totalOf = (layers: readonly GradientLayer[]): number =>
+  layers.reduce((sum, { gradientBytes }) => sum + gradientBytes, 0);
+
+/** The backward pass with given bytes by place, each layer in its best number of chunks. */
+const secondsOf = (layers: readonly GradientLayer[], model: CollectiveModel, bytes: readonly number[]): number =>
+  layers.reduce(
+    (sum, { experts, denseSeconds }, i) =>
+      sum +
+      planPipeline(experts, allReduceSeconds(model, bytes[2 * i]!)).seconds +
+      Math.max(denseSeconds, allReduceSeconds(model, bytes[2 * i + 1]!)),
+    allReduceSeconds(
+      model,
+      bytes.reduce((rest, one) => rest - one, totalOf(layers)),
+    ),
+  );
+
+/** Every way to place whole bytes, none before it is there. */
+function* placements(layers: readonly GradientLayer[], place = 0, sent = 0): Generator<readonly number[]> {
+  if (place === 2 * layers.length) {
+    yield [];
+    return;
+  }
+  const ready = totalOf(layers.slice(0, Math.floor(place / 2)));
+  for (let bytes = 0; bytes <= ready - sent; bytes++)
+    for (const rest of placements(layers, place + 1, sent + bytes)) yield [bytes, ...rest];
+}
+
+describe("planGradientPartition", () => {
+  const layersOfBytes = someLayers(6, fc.oneof(fc.nat(20), fc.nat(3000)));
+
+  test("gives out all bytes, each only after the layer that it is of", () => {
+    fc.assert(
+      fc.property(layersOfBytes, models, (layers, model) => {
+        const plan = planGradientPartition(layers, model);
+        const bytes = bytesByPlace(plan);
+        expect(bytes.reduce((sum, one) => sum + one, plan.afterBytes)).toBe(totalOf(layers));
+        expect(plan.afterBytes).toBeGreaterThanOrEqual(layers.at(-1)?.gradientBytes ?? 0);
+        let sent = 0;
+        for (const [place, one] of bytes.entries()) {
+          expect(Number.isInteger(one) && one >= 0).toBe(true);
+          sent += one;
+          expect(sent).toBeLessThanOrEqual(totalOf(layers.slice(0, Math.floor(place / 2))));
+        }
+      }),
+    );
+  });
+
+  test("promises what its pipelines take when they are simulated", () => {
+    fc.assert(
+      fc.property(layersOfBytes, models, (layers, model) => {
+        const plan = planGradientPartition(layers, model);
+        const simulated = plan.layers.map(({ besideExpertsBytes, besideDenseBytes, pipeline }, i) => {
+          const { numChunks, intraNodeOrder } = pipeline;
+          const gradientSeconds = allReduceSeconds(model, besideExpertsBytes);
+          const { experts, denseSeconds } = layers[i]!;
+          return (
+            layerTimeline(chunkSeconds(experts, numChunks), { numChunks, intraNodeOrder, gradientSeconds })
+              .makespanSeconds + Math.max(denseSeconds, allReduceSeconds(model, besideDenseBytes))
+          );
+        });
+        const sum = simulated.reduce((all, one) => all + one, allReduceSeconds(model, plan.afterBytes));
+        expect(plan.seconds).toBeCloseTo(sum, 6);
+      }),
+    );
+  });
+
+  test("is no worse than all at the end, and no better than the network allows", () => {
+    fc.assert(
+      fc.property(layersOfBytes, models, (layers, model) => {
+        const { seconds } = planGradientPartition(layers, model);
+        const none = layers.flatMap(() => [0, 0]);
+        expect(seconds).toBeLessThanOrEqual(secondsOf(layers, model, none) + 1e-6);
+        const between = layers.reduce((sum, { experts }) => sum + 2 * chunkSeconds(experts, 1).allToAll, 0);
+        expect(seconds).toBeGreaterThanOrEqual(between + allReduceSeconds(model, totalOf(layers)) - 1e-6);
+      }),
+    );
+  });
+
+  test("in parts of a byte it is the best of all placements", () => {
+    // Bytes as dear as operations are long, so that layers take fewer chunks for the gradients that they carry.
+    const dearBytes = fc.record({ startupSeconds: fc.nat(40), secondsPerByte: fc.oneof(fc.nat(3), fc.nat(60)) });
+    let numFewerChunks = 0;
+    fc.assert(
+      fc.property(someLayers(3, fc.nat(5)), dearBytes, (layers, model) => {
+        const plan = planGradientPartition(layers, model, { numParts: Math.max(1, totalOf(layers)) });
+        let best = Infinity;
+        for (const bytes of placements(layers)) best = Math.min(best, secondsOf(layers, model, bytes));
+        expect(plan.seconds).toBeCloseTo(best, 9);
+        if (plan.layers.some(({ pipeline }, i) => pipeline.numChunks < planPipeline(layers[i]!.experts).numChunks))
+          numFewerChunks++;
+      }),
+      { numRuns: 1000 },
+    );
+    expect(numFewerChunks).toBeGreaterThan(0);
+  });
+
+  test("more parts are no worse, where they hold the fewer", () => {
+    fc.assert(
+      fc.property(
+        someLayers(
+          5,
+          fc.nat(3000).map((n) => 8 * n),
+        ),
+        models,
+        fc.constantFrom(1, 2, 4),
+        (layers, model, n) => {
+          const few = planGradientPartition(layers, model, { numParts: n }).seconds;
+          expect(planGradientPartition(layers, model, { numParts: 2 * n }).seconds).toBeLessThanOrEqual(few + 1e-6);
+        },
+      ),
+    );
+  });
+
+  test("by hand: what hides comes first, then one layer takes all, in a single chunk", () => {
+    const line = (startupSeconds: number, secondsPerByte: number) => ({ startupSeconds, secondsPerByte });
+    const experts = {
+      allToAll: { model: line(5, 1), bytes: 16 },
+      allGather: { model: line(0, 1), bytes: 16 },
+      reduceScatter: { model: line(0, 1), bytes: 16 },
+      experts: { startupSeconds: 0, workSeconds: 16 },
+    };
+    const layer = { experts, denseSeconds: 10, gradientBytes: 100 };
+    const plan = planGradientPartition([layer, { ...layer, gradientBytes: 0 }], line(2, 1), { numParts: 1 });
+    // Two chunks take 68 s, of which 52 are all-to-alls; one chunk 90 and 42. So 14 bytes hide beside the experts, 8
+    // beside the dense part. The other 78 at the end would take 2 + 78; with the 14 they make one chunk the better, and
+    // take 68 more than two chunks did.
+    expect(planPipeline(experts)).toEqual({ numChunks: 2, intraNodeOrder: "gathers-first", seconds: 68 });
+    expect(plan.layers[1]).toEqual({
+      besideExpertsBytes: 92,
+      besideDenseBytes: 8,
+      pipeline: { numChunks: 1, intraNodeOrder: "gathers-first", seconds: 2 * 21 + 2 + 92 },
+      denseSeconds: 10,
+    });
+    expect(plan.afterBytes).toBe(0);
+    expect(plan.seconds).toBe(68 + 10 + 136 + 10);
+  });
+
+  test("refuses bytes and parts that cannot be", () => {
+    const nothing = { model: { startupSeconds: 0, secondsPerByte: 0 }, bytes: 0 };
+    const experts = {
+      allToAll: nothing,
+      allGather: nothing,
+      reduceScatter: nothing,
+      experts: { startupSeconds: 0, workSeconds: 0 },
+    };
+    const layer = { experts, denseSeconds: 1, gradientBytes: 1.5 };
+    expect(() => planGradientPartition([layer], nothing.model)).toThrow(/layer 0 has gradients of 1.5 bytes/);
+    expect(() => planGradientPartition([], nothing.model, { numParts: 0 })).toThrow(/0 parts was asked for/);
+    expect(() => planGradientPartition([{ ...layer, denseSeconds: -1 }], nothing.model)).toThrow(
+      /dense part takes -1 s/,
+    );
+  });
+});

@@ -1,0 +1,78 @@
+import { ArgumentError } from "@skein/tensor-core";
+import { type CollectiveModel, collectiveSeconds } from "../../collective-model.ts";
+
+/** A collective of a whole layer; of r chunks each sends the r-th part of the bytes. */
+export interface LayerCollective {
+  readonly model: CollectiveModel;
+  readonly bytes: number;
+}
+
+/** One pass, forward or backward, of a layer of experts that are sharded within a node and spread over nodes. */
+export interface MoeLayerPass {
+  /** Dispatch, and combine as well: between nodes. */
+  readonly allToAll: LayerCollective;
+  /** Tokens to all shards of their expert: within a node. */
+  readonly allGather: LayerCollective;
+  /** Sums of what the shards of an expert computed: within a node. */
+  readonly reduceScatter: LayerCollective;
+  /** Start-ups are paid by every chunk, work is divided among chunks. */
+  readonly experts: { readonly startupSeconds: number; readonly workSeconds: number };
+}
+
+/** What the operations on one chunk of the tokens take. */
+export interface ChunkSeconds {
+  /** Dispatch, and combine as well. */
+  readonly allToAll: number;
+  readonly allGather: number;
+  readonly reduceScatter: number;
+  readonly experts: number;
+}
+
+/** @throws ArgumentError unless it is a whole number from 1. */
+export const checkNumChunks = (numChunks: number): void => {
+  if (!(Number.isSafeInteger(numChunks) && numChunks >= 1))
+    throw new ArgumentError(`a layer of experts was given ${numChunks} chunks; use a whole number from 1`);
+};
+
+/** @throws ArgumentError for a time that is negative or infinite. */
+export const checkSeconds = (name: string, seconds: number): void => {
+  if (!(seconds >= 0 && Number.isFinite(seconds)))
+    throw new ArgumentError(
+      `a layer of experts says ${name} takes ${seconds} s; it must be finite and not negative; measure it anew`,
+    );
+};
+
+/**
+ * Price the operations on one of r equal chunks: t(r) = a + b · n / r for a collective of n bytes, start-up + work / r
+ * for the experts.
+ *
+ * @throws ArgumentError for a number of chunks that is not a whole number from 1, or impossible figures.
+ *
+ * Source: the performance model of FSMoE, ASPLOS 2025.
+ */
+export const chunkSeconds = (pass: MoeLayerPass, numChunks: number): ChunkSeconds => {
+  checkNumChunks(numChunks);
+  const { startupSeconds, workSeconds } = pass.experts;
+  checkSeconds("the start-up of experts", startupSeconds);
+  checkSeconds("the work of experts", workSeconds);
+  const collective = ({ model, bytes }: LayerCollective): number => collectiveSeconds(model, bytes / numChunks);
+  return {
+    allToAll: collective(pass.allToAll),
+    allGather: collective(pass.allGather),
+    reduceScatter: collective(pass.reduceScatter),
+    experts: startupSeconds + workSeconds / numChunks,
+  };
+};
+
+/**
+ * Guess the backward pass of a layer from its forward pass: what was scattered is gathered and the other way round, and
+ * experts take twice as long, since each product has two gradients.
+ *
+ * Source: FSMoE, ASPLOS 2025; experts were measured there at 1.9 to 2.1 times.
+ */
+export const backwardOf = ({ allToAll, allGather, reduceScatter, experts }: MoeLayerPass): MoeLayerPass => ({
+  allToAll,
+  allGather: { model: allGather.model, bytes: reduceScatter.bytes },
+  reduceScatter: { model: reduceScatter.model, bytes: allGather.bytes },
+  experts: { startupSeconds: 2 * experts.startupSeconds, workSeconds: 2 * experts.workSeconds },
+});

@@ -1,0 +1,85 @@
+/** A published fit of an all-to-all: start-up, and time per byte that a rank sends. */
+interface PublishedAllToAll {
+  readonly startupSeconds: number;
+  readonly secondsPerByte: number;
+}
+
+/** As printed, in milliseconds. */
+const line = (startup: number, perByte: number): PublishedAllToAll => ({
+  startupSeconds: startup * 1e-3,
+  secondsPerByte: perByte * 1e-3,
+});
+
+interface PublishedLevel {
+  readonly groupsPerNode: number;
+  readonly between: PublishedAllToAll;
+  readonly within: PublishedAllToAll;
+}
+
+interface Testbed {
+  readonly numNodes: number;
+  readonly gpusPerNode: number;
+  readonly flat: PublishedAllToAll;
+  /** Nodes, over InfiniBand; then the two sockets of a node; then pairs of GPUs with NVLink. */
+  readonly levels: readonly [PublishedLevel, PublishedLevel, PublishedLevel];
+}
+
+/**
+ * Fits of all-to-alls on 4 nodes of 8 RTX A6000 over 200 Gbit/s: of all 32 GPUs at once, and by level from the network
+ * between nodes inwards, between the groups of a level and within one.
+ *
+ * Source: arXiv 2508.09591 (HierMoE), figure 9.
+ */
+export const hierMoeTestbed: Testbed = {
+  numNodes: 4,
+  gpusPerNode: 8,
+  flat: line(7.22e-1, 5.7e-7),
+  levels: [
+    { groupsPerNode: 1, between: line(4.97e-1, 5.29e-7), within: line(5.71e-1, 1.27e-7) },
+    { groupsPerNode: 2, between: line(3.01e-1, 1.17e-7), within: line(1.14e-1, 2.63e-8) },
+    { groupsPerNode: 4, between: line(1.49e-1, 2.06e-8), within: line(2.04e-1, 1.64e-8) },
+  ],
+};
+
+/** Copies of tokens that are saved when each goes to a group once, in per cent: by number of groups, then by K. */
+interface DuplicationRow {
+  readonly numGroups: number;
+  readonly percent: Readonly<Record<2 | 4 | 6 | 8, number>>;
+}
+
+/** Source: arXiv 2508.09591 (HierMoE), its table of duplication rates; the number of experts is not printed there. */
+export const hierMoeDuplication: readonly DuplicationRow[] = [
+  { numGroups: 32, percent: { 2: 2, 4: 4, 6: 7, 8: 9 } },
+  { numGroups: 16, percent: { 2: 3, 4: 9, 6: 14, 8: 18 } },
+  { numGroups: 8, percent: { 2: 6, 4: 17, 6: 27, 8: 34 } },
+  { numGroups: 4, percent: { 2: 12, 4: 32, 6: 46, 8: 55 } },
+];
+
+/** How much faster all-to-alls became than those of Megatron-LM, by what was varied. */
+export interface HierMoeSpeedups {
+  readonly expertsPerToken: number;
+  readonly numExperts: number;
+  readonly numRanks: number;
+  /** HD2: in two steps, between nodes and within a node. */
+  readonly twoSteps: number;
+  /** HD: in the best number of steps. */
+  readonly bestDepth: number;
+  /** HierMoE: that, and experts moved. */
+  readonly experts: number;
+}
+
+/**
+ * Qwen3-30B-A3B with 1024 tokens a GPU. Columns of K = 10, 256 experts and 16 GPUs are left out on purpose: a model is
+ * to predict them before it sees them.
+ *
+ * Source: arXiv 2508.09591 (HierMoE), table IV.
+ */
+export const hierMoeSpeedups: readonly HierMoeSpeedups[] = [
+  { expertsPerToken: 6, numExperts: 128, numRanks: 32, twoSteps: 0.95, bestDepth: 1.37, experts: 1.56 },
+  { expertsPerToken: 8, numExperts: 128, numRanks: 32, twoSteps: 1.26, bestDepth: 1.72, experts: 1.99 },
+  { expertsPerToken: 8, numExperts: 64, numRanks: 32, twoSteps: 1.12, bestDepth: 1.57, experts: 1.83 },
+  { expertsPerToken: 8, numExperts: 128, numRanks: 8, twoSteps: 1.24, bestDepth: 2.36, experts: 2.86 },
+];
+
+/** What travels of a token of that model, 2048 numbers of 2 bytes, and how many tokens a GPU has. */
+export const hierMoeTokens = { bytesPerToken: 4096, tokensPerRank: 1024 } as const;
