@@ -29,7 +29,12 @@ const settings = (all: readonly string[]): string[] => all.flatMap((setting) => 
 const train = async (output: string, own: readonly string[], ...args: string[]): Promise<void> => {
   const { code, stderr } = await skeinTrain(
     folder,
-    ...["run", "job.yaml", "--output", output, "--steps", `${steps}`],
+    "run",
+    "job.yaml",
+    "--output",
+    output,
+    "--steps",
+    `${steps}`,
     ...settings([...plain, ...own]),
     ...args,
   );
@@ -147,11 +152,7 @@ test.each([
   [[gptOf("topK: 5")], /a token cannot go to 5 of 4 experts; use at most 4/],
   [[gptOf("gate: switch")], /the gate switch chooses one expert, not 2; use topK: 1/],
 ])("refuses %j in one line", async (own, message) => {
-  const { code, stderr } = await skeinTrain(
-    folder,
-    ...["run", "job.yaml", "--steps", "1"],
-    ...settings([...plain, ...own]),
-  );
+  const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--steps", "1", ...settings([...plain, ...own]));
   expect(stderr).toMatch(message);
   expect(code).toBe(2);
 });
