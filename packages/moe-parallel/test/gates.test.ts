@@ -195,6 +195,38 @@ test("cosineGate: cosines over a temperature, lengths of tokens and experts do n
   }
 });
 
+test("cosineGate sharpens no further than 100", () => {
+  const gate = cosineGate({ width, numExperts: 2, numChoices: 2, projection: 2 }) as Gate;
+  const weight = (logScale: number): number => {
+    const params = {
+      projection_DJ: NdArray.from([1, 0, 0, 1, 0, 0], [3, 2], "f32"),
+      experts_EJ: NdArray.from([1, 0, 1, 0.1], [2, 2], "f32"),
+      logScale: NdArray.from([logScale], [], "f32"),
+    };
+    return choose(gate, NdArray.from([1, 0, 0], [1, 3], "f32"), { params }).routing["weights_TK"]!.toNumbers()[1]!;
+  };
+  const below = 1 / Math.sqrt(1.01) - 1; // of the second cosine
+  for (const [logScale, scale] of [
+    [Math.log(50), 50],
+    [Math.log(100), 100],
+    [Math.log(1000), 100],
+  ] as const)
+    expect(weight(logScale)).toBeCloseTo(softmaxOf([0, scale * below])[1]!, 4);
+});
+
+test("switchGate with jitter shakes each number of a token by no more than it says, while training", () => {
+  const x = NdArray.from([1, 2, -1, 0.5, 1, 2], [2, 3], "f32");
+  const weightsWith = (train: boolean): number[] =>
+    choose(switchGate({ ...sizes, jitter: 0.05 }) as Gate, x, { params: router, train }).routing[
+      "weights_TK"
+    ]!.toNumbers();
+  const [still, shaken] = [weightsWith(false), weightsWith(true)];
+  expect(shaken).not.toEqual(still);
+  // A logit moves by 0.05 · Σ |x| |w| at most, a logarithm of a probability by twice that.
+  const most = 2 * 0.05 * 4 * 2;
+  still.forEach((weight, i) => expect(Math.abs(Math.log(shaken[i]! / weight))).toBeLessThan(most / 2));
+});
+
 test("expertChoiceGate: each expert gets exactly its tokens, the most probable ones, earlier ones among equals", () => {
   const setting = fc.record({
     meanChoices: fc.constantFrom(0.5, 1, 2, 4),
@@ -297,6 +329,15 @@ test("balancingBiasGate: biases of busy experts fall, those of idle ones rise, a
   expect(biased.routing["choices_TK"]!.toNumbers()).toEqual([0, 0, 0]);
   expect(biased.routing["weights_TK"]!.toNumbers()).toEqual([1, 1, 1]);
   expect(biased.state["bias_E"]!.toNumbers()).toEqual([8.75, 0.25, 0.25, 0.25]);
+  const two = choose(balancingBiasGate({ ...sizes, numChoices: 2 }) as Gate, x, {
+    params: router,
+    state: { bias_E: NdArray.from([9, 0, 0, 8], [4], "f32") },
+  });
+  const [first2, last2] = logitsOf(x)[0]!
+    .map(sigmoidOf)
+    .filter((_, e) => e === 0 || e === 3) as [number, number];
+  expect(two.routing["choices_TK"]!.toNumbers().slice(0, 2)).toEqual([0, 3]);
+  expect(two.routing["weights_TK"]!.toNumbers()[0]).toBeCloseTo(first2 / (first2 + last2), 5);
 });
 
 const rowsThatChoose = gateRows.filter(({ name }) => name !== "softGate");

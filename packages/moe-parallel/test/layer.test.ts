@@ -9,6 +9,7 @@ import {
   capacityByMaximum,
   type Choices,
   defineGate,
+  expertChoiceGate,
   type Experts,
   type Gate,
   geluExperts,
@@ -370,6 +371,16 @@ test("a mixture takes every slot along, whatever the capacity", () => {
     capacity: capacityByFactor({ factor: 0.1 }),
   });
   const { figures } = stepOnRanks(() => layer, initRanks(layer, 1), ranksOf(counting([4, 3]), 1))[0]!;
+  expect(figures.load_E.toNumbers()).toEqual([3, 3]);
+  expect(figures.droppedShare.item()).toBe(0);
+});
+
+test("what experts chose themselves is never dropped, whatever the capacity", () => {
+  const layer = layerOf({
+    gate: expertChoiceGate({ width, numExperts: 2, meanChoices: 1 }) as Gate,
+    capacity: capacityByFactor({ factor: 0.1 }),
+  });
+  const { figures } = stepOnRanks(() => layer, initRanks(layer, 1), ranksOf(counting([6, 3]), 1))[0]!;
   expect(figures.load_E.toNumbers()).toEqual([3, 3]);
   expect(figures.droppedShare.item()).toBe(0);
 });
