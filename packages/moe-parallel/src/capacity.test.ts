@@ -68,6 +68,19 @@ test.each(systems)("settings of the table give as many slots as $name, up to the
   );
 });
 
+test("from f = E / K on there are as many slots as tokens, so nothing is dropped, whoever chooses whom", () => {
+  fc.assert(
+    fc.property(anySizes, fc.constantFrom(1, 1.25, 3), (own, more) => {
+      const factor = (more * own.numExperts) / own.numChoices;
+      for (const rounding of ["slots-up", "choices-down", "tokens-up"] as const)
+        expect(slotsOf(capacityByFactor({ factor, rounding }), own)).toBe(own.numTokens);
+      // And not much below: all tokens may choose the same experts.
+      expect(slotsOf(capacityByFactor({ factor: factor / more / 2 }), own)).toBe(Math.ceil(own.numTokens / 2));
+    }),
+    { numRuns: examples(100, 1000) },
+  );
+});
+
 test("factors that floating point rounds up give no slot more, nor fewer", () => {
   expect(slotsOf(capacityByFactor({ factor: 1.1 }), sizes(40, 4, 1))).toBe(11);
   expect(slotsOf(capacityByFactor({ factor: 1.15, rounding: "choices-down" }), sizes(400, 4, 1))).toBe(115);

@@ -1,4 +1,17 @@
-import { cast, constant, full, groupedMatmul, NdArray, type Tensor } from "@skein/tensor-core";
+import {
+  cast,
+  constant,
+  full,
+  type Graph,
+  groupedMatmul,
+  mixedPrecision,
+  NdArray,
+  sum,
+  type Tensor,
+  trace,
+  valueAndGrad,
+} from "@skein/tensor-core";
+import { eliminateDeadCode } from "@skein/tensor-core/backend";
 import { examples } from "@skein/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -13,6 +26,7 @@ import {
   type Experts,
   type Gate,
   geluExperts,
+  isOfGate,
   moeLayer,
   type MoeLayerOptions,
   raggedDispatcher,
@@ -398,4 +412,32 @@ test("a shared expert is added for every token, dropped ones too", () => {
   const own = { ...params, shared: scaling(10), experts: scaling(0, 0, 0, 0) };
   const { y } = stepOnRanks(() => layer, [{ params: own, state }], ranksOf(x, 1))[0]!;
   expect(y.toNumbers()).toEqual(x.toNumbers().map((value) => 10 * value));
+});
+
+describe("the graph", () => {
+  const gate = softGate({ width, numExperts: 2, slots: 2 }) as Gate;
+  const layer = layerOf({ gate });
+  const begun = initRanks(layer, 1)[0]!;
+  const specs = [begun.params, counting([4, width])];
+  const forward = (params: never, x: Tensor): Tensor => layer.apply(params, {} as never, x, { train: true })[0];
+
+  test("of the gate stays f32 in mixed precision, and the rest does not", () => {
+    const step = (params: never, x: Tensor) => valueAndGrad((own: never) => sum(forward(own, x)))(params);
+    const { graph } = trace(step as never, specs as never);
+    const halves = (mixed: Graph, ofGate: boolean): number =>
+      mixed.nodes.filter((node) => isOfGate(node) === ofGate && node.specs[0]!.dtype === "f16").length;
+    const kept = mixedPrecision(graph, { keeps: isOfGate });
+    expect(halves(kept, true)).toBe(0);
+    expect(halves(kept, false)).toBeGreaterThan(0);
+    expect(halves(mixedPrecision(graph), true)).toBeGreaterThan(0);
+  });
+
+  test("holds no collective for figures that nobody reads", () => {
+    const choosing = layerOf({ gate: switchGate({ width, numExperts: 2 }) as Gate });
+    const [own] = initRanks(choosing, 2);
+    const fn = (params: never, x: Tensor): Tensor => choosing.apply(params, {} as never, x, { train: true })[0];
+    const { graph } = trace(fn as never, [own!.params, counting([4, width])] as never, { mesh: { expert: 2 } });
+    const collectives = eliminateDeadCode(graph).nodes.flatMap(({ op }) => (/all-/.test(op) ? [op] : []));
+    expect(collectives).toEqual(["all-to-all", "all-to-all"]);
+  });
 });
