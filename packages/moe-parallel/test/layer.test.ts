@@ -6,6 +6,7 @@ import {
   groupedMatmul,
   mixedPrecision,
   NdArray,
+  scope,
   sum,
   type Tensor,
   trace,
@@ -419,13 +420,15 @@ describe("the graph", () => {
   const layer = layerOf({ gate });
   const begun = initRanks(layer, 1)[0]!;
   const specs = [begun.params, counting([4, width])];
-  const forward = (params: never, x: Tensor): Tensor => layer.apply(params, {} as never, x, { train: true })[0];
+  const forward = (params: never, x: Tensor): Tensor =>
+    scope("block-0", () => layer.apply(params, {} as never, x, { train: true })[0]);
 
   test("of the gate stays f32 in mixed precision, and the rest does not", () => {
     const step = (params: never, x: Tensor) => valueAndGrad((own: never) => sum(forward(own, x)))(params);
     const { graph } = trace(step as never, specs as never);
     const halves = (mixed: Graph, ofGate: boolean): number =>
-      mixed.nodes.filter((node) => isOfGate(node) === ofGate && node.specs[0]!.dtype === "f16").length;
+      mixed.nodes.filter((node) => node.scope.startsWith("block-0/gate") === ofGate && node.specs[0]!.dtype === "f16")
+        .length;
     const kept = mixedPrecision(graph, { keeps: isOfGate });
     expect(halves(kept, true)).toBe(0);
     expect(halves(kept, false)).toBeGreaterThan(0);
