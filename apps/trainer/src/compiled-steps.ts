@@ -1,5 +1,6 @@
 import type { BucketPlan } from "@skein/tensor-core";
 import type { LabelledBatch } from "@skein/models";
+import { isOfGate } from "@skein/moe-parallel";
 import {
   type Backend,
   blockOnCollectives,
@@ -46,14 +47,17 @@ export interface StepsInput {
 }
 
 /**
- * What rewrites a traced step of a job before a backend sees it. Gradients are exchanged, and weights updated, in f32.
+ * What rewrites a traced step of a job before a backend sees it. Gradients are exchanged, experts chosen, and weights
+ * updated, in f32.
  */
 export const passesFor = ({ precision, overlap }: Job): ((graph: Graph) => Graph)[] => [
   ...(precision.kind === "f32"
     ? []
     : [
         (graph: Graph) =>
-          mixedPrecision(graph, { keeps: ({ phase }) => phase === "communication" || phase === "update" }),
+          mixedPrecision(graph, {
+            keeps: (origin) => origin.phase === "communication" || origin.phase === "update" || isOfGate(origin),
+          }),
       ]),
   ...(overlap === "none" ? [blockOnCollectives] : []),
 ];

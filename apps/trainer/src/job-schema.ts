@@ -31,7 +31,7 @@ export const jobSchema: z.ZodType<Job> = z
       .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, "a name is made of letters, digits, dot, dash and underscore")
       .describe("Names the output folder."),
     seed: z.int().min(0).default(0).describe("Of weights, data order and dropout."),
-    ranks: z.int().min(1).max(64).default(1).describe("Ranks, which share the batch."),
+    ranks: z.int().min(1).max(64).default(1).describe("Data-parallel ranks: all of them share the batch."),
     mesh: meshSchema.prefault({}),
     backend: z
       .enum(["auto", "cpu", "webgpu"])

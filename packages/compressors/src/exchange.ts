@@ -27,8 +27,8 @@ export interface BucketOptions<State> {
 
 export interface ExchangeOptions<State> extends BucketOptions<State> {
   /**
-   * Mesh axis over whose ranks the mean is taken, or that of each path: a parameter that is shared out along one axis is
-   * alike along another. Tensors of one bucket have the same.
+   * Mesh axis over whose ranks the mean is taken, or that of each path: a parameter that is shared out along one axis
+   * is alike along another. Tensors of one bucket have the same.
    */
   readonly axis: string | ((path: string) => string);
   /** u32[2], fresh every step, equal on all ranks: for randomised compressors. */

@@ -38,6 +38,7 @@ export { sigmoidGate } from "./gates/sigmoid-gate.ts";
 export { sinkhornGate, type SinkhornGateOptions } from "./gates/sinkhorn-gate.ts";
 export { softGate, type SoftGateOptions, type SoftParams } from "./gates/soft-gate.ts";
 export { switchGate, type SwitchGateOptions } from "./gates/switch-gate.ts";
+export { isOfGate } from "./gate-scope.ts";
 export type { AuxiliaryLoss, RouterScores, ScoreNoise } from "./losses/auxiliary-loss.ts";
 export { balanceLoss, type BalanceLossOptions } from "./losses/balance-loss.ts";
 export { importanceLoadLoss, type ImportanceLoadLossOptions } from "./losses/importance-load-loss.ts";

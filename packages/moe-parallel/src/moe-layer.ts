@@ -10,9 +10,11 @@ import {
   full,
   gather,
   greater,
+  maximum,
   reshape,
   scope,
   subtract,
+  sum,
   type Tensor,
   where,
 } from "@skein/tensor-core";
@@ -21,6 +23,7 @@ import { denseDispatcher } from "./dispatch/dense-dispatcher.ts";
 import type { DispatchSizes, TokenDispatcher } from "./dispatch/token-dispatcher.ts";
 import type { Experts } from "./experts/experts.ts";
 import type { Choices, Gate, GateFigures, Mixture } from "./gates/gate.ts";
+import { gateScope } from "./gate-scope.ts";
 import { mixFromRows, mixToRows } from "./mixture.ts";
 import { fromRows, orderTokens, toRows, type WeightNormalisation } from "./order.ts";
 import { maxOverRanks, sumOverRanks } from "./over-ranks.ts";
@@ -113,7 +116,8 @@ interface Routed {
  * other parameters are of this rank's tokens, and averaged as in any data-parallel step.
  *
  * Cost: that of the gate, `2·T·D·E` flops for most; of the experts, for K·T rows per rank on average; of the
- * dispatcher, twice in forward and twice in backward; one all-reduce of a few numbers for the figures.
+ * dispatcher, twice in forward and twice in backward; three all-reduces of a few numbers for the figures, which are
+ * left out of a graph where nobody reads them.
  * @throws ArgumentError where the number of experts is no multiple of the ranks, or the placement no permutation.
  * @example const moe = moeLayer({ gate: switchGate({ width, numExperts: 8 }), experts: geluExperts({ width, hidden }) });
  * Source: stages after Pan et al. 2025 (FSMoE), ASPLOS; Lepikhin et al. 2020 (GShard), arXiv 2006.16668.
@@ -142,7 +146,12 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
     return scope("combine", () => dispatcher.combine(done_SD, metadata, sizes));
   };
 
-  const applyChoices = (params: ExpertParams, x_TD: Tensor, choices: Choices, context: MoeContext): Routed => {
+  const applyChoices = (
+    params: ExpertParams,
+    x_TD: Tensor,
+    { choices, load_E }: { readonly choices: Choices; readonly load_E: Tensor },
+    context: MoeContext,
+  ): Routed => {
     const [numTokens, numChoices] = choices.choices_TK.shape as [number, number];
     const given = capacityOf({ numTokens, numExperts, numChoices });
     const { mostPerExpert = given.slots } = choices;
@@ -165,13 +174,11 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
     const rows_RD = throughExperts(params, toRows(x_TD, order), order.kept_E, sizes);
     const y_TD = scope("inverse-order", () => fromRows(rows_RD, order, numTokens));
     const overflows = greater(order.greatestLoad, capacity.slots);
-    const [kept, entries] = [order.numKept, order.numEntries].map((count) =>
-      sumOverRanks(cast(count, "f32"), tokenAxes),
-    ) as [Tensor, Tensor];
+    const kept = sumOverRanks(sum(cast(order.kept_E, "f32")), tokenAxes);
     return {
       y_TD: capacity.overflow === "refuse" ? add(y_TD, where(overflows, full([], NaN), 0)) : y_TD,
       figures: {
-        droppedShare: subtract(1, divide(kept, entries)),
+        droppedShare: subtract(1, divide(kept, maximum(sum(load_E), 1))),
         greatestLoad: maxOverRanks(cast(order.greatestLoad, "f32"), tokenAxes),
       },
     };
@@ -203,10 +210,10 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
     apply: (params, state, x, context) => {
       expertsPerRank(numExperts, axis);
       const x_TD = cast(reshape(x, [-1, x.shape.at(-1)!]), "f32");
-      const gated = scope("gate", () => gate.choose(params.gate, state, x_TD, { ...keyed(context, 0), tokenAxes }));
+      const gated = scope(gateScope, () => gate.choose(params.gate, state, x_TD, { ...keyed(context, 0), tokenAxes }));
       const { y_TD, figures } =
         gated.routing.kind === "choices"
-          ? applyChoices(params.experts, x_TD, gated.routing, context)
+          ? applyChoices(params.experts, x_TD, { choices: gated.routing, load_E: gated.figures.load_E }, context)
           : applyMixture(params.experts, x_TD, gated.routing);
       const withShared = (): Tensor => {
         if (shared === undefined) return y_TD;

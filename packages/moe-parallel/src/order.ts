@@ -48,10 +48,6 @@ export interface Order {
   readonly kept_E: Tensor;
   /** i32 []: the greatest number of entries of an expert, those without a row too. */
   readonly greatestLoad: Tensor;
-  /** i32 []: entries that have a row. */
-  readonly numKept: Tensor;
-  /** i32 []: entries. */
-  readonly numEntries: Tensor;
 }
 
 export interface OrderOptions {
@@ -113,8 +109,6 @@ export const orderTokens = (choices: Choices, options: OrderOptions): Order => {
     weights_R: gather(flat(weights), entries_R, { outside: "zero" }),
     kept_E,
     greatestLoad: reduceMax(load_E),
-    numKept: sum(kept_E),
-    numEntries: sum(load_E),
   };
 };
 

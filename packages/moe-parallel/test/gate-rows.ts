@@ -49,6 +49,7 @@ const row = <P, S>(
 /** All gates, and settings of them that take other ways. They need two experts. */
 export const gateRows: readonly GateRow[] = [
   row("switchGate", (sizes) => switchGate({ ...sizes, losses })),
+  row("switchGate with two choices", (sizes) => switchGate({ ...sizes, numChoices: 2, losses })),
   row("switchGate with jitter", (sizes) => switchGate({ ...sizes, jitter: 0.3 }), { perToken: false }),
   row("noisyTopKGate without noise", (sizes) => noisyTopKGate({ ...sizes, numChoices: 2, noise: "none", losses })),
   row("noisyTopKGate of all experts", (sizes) =>

@@ -56,7 +56,8 @@ const expertOfRow = (counts_Pe: Tensor, room: number): Tensor => {
  * Only rows that hold a token travel, by one ragged all-to-all there and one back, with an all-to-all of E counts
  * before. An expert sees exactly its rows.
  *
- * Cost: `4·D` bytes per row that goes to another rank, each way, and 4·E bytes of counts; a sort of P·M small numbers.
+ * Cost: `4·D` bytes per row that goes to another rank, each way, and `4·E·(P − 1)/P + 8·(P − 1)` bytes of counts sent
+ * per rank; a sort of P·M small numbers.
  * @throws ArgumentError for a room that is no whole number from 1.
  */
 export const raggedDispatcher = (options: RaggedDispatcherOptions = {}): TokenDispatcher<RaggedMetadata> => {

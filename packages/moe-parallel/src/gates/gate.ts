@@ -3,13 +3,16 @@ import {
   add,
   ArgumentError,
   cast,
+  concat,
   full,
   greater,
   log,
   mean,
   multiply,
   negate,
+  reshape,
   ShapeError,
+  slice,
   stopGradient,
   sum,
   type Tensor,
@@ -17,7 +20,7 @@ import {
 } from "@skein/tensor-core";
 import { countPerExpert } from "../load.ts";
 import type { AuxiliaryLoss, RouterScores } from "../losses/auxiliary-loss.ts";
-import { meanOverRanks, sumOverRanks } from "../over-ranks.ts";
+import { numRanksOf, sumOverRanks } from "../over-ranks.ts";
 
 /** How a gate is being run. */
 export interface GateContext {
@@ -109,7 +112,7 @@ const loadOf = (routing: Choices | Mixture, numExperts: number): Tensor =>
  * A gate from what it decides by itself: tokens are cast to f32, losses added up, loads counted over ranks, and what
  * only training changes is left alone otherwise.
  *
- * Cost: one all-reduce of E numbers, one of the mean entropy, and those of the losses.
+ * Cost: one all-reduce of E + 1 numbers, and those of the losses.
  */
 export const defineGate = <Params, State>(rule: GateRule<Params, State>): Gate<Params, State> => ({
   numExperts: rule.numExperts,
@@ -123,14 +126,18 @@ export const defineGate = <Params, State>(rule: GateRule<Params, State>): Gate<P
       );
     const { routing, scores } = rule.route(params, state, cast(x_TD, "f32"), context);
     const seen = { ...scores, ...(routing.kind === "choices" && { choices_TK: routing.choices_TK }) };
-    const load_E = sumOverRanks(stopGradient(loadOf(routing, numExperts)), context.tokenAxes);
+    // Together: what costs is that ranks wait for each other, not the one number more.
+    const local = concat([loadOf(routing, numExperts), reshape(entropyOf(scores.probabilities_TE), [1])]);
+    const totals = sumOverRanks(stopGradient(local), context.tokenAxes);
+    const load_E = slice(totals, [0], [numExperts]);
+    const entropy = reshape(slice(totals, [numExperts]), []);
     return {
       routing,
       state: context.train && rule.update !== undefined ? rule.update(state, load_E) : state,
       loss: losses.reduce<Tensor>((total, loss) => add(total, loss(seen, context.tokenAxes)), full([], 0)),
       figures: {
         load_E,
-        entropy: meanOverRanks(stopGradient(entropyOf(scores.probabilities_TE)), context.tokenAxes),
+        entropy: multiply(entropy, 1 / numRanksOf(context.tokenAxes)),
       },
     };
   },

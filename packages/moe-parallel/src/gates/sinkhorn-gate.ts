@@ -36,12 +36,10 @@ export interface SinkhornGateOptions extends TopKRouterOptions {
  * Cost: two passes over T·E numbers an iteration.
  */
 export const balanceLogits = (logits_TE: Tensor, numIterations: number): Tensor => {
-  const [numTokens, numExperts] = logits_TE.shape as [number, number];
-  const columnLog = Math.log(numTokens / numExperts);
   let balanced_TE = logits_TE;
   for (let i = 0; i < numIterations; i++) {
-    const columns = logSumExp(balanced_TE, { dims: 0, keepDims: true });
-    balanced_TE = subtract(balanced_TE, subtract(columns, columnLog));
+    balanced_TE = subtract(balanced_TE, logSumExp(balanced_TE, { dims: 0, keepDims: true }));
+    // Tokens last: their sums are then exact, and what experts add up to follows from them.
     balanced_TE = subtract(balanced_TE, logSumExp(balanced_TE, { dims: -1, keepDims: true }));
   }
   return balanced_TE;

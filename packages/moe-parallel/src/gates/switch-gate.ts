@@ -1,9 +1,11 @@
-// Shapes: T tokens of this rank, D width of a token, E experts.
+// Shapes: T tokens of this rank, D width of a token, E experts, K choices of a token.
 import { ArgumentError, type EmptyState, matmul, multiply, softmax, uniform } from "@skein/tensor-core";
 import { defineGate, type Gate, requireKey } from "./gate.ts";
-import { checkRouter, greatest, initRouter, type RouterOptions, type RouterParams, scoresAt } from "./router.ts";
+import { checkTopKRouter, greatest, initRouter, type RouterOptions, type RouterParams, scoresAt } from "./router.ts";
 
 export interface SwitchGateOptions extends RouterOptions {
+  /** K, experts of each token. Default: 1. */
+  readonly numChoices?: number;
   /**
    * While training the router reads tokens times uniform numbers from 1 − jitter to 1 + jitter. Default: 0; the paper
    * uses 0.01.
@@ -12,17 +14,18 @@ export interface SwitchGateOptions extends RouterOptions {
 }
 
 /**
- * Each token goes to its most probable expert, whose output is weighted by that probability: `p = softmax(x W)`. The
- * softmax is taken before the choice; after it, a single choice would have weight 1, and no gradient would reach the
- * router.
+ * Each token goes to its K most probable experts, one by default, whose outputs are weighted by those probabilities:
+ * `p = softmax(x W)`. The softmax is taken before the choice; after it, a single choice would have weight 1, and no
+ * gradient would reach the router.
  *
  * Cost: `2·T·D·E` flops.
  * @throws ArgumentError for sizes that are not whole numbers from 1 and a jitter outside 0 … 1.
- * Source: Fedus, Zoph and Shazeer 2021 (Switch Transformers), arXiv 2101.03961.
+ * Source: Fedus, Zoph and Shazeer 2021 (Switch Transformers), arXiv 2101.03961. With two choices, and weights that the
+ * layer normalises, as the routers of Tutel and DeepSpeed.
  */
 export const switchGate = (options: SwitchGateOptions): Gate<RouterParams, EmptyState> => {
-  checkRouter("switchGate", options);
-  const { jitter = 0 } = options;
+  const { jitter = 0, numChoices = 1 } = options;
+  checkTopKRouter("switchGate", { ...options, numChoices });
   if (!(jitter >= 0 && jitter < 1))
     throw new ArgumentError(
       `switchGate: jitter is ${String(jitter)}; use a number from 0 to below 1, for example 0.01`,
@@ -41,7 +44,8 @@ export const switchGate = (options: SwitchGateOptions): Gate<RouterParams, Empty
           : x_TD;
       const logits_TE = matmul(shaken_TD, weight_DE);
       const probabilities_TE = softmax(logits_TE);
-      const choices_TK = greatest(probabilities_TE, 1);
+      // Of the logits: far from each other, probabilities of unlike experts round to the same 0.
+      const choices_TK = greatest(logits_TE, numChoices);
       return {
         routing: { kind: "choices", choices_TK, weights_TK: scoresAt(probabilities_TE, choices_TK) },
         scores: { logits_TE, probabilities_TE },

@@ -2,7 +2,7 @@
 import { ArgumentError, cast, divide, maximum, mean, multiply, slice, stopGradient, sum } from "@skein/tensor-core";
 import { countPerExpert } from "../load.ts";
 import { checkPositive } from "../options.ts";
-import { meanOverRanks, sumOverRanks } from "../over-ranks.ts";
+import { sumOverRanks } from "../over-ranks.ts";
 import { type AuxiliaryLoss, requireChoices } from "./auxiliary-loss.ts";
 
 export interface BalanceLossOptions {
@@ -19,7 +19,7 @@ export interface BalanceLossOptions {
  * 1 (times the coefficient) where f or p is uniform, at most E. It may lie below 1, where experts are chosen often but
  * by narrow margins.
  *
- * Cost: an all-reduce of E shares and one of E probabilities.
+ * Cost: an all-reduce of E counts.
  * @throws ArgumentError for a coefficient that is not positive.
  * Source: Lepikhin et al. 2020 (GShard), arXiv 2006.16668, sec. 2.2; Fedus et al. 2021, arXiv 2101.03961, eq. 4 to 6.
  * With `first` as in GShard and Tutel; with `all` as in Megatron-LM, where loads are divided by K.
@@ -37,7 +37,8 @@ export const balanceLoss = (options: BalanceLossOptions = {}): AuxiliaryLoss => 
     const load_E = sumOverRanks(cast(countPerExpert(counted, numExperts), "f32"), tokenAxes);
     // At least one: where nothing is chosen there is no load either.
     const shares_E = stopGradient(divide(load_E, maximum(sum(load_E), 1)));
-    const means_E = meanOverRanks(mean(probabilities_TE, { dims: 0 }), tokenAxes);
+    // Of this rank's tokens alone: the loss is linear in them, so its mean over ranks is that of all tokens.
+    const means_E = mean(probabilities_TE, { dims: 0 });
     return multiply(sum(multiply(shares_E, means_E)), coefficient * numExperts);
   };
 };

@@ -9,7 +9,6 @@ import {
   multiply,
   slice,
   square,
-  stopGradient,
   subtract,
   sum,
   type Tensor,
@@ -37,11 +36,7 @@ const chanceOfChoice = (logits_TE: Tensor, { noisy_TE, deviation_TE }: ScoreNois
   const [best] = topK(noisy_TE, numChoices + 1);
   const column = (k: number): Tensor => slice(best, [0, k], [numTokens, k + 1]);
   // Against the K-th of the others: one of the K meets the one behind them.
-  const threshold_TE = where(
-    greater(noisy_TE, stopGradient(column(numChoices))),
-    column(numChoices),
-    column(numChoices - 1),
-  );
+  const threshold_TE = where(greater(noisy_TE, column(numChoices)), column(numChoices), column(numChoices - 1));
   return standardNormal(divide(subtract(logits_TE, threshold_TE), maximum(deviation_TE, 1e-10)));
 };
 

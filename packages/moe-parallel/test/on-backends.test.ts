@@ -1,0 +1,117 @@
+import { createCpuBackend } from "@skein/cpu-kernels";
+import { createWebGpuBackend } from "@skein/gpu-kernels";
+import { openNodeGpu } from "@skein/gpu-kernels/node";
+import {
+  add,
+  type Backend,
+  evaluate,
+  flattenTree,
+  multiply,
+  NdArray,
+  referenceBackend,
+  sum,
+  type Tensor,
+  valueAndGradWithAux,
+} from "@skein/tensor-core";
+import { expect, test } from "vitest";
+import {
+  byBatchPriority,
+  byProbability,
+  capacityByFactor,
+  capacityByMaximum,
+  geluExperts,
+  moeLayer,
+  type MoeLayerOptions,
+  raggedDispatcher,
+  swigluExperts,
+  type TokenDispatcher,
+} from "../src/index.ts";
+import { type GateRow, gateRows } from "./gate-rows.ts";
+import { keyOf } from "./tokens.ts";
+
+// One instance for the whole process: one that is collected too early aborts it.
+const gpu = await openNodeGpu().catch(() => undefined);
+const hasAdapter = Boolean(await gpu?.requestAdapter().catch(() => null));
+
+type Options = MoeLayerOptions<unknown, unknown, unknown, unknown>;
+
+const [width, numExperts, numTokens] = [6, 4, 20];
+const sizes = { width, hidden: 8, deviation: 0.5, outputDeviation: 0.5 };
+
+/** Ways through the layer that differ in what runs on the backend, dealt out to the gates in turn. */
+const ways: readonly Omit<Options, "gate">[] = [
+  { experts: geluExperts(sizes), capacity: capacityByFactor({ factor: 0.75, dropOrder: byProbability }) },
+  { experts: swigluExperts(sizes), capacity: capacityByMaximum(), dispatcher: raggedDispatcher() as TokenDispatcher },
+  {
+    experts: geluExperts(sizes),
+    shared: swigluExperts(sizes),
+    capacity: capacityByFactor({ factor: 1, dropOrder: byBatchPriority }),
+    normalisation: "after-dropping",
+    placement: [2, 0, 3, 1],
+  },
+  {
+    experts: swigluExperts(sizes),
+    capacity: capacityByFactor({ factor: 1 }),
+    normalisation: "before-dropping",
+    dispatcher: raggedDispatcher() as TokenDispatcher,
+  },
+] as never;
+
+const rows = gateRows.flatMap(({ name, gate }, i) =>
+  [0, 1].map((more) => {
+    const way = (2 * i + more + (i >> 1)) % ways.length;
+    return { name: `${name}, way ${way + 1}`, gate, options: ways[way]! };
+  }),
+);
+
+interface Row {
+  readonly gate: GateRow["gate"];
+  readonly options: Omit<Options, "gate">;
+}
+
+/** Output, all gradients, state and figures of one step. */
+const stepped = async ({ gate, options }: Row, backend: Backend): Promise<number[][]> => {
+  const layer = moeLayer({ gate: gate({ width, numExperts }), ...options });
+  const step = (x: Tensor, cotangent: Tensor, key: Tensor) => {
+    const { params, state } = layer.init(key);
+    const loss = ({ own, tokens }: { readonly own: typeof params; readonly tokens: Tensor }) => {
+      const [y, next, report] = layer.apply(own, state, tokens, { train: true, key });
+      return [add(sum(multiply(y, cotangent)), report.loss), [y, next, report]] as const;
+    };
+    return valueAndGradWithAux(loss)({ own: params, tokens: x });
+  };
+  const wave = (seed: number): NdArray =>
+    NdArray.from(
+      Array.from({ length: numTokens * width }, (_, i) => 3 * Math.sin(seed * (i + 1))),
+      [numTokens, width],
+      "f32",
+    );
+  const result: unknown = await evaluate(step, backend)(wave(1.7), wave(0.9), keyOf(4));
+  return flattenTree<NdArray>(result).leaves.map((array) => array.toNumbers());
+};
+
+const expectSame = async (row: Row, backend: Backend): Promise<void> => {
+  const [wanted, got] = [await stepped(row, referenceBackend()), await stepped(row, backend)];
+  expect(got).toHaveLength(wanted.length);
+  wanted.forEach((numbers, leaf) => {
+    const most = numbers.reduce((greatest, value) => Math.max(greatest, Math.abs(value)), 1);
+    numbers.forEach((value, i) => expect(Math.abs(got[leaf]![i]! - value) / most, `leaf ${leaf}`).toBeLessThan(1e-4));
+  });
+};
+
+test.each(rows)("$name, on WebAssembly computes what the reference does", async (row) => {
+  await expectSame(row, await createCpuBackend());
+});
+
+// One way for each gate: software adapters take long to compile what is fused.
+test.skipIf(!hasAdapter).each(rows.filter((_, i) => i % 2 === 0))(
+  "$name, on WebGPU computes what the reference does",
+  async (row) => {
+    const backend = await createWebGpuBackend({ gpu: gpu! });
+    try {
+      await expectSame(row, backend);
+    } finally {
+      await backend.close();
+    }
+  },
+);

@@ -1,0 +1,98 @@
+import { Worker } from "node:worker_threads";
+import { createThreadWorld } from "@skein/collectives/node";
+import { compileWasm, createSharedMemory, detectBuild } from "@skein/cpu-kernels";
+import { flattenTree, type NdArray } from "@skein/tensor-core";
+import { firstDifference } from "@skein/testing";
+import { beforeAll, describe, expect, test } from "vitest";
+import {
+  type Answer,
+  argumentsOf,
+  denseSlots,
+  forwardOf,
+  type PostedStep,
+  type RankData,
+  sizes,
+  stepOf,
+  walks,
+} from "./threads/walks.ts";
+import { runRanks } from "./world.ts";
+
+const runWorld = async (worldSize: number): Promise<(readonly PostedStep[])[]> => {
+  const module = await compileWasm(await detectBuild());
+  const world = createThreadWorld({
+    worldSize,
+    memory: createSharedMemory(2 ** 28),
+    kernels: module,
+    timeoutMilliseconds: 30_000,
+  });
+  try {
+    return await Promise.all(
+      Array.from({ length: worldSize }, async (_, rank) => {
+        const workerData: RankData = { connection: world.connection(rank), module };
+        const worker = new Worker(new URL("./threads/rank.ts", import.meta.url), { workerData });
+        world.watch(rank, worker);
+        const answer = await new Promise<Answer>((resolve, reject) =>
+          worker.once("message", resolve).once("error", reject),
+        );
+        if ("error" in answer) throw new Error(`rank ${rank}: ${answer.error}`);
+        return answer.steps;
+      }),
+    );
+  } finally {
+    await world.close();
+  }
+};
+
+describe.each([3])("%i ranks on threads", (worldSize) => {
+  const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
+  let answers: (readonly PostedStep[])[];
+  beforeAll(async () => {
+    answers = await runWorld(worldSize);
+  });
+
+  test.each(walks.map((walk, i) => ({ name: walk.name, walk, i })))("$name: as the reference", ({ walk, i }) => {
+    const wanted = runRanks(stepOf(walk) as never, ranks.map(argumentsOf) as never);
+    ranks.forEach((rank) => {
+      const leaves = flattenTree<NdArray>(wanted[rank]).leaves;
+      const { results } = answers[rank]![i]!;
+      expect(results.map(({ dtype, shape }) => ({ dtype, shape }))).toEqual(
+        leaves.map(({ dtype, shape }) => ({ dtype, shape: [...shape] })),
+      );
+      leaves.forEach((leaf, n) => {
+        const numbers = leaf.toNumbers();
+        const most = numbers.reduce((greatest, value) => Math.max(greatest, Math.abs(value)), 1);
+        const tolerance = { absolute: 1e-4 * most, relative: 0 };
+        expect(firstDifference(results[n]!.values, numbers, tolerance), `rank ${rank}, leaf ${n}`).toBeUndefined();
+      });
+    });
+  });
+
+  const choosing = walks.flatMap((walk, i) =>
+    /softGate|expertChoice/.test(walk.name) ? [] : [{ name: walk.name, walk, i }],
+  );
+
+  test.each(choosing)("$name: sends what the formula of its dispatcher says, in forward", ({ walk, i }) => {
+    const { width, numExperts } = sizes;
+    const others = (worldSize - 1) / worldSize;
+    const loads = runRanks(
+      forwardOf(walk) as never,
+      ranks.map((rank) => argumentsOf(rank).slice(0, 3)) as never,
+    ) as unknown as readonly { readonly load_E: NdArray }[];
+    const sent = ranks.map((rank) => answers[rank]![i]!.bytesSent);
+    if (!walk.ragged) {
+      // All slots, there and back.
+      for (const bytes of sent) expect(bytes).toBe(2 * 4 * numExperts * denseSlots * width * others);
+      return;
+    }
+    // Rows that leave home and come back are sent by two ranks, so that all of them together are counted.
+    const placement = [5, 0, 3, 1, 4, 2];
+    const each = numExperts / worldSize;
+    const leaving = loads.map(({ load_E }, rank) =>
+      load_E.toNumbers().reduce((total, load, e) => total + (Math.floor(placement[e]! / each) === rank ? 0 : load), 0),
+    );
+    const rows = leaving.reduce((a, b) => a + b, 0);
+    // Of each rank: the counts of experts, and with each ragged collective one number to each other rank.
+    const counts = worldSize * (4 * numExperts * others + 2 * 4 * (worldSize - 1));
+    expect(sent.reduce((a, b) => a + b, 0)).toBe(2 * 4 * width * rows + counts);
+  });
+});

@@ -1,0 +1,175 @@
+import { arange, multiply, NdArray, type Tensor } from "@skein/tensor-core";
+import { examples } from "@skein/testing";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  byBatchPriority,
+  byChance,
+  byChoice,
+  byProbability,
+  byToken,
+  type Choices,
+  type DropOrder,
+  fromRows,
+  orderTokens,
+  toRows,
+  type WeightNormalisation,
+} from "../src/index.ts";
+import { choicesOf, counting, type Routing, routings, weightsOf } from "./routings.ts";
+import { runRanks } from "./world.ts";
+
+interface Entry {
+  readonly token: number;
+  readonly choice: number;
+  readonly expert: number;
+  readonly weight: number;
+}
+
+const entriesOf = ({ choices, weights }: Routing): Entry[] =>
+  choices.flatMap((own, token) =>
+    own.map((expert, choice) => ({ token, choice, expert, weight: weights[token]![choice]! })),
+  );
+
+/** Sorts are stable, so entries that compare alike stay in the order of tokens and choices. */
+type Compare = (a: Entry, b: Entry, routing: Routing) => number;
+
+const greatestOf = ({ weights }: Routing, { token }: Entry): number => Math.max(...weights[token]!);
+
+const dropOrders: readonly { readonly name: string; readonly dropOrder: DropOrder; readonly compare: Compare }[] = [
+  { name: "byToken", dropOrder: byToken, compare: () => 0 },
+  { name: "byChoice", dropOrder: byChoice, compare: (a, b) => a.choice - b.choice },
+  { name: "byProbability", dropOrder: byProbability, compare: (a, b) => b.weight - a.weight },
+  {
+    name: "byBatchPriority",
+    dropOrder: byBatchPriority,
+    compare: (a, b, routing) => a.choice - b.choice || greatestOf(routing, b) - greatestOf(routing, a),
+  },
+];
+
+/** Entries of each expert that find a slot, in the order of its slots. */
+const keptBy = (routing: Routing, slots: number, compare: Compare): Entry[][] => {
+  const inLine = entriesOf(routing).toSorted((a, b) => compare(a, b, routing));
+  return Array.from({ length: routing.numExperts }, (_, expert) =>
+    inLine.filter((entry) => entry.expert === expert).slice(0, slots),
+  );
+};
+
+const weightsAfter = (routing: Routing, kept: readonly Entry[][], normalisation: WeightNormalisation): number[][] => {
+  const isKept = (token: number, choice: number): boolean =>
+    kept.flat().some((entry) => entry.token === token && entry.choice === choice);
+  return routing.weights.map((own, token) => {
+    const chosen = own.map((weight, choice) => (routing.choices[token]![choice] === -1 ? 0 : weight));
+    const counted = chosen.map((weight, choice) =>
+      normalisation === "after-dropping" && !isKept(token, choice) ? 0 : weight,
+    );
+    const total = normalisation === "none" ? 1 : counted.reduce((sum, weight) => sum + weight, 0);
+    return counted.map((weight) => (total === 0 ? 0 : Math.fround(weight / total)));
+  });
+};
+
+interface Setting {
+  readonly routing: Routing;
+  readonly slots: number;
+  readonly normalisation: WeightNormalisation;
+}
+
+/** Slots around the load of the first expert too: one less, exactly met, one more. */
+const settings = routings().chain((routing) => {
+  const load = routing.choices.flat().filter((expert) => expert === 0).length;
+  return fc.record({
+    routing: fc.constant(routing),
+    slots: fc.oneof(
+      fc.integer({ min: 1, max: 8 }),
+      fc.constantFrom(Math.max(1, load - 1), Math.max(1, load), load + 1),
+    ),
+    normalisation: fc.constantFrom<WeightNormalisation>("none", "before-dropping", "after-dropping"),
+  });
+});
+
+const width = 2;
+
+/** The stage and its inverse, with experts that change nothing. */
+const run = ({ routing, slots, normalisation }: Setting, dropOrder: DropOrder) => {
+  const numTokens = routing.choices.length;
+  const fn = (choices_TK: Tensor, weights_TK: Tensor, x_TD: Tensor, key: Tensor) => {
+    const choices: Choices = { kind: "choices", choices_TK, weights_TK };
+    const order = orderTokens(choices, {
+      numExperts: routing.numExperts,
+      capacity: { slots, overflow: "drop", dropOrder },
+      normalisation,
+      layout: () => ({
+        numRows: routing.numExperts * slots,
+        firstRow_E: multiply(arange(routing.numExperts), slots),
+      }),
+      context: { key },
+    });
+    return { order, y: fromRows(toRows(x_TD, order), order, numTokens) };
+  };
+  const x = counting([numTokens, width]);
+  const [result] = runRanks(fn, [
+    [choicesOf(routing), weightsOf(routing), x, NdArray.from([1, 2], [2], "u32")] as never,
+  ]) as unknown as [{ readonly order: Readonly<Record<string, NdArray>>; readonly y: NdArray }];
+  const numbers = Object.fromEntries(Object.entries(result.order).map(([name, array]) => [name, array.toNumbers()]));
+  return { x: x.toNumbers(), y: result.y.toNumbers(), order: numbers };
+};
+
+describe.each(dropOrders)("$name", ({ dropOrder, compare }) => {
+  test("the first in line find slots: each slot holds one choice, each choice has one slot at most", () => {
+    fc.assert(
+      fc.property(settings, (setting) => {
+        const { routing, slots, normalisation } = setting;
+        const { order } = run(setting, dropOrder);
+        const kept = keptBy(routing, slots, compare);
+        const weights = weightsAfter(routing, kept, normalisation);
+        const rows = kept.flatMap((entries) => [...entries, ...new Array<undefined>(slots - entries.length)]);
+        expect(order["tokens_R"]).toEqual(rows.map((entry) => entry?.token ?? -1));
+        order["weights_R"]!.forEach((weight, row) => {
+          const entry = rows[row];
+          expect(weight).toBeCloseTo(entry === undefined ? 0 : weights[entry.token]![entry.choice]!, 6);
+        });
+        const loads = Array.from(
+          { length: routing.numExperts },
+          (_, expert) => routing.choices.flat().filter((own) => own === expert).length,
+        );
+        expect(order["kept_E"]).toEqual(kept.map((entries) => entries.length));
+        expect(order["greatestLoad"]).toEqual([Math.max(...loads)]);
+      }),
+      { numRuns: examples(60, 1000) },
+    );
+  });
+
+  test("order and inverse order give each token what its surviving weights add up to", () => {
+    fc.assert(
+      fc.property(settings, (setting) => {
+        const { x, y } = run(setting, dropOrder);
+        const kept = keptBy(setting.routing, setting.slots, compare);
+        const weights = weightsAfter(setting.routing, kept, setting.normalisation);
+        const total = new Array<number>(setting.routing.choices.length).fill(0);
+        for (const { token, choice } of kept.flat()) total[token]! += weights[token]![choice]!;
+        y.forEach((value, i) => expect(value).toBeCloseTo(x[i]! * total[Math.floor(i / width)]!, 4));
+      }),
+      { numRuns: examples(40, 500) },
+    );
+  });
+});
+
+test("nothing is dropped from f = E / K on, whoever chooses whom: as many slots as tokens", () => {
+  fc.assert(
+    fc.property(routings(), fc.constantFrom(byToken, byChance, byProbability), (routing, dropOrder) => {
+      const { order } = run({ routing, slots: routing.choices.length, normalisation: "none" }, dropOrder);
+      const load = (expert: number): number => routing.choices.flat().filter((own) => own === expert).length;
+      expect(order["kept_E"]).toEqual(Array.from({ length: routing.numExperts }, (_, expert) => load(expert)));
+    }),
+    { numRuns: examples(40, 500) },
+  );
+});
+
+test("chance keeps as many as any other order, all first choices before second ones, and not the same tokens always", () => {
+  const choices = Array.from({ length: 12 }, (_, token) => [token % 2, 1 - (token % 2)]);
+  const routing = { numExperts: 2, numChoices: 2, choices, weights: choices.map(() => [0.5, 0.25]) };
+  const { order } = run({ routing, slots: 6, normalisation: "none" }, byChance);
+  expect(order["kept_E"]).toEqual([6, 6]);
+  expect(order["weights_R"]).toEqual(new Array(12).fill(0.5));
+  expect(order["tokens_R"]!.slice(0, 6).toSorted((a, b) => a - b)).toEqual([0, 2, 4, 6, 8, 10]);
+  expect(order["tokens_R"]!.slice(0, 6)).not.toEqual([0, 2, 4, 6, 8, 10]);
+});

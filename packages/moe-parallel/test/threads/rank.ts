@@ -1,0 +1,43 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { joinWorld } from "@skein/collectives/node";
+import { createCpuBackend } from "@skein/cpu-kernels";
+import { evaluate, flattenTree, type NdArray } from "@skein/tensor-core";
+import {
+  type Answer,
+  argumentsOf,
+  forwardOf,
+  type PostedStep,
+  type RankData,
+  stepOf,
+  toPosted,
+  walks,
+} from "./walks.ts";
+
+const { connection, module } = workerData as RankData;
+const { rank, memory } = connection;
+const world = joinWorld(connection);
+
+const run = async (): Promise<PostedStep[]> => {
+  const backend = await createCpuBackend({ memory, module });
+  const communicators = { expert: world };
+  const steps: PostedStep[] = [];
+  for (const walk of walks) {
+    const [key, stepKey, x, cotangent] = argumentsOf(rank);
+    const stepped: unknown = await evaluate(stepOf(walk), backend, { communicators })(key, stepKey, x, cotangent);
+    const forward = evaluate(forwardOf(walk), backend, { communicators });
+    await forward(key, stepKey, x); // Ranks agree on the order of their collectives when they compile.
+    const before = world.bytesSent();
+    await forward(key, stepKey, x);
+    steps.push({
+      results: flattenTree<NdArray>(stepped).leaves.map(toPosted),
+      bytesSent: world.bytesSent() - before,
+    });
+  }
+  return steps;
+};
+
+const post = (answer: Answer): void => parentPort!.postMessage(answer);
+run().then(
+  (steps) => post({ steps }),
+  (error: unknown) => post({ error: (error as Error).message }),
+);

@@ -1,0 +1,127 @@
+import type { WorldConnection } from "@skein/collectives/node";
+import {
+  add,
+  type DType,
+  multiply,
+  NdArray,
+  type Shape,
+  sum,
+  type Tensor,
+  valueAndGradWithAux,
+} from "@skein/tensor-core";
+import {
+  byChoice,
+  capacityByMaximum,
+  type CapacityRule,
+  denseDispatcher,
+  geluExperts,
+  moeLayer,
+  raggedDispatcher,
+  swigluExperts,
+  type TokenDispatcher,
+} from "../../src/index.ts";
+import { gateRows } from "../gate-rows.ts";
+
+// What ranks on threads run, and the reference after them: both make it from the table, since functions cannot be
+// posted.
+
+/** What a rank's thread is started with. */
+export interface RankData {
+  readonly connection: WorldConnection;
+  readonly module: WebAssembly.Module;
+}
+
+/** An array as it is posted. */
+export interface PostedArray {
+  readonly dtype: DType;
+  readonly shape: Shape;
+  readonly values: readonly number[];
+}
+
+export interface PostedStep {
+  /** In flattening order. */
+  readonly results: readonly PostedArray[];
+  /** Of one forward pass, counted by the communicator. */
+  readonly bytesSent: number;
+}
+
+export type Answer = { readonly steps: readonly PostedStep[] } | { readonly error: string };
+
+export const toPosted = (array: NdArray): PostedArray => ({
+  dtype: array.dtype,
+  shape: array.shape,
+  values: array.toNumbers(),
+});
+
+export const sizes = { width: 5, numExperts: 6, numTokens: 12 } as const;
+const { width, numExperts, numTokens } = sizes;
+
+/** Slots of an expert with the dense dispatcher: half of the tokens, so that some are dropped. */
+export const denseSlots = 6;
+const sixSlots: CapacityRule = () => ({ slots: denseSlots, overflow: "drop", dropOrder: byChoice });
+
+const mlp = { width, hidden: 8, deviation: 0.5, outputDeviation: 0.5 };
+
+export interface Walk {
+  readonly name: string;
+  readonly ragged: boolean;
+  /** Whether loads are those of all ranks, for which they communicate. */
+  readonly layer: (counts: "own" | "all") => ReturnType<typeof moeLayer<unknown, unknown, unknown>>;
+}
+
+/** Each gate once with either dispatcher; the latter with experts in another place. */
+export const walks: readonly Walk[] = gateRows.flatMap(({ name, gate }) =>
+  [false, true].map((ragged) => ({
+    name: `${name}, ${ragged ? "ragged" : "dense"}`,
+    ragged,
+    layer: (counts: "own" | "all") =>
+      moeLayer<unknown, unknown, unknown>({
+        gate: gate({ width, numExperts }),
+        experts: (ragged ? swigluExperts(mlp) : geluExperts(mlp)) as never,
+        capacity: ragged ? capacityByMaximum() : sixSlots,
+        dispatcher: (ragged ? raggedDispatcher() : denseDispatcher()) as TokenDispatcher,
+        ...(ragged && { placement: [5, 0, 3, 1, 4, 2] }),
+        ...(counts === "own" && { tokenAxes: [] }),
+      }),
+  })),
+);
+
+type Traced<Count extends 3 | 4> = (
+  ...args: Count extends 3
+    ? [key: Tensor, stepKey: Tensor, x: Tensor]
+    : [key: Tensor, stepKey: Tensor, x: Tensor, cotangent: Tensor]
+) => unknown;
+
+/** Output, state, figures and all gradients. */
+export const stepOf = ({ layer }: Walk): Traced<4> => {
+  const own = layer("all");
+  return (key, stepKey, x, cotangent) => {
+    const { params, state } = own.init(key);
+    const loss = ({ held, tokens }: { readonly held: typeof params; readonly tokens: Tensor }) => {
+      const [y, next, report] = own.apply(held, state, tokens, { train: true, key: stepKey });
+      return [add(sum(multiply(y, cotangent)), report.loss), [y, next, report]] as const;
+    };
+    return valueAndGradWithAux(loss)({ held: params, tokens: x });
+  };
+};
+
+/** Forward alone, without what is counted over ranks; and how many rows of each expert there are. */
+export const forwardOf = ({ layer }: Walk): Traced<3> => {
+  const own = layer("own");
+  return (key, stepKey, x) => {
+    const { params, state } = own.init(key);
+    const [y, , { figures }] = own.apply(params, state, x, { train: true, key: stepKey });
+    return { y, load_E: figures.load_E };
+  };
+};
+
+/** Of one rank: keys, tokens (two of them zeros, which tie) and cotangents. */
+export const argumentsOf = (rank: number): readonly [NdArray, NdArray, NdArray, NdArray] => {
+  const wave = (seed: number): NdArray =>
+    NdArray.from(
+      Array.from({ length: numTokens * width }, (_, i) => (i < 2 * width ? 0 : 3 * Math.sin(seed * (i + 1) + rank))),
+      [numTokens, width],
+      "f32",
+    );
+  return [NdArray.from([3, 7], [2], "u32"), NdArray.from([50, rank], [2], "u32"), wave(1.7), wave(0.9)];
+};
