@@ -21,7 +21,7 @@ const bundles: readonly Bundle[] = [
   { from: "@skein/compressors", mostBytes: 55_000 },
   { from: "@skein/cost-model", names: "mergeOptimally", mostBytes: 2_700 },
   // Its prices ask every operator for its rule.
-  { from: "@skein/cost-model", mostBytes: 65_000 },
+  { from: "@skein/cost-model", mostBytes: 69_000 },
   // The kernels themselves are loaded apart, one build of three.
   { from: "@skein/cpu-kernels", mostBytes: 71_000, others: ["wasm-feature-detect"] },
   { from: "@skein/data", mostBytes: 7_100 },

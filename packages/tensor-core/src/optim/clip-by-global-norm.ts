@@ -1,3 +1,4 @@
+import { describe } from "../describe.ts";
 import { ArgumentError } from "../errors.ts";
 import { allReduce } from "../functions/collective.ts";
 import { add, divide, full, minimum, multiply, sqrt, square } from "../functions/elementwise.ts";
@@ -11,9 +12,14 @@ import { type EmptyState, type GradientTransformation, stateless } from "./trans
  * Euclidean norm over all values of all leaves, f32 scalar.
  *
  * @param sharding of the leaves: of those that are shared out the parts of all ranks count.
+ * @throws ArgumentError for a sharding that is no function.
  * Cost: a read of all leaves; for each axis that leaves are shared out along, an all-reduce of one number.
  */
 export const globalNorm = (tree: unknown, sharding: Sharding = unsharded): Tensor => {
+  if (typeof sharding !== "function")
+    throw new ArgumentError(
+      `globalNorm: sharding is ${describe(sharding)}; give a function from a path to { axis, dim }, or leave it out`,
+    );
   const { leaves } = flattenTree<Tensor>(tree);
   const paths = leafPaths(tree);
   const byAxis = Map.groupBy(leaves.keys(), (i) => sharding(paths[i]!)?.axis);
