@@ -140,7 +140,11 @@ describe.each(optimizers)("%s", (name, optimizer) => {
   });
 
   test("processes over TCP learn the same bits as threads", onlyIn(overTcp, name), async () => {
-    expect((await train(`${name}-tcp`, [setting, "transport=tcp"])).equals(whole)).toBe(true);
+    const overNetwork = await train(`${name}-tcp`, [setting, "transport=tcp"]);
+    if (!isPlanned(name)) return void expect(overNetwork.equals(whole)).toBe(true);
+    // Two plans may differ, and add in another order.
+    const [losses, expected] = [`${name}-tcp`, name].map((output) => stepLosses(join(folder, output)));
+    losses!.forEach((loss, step) => expect(loss).toBeCloseTo(expected![step]!, 2));
   });
 
   test("gradients in halves, and all after the backward pass, too", { tags: "full" }, async () => {
