@@ -1,9 +1,9 @@
 import { type DeviceArray, type HostData, NdArray, type Sharding } from "@skein/tensor-core";
-import { expertsFile, type NamedTensors, readPart } from "./checkpoint.ts";
+import { expertsFilesIn, type NamedTensors, readPart } from "./checkpoint.ts";
 import { CheckpointError } from "./errors.ts";
 import { nodeFiles } from "./files.ts";
 import type { Job } from "./job.ts";
-import { expertAxis, placeOf } from "./mesh.ts";
+import { partOf } from "./mesh.ts";
 import type { Assignment } from "./messages.ts";
 
 /** Rows `first` to `end` of parts that lie one after another along dimension 0. */
@@ -35,13 +35,9 @@ export const readOwnParts = (
   sharding: Sharding,
 ): NamedTensors => {
   if (own.size === 0) return new Map();
-  const saved: NamedTensors[] = [];
-  for (let part = 0; ; part++) {
-    const file = files.find(({ name }) => name === expertsFile(part));
-    if (file === undefined) break;
-    saved.push(readPart(nodeFiles, folder, file));
-  }
-  const place = placeOf(job, rank)[expertAxis] ?? 0;
+  const byName = new Map(files.map((file) => [file.name, file]));
+  const saved = expertsFilesIn(byName).map((name) => readPart(nodeFiles, folder, byName.get(name)!));
+  const place = partOf(job, rank);
   return new Map(
     [...own].map(([path, { shape }]) => {
       const parts = saved.map((tensors) => tensors.get(path));

@@ -95,8 +95,8 @@ export class LiveState {
         `step ${this.done + 1}: ${this.names[bad]} is not finite (loss ${loss}); the update was not made. Lower learningRate.peak, lengthen the warm-up, or set clipNorm`,
       );
     await this.tellStale();
-    const isIdle = update && this.idle.look(update);
-    if (isIdle !== undefined) this.input.remark(`step ${this.done + 1}: ${isIdle}`, false);
+    const idleness = update && this.idle.look(update);
+    if (idleness !== undefined) this.input.remark(`step ${this.done + 1}: ${idleness}`, false);
     this.done++;
     const model = Object.fromEntries(this.input.figureNames.map((name, i) => [name, told[i]!]));
     return {

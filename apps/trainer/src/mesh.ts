@@ -71,5 +71,8 @@ export const placeOf = (job: Job, rank: number): MeshPlace =>
     ]),
   );
 
+/** The number of the part that a rank has of what ranks share out. */
+export const partOf = (job: Job, rank: number): number => placeOf(job, rank)[expertAxis] ?? 0;
+
 /** The place of the first rank along each axis. */
 export const firstPlace = (mesh: Mesh): MeshPlace => Object.fromEntries(Object.keys(mesh).map((axis) => [axis, 0]));

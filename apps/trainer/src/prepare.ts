@@ -2,7 +2,7 @@ import { type Records, stepsPerEpoch } from "@skein/data";
 import { byteLength, flattenTree, type Sharding, type TensorSpec } from "@skein/tensor-core";
 import type { Model } from "@skein/models";
 import { buildData, buildModel } from "./build.ts";
-import { type Checkpoint, expertsFile, rankFile, requireSameTensors, sharedFile, specsText } from "./checkpoint.ts";
+import { type Checkpoint, expertsFilesIn, rankFile, requireSameTensors, sharedFile, specsText } from "./checkpoint.ts";
 import { sha256 } from "./checkpoint-part.ts";
 import { CheckpointError, ConfigError } from "./errors.ts";
 import { type ExchangePlan, isExchangePlanned } from "./planning/exchange-plan.ts";
@@ -150,8 +150,8 @@ const wholeSpecs = (parts: ReadonlyMap<string, TensorSpec>, numParts: number): M
 
 /** What the parts in the files of a checkpoint are as a whole. */
 const savedParts = (tensors: Checkpoint["tensors"]): Map<string, TensorSpec> => {
-  const numParts = [...tensors.keys()].filter((name) => name.startsWith("experts-")).length;
-  return wholeSpecs(tensors.get(expertsFile(0)) ?? new Map(), numParts);
+  const parts = expertsFilesIn(tensors);
+  return parts.length === 0 ? new Map() : wholeSpecs(tensors.get(parts[0]!)!, parts.length);
 };
 
 /** What a program gave in place of names. */

@@ -14,7 +14,7 @@ import { expertsFile, partContent, rankFile, readPart, sharedFile } from "./chec
 import { nodeFiles } from "./files.ts";
 import { readOwnParts } from "./expert-parts.ts";
 import type { Job } from "./job.ts";
-import { expertAxis, expertReplicasAxis, placeOf } from "./mesh.ts";
+import { expertReplicasAxis, partOf, placeOf } from "./mesh.ts";
 import type { Assignment } from "./messages.ts";
 import type { PartsToWrite } from "./part-writer.ts";
 import { type DeviceState, initState, type Parts, splitLeaves, stateSharding } from "./train-state.ts";
@@ -71,7 +71,7 @@ export const copyParts = async (
   backend: Backend,
 ): Promise<PartsToWrite["parts"]> => {
   const { shared, parts, own } = splitLeaves(state, sharding);
-  const place = placeOf(job, rank);
+  const isFirstOfPart = (placeOf(job, rank)[expertReplicasAxis] ?? rank) === 0;
   const part = async (
     name: string,
     leaves: ReadonlyMap<string, DeviceArray>,
@@ -82,9 +82,7 @@ export const copyParts = async (
   };
   return [
     ...(rank === 0 ? [await part(sharedFile, shared)] : []),
-    ...(parts.size > 0 && (place[expertReplicasAxis] ?? rank) === 0
-      ? [await part(expertsFile(place[expertAxis] ?? 0), parts)]
-      : []),
+    ...(parts.size > 0 && isFirstOfPart ? [await part(expertsFile(partOf(job, rank)), parts)] : []),
     ...(own.size > 0 ? [await part(rankFile(rank), own)] : []),
   ];
 };

@@ -14,7 +14,7 @@ import { StepMeter, type StepTrace } from "./step-meter.ts";
 import type { StopSignal } from "./stop-signal.ts";
 import type { WaitClock } from "./timed-communicator.ts";
 import type { DeviceState, Parts } from "./train-state.ts";
-import { dataAxis, expertAxis, placeOf } from "./mesh.ts";
+import { dataAxis, partOf } from "./mesh.ts";
 
 /** What a rank trains with. */
 export interface RankRun {
@@ -105,7 +105,8 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     job.buckets.kind === "tuned" && job.ranks > 1
       ? new BucketTuner(job.buckets, firstTunedBytes(job.buckets), agree)
       : undefined;
-  const requireReplicas = replicaCheck(backend, world, parts.sharding, (other) => placeOf(job, other)[expertAxis] ?? 0);
+  const partOfRank = Array.from({ length: job.ranks }, (_, other) => partOf(job, other));
+  const requireReplicas = replicaCheck(backend, world, parts.sharding, (other) => partOfRank[other]!);
 
   let [saved, evaluated] = [firstStep, -1];
   const save = async (): Promise<void> => {

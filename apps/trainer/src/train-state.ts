@@ -242,14 +242,13 @@ const isOnTheWay = (path: string): boolean => path === "due" || path.startsWith(
  * How the leaf of a state is shared out: parameters, and what the optimizer keeps for each of them in a tree like
  * theirs.
  */
-export const stateSharding =
-  (sharding: Sharding, params: unknown): Sharding =>
-  (path) => {
-    const of = /^(params|optimizer)\./.test(path)
-      ? leafPaths(params).find((own) => sharding(own) !== undefined && path.endsWith(`.${own}`))
-      : undefined;
+export const stateSharding = (sharding: Sharding, params: unknown): Sharding => {
+  const sharedOut = leafPaths(params).filter((path) => sharding(path) !== undefined);
+  return (path) => {
+    const of = /^(params|optimizer)\./.test(path) ? sharedOut.find((own) => path.endsWith(`.${own}`)) : undefined;
     return of === undefined ? undefined : sharding(of);
   };
+};
 
 /** What of a state is saved, by path. */
 export interface SavedLeaves<Leaf> {

@@ -1,18 +1,5 @@
-import {
-  type ArrayTree,
-  flattenTree,
-  type MapTree,
-  NdArray,
-  type Tensor,
-  trace,
-  unflattenTree,
-} from "@skein/tensor-core";
-import { interpretRanks, type ReferenceArray } from "@skein/tensor-core/backend";
-
-const toReference = (array: NdArray): ReferenceArray => ({
-  spec: { dtype: array.dtype, shape: array.shape },
-  data: Float64Array.from(array.toNumbers()),
-});
+import { type ArrayTree, type MapTree, NdArray, type Tensor } from "@skein/tensor-core";
+import { runOnRanks } from "@skein/testing";
 
 /**
  * Run a traced function on all ranks of the axis "expert", each with its own arguments, on the reference. One rank has
@@ -23,18 +10,7 @@ export const runRanks = <Args extends readonly unknown[], Result>(
   ranks: readonly { [K in keyof Args]: ArrayTree<Args[K]> }[],
 ): MapTree<Result, Tensor, NdArray>[] => {
   const all = ranks.map((_, rank) => rank);
-  const traced = ranks.map((args) => trace(fn, args as never, { mesh: { expert: ranks.length } }));
-  const inputs = ranks.map((args) => flattenTree<NdArray>(args).leaves.map(toReference));
-  return interpretRanks(
-    traced.map(({ graph }) => graph),
-    inputs,
-    all.map(() => ({ expert: all })),
-  ).map((results, rank) =>
-    unflattenTree(
-      traced[rank]!.outputs,
-      results.map(({ spec, data }) => NdArray.from(data, spec.shape, spec.dtype)),
-    ),
-  );
+  return runOnRanks(fn, ranks, { mesh: { expert: ranks.length }, groupsOf: () => ({ expert: all }) });
 };
 
 /** `count` parts of an array along dimension 0. */

@@ -1,20 +1,5 @@
-import {
-  type ArrayTree,
-  flattenTree,
-  type MapTree,
-  NdArray,
-  type Tensor,
-  trace,
-  unflattenTree,
-} from "@skein/tensor-core";
-import { interpretRanks, type ReferenceArray } from "@skein/tensor-core/backend";
-
-const toReference = (array: NdArray): ReferenceArray => ({
-  spec: { dtype: array.dtype, shape: array.shape },
-  data: Float64Array.from(array.toNumbers()),
-});
-
-const fromReference = ({ spec, data }: ReferenceArray): NdArray => NdArray.from(data, spec.shape, spec.dtype);
+import { type ArrayTree, flattenTree, type MapTree, NdArray, type Tensor, unflattenTree } from "@skein/tensor-core";
+import { runOnRanks } from "@skein/testing";
 
 /** Axes of a grid of ranks: along `workers` lie those of a column, along `receivers` those of a row. */
 export const gridAxes = { workers: "workers", receivers: "receivers" } as const;
@@ -32,27 +17,19 @@ export const runRanks = <Args extends readonly unknown[], Result>(
 ): MapTree<Result, Tensor, NdArray>[] => {
   const columns = ranks.length / rows;
   const all = ranks.map((_, rank) => rank);
-  const traced = ranks.map((args, rank) =>
-    trace(fn, args as never, {
-      mesh: { data: ranks.length, [gridAxes.workers]: rows, [gridAxes.receivers]: columns },
-      place: {
-        data: rank,
-        [gridAxes.workers]: Math.floor(rank / columns),
-        [gridAxes.receivers]: rank % columns,
-      },
+  return runOnRanks(fn, ranks, {
+    mesh: { data: ranks.length, [gridAxes.workers]: rows, [gridAxes.receivers]: columns },
+    placeOf: (rank) => ({
+      data: rank,
+      [gridAxes.workers]: Math.floor(rank / columns),
+      [gridAxes.receivers]: rank % columns,
     }),
-  );
-  const inputs = ranks.map((args) => flattenTree<NdArray>(args).leaves.map(toReference));
-  const axes = all.map((rank) => ({
-    data: all,
-    [gridAxes.workers]: all.filter((other) => other % columns === rank % columns),
-    [gridAxes.receivers]: all.filter((other) => Math.floor(other / columns) === Math.floor(rank / columns)),
-  }));
-  return interpretRanks(
-    traced.map(({ graph }) => graph),
-    inputs,
-    axes,
-  ).map((results, rank) => unflattenTree(traced[rank]!.outputs, results.map(fromReference)));
+    groupsOf: (rank) => ({
+      data: all,
+      [gridAxes.workers]: all.filter((other) => other % columns === rank % columns),
+      [gridAxes.receivers]: all.filter((other) => Math.floor(other / columns) === Math.floor(rank / columns)),
+    }),
+  });
 };
 
 /** `count` parts of a tree of arrays, cut along dimension 0. */

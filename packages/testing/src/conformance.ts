@@ -1,3 +1,4 @@
+import { toReference } from "./run-on-ranks.ts";
 import {
   add,
   type Backend,
@@ -19,11 +20,6 @@ import { interpretWorld, type ReferenceArray } from "@skein/tensor-core/backend"
 import { assertClose, defaultTolerance, firstDifference, type Tolerance, unitRoundoff } from "./closeness.ts";
 import type { ConformanceCase } from "./conformance-case.ts";
 import { normalArray } from "./seeded.ts";
-
-const toReference = (array: NdArray): ReferenceArray => ({
-  spec: { dtype: array.dtype, shape: array.shape },
-  data: Float64Array.from(array.toNumbers()),
-});
 
 const outputsOf = (row: ConformanceCase, inputs: readonly Tensor[]): Tensor[] =>
   flattenTree<Tensor>(row.fn(...inputs)).leaves;

@@ -11,6 +11,7 @@ export {
 } from "./conformance.ts";
 export type { ConformanceCase } from "./conformance-case.ts";
 export { examples } from "./examples.ts";
+export { type RankLayout, runOnRanks, toReference } from "./run-on-ranks.ts";
 export { normalArray, seeded, uniformArray } from "./seeded.ts";
 export { spread } from "./spread.ts";
 export { gradedSpectrum, symmetricArray, withSpectrum } from "./symmetric.ts";

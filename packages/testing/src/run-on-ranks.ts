@@ -1,0 +1,47 @@
+import {
+  type ArrayTree,
+  flattenTree,
+  type MapTree,
+  type Mesh,
+  type MeshPlace,
+  NdArray,
+  type Tensor,
+  trace,
+  unflattenTree,
+} from "@skein/tensor-core";
+import { interpretRanks, type ReferenceArray } from "@skein/tensor-core/backend";
+
+export const toReference = (array: NdArray): ReferenceArray => ({
+  spec: { dtype: array.dtype, shape: array.shape },
+  data: Float64Array.from(array.toNumbers()),
+});
+
+/** How ranks lie on a mesh. */
+export interface RankLayout {
+  readonly mesh: Mesh;
+  /** For functions that ask for it: the place of a rank that it is traced for. Default: one trace for any rank. */
+  readonly placeOf?: (rank: number) => MeshPlace;
+  /** The ranks of the group of a rank along each axis. */
+  readonly groupsOf: (rank: number) => Readonly<Record<string, readonly number[]>>;
+}
+
+/** Run a traced function on all ranks, traced for each rank apart, each with its own arguments, on the reference. */
+export const runOnRanks = <Args extends readonly unknown[], Result>(
+  fn: (...args: Args) => Result,
+  ranks: readonly { [K in keyof Args]: ArrayTree<Args[K]> }[],
+  { mesh, placeOf, groupsOf }: RankLayout,
+): MapTree<Result, Tensor, NdArray>[] => {
+  const traced = ranks.map((args, rank) =>
+    trace(fn, args as never, { mesh, ...(placeOf !== undefined && { place: placeOf(rank) }) }),
+  );
+  return interpretRanks(
+    traced.map(({ graph }) => graph),
+    ranks.map((args) => flattenTree<NdArray>(args).leaves.map(toReference)),
+    ranks.map((_, rank) => groupsOf(rank)),
+  ).map((results, rank) =>
+    unflattenTree(
+      traced[rank]!.outputs,
+      results.map(({ spec, data }) => NdArray.from(data, spec.shape, spec.dtype)),
+    ),
+  );
+};
