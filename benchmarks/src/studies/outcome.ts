@@ -1,4 +1,5 @@
 import type { Summary } from "@skein/measuring";
+import type { ExpertFigures } from "./expert-figures.ts";
 
 /** What a run of the trainer came to. */
 export type Outcome =
@@ -31,5 +32,7 @@ export interface Figures {
   readonly form?: string;
   /** Of a step, what rank 0 spent waiting for collectives; where the trainer says it. */
   readonly exposedSeconds?: Summary;
+  /** Of a model with experts. */
+  readonly experts?: ExpertFigures;
   readonly peakMemoryBytes: number;
 }

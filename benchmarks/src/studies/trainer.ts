@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { summarize } from "@skein/measuring";
+import { expertFigures } from "./expert-figures.ts";
 import type { Figures, Outcome } from "./outcome.ts";
 import { overCycle } from "./over-cycle.ts";
 import { type Ended, programOf, runProgram } from "./run-program.ts";
@@ -75,6 +76,7 @@ const figuresOf = (run: Run, folder: string, stdout: string): Figures => {
   const exposed = counted.flatMap(({ exposedSeconds }) => exposedSeconds ?? []);
   const seconds = counted.map(({ samplesPerSecond }) => batch / samplesPerSecond);
   const [stageSeconds, form] = [stagesOf(run, folder), formOf(folder, summary)];
+  const experts = expertFigures(counted);
   return {
     testLoss,
     ...(testAccuracy !== undefined && { testAccuracy }),
@@ -88,6 +90,7 @@ const figuresOf = (run: Run, folder: string, stdout: string): Figures => {
     ...(stageSeconds !== undefined && { stageSeconds }),
     ...(form !== undefined && { form }),
     ...(exposed.length > 0 && { exposedSeconds: summarize(exposed) }),
+    ...(experts !== undefined && { experts }),
     peakMemoryBytes,
   };
 };

@@ -1,0 +1,57 @@
+import { bestOf, type Quality, qualityOf } from "../convergence/verdict.ts";
+import { type JobFile, layJobs } from "../studies/job-file.ts";
+import type { Run } from "../studies/run.ts";
+import type { PlanOptions, ResultOf } from "../studies/study.ts";
+import { type Contestant, contestants, expectedSeconds, jobOf, quickJob } from "./contestants.ts";
+
+export const searchName = "moe-search";
+
+/** A contestant at one learning rate, judged by samples held back from training. */
+export interface SearchRun extends Run {
+  readonly contestant: Contestant;
+  readonly peak: number;
+}
+
+const peaks: readonly number[] = [0.002, 0.004, 0.008];
+export const validationFraction = 0.1;
+/** None of those that a contestant is judged with afterwards. */
+const searchSeed = 101;
+
+/** The tries of a contestant, as many for each. */
+export const triesOf = (contestant: Contestant, quick: boolean): SearchRun[] =>
+  (quick ? peaks.slice(0, 1) : peaks).map((peak) => {
+    const job = jobOf(contestant, peak);
+    const data = { ...(job["data"] as JobFile), validationFraction };
+    return {
+      name: `${contestant.name}/rate-${peak}`,
+      job: layJobs(job, quick ? quickJob : { data }, { seed: searchSeed }),
+      core: true,
+      warmUpSteps: 5,
+      minutes: 20,
+      expected: { seconds: quick ? 5 : expectedSeconds, prefix: contestant.name },
+      contestant,
+      peak,
+    };
+  });
+
+export const planSearch = ({ quick }: Pick<PlanOptions, "quick">): SearchRun[] =>
+  contestants.flatMap((contestant) => triesOf(contestant, quick));
+
+export interface Try {
+  readonly run: SearchRun;
+  /** None where it diverged. */
+  readonly quality: Quality | undefined;
+}
+
+/** The best learning rate of a contestant and all that were tried; nothing while a try is missing. */
+export const chooseRate = (
+  contestant: Contestant,
+  quick: boolean,
+  resultOf: ResultOf,
+): { readonly best: Try; readonly tries: readonly Try[] } | undefined => {
+  const runs = triesOf(contestant, quick);
+  const outcomes = runs.map((run) => resultOf(run)?.outcome);
+  if (outcomes.some((outcome) => outcome?.kind !== "done" && outcome?.kind !== "diverged")) return undefined;
+  const tries = runs.map((run, i): Try => ({ run, quality: qualityOf([outcomes[i]]) }));
+  return { best: bestOf(tries), tries };
+};

@@ -1,0 +1,33 @@
+/** What became of the tokens of layers of experts, means over layers and steps. */
+export interface ExpertFigures {
+  /** Share of the choices that found no room. */
+  readonly droppedShare: number;
+  /** Tokens of the busiest expert over those of the mean one. */
+  readonly imbalance: number;
+  /** Of what the gate gives to experts, in nats; ln of their number where it is even. */
+  readonly entropy: number;
+}
+
+const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+/** @param steps lines of `metrics.jsonl`. @returns nothing for a model without experts. */
+export const expertFigures = (steps: readonly object[]): ExpertFigures | undefined => {
+  const all: ExpertFigures[] = [];
+  for (const step of steps) {
+    const figures = Object.entries(step) as [string, number][];
+    const layers = Map.groupBy(figures, ([name]) => /^(block-\d+)\./.exec(name)?.[1]);
+    layers.delete(undefined);
+    for (const [layer, own] of layers) {
+      const loads = own.flatMap(([name, value]) => (name.startsWith(`${layer}.load_E.`) ? [value] : []));
+      const of = new Map(own);
+      all.push({
+        droppedShare: of.get(`${layer}.droppedShare`)!,
+        imbalance: Math.max(...loads) / mean(loads),
+        entropy: of.get(`${layer}.entropy`)!,
+      });
+    }
+  }
+  if (all.length === 0) return undefined;
+  const meanOf = (name: keyof ExpertFigures): number => mean(all.map((figures) => figures[name]));
+  return { droppedShare: meanOf("droppedShare"), imbalance: meanOf("imbalance"), entropy: meanOf("entropy") };
+};
