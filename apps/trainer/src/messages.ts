@@ -7,6 +7,7 @@ import type { SavedFile } from "./checkpoint-part.ts";
 import type { ErrorReport } from "./errors.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { Job } from "./job.ts";
+import type { AllToAllSamples } from "./links/all-to-all-times.ts";
 import type { DataSet } from "./modules/task.ts";
 import type { TracedModel } from "./modules/traced-model.ts";
 import type { UpdateFigures } from "./update-figures.ts";
@@ -50,6 +51,7 @@ export interface PairSamples {
 export interface MeasuredLinks {
   readonly hosts: readonly (readonly number[])[];
   readonly pairs: readonly PairSamples[];
+  readonly allToAll: readonly AllToAllSamples[];
   readonly reduceSecondsPerByte: number;
 }
 
@@ -91,6 +93,8 @@ export type RankMessage =
       readonly seconds: number;
       /** Of those, what was spent waiting for collectives. */
       readonly exposedSeconds: number;
+      /** Of those, for all-to-alls; where steps have them. */
+      readonly exposedAllToAllSeconds?: number;
       /** Payload that rank 0 has sent during the step. */
       readonly bytesSent: number;
       /** Resident memory of rank 0's process after it. */

@@ -6,6 +6,8 @@ export interface StepCosts {
   readonly seconds: number;
   /** Of those, spent waiting for collectives. */
   readonly exposedSeconds: number;
+  /** Of those, for all-to-alls; where steps have them. */
+  readonly exposedAllToAllSeconds?: number;
   /** Payload that this rank has sent during the step. */
   readonly bytesSent: number;
 }
@@ -32,7 +34,7 @@ export interface StepTrace {
  */
 export class StepMeter {
   private readonly input: StepMeterInput;
-  private began = { milliseconds: 0, seconds: 0, exposedSeconds: 0, bytesSent: 0 };
+  private began = { milliseconds: 0, seconds: 0, exposedSeconds: 0, allToAllSeconds: 0, bytesSent: 0 };
 
   constructor(input: StepMeterInput) {
     this.input = input;
@@ -44,6 +46,7 @@ export class StepMeter {
       milliseconds: performance.now(),
       seconds: trace?.recorder.now() ?? 0,
       exposedSeconds: waitClock.seconds,
+      allToAllSeconds: waitClock.allToAllSeconds ?? 0,
       bytesSent: world.bytesSent(),
     };
   }
@@ -54,6 +57,9 @@ export class StepMeter {
     const costs = {
       seconds: (performance.now() - this.began.milliseconds) / 1000,
       exposedSeconds: waitClock.seconds - this.began.exposedSeconds,
+      ...(waitClock.allToAllSeconds !== undefined && {
+        exposedAllToAllSeconds: waitClock.allToAllSeconds - this.began.allToAllSeconds,
+      }),
       bytesSent: world.bytesSent() - this.began.bytesSent,
     };
     if (trace !== undefined) {

@@ -74,7 +74,9 @@ describe("a GPT with experts", () => {
       string,
       number
     >[];
-    for (const line of lines)
+    for (const line of lines) {
+      expect(line["exposedAllToAllSeconds"]).toBeGreaterThan(0);
+      expect(line["exposedAllToAllSeconds"]).toBeLessThanOrEqual(line["exposedSeconds"]!);
       for (const block of [0, 1]) {
         const loads = Array.from({ length: numExperts }, (_, expert) =>
           Number(line[`block-${block}.load_E.${expert}`]),
@@ -84,6 +86,7 @@ describe("a GPT with experts", () => {
         expect(Number(line[`block-${block}.entropy`])).toBeLessThanOrEqual(Math.log(numExperts) + 1e-5);
         expect(Number(line[`block-${block}.auxiliaryLoss`])).toBeGreaterThan(0);
       }
+    }
   });
 
   test("has the same bits over TCP, and when it was stopped and resumed", async () => {

@@ -51,7 +51,7 @@ export const contestants: readonly Contestant[] = [
   })),
 ];
 
-const steps = 1000;
+const steps = 800;
 
 /** Moby-Dick by bytes, a GPT of 2 layers and 64 features, as in the study of convergence. */
 const task: JobFile = {

@@ -120,7 +120,7 @@ export const qualityPage: Study<QualityRun>["page"] = (runs, resultOf, draw) => 
       : [
           draw({
             name: "gates",
-            title: "Bits per byte of Moby-Dick after 1000 steps, with equal flops per token",
+            title: "Bits per byte of Moby-Dick after 800 steps, with equal flops per token",
             axis: "bits per byte on test samples; less is better",
             scale: "linear",
             reference: base.mean,
@@ -136,7 +136,7 @@ export const qualityPage: Study<QualityRun>["page"] = (runs, resultOf, draw) => 
       "Gates that see later bytes",
       standings.filter(({ contestant }) => !contestant.isCausal),
     ),
-    `A GPT of 2 layers and 64 features on windows of 64 bytes, batches of 16, 1000 steps of AdamW; eight experts in both blocks, as many flops per token
+    `A GPT of 2 layers and 64 features on windows of 64 bytes, batches of 16, 800 steps of AdamW; eight experts in both blocks, as many flops per token
 as the dense feed-forward part (the gate comes on top). Learning rates were sought on samples held back from training, with the same budget for each
 (\`pnpm bench moe-search\`). *Dropped* is the share of choices without room while training, *busiest expert* its load over the mean one, *entropy* that of
 the gate's weights over experts in nats (ln 8 is 2.08): means over layers and steps. Capacity is 1.25 times an even load unless a name says another.

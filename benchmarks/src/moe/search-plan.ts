@@ -12,7 +12,7 @@ export interface SearchRun extends Run {
   readonly peak: number;
 }
 
-const peaks: readonly number[] = [0.002, 0.004, 0.008];
+const peaks: readonly number[] = [0.004, 0.008, 0.016];
 export const validationFraction = 0.1;
 /** None of those that a contestant is judged with afterwards. */
 const searchSeed = 101;

@@ -53,6 +53,8 @@ export {
   type Walk,
 } from "./execute.ts";
 export {
+  type AllToAllFit,
+  type AllToAllLevel,
   fitLink,
   formatLinkFile,
   linkCosts,

@@ -36,6 +36,16 @@ export interface PairFit extends LinkFit {
   readonly to: number;
 }
 
+/** Which ranks an all-to-all is among: all of them, those of a host, or one of each host. */
+export type AllToAllLevel = "all" | "within" | "across";
+
+/** A fit of all-to-alls, all groups of a level at once: β is per byte that a rank sends, those to itself included. */
+export interface AllToAllFit extends LinkFit {
+  readonly level: AllToAllLevel;
+  /** Ranks of a group. */
+  readonly ranks: number;
+}
+
 /**
  * The measured links of a job, as `skein-train links` writes them: for either class of links the fit over all its pairs
  * (a job on one host, or with one rank per host, has one class), and the fit of each pair.
@@ -54,6 +64,8 @@ export interface LinkFile {
   readonly within?: LinkFit | undefined;
   readonly across?: LinkFit | undefined;
   readonly pairs: readonly PairFit[];
+  /** By which it is planned how tokens travel to experts. Files of before have none. */
+  readonly allToAll?: readonly AllToAllFit[] | undefined;
   readonly reduceSecondsPerByte: number;
 }
 

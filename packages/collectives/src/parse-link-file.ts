@@ -32,6 +32,9 @@ const linkFileSchema: z.ZodType<LinkFile> = z
     within: fit.optional(),
     across: fit.optional(),
     pairs: z.array(fit.extend({ from: rank, to: rank })),
+    allToAll: z
+      .array(fit.extend({ level: z.enum(["all", "within", "across"]), ranks: z.number().int().min(1) }))
+      .optional(),
     reduceSecondsPerByte: seconds,
   })
   .refine(

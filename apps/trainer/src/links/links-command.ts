@@ -1,4 +1,4 @@
-import { formatLinkFile, type LinkFile, type LinkFit } from "@skein/collectives";
+import { type AllToAllLevel, formatLinkFile, type LinkFile, type LinkFit } from "@skein/collectives";
 import { loadJob } from "../config.ts";
 import { exitCodes } from "../errors.ts";
 import { nodeFiles, replaceDurably } from "../files.ts";
@@ -13,13 +13,24 @@ const rate = (secondsPerByte: number): string =>
     ? `${(1e-9 / secondsPerByte).toFixed(2)} GB/s`
     : `${(1e-6 / secondsPerByte).toFixed(2)} MB/s`;
 
-const lines = ({ within, across, pairs, reduceSecondsPerByte }: LinkFile): string[] => {
-  const line = (name: string, { secondsPerMessage, secondsPerByte, worstRelativeError }: LinkFit): string =>
-    `${name.padEnd(15)} ${microseconds(secondsPerMessage)} per message, ${rate(secondsPerByte)} (line off by at most ${(worstRelativeError * 100).toFixed(0)} %)`;
+const levels: Readonly<Record<AllToAllLevel, string>> = {
+  all: "ranks",
+  within: "of each host",
+  across: "on as many hosts",
+};
+
+const lines = ({ within, across, pairs, allToAll = [], reduceSecondsPerByte }: LinkFile): string[] => {
+  const line = (
+    name: string,
+    { secondsPerMessage, secondsPerByte, worstRelativeError }: LinkFit,
+    each = "message",
+  ): string =>
+    `${name.padEnd(15)} ${microseconds(secondsPerMessage)} per ${each}, ${rate(secondsPerByte)} (line off by at most ${(worstRelativeError * 100).toFixed(0)} %)`;
   return [
     ...(within ? [line("within a host", within)] : []),
     ...(across ? [line("across hosts", across)] : []),
     ...(pairs.length > 1 ? pairs.map((pair) => line(`  ${pair.from} to ${pair.to}`, pair)) : []),
+    ...allToAll.map((fit) => line(`${fit.ranks} ${levels[fit.level]}`, fit, "all-to-all")),
     `${"sums".padEnd(15)} ${rate(reduceSecondsPerByte)} of one summand`,
   ];
 };

@@ -4,23 +4,30 @@ import { type BlockingCommunicator, joinWorld } from "@skein/collectives/node";
 import { Arena } from "@skein/cpu-kernels";
 import { describeError } from "../errors.ts";
 import { median } from "../median.ts";
+import { allToAllTimes } from "./all-to-all-times.ts";
 import type { LinksRankInput, MeasuredLinks, PairSamples, RankMessage } from "../messages.ts";
 
-// Entry of a rank's thread that measures the links of all pairs: messages there and back, timed by the rank that
-// begins.
+// Entry of a rank's thread that measures the links of all pairs, by messages there and back, timed by the rank that
+// begins, and then the all-to-alls of each level.
 
 /** Enough for a median; large messages take long, and vary less. */
 const repeatsOf = (bytes: number): number => (bytes < 100_000 ? 41 : bytes < 1_000_000 ? 15 : 7);
+
+/** What is sent, and where it arrives. */
+interface Regions {
+  readonly input: Uint8Array;
+  readonly output: Uint8Array;
+}
 
 class Meter {
   private readonly communicator: BlockingCommunicator;
   private readonly input: Uint8Array;
   private readonly output: Uint8Array;
 
-  constructor(communicator: BlockingCommunicator, arena: Arena, largest: number) {
+  constructor(communicator: BlockingCommunicator, { input, output }: Regions) {
     this.communicator = communicator;
-    this.input = arena.bytesAt(arena.allocate(largest), largest);
-    this.output = arena.bytesAt(arena.allocate(largest), largest);
+    this.input = input;
+    this.output = output;
   }
 
   /** Send `bytes` from one rank to another; every rank takes part in the call. */
@@ -89,7 +96,10 @@ const measure = (input: LinksRankInput): MeasuredLinks | undefined => {
   const communicator = joinWorld(connection);
   const { rank, worldSize } = communicator;
   const arena = new Arena(connection.memory);
-  const meter = new Meter(communicator, arena, Math.max(...messageBytes));
+  const largest = Math.max(...messageBytes) + worldSize; // operands of an all-to-all are rounded up to whole chunks
+  const region = (): Uint8Array => arena.bytesAt(arena.allocate(largest), largest);
+  const regions = { input: region(), output: region() };
+  const meter = new Meter(communicator, regions);
   const pairs: PairSamples[] = [];
   for (let from = 0; from < worldSize; from++) {
     for (let to = from + 1; to < worldSize; to++) {
@@ -102,8 +112,10 @@ const measure = (input: LinksRankInput): MeasuredLinks | undefined => {
     }
   }
   meter.barrier();
-  const hosts = (connection.preference as Preference).hosts ?? [[rank]];
-  return { hosts, pairs, reduceSecondsPerByte: reduceSecondsPerByte(input, arena) };
+  const everyone = Array.from({ length: worldSize }, (_, other) => other);
+  const hosts = (connection.preference as Preference).hosts ?? [everyone];
+  const allToAll = allToAllTimes(communicator, hosts, messageBytes, regions);
+  return { hosts, pairs, allToAll, reduceSecondsPerByte: reduceSecondsPerByte(input, arena) };
 };
 
 const post = (message: RankMessage): void => parentPort!.postMessage(message);

@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { fitLink, type LinkFile, type LinkFit, type LinkSample } from "@skein/collectives";
+import { type AllToAllFit, fitLink, type LinkFile, type LinkFit, type LinkSample } from "@skein/collectives";
 import { ConfigError } from "../errors.ts";
 import type { Failures } from "../controller/failures.ts";
 import { Interruption } from "../controller/interruption.ts";
@@ -16,6 +16,19 @@ class LinkRecord {
     else if (message.type === "links") this.parts.push(message.measured);
   }
 }
+
+/** Lines through the times of the slowest rank: an all-to-all is done when all have theirs. */
+const allToAllFits = (parts: readonly MeasuredLinks[]): AllToAllFit[] =>
+  parts[0]!.allToAll.map(({ level, ranks, samples }, at) => ({
+    level,
+    ranks,
+    ...fitLink(
+      samples.map(({ bytes }, i) => ({
+        bytes,
+        seconds: Math.max(...parts.map(({ allToAll }) => allToAll[at]!.samples[i]!.seconds)),
+      })),
+    ),
+  }));
 
 /** Lay lines through what was measured. */
 export const linkFileOf = (job: Job, parts: readonly MeasuredLinks[]): LinkFile => {
@@ -41,6 +54,7 @@ export const linkFileOf = (job: Job, parts: readonly MeasuredLinks[]): LinkFile 
     hosts: hosts.map((host) => [...host]),
     ...(within && { within }),
     ...(across && { across }),
+    allToAll: allToAllFits(parts),
     pairs: pairs.map(({ from, to, samples }) => ({ from, to, ...fitLink(samples) })),
     reduceSecondsPerByte: Math.max(...parts.map((part) => part.reduceSecondsPerByte)),
   };
