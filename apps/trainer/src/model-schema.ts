@@ -123,6 +123,11 @@ const expertsFaults = (
   const fault = (name: string, rule: string): void => void faults.push({ path: ["model", "experts", name], rule });
   if (topK > numExperts)
     fault("topK", `a token cannot go to ${topK} of ${numExperts} experts; use at most ${numExperts}`);
+  if (gate === "noisy-top-k" && topK === 1)
+    fault(
+      "topK",
+      `the gate noisy-top-k divides weights by their sum, which leaves one choice no gradient; use topK: 2, or gate: switch`,
+    );
   if (gate === "switch" && topK !== 1)
     fault("topK", `the gate switch chooses one expert, not ${topK}; use topK: 1, or the gate noisy-top-k`);
   if (every > layers) fault("every", `none of ${layers} layers is the ${every}th; use at most ${layers}`);

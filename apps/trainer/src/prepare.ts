@@ -7,7 +7,7 @@ import { sha256 } from "./checkpoint-part.ts";
 import { CheckpointError, ConfigError } from "./errors.ts";
 import { type ExchangePlan, isExchangePlanned } from "./planning/exchange-plan.ts";
 import { placeOf } from "./mesh.ts";
-import type { DataJob, Job, ModelJob } from "./job.ts";
+import type { DataJob, ExpertsJob, Job, ModelJob } from "./job.ts";
 import { dataDigest } from "./modules/data-digest.ts";
 import { type DataSet, taskOf } from "./modules/task.ts";
 import { modelOf, type TracedModel, traceModel } from "./modules/traced-model.ts";
@@ -113,9 +113,18 @@ const requireRoom = ({ job, shared, own, params }: Pick<Prepared, "job" | "share
   ]);
 };
 
+/** Gates in which a token's experts depend on all tokens of a batch, those after it in its own text included. */
+const seesLater: readonly ExpertsJob["gate"][] = ["expert-choice", "soft"];
+
 const remarksOn = (job: Job, totalSteps: number): string[] => {
   const { decay, warmupSteps } = job.learningRate;
+  const gate = "experts" in job.model ? job.model.experts?.gate : undefined;
   return [
+    ...(gate !== undefined && seesLater.includes(gate)
+      ? [
+          `model.experts.gate: with ${gate} later tokens have a say in the prediction of earlier ones, so losses are lower than those of text that is generated; use another gate for a language model`,
+        ]
+      : []),
     ...(decay !== "constant" && warmupSteps >= totalSteps
       ? [
           `learningRate.decay: ${decay} has no effect: the warm-up of ${warmupSteps} steps covers all ${totalSteps} of the run`,

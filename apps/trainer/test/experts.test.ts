@@ -154,8 +154,16 @@ test.each([
   [["ranks=2", "mesh.expert=2", dropless, "optimizer={kind: muon}"], /muon looks at parameters as wholes/],
   [[gptOf("topK: 5")], /a token cannot go to 5 of 4 experts; use at most 4/],
   [[gptOf("gate: switch")], /the gate switch chooses one expert, not 2; use topK: 1/],
+  [[gptOf("topK: 1")], /the gate noisy-top-k divides weights by their sum, which leaves one choice no gradient/],
 ])("refuses %j in one line", async (own, message) => {
   const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--steps", "1", ...settings([...plain, ...own]));
   expect(stderr).toMatch(message);
   expect(code).toBe(2);
+});
+
+test("says that a gate sees later tokens", async () => {
+  const args = ["run", "job.yaml", "--output", "soft", "--steps", "1", ...settings([...plain, gptOf("gate: soft")])];
+  const { code, stderr } = await skeinTrain(folder, ...args);
+  expect(stderr).toMatch(/with soft later tokens have a say in the prediction of earlier ones/);
+  expect(code).toBe(0);
 });

@@ -94,7 +94,7 @@ const reduceSecondsPerByte = ({ module, connection }: LinksRankInput, arena: Are
 const measure = (input: LinksRankInput): MeasuredLinks | undefined => {
   const { connection, messageBytes } = input;
   const communicator = joinWorld(connection);
-  const { rank, worldSize } = communicator;
+  const { worldSize } = communicator;
   const arena = new Arena(connection.memory);
   const largest = Math.max(...messageBytes) + worldSize; // operands of an all-to-all are rounded up to whole chunks
   const region = (): Uint8Array => arena.bytesAt(arena.allocate(largest), largest);
