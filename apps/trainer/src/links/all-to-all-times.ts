@@ -50,8 +50,8 @@ const timesOf = (
 };
 
 /**
- * Time the all-to-all of each level, all groups of a level at once, as tokens travel to experts. Every rank of the world
- * calls it.
+ * Time the all-to-all of each level, all groups of a level at once, as tokens travel to experts. Every rank of the
+ * world calls it.
  *
  * @param regions of memory, each as large as the largest operand and a byte more for each rank.
  */
