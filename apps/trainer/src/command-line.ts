@@ -16,6 +16,7 @@ import { addLaunchCommand } from "./launch-targets/launch-command.ts";
 import { addMpiCommand } from "./members/mpi-command.ts";
 import { asTyped, sampleJob } from "./own-command.ts";
 import { prepare } from "./prepare.ts";
+import { reportCommand, type ReportOptions } from "./report/report-command.ts";
 import { resumeCommand, runCommand } from "./run-command.ts";
 import { type GlobalOptions, overridesOf, type RunOptions } from "./run-options.ts";
 
@@ -102,6 +103,15 @@ const makeProgram = (finish: (code: number) => void): Command => {
   )
     .addHelpText("after", "\nExample:\n  skein-train resume runs/mnist/1")
     .action(does(resumeCommand));
+  program
+    .command("report")
+    .description("make one page of a run, while it trains or after: losses, figures, where tokens went to experts")
+    .argument("<folder>", "output folder of the run")
+    .option("--output <file>", "where the page goes; default: report.html in the folder")
+    .addHelpText("after", "\nExample:\n  skein-train report runs/mnist/1")
+    .action(async (folder: string, _: unknown, command: Command) =>
+      finish(await reportCommand(folder, command.optsWithGlobals<ReportOptions>())),
+    );
   withOverrides(program.command("validate").description("check a job file").argument("<job>", "job file"))
     .addHelpText("after", `\nExample:\n  skein-train validate ${sampleJob()}`)
     .action(does(validateCommand));

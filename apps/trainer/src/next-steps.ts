@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { shellQuote } from "./launch-targets/shell-quote.ts";
 import { metricsFile } from "./metrics.ts";
-import { resumeLine } from "./own-command.ts";
+import { reportLine, resumeLine } from "./own-command.ts";
 
 /**
  * What people may do with a run that is done, a line each.
@@ -11,6 +11,7 @@ import { resumeLine } from "./own-command.ts";
 export const nextSteps = (output: string, totalSteps: number, tracePath: string | undefined): string[] => [
   "What next:",
   `  train longer    ${resumeLine(output)} --steps ${2 * totalSteps}`,
+  `  see the run     ${reportLine(output)}`,
   `  see the curves  tensorboard --logdir ${shellQuote(output)}   (every step in numbers: ${join(output, metricsFile)})`,
   tracePath === undefined
     ? "  see the time    add --trace trace.json to a run, and open that file at https://ui.perfetto.dev"

@@ -125,6 +125,9 @@ export const asTypedIn = (name: string, commands: readonly string[], text: strin
 /** What goes on with a run. */
 export const resumeLine = (output: string): string => `skein-train resume ${shellQuote(output)}`;
 
+/** What makes a page of a run. */
+export const reportLine = (output: string): string => `skein-train report ${shellQuote(output)}`;
+
 /** A job file that comes with this package, as a path from here. */
 export const sampleJob = (): string =>
   shellQuote(shortPath(fileURLToPath(new URL("../jobs/mnist.yaml", import.meta.url)), process.cwd()));

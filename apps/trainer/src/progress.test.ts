@@ -87,6 +87,7 @@ test("figures read well", () => {
   expect(nextSteps("my runs/1", 20, undefined)).toEqual([
     "What next:",
     "  train longer    skein-train resume 'my runs/1' --steps 40",
+    "  see the run     skein-train report 'my runs/1'",
     "  see the curves  tensorboard --logdir 'my runs/1'   (every step in numbers: my runs/1/metrics.jsonl)",
     expect.stringContaining("add --trace trace.json"),
   ]);

@@ -89,6 +89,14 @@ describe("a GPT with experts", () => {
     }
   });
 
+  test("shows on a page where its tokens went", async () => {
+    const { code, stdout } = await skeinTrain(folder, "report", "mesh");
+    expect([code, stdout]).toEqual([0, "written to mesh/report.html\n"]);
+    const page = readFileSync(join(folder, "mesh/report.html"), "utf8");
+    for (const block of [0, 1]) expect(page).toContain(`block-${block}: the busiest of ${numExperts} experts has `);
+    expect((await skeinTrain(folder, "report", "nowhere")).stderr).toMatch(/nowhere holds no run/);
+  });
+
   test("has the same bits over TCP, and when it was stopped and resumed", async () => {
     await train("tcp", [dropless, ...mesh(4, 2), "transport=tcp"]);
     expect(savedBy("tcp")).toEqual(savedBy("mesh"));

@@ -30,7 +30,7 @@ export const decimalUnits: Units = [
  * Self-contained: the page carries its source.
  */
 export const quantityText = (value: number, units: Units): string => {
-  if (!Number.isFinite(value)) return "–";
+  if (!Number.isFinite(Number(value.toPrecision(3)))) return "–"; // the largest numbers are rounded up to infinity
   const magnitude = Math.abs(value);
   // Nothing is written in the unit in which most is: 0 s, not 0 ns.
   let index =
@@ -72,9 +72,9 @@ export const shareText = (share: number): string => {
 
 /** With so many digits and no unit, for the columns of a table: 0.012345 → "0.0123". What is not known is "–". */
 export const digitsText = (value: number | undefined, digits = 3): string => {
-  if (value === undefined || !Number.isFinite(value)) return "–";
-  if (value === 0) return "0";
-  const rounded = Number(value.toPrecision(digits));
+  const rounded = Number(value?.toPrecision(digits)); // the largest numbers are rounded up to infinity
+  if (!Number.isFinite(rounded)) return "–";
+  if (rounded === 0) return "0";
   const magnitude = Math.floor(Math.log10(Math.abs(rounded)));
   return magnitude < -4 || magnitude > 14
     ? rounded.toExponential(1)

@@ -1,3 +1,4 @@
+import { shadeRules } from "./charts/heat-map-chart.ts";
 import { tokenRules } from "./tokens.ts";
 
 /** Rules of the page and of its charts, after the tokens. Labels of axes lie outside of a chart, in its margin. */
@@ -87,6 +88,11 @@ section:has(input[value=apart]:checked) .together,section:has(input[value=togeth
 .memory .resident{fill:#b4bac4;fill-opacity:.65}
 .memory .peak line{stroke:#d55e00;stroke-width:1.5px;stroke-dasharray:4 3}
 .memory .peak text{font-weight:600;paint-order:stroke;stroke:var(--page);stroke-width:4px}
+.heat-map{margin:8px 12px 8px 72px;width:calc(100% - 84px)}
+.heat-map .ground{fill:var(--panel)}
+${shadeRules}
+.lines{margin:8px 12px 8px 56px;width:calc(100% - 68px)}
+.lines .line{fill:none;stroke:var(--fill);stroke-width:1.5px;vector-effect:non-scaling-stroke}
 .scroll{max-height:70vh;overflow:auto;border:1px solid var(--line);border-radius:var(--radius)}
 table{border-collapse:separate;border-spacing:0;width:100%;font-size:13px;font-variant-numeric:tabular-nums}
 caption{text-align:left;padding:6px 10px;color:var(--quiet);font-size:var(--small)}

@@ -4,6 +4,7 @@ import { kindOfPhase, outsideNames, stepSegments } from "../phases.ts";
 import type { Advice, OperatorRow, ProfileReport } from "../profile-report.ts";
 import { digitsText, secondsText, shareText } from "../quantities.ts";
 import { legend } from "./legend.ts";
+import { tile } from "./tile.ts";
 
 /** 2026-11-23T09:30:00.000Z → 2026-11-23 09:30 UTC; what is no such date stays as it is. */
 export const dateText = (iso: string): string => {
@@ -21,9 +22,6 @@ export const missText = (predicted: number, measured: number): string => {
 /** A setting as a job file has it. */
 export const settingText = (key: string, value: unknown): string =>
   `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`;
-
-const tile = (name: string, value: string, detail: string, className = ""): string =>
-  `<div class="tile ${className}"><dt>${escapeText(name)}</dt><dd><strong>${escapeText(value)}</strong><span>${escapeText(detail)}</span></dd></div>`;
 
 /** The part of all ranks' time that they wait for communication. */
 export const exposedShare = ({ outside }: ProfileReport): number =>

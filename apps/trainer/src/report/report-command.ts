@@ -1,0 +1,36 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { runPage } from "@skein/report";
+import { ConfigError, exitCodes } from "../errors.ts";
+import { nodeFiles, replaceDurably } from "../files.ts";
+import { metricsFile } from "../metrics.ts";
+import { savedJob } from "../output-folder.ts";
+import { requireReplaceable } from "../places.ts";
+import type { GlobalOptions } from "../run-options.ts";
+import { readMetricLines } from "./metric-lines.ts";
+import { runReportOf } from "./run-report-of.ts";
+
+export interface ReportOptions extends GlobalOptions {
+  /** Where the page goes. Default: `report.html` in the folder of the run. */
+  readonly output?: string;
+}
+
+/**
+ * `skein-train report`: one page of a run, while it trains or after, from its metrics.
+ *
+ * @returns the exit code.
+ * @throws CheckpointError where the folder holds no run, ConfigError where it has no metrics or the page cannot be
+ * written.
+ */
+export const reportCommand = async (folder: string, options: ReportOptions): Promise<number> => {
+  const job = await savedJob(folder, []);
+  const metrics = join(folder, metricsFile);
+  if (!existsSync(metrics))
+    throw new ConfigError([`${metrics} is not there, so nothing is known of the run; name the folder of another run`]);
+  const report = runReportOf(job, readMetricLines(metrics));
+  const output = options.output ?? join(folder, "report.html");
+  requireReplaceable(output, "--output");
+  replaceDurably(nodeFiles, output, runPage(report));
+  process.stdout.write(options.json === true ? `${JSON.stringify({ report: output })}\n` : `written to ${output}\n`);
+  return exitCodes.ok;
+};

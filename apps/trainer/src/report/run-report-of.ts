@@ -1,0 +1,72 @@
+import type { ExpertLoads, RunReport, StepValue } from "@skein/report";
+import type { Job } from "../job.ts";
+import { median } from "../median.ts";
+import type { MetricLine } from "./metric-lines.ts";
+
+const valuesOf = (lines: readonly MetricLine[], name: string): StepValue[] =>
+  lines.flatMap((line) => {
+    const value = line[name];
+    return typeof value === "number" && Number.isFinite(value) ? [[line.step, value] as const] : [];
+  });
+
+/** The share of a quantity in the seconds of a step, median; undefined where no step has it. */
+const shareOfStep = (steps: readonly MetricLine[], name: string): number | undefined => {
+  const shares = steps.flatMap((line) => {
+    const [part, whole] = [line[name], line["seconds"]];
+    return typeof part === "number" && typeof whole === "number" && whole > 0 ? [part / whole] : [];
+  });
+  return shares.length === 0 ? undefined : median(shares);
+};
+
+/** Names of layers that tell loads, in the order of the first line that has them. */
+const layersOf = (steps: readonly MetricLine[]): string[] => [
+  ...new Set(steps.flatMap((line) => Object.keys(line).flatMap((name) => /^(.+)\.load_E\.0$/.exec(name)?.[1] ?? []))),
+];
+
+const loadsOf = (steps: readonly MetricLine[], layer: string): ExpertLoads => {
+  const told = steps.filter((line) => typeof line[`${layer}.load_E.0`] === "number");
+  const numExperts = Object.keys(told[0]!).filter((name) => name.startsWith(`${layer}.load_E.`)).length;
+  return {
+    layer,
+    steps: told.map(({ step }) => step),
+    loads: told.map((line) =>
+      Array.from({ length: numExperts }, (_, expert) => Number(line[`${layer}.load_E.${expert}`] ?? 0)),
+    ),
+    droppedShare: told.map((line) => Number(line[`${layer}.droppedShare`] ?? 0)),
+  };
+};
+
+const count = (number: number, one: string): string => `${number} ${one}${number === 1 ? "" : "s"}`;
+
+const aboutOf = ({ ranks, mesh, backend, transport, model, data, optimizer }: Job): string =>
+  [
+    `${model.kind} on ${data.kind}`,
+    optimizer.kind,
+    `${backend}, ${count(ranks, "rank")}${ranks > 1 ? ` over ${transport}` : ""}`,
+    ...(mesh.expert > 1 ? [`experts shared out by ${mesh.expert}`] : []),
+  ].join("; ");
+
+/** What a run's page shows, from its metrics. @param job as it was saved beside them. */
+export const runReportOf = (job: Job, lines: readonly MetricLine[]): RunReport => {
+  const steps = lines.filter(({ type }) => type === "step");
+  const tests = lines.filter(({ type }) => type === "evaluation");
+  const names = [...new Set(tests.flatMap((line) => Object.keys(line)))].filter(
+    (name) => name !== "type" && name !== "step",
+  );
+  const [exposedShare, exposedAllToAllShare] = [
+    shareOfStep(steps, "exposedSeconds"),
+    shareOfStep(steps, "exposedAllToAllSeconds"),
+  ];
+  return {
+    name: job.name,
+    about: aboutOf(job),
+    losses: valuesOf(steps, "loss"),
+    evaluations: Object.fromEntries(
+      names.map((name) => [name, valuesOf(tests, name)] as const).filter(([, values]) => values.length > 0),
+    ),
+    samplesPerSecond: valuesOf(steps, "samplesPerSecond"),
+    ...(job.ranks > 1 && exposedShare !== undefined && { exposedShare }),
+    ...(exposedAllToAllShare !== undefined && { exposedAllToAllShare }),
+    experts: layersOf(steps).map((layer) => loadsOf(steps, layer)),
+  };
+};

@@ -1,0 +1,129 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { heatMapChart } from "./charts/heat-map-chart.ts";
+import { lineChart } from "./charts/line-chart.ts";
+import { runPage } from "./run-page.ts";
+import type { RunReport } from "./run-report.ts";
+
+const label = "A chart";
+
+/** Cells of a heat map by their shade: columns and rows. */
+const cellsOf = (svg: string): Map<number, string[]> =>
+  new Map(
+    [...svg.matchAll(/class="shade-(\d)" d="([^"]*)"/g)].map(([, shade, d]) => [
+      Number(shade),
+      [...d!.matchAll(/M(\d+ \d+)h(\d+)/g)].map(([, at, width]) => `${at} ${width}`),
+    ]),
+  );
+
+describe("a heat map", () => {
+  test("has a shade for each value: none for 0, the darkest from the most on", () => {
+    const svg = heatMapChart(
+      {
+        rows: ["a", "b"],
+        edges: [0, 1, 4],
+        values: [
+          [0, 3],
+          [1.5, 9],
+        ],
+        axis: "step",
+        most: 3,
+      },
+      { label },
+    );
+    expect(cellsOf(svg)).toEqual(
+      new Map([
+        [4, ["0 1 2500"]],
+        [8, ["2500 0 7500", "2500 1 7500"]],
+      ]),
+    );
+  });
+
+  test("shades grow with values, and no cell lies outside or on another", () => {
+    const value = fc.oneof(fc.double({ min: 0, max: 4, noNaN: true }), fc.constantFrom(0, Number.NaN, Infinity, -1));
+    fc.assert(
+      fc.property(
+        fc.array(fc.array(value, { minLength: 3, maxLength: 3 }), { minLength: 1, maxLength: 5 }),
+        (values) => {
+          const rows = values.map((_, row) => `${row}`);
+          const svg = heatMapChart({ rows, edges: [0, 2, 5, 9], values, axis: "step", most: 3 }, { label });
+          const cells = cellsOf(svg);
+          const places = [...cells.values()].flat();
+          expect(new Set(places).size).toBe(places.length);
+          const shadeAt = (row: number, column: number): number => {
+            const from = [0, 2222, 5556][column]!;
+            return [...cells].find(([, all]) => all.some((cell) => cell.startsWith(`${from} ${row} `)))?.[0] ?? 0;
+          };
+          const all = values.flatMap((own, row) => own.map((one, column) => [one, shadeAt(row, column)] as const));
+          for (const [a, shade] of all) {
+            expect(shade === 0).toBe(!(a > 0));
+            for (const [b, other] of all) if (a <= b) expect(Math.max(0, shade)).toBeLessThanOrEqual(other);
+          }
+        },
+      ),
+    );
+  });
+});
+
+test("a line keeps the least and the greatest of what it thins", () => {
+  const points = Array.from({ length: 30_000 }, (_, x): [number, number] => [x, x === 12_345 ? 50 : x === 7 ? -3 : 1]);
+  const svg = lineChart([{ name: "x", kind: "forward", points }], { label, axis: "step" });
+  const ys = [.../ d="M([^"]*)"/.exec(svg)![1]!.matchAll(/ (\d+)/g)].map(([, y]) => Number(y));
+  expect([Math.min(...ys), Math.max(...ys)]).toEqual([0, 10_000]);
+  expect(ys.length).toBeLessThanOrEqual(2001);
+});
+
+describe("the page of a run", () => {
+  const number = fc.oneof(fc.double(), fc.constantFrom(0, -1, 1e300, Number.NaN, Infinity));
+  const text = fc.constantFrom("a", `</script><img src=x onerror=alert(1)>" x='y`, "");
+  const values = fc.array(fc.tuple(fc.nat(100), number), { maxLength: 4 });
+  const experts = fc.nat(70).chain((numExperts) =>
+    fc
+      .array(fc.array(number, { minLength: numExperts + 1, maxLength: numExperts + 1 }), { maxLength: 4 })
+      .map((loads) => ({
+        layer: "block-1",
+        steps: loads.map((_, i) => i + 1),
+        loads,
+        droppedShare: loads.map((_, i) => i / 10),
+      })),
+  );
+  const anyRun: fc.Arbitrary<RunReport> = fc.record({
+    name: text,
+    about: text,
+    losses: values,
+    evaluations: fc.record({ loss: values, accuracy: fc.constant([[1, 0.5]] as const) }),
+    samplesPerSecond: values,
+    experts: fc.array(experts, { maxLength: 2 }),
+  });
+
+  test("has no coordinate that is none, and no text that became a tag, whatever the run has told", () => {
+    fc.assert(
+      fc.property(anyRun, (report) => {
+        const page = runPage(report);
+        const body = page.slice(page.indexOf("<body>"), page.lastIndexOf("<script>"));
+        expect(body).not.toMatch(/NaN|Infinity|undefined/);
+        expect(body).not.toMatch(/<img/);
+        expect(body.split("<svg").length).toBe(body.split("</svg>").length);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("stays small: 64 experts in four layers over ten thousand steps", () => {
+    const steps = Array.from({ length: 10_000 }, (_, i) => i + 1);
+    const page = runPage({
+      name: "large",
+      about: "",
+      losses: steps.map((step) => [step, 1 / step] as const),
+      evaluations: {},
+      samplesPerSecond: [],
+      experts: ["a", "b", "c", "d"].map((layer) => ({
+        layer,
+        steps,
+        loads: steps.map((step) => Array.from({ length: 64 }, (_, expert) => (expert * step) % 7)),
+        droppedShare: steps.map((step) => (step % 10) / 100),
+      })),
+    });
+    expect(Buffer.byteLength(page)).toBeLessThan(1_600_000);
+  });
+});

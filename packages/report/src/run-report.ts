@@ -1,0 +1,29 @@
+/** A value after so many steps. */
+export type StepValue = readonly [step: number, value: number];
+
+/** What the experts of a layer were given, step by step. */
+export interface ExpertLoads {
+  /** `block-1` */
+  readonly layer: string;
+  /** Steps done, ascending. */
+  readonly steps: readonly number[];
+  /** loads[step][expert]: choices of all tokens of that step. */
+  readonly loads: readonly (readonly number[])[];
+  /** Share of the choices that found no room, by step. */
+  readonly droppedShare: readonly number[];
+}
+
+/** What the page of a training run shows. */
+export interface RunReport {
+  readonly name: string;
+  /** The run in words: machine, backend, ranks, … */
+  readonly about: string;
+  readonly losses: readonly StepValue[];
+  /** Of held-out samples, by name: `accuracy`, `bitsPerByte`, `loss`. */
+  readonly evaluations: Readonly<Record<string, readonly StepValue[]>>;
+  readonly samplesPerSecond: readonly StepValue[];
+  /** Shares of a step, medians: waiting for collectives, and of that for tokens on their way to experts and back. */
+  readonly exposedShare?: number;
+  readonly exposedAllToAllShare?: number;
+  readonly experts: readonly ExpertLoads[];
+}

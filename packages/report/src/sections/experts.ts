@@ -1,0 +1,108 @@
+import { heatMapChart } from "../charts/heat-map-chart.ts";
+import { lineChart } from "../charts/line-chart.ts";
+import { escapeText } from "../html.ts";
+import { digitsText, shareText } from "../quantities.ts";
+import type { ExpertLoads } from "../run-report.ts";
+import { sortableTable } from "./table.ts";
+
+/** More columns are narrower than what an eye tells apart. */
+const mostColumns = 160;
+/** More rows make a page that nobody reads; the table has all. */
+const mostRows = 64;
+/** Loads from here on are drawn alike, in multiples of an even one. */
+const most = 3;
+
+const mean = (values: readonly number[]): number =>
+  values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
+
+/** Loads of each expert over those of a mean one. @returns relative[step][expert]. */
+const relativeLoads = ({ loads }: ExpertLoads): number[][] =>
+  loads.map((own) => {
+    const even = mean(own);
+    return own.map((load) => (even > 0 ? load / even : 0));
+  });
+
+/** Means of steps that lie together. */
+const binned = (
+  steps: readonly number[],
+  relative: readonly (readonly number[])[],
+): { readonly edges: number[]; readonly columns: number[][] } => {
+  const each = Math.max(1, Math.ceil(steps.length / mostColumns));
+  const numBins = Math.ceil(steps.length / each);
+  const numExperts = relative[0]?.length ?? 0;
+  const columns = Array.from({ length: numBins }, (_, bin) => {
+    const some = relative.slice(bin * each, (bin + 1) * each);
+    return Array.from({ length: numExperts }, (_, expert) => mean(some.map((own) => own[expert]!)));
+  });
+  const begins = Array.from({ length: numBins }, (_, bin) => steps[bin * each]! - 1);
+  return { edges: [...begins, steps.at(-1) ?? 0], columns };
+};
+
+const times = (value: number): string => `${digitsText(value)}×`;
+
+const layerSection = (loads: ExpertLoads): string => {
+  const { layer, steps, droppedShare } = loads;
+  const relative = relativeLoads(loads);
+  const numExperts = relative[0]?.length ?? 0;
+  const experts = Array.from({ length: numExperts }, (_, expert) => {
+    const own = relative.map((row) => row[expert]!);
+    return {
+      expert,
+      mean: mean(own),
+      least: own.reduce((low, value) => Math.min(low, value), Number.POSITIVE_INFINITY),
+      greatest: own.reduce((high, value) => Math.max(high, value), 0),
+      idle: mean(own.map((value) => (value === 0 ? 1 : 0))),
+    };
+  });
+  const shown =
+    numExperts <= mostRows
+      ? experts
+      : experts
+          .toSorted((a, b) => b.mean - a.mean)
+          .slice(0, mostRows)
+          .toSorted((a, b) => a.expert - b.expert);
+  const { edges, columns } = binned(steps, relative);
+  const busiest = mean(relative.map((own) => own.reduce((high, value) => Math.max(high, value), 0)));
+  const words = `${layer}: the busiest of ${numExperts} experts has ${times(busiest)} an even load, mean of ${steps.length} steps; ${shareText(mean(droppedShare))} of the choices found no room`;
+  const map = heatMapChart(
+    {
+      rows: shown.map(({ expert }) => `${expert}`),
+      edges,
+      values: shown.map(({ expert }) => columns.map((own) => own[expert]!)),
+      axis: "step",
+      most,
+    },
+    { label: words },
+  );
+  const dropped = lineChart(
+    [{ name: "dropped", kind: "exposed", points: steps.map((step, i) => [step, 100 * droppedShare[i]!] as const) }],
+    { label: `${layer}: share of the choices that found no room, in percent, by step`, axis: "step" },
+  );
+  const table = sortableTable(
+    `experts-${layer}`,
+    `Experts of ${layer}: load over an even one, by step`,
+    [
+      { heading: "expert", numeric: true },
+      { heading: "mean", numeric: true },
+      { heading: "least", numeric: true },
+      { heading: "greatest", numeric: true },
+      { heading: "idle", numeric: true, meaning: "share of the steps in which no token chose it" },
+    ],
+    experts.map((one) => ({
+      cells: [`${one.expert}`, times(one.mean), times(one.least), times(one.greatest), shareText(one.idle)],
+    })),
+  );
+  const few = shown.length < numExperts ? ` The ${mostRows} busiest of ${numExperts} experts are drawn.` : "";
+  return `<h3>${escapeText(layer)}</h3>
+<p>${escapeText(words)}.${few}</p>
+<figure>${map}<figcaption class="quiet">Load of each expert over an even one, by step: empty for none, darkest for ${most}× and more.</figcaption></figure>
+${droppedShare.some((share) => share > 0) ? `<figure>${dropped}<figcaption class="quiet">Choices that found no room, in percent.</figcaption></figure>` : ""}
+${table}`;
+};
+
+/** Where the tokens of each layer of experts went, over time; nothing for a model without experts. */
+export const expertSection = (experts: readonly ExpertLoads[]): string =>
+  experts.length === 0
+    ? ""
+    : `<section aria-labelledby="experts-heading"><h2 id="experts-heading">Experts</h2>
+${experts.map(layerSection).join("\n")}</section>`;
