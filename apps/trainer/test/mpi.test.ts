@@ -61,6 +61,26 @@ test("2 ranks under mpirun end with the bits of threads", { tags: "full" }, (con
   expectBitsOfThreads(2, context),
 );
 
+test("ranks that share out experts end with the bits of threads, under mpirun too", async (context) => {
+  if (missing.length > 0) return context.skip(reason);
+  const settings = [
+    "ranks=4",
+    "mesh={data: 2, expert: 2}",
+    "model={kind: gpt, layers: 2, heads: 2, width: 16, experts: {count: 4, every: 1, dispatch: ragged}}",
+    "data={kind: moby-dick, window: 16, trainSamples: 400, testSamples: 30}",
+    "batch=8",
+    "evaluation.batch=8",
+    "compression={kind: identity}",
+    "clipNorm=0.5",
+  ].flatMap((setting) => ["--set", setting]);
+  const args = ["run", "job.yaml", ...settings, "--steps", "8"];
+  for (const transport of ["threads", "mpi"]) {
+    const { ended } = startWith({ env: addon }, folder, ...args, "--transport", transport, "--output", transport);
+    expect((await ended).code).toBe(0);
+  }
+  expectSameEnd(join(folder, "mpi"), join(folder, "threads"), 8);
+});
+
 test("ranks that mpirun has started find each other", async (context) => {
   if (missing.length > 0) return context.skip(reason);
   const args = ["run", "job.yaml", ...long, "--transport", "mpi", "--output", "run"];
