@@ -26,6 +26,7 @@ import { benchInChromium } from "./suites/browser.ts";
 import { benchCodec } from "./suites/codec.ts";
 import { onBlas, onTwoThreads, processes } from "./suites/contestants.ts";
 import { benchKernelFamily, benchOnGpu, kernelFamilies } from "./suites/gpu.ts";
+import { benchGrouped } from "./suites/grouped.ts";
 import { benchMemory } from "./suites/memory.ts";
 import { benchProblem } from "./suites/steps.ts";
 
@@ -70,6 +71,7 @@ const suites: Readonly<Record<string, Suite>> = Object.fromEntries([
   ),
   ...[2, 4].map((ranks) => [`all-reduce-${ranks}`, allReduceSuite(ranks)]),
   ["codec", () => benchCodec()],
+  ["grouped", () => benchGrouped()],
   ["memory", ({ folder }: SuiteContext) => benchMemory(folder)],
   ...browserProblems.map((name) => [
     `webgpu-${name}`,

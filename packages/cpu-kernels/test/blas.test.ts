@@ -4,10 +4,12 @@ import { attention, type Backend, conv2d, evaluate, matmul, NdArray, sin, type T
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type Contraction, contractionOps } from "../src/blas/blas.ts";
+import { groupedOps } from "../src/blas/with-blas.ts";
 import { createGuardedBackend } from "./guarded-backend.ts";
 import { plainBlas } from "./plain-blas.ts";
 
-const rows = conformanceCases.filter(({ op }) => (contractionOps as readonly string[]).includes(op));
+const ops: readonly string[] = [...contractionOps, ...groupedOps];
+const rows = conformanceCases.filter(({ op }) => ops.includes(op));
 
 const guarded = (build: WasmBuild): Promise<Backend> => createGuardedBackend(build, undefined, plainBlas());
 

@@ -6,8 +6,10 @@ import {
   attention,
   type Backend,
   batchNorm,
+  constant,
   conv2d,
   evaluate,
+  groupedMatmul,
   layerNorm,
   matmul,
   maxPool2d,
@@ -146,6 +148,25 @@ describe.each([
         await expectSameBits(
           (x, y) => matmul(x!, y!, { transposeA, transposeB: transposeB && !both }),
           [a, both ? normalArray([batch, inner, columns], 2) : b],
+        );
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  test("products of groups and their gradients: even, skewed, empty groups, rows behind the last", async () => {
+    const problem = fc.record({
+      inner: fc.integer({ min: 1, max: 140 }),
+      columns: fc.integer({ min: 1, max: 140 }),
+      counts: fc.array(fc.constantFrom(0, 1, 7, 64, 130, 300), { minLength: 1, maxLength: 7 }),
+      behind: fc.constantFrom(0, 5),
+    });
+    await fc.assert(
+      fc.asyncProperty(problem, async ({ inner, columns, counts, behind }) => {
+        const rows = counts.reduce<number>((sum, count) => sum + count, behind);
+        await expectSameBits(
+          withGradients((x: Tensor, w: Tensor) => groupedMatmul(x, w, constant(counts, "i32"))),
+          [normalArray([rows, inner], 1), normalArray([counts.length, inner, columns], 2)],
         );
       }),
       { numRuns: 25 },

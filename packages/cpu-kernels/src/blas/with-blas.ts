@@ -5,19 +5,25 @@ import { blasAttention, blasAttentionBackward } from "./attention.ts";
 import type { BlasRow } from "./blas-row.ts";
 import type { Blas, ContractionOp } from "./blas.ts";
 import { blasConv2d, blasConv2dBackwardInput, blasConv2dBackwardWeight } from "./convolution.ts";
+import { blasGroupedMatmul, blasGroupedMatmulBackwardWeight } from "./grouped-matmul.ts";
 import { blasMatmul } from "./matmul.ts";
 import { RowSlices } from "./row-slices.ts";
 
 /** Its nodes have the parameters of its operator. */
 const asRow = (row: unknown): BlasRow => row as BlasRow;
 
-const rows: { readonly [op in ContractionOp]: BlasRow } = {
+/** Operators that are a product for each group of rows; chosen by what is known of that of a mean group. */
+export const groupedOps = ["grouped-matmul", "grouped-matmul-backward-weight"] as const;
+
+const rows: { readonly [op in ContractionOp | (typeof groupedOps)[number]]: BlasRow } = {
   matmul: asRow(blasMatmul),
   conv2d: asRow(blasConv2d),
   "conv2d-backward-input": asRow(blasConv2dBackwardInput),
   "conv2d-backward-weight": asRow(blasConv2dBackwardWeight),
   attention: asRow(blasAttention),
   "attention-backward": asRow(blasAttentionBackward),
+  "grouped-matmul": asRow(blasGroupedMatmul),
+  "grouped-matmul-backward-weight": asRow(blasGroupedMatmulBackwardWeight),
 };
 
 /** The kernel of WebAssembly and the one by a BLAS as one, which for each node is the one that the BLAS prefers. */
