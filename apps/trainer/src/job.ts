@@ -86,6 +86,7 @@ export interface EmulatedLink {
   readonly bytesPerSecond: number;
   readonly latencySeconds: number;
   readonly jitterSeconds: number;
+  readonly sharesLine: boolean;
 }
 
 interface Limits {

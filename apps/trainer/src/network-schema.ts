@@ -69,9 +69,13 @@ export const networkSchema: z.ZodType<NetworkJob> = z
       ),
     emulate: z
       .strictObject({
-        bytesPerSecond: z.number().gt(0).describe("Bandwidth of each link, each way."),
+        bytesPerSecond: z.number().gt(0).describe("Bandwidth of each link, each way, or of each rank."),
         latencySeconds: z.number().min(0).max(3600).default(0),
         jitterSeconds: z.number().min(0).max(3600).default(0),
+        sharesLine: z
+          .boolean()
+          .default(false)
+          .describe("One line out of each rank for all its links, as a network card is, not one for each link."),
       })
       .optional()
       .describe("Make links slower than they are, for studies; transport tcp or tls."),

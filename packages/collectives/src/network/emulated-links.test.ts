@@ -52,6 +52,28 @@ test("a frame arrives after latency and bytes by bandwidth, its header counted; 
   expect(arrivals).toEqual([{ at: 60, tag: 1, payload: Array.from({ length: 9968 }, () => 1) }]);
 });
 
+test("links that share a line wait for each other's frames; others do not", () => {
+  const clock = new VirtualClock();
+  const arrivals: (readonly [peer: number, at: number])[] = [];
+  const links = [1, 2, 3].map((peer) => ({
+    peer,
+    write: () => void arrivals.push([peer, clock.now()]),
+  }));
+  const emulatedOnes = emulatedLinks(links as unknown as readonly Link[], {
+    direction: (peer) => ({ bytesPerSecond: 1_000_000, latencySeconds: 0.05, sharesLine: peer < 3 }),
+    clock,
+  });
+  for (const link of emulatedOnes) link.write(frame(link.peer, 9968));
+  emulatedOnes[0]!.write(frame(4, 9968));
+  clock.advance(100);
+  expect(arrivals).toEqual([
+    [1, 60],
+    [3, 60],
+    [2, 70],
+    [1, 80],
+  ]);
+});
+
 test("the copy of a frame is used again only when the link underneath lets it change", () => {
   const clock = new VirtualClock();
   const held: { readonly payload: Uint8Array; readonly freed: (() => void) | undefined }[] = [];

@@ -13,6 +13,11 @@ export interface EmulatedDirection {
   readonly latencySeconds?: number;
   /** Each frame is late by up to this much more, evenly spread; none overtakes. Default: 0. */
   readonly jitterSeconds?: number;
+  /**
+   * Whether its frames leave by the one line that this rank has, one after the other with those of its other links that
+   * say so: a network card of its own. Default: a line for each link.
+   */
+  readonly sharesLine?: boolean;
   /** When the cable is cut, in seconds from now: nothing leaves after that, and nobody is told. Default: never. */
   readonly lostAfterSeconds?: number;
 }
@@ -41,8 +46,9 @@ export interface EmulationOptions {
 export const emulatedLinks = (
   links: Iterable<Link>,
   { direction, seed = 0, clock = systemClock, ownLatencySeconds = 0 }: EmulationOptions,
-): Link[] =>
-  Array.from(links, (link) => {
+): Link[] => {
+  const shared: Line = { busyUntil: 0 };
+  return Array.from(links, (link) => {
     const wanted = direction(link.peer);
     if (wanted === undefined) return link;
     const { latencySeconds = 0 } = wanted;
@@ -50,8 +56,15 @@ export const emulatedLinks = (
       throw new ArgumentError(
         `latencySeconds of an emulated link cannot be ${latencySeconds}; it is at least the link's own, ${ownLatencySeconds}`,
       );
-    return new EmulatedLink(link, { ...wanted, latencySeconds: latencySeconds - ownLatencySeconds }, seed, clock);
+    const line = wanted.sharesLine === true ? shared : { busyUntil: 0 };
+    return new EmulatedLink(link, { ...wanted, latencySeconds: latencySeconds - ownLatencySeconds }, line, seed, clock);
   });
+};
+
+/** What frames leave by, one after the other. */
+interface Line {
+  busyUntil: number;
+}
 
 const milliseconds = (name: string, seconds: number): number => {
   if (!(seconds >= 0))
@@ -70,12 +83,13 @@ class EmulatedLink implements Link {
   readonly #latency: number;
   readonly #jitter: number;
   readonly #lostAt: number;
+  readonly #line: Line;
   #state: number;
-  #busyUntil = 0;
+  #lastDeparture = 0;
   #lastArrival = 0;
   #lastControl = 0;
 
-  constructor(link: Link, direction: EmulatedDirection, seed: number, clock: Clock) {
+  constructor(link: Link, direction: EmulatedDirection, line: Line, seed: number, clock: Clock) {
     const { bytesPerSecond = Infinity, latencySeconds = 0, jitterSeconds = 0, lostAfterSeconds = Infinity } = direction;
     if (!(bytesPerSecond > 0))
       throw new ArgumentError(
@@ -83,6 +97,7 @@ class EmulatedLink implements Link {
       );
     this.peer = link.peer;
     this.#link = link;
+    this.#line = line;
     this.#clock = clock;
     this.#departures = new DelayLine(clock);
     this.#arrivals = new DelayLine(clock);
@@ -104,10 +119,11 @@ class EmulatedLink implements Link {
   write(frame: OutgoingFrame, handedOver?: () => void, freed?: () => void): void {
     const bytes = headerBytes + frame.payload.byteLength;
     const now = this.#departures.now();
-    const begin = frame.type === "data" ? Math.max(now, this.#busyUntil) : now;
+    const begin = frame.type === "data" ? Math.max(now, this.#line.busyUntil) : now;
     const departure = begin + bytes / this.#bytesPerMillisecond;
     if (frame.type !== "data") return this.#send({ ...frame, payload: frame.payload.slice() }, departure);
-    this.#busyUntil = departure;
+    this.#line.busyUntil = departure;
+    this.#lastDeparture = departure;
     this.#departures.push(departure, () => {
       this.#send({ ...frame, payload: this.#copies.of(frame.payload) }, departure);
       handedOver?.();
@@ -130,7 +146,7 @@ class EmulatedLink implements Link {
   async close(): Promise<void> {
     await new Promise<void>((resolve) => {
       // Behind all that has not left yet, and then behind all that has not arrived.
-      this.#departures.push(this.#busyUntil, () =>
+      this.#departures.push(this.#lastDeparture, () =>
         this.#arrivals.push(Math.max(this.#lastArrival, this.#lastControl), resolve),
       );
     });
