@@ -9,6 +9,11 @@ export {
   type CapacitySizes,
 } from "./capacity.ts";
 export { denseDispatcher, type DenseMetadata } from "./dispatch/dense-dispatcher.ts";
+export { duplicateFreeDispatcher } from "./dispatch/duplicate-free-dispatcher.ts";
+export { hierarchicalDispatcher } from "./dispatch/hierarchical-dispatcher.ts";
+export type { Journey, LevelMetadata } from "./dispatch/level-dispatcher.ts";
+export type { Leg } from "./dispatch/level-exchange.ts";
+export type { LevelOptions } from "./dispatch/levels.ts";
 export { raggedDispatcher, type RaggedDispatcherOptions, type RaggedMetadata } from "./dispatch/ragged-dispatcher.ts";
 export type { Dispatched, DispatchSizes, ExpertRows, TokenDispatcher } from "./dispatch/token-dispatcher.ts";
 export { byBatchPriority, byChance, byChoice, byProbability, byToken, type DropOrder } from "./drop-order.ts";

@@ -20,8 +20,8 @@ import type { Order } from "./order.ts";
 export interface RowTokens {
   /** i32, token of each row; −1 where the row is empty. */
   readonly tokens_R: Tensor;
-  /** f32, what the row's output counts; 0 where the row is empty. */
-  readonly weights_R: Tensor;
+  /** f32, what comes back in the row counts; 0 where the row is empty. Default: 1. */
+  readonly weights_R?: Tensor;
 }
 
 /**
@@ -33,29 +33,45 @@ export const rowsOf = ({ experts_TK, slots_TK }: Order, firstRow_E: Tensor): Ten
   where(less(experts_TK, 0), -1, add(gather(firstRow_E, experts_TK, { outside: "zero" }), slots_TK));
 
 /**
- * Which entry each row is for.
+ * Which entry each row is for: i32 [R], −1 where the row is empty.
+ *
+ * @param rows_N i32, the row of each entry, all different; an entry outside 0 … R − 1 has none. Of any shape.
+ * Cost: each entry and each row once.
+ */
+export const entriesOfRows = (rows_N: Tensor, numRows: number): Tensor => {
+  const numEntries = rows_N.shape.reduce((product, size) => product * size, 1);
+  return scatterAdd(full([numRows], -1, "i32"), reshape(rows_N, [numEntries]), add(arange(numEntries), 1));
+};
+
+/** Of entries that lie `perToken` side by side for each token, the token; −1 stays. */
+export const tokensOf = (entries: Tensor, perToken: number): Tensor =>
+  perToken === 1 ? entries : where(less(entries, 0), -1, divide(entries, perToken));
+
+/**
+ * Which token each row holds, and what it counts.
  *
  * @param rows_TK i32, the row of each entry, all different; an entry outside 0 … R − 1 has none.
- * @param weights_TK f32.
+ * @param weights_TK f32. Default: 1.
  * Cost: a few passes over N and R numbers.
  */
-export const layOut = (rows_TK: Tensor, weights_TK: Tensor, numRows: number): RowTokens => {
-  const [numTokens, numChoices] = rows_TK.shape as [number, number];
-  const numEntries = numTokens * numChoices;
-  const entries_R = scatterAdd(full([numRows], -1, "i32"), reshape(rows_TK, [numEntries]), add(arange(numEntries), 1));
+export const layOut = (rows_TK: Tensor, weights_TK: Tensor | undefined, numRows: number): RowTokens => {
+  const entries_R = entriesOfRows(rows_TK, numRows);
   return {
-    tokens_R: where(less(entries_R, 0), -1, divide(entries_R, numChoices)),
-    weights_R: gather(reshape(weights_TK, [numEntries]), entries_R, { outside: "zero" }),
+    tokens_R: tokensOf(entries_R, rows_TK.shape[1]!),
+    ...(weights_TK && { weights_R: gather(reshape(weights_TK, [-1]), entries_R, { outside: "zero" }) }),
   };
 };
 
 /** Rows of the experts: f32 [R, D], zeros where a row is empty. */
-export const toRows = (x_TD: Tensor, { tokens_R }: Pick<RowTokens, "tokens_R">): Tensor =>
-  gather(x_TD, tokens_R, { outside: "zero" });
+export const toRows = (x_TD: Tensor, { tokens_R }: RowTokens): Tensor => gather(x_TD, tokens_R, { outside: "zero" });
 
 /**
  * The inverse order: of each token the weighted sum of its rows, f32 [T, D], 0 where it has none. Rows are added in
- * their own order, so that the same input gives the same bits.
+ * their own order, so that the same input gives the same bits; what an empty row holds goes nowhere.
  */
 export const fromRows = (y_RD: Tensor, { tokens_R, weights_R }: RowTokens, numTokens: number): Tensor =>
-  scatterAdd(zeros([numTokens, y_RD.shape[1]!]), tokens_R, multiply(y_RD, reshape(weights_R, [-1, 1])));
+  scatterAdd(
+    zeros([numTokens, y_RD.shape[1]!]),
+    tokens_R,
+    weights_R === undefined ? y_RD : multiply(y_RD, reshape(weights_R, [-1, 1])),
+  );

@@ -71,6 +71,26 @@ export interface Arrival {
   readonly weightsGradient: NdArray;
 }
 
+/** An entry that has a slot, of the order of its rank. */
+export interface Entry {
+  readonly rank: number;
+  readonly token: number;
+  readonly expert: number;
+  readonly slot: number;
+  readonly weight: number;
+}
+
+/** Those of all ranks, as their orders say. */
+export const entriesOf = (arrivals: readonly Arrival[]): Entry[] =>
+  arrivals.flatMap(({ order }, rank) => {
+    const numChoices = order.experts_TK.shape[1]!;
+    const [slots, weights] = [order.slots_TK.toNumbers(), order.weights_TK.toNumbers()];
+    return order.experts_TK
+      .toNumbers()
+      .map((expert, i) => ({ rank, token: Math.floor(i / numChoices), expert, slot: slots[i]!, weight: weights[i]! }))
+      .filter(({ expert }) => expert !== -1);
+  });
+
 const width = 2;
 
 /** What expert `place` multiplies by. */

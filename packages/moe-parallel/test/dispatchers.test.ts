@@ -1,8 +1,14 @@
 import { examples } from "@skein/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { denseDispatcher, raggedDispatcher, type TokenDispatcher } from "../src/index.ts";
-import { type Arrival, type Journey, journeys, listsOf, scaleOf, travel } from "./dispatched.ts";
+import {
+  denseDispatcher,
+  duplicateFreeDispatcher,
+  hierarchicalDispatcher,
+  raggedDispatcher,
+  type TokenDispatcher,
+} from "../src/index.ts";
+import { type Arrival, entriesOf, type Entry, type Journey, journeys, listsOf, scaleOf, travel } from "./dispatched.ts";
 import type { Routing } from "./routings.ts";
 
 interface Row {
@@ -15,28 +21,19 @@ interface Row {
 const dispatchers: readonly Row[] = [
   { name: "denseDispatcher", dispatcher: () => denseDispatcher() as TokenDispatcher, cuts: "slots" },
   { name: "raggedDispatcher", dispatcher: () => raggedDispatcher() as TokenDispatcher, cuts: "tokens" },
+  {
+    name: "hierarchicalDispatcher",
+    dispatcher: (axes) => hierarchicalDispatcher({ axes }) as TokenDispatcher,
+    cuts: "tokens",
+  },
+  {
+    name: "duplicateFreeDispatcher",
+    dispatcher: (axes) => duplicateFreeDispatcher({ axes }) as TokenDispatcher,
+    cuts: "tokens",
+  },
 ];
 
 const meshes = [[1], [2], [3], [2, 2], [4], [3, 2], [1, 2], [2, 1], [2, 2, 2]];
-
-/** An entry that has a slot, of the order of its rank. */
-interface Entry {
-  readonly rank: number;
-  readonly token: number;
-  readonly expert: number;
-  readonly slot: number;
-  readonly weight: number;
-}
-
-const entriesOf = (arrivals: readonly Arrival[]): Entry[] =>
-  arrivals.flatMap(({ order }, rank) => {
-    const numChoices = order.experts_TK.shape[1]!;
-    const [slots, weights] = [order.slots_TK.toNumbers(), order.weights_TK.toNumbers()];
-    return order.experts_TK
-      .toNumbers()
-      .map((expert, i) => ({ rank, token: Math.floor(i / numChoices), expert, slot: slots[i]!, weight: weights[i]! }))
-      .filter(({ expert }) => expert !== -1);
-  });
 
 /** Equal parts of `count`, but for a smaller last one. */
 const partsOf = (count: number, numChunks: number): { readonly begin: number; readonly end: number }[] => {
@@ -126,7 +123,7 @@ describe.each(dispatchers)("$name", ({ dispatcher, cuts }) => {
   });
 });
 
-describe("a room that is too small fails the run, and the message names rank, count and room:", () => {
+test("rows beyond the room of raggedDispatcher fail the run, and the message names rank, count and room", () => {
   const routing: Routing = { numExperts: 2, numChoices: 1, choices: [[1], [1], [0]], weights: [[1], [1], [1]] };
   const few: Journey = {
     levels: [2],
@@ -134,13 +131,10 @@ describe("a room that is too small fails the run, and the message names rank, co
     numChunks: 1,
     ranks: [routing, { ...routing, choices: [[1], [1], [1]] }],
   };
-
-  test("rows of raggedDispatcher", () => {
-    const bounded = (rowsPerRank: number): TokenDispatcher => raggedDispatcher({ rowsPerRank }) as TokenDispatcher;
-    expect(() => travel(few, bounded(3))).not.toThrow();
-    expect(() => travel(few, bounded(2))).toThrow(
-      /rank 1 is asked to send 3 rows to rank 1, but its chunks have 2; count 0 to 2 rows, or raise the capacity/,
-    );
-    expect(() => raggedDispatcher({ rowsPerRank: 0 })).toThrow(/rowsPerRank is 0; use a whole number from 1/);
-  });
+  const bounded = (rowsPerRank: number): TokenDispatcher => raggedDispatcher({ rowsPerRank }) as TokenDispatcher;
+  expect(() => travel(few, bounded(3))).not.toThrow();
+  expect(() => travel(few, bounded(2))).toThrow(
+    /rank 1 is asked to send 3 rows to rank 1, but its chunks have 2; count 0 to 2 rows, or raise the capacity/,
+  );
+  expect(() => raggedDispatcher({ rowsPerRank: 0 })).toThrow(/rowsPerRank is 0; use a whole number from 1/);
 });

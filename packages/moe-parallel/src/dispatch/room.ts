@@ -2,11 +2,15 @@
 import { axisSize } from "@skein/tensor-core/backend";
 import type { DispatchSizes } from "./token-dispatcher.ts";
 
-/** Most entries of a rank's tokens that can go to `numExperts` of the experts: `min(n·C, T·min(K, n))`. */
-export const mostEntries = (
-  numExperts: number,
-  { numTokens, numChoices, slots }: Pick<DispatchSizes, "numTokens" | "numChoices" | "slots">,
-): number => Math.min(numExperts * slots, numTokens * Math.min(numChoices, numExperts));
+type Sizes = Pick<DispatchSizes, "numTokens" | "numChoices" | "slots">;
+
+/** Most entries of a rank's tokens that can go to n of the experts: `min(n·C, T·min(K, n))`. */
+export const mostEntries = (numExperts: number, { numTokens, numChoices, slots }: Sizes): number =>
+  Math.min(numExperts * slots, numTokens * Math.min(numChoices, numExperts));
+
+/** Most tokens of a rank of which an entry can go to n of the experts: `min(n·C, T)`. */
+export const mostTokens = (numExperts: number, { numTokens, slots }: Sizes): number =>
+  Math.min(numExperts * slots, numTokens);
 
 /** Most rows from one rank to another. */
 export const mostRowsPerRank = (sizes: DispatchSizes): number =>
