@@ -46,8 +46,9 @@ export interface MoeLayerOptions<GateParams, GateState, ExpertParams, SharedPara
   /** How tokens travel. Default: `denseDispatcher()`. */
   readonly dispatcher?: TokenDispatcher;
   /**
-   * In how many chunks tokens travel: the experts work on one while another is under way. Changes no bit of what
-   * experts see nor of the output; gradients are added up in another order. Default: 1.
+   * In how many chunks tokens travel: the experts work on one while another is under way. What experts see is the same
+   * bits, and the output of those that round a row alike whatever stands beside it; kernels that take rows in tiles may
+   * differ in the last digit. Gradients are added up in another order. Default: 1.
    *
    * A chunk has ⌈n / chunks⌉ of the n slots of each expert (`denseDispatcher`) or of the rank's n tokens (the others);
    * the last may have fewer, and no padding is added.
@@ -140,7 +141,7 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
     shared,
     capacity: capacityOf = capacityByFactor({ factor: 1.25 }),
     normalisation = "none",
-    dispatcher = denseDispatcher() as TokenDispatcher,
+    dispatcher = denseDispatcher(),
     chunks: numChunks = 1,
     axis = "expert",
     tokenAxes = [axis],

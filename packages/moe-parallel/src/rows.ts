@@ -25,12 +25,13 @@ export interface RowTokens {
 }
 
 /**
- * The row of each entry, where rows of an expert lie side by side: i32 [T, K], −1 for an entry without a slot.
+ * The row of each entry, where rows of an expert lie side by side: i32 [T, K], −1 for an entry without a slot, which
+ * has no expert to begin from either.
  *
  * @param firstRow_E i32, where those of each expert begin.
  */
 export const rowsOf = ({ experts_TK, slots_TK }: Order, firstRow_E: Tensor): Tensor =>
-  where(less(experts_TK, 0), -1, add(gather(firstRow_E, experts_TK, { outside: "zero" }), slots_TK));
+  add(gather(firstRow_E, experts_TK, { outside: "zero" }), slots_TK);
 
 /**
  * Which entry each row is for: i32 [R], −1 where the row is empty.

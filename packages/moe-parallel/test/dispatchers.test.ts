@@ -19,16 +19,16 @@ interface Row {
 }
 
 const dispatchers: readonly Row[] = [
-  { name: "denseDispatcher", dispatcher: () => denseDispatcher() as TokenDispatcher, cuts: "slots" },
-  { name: "raggedDispatcher", dispatcher: () => raggedDispatcher() as TokenDispatcher, cuts: "tokens" },
+  { name: "denseDispatcher", dispatcher: () => denseDispatcher(), cuts: "slots" },
+  { name: "raggedDispatcher", dispatcher: () => raggedDispatcher(), cuts: "tokens" },
   {
     name: "hierarchicalDispatcher",
-    dispatcher: (axes) => hierarchicalDispatcher({ axes }) as TokenDispatcher,
+    dispatcher: (axes) => hierarchicalDispatcher({ axes }),
     cuts: "tokens",
   },
   {
     name: "duplicateFreeDispatcher",
-    dispatcher: (axes) => duplicateFreeDispatcher({ axes }) as TokenDispatcher,
+    dispatcher: (axes) => duplicateFreeDispatcher({ axes }),
     cuts: "tokens",
   },
 ];
@@ -131,7 +131,7 @@ test("rows beyond the room of raggedDispatcher fail the run, and the message nam
     numChunks: 1,
     ranks: [routing, { ...routing, choices: [[1], [1], [1]] }],
   };
-  const bounded = (rowsPerRank: number): TokenDispatcher => raggedDispatcher({ rowsPerRank }) as TokenDispatcher;
+  const bounded = (rowsPerRank: number): TokenDispatcher => raggedDispatcher({ rowsPerRank });
   expect(() => travel(few, bounded(3))).not.toThrow();
   expect(() => travel(few, bounded(2))).toThrow(
     /rank 1 is asked to send 3 rows to rank 1, but its chunks have 2; count 0 to 2 rows, or raise the capacity/,

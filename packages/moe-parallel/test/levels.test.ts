@@ -56,7 +56,7 @@ describe("copies that leave a rank at a level", () => {
   test("are the groups that have experts of its tokens, each once, and never more than rows there", () => {
     fc.assert(
       fc.property(journeys(levelMeshes), (journey) => {
-        const arrivals = travel(journey, duplicateFreeDispatcher({ axes: axesOf(journey) }) as TokenDispatcher);
+        const arrivals = travel(journey, duplicateFreeDispatcher({ axes: axesOf(journey) }));
         const axes = journey.levels.map((_, i) => i);
         const copies = counted(journey, arrivals, { axes, once: true });
         const rows = counted(journey, arrivals, { axes, once: false });
@@ -74,7 +74,7 @@ describe("copies that leave a rank at a level", () => {
   test("are its rows there in the hierarchical dispatcher, inwards first", () => {
     fc.assert(
       fc.property(journeys(levelMeshes), (journey) => {
-        const arrivals = travel(journey, hierarchicalDispatcher({ axes: axesOf(journey) }) as TokenDispatcher);
+        const arrivals = travel(journey, hierarchicalDispatcher({ axes: axesOf(journey) }));
         const axes = journey.levels.map((_, i) => i).toReversed();
         const rows = counted(journey, arrivals, { axes, once: false });
         arrivals.forEach((arrival, rank) => expect(leavingOf(arrival)).toEqual(rows[rank]));
@@ -87,7 +87,7 @@ describe("copies that leave a rank at a level", () => {
     fc.assert(
       fc.property(journeys(levelMeshes), (setting) => {
         const journey = { ...setting, numChunks: 1 };
-        const arrivals = travel(journey, duplicateFreeDispatcher({ axes: axesOf(journey) }) as TokenDispatcher);
+        const arrivals = travel(journey, duplicateFreeDispatcher({ axes: axesOf(journey) }));
         const { numExperts, numChoices } = journey.ranks[0]!;
         const numRanks = journey.ranks.length;
         const choices = Int32Array.from(arrivals.flatMap(({ order }) => order.experts_TK.toNumbers()));
@@ -128,8 +128,7 @@ describe("a room that is too small fails the run, and the message names rank, co
   const axes = ["level-0", "level-1"];
 
   test("copies of duplicateFreeDispatcher, at either level", () => {
-    const bounded = (...copiesPerRank: number[]): TokenDispatcher =>
-      duplicateFreeDispatcher({ axes, copiesPerRank }) as TokenDispatcher;
+    const bounded = (...copiesPerRank: number[]): TokenDispatcher => duplicateFreeDispatcher({ axes, copiesPerRank });
     // The second rank sends three copies to its relay, which needs them itself. Messages count ranks along the axis.
     expect(() => travel(far, bounded(3, 3))).not.toThrow();
     expect(() => travel(far, bounded(2, 3))).toThrow(/rank 0 is asked to send 3 rows to rank 1, but its chunks have 2/);
@@ -137,8 +136,7 @@ describe("a room that is too small fails the run, and the message names rank, co
   });
 
   test("rows of hierarchicalDispatcher, at either level", () => {
-    const bounded = (...copiesPerRank: number[]): TokenDispatcher =>
-      hierarchicalDispatcher({ axes, copiesPerRank }) as TokenDispatcher;
+    const bounded = (...copiesPerRank: number[]): TokenDispatcher => hierarchicalDispatcher({ axes, copiesPerRank });
     // Five rows of the first host come together on its second rank before they leave for the other.
     expect(() => travel(far, bounded(5, 3))).not.toThrow();
     expect(() => travel(far, bounded(4, 3))).toThrow(/rank 0 is asked to send 5 rows to rank 1, but its chunks have 4/);
@@ -188,7 +186,7 @@ describe("levels that fit no mesh are refused: what, both values, the rule, the 
     ["hierarchicalDispatcher", hierarchicalDispatcher],
     ["duplicateFreeDispatcher", duplicateFreeDispatcher],
   ])("%s", (name, make) => {
-    const run = (axes: readonly string[]): unknown => travel(journey, make({ axes }) as TokenDispatcher);
+    const run = (axes: readonly string[]): unknown => travel(journey, make({ axes }));
     expect(() => run(["level-0"])).toThrow(
       `${name}: its axes have level-0 2 = 2 ranks, but axis "expert" of the experts has 4; name the axes whose product it is, from the outermost`,
     );

@@ -38,10 +38,10 @@ const several = ({ name }: GateRow): boolean =>
   /^(switchGate with two choices|noisyTopKGate of all experts|expertChoiceGate|softGate)$/.test(name);
 
 const dispatchers: readonly Row[] = [
-  { name: "dense", dispatcher: denseDispatcher() as TokenDispatcher, isQuick: () => true },
-  { name: "ragged", dispatcher: raggedDispatcher() as TokenDispatcher, isQuick: () => true },
-  { name: "hierarchical", dispatcher: hierarchicalDispatcher({ axes }) as TokenDispatcher, isQuick: several },
-  { name: "duplicate-free", dispatcher: duplicateFreeDispatcher({ axes }) as TokenDispatcher, isQuick: several },
+  { name: "dense", dispatcher: denseDispatcher(), isQuick: () => true },
+  { name: "ragged", dispatcher: raggedDispatcher(), isQuick: () => true },
+  { name: "hierarchical", dispatcher: hierarchicalDispatcher({ axes }), isQuick: several },
+  { name: "duplicate-free", dispatcher: duplicateFreeDispatcher({ axes }), isQuick: several },
 ];
 
 type Options = Partial<MoeLayerOptions<unknown, unknown, unknown, unknown>>;
