@@ -12,9 +12,11 @@ import {
   cosineGate,
   denseDispatcher,
   type DropOrder,
+  duplicateFreeDispatcher,
   expertChoiceGate,
   type Gate,
   geluExperts,
+  hierarchicalDispatcher,
   importanceLoadLoss,
   moeLayer,
   noisyTopKGate,
@@ -28,7 +30,7 @@ import {
   zLoss,
 } from "@skein/moe-parallel";
 import type { ExpertsJob } from "./job.ts";
-import { dataAxis, expertAxis } from "./mesh.ts";
+import { dataAxis, expertAxis, expertLevelAxes } from "./mesh.ts";
 
 const dropOrders: Readonly<Record<ExpertsJob["dropOrder"], DropOrder>> = {
   token: byToken,
@@ -66,6 +68,20 @@ const buildGate = (job: ExpertsJob, width: number): Gate => {
   }
 };
 
+const buildDispatcher = ({ dispatch, levels }: ExpertsJob): TokenDispatcher => {
+  const axes = expertLevelAxes(levels);
+  switch (dispatch) {
+    case "dense":
+      return denseDispatcher();
+    case "ragged":
+      return raggedDispatcher();
+    case "hierarchical":
+      return hierarchicalDispatcher({ axes });
+    case "duplicate-free":
+      return duplicateFreeDispatcher({ axes });
+  }
+};
+
 /**
  * The experts of a GPT, each as wide as a token's flops allow: in `topK` of them together as much is computed as in a
  * feed-forward part of the dense model.
@@ -86,7 +102,8 @@ export const buildExperts = (job: ExpertsJob, width: number): GptExperts => {
         ? capacityByMaximum()
         : capacityByFactor({ factor: capacity, dropOrder: dropOrders[job.dropOrder] }),
     normalisation,
-    dispatcher: (job.dispatch === "dense" ? denseDispatcher() : raggedDispatcher()) as TokenDispatcher,
+    dispatcher: buildDispatcher(job),
+    chunks: job.chunks,
     axis: expertAxis,
     tokenAxes: [dataAxis],
   });

@@ -180,7 +180,11 @@ export interface ExpertsJob {
   /** Which choices are dropped where an expert has no room. */
   readonly dropOrder: "token" | "choice" | "probability" | "batch-priority" | "chance";
   readonly normalisation: "none" | "before-dropping" | "after-dropping";
-  readonly dispatch: "dense" | "ragged";
+  readonly dispatch: "dense" | "ragged" | "hierarchical" | "duplicate-free";
+  /** Sizes of the groups of groups that tokens travel over, from the outermost. Default: one level. */
+  readonly levels?: readonly number[] | undefined;
+  /** Into how many a rank's tokens are cut, to travel while experts work on others. */
+  readonly chunks: number;
   readonly balanceLoss: number;
   readonly importanceLoadLoss: number;
   readonly zLoss: number;

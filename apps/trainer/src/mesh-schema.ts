@@ -29,6 +29,13 @@ export const meshFaults = ({ mesh, ranks, optimizer, model }: Job): CrossFieldFa
       ["mesh"],
       `data ${data} × expert ${expert} are ${data * expert} ranks, but the job has ${ranks}; use ranks: ${data * expert}, or leave mesh.data out`,
     );
+  const levels = model.kind === "gpt" ? model.experts?.levels : undefined;
+  const numLevelRanks = levels?.reduce((product, size) => product * size, 1) ?? expert;
+  if (numLevelRanks !== expert)
+    fault(
+      ["model", "experts", "levels"],
+      `${levels!.join(" × ")} are ${numLevelRanks} ranks, but mesh.expert is ${expert}; use sizes whose product is ${expert}, or leave levels out`,
+    );
   if (expert === 1) return faults;
   if (!byElement.includes(optimizer.kind))
     fault(

@@ -14,13 +14,25 @@ export const expertAxis = "expert";
 /** And along this one those that have the same experts. */
 export const expertReplicasAxis = "expert-replicas";
 
+/**
+ * The axes of the mesh whose product is that of experts, from the outermost: of each level that tokens travel over.
+ */
+export const expertLevelAxes = (levels: readonly number[] = []): readonly string[] =>
+  levels.length > 1 ? levels.map((_, i) => `${expertAxis}-level-${i + 1}`) : [expertAxis];
+
 /** Axes of the grid of K-FAC's gradient workers: along the first lie the ranks of a column, the second of a row. */
 export const gridAxes = { workers: "gradient-workers", receivers: "gradient-receivers" } as const;
 
 /** Axes that share out the ranks, each set by itself: the last one runs fastest. */
-const sharedOut = ({ ranks, mesh, compression, optimizer }: Job): Mesh[] => {
+const sharedOut = ({ ranks, mesh, model, compression, optimizer }: Job): Mesh[] => {
   const sets: Mesh[] = [];
-  if (mesh.expert > 1) sets.push({ [expertReplicasAxis]: ranks / mesh.expert, [expertAxis]: mesh.expert });
+  const levels = (model.kind === "gpt" ? model.experts?.levels : undefined) ?? [];
+  if (mesh.expert > 1) {
+    const replicas = { [expertReplicasAxis]: ranks / mesh.expert };
+    sets.push({ ...replicas, [expertAxis]: mesh.expert });
+    const axes = expertLevelAxes(levels);
+    if (axes.length > 1) sets.push({ ...replicas, ...Object.fromEntries(axes.map((axis, i) => [axis, levels[i]!])) });
+  }
   if (compression.kind === "hierarchical-top-k") {
     const { ranksPerHost } = compression;
     sets.push({ [acrossHostsAxis]: ranks / ranksPerHost, [insideHostsAxis]: ranksPerHost });

@@ -32,9 +32,23 @@ const expertsSchema = z
       .default("none")
       .describe("Whether and when weights of a token's experts are divided by their sum."),
     dispatch: z
-      .enum(["dense", "ragged"])
+      .enum(["dense", "ragged", "hierarchical", "duplicate-free"])
       .default("dense")
-      .describe("How tokens travel: in slots of one size, or only as many as there are."),
+      .describe(
+        "How tokens travel: in slots of one size; only as many as there are; those over levels, in fewer messages; each once to a group, over levels.",
+      ),
+    levels: z
+      .array(count)
+      .min(1)
+      .max(4)
+      .optional()
+      .describe(
+        "Hosts, ranks of each, …: sizes of the levels that tokens travel over, from the outermost; their product is mesh.expert. For hierarchical and duplicate-free. Default: one level.",
+      ),
+    chunks: count
+      .max(64)
+      .default(1)
+      .describe("In how many parts tokens travel, so that experts work on one while another is under way."),
     balanceLoss: z.number().min(0).default(0.01).describe("Weight of the loss that evens the load of experts."),
     importanceLoadLoss: z
       .number()
@@ -116,7 +130,7 @@ export const modelFaults = ({ data, model }: Job): CrossFieldFault[] => {
 
 /** Rules about experts. */
 const expertsFaults = (
-  { count: numExperts, topK, gate, every, importanceLoadLoss }: ExpertsJob,
+  { count: numExperts, topK, gate, every, importanceLoadLoss, dispatch, levels }: ExpertsJob,
   layers: number,
 ): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
@@ -131,6 +145,11 @@ const expertsFaults = (
   if (gate === "switch" && topK !== 1)
     fault("topK", `the gate switch chooses one expert, not ${topK}; use topK: 1, or the gate noisy-top-k`);
   if (every > layers) fault("every", `none of ${layers} layers is the ${every}th; use at most ${layers}`);
+  if (levels !== undefined && (dispatch === "dense" || dispatch === "ragged"))
+    fault(
+      "levels",
+      `the dispatch ${dispatch} goes over no levels, but ${levels.length} are given; use dispatch: duplicate-free or hierarchical, or leave levels out`,
+    );
   if (importanceLoadLoss > 0 && gate !== "noisy-top-k")
     fault("importanceLoadLoss", `it needs the noise of the gate noisy-top-k, but the gate is ${gate}; leave it out`);
   return faults;

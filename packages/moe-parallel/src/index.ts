@@ -9,8 +9,13 @@ export {
   type CapacitySizes,
 } from "./capacity.ts";
 export { denseDispatcher, type DenseMetadata } from "./dispatch/dense-dispatcher.ts";
+export { duplicateFreeDispatcher } from "./dispatch/duplicate-free-dispatcher.ts";
+export { hierarchicalDispatcher } from "./dispatch/hierarchical-dispatcher.ts";
+export type { Journey, LevelMetadata } from "./dispatch/level-dispatcher.ts";
+export type { Leg } from "./dispatch/level-exchange.ts";
+export type { LevelOptions } from "./dispatch/levels.ts";
 export { raggedDispatcher, type RaggedDispatcherOptions, type RaggedMetadata } from "./dispatch/ragged-dispatcher.ts";
-export type { Dispatched, DispatchSizes, TokenDispatcher } from "./dispatch/token-dispatcher.ts";
+export type { Dispatched, DispatchSizes, ExpertRows, TokenDispatcher } from "./dispatch/token-dispatcher.ts";
 export { byBatchPriority, byChance, byChoice, byProbability, byToken, type DropOrder } from "./drop-order.ts";
 export type { Experts, MlpExpertsOptions } from "./experts/experts.ts";
 export { type GeluExpertParams, geluExperts } from "./experts/gelu-experts.ts";
@@ -52,15 +57,7 @@ export {
   type MoeParams,
   type MoeReport,
 } from "./moe-layer.ts";
-export {
-  fromRows,
-  type Order,
-  type OrderOptions,
-  orderTokens,
-  type RowLayout,
-  toRows,
-  type WeightNormalisation,
-} from "./order.ts";
+export { type Order, type OrderOptions, orderTokens, type WeightNormalisation } from "./order.ts";
 export { placeReplicated, type ReplicatedPlacementOptions } from "./placement/eplb.ts";
 export type { ExchangeLevel, ExchangeLevels, ExchangeLine } from "./placement/exchange-levels.ts";
 export { exchangeSeconds, type ExchangeSecondsOptions } from "./placement/exchange-seconds.ts";
@@ -114,3 +111,4 @@ export {
   type RoutingRecordJson,
   routingRecordToJson,
 } from "./routing/routing-record.ts";
+export { fromRows, layOut, rowsOf, type RowTokens, toRows } from "./rows.ts";

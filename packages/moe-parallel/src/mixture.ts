@@ -1,17 +1,27 @@
-// Shapes: T tokens of this rank, D width of a token, E experts, C slots of an expert, R = E·C rows.
-import { constant, gather, matmul, reshape, type Tensor } from "@skein/tensor-core";
+// Shapes: T tokens of this rank, D width of a token, E experts, C slots of an expert, R = E·C slots of all.
+import { arange, broadcastTo, full, matmul, reshape, type Tensor } from "@skein/tensor-core";
+import type { Order } from "./order.ts";
 
-/** Experts in the order of their places: [T, E, C] to [T, R]. */
-const byPlaces = (x_TEC: Tensor, byPlace: readonly number[]): Tensor => {
-  const inOrder = byPlace.every((expert, place) => expert === place);
-  const placed = inOrder ? x_TEC : gather(x_TEC, constant(byPlace, "i32"), { dim: 1 });
-  return reshape(placed, [x_TEC.shape[0]!, -1]);
+/** [T, E, C] to [T, R]. */
+const flat = (x_TEC: Tensor): Tensor => reshape(x_TEC, [x_TEC.shape[0]!, -1]);
+
+/** Each slot gets a weighted sum of all tokens. @returns f32 [R, D], the slots of the first expert, of the second, … */
+export const mixToSlots = (x_TD: Tensor, dispatch_TEC: Tensor): Tensor =>
+  matmul(flat(dispatch_TEC), x_TD, { transposeA: true });
+
+/** Each token is a weighted sum of all slots. @returns f32 [T, D]. */
+export const mixFromSlots = (y_RD: Tensor, combine_TEC: Tensor): Tensor => matmul(flat(combine_TEC), y_RD);
+
+/** What stands in a slot travels like a token with one choice, whose output counts as it is. @param places_E i32. */
+export const mixtureOrder = (places_E: Tensor, slots: number): Order => {
+  const numExperts = places_E.shape[0]!;
+  const ofSlots = (each: Tensor, shape: readonly number[]): Tensor =>
+    reshape(broadcastTo(reshape(each, shape), [numExperts, slots]), [numExperts * slots, 1]);
+  return {
+    experts_TK: ofSlots(places_E, [numExperts, 1]),
+    slots_TK: ofSlots(arange(slots), [1, slots]),
+    weights_TK: full([numExperts * slots, 1], 1),
+    kept_E: full([numExperts], slots, "i32"),
+    greatestLoad: full([], slots, "i32"),
+  };
 };
-
-/** Each row is a weighted sum of all tokens. @param byPlace expert of each place. @returns f32 [R, D]. */
-export const mixToRows = (x_TD: Tensor, dispatch_TEC: Tensor, byPlace: readonly number[]): Tensor =>
-  matmul(byPlaces(dispatch_TEC, byPlace), x_TD, { transposeA: true });
-
-/** Each token is a weighted sum of all rows. @returns f32 [T, D]. */
-export const mixFromRows = (rows_RD: Tensor, combine_TEC: Tensor, byPlace: readonly number[]): Tensor =>
-  matmul(byPlaces(combine_TEC, byPlace), rows_RD);

@@ -1,8 +1,8 @@
 // Shapes: T tokens of this rank, D width of a token, E experts of all ranks, e experts of this rank, K choices of a
-// token, C slots of an expert for tokens of one rank, R rows in which this rank's tokens leave, S rows that its experts
-// see.
+// token, C slots of an expert for tokens of one rank, R = E·C slots of all, S rows that this rank's experts see.
 import {
   add,
+  arange,
   cast,
   constant,
   divide,
@@ -24,8 +24,9 @@ import type { DispatchSizes, TokenDispatcher } from "./dispatch/token-dispatcher
 import type { Experts } from "./experts/experts.ts";
 import type { Choices, Gate, GateFigures, Mixture } from "./gates/gate.ts";
 import { gateScope } from "./gate-scope.ts";
-import { mixFromRows, mixToRows } from "./mixture.ts";
-import { fromRows, orderTokens, toRows, type WeightNormalisation } from "./order.ts";
+import { mixFromSlots, mixToSlots, mixtureOrder } from "./mixture.ts";
+import { checkCounts } from "./options.ts";
+import { type Order, orderTokens, type WeightNormalisation } from "./order.ts";
 import { maxOverRanks, sumOverRanks } from "./over-ranks.ts";
 import { expertsByPlace, expertsPerRank, initPlaced, stackParams } from "./placed-experts.ts";
 
@@ -44,6 +45,15 @@ export interface MoeLayerOptions<GateParams, GateState, ExpertParams, SharedPara
   readonly normalisation?: WeightNormalisation;
   /** How tokens travel. Default: `denseDispatcher()`. */
   readonly dispatcher?: TokenDispatcher;
+  /**
+   * In how many chunks tokens travel: the experts work on one while another is under way. What experts see is the same
+   * bits, and the output of those that round a row alike whatever stands beside it; kernels that take rows in tiles may
+   * differ in the last digit. Gradients are added up in another order. Default: 1.
+   *
+   * A chunk has ⌈n / chunks⌉ of the n slots of each expert (`denseDispatcher`) or of the rank's n tokens (the others);
+   * the last may have fewer, and no padding is added.
+   */
+  readonly chunks?: number;
   /** Axis of the mesh over whose ranks the experts lie spread. Default: "expert". */
   readonly axis?: string;
   /** Axes over which tokens lie spread: loads and auxiliary losses are those of all their ranks. Default: [axis]. */
@@ -131,19 +141,25 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
     shared,
     capacity: capacityOf = capacityByFactor({ factor: 1.25 }),
     normalisation = "none",
-    dispatcher = denseDispatcher() as TokenDispatcher,
+    dispatcher = denseDispatcher(),
+    chunks: numChunks = 1,
     axis = "expert",
     tokenAxes = [axis],
   } = options;
+  checkCounts("moeLayer", { chunks: numChunks });
   const { numExperts } = gate;
   const placement = options.placement ?? Array.from({ length: numExperts }, (_, expert) => expert);
   const byPlace = expertsByPlace(placement, numExperts);
 
-  /** Rows to the ranks of their experts, through those, and back. */
-  const throughExperts = (params: ExpertParams, rows_RD: Tensor, kept_E: Tensor, sizes: DispatchSizes): Tensor => {
-    const { rows_SD, counts_e, metadata } = scope("dispatch", () => dispatcher.dispatch(rows_RD, kept_E, sizes));
-    const done_SD = scope("experts", () => experts.apply(params, rows_SD, counts_e));
-    return scope("combine", () => dispatcher.combine(done_SD, metadata, sizes));
+  const placesOf = (numbers: Tensor): Tensor => gather(constant(placement, "i32"), numbers, { outside: "zero" });
+
+  /** Tokens to the ranks of their experts, through those, and back. */
+  const throughExperts = (params: ExpertParams, x_TD: Tensor, order: Order, sizes: DispatchSizes): Tensor => {
+    const { chunks, metadata } = dispatcher.dispatch(x_TD, order, sizes);
+    const done = chunks.map(({ rows_SD, counts_e }) =>
+      scope("experts", () => experts.apply(params, rows_SD, counts_e)),
+    );
+    return dispatcher.combine(done, metadata, sizes);
   };
 
   const applyChoices = (
@@ -156,23 +172,15 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
     const given = capacityOf({ numTokens, numExperts, numChoices });
     const { mostPerExpert = given.slots } = choices;
     const capacity = { ...given, slots: mostPerExpert };
-    const sizes = { numExperts, numTokens, numChoices, slots: capacity.slots, axis };
-    const places_TK = gather(constant(placement, "i32"), choices.choices_TK, { outside: "zero" });
+    const sizes = { numExperts, numTokens, numChoices, slots: capacity.slots, axis, numChunks };
     const isChoice_TK = greater(choices.choices_TK, -1);
     const order = scope("order", () =>
       orderTokens(
-        { ...choices, choices_TK: where(isChoice_TK, places_TK, -1) },
-        {
-          numExperts,
-          capacity,
-          normalisation,
-          layout: (kept_E) => dispatcher.layout(kept_E, sizes),
-          context: keyed(context, 1),
-        },
+        { ...choices, choices_TK: where(isChoice_TK, placesOf(choices.choices_TK), -1) },
+        { numExperts, capacity, normalisation, context: keyed(context, 1) },
       ),
     );
-    const rows_RD = throughExperts(params, toRows(x_TD, order), order.kept_E, sizes);
-    const y_TD = scope("inverse-order", () => fromRows(rows_RD, order, numTokens));
+    const y_TD = throughExperts(params, x_TD, order, sizes);
     const overflows = greater(order.greatestLoad, capacity.slots);
     const kept = sumOverRanks(sum(cast(order.kept_E, "f32")), tokenAxes);
     return {
@@ -185,12 +193,15 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
   };
 
   const applyMixture = (params: ExpertParams, x_TD: Tensor, mixture: Mixture): Routed => {
-    const [numTokens, , slots] = mixture.dispatch_TEC.shape as [number, number, number];
-    const sizes = { numExperts, numTokens, numChoices: numExperts, slots, axis };
-    const rows_RD = scope("order", () => mixToRows(x_TD, mixture.dispatch_TEC, byPlace));
-    const done_RD = throughExperts(params, rows_RD, full([numExperts], slots, "i32"), sizes);
+    const slots = mixture.dispatch_TEC.shape[2]!;
+    const sizes = { numExperts, numTokens: numExperts * slots, numChoices: 1, slots, axis, numChunks };
+    const [x_RD, order] = scope("order", () => [
+      mixToSlots(x_TD, mixture.dispatch_TEC),
+      mixtureOrder(placesOf(arange(numExperts)), slots),
+    ]);
+    const y_RD = throughExperts(params, x_RD, order, sizes);
     return {
-      y_TD: scope("inverse-order", () => mixFromRows(done_RD, mixture.combine_TEC, byPlace)),
+      y_TD: scope("inverse-order", () => mixFromSlots(y_RD, mixture.combine_TEC)),
       figures: { droppedShare: full([], 0), greatestLoad: full([], slots) },
     };
   };

@@ -1,5 +1,5 @@
-// Shapes: T tokens of this rank, D width of a token, E experts, K choices of a token, N = T·K entries (entry t·K + k is
-// choice k of token t), C slots of an expert, R rows in which the tokens leave.
+// Shapes: T tokens of this rank, E experts, K choices of a token, N = T·K entries (entry t·K + k is choice k of token
+// t), C slots of an expert.
 import {
   add,
   arange,
@@ -8,12 +8,10 @@ import {
   divide,
   full,
   gather,
-  greater,
   less,
   logicalAnd,
   maximum,
   minimum,
-  multiply,
   reduceMax,
   reshape,
   scatterAdd,
@@ -21,7 +19,6 @@ import {
   sum,
   type Tensor,
   where,
-  zeros,
 } from "@skein/tensor-core";
 import type { Capacity } from "./capacity.ts";
 import type { Choices, GateContext } from "./gates/gate.ts";
@@ -30,23 +27,17 @@ import { countPerExpert } from "./load.ts";
 /** When the weights of a token are divided by their sum, if at all. */
 export type WeightNormalisation = "before-dropping" | "after-dropping" | "none";
 
-/** Where the rows of the experts begin; decided by how they travel. */
-export interface RowLayout {
-  /** R */
-  readonly numRows: number;
-  /** i32, first row of each expert. */
-  readonly firstRow_E: Tensor;
-}
-
-/** Rows in which tokens leave, and what brings them back. */
+/** Which choices found a slot with their experts; how tokens travel to them is the dispatcher's. */
 export interface Order {
-  /** i32, token of each row; −1 where the row is empty. */
-  readonly tokens_R: Tensor;
-  /** f32, what the row's output counts; 0 where the row is empty. */
-  readonly weights_R: Tensor;
-  /** i32, entries of each expert that have a row. */
+  /** i32, the expert of each entry; −1 where it has no slot. */
+  readonly experts_TK: Tensor;
+  /** i32, which slot of its expert an entry has: those of an expert are 0, 1, … without gaps; −1 where it has none. */
+  readonly slots_TK: Tensor;
+  /** f32, what the output of an entry's expert counts; 0 where it has no slot. */
+  readonly weights_TK: Tensor;
+  /** i32, entries of each expert that have a slot. */
   readonly kept_E: Tensor;
-  /** i32 []: the greatest number of entries of an expert, those without a row too. */
+  /** i32 []: the greatest number of entries of an expert, those without a slot too. */
   readonly greatestLoad: Tensor;
 }
 
@@ -54,7 +45,6 @@ export interface OrderOptions {
   readonly numExperts: number;
   readonly capacity: Capacity;
   readonly normalisation: WeightNormalisation;
-  readonly layout: (kept_E: Tensor) => RowLayout;
   readonly context: Pick<GateContext, "key">;
 }
 
@@ -67,13 +57,13 @@ const normalised = (weights_TK: Tensor): Tensor =>
 /**
  * Put the tokens of each expert side by side, by a counting sort: a histogram gives the number of each expert's
  * entries, its running sum where they begin, and a stable sort who stands where. Entries beyond the capacity have no
- * row.
+ * slot.
  *
- * @param choices experts numbered in the order in which rows leave.
- * Cost: two sorts of N numbers by their digits at most (one by token or choice), and a few passes over N and R numbers.
+ * @param choices experts numbered in the order in which they lie on the ranks.
+ * Cost: two sorts of N numbers by their digits at most (one by token or choice), and a few passes over N numbers.
  */
 export const orderTokens = (choices: Choices, options: OrderOptions): Order => {
-  const { numExperts, capacity, normalisation, layout, context } = options;
+  const { numExperts, capacity, normalisation, context } = options;
   const { choices_TK, weights_TK } = choices;
   const [numTokens, numChoices] = choices_TK.shape as [number, number];
   const numEntries = numTokens * numChoices;
@@ -88,36 +78,24 @@ export const orderTokens = (choices: Choices, options: OrderOptions): Order => {
   const load_E = countPerExpert(choices_TK, numExperts);
   const first_E = subtract(cumsum(load_E), load_E);
   const place_N = subtract(arange(numEntries), gather(first_E, sorted_N, { outside: "zero" }));
-  const hasRow_N = logicalAnd(less(place_N, capacity.slots), less(sorted_N, numExperts));
-  const kept_E = minimum(load_E, capacity.slots);
-  const { numRows, firstRow_E } = layout(kept_E);
-  const rows_N = where(hasRow_N, add(gather(firstRow_E, sorted_N, { outside: "zero" }), place_N), numRows);
-  const entries_R = scatterAdd(full([numRows], -1, "i32"), rows_N, add(entries_N, 1));
+  const hasSlot_N = logicalAnd(less(place_N, capacity.slots), less(sorted_N, numExperts));
+  const slots_TK = reshape(
+    scatterAdd(full([numEntries], -1, "i32"), where(hasSlot_N, entries_N, numEntries), add(place_N, 1)),
+    [numTokens, numChoices],
+  );
+  const hasNone_TK = less(slots_TK, 0);
 
   const chosen_TK = where(less(choices_TK, 0), 0, weights_TK);
-  const flat = (own_TK: Tensor): Tensor => reshape(own_TK, [numEntries]);
   const weights = {
     none: () => chosen_TK,
     "before-dropping": () => normalised(chosen_TK),
-    "after-dropping": () => {
-      const hasRow = scatterAdd(zeros([numEntries]), entries_R, full([numRows], 1));
-      return normalised(where(greater(reshape(hasRow, [numTokens, numChoices]), 0), chosen_TK, 0));
-    },
+    "after-dropping": () => normalised(where(hasNone_TK, 0, chosen_TK)),
   }[normalisation]();
   return {
-    tokens_R: where(less(entries_R, 0), -1, divide(entries_R, numChoices)),
-    weights_R: gather(flat(weights), entries_R, { outside: "zero" }),
-    kept_E,
+    experts_TK: where(hasNone_TK, -1, choices_TK),
+    slots_TK,
+    weights_TK: where(hasNone_TK, 0, weights),
+    kept_E: minimum(load_E, capacity.slots),
     greatestLoad: reduceMax(load_E),
   };
 };
-
-/** Rows of the experts: f32 [R, D], zeros where a row is empty. */
-export const toRows = (x_TD: Tensor, { tokens_R }: Order): Tensor => gather(x_TD, tokens_R, { outside: "zero" });
-
-/**
- * The inverse order: of each token the weighted sum of its rows, f32 [T, D], 0 where it has none. Rows are added in
- * their own order, so that the same input gives the same bits.
- */
-export const fromRows = (y_RD: Tensor, { tokens_R, weights_R }: Order, numTokens: number): Tensor =>
-  scatterAdd(zeros([numTokens, y_RD.shape[1]!]), tokens_R, multiply(y_RD, reshape(weights_R, [-1, 1])));

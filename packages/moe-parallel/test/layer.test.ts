@@ -33,7 +33,6 @@ import {
   raggedDispatcher,
   softGate,
   switchGate,
-  type TokenDispatcher,
 } from "../src/index.ts";
 import { gateRows } from "./gate-rows.ts";
 import { counting, type Routing, routings, weightsOf } from "./routings.ts";
@@ -98,7 +97,7 @@ const ranksOf = (x: NdArray, numRanks: number): RankTokens[] => {
 };
 
 describe("placement", () => {
-  const dispatchers = [undefined, raggedDispatcher() as TokenDispatcher];
+  const dispatchers = [undefined, raggedDispatcher()];
   const gates = gateRows.filter(({ name }) => /^(switchGate|cosineGate|expertChoiceGate|softGate)$/.test(name));
   const numExperts = 4;
 
@@ -208,7 +207,7 @@ describe("a bound that is exceeded", () => {
   test.each([1, 2])(
     "makes the output NaN on the rank, and the figures name the bound that holds (%i ranks)",
     (numRanks) => {
-      for (const dispatcher of [undefined, raggedDispatcher() as TokenDispatcher]) {
+      for (const dispatcher of [undefined, raggedDispatcher()]) {
         const result = (bound: number) => {
           const layer = layerOf({ gate, capacity: capacityByMaximum({ bound }), ...(dispatcher && { dispatcher }) });
           return stepOnRanks(() => layer, initRanks(layer, numRanks), ranksOf(zeros, numRanks));

@@ -24,7 +24,6 @@ import {
   type MoeLayerOptions,
   raggedDispatcher,
   swigluExperts,
-  type TokenDispatcher,
 } from "../src/index.ts";
 import { type GateRow, gateRows } from "./gate-rows.ts";
 import { keyOf } from "./tokens.ts";
@@ -41,7 +40,7 @@ const sizes = { width, hidden: 8, deviation: 0.5, outputDeviation: 0.5 };
 /** Ways through the layer that differ in what runs on the backend, dealt out to the gates in turn. */
 const ways: readonly Omit<Options, "gate">[] = [
   { experts: geluExperts(sizes), capacity: capacityByFactor({ factor: 0.75, dropOrder: byProbability }) },
-  { experts: swigluExperts(sizes), capacity: capacityByMaximum(), dispatcher: raggedDispatcher() as TokenDispatcher },
+  { experts: swigluExperts(sizes), capacity: capacityByMaximum(), dispatcher: raggedDispatcher() },
   {
     experts: geluExperts(sizes),
     shared: swigluExperts(sizes),
@@ -53,7 +52,7 @@ const ways: readonly Omit<Options, "gate">[] = [
     experts: swigluExperts(sizes),
     capacity: capacityByFactor({ factor: 1 }),
     normalisation: "before-dropping",
-    dispatcher: raggedDispatcher() as TokenDispatcher,
+    dispatcher: raggedDispatcher(),
   },
 ] as never;
 

@@ -6,8 +6,10 @@ import {
   capacityByFactor,
   capacityByMaximum,
   denseDispatcher,
+  duplicateFreeDispatcher,
   type Gate,
   geluExperts,
+  hierarchicalDispatcher,
   moeLayer,
   type MoeLayerOptions,
   raggedDispatcher,
@@ -18,12 +20,28 @@ import { byParts } from "./by-parts.ts";
 import { type GateRow, gateRows } from "./gate-rows.ts";
 import { type AnyLayer, gateKey, initRanks, type LayerArrays, type RankTokens, stepOnRanks } from "./step.ts";
 import { keyOf, tokensOf, width } from "./tokens.ts";
-import { joined, partsOf } from "./world.ts";
+import { joined, type Levels, levelsOf, partsOf } from "./world.ts";
 
 const numExperts = 4;
-const dispatchers: readonly { readonly name: string; readonly dispatcher: TokenDispatcher }[] = [
-  { name: "dense", dispatcher: denseDispatcher() as TokenDispatcher },
-  { name: "ragged", dispatcher: raggedDispatcher() as TokenDispatcher },
+/** Two axes of as many ranks, the innermost of which has several first. */
+const levelsFor = (numRanks: number): Levels => levelsOf(numRanks === 4 ? [2, 2] : [1, numRanks]);
+const axes = Object.keys(levelsFor(1));
+
+interface Row {
+  readonly name: string;
+  readonly dispatcher: TokenDispatcher;
+  /** What travels over levels is alike for most gates. */
+  readonly isQuick: (gate: GateRow) => boolean;
+}
+
+const several = ({ name }: GateRow): boolean =>
+  /^(switchGate with two choices|noisyTopKGate of all experts|expertChoiceGate|softGate)$/.test(name);
+
+const dispatchers: readonly Row[] = [
+  { name: "dense", dispatcher: denseDispatcher(), isQuick: () => true },
+  { name: "ragged", dispatcher: raggedDispatcher(), isQuick: () => true },
+  { name: "hierarchical", dispatcher: hierarchicalDispatcher({ axes }), isQuick: several },
+  { name: "duplicate-free", dispatcher: duplicateFreeDispatcher({ axes }), isQuick: several },
 ];
 
 type Options = Partial<MoeLayerOptions<unknown, unknown, unknown, unknown>>;
@@ -74,6 +92,7 @@ const together = (ranks: readonly LayerArrays[]): Readonly<Record<string, NdArra
 
 interface Setting {
   readonly numRanks: number;
+  readonly chunks: number;
   readonly ranks: readonly RankTokens[];
 }
 
@@ -82,6 +101,7 @@ const settings = fc
   .chain(({ numRanks, numTokens }) =>
     fc.record({
       numRanks: fc.constant(numRanks),
+      chunks: fc.constantFrom(1, 2, 4),
       ranks: fc.tuple(tokensOf(numRanks * numTokens), tokensOf(numRanks * numTokens)).map(([x, cotangent]) => {
         const [tokens, cotangents] = [partsOf(x, numRanks), partsOf(cotangent, numRanks)];
         return tokens.map((own, rank) => [own, cotangents[rank]!, keyOf(50 + rank)] as const);
@@ -102,15 +122,20 @@ const allTokens = (ranks: readonly RankTokens[]): RankTokens => [
 const keysOf = (key_P2: Tensor): Tensor[] =>
   Array.from({ length: key_P2.shape[0]! }, (_, part) => gateKey(reshape(slice(key_P2, [part], [part + 1]), [2])));
 
-describe.each(dispatchers)("$name", ({ dispatcher }) => {
-  describe.each(gateRows)("$name", ({ gate: gateOf, perToken }: GateRow) => {
+describe.each(dispatchers)("$name", ({ dispatcher, isQuick }) => {
+  describe.each(gateRows)("$name", (row: GateRow) => {
+    const { gate: gateOf, perToken } = row;
+    const tags = isQuick(row) ? [] : ["full"];
     const gate = gateOf({ width, numExperts });
 
-    const expectAsOne = ({ numRanks, ranks }: Setting, options: Options): void => {
-      const layer = layerOf(gate, { ...options, dispatcher });
+    const expectAsOne = ({ numRanks, chunks, ranks }: Setting, options: Options): void => {
+      const layer = layerOf(gate, { ...options, dispatcher, chunks });
       const one = layerOf(gate, options);
       // Each rank has the auxiliary loss of all tokens, of which a mean over ranks counts once.
-      const results = stepOnRanks(() => layer, initRanks(layer, numRanks), ranks, { lossScale: 1 / numRanks });
+      const results = stepOnRanks(() => layer, initRanks(layer, numRanks), ranks, {
+        lossScale: 1 / numRanks,
+        levels: levelsFor(numRanks),
+      });
       const [wanted] = stepOnRanks(
         perToken ? () => one : (key) => layerOf(byParts(gate, keysOf(key)), options),
         initRanks(one, 1),
@@ -131,7 +156,7 @@ describe.each(dispatchers)("$name", ({ dispatcher }) => {
       }
     };
 
-    test("ranks that drop nothing equal one rank with all tokens, in forward and all gradients", () => {
+    test("ranks that drop nothing equal one rank with all tokens, in forward and all gradients", { tags }, () => {
       fc.assert(
         fc.property(settings, fc.constantFrom("none", "before-dropping", "after-dropping"), (setting, normalisation) =>
           expectAsOne(setting, { capacity: capacityByMaximum(), normalisation: normalisation as never }),
@@ -140,13 +165,13 @@ describe.each(dispatchers)("$name", ({ dispatcher }) => {
       );
     });
 
-    test("ranks that drop equal one rank that sees their tokens one after the other", () => {
+    test("ranks that drop equal one rank that sees their tokens one after the other", { tags }, () => {
       fc.assert(
-        fc.property(settings, fc.constantFrom(0.3, 1, 1.5), ({ numRanks, ranks }, factor) => {
+        fc.property(settings, fc.constantFrom(0.3, 1, 1.5), ({ numRanks, chunks, ranks }, factor) => {
           const options: Options = { capacity: capacityByFactor({ factor }), tokenAxes: [] };
-          const layer = layerOf(gate, { ...options, dispatcher });
+          const layer = layerOf(gate, { ...options, dispatcher, chunks });
           const one = layerOf(gate, options);
-          const results = stepOnRanks(() => layer, initRanks(layer, numRanks), ranks);
+          const results = stepOnRanks(() => layer, initRanks(layer, numRanks), ranks, { levels: levelsFor(numRanks) });
           const wanted = ranks.map((own) => stepOnRanks(() => one, initRanks(one, 1), [own])[0]!);
           results.forEach((result, rank) => {
             expectClose(result.y.toNumbers(), wanted[rank]!.y.toNumbers(), `y of rank ${rank}`);

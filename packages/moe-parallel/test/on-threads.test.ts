@@ -1,4 +1,5 @@
 import { Worker } from "node:worker_threads";
+import { meshPartition } from "@skein/collectives";
 import { createThreadWorld } from "@skein/collectives/node";
 import { compileWasm, createSharedMemory, detectBuild } from "@skein/cpu-kernels";
 import { flattenTree, type NdArray } from "@skein/tensor-core";
@@ -13,11 +14,12 @@ import {
   type RankData,
   sizes,
   stepOf,
-  walks,
+  worlds,
 } from "./threads/walks.ts";
 import { runRanks } from "./world.ts";
 
-const runWorld = async (worldSize: number): Promise<(readonly PostedStep[])[]> => {
+const runWorld = async (number: number): Promise<(readonly PostedStep[])[]> => {
+  const { worldSize } = worlds[number]!;
   const module = await compileWasm(await detectBuild());
   const world = createThreadWorld({
     worldSize,
@@ -28,7 +30,7 @@ const runWorld = async (worldSize: number): Promise<(readonly PostedStep[])[]> =
   try {
     return await Promise.all(
       Array.from({ length: worldSize }, async (_, rank) => {
-        const workerData: RankData = { connection: world.connection(rank), module };
+        const workerData: RankData = { number, connection: world.connection(rank), module };
         const worker = new Worker(new URL("./threads/rank.ts", import.meta.url), { workerData });
         world.watch(rank, worker);
         const answer = await new Promise<Answer>((resolve, reject) =>
@@ -43,56 +45,80 @@ const runWorld = async (worldSize: number): Promise<(readonly PostedStep[])[]> =
   }
 };
 
-describe.each([3])("%i ranks on threads", (worldSize) => {
-  const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
-  let answers: (readonly PostedStep[])[];
-  beforeAll(async () => {
-    answers = await runWorld(worldSize);
-  });
+describe.each(worlds.map((world, number) => ({ ...world, number })))(
+  "$worldSize ranks on threads",
+  ({ number, worldSize, levels, walks }) => {
+    const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
+    let answers: (readonly PostedStep[])[];
+    beforeAll(async () => {
+      answers = await runWorld(number);
+    });
 
-  test.each(walks.map((walk, i) => ({ name: walk.name, walk, i })))("$name: as the reference", ({ walk, i }) => {
-    const wanted = runRanks(stepOf(walk) as never, ranks.map(argumentsOf) as never);
-    ranks.forEach((rank) => {
-      const leaves = flattenTree<NdArray>(wanted[rank]).leaves;
-      const { results } = answers[rank]![i]!;
-      expect(results.map(({ dtype, shape }) => ({ dtype, shape }))).toEqual(
-        leaves.map(({ dtype, shape }) => ({ dtype, shape: [...shape] })),
-      );
-      leaves.forEach((leaf, n) => {
-        const numbers = leaf.toNumbers();
-        const most = numbers.reduce((greatest, value) => Math.max(greatest, Math.abs(value)), 1);
-        const tolerance = { absolute: 1e-4 * most, relative: 0 };
-        expect(firstDifference(results[n]!.values, numbers, tolerance), `rank ${rank}, leaf ${n}`).toBeUndefined();
+    test.each(walks.map((walk, i) => ({ name: walk.name, walk, i })))("$name: as the reference", ({ walk, i }) => {
+      const wanted = runRanks(stepOf(walk) as never, ranks.map(argumentsOf) as never, levels);
+      ranks.forEach((rank) => {
+        const leaves = flattenTree<NdArray>(wanted[rank]).leaves;
+        const { results } = answers[rank]![i]!;
+        expect(results.map(({ dtype, shape }) => ({ dtype, shape }))).toEqual(
+          leaves.map(({ dtype, shape }) => ({ dtype, shape: [...shape] })),
+        );
+        leaves.forEach((leaf, n) => {
+          const numbers = leaf.toNumbers();
+          const most = numbers.reduce((greatest, value) => Math.max(greatest, Math.abs(value)), 1);
+          const tolerance = { absolute: 1e-4 * most, relative: 0 };
+          expect(firstDifference(results[n]!.values, numbers, tolerance), `rank ${rank}, leaf ${n}`).toBeUndefined();
+        });
       });
     });
-  });
 
-  const choosing = walks.flatMap((walk, i) =>
-    /softGate|expertChoice/.test(walk.name) ? [] : [{ name: walk.name, walk, i }],
-  );
-
-  test.each(choosing)("$name: sends what the formula of its dispatcher says, in forward", ({ walk, i }) => {
-    const { width, numExperts } = sizes;
-    const others = (worldSize - 1) / worldSize;
-    const loads = runRanks(
-      forwardOf(walk) as never,
-      ranks.map((rank) => argumentsOf(rank).slice(0, 3)) as never,
-    ) as unknown as readonly { readonly load_E: NdArray }[];
-    const sent = ranks.map((rank) => answers[rank]![i]!.bytesSent);
-    if (!walk.ragged) {
-      // All slots, there and back.
-      for (const bytes of sent) expect(bytes).toBe(2 * 4 * numExperts * denseSlots * width * others);
-      return;
-    }
-    // Rows that leave home and come back are sent by two ranks, so that all of them together are counted.
-    const placement = [5, 0, 3, 1, 4, 2];
-    const each = numExperts / worldSize;
-    const leaving = loads.map(({ load_E }, rank) =>
-      load_E.toNumbers().reduce((total, load, e) => total + (Math.floor(placement[e]! / each) === rank ? 0 : load), 0),
+    const choosing = walks.flatMap((walk, i) =>
+      /softGate|expertChoice/.test(walk.name) ? [] : [{ name: walk.name, walk, i }],
     );
-    const rows = leaving.reduce((a, b) => a + b, 0);
-    // Of each rank: the counts of experts, and with each ragged collective one number to each other rank.
-    const counts = worldSize * (4 * numExperts * others + 2 * 4 * (worldSize - 1));
-    expect(sent.reduce((a, b) => a + b, 0)).toBe(2 * 4 * width * rows + counts);
-  });
-});
+
+    test.each(choosing)("$name: sends what the formula of its dispatcher says, in forward", ({ walk, i }) => {
+      const { width } = sizes;
+      const { way, numExperts } = walk;
+      const others = (worldSize - 1) / worldSize;
+      const forward = runRanks(
+        forwardOf(walk) as never,
+        ranks.map((rank) => argumentsOf(rank).slice(0, 3)) as never,
+        levels,
+      ) as unknown as readonly { readonly load_E: NdArray; readonly legs: readonly NdArray[] }[];
+      const sent = ranks.map((rank) => answers[rank]![i]!.bytesSent);
+      if (way === "dense") {
+        // All slots, there and back.
+        for (const bytes of sent) expect(bytes).toBe(2 * 4 * numExperts * denseSlots * width * others);
+        return;
+      }
+      // What leaves home and comes back is sent by two ranks, so that all of them together are counted.
+      const total = sent.reduce((a, b) => a + b, 0);
+      if (way === "ragged") {
+        const placement = [5, 0, 3, 1, 4, 2];
+        const each = numExperts / worldSize;
+        const leaving = forward.map(({ load_E }, rank) =>
+          load_E.toNumbers().reduce((sum, load, e) => sum + (Math.floor(placement[e]! / each) === rank ? 0 : load), 0),
+        );
+        const rows = leaving.reduce((a, b) => a + b, 0);
+        // Of each rank: the counts of experts, and with each ragged collective one number to each other rank.
+        const counts = worldSize * (4 * numExperts * others + 2 * 4 * (worldSize - 1));
+        expect(total).toBe(2 * 4 * width * rows + counts);
+        return;
+      }
+      // Of a leg: a copy there with its targets, and with its weights where it is for several experts; and back.
+      const numChoices = /of all experts/.test(walk.name) ? numExperts : /sigmoid/.test(walk.name) ? 2 : 1;
+      const bytesOfCopy = way === "hierarchical" ? 4 * (width + 1) : 4 * (width + 2 * numChoices);
+      const axes = Object.keys(levels).map((axis) => meshPartition(levels, axis));
+      const inOrder = way === "hierarchical" ? axes.toReversed() : axes;
+      const copies = forward.flatMap(({ legs }, rank) =>
+        legs.map((leaving, leg) => {
+          const position = inOrder[leg % axes.length]!.find((group) => group.includes(rank))!.indexOf(rank);
+          return leaving.toNumbers().reduce((sum, count, to) => sum + (to === position ? 0 : count), 0);
+        }),
+      );
+      const numChunks = forward[0]!.legs.length / axes.length;
+      // Of each chunk: counts of experts from all to all, and with each of a leg's three ragged collectives one number.
+      const counts = worldSize * numChunks * (4 * numExperts * (worldSize - 1) + 2 * 3 * 4);
+      expect(total).toBe((bytesOfCopy + 4 * width) * copies.reduce((a, b) => a + b, 0) + counts);
+    });
+  },
+);

@@ -11,7 +11,9 @@ import {
   type Choices,
   type DropOrder,
   fromRows,
+  layOut,
   orderTokens,
+  rowsOf,
   toRows,
   type WeightNormalisation,
 } from "../src/index.ts";
@@ -97,13 +99,11 @@ const run = ({ routing, slots, normalisation }: Setting, dropOrder: DropOrder) =
       numExperts: routing.numExperts,
       capacity: { slots, overflow: "drop", dropOrder },
       normalisation,
-      layout: () => ({
-        numRows: routing.numExperts * slots,
-        firstRow_E: multiply(arange(routing.numExperts), slots),
-      }),
       context: { key },
     });
-    return { order, y: fromRows(toRows(x_TD, order), order, numTokens) };
+    const firstRow_E = multiply(arange(routing.numExperts), slots);
+    const rows = layOut(rowsOf(order, firstRow_E), order.weights_TK, routing.numExperts * slots);
+    return { order: { ...order, ...rows }, y: fromRows(toRows(x_TD, rows), rows, numTokens) };
   };
   const x = counting([numTokens, width]);
   const [result] = runRanks(fn, [
@@ -131,6 +131,16 @@ describe.each(dropOrders)("$name", ({ dropOrder, compare }) => {
           { length: routing.numExperts },
           (_, expert) => routing.choices.flat().filter((own) => own === expert).length,
         );
+        const slotOf = new Map(
+          kept.flatMap((own) => own.map(({ token, choice }, slot) => [`${token},${choice}`, slot])),
+        );
+        const ofEntries = <T>(of: (token: number, choice: number) => T): T[] =>
+          routing.choices.flatMap((own, token) => own.map((_, choice) => of(token, choice)));
+        const slotsWanted = ofEntries((token, choice) => slotOf.get(`${token},${choice}`) ?? -1);
+        expect(order["slots_TK"]).toEqual(slotsWanted);
+        const expertsWanted = ofEntries((token, choice) => routing.choices[token]![choice]!);
+        expect(order["experts_TK"]).toEqual(expertsWanted.map((expert, i) => (slotsWanted[i] === -1 ? -1 : expert)));
+        order["weights_TK"]!.forEach((weight, i) => expect(slotsWanted[i] === -1 && weight !== 0).toBe(false));
         expect(order["kept_E"]).toEqual(kept.map((entries) => entries.length));
         expect(order["greatestLoad"]).toEqual([Math.max(...loads)]);
       }),

@@ -1,7 +1,7 @@
 import { add, foldIn, multiply, type NdArray, sum, type Tensor, valueAndGradWithAux } from "@skein/tensor-core";
 import type { MoeFigures, MoeLayer } from "../src/index.ts";
 import { keyOf } from "./tokens.ts";
-import { runRanks } from "./world.ts";
+import { type Levels, runRanks } from "./world.ts";
 
 /** Parameters of any layer, as arrays. */
 export interface LayerArrays {
@@ -26,6 +26,8 @@ export interface StepOptions {
   /** What the auxiliary loss counts in the gradients. Default: 1. */
   readonly lossScale?: number;
   readonly train?: boolean;
+  /** Axes of the ranks beside that of experts. Default: none. */
+  readonly levels?: Levels;
 }
 
 /** Tokens of a rank, cotangents of its outputs and its key. */
@@ -59,7 +61,7 @@ export const stepOnRanks = (
   build: (key: Tensor) => AnyLayer,
   begun: readonly { readonly params: LayerArrays; readonly state: unknown }[],
   ranks: readonly RankTokens[],
-  { lossScale = 1, train = true }: StepOptions = {},
+  { lossScale = 1, train = true, levels = {} }: StepOptions = {},
 ): StepResult[] => {
   const step = (begin: { params: never; state: never }, x: Tensor, cotangent: Tensor, key: Tensor) => {
     const layer = build(key);
@@ -77,7 +79,7 @@ export const stepOnRanks = (
     ];
     return { y, xGradient, gradients, loss: report.loss, state, figures: report.figures };
   };
-  return runRanks(step as never, ranks.map((own, rank) => [begun[rank]!, ...own]) as never) as never;
+  return runRanks(step as never, ranks.map((own, rank) => [begun[rank]!, ...own]) as never, levels) as never;
 };
 
 /** The key that a gate gets of a step's. */

@@ -1,5 +1,13 @@
+import { meshPartition } from "@skein/collectives";
 import { type ArrayTree, type MapTree, NdArray, type Tensor } from "@skein/tensor-core";
 import { runOnRanks } from "@skein/testing";
+
+/** Axes of a mesh whose product is the axis "expert", from the outermost: their sizes by name. */
+export type Levels = Readonly<Record<string, number>>;
+
+/** Such axes of these sizes. */
+export const levelsOf = (sizes: readonly number[]): Levels =>
+  Object.fromEntries(sizes.map((size, i) => [`level-${i}`, size]));
 
 /**
  * Run a traced function on all ranks of the axis "expert", each with its own arguments, on the reference. One rank has
@@ -8,9 +16,17 @@ import { runOnRanks } from "@skein/testing";
 export const runRanks = <Args extends readonly unknown[], Result>(
   fn: (...args: Args) => Result,
   ranks: readonly { [K in keyof Args]: ArrayTree<Args[K]> }[],
+  levels: Levels = {},
 ): MapTree<Result, Tensor, NdArray>[] => {
   const all = ranks.map((_, rank) => rank);
-  return runOnRanks(fn, ranks, { mesh: { expert: ranks.length }, groupsOf: () => ({ expert: all }) });
+  const groupsOf = (rank: number): Record<string, readonly number[]> =>
+    Object.fromEntries(
+      Object.keys(levels).map((axis) => [axis, meshPartition(levels, axis).find((group) => group.includes(rank))!]),
+    );
+  return runOnRanks(fn, ranks, {
+    mesh: { expert: ranks.length, ...levels },
+    groupsOf: (rank) => ({ expert: all, ...groupsOf(rank) }),
+  });
 };
 
 /** `count` parts of an array along dimension 0. */

@@ -6,6 +6,7 @@ import {
   arange,
   argsort,
   cast,
+  concat,
   cumsum,
   greaterEqual,
   invertPermutation,
@@ -13,13 +14,16 @@ import {
   permuteRows,
   raggedAllToAll,
   reshape,
-  subtract,
+  scope,
   sum,
   type Tensor,
 } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
 import { checkCounts } from "../options.ts";
-import type { DispatchSizes, TokenDispatcher } from "./token-dispatcher.ts";
+import { fromRows, layOut, rowsOf, type RowTokens, toRows } from "../rows.ts";
+import { before, chunkRanges, cutTokens, type TokenChunk } from "./chunks.ts";
+import { mostRowsPerRank } from "./room.ts";
+import type { TokenDispatcher } from "./token-dispatcher.ts";
 
 export interface RaggedDispatcherOptions {
   /**
@@ -30,15 +34,15 @@ export interface RaggedDispatcherOptions {
   readonly rowsPerRank?: number;
 }
 
-export interface RaggedMetadata {
+/** Of one chunk. */
+interface RaggedChunk extends RowTokens {
   /** i32, rows that came from each rank. */
   readonly arrived_P: Tensor;
   /** i32, by expert: which of the rows that came stands where. */
   readonly byExpert_S: Tensor;
 }
 
-/** Sums of the entries before each, along the last dimension. */
-const before = (counts: Tensor): Tensor => subtract(cumsum(counts), counts);
+export type RaggedMetadata = readonly RaggedChunk[];
 
 /**
  * For each row that came, which expert of this rank it is for, e where it is empty: rows of a rank come by expert.
@@ -54,44 +58,53 @@ const expertOfRow = (counts_Pe: Tensor, room: number): Tensor => {
 
 /**
  * Only rows that hold a token travel, by one ragged all-to-all there and one back, with an all-to-all of E counts
- * before. An expert sees exactly its rows.
+ * before. An expert sees exactly its rows. Chunks are tokens.
  *
- * Cost: `4·D` bytes per row that goes to another rank, each way, and `4·E·(P − 1)/P + 8·(P − 1)` bytes of counts sent
- * per rank; a sort of P·M small numbers.
+ * Cost: `4·D` bytes per row that goes to another rank, each way, and of each chunk `4·E·(P − 1)/P + 8·(P − 1)` bytes of
+ * counts sent per rank; a sort of P·M small numbers.
  * @throws ArgumentError for a room that is no whole number from 1.
  */
 export const raggedDispatcher = (options: RaggedDispatcherOptions = {}): TokenDispatcher<RaggedMetadata> => {
   if (options.rowsPerRank !== undefined) checkCounts("raggedDispatcher", { rowsPerRank: options.rowsPerRank });
-  const roomOf = ({ numExperts, numTokens, numChoices, slots, axis }: DispatchSizes): number => {
-    const own = numExperts / axisSize(axis);
-    return options.rowsPerRank ?? Math.min(own * slots, numTokens * Math.min(numChoices, own));
-  };
-  const byRank = (kept_E: Tensor, axis: string): Tensor => reshape(kept_E, [axisSize(axis), -1]);
-  return {
-    layout: (kept_E, sizes) => {
-      const numRanks = axisSize(sizes.axis);
-      const room = roomOf(sizes);
+  const dispatchChunk = ({ x_TD, order, sizes }: TokenChunk) => {
+    const { axis } = sizes;
+    const numRanks = axisSize(axis);
+    const room = options.rowsPerRank ?? mostRowsPerRank(sizes);
+    const byRank = (counts_E: Tensor): Tensor => reshape(counts_E, [numRanks, -1]);
+    const laidOut = scope("order", () => {
       const firstOfRank_P1 = multiply(reshape(arange(numRanks), [numRanks, 1]), room);
-      return {
-        numRows: numRanks * room,
-        firstRow_E: reshape(add(firstOfRank_P1, before(byRank(kept_E, sizes.axis))), [-1]),
-      };
-    },
-    dispatch: (rows_RD, kept_E, { axis }) => {
-      const numRanks = axisSize(axis);
-      const leaving_P = sum(byRank(kept_E, axis), { dims: -1 });
-      const counts_Pe = byRank(allToAll(kept_E, axis), axis);
+      const firstRow_E = reshape(add(firstOfRank_P1, before(byRank(order.kept_E))), [-1]);
+      return layOut(rowsOf(order, firstRow_E), order.weights_TK, numRanks * room);
+    });
+    const rows_RD = scope("order", () => toRows(x_TD, laidOut));
+    return scope("dispatch", () => {
+      const leaving_P = sum(byRank(order.kept_E), { dims: -1 });
+      const counts_Pe = byRank(allToAll(order.kept_E, axis));
       const { x, rows: arrived_P } = raggedAllToAll(rows_RD, leaving_P, axis);
-      const experts_PM = expertOfRow(counts_Pe, rows_RD.shape[0]! / numRanks);
       // The sort is stable: rows of an expert stay in the order of ranks, empty ones come last.
-      const byExpert_S = argsort(reshape(experts_PM, [-1]));
+      const byExpert_S = argsort(reshape(expertOfRow(counts_Pe, room), [-1]));
       return {
-        rows_SD: permuteRows(x, byExpert_S),
-        counts_e: sum(counts_Pe, { dims: 0 }),
-        metadata: { arrived_P, byExpert_S },
+        rows: { rows_SD: permuteRows(x, byExpert_S), counts_e: sum(counts_Pe, { dims: 0 }) },
+        metadata: { ...laidOut, arrived_P, byExpert_S },
       };
+    });
+  };
+  return {
+    dispatch: (x_TD, order, sizes) => {
+      const chunks = cutTokens(x_TD, order, sizes).map(dispatchChunk);
+      return { chunks: chunks.map(({ rows }) => rows), metadata: chunks.map(({ metadata }) => metadata) };
     },
-    combine: (rows_SD, { arrived_P, byExpert_S }, { axis }) =>
-      raggedAllToAll(permuteRows(rows_SD, invertPermutation(byExpert_S)), arrived_P, axis).x,
+    combine: (done, metadata, { axis, numTokens, numChunks }) => {
+      const home = scope("combine", () =>
+        metadata.map(
+          ({ arrived_P, byExpert_S }, i) =>
+            raggedAllToAll(permuteRows(done[i]!, invertPermutation(byExpert_S)), arrived_P, axis).x,
+        ),
+      );
+      const ranges = chunkRanges(numTokens, numChunks);
+      return scope("inverse-order", () =>
+        concat(ranges.map(({ begin, end }, i) => fromRows(home[i]!, metadata[i]!, end - begin))),
+      );
+    },
   };
 };

@@ -1,36 +1,49 @@
-// Shapes: D width of a token, E experts in the order of their places, e experts of this rank, C slots of an expert for
-// tokens of one rank, R rows of this rank's tokens, S rows that this rank's experts see.
+// Shapes: T tokens of this rank, D width of a token, E experts in the order of their places, e experts of this rank, K
+// choices of a token, C slots of an expert for tokens of one rank, S rows that this rank's experts see of a chunk.
 import type { Tensor } from "@skein/tensor-core";
-import type { RowLayout } from "../order.ts";
+import type { Order } from "../order.ts";
 
 export interface DispatchSizes {
   /** E, a multiple of the ranks along the axis. */
   readonly numExperts: number;
-  /** Tokens of this rank. */
+  /** T */
   readonly numTokens: number;
-  /** Most choices of a token. */
+  /** K: most choices of a token. */
   readonly numChoices: number;
   /** C */
   readonly slots: number;
   /** Axis of the mesh over which experts lie spread. */
   readonly axis: string;
+  /** In how many chunks they travel, at most: one travels while experts work on another. */
+  readonly numChunks: number;
 }
 
-/** Rows where their experts are. */
-export interface Dispatched<Metadata> {
-  /** Rows of the first expert of this rank, then those of the second, … */
+/** Rows of one chunk where their experts are. */
+export interface ExpertRows {
+  /** Those of the first expert of this rank, then those of the second, …; of an expert by source rank, then by slot. */
   readonly rows_SD: Tensor;
   /** i32, rows of each. */
   readonly counts_e: Tensor;
-  /** What `combine` needs to bring rows back. */
+}
+
+export interface Dispatched<Metadata> {
+  readonly chunks: readonly ExpertRows[];
+  /** What `combine` needs to bring rows back: a tree of tensors. */
   readonly metadata: Metadata;
 }
 
-/** How rows travel to the ranks of their experts, and back. */
+/**
+ * How tokens travel to the ranks of their experts, and back. Whatever way they take, experts see the same bits in the
+ * same order.
+ *
+ * Nodes are in scopes that name their stage: `order`, `dispatch`; `combine`, `inverse-order`.
+ */
 export interface TokenDispatcher<Metadata = unknown> {
-  /** @param kept_E i32, rows of each expert, each at most C. */
-  layout(kept_E: Tensor, sizes: DispatchSizes): RowLayout;
-  dispatch(rows_RD: Tensor, kept_E: Tensor, sizes: DispatchSizes): Dispatched<Metadata>;
-  /** @returns rows as they were before `dispatch`, [R, D]. */
-  combine(rows_SD: Tensor, metadata: Metadata, sizes: DispatchSizes): Tensor;
+  /** @param x_TD f32. */
+  dispatch(x_TD: Tensor, order: Order, sizes: DispatchSizes): Dispatched<Metadata>;
+  /**
+   * @param done of each chunk what its experts gave, f32 [S, D].
+   * @returns of each token the weighted sum of what its experts gave, f32 [T, D]; 0 where it has none.
+   */
+  combine(done: readonly Tensor[], metadata: Metadata, sizes: DispatchSizes): Tensor;
 }

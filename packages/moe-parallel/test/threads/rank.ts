@@ -1,4 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
+import { meshPartition } from "@skein/collectives";
 import { joinWorld } from "@skein/collectives/node";
 import { createCpuBackend } from "@skein/cpu-kernels";
 import { evaluate, flattenTree, type NdArray } from "@skein/tensor-core";
@@ -10,16 +11,20 @@ import {
   type RankData,
   stepOf,
   toPosted,
-  walks,
+  worlds,
 } from "./walks.ts";
 
-const { connection, module } = workerData as RankData;
+const { number, connection, module } = workerData as RankData;
 const { rank, memory } = connection;
 const world = joinWorld(connection);
 
 const run = async (): Promise<PostedStep[]> => {
   const backend = await createCpuBackend({ memory, module });
-  const communicators = { expert: world };
+  const { levels, walks } = worlds[number]!;
+  const communicators = {
+    expert: world,
+    ...Object.fromEntries(Object.keys(levels).map((axis) => [axis, world.split(meshPartition(levels, axis), axis)])),
+  };
   const steps: PostedStep[] = [];
   for (const walk of walks) {
     const [key, stepKey, x, cotangent] = argumentsOf(rank);

@@ -14,19 +14,25 @@ import {
   capacityByMaximum,
   type CapacityRule,
   denseDispatcher,
+  duplicateFreeDispatcher,
   geluExperts,
+  hierarchicalDispatcher,
+  type LevelMetadata,
   moeLayer,
   raggedDispatcher,
   swigluExperts,
   type TokenDispatcher,
 } from "../../src/index.ts";
 import { gateRows } from "../gate-rows.ts";
+import { type Levels, levelsOf } from "../world.ts";
 
 // What ranks on threads run, and the reference after them: both make it from the table, since functions cannot be
 // posted.
 
 /** What a rank's thread is started with. */
 export interface RankData {
+  /** Which of the worlds. */
+  readonly number: number;
   readonly connection: WorldConnection;
   readonly module: WebAssembly.Module;
 }
@@ -53,8 +59,8 @@ export const toPosted = (array: NdArray): PostedArray => ({
   values: array.toNumbers(),
 });
 
-export const sizes = { width: 5, numExperts: 6, numTokens: 12 } as const;
-const { width, numExperts, numTokens } = sizes;
+export const sizes = { width: 5, numTokens: 12 } as const;
+const { width, numTokens } = sizes;
 
 /** Slots of an expert with the dense dispatcher: half of the tokens, so that some are dropped. */
 export const denseSlots = 6;
@@ -62,29 +68,88 @@ const sixSlots: CapacityRule = () => ({ slots: denseSlots, overflow: "drop", dro
 
 const mlp = { width, hidden: 8, deviation: 0.5, outputDeviation: 0.5 };
 
-export interface Walk {
-  readonly name: string;
-  readonly ragged: boolean;
+/** How tokens travel in a walk. */
+export type Way = "dense" | "ragged" | "hierarchical" | "duplicate-free";
+
+export interface LayerUse {
   /** Whether loads are those of all ranks, for which they communicate. */
-  readonly layer: (counts: "own" | "all") => ReturnType<typeof moeLayer<unknown, unknown, unknown>>;
+  readonly counts: "own" | "all";
+  /** Sees what a dispatcher keeps of a trace. */
+  readonly seeMetadata?: (metadata: unknown) => void;
 }
 
+export interface Walk {
+  readonly name: string;
+  readonly way: Way;
+  readonly numExperts: number;
+  readonly layer: (use: LayerUse) => ReturnType<typeof moeLayer<unknown, unknown, unknown>>;
+}
+
+export interface World {
+  readonly worldSize: number;
+  readonly levels: Levels;
+  readonly walks: readonly Walk[];
+}
+
+const seen = (dispatcher: TokenDispatcher, see: LayerUse["seeMetadata"] = () => {}): TokenDispatcher => ({
+  ...dispatcher,
+  dispatch: (x_TD, order, ownSizes) => {
+    const dispatched = dispatcher.dispatch(x_TD, order, ownSizes);
+    see(dispatched.metadata);
+    return dispatched;
+  },
+});
+
 /** Each gate once with either dispatcher; the latter with experts in another place. */
-export const walks: readonly Walk[] = gateRows.flatMap(({ name, gate }) =>
-  [false, true].map((ragged) => ({
-    name: `${name}, ${ragged ? "ragged" : "dense"}`,
-    ragged,
-    layer: (counts: "own" | "all") =>
-      moeLayer<unknown, unknown, unknown>({
-        gate: gate({ width, numExperts }),
-        experts: (ragged ? swigluExperts(mlp) : geluExperts(mlp)) as never,
-        capacity: ragged ? capacityByMaximum() : sixSlots,
-        dispatcher: (ragged ? raggedDispatcher() : denseDispatcher()) as TokenDispatcher,
-        ...(ragged && { placement: [5, 0, 3, 1, 4, 2] }),
-        ...(counts === "own" && { tokenAxes: [] }),
-      }),
-  })),
+const flatWalks: readonly Walk[] = gateRows.flatMap(({ name, gate }) =>
+  [false, true].map(
+    (ragged): Walk => ({
+      name: `${name}, ${ragged ? "ragged" : "dense"}`,
+      way: ragged ? "ragged" : "dense",
+      numExperts: 6,
+      layer: ({ counts }) =>
+        moeLayer<unknown, unknown, unknown>({
+          gate: gate({ width, numExperts: 6 }),
+          experts: (ragged ? swigluExperts(mlp) : geluExperts(mlp)) as never,
+          capacity: ragged ? capacityByMaximum() : sixSlots,
+          dispatcher: ragged ? raggedDispatcher() : denseDispatcher(),
+          ...(ragged && { placement: [5, 0, 3, 1, 4, 2] }),
+          ...(counts === "own" && { tokenAxes: [] }),
+        }),
+    }),
+  ),
 );
+
+const levels = levelsOf([2, 2]);
+
+/** Gates of one choice, several and all, experts' own and mixtures, each over two levels in both ways. */
+const levelWalks: readonly Walk[] = gateRows
+  .filter(({ name }) => /^(switchGate|noisyTopKGate of all experts|sigmoidGate|expertChoiceGate|softGate)$/.test(name))
+  .flatMap(({ name, gate }, i) =>
+    [hierarchicalDispatcher, duplicateFreeDispatcher].map((make, j): Walk => {
+      const way = j === 0 ? "hierarchical" : "duplicate-free";
+      const chunks = 1 + ((i + j) % 2);
+      return {
+        name: `${name}, ${way}, ${chunks} chunks`,
+        way,
+        numExperts: 8,
+        layer: ({ counts, seeMetadata }) =>
+          moeLayer<unknown, unknown, unknown>({
+            gate: gate({ width, numExperts: 8 }),
+            experts: swigluExperts(mlp) as never,
+            capacity: i % 2 === 0 ? capacityByMaximum() : sixSlots,
+            dispatcher: seen(make({ axes: Object.keys(levels) }), seeMetadata),
+            chunks,
+            ...(counts === "own" && { tokenAxes: [] }),
+          }),
+      };
+    }),
+  );
+
+export const worlds: readonly World[] = [
+  { worldSize: 3, levels: {}, walks: flatWalks },
+  { worldSize: 4, levels, walks: levelWalks },
+];
 
 type Traced<Count extends 3 | 4> = (
   ...args: Count extends 3
@@ -94,7 +159,7 @@ type Traced<Count extends 3 | 4> = (
 
 /** Output, state, figures and all gradients. */
 export const stepOf = ({ layer }: Walk): Traced<4> => {
-  const own = layer("all");
+  const own = layer({ counts: "all" });
   return (key, stepKey, x, cotangent) => {
     const { params, state } = own.init(key);
     const loss = ({ held, tokens }: { readonly held: typeof params; readonly tokens: Tensor }) => {
@@ -105,13 +170,19 @@ export const stepOf = ({ layer }: Walk): Traced<4> => {
   };
 };
 
-/** Forward alone, without what is counted over ranks; and how many rows of each expert there are. */
+/** Forward alone, without what is counted over ranks; how many rows of each expert there are, and leave at each leg. */
 export const forwardOf = ({ layer }: Walk): Traced<3> => {
-  const own = layer("own");
+  const legs: Tensor[] = [];
+  const own = layer({
+    counts: "own",
+    seeMetadata: (metadata) =>
+      legs.push(...(metadata as LevelMetadata).flatMap((chunk) => chunk.legs.map(({ leaving_g }) => leaving_g))),
+  });
   return (key, stepKey, x) => {
+    legs.length = 0;
     const { params, state } = own.init(key);
     const [y, , { figures }] = own.apply(params, state, x, { train: true, key: stepKey });
-    return { y, load_E: figures.load_E };
+    return { y, load_E: figures.load_E, legs: [...legs] };
   };
 };
 

@@ -1,0 +1,86 @@
+// Shapes: T tokens of this rank, t tokens of a chunk, E experts, K choices of a token, N = T·K entries.
+import {
+  add,
+  cumsum,
+  full,
+  gather,
+  less,
+  reshape,
+  scatterAdd,
+  slice,
+  subtract,
+  type Tensor,
+  where,
+} from "@skein/tensor-core";
+import { countPerExpert } from "../load.ts";
+import type { Order } from "../order.ts";
+import type { DispatchSizes } from "./token-dispatcher.ts";
+
+/** What lies side by side, from one position up to another. */
+export interface ChunkRange {
+  readonly begin: number;
+  readonly end: number;
+}
+
+/**
+ * Cut `count` things into chunks of ⌈count / numChunks⌉, of which the last may be smaller: nothing is added to make
+ * them equal. There are fewer chunks where so many are not needed, and never an empty one.
+ */
+export const chunkRanges = (count: number, numChunks: number): readonly ChunkRange[] => {
+  const size = Math.ceil(count / numChunks);
+  return Array.from({ length: Math.ceil(count / size) }, (_, i) => ({
+    begin: i * size,
+    end: Math.min((i + 1) * size, count),
+  }));
+};
+
+/** Sums of the entries before each, along the last dimension. */
+export const before = (counts: Tensor): Tensor => subtract(cumsum(counts), counts);
+
+/** Some of the tokens by themselves. */
+export interface TokenChunk {
+  readonly x_TD: Tensor;
+  readonly order: Order;
+  readonly sizes: DispatchSizes;
+}
+
+/** Of some tokens of an order, of all of which `first_E` says where the slots of each expert begin. */
+const orderOf = (order: Order, first_E: Tensor, { begin, end }: ChunkRange): Order => {
+  const own = (entries_TK: Tensor): Tensor => slice(entries_TK, [begin], [end]);
+  const numEntries = order.experts_TK.shape[0]! * order.experts_TK.shape[1]!;
+  const [experts_tK, slots_tK] = [own(order.experts_TK), own(order.slots_TK)];
+  const hasNone_tK = less(experts_tK, 0);
+  // Slots of all experts side by side: who of them is of this chunk, and how many stand before each.
+  const positions_tK = where(hasNone_tK, numEntries, add(gather(first_E, experts_tK, { outside: "zero" }), slots_tK));
+  const ones_n = full([(end - begin) * order.experts_TK.shape[1]!], 1, "i32");
+  const isOwn_N = scatterAdd(full([numEntries], 0, "i32"), reshape(positions_tK, [-1]), ones_n);
+  const kept_E = countPerExpert(experts_tK, first_E.shape[0]!);
+  const slots = subtract(
+    gather(before(isOwn_N), positions_tK, { outside: "zero" }),
+    gather(before(kept_E), experts_tK, { outside: "zero" }),
+  );
+  return {
+    experts_TK: experts_tK,
+    slots_TK: where(hasNone_tK, -1, slots),
+    weights_TK: own(order.weights_TK),
+    kept_E,
+    greatestLoad: order.greatestLoad,
+  };
+};
+
+/**
+ * Cut tokens into chunks, each with its own slots of the experts: those that its entries have, closed up in their
+ * order.
+ *
+ * Cost: a few passes over N numbers for each chunk; none where there is but one.
+ */
+export const cutTokens = (x_TD: Tensor, order: Order, sizes: DispatchSizes): readonly TokenChunk[] => {
+  const ranges = chunkRanges(sizes.numTokens, sizes.numChunks);
+  if (ranges.length === 1) return [{ x_TD, order, sizes }];
+  const first_E = before(order.kept_E);
+  return ranges.map(({ begin, end }) => ({
+    x_TD: slice(x_TD, [begin], [end]),
+    order: orderOf(order, first_E, { begin, end }),
+    sizes: { ...sizes, numTokens: end - begin, slots: Math.min(sizes.slots, end - begin) },
+  }));
+};

@@ -1,0 +1,17 @@
+// Symbols: T tokens of a rank, K choices of a token, C slots of an expert for tokens of one rank.
+import { axisSize } from "@skein/tensor-core/backend";
+import type { DispatchSizes } from "./token-dispatcher.ts";
+
+type Sizes = Pick<DispatchSizes, "numTokens" | "numChoices" | "slots">;
+
+/** Most entries of a rank's tokens that can go to n of the experts: `min(n·C, T·min(K, n))`. */
+export const mostEntries = (numExperts: number, { numTokens, numChoices, slots }: Sizes): number =>
+  Math.min(numExperts * slots, numTokens * Math.min(numChoices, numExperts));
+
+/** Most tokens of a rank of which an entry can go to n of the experts: `min(n·C, T)`. */
+export const mostTokens = (numExperts: number, { numTokens, slots }: Sizes): number =>
+  Math.min(numExperts * slots, numTokens);
+
+/** Most rows from one rank to another. */
+export const mostRowsPerRank = (sizes: DispatchSizes): number =>
+  mostEntries(sizes.numExperts / axisSize(sizes.axis), sizes);
