@@ -1,7 +1,7 @@
 import { type Quality, qualityOf } from "../convergence/verdict.ts";
 import { alignColumns } from "../report/align-columns.ts";
 import type { ExpertFigures } from "../studies/expert-figures.ts";
-import type { ResultOf, Study } from "../studies/study.ts";
+import type { Draw, ResultOf } from "../studies/study.ts";
 import { type Contestant, dense } from "./contestants.ts";
 import type { QualityRun } from "./quality-plan.ts";
 
@@ -96,7 +96,7 @@ const section = (title: string, some: readonly Standing[]): string =>
   `## ${title}\n\n${alignColumns([header, ...some.map(cellsOf)])}`;
 
 /** A plot, three sentences, and a table of those that predict and of those that see what comes. */
-export const qualityPage: Study<QualityRun>["page"] = (runs, resultOf, draw) => {
+export const qualityPage = (runs: readonly QualityRun[], resultOf: ResultOf, draw: Draw): string => {
   const standings = standingsOf(runs, resultOf);
   const base = standings.find(({ contestant }) => contestant.name === dense)?.quality;
   const causal = standings.filter(({ contestant }) => contestant.isCausal);

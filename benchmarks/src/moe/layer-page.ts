@@ -1,0 +1,186 @@
+import { planPipeline } from "@skein/cost-model";
+import { alignColumns } from "../report/align-columns.ts";
+import { milliseconds } from "../report/milliseconds.ts";
+import type { RangePlot } from "../report/range-plot.ts";
+import type { Figures } from "../studies/outcome.ts";
+import type { Draw, ResultOf } from "../studies/study.ts";
+import { flat, type LayerRun, numbersOfChunks, sizes } from "./layer-plan.ts";
+
+/** A run that is done, beside the one that it is compared with. */
+interface Beside {
+  readonly run: LayerRun;
+  readonly figures: Figures;
+  /** How many times as fast as that one; 1 for itself, undefined while it is missing. */
+  readonly speedUp: number | undefined;
+}
+
+/** What was asked for. */
+const wanted = { duplicateFree: 1.5, planned: 1.1, placed: 1.2 } as const;
+
+const seconds = ({ stepSeconds }: Figures): number => stepSeconds.median;
+const times = (value: number | undefined): string => (value === undefined ? "–" : `${value.toFixed(2)}×`);
+
+const besides = (
+  runs: readonly LayerRun[],
+  resultOf: ResultOf,
+  baseOf: (run: LayerRun) => LayerRun | undefined,
+): Beside[] => {
+  const figuresOf = (run: LayerRun | undefined): Figures | undefined => {
+    const outcome = run && resultOf(run)?.outcome;
+    return outcome?.kind === "done" ? outcome : undefined;
+  };
+  return runs.flatMap((run) => {
+    const [figures, base] = [figuresOf(run), figuresOf(baseOf(run))];
+    return figures === undefined ? [] : [{ run, figures, speedUp: base && seconds(base) / seconds(figures) }];
+  });
+};
+
+const isSamePlace = (a: LayerRun, b: LayerRun): boolean =>
+  a.group === b.group && a.network === b.network && a.ranks === b.ranks && a.routing === b.routing;
+
+const spread = ({ stepSeconds: { median, mad, n } }: Figures): string =>
+  `${milliseconds(median)} ± ${milliseconds(mad)} (${n})`;
+
+const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(2);
+
+/** Of an all-to-all: that of the emulated links, and what the companions of four ranks on two cores take. */
+const startupSeconds = 0.002;
+
+/** What computing takes of a step, and how long each all-to-all is by the bytes that were sent: by which it is planned. */
+export const plannedChunks = (
+  alone: Figures,
+  sent: Figures,
+  bytesPerSecond: number,
+  startupSeconds: number,
+): number => {
+  // Two all-to-alls in the forward pass and two in the backward one; a third of the computing is forward.
+  const bytes = sent.bytesSentPerStep / 4;
+  const none = { model: { startupSeconds: 0, secondsPerByte: 0 }, bytes: 0 };
+  const pass = {
+    allToAll: { model: { startupSeconds, secondsPerByte: 1 / bytesPerSecond }, bytes },
+    allGather: none,
+    reduceScatter: none,
+    experts: { startupSeconds: 0, workSeconds: seconds(alone) / 3 },
+  };
+  return planPipeline(pass, 0, { degrees: numbersOfChunks }).numChunks;
+};
+
+const wayName = ({ way, chunks, isPlaced, group }: LayerRun): string =>
+  [way.name, ...(group === "chunks" ? [`in ${chunks}`] : []), ...(isPlaced ? ["balanced"] : [])].join(", ");
+
+const tableOf = (all: readonly Beside[], beside: string): string =>
+  alignColumns([
+    ["way", "ms per step", beside, "MB sent per step and rank", "ms of waiting"],
+    ...all.map(({ run, figures, speedUp }) => [
+      wayName(run),
+      spread(figures),
+      times(speedUp),
+      megabytes(figures.bytesSentPerStep),
+      figures.exposedSeconds === undefined ? "–" : milliseconds(figures.exposedSeconds.median),
+    ]),
+  ]);
+
+const placeName = ({ network, ranks, routing }: LayerRun): string =>
+  `${network.title}, ${ranks} ranks, ${routing} routing`;
+
+const waysPlot = (all: readonly Beside[]): RangePlot => ({
+  name: "ways",
+  title: `A layer of ${sizes.numExperts} experts, ${sizes.topK} for a token, ${sizes.tokens} tokens of ${4 * sizes.width} bytes per rank: ways to travel`,
+  axis: `speed beside ${flat}, forward and backward`,
+  scale: "log",
+  reference: 1,
+  legend: `marks: medians of steps; filled: as fast as ${flat} or faster`,
+  rows: all.flatMap(({ run, figures, speedUp }) => {
+    if (speedUp === undefined || run.way.name === flat) return [];
+    const { median, mad } = figures.stepSeconds;
+    return [
+      {
+        label: `${run.network.name}, ${run.ranks} ranks, ${run.way.name}`,
+        value: speedUp,
+        low: speedUp * (median / (median + mad)),
+        high: speedUp * (median / Math.max(median / 2, median - mad)),
+        solid: speedUp >= 1,
+        note: `${milliseconds(median)} ms`,
+      },
+    ];
+  }),
+});
+
+const verdict = (value: number | undefined, least: number): string =>
+  value === undefined ? "not known yet" : `${times(value)} (wanted ${times(least)}${value >= least ? "" : ", missed"})`;
+
+/** The chunks that the cost model plans for a way, and how long it takes beside the best number that was measured. */
+const plannedOf = (
+  chunked: readonly Beside[],
+  name: string,
+): { readonly planned: number; readonly beside: number } | undefined => {
+  const own = chunked.filter(({ run }) => run.way.name === name);
+  const alone = own.find(({ run }) => run.network.bytesPerSecond === undefined);
+  const slow = own.filter(({ run }) => run.network.bytesPerSecond !== undefined);
+  const one = slow.find(({ run }) => run.chunks === 1);
+  if (alone === undefined || one === undefined || slow.length < numbersOfChunks.length) return undefined;
+  const planned = plannedChunks(alone.figures, one.figures, one.run.network.bytesPerSecond!, startupSeconds);
+  const best = Math.min(...slow.map(({ figures }) => seconds(figures)));
+  return { planned, beside: seconds(slow.find(({ run }) => run.chunks === planned)!.figures) / best };
+};
+
+/** What a reader keeps. */
+export const layerSentences = (
+  waysDone: readonly Beside[],
+  chunked: readonly Beside[],
+  placed: readonly Beside[],
+): readonly [string, string, string] => {
+  const slowest = waysDone.filter(
+    ({ run }) => run.network.name === "1-gbps" && run.routing === "uniform" && run.way.name === "duplicate-free",
+  );
+  const plans = [flat, "duplicate-free"].flatMap((name) => {
+    const plan = plannedOf(chunked, name);
+    return plan === undefined ? [] : [`${name} ${plan.planned}, ${times(plan.beside)} the time of the best`];
+  });
+  return [
+    `Over 1 Gbit/s, tokens that travel once to a host are faster than rows that travel straight: ${slowest.map(({ run, speedUp }) => `${verdict(speedUp, wanted.duplicateFree)} on ${run.ranks} ranks`).join(", ") || "not known yet"}.`,
+    `Chunks that the cost model plans: ${plans.join("; ") || "not known yet"} (wanted at most ${times(wanted.planned)}).`,
+    `Experts placed by their loads, under a skewed routing: ${
+      placed
+        .filter(({ run }) => run.isPlaced)
+        .map(({ run, speedUp }) => `${run.way.name} on ${run.ranks} ranks ${verdict(speedUp, wanted.placed)}`)
+        .join(", ") || "not known yet"
+    }.`,
+  ];
+};
+
+/** A plot, three sentences, and a table for each place. */
+export const layerPage = (runs: readonly LayerRun[], resultOf: ResultOf, draw: Draw): string => {
+  const of = (group: LayerRun["group"]): readonly LayerRun[] => runs.filter((run) => run.group === group);
+  const [all, chunks, places] = [of("ways"), of("chunks"), of("places")];
+  const waysDone = besides(all, resultOf, (run) =>
+    all.find((other) => isSamePlace(run, other) && other.way.name === flat),
+  );
+  const chunked = besides(chunks, resultOf, (run) =>
+    chunks.find((other) => isSamePlace(run, other) && other.way === run.way && other.chunks === 1),
+  );
+  const placed = besides(places, resultOf, (run) =>
+    places.find((other) => isSamePlace(run, other) && other.way === run.way && !other.isPlaced),
+  );
+  const uniform = waysDone.filter(({ run }) => run.routing === "uniform");
+  const sectionsOf = (some: readonly Beside[], beside: string): string[] =>
+    [...Map.groupBy(some, ({ run }) => placeName(run))].map(
+      ([title, own]) => `### ${title[0]!.toUpperCase()}${title.slice(1)}\n\n${tableOf(own, beside)}`,
+    );
+  return [
+    ...(uniform.some(({ speedUp }) => speedUp !== undefined) ? [draw(waysPlot(uniform))] : []),
+    layerSentences(waysDone, chunked, placed).join("\n"),
+    `A layer and nothing else, forward, backward and a plain update: ${sizes.numExperts} experts, ${sizes.topK} for each of ${sizes.tokens} tokens of a rank, ${sizes.width} values wide, gelu inside, nothing
+dropped. Which experts a token goes to is given: all alike, or (skewed) expert e as popular as 1 / (1 + e). Ranks of a host are threads of a process; hosts
+reach each other by TCP through emulated links, one line for each rank. Messages and computing are real, the time that a cable would take is added. All
+ranks share the cores of one machine, so computing grows with their number.`,
+    `## Ways to travel`,
+    ...sectionsOf(waysDone, `beside ${flat}`),
+    `## Chunks`,
+    `Experts are ${4} times as wide inside, so that there is about as much to compute as to travel.`,
+    ...sectionsOf(chunked, "beside 1 chunk"),
+    `## Where experts lie`,
+    ...sectionsOf(placed, "beside experts in order"),
+    "",
+  ].join("\n\n");
+};

@@ -1,0 +1,222 @@
+import { readFileSync } from "node:fs";
+import { placeHeaviestFirst, slotOfExpert } from "@skein/moe-parallel";
+import { type JobFile, layJobs } from "../studies/job-file.ts";
+import type { Run } from "../studies/run.ts";
+import type { PlanOptions } from "../studies/study.ts";
+
+/** A network to emulate between two hosts, whose ranks reach each other's memory. */
+export interface HostNetwork {
+  readonly name: string;
+  readonly title: string;
+  /** Of the line of each rank, each way. None: all ranks share memory. */
+  readonly bytesPerSecond?: number;
+}
+
+export const hostNetworks: readonly HostNetwork[] = [
+  { name: "memory", title: "one host" },
+  { name: "10-gbps", title: "two hosts, 10 Gbit/s from each rank", bytesPerSecond: 1.25e9 },
+  { name: "1-gbps", title: "two hosts, 1 Gbit/s from each rank", bytesPerSecond: 125e6 },
+];
+
+/** How tokens travel. */
+export interface Way {
+  readonly name: string;
+  readonly dispatch: "dense" | "ragged" | "hierarchical" | "duplicate-free";
+  /** Over hosts and then inside, not over all ranks at once. */
+  readonly byHosts: boolean;
+}
+
+/** All others are set beside it: rows travel straight to the ranks of their experts. */
+export const flat = "ragged";
+
+export const ways: readonly Way[] = [
+  { name: flat, dispatch: "ragged", byHosts: false },
+  { name: "dense", dispatch: "dense", byHosts: false },
+  { name: "hierarchical", dispatch: "hierarchical", byHosts: true },
+  { name: "duplicate-free-ranks", dispatch: "duplicate-free", byHosts: false },
+  { name: "duplicate-free", dispatch: "duplicate-free", byHosts: true },
+];
+
+/** Ways of one layer; one way in more and more chunks; experts in order and balanced. */
+export type Group = "ways" | "chunks" | "places";
+
+export type RoutingName = "uniform" | "skewed";
+
+/** A layer of experts, forward and backward, on some ranks over a network. */
+export interface LayerRun extends Run {
+  readonly network: HostNetwork;
+  readonly ranks: number;
+  readonly way: Way;
+  readonly chunks: number;
+  readonly routing: RoutingName;
+  /** What is compared with each other. */
+  readonly group: Group;
+  /** Experts lie so that ranks have equal loads, not in order. */
+  readonly isPlaced: boolean;
+}
+
+export const sizes = { tokens: 512, width: 256, numExperts: 16, topK: 4 } as const;
+/** Inside of an expert: little to compute beside what travels. */
+const narrow = 64;
+/** About as much to compute as to travel over 1 Gbit/s: what chunks are for. */
+const wide = 256;
+const numHosts = 2;
+export const numbersOfRanks: readonly number[] = [2, 4, 8];
+export const numbersOfChunks: readonly number[] = [1, 2, 4, 8];
+const steps = 20;
+const warmUpSteps = 4;
+
+const textOf = (file: string): string => readFileSync(new URL(`layer/${file}`, import.meta.url), "utf8");
+const files: NonNullable<Run["files"]> = { "model.ts": textOf("model.ts"), "data.ts": textOf("data.ts") };
+
+/** Expert e is as popular as 1 / (1 + e): see layer/data.ts. */
+const skewedLoads: readonly number[] = Array.from({ length: sizes.numExperts }, (_, expert) => 1 / (1 + expert));
+
+/** The place of each expert, ranks having equally many and about equal loads. */
+const balancedPlaces = (numRanks: number): readonly number[] =>
+  slotOfExpert(placeHeaviestFirst(skewedLoads, { numRanks }));
+
+const networkJob = ({ bytesPerSecond }: HostNetwork, ranks: number): JobFile =>
+  bytesPerSecond === undefined
+    ? { transport: "threads" }
+    : {
+        transport: "tcp",
+        network: {
+          emulate: { bytesPerSecond, latencySeconds: 50e-6, sharesLine: true },
+          ranksPerProcess: ranks / numHosts,
+          codec: "never",
+          timeoutSeconds: 120,
+        },
+      };
+
+interface Variant {
+  readonly network: HostNetwork;
+  readonly ranks: number;
+  readonly way: Way;
+  readonly routing: RoutingName;
+  readonly chunks?: number;
+  readonly isPlaced?: boolean;
+  readonly hidden?: number;
+  readonly group: Group;
+}
+
+const runOf = (
+  { network, ranks, way, routing, chunks = 1, isPlaced = false, hidden = narrow, group }: Variant,
+  { quick, seed }: { readonly quick: boolean; readonly seed: number },
+): LayerRun => {
+  const levels = way.byHosts && ranks > numHosts ? [numHosts, ranks / numHosts] : undefined;
+  const axes = levels === undefined ? ["expert"] : levels.map((_, i) => `expert-level-${i + 1}`);
+  const { tokens, ...layer } = sizes;
+  const prefix = `${group}/${network.name}/${ranks}-ranks`;
+  return {
+    name: `${prefix}/${routing}/${way.name}${group === "chunks" ? `/${chunks}-chunks` : ""}${isPlaced ? "/placed" : ""}`,
+    job: layJobs(
+      {
+        name: "moe-layer",
+        seed,
+        ranks,
+        threads: 1,
+        backend: "cpu",
+        mesh: { expert: ranks, ...(levels && { levels }) },
+        batch: ranks,
+        steps: quick ? 4 : steps,
+        evaluation: { batch: ranks },
+        data: {
+          kind: "module",
+          file: "data.ts",
+          options: {
+            samples: 4 * ranks,
+            tokens,
+            width: layer.width,
+            numExperts: layer.numExperts,
+            topK: layer.topK,
+            routing,
+          },
+        },
+        model: {
+          kind: "module",
+          file: "model.ts",
+          options: {
+            ...layer,
+            hidden,
+            dispatch: way.dispatch,
+            axes,
+            chunks,
+            ...(isPlaced && { placement: balancedPlaces(ranks) }),
+          },
+        },
+        optimizer: { kind: "sgd" },
+        learningRate: { peak: 0.001 },
+        compression: { kind: "identity" },
+      },
+      networkJob(network, ranks),
+    ),
+    files,
+    core: true,
+    warmUpSteps: quick ? 1 : warmUpSteps,
+    minutes: 5,
+    expected: { seconds: 5 + ranks, prefix },
+    network,
+    ranks,
+    way,
+    chunks,
+    routing,
+    group,
+    isPlaced,
+  };
+};
+
+const slow = hostNetworks.at(-1)!;
+const wayOf = (name: string): Way => ways.find((way) => way.name === name)!;
+
+/** Those that are set beside each other one after the other. */
+const variants: readonly Variant[] = [
+  ...hostNetworks.flatMap((network) =>
+    numbersOfRanks.flatMap((ranks) =>
+      (["uniform", "skewed"] as const).flatMap((routing) =>
+        ways
+          .filter(({ byHosts }) => ranks > numHosts || !byHosts)
+          .map((way): Variant => ({ group: "ways", network, ranks, way, routing })),
+      ),
+    ),
+  ),
+  ...[flat, "duplicate-free"].flatMap((name) =>
+    // In one host it is seen what computing alone takes.
+    (
+      [
+        [hostNetworks[0]!, [1]],
+        [slow, numbersOfChunks],
+      ] as const
+    ).flatMap(([network, numbers]) =>
+      numbers.map(
+        (chunks): Variant => ({
+          group: "chunks",
+          network,
+          ranks: 4,
+          way: wayOf(name),
+          routing: "uniform",
+          chunks,
+          hidden: wide,
+        }),
+      ),
+    ),
+  ),
+  ...[4, 8].flatMap((ranks) =>
+    [flat, "duplicate-free"].flatMap((name) =>
+      [false, true].map(
+        (isPlaced): Variant => ({
+          group: "places",
+          network: slow,
+          ranks,
+          way: wayOf(name),
+          routing: "skewed",
+          isPlaced,
+          hidden: wide,
+        }),
+      ),
+    ),
+  ),
+];
+
+export const planLayer = ({ quick, seeds }: Pick<PlanOptions, "quick" | "seeds">): LayerRun[] =>
+  variants.map((variant) => runOf(variant, { quick, seed: seeds[0]! }));

@@ -1,0 +1,48 @@
+// Read as the text of a module of a job, so it imports nothing by a path.
+import { arrayRecords } from "@skein/data";
+import { NdArray } from "@skein/tensor-core";
+import type { DataFactory } from "skein-train";
+
+export interface LayerDataOptions {
+  readonly samples: number;
+  /** Of a sample. */
+  readonly tokens: number;
+  readonly width: number;
+  readonly numExperts: number;
+  readonly topK: number;
+  /** `skewed`: expert e is as popular as 1 / (1 + e). */
+  readonly routing: "uniform" | "skewed";
+}
+
+/** Numbers in (0, 1) that are the same in every run (xorshift of 32 bits). */
+const uniformNumbers = (): (() => number) => {
+  let state = 0x9e3779b9;
+  return () => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return ((state >>> 0) + 0.5) / 2 ** 32;
+  };
+};
+
+/** Tokens with the experts that each is to go to: drawn without replacement, by their popularity. */
+const make: DataFactory<LayerDataOptions> = ({ samples, tokens, width, numExperts, topK, routing }) => {
+  const next = uniformNumbers();
+  const inputs = Float32Array.from({ length: samples * tokens * width }, () => 2 * next() - 1);
+  const choices = new Int32Array(samples * tokens * topK);
+  for (let token = 0; token < samples * tokens; token++) {
+    // The least of exponential times whose rates are the popularities: those that come first are the draws.
+    const times = Array.from({ length: numExperts }, (_, expert) => ({
+      expert,
+      time: -Math.log(next()) * (routing === "skewed" ? 1 + expert : 1),
+    }));
+    const first = times.toSorted((a, b) => a.time - b.time).slice(0, topK);
+    for (const [k, { expert }] of first.entries()) choices[token * topK + k] = expert;
+  }
+  const records = arrayRecords({
+    inputs: NdArray.from(inputs, [samples, tokens, width]),
+    labels: NdArray.from(choices, [samples, tokens, topK], "i32"),
+  });
+  return { train: records, test: records, predicts: "values" };
+};
+export default make;
