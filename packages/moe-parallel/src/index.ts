@@ -51,6 +51,7 @@ export {
   type MoeLayerOptions,
   type MoeParams,
   type MoeReport,
+  type MoeState,
 } from "./moe-layer.ts";
 export {
   fromRows,
@@ -72,6 +73,7 @@ export {
   placeInOrder,
   withSwapped,
 } from "./placement/expert-placement.ts";
+export { nearestPlaces, placementOfPlaces, placesOfPlacement } from "./placement/expert-places.ts";
 export {
   chooseSwap,
   type ChooseSwapOptions,
@@ -102,6 +104,7 @@ export {
   meanCounts,
   rememberCounts,
 } from "./routing/count-memory.ts";
+export type { LoadMemory } from "./routing/load-memory.ts";
 export { checkRouting, expertCounts, joinRoutings, numTokens, type Routing } from "./routing/routing.ts";
 export {
   recordRouting,

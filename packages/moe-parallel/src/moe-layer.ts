@@ -10,6 +10,7 @@ import {
   full,
   gather,
   greater,
+  invertPermutation,
   maximum,
   reshape,
   scope,
@@ -27,7 +28,10 @@ import { gateScope } from "./gate-scope.ts";
 import { mixFromRows, mixToRows } from "./mixture.ts";
 import { fromRows, orderTokens, toRows, type WeightNormalisation } from "./order.ts";
 import { maxOverRanks, sumOverRanks } from "./over-ranks.ts";
-import { expertsByPlace, expertsPerRank, initPlaced, stackParams } from "./placed-experts.ts";
+import { checkDecay } from "./options.ts";
+import { expertsPerRank, initPlaced, stackParams } from "./placed-experts.ts";
+import { expertsByPlace } from "./placement/expert-places.ts";
+import { initLoadMemory, type LoadMemory, rememberLoad } from "./routing/load-memory.ts";
 
 export interface MoeLayerOptions<GateParams, GateState, ExpertParams, SharedParams = never> {
   /** Which experts see which tokens. */
@@ -48,8 +52,13 @@ export interface MoeLayerOptions<GateParams, GateState, ExpertParams, SharedPara
   readonly axis?: string;
   /** Axes over which tokens lie spread: loads and auxiliary losses are those of all their ranks. Default: [axis]. */
   readonly tokenAxes?: readonly string[];
-  /** Place of each expert: rank r holds places r·e to (r + 1)·e − 1. Changes nothing else. Default: in order. */
+  /**
+   * Place of each expert before the first step: rank r holds places r·e to (r + 1)·e − 1. Changes nothing else.
+   * Default: in order.
+   */
   readonly placement?: readonly number[];
+  /** What a step's loads count in their mean once another step has come, against before. Default: 0.95. */
+  readonly loadDecay?: number;
 }
 
 export interface MoeParams<GateParams, ExpertParams, SharedParams> {
@@ -58,6 +67,13 @@ export interface MoeParams<GateParams, ExpertParams, SharedParams> {
   readonly experts: ExpertParams;
   /** Stacked, a single one. */
   readonly shared?: SharedParams;
+}
+
+/** What a layer keeps from step to step; the same on all ranks. */
+export interface MoeState<GateState> extends LoadMemory {
+  readonly gate: GateState;
+  /** i32, place of each expert. A step reads it: experts that move need no other graph, see `moveExperts`. */
+  readonly placeOf_E: Tensor;
 }
 
 export interface MoeFigures extends GateFigures {
@@ -124,7 +140,7 @@ interface Routed {
  */
 export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = never>(
   options: MoeLayerOptions<GateParams, GateState, ExpertParams, SharedParams>,
-): MoeLayer<MoeParams<GateParams, ExpertParams, SharedParams>, GateState> => {
+): MoeLayer<MoeParams<GateParams, ExpertParams, SharedParams>, MoeState<GateState>> => {
   const {
     gate,
     experts,
@@ -134,10 +150,12 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
     dispatcher = denseDispatcher() as TokenDispatcher,
     axis = "expert",
     tokenAxes = [axis],
+    loadDecay = 0.95,
   } = options;
   const { numExperts } = gate;
   const placement = options.placement ?? Array.from({ length: numExperts }, (_, expert) => expert);
   const byPlace = expertsByPlace(placement, numExperts);
+  checkDecay("moeLayer", "loadDecay", loadDecay);
 
   /** Rows to the ranks of their experts, through those, and back. */
   const throughExperts = (params: ExpertParams, rows_RD: Tensor, kept_E: Tensor, sizes: DispatchSizes): Tensor => {
@@ -149,7 +167,7 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
   const applyChoices = (
     params: ExpertParams,
     x_TD: Tensor,
-    { choices, load_E }: { readonly choices: Choices; readonly load_E: Tensor },
+    { choices, load_E, placeOf_E }: { readonly choices: Choices; readonly load_E: Tensor; readonly placeOf_E: Tensor },
     context: MoeContext,
   ): Routed => {
     const [numTokens, numChoices] = choices.choices_TK.shape as [number, number];
@@ -157,7 +175,7 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
     const { mostPerExpert = given.slots } = choices;
     const capacity = { ...given, slots: mostPerExpert };
     const sizes = { numExperts, numTokens, numChoices, slots: capacity.slots, axis };
-    const places_TK = gather(constant(placement, "i32"), choices.choices_TK, { outside: "zero" });
+    const places_TK = gather(placeOf_E, choices.choices_TK, { outside: "zero" });
     const isChoice_TK = greater(choices.choices_TK, -1);
     const order = scope("order", () =>
       orderTokens(
@@ -184,13 +202,14 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
     };
   };
 
-  const applyMixture = (params: ExpertParams, x_TD: Tensor, mixture: Mixture): Routed => {
+  const applyMixture = (params: ExpertParams, x_TD: Tensor, mixture: Mixture, placeOf_E: Tensor): Routed => {
+    const byPlace_E = invertPermutation(placeOf_E);
     const [numTokens, , slots] = mixture.dispatch_TEC.shape as [number, number, number];
     const sizes = { numExperts, numTokens, numChoices: numExperts, slots, axis };
-    const rows_RD = scope("order", () => mixToRows(x_TD, mixture.dispatch_TEC, byPlace));
+    const rows_RD = scope("order", () => mixToRows(x_TD, mixture.dispatch_TEC, byPlace_E));
     const done_RD = throughExperts(params, rows_RD, full([numExperts], slots, "i32"), sizes);
     return {
-      y_TD: scope("inverse-order", () => mixFromRows(done_RD, mixture.combine_TEC, byPlace)),
+      y_TD: scope("inverse-order", () => mixFromRows(done_RD, mixture.combine_TEC, byPlace_E)),
       figures: { droppedShare: full([], 0), greatestLoad: full([], slots) },
     };
   };
@@ -204,17 +223,22 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
           experts: initPlaced(experts, foldIn(key, 1), byPlace, axis),
           ...(shared !== undefined && { shared: stackParams([shared.init(foldIn(key, 2))]) }),
         },
-        state,
+        state: { gate: state, placeOf_E: constant(placement, "i32"), ...initLoadMemory(numExperts) },
       };
     },
     apply: (params, state, x, context) => {
       expertsPerRank(numExperts, axis);
       const x_TD = cast(reshape(x, [-1, x.shape.at(-1)!]), "f32");
-      const gated = scope(gateScope, () => gate.choose(params.gate, state, x_TD, { ...keyed(context, 0), tokenAxes }));
+      const gated = scope(gateScope, () =>
+        gate.choose(params.gate, state.gate, x_TD, { ...keyed(context, 0), tokenAxes }),
+      );
+      const { placeOf_E } = state;
+      const { load_E } = gated.figures;
       const { y_TD, figures } =
         gated.routing.kind === "choices"
-          ? applyChoices(params.experts, x_TD, { choices: gated.routing, load_E: gated.figures.load_E }, context)
-          : applyMixture(params.experts, x_TD, gated.routing);
+          ? applyChoices(params.experts, x_TD, { choices: gated.routing, load_E, placeOf_E }, context)
+          : applyMixture(params.experts, x_TD, gated.routing, placeOf_E);
+      const { meanLoad_E, loadWeight } = context.train ? rememberLoad(state, load_E, loadDecay) : state;
       const withShared = (): Tensor => {
         if (shared === undefined) return y_TD;
         const all_1 = full([1], x_TD.shape[0]!, "i32");
@@ -225,7 +249,7 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
       };
       return [
         cast(reshape(withShared(), x.shape), x.dtype),
-        gated.state,
+        { gate: gated.state, placeOf_E, meanLoad_E, loadWeight },
         { loss: gated.loss, figures: { ...gated.figures, ...figures } },
       ];
     },
