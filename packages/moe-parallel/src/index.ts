@@ -82,6 +82,7 @@ export {
   type SwapExpertsOptions,
 } from "./placement/expert-swap.ts";
 export { type HeaviestFirstOptions, placeHeaviestFirst } from "./placement/heaviest-first.ts";
+export { mostMovesOfPair, moveExperts, type MoveExpertsOptions } from "./placement/move-experts.ts";
 export { moveGain, type MoveGain, type MoveGainOptions } from "./placement/move-gain.ts";
 export {
   expertsOfRank,
