@@ -89,6 +89,7 @@ export const buildExperts = (job: ExpertsJob, width: number): GptExperts => {
     dispatcher: (job.dispatch === "dense" ? denseDispatcher() : raggedDispatcher()) as TokenDispatcher,
     axis: expertAxis,
     tokenAxes: [dataAxis],
+    ...(job.placement !== undefined && { loadDecay: job.placement.loadDecay }),
   });
   return {
     layer,

@@ -5,6 +5,7 @@ import type { Span } from "@skein/tensor-core";
 import type { BackendName } from "./backend.ts";
 import type { SavedFile } from "./checkpoint-part.ts";
 import type { ErrorReport } from "./errors.ts";
+import type { MovedLayer } from "./placement/moved-layer.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { Job } from "./job.ts";
 import type { DataSet } from "./modules/task.ts";
@@ -113,6 +114,13 @@ export type RankMessage =
     }
   /** Of rank 0: what all ranks have agreed upon before the first step, and a word on it for people. */
   | { readonly type: "planned"; readonly plan: ExchangePlan; readonly remark: string }
+  /** Of rank 0: experts that were moved after a step, and what it took. */
+  | {
+      readonly type: "moved";
+      readonly step: number;
+      readonly layers: readonly MovedLayer[];
+      readonly seconds: number;
+    }
   /** Of rank 0: something worth telling people. */
   | { readonly type: "remark"; readonly text: string }
   | { readonly type: "saved"; readonly step: number; readonly files: readonly SavedFile[] }

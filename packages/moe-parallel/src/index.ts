@@ -73,7 +73,7 @@ export {
   placeInOrder,
   withSwapped,
 } from "./placement/expert-placement.ts";
-export { nearestPlaces, placementOfPlaces, placesOfPlacement } from "./placement/expert-places.ts";
+export { nearestPlaces, onNearestRanks, placementOfPlaces, placesOfPlacement } from "./placement/expert-places.ts";
 export {
   chooseSwap,
   type ChooseSwapOptions,

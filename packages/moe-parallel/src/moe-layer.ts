@@ -88,6 +88,8 @@ export interface MoeReport {
   /** f32 []: sum of the gate's auxiliary losses, to be added to the loss. */
   readonly loss: Tensor;
   readonly figures: MoeFigures;
+  /** i32 [T, K]: experts of this rank's tokens, −1 where there is no choice. Absent for a mixture. */
+  readonly choices_TK?: Tensor;
 }
 
 /** How a layer is being run; that of a model fits. */
@@ -250,7 +252,11 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
       return [
         cast(reshape(withShared(), x.shape), x.dtype),
         { gate: gated.state, placeOf_E, meanLoad_E, loadWeight },
-        { loss: gated.loss, figures: { ...gated.figures, ...figures } },
+        {
+          loss: gated.loss,
+          figures: { ...gated.figures, ...figures },
+          ...(gated.routing.kind === "choices" && { choices_TK: gated.routing.choices_TK }),
+        },
       ];
     },
   };

@@ -7,6 +7,7 @@ import type { Manifest } from "../checkpoint-manifest.ts";
 import type { SavedFile } from "../checkpoint-part.ts";
 import type { EvaluationSums } from "../evaluate.ts";
 import { bitsOf, evaluationFigures, formatFigures } from "../evaluation-figures.ts";
+import { formatMoves } from "../placement/moved-layer.ts";
 import type { ExchangePlan } from "../planning/exchange-plan.ts";
 import type { Failures } from "./failures.ts";
 import { nodeFiles } from "../files.ts";
@@ -115,6 +116,14 @@ export class RunRecord {
         this.plan = message.plan;
         this.input.progress.note(message.remark);
         return;
+      case "moved": {
+        const { step, layers, seconds } = message;
+        for (const { layer, ...figures } of layers) {
+          const told = Object.fromEntries(Object.entries(figures).filter(([, figure]) => figure !== undefined));
+          this.input.metrics.record({ type: "placement", step, layer, ...told, seconds });
+        }
+        return this.input.progress.note(`step ${step}: ${formatMoves(layers, seconds)}`);
+      }
       case "remark":
         return this.input.progress.note(message.text);
       case "saved": {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { placementWithoutReplicas } from "./arbitrary-placements.ts";
 import { expertMoves } from "./expert-moves.ts";
-import { nearestPlaces, placementOfPlaces, placesOfPlacement } from "./expert-places.ts";
+import { nearestPlaces, onNearestRanks, placementOfPlaces, placesOfPlacement } from "./expert-places.ts";
 import type { ExpertPlacement } from "./expert-placement.ts";
 import { expertsOfRank } from "./placement-lookups.ts";
 
@@ -37,6 +37,22 @@ test("the nearest places give each rank the experts that are wanted there, and l
       nearest.forEach((place, expert) => {
         if (!moved.has(expert)) expect(place).toBe(places[expert]);
       });
+    }),
+  );
+});
+
+test("on the nearest ranks groups stay as they are, and nothing travels that is there already", () => {
+  fc.assert(
+    fc.property(pairs, fc.nat(4), ([before, after], turn) => {
+      const groupsOf = (placement: ExpertPlacement): string[] =>
+        Array.from({ length: placement.numRanks }, (_, rank) => expertsOfRank(placement, rank).join());
+      const near = onNearestRanks(before, after);
+      expect(groupsOf(near).toSorted()).toEqual(groupsOf(after).toSorted());
+      // What is there but on other ranks does not travel at all.
+      const groups = groupsOf(before);
+      const turned = groups.map((_, rank) => groups[(rank + turn) % groups.length]!);
+      const sameGroups = { ...before, expertOfSlot: turned.join().split(",").map(Number) };
+      expect(onNearestRanks(before, sameGroups)).toEqual(before);
     }),
   );
 });

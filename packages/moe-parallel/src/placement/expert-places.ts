@@ -1,6 +1,6 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { checkExpertPlacement, type ExpertPlacement } from "./expert-placement.ts";
-import { slotOfExpert } from "./placement-lookups.ts";
+import { expertsOfRank, rankOfSlot, slotOfExpert } from "./placement-lookups.ts";
 
 // Planners speak of the experts of slots, a layer of the places of experts: inverses of each other where no expert has
 // replicas. Here alone one becomes the other.
@@ -72,4 +72,36 @@ export const nearestPlaces = (before: readonly number[], after: ExpertPlacement)
     Array.from({ length: each }, (__, i) => rank * each + i).filter((place) => !isTaken.has(place)),
   );
   return places.map((place, expert) => (place >= 0 ? place : free[rankOf(wanted[expert]!)]!.shift()!));
+};
+
+/**
+ * The placement with its groups of experts on other ranks, so that few of them travel: the group and the rank that have
+ * most experts in common come together first, of equal ones the first. For ranks that are all as far from each other:
+ * loads and messages stay as they were, on other ranks.
+ *
+ * Cost: O(P² · log P + E).
+ * @throws ArgumentError for placements with replicas, or of different experts or ranks.
+ */
+export const onNearestRanks = (before: ExpertPlacement, after: ExpertPlacement): ExpertPlacement => {
+  const { numExperts, numRanks } = after;
+  const places = placesOfPlacement(before);
+  placesOfPlacement(after);
+  if (before.numExperts !== numExperts || before.numRanks !== numRanks)
+    throw new ArgumentError(
+      `expert placement: ${before.numExperts} experts on ${before.numRanks} ranks before, ${numExperts} on ${numRanks} after; both are of the same experts and ranks`,
+    );
+  const groups = Array.from({ length: numRanks }, (_, rank) => expertsOfRank(after, rank));
+  const common = groups.flatMap((experts, group) => {
+    const counts = new Array<number>(numRanks).fill(0);
+    for (const expert of experts) counts[rankOfSlot(before, places[expert]!)]! += 1;
+    return counts.map((count, rank) => ({ group, rank, count }));
+  });
+  const groupOfRank = new Array<number>(numRanks).fill(-1);
+  const isPlaced = new Set<number>();
+  for (const { group, rank } of common.sort((a, b) => b.count - a.count || a.group - b.group || a.rank - b.rank))
+    if (groupOfRank[rank] === -1 && !isPlaced.has(group)) {
+      groupOfRank[rank] = group;
+      isPlaced.add(group);
+    }
+  return { ...after, expertOfSlot: groupOfRank.flatMap((group) => groups[group]!) };
 };
