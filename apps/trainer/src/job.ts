@@ -185,6 +185,8 @@ export interface ExpertsJob {
   readonly zLoss: number;
   /** When experts are placed anew while training. Default: never. */
   readonly placement?: PlacementJob | undefined;
+  /** Steps after which it is recorded which experts tokens choose, and how many such steps are kept. Default: never. */
+  readonly recordRouting?: { readonly everySteps: number; readonly keep: number } | undefined;
 }
 
 /** How experts are placed anew while training. */

@@ -65,6 +65,13 @@ const expertsSchema = z
       .describe("Weight of the loss that evens importance and expected load; for noisy-top-k."),
     zLoss: z.number().min(0).default(0).describe("Weight of the loss that keeps the gate's scores small."),
     placement: placementSchema.optional(),
+    recordRouting: z
+      .strictObject({
+        everySteps: count.describe("Steps after which the choices of all tokens are recorded."),
+        keep: count.default(10).describe("Recorded steps that are kept, the last ones."),
+      })
+      .optional()
+      .describe("Write which experts tokens choose into routing.json of the output folder."),
   })
   .describe("A mixture of experts in place of feed-forward parts.");
 
@@ -140,7 +147,7 @@ export const modelFaults = ({ data, model, compression }: Job): CrossFieldFault[
 
 /** Rules about experts. */
 const expertsFaults = (
-  { count: numExperts, topK, gate, every, importanceLoadLoss }: ExpertsJob,
+  { count: numExperts, topK, gate, every, importanceLoadLoss, recordRouting }: ExpertsJob,
   layers: number,
 ): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
@@ -150,6 +157,8 @@ const expertsFaults = (
   if (gate === "switch" && topK !== 1)
     fault("topK", `the gate switch chooses one expert, not ${topK}; use topK: 1, or the gate noisy-top-k`);
   if (every > layers) fault("every", `none of ${layers} layers is the ${every}th; use at most ${layers}`);
+  if (recordRouting !== undefined && gate === "soft")
+    fault("recordRouting", "with the gate soft no token chooses an expert; leave it out");
   if (importanceLoadLoss > 0 && gate !== "noisy-top-k")
     fault("importanceLoadLoss", `it needs the noise of the gate noisy-top-k, but the gate is ${gate}; leave it out`);
   return faults;

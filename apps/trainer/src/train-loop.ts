@@ -11,6 +11,7 @@ import { BucketTuner } from "./planning/bucket-tuner.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { RankReport } from "./rank-report.ts";
 import { rePlacement } from "./placement/re-placement.ts";
+import { routingRecorder } from "./placement/routing-recorder.ts";
 import { replicaCheck } from "./replica-check.ts";
 import { StepMeter, type StepTrace } from "./step-meter.ts";
 import type { StopSignal } from "./stop-signal.ts";
@@ -39,7 +40,7 @@ export interface RankRun {
   /** Sums over this rank's share of the held-out samples. */
   readonly evaluate: (state: DeviceState) => Promise<EvaluationSums>;
   readonly checkpoints: Checkpoints;
-  readonly report: Pick<RankReport, "stepped" | "updated" | "evaluated" | "moved" | "remark">;
+  readonly report: Pick<RankReport, "stepped" | "updated" | "evaluated" | "moved" | "routed" | "remark">;
   /** Called before each step with the state that it will consume, and the step's number. */
   readonly beforeStep?: ((state: DeviceState, step: number) => Promise<DeviceState>) | undefined;
 }
@@ -117,6 +118,13 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     plan: run.plan,
     moved: (step, layers, seconds) => report.moved(step, layers, seconds),
   });
+  const routings = routingRecorder({
+    job,
+    parts,
+    backend,
+    communicators,
+    routed: (step, layers) => report.routed(step, layers),
+  });
   const partOfRank = Array.from({ length: job.ranks }, (_, other) => partOf(job, other));
   const requireReplicas = replicaCheck(backend, world, parts.sharding, (other) => partOfRank[other]!);
 
@@ -157,6 +165,7 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
       if (tuned?.bucketBytes !== undefined) await state.rebucket(tuned.bucketBytes);
       if (tuned?.remark !== undefined) report.remark(tuned.remark);
 
+      await routings?.after(state, batch);
       // Before anything is saved: whoever goes on from there finds experts where an undisturbed run has them.
       await placing?.after(state, batch);
 
@@ -171,6 +180,7 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     await batches.close();
     agree.release();
     placing?.release();
+    routings?.release();
   }
   return state.done;
 };

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
+import { expertCounts, replayRoutings, routingRecordFromJson, type RoutingRecordJson } from "@skein/moe-parallel";
 import type { NdArray } from "@skein/tensor-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { newestCheckpoint, readPart } from "../src/checkpoint.ts";
@@ -49,7 +50,7 @@ model:
   layers: 2
   heads: 2
   width: 16
-  experts: { count: ${numExperts}, capacity: all, every: 1, gate: sigmoid, dispatch: ragged, placement: { everySteps: 2 } }
+  experts: { count: ${numExperts}, capacity: all, every: 1, gate: sigmoid, dispatch: ragged, placement: { everySteps: 2 }, recordRouting: { everySteps: 2, keep: 3 } }
 optimizer: { kind: adamw }
 learningRate: { peak: 0.01, warmupSteps: 3 }
 compression: { kind: identity }
@@ -157,6 +158,23 @@ describe("experts that change their ranks while a GPT trains", () => {
     expect(got).toEqual(wanted);
   });
 
+  test("change no choice of a token; those of the last recorded steps are there to be replayed", () => {
+    const [routings, others] = ["placed", "still"].map((output) => readFileSync(join(folder, output, "routing.json")));
+    expect(routings).toEqual(others);
+    const records = JSON.parse(routings!.toString()) as Readonly<Record<string, RoutingRecordJson>>;
+    expect(Object.keys(records)).toEqual(["block-0", "block-1"]);
+    for (const record of Object.values(records)) {
+      const replayed = [...replayRoutings(routingRecordFromJson(record))];
+      expect(replayed.map(({ step }) => step)).toEqual([4, 6, 8]);
+      for (const { routing } of replayed) {
+        const counts = expertCounts(routing);
+        expect(counts).toHaveLength(numExperts);
+        expect(counts.reduce((sum, count) => sum + count)).toBe(2 * 8 * 16); // choices of all tokens of all ranks
+        expect(Math.max(...counts)).toBeGreaterThan(Math.min(...counts));
+      }
+    }
+  });
+
   test("are told, with loads that even out", () => {
     const moves = movesOf("placed");
     expect(moves.length).toBeGreaterThan(1);
@@ -178,6 +196,9 @@ describe("experts that change their ranks while a GPT trains", () => {
     expect(notes.filter((line) => line.includes("(restart 1 of 3)"))).toHaveLength(1);
     expectSameEnd(join(folder, kind), join(folder, "placed"), steps);
     expect(told(kind)).toEqual(told("placed"));
+    expect(readFileSync(join(folder, kind, "routing.json"))).toEqual(
+      readFileSync(join(folder, "placed", "routing.json")),
+    );
   };
 
   test("go on to the same bits after a rank was killed amid their moves", async () => {
@@ -230,7 +251,11 @@ test.each([
     const output = `${planner}-${when}-${overlap}`;
     await run(`${output}-still`, { overlap, ...still });
     const placement = { everySteps: 2, planner, when, swaps: 2 };
-    await run(output, { overlap, "model.experts.placement": placement, "memory.recompute": "blocks" });
+    const notes = await run(output, { overlap, "model.experts.placement": placement, "memory.recompute": "blocks" });
+    // A move is weighed by what was measured, which checkpoints keep: a step that is done again decides the same.
+    expect(notes.some((line) => line.startsWith("tokens travel to experts in"))).toBe(when === "pays");
+    const { plan } = newestCheckpoint(nodeFiles, join(folder, output), expect.fail).manifest;
+    expect(plan?.expertExchange === undefined).toBe(when === "always");
     if (when === "always") expect(movesOf(output).length).toBeGreaterThan(0);
     expect(stepLosses(join(folder, output))).toEqual(stepLosses(join(folder, `${output}-still`)));
     expect(byExpert(output, 2)).toEqual(byExpert(`${output}-still`, 2));
@@ -243,6 +268,7 @@ test.each([
   [gpt("gate: soft, placement: {everySteps: 2}"), /all tokens go to all experts, so no place is better/],
   [gpt("gate: expert-choice, placement: {everySteps: 2}"), /all experts have the same load; use planner: swap/],
   [gpt("placement: {everySteps: 2, when: pays}"), /with dispatch: dense all slots travel wherever experts lie/],
+  [gpt("gate: soft, recordRouting: {everySteps: 2}"), /with the gate soft no token chooses an expert/],
   ["compression={kind: top-k, density: 0.1}", /top-k keeps on each rank what it has not sent of an expert/],
 ])("refuses %j in one line", (setting, message) => {
   const [path, value] = [setting.slice(0, setting.indexOf("=")), setting.slice(setting.indexOf("=") + 1)];

@@ -60,6 +60,7 @@ if (parentPort !== null) {
           evaluated: (number) => heed(number, "while it evaluates"),
           updated: () => {},
           moved: () => {},
+          routed: () => {},
           remark: () => {},
         },
       },

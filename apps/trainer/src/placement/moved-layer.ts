@@ -1,3 +1,5 @@
+import type { Measurement } from "../metrics.ts";
+
 /** How the experts of a layer were moved. */
 export interface MovedLayer {
   readonly layer: string;
@@ -9,6 +11,16 @@ export interface MovedLayer {
   /** Of the steps until experts are placed anew, less what the moves take, as predicted; where gains are weighed. */
   readonly gainSeconds?: number | undefined;
 }
+
+/** What metrics keep of moves. */
+export const measurementsOf = (step: number, layers: readonly MovedLayer[], seconds: number): readonly Measurement[] =>
+  layers.map(({ gainSeconds, ...figures }) => ({
+    type: "placement",
+    step,
+    ...figures,
+    ...(gainSeconds !== undefined && { gainSeconds }),
+    seconds,
+  }));
 
 /** A word on moves for people. */
 export const formatMoves = (layers: readonly MovedLayer[], seconds: number): string =>
