@@ -10,6 +10,7 @@ import { agreement } from "./planning/agree.ts";
 import { BucketTuner } from "./planning/bucket-tuner.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { RankReport } from "./rank-report.ts";
+import { idlePlacement } from "./placement/placed-anew.ts";
 import { rePlacement } from "./placement/re-placement.ts";
 import { routingRecorder } from "./placement/routing-recorder.ts";
 import { replicaCheck } from "./replica-check.ts";
@@ -118,6 +119,8 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     plan: run.plan,
     moved: (step, layers, seconds) => report.moved(step, layers, seconds),
   });
+  const idle = idlePlacement(job);
+  if (idle !== undefined) report.remark(idle);
   const routings = routingRecorder({
     job,
     parts,

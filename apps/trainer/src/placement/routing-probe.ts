@@ -39,11 +39,9 @@ export interface RoutingProbe {
 export const routingProbe = ({ job, parts, backend, communicators }: ProbeInput): RoutingProbe => {
   const { experts } = parts.model;
   if (experts === undefined) throw new InvariantError("a model without experts was asked for their routing");
-  const gathered = (x: Tensor): Tensor =>
-    [expertReplicasAxis, expertAxis].reduce(
-      (all, axis) => (parts.mesh[axis] === undefined ? all : allGather(all, axis)),
-      x,
-    );
+  // One rank that has all experts has no place among others: its tokens stand by its number.
+  const axes = parts.mesh[expertAxis] === undefined ? [dataAxis] : [expertReplicasAxis, expertAxis];
+  const gathered = (x: Tensor): Tensor => axes.reduce((all, axis) => allGather(all, axis), x);
   const compiled = jit(
     (
       state: Pick<DeviceState, "params" | "model"> & { readonly key: Tensor; readonly step: Tensor },
