@@ -106,6 +106,7 @@ export const buildExperts = (job: ExpertsJob, width: number): GptExperts => {
     chunks: job.chunks,
     axis: expertAxis,
     tokenAxes: [dataAxis],
+    ...(job.placement !== undefined && { loadDecay: job.placement.loadDecay }),
   });
   return {
     layer,

@@ -188,6 +188,23 @@ export interface ExpertsJob {
   readonly balanceLoss: number;
   readonly importanceLoadLoss: number;
   readonly zLoss: number;
+  /** When experts are placed anew while training. Default: never. */
+  readonly placement?: PlacementJob | undefined;
+  /** Steps after which it is recorded which experts tokens choose, and how many such steps are kept. Default: never. */
+  readonly recordRouting?: { readonly everySteps: number; readonly keep: number } | undefined;
+}
+
+/** How experts are placed anew while training. */
+export interface PlacementJob {
+  readonly everySteps: number;
+  /** By the loads of experts alone, or by which experts each token chose. */
+  readonly planner: "heaviest-first" | "swap";
+  /** Whenever a better place is found, or only where the gain until the next time is more than the move takes. */
+  readonly when: "always" | "pays";
+  /** Most swaps of a layer at a time, with `swap`. */
+  readonly swaps: number;
+  /** What a step's loads count in their mean once another step has come. */
+  readonly loadDecay: number;
 }
 
 export type GateName =

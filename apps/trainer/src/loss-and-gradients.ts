@@ -118,8 +118,19 @@ const ofMeanLoss = (gradients: unknown, sharding: Sharding): unknown =>
     return numRanks === 1 ? gradient : inPhase("backward", () => multiply(gradient, 1 / numRanks));
   });
 
-/** Means of all leaves over the ranks, in one message: it is the number of messages that small tensors cost. */
+/**
+ * Means over the ranks, in one message: it is the number of messages that small tensors cost. Whole numbers, such as
+ * the places of experts, are the same on all ranks, and stay.
+ */
 const meanOverRanks = <T>(tree: T): T => {
   const { leaves, structure } = flattenTree<Tensor>(tree);
-  return unflattenTree(structure, fusedMean(leaves, { axis: dataAxis }));
+  const hasMean = leaves.map(({ dtype }) => dtype !== "i32" && dtype !== "u32");
+  const means = fusedMean(
+    leaves.filter((_, i) => hasMean[i]!),
+    { axis: dataAxis },
+  ).values();
+  return unflattenTree(
+    structure,
+    leaves.map((leaf, i) => (hasMean[i]! ? means.next().value! : leaf)),
+  );
 };

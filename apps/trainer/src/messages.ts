@@ -5,6 +5,8 @@ import type { Span } from "@skein/tensor-core";
 import type { BackendName } from "./backend.ts";
 import type { SavedFile } from "./checkpoint-part.ts";
 import type { ErrorReport } from "./errors.ts";
+import type { RoutingJson } from "./placement/routing-file.ts";
+import type { MovedLayer } from "./placement/moved-layer.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { Job } from "./job.ts";
 import type { AllToAllSamples } from "./links/all-to-all-times.ts";
@@ -117,6 +119,15 @@ export type RankMessage =
     }
   /** Of rank 0: what all ranks have agreed upon before the first step, and a word on it for people. */
   | { readonly type: "planned"; readonly plan: ExchangePlan; readonly remark: string }
+  /** Of rank 0: experts that were moved after a step, and what it took. */
+  | {
+      readonly type: "moved";
+      readonly step: number;
+      readonly layers: readonly MovedLayer[];
+      readonly seconds: number;
+    }
+  /** Of rank 0: which experts the tokens of all ranks chose in a step, for each layer by its name. */
+  | { readonly type: "routed"; readonly step: number; readonly layers: Readonly<Record<string, RoutingJson>> }
   /** Of rank 0: something worth telling people. */
   | { readonly type: "remark"; readonly text: string }
   | { readonly type: "saved"; readonly step: number; readonly files: readonly SavedFile[] }

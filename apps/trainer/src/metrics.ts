@@ -5,7 +5,7 @@ import { EventFile } from "./tensorboard.ts";
 
 /** One measured moment of a run: a line of `metrics.jsonl`. Numbers with their units in their names. */
 export interface Measurement {
-  readonly type: "step" | "update" | "evaluation" | "checkpoint";
+  readonly type: "step" | "update" | "evaluation" | "checkpoint" | "placement";
   /** Steps done. */
   readonly step: number;
   readonly [quantity: string]: number | string;

@@ -1,8 +1,30 @@
 import { z } from "zod";
 import type { CrossFieldFault } from "./cross-field-fault.ts";
-import type { DataJob, ExpertsJob, Job, ModelJob } from "./job.ts";
+import type { CompressionJob, DataJob, ExpertsJob, Job, ModelJob } from "./job.ts";
 import { ownModule, ownProgram } from "./own-schema.ts";
 import { count, mostLayers, width } from "./ranges.ts";
+
+/** `model.experts.placement` of a GPT. */
+const placementSchema = z
+  .strictObject({
+    everySteps: count.describe("Steps after which experts are placed anew."),
+    planner: z
+      .enum(["heaviest-first", "swap"])
+      .default("heaviest-first")
+      .describe("By loads: equal ones for all ranks; or by the choices of tokens: the swaps that shorten their way."),
+    when: z
+      .enum(["always", "pays"])
+      .default("always")
+      .describe("Move whenever a better place is found, or only where that gains more than the move takes."),
+    swaps: count.default(1).describe("With swap: most swaps of a layer at a time."),
+    loadDecay: z
+      .number()
+      .min(0)
+      .max(1)
+      .default(0.95)
+      .describe("What the loads of a step count in their mean once another step has come."),
+  })
+  .describe("When and how experts change their ranks while training.");
 
 /** `model.experts` of a GPT. */
 const expertsSchema = z
@@ -56,6 +78,14 @@ const expertsSchema = z
       .default(0)
       .describe("Weight of the loss that evens importance and expected load; for noisy-top-k."),
     zLoss: z.number().min(0).default(0).describe("Weight of the loss that keeps the gate's scores small."),
+    placement: placementSchema.optional(),
+    recordRouting: z
+      .strictObject({
+        everySteps: count.describe("Steps after which the choices of all tokens are recorded."),
+        keep: count.default(10).describe("Recorded steps that are kept, the last ones."),
+      })
+      .optional()
+      .describe("Write which experts tokens choose into routing.json of the output folder."),
   })
   .describe("A mixture of experts in place of feed-forward parts.");
 
@@ -109,7 +139,7 @@ const learners: Readonly<Partial<Record<DataJob["kind"], readonly ModelJob["kind
 };
 
 /** Rules about what a model learns from, and of what shape it is. */
-export const modelFaults = ({ data, model }: Job): CrossFieldFault[] => {
+export const modelFaults = ({ data, model, compression }: Job): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault = (path: readonly string[], rule: string): void => void faults.push({ path, rule });
   const expected = learners[data.kind];
@@ -124,13 +154,14 @@ export const modelFaults = ({ data, model }: Job): CrossFieldFault[] => {
       `${model.width} features do not divide among ${model.heads} heads; use a multiple of ${model.heads}`,
     );
   }
-  if (model.kind === "gpt" && model.experts !== undefined) faults.push(...expertsFaults(model.experts, model.layers));
+  if (model.kind === "gpt" && model.experts !== undefined)
+    faults.push(...expertsFaults(model.experts, model.layers), ...placementFaults(model.experts, compression));
   return faults;
 };
 
 /** Rules about experts. */
 const expertsFaults = (
-  { count: numExperts, topK, gate, every, importanceLoadLoss, dispatch, levels }: ExpertsJob,
+  { count: numExperts, topK, gate, every, importanceLoadLoss, dispatch, levels, recordRouting }: ExpertsJob,
   layers: number,
 ): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
@@ -150,7 +181,30 @@ const expertsFaults = (
       "levels",
       `the dispatch ${dispatch} goes over no levels, but ${levels.length} are given; use dispatch: duplicate-free or hierarchical, or leave levels out`,
     );
+  if (recordRouting !== undefined && gate === "soft")
+    fault("recordRouting", "with the gate soft no token chooses an expert; leave it out");
   if (importanceLoadLoss > 0 && gate !== "noisy-top-k")
     fault("importanceLoadLoss", `it needs the noise of the gate noisy-top-k, but the gate is ${gate}; leave it out`);
+  return faults;
+};
+
+/** Rules about experts that change their ranks. */
+const placementFaults = ({ placement, gate, dispatch }: ExpertsJob, compression: CompressionJob): CrossFieldFault[] => {
+  const faults: CrossFieldFault[] = [];
+  const fault = (name: string, rule: string): void =>
+    void faults.push({ path: ["model", "experts", "placement", name], rule });
+  if (placement === undefined) return faults;
+  const { planner, when } = placement;
+  if (gate === "soft")
+    fault("planner", "with the gate soft all tokens go to all experts, so no place is better; leave placement out");
+  else if (gate === "expert-choice" && planner === "heaviest-first")
+    fault("planner", "with the gate expert-choice all experts have the same load; use planner: swap");
+  if (dispatch === "dense" && when === "pays")
+    fault("when", "with dispatch: dense all slots travel wherever experts lie, so no move pays; use dispatch: ragged");
+  if (compression.kind !== "identity")
+    faults.push({
+      path: ["compression", "kind"],
+      rule: `${compression.kind} keeps on each rank what it has not sent of an expert, which does not move with it; use compression: {kind: identity}, or leave model.experts.placement out`,
+    });
   return faults;
 };

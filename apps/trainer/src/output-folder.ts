@@ -8,6 +8,7 @@ import { checkpointsFolder } from "./checkpoint-part.ts";
 import { nodeFiles, replaceDurably } from "./files.ts";
 import type { Job } from "./job.ts";
 import { metricsFile } from "./metrics.ts";
+import { routingFile } from "./placement/routing-file.ts";
 import { resumeLine } from "./own-command.ts";
 
 const jobFile = "job.json";
@@ -28,7 +29,7 @@ const nameFolder = "name one that you may write to with --output <folder>";
 /** Look whether a run can write all that it will into its folder. @throws ConfigError. */
 export const requireOutput = (output: string): void =>
   requireFolder(output, `output folder ${output}`, {
-    files: [jobFile, metricsFile, summaryFile],
+    files: [jobFile, metricsFile, summaryFile, routingFile],
     folders: [checkpointsFolder("")],
   });
 

@@ -5,6 +5,8 @@ import type { SavedFile } from "./checkpoint-part.ts";
 import type { EvaluationSums } from "./evaluate.ts";
 import type { StepFigures } from "./live-state.ts";
 import type { RankMessage } from "./messages.ts";
+import type { RoutingJson } from "./placement/routing-file.ts";
+import type { MovedLayer } from "./placement/moved-layer.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { StepCosts } from "./step-meter.ts";
 import type { UpdateFigures } from "./update-figures.ts";
@@ -48,6 +50,16 @@ export class RankReport {
 
   saved(step: number, files: readonly SavedFile[]): void {
     this.post({ type: "saved", step, files });
+  }
+
+  /** Experts were moved after a step. */
+  moved(step: number, layers: readonly MovedLayer[], seconds: number): void {
+    this.postOnce({ type: "moved", step, layers, seconds });
+  }
+
+  /** Which experts tokens chose in a step. */
+  routed(step: number, layers: Readonly<Record<string, RoutingJson>>): void {
+    this.postOnce({ type: "routed", step, layers });
   }
 
   /** Something worth telling people. */

@@ -8,7 +8,11 @@ import type { Job } from "./job.ts";
 import { LiveState, type LiveStateInput } from "./live-state.ts";
 import { agreement } from "./planning/agree.ts";
 import { BucketTuner } from "./planning/bucket-tuner.ts";
+import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { RankReport } from "./rank-report.ts";
+import { idlePlacement } from "./placement/placed-anew.ts";
+import { rePlacement } from "./placement/re-placement.ts";
+import { routingRecorder } from "./placement/routing-recorder.ts";
 import { replicaCheck } from "./replica-check.ts";
 import { StepMeter, type StepTrace } from "./step-meter.ts";
 import type { StopSignal } from "./stop-signal.ts";
@@ -28,6 +32,8 @@ export interface RankRun {
   readonly train: Records;
   readonly totalSteps: number;
   readonly firstStep: number;
+  /** What was measured and decided before the run. */
+  readonly plan?: ExchangePlan | undefined;
   readonly stop: StopSignal;
   /** Evaluate and save nothing. Default: false. */
   readonly stepsOnly?: boolean | undefined;
@@ -35,7 +41,7 @@ export interface RankRun {
   /** Sums over this rank's share of the held-out samples. */
   readonly evaluate: (state: DeviceState) => Promise<EvaluationSums>;
   readonly checkpoints: Checkpoints;
-  readonly report: Pick<RankReport, "stepped" | "updated" | "evaluated" | "remark">;
+  readonly report: Pick<RankReport, "stepped" | "updated" | "evaluated" | "moved" | "routed" | "remark">;
   /** Called before each step with the state that it will consume, and the step's number. */
   readonly beforeStep?: ((state: DeviceState, step: number) => Promise<DeviceState>) | undefined;
 }
@@ -105,6 +111,23 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     job.buckets.kind === "tuned" && job.ranks > 1
       ? new BucketTuner(job.buckets, firstTunedBytes(job.buckets), agree)
       : undefined;
+  const placing = rePlacement({
+    job,
+    parts,
+    backend,
+    communicators,
+    plan: run.plan,
+    moved: (step, layers, seconds) => report.moved(step, layers, seconds),
+  });
+  const idle = idlePlacement(job);
+  if (idle !== undefined) report.remark(idle);
+  const routings = routingRecorder({
+    job,
+    parts,
+    backend,
+    communicators,
+    routed: (step, layers) => report.routed(step, layers),
+  });
   const partOfRank = Array.from({ length: job.ranks }, (_, other) => partOf(job, other));
   const requireReplicas = replicaCheck(backend, world, parts.sharding, (other) => partOfRank[other]!);
 
@@ -145,6 +168,10 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
       if (tuned?.bucketBytes !== undefined) await state.rebucket(tuned.bucketBytes);
       if (tuned?.remark !== undefined) report.remark(tuned.remark);
 
+      await routings?.after(state, batch);
+      // Before anything is saved: whoever goes on from there finds experts where an undisturbed run has them.
+      await placing?.after(state, batch);
+
       if (stop.stopsAfter(state.done)) break;
       if (isDue(state.done, job.checkpoint.everySteps)) await save();
       if (isDue(state.done, evaluateEvery)) await evaluate();
@@ -155,6 +182,8 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
   } finally {
     await batches.close();
     agree.release();
+    placing?.release();
+    routings?.release();
   }
   return state.done;
 };

@@ -68,9 +68,9 @@ const trainOn = async (
   const model = await buildModel(job, taskOf(data), input.traced && modelOf(input.traced));
   const ingredients = { job, model, totalSteps, train: data.train };
   let { plan } = input;
-  if (plan === undefined && isPlanned(job)) {
-    const unplanned = { job, parts: buildParts(ingredients), backend, communicators, rank, train: data.train };
-    const agreed = await planRun(unplanned);
+  if (isPlanned(job, plan)) {
+    const unplanned = { job, parts: buildParts(ingredients, plan), backend, communicators, rank, train: data.train };
+    const agreed = await planRun(unplanned, plan);
     report.planned(agreed);
     ({ plan } = agreed);
   }
@@ -91,6 +91,7 @@ const trainOn = async (
     stop: new StopSignal(input.stop),
     stepsOnly: input.stepsOnly,
     trace,
+    plan,
     evaluate: (state) =>
       evaluation(state, data.test, { batchSize: evaluationBatch(job, data.test.count), rank, worldSize }),
     checkpoints: {

@@ -9,8 +9,11 @@ import type { DeviceState } from "../src/train-state.ts";
 
 /** What goes wrong, once in all attempts of a run. */
 export interface RankFault {
-  /** The WebGPU device of the rank is lost, or a bit of its first parameter flips. */
-  readonly kind: "lose-device" | "flip-bit";
+  /**
+   * The WebGPU device of the rank is lost, or a bit of its first parameter flips, or its thread ends: at once, or amid
+   * moves of experts after the step, when those of one layer have moved and those of the next begin to.
+   */
+  readonly kind: "lose-device" | "flip-bit" | "end" | "end-amid-moves";
   readonly rank: number;
   /** Before this step. */
   readonly step: number;
@@ -36,6 +39,18 @@ const withFlippedBit = async (state: DeviceState, backend: Backend): Promise<Dev
   return { ...state, params: unflattenTree(structure, [backend.upload(array), ...leaves.slice(1)]) };
 };
 
+/** Places are uploaded twice for each layer: for the move, and as the new state. */
+const uploadsBefore = 2;
+
+const endAmidMoves = (backend: Backend): void => {
+  const upload = backend.upload.bind(backend);
+  let numPlaces = 0;
+  backend.upload = (array) => {
+    if (array.dtype === "i32" && array.shape.length === 1 && numPlaces++ === uploadsBefore) process.exit(1);
+    return upload(array);
+  };
+};
+
 // Vitest runs tests in threads, too: only the thread of a rank has a connection.
 if (parentPort !== null && (workerData as Partial<RankInput>).connection !== undefined) {
   const { kind, rank, step, mark } = JSON.parse(process.env[variable]!) as RankFault;
@@ -45,6 +60,11 @@ if (parentPort !== null && (workerData as Partial<RankInput>).connection !== und
     if (next !== step || input.connection.rank !== rank || existsSync(mark)) return state;
     writeFileSync(mark, "");
     if (kind === "flip-bit") return withFlippedBit(state, backend);
+    if (kind === "end") process.exit(1);
+    if (kind === "end-amid-moves") {
+      endAmidMoves(backend);
+      return state;
+    }
     (backend as WebGpuBackend).device.gpu.destroy();
     return state;
   }).catch((error: unknown) => post({ type: "failed", error: describeError(error) }));

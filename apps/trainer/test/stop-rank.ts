@@ -59,6 +59,8 @@ if (parentPort !== null) {
           stepped: (number) => heed(number, "after the step"),
           evaluated: (number) => heed(number, "while it evaluates"),
           updated: () => {},
+          moved: () => {},
+          routed: () => {},
           remark: () => {},
         },
       },

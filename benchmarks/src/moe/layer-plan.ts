@@ -124,6 +124,7 @@ const runOf = (
         data: {
           kind: "module",
           file: "data.ts",
+          export: "toldTokens",
           options: {
             samples: 4 * ranks,
             tokens,
@@ -136,6 +137,7 @@ const runOf = (
         model: {
           kind: "module",
           file: "model.ts",
+          export: "oneLayer",
           options: {
             ...layer,
             hidden,

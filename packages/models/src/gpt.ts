@@ -85,6 +85,8 @@ export interface FeedForwardReport {
   readonly loss: Tensor;
   /** f32, numbers worth following. */
   readonly figures: object;
+  /** i32 [T, K]: which experts each token chose, where it is a choice. Not kept. */
+  readonly choices_TK?: Tensor;
 }
 
 export interface GptExperts {
@@ -99,7 +101,7 @@ export interface GptExperts {
 /** What a layer of experts was left with by the last step. */
 export interface GptExpertsState {
   readonly own: unknown;
-  readonly report: FeedForwardReport;
+  readonly report: Omit<FeedForwardReport, "choices_TK">;
 }
 
 export interface GptState {
@@ -133,6 +135,12 @@ export interface GptParams {
   readonly finalNorm: NormParams;
   /** Untied head only. */
   readonly head_DV?: Tensor;
+}
+
+/** What a layer of experts leaves behind. */
+interface ExpertsApplied {
+  readonly own: unknown;
+  readonly report: FeedForwardReport;
 }
 
 const needPositive = (options: Readonly<Record<string, number>>): void => {
@@ -229,8 +237,13 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
     const { params, state } = experts!.layer.init(foldIn(key, 7));
     // Only the shapes are asked for: what gives them is never run.
     const [, , report] = experts!.layer.apply(params, state, full([1, 1, width], 0), { train: false, key });
-    return { own: state, report: mapTree(report, (leaf: Tensor) => zerosLike(leaf)) as FeedForwardReport };
+    return kept({ own: state, report: mapTree(report, (leaf: Tensor) => zerosLike(leaf)) as FeedForwardReport });
   };
+
+  const kept = ({ own, report: { loss, figures } }: ExpertsApplied): GptExpertsState => ({
+    own,
+    report: { loss, figures },
+  });
 
   const attend = (block: GptBlockParams, x_BTD: Tensor): Tensor => {
     const [numRows, length] = x_BTD.shape as [number, number, number];
@@ -249,6 +262,61 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
     return matmul(h_BTF, block.down_FD!);
   };
 
+  /** Logits, and what layers of experts leave behind. */
+  const run = (
+    params: GptParams,
+    state: GptState,
+    tokens_BT: Tensor,
+    context: RunContext,
+  ): readonly [logits_BTV: Tensor, experts: readonly ExpertsApplied[]] => {
+    const length = tokens_BT.shape[1];
+    if (tokens_BT.rank !== 2 || length! > contextLength) {
+      throw new ShapeError(
+        "gpt",
+        `tokens [${tokens_BT.shape.join(", ")}] do not fit: it takes [B, T] with T up to the context length ${contextLength}; cut the sequences or raise contextLength`,
+      );
+    }
+    const numDrops = 2 * numLayers + 1;
+    const drop = (x: Tensor, use: number): Tensor => dropWhileTraining(x, dropoutRate, context, use);
+    const embedded_BTD = scope("embedding", () => {
+      const x_BTD = embedding(params.embedding_VD, cast(tokens_BT, "i32"));
+      return drop(
+        params.positions_TD === undefined ? x_BTD : add(x_BTD, slice(params.positions_TD, [0], [length!])),
+        0,
+      );
+    });
+    const applyExperts = (block: GptBlockParams, x: Tensor, layer: number): readonly [Tensor, ExpertsApplied] => {
+      const own = state.experts![expertLayers.indexOf(layer)]!.own;
+      const keyed = context.key === undefined ? context : { ...context, key: foldIn(context.key, numDrops + layer) };
+      const [y, next, report] = experts!.layer.apply(block.experts, own, x, keyed);
+      return [y, { own: next, report }];
+    };
+    /** What takes the place of `x`, and what its experts are left with, if it has any. */
+    const applyBlock = (x: Tensor, block: GptBlockParams, layer: number): [Tensor, ...ExpertsApplied[]] => {
+      const attended = scope("attention", () => attend(block, normalise(block.attentionNorm, x)));
+      const y = add(x, drop(attended, 2 * layer + 1));
+      const normed = (): Tensor => normalise(block.feedForwardNorm, y);
+      const [branch, ...after] = hasExperts(layer)
+        ? scope("experts", () => applyExperts(block, normed(), layer))
+        : [scope("feed-forward", () => feedForward(block, normed()))];
+      return [add(y, drop(branch, 2 * layer + 2)), ...after];
+    };
+    const after: ExpertsApplied[] = [];
+    let x_BTD = embedded_BTD;
+    for (const [layer, block] of params.blocks.entries()) {
+      const [next, ...own] = scope(`block-${layer}`, () => asBlock(recompute, () => applyBlock(x_BTD, block, layer)));
+      x_BTD = next;
+      after.push(...own);
+    }
+    const logits_BTV = scope("head", () => {
+      const normed_BTD = normalise(params.finalNorm, x_BTD);
+      return params.head_DV === undefined
+        ? matmul(normed_BTD, params.embedding_VD, { transposeB: true })
+        : matmul(normed_BTD, params.head_DV);
+    });
+    return [logits_BTV, after];
+  };
+
   const model = labelledModel<GptParams, GptState>({
     init: (key) => ({
       params: {
@@ -261,52 +329,8 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
       state: experts === undefined ? {} : { experts: expertLayers.map((layer) => initExperts(foldIn(key, 3 + layer))) },
     }),
     apply: (params, state, tokens_BT, context) => {
-      const length = tokens_BT.shape[1];
-      if (tokens_BT.rank !== 2 || length! > contextLength) {
-        throw new ShapeError(
-          "gpt",
-          `tokens [${tokens_BT.shape.join(", ")}] do not fit: it takes [B, T] with T up to the context length ${contextLength}; cut the sequences or raise contextLength`,
-        );
-      }
-      const numDrops = 2 * numLayers + 1;
-      const drop = (x: Tensor, use: number): Tensor => dropWhileTraining(x, dropoutRate, context, use);
-      const embedded_BTD = scope("embedding", () => {
-        const x_BTD = embedding(params.embedding_VD, cast(tokens_BT, "i32"));
-        return drop(
-          params.positions_TD === undefined ? x_BTD : add(x_BTD, slice(params.positions_TD, [0], [length!])),
-          0,
-        );
-      });
-      const applyExperts = (block: GptBlockParams, x: Tensor, layer: number): readonly [Tensor, GptExpertsState] => {
-        const own = state.experts![expertLayers.indexOf(layer)]!.own;
-        const keyed = context.key === undefined ? context : { ...context, key: foldIn(context.key, numDrops + layer) };
-        const [y, next, report] = experts!.layer.apply(block.experts, own, x, keyed);
-        return [y, { own: next, report }];
-      };
-      /** What takes the place of `x`, and what its experts are left with, if it has any. */
-      const applyBlock = (x: Tensor, block: GptBlockParams, layer: number): [Tensor, ...GptExpertsState[]] => {
-        const attended = scope("attention", () => attend(block, normalise(block.attentionNorm, x)));
-        const y = add(x, drop(attended, 2 * layer + 1));
-        const normed = (): Tensor => normalise(block.feedForwardNorm, y);
-        const [branch, ...after] = hasExperts(layer)
-          ? scope("experts", () => applyExperts(block, normed(), layer))
-          : [scope("feed-forward", () => feedForward(block, normed()))];
-        return [add(y, drop(branch, 2 * layer + 2)), ...after];
-      };
-      const after: GptExpertsState[] = [];
-      let x_BTD = embedded_BTD;
-      for (const [layer, block] of params.blocks.entries()) {
-        const [next, ...own] = scope(`block-${layer}`, () => asBlock(recompute, () => applyBlock(x_BTD, block, layer)));
-        x_BTD = next;
-        after.push(...own);
-      }
-      const logits_BTV = scope("head", () => {
-        const normed_BTD = normalise(params.finalNorm, x_BTD);
-        return params.head_DV === undefined
-          ? matmul(normed_BTD, params.embedding_VD, { transposeB: true })
-          : matmul(normed_BTD, params.head_DV);
-      });
-      return [logits_BTV, experts === undefined ? state : { experts: after }];
+      const [logits_BTV, after] = run(params, state, tokens_BT, context);
+      return [logits_BTV, experts === undefined ? state : { experts: after.map(kept) }];
     },
   });
   if (experts === undefined) return model;
@@ -317,6 +341,21 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
       const [loss, next] = model.loss(params, state, batch, context);
       if (!context.train) return [loss, next];
       return [next.experts!.reduce((sum, { report }) => add(sum, report.loss), loss), next];
+    },
+    experts: {
+      layers: expertLayers.map((layer, i) => ({
+        name: `block-${layer}`,
+        params: `blocks.${layer}.experts`,
+        state: `experts.${i}.own`,
+      })),
+      choices: (params, state, inputs, context) =>
+        run(params, state, inputs, context)[1].map(({ report: { choices_TK } }, i) => {
+          if (choices_TK === undefined)
+            throw new ArgumentError(
+              `gpt: the experts of block ${expertLayers[i]} take mixtures of all tokens, which choose none; ask for choices of a layer that makes them`,
+            );
+          return choices_TK;
+        }),
     },
     figures: ({ experts: blocks }) =>
       Object.fromEntries(

@@ -26,7 +26,14 @@ export {
 } from "./layers.ts";
 export { type Metrics, metricsOf } from "./metrics.ts";
 export { mlp, type MlpOptions, type MlpParams } from "./mlp.ts";
-export { type LabelledBatch, labelledModel, type LossOptions, type Model, type RunContext } from "./model.ts";
+export {
+  type LabelledBatch,
+  labelledModel,
+  type LossOptions,
+  type Model,
+  type ModelExperts,
+  type RunContext,
+} from "./model.ts";
 export {
   applyGroupNorm,
   applyLayerNorm,

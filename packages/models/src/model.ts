@@ -40,8 +40,22 @@ export interface Model<Params = unknown, State = unknown, Batch = LabelledBatch>
    * rank that is traced for. Default: every rank has everything.
    */
   readonly sharding?: Sharding;
+  /** Of models with layers of experts: what it takes to place those anew. */
+  readonly experts?: ModelExperts<Params, State>;
   /** Numbers worth following that its state tells of the last step, by name. */
   figures?(state: State): Readonly<Record<string, Tensor>>;
+}
+
+/** Layers of experts within a model. */
+export interface ModelExperts<Params = unknown, State = unknown> {
+  /** In the order of `choices`: the scope of each, and the paths of its own in the trees of parameters and of state. */
+  readonly layers: readonly { readonly name: string; readonly params: string; readonly state: string }[];
+  /**
+   * i32 [T, K] of each layer: which experts the tokens of these inputs choose, −1 for no choice.
+   *
+   * @throws ArgumentError where a layer makes no choices: it mixes all tokens for all experts.
+   */
+  choices(params: Params, state: State, inputs: Tensor, context: RunContext): readonly Tensor[];
 }
 
 export interface LossOptions {

@@ -56,6 +56,7 @@ export {
   type MoeLayerOptions,
   type MoeParams,
   type MoeReport,
+  type MoeState,
 } from "./moe-layer.ts";
 export { type Order, type OrderOptions, orderTokens, type WeightNormalisation } from "./order.ts";
 export { placeReplicated, type ReplicatedPlacementOptions } from "./placement/eplb.ts";
@@ -69,6 +70,7 @@ export {
   placeInOrder,
   withSwapped,
 } from "./placement/expert-placement.ts";
+export { nearestPlaces, onNearestRanks, placementOfPlaces, placesOfPlacement } from "./placement/expert-places.ts";
 export {
   chooseSwap,
   type ChooseSwapOptions,
@@ -77,6 +79,7 @@ export {
   type SwapExpertsOptions,
 } from "./placement/expert-swap.ts";
 export { type HeaviestFirstOptions, placeHeaviestFirst } from "./placement/heaviest-first.ts";
+export { mostMovesOfPair, moveExperts, type MoveExpertsOptions } from "./placement/move-experts.ts";
 export { moveGain, type MoveGain, type MoveGainOptions } from "./placement/move-gain.ts";
 export {
   expertsOfRank,
@@ -99,6 +102,7 @@ export {
   meanCounts,
   rememberCounts,
 } from "./routing/count-memory.ts";
+export type { LoadMemory } from "./routing/load-memory.ts";
 export { checkRouting, expertCounts, joinRoutings, numTokens, type Routing } from "./routing/routing.ts";
 export {
   recordRouting,

@@ -2,7 +2,6 @@
 // token, C slots of an expert for tokens of one rank, R = E·C slots of all, S rows that this rank's experts see.
 import {
   add,
-  arange,
   cast,
   constant,
   divide,
@@ -25,10 +24,12 @@ import type { Experts } from "./experts/experts.ts";
 import type { Choices, Gate, GateFigures, Mixture } from "./gates/gate.ts";
 import { gateScope } from "./gate-scope.ts";
 import { mixFromSlots, mixToSlots, mixtureOrder } from "./mixture.ts";
-import { checkCounts } from "./options.ts";
+import { checkCounts, checkDecay } from "./options.ts";
 import { type Order, orderTokens, type WeightNormalisation } from "./order.ts";
 import { maxOverRanks, sumOverRanks } from "./over-ranks.ts";
-import { expertsByPlace, expertsPerRank, initPlaced, stackParams } from "./placed-experts.ts";
+import { expertsPerRank, initPlaced, stackParams } from "./placed-experts.ts";
+import { expertsByPlace } from "./placement/expert-places.ts";
+import { initLoadMemory, type LoadMemory, rememberLoad } from "./routing/load-memory.ts";
 
 export interface MoeLayerOptions<GateParams, GateState, ExpertParams, SharedParams = never> {
   /** Which experts see which tokens. */
@@ -58,8 +59,13 @@ export interface MoeLayerOptions<GateParams, GateState, ExpertParams, SharedPara
   readonly axis?: string;
   /** Axes over which tokens lie spread: loads and auxiliary losses are those of all their ranks. Default: [axis]. */
   readonly tokenAxes?: readonly string[];
-  /** Place of each expert: rank r holds places r·e to (r + 1)·e − 1. Changes nothing else. Default: in order. */
+  /**
+   * Place of each expert before the first step: rank r holds places r·e to (r + 1)·e − 1. Changes nothing else.
+   * Default: in order.
+   */
   readonly placement?: readonly number[];
+  /** What a step's loads count in their mean once another step has come, against before. Default: 0.95. */
+  readonly loadDecay?: number;
 }
 
 export interface MoeParams<GateParams, ExpertParams, SharedParams> {
@@ -68,6 +74,13 @@ export interface MoeParams<GateParams, ExpertParams, SharedParams> {
   readonly experts: ExpertParams;
   /** Stacked, a single one. */
   readonly shared?: SharedParams;
+}
+
+/** What a layer keeps from step to step; the same on all ranks. */
+export interface MoeState<GateState> extends LoadMemory {
+  readonly gate: GateState;
+  /** i32, place of each expert. A step reads it: experts that move need no other graph, see `moveExperts`. */
+  readonly placeOf_E: Tensor;
 }
 
 export interface MoeFigures extends GateFigures {
@@ -82,6 +95,8 @@ export interface MoeReport {
   /** f32 []: sum of the gate's auxiliary losses, to be added to the loss. */
   readonly loss: Tensor;
   readonly figures: MoeFigures;
+  /** i32 [T, K]: experts of this rank's tokens, −1 where there is no choice. Absent for a mixture. */
+  readonly choices_TK?: Tensor;
 }
 
 /** How a layer is being run; that of a model fits. */
@@ -134,7 +149,7 @@ interface Routed {
  */
 export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = never>(
   options: MoeLayerOptions<GateParams, GateState, ExpertParams, SharedParams>,
-): MoeLayer<MoeParams<GateParams, ExpertParams, SharedParams>, GateState> => {
+): MoeLayer<MoeParams<GateParams, ExpertParams, SharedParams>, MoeState<GateState>> => {
   const {
     gate,
     experts,
@@ -145,13 +160,13 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
     chunks: numChunks = 1,
     axis = "expert",
     tokenAxes = [axis],
+    loadDecay = 0.95,
   } = options;
   checkCounts("moeLayer", { chunks: numChunks });
   const { numExperts } = gate;
   const placement = options.placement ?? Array.from({ length: numExperts }, (_, expert) => expert);
   const byPlace = expertsByPlace(placement, numExperts);
-
-  const placesOf = (numbers: Tensor): Tensor => gather(constant(placement, "i32"), numbers, { outside: "zero" });
+  checkDecay("moeLayer", "loadDecay", loadDecay);
 
   /** Tokens to the ranks of their experts, through those, and back. */
   const throughExperts = (params: ExpertParams, x_TD: Tensor, order: Order, sizes: DispatchSizes): Tensor => {
@@ -165,7 +180,7 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
   const applyChoices = (
     params: ExpertParams,
     x_TD: Tensor,
-    { choices, load_E }: { readonly choices: Choices; readonly load_E: Tensor },
+    { choices, load_E, placeOf_E }: { readonly choices: Choices; readonly load_E: Tensor; readonly placeOf_E: Tensor },
     context: MoeContext,
   ): Routed => {
     const [numTokens, numChoices] = choices.choices_TK.shape as [number, number];
@@ -174,9 +189,10 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
     const capacity = { ...given, slots: mostPerExpert };
     const sizes = { numExperts, numTokens, numChoices, slots: capacity.slots, axis, numChunks };
     const isChoice_TK = greater(choices.choices_TK, -1);
+    const places_TK = gather(placeOf_E, choices.choices_TK, { outside: "zero" });
     const order = scope("order", () =>
       orderTokens(
-        { ...choices, choices_TK: where(isChoice_TK, placesOf(choices.choices_TK), -1) },
+        { ...choices, choices_TK: where(isChoice_TK, places_TK, -1) },
         { numExperts, capacity, normalisation, context: keyed(context, 1) },
       ),
     );
@@ -192,12 +208,12 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
     };
   };
 
-  const applyMixture = (params: ExpertParams, x_TD: Tensor, mixture: Mixture): Routed => {
+  const applyMixture = (params: ExpertParams, x_TD: Tensor, mixture: Mixture, placeOf_E: Tensor): Routed => {
     const slots = mixture.dispatch_TEC.shape[2]!;
     const sizes = { numExperts, numTokens: numExperts * slots, numChoices: 1, slots, axis, numChunks };
     const [x_RD, order] = scope("order", () => [
       mixToSlots(x_TD, mixture.dispatch_TEC),
-      mixtureOrder(placesOf(arange(numExperts)), slots),
+      mixtureOrder(placeOf_E, slots),
     ]);
     const y_RD = throughExperts(params, x_RD, order, sizes);
     return {
@@ -215,17 +231,22 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
           experts: initPlaced(experts, foldIn(key, 1), byPlace, axis),
           ...(shared !== undefined && { shared: stackParams([shared.init(foldIn(key, 2))]) }),
         },
-        state,
+        state: { gate: state, placeOf_E: constant(placement, "i32"), ...initLoadMemory(numExperts) },
       };
     },
     apply: (params, state, x, context) => {
       expertsPerRank(numExperts, axis);
       const x_TD = cast(reshape(x, [-1, x.shape.at(-1)!]), "f32");
-      const gated = scope(gateScope, () => gate.choose(params.gate, state, x_TD, { ...keyed(context, 0), tokenAxes }));
+      const gated = scope(gateScope, () =>
+        gate.choose(params.gate, state.gate, x_TD, { ...keyed(context, 0), tokenAxes }),
+      );
+      const { placeOf_E } = state;
+      const { load_E } = gated.figures;
       const { y_TD, figures } =
         gated.routing.kind === "choices"
-          ? applyChoices(params.experts, x_TD, { choices: gated.routing, load_E: gated.figures.load_E }, context)
-          : applyMixture(params.experts, x_TD, gated.routing);
+          ? applyChoices(params.experts, x_TD, { choices: gated.routing, load_E, placeOf_E }, context)
+          : applyMixture(params.experts, x_TD, gated.routing, placeOf_E);
+      const { meanLoad_E, loadWeight } = context.train ? rememberLoad(state, load_E, loadDecay) : state;
       const withShared = (): Tensor => {
         if (shared === undefined) return y_TD;
         const all_1 = full([1], x_TD.shape[0]!, "i32");
@@ -236,8 +257,12 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
       };
       return [
         cast(reshape(withShared(), x.shape), x.dtype),
-        gated.state,
-        { loss: gated.loss, figures: { ...gated.figures, ...figures } },
+        { gate: gated.state, placeOf_E, meanLoad_E, loadWeight },
+        {
+          loss: gated.loss,
+          figures: { ...gated.figures, ...figures },
+          ...(gated.routing.kind === "choices" && { choices_TK: gated.routing.choices_TK }),
+        },
       ];
     },
   };

@@ -14,6 +14,12 @@ export const checkPositive = (fn: string, name: string, value: number, usual: nu
   throw new ArgumentError(`${fn}: ${name} is ${String(value)}; use a finite number above 0, for example ${usual}`);
 };
 
+/** @throws ArgumentError unless it is from 0 to 1. */
+export const checkDecay = (fn: string, name: string, value: number): void => {
+  if (value >= 0 && value <= 1) return;
+  throw new ArgumentError(`${fn}: ${name} is ${String(value)}; a step counts from 0 to 1 of what it did before`);
+};
+
 /** @throws ArgumentError where a token would have to choose an expert twice. */
 export const checkNumChoices = (fn: string, numChoices: number, numExperts: number): void => {
   checkCounts(fn, { numExperts, numChoices });

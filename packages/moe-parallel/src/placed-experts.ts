@@ -24,23 +24,6 @@ export const expertsPerRank = (numExperts: number, axis: string): number => {
   return numExperts / numRanks;
 };
 
-/**
- * Expert of each place: the inverse of a placement.
- *
- * @throws ArgumentError unless each expert has a place of its own.
- */
-export const expertsByPlace = (placement: readonly number[], numExperts: number): readonly number[] => {
-  const experts = new Array<number>(numExperts).fill(-1);
-  placement.forEach((place, expert) => {
-    if (Object.hasOwn(experts, place)) experts[place] = expert;
-  });
-  if (placement.length !== numExperts || experts.includes(-1))
-    throw new ArgumentError(
-      `moeLayer: placement [${placement.join(", ")}] does not place ${numExperts} experts; name for each expert a place of its own, 0 to ${numExperts - 1}`,
-    );
-  return experts;
-};
-
 /** Parameters of several experts as those of one, with a new dimension 0. */
 export const stackParams = <Params>(each: readonly Params[]): Params =>
   zipTrees((...leaves: Tensor[]) => stack(leaves), each[0]!, ...each.slice(1));

@@ -34,6 +34,7 @@ import {
   softGate,
   switchGate,
 } from "../src/index.ts";
+import { initLoadMemory } from "../src/routing/load-memory.ts";
 import { gateRows } from "./gate-rows.ts";
 import { counting, type Routing, routings, weightsOf } from "./routings.ts";
 import { type AnyLayer, initRanks, type RankTokens, stepOnRanks } from "./step.ts";
@@ -62,6 +63,18 @@ const givenGate = (routing: Routing): Gate =>
       return { routing: choices, scores: { logits_TE: even_TE, probabilities_TE: even_TE } };
     },
   }) as Gate;
+
+/** Of a layer with such a gate, experts in order. */
+const stateOf = (numExperts: number): object => ({
+  gate: {},
+  placeOf_E: NdArray.from(
+    Array.from({ length: numExperts }, (_, expert) => expert),
+    [numExperts],
+    "i32",
+  ),
+  meanLoad_E: NdArray.zeros("f32", [numExperts]),
+  loadWeight: NdArray.zeros("f32", []),
+});
 
 /** Each expert is a matrix, at first that which changes nothing. */
 const linearExperts: Experts<{ readonly weight_DD: Tensor }> = {
@@ -159,6 +172,36 @@ describe("placement", () => {
   });
 });
 
+test("a mean of loads is kept by steps that train, and by no other; places stay as they were begun", () => {
+  const layer = layerOf({
+    gate: switchGate({ width, numExperts: 4 }) as Gate,
+    loadDecay: 0.5,
+    placement: [2, 0, 3, 1],
+  });
+  const x = NdArray.from(new Array(24).fill(0), [8, 3], "f32"); // zeros tie, and go to the first expert
+  for (const numRanks of [1, 2]) {
+    const begun = initRanks(layer, numRanks);
+    const [once] = stepOnRanks(() => layer, begun, ranksOf(x, numRanks));
+    const twice = stepOnRanks(
+      () => layer,
+      begun.map(({ params }) => ({ params, state: once!.state })),
+      ranksOf(x, numRanks),
+    )[0]!;
+    const [untrained] = stepOnRanks(() => layer, begun, ranksOf(x, numRanks), { train: false });
+    const told = [untrained!, once!, twice].map(({ state }) => state as Readonly<Record<string, NdArray>>);
+    expect(told.map(({ meanLoad_E }) => meanLoad_E!.toNumbers())).toEqual([
+      [0, 0, 0, 0],
+      [8, 0, 0, 0],
+      [8, 0, 0, 0],
+    ]);
+    expect(told.map(({ loadWeight }) => loadWeight!.item())).toEqual([0, 1, 1.5]);
+    for (const { placeOf_E } of told) expect(placeOf_E!.toNumbers()).toEqual([2, 0, 3, 1]);
+  }
+  expect(() => layerOf({ gate: switchGate({ width, numExperts: 4 }) as Gate, loadDecay: 1.5 })).toThrow(
+    /moeLayer: loadDecay is 1\.5; a step counts from 0 to 1/,
+  );
+});
+
 test("experts that no rank can share evenly are refused: what, both values, the rule, the cure", () => {
   const layer = layerOf({ gate: switchGate({ width, numExperts: 6 }) as Gate });
   const x = NdArray.from(new Array(12).fill(1), [4, 3], "f32");
@@ -254,7 +297,7 @@ test("weights of a token that lost a choice add up to 1 again after dropping, an
       gate: { weights_TK: weightsOf(routing) },
       experts: scaling(1, 1),
     };
-    const { y } = stepOnRanks(() => layer, [{ params, state: {} }], ranksOf(x, 1))[0]!;
+    const { y } = stepOnRanks(() => layer, [{ params, state: stateOf(routing.numExperts) }], ranksOf(x, 1))[0]!;
     return [0, 3, 6].map((i) => y.toNumbers()[i]!);
   };
   expect(output(undefined)).toEqual([0.75, 0, 0]);
@@ -279,7 +322,7 @@ test("gradients of combine weights equal finite differences", () => {
       const ranks = ranksOf(counting([routing.choices.length, width]), 1);
       const run = (own: readonly number[]) => {
         const gate = { weights_TK: NdArray.from(own, [routing.choices.length, routing.numChoices], "f32") };
-        return stepOnRanks(() => layer, [{ params: { gate, experts }, state: {} }], ranks)[0]!;
+        return stepOnRanks(() => layer, [{ params: { gate, experts }, state: stateOf(4) }], ranks)[0]!;
       };
       const [, cotangent] = ranks[0]!;
       const loss = (own: readonly number[]): number =>
@@ -359,7 +402,7 @@ test("experts that change nothing give each token its surviving weights times it
       };
       const numTokens = routing.choices.length;
       const x = counting([numTokens, width]);
-      const { y } = stepOnRanks(() => layer, [{ params, state: {} }], ranksOf(x, 1))[0]!;
+      const { y } = stepOnRanks(() => layer, [{ params, state: stateOf(routing.numExperts) }], ranksOf(x, 1))[0]!;
       const room = Math.min(numTokens, Math.max(1, Math.ceil((factor * routing.numChoices * numTokens) / 4)));
       const taken = [0, 0, 0, 0];
       const factors = routing.choices.map((own, token) =>
@@ -418,9 +461,10 @@ describe("the graph", () => {
   const gate = softGate({ width, numExperts: 2, slots: 2 }) as Gate;
   const layer = layerOf({ gate });
   const begun = initRanks(layer, 1)[0]!;
+  const tracedState = () => ({ gate: {}, placeOf_E: constant([0, 1], "i32"), ...initLoadMemory(2) }) as never;
   const specs = [begun.params, counting([4, width])];
   const forward = (params: never, x: Tensor): Tensor =>
-    scope("block-0", () => layer.apply(params, {} as never, x, { train: true })[0]);
+    scope("block-0", () => layer.apply(params, tracedState(), x, { train: true })[0]);
 
   test("of the gate stays f32 in mixed precision, and the rest does not", () => {
     const step = (params: never, x: Tensor) => valueAndGrad((own: never) => sum(forward(own, x)))(params);
@@ -437,7 +481,7 @@ describe("the graph", () => {
   test("holds no collective for figures that nobody reads", () => {
     const choosing = layerOf({ gate: switchGate({ width, numExperts: 2 }) as Gate });
     const [own] = initRanks(choosing, 2);
-    const fn = (params: never, x: Tensor): Tensor => choosing.apply(params, {} as never, x, { train: true })[0];
+    const fn = (params: never, x: Tensor): Tensor => choosing.apply(params, tracedState(), x, { train: true })[0];
     const { graph } = trace(fn as never, [own!.params, counting([4, width])] as never, { mesh: { expert: 2 } });
     const collectives = eliminateDeadCode(graph).nodes.flatMap(({ op }) => (/all-/.test(op) ? [op] : []));
     expect(collectives).toEqual(["all-to-all", "all-to-all"]);

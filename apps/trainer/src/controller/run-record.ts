@@ -7,11 +7,13 @@ import type { Manifest } from "../checkpoint-manifest.ts";
 import type { SavedFile } from "../checkpoint-part.ts";
 import type { EvaluationSums } from "../evaluate.ts";
 import { bitsOf, evaluationFigures, formatFigures } from "../evaluation-figures.ts";
+import { formatMoves, measurementsOf } from "../placement/moved-layer.ts";
 import type { ExchangePlan } from "../planning/exchange-plan.ts";
 import type { Failures } from "./failures.ts";
 import { nodeFiles } from "../files.ts";
 import type { RankMessage } from "../messages.ts";
 import type { MetricSink } from "../metrics.ts";
+import { RoutingFile } from "../placement/routing-file.ts";
 import type { Prepared } from "../prepare.ts";
 import type { Progress } from "../progress.ts";
 import type { Summary } from "../summary.ts";
@@ -70,6 +72,7 @@ export class RunRecord {
   private readonly processes: string[] = [];
   /** Peak resident bytes of each process that ran ranks. */
   private readonly memoryOfProcesses = new Map<string, number>();
+  private readonly routings: RoutingFile | undefined;
   private readonly input: RunRecordInput;
   private readonly firstStep: number;
   private readonly recentSeconds: number[] = [];
@@ -82,6 +85,9 @@ export class RunRecord {
     this.step = this.firstStep;
     this.checkpoint = input.resume?.folder;
     this.plan = input.resume?.manifest.plan;
+    const { model } = input.prepared.job;
+    const recorded = model.kind === "gpt" ? model.experts?.recordRouting : undefined;
+    this.routings = recorded && new RoutingFile(input.output, recorded.keep, this.firstStep);
     this.saves = new Gathered(input.prepared.job.ranks);
     this.evaluations = new Gathered(input.prepared.job.ranks);
   }
@@ -115,6 +121,13 @@ export class RunRecord {
         this.plan = message.plan;
         this.input.progress.note(message.remark);
         return;
+      case "moved": {
+        const { step, layers, seconds } = message;
+        for (const line of measurementsOf(step, layers, seconds)) this.input.metrics.record(line);
+        return this.input.progress.note(`step ${step}: ${formatMoves(layers, seconds)}`);
+      }
+      case "routed":
+        return this.routings?.record(message.step, message.layers);
       case "remark":
         return this.input.progress.note(message.text);
       case "saved": {

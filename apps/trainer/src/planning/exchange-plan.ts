@@ -1,7 +1,9 @@
+import type { LinearCollectiveModel } from "@skein/cost-model";
 import type { BucketPlan } from "@skein/tensor-core";
 import { z } from "zod";
 import { type CurvaturePlan, curvaturePlanSchema, isCurvaturePlanned } from "./curvature-plan.ts";
 import type { Job } from "../job.ts";
+import { isMoveWeighed } from "../placement/placed-anew.ts";
 
 /**
  * What was measured and decided before a run about the exchange of its gradients, and about curvature. Equal on all
@@ -14,6 +16,11 @@ export interface ExchangePlan {
   readonly densities?: { readonly [path: string]: number } | undefined;
   /** Who inverts which factor, where that follows from measurements. */
   readonly curvature?: CurvaturePlan | undefined;
+  /**
+   * What an all-to-all takes among the ranks that share out experts, where it decides whether experts move: measured
+   * once, so that a step that is done again decides the same.
+   */
+  readonly expertExchange?: LinearCollectiveModel | undefined;
 }
 
 /** A plan whose buckets are decided. */
@@ -26,10 +33,17 @@ export const exchangePlanSchema: z.ZodType<ExchangePlan> = z.strictObject({
     .optional(),
   densities: z.record(z.string(), z.number().gt(0).max(1)).optional(),
   curvature: curvaturePlanSchema.optional(),
+  expertExchange: z.strictObject({ startupSeconds: z.number().min(0), secondsPerByte: z.number().min(0) }).optional(),
 });
 
-/** Whether anything of a job is decided by measurements before its first step. */
-export const isPlanned = (job: Job): boolean => isExchangePlanned(job) || isCurvaturePlanned(job);
+/**
+ * Whether anything of a job is decided by measurements before its first step.
+ *
+ * @param known what an earlier attempt has decided.
+ */
+export const isPlanned = (job: Job, known?: ExchangePlan): boolean =>
+  (known === undefined && (isExchangePlanned(job) || isCurvaturePlanned(job))) ||
+  (known?.expertExchange === undefined && isMoveWeighed(job));
 
 /** Whether the buckets or densities of a job follow from measurements before its first step. */
 export const isExchangePlanned = ({ buckets, compression, ranks }: Job): boolean =>

@@ -1,6 +1,7 @@
 import type { LinkSample } from "@skein/collectives";
 import {
   allGather,
+  allToAll,
   allReduce,
   type Backend,
   broadcastFromRoot,
@@ -14,7 +15,7 @@ import {
   type Tensor,
 } from "@skein/tensor-core";
 
-export type MeasuredCollective = "all-reduce" | "all-gather" | "reduce" | "broadcast";
+export type MeasuredCollective = "all-reduce" | "all-gather" | "all-to-all" | "reduce" | "broadcast";
 
 /** From what is nearly all start-up to a large bucket. */
 const sizes: readonly number[] = [4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304];
@@ -69,6 +70,8 @@ export const measureCollectives = async (
         return allReduce(x, axis, "sum", { priority });
       case "all-gather":
         return allGather(x, axis, { priority });
+      case "all-to-all":
+        return allToAll(x, axis, { priority });
       case "reduce":
         return reduceToRoot(x, axis, 0, { priority });
       case "broadcast":
@@ -81,7 +84,11 @@ export const measureCollectives = async (
   try {
     for (const [i, bytes] of sizes.entries()) {
       if (i > 2 && bytes > mostBytes) break; // three sizes at least, to lay a line through
-      const elements = Math.max(1, Math.floor(bytes / 4 / (kind === "all-gather" ? numRanks : 1)));
+      const share = Math.max(
+        1,
+        Math.floor(bytes / 4 / (kind === "all-gather" || kind === "all-to-all" ? numRanks : 1)),
+      );
+      const elements = kind === "all-to-all" ? share * numRanks : share;
       const inputs = Array.from({ length: atOnce }, () => backend.upload(NdArray.zeros("f32", [elements])));
       const call = async (): Promise<number> => {
         spanSink.spans.length = 0;

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { parseJob } from "../config.ts";
+import type { MetricLine } from "./metric-lines.ts";
 import { runReportOf } from "./run-report-of.ts";
 
 const job = parseJob(
@@ -18,11 +19,17 @@ compression: { kind: identity }
   "job.yaml",
 );
 
-const step = (number: number, loads: readonly [number, number], own: object = {}): { type: string; step: number } => ({
+const step = (number: number, loads: readonly [number, number], own: object = {}): MetricLine => ({
   type: "step",
   step: number,
-  ...{ loss: 3 - number, seconds: 2, samplesPerSecond: 2, exposedSeconds: 0.5 * number, ...own },
-  ...{ "block-3.load_E.0": loads[0], "block-3.load_E.1": loads[1], "block-3.droppedShare": number / 10 },
+  loss: 3 - number,
+  seconds: 2,
+  samplesPerSecond: 2,
+  exposedSeconds: 0.5 * number,
+  ...own,
+  "block-3.load_E.0": loads[0],
+  "block-3.load_E.1": loads[1],
+  "block-3.droppedShare": number / 10,
 });
 
 test("values by step, shares of a step as medians, and loads of each layer", () => {

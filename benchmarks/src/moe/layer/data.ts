@@ -26,7 +26,7 @@ const uniformNumbers = (): (() => number) => {
 };
 
 /** Tokens with the experts that each is to go to: drawn without replacement, by their popularity. */
-const make: DataFactory<LayerDataOptions> = ({ samples, tokens, width, numExperts, topK, routing }) => {
+export const toldTokens: DataFactory<LayerDataOptions> = ({ samples, tokens, width, numExperts, topK, routing }) => {
   const next = uniformNumbers();
   const inputs = Float32Array.from({ length: samples * tokens * width }, () => 2 * next() - 1);
   const choices = new Int32Array(samples * tokens * topK);
@@ -45,4 +45,3 @@ const make: DataFactory<LayerDataOptions> = ({ samples, tokens, width, numExpert
   });
   return { train: records, test: records, predicts: "values" };
 };
-export default make;

@@ -61,7 +61,7 @@ const tellGate = (
   });
 
 /** A layer of experts and nothing else: tokens go where the labels of a batch say. */
-const make: ModelFactory<LayerOptions & Record<string, unknown>> = (_, options) => {
+export const oneLayer: ModelFactory<LayerOptions & Record<string, unknown>> = (_, options) => {
   const { width, hidden, topK, chunks, placement } = options;
   let chosen_TK: Tensor | undefined; // of the batch that is being traced
   const layer = moeLayer({
@@ -95,4 +95,3 @@ const make: ModelFactory<LayerOptions & Record<string, unknown>> = (_, options) 
   };
   return model as Model;
 };
-export default make;

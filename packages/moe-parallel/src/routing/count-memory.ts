@@ -1,4 +1,5 @@
 import { ArgumentError } from "@skein/tensor-core";
+import { checkDecay } from "../options.ts";
 
 /** Counts per expert of the last steps, as they were; plain data, which survives JSON. */
 export interface CountWindow {
@@ -43,8 +44,7 @@ export const countWindow = (numExperts: number, maxSteps: number): CountWindow =
  */
 export const decayedCounts = (numExperts: number, decay: number): DecayedCounts => {
   checkNumExperts("decayedCounts", numExperts);
-  if (!(decay >= 0 && decay <= 1))
-    throw new ArgumentError(`decayedCounts: decay is ${decay}; a step counts from 0 to 1 of what it did before`);
+  checkDecay("decayedCounts", "decay", decay);
   return { kind: "decayed", numExperts, decay, sums: Array.from({ length: numExperts }, () => 0), weight: 0 };
 };
 

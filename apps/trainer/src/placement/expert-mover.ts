@@ -1,0 +1,66 @@
+import { mostMovesOfPair, moveExperts } from "@skein/moe-parallel";
+import { type Backend, type Communicators, type DeviceArray, jit, NdArray, type Tensor } from "@skein/tensor-core";
+import { expertAxis } from "../mesh.ts";
+import type { DeviceState, Parts } from "../train-state.ts";
+import { type ExpertLayer, leavesAt, withLeaves } from "./expert-layers.ts";
+
+type Move = (rows: readonly DeviceArray[], before: DeviceArray, after: NdArray) => Promise<readonly DeviceArray[]>;
+
+/** Moves experts of a state to other places, by compiled functions: one for each room that moves need. */
+export class ExpertMover {
+  private readonly compiled = new Map<number, Move & { release(): void }>();
+  private readonly input: Pick<MoverInput, "parts" | "backend" | "communicators">;
+
+  constructor(input: MoverInput) {
+    this.input = input;
+  }
+
+  /**
+   * Move the experts of a layer, with all that the optimizer keeps for them, to where they shall lie. Consumes the
+   * state, in which nothing is on its way. All ranks call it with the same places.
+   *
+   * @param before @param after place of each expert.
+   */
+  async move(
+    state: DeviceState,
+    layer: ExpertLayer,
+    { before, after }: { readonly before: readonly number[]; readonly after: readonly number[] },
+  ): Promise<DeviceState> {
+    const { backend, parts } = this.input;
+    const room = Math.max(1, mostMovesOfPair(before, after, parts.mesh[expertAxis] ?? 1));
+    const [places] = leavesAt(state, [layer.places]);
+    const next = NdArray.from([...after], [after.length], "i32");
+    const rows = await this.compiledFor(room)(leavesAt(state, layer.rows), places!, next);
+    backend.free(places!);
+    return withLeaves(
+      state,
+      new Map([...layer.rows.map((path, i) => [path, rows[i]!] as const), [layer.places, backend.upload(next)]]),
+    );
+  }
+
+  private compiledFor(room: number): Move {
+    const known = this.compiled.get(room);
+    if (known !== undefined) return known;
+    const { backend, parts, communicators } = this.input;
+    const made = jit(
+      (rows: readonly Tensor[], before_E: Tensor, after_E: Tensor) =>
+        moveExperts(rows, { before_E, after_E, axis: expertAxis, room }),
+      backend,
+      { donate: [0], mesh: parts.mesh, communicators, name: "move experts" },
+    ) as unknown as Move & { release(): void };
+    this.compiled.set(room, made);
+    return made;
+  }
+
+  release(): void {
+    for (const made of this.compiled.values()) made.release();
+    this.compiled.clear();
+  }
+}
+
+/** What experts are moved with. */
+interface MoverInput {
+  readonly parts: Parts;
+  readonly backend: Backend;
+  readonly communicators: Communicators;
+}

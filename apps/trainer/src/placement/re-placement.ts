@@ -1,0 +1,138 @@
+import {
+  type Backend,
+  type Communicator,
+  type Communicators,
+  type DeviceArray,
+  elementCount,
+} from "@skein/tensor-core";
+import type { LabelledBatch } from "@skein/models";
+import { RunError } from "../errors.ts";
+import type { ExpertsJob, Job } from "../job.ts";
+import type { LiveState } from "../live-state.ts";
+import { dataAxis, expertReplicasAxis } from "../mesh.ts";
+import type { ExchangePlan } from "../planning/exchange-plan.ts";
+import type { DeviceState, Parts } from "../train-state.ts";
+import { type ExpertLayer, expertLayersOf, leavesAt } from "./expert-layers.ts";
+import { ExpertMover } from "./expert-mover.ts";
+import { planPlaces, type PlannedPlaces } from "./plan-places.ts";
+import type { MovedLayer } from "./moved-layer.ts";
+import { placedAnew } from "./placed-anew.ts";
+import { routingProbe } from "./routing-probe.ts";
+
+export interface RePlacementInput {
+  readonly job: Job;
+  readonly parts: Parts;
+  readonly backend: Backend;
+  readonly communicators: Communicators & { readonly [dataAxis]: Communicator };
+  readonly plan: ExchangePlan | undefined;
+  /** Told of each move. */
+  readonly moved: (step: number, layers: readonly MovedLayer[], seconds: number) => void;
+}
+
+/** Moves the experts of a run to better places, every so many steps. */
+export interface RePlacement {
+  /**
+   * After a step: plan and move, where that is due. What is decided follows from the state and the batch alone, so a
+   * step that is done again after a failure decides the same. All ranks call it together.
+   *
+   * @param batch this rank's part of that step's batch.
+   * @throws RunError where ranks decide differently.
+   */
+  after(state: LiveState, batch: LabelledBatch | object): Promise<void>;
+  release(): void;
+}
+
+const float32Bytes = 4;
+
+/** Whether a token travels once for each of its choices. */
+const sendsEachChoice: Readonly<Record<ExpertsJob["dispatch"], boolean>> = {
+  dense: true,
+  ragged: true,
+  hierarchical: true,
+  "duplicate-free": false,
+};
+
+/** @returns none where the job has no experts to place anew. */
+export const rePlacement = (input: RePlacementInput): RePlacement | undefined => {
+  const { job, parts, backend, communicators, plan, moved } = input;
+  const placed = placedAnew(job);
+  if (placed === undefined) return undefined;
+  const { experts, placement, width } = placed;
+  const mover = new ExpertMover(input);
+  const probe = placement.planner === "swap" ? routingProbe(input) : undefined;
+
+  const numbersOf = async (leaf: DeviceArray): Promise<number[]> => (await backend.download(leaf)).toNumbers();
+
+  const planLayer = async (
+    state: DeviceState,
+    layer: ExpertLayer,
+    routing: Parameters<typeof planPlaces>[1]["routing"],
+  ): Promise<{ readonly before: readonly number[]; readonly planned: PlannedPlaces | undefined }> => {
+    const [places, loads] = leavesAt(state, [layer.places, layer.loads]);
+    const before = await numbersOf(places!);
+    const rowBytes = leavesAt(state, layer.rows).map(({ shape }) => float32Bytes * elementCount(shape.slice(1)));
+    const planned = planPlaces(
+      placement,
+      { places: before, loads: await numbersOf(loads!), routing },
+      {
+        numRanks: job.mesh.expert,
+        numReplicas: parts.mesh[expertReplicasAxis] ?? 1,
+        bytesPerToken: float32Bytes * width,
+        bytesPerExpert: rowBytes.reduce((sum, bytes) => sum + bytes, 0),
+        sendsEachChoice: sendsEachChoice[experts.dispatch],
+        line: plan?.expertExchange,
+      },
+    );
+    return { before, planned };
+  };
+
+  /** Ranks that decided differently would hang, or train on with other experts than they think. */
+  const requireAlike = async (step: number, decided: readonly (readonly number[] | undefined)[]): Promise<void> => {
+    const world = communicators[dataAxis];
+    const own = JSON.stringify(decided);
+    const all = await world.exchangeTexts(own);
+    const other = all.findIndex((text) => text !== all[0]);
+    if (other !== -1)
+      throw new RunError(
+        "replicas-differ",
+        `step ${step}: rank ${other} would place experts at ${all[other]}, rank 0 at ${all[0]}; ranks decide by a state that is the same on all of them. ` +
+          "The memory or processor of a host may be faulty: test it, then go on with skein-train resume from the last checkpoint",
+      );
+  };
+
+  return {
+    after: async (live, batch) => {
+      const step = live.done;
+      if (step % placement.everySteps !== 0) return;
+      const began = performance.now();
+      const settled = await live.settled();
+      const layers = expertLayersOf(parts, settled);
+      const routings = await probe?.(settled, batch, experts.count);
+      const plans = [];
+      for (const [i, layer] of layers.entries()) plans.push(await planLayer(settled, layer, routings?.[i]));
+      await requireAlike(
+        step,
+        plans.map(({ planned }) => planned?.places),
+      );
+      const told: MovedLayer[] = [];
+      for (const [i, layer] of layers.entries()) {
+        const { before, planned } = plans[i]!;
+        if (planned === undefined) continue;
+        await live.replace((state) => mover.move(state, layer, { before, after: planned.places }));
+        const { moves, busiestBefore, busiestAfter, gain } = planned;
+        told.push({
+          layer: layer.name,
+          moves: moves.length,
+          busiestBefore,
+          busiestAfter,
+          ...(gain !== undefined && { gainSeconds: gain.gainSeconds }),
+        });
+      }
+      if (told.length > 0) moved(step, told, (performance.now() - began) / 1000);
+    },
+    release: () => {
+      mover.release();
+      probe?.release();
+    },
+  };
+};

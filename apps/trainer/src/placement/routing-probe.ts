@@ -1,0 +1,73 @@
+import type { LabelledBatch } from "@skein/models";
+import type { Routing } from "@skein/moe-parallel";
+import {
+  allGather,
+  axisIndex,
+  type Backend,
+  type Communicators,
+  type DeviceArray,
+  foldIn,
+  InvariantError,
+  jit,
+  type Tensor,
+} from "@skein/tensor-core";
+import { passesFor } from "../compiled-steps.ts";
+import type { Job } from "../job.ts";
+import { dataAxis, expertAxis, expertReplicasAxis } from "../mesh.ts";
+import type { DeviceState, Parts } from "../train-state.ts";
+
+export interface ProbeInput {
+  readonly job: Job;
+  readonly parts: Parts;
+  readonly backend: Backend;
+  readonly communicators: Communicators;
+}
+
+/** A forward pass that tells which experts tokens choose; it changes nothing. */
+export interface RoutingProbe {
+  /**
+   * Routings of all layers of experts: the tokens of all ranks, those of ranks of one place along the axis of experts
+   * side by side, in the order of these places. All ranks call it together, and get the same.
+   *
+   * @param batch this rank's part. @param numExperts of each layer.
+   */
+  (state: DeviceState, batch: LabelledBatch | object, numExperts: number): Promise<readonly Routing[]>;
+  release(): void;
+}
+
+/** @param parts of a model that tells choices. */
+export const routingProbe = ({ job, parts, backend, communicators }: ProbeInput): RoutingProbe => {
+  const { experts } = parts.model;
+  if (experts === undefined) throw new InvariantError("a model without experts was asked for their routing");
+  // One rank that has all experts has no place among others: its tokens stand by its number.
+  const axes = parts.mesh[expertAxis] === undefined ? [dataAxis] : [expertReplicasAxis, expertAxis];
+  const gathered = (x: Tensor): Tensor => axes.reduce((all, axis) => allGather(all, axis), x);
+  const compiled = jit(
+    (
+      state: Pick<DeviceState, "params" | "model"> & { readonly key: Tensor; readonly step: Tensor },
+      inputs: Tensor,
+    ) => {
+      // As a step does, with a number of its own: gates with noise choose as they would in training.
+      const key = foldIn(foldIn(foldIn(state.key, state.step), 3), axisIndex(dataAxis));
+      return experts.choices(state.params, state.model, inputs, { train: true, key }).map(gathered);
+    },
+    backend,
+    { mesh: parts.mesh, communicators, passes: passesFor(job), name: "routing probe" },
+  );
+  const call = compiled as unknown as (state: object, inputs: unknown) => Promise<readonly DeviceArray[]>;
+  const probe = async (
+    { params, model, key, step }: DeviceState,
+    batch: LabelledBatch | object,
+    numExperts: number,
+  ): Promise<readonly Routing[]> => {
+    const told = await call({ params, model, key, step }, (batch as LabelledBatch).inputs);
+    const routings: Routing[] = [];
+    for (const array of told) {
+      const choices = Int32Array.from((await backend.download(array)).toNumbers());
+      routings.push({ numExperts, numChoices: array.shape[1]!, choices });
+      backend.free(array);
+    }
+    return routings;
+  };
+  return Object.assign(probe, { release: () => compiled.release() });
+};

@@ -1,0 +1,38 @@
+import type { LabelledBatch } from "@skein/models";
+import { InvariantError } from "@skein/tensor-core";
+import type { LiveState } from "../live-state.ts";
+import type { RoutingJson } from "./routing-file.ts";
+import { type ProbeInput, routingProbe } from "./routing-probe.ts";
+
+export interface RoutingRecorderInput extends ProbeInput {
+  /** Told of the routing of each layer by its name. */
+  readonly routed: (step: number, layers: Readonly<Record<string, RoutingJson>>) => void;
+}
+
+/** Records which experts tokens choose, every so many steps. */
+export interface RoutingRecorder {
+  /** After a step, where that is due: look, and tell. All ranks call it together. @param batch as of the step. */
+  after(state: LiveState, batch: LabelledBatch | object): Promise<void>;
+  release(): void;
+}
+
+/** @returns none where the job records nothing. */
+export const routingRecorder = (input: RoutingRecorderInput): RoutingRecorder | undefined => {
+  const { model } = input.job;
+  const experts = model.kind === "gpt" ? model.experts : undefined;
+  if (experts?.recordRouting === undefined) return undefined;
+  const { count, recordRouting } = experts;
+  const probe = routingProbe(input);
+  return {
+    after: async (live, batch) => {
+      const step = live.done;
+      if (step % recordRouting.everySteps !== 0) return;
+      const routings = await probe(await live.settled(), batch, count);
+      const layers = input.parts.model.experts?.layers;
+      if (layers === undefined) throw new InvariantError("a model tells choices of experts, but no layers of them");
+      const json = routings.map((routing): RoutingJson => ({ ...routing, choices: [...routing.choices] }));
+      input.routed(step, Object.fromEntries(layers.map(({ name }, i) => [name, json[i]!])));
+    },
+    release: () => probe.release(),
+  };
+};

@@ -1,0 +1,76 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { placementWithoutReplicas } from "./arbitrary-placements.ts";
+import { expertMoves } from "./expert-moves.ts";
+import { nearestPlaces, onNearestRanks, placementOfPlaces, placesOfPlacement } from "./expert-places.ts";
+import type { ExpertPlacement } from "./expert-placement.ts";
+import { expertsOfRank } from "./placement-lookups.ts";
+
+test("places and a placement without replicas are one thing, told in two ways", () => {
+  fc.assert(
+    fc.property(placementWithoutReplicas, (placement) => {
+      const places = placesOfPlacement(placement);
+      expect(placementOfPlaces(places, placement.numRanks)).toEqual(placement);
+      placement.expertOfSlot.forEach((expert, slot) => expect(places[expert]).toBe(slot));
+    }),
+  );
+});
+
+const pairs = placementWithoutReplicas.chain((before) =>
+  fc.tuple(
+    fc.constant(before),
+    fc
+      .shuffledSubarray([...before.expertOfSlot], { minLength: before.numExperts })
+      .map((expertOfSlot): ExpertPlacement => ({ ...before, expertOfSlot })),
+  ),
+);
+
+test("the nearest places give each rank the experts that are wanted there, and leave those that stay where they were", () => {
+  fc.assert(
+    fc.property(pairs, ([before, after]) => {
+      const places = placesOfPlacement(before);
+      const nearest = nearestPlaces(places, after);
+      const got = placementOfPlaces(nearest, after.numRanks);
+      for (let rank = 0; rank < after.numRanks; rank++)
+        expect(expertsOfRank(got, rank).toSorted()).toEqual(expertsOfRank(after, rank).toSorted());
+      const moved = new Set(expertMoves(before, after).map(({ expert }) => expert));
+      nearest.forEach((place, expert) => {
+        if (!moved.has(expert)) expect(place).toBe(places[expert]);
+      });
+    }),
+  );
+});
+
+test("on the nearest ranks groups stay as they are, and nothing travels that is there already", () => {
+  fc.assert(
+    fc.property(pairs, fc.nat(4), ([before, after], turn) => {
+      const groupsOf = (placement: ExpertPlacement): string[] =>
+        Array.from({ length: placement.numRanks }, (_, rank) => expertsOfRank(placement, rank).join());
+      const near = onNearestRanks(before, after);
+      expect(groupsOf(near).toSorted()).toEqual(groupsOf(after).toSorted());
+      // What is there but on other ranks does not travel at all.
+      const groups = groupsOf(before);
+      const turned = groups.map((_, rank) => groups[(rank + turn) % groups.length]!);
+      const sameGroups = { ...before, expertOfSlot: turned.join().split(",").map(Number) };
+      expect(onNearestRanks(before, sameGroups)).toEqual(before);
+    }),
+  );
+});
+
+describe("what is no place of its own for each expert", () => {
+  test.each([
+    [[0, 0, 1, 2], /placement \[0, 0, 1, 2\] does not place 4 experts/],
+    [[0, 1, 2, 4], /does not place 4 experts/],
+    [[0, 1, 2], /3 slots do not divide over 2 ranks/],
+  ])("is refused: %j", (places, message) => {
+    expect(() => placementOfPlaces(places, 2)).toThrow(message);
+  });
+
+  test("such as replicas, or other experts, is refused", () => {
+    const replicated = { numExperts: 3, numRanks: 2, expertOfSlot: [0, 1, 2, 0] };
+    expect(() => placesOfPlacement(replicated)).toThrow(/4 slots for 3 experts, so some have replicas/);
+    expect(() => nearestPlaces([0, 1], { numExperts: 4, numRanks: 2, expertOfSlot: [0, 1, 2, 3] })).toThrow(
+      /places of 2 experts and a placement of 4/,
+    );
+  });
+});

@@ -1,0 +1,107 @@
+import { ArgumentError } from "@skein/tensor-core";
+import { checkExpertPlacement, type ExpertPlacement } from "./expert-placement.ts";
+import { expertsOfRank, rankOfSlot, slotOfExpert } from "./placement-lookups.ts";
+
+// Planners speak of the experts of slots, a layer of the places of experts: inverses of each other where no expert has
+// replicas. Here alone one becomes the other.
+
+/**
+ * Expert of each place: the inverse of places.
+ *
+ * @param placeOf place of each expert.
+ * @throws ArgumentError unless each expert has a place of its own.
+ */
+export const expertsByPlace = (placeOf: readonly number[], numExperts: number): readonly number[] => {
+  const experts = new Array<number>(numExperts).fill(-1);
+  placeOf.forEach((place, expert) => {
+    if (Object.hasOwn(experts, place)) experts[place] = expert;
+  });
+  if (placeOf.length !== numExperts || experts.includes(-1))
+    throw new ArgumentError(
+      `moeLayer: placement [${placeOf.join(", ")}] does not place ${numExperts} experts; name for each expert a place of its own, 0 to ${numExperts - 1}`,
+    );
+  return experts;
+};
+
+/**
+ * A layer's places as a placement, for planners.
+ *
+ * @param placeOf place of each expert, such as `placeOf_E` of a layer's state.
+ * @throws ArgumentError unless each expert has a place of its own, and experts divide over ranks.
+ */
+export const placementOfPlaces = (placeOf: readonly number[], numRanks: number): ExpertPlacement => {
+  const placement = { numExperts: placeOf.length, numRanks, expertOfSlot: expertsByPlace(placeOf, placeOf.length) };
+  checkExpertPlacement(placement);
+  return placement;
+};
+
+/**
+ * Place of each expert, for a layer.
+ *
+ * @throws ArgumentError for what is no placement, and where an expert has replicas: a layer holds each expert once.
+ */
+export const placesOfPlacement = (placement: ExpertPlacement): readonly number[] => {
+  checkExpertPlacement(placement);
+  const { numExperts, expertOfSlot } = placement;
+  if (expertOfSlot.length !== numExperts)
+    throw new ArgumentError(
+      `expert placement: ${expertOfSlot.length} slots for ${numExperts} experts, so some have replicas; a layer holds each expert once, use ${numExperts} slots`,
+    );
+  return slotOfExpert(placement);
+};
+
+/**
+ * The places that change the least: each expert that stays on its rank keeps its place there, so that nothing is copied
+ * within a rank either.
+ *
+ * @param before places as they are. @param after a placement of the same experts on the same ranks, without replicas.
+ * @throws ArgumentError as the two above, and for placements of different experts.
+ */
+export const nearestPlaces = (before: readonly number[], after: ExpertPlacement): readonly number[] => {
+  const wanted = placesOfPlacement(after);
+  const { numExperts, numRanks } = placementOfPlaces(before, after.numRanks);
+  if (numExperts !== after.numExperts)
+    throw new ArgumentError(
+      `expert placement: places of ${numExperts} experts and a placement of ${after.numExperts}; both are of the same experts`,
+    );
+  const each = numExperts / numRanks;
+  const rankOf = (place: number): number => Math.floor(place / each);
+  const places = before.map((place, expert) => (rankOf(place) === rankOf(wanted[expert]!) ? place : -1));
+  const isTaken = new Set(places);
+  const free = Array.from({ length: numRanks }, (_, rank) =>
+    Array.from({ length: each }, (__, i) => rank * each + i).filter((place) => !isTaken.has(place)),
+  );
+  return places.map((place, expert) => (place >= 0 ? place : free[rankOf(wanted[expert]!)]!.shift()!));
+};
+
+/**
+ * The placement with its groups of experts on other ranks, so that few of them travel: the group and the rank that have
+ * most experts in common come together first, of equal ones the first. For ranks that are all as far from each other:
+ * loads and messages stay as they were, on other ranks.
+ *
+ * Cost: O(P² · log P + E).
+ * @throws ArgumentError for placements with replicas, or of different experts or ranks.
+ */
+export const onNearestRanks = (before: ExpertPlacement, after: ExpertPlacement): ExpertPlacement => {
+  const { numExperts, numRanks } = after;
+  const places = placesOfPlacement(before);
+  placesOfPlacement(after);
+  if (before.numExperts !== numExperts || before.numRanks !== numRanks)
+    throw new ArgumentError(
+      `expert placement: ${before.numExperts} experts on ${before.numRanks} ranks before, ${numExperts} on ${numRanks} after; both are of the same experts and ranks`,
+    );
+  const groups = Array.from({ length: numRanks }, (_, rank) => expertsOfRank(after, rank));
+  const common = groups.flatMap((experts, group) => {
+    const counts = new Array<number>(numRanks).fill(0);
+    for (const expert of experts) counts[rankOfSlot(before, places[expert]!)]! += 1;
+    return counts.map((count, rank) => ({ group, rank, count }));
+  });
+  const groupOfRank = new Array<number>(numRanks).fill(-1);
+  const isPlaced = new Set<number>();
+  for (const { group, rank } of common.sort((a, b) => b.count - a.count || a.group - b.group || a.rank - b.rank))
+    if (groupOfRank[rank] === -1 && !isPlaced.has(group)) {
+      groupOfRank[rank] = group;
+      isPlaced.add(group);
+    }
+  return { ...after, expertOfSlot: groupOfRank.flatMap((group) => groups[group]!) };
+};

@@ -1,0 +1,32 @@
+import { evaluate, NdArray, referenceBackend, type Tensor } from "@skein/tensor-core";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { type CountMemory, decayedCounts, meanCounts, rememberCounts } from "./count-memory.ts";
+import { initLoadMemory, rememberLoad } from "./load-memory.ts";
+
+test("remembers what decayed counts do, from no step on", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.tuple(fc.nat(500), fc.nat(3), fc.constantFrom(0, 64)), { maxLength: 8 }),
+      fc.constantFrom(0, 0.5, 0.95, 1),
+      async (steps, decay) => {
+        const remembered = (...loads: Tensor[]) =>
+          loads.reduce((memory, load_E) => rememberLoad(memory, load_E, decay), initLoadMemory(3));
+        const { meanLoad_E, loadWeight } = await evaluate(
+          remembered,
+          referenceBackend(),
+        )(...steps.map((loads) => NdArray.from(loads, [3], "f32")));
+        const wanted = steps.reduce<CountMemory>(
+          (memory, loads) => rememberCounts(memory, loads),
+          decayedCounts(3, decay),
+        );
+        if (wanted.kind !== "decayed") throw new Error("of another kind");
+        expect(loadWeight.item()).toBeCloseTo(wanted.weight, 5);
+        meanCounts(wanted).forEach((mean, expert) =>
+          expect(Math.abs(meanLoad_E.toNumbers()[expert]! - mean)).toBeLessThanOrEqual(1e-5 * (1 + mean)),
+        );
+      },
+    ),
+    { numRuns: 40 },
+  );
+});
