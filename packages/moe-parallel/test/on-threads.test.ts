@@ -9,15 +9,18 @@ import {
   argumentsOf,
   denseSlots,
   forwardOf,
-  type PostedStep,
+  moves,
+  type PostedRun,
   type RankData,
+  rowsOf,
+  toPosted,
   sizes,
   stepOf,
   walks,
 } from "./threads/walks.ts";
 import { runRanks } from "./world.ts";
 
-const runWorld = async (worldSize: number): Promise<(readonly PostedStep[])[]> => {
+const runWorld = async (worldSize: number): Promise<PostedRun[]> => {
   const module = await compileWasm(await detectBuild());
   const world = createThreadWorld({
     worldSize,
@@ -35,7 +38,7 @@ const runWorld = async (worldSize: number): Promise<(readonly PostedStep[])[]> =
           worker.once("message", resolve).once("error", reject),
         );
         if ("error" in answer) throw new Error(`rank ${rank}: ${answer.error}`);
-        return answer.steps;
+        return answer;
       }),
     );
   } finally {
@@ -45,7 +48,7 @@ const runWorld = async (worldSize: number): Promise<(readonly PostedStep[])[]> =
 
 describe.each([3])("%i ranks on threads", (worldSize) => {
   const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
-  let answers: (readonly PostedStep[])[];
+  let answers: PostedRun[];
   beforeAll(async () => {
     answers = await runWorld(worldSize);
   });
@@ -54,7 +57,7 @@ describe.each([3])("%i ranks on threads", (worldSize) => {
     const wanted = runRanks(stepOf(walk) as never, ranks.map(argumentsOf) as never);
     ranks.forEach((rank) => {
       const leaves = flattenTree<NdArray>(wanted[rank]).leaves;
-      const { results } = answers[rank]![i]!;
+      const { results } = answers[rank]!.steps[i]!;
       expect(results.map(({ dtype, shape }) => ({ dtype, shape }))).toEqual(
         leaves.map(({ dtype, shape }) => ({ dtype, shape: [...shape] })),
       );
@@ -78,7 +81,7 @@ describe.each([3])("%i ranks on threads", (worldSize) => {
       forwardOf(walk) as never,
       ranks.map((rank) => argumentsOf(rank).slice(0, 3)) as never,
     ) as unknown as readonly { readonly load_E: NdArray }[];
-    const sent = ranks.map((rank) => answers[rank]![i]!.bytesSent);
+    const sent = ranks.map((rank) => answers[rank]!.steps[i]!.bytesSent);
     if (!walk.ragged) {
       // All slots, there and back.
       for (const bytes of sent) expect(bytes).toBe(2 * 4 * numExperts * denseSlots * width * others);
@@ -94,5 +97,19 @@ describe.each([3])("%i ranks on threads", (worldSize) => {
     // Of each rank: the counts of experts, and with each ragged collective one number to each other rank.
     const counts = worldSize * (4 * numExperts * others + 2 * 4 * (worldSize - 1));
     expect(sent.reduce((a, b) => a + b, 0)).toBe(2 * 4 * width * rows + counts);
+  });
+
+  test("experts that move take exactly the bytes of those that change their rank", () => {
+    moves.forEach(([before, after], i) => {
+      const rankOf = (place: number): number => Math.floor((place * worldSize) / sizes.numExperts);
+      ranks.forEach((rank) => {
+        const { results, bytesSent } = answers[rank]!.moves[i]!;
+        const wanted = flattenTree<NdArray>(rowsOf(after, rank, worldSize)).leaves;
+        expect(results).toEqual(wanted.map(toPosted));
+        const leaving = before.filter((place, expert) => rankOf(place) === rank && rankOf(after[expert]!) !== rank);
+        // Four numbers of each, and with each of two tensors one count to each other rank.
+        expect(bytesSent).toBe(4 * 4 * leaving.length + 2 * 4 * (worldSize - 1));
+      });
+    });
   });
 });

@@ -6,8 +6,13 @@ import {
   type Answer,
   argumentsOf,
   forwardOf,
+  moveOf,
+  moves,
+  placesArray,
+  type PostedRun,
   type PostedStep,
   type RankData,
+  rowsOf,
   stepOf,
   toPosted,
   walks,
@@ -17,7 +22,7 @@ const { connection, module } = workerData as RankData;
 const { rank, memory } = connection;
 const world = joinWorld(connection);
 
-const run = async (): Promise<PostedStep[]> => {
+const run = async (): Promise<PostedRun> => {
   const backend = await createCpuBackend({ memory, module });
   const communicators = { expert: world };
   const steps: PostedStep[] = [];
@@ -33,11 +38,20 @@ const run = async (): Promise<PostedStep[]> => {
       bytesSent: world.bytesSent() - before,
     });
   }
-  return steps;
+  const moved: PostedStep[] = [];
+  const move = evaluate(moveOf, backend, { communicators });
+  for (const [before, after] of moves) {
+    const args = [rowsOf(before, rank, world.worldSize), placesArray(before), placesArray(after)] as const;
+    await move(...args);
+    const sentBefore = world.bytesSent();
+    const rows = await move(...args);
+    moved.push({ results: flattenTree<NdArray>(rows).leaves.map(toPosted), bytesSent: world.bytesSent() - sentBefore });
+  }
+  return { steps, moves: moved };
 };
 
 const post = (answer: Answer): void => parentPort!.postMessage(answer);
 run().then(
-  (steps) => post({ steps }),
+  (answer) => post(answer),
   (error: unknown) => post({ error: (error as Error).message }),
 );
