@@ -10,15 +10,17 @@ import {
   argumentsOf,
   denseSlots,
   forwardOf,
-  type PostedStep,
+  type PostedRun,
   type RankData,
+  rowsOf,
+  toPosted,
   sizes,
   stepOf,
   worlds,
 } from "./threads/walks.ts";
 import { runRanks } from "./world.ts";
 
-const runWorld = async (number: number): Promise<(readonly PostedStep[])[]> => {
+const runWorld = async (number: number): Promise<PostedRun[]> => {
   const { worldSize } = worlds[number]!;
   const module = await compileWasm(await detectBuild());
   const world = createThreadWorld({
@@ -37,7 +39,7 @@ const runWorld = async (number: number): Promise<(readonly PostedStep[])[]> => {
           worker.once("message", resolve).once("error", reject),
         );
         if ("error" in answer) throw new Error(`rank ${rank}: ${answer.error}`);
-        return answer.steps;
+        return answer;
       }),
     );
   } finally {
@@ -47,9 +49,9 @@ const runWorld = async (number: number): Promise<(readonly PostedStep[])[]> => {
 
 describe.each(worlds.map((world, number) => ({ ...world, number })))(
   "$worldSize ranks on threads",
-  ({ number, worldSize, levels, walks }) => {
+  ({ number, worldSize, levels, walks, moves }) => {
     const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
-    let answers: (readonly PostedStep[])[];
+    let answers: PostedRun[];
     beforeAll(async () => {
       answers = await runWorld(number);
     });
@@ -58,7 +60,7 @@ describe.each(worlds.map((world, number) => ({ ...world, number })))(
       const wanted = runRanks(stepOf(walk) as never, ranks.map(argumentsOf) as never, levels);
       ranks.forEach((rank) => {
         const leaves = flattenTree<NdArray>(wanted[rank]).leaves;
-        const { results } = answers[rank]![i]!;
+        const { results } = answers[rank]!.steps[i]!;
         expect(results.map(({ dtype, shape }) => ({ dtype, shape }))).toEqual(
           leaves.map(({ dtype, shape }) => ({ dtype, shape: [...shape] })),
         );
@@ -84,7 +86,7 @@ describe.each(worlds.map((world, number) => ({ ...world, number })))(
         ranks.map((rank) => argumentsOf(rank).slice(0, 3)) as never,
         levels,
       ) as unknown as readonly { readonly load_E: NdArray; readonly legs: readonly NdArray[] }[];
-      const sent = ranks.map((rank) => answers[rank]![i]!.bytesSent);
+      const sent = ranks.map((rank) => answers[rank]!.steps[i]!.bytesSent);
       if (way === "dense") {
         // All slots, there and back.
         for (const bytes of sent) expect(bytes).toBe(2 * 4 * numExperts * denseSlots * width * others);
@@ -119,6 +121,20 @@ describe.each(worlds.map((world, number) => ({ ...world, number })))(
       // Of each chunk: counts of experts from all to all, and with each of a leg's three ragged collectives one number.
       const counts = worldSize * numChunks * (4 * numExperts * (worldSize - 1) + 2 * 3 * 4);
       expect(total).toBe((bytesOfCopy + 4 * width) * copies.reduce((a, b) => a + b, 0) + counts);
+    });
+
+    test.skipIf(moves.length === 0)("experts that move take exactly the bytes of those that change their rank", () => {
+      moves.forEach(([before, after], i) => {
+        const rankOf = (place: number): number => Math.floor((place * worldSize) / before.length);
+        ranks.forEach((rank) => {
+          const { results, bytesSent } = answers[rank]!.moves[i]!;
+          const wanted = flattenTree<NdArray>(rowsOf(after, rank, worldSize)).leaves;
+          expect(results).toEqual(wanted.map(toPosted));
+          const leaving = before.filter((place, expert) => rankOf(place) === rank && rankOf(after[expert]!) !== rank);
+          // Four numbers of each, and with each of two tensors one count to each other rank.
+          expect(bytesSent).toBe(4 * 4 * leaving.length + 2 * 4 * (worldSize - 1));
+        });
+      });
     });
   },
 );

@@ -7,8 +7,12 @@ import {
   type Answer,
   argumentsOf,
   forwardOf,
+  moveOf,
+  placesArray,
+  type PostedRun,
   type PostedStep,
   type RankData,
+  rowsOf,
   stepOf,
   toPosted,
   worlds,
@@ -18,9 +22,9 @@ const { number, connection, module } = workerData as RankData;
 const { rank, memory } = connection;
 const world = joinWorld(connection);
 
-const run = async (): Promise<PostedStep[]> => {
+const run = async (): Promise<PostedRun> => {
   const backend = await createCpuBackend({ memory, module });
-  const { levels, walks } = worlds[number]!;
+  const { levels, walks, moves } = worlds[number]!;
   const communicators = {
     expert: world,
     ...Object.fromEntries(Object.keys(levels).map((axis) => [axis, world.split(meshPartition(levels, axis), axis)])),
@@ -38,11 +42,20 @@ const run = async (): Promise<PostedStep[]> => {
       bytesSent: world.bytesSent() - before,
     });
   }
-  return steps;
+  const moved: PostedStep[] = [];
+  const move = evaluate(moveOf, backend, { communicators });
+  for (const [before, after] of moves) {
+    const args = [rowsOf(before, rank, world.worldSize), placesArray(before), placesArray(after)] as const;
+    await move(...args);
+    const sentBefore = world.bytesSent();
+    const rows = await move(...args);
+    moved.push({ results: flattenTree<NdArray>(rows).leaves.map(toPosted), bytesSent: world.bytesSent() - sentBefore });
+  }
+  return { steps, moves: moved };
 };
 
 const post = (answer: Answer): void => parentPort!.postMessage(answer);
 run().then(
-  (steps) => post({ steps }),
+  (answer) => post(answer),
   (error: unknown) => post({ error: (error as Error).message }),
 );

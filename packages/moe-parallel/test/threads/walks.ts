@@ -19,6 +19,7 @@ import {
   hierarchicalDispatcher,
   type LevelMetadata,
   moeLayer,
+  moveExperts,
   raggedDispatcher,
   swigluExperts,
   type TokenDispatcher,
@@ -51,7 +52,13 @@ export interface PostedStep {
   readonly bytesSent: number;
 }
 
-export type Answer = { readonly steps: readonly PostedStep[] } | { readonly error: string };
+/** What a rank got of all walks and moves. */
+export interface PostedRun {
+  readonly steps: readonly PostedStep[];
+  readonly moves: readonly PostedStep[];
+}
+
+export type Answer = PostedRun | { readonly error: string };
 
 export const toPosted = (array: NdArray): PostedArray => ({
   dtype: array.dtype,
@@ -85,10 +92,14 @@ export interface Walk {
   readonly layer: (use: LayerUse) => ReturnType<typeof moeLayer<unknown, unknown, unknown>>;
 }
 
+/** Places of experts before and after. */
+type Move = readonly [before: readonly number[], after: readonly number[]];
+
 export interface World {
   readonly worldSize: number;
   readonly levels: Levels;
   readonly walks: readonly Walk[];
+  readonly moves: readonly Move[];
 }
 
 const seen = (dispatcher: TokenDispatcher, see: LayerUse["seeMetadata"] = () => {}): TokenDispatcher => ({
@@ -146,10 +157,57 @@ const levelWalks: readonly Walk[] = gateRows
     }),
   );
 
-export const worlds: readonly World[] = [
-  { worldSize: 3, levels: {}, walks: flatWalks },
-  { worldSize: 4, levels, walks: levelWalks },
+/** Places of six experts before and after: none moves, all do, two change ranks, two change places of one rank. */
+const moves: readonly Move[] = [
+  [
+    [0, 1, 2, 3, 4, 5],
+    [0, 1, 2, 3, 4, 5],
+  ],
+  [
+    [5, 0, 3, 1, 4, 2],
+    [1, 2, 5, 3, 0, 4],
+  ],
+  [
+    [5, 0, 3, 1, 4, 2],
+    [2, 0, 3, 1, 4, 5],
+  ],
+  [
+    [0, 1, 2, 3, 4, 5],
+    [1, 0, 2, 3, 4, 5],
+  ],
 ];
+
+export const worlds: readonly World[] = [
+  { worldSize: 3, levels: {}, walks: flatWalks, moves },
+  { worldSize: 4, levels, walks: levelWalks, moves: [] },
+];
+
+/** Rows of a rank's experts that tell whose they are: 3 numbers of f32, and a whole one. */
+export const rowsOf = (
+  placeOf: readonly number[],
+  rank: number,
+  numRanks: number,
+): { readonly weight: NdArray; readonly count: NdArray } => {
+  const own = placeOf.length / numRanks;
+  const experts = Array.from({ length: own }, (_, i) => placeOf.indexOf(rank * own + i));
+  return {
+    weight: NdArray.from(
+      experts.flatMap((expert) => [expert, -0, expert / 7]),
+      [own, 3],
+      "f32",
+    ),
+    count: NdArray.from(experts, [own], "i32"),
+  };
+};
+
+export const placesArray = (places: readonly number[]): NdArray => NdArray.from([...places], [places.length], "i32");
+
+interface Rows {
+  readonly weight: Tensor;
+  readonly count: Tensor;
+}
+
+export const moveOf = (rows: Rows, before_E: Tensor, after_E: Tensor): Rows => moveExperts(rows, { before_E, after_E });
 
 type Traced<Count extends 3 | 4> = (
   ...args: Count extends 3
