@@ -59,6 +59,8 @@ describe.each([
       expect([...stages].toSorted()).toEqual(["combine", "dispatch", "experts", "gate", "inverse-order", "order"]);
       const moving = nodes.filter(({ op }) => /all-to-all|all-gather/.test(op)).map(({ scope }) => scope);
       expect(new Set(moving)).toEqual(new Set(["dispatch", "combine"]));
+      const ordering = nodes.filter(({ op }) => /^gather|scatter-add|sort/.test(op)).map(({ scope }) => scope);
+      expect(ordering).not.toContain("experts");
     }
   });
 });
