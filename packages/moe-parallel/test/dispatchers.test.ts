@@ -88,7 +88,7 @@ describe.each(dispatchers)("$name", ({ dispatcher, cuts }) => {
           });
         });
       }),
-      { numRuns: examples(60, 1000) },
+      { numRuns: examples(60, 300) },
     );
   });
 
@@ -118,7 +118,7 @@ describe.each(dispatchers)("$name", ({ dispatcher, cuts }) => {
           );
         });
       }),
-      { numRuns: examples(60, 1000) },
+      { numRuns: examples(60, 300) },
     );
   });
 });

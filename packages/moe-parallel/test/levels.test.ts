@@ -67,7 +67,7 @@ describe("copies that leave a rank at a level", () => {
           );
         });
       }),
-      { numRuns: examples(40, 600) },
+      { numRuns: examples(40, 200) },
     );
   });
 
@@ -79,7 +79,7 @@ describe("copies that leave a rank at a level", () => {
         const rows = counted(journey, arrivals, { axes, once: false });
         arrivals.forEach((arrival, rank) => expect(leavingOf(arrival)).toEqual(rows[rank]));
       }),
-      { numRuns: examples(30, 600) },
+      { numRuns: examples(30, 200) },
     );
   });
 
@@ -106,7 +106,7 @@ describe("copies that leave a rank at a level", () => {
           numPlaces /= size;
         });
       }),
-      { numRuns: examples(30, 600) },
+      { numRuns: examples(30, 200) },
     );
   });
 });
@@ -171,7 +171,7 @@ test("any room gives what the default gives, or refuses: nothing is lost in sile
         }
       },
     ),
-    { numRuns: examples(40, 600) },
+    { numRuns: examples(40, 200) },
   );
   // Both happen.
   expect(refused).toBeGreaterThan(0);

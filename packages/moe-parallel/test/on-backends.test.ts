@@ -19,7 +19,9 @@ import {
   byProbability,
   capacityByFactor,
   capacityByMaximum,
+  duplicateFreeDispatcher,
   geluExperts,
+  hierarchicalDispatcher,
   moeLayer,
   type MoeLayerOptions,
   raggedDispatcher,
@@ -53,6 +55,19 @@ const ways: readonly Omit<Options, "gate">[] = [
     capacity: capacityByFactor({ factor: 1 }),
     normalisation: "before-dropping",
     dispatcher: raggedDispatcher(),
+  },
+  {
+    experts: geluExperts(sizes),
+    capacity: capacityByMaximum(),
+    dispatcher: hierarchicalDispatcher({ axes: ["hosts", "inside"] }),
+    chunks: 2,
+  },
+  {
+    experts: swigluExperts(sizes),
+    capacity: capacityByFactor({ factor: 0.75, dropOrder: byProbability }),
+    dispatcher: duplicateFreeDispatcher({ axes: ["hosts", "inside"] }),
+    chunks: 3,
+    placement: [2, 0, 3, 1],
   },
 ] as never;
 

@@ -75,7 +75,10 @@ export const levelDispatcher = (travel: LevelTravel, options: LevelOptions): Tok
       const begun = scope("dispatch", () =>
         cutTokens(x_TD, order, sizes).map((chunk) => {
           const { rooms, numRows } = roomsOf(levels, chunk.sizes, travel);
-          const { targets_TK, counts_e } = targetsOf(chunk.order, chunk.sizes, numRows);
+          const { targets_TK, counts_e } = targetsOf(chunk.order, chunk.sizes, {
+            numRows,
+            priority: levels[0]!.priority,
+          });
           return { copies: travel.begin(chunk, targets_TK), counts_e, rooms, numRows, legs: [] as readonly Leg[] };
         }),
       );

@@ -11,8 +11,9 @@ export interface LevelOptions {
   readonly axes: readonly string[];
   /**
    * Priority of the collectives along each axis, 0 to 3: those of one priority wait for each other, those of several
-   * are under way at once, and the greatest goes first. Default: 3 for the outermost, which is the slowest, and one
-   * less for each further one, 1 at least; so the lane of gradients, 0, is none of theirs.
+   * are under way at once, and the greatest goes first. Counts go with that of the axis that is taken first. Default: 3
+   * for the outermost, which is the slowest, and one less for each further one, 1 at least; so the lane of gradients,
+   * 0, is none of theirs.
    */
   readonly priorities?: readonly number[];
   /**

@@ -36,11 +36,15 @@ export interface Targets {
  * Where each entry's row is to stand with its expert: by expert, then by source rank, then by slot, without gaps. Since
  * the source knows it, whatever comes can be put there without a sort, whichever way it took.
  *
- * @param numRows S.
+ * @param numRows S. @param priority of the collective.
  * Cost: `4·E·(P − 1)` bytes of counts sent per rank, in one small all-gather.
  * @throws ArgumentError where rows of all ranks are more than an i32 counts.
  */
-export const targetsOf = (order: Order, { numExperts, axis }: DispatchSizes, numRows: number): Targets => {
+export const targetsOf = (
+  order: Order,
+  { numExperts, axis }: DispatchSizes,
+  { numRows, priority }: { readonly numRows: number; readonly priority: number },
+): Targets => {
   const numRanks = axisSize(axis);
   const own = numExperts / numRanks;
   if (numRanks * numRows >= 2 ** 31)
@@ -48,7 +52,7 @@ export const targetsOf = (order: Order, { numExperts, axis }: DispatchSizes, num
       `dispatcher: ${numRanks} ranks with room for ${numRows} rows each are more than the ${2 ** 31 - 1} that can be told apart; lower the capacity, or bound copiesPerRank`,
     );
   const { experts_TK, slots_TK, kept_E } = order;
-  const kept_PE = reshape(allGather(kept_E, axis), [numRanks, numExperts]);
+  const kept_PE = reshape(allGather(kept_E, axis, { priority }), [numRanks, numExperts]);
   const total_Pe = reshape(sum(kept_PE, { dims: 0 }), [numRanks, own]);
   const rank = axisIndex(axis);
   const ofEarlierRanks_E = gather(subtract(cumsum(kept_PE, { dim: 0 }), kept_PE), rank);
