@@ -27,8 +27,8 @@ import {
   type TokenDispatcher,
   zLoss,
 } from "@skein/moe-parallel";
-import type { ExpertsJob } from "./job.ts";
-import { dataAxis, expertAxis } from "./mesh.ts";
+import type { ExpertsJob, MeshJob } from "./job.ts";
+import { dataAxis, expertAxis, worldAxis } from "./mesh.ts";
 
 const dropOrders: Readonly<Record<ExpertsJob["dropOrder"], DropOrder>> = {
   token: byToken,
@@ -72,7 +72,7 @@ const buildGate = (job: ExpertsJob, width: number): Gate => {
  *
  * @param width of a token.
  */
-export const buildExperts = (job: ExpertsJob, width: number): GptExperts => {
+export const buildExperts = (job: ExpertsJob, width: number, { tensor }: MeshJob): GptExperts => {
   const { count, topK, every, capacity, normalisation } = job;
   const isGelu = job.activation === "gelu";
   const hidden = job.hidden ?? Math.ceil((isGelu ? 4 : 8 / 3) * (width / topK));
@@ -88,7 +88,7 @@ export const buildExperts = (job: ExpertsJob, width: number): GptExperts => {
     normalisation,
     dispatcher: (job.dispatch === "dense" ? denseDispatcher() : raggedDispatcher()) as TokenDispatcher,
     axis: expertAxis,
-    tokenAxes: [dataAxis],
+    tokenAxes: [tensor > 1 ? worldAxis : dataAxis], // with both, each rank has positions of its own
   });
   return {
     layer,

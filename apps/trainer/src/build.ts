@@ -27,7 +27,7 @@ import { buildLearningRate } from "./build-learning-rate.ts";
 import type { Curvature } from "./curvature.ts";
 import { ConfigError } from "./errors.ts";
 import { buildExperts } from "./build-experts.ts";
-import { dataAxis } from "./mesh.ts";
+import { dataAxis, tensorAxis } from "./mesh.ts";
 import { checkedData } from "./modules/checked-data.ts";
 import { checkedModel } from "./modules/checked-model.ts";
 import { callFactory, loadModule } from "./modules/load-module.ts";
@@ -122,7 +122,7 @@ const requireTask = ({ kind }: ModelJob, { inputs, predicts, classes }: Task): n
  * @throws ConfigError, ModuleError.
  */
 export const buildModel = async (
-  { model: job, memory }: Pick<Job, "model" | "memory">,
+  { model: job, memory, mesh }: Pick<Job, "model" | "memory" | "mesh">,
   task: Task,
   given?: Model,
 ): Promise<Model> => {
@@ -157,7 +157,8 @@ export const buildModel = async (
         numHeads: job.heads,
         dropoutRate: job.dropout,
         recompute,
-        ...(job.experts && { experts: buildExperts(job.experts, job.width) }),
+        ...(job.experts && { experts: buildExperts(job.experts, job.width, mesh) }),
+        ...(mesh.tensor > 1 && { tensor: { axis: tensorAxis } }),
       }) as Model;
   }
 };

@@ -10,6 +10,7 @@ import {
 } from "./exchange-schema.ts";
 import type { Job } from "./job.ts";
 import { memoryFaults, memorySchema } from "./memory-schema.ts";
+import { numBatchParts } from "./mesh.ts";
 import { meshFaults, meshSchema } from "./mesh-schema.ts";
 import { modelFaults, modelSchema } from "./model-schema.ts";
 import { networkFaults, networkSchema } from "./network-schema.ts";
@@ -106,17 +107,21 @@ export const jobSchema: z.ZodType<Job> = z
 export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault = (path: readonly string[], rule: string): void => void faults.push({ path, rule });
+  const numParts = numBatchParts(job);
   const divides = (path: readonly string[], batch: number): void => {
-    if (batch < job.ranks)
+    if (!Number.isInteger(numParts)) return; // the mesh is told about
+    const [each, those] =
+      job.mesh.tensor > 1 ? ["group", `${numParts} groups of ${job.mesh.tensor} ranks`] : ["rank", `${numParts} ranks`];
+    if (batch < numParts)
       fault(
         path,
-        `${batch} samples cannot be shared among ${job.ranks} ranks, each rank needs at least one; use a batch of at least ${job.ranks}, or fewer ranks`,
+        `${batch} samples cannot be shared among ${those}, each ${each} needs at least one; use a batch of at least ${numParts}, or fewer ranks`,
       );
-    else if (batch % job.ranks !== 0) {
-      const below = batch - (batch % job.ranks);
+    else if (batch % numParts !== 0) {
+      const below = batch - (batch % numParts);
       fault(
         path,
-        `${batch} samples do not divide among ${job.ranks} ranks; use a multiple of ${job.ranks}, such as ${below} or ${below + job.ranks}`,
+        `${batch} samples do not divide among ${those}; use a multiple of ${numParts}, such as ${below} or ${below + numParts}`,
       );
     }
   };

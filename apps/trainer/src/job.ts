@@ -40,10 +40,12 @@ export interface Job {
 
 /** What ranks share out beside the batch. */
 export interface MeshJob {
-  /** Ranks that hold the same experts. Default: all ranks over those along `expert`. */
+  /** Ranks that hold the same of everything. Default: all ranks over those along the other axes. */
   readonly data?: number | undefined;
   /** Ranks that share out the experts of each layer. */
   readonly expert: number;
+  /** Ranks that have the same samples and share out the matrices of each block. */
+  readonly tensor: number;
 }
 
 /** What a training step keeps for its backward pass. */

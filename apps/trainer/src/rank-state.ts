@@ -10,11 +10,12 @@ import {
   type SpanSink,
   unflattenTree,
 } from "@skein/tensor-core";
-import { expertsFile, partContent, rankFile, readPart, sharedFile } from "./checkpoint.ts";
+import { type NamedTensors, partContent, rankFile, readPart, sharedFile } from "./checkpoint.ts";
+import { partOfWhole, shardFile, shardFilesIn, wholeTensors } from "./checkpoint-shards.ts";
+import { CheckpointError } from "./errors.ts";
 import { nodeFiles } from "./files.ts";
-import { readOwnParts } from "./expert-parts.ts";
 import type { Job } from "./job.ts";
-import { expertReplicasAxis, partOf, placeOf } from "./mesh.ts";
+import { placeOf, replicasAxisAlong } from "./mesh.ts";
 import type { Assignment } from "./messages.ts";
 import type { PartsToWrite } from "./part-writer.ts";
 import { type DeviceState, initState, type Parts, splitLeaves, stateSharding } from "./train-state.ts";
@@ -41,28 +42,46 @@ export const firstState = async (
   const fresh = (await compiled(randomKey(job.seed) as never)) as unknown as DeviceState;
   compiled.release();
   if (resume === undefined) return fresh;
-  // Checked once more: the controller may have looked at another copy, or another hour.
-  const { own, parts: shared } = splitLeaves(fresh, parts.sharding);
-  const wanted = [sharedFile, ...(own.size > 0 ? [rankFile(rank)] : [])];
-  const files = resume.files.filter(({ name }) => wanted.includes(name));
-  const saved = new Map(files.flatMap((file) => [...readPart(nodeFiles, resume.folder, file)]));
-  for (const [path, array] of readOwnParts(resume, shared, job, rank, stateSharding(parts.sharding, fresh.params)))
-    saved.set(path, array);
+  const { own } = splitLeaves(fresh, parts.sharding);
+  const savedOf = savedTensors(resume, own.size > 0 ? [sharedFile, rankFile(rank)] : [sharedFile]);
+  const shardOf = stateSharding(parts.sharding, fresh.params);
+  const place = placeOf(job, rank);
   const { leaves, structure } = flattenTree<DeviceArray>(fresh);
   return unflattenTree(
     structure,
     leafPaths(fresh).map((path, i) => {
-      const array = saved.get(path);
-      if (array === undefined) return leaves[i]!; // nothing is on its way in a saved state
+      const [whole, shard] = [savedOf(path), shardOf(path)];
+      if (whole === undefined && shard !== undefined)
+        throw new CheckpointError(`${resume.folder} has not all parts of ${path}; resume from another run`);
+      if (whole === undefined) return leaves[i]!; // nothing is on its way in a saved state
       backend.free(leaves[i]!);
-      return backend.upload(array);
+      const mine = shard && partOfWhole(whole, shard.dim, place[shard.axis]!, parts.mesh[shard.axis]!);
+      return backend.upload(mine ?? whole);
     }),
   );
 };
 
 /**
- * Copy what a rank saves of a settled state off the device: rank 0 what all share, the first rank of those with a part
- * of experts that part, each rank what it has alone.
+ * The tensors of a checkpoint, each as a whole, whoever shared it out; put together when it is asked for.
+ *
+ * @param names of the files to read beside those with parts.
+ */
+const savedTensors = (
+  { folder, files }: NonNullable<Assignment["resume"]>,
+  names: readonly string[],
+): ReturnType<typeof wholeTensors> => {
+  const byName = new Map(files.map((file) => [file.name, file]));
+  // Checked once more: the controller may have looked at another copy, or another hour.
+  const read = (name: string): NamedTensors => readPart(nodeFiles, folder, byName.get(name)!);
+  return wholeTensors(
+    new Map(names.filter((name) => byName.has(name)).flatMap((name) => [...read(name)])),
+    shardFilesIn(byName).map(({ dim, names: parts }) => ({ dim, files: parts.map(read) })),
+  );
+};
+
+/**
+ * Copy what a rank saves of a settled state off the device: rank 0 what all share, the first rank of those with the
+ * same part of something that part, each rank what it has alone.
  */
 export const copyParts = async (
   state: DeviceState,
@@ -71,7 +90,14 @@ export const copyParts = async (
   backend: Backend,
 ): Promise<PartsToWrite["parts"]> => {
   const { shared, parts, own } = splitLeaves(state, sharding);
-  const isFirstOfPart = (placeOf(job, rank)[expertReplicasAxis] ?? rank) === 0;
+  const place = placeOf(job, rank);
+  const shardOf = stateSharding(sharding, state.params);
+  /** Parts that this rank is the first to have, by file: what is shared out along one axis, by dimension. */
+  const shards = [...parts].flatMap(([axis, leaves]) =>
+    place[replicasAxisAlong(axis)] === 0
+      ? [...Map.groupBy(leaves, ([path]) => shardFile(shardOf(path)!, place[axis]!))]
+      : [],
+  );
   const part = async (
     name: string,
     leaves: ReadonlyMap<string, DeviceArray>,
@@ -82,7 +108,7 @@ export const copyParts = async (
   };
   return [
     ...(rank === 0 ? [await part(sharedFile, shared)] : []),
-    ...(parts.size > 0 && isFirstOfPart ? [await part(expertsFile(partOf(job, rank)), parts)] : []),
+    ...(await Promise.all(shards.map(([name, leaves]) => part(name, new Map(leaves))))),
     ...(own.size > 0 ? [await part(rankFile(rank), own)] : []),
   ];
 };

@@ -14,14 +14,17 @@ import { StepMeter, type StepTrace } from "./step-meter.ts";
 import type { StopSignal } from "./stop-signal.ts";
 import type { WaitClock } from "./timed-communicator.ts";
 import type { DeviceState, Parts } from "./train-state.ts";
-import { dataAxis, partOf } from "./mesh.ts";
+import { batchPartOf, everyRankAxis, placeOf } from "./mesh.ts";
 
 /** What a rank trains with. */
 export interface RankRun {
   readonly job: Job;
   readonly parts: Parts;
   readonly backend: Backend;
-  readonly communicators: Communicators & { readonly [dataAxis]: Communicator };
+  /** Of each axis of the mesh. */
+  readonly communicators: Communicators;
+  /** Of all ranks. */
+  readonly world: Communicator;
   /** Of those communicators. */
   readonly waitClock: WaitClock;
   readonly rank: number;
@@ -71,6 +74,7 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     parts,
     backend,
     communicators,
+    world,
     rank,
     train,
     totalSteps,
@@ -80,7 +84,6 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     checkpoints,
     stepsOnly = false,
   } = run;
-  const world = communicators[dataAxis];
   const spanSink = run.trace?.recorder;
   const stepsAnEpoch = stepsPerEpoch(train.count, job.batch);
   const { everyEpochs } = job.evaluation;
@@ -100,14 +103,15 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     remark: (text, isOwn) => report.remark(text, isOwn),
   });
   const meter = new StepMeter({ world, waitClock: run.waitClock, firstStep, trace: run.trace });
-  const agree = agreement(backend, communicators, dataAxis);
+  const agree = agreement(backend, communicators, everyRankAxis(parts.mesh));
   const tuner =
     job.buckets.kind === "tuned" && job.ranks > 1
       ? new BucketTuner(job.buckets, firstTunedBytes(job.buckets), agree)
       : undefined;
-  const partOfRank = Array.from({ length: job.ranks }, (_, other) => partOf(job, other));
-  const requireReplicas = replicaCheck(backend, world, parts.sharding, (other) => partOfRank[other]!);
+  const places = Array.from({ length: job.ranks }, (_, other) => placeOf(job, other));
+  const requireReplicas = replicaCheck(backend, world, parts.sharding, places);
 
+  const evaluatesTogether = parts.model.sharding !== undefined;
   let [saved, evaluated] = [firstStep, -1];
   const save = async (): Promise<void> => {
     if (stepsOnly || saved === state.done) return;
@@ -129,7 +133,7 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
   };
 
   const position = positionOf(firstStep, stepsAnEpoch);
-  const batches = new Prefetcher(train, { batchSize: job.batch, seed: job.seed, rank, worldSize: job.ranks, position });
+  const batches = new Prefetcher(train, { batchSize: job.batch, seed: job.seed, ...batchPartOf(job, rank), position });
   try {
     while (state.done < totalSteps && stop.begin(state.done + 1)) {
       meter.begin();
@@ -145,7 +149,8 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
       if (tuned?.bucketBytes !== undefined) await state.rebucket(tuned.bucketBytes);
       if (tuned?.remark !== undefined) report.remark(tuned.remark);
 
-      if (stop.stopsAfter(state.done)) break;
+      // Where ranks evaluate together all of them do, whoever has heard of a stop; the loop ends before the next step.
+      if (!evaluatesTogether && stop.stopsAfter(state.done)) break;
       if (isDue(state.done, job.checkpoint.everySteps)) await save();
       if (isDue(state.done, evaluateEvery)) await evaluate();
     }

@@ -21,7 +21,7 @@ import {
   unsharded,
   zerosLike,
 } from "@skein/tensor-core";
-import { firstPlace, meshOf, replicasAxisOf } from "./mesh.ts";
+import { firstPlace, meshOf, numBatchParts, replicasAxisOf, shardingOn } from "./mesh.ts";
 import { buildCurvature } from "./build-curvature.ts";
 import type { Curvature, CurvatureMode } from "./curvature.ts";
 import { figureNames } from "./model-figures.ts";
@@ -76,7 +76,7 @@ export interface Parts {
   readonly ranks: number;
   /** Ranks along each axis. */
   readonly mesh: Mesh;
-  /** Parameters of which each rank has a part. */
+  /** Parameters of which each rank has a part, and not the whole. */
   readonly sharding: Sharding;
   /** Of what the model tells of a step. */
   readonly figureNames: readonly string[];
@@ -132,7 +132,7 @@ export interface PartsInput {
 /** @param plan what was measured before the run, for jobs whose buckets or densities follow from it. */
 export const buildParts = ({ job, model, totalSteps, train }: PartsInput, plan?: ExchangePlan): Parts => {
   const mesh = meshOf(job);
-  const sharding = model.sharding ?? unsharded;
+  const sharding = shardingOn(mesh, model.sharding ?? unsharded);
   const { params, state } = specsOf((key: Tensor) => model.init(key), mesh, firstPlace(mesh));
   const layers = () =>
     findLayers(
@@ -140,7 +140,7 @@ export const buildParts = ({ job, model, totalSteps, train }: PartsInput, plan?:
       [
         params as never,
         { modelState: state, key: keySpec, scale: [] } as never,
-        batchSpecs(train, job.batch / job.ranks) as never,
+        batchSpecs(train, job.batch / numBatchParts(job)) as never,
       ],
       { mesh },
     );
@@ -254,8 +254,8 @@ export const stateSharding = (sharding: Sharding, params: unknown): Sharding => 
 export interface SavedLeaves<Leaf> {
   /** The same on all ranks. */
   readonly shared: Map<string, Leaf>;
-  /** Of a parameter that ranks share out: the same on ranks with the same part. */
-  readonly parts: Map<string, Leaf>;
+  /** Of parameters that ranks share out along an axis: the same on ranks at one place along it. */
+  readonly parts: ReadonlyMap<string, Map<string, Leaf>>;
   /** What a rank has alone. */
   readonly own: Map<string, Leaf>;
 }
@@ -263,15 +263,16 @@ export interface SavedLeaves<Leaf> {
 /** @param sharding of the parameters. */
 export const splitLeaves = <Leaf>(state: TrainState<Leaf>, sharding: Sharding): SavedLeaves<Leaf> => {
   const { leaves } = flattenTree<Leaf>(state);
-  const isShared = stateSharding(sharding, state.params);
+  const shardOf = stateSharding(sharding, state.params);
   const entries = leafPaths(state)
     .map((path, i): [string, Leaf] => [path, leaves[i]!])
     .filter(([path]) => !isOnTheWay(path));
-  const groups = Map.groupBy(entries, ([path]) =>
-    isOwn(path) ? "own" : isShared(path) === undefined ? "shared" : "parts",
-  );
-  const group = (name: keyof SavedLeaves<Leaf>): Map<string, Leaf> => new Map(groups.get(name));
-  return { shared: group("shared"), parts: group("parts"), own: group("own") };
+  const own = entries.filter(([path]) => isOwn(path));
+  const others = entries.filter(([path]) => !isOwn(path));
+  const byAxis = Map.groupBy(others, ([path]) => shardOf(path)?.axis);
+  const shared = new Map(byAxis.get(undefined));
+  const parts = [...byAxis].flatMap(([axis, some]) => (axis === undefined ? [] : [[axis, new Map(some)] as const]));
+  return { shared, parts: new Map(parts), own: new Map(own) };
 };
 
 /** Steps of a job: given, or its epochs. */

@@ -34,6 +34,7 @@ if (parentPort !== null) {
       if (done === step && learns === now) stop.decide(stop.request());
     };
     const saved: number[] = [];
+    const world = joinWorld(connection);
     const done = await trainLoop(
       (await jit(initState(parts), backend, { mesh: parts.mesh })(
         randomKey(job.seed) as never,
@@ -42,7 +43,8 @@ if (parentPort !== null) {
         job,
         parts,
         backend,
-        communicators: { data: joinWorld(connection) },
+        communicators: { data: world },
+        world,
         waitClock: { seconds: 0 },
         rank: connection.rank,
         train: data.train,
