@@ -14,6 +14,7 @@ import {
   type GradientTransformation,
   InvariantError,
   type LossScale,
+  type Mesh,
   momentum,
   nesterov,
   resolveSchedule,
@@ -27,7 +28,8 @@ import { buildLearningRate } from "./build-learning-rate.ts";
 import type { Curvature } from "./curvature.ts";
 import { ConfigError } from "./errors.ts";
 import { buildExperts } from "./build-experts.ts";
-import { dataAxis, tensorAxis } from "./mesh.ts";
+import { dataAxis, replicasAxisOf, tensorAxis } from "./mesh.ts";
+import { shardedOptimizer } from "./sharded-optimizer.ts";
 import { checkedData } from "./modules/checked-data.ts";
 import { checkedModel } from "./modules/checked-model.ts";
 import { callFactory, loadModule } from "./modules/load-module.ts";
@@ -193,14 +195,15 @@ const buildRule = (
   }
 };
 
-/** @param sharding of the parameters. @param curvature of the job, where its optimizer looks at it. */
+/** @param curvature of the job, where its optimizer looks at it. */
 export const buildOptimizer = (
-  { optimizer, learningRate, clipNorm }: Job,
+  { optimizer, learningRate, clipNorm, zero }: Job,
   totalSteps: number,
-  sharding: Sharding,
+  { sharding, mesh }: { readonly sharding: Sharding; readonly mesh: Mesh },
   curvature?: Curvature,
 ): GradientTransformation<unknown> => {
-  const rule = buildRule(optimizer, buildLearningRate(learningRate, totalSteps), curvature);
+  const onEachRank = buildRule(optimizer, buildLearningRate(learningRate, totalSteps), curvature);
+  const rule = zero === 1 ? shardedOptimizer(onEachRank, replicasAxisOf({ sharding, mesh })) : onEachRank;
   return clipNorm === undefined
     ? rule
     : (chain(clipByGlobalNorm(clipNorm, sharding), rule) as GradientTransformation<unknown>);

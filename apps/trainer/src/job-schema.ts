@@ -32,8 +32,19 @@ export const jobSchema: z.ZodType<Job> = z
       .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, "a name is made of letters, digits, dot, dash and underscore")
       .describe("Names the output folder."),
     seed: z.int().min(0).default(0).describe("Of weights, data order and dropout."),
-    ranks: z.int().min(1).max(64).default(1).describe("Data-parallel ranks: all of them share the batch."),
+    ranks: z
+      .int()
+      .min(1)
+      .max(64)
+      .default(1)
+      .describe("Data-parallel ranks: all of them share the batch; those along mesh.tensor have the same samples."),
     mesh: meshSchema.prefault({}),
+    zero: z
+      .literal([0, 1])
+      .default(0)
+      .describe(
+        "Stage of ZeRO: with 1, ranks that hold the same parameters share the optimizer's state out, and the work of updates.",
+      ),
     backend: z
       .enum(["auto", "cpu", "webgpu"])
       .default("auto")

@@ -5,6 +5,8 @@ export interface Job {
   readonly ranks: number;
   /** How many ranks lie along each axis; all of them share the batch. */
   readonly mesh: MeshJob;
+  /** Stage of ZeRO: what ranks that hold the same parameters share out. */
+  readonly zero: 0 | 1;
   /** `auto` is resolved before a run begins, and the run's own job says what it became. */
   readonly backend: "auto" | "cpu" | "webgpu";
   /** Whether products on the CPU run on the BLAS that was built here, if any. */

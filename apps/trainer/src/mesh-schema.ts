@@ -45,6 +45,11 @@ export const meshFaults = (job: Job): CrossFieldFault[] => {
       ["mesh"],
       `data ${data} × expert ${expert}${tensor > 1 ? ` × tensor ${tensor}` : ""} are ${data * each} ranks, but the job has ${ranks}; use ranks: ${data * each}, or leave mesh.data out`,
     );
+  if (job.zero === 1 && !byElement.includes(optimizer.kind))
+    fault(
+      ["zero"],
+      `ranks are to share the optimizer's state out, but ${optimizer.kind} looks at parameters as wholes; use ${byElement.join(", ")}, or zero: 0`,
+    );
   if (along.length === 0) return faults;
   if (!byElement.includes(optimizer.kind))
     fault(

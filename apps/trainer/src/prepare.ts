@@ -85,6 +85,7 @@ export const jobHashOf = (job: Job, data?: string): string => {
   // In which order numbers are added up.
   const { expert, tensor } = job.mesh;
   if (expert * tensor > 1) entries.push(["mesh", { expert, tensor }]);
+  if (job.zero === 1 && job.ranks > 1) entries.push(["zero", job.zero]);
   return sha256(JSON.stringify(Object.fromEntries(data === undefined ? entries : [...entries, ["samples", data]])));
 };
 
@@ -138,6 +139,7 @@ const remarksOn = (job: Job, totalSteps: number): string[] => {
           "clipNorm: the norm of all gradients is needed before the first layer, so with overlap: dear nothing is hidden behind the forward pass",
         ]
       : []),
+    ...(job.zero === 1 && job.ranks === 1 ? ["zero has no effect: there is one rank"] : []),
     ...(isExchangePlanned(job) && job.compression.kind !== "identity"
       ? [
           `buckets are planned from measurements, so two runs of ${job.compression.kind} may differ; checkpoints keep the plan`,
@@ -148,7 +150,7 @@ const remarksOn = (job: Job, totalSteps: number): string[] => {
 
 /** What all ranks have together of leaves that they share out, as wholes. */
 const wholeSpecs = (
-  { shared, parts }: SavedLeaves<TensorSpec>,
+  { shared, parts, slices }: SavedLeaves<TensorSpec>,
   shardOf: Sharding,
   mesh: Mesh,
 ): Map<string, TensorSpec> =>
@@ -157,6 +159,10 @@ const wholeSpecs = (
     ...[...parts].flatMap(([axis, leaves]) =>
       [...leaves].map(([path, spec]) => [path, wholeSpec(spec, shardOf(path)!.dim, mesh[axis]!)] as const),
     ),
+    ...[...slices].map(([path, { leaf, shape }]) => {
+      const [shard, whole] = [shardOf(path), { dtype: leaf.dtype, shape }];
+      return [path, shard === undefined ? whole : wholeSpec(whole, shard.dim, mesh[shard.axis]!)] as const;
+    }),
   ]);
 
 /**
@@ -214,12 +220,12 @@ export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> =>
   const { sharding, mesh } = built;
   const specs = stateSpecs(built);
   const digest = isOwn(job.data) ? dataDigest(data) : undefined;
-  const saved = splitLeaves(specs, sharding);
+  const saved = splitLeaves(specs, built);
   const whole = wholeSpecs(saved, stateSharding(sharding, specs.params), mesh);
-  const stateBytes = [saved.shared, saved.own, ...saved.parts.values()].reduce(
-    (sum, leaves) => sum + bytesOf(leaves.values()),
-    0,
-  );
+  const stateBytes = [
+    ...[saved.shared, saved.own, ...saved.parts.values()].flatMap((leaves) => [...leaves.values()]),
+    ...[...saved.slices.values()].map(({ leaf }) => leaf),
+  ].reduce((sum, spec) => sum + byteLength(spec), 0);
   requireRoom({ job, stateBytes, params: specs.params });
   return {
     job,
@@ -256,7 +262,7 @@ const ownSpecs = (prepared: Prepared, plan: ExchangePlan | undefined): ReadonlyM
   const parts = buildParts(partsInputOf(prepared), plan);
   return Array.from(
     { length: prepared.job.ranks },
-    (_, rank) => splitLeaves(stateSpecs(parts, placeOf(prepared.job, rank)), prepared.sharding).own,
+    (_, rank) => splitLeaves(stateSpecs(parts, placeOf(prepared.job, rank)), parts).own,
   );
 };
 

@@ -1,5 +1,5 @@
 import { createCpuBackend } from "@skein/cpu-kernels";
-import { type Backend, type Communicator, type DeviceArray, NdArray, unsharded } from "@skein/tensor-core";
+import { type Backend, type Communicator, type DeviceArray, NdArray } from "@skein/tensor-core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { hasAdapter } from "../test/adapter.ts";
@@ -77,7 +77,11 @@ const compare = async (
       replicaCheck(
         backend,
         world,
-        numParts === 1 ? unsharded : (path) => (path === "weight" ? { axis: "tensor", dim: 1 } : undefined),
+        {
+          sharding: (path) => (numParts > 1 && path === "weight" ? { axis: "tensor", dim: 1 } : undefined),
+          mesh: {},
+          zero: 0,
+        },
         Array.from({ length: worldSize }, (_, rank) => ({ tensor: rank % numParts })),
       )(stateOf(world.rank), 40).then(
         () => "the same",

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import type { Backend, Communicator, DeviceArray, MeshPlace, Sharding } from "@skein/tensor-core";
+import type { Backend, Communicator, DeviceArray, MeshPlace } from "@skein/tensor-core";
 import { formatRanks } from "@skein/collectives";
 import { RunError } from "./errors.ts";
-import { type DeviceState, splitLeaves } from "./train-state.ts";
+import { type DeviceState, type Layout, splitLeaves } from "./train-state.ts";
 
 /** A tensor that is not the same on all ranks. */
 export interface Drift {
@@ -51,16 +51,16 @@ const describe = (drift: readonly Drift[]): string => {
  * the optimizer's state. After each step all ranks must hold the same; residuals are each rank's own. Each rank reads
  * its state back from the device and digests it; only digests travel.
  *
- * @param sharding of the parameters: of a part the ranks that have the same are compared. @param places of the ranks
- * along the axes of the mesh, in rank order.
+ * @param layout of a part the ranks that have the same are compared; of a slice there is no other. @param places of the
+ * ranks along the axes of the mesh, in rank order.
  * @returns a function that every rank calls after the same step. It throws a RunError that names tensors and ranks, on
  * all ranks alike.
  */
 export const replicaCheck =
-  (backend: Backend, world: Communicator, sharding: Sharding, places: readonly MeshPlace[]) =>
+  (backend: Backend, world: Communicator, layout: Layout, places: readonly MeshPlace[]) =>
   async (state: DeviceState, step: number): Promise<void> => {
     if (world.worldSize === 1) return;
-    const { shared, parts } = splitLeaves(state, sharding);
+    const { shared, parts } = splitLeaves(state, layout);
     /** What ranks at one place have alike: all of them what is shared. */
     const sets = [
       { leaves: shared, placeOf: () => 0 },

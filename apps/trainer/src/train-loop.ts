@@ -109,7 +109,7 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
       ? new BucketTuner(job.buckets, firstTunedBytes(job.buckets), agree)
       : undefined;
   const places = Array.from({ length: job.ranks }, (_, other) => placeOf(job, other));
-  const requireReplicas = replicaCheck(backend, world, parts.sharding, places);
+  const requireReplicas = replicaCheck(backend, world, parts, places);
 
   const evaluatesTogether = parts.model.sharding !== undefined;
   let [saved, evaluated] = [firstStep, -1];

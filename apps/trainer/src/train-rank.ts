@@ -14,7 +14,7 @@ import { planRun } from "./planning/plan-run.ts";
 import { rankFacts } from "./rank-facts.ts";
 import { joinRank } from "./join-rank.ts";
 import { RankReport } from "./rank-report.ts";
-import { copyParts, firstState } from "./rank-state.ts";
+import { copyParts, firstState, sliceGatherer } from "./rank-state.ts";
 import type { StepTrace } from "./step-meter.ts";
 import { StopSignal } from "./stop-signal.ts";
 import { timedCommunicator, type WaitClock } from "./timed-communicator.ts";
@@ -78,6 +78,7 @@ const trainOn = async (
   const parts = buildParts(ingredients, plan);
   const trace = traceOf(input);
   const evaluation = makeEvaluation(parts.model, backend, { mesh: parts.mesh, communicators });
+  const gather = sliceGatherer(backend, communicators);
   const sentBefore = world.bytesSent();
   const step = await trainLoop(await firstState(input, rank, parts, backend, communicators, trace?.recorder), {
     job,
@@ -101,7 +102,7 @@ const trainOn = async (
         writer.begin({
           output,
           step: done,
-          parts: await copyParts(state, { job, sharding: parts.sharding }, rank, backend),
+          parts: await copyParts(state, { job, layout: parts, gather }, rank, backend),
         });
       },
       look: () => writer.look(),
@@ -110,6 +111,7 @@ const trainOn = async (
     report,
     beforeStep: fault && ((state, number) => fault(state, number, backend)),
   });
+  gather.release();
   report.done(step, world.bytesSent() - sentBefore, trace?.recorder.spans ?? []);
 };
 

@@ -14,6 +14,7 @@ import {
   type MeshPlace,
   type NdArray,
   randomKey,
+  type Shape,
   type Sharding,
   type Tensor,
   type TensorSpec,
@@ -29,6 +30,7 @@ import { scaledGradients } from "./scaled-gradients.ts";
 import { batchSpecs } from "./modules/task.ts";
 import { buildLearningRateOf, buildLossScale, buildOptimizer } from "./build.ts";
 import { buildBuckets, buildCompression } from "./build-exchange.ts";
+import { type SlicedLeaf, slicedLeaves } from "./sharded-optimizer.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { Job, OverlapName, PrioritiesName } from "./job.ts";
 
@@ -78,6 +80,8 @@ export interface Parts {
   readonly mesh: Mesh;
   /** Parameters of which each rank has a part, and not the whole. */
   readonly sharding: Sharding;
+  /** With 1, ranks that hold the same parameters have slices of the optimizer's state. */
+  readonly zero: Job["zero"];
   /** Of what the model tells of a step. */
   readonly figureNames: readonly string[];
 }
@@ -148,7 +152,7 @@ export const buildParts = ({ job, model, totalSteps, train }: PartsInput, plan?:
   const planned = plan?.buckets ?? buildBuckets(job.buckets, params, job.overlap);
   return {
     model,
-    optimizer: buildOptimizer(job, totalSteps, sharding, curvature),
+    optimizer: buildOptimizer(job, totalSteps, { sharding, mesh }, curvature),
     curvature,
     learningRateOf: buildLearningRateOf(job, totalSteps),
     compressorAt: buildCompression(job.compression, plan),
@@ -158,6 +162,7 @@ export const buildParts = ({ job, model, totalSteps, train }: PartsInput, plan?:
     ranks: job.ranks,
     mesh,
     sharding,
+    zero: job.zero,
     figureNames: figureNames(
       specsOf((key: Tensor) => model.figures?.(model.init(key).state) ?? {}, mesh, firstPlace(mesh)),
     ),
@@ -256,23 +261,42 @@ export interface SavedLeaves<Leaf> {
   readonly shared: Map<string, Leaf>;
   /** Of parameters that ranks share out along an axis: the same on ranks at one place along it. */
   readonly parts: ReadonlyMap<string, Map<string, Leaf>>;
-  /** What a rank has alone. */
+  /** Of the optimizer's state, what ranks that hold the same parameters have slices of. */
+  readonly slices: ReadonlyMap<string, SlicedLeaf & { readonly leaf: Leaf }>;
+  /** What a rank has alone, and no other run has a use for. */
   readonly own: Map<string, Leaf>;
 }
 
-/** @param sharding of the parameters. */
-export const splitLeaves = <Leaf>(state: TrainState<Leaf>, sharding: Sharding): SavedLeaves<Leaf> => {
+/** How what a rank holds differs from what others hold. */
+export type Layout = Pick<Parts, "sharding" | "mesh" | "zero">;
+
+export const splitLeaves = <Leaf extends { readonly shape: Shape }>(
+  state: TrainState<Leaf>,
+  { sharding, mesh, zero }: Layout,
+): SavedLeaves<Leaf> => {
   const { leaves } = flattenTree<Leaf>(state);
   const shardOf = stateSharding(sharding, state.params);
   const entries = leafPaths(state)
     .map((path, i): [string, Leaf] => [path, leaves[i]!])
     .filter(([path]) => !isOnTheWay(path));
   const own = entries.filter(([path]) => isOwn(path));
-  const others = entries.filter(([path]) => !isOwn(path));
+  const params = flattenTree<Leaf>(state.params).leaves;
+  const sliced =
+    zero === 0
+      ? new Map<string, SlicedLeaf>()
+      : slicedLeaves(new Map(entries), new Map(leafPaths(state.params).map((path, i) => [path, params[i]!])), {
+          axisOf: replicasAxisOf({ sharding, mesh }),
+          mesh,
+        });
+  const slices = entries.flatMap(([path, leaf]) => {
+    const slice = sliced.get(path);
+    return slice === undefined ? [] : [[path, { ...slice, leaf }] as const];
+  });
+  const others = entries.filter(([path]) => !isOwn(path) && !sliced.has(path));
   const byAxis = Map.groupBy(others, ([path]) => shardOf(path)?.axis);
   const shared = new Map(byAxis.get(undefined));
   const parts = [...byAxis].flatMap(([axis, some]) => (axis === undefined ? [] : [[axis, new Map(some)] as const]));
-  return { shared, parts: new Map(parts), own: new Map(own) };
+  return { shared, parts: new Map(parts), slices: new Map(slices), own: new Map(own) };
 };
 
 /** Steps of a job: given, or its epochs. */
