@@ -29,8 +29,8 @@ import {
   type TokenDispatcher,
   zLoss,
 } from "@skein/moe-parallel";
-import type { ExpertsJob } from "./job.ts";
-import { dataAxis, expertAxis, expertLevelAxes } from "./mesh.ts";
+import type { ExpertsJob, MeshJob } from "./job.ts";
+import { dataAxis, expertAxis, expertLevelAxes, worldAxis } from "./mesh.ts";
 
 const dropOrders: Readonly<Record<ExpertsJob["dropOrder"], DropOrder>> = {
   token: byToken,
@@ -68,8 +68,8 @@ const buildGate = (job: ExpertsJob, width: number): Gate => {
   }
 };
 
-const buildDispatcher = ({ dispatch, levels }: ExpertsJob): TokenDispatcher => {
-  const axes = expertLevelAxes(levels);
+const buildDispatcher = (dispatch: ExpertsJob["dispatch"], mesh: MeshJob): TokenDispatcher => {
+  const axes = expertLevelAxes(mesh);
   switch (dispatch) {
     case "dense":
       return denseDispatcher();
@@ -88,7 +88,7 @@ const buildDispatcher = ({ dispatch, levels }: ExpertsJob): TokenDispatcher => {
  *
  * @param width of a token.
  */
-export const buildExperts = (job: ExpertsJob, width: number): GptExperts => {
+export const buildExperts = (job: ExpertsJob, width: number, mesh: MeshJob): GptExperts => {
   const { count, topK, every, capacity, normalisation } = job;
   const isGelu = job.activation === "gelu";
   const hidden = job.hidden ?? Math.ceil((isGelu ? 4 : 8 / 3) * (width / topK));
@@ -102,10 +102,10 @@ export const buildExperts = (job: ExpertsJob, width: number): GptExperts => {
         ? capacityByMaximum()
         : capacityByFactor({ factor: capacity, dropOrder: dropOrders[job.dropOrder] }),
     normalisation,
-    dispatcher: buildDispatcher(job),
+    dispatcher: buildDispatcher(job.dispatch, mesh),
     chunks: job.chunks,
     axis: expertAxis,
-    tokenAxes: [dataAxis],
+    tokenAxes: [mesh.tensor > 1 ? worldAxis : dataAxis], // with both, each rank has positions of its own
     ...(job.placement !== undefined && { loadDecay: job.placement.loadDecay }),
   });
   return {

@@ -14,6 +14,7 @@ import {
   type GradientTransformation,
   InvariantError,
   type LossScale,
+  type Mesh,
   momentum,
   nesterov,
   resolveSchedule,
@@ -27,7 +28,8 @@ import { buildLearningRate } from "./build-learning-rate.ts";
 import type { Curvature } from "./curvature.ts";
 import { ConfigError } from "./errors.ts";
 import { buildExperts } from "./build-experts.ts";
-import { dataAxis } from "./mesh.ts";
+import { dataAxis, replicasAxisOf, tensorAxis } from "./mesh.ts";
+import { shardedOptimizer } from "./sharded-optimizer.ts";
 import { checkedData } from "./modules/checked-data.ts";
 import { checkedModel } from "./modules/checked-model.ts";
 import { callFactory, loadModule } from "./modules/load-module.ts";
@@ -122,7 +124,7 @@ const requireTask = ({ kind }: ModelJob, { inputs, predicts, classes }: Task): n
  * @throws ConfigError, ModuleError.
  */
 export const buildModel = async (
-  { model: job, memory }: Pick<Job, "model" | "memory">,
+  { model: job, memory, mesh }: Pick<Job, "model" | "memory" | "mesh">,
   task: Task,
   given?: Model,
 ): Promise<Model> => {
@@ -157,7 +159,8 @@ export const buildModel = async (
         numHeads: job.heads,
         dropoutRate: job.dropout,
         recompute,
-        ...(job.experts && { experts: buildExperts(job.experts, job.width) }),
+        ...(job.experts && { experts: buildExperts(job.experts, job.width, mesh) }),
+        ...(mesh.tensor > 1 && { tensor: { axis: tensorAxis } }),
       }) as Model;
   }
 };
@@ -192,14 +195,15 @@ const buildRule = (
   }
 };
 
-/** @param sharding of the parameters. @param curvature of the job, where its optimizer looks at it. */
+/** @param curvature of the job, where its optimizer looks at it. */
 export const buildOptimizer = (
-  { optimizer, learningRate, clipNorm }: Job,
+  { optimizer, learningRate, clipNorm, zero }: Job,
   totalSteps: number,
-  sharding: Sharding,
+  { sharding, mesh }: { readonly sharding: Sharding; readonly mesh: Mesh },
   curvature?: Curvature,
 ): GradientTransformation<unknown> => {
-  const rule = buildRule(optimizer, buildLearningRate(learningRate, totalSteps), curvature);
+  const onEachRank = buildRule(optimizer, buildLearningRate(learningRate, totalSteps), curvature);
+  const rule = zero === 1 ? shardedOptimizer(onEachRank, replicasAxisOf({ sharding, mesh })) : onEachRank;
   return clipNorm === undefined
     ? rule
     : (chain(clipByGlobalNorm(clipNorm, sharding), rule) as GradientTransformation<unknown>);

@@ -24,16 +24,6 @@ const stepTensor = "step";
 /** The file with what a rank has alone: compressor residuals. */
 export const rankFile = (rank: number): string => `rank-${rank}.safetensors`;
 
-/** The file with one part of what ranks share out: experts, and what the optimizer keeps for them. */
-export const expertsFile = (part: number): string => `experts-${part}.safetensors`;
-
-/** The names of these files in a checkpoint, in the order of the parts. @param files by name. */
-export const expertsFilesIn = (files: ReadonlyMap<string, unknown>): string[] => {
-  const found: string[] = [];
-  while (files.has(expertsFile(found.length))) found.push(expertsFile(found.length));
-  return found;
-};
-
 /** Before the name of a checkpoint that another of the same step is taking the place of. */
 const replacedPrefix = ".replaced-";
 const manifestName = "manifest.json";

@@ -76,7 +76,7 @@ describe("one line names place, value, rule and cure", () => {
     [
       "a key far from any",
       `${good}zebra: 1\n`,
-      'jobs/x.yaml:13:1: unknown key "zebra"; use one of: name, seed, ranks, mesh, backend, blas, threads, precision',
+      'jobs/x.yaml:13:1: unknown key "zebra"; use one of: name, seed, ranks, mesh, zero, backend, blas, threads',
     ],
     [
       "a misspelt kind",

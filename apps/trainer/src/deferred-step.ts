@@ -24,7 +24,7 @@ import { observing } from "./curvature.ts";
 import { exchangeOptions, lossAndGradients, type TrainStep, updating } from "./loss-and-gradients.ts";
 import { modelFigures } from "./model-figures.ts";
 import type { Parts, StepKind, TrainState } from "./train-state.ts";
-import { dataAxis } from "./mesh.ts";
+import { everyRankAxis } from "./mesh.ts";
 import { noUpdate, updateFigures } from "./update-figures.ts";
 
 // DeAR (Zhang et al. 2023, arXiv 2302.12445): the all-reduce of a gradient is cut in two. Its reduce-scatter runs
@@ -93,7 +93,7 @@ export const deferredStep =
       const ownFaults = stack(
         flattenTree<Tensor>(gradients).leaves.map((tensor) => cast(logicalNot(all(isFinite(tensor))), "i32")),
       );
-      const faults = allReduce(ownFaults, dataAxis, "sum", { priority: urgent });
+      const faults = allReduce(ownFaults, everyRankAxis(parts.mesh), "sum", { priority: urgent });
       const finite = concat([reshape(isFinite(loss), [1]), equal(faults, 0)]);
       const sound = all(finite);
       const ifSound = <T>(after: T, before: T): T =>

@@ -2,6 +2,7 @@ import { evaluationBatches, type Records } from "@skein/data";
 import type { LabelledBatch, Model } from "@skein/models";
 import { type Backend, type DeviceArray, jit, type JitOptions } from "@skein/tensor-core";
 import type { Job } from "./job.ts";
+import { numBatchParts } from "./mesh.ts";
 import type { DeviceState } from "./train-state.ts";
 
 /** Sums over this rank's part of the held-out samples. */
@@ -15,8 +16,10 @@ export interface EvaluationSums {
  * Samples of an evaluation batch: what the job says, but no more than there are, in equal parts; the rest of a batch
  * would be padding, and computed in vain.
  */
-export const evaluationBatch = ({ evaluation, ranks }: Pick<Job, "evaluation" | "ranks">, count: number): number =>
-  Math.min(evaluation.batch, Math.ceil(count / ranks) * ranks);
+export const evaluationBatch = (job: Pick<Job, "evaluation" | "ranks" | "mesh">, count: number): number => {
+  const numParts = numBatchParts(job);
+  return Math.min(job.evaluation.batch, Math.ceil(count / numParts) * numParts);
+};
 
 /**
  * Compile the evaluation of a model. Ranks work on their own parts, together only where the model itself does; the main

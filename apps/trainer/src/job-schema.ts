@@ -10,6 +10,7 @@ import {
 } from "./exchange-schema.ts";
 import type { Job } from "./job.ts";
 import { memoryFaults, memorySchema } from "./memory-schema.ts";
+import { numBatchParts } from "./mesh.ts";
 import { meshFaults, meshSchema } from "./mesh-schema.ts";
 import { modelFaults, modelSchema } from "./model-schema.ts";
 import { networkFaults, networkSchema } from "./network-schema.ts";
@@ -31,8 +32,19 @@ export const jobSchema: z.ZodType<Job> = z
       .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, "a name is made of letters, digits, dot, dash and underscore")
       .describe("Names the output folder."),
     seed: z.int().min(0).default(0).describe("Of weights, data order and dropout."),
-    ranks: z.int().min(1).max(64).default(1).describe("Data-parallel ranks: all of them share the batch."),
+    ranks: z
+      .int()
+      .min(1)
+      .max(64)
+      .default(1)
+      .describe("Data-parallel ranks: all of them share the batch; those along mesh.tensor have the same samples."),
     mesh: meshSchema.prefault({}),
+    zero: z
+      .literal([0, 1])
+      .default(0)
+      .describe(
+        "Stage of ZeRO: with 1, ranks that hold the same parameters share the optimizer's state out, and the work of updates.",
+      ),
     backend: z
       .enum(["auto", "cpu", "webgpu"])
       .default("auto")
@@ -106,17 +118,21 @@ export const jobSchema: z.ZodType<Job> = z
 export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault = (path: readonly string[], rule: string): void => void faults.push({ path, rule });
+  const numParts = numBatchParts(job);
   const divides = (path: readonly string[], batch: number): void => {
-    if (batch < job.ranks)
+    if (!Number.isInteger(numParts)) return; // the mesh is told about
+    const [each, those] =
+      job.mesh.tensor > 1 ? ["group", `${numParts} groups of ${job.mesh.tensor} ranks`] : ["rank", `${numParts} ranks`];
+    if (batch < numParts)
       fault(
         path,
-        `${batch} samples cannot be shared among ${job.ranks} ranks, each rank needs at least one; use a batch of at least ${job.ranks}, or fewer ranks`,
+        `${batch} samples cannot be shared among ${those}, each ${each} needs at least one; use a batch of at least ${numParts}, or fewer ranks`,
       );
-    else if (batch % job.ranks !== 0) {
-      const below = batch - (batch % job.ranks);
+    else if (batch % numParts !== 0) {
+      const below = batch - (batch % numParts);
       fault(
         path,
-        `${batch} samples do not divide among ${job.ranks} ranks; use a multiple of ${job.ranks}, such as ${below} or ${below + job.ranks}`,
+        `${batch} samples do not divide among ${those}; use a multiple of ${numParts}, such as ${below} or ${below + numParts}`,
       );
     }
   };

@@ -5,6 +5,8 @@ export interface Job {
   readonly ranks: number;
   /** How many ranks lie along each axis; all of them share the batch. */
   readonly mesh: MeshJob;
+  /** Stage of ZeRO: what ranks that hold the same parameters share out. */
+  readonly zero: 0 | 1;
   /** `auto` is resolved before a run begins, and the run's own job says what it became. */
   readonly backend: "auto" | "cpu" | "webgpu";
   /** Whether products on the CPU run on the BLAS that was built here, if any. */
@@ -40,10 +42,14 @@ export interface Job {
 
 /** What ranks share out beside the batch. */
 export interface MeshJob {
-  /** Ranks that hold the same experts. Default: all ranks over those along `expert`. */
+  /** Ranks that hold the same of everything. Default: all ranks over those along the other axes. */
   readonly data?: number | undefined;
   /** Ranks that share out the experts of each layer. */
   readonly expert: number;
+  /** How these lie in groups of groups, such as hosts and ranks of each, from the outermost. Default: one level. */
+  readonly expertLevels?: readonly number[] | undefined;
+  /** Ranks that have the same samples and share out the matrices of each block. */
+  readonly tensor: number;
 }
 
 /** What a training step keeps for its backward pass. */
@@ -181,8 +187,6 @@ export interface ExpertsJob {
   readonly dropOrder: "token" | "choice" | "probability" | "batch-priority" | "chance";
   readonly normalisation: "none" | "before-dropping" | "after-dropping";
   readonly dispatch: "dense" | "ragged" | "hierarchical" | "duplicate-free";
-  /** Sizes of the groups of groups that tokens travel over, from the outermost. Default: one level. */
-  readonly levels?: readonly number[] | undefined;
   /** Into how many a rank's tokens are cut, to travel while experts work on others. */
   readonly chunks: number;
   readonly balanceLoss: number;

@@ -20,7 +20,7 @@ import { type LossContext, scaledGradients } from "./scaled-gradients.ts";
 import type { CurvatureMode } from "./curvature.ts";
 import { axisSize } from "@skein/tensor-core/backend";
 import type { Parts, TrainState } from "./train-state.ts";
-import { dataAxis, replicasAxisOf } from "./mesh.ts";
+import { dataAxis, everyRankAxis, replicasAxisOf } from "./mesh.ts";
 
 export interface StepResult {
   readonly state: TrainState<Tensor>;
@@ -61,7 +61,7 @@ export const exchangeOptions = (
  * @param mode whether statistics of layers are gathered on the way: means over the ranks.
  */
 export const lossAndGradients = (
-  { model, lossScale, curvature, sharding }: Parts,
+  { model, lossScale, curvature, sharding, mesh }: Parts,
   { params, state }: { readonly params: unknown; readonly state: TrainState<Tensor> },
   batch: LabelledBatch,
   mode: CurvatureMode,
@@ -87,9 +87,9 @@ export const lossAndGradients = (
           ...(lossScale !== undefined && { lossScale: scaling.scale }),
         });
   const [, { loss, next }, scaled] = result;
-  // Each rank has seen other samples; one statistic for all keeps the state shared.
+  // Each rank has seen other samples, or other positions of them; one statistic for all keeps the state shared.
   const [meanLoss, modelState] = inPhase("communication", () =>
-    scope("mean-loss", () => meanOverRanks([loss, next] as const)),
+    scope("mean-loss", () => meanOverRanks([loss, next] as const, everyRankAxis(mesh))),
   );
   return {
     loss: meanLoss,
@@ -122,12 +122,12 @@ const ofMeanLoss = (gradients: unknown, sharding: Sharding): unknown =>
  * Means over the ranks, in one message: it is the number of messages that small tensors cost. Whole numbers, such as
  * the places of experts, are the same on all ranks, and stay.
  */
-const meanOverRanks = <T>(tree: T): T => {
+const meanOverRanks = <T>(tree: T, axis: string): T => {
   const { leaves, structure } = flattenTree<Tensor>(tree);
   const hasMean = leaves.map(({ dtype }) => dtype !== "i32" && dtype !== "u32");
   const means = fusedMean(
     leaves.filter((_, i) => hasMean[i]!),
-    { axis: dataAxis },
+    { axis },
   ).values();
   return unflattenTree(
     structure,

@@ -4,44 +4,89 @@ import type { Job, MeshJob } from "./job.ts";
 import { count } from "./ranges.ts";
 
 /** `mesh` of a job file. */
-export const meshSchema: z.ZodType<MeshJob, { data?: number | undefined; expert?: number | undefined }> = z
+export const meshSchema: z.ZodType<
+  MeshJob,
+  {
+    data?: number | undefined;
+    expert?: number | undefined;
+    expertLevels?: number[] | undefined;
+    tensor?: number | undefined;
+  }
+> = z
   .strictObject({
-    data: count.optional().describe("Ranks that hold the same experts. Default: all ranks over those along expert."),
+    data: count
+      .optional()
+      .describe("Ranks that hold the same of everything. Default: all ranks over those along the other axes."),
     expert: count.default(1).describe("Ranks that share out the experts of each layer."),
+    expertLevels: z
+      .array(count)
+      .min(1)
+      .max(4)
+      .optional()
+      .describe(
+        "Hosts, ranks of each, …: how the ranks along expert lie, from the outermost; the product is expert. What dispatch: hierarchical and duplicate-free go by. Default: one level.",
+      ),
+    tensor: count
+      .default(1)
+      .describe(
+        "Ranks that have the same samples, and share out the matrices of each block and the positions between.",
+      ),
   })
-  .describe("What ranks share out beside the batch, which all of them share.");
+  .describe("What ranks share out beside the batch. Data × expert × tensor are all ranks.");
 
 /** Optimizers whose update of a parameter needs no other rank. */
 const byElement: readonly Job["optimizer"]["kind"][] = ["sgd", "momentum", "nesterov", "adam", "adamw"];
 
+/** What is said about a field. */
+type Fault = (path: readonly string[], rule: string) => void;
+
 /** Rules about the mesh. */
-export const meshFaults = ({ mesh, ranks, optimizer, model }: Job): CrossFieldFault[] => {
+export const meshFaults = (job: Job): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
-  const fault = (path: readonly string[], rule: string): void => void faults.push({ path, rule });
-  const { data, expert } = mesh;
-  if (ranks % expert !== 0)
+  const fault: Fault = (path, rule) => void faults.push({ path, rule });
+  const { mesh, ranks, optimizer, compression } = job;
+  const { data, expert, tensor, expertLevels } = mesh;
+  const each = expert * tensor;
+  const along = [...(expert > 1 ? ["expert"] : []), ...(tensor > 1 ? ["tensor"] : [])];
+  if (ranks % each !== 0)
     fault(
-      ["mesh", "expert"],
-      `${ranks} ranks do not divide into groups of ${expert} that share out the experts; use ranks: ${expert * Math.ceil(ranks / expert)}, or another number along expert`,
+      ["mesh", along.at(-1)!],
+      `${ranks} ranks do not divide into groups of ${[expert, tensor].filter((size) => size > 1).join(" × ")} along ${along.join(" and ")}; use ranks: ${each * Math.ceil(ranks / each)}, or another number along ${along.join(" or ")}`,
     );
-  else if (data !== undefined && data * expert !== ranks)
+  else if (data !== undefined && data * each !== ranks)
     fault(
       ["mesh"],
-      `data ${data} × expert ${expert} are ${data * expert} ranks, but the job has ${ranks}; use ranks: ${data * expert}, or leave mesh.data out`,
+      `data ${data} × expert ${expert}${tensor > 1 ? ` × tensor ${tensor}` : ""} are ${data * each} ranks, but the job has ${ranks}; use ranks: ${data * each}, or leave mesh.data out`,
     );
-  const levels = model.kind === "gpt" ? model.experts?.levels : undefined;
-  const numLevelRanks = levels?.reduce((product, size) => product * size, 1) ?? expert;
+  const numLevelRanks = expertLevels?.reduce((product, size) => product * size, 1) ?? expert;
   if (numLevelRanks !== expert)
     fault(
-      ["model", "experts", "levels"],
-      `${levels!.join(" × ")} are ${numLevelRanks} ranks, but mesh.expert is ${expert}; use sizes whose product is ${expert}, or leave levels out`,
+      ["mesh", "expertLevels"],
+      `${expertLevels!.join(" × ")} are ${numLevelRanks} ranks, but mesh.expert is ${expert}; use sizes whose product is ${expert}, or leave expertLevels out`,
     );
-  if (expert === 1) return faults;
+  if (job.zero === 1 && !byElement.includes(optimizer.kind))
+    fault(
+      ["zero"],
+      `ranks are to share the optimizer's state out, but ${optimizer.kind} looks at parameters as wholes; use ${byElement.join(", ")}, or zero: 0`,
+    );
+  if (along.length === 0) return faults;
   if (!byElement.includes(optimizer.kind))
     fault(
       ["optimizer", "kind"],
-      `${optimizer.kind} looks at parameters as wholes, which ranks along mesh.expert share out; use ${byElement.join(", ")}, or mesh: {expert: 1}`,
+      `${optimizer.kind} looks at parameters as wholes, which ranks along mesh.${along[0]} share out; use ${byElement.join(", ")}, or mesh: {${along.map((axis) => `${axis}: 1`).join(", ")}}`,
     );
+  if (compression.kind === "hierarchical-top-k")
+    fault(
+      ["compression", "kind"],
+      `hierarchical-top-k takes the mean over all ranks of its hosts, but along mesh.${along[0]} they have different parameters; use top-k, or mesh: {${along.map((axis) => `${axis}: 1`).join(", ")}}`,
+    );
+  if (expert > 1) expertFaults(job, fault);
+  if (tensor > 1) tensorFaults(job, fault);
+  return faults;
+};
+
+const expertFaults = ({ mesh: { expert }, model }: Job, fault: Fault): void => {
+  if (model.kind === "module" || model.kind === "program") return; // it says itself what ranks share out
   if (!("experts" in model) || model.experts === undefined)
     fault(
       ["mesh", "expert"],
@@ -52,5 +97,22 @@ export const meshFaults = ({ mesh, ranks, optimizer, model }: Job): CrossFieldFa
       ["model", "experts", "count"],
       `${model.experts.count} experts do not divide among ${expert} ranks along mesh.expert; use a multiple of ${expert}`,
     );
-  return faults;
+};
+
+const tensorFaults = ({ mesh: { tensor }, model, data }: Job, fault: Fault): void => {
+  if (model.kind !== "gpt")
+    return fault(
+      ["mesh", "tensor"],
+      `${tensor} ranks are to share out matrices, which a ${model.kind} does not know how to; use {kind: gpt}, or leave mesh.tensor out`,
+    );
+  if (model.heads % tensor !== 0)
+    fault(
+      ["model", "heads"],
+      `${model.heads} heads do not divide among ${tensor} ranks along mesh.tensor; use a multiple of ${tensor}`,
+    );
+  if ("window" in data && data.window % tensor !== 0)
+    fault(
+      ["data", "window"],
+      `${data.window} positions do not divide among ${tensor} ranks along mesh.tensor; use a multiple of ${tensor}`,
+    );
 };

@@ -2,10 +2,10 @@ import { meshPartition } from "@skein/collectives";
 import { gradientWorkers } from "@skein/second-order";
 import { InvariantError, type Mesh, type MeshPlace, type Sharding } from "@skein/tensor-core";
 import { acrossHostsAxis, insideHostsAxis } from "./build-exchange.ts";
-import type { Job } from "./job.ts";
+import type { Job, MeshJob } from "./job.ts";
 import { hasGrid } from "./optimizer-schema.ts";
 
-/** The mesh axis along which ranks share the batch: all of them. */
+/** The mesh axis along which ranks have different samples. Without `mesh.tensor` all ranks lie along it. */
 export const dataAxis = "data";
 
 /** Along this one lie ranks that share out the experts of each layer. */
@@ -17,22 +17,58 @@ export const expertReplicasAxis = "expert-replicas";
 /**
  * The axes of the mesh whose product is that of experts, from the outermost: of each level that tokens travel over.
  */
-export const expertLevelAxes = (levels: readonly number[] = []): readonly string[] =>
-  levels.length > 1 ? levels.map((_, i) => `${expertAxis}-level-${i + 1}`) : [expertAxis];
+export const expertLevelAxes = ({ expertLevels = [] }: Pick<MeshJob, "expertLevels">): readonly string[] =>
+  expertLevels.length > 1 ? expertLevels.map((_, i) => `${expertAxis}-level-${i + 1}`) : [expertAxis];
+
+/** Along this one lie ranks that have the same samples and share out the matrices of each block. */
+export const tensorAxis = "tensor";
+
+/** All ranks, where not all have different samples. */
+export const worldAxis = "world";
 
 /** Axes of the grid of K-FAC's gradient workers: along the first lie the ranks of a column, the second of a row. */
 export const gridAxes = { workers: "gradient-workers", receivers: "gradient-receivers" } as const;
 
-/** Axes that share out the ranks, each set by itself: the last one runs fastest. */
-const sharedOut = ({ ranks, mesh, model, compression, optimizer }: Job): Mesh[] => {
+type Groups = readonly (readonly number[])[];
+
+/**
+ * The groups of a product of axes: ranks that have one place along all others.
+ *
+ * @param mesh sizes of axes, from the slowest to the fastest.
+ */
+const productPartition = (mesh: Mesh, along: readonly string[]): number[][] => {
+  const numRanks = Object.values(mesh).reduce((product, size) => product * size, 1);
+  const others = Object.keys(mesh).filter((axis) => !along.includes(axis));
+  const placesOf = others.map((axis) => {
+    const places: number[] = [];
+    for (const group of meshPartition(mesh, axis)) for (const [place, rank] of group.entries()) places[rank] = place;
+    return places;
+  });
+  const ranks = Array.from({ length: numRanks }, (_, rank) => rank);
+  return [...Map.groupBy(ranks, (rank) => placesOf.map((places) => places[rank]).join()).values()];
+};
+
+/** Axes of what ranks share out beside the batch, and the products of them along which gradients are averaged. */
+const sharedOut = ({ ranks, mesh: job }: Job): (readonly [axis: string, groups: Groups])[] => {
+  const { expert, expertLevels = [], tensor } = job;
+  const levels = expertLevelAxes(job);
+  const sizes = levels.length > 1 ? expertLevels : [expert];
+  const mesh = {
+    replica: ranks / (expert * tensor),
+    ...Object.fromEntries(levels.map((axis, i) => [axis, sizes[i]!])),
+    tensor, // neighbours along the last one send most: activations of every matrix
+  };
+  const groups = (...along: readonly string[]): Groups => productPartition(mesh, along);
+  const axes: (readonly [string, Groups])[] = [[dataAxis, groups("replica", ...levels)]];
+  if (expert > 1) axes.push([expertReplicasAxis, groups("replica", "tensor")], [expertAxis, groups(...levels)]);
+  if (levels.length > 1) for (const axis of levels) axes.push([axis, groups(axis)]);
+  if (tensor > 1) axes.push([tensorAxis, groups("tensor")], [worldAxis, groups("replica", ...levels, "tensor")]);
+  return axes;
+};
+
+/** Axes of algorithms that send in more than one direction; each set shares out all ranks. */
+const ofAlgorithms = ({ ranks, compression, optimizer }: Job): Mesh[] => {
   const sets: Mesh[] = [];
-  const levels = (model.kind === "gpt" ? model.experts?.levels : undefined) ?? [];
-  if (mesh.expert > 1) {
-    const replicas = { [expertReplicasAxis]: ranks / mesh.expert };
-    sets.push({ ...replicas, [expertAxis]: mesh.expert });
-    const axes = expertLevelAxes(levels);
-    if (axes.length > 1) sets.push({ ...replicas, ...Object.fromEntries(axes.map((axis, i) => [axis, levels[i]!])) });
-  }
   if (compression.kind === "hierarchical-top-k") {
     const { ranksPerHost } = compression;
     sets.push({ [acrossHostsAxis]: ranks / ranksPerHost, [insideHostsAxis]: ranksPerHost });
@@ -45,33 +81,47 @@ const sharedOut = ({ ranks, mesh, model, compression, optimizer }: Job): Mesh[] 
   return sets;
 };
 
-/** Ranks along each axis of a job. */
-export const meshOf = (job: Job): Mesh => Object.assign({ [dataAxis]: job.ranks }, ...sharedOut(job)) as Mesh;
+/** The groups of ranks along each axis of a job's mesh, each rank in one. */
+export const meshGroups = (job: Job): { readonly [dataAxis]: Groups; readonly [axis: string]: Groups } =>
+  Object.fromEntries([
+    ...sharedOut(job),
+    ...ofAlgorithms(job).flatMap((axes) => Object.keys(axes).map((axis) => [axis, meshPartition(axes, axis)] as const)),
+  ]) as { readonly [dataAxis]: Groups; readonly [axis: string]: Groups };
 
-/**
- * The groups of ranks along each axis of a job's mesh, each rank in one: all of them along the data axis, which the
- * other axes share out.
- */
-export const meshGroups = (
-  job: Job,
-): { readonly [dataAxis]: readonly number[][]; readonly [axis: string]: readonly number[][] } => {
-  const groups = sharedOut(job).flatMap((axes) =>
-    Object.keys(axes).map((axis) => [axis, meshPartition(axes, axis)] as const),
-  );
-  return {
-    ...Object.fromEntries(groups),
-    [dataAxis]: [Array.from({ length: job.ranks }, (_, rank) => rank)],
-  };
+/** Ranks along each axis of a job. */
+export const meshOf = (job: Job): Mesh =>
+  Object.fromEntries(Object.entries(meshGroups(job)).map(([axis, [group]]) => [axis, group!.length]));
+
+/** The axis along which all ranks lie. */
+export const everyRankAxis = (mesh: Mesh): string => (Object.hasOwn(mesh, worldAxis) ? worldAxis : dataAxis);
+
+/** By axis along which ranks hold different parts: the axis along which they hold the same. */
+const replicasAlong: Readonly<Record<string, string>> = { [expertAxis]: expertReplicasAxis, [tensorAxis]: dataAxis };
+
+/** The axis along which ranks hold the same part of what is shared out along another. */
+export const replicasAxisAlong = (axis: string): string => {
+  const replicas = replicasAlong[axis];
+  if (replicas === undefined) throw new InvariantError(`parameters are shared out along axis "${axis}"`);
+  return replicas;
 };
 
-/** The axis along which ranks hold the same of the parameter at a path, and average its gradient. */
+/**
+ * The axis along which ranks hold the same of the parameter at a path, and average its gradient: the product of all
+ * axes but the one that it is shared out along.
+ */
 export const replicasAxisOf =
   ({ sharding, mesh }: { readonly sharding: Sharding; readonly mesh: Mesh }): ((path: string) => string) =>
   (path) => {
     const shard = sharding(path);
-    if (shard === undefined || (mesh[shard.axis] ?? 1) === 1) return dataAxis;
-    if (shard.axis !== expertAxis) throw new InvariantError(`"${path}" is shared out along axis "${shard.axis}"`);
-    return expertReplicasAxis;
+    return shard === undefined ? everyRankAxis(mesh) : replicasAxisAlong(shard.axis);
+  };
+
+/** Only what several ranks share out: what one rank has whole, it has as if nobody shared it out. */
+export const shardingOn =
+  (mesh: Mesh, sharding: Sharding): Sharding =>
+  (path) => {
+    const shard = sharding(path);
+    return shard === undefined || (mesh[shard.axis] ?? 1) === 1 ? undefined : shard;
   };
 
 /** The place of a rank along each axis. */
@@ -83,8 +133,14 @@ export const placeOf = (job: Job, rank: number): MeshPlace =>
     ]),
   );
 
-/** The number of the part that a rank has of what ranks share out. */
-export const partOf = (job: Job, rank: number): number => placeOf(job, rank)[expertAxis] ?? 0;
+/** Ranks with different samples: how many parts a batch has. */
+export const numBatchParts = ({ ranks, mesh }: Pick<Job, "ranks" | "mesh">): number => ranks / mesh.tensor;
+
+/** The part of each batch that a rank takes. */
+export const batchPartOf = (job: Job, rank: number): { readonly rank: number; readonly worldSize: number } => ({
+  rank: placeOf(job, rank)[dataAxis]!,
+  worldSize: numBatchParts(job),
+});
 
 /** The place of the first rank along each axis. */
 export const firstPlace = (mesh: Mesh): MeshPlace => Object.fromEntries(Object.keys(mesh).map((axis) => [axis, 0]));

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { CrossFieldFault } from "./cross-field-fault.ts";
-import type { CompressionJob, DataJob, ExpertsJob, Job, ModelJob } from "./job.ts";
+import type { DataJob, ExpertsJob, Job, ModelJob } from "./job.ts";
 import { ownModule, ownProgram } from "./own-schema.ts";
 import { count, mostLayers, width } from "./ranges.ts";
 
@@ -58,14 +58,6 @@ const expertsSchema = z
       .default("dense")
       .describe(
         "How tokens travel: in slots of one size; only as many as there are; those over levels, in fewer messages; each once to a group, over levels.",
-      ),
-    levels: z
-      .array(count)
-      .min(1)
-      .max(4)
-      .optional()
-      .describe(
-        "Hosts, ranks of each, …: sizes of the levels that tokens travel over, from the outermost; their product is mesh.expert. For hierarchical and duplicate-free. Default: one level.",
       ),
     chunks: count
       .max(64)
@@ -139,7 +131,7 @@ const learners: Readonly<Partial<Record<DataJob["kind"], readonly ModelJob["kind
 };
 
 /** Rules about what a model learns from, and of what shape it is. */
-export const modelFaults = ({ data, model, compression }: Job): CrossFieldFault[] => {
+export const modelFaults = ({ data, model, compression, zero }: Job): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault = (path: readonly string[], rule: string): void => void faults.push({ path, rule });
   const expected = learners[data.kind];
@@ -155,13 +147,16 @@ export const modelFaults = ({ data, model, compression }: Job): CrossFieldFault[
     );
   }
   if (model.kind === "gpt" && model.experts !== undefined)
-    faults.push(...expertsFaults(model.experts, model.layers), ...placementFaults(model.experts, compression));
+    faults.push(
+      ...expertsFaults(model.experts, model.layers),
+      ...placementFaults(model.experts, { compression, zero }),
+    );
   return faults;
 };
 
 /** Rules about experts. */
 const expertsFaults = (
-  { count: numExperts, topK, gate, every, importanceLoadLoss, dispatch, levels, recordRouting }: ExpertsJob,
+  { count: numExperts, topK, gate, every, importanceLoadLoss, recordRouting }: ExpertsJob,
   layers: number,
 ): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
@@ -176,11 +171,6 @@ const expertsFaults = (
   if (gate === "switch" && topK !== 1)
     fault("topK", `the gate switch chooses one expert, not ${topK}; use topK: 1, or the gate noisy-top-k`);
   if (every > layers) fault("every", `none of ${layers} layers is the ${every}th; use at most ${layers}`);
-  if (levels !== undefined && (dispatch === "dense" || dispatch === "ragged"))
-    fault(
-      "levels",
-      `the dispatch ${dispatch} goes over no levels, but ${levels.length} are given; use dispatch: duplicate-free or hierarchical, or leave levels out`,
-    );
   if (recordRouting !== undefined && gate === "soft")
     fault("recordRouting", "with the gate soft no token chooses an expert; leave it out");
   if (importanceLoadLoss > 0 && gate !== "noisy-top-k")
@@ -189,7 +179,10 @@ const expertsFaults = (
 };
 
 /** Rules about experts that change their ranks. */
-const placementFaults = ({ placement, gate, dispatch }: ExpertsJob, compression: CompressionJob): CrossFieldFault[] => {
+const placementFaults = (
+  { placement, gate, dispatch }: ExpertsJob,
+  { compression, zero }: Pick<Job, "compression" | "zero">,
+): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault = (name: string, rule: string): void =>
     void faults.push({ path: ["model", "experts", "placement", name], rule });
@@ -205,6 +198,11 @@ const placementFaults = ({ placement, gate, dispatch }: ExpertsJob, compression:
     faults.push({
       path: ["compression", "kind"],
       rule: `${compression.kind} keeps on each rank what it has not sent of an expert, which does not move with it; use compression: {kind: identity}, or leave model.experts.placement out`,
+    });
+  if (zero === 1)
+    faults.push({
+      path: ["zero"],
+      rule: "ranks share out the optimizer's state by slices that cut through experts, so it cannot move with them; use zero: 0, or leave model.experts.placement out",
     });
   return faults;
 };

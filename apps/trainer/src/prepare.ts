@@ -1,9 +1,11 @@
 import { type Records, stepsPerEpoch } from "@skein/data";
-import { byteLength, flattenTree, type Sharding, type TensorSpec } from "@skein/tensor-core";
+import { byteLength, flattenTree, type Mesh, type Sharding, type TensorSpec } from "@skein/tensor-core";
+import { formatSpec, sameSpec } from "@skein/tensor-core/backend";
 import type { Model } from "@skein/models";
 import { buildData, buildModel } from "./build.ts";
-import { type Checkpoint, expertsFilesIn, rankFile, requireSameTensors, sharedFile, specsText } from "./checkpoint.ts";
+import { type Checkpoint, rankFile, requireSameTensors, sharedFile, specsText } from "./checkpoint.ts";
 import { sha256 } from "./checkpoint-part.ts";
+import { shardFilesIn, wholeSpec } from "./checkpoint-shards.ts";
 import { CheckpointError, ConfigError } from "./errors.ts";
 import { type ExchangePlan, isExchangePlanned } from "./planning/exchange-plan.ts";
 import { placeOf } from "./mesh.ts";
@@ -11,7 +13,15 @@ import type { DataJob, ExpertsJob, Job, ModelJob } from "./job.ts";
 import { dataDigest } from "./modules/data-digest.ts";
 import { type DataSet, taskOf } from "./modules/task.ts";
 import { modelOf, type TracedModel, traceModel } from "./modules/traced-model.ts";
-import { buildParts, type PartsInput, splitLeaves, stateSpecs, totalStepsOf } from "./train-state.ts";
+import {
+  buildParts,
+  type PartsInput,
+  type SavedLeaves,
+  splitLeaves,
+  stateSharding,
+  stateSpecs,
+  totalStepsOf,
+} from "./train-state.ts";
 
 /** A job with its data loaded and every rule checked that needs them. Nothing is written yet. */
 export interface Prepared {
@@ -22,11 +32,12 @@ export interface Prepared {
   readonly traced: TracedModel | undefined;
   readonly stepsPerEpoch: number;
   readonly totalSteps: number;
-  /** Specs of what a checkpoint holds, by name. */
-  readonly shared: ReadonlyMap<string, TensorSpec>;
+  /** Specs of what a checkpoint holds of all ranks, by name; whole, also of what ranks share out. */
+  readonly whole: ReadonlyMap<string, TensorSpec>;
+  /** Of what a rank has alone. */
   readonly own: ReadonlyMap<string, TensorSpec>;
-  /** Whole, of what ranks share out. */
-  readonly parts: ReadonlyMap<string, TensorSpec>;
+  /** Bytes of what a rank has of all that. */
+  readonly stateBytes: number;
   readonly sharding: Sharding;
   /** Specs of the parameters. */
   readonly params: unknown;
@@ -71,6 +82,10 @@ export const jobHashOf = (job: Job, data?: string): string => {
   const entries = steering.map((name): [string, unknown] => [name, steered[name]]);
   // With fused multiply-add, what is fused with what has a say in how it is rounded.
   if (job.memory.recompute !== "none") entries.push(["memory", job.memory]);
+  // In which order numbers are added up.
+  const { expert, tensor } = job.mesh;
+  if (expert * tensor > 1) entries.push(["mesh", { expert, tensor }]);
+  if (job.zero === 1 && job.ranks > 1) entries.push(["zero", job.zero]);
   return sha256(JSON.stringify(Object.fromEntries(data === undefined ? entries : [...entries, ["samples", data]])));
 };
 
@@ -94,18 +109,16 @@ const cpuMemoryBytes = 2 ** 32;
 const mostSteps = 2 ** 32 - 1;
 
 /** Bytes of tensors together. */
-export const bytesOf = (specs: Iterable<TensorSpec>): number =>
-  [...specs].reduce((sum, spec) => sum + byteLength(spec), 0);
+const bytesOf = (specs: Iterable<TensorSpec>): number => [...specs].reduce((sum, spec) => sum + byteLength(spec), 0);
 
 /**
  * Price what a rank keeps before anything is made room for: its state, and a gradient of each parameter. Activations
  * come on top of it; the memory plan of the compiled step knows them.
  */
-const requireRoom = ({ job, shared, own, params }: Pick<Prepared, "job" | "shared" | "own" | "params">): void => {
+const requireRoom = ({ job, stateBytes, params }: Pick<Prepared, "job" | "stateBytes" | "params">): void => {
   if (job.backend !== "cpu") return; // a device says itself what it has no room for
   const ranks = job.transport === "threads" ? job.ranks : job.network.ranksPerProcess;
-  const needed =
-    ranks * (bytesOf(shared.values()) + bytesOf(own.values()) + bytesOf(flattenTree<TensorSpec>(params).leaves));
+  const needed = ranks * (stateBytes + bytesOf(flattenTree<TensorSpec>(params).leaves));
   if (needed <= cpuMemoryBytes) return;
   const inGiB = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
   throw new ConfigError([
@@ -135,6 +148,7 @@ const remarksOn = (job: Job, totalSteps: number): string[] => {
           "clipNorm: the norm of all gradients is needed before the first layer, so with overlap: dear nothing is hidden behind the forward pass",
         ]
       : []),
+    ...(job.zero === 1 && job.ranks === 1 ? ["zero has no effect: there is one rank"] : []),
     ...(isExchangePlanned(job) && job.compression.kind !== "identity"
       ? [
           `buckets are planned from measurements, so two runs of ${job.compression.kind} may differ; checkpoints keep the plan`,
@@ -143,25 +157,47 @@ const remarksOn = (job: Job, totalSteps: number): string[] => {
   ];
 };
 
-/** What `numParts` ranks have along dimension 0, as a whole. */
-const wholeSpecs = (parts: ReadonlyMap<string, TensorSpec>, numParts: number): Map<string, TensorSpec> =>
-  new Map(
-    [...parts].map(
-      ([
-        path,
-        {
-          dtype,
-          shape: [rows, ...rest],
-        },
-      ]) => [path, { dtype, shape: [rows! * numParts, ...rest] }],
+/** What all ranks have together of leaves that they share out, as wholes. */
+const wholeSpecs = (
+  { shared, parts, slices }: SavedLeaves<TensorSpec>,
+  shardOf: Sharding,
+  mesh: Mesh,
+): Map<string, TensorSpec> =>
+  new Map([
+    ...shared,
+    ...[...parts].flatMap(([axis, leaves]) =>
+      [...leaves].map(([path, spec]) => [path, wholeSpec(spec, shardOf(path)!.dim, mesh[axis]!)] as const),
     ),
-  );
+    ...[...slices].map(([path, { leaf, shape }]) => {
+      const [shard, whole] = [shardOf(path), { dtype: leaf.dtype, shape }];
+      return [path, shard === undefined ? whole : wholeSpec(whole, shard.dim, mesh[shard.axis]!)] as const;
+    }),
+  ]);
 
-/** What the parts in the files of a checkpoint are as a whole. */
-const savedParts = (tensors: Checkpoint["tensors"]): Map<string, TensorSpec> => {
-  const parts = expertsFilesIn(tensors);
-  return parts.length === 0 ? new Map() : wholeSpecs(tensors.get(parts[0]!)!, parts.length);
-};
+/**
+ * What the files of a checkpoint hold of all ranks, as wholes.
+ *
+ * @throws CheckpointError where parts do not fit together.
+ */
+const savedSpecs = (
+  { folder, tensors }: Checkpoint,
+  shared: ReadonlyMap<string, TensorSpec>,
+): Map<string, TensorSpec> =>
+  new Map([
+    ...shared,
+    ...shardFilesIn(tensors).flatMap(({ dim, names }) =>
+      [...tensors.get(names[0]!)!].map(([path, part]) => {
+        const other = names.find((name) => !isAlike(tensors.get(name)!.get(path), part));
+        if (other !== undefined || part.shape[dim] === undefined)
+          throw new CheckpointError(
+            `${folder}: ${path} in ${other ?? names[0]} is no part along dimension ${dim} like that in ${names[0]}, ${formatSpec(part)}; resume from another run`,
+          );
+        return [path, wholeSpec(part, dim, names.length)] as const;
+      }),
+    ),
+  ]);
+
+const isAlike = (one: TensorSpec | undefined, other: TensorSpec): boolean => one !== undefined && sameSpec(one, other);
 
 /** What a program gave in place of names. */
 export interface Given {
@@ -190,12 +226,16 @@ export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> =>
   // what is wrong with it is told once and at once, not by every rank
   if (job.model.kind === "module") traceModel(model, data, job);
   const built = buildParts({ job, model, totalSteps, train: data.train });
-  const { sharding } = built;
+  const { sharding, mesh } = built;
   const specs = stateSpecs(built);
   const digest = isOwn(job.data) ? dataDigest(data) : undefined;
-  const { shared, own, parts } = splitLeaves(specs, sharding);
-  const whole = wholeSpecs(parts, job.mesh.expert);
-  requireRoom({ job, shared, own, params: specs.params });
+  const saved = splitLeaves(specs, built);
+  const whole = wholeSpecs(saved, stateSharding(sharding, specs.params), mesh);
+  const stateBytes = [
+    ...[saved.shared, saved.own, ...saved.parts.values()].flatMap((leaves) => [...leaves.values()]),
+    ...[...saved.slices.values()].map(({ leaf }) => leaf),
+  ].reduce((sum, spec) => sum + byteLength(spec), 0);
+  requireRoom({ job, stateBytes, params: specs.params });
   return {
     job,
     data,
@@ -203,12 +243,12 @@ export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> =>
     traced: given.model,
     stepsPerEpoch: perEpoch,
     totalSteps,
-    shared,
-    own,
-    parts: whole,
+    whole,
+    own: saved.own,
+    stateBytes,
     sharding,
     params: specs.params,
-    modelHash: sha256(specsText(new Map([...shared, ...whole]))),
+    modelHash: sha256(specsText(whole)),
     jobHash: jobHashOf(job, digest),
     dataDigest: digest,
     remarks: remarksOn(job, totalSteps),
@@ -231,7 +271,7 @@ const ownSpecs = (prepared: Prepared, plan: ExchangePlan | undefined): ReadonlyM
   const parts = buildParts(partsInputOf(prepared), plan);
   return Array.from(
     { length: prepared.job.ranks },
-    (_, rank) => splitLeaves(stateSpecs(parts, placeOf(prepared.job, rank)), prepared.sharding).own,
+    (_, rank) => splitLeaves(stateSpecs(parts, placeOf(prepared.job, rank)), parts).own,
   );
 };
 
@@ -241,12 +281,12 @@ const ownSpecs = (prepared: Prepared, plan: ExchangePlan | undefined): ReadonlyM
  * @returns remarks for people: what will not be as if the run had never stopped.
  * @throws CheckpointError for another model, or another number of ranks where ranks have a state of their own.
  */
-export const checkResumable = (prepared: Prepared, { manifest, tensors, folder }: Checkpoint): string[] => {
-  const { job, shared, jobHash } = prepared;
+export const checkResumable = (prepared: Prepared, checkpoint: Checkpoint): string[] => {
+  const { manifest, tensors, folder } = checkpoint;
+  const { job, whole, jobHash } = prepared;
   const saved = tensors.get(sharedFile);
   if (saved === undefined) throw new CheckpointError(`${folder} has no ${sharedFile}; resume from another run`);
-  requireSameTensors(saved, shared, folder);
-  requireSameTensors(savedParts(tensors), prepared.parts, folder);
+  requireSameTensors(savedSpecs(checkpoint, saved), whole, folder);
   const hasOwn = prepared.own.size > 0 || [...tensors.keys()].some((name) => name.startsWith("rank-"));
   if (hasOwn && manifest.worldSize !== job.ranks) {
     throw new CheckpointError(

@@ -10,7 +10,7 @@ import type { Job } from "./job.ts";
 import { batchSpecs } from "./modules/task.ts";
 import { type Prepared, partsInputOf } from "./prepare.ts";
 import { buildParts, type Parts, stateSpecs, stepKindAt } from "./train-state.ts";
-import { firstPlace } from "./mesh.ts";
+import { firstPlace, numBatchParts } from "./mesh.ts";
 import { trainStep } from "./train-step.ts";
 
 /** A training step as a backend runs it. */
@@ -31,7 +31,7 @@ const tracedStep = (
   state: unknown,
   step: number,
 ): Graph => {
-  const batch = batchSpecs(data.train, job.batch / job.ranks);
+  const batch = batchSpecs(data.train, job.batch / numBatchParts(job));
   const traced = trace(
     trainStep(parts, stepKindAt(parts, step)) as unknown as (...args: Tensor[]) => unknown,
     [state as never, batch as never],

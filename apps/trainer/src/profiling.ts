@@ -22,7 +22,7 @@ import { measureCpuRates, measureRates } from "./measure-rates.ts";
 import { preferenceOf } from "./members/network-world.ts";
 import { type BucketedPlan, type ExchangePlan, isExchangePlanned } from "./planning/exchange-plan.ts";
 import { decidePlan, type ExchangeTimes } from "./planning/plan-together.ts";
-import { bytesOf, partsInputOf, prepare, type Prepared } from "./prepare.ts";
+import { partsInputOf, prepare, type Prepared } from "./prepare.ts";
 import { gradientTensors, traceExchange } from "./prepared-exchange.ts";
 import { type PreparedStep, traceStep } from "./prepared-step.ts";
 import type { Progress } from "./progress.ts";
@@ -221,7 +221,7 @@ const openWith = async (
       kernelClock: device === undefined ? "host" : device.timestamps ? "device" : "none",
       samplesPerStep: job.batch,
       trainSamples: prepared.data.train.count,
-      stateBytes: bytesOf(prepared.shared.values()) + bytesOf(prepared.own.values()),
+      stateBytes: prepared.stateBytes,
       compression: job.compression.kind,
       exchange: isExchangePlanned(job) ? "planned" : job.buckets.kind === "tuned" && job.ranks > 1 ? "tuned" : "given",
     },

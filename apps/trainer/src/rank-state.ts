@@ -6,18 +6,21 @@ import {
   jit,
   leafPaths,
   randomKey,
-  type Sharding,
+  type NdArray,
   type SpanSink,
+  type Tensor,
   unflattenTree,
 } from "@skein/tensor-core";
-import { expertsFile, partContent, rankFile, readPart, sharedFile } from "./checkpoint.ts";
+import { type NamedTensors, partContent, rankFile, readPart, sharedFile } from "./checkpoint.ts";
+import { partOfWhole, shardFile, shardFilesIn, wholeTensors } from "./checkpoint-shards.ts";
+import { CheckpointError } from "./errors.ts";
 import { nodeFiles } from "./files.ts";
-import { readOwnParts } from "./expert-parts.ts";
 import type { Job } from "./job.ts";
-import { expertReplicasAxis, partOf, placeOf } from "./mesh.ts";
+import { placeOf, replicasAxisAlong } from "./mesh.ts";
+import { gatherSlices, sliceOfWhole, wholeOfGathered } from "./sharded-optimizer.ts";
 import type { Assignment } from "./messages.ts";
 import type { PartsToWrite } from "./part-writer.ts";
-import { type DeviceState, initState, type Parts, splitLeaves, stateSharding } from "./train-state.ts";
+import { type DeviceState, initState, type Layout, type Parts, splitLeaves, stateSharding } from "./train-state.ts";
 
 /**
  * Make the state that a rank begins with: a new one, or that of a checkpoint. All ranks make the same one, but for
@@ -41,48 +44,93 @@ export const firstState = async (
   const fresh = (await compiled(randomKey(job.seed) as never)) as unknown as DeviceState;
   compiled.release();
   if (resume === undefined) return fresh;
-  // Checked once more: the controller may have looked at another copy, or another hour.
-  const { own, parts: shared } = splitLeaves(fresh, parts.sharding);
-  const wanted = [sharedFile, ...(own.size > 0 ? [rankFile(rank)] : [])];
-  const files = resume.files.filter(({ name }) => wanted.includes(name));
-  const saved = new Map(files.flatMap((file) => [...readPart(nodeFiles, resume.folder, file)]));
-  for (const [path, array] of readOwnParts(resume, shared, job, rank, stateSharding(parts.sharding, fresh.params)))
-    saved.set(path, array);
+  const { own, slices } = splitLeaves(fresh, parts);
+  const savedOf = savedTensors(resume, own.size > 0 ? [sharedFile, rankFile(rank)] : [sharedFile]);
+  const shardOf = stateSharding(parts.sharding, fresh.params);
+  const place = placeOf(job, rank);
   const { leaves, structure } = flattenTree<DeviceArray>(fresh);
   return unflattenTree(
     structure,
     leafPaths(fresh).map((path, i) => {
-      const array = saved.get(path);
-      if (array === undefined) return leaves[i]!; // nothing is on its way in a saved state
+      const [whole, shard] = [savedOf(path), shardOf(path)];
+      const slice = slices.get(path);
+      if (whole === undefined && (shard !== undefined || slice !== undefined))
+        throw new CheckpointError(`${resume.folder} has not all parts of ${path}; resume from another run`);
+      if (whole === undefined) return leaves[i]!; // nothing is on its way in a saved state
       backend.free(leaves[i]!);
-      return backend.upload(array);
+      const part = shard ? partOfWhole(whole, shard.dim, place[shard.axis]!, parts.mesh[shard.axis]!) : whole;
+      return backend.upload(slice ? sliceOfWhole(part, place[slice.axis]!, parts.mesh[slice.axis]!) : part);
     }),
   );
 };
 
 /**
- * Copy what a rank saves of a settled state off the device: rank 0 what all share, the first rank of those with a part
- * of experts that part, each rank what it has alone.
+ * The tensors of a checkpoint, each as a whole, whoever shared it out; put together when it is asked for.
+ *
+ * @param names of the files to read beside those with parts.
+ */
+const savedTensors = (
+  { folder, files }: NonNullable<Assignment["resume"]>,
+  names: readonly string[],
+): ReturnType<typeof wholeTensors> => {
+  const byName = new Map(files.map((file) => [file.name, file]));
+  // Checked once more: the controller may have looked at another copy, or another hour.
+  const read = (name: string): NamedTensors => readPart(nodeFiles, folder, byName.get(name)!);
+  return wholeTensors(
+    new Map(names.filter((name) => byName.has(name)).flatMap((name) => [...read(name)])),
+    shardFilesIn(byName).map(({ dim, names: parts }) => ({ dim, files: parts.map(read) })),
+  );
+};
+
+/** Brings the slices of an array that the ranks along an axis have to all of them, one behind the other. */
+export type SliceGatherer = (own: DeviceArray, axis: string) => Promise<DeviceArray>;
+
+export const sliceGatherer = (backend: Backend, communicators: Communicators): SliceGatherer & { release(): void } => {
+  const alongAxes = new Map<string, ReturnType<typeof alongAxis>>();
+  const alongAxis = (axis: string) => jit((own: Tensor) => gatherSlices(own, axis), backend, { communicators });
+  const gather: SliceGatherer = (own, axis) => {
+    const compiled = alongAxes.get(axis) ?? alongAxis(axis);
+    alongAxes.set(axis, compiled);
+    return compiled(own as never);
+  };
+  return Object.assign(gather, { release: () => alongAxes.forEach((compiled) => compiled.release()) });
+};
+
+/**
+ * Copy what a rank saves of a settled state off the device: rank 0 what all share, the first rank of those with the
+ * same part of something that part, each rank what it has alone. Of slices, the first rank of those that have them
+ * saves the whole, which is gathered tensor by tensor: all ranks call this together.
  */
 export const copyParts = async (
   state: DeviceState,
-  { job, sharding }: { readonly job: Job; readonly sharding: Sharding },
+  { job, layout, gather }: { readonly job: Job; readonly layout: Layout; readonly gather: SliceGatherer },
   rank: number,
   backend: Backend,
 ): Promise<PartsToWrite["parts"]> => {
-  const { shared, parts, own } = splitLeaves(state, sharding);
-  const isFirstOfPart = (placeOf(job, rank)[expertReplicasAxis] ?? rank) === 0;
-  const part = async (
-    name: string,
-    leaves: ReadonlyMap<string, DeviceArray>,
-  ): Promise<PartsToWrite["parts"][number]> => {
-    const arrays = new Map();
-    for (const [path, leaf] of leaves) arrays.set(path, await backend.download(leaf));
-    return { name, content: partContent(arrays) };
+  const { shared, parts, slices, own } = splitLeaves(state, layout);
+  const place = placeOf(job, rank);
+  const shardOf = stateSharding(layout.sharding, state.params);
+  /** The file with what all ranks know of a path, where this one is the first to have it. */
+  const commonFile = (path: string): string | undefined => {
+    const shard = shardOf(path);
+    if (shard === undefined) return rank === 0 ? sharedFile : undefined;
+    return place[replicasAxisAlong(shard.axis)] === 0 ? shardFile(shard, place[shard.axis]!) : undefined;
   };
-  return [
-    ...(rank === 0 ? [await part(sharedFile, shared)] : []),
-    ...(parts.size > 0 && isFirstOfPart ? [await part(expertsFile(partOf(job, rank)), parts)] : []),
-    ...(own.size > 0 ? [await part(rankFile(rank), own)] : []),
-  ];
+  const files = new Map<string, Map<string, NdArray>>();
+  const add = (name: string, path: string, array: NdArray): void => {
+    const tensors = files.get(name) ?? new Map<string, NdArray>();
+    files.set(name, tensors.set(path, array));
+  };
+  const common = new Map([shared, ...parts.values()].flatMap((leaves) => [...leaves]));
+  for (const path of leafPaths(state)) {
+    const [leaf, slice, alone, name] = [common.get(path), slices.get(path), own.get(path), commonFile(path)];
+    if (alone !== undefined) add(rankFile(rank), path, await backend.download(alone));
+    else if (leaf !== undefined && name !== undefined) add(name, path, await backend.download(leaf));
+    else if (slice !== undefined) {
+      const gathered = await gather(slice.leaf, slice.axis);
+      if (name !== undefined) add(name, path, wholeOfGathered(await backend.download(gathered), slice.shape));
+      backend.free(gathered);
+    }
+  }
+  return [...files].map(([name, tensors]) => ({ name, content: partContent(tensors) }));
 };

@@ -1,5 +1,5 @@
 import { createCpuBackend } from "@skein/cpu-kernels";
-import { type Backend, type Communicator, type DeviceArray, NdArray, unsharded } from "@skein/tensor-core";
+import { type Backend, type Communicator, type DeviceArray, NdArray } from "@skein/tensor-core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { hasAdapter } from "../test/adapter.ts";
@@ -38,17 +38,22 @@ const open: { readonly [name in BackendName]: () => Promise<Backend & { close?: 
   webgpu: () => openWebGpu(),
 };
 
-/** What each rank says of states that are alike but for one bit, if any, and what each has alone. */
+/**
+ * What each rank says of states that are alike but for one bit, if any, and what each has alone.
+ *
+ * @param numParts of the weight: ranks in turn have another one each.
+ */
 const compare = async (
   name: BackendName,
   worldSize: number,
   flipped?: { readonly rank: number; readonly bit: number; readonly tensor?: "weight" | "momentum" | "residual" },
+  numParts = 1,
 ): Promise<string[]> => {
   const backend = await open[name]();
   const stateOf = (rank: number): DeviceState => {
     const matrix = (name: "weight" | "momentum" | "residual"): DeviceArray => {
       const array = NdArray.from(
-        Array.from({ length: 65 }, (_, i) => Math.sin(i)),
+        Array.from({ length: 65 }, (_, i) => Math.sin(i + (rank % numParts))),
         [13, 5],
       );
       if (flipped?.rank === rank && (flipped.tensor ?? "weight") === name)
@@ -72,8 +77,12 @@ const compare = async (
       replicaCheck(
         backend,
         world,
-        unsharded,
-        () => 0,
+        {
+          sharding: (path) => (numParts > 1 && path === "weight" ? { axis: "tensor", dim: 1 } : undefined),
+          mesh: {},
+          zero: 0,
+        },
+        Array.from({ length: worldSize }, (_, rank) => ({ tensor: rank % numParts })),
       )(stateOf(world.rank), 40).then(
         () => "the same",
         (error: { code: string; kind: string; message: string }) => `${error.kind} ${error.code} ${error.message}`,
@@ -103,6 +112,13 @@ test("the optimizer's state counts; what each rank has alone does not", async ()
     for (const answer of await compare("cpu", 3, { rank: 2, bit, tensor: "momentum" }))
       expect(answer).toMatch(/step 40: optimizer\.0\.momentum\.weight is not on rank 2 what it is on ranks 0, 1;/);
   expect(await compare("cpu", 2, { rank: 1, bit: 5, tensor: "residual" })).toEqual(["the same", "the same"]);
+});
+
+test("of a part, ranks that have the same are compared", async () => {
+  expect(await compare("cpu", 4, undefined, 2)).toEqual(Array.from({ length: 4 }, () => "the same"));
+  for (const tensor of ["weight", "momentum"] as const)
+    for (const answer of await compare("cpu", 4, { rank: 3, bit: 5, tensor }, 2))
+      expect(answer).toMatch(/step 40: (params|optimizer\.0\.momentum)\.weight is not on rank 3 what it is on rank 1;/);
 });
 
 test("where no most agree, rank 0 is what others are compared with", async () => {

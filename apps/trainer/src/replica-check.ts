@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import type { Backend, Communicator, DeviceArray, Sharding } from "@skein/tensor-core";
+import type { Backend, Communicator, DeviceArray, MeshPlace } from "@skein/tensor-core";
 import { formatRanks } from "@skein/collectives";
 import { RunError } from "./errors.ts";
-import { type DeviceState, splitLeaves } from "./train-state.ts";
+import { type DeviceState, type Layout, splitLeaves } from "./train-state.ts";
 
 /** A tensor that is not the same on all ranks. */
 export interface Drift {
@@ -18,6 +18,13 @@ const digestOf = (...parts: readonly (string | Uint8Array)[]): string => {
   const hash = createHash("blake2b512");
   for (const part of parts) hash.update(part);
   return hash.digest("hex").slice(0, 16);
+};
+
+/** A digest of each array, read back from the device. */
+const digestsOf = async (backend: Backend, arrays: Iterable<DeviceArray>): Promise<string[]> => {
+  const digests: string[] = [];
+  for (const array of arrays) digests.push(digestOf((await backend.download(array)).bytes()));
+  return digests;
 };
 
 /** Find the tensors that differ. @param digests per rank, of each tensor. */
@@ -44,42 +51,44 @@ const describe = (drift: readonly Drift[]): string => {
  * the optimizer's state. After each step all ranks must hold the same; residuals are each rank's own. Each rank reads
  * its state back from the device and digests it; only digests travel.
  *
- * @param sharding of the parameters. @param partOf number of the part that a rank has of what is shared out.
+ * @param layout of a part the ranks that have the same are compared; of a slice there is no other. @param places of the
+ * ranks along the axes of the mesh, in rank order.
  * @returns a function that every rank calls after the same step. It throws a RunError that names tensors and ranks, on
  * all ranks alike.
  */
 export const replicaCheck =
-  (backend: Backend, world: Communicator, sharding: Sharding, partOf: (rank: number) => number) =>
+  (backend: Backend, world: Communicator, layout: Layout, places: readonly MeshPlace[]) =>
   async (state: DeviceState, step: number): Promise<void> => {
     if (world.worldSize === 1) return;
-    const { shared, parts } = splitLeaves(state, sharding);
-    const digestsOf = async (leaves: ReadonlyMap<string, DeviceArray>): Promise<string[]> => {
-      const digests: string[] = [];
-      for (const leaf of leaves.values()) digests.push(digestOf((await backend.download(leaf)).bytes()));
-      return digests;
-    };
-    const [own, ownParts] = [await digestsOf(shared), await digestsOf(parts)];
-    const whole = await world.exchangeTexts(`${digestOf(...own)},${digestOf(...ownParts)}`);
-    const isAlike = ([first, second]: readonly string[], rank: number): boolean => {
-      const like = whole.findIndex((_, other) => partOf(other) === partOf(rank));
-      return first === whole[0]!.split(",")[0] && second === whole[like]!.split(",")[1];
-    };
-    if (whole.every((digests, rank) => isAlike(digests.split(","), rank))) return;
-    const all = (await world.exchangeTexts([...own, ...ownParts].join())).map((text) => text.split(","));
-    // Of what is shared out, ranks with the same part are compared.
-    const drift = [
-      ...findDrift([...shared.keys()], all),
-      ...[...Map.groupBy(all.keys(), partOf).values()].flatMap((ranks) =>
+    const { shared, parts } = splitLeaves(state, layout);
+    /** What ranks at one place have alike: all of them what is shared. */
+    const sets = [
+      { leaves: shared, placeOf: () => 0 },
+      ...[...parts].map(([axis, leaves]) => ({ leaves, placeOf: (rank: number) => places[rank]![axis]! })),
+    ];
+    const own: string[][] = [];
+    for (const { leaves } of sets) own.push(await digestsOf(backend, leaves.values()));
+    const whole = await world.exchangeTexts(own.map((digests) => digestOf(...digests)).join());
+    const digests = whole.map((text) => text.split(","));
+    const firstAt = (placeOf: (rank: number) => number, rank: number): number =>
+      whole.findIndex((_, other) => placeOf(other) === placeOf(rank));
+    const isAlike = (rank: number): boolean =>
+      sets.every(({ placeOf }, i) => digests[rank]![i] === digests[firstAt(placeOf, rank)]![i]);
+    if (digests.every((_, rank) => isAlike(rank))) return;
+    const all = (await world.exchangeTexts(own.flat().join())).map((text) => text.split(","));
+    const drift = sets.flatMap(({ leaves, placeOf }, i) => {
+      const first = own.slice(0, i).reduce((sum, { length }) => sum + length, 0);
+      return [...Map.groupBy(all.keys(), placeOf).values()].flatMap((ranks) =>
         findDrift(
-          [...parts.keys()],
-          ranks.map((rank) => all[rank]!.slice(own.length)),
+          [...leaves.keys()],
+          ranks.map((rank) => all[rank]!.slice(first, first + leaves.size)),
         ).map(({ tensor, alike, apart }) => ({
           tensor,
           alike: alike.map((at) => ranks[at]!),
           apart: apart.map((at) => ranks[at]!),
         })),
-      ),
-    ];
+      );
+    });
     throw new RunError(
       "replicas-differ",
       `step ${step}: ${describe(drift)}; replicas must hold the same bits after every step. ` +

@@ -4,7 +4,7 @@ import { multiply, type Tensor, valueAndGradWithAux } from "@skein/tensor-core";
 /** What a loss is computed from beside parameters and batch. */
 export interface LossContext {
   readonly modelState: unknown;
-  /** u32[2], of this step and rank. */
+  /** u32[2], of this step and the rank's samples. */
   readonly key: Tensor;
   /** f32 scalar, or none. */
   readonly scale: Tensor | readonly [];

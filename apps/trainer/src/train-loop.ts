@@ -18,14 +18,17 @@ import { StepMeter, type StepTrace } from "./step-meter.ts";
 import type { StopSignal } from "./stop-signal.ts";
 import type { WaitClock } from "./timed-communicator.ts";
 import type { DeviceState, Parts } from "./train-state.ts";
-import { dataAxis, partOf } from "./mesh.ts";
+import { batchPartOf, everyRankAxis, placeOf } from "./mesh.ts";
 
 /** What a rank trains with. */
 export interface RankRun {
   readonly job: Job;
   readonly parts: Parts;
   readonly backend: Backend;
-  readonly communicators: Communicators & { readonly [dataAxis]: Communicator };
+  /** Of each axis of the mesh. */
+  readonly communicators: Communicators;
+  /** Of all ranks. */
+  readonly world: Communicator;
   /** Of those communicators. */
   readonly waitClock: WaitClock;
   readonly rank: number;
@@ -77,6 +80,7 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     parts,
     backend,
     communicators,
+    world,
     rank,
     train,
     totalSteps,
@@ -86,7 +90,6 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     checkpoints,
     stepsOnly = false,
   } = run;
-  const world = communicators[dataAxis];
   const spanSink = run.trace?.recorder;
   const stepsAnEpoch = stepsPerEpoch(train.count, job.batch);
   const { everyEpochs } = job.evaluation;
@@ -106,7 +109,7 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     remark: (text, isOwn) => report.remark(text, isOwn),
   });
   const meter = new StepMeter({ world, waitClock: run.waitClock, firstStep, trace: run.trace });
-  const agree = agreement(backend, communicators, dataAxis);
+  const agree = agreement(backend, communicators, everyRankAxis(parts.mesh));
   const tuner =
     job.buckets.kind === "tuned" && job.ranks > 1
       ? new BucketTuner(job.buckets, firstTunedBytes(job.buckets), agree)
@@ -116,6 +119,7 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     parts,
     backend,
     communicators,
+    world,
     plan: run.plan,
     moved: (step, layers, seconds) => report.moved(step, layers, seconds),
   });
@@ -128,9 +132,10 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     communicators,
     routed: (step, layers) => report.routed(step, layers),
   });
-  const partOfRank = Array.from({ length: job.ranks }, (_, other) => partOf(job, other));
-  const requireReplicas = replicaCheck(backend, world, parts.sharding, (other) => partOfRank[other]!);
+  const places = Array.from({ length: job.ranks }, (_, other) => placeOf(job, other));
+  const requireReplicas = replicaCheck(backend, world, parts, places);
 
+  const evaluatesTogether = parts.model.sharding !== undefined;
   let [saved, evaluated] = [firstStep, -1];
   const save = async (): Promise<void> => {
     if (stepsOnly || saved === state.done) return;
@@ -152,7 +157,7 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
   };
 
   const position = positionOf(firstStep, stepsAnEpoch);
-  const batches = new Prefetcher(train, { batchSize: job.batch, seed: job.seed, rank, worldSize: job.ranks, position });
+  const batches = new Prefetcher(train, { batchSize: job.batch, seed: job.seed, ...batchPartOf(job, rank), position });
   try {
     while (state.done < totalSteps && stop.begin(state.done + 1)) {
       meter.begin();
@@ -172,7 +177,8 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
       // Before anything is saved: whoever goes on from there finds experts where an undisturbed run has them.
       await placing?.after(state, batch);
 
-      if (stop.stopsAfter(state.done)) break;
+      // Where ranks evaluate together all of them do, whoever has heard of a stop; the loop ends before the next step.
+      if (!evaluatesTogether && stop.stopsAfter(state.done)) break;
       if (isDue(state.done, job.checkpoint.everySteps)) await save();
       if (isDue(state.done, evaluateEvery)) await evaluate();
     }

@@ -14,13 +14,13 @@ import { planRun } from "./planning/plan-run.ts";
 import { rankFacts } from "./rank-facts.ts";
 import { joinRank } from "./join-rank.ts";
 import { RankReport } from "./rank-report.ts";
-import { copyParts, firstState } from "./rank-state.ts";
+import { copyParts, firstState, sliceGatherer } from "./rank-state.ts";
 import type { StepTrace } from "./step-meter.ts";
 import { StopSignal } from "./stop-signal.ts";
 import { timedCommunicator, type WaitClock } from "./timed-communicator.ts";
 import { type RankRun, trainLoop } from "./train-loop.ts";
 import { buildParts, type DeviceState } from "./train-state.ts";
-import { dataAxis, meshGroups } from "./mesh.ts";
+import { batchPartOf, everyRankAxis, meshGroups, meshOf } from "./mesh.ts";
 
 /** Something that goes wrong before a step, as a test wants it. @returns the state that the step consumes. */
 export type Fault = (state: DeviceState, step: number, backend: Backend) => Promise<DeviceState>;
@@ -63,8 +63,9 @@ const trainOn = async (
   const { job, connection, data, totalSteps, output, resume } = input;
   const { rank, worldSize } = connection;
   const waitClock: WaitClock = { seconds: 0 };
-  const communicators = communicatorsOf(job, timedCommunicator(await joinRank(connection), waitClock));
-  if (worldSize > 1) await agreeOnFacts(communicators[dataAxis], await rankFacts(input, backend));
+  const world = timedCommunicator(await joinRank(connection), waitClock);
+  const communicators = communicatorsOf(job, world);
+  if (worldSize > 1) await agreeOnFacts(world, await rankFacts(input, backend));
   const model = await buildModel(job, taskOf(data), input.traced && modelOf(input.traced));
   const ingredients = { job, model, totalSteps, train: data.train };
   let { plan } = input;
@@ -77,12 +78,14 @@ const trainOn = async (
   const parts = buildParts(ingredients, plan);
   const trace = traceOf(input);
   const evaluation = makeEvaluation(parts.model, backend, { mesh: parts.mesh, communicators });
-  const sentBefore = communicators[dataAxis].bytesSent();
+  const gather = sliceGatherer(backend, communicators);
+  const sentBefore = world.bytesSent();
   const step = await trainLoop(await firstState(input, rank, parts, backend, communicators, trace?.recorder), {
     job,
     parts,
     backend,
     communicators,
+    world,
     waitClock,
     rank,
     train: data.train,
@@ -93,14 +96,14 @@ const trainOn = async (
     trace,
     plan,
     evaluate: (state) =>
-      evaluation(state, data.test, { batchSize: evaluationBatch(job, data.test.count), rank, worldSize }),
+      evaluation(state, data.test, { batchSize: evaluationBatch(job, data.test.count), ...batchPartOf(job, rank) }),
     checkpoints: {
       save: async (state, done) => {
         await writer.idle(); // before another copy of the state is made
         writer.begin({
           output,
           step: done,
-          parts: await copyParts(state, { job, sharding: parts.sharding }, rank, backend),
+          parts: await copyParts(state, { job, layout: parts, gather }, rank, backend),
         });
       },
       look: () => writer.look(),
@@ -109,7 +112,8 @@ const trainOn = async (
     report,
     beforeStep: fault && ((state, number) => fault(state, number, backend)),
   });
-  report.done(step, communicators[dataAxis].bytesSent() - sentBefore, trace?.recorder.spans ?? []);
+  gather.release();
+  report.done(step, world.bytesSent() - sentBefore, trace?.recorder.spans ?? []);
 };
 
 /** One clock for the threads of a process; between processes, as far as their hosts' clocks agree. */
@@ -122,9 +126,9 @@ const traceOf = ({ trace }: RankInput): StepTrace | undefined =>
 
 /** The communicator of each axis of the job's mesh. */
 const communicatorsOf = (job: Job, world: Communicator): RankRun["communicators"] => {
-  const { [dataAxis]: _, ...others } = meshGroups(job);
+  const { [everyRankAxis(meshOf(job))]: _, ...others } = meshGroups(job);
   return {
     ...Object.fromEntries(Object.entries(others).map(([axis, groups]) => [axis, world.split(groups, axis)])),
-    [dataAxis]: world,
+    [everyRankAxis(meshOf(job))]: world,
   };
 };

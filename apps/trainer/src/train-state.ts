@@ -14,6 +14,7 @@ import {
   type MeshPlace,
   type NdArray,
   randomKey,
+  type Shape,
   type Sharding,
   type Tensor,
   type TensorSpec,
@@ -21,7 +22,7 @@ import {
   unsharded,
   zerosLike,
 } from "@skein/tensor-core";
-import { firstPlace, meshOf, replicasAxisOf } from "./mesh.ts";
+import { firstPlace, meshOf, numBatchParts, replicasAxisOf, shardingOn } from "./mesh.ts";
 import { buildCurvature } from "./build-curvature.ts";
 import type { Curvature, CurvatureMode } from "./curvature.ts";
 import { figureNames } from "./model-figures.ts";
@@ -29,6 +30,7 @@ import { scaledGradients } from "./scaled-gradients.ts";
 import { batchSpecs } from "./modules/task.ts";
 import { buildLearningRateOf, buildLossScale, buildOptimizer } from "./build.ts";
 import { buildBuckets, buildCompression } from "./build-exchange.ts";
+import { type SlicedLeaf, slicedLeaves } from "./sharded-optimizer.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { Job, OverlapName, PrioritiesName } from "./job.ts";
 
@@ -76,8 +78,10 @@ export interface Parts {
   readonly ranks: number;
   /** Ranks along each axis. */
   readonly mesh: Mesh;
-  /** Parameters of which each rank has a part. */
+  /** Parameters of which each rank has a part, and not the whole. */
   readonly sharding: Sharding;
+  /** With 1, ranks that hold the same parameters have slices of the optimizer's state. */
+  readonly zero: Job["zero"];
   /** Of what the model tells of a step. */
   readonly figureNames: readonly string[];
 }
@@ -132,7 +136,7 @@ export interface PartsInput {
 /** @param plan what was measured before the run, for jobs whose buckets or densities follow from it. */
 export const buildParts = ({ job, model, totalSteps, train }: PartsInput, plan?: ExchangePlan): Parts => {
   const mesh = meshOf(job);
-  const sharding = model.sharding ?? unsharded;
+  const sharding = shardingOn(mesh, model.sharding ?? unsharded);
   const { params, state } = specsOf((key: Tensor) => model.init(key), mesh, firstPlace(mesh));
   const layers = () =>
     findLayers(
@@ -140,7 +144,7 @@ export const buildParts = ({ job, model, totalSteps, train }: PartsInput, plan?:
       [
         params as never,
         { modelState: state, key: keySpec, scale: [] } as never,
-        batchSpecs(train, job.batch / job.ranks) as never,
+        batchSpecs(train, job.batch / numBatchParts(job)) as never,
       ],
       { mesh },
     );
@@ -148,7 +152,7 @@ export const buildParts = ({ job, model, totalSteps, train }: PartsInput, plan?:
   const planned = plan?.buckets ?? buildBuckets(job.buckets, params, job.overlap);
   return {
     model,
-    optimizer: buildOptimizer(job, totalSteps, sharding, curvature),
+    optimizer: buildOptimizer(job, totalSteps, { sharding, mesh }, curvature),
     curvature,
     learningRateOf: buildLearningRateOf(job, totalSteps),
     compressorAt: buildCompression(job.compression, plan),
@@ -158,6 +162,7 @@ export const buildParts = ({ job, model, totalSteps, train }: PartsInput, plan?:
     ranks: job.ranks,
     mesh,
     sharding,
+    zero: job.zero,
     figureNames: figureNames(
       specsOf((key: Tensor) => model.figures?.(model.init(key).state) ?? {}, mesh, firstPlace(mesh)),
     ),
@@ -254,24 +259,44 @@ export const stateSharding = (sharding: Sharding, params: unknown): Sharding => 
 export interface SavedLeaves<Leaf> {
   /** The same on all ranks. */
   readonly shared: Map<string, Leaf>;
-  /** Of a parameter that ranks share out: the same on ranks with the same part. */
-  readonly parts: Map<string, Leaf>;
-  /** What a rank has alone. */
+  /** Of parameters that ranks share out along an axis: the same on ranks at one place along it. */
+  readonly parts: ReadonlyMap<string, Map<string, Leaf>>;
+  /** Of the optimizer's state, what ranks that hold the same parameters have slices of. */
+  readonly slices: ReadonlyMap<string, SlicedLeaf & { readonly leaf: Leaf }>;
+  /** What a rank has alone, and no other run has a use for. */
   readonly own: Map<string, Leaf>;
 }
 
-/** @param sharding of the parameters. */
-export const splitLeaves = <Leaf>(state: TrainState<Leaf>, sharding: Sharding): SavedLeaves<Leaf> => {
+/** How what a rank holds differs from what others hold. */
+export type Layout = Pick<Parts, "sharding" | "mesh" | "zero">;
+
+export const splitLeaves = <Leaf extends { readonly shape: Shape }>(
+  state: TrainState<Leaf>,
+  { sharding, mesh, zero }: Layout,
+): SavedLeaves<Leaf> => {
   const { leaves } = flattenTree<Leaf>(state);
-  const isShared = stateSharding(sharding, state.params);
+  const shardOf = stateSharding(sharding, state.params);
   const entries = leafPaths(state)
     .map((path, i): [string, Leaf] => [path, leaves[i]!])
     .filter(([path]) => !isOnTheWay(path));
-  const groups = Map.groupBy(entries, ([path]) =>
-    isOwn(path) ? "own" : isShared(path) === undefined ? "shared" : "parts",
-  );
-  const group = (name: keyof SavedLeaves<Leaf>): Map<string, Leaf> => new Map(groups.get(name));
-  return { shared: group("shared"), parts: group("parts"), own: group("own") };
+  const own = entries.filter(([path]) => isOwn(path));
+  const params = flattenTree<Leaf>(state.params).leaves;
+  const sliced =
+    zero === 0
+      ? new Map<string, SlicedLeaf>()
+      : slicedLeaves(new Map(entries), new Map(leafPaths(state.params).map((path, i) => [path, params[i]!])), {
+          axisOf: replicasAxisOf({ sharding, mesh }),
+          mesh,
+        });
+  const slices = entries.flatMap(([path, leaf]) => {
+    const slice = sliced.get(path);
+    return slice === undefined ? [] : [[path, { ...slice, leaf }] as const];
+  });
+  const others = entries.filter(([path]) => !isOwn(path) && !sliced.has(path));
+  const byAxis = Map.groupBy(others, ([path]) => shardOf(path)?.axis);
+  const shared = new Map(byAxis.get(undefined));
+  const parts = [...byAxis].flatMap(([axis, some]) => (axis === undefined ? [] : [[axis, new Map(some)] as const]));
+  return { shared, parts: new Map(parts), slices: new Map(slices), own: new Map(own) };
 };
 
 /** Steps of a job: given, or its epochs. */

@@ -14,7 +14,7 @@ const gptOf = (experts: string): string =>
 /** No token is dropped, no noise drawn: what is computed does not depend on which rank sees which tokens. */
 const dropless = gptOf("capacity: all, every: 1, gate: sigmoid");
 /** The same, each token once to each of two hosts with two ranks, in two chunks. */
-const overLevels = gptOf("capacity: all, every: 1, gate: sigmoid, dispatch: duplicate-free, levels: [2, 2], chunks: 2");
+const overLevels = gptOf("capacity: all, every: 1, gate: sigmoid, dispatch: duplicate-free, chunks: 2");
 const plain = [
   "data={kind: moby-dick, window: 16, trainSamples: 400, testSamples: 30}",
   "batch=8",
@@ -43,6 +43,7 @@ const train = async (output: string, own: readonly string[], ...args: string[]):
   expect(stderr).not.toContain("rank ");
   expect(code).toBe(0);
 };
+const twoLevels = ["ranks=4", "mesh={expert: 4, expertLevels: [2, 2]}"];
 const mesh = (ranks: number, expert: number): string[] => [`ranks=${ranks}`, `mesh.expert=${expert}`];
 
 const savedBy = (output: string, step = steps, parts = ["shared", "experts-0", "experts-1"]): Buffer[] =>
@@ -72,7 +73,7 @@ describe("a GPT with experts", () => {
   });
 
   test("learns the same where tokens travel over levels", async () => {
-    await train("levels", [overLevels, ...mesh(4, 4)]);
+    await train("levels", [overLevels, ...twoLevels]);
     expectClose("levels", "one");
   });
 
@@ -131,21 +132,21 @@ describe("a GPT with experts", () => {
 });
 
 test.each([
-  ["hierarchical", "dispatch: hierarchical, levels: [2, 2], chunks: 2", 4],
-  ["one-level", "dispatch: duplicate-free", 4],
-  ["replicas", "dispatch: duplicate-free, levels: [2, 1]", 2],
-  ["ragged", "dispatch: ragged, chunks: 3", 2],
-] as const)("tokens that travel in the way %s teach what all slots do", { tags: "full" }, async (name, way, expert) => {
+  ["hierarchical", "dispatch: hierarchical, chunks: 2", twoLevels],
+  ["one-level", "dispatch: duplicate-free", mesh(4, 4)],
+  ["replicas", "dispatch: duplicate-free", ["ranks=4", "mesh={expert: 2, expertLevels: [2, 1]}"]],
+  ["ragged", "dispatch: ragged, chunks: 3", mesh(4, 2)],
+] as const)("tokens that travel in the way %s teach what all slots do", { tags: "full" }, async (name, way, on) => {
   const model = (own: string): string => gptOf(`capacity: all, every: 1, gate: sigmoid, ${own}`);
-  await train(`way-${name}`, [model(way), ...mesh(4, expert)]);
-  await train(`way-${name}-slots`, [model("dispatch: dense"), ...mesh(4, expert)]);
+  await train(`way-${name}`, [model(way), ...on]);
+  await train(`way-${name}-slots`, [model("dispatch: dense"), ...on]);
   expectClose(`way-${name}`, `way-${name}-slots`);
 });
 
 test("tokens that travel over levels have the same bits over TCP", { tags: "full" }, async () => {
   const parts = ["shared", "experts-0", "experts-1", "experts-2", "experts-3"];
-  await train("levels-threads", [overLevels, ...mesh(4, 4)]);
-  await train("levels-tcp", [overLevels, ...mesh(4, 4), "transport=tcp"]);
+  await train("levels-threads", [overLevels, ...twoLevels]);
+  await train("levels-tcp", [overLevels, ...twoLevels, "transport=tcp"]);
   expect(savedBy("levels-tcp", steps, parts)).toEqual(savedBy("levels-threads", steps, parts));
 });
 
@@ -187,10 +188,9 @@ test.each([
   [["ranks=2", "mesh.expert=2", "model={kind: gpt}"], /2 ranks are to share out experts, but the model has none/],
   [["ranks=2", "mesh.expert=2", dropless, "optimizer={kind: muon}"], /muon looks at parameters as wholes/],
   [
-    ["ranks=4", "mesh.expert=2", gptOf("dispatch: hierarchical, levels: [2, 2]")],
+    ["ranks=4", "mesh={expert: 2, expertLevels: [2, 2]}", gptOf("dispatch: hierarchical")],
     /2 × 2 are 4 ranks, but mesh\.expert is 2/,
   ],
-  [["ranks=4", "mesh.expert=4", gptOf("levels: [2, 2]")], /the dispatch dense goes over no levels, but 2 are given/],
   [[gptOf("chunks: 0")], /model\.experts\.chunks/],
   [[gptOf("topK: 5")], /a token cannot go to 5 of 4 experts; use at most 4/],
   [[gptOf("gate: switch")], /the gate switch chooses one expert, not 2; use topK: 1/],

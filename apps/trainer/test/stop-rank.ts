@@ -1,6 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { joinWorld, type WorldConnection } from "@skein/collectives/node";
-import { jit, randomKey } from "@skein/tensor-core";
+import { jit, randomKey, unsharded } from "@skein/tensor-core";
 import { openBackend } from "../src/backend.ts";
 import type { Job } from "../src/job.ts";
 import { prepare } from "../src/prepare.ts";
@@ -18,22 +18,26 @@ export interface StopRank {
    * next.
    */
   readonly learns: "after the step" | "while it evaluates";
+  /** Whether ranks exchange something while they evaluate, as those of a model do that they share out. */
+  readonly together: boolean;
 }
 
 export type StopAnswer = { readonly done: number; readonly saved: readonly number[] } | { readonly error: string };
 
 // Entry of a rank's thread: a training loop with a stop signal of its own, as ranks of different processes have.
 if (parentPort !== null) {
-  const { connection, job, step, learns } = workerData as StopRank;
+  const { connection, job, step, learns, together } = workerData as StopRank;
   const { backend, close } = await openBackend("cpu", { memory: connection.memory });
   try {
     const { data, model, totalSteps } = await prepare(job);
-    const parts = buildParts({ job, model, totalSteps, train: data.train });
+    const built = buildParts({ job, model, totalSteps, train: data.train });
+    const parts = together ? { ...built, model: { ...model, sharding: unsharded } } : built;
     const stop = StopSignal.create(0);
     const heed = (done: number, now: StopRank["learns"]): void => {
       if (done === step && learns === now) stop.decide(stop.request());
     };
     const saved: number[] = [];
+    const world = joinWorld(connection);
     const done = await trainLoop(
       (await jit(initState(parts), backend, { mesh: parts.mesh })(
         randomKey(job.seed) as never,
@@ -42,14 +46,21 @@ if (parentPort !== null) {
         job,
         parts,
         backend,
-        communicators: { data: joinWorld(connection) },
+        communicators: { data: world },
+        world,
         waitClock: { seconds: 0 },
         rank: connection.rank,
         train: data.train,
         totalSteps,
         firstStep: 0,
         stop,
-        evaluate: () => Promise.resolve({ correct: 0, lossSum: 0, count: 1 }),
+        evaluate: async () => {
+          if (together) {
+            const met = await world.exchangeTexts("evaluating");
+            if (met.some((text) => text !== "evaluating")) throw new Error(`met ${met.join()}`);
+          }
+          return { correct: 0, lossSum: 0, count: 1 };
+        },
         checkpoints: {
           save: (_, number) => Promise.resolve(void saved.push(number)),
           look: () => {},

@@ -22,23 +22,33 @@ const settings = {
   compression: { kind: "identity" },
 };
 
-test("ranks that learn of a stop at different moments make the same collectives, and stop after the same step", async () => {
-  const overrides = Object.entries(settings).map(([path, value]) => ({ path: path.split("."), value, origin: "test" }));
-  const job = readJob(join(folder, "job.yaml"), overrides);
-  const world = createThreadWorld({ worldSize: 2, memory: createSharedMemory(), kernels: "none" });
-  const learns: readonly StopRank["learns"][] = ["after the step", "while it evaluates"];
-  try {
-    const answers = learns.map((moment, rank) => {
-      const data: StopRank = { connection: world.connection(rank), job, step: 4, learns: moment };
-      const worker = new Worker(fileURLToPath(new URL("./stop-rank.ts", import.meta.url)), { workerData: data });
-      world.watch(rank, worker);
-      return new Promise<StopAnswer>((resolve, reject) => worker.once("message", resolve).once("error", reject));
-    });
-    expect(await Promise.all(answers)).toEqual([
-      { done: 4, saved: [4] },
-      { done: 4, saved: [4] },
-    ]);
-  } finally {
-    await world.close();
-  }
-});
+test.each([
+  ["each for itself", false],
+  ["together", true],
+] as const)(
+  "ranks that evaluate %s and learn of a stop at different moments make the same collectives, and stop after the same step",
+  async (_, together) => {
+    const overrides = Object.entries(settings).map(([path, value]) => ({
+      path: path.split("."),
+      value,
+      origin: "test",
+    }));
+    const job = readJob(join(folder, "job.yaml"), overrides);
+    const world = createThreadWorld({ worldSize: 2, memory: createSharedMemory(), kernels: "none" });
+    const learns: readonly StopRank["learns"][] = ["after the step", "while it evaluates"];
+    try {
+      const answers = learns.map((moment, rank) => {
+        const data: StopRank = { connection: world.connection(rank), job, step: 4, learns: moment, together };
+        const worker = new Worker(fileURLToPath(new URL("./stop-rank.ts", import.meta.url)), { workerData: data });
+        world.watch(rank, worker);
+        return new Promise<StopAnswer>((resolve, reject) => worker.once("message", resolve).once("error", reject));
+      });
+      expect(await Promise.all(answers)).toEqual([
+        { done: 4, saved: [4] },
+        { done: 4, saved: [4] },
+      ]);
+    } finally {
+      await world.close();
+    }
+  },
+);

@@ -117,7 +117,7 @@ const runOf = (
         ranks,
         threads: 1,
         backend: "cpu",
-        mesh: { expert: ranks, ...(levels && { levels }) },
+        mesh: { expert: ranks, ...(levels && { expertLevels: levels }) },
         batch: ranks,
         steps: quick ? 4 : steps,
         evaluation: { batch: ranks },

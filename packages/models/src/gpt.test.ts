@@ -15,7 +15,8 @@ import {
   valueAndGrad,
 } from "@skein/tensor-core";
 import { expect, test } from "vitest";
-import { type FeedForwardLayer, gpt, type GptOptions } from "./gpt.ts";
+import { gpt } from "./gpt.ts";
+import type { FeedForwardLayer, GptOptions } from "./gpt-options.ts";
 
 /** One matrix that counts how often it was used, and asks for small weights. */
 const layer: FeedForwardLayer = {

@@ -4,6 +4,7 @@ import {
   add,
   ArgumentError,
   attention,
+  axisIndex,
   cast,
   embedding,
   foldIn,
@@ -17,6 +18,7 @@ import {
   rotary,
   scope,
   ShapeError,
+  type Shard,
   type Sharding,
   silu,
   slice,
@@ -24,118 +26,29 @@ import {
   transpose,
   zerosLike,
 } from "@skein/tensor-core";
+import { axisSize } from "@skein/tensor-core/backend";
+import type {
+  FeedForwardReport,
+  GptBlockParams,
+  GptExpertsState,
+  GptNormParams as NormParams,
+  GptOptions,
+  GptParams,
+  GptState,
+} from "./gpt-options.ts";
 import { dropWhileTraining, initEmbedding } from "./layers.ts";
-import { labelledModel, type Model, type RunContext } from "./model.ts";
+import { type LabelledBatch, labelledModel, type Model, type RunContext } from "./model.ts";
+import { applyLayerNorm, applyRmsNorm, initLayerNorm, initRmsNorm } from "./normalisation.ts";
+import { asBlock } from "./recompute.ts";
 import {
-  applyLayerNorm,
-  applyRmsNorm,
-  initLayerNorm,
-  initRmsNorm,
-  type NormParams as LayerNormParams,
-  type RmsNormParams,
-} from "./normalisation.ts";
-import { asBlock, type Recompute } from "./recompute.ts";
-
-export interface GptOptions {
-  /** Number of tokens; 256 for bytes, the default. */
-  readonly vocabulary?: number;
-  /** Most positions that a sequence may have; learned positions need it, rotary ones do not. */
-  readonly contextLength: number;
-  /** D */
-  readonly width: number;
-  readonly numLayers: number;
-  /** H; must divide the width. */
-  readonly numHeads: number;
-  /** Default: rotary. */
-  readonly positions?: "rotary" | "learned";
-  /** Default: rms. */
-  readonly norm?: "rms" | "layer";
-  /** Default: gelu. */
-  readonly activation?: "gelu" | "swiglu";
-  /**
-   * F. Default: 4D for gelu; for swiglu, which has three matrices instead of two, 8D/3 rounded up to a multiple of 8.
-   */
-  readonly hidden?: number;
-  /** Use the embedding as the matrix of the logits too. Default: true. */
-  readonly tiedHead?: boolean;
-  /** Share of the embedding's and of each branch's values dropped while training. Default: 0. */
-  readonly dropoutRate?: number;
-  /**
-   * `blocks` keeps what enters each block for the backward pass and computes the rest of it again: see `checkpoint`.
-   * Default: none.
-   */
-  readonly recompute?: Recompute;
-  /** What takes the place of the feed-forward part in some blocks. Default: nothing. */
-  readonly experts?: GptExperts;
-}
-
-/** A layer in place of a feed-forward part, from [B, T, D] to the same. It may have a state, and add to the loss. */
-export interface FeedForwardLayer<Params = unknown, State = unknown> {
-  init(key: Tensor): { readonly params: Params; readonly state: State };
-  apply(
-    params: Params,
-    state: State,
-    x: Tensor,
-    context: RunContext,
-  ): readonly [y: Tensor, state: State, report: FeedForwardReport];
-}
-
-export interface FeedForwardReport {
-  /** f32 [], added to the loss while training. */
-  readonly loss: Tensor;
-  /** f32, numbers worth following. */
-  readonly figures: object;
-  /** i32 [T, K]: which experts each token chose, where it is a choice. Not kept. */
-  readonly choices_TK?: Tensor;
-}
-
-export interface GptExperts {
-  /** Such as `moeLayer` of @skein/moe-parallel. */
-  readonly layer: FeedForwardLayer;
-  /** Blocks from one that has it to the next; the last block of so many has it. 1 for all blocks. */
-  readonly every: number;
-  /** How parameters of the layer are shared out, by path in its tree. Default: every rank has everything. */
-  readonly sharding?: Sharding;
-}
-
-/** What a layer of experts was left with by the last step. */
-export interface GptExpertsState {
-  readonly own: unknown;
-  readonly report: Omit<FeedForwardReport, "choices_TK">;
-}
-
-export interface GptState {
-  /** Of the blocks that have experts, in order. */
-  readonly experts?: readonly GptExpertsState[];
-}
-
-/** The shift of layer normalisation only. */
-type NormParams = RmsNormParams & Partial<LayerNormParams>;
-
-export interface GptBlockParams {
-  readonly attentionNorm: NormParams;
-  readonly query_DD: Tensor;
-  readonly key_DD: Tensor;
-  readonly value_DD: Tensor;
-  readonly output_DD: Tensor;
-  readonly feedForwardNorm: NormParams;
-  /** In place of the three matrices below, in blocks that have experts. */
-  readonly experts?: unknown;
-  readonly up_DF?: Tensor;
-  /** SwiGLU only. */
-  readonly gate_DF?: Tensor;
-  readonly down_FD?: Tensor;
-}
-
-export interface GptParams {
-  readonly embedding_VD: Tensor;
-  /** Learned positions only. */
-  readonly positions_TD?: Tensor;
-  readonly blocks: readonly GptBlockParams[];
-  readonly finalNorm: NormParams;
-  /** Untied head only. */
-  readonly head_DV?: Tensor;
-}
+  dropOwnPositions,
+  enterColumnParallel,
+  gatherPositions,
+  leaveRowParallel,
+  ownPositions,
+  ownShard,
+  type TensorParallel,
+} from "./tensor-parallel.ts";
 
 /** What a layer of experts leaves behind. */
 interface ExpertsApplied {
@@ -150,6 +63,19 @@ const needPositive = (options: Readonly<Record<string, number>>): void => {
   }
 };
 
+/** Dimension along which tensor-parallel ranks share a matrix of a block out: columns go in, rows come out. */
+const sharedDims = { query_DD: 1, key_DD: 1, value_DD: 1, output_DD: 0, up_DF: 1, gate_DF: 1, down_FD: 0 } as const;
+
+/** @param own of the experts' parameters, by path in their tree. */
+const shardingOf =
+  (tensor: TensorParallel | undefined, own: Sharding | undefined): Sharding =>
+  (path) => {
+    const [, experts, name] = /^blocks\.\d+\.(experts\.)?(.*)$/.exec(path) ?? [];
+    if (experts !== undefined) return own?.(name!);
+    if (tensor === undefined || name === undefined || !Object.hasOwn(sharedDims, name)) return undefined;
+    return { axis: tensor.axis, dim: sharedDims[name as keyof typeof sharedDims] };
+  };
+
 /**
  * A decoder-only transformer over bytes (or other small tokens): normalisation before each branch, causal attention,
  * feed-forward part, no biases in the matrices. Inputs i32 or u8 [B, T], labels [B, T]: the inputs one position later.
@@ -162,8 +88,14 @@ const needPositive = (options: Readonly<Record<string, number>>): void => {
  * With `experts` some blocks have a layer of theirs in place of the feed-forward part; what it adds to the loss is in
  * the loss while training, and what it reports in `figures`.
  *
- * @throws ArgumentError when sizes are not positive integers, the heads do not divide the width, or no block would have
- * experts.
+ * With `tensor` the ranks of an axis take the same samples; embedding, head and norms are on all of them. `loss` and
+ * `evaluate` are of a rank's own positions: the mean of the losses over ranks, and the sum of the metrics, are those of
+ * one rank. First parameters and dropout are those of one rank too. A layer of experts takes the rank's own positions,
+ * as if the axis were one more along which ranks have different samples. Per block and rank, forward sends
+ * `4(P−1)/P · 4BTD` bytes, and backward as many.
+ *
+ * @throws ArgumentError when sizes are not positive integers, the heads do not divide the width, no block would have
+ * experts, or the tensor-parallel ranks do not divide heads, F or T.
  * Source: Radford et al. 2019 (GPT-2); Su et al. 2021, arXiv 2104.09864 (rotary); Shazeer 2020, arXiv 2002.05202
  * (SwiGLU).
  */
@@ -181,6 +113,7 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
     dropoutRate = 0,
     recompute = "none",
     experts,
+    tensor,
   } = options;
   const hidden = options.hidden ?? (activation === "gelu" ? 4 * width : 8 * Math.ceil(width / 3));
   needPositive({ vocabulary, contextLength, width, numLayers, numHeads, hidden });
@@ -193,6 +126,16 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
       `gpt: experts in every block of ${experts.every} were asked for, with ${numLayers} blocks; use 1 to ${numLayers}`,
     );
   const headWidth = width / numHeads;
+  const isSequence = tensor !== undefined && (tensor.sequence ?? true);
+  /** Checked where the mesh is known. */
+  const needShares = (sizes: Readonly<Record<string, number>>): void => {
+    const numRanks = tensor === undefined ? 1 : axisSize(tensor.axis);
+    for (const [name, size] of Object.entries(sizes))
+      if (size % numRanks !== 0)
+        throw new ArgumentError(
+          `gpt: ${size} ${name} do not divide among ${numRanks} ranks of axis "${tensor!.axis}"; use a multiple of ${numRanks}, or fewer ranks`,
+        );
+  };
   const hasExperts = (layer: number): boolean => experts !== undefined && (layer + 1) % experts.every === 0;
   const expertLayers = Array.from({ length: numLayers }, (_, layer) => layer).filter(hasExperts);
   if (positions === "rotary" && headWidth % 2 !== 0)
@@ -205,30 +148,32 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
     shift === undefined ? applyRmsNorm({ gain }, x) : applyLayerNorm({ gain, shift }, x);
 
   const initFeedForward = (
-    weight: (id: number, numIn: number, numOut: number, deviation: number) => Tensor,
-    inner: number,
-    residual: number,
+    columns: (id: number, numIn: number, numOut: number) => Tensor,
+    rows: (id: number, numIn: number, numOut: number) => Tensor,
   ): Pick<GptBlockParams, "up_DF" | "gate_DF" | "down_FD"> => ({
-    up_DF: weight(4, width, hidden, inner),
-    ...(activation === "swiglu" && { gate_DF: weight(5, width, hidden, inner) }),
-    down_FD: weight(6, hidden, width, residual),
+    up_DF: columns(4, width, hidden),
+    ...(activation === "swiglu" && { gate_DF: columns(5, width, hidden) }),
+    down_FD: rows(6, hidden, width),
   });
 
   const initBlock = (key: Tensor, layer: number): GptBlockParams => {
     const inner = 0.02;
     const residual = inner / Math.sqrt(2 * numLayers);
-    const weight = (id: number, numIn: number, numOut: number, deviation: number): Tensor =>
-      normal(foldIn(key, id), [numIn, numOut], { deviation });
+    // Drawn whole on each rank, so that a matrix has the same numbers however many ranks share it out.
+    const weight = (id: number, shape: readonly [number, number], deviation: number, dim: Shard["dim"]): Tensor => {
+      const whole = normal(foldIn(key, id), shape, { deviation });
+      return tensor === undefined ? whole : ownShard(whole, { axis: tensor.axis, dim });
+    };
+    const columns = (id: number, numIn: number, numOut: number): Tensor => weight(id, [numIn, numOut], inner, 1);
+    const rows = (id: number, numIn: number, numOut: number): Tensor => weight(id, [numIn, numOut], residual, 0);
     return {
       attentionNorm: initNorm(),
-      query_DD: weight(0, width, width, inner),
-      key_DD: weight(1, width, width, inner),
-      value_DD: weight(2, width, width, inner),
-      output_DD: weight(3, width, width, residual),
+      query_DD: columns(0, width, width),
+      key_DD: columns(1, width, width),
+      value_DD: columns(2, width, width),
+      output_DD: rows(3, width, width),
       feedForwardNorm: initNorm(),
-      ...(hasExperts(layer)
-        ? { experts: experts!.layer.init(foldIn(key, 7)).params }
-        : initFeedForward(weight, inner, residual)),
+      ...(hasExperts(layer) ? { experts: experts!.layer.init(foldIn(key, 7)).params } : initFeedForward(columns, rows)),
     };
   };
 
@@ -244,31 +189,41 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
     own,
     report: { loss, figures },
   });
+  const stateAfter = (state: GptState, applied: readonly ExpertsApplied[]): GptState =>
+    experts === undefined ? state : { experts: applied.map(kept) };
 
-  const attend = (block: GptBlockParams, x_BTD: Tensor): Tensor => {
+  const enter = (x: Tensor): Tensor => (tensor === undefined ? x : enterColumnParallel(x, tensor));
+  const leave = (y: Tensor): Tensor => (tensor === undefined ? y : leaveRowParallel(y, tensor));
+
+  const attend = (block: GptBlockParams, own: Tensor): Tensor => {
+    const x_BTD = enter(own);
     const [numRows, length] = x_BTD.shape as [number, number, number];
     const heads = (weight_DD: Tensor): Tensor =>
-      transpose(reshape(matmul(x_BTD, weight_DD), [numRows, length, numHeads, headWidth]), [0, 2, 1, 3]);
+      transpose(reshape(matmul(x_BTD, weight_DD), [numRows, length, -1, headWidth]), [0, 2, 1, 3]);
     const turn = (x_BHTK: Tensor): Tensor => (positions === "rotary" ? rotary(x_BHTK) : x_BHTK);
     const y_BHTK = attention(turn(heads(block.query_DD)), turn(heads(block.key_DD)), heads(block.value_DD), {
       causal: true,
     });
-    return matmul(reshape(transpose(y_BHTK, [0, 2, 1, 3]), [numRows, length, width]), block.output_DD);
+    return leave(matmul(reshape(transpose(y_BHTK, [0, 2, 1, 3]), [numRows, length, -1]), block.output_DD));
   };
 
-  const feedForward = (block: GptBlockParams, x_BTD: Tensor): Tensor => {
+  const feedForward = (block: GptBlockParams, own: Tensor): Tensor => {
+    const x_BTD = enter(own);
     const up_BTF = matmul(x_BTD, block.up_DF!);
     const h_BTF = block.gate_DF === undefined ? gelu(up_BTF) : multiply(silu(matmul(x_BTD, block.gate_DF)), up_BTF);
-    return matmul(h_BTF, block.down_FD!);
+    return leave(matmul(h_BTF, block.down_FD!));
   };
 
-  /** Logits, and what layers of experts leave behind. */
-  const run = (
+  /**
+   * @returns what is normed for the head, with `sequence` of this rank's positions, else of all; and what layers of
+   * experts leave behind.
+   */
+  const applyBlocks = (
     params: GptParams,
     state: GptState,
     tokens_BT: Tensor,
     context: RunContext,
-  ): readonly [logits_BTV: Tensor, experts: readonly ExpertsApplied[]] => {
+  ): readonly [x_BTD: Tensor, experts: readonly ExpertsApplied[]] => {
     const length = tokens_BT.shape[1];
     if (tokens_BT.rank !== 2 || length! > contextLength) {
       throw new ShapeError(
@@ -276,19 +231,23 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
         `tokens [${tokens_BT.shape.join(", ")}] do not fit: it takes [B, T] with T up to the context length ${contextLength}; cut the sequences or raise contextLength`,
       );
     }
+    if (isSequence) needShares({ positions: length! });
+    const own = (x: Tensor, dim: number): Tensor => (isSequence ? ownShard(x, { axis: tensor.axis, dim }) : x);
     const numDrops = 2 * numLayers + 1;
-    const drop = (x: Tensor, use: number): Tensor => dropWhileTraining(x, dropoutRate, context, use);
+    const drop = (x: Tensor, use: number): Tensor =>
+      isSequence
+        ? dropOwnPositions(x, dropoutRate, context, { use, axis: tensor.axis })
+        : dropWhileTraining(x, dropoutRate, context, use);
     const embedded_BTD = scope("embedding", () => {
-      const x_BTD = embedding(params.embedding_VD, cast(tokens_BT, "i32"));
+      const x_BTD = embedding(params.embedding_VD, cast(own(tokens_BT, 1), "i32"));
       return drop(
-        params.positions_TD === undefined ? x_BTD : add(x_BTD, slice(params.positions_TD, [0], [length!])),
+        params.positions_TD === undefined ? x_BTD : add(x_BTD, own(slice(params.positions_TD, [0], [length!]), 0)),
         0,
       );
     });
     const applyExperts = (block: GptBlockParams, x: Tensor, layer: number): readonly [Tensor, ExpertsApplied] => {
-      const own = state.experts![expertLayers.indexOf(layer)]!.own;
-      const keyed = context.key === undefined ? context : { ...context, key: foldIn(context.key, numDrops + layer) };
-      const [y, next, report] = experts!.layer.apply(block.experts, own, x, keyed);
+      const before = state.experts![expertLayers.indexOf(layer)]!.own;
+      const [y, next, report] = experts!.layer.apply(block.experts, before, x, keyedFor(context, numDrops + layer));
       return [y, { own: next, report }];
     };
     /** What takes the place of `x`, and what its experts are left with, if it has any. */
@@ -297,28 +256,50 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
       const y = add(x, drop(attended, 2 * layer + 1));
       const normed = (): Tensor => normalise(block.feedForwardNorm, y);
       const [branch, ...after] = hasExperts(layer)
-        ? scope("experts", () => applyExperts(block, normed(), layer))
+        ? scope("experts", () => throughOwnPositions(normed(), (tokens) => applyExperts(block, tokens, layer)))
         : [scope("feed-forward", () => feedForward(block, normed()))];
       return [add(y, drop(branch, 2 * layer + 2)), ...after];
     };
     const after: ExpertsApplied[] = [];
     let x_BTD = embedded_BTD;
     for (const [layer, block] of params.blocks.entries()) {
-      const [next, ...own] = scope(`block-${layer}`, () => asBlock(recompute, () => applyBlock(x_BTD, block, layer)));
+      const [next, ...left] = scope(`block-${layer}`, () => asBlock(recompute, () => applyBlock(x_BTD, block, layer)));
       x_BTD = next;
-      after.push(...own);
+      after.push(...left);
     }
-    const logits_BTV = scope("head", () => {
+    return [x_BTD, after];
+  };
+
+  /** A context whose key differs from use to use, and on ranks that have different positions. */
+  const keyedFor = (context: RunContext, use: number): RunContext => {
+    if (context.key === undefined) return context;
+    const key = foldIn(context.key, use);
+    const isAlone = tensor === undefined || axisSize(tensor.axis) === 1;
+    return { ...context, key: isAlone ? key : foldIn(key, axisIndex(tensor.axis)) };
+  };
+
+  /** Apply a function of tokens to each once: every rank to its own positions. */
+  const throughOwnPositions = <Rest extends readonly unknown[]>(
+    x: Tensor,
+    fn: (own: Tensor) => readonly [Tensor, ...Rest],
+  ): readonly [Tensor, ...Rest] => {
+    if (tensor === undefined || isSequence) return fn(x);
+    needShares({ positions: x.shape[1]! });
+    const [y, ...rest] = fn(ownPositions(x, tensor));
+    return [gatherPositions(y, tensor), ...rest];
+  };
+
+  const applyHead = (params: GptParams, x_BTD: Tensor): Tensor =>
+    scope("head", () => {
       const normed_BTD = normalise(params.finalNorm, x_BTD);
       return params.head_DV === undefined
         ? matmul(normed_BTD, params.embedding_VD, { transposeB: true })
         : matmul(normed_BTD, params.head_DV);
     });
-    return [logits_BTV, after];
-  };
 
-  const model = labelledModel<GptParams, GptState>({
-    init: (key) => ({
+  const init: Model<GptParams, GptState>["init"] = (key) => {
+    needShares({ heads: numHeads, "hidden values": hidden });
+    return {
       params: {
         embedding_VD: initEmbedding(foldIn(key, 0), [vocabulary, width]),
         ...(positions === "learned" && { positions_TD: initEmbedding(foldIn(key, 1), [contextLength, width]) }),
@@ -327,21 +308,46 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
         ...(!tiedHead && { head_DV: normal(foldIn(key, 2), [width, vocabulary], { deviation: 0.02 }) }),
       },
       state: experts === undefined ? {} : { experts: expertLayers.map((layer) => initExperts(foldIn(key, 3 + layer))) },
-    }),
+    };
+  };
+  /** Logits of all positions, on every rank. */
+  const apply: Model<GptParams, GptState>["apply"] = (params, state, tokens_BT, context) => {
+    const [x_BTD, applied] = applyBlocks(params, state, tokens_BT, context);
+    const logits_BTV = applyHead(params, x_BTD);
+    return [
+      isSequence ? scope("head", () => gatherPositions(logits_BTV, tensor)) : logits_BTV,
+      stateAfter(state, applied),
+    ];
+  };
+  const model = labelledModel<GptParams, GptState>({
+    init,
     apply: (params, state, tokens_BT, context) => {
-      const [logits_BTV, after] = run(params, state, tokens_BT, context);
-      return [logits_BTV, experts === undefined ? state : { experts: after.map(kept) }];
+      const [x_BTD, applied] = applyBlocks(params, state, tokens_BT, context);
+      const own = tensor === undefined || isSequence ? x_BTD : ownPositions(x_BTD, tensor);
+      return [applyHead(params, own), stateAfter(state, applied)];
     },
   });
-  if (experts === undefined) return model;
-  const { sharding } = experts;
-  return {
-    ...model,
+  const ofOwnPositions = (batch: LabelledBatch): LabelledBatch => {
+    if (tensor === undefined) return batch;
+    needShares({ positions: batch.labels.shape[1]! });
+    return { ...batch, labels: ownPositions(batch.labels, tensor) };
+  };
+  const gptModel: Model<GptParams, GptState> = {
+    init,
+    apply,
     loss: (params, state, batch, context) => {
-      const [loss, next] = model.loss(params, state, batch, context);
-      if (!context.train) return [loss, next];
+      const [loss, next] = model.loss(params, state, ofOwnPositions(batch), context);
+      if (!context.train || experts === undefined) return [loss, next];
       return [next.experts!.reduce((sum, { report }) => add(sum, report.loss), loss), next];
     },
+    evaluate: (params, state, batch) => model.evaluate(params, state, ofOwnPositions(batch)),
+    ...((tensor !== undefined || experts?.sharding !== undefined) && {
+      sharding: shardingOf(tensor, experts?.sharding),
+    }),
+  };
+  if (experts === undefined) return gptModel;
+  return {
+    ...gptModel,
     experts: {
       layers: expertLayers.map((layer, i) => ({
         name: `block-${layer}`,
@@ -349,7 +355,7 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
         state: `experts.${i}.own`,
       })),
       choices: (params, state, inputs, context) =>
-        run(params, state, inputs, context)[1].map(({ report: { choices_TK } }, i) => {
+        applyBlocks(params, state, inputs, context)[1].map(({ report: { choices_TK } }, i) => {
           if (choices_TK === undefined)
             throw new ArgumentError(
               `gpt: the experts of block ${expertLayers[i]} take mixtures of all tokens, which choose none; ask for choices of a layer that makes them`,
@@ -366,11 +372,5 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
           ]),
         ),
       ),
-    ...(sharding !== undefined && {
-      sharding: (path: string) => {
-        const own = /^blocks\.\d+\.experts\.(.*)$/.exec(path)?.[1];
-        return own === undefined ? undefined : sharding(own);
-      },
-    }),
   };
 };

@@ -1,16 +1,17 @@
 export { applyBatchNorm, type BatchNormParams, type BatchNormState, initBatchNorm } from "./batch-normalisation.ts";
 export { cnn, type CnnOptions, type CnnParams } from "./cnn.ts";
-export {
-  type FeedForwardLayer,
-  type FeedForwardReport,
-  gpt,
-  type GptBlockParams,
-  type GptExperts,
-  type GptExpertsState,
-  type GptOptions,
-  type GptParams,
-  type GptState,
-} from "./gpt.ts";
+export { gpt } from "./gpt.ts";
+export type {
+  FeedForwardLayer,
+  FeedForwardReport,
+  GptBlockParams,
+  GptExperts,
+  GptExpertsState,
+  GptNormParams,
+  GptOptions,
+  GptParams,
+  GptState,
+} from "./gpt-options.ts";
 export { fans, glorotUniform, headNormal, heNormal } from "./initialisers.ts";
 export {
   type Affine,
@@ -46,3 +47,14 @@ export {
 } from "./normalisation.ts";
 export type { Recompute } from "./recompute.ts";
 export { resnet18, type ResNet18Options, type ResNet18Params, type ResNet18State } from "./resnet18.ts";
+export {
+  dropOwnPositions,
+  enterColumnParallel,
+  gatherPositions,
+  gatherShards,
+  leaveRowParallel,
+  ownPositions,
+  ownShard,
+  sumToShards,
+  type TensorParallel,
+} from "./tensor-parallel.ts";

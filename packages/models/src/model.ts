@@ -31,7 +31,10 @@ export interface Model<Params = unknown, State = unknown, Batch = LabelledBatch>
   init(key: Tensor): { readonly params: Params; readonly state: State };
   /** Logits f32 [..., classes] of the inputs, and the new state. */
   apply(params: Params, state: State, inputs: Tensor, context: RunContext): readonly [logits: Tensor, state: State];
-  /** Mean cross-entropy in nats, f32 scalar, and the new state. */
+  /**
+   * Mean cross-entropy in nats, f32 scalar, and the new state. Where ranks share a sample out, that of the rank's part:
+   * the mean over ranks is the loss.
+   */
   loss(params: Params, state: State, batch: Batch, context: RunContext): readonly [loss: Tensor, state: State];
   /** Sums over the rows that count, to be added up over batches and ranks. */
   evaluate(params: Params, state: State, batch: Batch): Metrics;

@@ -9,7 +9,7 @@ import type { LabelledBatch } from "@skein/models";
 import { RunError } from "../errors.ts";
 import type { ExpertsJob, Job } from "../job.ts";
 import type { LiveState } from "../live-state.ts";
-import { dataAxis, expertReplicasAxis } from "../mesh.ts";
+import { expertReplicasAxis } from "../mesh.ts";
 import type { ExchangePlan } from "../planning/exchange-plan.ts";
 import type { DeviceState, Parts } from "../train-state.ts";
 import { type ExpertLayer, expertLayersOf, leavesAt } from "./expert-layers.ts";
@@ -23,7 +23,9 @@ export interface RePlacementInput {
   readonly job: Job;
   readonly parts: Parts;
   readonly backend: Backend;
-  readonly communicators: Communicators & { readonly [dataAxis]: Communicator };
+  readonly communicators: Communicators;
+  /** All ranks. */
+  readonly world: Communicator;
   readonly plan: ExchangePlan | undefined;
   /** Told of each move. */
   readonly moved: (step: number, layers: readonly MovedLayer[], seconds: number) => void;
@@ -54,7 +56,7 @@ const sendsEachChoice: Readonly<Record<ExpertsJob["dispatch"], boolean>> = {
 
 /** @returns none where the job has no experts to place anew. */
 export const rePlacement = (input: RePlacementInput): RePlacement | undefined => {
-  const { job, parts, backend, communicators, plan, moved } = input;
+  const { job, parts, backend, world, plan, moved } = input;
   const placed = placedAnew(job);
   if (placed === undefined) return undefined;
   const { experts, placement, width } = placed;
@@ -88,7 +90,6 @@ export const rePlacement = (input: RePlacementInput): RePlacement | undefined =>
 
   /** Ranks that decided differently would hang, or train on with other experts than they think. */
   const requireAlike = async (step: number, decided: readonly (readonly number[] | undefined)[]): Promise<void> => {
-    const world = communicators[dataAxis];
     const own = JSON.stringify(decided);
     const all = await world.exchangeTexts(own);
     const other = all.findIndex((text) => text !== all[0]);

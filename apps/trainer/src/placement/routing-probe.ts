@@ -13,7 +13,7 @@ import {
 } from "@skein/tensor-core";
 import { passesFor } from "../compiled-steps.ts";
 import type { Job } from "../job.ts";
-import { dataAxis, expertAxis, expertReplicasAxis } from "../mesh.ts";
+import { dataAxis, everyRankAxis, expertAxis, expertReplicasAxis } from "../mesh.ts";
 import type { DeviceState, Parts } from "../train-state.ts";
 
 export interface ProbeInput {
@@ -40,7 +40,7 @@ export const routingProbe = ({ job, parts, backend, communicators }: ProbeInput)
   const { experts } = parts.model;
   if (experts === undefined) throw new InvariantError("a model without experts was asked for their routing");
   // One rank that has all experts has no place among others: its tokens stand by its number.
-  const axes = parts.mesh[expertAxis] === undefined ? [dataAxis] : [expertReplicasAxis, expertAxis];
+  const axes = parts.mesh[expertAxis] === undefined ? [everyRankAxis(parts.mesh)] : [expertReplicasAxis, expertAxis];
   const gathered = (x: Tensor): Tensor => axes.reduce((all, axis) => allGather(all, axis), x);
   const compiled = jit(
     (

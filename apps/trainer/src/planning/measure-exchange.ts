@@ -1,5 +1,5 @@
 import { fitCollectiveModel, type LinearCollectiveModel } from "@skein/cost-model";
-import { dataAxis, expertAxis } from "../mesh.ts";
+import { everyRankAxis, expertAxis } from "../mesh.ts";
 import { agreement } from "./agree.ts";
 import { measureCollectives } from "./measure-collectives.ts";
 import type { ProfileInput } from "./profile-steps.ts";
@@ -14,10 +14,11 @@ const mostBytes = 1_048_576;
  * @returns seconds of an all-to-all of so many bytes that each rank has.
  */
 export const measureExpertExchange = async ({
+  parts,
   backend,
   communicators,
-}: Pick<ProfileInput, "backend" | "communicators">): Promise<LinearCollectiveModel> => {
-  const agree = agreement(backend, communicators, dataAxis);
+}: Pick<ProfileInput, "parts" | "backend" | "communicators">): Promise<LinearCollectiveModel> => {
+  const agree = agreement(backend, communicators, everyRankAxis(parts.mesh));
   try {
     const samples = await measureCollectives("all-to-all", expertAxis, { backend, communicators, mostBytes });
     const fitted = fitCollectiveModel(samples);

@@ -18,7 +18,7 @@ import type { BucketedPlan, ExchangePlan } from "./exchange-plan.ts";
 import { buildCompression } from "../build-exchange.ts";
 import type { Job } from "../job.ts";
 import { type Parts, stateSpecs } from "../train-state.ts";
-import { dataAxis } from "../mesh.ts";
+import { everyRankAxis } from "../mesh.ts";
 import { type Agree, agreement } from "./agree.ts";
 import { measureCollectives } from "./measure-collectives.ts";
 import { measureProfile, profileFrom, profileNumbers } from "./measure-profile.ts";
@@ -95,15 +95,14 @@ export const decidePlan = (
 export const planTogether = async (input: ProfileInput): Promise<AgreedPlan> => {
   const { job, parts, backend, communicators } = input;
   const { params } = stateSpecs(parts);
-  const agree = agreement(backend, communicators, dataAxis);
+  const axis = everyRankAxis(parts.mesh);
+  const agree = agreement(backend, communicators, axis);
   try {
     const own = await measureProfile(input);
     const dense = profileFrom(await agree(profileNumbers(own, params)), params);
     const mostBytes = dense.tensors.reduce((sum, { bytes }) => sum + bytes, 0);
     const fit = async (kind: "all-reduce" | "all-gather"): Promise<LinearCollectiveModel> => {
-      const fitted = fitCollectiveModel(
-        await measureCollectives(kind, dataAxis, { backend, communicators, mostBytes }),
-      );
+      const fitted = fitCollectiveModel(await measureCollectives(kind, axis, { backend, communicators, mostBytes }));
       const [startupSeconds, secondsPerByte] = await agree([fitted.startupSeconds, fitted.secondsPerByte]);
       return { startupSeconds: startupSeconds!, secondsPerByte: secondsPerByte! };
     };
@@ -111,7 +110,7 @@ export const planTogether = async (input: ProfileInput): Promise<AgreedPlan> => 
     const allGather = job.compression.kind === "lags" ? await fit("all-gather") : undefined;
     const slowdown =
       job.priorities === "spread"
-        ? await measureSlowdown(allReduce, { backend, communicators, mostBytes }, agree)
+        ? await measureSlowdown(allReduce, axis, { backend, communicators, mostBytes }, agree)
         : onlyOne;
     const { plan, profile } = decidePlan(job, parts, { dense, allReduce, allGather, slowdown });
     const { buckets } = plan;
@@ -134,10 +133,11 @@ const onlyOne: Slowdown = [1];
 /** How two collectives at once slow one another down on these links, as rank 0 sees it. */
 const measureSlowdown = async (
   alone: LinearCollectiveModel,
+  axis: string,
   options: Omit<Parameters<typeof measureCollectives>[2], "atOnce">,
   agree: Agree,
 ): Promise<Slowdown> => {
-  const together = await measureCollectives("all-reduce", dataAxis, { ...options, atOnce: 2 });
+  const together = await measureCollectives("all-reduce", axis, { ...options, atOnce: 2 });
   const [two] = await agree([fitSlowdown(alone, together)]);
   return [1, two!];
 };

@@ -15,7 +15,7 @@ import {
 import { CompiledSteps } from "../compiled-steps.ts";
 import type { Curvature } from "../curvature.ts";
 import type { Job } from "../job.ts";
-import { placeOf } from "../mesh.ts";
+import { batchPartOf, placeOf } from "../mesh.ts";
 import { type DeviceState, initState, type Parts } from "../train-state.ts";
 
 /** Steps before times are believed: the first compiles, the second meets cold caches. */
@@ -64,7 +64,7 @@ export const profileSteps = async (
   { numSteps, curvature = parts.curvature }: { readonly numSteps: number; readonly curvature?: Curvature | undefined },
 ): Promise<ProfiledSteps> => {
   const identity = identityCompressor();
-  const initial = jit(initState(parts), backend, { mesh: parts.mesh, place: placeOf(job, rank) });
+  const initial = jit(initState(parts), backend, { mesh: parts.mesh, place: placeOf(job, rank), communicators });
   const fresh = (await initial(randomKey(job.seed) as never)) as unknown as DeviceState;
   initial.release();
   const buckets = bucketPerTensor(fresh.params);
@@ -89,7 +89,7 @@ export const profileSteps = async (
     spanSink,
   });
   const spans: (readonly Span[])[] = [];
-  const batches = trainingBatches(train.count, { batchSize: job.batch, seed: job.seed, rank, worldSize: job.ranks });
+  const batches = trainingBatches(train.count, { batchSize: job.batch, seed: job.seed, ...batchPartOf(job, rank) });
   for (let step = 0; step < warmUpSteps + numSteps; step++) {
     const { indices } = batches.next().value;
     const begin = spanSink.spans.length;

@@ -1,0 +1,101 @@
+import { NdArray, type DType } from "@skein/tensor-core";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { joinParts, partOfWhole, shardFile, shardFilesIn, wholeSpec, wholeTensors } from "./checkpoint-shards.ts";
+
+const wholes = fc
+  .record({
+    part: fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 4 }),
+    at: fc.nat(3),
+    numParts: fc.integer({ min: 1, max: 5 }),
+    dtype: fc.constantFrom<DType>("f32", "u8", "bf16", "bool"),
+  })
+  .map(({ part, at, numParts, dtype }) => {
+    const dim = at % part.length;
+    const shape = part.map((size, i) => (i === dim ? size * numParts : size));
+    const count = shape.reduce((product, size) => product * size, 1);
+    const values = Array.from({ length: count }, (_, i) => (dtype === "bool" ? i % 2 : i % 251));
+    return { part, dim, numParts, whole: NdArray.from(values, shape, dtype) };
+  });
+
+describe("parts of a tensor", () => {
+  test("are its entries at their places, and put together the tensor again", () => {
+    fc.assert(
+      fc.property(wholes, ({ part, dim, numParts, whole }) => {
+        const parts = Array.from({ length: numParts }, (_, place) => partOfWhole(whole, dim, place, numParts));
+        const again = joinParts(parts, dim);
+        expect(again.shape).toEqual(whole.shape);
+        expect(again.bytes()).toEqual(whole.bytes());
+        expect(wholeSpec({ dtype: whole.dtype, shape: part }, dim, numParts).shape).toEqual(whole.shape);
+        // Row by row: the entry of part p at index i along the dimension is that of the whole at p · n + i.
+        const inner = whole.shape.slice(dim + 1).reduce((product, size) => product * size, 1);
+        const [size, each] = [whole.shape[dim]!, part[dim]!];
+        const numbers = whole.toNumbers();
+        parts.forEach((own, place) => {
+          expect(own.shape).toEqual(part);
+          own.toNumbers().forEach((value, at) => {
+            const [outer, rest] = [Math.floor(at / (each * inner)), at % (each * inner)];
+            expect(value).toBe(numbers[outer * size * inner + place * each * inner + rest]);
+          });
+        });
+      }),
+    );
+  });
+
+  test("of one number are put together for any other", () => {
+    fc.assert(
+      fc.property(wholes, fc.integer({ min: 1, max: 4 }), ({ dim, numParts, whole }, times) => {
+        const finer = numParts * times;
+        const shape = whole.shape.map((size, i) => (i === dim ? size * times : size));
+        const tensor = NdArray.from(
+          Array.from({ length: whole.data.length * times }, (_, i) => i),
+          shape,
+        );
+        const saved = Array.from({ length: finer }, (_, place) => partOfWhole(tensor, dim, place, finer));
+        const read = wholeTensors(new Map(), [{ dim, files: saved.map((part) => new Map([["w", part]])) }])("w")!;
+        for (let place = 0; place < numParts; place++)
+          expect(partOfWhole(read, dim, place, numParts).toNumbers()).toEqual(
+            joinParts(saved.slice(place * times, (place + 1) * times), dim).toNumbers(),
+          );
+      }),
+    );
+  });
+});
+
+describe("files of parts", () => {
+  const filesOf = (...names: readonly string[]): Map<string, true> => new Map(names.map((name) => [name, true]));
+
+  test("say along which dimension the parts lie; those of experts have the name that they always had", () => {
+    expect(shardFile({ axis: "expert", dim: 0 }, 3)).toBe("experts-3.safetensors");
+    expect(shardFile({ axis: "tensor", dim: 1 }, 0)).toBe("tensor-dim1-0.safetensors");
+    const names = [
+      { axis: "expert", dim: 0 },
+      { axis: "tensor", dim: 0 },
+      { axis: "tensor", dim: 1 },
+    ].flatMap((shard) => [0, 1].map((place) => shardFile(shard, place)));
+    expect(
+      shardFilesIn(filesOf("shared.safetensors", "rank-0.safetensors", ...names.toReversed())).toSorted((a, b) =>
+        a.names[0]! < b.names[0]! ? -1 : 1,
+      ),
+    ).toEqual([
+      { dim: 0, names: names.slice(0, 2) },
+      { dim: 0, names: names.slice(2, 4) },
+      { dim: 1, names: names.slice(4) },
+    ]);
+  });
+
+  test("end with the first that is not there", () => {
+    expect(shardFilesIn(filesOf("experts-0.safetensors", "experts-2.safetensors"))).toEqual([
+      { dim: 0, names: ["experts-0.safetensors"] },
+    ]);
+  });
+
+  test("of which one lacks a tensor give nothing in its place", () => {
+    const part = NdArray.from([1, 2]);
+    const shared = new Map([["b", part]]);
+    const read = wholeTensors(shared, [{ dim: 0, files: [new Map([["w", part]]), new Map()] }]);
+    expect(read("w")).toBeUndefined();
+    expect(read("b")).toBe(part);
+    expect(read("c")).toBeUndefined();
+  });
+});

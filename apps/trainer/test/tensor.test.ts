@@ -1,0 +1,207 @@
+import { cpSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { jobFolder, metricLines, skeinTrain, stepLosses } from "./cli.ts";
+
+let folder: string;
+let remove: () => void;
+beforeAll(() => ({ folder, remove } = jobFolder()));
+afterAll(() => remove());
+
+const gpt = "model={kind: gpt, layers: 2, heads: 4, width: 16}";
+const dropless =
+  "model={kind: gpt, layers: 2, heads: 4, width: 16, experts: {count: 4, capacity: all, every: 2, gate: sigmoid}}";
+const plain = [
+  "data={kind: moby-dick, window: 16, trainSamples: 400, testSamples: 30}",
+  "batch=8",
+  "evaluation.batch=8",
+  "compression={kind: identity}",
+  "optimizer={kind: adamw}",
+  "learningRate={peak: 0.01, warmupSteps: 3}",
+  "clipNorm=0.5",
+  "checkpoint.keep=10",
+  "replicas.checkEverySteps=2",
+];
+const steps = 8;
+const longer = steps + 4;
+
+const settings = (all: readonly string[]): string[] => all.flatMap((setting) => ["--set", setting]);
+const run = async (...args: readonly string[]): Promise<void> => {
+  const { code, stderr } = await skeinTrain(folder, ...args);
+  expect(stderr).not.toContain("rank ");
+  expect(code, stderr).toBe(0);
+};
+const train = (output: string, own: readonly string[], ...args: string[]): Promise<void> =>
+  run("run", "job.yaml", "--output", output, "--steps", `${steps}`, ...settings([...plain, ...own]), ...args);
+interface Ranks {
+  readonly data?: number;
+  readonly expert?: number;
+  readonly tensor?: number;
+}
+const mesh = ({ data = 1, expert = 1, tensor = 1 }: Ranks): string[] => [
+  `ranks=${data * expert * tensor}`,
+  `mesh={data: ${data}, expert: ${expert}, tensor: ${tensor}}`,
+];
+
+const checkpointOf = (output: string, step = steps): string =>
+  join(folder, output, `checkpoints/step-${String(step).padStart(8, "0")}`);
+/** What a run has saved, by file; what names its files by their hashes is left out. */
+const savedBy = (output: string, step = steps): [name: string, content: Buffer][] =>
+  readdirSync(checkpointOf(output, step))
+    .filter((name) => name.endsWith(".safetensors"))
+    .sort()
+    .map((name) => [name, readFileSync(join(checkpointOf(output, step), name))]);
+const expectClose = (output: string, other: string): void => {
+  const [losses, expected] = [stepLosses(join(folder, output)), stepLosses(join(folder, other))];
+  expect(losses).toHaveLength(expected.length);
+  for (const [i, loss] of losses.entries()) expect(Math.abs(loss - expected[i]!), `step ${i + 1}`).toBeLessThan(1e-3);
+};
+/** Of the last evaluation of a run. */
+const testLossOf = (output: string): number =>
+  Number(metricLines(join(folder, output)).findLast(({ type }) => type === "evaluation")!["loss"]);
+
+describe("a GPT whose matrices ranks share out", () => {
+  beforeAll(async () => {
+    await train("one", [gpt, ...mesh({})]);
+    await train("mesh", [gpt, ...mesh({ data: 2, tensor: 2 })]);
+    await train("longer", [gpt, ...mesh({})], "--steps", `${longer}`);
+  });
+
+  test("learns on a mesh what it learns on one rank", () => {
+    expectClose("mesh", "one");
+    expect(stepLosses(join(folder, "mesh")).at(-1)).toBeLessThan(5.5);
+    expect(Math.abs(testLossOf("mesh") - testLossOf("one"))).toBeLessThan(1e-3);
+    const norms = ["mesh", "one"].map((output) =>
+      metricLines(join(folder, output)).flatMap(({ type, gradientNorm }) =>
+        type === "step" ? [Number(gradientNorm)] : [],
+      ),
+    );
+    norms[0]!.forEach((norm, i) => expect(norm / norms[1]![i]!).toBeCloseTo(1, 3));
+  });
+
+  test("saves each part once", () => {
+    expect(savedBy("mesh").map(([name]) => name)).toEqual(
+      ["shared", "tensor-dim0-0", "tensor-dim0-1", "tensor-dim1-0", "tensor-dim1-1"].map(
+        (name) => `${name}.safetensors`,
+      ),
+    );
+    const bytes = (output: string): number => savedBy(output).reduce((sum, [, { length }]) => sum + length, 0);
+    // Beside the same numbers, a head in each file.
+    expect(bytes("mesh")).toBeLessThan(bytes("one") + 5 * 8192);
+  });
+
+  test("has the same bits over TCP, and when it was stopped and resumed", async () => {
+    await train("tcp", [gpt, ...mesh({ data: 2, tensor: 2 }), "transport=tcp"]);
+    expect(savedBy("tcp")).toEqual(savedBy("mesh"));
+    await train("halves", [gpt, ...mesh({ data: 2, tensor: 2 })], "--steps", "5");
+    await run("resume", "halves", "--steps", `${steps}`);
+    expect(savedBy("halves")).toEqual(savedBy("mesh"));
+  });
+
+  const goOn = async (from: string, ranks: Ranks): Promise<void> => {
+    const output = `${from}-${Object.values(ranks).join("-")}`;
+    cpSync(join(folder, from), join(folder, output), { recursive: true });
+    await run("resume", output, "--steps", `${longer}`, ...settings(mesh(ranks)));
+    expectClose(output, "longer");
+  };
+
+  test("goes on on another mesh from a checkpoint of this one, and on this one from that of one rank", async () => {
+    await goOn("mesh", { tensor: 4 });
+    await goOn("one", { tensor: 2 });
+  });
+
+  test("and on ranks that share nothing out", { tags: "full" }, async () => {
+    await goOn("mesh", { data: 2 });
+    await goOn("mesh", { data: 1 });
+  });
+});
+
+describe("with experts too", () => {
+  beforeAll(async () => {
+    await train("experts-one", [dropless, ...mesh({})]);
+    await train("experts-mesh", [dropless, ...mesh({ expert: 2, tensor: 2 })]);
+  });
+
+  test("learns on a mesh what it learns on one rank", () => {
+    expectClose("experts-mesh", "experts-one");
+    const loads = metricLines(join(folder, "experts-mesh"))
+      .filter(({ type }) => type === "step")
+      .map((line) => [0, 1, 2, 3].reduce((sum, expert) => sum + Number(line[`block-1.load_E.${expert}` as never]), 0));
+    expect(loads).toEqual(Array.from({ length: steps }, () => 2 * 8 * 16)); // each token's choices once
+    expect(Math.abs(testLossOf("experts-mesh") - testLossOf("experts-one"))).toBeLessThan(1e-3);
+  });
+
+  test("goes on on another mesh from a checkpoint of this one", { tags: "full" }, async () => {
+    await train("experts-longer", [dropless, ...mesh({})], "--steps", `${longer}`);
+    for (const ranks of [{ expert: 4 }, { data: 2, tensor: 2 }, { data: 1 }]) {
+      const output = `experts-mesh-${Object.values(ranks).join("-")}`;
+      cpSync(join(folder, "experts-mesh"), join(folder, output), { recursive: true });
+      await run("resume", output, "--steps", `${longer}`, ...settings(mesh(ranks)));
+      expectClose(output, "experts-longer");
+    }
+  });
+
+  test("learns on eight ranks, two along each axis", { tags: "full" }, async () => {
+    await train("experts-eight", [dropless, ...mesh({ data: 2, expert: 2, tensor: 2 })]);
+    expectClose("experts-eight", "experts-one");
+  });
+});
+
+test.each([
+  ["dear", ["overlap=dear"]],
+  ["dropout", ["model={kind: gpt, layers: 1, heads: 2, width: 16, dropout: 0.2}"]],
+  ["recompute", ["memory={recompute: blocks}"]],
+  ["mixed-f16", ["precision={kind: mixed-f16}"]],
+  ["top-k", ["compression={kind: top-k, density: 0.1}", "optimizer={kind: sgd}"]],
+  ["power-sgd", ["compression={kind: power-sgd, rank: 2}"]],
+  ["planned buckets", ["buckets={kind: mg-wfbp}"]],
+  ["tuned buckets", ["buckets={kind: tuned}"]],
+])("with %s it trains, its replicas alike", { tags: "full" }, async (name, own) => {
+  const output = `full-${name.replace(" ", "-")}`;
+  await train(output, [gpt, ...own, ...mesh({ data: 2, tensor: 2 })]);
+  const losses = stepLosses(join(folder, output));
+  expect(losses.at(-1)).toBeLessThan(losses[0]!);
+});
+
+test("dropout drops along the axis what it drops without it", { tags: "full" }, async () => {
+  const dropping = "model={kind: gpt, layers: 1, heads: 2, width: 16, dropout: 0.2}";
+  await train("drop-data", [dropping, ...mesh({ data: 2 })]);
+  await train("drop-mesh", [dropping, ...mesh({ data: 2, tensor: 2 })]);
+  expectClose("drop-mesh", "drop-data");
+});
+
+test.each([
+  [
+    ["ranks=3", "mesh.tensor=2", gpt, "batch=9", "evaluation.batch=9"],
+    /3 ranks do not divide into groups of 2 along tensor; use ranks: 4/,
+  ],
+  [
+    ["ranks=4", "mesh={data: 2, expert: 2, tensor: 2}", dropless],
+    /data 2 × expert 2 × tensor 2 are 8 ranks, but the job has 4; use ranks: 8/,
+  ],
+  [["ranks=8", "mesh.tensor=8", gpt], /4 heads do not divide among 8 ranks along mesh\.tensor; use a multiple of 8/],
+  [
+    ["ranks=2", "mesh.tensor=2", gpt, "data={kind: moby-dick, window: 15}"],
+    /15 positions do not divide among 2 ranks along mesh\.tensor; use a multiple of 2/,
+  ],
+  [
+    ["ranks=2", "mesh.tensor=2", "data={kind: mnist}", "model={kind: mlp}"],
+    /2 ranks are to share out matrices, which a mlp/,
+  ],
+  [
+    ["ranks=2", "mesh.tensor=2", gpt, "optimizer={kind: muon}"],
+    /muon looks at parameters as wholes, which ranks along mesh\.tensor/,
+  ],
+  [
+    ["ranks=4", "mesh.tensor=2", gpt, "compression={kind: hierarchical-top-k, ranksPerHost: 2}"],
+    /along mesh\.tensor they have different parameters; use top-k/,
+  ],
+  [
+    ["ranks=4", "mesh.tensor=2", gpt, "batch=7"],
+    /7 samples do not divide among 2 groups of 2 ranks; use a multiple of 2/,
+  ],
+])("refuses %j in one line", async (own, message) => {
+  const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--steps", "1", ...settings([...plain, ...own]));
+  expect(stderr).toMatch(message);
+  expect(code).toBe(2);
+});

@@ -1,0 +1,129 @@
+import { cpSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { specsText } from "../src/checkpoint.ts";
+import { readJob } from "../src/config.ts";
+import { prepare } from "../src/prepare.ts";
+import { jobFolder, skeinTrain, stepLosses } from "./cli.ts";
+
+let folder: string;
+let remove: () => void;
+beforeAll(() => ({ folder, remove } = jobFolder()));
+afterAll(() => remove());
+
+const gpt = "model={kind: gpt, layers: 2, heads: 2, width: 16}";
+const dropless =
+  "model={kind: gpt, layers: 1, heads: 2, width: 16, experts: {count: 4, capacity: all, every: 1, gate: sigmoid}}";
+const plain = [
+  "data={kind: moby-dick, window: 16, trainSamples: 400, testSamples: 30}",
+  "batch=24",
+  "evaluation.batch=24",
+  "compression={kind: identity}",
+  "optimizer={kind: adamw}",
+  "learningRate={peak: 0.01, warmupSteps: 3}",
+  "clipNorm=0.5",
+  "checkpoint.keep=10",
+  "replicas.checkEverySteps=2",
+];
+const steps = 6;
+const longer = 9;
+
+const settings = (all: readonly string[]): string[] => all.flatMap((setting) => ["--set", setting]);
+const run = async (...args: readonly string[]): Promise<void> => {
+  const { code, stderr } = await skeinTrain(folder, ...args);
+  expect(stderr).not.toContain("rank ");
+  expect(code, stderr).toBe(0);
+};
+const train = (output: string, own: readonly string[], ...args: string[]): Promise<void> =>
+  run("run", "job.yaml", "--output", output, "--steps", `${steps}`, ...settings([...plain, ...own]), ...args);
+/** What a run has saved, by file. */
+const savedBy = (output: string): [name: string, content: Buffer][] => {
+  const saved = join(folder, output, `checkpoints/step-${String(steps).padStart(8, "0")}`);
+  return readdirSync(saved)
+    .filter((name) => name.endsWith(".safetensors"))
+    .sort()
+    .map((name) => [name, readFileSync(join(saved, name))]);
+};
+const namesBy = (output: string): string[] => savedBy(output).map(([name]) => name);
+const expectClose = (output: string, other: string, tolerance = 1e-5): void => {
+  const [losses, expected] = [stepLosses(join(folder, output)), stepLosses(join(folder, other))];
+  expect(losses).toHaveLength(expected.length);
+  for (const [i, loss] of losses.entries())
+    expect(Math.abs(loss - expected[i]!), `step ${i + 1}`).toBeLessThan(tolerance);
+};
+
+test("three ranks that share the optimizer's state out learn what they learn without, save it whole, and resume", async () => {
+  await train("whole", [gpt, "ranks=3"]);
+  await train("shared", [gpt, "ranks=3", "zero=1"]);
+  expectClose("shared", "whole");
+  expect(namesBy("shared")).toEqual(namesBy("whole"));
+  expect(savedBy("shared").map(([, { length }]) => length)).toEqual(savedBy("whole").map(([, { length }]) => length));
+  await train("halves", [gpt, "ranks=3", "zero=1"], "--steps", "4");
+  await run("resume", "halves", "--steps", `${steps}`);
+  expect(savedBy("halves")).toEqual(savedBy("shared"));
+  await train("longer", [gpt, "ranks=3"], "--steps", `${longer}`);
+  cpSync(join(folder, "shared"), join(folder, "two"), { recursive: true });
+  await run("resume", "two", "--steps", `${longer}`, ...settings(["ranks=2"]));
+  expectClose("two", "longer", 1e-3);
+});
+
+test.each([
+  ["ranks that share nothing out", ["ranks=3", "zero=1"], ["ranks=2", "zero=0"]],
+  ["ranks that share matrices out too", ["ranks=3", "zero=1"], ["ranks=4", "mesh.tensor=2"]],
+  ["ranks that begin to share it out", ["ranks=2", "mesh.tensor=2"], ["ranks=4", "mesh.tensor=2", "zero=1"]],
+])("a checkpoint is read by %s", { tags: "full" }, async (name, before, after) => {
+  const output = name.replaceAll(" ", "-");
+  await train(output, [gpt, ...before]);
+  await train(`${output}-alone`, [gpt, "ranks=1"], "--steps", `${longer}`);
+  await run("resume", output, "--steps", `${longer}`, ...settings(after));
+  expectClose(output, `${output}-alone`, 1e-3);
+});
+
+test.each([
+  ["tensor", gpt, ["ranks=4", "mesh.tensor=2"]],
+  ["experts", dropless, ["ranks=4", "mesh.expert=2"]],
+  ["dear", gpt, ["ranks=2", "overlap=dear"]],
+  ["top-k", gpt, ["ranks=2", "compression={kind: top-k, density: 0.1}", "optimizer={kind: sgd}"]],
+  ["momentum", gpt, ["ranks=2", "optimizer={kind: momentum}"]],
+  ["mixed-f16", gpt, ["ranks=2", "precision={kind: mixed-f16}"]],
+  ["tcp", gpt, ["ranks=2", "transport=tcp"]],
+])("with %s too, it learns the same and saves the same files", { tags: "full" }, async (name, model, own) => {
+  await train(`${name}-whole`, [model, ...own]);
+  await train(`${name}-shared`, [model, ...own, "zero=1"]);
+  expectClose(`${name}-shared`, `${name}-whole`);
+  expect(namesBy(`${name}-shared`)).toEqual(namesBy(`${name}-whole`));
+});
+
+test("a rank keeps a third of the optimizer's state, and a checkpoint all of it", async () => {
+  const prepared = async (zero: 0 | 1) => {
+    const values = {
+      ranks: 3,
+      batch: 321,
+      "evaluation.batch": 3,
+      zero,
+      optimizer: { kind: "adam" },
+      compression: { kind: "identity" },
+    };
+    const overrides = Object.entries(values).map(([path, value]) => ({ path: path.split("."), value, origin: "test" }));
+    return prepare(readJob(join(folder, "job.yaml"), overrides));
+  };
+  const [whole, shared] = [await prepared(0), await prepared(1)];
+  expect(specsText(shared.whole)).toBe(specsText(whole.whole));
+  expect(shared.modelHash).toBe(whole.modelHash);
+  // Adam keeps two numbers for each parameter, and the parameters themselves are whole on each rank.
+  const kept = (shared.stateBytes - whole.stateBytes / 3) / (whole.stateBytes - whole.stateBytes / 3);
+  expect(kept).toBeCloseTo(1 / 3, 2);
+});
+
+test.each([
+  [
+    ["optimizer={kind: muon}", gpt],
+    /zero: ranks are to share the optimizer's state out, but muon looks at parameters as wholes; use sgd/,
+  ],
+  [["zero=2", gpt], /zero/],
+])("refuses %j in one line", async (own, message) => {
+  const args = ["--steps", "1", ...settings([...plain, "ranks=2", "zero=1", ...own])];
+  const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", ...args);
+  expect(stderr).toMatch(message);
+  expect(code).toBe(2);
+});

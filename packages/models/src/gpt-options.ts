@@ -1,0 +1,113 @@
+// Shapes: D width, V vocabulary, F hidden width of the feed-forward part, T positions.
+import type { Sharding, Tensor } from "@skein/tensor-core";
+import type { RunContext } from "./model.ts";
+import type { NormParams as LayerNormParams, RmsNormParams } from "./normalisation.ts";
+import type { Recompute } from "./recompute.ts";
+import type { TensorParallel } from "./tensor-parallel.ts";
+
+export interface GptOptions {
+  /** Number of tokens; 256 for bytes, the default. */
+  readonly vocabulary?: number;
+  /** Most positions that a sequence may have; learned positions need it, rotary ones do not. */
+  readonly contextLength: number;
+  /** D */
+  readonly width: number;
+  readonly numLayers: number;
+  /** H; must divide the width. */
+  readonly numHeads: number;
+  /** Default: rotary. */
+  readonly positions?: "rotary" | "learned";
+  /** Default: rms. */
+  readonly norm?: "rms" | "layer";
+  /** Default: gelu. */
+  readonly activation?: "gelu" | "swiglu";
+  /**
+   * F. Default: 4D for gelu; for swiglu, which has three matrices instead of two, 8D/3 rounded up to a multiple of 8.
+   */
+  readonly hidden?: number;
+  /** Use the embedding as the matrix of the logits too. Default: true. */
+  readonly tiedHead?: boolean;
+  /** Share of the embedding's and of each branch's values dropped while training. Default: 0. */
+  readonly dropoutRate?: number;
+  /**
+   * `blocks` keeps what enters each block for the backward pass and computes the rest of it again: see `checkpoint`.
+   * Default: none.
+   */
+  readonly recompute?: Recompute;
+  /** What takes the place of the feed-forward part in some blocks. Default: nothing. */
+  readonly experts?: GptExperts;
+  /**
+   * Ranks that have the same samples and share the matrices of the blocks out: each has P-th of the heads and of F, and
+   * the loss of a P-th of the positions. They must divide all three. Default: every rank has everything.
+   */
+  readonly tensor?: TensorParallel;
+}
+
+/** A layer in place of a feed-forward part, from [B, T, D] to the same. It may have a state, and add to the loss. */
+export interface FeedForwardLayer<Params = unknown, State = unknown> {
+  init(key: Tensor): { readonly params: Params; readonly state: State };
+  apply(
+    params: Params,
+    state: State,
+    x: Tensor,
+    context: RunContext,
+  ): readonly [y: Tensor, state: State, report: FeedForwardReport];
+}
+
+export interface FeedForwardReport {
+  /** f32 [], added to the loss while training. */
+  readonly loss: Tensor;
+  /** f32, numbers worth following. */
+  readonly figures: object;
+  /** i32 [T, K]: which experts each token chose, where it is a choice. Not kept. */
+  readonly choices_TK?: Tensor;
+}
+
+export interface GptExperts {
+  /** Such as `moeLayer` of @skein/moe-parallel. */
+  readonly layer: FeedForwardLayer;
+  /** Blocks from one that has it to the next; the last block of so many has it. 1 for all blocks. */
+  readonly every: number;
+  /** How parameters of the layer are shared out, by path in its tree. Default: every rank has everything. */
+  readonly sharding?: Sharding;
+}
+
+/** What a layer of experts was left with by the last step. */
+export interface GptExpertsState {
+  readonly own: unknown;
+  readonly report: Omit<FeedForwardReport, "choices_TK">;
+}
+
+export interface GptState {
+  /** Of the blocks that have experts, in order. */
+  readonly experts?: readonly GptExpertsState[];
+}
+
+/** The shift of layer normalisation only. */
+export type GptNormParams = RmsNormParams & Partial<LayerNormParams>;
+
+/** With tensor-parallel ranks a rank has columns of query, key, value, up and gate, rows of output and down. */
+export interface GptBlockParams {
+  readonly attentionNorm: GptNormParams;
+  readonly query_DD: Tensor;
+  readonly key_DD: Tensor;
+  readonly value_DD: Tensor;
+  readonly output_DD: Tensor;
+  readonly feedForwardNorm: GptNormParams;
+  /** In place of the three matrices below, in blocks that have experts. */
+  readonly experts?: unknown;
+  readonly up_DF?: Tensor;
+  /** SwiGLU only. */
+  readonly gate_DF?: Tensor;
+  readonly down_FD?: Tensor;
+}
+
+export interface GptParams {
+  readonly embedding_VD: Tensor;
+  /** Learned positions only. */
+  readonly positions_TD?: Tensor;
+  readonly blocks: readonly GptBlockParams[];
+  readonly finalNorm: GptNormParams;
+  /** Untied head only. */
+  readonly head_DV?: Tensor;
+}

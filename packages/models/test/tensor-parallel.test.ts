@@ -1,0 +1,282 @@
+import {
+  ArgumentError,
+  flattenTree,
+  full,
+  gelu,
+  leafPaths,
+  matmul,
+  mean,
+  NdArray,
+  normal,
+  randomKey,
+  square,
+  sum,
+  type Tensor,
+  uniform,
+  valueAndGrad,
+} from "@skein/tensor-core";
+import { uniformArray } from "@skein/testing";
+import { describe, expect, test } from "vitest";
+import { type FeedForwardLayer, gpt, type GptOptions, type LabelledBatch, type Model } from "../src/index.ts";
+import { onMesh, type Ranks, rowsOf, wholeTree } from "./tensor-ranks.ts";
+
+const small = { vocabulary: 11, contextLength: 8, width: 16, numLayers: 2, numHeads: 4, hidden: 12 } as const;
+const batchSize = 4;
+const length = 8;
+const inputs = uniformArray([batchSize, length], 0, 11, 3, "i32");
+const labels = uniformArray([batchSize, length], 0, 11, 4, "i32");
+const key = randomKey(5);
+const dropKey = randomKey(9);
+
+/** Gradients are divided by their scale: some are of 1e-6. */
+const expectSame = (own: ReadonlyMap<string, NdArray>, wanted: ReadonlyMap<string, NdArray>): void => {
+  expect([...own.keys()]).toEqual([...wanted.keys()]);
+  for (const [path, array] of wanted) {
+    const [numbers, expected] = [own.get(path)!.toNumbers(), array.toNumbers()];
+    expect(own.get(path)!.shape, path).toEqual(array.shape);
+    const scale = expected.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+    numbers.forEach((value, i) =>
+      expect(Math.abs(value - expected[i]!) / (scale || 1), `${path} ${i}`).toBeLessThan(1e-6),
+    );
+  }
+};
+
+type Step = (
+  key: Tensor,
+  dropKey: Tensor,
+  batch: LabelledBatch,
+) => { loss: Tensor; params: unknown; gradients: unknown; tested: unknown };
+const stepOf =
+  (model: Model<never, never>, train = true): Step =>
+  (initKey, ownKey, batch) => {
+    const { params, state } = model.init(initKey);
+    const [loss, gradients] = valueAndGrad(
+      (own: typeof params) => model.loss(own, state, batch, { train, key: ownKey })[0],
+    )(params);
+    return { loss, params, gradients, tested: model.evaluate(params, state, batch) };
+  };
+
+/** Loss, parameters, gradients and metrics of all ranks together. */
+const trainOn = (
+  model: Model<never, never>,
+  ranks: Ranks,
+  batch: { inputs: NdArray; labels: NdArray; mask?: NdArray } = { inputs, labels },
+) => {
+  const each = batchSize / ranks.data;
+  const results = onMesh(stepOf(model), ranks, ({ data }) => [
+    key,
+    dropKey,
+    Object.fromEntries(
+      Object.entries(batch).map(([name, array]) => [name, rowsOf(array, data * each, (data + 1) * each)]),
+    ),
+  ]) as unknown as readonly Record<string, unknown>[];
+  const numbers = (name: string): number[] => results.map((result) => (result[name] as NdArray).item());
+  const tested = results.map((result) => result["tested"] as Record<string, NdArray>);
+  return {
+    loss: numbers("loss").reduce((total, loss) => total + loss, 0) / results.length,
+    params: wholeTree(
+      results.map((result) => result["params"]),
+      ranks,
+      model,
+      "none",
+    ),
+    gradients: wholeTree(
+      results.map((result) => result["gradients"]),
+      ranks,
+      model,
+    ),
+    tested: Object.fromEntries(
+      ["correct", "lossSum", "count"].map((name) => [
+        name,
+        tested.reduce((total, one) => total + one[name]!.item(), 0),
+      ]),
+    ),
+  };
+};
+
+const modelOf = (options: Partial<GptOptions> = {}): Model<never, never> => gpt({ ...small, ...options }) as never;
+
+/** In place of a feed-forward part: it treats each token for itself, and draws a number. */
+const layer: FeedForwardLayer = {
+  init: (own) => ({ params: { weight: normal(own, [16, 16], { deviation: 0.3 }) }, state: {} }),
+  apply: (params, state, x, { key: own }) => {
+    const { weight } = params as { readonly weight: Tensor };
+    const drawn = own === undefined ? full([1], 0) : uniform(own, [1]);
+    return [gelu(matmul(x, weight)), state, { loss: sum(square(weight)), figures: { drawn } }];
+  },
+};
+
+const variants: readonly (readonly [name: string, options: Partial<GptOptions>])[] = [
+  ["rotary positions, gelu, rms norm, tied head", {}],
+  [
+    "learned positions, swiglu, layer norm, a head of its own",
+    { positions: "learned", activation: "swiglu", norm: "layer", tiedHead: false },
+  ],
+  ["blocks computed again in backward", { recompute: "blocks" }],
+  ["a layer of experts in the second block", { experts: { layer, every: 2 } }],
+];
+
+describe.each(variants)("a GPT with %s", (_, options) => {
+  const alone = trainOn(modelOf(options), { data: 1, tensor: 1 });
+  describe.each([true, false])("sequence %s", (sequence) => {
+    test.each([
+      { data: 1, tensor: 1 },
+      { data: 1, tensor: 2 },
+      { data: 2, tensor: 2 },
+      { data: 1, tensor: 4 },
+      { data: 2, tensor: 1 },
+    ])("on $data × $tensor ranks has parameters, loss, gradients and metrics of one rank", (ranks) => {
+      const shared = trainOn(modelOf({ ...options, tensor: { axis: "tensor", sequence } }), ranks);
+      expectSame(shared.params, alone.params);
+      expect(shared.loss).toBeCloseTo(alone.loss, 6);
+      expectSame(shared.gradients, alone.gradients);
+      expect(shared.tested["count"]).toBe(alone.tested["count"]);
+      expect(shared.tested["correct"]).toBe(alone.tested["correct"]);
+      expect(shared.tested["lossSum"]).toBeCloseTo(alone.tested["lossSum"]!, 4);
+    });
+  });
+});
+
+test.each([true, false])("samples that do not count leave the others as they are, sequence %s", (sequence) => {
+  const masked = { inputs, labels, mask: NdArray.from([1, 0, 1, 1], [4], "bool") };
+  const alone = trainOn(modelOf(), { data: 1, tensor: 1 }, masked);
+  const shared = trainOn(modelOf({ tensor: { axis: "tensor", sequence } }), { data: 1, tensor: 2 }, masked);
+  expect(alone.tested["count"]).toBe(3 * length);
+  expect(shared.tested["count"]).toBe(3 * length);
+  expect(shared.loss).toBeCloseTo(alone.loss, 6);
+  expectSame(shared.gradients, alone.gradients);
+});
+
+test.each([true, false])("dropout drops what one rank drops, sequence %s", (sequence) => {
+  const alone = trainOn(modelOf({ dropoutRate: 0.3 }), { data: 1, tensor: 1 });
+  expect(Math.abs(alone.loss - trainOn(modelOf(), { data: 1, tensor: 1 }).loss)).toBeGreaterThan(1e-4);
+  const shared = trainOn(modelOf({ dropoutRate: 0.3, tensor: { axis: "tensor", sequence } }), { data: 1, tensor: 4 });
+  expect(shared.loss).toBeCloseTo(alone.loss, 6);
+  expectSame(shared.gradients, alone.gradients);
+});
+
+test.each([true, false])("apply gives all logits on every rank, and their gradients, sequence %s", (sequence) => {
+  const run = (options: Partial<GptOptions>, ranks: Ranks) => {
+    const model = modelOf(options);
+    const results = onMesh(
+      (initKey: Tensor, tokens: Tensor) => {
+        const { params, state } = model.init(initKey);
+        const logits = model.apply(params, state, tokens, { train: false })[0];
+        const own = (p: typeof params): Tensor => mean(square(model.apply(p, state, tokens, { train: false })[0]));
+        return { logits, gradients: valueAndGrad(own)(params)[1] as unknown };
+      },
+      ranks,
+      () => [key, inputs],
+    ) as unknown as readonly { readonly logits: NdArray; readonly gradients: unknown }[];
+    return {
+      logits: results.map(({ logits }) => logits),
+      gradients: wholeTree(
+        results.map(({ gradients }) => gradients),
+        ranks,
+        model,
+      ),
+    };
+  };
+  const alone = run({}, { data: 1, tensor: 1 });
+  const shared = run({ tensor: { axis: "tensor", sequence } }, { data: 1, tensor: 4 });
+  for (const logits of shared.logits)
+    expectSame(new Map([["logits", logits]]), new Map([["logits", alone.logits[0]!]]));
+  // The loss is the same on all ranks here: the rule for gradients does not ask.
+  expectSame(shared.gradients, alone.gradients);
+});
+
+test.each([true, false])("a layer of experts draws other numbers on each rank, sequence %s", (sequence) => {
+  const drawnOn = (tensor: number): number[] => {
+    const model = modelOf({ experts: { layer, every: 1 }, tensor: { axis: "tensor", sequence } });
+    const results = onMesh(
+      (initKey: Tensor, ownKey: Tensor, batch: LabelledBatch) => {
+        const { params, state } = model.init(initKey);
+        return model.figures!(model.loss(params, state, batch, { train: true, key: ownKey })[1]);
+      },
+      { data: 1, tensor },
+      () => [key, dropKey, { inputs, labels }],
+    ) as unknown as readonly Readonly<Record<string, NdArray>>[];
+    return results.flatMap((own) => [0, 1].flatMap((block) => own[`block-${block}.drawn`]!.toNumbers()));
+  };
+  expect(new Set(drawnOn(4)).size).toBe(8);
+  const plain = modelOf({ experts: { layer, every: 1 } });
+  const [alone] = onMesh(
+    (initKey: Tensor, ownKey: Tensor, batch: LabelledBatch) => {
+      const { params, state } = plain.init(initKey);
+      return plain.figures!(plain.loss(params, state, batch, { train: true, key: ownKey })[1]);
+    },
+    { data: 1, tensor: 1 },
+    () => [key, dropKey, { inputs, labels }],
+  ) as unknown as readonly Readonly<Record<string, NdArray>>[];
+  expect(drawnOn(1)).toEqual([0, 1].flatMap((block) => alone![`block-${block}.drawn`]!.toNumbers()));
+});
+
+test("without the positions shared out, apply takes a length that the ranks do not divide", () => {
+  const model = modelOf({ tensor: { axis: "tensor", sequence: false } });
+  const logits = onMesh(
+    (initKey: Tensor, tokens: Tensor) => {
+      const { params, state } = model.init(initKey);
+      return model.apply(params, state, tokens, { train: false })[0];
+    },
+    { data: 1, tensor: 2 },
+    () => [key, uniformArray([1, 5], 0, 11, 3, "i32")],
+  );
+  expect(logits[1]!.shape).toEqual([1, 5, 11]);
+  expect(logits[1]!.toNumbers()).toEqual(logits[0]!.toNumbers());
+});
+
+describe("refuses in one line", () => {
+  const ofTensor =
+    (options: Partial<GptOptions>, tensor: number, batch = { inputs, labels }) =>
+    () =>
+      trainOn(modelOf({ tensor: { axis: "tensor" }, ...options }), { data: 1, tensor }, batch);
+  const short = { inputs: uniformArray([4, 6], 0, 11, 3, "i32"), labels: uniformArray([4, 6], 0, 11, 3, "i32") };
+  test.each([
+    [
+      "heads",
+      ofTensor({ numHeads: 2 }, 4),
+      /gpt: 2 heads do not divide among 4 ranks of axis "tensor"; use a multiple of 4/,
+    ],
+    ["an odd number of heads", ofTensor({ width: 12, numHeads: 3 }, 2), /gpt: 3 heads do not divide among 2 ranks/],
+    ["hidden values", ofTensor({ hidden: 13 }, 2), /gpt: 13 hidden values do not divide among 2 ranks/],
+    ["positions", ofTensor({}, 4, short), /gpt: 6 positions do not divide among 4 ranks/],
+    [
+      "positions of the loss",
+      ofTensor({ tensor: { axis: "tensor", sequence: false } }, 4, short),
+      /gpt: 6 positions do not/,
+    ],
+  ])("%s that the ranks do not divide", (_, run, message) => {
+    expect(run).toThrow(ArgumentError);
+    expect(run).toThrow(message);
+  });
+});
+
+test("says which parameters are shared out, and how", () => {
+  const model = gpt({
+    ...small,
+    activation: "swiglu",
+    tiedHead: false,
+    positions: "learned",
+    tensor: { axis: "tensor" },
+  });
+  const [result] = onMesh(
+    (initKey: Tensor) => model.init(initKey).params,
+    { data: 1, tensor: 1 },
+    () => [key],
+  );
+  const dims = new Map(leafPaths(result).map((path) => [path, model.sharding!(path)?.dim]));
+  const ofBlock = [...dims].filter(([path]) => path.startsWith("blocks.1."));
+  expect(Object.fromEntries(ofBlock.map(([path, dim]) => [path.slice(9), dim]))).toEqual({
+    "attentionNorm.gain": undefined,
+    "feedForwardNorm.gain": undefined,
+    query_DD: 1,
+    key_DD: 1,
+    value_DD: 1,
+    output_DD: 0,
+    up_DF: 1,
+    gate_DF: 1,
+    down_FD: 0,
+  });
+  expect([...dims].filter(([path, dim]) => !path.startsWith("blocks.") && dim !== undefined)).toEqual([]);
+  expect(flattenTree(result).leaves).toHaveLength(dims.size);
+});
