@@ -175,32 +175,6 @@ test.each([
   }
 });
 
-test.each([
-  [["ranks=3", "mesh.expert=2", dropless, "batch=9", "evaluation.batch=9"], /3 ranks do not divide into groups of 2/],
-  [
-    ["ranks=4", "mesh={data: 4, expert: 2}", dropless],
-    /data 4 × expert 2 are 8 ranks, but the job has 4; use ranks: 8/,
-  ],
-  [
-    ["ranks=8", "mesh.expert=8", dropless],
-    /4 experts do not divide among 8 ranks along mesh\.expert; use a multiple of 8/,
-  ],
-  [["ranks=2", "mesh.expert=2", "model={kind: gpt}"], /2 ranks are to share out experts, but the model has none/],
-  [["ranks=2", "mesh.expert=2", dropless, "optimizer={kind: muon}"], /muon looks at parameters as wholes/],
-  [
-    ["ranks=4", "mesh={expert: 2, expertLevels: [2, 2]}", gptOf("dispatch: hierarchical")],
-    /2 × 2 are 4 ranks, but mesh\.expert is 2/,
-  ],
-  [[gptOf("chunks: 0")], /model\.experts\.chunks/],
-  [[gptOf("topK: 5")], /a token cannot go to 5 of 4 experts; use at most 4/],
-  [[gptOf("gate: switch")], /the gate switch chooses one expert, not 2; use topK: 1/],
-  [[gptOf("topK: 1")], /the gate noisy-top-k divides weights by their sum, which leaves one choice no gradient/],
-])("refuses %j in one line", async (own, message) => {
-  const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--steps", "1", ...settings([...plain, ...own]));
-  expect(stderr).toMatch(message);
-  expect(code).toBe(2);
-});
-
 test("says that a gate sees later tokens", async () => {
   const args = ["run", "job.yaml", "--output", "soft", "--steps", "1", ...settings([...plain, gptOf("gate: soft")])];
   const { code, stderr } = await skeinTrain(folder, ...args);

@@ -169,39 +169,3 @@ test("dropout drops along the axis what it drops without it", { tags: "full" }, 
   await train("drop-mesh", [dropping, ...mesh({ data: 2, tensor: 2 })]);
   expectClose("drop-mesh", "drop-data");
 });
-
-test.each([
-  [
-    ["ranks=3", "mesh.tensor=2", gpt, "batch=9", "evaluation.batch=9"],
-    /3 ranks do not divide into groups of 2 along tensor; use ranks: 4/,
-  ],
-  [
-    ["ranks=4", "mesh={data: 2, expert: 2, tensor: 2}", dropless],
-    /data 2 × expert 2 × tensor 2 are 8 ranks, but the job has 4; use ranks: 8/,
-  ],
-  [["ranks=8", "mesh.tensor=8", gpt], /4 heads do not divide among 8 ranks along mesh\.tensor; use a multiple of 8/],
-  [
-    ["ranks=2", "mesh.tensor=2", gpt, "data={kind: moby-dick, window: 15}"],
-    /15 positions do not divide among 2 ranks along mesh\.tensor; use a multiple of 2/,
-  ],
-  [
-    ["ranks=2", "mesh.tensor=2", "data={kind: mnist}", "model={kind: mlp}"],
-    /2 ranks are to share out matrices, which a mlp/,
-  ],
-  [
-    ["ranks=2", "mesh.tensor=2", gpt, "optimizer={kind: muon}"],
-    /muon looks at parameters as wholes, which ranks along mesh\.tensor/,
-  ],
-  [
-    ["ranks=4", "mesh.tensor=2", gpt, "compression={kind: hierarchical-top-k, ranksPerHost: 2}"],
-    /along mesh\.tensor they have different parameters; use top-k/,
-  ],
-  [
-    ["ranks=4", "mesh.tensor=2", gpt, "batch=7"],
-    /7 samples do not divide among 2 groups of 2 ranks; use a multiple of 2/,
-  ],
-])("refuses %j in one line", async (own, message) => {
-  const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--steps", "1", ...settings([...plain, ...own]));
-  expect(stderr).toMatch(message);
-  expect(code).toBe(2);
-});
