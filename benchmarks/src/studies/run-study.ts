@@ -22,11 +22,11 @@ import { writeStudyPage } from "./write-study-page.ts";
 const said = ({ outcome }: Result): string => {
   if (outcome.kind !== "done") return `${outcome.kind}: ${outcome.reason}`;
   const { testAccuracy, bitsPerByte, stepSeconds } = outcome;
-  const held =
-    testAccuracy === undefined
-      ? `${bitsPerByte!.toFixed(4)} bits per byte`
-      : `${(100 * testAccuracy).toFixed(2)} % right`;
-  return `${held}, ${(1000 * stepSeconds.median).toFixed(1)} ms per step`;
+  return [
+    ...(testAccuracy === undefined ? [] : [`${(100 * testAccuracy).toFixed(2)} % right`]),
+    ...(bitsPerByte === undefined ? [] : [`${bitsPerByte.toFixed(4)} bits per byte`]),
+    `${(1000 * stepSeconds.median).toFixed(1)} ms per step`,
+  ].join(", ");
 };
 
 interface DueRun<Planned> {

@@ -1,5 +1,5 @@
 import type { LabelledBatch, Metrics, Model, RunContext } from "@skein/models";
-import { full, Tensor } from "@skein/tensor-core";
+import { full, type Shard, type Sharding, Tensor } from "@skein/tensor-core";
 import { excerpt } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 import type { Prediction } from "./task.ts";
@@ -70,5 +70,23 @@ export const checkedModel = (model: unknown, predicts: Prediction, what: string,
         );
       return { correct: full([], 0), ...given } as unknown as Metrics;
     },
+    ...(own.sharding !== undefined && { sharding: checkedSharding(own.sharding, what) }),
+    ...(own.figures !== undefined && { figures: (state) => inside("figures", () => own.figures!(state)) }),
+  };
+};
+
+/** How parameters are shared out, as somebody else says it. */
+const checkedSharding = (sharding: unknown, what: string): Sharding => {
+  const rule =
+    "undefined for a parameter that every rank has whole, else { axis, dim }: an axis of the mesh, and a dimension from 0";
+  if (typeof sharding !== "function")
+    return refuse(`${what}: its sharding`, sharding, `a function of paths that gives ${rule}`);
+  return (path) => {
+    const shard: unknown = sharding(path);
+    if (shard === undefined) return undefined;
+    const isShard = isObject(shard) && typeof shard["axis"] === "string" && Number.isInteger(shard["dim"]);
+    return isShard && (shard["dim"] as number) >= 0
+      ? (shard as unknown as Shard)
+      : refuse(`${what}: sharding of ${path}`, shard, rule);
   };
 };

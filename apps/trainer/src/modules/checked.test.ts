@@ -74,6 +74,17 @@ describe("a model of a user's", () => {
     traced({ evaluate: () => ({ lossSum: zeros([]), count: zeros([]) }) }, "evaluate", "values");
   });
 
+  test("says how ranks share its parameters out, and what is none is refused", () => {
+    const sharded = (sharding: unknown): unknown =>
+      checkedModel({ ...net, sharding }, "classes", "model", "/nowhere").sharding?.("layers.0");
+    expect(checkedModel(net, "classes", "model", "/nowhere").sharding).toBeUndefined();
+    expect(sharded(() => undefined)).toBeUndefined();
+    expect(sharded(() => ({ axis: "expert", dim: 1 }))).toEqual({ axis: "expert", dim: 1 });
+    for (const wrong of ["expert", { axis: "expert" }, { axis: 3, dim: 0 }, { axis: "expert", dim: -1 }])
+      expect(() => sharded(() => wrong)).toThrow(/^model: sharding of layers\.0 gave .*, but must give undefined for/);
+    expect(() => sharded("expert")).toThrow(/^model: its sharding gave "expert", but must give a function of paths/);
+  });
+
   test.each<[object, "init" | "loss" | "evaluate", RegExp]>([
     [
       { init: () => ({ params: {} }) },
