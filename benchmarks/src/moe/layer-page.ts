@@ -46,7 +46,7 @@ const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(2);
 /** Of an all-to-all: that of the emulated links, and what the companions of four ranks on two cores take. */
 const startupSeconds = 0.002;
 
-/** What computing takes of a step, and how long each all-to-all is by the bytes that were sent: by which it is planned. */
+/** By what computing takes of a step and how long each all-to-all is by the bytes that were sent. */
 export const plannedChunks = (
   alone: Figures,
   sent: Figures,

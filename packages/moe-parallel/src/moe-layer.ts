@@ -12,14 +12,18 @@ import {
   maximum,
   reshape,
   scope,
+  slice,
+  stack,
   subtract,
   sum,
   type Tensor,
   where,
 } from "@skein/tensor-core";
+import { axisSize } from "@skein/tensor-core/backend";
 import { capacityByFactor, type CapacityRule } from "./capacity.ts";
 import { denseDispatcher } from "./dispatch/dense-dispatcher.ts";
 import type { DispatchSizes, TokenDispatcher } from "./dispatch/token-dispatcher.ts";
+import { countTargets } from "./duplication.ts";
 import type { Experts } from "./experts/experts.ts";
 import type { Choices, Gate, GateFigures, Mixture } from "./gates/gate.ts";
 import { gateScope } from "./gate-scope.ts";
@@ -86,6 +90,11 @@ export interface MoeState<GateState> extends LoadMemory {
 export interface MoeFigures extends GateFigures {
   /** f32 []: share of the choices that found no slot, of all ranks. */
   readonly droppedShare: Tensor;
+  /**
+   * f32 []: share of the rows that carry a token to a rank where another of its rows goes, of all ranks: what a
+   * dispatcher saves that sends tokens once. 1 − 1/K where one rank has all experts.
+   */
+  readonly duplicationRate: Tensor;
   /** f32 []: most tokens of one rank that chose one expert: the bound that drops nothing. */
   readonly greatestLoad: Tensor;
 }
@@ -198,11 +207,17 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
     );
     const y_TD = throughExperts(params, x_TD, order, sizes);
     const overflows = greater(order.greatestLoad, capacity.slots);
-    const kept = sumOverRanks(sum(cast(order.kept_E, "f32")), tokenAxes);
+    // Together: what costs is that ranks wait for each other.
+    const totals = sumOverRanks(
+      stack([sum(cast(order.kept_E, "f32")), countTargets(order, axisSize(axis), expertsPerRank(numExperts, axis))]),
+      tokenAxes,
+    );
+    const [kept, targets] = [0, 1].map((i) => reshape(slice(totals, [i], [i + 1]), [])) as [Tensor, Tensor];
     return {
       y_TD: capacity.overflow === "refuse" ? add(y_TD, where(overflows, full([], NaN), 0)) : y_TD,
       figures: {
         droppedShare: subtract(1, divide(kept, maximum(sum(load_E), 1))),
+        duplicationRate: divide(subtract(kept, targets), maximum(kept, 1)),
         greatestLoad: maxOverRanks(cast(order.greatestLoad, "f32"), tokenAxes),
       },
     };
@@ -218,7 +233,7 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
     const y_RD = throughExperts(params, x_RD, order, sizes);
     return {
       y_TD: scope("inverse-order", () => mixFromSlots(y_RD, mixture.combine_TEC)),
-      figures: { droppedShare: full([], 0), greatestLoad: full([], slots) },
+      figures: { droppedShare: full([], 0), duplicationRate: full([], 0), greatestLoad: full([], slots) },
     };
   };
 

@@ -1,7 +1,6 @@
 // Read as the text of a module of a job, so it imports nothing by a path.
-import { arrayRecords } from "@skein/data";
+import { arrayRecords, type Records } from "@skein/data";
 import { NdArray } from "@skein/tensor-core";
-import type { DataFactory } from "skein-train";
 
 export interface LayerDataOptions {
   readonly samples: number;
@@ -26,7 +25,14 @@ const uniformNumbers = (): (() => number) => {
 };
 
 /** Tokens with the experts that each is to go to: drawn without replacement, by their popularity. */
-export const toldTokens: DataFactory<LayerDataOptions> = ({ samples, tokens, width, numExperts, topK, routing }) => {
+export const toldTokens = ({
+  samples,
+  tokens,
+  width,
+  numExperts,
+  topK,
+  routing,
+}: LayerDataOptions): { readonly train: Records; readonly test: Records; readonly predicts: "values" } => {
   const next = uniformNumbers();
   const inputs = Float32Array.from({ length: samples * tokens * width }, () => 2 * next() - 1);
   const choices = new Int32Array(samples * tokens * topK);

@@ -13,7 +13,6 @@ import {
 } from "@skein/moe-parallel";
 import type { Model } from "@skein/models";
 import { add, full, mean, reshape, square, type Tensor, zeros } from "@skein/tensor-core";
-import type { ModelFactory } from "skein-train";
 
 export interface LayerOptions {
   readonly width: number;
@@ -61,7 +60,7 @@ const tellGate = (
   });
 
 /** A layer of experts and nothing else: tokens go where the labels of a batch say. */
-export const oneLayer: ModelFactory<LayerOptions & Record<string, unknown>> = (_, options) => {
+export const oneLayer = (_: unknown, options: LayerOptions): Model => {
   const { width, hidden, topK, chunks, placement } = options;
   let chosen_TK: Tensor | undefined; // of the batch that is being traced
   const layer = moeLayer({

@@ -1,0 +1,38 @@
+// Shapes: T tokens of this rank, K choices of a token, P ranks, e experts of a rank.
+import {
+  add,
+  arange,
+  divide,
+  full,
+  less,
+  minimum,
+  multiply,
+  reshape,
+  scatterAdd,
+  sum,
+  type Tensor,
+  where,
+  zeros,
+} from "@skein/tensor-core";
+import type { Order } from "./order.ts";
+
+/**
+ * To how many ranks tokens go, each token's counted by themselves: f32 []. Where it is less than the number of choices
+ * that have a slot, tokens go to some rank for several choices at once.
+ *
+ * @param own e.
+ * Cost: T·K + T·P numbers.
+ * Source: Lin et al. 2025 (HierMoE), arXiv 2508.09591.
+ */
+export const countTargets = ({ experts_TK, slots_TK }: Order, numRanks: number, own: number): Tensor => {
+  const [numTokens, numChoices] = experts_TK.shape as [number, number];
+  const numPlaces = numTokens * numRanks;
+  const first_T1 = multiply(reshape(arange(numTokens), [numTokens, 1]), numRanks);
+  const place_TK = where(less(slots_TK, 0), numPlaces, add(first_T1, divide(experts_TK, own)));
+  const counts = scatterAdd(
+    zeros([numPlaces]),
+    reshape(place_TK, [numTokens * numChoices]),
+    full([numTokens * numChoices], 1),
+  );
+  return sum(minimum(counts, 1));
+};
