@@ -22,7 +22,7 @@ export { outsideNames } from "./phases.ts";
 export { bytesText, rateText, secondsText, shareText } from "./quantities.ts";
 export { reportPage } from "./report-page.ts";
 export { runPage } from "./run-page.ts";
-export type { ExpertLoads, RunReport, StepValue } from "./run-report.ts";
+export type { ExpertLoads, ExpertMoves, RunReport, StepValue } from "./run-report.ts";
 export { styles } from "./styles.ts";
 export { printable } from "./terminal/display-width.ts";
 export { terminalReport, type TerminalReportOptions } from "./terminal/terminal-report.ts";

@@ -94,6 +94,10 @@ describe("the page of a run", () => {
     evaluations: fc.record({ loss: values, accuracy: fc.constant([[1, 0.5]] as const) }),
     samplesPerSecond: values,
     experts: fc.array(experts, { maxLength: 2 }),
+    moves: fc.array(
+      fc.record({ layer: text, step: fc.nat(), moves: fc.nat(), busiestBefore: number, busiestAfter: number }),
+      { maxLength: 3 },
+    ),
   });
 
   test("has no coordinate that is none, and no text that became a tag, whatever the run has told", () => {
@@ -123,6 +127,7 @@ describe("the page of a run", () => {
         loads: steps.map((step) => Array.from({ length: 64 }, (_, expert) => (expert * step) % 7)),
         droppedShare: steps.map((step) => (step % 10) / 100),
       })),
+      moves: [],
     });
     expect(Buffer.byteLength(page)).toBeLessThan(1_600_000);
   });

@@ -66,6 +66,6 @@ export const runPage = (report: RunReport): string =>
     `<header><h1>${escapeText(report.name)}</h1><p class="quiet">${escapeText(report.about)}</p></header>`,
     tiles(report),
     lossSection(report),
-    expertSection(report.experts),
+    expertSection(report),
     `<script>\n${clientScript()}\n</script>`,
   ]);

@@ -13,6 +13,17 @@ export interface ExpertLoads {
   readonly droppedShare: readonly number[];
 }
 
+/** Experts of a layer that changed their ranks. */
+export interface ExpertMoves {
+  readonly layer: string;
+  readonly step: number;
+  /** How many experts. */
+  readonly moves: number;
+  /** Load of the busiest rank over that of a mean one, as predicted. */
+  readonly busiestBefore: number;
+  readonly busiestAfter: number;
+}
+
 /** What the page of a training run shows. */
 export interface RunReport {
   readonly name: string;
@@ -26,4 +37,5 @@ export interface RunReport {
   readonly exposedShare?: number;
   readonly exposedAllToAllShare?: number;
   readonly experts: readonly ExpertLoads[];
+  readonly moves: readonly ExpertMoves[];
 }

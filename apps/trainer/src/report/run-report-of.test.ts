@@ -38,6 +38,7 @@ test("values by step, shares of a step as medians, and loads of each layer", () 
     step(2, [3, 1], { exposedAllToAllSeconds: 0.3 }),
     { type: "evaluation", step: 2, loss: 0.75, bitsPerByte: 1.1 },
     { type: "checkpoint", step: 2, folder: "x" },
+    { type: "placement", step: 2, layer: "block-3", moves: 2, busiestBefore: 1.5, busiestAfter: 1.1, seconds: 0.01 },
     step(3, [2, 2], { exposedAllToAllSeconds: 0.2, loss: null }),
   ]);
   expect(report).toEqual({
@@ -67,9 +68,10 @@ test("values by step, shares of a step as medians, and loads of each layer", () 
         droppedShare: [0.1, 0.2, 0.3],
       },
     ],
+    moves: [{ layer: "block-3", step: 2, moves: 2, busiestBefore: 1.5, busiestAfter: 1.1 }],
   });
 });
 
 test("a run that has told nothing yet", () => {
-  expect(runReportOf(job, [])).toMatchObject({ losses: [], evaluations: {}, experts: [] });
+  expect(runReportOf(job, [])).toMatchObject({ losses: [], evaluations: {}, experts: [], moves: [] });
 });

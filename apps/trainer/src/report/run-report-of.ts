@@ -1,4 +1,4 @@
-import type { ExpertLoads, RunReport, StepValue } from "@skein/report";
+import type { ExpertLoads, ExpertMoves, RunReport, StepValue } from "@skein/report";
 import type { Job } from "../job.ts";
 import { median } from "../median.ts";
 import type { MetricLine } from "./metric-lines.ts";
@@ -36,6 +36,17 @@ const loadsOf = (steps: readonly MetricLine[], layer: string): ExpertLoads => {
   };
 };
 
+const movesOf = (lines: readonly MetricLine[]): ExpertMoves[] =>
+  lines
+    .filter(({ type }) => type === "placement")
+    .map((line) => ({
+      layer: String(line["layer"]),
+      step: line.step,
+      moves: Number(line["moves"]),
+      busiestBefore: Number(line["busiestBefore"]),
+      busiestAfter: Number(line["busiestAfter"]),
+    }));
+
 const count = (number: number, one: string): string => `${number} ${one}${number === 1 ? "" : "s"}`;
 
 const aboutOf = ({ ranks, mesh, backend, transport, model, data, optimizer }: Job): string =>
@@ -68,5 +79,6 @@ export const runReportOf = (job: Job, lines: readonly MetricLine[]): RunReport =
     ...(job.ranks > 1 && exposedShare !== undefined && { exposedShare }),
     ...(exposedAllToAllShare !== undefined && { exposedAllToAllShare }),
     experts: layersOf(steps).map((layer) => loadsOf(steps, layer)),
+    moves: movesOf(lines),
   };
 };

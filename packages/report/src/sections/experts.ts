@@ -2,7 +2,7 @@ import { heatMapChart } from "../charts/heat-map-chart.ts";
 import { lineChart } from "../charts/line-chart.ts";
 import { escapeText } from "../html.ts";
 import { digitsText, shareText } from "../quantities.ts";
-import type { ExpertLoads } from "../run-report.ts";
+import type { ExpertLoads, ExpertMoves, RunReport } from "../run-report.ts";
 import { sortableTable } from "./table.ts";
 
 /** More columns are narrower than what an eye tells apart. */
@@ -100,9 +100,29 @@ ${droppedShare.some((share) => share > 0) ? `<figure>${dropped}<figcaption class
 ${table}`;
 };
 
+/** Which experts changed their ranks; nothing where none did. */
+const movesTable = (moves: readonly ExpertMoves[]): string =>
+  moves.length === 0
+    ? ""
+    : sortableTable(
+        "expert-moves",
+        "Experts that changed their ranks; loads of ranks as predicted",
+        [
+          { heading: "step", numeric: true },
+          { heading: "layer", numeric: false },
+          { heading: "experts", numeric: true },
+          { heading: "busiest before", numeric: true, meaning: "load of the busiest rank over that of a mean one" },
+          { heading: "busiest after", numeric: true },
+        ],
+        moves.map(({ step, layer, moves: numMoves, busiestBefore, busiestAfter }) => ({
+          cells: [`${step}`, layer, `${numMoves}`, times(busiestBefore), times(busiestAfter)],
+        })),
+      );
+
 /** Where the tokens of each layer of experts went, over time; nothing for a model without experts. */
-export const expertSection = (experts: readonly ExpertLoads[]): string =>
+export const expertSection = ({ experts, moves }: Pick<RunReport, "experts" | "moves">): string =>
   experts.length === 0
     ? ""
     : `<section aria-labelledby="experts-heading"><h2 id="experts-heading">Experts</h2>
-${experts.map(layerSection).join("\n")}</section>`;
+${experts.map(layerSection).join("\n")}
+${movesTable(moves)}</section>`;
