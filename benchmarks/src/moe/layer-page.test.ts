@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { madeFigures, madePage } from "../studies/made-results.ts";
 import type { Outcome } from "../studies/outcome.ts";
 import { layerPage, plannedChunks } from "./layer-page.ts";
-import { type LayerRun, numbersOfRanks, planLayer, sizes } from "./layer-plan.ts";
+import { flat, type LayerRun, numbersOfRanks, planLayer, sizes } from "./layer-plan.ts";
 
 const runs = planLayer({ quick: false, seeds: [1] });
 
@@ -42,6 +42,8 @@ test("ways are set beside the flat one of their place, placed experts beside tho
 test("what was missed is said, and what is not known", () => {
   expect(madePage(layerPage, runs, () => done(0.1)).page).toContain("1.00× (wanted 1.50×, missed) on 4 ranks");
   expect(madePage(layerPage, runs, () => undefined).page).toContain("not known yet");
+  const begun = madePage(layerPage, runs, ({ way }) => (way.name === flat ? done(0.1) : undefined));
+  expect(begun.plots).toEqual([]); // nothing to set beside the flat way yet
 });
 
 test("more chunks are planned where travelling takes about as long as computing, one where it takes nothing", () => {

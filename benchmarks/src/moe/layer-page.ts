@@ -163,12 +163,13 @@ export const layerPage = (runs: readonly LayerRun[], resultOf: ResultOf, draw: D
     places.find((other) => isSamePlace(run, other) && other.way === run.way && !other.isPlaced),
   );
   const uniform = waysDone.filter(({ run }) => run.routing === "uniform");
+  const plot = waysPlot(uniform);
   const sectionsOf = (some: readonly Beside[], beside: string): string[] =>
     [...Map.groupBy(some, ({ run }) => placeName(run))].map(
       ([title, own]) => `### ${title[0]!.toUpperCase()}${title.slice(1)}\n\n${tableOf(own, beside)}`,
     );
   return [
-    ...(uniform.some(({ speedUp }) => speedUp !== undefined) ? [draw(waysPlot(uniform))] : []),
+    ...(plot.rows.length > 0 ? [draw(plot)] : []),
     layerSentences(waysDone, chunked, placed).join("\n"),
     `A layer and nothing else, forward, backward and a plain update: ${sizes.numExperts} experts, ${sizes.topK} for each of ${sizes.tokens} tokens of a rank, ${sizes.width} values wide, gelu inside, nothing
 dropped. Which experts a token goes to is given: all alike, or (skewed) expert e as popular as 1 / (1 + e). Ranks of a host are threads of a process; hosts
