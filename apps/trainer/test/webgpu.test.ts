@@ -63,8 +63,8 @@ describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
   );
 
   const secondOrder: readonly (readonly [string, string])[] = [
-    ["K-FAC, inverses shared out", "{kind: kfac, form: spd, factorEvery: 1, inverseEvery: 2, blockSize: 32}"],
     ["Eva", "{kind: eva}"],
+    ["K-FAC, inverses shared out", "{kind: kfac, form: spd, factorEvery: 1, inverseEvery: 2, blockSize: 32}"],
     ["Eva-f", "{kind: eva-f}"],
     ["Eva-s", "{kind: eva-s}"],
     ["K-FAC, eigenvectors", "{kind: kfac, inverse: eigen, factorEvery: 1, inverseEvery: 2, blockSize: 16}"],
@@ -81,11 +81,11 @@ describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
       "compression={kind: identity}",
       "learningRate={peak: 0.01}",
     ).concat("--steps", "5");
-  test.each(secondOrder.slice(0, 2))("has the losses of the CPU: %s", (name, optimizer) =>
+  test.each(secondOrder.slice(0, 1))("has the losses of the CPU: %s", (name, optimizer) =>
     expectLossesOfCpu(name, secondOrderJob(optimizer)),
   );
   // Where eigenvalues are alike, as those of 0 are at first, eigenvectors may be any, and SOAP's Adam depends on them.
-  test.each(secondOrder.slice(2))("has the losses of the CPU: %s", { tags: "full" }, (name, optimizer) =>
+  test.each(secondOrder.slice(1))("has the losses of the CPU: %s", { tags: "full" }, (name, optimizer) =>
     expectLossesOfCpu(name, secondOrderJob(optimizer), name === "SOAP" ? 1e-2 : undefined),
   );
 

@@ -29,7 +29,7 @@ test("all ranks have equally many experts, placed or not, and hosts equally many
 test("ways are set beside the flat one of their place, placed experts beside those in order", () => {
   const secondsOf = ({ group, way, isPlaced, chunks, network }: LayerRun): number => {
     if (group === "places") return isPlaced ? 0.1 : 0.13;
-    if (group === "chunks") return network.name === "memory" ? 0.06 : chunks === 2 ? 0.05 : 0.08;
+    if (group === "chunks") return network.name === "memory" ? 0.06 : chunks === 2 ? 0.05 : 0.08; // two are best
     return way.name === "duplicate-free" ? 0.05 : 0.1;
   };
   const { page, plots } = madePage(layerPage, runs, (run) => done(secondsOf(run)));
@@ -46,7 +46,9 @@ test("what was missed is said, and what is not known", () => {
   expect(begun.plots).toEqual([]); // nothing to set beside the flat way yet
 });
 
-test("more chunks are planned where travelling takes about as long as computing, one where it takes nothing", () => {
-  expect(plannedChunks(done(0.3), done(1, 4e6), 1e8, 0.0005)).toBeGreaterThan(1);
-  expect(plannedChunks(done(0.3), done(1, 4), 1e8, 0.1)).toBe(1);
+test("more chunks are planned where travelling takes about as long as computing and chunks cost little, else one", () => {
+  const alone = (each: number) => [1, 2, 4, 8].map((chunks) => ({ chunks, seconds: 0.3 + each * chunks }));
+  expect(plannedChunks(alone(0.001), 4e6, 1e8)).toBeGreaterThan(1);
+  expect(plannedChunks(alone(0.1), 4e6, 1e8)).toBe(1);
+  expect(plannedChunks(alone(0.001), 0, 1e8)).toBe(1);
 });

@@ -1,3 +1,4 @@
+import { fitLink } from "@skein/collectives";
 import { planPipeline } from "@skein/cost-model";
 import { alignColumns } from "../report/align-columns.ts";
 import { milliseconds } from "../report/milliseconds.ts";
@@ -43,24 +44,29 @@ const spread = ({ stepSeconds: { median, mad, n } }: Figures): string =>
 
 const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(2);
 
-/** Of an all-to-all: that of the emulated links, and what the companions of four ranks on two cores take. */
-const startupSeconds = 0.002;
+/** Of an all-to-all: latency of emulated links, and what a message takes beside (docs/network-emulation.md). */
+const startupSeconds = 0.0002;
 
-/** By what computing takes of a step and how long each all-to-all is by the bytes that were sent. */
+/**
+ * The chunks that the cost model plans from what was seen without slow links: computing and what each chunk adds to it,
+ * by steps in one host, and how long an all-to-all is, by the bytes that were sent.
+ *
+ * @param alone steps in one host, by chunks.
+ */
 export const plannedChunks = (
-  alone: Figures,
-  sent: Figures,
+  alone: readonly { readonly chunks: number; readonly seconds: number }[],
+  bytesSentPerStep: number,
   bytesPerSecond: number,
-  startupSeconds: number,
 ): number => {
+  const line = fitLink(alone.map(({ chunks, seconds: own }) => ({ bytes: chunks, seconds: own })));
   // Two all-to-alls in the forward pass and two in the backward one; a third of the computing is forward.
-  const bytes = sent.bytesSentPerStep / 4;
+  const bytes = bytesSentPerStep / 4;
   const none = { model: { startupSeconds: 0, secondsPerByte: 0 }, bytes: 0 };
   const pass = {
     allToAll: { model: { startupSeconds, secondsPerByte: 1 / bytesPerSecond }, bytes },
     allGather: none,
     reduceScatter: none,
-    experts: { startupSeconds: 0, workSeconds: seconds(alone) / 3 },
+    experts: { startupSeconds: line.secondsPerByte / 3, workSeconds: line.secondsPerMessage / 3 },
   };
   return planPipeline(pass, 0, { degrees: numbersOfChunks }).numChunks;
 };
@@ -115,11 +121,16 @@ const plannedOf = (
   name: string,
 ): { readonly planned: number; readonly beside: number } | undefined => {
   const own = chunked.filter(({ run }) => run.way.name === name);
-  const alone = own.find(({ run }) => run.network.bytesPerSecond === undefined);
+  const alone = own.filter(({ run }) => run.network.bytesPerSecond === undefined);
   const slow = own.filter(({ run }) => run.network.bytesPerSecond !== undefined);
   const one = slow.find(({ run }) => run.chunks === 1);
-  if (alone === undefined || one === undefined || slow.length < numbersOfChunks.length) return undefined;
-  const planned = plannedChunks(alone.figures, one.figures, one.run.network.bytesPerSecond!, startupSeconds);
+  if (alone.length < numbersOfChunks.length || one === undefined || slow.length < numbersOfChunks.length)
+    return undefined;
+  const planned = plannedChunks(
+    alone.map(({ run: { chunks }, figures }) => ({ chunks, seconds: seconds(figures) })),
+    one.figures.bytesSentPerStep,
+    one.run.network.bytesPerSecond!,
+  );
   const best = Math.min(...slow.map(({ figures }) => seconds(figures)));
   return { planned, beside: seconds(slow.find(({ run }) => run.chunks === planned)!.figures) / best };
 };

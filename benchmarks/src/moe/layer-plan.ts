@@ -183,14 +183,9 @@ const variants: readonly Variant[] = [
     ),
   ),
   ...[flat, "duplicate-free"].flatMap((name) =>
-    // In one host it is seen what computing alone takes.
-    (
-      [
-        [hostNetworks[0]!, [1]],
-        [slow, numbersOfChunks],
-      ] as const
-    ).flatMap(([network, numbers]) =>
-      numbers.map(
+    // In one host it is seen what computing takes, and each chunk more, where nothing travels over a line.
+    [hostNetworks[0]!, slow].flatMap((network) =>
+      numbersOfChunks.map(
         (chunks): Variant => ({
           group: "chunks",
           network,
