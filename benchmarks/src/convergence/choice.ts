@@ -2,25 +2,20 @@ import type { ResultOf } from "../studies/study.ts";
 import type { ModelJob } from "./models.ts";
 import { type SearchRun, triesOf } from "./search-plan.ts";
 import type { Setting } from "./settings.ts";
-import { bestOf, type Quality, qualityOf } from "./verdict.ts";
+import { triedIn, type Try } from "./tries.ts";
+import { bestOf } from "./verdict.ts";
 
-/** A learning rate that was tried, and what came of it on validation samples. */
-export interface Try {
-  readonly run: SearchRun;
+/** A learning rate that was tried. */
+export interface RateTry extends Try<SearchRun> {
   readonly peak: number;
-  /** None where it diverged. */
-  readonly quality: Quality | undefined;
 }
 
 export interface Choice {
   readonly factor: number;
-  readonly tries: readonly Try[];
+  readonly tries: readonly RateTry[];
   /** The least or the greatest of those that were tried: a better one may lie beyond. */
   readonly atEdge: boolean;
 }
-
-/** Settings and runs ended by themselves, well or not: what failed otherwise says nothing of a learning rate. */
-const isTold = (kind: string | undefined): boolean => kind === "done" || kind === "diverged";
 
 /**
  * The learning rate that did best on validation samples; the lower one of equals, and the lowest of all where every one
@@ -35,13 +30,11 @@ export const chooseRate = (
   quick: boolean,
   resultOf: ResultOf,
 ): Choice | undefined => {
-  const runs = triesOf(model, setting, quick);
-  const outcomes = runs.map((run) => resultOf(run)?.outcome);
-  if (!outcomes.every((outcome) => isTold(outcome?.kind))) return undefined;
-  const tries = runs.map((run, index): Try => {
-    const { peak } = run.job["learningRate"] as { readonly peak: number };
-    return { run, peak, quality: qualityOf([outcomes[index]]) };
+  const tries = triedIn(triesOf(model, setting, quick), resultOf)?.map((one): RateTry => {
+    const { peak } = one.run.job["learningRate"] as { readonly peak: number };
+    return { ...one, peak };
   });
+  if (tries === undefined) return undefined;
   const best = bestOf(tries);
   return { factor: best.run.factor, tries, atEdge: tries.length > 1 && [tries[0], tries.at(-1)].includes(best) };
 };

@@ -1,6 +1,6 @@
 import { type Quality, qualityOf } from "../convergence/verdict.ts";
 import { alignColumns } from "../report/align-columns.ts";
-import type { ExpertFigures } from "../studies/expert-figures.ts";
+import { type ExpertFigures, meanFigures } from "../studies/expert-figures.ts";
 import type { Draw, ResultOf } from "../studies/study.ts";
 import { type Contestant, dense } from "./contestants.ts";
 import type { QualityRun } from "./quality-plan.ts";
@@ -21,12 +21,6 @@ export interface Standing {
   /** Means over the seeds. */
   readonly experts: ExpertFigures | undefined;
 }
-
-const meanFigures = (all: readonly ExpertFigures[]): ExpertFigures | undefined => {
-  if (all.length === 0) return undefined;
-  const mean = (name: keyof ExpertFigures): number => all.reduce((sum, own) => sum + own[name], 0) / all.length;
-  return { droppedShare: mean("droppedShare"), imbalance: mean("imbalance"), entropy: mean("entropy") };
-};
 
 export const standingsOf = (runs: readonly QualityRun[], resultOf: ResultOf): Standing[] => {
   const all = [...Map.groupBy(runs, ({ contestant }) => contestant)].map(([contestant, own]) => {

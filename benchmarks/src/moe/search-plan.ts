@@ -1,4 +1,5 @@
-import { bestOf, type Quality, qualityOf } from "../convergence/verdict.ts";
+import { triedIn, type Try } from "../convergence/tries.ts";
+import { bestOf } from "../convergence/verdict.ts";
 import { type JobFile, layJobs } from "../studies/job-file.ts";
 import type { Run } from "../studies/run.ts";
 import type { PlanOptions, ResultOf } from "../studies/study.ts";
@@ -37,21 +38,12 @@ export const triesOf = (contestant: Contestant, quick: boolean): SearchRun[] =>
 export const planSearch = ({ quick }: Pick<PlanOptions, "quick">): SearchRun[] =>
   contestants.flatMap((contestant) => triesOf(contestant, quick));
 
-export interface Try {
-  readonly run: SearchRun;
-  /** None where it diverged. */
-  readonly quality: Quality | undefined;
-}
-
 /** The best learning rate of a contestant and all that were tried; nothing while a try is missing. */
 export const chooseRate = (
   contestant: Contestant,
   quick: boolean,
   resultOf: ResultOf,
-): { readonly best: Try; readonly tries: readonly Try[] } | undefined => {
-  const runs = triesOf(contestant, quick);
-  const outcomes = runs.map((run) => resultOf(run)?.outcome);
-  if (outcomes.some((outcome) => outcome?.kind !== "done" && outcome?.kind !== "diverged")) return undefined;
-  const tries = runs.map((run, i): Try => ({ run, quality: qualityOf([outcomes[i]]) }));
-  return { best: bestOf(tries), tries };
+): { readonly best: Try<SearchRun>; readonly tries: readonly Try<SearchRun>[] } | undefined => {
+  const tries = triedIn(triesOf(contestant, quick), resultOf);
+  return tries && { best: bestOf(tries), tries };
 };

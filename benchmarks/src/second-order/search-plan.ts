@@ -1,4 +1,5 @@
-import { bestOf, type Quality, qualityOf } from "../convergence/verdict.ts";
+import { triedIn, type Try } from "../convergence/tries.ts";
+import { bestOf } from "../convergence/verdict.ts";
 import { type JobFile, layJobs } from "../studies/job-file.ts";
 import { resultOf as resultIn } from "../studies/results-file.ts";
 import type { Run } from "../studies/run.ts";
@@ -68,19 +69,6 @@ const around = (peak: number, middle: number): readonly number[] => {
   return peak > 2 * middle ? [peak * between, peak * 3] : [peak / between, peak * between];
 };
 
-export interface Try {
-  readonly run: SearchRun;
-  /** None where it diverged. */
-  readonly quality: Quality | undefined;
-}
-
-/** What came of tries; nothing while one is missing. */
-const triedIn = (runs: readonly SearchRun[], resultOf: ResultOf): readonly Try[] | undefined => {
-  const outcomes = runs.map((run) => resultOf(run)?.outcome);
-  if (outcomes.some((outcome) => outcome?.kind !== "done" && outcome?.kind !== "diverged")) return undefined;
-  return runs.map((run, i): Try => ({ run, quality: qualityOf([outcomes[i]]) }));
-};
-
 /** The tries of a method on a task; those around the best of the first are known when the first are made. */
 export const triesOf = (task: Task, method: Method, quick: boolean, resultOf: ResultOf): SearchRun[] => {
   const grid = gridOf(task, method, quick);
@@ -108,7 +96,7 @@ export const chooseSetting = (
   method: Method,
   quick: boolean,
   resultOf: ResultOf,
-): { readonly best: Try; readonly tries: readonly Try[] } | undefined => {
+): { readonly best: Try<SearchRun>; readonly tries: readonly Try<SearchRun>[] } | undefined => {
   const tries = triedIn(triesOf(task, method, quick, resultOf), resultOf);
   return tries && { best: bestOf(tries), tries };
 };

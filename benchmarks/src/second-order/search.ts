@@ -1,8 +1,9 @@
+import type { Try } from "../convergence/tries.ts";
 import { alignColumns } from "../report/align-columns.ts";
 import type { ResultOf, Study } from "../studies/study.ts";
-import { chooseSetting, planSearch, searchName, type SearchRun, type Try, validationFraction } from "./search-plan.ts";
+import { chooseSetting, planSearch, searchName, type SearchRun, validationFraction } from "./search-plan.ts";
 
-const formatTry = ({ run, quality }: Try, best: Try): string => {
+const formatTry = ({ run, quality }: Try<SearchRun>, best: Try<SearchRun>): string => {
   const text =
     quality === undefined
       ? "diverged"

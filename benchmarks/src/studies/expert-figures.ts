@@ -10,6 +10,13 @@ export interface ExpertFigures {
 
 const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
 
+/** Means of each; nothing of none. */
+export const meanFigures = (all: readonly ExpertFigures[]): ExpertFigures | undefined => {
+  if (all.length === 0) return undefined;
+  const meanOf = (name: keyof ExpertFigures): number => mean(all.map((figures) => figures[name]));
+  return { droppedShare: meanOf("droppedShare"), imbalance: meanOf("imbalance"), entropy: meanOf("entropy") };
+};
+
 /** @param steps lines of `metrics.jsonl`. @returns nothing for a model without experts. */
 export const expertFigures = (steps: readonly object[]): ExpertFigures | undefined => {
   const all: ExpertFigures[] = [];
@@ -27,7 +34,5 @@ export const expertFigures = (steps: readonly object[]): ExpertFigures | undefin
       });
     }
   }
-  if (all.length === 0) return undefined;
-  const meanOf = (name: keyof ExpertFigures): number => mean(all.map((figures) => figures[name]));
-  return { droppedShare: meanOf("droppedShare"), imbalance: meanOf("imbalance"), entropy: meanOf("entropy") };
+  return meanFigures(all);
 };
