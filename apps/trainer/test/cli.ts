@@ -158,16 +158,18 @@ export const updatesTold = (
     gradientNorm === undefined || learningRate === undefined ? [] : [{ step, gradientNorm, learningRate }],
   );
 
-/** The tensors of a checkpoint's files, as they lie on disk. */
-export const checkpointBytes = (output: string, step: number): Record<string, string> => {
+/** The files with the tensors of a checkpoint, as they lie on disk, in the order of their names. */
+export const checkpointFiles = (output: string, step: number): [name: string, content: Buffer][] => {
   const folder = join(output, "checkpoints", `step-${String(step).padStart(8, "0")}`);
-  return Object.fromEntries(
-    readdirSync(folder)
-      .filter((name) => name.endsWith(".safetensors"))
-      .sort()
-      .map((name) => [name, readFileSync(join(folder, name)).toString("base64")]),
-  );
+  return readdirSync(folder)
+    .filter((name) => name.endsWith(".safetensors"))
+    .sort()
+    .map((name) => [name, readFileSync(join(folder, name))]);
 };
+
+/** The same as text, by name. */
+export const checkpointBytes = (output: string, step: number): Record<string, string> =>
+  Object.fromEntries(checkpointFiles(output, step).map(([name, content]) => [name, content.toString("base64")]));
 
 /** Wait until `condition` holds; fails when the process ends before. */
 export const until = async (running: Running, condition: () => boolean): Promise<void> => {

@@ -2,6 +2,8 @@ import { cpSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { jobFolder, metricLines, skeinTrain, stepLosses } from "./cli.ts";
+import { expectCloseLosses } from "./run-ends.ts";
+import { runSoundly, settings, smallGptJob } from "./small-gpt.ts";
 
 let folder: string;
 let remove: () => void;
@@ -15,21 +17,11 @@ const gptOf = (experts: string): string =>
 const dropless = gptOf("capacity: all, every: 1, gate: sigmoid");
 /** The same, each token once to each of two hosts with two ranks, in two chunks. */
 const overLevels = gptOf("capacity: all, every: 1, gate: sigmoid, dispatch: duplicate-free, chunks: 2");
-const plain = [
-  "data={kind: moby-dick, window: 16, trainSamples: 400, testSamples: 30}",
-  "batch=8",
-  "evaluation.batch=8",
-  "compression={kind: identity}",
-  "optimizer={kind: adamw}",
-  "learningRate={peak: 0.01, warmupSteps: 3}",
-  "clipNorm=0.5",
-  "checkpoint.keep=10",
-];
+const plain = smallGptJob(8);
 const steps = 8;
 
-const settings = (all: readonly string[]): string[] => all.flatMap((setting) => ["--set", setting]);
-const train = async (output: string, own: readonly string[], ...args: string[]): Promise<void> => {
-  const { code, stderr } = await skeinTrain(
+const train = (output: string, own: readonly string[], ...args: string[]): Promise<void> =>
+  runSoundly(
     folder,
     "run",
     "job.yaml",
@@ -40,9 +32,6 @@ const train = async (output: string, own: readonly string[], ...args: string[]):
     ...settings([...plain, ...own]),
     ...args,
   );
-  expect(stderr).not.toContain("rank ");
-  expect(code).toBe(0);
-};
 const twoLevels = ["ranks=4", "mesh={expert: 4, expertLevels: [2, 2]}"];
 const mesh = (ranks: number, expert: number): string[] => [`ranks=${ranks}`, `mesh.expert=${expert}`];
 
@@ -50,11 +39,8 @@ const savedBy = (output: string, step = steps, parts = ["shared", "experts-0", "
   parts.map((name) =>
     readFileSync(join(folder, output, `checkpoints/step-${String(step).padStart(8, "0")}/${name}.safetensors`)),
   );
-const expectClose = (output: string, other: string): void => {
-  const [losses, expected] = [stepLosses(join(folder, output)), stepLosses(join(folder, other))];
-  expect(losses).toHaveLength(expected.length);
-  for (const [i, loss] of losses.entries()) expect(Math.abs(loss - expected[i]!), `step ${i + 1}`).toBeLessThan(1e-3);
-};
+const expectClose = (output: string, other: string): void =>
+  expectCloseLosses(join(folder, output), join(folder, other), 1e-3);
 
 describe("a GPT with experts", () => {
   beforeAll(async () => {
@@ -117,9 +103,7 @@ describe("a GPT with experts", () => {
     const output = `from-mesh-${ranks}-${expert}`;
     cpSync(join(folder, "mesh"), join(folder, output), { recursive: true });
     const args = ["--steps", `${steps + 4}`, ...settings(mesh(ranks, expert))];
-    const { code, stderr } = await skeinTrain(folder, "resume", output, ...args);
-    expect(stderr).not.toContain("rank ");
-    expect(code).toBe(0);
+    await runSoundly(folder, "resume", output, ...args);
     expectClose(output, "longer");
   };
   describe("goes on on another mesh from a checkpoint of this one", () => {

@@ -10,6 +10,14 @@ export const expectSameEnd = (output: string, reference: string, step: number): 
   expect(stepLosses(output)).toEqual(stepLosses(reference));
 };
 
+/** Expect the run in one output folder to have had about the losses of that in another, step by step. */
+export const expectCloseLosses = (output: string, reference: string, tolerance: number): void => {
+  const [losses, expected] = [stepLosses(output), stepLosses(reference)];
+  expect(losses).toHaveLength(expected.length);
+  for (const [i, loss] of losses.entries())
+    expect(Math.abs(loss - expected[i]!), `step ${i + 1}`).toBeLessThan(tolerance);
+};
+
 /** Expect processes to be done; what one that is not has said is shown. */
 export const expectDone = (processes: readonly Ended[]): void =>
   expect(processes.map(({ code, stderr }) => [code, code === 0 ? "" : stderr])).toEqual(processes.map(() => [0, ""]));

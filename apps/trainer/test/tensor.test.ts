@@ -1,7 +1,9 @@
-import { cpSync, readdirSync, readFileSync } from "node:fs";
+import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { jobFolder, metricLines, skeinTrain, stepLosses } from "./cli.ts";
+import { checkpointFiles, jobFolder, metricLines, stepLosses } from "./cli.ts";
+import { expectCloseLosses } from "./run-ends.ts";
+import { runSoundly, settings, smallGptJob } from "./small-gpt.ts";
 
 let folder: string;
 let remove: () => void;
@@ -11,26 +13,11 @@ afterAll(() => remove());
 const gpt = "model={kind: gpt, layers: 2, heads: 4, width: 16}";
 const dropless =
   "model={kind: gpt, layers: 2, heads: 4, width: 16, experts: {count: 4, capacity: all, every: 2, gate: sigmoid}}";
-const plain = [
-  "data={kind: moby-dick, window: 16, trainSamples: 400, testSamples: 30}",
-  "batch=8",
-  "evaluation.batch=8",
-  "compression={kind: identity}",
-  "optimizer={kind: adamw}",
-  "learningRate={peak: 0.01, warmupSteps: 3}",
-  "clipNorm=0.5",
-  "checkpoint.keep=10",
-  "replicas.checkEverySteps=2",
-];
+const plain = smallGptJob(8).concat("replicas.checkEverySteps=2");
 const steps = 8;
 const longer = steps + 4;
 
-const settings = (all: readonly string[]): string[] => all.flatMap((setting) => ["--set", setting]);
-const run = async (...args: readonly string[]): Promise<void> => {
-  const { code, stderr } = await skeinTrain(folder, ...args);
-  expect(stderr).not.toContain("rank ");
-  expect(code, stderr).toBe(0);
-};
+const run = (...args: readonly string[]): Promise<void> => runSoundly(folder, ...args);
 const train = (output: string, own: readonly string[], ...args: string[]): Promise<void> =>
   run("run", "job.yaml", "--output", output, "--steps", `${steps}`, ...settings([...plain, ...own]), ...args);
 interface Ranks {
@@ -43,19 +30,11 @@ const mesh = ({ data = 1, expert = 1, tensor = 1 }: Ranks): string[] => [
   `mesh={data: ${data}, expert: ${expert}, tensor: ${tensor}}`,
 ];
 
-const checkpointOf = (output: string, step = steps): string =>
-  join(folder, output, `checkpoints/step-${String(step).padStart(8, "0")}`);
 /** What a run has saved, by file; what names its files by their hashes is left out. */
-const savedBy = (output: string, step = steps): [name: string, content: Buffer][] =>
-  readdirSync(checkpointOf(output, step))
-    .filter((name) => name.endsWith(".safetensors"))
-    .sort()
-    .map((name) => [name, readFileSync(join(checkpointOf(output, step), name))]);
-const expectClose = (output: string, other: string): void => {
-  const [losses, expected] = [stepLosses(join(folder, output)), stepLosses(join(folder, other))];
-  expect(losses).toHaveLength(expected.length);
-  for (const [i, loss] of losses.entries()) expect(Math.abs(loss - expected[i]!), `step ${i + 1}`).toBeLessThan(1e-3);
-};
+const savedBy = (output: string, step = steps): ReturnType<typeof checkpointFiles> =>
+  checkpointFiles(join(folder, output), step);
+const expectClose = (output: string, other: string): void =>
+  expectCloseLosses(join(folder, output), join(folder, other), 1e-3);
 /** Of the last evaluation of a run. */
 const testLossOf = (output: string): number =>
   Number(metricLines(join(folder, output)).findLast(({ type }) => type === "evaluation")!["loss"]);

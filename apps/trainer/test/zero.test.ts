@@ -1,10 +1,12 @@
-import { cpSync, readdirSync, readFileSync } from "node:fs";
+import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { specsText } from "../src/checkpoint.ts";
 import { readJob } from "../src/config.ts";
 import { prepare } from "../src/prepare.ts";
-import { jobFolder, skeinTrain, stepLosses } from "./cli.ts";
+import { checkpointFiles, jobFolder, skeinTrain } from "./cli.ts";
+import { expectCloseLosses } from "./run-ends.ts";
+import { runSoundly, settings, smallGptJob } from "./small-gpt.ts";
 
 let folder: string;
 let remove: () => void;
@@ -14,43 +16,18 @@ afterAll(() => remove());
 const gpt = "model={kind: gpt, layers: 2, heads: 2, width: 16}";
 const dropless =
   "model={kind: gpt, layers: 1, heads: 2, width: 16, experts: {count: 4, capacity: all, every: 1, gate: sigmoid}}";
-const plain = [
-  "data={kind: moby-dick, window: 16, trainSamples: 400, testSamples: 30}",
-  "batch=24",
-  "evaluation.batch=24",
-  "compression={kind: identity}",
-  "optimizer={kind: adamw}",
-  "learningRate={peak: 0.01, warmupSteps: 3}",
-  "clipNorm=0.5",
-  "checkpoint.keep=10",
-  "replicas.checkEverySteps=2",
-];
+const plain = smallGptJob(24).concat("replicas.checkEverySteps=2");
 const steps = 6;
 const longer = 9;
 
-const settings = (all: readonly string[]): string[] => all.flatMap((setting) => ["--set", setting]);
-const run = async (...args: readonly string[]): Promise<void> => {
-  const { code, stderr } = await skeinTrain(folder, ...args);
-  expect(stderr).not.toContain("rank ");
-  expect(code, stderr).toBe(0);
-};
+const run = (...args: readonly string[]): Promise<void> => runSoundly(folder, ...args);
 const train = (output: string, own: readonly string[], ...args: string[]): Promise<void> =>
   run("run", "job.yaml", "--output", output, "--steps", `${steps}`, ...settings([...plain, ...own]), ...args);
 /** What a run has saved, by file. */
-const savedBy = (output: string): [name: string, content: Buffer][] => {
-  const saved = join(folder, output, `checkpoints/step-${String(steps).padStart(8, "0")}`);
-  return readdirSync(saved)
-    .filter((name) => name.endsWith(".safetensors"))
-    .sort()
-    .map((name) => [name, readFileSync(join(saved, name))]);
-};
+const savedBy = (output: string): ReturnType<typeof checkpointFiles> => checkpointFiles(join(folder, output), steps);
 const namesBy = (output: string): string[] => savedBy(output).map(([name]) => name);
-const expectClose = (output: string, other: string, tolerance = 1e-5): void => {
-  const [losses, expected] = [stepLosses(join(folder, output)), stepLosses(join(folder, other))];
-  expect(losses).toHaveLength(expected.length);
-  for (const [i, loss] of losses.entries())
-    expect(Math.abs(loss - expected[i]!), `step ${i + 1}`).toBeLessThan(tolerance);
-};
+const expectClose = (output: string, other: string, tolerance = 1e-5): void =>
+  expectCloseLosses(join(folder, output), join(folder, other), tolerance);
 
 test("three ranks that share the optimizer's state out learn what they learn without, save it whole, and resume", async () => {
   await train("whole", [gpt, "ranks=3"]);
