@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { CrossFieldFault } from "./cross-field-fault.ts";
+import { expertsOf } from "./experts-of.ts";
 import type { Job, MeshJob } from "./job.ts";
 import { count } from "./ranges.ts";
 
@@ -85,17 +86,22 @@ export const meshFaults = (job: Job): CrossFieldFault[] => {
   return faults;
 };
 
-const expertFaults = ({ mesh: { expert }, model }: Job, fault: Fault): void => {
+const expertFaults = (job: Job, fault: Fault): void => {
+  const {
+    mesh: { expert },
+    model,
+  } = job;
   if (model.kind === "module" || model.kind === "program") return; // it says itself what ranks share out
-  if (!("experts" in model) || model.experts === undefined)
+  const experts = expertsOf(job);
+  if (experts === undefined)
     fault(
       ["mesh", "expert"],
       `${expert} ranks are to share out experts, but the model has none; give model.experts, or leave mesh.expert out`,
     );
-  else if (model.experts.count % expert !== 0)
+  else if (experts.count % expert !== 0)
     fault(
       ["model", "experts", "count"],
-      `${model.experts.count} experts do not divide among ${expert} ranks along mesh.expert; use a multiple of ${expert}`,
+      `${experts.count} experts do not divide among ${expert} ranks along mesh.expert; use a multiple of ${expert}`,
     );
 };
 

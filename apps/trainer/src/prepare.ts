@@ -6,6 +6,7 @@ import { buildData, buildModel } from "./build.ts";
 import { type Checkpoint, rankFile, requireSameTensors, sharedFile, specsText } from "./checkpoint.ts";
 import { sha256 } from "./checkpoint-part.ts";
 import { shardFilesIn, wholeSpec } from "./checkpoint-shards.ts";
+import { expertsOf } from "./experts-of.ts";
 import { CheckpointError, ConfigError } from "./errors.ts";
 import { type ExchangePlan, isExchangePlanned } from "./planning/exchange-plan.ts";
 import { placeOf } from "./mesh.ts";
@@ -131,7 +132,7 @@ const seesLater: readonly ExpertsJob["gate"][] = ["expert-choice", "soft"];
 
 const remarksOn = (job: Job, totalSteps: number): string[] => {
   const { decay, warmupSteps } = job.learningRate;
-  const gate = "experts" in job.model ? job.model.experts?.gate : undefined;
+  const gate = expertsOf(job)?.gate;
   return [
     ...(gate !== undefined && seesLater.includes(gate)
       ? [

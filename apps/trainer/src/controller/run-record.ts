@@ -7,6 +7,7 @@ import type { Manifest } from "../checkpoint-manifest.ts";
 import type { SavedFile } from "../checkpoint-part.ts";
 import type { EvaluationSums } from "../evaluate.ts";
 import { bitsOf, evaluationFigures, formatFigures } from "../evaluation-figures.ts";
+import { expertsOf } from "../experts-of.ts";
 import { formatMoves, measurementsOf } from "../placement/moved-layer.ts";
 import type { ExchangePlan } from "../planning/exchange-plan.ts";
 import type { Failures } from "./failures.ts";
@@ -85,8 +86,7 @@ export class RunRecord {
     this.step = this.firstStep;
     this.checkpoint = input.resume?.folder;
     this.plan = input.resume?.manifest.plan;
-    const { model } = input.prepared.job;
-    const recorded = model.kind === "gpt" ? model.experts?.recordRouting : undefined;
+    const recorded = expertsOf(input.prepared.job)?.recordRouting;
     this.routings = recorded && new RoutingFile(input.output, recorded.keep, this.firstStep);
     this.saves = new Gathered(input.prepared.job.ranks);
     this.evaluations = new Gathered(input.prepared.job.ranks);

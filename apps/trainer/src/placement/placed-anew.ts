@@ -1,3 +1,4 @@
+import { expertsOf } from "../experts-of.ts";
 import type { ExpertsJob, Job, PlacementJob } from "../job.ts";
 
 /** Experts that are placed anew while a job trains. */
@@ -15,10 +16,12 @@ export const placedAnew = ({ model, mesh }: Pick<Job, "model" | "mesh">): Placed
     : undefined;
 
 /** Why it changes nothing to place the experts of a job anew, where that is so. */
-export const idlePlacement = ({ model, mesh }: Pick<Job, "model" | "mesh">): string | undefined => {
-  if (model.kind !== "gpt" || model.experts?.placement === undefined) return undefined;
-  if (mesh.expert === 1) return "model.experts.placement has no effect: with mesh.expert: 1 every rank has all experts";
-  return model.experts.dispatch === "dense"
+export const idlePlacement = (job: Pick<Job, "model" | "mesh">): string | undefined => {
+  const experts = expertsOf(job);
+  if (experts?.placement === undefined) return undefined;
+  if (job.mesh.expert === 1)
+    return "model.experts.placement has no effect: with mesh.expert: 1 every rank has all experts";
+  return experts.dispatch === "dense"
     ? "model.experts.placement saves no time: with dispatch: dense all slots travel wherever experts lie; use dispatch: ragged"
     : undefined;
 };

@@ -1,5 +1,6 @@
 import type { LabelledBatch } from "@skein/models";
 import { InvariantError } from "@skein/tensor-core";
+import { expertsOf } from "../experts-of.ts";
 import type { LiveState } from "../live-state.ts";
 import type { RoutingJson } from "./routing-file.ts";
 import { type ProbeInput, routingProbe } from "./routing-probe.ts";
@@ -18,8 +19,7 @@ export interface RoutingRecorder {
 
 /** @returns none where the job records nothing. */
 export const routingRecorder = (input: RoutingRecorderInput): RoutingRecorder | undefined => {
-  const { model } = input.job;
-  const experts = model.kind === "gpt" ? model.experts : undefined;
+  const experts = expertsOf(input.job);
   if (experts?.recordRouting === undefined) return undefined;
   const { count, recordRouting } = experts;
   const probe = routingProbe(input);
