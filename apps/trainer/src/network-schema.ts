@@ -75,7 +75,9 @@ export const networkSchema: z.ZodType<NetworkJob> = z
         sharesLine: z
           .boolean()
           .default(false)
-          .describe("One line out of each rank for all its links, as a network card is, not one for each link."),
+          .describe(
+            "One line out of each rank and one into it for all its links, as a network card is, not one for each link.",
+          ),
       })
       .optional()
       .describe("Make links slower than they are, for studies; transport tcp or tls."),

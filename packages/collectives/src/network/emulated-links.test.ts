@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { VirtualClock } from "../../test/network-clock.ts";
 import { type EmulatedDirection, emulatedLinks } from "./emulated-links.ts";
-import type { Link, OutgoingFrame } from "./link.ts";
+import type { FrameHeader } from "../wire/frame.ts";
+import type { Link, LinkReceiver, OutgoingFrame } from "./link.ts";
 
 interface Arrival {
   readonly at: number;
@@ -72,6 +73,78 @@ test("links that share a line wait for each other's frames; others do not", () =
     [2, 70],
     [1, 80],
   ]);
+});
+
+describe("what comes over links that share a line", () => {
+  const headerOf = (tag: number, length: number, type: "data" | "control" = "data"): FrameHeader => {
+    const { payload: _, ...header } = frame(tag, 0, type);
+    return { ...header, length };
+  };
+  /** Two links, and what they are given by their ends at the moment. */
+  const incoming = (sharesLine: boolean) => {
+    const clock = new VirtualClock();
+    const inner = new Map<number, LinkReceiver>();
+    const told: (readonly [event: number | string, at: number])[] = [];
+    const links = emulatedLinks(
+      [1, 2].map((peer) => ({
+        peer,
+        open: (receiver: LinkReceiver) => void inner.set(peer, receiver),
+        destroy: () => undefined,
+      })) as unknown as readonly Link[],
+      { direction: () => ({ bytesPerSecond: 1_000_000, sharesLine }), clock },
+    );
+    for (const link of links)
+      link.open({
+        limit: () => 0,
+        target: () => new Uint8Array(0),
+        frame: ({ tag }) => void told.push([tag, clock.now()]),
+        torn: () => undefined,
+        closed: () => void told.push([`${link.peer} closed`, clock.now()]),
+      });
+    const comes = (peer: number, tag: number, type?: "data" | "control"): void =>
+      inner.get(peer)!.frame(headerOf(tag, type === "control" ? 0 : 9968, type), new Uint8Array(9968));
+    return { clock, links, told, comes, closes: (peer: number) => inner.get(peer)!.closed(undefined) };
+  };
+
+  test("waits for each other where two send at once, and not where one sends at the line's speed", () => {
+    for (const sharesLine of [true, false]) {
+      const { clock, told, comes, closes } = incoming(sharesLine);
+      for (let tag = 1; tag <= 3; tag++) {
+        clock.advance(10);
+        comes(1, tag);
+      }
+      clock.advance(10);
+      comes(1, 4);
+      comes(2, 5);
+      comes(2, 6, "control");
+      closes(2);
+      clock.advance(100);
+      const behind = sharesLine ? 50 : 40;
+      const atOnce = [1, 2, 3, 4].map((tag) => [tag, 10 * tag]);
+      expect(told.toSorted(([, a], [, b]) => a - b).filter(([event]) => event !== 6)).toEqual([
+        ...atOnce,
+        [5, behind],
+        ["2 closed", behind],
+      ]);
+      expect(told).toContainEqual([6, 40]);
+    }
+  });
+
+  test("is told to nobody once its link is destroyed", () => {
+    const { clock, links, told, comes } = incoming(true);
+    for (const [peer, tag] of [
+      [1, 1],
+      [2, 2],
+      [1, 3],
+    ] as const)
+      comes(peer, tag);
+    links[1]!.destroy();
+    clock.advance(100);
+    expect(told).toEqual([
+      [1, 0],
+      [3, 20],
+    ]);
+  });
 });
 
 test("the copy of a frame is used again only when the link underneath lets it change", () => {

@@ -15,7 +15,8 @@ export interface EmulatedDirection {
   readonly jitterSeconds?: number;
   /**
    * Whether its frames leave by the one line that this rank has, one after the other with those of its other links that
-   * say so: a network card of its own. Default: a line for each link.
+   * say so, and what comes over these links comes by one line too: a network card of its own. Default: a line for each
+   * link.
    */
   readonly sharesLine?: boolean;
   /** When the cable is cut, in seconds from now: nothing leaves after that, and nobody is told. Default: never. */
@@ -38,6 +39,9 @@ export interface EmulationOptions {
  * sent (Hockney's α + S·β), plus what the link itself takes for its last frame. Control frames go between data, as
  * small flows do.
  *
+ * A frame that comes by a shared line occupies it for as long as that it left by, and at the same time but for the
+ * latency: frames of one sender wait for nothing, those of two for each other.
+ *
  * Exact in the clock's time; on real time as exact as its timers, and as slow as the link at least.
  *
  * Cost: a copy of each frame. Source of the model: Hockney, "The communication challenge for MPP", 1994.
@@ -47,7 +51,8 @@ export const emulatedLinks = (
   links: Iterable<Link>,
   { direction, seed = 0, clock = systemClock, ownLatencySeconds = 0 }: EmulationOptions,
 ): Link[] => {
-  const shared: Line = { busyUntil: 0 };
+  const leaving: Line = { busyUntil: 0 };
+  const coming = { busyUntil: -Infinity, arrivals: new DelayLine(clock) };
   return Array.from(links, (link) => {
     const wanted = direction(link.peer);
     if (wanted === undefined) return link;
@@ -56,14 +61,27 @@ export const emulatedLinks = (
       throw new ArgumentError(
         `latencySeconds of an emulated link cannot be ${latencySeconds}; it is at least the link's own, ${ownLatencySeconds}`,
       );
-    const line = wanted.sharesLine === true ? shared : { busyUntil: 0 };
-    return new EmulatedLink(link, { ...wanted, latencySeconds: latencySeconds - ownLatencySeconds }, line, seed, clock);
+    const own = { ...wanted, latencySeconds: latencySeconds - ownLatencySeconds };
+    return wanted.sharesLine === true
+      ? new EmulatedLink(link, own, { leaving, coming }, seed, clock)
+      : new EmulatedLink(link, own, { leaving: { busyUntil: 0 } }, seed, clock);
   });
 };
 
-/** What frames leave by, one after the other. */
+/** What frames travel by, one after the other. */
 interface Line {
   busyUntil: number;
+}
+
+/** What they come by, and what is to be told when they are through. */
+interface ComingLine extends Line {
+  readonly arrivals: DelayLine;
+}
+
+interface Lines {
+  readonly leaving: Line;
+  /** Default: as wide as all that comes. */
+  readonly coming?: ComingLine;
 }
 
 const milliseconds = (name: string, seconds: number): number => {
@@ -83,13 +101,14 @@ class EmulatedLink implements Link {
   readonly #latency: number;
   readonly #jitter: number;
   readonly #lostAt: number;
-  readonly #line: Line;
+  readonly #lines: Lines;
+  #destroyed = false;
   #state: number;
   #lastDeparture = 0;
   #lastArrival = 0;
   #lastControl = 0;
 
-  constructor(link: Link, direction: EmulatedDirection, line: Line, seed: number, clock: Clock) {
+  constructor(link: Link, direction: EmulatedDirection, lines: Lines, seed: number, clock: Clock) {
     const { bytesPerSecond = Infinity, latencySeconds = 0, jitterSeconds = 0, lostAfterSeconds = Infinity } = direction;
     if (!(bytesPerSecond > 0))
       throw new ArgumentError(
@@ -97,7 +116,7 @@ class EmulatedLink implements Link {
       );
     this.peer = link.peer;
     this.#link = link;
-    this.#line = line;
+    this.#lines = lines;
     this.#clock = clock;
     this.#departures = new DelayLine(clock);
     this.#arrivals = new DelayLine(clock);
@@ -113,16 +132,37 @@ class EmulatedLink implements Link {
   }
 
   open(receiver: LinkReceiver): void {
-    this.#link.open(receiver);
+    const { coming } = this.#lines;
+    this.#link.open(coming === undefined ? receiver : this.#throughLine(receiver, coming));
+  }
+
+  /** Bytes land when they come; that they are there is told when the line would have brought them. */
+  #throughLine(receiver: LinkReceiver, line: ComingLine): LinkReceiver {
+    const tell = (due: number, call: () => void): void =>
+      line.arrivals.push(due, () => {
+        if (!this.#destroyed) call();
+      });
+    return {
+      limit: (header) => receiver.limit(header),
+      target: (header) => receiver.target(header),
+      torn: (header) => receiver.torn(header),
+      frame: (header, payload) => {
+        if (header.type !== "data") return receiver.frame(header, payload);
+        const bytes = headerBytes + payload.byteLength;
+        line.busyUntil = Math.max(this.#clock.now(), line.busyUntil + bytes / this.#bytesPerMillisecond);
+        tell(line.busyUntil, () => receiver.frame(header, payload));
+      },
+      closed: (error) => tell(line.busyUntil, () => receiver.closed(error)),
+    };
   }
 
   write(frame: OutgoingFrame, handedOver?: () => void, freed?: () => void): void {
     const bytes = headerBytes + frame.payload.byteLength;
     const now = this.#departures.now();
-    const begin = frame.type === "data" ? Math.max(now, this.#line.busyUntil) : now;
+    const begin = frame.type === "data" ? Math.max(now, this.#lines.leaving.busyUntil) : now;
     const departure = begin + bytes / this.#bytesPerMillisecond;
     if (frame.type !== "data") return this.#send({ ...frame, payload: frame.payload.slice() }, departure);
-    this.#line.busyUntil = departure;
+    this.#lines.leaving.busyUntil = departure;
     this.#lastDeparture = departure;
     this.#departures.push(departure, () => {
       this.#send({ ...frame, payload: this.#copies.of(frame.payload) }, departure);
@@ -155,6 +195,7 @@ class EmulatedLink implements Link {
   }
 
   destroy(): void {
+    this.#destroyed = true;
     this.#departures.clear();
     this.#arrivals.clear();
     this.#link.destroy();
