@@ -163,10 +163,12 @@ export const layerSentences = (
 /** A plot, three sentences, and a table for each place. */
 export const layerPage = (runs: readonly LayerRun[], resultOf: ResultOf, draw: Draw): string => {
   const of = (group: LayerRun["group"]): readonly LayerRun[] => runs.filter((run) => run.group === group);
-  const [all, chunks, places] = [of("ways"), of("chunks"), of("places")];
-  const waysDone = besides(all, resultOf, (run) =>
-    all.find((other) => isSamePlace(run, other) && other.way.name === flat),
-  );
+  const [chunks, places] = [of("chunks"), of("places")];
+  const besideFlat = (group: "ways" | "steps"): readonly Beside[] =>
+    besides(of(group), resultOf, (run) =>
+      of(group).find((other) => isSamePlace(run, other) && other.way.name === flat),
+    );
+  const [waysDone, stepsDone] = [besideFlat("ways"), besideFlat("steps")];
   const chunked = besides(chunks, resultOf, (run) =>
     chunks.find((other) => isSamePlace(run, other) && other.way === run.way && other.chunks === 1),
   );
@@ -184,7 +186,7 @@ export const layerPage = (runs: readonly LayerRun[], resultOf: ResultOf, draw: D
     layerSentences(waysDone, chunked, placed).join("\n"),
     `A layer and nothing else, forward, backward and a plain update: ${sizes.numExperts} experts, ${sizes.topK} for each of ${sizes.tokens} tokens of a rank, ${sizes.width} values wide, gelu inside, nothing
 dropped. Which experts a token goes to is given: all alike, or (skewed) expert e as popular as 1 / (1 + e). Ranks of a host are threads of a process; hosts
-reach each other by TCP through emulated links, one line for each rank. Messages and computing are real, the time that a cable would take is added. All
+reach each other by TCP through emulated links, one line out of each rank and one into it. Messages and computing are real, the time that a cable would take is added. All
 ranks share the cores of one machine, so computing grows with their number.`,
     `## Ways to travel`,
     ...sectionsOf(waysDone, `beside ${flat}`),
@@ -192,7 +194,12 @@ ranks share the cores of one machine, so computing grows with their number.`,
     `Experts are ${4} times as wide inside, so that there is about as much to compute as to travel.`,
     ...sectionsOf(chunked, "beside 1 chunk"),
     `## Where experts lie`,
+    `All ranks share the cores of one machine, so places even out what the lines carry, and not what is computed.`,
     ...sectionsOf(placed, "beside experts in order"),
+    `## Whole steps`,
+    `A GPT of two blocks that both have such experts, Moby-Dick by bytes, as many tokens; a sigmoid gate that begins to learn, no balance of loads but its
+loss. Gradients of what all ranks have are averaged meanwhile; a plain update.`,
+    ...sectionsOf(stepsDone, `beside ${flat}`),
     "",
   ].join("\n\n");
 };

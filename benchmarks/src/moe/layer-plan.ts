@@ -37,12 +37,13 @@ export const ways: readonly Way[] = [
   { name: "duplicate-free", dispatch: "duplicate-free", byHosts: true },
 ];
 
-/** Ways of one layer; one way in more and more chunks; experts in order and balanced. */
-export type Group = "ways" | "chunks" | "places";
+/** Ways of one layer; one way in more and more chunks; experts in order and balanced; whole steps of a GPT. */
+export type Group = "ways" | "chunks" | "places" | "steps";
 
-export type RoutingName = "uniform" | "skewed";
+/** Of a routing that is given; or what a gate chooses that begins to learn. */
+export type RoutingName = "uniform" | "skewed" | "learnt";
 
-/** A layer of experts, forward and backward, on some ranks over a network. */
+/** Experts, forward and backward, on some ranks over a network. */
 export interface LayerRun extends Run {
   readonly network: HostNetwork;
   readonly ranks: number;
@@ -89,6 +90,37 @@ const networkJob = ({ bytesPerSecond }: HostNetwork, ranks: number): JobFile =>
         },
       };
 
+/** Of a GPT whose blocks all have experts, as many and as wide as the layer's. */
+const gpt = { layers: 2, heads: 4, window: 128, batch: sizes.tokens / 128 } as const;
+
+interface OfExperts {
+  readonly ranks: number;
+  readonly way: Way;
+  readonly chunks: number;
+  readonly hidden: number;
+}
+
+const gptJob = ({ ranks, way, chunks, hidden }: OfExperts): JobFile => ({
+  batch: ranks * gpt.batch,
+  data: { kind: "moby-dick", window: gpt.window, trainSamples: 1024, testSamples: ranks },
+  model: {
+    kind: "gpt",
+    layers: gpt.layers,
+    heads: gpt.heads,
+    width: sizes.width,
+    experts: {
+      count: sizes.numExperts,
+      topK: sizes.topK,
+      gate: "sigmoid",
+      every: 1,
+      hidden,
+      capacity: "all",
+      dispatch: way.dispatch,
+      chunks,
+    },
+  },
+});
+
 interface Variant {
   readonly network: HostNetwork;
   readonly ranks: number;
@@ -107,6 +139,35 @@ const runOf = (
   const levels = way.byHosts && ranks > numHosts ? [numHosts, ranks / numHosts] : undefined;
   const axes = levels === undefined ? ["expert"] : levels.map((_, i) => `expert-level-${i + 1}`);
   const { tokens, ...layer } = sizes;
+  const layerJob: JobFile = {
+    batch: ranks,
+    data: {
+      kind: "module",
+      file: "data.ts",
+      export: "toldTokens",
+      options: {
+        samples: 4 * ranks,
+        tokens,
+        width: layer.width,
+        numExperts: layer.numExperts,
+        topK: layer.topK,
+        routing,
+      },
+    },
+    model: {
+      kind: "module",
+      file: "model.ts",
+      export: "oneLayer",
+      options: {
+        ...layer,
+        hidden,
+        dispatch: way.dispatch,
+        axes,
+        chunks,
+        ...(isPlaced && { placement: balancedPlaces(ranks) }),
+      },
+    },
+  };
   const prefix = `${group}/${network.name}/${ranks}-ranks`;
   return {
     name: `${prefix}/${routing}/${way.name}${group === "chunks" ? `/${chunks}-chunks` : ""}${isPlaced ? "/placed" : ""}`,
@@ -118,42 +179,16 @@ const runOf = (
         threads: 1,
         backend: "cpu",
         mesh: { expert: ranks, ...(levels && { expertLevels: levels }) },
-        batch: ranks,
         steps: quick ? 4 : steps,
         evaluation: { batch: ranks },
-        data: {
-          kind: "module",
-          file: "data.ts",
-          export: "toldTokens",
-          options: {
-            samples: 4 * ranks,
-            tokens,
-            width: layer.width,
-            numExperts: layer.numExperts,
-            topK: layer.topK,
-            routing,
-          },
-        },
-        model: {
-          kind: "module",
-          file: "model.ts",
-          export: "oneLayer",
-          options: {
-            ...layer,
-            hidden,
-            dispatch: way.dispatch,
-            axes,
-            chunks,
-            ...(isPlaced && { placement: balancedPlaces(ranks) }),
-          },
-        },
         optimizer: { kind: "sgd" },
         learningRate: { peak: 0.001 },
         compression: { kind: "identity" },
       },
+      group === "steps" ? gptJob({ ranks, way, chunks, hidden }) : layerJob,
       networkJob(network, ranks),
     ),
-    files,
+    ...(group !== "steps" && { files }),
     core: true,
     warmUpSteps: quick ? 1 : warmUpSteps,
     minutes: 5,
@@ -208,11 +243,19 @@ const variants: readonly Variant[] = [
           way: wayOf(name),
           routing: "skewed",
           isPlaced,
-          hidden: wide,
         }),
       ),
     ),
   ),
+  ...hostNetworks
+    .slice(1)
+    .flatMap((network) =>
+      numbersOfRanks.flatMap((ranks) =>
+        ways
+          .filter(({ dispatch, byHosts }) => dispatch !== "dense" && (ranks > numHosts || !byHosts))
+          .map((way): Variant => ({ group: "steps", network, ranks, way, routing: "learnt" })),
+      ),
+    ),
 ];
 
 export const planLayer = ({ quick, seeds }: Pick<PlanOptions, "quick" | "seeds">): LayerRun[] =>
