@@ -3,7 +3,17 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, type TestContext } from "vitest";
-import { checkpointNames, childrenOf, disturbed, hasGoneOn, jobFolder, skeinTrain, startWith, until } from "./cli.ts";
+import {
+  checkpointNames,
+  childrenOf,
+  disturbed,
+  hasGoneOn,
+  jobFolder,
+  metricLines,
+  skeinTrain,
+  startWith,
+  until,
+} from "./cli.ts";
 import { expectSameEnd, expectTold } from "./run-ends.ts";
 import { expectSoundTrace } from "./trace-rules.ts";
 
@@ -61,12 +71,12 @@ test("2 ranks under mpirun end with the bits of threads", { tags: "full" }, (con
   expectBitsOfThreads(2, context),
 );
 
-test("ranks that share out experts end with the bits of threads, under mpirun too", async (context) => {
+test("ranks that share out experts, and move them, end with the bits of threads, under mpirun too", async (context) => {
   if (missing.length > 0) return context.skip(reason);
   const settings = [
     "ranks=4",
     "mesh={data: 2, expert: 2}",
-    "model={kind: gpt, layers: 2, heads: 2, width: 16, experts: {count: 4, every: 1, dispatch: ragged}}",
+    "model={kind: gpt, layers: 2, heads: 2, width: 16, experts: {count: 4, every: 1, dispatch: ragged, placement: {everySteps: 2}}}",
     "data={kind: moby-dick, window: 16, trainSamples: 400, testSamples: 30}",
     "batch=8",
     "evaluation.batch=8",
@@ -79,6 +89,7 @@ test("ranks that share out experts end with the bits of threads, under mpirun to
     expect((await ended).code).toBe(0);
   }
   expectSameEnd(join(folder, "mpi"), join(folder, "threads"), 8);
+  expect(metricLines(join(folder, "mpi")).filter(({ type }) => (type as string) === "placement")).not.toEqual([]);
 });
 
 test("ranks that mpirun has started find each other", async (context) => {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { expertCounts, replayRoutings, routingRecordFromJson, type RoutingRecordJson } from "@skein/moe-parallel";
@@ -19,6 +19,7 @@ import {
   hasGoneOn,
   jobFolder,
   metricLines,
+  skeinTrain,
   start,
   stepLosses,
   until,
@@ -220,6 +221,14 @@ describe("experts that change their ranks while a GPT trains", () => {
     expect(stderr).toMatch(/going on from tcp\/checkpoints\/step-0000000\d \(restart 1 of 3\)/);
     expect(checkpointBytes(join(folder, "tcp"), steps)).toEqual(checkpointBytes(join(folder, "placed"), steps));
     expect(stepLosses(join(folder, "tcp"))).toEqual(stepLosses(join(folder, "placed")));
+    // And then over TCP among all four ranks, where they move again.
+    cpSync(join(folder, "tcp"), join(folder, "tcp-on-four"), { recursive: true });
+    const more = ["--steps", `${steps + 2}`, "--set", "mesh.expert=4"];
+    expect((await skeinTrain(folder, "resume", "tcp-on-four", ...more)).code).toBe(0);
+    expect(movesOf("tcp-on-four").some(({ step }) => step > steps)).toBe(true);
+    await run("beside-tcp", { steps: steps + 2 }, undefined, "placed");
+    const [got, wanted] = ["tcp-on-four", "beside-tcp"].map((output) => stepLosses(join(folder, output)).slice(-2));
+    got!.forEach((loss, i) => expect(Math.abs(loss - wanted![i]!)).toBeLessThan(1e-4));
   });
 
   /** From the end of a run with moves, on its own mesh and on another, with one more move. */
