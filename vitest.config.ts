@@ -20,7 +20,17 @@ const tags = [{ name: "full", description: "run before a release", skip: extent 
 const quiet = [
   "packages/{cost-model,data,measuring,models,tensor-core,testing}/{src,test}/**/*.test.ts",
   "packages/{compressors,moe-parallel,report,second-order}/src/**/*.test.ts",
-  "packages/compressors/test/*laws*.test.ts",
+  "packages/{compressors,moe-parallel,second-order}/test/!(on-threads|on-backends).test.ts",
+  "packages/cpu-kernels/{src,src/ops}/*.test.ts",
+  "packages/cpu-kernels/test/!(blas|threads.laws).test.ts",
+  "packages/collectives/src/*.test.ts",
+  "packages/collectives/src/{failure-detection,rendezvous,security,transport,wire}/!(renewable-identity|wait-notice).test.ts",
+  "packages/collectives/src/network/{busy-poll,emulated-links,frame-codec,receive-queue,send-queue}.test.ts",
+  "packages/gpu-kernels/src/{lower,resolve-bindings,shader,wgsl}.test.ts",
+  "packages/gpu-kernels/src/autotune/*.test.ts",
+  "apps/profiler/src/**/*.test.ts",
+  "apps/trainer/src/!(own-command|stop-signal|part-writer|gpu-devices).test.ts",
+  "apps/trainer/src/{links,members,modules,placement,planning,report}/*.test.ts",
   "benchmarks/src/**/*.test.ts",
 ];
 const others = [

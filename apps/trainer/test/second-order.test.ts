@@ -74,19 +74,8 @@ const figuresTold = (output: string): Record<string, number>[] =>
     .filter((line) => line["gradientNorm"] !== undefined);
 
 /** The others go these ways in the full run of the tests. */
-const trained = [
-  "eva",
-  "kfac",
-  "kfac-spd",
-  "kfac-pad",
-  "kfac-auto",
-  "kfac-dp",
-  "kfac-dp-hybrid",
-  "shampoo",
-  "soap",
-  "muon",
-];
-const resumed = ["kfac", "kfac-dp", "kfac-auto", "soap"];
+const trained = ["eva", "kfac", "kfac-auto", "kfac-dp-hybrid", "soap", "muon"];
+const resumed = ["kfac", "kfac-auto", "soap"];
 const overTcp = ["kfac", "muon"];
 const onlyIn = (few: readonly string[], name: string): { tags: string } | object =>
   few.includes(name) ? {} : { tags: "full" };

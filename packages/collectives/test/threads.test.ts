@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { bytesPerElement } from "@skein/tensor-core";
+import { examples } from "@skein/testing";
 import { describe, expect, test } from "vitest";
 import { algorithms } from "../src/algorithms/table.ts";
 import { sentElements } from "../src/schedule.ts";
@@ -34,6 +35,9 @@ const runWorld = async (worldSize: number, job: Job, options: Partial<ThreadWorl
     await world.close();
   }
 };
+
+/** Rounds of the same requests. */
+const repeats = examples(8, 30);
 
 for (const { worldSizes, tags } of [
   { worldSizes: [2, 5], tags: [] },
@@ -91,7 +95,7 @@ for (const { worldSizes, tags } of [
         { kind: "reduce", n: Math.floor(4096 / Math.max(worldSize - 1, 1)) + 1, root: 0, awaited: true },
         { kind: "all-reduce", n: 19, dtype: "bf16" },
       ];
-      const answers = await runWorld(worldSize, { name: "requests", requests, startAllFirst, repeats: 30 });
+      const answers = await runWorld(worldSize, { name: "requests", requests, startAllFirst, repeats });
       expect(answers.map(({ error }) => error?.message)).toEqual(answers.map(() => undefined));
       requests.forEach(({ kind, n, dtype = "f32", reduction, root }, i) => {
         const inputs = answers.map((_, rank) => operand(rank, regionElements(kind, worldSize, n).input, dtype));
@@ -114,7 +118,7 @@ for (const { worldSizes, tags } of [
             : sentElements(algorithm.schedule(placeOf(rank, worldSize, n, root)));
           return sum + elements * bytesPerElement[dtype];
         }, 0);
-        expect(bytesSent).toBe(30 * perRound);
+        expect(bytesSent).toBe(repeats * perRound);
       });
     });
   });
