@@ -170,7 +170,8 @@ const expertsFaults = (
     );
   if (gate === "switch" && topK !== 1)
     fault("topK", `the gate switch chooses one expert, not ${topK}; use topK: 1, or the gate noisy-top-k`);
-  if (every > layers) fault("every", `none of ${layers} layers is the ${every}th; use at most ${layers}`);
+  if (every > layers)
+    fault("every", `every ${every} layers one has experts, but there are ${layers} layers; use at most ${layers}`);
   if (recordRouting !== undefined && gate === "soft")
     fault("recordRouting", "with the gate soft no token chooses an expert; leave it out");
   if (importanceLoadLoss > 0 && gate !== "noisy-top-k")

@@ -71,19 +71,21 @@ test("figures read well", () => {
     "3.04 GiB",
   ]);
   expect([0, 59.6, 61, 3661, Infinity].map(formatSeconds)).toEqual(["0:00", "1:00", "1:01", "1:01:01", "-"]);
-  const lines = formatSummary({
+  const summary = {
     testAccuracy: 0.98765,
     testLoss: 0.04,
-    backend: "cpu",
+    backend: "cpu" as const,
     samplesPerSecond: 1999.6,
     bytesSentPerRank: 1000,
     denseBytesPerRank: 50_000,
     peakMemoryBytes: 2 ** 28,
     seconds: 61.23,
     checkpoint: "runs/x",
-  });
+  };
+  const lines = formatSummary(summary);
   expect(lines[0]).toBe("test accuracy  98.77 %");
   expect(lines[4]).toContain("(50.0 × less)");
+  expect(formatSummary({ ...summary, denseBytesPerRank: 400 })[4]).toContain("(2.5 × as much)");
   expect(nextSteps("my runs/1", 20, undefined)).toEqual([
     "What next:",
     "  train longer    skein-train resume 'my runs/1' --steps 40",

@@ -44,6 +44,10 @@ export const formatSeconds = (seconds: number): string => {
   return hours > 0 ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`;
 };
 
+/** Tokens of experts, activations and factors travel beside gradients, so that it may be more. */
+const ratioOf = (timesLess: number): string =>
+  timesLess >= 1 ? `${timesLess.toFixed(1)} × less` : `${(1 / timesLess).toFixed(1)} × as much`;
+
 /** The summary for people, a line per figure. */
 export const formatSummary = (summary: Summary): string[] => {
   const {
@@ -55,7 +59,7 @@ export const formatSummary = (summary: Summary): string[] => {
     bytesSentPerRank,
     denseBytesPerRank: dense,
   } = summary;
-  const ratio = bytesSentPerRank > 0 && dense > 0 ? ` (${(dense / bytesSentPerRank).toFixed(1)} × less)` : "";
+  const ratio = bytesSentPerRank > 0 && dense > 0 ? ` (${ratioOf(dense / bytesSentPerRank)})` : "";
   const rows: [string, string][] = [
     ...(testAccuracy === undefined
       ? []
