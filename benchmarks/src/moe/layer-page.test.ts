@@ -48,7 +48,14 @@ test("what was missed is said, and what is not known", () => {
 
 test("more chunks are planned where travelling takes about as long as computing and chunks cost little, else one", () => {
   const alone = (each: number) => [1, 2, 4, 8].map((chunks) => ({ chunks, seconds: 0.3 + each * chunks }));
-  expect(plannedChunks(alone(0.001), 4e6, 1e8)).toBeGreaterThan(1);
-  expect(plannedChunks(alone(0.1), 4e6, 1e8)).toBe(1);
-  expect(plannedChunks(alone(0.001), 0, 1e8)).toBe(1);
+  const ragged = { way: "ragged", ranks: 4 } as const;
+  expect(plannedChunks(ragged, alone(0.001), 1e8)).toBeGreaterThan(1);
+  expect(plannedChunks(ragged, alone(0.1), 1e8)).toBe(1);
+  expect(plannedChunks(ragged, alone(0.001), 1e12)).toBe(1);
+});
+
+test("fewer chunks are planned where a token crosses the line once", () => {
+  const alone = [1, 2, 4, 8].map((chunks) => ({ chunks, seconds: 0.12 + 0.003 * chunks }));
+  const chunksOf = (way: "ragged" | "duplicate-free"): number => plannedChunks({ way, ranks: 4 }, alone, 1.25e8);
+  expect(chunksOf("duplicate-free")).toBeLessThan(chunksOf("ragged"));
 });

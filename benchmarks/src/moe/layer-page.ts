@@ -1,11 +1,11 @@
 import { fitLink } from "@skein/collectives";
-import { planPipeline } from "@skein/cost-model";
+import { type DispatchWay, type LinearCollectiveModel, rankDispatches } from "@skein/cost-model";
 import { alignColumns } from "../report/align-columns.ts";
 import { milliseconds } from "../report/milliseconds.ts";
 import type { RangePlot } from "../report/range-plot.ts";
 import type { Figures } from "../studies/outcome.ts";
 import type { Draw, ResultOf } from "../studies/study.ts";
-import { flat, type LayerRun, numbersOfChunks, sizes } from "./layer-plan.ts";
+import { flat, type LayerRun, numbersOfChunks, numHosts, sizes } from "./layer-plan.ts";
 
 /** A run that is done, beside the one that it is compared with. */
 interface Beside {
@@ -44,31 +44,46 @@ const spread = ({ stepSeconds: { median, mad, n } }: Figures): string =>
 
 const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(2);
 
-/** Of an all-to-all: latency of emulated links, and what a message takes beside (docs/network-emulation.md). */
-const startupSeconds = 0.0002;
+/** Of an all-to-all over emulated links: their latency, and what a message takes beside (docs/network-emulation.md). */
+const lineStartupSeconds = 0.0002;
+
+/** Of an all-to-all, every other of whose bytes crosses the line of its rank to the other of two hosts. */
+const acrossHosts = (bytesPerSecond: number): LinearCollectiveModel => ({
+  startupSeconds: lineStartupSeconds,
+  secondsPerByte: 0.5 / bytesPerSecond,
+});
+
+/** What stays in a host is taken for free: it is copied beside computing that is measured with it. */
+const insideHost: LinearCollectiveModel = { startupSeconds: 0, secondsPerByte: 0 };
 
 /**
- * The chunks that the cost model plans from what was seen without slow links: computing and what each chunk adds to it,
- * by steps in one host, and how long an all-to-all is, by the bytes that were sent.
+ * The chunks that the cost model plans for a way from what was seen without slow links: computing, and what each chunk
+ * adds to it, by steps in one host; what travels, by how often tokens meet a host under an even routing.
  *
  * @param alone steps in one host, by chunks.
  */
 export const plannedChunks = (
+  { way, ranks }: { readonly way: DispatchWay; readonly ranks: number },
   alone: readonly { readonly chunks: number; readonly seconds: number }[],
-  bytesSentPerStep: number,
   bytesPerSecond: number,
 ): number => {
   const line = fitLink(alone.map(({ chunks, seconds: own }) => ({ bytes: chunks, seconds: own })));
-  // Two all-to-alls in the forward pass and two in the backward one; a third of the computing is forward.
-  const bytes = bytesSentPerStep / 4;
-  const none = { model: { startupSeconds: 0, secondsPerByte: 0 }, bytes: 0 };
-  const pass = {
-    allToAll: { model: { startupSeconds, secondsPerByte: 1 / bytesPerSecond }, bytes },
-    allGather: none,
-    reduceScatter: none,
-    experts: { startupSeconds: line.secondsPerByte / 3, workSeconds: line.secondsPerMessage / 3 },
-  };
-  return planPipeline(pass, 0, { degrees: numbersOfChunks }).numChunks;
+  const { tokens: numTokens, topK: expertsPerToken, width, numExperts } = sizes;
+  const model = acrossHosts(bytesPerSecond);
+  const [best] = rankDispatches(
+    numbersOfChunks.map((numChunks) => ({ way, numChunks })),
+    { numTokens, width, numExperts, expertsPerToken, slots: numTokens },
+    {
+      numRanks: ranks,
+      flat: model,
+      levels: [
+        { size: numHosts, model },
+        { size: ranks / numHosts, model: insideHost },
+      ],
+    },
+    { expertSeconds: line.secondsPerMessage, chunkSeconds: line.secondsPerByte, otherSeconds: 0 },
+  );
+  return best!.numChunks;
 };
 
 const wayName = ({ way, chunks, isPlaced, group }: LayerRun): string =>
@@ -127,8 +142,8 @@ const plannedOf = (
   if (alone.length < numbersOfChunks.length || one === undefined || slow.length < numbersOfChunks.length)
     return undefined;
   const planned = plannedChunks(
+    { way: one.run.way.dispatch, ranks: one.run.ranks },
     alone.map(({ run: { chunks }, figures }) => ({ chunks, seconds: seconds(figures) })),
-    one.figures.bytesSentPerStep,
     one.run.network.bytesPerSecond!,
   );
   const best = Math.min(...slow.map(({ figures }) => seconds(figures)));
