@@ -1,0 +1,205 @@
+import type { DispatchChoice, DispatchedLayer, LayerComputing } from "@skein/cost-model";
+import type { FeedForwardLayer } from "@skein/models";
+import {
+  add,
+  axisIndex,
+  type Backend,
+  type DeviceArray,
+  flattenTree,
+  foldIn,
+  jit,
+  type JitOptions,
+  mapTree,
+  mean,
+  NdArray,
+  normal,
+  randomKey,
+  reshape,
+  square,
+  stack,
+  sum,
+  type Tensor,
+  valueAndGrad,
+} from "@skein/tensor-core";
+import { buildExpert, buildExperts, capacityOf } from "../build-experts.ts";
+import { passesFor } from "../compiled-steps.ts";
+import type { ExpertsJob, MeshJob } from "../job.ts";
+import { everyRankAxis, meshOf, numBatchParts, placeOf } from "../mesh.ts";
+import { dispatchChoices } from "./experts-plan.ts";
+import { medianSeconds } from "./median-seconds.ts";
+import type { ProfileInput } from "./profile-steps.ts";
+
+/** What the experts of a job are measured with: it has no model yet, which is made with the plan. */
+export interface ExpertsInput extends Pick<ProfileInput, "job" | "backend" | "communicators" | "rank" | "train"> {
+  readonly experts: ExpertsJob;
+  /** Numbers of a token. */
+  readonly width: number;
+}
+
+/** A layer of experts by itself, compiled for one choice after another. */
+interface LayerAlone {
+  /**
+   * Median seconds, forward and backward, of a choice. Routing is what the gate's first parameters give for tokens
+   * drawn at random, as normal as a normalisation leaves them. All ranks of the mesh call it together.
+   */
+  seconds(choice: DispatchChoice): Promise<number>;
+  release(): void;
+}
+
+/** Calls whose median counts: more than of a collective, since experts and all-to-alls meet in one. */
+const layerSamples = 5;
+
+/** Everything of a function's gradients in one number, so that a backend leaves nothing out. */
+const sumOfGradients = (fn: (given: unknown) => Tensor, given: unknown): Tensor => {
+  const [value, gradients] = valueAndGrad(fn)(given);
+  return flattenTree<Tensor>(gradients).leaves.reduce((total, leaf) => add(total, sum(leaf)), value);
+};
+
+const layerAlone = async (
+  {
+    experts,
+    width,
+    mesh,
+    numTokens,
+    seed,
+    axis,
+  }: Pick<ExpertsInput, "experts" | "width"> & {
+    readonly mesh: MeshJob;
+    readonly numTokens: number;
+    readonly seed: number;
+    /** Along which ranks have different tokens. */
+    readonly axis: string;
+  },
+  backend: Backend,
+  options: JitOptions,
+): Promise<LayerAlone> => {
+  const layerOf = ({ way, numChunks }: DispatchChoice): FeedForwardLayer =>
+    buildExperts({ ...experts, dispatch: way, chunks: numChunks }, width, mesh).layer;
+  // Parameters and state are the same for all ways of travelling.
+  const { init } = layerOf(dispatchChoices(experts, mesh)[0]);
+  const initial = jit(
+    (key: Tensor) => {
+      const { params, state } = init(key);
+      const own = foldIn(foldIn(key, 1), axisIndex(axis));
+      return { given: { params, x: normal(own, [1, numTokens, width]) }, state, key: own };
+    },
+    backend,
+    options,
+  );
+  const first = await initial(randomKey(seed) as never);
+  initial.release();
+  return {
+    seconds: async (choice) => {
+      const layer = layerOf(choice);
+      const pass = (given: unknown, state: unknown, key: Tensor): Tensor =>
+        sumOfGradients((own) => {
+          const { params, x } = own as { readonly params: unknown; readonly x: Tensor };
+          const [y, , report] = layer.apply(params, state, x, { train: true, key });
+          return add(mean(square(y)), report.loss);
+        }, given);
+      const compiled = jit(pass, backend, options) as unknown as ((
+        ...args: readonly unknown[]
+      ) => Promise<DeviceArray>) & { release(): void };
+      try {
+        return await medianSeconds(() => compiled(first.given, first.state, first.key), backend, layerSamples);
+      } finally {
+        compiled.release();
+      }
+    },
+    release: () => {
+      for (const leaf of flattenTree<DeviceArray>(first).leaves) backend.free(leaf);
+    },
+  };
+};
+
+/** Tokens of a rank in a step. */
+const numTokensOf = ({ job, train }: Pick<ExpertsInput, "job" | "train">): number =>
+  ((job.batch / numBatchParts(job)) * train.fields["inputs"]!.shape[0]!) / job.mesh.tensor;
+
+/** What travels of the layers of a job. */
+export const dispatchedLayer = (input: Pick<ExpertsInput, "job" | "train" | "experts" | "width">): DispatchedLayer => {
+  const { experts, width } = input;
+  const { count: numExperts, topK: numChoices } = experts;
+  const numTokens = numTokensOf(input);
+  // Of a mixture its slots travel, one of each expert, each to one.
+  if (experts.gate === "soft") return { numTokens: numExperts, width, numExperts, expertsPerToken: 1, slots: 1 };
+  const { slots } = capacityOf(experts)({ numTokens, numExperts, numChoices });
+  return { numTokens, width, numExperts, expertsPerToken: numChoices, slots };
+};
+
+/** The layer of a job on all its ranks. */
+export const layerOnRanks = (input: ExpertsInput): Promise<LayerAlone> => {
+  const { job, backend, communicators, rank } = input;
+  const mesh = meshOf(job);
+  return layerAlone(
+    { ...input, mesh: job.mesh, numTokens: numTokensOf(input), seed: job.seed, axis: everyRankAxis(mesh) },
+    backend,
+    { mesh, place: placeOf(job, rank), communicators, passes: passesFor(job) },
+  );
+};
+
+/** Seconds, forward and backward, of a rank's experts and nothing else, on equally many rows each. */
+const expertSeconds = async ({ experts, width, job, backend }: ExpertsInput, numRows: number): Promise<number> => {
+  const { init, apply } = buildExpert(experts, width);
+  const own = experts.count / job.mesh.expert;
+  const each = Math.ceil(numRows / own);
+  const initial = jit(
+    (key: Tensor) => ({
+      params: mapTree(init(key), (leaf: Tensor) => stack(Array.from({ length: own }, () => leaf))),
+      rows_SD: normal(key, [own * each, width]),
+    }),
+    backend,
+  );
+  const first = await initial(randomKey(job.seed) as never);
+  initial.release();
+  const counts_e = backend.upload(NdArray.from(Array<number>(own).fill(each), [own], "i32"));
+  const compiled = jit(
+    (given: unknown, counts: Tensor) =>
+      sumOfGradients((one) => {
+        const { params, rows_SD } = one as { readonly params: unknown; readonly rows_SD: Tensor };
+        return mean(square(apply(params, rows_SD, reshape(counts, [own]))));
+      }, given),
+    backend,
+    { passes: passesFor(job) },
+  );
+  try {
+    return await medianSeconds(() => compiled(first as never, counts_e as never), backend);
+  } finally {
+    for (const leaf of flattenTree<DeviceArray>([first, counts_e]).leaves) backend.free(leaf);
+    compiled.release();
+  }
+};
+
+/**
+ * Time what a rank computes of a layer, without anything that travels: its experts by themselves; and a layer of as
+ * many experts on one rank, in one chunk and in many. All ranks call it together, so that they share the machine as in
+ * a step; their figures differ.
+ *
+ * @param mostChunks that will be predicted for; 1 measures no chunks.
+ */
+export const measureComputing = async (
+  input: ExpertsInput,
+  layer: DispatchedLayer,
+  mostChunks: number,
+): Promise<LayerComputing> => {
+  const { experts, job, backend } = input;
+  const { numTokens, expertsPerToken, numExperts, slots } = layer;
+  const own = { ...experts, count: Math.max(numExperts / job.mesh.expert, expertsPerToken) };
+  const mesh: MeshJob = { expert: 1, tensor: 1 };
+  const [{ way }] = dispatchChoices(own, mesh);
+  const alone = await layerAlone(
+    { experts: own, width: input.width, mesh, numTokens: numTokensOf(input), seed: job.seed, axis: everyRankAxis({}) },
+    backend,
+    { passes: passesFor(job) },
+  );
+  try {
+    const one = await alone.seconds({ way, numChunks: 1 });
+    const many = mostChunks === 1 ? one : await alone.seconds({ way, numChunks: mostChunks });
+    const chunkSeconds = mostChunks === 1 ? 0 : Math.max(0, (many - one) / (mostChunks - 1));
+    const rows = Math.min(numTokens * expertsPerToken, numExperts * slots);
+    const work = Math.min(one, await expertSeconds(input, rows));
+    return { expertSeconds: work, chunkSeconds, otherSeconds: Math.max(0, one - work - chunkSeconds) };
+  } finally {
+    alone.release();
+  }
+};
