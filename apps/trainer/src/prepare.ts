@@ -151,6 +151,11 @@ const remarksOn = (job: Job, totalSteps: number): string[] => {
         ]
       : []),
     ...(job.zero === 1 && job.ranks === 1 ? ["zero has no effect: there is one rank"] : []),
+    ...(isExpertsPlanned(job)
+      ? [
+          "how tokens travel to experts is planned from measurements, so two runs may differ in the last bits; checkpoints keep the plan",
+        ]
+      : []),
     ...(isExchangePlanned(job) && job.compression.kind !== "identity"
       ? [
           `buckets are planned from measurements, so two runs of ${job.compression.kind} may differ; checkpoints keep the plan`,

@@ -23,7 +23,8 @@ const planOf = (output: string, step: number): ExpertsPlan =>
   (JSON.parse(saved(output, step, "manifest.json").toString()) as { plan: { experts: ExpertsPlan } }).plan.experts;
 
 test("how tokens travel is planned, told, kept, and the same as if the job had said it", async () => {
-  // In two chunks ways differ by the order of sums, so that another one would have other bits.
+  // In two chunks ways differ by the order of sums, and with little room the dense one, which is no default of a plan,
+  // is by far the fastest: so another way than the planned one would have other bits.
   const planned = await skeinTrain(
     folder,
     "run",
@@ -32,18 +33,18 @@ test("how tokens travel is planned, told, kept, and the same as if the job had s
     "planned",
     "--steps",
     "3",
-    ...job("dispatch: auto, chunks: 2"),
+    ...job("dispatch: auto, chunks: 2, capacity: 0.5"),
   );
   expect(planned.code, planned.stderr).toBe(0);
   expect(planned.stderr).toMatch(
-    /^tokens travel to experts [a-z-]+ in 2 chunks, the fastest of 3 measured of 3 predicted; a layer takes .* ms \(predicted .* ms\)/m,
+    /^tokens travel to experts [a-z-]+ in 2 chunks, the fastest of [123] measured of 3 predicted; a layer takes .* ms \(predicted .* ms\)/m,
   );
   const plan = planOf("planned", 3);
   expect(plan).toMatchObject({ chunks: 2, on: { ranks: 2, expert: 2, levels: [] } });
 
   const resumed = await skeinTrain(folder, "resume", "planned", "--steps", "5");
   expect(resumed.code, resumed.stderr).toBe(0);
-  expect(resumed.stderr).not.toContain("tokens travel");
+  expect(resumed.stderr).not.toContain("a layer takes");
   expect(planOf("planned", 5)).toEqual(plan);
 
   await runSoundly(
@@ -54,7 +55,7 @@ test("how tokens travel is planned, told, kept, and the same as if the job had s
     "named",
     "--steps",
     "5",
-    ...job(`dispatch: ${plan.dispatch}, chunks: 2`),
+    ...job(`dispatch: ${plan.dispatch}, chunks: 2, capacity: 0.5`),
   );
   for (const file of ["shared", "experts-0", "experts-1"].map((name) => `${name}.safetensors`))
     expect(saved("planned", 5, file)).toEqual(saved("named", 5, file));

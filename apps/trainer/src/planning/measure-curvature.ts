@@ -75,7 +75,7 @@ const secondsOf = async (
   const compiled = jit(fn, backend);
   const inputs = args.map((array) => backend.upload(array));
   try {
-    return await medianSeconds(() => compiled(...inputs), backend);
+    return (await medianSeconds([() => compiled(...inputs)], backend))[0]!;
   } finally {
     for (const array of inputs) backend.free(array);
     compiled.release();

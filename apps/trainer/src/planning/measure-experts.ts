@@ -36,13 +36,13 @@ export interface ExpertsInput extends Pick<ProfileInput, "job" | "backend" | "co
   readonly width: number;
 }
 
-/** A layer of experts by itself, compiled for one choice after another. */
+/** A layer of experts by itself. */
 interface LayerAlone {
   /**
-   * Median seconds, forward and backward, of a choice. Routing is what the gate's first parameters give for tokens
+   * Median seconds, forward and backward, of each choice. Routing is what the gate's first parameters give for tokens
    * drawn at random, as normal as a normalisation leaves them. All ranks of the mesh call it together.
    */
-  seconds(choice: DispatchChoice): Promise<number>;
+  seconds(choices: readonly DispatchChoice[]): Promise<number[]>;
   release(): void;
 }
 
@@ -88,22 +88,25 @@ const layerAlone = async (
   );
   const first = await initial(randomKey(seed) as never);
   initial.release();
+  const compile = (layer: FeedForwardLayer) => {
+    const pass = (given: unknown, state: unknown, key: Tensor): Tensor =>
+      sumOfGradients((own) => {
+        const { params, x } = own as { readonly params: unknown; readonly x: Tensor };
+        const [y, , report] = layer.apply(params, state, x, { train: true, key });
+        return add(mean(square(y)), report.loss);
+      }, given);
+    return jit(pass, backend, options) as unknown as ((...args: readonly unknown[]) => Promise<DeviceArray>) & {
+      release(): void;
+    };
+  };
   return {
-    seconds: async (choice) => {
-      const layer = layerOf(choice);
-      const pass = (given: unknown, state: unknown, key: Tensor): Tensor =>
-        sumOfGradients((own) => {
-          const { params, x } = own as { readonly params: unknown; readonly x: Tensor };
-          const [y, , report] = layer.apply(params, state, x, { train: true, key });
-          return add(mean(square(y)), report.loss);
-        }, given);
-      const compiled = jit(pass, backend, options) as unknown as ((
-        ...args: readonly unknown[]
-      ) => Promise<DeviceArray>) & { release(): void };
+    seconds: async (choices) => {
+      const compiled = choices.map((choice) => compile(layerOf(choice)));
       try {
-        return await medianSeconds(() => compiled(first.given, first.state, first.key), backend, layerSamples);
+        const calls = compiled.map((run) => () => run(first.given, first.state, first.key));
+        return await medianSeconds(calls, backend, layerSamples);
       } finally {
-        compiled.release();
+        for (const run of compiled) run.release();
       }
     },
     release: () => {
@@ -163,7 +166,7 @@ const expertSeconds = async ({ experts, width, job, backend }: ExpertsInput, num
     { passes: passesFor(job) },
   );
   try {
-    return await medianSeconds(() => compiled(first as never, counts_e as never), backend);
+    return (await medianSeconds([() => compiled(first as never, counts_e as never)], backend))[0]!;
   } finally {
     for (const leaf of flattenTree<DeviceArray>([first, counts_e]).leaves) backend.free(leaf);
     compiled.release();
@@ -193,8 +196,9 @@ export const measureComputing = async (
     { passes: passesFor(job) },
   );
   try {
-    const one = await alone.seconds({ way, numChunks: 1 });
-    const many = mostChunks === 1 ? one : await alone.seconds({ way, numChunks: mostChunks });
+    const chunks = mostChunks === 1 ? [1] : [1, mostChunks];
+    const times = await alone.seconds(chunks.map((numChunks) => ({ way, numChunks })));
+    const [one, many] = [times[0]!, times.at(-1)!];
     const chunkSeconds = mostChunks === 1 ? 0 : Math.max(0, (many - one) / (mostChunks - 1));
     const rows = Math.min(numTokens * expertsPerToken, numExperts * slots);
     const work = Math.min(one, await expertSeconds(input, rows));

@@ -4,24 +4,25 @@ import { median } from "../median.ts";
 const samplesEach = 3;
 
 /**
- * Time some calls of a compiled function whose result is one number, each until it has been read back, and take the
- * median. The first call compiles, and meets cold caches; it does not count.
+ * Time some calls of compiled functions, of each the result is one number, until it has been read back, and take the
+ * medians. Functions take turns, so that what else a machine does meets all of them alike. The first call of each
+ * compiles, and meets cold caches; it does not count.
+ *
+ * @returns of each function.
  */
 export const medianSeconds = async (
-  call: () => Promise<DeviceArray>,
+  calls: readonly (() => Promise<DeviceArray>)[],
   backend: Backend,
   numSamples: number = samplesEach,
-): Promise<number> => {
-  const once = async (): Promise<number> => {
-    const begin = performance.now();
-    const result = await call();
-    await backend.download(result);
-    const seconds = (performance.now() - begin) / 1000;
-    backend.free(result);
-    return seconds;
-  };
-  await once();
-  const samples: number[] = [];
-  for (let i = 0; i < numSamples; i++) samples.push(await once());
-  return median(samples);
+): Promise<number[]> => {
+  const samples: number[][] = calls.map(() => []);
+  for (let round = 0; round <= numSamples; round++)
+    for (const [i, call] of calls.entries()) {
+      const begin = performance.now();
+      const result = await call();
+      await backend.download(result);
+      if (round > 0) samples[i]!.push((performance.now() - begin) / 1000);
+      backend.free(result);
+    }
+  return samples.map(median);
 };

@@ -15,6 +15,11 @@ import { dispatchedLayer, type ExpertsInput, layerOnRanks, measureComputing } fr
 
 /** What is timed beside the flat way in one chunk. */
 const mostTimed = 4;
+/**
+ * How many times as long as the best of all something may be predicted to take, and be timed. Predictions are not that
+ * wrong; and what takes far longer, such as slots for all tokens, takes far more memory too.
+ */
+const mostBehind = 2;
 
 /** A choice that was timed. */
 export interface TimedDispatch extends PredictedDispatch {
@@ -44,10 +49,11 @@ export const possibleChoices = <Choice extends DispatchChoice>(
 export const choicesToTime = (
   predicted: readonly PredictedDispatch[],
   flat: DispatchChoice,
-): readonly PredictedDispatch[] => [
-  ...predicted.filter((choice) => isSame(choice, flat)),
-  ...predicted.filter((choice) => !isSame(choice, flat)).slice(0, mostTimed),
-];
+): readonly PredictedDispatch[] => {
+  const most = mostBehind * predicted[0]!.seconds;
+  const others = predicted.filter((choice) => !isSame(choice, flat) && choice.seconds <= most);
+  return [...predicted.filter((choice) => isSame(choice, flat)), ...others.slice(0, mostTimed)];
+};
 
 /** Choose what was measured to be the fastest; of equal ones the first, then that with the fewest chunks. */
 export const fastestMeasured = (timed: readonly [TimedDispatch, ...TimedDispatch[]]): TimedDispatch => {
@@ -131,16 +137,9 @@ export const planExperts = async (input: ExpertsInput): Promise<PlannedExperts> 
     const computing = await agreeOnComputing(await measureComputing(input, layer, mostChunks), agree);
     const predicted = rankDispatches(choices, layer, links, computing);
     const onRanks = await layerOnRanks(input);
-    const timed: TimedDispatch[] = [];
-    try {
-      for (const choice of choicesToTime(predicted, flat)) {
-        const [measuredSeconds] = await agree([await onRanks.seconds(choice)]);
-        timed.push({ ...choice, measuredSeconds: measuredSeconds! });
-      }
-    } finally {
-      onRanks.release();
-    }
-    const all = timed as [TimedDispatch, ...TimedDispatch[]];
+    const tried = choicesToTime(predicted, flat);
+    const measured = await agree(await onRanks.seconds(tried).finally(() => onRanks.release()));
+    const all = tried.map((choice, i) => ({ ...choice, measuredSeconds: measured[i]! })) as [TimedDispatch];
     const chosen = fastestMeasured(all);
     return {
       plan: planOf(chosen),
