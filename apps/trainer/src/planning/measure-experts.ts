@@ -14,7 +14,6 @@ import {
   NdArray,
   normal,
   randomKey,
-  reshape,
   square,
   stack,
   sum,
@@ -36,18 +35,37 @@ export interface ExpertsInput extends Pick<ProfileInput, "job" | "backend" | "co
   readonly width: number;
 }
 
-/** A layer of experts by itself. */
+/** A compiled function whose result is one number, with its arguments. */
+interface Timed {
+  run(): Promise<DeviceArray>;
+  release(): void;
+}
+
+/**
+ * A layer of experts by itself. Routing is what the gate's first parameters give for tokens drawn at random, as normal
+ * as a normalisation leaves them.
+ */
 interface LayerAlone {
-  /**
-   * Median seconds, forward and backward, of each choice. Routing is what the gate's first parameters give for tokens
-   * drawn at random, as normal as a normalisation leaves them. All ranks of the mesh call it together.
-   */
-  seconds(choices: readonly DispatchChoice[]): Promise<number[]>;
+  /** Forward and backward of a choice. All ranks of the mesh run it together. */
+  compile(choice: DispatchChoice): Timed;
   release(): void;
 }
 
 /** Calls whose median counts: more than of a collective, since experts and all-to-alls meet in one. */
 const layerSamples = 5;
+
+/** Time functions in turn, and release them. */
+const secondsOf = async (timed: readonly Timed[], backend: Backend): Promise<number[]> => {
+  try {
+    return await medianSeconds(
+      timed.map(({ run }) => run),
+      backend,
+      layerSamples,
+    );
+  } finally {
+    for (const each of timed) each.release();
+  }
+};
 
 /** Everything of a function's gradients in one number, so that a backend leaves nothing out. */
 const sumOfGradients = (fn: (given: unknown) => Tensor, given: unknown): Tensor => {
@@ -88,26 +106,20 @@ const layerAlone = async (
   );
   const first = await initial(randomKey(seed) as never);
   initial.release();
-  const compile = (layer: FeedForwardLayer) => {
-    const pass = (given: unknown, state: unknown, key: Tensor): Tensor =>
-      sumOfGradients((own) => {
-        const { params, x } = own as { readonly params: unknown; readonly x: Tensor };
-        const [y, , report] = layer.apply(params, state, x, { train: true, key });
-        return add(mean(square(y)), report.loss);
-      }, given);
-    return jit(pass, backend, options) as unknown as ((...args: readonly unknown[]) => Promise<DeviceArray>) & {
-      release(): void;
-    };
-  };
   return {
-    seconds: async (choices) => {
-      const compiled = choices.map((choice) => compile(layerOf(choice)));
-      try {
-        const calls = compiled.map((run) => () => run(first.given, first.state, first.key));
-        return await medianSeconds(calls, backend, layerSamples);
-      } finally {
-        for (const run of compiled) run.release();
-      }
+    compile: (choice) => {
+      const layer = layerOf(choice);
+      const pass = (given: unknown, state: unknown, key: Tensor): Tensor =>
+        sumOfGradients((own) => {
+          const { params, x } = own as { readonly params: unknown; readonly x: Tensor };
+          const [y, , report] = layer.apply(params, state, x, { train: true, key });
+          return add(mean(square(y)), report.loss);
+        }, given);
+      const compiled = jit(pass, backend, options);
+      return {
+        run: () => compiled(first.given as never, first.state as never, first.key as never),
+        release: () => compiled.release(),
+      };
     },
     release: () => {
       for (const leaf of flattenTree<DeviceArray>(first).leaves) backend.free(leaf);
@@ -130,19 +142,27 @@ export const dispatchedLayer = (input: Pick<ExpertsInput, "job" | "train" | "exp
   return { numTokens, width, numExperts, expertsPerToken: numChoices, slots };
 };
 
-/** The layer of a job on all its ranks. */
-export const layerOnRanks = (input: ExpertsInput): Promise<LayerAlone> => {
+/**
+ * Time the layer of a job on all its ranks, forward and backward, with each choice. All ranks call it together; their
+ * figures differ.
+ */
+export const measureChoices = async (input: ExpertsInput, choices: readonly DispatchChoice[]): Promise<number[]> => {
   const { job, backend, communicators, rank } = input;
   const mesh = meshOf(job);
-  return layerAlone(
+  const layer = await layerAlone(
     { ...input, mesh: job.mesh, numTokens: numTokensOf(input), seed: job.seed, axis: everyRankAxis(mesh) },
     backend,
     { mesh, place: placeOf(job, rank), communicators, passes: passesFor(job) },
   );
+  try {
+    return await secondsOf(choices.map(layer.compile), backend);
+  } finally {
+    layer.release();
+  }
 };
 
-/** Seconds, forward and backward, of a rank's experts and nothing else, on equally many rows each. */
-const expertSeconds = async ({ experts, width, job, backend }: ExpertsInput, numRows: number): Promise<number> => {
+/** A rank's experts and nothing else, forward and backward, on equally many rows each. */
+const expertsAlone = async ({ experts, width, job, backend }: ExpertsInput, numRows: number): Promise<Timed> => {
   const { init, apply } = buildExpert(experts, width);
   const own = experts.count / job.mesh.expert;
   const each = Math.ceil(numRows / own);
@@ -160,17 +180,18 @@ const expertSeconds = async ({ experts, width, job, backend }: ExpertsInput, num
     (given: unknown, counts: Tensor) =>
       sumOfGradients((one) => {
         const { params, rows_SD } = one as { readonly params: unknown; readonly rows_SD: Tensor };
-        return mean(square(apply(params, rows_SD, reshape(counts, [own]))));
+        return mean(square(apply(params, rows_SD, counts)));
       }, given),
     backend,
     { passes: passesFor(job) },
   );
-  try {
-    return (await medianSeconds([() => compiled(first as never, counts_e as never)], backend))[0]!;
-  } finally {
-    for (const leaf of flattenTree<DeviceArray>([first, counts_e]).leaves) backend.free(leaf);
-    compiled.release();
-  }
+  return {
+    run: () => compiled(first as never, counts_e as never),
+    release: () => {
+      for (const leaf of flattenTree<DeviceArray>([first, counts_e]).leaves) backend.free(leaf);
+      compiled.release();
+    },
+  };
 };
 
 /**
@@ -196,13 +217,15 @@ export const measureComputing = async (
     { passes: passesFor(job) },
   );
   try {
-    const chunks = mostChunks === 1 ? [1] : [1, mostChunks];
-    const times = await alone.seconds(chunks.map((numChunks) => ({ way, numChunks })));
-    const [one, many] = [times[0]!, times.at(-1)!];
-    const chunkSeconds = mostChunks === 1 ? 0 : Math.max(0, (many - one) / (mostChunks - 1));
-    const rows = Math.min(numTokens * expertsPerToken, numExperts * slots);
-    const work = Math.min(one, await expertSeconds(input, rows));
-    return { expertSeconds: work, chunkSeconds, otherSeconds: Math.max(0, one - work - chunkSeconds) };
+    const timed = [
+      await expertsAlone(input, Math.min(numTokens * expertsPerToken, numExperts * slots)),
+      alone.compile({ way, numChunks: 1 }),
+      ...(mostChunks === 1 ? [] : [alone.compile({ way, numChunks: mostChunks })]),
+    ];
+    const [work, one, many = one] = (await secondsOf(timed, backend)) as [number, number, number?];
+    const expertSeconds = Math.min(work, one);
+    const chunkSeconds = Math.max(0, many - one) / Math.max(1, mostChunks - 1);
+    return { expertSeconds, chunkSeconds, otherSeconds: Math.max(0, one - expertSeconds - chunkSeconds) };
   } finally {
     alone.release();
   }

@@ -11,7 +11,7 @@ import { everyRankAxis, expertAxis, expertLevelAxes, meshOf } from "../mesh.ts";
 import { type Agree, agreement } from "./agree.ts";
 import { dispatchChoices, type ExpertsPlan, levelSizes, plannedOn } from "./experts-plan.ts";
 import { measureAllToAlls } from "./measure-exchange.ts";
-import { dispatchedLayer, type ExpertsInput, layerOnRanks, measureComputing } from "./measure-experts.ts";
+import { dispatchedLayer, type ExpertsInput, measureChoices, measureComputing } from "./measure-experts.ts";
 
 /** What is timed beside the flat way in one chunk. */
 const mostTimed = 4;
@@ -136,9 +136,8 @@ export const planExperts = async (input: ExpertsInput): Promise<PlannedExperts> 
     const mostChunks = Math.max(...choices.map(({ numChunks }) => numChunks));
     const computing = await agreeOnComputing(await measureComputing(input, layer, mostChunks), agree);
     const predicted = rankDispatches(choices, layer, links, computing);
-    const onRanks = await layerOnRanks(input);
     const tried = choicesToTime(predicted, flat);
-    const measured = await agree(await onRanks.seconds(tried).finally(() => onRanks.release()));
+    const measured = await agree(await measureChoices(input, tried));
     const all = tried.map((choice, i) => ({ ...choice, measuredSeconds: measured[i]! })) as [TimedDispatch];
     const chosen = fastestMeasured(all);
     return {
