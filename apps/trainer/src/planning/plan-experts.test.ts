@@ -150,7 +150,10 @@ describe("the choice", () => {
   const { experts, mesh } = jobOf(levels);
   const all = dispatchChoices(experts, mesh);
   const predictions: fc.Arbitrary<readonly PredictedDispatch[]> = fc
-    .array(fc.nat(5), { minLength: all.length, maxLength: all.length })
+    .array(fc.oneof(fc.nat(5), { weight: 4, arbitrary: fc.integer({ min: 2, max: 40 }) }), {
+      minLength: all.length,
+      maxLength: all.length,
+    })
     .map((seconds) => all.map((choice, i) => ({ ...choice, seconds: seconds[i]! })))
     .map((some) => some.toSorted((a, b) => a.seconds - b.seconds));
   const timesOf = (some: readonly PredictedDispatch[]): fc.Arbitrary<[TimedDispatch, ...TimedDispatch[]]> =>
