@@ -9,11 +9,13 @@ import {
   byToken,
   capacityByFactor,
   capacityByMaximum,
+  type CapacityRule,
   cosineGate,
   denseDispatcher,
   type DropOrder,
   duplicateFreeDispatcher,
   expertChoiceGate,
+  type Experts,
   type Gate,
   geluExperts,
   hierarchicalDispatcher,
@@ -31,6 +33,7 @@ import {
 } from "@skein/moe-parallel";
 import type { ExpertsJob, MeshJob } from "./job.ts";
 import { dataAxis, expertAxis, expertLevelAxes, worldAxis } from "./mesh.ts";
+import type { SettledExperts } from "./planning/experts-plan.ts";
 
 const dropOrders: Readonly<Record<ExpertsJob["dropOrder"], DropOrder>> = {
   token: byToken,
@@ -40,7 +43,7 @@ const dropOrders: Readonly<Record<ExpertsJob["dropOrder"], DropOrder>> = {
   chance: byChance,
 };
 
-const buildGate = (job: ExpertsJob, width: number): Gate => {
+const buildGate = (job: Omit<ExpertsJob, "dispatch" | "chunks">, width: number): Gate => {
   const losses = [
     ...(job.balanceLoss > 0 ? [balanceLoss({ coefficient: job.balanceLoss })] : []),
     ...(job.importanceLoadLoss > 0 ? [importanceLoadLoss({ coefficient: job.importanceLoadLoss })] : []),
@@ -68,7 +71,7 @@ const buildGate = (job: ExpertsJob, width: number): Gate => {
   }
 };
 
-const buildDispatcher = (dispatch: ExpertsJob["dispatch"], mesh: MeshJob): TokenDispatcher => {
+const buildDispatcher = (dispatch: SettledExperts["dispatch"], mesh: MeshJob): TokenDispatcher => {
   const axes = expertLevelAxes(mesh);
   switch (dispatch) {
     case "dense":
@@ -82,25 +85,38 @@ const buildDispatcher = (dispatch: ExpertsJob["dispatch"], mesh: MeshJob): Token
   }
 };
 
+/** How much room each expert has. */
+export const capacityOf = ({ capacity, dropOrder }: Pick<ExpertsJob, "capacity" | "dropOrder">): CapacityRule =>
+  capacity === "all" ? capacityByMaximum() : capacityByFactor({ factor: capacity, dropOrder: dropOrders[dropOrder] });
+
 /**
- * The experts of a GPT, each as wide as a token's flops allow: in `topK` of them together as much is computed as in a
+ * What one expert computes, as wide as a token's flops allow: in `topK` of them together as much is computed as in a
  * feed-forward part of the dense model.
  *
  * @param width of a token.
  */
-export const buildExperts = (job: ExpertsJob, width: number, mesh: MeshJob): GptExperts => {
-  const { count, topK, every, capacity, normalisation } = job;
+export const buildExpert = (
+  job: Pick<ExpertsJob, "activation" | "hidden" | "topK">,
+  width: number,
+): Experts<unknown> => {
   const isGelu = job.activation === "gelu";
-  const hidden = job.hidden ?? Math.ceil((isGelu ? 4 : 8 / 3) * (width / topK));
-  const experts = isGelu ? geluExperts({ width, hidden }) : swigluExperts({ width, hidden });
+  const hidden = job.hidden ?? Math.ceil((isGelu ? 4 : 8 / 3) * (width / job.topK));
+  return (isGelu ? geluExperts({ width, hidden }) : swigluExperts({ width, hidden })) as Experts<unknown>;
+};
+
+/**
+ * The experts of a GPT.
+ *
+ * @param width of a token.
+ */
+export const buildExperts = (job: SettledExperts, width: number, mesh: MeshJob): GptExperts => {
+  const { count, every, normalisation } = job;
+  const experts = buildExpert(job, width);
   const layer = moeLayer<unknown, unknown, unknown, unknown>({
     gate: buildGate(job, width),
-    experts: experts as never,
-    ...(job.shared && { shared: experts as never }),
-    capacity:
-      capacity === "all"
-        ? capacityByMaximum()
-        : capacityByFactor({ factor: capacity, dropOrder: dropOrders[job.dropOrder] }),
+    experts,
+    ...(job.shared && { shared: experts }),
+    capacity: capacityOf(job),
     normalisation,
     dispatcher: buildDispatcher(job.dispatch, mesh),
     chunks: job.chunks,

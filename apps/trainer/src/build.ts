@@ -35,6 +35,7 @@ import { checkedModel } from "./modules/checked-model.ts";
 import { callFactory, loadModule } from "./modules/load-module.ts";
 import type { DataSet, Task } from "./modules/task.ts";
 import type { DataJob, Job, ModelJob, OptimizerJob, PrecisionJob } from "./job.ts";
+import { type ExpertsPlan, settledExperts } from "./planning/experts-plan.ts";
 
 // This file and build-exchange.ts turn names of a job into things; all others take the things.
 
@@ -118,21 +119,21 @@ const requireTask = ({ kind }: ModelJob, { inputs, predicts, classes }: Task): n
   return classes!;
 };
 
+/** Models of ours, by name. */
+export type OwnModelJob = Exclude<ModelJob, { readonly kind: "module" | "program" }>;
+
+type ModelInput = Pick<Job, "memory" | "mesh">;
+
 /**
  * @param task whose samples fix the first layer, and whose classes the last.
- * @param given by a program.
- * @throws ConfigError, ModuleError.
+ * @param experts how tokens travel, where that was planned.
+ * @throws ConfigError.
  */
-export const buildModel = async (
-  { model: job, memory, mesh }: Pick<Job, "model" | "memory" | "mesh">,
+export const buildOwnModel = (
+  { model: job, memory, mesh }: ModelInput & { readonly model: OwnModelJob },
   task: Task,
-  given?: Model,
-): Promise<Model> => {
-  if (job.kind === "program") return given ?? ofAProgram("model");
-  if (job.kind === "module") {
-    const made = await callFactory("model", job, await loadModule("model", job), task, job.options);
-    return checkedModel(made, task.predicts, `model.file ${job.file}`, dirname(job.file));
-  }
+  experts?: ExpertsPlan,
+): Model => {
   const classes = requireTask(job, task);
   const { shape } = task.inputs;
   const recompute = memory.recompute === "blocks" ? "blocks" : "none";
@@ -159,10 +160,27 @@ export const buildModel = async (
         numHeads: job.heads,
         dropoutRate: job.dropout,
         recompute,
-        ...(job.experts && { experts: buildExperts(job.experts, job.width, mesh) }),
+        ...(job.experts && { experts: buildExperts(settledExperts(job.experts, mesh, experts), job.width, mesh) }),
         ...(mesh.tensor > 1 && { tensor: { axis: tensorAxis } }),
       }) as Model;
   }
+};
+
+/**
+ * @param given by a program.
+ * @throws ConfigError, ModuleError.
+ */
+export const buildModel = async (
+  { model: job, ...others }: ModelInput & Pick<Job, "model">,
+  task: Task,
+  { given, experts }: { readonly given?: Model | undefined; readonly experts?: ExpertsPlan | undefined } = {},
+): Promise<Model> => {
+  if (job.kind === "program") return given ?? ofAProgram("model");
+  if (job.kind === "module") {
+    const made = await callFactory("model", job, await loadModule("model", job), task, job.options);
+    return checkedModel(made, task.predicts, `model.file ${job.file}`, dirname(job.file));
+  }
+  return buildOwnModel({ ...others, model: job }, task, experts);
 };
 
 /** What a part of a job says beside its kind. */

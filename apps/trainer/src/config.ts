@@ -125,6 +125,12 @@ const formatIssue = (issue: z.core.$ZodIssue, root: unknown, source: Source): st
         );
     case "invalid_union": {
       const options = (issue as { options?: readonly unknown[] }).options?.map(String) ?? [];
+      if (options.length === 0 && value !== undefined)
+        return [
+          line(
+            `${name} is ${excerpt(value)}, but must be ${issue.errors.flatMap(alternatives).join(" or ")}; change it`,
+          ),
+        ];
       return [
         line(
           value === undefined
@@ -168,6 +174,12 @@ const formatIssue = (issue: z.core.$ZodIssue, root: unknown, source: Source): st
     default:
       return [line(`${name} is ${excerpt(value)}: ${issue.message}; change it`)];
   }
+};
+
+/** What would fit one of the things that a value may be, none of which it is. */
+const alternatives = ([issue]: readonly z.core.$ZodIssue[]): readonly string[] => {
+  if (issue?.code === "invalid_type") return [article(issue.expected)];
+  return issue?.code === "invalid_value" ? issue.values.map(String) : [];
 };
 
 const article = (type: string): string =>

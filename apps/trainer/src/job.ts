@@ -186,9 +186,10 @@ export interface ExpertsJob {
   /** Which choices are dropped where an expert has no room. */
   readonly dropOrder: "token" | "choice" | "probability" | "batch-priority" | "chance";
   readonly normalisation: "none" | "before-dropping" | "after-dropping";
-  readonly dispatch: "dense" | "ragged" | "hierarchical" | "duplicate-free";
-  /** Into how many a rank's tokens are cut, to travel while experts work on others. */
-  readonly chunks: number;
+  /** How tokens travel; `auto` is planned by measurements before the first step. */
+  readonly dispatch: "dense" | "ragged" | "hierarchical" | "duplicate-free" | "auto";
+  /** Into how many a rank's tokens are cut, to travel while experts work on others; `auto` is planned too. */
+  readonly chunks: number | "auto";
   readonly balanceLoss: number;
   readonly importanceLoadLoss: number;
   readonly zLoss: number;

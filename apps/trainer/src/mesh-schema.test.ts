@@ -38,6 +38,8 @@ test.each<[readonly string[], RegExp]>([
     /2 × 2 are 4 ranks, but mesh\.expert is 2/,
   ],
   [[gptOf("chunks: 0")], /model\.experts\.chunks/],
+  [[gptOf("chunks: often")], /model\.experts\.chunks is "often", but must be a number or auto; change it/],
+  [[gptOf("dispatch: any")], /model\.experts\.dispatch is "any", which is unknown; use one of: dense, .*, auto/],
   [[gptOf("topK: 5")], /a token cannot go to 5 of 4 experts; use at most 4/],
   [[gptOf("gate: switch")], /the gate switch chooses one expert, not 2; use topK: 1/],
   [[gptOf("topK: 1")], /the gate noisy-top-k divides weights by their sum, which leaves one choice no gradient/],

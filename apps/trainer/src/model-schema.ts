@@ -54,15 +54,17 @@ const expertsSchema = z
       .default("none")
       .describe("Whether and when weights of a token's experts are divided by their sum."),
     dispatch: z
-      .enum(["dense", "ragged", "hierarchical", "duplicate-free"])
+      .enum(["dense", "ragged", "hierarchical", "duplicate-free", "auto"])
       .default("dense")
       .describe(
-        "How tokens travel: in slots of one size; only as many as there are; those over levels, in fewer messages; each once to a group, over levels.",
+        "How tokens travel: in slots of one size; only as many as there are; those over levels, in fewer messages; each once to a group, over levels; or whichever is measured to be the fastest before the first step.",
       ),
-    chunks: count
-      .max(64)
+    chunks: z
+      .union([count.max(64), z.literal("auto")])
       .default(1)
-      .describe("In how many parts tokens travel, so that experts work on one while another is under way."),
+      .describe(
+        "In how many parts tokens travel, so that experts work on one while another is under way; auto: as measured.",
+      ),
     balanceLoss: z.number().min(0).default(0.01).describe("Weight of the loss that evens the load of experts."),
     importanceLoadLoss: z
       .number()

@@ -2,13 +2,14 @@ import { type Records, stepsPerEpoch } from "@skein/data";
 import { byteLength, flattenTree, type Mesh, type Sharding, type TensorSpec } from "@skein/tensor-core";
 import { formatSpec, sameSpec } from "@skein/tensor-core/backend";
 import type { Model } from "@skein/models";
-import { buildData, buildModel } from "./build.ts";
+import { buildData, buildModel, buildOwnModel } from "./build.ts";
 import { type Checkpoint, rankFile, requireSameTensors, sharedFile, specsText } from "./checkpoint.ts";
 import { sha256 } from "./checkpoint-part.ts";
 import { shardFilesIn, wholeSpec } from "./checkpoint-shards.ts";
 import { expertsOf } from "./experts-of.ts";
 import { CheckpointError, ConfigError } from "./errors.ts";
 import { type ExchangePlan, isExchangePlanned } from "./planning/exchange-plan.ts";
+import { isExpertsPlanned } from "./planning/experts-plan.ts";
 import { placeOf } from "./mesh.ts";
 import type { DataJob, ExpertsJob, Job, ModelJob } from "./job.ts";
 import { dataDigest } from "./modules/data-digest.ts";
@@ -150,6 +151,11 @@ const remarksOn = (job: Job, totalSteps: number): string[] => {
         ]
       : []),
     ...(job.zero === 1 && job.ranks === 1 ? ["zero has no effect: there is one rank"] : []),
+    ...(isExpertsPlanned(job)
+      ? [
+          "how tokens travel to experts is planned from measurements, so two runs may differ in the last bits; checkpoints keep the plan",
+        ]
+      : []),
     ...(isExchangePlanned(job) && job.compression.kind !== "identity"
       ? [
           `buckets are planned from measurements, so two runs of ${job.compression.kind} may differ; checkpoints keep the plan`,
@@ -206,9 +212,13 @@ export interface Given {
   readonly model?: TracedModel | undefined;
 }
 
-export const partsInputOf = ({ job, model, totalSteps, data }: Prepared): PartsInput => ({
+/** @param plan of a run, where how tokens travel to experts follows from measurements. */
+export const partsInputOf = ({ job, model, totalSteps, data }: Prepared, plan?: ExchangePlan): PartsInput => ({
   job,
-  model,
+  model:
+    job.model.kind === "gpt" && isExpertsPlanned(job)
+      ? buildOwnModel({ ...job, model: job.model }, taskOf(data), plan?.experts)
+      : model,
   totalSteps,
   train: data.train,
 });
@@ -223,7 +233,7 @@ export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> =>
     throw new ConfigError([
       `epochs: ${job.epochs} of ${perEpoch} steps are ${totalSteps} steps, at most ${mostSteps} can be counted; lower it`,
     ]);
-  const model = await buildModel(job, taskOf(data), given.model && modelOf(given.model));
+  const model = await buildModel(job, taskOf(data), { given: given.model && modelOf(given.model) });
   // what is wrong with it is told once and at once, not by every rank
   if (job.model.kind === "module") traceModel(model, data, job);
   const built = buildParts({ job, model, totalSteps, train: data.train });
@@ -269,7 +279,7 @@ export const withBackend = (prepared: Prepared, backend: Job["backend"]): Prepar
 
 /** Specs of what each rank has alone, under a plan that was made when the run began, if any. */
 const ownSpecs = (prepared: Prepared, plan: ExchangePlan | undefined): ReadonlyMap<string, TensorSpec>[] => {
-  const parts = buildParts(partsInputOf(prepared), plan);
+  const parts = buildParts(partsInputOf(prepared, plan), plan);
   return Array.from(
     { length: prepared.job.ranks },
     (_, rank) => splitLeaves(stateSpecs(parts, placeOf(prepared.job, rank)), parts).own,

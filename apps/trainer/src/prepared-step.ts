@@ -55,8 +55,8 @@ const withinBound = ({ memory }: Job, graph: Graph, workspaceBytes: (graph: Grap
  * Trace the step of a job; what the backends make of it is asked for apart.
  *
  * @throws ConfigError where a backend's plan cannot be kept within `memory.maxBytes`.
- * @param plan where the exchange follows from measurements, or from prices. Default: what such a job begins with, each
- * tensor by itself.
+ * @param plan where the exchange or the way of tokens follows from measurements, or from prices. Default: what such a
+ * job begins with, each tensor by itself; tokens straight to their experts, in one chunk.
  */
 export const traceStep = (
   prepared: Prepared,
@@ -67,7 +67,7 @@ export const traceStep = (
   shaders(facts: DeviceFacts): readonly ListedShader[];
 } => {
   const { job } = prepared;
-  const parts = buildParts(partsInputOf(prepared), plan);
+  const parts = buildParts(partsInputOf(prepared, plan), plan);
   const state = stateSpecs(parts);
   const graph = tracedStep(parts, prepared, state, step);
   const stateInputs = flattenTree<TensorSpec>(state).leaves.length;

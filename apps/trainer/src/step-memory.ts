@@ -33,7 +33,7 @@ export const stepMemoryOf = async (prepared: Prepared, device?: DeviceFacts): Pr
   const { recompute } = job.memory;
   if (recompute === "none") return { recompute, ...own, keepingAll: own };
   const plain = { ...job, memory: { recompute: "none" } } as const;
-  const model = await buildModel(plain, taskOf(data), traced && modelOf(traced));
+  const model = await buildModel(plain, taskOf(data), { given: traced && modelOf(traced) });
   return { recompute, ...own, keepingAll: measure({ ...prepared, job: plain, model }) };
 };
 

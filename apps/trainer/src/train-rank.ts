@@ -9,8 +9,11 @@ import type { RankInput, RankMessage } from "./messages.ts";
 import { taskOf } from "./modules/task.ts";
 import { modelOf } from "./modules/traced-model.ts";
 import { PartWriter } from "./part-writer.ts";
-import { isPlanned } from "./planning/exchange-plan.ts";
+import { type ExchangePlan, isPlanned } from "./planning/exchange-plan.ts";
+import { isExpertsPlanned } from "./planning/experts-plan.ts";
+import { type PlannedExperts, planExperts } from "./planning/plan-experts.ts";
 import { planRun } from "./planning/plan-run.ts";
+import type { ProfileInput } from "./planning/profile-steps.ts";
 import { rankFacts } from "./rank-facts.ts";
 import { joinRank } from "./join-rank.ts";
 import { RankReport } from "./rank-report.ts";
@@ -66,12 +69,17 @@ const trainOn = async (
   const world = timedCommunicator(await joinRank(connection), waitClock);
   const communicators = communicatorsOf(job, world);
   if (worldSize > 1) await agreeOnFacts(world, await rankFacts(input, backend));
-  const model = await buildModel(job, taskOf(data), input.traced && modelOf(input.traced));
-  const ingredients = { job, model, totalSteps, train: data.train };
   let { plan } = input;
+  const measured = { job, backend, communicators, rank, train: data.train };
+  // Before there is a model, which is made with it.
+  const experts = await plannedExperts(measured, plan);
+  const model = await buildModel(job, taskOf(data), {
+    given: input.traced && modelOf(input.traced),
+    experts: experts?.plan ?? plan?.experts,
+  });
+  const ingredients = { job, model, totalSteps, train: data.train };
   if (isPlanned(job, plan)) {
-    const unplanned = { job, parts: buildParts(ingredients, plan), backend, communicators, rank, train: data.train };
-    const agreed = await planRun(unplanned, plan);
+    const agreed = await planRun({ ...measured, parts: buildParts(ingredients, plan) }, plan, experts);
     report.planned(agreed);
     ({ plan } = agreed);
   }
@@ -114,6 +122,17 @@ const trainOn = async (
   });
   gather.release();
   report.done(step, world.bytesSent() - sentBefore, trace?.recorder.spans ?? []);
+};
+
+/** How tokens travel to experts, where that is to be measured for. */
+const plannedExperts = async (
+  input: Omit<ProfileInput, "parts">,
+  known: ExchangePlan | undefined,
+): Promise<PlannedExperts | undefined> => {
+  const { model } = input.job;
+  return model.kind === "gpt" && model.experts !== undefined && isExpertsPlanned(input.job, known?.experts)
+    ? planExperts({ ...input, experts: model.experts, width: model.width })
+    : undefined;
 };
 
 /** One clock for the threads of a process; between processes, as far as their hosts' clocks agree. */

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { madeFigures, madePage } from "../studies/made-results.ts";
 import type { Outcome } from "../studies/outcome.ts";
-import { layerPage, plannedChunks } from "./layer-page.ts";
-import { flat, type LayerRun, numbersOfRanks, planLayer, sizes } from "./layer-plan.ts";
+import { layerPage, plannedChunks, plannedWay } from "./layer-page.ts";
+import { flat, type LayerRun, numbersOfRanks, planLayer, sizes, ways } from "./layer-plan.ts";
 
 const runs = planLayer({ quick: false, seeds: [1] });
 
@@ -36,6 +36,9 @@ test("ways are set beside the flat one of their place, placed experts beside tho
   const { page, plots } = madePage(layerPage, runs, (run) => done(secondsOf(run)));
   expect(page).toContain("2.00× (wanted 1.50×) on 4 ranks, 2.00× (wanted 1.50×) on 8 ranks.");
   expect(page).toContain("ragged on 4 ranks 1.30× (wanted 1.20×), duplicate-free on 4 ranks 1.30× (wanted 1.20×)");
+  expect(page).toContain(
+    "ways over 1 Gbit/s: duplicate-free-ranks on 2 ranks, 1.00× the time of the best; duplicate-free on 4 ranks, 1.00×",
+  );
   expect(page).toMatch(/^\| ragged, in 2 +\| 50\.0 ± 1\.00 \(16\) +\| 1\.60× /m);
   expect(plots[0]!.rows.every(({ label }) => !label.endsWith("ragged"))).toBe(true);
 });
@@ -49,7 +52,19 @@ test("what was missed is said, and what is not known", () => {
 
 test("more chunks are planned where travelling takes about as long as computing and chunks cost little, else one", () => {
   const alone = (each: number) => [1, 2, 4, 8].map((chunks) => ({ chunks, seconds: 0.3 + each * chunks }));
-  expect(plannedChunks(alone(0.001), 4e6, 1e8)).toBeGreaterThan(1);
-  expect(plannedChunks(alone(0.1), 4e6, 1e8)).toBe(1);
-  expect(plannedChunks(alone(0.001), 0, 1e8)).toBe(1);
+  const way = ways.find(({ name }) => name === flat)!;
+  const chunksOf = (each: number, bytesPerSecond: number) =>
+    plannedChunks(way, alone(each), { ranks: 4, bytesPerSecond });
+  expect(chunksOf(0.001, 1e8)).toBeGreaterThan(1);
+  expect(chunksOf(0.1, 1e8)).toBe(1);
+  expect(chunksOf(0.001, 1e12)).toBe(1);
+});
+
+test("a token that crosses the line once needs fewer chunks, and is the way over slow links", () => {
+  const alone = [1, 2, 4, 8].map((chunks) => ({ chunks, seconds: 0.12 + 0.003 * chunks }));
+  const on = (bytesPerSecond: number) => ({ ranks: 4, bytesPerSecond });
+  const [ragged, once] = [flat, "duplicate-free"].map((name) => ways.find((way) => way.name === name)!);
+  expect(plannedChunks(once!, alone, on(1.25e8))).toBeLessThan(plannedChunks(ragged!, alone, on(1.25e8)));
+  expect(plannedWay(ways, on(1.25e8))).toBe(once);
+  expect(plannedWay(ways, on(1e15))!.name).toBe("dense"); // the fewest start-ups
 });

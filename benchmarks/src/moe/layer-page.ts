@@ -1,11 +1,17 @@
 import { fitLink } from "@skein/collectives";
-import { planPipeline } from "@skein/cost-model";
+import {
+  type DispatchedLayer,
+  type DispatchLinks,
+  dispatchSeconds,
+  type LinearCollectiveModel,
+  rankDispatches,
+} from "@skein/cost-model";
 import { alignColumns } from "../report/align-columns.ts";
 import { milliseconds } from "../report/milliseconds.ts";
 import type { RangePlot } from "../report/range-plot.ts";
 import type { Figures } from "../studies/outcome.ts";
 import type { Draw, ResultOf } from "../studies/study.ts";
-import { flat, type LayerRun, numbersOfChunks, sizes } from "./layer-plan.ts";
+import { flat, type LayerRun, numbersOfChunks, numHosts, sizes, type Way } from "./layer-plan.ts";
 
 /** A run that is done, beside the one that it is compared with. */
 interface Beside {
@@ -44,32 +50,70 @@ const spread = ({ stepSeconds: { median, mad, n } }: Figures): string =>
 
 const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(2);
 
-/** Of an all-to-all: latency of emulated links, and what a message takes beside (docs/network-emulation.md). */
-const startupSeconds = 0.0002;
+/** Of an all-to-all over emulated links: their latency, and what a message takes beside (docs/network-emulation.md). */
+const lineStartupSeconds = 0.0002;
+
+/** Of an all-to-all, every other of whose bytes crosses the line of its rank to the other of two hosts. */
+const acrossHosts = (bytesPerSecond: number): LinearCollectiveModel => ({
+  startupSeconds: lineStartupSeconds,
+  secondsPerByte: 0.5 / bytesPerSecond,
+});
+
+/** What stays in a host is taken for free: it is copied beside computing that is measured with it. */
+const insideHost: LinearCollectiveModel = { startupSeconds: 0, secondsPerByte: 0 };
+
+const layer: DispatchedLayer = {
+  numTokens: sizes.tokens,
+  width: sizes.width,
+  numExperts: sizes.numExperts,
+  expertsPerToken: sizes.topK,
+  slots: sizes.tokens,
+};
+
+const linksOf = (
+  { byHosts }: Pick<Way, "byHosts">,
+  { ranks, bytesPerSecond }: { readonly ranks: number; readonly bytesPerSecond: number },
+): DispatchLinks => {
+  const flatModel = acrossHosts(bytesPerSecond);
+  const levels = [
+    { size: numHosts, model: flatModel },
+    { size: ranks / numHosts, model: insideHost },
+  ];
+  return { numRanks: ranks, flat: flatModel, levels: byHosts ? levels : [] };
+};
 
 /**
- * The chunks that the cost model plans from what was seen without slow links: computing and what each chunk adds to it,
- * by steps in one host, and how long an all-to-all is, by the bytes that were sent.
+ * The chunks that the cost model plans for a way from what was seen without slow links: computing, and what each chunk
+ * adds to it, by steps in one host; what travels, by how often tokens meet a host under an even routing.
  *
  * @param alone steps in one host, by chunks.
  */
 export const plannedChunks = (
+  way: Pick<Way, "dispatch" | "byHosts">,
   alone: readonly { readonly chunks: number; readonly seconds: number }[],
-  bytesSentPerStep: number,
-  bytesPerSecond: number,
+  on: { readonly ranks: number; readonly bytesPerSecond: number },
 ): number => {
   const line = fitLink(alone.map(({ chunks, seconds: own }) => ({ bytes: chunks, seconds: own })));
-  // Two all-to-alls in the forward pass and two in the backward one; a third of the computing is forward.
-  const bytes = bytesSentPerStep / 4;
-  const none = { model: { startupSeconds: 0, secondsPerByte: 0 }, bytes: 0 };
-  const pass = {
-    allToAll: { model: { startupSeconds, secondsPerByte: 1 / bytesPerSecond }, bytes },
-    allGather: none,
-    reduceScatter: none,
-    experts: { startupSeconds: line.secondsPerByte / 3, workSeconds: line.secondsPerMessage / 3 },
-  };
-  return planPipeline(pass, 0, { degrees: numbersOfChunks }).numChunks;
+  const choices = numbersOfChunks.map((numChunks) => ({ way: way.dispatch, numChunks }));
+  const computing = { expertSeconds: line.secondsPerMessage, chunkSeconds: line.secondsPerByte, otherSeconds: 0 };
+  return rankDispatches(choices, layer, linksOf(way, on), computing)[0]!.numChunks;
 };
+
+/** Of some ways in one chunk, that which the cost model plans by what travels alone; of equal ones the first. */
+export const plannedWay = (
+  some: readonly Way[],
+  on: { readonly ranks: number; readonly bytesPerSecond: number },
+): Way | undefined =>
+  some
+    .map((way) => ({
+      way,
+      seconds: dispatchSeconds({ way: way.dispatch, numChunks: 1 }, layer, linksOf(way, on), {
+        expertSeconds: 0,
+        chunkSeconds: 0,
+        otherSeconds: 0,
+      }),
+    }))
+    .toSorted((x, y) => x.seconds - y.seconds)[0]?.way;
 
 const wayName = ({ way, chunks, isPlaced, group }: LayerRun): string =>
   [way.name, ...(group === "chunks" ? [`in ${chunks}`] : []), ...(isPlaced ? ["balanced"] : [])].join(", ");
@@ -127,13 +171,30 @@ const plannedOf = (
   if (alone.length < numbersOfChunks.length || one === undefined || slow.length < numbersOfChunks.length)
     return undefined;
   const planned = plannedChunks(
+    one.run.way,
     alone.map(({ run: { chunks }, figures }) => ({ chunks, seconds: seconds(figures) })),
-    one.figures.bytesSentPerStep,
-    one.run.network.bytesPerSecond!,
+    { ranks: one.run.ranks, bytesPerSecond: one.run.network.bytesPerSecond! },
   );
   const best = Math.min(...slow.map(({ figures }) => seconds(figures)));
   return { planned, beside: seconds(slow.find(({ run }) => run.chunks === planned)!.figures) / best };
 };
+
+/** Of each number of ranks over the slowest links, the way that is planned, beside the best that was measured. */
+const plannedWays = (waysDone: readonly Beside[]): string[] =>
+  [...Map.groupBy(waysDone.filter(isSlowest), ({ run }) => run.ranks)].flatMap(([ranks, own]) => {
+    const { bytesPerSecond } = own[0]!.run.network;
+    const planned = plannedWay(
+      own.map(({ run }) => run.way),
+      { ranks, bytesPerSecond: bytesPerSecond! },
+    );
+    const taken = own.find(({ run }) => run.way === planned);
+    const best = Math.min(...own.map(({ figures }) => seconds(figures)));
+    return taken === undefined || own.length === 1
+      ? []
+      : [`${taken.run.way.name} on ${ranks} ranks, ${times(seconds(taken.figures) / best)} the time of the best`];
+  });
+
+const isSlowest = ({ run }: Beside): boolean => run.network.name === "1-gbps" && run.routing === "uniform";
 
 /** What a reader keeps. */
 export const layerSentences = (
@@ -141,16 +202,14 @@ export const layerSentences = (
   chunked: readonly Beside[],
   placed: readonly Beside[],
 ): readonly [string, string, string] => {
-  const slowest = waysDone.filter(
-    ({ run }) => run.network.name === "1-gbps" && run.routing === "uniform" && run.way.name === "duplicate-free",
-  );
+  const slowest = waysDone.filter((each) => isSlowest(each) && each.run.way.name === "duplicate-free");
   const plans = [flat, "duplicate-free"].flatMap((name) => {
     const plan = plannedOf(chunked, name);
     return plan === undefined ? [] : [`${name} ${plan.planned}, ${times(plan.beside)} the time of the best`];
   });
   return [
     `Over 1 Gbit/s, tokens that travel once to a host are faster than rows that travel straight: ${slowest.map(({ run, speedUp }) => `${verdict(speedUp, wanted.duplicateFree)} on ${run.ranks} ranks`).join(", ") || "not known yet"}.`,
-    `Chunks that the cost model plans: ${plans.join("; ") || "not known yet"} (wanted at most ${times(wanted.planned)}).`,
+    `Planned by the cost model, wanted at most ${times(wanted.planned)} the time of the best: chunks: ${plans.join("; ") || "not known yet"}; ways over 1 Gbit/s: ${plannedWays(waysDone).join("; ") || "not known yet"}.`,
     `Experts placed by their loads, under a skewed routing: ${
       placed
         .filter(({ run }) => run.isPlaced)

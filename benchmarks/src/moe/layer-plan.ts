@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import type { DispatchWay } from "@skein/cost-model";
 import { placeHeaviestFirst, slotOfExpert } from "@skein/moe-parallel";
 import { type JobFile, layJobs } from "../studies/job-file.ts";
 import type { Run } from "../studies/run.ts";
@@ -21,7 +22,7 @@ export const hostNetworks: readonly HostNetwork[] = [
 /** How tokens travel. */
 export interface Way {
   readonly name: string;
-  readonly dispatch: "dense" | "ragged" | "hierarchical" | "duplicate-free";
+  readonly dispatch: DispatchWay;
   /** Over hosts and then inside, not over all ranks at once. */
   readonly byHosts: boolean;
 }
@@ -61,7 +62,7 @@ export const sizes = { tokens: 512, width: 256, numExperts: 16, topK: 4 } as con
 const narrow = 64;
 /** About as much to compute as to travel over 1 Gbit/s: what chunks are for. */
 const wide = 256;
-const numHosts = 2;
+export const numHosts = 2;
 export const numbersOfRanks: readonly number[] = [2, 4, 8];
 export const numbersOfChunks: readonly number[] = [1, 2, 4, 8];
 const steps = 20;

@@ -47,6 +47,16 @@ export {
 export { type LagsOptions, planLags, type TensorDensity } from "./planners/lags.ts";
 export { mergeOptimally } from "./planners/mg-wfbp-exact.ts";
 export { mergeGreedy } from "./planners/mg-wfbp.ts";
+export {
+  type DispatchChoice,
+  type DispatchedLayer,
+  type DispatchLinks,
+  dispatchSeconds,
+  type DispatchWay,
+  type LayerComputing,
+  type PredictedDispatch,
+  rankDispatches,
+} from "./planners/moe/dispatch-way.ts";
 export { duplicationRate, uniformDuplicationRate } from "./planners/moe/duplication-rate.ts";
 export {
   type GradientLayer,

@@ -7,10 +7,11 @@ import {
 } from "@skein/tensor-core";
 import type { LabelledBatch } from "@skein/models";
 import { RunError } from "../errors.ts";
-import type { ExpertsJob, Job } from "../job.ts";
+import type { Job } from "../job.ts";
 import type { LiveState } from "../live-state.ts";
 import { expertReplicasAxis } from "../mesh.ts";
 import type { ExchangePlan } from "../planning/exchange-plan.ts";
+import { type SettledExperts, settledExperts } from "../planning/experts-plan.ts";
 import type { DeviceState, Parts } from "../train-state.ts";
 import { type ExpertLayer, expertLayersOf, leavesAt } from "./expert-layers.ts";
 import { ExpertMover } from "./expert-mover.ts";
@@ -47,7 +48,7 @@ export interface RePlacement {
 const float32Bytes = 4;
 
 /** Whether a token travels once for each of its choices. */
-const sendsEachChoice: Readonly<Record<ExpertsJob["dispatch"], boolean>> = {
+const sendsEachChoice: Readonly<Record<SettledExperts["dispatch"], boolean>> = {
   dense: true,
   ragged: true,
   hierarchical: true,
@@ -81,7 +82,7 @@ export const rePlacement = (input: RePlacementInput): RePlacement | undefined =>
         numReplicas: parts.mesh[expertReplicasAxis] ?? 1,
         bytesPerToken: float32Bytes * width,
         bytesPerExpert: rowBytes.reduce((sum, bytes) => sum + bytes, 0),
-        sendsEachChoice: sendsEachChoice[experts.dispatch],
+        sendsEachChoice: sendsEachChoice[settledExperts(experts, job.mesh, plan?.experts).dispatch],
         line: plan?.expertExchange,
       },
     );

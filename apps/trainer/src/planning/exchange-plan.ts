@@ -2,12 +2,13 @@ import type { LinearCollectiveModel } from "@skein/cost-model";
 import type { BucketPlan } from "@skein/tensor-core";
 import { z } from "zod";
 import { type CurvaturePlan, curvaturePlanSchema, isCurvaturePlanned } from "./curvature-plan.ts";
+import { type ExpertsPlan, expertsPlanSchema, isExpertsPlanned } from "./experts-plan.ts";
 import type { Job } from "../job.ts";
 import { isMoveWeighed } from "../placement/placed-anew.ts";
 
 /**
- * What was measured and decided before a run about the exchange of its gradients, and about curvature. Equal on all
- * ranks, and kept with each checkpoint.
+ * What was measured and decided before a run about the exchange of its gradients, about curvature, and about the way
+ * of tokens to experts. Equal on all ranks, and kept with each checkpoint.
  */
 export interface ExchangePlan {
   /** Where they follow from measurements. */
@@ -16,6 +17,8 @@ export interface ExchangePlan {
   readonly densities?: { readonly [path: string]: number } | undefined;
   /** Who inverts which factor, where that follows from measurements. */
   readonly curvature?: CurvaturePlan | undefined;
+  /** How tokens travel to their experts, where that follows from measurements. */
+  readonly experts?: ExpertsPlan | undefined;
   /**
    * What an all-to-all takes among the ranks that share out experts, where it decides whether experts move: measured
    * once, so that a step that is done again decides the same.
@@ -33,6 +36,7 @@ export const exchangePlanSchema: z.ZodType<ExchangePlan> = z.strictObject({
     .optional(),
   densities: z.record(z.string(), z.number().gt(0).max(1)).optional(),
   curvature: curvaturePlanSchema.optional(),
+  experts: expertsPlanSchema.optional(),
   expertExchange: z.strictObject({ startupSeconds: z.number().min(0), secondsPerByte: z.number().min(0) }).optional(),
 });
 
@@ -42,7 +46,9 @@ export const exchangePlanSchema: z.ZodType<ExchangePlan> = z.strictObject({
  * @param known what an earlier attempt has decided.
  */
 export const isPlanned = (job: Job, known?: ExchangePlan): boolean =>
-  (known === undefined && (isExchangePlanned(job) || isCurvaturePlanned(job))) ||
+  (known?.buckets === undefined && isExchangePlanned(job)) ||
+  (known?.curvature === undefined && isCurvaturePlanned(job)) ||
+  isExpertsPlanned(job, known?.experts) ||
   (known?.expertExchange === undefined && isMoveWeighed(job));
 
 /** Whether the buckets or densities of a job follow from measurements before its first step. */

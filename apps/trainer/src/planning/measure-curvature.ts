@@ -5,6 +5,7 @@ import type { Curvature, PlannedCurvature } from "../curvature.ts";
 import { dataAxis } from "../mesh.ts";
 import { median } from "../median.ts";
 import { type MeasuredCollective, measureCollectives } from "./measure-collectives.ts";
+import { medianSeconds } from "./median-seconds.ts";
 import { type ProfileInput, profileSteps, startOf } from "./profile-steps.ts";
 
 /** One factor as a step computes it. */
@@ -31,7 +32,6 @@ export interface CurvatureTimes {
 const profiledSteps = 6;
 /** Sizes of factors that are timed; between them the logarithm of the time is taken to be a line. */
 const mostSizes = 5;
-const samplesEach = 3;
 
 /** When each factor of a step is computed: each is sent by itself, as soon as it is there. */
 const measureFactors = async (input: ProfileInput, curvature: Curvature): Promise<MeasuredFactor[]> => {
@@ -74,19 +74,8 @@ const secondsOf = async (
 ): Promise<number> => {
   const compiled = jit(fn, backend);
   const inputs = args.map((array) => backend.upload(array));
-  const call = async (): Promise<number> => {
-    const begin = performance.now();
-    const result = await compiled(...inputs);
-    await backend.download(result);
-    const seconds = (performance.now() - begin) / 1000;
-    backend.free(result);
-    return seconds;
-  };
   try {
-    await call(); // compiles, and meets cold caches
-    const samples: number[] = [];
-    for (let i = 0; i < samplesEach; i++) samples.push(await call());
-    return median(samples);
+    return (await medianSeconds([() => compiled(...inputs)], backend))[0]!;
   } finally {
     for (const array of inputs) backend.free(array);
     compiled.release();

@@ -1,0 +1,94 @@
+import type { DispatchChoice, DispatchWay } from "@skein/cost-model";
+import { z } from "zod";
+import { expertsOf } from "../experts-of.ts";
+import type { ExpertsJob, Job, MeshJob } from "../job.ts";
+
+/**
+ * What was measured and decided before a run about the way of tokens to their experts. Equal on all ranks, and kept
+ * with each checkpoint.
+ */
+export interface ExpertsPlan {
+  readonly dispatch: DispatchWay;
+  readonly chunks: number;
+  /** The ranks that it was made for; others plan anew. */
+  readonly on: { readonly ranks: number; readonly expert: number; readonly levels: readonly number[] };
+}
+
+export const expertsPlanSchema: z.ZodType<ExpertsPlan> = z.strictObject({
+  dispatch: z.enum(["dense", "ragged", "hierarchical", "duplicate-free"]),
+  chunks: z.int().min(1),
+  on: z.strictObject({ ranks: z.int().min(1), expert: z.int().min(1), levels: z.array(z.int().min(1)) }),
+});
+
+/** Levels that the ranks which share out experts lie along, if there are several. */
+export const levelSizes = ({ expertLevels = [] }: Pick<MeshJob, "expertLevels">): readonly number[] => {
+  const sizes = expertLevels.filter((size) => size > 1);
+  return sizes.length > 1 ? sizes : [];
+};
+
+/** The ranks that a plan of a job is for. */
+export const plannedOn = ({ ranks, mesh }: Pick<Job, "ranks" | "mesh">): ExpertsPlan["on"] => ({
+  ranks,
+  expert: mesh.expert,
+  levels: levelSizes(mesh),
+});
+
+/** Numbers of chunks that are looked at, as the planners of pipelines do. */
+const degrees: readonly number[] = [1, 2, 4, 8];
+
+/** Ways in which tokens may travel: all compute the same and drop the same tokens. The first is the flat one. */
+const waysOf = ({ gate, placement }: ExpertsJob, mesh: MeshJob): readonly DispatchWay[] => {
+  if (gate === "soft") return ["dense"]; // mixtures fill all slots, and no two go to several experts
+  return [
+    "ragged",
+    ...(placement?.when === "pays" ? [] : (["dense"] as const)), // whose slots travel wherever experts lie
+    ...(mesh.expert > 1 ? (["duplicate-free"] as const) : []),
+    ...(levelSizes(mesh).length > 1 ? (["hierarchical"] as const) : []),
+  ];
+};
+
+/** What a plan may choose for the experts of a job; the first is flat and in the fewest chunks. */
+export const dispatchChoices = (experts: ExpertsJob, mesh: MeshJob): readonly [DispatchChoice, ...DispatchChoice[]] => {
+  const ways = experts.dispatch === "auto" ? waysOf(experts, mesh) : [experts.dispatch];
+  const chunks = experts.chunks !== "auto" ? [experts.chunks] : mesh.expert === 1 ? [1] : degrees;
+  const choices = ways.flatMap((way) => chunks.map((numChunks) => ({ way, numChunks })));
+  return choices as [DispatchChoice, ...DispatchChoice[]];
+};
+
+/** Whether anything about the way of tokens follows from measurements. */
+const isAuto = ({ dispatch, chunks }: ExpertsJob): boolean => dispatch === "auto" || chunks === "auto";
+
+/** Whether a plan is one that this job could have made, on as many ranks. */
+const isOf = (plan: ExpertsPlan, job: Pick<Job, "model" | "mesh" | "ranks">, experts: ExpertsJob): boolean =>
+  JSON.stringify(plan.on) === JSON.stringify(plannedOn(job)) &&
+  dispatchChoices(experts, job.mesh).some(({ way, numChunks }) => way === plan.dispatch && numChunks === plan.chunks);
+
+/**
+ * Whether the way of tokens is measured for before the first step of a job.
+ *
+ * @param known what an earlier attempt has decided.
+ */
+export const isExpertsPlanned = (job: Pick<Job, "model" | "mesh" | "ranks">, known?: ExpertsPlan): boolean => {
+  const experts = expertsOf(job);
+  return experts !== undefined && isAuto(experts) && (known === undefined || !isOf(known, job, experts));
+};
+
+/** Experts of which it is settled how tokens travel to them. */
+export type SettledExperts = Omit<ExpertsJob, "dispatch" | "chunks"> & {
+  readonly dispatch: DispatchWay;
+  readonly chunks: number;
+};
+
+/**
+ * What `auto` stands for: what was planned, or, where nothing was measured (to look at shapes, prices, memory), the
+ * flat way in one chunk.
+ */
+export const settledExperts = (experts: ExpertsJob, mesh: MeshJob, plan: ExpertsPlan | undefined): SettledExperts => {
+  const [{ way, numChunks }] = dispatchChoices(experts, mesh);
+  const { dispatch, chunks } = plan ?? { dispatch: way, chunks: numChunks };
+  return {
+    ...experts,
+    dispatch: experts.dispatch === "auto" ? dispatch : experts.dispatch,
+    chunks: experts.chunks === "auto" ? chunks : experts.chunks,
+  };
+};

@@ -1,0 +1,232 @@
+import type { DispatchChoice, DispatchedLayer, LayerComputing } from "@skein/cost-model";
+import type { FeedForwardLayer } from "@skein/models";
+import {
+  add,
+  axisIndex,
+  type Backend,
+  type DeviceArray,
+  flattenTree,
+  foldIn,
+  jit,
+  type JitOptions,
+  mapTree,
+  mean,
+  NdArray,
+  normal,
+  randomKey,
+  square,
+  stack,
+  sum,
+  type Tensor,
+  valueAndGrad,
+} from "@skein/tensor-core";
+import { buildExpert, buildExperts, capacityOf } from "../build-experts.ts";
+import { passesFor } from "../compiled-steps.ts";
+import type { ExpertsJob, MeshJob } from "../job.ts";
+import { everyRankAxis, meshOf, numBatchParts, placeOf } from "../mesh.ts";
+import { dispatchChoices } from "./experts-plan.ts";
+import { medianSeconds } from "./median-seconds.ts";
+import type { ProfileInput } from "./profile-steps.ts";
+
+/** What the experts of a job are measured with: it has no model yet, which is made with the plan. */
+export interface ExpertsInput extends Pick<ProfileInput, "job" | "backend" | "communicators" | "rank" | "train"> {
+  readonly experts: ExpertsJob;
+  /** Numbers of a token. */
+  readonly width: number;
+}
+
+/** A compiled function whose result is one number, with its arguments. */
+interface Timed {
+  run(): Promise<DeviceArray>;
+  release(): void;
+}
+
+/**
+ * A layer of experts by itself. Routing is what the gate's first parameters give for tokens drawn at random, as normal
+ * as a normalisation leaves them.
+ */
+interface LayerAlone {
+  /** Forward and backward of a choice. All ranks of the mesh run it together. */
+  compile(choice: DispatchChoice): Timed;
+  release(): void;
+}
+
+/** Calls whose median counts: more than of a collective, since experts and all-to-alls meet in one. */
+const layerSamples = 5;
+
+/** Time functions in turn, and release them. */
+const secondsOf = async (timed: readonly Timed[], backend: Backend): Promise<number[]> => {
+  try {
+    return await medianSeconds(
+      timed.map(({ run }) => run),
+      backend,
+      layerSamples,
+    );
+  } finally {
+    for (const each of timed) each.release();
+  }
+};
+
+/** Everything of a function's gradients in one number, so that a backend leaves nothing out. */
+const sumOfGradients = (fn: (given: unknown) => Tensor, given: unknown): Tensor => {
+  const [value, gradients] = valueAndGrad(fn)(given);
+  return flattenTree<Tensor>(gradients).leaves.reduce((total, leaf) => add(total, sum(leaf)), value);
+};
+
+const layerAlone = async (
+  {
+    experts,
+    width,
+    mesh,
+    numTokens,
+    seed,
+    axis,
+  }: Pick<ExpertsInput, "experts" | "width"> & {
+    readonly mesh: MeshJob;
+    readonly numTokens: number;
+    readonly seed: number;
+    /** Along which ranks have different tokens. */
+    readonly axis: string;
+  },
+  backend: Backend,
+  options: JitOptions,
+): Promise<LayerAlone> => {
+  const layerOf = ({ way, numChunks }: DispatchChoice): FeedForwardLayer =>
+    buildExperts({ ...experts, dispatch: way, chunks: numChunks }, width, mesh).layer;
+  // Parameters and state are the same for all ways of travelling.
+  const { init } = layerOf(dispatchChoices(experts, mesh)[0]);
+  const initial = jit(
+    (key: Tensor) => {
+      const { params, state } = init(key);
+      const own = foldIn(foldIn(key, 1), axisIndex(axis));
+      return { given: { params, x: normal(own, [1, numTokens, width]) }, state, key: own };
+    },
+    backend,
+    options,
+  );
+  const first = await initial(randomKey(seed) as never);
+  initial.release();
+  return {
+    compile: (choice) => {
+      const layer = layerOf(choice);
+      const pass = (given: unknown, state: unknown, key: Tensor): Tensor =>
+        sumOfGradients((own) => {
+          const { params, x } = own as { readonly params: unknown; readonly x: Tensor };
+          const [y, , report] = layer.apply(params, state, x, { train: true, key });
+          return add(mean(square(y)), report.loss);
+        }, given);
+      const compiled = jit(pass, backend, options);
+      return {
+        run: () => compiled(first.given as never, first.state as never, first.key as never),
+        release: () => compiled.release(),
+      };
+    },
+    release: () => {
+      for (const leaf of flattenTree<DeviceArray>(first).leaves) backend.free(leaf);
+    },
+  };
+};
+
+/** Tokens of a rank in a step. */
+const numTokensOf = ({ job, train }: Pick<ExpertsInput, "job" | "train">): number =>
+  ((job.batch / numBatchParts(job)) * train.fields["inputs"]!.shape[0]!) / job.mesh.tensor;
+
+/** What travels of the layers of a job. */
+export const dispatchedLayer = (input: Pick<ExpertsInput, "job" | "train" | "experts" | "width">): DispatchedLayer => {
+  const { experts, width } = input;
+  const { count: numExperts, topK: numChoices } = experts;
+  const numTokens = numTokensOf(input);
+  // Of a mixture its slots travel, one of each expert, each to one.
+  if (experts.gate === "soft") return { numTokens: numExperts, width, numExperts, expertsPerToken: 1, slots: 1 };
+  const { slots } = capacityOf(experts)({ numTokens, numExperts, numChoices });
+  return { numTokens, width, numExperts, expertsPerToken: numChoices, slots };
+};
+
+/**
+ * Time the layer of a job on all its ranks, forward and backward, with each choice. All ranks call it together; their
+ * figures differ.
+ */
+export const measureChoices = async (input: ExpertsInput, choices: readonly DispatchChoice[]): Promise<number[]> => {
+  const { job, backend, communicators, rank } = input;
+  const mesh = meshOf(job);
+  const layer = await layerAlone(
+    { ...input, mesh: job.mesh, numTokens: numTokensOf(input), seed: job.seed, axis: everyRankAxis(mesh) },
+    backend,
+    { mesh, place: placeOf(job, rank), communicators, passes: passesFor(job) },
+  );
+  try {
+    return await secondsOf(choices.map(layer.compile), backend);
+  } finally {
+    layer.release();
+  }
+};
+
+/** A rank's experts and nothing else, forward and backward, on equally many rows each. */
+const expertsAlone = async ({ experts, width, job, backend }: ExpertsInput, numRows: number): Promise<Timed> => {
+  const { init, apply } = buildExpert(experts, width);
+  const own = experts.count / job.mesh.expert;
+  const each = Math.ceil(numRows / own);
+  const initial = jit(
+    (key: Tensor) => ({
+      params: mapTree(init(key), (leaf: Tensor) => stack(Array.from({ length: own }, () => leaf))),
+      rows_SD: normal(key, [own * each, width]),
+    }),
+    backend,
+  );
+  const first = await initial(randomKey(job.seed) as never);
+  initial.release();
+  const counts_e = backend.upload(NdArray.from(Array<number>(own).fill(each), [own], "i32"));
+  const compiled = jit(
+    (given: unknown, counts: Tensor) =>
+      sumOfGradients((one) => {
+        const { params, rows_SD } = one as { readonly params: unknown; readonly rows_SD: Tensor };
+        return mean(square(apply(params, rows_SD, counts)));
+      }, given),
+    backend,
+    { passes: passesFor(job) },
+  );
+  return {
+    run: () => compiled(first as never, counts_e as never),
+    release: () => {
+      for (const leaf of flattenTree<DeviceArray>([first, counts_e]).leaves) backend.free(leaf);
+      compiled.release();
+    },
+  };
+};
+
+/**
+ * Time what a rank computes of a layer, without anything that travels: its experts by themselves; and a layer of as
+ * many experts on one rank, in one chunk and in many. All ranks call it together, so that they share the machine as in
+ * a step; their figures differ.
+ *
+ * @param mostChunks that will be predicted for; 1 measures no chunks.
+ */
+export const measureComputing = async (
+  input: ExpertsInput,
+  layer: DispatchedLayer,
+  mostChunks: number,
+): Promise<LayerComputing> => {
+  const { experts, job, backend } = input;
+  const { numTokens, expertsPerToken, numExperts, slots } = layer;
+  const own = { ...experts, count: Math.max(numExperts / job.mesh.expert, expertsPerToken) };
+  const mesh: MeshJob = { expert: 1, tensor: 1 };
+  const [{ way }] = dispatchChoices(own, mesh);
+  const alone = await layerAlone(
+    { experts: own, width: input.width, mesh, numTokens: numTokensOf(input), seed: job.seed, axis: everyRankAxis({}) },
+    backend,
+    { passes: passesFor(job) },
+  );
+  try {
+    const timed = [
+      await expertsAlone(input, Math.min(numTokens * expertsPerToken, numExperts * slots)),
+      alone.compile({ way, numChunks: 1 }),
+      ...(mostChunks === 1 ? [] : [alone.compile({ way, numChunks: mostChunks })]),
+    ];
+    const [work, one, many = one] = (await secondsOf(timed, backend)) as [number, number, number?];
+    const expertSeconds = Math.min(work, one);
+    const chunkSeconds = Math.max(0, many - one) / Math.max(1, mostChunks - 1);
+    return { expertSeconds, chunkSeconds, otherSeconds: Math.max(0, one - expertSeconds - chunkSeconds) };
+  } finally {
+    alone.release();
+  }
+};

@@ -1,0 +1,81 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { ExpertsPlan } from "../src/planning/experts-plan.ts";
+import { jobFolder, skeinTrain } from "./cli.ts";
+import { runSoundly, settings, smallGptJob } from "./small-gpt.ts";
+
+let folder: string;
+let remove: () => void;
+beforeAll(() => ({ folder, remove } = jobFolder()));
+afterAll(() => remove());
+
+const job = (way: string): string[] =>
+  settings([
+    ...smallGptJob(8),
+    `model={kind: gpt, layers: 2, heads: 2, width: 16, experts: {count: 4, every: 1, ${way}}}`,
+    "ranks=2",
+    "mesh.expert=2",
+  ]);
+const saved = (output: string, step: number, file: string): Buffer =>
+  readFileSync(join(folder, output, `checkpoints/step-${String(step).padStart(8, "0")}`, file));
+const planOf = (output: string, step: number): ExpertsPlan =>
+  (JSON.parse(saved(output, step, "manifest.json").toString()) as { plan: { experts: ExpertsPlan } }).plan.experts;
+
+test("how tokens travel is planned, told, kept, and the same as if the job had said it", async () => {
+  // In two chunks ways differ by the order of sums, and with little room the dense one, which is no default of a plan,
+  // is by far the fastest: so another way than the planned one would have other bits.
+  const planned = await skeinTrain(
+    folder,
+    "run",
+    "job.yaml",
+    "--output",
+    "planned",
+    "--steps",
+    "3",
+    ...job("dispatch: auto, chunks: 2, capacity: 0.5"),
+  );
+  expect(planned.code, planned.stderr).toBe(0);
+  expect(planned.stderr).toMatch(
+    /^tokens travel to experts [a-z-]+ in 2 chunks, the fastest of [123] measured of 3 predicted; a layer takes .* ms \(predicted .* ms\)/m,
+  );
+  const plan = planOf("planned", 3);
+  expect(plan).toMatchObject({ chunks: 2, on: { ranks: 2, expert: 2, levels: [] } });
+
+  const resumed = await skeinTrain(folder, "resume", "planned", "--steps", "5");
+  expect(resumed.code, resumed.stderr).toBe(0);
+  expect(resumed.stderr).not.toContain("a layer takes");
+  expect(planOf("planned", 5)).toEqual(plan);
+
+  await runSoundly(
+    folder,
+    "run",
+    "job.yaml",
+    "--output",
+    "named",
+    "--steps",
+    "5",
+    ...job(`dispatch: ${plan.dispatch}, chunks: 2, capacity: 0.5`),
+  );
+  for (const file of ["shared", "experts-0", "experts-1"].map((name) => `${name}.safetensors`))
+    expect(saved("planned", 5, file)).toEqual(saved("named", 5, file));
+});
+
+test("both are planned over levels, and anew on another mesh", { tags: "full" }, async () => {
+  const way = job("dispatch: auto, chunks: auto, capacity: all, gate: sigmoid");
+  const levels = settings(["ranks=4", "mesh={expert: 4, expertLevels: [2, 2]}"]);
+  await runSoundly(folder, "run", "job.yaml", "--output", "levels", "--steps", "3", ...way, ...levels);
+  const before = planOf("levels", 3);
+  expect(before.on).toEqual({ ranks: 4, expert: 4, levels: [2, 2] });
+  const other = await skeinTrain(
+    folder,
+    "resume",
+    "levels",
+    "--steps",
+    "5",
+    ...settings(["ranks=2", "mesh={expert: 2}"]),
+  );
+  expect(other.code, other.stderr).toBe(0);
+  expect(other.stderr).toMatch(/tokens travel to experts .* of 12 predicted/);
+  expect(planOf("levels", 5).on).toEqual({ ranks: 2, expert: 2, levels: [] });
+});

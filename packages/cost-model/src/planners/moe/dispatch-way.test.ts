@@ -1,0 +1,148 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { times } from "../../../test/moe-layers.ts";
+import { models } from "../../../test/profiles.ts";
+import {
+  type DispatchChoice,
+  type DispatchedLayer,
+  type DispatchLinks,
+  dispatchSeconds,
+  type DispatchWay,
+  type LayerComputing,
+  rankDispatches,
+} from "./dispatch-way.ts";
+
+const ways: readonly DispatchWay[] = ["ragged", "dense", "duplicate-free", "hierarchical"];
+const choices = ways.flatMap((way) => [1, 2, 4, 8].map((numChunks): DispatchChoice => ({ way, numChunks })));
+const free = { startupSeconds: 0, secondsPerByte: 0 };
+const idle: LayerComputing = { expertSeconds: 0, chunkSeconds: 0, otherSeconds: 0 };
+
+/** Experts of which some have no room for all, or far more than they need; one rank, one level, several. */
+const layers: fc.Arbitrary<DispatchedLayer> = fc.record({
+  numTokens: fc.integer({ min: 1, max: 64 }),
+  width: fc.integer({ min: 1, max: 8 }),
+  numExperts: fc.constantFrom(8, 16),
+  expertsPerToken: fc.integer({ min: 1, max: 8 }),
+  slots: fc.integer({ min: 1, max: 64 }),
+});
+const levelsOf = (sizes: readonly number[]) =>
+  fc
+    .array(models, { minLength: sizes.length, maxLength: sizes.length })
+    .map((all) => sizes.map((size, i) => ({ size, model: all[i]! })));
+const links: fc.Arbitrary<DispatchLinks> = fc
+  .constantFrom<readonly number[]>([1], [2], [2, 2], [2, 4], [2, 2, 2])
+  .chain((sizes) =>
+    fc.record({
+      numRanks: fc.constant(sizes.reduce((all, size) => all * size, 1)),
+      flat: models,
+      levels: sizes.length === 1 ? fc.constant([]) : levelsOf(sizes),
+    }),
+  );
+const computings: fc.Arbitrary<LayerComputing> = fc.record({
+  expertSeconds: times,
+  chunkSeconds: fc.nat(12),
+  otherSeconds: times,
+});
+
+describe("dispatchSeconds", () => {
+  // Two hosts of two ranks; 8 tokens of 4 bytes, 2 of 4 experts each, of which host and rank hold 2 and 1.
+  const layer = { numTokens: 8, width: 1, numExperts: 4, expertsPerToken: 2, slots: 8 };
+  const line = (secondsPerByte: number, startupSeconds = 0) => ({ startupSeconds, secondsPerByte });
+  const twoHosts: DispatchLinks = {
+    numRanks: 4,
+    flat: line(1),
+    levels: [
+      { size: 2, model: line(1) },
+      { size: 2, model: line(0.5) },
+    ],
+  };
+  const seconds = (way: DispatchWay, on = twoHosts, computing = idle): number =>
+    dispatchSeconds({ way, numChunks: 1 }, layer, on, computing);
+
+  test("by hand: what leaves a rank in each way, there and back, forward and backward", () => {
+    expect(seconds("dense")).toBe(2 * 2 * (4 * 8 * 4));
+    expect(seconds("ragged")).toBe(2 * 2 * (16 * 4));
+    // A row weighs two numbers there, one back, over both levels.
+    expect(seconds("hierarchical")).toBe(2 * (1 + 0.5) * 16 * (8 + 4));
+    // A token meets one host with probability 1/3 and both with 2/3: 16 · 5/6 copies of 5 numbers there, one back; then
+    // two ranks, 16 copies.
+    expect(seconds("duplicate-free")).toBeCloseTo(2 * (1 * (40 / 3) + 0.5 * 16) * (20 + 4), 9);
+    expect(seconds("duplicate-free", { ...twoHosts, levels: [] })).toBeCloseTo(2 * 16 * (20 + 4), 9);
+  });
+
+  test("a third of computing is forward; empty slots are computed, too", () => {
+    const alone = { ...twoHosts, flat: free, levels: [] };
+    const computing = { expertSeconds: 30, chunkSeconds: 3, otherSeconds: 100 };
+    expect(seconds("ragged", alone, computing)).toBeCloseTo(133);
+    expect(seconds("dense", alone, computing)).toBeCloseTo(163);
+  });
+
+  test("a level that all ranks lie along is as none", () => {
+    fc.assert(
+      fc.property(layers, models, computings, fc.constantFrom(...choices), (any, model, computing, choice) => {
+        const numRanks = 4;
+        const [none, one] = [[], [{ size: numRanks, model }]].map((levels) =>
+          dispatchSeconds(choice, any, { numRanks, flat: model, levels }, computing),
+        );
+        expect(one).toBe(none);
+      }),
+    );
+  });
+
+  test("takes as long as what it waits for at least, and with nothing to start more chunks are never slower", () => {
+    fc.assert(
+      fc.property(layers, links, computings, fc.constantFrom(...ways), (any, on, computing, way) => {
+        const noStart = (one: DispatchLinks["flat"]): DispatchLinks["flat"] => ({ ...one, startupSeconds: 0 });
+        const steady = {
+          ...on,
+          flat: noStart(on.flat),
+          levels: on.levels.map(({ size, model }) => ({ size, model: noStart(model) })),
+        };
+        const work = { ...computing, chunkSeconds: 0 };
+        const bound = dispatchSeconds({ way, numChunks: 1 }, any, { ...on, flat: free, levels: [] }, work);
+        let before = Infinity;
+        for (const numChunks of [1, 2, 4, 8]) {
+          const took = dispatchSeconds({ way, numChunks }, any, steady, work);
+          expect(took).toBeGreaterThanOrEqual(bound - 1e-9);
+          expect(took).toBeLessThanOrEqual(before * (1 + 1e-12));
+          before = took;
+        }
+      }),
+    );
+  });
+
+  test("refuses sizes and times that cannot be", () => {
+    expect(() => seconds("ragged", { ...twoHosts, numRanks: 3 })).toThrow(/levels of 2 × 2 = 4 ranks were given for 3/);
+    expect(() => dispatchSeconds({ way: "dense", numChunks: 0 }, layer, twoHosts, idle)).toThrow(/0 chunks/);
+    expect(() => dispatchSeconds({ way: "dense", numChunks: 1 }, { ...layer, slots: 0.5 }, twoHosts, idle)).toThrow(
+      /slots 0.5; use a whole number from 1/,
+    );
+    expect(() => seconds("dense", twoHosts, { ...idle, expertSeconds: -1 })).toThrow(/experts takes -1 s/);
+  });
+});
+
+describe("rankDispatches", () => {
+  test("has all choices, the fastest first; of equal ones that with fewer chunks, then the first", () => {
+    fc.assert(
+      fc.property(layers, links, computings, (layer, on, computing) => {
+        const ranked = rankDispatches(choices, layer, on, computing);
+        expect(ranked).toHaveLength(choices.length);
+        for (const [i, { seconds, way, numChunks }] of ranked.entries()) {
+          expect(seconds).toBe(dispatchSeconds({ way, numChunks }, layer, on, computing));
+          const next = ranked[i + 1];
+          if (next === undefined) continue;
+          const isEqual = next.seconds === seconds;
+          expect(next.seconds).toBeGreaterThanOrEqual(seconds);
+          if (isEqual) expect(next.numChunks).toBeGreaterThanOrEqual(numChunks);
+          if (isEqual && next.numChunks === numChunks)
+            expect(ways.indexOf(next.way)).toBeGreaterThan(ways.indexOf(way));
+        }
+      }),
+    );
+    const layer = { numTokens: 8, width: 1, numExperts: 4, expertsPerToken: 2, slots: 8 };
+    expect(rankDispatches(choices, layer, { numRanks: 1, flat: free, levels: [] }, idle).slice(0, 2)).toEqual([
+      { way: "ragged", numChunks: 1, seconds: 0 },
+      { way: "dense", numChunks: 1, seconds: 0 },
+    ]);
+  });
+});
