@@ -152,6 +152,7 @@ test.each([
   ["expert-choice", "gate: expert-choice"],
   ["soft", "gate: soft"],
   ["dropping", "capacity: 0.6, dropOrder: probability, importanceLoadLoss: 0.1"],
+  ["dropping-by-chance", "capacity: 0.6, dropOrder: chance"],
 ])("%s trains on a mesh, in halves too", { tags: "full" }, async (name, experts) => {
   for (const overlap of ["wait-free", "dear"]) {
     await train(`${name}-${overlap}`, [gptOf(experts), ...mesh(4, 2), `overlap=${overlap}`]);

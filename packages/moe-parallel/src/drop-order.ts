@@ -3,6 +3,7 @@ import {
   add,
   arange,
   argsort,
+  constant,
   multiply,
   reduceMax,
   reshape,
@@ -17,7 +18,7 @@ import { type Choices, type GateContext, requireKey } from "./gates/gate.ts";
  * Who gets a slot first: i32 [N], all entries, the first in line first. Where an expert has fewer slots than entries,
  * the last of them are dropped.
  */
-export type DropOrder = (choices: Choices, context: Pick<GateContext, "key">) => Tensor;
+export type DropOrder = (choices: Choices, context: Pick<GateContext, "train" | "key">) => Tensor;
 
 const sizesOf = ({ choices_TK }: Choices): [numTokens: number, numChoices: number] =>
   choices_TK.shape as [number, number];
@@ -54,8 +55,12 @@ export const byBatchPriority: DropOrder = (choices) => {
   return choiceByChoice(argsort(greatest_T, { descending: true }), sizesOf(choices)[1]);
 };
 
-/** As `byChoice`, but tokens in a random order. Needs the key of the step. */
+/** Where there is no step whose key could be another one. */
+const sameEveryTime = [0, 0];
+
+/** As `byChoice`, but tokens in a random order: while training by the key of the step, else the same one every time. */
 export const byChance: DropOrder = (choices, context) => {
   const [numTokens, numChoices] = sizesOf(choices);
-  return choiceByChoice(argsort(uniform(requireKey("byChance", context), [numTokens])), numChoices);
+  const key = context.train ? requireKey("byChance", context) : (context.key ?? constant(sameEveryTime, "u32"));
+  return choiceByChoice(argsort(uniform(key, [numTokens])), numChoices);
 };

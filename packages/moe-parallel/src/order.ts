@@ -45,7 +45,7 @@ export interface OrderOptions {
   readonly numExperts: number;
   readonly capacity: Capacity;
   readonly normalisation: WeightNormalisation;
-  readonly context: Pick<GateContext, "key">;
+  readonly context: Pick<GateContext, "train" | "key">;
 }
 
 /** Below the smallest sum of weights that is told from 0; what is divided by it stays finite. */

@@ -128,7 +128,7 @@ export const travel = ({ levels, slots, numChunks, ranks }: Journey, dispatcher:
           numExperts,
           capacity: { slots, overflow: "drop", dropOrder: byChoice },
           normalisation: "none",
-          context: {},
+          context: { train: false },
         },
       );
       const { chunks, metadata } = dispatcher.dispatch(x, order, sizes);

@@ -10,6 +10,7 @@ import {
   byToken,
   type Choices,
   type DropOrder,
+  type GateContext,
   fromRows,
   layOut,
   orderTokens,
@@ -91,7 +92,11 @@ const settings = routings().chain((routing) => {
 const width = 2;
 
 /** The stage and its inverse, with experts that change nothing. */
-const run = ({ routing, slots, normalisation }: Setting, dropOrder: DropOrder) => {
+const run = (
+  { routing, slots, normalisation }: Setting,
+  dropOrder: DropOrder,
+  contextOf = (key: Tensor): Pick<GateContext, "train" | "key"> => ({ train: true, key }),
+) => {
   const numTokens = routing.choices.length;
   const fn = (choices_TK: Tensor, weights_TK: Tensor, x_TD: Tensor, key: Tensor) => {
     const choices: Choices = { kind: "choices", choices_TK, weights_TK };
@@ -99,7 +104,7 @@ const run = ({ routing, slots, normalisation }: Setting, dropOrder: DropOrder) =
       numExperts: routing.numExperts,
       capacity: { slots, overflow: "drop", dropOrder },
       normalisation,
-      context: { key },
+      context: contextOf(key),
     });
     const firstRow_E = multiply(arange(routing.numExperts), slots);
     const rows = layOut(rowsOf(order, firstRow_E), order.weights_TK, routing.numExperts * slots);
@@ -182,4 +187,10 @@ test("chance keeps as many as any other order, all first choices before second o
   expect(order["weights_R"]).toEqual(new Array(12).fill(0.5));
   expect(order["tokens_R"]!.slice(0, 6).toSorted((a, b) => a - b)).toEqual([0, 2, 4, 6, 8, 10]);
   expect(order["tokens_R"]!.slice(0, 6)).not.toEqual([0, 2, 4, 6, 8, 10]);
+  // Outside of training there is no key; then it is one order, and not another one every time.
+  const setting = { routing, slots: 6, normalisation: "none" } as const;
+  const [still, again] = [0, 1].map(() => run(setting, byChance, () => ({ train: false })).order["tokens_R"]!);
+  expect(still).toEqual(again);
+  expect(still!.slice(0, 6).toSorted((a, b) => a - b)).toEqual([0, 2, 4, 6, 8, 10]);
+  expect(() => run(setting, byChance, () => ({ train: true }))).toThrow(/byChance: .* the step passed no key/);
 });
