@@ -189,6 +189,8 @@ export interface ExpertsJob {
   readonly dispatch: "dense" | "ragged" | "hierarchical" | "duplicate-free";
   /** Into how many a rank's tokens are cut, to travel while experts work on others. */
   readonly chunks: number;
+  /** The same for what comes back in the backward pass. Default: as `chunks`. */
+  readonly backwardChunks?: number | undefined;
   readonly balanceLoss: number;
   readonly importanceLoadLoss: number;
   readonly zLoss: number;

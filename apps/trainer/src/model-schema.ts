@@ -63,6 +63,10 @@ const expertsSchema = z
       .max(64)
       .default(1)
       .describe("In how many parts tokens travel, so that experts work on one while another is under way."),
+    backwardChunks: count
+      .max(64)
+      .optional()
+      .describe("The same for the backward pass, with dispatch: dense. Default: as chunks."),
     balanceLoss: z.number().min(0).default(0.01).describe("Weight of the loss that evens the load of experts."),
     importanceLoadLoss: z
       .number()
@@ -156,9 +160,10 @@ export const modelFaults = ({ data, model, compression, zero }: Job): CrossField
 
 /** Rules about experts. */
 const expertsFaults = (
-  { count: numExperts, topK, gate, every, importanceLoadLoss, recordRouting }: ExpertsJob,
+  { count: numExperts, topK, gate, every, importanceLoadLoss, recordRouting, ...way }: ExpertsJob,
   layers: number,
 ): CrossFieldFault[] => {
+  const { dispatch, chunks, backwardChunks = chunks } = way;
   const faults: CrossFieldFault[] = [];
   const fault = (name: string, rule: string): void => void faults.push({ path: ["model", "experts", name], rule });
   if (topK > numExperts)
@@ -171,6 +176,11 @@ const expertsFaults = (
   if (gate === "switch" && topK !== 1)
     fault("topK", `the gate switch chooses one expert, not ${topK}; use topK: 1, or the gate noisy-top-k`);
   if (every > layers) fault("every", `none of ${layers} layers is the ${every}th; use at most ${layers}`);
+  if (backwardChunks !== chunks && dispatch !== "dense")
+    fault(
+      "backwardChunks",
+      `${backwardChunks} beside chunks: ${chunks} would let rows travel again with dispatch: ${dispatch}; leave it out, or use dispatch: dense`,
+    );
   if (recordRouting !== undefined && gate === "soft")
     fault("recordRouting", "with the gate soft no token chooses an expert; leave it out");
   if (importanceLoadLoss > 0 && gate !== "noisy-top-k")

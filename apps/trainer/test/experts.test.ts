@@ -121,6 +121,7 @@ test.each([
   ["one-level", "dispatch: duplicate-free", mesh(4, 4)],
   ["replicas", "dispatch: duplicate-free", ["ranks=4", "mesh={expert: 2, expertLevels: [2, 1]}"]],
   ["ragged", "dispatch: ragged, chunks: 3", mesh(4, 2)],
+  ["apart", "dispatch: dense, chunks: 2, backwardChunks: 3", mesh(4, 2)],
 ] as const)("tokens that travel in the way %s teach what all slots do", { tags: "full" }, async (name, way, on) => {
   const model = (own: string): string => gptOf(`capacity: all, every: 1, gate: sigmoid, ${own}`);
   await train(`way-${name}`, [model(way), ...on]);
