@@ -406,6 +406,8 @@ export type BucketsJob =
   | { readonly kind: "fixed-size"; readonly bytes: number }
   /** Merged so that a measured backward pass and measured links end soonest. */
   | { readonly kind: "mg-wfbp"; readonly plan: "exact" | "greedy" | "simultaneous"; readonly profileSteps: number }
+  /** Merged so that they travel in what measured layers of experts leave idle. */
+  | { readonly kind: "moe-idle"; readonly profileSteps: number }
   /** Of a size that is searched for while training runs. */
   | {
       readonly kind: "tuned";

@@ -39,6 +39,15 @@ test.each<[readonly string[], RegExp]>([
   ],
   [[gptOf("chunks: 0")], /model\.experts\.chunks/],
   [
+    ["buckets={kind: moe-idle}", dropless],
+    /moe-idle sends gradients while no tokens travel .* use model\.experts with mesh\.expert above 1/,
+  ],
+  [["ranks=2", "mesh.expert=2", dropless, "buckets={kind: moe-idle}", "overlap=dear"], /overlap is dear; use overlap/],
+  [
+    ["ranks=2", "mesh.expert=2", dropless, "buckets={kind: moe-idle}", "priorities=forward"],
+    /lets tokens go first .* priorities is forward; use priorities: none/,
+  ],
+  [
     [gptOf("dispatch: ragged, chunks: 2, backwardChunks: 4")],
     /backwardChunks.*4 beside chunks: 2 would let rows travel again with dispatch: ragged; leave it out/,
   ],

@@ -8,7 +8,7 @@ export {
   type CapacityRule,
   type CapacitySizes,
 } from "./capacity.ts";
-export { denseDispatcher, type DenseMetadata } from "./dispatch/dense-dispatcher.ts";
+export { denseDispatcher, type DenseDispatcherOptions, type DenseMetadata } from "./dispatch/dense-dispatcher.ts";
 export { duplicateFreeDispatcher } from "./dispatch/duplicate-free-dispatcher.ts";
 export { hierarchicalDispatcher } from "./dispatch/hierarchical-dispatcher.ts";
 export type { Journey, LevelMetadata } from "./dispatch/level-dispatcher.ts";

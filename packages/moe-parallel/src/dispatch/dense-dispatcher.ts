@@ -19,13 +19,22 @@ import {
   where,
 } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
+import { checkPriority, tokenPriority } from "../options.ts";
 import type { Order } from "../order.ts";
 import { fromRows, layOut, rowsOf, type RowTokens, toRows } from "../rows.ts";
 import { type ChunkRange, chunkRanges } from "./chunks.ts";
 import { throughApart } from "./chunks-apart.ts";
 import type { DispatchSizes, ExpertRows, TokenDispatcher } from "./token-dispatcher.ts";
 
+export interface DenseDispatcherOptions {
+  /** Of its collectives, 0 to 3: those of one priority wait for each other, the greatest goes first. Default: 3. */
+  readonly priority?: number;
+}
+
 export type DenseMetadata = RowTokens;
+
+/** Sizes, and how urgently rows travel. */
+type TravelSizes = DispatchSizes & { readonly priority: number };
 
 /** Swap the two leading dimensions of rows in [a, b] blocks: [a·b·c, D] to [b·a·c, D]. */
 const swapBlocks = (rows: Tensor, [a, b]: readonly [number, number]): Tensor => {
@@ -58,10 +67,10 @@ const expertRows = (rows_SD: Tensor, { numExperts, axis }: DispatchSizes, { begi
 const arrive = (
   x_TD: Tensor,
   order: Order,
-  sizes: DispatchSizes,
+  sizes: TravelSizes,
   byExpert: RowTokens = byExpertOf(order, sizes),
 ): readonly ExpertRows[] => {
-  const { numExperts, slots, numChunks, axis } = sizes;
+  const { numExperts, slots, numChunks, axis, priority } = sizes;
   const numRanks = axisSize(axis);
   const ranges = chunkRanges(slots, numChunks);
   const leaving_RD = scope("order", () =>
@@ -70,17 +79,23 @@ const arrive = (
   return ranges.map((range) =>
     scope("dispatch", () => {
       const leaving = slice(leaving_RD, [range.begin * numExperts], [range.end * numExperts]);
-      return expertRows(swapBlocks(allToAll(leaving, axis), [numRanks, numExperts / numRanks]), sizes, range);
+      return expertRows(
+        swapBlocks(allToAll(leaving, axis, { priority }), [numRanks, numExperts / numRanks]),
+        sizes,
+        range,
+      );
     }),
   );
 };
 
 /** What experts made of their rows, back in the slots of all: f32 [R, D], by expert. */
-const bringHome = (done: readonly Tensor[], { numExperts, axis }: DispatchSizes): Tensor =>
+const bringHome = (done: readonly Tensor[], { numExperts, axis, priority }: TravelSizes): Tensor =>
   scope("combine", () => {
     const numRanks = axisSize(axis);
     const width = done[0]!.shape[1]!;
-    const home = done.map((rows_SD) => allToAll(swapBlocks(rows_SD, [numExperts / numRanks, numRanks]), axis));
+    const home = done.map((rows_SD) =>
+      allToAll(swapBlocks(rows_SD, [numExperts / numRanks, numRanks]), axis, { priority }),
+    );
     if (home.length === 1) return home[0]!;
     const slotsOfChunks = home.map((rows) => reshape(rows, [numExperts, -1, width]));
     return reshape(concat(slotsOfChunks, { dim: 1 }), [-1, width]);
@@ -114,23 +129,29 @@ const cutAnew = (rows: readonly Tensor[], sizes: DispatchSizes, numChunks: numbe
  * Cost: `4·E·C·D·(P − 1)/P` bytes sent per rank, each way; as much in backward. Chunks change nothing of it, and copy
  * the rows that come back once more. Where backward has other chunks, the rows that arrived are copied, too, and the
  * inside of experts is computed again: all their flops but those of the last product.
+ * @throws ArgumentError for a priority that is none.
  */
-export const denseDispatcher = (): TokenDispatcher<DenseMetadata> => ({
-  dispatch: (x_TD, order, sizes) => {
-    const byExpert = byExpertOf(order, sizes);
-    return { chunks: arrive(x_TD, order, sizes, byExpert), metadata: byExpert };
-  },
-  combine: (done, byExpert, sizes) => {
-    const home_RD = bringHome(done, sizes);
-    return scope("inverse-order", () => fromRows(home_RD, byExpert, sizes.numTokens));
-  },
-  throughApart: (x_TD, order, sizes, work) => {
-    const byExpert = byExpertOf(order, sizes);
-    const home_RD = throughApart(x_TD, sizes, work, {
-      arrive: (x, own) => arrive(x, order, own),
-      cutAnew,
-      bringHome,
-    });
-    return scope("inverse-order", () => fromRows(home_RD, byExpert, sizes.numTokens));
-  },
-});
+export const denseDispatcher = ({
+  priority = tokenPriority,
+}: DenseDispatcherOptions = {}): TokenDispatcher<DenseMetadata> => {
+  checkPriority("denseDispatcher", priority);
+  return {
+    dispatch: (x_TD, order, sizes) => {
+      const byExpert = byExpertOf(order, sizes);
+      return { chunks: arrive(x_TD, order, { ...sizes, priority }, byExpert), metadata: byExpert };
+    },
+    combine: (done, byExpert, sizes) => {
+      const home_RD = bringHome(done, { ...sizes, priority });
+      return scope("inverse-order", () => fromRows(home_RD, byExpert, sizes.numTokens));
+    },
+    throughApart: (x_TD, order, sizes, work) => {
+      const byExpert = byExpertOf(order, sizes);
+      const home_RD = throughApart(x_TD, sizes, work, {
+        arrive: (x, own) => arrive(x, order, { ...own, priority }),
+        cutAnew,
+        bringHome: (done, own) => bringHome(done, { ...own, priority }),
+      });
+      return scope("inverse-order", () => fromRows(home_RD, byExpert, sizes.numTokens));
+    },
+  };
+};
