@@ -1,6 +1,6 @@
 import { bucketsOf } from "@skein/compressors";
 import type { GradientProfile } from "@skein/cost-model";
-import { leafPaths, type Span } from "@skein/tensor-core";
+import { type BucketPlan, leafPaths, type Span } from "@skein/tensor-core";
 import { median } from "../median.ts";
 import { type ExpertLayerTimes, expertLayersOf, medianLayers } from "./expert-layers.ts";
 import { type ProfileInput, profileSteps, startOf } from "./profile-steps.ts";
@@ -28,13 +28,15 @@ const startsOf = (spans: readonly Span[], numBuckets: number): readonly number[]
 };
 
 /**
- * Time a few steps of a job, and tell when each gradient is ready, and when tokens travel. All ranks call it together;
- * their figures differ.
+ * What steps that exchange each gradient by itself say of their backward pass: medians.
+ *
+ * @param spans of each step. @param buckets a tensor each.
  */
-export const measureProfile = async (input: ProfileInput): Promise<MeasuredBackward> => {
-  const { buckets: ofJob } = input.job;
-  const numSteps = "profileSteps" in ofJob ? ofJob.profileSteps : 10;
-  const { spans, buckets, params } = await profileSteps(input, { numSteps });
+export const backwardOf = (
+  spans: readonly (readonly Span[])[],
+  buckets: BucketPlan,
+  params: unknown,
+): MeasuredBackward => {
   const starts = spans.map((one) => startsOf(one, buckets.length));
   const ready = buckets.map((_, i) => median(starts.map((one) => one[i]!)));
   const tensors = bucketsOf(params, buckets)
@@ -48,6 +50,17 @@ export const measureProfile = async (input: ProfileInput): Promise<MeasuredBackw
     })),
   };
   return { profile, layers: medianLayers(spans.map((one) => expertLayersOf(one, beginOf(one)))) };
+};
+
+/**
+ * Time a few steps of a job, and tell when each gradient is ready, and when tokens travel. All ranks call it together;
+ * their figures differ.
+ */
+export const measureProfile = async (input: ProfileInput): Promise<MeasuredBackward> => {
+  const { buckets: ofJob } = input.job;
+  const numSteps = "profileSteps" in ofJob ? ofJob.profileSteps : 10;
+  const { spans, buckets, params } = await profileSteps(input, { numSteps });
+  return backwardOf(spans, buckets, params);
 };
 
 /** Paths of a profile as numbers, so that ranks may agree upon it. */

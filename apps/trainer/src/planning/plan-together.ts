@@ -114,7 +114,7 @@ const idleBuckets = (
 ): IdleBuckets => {
   if (experts === undefined || experts.layers.length === 0)
     throw new ArgumentError(
-      "buckets: {kind: moe-idle} goes by when tokens travel to experts in steps that were measured, and none did; run the job, or use buckets: {kind: mg-wfbp}",
+      "buckets: {kind: moe-idle} goes by when tokens travel to experts in a step, and in this one none do; use buckets: {kind: mg-wfbp}",
     );
   const axisOf = replicasAxisOf(parts);
   const isAlone = (path: string): boolean => (parts.mesh[axisOf(path)] ?? 1) === 1;
