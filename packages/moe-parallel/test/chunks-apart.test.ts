@@ -4,6 +4,7 @@ import {
   flattenTree,
   type Graph,
   NdArray,
+  referenceBackend,
   sum,
   square,
   type Tensor,
@@ -161,6 +162,26 @@ test("on WebAssembly backward in chunks of its own gives the same but for how pr
   const alike = await results(2);
   for (const backwardChunks of [1, 5])
     (await results(backwardChunks)).forEach((array, i) => expectClose(array, alike[i]!));
+});
+
+test("second derivatives are those of backward in equally many chunks", async () => {
+  const results = async (backwardChunks: number): Promise<readonly NdArray[]> => {
+    const layer = layerOf({ gate: gates[0]!, capacity: capacityByFactor({ factor: 4 }), chunks: 2, backwardChunks });
+    const step = (key: Tensor, x: Tensor): Tensor => {
+      const { params, state } = layer.init(key);
+      const loss = (own: Tensor): Tensor => sum(square(layer.apply(params, state, own, { train: true })[0]));
+      const steepness = (own: Tensor): Tensor => sum(square(valueAndGrad(loss)(own)[1]));
+      return valueAndGrad(steepness)(x)[1];
+    };
+    const x = NdArray.from(
+      Array.from({ length: 7 * width }, (_, i) => Math.sin(1.7 * i)),
+      [7, width],
+    );
+    return [await evaluate(step, referenceBackend())(keyOf(3), x)];
+  };
+  const [alike] = await results(2);
+  expect(alike!.toNumbers().some((value) => Math.abs(value) > 1e-3)).toBe(true);
+  for (const backwardChunks of [1, 3]) expectClose((await results(backwardChunks))[0]!, alike!);
 });
 
 const axes = ["hosts", "inside"];
