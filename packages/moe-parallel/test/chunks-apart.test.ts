@@ -137,6 +137,8 @@ describe("on a traced graph", () => {
   ] as const)("computes the inside of %s experts again, not what they return", (_name, experts, again) => {
     const more = products(graphOf(experts, 2, 3)) - products(graphOf(experts, 2, 2));
     expect(more).toBe(again * 2 * numRows * wide * hidden);
+    // More chunks than slots are as many as slots.
+    expect(products(graphOf(experts, 100, 50))).toBe(products(graphOf(experts, 100, 100)));
   });
 });
 
