@@ -52,6 +52,32 @@ test("densities are planned too: the slower the network, the fewer entries", asy
   expect(slow).toBeCloseTo(gradients * 0.001);
 });
 
+test("beside layers of experts gradients go where tokens leave time, in fewer messages where a start-up is long", async () => {
+  const job = await opened(
+    "data={kind: moby-dick, window: 16, trainSamples: 400, testSamples: 30}",
+    "model={kind: gpt, layers: 2, heads: 2, width: 16, experts: {count: 4, every: 1, chunks: 2}}",
+    "mesh.expert=2",
+    "buckets={kind: moe-idle}",
+  );
+  const bucketsOn = async (hardware: HardwareFile): Promise<readonly (readonly string[])[]> =>
+    (await planOn(job, hardware))!.buckets;
+  const [slow, fast] = [await bucketsOn(network(1, 1e-9)), await bucketsOn(network(0, 1e-9))];
+  expect(slow.length).toBeLessThan(fast.length);
+  const isOfExperts = (path: string): boolean => path.includes(".experts.experts.");
+  for (const buckets of [slow, fast]) {
+    expect(buckets.flat().toSorted()).toEqual(
+      job
+        .gradients()
+        .map(({ path }) => path)
+        .toSorted(),
+    );
+    // Experts are averaged over other ranks than all else.
+    for (const bucket of buckets) expect(new Set(bucket.map(isOfExperts)).size).toBe(1);
+  }
+  const { simulated } = await predictStep(job, network(1e-5, 1e-9));
+  expect(simulated.stepSeconds).toBeGreaterThan(0);
+});
+
 test("a job whose file says its buckets has no plan", async () => {
   expect(await planOn(await opened("overlap=wait-free", "buckets={kind: per-tensor}"), network(1, 1))).toBeUndefined();
 });

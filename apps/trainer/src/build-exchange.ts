@@ -190,6 +190,7 @@ export const buildBuckets = (job: BucketsJob, params: unknown, overlap: OverlapN
   switch (job.kind) {
     case "per-tensor":
     case "mg-wfbp":
+    case "moe-idle":
       return bucketPerTensor(params);
     case "fixed-size":
       return sizedBuckets(params, job.bytes, overlap);

@@ -120,6 +120,7 @@ export const buildExperts = (job: SettledExperts, width: number, mesh: MeshJob):
     normalisation,
     dispatcher: buildDispatcher(job.dispatch, mesh),
     chunks: job.chunks,
+    ...(job.backwardChunks !== undefined && { backwardChunks: job.backwardChunks }),
     axis: expertAxis,
     tokenAxes: [mesh.tensor > 1 ? worldAxis : dataAxis], // with both, each rank has positions of its own
     ...(job.placement !== undefined && { loadDecay: job.placement.loadDecay }),

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { CrossFieldFault } from "./cross-field-fault.ts";
+import { expertsOf } from "./experts-of.ts";
 import type { BucketsJob, CompressionJob, Job, OverlapName, PrioritiesName } from "./job.ts";
 import { count } from "./ranges.ts";
 
@@ -142,6 +143,8 @@ export const compressionSchema: z.ZodType<CompressionJob> = z
   ])
   .describe("How gradients are compressed before they are sent.");
 
+const profileSteps = count.default(10).describe("Steps that are timed before the run, on a copy of the state.");
+
 export const bucketsSchema: z.ZodType<BucketsJob> = z
   .discriminatedUnion("kind", [
     z.strictObject({ kind: z.literal("per-tensor") }),
@@ -157,8 +160,9 @@ export const bucketsSchema: z.ZodType<BucketsJob> = z
         .describe(
           "The best merging under the model; that of the paper's greedy rule; or, with priorities: spread, for two collectives at a time.",
         ),
-      profileSteps: count.default(10).describe("Steps that are timed before the run, on a copy of the state."),
+      profileSteps,
     }),
+    z.strictObject({ kind: z.literal("moe-idle"), profileSteps }),
     z.strictObject({
       kind: z.literal("tuned"),
       trials: count.default(10).describe("Sizes to try, by Bayesian optimisation."),
@@ -194,6 +198,8 @@ export const exchangeFaults = ({
   priorities,
   precision,
   optimizer,
+  mesh,
+  model,
 }: Job): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault = (path: readonly string[], rule: string): void => void faults.push({ path, rule });
@@ -225,6 +231,23 @@ export const exchangeFaults = ({
       ["buckets", "plan"],
       `plan: ${buckets.plan} is for ${buckets.plan === "simultaneous" ? "two collectives at a time" : "one collective at a time"}, but priorities is ${priorities}; use plan: simultaneous with priorities: spread, or neither`,
     );
+  if (buckets.kind === "moe-idle") {
+    if (mesh.expert === 1 || expertsOf({ model }) === undefined)
+      fault(
+        ["buckets", "kind"],
+        "moe-idle sends gradients while no tokens travel to the experts of other ranks, but here none do; use model.experts with mesh.expert above 1, or buckets: {kind: mg-wfbp}",
+      );
+    if (overlap !== "wait-free")
+      fault(
+        ["overlap"],
+        `buckets: moe-idle plans what travels during the backward pass, but overlap is ${overlap}; use overlap: wait-free, or buckets: {kind: fixed-size}`,
+      );
+    if (priorities !== "none")
+      fault(
+        ["priorities"],
+        `buckets: moe-idle lets tokens go first and gradients one after the other, but priorities is ${priorities}; use priorities: none, or buckets: {kind: fixed-size}`,
+      );
+  }
   if (compression.kind === "lags" && buckets.kind !== "per-tensor")
     fault(
       ["buckets", "kind"],

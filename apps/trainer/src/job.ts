@@ -190,6 +190,8 @@ export interface ExpertsJob {
   readonly dispatch: "dense" | "ragged" | "hierarchical" | "duplicate-free" | "auto";
   /** Into how many a rank's tokens are cut, to travel while experts work on others; `auto` is planned too. */
   readonly chunks: number | "auto";
+  /** The same for what comes back in the backward pass. Default: as `chunks`. */
+  readonly backwardChunks?: number | undefined;
   readonly balanceLoss: number;
   readonly importanceLoadLoss: number;
   readonly zLoss: number;
@@ -405,6 +407,8 @@ export type BucketsJob =
   | { readonly kind: "fixed-size"; readonly bytes: number }
   /** Merged so that a measured backward pass and measured links end soonest. */
   | { readonly kind: "mg-wfbp"; readonly plan: "exact" | "greedy" | "simultaneous"; readonly profileSteps: number }
+  /** Merged so that they travel in what measured layers of experts leave idle. */
+  | { readonly kind: "moe-idle"; readonly profileSteps: number }
   /** Of a size that is searched for while training runs. */
   | {
       readonly kind: "tuned";

@@ -40,6 +40,19 @@ test.each<[readonly string[], RegExp]>([
   [[gptOf("chunks: 0")], /model\.experts\.chunks/],
   [[gptOf("chunks: often")], /model\.experts\.chunks is "often", but must be a number or auto; change it/],
   [[gptOf("dispatch: any")], /model\.experts\.dispatch is "any", which is unknown; use one of: dense, .*, auto/],
+  [
+    ["buckets={kind: moe-idle}", dropless],
+    /moe-idle sends gradients while no tokens travel .* use model\.experts with mesh\.expert above 1/,
+  ],
+  [["ranks=2", "mesh.expert=2", dropless, "buckets={kind: moe-idle}", "overlap=dear"], /overlap is dear; use overlap/],
+  [
+    ["ranks=2", "mesh.expert=2", dropless, "buckets={kind: moe-idle}", "priorities=forward"],
+    /lets tokens go first .* priorities is forward; use priorities: none/,
+  ],
+  [
+    [gptOf("dispatch: ragged, chunks: 2, backwardChunks: 4")],
+    /backwardChunks.*4 beside chunks: 2 would let rows travel again with dispatch: ragged; leave it out/,
+  ],
   [[gptOf("topK: 5")], /a token cannot go to 5 of 4 experts; use at most 4/],
   [[gptOf("gate: switch")], /the gate switch chooses one expert, not 2; use topK: 1/],
   [[gptOf("topK: 1")], /the gate noisy-top-k divides weights by their sum, which leaves one choice no gradient/],

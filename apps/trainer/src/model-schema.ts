@@ -65,6 +65,10 @@ const expertsSchema = z
       .describe(
         "In how many parts tokens travel, so that experts work on one while another is under way; auto: as measured.",
       ),
+    backwardChunks: count
+      .max(64)
+      .optional()
+      .describe("The same for the backward pass, with dispatch: dense. Default: as chunks."),
     balanceLoss: z.number().min(0).default(0.01).describe("Weight of the loss that evens the load of experts."),
     importanceLoadLoss: z
       .number()
@@ -158,9 +162,10 @@ export const modelFaults = ({ data, model, compression, zero }: Job): CrossField
 
 /** Rules about experts. */
 const expertsFaults = (
-  { count: numExperts, topK, gate, every, importanceLoadLoss, recordRouting }: ExpertsJob,
+  { count: numExperts, topK, gate, every, importanceLoadLoss, recordRouting, ...way }: ExpertsJob,
   layers: number,
 ): CrossFieldFault[] => {
+  const { dispatch, chunks, backwardChunks = chunks } = way;
   const faults: CrossFieldFault[] = [];
   const fault = (name: string, rule: string): void => void faults.push({ path: ["model", "experts", name], rule });
   if (topK > numExperts)
@@ -174,6 +179,11 @@ const expertsFaults = (
     fault("topK", `the gate switch chooses one expert, not ${topK}; use topK: 1, or the gate noisy-top-k`);
   if (every > layers)
     fault("every", `every ${every} layers one has experts, but there are ${layers} layers; use at most ${layers}`);
+  if (backwardChunks !== chunks && dispatch !== "dense")
+    fault(
+      "backwardChunks",
+      `${backwardChunks} beside chunks: ${chunks} would let rows travel again with dispatch: ${dispatch}; leave it out, or use dispatch: dense`,
+    );
   if (recordRouting !== undefined && gate === "soft")
     fault("recordRouting", "with the gate soft no token chooses an expert; leave it out");
   if (importanceLoadLoss > 0 && gate !== "noisy-top-k")

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { GroupSituation, LinkFile } from "@skein/collectives";
 import type { DeviceFacts, ListedShader } from "@skein/gpu-kernels";
-import type { BucketTensor } from "@skein/compressors";
-import type { PreparedGraph } from "@skein/cost-model";
-import { byteLength, type RankSpans } from "@skein/tensor-core";
+import { bucketPerTensor, type BucketTensor } from "@skein/compressors";
+import type { LinearCollectiveModel, PreparedGraph } from "@skein/cost-model";
+import { byteLength, type RankSpans, type Span } from "@skein/tensor-core";
 import { type BackendName, openWebGpu } from "./backend.ts";
 import type { BackendRates } from "./backend-rates.ts";
 import { openJobBlas } from "./job-blas.ts";
@@ -21,6 +21,7 @@ import { measureLinks } from "./links/measure-links.ts";
 import { measureCpuRates, measureRates } from "./measure-rates.ts";
 import { preferenceOf } from "./members/network-world.ts";
 import { type BucketedPlan, type ExchangePlan, isExchangePlanned } from "./planning/exchange-plan.ts";
+import { backwardOf } from "./planning/measure-profile.ts";
 import { decidePlan, type ExchangeTimes } from "./planning/plan-together.ts";
 import { partsInputOf, prepare, type Prepared } from "./prepare.ts";
 import { gradientTensors, traceExchange } from "./prepared-exchange.ts";
@@ -68,9 +69,11 @@ export interface JobFacts {
 }
 
 /** What a planned exchange follows from, where nothing is measured. */
-export interface PricedTimes extends Omit<ExchangeTimes, "dense"> {
+export interface PricedTimes extends Omit<ExchangeTimes, "dense" | "experts"> {
   /** When each gradient is ready, by the number of its bucket in a step that exchanges each tensor by itself. */
   readonly readySeconds: readonly number[];
+  /** Such a step by its spans, and an exchange of tokens: where buckets go by layers of experts. */
+  readonly experts?: (() => { readonly spans: readonly Span[]; readonly allToAll: LinearCollectiveModel }) | undefined;
 }
 
 /** What a run of some steps told. */
@@ -162,8 +165,14 @@ export const jobShaders = async (
 };
 
 /** Decide by prices as a run would by measurements. */
-const planBy = (prepared: Prepared, { readySeconds, ...times }: PricedTimes): BucketedPlan => {
-  const { job } = prepared;
+const planBy = (prepared: Prepared, { readySeconds, experts, ...times }: PricedTimes): BucketedPlan => {
+  const { job, params } = prepared;
+  const unplanned = buildParts(partsInputOf(prepared));
+  if (job.buckets.kind === "moe-idle" && experts !== undefined) {
+    const { spans, allToAll } = experts();
+    const { profile: dense, layers } = backwardOf([spans], bucketPerTensor(params), params);
+    return decidePlan(job, unplanned, { ...times, dense, experts: { layers, allToAll } }).plan;
+  }
   const inOrder = gradientTensors(prepared)
     .map((tensor, bucket) => ({ ...tensor, ready: readySeconds[bucket]! }))
     .sort((a, b) => a.ready - b.ready);
@@ -172,7 +181,7 @@ const planBy = (prepared: Prepared, { readySeconds, ...times }: PricedTimes): Bu
     bytes: byteLength({ dtype: "f32", shape }),
     backwardSeconds: ready - (inOrder[i - 1]?.ready ?? 0),
   }));
-  return decidePlan(job, buildParts(partsInputOf(prepared)), { ...times, dense: { tensors } }).plan;
+  return decidePlan(job, unplanned, { ...times, dense: { tensors } }).plan;
 };
 
 /** A compression after its first, denser steps: a profile shows what the rest of a run is like. */

@@ -1,6 +1,7 @@
 import { cpSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openJob } from "../src/profiling.ts";
 import { jobFolder, metricLines, skeinTrain, stepLosses } from "./cli.ts";
 import { expectCloseLosses } from "./run-ends.ts";
 import { runSoundly, settings, smallGptJob } from "./small-gpt.ts";
@@ -46,6 +47,20 @@ describe("a GPT with experts", () => {
   beforeAll(async () => {
     await train("one", [dropless, ...mesh(1, 1)]);
     await train("mesh", [dropless, ...mesh(4, 2)]);
+  });
+
+  test("with gradients in what layers of experts leave idle it has the same bits, and keeps the plan", async () => {
+    const own = [dropless, ...mesh(4, 2), "buckets={kind: moe-idle, profileSteps: 2}"];
+    const args = ["--output", "idle", "--steps", `${steps}`, ...settings([...plain, ...own])];
+    const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", ...args);
+    expect(code, stderr).toBe(0);
+    expect(stderr).toMatch(/20 gradients in \d+ buckets beside 2 layers of experts; an all-reduce takes .* exposed/);
+    expect(savedBy("idle")).toEqual(savedBy("mesh"));
+    const manifest = join(folder, "idle/checkpoints", `step-${String(steps).padStart(8, "0")}`, "manifest.json");
+    const { plan } = JSON.parse(readFileSync(manifest, "utf8")) as { plan: { buckets: string[][] } };
+    expect(plan.buckets.flat()).toHaveLength(20);
+    const isExpert = (path: string): boolean => path.includes(".experts.experts.");
+    for (const bucket of plan.buckets) expect(new Set(bucket.map(isExpert)).size).toBe(1);
   });
 
   test("learns on a mesh what it learns on one rank", () => {
@@ -117,10 +132,26 @@ describe("a GPT with experts", () => {
 });
 
 test.each([
+  ["dense", mesh(4, 2)],
+  ["ragged", mesh(4, 2)],
+  ["duplicate-free", twoLevels],
+] as const)("tokens that travel %s wait for no gradients", async (dispatch, on) => {
+  const job = await openJob(join(folder, "job.yaml"), { set: [...plain, gptOf(`dispatch: ${dispatch}`), ...on] });
+  const starts = job.step().graph.nodes.filter(({ op }) => op === "collective-start");
+  const priorities = (scope: RegExp): number[] =>
+    starts.filter((node) => scope.test(node.scope)).map(({ params }) => Number(params["priority"] ?? 0));
+  const [tokens, gradients] = [priorities(/\/(dispatch|combine)/), priorities(/exchange-/)];
+  expect(gradients.length).toBeGreaterThan(0);
+  expect(tokens.length).toBeGreaterThan(3);
+  expect(Math.min(...tokens)).toBeGreaterThan(Math.max(...gradients));
+});
+
+test.each([
   ["hierarchical", "dispatch: hierarchical, chunks: 2", twoLevels],
   ["one-level", "dispatch: duplicate-free", mesh(4, 4)],
   ["replicas", "dispatch: duplicate-free", ["ranks=4", "mesh={expert: 2, expertLevels: [2, 1]}"]],
   ["ragged", "dispatch: ragged, chunks: 3", mesh(4, 2)],
+  ["apart", "dispatch: dense, chunks: 2, backwardChunks: 3", mesh(4, 2)],
 ] as const)("tokens that travel in the way %s teach what all slots do", { tags: "full" }, async (name, way, on) => {
   const model = (own: string): string => gptOf(`capacity: all, every: 1, gate: sigmoid, ${own}`);
   await train(`way-${name}`, [model(way), ...on]);

@@ -20,7 +20,7 @@ if (parentPort !== null) {
   const { backend, close } = await openBackend(job.backend, { memory: connection.memory });
   try {
     const { data, model, totalSteps } = await prepare(job);
-    const profile = await measureProfile({
+    const { profile } = await measureProfile({
       job,
       parts: buildParts({ job, model, totalSteps, train: data.train }),
       backend,

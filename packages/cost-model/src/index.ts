@@ -74,6 +74,12 @@ export {
   planHierarchicalAllToAll,
 } from "./planners/moe/hierarchical-all-to-all.ts";
 export {
+  type BackwardStretch,
+  type IdleBuckets,
+  type IdleBucketsOptions,
+  planIdleBuckets,
+} from "./planners/moe/idle-buckets.ts";
+export {
   backwardOf,
   type ChunkSeconds,
   chunkSeconds,

@@ -2,6 +2,7 @@
 // token, C slots of an expert for tokens of one rank, R = E·C slots of all, S rows that this rank's experts see.
 import {
   add,
+  ArgumentError,
   cast,
   constant,
   divide,
@@ -22,7 +23,7 @@ import {
 import { axisSize } from "@skein/tensor-core/backend";
 import { capacityByFactor, type CapacityRule } from "./capacity.ts";
 import { denseDispatcher } from "./dispatch/dense-dispatcher.ts";
-import type { DispatchSizes, TokenDispatcher } from "./dispatch/token-dispatcher.ts";
+import type { DispatchSizes, ExpertRows, TokenDispatcher } from "./dispatch/token-dispatcher.ts";
 import { countTargets } from "./duplication.ts";
 import type { Experts } from "./experts/experts.ts";
 import type { Choices, Gate, GateFigures, Mixture } from "./gates/gate.ts";
@@ -59,6 +60,12 @@ export interface MoeLayerOptions<GateParams, GateState, ExpertParams, SharedPara
    * the last may have fewer, and no padding is added.
    */
   readonly chunks?: number;
+  /**
+   * In how many chunks cotangents travel, cut as tokens are. Other chunks than in forward cost no byte more; rows are
+   * copied, and the inside of experts is computed again. Only for dispatchers whose chunks are slots. Default: as
+   * `chunks`.
+   */
+  readonly backwardChunks?: number;
   /** Axis of the mesh over whose ranks the experts lie spread. Default: "expert". */
   readonly axis?: string;
   /** Axes over which tokens lie spread: loads and auxiliary losses are those of all their ranks. Default: [axis]. */
@@ -167,11 +174,17 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
     normalisation = "none",
     dispatcher = denseDispatcher(),
     chunks: numChunks = 1,
+    backwardChunks = numChunks,
     axis = "expert",
     tokenAxes = [axis],
     loadDecay = 0.95,
   } = options;
-  checkCounts("moeLayer", { chunks: numChunks });
+  checkCounts("moeLayer", { chunks: numChunks, backwardChunks });
+  const isApart = backwardChunks !== numChunks;
+  if (isApart && dispatcher.throughApart === undefined)
+    throw new ArgumentError(
+      `moeLayer: chunks is ${numChunks} and backwardChunks ${backwardChunks}, but rows of this dispatcher would have to travel again for that; both must be equal, or use denseDispatcher()`,
+    );
   const { numExperts } = gate;
   const placement = options.placement ?? Array.from({ length: numExperts }, (_, expert) => expert);
   const byPlace = expertsByPlace(placement, numExperts);
@@ -179,10 +192,11 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
 
   /** Tokens to the ranks of their experts, through those, and back. */
   const throughExperts = (params: ExpertParams, x_TD: Tensor, order: Order, sizes: DispatchSizes): Tensor => {
+    const apply = (own: ExpertParams, { rows_SD, counts_e }: ExpertRows): Tensor =>
+      scope("experts", () => experts.apply(own, rows_SD, counts_e));
+    if (isApart) return dispatcher.throughApart!(x_TD, order, sizes, { params, apply, backwardChunks });
     const { chunks, metadata } = dispatcher.dispatch(x_TD, order, sizes);
-    const done = chunks.map(({ rows_SD, counts_e }) =>
-      scope("experts", () => experts.apply(params, rows_SD, counts_e)),
-    );
+    const done = chunks.map((rows) => apply(params, rows));
     return dispatcher.combine(done, metadata, sizes);
   };
 

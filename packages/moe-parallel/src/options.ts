@@ -8,6 +8,15 @@ export const checkCounts = (fn: string, counts: Readonly<Record<string, number>>
   }
 };
 
+/** Of collectives that tokens travel by: gradients, which have the least unless a job says another, hold none up. */
+export const tokenPriority = 3;
+
+/** @throws ArgumentError unless it is one of the four that there are. */
+export const checkPriority = (fn: string, priority: number): void => {
+  if (!Number.isInteger(priority) || priority < 0 || priority > 3)
+    throw new ArgumentError(`${fn}: priority ${priority} is none; use 0 to 3, the greatest goes first`);
+};
+
 /** @throws ArgumentError unless it is a finite number above 0. */
 export const checkPositive = (fn: string, name: string, value: number, usual: number): void => {
   if (typeof value === "number" && value > 0 && value < Infinity) return;

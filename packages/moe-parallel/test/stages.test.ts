@@ -44,6 +44,7 @@ const graphOf = (
 };
 
 const collectives = ({ nodes }: Graph): Graph["nodes"] => nodes.filter(({ op }) => op === "ragged-all-to-all");
+const exchanges = ({ nodes }: Graph): Graph["nodes"] => nodes.filter(({ op }) => op.endsWith("all-to-all"));
 const axesIn = (graph: Graph): unknown[] => collectives(graph).map(({ params }) => params["axis"]);
 
 describe.each([
@@ -85,11 +86,17 @@ test("all chunks take a level before any takes the next, and come back the other
 test("collectives of each axis have a lane of their own, gradients theirs too", () => {
   const lanes = (dispatcher: TokenDispatcher): string[] => [
     ...new Set(
-      collectives(graphOf(dispatcher, { gradients: true })).map(
+      exchanges(graphOf(dispatcher, { gradients: true })).map(
         ({ params }) => `${String(params["axis"])} ${String(params["priority"])}`,
       ),
     ),
   ];
   expect(lanes(duplicateFreeDispatcher({ axes }))).toEqual(["hosts 3", "inside 2"]);
   expect(lanes(hierarchicalDispatcher({ axes, priorities: [0, 1] }))).toEqual(["inside 1", "hosts 0"]);
+  expect(lanes(denseDispatcher())).toEqual(["expert 3"]);
+  expect(lanes(raggedDispatcher())).toEqual(["expert 3"]);
+  expect(lanes(denseDispatcher({ priority: 1 }))).toEqual(["expert 1"]);
+  expect(lanes(raggedDispatcher({ priority: 0 }))).toEqual(["expert 0"]);
+  for (const dispatcher of [denseDispatcher, raggedDispatcher])
+    expect(() => dispatcher({ priority: 4 })).toThrow(/Dispatcher: priority 4 is none; use 0 to 3, the greatest goes/);
 });

@@ -7,7 +7,7 @@ import {
   type StepProgram,
 } from "@skein/cost-model";
 import type { ProfiledJob } from "skein-train/profiling";
-import { simulateStep } from "../predict/predict-step.ts";
+import { simulateStep } from "../predict/simulate-step.ts";
 import type { Settings } from "./candidates.ts";
 
 /** A configuration, and what a step is expected to take with it. */

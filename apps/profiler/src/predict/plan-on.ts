@@ -12,6 +12,7 @@ import type { BucketedPlan, PricedTimes, ProfiledJob } from "skein-train/profili
 import { eachByItself } from "../plan/candidates.ts";
 import { type Message, messagesOf } from "../plan/groupings.ts";
 import { groupsOn, pricersOn } from "./groups-on.ts";
+import { simulateStep } from "./simulate-step.ts";
 
 /** Sizes that runs measure before they plan: a line through the prices of these is the line they would lay. */
 const sizes = [2 ** 12, 2 ** 14, 2 ** 16, 2 ** 18, 2 ** 20, 2 ** 22];
@@ -45,5 +46,12 @@ export const planOn = async (job: ProfiledJob, hardware: HardwareFile): Promise<
   const dense = await job.with(eachByItself("wait-free"));
   const groups = groupsOn(dense, hardware);
   const program = stepProgram(dense.step(), { device: hardware.device, collectives: pricersOn(dense, hardware) });
-  return job.planBy(pricedTimes(messagesOf(program), groups["data"]!, hardware));
+  const { device } = hardware;
+  return job.planBy({
+    ...pricedTimes(messagesOf(program), groups["data"]!, hardware),
+    experts: () => ({
+      spans: simulateStep(dense, program, hardware).ranks[0]!.spans,
+      allToAll: lineOf(collectiveModelOfGroup(groups["expert"]!, "all-to-all", device.readBack)),
+    }),
+  });
 };

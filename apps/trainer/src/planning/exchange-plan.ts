@@ -53,4 +53,4 @@ export const isPlanned = (job: Job, known?: ExchangePlan): boolean =>
 
 /** Whether the buckets or densities of a job follow from measurements before its first step. */
 export const isExchangePlanned = ({ buckets, compression, ranks }: Job): boolean =>
-  ranks > 1 && (buckets.kind === "mg-wfbp" || compression.kind === "lags");
+  ranks > 1 && (buckets.kind === "mg-wfbp" || buckets.kind === "moe-idle" || compression.kind === "lags");

@@ -1,14 +1,16 @@
 import { type Aggregator, bucketOf, specsByPath } from "@skein/compressors";
-import type { BucketPlan } from "@skein/tensor-core";
+import { ArgumentError, type BucketPlan } from "@skein/tensor-core";
 import {
   fitCollectiveModel,
   fitSlowdown,
   type GradientProfile,
+  type IdleBuckets,
   type LagsOptions,
   type LinearCollectiveModel,
   mergeGreedy,
   mergeOptimally,
   onePerTensor,
+  planIdleBuckets,
   planLags,
   planSimultaneous,
   simultaneousTimeline,
@@ -18,9 +20,11 @@ import type { BucketedPlan, ExchangePlan } from "./exchange-plan.ts";
 import { buildCompression } from "../build-exchange.ts";
 import type { Job } from "../job.ts";
 import { type Parts, stateSpecs } from "../train-state.ts";
-import { everyRankAxis } from "../mesh.ts";
+import { everyRankAxis, expertAxis, replicasAxisOf } from "../mesh.ts";
 import { type Agree, agreement } from "./agree.ts";
+import { type ExpertLayerTimes, layerNumbers, layersFrom, stretchesOf } from "./expert-layers.ts";
 import { measureCollectives } from "./measure-collectives.ts";
+import { measureAllToAlls } from "./measure-exchange.ts";
 import { measureProfile, profileFrom, profileNumbers } from "./measure-profile.ts";
 import type { ProfileInput } from "./profile-steps.ts";
 
@@ -50,6 +54,8 @@ export const densitiesOf = (
   );
 
 const milliseconds = (seconds: number): string => `${(seconds * 1000).toPrecision(3)} ms`;
+const takes = ({ startupSeconds, secondsPerByte }: LinearCollectiveModel, what: string): string =>
+  `${what} takes ${milliseconds(startupSeconds)} + ${milliseconds(secondsPerByte * 2 ** 20)} per MiB`;
 
 /** What a plan follows from: measured before a run, or priced for one that is not made. */
 export interface ExchangeTimes {
@@ -59,19 +65,29 @@ export interface ExchangeTimes {
   /** Where densities are planned. */
   readonly allGather?: LinearCollectiveModel | undefined;
   readonly slowdown: Slowdown;
+  /** Where buckets go by them. */
+  readonly experts?:
+    | { readonly layers: readonly ExpertLayerTimes[]; readonly allToAll: LinearCollectiveModel }
+    | undefined;
+}
+
+/** What a job decides, and what it goes by. */
+export interface Decision {
+  readonly plan: BucketedPlan;
+  /** By what the job's compressor sends. */
+  readonly profile: GradientProfile;
+  /** With `buckets: {kind: moe-idle}`. */
+  readonly idle?: IdleBuckets | undefined;
 }
 
 /**
  * Decide how gradients are merged, and how densely each is sent.
  *
  * @param unplanned the job's parts before there is a plan.
- * @returns the plan, and the profile by what the job's compressor sends, by which it was made.
+ * @throws ArgumentError where buckets go by layers of experts, and no layer is known.
  */
-export const decidePlan = (
-  job: Job,
-  unplanned: Parts,
-  { dense, allReduce, allGather, slowdown }: ExchangeTimes,
-): { readonly plan: BucketedPlan; readonly profile: GradientProfile } => {
+export const decidePlan = (job: Job, unplanned: Parts, times: ExchangeTimes): Decision => {
+  const { dense, allReduce, allGather, slowdown } = times;
   const { params } = stateSpecs(unplanned);
   const { compression, ranks } = job;
   const densities =
@@ -85,7 +101,26 @@ export const decidePlan = (
   const profile = {
     tensors: dense.tensors.map((tensor) => ({ ...tensor, bytes: asAllReduce(compressor, tensor.path, params, ranks) })),
   };
-  return { plan: { buckets: bucketsFor(job, profile, allReduce, slowdown), ...(densities && { densities }) }, profile };
+  const idle = job.buckets.kind === "moe-idle" ? idleBuckets(profile, unplanned, times) : undefined;
+  const buckets = idle?.buckets ?? bucketsFor(job, profile, allReduce, slowdown);
+  return { plan: { buckets, ...(densities && { densities }) }, profile, idle };
+};
+
+/** What ranks average over different ranks travels apart, and what one rank has alone does not travel. */
+const idleBuckets = (
+  { tensors }: GradientProfile,
+  parts: Parts,
+  { allReduce, experts }: ExchangeTimes,
+): IdleBuckets => {
+  if (experts === undefined || experts.layers.length === 0)
+    throw new ArgumentError(
+      "buckets: {kind: moe-idle} goes by when tokens travel to experts in a step, and in this one none do; use buckets: {kind: mg-wfbp}",
+    );
+  const axisOf = replicasAxisOf(parts);
+  const isAlone = (path: string): boolean => (parts.mesh[axisOf(path)] ?? 1) === 1;
+  const travelling = { tensors: tensors.map((one) => (isAlone(one.path) ? { ...one, bytes: 0 } : one)) };
+  const stretches = stretchesOf(experts.layers, travelling, experts.allToAll);
+  return planIdleBuckets(travelling, stretches, allReduce, { apart: axisOf });
 };
 
 /**
@@ -99,7 +134,7 @@ export const planTogether = async (input: ProfileInput): Promise<AgreedPlan> => 
   const agree = agreement(backend, communicators, axis);
   try {
     const own = await measureProfile(input);
-    const dense = profileFrom(await agree(profileNumbers(own, params)), params);
+    const dense = profileFrom(await agree(profileNumbers(own.profile, params)), params);
     const mostBytes = dense.tensors.reduce((sum, { bytes }) => sum + bytes, 0);
     const fit = async (kind: "all-reduce" | "all-gather"): Promise<LinearCollectiveModel> => {
       const fitted = fitCollectiveModel(await measureCollectives(kind, axis, { backend, communicators, mostBytes }));
@@ -112,15 +147,27 @@ export const planTogether = async (input: ProfileInput): Promise<AgreedPlan> => 
       job.priorities === "spread"
         ? await measureSlowdown(allReduce, axis, { backend, communicators, mostBytes }, agree)
         : onlyOne;
-    const { plan, profile } = decidePlan(job, parts, { dense, allReduce, allGather, slowdown });
+    const experts =
+      job.buckets.kind === "moe-idle" && own.layers.length > 0
+        ? {
+            layers: layersFrom(await agree(layerNumbers(own.layers))),
+            allToAll: (await measureAllToAlls(input, [expertAxis]))[0]!,
+          }
+        : undefined;
+    const { plan, profile, idle } = decidePlan(job, parts, { dense, allReduce, allGather, slowdown, experts });
     const { buckets } = plan;
     const exposed = (other: BucketPlan): string =>
       milliseconds(simultaneousTimeline(profile, other, allReduce, slowdown).exposedSeconds);
     const atOnce =
       slowdown.length === 1 ? "" : `, and two at once ${slowdown[1]!.toPrecision(3)} times as long to transfer`;
+    if (idle !== undefined)
+      return {
+        plan,
+        remark: `${dense.tensors.length} gradients in ${buckets.length} buckets beside ${experts!.layers.length} layers of experts; ${takes(allReduce, "an all-reduce")}; ${takes(experts!.allToAll, "an exchange of tokens")}; expected exposed communication ${milliseconds(idle.seconds - idle.backwardSeconds)}`,
+      };
     return {
       plan,
-      remark: `${dense.tensors.length} gradients in ${buckets.length} buckets; an all-reduce takes ${milliseconds(allReduce.startupSeconds)} + ${milliseconds(allReduce.secondsPerByte * 2 ** 20)} per MiB${atOnce}; expected exposed communication ${exposed(buckets)}, with a bucket per tensor ${exposed(onePerTensor(profile))}`,
+      remark: `${dense.tensors.length} gradients in ${buckets.length} buckets; ${takes(allReduce, "an all-reduce")}${atOnce}; expected exposed communication ${exposed(buckets)}, with a bucket per tensor ${exposed(onePerTensor(profile))}`,
     };
   } finally {
     agree.release();

@@ -88,7 +88,8 @@ const checkCount = (name: string, value: number): void => {
  *
  * Not modelled: what ranks of one host cost each other within the host (memory bandwidth, caches, cores), switches and
  * racks above the hosts, computation that communication slows (kernels of `stepTasks` hold an estimate of it), the
- * network's preference for the higher of two lanes, and memory. A rank's streams serve collectives in the order of its
+ * network's preference for the higher of two lanes, that a rank carries out the collectives of one lane one after the
+ * other whatever links they go over, and memory. A rank's streams serve collectives in the order of its
  * program, so one that waits for its members holds up those behind it, as in a run.
  *
  * Ranks that cannot but do the same are simulated once (`rankClasses`); the result is that of all ranks, bit for bit.

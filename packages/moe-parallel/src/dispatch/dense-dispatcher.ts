@@ -1,5 +1,5 @@
 // Shapes: T tokens of this rank, D width of a token, P ranks, E experts, e = E / P experts of a rank, C slots of an
-// expert for tokens of one rank, c slots of a chunk.
+// expert for tokens of one rank, c slots of a chunk, R = E·C slots of all.
 import {
   add,
   allToAll,
@@ -19,12 +19,22 @@ import {
   where,
 } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
+import { checkPriority, tokenPriority } from "../options.ts";
 import type { Order } from "../order.ts";
 import { fromRows, layOut, rowsOf, type RowTokens, toRows } from "../rows.ts";
-import { chunkRanges } from "./chunks.ts";
-import type { DispatchSizes, TokenDispatcher } from "./token-dispatcher.ts";
+import { type ChunkRange, chunkRanges } from "./chunks.ts";
+import { throughApart } from "./chunks-apart.ts";
+import type { DispatchSizes, ExpertRows, TokenDispatcher } from "./token-dispatcher.ts";
+
+export interface DenseDispatcherOptions {
+  /** Of its collectives, 0 to 3: those of one priority wait for each other, the greatest goes first. Default: 3. */
+  readonly priority?: number;
+}
 
 export type DenseMetadata = RowTokens;
+
+/** Sizes, and how urgently rows travel. */
+type TravelSizes = DispatchSizes & { readonly priority: number };
 
 /** Swap the two leading dimensions of rows in [a, b] blocks: [a·b·c, D] to [b·a·c, D]. */
 const swapBlocks = (rows: Tensor, [a, b]: readonly [number, number]): Tensor => {
@@ -41,6 +51,75 @@ const rowsByChunk = ({ experts_TK, slots_TK }: Order, { numExperts, slots, numCh
   return where(less(experts_TK, 0), -1, add(multiply(begin_TK, numExperts), inChunk_TK));
 };
 
+/** Where each slot's row lies, by expert: the same in any number of chunks. */
+const byExpertOf = (order: Order, { numExperts, slots }: DispatchSizes): RowTokens =>
+  scope("order", () =>
+    layOut(rowsOf(order, multiply(arange(numExperts), slots)), order.weights_TK, numExperts * slots),
+  );
+
+/** Rows that arrived in a chunk: all slots, full or empty. */
+const expertRows = (rows_SD: Tensor, { numExperts, axis }: DispatchSizes, { begin, end }: ChunkRange): ExpertRows => {
+  const numRanks = axisSize(axis);
+  return { rows_SD, counts_e: full([numExperts / numRanks], numRanks * (end - begin), "i32") };
+};
+
+/** Tokens in their slots to the ranks of their experts. */
+const arrive = (
+  x_TD: Tensor,
+  order: Order,
+  sizes: TravelSizes,
+  byExpert: RowTokens = byExpertOf(order, sizes),
+): readonly ExpertRows[] => {
+  const { numExperts, slots, numChunks, axis, priority } = sizes;
+  const numRanks = axisSize(axis);
+  const ranges = chunkRanges(slots, numChunks);
+  const leaving_RD = scope("order", () =>
+    toRows(x_TD, ranges.length === 1 ? byExpert : layOut(rowsByChunk(order, sizes), undefined, numExperts * slots)),
+  );
+  return ranges.map((range) =>
+    scope("dispatch", () => {
+      const leaving = slice(leaving_RD, [range.begin * numExperts], [range.end * numExperts]);
+      return expertRows(
+        swapBlocks(allToAll(leaving, axis, { priority }), [numRanks, numExperts / numRanks]),
+        sizes,
+        range,
+      );
+    }),
+  );
+};
+
+/** What experts made of their rows, back in the slots of all: f32 [R, D], by expert. */
+const bringHome = (done: readonly Tensor[], { numExperts, axis, priority }: TravelSizes): Tensor =>
+  scope("combine", () => {
+    const numRanks = axisSize(axis);
+    const width = done[0]!.shape[1]!;
+    const home = done.map((rows_SD) =>
+      allToAll(swapBlocks(rows_SD, [numExperts / numRanks, numRanks]), axis, { priority }),
+    );
+    if (home.length === 1) return home[0]!;
+    const slotsOfChunks = home.map((rows) => reshape(rows, [numExperts, -1, width]));
+    return reshape(concat(slotsOfChunks, { dim: 1 }), [-1, width]);
+  });
+
+/** Rows as they arrived in some chunks, as they would have in others: copied, since none travels again. */
+const cutAnew = (rows: readonly Tensor[], sizes: DispatchSizes, numChunks: number): readonly ExpertRows[] => {
+  const { numExperts, slots } = sizes;
+  const arrived = chunkRanges(slots, sizes.numChunks);
+  const width = rows[0]!.shape[1]!;
+  return scope("dispatch", () =>
+    chunkRanges(slots, numChunks).map((range) => {
+      const pieces = arrived.flatMap(({ begin, end }, i) => {
+        const [first, last] = [Math.max(begin, range.begin), Math.min(end, range.end)];
+        if (first >= last) return [];
+        // Each of e experts has the slots of P ranks: E stretches of equal length, of each of which a part is taken.
+        const bySlot = reshape(rows[i]!, [numExperts, end - begin, width]);
+        return [slice(bySlot, [0, first - begin], [numExperts, last - begin])];
+      });
+      return expertRows(reshape(concat(pieces, { dim: 1 }), [-1, width]), sizes, range);
+    }),
+  );
+};
+
 /**
  * All slots travel, full or empty, by one all-to-all there and one back: `E·C` rows leave each rank and as many arrive.
  * An expert sees `P·C` rows, zeros where a slot is empty. Chunks are slots: those of each expert are cut.
@@ -48,39 +127,31 @@ const rowsByChunk = ({ experts_TK, slots_TK }: Order, { numExperts, slots, numCh
  * Over hosts it needs no levels of its own: the communicator does an all-to-all in two where that takes less.
  *
  * Cost: `4·E·C·D·(P − 1)/P` bytes sent per rank, each way; as much in backward. Chunks change nothing of it, and copy
- * the rows that come back once more.
+ * the rows that come back once more. Where backward has other chunks, the rows that arrived are copied, too, and the
+ * inside of experts is computed again: all their flops but those of the last product.
+ * @throws ArgumentError for a priority that is none.
  */
-export const denseDispatcher = (): TokenDispatcher<DenseMetadata> => ({
-  dispatch: (x_TD, order, sizes) => {
-    const { numExperts, slots, numChunks, axis } = sizes;
-    const numRanks = axisSize(axis);
-    const own = numExperts / numRanks;
-    const numRows = numExperts * slots;
-    const ranges = chunkRanges(slots, numChunks);
-    const byExpert = scope("order", () =>
-      layOut(rowsOf(order, multiply(arange(numExperts), slots)), order.weights_TK, numRows),
-    );
-    const leaving_RD = scope("order", () =>
-      toRows(x_TD, ranges.length === 1 ? byExpert : layOut(rowsByChunk(order, sizes), order.weights_TK, numRows)),
-    );
-    const chunks = ranges.map(({ begin, end }) =>
-      scope("dispatch", () => {
-        const leaving = slice(leaving_RD, [begin * numExperts], [end * numExperts]);
-        const rows_SD = swapBlocks(allToAll(leaving, axis), [numRanks, own]);
-        return { rows_SD, counts_e: full([own], numRanks * (end - begin), "i32") };
-      }),
-    );
-    return { chunks, metadata: byExpert };
-  },
-  combine: (done, byExpert, { numExperts, numTokens, axis }) => {
-    const numRanks = axisSize(axis);
-    const width = done[0]!.shape[1]!;
-    const rows_RD = scope("combine", () => {
-      const home = done.map((rows_SD) => allToAll(swapBlocks(rows_SD, [numExperts / numRanks, numRanks]), axis));
-      if (home.length === 1) return home[0]!;
-      const slotsOfChunks = home.map((rows) => reshape(rows, [numExperts, -1, width]));
-      return reshape(concat(slotsOfChunks, { dim: 1 }), [-1, width]);
-    });
-    return scope("inverse-order", () => fromRows(rows_RD, byExpert, numTokens));
-  },
-});
+export const denseDispatcher = ({
+  priority = tokenPriority,
+}: DenseDispatcherOptions = {}): TokenDispatcher<DenseMetadata> => {
+  checkPriority("denseDispatcher", priority);
+  return {
+    dispatch: (x_TD, order, sizes) => {
+      const byExpert = byExpertOf(order, sizes);
+      return { chunks: arrive(x_TD, order, { ...sizes, priority }, byExpert), metadata: byExpert };
+    },
+    combine: (done, byExpert, sizes) => {
+      const home_RD = bringHome(done, { ...sizes, priority });
+      return scope("inverse-order", () => fromRows(home_RD, byExpert, sizes.numTokens));
+    },
+    throughApart: (x_TD, order, sizes, work) => {
+      const byExpert = byExpertOf(order, sizes);
+      const home_RD = throughApart(x_TD, sizes, work, {
+        arrive: (x, own) => arrive(x, order, { ...own, priority }),
+        cutAnew,
+        bringHome: (done, own) => bringHome(done, { ...own, priority }),
+      });
+      return scope("inverse-order", () => fromRows(home_RD, byExpert, sizes.numTokens));
+    },
+  };
+};

@@ -1,6 +1,6 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
-import { checkCounts } from "../options.ts";
+import { checkCounts, checkPriority, tokenPriority } from "../options.ts";
 
 /** How ranks of the axis of experts lie in groups of groups, such as hosts, sockets, pairs. */
 export interface LevelOptions {
@@ -46,9 +46,7 @@ export const checkLevels = (dispatcher: string, { axes, priorities, copiesPerRan
       throw new ArgumentError(
         `${dispatcher}: ${list.length} ${name} for ${axes.length} axes, ${axes.join(", ")}; give one for each`,
       );
-  for (const priority of priorities ?? [])
-    if (!Number.isInteger(priority) || priority < 0 || priority > 3)
-      throw new ArgumentError(`${dispatcher}: priority ${priority} is none; use 0 to 3, the greatest goes first`);
+  for (const priority of priorities ?? []) checkPriority(dispatcher, priority);
   for (const copies of copiesPerRank ?? []) checkCounts(dispatcher, { copiesPerRank: copies });
 };
 
@@ -58,7 +56,7 @@ export const checkLevels = (dispatcher: string, { axes, priorities, copiesPerRan
  * @throws ArgumentError where the axes do not make up the axis of the experts.
  */
 export const levelsOf = (dispatcher: string, options: LevelOptions, axis: string): readonly Level[] => {
-  const { axes, priorities = axes.map((_, i) => Math.max(1, 3 - i)), copiesPerRank } = options;
+  const { axes, priorities = axes.map((_, i) => Math.max(1, tokenPriority - i)), copiesPerRank } = options;
   const sizes = axes.map((own) => axisSize(own));
   const strideOf = (i: number): number => sizes.slice(i + 1).reduce((product, size) => product * size, 1);
   const numRanks = axisSize(axis);

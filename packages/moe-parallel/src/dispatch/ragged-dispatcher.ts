@@ -19,7 +19,7 @@ import {
   type Tensor,
 } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
-import { checkCounts } from "../options.ts";
+import { checkCounts, checkPriority, tokenPriority } from "../options.ts";
 import { fromRows, layOut, rowsOf, type RowTokens, toRows } from "../rows.ts";
 import { before, chunkRanges, cutTokens, type TokenChunk } from "./chunks.ts";
 import { mostRowsPerRank } from "./room.ts";
@@ -32,6 +32,8 @@ export interface RaggedDispatcherOptions {
    * counts.
    */
   readonly rowsPerRank?: number;
+  /** Of its collectives, 0 to 3: those of one priority wait for each other, the greatest goes first. Default: 3. */
+  readonly priority?: number;
 }
 
 /** Of one chunk. */
@@ -62,10 +64,12 @@ const expertOfRow = (counts_Pe: Tensor, room: number): Tensor => {
  *
  * Cost: `4·D` bytes per row that goes to another rank, each way, and of each chunk `4·E·(P − 1)/P + 8·(P − 1)` bytes of
  * counts sent per rank; a sort of P·M small numbers.
- * @throws ArgumentError for a room that is no whole number from 1.
+ * @throws ArgumentError for a room that is no whole number from 1, or a priority that is none.
  */
 export const raggedDispatcher = (options: RaggedDispatcherOptions = {}): TokenDispatcher<RaggedMetadata> => {
   if (options.rowsPerRank !== undefined) checkCounts("raggedDispatcher", { rowsPerRank: options.rowsPerRank });
+  const { priority = tokenPriority } = options;
+  checkPriority("raggedDispatcher", priority);
   const dispatchChunk = ({ x_TD, order, sizes }: TokenChunk) => {
     const { axis } = sizes;
     const numRanks = axisSize(axis);
@@ -79,8 +83,8 @@ export const raggedDispatcher = (options: RaggedDispatcherOptions = {}): TokenDi
     const rows_RD = scope("order", () => toRows(x_TD, laidOut));
     return scope("dispatch", () => {
       const leaving_P = sum(byRank(order.kept_E), { dims: -1 });
-      const counts_Pe = byRank(allToAll(order.kept_E, axis));
-      const { x, rows: arrived_P } = raggedAllToAll(rows_RD, leaving_P, axis);
+      const counts_Pe = byRank(allToAll(order.kept_E, axis, { priority }));
+      const { x, rows: arrived_P } = raggedAllToAll(rows_RD, leaving_P, axis, { priority });
       // The sort is stable: rows of an expert stay in the order of ranks, empty ones come last.
       const byExpert_S = argsort(reshape(expertOfRow(counts_Pe, room), [-1]));
       return {
@@ -98,7 +102,7 @@ export const raggedDispatcher = (options: RaggedDispatcherOptions = {}): TokenDi
       const home = scope("combine", () =>
         metadata.map(
           ({ arrived_P, byExpert_S }, i) =>
-            raggedAllToAll(permuteRows(done[i]!, invertPermutation(byExpert_S)), arrived_P, axis).x,
+            raggedAllToAll(permuteRows(done[i]!, invertPermutation(byExpert_S)), arrived_P, axis, { priority }).x,
         ),
       );
       const ranges = chunkRanges(numTokens, numChunks);

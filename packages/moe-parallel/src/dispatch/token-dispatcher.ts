@@ -26,6 +26,15 @@ export interface ExpertRows {
   readonly counts_e: Tensor;
 }
 
+/** What experts do, in a pass whose backward part has chunks of its own. */
+export interface ExpertWork<Params> {
+  readonly params: Params;
+  /** @returns f32 [S, D]. */
+  readonly apply: (params: Params, rows: ExpertRows) => Tensor;
+  /** In how many chunks cotangents travel, at most. */
+  readonly backwardChunks: number;
+}
+
 export interface Dispatched<Metadata> {
   readonly chunks: readonly ExpertRows[];
   /** What `combine` needs to bring rows back: a tree of tensors. */
@@ -46,4 +55,11 @@ export interface TokenDispatcher<Metadata = unknown> {
    * @returns of each token the weighted sum of what its experts gave, f32 [T, D]; 0 where it has none.
    */
   combine(done: readonly Tensor[], metadata: Metadata, sizes: DispatchSizes): Tensor;
+  /**
+   * As `dispatch`, experts and `combine`, but for the chunks of backward. Absent where rows of another chunk lie in
+   * another order, so that they would have to travel again.
+   *
+   * @returns as `combine`.
+   */
+  throughApart?<Params>(x_TD: Tensor, order: Order, sizes: DispatchSizes, work: ExpertWork<Params>): Tensor;
 }

@@ -15,6 +15,7 @@ import {
   stopGradient,
 } from "../functions/elementwise.ts";
 import { sum } from "../functions/reduce.ts";
+import { scope } from "../graph/emit.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { trace } from "../graph/trace.ts";
@@ -129,6 +130,26 @@ describe("customGradient", () => {
         (op) => op === "exp",
       ),
     ).toHaveLength(1);
+  });
+
+  it("names the scopes of a rule that differentiates once", () => {
+    const spec = { dtype: "f32", shape: [3] } as unknown as Tensor;
+    const square3 = (x: Tensor): Tensor => scope("square", () => multiply(square(x), 3));
+    const own = customGradient(square3, ({ args: [x], cotangents }) => [vjp(square3, x).pullback(cotangents)]);
+    const backwardScopes = (fn: (x: Tensor) => Tensor): string[] => {
+      const { nodes } = trace(fn, [spec]).graph;
+      return [...new Set(nodes.filter(({ phase }) => phase === "backward").map((node) => node.scope))].toSorted();
+    };
+    const inLayer = (x: Tensor): Tensor => scope("layer", () => own(x));
+    expect(backwardScopes(gradientOf((x) => inLayer(exp(x))))).toEqual([
+      "backward",
+      "layer/backward",
+      "layer/backward/square",
+      "layer/backward/square/backward",
+    ]);
+    const within = backwardScopes((x) => scope("outer", () => gradientOf(square3)(x)));
+    expect(within).toContain("outer/square/backward");
+    expect(within.join()).not.toContain("outer/outer");
   });
 
   it("lets nothing flow where the rule says undefined, nor to integers", async () => {

@@ -45,6 +45,13 @@ export const pullBack = (
   taps: readonly Tensor[] = [],
 ): Tensor[] => inPhase("backward", () => walkBack(outputs, cotangents, wrt, taps));
 
+/** Where the derivative of what lies in `scope` lies, within the scope that runs, which is named but once. */
+const backwardScope = (path: string, running: string): string => {
+  const own =
+    path === running ? "" : running !== "" && path.startsWith(`${running}/`) ? path.slice(running.length + 1) : path;
+  return own === "" ? "backward" : `${own}/backward`;
+};
+
 const walkBack = (
   outputs: readonly Tensor[],
   cotangents: readonly Tensor[],
@@ -103,7 +110,7 @@ const walkBack = (
       );
     }
     const inputs = node.inputs.map((ref) => new Tensor(state.nodes[ref.node]!.specs[ref.output]!, ref, state));
-    const flowing = scope(node.scope === "" ? "backward" : `${node.scope}/backward`, () =>
+    const flowing = scope(backwardScope(node.scope, state.scope), () =>
       rule({
         inputs,
         outputs: node.specs.map((spec, output) => new Tensor(spec, { node: id, output }, state)),

@@ -1,0 +1,62 @@
+import {
+  type HardwareFile,
+  hostsOfGroup,
+  simulate,
+  type SimulatedStep,
+  type SimulatedWorld,
+  type SimulationOptions,
+  type StepProgram,
+  stepTasks,
+} from "@skein/cost-model";
+import type { ProfiledJob } from "skein-train/profiling";
+
+/** Steps whose middle one is told where ranks scatter: fewer of many ranks, whose slowest scatters less. */
+const scatteredSteps = (ranks: number): number => Math.min(61, 3 + Math.ceil(120 / ranks));
+
+/**
+ * Simulate all ranks of a job with a priced step. Where the hardware file knows how ranks scatter, times are those of
+ * the middle one of several steps, and spans those of a step without scatter.
+ */
+export const simulateStep = (
+  job: Pick<ProfiledJob, "facts" | "groups">,
+  program: StepProgram,
+  { device: { running }, links, topology }: HardwareFile,
+  { spans = true }: { readonly spans?: boolean } = {},
+): SimulatedStep => {
+  const { ranks } = job.facts;
+  const tasks = stepTasks(program, running);
+  const all = Array.from({ length: ranks }, (_, rank) => rank);
+  const world: SimulatedWorld = {
+    programs: all.map(() => tasks),
+    groups: Object.fromEntries(Object.entries(job.groups()).map(([axis, { groups }]) => [axis, groups])),
+    hosts: hostsOfGroup(all, topology),
+  };
+  const options: SimulationOptions = {
+    contention: links.contention,
+    messageDelaySeconds: running?.messageDelaySeconds ?? 0,
+    spans,
+  };
+  const { stepVariation = 0 } = running ?? {};
+  if (stepVariation === 0 || ranks === 1) return simulate(world, options);
+  const even = spans ? simulate(world, options) : undefined;
+  const scattered = simulate(world, {
+    ...options,
+    spans: false,
+    steps: scatteredSteps(ranks),
+    jitter: { seed: 1, stepVariation },
+  });
+  return { ...(even ?? scattered), ...middleStep(scattered) };
+};
+
+/** Of several steps the one whose time is in the middle. The first is left out: ranks begin it together. */
+const middleStep = ({
+  endSeconds,
+  exposedOfSteps,
+}: SimulatedStep): Pick<SimulatedStep, "stepSeconds" | "exposedSeconds"> => {
+  const steps = endSeconds.map((end, i) => ({
+    stepSeconds: end - (endSeconds[i - 1] ?? 0),
+    exposedSeconds: exposedOfSteps[i]!,
+  }));
+  const ordered = steps.slice(1).toSorted((a, b) => a.stepSeconds - b.stepSeconds);
+  return ordered[Math.floor((ordered.length - 1) / 2)]!;
+};
