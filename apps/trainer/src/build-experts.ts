@@ -14,6 +14,7 @@ import {
   type DropOrder,
   duplicateFreeDispatcher,
   expertChoiceGate,
+  type ExpertShards,
   type Gate,
   geluExperts,
   hierarchicalDispatcher,
@@ -24,13 +25,17 @@ import {
   sigmoidGate,
   sinkhornGate,
   softGate,
+  splitAfterGate,
+  splitBeforeGate,
   swigluExperts,
   switchGate,
   type TokenDispatcher,
+  withoutSplit,
   zLoss,
 } from "@skein/moe-parallel";
+import { hiddenOf } from "./experts-of.ts";
 import type { ExpertsJob, MeshJob } from "./job.ts";
-import { dataAxis, expertAxis, expertLevelAxes, worldAxis } from "./mesh.ts";
+import { dataAxis, expertAxis, expertLevelAxes, expertShardsAxis, tensorAxis, worldAxis } from "./mesh.ts";
 
 const dropOrders: Readonly<Record<ExpertsJob["dropOrder"], DropOrder>> = {
   token: byToken,
@@ -68,8 +73,24 @@ const buildGate = (job: ExpertsJob, width: number): Gate => {
   }
 };
 
-const buildDispatcher = (dispatch: ExpertsJob["dispatch"], mesh: MeshJob): TokenDispatcher => {
-  const axes = expertLevelAxes(mesh);
+/** Between ranks along "tensor", each of which has all positions of a part of the tokens' hidden values. */
+const buildShards = ({ shards }: ExpertsJob, { tensor }: MeshJob): ExpertShards | undefined => {
+  const axes = { axis: tensorAxis, productAxis: expertShardsAxis };
+  if (tensor === 1) return undefined;
+  switch (shards) {
+    case "none":
+      return undefined;
+    case "baseline":
+      return withoutSplit(axes);
+    case "split-before-gate":
+      return splitBeforeGate({ ...axes, tokens: "own" }); // the rank's own positions
+    case "split-after-gate":
+      return splitAfterGate(axes);
+  }
+};
+
+/** @param axes that the ranks which tokens travel between are divided into, from the outermost. */
+const buildDispatcher = (dispatch: ExpertsJob["dispatch"], axes: readonly string[]): TokenDispatcher => {
   switch (dispatch) {
     case "dense":
       return denseDispatcher();
@@ -82,17 +103,14 @@ const buildDispatcher = (dispatch: ExpertsJob["dispatch"], mesh: MeshJob): Token
   }
 };
 
-/**
- * The experts of a GPT, each as wide as a token's flops allow: in `topK` of them together as much is computed as in a
- * feed-forward part of the dense model.
- *
- * @param width of a token.
- */
+/** The experts of a GPT. @param width of a token. */
 export const buildExperts = (job: ExpertsJob, width: number, mesh: MeshJob): GptExperts => {
-  const { count, topK, every, capacity, normalisation } = job;
-  const isGelu = job.activation === "gelu";
-  const hidden = job.hidden ?? Math.ceil((isGelu ? 4 : 8 / 3) * (width / topK));
-  const experts = isGelu ? geluExperts({ width, hidden }) : swigluExperts({ width, hidden });
+  const { every, capacity, normalisation } = job;
+  const sizes = { width, hidden: hiddenOf(job, width) };
+  const experts = job.activation === "gelu" ? geluExperts(sizes) : swigluExperts(sizes);
+  const shards = buildShards(job, mesh);
+  const levels = [...expertLevelAxes(mesh), ...(shards?.gates === "own" ? [tensorAxis] : [])];
+  const hasOwnTokens = mesh.tensor > 1 && shards?.gates !== "same";
   const layer = moeLayer<unknown, unknown, unknown, unknown>({
     gate: buildGate(job, width),
     experts: experts as never,
@@ -102,16 +120,18 @@ export const buildExperts = (job: ExpertsJob, width: number, mesh: MeshJob): Gpt
         ? capacityByMaximum()
         : capacityByFactor({ factor: capacity, dropOrder: dropOrders[job.dropOrder] }),
     normalisation,
-    dispatcher: buildDispatcher(job.dispatch, mesh),
+    // Split after the gate, slots travel in a way of their own.
+    ...(job.shards !== "split-after-gate" && { dispatcher: buildDispatcher(job.dispatch, levels) }),
+    ...(shards && { shards }),
     chunks: job.chunks,
     axis: expertAxis,
-    tokenAxes: [mesh.tensor > 1 ? worldAxis : dataAxis], // with both, each rank has positions of its own
+    tokenAxes: [hasOwnTokens ? worldAxis : dataAxis],
     ...(job.placement !== undefined && { loadDecay: job.placement.loadDecay }),
   });
   return {
     layer,
     every,
-    // Of a layer's parameters those of its experts are stacked; the gate and a shared expert are on all ranks.
-    sharding: (path) => (path.startsWith("experts.") && count > 1 ? { axis: expertAxis, dim: 0 } : undefined),
+    sharding: layer.sharding,
+    ...(shards?.gates === "same" && { positions: "all" }),
   };
 };

@@ -187,6 +187,8 @@ export interface ExpertsJob {
   readonly dropOrder: "token" | "choice" | "probability" | "batch-priority" | "chance";
   readonly normalisation: "none" | "before-dropping" | "after-dropping";
   readonly dispatch: "dense" | "ragged" | "hierarchical" | "duplicate-free";
+  /** Who does what where ranks along "tensor" share out the hidden width of experts. */
+  readonly shards: ShardsName;
   /** Into how many a rank's tokens are cut, to travel while experts work on others. */
   readonly chunks: number;
   readonly balanceLoss: number;
@@ -197,6 +199,8 @@ export interface ExpertsJob {
   /** Steps after which it is recorded which experts tokens choose, and how many such steps are kept. Default: never. */
   readonly recordRouting?: { readonly everySteps: number; readonly keep: number } | undefined;
 }
+
+export type ShardsName = "none" | "baseline" | "split-before-gate" | "split-after-gate";
 
 /** How experts are placed anew while training. */
 export interface PlacementJob {

@@ -17,6 +17,7 @@ import {
   logicalOr,
   type LossScaleState,
   reshape,
+  shardAxes,
   type Sharding,
   slice,
   stack,
@@ -38,9 +39,12 @@ import { noUpdate, updateFigures } from "./update-figures.ts";
 const finiteFlags = (loss: Tensor, mean: unknown, sharding: Sharding): Tensor => {
   const flags = flattenTree<Tensor>(mean).leaves.map((tensor) => all(isFinite(tensor)));
   const paths = leafPaths(mean);
-  for (const [axis, some] of Map.groupBy(flags.keys(), (i) => sharding(paths[i]!)?.axis)) {
-    if (axis === undefined || axisSize(axis) === 1) continue;
-    const faults = allReduce(stack(some.map((i) => cast(logicalNot(flags[i]!), "i32"))), axis);
+  const axesOfFlag = (i: number): readonly string[] => shardAxes(sharding(paths[i]!));
+  for (const some of Map.groupBy(flags.keys(), (i) => axesOfFlag(i).join()).values()) {
+    const axes = axesOfFlag(some[0]!).filter((axis) => axisSize(axis) > 1);
+    if (axes.length === 0) continue;
+    const own = stack(some.map((i) => cast(logicalNot(flags[i]!), "i32")));
+    const faults = axes.reduce((sum, axis) => allReduce(sum, axis), own);
     for (const [at, i] of some.entries()) flags[i] = equal(reshape(slice(faults, [at], [at + 1]), []), 0);
   }
   return stack([all(isFinite(loss)), ...flags]);

@@ -124,6 +124,70 @@ describe("with experts too", () => {
     await train("experts-eight", [dropless, ...mesh({ data: 2, expert: 2, tensor: 2 })]);
     expectClose("experts-eight", "experts-one");
   });
+
+  describe("of which each is shared out", () => {
+    const sharded = (shards: string, more = ""): string =>
+      dropless.replace("count: 4,", `count: 4, shards: ${shards},${more}`);
+    beforeAll(async () => {
+      const own = [sharded("split-before-gate", " dispatch: duplicate-free,"), ...mesh({ expert: 2, tensor: 2 })];
+      await train("shards", own, "--steps", "5");
+    });
+
+    test("saves each part once", () => {
+      const parts = [0, 1].flatMap((expert) =>
+        [1, 2].flatMap((dim) => [0, 1].map((tensor) => `experts-${expert}-tensor-dim${dim}-${tensor}`)),
+      );
+      const others = ["shared", "tensor-dim0-0", "tensor-dim0-1", "tensor-dim1-0", "tensor-dim1-1"];
+      expect(savedBy("shards", 5).map(([name]) => name)).toEqual(
+        [...parts, ...others].map((name) => `${name}.safetensors`).toSorted(),
+      );
+    });
+
+    test("learns what one rank learns, and goes on on another mesh, split after the gate", async () => {
+      await run(
+        "resume",
+        "shards",
+        "--steps",
+        `${steps}`,
+        ...settings([sharded("split-after-gate", " chunks: 2,"), ...mesh({ tensor: 2 })]),
+      );
+      expectClose("shards", "experts-one");
+      expect(Math.abs(testLossOf("shards") - testLossOf("experts-one"))).toBeLessThan(1e-3);
+      const loads = metricLines(join(folder, "shards"))
+        .filter(({ type }) => type === "step")
+        .map((line) =>
+          [0, 1, 2, 3].reduce((sum, expert) => sum + Number(line[`block-1.load_E.${expert}` as never]), 0),
+        );
+      expect(loads).toEqual(Array.from({ length: steps }, () => 2 * 8 * 16)); // each token's choices once
+    });
+
+    test.each([
+      ["split-before-gate", { data: 2, tensor: 2 }, ["zero=1"]],
+      ["split-before-gate", { data: 2, expert: 2, tensor: 2 }, []],
+      ["split-after-gate", { expert: 2, tensor: 2 }, []],
+      ["split-after-gate", { expert: 2, tensor: 2 }, ["precision={kind: mixed-f16}"]],
+      ["split-after-gate", { data: 2, expert: 2, tensor: 2 }, ["zero=1"]],
+      ["baseline", { expert: 2, tensor: 2 }, ["memory={recompute: blocks}"]],
+      ["baseline", { data: 2, tensor: 2 }, []],
+    ] as const)(
+      "%s on %j with %j learns what one rank learns, and goes on on one",
+      { tags: "full" },
+      async (shards, ranks, own) => {
+        const output = `shards-${shards}-${Object.values(ranks).join("-")}-${own.length}`;
+        await train(output, [sharded(shards), ...own, ...mesh(ranks)], "--steps", "5");
+        await run("resume", output, "--steps", `${steps}`, ...settings([dropless, "zero=0", ...mesh({ data: 1 })]));
+        if (own[0]?.startsWith("precision") !== true) expectClose(output, "experts-one");
+      },
+    );
+
+    test("experts that move take their shards with them", { tags: "full" }, async () => {
+      const moving = sharded("split-before-gate", " placement: {everySteps: 2, planner: swap}, dispatch: ragged,");
+      await train("shards-moving", [moving, ...mesh({ expert: 2, tensor: 2 })]);
+      expectClose("shards-moving", "experts-one");
+      const lines = metricLines(join(folder, "shards-moving"));
+      expect(lines.some(({ type }) => type === "placement")).toBe(true);
+    });
+  });
 });
 
 test.each([

@@ -264,7 +264,7 @@ test("says which parameters are shared out, and how", () => {
     { data: 1, tensor: 1 },
     () => [key],
   );
-  const dims = new Map(leafPaths(result).map((path) => [path, model.sharding!(path)?.dim]));
+  const dims = new Map(leafPaths(result).map((path) => [path, model.sharding!(path)[0]?.dim]));
   const ofBlock = [...dims].filter(([path]) => path.startsWith("blocks.1."));
   expect(Object.fromEntries(ofBlock.map(([path, dim]) => [path.slice(9), dim]))).toEqual({
     "attentionNorm.gain": undefined,

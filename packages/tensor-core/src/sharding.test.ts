@@ -40,7 +40,7 @@ const ownRows = (w: Tensor): Tensor => {
   const first = each * meshPlace("expert");
   return slice(w, [first, 0], [first + each, 2]);
 };
-const rows: Sharding = (path) => (path === "w" ? { axis: "expert", dim: 0 } : undefined);
+const rows: Sharding = (path) => (path === "w" ? [{ axis: "expert", dim: 0 }] : []);
 test.each([1, 2, 4])("on %d ranks a norm counts the parts of all, and once what all have", (numRanks) => {
   const norm = Math.hypot(...tree.b, ...tree.w);
   const own = ({ b, w }: Tree): Tree => ({ b, w: ownRows(w) });
