@@ -82,6 +82,7 @@ const buildShards = ({ shards }: ExpertsJob, { tensor }: MeshJob): ExpertShards 
       return undefined;
     case "baseline":
       return withoutSplit(axes);
+    case "auto": // until it is decided; parameters are the same with all
     case "split-before-gate":
       return splitBeforeGate({ ...axes, tokens: "own" }); // the rank's own positions
     case "split-after-gate":

@@ -12,3 +12,7 @@ export const hiddenOf = ({ hidden, activation, topK }: ExpertsJob, width: number
 /** The experts of a job's model, if it has any that the job file describes. */
 export const expertsOf = ({ model }: Pick<Job, "model">): ExpertsJob | undefined =>
   model.kind === "gpt" ? model.experts : undefined;
+
+/** Whether ranks along "tensor" share out the hidden width of experts. */
+export const hasShards = ({ mesh, model }: Pick<Job, "mesh" | "model">): boolean =>
+  mesh.tensor > 1 && (expertsOf({ model })?.shards ?? "none") !== "none";

@@ -200,7 +200,11 @@ export interface ExpertsJob {
   readonly recordRouting?: { readonly everySteps: number; readonly keep: number } | undefined;
 }
 
-export type ShardsName = "none" | "baseline" | "split-before-gate" | "split-after-gate";
+/** A way to share each expert out. */
+export type ShardSchedule = "baseline" | "split-before-gate" | "split-after-gate";
+
+/** With `auto` the schedule is the one that takes least by measurements before the first step. */
+export type ShardsName = "none" | ShardSchedule | "auto";
 
 /** How experts are placed anew while training. */
 export interface PlacementJob {

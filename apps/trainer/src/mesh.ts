@@ -2,7 +2,7 @@ import { meshPartition } from "@skein/collectives";
 import { gradientWorkers } from "@skein/second-order";
 import { InvariantError, type Mesh, type MeshPlace, shardAxes, type Sharding } from "@skein/tensor-core";
 import { acrossHostsAxis, insideHostsAxis } from "./build-exchange.ts";
-import { expertsOf } from "./experts-of.ts";
+import { hasShards } from "./experts-of.ts";
 import type { Job, MeshJob } from "./job.ts";
 import { hasGrid } from "./optimizer-schema.ts";
 
@@ -35,10 +35,6 @@ export const worldAxis = "world";
 
 /** Axes of the grid of K-FAC's gradient workers: along the first lie the ranks of a column, the second of a row. */
 export const gridAxes = { workers: "gradient-workers", receivers: "gradient-receivers" } as const;
-
-/** Whether ranks along "tensor" share out the hidden width of experts. */
-export const hasShards = ({ mesh, model }: Pick<Job, "mesh" | "model">): boolean =>
-  mesh.tensor > 1 && (expertsOf({ model })?.shards ?? "none") !== "none";
 
 type Groups = readonly (readonly number[])[];
 

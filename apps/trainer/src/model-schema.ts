@@ -60,10 +60,10 @@ const expertsSchema = z
         "How tokens travel: in slots of one size; only as many as there are; those over levels, in fewer messages; each once to a group, over levels.",
       ),
     shards: z
-      .enum(["none", "baseline", "split-before-gate", "split-after-gate"])
+      .enum(["none", "baseline", "split-before-gate", "split-after-gate", "auto"])
       .default("none")
       .describe(
-        "Whether ranks along mesh.tensor share each expert out, and who does what: all of them everything; each its tokens from the gate on; each its slots behind the gate.",
+        "Whether ranks along mesh.tensor share each expert out, and who does what: all of them everything; each its tokens from the gate on; each its slots behind the gate; auto: what takes least by measurements.",
       ),
     chunks: count
       .max(64)

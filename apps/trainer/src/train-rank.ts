@@ -10,6 +10,7 @@ import { taskOf } from "./modules/task.ts";
 import { modelOf } from "./modules/traced-model.ts";
 import { PartWriter } from "./part-writer.ts";
 import { isPlanned } from "./planning/exchange-plan.ts";
+import { withPlannedSchedule } from "./planning/expert-schedule-plan.ts";
 import { planRun } from "./planning/plan-run.ts";
 import { rankFacts } from "./rank-facts.ts";
 import { joinRank } from "./join-rank.ts";
@@ -19,7 +20,7 @@ import type { StepTrace } from "./step-meter.ts";
 import { StopSignal } from "./stop-signal.ts";
 import { timedCommunicator, type WaitClock } from "./timed-communicator.ts";
 import { type RankRun, trainLoop } from "./train-loop.ts";
-import { buildParts, type DeviceState } from "./train-state.ts";
+import { buildParts, type DeviceState, type PartsInput } from "./train-state.ts";
 import { batchPartOf, everyRankAxis, meshGroups, meshOf } from "./mesh.ts";
 
 /** Something that goes wrong before a step, as a test wants it. @returns the state that the step consumes. */
@@ -66,16 +67,19 @@ const trainOn = async (
   const world = timedCommunicator(await joinRank(connection), waitClock);
   const communicators = communicatorsOf(job, world);
   if (worldSize > 1) await agreeOnFacts(world, await rankFacts(input, backend));
-  const model = await buildModel(job, taskOf(data), input.traced && modelOf(input.traced));
-  const ingredients = { job, model, totalSteps, train: data.train };
+  const ingredientsOf = async (own: Job): Promise<PartsInput> => {
+    const model = await buildModel(own, taskOf(data), input.traced && modelOf(input.traced));
+    return { job, model, totalSteps, train: data.train };
+  };
   let { plan } = input;
   if (isPlanned(job, plan)) {
-    const unplanned = { job, parts: buildParts(ingredients, plan), backend, communicators, rank, train: data.train };
+    const before = buildParts(await ingredientsOf(job), plan);
+    const unplanned = { job, parts: before, backend, communicators, rank, train: data.train };
     const agreed = await planRun(unplanned, plan);
     report.planned(agreed);
     ({ plan } = agreed);
   }
-  const parts = buildParts(ingredients, plan);
+  const parts = buildParts(await ingredientsOf(withPlannedSchedule(job, plan?.expertSchedule)), plan);
   const trace = traceOf(input);
   const evaluation = makeEvaluation(parts.model, backend, { mesh: parts.mesh, communicators });
   const gather = sliceGatherer(backend, communicators);

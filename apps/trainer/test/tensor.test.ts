@@ -1,7 +1,7 @@
 import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { checkpointFiles, jobFolder, metricLines, stepLosses } from "./cli.ts";
+import { checkpointFiles, jobFolder, metricLines, skeinTrain, stepLosses } from "./cli.ts";
 import { expectCloseLosses } from "./run-ends.ts";
 import { runSoundly, settings, smallGptJob } from "./small-gpt.ts";
 
@@ -182,10 +182,28 @@ describe("with experts too", () => {
 
     test("experts that move take their shards with them", { tags: "full" }, async () => {
       const moving = sharded("split-before-gate", " placement: {everySteps: 2, planner: swap}, dispatch: ragged,");
-      await train("shards-moving", [moving, ...mesh({ expert: 2, tensor: 2 })]);
+      const values = [...plain, moving, ...mesh({ expert: 2, tensor: 2 })];
+      const args = ["run", "job.yaml", "--output", "shards-moving", "--steps", `${steps}`, ...settings(values)];
+      const { code, stderr } = await skeinTrain(folder, ...args);
+      expect(code, stderr).toBe(0);
       expectClose("shards-moving", "experts-one");
       const lines = metricLines(join(folder, "shards-moving"));
       expect(lines.some(({ type }) => type === "placement")).toBe(true);
+    });
+
+    test("by measurements, which a run that goes on keeps", { tags: "full" }, async () => {
+      const args = (output: string) => ["--output", output, "--steps", "5", ...settings(values)];
+      const values = [...plain, sharded("auto"), ...mesh({ expert: 2, tensor: 2 })];
+      const begun = await skeinTrain(folder, "run", "job.yaml", ...args("shards-auto"));
+      expect(begun.code, begun.stderr).toBe(0);
+      const told = /experts are shared out by (\S+); a pass through a layer is expected to take: (.*)/;
+      expect(begun.stderr).toMatch(told);
+      for (const name of ["split-before-gate", "split-after-gate", "baseline"])
+        expect(told.exec(begun.stderr)![2]).toMatch(new RegExp(`${name} [\\d.]+ ms`));
+      const again = await skeinTrain(folder, "resume", "shards-auto", "--steps", `${steps}`);
+      expect(again.code, again.stderr).toBe(0);
+      expect(again.stderr).not.toMatch(told);
+      expectClose("shards-auto", "experts-one");
     });
   });
 });

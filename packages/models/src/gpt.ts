@@ -287,7 +287,7 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
     fn: (tokens: Tensor) => readonly [Tensor, ...Rest],
   ): readonly [Tensor, ...Rest] => {
     if (tensor === undefined || isSequence !== takesAll) return fn(x);
-    needShares({ positions: x.shape[1]! });
+    if (!takesAll) needShares({ positions: x.shape[1]! });
     const [enterExperts, leaveExperts] = takesAll ? [gatherPositions, ownPositions] : [ownPositions, gatherPositions];
     const [y, ...rest] = fn(enterExperts(x, tensor));
     return [leaveExperts(y, tensor), ...rest];

@@ -4,6 +4,7 @@ import { z } from "zod";
 import { type CurvaturePlan, curvaturePlanSchema, isCurvaturePlanned } from "./curvature-plan.ts";
 import type { Job } from "../job.ts";
 import { isMoveWeighed } from "../placement/placed-anew.ts";
+import { type ExpertSchedulePlan, expertSchedulePlanSchema, isScheduleDue } from "./expert-schedule-plan.ts";
 
 /**
  * What was measured and decided before a run about the exchange of its gradients, and about curvature. Equal on all
@@ -21,6 +22,8 @@ export interface ExchangePlan {
    * once, so that a step that is done again decides the same.
    */
   readonly expertExchange?: LinearCollectiveModel | undefined;
+  /** Who does what where ranks share each expert out, with `shards: auto`. */
+  readonly expertSchedule?: ExpertSchedulePlan | undefined;
 }
 
 /** A plan whose buckets are decided. */
@@ -34,6 +37,7 @@ export const exchangePlanSchema: z.ZodType<ExchangePlan> = z.strictObject({
   densities: z.record(z.string(), z.number().gt(0).max(1)).optional(),
   curvature: curvaturePlanSchema.optional(),
   expertExchange: z.strictObject({ startupSeconds: z.number().min(0), secondsPerByte: z.number().min(0) }).optional(),
+  expertSchedule: expertSchedulePlanSchema.optional(),
 });
 
 /**
@@ -43,7 +47,8 @@ export const exchangePlanSchema: z.ZodType<ExchangePlan> = z.strictObject({
  */
 export const isPlanned = (job: Job, known?: ExchangePlan): boolean =>
   (known === undefined && (isExchangePlanned(job) || isCurvaturePlanned(job))) ||
-  (known?.expertExchange === undefined && isMoveWeighed(job));
+  (known?.expertExchange === undefined && isMoveWeighed(job)) ||
+  isScheduleDue(job, known?.expertSchedule);
 
 /** Whether the buckets or densities of a job follow from measurements before its first step. */
 export const isExchangePlanned = ({ buckets, compression, ranks }: Job): boolean =>
