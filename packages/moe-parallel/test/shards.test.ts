@@ -10,6 +10,7 @@ import {
   capacityByMaximum,
   denseDispatcher,
   duplicateFreeDispatcher,
+  expertChoiceGate,
   type ExpertShards,
   type Gate,
   geluExperts,
@@ -17,6 +18,7 @@ import {
   type LevelMetadata,
   noisyTopKGate,
   raggedDispatcher,
+  softGate,
   splitAfterGate,
   splitBeforeGate,
   swigluExperts,
@@ -287,10 +289,14 @@ describe.each(rows)("$name", (row) => {
     "they draw and drop as one rank that sees their tokens one after the other",
     () => {
       fc.assert(
-        fc.property(settingsFor(row), fc.constantFrom(0.5, 1, 1.5), (setting, factor) => {
+        fc.property(settingsFor(row), fc.constantFrom(0.5, 1, 1.5), fc.nat(2), (setting, factor, kind) => {
           fc.pre(setting.numExperts > 1);
           const { numRanks, numShards, numExperts } = setting;
-          const gate = noisyTopKGate({ width, numExperts, numChoices: Math.max(2, setting.numChoices) }) as Gate;
+          const gate = [
+            noisyTopKGate({ width, numExperts, numChoices: Math.max(2, setting.numChoices) }),
+            expertChoiceGate({ width, numExperts }),
+            softGate({ width, numExperts, slots: 2 }),
+          ][kind] as Gate;
           const capacity = capacityByFactor({ factor, dropOrder: byChance });
           const { layer, one } = layersOf(setting, row, { gate, capacity, tokenAxes: [] });
           const all = numRanks * numShards;

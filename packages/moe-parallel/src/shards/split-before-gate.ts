@@ -9,6 +9,7 @@ import {
   less,
   multiply,
   reshape,
+  scope,
   type Tensor,
   where,
 } from "@skein/tensor-core";
@@ -72,10 +73,12 @@ const toAllShards = <Metadata>(dispatcher: TokenDispatcher<Metadata>, shards: Sh
     dispatch: (x_TD, order, sizes) =>
       dispatcher.dispatch(
         x_TD,
-        orderOfShards(order, {
-          own: sizes.numExperts / axisSize(sizes.axis),
-          numShards: numShardsOf(shards, sizes.axis),
-        }),
+        scope("order", () =>
+          orderOfShards(order, {
+            own: sizes.numExperts / axisSize(sizes.axis),
+            numShards: numShardsOf(shards, sizes.axis),
+          }),
+        ),
         sizesOfShards(sizes),
       ),
     combine: (done, metadata, sizes) => dispatcher.combine(done, metadata, sizesOfShards(sizes)),
