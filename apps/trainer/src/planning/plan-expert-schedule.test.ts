@@ -86,13 +86,14 @@ describe("the schedule of a job's experts", () => {
     expect(decideSchedule(jobOf(), length, { models: slow, secondsPerFlop: 0 }).schedule).toBe("baseline");
   });
 
-  test("is decided once, unless the job does not allow it any more, and for auto alone", () => {
+  test("is decided once for a mesh, unless the job does not allow it any more, and for auto alone", () => {
     const plan = decideSchedule(jobOf(), length, { models: modelsOf(), secondsPerFlop: 1e-10 });
     expect(expertSchedulePlanSchema.parse(JSON.parse(JSON.stringify(plan)))).toEqual(plan);
     expect(toldSchedule(plan)).toContain(`experts are shared out by ${plan.schedule}; `);
     expect(isScheduleDue(jobOf())).toBe(true);
     expect(isScheduleDue(jobOf(), plan)).toBe(false);
     expect(isScheduleDue(jobOf({}, 1))).toBe(false);
+    expect(isScheduleDue(jobOf({}, 4), plan)).toBe(true); // other ranks
     const after = { ...plan, schedule: "split-after-gate" } as const;
     expect(isScheduleDue(jobOf({ dispatch: "ragged" }), after)).toBe(true);
     expect(withPlannedSchedule(jobOf(), after)).toEqual(jobOf({ shards: "split-after-gate" }));
