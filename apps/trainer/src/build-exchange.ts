@@ -41,10 +41,7 @@ import type { BucketPlan } from "@skein/tensor-core";
 import { planDear } from "@skein/cost-model";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { BucketsJob, CompressionJob, DensityWarmup, OverlapName } from "./job.ts";
-
-/** Mesh axes of ranks that share a host, and of those that stand in the same place on each. */
-export const insideHostsAxis = "inside-hosts";
-export const acrossHostsAxis = "across-hosts";
+import { acrossHostsAxis, insideHostsAxis } from "./mesh.ts";
 
 /** What compresses the tensors that are compressed: in turns, one after another; mostly one alone. */
 const buildCycle = (job: CompressionJob, density: number, plan: ExchangePlan | undefined): readonly Aggregator[] => {

@@ -16,6 +16,7 @@ import {
   duplicateFreeDispatcher,
   expertChoiceGate,
   type Experts,
+  type ExpertShards,
   type Gate,
   geluExperts,
   hierarchicalDispatcher,
@@ -26,13 +27,17 @@ import {
   sigmoidGate,
   sinkhornGate,
   softGate,
+  splitAfterGate,
+  splitBeforeGate,
   swigluExperts,
   switchGate,
   type TokenDispatcher,
+  withoutSplit,
   zLoss,
 } from "@skein/moe-parallel";
+import { hiddenOf } from "./experts-of.ts";
 import type { ExpertsJob, MeshJob } from "./job.ts";
-import { dataAxis, expertAxis, expertLevelAxes, worldAxis } from "./mesh.ts";
+import { dataAxis, expertAxis, expertLevelAxes, expertShardsAxis, tensorAxis, worldAxis } from "./mesh.ts";
 import type { SettledExperts } from "./planning/experts-plan.ts";
 
 const dropOrders: Readonly<Record<ExpertsJob["dropOrder"], DropOrder>> = {
@@ -71,8 +76,25 @@ const buildGate = (job: Omit<ExpertsJob, "dispatch" | "chunks">, width: number):
   }
 };
 
-const buildDispatcher = (dispatch: SettledExperts["dispatch"], mesh: MeshJob): TokenDispatcher => {
-  const axes = expertLevelAxes(mesh);
+/** Between ranks along "tensor", each of which has all positions of a part of the tokens' hidden values. */
+const buildShards = ({ shards }: SettledExperts, { tensor }: MeshJob): ExpertShards | undefined => {
+  const axes = { axis: tensorAxis, productAxis: expertShardsAxis };
+  if (tensor === 1) return undefined;
+  switch (shards) {
+    case "none":
+      return undefined;
+    case "baseline":
+      return withoutSplit(axes);
+    case "auto": // until it is decided; parameters are the same with all
+    case "split-before-gate":
+      return splitBeforeGate({ ...axes, tokens: "own" }); // the rank's own positions
+    case "split-after-gate":
+      return splitAfterGate(axes);
+  }
+};
+
+/** @param axes that the ranks which tokens travel between are divided into, from the outermost. */
+const buildDispatcher = (dispatch: SettledExperts["dispatch"], axes: readonly string[]): TokenDispatcher => {
   switch (dispatch) {
     case "dense":
       return denseDispatcher();
@@ -89,46 +111,41 @@ const buildDispatcher = (dispatch: SettledExperts["dispatch"], mesh: MeshJob): T
 export const capacityOf = ({ capacity, dropOrder }: Pick<ExpertsJob, "capacity" | "dropOrder">): CapacityRule =>
   capacity === "all" ? capacityByMaximum() : capacityByFactor({ factor: capacity, dropOrder: dropOrders[dropOrder] });
 
-/**
- * What one expert computes, as wide as a token's flops allow: in `topK` of them together as much is computed as in a
- * feed-forward part of the dense model.
- *
- * @param width of a token.
- */
+/** What one expert computes. @param width of a token. */
 export const buildExpert = (
   job: Pick<ExpertsJob, "activation" | "hidden" | "topK">,
   width: number,
 ): Experts<unknown> => {
-  const isGelu = job.activation === "gelu";
-  const hidden = job.hidden ?? Math.ceil((isGelu ? 4 : 8 / 3) * (width / job.topK));
-  return (isGelu ? geluExperts({ width, hidden }) : swigluExperts({ width, hidden })) as Experts<unknown>;
+  const sizes = { width, hidden: hiddenOf(job, width) };
+  return (job.activation === "gelu" ? geluExperts(sizes) : swigluExperts(sizes)) as Experts<unknown>;
 };
 
-/**
- * The experts of a GPT.
- *
- * @param width of a token.
- */
+/** The experts of a GPT. @param width of a token. */
 export const buildExperts = (job: SettledExperts, width: number, mesh: MeshJob): GptExperts => {
-  const { count, every, normalisation } = job;
+  const { every, normalisation } = job;
   const experts = buildExpert(job, width);
+  const shards = buildShards(job, mesh);
+  const levels = [...expertLevelAxes(mesh), ...(shards?.gates === "own" ? [tensorAxis] : [])];
+  const hasOwnTokens = mesh.tensor > 1 && shards?.gates !== "same";
   const layer = moeLayer<unknown, unknown, unknown, unknown>({
     gate: buildGate(job, width),
     experts,
     ...(job.shared && { shared: experts }),
     capacity: capacityOf(job),
     normalisation,
-    dispatcher: buildDispatcher(job.dispatch, mesh),
+    // Split after the gate, slots travel in a way of their own.
+    ...(job.shards !== "split-after-gate" && { dispatcher: buildDispatcher(job.dispatch, levels) }),
+    ...(shards && { shards }),
     chunks: job.chunks,
     ...(job.backwardChunks !== undefined && { backwardChunks: job.backwardChunks }),
     axis: expertAxis,
-    tokenAxes: [mesh.tensor > 1 ? worldAxis : dataAxis], // with both, each rank has positions of its own
+    tokenAxes: [hasOwnTokens ? worldAxis : dataAxis],
     ...(job.placement !== undefined && { loadDecay: job.placement.loadDecay }),
   });
   return {
     layer,
     every,
-    // Of a layer's parameters those of its experts are stacked; the gate and a shared expert are on all ranks.
-    sharding: (path) => (path.startsWith("experts.") && count > 1 ? { axis: expertAxis, dim: 0 } : undefined),
+    sharding: layer.sharding,
+    ...(shards?.gates === "same" && { positions: "all" }),
   };
 };

@@ -1,7 +1,16 @@
 import { NdArray, type DType } from "@skein/tensor-core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { joinParts, partOfWhole, shardFile, shardFilesIn, wholeSpec, wholeTensors } from "./checkpoint-shards.ts";
+import {
+  cutsOf,
+  joinParts,
+  ownPartOf,
+  partOfWhole,
+  shardFile,
+  shardFilesIn,
+  wholeSpec,
+  wholeTensors,
+} from "./checkpoint-shards.ts";
 
 const wholes = fc
   .record({
@@ -26,7 +35,7 @@ describe("parts of a tensor", () => {
         const again = joinParts(parts, dim);
         expect(again.shape).toEqual(whole.shape);
         expect(again.bytes()).toEqual(whole.bytes());
-        expect(wholeSpec({ dtype: whole.dtype, shape: part }, dim, numParts).shape).toEqual(whole.shape);
+        expect(wholeSpec({ dtype: whole.dtype, shape: part }, [{ dim, count: numParts }]).shape).toEqual(whole.shape);
         // Row by row: the entry of part p at index i along the dimension is that of the whole at p · n + i.
         const inner = whole.shape.slice(dim + 1).reduce((product, size) => product * size, 1);
         const [size, each] = [whole.shape[dim]!, part[dim]!];
@@ -52,7 +61,9 @@ describe("parts of a tensor", () => {
           shape,
         );
         const saved = Array.from({ length: finer }, (_, place) => partOfWhole(tensor, dim, place, finer));
-        const read = wholeTensors(new Map(), [{ dim, files: saved.map((part) => new Map([["w", part]])) }])("w")!;
+        const read = wholeTensors(new Map(), [
+          { cuts: [{ dim, count: finer }], files: saved.map((part) => new Map([["w", part]])) },
+        ])("w")!;
         for (let place = 0; place < numParts; place++)
           expect(partOfWhole(read, dim, place, numParts).toNumbers()).toEqual(
             joinParts(saved.slice(place * times, (place + 1) * times), dim).toNumbers(),
@@ -62,38 +73,92 @@ describe("parts of a tensor", () => {
   });
 });
 
+describe("parts along two dimensions", () => {
+  const expertShards = [
+    { axis: "expert", dim: 0 },
+    { axis: "tensor", dim: 2 },
+  ];
+  const rows = fc.record({
+    mesh: fc.record({ expert: fc.integer({ min: 1, max: 3 }), tensor: fc.integer({ min: 1, max: 3 }) }),
+    part: fc.tuple(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 3 })),
+  });
+
+  test("lie in a file of each place, and are put together again from all of them, in whatever order they are listed", () => {
+    fc.assert(
+      fc.property(rows, ({ mesh, part: [rowsEach, width, hiddenEach] }) => {
+        const shape = [rowsEach * mesh.expert, width, hiddenEach * mesh.tensor];
+        const whole = NdArray.from(
+          Array.from({ length: shape[0]! * shape[1]! * shape[2]! }, (_, i) => i),
+          shape,
+        );
+        const places = Array.from({ length: mesh.expert * mesh.tensor }, (_, i) => ({
+          expert: Math.floor(i / mesh.tensor),
+          tensor: i % mesh.tensor,
+        }));
+        const files = new Map(
+          places
+            .map((place): [string, NdArray] => [
+              shardFile(expertShards, place),
+              ownPartOf(whole, expertShards, { place, mesh }),
+            ])
+            .toReversed(),
+        );
+        const [found, ...others] = shardFilesIn(files);
+        expect(others).toEqual([]);
+        expect(found!.cuts).toEqual(cutsOf(expertShards, mesh));
+        expect(wholeSpec({ dtype: "f32", shape: [rowsEach, width, hiddenEach] }, found!.cuts).shape).toEqual(shape);
+        const read = wholeTensors(new Map(), [
+          { cuts: found!.cuts, files: found!.names.map((name) => new Map([["w", files.get(name)!]])) },
+        ]);
+        expect(read("w")!.toNumbers()).toEqual(whole.toNumbers());
+        // The part at a place has the hidden values of that place of each of its experts.
+        const { expert, tensor } = places.at(-1)!;
+        const first = (expert * rowsEach * width * mesh.tensor + tensor) * hiddenEach;
+        expect(files.get(shardFile(expertShards, places.at(-1)!))!.toNumbers()[0]).toBe(first);
+      }),
+    );
+  });
+
+  test("of which one file is missing are no whole", () => {
+    const names = [0, 1].flatMap((expert) => [0, 1].map((tensor) => shardFile(expertShards, { expert, tensor })));
+    expect(names[1]).toBe("experts-0-tensor-dim2-1.safetensors");
+    const [found] = shardFilesIn(new Map(names.slice(0, 3).map((name) => [name, true])));
+    expect(found!.names).toEqual(names); // so that whoever reads them misses the last
+  });
+});
+
 describe("files of parts", () => {
   const filesOf = (...names: readonly string[]): Map<string, true> => new Map(names.map((name) => [name, true]));
 
   test("say along which dimension the parts lie; those of experts have the name that they always had", () => {
-    expect(shardFile({ axis: "expert", dim: 0 }, 3)).toBe("experts-3.safetensors");
-    expect(shardFile({ axis: "tensor", dim: 1 }, 0)).toBe("tensor-dim1-0.safetensors");
+    expect(shardFile([{ axis: "expert", dim: 0 }], { expert: 3 })).toBe("experts-3.safetensors");
+    expect(shardFile([{ axis: "tensor", dim: 1 }], { tensor: 0 })).toBe("tensor-dim1-0.safetensors");
     const names = [
       { axis: "expert", dim: 0 },
       { axis: "tensor", dim: 0 },
       { axis: "tensor", dim: 1 },
-    ].flatMap((shard) => [0, 1].map((place) => shardFile(shard, place)));
+    ].flatMap((shard) => [0, 1].map((place) => shardFile([shard], { [shard.axis]: place })));
     expect(
       shardFilesIn(filesOf("shared.safetensors", "rank-0.safetensors", ...names.toReversed())).toSorted((a, b) =>
         a.names[0]! < b.names[0]! ? -1 : 1,
       ),
     ).toEqual([
-      { dim: 0, names: names.slice(0, 2) },
-      { dim: 0, names: names.slice(2, 4) },
-      { dim: 1, names: names.slice(4) },
+      { cuts: [{ dim: 0, count: 2 }], names: names.slice(0, 2) },
+      { cuts: [{ dim: 0, count: 2 }], names: names.slice(2, 4) },
+      { cuts: [{ dim: 1, count: 2 }], names: names.slice(4) },
     ]);
   });
 
   test("end with the first that is not there", () => {
     expect(shardFilesIn(filesOf("experts-0.safetensors", "experts-2.safetensors"))).toEqual([
-      { dim: 0, names: ["experts-0.safetensors"] },
+      { cuts: [{ dim: 0, count: 1 }], names: ["experts-0.safetensors"] },
     ]);
   });
 
   test("of which one lacks a tensor give nothing in its place", () => {
     const part = NdArray.from([1, 2]);
     const shared = new Map([["b", part]]);
-    const read = wholeTensors(shared, [{ dim: 0, files: [new Map([["w", part]]), new Map()] }]);
+    const read = wholeTensors(shared, [{ cuts: [{ dim: 0, count: 2 }], files: [new Map([["w", part]]), new Map()] }]);
     expect(read("w")).toBeUndefined();
     expect(read("b")).toBe(part);
     expect(read("c")).toBeUndefined();

@@ -1,9 +1,9 @@
-import { type HostData, NdArray, type Shard, type TensorSpec } from "@skein/tensor-core";
+import { type HostData, type Mesh, type MeshPlace, NdArray, type Shard, type TensorSpec } from "@skein/tensor-core";
 import type { NamedTensors } from "./checkpoint.ts";
 import { expertAxis } from "./mesh.ts";
 
 // A tensor that ranks share out lies in as many files as it has parts, each part once. The name of a file says along
-// which dimension its parts lie, so that a checkpoint is read by whom shares out otherwise, or not at all.
+// which dimensions its parts lie, so that a checkpoint is read by whom shares out otherwise, or not at all.
 
 /** Files with parts along dimension 0 of the axis "expert" have this name instead of one with axis and dimension. */
 const expertsName = "experts";
@@ -13,24 +13,48 @@ const suffix = ".safetensors";
 const familyOf = ({ axis, dim }: Shard): string =>
   axis === expertAxis && dim === 0 ? expertsName : `${axis}-dim${dim}`;
 
-/** The file with the parts that ranks at a place along an axis have. */
-export const shardFile = (shard: Shard, place: number): string => `${familyOf(shard)}-${place}${suffix}`;
+/** The file with the parts that ranks at a place have: the place along each axis of the shards. */
+export const shardFile = (shards: readonly Shard[], place: MeshPlace): string =>
+  `${shards.map((shard) => `${familyOf(shard)}-${place[shard.axis]!}`).join("-")}${suffix}`;
 
-/** Files that hold the parts of some tensors, in the order of the parts. */
-export interface ShardFiles {
+/** Into how many equal parts a dimension is cut. */
+export interface Cut {
   readonly dim: number;
+  readonly count: number;
+}
+
+/** How a tensor with these shards is cut. */
+export const cutsOf = (shards: readonly Shard[], mesh: Mesh): Cut[] =>
+  shards.map(({ axis, dim }) => ({ dim, count: mesh[axis]! }));
+
+/** Files that hold the parts of some tensors. */
+export interface ShardFiles {
+  readonly cuts: readonly Cut[];
+  /** In the order of the parts; those along the last dimension lie side by side. */
   readonly names: readonly string[];
 }
+
+/** Each choice of one of some places along each dimension; the last runs fastest. */
+const placesOf = (cuts: readonly Cut[]): number[][] =>
+  cuts.reduce<number[][]>(
+    (places, { count }) => places.flatMap((place) => Array.from({ length: count }, (_, own) => [...place, own])),
+    [[]],
+  );
 
 /** Those of a checkpoint. @param files by name. */
 export const shardFilesIn = (files: ReadonlyMap<string, unknown>): ShardFiles[] => {
   const found: ShardFiles[] = [];
-  for (const name of files.keys()) {
-    const [, family, dim] = /^(experts|[a-z-]+-dim(\d))-0\.safetensors$/.exec(name) ?? [];
-    if (family === undefined) continue;
-    const names: string[] = [];
-    while (files.has(`${family}-${names.length}${suffix}`)) names.push(`${family}-${names.length}${suffix}`);
-    found.push({ dim: Number(dim ?? 0), names });
+  for (const first of files.keys()) {
+    if (!/^((experts|[a-z][a-z-]*-dim\d)-0[-.])+safetensors$/.test(first)) continue;
+    const families = [...first.matchAll(/(experts|[a-z][a-z-]*-dim\d)-0[-.]/g)].map(([, family]) => family!);
+    const nameOf = (place: readonly number[]): string =>
+      `${families.map((family, i) => `${family}-${place[i]!}`).join("-")}${suffix}`;
+    const cuts = families.map((family, along) => {
+      let count = 1;
+      while (files.has(nameOf(families.map((_, i) => (i === along ? count : 0))))) count += 1;
+      return { dim: Number(/-dim(\d)$/.exec(family)?.[1] ?? 0), count };
+    });
+    found.push({ cuts, names: placesOf(cuts).map(nameOf) });
   }
   return found;
 };
@@ -41,10 +65,10 @@ const resized = (shape: readonly number[], dim: number, size: number): number[] 
 
 const productOf = (sizes: readonly number[]): number => sizes.reduce((product, size) => product * size, 1);
 
-/** What a part is as a whole. @param numParts that it has. */
-export const wholeSpec = ({ dtype, shape }: TensorSpec, dim: number, numParts: number): TensorSpec => ({
+/** What a part is as a whole. */
+export const wholeSpec = ({ dtype, shape }: TensorSpec, cuts: readonly Cut[]): TensorSpec => ({
   dtype,
-  shape: resized(shape, dim, shape[dim]! * numParts),
+  shape: cuts.reduce<readonly number[]>((whole, { dim, count }) => resized(whole, dim, whole[dim]! * count), shape),
 });
 
 /** Copy runs of as many entries as each has from one array to another, each with a stride and a first entry. */
@@ -95,15 +119,30 @@ export const partOfWhole = (whole: NdArray, dim: number, place: number, numParts
   return part;
 };
 
+/** A rank's part of a whole. */
+export const ownPartOf = (
+  whole: NdArray,
+  shards: readonly Shard[],
+  { place, mesh }: { readonly place: MeshPlace; readonly mesh: Mesh },
+): NdArray => shards.reduce((part, { axis, dim }) => partOfWhole(part, dim, place[axis]!, mesh[axis]!), whole);
+
+/** All parts, in the order of `ShardFiles`, put together. */
+const joinAll = (arrays: readonly NdArray[], cuts: readonly Cut[]): NdArray =>
+  cuts.reduceRight(
+    (joined, { dim, count }) =>
+      Array.from({ length: joined.length / count }, (_, i) => joinParts(joined.slice(i * count, (i + 1) * count), dim)),
+    arrays,
+  )[0]!;
+
 /** A tensor of a checkpoint as a whole, by path; undefined where no file has it, or not all that should. */
 export const wholeTensors = (
   shared: NamedTensors,
-  families: readonly { readonly dim: number; readonly files: readonly NamedTensors[] }[],
+  families: readonly { readonly cuts: readonly Cut[]; readonly files: readonly NamedTensors[] }[],
 ): ((path: string) => NdArray | undefined) => {
   return (path) => {
     const family = families.find(({ files }) => files[0]!.has(path));
     if (family === undefined) return shared.get(path);
-    const parts = family.files.flatMap((tensors) => tensors.get(path) ?? []);
-    return parts.length === family.files.length ? joinParts(parts, family.dim) : undefined;
+    const arrays = family.files.flatMap((tensors) => tensors.get(path) ?? []);
+    return arrays.length === family.files.length ? joinAll(arrays, family.cuts) : undefined;
   };
 };

@@ -188,6 +188,8 @@ export interface ExpertsJob {
   readonly normalisation: "none" | "before-dropping" | "after-dropping";
   /** How tokens travel; `auto` is planned by measurements before the first step. */
   readonly dispatch: "dense" | "ragged" | "hierarchical" | "duplicate-free" | "auto";
+  /** Who does what where ranks along "tensor" share out the hidden width of experts. */
+  readonly shards: ShardsName;
   /** Into how many a rank's tokens are cut, to travel while experts work on others; `auto` is planned too. */
   readonly chunks: number | "auto";
   /** The same for what comes back in the backward pass. Default: as `chunks`. */
@@ -200,6 +202,12 @@ export interface ExpertsJob {
   /** Steps after which it is recorded which experts tokens choose, and how many such steps are kept. Default: never. */
   readonly recordRouting?: { readonly everySteps: number; readonly keep: number } | undefined;
 }
+
+/** A way to share each expert out. */
+export type ShardSchedule = "baseline" | "split-before-gate" | "split-after-gate";
+
+/** With `auto` the schedule is the one that takes least by measurements before the first step. */
+export type ShardsName = "none" | ShardSchedule | "auto";
 
 /** How experts are placed anew while training. */
 export interface PlacementJob {

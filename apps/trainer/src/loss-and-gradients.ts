@@ -11,6 +11,7 @@ import {
   mapTree,
   multiply,
   scope,
+  shardAxes,
   type Sharding,
   type Tensor,
   unflattenTree,
@@ -108,13 +109,12 @@ export const lossAndGradients = (
 export const updating = <T>(fn: () => T): T => inPhase("update", () => scope("update", fn));
 
 /**
- * Gradients whose mean over the ranks that hold the same is that of the mean loss of all: a part that one rank of an
- * axis has gets what the losses of all ranks along it say.
+ * Gradients whose mean over the ranks that hold the same is that of the mean loss of all: a part that one rank has gets
+ * what the losses of all ranks say that share the whole out.
  */
 const ofMeanLoss = (gradients: unknown, sharding: Sharding): unknown =>
   mapTree(gradients, (gradient: Tensor, path) => {
-    const shard = sharding(path);
-    const numRanks = shard === undefined ? 1 : axisSize(shard.axis);
+    const numRanks = shardAxes(sharding(path)).reduce((product, axis) => product * axisSize(axis), 1);
     return numRanks === 1 ? gradient : inPhase("backward", () => multiply(gradient, 1 / numRanks));
   });
 

@@ -82,6 +82,22 @@ test.each<[readonly string[], RegExp]>([
     /along mesh\.tensor they have different parameters; use top-k/,
   ],
   [
+    ["ranks=2", "mesh.tensor=2", gptOf("shards: baseline, hidden: 9")],
+    /9 features inside of an expert do not divide among 2 ranks along mesh\.tensor; use a multiple of 2/,
+  ],
+  [
+    ["ranks=2", "mesh.tensor=2", gptOf("shards: split-after-gate, dispatch: ragged")],
+    /split-after-gate sends slots of one size, not ragged; use dispatch: dense/,
+  ],
+  [
+    [
+      "ranks=4",
+      "mesh={expert: 2, tensor: 2}",
+      gptOf("shards: baseline, dispatch: ragged, placement: {everySteps: 5, when: pays}"),
+    ],
+    /with shards: baseline tokens travel to other ranks than the exchange that moves are weighed by; use when: always/,
+  ],
+  [
     ["ranks=4", "mesh.tensor=2", gpt, "batch=7"],
     /7 samples do not divide among 2 groups of 2 ranks; use a multiple of 2/,
   ],

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { CrossFieldFault } from "./cross-field-fault.ts";
-import { expertsOf } from "./experts-of.ts";
+import { expertsOf, hiddenOf } from "./experts-of.ts";
 import type { Job, MeshJob } from "./job.ts";
 import { count } from "./ranges.ts";
 
@@ -105,7 +105,40 @@ const expertFaults = (job: Job, fault: Fault): void => {
     );
 };
 
-const tensorFaults = ({ mesh: { tensor }, model, data }: Job, fault: Fault): void => {
+/** Rules about experts that ranks along "tensor" share out. */
+const shardFaults = ({ mesh: { tensor }, model }: Job, fault: Fault): void => {
+  if (model.kind !== "gpt" || model.experts === undefined || model.experts.shards === "none") return;
+  const { shards, dispatch, placement, chunks, backwardChunks = chunks } = model.experts;
+  const hidden = hiddenOf(model.experts, model.width);
+  if (hidden % tensor !== 0)
+    fault(
+      ["model", "experts", "hidden"],
+      `${hidden} features inside of an expert do not divide among ${tensor} ranks along mesh.tensor; use a multiple of ${tensor}, or shards: none`,
+    );
+  if (shards === "split-after-gate" && dispatch !== "dense")
+    fault(
+      ["model", "experts", "dispatch"],
+      `shards: split-after-gate sends slots of one size, not ${dispatch}; use dispatch: dense, or shards: split-before-gate`,
+    );
+  if (backwardChunks !== chunks && shards !== "split-before-gate")
+    fault(
+      ["model", "experts", "backwardChunks"],
+      `${backwardChunks} beside chunks: ${chunks} would let rows travel again with shards: ${shards}; leave it out, or use shards: split-before-gate`,
+    );
+  if (placement?.when === "pays")
+    fault(
+      ["model", "experts", "placement", "when"],
+      `with shards: ${shards} tokens travel to other ranks than the exchange that moves are weighed by; use when: always, or shards: none`,
+    );
+};
+
+const tensorFaults = (job: Job, fault: Fault): void => {
+  const {
+    mesh: { tensor },
+    model,
+    data,
+  } = job;
+  shardFaults(job, fault);
   if (model.kind !== "gpt")
     return fault(
       ["mesh", "tensor"],

@@ -3,12 +3,13 @@ import { expect, test } from "vitest";
 import type { Job } from "./job.ts";
 import { batchPartOf, everyRankAxis, meshGroups, meshOf, numBatchParts, placeOf, replicasAxisOf } from "./mesh.ts";
 
-const jobOf = (data: number, expert: number, tensor: number): Job =>
+const jobOf = (data: number, expert: number, tensor: number, shards = "none"): Job =>
   ({
     ranks: data * expert * tensor,
     mesh: { expert, tensor },
     compression: { kind: "identity" },
     optimizer: { kind: "sgd" },
+    model: { kind: "gpt", experts: { shards } },
   }) as Job;
 const jobs = fc
   .tuple(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 3 }))
@@ -32,14 +33,34 @@ test("ranks that hold a part, and those along which it is averaged, are all rank
       const [mesh, groups] = [meshOf(job), meshGroups(job)];
       const axes = [...(expert > 1 ? ["expert"] : []), ...(tensor > 1 ? ["tensor"] : [])];
       for (const axis of axes) {
-        const replicas = replicasAxisOf({ sharding: () => ({ axis, dim: 0 }), mesh })("w");
+        const replicas = replicasAxisOf({ sharding: () => [{ axis, dim: 0 }], mesh })("w");
         expect(mesh[axis]! * mesh[replicas]!).toBe(job.ranks);
         for (const group of groups[replicas]!)
           expect(new Set(group.map((rank) => placeOf(job, rank)[axis])).size).toBe(1);
       }
-      const every = replicasAxisOf({ sharding: () => undefined, mesh })("w");
+      const every = replicasAxisOf({ sharding: () => [], mesh })("w");
       expect(every).toBe(everyRankAxis(mesh));
       expect(mesh[every]).toBe(job.ranks);
+    }),
+  );
+});
+
+test("ranks that have shards of experts lie along the product of both axes, the shards of one expert side by side", () => {
+  fc.assert(
+    fc.property(jobs, ({ data, expert, tensor }) => {
+      const job = jobOf(data, expert, tensor, "split-before-gate");
+      const mesh = meshOf(job);
+      expect(mesh["expert-shards"]).toBe(tensor === 1 ? undefined : expert * tensor);
+      if (tensor === 1) return;
+      const shards = [...(expert > 1 ? [{ axis: "expert", dim: 0 }] : []), { axis: "tensor", dim: 2 }];
+      const replicas = replicasAxisOf({ sharding: () => shards, mesh })("w");
+      expect(mesh[replicas]).toBe(data);
+      for (let rank = 0; rank < job.ranks; rank++) {
+        const place = placeOf(job, rank);
+        expect(place["expert-shards"]).toBe((place["expert"] ?? 0) * tensor + place["tensor"]!);
+        for (const group of meshGroups(job)[replicas]!.filter((ranks) => ranks.includes(rank)))
+          for (const other of group) expect(placeOf(job, other)["expert-shards"]).toBe(place["expert-shards"]);
+      }
     }),
   );
 });

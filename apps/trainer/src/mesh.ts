@@ -1,7 +1,7 @@
 import { meshPartition } from "@skein/collectives";
 import { gradientWorkers } from "@skein/second-order";
-import { InvariantError, type Mesh, type MeshPlace, type Sharding } from "@skein/tensor-core";
-import { acrossHostsAxis, insideHostsAxis } from "./build-exchange.ts";
+import { InvariantError, type Mesh, type MeshPlace, shardAxes, type Sharding } from "@skein/tensor-core";
+import { hasShards } from "./experts-of.ts";
 import type { Job, MeshJob } from "./job.ts";
 import { hasGrid } from "./optimizer-schema.ts";
 
@@ -23,8 +23,18 @@ export const expertLevelAxes = ({ expertLevels = [] }: Pick<MeshJob, "expertLeve
 /** Along this one lie ranks that have the same samples and share out the matrices of each block. */
 export const tensorAxis = "tensor";
 
+/** Where ranks share out the hidden width of experts too: all that have shards of the same layer's experts. */
+export const expertShardsAxis = "expert-shards";
+
+/** And along this one those that have the same shards of the same experts. */
+export const expertShardReplicasAxis = "expert-shard-replicas";
+
 /** All ranks, where not all have different samples. */
 export const worldAxis = "world";
+
+/** Axes of ranks that share a host, and of those that stand in the same place on each. */
+export const insideHostsAxis = "inside-hosts";
+export const acrossHostsAxis = "across-hosts";
 
 /** Axes of the grid of K-FAC's gradient workers: along the first lie the ranks of a column, the second of a row. */
 export const gridAxes = { workers: "gradient-workers", receivers: "gradient-receivers" } as const;
@@ -49,7 +59,7 @@ const productPartition = (mesh: Mesh, along: readonly string[]): number[][] => {
 };
 
 /** Axes of what ranks share out beside the batch, and the products of them along which gradients are averaged. */
-const sharedOut = ({ ranks, mesh: job }: Job): (readonly [axis: string, groups: Groups])[] => {
+const sharedOut = ({ ranks, mesh: job, model }: Job): (readonly [axis: string, groups: Groups])[] => {
   const { expert, expertLevels = [], tensor } = job;
   const levels = expertLevelAxes(job);
   const sizes = levels.length > 1 ? expertLevels : [expert];
@@ -63,6 +73,8 @@ const sharedOut = ({ ranks, mesh: job }: Job): (readonly [axis: string, groups: 
   if (expert > 1) axes.push([expertReplicasAxis, groups("replica", "tensor")], [expertAxis, groups(...levels)]);
   if (levels.length > 1) for (const axis of levels) axes.push([axis, groups(axis)]);
   if (tensor > 1) axes.push([tensorAxis, groups("tensor")], [worldAxis, groups("replica", ...levels, "tensor")]);
+  if (hasShards({ mesh: job, model }))
+    axes.push([expertShardsAxis, groups(...levels, "tensor")], [expertShardReplicasAxis, groups("replica")]);
   return axes;
 };
 
@@ -95,34 +107,36 @@ export const meshOf = (job: Job): Mesh =>
 /** The axis along which all ranks lie. */
 export const everyRankAxis = (mesh: Mesh): string => (Object.hasOwn(mesh, worldAxis) ? worldAxis : dataAxis);
 
-/** By axis along which ranks hold different parts: the axis along which they hold the same. */
-const replicasAlong: Readonly<Record<string, string>> = { [expertAxis]: expertReplicasAxis, [tensorAxis]: dataAxis };
+/** By the axes along which ranks hold different parts: the axis along which they hold the same. */
+const replicasAlong: Readonly<Record<string, string>> = {
+  [expertAxis]: expertReplicasAxis,
+  [tensorAxis]: dataAxis,
+  [`${expertAxis},${tensorAxis}`]: expertShardReplicasAxis,
+};
 
-/** The axis along which ranks hold the same part of what is shared out along another. */
-export const replicasAxisAlong = (axis: string): string => {
-  const replicas = replicasAlong[axis];
-  if (replicas === undefined) throw new InvariantError(`parameters are shared out along axis "${axis}"`);
+/** The axis along which ranks hold the same part of what is shared out along others. */
+export const replicasAxisAlong = (axes: readonly string[]): string => {
+  const replicas = replicasAlong[axes.join()];
+  if (replicas === undefined) throw new InvariantError(`parameters are shared out along axes "${axes.join(", ")}"`);
   return replicas;
 };
 
 /**
  * The axis along which ranks hold the same of the parameter at a path, and average its gradient: the product of all
- * axes but the one that it is shared out along.
+ * axes but those that it is shared out along.
  */
 export const replicasAxisOf =
   ({ sharding, mesh }: { readonly sharding: Sharding; readonly mesh: Mesh }): ((path: string) => string) =>
   (path) => {
-    const shard = sharding(path);
-    return shard === undefined ? everyRankAxis(mesh) : replicasAxisAlong(shard.axis);
+    const axes = shardAxes(sharding(path));
+    return axes.length === 0 ? everyRankAxis(mesh) : replicasAxisAlong(axes);
   };
 
 /** Only what several ranks share out: what one rank has whole, it has as if nobody shared it out. */
 export const shardingOn =
   (mesh: Mesh, sharding: Sharding): Sharding =>
-  (path) => {
-    const shard = sharding(path);
-    return shard === undefined || (mesh[shard.axis] ?? 1) === 1 ? undefined : shard;
-  };
+  (path) =>
+    sharding(path).filter(({ axis }) => (mesh[axis] ?? 1) > 1);
 
 /** The place of a rank along each axis. */
 export const placeOf = (job: Job, rank: number): MeshPlace =>

@@ -59,6 +59,12 @@ const expertsSchema = z
       .describe(
         "How tokens travel: in slots of one size; only as many as there are; those over levels, in fewer messages; each once to a group, over levels; or whichever is measured to be the fastest before the first step.",
       ),
+    shards: z
+      .enum(["none", "baseline", "split-before-gate", "split-after-gate", "auto"])
+      .default("none")
+      .describe(
+        "Whether ranks along mesh.tensor share each expert out, and who does what: all of them everything; each its tokens from the gate on; each its slots behind the gate; auto: what takes least by measurements.",
+      ),
     chunks: z
       .union([count.max(64), z.literal("auto")])
       .default(1)

@@ -5,7 +5,7 @@ import type { Model } from "@skein/models";
 import { buildData, buildModel, buildOwnModel } from "./build.ts";
 import { type Checkpoint, rankFile, requireSameTensors, sharedFile, specsText } from "./checkpoint.ts";
 import { sha256 } from "./checkpoint-part.ts";
-import { shardFilesIn, wholeSpec } from "./checkpoint-shards.ts";
+import { cutsOf, shardFilesIn, wholeSpec } from "./checkpoint-shards.ts";
 import { expertsOf } from "./experts-of.ts";
 import { CheckpointError, ConfigError } from "./errors.ts";
 import { type ExchangePlan, isExchangePlanned } from "./planning/exchange-plan.ts";
@@ -150,6 +150,9 @@ const remarksOn = (job: Job, totalSteps: number): string[] => {
           "clipNorm: the norm of all gradients is needed before the first layer, so with overlap: dear nothing is hidden behind the forward pass",
         ]
       : []),
+    ...(job.mesh.tensor === 1 && (expertsOf(job)?.shards ?? "none") !== "none"
+      ? ["model.experts.shards has no effect: with mesh.tensor: 1 no ranks share out what is inside of an expert"]
+      : []),
     ...(job.zero === 1 && job.ranks === 1 ? ["zero has no effect: there is one rank"] : []),
     ...(isExpertsPlanned(job)
       ? [
@@ -167,18 +170,18 @@ const remarksOn = (job: Job, totalSteps: number): string[] => {
 /** What all ranks have together of leaves that they share out, as wholes. */
 const wholeSpecs = (
   { shared, parts, slices }: SavedLeaves<TensorSpec>,
-  shardOf: Sharding,
+  shardsOf: Sharding,
   mesh: Mesh,
 ): Map<string, TensorSpec> =>
   new Map([
     ...shared,
-    ...[...parts].flatMap(([axis, leaves]) =>
-      [...leaves].map(([path, spec]) => [path, wholeSpec(spec, shardOf(path)!.dim, mesh[axis]!)] as const),
+    ...parts.flatMap(({ leaves }) =>
+      [...leaves].map(([path, spec]) => [path, wholeSpec(spec, cutsOf(shardsOf(path), mesh))] as const),
     ),
-    ...[...slices].map(([path, { leaf, shape }]) => {
-      const [shard, whole] = [shardOf(path), { dtype: leaf.dtype, shape }];
-      return [path, shard === undefined ? whole : wholeSpec(whole, shard.dim, mesh[shard.axis]!)] as const;
-    }),
+    ...[...slices].map(
+      ([path, { leaf, shape }]) =>
+        [path, wholeSpec({ dtype: leaf.dtype, shape }, cutsOf(shardsOf(path), mesh))] as const,
+    ),
   ]);
 
 /**
@@ -192,14 +195,15 @@ const savedSpecs = (
 ): Map<string, TensorSpec> =>
   new Map([
     ...shared,
-    ...shardFilesIn(tensors).flatMap(({ dim, names }) =>
+    ...shardFilesIn(tensors).flatMap(({ cuts, names }) =>
       [...tensors.get(names[0]!)!].map(([path, part]) => {
-        const other = names.find((name) => !isAlike(tensors.get(name)!.get(path), part));
-        if (other !== undefined || part.shape[dim] === undefined)
+        const other = names.find((name) => !isAlike(tensors.get(name)?.get(path), part));
+        const dims = cuts.map(({ dim }) => dim);
+        if (other !== undefined || dims.some((dim) => part.shape[dim] === undefined))
           throw new CheckpointError(
-            `${folder}: ${path} in ${other ?? names[0]} is no part along dimension ${dim} like that in ${names[0]}, ${formatSpec(part)}; resume from another run`,
+            `${folder}: ${path} in ${other ?? names[0]} is no part along dimension ${dims.join(" and ")} like that in ${names[0]}, ${formatSpec(part)}; resume from another run`,
           );
-        return [path, wholeSpec(part, dim, names.length)] as const;
+        return [path, wholeSpec(part, cuts)] as const;
       }),
     ),
   ]);
@@ -243,7 +247,7 @@ export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> =>
   const saved = splitLeaves(specs, built);
   const whole = wholeSpecs(saved, stateSharding(sharding, specs.params), mesh);
   const stateBytes = [
-    ...[saved.shared, saved.own, ...saved.parts.values()].flatMap((leaves) => [...leaves.values()]),
+    ...[saved.shared, saved.own, ...saved.parts.map(({ leaves }) => leaves)].flatMap((leaves) => [...leaves.values()]),
     ...[...saved.slices.values()].map(({ leaf }) => leaf),
   ].reduce((sum, spec) => sum + byteLength(spec), 0);
   requireRoom({ job, stateBytes, params: specs.params });

@@ -7,12 +7,13 @@ import {
   leafPaths,
   randomKey,
   type NdArray,
+  shardAxes,
   type SpanSink,
   type Tensor,
   unflattenTree,
 } from "@skein/tensor-core";
 import { type NamedTensors, partContent, rankFile, readPart, sharedFile } from "./checkpoint.ts";
-import { partOfWhole, shardFile, shardFilesIn, wholeTensors } from "./checkpoint-shards.ts";
+import { ownPartOf, shardFile, shardFilesIn, wholeTensors } from "./checkpoint-shards.ts";
 import { CheckpointError } from "./errors.ts";
 import { nodeFiles } from "./files.ts";
 import type { Job } from "./job.ts";
@@ -46,19 +47,19 @@ export const firstState = async (
   if (resume === undefined) return fresh;
   const { own, slices } = splitLeaves(fresh, parts);
   const savedOf = savedTensors(resume, own.size > 0 ? [sharedFile, rankFile(rank)] : [sharedFile]);
-  const shardOf = stateSharding(parts.sharding, fresh.params);
+  const shardsOf = stateSharding(parts.sharding, fresh.params);
   const place = placeOf(job, rank);
   const { leaves, structure } = flattenTree<DeviceArray>(fresh);
   return unflattenTree(
     structure,
     leafPaths(fresh).map((path, i) => {
-      const [whole, shard] = [savedOf(path), shardOf(path)];
+      const [whole, shards] = [savedOf(path), shardsOf(path)];
       const slice = slices.get(path);
-      if (whole === undefined && (shard !== undefined || slice !== undefined))
+      if (whole === undefined && (shards.length > 0 || slice !== undefined))
         throw new CheckpointError(`${resume.folder} has not all parts of ${path}; resume from another run`);
       if (whole === undefined) return leaves[i]!; // nothing is on its way in a saved state
       backend.free(leaves[i]!);
-      const part = shard ? partOfWhole(whole, shard.dim, place[shard.axis]!, parts.mesh[shard.axis]!) : whole;
+      const part = ownPartOf(whole, shards, { place, mesh: parts.mesh });
       return backend.upload(slice ? sliceOfWhole(part, place[slice.axis]!, parts.mesh[slice.axis]!) : part);
     }),
   );
@@ -78,7 +79,7 @@ const savedTensors = (
   const read = (name: string): NamedTensors => readPart(nodeFiles, folder, byName.get(name)!);
   return wholeTensors(
     new Map(names.filter((name) => byName.has(name)).flatMap((name) => [...read(name)])),
-    shardFilesIn(byName).map(({ dim, names: parts }) => ({ dim, files: parts.map(read) })),
+    shardFilesIn(byName).map(({ cuts, names: own }) => ({ cuts, files: own.map(read) })),
   );
 };
 
@@ -109,19 +110,19 @@ export const copyParts = async (
 ): Promise<PartsToWrite["parts"]> => {
   const { shared, parts, slices, own } = splitLeaves(state, layout);
   const place = placeOf(job, rank);
-  const shardOf = stateSharding(layout.sharding, state.params);
+  const shardsOf = stateSharding(layout.sharding, state.params);
   /** The file with what all ranks know of a path, where this one is the first to have it. */
   const commonFile = (path: string): string | undefined => {
-    const shard = shardOf(path);
-    if (shard === undefined) return rank === 0 ? sharedFile : undefined;
-    return place[replicasAxisAlong(shard.axis)] === 0 ? shardFile(shard, place[shard.axis]!) : undefined;
+    const shards = shardsOf(path);
+    if (shards.length === 0) return rank === 0 ? sharedFile : undefined;
+    return place[replicasAxisAlong(shardAxes(shards))] === 0 ? shardFile(shards, place) : undefined;
   };
   const files = new Map<string, Map<string, NdArray>>();
   const add = (name: string, path: string, array: NdArray): void => {
     const tensors = files.get(name) ?? new Map<string, NdArray>();
     files.set(name, tensors.set(path, array));
   };
-  const common = new Map([shared, ...parts.values()].flatMap((leaves) => [...leaves]));
+  const common = new Map([shared, ...parts.map(({ leaves }) => leaves)].flatMap((leaves) => [...leaves]));
   for (const path of leafPaths(state)) {
     const [leaf, slice, alone, name] = [common.get(path), slices.get(path), own.get(path), commonFile(path)];
     if (alone !== undefined) add(rankFile(rank), path, await backend.download(alone));

@@ -78,7 +78,7 @@ const compare = async (
         backend,
         world,
         {
-          sharding: (path) => (numParts > 1 && path === "weight" ? { axis: "tensor", dim: 1 } : undefined),
+          sharding: (path) => (numParts > 1 && path === "weight" ? [{ axis: "tensor", dim: 1 }] : []),
           mesh: {},
           zero: 0,
         },

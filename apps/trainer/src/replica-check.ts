@@ -27,6 +27,9 @@ const digestsOf = async (backend: Backend, arrays: Iterable<DeviceArray>): Promi
   return digests;
 };
 
+/** A rank's place along some axes, told from all others. */
+const placeAlong = (place: MeshPlace, axes: readonly string[]): string => axes.map((axis) => place[axis]!).join();
+
 /** Find the tensors that differ. @param digests per rank, of each tensor. */
 export const findDrift = (tensors: readonly string[], digests: readonly (readonly string[])[]): Drift[] =>
   tensors.flatMap((tensor, i) => {
@@ -63,14 +66,14 @@ export const replicaCheck =
     const { shared, parts } = splitLeaves(state, layout);
     /** What ranks at one place have alike: all of them what is shared. */
     const sets = [
-      { leaves: shared, placeOf: () => 0 },
-      ...[...parts].map(([axis, leaves]) => ({ leaves, placeOf: (rank: number) => places[rank]![axis]! })),
+      { leaves: shared, placeOf: () => "" },
+      ...parts.map(({ axes, leaves }) => ({ leaves, placeOf: (rank: number) => placeAlong(places[rank]!, axes) })),
     ];
     const own: string[][] = [];
     for (const { leaves } of sets) own.push(await digestsOf(backend, leaves.values()));
     const whole = await world.exchangeTexts(own.map((digests) => digestOf(...digests)).join());
     const digests = whole.map((text) => text.split(","));
-    const firstAt = (placeOf: (rank: number) => number, rank: number): number =>
+    const firstAt = (placeOf: (rank: number) => string, rank: number): number =>
       whole.findIndex((_, other) => placeOf(other) === placeOf(rank));
     const isAlike = (rank: number): boolean =>
       sets.every(({ placeOf }, i) => digests[rank]![i] === digests[firstAt(placeOf, rank)]![i]);

@@ -12,6 +12,8 @@ import { PartWriter } from "./part-writer.ts";
 import { type ExchangePlan, isPlanned } from "./planning/exchange-plan.ts";
 import { isExpertsPlanned } from "./planning/experts-plan.ts";
 import { type PlannedExperts, planExperts } from "./planning/plan-experts.ts";
+import { isScheduleDue, withPlannedSchedule } from "./planning/expert-schedule-plan.ts";
+import { planExpertSchedule } from "./planning/plan-expert-schedule.ts";
 import { planRun } from "./planning/plan-run.ts";
 import type { ProfileInput } from "./planning/profile-steps.ts";
 import { rankFacts } from "./rank-facts.ts";
@@ -71,15 +73,18 @@ const trainOn = async (
   if (worldSize > 1) await agreeOnFacts(world, await rankFacts(input, backend));
   let { plan } = input;
   const measured = { job, backend, communicators, rank, train: data.train };
-  // Before there is a model, which is made with it.
-  const experts = await plannedExperts(measured, plan);
-  const model = await buildModel(job, taskOf(data), {
+  // Before there is a model, which is made with them.
+  const schedule = isScheduleDue(job, plan?.expertSchedule) ? await planExpertSchedule(measured) : undefined;
+  const shared = withPlannedSchedule(job, schedule ?? plan?.expertSchedule);
+  const experts = await plannedExperts({ ...measured, job: shared }, plan);
+  const model = await buildModel(shared, taskOf(data), {
     given: input.traced && modelOf(input.traced),
     experts: experts?.plan ?? plan?.experts,
   });
   const ingredients = { job, model, totalSteps, train: data.train };
   if (isPlanned(job, plan)) {
-    const agreed = await planRun({ ...measured, parts: buildParts(ingredients, plan) }, plan, experts);
+    const decided = { schedule, experts };
+    const agreed = await planRun({ ...measured, parts: buildParts(ingredients, plan) }, plan, decided);
     report.planned(agreed);
     ({ plan } = agreed);
   }

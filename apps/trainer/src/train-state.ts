@@ -15,6 +15,7 @@ import {
   type NdArray,
   randomKey,
   type Shape,
+  shardAxes,
   type Sharding,
   type Tensor,
   type TensorSpec,
@@ -248,19 +249,25 @@ const isOnTheWay = (path: string): boolean => path === "due" || path.startsWith(
  * theirs.
  */
 export const stateSharding = (sharding: Sharding, params: unknown): Sharding => {
-  const sharedOut = leafPaths(params).filter((path) => sharding(path) !== undefined);
+  const sharedOut = leafPaths(params).filter((path) => sharding(path).length > 0);
   return (path) => {
     const of = /^(params|optimizer)\./.test(path) ? sharedOut.find((own) => path.endsWith(`.${own}`)) : undefined;
-    return of === undefined ? undefined : sharding(of);
+    return of === undefined ? [] : sharding(of);
   };
 };
+
+/** Leaves by path that ranks share out along the same axes. */
+export interface PartLeaves<Leaf> {
+  readonly axes: readonly string[];
+  readonly leaves: ReadonlyMap<string, Leaf>;
+}
 
 /** What of a state is saved, by path. */
 export interface SavedLeaves<Leaf> {
   /** The same on all ranks. */
   readonly shared: Map<string, Leaf>;
-  /** Of parameters that ranks share out along an axis: the same on ranks at one place along it. */
-  readonly parts: ReadonlyMap<string, Map<string, Leaf>>;
+  /** Of parameters that ranks share out along some axes: the same on ranks at one place along these. */
+  readonly parts: readonly PartLeaves<Leaf>[];
   /** Of the optimizer's state, what ranks that hold the same parameters have slices of. */
   readonly slices: ReadonlyMap<string, SlicedLeaf & { readonly leaf: Leaf }>;
   /** What a rank has alone, and no other run has a use for. */
@@ -275,7 +282,7 @@ export const splitLeaves = <Leaf extends { readonly shape: Shape }>(
   { sharding, mesh, zero }: Layout,
 ): SavedLeaves<Leaf> => {
   const { leaves } = flattenTree<Leaf>(state);
-  const shardOf = stateSharding(sharding, state.params);
+  const shardsOf = stateSharding(sharding, state.params);
   const entries = leafPaths(state)
     .map((path, i): [string, Leaf] => [path, leaves[i]!])
     .filter(([path]) => !isOnTheWay(path));
@@ -293,10 +300,17 @@ export const splitLeaves = <Leaf extends { readonly shape: Shape }>(
     return slice === undefined ? [] : [[path, { ...slice, leaf }] as const];
   });
   const others = entries.filter(([path]) => !isOwn(path) && !sliced.has(path));
-  const byAxis = Map.groupBy(others, ([path]) => shardOf(path)?.axis);
-  const shared = new Map(byAxis.get(undefined));
-  const parts = [...byAxis].flatMap(([axis, some]) => (axis === undefined ? [] : [[axis, new Map(some)] as const]));
-  return { shared, parts: new Map(parts), slices: new Map(slices), own: new Map(own) };
+  const axesOfLeaf = (path: string): readonly string[] => shardAxes(shardsOf(path));
+  const byAxes = [...Map.groupBy(others, ([path]) => axesOfLeaf(path).join()).values()].map((some) => ({
+    axes: axesOfLeaf(some[0]![0]),
+    leaves: new Map(some),
+  }));
+  return {
+    shared: byAxes.find(({ axes }) => axes.length === 0)?.leaves ?? new Map<string, Leaf>(),
+    parts: byAxes.filter(({ axes }) => axes.length > 0),
+    slices: new Map(slices),
+    own: new Map(own),
+  };
 };
 
 /** Steps of a job: given, or its epochs. */

@@ -2,49 +2,26 @@ import { exchange } from "@skein/compressors";
 import {
   add,
   all,
-  allReduce,
   applyUpdates,
-  cast,
-  equal,
-  flattenTree,
   full,
   fullLike,
   greater,
-  isFinite,
-  leafPaths,
   logicalAnd,
   logicalNot,
   logicalOr,
   type LossScaleState,
   reshape,
-  type Sharding,
   slice,
-  stack,
   type Tensor,
   where,
   zipTrees,
 } from "@skein/tensor-core";
-import { axisSize } from "@skein/tensor-core/backend";
 import { observing, refreshing } from "./curvature.ts";
+import { finiteFlags } from "./finite-flags.ts";
 import { exchangeOptions, lossAndGradients, type TrainStep, updating } from "./loss-and-gradients.ts";
 import { modelFigures } from "./model-figures.ts";
 import type { Parts, StepKind, TrainState } from "./train-state.ts";
 import { noUpdate, updateFigures } from "./update-figures.ts";
-
-/**
- * bool [1 + tensors]: whether the loss and each mean gradient are finite, alike on all ranks: of a parameter that is
- * shared out, whether all parts are.
- */
-const finiteFlags = (loss: Tensor, mean: unknown, sharding: Sharding): Tensor => {
-  const flags = flattenTree<Tensor>(mean).leaves.map((tensor) => all(isFinite(tensor)));
-  const paths = leafPaths(mean);
-  for (const [axis, some] of Map.groupBy(flags.keys(), (i) => sharding(paths[i]!)?.axis)) {
-    if (axis === undefined || axisSize(axis) === 1) continue;
-    const faults = allReduce(stack(some.map((i) => cast(logicalNot(flags[i]!), "i32"))), axis);
-    for (const [at, i] of some.entries()) flags[i] = equal(reshape(slice(faults, [at], [at + 1]), []), 0);
-  }
-  return stack([all(isFinite(loss)), ...flags]);
-};
 
 /**
  * One training step, from a batch to updated parameters. Traced.

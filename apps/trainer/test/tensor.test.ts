@@ -1,7 +1,7 @@
 import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { checkpointFiles, jobFolder, metricLines, stepLosses } from "./cli.ts";
+import { checkpointFiles, jobFolder, metricLines, skeinTrain, stepLosses } from "./cli.ts";
 import { expectCloseLosses } from "./run-ends.ts";
 import { runSoundly, settings, smallGptJob } from "./small-gpt.ts";
 
@@ -35,6 +35,15 @@ const savedBy = (output: string, step = steps): ReturnType<typeof checkpointFile
   checkpointFiles(join(folder, output), step);
 const expectClose = (output: string, other: string): void =>
   expectCloseLosses(join(folder, output), join(folder, other), 1e-3);
+/** Gradients are as long as those of another run: an optimizer that divides by their size does not show it. */
+const expectCloseNorms = (output: string, other: string): void => {
+  const [norms, expected] = [output, other].map((name) =>
+    metricLines(join(folder, name)).flatMap(({ type, gradientNorm }) =>
+      type === "step" ? [Number(gradientNorm)] : [],
+    ),
+  );
+  norms!.forEach((norm, i) => expect(norm / expected![i]!).toBeCloseTo(1, 3));
+};
 /** Of the last evaluation of a run. */
 const testLossOf = (output: string): number =>
   Number(metricLines(join(folder, output)).findLast(({ type }) => type === "evaluation")!["loss"]);
@@ -50,12 +59,7 @@ describe("a GPT whose matrices ranks share out", () => {
     expectClose("mesh", "one");
     expect(stepLosses(join(folder, "mesh")).at(-1)).toBeLessThan(5.5);
     expect(Math.abs(testLossOf("mesh") - testLossOf("one"))).toBeLessThan(1e-3);
-    const norms = ["mesh", "one"].map((output) =>
-      metricLines(join(folder, output)).flatMap(({ type, gradientNorm }) =>
-        type === "step" ? [Number(gradientNorm)] : [],
-      ),
-    );
-    norms[0]!.forEach((norm, i) => expect(norm / norms[1]![i]!).toBeCloseTo(1, 3));
+    expectCloseNorms("mesh", "one");
   });
 
   test("saves each part once", () => {
@@ -123,6 +127,89 @@ describe("with experts too", () => {
   test("learns on eight ranks, two along each axis", { tags: "full" }, async () => {
     await train("experts-eight", [dropless, ...mesh({ data: 2, expert: 2, tensor: 2 })]);
     expectClose("experts-eight", "experts-one");
+  });
+
+  describe("of which each is shared out", () => {
+    const sharded = (shards: string, more = ""): string =>
+      dropless.replace("count: 4,", `count: 4, shards: ${shards},${more}`);
+    beforeAll(async () => {
+      const own = [sharded("split-before-gate", " dispatch: duplicate-free,"), ...mesh({ expert: 2, tensor: 2 })];
+      await train("shards", own, "--steps", "5");
+    });
+
+    test("saves each part once", () => {
+      const parts = [0, 1].flatMap((expert) =>
+        [1, 2].flatMap((dim) => [0, 1].map((tensor) => `experts-${expert}-tensor-dim${dim}-${tensor}`)),
+      );
+      const others = ["shared", "tensor-dim0-0", "tensor-dim0-1", "tensor-dim1-0", "tensor-dim1-1"];
+      expect(savedBy("shards", 5).map(([name]) => name)).toEqual(
+        [...parts, ...others].map((name) => `${name}.safetensors`).toSorted(),
+      );
+    });
+
+    test("learns what one rank learns, and goes on on another mesh, split after the gate", async () => {
+      await run(
+        "resume",
+        "shards",
+        "--steps",
+        `${steps}`,
+        ...settings([sharded("split-after-gate", " chunks: 2,"), ...mesh({ tensor: 2 })]),
+      );
+      expectClose("shards", "experts-one");
+      expectCloseNorms("shards", "experts-one");
+      expect(Math.abs(testLossOf("shards") - testLossOf("experts-one"))).toBeLessThan(1e-3);
+      const loads = metricLines(join(folder, "shards"))
+        .filter(({ type }) => type === "step")
+        .map((line) =>
+          [0, 1, 2, 3].reduce((sum, expert) => sum + Number(line[`block-1.load_E.${expert}` as never]), 0),
+        );
+      expect(loads).toEqual(Array.from({ length: steps }, () => 2 * 8 * 16)); // each token's choices once
+    });
+
+    test.each([
+      ["split-before-gate", { data: 2, tensor: 2 }, ["zero=1"]],
+      ["split-before-gate", { data: 2, expert: 2, tensor: 2 }, []],
+      ["split-after-gate", { expert: 2, tensor: 2 }, []],
+      ["split-after-gate", { expert: 2, tensor: 2 }, ["precision={kind: mixed-f16}"]],
+      ["split-after-gate", { data: 2, expert: 2, tensor: 2 }, ["zero=1"]],
+      ["baseline", { expert: 2, tensor: 2 }, ["memory={recompute: blocks}"]],
+      ["baseline", { data: 2, tensor: 2 }, []],
+    ] as const)(
+      "%s on %j with %j learns what one rank learns, and goes on on one",
+      { tags: "full" },
+      async (shards, ranks, own) => {
+        const output = `shards-${shards}-${Object.values(ranks).join("-")}-${own.length}`;
+        await train(output, [sharded(shards), ...own, ...mesh(ranks)], "--steps", "5");
+        await run("resume", output, "--steps", `${steps}`, ...settings([dropless, "zero=0", ...mesh({ data: 1 })]));
+        if (own[0]?.startsWith("precision") !== true) expectClose(output, "experts-one");
+      },
+    );
+
+    test("experts that move take their shards with them", { tags: "full" }, async () => {
+      const moving = sharded("split-before-gate", " placement: {everySteps: 2, planner: swap}, dispatch: ragged,");
+      const values = [...plain, moving, ...mesh({ expert: 2, tensor: 2 })];
+      const args = ["run", "job.yaml", "--output", "shards-moving", "--steps", `${steps}`, ...settings(values)];
+      const { code, stderr } = await skeinTrain(folder, ...args);
+      expect(code, stderr).toBe(0);
+      expectClose("shards-moving", "experts-one");
+      const lines = metricLines(join(folder, "shards-moving"));
+      expect(lines.some(({ type }) => type === "placement")).toBe(true);
+    });
+
+    test("by measurements, which a run that goes on keeps", { tags: "full" }, async () => {
+      const args = (output: string) => ["--output", output, "--steps", "5", ...settings(values)];
+      const values = [...plain, sharded("auto"), ...mesh({ expert: 2, tensor: 2 })];
+      const begun = await skeinTrain(folder, "run", "job.yaml", ...args("shards-auto"));
+      expect(begun.code, begun.stderr).toBe(0);
+      const told = /experts are shared out by (\S+); a pass through a layer is expected to take: (.*)/;
+      expect(begun.stderr).toMatch(told);
+      for (const name of ["split-before-gate", "split-after-gate", "baseline"])
+        expect(told.exec(begun.stderr)![2]).toMatch(new RegExp(`${name} [\\d.]+ ms`));
+      const again = await skeinTrain(folder, "resume", "shards-auto", "--steps", `${steps}`);
+      expect(again.code, again.stderr).toBe(0);
+      expect(again.stderr).not.toMatch(told);
+      expectClose("shards-auto", "experts-one");
+    });
   });
 });
 

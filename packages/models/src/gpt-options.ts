@@ -70,6 +70,11 @@ export interface GptExperts {
   readonly every: number;
   /** How parameters of the layer are shared out, by path in its tree. Default: every rank has everything. */
   readonly sharding?: Sharding;
+  /**
+   * With tensor-parallel ranks: whether the layer takes a rank's own positions, with a key of its own, or those of all
+   * ranks of the axis, the same with the same key on each of them. Default: own.
+   */
+  readonly positions?: "own" | "all";
 }
 
 /** What a layer of experts was left with by the last step. */

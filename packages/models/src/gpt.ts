@@ -14,6 +14,7 @@ import {
   matmul,
   multiply,
   normal,
+  ownShard,
   reshape,
   rotary,
   scope,
@@ -46,7 +47,6 @@ import {
   gatherPositions,
   leaveRowParallel,
   ownPositions,
-  ownShard,
   type TensorParallel,
 } from "./tensor-parallel.ts";
 
@@ -71,9 +71,9 @@ const shardingOf =
   (tensor: TensorParallel | undefined, own: Sharding | undefined): Sharding =>
   (path) => {
     const [, experts, name] = /^blocks\.\d+\.(experts\.)?(.*)$/.exec(path) ?? [];
-    if (experts !== undefined) return own?.(name!);
-    if (tensor === undefined || name === undefined || !Object.hasOwn(sharedDims, name)) return undefined;
-    return { axis: tensor.axis, dim: sharedDims[name as keyof typeof sharedDims] };
+    if (experts !== undefined) return own?.(name!) ?? [];
+    if (tensor === undefined || name === undefined || !Object.hasOwn(sharedDims, name)) return [];
+    return [{ axis: tensor.axis, dim: sharedDims[name as keyof typeof sharedDims] }];
   };
 
 /**
@@ -91,7 +91,8 @@ const shardingOf =
  * With `tensor` the ranks of an axis take the same samples; embedding, head and norms are on all of them. `loss` and
  * `evaluate` are of a rank's own positions: the mean of the losses over ranks, and the sum of the metrics, are those of
  * one rank. First parameters and dropout are those of one rank too. A layer of experts takes the rank's own positions,
- * as if the axis were one more along which ranks have different samples. Per block and rank, forward sends
+ * as if the axis were one more along which ranks have different samples, or all (`positions`). Per block and rank,
+ * forward sends
  * `4(P−1)/P · 4BTD` bytes, and backward as many.
  *
  * @throws ArgumentError when sizes are not positive integers, the heads do not divide the width, no block would have
@@ -256,7 +257,7 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
       const y = add(x, drop(attended, 2 * layer + 1));
       const normed = (): Tensor => normalise(block.feedForwardNorm, y);
       const [branch, ...after] = hasExperts(layer)
-        ? scope("experts", () => throughOwnPositions(normed(), (tokens) => applyExperts(block, tokens, layer)))
+        ? scope("experts", () => throughExperts(normed(), (tokens) => applyExperts(block, tokens, layer)))
         : [scope("feed-forward", () => feedForward(block, normed()))];
       return [add(y, drop(branch, 2 * layer + 2)), ...after];
     };
@@ -270,24 +271,33 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
     return [x_BTD, after];
   };
 
-  /** A context whose key differs from use to use, and on ranks that have different positions. */
+  const takesAll = experts?.positions === "all";
+
+  /** A context whose key differs from use to use, and on ranks whose experts see different positions. */
   const keyedFor = (context: RunContext, use: number): RunContext => {
     if (context.key === undefined) return context;
     const key = foldIn(context.key, use);
-    const isAlone = tensor === undefined || axisSize(tensor.axis) === 1;
-    return { ...context, key: isAlone ? key : foldIn(key, axisIndex(tensor.axis)) };
+    const isSame = takesAll || tensor === undefined || axisSize(tensor.axis) === 1;
+    return { ...context, key: isSame ? key : foldIn(key, axisIndex(tensor.axis)) };
   };
 
-  /** Apply a function of tokens to each once: every rank to its own positions. */
-  const throughOwnPositions = <Rest extends readonly unknown[]>(
+  /** Apply experts to tokens: of its own positions on every rank, or of all where they want those. */
+  const throughExperts = <Rest extends readonly unknown[]>(
     x: Tensor,
-    fn: (own: Tensor) => readonly [Tensor, ...Rest],
+    fn: (tokens: Tensor) => readonly [Tensor, ...Rest],
   ): readonly [Tensor, ...Rest] => {
-    if (tensor === undefined || isSequence) return fn(x);
-    needShares({ positions: x.shape[1]! });
-    const [y, ...rest] = fn(ownPositions(x, tensor));
-    return [gatherPositions(y, tensor), ...rest];
+    if (tensor === undefined || isSequence !== takesAll) return fn(x);
+    if (!takesAll) needShares({ positions: x.shape[1]! });
+    const [enterExperts, leaveExperts] = takesAll ? [gatherPositions, ownPositions] : [ownPositions, gatherPositions];
+    const [y, ...rest] = fn(enterExperts(x, tensor));
+    return [leaveExperts(y, tensor), ...rest];
   };
+
+  /** Of what experts say of each token that they take, [B·T, …], that of this rank's own positions. */
+  const ofOwnTokens = (each: Tensor, tokens_BT: Tensor): Tensor =>
+    tensor === undefined || !takesAll
+      ? each
+      : reshape(ownPositions(reshape(each, [...tokens_BT.shape, -1]), tensor), [-1, each.shape[1]!]);
 
   const applyHead = (params: GptParams, x_BTD: Tensor): Tensor =>
     scope("head", () => {
@@ -360,7 +370,7 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
             throw new ArgumentError(
               `gpt: the experts of block ${expertLayers[i]} take mixtures of all tokens, which choose none; ask for choices of a layer that makes them`,
             );
-          return choices_TK;
+          return ofOwnTokens(choices_TK, inputs);
         }),
     },
     figures: ({ experts: blocks }) =>

@@ -51,10 +51,7 @@ export {
   dropOwnPositions,
   enterColumnParallel,
   gatherPositions,
-  gatherShards,
   leaveRowParallel,
   ownPositions,
-  ownShard,
-  sumToShards,
   type TensorParallel,
 } from "./tensor-parallel.ts";

@@ -1,14 +1,17 @@
 import {
   ArgumentError,
+  cast,
   flattenTree,
   full,
   gelu,
   leafPaths,
   matmul,
   mean,
+  multiply,
   NdArray,
   normal,
   randomKey,
+  reshape,
   square,
   sum,
   type Tensor,
@@ -114,6 +117,7 @@ const variants: readonly (readonly [name: string, options: Partial<GptOptions>])
   ],
   ["blocks computed again in backward", { recompute: "blocks" }],
   ["a layer of experts in the second block", { experts: { layer, every: 2 } }],
+  ["a layer of experts that takes all positions", { experts: { layer, every: 2, positions: "all" } }],
 ];
 
 describe.each(variants)("a GPT with %s", (_, options) => {
@@ -185,31 +189,71 @@ test.each([true, false])("apply gives all logits on every rank, and their gradie
   expectSame(shared.gradients, alone.gradients);
 });
 
-test.each([true, false])("a layer of experts draws other numbers on each rank, sequence %s", (sequence) => {
-  const drawnOn = (tensor: number): number[] => {
-    const model = modelOf({ experts: { layer, every: 1 }, tensor: { axis: "tensor", sequence } });
-    const results = onMesh(
+test.each([true, false])(
+  "a layer of experts draws other numbers on ranks with other tokens, sequence %s",
+  (sequence) => {
+    const drawnOn = (tensor: number, positions: "own" | "all" = "own"): number[] => {
+      const model = modelOf({ experts: { layer, every: 1, positions }, tensor: { axis: "tensor", sequence } });
+      const results = onMesh(
+        (initKey: Tensor, ownKey: Tensor, batch: LabelledBatch) => {
+          const { params, state } = model.init(initKey);
+          return model.figures!(model.loss(params, state, batch, { train: true, key: ownKey })[1]);
+        },
+        { data: 1, tensor },
+        () => [key, dropKey, { inputs, labels }],
+      ) as unknown as readonly Readonly<Record<string, NdArray>>[];
+      return results.flatMap((own) => [0, 1].flatMap((block) => own[`block-${block}.drawn`]!.toNumbers()));
+    };
+    expect(new Set(drawnOn(4)).size).toBe(8);
+    expect(new Set(drawnOn(4, "all")).size).toBe(2);
+    const plain = modelOf({ experts: { layer, every: 1 } });
+    const [alone] = onMesh(
       (initKey: Tensor, ownKey: Tensor, batch: LabelledBatch) => {
-        const { params, state } = model.init(initKey);
-        return model.figures!(model.loss(params, state, batch, { train: true, key: ownKey })[1]);
+        const { params, state } = plain.init(initKey);
+        return plain.figures!(plain.loss(params, state, batch, { train: true, key: ownKey })[1]);
       },
-      { data: 1, tensor },
+      { data: 1, tensor: 1 },
       () => [key, dropKey, { inputs, labels }],
     ) as unknown as readonly Readonly<Record<string, NdArray>>[];
-    return results.flatMap((own) => [0, 1].flatMap((block) => own[`block-${block}.drawn`]!.toNumbers()));
-  };
-  expect(new Set(drawnOn(4)).size).toBe(8);
-  const plain = modelOf({ experts: { layer, every: 1 } });
-  const [alone] = onMesh(
-    (initKey: Tensor, ownKey: Tensor, batch: LabelledBatch) => {
-      const { params, state } = plain.init(initKey);
-      return plain.figures!(plain.loss(params, state, batch, { train: true, key: ownKey })[1]);
-    },
-    { data: 1, tensor: 1 },
-    () => [key, dropKey, { inputs, labels }],
-  ) as unknown as readonly Readonly<Record<string, NdArray>>[];
-  expect(drawnOn(1)).toEqual([0, 1].flatMap((block) => alone![`block-${block}.drawn`]!.toNumbers()));
-});
+    expect(drawnOn(1)).toEqual([0, 1].flatMap((block) => alone![`block-${block}.drawn`]!.toNumbers()));
+  },
+);
+
+test.each([true, false])(
+  "a rank tells the choices of its own positions, whichever its experts take, sequence %s",
+  (sequence) => {
+    const choosing: FeedForwardLayer = {
+      ...layer,
+      apply: (params, state, x, context) => {
+        const [y, next, report] = layer.apply(params, state, x, context);
+        return [y, next, { ...report, choices_TK: cast(multiply(reshape(x, [-1, 16]), 1000), "i32") }];
+      },
+    };
+    const chosenOn = (tensor: number, positions: "own" | "all"): number[] => {
+      const model = modelOf({
+        experts: { layer: choosing, every: 2, positions },
+        tensor: { axis: "tensor", sequence },
+      });
+      const results = onMesh(
+        (initKey: Tensor, tokens: Tensor) => {
+          const { params, state } = model.init(initKey);
+          return model.experts!.choices(params, state, tokens, { train: false })[0]!;
+        },
+        { data: 1, tensor },
+        () => [key, inputs],
+      );
+      // [ranks, B, T / P, D] as [B, T, D].
+      const each = results.map((own) => own.toNumbers());
+      const perSample = each[0]!.length / batchSize;
+      return Array.from({ length: batchSize }, (_, sample) =>
+        each.flatMap((numbers) => numbers.slice(sample * perSample, (sample + 1) * perSample)),
+      ).flat();
+    };
+    const alone = chosenOn(1, "own");
+    for (const positions of ["own", "all"] as const)
+      chosenOn(4, positions).forEach((value, i) => expect(Math.abs(value - alone[i]!)).toBeLessThanOrEqual(1)); // rounded
+  },
+);
 
 test("without the positions shared out, apply takes a length that the ranks do not divide", () => {
   const model = modelOf({ tensor: { axis: "tensor", sequence: false } });
@@ -264,7 +308,7 @@ test("says which parameters are shared out, and how", () => {
     { data: 1, tensor: 1 },
     () => [key],
   );
-  const dims = new Map(leafPaths(result).map((path) => [path, model.sharding!(path)?.dim]));
+  const dims = new Map(leafPaths(result).map((path) => [path, model.sharding!(path)[0]?.dim]));
   const ofBlock = [...dims].filter(([path]) => path.startsWith("blocks.1."));
   expect(Object.fromEntries(ofBlock.map(([path, dim]) => [path.slice(9), dim]))).toEqual({
     "attentionNorm.gain": undefined,

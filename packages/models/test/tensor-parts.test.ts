@@ -1,7 +1,6 @@
-import { multiply, type NdArray, sum, type Tensor } from "@skein/tensor-core";
+import { gatherShards, multiply, type NdArray, ownShard, sum, sumToShards, type Tensor } from "@skein/tensor-core";
 import { normalArray } from "@skein/testing";
 import { describe, expect, test } from "vitest";
-import { gatherShards, ownShard, sumToShards } from "../src/index.ts";
 import { onMesh } from "./tensor-ranks.ts";
 
 const partShapes = [[1], [3], [2, 1], [3, 2], [2, 3, 2], [1, 2, 2, 3]];

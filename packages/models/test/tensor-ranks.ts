@@ -79,7 +79,7 @@ export const wholeTree = (
   return new Map(
     leafPaths(trees[0]).map((path, i) => {
       const own = leaves.map((all) => all[i]!);
-      const shard = sharding?.(path);
+      const [shard] = sharding?.(path) ?? [];
       if (shard === undefined) return [path, meanOf(own)];
       const parts = Array.from({ length: tensor }, (_, part) =>
         meanOf(

@@ -121,4 +121,8 @@ export {
   type RoutingRecordJson,
   routingRecordToJson,
 } from "./routing/routing-record.ts";
+export type { ExpertShards, ShardAxes } from "./shards/expert-shards.ts";
+export { splitAfterGate, type SplitAfterGateOptions } from "./shards/split-after-gate.ts";
+export { splitBeforeGate, type SplitBeforeGateOptions } from "./shards/split-before-gate.ts";
+export { withoutSplit } from "./shards/without-split.ts";
 export { fromRows, layOut, rowsOf, type RowTokens, toRows } from "./rows.ts";

@@ -2,7 +2,9 @@
 // token, C slots of an expert for tokens of one rank, R = E·C slots of all, S rows that this rank's experts see.
 import {
   add,
+  allGather,
   ArgumentError,
+  axisIndex,
   cast,
   constant,
   divide,
@@ -11,8 +13,10 @@ import {
   gather,
   greater,
   maximum,
+  ownShard,
   reshape,
   scope,
+  type Sharding,
   slice,
   stack,
   subtract,
@@ -32,9 +36,10 @@ import { mixFromSlots, mixToSlots, mixtureOrder } from "./mixture.ts";
 import { checkCounts, checkDecay } from "./options.ts";
 import { type Order, orderTokens, type WeightNormalisation } from "./order.ts";
 import { maxOverRanks, sumOverRanks } from "./over-ranks.ts";
-import { expertsPerRank, initPlaced, stackParams } from "./placed-experts.ts";
+import { expertsPerRank, hiddenDimOf, initPlaced, stackParams } from "./placed-experts.ts";
 import { expertsByPlace } from "./placement/expert-places.ts";
 import { initLoadMemory, type LoadMemory, rememberLoad } from "./routing/load-memory.ts";
+import type { ExpertShards } from "./shards/expert-shards.ts";
 
 export interface MoeLayerOptions<GateParams, GateState, ExpertParams, SharedParams = never> {
   /** Which experts see which tokens. */
@@ -68,7 +73,12 @@ export interface MoeLayerOptions<GateParams, GateState, ExpertParams, SharedPara
   readonly backwardChunks?: number;
   /** Axis of the mesh over whose ranks the experts lie spread. Default: "expert". */
   readonly axis?: string;
-  /** Axes over which tokens lie spread: loads and auxiliary losses are those of all their ranks. Default: [axis]. */
+  /** How ranks along another axis share each expert out. Default: each is whole. */
+  readonly shards?: ExpertShards;
+  /**
+   * Axes over which tokens lie spread: loads and auxiliary losses are those of all their ranks. Default: [axis], and
+   * the shards' where their ranks gate different tokens.
+   */
   readonly tokenAxes?: readonly string[];
   /**
    * Place of each expert before the first step: rank r holds places r·e to (r + 1)·e − 1. Changes nothing else.
@@ -81,7 +91,7 @@ export interface MoeLayerOptions<GateParams, GateState, ExpertParams, SharedPara
 
 export interface MoeParams<GateParams, ExpertParams, SharedParams> {
   readonly gate: GateParams;
-  /** Stacked along dimension 0: those of this rank alone, by place. */
+  /** Stacked along dimension 0: those of this rank alone, by place; of each its shard. */
   readonly experts: ExpertParams;
   /** Stacked, a single one. */
   readonly shared?: SharedParams;
@@ -111,14 +121,17 @@ export interface MoeReport {
   /** f32 []: sum of the gate's auxiliary losses, to be added to the loss. */
   readonly loss: Tensor;
   readonly figures: MoeFigures;
-  /** i32 [T, K]: experts of this rank's tokens, −1 where there is no choice. Absent for a mixture. */
+  /** i32 [T, K]: experts of the tokens that this rank gates, −1 where there is no choice. Absent for a mixture. */
   readonly choices_TK?: Tensor;
 }
 
 /** How a layer is being run; that of a model fits. */
 export interface MoeContext {
   readonly train: boolean;
-  /** u32[2], fresh in every step and different on every rank. Only noise and random drop orders need it. */
+  /**
+   * u32[2], fresh in every step and different on every rank that has other tokens; the same where tokens are. Only
+   * noise and random drop orders need it.
+   */
   readonly key?: Tensor;
 }
 
@@ -126,6 +139,8 @@ export interface MoeContext {
 export interface MoeLayer<Params, State> {
   /** @param key u32[2], the same on all ranks. */
   init(key: Tensor): { readonly params: Params; readonly state: State };
+  /** How its parameters are shared out, by path. */
+  readonly sharding: Sharding;
   /** @param x of any float dtype, [..., D]; the output is of its shape and dtype. */
   apply(
     params: Params,
@@ -135,8 +150,8 @@ export interface MoeLayer<Params, State> {
   ): readonly [y: Tensor, state: State, report: MoeReport];
 }
 
-/** A context whose key differs from use to use. */
-const keyed = ({ train, key }: MoeContext, use: number): MoeContext => ({
+/** A context whose key differs from use to use, or from rank to rank. */
+const keyed = ({ train, key }: MoeContext, use: number | Tensor): MoeContext => ({
   train,
   ...(key !== undefined && { key: foldIn(key, use) }),
 });
@@ -154,12 +169,14 @@ interface Routed {
  *
  * Ranks of the axis have different tokens, equally many, and different experts. Gradients of experts are sums over the
  * tokens of all ranks of the axis: where the loss is the mean over ranks, divide them by their number; those of all
- * other parameters are of this rank's tokens, and averaged as in any data-parallel step.
+ * other parameters are of this rank's tokens, and averaged as in any data-parallel step. With `shards` those of experts
+ * are sums over the ranks of the product axis.
  *
  * Cost: that of the gate, `2·T·D·E` flops for most; of the experts, for K·T rows per rank on average; of the
  * dispatcher, twice in forward and twice in backward; three all-reduces of a few numbers for the figures, which are
  * left out of a graph where nobody reads them.
- * @throws ArgumentError where the number of experts is no multiple of the ranks, or the placement no permutation.
+ * @throws ArgumentError where the number of experts is no multiple of the ranks, the placement no permutation, or
+ * experts do not tell how they are cut into shards.
  * @example const moe = moeLayer({ gate: switchGate({ width, numExperts: 8 }), experts: geluExperts({ width, hidden }) });
  * Source: stages after Pan et al. 2025 (FSMoE), ASPLOS; Lepikhin et al. 2020 (GShard), arXiv 2006.16668.
  */
@@ -172,13 +189,14 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
     shared,
     capacity: capacityOf = capacityByFactor({ factor: 1.25 }),
     normalisation = "none",
-    dispatcher = denseDispatcher(),
     chunks: numChunks = 1,
     backwardChunks = numChunks,
     axis = "expert",
-    tokenAxes = [axis],
+    shards,
+    tokenAxes = shards?.gates === "own" ? [axis, shards.axis] : [axis],
     loadDecay = 0.95,
   } = options;
+  const dispatcher = shards?.dispatcherFor(options.dispatcher) ?? options.dispatcher ?? denseDispatcher();
   checkCounts("moeLayer", { chunks: numChunks, backwardChunks });
   const isApart = backwardChunks !== numChunks;
   if (isApart && dispatcher.throughApart === undefined)
@@ -257,15 +275,26 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
       return {
         params: {
           gate: params,
-          experts: initPlaced(experts, foldIn(key, 1), byPlace, axis),
+          experts: initPlaced(experts, foldIn(key, 1), { byPlace, axis, shards }),
           ...(shared !== undefined && { shared: stackParams([shared.init(foldIn(key, 2))]) }),
         },
         state: { gate: state, placeOf_E: constant(placement, "i32"), ...initLoadMemory(numExperts) },
       };
     },
-    apply: (params, state, x, context) => {
+    sharding: (path) => {
+      const [, own] = /^experts\.(.*)$/.exec(path) ?? [];
+      if (own === undefined) return [];
+      const hidden = shards && { axis: shards.axis, dim: hiddenDimOf(experts, own) + 1 };
+      return [{ axis, dim: 0 }, ...(hidden === undefined ? [] : [hidden])];
+    },
+    apply: (params, state, x, given) => {
       expertsPerRank(numExperts, axis);
-      const x_TD = cast(reshape(x, [-1, x.shape.at(-1)!]), "f32");
+      const given_TD = cast(reshape(x, [-1, x.shape.at(-1)!]), "f32");
+      const splitAxis = shards?.splits === true && axisSize(shards.axis) > 1 ? shards.axis : undefined;
+      const [x_TD, context] =
+        splitAxis === undefined
+          ? [given_TD, given]
+          : [ownShard(given_TD, { axis: splitAxis, dim: 0 }), keyed(given, axisIndex(splitAxis))];
       const gated = scope(gateScope, () =>
         gate.choose(params.gate, state.gate, x_TD, { ...keyed(context, 0), tokenAxes }),
       );
@@ -284,8 +313,10 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
           scope("shared-expert", () => shared.apply(params.shared!, x_TD, all_1)),
         );
       };
+      const own_TD = withShared();
+      const y = splitAxis === undefined ? own_TD : scope("inverse-order", () => allGather(own_TD, splitAxis));
       return [
-        cast(reshape(withShared(), x.shape), x.dtype),
+        cast(reshape(y, x.shape), x.dtype),
         { gate: gated.state, placeOf_E, meanLoad_E, loadWeight },
         {
           loss: gated.loss,

@@ -6,13 +6,16 @@ import {
   constant,
   foldIn,
   gather,
+  mapTree,
   multiply,
+  ownShard,
   stack,
   type Tensor,
   zipTrees,
 } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
 import type { Experts } from "./experts/experts.ts";
+import type { ShardAxes } from "./shards/expert-shards.ts";
 
 /** @throws ArgumentError where ranks would hold different numbers of experts. */
 export const expertsPerRank = (numExperts: number, axis: string): number => {
@@ -29,17 +32,43 @@ export const stackParams = <Params>(each: readonly Params[]): Params =>
   zipTrees((...leaves: Tensor[]) => stack(leaves), each[0]!, ...each.slice(1));
 
 /**
- * First parameters of this rank's experts, stacked. An expert's own follow from the key and its number alone, so they
- * are the same wherever it is placed, and all ranks pass the same key.
+ * The dimension of hidden values of an expert's parameter.
+ *
+ * @throws ArgumentError for experts that do not tell it.
+ */
+export const hiddenDimOf = ({ hiddenDims = {} }: Pick<Experts, "hiddenDims">, path: string): number => {
+  if (!Object.hasOwn(hiddenDims, path))
+    throw new ArgumentError(
+      `moeLayer: ranks are to share each expert out, but its "${path}" is not among hiddenDims [${Object.keys(hiddenDims).join(", ")}]; name its dimension of hidden values, or leave shards out`,
+    );
+  return hiddenDims[path]!;
+};
+
+export interface PlacedOptions {
+  /** Expert of each place. */
+  readonly byPlace: readonly number[];
+  readonly axis: string;
+  readonly shards: ShardAxes | undefined;
+}
+
+/**
+ * First parameters of this rank's experts, or of its shards of them, stacked. An expert's own follow from the key and
+ * its number alone, so they are the same wherever it is placed, and all ranks pass the same key.
  */
 export const initPlaced = <Params>(
-  { init }: Experts<Params>,
+  experts: Experts<Params>,
   key: Tensor,
-  byPlace: readonly number[],
-  axis: string,
+  { byPlace, axis, shards }: PlacedOptions,
 ): Params => {
   const own = expertsPerRank(byPlace.length, axis);
   const first = multiply(axisIndex(axis), own);
   const numbers = constant(byPlace, "i32");
-  return stackParams(Array.from({ length: own }, (_, i) => init(foldIn(key, gather(numbers, add(first, i))))));
+  const init = (number: Tensor): Params => {
+    const whole = experts.init(foldIn(key, number));
+    if (shards === undefined) return whole;
+    return mapTree(whole, (leaf: Tensor, path) =>
+      ownShard(leaf, { axis: shards.axis, dim: hiddenDimOf(experts, path) }),
+    ) as Params;
+  };
+  return stackParams(Array.from({ length: own }, (_, i) => init(gather(numbers, add(first, i)))));
 };

@@ -1,5 +1,5 @@
 import { NdArray, reshape, slice, type Tensor } from "@skein/tensor-core";
-import { examples, firstDifference } from "@skein/testing";
+import { examples } from "@skein/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
@@ -17,6 +17,7 @@ import {
   type TokenDispatcher,
 } from "../src/index.ts";
 import { byParts } from "./by-parts.ts";
+import { added, expectClose, expectCloseTrees } from "./close-trees.ts";
 import { type GateRow, gateRows } from "./gate-rows.ts";
 import { type AnyLayer, gateKey, initRanks, type LayerArrays, type RankTokens, stepOnRanks } from "./step.ts";
 import { keyOf, tokensOf, width } from "./tokens.ts";
@@ -53,37 +54,8 @@ const layerOf = (gate: Gate, options: Options = {}): AnyLayer =>
     ...options,
   } as MoeLayerOptions<unknown, unknown, unknown, unknown>) as never;
 
-/** Sums over many tokens, each rounded to f32: by how much they may differ grows with what is added. */
-const expectClose = (actual: readonly number[], expected: readonly number[], what: string): void => {
-  const greatest = expected.reduce((most, value) => Math.max(most, Math.abs(value)), 1);
-  expect(firstDifference(actual, expected, { absolute: 2e-5 * greatest, relative: 0 }), what).toBeUndefined();
-};
-
-const expectCloseTrees = (
-  actual: Readonly<Record<string, NdArray>>,
-  expected: Readonly<Record<string, NdArray>>,
-  what: string,
-): void => {
-  expect(Object.keys(actual)).toEqual(Object.keys(expected));
-  for (const name of Object.keys(expected))
-    expectClose(actual[name]!.toNumbers(), expected[name]!.toNumbers(), `${what}.${name}`);
-};
-
 const mean = (numbers: readonly number[]): number =>
   numbers.reduce((total, value) => total + value, 0) / numbers.length;
-
-const added = (trees: readonly Readonly<Record<string, NdArray>>[]): Readonly<Record<string, NdArray>> =>
-  Object.fromEntries(
-    Object.entries(trees[0]!).map(([name, { shape }]) => [
-      name,
-      NdArray.from(
-        trees
-          .map((tree) => tree[name]!.toNumbers())
-          .reduce((total, numbers) => total.map((value, i) => value + numbers[i]!)),
-        shape,
-      ),
-    ]),
-  );
 
 const together = (ranks: readonly LayerArrays[]): Readonly<Record<string, NdArray>> =>
   Object.fromEntries(

@@ -26,29 +26,35 @@ export interface StepOptions {
   /** What the auxiliary loss counts in the gradients. Default: 1. */
   readonly lossScale?: number;
   readonly train?: boolean;
-  /** Axes of the ranks beside that of experts. Default: none. */
+  /** Axes of the ranks beside that along which all lie. Default: none. */
   readonly levels?: Levels;
+  /** That axis. Default: "expert". */
+  readonly whole?: string;
 }
 
 /** Tokens of a rank, cotangents of its outputs and its key. */
 export type RankTokens = readonly [x: NdArray, cotangent: NdArray, key: NdArray];
 
-const started = new WeakMap<AnyLayer, Map<number, unknown>>();
+const started = new WeakMap<AnyLayer, Map<string, unknown>>();
 
 /** First parameters and state of each rank, from one key. */
 export const initRanks = (
   layer: AnyLayer,
   numRanks: number,
+  { levels = {}, whole = "expert" }: Pick<StepOptions, "levels" | "whole"> = {},
 ): { readonly params: LayerArrays; readonly state: unknown }[] => {
-  const known = started.get(layer) ?? new Map<number, unknown>();
+  const known = started.get(layer) ?? new Map<string, unknown>();
+  const mesh = JSON.stringify([numRanks, levels, whole]);
   started.set(layer, known);
   const begun =
-    known.get(numRanks) ??
+    known.get(mesh) ??
     runRanks(
       (key: Tensor) => layer.init(key),
       Array.from({ length: numRanks }, () => [keyOf(3)] as const),
+      levels,
+      whole,
     );
-  known.set(numRanks, begun);
+  known.set(mesh, begun);
   return begun as { readonly params: LayerArrays; readonly state: unknown }[];
 };
 
@@ -61,7 +67,7 @@ export const stepOnRanks = (
   build: (key: Tensor) => AnyLayer,
   begun: readonly { readonly params: LayerArrays; readonly state: unknown }[],
   ranks: readonly RankTokens[],
-  { lossScale = 1, train = true, levels = {} }: StepOptions = {},
+  { lossScale = 1, train = true, levels = {}, whole }: StepOptions = {},
 ): StepResult[] => {
   const step = (begin: { params: never; state: never }, x: Tensor, cotangent: Tensor, key: Tensor) => {
     const layer = build(key);
@@ -79,7 +85,7 @@ export const stepOnRanks = (
     ];
     return { y, xGradient, gradients, loss: report.loss, state, figures: report.figures };
   };
-  return runRanks(step as never, ranks.map((own, rank) => [begun[rank]!, ...own]) as never, levels) as never;
+  return runRanks(step as never, ranks.map((own, rank) => [begun[rank]!, ...own]) as never, levels, whole) as never;
 };
 
 /** The key that a gate gets of a step's. */

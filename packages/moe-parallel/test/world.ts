@@ -10,13 +10,15 @@ export const levelsOf = (sizes: readonly number[]): Levels =>
   Object.fromEntries(sizes.map((size, i) => [`level-${i}`, size]));
 
 /**
- * Run a traced function on all ranks of the axis "expert", each with its own arguments, on the reference. One rank has
- * no axis.
+ * Run a traced function on all ranks, each with its own arguments, on the reference. One rank has no axis.
+ *
+ * @param levels other axes of the same ranks. @param whole the axis along which all of them lie.
  */
 export const runRanks = <Args extends readonly unknown[], Result>(
   fn: (...args: Args) => Result,
   ranks: readonly { [K in keyof Args]: ArrayTree<Args[K]> }[],
   levels: Levels = {},
+  whole = "expert",
 ): MapTree<Result, Tensor, NdArray>[] => {
   const all = ranks.map((_, rank) => rank);
   const groupsOf = (rank: number): Record<string, readonly number[]> =>
@@ -24,8 +26,8 @@ export const runRanks = <Args extends readonly unknown[], Result>(
       Object.keys(levels).map((axis) => [axis, meshPartition(levels, axis).find((group) => group.includes(rank))!]),
     );
   return runOnRanks(fn, ranks, {
-    mesh: { expert: ranks.length, ...levels },
-    groupsOf: (rank) => ({ expert: all, ...groupsOf(rank) }),
+    mesh: { [whole]: ranks.length, ...levels },
+    groupsOf: (rank) => ({ [whole]: all, ...groupsOf(rank) }),
   });
 };
 

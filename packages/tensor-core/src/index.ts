@@ -173,6 +173,7 @@ export { optimizationBarrier } from "./functions/optimization-barrier.ts";
 export { prod } from "./functions/product.ts";
 export { roll } from "./functions/roll.ts";
 export { argsort, sort, type SortOptions } from "./functions/sort.ts";
+export { gatherShards, ownShard, sumToShards } from "./functions/shards.ts";
 export { type TriangleOptions, tril, triu } from "./functions/triangular.ts";
 export {
   all,
@@ -272,7 +273,7 @@ export {
   safetensorsDataBegin,
   writeSafetensors,
 } from "./safetensors.ts";
-export { type Shard, type Sharding, unsharded } from "./sharding.ts";
+export { type Shard, shardAxes, type Sharding, unsharded } from "./sharding.ts";
 export { printGraph, type PrintOptions } from "./graph/print.ts";
 export { mixedPrecision, type MixedPrecisionOptions } from "./passes/mixed-precision.ts";
 export { blockOnCollectives } from "./passes/schedule-collectives.ts";

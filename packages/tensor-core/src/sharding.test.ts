@@ -4,6 +4,7 @@ import { axisSize, meshPlace } from "./graph/emit.ts";
 import type { Tensor } from "./graph/tensor.ts";
 import { trace } from "./graph/trace.ts";
 import { NdArray } from "./nd-array.ts";
+import { ownShard } from "./functions/shards.ts";
 import { clipByGlobalNorm, globalNorm } from "./optim/clip-by-global-norm.ts";
 import { interpretRanks } from "./reference/interpret.ts";
 import type { Sharding } from "./sharding.ts";
@@ -14,13 +15,15 @@ interface Tree {
 }
 const tree = { b: [4, 2], w: [3, 0, 1, 2, -5, 1, 0.5, -1] };
 
-/** Run on each of P ranks of the axis "expert", with `w` [4, 2] whole on all of them. */
-const onRanks = (numRanks: number, fn: (own: Tree) => Tensor): number[][] => {
+/** Run on each rank of "expert" × "tensor", the latter neighbours, with `w` [4, 2] whole on all of them. */
+const onRanks = (numRanks: number, fn: (own: Tree) => Tensor, numTensor = 1): number[][] => {
   const arrays = { b: NdArray.from(tree.b), w: NdArray.from(tree.w, [4, 2]) };
-  const all = Array.from({ length: numRanks }, (_, rank) => rank);
-  const graphs = all.map(
-    (rank) => trace(fn, [arrays as never], { mesh: { expert: numRanks }, place: { expert: rank } }).graph,
-  );
+  const all = Array.from({ length: numRanks * numTensor }, (_, rank) => rank);
+  const placeOf = (rank: number) => ({ expert: Math.floor(rank / numTensor), tensor: rank % numTensor });
+  const mesh = { expert: numRanks, tensor: numTensor };
+  const graphs = all.map((rank) => trace(fn, [arrays as never], { mesh, place: placeOf(rank) }).graph);
+  const alike = (axis: "expert" | "tensor", rank: number): number[] =>
+    all.filter((other) => placeOf(other)[axis] === placeOf(rank)[axis]);
   const inputs = all.map(() =>
     [arrays.b, arrays.w].map((array) => ({
       spec: { dtype: array.dtype, shape: array.shape },
@@ -30,7 +33,7 @@ const onRanks = (numRanks: number, fn: (own: Tree) => Tensor): number[][] => {
   return interpretRanks(
     graphs,
     inputs,
-    all.map(() => ({ expert: all })),
+    all.map((rank) => ({ expert: alike("tensor", rank), tensor: alike("expert", rank) })),
   ).map(([result]) => [...result!.data]);
 };
 
@@ -40,7 +43,7 @@ const ownRows = (w: Tensor): Tensor => {
   const first = each * meshPlace("expert");
   return slice(w, [first, 0], [first + each, 2]);
 };
-const rows: Sharding = (path) => (path === "w" ? { axis: "expert", dim: 0 } : undefined);
+const rows: Sharding = (path) => (path === "w" ? [{ axis: "expert", dim: 0 }] : []);
 test.each([1, 2, 4])("on %d ranks a norm counts the parts of all, and once what all have", (numRanks) => {
   const norm = Math.hypot(...tree.b, ...tree.w);
   const own = ({ b, w }: Tree): Tree => ({ b, w: ownRows(w) });
@@ -50,4 +53,15 @@ test.each([1, 2, 4])("on %d ranks a norm counts the parts of all, and once what 
     return (updates as Tree).w;
   }).flat();
   clipped.forEach((value, i) => expect(value).toBeCloseTo(tree.w[i]! / norm, 6));
+});
+
+test.each([
+  [1, 2],
+  [2, 2],
+  [4, 2],
+])("and of what %d × %d ranks share out along two axes, each part once", (numExpert, numTensor) => {
+  const parts: Sharding = (path) => [...rows(path), ...(path === "w" ? [{ axis: "tensor", dim: 1 }] : [])];
+  const own = ({ b, w }: Tree): Tree => ({ b, w: ownShard(ownRows(w), { axis: "tensor", dim: 1 }) });
+  for (const [value] of onRanks(numExpert, (all) => globalNorm(own(all), parts), numTensor))
+    expect(value).toBeCloseTo(Math.hypot(...tree.b, ...tree.w), 6);
 });

@@ -4,8 +4,14 @@ export interface Shard {
   readonly dim: number;
 }
 
-/** How the tensor at each path of a tree is shared out; undefined for one that every rank has whole. */
-export type Sharding = (path: string) => Shard | undefined;
+/**
+ * How the tensor at each path of a tree is shared out: along each axis by a dimension of its own; none for one that
+ * every rank has whole.
+ */
+export type Sharding = (path: string) => readonly Shard[];
 
 /** Every rank has everything. */
-export const unsharded: Sharding = () => undefined;
+export const unsharded: Sharding = () => [];
+
+/** The axes along which ranks have different parts. */
+export const shardAxes = (shards: readonly Shard[]): readonly string[] => shards.map(({ axis }) => axis);

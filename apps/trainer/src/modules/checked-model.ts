@@ -75,18 +75,22 @@ export const checkedModel = (model: unknown, predicts: Prediction, what: string,
   };
 };
 
+const isShard = (shard: unknown): boolean =>
+  isObject(shard) &&
+  typeof shard["axis"] === "string" &&
+  Number.isInteger(shard["dim"]) &&
+  (shard["dim"] as number) >= 0;
+
 /** How parameters are shared out, as somebody else says it. */
 const checkedSharding = (sharding: unknown, what: string): Sharding => {
   const rule =
-    "undefined for a parameter that every rank has whole, else { axis, dim }: an axis of the mesh, and a dimension from 0";
+    "a list of { axis, dim }, an axis of the mesh and a dimension from 0; an empty one for a parameter that every rank has whole";
   if (typeof sharding !== "function")
     return refuse(`${what}: its sharding`, sharding, `a function of paths that gives ${rule}`);
   return (path) => {
-    const shard: unknown = sharding(path);
-    if (shard === undefined) return undefined;
-    const isShard = isObject(shard) && typeof shard["axis"] === "string" && Number.isInteger(shard["dim"]);
-    return isShard && (shard["dim"] as number) >= 0
-      ? (shard as unknown as Shard)
-      : refuse(`${what}: sharding of ${path}`, shard, rule);
+    const shards: unknown = sharding(path);
+    return Array.isArray(shards) && shards.every(isShard)
+      ? (shards as readonly Shard[])
+      : refuse(`${what}: sharding of ${path}`, shards, rule);
   };
 };

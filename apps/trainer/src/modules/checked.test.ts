@@ -78,10 +78,20 @@ describe("a model of a user's", () => {
     const sharded = (sharding: unknown): unknown =>
       checkedModel({ ...net, sharding }, "classes", "model", "/nowhere").sharding?.("layers.0");
     expect(checkedModel(net, "classes", "model", "/nowhere").sharding).toBeUndefined();
-    expect(sharded(() => undefined)).toBeUndefined();
-    expect(sharded(() => ({ axis: "expert", dim: 1 }))).toEqual({ axis: "expert", dim: 1 });
-    for (const wrong of ["expert", { axis: "expert" }, { axis: 3, dim: 0 }, { axis: "expert", dim: -1 }])
-      expect(() => sharded(() => wrong)).toThrow(/^model: sharding of layers\.0 gave .*, but must give undefined for/);
+    const shards = [
+      { axis: "expert", dim: 1 },
+      { axis: "tensor", dim: 0 },
+    ];
+    for (const right of [[], shards]) expect(sharded(() => right)).toEqual(right);
+    for (const wrong of [
+      "expert",
+      undefined,
+      shards[0],
+      [{ axis: "expert" }],
+      [{ axis: 3, dim: 0 }],
+      [shards[0], { axis: "expert", dim: -1 }],
+    ])
+      expect(() => sharded(() => wrong)).toThrow(/^model: sharding of layers\.0 gave .*, but must give a list of/);
     expect(() => sharded("expert")).toThrow(/^model: its sharding gave "expert", but must give a function of paths/);
   });
 

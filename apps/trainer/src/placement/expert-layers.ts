@@ -1,4 +1,4 @@
-import { type DeviceArray, flattenTree, InvariantError, leafPaths, unflattenTree } from "@skein/tensor-core";
+import { type DeviceArray, flattenTree, InvariantError, leafPaths, shardAxes, unflattenTree } from "@skein/tensor-core";
 import { expertAxis } from "../mesh.ts";
 import { type DeviceState, type Parts, stateSharding } from "../train-state.ts";
 
@@ -17,7 +17,7 @@ export interface ExpertLayer {
 /** The layers of experts of a model that tells them, in order. */
 export const expertLayersOf = ({ model, sharding }: Parts, state: DeviceState): readonly ExpertLayer[] => {
   const shardOf = stateSharding(sharding, state.params);
-  const paths = leafPaths(state).filter((path) => shardOf(path)?.axis === expertAxis);
+  const paths = leafPaths(state).filter((path) => shardAxes(shardOf(path)).includes(expertAxis));
   return (model.experts?.layers ?? []).map(({ name, params, state: own }) => ({
     name,
     rows: paths.filter((path) => path.includes(`.${params}.`)),

@@ -5,6 +5,7 @@ import { type CurvaturePlan, curvaturePlanSchema, isCurvaturePlanned } from "./c
 import { type ExpertsPlan, expertsPlanSchema, isExpertsPlanned } from "./experts-plan.ts";
 import type { Job } from "../job.ts";
 import { isMoveWeighed } from "../placement/placed-anew.ts";
+import { type ExpertSchedulePlan, expertSchedulePlanSchema, isScheduleDue } from "./expert-schedule-plan.ts";
 
 /**
  * What was measured and decided before a run about the exchange of its gradients, about curvature, and about the way
@@ -24,6 +25,8 @@ export interface ExchangePlan {
    * once, so that a step that is done again decides the same.
    */
   readonly expertExchange?: LinearCollectiveModel | undefined;
+  /** Who does what where ranks share each expert out, with `shards: auto`. */
+  readonly expertSchedule?: ExpertSchedulePlan | undefined;
 }
 
 /** A plan whose buckets are decided. */
@@ -38,6 +41,7 @@ export const exchangePlanSchema: z.ZodType<ExchangePlan> = z.strictObject({
   curvature: curvaturePlanSchema.optional(),
   experts: expertsPlanSchema.optional(),
   expertExchange: z.strictObject({ startupSeconds: z.number().min(0), secondsPerByte: z.number().min(0) }).optional(),
+  expertSchedule: expertSchedulePlanSchema.optional(),
 });
 
 /**
@@ -49,7 +53,8 @@ export const isPlanned = (job: Job, known?: ExchangePlan): boolean =>
   (known?.buckets === undefined && isExchangePlanned(job)) ||
   (known?.curvature === undefined && isCurvaturePlanned(job)) ||
   isExpertsPlanned(job, known?.experts) ||
-  (known?.expertExchange === undefined && isMoveWeighed(job));
+  (known?.expertExchange === undefined && isMoveWeighed(job)) ||
+  isScheduleDue(job, known?.expertSchedule);
 
 /** Whether the buckets or densities of a job follow from measurements before its first step. */
 export const isExchangePlanned = ({ buckets, compression, ranks }: Job): boolean =>

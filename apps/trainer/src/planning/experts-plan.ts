@@ -1,7 +1,8 @@
 import type { DispatchChoice, DispatchWay } from "@skein/cost-model";
 import { z } from "zod";
-import { expertsOf } from "../experts-of.ts";
+import { expertsOf, numFusedShards } from "../experts-of.ts";
 import type { ExpertsJob, Job, MeshJob } from "../job.ts";
+import { expertLevelAxes, tensorAxis } from "../mesh.ts";
 
 /**
  * What was measured and decided before a run about the way of tokens to their experts. Equal on all ranks, and kept
@@ -36,21 +37,39 @@ export const plannedOn = ({ ranks, mesh }: Pick<Job, "ranks" | "mesh">): Experts
 /** Numbers of chunks that are looked at, as the planners of pipelines do. */
 const degrees: readonly number[] = [1, 2, 4, 8];
 
+/** An axis that tokens travel along, with its ranks. */
+export interface TravelAxis {
+  readonly axis: string;
+  readonly size: number;
+}
+
+/** Levels that tokens travel over to the experts of a job, the outermost first: at least two, or none. */
+export const travelLevels = (experts: Pick<ExpertsJob, "shards">, mesh: MeshJob): readonly TravelAxis[] => {
+  const sizes = (mesh.expertLevels ?? []).length > 1 ? mesh.expertLevels! : [mesh.expert];
+  const levels = [
+    ...expertLevelAxes(mesh).map((axis, i) => ({ axis, size: sizes[i]! })),
+    { axis: tensorAxis, size: numFusedShards(experts, mesh) },
+  ].filter(({ size }) => size > 1);
+  return levels.length > 1 ? levels : [];
+};
+
 /** Ways in which tokens may travel: all compute the same and drop the same tokens. The first is the flat one. */
-const waysOf = ({ gate, placement }: ExpertsJob, mesh: MeshJob): readonly DispatchWay[] => {
+const waysOf = (experts: ExpertsJob, mesh: MeshJob): readonly DispatchWay[] => {
+  const { gate, placement } = experts;
   if (gate === "soft") return ["dense"]; // mixtures fill all slots, and no two go to several experts
   return [
     "ragged",
     ...(placement?.when === "pays" ? [] : (["dense"] as const)), // whose slots travel wherever experts lie
-    ...(mesh.expert > 1 ? (["duplicate-free"] as const) : []),
-    ...(levelSizes(mesh).length > 1 ? (["hierarchical"] as const) : []),
+    ...(mesh.expert * numFusedShards(experts, mesh) > 1 ? (["duplicate-free"] as const) : []),
+    ...(travelLevels(experts, mesh).length > 1 ? (["hierarchical"] as const) : []),
   ];
 };
 
 /** What a plan may choose for the experts of a job; the first is flat and in the fewest chunks. */
 export const dispatchChoices = (experts: ExpertsJob, mesh: MeshJob): readonly [DispatchChoice, ...DispatchChoice[]] => {
   const ways = experts.dispatch === "auto" ? waysOf(experts, mesh) : [experts.dispatch];
-  const chunks = experts.chunks !== "auto" ? [experts.chunks] : mesh.expert === 1 ? [1] : degrees;
+  const isAlone = mesh.expert === 1 && (mesh.tensor === 1 || experts.shards === "none");
+  const chunks = experts.chunks !== "auto" ? [experts.chunks] : isAlone ? [1] : degrees;
   const choices = ways.flatMap((way) => chunks.map((numChunks) => ({ way, numChunks })));
   return choices as [DispatchChoice, ...DispatchChoice[]];
 };

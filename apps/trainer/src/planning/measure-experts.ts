@@ -23,7 +23,8 @@ import {
 import { buildExpert, buildExperts, capacityOf } from "../build-experts.ts";
 import { passesFor } from "../compiled-steps.ts";
 import type { ExpertsJob, MeshJob } from "../job.ts";
-import { everyRankAxis, meshOf, numBatchParts, placeOf } from "../mesh.ts";
+import { gatesAlike } from "../experts-of.ts";
+import { dataAxis, everyRankAxis, meshOf, numBatchParts, placeOf } from "../mesh.ts";
 import { dispatchChoices } from "./experts-plan.ts";
 import { medianSeconds } from "./median-seconds.ts";
 import type { ProfileInput } from "./profile-steps.ts";
@@ -127,11 +128,12 @@ const layerAlone = async (
   };
 };
 
-/** Tokens of a rank in a step. */
-const numTokensOf = ({ job, train }: Pick<ExpertsInput, "job" | "train">): number =>
-  ((job.batch / numBatchParts(job)) * train.fields["inputs"]!.shape[0]!) / job.mesh.tensor;
+/** Tokens that a rank gates in a step. */
+const numTokensOf = ({ job, train, experts }: Pick<ExpertsInput, "job" | "train" | "experts">): number =>
+  ((job.batch / numBatchParts(job)) * train.fields["inputs"]!.shape[0]!) /
+  (gatesAlike(experts, job.mesh) ? 1 : job.mesh.tensor);
 
-/** What travels of the layers of a job. */
+/** What travels of the layers of a job, to whole experts. */
 export const dispatchedLayer = (input: Pick<ExpertsInput, "job" | "train" | "experts" | "width">): DispatchedLayer => {
   const { experts, width } = input;
   const { count: numExperts, topK: numChoices } = experts;
@@ -147,10 +149,11 @@ export const dispatchedLayer = (input: Pick<ExpertsInput, "job" | "train" | "exp
  * figures differ.
  */
 export const measureChoices = async (input: ExpertsInput, choices: readonly DispatchChoice[]): Promise<number[]> => {
-  const { job, backend, communicators, rank } = input;
+  const { job, backend, communicators, rank, experts } = input;
   const mesh = meshOf(job);
+  const axis = gatesAlike(experts, job.mesh) ? dataAxis : everyRankAxis(mesh);
   const layer = await layerAlone(
-    { ...input, mesh: job.mesh, numTokens: numTokensOf(input), seed: job.seed, axis: everyRankAxis(mesh) },
+    { ...input, mesh: job.mesh, numTokens: numTokensOf(input), seed: job.seed, axis },
     backend,
     { mesh, place: placeOf(job, rank), communicators, passes: passesFor(job) },
   );

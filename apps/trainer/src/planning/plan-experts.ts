@@ -7,9 +7,10 @@ import {
   type PredictedDispatch,
   rankDispatches,
 } from "@skein/cost-model";
-import { everyRankAxis, expertAxis, expertLevelAxes, meshOf } from "../mesh.ts";
+import { numFusedShards } from "../experts-of.ts";
+import { everyRankAxis, expertAxis, expertShardsAxis, meshOf } from "../mesh.ts";
 import { type Agree, agreement } from "./agree.ts";
-import { dispatchChoices, type ExpertsPlan, levelSizes, plannedOn } from "./experts-plan.ts";
+import { dispatchChoices, type ExpertsPlan, plannedOn, travelLevels } from "./experts-plan.ts";
 import { measureAllToAlls } from "./measure-exchange.ts";
 import { dispatchedLayer, type ExpertsInput, measureChoices, measureComputing } from "./measure-experts.ts";
 
@@ -92,18 +93,23 @@ const agreeOnComputing = async (own: LayerComputing, agree: Agree): Promise<Laye
   return { expertSeconds, chunkSeconds, otherSeconds };
 };
 
-/** All-to-alls among the ranks that share out experts, as far as there are several. */
+/** The layer as dispatchers see it: each shard is an expert, and a token goes to all shards of those that it chose. */
+const toShards = (layer: DispatchedLayer, numShards: number): DispatchedLayer => ({
+  ...layer,
+  numExperts: layer.numExperts * numShards,
+  expertsPerToken: layer.expertsPerToken * numShards,
+});
+
+/** All-to-alls among the ranks that tokens travel between, as far as there are several. */
 const linksOf = async (input: ExpertsInput): Promise<DispatchLinks> => {
-  const { mesh } = input.job;
-  if (mesh.expert === 1) return { numRanks: 1, flat: { startupSeconds: 0, secondsPerByte: 0 }, levels: [] };
-  const sizes = levelSizes(mesh);
-  // Without those of one rank, as `levelSizes`.
-  const axes = sizes.length === 0 ? [] : expertLevelAxes(mesh).filter((_, i) => mesh.expertLevels![i]! > 1);
-  const [flat, ...levels] = (await measureAllToAlls(input, [expertAxis, ...axes])) as [
-    LinearCollectiveModel,
-    ...LinearCollectiveModel[],
-  ];
-  return { numRanks: mesh.expert, flat, levels: levels.map((model, i) => ({ size: sizes[i]!, model })) };
+  const { job, experts } = input;
+  const numShards = numFusedShards(experts, job.mesh);
+  const numRanks = job.mesh.expert * numShards;
+  if (numRanks === 1) return { numRanks, flat: { startupSeconds: 0, secondsPerByte: 0 }, levels: [] };
+  const levels = travelLevels(experts, job.mesh);
+  const axes = [numShards > 1 ? expertShardsAxis : expertAxis, ...levels.map(({ axis }) => axis)];
+  const [flat, ...ofLevels] = (await measureAllToAlls(input, axes)) as [LinearCollectiveModel];
+  return { numRanks, flat, levels: levels.map(({ size }, i) => ({ size, model: ofLevels[i]! })) };
 };
 
 /** What was decided for experts, with the line of their all-to-all where it was measured. */
@@ -135,7 +141,7 @@ export const planExperts = async (input: ExpertsInput): Promise<PlannedExperts> 
     const links = await linksOf(input);
     const mostChunks = Math.max(...choices.map(({ numChunks }) => numChunks));
     const computing = await agreeOnComputing(await measureComputing(input, layer, mostChunks), agree);
-    const predicted = rankDispatches(choices, layer, links, computing);
+    const predicted = rankDispatches(choices, toShards(layer, numFusedShards(experts, job.mesh)), links, computing);
     const tried = choicesToTime(predicted, flat);
     const measured = await agree(await measureChoices(input, tried));
     const all = tried.map((choice, i) => ({ ...choice, measuredSeconds: measured[i]! })) as [TimedDispatch];

@@ -5,19 +5,27 @@ import { type ExchangePlan, isExchangePlanned } from "./exchange-plan.ts";
 import { measureAllToAlls } from "./measure-exchange.ts";
 import { planCurvature } from "./plan-curvature.ts";
 import type { PlannedExperts } from "./plan-experts.ts";
+import type { ExpertSchedulePlan } from "./expert-schedule-plan.ts";
+import { toldSchedule } from "./plan-expert-schedule.ts";
 import { type AgreedPlan, planTogether } from "./plan-together.ts";
 import type { ProfileInput } from "./profile-steps.ts";
+
+/** What a model is made with. */
+export interface DecidedBefore {
+  readonly schedule?: ExpertSchedulePlan | undefined;
+  readonly experts?: PlannedExperts | undefined;
+}
 
 /**
  * Measure what the plans of a job rest on, one after the other, and decide. All ranks call it together.
  *
  * @param known what an earlier attempt has decided, which stays.
- * @param experts what was decided just now, before there was a model.
+ * @param decided just now, before there was a model.
  */
 export const planRun = async (
   input: ProfileInput,
   known?: ExchangePlan,
-  experts?: PlannedExperts,
+  { schedule, experts }: DecidedBefore = {},
 ): Promise<AgreedPlan> => {
   const { job } = input;
   const exchange = known?.buckets === undefined && isExchangePlanned(job) ? await planTogether(input) : undefined;
@@ -32,13 +40,14 @@ export const planRun = async (
     ...(curvature !== undefined && { curvature: curvature.plan }),
     ...(experts !== undefined && { experts: experts.plan }),
     ...(expertExchange !== undefined && { expertExchange }),
+    ...(schedule !== undefined && { expertSchedule: schedule }),
   };
   const ofExchange =
     expertExchange &&
     `tokens travel to experts in ${(1000 * expertExchange.startupSeconds).toPrecision(3)} ms + ${(1000 * expertExchange.secondsPerByte * 2 ** 20).toPrecision(3)} ms per MiB`;
   return {
     plan,
-    remark: [experts?.remark, exchange?.remark, curvature?.remark, ofExchange]
+    remark: [schedule && toldSchedule(schedule), experts?.remark, exchange?.remark, curvature?.remark, ofExchange]
       .filter((text) => text !== undefined)
       .join("; "),
   };

@@ -90,7 +90,7 @@ export const oneLayer = (_: unknown, options: LayerOptions): Model => {
       lossSum: full([], 0),
       count: full([], inputs.shape[0]!),
     }),
-    sharding: (path) => (path.startsWith("experts.") ? { axis: "expert", dim: 0 } : undefined),
+    sharding: (path) => (path.startsWith("experts.") ? [{ axis: "expert", dim: 0 }] : []),
   };
   return model as Model;
 };

@@ -37,7 +37,7 @@ export type DenseMetadata = RowTokens;
 type TravelSizes = DispatchSizes & { readonly priority: number };
 
 /** Swap the two leading dimensions of rows in [a, b] blocks: [a·b·c, D] to [b·a·c, D]. */
-const swapBlocks = (rows: Tensor, [a, b]: readonly [number, number]): Tensor => {
+export const swapBlocks = (rows: Tensor, [a, b]: readonly [number, number]): Tensor => {
   const width = rows.shape[1]!;
   return reshape(transpose(reshape(rows, [a, b, -1, width]), [1, 0, 2, 3]), [-1, width]);
 };

@@ -13,5 +13,7 @@ export const mostTokens = (numExperts: number, { numTokens, slots }: Sizes): num
   Math.min(numExperts * slots, numTokens);
 
 /** Most rows from one rank to another. */
-export const mostRowsPerRank = (sizes: DispatchSizes): number =>
-  mostEntries(sizes.numExperts / axisSize(sizes.axis), sizes);
+export const mostRowsPerRank = (sizes: DispatchSizes): number => {
+  const { numExperts, numChoices, choicesPerRank = numChoices, axis } = sizes;
+  return mostEntries(numExperts / axisSize(axis), { ...sizes, numChoices: choicesPerRank });
+};

@@ -10,6 +10,8 @@ export interface DispatchSizes {
   readonly numTokens: number;
   /** K: most choices of a token. */
   readonly numChoices: number;
+  /** Most of them that go to one rank. Default: K. */
+  readonly choicesPerRank?: number;
   /** C */
   readonly slots: number;
   /** Axis of the mesh over which experts lie spread. */

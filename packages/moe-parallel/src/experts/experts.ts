@@ -12,6 +12,12 @@ export interface Experts<Params = unknown> {
    * @returns f32 [S, D].
    */
   apply(params: Params, rows_SD: Tensor, counts_e: Tensor): Tensor;
+  /**
+   * Of each parameter of one expert, by path: its dimension of hidden values. With parts of all of them along it, of
+   * the same hidden values, an expert gives a summand of what it gives with wholes. Ranks may then share each expert
+   * out. Default: experts are wholes.
+   */
+  readonly hiddenDims?: Readonly<Record<string, number>>;
 }
 
 export interface MlpExpertsOptions {

@@ -19,6 +19,7 @@ export const geluExperts = (options: MlpExpertsOptions): Experts<GeluExpertParam
   const { width, hidden, deviation = 0.02, outputDeviation = 0.02 } = options;
   checkCounts("geluExperts", { width, hidden });
   return {
+    hiddenDims: { up_DF: 1, down_FD: 0 },
     init: (key) => ({
       up_DF: normal(foldIn(key, 0), [width, hidden], { deviation }),
       down_FD: normal(foldIn(key, 1), [hidden, width], { deviation: outputDeviation }),

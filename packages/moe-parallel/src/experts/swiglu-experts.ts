@@ -21,6 +21,7 @@ export const swigluExperts = (options: MlpExpertsOptions): Experts<SwigluExpertP
   const { width, hidden, deviation = 0.02, outputDeviation = 0.02 } = options;
   checkCounts("swigluExperts", { width, hidden });
   return {
+    hiddenDims: { gate_DF: 1, up_DF: 1, down_FD: 0 },
     init: (key) => ({
       gate_DF: normal(foldIn(key, 0), [width, hidden], { deviation }),
       up_DF: normal(foldIn(key, 1), [width, hidden], { deviation }),

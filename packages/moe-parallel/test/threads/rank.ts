@@ -31,7 +31,7 @@ const run = async (): Promise<PostedRun> => {
   };
   const steps: PostedStep[] = [];
   for (const walk of walks) {
-    const [key, stepKey, x, cotangent] = argumentsOf(rank);
+    const [key, stepKey, x, cotangent] = argumentsOf(walk, rank);
     const stepped: unknown = await evaluate(stepOf(walk), backend, { communicators })(key, stepKey, x, cotangent);
     const forward = evaluate(forwardOf(walk), backend, { communicators });
     await forward(key, stepKey, x); // Ranks agree on the order of their collectives when they compile.

@@ -15,14 +15,18 @@ import {
   type CapacityRule,
   denseDispatcher,
   duplicateFreeDispatcher,
+  type ExpertShards,
   geluExperts,
   hierarchicalDispatcher,
   type LevelMetadata,
   moeLayer,
   moveExperts,
   raggedDispatcher,
+  splitAfterGate,
+  splitBeforeGate,
   swigluExperts,
   type TokenDispatcher,
+  withoutSplit,
 } from "../../src/index.ts";
 import { gateRows } from "../gate-rows.ts";
 import { type Levels, levelsOf } from "../world.ts";
@@ -76,7 +80,7 @@ const sixSlots: CapacityRule = () => ({ slots: denseSlots, overflow: "drop", dro
 const mlp = { width, hidden: 8, deviation: 0.5, outputDeviation: 0.5 };
 
 /** How tokens travel in a walk. */
-export type Way = "dense" | "ragged" | "hierarchical" | "duplicate-free";
+export type Way = "dense" | "ragged" | "hierarchical" | "duplicate-free" | "shards";
 
 export interface LayerUse {
   /** Whether loads are those of all ranks, for which they communicate. */
@@ -89,6 +93,10 @@ export interface Walk {
   readonly name: string;
   readonly way: Way;
   readonly numExperts: number;
+  /** Of the ranks that have the same tokens and key, the first. Default: each rank has its own. */
+  readonly sourceOf?: (rank: number) => number;
+  /** In forward, of one rank; where the formula is not that of a dispatcher. */
+  readonly bytesSent?: number;
   readonly layer: (use: LayerUse) => ReturnType<typeof moeLayer<unknown, unknown, unknown>>;
 }
 
@@ -157,6 +165,58 @@ const levelWalks: readonly Walk[] = gateRows
     }),
   );
 
+/**
+ * Two ranks along the inner level share out each of the experts that two along the outer one share out; by each
+ * schedule, with slots of one size.
+ */
+const shardWalks: readonly Walk[] = (() => {
+  const [numRanks, numShards, numExperts] = [2, 2, 4];
+  const all = numRanks * numShards;
+  const axes = { axis: "level-1", productAxis: "expert" };
+  /** Bytes that a rank sends in an exchange of so many rows among so many ranks. */
+  const exchanged = (rows: number, ranks: number): number => (4 * width * rows * (ranks - 1)) / ranks;
+  const slots = numExperts * denseSlots;
+  const gathered = exchanged(numShards * numTokens, numShards);
+  const rowsWithoutSplit = numShards * slots;
+  const walk = (gateName: string, name: string, shards: ExpertShards, bytesSent: number): Walk => ({
+    name: `${gateName}, ${name}`,
+    way: "shards",
+    numExperts,
+    sourceOf: (rank) => rank - (rank % numShards),
+    bytesSent,
+    layer: ({ counts }) =>
+      moeLayer<unknown, unknown, unknown>({
+        gate: gateRows.find((row) => row.name === gateName)!.gate({ width, numExperts }),
+        experts: swigluExperts(mlp) as never,
+        capacity: sixSlots,
+        chunks: 2,
+        axis: "level-0",
+        shards,
+        ...(counts === "own" && { tokenAxes: [] }),
+      }),
+  });
+  return [
+    walk(
+      "noisyTopKGate",
+      "split before the gate",
+      splitBeforeGate(axes),
+      2 * exchanged(numShards * slots, all) + gathered / numShards,
+    ),
+    walk(
+      "noisyTopKGate",
+      "split after the gate",
+      splitAfterGate(axes),
+      2 * exchanged(slots, all) + exchanged(slots, numShards),
+    ),
+    walk(
+      "switchGate",
+      "without a split",
+      withoutSplit(axes),
+      gathered + 2 * exchanged(rowsWithoutSplit, numRanks) + 2 * exchanged(rowsWithoutSplit, numShards),
+    ),
+  ];
+})();
+
 /** Places of six experts before and after: none moves, all do, two change ranks, two change places of one rank. */
 const moves: readonly Move[] = [
   [
@@ -179,7 +239,7 @@ const moves: readonly Move[] = [
 
 export const worlds: readonly World[] = [
   { worldSize: 3, levels: {}, walks: flatWalks, moves },
-  { worldSize: 4, levels, walks: levelWalks, moves: [] },
+  { worldSize: 4, levels, walks: [...levelWalks, ...shardWalks], moves: [] },
 ];
 
 /** Rows of a rank's experts that tell whose they are: 3 numbers of f32, and a whole one. */
@@ -245,7 +305,11 @@ export const forwardOf = ({ layer }: Walk): Traced<3> => {
 };
 
 /** Of one rank: keys, tokens (two of them zeros, which tie) and cotangents. */
-export const argumentsOf = (rank: number): readonly [NdArray, NdArray, NdArray, NdArray] => {
+export const argumentsOf = (
+  { sourceOf = (own) => own }: Walk,
+  ofRank: number,
+): readonly [NdArray, NdArray, NdArray, NdArray] => {
+  const rank = sourceOf(ofRank);
   const wave = (seed: number): NdArray =>
     NdArray.from(
       Array.from({ length: numTokens * width }, (_, i) => (i < 2 * width ? 0 : 3 * Math.sin(seed * (i + 1) + rank))),

@@ -4,7 +4,7 @@ import { allReduce } from "../functions/collective.ts";
 import { add, divide, full, minimum, multiply, sqrt, square } from "../functions/elementwise.ts";
 import { sum } from "../functions/reduce.ts";
 import type { Tensor } from "../graph/tensor.ts";
-import { type Sharding, unsharded } from "../sharding.ts";
+import { shardAxes, type Sharding, unsharded } from "../sharding.ts";
 import { flattenTree, leafPaths, zipTrees } from "../tree.ts";
 import { type EmptyState, type GradientTransformation, stateless } from "./transformation.ts";
 
@@ -13,21 +13,22 @@ import { type EmptyState, type GradientTransformation, stateless } from "./trans
  *
  * @param sharding of the leaves: of those that are shared out the parts of all ranks count.
  * @throws ArgumentError for a sharding that is no function.
- * Cost: a read of all leaves; for each axis that leaves are shared out along, an all-reduce of one number.
+ * Cost: a read of all leaves; for each set of axes that leaves are shared out along, an all-reduce of one number along
+ * each of them.
  */
 export const globalNorm = (tree: unknown, sharding: Sharding = unsharded): Tensor => {
   if (typeof sharding !== "function")
     throw new ArgumentError(
-      `globalNorm: sharding is ${describe(sharding)}; give a function from a path to { axis, dim }, or leave it out`,
+      `globalNorm: sharding is ${describe(sharding)}; give a function from a path to a list of { axis, dim }, or leave it out`,
     );
   const { leaves } = flattenTree<Tensor>(tree);
   const paths = leafPaths(tree);
-  const byAxis = Map.groupBy(leaves.keys(), (i) => sharding(paths[i]!)?.axis);
-  const sumOf = (some: Iterable<number> = []): Tensor =>
-    [...some].map((i) => sum(square(leaves[i]!))).reduce((total, term) => add(total, term), full([], 0));
-  const whole = sumOf(byAxis.get(undefined));
-  const parts = [...byAxis].flatMap(([axis, some]) => (axis === undefined ? [] : [allReduce(sumOf(some), axis)]));
-  return sqrt(parts.reduce((total, term) => add(total, term), whole));
+  const axesOfLeaf = (i: number): readonly string[] => shardAxes(sharding(paths[i]!));
+  const sumOf = (some: readonly number[]): Tensor =>
+    some.map((i) => sum(square(leaves[i]!))).reduce((total, term) => add(total, term), full([], 0));
+  const byAxes = [...Map.groupBy(leaves.keys(), (i) => axesOfLeaf(i).join()).values()];
+  const whole = byAxes.map((some) => axesOfLeaf(some[0]!).reduce((part, axis) => allReduce(part, axis), sumOf(some)));
+  return sqrt(whole.reduce((total, term) => add(total, term), full([], 0)));
 };
 
 /**

@@ -1,6 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { chooseParmSchedule, overlappedSeconds, parmCosts, type ParmLayer, type ParmModels } from "./parm.ts";
+import { collectiveSeconds } from "../../collective-model.ts";
+import {
+  chooseParmSchedule,
+  overlappedSeconds,
+  parmCosts,
+  type ParmLayer,
+  type ParmModels,
+  type ParmSchedule,
+} from "./parm.ts";
 import { times } from "../../../test/moe-layers.ts";
 import { models } from "../../../test/profiles.ts";
 
@@ -59,6 +67,20 @@ describe("parmCosts", () => {
     const costs = parmCosts(layer, { ...noCost, [group]: { startupSeconds: 0, secondsPerByte: 1 } });
     for (const schedule of ["baseline", "S1", "S2"] as const)
       expect(costs[schedule].communicationSeconds).toBe(bytes[schedule]);
+  });
+
+  test("with own tokens S1 gathers none, and the others gather them at first", () => {
+    fc.assert(
+      fc.property(layers, groups, (some, ofGroups) => {
+        const [same, own] = [false, true].map((hasOwnTokens) => parmCosts({ ...some, hasOwnTokens }, ofGroups));
+        const bytes = some.numTokens * some.hidden * some.bytesPerElement;
+        const gathered = collectiveSeconds(ofGroups.tensorAllGather, bytes);
+        const added = (schedule: ParmSchedule): number =>
+          own![schedule].communicationSeconds - same![schedule].communicationSeconds;
+        expect(added("S1")).toBeCloseTo(-gathered, 9);
+        for (const schedule of ["baseline", "S2"] as const) expect(added(schedule)).toBeCloseTo(gathered, 9);
+      }),
+    );
   });
 
   test("experts of the baseline compute as often as there are ranks with the same tokens", () => {

@@ -20,6 +20,12 @@ export interface ParmLayer {
   readonly numTensorRanks: number;
   /** N_ESP, ranks that share an expert. */
   readonly numShards: number;
+  /**
+   * Whether each of those N_MP ranks has only its part of the tokens before the layer, and needs only that behind it,
+   * as with sequence parallelism: then S1 gathers no outputs, and the others gather the tokens at first. Default:
+   * false.
+   */
+  readonly hasOwnTokens?: boolean;
 }
 
 /** What collectives of a layer's groups take, by the bytes of the gathered, summed or exchanged whole. */
@@ -45,7 +51,7 @@ export interface ParmCost {
   readonly seconds: number;
 }
 
-const checkLayer = (layer: ParmLayer, { fusedWorldSize }: ParmModels): void => {
+const checkLayer = ({ hasOwnTokens: _, ...layer }: ParmLayer, { fusedWorldSize }: ParmModels): void => {
   for (const [name, value] of Object.entries({ ...layer, fusedWorldSize })) {
     const isCount = name !== "capacityFactor";
     if (!(value > 0 && Number.isFinite(value) && (!isCount || Number.isSafeInteger(value))))
@@ -72,7 +78,7 @@ export const overlappedSeconds = (allToAllSeconds: number, allGatherSeconds: num
  *
  * Experts of S1 and S2 compute 1 / N_MP of the baseline's flops. S2 gathers k · f times as much as S1, but behind its
  * all-to-all: S1 is the better one where k · f is large or the links of the tensor group are slow. Slots are not
- * rounded to whole ones for each expert.
+ * rounded to whole ones for each expert. With own tokens AG_MP(B · L · M) is added to the other two in place of S1.
  *
  * @param secondsPerFlop of an expert's products. Default: 0, communication alone.
  * @throws ArgumentError for sizes that are not positive, or impossible figures of a collective.
@@ -90,7 +96,7 @@ export const parmCosts = (
     throw new ArgumentError(
       `parmCosts: experts take ${secondsPerFlop} s per flop; it must be finite and not negative; measure it anew`,
     );
-  const { numTokens, hidden, expertHidden, numProducts, numTensorRanks, numShards } = layer;
+  const { numTokens, hidden, expertHidden, numProducts, numTensorRanks, numShards, hasOwnTokens = false } = layer;
   const numSlots = layer.expertsPerToken * layer.capacityFactor * numTokens;
   const bytesOf = (rows: number): number => rows * hidden * layer.bytesPerElement;
   const costOf = (communicationSeconds: number, slotsOfShards: number): ParmCost => {
@@ -101,17 +107,21 @@ export const parmCosts = (
   const allSlots = numSlots * numShards;
   const ownSlots = allSlots / numTensorRanks;
   const fused = collectiveSeconds(models.fusedAllToAll, bytesOf(ownSlots));
+  const gathered = collectiveSeconds(models.tensorAllGather, bytesOf(numTokens));
+  const [before, behind] = hasOwnTokens ? [gathered, 0] : [0, gathered];
   return {
     baseline: costOf(
       collectiveSeconds(models.shardAllGather, bytesOf(numTokens * numShards)) +
         collectiveSeconds(models.shardAllReduce, bytesOf(allSlots)) +
-        2 * collectiveSeconds(models.expertAllToAll, bytesOf(allSlots)),
+        2 * collectiveSeconds(models.expertAllToAll, bytesOf(allSlots)) +
+        before,
       allSlots,
     ),
-    S1: costOf(2 * fused + collectiveSeconds(models.tensorAllGather, bytesOf(numTokens)), ownSlots),
+    S1: costOf(2 * fused + behind, ownSlots),
     S2: costOf(
       fused +
-        overlappedSeconds(fused, collectiveSeconds(models.tensorAllGather, bytesOf(numSlots)), models.fusedWorldSize),
+        overlappedSeconds(fused, collectiveSeconds(models.tensorAllGather, bytesOf(numSlots)), models.fusedWorldSize) +
+        before,
       ownSlots,
     ),
   };

@@ -1,0 +1,105 @@
+import type { LinearCollectiveModel, ParmModels } from "@skein/cost-model";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Job } from "../job.ts";
+import { expertSchedulePlanSchema, isScheduleDue, withPlannedSchedule } from "./expert-schedule-plan.ts";
+import { decideSchedule, toldSchedule } from "./plan-expert-schedule.ts";
+
+const jobOf = (experts: object = {}, tensor = 2): Job =>
+  ({
+    ranks: 4,
+    batch: 8,
+    mesh: { expert: 4 / tensor, tensor },
+    model: {
+      kind: "gpt",
+      width: 16,
+      experts: { count: 4, topK: 2, activation: "gelu", capacity: 1, dispatch: "dense", shards: "auto", ...experts },
+    },
+  }) as unknown as Job;
+
+const line = (secondsPerByte: number, startupSeconds = 0): LinearCollectiveModel => ({
+  startupSeconds,
+  secondsPerByte,
+});
+const modelsOf = (models: Partial<ParmModels> = {}): ParmModels => ({
+  expertAllToAll: line(1e-9),
+  fusedAllToAll: line(1e-9),
+  fusedWorldSize: 4,
+  shardAllGather: line(1e-9),
+  shardAllReduce: line(2e-9),
+  tensorAllGather: line(1e-9),
+  ...models,
+});
+const length = 16;
+
+describe("the schedule of a job's experts", () => {
+  // 4 samples of 16 positions on each group, 128 slots of 64 bytes; two products of 16 × 32 numbers, half of each.
+  test("is priced by what a rank's positions and slots weigh", () => {
+    const free = line(0);
+    const none = {
+      expertAllToAll: free,
+      fusedAllToAll: free,
+      fusedWorldSize: 4,
+      shardAllGather: free,
+      shardAllReduce: free,
+      tensorAllGather: free,
+    };
+    const secondsOf = (models: Partial<ParmModels>, secondsPerFlop = 0) =>
+      decideSchedule(jobOf(), length, { models: { ...none, ...models }, secondsPerFlop }).seconds;
+    const flops = 2 * 2 * 128 * 16 * 32;
+    expect(secondsOf({}, 1)).toEqual({
+      baseline: flops,
+      "split-before-gate": flops / 2,
+      "split-after-gate": flops / 2,
+    });
+    const [tokens, slots] = [64 * 64, 128 * 64];
+    expect(secondsOf({ tensorAllGather: line(1) })).toEqual({
+      baseline: tokens,
+      "split-before-gate": 0,
+      "split-after-gate": tokens + slots,
+    });
+    expect(secondsOf({ fusedAllToAll: line(1) })["split-before-gate"]).toBe(2 * slots);
+  });
+
+  test("is the one that takes least, of those that the dispatcher allows", () => {
+    const speed = fc.double({ min: 1e-12, max: 1e-6, noNaN: true }).map((bytes) => line(bytes));
+    fc.assert(
+      fc.property(
+        fc.record({
+          expertAllToAll: speed,
+          fusedAllToAll: speed,
+          shardAllGather: speed,
+          shardAllReduce: speed,
+          tensorAllGather: speed,
+        }),
+        fc.constantFrom("dense", "ragged"),
+        (models, dispatch) => {
+          const job = jobOf({ dispatch });
+          const { schedule, seconds } = decideSchedule(job, length, { models: modelsOf(models), secondsPerFlop: 0 });
+          expect(Object.hasOwn(seconds, "split-after-gate")).toBe(dispatch === "dense");
+          for (const own of Object.values(seconds)) expect(seconds[schedule]).toBeLessThanOrEqual(own);
+        },
+      ),
+    );
+    // Where work costs nothing and only the fused exchange is slow, the baseline is the one.
+    const slow = modelsOf({ fusedAllToAll: line(1) });
+    expect(decideSchedule(jobOf(), length, { models: slow, secondsPerFlop: 0 }).schedule).toBe("baseline");
+  });
+
+  test("is decided once for a mesh, unless the job does not allow it any more, and for auto alone", () => {
+    const plan = decideSchedule(jobOf(), length, { models: modelsOf(), secondsPerFlop: 1e-10 });
+    expect(expertSchedulePlanSchema.parse(JSON.parse(JSON.stringify(plan)))).toEqual(plan);
+    expect(toldSchedule(plan)).toContain(`experts are shared out by ${plan.schedule}; `);
+    expect(isScheduleDue(jobOf())).toBe(true);
+    expect(isScheduleDue(jobOf(), plan)).toBe(false);
+    expect(isScheduleDue(jobOf({}, 1))).toBe(false);
+    expect(isScheduleDue(jobOf({}, 4), plan)).toBe(true); // other ranks
+    const after = { ...plan, schedule: "split-after-gate" } as const;
+    expect(isScheduleDue(jobOf({ dispatch: "ragged" }), after)).toBe(true);
+    expect(withPlannedSchedule(jobOf(), after)).toEqual(jobOf({ shards: "split-after-gate" }));
+    for (const shards of ["none", "baseline"]) {
+      expect(isScheduleDue(jobOf({ shards }))).toBe(false);
+      expect(withPlannedSchedule(jobOf({ shards }), after)).toEqual(jobOf({ shards }));
+    }
+  });
+});

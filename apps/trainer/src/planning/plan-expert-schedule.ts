@@ -1,0 +1,104 @@
+import {
+  chooseParmSchedule,
+  fitCollectiveModel,
+  type LinearCollectiveModel,
+  parmCosts,
+  type ParmLayer,
+  type ParmModels,
+  type ParmSchedule,
+} from "@skein/cost-model";
+import { InvariantError } from "@skein/tensor-core";
+import { hiddenOf } from "../experts-of.ts";
+import type { Job, ShardSchedule } from "../job.ts";
+import { measureRates } from "../measure-rates.ts";
+import { everyRankAxis, expertAxis, expertShardsAxis, meshOf, numBatchParts, tensorAxis } from "../mesh.ts";
+import { agreement } from "./agree.ts";
+import { type ExpertSchedulePlan, isAllowed } from "./expert-schedule-plan.ts";
+import { type MeasuredCollective, measureCollectives } from "./measure-collectives.ts";
+import type { ProfileInput } from "./profile-steps.ts";
+
+const scheduleNames: Readonly<Record<ParmSchedule, ShardSchedule>> = {
+  S1: "split-before-gate",
+  S2: "split-after-gate",
+  baseline: "baseline",
+};
+
+/** A layer of a job's experts as the cost model sees it. @param length positions of a sample. */
+const layerOf = (job: Job, length: number): ParmLayer => {
+  const { model, mesh, batch } = job;
+  if (model.kind !== "gpt" || model.experts === undefined)
+    throw new InvariantError("a job without experts has a layer");
+  const { count, topK, capacity, dispatch, activation } = model.experts;
+  const room = capacity === "all" ? count / topK : capacity;
+  return {
+    numTokens: (batch / numBatchParts(job)) * length,
+    hidden: model.width,
+    expertHidden: hiddenOf(model.experts, model.width),
+    numProducts: activation === "gelu" ? 2 : 3,
+    expertsPerToken: topK,
+    capacityFactor: dispatch === "dense" ? room : Math.min(1, room), // full slots alone travel otherwise
+    bytesPerElement: 4,
+    numTensorRanks: mesh.tensor,
+    numShards: mesh.tensor,
+    hasOwnTokens: true, // its positions
+  };
+};
+
+/** The schedule that takes least, of those that the job allows. Pure. */
+export const decideSchedule = (
+  job: Job,
+  length: number,
+  { models, secondsPerFlop }: { readonly models: ParmModels; readonly secondsPerFlop: number },
+): ExpertSchedulePlan => {
+  const costs = parmCosts(layerOf(job, length), models, secondsPerFlop);
+  const allowed = (Object.keys(costs) as ParmSchedule[]).filter((name) => isAllowed(job, scheduleNames[name]));
+  const unless = (name: ParmSchedule) => (allowed.includes(name) ? costs[name] : { ...costs[name], seconds: Infinity });
+  const chosen = chooseParmSchedule({ baseline: unless("baseline"), S1: unless("S1"), S2: unless("S2") });
+  return {
+    schedule: scheduleNames[chosen],
+    mesh: { expert: job.mesh.expert, tensor: job.mesh.tensor },
+    seconds: Object.fromEntries(allowed.map((name) => [scheduleNames[name], costs[name].seconds])),
+  };
+};
+
+/** Most bytes of a collective that is timed. */
+const mostBytes = 1_048_576;
+
+const free: LinearCollectiveModel = { startupSeconds: 0, secondsPerByte: 0 };
+
+/**
+ * Time the collectives of all three schedules and the products of experts, and choose the schedule that takes least.
+ * Ranks agree on what rank 0 has measured. All ranks call it together.
+ */
+export const planExpertSchedule = async (input: Omit<ProfileInput, "parts">): Promise<ExpertSchedulePlan> => {
+  const { job, backend, communicators, train } = input;
+  const mesh = meshOf(job);
+  const agree = agreement(backend, communicators, everyRankAxis(mesh));
+  const timed = async (kind: MeasuredCollective, axis: string): Promise<LinearCollectiveModel> => {
+    if ((mesh[axis] ?? 1) === 1) return free;
+    const fitted = fitCollectiveModel(await measureCollectives(kind, axis, { backend, communicators, mostBytes }));
+    const [startupSeconds, secondsPerByte] = await agree([fitted.startupSeconds, fitted.secondsPerByte]);
+    return { startupSeconds: startupSeconds!, secondsPerByte: secondsPerByte! };
+  };
+  try {
+    const gather = await timed("all-gather", tensorAxis);
+    const models: ParmModels = {
+      expertAllToAll: await timed("all-to-all", expertAxis),
+      fusedAllToAll: await timed("all-to-all", expertShardsAxis),
+      fusedWorldSize: mesh[expertShardsAxis]!,
+      shardAllGather: gather,
+      shardAllReduce: await timed("all-reduce", tensorAxis),
+      tensorAllGather: gather,
+    };
+    const [secondsPerFlop] = await agree([1 / (await measureRates(backend)).flopsPerSecond]);
+    return decideSchedule(job, train.fields["inputs"]!.shape[0]!, { models, secondsPerFlop: secondsPerFlop! });
+  } finally {
+    agree.release();
+  }
+};
+
+/** For people. */
+export const toldSchedule = ({ schedule, seconds: each }: ExpertSchedulePlan): string => {
+  const times = Object.entries(each).map(([name, own]) => `${name} ${(1000 * own).toPrecision(3)} ms`);
+  return `experts are shared out by ${schedule}; a pass through a layer is expected to take: ${times.join(", ")}`;
+};

@@ -1,0 +1,125 @@
+// Shapes: T tokens that N ranks have alike, D width of a token, P ranks that share out E experts, e = E / P of a rank,
+// C slots of an expert for those tokens, s = ⌈C / N⌉ of them that one of the N ranks sends, c slots of a chunk.
+import {
+  allToAll,
+  arange,
+  ArgumentError,
+  axisIndex,
+  broadcastTo,
+  concat,
+  dynamicSlice,
+  full,
+  multiply,
+  reshape,
+  scope,
+  slice,
+  type Tensor,
+  transpose,
+} from "@skein/tensor-core";
+import { axisSize } from "@skein/tensor-core/backend";
+import { chunkRanges } from "../dispatch/chunks.ts";
+import { swapBlocks } from "../dispatch/dense-dispatcher.ts";
+import { exchangeAndGather } from "../dispatch/exchange-and-gather.ts";
+import type { DispatchSizes, TokenDispatcher } from "../dispatch/token-dispatcher.ts";
+import { fromRows, layOut, rowsOf, type RowTokens, toRows } from "../rows.ts";
+import { checkCounts } from "../options.ts";
+import { checkShardAxes, type ExpertShards, numShardsOf, type ShardAxes } from "./expert-shards.ts";
+
+/** The rows of this rank's s slots of each expert, of N·s: i32 [E·s]. */
+const ownSlots = (each_R: Tensor, [numExperts, numShards, slots]: readonly number[], axis: string): Tensor =>
+  reshape(
+    dynamicSlice(reshape(each_R, [numExperts!, numShards!, slots!]), [0, axisIndex(axis), 0], [numExperts!, 1, slots!]),
+    [-1],
+  );
+
+/** Of slots that all N ranks have laid out alike, each sends its part. */
+const partOfSlots = (shards: ShardAxes, numPieces: number): TokenDispatcher<RowTokens> => {
+  const { axis, productAxis } = shards;
+  const sharedOf = ({ numExperts, slots, axis: expertAxis }: DispatchSizes) => {
+    const numShards = numShardsOf(shards, expertAxis);
+    const numRanks = axisSize(expertAxis);
+    return { numShards, numRanks, own: numExperts / numRanks, each: Math.ceil(slots / numShards) };
+  };
+  return {
+    dispatch: (x_TD, order, sizes) => {
+      const { numExperts, numChunks } = sizes;
+      const { numShards, numRanks, own, each } = sharedOf(sizes);
+      const width = x_TD.shape[1]!;
+      const [laidOut, leaving_EsD] = scope("order", () => {
+        const perExpert = numShards * each;
+        const firstRow_E = multiply(arange(numExperts), perExpert);
+        const all = layOut(rowsOf(order, firstRow_E), order.weights_TK, numExperts * perExpert);
+        const tokens_R = ownSlots(all.tokens_R, [numExperts, numShards, each], axis);
+        return [all, reshape(toRows(x_TD, { tokens_R }), [numExperts, each, width])];
+      });
+      const chunks = chunkRanges(each, numChunks).map(({ begin, end }) =>
+        scope("dispatch", () => {
+          const leaving = slice(leaving_EsD, [0, begin], [numExperts, end]);
+          const ofRanks = reshape(leaving, [numRanks, 1, own * (end - begin), width]);
+          const toShards = broadcastTo(ofRanks, [numRanks, numShards, own * (end - begin), width]);
+          const rows_SD = swapBlocks(allToAll(reshape(toShards, [-1, width]), productAxis), [
+            numRanks * numShards,
+            own,
+          ]);
+          return { rows_SD, counts_e: full([own], numRanks * numShards * (end - begin), "i32") };
+        }),
+      );
+      return { chunks, metadata: laidOut };
+    },
+    combine: (done, laidOut, sizes) => {
+      const { numExperts, numTokens } = sizes;
+      const { numShards, numRanks, own } = sharedOf(sizes);
+      const width = done[0]!.shape[1]!;
+      const rows_RD = scope("combine", () => {
+        const home = done.map((rows_SD) => {
+          const leaving = swapBlocks(rows_SD, [own, numRanks * numShards]);
+          const gathered = exchangeAndGather(leaving, {
+            axis: productAxis,
+            gatherAxis: axis,
+            numSummands: numShards,
+            numPieces,
+          });
+          return reshape(gathered, [numShards, numExperts, -1, width]);
+        });
+        return reshape(transpose(concat(home, { dim: 2 }), [1, 0, 2, 3]), [-1, width]);
+      });
+      return scope("inverse-order", () => fromRows(rows_RD, laidOut, numTokens));
+    },
+  };
+};
+
+export interface SplitAfterGateOptions extends ShardAxes {
+  /**
+   * Into how many pieces what comes back of a chunk is cut, of which one is gathered while the next is under way.
+   * Default: 2, the fewest that overlap; each costs the start-up of two collectives.
+   */
+  readonly pieces?: number;
+}
+
+/**
+ * Each of the N ranks that share an expert out gates all T tokens that they have alike, and sends a part of the slots
+ * of each expert to all shards of it, full or empty, in one exchange along the product of both axes. What comes back is
+ * added up over shards where it arrives, and gathered over the N ranks while the next piece is under way, so that each
+ * has all slots again. Slots are of one size, so it takes no other dispatcher. Chunks are slots of each expert.
+ *
+ * Cost: `4·E·s·N·D` bytes less those for itself sent per rank, each way, and `4·(N − 1)·E·s·D` to gather them, behind
+ * the way back but for one piece.
+ * @throws ArgumentError for axes that are no two, and pieces that are no whole number from 1.
+ * Source: Parm (INFOCOM 2024), schedule S2, reconstructed from its abstract and its released kernel.
+ */
+export const splitAfterGate = ({ pieces = 2, ...axes }: SplitAfterGateOptions): ExpertShards => {
+  checkShardAxes("splitAfterGate", axes);
+  checkCounts("splitAfterGate", { pieces });
+  return {
+    ...axes,
+    gates: "same",
+    splits: false,
+    dispatcherFor: (given) => {
+      if (given !== undefined)
+        throw new ArgumentError(
+          "moeLayer: shards that are split after the gate send slots of one size, but a dispatcher was given, too; leave it out, or use splitBeforeGate",
+        );
+      return partOfSlots(axes, pieces) as TokenDispatcher;
+    },
+  };
+};

@@ -1,0 +1,86 @@
+// Shapes: T tokens that N ranks have alike, K choices of a token, E experts, D width of a token.
+import {
+  add,
+  allGather,
+  allReduce,
+  arange,
+  broadcastTo,
+  gather,
+  less,
+  multiply,
+  ownShard,
+  reshape,
+  scope,
+  type Tensor,
+  where,
+} from "@skein/tensor-core";
+import { denseDispatcher } from "../dispatch/dense-dispatcher.ts";
+import type { DispatchSizes, TokenDispatcher } from "../dispatch/token-dispatcher.ts";
+import type { Order } from "../order.ts";
+import { checkShardAxes, type ExpertShards, numShardsOf, type ShardAxes } from "./expert-shards.ts";
+
+/** The order of the same tokens N times over: those of each time have slots behind those of the time before. */
+export const repeatedOrder = (order: Order, numTimes: number): Order => {
+  const { experts_TK, slots_TK, weights_TK, kept_E, greatestLoad } = order;
+  const [numTokens, numChoices] = experts_TK.shape as [number, number];
+  const repeated = (each_TK: Tensor): Tensor =>
+    reshape(broadcastTo(reshape(each_TK, [1, numTokens, numChoices]), [numTimes, numTokens, numChoices]), [
+      -1,
+      numChoices,
+    ]);
+  const kept_TK = gather(kept_E, experts_TK, { outside: "zero" });
+  const before_NTK = multiply(reshape(arange(numTimes), [numTimes, 1, 1]), kept_TK);
+  const slots_NTK = where(less(slots_TK, 0), -1, add(slots_TK, before_NTK));
+  return {
+    experts_TK: repeated(experts_TK),
+    slots_TK: reshape(slots_NTK, [-1, numChoices]),
+    weights_TK: repeated(weights_TK),
+    kept_E: multiply(kept_E, numTimes),
+    greatestLoad: multiply(greatestLoad, numTimes),
+  };
+};
+
+/** Tokens of all N ranks to the experts, and back; the own ones of them home. */
+const withTokensOfAll = <Metadata>(
+  dispatcher: TokenDispatcher<Metadata>,
+  shards: ShardAxes,
+): TokenDispatcher<Metadata> => {
+  const sizesOfAll = (sizes: DispatchSizes): DispatchSizes => {
+    const numTimes = numShardsOf(shards, sizes.axis);
+    return { ...sizes, numTokens: numTimes * sizes.numTokens, slots: numTimes * sizes.slots };
+  };
+  return {
+    dispatch: (x_TD, order, sizes) => {
+      const x_NTD = scope("dispatch", () => allGather(x_TD, shards.axis));
+      const ofAll = scope("order", () => repeatedOrder(order, numShardsOf(shards, sizes.axis)));
+      return dispatcher.dispatch(x_NTD, ofAll, sizesOfAll(sizes));
+    },
+    combine: (done, metadata, sizes) => {
+      const whole = scope("combine", () => done.map((y_SD) => allReduce(y_SD, shards.axis)));
+      const y_NTD = dispatcher.combine(whole, metadata, sizesOfAll(sizes));
+      return scope("inverse-order", () => ownShard(y_NTD, { axis: shards.axis, dim: 0 }));
+    },
+  };
+};
+
+/**
+ * Each of the N ranks that share an expert out gates all T tokens that they have alike: the tokens of all N are
+ * gathered and sent to the ranks of their experts, summands of shards are added up there, all is sent back, and each
+ * rank takes its own. Experts see every token N times: it is what the other two schedules save, and here to compare
+ * with.
+ *
+ * Cost: an all-gather of N·T tokens over the shards' axis, that of the dispatcher along the experts' axis for N·T
+ * tokens, an all-reduce of the rows of experts over the shards' axis; N times the flops of the experts.
+ * @throws ArgumentError for axes that are no two.
+ * Source: Rajbhandari et al. 2022 (DeepSpeed-MoE), arXiv 2201.05596, expert slicing; the baseline of Parm (INFOCOM
+ * 2024).
+ */
+export const withoutSplit = (axes: ShardAxes): ExpertShards => {
+  checkShardAxes("withoutSplit", axes);
+  return {
+    ...axes,
+    gates: "same",
+    splits: false,
+    dispatcherFor: (given = denseDispatcher()) => withTokensOfAll(given, axes),
+  };
+};

@@ -1,0 +1,73 @@
+// A whole is what one rank would have; a rank's part is the i-th of P equal ones, for P ranks of the axis.
+import { ArgumentError } from "../errors.ts";
+import { axisSize } from "../graph/emit.ts";
+import type { Tensor } from "../graph/tensor.ts";
+import type { Shard } from "../sharding.ts";
+import { allGather, axisIndex, reduceScatter } from "./collective.ts";
+import { dynamicSlice } from "./dynamic-slice.ts";
+import { multiply } from "./elementwise.ts";
+import { reshape, transpose } from "./movement.ts";
+
+const partSize = (name: string, { shape }: Tensor, { axis, dim }: Shard): number => {
+  const [numRanks, size] = [axisSize(axis), shape[dim]!];
+  if (size % numRanks !== 0)
+    throw new ArgumentError(
+      `${name}: dimension ${dim} of [${shape.join(", ")}] has ${size}, which do not divide among the ${numRanks} ranks of axis "${axis}"; use a multiple of ${numRanks}, or fewer ranks`,
+    );
+  return size / numRanks;
+};
+
+/**
+ * This rank's part of a whole that every rank has. Its gradient is laid into zeros at the same place.
+ *
+ * @throws ArgumentError where the ranks do not divide the dimension.
+ */
+export const ownShard = (x: Tensor, shard: Shard): Tensor => {
+  const { axis, dim } = shard;
+  if (axisSize(axis) === 1) return x;
+  const size = partSize("ownShard", x, shard);
+  const starts = x.shape.map((_, at) => (at === dim ? multiply(axisIndex(axis), size) : 0));
+  return dynamicSlice(
+    x,
+    starts,
+    x.shape.map((whole, at) => (at === dim ? size : whole)),
+  );
+};
+
+/** `[…, P·n, …]` as `[P, …, n, …]`, so that dimension 0 counts the ranks. */
+const apart = (x: Tensor, dim: number, numRanks: number): Tensor => {
+  const before = x.shape.slice(0, dim);
+  const split = reshape(x, [...before, numRanks, x.shape[dim]! / numRanks, ...x.shape.slice(dim + 1)]);
+  return transpose(split, [dim, ...[...split.shape.keys()].filter((at) => at !== dim)]);
+};
+
+/** The whole of the parts of all ranks. Adjoint of `sumToShards`. Cost: P−1 times the bytes of `x` sent per rank. */
+export const gatherShards = (x: Tensor, { axis, dim }: Shard): Tensor => {
+  const numRanks = axisSize(axis);
+  if (numRanks === 1) return x;
+  if (dim === 0) return allGather(x, axis);
+  const parts = reshape(allGather(x, axis), [numRanks, ...x.shape]);
+  const order = [...x.shape.keys()].map((at) => at + 1);
+  const inPlace = transpose(parts, [...order.slice(0, dim), 0, ...order.slice(dim)]);
+  return reshape(
+    inPlace,
+    x.shape.map((size, at) => (at === dim ? numRanks * size : size)),
+  );
+};
+
+/**
+ * This rank's part of the sum of all ranks' `x`. Adjoint of `gatherShards`. Cost: (P−1)/P of the bytes of `x` sent per
+ * rank.
+ *
+ * @throws ArgumentError where the ranks do not divide the dimension.
+ */
+export const sumToShards = (x: Tensor, shard: Shard): Tensor => {
+  const { axis, dim } = shard;
+  const numRanks = axisSize(axis);
+  if (numRanks === 1) return x;
+  const size = partSize("sumToShards", x, shard);
+  if (dim === 0) return reduceScatter(x, axis);
+  const shape = x.shape.map((whole, at) => (at === dim ? size : whole));
+  const [first, ...rest] = shape as [number, ...number[]];
+  return reduceScatter(reshape(apart(x, dim, numRanks), [numRanks * first, ...rest]), axis);
+};
