@@ -8,6 +8,7 @@ import { convergence } from "./convergence/convergence.ts";
 import { search } from "./convergence/search.ts";
 import { kfacStages } from "./kfac-stages/kfac-stages.ts";
 import { moeLayerTimes } from "./moe/layer.ts";
+import { moeStepTimes } from "./moe/step.ts";
 import { moeQuality } from "./moe/quality.ts";
 import { moeSearch } from "./moe/search.ts";
 import { ownSteps } from "./own-steps/own-steps.ts";
@@ -98,6 +99,7 @@ const studies: Readonly<Record<string, (args: readonly string[]) => Promise<numb
   "second-order-times": (args) => runStudy(secondOrderTimes, args),
   "second-order-links": (args) => runStudy(secondOrderLinks, args),
   "moe-layer": (args) => runStudy(moeLayerTimes, args),
+  "moe-step": (args) => runStudy(moeStepTimes, args),
   "moe-search": (args) => runStudy(moeSearch, args),
   "moe-quality": (args) => runStudy(moeQuality, args),
   predictions: async (args) => predictions(args),

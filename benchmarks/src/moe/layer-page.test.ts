@@ -16,8 +16,7 @@ const done = (seconds: number, bytesSentPerStep = 1e6): Extract<Outcome, { kind:
 test("all ranks have equally many experts, placed or not, and hosts equally many ranks", () => {
   expect(new Set(runs.map(({ name }) => name)).size).toBe(runs.length);
   expect([...new Set(runs.map(({ ranks }) => ranks))].toSorted((a, b) => a - b)).toEqual(numbersOfRanks);
-  for (const { job, isPlaced, group } of runs) {
-    if (group === "steps") continue;
+  for (const { job, isPlaced } of runs) {
     const { options } = job["model"] as { readonly options: { readonly placement?: readonly number[] } };
     expect(options.placement !== undefined).toBe(isPlaced);
     if (options.placement !== undefined)

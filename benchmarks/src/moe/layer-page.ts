@@ -223,11 +223,10 @@ export const layerSentences = (
 export const layerPage = (runs: readonly LayerRun[], resultOf: ResultOf, draw: Draw): string => {
   const of = (group: LayerRun["group"]): readonly LayerRun[] => runs.filter((run) => run.group === group);
   const [chunks, places] = [of("chunks"), of("places")];
-  const besideFlat = (group: "ways" | "steps"): readonly Beside[] =>
-    besides(of(group), resultOf, (run) =>
-      of(group).find((other) => isSamePlace(run, other) && other.way.name === flat),
-    );
-  const [waysDone, stepsDone] = [besideFlat("ways"), besideFlat("steps")];
+  const all = of("ways");
+  const waysDone = besides(all, resultOf, (run) =>
+    all.find((other) => isSamePlace(run, other) && other.way.name === flat),
+  );
   const chunked = besides(chunks, resultOf, (run) =>
     chunks.find((other) => isSamePlace(run, other) && other.way === run.way && other.chunks === 1),
   );
@@ -255,10 +254,6 @@ ranks share the cores of one machine, so computing grows with their number.`,
     `## Where experts lie`,
     `All ranks share the cores of one machine, so places even out what the lines carry, and not what is computed.`,
     ...sectionsOf(placed, "beside experts in order"),
-    `## Whole steps`,
-    `A GPT of two blocks that both have such experts, Moby-Dick by bytes, as many tokens; a sigmoid gate that begins to learn, no balance of loads but its
-loss. Gradients of what all ranks have are averaged meanwhile; a plain update.`,
-    ...sectionsOf(stepsDone, `beside ${flat}`),
     "",
   ].join("\n\n");
 };

@@ -38,13 +38,12 @@ export const ways: readonly Way[] = [
   { name: "duplicate-free", dispatch: "duplicate-free", byHosts: true },
 ];
 
-/** Ways of one layer; one way in more and more chunks; experts in order and balanced; whole steps of a GPT. */
-export type Group = "ways" | "chunks" | "places" | "steps";
+/** Ways of one layer; one way in more and more chunks; experts in order and balanced. */
+export type Group = "ways" | "chunks" | "places";
 
-/** Of a routing that is given; or what a gate chooses that begins to learn. */
-export type RoutingName = "uniform" | "skewed" | "learnt";
+export type RoutingName = "uniform" | "skewed";
 
-/** Experts, forward and backward, on some ranks over a network. */
+/** A layer of experts, forward and backward, on some ranks over a network. */
 export interface LayerRun extends Run {
   readonly network: HostNetwork;
   readonly ranks: number;
@@ -59,7 +58,7 @@ export interface LayerRun extends Run {
 
 export const sizes = { tokens: 512, width: 256, numExperts: 16, topK: 4 } as const;
 /** Inside of an expert: little to compute beside what travels. */
-const narrow = 64;
+export const narrow = 64;
 /** About as much to compute as to travel over 1 Gbit/s: what chunks are for. */
 const wide = 256;
 export const numHosts = 2;
@@ -78,7 +77,8 @@ const skewedLoads: readonly number[] = Array.from({ length: sizes.numExperts }, 
 const balancedPlaces = (numRanks: number): readonly number[] =>
   slotOfExpert(placeHeaviestFirst(skewedLoads, { numRanks }));
 
-const networkJob = ({ bytesPerSecond }: HostNetwork, ranks: number): JobFile =>
+/** What a job says of its network. */
+export const networkJob = ({ bytesPerSecond }: HostNetwork, ranks: number): JobFile =>
   bytesPerSecond === undefined
     ? { transport: "threads" }
     : {
@@ -90,37 +90,6 @@ const networkJob = ({ bytesPerSecond }: HostNetwork, ranks: number): JobFile =>
           timeoutSeconds: 120,
         },
       };
-
-/** Of a GPT whose blocks all have experts, as many and as wide as the layer's. */
-const gpt = { layers: 2, heads: 4, window: 128, batch: sizes.tokens / 128 } as const;
-
-interface OfExperts {
-  readonly ranks: number;
-  readonly way: Way;
-  readonly chunks: number;
-  readonly hidden: number;
-}
-
-const gptJob = ({ ranks, way, chunks, hidden }: OfExperts): JobFile => ({
-  batch: ranks * gpt.batch,
-  data: { kind: "moby-dick", window: gpt.window, trainSamples: 1024, testSamples: ranks },
-  model: {
-    kind: "gpt",
-    layers: gpt.layers,
-    heads: gpt.heads,
-    width: sizes.width,
-    experts: {
-      count: sizes.numExperts,
-      topK: sizes.topK,
-      gate: "sigmoid",
-      every: 1,
-      hidden,
-      capacity: "all",
-      dispatch: way.dispatch,
-      chunks,
-    },
-  },
-});
 
 interface Variant {
   readonly network: HostNetwork;
@@ -186,10 +155,10 @@ const runOf = (
         learningRate: { peak: 0.001 },
         compression: { kind: "identity" },
       },
-      group === "steps" ? gptJob({ ranks, way, chunks, hidden }) : layerJob,
+      layerJob,
       networkJob(network, ranks),
     ),
-    ...(group !== "steps" && { files }),
+    files,
     core: true,
     warmUpSteps: quick ? 1 : warmUpSteps,
     minutes: 5,
@@ -248,15 +217,6 @@ const variants: readonly Variant[] = [
       ),
     ),
   ),
-  ...hostNetworks
-    .slice(1)
-    .flatMap((network) =>
-      numbersOfRanks.flatMap((ranks) =>
-        ways
-          .filter(({ dispatch, byHosts }) => dispatch !== "dense" && (ranks > numHosts || !byHosts))
-          .map((way): Variant => ({ group: "steps", network, ranks, way, routing: "learnt" })),
-      ),
-    ),
 ];
 
 export const planLayer = ({ quick, seeds }: Pick<PlanOptions, "quick" | "seeds">): LayerRun[] =>

@@ -1,0 +1,130 @@
+import { type JobFile, layJobs } from "../studies/job-file.ts";
+import type { Run } from "../studies/run.ts";
+import type { PlanOptions } from "../studies/study.ts";
+import {
+  type HostNetwork,
+  hostNetworks,
+  narrow,
+  networkJob,
+  numbersOfRanks,
+  numHosts,
+  sizes,
+  ways,
+} from "./layer-plan.ts";
+
+/** Ways for tokens to travel; or who does what where ranks of a host share each expert out. */
+export type StepGroup = "ways" | "shards";
+
+/** What a job names when it does not choose by itself. */
+export const automatic = "auto";
+
+/** Whole steps of a GPT with experts, on some ranks over a network. */
+export interface StepRun extends Run {
+  readonly network: HostNetwork;
+  readonly ranks: number;
+  /** What is compared with each other. */
+  readonly group: StepGroup;
+  readonly choice: string;
+}
+
+/** All blocks have experts, as many and as wide as the layer's by itself. */
+export const gpt = { layers: 2, heads: 4, window: 128 } as const;
+/** Ranks of a host that share each expert out. */
+export const tensorRanks = 2;
+const steps = 20;
+const warmUpSteps = 4;
+
+interface Variant {
+  readonly network: HostNetwork;
+  readonly ranks: number;
+  readonly group: StepGroup;
+  readonly choice: string;
+  /** Of `model.experts`. */
+  readonly experts: JobFile;
+  readonly mesh: JobFile;
+  /** Ranks with different samples. */
+  readonly parts: number;
+}
+
+const jobOf = ({ ranks, experts, mesh, parts }: Variant): JobFile => ({
+  name: "moe-step",
+  ranks,
+  threads: 1,
+  backend: "cpu",
+  mesh,
+  batch: (parts * sizes.tokens) / gpt.window,
+  evaluation: { batch: ranks },
+  data: { kind: "moby-dick", window: gpt.window, trainSamples: 1024, testSamples: ranks },
+  model: {
+    kind: "gpt",
+    layers: gpt.layers,
+    heads: gpt.heads,
+    width: sizes.width,
+    experts: { count: sizes.numExperts, topK: sizes.topK, gate: "sigmoid", every: 1, hidden: narrow, ...experts },
+  },
+  optimizer: { kind: "sgd" },
+  learningRate: { peak: 0.001 },
+  compression: { kind: "identity" },
+});
+
+const runOf = (variant: Variant, { quick, seed }: { readonly quick: boolean; readonly seed: number }): StepRun => {
+  const { network, ranks, group, choice } = variant;
+  const prefix = `${group}/${network.name}/${ranks}-ranks`;
+  return {
+    name: `${prefix}/${choice}`,
+    job: layJobs(jobOf(variant), { seed, steps: quick ? 4 : steps }, networkJob(network, ranks)),
+    core: true,
+    warmUpSteps: quick ? 1 : warmUpSteps,
+    minutes: 5,
+    expected: { seconds: 6 + 2 * ranks, prefix },
+    network,
+    ranks,
+    group,
+    choice,
+  };
+};
+
+const levelsOf = (ranks: number): JobFile => (ranks > numHosts ? { expertLevels: [numHosts, ranks / numHosts] } : {});
+
+/** Nothing is dropped, so that all ways compute the same. */
+const waysOn = (network: HostNetwork, ranks: number): Variant[] => {
+  const own = { network, ranks, group: "ways", parts: ranks } as const;
+  const named = ways.filter(({ dispatch, byHosts }) => dispatch !== "dense" && (ranks > numHosts || !byHosts));
+  return [
+    ...named.map(({ name, dispatch, byHosts }) => ({
+      ...own,
+      choice: name,
+      mesh: { expert: ranks, ...(byHosts && levelsOf(ranks)) },
+      experts: { capacity: "all", dispatch },
+    })),
+    {
+      ...own,
+      choice: automatic,
+      mesh: { expert: ranks, ...levelsOf(ranks) },
+      experts: { capacity: "all", dispatch: "auto", chunks: "auto" },
+    },
+  ];
+};
+
+/** In slots of one size, which all schedules allow. */
+const shardsOn = (network: HostNetwork, ranks: number): Variant[] =>
+  ["none", "baseline", "split-before-gate", "split-after-gate", automatic].map((shards) => ({
+    network,
+    ranks,
+    group: "shards",
+    choice: shards,
+    parts: ranks / tensorRanks,
+    mesh: { expert: ranks / tensorRanks, tensor: tensorRanks },
+    experts: { capacity: 1.25, dispatch: "dense", shards },
+  }));
+
+/** Those that are set beside each other one after the other. */
+const variants: readonly Variant[] = hostNetworks
+  .filter(({ bytesPerSecond }) => bytesPerSecond !== undefined)
+  .flatMap((network) => [
+    ...numbersOfRanks.flatMap((ranks) => waysOn(network, ranks)),
+    ...numbersOfRanks.filter((ranks) => ranks > tensorRanks).flatMap((ranks) => shardsOn(network, ranks)),
+  ]);
+
+export const planSteps = ({ quick, seeds }: Pick<PlanOptions, "quick" | "seeds">): StepRun[] =>
+  variants.map((variant) => runOf(variant, { quick, seed: seeds[0]! }));
