@@ -37,6 +37,7 @@ export {
   type SuggestOptions,
 } from "./planners/bayesian-optimisation.ts";
 export { type ByteSchedulerOptions, partitionsOfSize, planByteScheduler } from "./simulated-only/byte-scheduler.ts";
+export type { Apart, MergeOptions } from "./planners/apart.ts";
 export { dearTimeline, type DearTimelineOptions, type HalvesModel, halvesOf, planDear } from "./planners/dear.ts";
 export {
   type FactorBuckets,
@@ -76,7 +77,6 @@ export {
 export {
   type BackwardStretch,
   type IdleBuckets,
-  type IdleBucketsOptions,
   planIdleBuckets,
 } from "./planners/moe/idle-buckets.ts";
 export {
