@@ -49,6 +49,8 @@ export { type LagsOptions, planLags, type TensorDensity } from "./planners/lags.
 export { mergeOptimally } from "./planners/mg-wfbp-exact.ts";
 export { mergeGreedy } from "./planners/mg-wfbp.ts";
 export {
+  type ApartComputing,
+  backwardChunksOf,
   type DispatchChoice,
   type DispatchedLayer,
   type DispatchLinks,
