@@ -2,6 +2,7 @@ import { type HardwareFile, hardwareNamed, isStart } from "@skein/cost-model";
 import { describe, expect, test } from "vitest";
 import { baseSteps } from "../src/plan/base-steps.ts";
 import { dense, setOf } from "../src/plan/candidates.ts";
+import { planWorlds } from "../src/plan/plan-worlds.ts";
 import { searchConfigurations } from "../src/plan/search.ts";
 import { planOn } from "../src/predict/plan-on.ts";
 import { predictStep } from "../src/predict/predict-step.ts";
@@ -139,6 +140,21 @@ describe("gradients of experts that each rank has alone", () => {
       expect(Math.abs(settings.seconds / simulated.stepSeconds - 1)).toBeLessThan(0.1);
     }
   });
+});
+
+test("what a rank has alone with few ranks is sent with more: both are looked at as they are", async () => {
+  const job = await opened(
+    "data={kind: moby-dick, window: 16, trainSamples: 400, testSamples: 30}",
+    "model={kind: gpt, layers: 1, heads: 2, width: 16, experts: {count: 4, every: 1}}",
+    "mesh.expert=2",
+  );
+  const hardware = network(2e-5, 1e-9);
+  const planOf = async (...ranks: number[]) =>
+    (await planWorlds(job, hardware, { ranks, keep: "rank-batch", lossless: true })).worlds;
+  const [two, four] = await planOf(2, 4);
+  const [onlyFour] = await planOf(4);
+  expect(four!.scored).toEqual(onlyFour!.scored);
+  expect(two!.scored[0]!.sentBytes).toBeLessThan(four!.scored[0]!.sentBytes);
 });
 
 test("a job whose file says its buckets has no plan", async () => {

@@ -16,8 +16,7 @@ import {
 import { planMemory } from "@skein/tensor-core/backend";
 import { buildCompression } from "./build-exchange.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
-import { partsInputOf, type Prepared } from "./prepare.ts";
-import { buildParts } from "./train-state.ts";
+import type { Prepared } from "./prepare.ts";
 import { meshOf, replicasAxisOf } from "./mesh.ts";
 
 /** A gradient, and the mesh axis over whose ranks it is averaged. */
@@ -26,10 +25,14 @@ export interface GradientTensor extends BucketTensor {
 }
 
 /** The tensor of each bucket of a job that exchanges each by itself, by the bucket's number. */
-export const gradientTensors = (prepared: Prepared): readonly GradientTensor[] => {
-  const specs = specsByPath(prepared.params);
-  const axisOf = replicasAxisOf(buildParts(partsInputOf(prepared)));
-  return bucketPerTensor(prepared.params).map(([path]) => ({
+export const gradientTensors = ({
+  job,
+  params,
+  sharding,
+}: Pick<Prepared, "job" | "params" | "sharding">): readonly GradientTensor[] => {
+  const specs = specsByPath(params);
+  const axisOf = replicasAxisOf({ sharding, mesh: meshOf(job) });
+  return bucketPerTensor(params).map(([path]) => ({
     path: path!,
     shape: specs.get(path!)!.shape,
     axis: axisOf(path!),
