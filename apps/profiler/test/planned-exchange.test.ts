@@ -1,5 +1,9 @@
 import { type HardwareFile, hardwareNamed, isStart } from "@skein/cost-model";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { baseSteps } from "../src/plan/base-steps.ts";
+import { dense, setOf } from "../src/plan/candidates.ts";
+import { planWorlds } from "../src/plan/plan-worlds.ts";
+import { searchConfigurations } from "../src/plan/search.ts";
 import { planOn } from "../src/predict/plan-on.ts";
 import { predictStep } from "../src/predict/predict-step.ts";
 import { tinyJob } from "./tiny-job.ts";
@@ -76,6 +80,81 @@ test("beside layers of experts gradients go where tokens leave time, in fewer me
   }
   const { simulated } = await predictStep(job, network(1e-5, 1e-9));
   expect(simulated.stepSeconds).toBeGreaterThan(0);
+});
+
+describe("gradients of experts that each rank has alone", () => {
+  const model = "model={kind: gpt, layers: 2, heads: 2, width: 16, experts: {count: 4, every: 1}}";
+  const gpt = ["data={kind: moby-dick, window: 16, trainSamples: 400, testSamples: 30}", model];
+  const isOfExperts = ({ path }: { readonly path: string }): boolean => path.includes(".experts.experts.");
+
+  test.each([
+    ["exact", "none"],
+    ["greedy", "none"],
+    ["simultaneous", "spread"],
+  ])("wait for nobody, whatever a message costs: %s", async (plan, priorities) => {
+    const job = await opened(
+      ...gpt,
+      "mesh.expert=4",
+      `priorities=${priorities}`,
+      `buckets={kind: mg-wfbp, plan: ${plan}}`,
+    );
+    const gradients = job.gradients();
+    const { buckets } = (await planOn(job, network(1, 1e-9)))!;
+    const alone = gradients.filter(isOfExperts).map(({ path }) => path);
+    expect(alone).toHaveLength(4);
+    expect(buckets.flat()).toHaveLength(gradients.length);
+    expect(buckets.slice(-alone.length).toSorted()).toEqual(alone.map((path) => [path]).toSorted());
+    // All that travels goes over the same ranks: in one message, or in the two that may be under way at once.
+    expect(buckets.length - alone.length).toBeLessThanOrEqual(plan === "simultaneous" ? 2 : 1);
+  });
+
+  test("are dense with densities that are planned", async () => {
+    const job = await opened(
+      ...gpt,
+      "mesh.expert=4",
+      "buckets={kind: per-tensor}",
+      "compression={kind: lags, leastDensity: 0.001, mostDensity: 0.5}",
+    );
+    const { densities } = (await planOn(job, network(1e-6, 1e-4)))!;
+    const isDense = ({ path }: { readonly path: string }): boolean => densities![path] === 1;
+    expect(job.gradients().filter(isOfExperts).every(isDense)).toBe(true);
+    expect(job.gradients().every(isDense)).toBe(false);
+  });
+
+  test.each(["mesh.expert=4", "mesh.expert=2"])("a search finds steps that jobs with them take: %s", async (mesh) => {
+    const hardware = network(2e-5, 1e-9);
+    const job = await opened(...gpt, mesh);
+    const topK = { kind: "top-k", density: 0.01 };
+    const { scored } = await searchConfigurations({
+      job,
+      hardware,
+      bases: await baseSteps(job, hardware),
+      compressions: [dense, topK],
+    });
+    const planned = scored.filter(({ settings }) => JSON.stringify(settings["buckets"]).includes("mg-wfbp"));
+    expect(new Set(planned.map(({ settings }) => settings["compression"]))).toEqual(new Set([dense, topK]));
+    for (const settings of [dense, topK].map(
+      (compression) => scored.find((one) => one.settings["compression"] === compression)!,
+    )) {
+      const { simulated } = await predictStep(await job.with(setOf(settings.settings)), hardware);
+      expect(Math.abs(settings.seconds / simulated.stepSeconds - 1)).toBeLessThan(0.1);
+    }
+  });
+});
+
+test("what a rank has alone with few ranks is sent with more: both are looked at as they are", async () => {
+  const job = await opened(
+    "data={kind: moby-dick, window: 16, trainSamples: 400, testSamples: 30}",
+    "model={kind: gpt, layers: 1, heads: 2, width: 16, experts: {count: 4, every: 1}}",
+    "mesh.expert=2",
+  );
+  const hardware = network(2e-5, 1e-9);
+  const planOf = async (...ranks: number[]) =>
+    (await planWorlds(job, hardware, { ranks, keep: "rank-batch", lossless: true })).worlds;
+  const [two, four] = await planOf(2, 4);
+  const [onlyFour] = await planOf(4);
+  expect(four!.scored).toEqual(onlyFour!.scored);
+  expect(two!.scored[0]!.sentBytes).toBeLessThan(four!.scored[0]!.sentBytes);
 });
 
 test("a job whose file says its buckets has no plan", async () => {

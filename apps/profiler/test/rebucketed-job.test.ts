@@ -112,7 +112,8 @@ test("a step in halves bucketed anew is the step in halves that is traced with t
 test("a dense exchange has no kernel of its own, and a compression reads each gradient once at least", async () => {
   const codecOf = async (kind: string): Promise<number> => {
     const job = await opened(`compression=${kind}`);
-    return codecSeconds(pricedExchange(job.exchange([{ path: "weight", shape: [512, 256] }]), { device, collectives }));
+    const weight = { path: "weight", shape: [512, 256], axis: "data" };
+    return codecSeconds(pricedExchange(job.exchange([weight]), { device, collectives }));
   };
   expect(await codecOf("{kind: identity}")).toBe(0);
   const whole: Device = { ...device, efficiencies: [], assumedEfficiency: 1, kernelStartSeconds: 0 };

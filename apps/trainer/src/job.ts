@@ -192,8 +192,8 @@ export interface ExpertsJob {
   readonly shards: ShardsName;
   /** Into how many a rank's tokens are cut, to travel while experts work on others; `auto` is planned too. */
   readonly chunks: number | "auto";
-  /** The same for what comes back in the backward pass. Default: as `chunks`. */
-  readonly backwardChunks?: number | undefined;
+  /** The same for what comes back in the backward pass, planned with `auto`. Default: as `chunks`. */
+  readonly backwardChunks?: number | "auto" | undefined;
   readonly balanceLoss: number;
   readonly importanceLoadLoss: number;
   readonly zLoss: number;

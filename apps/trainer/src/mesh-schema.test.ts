@@ -53,6 +53,10 @@ test.each<[readonly string[], RegExp]>([
     [gptOf("dispatch: ragged, chunks: 2, backwardChunks: 4")],
     /backwardChunks.*4 beside chunks: 2 would let rows travel again with dispatch: ragged; leave it out/,
   ],
+  [
+    [gptOf("dispatch: ragged, chunks: auto, backwardChunks: auto")],
+    /backwardChunks.*auto beside chunks: auto would let rows travel again with dispatch: ragged; leave it out/,
+  ],
   [[gptOf("topK: 5")], /a token cannot go to 5 of 4 experts; use at most 4/],
   [[gptOf("gate: switch")], /the gate switch chooses one expert, not 2; use topK: 1/],
   [[gptOf("topK: 1")], /the gate noisy-top-k divides weights by their sum, which leaves one choice no gradient/],

@@ -120,7 +120,8 @@ const shardFaults = ({ mesh: { tensor }, model }: Job, fault: Fault): void => {
       ["model", "experts", "dispatch"],
       `shards: split-after-gate sends slots of one size, not ${dispatch}; use dispatch: dense, or shards: split-before-gate`,
     );
-  if (backwardChunks !== chunks && shards !== "split-before-gate")
+  const mayCutAnew = shards === "split-before-gate" || (shards === "auto" && backwardChunks === "auto");
+  if (backwardChunks !== chunks && !mayCutAnew)
     fault(
       ["model", "experts", "backwardChunks"],
       `${backwardChunks} beside chunks: ${chunks} would let rows travel again with shards: ${shards}; leave it out, or use shards: split-before-gate`,

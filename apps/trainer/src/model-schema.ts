@@ -71,10 +71,12 @@ const expertsSchema = z
       .describe(
         "In how many parts tokens travel, so that experts work on one while another is under way; auto: as measured.",
       ),
-    backwardChunks: count
-      .max(64)
+    backwardChunks: z
+      .union([count.max(64), z.literal("auto")])
       .optional()
-      .describe("The same for the backward pass, with dispatch: dense. Default: as chunks."),
+      .describe(
+        "The same for the backward pass, with dispatch: dense, or auto with it or dispatch: auto. Default: as chunks.",
+      ),
     balanceLoss: z.number().min(0).default(0.01).describe("Weight of the loss that evens the load of experts."),
     importanceLoadLoss: z
       .number()
@@ -171,7 +173,7 @@ const expertsFaults = (
   { count: numExperts, topK, gate, every, importanceLoadLoss, recordRouting, ...way }: ExpertsJob,
   layers: number,
 ): CrossFieldFault[] => {
-  const { dispatch, chunks, backwardChunks = chunks } = way;
+  const { dispatch, chunks, backwardChunks } = way;
   const faults: CrossFieldFault[] = [];
   const fault = (name: string, rule: string): void => void faults.push({ path: ["model", "experts", name], rule });
   if (topK > numExperts)
@@ -185,7 +187,9 @@ const expertsFaults = (
     fault("topK", `the gate switch chooses one expert, not ${topK}; use topK: 1, or the gate noisy-top-k`);
   if (every > layers)
     fault("every", `every ${every} layers one has experts, but there are ${layers} layers; use at most ${layers}`);
-  if (backwardChunks !== chunks && dispatch !== "dense")
+  const isApart =
+    backwardChunks === "auto" ? dispatch !== "auto" : backwardChunks !== undefined && backwardChunks !== chunks;
+  if (isApart && dispatch !== "dense")
     fault(
       "backwardChunks",
       `${backwardChunks} beside chunks: ${chunks} would let rows travel again with dispatch: ${dispatch}; leave it out, or use dispatch: dense`,

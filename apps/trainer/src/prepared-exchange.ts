@@ -17,12 +17,26 @@ import { planMemory } from "@skein/tensor-core/backend";
 import { buildCompression } from "./build-exchange.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { Prepared } from "./prepare.ts";
-import { dataAxis, meshOf } from "./mesh.ts";
+import { meshOf, replicasAxisOf } from "./mesh.ts";
+
+/** A gradient, and the mesh axis over whose ranks it is averaged. */
+export interface GradientTensor extends BucketTensor {
+  readonly axis: string;
+}
 
 /** The tensor of each bucket of a job that exchanges each by itself, by the bucket's number. */
-export const gradientTensors = ({ params }: Pick<Prepared, "params">): readonly BucketTensor[] => {
+export const gradientTensors = ({
+  job,
+  params,
+  sharding,
+}: Pick<Prepared, "job" | "params" | "sharding">): readonly GradientTensor[] => {
   const specs = specsByPath(params);
-  return bucketPerTensor(params).map(([path]) => ({ path: path!, shape: specs.get(path!)!.shape }));
+  const axisOf = replicasAxisOf({ sharding, mesh: meshOf(job) });
+  return bucketPerTensor(params).map(([path]) => ({
+    path: path!,
+    shape: specs.get(path!)!.shape,
+    axis: axisOf(path!),
+  }));
 };
 
 /**
@@ -30,14 +44,16 @@ export const gradientTensors = ({ params }: Pick<Prepared, "params">): readonly 
  * of it is `exchange-0`, but for one sum of the mean and another tensor, which stands for the optimizer that reads the
  * mean.
  *
+ * @param tensors averaged over the same ranks.
  * @param plan densities by path, where the compression takes such.
  */
 export const traceExchange = (
   { job, totalSteps }: Pick<Prepared, "job" | "totalSteps">,
-  tensors: readonly BucketTensor[],
+  tensors: readonly GradientTensor[],
   { device, plan }: { readonly device?: DeviceFacts | undefined; readonly plan?: ExchangePlan | undefined },
 ): PreparedGraph => {
   const bucket = bucketOf(tensors);
+  const { axis } = tensors[0]!;
   const compressor = buildCompression(job.compression, plan)(totalSteps - 1);
   const mesh = meshOf(job);
   const key = randomKey(0);
@@ -53,7 +69,7 @@ export const traceExchange = (
   );
   const { graph } = trace(
     (gradient: Tensor, weights: Tensor, before: unknown, drawn: Tensor, step: Tensor) => {
-      const context = { axis: dataAxis, step, key: drawn, rank: axisIndex(dataAxis) };
+      const context = { axis, step, key: drawn, rank: axisIndex(axis) };
       const { mean, state: after } = inPhase("communication", () =>
         scope("exchange-0", () => compressor.aggregate(gradient, before, bucket, context)),
       );

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { GroupSituation, LinkFile } from "@skein/collectives";
 import type { DeviceFacts, ListedShader } from "@skein/gpu-kernels";
-import { bucketPerTensor, type BucketTensor } from "@skein/compressors";
+import { bucketPerTensor } from "@skein/compressors";
 import type { LinearCollectiveModel, PreparedGraph } from "@skein/cost-model";
 import { byteLength, type RankSpans, type Span } from "@skein/tensor-core";
 import { type BackendName, openWebGpu } from "./backend.ts";
@@ -21,10 +21,10 @@ import { measureLinks } from "./links/measure-links.ts";
 import { measureCpuRates, measureRates } from "./measure-rates.ts";
 import { preferenceOf } from "./members/network-world.ts";
 import { type BucketedPlan, type ExchangePlan, isExchangePlanned } from "./planning/exchange-plan.ts";
-import { backwardOf } from "./planning/measure-profile.ts";
+import { backwardOf, isAloneOn, profileOfStarts } from "./planning/measure-profile.ts";
 import { decidePlan, type ExchangeTimes } from "./planning/plan-together.ts";
 import { partsInputOf, prepare, type Prepared } from "./prepare.ts";
-import { gradientTensors, traceExchange } from "./prepared-exchange.ts";
+import { type GradientTensor, gradientTensors, traceExchange } from "./prepared-exchange.ts";
 import { type PreparedStep, traceStep } from "./prepared-step.ts";
 import type { Progress } from "./progress.ts";
 import { runJob } from "./run-job.ts";
@@ -38,6 +38,7 @@ export { type TraceFacts, writeChromeTrace } from "./chrome-trace.ts";
 export { asTypedIn } from "./own-command.ts";
 export { type BucketedPlan, type ExchangePlan, exchangePlanSchema } from "./planning/exchange-plan.ts";
 export { makeFolders } from "./make-folders.ts";
+export type { GradientTensor } from "./prepared-exchange.ts";
 export type { PreparedStep } from "./prepared-step.ts";
 
 /** Values of the command line that go before those of the job file. */
@@ -70,8 +71,11 @@ export interface JobFacts {
 
 /** What a planned exchange follows from, where nothing is measured. */
 export interface PricedTimes extends Omit<ExchangeTimes, "dense" | "experts"> {
-  /** When each gradient is ready, by the number of its bucket in a step that exchanges each tensor by itself. */
-  readonly readySeconds: readonly number[];
+  /**
+   * When each gradient is ready, by the number of its bucket in a step that exchanges each tensor by itself; undefined
+   * where no message is sent.
+   */
+  readonly readySeconds: (bucket: number) => number | undefined;
   /** Such a step by its spans, and an exchange of tokens: where buckets go by layers of experts. */
   readonly experts?: (() => { readonly spans: readonly Span[]; readonly allToAll: LinearCollectiveModel }) | undefined;
 }
@@ -102,12 +106,12 @@ export interface ProfiledJob {
    */
   step(plan?: ExchangePlan): PreparedStep;
   /** Gradients, by the number of their bucket in a step that exchanges each tensor by itself. */
-  gradients(): readonly BucketTensor[];
+  gradients(): readonly GradientTensor[];
   /**
    * What exchanging some of them in one bucket takes by itself, see `traceExchange`: milliseconds, where a step takes
    * seconds.
    */
-  exchange(tensors: readonly BucketTensor[], plan?: ExchangePlan): PreparedGraph;
+  exchange(tensors: readonly GradientTensor[], plan?: ExchangePlan): PreparedGraph;
   /** What the job would decide by these times before its first step, where its exchange is planned. */
   planBy(times: PricedTimes): BucketedPlan;
   /** The same job with other values, as of `set`. Its samples are loaded anew only where it names others. */
@@ -170,18 +174,21 @@ const planBy = (prepared: Prepared, { readySeconds, experts, ...times }: PricedT
   const unplanned = buildParts(partsInputOf(prepared));
   if (job.buckets.kind === "moe-idle" && experts !== undefined) {
     const { spans, allToAll } = experts();
-    const { profile: dense, layers } = backwardOf([spans], bucketPerTensor(params), params);
+    const { profile: dense, layers } = backwardOf([spans], {
+      buckets: bucketPerTensor(params),
+      params,
+      isAlone: isAloneOn(unplanned),
+    });
     return decidePlan(job, unplanned, { ...times, dense, experts: { layers, allToAll } }).plan;
   }
-  const inOrder = gradientTensors(prepared)
-    .map((tensor, bucket) => ({ ...tensor, ready: readySeconds[bucket]! }))
-    .sort((a, b) => a.ready - b.ready);
-  const tensors = inOrder.map(({ path, shape, ready }, i) => ({
-    path,
-    bytes: byteLength({ dtype: "f32", shape }),
-    backwardSeconds: ready - (inOrder[i - 1]?.ready ?? 0),
-  }));
-  return decidePlan(job, unplanned, { ...times, dense: { tensors } }).plan;
+  const dense = profileOfStarts(
+    gradientTensors(prepared).map(({ path, shape }, bucket) => ({
+      path,
+      bytes: byteLength({ dtype: "f32", shape }),
+      readySeconds: readySeconds(bucket),
+    })),
+  );
+  return decidePlan(job, unplanned, { ...times, dense }).plan;
 };
 
 /** A compression after its first, denser steps: a profile shows what the rest of a run is like. */

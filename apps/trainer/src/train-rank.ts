@@ -82,9 +82,8 @@ const trainOn = async (
     experts: experts?.plan ?? plan?.experts,
   });
   const ingredients = { job, model, totalSteps, train: data.train };
-  if (isPlanned(job, plan)) {
-    const decided = { schedule, experts };
-    const agreed = await planRun({ ...measured, parts: buildParts(ingredients, plan) }, plan, decided);
+  if (schedule !== undefined || isPlanned(shared, plan)) {
+    const agreed = await planRun({ ...measured, parts: buildParts(ingredients, plan) }, plan, { schedule, experts });
     report.planned(agreed);
     ({ plan } = agreed);
   }

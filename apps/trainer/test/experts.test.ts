@@ -63,6 +63,16 @@ describe("a GPT with experts", () => {
     for (const bucket of plan.buckets) expect(new Set(bucket.map(isExpert)).size).toBe(1);
   });
 
+  test("learns the same where gradients are merged as measured, of which experts' go nowhere", async () => {
+    await train("alone", [dropless, ...mesh(2, 2), "buckets={kind: mg-wfbp, profileSteps: 2}"]);
+    expectClose("alone", "one");
+    const manifest = join(folder, "alone/checkpoints", `step-${String(steps).padStart(8, "0")}`, "manifest.json");
+    const { plan } = JSON.parse(readFileSync(manifest, "utf8")) as { plan: { buckets: string[][] } };
+    const alone = plan.buckets.filter((bucket) => bucket.some((path) => path.includes(".experts.experts.")));
+    expect(plan.buckets.flat()).toHaveLength(20);
+    expect(alone.map(({ length }) => length)).toEqual([1, 1, 1, 1]);
+  });
+
   test("learns on a mesh what it learns on one rank", () => {
     expectClose("mesh", "one");
     expect(stepLosses(join(folder, "mesh")).at(-1)).toBeLessThan(5.5);

@@ -33,11 +33,11 @@ test("how tokens travel is planned, told, kept, and the same as if the job had s
     "planned",
     "--steps",
     "3",
-    ...job("dispatch: auto, chunks: 2, capacity: 0.5"),
+    ...job("dispatch: auto, chunks: 2, backwardChunks: auto, capacity: 0.5"),
   );
   expect(planned.code, planned.stderr).toBe(0);
   expect(planned.stderr).toMatch(
-    /^tokens travel to experts [a-z-]+ in 2 chunks, the fastest of [123] measured of 3 predicted; a layer takes .* ms \(predicted .* ms\)/m,
+    /^tokens travel to experts [a-z-]+ in 2 chunks(?: and back in [148])?, the fastest of [12345] measured of 6 predicted; a layer takes .* ms \(predicted .* ms\)/m,
   );
   const plan = planOf("planned", 3);
   expect(plan).toMatchObject({ chunks: 2, on: { ranks: 2, expert: 2, levels: [] } });
@@ -55,10 +55,22 @@ test("how tokens travel is planned, told, kept, and the same as if the job had s
     "named",
     "--steps",
     "5",
-    ...job(`dispatch: ${plan.dispatch}, chunks: 2, capacity: 0.5`),
+    ...job(`dispatch: ${plan.dispatch}, chunks: 2, backwardChunks: ${plan.backwardChunks ?? 2}, capacity: 0.5`),
   );
   for (const file of ["shared", "experts-0", "experts-1"].map((name) => `${name}.safetensors`))
     expect(saved("planned", 5, file)).toEqual(saved("named", 5, file));
+});
+
+test("chunks of both passes are planned for slots", { tags: "full" }, async () => {
+  const args = ["--output", "apart", "--steps", "3", ...job("dispatch: dense, chunks: auto, backwardChunks: auto")];
+  const planned = await skeinTrain(folder, "run", "job.yaml", ...args);
+  expect(planned.code, planned.stderr).toBe(0);
+  expect(planned.stderr).toMatch(/^tokens travel to experts dense in .* measured of 16 predicted; a layer takes/m);
+  const { chunks, backwardChunks = chunks } = planOf("apart", 3);
+  const named = job(`dispatch: dense, chunks: ${chunks}, backwardChunks: ${backwardChunks}`);
+  await runSoundly(folder, "run", "job.yaml", "--output", "apart-named", "--steps", "3", ...named);
+  for (const file of ["shared", "experts-0", "experts-1"].map((name) => `${name}.safetensors`))
+    expect(saved("apart", 3, file)).toEqual(saved("apart-named", 3, file));
 });
 
 test("both are planned over levels, and anew on another mesh", { tags: "full" }, async () => {

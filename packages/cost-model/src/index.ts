@@ -37,6 +37,7 @@ export {
   type SuggestOptions,
 } from "./planners/bayesian-optimisation.ts";
 export { type ByteSchedulerOptions, partitionsOfSize, planByteScheduler } from "./simulated-only/byte-scheduler.ts";
+export type { Apart, MergeOptions } from "./planners/apart.ts";
 export { dearTimeline, type DearTimelineOptions, type HalvesModel, halvesOf, planDear } from "./planners/dear.ts";
 export {
   type FactorBuckets,
@@ -48,6 +49,8 @@ export { type LagsOptions, planLags, type TensorDensity } from "./planners/lags.
 export { mergeOptimally } from "./planners/mg-wfbp-exact.ts";
 export { mergeGreedy } from "./planners/mg-wfbp.ts";
 export {
+  type ApartComputing,
+  backwardChunksOf,
   type DispatchChoice,
   type DispatchedLayer,
   type DispatchLinks,
@@ -76,7 +79,6 @@ export {
 export {
   type BackwardStretch,
   type IdleBuckets,
-  type IdleBucketsOptions,
   planIdleBuckets,
 } from "./planners/moe/idle-buckets.ts";
 export {

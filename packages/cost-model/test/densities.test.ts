@@ -4,13 +4,13 @@ import { collectiveSeconds, type LagsOptions, planLags, timelineOf } from "../sr
 import { profileOf } from "./profiles.ts";
 import { googLeNet } from "@skein/published-measurements";
 
-const ethernet: LagsOptions = {
+const ethernet = {
   worldSize: 8,
   allReduce: { startupSeconds: 831.5e-6, secondsPerByte: 3.336e-9 },
   allGather: { startupSeconds: 415e-6, secondsPerByte: 1.668e-9 },
-};
+} satisfies LagsOptions;
 
-const sparseSeconds = ({ worldSize, allGather }: LagsOptions, bytes: number, density: number): number =>
+const sparseSeconds = ({ worldSize, allGather }: typeof ethernet, bytes: number, density: number): number =>
   collectiveSeconds(allGather, 8 * worldSize * Math.max(1, Math.floor((density * bytes) / 4)));
 
 describe("planLags", () => {
@@ -117,6 +117,26 @@ describe("planLags", () => {
     expect(density(40, 0)).toBe(1); // one entry for each of 8 ranks is 64 bytes
     expect(density(4_000_000, 0)).toBe(0.001);
     expect(density(4_000_000, 1)).toBe(1);
+  });
+
+  test("what a rank has alone is dense, and what is sent hides behind its backward pass, too", () => {
+    const rows = [
+      { bytes: 4000, backwardSeconds: 0 },
+      { bytes: 4000, backwardSeconds: 0.3 },
+      { bytes: 4000, backwardSeconds: 0.35 },
+    ];
+    const [allReduce, allGather] = [
+      { startupSeconds: 1, secondsPerByte: 0 },
+      { startupSeconds: 0.11, secondsPerByte: 1e-3 },
+    ];
+    const of = (worldSize: LagsOptions["worldSize"]): number[] =>
+      planLags(profileOf(rows), { worldSize, allReduce, allGather }).map(({ density }) => Math.floor(1000 * density));
+    // As the closed form above has it for 0.65 s, which end with the next gradient that is sent.
+    expect(of((path) => (path === "t1" ? 1 : 4))).toEqual([16, 1000, 1]);
+    expect(of((path) => (path === "t0" ? 4 : 1))).toEqual([16, 1000, 1000]);
+    // Among two ranks twice as many entries take as long.
+    expect(of((path) => (path === "t0" ? 2 : 1))).toEqual([33, 1000, 1000]);
+    expect(() => of(() => 0)).toThrow("a world of 0 ranks");
   });
 
   test("settings out of range are refused", () => {

@@ -4,10 +4,14 @@ import {
   allInOne,
   type CollectiveModel,
   type GradientProfile,
+  type LinearCollectiveModel,
   mergeGreedy,
   mergeOptimally,
   onePerTensor,
+  planSimultaneous,
+  simultaneousTimeline,
   timelineOf,
+  twoAtOnce,
 } from "../src/index.ts";
 import type { BucketPlan } from "@skein/tensor-core";
 import { groupings, models, profileOf, profiles } from "./profiles.ts";
@@ -105,6 +109,75 @@ describe("mergeOptimally", () => {
         const twiceModel = { startupSeconds: 2 * startupSeconds, secondsPerByte: 2 * secondsPerByte };
         expect(mergeOptimally(twice, twiceModel)).toEqual(mergeOptimally(profile, { startupSeconds, secondsPerByte }));
         expect(mergeGreedy(twice, twiceModel)).toEqual(mergeGreedy(profile, { startupSeconds, secondsPerByte }));
+      }),
+    );
+  });
+});
+
+describe("gradients that are averaged over different ranks", () => {
+  const kinds = 3;
+  const kindOf = (path: string): string => `${Number(path.slice(1)) % kinds}`;
+  /** Profiles with a random kind for each tensor. */
+  const mixed = profiles({ most: 8 }).chain((profile) =>
+    fc
+      .array(fc.nat(kinds - 1), { minLength: profile.tensors.length, maxLength: profile.tensors.length })
+      .map((drawn) => ({ profile, apart: (path: string) => `${drawn[Number(path.slice(1))]}` })),
+  );
+  /** What a group of neighbours is where each kind has a message of its own, as the last of each is ready. */
+  const split = (plan: BucketPlan, apart: (path: string) => string): BucketPlan =>
+    plan.flatMap((run) => {
+      const messages: string[][] = [];
+      for (const path of run.toReversed()) {
+        const own = messages.find(([first]) => apart(first!) === apart(path));
+        if (own === undefined) messages.push([path]);
+        else own.unshift(path);
+      }
+      return messages.reverse();
+    });
+  const planners = [
+    ["exact", mergeOptimally],
+    ["greedy", mergeGreedy],
+    ["simultaneous", (profile, model, options) => planSimultaneous(profile, model, twoAtOnce, options)],
+  ] as const satisfies readonly (readonly [string, typeof mergeGreedy])[];
+
+  test.each(planners)("never share a bucket, and each is in one: %s", (_name, plan) => {
+    fc.assert(
+      fc.property(mixed, models, ({ profile, apart }, model) => {
+        const buckets = plan(profile, model, { apart });
+        expect(buckets.flat().toSorted()).toEqual(profile.tensors.map(({ path }) => path).toSorted());
+        for (const bucket of buckets) expect(new Set(bucket.map(apart)).size).toBe(1);
+      }),
+    );
+    expect(plan(profileOf([]), { startupSeconds: 1, secondsPerByte: 1 }, { apart: kindOf })).toEqual([]);
+  });
+
+  test.each(planners.slice(0, 2))("share one message of their kind where a start-up is endless: %s", (_name, plan) => {
+    const profile = profileOf(Array.from({ length: 9 }, () => ({ bytes: 4, backwardSeconds: 1 })));
+    const buckets = plan(profile, { startupSeconds: 1e9, secondsPerByte: 1 }, { apart: kindOf });
+    expect(buckets).toEqual([
+      ["t0", "t3", "t6"],
+      ["t1", "t4", "t7"],
+      ["t2", "t5", "t8"],
+    ]);
+  });
+
+  test("mergeOptimally ends as early as the best of all groupings of neighbours", () => {
+    fc.assert(
+      fc.property(mixed, fc.oneof(models, fc.constant(pieces)), ({ profile, apart }, model) => {
+        const best = Math.min(...[...groupings(profile)].map((plan) => endOf(profile, split(plan, apart), model)));
+        expect(endOf(profile, mergeOptimally(profile, model, { apart }), model)).toBe(best);
+      }),
+    );
+  });
+
+  test("planSimultaneous ends no later than mergeOptimally does then", () => {
+    const end = (profile: GradientProfile, plan: BucketPlan, model: LinearCollectiveModel): number =>
+      simultaneousTimeline(profile, plan, model, twoAtOnce).communicationEndSeconds;
+    fc.assert(
+      fc.property(mixed, models, ({ profile, apart }, model) => {
+        const plan = planSimultaneous(profile, model, twoAtOnce, { apart });
+        const other = mergeOptimally(profile, model, { apart });
+        expect(end(profile, plan, model)).toBeLessThanOrEqual(end(profile, other, model) * (1 + 1e-12));
       }),
     );
   });

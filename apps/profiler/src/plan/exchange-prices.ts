@@ -5,13 +5,14 @@ import type { ExchangePlan, ProfiledJob } from "skein-train/profiling";
 export type ExchangePrices = (buckets: readonly number[]) => PricedExchange;
 
 /**
- * Price exchanges of a job's compression; gradients of equal shapes are traced once.
+ * Price exchanges of a job's compression, of gradients that are averaged over the same ranks; those of equal shapes are
+ * traced once.
  *
  * @param plan densities by path, where the compression takes such.
  */
 export const exchangePrices = (job: ProfiledJob, hardware: StepHardware, plan?: ExchangePlan): ExchangePrices => {
   const gradients = job.gradients();
-  const keys = gradients.map(({ path, shape }) => `${shape.join("×")}@${plan?.densities?.[path] ?? ""}`);
+  const keys = gradients.map(({ path, shape, axis }) => `${shape.join("×")} ${axis}@${plan?.densities?.[path] ?? ""}`);
   const known = new Map<string, PricedExchange>();
   return (buckets) => {
     const key = buckets.map((bucket) => keys[bucket]).join(" ");

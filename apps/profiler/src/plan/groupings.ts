@@ -1,4 +1,5 @@
 import {
+  type Apart,
   bucketOfScope,
   type GradientProfile,
   isStart,
@@ -9,6 +10,8 @@ import {
   type Slowdown,
   type StepProgram,
 } from "@skein/cost-model";
+import type { GroupSituation } from "@skein/collectives";
+import type { GradientTensor } from "skein-train/profiling";
 import type { Settings } from "./candidates.ts";
 
 /** A message of a step that exchanges each tensor by itself. */
@@ -37,6 +40,45 @@ export const messagesOf = (program: StepProgram): Message[] => {
     const bucket = bucketOfScope(step.scope);
     return bucket === undefined ? [] : [{ bucket, bytes: step.bytes, readySeconds: computed }];
   });
+};
+
+/**
+ * What of some groups is sent: what is averaged over other ranks in a group of its own, as jobs have it; and nothing of
+ * a bucket whose gradient a rank has alone.
+ *
+ * @param gradients by the number of their bucket. @param messages of a step that exchanges each by itself.
+ */
+export const sentGroups = (
+  gradients: readonly Pick<GradientTensor, "axis">[],
+  messages: readonly Pick<Message, "bucket">[],
+): ((groups: Grouping["groups"]) => Grouping["groups"]) => {
+  const sent = new Set(messages.map(({ bucket }) => bucket));
+  return (groups) =>
+    groups.flatMap((group) => [
+      ...Map.groupBy(
+        group.filter((bucket) => sent.has(bucket)),
+        (bucket) => gradients[bucket]!.axis,
+      ).values(),
+    ]);
+};
+
+/**
+ * A profile by the bytes of all-reduces in one group that cost a rank as much as its own: 2(P − 1)/P of them are sent.
+ *
+ * @param groupOf each bucket.
+ */
+export const asAmong = (
+  group: Pick<GroupSituation, "worldSize">,
+  { tensors }: GradientProfile,
+  groupOf: (bucket: string) => Pick<GroupSituation, "worldSize">,
+): GradientProfile => {
+  const share = ({ worldSize }: Pick<GroupSituation, "worldSize">): number => (worldSize - 1) / worldSize;
+  return {
+    tensors: tensors.map((tensor) => ({
+      ...tensor,
+      bytes: tensor.bytes * (share(groupOf(tensor.path)) / share(group)),
+    })),
+  };
 };
 
 /** Fill groups in the order of buckets, each up to `bytes` of dense gradients, as `buckets: fixed-size` does. */
@@ -90,29 +132,29 @@ export const sizedGroupings = (gradientBytes: readonly number[]): Grouping[] => 
  * What planners merge, as a run of the job would by what it measures.
  *
  * @param profile paths are numbers of buckets; bytes those of an all-reduce that costs a rank as much.
- * @param slowdown of two collectives at once.
+ * @param slowdown of two collectives at once. @param apart which of them travel apart, by path.
  */
 export const plannedGroupings = (
   profile: GradientProfile,
   allReduce: LinearCollectiveModel,
-  slowdown: Slowdown,
+  { slowdown, apart }: { readonly slowdown: Slowdown; readonly apart?: Apart | undefined },
 ): Grouping[] => {
   const numbered = (plan: readonly (readonly string[])[]): number[][] => plan.map((paths) => paths.map(Number));
   return [
     {
       buckets: { kind: "mg-wfbp", plan: "greedy" },
       priorities: "none",
-      groups: numbered(mergeGreedy(profile, allReduce)),
+      groups: numbered(mergeGreedy(profile, allReduce, { apart })),
     },
     {
       buckets: { kind: "mg-wfbp", plan: "exact" },
       priorities: "none",
-      groups: numbered(mergeOptimally(profile, allReduce)),
+      groups: numbered(mergeOptimally(profile, allReduce, { apart })),
     },
     {
       buckets: { kind: "mg-wfbp", plan: "simultaneous" },
       priorities: "spread",
-      groups: numbered(planSimultaneous(profile, allReduce, slowdown)),
+      groups: numbered(planSimultaneous(profile, allReduce, slowdown, { apart })),
     },
   ];
 };

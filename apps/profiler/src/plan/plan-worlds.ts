@@ -39,6 +39,15 @@ export interface PlannedWorlds {
 const aloneSeconds = (whole: StepProgram): number =>
   computeSeconds(whole.filter(({ scope }) => bucketOfScope(scope) === undefined));
 
+/** Which gradients travel: a rank may have alone with few ranks what several have with more. */
+const sentOf = (job: ProfiledJob): string => {
+  const groups = job.groups();
+  return job
+    .gradients()
+    .map(({ axis }) => groups[axis]!.groups[0]!.length > 1)
+    .join();
+};
+
 /** A job with another number of ranks, and what makes it of the other. */
 interface Resized {
   readonly job: ProfiledJob;
@@ -64,7 +73,7 @@ const withRanks = async (own: ProfiledJob, ranks: number, keep: Keep): Promise<R
  * Score ways to exchange a job's gradients for several numbers of ranks.
  *
  * Where each rank keeps its samples, what it computes is the same for any number of ranks, so whole steps are traced
- * once; else for each number.
+ * once for all that send the same gradients; else for each number.
  *
  * @throws ArgumentError where no number of ranks is left.
  */
@@ -75,7 +84,7 @@ export const planWorlds = async (
 ): Promise<PlannedWorlds> => {
   const worlds: PlannedWorld[] = [];
   const leftOut: string[] = [];
-  let traced: BaseSteps | undefined;
+  let traced: { readonly bases: BaseSteps; readonly sent: string } | undefined;
   let alone: number | undefined;
   for (const count of ranks) {
     if (ranks.length > 1 && count > hardware.topology.ranks) {
@@ -95,17 +104,16 @@ export const planWorlds = async (
       continue;
     }
     const { job, resizing } = resized;
-    if (keep === "global-batch" && ranks.length > 1) {
-      traced = await baseSteps(job, hardware);
-      alone ??= computeSeconds(pricedStep((await withRanks(own, 1, keep)).job, hardware));
-    } else {
-      traced ??= await baseSteps(job, hardware);
-      alone ??= aloneSeconds(traced.whole);
-    }
+    const isOfAll = keep === "global-batch" && ranks.length > 1;
+    const sent = sentOf(job);
+    if (isOfAll || traced?.sent !== sent) traced = { bases: await baseSteps(job, hardware), sent };
+    alone ??= isOfAll
+      ? computeSeconds(pricedStep((await withRanks(own, 1, keep)).job, hardware))
+      : aloneSeconds(traced.bases.whole);
     const result = await searchConfigurations({
       job,
       hardware,
-      bases: basesAt(traced, job, hardware),
+      bases: basesAt(traced.bases, job, hardware),
       compressions: lossless ? [dense] : compressions,
     });
     const { samplesPerStep, trainSamples } = job.facts;

@@ -9,15 +9,15 @@ import {
   type StepHardware,
   withExchanges,
 } from "@skein/cost-model";
-import { SkeinError } from "@skein/tensor-core";
+import { byteLength, SkeinError } from "@skein/tensor-core";
 import type { ProfiledJob } from "skein-train/profiling";
-import { groupsOn, pricersOn } from "../predict/groups-on.ts";
+import { groupsOn, pricersOn, widestGroup } from "../predict/groups-on.ts";
 import { pricedTimes } from "../predict/plan-on.ts";
 import { type BaseSteps, profileOf } from "./base-steps.ts";
 import { type Bound, boundsOf } from "./bounds.ts";
 import { dense, overlaps, type Settings, setOf } from "./candidates.ts";
 import { type ExchangePrices, exchangePrices } from "./exchange-prices.ts";
-import { type Grouping, messagesOf, plannedGroupings, sizedGroupings } from "./groupings.ts";
+import { asAmong, type Grouping, messagesOf, plannedGroupings, sentGroups, sizedGroupings } from "./groupings.ts";
 import { halvedGroupings } from "./halved-groupings.ts";
 import { type Scored, scoreStep } from "./score.ts";
 
@@ -71,13 +71,17 @@ export const searchConfigurations = async ({
   const pricers = pricersOn(job, hardware);
   const pricing: StepHardware = { device, collectives: pricers };
   const priceKernel = kernelPricer(device);
-  const group = groupsOn(job, hardware)["data"]!; // along which gradients are exchanged
-  const profile = profileOf(bases);
+  const groups = groupsOn(job, hardware);
+  const gradients = job.gradients();
+  const group = widestGroup(gradients, groups);
   const messages = messagesOf(bases.whole);
+  const asSent = sentGroups(gradients, messages);
+  const apart = (bucket: string): string => gradients[Number(bucket)]!.axis;
+  const profile = asAmong(group, profileOf(bases), (bucket) => groups[apart(bucket)]!);
   const times = pricedTimes(messages, group, hardware);
   const { allReduce, slowdown } = times;
-  const gradientBytes = [...messages].sort((a, b) => a.bucket - b.bucket).map(({ bytes }) => bytes);
-  const sized = sizedGroupings(gradientBytes);
+  const gradientBytes = gradients.map(({ shape }) => byteLength({ dtype: "f32", shape }));
+  const sized = sizedGroupings(gradientBytes).map((one) => ({ ...one, groups: asSent(one.groups) }));
   const each = sized[0]!; // by itself
   const scored: Scored[] = [];
   const leftOut: string[] = [];
@@ -85,15 +89,15 @@ export const searchConfigurations = async ({
   const score = (
     compression: Settings | "own",
     prices: ExchangePrices | undefined,
-    { buckets, priorities, groups }: Grouping,
+    { buckets, priorities, groups: together }: Grouping,
   ): void => {
     const schedules = priorities === "none" && buckets["kind"] !== "mg-wfbp" ? overlaps : (["wait-free"] as const);
     for (const overlap of schedules) {
       const settings = { ...named(compression), overlap, buckets, priorities };
       if (prices === undefined) {
-        const lanes = priorities === "spread" ? groups.map((_, i) => i % 2) : undefined;
+        const lanes = priorities === "spread" ? together.map((_, i) => i % 2) : undefined;
         const program = rebucket(bases.whole, {
-          groups,
+          groups: together,
           overlap,
           priorities: lanes,
           priceKernel,
@@ -101,7 +105,7 @@ export const searchConfigurations = async ({
         });
         scored.push(scoreStep(job, hardware, program, { settings }));
       } else {
-        const exchanges = groups.map((one, i): GroupExchange => {
+        const exchanges = together.map((one, i): GroupExchange => {
           return { buckets: one, exchange: prices(one), priority: priorities === "spread" ? i % 2 : 0 };
         });
         scored.push(scoreStep(job, hardware, withExchanges(bases.whole, exchanges, overlap), { settings, exchanges }));
@@ -111,15 +115,15 @@ export const searchConfigurations = async ({
 
   let halves = { priced: 0, simulated: 0 };
   const scoreDense = (): void => {
-    for (const grouping of [...sized, ...plannedGroupings(profile, allReduce, slowdown)])
+    for (const grouping of [...sized, ...plannedGroupings(profile, allReduce, { slowdown, apart })])
       score(dense, undefined, grouping);
     if ("refused" in bases.halves) {
       leftOut.push(`steps in halves: ${bases.halves.refused}`);
       return;
     }
-    const { priced, groupings } = halvedGroupings(gradientBytes, profile, allReduce);
-    for (const { buckets, priorities, groups } of groupings) {
-      const program = rebucketHalves(bases.halves, { groups, priceKernel, collectives: pricers });
+    const { priced, groupings } = halvedGroupings(gradientBytes, { profile, allReduce, asSent });
+    for (const { buckets, priorities, groups: together } of groupings) {
+      const program = rebucketHalves(bases.halves, { groups: together, priceKernel, collectives: pricers });
       scored.push(
         scoreStep(job, hardware, program, { settings: { compression: dense, overlap: "dear", buckets, priorities } }),
       );
@@ -156,7 +160,7 @@ export const searchConfigurations = async ({
     const sent = {
       tensors: profile.tensors.map((tensor) => ({ ...tensor, bytes: likeAllReduce(Number(tensor.path)) })),
     };
-    for (const grouping of [...sized, ...plannedGroupings(sent, allReduce, slowdown)])
+    for (const grouping of [...sized, ...plannedGroupings(sent, allReduce, { slowdown, apart })])
       score(compression, prices, grouping);
   }
   return {

@@ -6,7 +6,7 @@ import {
   hostsOfGroup,
   linksOfGroup,
 } from "@skein/cost-model";
-import type { ProfiledJob } from "skein-train/profiling";
+import type { GradientTensor, ProfiledJob } from "skein-train/profiling";
 
 /** What the groups of a job are on some hardware, by mesh axis. */
 export const groupsOn = (
@@ -21,6 +21,15 @@ export const groupsOn = (
       return [axis, { ...situation, link, hosts, sharesMemory: situation.sharesMemory && hosts.length === 1 }];
     }),
   );
+
+/** Of the groups along which gradients are averaged, those of the most ranks. */
+export const widestGroup = (
+  gradients: readonly GradientTensor[],
+  groups: { readonly [axis: string]: GroupSituation },
+): GroupSituation =>
+  gradients
+    .map(({ axis }) => groups[axis]!)
+    .reduce((widest, group) => (group.worldSize > widest.worldSize ? group : widest));
 
 /** What their collectives cost, by mesh axis. */
 export const pricersOn = (

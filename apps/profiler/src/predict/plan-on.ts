@@ -11,7 +11,7 @@ import {
 import type { BucketedPlan, PricedTimes, ProfiledJob } from "skein-train/profiling";
 import { eachByItself } from "../plan/candidates.ts";
 import { type Message, messagesOf } from "../plan/groupings.ts";
-import { groupsOn, pricersOn } from "./groups-on.ts";
+import { groupsOn, pricersOn, widestGroup } from "./groups-on.ts";
 import { simulateStep } from "./simulate-step.ts";
 
 /** Sizes that runs measure before they plan: a line through the prices of these is the line they would lay. */
@@ -24,19 +24,22 @@ const lineOf = (model: PiecewiseCollectiveModel): LinearCollectiveModel =>
  * What a planned exchange follows from, by prices.
  *
  * @param messages of a step that exchanges each gradient by itself, dense.
- * @param group along which they are exchanged.
+ * @param group of all ranks.
  */
 export const pricedTimes = (
   messages: readonly Message[],
   group: GroupSituation,
   { device, links }: HardwareFile,
-): PricedTimes => ({
-  readySeconds: messages.toSorted((a, b) => a.bucket - b.bucket).map(({ readySeconds }) => readySeconds),
-  allReduce: lineOf(collectiveModelOfGroup(group, "all-reduce", device.readBack)),
-  allGather: lineOf(collectiveModelOfGroup(group, "all-gather", device.readBack)),
-  // k flows take k · b + (k − 1) · η per byte each.
-  slowdown: [1, 2 + links.contention.penaltyPerFlow],
-});
+): PricedTimes => {
+  const ready = new Map(messages.map(({ bucket, readySeconds }) => [bucket, readySeconds]));
+  return {
+    readySeconds: (bucket) => ready.get(bucket),
+    allReduce: lineOf(collectiveModelOfGroup(group, "all-reduce", device.readBack)),
+    allGather: lineOf(collectiveModelOfGroup(group, "all-gather", device.readBack)),
+    // k flows take k · b + (k − 1) · η per byte each.
+    slowdown: [1, 2 + links.contention.penaltyPerFlow],
+  };
+};
 
 /**
  * The exchange that a job would decide on before its first step on this hardware; undefined where its file says it all.
@@ -48,7 +51,7 @@ export const planOn = async (job: ProfiledJob, hardware: HardwareFile): Promise<
   const program = stepProgram(dense.step(), { device: hardware.device, collectives: pricersOn(dense, hardware) });
   const { device } = hardware;
   return job.planBy({
-    ...pricedTimes(messagesOf(program), groups["data"]!, hardware),
+    ...pricedTimes(messagesOf(program), widestGroup(dense.gradients(), groups), hardware),
     experts: () => ({
       spans: simulateStep(dense, program, hardware).ranks[0]!.spans,
       allToAll: lineOf(collectiveModelOfGroup(groups["expert"]!, "all-to-all", device.readBack)),

@@ -1,6 +1,6 @@
-import type { DispatchChoice, DispatchWay } from "@skein/cost-model";
+import { backwardChunksOf, type DispatchChoice, type DispatchWay } from "@skein/cost-model";
 import { z } from "zod";
-import { expertsOf, numFusedShards } from "../experts-of.ts";
+import { expertsOf, gatesAlike, numFusedShards } from "../experts-of.ts";
 import type { ExpertsJob, Job, MeshJob } from "../job.ts";
 import { expertLevelAxes, tensorAxis } from "../mesh.ts";
 
@@ -11,6 +11,8 @@ import { expertLevelAxes, tensorAxis } from "../mesh.ts";
 export interface ExpertsPlan {
   readonly dispatch: DispatchWay;
   readonly chunks: number;
+  /** Of the backward pass, where they are others. */
+  readonly backwardChunks?: number | undefined;
   /** The ranks that it was made for; others plan anew. */
   readonly on: { readonly ranks: number; readonly expert: number; readonly levels: readonly number[] };
 }
@@ -18,6 +20,7 @@ export interface ExpertsPlan {
 export const expertsPlanSchema: z.ZodType<ExpertsPlan> = z.strictObject({
   dispatch: z.enum(["dense", "ragged", "hierarchical", "duplicate-free"]),
   chunks: z.int().min(1),
+  backwardChunks: z.int().min(1).optional(),
   on: z.strictObject({ ranks: z.int().min(1), expert: z.int().min(1), levels: z.array(z.int().min(1)) }),
 });
 
@@ -65,22 +68,48 @@ const waysOf = (experts: ExpertsJob, mesh: MeshJob): readonly DispatchWay[] => {
   ];
 };
 
-/** What a plan may choose for the experts of a job; the first is flat and in the fewest chunks. */
+/**
+ * What a plan may choose for the experts of a job; the first is flat and in the fewest chunks. With `backwardChunks:
+ * auto` slots may travel back in any number of chunks, first of all in that of forward.
+ */
 export const dispatchChoices = (experts: ExpertsJob, mesh: MeshJob): readonly [DispatchChoice, ...DispatchChoice[]] => {
   const ways = experts.dispatch === "auto" ? waysOf(experts, mesh) : [experts.dispatch];
   const isAlone = mesh.expert === 1 && (mesh.tensor === 1 || experts.shards === "none");
-  const chunks = experts.chunks !== "auto" ? [experts.chunks] : isAlone ? [1] : degrees;
-  const choices = ways.flatMap((way) => chunks.map((numChunks) => ({ way, numChunks })));
+  const [chunks, ofBackward] = [experts.chunks, experts.backwardChunks].map((given) =>
+    given !== "auto" ? [given] : isAlone ? [1] : degrees,
+  ) as [readonly number[], readonly (number | undefined)[]];
+  const choices = ways.flatMap((way) =>
+    chunks.flatMap((numChunks): DispatchChoice[] => {
+      const same: DispatchChoice = { way, numChunks };
+      if (way !== "dense" || experts.backwardChunks === undefined || gatesAlike(experts, mesh)) return [same];
+      const apart = ofBackward.flatMap((backwardChunks) =>
+        backwardChunks === numChunks ? [] : [{ ...same, backwardChunks }],
+      );
+      return experts.backwardChunks === "auto" || apart.length === 0 ? [same, ...apart] : apart;
+    }),
+  );
   return choices as [DispatchChoice, ...DispatchChoice[]];
 };
 
+/** Of a choice, in the pass that has more of them. */
+export const mostChunksOf = (choice: DispatchChoice): number => Math.max(choice.numChunks, backwardChunksOf(choice));
+
+/** Whether two choices come to the same. */
+export const isSameChoice = (a: DispatchChoice, b: DispatchChoice): boolean =>
+  a.way === b.way && a.numChunks === b.numChunks && backwardChunksOf(a) === backwardChunksOf(b);
+
 /** Whether anything about the way of tokens follows from measurements. */
-const isAuto = ({ dispatch, chunks }: ExpertsJob): boolean => dispatch === "auto" || chunks === "auto";
+const isAuto = ({ dispatch, chunks, backwardChunks }: ExpertsJob): boolean =>
+  dispatch === "auto" || chunks === "auto" || backwardChunks === "auto";
 
 /** Whether a plan is one that this job could have made, on as many ranks. */
-const isOf = (plan: ExpertsPlan, job: Pick<Job, "model" | "mesh" | "ranks">, experts: ExpertsJob): boolean =>
-  JSON.stringify(plan.on) === JSON.stringify(plannedOn(job)) &&
-  dispatchChoices(experts, job.mesh).some(({ way, numChunks }) => way === plan.dispatch && numChunks === plan.chunks);
+const isOf = (plan: ExpertsPlan, job: Pick<Job, "model" | "mesh" | "ranks">, experts: ExpertsJob): boolean => {
+  const { dispatch: way, chunks: numChunks, backwardChunks, on } = plan;
+  return (
+    JSON.stringify(on) === JSON.stringify(plannedOn(job)) &&
+    dispatchChoices(experts, job.mesh).some((choice) => isSameChoice(choice, { way, numChunks, backwardChunks }))
+  );
+};
 
 /**
  * Whether the way of tokens is measured for before the first step of a job.
@@ -93,9 +122,10 @@ export const isExpertsPlanned = (job: Pick<Job, "model" | "mesh" | "ranks">, kno
 };
 
 /** Experts of which it is settled how tokens travel to them. */
-export type SettledExperts = Omit<ExpertsJob, "dispatch" | "chunks"> & {
+export type SettledExperts = Omit<ExpertsJob, "dispatch" | "chunks" | "backwardChunks"> & {
   readonly dispatch: DispatchWay;
   readonly chunks: number;
+  readonly backwardChunks?: number | undefined;
 };
 
 /**
@@ -104,10 +134,11 @@ export type SettledExperts = Omit<ExpertsJob, "dispatch" | "chunks"> & {
  */
 export const settledExperts = (experts: ExpertsJob, mesh: MeshJob, plan: ExpertsPlan | undefined): SettledExperts => {
   const [{ way, numChunks }] = dispatchChoices(experts, mesh);
-  const { dispatch, chunks } = plan ?? { dispatch: way, chunks: numChunks };
+  const { dispatch, chunks, backwardChunks }: Omit<ExpertsPlan, "on"> = plan ?? { dispatch: way, chunks: numChunks };
   return {
     ...experts,
     dispatch: experts.dispatch === "auto" ? dispatch : experts.dispatch,
     chunks: experts.chunks === "auto" ? chunks : experts.chunks,
+    backwardChunks: experts.backwardChunks === "auto" ? backwardChunks : experts.backwardChunks,
   };
 };

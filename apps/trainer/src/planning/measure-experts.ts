@@ -1,4 +1,4 @@
-import type { DispatchChoice, DispatchedLayer, LayerComputing } from "@skein/cost-model";
+import { backwardChunksOf, type DispatchChoice, type DispatchedLayer, type LayerComputing } from "@skein/cost-model";
 import type { FeedForwardLayer } from "@skein/models";
 import {
   add,
@@ -10,10 +10,13 @@ import {
   jit,
   type JitOptions,
   mapTree,
+  matmul,
   mean,
   NdArray,
   normal,
   randomKey,
+  reshape,
+  slice,
   square,
   stack,
   sum,
@@ -25,7 +28,7 @@ import { passesFor } from "../compiled-steps.ts";
 import type { ExpertsJob, MeshJob } from "../job.ts";
 import { gatesAlike } from "../experts-of.ts";
 import { dataAxis, everyRankAxis, meshOf, numBatchParts, placeOf } from "../mesh.ts";
-import { dispatchChoices } from "./experts-plan.ts";
+import { dispatchChoices, mostChunksOf } from "./experts-plan.ts";
 import { medianSeconds } from "./median-seconds.ts";
 import type { ProfileInput } from "./profile-steps.ts";
 
@@ -92,8 +95,8 @@ const layerAlone = async (
   backend: Backend,
   options: JitOptions,
 ): Promise<LayerAlone> => {
-  const layerOf = ({ way, numChunks }: DispatchChoice): FeedForwardLayer =>
-    buildExperts({ ...experts, dispatch: way, chunks: numChunks }, width, mesh).layer;
+  const layerOf = ({ way, numChunks, backwardChunks }: DispatchChoice): FeedForwardLayer =>
+    buildExperts({ ...experts, dispatch: way, chunks: numChunks, backwardChunks }, width, mesh).layer;
   // Parameters and state are the same for all ways of travelling.
   const { init } = layerOf(dispatchChoices(experts, mesh)[0]);
   const initial = jit(
@@ -197,18 +200,60 @@ const expertsAlone = async ({ experts, width, job, backend }: ExpertsInput, numR
   };
 };
 
+/** Of an expert's forward work, what comes before its last product: one of two products, or two of three. */
+const againShare: Readonly<Record<ExpertsJob["activation"], number>> = { gelu: 1 / 2, swiglu: 2 / 3 };
+
 /**
- * Time what a rank computes of a layer, without anything that travels: its experts by themselves; and a layer of as
- * many experts on one rank, in one chunk and in many. All ranks call it together, so that they share the machine as in
- * a step; their figures differ.
+ * Experts' rows read once, as they arrived in one chunk, and cut into two, as backward cuts them.
  *
- * @param mostChunks that will be predicted for; 1 measures no chunks.
+ * @param each slots of an expert, two at least.
+ */
+const rowsCutAnew = (
+  { width, job, backend }: ExpertsInput,
+  { numExperts }: DispatchedLayer,
+  each: number,
+): readonly [whole: Timed, cut: Timed] => {
+  const rows = backend.upload(NdArray.zeros("f32", [numExperts, each, width]));
+  const column = backend.upload(NdArray.zeros("f32", [width, 1]));
+  const timed = (chunks: readonly (readonly [begin: number, end: number])[]): Timed => {
+    const compiled = jit(
+      (all: Tensor, by: Tensor) =>
+        chunks
+          .map(([begin, end]) => reshape(slice(all, [0, begin], [numExperts, end]), [-1, width]))
+          .map((chunk) => sum(matmul(chunk, by)))
+          .reduce(add),
+      backend,
+      { passes: passesFor(job) },
+    );
+    return { run: () => compiled(rows as never, column as never), release: () => compiled.release() };
+  };
+  const half = Math.ceil(each / 2);
+  const cut = timed([
+    [0, half],
+    [half, each],
+  ]);
+  const release = (): void => {
+    cut.release();
+    for (const array of [rows, column]) backend.free(array);
+  };
+  return [timed([[0, each]]), { ...cut, release }];
+};
+
+/**
+ * Time what a rank computes of a layer, without anything that travels: its experts by themselves; a layer of as many
+ * experts on one rank, in one chunk and in many; and rows that are cut anew. All ranks call it together, so that they
+ * share the machine as in a step; their figures differ.
+ *
+ * @param choices that will be predicted for: those of one chunk measure no chunks, and those of as many backward as
+ * forward no copies.
  */
 export const measureComputing = async (
   input: ExpertsInput,
   layer: DispatchedLayer,
-  mostChunks: number,
+  choices: readonly DispatchChoice[],
 ): Promise<LayerComputing> => {
+  const mostChunks = Math.max(...choices.map(mostChunksOf));
+  const isApart = choices.some((choice) => backwardChunksOf(choice) !== choice.numChunks);
   const { experts, job, backend } = input;
   const { numTokens, expertsPerToken, numExperts, slots } = layer;
   const own = { ...experts, count: Math.max(numExperts / job.mesh.expert, expertsPerToken) };
@@ -220,15 +265,30 @@ export const measureComputing = async (
     { passes: passesFor(job) },
   );
   try {
+    const numRows = Math.min(numTokens * expertsPerToken, numExperts * slots);
+    const each = Math.max(2, Math.ceil(numRows / numExperts)); // slots for all tokens would be far more memory
     const timed = [
-      await expertsAlone(input, Math.min(numTokens * expertsPerToken, numExperts * slots)),
+      await expertsAlone(input, numRows),
       alone.compile({ way, numChunks: 1 }),
       ...(mostChunks === 1 ? [] : [alone.compile({ way, numChunks: mostChunks })]),
+      ...(isApart ? rowsCutAnew(input, layer, each) : []),
     ];
-    const [work, one, many = one] = (await secondsOf(timed, backend)) as [number, number, number?];
+    const [work, one, many = one, whole = 0, cut = 0] = (await secondsOf(timed, backend)) as [
+      work: number,
+      one: number,
+      many?: number,
+      whole?: number,
+      cut?: number,
+    ];
+    const copySeconds = (Math.max(0, cut - whole) * slots) / each;
     const expertSeconds = Math.min(work, one);
     const chunkSeconds = Math.max(0, many - one) / Math.max(1, mostChunks - 1);
-    return { expertSeconds, chunkSeconds, otherSeconds: Math.max(0, one - expertSeconds - chunkSeconds) };
+    return {
+      expertSeconds,
+      chunkSeconds,
+      otherSeconds: Math.max(0, one - expertSeconds - chunkSeconds),
+      apart: isApart ? { againShare: againShare[experts.activation], copySeconds } : undefined,
+    };
   } finally {
     alone.release();
   }

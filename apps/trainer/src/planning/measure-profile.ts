@@ -3,6 +3,8 @@ import type { GradientProfile } from "@skein/cost-model";
 import { type BucketPlan, leafPaths, type Span } from "@skein/tensor-core";
 import { median } from "../median.ts";
 import { type ExpertLayerTimes, expertLayersOf, medianLayers } from "./expert-layers.ts";
+import { replicasAxisOf } from "../mesh.ts";
+import type { Parts } from "../train-state.ts";
 import { type ProfileInput, profileSteps, startOf } from "./profile-steps.ts";
 
 /** A backward pass as it was measured. */
@@ -19,37 +21,71 @@ export interface MeasuredBackward {
 /** When the loss of all ranks was asked for in one step: the end of the forward pass. */
 const beginOf = (spans: readonly Span[]): number => startOf(spans, "the loss", (name) => name.endsWith(" mean-loss"));
 
-/** When the collective of each bucket was started in one step, in seconds after the begin of the backward pass. */
-const startsOf = (spans: readonly Span[], numBuckets: number): readonly number[] => {
-  const loss = beginOf(spans);
-  return Array.from({ length: numBuckets }, (_, i) =>
-    Math.max(0, startOf(spans, `bucket ${i}`, (name) => name.endsWith(` exchange-${i}`)) - loss),
-  );
+/** Whether no other rank holds the parameter at a path, so that its gradient is not sent. */
+export const isAloneOn = (parts: Pick<Parts, "sharding" | "mesh">): ((path: string) => boolean) => {
+  const axisOf = replicasAxisOf(parts);
+  return (path) => (parts.mesh[axisOf(path)] ?? 1) === 1;
+};
+
+/**
+ * When the collective of a bucket was started in one step, in seconds after the begin of the backward pass.
+ *
+ * @param loss when that began.
+ */
+const startOfBucket = (spans: readonly Span[], bucket: number, loss: number): number =>
+  Math.max(0, startOf(spans, `bucket ${bucket}`, (name) => name.endsWith(` exchange-${bucket}`)) - loss);
+
+/** A gradient, and when it was sent; undefined where it is not. */
+export interface SentGradient {
+  readonly path: string;
+  /** Of the dense gradient. */
+  readonly bytes: number;
+  readonly readySeconds: number | undefined;
+}
+
+/**
+ * A profile in the order in which gradients become ready. What is not sent is taken for ready with the one before.
+ *
+ * @param gradients in the order of the backward pass.
+ */
+export const profileOfStarts = (gradients: readonly SentGradient[]): GradientProfile => {
+  let last = 0;
+  const inOrder = gradients
+    .map((gradient) => ({ ...gradient, ready: (last = gradient.readySeconds ?? last) }))
+    .sort((a, b) => a.ready - b.ready);
+  return {
+    tensors: inOrder.map(({ path, bytes, ready }, i) => ({
+      path,
+      bytes,
+      backwardSeconds: ready - (inOrder[i - 1]?.ready ?? 0),
+    })),
+  };
 };
 
 /**
  * What steps that exchange each gradient by itself say of their backward pass: medians.
  *
- * @param spans of each step. @param buckets a tensor each.
+ * @param spans of each step. @param buckets a tensor each. @param isAlone as `isAloneOn`.
  */
 export const backwardOf = (
   spans: readonly (readonly Span[])[],
-  buckets: BucketPlan,
-  params: unknown,
+  {
+    buckets,
+    params,
+    isAlone,
+  }: { readonly buckets: BucketPlan; readonly params: unknown; readonly isAlone: (path: string) => boolean },
 ): MeasuredBackward => {
-  const starts = spans.map((one) => startsOf(one, buckets.length));
-  const ready = buckets.map((_, i) => median(starts.map((one) => one[i]!)));
-  const tensors = bucketsOf(params, buckets)
-    .map(({ tensors: [tensor], shape }, i) => ({ path: tensor!.path, bytes: 4 * shape[0]!, ready: ready[i]! }))
-    .sort((a, b) => a.ready - b.ready);
-  const profile = {
-    tensors: tensors.map(({ path, bytes, ready: at }, i) => ({
-      path,
-      bytes,
-      backwardSeconds: at - (tensors[i - 1]?.ready ?? 0),
+  const losses = spans.map(beginOf);
+  const profile = profileOfStarts(
+    bucketsOf(params, buckets).map(({ tensors: [tensor], shape }, i) => ({
+      path: tensor!.path,
+      bytes: 4 * shape[0]!,
+      readySeconds: isAlone(tensor!.path)
+        ? undefined
+        : median(spans.map((one, step) => startOfBucket(one, i, losses[step]!))),
     })),
-  };
-  return { profile, layers: medianLayers(spans.map((one) => expertLayersOf(one, beginOf(one)))) };
+  );
+  return { profile, layers: medianLayers(spans.map((one, step) => expertLayersOf(one, losses[step]!))) };
 };
 
 /**
@@ -60,7 +96,7 @@ export const measureProfile = async (input: ProfileInput): Promise<MeasuredBackw
   const { buckets: ofJob } = input.job;
   const numSteps = "profileSteps" in ofJob ? ofJob.profileSteps : 10;
   const { spans, buckets, params } = await profileSteps(input, { numSteps });
-  return backwardOf(spans, buckets, params);
+  return backwardOf(spans, { buckets, params, isAlone: isAloneOn(input.parts) });
 };
 
 /** Paths of a profile as numbers, so that ranks may agree upon it. */

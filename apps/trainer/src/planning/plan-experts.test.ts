@@ -1,5 +1,12 @@
-import { type DispatchChoice, dispatchSeconds, type DispatchWay, type PredictedDispatch } from "@skein/cost-model";
+import {
+  backwardChunksOf,
+  type DispatchChoice,
+  dispatchSeconds,
+  type DispatchWay,
+  type PredictedDispatch,
+} from "@skein/cost-model";
 import { randomKey, type Tensor, trace, valueAndGrad, mean } from "@skein/tensor-core";
+import { eliminateDeadCode } from "@skein/tensor-core/backend";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { buildExperts } from "../build-experts.ts";
@@ -7,7 +14,14 @@ import { parseJob, parseOverride } from "../config.ts";
 import { expertsOf } from "../experts-of.ts";
 import type { ExpertsJob, Job } from "../job.ts";
 import { firstPlace, meshOf } from "../mesh.ts";
-import { dispatchChoices, type ExpertsPlan, isExpertsPlanned, plannedOn, settledExperts } from "./experts-plan.ts";
+import {
+  dispatchChoices,
+  type ExpertsPlan,
+  isExpertsPlanned,
+  mostChunksOf,
+  plannedOn,
+  settledExperts,
+} from "./experts-plan.ts";
 import {
   choicesToTime,
   fastestMeasured,
@@ -64,11 +78,36 @@ describe("what a plan may choose", () => {
     expect(chunksOf("mesh={expert: 1}")).toEqual([1]);
   });
 
+  test("of the backward pass chunks are planned for slots alone", () => {
+    const pairsOf = (...set: string[]): readonly string[] => {
+      const { experts, mesh } = jobOf("model.experts.backwardChunks=auto", ...set);
+      return dispatchChoices(experts, mesh)
+        .filter(({ way, backwardChunks }) => way === "dense" || backwardChunks !== undefined)
+        .map((choice) => `${choice.way} ${choice.numChunks} ${backwardChunksOf(choice)}`);
+    };
+    const degrees = [1, 2, 4, 8];
+    const all = degrees.flatMap((forward) => degrees.map((backward) => `dense ${forward} ${backward}`));
+    expect(pairsOf().toSorted()).toEqual(all);
+    expect(pairsOf("model.experts.dispatch=dense")[0]).toBe("dense 1 1");
+    expect(pairsOf("model.experts.chunks=3")).toEqual(["dense 3 3", ...degrees.map((one) => `dense 3 ${one}`)]);
+    expect(pairsOf("mesh={expert: 1}")).toEqual(["dense 1 1"]);
+    const named = jobOf("model.experts.dispatch=dense", "model.experts.backwardChunks=4");
+    expect(dispatchChoices(named.experts, named.mesh).map(backwardChunksOf)).toEqual([4, 4, 4, 4]);
+  });
+
   test("no more chunks than slots or tokens", () => {
     const { experts, mesh } = jobOf();
     const possible = possibleChoices(dispatchChoices(experts, mesh), { numTokens: 4, slots: 1 });
     expect(possible.filter(({ way }) => way === "dense")).toEqual([{ way: "dense", numChunks: 1 }]);
     expect(Math.max(...possible.map(({ numChunks }) => numChunks))).toBe(4);
+    const apart = dispatchChoices({ ...experts, backwardChunks: "auto" }, mesh);
+    const mostOf = possibleChoices(apart, { numTokens: 4, slots: 2 }).filter(({ way }) => way === "dense");
+    expect(mostOf.map((choice) => [choice.numChunks, backwardChunksOf(choice)])).toEqual([
+      [1, 1],
+      [1, 2],
+      [2, 2],
+      [2, 1],
+    ]);
   });
 });
 
@@ -95,6 +134,21 @@ describe("a plan that is known", () => {
     expect(isExpertsPlanned(jobOf("model.experts.dispatch=dense", "model.experts.chunks=1"), plan)).toBe(false);
   });
 
+  test("with chunks of backward is for jobs that leave those open", () => {
+    const plan = planOn(jobOf(), { dispatch: "dense", backwardChunks: 2 });
+    const open = jobOf("model.experts.backwardChunks=auto");
+    const { dispatch, chunks, backwardChunks } = settledExperts(open.experts, open.mesh, plan);
+    expect([dispatch, chunks, backwardChunks]).toEqual(["dense", 4, 2]);
+    expect(settledExperts(open.experts, open.mesh, undefined).backwardChunks).toBeUndefined();
+    expect(isExpertsPlanned(open, plan)).toBe(false);
+    expect(isExpertsPlanned(jobOf(), plan)).toBe(true);
+    // The same number as forward's is no number of its own.
+    expect(isExpertsPlanned(jobOf(), { ...plan, backwardChunks: 4 })).toBe(false);
+    const only = ["dispatch=dense", "chunks=4", "backwardChunks=auto"].map((one) => `model.experts.${one}`);
+    expect(isExpertsPlanned(jobOf(...only))).toBe(true);
+    expect(isExpertsPlanned(jobOf(...only), plan)).toBe(false);
+  });
+
   test("is what auto stands for, and nothing else", () => {
     const plan = planOn(jobOf());
     const settled = (known: ExpertsPlan | undefined, ...set: string[]): readonly unknown[] => {
@@ -114,10 +168,11 @@ test("the cost model knows all collectives of a layer", () => {
   const one = { startupSeconds: 1, secondsPerByte: 0 };
   const collectives: Readonly<Record<string, number>> = { "all-to-all": 1, "all-gather": 1, "ragged-all-to-all": 2 };
   for (const set of [[], [levels]]) {
-    const job = jobOf(...set);
+    const job = jobOf(...set, "model.experts.backwardChunks=auto");
     const mesh = meshOf(job);
-    for (const { way, numChunks } of dispatchChoices(job.experts, job.mesh).filter((each) => each.numChunks <= 2)) {
-      const settled = { ...job.experts, dispatch: way, chunks: numChunks };
+    for (const choice of dispatchChoices(job.experts, job.mesh).filter((each) => mostChunksOf(each) <= 2)) {
+      const { way, numChunks, backwardChunks } = choice;
+      const settled = { ...job.experts, dispatch: way, chunks: numChunks, backwardChunks };
       const { layer } = buildExperts(settled, 16, job.mesh);
       const { graph } = trace(
         (key: Tensor, x: Tensor) => {
@@ -130,7 +185,7 @@ test("the cost model knows all collectives of a layer", () => {
         [randomKey(1), { dtype: "f32", shape: [1, 32, 16] }] as never,
         { mesh, place: firstPlace(mesh) },
       );
-      const counted = graph.nodes.reduce((sum, { op }) => sum + (collectives[op] ?? 0), 0);
+      const counted = eliminateDeadCode(graph).nodes.reduce((sum, { op }) => sum + (collectives[op] ?? 0), 0);
       const numLevels = set.length === 0 ? 0 : 2;
       // So much that what one chunk waits for is all of it: streams are idle but for one.
       const predicted = dispatchSeconds(
@@ -139,7 +194,9 @@ test("the cost model knows all collectives of a layer", () => {
         { numRanks: 4, flat: one, levels: Array.from({ length: numLevels }, () => ({ size: 2, model: one })) },
         { expertSeconds: 0, chunkSeconds: 0, otherSeconds: 0 },
       );
-      expect([way, numChunks, counted]).toEqual([way, numChunks, numChunks * predicted]);
+      // Slots travel as often backward as forward; nothing else has chunks of backward.
+      const times = (numChunks + backwardChunksOf(choice)) / 2;
+      expect([way, numChunks, counted]).toEqual([way, numChunks, times * predicted]);
     }
   }
 });
@@ -197,5 +254,9 @@ describe("the choice", () => {
       "tokens travel to experts duplicate-free in 2 chunks, the fastest of 2 measured of 16 predicted; a layer takes 6.00 ms (predicted 5.00 ms), ragged in 1 chunk 12.0 ms (predicted 10.0 ms), with tokens drawn at random",
     );
     expect(remarkOnExperts(one, [one, other], 16)).not.toContain("10.0 ms), ragged");
+    const apart: TimedDispatch = { ...other, way: "dense", backwardChunks: 1 };
+    expect(remarkOnExperts(apart, [one, apart], 16)).toMatch(
+      /^tokens travel to experts dense in 2 chunks and back in 1, /,
+    );
   });
 });

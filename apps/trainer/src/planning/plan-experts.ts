@@ -1,4 +1,5 @@
 import {
+  backwardChunksOf,
   type DispatchChoice,
   type DispatchedLayer,
   type DispatchLinks,
@@ -10,7 +11,14 @@ import {
 import { numFusedShards } from "../experts-of.ts";
 import { everyRankAxis, expertAxis, expertShardsAxis, meshOf } from "../mesh.ts";
 import { type Agree, agreement } from "./agree.ts";
-import { dispatchChoices, type ExpertsPlan, plannedOn, travelLevels } from "./experts-plan.ts";
+import {
+  dispatchChoices,
+  type ExpertsPlan,
+  isSameChoice,
+  mostChunksOf,
+  plannedOn,
+  travelLevels,
+} from "./experts-plan.ts";
 import { measureAllToAlls } from "./measure-exchange.ts";
 import { dispatchedLayer, type ExpertsInput, measureChoices, measureComputing } from "./measure-experts.ts";
 
@@ -27,8 +35,6 @@ export interface TimedDispatch extends PredictedDispatch {
   readonly measuredSeconds: number;
 }
 
-const isSame = (a: DispatchChoice, b: DispatchChoice): boolean => a.way === b.way && a.numChunks === b.numChunks;
-
 /**
  * Leave out what no layer is cut into: of fewer slots or tokens than chunks, each is one.
  *
@@ -39,7 +45,7 @@ export const possibleChoices = <Choice extends DispatchChoice>(
   { numTokens, slots }: Pick<DispatchedLayer, "numTokens" | "slots">,
 ): readonly [Choice, ...Choice[]] => {
   const [flat, ...others] = choices;
-  return [flat, ...others.filter(({ way, numChunks }) => numChunks <= (way === "dense" ? slots : numTokens))];
+  return [flat, ...others.filter((choice) => mostChunksOf(choice) <= (choice.way === "dense" ? slots : numTokens))];
 };
 
 /**
@@ -52,8 +58,8 @@ export const choicesToTime = (
   flat: DispatchChoice,
 ): readonly PredictedDispatch[] => {
   const most = mostBehind * predicted[0]!.seconds;
-  const others = predicted.filter((choice) => !isSame(choice, flat) && choice.seconds <= most);
-  return [...predicted.filter((choice) => isSame(choice, flat)), ...others.slice(0, mostTimed)];
+  const others = predicted.filter((choice) => !isSameChoice(choice, flat) && choice.seconds <= most);
+  return [...predicted.filter((choice) => isSameChoice(choice, flat)), ...others.slice(0, mostTimed)];
 };
 
 /** Choose what was measured to be the fastest; of equal ones the first, then that with the fewest chunks. */
@@ -66,8 +72,13 @@ export const fastestMeasured = (timed: readonly [TimedDispatch, ...TimedDispatch
 
 const milliseconds = (seconds: number): string => `${(1000 * seconds).toPrecision(3)} ms`;
 
-const nameOf = ({ way, numChunks }: DispatchChoice): string =>
-  `${way} in ${numChunks} ${numChunks === 1 ? "chunk" : "chunks"}`;
+const inChunks = (numChunks: number): string => `${numChunks} ${numChunks === 1 ? "chunk" : "chunks"}`;
+
+const nameOf = (choice: DispatchChoice): string => {
+  const { way, numChunks } = choice;
+  const backward = backwardChunksOf(choice);
+  return `${way} in ${inChunks(numChunks)}${backward === numChunks ? "" : ` and back in ${backward}`}`;
+};
 
 const timesOf = ({ measuredSeconds, seconds }: TimedDispatch): string =>
   `${milliseconds(measuredSeconds)} (predicted ${milliseconds(seconds)})`;
@@ -79,18 +90,19 @@ export const remarkOnExperts = (
   numChoices: number,
 ): string => {
   const [flat] = timed;
-  const beside = isSame(chosen, flat) ? "" : `, ${nameOf(flat)} ${timesOf(flat)}`;
+  const beside = isSameChoice(chosen, flat) ? "" : `, ${nameOf(flat)} ${timesOf(flat)}`;
   return `tokens travel to experts ${nameOf(chosen)}, the fastest of ${timed.length} measured of ${numChoices} predicted; a layer takes ${timesOf(chosen)}${beside}, with tokens drawn at random`;
 };
 
 /** Times of computing that all ranks take for theirs. */
-const agreeOnComputing = async (own: LayerComputing, agree: Agree): Promise<LayerComputing> => {
-  const [expertSeconds, chunkSeconds, otherSeconds] = (await agree([
+const agreeOnComputing = async ({ apart, ...own }: LayerComputing, agree: Agree): Promise<LayerComputing> => {
+  const [expertSeconds, chunkSeconds, otherSeconds, copySeconds] = (await agree([
     own.expertSeconds,
     own.chunkSeconds,
     own.otherSeconds,
-  ])) as [number, number, number];
-  return { expertSeconds, chunkSeconds, otherSeconds };
+    apart?.copySeconds ?? 0,
+  ])) as [number, number, number, number];
+  return { expertSeconds, chunkSeconds, otherSeconds, apart: apart && { ...apart, copySeconds } };
 };
 
 /** The layer as dispatchers see it: each shard is an expert, and a token goes to all shards of those that it chose. */
@@ -128,9 +140,10 @@ export const planExperts = async (input: ExpertsInput): Promise<PlannedExperts> 
   const { job, experts, backend, communicators } = input;
   const layer = dispatchedLayer(input);
   const choices = possibleChoices(dispatchChoices(experts, job.mesh), layer);
-  const planOf = ({ way, numChunks }: DispatchChoice): ExpertsPlan => ({
+  const planOf = ({ way, numChunks, backwardChunks }: DispatchChoice): ExpertsPlan => ({
     dispatch: way,
     chunks: numChunks,
+    ...(backwardChunks !== undefined && { backwardChunks }),
     on: plannedOn(job),
   });
   const [flat] = choices;
@@ -139,8 +152,7 @@ export const planExperts = async (input: ExpertsInput): Promise<PlannedExperts> 
   const agree = agreement(backend, communicators, everyRankAxis(meshOf(job)));
   try {
     const links = await linksOf(input);
-    const mostChunks = Math.max(...choices.map(({ numChunks }) => numChunks));
-    const computing = await agreeOnComputing(await measureComputing(input, layer, mostChunks), agree);
+    const computing = await agreeOnComputing(await measureComputing(input, layer, choices), agree);
     const predicted = rankDispatches(choices, toShards(layer, numFusedShards(experts, job.mesh)), links, computing);
     const tried = choicesToTime(predicted, flat);
     const measured = await agree(await measureChoices(input, tried));

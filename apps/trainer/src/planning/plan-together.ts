@@ -1,4 +1,4 @@
-import { type Aggregator, bucketOf, specsByPath } from "@skein/compressors";
+import { type Aggregator, bucketOf, type BucketTensor, specsByPath } from "@skein/compressors";
 import { ArgumentError, type BucketPlan } from "@skein/tensor-core";
 import {
   fitCollectiveModel,
@@ -13,6 +13,7 @@ import {
   planIdleBuckets,
   planLags,
   planSimultaneous,
+  type ProfiledTensor,
   simultaneousTimeline,
   type Slowdown,
 } from "@skein/cost-model";
@@ -25,7 +26,7 @@ import { type Agree, agreement } from "./agree.ts";
 import { type ExpertLayerTimes, layerNumbers, layersFrom, stretchesOf } from "./expert-layers.ts";
 import { measureCollectives } from "./measure-collectives.ts";
 import { measureAllToAlls } from "./measure-exchange.ts";
-import { measureProfile, profileFrom, profileNumbers } from "./measure-profile.ts";
+import { isAloneOn, measureProfile, profileFrom, profileNumbers } from "./measure-profile.ts";
 import type { ProfileInput } from "./profile-steps.ts";
 
 /** A plan, and a word on it for people. */
@@ -34,11 +35,16 @@ export interface AgreedPlan {
   readonly remark: string;
 }
 
-/** Bytes of an all-reduce that costs a rank what the compressor sends for this tensor. */
-const asAllReduce = (compressor: Aggregator, path: string, params: unknown, worldSize: number): number => {
-  const { shape } = specsByPath(params).get(path)!;
-  return (compressor.bytesSent(bucketOf([{ path, shape }]), worldSize) * worldSize) / (2 * (worldSize - 1));
-};
+/**
+ * Bytes of an all-reduce among all ranks that costs a rank what the compressor sends for this tensor.
+ *
+ * @param among so many of them it is averaged.
+ */
+const asAllReduce = (
+  compressor: Aggregator,
+  { path, shape }: BucketTensor,
+  { among, ranks }: { readonly among: number; readonly ranks: number },
+): number => (compressor.bytesSent(bucketOf([{ path, shape }]), among) * ranks) / (2 * (ranks - 1));
 
 /** Densities of a job by path: between its least and its most, or 1, which is dense. */
 export const densitiesOf = (
@@ -74,53 +80,73 @@ export interface ExchangeTimes {
 /** What a job decides, and what it goes by. */
 export interface Decision {
   readonly plan: BucketedPlan;
-  /** By what the job's compressor sends. */
+  /** Of gradients that are sent: by what the job's compressor sends. */
   readonly profile: GradientProfile;
+  /** The buckets of these. */
+  readonly sent: BucketPlan;
   /** With `buckets: {kind: moe-idle}`. */
   readonly idle?: IdleBuckets | undefined;
 }
 
 /**
- * Decide how gradients are merged, and how densely each is sent.
+ * Decide how gradients are merged, and how densely each is sent. What ranks average over different ranks travels apart;
+ * what one rank has alone does not travel: it has a bucket by itself, after the others, waits for nobody, and is dense.
  *
  * @param unplanned the job's parts before there is a plan.
  * @throws ArgumentError where buckets go by layers of experts, and no layer is known.
  */
 export const decidePlan = (job: Job, unplanned: Parts, times: ExchangeTimes): Decision => {
   const { dense, allReduce, allGather, slowdown } = times;
-  const { params } = stateSpecs(unplanned);
+  const specs = specsByPath(stateSpecs(unplanned).params);
   const { compression, ranks } = job;
+  const apart = replicasAxisOf(unplanned);
+  const isAlone = isAloneOn(unplanned);
+  const amongOf = (path: string): number => unplanned.mesh[apart(path)] ?? 1;
   const densities =
     compression.kind === "lags"
-      ? densitiesOf(compression, dense, { worldSize: ranks, allReduce, allGather: allGather! })
+      ? densitiesOf(compression, dense, { worldSize: amongOf, allReduce, allGather: allGather! })
       : undefined;
   const compressor = buildCompression(
     compression,
     densities && { buckets: unplanned.buckets, densities },
   )(Number.MAX_SAFE_INTEGER);
-  const profile = {
-    tensors: dense.tensors.map((tensor) => ({ ...tensor, bytes: asAllReduce(compressor, tensor.path, params, ranks) })),
-  };
-  const idle = job.buckets.kind === "moe-idle" ? idleBuckets(profile, unplanned, times) : undefined;
-  const buckets = idle?.buckets ?? bucketsFor(job, profile, allReduce, slowdown);
-  return { plan: { buckets, ...(densities && { densities }) }, profile, idle };
+  const profile = without(dense, isAlone, ({ path, ...tensor }) => {
+    const bytes = asAllReduce(compressor, { path, shape: specs.get(path)!.shape }, { among: amongOf(path), ranks });
+    return { ...tensor, path, bytes };
+  });
+  const idle = job.buckets.kind === "moe-idle" ? idleBuckets(profile, apart, times) : undefined;
+  const sent = idle?.buckets ?? bucketsFor(job, profile, { allReduce, slowdown, apart });
+  const alone = dense.tensors.filter(({ path }) => isAlone(path)).map(({ path }) => [path]);
+  return { plan: { buckets: [...sent, ...alone], ...(densities && { densities }) }, profile, sent, idle };
 };
 
-/** What ranks average over different ranks travels apart, and what one rank has alone does not travel. */
-const idleBuckets = (
+/** A profile without some tensors, whose backward computation counts with the next one's. */
+const without = (
   { tensors }: GradientProfile,
-  parts: Parts,
+  isLeftOut: (path: string) => boolean,
+  priced: (tensor: ProfiledTensor) => ProfiledTensor,
+): GradientProfile => {
+  let before = 0;
+  return {
+    tensors: tensors.flatMap((tensor) => {
+      const backwardSeconds = before + tensor.backwardSeconds;
+      before = isLeftOut(tensor.path) ? backwardSeconds : 0;
+      return isLeftOut(tensor.path) ? [] : [priced({ ...tensor, backwardSeconds })];
+    }),
+  };
+};
+
+const idleBuckets = (
+  profile: GradientProfile,
+  apart: (path: string) => string,
   { allReduce, experts }: ExchangeTimes,
 ): IdleBuckets => {
   if (experts === undefined || experts.layers.length === 0)
     throw new ArgumentError(
       "buckets: {kind: moe-idle} goes by when tokens travel to experts in a step, and in this one none do; use buckets: {kind: mg-wfbp}",
     );
-  const axisOf = replicasAxisOf(parts);
-  const isAlone = (path: string): boolean => (parts.mesh[axisOf(path)] ?? 1) === 1;
-  const travelling = { tensors: tensors.map((one) => (isAlone(one.path) ? { ...one, bytes: 0 } : one)) };
-  const stretches = stretchesOf(experts.layers, travelling, experts.allToAll);
-  return planIdleBuckets(travelling, stretches, allReduce, { apart: axisOf });
+  const stretches = stretchesOf(experts.layers, profile, experts.allToAll);
+  return planIdleBuckets(profile, stretches, allReduce, { apart });
 };
 
 /**
@@ -154,7 +180,7 @@ export const planTogether = async (input: ProfileInput): Promise<AgreedPlan> => 
             allToAll: (await measureAllToAlls(input, [expertAxis]))[0]!,
           }
         : undefined;
-    const { plan, profile, idle } = decidePlan(job, parts, { dense, allReduce, allGather, slowdown, experts });
+    const { plan, profile, sent, idle } = decidePlan(job, parts, { dense, allReduce, allGather, slowdown, experts });
     const { buckets } = plan;
     const exposed = (other: BucketPlan): string =>
       milliseconds(simultaneousTimeline(profile, other, allReduce, slowdown).exposedSeconds);
@@ -167,7 +193,7 @@ export const planTogether = async (input: ProfileInput): Promise<AgreedPlan> => 
       };
     return {
       plan,
-      remark: `${dense.tensors.length} gradients in ${buckets.length} buckets; ${takes(allReduce, "an all-reduce")}${atOnce}; expected exposed communication ${exposed(buckets)}, with a bucket per tensor ${exposed(onePerTensor(profile))}`,
+      remark: `${dense.tensors.length} gradients in ${buckets.length} buckets; ${takes(allReduce, "an all-reduce")}${atOnce}; expected exposed communication ${exposed(sent)}, with a bucket per tensor ${exposed(onePerTensor(profile))}`,
     };
   } finally {
     agree.release();
@@ -192,16 +218,19 @@ const measureSlowdown = async (
 const bucketsFor = (
   { buckets }: Job,
   profile: GradientProfile,
-  link: LinearCollectiveModel,
-  slowdown: Slowdown,
+  {
+    allReduce,
+    slowdown,
+    apart,
+  }: Pick<ExchangeTimes, "allReduce" | "slowdown"> & { readonly apart: (path: string) => string },
 ): BucketPlan => {
   if (buckets.kind !== "mg-wfbp") return onePerTensor(profile);
   switch (buckets.plan) {
     case "exact":
-      return mergeOptimally(profile, link);
+      return mergeOptimally(profile, allReduce, { apart });
     case "greedy":
-      return mergeGreedy(profile, link);
+      return mergeGreedy(profile, allReduce, { apart });
     case "simultaneous":
-      return planSimultaneous(profile, link, slowdown);
+      return planSimultaneous(profile, allReduce, slowdown, { apart });
   }
 };

@@ -3,7 +3,8 @@ import { checkProfile, type GradientProfile } from "../gradient-profile.ts";
 import { type CollectiveModel, collectiveSeconds } from "../collective-model.ts";
 
 export interface LagsOptions {
-  readonly worldSize: number;
+  /** Ranks among which gradients are exchanged, or those of each; at 1 nothing is sent, and nothing waits. */
+  readonly worldSize: number | ((path: string) => number);
   /** Of the dense gradient, by its bytes. */
   readonly allReduce: CollectiveModel;
   /** Of the payloads of all ranks, by the bytes of the result: P times what a rank sends. */
@@ -30,7 +31,8 @@ export interface TensorDensity {
  *     ρ ≤ 1  with  t_select + T_all-gather(P · 8 · ρn) ≤ t_b(next),   else ρ_min
  *
  * and 1, which is dense, where that hides too, or takes no longer than ρ_min does: small tensors lose nothing then. The
- * last gradient has nothing to hide behind. A tensor sends one entry at least.
+ * last gradient has nothing to hide behind. A tensor sends one entry at least; one that a rank has alone is dense, and
+ * others hide behind its backward computation as well.
  *
  * Cost: O(tensors · 50).
  *
@@ -45,18 +47,29 @@ export const planLags = (
   { worldSize, allReduce, allGather, selectionSeconds = () => 0, leastDensity = 0.001, entryBytes = 8 }: LagsOptions,
 ): readonly TensorDensity[] => {
   checkProfile(profile);
-  if (!(Number.isInteger(worldSize) && worldSize >= 1))
-    throw new ArgumentError(`planLags: a world of ${worldSize} ranks was given; use 1 or more`);
+  const worldOf = typeof worldSize === "number" ? () => worldSize : worldSize;
+  for (const size of typeof worldSize === "number" ? [worldSize] : profile.tensors.map(({ path }) => worldSize(path)))
+    if (!(Number.isInteger(size) && size >= 1))
+      throw new ArgumentError(`planLags: a world of ${size} ranks was given; use 1 or more`);
   if (!(leastDensity > 0 && leastDensity <= 1))
     throw new ArgumentError(`planLags: a least density of ${leastDensity} was given; it lies in (0, 1]`);
   if (!(entryBytes > 0))
     throw new ArgumentError(`planLags: entries of ${entryBytes} bytes were given; use a positive size`);
+  /** Of each tensor, the backward computation up to the next one that is sent. */
+  const budgets: number[] = [];
+  let hidden = 0;
+  for (const [i, { path, backwardSeconds }] of [...profile.tensors.entries()].reverse()) {
+    budgets[i] = hidden;
+    hidden = worldOf(path) === 1 ? hidden + backwardSeconds : backwardSeconds;
+  }
   return profile.tensors.map(({ path, bytes }, i) => {
-    const budget = profile.tensors[i + 1]?.backwardSeconds ?? 0;
+    const ranks = worldOf(path);
+    if (ranks === 1) return { path, density: 1 };
+    const budget = budgets[i]!;
     const numElements = bytes / 4;
     const sparseSeconds = (density: number): number => {
       const kept = Math.max(1, Math.floor(density * numElements));
-      return selectionSeconds(numElements) + collectiveSeconds(allGather, worldSize * kept * entryBytes);
+      return selectionSeconds(numElements) + collectiveSeconds(allGather, ranks * kept * entryBytes);
     };
     const hides = (density: number): boolean => sparseSeconds(density) <= budget;
     if (collectiveSeconds(allReduce, bytes) <= Math.max(budget, sparseSeconds(leastDensity)))

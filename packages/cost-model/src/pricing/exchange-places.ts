@@ -21,7 +21,10 @@ export const bucketOfScope = (scope: string): number | undefined => {
   return found === null ? undefined : Number(found[1]);
 };
 
-/** Places of what belongs to the exchange of each bucket, by bucket. */
+/**
+ * Places of what belongs to the exchange of each bucket, by bucket. What is computed of a bucket without messages,
+ * whose gradients a rank has alone, belongs to no exchange.
+ */
 export const placesByBucket = (program: StepProgram): ReadonlyMap<number, readonly number[]> => {
   const places = new Map<number, number[]>();
   for (const [index, { scope }] of program.entries()) {
@@ -31,7 +34,8 @@ export const placesByBucket = (program: StepProgram): ReadonlyMap<number, readon
     if (own === undefined) places.set(bucket, [index]);
     else own.push(index);
   }
-  return places;
+  const isSent = (index: number): boolean => program[index]!.kind === "start";
+  return new Map([...places].filter(([, own]) => own.some(isSent)));
 };
 
 /**

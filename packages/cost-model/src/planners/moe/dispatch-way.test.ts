@@ -77,6 +77,38 @@ describe("dispatchSeconds", () => {
     expect(seconds("dense", alone, computing)).toBeCloseTo(163);
   });
 
+  test("backward in chunks of its own computes a part of forward again, and copies rows", () => {
+    const alone = { ...twoHosts, flat: free, levels: [] };
+    const computing = {
+      expertSeconds: 30,
+      chunkSeconds: 3,
+      otherSeconds: 100,
+      apart: { againShare: 0.5, copySeconds: 7 },
+    };
+    const took = (numChunks: number, backwardChunks: number): number =>
+      dispatchSeconds({ way: "dense", numChunks, backwardChunks }, layer, alone, computing);
+    // Of 60 s for 32 slots a third is forward, of which half comes again; so does that of what a chunk adds.
+    expect(took(1, 2)).toBeCloseTo(100 + (20 + 1) + (7 + 50 + 5));
+    expect(took(2, 1)).toBeCloseTo(100 + (20 + 2) + (7 + 50 + 2.5));
+    expect(took(2, 2)).toBeCloseTo(100 + (20 + 2) + (40 + 4));
+    expect(() => dispatchSeconds({ way: "ragged", numChunks: 1, backwardChunks: 2 }, layer, alone, computing)).toThrow(
+      /1 chunks forward and 2 backward .* travel ragged, whose rows would have to travel again/,
+    );
+  });
+
+  test("passes are predicted apart: with nothing to do again, each takes what it takes in as many chunks", () => {
+    const degree = fc.constantFrom(1, 2, 4, 8);
+    fc.assert(
+      fc.property(layers, links, computings, degree, degree, (any, on, computing, a, b) => {
+        const took = (numChunks: number, backwardChunks: number, more = {}): number =>
+          dispatchSeconds({ way: "dense", numChunks, backwardChunks }, any, on, { ...computing, ...more });
+        expect(took(a, b) + took(b, a)).toBeCloseTo(took(a, a) + took(b, b), 6);
+        const apart = { againShare: 0.5, copySeconds: 1 };
+        expect(took(a, b, { apart })).toBeGreaterThanOrEqual(took(a, b) + (a === b ? 0 : 1) - 1e-9);
+      }),
+    );
+  });
+
   test("a level that all ranks lie along is as none", () => {
     fc.assert(
       fc.property(layers, models, computings, fc.constantFrom(...choices), (any, model, computing, choice) => {

@@ -44,13 +44,28 @@ export interface LayerComputing {
   readonly chunkSeconds: number;
   /** The gate and all that waits for it, during which nothing travels. */
   readonly otherSeconds: number;
+  /** What backward does beside where its chunks are not forward's. Default: nothing. */
+  readonly apart?: ApartComputing | undefined;
+}
+
+/** What chunks of its own cost a backward pass. */
+export interface ApartComputing {
+  /** Of what experts compute forward, the part that is computed again: all but the last product. */
+  readonly againShare: number;
+  /** To copy the rows that arrived, of all slots, into other chunks. */
+  readonly copySeconds: number;
 }
 
 /** A way and a number of chunks. */
 export interface DispatchChoice {
   readonly way: DispatchWay;
   readonly numChunks: number;
+  /** Of the backward pass; only slots can be cut anew, so with `dense` alone another than `numChunks`, the default. */
+  readonly backwardChunks?: number | undefined;
 }
+
+/** Chunks of the backward pass. */
+export const backwardChunksOf = ({ numChunks, backwardChunks = numChunks }: DispatchChoice): number => backwardChunks;
 
 /** One collective after the other: over an axis, with so many rows of so many numbers in all chunks together. */
 interface Leg {
@@ -130,7 +145,8 @@ const legSeconds = (model: CollectiveModel, bytes: number, numStartUps: number):
 /**
  * Predict what a layer of experts takes, forward and backward, with tokens that travel in this way and in so many
  * chunks, where all experts are chosen alike. Each pass is `layerTimeline`: the first leg there and the last one back
- * are one stream, legs between them another, experts a third; backward computes twice as long as forward.
+ * are one stream, legs between them another, experts a third; backward computes twice as long as forward. Where it has
+ * other chunks, its experts compute `againShare` of forward's work as well, and rows are copied before.
  *
  * A rank has, of each leg, in all chunks together and one way
  *
@@ -143,43 +159,58 @@ const legSeconds = (model: CollectiveModel, bytes: number, numStartUps: number):
  *
  * Cost: O(chunks + levels).
  *
- * @throws ArgumentError for sizes that are not whole numbers from 1, levels that do not make up the ranks, or
- * impossible times.
+ * @throws ArgumentError for sizes that are not whole numbers from 1, levels that do not make up the ranks, chunks of
+ * backward that a way cannot have, or impossible times.
  *
  * Source: legs as in HierMoE, arXiv 2508.09591; streams as in FSMoE, ASPLOS 2025. Start-ups and the split of computing
  * are ours: see `docs/algorithms.md`.
  */
 export const dispatchSeconds = (
-  { way, numChunks }: DispatchChoice,
+  choice: DispatchChoice,
   layer: DispatchedLayer,
   links: DispatchLinks,
-  { expertSeconds, chunkSeconds, otherSeconds }: LayerComputing,
+  { expertSeconds, chunkSeconds, otherSeconds, apart = nothingApart }: LayerComputing,
 ): number => {
+  const { way, numChunks } = choice;
+  const backwardChunks = backwardChunksOf(choice);
+  const isApart = backwardChunks !== numChunks;
   checkLayer(layer, links);
   checkNumChunks(numChunks);
-  for (const [name, seconds] of Object.entries({ experts: expertSeconds, "a chunk": chunkSeconds, gate: otherSeconds }))
-    checkSeconds(name, seconds);
+  checkNumChunks(backwardChunks);
+  if (isApart && way !== "dense")
+    throw new ArgumentError(
+      `${numChunks} chunks forward and ${backwardChunks} backward were given for tokens that travel ${way}, whose rows would have to travel again; give the same, or the way dense`,
+    );
+  const seconds = { experts: expertSeconds, "a chunk": chunkSeconds, gate: otherSeconds, copying: apart.copySeconds };
+  for (const [name, each] of Object.entries(seconds)) checkSeconds(name, each);
   const legs = legsOf(way, layer, links);
   const { slots, numExperts } = layer;
   // Empty slots are computed like full ones.
   const work = way === "dense" ? (expertSeconds * numExperts * slots) / rowsOf(layer) : expertSeconds;
-  const passSeconds = (pass: "forward" | "backward"): number => {
+  const passSeconds = (pass: "forward" | "backward", inChunks: number, share: number): number => {
     const startUps = startUpsOf(way, pass);
-    const share = pass === "forward" ? 1 / 3 : 2 / 3;
-    const there = legs.map(({ model, thereBytes }) => legSeconds(model, thereBytes / numChunks, startUps.there));
-    const back = legs.map(({ model, backBytes }) => legSeconds(model, backBytes / numChunks, startUps.back));
+    const there = legs.map(({ model, thereBytes }) => legSeconds(model, thereBytes / inChunks, startUps.there));
+    const back = legs.map(({ model, backBytes }) => legSeconds(model, backBytes / inChunks, startUps.back));
     const counts = startUps.counts * collectiveSeconds(links.flat, 0);
     const sum = (seconds: readonly number[]): number => seconds.reduce((all, one) => all + one, 0);
     const chunk = {
       allToAll: (counts + there[0]! + back[0]!) / 2,
       allGather: sum(there.slice(1)),
       reduceScatter: sum(back.slice(1)),
-      experts: share * (chunkSeconds + work / numChunks),
+      experts: share * (chunkSeconds + work / inChunks),
     };
-    return layerTimeline(chunk, { numChunks }).makespanSeconds;
+    return layerTimeline(chunk, { numChunks: inChunks }).makespanSeconds;
   };
-  return otherSeconds + passSeconds("forward") + passSeconds("backward");
+  const backwardShare = isApart ? (2 + apart.againShare) / 3 : 2 / 3;
+  const copySeconds = isApart ? apart.copySeconds : 0;
+  return (
+    otherSeconds +
+    passSeconds("forward", numChunks, 1 / 3) +
+    (copySeconds + passSeconds("backward", backwardChunks, backwardShare))
+  );
 };
+
+const nothingApart: ApartComputing = { againShare: 0, copySeconds: 0 };
 
 /** A choice, and what it was predicted to take. */
 export interface PredictedDispatch extends DispatchChoice {

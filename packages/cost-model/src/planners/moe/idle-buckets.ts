@@ -1,6 +1,7 @@
 import { ArgumentError, type BucketPlan } from "@skein/tensor-core";
 import { type CollectiveModel, collectiveSeconds } from "../../collective-model.ts";
 import { checkProfile, type GradientProfile, type ProfiledTensor } from "../../gradient-profile.ts";
+import { type MergeOptions, messagesOfRun, together } from "../apart.ts";
 import { checkSeconds, type MoeLayerPass } from "./layer-pass.ts";
 import { pipelineCandidates } from "./pipeline-degree.ts";
 
@@ -17,11 +18,6 @@ export type BackwardStretch = {
   /** Computation, during which nothing else is sent. */
   | { readonly denseSeconds: number }
 );
-
-export interface IdleBucketsOptions {
-  /** Gradients with another answer travel in messages of their own. Default: all alike. */
-  readonly apart?: ((path: string) => string) | undefined;
-}
 
 export interface IdleBuckets {
   readonly buckets: BucketPlan;
@@ -67,7 +63,7 @@ export const planIdleBuckets = (
   profile: GradientProfile,
   stretches: readonly BackwardStretch[],
   allReduce: CollectiveModel,
-  { apart = () => "" }: IdleBucketsOptions = {},
+  { apart = together }: MergeOptions = {},
 ): IdleBuckets => {
   checkProfile(profile);
   const { tensors } = profile;
@@ -123,7 +119,7 @@ export const planIdleBuckets = (
   }
   const buckets = runs
     .toReversed()
-    .flatMap((run) => [...Map.groupBy(run, ({ path }) => apart(path)).values()])
+    .flatMap((run) => messagesOfRun(run, apart))
     .map((bucket) => bucket.map(({ path }) => path));
   return { buckets, seconds, backwardSeconds };
 };
