@@ -74,9 +74,9 @@ const figuresTold = (output: string): Record<string, number>[] =>
     .filter((line) => line["gradientNorm"] !== undefined);
 
 /** The others go these ways in the full run of the tests. */
-const trained = ["eva", "kfac", "kfac-auto", "kfac-dp-hybrid", "soap", "muon"];
+const trained = ["eva", "kfac", "kfac-auto", "soap", "muon"];
 const resumed = ["kfac", "kfac-auto", "soap"];
-const overTcp = ["kfac", "muon"];
+const overTcp = ["kfac"];
 const onlyIn = (few: readonly string[], name: string): { tags: string } | object =>
   few.includes(name) ? {} : { tags: "full" };
 

@@ -1,12 +1,24 @@
 // A whole is what one rank would have; a rank's part is the i-th of P equal ones, for P ranks of the axis.
+import { describe } from "../describe.ts";
 import { ArgumentError } from "../errors.ts";
-import { axisSize } from "../graph/emit.ts";
+import { axisSize, requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import type { Shard } from "../sharding.ts";
 import { allGather, axisIndex, reduceScatter } from "./collective.ts";
 import { dynamicSlice } from "./dynamic-slice.ts";
 import { multiply } from "./elementwise.ts";
 import { reshape, transpose } from "./movement.ts";
+
+/** @returns the ranks of the axis. @throws ArgumentError for what is no tensor, or no shard of it. */
+const checkShard = (name: string, x: Tensor, shard: Shard): number => {
+  requireOperands(name, [x]);
+  const { axis, dim } = (shard ?? {}) as Partial<Shard>;
+  if (typeof axis !== "string" || axis === "" || !Number.isInteger(dim) || dim! < 0 || dim! >= x.shape.length)
+    throw new ArgumentError(
+      `${name}: the shard of [${x.shape.join(", ")}] is ${describe(shard)}; give { axis, dim }: the axis of the mesh along which ranks share it out, and a dimension that it has`,
+    );
+  return axisSize(axis);
+};
 
 const partSize = (name: string, { shape }: Tensor, { axis, dim }: Shard): number => {
   const [numRanks, size] = [axisSize(axis), shape[dim]!];
@@ -20,11 +32,11 @@ const partSize = (name: string, { shape }: Tensor, { axis, dim }: Shard): number
 /**
  * This rank's part of a whole that every rank has. Its gradient is laid into zeros at the same place.
  *
- * @throws ArgumentError where the ranks do not divide the dimension.
+ * @throws ArgumentError for a dimension that there is not, or that the ranks do not divide.
  */
 export const ownShard = (x: Tensor, shard: Shard): Tensor => {
+  if (checkShard("ownShard", x, shard) === 1) return x;
   const { axis, dim } = shard;
-  if (axisSize(axis) === 1) return x;
   const size = partSize("ownShard", x, shard);
   const starts = x.shape.map((_, at) => (at === dim ? multiply(axisIndex(axis), size) : 0));
   return dynamicSlice(
@@ -41,10 +53,15 @@ const apart = (x: Tensor, dim: number, numRanks: number): Tensor => {
   return transpose(split, [dim, ...[...split.shape.keys()].filter((at) => at !== dim)]);
 };
 
-/** The whole of the parts of all ranks. Adjoint of `sumToShards`. Cost: P−1 times the bytes of `x` sent per rank. */
-export const gatherShards = (x: Tensor, { axis, dim }: Shard): Tensor => {
-  const numRanks = axisSize(axis);
+/**
+ * The whole of the parts of all ranks. Adjoint of `sumToShards`. Cost: P−1 times the bytes of `x` sent per rank.
+ *
+ * @throws ArgumentError for a dimension that there is not.
+ */
+export const gatherShards = (x: Tensor, shard: Shard): Tensor => {
+  const numRanks = checkShard("gatherShards", x, shard);
   if (numRanks === 1) return x;
+  const { axis, dim } = shard;
   if (dim === 0) return allGather(x, axis);
   const parts = reshape(allGather(x, axis), [numRanks, ...x.shape]);
   const order = [...x.shape.keys()].map((at) => at + 1);
@@ -59,12 +76,12 @@ export const gatherShards = (x: Tensor, { axis, dim }: Shard): Tensor => {
  * This rank's part of the sum of all ranks' `x`. Adjoint of `gatherShards`. Cost: (P−1)/P of the bytes of `x` sent per
  * rank.
  *
- * @throws ArgumentError where the ranks do not divide the dimension.
+ * @throws ArgumentError for a dimension that there is not, or that the ranks do not divide.
  */
 export const sumToShards = (x: Tensor, shard: Shard): Tensor => {
-  const { axis, dim } = shard;
-  const numRanks = axisSize(axis);
+  const numRanks = checkShard("sumToShards", x, shard);
   if (numRanks === 1) return x;
+  const { axis, dim } = shard;
   const size = partSize("sumToShards", x, shard);
   if (dim === 0) return reduceScatter(x, axis);
   const shape = x.shape.map((whole, at) => (at === dim ? size : whole));

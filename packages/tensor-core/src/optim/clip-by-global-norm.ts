@@ -4,7 +4,7 @@ import { allReduce } from "../functions/collective.ts";
 import { add, divide, full, minimum, multiply, sqrt, square } from "../functions/elementwise.ts";
 import { sum } from "../functions/reduce.ts";
 import type { Tensor } from "../graph/tensor.ts";
-import { shardAxes, type Sharding, unsharded } from "../sharding.ts";
+import { type Shard, shardAxes, type Sharding, unsharded } from "../sharding.ts";
 import { flattenTree, leafPaths, zipTrees } from "../tree.ts";
 import { type EmptyState, type GradientTransformation, stateless } from "./transformation.ts";
 
@@ -23,7 +23,14 @@ export const globalNorm = (tree: unknown, sharding: Sharding = unsharded): Tenso
     );
   const { leaves } = flattenTree<Tensor>(tree);
   const paths = leafPaths(tree);
-  const axesOfLeaf = (i: number): readonly string[] => shardAxes(sharding(paths[i]!));
+  const axesOfLeaf = (i: number): readonly string[] => {
+    const shards: unknown = sharding(paths[i]!);
+    const isList = Array.isArray(shards) && shards.every((shard) => typeof shard?.axis === "string");
+    if (isList) return shardAxes(shards as readonly Shard[]);
+    throw new ArgumentError(
+      `globalNorm: the sharding of ${paths[i]} is ${describe(shards)}; give a list of { axis, dim }, empty for what every rank has whole`,
+    );
+  };
   const sumOf = (some: readonly number[]): Tensor =>
     some.map((i) => sum(square(leaves[i]!))).reduce((total, term) => add(total, term), full([], 0));
   const byAxes = [...Map.groupBy(leaves.keys(), (i) => axesOfLeaf(i).join()).values()];
