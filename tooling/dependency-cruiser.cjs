@@ -14,6 +14,7 @@ const packageGraph = {
   "cost-model": ["tensor-core", "collectives"],
   models: ["tensor-core"],
   data: ["tensor-core"],
+  pretrained: ["tensor-core", "models"],
   testing: ["tensor-core"],
   measuring: [],
   "published-measurements": [],

@@ -1,3 +1,4 @@
+export type { AttentionParams } from "./attention-layer.ts";
 export { applyBatchNorm, type BatchNormParams, type BatchNormState, initBatchNorm } from "./batch-normalisation.ts";
 export { cnn, type CnnOptions, type CnnParams } from "./cnn.ts";
 export { gpt } from "./gpt.ts";
@@ -25,6 +26,7 @@ export {
   type LayerOptions,
   pixels,
 } from "./layers.ts";
+export { llama, type LlamaBlockParams, type LlamaOptions, type LlamaParams } from "./llama.ts";
 export { type Metrics, metricsOf } from "./metrics.ts";
 export { mlp, type MlpOptions, type MlpParams } from "./mlp.ts";
 export {
@@ -45,6 +47,7 @@ export {
   type NormParams,
   type RmsNormParams,
 } from "./normalisation.ts";
+export type { Projection } from "./projection.ts";
 export type { Recompute } from "./recompute.ts";
 export { resnet18, type ResNet18Options, type ResNet18Params, type ResNet18State } from "./resnet18.ts";
 export {

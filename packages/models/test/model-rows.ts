@@ -1,6 +1,6 @@
 import { NdArray } from "@skein/tensor-core";
 import { normalArray, uniformArray } from "@skein/testing";
-import { cnn, gpt, type GptOptions, mlp, type Model, resnet18 } from "../src/index.ts";
+import { cnn, gpt, type GptOptions, llama, mlp, type Model, resnet18 } from "../src/index.ts";
 import { ownModel } from "./own-model.ts";
 
 export interface HostBatch {
@@ -74,5 +74,41 @@ export const modelRows: readonly ModelRow[] = [
     batch: tokens,
     numClasses: 7,
     parameters: 7 * 8 + 6 * 8 + 2 * (attentionSize + 3 * 8 * 24 + 32) + 16 + 8 * 7,
+  },
+  {
+    name: "llama with grouped heads of a width of their own, scaled positions, and biases",
+    model: llama({
+      vocabulary: 7,
+      width: 6,
+      numLayers: 2,
+      numHeads: 4,
+      numKeyHeads: 2,
+      headWidth: 4,
+      hidden: 5,
+      rotaryBase: 100,
+      rotaryScaling: { type: "linear", factor: 2 },
+      attentionBias: "all",
+      feedForwardBias: true,
+    }),
+    batch: tokens,
+    numClasses: 7,
+    // embedding and head; query and output, key and value, feed-forward part, two norms; the last norm
+    parameters: 2 * 7 * 6 + 2 * (2 * 6 * 16 + 16 + 6 + 2 * (6 * 8 + 8) + 3 * 6 * 5 + 2 * 5 + 6 + 2 * 6) + 6,
+  },
+  {
+    name: "llama with a tied head and biases of queries, keys and values",
+    model: llama({
+      vocabulary: 7,
+      width: 8,
+      numLayers: 1,
+      numHeads: 2,
+      hidden: 6,
+      attentionBias: "inputs",
+      tiedHead: true,
+      recompute: "blocks",
+    }),
+    batch: tokens,
+    numClasses: 7,
+    parameters: 7 * 8 + (attentionSize + 3 * 8 + 3 * 8 * 6 + 16) + 8,
   },
 ];

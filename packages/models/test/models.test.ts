@@ -18,7 +18,7 @@ import {
 import { interpretWorld, type ReferenceArray } from "@skein/tensor-core/backend";
 import { normalArray, seeded } from "@skein/testing";
 import { describe, expect, it } from "vitest";
-import { cnn, gpt, type LabelledBatch, mlp, type Model, resnet18 } from "../src/index.ts";
+import { cnn, gpt, type LabelledBatch, llama, mlp, type Model, resnet18 } from "../src/index.ts";
 import { type HostBatch, modelRows } from "./model-rows.ts";
 
 const keySpec: TensorSpec = { dtype: "u32", shape: [2] };
@@ -154,6 +154,20 @@ describe("published sizes", () => {
     ["ResNet-18 for CIFAR-10", resnet18(), 11_173_962],
     ["the digit reader", cnn(), 421_642],
     ["MLP 784-512-512-10", mlp({ sizes: [784, 512, 512, 10] }), 669_706],
+    [
+      "Llama 3 8B",
+      llama({
+        vocabulary: 128_256,
+        width: 4096,
+        numLayers: 32,
+        numHeads: 32,
+        numKeyHeads: 8,
+        hidden: 14_336,
+        rotaryBase: 500_000,
+        epsilon: 1e-5,
+      }),
+      8_030_261_248,
+    ],
     // GPT-2 small has 124,439,808 parameters, of which its matrices have 12 · (4·768 + 3072 + 768) biases that ours do
     // not.
     [

@@ -1,0 +1,25 @@
+import { ArgumentError, formatShape, ShapeError, type Tensor } from "@skein/tensor-core";
+import { transformerDeviation } from "./projection.ts";
+
+/** @throws ArgumentError unless all are integers from 1. */
+export const needSizes = (model: string, sizes: Readonly<Record<string, number>>): void => {
+  for (const [name, size] of Object.entries(sizes))
+    if (!Number.isInteger(size) || size < 1)
+      throw new ArgumentError(`${model}: ${name} is ${size}; use an integer from 1`);
+};
+
+/** @throws ShapeError unless they are [B, T], with T up to the context length. */
+export const needTokens = (model: string, tokens: Tensor, contextLength: number = Infinity): void => {
+  if (tokens.rank === 2 && tokens.shape[1]! <= contextLength) return;
+  const limit = contextLength === Infinity ? "" : ` with T up to the context length ${contextLength}`;
+  throw new ShapeError(
+    model,
+    `tokens ${formatShape(tokens.shape)} do not fit: it takes [B, T]${limit}; cut or reshape the sequences`,
+  );
+};
+
+/**
+ * Deviation of weights that write to the residual stream: with two of them per layer, what they add up to has that of
+ * one. Source: Radford et al. 2019 (GPT-2).
+ */
+export const residualDeviation = (numLayers: number): number => transformerDeviation / Math.sqrt(2 * numLayers);

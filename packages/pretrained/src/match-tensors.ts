@@ -1,0 +1,96 @@
+import { formatShape, isFloat, sameShape, type TensorSpec } from "@skein/tensor-core";
+import { excerpt } from "@skein/tensor-core/backend";
+import type { Opened } from "./architecture.ts";
+import { PretrainedError } from "./errors.ts";
+import type { ModelLeaf } from "./model-leaves.ts";
+
+export interface MatchedTensors {
+  /** Name in the files of each leaf, by its path. */
+  readonly names: ReadonlyMap<string, string>;
+  /** Path of the leaf that a tensor repeats, by its name. */
+  readonly copies: ReadonlyMap<string, string>;
+  /** Names of tensors that are carried along. */
+  readonly carried: readonly string[];
+}
+
+/** How many of each kind a message names. */
+const named = 4;
+
+const listed = (count: string, entries: readonly string[]): string[] =>
+  entries.length === 0
+    ? []
+    : [
+        `${entries.length} ${count} (${entries.slice(0, named).join(", ")}${entries.length > named ? `, … ${entries.length - named} more` : ""})`,
+      ];
+
+/** Names as the files would have them that were written by today's program of the whole model. */
+const canonicalNames = (
+  names: readonly string[],
+  { prefix = "", renamed = [] }: Opened,
+  leaves: readonly ModelLeaf[],
+): Map<string, string> => {
+  const wanted = new Set(leaves.map(({ name }) => name));
+  const isWhole = names.some((name) => name.startsWith(prefix));
+  return new Map(
+    names.map((name) => {
+      const today = renamed.reduce((text, [old, now]) => text.replace(old, now), name);
+      const whole = isWhole || wanted.has(today) ? today : `${prefix}${today}`;
+      return [whole, name];
+    }),
+  );
+};
+
+/**
+ * Find the tensor of each leaf of a model among those of a checkpoint.
+ *
+ * @param specs of all tensors of the checkpoint, by name.
+ * @param origin where they come from, for the message.
+ * @throws PretrainedError that counts and names tensors that are missing, not of the model, of another shape, and of
+ * numbers that are no weights.
+ */
+export const matchTensors = (
+  opened: Opened,
+  leaves: readonly ModelLeaf[],
+  specs: ReadonlyMap<string, TensorSpec>,
+  origin: string,
+): MatchedTensors => {
+  const stored = canonicalNames([...specs.keys()], opened, leaves);
+  const names = new Map<string, string>();
+  const [missing, misshaped, noFloats]: [string[], string[], string[]] = [[], [], []];
+  const taken = new Set<string>();
+  for (const { path, name, nameShape } of leaves) {
+    const own = stored.get(name);
+    if (own === undefined) {
+      missing.push(`${excerpt(name)} ${formatShape(nameShape)}`);
+      continue;
+    }
+    taken.add(own);
+    names.set(path, own);
+    const { dtype, shape } = specs.get(own)!;
+    if (!sameShape(shape, nameShape))
+      misshaped.push(`${excerpt(own)} is ${formatShape(shape)} for ${formatShape(nameShape)}`);
+    else if (!isFloat(dtype)) noFloats.push(`${excerpt(own)} is ${dtype}`);
+  }
+  const pathOf = new Map(leaves.map(({ path, name }) => [name, path]));
+  const copies = new Map<string, string>();
+  const carried: string[] = [];
+  const extra: string[] = [];
+  for (const [name, own] of stored) {
+    if (taken.has(own)) continue;
+    const original = opened.copies?.get(name);
+    if (original !== undefined) copies.set(own, pathOf.get(original)!);
+    else if (opened.carried?.some((pattern) => pattern.test(name))) carried.push(own);
+    else extra.push(`${excerpt(own)} ${formatShape(specs.get(own)!.shape)}`);
+  }
+  const faults = [
+    ...listed("missing", missing),
+    ...listed("that the model does not have", extra),
+    ...listed("of another shape", misshaped),
+    ...listed("that are no f32, f16 or bf16", noFloats),
+  ];
+  if (faults.length > 0)
+    throw new PretrainedError(
+      `${origin} has ${specs.size} tensors for a model of ${leaves.length}, which do not fit its config.json: ${faults.join("; ")}; take tensors and config.json from the same checkpoint, of an architecture and settings that are supported`,
+    );
+  return { names, copies, carried };
+};

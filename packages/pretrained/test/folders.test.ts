@@ -1,0 +1,209 @@
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { NdArray, printGraph, type Tensor, trace, writeSafetensors } from "@skein/tensor-core";
+import { afterEach, describe, expect, test } from "vitest";
+import { PretrainedError } from "../src/index.ts";
+import { loadPretrained, savePretrained } from "../src/node.ts";
+import { checkpointFolder, checkpoints, tensorsOf } from "./checkpoints.ts";
+
+const made: string[] = [];
+const emptyFolder = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), "skein-pretrained-"));
+  made.push(folder);
+  return folder;
+};
+afterEach(() => {
+  for (const folder of made.splice(0)) rmSync(folder, { recursive: true });
+});
+
+const bits = (tensors: ReadonlyMap<string, NdArray>): Record<string, string> =>
+  Object.fromEntries(
+    [...tensors].map(([name, { dtype, shape, data }]) => [name, `${dtype}[${shape.join(", ")}] ${data.join(" ")}`]),
+  );
+const readJson = (folder: string, file: string): unknown => JSON.parse(readFileSync(join(folder, file), "utf8"));
+
+describe.each(checkpoints)("%s", (name) => {
+  test.each([[undefined], [2000], [1]])(
+    "read and written in files of at most %s bytes it is bit by bit what it was",
+    async (most) => {
+      const [source, target] = [checkpointFolder(name), emptyFolder()];
+      await savePretrained(target, await loadPretrained(source), most === undefined ? {} : { mostShardBytes: most });
+      expect(bits(tensorsOf(target))).toEqual(bits(tensorsOf(source)));
+      expect(readJson(target, "config.json")).toEqual(readJson(source, "config.json"));
+      const files = readdirSync(target).filter((file) => file.endsWith(".safetensors"));
+      if (most === 1) expect(files.length).toBe(tensorsOf(source).size);
+      if (most === undefined) expect(files).toEqual(["model.safetensors"]);
+      // What was cut into several files is found again by its index.
+      const again = emptyFolder();
+      await savePretrained(again, await loadPretrained(target));
+      expect(bits(tensorsOf(again))).toEqual(bits(tensorsOf(source)));
+    },
+  );
+
+  test("the same weights as f32 are written as every dtype", async () => {
+    const loaded = await loadPretrained(checkpointFolder(name));
+    const wide = emptyFolder();
+    await savePretrained(wide, { config: loaded.config, params: loaded.params, state: loaded.state });
+    const plain = await loadPretrained(wide);
+    expect(plain.params).toEqual(loaded.params);
+    const narrow = emptyFolder();
+    await savePretrained(narrow, plain, { dtype: "bf16" });
+    expect([...tensorsOf(narrow).values()].every(({ dtype }) => dtype === "bf16")).toBe(true);
+    expect(readJson(narrow, "config.json")).toMatchObject({ torch_dtype: "bfloat16" });
+  });
+});
+
+/** A copy of a checkpoint whose tensors went through `change`, in one file. */
+const changed = (
+  name: string,
+  change: (tensors: Map<string, NdArray>) => void,
+  config: Readonly<Record<string, unknown>> = {},
+): string => {
+  const folder = emptyFolder();
+  const tensors = tensorsOf(checkpointFolder(name));
+  change(tensors);
+  writeFileSync(join(folder, "model.safetensors"), writeSafetensors(tensors));
+  const known = readJson(checkpointFolder(name), "config.json") as object;
+  writeFileSync(join(folder, "config.json"), JSON.stringify({ ...known, ...config }));
+  return folder;
+};
+const refusal = async (promise: Promise<unknown>): Promise<string> => {
+  const error: unknown = await promise.then(
+    () => undefined,
+    (caught: unknown) => caught,
+  );
+  expect(error).toBeInstanceOf(PretrainedError);
+  return (error as Error).message;
+};
+
+test("one message counts what is missing, extra, of another shape, and no weight", async () => {
+  const folder = changed("llama-tied", (tensors) => {
+    for (const layer of [0, 1]) tensors.delete(`model.layers.${layer}.mlp.up_proj.weight`);
+    tensors.set("model.layers.0.self_attn.q_norm.weight", NdArray.zeros("f32", [8]));
+    tensors.set("model.norm.weight", NdArray.zeros("f32", [17]));
+    tensors.set("model.layers.0.input_layernorm.weight", NdArray.zeros("i32", [16]));
+  });
+  const message = await refusal(loadPretrained(folder));
+  expect(message).toContain(`${folder} has 19 tensors for a model of 20, which do not fit its config.json`);
+  expect(message).toContain(
+    '2 missing ("model.layers.0.mlp.up_proj.weight" [24, 16], "model.layers.1.mlp.up_proj.weight" [24, 16])',
+  );
+  expect(message).toContain('1 that the model does not have ("model.layers.0.self_attn.q_norm.weight" [8])');
+  expect(message).toContain('1 of another shape ("model.norm.weight" is [17] for [16])');
+  expect(message).toContain('1 that are no f32, f16 or bf16 ("model.layers.0.input_layernorm.weight" is i32)');
+});
+
+test("a checkpoint of another architecture names a few tensors, and counts them all", async () => {
+  const message = await refusal(
+    loadPretrained(changed("llama-grouped", () => undefined, { model_type: "mistral", head_dim: 6 })),
+  );
+  expect(message).toMatch(/14 that the model does not have \(.*, … 10 more\)/);
+  expect(message).toMatch(/8 of another shape \(.*, … 4 more\)/);
+});
+
+test("a frequency table of an old file is carried, a copy of the embedding follows it", async () => {
+  const inverse = NdArray.from([1, 0.5], [2]);
+  const folder = changed("llama-tied", (tensors) => {
+    tensors.set("model.layers.0.self_attn.rotary_emb.inv_freq", inverse);
+    tensors.set("lm_head.weight", tensors.get("model.embed_tokens.weight")!);
+  });
+  const loaded = await loadPretrained<{ embedding_VD: never }>(folder);
+  const target = emptyFolder();
+  const moved = NdArray.zeros("f32", [29, 16]);
+  await savePretrained(target, { ...loaded, params: { ...loaded.params, embedding_VD: moved } });
+  const written = tensorsOf(target);
+  expect(written.get("model.layers.0.self_attn.rotary_emb.inv_freq")).toEqual(inverse);
+  expect(written.get("model.embed_tokens.weight")).toEqual(moved);
+  expect(written.get("lm_head.weight")).toEqual(moved);
+});
+
+test.each<[string, Record<string, unknown>, RegExp]>([
+  ["an unknown model", { model_type: "lama" }, /model_type "lama", but there are .*; did you mean llama\?/],
+  ["no model", { model_type: undefined }, /model_type nothing, but there are/],
+  ["another activation", { hidden_act: "gelu" }, /"llama" is not one that we compute: hidden_act: .*"silu"/],
+  ["a size that is none", { vocab_size: 0, hidden_size: 1.5 }, /vocab_size: .*; hidden_size: /],
+  ["positions stretched otherwise", { rope_scaling: { type: "yarn", factor: 2 } }, /rope_scaling\.rope_type: /],
+  ["a window", { model_type: "mistral", sliding_window: 4096 }, /sliding_window: is a window, which we do not compute/],
+])("a configuration with %s is refused", async (_, config, message) => {
+  expect(await refusal(loadPretrained(changed("llama-tied", () => undefined, config)))).toMatch(message);
+});
+
+test("positions are stretched by the field that newer configurations have", async () => {
+  const old = await loadPretrained(checkpointFolder("llama-grouped"));
+  const { rope_scaling: scaling, rope_theta: theta, ...rest } = old.config;
+  const folder = emptyFolder();
+  cpSync(checkpointFolder("llama-grouped"), folder, { recursive: true });
+  const rope = { ...(scaling as object), rope_theta: theta };
+  writeFileSync(join(folder, "config.json"), JSON.stringify({ ...rest, rope_parameters: rope }));
+  const graph = async (path: string): Promise<string> => {
+    const { model, params } = await loadPretrained(path);
+    const apply = (p: unknown, x: Tensor): Tensor => model.apply(p, {}, x, { train: false })[0];
+    return printGraph(trace(apply, [params, { dtype: "i32", shape: [1, 4] }] as never).graph);
+  };
+  expect(await graph(folder)).toBe(await graph(checkpointFolder("llama-grouped")));
+});
+
+describe("folders that are none", () => {
+  const copy = (): string => {
+    const folder = emptyFolder();
+    cpSync(checkpointFolder("llama-grouped"), folder, { recursive: true });
+    return folder;
+  };
+  const indexName = "model.safetensors.index.json";
+  const editIndex = (folder: string, edit: (map: Record<string, string>) => void): void => {
+    const index = readJson(folder, indexName) as { weight_map: Record<string, string> };
+    edit(index.weight_map);
+    writeFileSync(join(folder, indexName), JSON.stringify(index));
+  };
+
+  test("without a configuration", async () => {
+    expect(await refusal(loadPretrained(emptyFolder()))).toMatch(/config\.json cannot be read \(ENOENT\); name the/);
+  });
+  test("with a configuration that is no JSON, or no object", async () => {
+    const folder = copy();
+    writeFileSync(join(folder, "config.json"), "{");
+    expect(await refusal(loadPretrained(folder))).toMatch(/config\.json is no JSON/);
+    writeFileSync(join(folder, "config.json"), "[1]");
+    expect(await refusal(loadPretrained(folder))).toMatch(/holds \[1\], no object/);
+  });
+  test("with pickled weights only", async () => {
+    const folder = copy();
+    rmSync(join(folder, indexName));
+    expect(await refusal(loadPretrained(folder))).toMatch(/neither model\.safetensors nor .*; name the folder/);
+    writeFileSync(join(folder, "pytorch_model.bin"), "");
+    expect(await refusal(loadPretrained(folder))).toMatch(
+      /"pytorch_model\.bin", which runs code .* safe_serialization/,
+    );
+  });
+  test("with an index that leads out of them", async () => {
+    const folder = copy();
+    editIndex(folder, (map) => (map["model.norm.weight"] = "../model-00001-of-00003.safetensors"));
+    expect(await refusal(loadPretrained(folder))).toMatch(/no index of tensors: .* must be a file beside the index/);
+  });
+  test("with an index of other files", async () => {
+    const folder = copy();
+    let place = "";
+    editIndex(folder, (map) => {
+      place = map["model.norm.weight"]!;
+      delete map["model.norm.weight"];
+    });
+    expect(await refusal(loadPretrained(folder))).toMatch(/holds the tensor "model\.norm\.weight", which .* nothing/);
+    editIndex(folder, (map) => {
+      map["model.norm.weight"] = place;
+      map["model.other"] = place;
+    });
+    expect(await refusal(loadPretrained(folder))).toMatch(/puts the tensor "model\.other" into .* does not hold it/);
+  });
+  test("to write to", async () => {
+    const loaded = await loadPretrained(checkpointFolder("qwen2"));
+    expect(await refusal(savePretrained(copy(), loaded))).toMatch(
+      /has a checkpoint already \(.*\); name another folder/,
+    );
+    const { embedding_VD: _, ...rest } = loaded.params as Record<string, unknown>;
+    const message = await refusal(
+      savePretrained(emptyFolder(), { ...loaded, params: { ...rest, other: NdArray.zeros("f32", []) } }),
+    );
+    expect(message).toMatch(/2 differ, such as params\.embedding_VD \[23, 12\] is missing, params\.other is not of/);
+  });
+});

@@ -1,0 +1,267 @@
+"""Write the folders of checkpoints/ beside this file: small models with random weights in Hugging Face's layout, and in
+expected.safetensors of each what PyTorch makes of some inputs.
+
+The modules are written from the definitions in transformers, with its names of parameters. Needs PyTorch 1.13 or later
+(Debian: python3-torch), nothing else. The tests need only what it writes.
+"""
+
+import json
+import math
+import pathlib
+import shutil
+import struct
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+checkpoints = pathlib.Path(__file__).parent / "checkpoints"
+dtype_names = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.int32: "I32", torch.int64: "I64"}
+
+
+def write_safetensors(path, tensors):
+    header, data = {"__metadata__": {"format": "pt"}}, b""
+    for name, tensor in sorted(tensors.items()):
+        raw = bytes(tensor.detach().contiguous().reshape(-1).view(torch.uint8).tolist())
+        header[name] = {
+            "dtype": dtype_names[tensor.dtype],
+            "shape": list(tensor.shape),
+            "data_offsets": [len(data), len(data) + len(raw)],
+        }
+        data += raw
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def write_folder(name, config, model, inputs, dtype=torch.float32, shards=1, extra=None, forget=(), rename=lambda name: name):
+    """Draw weights, round them to what is stored, and write them with the result of the rounded ones."""
+    torch.manual_seed(sum(map(ord, name)))
+    model.eval()
+    with torch.no_grad():
+        for key, value in model.state_dict().items():
+            if not value.is_floating_point():
+                continue
+            scale = 0.1 if value.dim() < 2 else 1.5 / math.sqrt(value[0].numel())
+            drawn = torch.randn(value.shape) * scale
+            if key.endswith("running_var"):
+                drawn = drawn.abs() + 0.5
+            elif value.dim() < 2 and not key.endswith("bias") and "running" not in key:
+                drawn += 1
+            value.copy_(drawn.to(dtype).to(torch.float32))
+        expected = model(inputs)
+    folder = checkpoints / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+    tensors = {
+        rename(key): value.to(dtype) if value.is_floating_point() else value
+        for key, value in model.state_dict().items()
+        if key not in forget
+    }
+    tensors.update(extra or {})
+    names = sorted(tensors)
+    if shards == 1:
+        write_safetensors(folder / "model.safetensors", tensors)
+    else:
+        weight_map = {}
+        for i in range(shards):
+            own, file = names[i::shards], f"model-{i + 1:05}-of-{shards:05}.safetensors"
+            write_safetensors(folder / file, {key: tensors[key] for key in own})
+            weight_map.update({key: file for key in own})
+        total = sum(value.numel() * value.element_size() for value in tensors.values())
+        index = {"metadata": {"total_size": total}, "weight_map": weight_map}
+        (folder / "model.safetensors.index.json").write_text(json.dumps(index, indent=2, sort_keys=True) + "\n")
+    # Images as [N, H, W, C], as the models here take them.
+    given = inputs.permute(0, 2, 3, 1) if inputs.dim() == 4 else inputs.to(torch.int32)
+    write_safetensors(folder / "expected.safetensors", {"inputs": given, "logits": expected})
+    print(name, sum(file.stat().st_size for file in folder.iterdir()), "bytes")
+
+
+# Llama: transformers' modeling_llama.py
+
+
+class RmsNorm(nn.Module):
+    def __init__(self, width, epsilon):
+        super().__init__()
+        self.weight, self.epsilon = nn.Parameter(torch.ones(width)), epsilon
+
+    def forward(self, x):
+        return self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.epsilon))
+
+
+def inverse_frequencies(config, head_dim):
+    frequencies = 1.0 / config["rope_theta"] ** (torch.arange(0, head_dim, 2, dtype=torch.float64) / head_dim)
+    scaling = config.get("rope_scaling") or {"rope_type": "default"}
+    kind = scaling.get("rope_type", scaling.get("type"))
+    if kind == "linear":
+        return frequencies / scaling["factor"]
+    if kind == "llama3":
+        low_length = scaling["original_max_position_embeddings"] / scaling["low_freq_factor"]
+        high_length = scaling["original_max_position_embeddings"] / scaling["high_freq_factor"]
+        lengths = 2 * math.pi / frequencies
+        smooth = (scaling["original_max_position_embeddings"] / lengths - scaling["low_freq_factor"]) / (
+            scaling["high_freq_factor"] - scaling["low_freq_factor"]
+        )
+        between = (1 - smooth) * frequencies / scaling["factor"] + smooth * frequencies
+        stretched = torch.where(lengths > low_length, frequencies / scaling["factor"], frequencies)
+        return torch.where((lengths <= low_length) & (lengths >= high_length), between, stretched)
+    assert kind == "default"
+    return frequencies
+
+
+def rotate_half(x):
+    first, second = x.chunk(2, dim=-1)
+    return torch.cat((-second, first), dim=-1)
+
+
+class LlamaAttention(nn.Module):
+    def __init__(self, config, input_bias, output_bias):
+        super().__init__()
+        self.heads, self.groups = config["num_attention_heads"], config["num_key_value_heads"]
+        self.head_dim = config.get("head_dim") or config["hidden_size"] // self.heads
+        self.frequencies = inverse_frequencies(config, self.head_dim)
+        width = config["hidden_size"]
+        self.q_proj = nn.Linear(width, self.heads * self.head_dim, bias=input_bias)
+        self.k_proj = nn.Linear(width, self.groups * self.head_dim, bias=input_bias)
+        self.v_proj = nn.Linear(width, self.groups * self.head_dim, bias=input_bias)
+        self.o_proj = nn.Linear(self.heads * self.head_dim, width, bias=output_bias)
+
+    def forward(self, x):
+        batch, length, _ = x.shape
+        q, k, v = (
+            projection(x).view(batch, length, -1, self.head_dim).transpose(1, 2)
+            for projection in (self.q_proj, self.k_proj, self.v_proj)
+        )
+        angles = torch.outer(torch.arange(length, dtype=torch.float64), self.frequencies)
+        angles = torch.cat((angles, angles), dim=-1)
+        cos, sin = angles.cos().float(), angles.sin().float()
+        q, k = (each * cos + rotate_half(each) * sin for each in (q, k))
+        k, v = (each.repeat_interleave(self.heads // self.groups, dim=1) for each in (k, v))
+        scores = q @ k.transpose(2, 3) / math.sqrt(self.head_dim)
+        scores = scores.masked_fill(torch.ones(length, length, dtype=torch.bool).triu(1), float("-inf"))
+        return self.o_proj((scores.softmax(-1) @ v).transpose(1, 2).reshape(batch, length, -1))
+
+
+class LlamaMlp(nn.Module):
+    def __init__(self, width, hidden, bias):
+        super().__init__()
+        self.gate_proj = nn.Linear(width, hidden, bias=bias)
+        self.up_proj = nn.Linear(width, hidden, bias=bias)
+        self.down_proj = nn.Linear(hidden, width, bias=bias)
+
+    def forward(self, x):
+        return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
+
+
+class LlamaLayer(nn.Module):
+    def __init__(self, config, input_bias, output_bias):
+        super().__init__()
+        width, epsilon = config["hidden_size"], config["rms_norm_eps"]
+        self.self_attn = LlamaAttention(config, input_bias, output_bias)
+        self.mlp = LlamaMlp(width, config["intermediate_size"], config.get("mlp_bias", False))
+        self.input_layernorm, self.post_attention_layernorm = RmsNorm(width, epsilon), RmsNorm(width, epsilon)
+
+    def forward(self, x):
+        x = x + self.self_attn(self.input_layernorm(x))
+        return x + self.mlp(self.post_attention_layernorm(x))
+
+
+class LlamaModel(nn.Module):
+    def __init__(self, config, input_bias, output_bias):
+        super().__init__()
+        self.embed_tokens = nn.Embedding(config["vocab_size"], config["hidden_size"])
+        layers = (LlamaLayer(config, input_bias, output_bias) for _ in range(config["num_hidden_layers"]))
+        self.layers = nn.ModuleList(layers)
+        self.norm = RmsNorm(config["hidden_size"], config["rms_norm_eps"])
+
+    def forward(self, tokens):
+        x = self.embed_tokens(tokens)
+        for layer in self.layers:
+            x = layer(x)
+        return self.norm(x)
+
+
+class LlamaForCausalLM(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        bias = config.get("attention_bias", False)
+        self.model = LlamaModel(config, bias or config["model_type"] == "qwen2", bias)
+        self.lm_head = nn.Linear(config["hidden_size"], config["vocab_size"], bias=False)
+        if config["tie_word_embeddings"]:
+            self.lm_head.weight = self.model.embed_tokens.weight
+
+    def forward(self, tokens):
+        return self.lm_head(self.model(tokens))
+
+
+def tokens(vocabulary, shape, seed):
+    return torch.randint(0, vocabulary, shape, generator=torch.Generator().manual_seed(seed))
+
+
+llama = {
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "bos_token_id": 1,
+    "hidden_act": "silu",
+    "initializer_range": 0.02,
+    "max_position_embeddings": 64,
+    "num_hidden_layers": 2,
+    "use_cache": True,
+    "torch_dtype": "float32",
+}
+config = {
+    **llama,
+    "vocab_size": 29,
+    "hidden_size": 16,
+    "intermediate_size": 24,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 2,
+    "rms_norm_eps": 1e-6,
+    "rope_theta": 10000.0,
+    "rope_scaling": {"type": "linear", "factor": 2.5},
+    "tie_word_embeddings": True,
+}
+write_folder("llama-tied", config, LlamaForCausalLM(config), tokens(29, (2, 9), 1), forget=["lm_head.weight"])
+config = {
+    **llama,
+    "torch_dtype": "bfloat16",
+    "vocab_size": 31,
+    "hidden_size": 12,
+    "head_dim": 8,
+    "intermediate_size": 20,
+    "num_attention_heads": 6,
+    "num_key_value_heads": 2,
+    "rms_norm_eps": 1e-5,
+    "rope_theta": 100.0,
+    # In 30 positions the four frequencies turn 4.8, 1.5, 0.48 and 0.15 times: each branch of the formula has its own.
+    "rope_scaling": {
+        "rope_type": "llama3",
+        "factor": 8.0,
+        "low_freq_factor": 0.3,
+        "high_freq_factor": 3.0,
+        "original_max_position_embeddings": 30,
+    },
+    "attention_bias": True,
+    "mlp_bias": True,
+    "tie_word_embeddings": False,
+}
+write_folder("llama-grouped", config, LlamaForCausalLM(config), tokens(31, (2, 40), 2), dtype=torch.bfloat16, shards=3)
+config = {
+    **llama,
+    "architectures": ["Qwen2ForCausalLM"],
+    "model_type": "qwen2",
+    "torch_dtype": "float16",
+    "vocab_size": 23,
+    "hidden_size": 12,
+    "intermediate_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 3,
+    "num_key_value_heads": 1,
+    "rms_norm_eps": 1e-6,
+    "rope_theta": 1000000.0,
+    "use_sliding_window": False,
+    "sliding_window": 4096,
+    "tie_word_embeddings": False,
+}
+write_folder("qwen2", config, LlamaForCausalLM(config), tokens(23, (1, 12), 3), dtype=torch.float16)
