@@ -1,5 +1,5 @@
 // Shapes: B batch, T positions, D width, H heads of queries, G heads of keys and values, K width of a head.
-import { attention, type AttentionOptions, foldIn, reshape, type Tensor, transpose } from "@skein/tensor-core";
+import { attention, type AttentionOptions, foldIn, reshape, split, type Tensor, transpose } from "@skein/tensor-core";
 import { initProjection, type Projection, project } from "./projection.ts";
 
 /** query [D, HK], key and value [D, GK], output [HK, D]. */
@@ -65,3 +65,15 @@ export const applyAttention = (params: AttentionParams, x_BTD: Tensor, options: 
     params.output,
     attendHeads(project(params.query, x_BTD), project(params.key, x_BTD), project(params.value, x_BTD), options),
   );
+
+/** Query, key and value side by side: input [D, 3D], output [D, D]. */
+export interface FusedAttentionParams {
+  readonly input: Projection;
+  readonly output: Projection;
+}
+
+/** `applyAttention` with one product for queries, keys and values: [B, T, D] to the same. */
+export const applyFusedAttention = (params: FusedAttentionParams, x_BTD: Tensor, options: HeadOptions): Tensor => {
+  const [query, key, value] = split(project(params.input, x_BTD), 3, { dim: -1 }) as [Tensor, Tensor, Tensor];
+  return project(params.output, attendHeads(query, key, value, options));
+};

@@ -1,4 +1,4 @@
-export type { AttentionParams } from "./attention-layer.ts";
+export type { AttentionParams, FusedAttentionParams } from "./attention-layer.ts";
 export { applyBatchNorm, type BatchNormParams, type BatchNormState, initBatchNorm } from "./batch-normalisation.ts";
 export { cnn, type CnnOptions, type CnnParams } from "./cnn.ts";
 export { gpt } from "./gpt.ts";
@@ -13,6 +13,7 @@ export type {
   GptParams,
   GptState,
 } from "./gpt-options.ts";
+export { gpt2, type Gpt2Options, type Gpt2Params } from "./gpt2.ts";
 export { fans, glorotUniform, headNormal, heNormal } from "./initialisers.ts";
 export {
   type Affine,
@@ -61,3 +62,5 @@ export {
   sumToShards,
   type TensorParallel,
 } from "./tensor-parallel.ts";
+export type { TokenParams } from "./token-head.ts";
+export type { TransformerBlockParams } from "./transformer-block.ts";

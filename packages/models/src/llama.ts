@@ -7,9 +7,7 @@ import {
   embedding,
   type EmptyState,
   foldIn,
-  matmul,
   multiply,
-  normal,
   rotary,
   type RotaryScaling,
   scope,
@@ -17,11 +15,11 @@ import {
   type Tensor,
 } from "@skein/tensor-core";
 import { applyAttention, type AttentionParams, initAttention } from "./attention-layer.ts";
-import { initEmbedding } from "./layers.ts";
 import { labelledModel, type Model } from "./model.ts";
 import { applyRmsNorm, initRmsNorm, type RmsNormParams } from "./normalisation.ts";
-import { initProjection, project, type Projection, transformerDeviation } from "./projection.ts";
+import { initProjection, project, type Projection } from "./projection.ts";
 import { asBlock, type Recompute } from "./recompute.ts";
+import { initTokens, tokenLogits, type TokenParams } from "./token-head.ts";
 import { needSizes, needTokens, residualDeviation } from "./transformer-sizes.ts";
 
 export interface LlamaOptions {
@@ -69,12 +67,9 @@ export interface LlamaBlockParams {
   readonly down: Projection;
 }
 
-export interface LlamaParams {
-  readonly embedding_VD: Tensor;
+export interface LlamaParams extends TokenParams {
   readonly blocks: readonly LlamaBlockParams[];
   readonly finalNorm: RmsNormParams;
-  /** Untied head only. */
-  readonly head_DV?: Tensor;
 }
 
 /**
@@ -158,10 +153,9 @@ export const llama = (options: LlamaOptions): Model<LlamaParams, EmptyState> => 
   return labelledModel({
     init: (key) => ({
       params: {
-        embedding_VD: initEmbedding(foldIn(key, 0), [vocabulary, width]),
+        ...initTokens(key, { vocabulary, width, tiedHead }),
         blocks: Array.from({ length: numLayers }, (_, layer) => initBlock(foldIn(key, 2 + layer))),
         finalNorm: initRmsNorm(width),
-        ...(!tiedHead && { head_DV: normal(foldIn(key, 1), [width, vocabulary], { deviation: transformerDeviation }) }),
       },
       state: {},
     }),
@@ -172,13 +166,7 @@ export const llama = (options: LlamaOptions): Model<LlamaParams, EmptyState> => 
         (x, block, layer) => scope(`block-${layer}`, () => asBlock(recompute, () => applyBlock(block, x))),
         embedded_BTD,
       );
-      const logits_BTV = scope("head", () => {
-        const normed_BTD = applyRmsNorm(params.finalNorm, x_BTD, epsilon);
-        return params.head_DV === undefined
-          ? matmul(normed_BTD, params.embedding_VD, { transposeB: true })
-          : matmul(normed_BTD, params.head_DV);
-      });
-      return [logits_BTV, state];
+      return [scope("head", () => tokenLogits(params, applyRmsNorm(params.finalNorm, x_BTD, epsilon))), state];
     },
   });
 };

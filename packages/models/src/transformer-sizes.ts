@@ -8,6 +8,14 @@ export const needSizes = (model: string, sizes: Readonly<Record<string, number>>
       throw new ArgumentError(`${model}: ${name} is ${size}; use an integer from 1`);
 };
 
+/** @throws ArgumentError unless the heads divide the width. */
+export const needDivisor = (model: string, numHeads: number, width: number): void => {
+  if (width % numHeads !== 0)
+    throw new ArgumentError(
+      `${model}: ${numHeads} heads do not divide the width ${width}; choose a width that is a multiple of the heads`,
+    );
+};
+
 /** @throws ShapeError unless they are [B, T], with T up to the context length. */
 export const needTokens = (model: string, tokens: Tensor, contextLength: number = Infinity): void => {
   if (tokens.rank === 2 && tokens.shape[1]! <= contextLength) return;

@@ -1,6 +1,6 @@
-import { NdArray } from "@skein/tensor-core";
+import { NdArray, relu } from "@skein/tensor-core";
 import { normalArray, uniformArray } from "@skein/testing";
-import { cnn, gpt, type GptOptions, llama, mlp, type Model, resnet18 } from "../src/index.ts";
+import { cnn, gpt, gpt2, type GptOptions, llama, mlp, type Model, resnet18 } from "../src/index.ts";
 import { ownModel } from "./own-model.ts";
 
 export interface HostBatch {
@@ -110,5 +110,29 @@ export const modelRows: readonly ModelRow[] = [
     batch: tokens,
     numClasses: 7,
     parameters: 7 * 8 + (attentionSize + 3 * 8 + 3 * 8 * 6 + 16) + 8,
+  },
+  {
+    name: "gpt2",
+    model: gpt2({ vocabulary: 7, contextLength: 6, width: 8, numLayers: 2, numHeads: 2, hidden: 10 }),
+    batch: tokens,
+    numClasses: 7,
+    parameters: 7 * 8 + 6 * 8 + 2 * (attentionSize + 2 * 8 * 10 + 9 * 8 + 10) + 2 * 8,
+  },
+  {
+    name: "gpt2 with its own head and ReLU",
+    model: gpt2({
+      vocabulary: 7,
+      contextLength: 5,
+      width: 8,
+      numLayers: 1,
+      numHeads: 4,
+      hidden: 6,
+      activation: relu,
+      tiedHead: false,
+      recompute: "blocks",
+    }),
+    batch: tokens,
+    numClasses: 7,
+    parameters: 2 * 7 * 8 + 5 * 8 + (attentionSize + 2 * 8 * 6 + 9 * 8 + 6) + 2 * 8,
   },
 ];

@@ -18,7 +18,7 @@ import {
 import { interpretWorld, type ReferenceArray } from "@skein/tensor-core/backend";
 import { normalArray, seeded } from "@skein/testing";
 import { describe, expect, it } from "vitest";
-import { cnn, gpt, type LabelledBatch, llama, mlp, type Model, resnet18 } from "../src/index.ts";
+import { cnn, gpt, gpt2, type LabelledBatch, llama, mlp, type Model, resnet18 } from "../src/index.ts";
 import { type HostBatch, modelRows } from "./model-rows.ts";
 
 const keySpec: TensorSpec = { dtype: "u32", shape: [2] };
@@ -167,6 +167,11 @@ describe("published sizes", () => {
         epsilon: 1e-5,
       }),
       8_030_261_248,
+    ],
+    [
+      "GPT-2 small",
+      gpt2({ vocabulary: 50_257, contextLength: 1024, width: 768, numLayers: 12, numHeads: 12 }),
+      124_439_808,
     ],
     // GPT-2 small has 124,439,808 parameters, of which its matrices have 12 · (4·768 + 3072 + 768) biases that ours do
     // not.

@@ -95,11 +95,18 @@ test("one message counts what is missing, extra, of another shape, and no weight
 });
 
 test("a checkpoint of another architecture names a few tensors, and counts them all", async () => {
-  const message = await refusal(
-    loadPretrained(changed("llama-grouped", () => undefined, { model_type: "mistral", head_dim: 6 })),
-  );
-  expect(message).toMatch(/14 that the model does not have \(.*, … 10 more\)/);
-  expect(message).toMatch(/8 of another shape \(.*, … 4 more\)/);
+  const config = readJson(checkpointFolder("llama-tied"), "config.json") as object;
+  const message = await refusal(loadPretrained(changed("gpt2", () => undefined, { ...config })));
+  expect(message).toContain("has 30 tensors for a model of 20, which do not fit its config.json");
+  expect(message).toMatch(/: 20 missing \("model\.layers\.0\.[^)]*, … 16 more\); 30 that the model does not have \(/);
+});
+
+test("a body alone is read by the names that it has with a head, and written as it was", async () => {
+  const { stored } = await loadPretrained(checkpointFolder("gpt2"));
+  expect(stored.leaves.get("params.embedding_VD")!.name).toBe("wte.weight");
+  expect([...stored.carried.keys()]).toEqual(["h.0.attn.bias", "h.1.attn.bias"]);
+  const whole = await loadPretrained(checkpointFolder("gpt2-untied"));
+  expect(whole.stored.leaves.get("params.embedding_VD")!.name).toBe("transformer.wte.weight");
 });
 
 test("a frequency table of an old file is carried, a copy of the embedding follows it", async () => {

@@ -2,7 +2,7 @@
 expected.safetensors of each what PyTorch makes of some inputs.
 
 The modules are written from the definitions in transformers, with its names of parameters. Needs PyTorch 1.13 or later
-(Debian: python3-torch), nothing else. The tests need only what it writes.
+(Debian: python3-torch), nothing else. The tests need only what it writes; then run `biome format --write` on it.
 """
 
 import json
@@ -265,3 +265,111 @@ config = {
     "tie_word_embeddings": False,
 }
 write_folder("qwen2", config, LlamaForCausalLM(config), tokens(23, (1, 12), 3), dtype=torch.float16)
+
+
+# GPT-2: transformers' modeling_gpt2.py
+
+
+class Conv1D(nn.Module):
+    def __init__(self, numbers_in, numbers_out):
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.empty(numbers_in, numbers_out)), nn.Parameter(torch.empty(numbers_out))
+
+    def forward(self, x):
+        return x @ self.weight + self.bias
+
+
+class Gpt2Attention(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        width, self.heads = config["n_embd"], config["n_head"]
+        self.c_attn, self.c_proj = Conv1D(width, 3 * width), Conv1D(width, width)
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        q, k, v = (
+            part.view(batch, length, self.heads, width // self.heads).transpose(1, 2)
+            for part in self.c_attn(x).split(width, dim=2)
+        )
+        scores = q @ k.transpose(2, 3) / math.sqrt(width // self.heads)
+        scores = scores.masked_fill(torch.ones(length, length, dtype=torch.bool).triu(1), float("-inf"))
+        return self.c_proj((scores.softmax(-1) @ v).transpose(1, 2).reshape(batch, length, width))
+
+
+class Gpt2Mlp(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        width, hidden = config["n_embd"], config.get("n_inner") or 4 * config["n_embd"]
+        self.c_fc, self.c_proj = Conv1D(width, hidden), Conv1D(hidden, width)
+
+    def forward(self, x):
+        x = self.c_fc(x)
+        x = 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x.pow(3))))
+        return self.c_proj(x)
+
+
+class Gpt2Block(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        norms = (nn.LayerNorm(config["n_embd"], eps=config["layer_norm_epsilon"]) for _ in range(2))
+        self.ln_1, self.ln_2 = norms
+        self.attn, self.mlp = Gpt2Attention(config), Gpt2Mlp(config)
+
+    def forward(self, x):
+        x = x + self.attn(self.ln_1(x))
+        return x + self.mlp(self.ln_2(x))
+
+
+class Gpt2Model(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.wte = nn.Embedding(config["vocab_size"], config["n_embd"])
+        self.wpe = nn.Embedding(config["n_positions"], config["n_embd"])
+        self.h = nn.ModuleList(Gpt2Block(config) for _ in range(config["n_layer"]))
+        self.ln_f = nn.LayerNorm(config["n_embd"], eps=config["layer_norm_epsilon"])
+
+    def forward(self, tokens):
+        x = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1]))
+        for block in self.h:
+            x = block(x)
+        return self.ln_f(x)
+
+
+class Gpt2LmHeadModel(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.transformer = Gpt2Model(config)
+        self.lm_head = nn.Linear(config["n_embd"], config["vocab_size"], bias=False)
+        if config.get("tie_word_embeddings", True):
+            self.lm_head.weight = self.transformer.wte.weight
+
+    def forward(self, tokens):
+        return self.lm_head(self.transformer(tokens))
+
+
+gpt2 = {
+    "architectures": ["GPT2LMHeadModel"],
+    "model_type": "gpt2",
+    "activation_function": "gelu_new",
+    "attn_pdrop": 0.1,
+    "n_ctx": 12,
+    "n_embd": 12,
+    "n_head": 3,
+    "n_layer": 2,
+    "n_positions": 12,
+    "layer_norm_epsilon": 1e-5,
+    "vocab_size": 27,
+}
+# As the published checkpoint is: of the body alone, with masks.
+mask = torch.ones(12, 12, dtype=torch.float32).tril().reshape(1, 1, 12, 12)
+write_folder(
+    "gpt2",
+    gpt2,
+    Gpt2LmHeadModel(gpt2),
+    tokens(27, (2, 10), 4),
+    extra={f"h.{layer}.attn.bias": mask for layer in range(2)},
+    forget=["lm_head.weight"],
+    rename=lambda name: name.replace("transformer.", ""),
+)
+config = {**gpt2, "n_layer": 1, "n_inner": 20, "tie_word_embeddings": False, "torch_dtype": "float16"}
+write_folder("gpt2-untied", config, Gpt2LmHeadModel(config), tokens(27, (1, 12), 5), dtype=torch.float16)
