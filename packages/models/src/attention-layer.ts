@@ -21,7 +21,7 @@ export interface AttentionSizes {
   readonly headWidth: number;
 }
 
-export interface HeadOptions extends Pick<AttentionOptions, "causal"> {
+export interface HeadOptions extends Pick<AttentionOptions, "causal" | "keyLengths"> {
   /** K */
   readonly headWidth: number;
   /** What positions do to queries and keys, [B, heads, T, K]. Default: nothing. */
@@ -52,10 +52,10 @@ export const attendHeads = (
   query: Tensor,
   key: Tensor,
   value: Tensor,
-  { headWidth, turn = (x) => x, causal = false }: HeadOptions,
+  { headWidth, turn = (x) => x, ...options }: HeadOptions,
 ): Tensor => {
   const heads = (x: Tensor): Tensor => transpose(reshape(x, [x.shape[0]!, x.shape[1]!, -1, headWidth]), [0, 2, 1, 3]);
-  const y_BHTK = attention(turn(heads(query)), turn(heads(key)), heads(value), { causal });
+  const y_BHTK = attention(turn(heads(query)), turn(heads(key)), heads(value), options);
   return reshape(transpose(y_BHTK, [0, 2, 1, 3]), query.shape);
 };
 

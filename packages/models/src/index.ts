@@ -1,5 +1,6 @@
 export type { AttentionParams, FusedAttentionParams } from "./attention-layer.ts";
 export { applyBatchNorm, type BatchNormParams, type BatchNormState, initBatchNorm } from "./batch-normalisation.ts";
+export { bert, type BertHead, type BertOptions, type BertParams } from "./bert.ts";
 export { cnn, type CnnOptions, type CnnParams } from "./cnn.ts";
 export { gpt } from "./gpt.ts";
 export type {
@@ -64,3 +65,4 @@ export {
 } from "./tensor-parallel.ts";
 export type { TokenParams } from "./token-head.ts";
 export type { TransformerBlockParams } from "./transformer-block.ts";
+export { vit, type VitOptions, type VitParams } from "./vit.ts";

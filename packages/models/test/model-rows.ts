@@ -1,6 +1,6 @@
 import { NdArray, relu } from "@skein/tensor-core";
 import { normalArray, uniformArray } from "@skein/testing";
-import { cnn, gpt, gpt2, type GptOptions, llama, mlp, type Model, resnet18 } from "../src/index.ts";
+import { bert, cnn, gpt, gpt2, type GptOptions, llama, mlp, type Model, resnet18, vit } from "../src/index.ts";
 import { ownModel } from "./own-model.ts";
 
 export interface HostBatch {
@@ -22,6 +22,8 @@ const tinyGpt = (options: Partial<GptOptions> = {}): Model =>
   gpt({ vocabulary: 7, contextLength: 6, width: 8, numLayers: 2, numHeads: 2, ...options });
 const tokens = { inputs: uniformArray([2, 5], 0, 7, 3, "i32"), labels: uniformArray([2, 5], 0, 7, 4, "i32") };
 const attentionSize = 4 * 8 * 8;
+// embeddings of tokens, positions and segments, their norm; two blocks
+const encoderSize = (7 + 6 + 2) * 8 + 2 * 8 + 2 * (attentionSize + 2 * 8 * 10 + 9 * 8 + 10);
 
 // Every model of this package, and each of its variants, earns its place by one row.
 export const modelRows: readonly ModelRow[] = [
@@ -134,5 +136,66 @@ export const modelRows: readonly ModelRow[] = [
     batch: tokens,
     numClasses: 7,
     parameters: 2 * 7 * 8 + 5 * 8 + (attentionSize + 2 * 8 * 6 + 9 * 8 + 6) + 2 * 8,
+  },
+  {
+    name: "bert for tokens",
+    model: bert({ vocabulary: 7, contextLength: 6, width: 8, numLayers: 2, numHeads: 2, hidden: 10, head: "tokens" }),
+    batch: tokens,
+    numClasses: 7,
+    parameters: encoderSize + (8 * 8 + 8 + 2 * 8 + 7),
+  },
+  {
+    name: "bert for classes, of two segments, with rows that were filled up",
+    model: bert({
+      vocabulary: 7,
+      contextLength: 6,
+      width: 8,
+      numLayers: 2,
+      numHeads: 2,
+      hidden: 10,
+      head: { numClasses: 3 },
+      padding: 0,
+    }),
+    batch: {
+      inputs: NdArray.from(
+        [
+          [
+            [1, 2, 3, 4, 0],
+            [0, 0, 1, 1, 0],
+          ],
+          [
+            [5, 0, 6, 0, 0],
+            [0, 1, 1, 0, 0],
+          ],
+          [
+            [6, 1, 2, 2, 5],
+            [0, 0, 0, 0, 1],
+          ],
+        ],
+        [3, 2, 5],
+        "i32",
+      ),
+      labels: NdArray.from([2, 0, 1], [3], "i32"),
+    },
+    numClasses: 3,
+    parameters: encoderSize + (8 * 8 + 8 + 3 * 9),
+  },
+  {
+    name: "vit of images that are no square",
+    model: vit({
+      imageSize: [4, 7],
+      patchSize: 2,
+      inputChannels: 2,
+      width: 8,
+      numLayers: 2,
+      numHeads: 2,
+      hidden: 10,
+      numClasses: 3,
+      recompute: "blocks",
+    }),
+    batch: { inputs: normalArray([4, 4, 7, 2], 1), labels: NdArray.from([2, 0, 1, 2], [4], "i32") },
+    numClasses: 3,
+    // patches, class token, positions of 2 × 3 patches and the token; blocks; last norm and classifier
+    parameters: 2 * 2 * 2 * 8 + 8 + 8 + 7 * 8 + 2 * (attentionSize + 2 * 8 * 10 + 9 * 8 + 10) + 2 * 8 + 3 * 9,
   },
 ];

@@ -18,7 +18,7 @@ import {
 import { interpretWorld, type ReferenceArray } from "@skein/tensor-core/backend";
 import { normalArray, seeded } from "@skein/testing";
 import { describe, expect, it } from "vitest";
-import { cnn, gpt, gpt2, type LabelledBatch, llama, mlp, type Model, resnet18 } from "../src/index.ts";
+import { bert, cnn, gpt, gpt2, type LabelledBatch, llama, mlp, type Model, resnet18, vit } from "../src/index.ts";
 import { type HostBatch, modelRows } from "./model-rows.ts";
 
 const keySpec: TensorSpec = { dtype: "u32", shape: [2] };
@@ -172,6 +172,23 @@ describe("published sizes", () => {
       "GPT-2 small",
       gpt2({ vocabulary: 50_257, contextLength: 1024, width: 768, numLayers: 12, numHeads: 12 }),
       124_439_808,
+    ],
+    [
+      "BERT base, the encoder alone",
+      bert({
+        vocabulary: 30_522,
+        contextLength: 512,
+        width: 768,
+        numLayers: 12,
+        numHeads: 12,
+        head: "states",
+      }),
+      109_482_240 - (768 * 768 + 768), // without the pooler
+    ],
+    [
+      "ViT base with patches of 16",
+      vit({ imageSize: [224, 224], patchSize: 16, width: 768, numLayers: 12, numHeads: 12, numClasses: 1000 }),
+      86_567_656,
     ],
     // GPT-2 small has 124,439,808 parameters, of which its matrices have 12 · (4·768 + 3072 + 768) biases that ours do
     // not.

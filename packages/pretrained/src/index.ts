@@ -2,4 +2,4 @@ export type { Config, OpenOptions } from "./architecture.ts";
 export { PretrainedError } from "./errors.ts";
 export type { FloatDType } from "./float-bits.ts";
 export { modelOf } from "./open-config.ts";
-export type { Pretrained, Stored, Weights } from "./pretrained.ts";
+export type { CarriedTensor, Pretrained, Stored, Weights } from "./pretrained.ts";

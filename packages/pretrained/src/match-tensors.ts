@@ -1,7 +1,8 @@
-import { formatShape, isFloat, sameShape, type TensorSpec } from "@skein/tensor-core";
+import { formatShape, sameShape, type StoredDType, type StoredSpec } from "@skein/tensor-core";
 import { excerpt } from "@skein/tensor-core/backend";
 import type { Opened } from "./architecture.ts";
 import { PretrainedError } from "./errors.ts";
+import type { FloatDType } from "./float-bits.ts";
 import type { ModelLeaf } from "./model-leaves.ts";
 
 export interface MatchedTensors {
@@ -16,6 +17,8 @@ export interface MatchedTensors {
 /** How many of each kind a message names. */
 const named = 4;
 
+const isWeight = (dtype: StoredDType): dtype is FloatDType => dtype === "f32" || dtype === "f16" || dtype === "bf16";
+
 const listed = (count: string, entries: readonly string[]): string[] =>
   entries.length === 0
     ? []
@@ -26,10 +29,10 @@ const listed = (count: string, entries: readonly string[]): string[] =>
 /** Names as the files would have them that were written by today's program of the whole model. */
 const canonicalNames = (
   names: readonly string[],
-  { prefix = "", renamed = [] }: Opened,
+  { prefix = "", renamed = [], copies = new Map() }: Opened,
   leaves: readonly ModelLeaf[],
 ): Map<string, string> => {
-  const wanted = new Set(leaves.map(({ name }) => name));
+  const wanted = new Set([...leaves.map(({ name }) => name), ...copies.keys()]);
   const isWhole = names.some((name) => name.startsWith(prefix));
   return new Map(
     names.map((name) => {
@@ -51,7 +54,7 @@ const canonicalNames = (
 export const matchTensors = (
   opened: Opened,
   leaves: readonly ModelLeaf[],
-  specs: ReadonlyMap<string, TensorSpec>,
+  specs: ReadonlyMap<string, StoredSpec>,
   origin: string,
 ): MatchedTensors => {
   const stored = canonicalNames([...specs.keys()], opened, leaves);
@@ -69,7 +72,7 @@ export const matchTensors = (
     const { dtype, shape } = specs.get(own)!;
     if (!sameShape(shape, nameShape))
       misshaped.push(`${excerpt(own)} is ${formatShape(shape)} for ${formatShape(nameShape)}`);
-    else if (!isFloat(dtype)) noFloats.push(`${excerpt(own)} is ${dtype}`);
+    else if (!isWeight(dtype)) noFloats.push(`${excerpt(own)} is ${dtype}`);
   }
   const pathOf = new Map(leaves.map(({ path, name }) => [name, path]));
   const copies = new Map<string, string>();

@@ -1,7 +1,12 @@
 import type { Model } from "@skein/models";
-import type { MapTree, NdArray, Tensor } from "@skein/tensor-core";
+import type { MapTree, NdArray, StoredSpec, Tensor } from "@skein/tensor-core";
 import type { Config } from "./architecture.ts";
 import type { FloatDType } from "./float-bits.ts";
+
+/** A tensor as its file has it, of any element type. */
+export interface CarriedTensor extends StoredSpec {
+  readonly bytes: Uint8Array;
+}
 
 /** How a checkpoint kept what it held, so that it can be written in the same way. */
 export interface Stored {
@@ -10,7 +15,7 @@ export interface Stored {
   /** Tensors of the files that repeat a leaf: its path, by their name. */
   readonly copies: ReadonlyMap<string, string>;
   /** Tensors of the files that are none of the model's, by name. */
-  readonly carried: ReadonlyMap<string, NdArray>;
+  readonly carried: ReadonlyMap<string, CarriedTensor>;
 }
 
 /** What is saved: a configuration and the arrays of its model, f32. */

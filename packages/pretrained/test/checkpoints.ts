@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type NdArray, readSafetensors } from "@skein/tensor-core";
+import { layoutSafetensors, type NdArray, readSafetensors, readStoredHeader } from "@skein/tensor-core";
+import type { CarriedTensor } from "../src/index.ts";
 
 const folder: string = join(import.meta.dirname, "checkpoints");
 
@@ -16,9 +17,31 @@ export const expectedOf = (name: string): { readonly inputs: NdArray; readonly l
 };
 
 /** All tensors of a checkpoint's files, by name. */
-export const tensorsOf = (path: string): Map<string, NdArray> =>
+export const tensorsOf = (path: string): Map<string, CarriedTensor> =>
   new Map(
     readdirSync(path)
       .filter((file) => /^model.*\.safetensors$/.test(file))
-      .flatMap((file) => [...readSafetensors(readFileSync(join(path, file))).tensors]),
+      .flatMap((file) => {
+        const bytes = new Uint8Array(readFileSync(join(path, file)));
+        return readStoredHeader(bytes).entries.map(({ name, dtype, shape, begin, end }): [string, CarriedTensor] => [
+          name,
+          { dtype, shape, bytes: bytes.slice(begin, end) },
+        ]);
+      }),
   );
+
+/** A tensor as a file has it. */
+export const asStored = (array: NdArray): CarriedTensor => ({
+  dtype: array.dtype,
+  shape: array.shape,
+  bytes: new Uint8Array(array.bytes()),
+});
+
+/** A file of tensors. */
+export const fileOf = (tensors: ReadonlyMap<string, CarriedTensor>): Uint8Array => {
+  const { head, header } = layoutSafetensors(tensors);
+  const file = new Uint8Array(header.fileBytes);
+  file.set(head);
+  for (const { name, begin } of header.entries) file.set(tensors.get(name)!.bytes, begin);
+  return file;
+};

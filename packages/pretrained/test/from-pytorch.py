@@ -373,3 +373,199 @@ write_folder(
 )
 config = {**gpt2, "n_layer": 1, "n_inner": 20, "tie_word_embeddings": False, "torch_dtype": "float16"}
 write_folder("gpt2-untied", config, Gpt2LmHeadModel(config), tokens(27, (1, 12), 5), dtype=torch.float16)
+
+
+# BERT and ViT: transformers' modeling_bert.py and modeling_vit.py
+
+
+class SelfAttention(nn.Module):
+    def __init__(self, width, heads, bias=True):
+        super().__init__()
+        self.heads = heads
+        self.query, self.key, self.value = (nn.Linear(width, width, bias=bias) for _ in range(3))
+
+    def forward(self, x, mask=None):
+        batch, length, width = x.shape
+        q, k, v = (
+            projection(x).view(batch, length, self.heads, width // self.heads).transpose(1, 2)
+            for projection in (self.query, self.key, self.value)
+        )
+        scores = q @ k.transpose(2, 3) / math.sqrt(width // self.heads)
+        if mask is not None:
+            scores = scores + (1.0 - mask[:, None, None, :].float()) * torch.finfo(torch.float32).min
+        return (scores.softmax(-1) @ v).transpose(1, 2).reshape(batch, length, width)
+
+
+class DenseAndNorm(nn.Module):
+    def __init__(self, numbers_in, numbers_out, epsilon):
+        super().__init__()
+        self.dense, self.LayerNorm = nn.Linear(numbers_in, numbers_out), nn.LayerNorm(numbers_out, eps=epsilon)
+
+    def forward(self, x, residual):
+        return self.LayerNorm(self.dense(x) + residual)
+
+
+def modules(**children):
+    parent = nn.Module()
+    for name, child in children.items():
+        parent.add_module(name, child)
+    return parent
+
+
+class BertLayer(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        width, hidden, epsilon = config["hidden_size"], config["intermediate_size"], config["layer_norm_eps"]
+        own = SelfAttention(width, config["num_attention_heads"])
+        self.attention = modules(self=own, output=DenseAndNorm(width, width, epsilon))
+        self.intermediate = modules(dense=nn.Linear(width, hidden))
+        self.output = DenseAndNorm(hidden, width, epsilon)
+
+    def forward(self, x, mask):
+        x = self.attention.output(self.attention._modules["self"](x, mask), x)
+        return self.output(F.gelu(self.intermediate.dense(x)), x)
+
+
+class BertModel(nn.Module):
+    def __init__(self, config, pooler):
+        super().__init__()
+        width = config["hidden_size"]
+        self.embeddings = modules(
+            word_embeddings=nn.Embedding(config["vocab_size"], width),
+            position_embeddings=nn.Embedding(config["max_position_embeddings"], width),
+            token_type_embeddings=nn.Embedding(config["type_vocab_size"], width),
+            LayerNorm=nn.LayerNorm(width, eps=config["layer_norm_eps"]),
+        )
+        self.embeddings.register_buffer("position_ids", torch.arange(config["max_position_embeddings"])[None])
+        self.encoder = modules(layer=nn.ModuleList(BertLayer(config) for _ in range(config["num_hidden_layers"])))
+        if pooler:
+            self.pooler = modules(dense=nn.Linear(width, width))
+        self.padding = config["pad_token_id"]
+
+    def forward(self, inputs):
+        tokens, segments = (inputs[:, 0], inputs[:, 1]) if inputs.dim() == 3 else (inputs, torch.zeros_like(inputs))
+        places = self.embeddings.position_embeddings(torch.arange(tokens.shape[1]))
+        x = self.embeddings.word_embeddings(tokens) + self.embeddings.token_type_embeddings(segments) + places
+        x = self.embeddings.LayerNorm(x)
+        for layer in self.encoder.layer:
+            x = layer(x, tokens != self.padding)
+        return x
+
+
+class BertForMaskedLm(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        width, vocabulary = config["hidden_size"], config["vocab_size"]
+        self.bert = BertModel(config, pooler=False)
+        norm = nn.LayerNorm(width, eps=config["layer_norm_eps"])
+        decoder = nn.Linear(width, vocabulary)
+        predictions = modules(transform=modules(dense=nn.Linear(width, width), LayerNorm=norm), decoder=decoder)
+        decoder.weight = self.bert.embeddings.word_embeddings.weight
+        predictions.register_parameter("bias", decoder.bias)
+        self.cls = modules(predictions=predictions)
+
+    def forward(self, inputs):
+        head = self.cls.predictions
+        return head.decoder(head.transform.LayerNorm(F.gelu(head.transform.dense(self.bert(inputs)))))
+
+
+class BertForSequenceClassification(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.bert = BertModel(config, pooler=True)
+        self.classifier = nn.Linear(config["hidden_size"], len(config["id2label"]))
+
+    def forward(self, inputs):
+        return self.classifier(torch.tanh(self.bert.pooler.dense(self.bert(inputs)[:, 0])))
+
+
+bert = {
+    "model_type": "bert",
+    "hidden_act": "gelu",
+    "hidden_dropout_prob": 0.1,
+    "hidden_size": 12,
+    "intermediate_size": 18,
+    "layer_norm_eps": 1e-12,
+    "max_position_embeddings": 10,
+    "num_attention_heads": 3,
+    "num_hidden_layers": 2,
+    "pad_token_id": 0,
+    "type_vocab_size": 2,
+    "vocab_size": 21,
+}
+rows = tokens(20, (3, 9), 6) + 1
+rows[1, 6:] = 0
+# As published checkpoints are: norms by their old names, with what the training had beside.
+config = {**bert, "architectures": ["BertForMaskedLM"]}
+write_folder(
+    "bert-tokens",
+    config,
+    BertForMaskedLm(config),
+    rows,
+    extra={"cls.seq_relationship.weight": torch.randn(2, 12), "bert.pooler.dense.weight": torch.randn(12, 12)},
+    rename=lambda name: name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"),
+)
+segments = (torch.arange(9)[None] > torch.tensor([[3], [2], [7]])).long()
+labels = {str(label): f"LABEL_{label}" for label in range(4)}
+config = {**bert, "architectures": ["BertForSequenceClassification"], "id2label": labels, "torch_dtype": "float16"}
+inputs = torch.stack((rows, segments), dim=1)
+write_folder("bert-classes", config, BertForSequenceClassification(config), inputs, dtype=torch.float16, shards=2)
+config = {**bert, "architectures": ["BertModel"], "num_hidden_layers": 1}
+write_folder("bert-states", config, BertModel(config, pooler=True), rows)
+
+
+class VitLayer(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        width, hidden, epsilon = config["hidden_size"], config["intermediate_size"], config["layer_norm_eps"]
+        own = SelfAttention(width, config["num_attention_heads"], config["qkv_bias"])
+        self.attention = modules(attention=own, output=modules(dense=nn.Linear(width, width)))
+        self.intermediate = modules(dense=nn.Linear(width, hidden))
+        self.output = modules(dense=nn.Linear(hidden, width))
+        self.layernorm_before, self.layernorm_after = (nn.LayerNorm(width, eps=epsilon) for _ in range(2))
+
+    def forward(self, x):
+        x = x + self.attention.output.dense(self.attention.attention(self.layernorm_before(x)))
+        return x + self.output.dense(F.gelu(self.intermediate.dense(self.layernorm_after(x))))
+
+
+class VitForImageClassification(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        width, patch, (height, length) = config["hidden_size"], config["patch_size"], config["image_size"]
+        patches = nn.Conv2d(config["num_channels"], width, kernel_size=patch, stride=patch)
+        embeddings = modules(patch_embeddings=modules(projection=patches))
+        embeddings.register_parameter("cls_token", nn.Parameter(torch.empty(1, 1, width)))
+        number = (height // patch) * (length // patch)
+        embeddings.register_parameter("position_embeddings", nn.Parameter(torch.empty(1, number + 1, width)))
+        layers = nn.ModuleList(VitLayer(config) for _ in range(config["num_hidden_layers"]))
+        norm = nn.LayerNorm(width, eps=config["layer_norm_eps"])
+        self.vit = modules(embeddings=embeddings, encoder=modules(layer=layers), layernorm=norm)
+        self.classifier = nn.Linear(width, len(config["id2label"]))
+
+    def forward(self, images):
+        embeddings = self.vit.embeddings
+        x = embeddings.patch_embeddings.projection(images).flatten(2).transpose(1, 2)
+        x = torch.cat((embeddings.cls_token.expand(x.shape[0], -1, -1), x), dim=1) + embeddings.position_embeddings
+        for layer in self.vit.encoder.layer:
+            x = layer(x)
+        return self.classifier(self.vit.layernorm(x)[:, 0])
+
+
+config = {
+    "architectures": ["ViTForImageClassification"],
+    "model_type": "vit",
+    "hidden_act": "gelu",
+    "hidden_size": 12,
+    "id2label": labels,
+    "image_size": [8, 12],
+    "intermediate_size": 18,
+    "layer_norm_eps": 1e-12,
+    "num_attention_heads": 2,
+    "num_channels": 3,
+    "num_hidden_layers": 2,
+    "patch_size": 4,
+    "qkv_bias": False,
+}
+images = torch.randn((2, 3, 8, 12), generator=torch.Generator().manual_seed(7))
+write_folder("vit", config, VitForImageClassification(config), images)

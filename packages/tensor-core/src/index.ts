@@ -269,9 +269,11 @@ export {
   SafetensorsError,
   type SafetensorsHeader,
   readSafetensorsHeader,
+  readStoredHeader,
   safetensorsDataBegin,
   writeSafetensors,
 } from "./safetensors.ts";
+export { type ForeignDType, storedByteLength, type StoredDType, type StoredSpec } from "./stored-dtype.ts";
 export { type Shard, type Sharding, unsharded } from "./sharding.ts";
 export { printGraph, type PrintOptions } from "./graph/print.ts";
 export { mixedPrecision, type MixedPrecisionOptions } from "./passes/mixed-precision.ts";

@@ -1,6 +1,7 @@
 import { gpt2 } from "@skein/models";
 import { z } from "zod";
 import { type Architecture, type NameRow, transposed } from "../architecture.ts";
+import { norm, untransposed } from "../name-rows.ts";
 import { readFields, size } from "../read-config.ts";
 import { activation } from "./activations.ts";
 
@@ -20,26 +21,17 @@ const fields = z.looseObject({
   add_cross_attention: z.literal(false).default(false),
 });
 
-/** Weights of GPT-2 lie as [in, out], as ours do. */
-const affine = (path: string, name: string): NameRow[] => [
-  [`blocks.*.${path}.weight`, `transformer.h.*.${name}.weight`],
-  [`blocks.*.${path}.bias`, `transformer.h.*.${name}.bias`],
-];
-
-const norm = (path: string, name: string): NameRow[] => [
-  [`${path}.gain`, `${name}.weight`],
-  [`${path}.shift`, `${name}.bias`],
-];
+const block = "transformer.h.*";
 
 const names: readonly NameRow[] = [
   ["embedding_VD", "transformer.wte.weight"],
   ["positions_TD", "transformer.wpe.weight"],
-  ...norm("blocks.*.attentionNorm", "transformer.h.*.ln_1"),
-  ...affine("attention.input", "attn.c_attn"),
-  ...affine("attention.output", "attn.c_proj"),
-  ...norm("blocks.*.feedForwardNorm", "transformer.h.*.ln_2"),
-  ...affine("up", "mlp.c_fc"),
-  ...affine("down", "mlp.c_proj"),
+  ...norm("blocks.*.attentionNorm", `${block}.ln_1`),
+  ...untransposed("blocks.*.attention.input", `${block}.attn.c_attn`),
+  ...untransposed("blocks.*.attention.output", `${block}.attn.c_proj`),
+  ...norm("blocks.*.feedForwardNorm", `${block}.ln_2`),
+  ...untransposed("blocks.*.up", `${block}.mlp.c_fc`),
+  ...untransposed("blocks.*.down", `${block}.mlp.c_proj`),
   ...norm("finalNorm", "transformer.ln_f"),
   ["head_DV", "lm_head.weight", transposed],
 ];

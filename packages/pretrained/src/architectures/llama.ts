@@ -2,6 +2,7 @@ import { llama, type LlamaOptions } from "@skein/models";
 import type { RotaryScaling } from "@skein/tensor-core";
 import { z } from "zod";
 import { type Architecture, type Config, type NameRow, transposed } from "../architecture.ts";
+import { linear } from "../name-rows.ts";
 import { readFields, size } from "../read-config.ts";
 
 const positive = z.number().positive();
@@ -93,22 +94,19 @@ const optionsOf = (read: z.infer<typeof fields>): LlamaOptions => {
   };
 };
 
-const projection = (path: string, name: string): NameRow[] => [
-  [`blocks.*.${path}.weight`, `model.layers.*.${name}.weight`, transposed],
-  [`blocks.*.${path}.bias`, `model.layers.*.${name}.bias`],
-];
+const layer = "model.layers.*";
 
 const names: readonly NameRow[] = [
   ["embedding_VD", "model.embed_tokens.weight"],
-  ["blocks.*.attentionNorm.gain", "model.layers.*.input_layernorm.weight"],
-  ...projection("attention.query", "self_attn.q_proj"),
-  ...projection("attention.key", "self_attn.k_proj"),
-  ...projection("attention.value", "self_attn.v_proj"),
-  ...projection("attention.output", "self_attn.o_proj"),
-  ["blocks.*.feedForwardNorm.gain", "model.layers.*.post_attention_layernorm.weight"],
-  ...projection("gate", "mlp.gate_proj"),
-  ...projection("up", "mlp.up_proj"),
-  ...projection("down", "mlp.down_proj"),
+  ["blocks.*.attentionNorm.gain", `${layer}.input_layernorm.weight`],
+  ...linear("blocks.*.attention.query", `${layer}.self_attn.q_proj`),
+  ...linear("blocks.*.attention.key", `${layer}.self_attn.k_proj`),
+  ...linear("blocks.*.attention.value", `${layer}.self_attn.v_proj`),
+  ...linear("blocks.*.attention.output", `${layer}.self_attn.o_proj`),
+  ["blocks.*.feedForwardNorm.gain", `${layer}.post_attention_layernorm.weight`],
+  ...linear("blocks.*.gate", `${layer}.mlp.gate_proj`),
+  ...linear("blocks.*.up", `${layer}.mlp.up_proj`),
+  ...linear("blocks.*.down", `${layer}.mlp.down_proj`),
   ["finalNorm.gain", "model.norm.weight"],
   ["head_DV", "lm_head.weight", transposed],
 ];

@@ -1,6 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type NdArray, type SafetensorsEntry, unflattenTree } from "@skein/tensor-core";
+import { type NdArray, type SafetensorsEntry, type StoredSpec, unflattenTree } from "@skein/tensor-core";
 import { excerpt } from "@skein/tensor-core/backend";
 import type { Config, OpenOptions } from "../architecture.ts";
 import { reordered } from "../dimension-order.ts";
@@ -10,7 +10,7 @@ import { matchTensors } from "../match-tensors.ts";
 import { modelLeaves } from "../model-leaves.ts";
 import { openConfig } from "../open-config.ts";
 import { parseJson } from "../parse-json.ts";
-import type { Pretrained } from "../pretrained.ts";
+import type { CarriedTensor, Pretrained } from "../pretrained.ts";
 import { configFile, indexFile, parseIndex, singleFile } from "../shards.ts";
 import { openSafetensors, type SafetensorsFile } from "./safetensors-file.ts";
 
@@ -51,7 +51,7 @@ const filesOf = async (
 
 /** Where a tensor lies. */
 interface Place {
-  readonly entry: SafetensorsEntry;
+  readonly entry: SafetensorsEntry<StoredSpec>;
   readonly file: SafetensorsFile;
 }
 
@@ -101,20 +101,20 @@ export const loadPretrained = async <Params = unknown, State = unknown>(
     const places = await placesOf(folder, files);
     const specs = new Map([...places].map(([name, { entry }]) => [name, entry]));
     const { names, copies, carried: others } = matchTensors(opened, leaves, specs, folder);
-    const read = async (name: string): Promise<NdArray> => {
-      const { entry, file } = places.get(name)!;
-      return file.read(entry);
-    };
     const stored = new Map<string, { readonly name: string; readonly dtype: FloatDType }>();
     const arrays: NdArray[] = [];
     for (const { path, order } of leaves) {
       const name = names.get(path)!;
-      const array = await read(name);
+      const { entry, file } = places.get(name)!;
+      const array = await file.read(entry as SafetensorsEntry); // that it is of floats was matched
       stored.set(path, { name, dtype: array.dtype as FloatDType });
       arrays.push(toF32(order === undefined ? array : reordered(array, order)));
     }
-    const carried = new Map<string, NdArray>();
-    for (const name of others) carried.set(name, await read(name));
+    const carried = new Map<string, CarriedTensor>();
+    for (const name of others) {
+      const { entry, file } = places.get(name)!;
+      carried.set(name, { dtype: entry.dtype, shape: entry.shape, bytes: await file.readBytes(entry) });
+    }
     const { params, state } = unflattenTree<Pick<Pretrained<Params, State>, "params" | "state">>(structure, arrays);
     return {
       config,

@@ -4,10 +4,12 @@ import {
   type NdArray,
   readSafetensorsEntry,
   type SafetensorsEntry,
-  readSafetensorsHeader,
+  readStoredHeader,
   safetensorsDataBegin,
-  type TensorSpec,
+  SafetensorsError,
+  type StoredSpec,
 } from "@skein/tensor-core";
+import { excerpt } from "@skein/tensor-core/backend";
 
 /** What Node reads or writes in one call is below 2 GiB. */
 const mostBytesPerCall = 2 ** 30;
@@ -18,7 +20,7 @@ const readRange = async (file: FileHandle, begin: number, end: number): Promise<
   while (filled < bytes.length) {
     const most = Math.min(bytes.length - filled, mostBytesPerCall);
     const { bytesRead } = await file.read(bytes, filled, most, begin + filled);
-    if (bytesRead === 0) break; // who reads the bytes says that they are too few
+    if (bytesRead === 0) break;
     filled += bytesRead;
   }
   return bytes.subarray(0, filled);
@@ -26,8 +28,10 @@ const readRange = async (file: FileHandle, begin: number, end: number): Promise<
 
 /** Tensors of a file that is read tensor by tensor. */
 export interface SafetensorsFile {
-  readonly entries: readonly SafetensorsEntry[];
+  readonly entries: readonly SafetensorsEntry<StoredSpec>[];
   read(entry: SafetensorsEntry): Promise<NdArray>;
+  /** @throws SafetensorsError where the file has become shorter. */
+  readBytes(entry: SafetensorsEntry<StoredSpec>): Promise<Uint8Array>;
   close(): Promise<void>;
 }
 
@@ -41,10 +45,19 @@ export const openSafetensors = async (path: string): Promise<SafetensorsFile> =>
   try {
     const { size } = await file.stat();
     const dataBegin = safetensorsDataBegin(await readRange(file, 0, Math.min(8, size)), size);
-    const { entries } = readSafetensorsHeader(await readRange(file, 0, dataBegin), size);
+    const { entries } = readStoredHeader(await readRange(file, 0, dataBegin), size);
+    const readBytes: SafetensorsFile["readBytes"] = async ({ name, begin, end }) => {
+      const bytes = await readRange(file, begin, end);
+      if (bytes.length < end - begin)
+        throw new SafetensorsError(
+          `tensor ${excerpt(name)} of ${path} takes ${end - begin} bytes, but ${bytes.length} were read; the file has become shorter, restore it from another copy`,
+        );
+      return bytes;
+    };
     return {
       entries,
-      read: async (entry) => readSafetensorsEntry(entry, await readRange(file, entry.begin, entry.end)),
+      read: async (entry) => readSafetensorsEntry(entry, await readBytes(entry)),
+      readBytes,
       close: () => file.close(),
     };
   } catch (error) {
@@ -56,13 +69,13 @@ export const openSafetensors = async (path: string): Promise<SafetensorsFile> =>
 /**
  * Write a file whose tensors are made one at a time, and see it to the disk.
  *
- * @param make the tensor of a name, of the given spec.
+ * @param make the bytes of the tensor of a name.
  */
 export const writeSafetensorsFile = async (
   path: string,
-  specs: ReadonlyMap<string, TensorSpec>,
+  specs: ReadonlyMap<string, StoredSpec>,
   metadata: Readonly<Record<string, string>>,
-  make: (name: string) => NdArray,
+  make: (name: string) => Uint8Array,
 ): Promise<void> => {
   const { head, header } = layoutSafetensors(specs, metadata);
   const file = await open(path, "wx");
@@ -74,7 +87,7 @@ export const writeSafetensorsFile = async (
   };
   try {
     await writeAll(head);
-    for (const { name } of header.entries) await writeAll(make(name).bytes());
+    for (const { name } of header.entries) await writeAll(make(name));
     await file.sync();
   } finally {
     await file.close();

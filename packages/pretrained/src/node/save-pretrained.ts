@@ -2,13 +2,13 @@ import { mkdir, readdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
   ArgumentError,
-  byteLength,
   flattenTree,
   formatShape,
   leafPaths,
   type NdArray,
   sameShape,
-  type TensorSpec,
+  storedByteLength,
+  type StoredSpec,
 } from "@skein/tensor-core";
 import { formatSpec } from "@skein/tensor-core/backend";
 import type { Config } from "../architecture.ts";
@@ -88,8 +88,8 @@ export const savePretrained = async (
   const arrays = arraysOf(leaves, { params, state });
   await needEmpty(folder);
   const names = new Map<string, string>();
-  const specs = new Map<string, TensorSpec>();
-  const makers = new Map<string, () => NdArray>();
+  const specs = new Map<string, StoredSpec>();
+  const makers = new Map<string, () => Uint8Array>();
   for (const { path, name, nameShape, order } of leaves) {
     const was = stored?.leaves.get(path);
     const written = dtype ?? was?.dtype ?? "f32";
@@ -98,7 +98,7 @@ export const savePretrained = async (
     specs.set(own, { dtype: written, shape: nameShape });
     makers.set(own, () => {
       const array = fromF32(arrays.get(path)!, written);
-      return order === undefined ? array : reordered(array, inverseOrder(order));
+      return (order === undefined ? array : reordered(array, inverseOrder(order))).bytes();
     });
   }
   for (const [copy, path] of stored?.copies ?? []) {
@@ -106,12 +106,12 @@ export const savePretrained = async (
     specs.set(copy, specs.get(name)!);
     makers.set(copy, makers.get(name)!);
   }
-  for (const [name, array] of stored?.carried ?? []) {
-    specs.set(name, array);
-    makers.set(name, () => array);
+  for (const [name, { dtype: own, shape, bytes }] of stored?.carried ?? []) {
+    specs.set(name, { dtype: own, shape });
+    makers.set(name, () => bytes);
   }
-  const bytes = new Map([...specs].map(([name, spec]) => [name, byteLength(spec)]));
-  const shards = planShards(bytes, mostShardBytes);
+  const sizes = new Map([...specs].map(([name, spec]) => [name, storedByteLength(spec)]));
+  const shards = planShards(sizes, mostShardBytes);
   for (const { file, names: own } of shards)
     await writeSafetensorsFile(
       join(folder, file),
@@ -124,7 +124,7 @@ export const savePretrained = async (
       join(folder, indexFile),
       indexText(
         shards,
-        [...bytes.values()].reduce((total, own) => total + own, 0),
+        [...sizes.values()].reduce((total, own) => total + own, 0),
       ),
     );
   const unfinished = join(folder, `.${configFile}`);
