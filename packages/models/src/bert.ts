@@ -19,15 +19,17 @@ import {
   type Tensor,
   where,
   zeros,
+  zerosLike,
 } from "@skein/tensor-core";
 import { applyAttention, type AttentionParams, initAttention } from "./attention-layer.ts";
 import { initEmbedding } from "./layers.ts";
 import { labelledModel, type Model } from "./model.ts";
+import { needSizes } from "./need-sizes.ts";
 import { applyLayerNorm, initLayerNorm, type NormParams } from "./normalisation.ts";
 import { initProjection, project, type Projection } from "./projection.ts";
 import type { Recompute } from "./recompute.ts";
 import { applyTransformerBlocks, initTransformerBlock, type TransformerBlockParams } from "./transformer-block.ts";
-import { needDivisor, needSizes, needTokens } from "./transformer-sizes.ts";
+import { needDivisor, needTokens } from "./transformer-sizes.ts";
 
 /**
  * What the encoder is asked for: its states [B, T, D], the token at each position [B, T, V], or a class of the whole
@@ -119,13 +121,14 @@ export const bert = (options: BertOptions): Model<BertParams, EmptyState> => {
     };
   };
 
-  const embed = (params: BertParams, tokens_BT: Tensor, segments_BT: Tensor | undefined): Tensor => {
-    const length = tokens_BT.shape[1]!;
-    const placed_BTD = add(embedding(params.embedding_VD, tokens_BT), slice(params.positions_TD, [0], [length]));
-    const segment =
-      segments_BT === undefined ? slice(params.segments_SD, [0], [1]) : embedding(params.segments_SD, segments_BT);
-    return normed(params.embeddingNorm, add(placed_BTD, segment));
-  };
+  const embed = (params: BertParams, tokens_BT: Tensor, segments_BT: Tensor): Tensor =>
+    normed(
+      params.embeddingNorm,
+      add(
+        add(embedding(params.embedding_VD, tokens_BT), embedding(params.segments_SD, segments_BT)),
+        slice(params.positions_TD, [0], [tokens_BT.shape[1]!]),
+      ),
+    );
 
   const applyHead = (params: BertParams, x_BTD: Tensor): Tensor => {
     if (params.tokens !== undefined) {
@@ -181,8 +184,8 @@ export const bert = (options: BertOptions): Model<BertParams, EmptyState> => {
   );
 };
 
-const tokensAndSegments = (inputs: Tensor): readonly [tokens_BT: Tensor, segments_BT?: Tensor] => {
-  if (inputs.rank !== 3) return [inputs];
+const tokensAndSegments = (inputs: Tensor): readonly [tokens_BT: Tensor, segments_BT: Tensor] => {
+  if (inputs.rank !== 3) return [inputs, zerosLike(inputs)];
   const [numRows, numParts, length] = inputs.shape as [number, number, number];
   if (numParts !== 2)
     throw new ShapeError(

@@ -3,12 +3,13 @@ import { add, cast, embedding, type EmptyState, foldIn, gelu, scope, slice, type
 import { applyFusedAttention, type FusedAttentionParams } from "./attention-layer.ts";
 import { initEmbedding } from "./layers.ts";
 import { labelledModel, type Model } from "./model.ts";
+import { needSizes } from "./need-sizes.ts";
 import { applyLayerNorm, initLayerNorm, type NormParams } from "./normalisation.ts";
 import { initProjection } from "./projection.ts";
 import type { Recompute } from "./recompute.ts";
 import { initTokens, tokenLogits, type TokenParams } from "./token-head.ts";
 import { applyTransformerBlocks, initTransformerBlock, type TransformerBlockParams } from "./transformer-block.ts";
-import { needDivisor, needSizes, needTokens } from "./transformer-sizes.ts";
+import { needDivisor, needTokens } from "./transformer-sizes.ts";
 
 export interface Gpt2Options {
   /** V */

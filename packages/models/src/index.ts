@@ -51,6 +51,7 @@ export {
 } from "./normalisation.ts";
 export type { Projection } from "./projection.ts";
 export type { Recompute } from "./recompute.ts";
+export { resnet, type ResNetOptions, type ResNetParams, type ResNetState } from "./resnet.ts";
 export { resnet18, type ResNet18Options, type ResNet18Params, type ResNet18State } from "./resnet18.ts";
 export {
   dropOwnPositions,

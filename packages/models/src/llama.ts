@@ -16,11 +16,12 @@ import {
 } from "@skein/tensor-core";
 import { applyAttention, type AttentionParams, initAttention } from "./attention-layer.ts";
 import { labelledModel, type Model } from "./model.ts";
+import { needSizes } from "./need-sizes.ts";
 import { applyRmsNorm, initRmsNorm, type RmsNormParams } from "./normalisation.ts";
 import { initProjection, project, type Projection } from "./projection.ts";
 import { asBlock, type Recompute } from "./recompute.ts";
 import { initTokens, tokenLogits, type TokenParams } from "./token-head.ts";
-import { needSizes, needTokens, residualDeviation } from "./transformer-sizes.ts";
+import { needTokens, residualDeviation } from "./transformer-sizes.ts";
 
 export interface LlamaOptions {
   /** V */

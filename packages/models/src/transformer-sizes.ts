@@ -1,13 +1,6 @@
 import { ArgumentError, formatShape, ShapeError, type Tensor } from "@skein/tensor-core";
 import { transformerDeviation } from "./projection.ts";
 
-/** @throws ArgumentError unless all are integers from 1. */
-export const needSizes = (model: string, sizes: Readonly<Record<string, number>>): void => {
-  for (const [name, size] of Object.entries(sizes))
-    if (!Number.isInteger(size) || size < 1)
-      throw new ArgumentError(`${model}: ${name} is ${size}; use an integer from 1`);
-};
-
 /** @throws ArgumentError unless the heads divide the width. */
 export const needDivisor = (model: string, numHeads: number, width: number): void => {
   if (width % numHeads !== 0)

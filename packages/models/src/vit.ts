@@ -19,11 +19,12 @@ import {
 import { applyAttention, type AttentionParams, initAttention } from "./attention-layer.ts";
 import { type Affine, applyConv2d, initConv2d, pixels } from "./layers.ts";
 import { labelledModel, type Model } from "./model.ts";
+import { needSizes } from "./need-sizes.ts";
 import { applyLayerNorm, initLayerNorm, type NormParams } from "./normalisation.ts";
 import { initProjection, project, type Projection, transformerDeviation } from "./projection.ts";
 import type { Recompute } from "./recompute.ts";
 import { applyTransformerBlocks, initTransformerBlock, type TransformerBlockParams } from "./transformer-block.ts";
-import { needDivisor, needSizes } from "./transformer-sizes.ts";
+import { needDivisor } from "./transformer-sizes.ts";
 
 export interface VitOptions {
   /** Rows and columns of an image; what is left over at the end of a row of patches is not seen. */

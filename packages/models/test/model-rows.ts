@@ -1,6 +1,6 @@
 import { NdArray, relu } from "@skein/tensor-core";
 import { normalArray, uniformArray } from "@skein/testing";
-import { bert, cnn, gpt, gpt2, type GptOptions, llama, mlp, type Model, resnet18, vit } from "../src/index.ts";
+import { bert, cnn, gpt, gpt2, type GptOptions, llama, mlp, type Model, resnet, resnet18, vit } from "../src/index.ts";
 import { ownModel } from "./own-model.ts";
 
 export interface HostBatch {
@@ -197,5 +197,27 @@ export const modelRows: readonly ModelRow[] = [
     numClasses: 3,
     // patches, class token, positions of 2 × 3 patches and the token; blocks; last norm and classifier
     parameters: 2 * 2 * 2 * 8 + 8 + 8 + 7 * 8 + 2 * (attentionSize + 2 * 8 * 10 + 9 * 8 + 10) + 2 * 8 + 3 * 9,
+  },
+  {
+    name: "resnet of bottlenecks for large images",
+    model: resnet({
+      numClasses: 3,
+      inputChannels: 2,
+      block: "bottleneck",
+      stemChannels: 3,
+      channels: [8, 8],
+      depths: [1, 2],
+      recompute: "blocks",
+    }),
+    batch: { inputs: normalArray([4, 15, 17, 2], 1), labels: NdArray.from([2, 0, 1, 2], [4], "i32") },
+    numClasses: 3,
+    parameters:
+      // stem; of each block two 1×1 and one 3×3 with the values of their norms, and a shortcut where it begins a stage
+      7 * 7 * 2 * 3 +
+      6 +
+      (3 * 2 + 4 + 9 * 2 * 2 + 4 + 2 * 8 + 16 + (3 * 8 + 16)) +
+      (8 * 2 + 4 + 9 * 2 * 2 + 4 + 2 * 8 + 16 + (8 * 8 + 16)) +
+      (8 * 2 + 4 + 9 * 2 * 2 + 4 + 2 * 8 + 16) +
+      3 * 9,
   },
 ];

@@ -18,7 +18,19 @@ import {
 import { interpretWorld, type ReferenceArray } from "@skein/tensor-core/backend";
 import { normalArray, seeded } from "@skein/testing";
 import { describe, expect, it } from "vitest";
-import { bert, cnn, gpt, gpt2, type LabelledBatch, llama, mlp, type Model, resnet18, vit } from "../src/index.ts";
+import {
+  bert,
+  cnn,
+  gpt,
+  gpt2,
+  type LabelledBatch,
+  llama,
+  mlp,
+  type Model,
+  resnet,
+  resnet18,
+  vit,
+} from "../src/index.ts";
 import { type HostBatch, modelRows } from "./model-rows.ts";
 
 const keySpec: TensorSpec = { dtype: "u32", shape: [2] };
@@ -152,6 +164,12 @@ describe.each(modelRows)("$name", ({ model, batch, numClasses, parameters }) => 
 describe("published sizes", () => {
   it.each<[string, Model, number]>([
     ["ResNet-18 for CIFAR-10", resnet18(), 11_173_962],
+    ["ResNet-18 for ImageNet", resnet({ numClasses: 1000, channels: [64, 128, 256, 512] }), 11_689_512],
+    [
+      "ResNet-50 for ImageNet",
+      resnet({ numClasses: 1000, block: "bottleneck", channels: [256, 512, 1024, 2048], depths: [3, 4, 6, 3] }),
+      25_557_032,
+    ],
     ["the digit reader", cnn(), 421_642],
     ["MLP 784-512-512-10", mlp({ sizes: [784, 512, 512, 10] }), 669_706],
     [

@@ -484,7 +484,7 @@ bert = {
     "hidden_act": "gelu",
     "hidden_dropout_prob": 0.1,
     "hidden_size": 12,
-    "intermediate_size": 18,
+    "intermediate_size": 14,
     "layer_norm_eps": 1e-12,
     "max_position_embeddings": 10,
     "num_attention_heads": 3,
@@ -559,7 +559,7 @@ config = {
     "hidden_size": 12,
     "id2label": labels,
     "image_size": [8, 12],
-    "intermediate_size": 18,
+    "intermediate_size": 14,
     "layer_norm_eps": 1e-12,
     "num_attention_heads": 2,
     "num_channels": 3,
@@ -569,3 +569,94 @@ config = {
 }
 images = torch.randn((2, 3, 8, 12), generator=torch.Generator().manual_seed(7))
 write_folder("vit", config, VitForImageClassification(config), images)
+
+
+# ResNet: transformers' modeling_resnet.py
+
+
+class Convolution(nn.Module):
+    def __init__(self, channels_in, channels_out, size, stride=1, activation=True):
+        super().__init__()
+        self.convolution = nn.Conv2d(channels_in, channels_out, size, stride=stride, padding=size // 2, bias=False)
+        self.normalization = nn.BatchNorm2d(channels_out)
+        self.activation = activation
+
+    def forward(self, x):
+        x = self.normalization(self.convolution(x))
+        return F.relu(x) if self.activation else x
+
+
+class ResNetBlock(nn.Module):
+    def __init__(self, kind, channels_in, channels_out, stride):
+        super().__init__()
+        inner = channels_out // 4
+        layers = {
+            "basic": lambda: (
+                Convolution(channels_in, channels_out, 3, stride),
+                Convolution(channels_out, channels_out, 3, activation=False),
+            ),
+            "bottleneck": lambda: (
+                Convolution(channels_in, inner, 1),
+                Convolution(inner, inner, 3, stride),
+                Convolution(inner, channels_out, 1, activation=False),
+            ),
+        }
+        self.layer = nn.Sequential(*layers[kind]())
+        if channels_in != channels_out or stride != 1:
+            self.shortcut = Convolution(channels_in, channels_out, 1, stride, activation=False)
+
+    def forward(self, x):
+        return F.relu(self.layer(x) + (self.shortcut(x) if hasattr(self, "shortcut") else x))
+
+
+class ResNetForImageClassification(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        stages, before = [], config["embedding_size"]
+        for stage, (width, depth) in enumerate(zip(config["hidden_sizes"], config["depths"])):
+            stride = 2 if stage > 0 or config["downsample_in_first_stage"] else 1
+            layers = [
+                ResNetBlock(config["layer_type"], before if i == 0 else width, width, stride if i == 0 else 1)
+                for i in range(depth)
+            ]
+            stages.append(modules(layers=nn.Sequential(*layers)))
+            before = width
+        stem = modules(embedder=Convolution(config["num_channels"], config["embedding_size"], 7, 2))
+        self.resnet = modules(embedder=stem, encoder=modules(stages=nn.ModuleList(stages)))
+        self.classifier = nn.Sequential(nn.Flatten(), nn.Linear(before, len(config["id2label"])))
+
+    def forward(self, images):
+        x = F.max_pool2d(self.resnet.embedder.embedder(images), 3, stride=2, padding=1)
+        for stage in self.resnet.encoder.stages:
+            x = stage.layers(x)
+        return self.classifier(F.adaptive_avg_pool2d(x, 1))
+
+
+resnet = {
+    "architectures": ["ResNetForImageClassification"],
+    "model_type": "resnet",
+    "hidden_act": "relu",
+    "id2label": labels,
+    "num_channels": 3,
+}
+images = torch.randn((2, 3, 19, 15), generator=torch.Generator().manual_seed(8))
+config = {
+    **resnet,
+    "depths": [1, 2],
+    "downsample_in_first_stage": False,
+    "embedding_size": 5,
+    "hidden_sizes": [8, 12],
+    "layer_type": "bottleneck",
+}
+write_folder("resnet-bottleneck", config, ResNetForImageClassification(config), images)
+config = {
+    **resnet,
+    "depths": [2, 1],
+    "downsample_in_first_stage": True,
+    "embedding_size": 4,
+    "hidden_sizes": [4, 6],
+    "layer_type": "basic",
+    "torch_dtype": "bfloat16",
+}
+images = images[:1, :, :, :14]
+write_folder("resnet-basic", config, ResNetForImageClassification(config), images, dtype=torch.bfloat16, shards=2)

@@ -2,6 +2,7 @@ import type { Architecture } from "../architecture.ts";
 import { bertArchitecture } from "./bert.ts";
 import { gpt2Architecture } from "./gpt2.ts";
 import { llamaArchitecture, mistralArchitecture, qwen2Architecture } from "./llama.ts";
+import { resnetArchitecture } from "./resnet.ts";
 import { vitArchitecture } from "./vit.ts";
 
 /** By `model_type`. */
@@ -11,5 +12,6 @@ export const architectures: ReadonlyMap<string, Architecture> = new Map([
   ["llama", llamaArchitecture],
   ["mistral", mistralArchitecture],
   ["qwen2", qwen2Architecture],
+  ["resnet", resnetArchitecture],
   ["vit", vitArchitecture],
 ]);
