@@ -32,6 +32,7 @@ const testGraph = {
   "second-order": ["cpu-kernels", "gpu-kernels", "collectives"],
   "cost-model": ["published-measurements"],
   models: ["cpu-kernels"],
+  pretrained: ["cpu-kernels"],
   report: ["browser"],
 };
 

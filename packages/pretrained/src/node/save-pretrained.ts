@@ -10,7 +10,7 @@ import {
   storedByteLength,
   type StoredSpec,
 } from "@skein/tensor-core";
-import { formatSpec } from "@skein/tensor-core/backend";
+import { excerpt, formatSpec } from "@skein/tensor-core/backend";
 import type { Config } from "../architecture.ts";
 import { inverseOrder, reordered } from "../dimension-order.ts";
 import { PretrainedError } from "../errors.ts";
@@ -56,6 +56,20 @@ const arraysOf = (leaves: readonly ModelLeaf[], tree: unknown): ReadonlyMap<stri
   );
 };
 
+/** From here on a number is rounded to an infinite f16. */
+const firstInfiniteF16 = 65_520;
+
+/** @throws PretrainedError for finite numbers that a dtype would make infinite. */
+const needRange = (name: string, { data }: NdArray, dtype: FloatDType): void => {
+  if (dtype !== "f16") return;
+  let numBeyond = 0;
+  for (const value of data) if (Math.abs(value) >= firstInfiniteF16 && Number.isFinite(value)) numBeyond++;
+  if (numBeyond > 0)
+    throw new PretrainedError(
+      `${numBeyond} of the ${data.length} values of ${excerpt(name)} are ${firstInfiniteF16} or more, which f16 does not hold; save as bf16 or f32`,
+    );
+};
+
 /** @throws PretrainedError where a checkpoint lies already: its files would mix with the new ones. */
 const needEmpty = async (folder: string): Promise<void> => {
   await mkdir(folder, { recursive: true });
@@ -72,7 +86,8 @@ const needEmpty = async (folder: string): Promise<void> => {
  * `config.json` is written last, so that a folder without it is known to be unfinished.
  *
  * Cost: memory beside the arguments: twice the largest tensor.
- * @throws PretrainedError where a checkpoint lies there already, and for arrays that are not the model's.
+ * @throws PretrainedError where a checkpoint lies there already, for arrays that are not the model's, and for numbers
+ * that f16 does not hold.
  * @example await savePretrained("checkpoints/mine", { ...pretrained, params: trained }, { dtype: "bf16" });
  */
 export const savePretrained = async (
@@ -86,7 +101,6 @@ export const savePretrained = async (
     );
   const { leaves } = modelLeaves(openConfig(config));
   const arrays = arraysOf(leaves, { params, state });
-  await needEmpty(folder);
   const names = new Map<string, string>();
   const specs = new Map<string, StoredSpec>();
   const makers = new Map<string, () => Uint8Array>();
@@ -94,6 +108,7 @@ export const savePretrained = async (
     const was = stored?.leaves.get(path);
     const written = dtype ?? was?.dtype ?? "f32";
     const own = was?.name ?? name;
+    needRange(own, arrays.get(path)!, written);
     names.set(path, own);
     specs.set(own, { dtype: written, shape: nameShape });
     makers.set(own, () => {
@@ -111,6 +126,7 @@ export const savePretrained = async (
     makers.set(name, () => bytes);
   }
   const sizes = new Map([...specs].map(([name, spec]) => [name, storedByteLength(spec)]));
+  await needEmpty(folder);
   const shards = planShards(sizes, mostShardBytes);
   for (const { file, names: own } of shards)
     await writeSafetensorsFile(
