@@ -24,6 +24,7 @@ export { NdArray } from "./nd-array.ts";
 export type { NestedNumbers } from "./nested-numbers.ts";
 export { referenceBackend } from "./reference/reference-backend.ts";
 export { byteLength, elementCount, formatShape, sameShape, type Shape, type TensorSpec } from "./shape.ts";
+export { type ForeignDType, storedByteLength, type StoredDType, type StoredSpec } from "./stored-dtype.ts";
 export {
   type RankSpans,
   type Span,
@@ -273,7 +274,6 @@ export {
   safetensorsDataBegin,
   writeSafetensors,
 } from "./safetensors.ts";
-export { type ForeignDType, storedByteLength, type StoredDType, type StoredSpec } from "./stored-dtype.ts";
 export { type Shard, type Sharding, unsharded } from "./sharding.ts";
 export { printGraph, type PrintOptions } from "./graph/print.ts";
 export { mixedPrecision, type MixedPrecisionOptions } from "./passes/mixed-precision.ts";
