@@ -37,6 +37,8 @@ export interface LlamaOptions {
   readonly headWidth?: number;
   /** F */
   readonly hidden: number;
+  /** Most positions that a sequence may have. Default: no bound, as rotary positions need none. */
+  readonly contextLength?: number;
   /** Base of the rotary frequencies. Default: 10 000. */
   readonly rotaryBase?: number;
   /** How they are stretched for longer sequences. Default: none. */
@@ -95,6 +97,7 @@ export const llama = (options: LlamaOptions): Model<LlamaParams, EmptyState> => 
     numKeyHeads = numHeads,
     headWidth = width / numHeads,
     hidden,
+    contextLength,
     rotaryBase = 10_000,
     rotaryScaling,
     epsilon = 1e-6,
@@ -161,7 +164,7 @@ export const llama = (options: LlamaOptions): Model<LlamaParams, EmptyState> => 
       state: {},
     }),
     apply: (params, state, tokens_BT) => {
-      needTokens("llama", tokens_BT);
+      needTokens("llama", tokens_BT, contextLength);
       const embedded_BTD = scope("embedding", () => embedding(params.embedding_VD, cast(tokens_BT, "i32")));
       const x_BTD = params.blocks.reduce(
         (x, block, layer) => scope(`block-${layer}`, () => asBlock(recompute, () => applyBlock(block, x))),

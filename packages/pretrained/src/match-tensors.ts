@@ -26,21 +26,32 @@ const listed = (count: string, entries: readonly string[]): string[] =>
         `${entries.length} ${count} (${entries.slice(0, named).join(", ")}${entries.length > named ? `, … ${entries.length - named} more` : ""})`,
       ];
 
-/** Names as the files would have them that were written by today's program of the whole model. */
+/**
+ * Names in the files, by what today's program would call them in a checkpoint of the whole model.
+ *
+ * @throws PretrainedError where two names are one today.
+ */
 const canonicalNames = (
-  names: readonly string[],
+  names: Iterable<string>,
   { prefix = "", renamed = [], copies = new Map() }: Opened,
   leaves: readonly ModelLeaf[],
-): Map<string, string> => {
+  origin: string,
+): ReadonlyMap<string, string> => {
   const wanted = new Set([...leaves.map(({ name }) => name), ...copies.keys()]);
-  const isWhole = names.some((name) => name.startsWith(prefix));
-  return new Map(
-    names.map((name) => {
-      const today = renamed.reduce((text, [old, now]) => text.replace(old, now), name);
-      const whole = isWhole || wanted.has(today) ? today : `${prefix}${today}`;
-      return [whole, name];
-    }),
-  );
+  const given = [...names].sort();
+  const isWhole = given.some((name) => name.startsWith(prefix));
+  const canonical = new Map<string, string>();
+  for (const name of given) {
+    const today = renamed.reduce((text, [old, now]) => text.replace(old, now), name);
+    const whole = isWhole || wanted.has(today) ? today : `${prefix}${today}`;
+    const other = canonical.get(whole);
+    if (other !== undefined)
+      throw new PretrainedError(
+        `${origin} holds ${excerpt(other)} and ${excerpt(name)}, which are names of one tensor; remove one of them`,
+      );
+    canonical.set(whole, name);
+  }
+  return canonical;
 };
 
 /**
@@ -57,7 +68,7 @@ export const matchTensors = (
   specs: ReadonlyMap<string, StoredSpec>,
   origin: string,
 ): MatchedTensors => {
-  const stored = canonicalNames([...specs.keys()], opened, leaves);
+  const stored = canonicalNames(specs.keys(), opened, leaves, origin);
   const names = new Map<string, string>();
   const [missing, misshaped, noFloats]: [string[], string[], string[]] = [[], [], []];
   const taken = new Set<string>();

@@ -109,6 +109,15 @@ test("a checkpoint of another architecture names a few tensors, and counts them 
   expect(message).toMatch(/: 20 missing \("model\.layers\.0\.[^)]*, … 16 more\); 30 that the model does not have \(/);
 });
 
+test("two tensors of one name, old and new, are refused", async () => {
+  const folder = changed("bert-tokens", (tensors) =>
+    tensors.set("bert.embeddings.LayerNorm.weight", tensors.get("bert.embeddings.LayerNorm.gamma")!),
+  );
+  expect(await refusal(loadPretrained(folder))).toContain(
+    'holds "bert.embeddings.LayerNorm.gamma" and "bert.embeddings.LayerNorm.weight", which are names of one tensor',
+  );
+});
+
 test("a body alone is read by the names that it has with a head, and written as it was", async () => {
   const { stored } = await loadPretrained(checkpointFolder("gpt2"));
   expect(stored.leaves.get("params.embedding_VD")!.name).toBe("wte.weight");
@@ -142,6 +151,19 @@ const graphOf = async (path: string): Promise<string> => {
   return printGraph(trace(apply, [params, { dtype: "i32", shape: [1, 4] }] as never).graph);
 };
 
+test.each<[string, Record<string, unknown>, RegExp | undefined]>([
+  ["mistral", { sliding_window: 3 }, /up to the context length 3/],
+  ["mistral", { sliding_window: 4 }, undefined],
+  ["mistral", { sliding_window: null }, undefined],
+  ["qwen2", { sliding_window: 3, use_sliding_window: true }, /up to the context length 3/],
+  ["qwen2", { sliding_window: 3, use_sliding_window: false }, undefined],
+])("%s with %j takes sequences that fit a window", async (modelType, config, message) => {
+  const name = modelType === "qwen2" ? "qwen2" : "llama-tied";
+  const graph = graphOf(changed(name, () => undefined, { model_type: modelType, ...config }));
+  if (message === undefined) await expect(graph).resolves.toContain("attention");
+  else await expect(graph).rejects.toThrow(message);
+});
+
 test("no scaling and the default one are the same", async () => {
   const folders = [
     { rope_scaling: null, num_key_value_heads: null, head_dim: null },
@@ -159,7 +181,6 @@ test.each<[string, Record<string, unknown>, RegExp]>([
   ["another activation", { hidden_act: "gelu" }, /"llama" is not one that we compute: hidden_act: .*"silu"/],
   ["a size that is none", { vocab_size: 0, hidden_size: 1.5 }, /vocab_size: .*; hidden_size: /],
   ["positions stretched otherwise", { rope_scaling: { type: "yarn", factor: 2 } }, /rope_scaling\.rope_type: /],
-  ["a window", { model_type: "mistral", sliding_window: 4096 }, /sliding_window: is a window, which we do not compute/],
 ])("a configuration with %s is refused", async (_, config, message) => {
   expect(await refusal(loadPretrained(changed("llama-tied", () => undefined, config)))).toMatch(message);
 });

@@ -51,12 +51,15 @@ const llamaFields = fields.extend({
   mlp_bias: z.boolean().default(false),
 });
 
-/** Queries that see a window of the keys only are not computed: the field must be absent or off. */
-const mistralFields = fields.extend({ sliding_window: z.null("is a window, which we do not compute").optional() });
+const mistralFields = fields.extend({ sliding_window: size.nullable().default(4096) });
 
 const qwen2Fields = fields.extend({
-  use_sliding_window: z.literal(false, "is true, and windows we do not compute").default(false),
+  use_sliding_window: z.boolean().default(false),
+  sliding_window: size.nullish().transform((window) => window ?? 4096),
 });
+
+/** In sequences up to the length of a window all queries see all keys before them; longer ones are not computed. */
+const upTo = (window: number | null): Partial<LlamaOptions> => (window === null ? {} : { contextLength: window });
 
 const rotaryScaling = (given: z.infer<typeof scalingKinds> | null | undefined): RotaryScaling | undefined => {
   switch (given?.rope_type) {
@@ -136,6 +139,9 @@ export const llamaArchitecture: Architecture = decoder(llamaFields, (read) => ({
   feedForwardBias: read.mlp_bias,
 }));
 
-export const mistralArchitecture: Architecture = decoder(mistralFields, () => ({}));
+export const mistralArchitecture: Architecture = decoder(mistralFields, (read) => upTo(read.sliding_window));
 
-export const qwen2Architecture: Architecture = decoder(qwen2Fields, () => ({ attentionBias: "inputs" }));
+export const qwen2Architecture: Architecture = decoder(qwen2Fields, (read) => ({
+  attentionBias: "inputs",
+  ...(read.use_sliding_window && upTo(read.sliding_window)),
+}));
