@@ -18,7 +18,7 @@ const tags = [{ name: "full", description: "run before a release", skip: extent 
 // Tests that leave nothing behind in their process: no thread, device, socket, timer or environment. They share it, and
 // with it the modules that are read once, which halves their time.
 const quiet = [
-  "packages/{cost-model,data,measuring,models,tensor-core,testing}/{src,test}/**/*.test.ts",
+  "packages/{cost-model,data,measuring,models,pretrained,tensor-core,testing}/{src,test}/**/*.test.ts",
   "packages/{compressors,moe-parallel,report,second-order}/src/**/*.test.ts",
   "packages/{compressors,moe-parallel,second-order}/test/!(on-threads|on-backends).test.ts",
   "packages/cpu-kernels/{src,src/ops}/*.test.ts",

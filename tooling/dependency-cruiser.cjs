@@ -14,6 +14,7 @@ const packageGraph = {
   "cost-model": ["tensor-core", "collectives"],
   models: ["tensor-core"],
   data: ["tensor-core"],
+  pretrained: ["tensor-core", "models"],
   testing: ["tensor-core"],
   measuring: [],
   "published-measurements": [],
@@ -31,6 +32,7 @@ const testGraph = {
   "second-order": ["cpu-kernels", "gpu-kernels", "collectives"],
   "cost-model": ["published-measurements"],
   models: ["cpu-kernels"],
+  pretrained: ["cpu-kernels"],
   report: ["browser"],
 };
 

@@ -7,11 +7,13 @@ import { type CpuBackend, createCpuBackend } from "@skein/cpu-kernels";
 import { textRecords, trainingBatches } from "@skein/data";
 import { createWebGpuBackend, type WebGpuBackend } from "@skein/gpu-kernels";
 import { mlp, type Model } from "@skein/models";
+import { modelOf } from "@skein/pretrained";
 import { jit, matmul, NdArray, relu, SkeinError, sum, type Tensor, valueAndGrad } from "@skein/tensor-core";
 
 export const schedule: Schedule = ringAllReduce.schedule({ rank: 0, worldSize: 2, elementCount: 4 });
 export const payload: number = topKCompressor({ k: 2 }).payloadBytes(NdArray.from([1, 2, 3]));
 export const model: Model = mlp({ sizes: [4, 2] });
+export const decoder = (config: Readonly<Record<string, unknown>>): Model => modelOf(config);
 export const sent: readonly number[] = memoryWorld(2).map(({ rank }) => rank);
 
 export const windows = (text: Uint8Array): number => {

@@ -32,10 +32,13 @@ const placesOf = (runs: readonly StepRun[], resultOf: ResultOf): Place[] =>
 const secondsOf = ({ figures }: Place["done"][number]): number => figures.stepSeconds.median;
 const times = (value: number): string => `${value.toFixed(2)}×`;
 
+/** What `auto` chooses among: whole experts on each rank take more memory, so it never gives shards up. */
+const isChoice = ({ run: { choice } }: Place["done"][number]): boolean => choice !== automatic && choice !== "none";
+
 /** How long `auto` takes beside the best that was named. */
 export const besideBest = ({ done }: Place): number | undefined => {
   const chosen = done.find(({ run }) => run.choice === automatic);
-  const named = done.filter(({ run }) => run.choice !== automatic);
+  const named = done.filter(isChoice);
   return chosen === undefined || named.length === 0 ? undefined : secondsOf(chosen) / Math.min(...named.map(secondsOf));
 };
 
@@ -131,7 +134,7 @@ one machine.`,
     `No token is dropped. \`${automatic}\` measures before its first step, way and chunks together; the others have one chunk.`,
     ...sections("ways"),
     "## Experts shared out by ranks of a host",
-    "Slots of one size, 1.25 times the even share, which all schedules allow.",
+    "Slots of one size, 1.25 times the even share, which all schedules allow. With `none` each rank has whole experts, twice the parameters; `auto` chooses among the others.",
     ...sections("shards"),
     "",
   ].join("\n\n");

@@ -1,4 +1,6 @@
+export type { AttentionParams, FusedAttentionParams } from "./attention-layer.ts";
 export { applyBatchNorm, type BatchNormParams, type BatchNormState, initBatchNorm } from "./batch-normalisation.ts";
+export { bert, type BertHead, type BertOptions, type BertParams } from "./bert.ts";
 export { cnn, type CnnOptions, type CnnParams } from "./cnn.ts";
 export { gpt } from "./gpt.ts";
 export type {
@@ -12,6 +14,7 @@ export type {
   GptParams,
   GptState,
 } from "./gpt-options.ts";
+export { gpt2, type Gpt2Options, type Gpt2Params } from "./gpt2.ts";
 export { fans, glorotUniform, headNormal, heNormal } from "./initialisers.ts";
 export {
   type Affine,
@@ -25,6 +28,7 @@ export {
   type LayerOptions,
   pixels,
 } from "./layers.ts";
+export { llama, type LlamaBlockParams, type LlamaOptions, type LlamaParams } from "./llama.ts";
 export { type Metrics, metricsOf } from "./metrics.ts";
 export { mlp, type MlpOptions, type MlpParams } from "./mlp.ts";
 export {
@@ -45,7 +49,9 @@ export {
   type NormParams,
   type RmsNormParams,
 } from "./normalisation.ts";
+export type { Projection } from "./projection.ts";
 export type { Recompute } from "./recompute.ts";
+export { resnet, type ResNetOptions, type ResNetParams, type ResNetState } from "./resnet.ts";
 export { resnet18, type ResNet18Options, type ResNet18Params, type ResNet18State } from "./resnet18.ts";
 export {
   dropOwnPositions,
@@ -55,3 +61,6 @@ export {
   ownPositions,
   type TensorParallel,
 } from "./tensor-parallel.ts";
+export type { TokenParams } from "./token-head.ts";
+export type { TransformerBlockParams } from "./transformer-block.ts";
+export { vit, type VitOptions, type VitParams } from "./vit.ts";

@@ -16,13 +16,14 @@ const initNorm = (size: number): NormParams => ({ gain: ones([size]), shift: zer
 export const initLayerNorm = (width: number): NormParams => initNorm(width);
 
 /** `layerNorm` over the last dimension, [..., width]. */
-export const applyLayerNorm = ({ gain, shift }: NormParams, x: Tensor): Tensor => layerNorm(x, gain, shift);
+export const applyLayerNorm = ({ gain, shift }: NormParams, x: Tensor, epsilon = 1e-5): Tensor =>
+  layerNorm(x, gain, shift, epsilon);
 
 /** Gain 1 for each of `width` entries of a row. */
 export const initRmsNorm = (width: number): RmsNormParams => ({ gain: ones([width]) });
 
 /** `rmsNorm` over the last dimension, [..., width]. */
-export const applyRmsNorm = ({ gain }: RmsNormParams, x: Tensor): Tensor => rmsNorm(x, gain);
+export const applyRmsNorm = ({ gain }: RmsNormParams, x: Tensor, epsilon = 1e-5): Tensor => rmsNorm(x, gain, epsilon);
 
 /** Gain 1 and shift 0 for each channel. */
 export const initGroupNorm = (channels: number): NormParams => initNorm(channels);

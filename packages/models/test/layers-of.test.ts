@@ -52,10 +52,10 @@ const gradientOf = (
 };
 
 /**
- * Parameters that no layer takes as they are: positions are cut, a group norm is composed of other operators, and the
- * small digit reader adds the biases of its convolutions behind a pool.
+ * Parameters that no layer takes as they are: positions are cut or added, a class token is stretched, a group norm is
+ * composed of other operators, and the small digit reader adds the biases of its convolutions behind a pool.
  */
-const outside = /^(positions_TD|groups\..*|conv[12]\.bias)$/;
+const outside = /^(positions_TD|positions|classToken|groups\..*|conv[12]\.bias)$/;
 
 describe.each(modelRows.map((row) => [row.name, row] as const))("layers of %s", (_, row) => {
   it("are those of every weight, and their inputs and output gradients make the weight's gradient", async () => {

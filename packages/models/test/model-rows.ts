@@ -1,6 +1,6 @@
-import { NdArray } from "@skein/tensor-core";
+import { NdArray, relu } from "@skein/tensor-core";
 import { normalArray, uniformArray } from "@skein/testing";
-import { cnn, gpt, type GptOptions, mlp, type Model, resnet18 } from "../src/index.ts";
+import { bert, cnn, gpt, gpt2, type GptOptions, llama, mlp, type Model, resnet, resnet18, vit } from "../src/index.ts";
 import { ownModel } from "./own-model.ts";
 
 export interface HostBatch {
@@ -22,6 +22,8 @@ const tinyGpt = (options: Partial<GptOptions> = {}): Model =>
   gpt({ vocabulary: 7, contextLength: 6, width: 8, numLayers: 2, numHeads: 2, ...options });
 const tokens = { inputs: uniformArray([2, 5], 0, 7, 3, "i32"), labels: uniformArray([2, 5], 0, 7, 4, "i32") };
 const attentionSize = 4 * 8 * 8;
+// embeddings of tokens, positions and segments, their norm; two blocks
+const encoderSize = (7 + 6 + 2) * 8 + 2 * 8 + 2 * (attentionSize + 2 * 8 * 10 + 9 * 8 + 10);
 
 // Every model of this package, and each of its variants, earns its place by one row.
 export const modelRows: readonly ModelRow[] = [
@@ -74,5 +76,148 @@ export const modelRows: readonly ModelRow[] = [
     batch: tokens,
     numClasses: 7,
     parameters: 7 * 8 + 6 * 8 + 2 * (attentionSize + 3 * 8 * 24 + 32) + 16 + 8 * 7,
+  },
+  {
+    name: "llama with grouped heads of a width of their own, scaled positions, and biases",
+    model: llama({
+      vocabulary: 7,
+      width: 6,
+      numLayers: 2,
+      numHeads: 4,
+      numKeyHeads: 2,
+      headWidth: 4,
+      hidden: 5,
+      rotaryBase: 100,
+      rotaryScaling: { type: "linear", factor: 2 },
+      attentionBias: "all",
+      feedForwardBias: true,
+    }),
+    batch: tokens,
+    numClasses: 7,
+    // embedding and head; query and output, key and value, feed-forward part, two norms; the last norm
+    parameters: 2 * 7 * 6 + 2 * (2 * 6 * 16 + 16 + 6 + 2 * (6 * 8 + 8) + 3 * 6 * 5 + 2 * 5 + 6 + 2 * 6) + 6,
+  },
+  {
+    name: "llama with a tied head and biases of queries, keys and values",
+    model: llama({
+      vocabulary: 7,
+      width: 8,
+      numLayers: 1,
+      numHeads: 2,
+      hidden: 6,
+      attentionBias: "inputs",
+      tiedHead: true,
+      recompute: "blocks",
+    }),
+    batch: tokens,
+    numClasses: 7,
+    parameters: 7 * 8 + (attentionSize + 3 * 8 + 3 * 8 * 6 + 16) + 8,
+  },
+  {
+    name: "gpt2",
+    model: gpt2({ vocabulary: 7, contextLength: 6, width: 8, numLayers: 2, numHeads: 2, hidden: 10 }),
+    batch: tokens,
+    numClasses: 7,
+    parameters: 7 * 8 + 6 * 8 + 2 * (attentionSize + 2 * 8 * 10 + 9 * 8 + 10) + 2 * 8,
+  },
+  {
+    name: "gpt2 with its own head and ReLU",
+    model: gpt2({
+      vocabulary: 7,
+      contextLength: 5,
+      width: 8,
+      numLayers: 1,
+      numHeads: 4,
+      hidden: 6,
+      activation: relu,
+      tiedHead: false,
+      recompute: "blocks",
+    }),
+    batch: tokens,
+    numClasses: 7,
+    parameters: 2 * 7 * 8 + 5 * 8 + (attentionSize + 2 * 8 * 6 + 9 * 8 + 6) + 2 * 8,
+  },
+  {
+    name: "bert for tokens",
+    model: bert({ vocabulary: 7, contextLength: 6, width: 8, numLayers: 2, numHeads: 2, hidden: 10, head: "tokens" }),
+    batch: tokens,
+    numClasses: 7,
+    parameters: encoderSize + (8 * 8 + 8 + 2 * 8 + 7),
+  },
+  {
+    name: "bert for classes, of two segments, with rows that were filled up",
+    model: bert({
+      vocabulary: 7,
+      contextLength: 6,
+      width: 8,
+      numLayers: 2,
+      numHeads: 2,
+      hidden: 10,
+      head: { numClasses: 3 },
+      padding: 0,
+    }),
+    batch: {
+      inputs: NdArray.from(
+        [
+          [
+            [1, 2, 3, 4, 0],
+            [0, 0, 1, 1, 0],
+          ],
+          [
+            [5, 0, 6, 0, 0],
+            [0, 1, 1, 0, 0],
+          ],
+          [
+            [6, 1, 2, 2, 5],
+            [0, 0, 0, 0, 1],
+          ],
+        ],
+        [3, 2, 5],
+        "i32",
+      ),
+      labels: NdArray.from([2, 0, 1], [3], "i32"),
+    },
+    numClasses: 3,
+    parameters: encoderSize + (8 * 8 + 8 + 3 * 9),
+  },
+  {
+    name: "vit of images that are no square",
+    model: vit({
+      imageSize: [4, 7],
+      patchSize: 2,
+      inputChannels: 2,
+      width: 8,
+      numLayers: 2,
+      numHeads: 2,
+      hidden: 10,
+      numClasses: 3,
+      recompute: "blocks",
+    }),
+    batch: { inputs: normalArray([4, 4, 7, 2], 1), labels: NdArray.from([2, 0, 1, 2], [4], "i32") },
+    numClasses: 3,
+    // patches, class token, positions of 2 × 3 patches and the token; blocks; last norm and classifier
+    parameters: 2 * 2 * 2 * 8 + 8 + 8 + 7 * 8 + 2 * (attentionSize + 2 * 8 * 10 + 9 * 8 + 10) + 2 * 8 + 3 * 9,
+  },
+  {
+    name: "resnet of bottlenecks for large images",
+    model: resnet({
+      numClasses: 3,
+      inputChannels: 2,
+      block: "bottleneck",
+      stemChannels: 3,
+      channels: [8, 8],
+      depths: [1, 2],
+      recompute: "blocks",
+    }),
+    batch: { inputs: normalArray([4, 15, 17, 2], 1), labels: NdArray.from([2, 0, 1, 2], [4], "i32") },
+    numClasses: 3,
+    parameters:
+      // stem; of each block two 1×1 and one 3×3 with the values of their norms, and a shortcut where it begins a stage
+      7 * 7 * 2 * 3 +
+      6 +
+      (3 * 2 + 4 + 9 * 2 * 2 + 4 + 2 * 8 + 16 + (3 * 8 + 16)) +
+      (8 * 2 + 4 + 9 * 2 * 2 + 4 + 2 * 8 + 16 + (8 * 8 + 16)) +
+      (8 * 2 + 4 + 9 * 2 * 2 + 4 + 2 * 8 + 16) +
+      3 * 9,
   },
 ];

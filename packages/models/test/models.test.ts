@@ -18,7 +18,19 @@ import {
 import { interpretWorld, type ReferenceArray } from "@skein/tensor-core/backend";
 import { normalArray, seeded } from "@skein/testing";
 import { describe, expect, it } from "vitest";
-import { cnn, gpt, type LabelledBatch, mlp, type Model, resnet18 } from "../src/index.ts";
+import {
+  bert,
+  cnn,
+  gpt,
+  gpt2,
+  type LabelledBatch,
+  llama,
+  mlp,
+  type Model,
+  resnet,
+  resnet18,
+  vit,
+} from "../src/index.ts";
 import { type HostBatch, modelRows } from "./model-rows.ts";
 
 const keySpec: TensorSpec = { dtype: "u32", shape: [2] };
@@ -152,8 +164,50 @@ describe.each(modelRows)("$name", ({ model, batch, numClasses, parameters }) => 
 describe("published sizes", () => {
   it.each<[string, Model, number]>([
     ["ResNet-18 for CIFAR-10", resnet18(), 11_173_962],
+    ["ResNet-18 for ImageNet", resnet({ numClasses: 1000, channels: [64, 128, 256, 512] }), 11_689_512],
+    [
+      "ResNet-50 for ImageNet",
+      resnet({ numClasses: 1000, block: "bottleneck", channels: [256, 512, 1024, 2048], depths: [3, 4, 6, 3] }),
+      25_557_032,
+    ],
     ["the digit reader", cnn(), 421_642],
     ["MLP 784-512-512-10", mlp({ sizes: [784, 512, 512, 10] }), 669_706],
+    [
+      "Llama 3 8B",
+      llama({
+        vocabulary: 128_256,
+        width: 4096,
+        numLayers: 32,
+        numHeads: 32,
+        numKeyHeads: 8,
+        hidden: 14_336,
+        rotaryBase: 500_000,
+        epsilon: 1e-5,
+      }),
+      8_030_261_248,
+    ],
+    [
+      "GPT-2 small",
+      gpt2({ vocabulary: 50_257, contextLength: 1024, width: 768, numLayers: 12, numHeads: 12 }),
+      124_439_808,
+    ],
+    [
+      "BERT base, the encoder alone",
+      bert({
+        vocabulary: 30_522,
+        contextLength: 512,
+        width: 768,
+        numLayers: 12,
+        numHeads: 12,
+        head: "states",
+      }),
+      109_482_240 - (768 * 768 + 768), // without the pooler
+    ],
+    [
+      "ViT base with patches of 16",
+      vit({ imageSize: [224, 224], patchSize: 16, width: 768, numLayers: 12, numHeads: 12, numClasses: 1000 }),
+      86_567_656,
+    ],
     // GPT-2 small has 124,439,808 parameters, of which its matrices have 12 · (4·768 + 3072 + 768) biases that ours do
     // not.
     [

@@ -7,10 +7,12 @@ import {
   readSafetensors,
   readSafetensorsEntry,
   readSafetensorsHeader,
+  readStoredHeader,
   safetensorsDataBegin,
   SafetensorsError,
   writeSafetensors,
 } from "./safetensors.ts";
+import { storedBytesPerElement, type StoredSpec } from "./stored-dtype.ts";
 
 const arbitraryArray: fc.Arbitrary<NdArray> = fc
   .record({
@@ -311,5 +313,29 @@ describe("safetensors", () => {
 
   it("refuses to write the reserved name", () => {
     expect(() => writeSafetensors(new Map([["__metadata__", NdArray.from([1])]]))).toThrow(/reserves that name/);
+  });
+});
+
+describe("element types that we do not compute with", () => {
+  const specs = new Map<string, StoredSpec>([
+    ["a", { dtype: "f32", shape: [2] }],
+    ["count", { dtype: "i64", shape: [] }],
+    ["double", { dtype: "f64", shape: [3] }],
+    ["half", { dtype: "u16", shape: [1, 3] }],
+    ["short", { dtype: "i16", shape: [1] }],
+    ["tiny", { dtype: "i8", shape: [5] }],
+    ["wide", { dtype: "u64", shape: [0, 2] }],
+  ]);
+  const { head, header } = layoutSafetensors(specs);
+
+  it("are laid out aligned, and found again", () => {
+    expect(header.fileBytes - header.dataBegin).toBe(8 + 8 + 24 + 6 + 2 + 5);
+    expect(readStoredHeader(head, header.fileBytes)).toEqual(header);
+    for (const { dtype, begin } of header.entries) expect(begin % storedBytesPerElement[dtype]).toBe(0);
+    expect(new Map(header.entries.map(({ name, dtype, shape }) => [name, { dtype, shape }]))).toEqual(specs);
+  });
+
+  it("are refused by who reads tensors", () => {
+    expect(() => readSafetensorsHeader(head, header.fileBytes)).toThrow(/"count" has dtype "I64"; supported are F32/);
   });
 });

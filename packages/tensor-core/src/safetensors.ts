@@ -1,23 +1,24 @@
-import { bytesPerElement, type DType, hostArrayType } from "./dtype.ts";
+import { bytesPerElement, type DType, dtypes, hostArrayType } from "./dtype.ts";
 import { ArgumentError } from "./errors.ts";
 import { excerpt } from "./excerpt.ts";
 import { NdArray } from "./nd-array.ts";
 import { type DescribedTensor, parseHeader, SafetensorsError } from "./safetensors-header.ts";
-import { byteLength, type TensorSpec } from "./shape.ts";
+import type { TensorSpec } from "./shape.ts";
+import { storedByteLength, storedBytesPerElement, type StoredDType, type StoredSpec } from "./stored-dtype.ts";
 
 export { SafetensorsError } from "./safetensors-header.ts";
 
 /** Where one tensor lies: bytes `begin` to `end` (exclusive) of the file. */
-export interface SafetensorsEntry extends TensorSpec {
+export type SafetensorsEntry<Spec extends StoredSpec = TensorSpec> = Pick<Spec, "dtype" | "shape"> & {
   readonly name: string;
   readonly begin: number;
   readonly end: number;
-}
+};
 
 /** What the head of a file says. */
-export interface SafetensorsHeader {
+export interface SafetensorsHeader<Spec extends StoredSpec = TensorSpec> {
   /** In file order. */
-  readonly entries: readonly SafetensorsEntry[];
+  readonly entries: readonly SafetensorsEntry<Spec>[];
   readonly metadata: Readonly<Record<string, string>>;
   /** Where the tensor data begins. */
   readonly dataBegin: number;
@@ -43,13 +44,13 @@ const mostDims = 64;
  * The rule that a shape breaks, if any: its sizes other than zero are few and have a product that can be addressed. (A
  * zero makes the count of elements zero, but not each count on the way to it.)
  */
-const shapeFault = ({ dtype, shape }: TensorSpec): string | undefined => {
+const shapeFault = ({ dtype, shape }: StoredSpec): string | undefined => {
   if (shape.length > mostDims) return `has ${shape.length} dimensions, at most ${mostDims} are allowed`;
-  const bytes = byteLength({ dtype, shape: shape.filter((size) => size !== 0) });
+  const bytes = storedByteLength({ dtype, shape: shape.filter((size) => size !== 0) });
   return Number.isSafeInteger(bytes) ? undefined : `of shape ${excerpt(shape)} has more elements than can be addressed`;
 };
 
-const nameOfDType: Readonly<Record<DType, string>> = {
+const nameOfDType: Readonly<Record<StoredDType, string>> = {
   f32: "F32",
   f16: "F16",
   bf16: "BF16",
@@ -57,10 +58,18 @@ const nameOfDType: Readonly<Record<DType, string>> = {
   u32: "U32",
   u8: "U8",
   bool: "BOOL",
+  f64: "F64",
+  i64: "I64",
+  u64: "U64",
+  i16: "I16",
+  u16: "U16",
+  i8: "I8",
 };
-const dtypeOfName: ReadonlyMap<string, DType> = new Map(
-  Object.entries(nameOfDType).map(([dtype, name]) => [name, dtype as DType]),
-);
+type DTypeNames<D extends StoredDType> = ReadonlyMap<string, D>;
+const namesOf = <D extends StoredDType>(known: readonly D[]): DTypeNames<D> =>
+  new Map(known.map((dtype) => [nameOfDType[dtype], dtype]));
+const ownDTypes = namesOf<DType>(dtypes);
+const storedDTypes = namesOf(Object.keys(nameOfDType) as StoredDType[]);
 
 /**
  * Lay out a file without its data, so that a writer can stream the tensors after the head.
@@ -70,17 +79,17 @@ const dtypeOfName: ReadonlyMap<string, DType> = new Map(
  *
  * @throws ArgumentError for the reserved name `__metadata__`, a shape that no file holds, or a header above 100 MB.
  */
-export const layoutSafetensors = (
-  specs: ReadonlyMap<string, TensorSpec>,
+export const layoutSafetensors = <Spec extends StoredSpec>(
+  specs: ReadonlyMap<string, Spec>,
   metadata: Readonly<Record<string, string>> = {},
-): { readonly head: Uint8Array<ArrayBuffer>; readonly header: SafetensorsHeader } => {
+): { readonly head: Uint8Array<ArrayBuffer>; readonly header: SafetensorsHeader<Spec> } => {
   if (specs.has("__metadata__"))
     throw new ArgumentError(
       'safetensors: a tensor cannot be named "__metadata__", the format reserves that name; rename it',
     );
   const order = [...specs].sort(
     ([nameA, a], [nameB, b]) =>
-      bytesPerElement[b.dtype] - bytesPerElement[a.dtype] || (nameA < nameB ? -1 : nameA > nameB ? 1 : 0),
+      storedBytesPerElement[b.dtype] - storedBytesPerElement[a.dtype] || (nameA < nameB ? -1 : nameA > nameB ? 1 : 0),
   );
   const keys = Object.keys(metadata).sort();
   // Written by hand: a JavaScript object would put integer-like names first, whatever the order of insertion.
@@ -94,7 +103,7 @@ export const layoutSafetensors = (
     if (fault !== undefined)
       throw new ArgumentError(`safetensors: tensor ${excerpt(name)} ${fault}; reshape it before it is written`);
     const begin = offset;
-    offset += byteLength({ dtype, shape });
+    offset += storedByteLength({ dtype, shape });
     fields.push(
       `${JSON.stringify(name)}:{"dtype":"${nameOfDType[dtype]}","shape":${JSON.stringify(shape)},"data_offsets":[${begin},${offset}]}`,
     );
@@ -157,16 +166,17 @@ export const safetensorsDataBegin = (start: Uint8Array, fileBytes: number = Infi
   return dataBegin;
 };
 
-const checkEntry = (
+const checkEntry = <D extends StoredDType>(
   name: string,
   { dtype: dtypeName, shape, dataOffsets }: DescribedTensor,
   dataBegin: number,
-): SafetensorsEntry => {
+  known: DTypeNames<D>,
+): SafetensorsEntry<StoredSpec & { readonly dtype: D }> => {
   const tensor = `tensor ${excerpt(name)}`;
-  const dtype = dtypeOfName.get(dtypeName);
+  const dtype = known.get(dtypeName);
   if (dtype === undefined) {
     throw new SafetensorsError(
-      `${tensor} has dtype ${excerpt(dtypeName)}; supported are ${[...dtypeOfName.keys()].join(", ")}; convert the tensor with the program that wrote it`,
+      `${tensor} has dtype ${excerpt(dtypeName)}; supported are ${[...known.keys()].join(", ")}; convert the tensor with the program that wrote it`,
     );
   }
   const fault = shapeFault({ dtype, shape });
@@ -176,7 +186,7 @@ const checkEntry = (
     throw new SafetensorsError(
       `${tensor} has data_offsets ${excerpt(dataOffsets)}; they must be [begin, end] with 0 ≤ begin ≤ end, the file is damaged`,
     );
-  const expected = byteLength({ dtype, shape });
+  const expected = storedByteLength({ dtype, shape });
   if (end - begin !== expected)
     throw new SafetensorsError(
       `${tensor} of ${dtype}${excerpt(shape)} takes ${expected} bytes, but its data_offsets [${begin}, ${end}] span ${end - begin}; the file is damaged`,
@@ -192,11 +202,22 @@ const checkEntry = (
  * @throws SafetensorsError when the header is no valid one, a name comes twice, tensors overlap or leave gaps, or the
  * file's size is not what the header says (both numbers are named).
  */
-export const readSafetensorsHeader = (start: Uint8Array, fileBytes: number = start.length): SafetensorsHeader => {
+export const readSafetensorsHeader = (start: Uint8Array, fileBytes: number = start.length): SafetensorsHeader =>
+  readHeader(start, fileBytes, ownDTypes);
+
+/** `readSafetensorsHeader` of a file that may hold tensors of element types that we do not compute with. */
+export const readStoredHeader = (start: Uint8Array, fileBytes: number = start.length): SafetensorsHeader<StoredSpec> =>
+  readHeader(start, fileBytes, storedDTypes);
+
+const readHeader = <D extends StoredDType>(
+  start: Uint8Array,
+  fileBytes: number,
+  known: DTypeNames<D>,
+): SafetensorsHeader<StoredSpec & { readonly dtype: D }> => {
   const dataBegin = safetensorsDataBegin(start, Math.min(start.length, fileBytes));
   const { tensors, metadata } = parseHeader(start.subarray(prefixBytes, dataBegin));
   const entries = [...tensors]
-    .map(([name, described]) => checkEntry(name, described, dataBegin))
+    .map(([name, described]) => checkEntry(name, described, dataBegin, known))
     .sort((a, b) => a.begin - b.begin || a.end - b.end);
   let expected = dataBegin;
   let previous: string | undefined;

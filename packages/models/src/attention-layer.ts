@@ -1,0 +1,79 @@
+// Shapes: B batch, T positions, D width, H heads of queries, G heads of keys and values, K width of a head.
+import { attention, type AttentionOptions, foldIn, reshape, split, type Tensor, transpose } from "@skein/tensor-core";
+import { initProjection, type Projection, project } from "./projection.ts";
+
+/** query [D, HK], key and value [D, GK], output [HK, D]. */
+export interface AttentionParams {
+  readonly query: Projection;
+  readonly key: Projection;
+  readonly value: Projection;
+  readonly output: Projection;
+}
+
+export interface AttentionSizes {
+  /** D */
+  readonly width: number;
+  /** H */
+  readonly numHeads: number;
+  /** G, a divisor of H. */
+  readonly numKeyHeads: number;
+  /** K */
+  readonly headWidth: number;
+}
+
+export interface HeadOptions extends Pick<AttentionOptions, "causal" | "keyLengths"> {
+  /** K */
+  readonly headWidth: number;
+  /** What positions do to queries and keys, [B, heads, T, K]. Default: nothing. */
+  readonly turn?: (x: Tensor) => Tensor;
+}
+
+/** @param biases of which matrices. @param deviation of the output's weight, which writes to the residual stream. */
+export const initAttention = (
+  key: Tensor,
+  { width, numHeads, numKeyHeads, headWidth }: AttentionSizes,
+  biases: { readonly inputs: boolean; readonly output: boolean },
+  deviation: number,
+): AttentionParams => {
+  const input = (id: number, heads: number): Projection =>
+    initProjection(foldIn(key, id), [width, heads * headWidth], { bias: biases.inputs });
+  return {
+    query: input(0, numHeads),
+    key: input(1, numKeyHeads),
+    value: input(2, numKeyHeads),
+    output: initProjection(foldIn(key, 3), [numHeads * headWidth, width], { bias: biases.output, deviation }),
+  };
+};
+
+/**
+ * Attention of queries to keys whose heads still lie side by side: [B, T, HK], [B, T, GK] and [B, T, GK] to [B, T, HK].
+ */
+export const attendHeads = (
+  query: Tensor,
+  key: Tensor,
+  value: Tensor,
+  { headWidth, turn = (x) => x, ...options }: HeadOptions,
+): Tensor => {
+  const heads = (x: Tensor): Tensor => transpose(reshape(x, [x.shape[0]!, x.shape[1]!, -1, headWidth]), [0, 2, 1, 3]);
+  const y_BHTK = attention(turn(heads(query)), turn(heads(key)), heads(value), options);
+  return reshape(transpose(y_BHTK, [0, 2, 1, 3]), query.shape);
+};
+
+/** Attention of each position to the others, or to those before it: [B, T, D] to the same. */
+export const applyAttention = (params: AttentionParams, x_BTD: Tensor, options: HeadOptions): Tensor =>
+  project(
+    params.output,
+    attendHeads(project(params.query, x_BTD), project(params.key, x_BTD), project(params.value, x_BTD), options),
+  );
+
+/** Query, key and value side by side: input [D, 3D], output [D, D]. */
+export interface FusedAttentionParams {
+  readonly input: Projection;
+  readonly output: Projection;
+}
+
+/** `applyAttention` with one product for queries, keys and values: [B, T, D] to the same. */
+export const applyFusedAttention = (params: FusedAttentionParams, x_BTD: Tensor, options: HeadOptions): Tensor => {
+  const [query, key, value] = split(project(params.input, x_BTD), 3, { dim: -1 }) as [Tensor, Tensor, Tensor];
+  return project(params.output, attendHeads(query, key, value, options));
+};

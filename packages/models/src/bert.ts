@@ -1,0 +1,201 @@
+// Shapes: B batch, T positions, D width, H heads, F hidden width of the feed-forward part, V vocabulary, S segments.
+import {
+  add,
+  arange,
+  cast,
+  embedding,
+  type EmptyState,
+  foldIn,
+  gelu,
+  matmul,
+  notEqual,
+  reduceMax,
+  reshape,
+  scope,
+  ShapeError,
+  formatShape,
+  slice,
+  tanh,
+  type Tensor,
+  where,
+  zeros,
+  zerosLike,
+} from "@skein/tensor-core";
+import { applyAttention, type AttentionParams, initAttention } from "./attention-layer.ts";
+import { initEmbedding } from "./layers.ts";
+import { labelledModel, type Model } from "./model.ts";
+import { needSizes } from "./need-sizes.ts";
+import { applyLayerNorm, initLayerNorm, type NormParams } from "./normalisation.ts";
+import { initProjection, project, type Projection } from "./projection.ts";
+import type { Recompute } from "./recompute.ts";
+import { applyTransformerBlocks, initTransformerBlock, type TransformerBlockParams } from "./transformer-block.ts";
+import { needDivisor, needTokens } from "./transformer-sizes.ts";
+
+/**
+ * What the encoder is asked for: its states [B, T, D], the token at each position [B, T, V], or a class of the whole
+ * [B, classes].
+ */
+export type BertHead = "states" | "tokens" | { readonly numClasses: number };
+
+export interface BertOptions {
+  /** V */
+  readonly vocabulary: number;
+  /** Most positions that a sequence may have. */
+  readonly contextLength: number;
+  /** S. Default: 2. */
+  readonly numSegments?: number;
+  /** D */
+  readonly width: number;
+  readonly numLayers: number;
+  /** H, must divide the width. */
+  readonly numHeads: number;
+  /** F. Default: 4D. */
+  readonly hidden?: number;
+  readonly head: BertHead;
+  /** Token that fills rows up at their end: nothing is seen from the last other token on. Default: all are seen. */
+  readonly padding?: number;
+  /** Default: GELU. */
+  readonly activation?: (x: Tensor) => Tensor;
+  /** ε of the norms. Default: 1e-12. */
+  readonly epsilon?: number;
+  /**
+   * `blocks` keeps what enters each block for the backward pass and computes the rest of it again: see `checkpoint`.
+   * Default: none.
+   */
+  readonly recompute?: Recompute;
+}
+
+export interface BertParams {
+  readonly embedding_VD: Tensor;
+  readonly positions_TD: Tensor;
+  readonly segments_SD: Tensor;
+  readonly embeddingNorm: NormParams;
+  readonly blocks: readonly TransformerBlockParams<AttentionParams>[];
+  /** For tokens: what stands before the product with the embedding, and the bias behind it. */
+  readonly tokens?: { readonly transform: Projection; readonly norm: NormParams; readonly bias_V: Tensor };
+  /** For classes: what is made of the first position, and the class of it. */
+  readonly pooler?: Projection;
+  readonly classifier?: Projection;
+}
+
+/**
+ * BERT: an encoder whose positions see each other, layer norm behind each branch, biases everywhere. Inputs i32 [B, T],
+ * or [B, 2, T] with the segment of each token behind the tokens; without, all are of segment 0. Labels [B, T] of tokens
+ * that were masked, −100 where none was; or classes [B].
+ *
+ * Parameters of the encoder: `(V + T + S)·D + 2D + L·(4D² + 2DF + 9D + F)`. Forward flops per token: about twice the
+ * matrix parameters, plus `4·T·D` per layer for attention.
+ *
+ * @throws ArgumentError when sizes are not positive integers, or the heads do not divide the width.
+ * Source: Devlin et al. 2019, arXiv 1810.04805.
+ */
+export const bert = (options: BertOptions): Model<BertParams, EmptyState> => {
+  const {
+    vocabulary,
+    contextLength,
+    numSegments = 2,
+    width,
+    numLayers,
+    numHeads,
+    hidden = 4 * width,
+    head,
+    padding,
+    activation = (x) => gelu(x),
+    epsilon = 1e-12,
+    recompute = "none",
+  } = options;
+  const classes = typeof head === "object" ? head : {};
+  needSizes("bert", { vocabulary, contextLength, numSegments, width, numLayers, numHeads, hidden, ...classes });
+  needDivisor("bert", numHeads, width);
+  const headWidth = width / numHeads;
+  const normed = (norm: NormParams, x: Tensor): Tensor => applyLayerNorm(norm, x, epsilon);
+
+  const initHead = (key: Tensor): Pick<BertParams, "tokens" | "pooler" | "classifier"> => {
+    const transform = (): Projection => initProjection(foldIn(key, 0), [width, width], { bias: true });
+    if (head === "states") return {};
+    if (head === "tokens")
+      return { tokens: { transform: transform(), norm: initLayerNorm(width), bias_V: zeros([vocabulary]) } };
+    return {
+      pooler: transform(),
+      classifier: initProjection(foldIn(key, 1), [width, head.numClasses], { bias: true }),
+    };
+  };
+
+  const embed = (params: BertParams, tokens_BT: Tensor, segments_BT: Tensor): Tensor =>
+    normed(
+      params.embeddingNorm,
+      add(
+        add(embedding(params.embedding_VD, tokens_BT), embedding(params.segments_SD, segments_BT)),
+        slice(params.positions_TD, [0], [tokens_BT.shape[1]!]),
+      ),
+    );
+
+  const applyHead = (params: BertParams, x_BTD: Tensor): Tensor => {
+    if (params.tokens !== undefined) {
+      const h_BTD = normed(params.tokens.norm, activation(project(params.tokens.transform, x_BTD)));
+      return add(matmul(h_BTD, params.embedding_VD, { transposeB: true }), params.tokens.bias_V);
+    }
+    if (params.pooler === undefined) return x_BTD;
+    const first_BD = reshape(slice(x_BTD, [0, 0], [x_BTD.shape[0]!, 1]), [-1, width]);
+    return project(params.classifier!, tanh(project(params.pooler, first_BD)));
+  };
+
+  return labelledModel(
+    {
+      init: (key) => ({
+        params: {
+          embedding_VD: initEmbedding(foldIn(key, 0), [vocabulary, width]),
+          positions_TD: initEmbedding(foldIn(key, 1), [contextLength, width]),
+          segments_SD: initEmbedding(foldIn(key, 2), [numSegments, width]),
+          embeddingNorm: initLayerNorm(width),
+          blocks: Array.from({ length: numLayers }, (_, layer) =>
+            initTransformerBlock(foldIn(key, 4 + layer), { width, hidden, numLayers }, (own, deviation) =>
+              initAttention(
+                own,
+                { width, numHeads, numKeyHeads: numHeads, headWidth },
+                { inputs: true, output: true },
+                deviation,
+              ),
+            ),
+          ),
+          ...initHead(foldIn(key, 3)),
+        },
+        state: {},
+      }),
+      apply: (params, state, inputs) => {
+        const [tokens_BT, segments_BT] = tokensAndSegments(cast(inputs, "i32"));
+        needTokens("bert", tokens_BT, contextLength);
+        const keyLengths = padding === undefined ? undefined : lengthsBefore(tokens_BT, padding);
+        const x_BTD = applyTransformerBlocks(
+          params.blocks,
+          scope("embedding", () => embed(params, tokens_BT, segments_BT)),
+          {
+            attend: (attention, x) => applyAttention(attention, x, { headWidth, ...(keyLengths && { keyLengths }) }),
+            activation,
+            epsilon,
+            norms: "after",
+          },
+          recompute,
+        );
+        return [scope("head", () => applyHead(params, x_BTD)), state];
+      },
+    },
+    { ignoreIndex: -100 },
+  );
+};
+
+const tokensAndSegments = (inputs: Tensor): readonly [tokens_BT: Tensor, segments_BT: Tensor] => {
+  if (inputs.rank !== 3) return [inputs, zerosLike(inputs)];
+  const [numRows, numParts, length] = inputs.shape as [number, number, number];
+  if (numParts !== 2)
+    throw new ShapeError(
+      "bert",
+      `inputs ${formatShape(inputs.shape)} do not fit: it takes tokens [B, T], or [B, 2, T] with their segments behind them; stack the two`,
+    );
+  const part = (at: number): Tensor => reshape(slice(inputs, [0, at], [numRows, at + 1]), [numRows, length]);
+  return [part(0), part(1)];
+};
+
+/** Positions of each row up to its last token that is no padding, i32 [B]. */
+const lengthsBefore = (tokens_BT: Tensor, padding: number): Tensor =>
+  reduceMax(where(notEqual(tokens_BT, padding), add(arange(tokens_BT.shape[1]!), 1), 0), { dims: 1 });

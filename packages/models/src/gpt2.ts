@@ -1,0 +1,110 @@
+// Shapes: B batch, T positions, D width, H heads, F hidden width of the feed-forward part, V vocabulary.
+import { add, cast, embedding, type EmptyState, foldIn, gelu, scope, slice, type Tensor } from "@skein/tensor-core";
+import { applyFusedAttention, type FusedAttentionParams } from "./attention-layer.ts";
+import { initEmbedding } from "./layers.ts";
+import { labelledModel, type Model } from "./model.ts";
+import { needSizes } from "./need-sizes.ts";
+import { applyLayerNorm, initLayerNorm, type NormParams } from "./normalisation.ts";
+import { initProjection } from "./projection.ts";
+import type { Recompute } from "./recompute.ts";
+import { initTokens, tokenLogits, type TokenParams } from "./token-head.ts";
+import { applyTransformerBlocks, initTransformerBlock, type TransformerBlockParams } from "./transformer-block.ts";
+import { needDivisor, needTokens } from "./transformer-sizes.ts";
+
+export interface Gpt2Options {
+  /** V */
+  readonly vocabulary: number;
+  /** Most positions that a sequence may have. */
+  readonly contextLength: number;
+  /** D */
+  readonly width: number;
+  readonly numLayers: number;
+  /** H, must divide the width. */
+  readonly numHeads: number;
+  /** F. Default: 4D. */
+  readonly hidden?: number;
+  /** Default: GELU by its formula with tanh. */
+  readonly activation?: (x: Tensor) => Tensor;
+  /** ε of the norms. Default: 1e-5. */
+  readonly epsilon?: number;
+  /** Use the embedding as the matrix of the logits too. Default: true. */
+  readonly tiedHead?: boolean;
+  /**
+   * `blocks` keeps what enters each block for the backward pass and computes the rest of it again: see `checkpoint`.
+   * Default: none.
+   */
+  readonly recompute?: Recompute;
+}
+
+export interface Gpt2Params extends TokenParams {
+  readonly positions_TD: Tensor;
+  readonly blocks: readonly TransformerBlockParams<FusedAttentionParams>[];
+  readonly finalNorm: NormParams;
+}
+
+/**
+ * GPT-2 as it was published: learned positions, layer norm before each branch, causal attention with one matrix for
+ * queries, keys and values, biases everywhere but in the head. Inputs i32 or u8 [B, T], labels [B, T]: the inputs one
+ * position later. To train a decoder from the start, `gpt` has more choices.
+ *
+ * Parameters: `VD + TD + L·(4D² + 2DF + 9D + F) + 2D`; 124,439,808 for the small one. Forward flops per token: about
+ * twice the matrix parameters, plus `4·T·D` per layer for attention.
+ *
+ * @throws ArgumentError when sizes are not positive integers, or the heads do not divide the width.
+ * Source: Radford et al. 2019.
+ */
+export const gpt2 = (options: Gpt2Options): Model<Gpt2Params, EmptyState> => {
+  const {
+    vocabulary,
+    contextLength,
+    width,
+    numLayers,
+    numHeads,
+    hidden = 4 * width,
+    activation = (x) => gelu(x, { approximate: "tanh" }),
+    epsilon = 1e-5,
+    tiedHead = true,
+    recompute = "none",
+  } = options;
+  needSizes("gpt2", { vocabulary, contextLength, width, numLayers, numHeads, hidden });
+  needDivisor("gpt2", numHeads, width);
+  const headWidth = width / numHeads;
+  const initAttention = (key: Tensor, deviation: number): FusedAttentionParams => ({
+    input: initProjection(foldIn(key, 0), [width, 3 * width], { bias: true }),
+    output: initProjection(foldIn(key, 1), [width, width], { bias: true, deviation }),
+  });
+  return labelledModel({
+    init: (key) => ({
+      params: {
+        ...initTokens(key, { vocabulary, width, tiedHead }),
+        positions_TD: initEmbedding(foldIn(key, 2), [contextLength, width]),
+        blocks: Array.from({ length: numLayers }, (_, layer) =>
+          initTransformerBlock(foldIn(key, 3 + layer), { width, hidden, numLayers }, initAttention),
+        ),
+        finalNorm: initLayerNorm(width),
+      },
+      state: {},
+    }),
+    apply: (params, state, tokens_BT) => {
+      needTokens("gpt2", tokens_BT, contextLength);
+      const embedded_BTD = scope("embedding", () =>
+        add(
+          embedding(params.embedding_VD, cast(tokens_BT, "i32")),
+          slice(params.positions_TD, [0], [tokens_BT.shape[1]!]),
+        ),
+      );
+      const x_BTD = applyTransformerBlocks(
+        params.blocks,
+        embedded_BTD,
+        {
+          attend: (attention, x) => applyFusedAttention(attention, x, { headWidth, causal: true }),
+          activation,
+          epsilon,
+          norms: "before",
+        },
+        recompute,
+      );
+      return [scope("head", () => tokenLogits(params, applyLayerNorm(params.finalNorm, x_BTD, epsilon))), state];
+    },
+  });
+};

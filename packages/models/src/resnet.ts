@@ -1,0 +1,247 @@
+import {
+  add,
+  ArgumentError,
+  conv2d,
+  foldIn,
+  globalAvgPool,
+  maxPool2d,
+  relu,
+  scope,
+  type Tensor,
+} from "@skein/tensor-core";
+import { applyBatchNorm, type BatchNormParams, type BatchNormState, initBatchNorm } from "./batch-normalisation.ts";
+import { headNormal, heNormal } from "./initialisers.ts";
+import { type Affine, dense, initDense, pixels } from "./layers.ts";
+import { asBlock, type Recompute } from "./recompute.ts";
+import { labelledModel, type Model } from "./model.ts";
+import { needSizes } from "./need-sizes.ts";
+
+export interface ResNetOptions {
+  readonly numClasses: number;
+  /** Default: 3. */
+  readonly inputChannels?: number;
+  /**
+   * Of small images 3×3; of large ones 7×7 with stride 2, and a maximum of 3×3 with stride 2: a sixteenth of the
+   * pixels. Default: large.
+   */
+  readonly stem?: "small" | "large";
+  /** Channels of the stem. Default: those of the first stage, a quarter of them with bottlenecks. */
+  readonly stemChannels?: number;
+  /**
+   * Two convolutions of 3×3, or one of 3×3 on a quarter of the channels between two of 1×1 (ResNet-50 and deeper).
+   * Default: basic.
+   */
+  readonly block?: "basic" | "bottleneck";
+  /** Channels of the stages. */
+  readonly channels: readonly number[];
+  /** Blocks of the stages. Default: 2 each. */
+  readonly depths?: readonly number[];
+  /** Halve rows and columns in the first stage too. Default: false. */
+  readonly strideInFirstStage?: boolean;
+  /**
+   * `blocks` keeps what enters each block for the backward pass and computes the rest of it again: see `checkpoint`.
+   * Default: none.
+   */
+  readonly recompute?: Recompute;
+}
+
+interface NormalisedConvolution<Norm> {
+  readonly norm: Norm;
+}
+
+export interface ConvolutionParams extends NormalisedConvolution<BatchNormParams> {
+  /** [height, width, in, out] */
+  readonly weight: Tensor;
+}
+
+type ConvolutionState = NormalisedConvolution<BatchNormState>;
+
+/** Two convolutions, or three of a bottleneck, and a 1×1 one beside them where size or channels change. */
+interface Block<Convolution> {
+  readonly conv1: Convolution;
+  readonly conv2: Convolution;
+  readonly conv3?: Convolution;
+  readonly shortcut?: Convolution;
+}
+
+interface Network<Convolution> {
+  readonly stem: Convolution;
+  readonly stages: readonly (readonly Block<Convolution>[])[];
+}
+
+export interface ResNetParams extends Network<ConvolutionParams> {
+  readonly head: Affine;
+}
+
+export type ResNetState = Network<ConvolutionState>;
+
+type Initialised = { readonly params: ConvolutionParams; readonly state: ConvolutionState };
+
+/** Build both trees, params and state, from one description. */
+const initConvolution = (key: Tensor, size: number, numIn: number, numOut: number): Initialised => {
+  const norm = initBatchNorm(numOut);
+  return {
+    params: { weight: heNormal(key, [size, size, numIn, numOut]), norm: norm.params },
+    state: { norm: norm.state },
+  };
+};
+
+/** Channels within a bottleneck to those around it. */
+const reduction = 4;
+
+type BlockKind = NonNullable<ResNetOptions["block"]>;
+
+const initBlock = (key: Tensor, kind: BlockKind, numIn: number, numOut: number, stride: number): Block<Initialised> => {
+  const numInner = kind === "basic" ? numOut : numOut / reduction;
+  return {
+    conv1: initConvolution(foldIn(key, 0), kind === "basic" ? 3 : 1, numIn, numInner),
+    conv2: initConvolution(foldIn(key, 1), 3, numInner, numInner),
+    ...(kind === "bottleneck" && { conv3: initConvolution(foldIn(key, 3), 1, numInner, numOut) }),
+    ...(numIn === numOut && stride === 1 ? {} : { shortcut: initConvolution(foldIn(key, 2), 1, numIn, numOut) }),
+  };
+};
+
+const pick = <T>({ stem, stages }: Network<Initialised>, of: (convolution: Initialised) => T): Network<T> => ({
+  stem: of(stem),
+  stages: stages.map((blocks) =>
+    blocks.map(({ conv1, conv2, conv3, shortcut }) => ({
+      conv1: of(conv1),
+      conv2: of(conv2),
+      ...(conv3 && { conv3: of(conv3) }),
+      ...(shortcut && { shortcut: of(shortcut) }),
+    })),
+  ),
+});
+
+const convolution = (
+  params: ConvolutionParams,
+  state: ConvolutionState,
+  x: Tensor,
+  train: boolean,
+  stride = 1,
+): readonly [Tensor, ConvolutionState] => {
+  // The padding of stride 2 as in PyTorch, one pixel on each side; "same" would put it on the far side only.
+  const side = (params.weight.shape[0]! - 1) / 2;
+  const padding = [
+    [side, side],
+    [side, side],
+  ] as const;
+  const [y, norm] = applyBatchNorm(params.norm, state.norm, conv2d(x, params.weight, { stride, padding }), train);
+  return [y, { norm }];
+};
+
+const applyBlock = (
+  params: Block<ConvolutionParams>,
+  state: Block<ConvolutionState>,
+  x: Tensor,
+  train: boolean,
+  stride: number,
+): readonly [Tensor, Block<ConvolutionState>] => {
+  type Name = "conv1" | "conv2" | "conv3" | "shortcut";
+  const apply = (name: Name, input: Tensor, ownStride: number, before = (own: Tensor) => own): [Tensor, object] => {
+    const [own, ownState] = [params[name], state[name]];
+    if (own === undefined || ownState === undefined) return [input, {}];
+    const [y, next] = scope(name.replace("conv", "conv-"), () =>
+      convolution(own, ownState, before(input), train, ownStride),
+    );
+    return [y, { [name]: next }];
+  };
+  // The stride is at the 3×3 convolution, as in all later implementations; the paper has it at the first one.
+  const isBasic = params.conv3 === undefined;
+  const [y, first] = apply("conv1", x, isBasic ? stride : 1);
+  const [z, second] = apply("conv2", y, isBasic ? 1 : stride, relu);
+  const [w, third] = apply("conv3", z, 1, relu);
+  const [beside, shortcut] = apply("shortcut", x, stride);
+  return [relu(add(w, beside)), { ...first, ...second, ...third, ...shortcut } as Block<ConvolutionState>];
+};
+
+/** What a stem for large images does behind its convolution. */
+const pool = (x: Tensor): Tensor =>
+  maxPool2d(x, {
+    window: 3,
+    stride: 2,
+    padding: [
+      [1, 1],
+      [1, 1],
+    ],
+  });
+
+/**
+ * Residual networks: a stem, stages of blocks that halve rows and columns and widen, the mean over all pixels, a dense
+ * head. Inputs [B, H, W, C], f32 or bytes, e.g. [64, 224, 224, 3].
+ *
+ * `state` holds the running statistics of batch normalisation. Each rank of a data-parallel run moves its own; average
+ * them over the ranks before evaluating.
+ *
+ * Parameters for 1000 classes: 11,689,512 of ResNet-18, 25,557,032 of ResNet-50. Forward flops per 224×224 image: 3.6
+ * and 8.2 billion.
+ *
+ * @throws ArgumentError when sizes are not positive integers, depths are not as many as channels, or channels are no
+ * multiple of 4 with bottlenecks.
+ * Source: He et al. 2016, arXiv 1512.03385.
+ * @example const resnet50 = resnet({ numClasses: 1000, block: "bottleneck", channels: [256, 512, 1024, 2048], depths:
+ * [3, 4, 6, 3] });
+ */
+export const resnet = (options: ResNetOptions): Model<ResNetParams, ResNetState> => {
+  const {
+    numClasses,
+    inputChannels = 3,
+    stem: stemKind = "large",
+    block: kind = "basic",
+    channels,
+    stemChannels = kind === "basic" ? channels[0]! : channels[0]! / reduction,
+    depths = channels.map(() => 2),
+    strideInFirstStage = false,
+    recompute = "none",
+  } = options;
+  if (channels.length === 0 || depths.length !== channels.length)
+    throw new ArgumentError(
+      `resnet: ${channels.length} stages have channels and ${depths.length} have depths; give one of each for every stage, at least one`,
+    );
+  needSizes("resnet", { numClasses, inputChannels, stemChannels });
+  for (const [stage, width] of channels.entries()) {
+    needSizes("resnet", { [`channels[${stage}]`]: width, [`depths[${stage}]`]: depths[stage]! });
+    if (kind === "bottleneck" && width % reduction !== 0)
+      throw new ArgumentError(
+        `resnet: channels[${stage}] is ${width}, of which a bottleneck takes a quarter; use a multiple of ${reduction}`,
+      );
+  }
+  const strideOf = (stage: number, block: number): number => (block === 0 && (stage > 0 || strideInFirstStage) ? 2 : 1);
+  return labelledModel({
+    init: (key) => {
+      const network: Network<Initialised> = {
+        stem: initConvolution(foldIn(key, 0), stemKind === "small" ? 3 : 7, inputChannels, stemChannels),
+        stages: channels.map((width, stage) => {
+          const stageKey = foldIn(key, stage + 1);
+          const before = stage === 0 ? stemChannels : channels[stage - 1]!;
+          return Array.from({ length: depths[stage]! }, (_, block) =>
+            initBlock(foldIn(stageKey, block), kind, block === 0 ? before : width, width, strideOf(stage, block)),
+          );
+        }),
+      };
+      const params = {
+        ...pick(network, (own) => own.params),
+        head: initDense(foldIn(key, channels.length + 1), [channels.at(-1)!, numClasses], { initialise: headNormal }),
+      };
+      return { params, state: pick(network, (own) => own.state) };
+    },
+    apply: (params, state, images, { train }) => {
+      const [first, stem] = scope("stem", () =>
+        convolution(params.stem, state.stem, pixels(images), train, stemKind === "small" ? 1 : 2),
+      );
+      let x = stemKind === "small" ? relu(first) : scope("stem", () => pool(relu(first)));
+      const stages = params.stages.map((blocks, stage) =>
+        blocks.map((block, i) =>
+          scope(`stage-${stage}/block-${i}`, () => {
+            const [y, next] = asBlock(recompute, () =>
+              applyBlock(block, state.stages[stage]![i]!, x, train, strideOf(stage, i)),
+            );
+            x = y;
+            return next;
+          }),
+        ),
+      );
+      return [scope("head", () => dense(params.head, globalAvgPool(x))), { stem, stages }];
+    },
+  });
+};

@@ -1,0 +1,67 @@
+// Shapes: B batch, T positions, D width, F hidden width of the feed-forward part.
+import { add, foldIn, scope, type Tensor } from "@skein/tensor-core";
+import { applyLayerNorm, initLayerNorm, type NormParams } from "./normalisation.ts";
+import { initProjection, project, type Projection } from "./projection.ts";
+import { asBlock, type Recompute } from "./recompute.ts";
+import { residualDeviation } from "./transformer-sizes.ts";
+
+/** Attention and a feed-forward part of two matrices, each with its layer norm. */
+export interface TransformerBlockParams<Attention> {
+  readonly attentionNorm: NormParams;
+  readonly attention: Attention;
+  readonly feedForwardNorm: NormParams;
+  /** [D, F] */
+  readonly up: Projection;
+  /** [F, D] */
+  readonly down: Projection;
+}
+
+export interface TransformerBlockOptions<Attention> {
+  readonly attend: (params: Attention, x_BTD: Tensor) => Tensor;
+  readonly activation: (x: Tensor) => Tensor;
+  /** ε of the norms. */
+  readonly epsilon: number;
+  /** Of what enters a branch (GPT-2, ViT), or of the sum behind it (BERT). */
+  readonly norms: "before" | "after";
+}
+
+export const initTransformerBlock = <Attention>(
+  key: Tensor,
+  { width, hidden, numLayers }: { readonly width: number; readonly hidden: number; readonly numLayers: number },
+  initAttention: (key: Tensor, deviation: number) => Attention,
+): TransformerBlockParams<Attention> => {
+  const deviation = residualDeviation(numLayers);
+  return {
+    attentionNorm: initLayerNorm(width),
+    attention: initAttention(foldIn(key, 0), deviation),
+    feedForwardNorm: initLayerNorm(width),
+    up: initProjection(foldIn(key, 1), [width, hidden], { bias: true }),
+    down: initProjection(foldIn(key, 2), [hidden, width], { bias: true, deviation }),
+  };
+};
+
+const applyBlock = <Attention>(
+  block: TransformerBlockParams<Attention>,
+  x_BTD: Tensor,
+  { attend, activation, epsilon, norms }: TransformerBlockOptions<Attention>,
+): Tensor => {
+  const normed = (norm: NormParams, x: Tensor): Tensor => applyLayerNorm(norm, x, epsilon);
+  const residual = (name: string, norm: NormParams, x: Tensor, branch: (x: Tensor) => Tensor): Tensor =>
+    scope(name, () => (norms === "before" ? add(x, branch(normed(norm, x))) : normed(norm, add(x, branch(x)))));
+  const y_BTD = residual("attention", block.attentionNorm, x_BTD, (x) => attend(block.attention, x));
+  return residual("feed-forward", block.feedForwardNorm, y_BTD, (y) =>
+    project(block.down, activation(project(block.up, y))),
+  );
+};
+
+/** Blocks one after the other: [B, T, D] to the same. */
+export const applyTransformerBlocks = <Attention>(
+  blocks: readonly TransformerBlockParams<Attention>[],
+  x_BTD: Tensor,
+  options: TransformerBlockOptions<Attention>,
+  recompute: Recompute,
+): Tensor =>
+  blocks.reduce(
+    (x, block, layer) => scope(`block-${layer}`, () => asBlock(recompute, () => applyBlock(block, x, options))),
+    x_BTD,
+  );

@@ -1,0 +1,160 @@
+// Shapes: B batch, T patches and the class token, D width, H heads, F hidden width of the feed-forward part, P rows and
+// columns of a patch, C channels.
+import {
+  add,
+  ArgumentError,
+  broadcastTo,
+  concat,
+  type EmptyState,
+  foldIn,
+  formatShape,
+  gelu,
+  normal,
+  reshape,
+  scope,
+  ShapeError,
+  slice,
+  type Tensor,
+} from "@skein/tensor-core";
+import { applyAttention, type AttentionParams, initAttention } from "./attention-layer.ts";
+import { type Affine, applyConv2d, initConv2d, pixels } from "./layers.ts";
+import { labelledModel, type Model } from "./model.ts";
+import { needSizes } from "./need-sizes.ts";
+import { applyLayerNorm, initLayerNorm, type NormParams } from "./normalisation.ts";
+import { initProjection, project, type Projection, transformerDeviation } from "./projection.ts";
+import type { Recompute } from "./recompute.ts";
+import { applyTransformerBlocks, initTransformerBlock, type TransformerBlockParams } from "./transformer-block.ts";
+import { needDivisor } from "./transformer-sizes.ts";
+
+export interface VitOptions {
+  /** Rows and columns of an image; what is left over at the end of a row of patches is not seen. */
+  readonly imageSize: readonly [number, number];
+  /** P */
+  readonly patchSize: number;
+  /** C. Default: 3. */
+  readonly inputChannels?: number;
+  /** D */
+  readonly width: number;
+  readonly numLayers: number;
+  /** H, must divide the width. */
+  readonly numHeads: number;
+  /** F. Default: 4D. */
+  readonly hidden?: number;
+  readonly numClasses: number;
+  /** Biases of query, key and value. Default: true. */
+  readonly inputBias?: boolean;
+  /** Default: GELU. */
+  readonly activation?: (x: Tensor) => Tensor;
+  /** ε of the norms. Default: 1e-12. */
+  readonly epsilon?: number;
+  /**
+   * `blocks` keeps what enters each block for the backward pass and computes the rest of it again: see `checkpoint`.
+   * Default: none.
+   */
+  readonly recompute?: Recompute;
+}
+
+export interface VitParams {
+  /** Weight [P, P, C, D]. */
+  readonly patches: Affine;
+  /** [1, 1, D] */
+  readonly classToken: Tensor;
+  /** [1, T, D] */
+  readonly positions: Tensor;
+  readonly blocks: readonly TransformerBlockParams<AttentionParams>[];
+  readonly finalNorm: NormParams;
+  readonly classifier: Projection;
+}
+
+/**
+ * Vision transformer: an image is a sequence of patches with a class token in front, of which the class is read. Inputs
+ * [B, rows, columns, C], f32 or bytes, of the size that the positions were made for.
+ *
+ * Parameters: `P²CD + D + D + TD + L·(4D² + 2DF + 9D + F) + 2D + classes·(D + 1)`; 86,567,656 for the base one with
+ * patches of 16.
+ *
+ * @throws ArgumentError when sizes are not positive integers, the heads do not divide the width, or a patch is larger
+ * than an image.
+ * Source: Dosovitskiy et al. 2021, arXiv 2010.11929.
+ */
+export const vit = (options: VitOptions): Model<VitParams, EmptyState> => {
+  const {
+    imageSize: [rows, columns],
+    patchSize,
+    inputChannels = 3,
+    width,
+    numLayers,
+    numHeads,
+    hidden = 4 * width,
+    numClasses,
+    inputBias = true,
+    activation = (x) => gelu(x),
+    epsilon = 1e-12,
+    recompute = "none",
+  } = options;
+  needSizes("vit", { rows, columns, patchSize, inputChannels, width, numLayers, numHeads, hidden, numClasses });
+  needDivisor("vit", numHeads, width);
+  if (patchSize > Math.min(rows, columns))
+    throw new ArgumentError(
+      `vit: a patch of ${patchSize} is larger than an image of ${rows}×${columns}; use smaller patches`,
+    );
+  const numPatches = Math.floor(rows / patchSize) * Math.floor(columns / patchSize);
+  const headWidth = width / numHeads;
+  const initialise = (key: Tensor, shape: readonly number[]): Tensor =>
+    normal(key, shape, { deviation: transformerDeviation });
+
+  return labelledModel({
+    init: (key) => ({
+      params: {
+        patches: initConv2d(foldIn(key, 0), [patchSize, patchSize, inputChannels, width], { initialise }),
+        classToken: initialise(foldIn(key, 1), [1, 1, width]),
+        positions: initialise(foldIn(key, 2), [1, numPatches + 1, width]),
+        blocks: Array.from({ length: numLayers }, (_, layer) =>
+          initTransformerBlock(foldIn(key, 4 + layer), { width, hidden, numLayers }, (own, deviation) =>
+            initAttention(
+              own,
+              { width, numHeads, numKeyHeads: numHeads, headWidth },
+              { inputs: inputBias, output: true },
+              deviation,
+            ),
+          ),
+        ),
+        finalNorm: initLayerNorm(width),
+        classifier: initProjection(foldIn(key, 3), [width, numClasses], { bias: true }),
+      },
+      state: {},
+    }),
+    apply: (params, state, images) => {
+      const [numRows, ...size] = images.shape;
+      if (formatShape(size) !== formatShape([rows, columns, inputChannels]))
+        throw new ShapeError(
+          "vit",
+          `images ${formatShape(images.shape)} do not fit: it takes [B, ${rows}, ${columns}, ${inputChannels}], as its positions were made for; resize them`,
+        );
+      const embedded_BTD = scope("embedding", () => {
+        const patches = applyConv2d(params.patches, pixels(images), { stride: patchSize });
+        const sequence = reshape(patches, [numRows!, numPatches, width]);
+        const token = broadcastTo(params.classToken, [numRows!, 1, width]);
+        return add(concat([token, sequence], { dim: 1 }), params.positions);
+      });
+      const x_BTD = applyTransformerBlocks(
+        params.blocks,
+        embedded_BTD,
+        {
+          attend: (attention, x) => applyAttention(attention, x, { headWidth }),
+          activation,
+          epsilon,
+          norms: "before",
+        },
+        recompute,
+      );
+      return [
+        scope("head", () => {
+          const first_BD = reshape(slice(x_BTD, [0, 0], [numRows!, 1]), [numRows!, width]);
+          return project(params.classifier, applyLayerNorm(params.finalNorm, first_BD, epsilon));
+        }),
+        state,
+      ];
+    },
+  });
+};

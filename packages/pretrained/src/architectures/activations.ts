@@ -1,0 +1,21 @@
+import { gelu, relu, silu, type Tensor } from "@skein/tensor-core";
+import { z } from "zod";
+
+type Activation = (x: Tensor) => Tensor;
+
+const tanhGelu: Activation = (x) => gelu(x, { approximate: "tanh" });
+
+/** By the names that transformers has for them. */
+const activations: Readonly<Record<string, Activation>> = {
+  gelu: (x) => gelu(x),
+  gelu_fast: tanhGelu,
+  gelu_new: tanhGelu,
+  gelu_pytorch_tanh: tanhGelu,
+  relu,
+  silu,
+};
+
+/** A field that names an activation becomes its function. */
+export const activation: z.ZodType<Activation, string> = z
+  .enum(Object.keys(activations))
+  .transform((name) => activations[name]!);

@@ -1,0 +1,17 @@
+import type { Architecture } from "../architecture.ts";
+import { bertArchitecture } from "./bert.ts";
+import { gpt2Architecture } from "./gpt2.ts";
+import { llamaArchitecture, mistralArchitecture, qwen2Architecture } from "./llama.ts";
+import { resnetArchitecture } from "./resnet.ts";
+import { vitArchitecture } from "./vit.ts";
+
+/** By `model_type`. */
+export const architectures: ReadonlyMap<string, Architecture> = new Map([
+  ["bert", bertArchitecture],
+  ["gpt2", gpt2Architecture],
+  ["llama", llamaArchitecture],
+  ["mistral", mistralArchitecture],
+  ["qwen2", qwen2Architecture],
+  ["resnet", resnetArchitecture],
+  ["vit", vitArchitecture],
+]);

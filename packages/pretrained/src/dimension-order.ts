@@ -1,0 +1,41 @@
+import { elementCount, NdArray, type Shape } from "@skein/tensor-core";
+import { hostArrayType, rowMajorStrides } from "@skein/tensor-core/backend";
+import type { DimOrder } from "./architecture.ts";
+
+/** The order that undoes another. */
+export const inverseOrder = (order: DimOrder): DimOrder => order.map((_, dim) => order.indexOf(dim));
+
+/** The shape whose dimension i is dimension `order[i]` of the given one. */
+export const reorderedShape = (shape: Shape, order: DimOrder): Shape => order.map((dim) => shape[dim]!);
+
+/** Rows and columns that are copied at a time, so that what is read and what is written stay in the cache. */
+const tile = 32;
+
+/**
+ * Bring the dimensions of an array into another order, bits as they are.
+ *
+ * Cost: one copy.
+ */
+export const reordered = (array: NdArray, order: DimOrder): NdArray => {
+  const shape = reorderedShape(array.shape, order);
+  const strides = reorderedShape(rowMajorStrides(array.shape), order);
+  const out = new hostArrayType[array.dtype](new ArrayBuffer(array.data.byteLength));
+  const [numRows, numColumns] = [shape.at(-2) ?? 1, shape.at(-1) ?? 1];
+  const [rowStride, columnStride] = [strides.at(-2) ?? 0, strides.at(-1) ?? 1];
+  const lead = shape.slice(0, -2);
+  const source = array.data;
+  for (let matrix = 0; matrix < elementCount(lead); matrix++) {
+    let [from, rest] = [0, matrix];
+    for (let dim = lead.length - 1; dim >= 0; dim--) {
+      from += (rest % lead[dim]!) * strides[dim]!;
+      rest = Math.floor(rest / lead[dim]!);
+    }
+    const to = matrix * numRows * numColumns;
+    for (let top = 0; top < numRows; top += tile)
+      for (let left = 0; left < numColumns; left += tile)
+        for (let row = top; row < Math.min(top + tile, numRows); row++)
+          for (let column = left; column < Math.min(left + tile, numColumns); column++)
+            out[to + row * numColumns + column] = source[from + row * rowStride + column * columnStride]!;
+  }
+  return new NdArray(array.dtype, shape, out);
+};

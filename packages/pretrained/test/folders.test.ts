@@ -1,0 +1,273 @@
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { NdArray, printGraph, type Tensor, trace } from "@skein/tensor-core";
+import { afterEach, describe, expect, test } from "vitest";
+import { type CarriedTensor, PretrainedError } from "../src/index.ts";
+import { loadPretrained, savePretrained } from "../src/node.ts";
+import { asStored, checkpointFolder, checkpoints, fileOf, tensorsOf } from "./checkpoints.ts";
+
+const made: string[] = [];
+const emptyFolder = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), "skein-pretrained-"));
+  made.push(folder);
+  return folder;
+};
+afterEach(() => {
+  for (const folder of made.splice(0)) rmSync(folder, { recursive: true });
+});
+
+const bits = (tensors: ReadonlyMap<string, CarriedTensor>): Record<string, string> =>
+  Object.fromEntries(
+    [...tensors].map(([name, { dtype, shape, bytes }]) => [name, `${dtype}[${shape.join(", ")}] ${bytes.join(" ")}`]),
+  );
+const readJson = (folder: string, file: string): unknown => JSON.parse(readFileSync(join(folder, file), "utf8"));
+
+describe.each(checkpoints)("%s", (name) => {
+  test.each([[undefined], [2000]])(
+    "read and written in files of at most %s bytes it is bit by bit what it was",
+    async (most) => {
+      const [source, target] = [checkpointFolder(name), emptyFolder()];
+      await savePretrained(target, await loadPretrained(source), most === undefined ? {} : { mostShardBytes: most });
+      expect(bits(tensorsOf(target))).toEqual(bits(tensorsOf(source)));
+      expect(readJson(target, "config.json")).toEqual(readJson(source, "config.json"));
+      const files = readdirSync(target).filter((file) => file.endsWith(".safetensors"));
+      if (most === 1) expect(files.length).toBe(tensorsOf(source).size);
+      if (most === undefined) expect(files).toEqual(["model.safetensors"]);
+      // What was cut into several files is found again by its index.
+      const again = emptyFolder();
+      await savePretrained(again, await loadPretrained(target));
+      expect(bits(tensorsOf(again))).toEqual(bits(tensorsOf(source)));
+    },
+  );
+
+  test("the same weights as f32 are written as every dtype", async () => {
+    const loaded = await loadPretrained(checkpointFolder(name));
+    const wide = emptyFolder();
+    await savePretrained(wide, { config: loaded.config, params: loaded.params, state: loaded.state });
+    const plain = await loadPretrained(wide);
+    expect(plain.params).toEqual(loaded.params);
+    const narrow = emptyFolder();
+    await savePretrained(narrow, plain, { dtype: "bf16" });
+    expect(new Set([...tensorsOf(narrow).values()].map(({ dtype }) => dtype))).toEqual(new Set(["bf16"]));
+    expect(readJson(narrow, "config.json")).toMatchObject({ torch_dtype: "bfloat16" });
+  });
+});
+
+test("a tensor that is larger than a file may be has one of its own", async () => {
+  const target = emptyFolder();
+  await savePretrained(target, await loadPretrained(checkpointFolder("qwen2")), { mostShardBytes: 1 });
+  const source = tensorsOf(checkpointFolder("qwen2"));
+  expect(readdirSync(target).filter((file) => file.endsWith(".safetensors")).length).toBe(source.size);
+  expect(bits(tensorsOf(target))).toEqual(bits(source));
+});
+
+/** A copy of a checkpoint whose tensors went through `change`, in one file. */
+const changed = (
+  name: string,
+  change: (tensors: Map<string, CarriedTensor>) => void,
+  config: Readonly<Record<string, unknown>> = {},
+): string => {
+  const folder = emptyFolder();
+  const tensors = tensorsOf(checkpointFolder(name));
+  change(tensors);
+  writeFileSync(join(folder, "model.safetensors"), fileOf(tensors));
+  const known = readJson(checkpointFolder(name), "config.json") as object;
+  writeFileSync(join(folder, "config.json"), JSON.stringify({ ...known, ...config }));
+  return folder;
+};
+const refusal = async (promise: Promise<unknown>): Promise<string> => {
+  const error: unknown = await promise.then(
+    () => undefined,
+    (caught: unknown) => caught,
+  );
+  expect(error).toBeInstanceOf(PretrainedError);
+  return (error as Error).message;
+};
+
+test("one message counts what is missing, extra, of another shape, and no weight", async () => {
+  const folder = changed("llama-tied", (tensors) => {
+    for (const layer of [0, 1]) tensors.delete(`model.layers.${layer}.mlp.up_proj.weight`);
+    tensors.set("model.layers.0.self_attn.q_norm.weight", asStored(NdArray.zeros("f32", [8])));
+    tensors.set("model.norm.weight", asStored(NdArray.zeros("f32", [17])));
+    tensors.set("model.layers.0.input_layernorm.weight", asStored(NdArray.zeros("i32", [16])));
+  });
+  const message = await refusal(loadPretrained(folder));
+  expect(message).toContain(`${folder} has 19 tensors for a model of 20, which do not fit its config.json`);
+  expect(message).toContain(
+    '2 missing ("model.layers.0.mlp.up_proj.weight" [24, 16], "model.layers.1.mlp.up_proj.weight" [24, 16])',
+  );
+  expect(message).toContain('1 that the model does not have ("model.layers.0.self_attn.q_norm.weight" [8])');
+  expect(message).toContain('1 of another shape ("model.norm.weight" is [17] for [16])');
+  expect(message).toContain('1 that are no f32, f16 or bf16 ("model.layers.0.input_layernorm.weight" is i32)');
+});
+
+test("a checkpoint of another architecture names a few tensors, and counts them all", async () => {
+  const config = readJson(checkpointFolder("llama-tied"), "config.json") as object;
+  const message = await refusal(loadPretrained(changed("gpt2", () => undefined, { ...config })));
+  expect(message).toContain("has 30 tensors for a model of 20, which do not fit its config.json");
+  expect(message).toMatch(/: 20 missing \("model\.layers\.0\.[^)]*, … 16 more\); 30 that the model does not have \(/);
+});
+
+test("two tensors of one name, old and new, are refused", async () => {
+  const folder = changed("bert-tokens", (tensors) =>
+    tensors.set("bert.embeddings.LayerNorm.weight", tensors.get("bert.embeddings.LayerNorm.gamma")!),
+  );
+  expect(await refusal(loadPretrained(folder))).toContain(
+    'holds "bert.embeddings.LayerNorm.gamma" and "bert.embeddings.LayerNorm.weight", which are names of one tensor',
+  );
+});
+
+test("a body alone is read by the names that it has with a head, and written as it was", async () => {
+  const { stored } = await loadPretrained(checkpointFolder("gpt2"));
+  expect(stored.leaves.get("params.embedding_VD")!.name).toBe("wte.weight");
+  expect([...stored.carried.keys()]).toEqual(["h.0.attn.bias", "h.1.attn.bias"]);
+  const folder = changed("gpt2", (tensors) => tensors.set("lm_head.weight", tensors.get("wte.weight")!));
+  expect([...(await loadPretrained(folder)).stored.copies]).toEqual([["lm_head.weight", "params.embedding_VD"]]);
+  const whole = await loadPretrained(checkpointFolder("gpt2-untied"));
+  expect(whole.stored.leaves.get("params.embedding_VD")!.name).toBe("transformer.wte.weight");
+});
+
+test("a frequency table of an old file is carried, a copy of the embedding follows it", async () => {
+  const inverse = asStored(NdArray.from([1, 0.5], [2]));
+  const folder = changed("llama-tied", (tensors) => {
+    tensors.set("model.layers.0.self_attn.rotary_emb.inv_freq", inverse);
+    tensors.set("lm_head.weight", tensors.get("model.embed_tokens.weight")!);
+  });
+  const loaded = await loadPretrained<{ embedding_VD: never }>(folder);
+  const target = emptyFolder();
+  const moved = NdArray.zeros("f32", [29, 16]);
+  await savePretrained(target, { ...loaded, params: { ...loaded.params, embedding_VD: moved } });
+  const written = tensorsOf(target);
+  expect(written.get("model.layers.0.self_attn.rotary_emb.inv_freq")).toEqual(inverse);
+  expect(written.get("model.embed_tokens.weight")).toEqual(asStored(moved));
+  expect(written.get("lm_head.weight")).toEqual(asStored(moved));
+});
+
+/** What the model of a folder computes. */
+const graphOf = async (path: string): Promise<string> => {
+  const { model, params } = await loadPretrained(path);
+  const apply = (p: unknown, x: Tensor): Tensor => model.apply(p, {}, x, { train: false })[0];
+  return printGraph(trace(apply, [params, { dtype: "i32", shape: [1, 4] }] as never).graph);
+};
+
+test.each<[string, Record<string, unknown>, RegExp | undefined]>([
+  ["mistral", { sliding_window: 3 }, /up to the context length 3/],
+  ["mistral", { sliding_window: 4 }, undefined],
+  ["mistral", { sliding_window: null }, undefined],
+  ["qwen2", { sliding_window: 3, use_sliding_window: true }, /up to the context length 3/],
+  ["qwen2", { sliding_window: 3, use_sliding_window: false }, undefined],
+])("%s with %j takes sequences that fit a window", async (modelType, config, message) => {
+  const name = modelType === "qwen2" ? "qwen2" : "llama-tied";
+  const graph = graphOf(changed(name, () => undefined, { model_type: modelType, ...config }));
+  if (message === undefined) await expect(graph).resolves.toContain("attention");
+  else await expect(graph).rejects.toThrow(message);
+});
+
+test("no scaling and the default one are the same", async () => {
+  const folders = [
+    { rope_scaling: null, num_key_value_heads: null, head_dim: null },
+    { rope_scaling: { rope_type: "default" } },
+    { rope_scaling: undefined, rope_theta: undefined, rope_parameters: { rope_type: "default", rope_theta: 10_000 } },
+  ].map((config) => changed("llama-tied", () => undefined, config));
+  const [first, ...others] = await Promise.all(folders.map(graphOf));
+  expect(others).toEqual([first, first]);
+  expect(await graphOf(checkpointFolder("llama-tied"))).not.toBe(first);
+});
+
+test.each<[string, Record<string, unknown>, RegExp]>([
+  ["an unknown model", { model_type: "lama" }, /model_type "lama", but there are .*; did you mean llama\?/],
+  ["no model", { model_type: undefined }, /model_type nothing, but there are/],
+  ["another activation", { hidden_act: "gelu" }, /"llama" is not one that we compute: hidden_act: .*"silu"/],
+  ["a size that is none", { vocab_size: 0, hidden_size: 1.5 }, /vocab_size: .*; hidden_size: /],
+  ["positions stretched otherwise", { rope_scaling: { type: "yarn", factor: 2 } }, /rope_scaling\.rope_type: /],
+])("a configuration with %s is refused", async (_, config, message) => {
+  expect(await refusal(loadPretrained(changed("llama-tied", () => undefined, config)))).toMatch(message);
+});
+
+test("numbers that f16 does not hold are counted before anything is written", async () => {
+  const loaded = await loadPretrained<{ embedding_VD: never }>(checkpointFolder("llama-tied"));
+  const embedding = NdArray.zeros("f32", [29, 16]);
+  embedding.data.set([65_519, -65_520, 1e30, Infinity, NaN]);
+  const weights = { ...loaded, params: { ...loaded.params, embedding_VD: embedding } };
+  const folder = emptyFolder();
+  expect(await refusal(savePretrained(folder, weights, { dtype: "f16" }))).toContain(
+    '2 of the 464 values of "model.embed_tokens.weight" are 65520 or more, which f16 does not hold; save as bf16 or f32',
+  );
+  expect(readdirSync(folder)).toEqual([]);
+  await savePretrained(folder, weights, { dtype: "bf16" });
+});
+
+test("positions are stretched by the field that newer configurations have", async () => {
+  const old = await loadPretrained(checkpointFolder("llama-grouped"));
+  const { rope_scaling: scaling, rope_theta: theta, ...rest } = old.config;
+  const folder = emptyFolder();
+  cpSync(checkpointFolder("llama-grouped"), folder, { recursive: true });
+  const rope = { ...(scaling as object), rope_theta: theta };
+  writeFileSync(join(folder, "config.json"), JSON.stringify({ ...rest, rope_parameters: rope }));
+  expect(await graphOf(folder)).toBe(await graphOf(checkpointFolder("llama-grouped")));
+});
+
+describe("folders that are none", () => {
+  const copy = (): string => {
+    const folder = emptyFolder();
+    cpSync(checkpointFolder("llama-grouped"), folder, { recursive: true });
+    return folder;
+  };
+  const indexName = "model.safetensors.index.json";
+  const editIndex = (folder: string, edit: (map: Record<string, string>) => void): void => {
+    const index = readJson(folder, indexName) as { weight_map: Record<string, string> };
+    edit(index.weight_map);
+    writeFileSync(join(folder, indexName), JSON.stringify(index));
+  };
+
+  test("without a configuration", async () => {
+    expect(await refusal(loadPretrained(emptyFolder()))).toMatch(/config\.json cannot be read \(ENOENT\); name the/);
+  });
+  test("with a configuration that is no JSON, or no object", async () => {
+    const folder = copy();
+    writeFileSync(join(folder, "config.json"), "{");
+    expect(await refusal(loadPretrained(folder))).toMatch(/config\.json is no JSON/);
+    writeFileSync(join(folder, "config.json"), "[1]");
+    expect(await refusal(loadPretrained(folder))).toMatch(/holds \[1\], no object/);
+  });
+  test("with pickled weights only", async () => {
+    const folder = copy();
+    rmSync(join(folder, indexName));
+    expect(await refusal(loadPretrained(folder))).toMatch(/neither model\.safetensors nor .*; name the folder/);
+    writeFileSync(join(folder, "pytorch_model.bin"), "");
+    expect(await refusal(loadPretrained(folder))).toMatch(
+      /"pytorch_model\.bin", which runs code .* safe_serialization/,
+    );
+  });
+  test("with an index that leads out of them", async () => {
+    const folder = copy();
+    editIndex(folder, (map) => (map["model.norm.weight"] = "../model-00001-of-00003.safetensors"));
+    expect(await refusal(loadPretrained(folder))).toMatch(/no index of tensors: .* must be a file beside the index/);
+  });
+  test("with an index of other files", async () => {
+    const folder = copy();
+    let place = "";
+    editIndex(folder, (map) => {
+      place = map["model.norm.weight"]!;
+      delete map["model.norm.weight"];
+    });
+    expect(await refusal(loadPretrained(folder))).toMatch(/holds the tensor "model\.norm\.weight", which .* nothing/);
+    editIndex(folder, (map) => {
+      map["model.norm.weight"] = place;
+      map["model.other"] = place;
+    });
+    expect(await refusal(loadPretrained(folder))).toMatch(/puts the tensor "model\.other" into .* does not hold it/);
+  });
+  test("to write to", async () => {
+    const loaded = await loadPretrained(checkpointFolder("qwen2"));
+    expect(await refusal(savePretrained(copy(), loaded))).toMatch(
+      /has a checkpoint already \(.*\); name another folder/,
+    );
+    const { embedding_VD: _, ...rest } = loaded.params as Record<string, unknown>;
+    const message = await refusal(
+      savePretrained(emptyFolder(), { ...loaded, params: { ...rest, other: NdArray.zeros("f32", []) } }),
+    );
+    expect(message).toMatch(/2 differ, such as params\.embedding_VD \[23, 12\] is missing, params\.other is not of/);
+  });
+});

@@ -1,0 +1,180 @@
+import { elementCount } from "@skein/tensor-core";
+import { expect, test } from "vitest";
+import type { Config } from "../src/architecture.ts";
+import { modelLeaves } from "../src/model-leaves.ts";
+import { openConfig } from "../src/open-config.ts";
+
+const thousandLabels = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [i, `label ${i}`]));
+
+// The fields of published configurations that models read, and some that they do not.
+const published: readonly (readonly [name: string, numParameters: number, config: Config])[] = [
+  [
+    "Llama 3.2 1B",
+    1_235_814_400,
+    {
+      architectures: ["LlamaForCausalLM"],
+      attention_bias: false,
+      attention_dropout: 0,
+      bos_token_id: 128_000,
+      head_dim: 64,
+      hidden_act: "silu",
+      hidden_size: 2048,
+      intermediate_size: 8192,
+      max_position_embeddings: 131_072,
+      mlp_bias: false,
+      model_type: "llama",
+      num_attention_heads: 32,
+      num_hidden_layers: 16,
+      num_key_value_heads: 8,
+      pretraining_tp: 1,
+      rms_norm_eps: 1e-5,
+      rope_scaling: {
+        factor: 32,
+        high_freq_factor: 4,
+        low_freq_factor: 1,
+        original_max_position_embeddings: 8192,
+        rope_type: "llama3",
+      },
+      rope_theta: 500_000,
+      tie_word_embeddings: true,
+      torch_dtype: "bfloat16",
+      vocab_size: 128_256,
+    },
+  ],
+  [
+    "TinyLlama 1.1B",
+    1_100_048_384,
+    {
+      architectures: ["LlamaForCausalLM"],
+      hidden_act: "silu",
+      hidden_size: 2048,
+      intermediate_size: 5632,
+      model_type: "llama",
+      num_attention_heads: 32,
+      num_hidden_layers: 22,
+      num_key_value_heads: 4,
+      rms_norm_eps: 1e-5,
+      rope_scaling: null,
+      tie_word_embeddings: false,
+      vocab_size: 32_000,
+    },
+  ],
+  [
+    "Mistral 7B v0.3",
+    7_248_023_552,
+    {
+      architectures: ["MistralForCausalLM"],
+      hidden_act: "silu",
+      hidden_size: 4096,
+      intermediate_size: 14_336,
+      model_type: "mistral",
+      num_attention_heads: 32,
+      num_hidden_layers: 32,
+      num_key_value_heads: 8,
+      rms_norm_eps: 1e-5,
+      rope_theta: 1e6,
+      sliding_window: null,
+      tie_word_embeddings: false,
+      vocab_size: 32_768,
+    },
+  ],
+  [
+    "Qwen 2.5 0.5B",
+    494_032_768,
+    {
+      architectures: ["Qwen2ForCausalLM"],
+      hidden_act: "silu",
+      hidden_size: 896,
+      intermediate_size: 4864,
+      max_window_layers: 24,
+      model_type: "qwen2",
+      num_attention_heads: 14,
+      num_hidden_layers: 24,
+      num_key_value_heads: 2,
+      rms_norm_eps: 1e-6,
+      rope_theta: 1e6,
+      sliding_window: 32_768,
+      tie_word_embeddings: true,
+      use_sliding_window: false,
+      vocab_size: 151_936,
+    },
+  ],
+  // Its file leaves all sizes to the defaults but these.
+  ["GPT-2", 124_439_808, { model_type: "gpt2", n_ctx: 1024, n_embd: 768, n_head: 12, n_layer: 12, vocab_size: 50_257 }],
+  [
+    "BERT base, uncased",
+    109_514_298,
+    {
+      architectures: ["BertForMaskedLM"],
+      attention_probs_dropout_prob: 0.1,
+      gradient_checkpointing: false,
+      hidden_act: "gelu",
+      hidden_dropout_prob: 0.1,
+      hidden_size: 768,
+      intermediate_size: 3072,
+      layer_norm_eps: 1e-12,
+      max_position_embeddings: 512,
+      model_type: "bert",
+      num_attention_heads: 12,
+      num_hidden_layers: 12,
+      pad_token_id: 0,
+      position_embedding_type: "absolute",
+      type_vocab_size: 2,
+      vocab_size: 30_522,
+    },
+  ],
+  [
+    "ViT base, patches of 16",
+    86_567_656,
+    {
+      architectures: ["ViTForImageClassification"],
+      encoder_stride: 16,
+      hidden_act: "gelu",
+      hidden_size: 768,
+      id2label: thousandLabels,
+      image_size: 224,
+      intermediate_size: 3072,
+      layer_norm_eps: 1e-12,
+      model_type: "vit",
+      num_attention_heads: 12,
+      num_channels: 3,
+      num_hidden_layers: 12,
+      patch_size: 16,
+      qkv_bias: true,
+    },
+  ],
+  [
+    "ResNet-50",
+    25_557_032,
+    {
+      architectures: ["ResNetForImageClassification"],
+      depths: [3, 4, 6, 3],
+      downsample_in_first_stage: false,
+      embedding_size: 64,
+      hidden_act: "relu",
+      hidden_sizes: [256, 512, 1024, 2048],
+      id2label: thousandLabels,
+      layer_type: "bottleneck",
+      model_type: "resnet",
+      num_channels: 3,
+    },
+  ],
+  [
+    "ResNet-18",
+    11_689_512,
+    {
+      architectures: ["ResNetForImageClassification"],
+      depths: [2, 2, 2, 2],
+      hidden_sizes: [64, 128, 256, 512],
+      id2label: thousandLabels,
+      layer_type: "basic",
+      model_type: "resnet",
+    },
+  ],
+];
+
+test.each(published)("%s has %i parameters", (_, numParameters, config) => {
+  const { leaves } = modelLeaves(openConfig(config));
+  const params = leaves.filter(({ path }) => path.startsWith("params."));
+  expect(params.reduce((total, { shape }) => total + elementCount(shape), 0)).toBe(numParameters);
+});
