@@ -93,7 +93,7 @@ const fastest = (places: readonly Place[], group: StepGroup): string =>
     .filter((place) => place.group === group)
     .flatMap(({ title, done }) => {
       const base = done.find(({ run }) => run.choice === bases[group]);
-      const [best] = done.filter(({ run }) => run.choice !== automatic).toSorted((a, b) => secondsOf(a) - secondsOf(b));
+      const [best] = done.filter(isChoice).toSorted((a, b) => secondsOf(a) - secondsOf(b));
       return base === undefined || best === undefined
         ? []
         : [`${title}: ${best.run.choice}, ${times(secondsOf(base) / secondsOf(best))}`];
