@@ -3,7 +3,6 @@
 import {
   add,
   ArgumentError,
-  attention,
   axisIndex,
   cast,
   embedding,
@@ -24,7 +23,6 @@ import {
   silu,
   slice,
   type Tensor,
-  transpose,
   zerosLike,
 } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
@@ -37,8 +35,10 @@ import type {
   GptParams,
   GptState,
 } from "./gpt-options.ts";
+import { attendHeads } from "./attention-layer.ts";
 import { dropWhileTraining, initEmbedding } from "./layers.ts";
 import { type LabelledBatch, labelledModel, type Model, type RunContext } from "./model.ts";
+import { needSizes } from "./need-sizes.ts";
 import { applyLayerNorm, applyRmsNorm, initLayerNorm, initRmsNorm } from "./normalisation.ts";
 import { asBlock } from "./recompute.ts";
 import {
@@ -55,13 +55,6 @@ interface ExpertsApplied {
   readonly own: unknown;
   readonly report: FeedForwardReport;
 }
-
-const needPositive = (options: Readonly<Record<string, number>>): void => {
-  for (const [name, value] of Object.entries(options)) {
-    if (!Number.isInteger(value) || value < 1)
-      throw new ArgumentError(`gpt: ${name} is ${value}; use an integer from 1`);
-  }
-};
 
 /** Dimension along which tensor-parallel ranks share a matrix of a block out: columns go in, rows come out. */
 const sharedDims = { query_DD: 1, key_DD: 1, value_DD: 1, output_DD: 0, up_DF: 1, gate_DF: 1, down_FD: 0 } as const;
@@ -117,7 +110,7 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
     tensor,
   } = options;
   const hidden = options.hidden ?? (activation === "gelu" ? 4 * width : 8 * Math.ceil(width / 3));
-  needPositive({ vocabulary, contextLength, width, numLayers, numHeads, hidden });
+  needSizes("gpt", { vocabulary, contextLength, width, numLayers, numHeads, hidden });
   if (width % numHeads !== 0)
     throw new ArgumentError(
       `gpt: ${numHeads} heads do not divide the width ${width}; choose a width that is a multiple of the heads`,
@@ -198,14 +191,11 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
 
   const attend = (block: GptBlockParams, own: Tensor): Tensor => {
     const x_BTD = enter(own);
-    const [numRows, length] = x_BTD.shape as [number, number, number];
-    const heads = (weight_DD: Tensor): Tensor =>
-      transpose(reshape(matmul(x_BTD, weight_DD), [numRows, length, -1, headWidth]), [0, 2, 1, 3]);
+    const [query, key, value] = [block.query_DD, block.key_DD, block.value_DD].map((weight_DD) =>
+      matmul(x_BTD, weight_DD),
+    ) as [Tensor, Tensor, Tensor];
     const turn = (x_BHTK: Tensor): Tensor => (positions === "rotary" ? rotary(x_BHTK) : x_BHTK);
-    const y_BHTK = attention(turn(heads(block.query_DD)), turn(heads(block.key_DD)), heads(block.value_DD), {
-      causal: true,
-    });
-    return leave(matmul(reshape(transpose(y_BHTK, [0, 2, 1, 3]), [numRows, length, -1]), block.output_DD));
+    return leave(matmul(attendHeads(query, key, value, { headWidth, turn, causal: true }), block.output_DD));
   };
 
   const feedForward = (block: GptBlockParams, own: Tensor): Tensor => {
