@@ -12,6 +12,7 @@ import type { RangePlot } from "../report/range-plot.ts";
 import type { Figures } from "../studies/outcome.ts";
 import type { Draw, ResultOf } from "../studies/study.ts";
 import { flat, type LayerRun, numbersOfChunks, numHosts, sizes, type Way } from "./layer-plan.ts";
+import { speedRange, spread } from "./step-times.ts";
 
 /** A run that is done, beside the one that it is compared with. */
 interface Beside {
@@ -44,9 +45,6 @@ const besides = (
 
 const isSamePlace = (a: LayerRun, b: LayerRun): boolean =>
   a.group === b.group && a.network === b.network && a.ranks === b.ranks && a.routing === b.routing;
-
-const spread = ({ stepSeconds: { median, mad, n } }: Figures): string =>
-  `${milliseconds(median)} ± ${milliseconds(mad)} (${n})`;
 
 const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(2);
 
@@ -142,15 +140,11 @@ const waysPlot = (all: readonly Beside[]): RangePlot => ({
   legend: `marks: medians of steps; filled: as fast as ${flat} or faster`,
   rows: all.flatMap(({ run, figures, speedUp }) => {
     if (speedUp === undefined || run.way.name === flat) return [];
-    const { median, mad } = figures.stepSeconds;
     return [
       {
         label: `${run.network.name}, ${run.ranks} ranks, ${run.way.name}`,
-        value: speedUp,
-        low: speedUp * (median / (median + mad)),
-        high: speedUp * (median / Math.max(median / 2, median - mad)),
         solid: speedUp >= 1,
-        note: `${milliseconds(median)} ms`,
+        ...speedRange(speedUp, figures),
       },
     ];
   }),

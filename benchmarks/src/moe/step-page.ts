@@ -1,10 +1,10 @@
 import { alignColumns } from "../report/align-columns.ts";
-import { milliseconds } from "../report/milliseconds.ts";
 import type { RangePlot } from "../report/range-plot.ts";
 import type { Figures } from "../studies/outcome.ts";
 import type { Draw, ResultOf } from "../studies/study.ts";
 import { flat, sizes } from "./layer-plan.ts";
 import { automatic, gpt, type StepGroup, type StepRun, tensorRanks } from "./step-plan.ts";
+import { speedRange, spread } from "./step-times.ts";
 
 /** What was asked for: `auto` takes at most so many times as long as the best. */
 const wanted = 1.1;
@@ -46,15 +46,12 @@ const tableOf = ({ group, done }: Place): string => {
   const base = done.find(({ run }) => run.choice === bases[group]);
   return alignColumns([
     [group === "ways" ? "way" : "shards", "ms per step", `beside ${bases[group]}`, "MB sent per step and rank"],
-    ...done.map((each) => {
-      const { median, mad, n } = each.figures.stepSeconds;
-      return [
-        each.run.choice,
-        `${milliseconds(median)} ± ${milliseconds(mad)} (${n})`,
-        base === undefined ? "–" : times(secondsOf(base) / secondsOf(each)),
-        (each.figures.bytesSentPerStep / 1e6).toFixed(2),
-      ];
-    }),
+    ...done.map((each) => [
+      each.run.choice,
+      spread(each.figures),
+      base === undefined ? "–" : times(secondsOf(base) / secondsOf(each)),
+      (each.figures.bytesSentPerStep / 1e6).toFixed(2),
+    ]),
   ]);
 };
 
@@ -71,16 +68,11 @@ const plotOf = (places: readonly Place[]): RangePlot => ({
     return done.flatMap((each) => {
       const { run, figures } = each;
       if (run.choice === bases[group]) return [];
-      const { median, mad } = figures.stepSeconds;
-      const speed = secondsOf(base) / median;
       return [
         {
           label: `${run.network.name}, ${run.ranks} ranks, ${group === "ways" ? "" : "shards "}${run.choice}`,
-          value: speed,
-          low: speed * (median / (median + mad)),
-          high: speed * (median / Math.max(median / 2, median - mad)),
           solid: run.choice === automatic,
-          note: `${milliseconds(median)} ms`,
+          ...speedRange(secondsOf(base) / secondsOf(each), figures),
         },
       ];
     });
