@@ -16,7 +16,6 @@ import {
   duplicateFreeDispatcher,
   expertChoiceGate,
   type Experts,
-  type ExpertShards,
   type Gate,
   geluExperts,
   hierarchicalDispatcher,
@@ -27,17 +26,15 @@ import {
   sigmoidGate,
   sinkhornGate,
   softGate,
-  splitAfterGate,
-  splitBeforeGate,
   swigluExperts,
   switchGate,
   type TokenDispatcher,
-  withoutSplit,
   zLoss,
 } from "@skein/moe-parallel";
+import { buildShards } from "./build-shards.ts";
 import { hiddenOf } from "./experts-of.ts";
 import type { ExpertsJob, MeshJob } from "./job.ts";
-import { dataAxis, expertAxis, expertLevelAxes, expertShardsAxis, tensorAxis, worldAxis } from "./mesh.ts";
+import { dataAxis, expertAxis, expertLevelAxes, tensorAxis, worldAxis } from "./mesh.ts";
 import type { SettledExperts } from "./planning/experts-plan.ts";
 
 const dropOrders: Readonly<Record<ExpertsJob["dropOrder"], DropOrder>> = {
@@ -73,23 +70,6 @@ const buildGate = (job: Omit<ExpertsJob, "dispatch" | "chunks">, width: number):
       return softGate({ width, numExperts: job.count }) as Gate;
     case "sinkhorn":
       return sinkhornGate(topK) as Gate;
-  }
-};
-
-/** Between ranks along "tensor", each of which has all positions of a part of the tokens' hidden values. */
-const buildShards = ({ shards }: SettledExperts, { tensor }: MeshJob): ExpertShards | undefined => {
-  const axes = { axis: tensorAxis, productAxis: expertShardsAxis };
-  if (tensor === 1) return undefined;
-  switch (shards) {
-    case "none":
-      return undefined;
-    case "baseline":
-      return withoutSplit(axes);
-    case "auto": // until it is decided; parameters are the same with all
-    case "split-before-gate":
-      return splitBeforeGate({ ...axes, tokens: "own" }); // the rank's own positions
-    case "split-after-gate":
-      return splitAfterGate(axes);
   }
 };
 

@@ -1,4 +1,4 @@
-import type { ExpertsJob, Job, MeshJob } from "./job.ts";
+import type { ExpertsJob, Job } from "./job.ts";
 
 /**
  * Features inside of each expert of a GPT: as many as its tokens' flops allow, so that in `topK` of them together as
@@ -18,11 +18,3 @@ export const expertsOf = ({ model }: Pick<Job, "model">): ExpertsJob | undefined
 /** Whether ranks along "tensor" share out the hidden width of experts. */
 export const hasShards = ({ mesh, model }: Pick<Job, "mesh" | "model">): boolean =>
   mesh.tensor > 1 && (expertsOf({ model })?.shards ?? "none") !== "none";
-
-/** In how many shards each expert receives its tokens: to dispatchers a shard is an expert of its own. */
-export const numFusedShards = ({ shards }: Pick<ExpertsJob, "shards">, { tensor }: Pick<MeshJob, "tensor">): number =>
-  shards === "split-before-gate" ? tensor : 1;
-
-/** Whether ranks along "tensor" gate all their positions alike, and not each its own. */
-export const gatesAlike = ({ shards }: Pick<ExpertsJob, "shards">, { tensor }: Pick<MeshJob, "tensor">): boolean =>
-  tensor > 1 && (shards === "baseline" || shards === "split-after-gate");

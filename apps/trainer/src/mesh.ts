@@ -17,8 +17,17 @@ export const expertReplicasAxis = "expert-replicas";
 /**
  * The axes of the mesh whose product is that of experts, from the outermost: of each level that tokens travel over.
  */
-export const expertLevelAxes = ({ expertLevels = [] }: Pick<MeshJob, "expertLevels">): readonly string[] =>
-  expertLevels.length > 1 ? expertLevels.map((_, i) => `${expertAxis}-level-${i + 1}`) : [expertAxis];
+export const expertLevelAxes = (mesh: Pick<MeshJob, "expert" | "expertLevels">): readonly string[] =>
+  expertLevelsOf(mesh).map(({ axis }) => axis);
+
+/** The same, with the ranks along each. */
+export const expertLevelsOf = ({
+  expert,
+  expertLevels = [],
+}: Pick<MeshJob, "expert" | "expertLevels">): readonly { readonly axis: string; readonly size: number }[] =>
+  expertLevels.length > 1
+    ? expertLevels.map((size, i) => ({ axis: `${expertAxis}-level-${i + 1}`, size }))
+    : [{ axis: expertAxis, size: expert }];
 
 /** Along this one lie ranks that have the same samples and share out the matrices of each block. */
 export const tensorAxis = "tensor";
@@ -60,12 +69,11 @@ const productPartition = (mesh: Mesh, along: readonly string[]): number[][] => {
 
 /** Axes of what ranks share out beside the batch, and the products of them along which gradients are averaged. */
 const sharedOut = ({ ranks, mesh: job, model }: Job): (readonly [axis: string, groups: Groups])[] => {
-  const { expert, expertLevels = [], tensor } = job;
+  const { expert, tensor } = job;
   const levels = expertLevelAxes(job);
-  const sizes = levels.length > 1 ? expertLevels : [expert];
   const mesh = {
     replica: ranks / (expert * tensor),
-    ...Object.fromEntries(levels.map((axis, i) => [axis, sizes[i]!])),
+    ...Object.fromEntries(expertLevelsOf(job).map(({ axis, size }) => [axis, size])),
     tensor, // neighbours along the last one send most: activations of every matrix
   };
   const groups = (...along: readonly string[]): Groups => productPartition(mesh, along);

@@ -1,8 +1,9 @@
 import { backwardChunksOf, type DispatchChoice, type DispatchWay } from "@skein/cost-model";
 import { z } from "zod";
-import { expertsOf, gatesAlike, numFusedShards } from "../experts-of.ts";
+import { gatesAlike, numFusedShards } from "../build-shards.ts";
+import { expertsOf } from "../experts-of.ts";
 import type { ExpertsJob, Job, MeshJob } from "../job.ts";
-import { expertLevelAxes, tensorAxis } from "../mesh.ts";
+import { expertLevelsOf, tensorAxis } from "../mesh.ts";
 
 /**
  * What was measured and decided before a run about the way of tokens to their experts. Equal on all ranks, and kept
@@ -24,22 +25,6 @@ export const expertsPlanSchema: z.ZodType<ExpertsPlan> = z.strictObject({
   on: z.strictObject({ ranks: z.int().min(1), expert: z.int().min(1), levels: z.array(z.int().min(1)) }),
 });
 
-/** Levels that the ranks which share out experts lie along, if there are several. */
-export const levelSizes = ({ expertLevels = [] }: Pick<MeshJob, "expertLevels">): readonly number[] => {
-  const sizes = expertLevels.filter((size) => size > 1);
-  return sizes.length > 1 ? sizes : [];
-};
-
-/** The ranks that a plan of a job is for. */
-export const plannedOn = ({ ranks, mesh }: Pick<Job, "ranks" | "mesh">): ExpertsPlan["on"] => ({
-  ranks,
-  expert: mesh.expert,
-  levels: levelSizes(mesh),
-});
-
-/** Numbers of chunks that are looked at, as the planners of pipelines do. */
-const degrees: readonly number[] = [1, 2, 4, 8];
-
 /** An axis that tokens travel along, with its ranks. */
 export interface TravelAxis {
   readonly axis: string;
@@ -48,13 +33,21 @@ export interface TravelAxis {
 
 /** Levels that tokens travel over to the experts of a job, the outermost first: at least two, or none. */
 export const travelLevels = (experts: Pick<ExpertsJob, "shards">, mesh: MeshJob): readonly TravelAxis[] => {
-  const sizes = (mesh.expertLevels ?? []).length > 1 ? mesh.expertLevels! : [mesh.expert];
-  const levels = [
-    ...expertLevelAxes(mesh).map((axis, i) => ({ axis, size: sizes[i]! })),
-    { axis: tensorAxis, size: numFusedShards(experts, mesh) },
-  ].filter(({ size }) => size > 1);
+  const levels = [...expertLevelsOf(mesh), { axis: tensorAxis, size: numFusedShards(experts, mesh) }].filter(
+    ({ size }) => size > 1,
+  );
   return levels.length > 1 ? levels : [];
 };
+
+/** The ranks that a plan of a job is for. */
+export const plannedOn = ({ ranks, mesh }: Pick<Job, "ranks" | "mesh">): ExpertsPlan["on"] => ({
+  ranks,
+  expert: mesh.expert,
+  levels: travelLevels({ shards: "none" }, mesh).map(({ size }) => size),
+});
+
+/** Numbers of chunks that are looked at, as the planners of pipelines do. */
+const degrees: readonly number[] = [1, 2, 4, 8];
 
 /** Ways in which tokens may travel: all compute the same and drop the same tokens. The first is the flat one. */
 const waysOf = (experts: ExpertsJob, mesh: MeshJob): readonly DispatchWay[] => {

@@ -26,7 +26,7 @@ import {
 import { buildExpert, buildExperts, capacityOf } from "../build-experts.ts";
 import { passesFor } from "../compiled-steps.ts";
 import type { ExpertsJob, MeshJob } from "../job.ts";
-import { gatesAlike } from "../experts-of.ts";
+import { gatesAlike } from "../build-shards.ts";
 import { dataAxis, everyRankAxis, meshOf, numBatchParts, placeOf } from "../mesh.ts";
 import { dispatchChoices, mostChunksOf } from "./experts-plan.ts";
 import { medianSeconds } from "./median-seconds.ts";

@@ -1,6 +1,5 @@
 import {
   chooseParmSchedule,
-  fitCollectiveModel,
   type LinearCollectiveModel,
   parmCosts,
   type ParmLayer,
@@ -14,7 +13,8 @@ import { measureRates } from "../measure-rates.ts";
 import { everyRankAxis, expertAxis, expertShardsAxis, meshOf, numBatchParts, tensorAxis } from "../mesh.ts";
 import { agreement } from "./agree.ts";
 import { type ExpertSchedulePlan, isAllowed } from "./expert-schedule-plan.ts";
-import { type MeasuredCollective, measureCollectives } from "./measure-collectives.ts";
+import type { MeasuredCollective } from "./measure-collectives.ts";
+import { agreedLine } from "./measure-exchange.ts";
 import type { ProfileInput } from "./profile-steps.ts";
 
 const scheduleNames: Readonly<Record<ParmSchedule, ShardSchedule>> = {
@@ -74,12 +74,8 @@ export const planExpertSchedule = async (input: Omit<ProfileInput, "parts">): Pr
   const { job, backend, communicators, train } = input;
   const mesh = meshOf(job);
   const agree = agreement(backend, communicators, everyRankAxis(mesh));
-  const timed = async (kind: MeasuredCollective, axis: string): Promise<LinearCollectiveModel> => {
-    if ((mesh[axis] ?? 1) === 1) return free;
-    const fitted = fitCollectiveModel(await measureCollectives(kind, axis, { backend, communicators, mostBytes }));
-    const [startupSeconds, secondsPerByte] = await agree([fitted.startupSeconds, fitted.secondsPerByte]);
-    return { startupSeconds: startupSeconds!, secondsPerByte: secondsPerByte! };
-  };
+  const timed = async (kind: MeasuredCollective, axis: string): Promise<LinearCollectiveModel> =>
+    (mesh[axis] ?? 1) === 1 ? free : agreedLine(kind, axis, { backend, communicators, mostBytes }, agree);
   try {
     const gather = await timed("all-gather", tensorAxis);
     const models: ParmModels = {

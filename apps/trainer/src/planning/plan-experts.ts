@@ -8,7 +8,7 @@ import {
   type PredictedDispatch,
   rankDispatches,
 } from "@skein/cost-model";
-import { numFusedShards } from "../experts-of.ts";
+import { numFusedShards } from "../build-shards.ts";
 import { everyRankAxis, expertAxis, expertShardsAxis, meshOf } from "../mesh.ts";
 import { type Agree, agreement } from "./agree.ts";
 import {

@@ -1,7 +1,6 @@
 import { type Aggregator, bucketOf, type BucketTensor, specsByPath } from "@skein/compressors";
 import { ArgumentError, type BucketPlan } from "@skein/tensor-core";
 import {
-  fitCollectiveModel,
   fitSlowdown,
   type GradientProfile,
   type IdleBuckets,
@@ -25,7 +24,7 @@ import { everyRankAxis, expertAxis, replicasAxisOf } from "../mesh.ts";
 import { type Agree, agreement } from "./agree.ts";
 import { type ExpertLayerTimes, layerNumbers, layersFrom, stretchesOf } from "./expert-layers.ts";
 import { measureCollectives } from "./measure-collectives.ts";
-import { measureAllToAlls } from "./measure-exchange.ts";
+import { agreedLine, measureAllToAlls } from "./measure-exchange.ts";
 import { isAloneOn, measureProfile, profileFrom, profileNumbers } from "./measure-profile.ts";
 import type { ProfileInput } from "./profile-steps.ts";
 
@@ -162,11 +161,8 @@ export const planTogether = async (input: ProfileInput): Promise<AgreedPlan> => 
     const own = await measureProfile(input);
     const dense = profileFrom(await agree(profileNumbers(own.profile, params)), params);
     const mostBytes = dense.tensors.reduce((sum, { bytes }) => sum + bytes, 0);
-    const fit = async (kind: "all-reduce" | "all-gather"): Promise<LinearCollectiveModel> => {
-      const fitted = fitCollectiveModel(await measureCollectives(kind, axis, { backend, communicators, mostBytes }));
-      const [startupSeconds, secondsPerByte] = await agree([fitted.startupSeconds, fitted.secondsPerByte]);
-      return { startupSeconds: startupSeconds!, secondsPerByte: secondsPerByte! };
-    };
+    const fit = (kind: "all-reduce" | "all-gather"): Promise<LinearCollectiveModel> =>
+      agreedLine(kind, axis, { backend, communicators, mostBytes }, agree);
     const allReduce = await fit("all-reduce");
     const allGather = job.compression.kind === "lags" ? await fit("all-gather") : undefined;
     const slowdown =
