@@ -37,6 +37,7 @@ const order: readonly (readonly Stage[])[] = [
       120,
     ),
     command("dead code and dependencies", "knip --no-config-hints", 120),
+    command("site", "node tooling/site.ts", 240),
   ],
   [{ name: "tests", run: (passed) => vitestStage({ full, built: passed("build") }) }],
   [

@@ -12,8 +12,10 @@ type Loose<T> = T extends readonly unknown[]
 /** A module, which a program may name by its URL too, that of a file beside it. */
 type ModuleInput = Partial<Omit<ModuleJob, "kind" | "file">> & { readonly kind: "module"; readonly file: string | URL };
 
+/** `data` of a job, as a program may write it: what has a default may be left out. */
 export type DataInput = Loose<Exclude<DataJob, ModuleJob | ProgramJob>> | ModuleInput;
 
+/** `model` of a job, as a program may write it: what has a default may be left out. */
 export type ModelInput = Loose<Exclude<ModelJob, ModuleJob | ProgramJob>> | ModuleInput;
 
 /** The keys of a job file but `data` and `model`, those with defaults left out at will. Checked as a job file is. */

@@ -16,6 +16,10 @@ export const placeIn = (folder: string): BlasPlace => ({
   table: join(folder, "table.json"),
 });
 
+/**
+ * Where this machine's addons are kept, and what was measured of them: `skein/blas` in `$XDG_CACHE_HOME`, else in
+ * `~/.cache`.
+ */
 export const defaultCacheFolder = (environment: NodeJS.ProcessEnv = process.env): string =>
   cacheFolder("blas", environment);
 

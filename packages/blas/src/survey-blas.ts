@@ -17,8 +17,12 @@ export type BlasSurvey =
     }
   /** Built, but not to be used any more. */
   | { readonly state: "broken"; readonly reason: string }
-  /** Not built. @param libraries names of those that are installed, as far as the loader's cache tells. */
-  | { readonly state: "not-built"; readonly libraries: readonly string[] };
+  /** Not built. */
+  | {
+      readonly state: "not-built";
+      /** Names of those that are installed, as far as the loader's cache tells. */
+      readonly libraries: readonly string[];
+    };
 
 /** Look for what `buildBlas` has left here, and whether it works. */
 export const surveyBlas = (environment: NodeJS.ProcessEnv = process.env): BlasSurvey => {

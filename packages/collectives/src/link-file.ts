@@ -69,6 +69,7 @@ export interface LinkFile {
   readonly reduceSecondsPerByte: number;
 }
 
+/** The JSON text of measured links, which `parseLinkFile` reads. */
 export const formatLinkFile = (file: LinkFile): string => `${JSON.stringify(file, undefined, 2)}\n`;
 
 /**

@@ -38,6 +38,7 @@ export interface ThreadWorld {
 // Measured on 2 cores, 1 MiB (docs/experiments.md): two ranks take 24 µs when they look 3000 times or more, and 75 µs
 // when they sleep at once; but four ranks take 250 µs when they sleep, and 570 µs when each looks 30,000 times on a
 // core that another needs.
+/** How often a rank with a core of its own looks for a message before it sleeps. */
 export const spinsOnOwnCore = 5000;
 
 /**

@@ -13,6 +13,7 @@ export type SelectionScope = "tensor" | "bucket";
 export const widestScope = (scopes: readonly SelectionScope[]): SelectionScope =>
   scopes.includes("bucket") ? "bucket" : "tensor";
 
+/** What comes of a step of an aggregator. */
 export interface Aggregated<State> {
   /** f32 `[n]`, the same bits on all ranks. */
   readonly mean: Tensor;

@@ -63,6 +63,7 @@ const unknownPath = (path: string, specs: ReadonlyMap<string, TensorSpec>): neve
   );
 };
 
+/** Dtype and shape of each leaf of a tree of parameters, by its path, such as `layers.0.weight`. */
 export const specsByPath = (params: unknown): ReadonlyMap<string, TensorSpec> => {
   const { leaves } = flattenTree<TensorSpec>(params);
   return new Map(leafPaths(params).map((path, i) => [path, leaves[i]!]));

@@ -13,6 +13,7 @@ export interface Bucket extends TensorSpec {
   readonly tensors: readonly BucketTensor[];
 }
 
+/** The bucket that tensors make, one behind the other: f32 `[n]`, n the sum of their elements. */
 export const bucketOf = (tensors: readonly BucketTensor[]): Bucket => ({
   dtype: "f32",
   shape: [tensors.reduce((count, { shape }) => count + elementCount(shape), 0)],

@@ -19,6 +19,7 @@ import { type Compressor, defineCompressor } from "./compressor.ts";
 /** The payload of `Outer`, whose values the inner compressor has replaced by `Inner`. */
 export type ChainPayload<Outer, Inner> = Omit<Outer, "values"> & { readonly values: Inner };
 
+/** What two chained compressors keep, each its own. */
 export interface ChainState<Outer, Inner> {
   readonly outer: Outer;
   readonly inner: Inner;

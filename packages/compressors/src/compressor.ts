@@ -17,6 +17,7 @@ import type { Aggregated, Aggregator, SelectionScope } from "./aggregator.ts";
 import { type Bucket, lengthOf } from "./bucket.ts";
 import type { AggregateContext, EncodeContext } from "./context.ts";
 
+/** What a compressor sends, and what it keeps for the next step. */
 export interface Encoded<State, Payload> {
   /** Tree of tensors; all of it travels, nothing else does. */
   readonly payload: Payload;

@@ -1,6 +1,7 @@
 import { add, reshape, subtract, type Tensor, zerosLike } from "@skein/tensor-core";
 import type { Aggregator } from "./aggregator.ts";
 
+/** What EF21 keeps, beside the state of the compressor inside it. */
 export interface Ef21State<Inner> {
   /** What the others take this rank's gradient for, f32 `[n]`. */
   readonly estimate: Tensor;

@@ -2,6 +2,7 @@ import { add, subtract, type Tensor, zerosLike } from "@skein/tensor-core";
 import type { Aggregator } from "./aggregator.ts";
 import { substituteGradient } from "./substitute-gradient.ts";
 
+/** What error feedback keeps, beside the state of the compressor inside it. */
 export interface ErrorFeedbackState<Inner> {
   /** What has not been sent yet, f32 `[n]`. */
   readonly residual: Tensor;

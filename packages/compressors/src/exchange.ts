@@ -19,12 +19,14 @@ import { type Bucket, bucketOf, unflattenBucket } from "./bucket.ts";
 import { bucketPerTensor, checkBucketPlan, specsByPath } from "./bucket-plan.ts";
 import type { BucketPlan } from "@skein/tensor-core";
 
+/** How gradients are compressed, and which of them travel together. */
 export interface BucketOptions<State> {
   readonly compressor: Aggregator<State>;
   /** Default: one bucket per tensor. Must be the same in `initExchange` and `exchange`, and on all ranks. */
   readonly buckets?: BucketPlan;
 }
 
+/** How gradients are compressed and among whom they are averaged, with what changes from step to step. */
 export interface ExchangeOptions<State> extends BucketOptions<State> {
   /**
    * Mesh axis over whose ranks the mean is taken, or that of each path: a parameter that is shared out along one axis

@@ -25,6 +25,7 @@ export interface MomentumCorrectionOptions {
   readonly clipNorm?: number;
 }
 
+/** What momentum correction keeps, beside the state of the compressor inside it. */
 export interface MomentumCorrectionState<Inner> {
   /** Decaying sum of this rank's gradients, f32 `[n]`. */
   readonly velocity: Tensor;

@@ -7,6 +7,7 @@ export interface MomentumOptions {
   readonly momentum: number;
 }
 
+/** What momentum before compression keeps, beside the state of the compressor inside it. */
 export interface MomentumState<Inner> {
   /** Running mean of this rank's gradients, f32 `[n]`. */
   readonly velocity: Tensor;

@@ -13,6 +13,7 @@ export const hasAtLeast =
   ({ shape }) =>
     elementCount(shape) >= elements;
 
+/** Which tensors an aggregator is for. */
 export interface PartitionRule {
   /** By path and shape alone; the same on all ranks. */
   readonly when: (tensor: BucketTensor) => boolean;

@@ -54,6 +54,7 @@ export const forwardSeconds = ({ tensors }: GradientProfile): number => {
 /** Two trivial plans: every gradient by itself (wait-free backpropagation), and all in one. */
 export const onePerTensor = ({ tensors }: GradientProfile): BucketPlan => tensors.map(({ path }) => [path]);
 
+/** The plan with one bucket that holds all gradients; no bucket where there are none. */
 export const allInOne = ({ tensors }: GradientProfile): BucketPlan =>
   tensors.length === 0 ? [] : [tensors.map(({ path }) => path)];
 

@@ -20,13 +20,17 @@ export interface ImageRecords {
  * height, width, channels], labels [N]. Fields `inputs` u8 [height, width, channels] and `labels` u8 []. Pixels stay
  * bytes, a quarter of the traffic of floats; the traced model function casts and scales them.
  *
- * @param options.classes How many classes there are. Default: one more than the greatest label.
  * @throws DataError for truncated or altered files, unequal counts, no images, or a label that is no class.
  */
 export const imageRecords = (
   imageFile: NamedBytes,
   labelFile: NamedBytes,
-  { classes }: { readonly classes?: number | undefined } = {},
+  {
+    classes,
+  }: {
+    /** How many classes there are. Default: one more than the greatest label. */
+    readonly classes?: number | undefined;
+  } = {},
 ): ImageRecords => {
   const withChannels = imageFile.bytes[3] === 4;
   const images = parseIdx(imageFile.bytes, imageFile.name, withChannels ? 4 : 3);

@@ -2,6 +2,7 @@ import { DataError } from "./errors.ts";
 import { imageRecords, type NamedBytes } from "./images.ts";
 import type { Records } from "./records.ts";
 
+/** Classes of MNIST and of Fashion-MNIST. */
 export const mnistClasses = 10;
 
 /** Names of the four files, as they were published; Fashion-MNIST has the same. */

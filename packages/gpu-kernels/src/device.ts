@@ -4,6 +4,7 @@ import { brakes } from "./event-loop-brake.ts";
 import type { DeviceFacts, SubgroupMatrixShape } from "./kernel.ts";
 import type { Gpu, GpuAdapter, GpuDevice } from "./platform-types.ts";
 
+/** Which GPU is opened. */
 export interface DeviceOptions {
   /** `navigator.gpu` of a page or worker, or what `openNodeGpu` returns. */
   readonly gpu: Gpu;
@@ -18,6 +19,7 @@ export const wishedFeatures = {
   "chromium-experimental-subgroup-matrix": "matrix products on tensor cores",
 } as const;
 
+/** The name of a feature that our kernels use when it is there. */
 export type WishedFeature = keyof typeof wishedFeatures;
 
 /** Limits that we raise to what the adapter has: large tensors, fused programs with many operands, big tiles. */

@@ -44,6 +44,7 @@ export type BindingSource =
   | { readonly scratch: number }
   | { readonly constants: number };
 
+/** A buffer that a pass reads or writes. */
 export interface Binding {
   /** Name of the variable in WGSL; used for nothing else in the shader. */
   readonly name: string;

@@ -24,6 +24,7 @@ import { kernels as ownKernels, type KernelTable } from "./kernel-table.ts";
 import { checkSupport } from "./support.ts";
 import { PipelineCache } from "./pipeline-cache.ts";
 
+/** Which GPU a backend runs on, and what it knows of it. */
 export interface WebGpuBackendOptions extends DeviceOptions {
   /** Memory for what collectives carry. Default: plain memory of this thread. */
   readonly hostMemory?: HostMemory;

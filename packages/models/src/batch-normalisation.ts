@@ -11,6 +11,7 @@ import {
 } from "@skein/tensor-core";
 import type { NormParams } from "./normalisation.ts";
 
+/** Gain and shift of each channel, [C]. */
 export type BatchNormParams = NormParams;
 
 /** Running statistics of each channel, f32 [C]. */
@@ -22,6 +23,7 @@ export interface BatchNormState {
 /** Weight of the newest batch in the running statistics; PyTorch's default. */
 const momentum = 0.1;
 
+/** Gain 1 and shift 0, and running statistics of mean 0 and variance 1, for inputs [..., channels]. */
 export const initBatchNorm = (
   channels: number,
 ): { readonly params: BatchNormParams; readonly state: BatchNormState } => ({

@@ -37,6 +37,7 @@ import { needDivisor, needTokens } from "./transformer-sizes.ts";
  */
 export type BertHead = "states" | "tokens" | { readonly numClasses: number };
 
+/** Sizes of a BERT, and what it is asked for. */
 export interface BertOptions {
   /** V */
   readonly vocabulary: number;
@@ -65,6 +66,7 @@ export interface BertOptions {
   readonly recompute?: Recompute;
 }
 
+/** Parameters of a BERT; letters at a name's end are its shape. */
 export interface BertParams {
   readonly embedding_VD: Tensor;
   readonly positions_TD: Tensor;

@@ -28,6 +28,7 @@ export interface CnnOptions {
   readonly dropoutRate?: number;
 }
 
+/** Parameters of the small convolutional network: two convolutions, two dense layers. */
 export interface CnnParams {
   readonly conv1: Affine;
   readonly conv2: Affine;

@@ -5,6 +5,7 @@ import type { NormParams as LayerNormParams, RmsNormParams } from "./normalisati
 import type { Recompute } from "./recompute.ts";
 import type { TensorParallel } from "./tensor-parallel.ts";
 
+/** Sizes of a GPT, and which of the known blocks it is made of. */
 export interface GptOptions {
   /** Number of tokens; 256 for bytes, the default. */
   readonly vocabulary?: number;
@@ -107,6 +108,7 @@ export interface GptBlockParams {
   readonly down_FD?: Tensor;
 }
 
+/** Parameters of a GPT; letters at a name's end are its shape. */
 export interface GptParams {
   readonly embedding_VD: Tensor;
   /** Learned positions only. */

@@ -11,6 +11,7 @@ import { initTokens, tokenLogits, type TokenParams } from "./token-head.ts";
 import { applyTransformerBlocks, initTransformerBlock, type TransformerBlockParams } from "./transformer-block.ts";
 import { needDivisor, needTokens } from "./transformer-sizes.ts";
 
+/** Sizes of a GPT-2. */
 export interface Gpt2Options {
   /** V */
   readonly vocabulary: number;

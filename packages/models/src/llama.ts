@@ -23,6 +23,7 @@ import { asBlock, type Recompute } from "./recompute.ts";
 import { initTokens, tokenLogits, type TokenParams } from "./token-head.ts";
 import { needTokens, residualDeviation } from "./transformer-sizes.ts";
 
+/** Sizes of a Llama. */
 export interface LlamaOptions {
   /** V */
   readonly vocabulary: number;
@@ -58,6 +59,7 @@ export interface LlamaOptions {
   readonly recompute?: Recompute;
 }
 
+/** Parameters of one of Llama's blocks. */
 export interface LlamaBlockParams {
   readonly attentionNorm: RmsNormParams;
   readonly attention: AttentionParams;

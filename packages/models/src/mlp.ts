@@ -10,6 +10,7 @@ export interface MlpOptions {
   readonly activation?: (x: Tensor) => Tensor;
 }
 
+/** Parameters of an MLP: weight [in, out] and bias [out] of each layer. */
 export interface MlpParams {
   readonly layers: readonly Affine[];
 }

@@ -11,7 +11,7 @@ export interface RunContext {
 
 /** Inputs with one label per row: images with classes, or tokens with the tokens that follow them. */
 export interface LabelledBatch {
-  /** [B, …]: images f32 or u8 [B, H, W, C], tokens i32 [B, T]. */
+  /** `[B, …]`: images f32 or u8 [B, H, W, C], tokens i32 [B, T]. */
   readonly inputs: Tensor;
   /** i32 [B] or [B, T]. */
   readonly labels: Tensor;

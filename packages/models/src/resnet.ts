@@ -16,6 +16,7 @@ import { asBlock, type Recompute } from "./recompute.ts";
 import { labelledModel, type Model } from "./model.ts";
 import { needSizes } from "./need-sizes.ts";
 
+/** Which ResNet, and for which images. */
 export interface ResNetOptions {
   readonly numClasses: number;
   /** Default: 3. */
@@ -69,10 +70,12 @@ interface Network<Convolution> {
   readonly stages: readonly (readonly Block<Convolution>[])[];
 }
 
+/** Parameters of a ResNet: stem, blocks by stage, and the dense layer at its end. */
 export interface ResNetParams extends Network<ConvolutionParams> {
   readonly head: Affine;
 }
 
+/** Running statistics of a ResNet's batch norms, a tree like its convolutions. */
 export type ResNetState = Network<ConvolutionState>;
 
 type Initialised = { readonly params: ConvolutionParams; readonly state: ConvolutionState };

@@ -16,8 +16,10 @@ export interface ResNet18Options {
   readonly recompute?: Recompute;
 }
 
+/** Parameters of a ResNet-18. */
 export type ResNet18Params = ResNetParams;
 
+/** Running statistics of a ResNet-18's batch norms. */
 export type ResNet18State = ResNetState;
 
 /**

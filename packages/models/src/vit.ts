@@ -26,6 +26,7 @@ import type { Recompute } from "./recompute.ts";
 import { applyTransformerBlocks, initTransformerBlock, type TransformerBlockParams } from "./transformer-block.ts";
 import { needDivisor } from "./transformer-sizes.ts";
 
+/** Sizes of a vision transformer, and the images that it takes. */
 export interface VitOptions {
   /** Rows and columns of an image; what is left over at the end of a row of patches is not seen. */
   readonly imageSize: readonly [number, number];
@@ -54,6 +55,7 @@ export interface VitOptions {
   readonly recompute?: Recompute;
 }
 
+/** Parameters of a vision transformer. */
 export interface VitParams {
   /** Weight [P, P, C, D]. */
   readonly patches: Affine;

@@ -1,4 +1,4 @@
-"""Run the PyTorch column of docs/from-pytorch.md and write from-pytorch.json beside this file: inputs and results, in Skein's layout.
+"""Run the PyTorch column of docs/guides/from-pytorch.md and write from-pytorch.json beside this file: inputs and results, in Skein's layout.
 
 Needs PyTorch 1.13 or later (Debian: python3-torch). The tests need only the JSON.
 """
@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 
 here = pathlib.Path(__file__).parent
-page = (here / "../../../docs/from-pytorch.md").resolve().read_text()
+page = (here / "../../../docs/guides/from-pytorch.md").resolve().read_text()
 
 
 def numbers(shape, seed):

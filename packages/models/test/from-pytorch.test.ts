@@ -15,7 +15,7 @@ const { results, inputs } = recorded as unknown as {
   results: Record<string, Recorded[]>;
   inputs: Record<string, Recorded>;
 };
-const page = readFileSync(new URL("../../../docs/from-pytorch.md", import.meta.url), "utf8");
+const page = readFileSync(new URL("../../../docs/guides/from-pytorch.md", import.meta.url), "utf8");
 
 /** Rows of the page's tables, in sections by their headings. */
 const sections = page

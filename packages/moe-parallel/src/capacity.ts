@@ -21,6 +21,7 @@ export interface Capacity {
   readonly dropOrder: DropOrder;
 }
 
+/** How many tokens an expert takes, from the sizes of a layer. */
 export type CapacityRule = (sizes: CapacitySizes) => Capacity;
 
 /** Where a fraction of a slot is rounded. */

@@ -41,6 +41,7 @@ import { expertsByPlace } from "./placement/expert-places.ts";
 import { initLoadMemory, type LoadMemory, rememberLoad } from "./routing/load-memory.ts";
 import type { ExpertShards } from "./shards/expert-shards.ts";
 
+/** What a layer of experts is made of. */
 export interface MoeLayerOptions<GateParams, GateState, ExpertParams, SharedParams = never> {
   /** Which experts see which tokens. */
   readonly gate: Gate<GateParams, GateState>;
@@ -89,6 +90,7 @@ export interface MoeLayerOptions<GateParams, GateState, ExpertParams, SharedPara
   readonly loadDecay?: number;
 }
 
+/** Parameters of a layer of experts. */
 export interface MoeParams<GateParams, ExpertParams, SharedParams> {
   readonly gate: GateParams;
   /** Stacked along dimension 0: those of this rank alone, by place; of each its shard. */

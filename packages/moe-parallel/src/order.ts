@@ -41,6 +41,7 @@ export interface Order {
   readonly greatestLoad: Tensor;
 }
 
+/** What tokens are put in order by. */
 export interface OrderOptions {
   readonly numExperts: number;
   readonly capacity: Capacity;

@@ -5,6 +5,7 @@ import type { MpiFamily } from "./addon.ts";
 export const addonFile = "skein-mpi.node";
 export const sources: AddonSources = new AddonSources(new URL("../native/", import.meta.url));
 
+/** Where this machine's addons are kept, one for each MPI: `skein/mpi` in `$XDG_CACHE_HOME`, else in `~/.cache`. */
 export const defaultCacheFolder = (environment: NodeJS.ProcessEnv = process.env): string =>
   cacheFolder("mpi", environment);
 

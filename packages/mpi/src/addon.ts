@@ -77,4 +77,5 @@ export interface PostCommand {
   ): void;
 }
 
+/** The implementations of MPI that the addon knows. */
 export type MpiFamily = "open-mpi" | "mpich";

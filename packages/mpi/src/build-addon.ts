@@ -44,6 +44,7 @@ export interface BuildOptions {
   readonly cacheFolder?: string;
 }
 
+/** An addon that was built: its file, and the MPI that it is for. */
 export interface BuiltAddon {
   readonly file: string;
   readonly family: MpiFamily;

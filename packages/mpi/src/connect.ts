@@ -5,6 +5,7 @@ import { MpiTransport } from "./mpi-transport.ts";
 import { nativeCollectives } from "./native-collectives.ts";
 import type { MpiWorld } from "./world.ts";
 
+/** The opened world of MPI, and how messages go through it. */
 export interface ConnectOptions {
   readonly world: MpiWorld;
   /** Requests that may be in flight at once. Default: 4. */

@@ -5,6 +5,7 @@ import { builtAddons, defaultCacheFolder } from "./addon-cache.ts";
 import { MpiError } from "./errors.ts";
 import { findLauncher } from "./launcher.ts";
 
+/** Which addon is loaded. */
 export interface LoadOptions {
   /** The addon's file. Default: $SKEIN_MPI_ADDON, else the newest in the cache that fits the launcher. */
   readonly addon?: string;

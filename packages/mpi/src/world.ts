@@ -4,6 +4,7 @@ import { findLauncher } from "./launcher.ts";
 import { loadMpi, type LoadOptions } from "./load-addon.ts";
 import { type Answer, type Command, Requests } from "./requests.ts";
 
+/** Which addon is loaded, and how MPI is opened. */
 export interface OpenOptions extends LoadOptions {
   /** An addon that is loaded already. */
   readonly loaded?: MpiAddon;

@@ -29,6 +29,7 @@ export interface EvaSOptions extends UpdateSizeOptions {
   readonly variant?: "product" | "roots";
 }
 
+/** What Eva-s keeps: no statistics, only counts and figures. */
 export interface EvaSState {
   /** Updates made, i32 scalar. */
   readonly step: Tensor;

@@ -20,6 +20,7 @@ export interface EvaOptions extends UpdateSizeOptions {
   readonly decay?: number;
 }
 
+/** What Eva keeps: two vectors for each layer. */
 export interface EvaState {
   /** Running means per layer. */
   readonly vectors: Statistics;

@@ -66,6 +66,7 @@ export const orthogonaliseUpdates = ({
     );
   });
 
+/** Options of Muon, and which weights it moves. */
 export interface MuonOptions extends OrthogonaliseOptions {
   readonly learningRate: Schedule;
   /** Whether a weight, by its path, is one that Muon moves. All others get Adam. */

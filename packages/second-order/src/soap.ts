@@ -211,6 +211,7 @@ export const scaleBySoap = ({
   };
 };
 
+/** Options of SOAP as a whole optimizer: with a learning rate and weight decay. */
 export interface SoapOptimizerOptions extends SoapOptions {
   readonly learningRate: Schedule;
   /** Decoupled, of what the mask picks. Default: 0.01. */

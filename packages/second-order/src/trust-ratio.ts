@@ -75,6 +75,7 @@ export const scaleByTrustRatio = ({
     );
   });
 
+/** Options of LARS: those of momentum, and of the trust ratio. */
 export interface LarsOptions extends Omit<TrustRatioOptions, "epsilon"> {
   readonly learningRate: Schedule;
   /** Of momentum. Default: 0.9. */
@@ -104,6 +105,7 @@ export const lars = ({
     scaleByLearningRate(learningRate),
   );
 
+/** Options of LAMB: those of Adam, and of the trust ratio. */
 export interface LambOptions extends AdamOptions, Omit<TrustRatioOptions, "epsilon" | "coefficient"> {
   readonly learningRate: Schedule;
   /** Decoupled, of what the mask picks. Default: 0.01. */

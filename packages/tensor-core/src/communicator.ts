@@ -1,5 +1,6 @@
 import type { DType } from "./dtype.ts";
 
+/** What a collective does. */
 export type CollectiveKind =
   | "all-reduce"
   | "reduce-scatter"
@@ -10,6 +11,7 @@ export type CollectiveKind =
   | "send-receive"
   | "barrier";
 
+/** What a collective makes of the ranks' elements. */
 export type Reduction = "sum" | "max" | "min";
 
 /**

@@ -211,8 +211,8 @@ const describe = (value: unknown): string => (value instanceof Tensor ? "a tenso
 /**
  * Give a graph that was saved or posted as data the definitions of its users' operators back.
  *
- * @param options.mesh ranks along each mesh axis, and the rank's place among them, as in `trace`; for compositions
- * that hold collectives or ask for their place.
+ * @param mesh with `place`, ranks along each mesh axis, and the rank's place among them, as in `trace`; for
+ * compositions that hold collectives or ask for their place.
  */
 export const withOperators = (
   graph: Graph,

@@ -3,6 +3,7 @@
  */
 export type DType = "f32" | "f16" | "bf16" | "i32" | "u32" | "u8" | "bool";
 
+/** All element types. */
 export const dtypes: readonly DType[] = ["f32", "f16", "bf16", "i32", "u32", "u8", "bool"];
 
 /** Bytes of one element. */
@@ -27,8 +28,10 @@ export interface HostStorage {
   readonly bool: Uint8Array;
 }
 
+/** The typed array that a tensor's elements lie in on the host; f16 and bf16 as their bits. */
 export type HostData = HostStorage[DType];
 
+/** By element type, the typed array that holds it on the host; f16 and bf16 as their bits. */
 export const hostArrayType: {
   readonly [D in DType]: new (
     buffer: ArrayBufferLike,
@@ -74,6 +77,7 @@ export const toBf16Bits = (value: number): number => {
   return ((bits + 0x7fff + ((bits >>> 16) & 1)) >>> 16) & 0xffff;
 };
 
+/** The number that 16 bits are as a bf16. Exact. */
 export const fromBf16Bits = (bits: number): number => floatOf((bits << 16) >>> 0);
 
 /** Round to the nearest IEEE half (ties to even, subnormals kept) and return its 16 bits. */
@@ -95,6 +99,7 @@ export const toF16Bits = (value: number): number => {
   return sign | (((rebased + 0xfff + ((rebased >>> 13) & 1)) >>> 13) & 0x7fff);
 };
 
+/** The number that 16 bits are as an IEEE half. Exact. */
 export const fromF16Bits = (bits: number): number => {
   const sign = bits & 0x8000 ? -1 : 1;
   const exponent = (bits >>> 10) & 0x1f;

@@ -15,6 +15,7 @@ import { formatSpec, sameSpec, type TensorSpec } from "./shape.ts";
 import { spanned, type SpanSink } from "./span-sink.ts";
 import { flattenTree, leavesAlong, type MapTree, type TreeStructure, unflattenTree } from "./tree.ts";
 
+/** How a function is compiled: what it may overwrite, and for which rank of which mesh. */
 export interface JitOptions {
   /** Positions of arguments whose arrays are given away, so that results may be written into them. Default: none. */
   readonly donate?: readonly number[];

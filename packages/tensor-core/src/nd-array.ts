@@ -99,7 +99,7 @@ export class NdArray extends Shown {
   /**
    * Make an array from numbers in a row, or from nested lists of them; each is rounded to what `dtype` can hold.
    *
-   * @param shape by default that of the lists.
+   * @param givenShape by default that of the lists.
    * @throws ArgumentError for lists of different length, for what is no number, and for more or fewer values than the
    * shape holds.
    * @example NdArray.from([[1, 2], [3, 4]]); // f32[2, 2]

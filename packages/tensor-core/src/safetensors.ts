@@ -26,6 +26,7 @@ export interface SafetensorsHeader<Spec extends StoredSpec = TensorSpec> {
   readonly fileBytes: number;
 }
 
+/** What a safetensors file holds: tensors by name, and metadata. */
 export interface SafetensorsContent {
   readonly tensors: ReadonlyMap<string, NdArray>;
   readonly metadata: Readonly<Record<string, string>>;

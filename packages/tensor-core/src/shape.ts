@@ -11,15 +11,20 @@ export interface TensorSpec {
   readonly shape: Shape;
 }
 
+/** How many elements a shape has: 1 for `[]`. */
 export const elementCount = (shape: Shape): number => shape.reduce((product, size) => product * size, 1);
 
+/** Bytes of a dense tensor. */
 export const byteLength = (spec: TensorSpec): number => elementCount(spec.shape) * bytesPerElement[spec.dtype];
 
+/** Whether two shapes are alike in rank and in every size. */
 export const sameShape = (a: Shape, b: Shape): boolean =>
   a.length === b.length && a.every((size, dim) => size === b[dim]);
 
+/** Whether dtype and shape are alike. */
 export const sameSpec = (a: TensorSpec, b: TensorSpec): boolean => a.dtype === b.dtype && sameShape(a.shape, b.shape);
 
+/** A shape as errors and printed graphs show it: `[2, 3]`. */
 export const formatShape = (shape: Shape): string => `[${shape.join(", ")}]`;
 
 /** `f32[64, 10]` */

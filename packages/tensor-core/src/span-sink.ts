@@ -14,6 +14,7 @@ import type { Phase } from "./graph/graph.ts";
  */
 export const tracks = ["steps", "data", "host", "compute", "collectives", "waiting"] as const;
 
+/** The row of a trace that a span lies on. */
 export type Track = (typeof tracks)[number];
 
 /** What is known of a span. All of it is optional; ranks are those of the world. */

@@ -78,6 +78,11 @@ export const leavesAlong = <Leaf>(structure: TreeStructure, tree: unknown): Leaf
   return visit(structure, tree) ? leaves : undefined;
 };
 
+/**
+ * The tree of this structure with these leaves: the inverse of `flattenTree`.
+ *
+ * @throws ArgumentError unless there are as many.
+ */
 export const unflattenTree = <T>(structure: TreeStructure, leaves: readonly unknown[]): T => {
   let next = 0;
   const build = (node: TreeStructure): unknown => {

@@ -32,6 +32,7 @@ export interface ExchangePlan {
 /** A plan whose buckets are decided. */
 export type BucketedPlan = ExchangePlan & { readonly buckets: BucketPlan };
 
+/** What a file with a plan must look like. */
 export const exchangePlanSchema: z.ZodType<ExchangePlan> = z.strictObject({
   buckets: z
     .array(z.array(z.string().min(1)).min(1))

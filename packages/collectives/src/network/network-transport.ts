@@ -34,6 +34,7 @@ import { Route } from "./route.ts";
 import { SendQueue } from "./send-queue.ts";
 import { busyPoll } from "./busy-poll.ts";
 
+/** Who this rank is, by what it reaches the others, and how much may be under way. */
 export interface NetworkWorldOptions extends Partial<Flow> {
   readonly rank: number;
   readonly worldSize: number;

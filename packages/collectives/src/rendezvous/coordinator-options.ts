@@ -22,6 +22,7 @@ export interface RendezvousEvent {
   readonly message: string;
 }
 
+/** Where the coordinator listens, whom it lets in, and how long it waits. */
 export interface RendezvousOptions {
   /** Default 127.0.0.1. */
   readonly host?: string;

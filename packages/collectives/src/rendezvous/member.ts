@@ -37,6 +37,7 @@ import type { RankAddress, Roster } from "./roster.ts";
 import { joined, Search, type SearchOptions } from "./search.ts";
 import { isUnspecified } from "./unspecified.ts";
 
+/** What a process tells the coordinator of itself, and how long it looks for it. */
 export interface JoinOptions extends SearchOptions {
   /**
    * Data listener of each of `ranks`. A host of 0.0.0.0 or :: becomes the address by which this machine reaches the

@@ -18,6 +18,8 @@ export const frameTypes = {
   proof: 11,
   join: 12,
 } as const;
+
+/** What a frame is for. */
 export type FrameType = keyof typeof frameTypes;
 
 /** Bits of `flags`. All others are zero in this version. */
@@ -30,6 +32,7 @@ export const frameFlags = {
   last: 4,
 } as const;
 
+/** What stands before each frame's payload between processes; docs/protocol.md says its layout. */
 export interface FrameHeader {
   readonly type: FrameType;
   /** Sum of `frameFlags`. */
@@ -48,6 +51,7 @@ export interface ReceivedHeader extends FrameHeader {
   readonly checksum: number;
 }
 
+/** Bytes of a frame's header. */
 export const headerBytes = 32;
 
 const magic = 0x314e4b53; // "SKN1"

@@ -10,6 +10,7 @@ export interface LeastSquaresOptions {
   readonly mostIterations?: number;
 }
 
+/** Parameters that fit samples best, and how well they are known. */
 export interface LeastSquaresFit {
   readonly parameters: readonly number[];
   /** √ of the diagonal of s² · (JᵀJ)⁻¹; NaN with as many samples as parameters, where nothing is left to judge by. */

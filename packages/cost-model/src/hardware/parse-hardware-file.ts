@@ -157,4 +157,5 @@ export const parseHardwareFile = (text: string, name: string): HardwareFile => {
   return parsed.data;
 };
 
+/** The JSON text of described hardware, which `parseHardwareFile` reads. */
 export const formatHardwareFile = (file: HardwareFile): string => `${JSON.stringify(file, undefined, 2)}\n`;

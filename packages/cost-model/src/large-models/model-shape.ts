@@ -51,6 +51,7 @@ export interface ResidualShape {
   readonly stages: readonly ResidualStage[];
 }
 
+/** The sizes of a large model, from which flops and bytes follow. */
 export type ModelShape = TransformerShape | ResidualShape;
 
 const checkSizes = (name: string, sizes: Readonly<Record<string, number>>): void => {

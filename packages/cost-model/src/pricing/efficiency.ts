@@ -4,6 +4,7 @@ import type { Work } from "../hardware/roofline.ts";
 /** How a share of the roofline was come by. */
 export type Basis = "measured" | "interpolated" | "assumed";
 
+/** Which share of the roofline a kernel reaches, in (0, 1], and how we know. */
 export interface Efficiency {
   readonly value: number;
   readonly basis: Basis;

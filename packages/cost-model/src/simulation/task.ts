@@ -65,6 +65,7 @@ export interface WaitTask extends Needs {
   readonly previous?: boolean | undefined;
 }
 
+/** What a simulated rank does: compute, take part in a collective, or wait for one. */
 export type Task = ComputeTask | CollectiveTask | WaitTask;
 
 /** One step of one rank, in the order of its graph. What needs a collective's result stands behind its wait. */

@@ -39,6 +39,8 @@ export const contractionOps = [
   "attention",
   "attention-backward",
 ] as const;
+
+/** The name of an operator that can run on products of a BLAS. */
 export type ContractionOp = (typeof contractionOps)[number];
 
 /** A node's work by its sizes, as a table of measured shapes knows it. */

@@ -10,6 +10,7 @@ export interface IdxPair {
   readonly labels: string;
 }
 
+/** Which IDX files hold images and labels. */
 export interface IdxOptions {
   /** Where the files lie. */
   readonly folder: string;

@@ -12,6 +12,7 @@ export interface PrefetchOptions extends TrainingOptions {
   readonly slots?: number;
 }
 
+/** A batch that a worker has prepared, and where in the data the next one begins. */
 export interface Prefetched {
   /** Arrays over the slot: valid until the next call of `next`. */
   readonly batch: Batch;

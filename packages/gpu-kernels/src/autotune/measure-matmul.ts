@@ -18,6 +18,7 @@ export interface MatmulMeasurements {
   readonly rejected: readonly RejectedVariant[];
 }
 
+/** What is measured, and how often. */
 export interface MeasureOptions {
   /** Default: `defaultRequests`. */
   readonly requests?: readonly MatmulRequest[];

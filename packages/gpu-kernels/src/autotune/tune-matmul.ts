@@ -5,6 +5,7 @@ import type { ChoiceStore } from "./choice-store.ts";
 import { choicesFrom, type MatmulModel, trainMatmulModel } from "./matmul-model.ts";
 import { measureMatmul, type MeasureOptions, type RejectedVariant } from "./measure-matmul.ts";
 
+/** What is measured, and where what was learned is kept. */
 export interface TuneOptions extends MeasureOptions {
   /** Where a model of this adapter may lie already, and where the new one goes. */
   readonly store?: ChoiceStore;
@@ -12,6 +13,7 @@ export interface TuneOptions extends MeasureOptions {
   readonly again?: boolean;
 }
 
+/** What was learned of matrix products on an adapter. */
 export interface TunedMatmul {
   readonly model: MatmulModel;
   /** For the next backend on this adapter. */

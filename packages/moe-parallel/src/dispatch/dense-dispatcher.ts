@@ -31,6 +31,7 @@ export interface DenseDispatcherOptions {
   readonly priority?: number;
 }
 
+/** What the dense dispatcher keeps to bring rows back: whose token each row holds. */
 export type DenseMetadata = RowTokens;
 
 /** Sizes, and how urgently rows travel. */

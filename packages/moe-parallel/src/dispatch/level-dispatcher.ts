@@ -18,6 +18,7 @@ export interface Journey {
   readonly rows: RowTokens;
 }
 
+/** What the dispatcher by levels keeps to bring rows back: of each chunk, its journey. */
 export type LevelMetadata = readonly Journey[];
 
 /** What leaves, and how many rooms it may need: what dispatchers over levels differ in. */

@@ -44,6 +44,7 @@ interface RaggedChunk extends RowTokens {
   readonly byExpert_S: Tensor;
 }
 
+/** What the ragged dispatcher keeps to bring rows back: of each chunk, how many rows went where. */
 export type RaggedMetadata = readonly RaggedChunk[];
 
 /**

@@ -37,6 +37,7 @@ export interface ExpertWork<Params> {
   readonly backwardChunks: number;
 }
 
+/** Rows that have reached their experts, and what brings them back. */
 export interface Dispatched<Metadata> {
   readonly chunks: readonly ExpertRows[];
   /** What `combine` needs to bring rows back: a tree of tensors. */

@@ -24,6 +24,7 @@ export interface CosineGateOptions extends TopKRouterOptions {
   readonly temperature?: number;
 }
 
+/** Parameters of a cosine gate; letters at a name's end are its shape. */
 export interface CosineParams {
   readonly projection_DJ: Tensor;
   readonly experts_EJ: Tensor;

@@ -20,6 +20,7 @@ export interface SoftGateOptions extends Omit<RouterOptions, "losses"> {
   readonly slots?: number;
 }
 
+/** Parameters of a soft gate; letters at a name's end are its shape. */
 export interface SoftParams {
   readonly slots_RD: Tensor;
   /** f32 [], of the cosines. */

@@ -25,6 +25,7 @@ const replicate = (loads: readonly number[], numSlots: number): { experts: numbe
   return { experts, numReplicas };
 };
 
+/** The ranks and slots that experts and their replicas are dealt out to. */
 export interface ReplicatedPlacementOptions {
   readonly numRanks: number;
   /** Slots of all ranks together; those beyond one for each expert hold replicas. */

@@ -9,6 +9,7 @@ import { swapSeconds } from "./swap-seconds.ts";
 /** Relative gain below which two sums of the same terms may differ by their order alone. */
 const roundingGain = 1e-12;
 
+/** Two experts that change places, and what an exchange takes before and after. */
 export interface ExpertSwap {
   /** The two experts that change places, the lower first. */
   readonly experts: readonly [number, number];
@@ -58,6 +59,7 @@ export const chooseSwap = (
   };
 };
 
+/** What swaps are chosen by, and how many there may be. */
 export interface SwapExpertsOptions extends ChooseSwapOptions {
   readonly maxSwaps: number;
 }

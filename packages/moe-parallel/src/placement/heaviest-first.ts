@@ -3,6 +3,7 @@ import { balancedPacks } from "./balanced-packs.ts";
 import type { ExpertPlacement } from "./expert-placement.ts";
 import { checkDivides, checkLoads } from "./loads.ts";
 
+/** The ranks that loads are dealt out to. */
 export interface HeaviestFirstOptions {
   readonly numRanks: number;
   /** What each rank has to do besides, in the unit of the loads. Default: nothing. */

@@ -15,6 +15,7 @@ export interface MoveGainOptions {
   readonly link: ExchangeLine;
 }
 
+/** Whether moving experts is worth what it takes. */
 export interface MoveGain {
   /** The gain of all steps is more than the moves take. */
   readonly paysOff: boolean;

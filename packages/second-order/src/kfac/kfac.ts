@@ -59,6 +59,7 @@ interface Curvature {
   readonly stale: Tensor;
 }
 
+/** What K-FAC keeps: factors and what was derived of them. */
 export interface KfacState {
   /** Steps that are in the factors, i32 scalar. */
   readonly observed: Tensor;

@@ -16,6 +16,7 @@ export const gradientWorkers = (fraction: number, numRanks: number): number => {
   );
 };
 
+/** The grid of ranks that factors are dealt out to, and what they cost. */
 export interface GreedyOptions {
   readonly numRanks: number;
   /** Rows of the grid: ranks that precondition each layer. */

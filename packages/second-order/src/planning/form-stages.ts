@@ -26,6 +26,7 @@ export interface FormStages {
   readonly preconditionedCommunicationSeconds: number;
 }
 
+/** The layers of a step of K-FAC, and what each of its stages takes. */
 export interface StageOptions {
   readonly layers: readonly PlannedLayer[];
   readonly numRanks: number;

@@ -64,7 +64,7 @@ const filling = (bucketBytes: number): ((bytes: number) => boolean) => {
 /**
  * The buckets in which `meanStatistics` sends sides in this order, where it has no plan.
  *
- * @param elements floats that travel.
+ * @param sides with `elements`, the floats that travel for each.
  */
 export const bucketsInOrder = (
   sides: readonly { readonly name: string; readonly elements: number }[],

@@ -40,6 +40,7 @@ export const findLayers = <Args extends readonly unknown[]>(
   return { layers: applied.map(({ layer }) => layer), head, firstOrder };
 };
 
+/** Which statistics are gathered, of which layers and samples. */
 export interface ObserveLayersOptions {
   /** What to gather. */
   readonly statistic: Statistic;

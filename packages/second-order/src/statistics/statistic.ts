@@ -10,6 +10,7 @@ export interface LayerStatistic {
   readonly gradient?: Tensor;
 }
 
+/** Which side of a layer: what goes in, or what is carried back to its output. */
 export type LayerSide = keyof LayerStatistic;
 
 export const layerSides: readonly LayerSide[] = ["input", "gradient"];

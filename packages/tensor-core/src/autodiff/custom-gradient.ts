@@ -19,6 +19,7 @@ export type GradientOf<T> =
           ? { readonly [K in keyof T]: GradientOf<T[K]> }
           : T);
 
+/** What a gradient rule of one's own is given: arguments, result, and what is carried back to the result. */
 export interface CustomGradientContext<Args, Result> {
   readonly args: Args;
   readonly value: Result;

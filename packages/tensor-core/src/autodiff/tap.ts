@@ -14,6 +14,7 @@ export interface Tap {
   readonly cotangent: Tensor;
 }
 
+/** Tapped values by name. */
 export type Taps = { readonly [name: string]: Tap };
 
 /** Ask for what `tap` has named. */

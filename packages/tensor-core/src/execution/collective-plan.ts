@@ -27,6 +27,7 @@ export interface CollectivePlan {
   readonly pairs?: readonly (readonly [from: number, to: number])[];
 }
 
+/** What an executor hands to a communicator for this node. @throws InvariantError for a node that is malformed. */
 export const planCollective = (graph: Graph, node: Node): CollectivePlan => {
   const { collective, axis, axisSize, reduction, root, pairs, priority } = node.params;
   const op = String(collective);

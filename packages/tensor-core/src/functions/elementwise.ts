@@ -26,8 +26,10 @@ export const full = (shape: Shape, value: number, dtype: DType = "f32"): Tensor 
   return emitOne("constant", [], { dtype, shape: [...shape], value: encodeNumber(value) });
 };
 
+/** A tensor of zeros. */
 export const zeros = (shape: Shape, dtype: DType = "f32"): Tensor => full(shape, 0, dtype);
 
+/** A tensor of ones. */
 export const ones = (shape: Shape, dtype: DType = "f32"): Tensor => full(shape, 1, dtype);
 
 /** A tensor of the shape and dtype of `like` with `value` everywhere. */
@@ -37,8 +39,10 @@ export const fullLike = (like: TensorSpec, value: number): Tensor => {
   return full(like.shape, value, like.dtype);
 };
 
+/** Zeros with the dtype and shape of another tensor. */
 export const zerosLike = (like: TensorSpec): Tensor => fullLike(like, 0);
 
+/** Ones with the dtype and shape of another tensor. */
 export const onesLike = (like: TensorSpec): Tensor => fullLike(like, 1);
 
 const literalBound = 4096;

@@ -8,6 +8,8 @@ export type ParamValue =
   | null
   | readonly ParamValue[]
   | { readonly [key: string]: ParamValue };
+
+/** Parameters of a node: plain data, a part of the graph. */
 export type Params = { readonly [key: string]: ParamValue };
 
 /**
@@ -82,6 +84,7 @@ export const keepDefinitions = (source: Graph, graph: Graph): Graph =>
     ? graph
     : { ...graph, [definitionsKey]: source[definitionsKey] };
 
+/** Dtype and shape of a value of the graph. */
 export const specOf = (graph: Graph, ref: ValueRef): TensorSpec => graph.nodes[ref.node]!.specs[ref.output]!;
 
 /** A key for maps and sets over values. */

@@ -23,6 +23,7 @@ export interface ReferenceArray {
   readonly data: Float64Array;
 }
 
+/** What an operator's vector-Jacobian product is made of. */
 export interface VjpContext<P extends Params> {
   readonly inputs: readonly Tensor[];
   readonly outputs: readonly Tensor[];
@@ -53,6 +54,7 @@ export interface RaggedFact {
   readonly chunkPerRank: boolean;
 }
 
+/** What a node does as a layer with parameters; curvature is gathered by it. */
 export type LayerKind = "linear" | "convolution" | "embedding" | "norm";
 
 /**
@@ -151,6 +153,7 @@ export interface Operator<P extends Params = Params> extends OperatorFacts<P> {
   ) => Float64Array[][];
 }
 
+/** Operators by name. */
 export type OperatorTable = { readonly [name: string]: Operator };
 
 /**

@@ -177,4 +177,5 @@ export interface OperatorParams {
   readonly where: NoParams;
 }
 
+/** The name of one of our own operators. */
 export type OperatorName = keyof OperatorParams;

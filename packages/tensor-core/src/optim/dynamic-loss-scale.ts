@@ -19,6 +19,7 @@ export interface LossScaleState {
   readonly soundSteps: Tensor;
 }
 
+/** What a loss is multiplied by, and how that number changes. */
 export interface LossScale {
   readonly minimum: number;
   init(): LossScaleState;

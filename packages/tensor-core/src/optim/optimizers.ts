@@ -6,6 +6,7 @@ import type { Schedule } from "./schedule.ts";
 import { chain, type EmptyState, type GradientTransformation } from "./transformation.ts";
 import { addDecayedWeights, type DecayMask } from "./weight-decay.ts";
 
+/** Options of SGD. */
 export interface SgdOptions {
   readonly learningRate: Schedule;
   /** Factor of the L2 penalty's gradient, `w`. Default: 0. */
@@ -22,6 +23,7 @@ export const sgd = (options: SgdOptions): GradientTransformation<[EmptyState, Sc
   return chain(addDecayedWeights(weightDecay, mask), scaleByLearningRate(learningRate));
 };
 
+/** Options of SGD with momentum. */
 export interface MomentumSgdOptions extends SgdOptions {
   /** Factor of the past. Default: 0.9. */
   readonly decay?: number;
@@ -57,6 +59,7 @@ export const nesterov = (
   );
 };
 
+/** Options of Adam, with its learning rate. */
 export interface AdamOptimizerOptions extends AdamOptions {
   readonly learningRate: Schedule;
 }
@@ -69,6 +72,7 @@ export const adam = (options: AdamOptimizerOptions): GradientTransformation<[Ada
   return chain(scaleByAdam(rest), scaleByLearningRate(learningRate));
 };
 
+/** Options of AdamW: those of Adam, and decoupled weight decay. */
 export interface AdamWOptions extends AdamOptimizerOptions {
   /** Decoupled decay. Default: 0.01, as in PyTorch. */
   readonly weightDecay?: number;

@@ -104,7 +104,8 @@ export const interpretWorld = (
  * Interpret graphs that differ between ranks, in f64: what ranks do beside the same collectives. Each rank computes
  * what the next collective of the world needs; then all that take part in it go through it together.
  *
- * @param graphs, inputs per rank.
+ * @param sources per rank, its graph.
+ * @param inputs per rank, its graph's inputs.
  * @param axes per rank, for each axis the ranks of its group. Default: every axis holds all ranks.
  * @returns per rank, its graph's outputs.
  * @throws CollectiveOrderError where the collectives do not fit together.

@@ -18,6 +18,7 @@ import { assignStages } from "./assign-stages.ts";
 import { buildStages, type StepValues } from "./build-stages.ts";
 import type { CutStep } from "./stage.ts";
 
+/** Where a step is cut into stages of a pipeline. */
 export interface CutOptions {
   /**
    * Where the step is cut, in the order of the forward pass: the name of a tapped value, or of all values that pass

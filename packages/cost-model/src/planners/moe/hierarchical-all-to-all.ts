@@ -30,6 +30,7 @@ export interface HierarchicalOptions {
   readonly maximum?: ((copies: Int32Array) => number) | undefined;
 }
 
+/** In how many levels an all-to-all goes, and what each choice would take. */
 export interface HierarchicalPlan {
   /** d*: 1 is the flat all-to-all, d the one in d steps: between groups of d − 1 levels, then within the last. */
   readonly depth: number;

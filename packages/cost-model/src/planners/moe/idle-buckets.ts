@@ -19,6 +19,7 @@ export type BackwardStretch = {
   | { readonly denseSeconds: number }
 );
 
+/** Buckets that travel where the network is idle, and what the backward pass takes with them. */
 export interface IdleBuckets {
   readonly buckets: BucketPlan;
   /** Of the backward pass, up to the end of the last all-reduce. */

@@ -44,6 +44,7 @@ export interface ParmModels {
 /** "S1" splits tokens over the ranks that hold the same ones before the gate, "S2" after it. */
 export type ParmSchedule = "baseline" | "S1" | "S2";
 
+/** What a schedule of shards takes. */
 export interface ParmCost {
   readonly communicationSeconds: number;
   /** Of one rank. */

@@ -6,7 +6,7 @@ import { threefryWord } from "@skein/tensor-core/backend";
  * groups of neighbours are the ranks of g hosts, sockets or devices. Where experts have moved, their places stand here.
  */
 export interface Routing {
-  /** [tokens · expertsPerToken]: those of token 0, all different, then those of token 1 … */
+  /** `[tokens · expertsPerToken]`: those of token 0, all different, then those of token 1 … */
   readonly experts: Int32Array;
   /** K. */
   readonly expertsPerToken: number;

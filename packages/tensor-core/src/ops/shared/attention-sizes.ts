@@ -18,6 +18,7 @@ export interface AttentionSizes {
   readonly width: number;
 }
 
+/** The sizes of an attention node, from queries [B, H, T, D] and keys [B, G, S, D]. */
 export const attentionSizes = (inputs: readonly TensorSpec[]): AttentionSizes => {
   const [batch, headsEach, queries, width] = inputs[0]!.shape as [number, number, number, number];
   const [, keyHeads, keys] = inputs[1]!.shape as [number, number, number];

@@ -1,0 +1,33 @@
+/** A fenced block of a Markdown text. */
+export interface CodeBlock {
+  /** `ts`, `sh` … */
+  readonly language: string;
+  /** What stands behind the language, word by word. */
+  readonly words: readonly string[];
+  readonly text: string;
+  /** Of its first fence, from 1. */
+  readonly line: number;
+}
+
+const fenced = /^```(\S*)([^\n]*)\n(.*?)^```$/gms;
+
+/** The fenced blocks of a Markdown text, in order. */
+export const codeBlocks = (markdown: string): CodeBlock[] =>
+  [...markdown.matchAll(fenced)].map(({ 1: language, 2: words, 3: text, index }) => ({
+    language: language!,
+    words: words!.split(" ").filter((word) => word !== ""),
+    text: text!,
+    line: markdown.slice(0, index).split("\n").length,
+  }));
+
+/** A Markdown text with what is no code, fenced or between backticks, replaced by what `change` makes of it. */
+export const outsideCode = (markdown: string, change: (prose: string) => string): string => {
+  const code = /^```.*?^```$|`+[^`]*`+/gms;
+  let result = "";
+  let end = 0;
+  for (const { 0: text, index } of markdown.matchAll(code)) {
+    result += change(markdown.slice(end, index)) + text;
+    end = index + text.length;
+  }
+  return result + change(markdown.slice(end));
+};
