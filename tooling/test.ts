@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { type Check, commandCheck } from "./check.ts";
 import { examplesStage, readmeStage } from "./stages/examples.ts";
+import { guidesStage } from "./stages/guides.ts";
 import { packagesStage } from "./stages/packages.ts";
 import { leftOut, vitestStage } from "./stages/vitest.ts";
 
@@ -42,6 +43,7 @@ const order: readonly (readonly Stage[])[] = [
   [{ name: "tests", run: (passed) => vitestStage({ full, built: passed("build") }) }],
   [
     { name: "README examples", run: readmeStage },
+    { name: "guides", run: () => guidesStage(full) },
     { name: "examples", run: examplesStage },
     { name: "packages", run: packagesStage },
   ],

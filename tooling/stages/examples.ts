@@ -1,12 +1,15 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Check, commandCheck } from "../check.ts";
+import { codeBlocks } from "../markdown.ts";
 import { repository } from "../repository.ts";
 import { shadersThatRunOnce } from "../shaders-that-run-once.ts";
 
 /** TypeScript blocks of a Markdown text, in order. */
 export const typescriptBlocks = (markdown: string): string[] =>
-  [...markdown.matchAll(/^```ts\n(.*?)^```$/gms)].map((match) => match[1]!);
+  codeBlocks(markdown)
+    .filter(({ language }) => language === "ts")
+    .map(({ text }) => text);
 
 const workspaceFolders = (): string[] =>
   ["packages", "apps"].flatMap((parent) => readdirSync(join(repository, parent)).map((name) => join(parent, name)));

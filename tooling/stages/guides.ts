@@ -1,0 +1,121 @@
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { type Check, run } from "../check.ts";
+import { type CodeBlock, codeBlocks } from "../markdown.ts";
+import { repository } from "../repository.ts";
+import { shadersThatRunOnce } from "../shaders-that-run-once.ts";
+
+/** What `npx` and `npm install` do for a reader, without a registry: packages are those of examples/. */
+const shell = `set -euo pipefail
+root=$PWD
+# See vitest.config.ts.
+node() { command node --no-memory-protection-keys "$@"; }
+npx() {
+  local package=$root/node_modules/$1/package.json
+  [ -e "$package" ] || { echo "npx would look for $1 in a registry: examples/package.json has no $1" >&2; return 1; }
+  local program
+  program=$(command node -p 'Object.values(require(process.argv[1]).bin)[0]' "$package")
+  npm_config_user_agent=npm/11.0.0 node "$root/node_modules/$1/$program" "\${@:2}"
+}
+npm() {
+  [ "$1" = install ] || { command npm "$@"; return; }
+  local package
+  for package in "\${@:2}"; do
+    [ -e "$root/node_modules/\${package%@[0-9^~]*}" ] || { echo "examples/package.json has no $package" >&2; return 1; }
+  done
+}
+`;
+
+/**
+ * The line of an expected output that an output lacks, if any: its lines stand in the output in this order, perhaps
+ * with others between them, `…` in place of what differs from run to run.
+ */
+export const missingLine = (expected: string, output: string): string | undefined => {
+  const lines = output.split("\n").map((line) => line.trim());
+  let next = 0;
+  for (const line of expected.split("\n").map((text) => text.trim())) {
+    if (line === "" || line === "…") continue;
+    const literal = line.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+    const pattern = new RegExp(`^${literal.replaceAll("…", ".*")}$`);
+    const at = lines.findIndex((text, i) => i >= next && pattern.test(text));
+    if (at < 0) return line;
+    next = at + 1;
+  }
+  return undefined;
+};
+
+/** What a block is to a guide: a file that is written, a command, or what the last command prints. */
+const roleOf = ({ language, words }: CodeBlock): "file" | "shell" | "program" | "output" | undefined => {
+  const file = words.find((word) => word !== "full");
+  if (file !== undefined) return "file";
+  return ({ sh: "shell", ts: "program", text: "output" } as const)[language];
+};
+
+/**
+ * Walk through a guide as its reader does, in an empty folder: blocks with a file's name behind the language are written
+ * to that file, `sh` is run by bash, `ts` by Node, and `text` is what the block before it prints. A block with the word
+ * `full` is left out of the default run, and what it prints, too. The first fault ends the walk: the rest rests on it.
+ */
+export const walkGuide = async (name: string, markdown: string, full: boolean): Promise<Check[]> => {
+  const folder = mkdtempSync(join(tmpdir(), "skein-guide-"));
+  const checks: Check[] = [];
+  let printed: string | undefined;
+  try {
+    symlinkSync(join(repository, "examples/node_modules"), join(folder, "node_modules"));
+    for (const block of codeBlocks(markdown)) {
+      const check = `${name}:${block.line}`;
+      const role = roleOf(block);
+      const fail = (detail: string): number => checks.push({ name: check, status: "failed", detail });
+      if (role === undefined) {
+        fail(
+          `nobody runs ${block.language || "a block without a language"}: name the file that it is, or use sh, ts or text`,
+        );
+        break;
+      }
+      if (role === "file") {
+        const file = join(folder, block.words.find((word) => word !== "full")!);
+        mkdirSync(dirname(file), { recursive: true });
+        writeFileSync(file, block.text);
+        continue;
+      }
+      if (role === "output") {
+        const missing = printed === undefined ? undefined : missingLine(block.text, printed);
+        if (missing !== undefined) {
+          fail(
+            `what ran before it has no line (in this order) that reads\n${missing}\nIt printed:\n${printed!.trim()}`,
+          );
+          break;
+        }
+        continue;
+      }
+      printed = undefined;
+      if (block.words.includes("full") && !full) {
+        checks.push({ name: check, status: "skipped", detail: "only the full run takes the time for it" });
+        continue;
+      }
+      const [command, input] =
+        role === "shell"
+          ? [["bash", "-s"], shell + block.text]
+          : [["node", "--input-type=module-typescript"], block.text];
+      const { code, output } = await run(command, { cwd: folder, input, seconds: 180, env: shadersThatRunOnce });
+      if (code !== 0) {
+        fail(`exit code ${code}\n${output.trim()}`);
+        break;
+      }
+      printed = output;
+      checks.push({ name: check, status: "passed" });
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+  return checks;
+};
+
+/** Walk through each guide. */
+export const guidesStage = async (full: boolean): Promise<Check[]> => {
+  const checks: Check[] = [];
+  for (const path of globSync(["docs/README.md", "docs/guides/*.md"], { cwd: repository }).toSorted())
+    checks.push(...(await walkGuide(path, readFileSync(join(repository, path), "utf8"), full)));
+  return checks;
+};
