@@ -1,9 +1,10 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { expect, test } from "vitest";
+import { outsideCode } from "./markdown.ts";
 import { repository } from "./repository.ts";
 
-const pages = globSync(["*.md", "docs/**/*.md", "packages/*/README.md", "apps/*/README.md"], {
+const pages = globSync(["*.md", "docs/**/*.md", "{packages,apps,examples}/*/README.md"], {
   cwd: repository,
 }).sort();
 const read = (path: string): string => readFileSync(join(repository, path), "utf8");
@@ -14,10 +15,66 @@ const pathsIn = (text: string): string[] =>
     .map((match) => match[1]!)
     .filter((path) => !/[A-Z]{2}|[*<{]/.test(path));
 
-test.each(pages)("every file that %s names exists", (page) => {
+/** Where links to this repository lead, as they stand in READMEs that are published. */
+const hosted = /^https:\/\/github\.com\/skein-train\/skein\/(?:blob|tree)\/main\/?/;
+
+/** The places that a page's headings are, as GitHub names them. */
+const placesOf = (text: string): ReadonlySet<string> => {
+  const seen = new Map<string, number>();
+  const prose = text.replaceAll(/^```.*?^```$/gms, "");
+  return new Set(
+    [...prose.matchAll(/^#{1,6} (.*)$/gm)].map(([, heading]) => {
+      const said = heading!.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1").toLowerCase();
+      const slug = said.replaceAll(/[^\p{L}\p{N}\p{M} _-]/gu, "").replaceAll(" ", "-");
+      const before = seen.get(slug) ?? 0;
+      seen.set(slug, before + 1);
+      return before === 0 ? slug : `${slug}-${before}`;
+    }),
+  );
+};
+
+/** What is wrong with a link of a page, if anything. Other hosts are not asked, but their address must be one. */
+const faultOfLink = (page: string, target: string): string | undefined => {
+  const isHosted = hosted.test(target);
+  if (/^[a-z]+:/.test(target) && !isHosted) return URL.canParse(target) ? undefined : `${target} is no address`;
+  const [file = "", place] = target.replace(hosted, "").split("#");
+  const path = isHosted ? file : file === "" ? page : join(dirname(page), file);
+  if (!existsSync(join(repository, path))) return `${target}: there is no ${path}`;
+  if (place === undefined || place === "readme") return undefined;
+  return path.endsWith(".md") && placesOf(read(path)).has(place) ? undefined : `${target}: ${path} has no such heading`;
+};
+
+test.each(pages)("what %s names and links to exists, headings too", (page) => {
   const text = read(page);
-  const links = [...text.matchAll(/\]\(([^)#:\s]+)(?:#[^)]*)?\)/g)].map((match) => join(dirname(page), match[1]!));
-  expect([...pathsIn(text), ...links].filter((path) => !existsSync(join(repository, path)))).toEqual([]);
+  const links: string[] = [];
+  outsideCode(text, (prose) => {
+    links.push(...[...prose.matchAll(/\]\(\s*([^)\s]+)\s*\)/g)].map(([, target]) => target!));
+    return prose;
+  });
+  expect(links.map((target) => faultOfLink(page, target)).filter((fault) => fault !== undefined)).toEqual([]);
+  expect(pathsIn(text).filter((path) => !existsSync(join(repository, path)))).toEqual([]);
+});
+
+test("a link fails by its file, its heading, or an address that is none", () => {
+  const fault = (target: string): string | undefined => faultOfLink("docs/guides/README.md", target);
+  expect(fault("../launching.md#targets")).toBeUndefined();
+  expect(fault("#writing-a-guide")).toBeUndefined();
+  expect(fault("https://github.com/skein-train/skein/tree/main/packages/data#readme")).toBeUndefined();
+  expect(
+    fault("https://github.com/skein-train/skein/blob/main/docs/errors.md#exit-codes-of-skein-train"),
+  ).toBeUndefined();
+  expect(fault("../launching.md#goals")).toContain("no such heading");
+  expect(fault("launching.md")).toContain("there is no docs/guides/launching.md");
+  expect(fault("https://github.com/skein-train/skein/blob/main/docs/goals.md")).toContain("there is no docs/goals.md");
+  expect(fault("https://")).toContain("no address");
+});
+
+test("every guide has a row in the index, with the title that it has", () => {
+  const index = read("docs/guides/README.md");
+  const guides = globSync("docs/guides/*.md", { cwd: repository }).filter((path) => !path.endsWith("README.md"));
+  expect(guides.length).toBeGreaterThan(4);
+  const row = (path: string): string => `| [${/^# (.*)$/m.exec(read(path))![1]}](${basename(path)}) |`;
+  expect(guides.filter((path) => !index.includes(row(path)))).toEqual([]);
 });
 
 test("every function that docs/data-flow.md names stands in the file that it names", () => {

@@ -26,7 +26,7 @@ export const siteFolder: string = join(repository, "dist/site");
 export interface SiteBuild {
   /** Links that lead nowhere, tags without effect, exports that a signature needs and no door has … */
   readonly warnings: readonly string[];
-  /** Exports that nothing is said of, neither of them nor of each of their members, sorted: `@skein/data/node.readImages`. */
+  /** Exports that nothing is said of, neither of them nor of each of their members: `@skein/data/node.loadText`. */
   readonly undocumented: readonly string[];
 }
 
@@ -51,6 +51,9 @@ class AddressesOfFiles extends KindRouter {
   }
 }
 
+/** For pages that have one by themselves. */
+const withoutTitle = (text: string): string => text.replace(/^# .*\n+/, "");
+
 /** Give each module the name that it is imported by, and its package's README. */
 const nameModules = (app: Application, project: ProjectReflection, doors: readonly Door[]): void => {
   const byFile = new Map(doors.map((door) => [normalizePath(join(repository, door.file)), door]));
@@ -64,7 +67,10 @@ const nameModules = (app: Application, project: ProjectReflection, doors: readon
     if (doors.find(({ folder }) => folder === door.folder) !== door) continue;
     const path = normalizePath(join(repository, readme));
     project.files.registerReflectionPath(path, module);
-    module.readme = app.converter.parseRawComment(new MinimalSourceFile(pageText(readme), path), project.files).content;
+    module.readme = app.converter.parseRawComment(
+      new MinimalSourceFile(withoutTitle(pageText(readme)), path),
+      project.files,
+    ).content;
   }
 };
 
@@ -80,7 +86,7 @@ const addPages = (app: Application, project: ProjectReflection): void => {
   const file = normalizePath(join(repository, landingPage));
   project.files.registerReflectionPath(file, project);
   project.readme = app.converter.parseRawComment(
-    new MinimalSourceFile(pageText(landingPage), file),
+    new MinimalSourceFile(withoutTitle(pageText(landingPage)), file),
     project.files,
   ).content;
 };

@@ -1,5 +1,5 @@
 import { existsSync, globSync, readFileSync, statSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { outsideCode } from "../markdown.ts";
 import { repository } from "../repository.ts";
 import { publishedFolders } from "./doors.ts";
@@ -26,9 +26,18 @@ const inGroup = (group: string, pattern: string): Page[] =>
 /** The page that the site begins with. */
 export const landingPage = "docs/README.md";
 
+const guidesIndex = "docs/guides/README.md";
+
+/** The guides in the order of their index, which stands first. */
+const guides = (): Page[] => {
+  const index = readFileSync(join(repository, guidesIndex), "utf8");
+  const place = ({ path }: Page): number => (path === guidesIndex ? -1 : index.indexOf(`](${basename(path)})`) >>> 0); // one without a row comes last
+  return inGroup("Guides", "docs/guides/*.md").toSorted((a, b) => place(a) - place(b));
+};
+
 /** Guides, what to read on, measurements; the README of each package stands on the page of its exports. */
 export const handWrittenPages = (): Page[] => [
-  ...inGroup("Guides", "docs/guides/*.md"),
+  ...guides(),
   ...inGroup("Command line", "apps/*/README.md"),
   ...inGroup("Reading on", "{docs/[!R]*.md,CONTRIBUTING.md}"),
   ...inGroup("Benchmarks", "docs/benchmarks/*.md").toReversed(),
@@ -50,7 +59,7 @@ const asPage = (path: string): string => {
 };
 
 /**
- * The text of a page without its title, with links that hold on the site: to other pages of it, wherever the text says
+ * The text of a page, with links that hold on the site: to other pages of it, wherever the text says
  * them by their address in the repository, and else to the repository.
  */
 export const pageText = (path: string): string => {
@@ -68,6 +77,6 @@ export const pageText = (path: string): string => {
     const kind = existsSync(join(repository, file)) && statSync(join(repository, file)).isDirectory() ? "tree" : "blob";
     return `${source}/${kind}/main/${file}${after}`;
   };
-  const text = readFileSync(join(repository, path), "utf8").replace(/^# .*\n+/, "");
+  const text = readFileSync(join(repository, path), "utf8");
   return outsideCode(text, (prose) => prose.replace(/\]\(([^)\s]+)\)/g, (_, target: string) => `](${link(target)})`));
 };

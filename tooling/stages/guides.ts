@@ -53,14 +53,16 @@ const roleOf = ({ language, words }: CodeBlock): "file" | "shell" | "program" | 
 };
 
 /**
- * Walk through a guide as its reader does, in an empty folder: blocks with a file's name behind the language are written
- * to that file, `sh` is run by bash, `ts` by Node, and `text` is what the block before it prints. A block with the word
- * `full` is left out of the default run, and what it prints, too. The first fault ends the walk: the rest rests on it.
+ * Walk through a guide as its reader does, in an empty folder: blocks with a file's name behind the language are
+ * written to that file, `sh` is run by bash, `ts` by Node, and `text` is what the block before it prints. A block with
+ * the word `full` is left out of the default run, and what it prints, too. The first fault ends the walk: the rest
+ * rests on it.
  */
 export const walkGuide = async (name: string, markdown: string, full: boolean): Promise<Check[]> => {
   const folder = mkdtempSync(join(tmpdir(), "skein-guide-"));
   const checks: Check[] = [];
-  let printed: string | undefined;
+  /** By the last command; null where that was left out. */
+  let printed: string | null | undefined;
   try {
     symlinkSync(join(repository, "examples/node_modules"), join(folder, "node_modules"));
     for (const block of codeBlocks(markdown)) {
@@ -80,7 +82,11 @@ export const walkGuide = async (name: string, markdown: string, full: boolean): 
         continue;
       }
       if (role === "output") {
-        const missing = printed === undefined ? undefined : missingLine(block.text, printed);
+        if (printed === undefined) {
+          fail("nothing ran before it, so nothing prints this");
+          break;
+        }
+        const missing = printed === null ? undefined : missingLine(block.text, printed);
         if (missing !== undefined) {
           fail(
             `what ran before it has no line (in this order) that reads\n${missing}\nIt printed:\n${printed!.trim()}`,
@@ -89,7 +95,7 @@ export const walkGuide = async (name: string, markdown: string, full: boolean): 
         }
         continue;
       }
-      printed = undefined;
+      printed = null;
       if (block.words.includes("full") && !full) {
         checks.push({ name: check, status: "skipped", detail: "only the full run takes the time for it" });
         continue;

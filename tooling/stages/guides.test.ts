@@ -1,0 +1,52 @@
+import { expect, test } from "vitest";
+import { missingLine, walkGuide } from "./guides.ts";
+
+const fence = (head: string, text: string): string => `\`\`\`${head}\n${text}\n\`\`\`\n`;
+
+test("a guide's blocks are files, commands and what these print, one after the other in one folder", async () => {
+  const guide = [
+    fence("ts said/word.ts", 'export const word: string = "skein";'),
+    "between them is prose\n",
+    fence(
+      "sh",
+      "ls said\nnode --eval 'import(\"./said/word.ts\").then(({ word }) => console.log(word, Math.random()))'",
+    ),
+    fence("text", "word.ts\nskein 0.…"),
+    fence("sh", "npm install @skein/data fast-check@^4.10.2 && pwd > where"),
+    fence("sh full", "echo only now and then"),
+    fence("text", "only now and then"),
+    fence("ts", 'import { existsSync } from "node:fs";\nif (!existsSync("where")) throw new Error("another folder");'),
+  ].join("\n");
+  expect((await walkGuide("guide", guide, false)).map(({ name, status }) => `${name} ${status}`)).toEqual([
+    "guide:7 passed",
+    "guide:17 passed",
+    "guide:21 skipped",
+    "guide:29 passed",
+  ]);
+  expect((await walkGuide("guide", guide, true)).map(({ status }) => status)).toEqual(Array(4).fill("passed"));
+});
+
+test.each([
+  ["a command that fails", fence("sh", "false\necho never"), "exit code 1"],
+  ["a command in a pipe that fails", fence("sh", "false | cat"), "exit code 1"],
+  ["a package that examples/ lacks", fence("sh", "npm install left-pad"), "has no left-pad"],
+  ["a program that is no package's", fence("sh", "npx left-pad"), "has no left-pad"],
+  [
+    "another output",
+    fence("sh", "echo one; echo two") + fence("text", "two\none"),
+    "no line (in this order) that reads\none",
+  ],
+  ["an output of nothing", fence("text", "hello"), "nothing ran before it"],
+  ["a block that nobody runs", fence("py", "print(1)"), "nobody runs py"],
+])("%s ends the walk, and is told", async (_, blocks, detail) => {
+  const checks = await walkGuide("guide", `${blocks}\n${fence("sh", "echo after it")}`, false);
+  expect(checks.at(-1)).toMatchObject({ status: "failed", detail: expect.stringContaining(detail) });
+  expect(checks.filter(({ status }) => status === "passed").length).toBeLessThan(2);
+});
+
+test("an expected line is met by itself alone: marks of patterns are text, … is anything", () => {
+  expect(missingLine("a (b) [1.5]\n…\nloss …, 9 % right", "a (b) [1.5]\nother\n  loss 0.1, 9 % right")).toBeUndefined();
+  expect(missingLine("a.c", "abc")).toBe("a.c");
+  expect(missingLine("right", "not right")).toBe("right");
+  expect(missingLine("1 … 3", "1 2 4")).toBe("1 … 3");
+});
