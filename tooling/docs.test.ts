@@ -77,6 +77,40 @@ test("every guide has a row in the index, with the title that it has", () => {
   expect(guides.filter((path) => !index.includes(row(path)))).toEqual([]);
 });
 
+test("the figures of docs/guides/which-compressor.md are those of the pages that it names", () => {
+  /** Rows of the tables below the headings that say all these words, by method: cells. */
+  const rows = (page: string, ...words: string[]): ReadonlyMap<string, readonly string[]> =>
+    new Map(
+      read(`docs/benchmarks/${page}.md`)
+        .split(/^## /m)
+        .filter((section) => words.every((word) => section.split("\n")[0]!.includes(word)))
+        .flatMap((section) => [...section.matchAll(/^\| ([a-z-]+) +\|(.*)\|$/gm)])
+        .map(([, method, cells]) => [method!, cells!.split("|").map((cell) => cell.trim())]),
+    );
+  const learnt = ["MNIST", "Moby-Dick"].map((model) => rows("2026-11-23-convergence", model));
+  const speed = ["1 Gbit/s, 50 µs, 4 ranks", "100 Mbit/s, 20 ms, 4 ranks"].map((network) =>
+    ["CNN", "GPT"].map((model) => rows("2026-11-23-slow-links", network, model)),
+  );
+  const claim = /^\| `([a-z-]+)`[^|\n]*\|([^|\n]*)\|([^|\n]*)\|([^|\n]*)\|([^|\n]*)\|/gm;
+  const claims = [...read("docs/guides/which-compressor.md").matchAll(claim)];
+  expect(claims).toHaveLength(7);
+  for (const [, method, ...told] of claims) {
+    const [less, worse, ...fast] = told.map((cell) => cell.trim());
+    const factor = Number(learnt[0]!.get(method!)![5]);
+    expect(less, method).toBe(factor < 10 ? factor.toFixed(1) : factor.toFixed(0));
+    const losses = learnt.map((model) => {
+      const [held, by, , verdict] = model.get(method!)!;
+      const value = held === "–" ? "diverged" : by!.split(" ")[0]!;
+      return verdict === "holds" ? value : `**${value}**`;
+    });
+    expect(worse, method).toBe(losses.join(", "));
+    const times = speed.map((models) =>
+      models.map((model) => model.get(`bsp-${method}`)![2]!.replace("×", "")).join(", "),
+    );
+    expect(fast, method).toEqual(times);
+  }
+});
+
 test("every function that docs/data-flow.md names stands in the file that it names", () => {
   const text = read("docs/data-flow.md");
   const claims = [...text.matchAll(/`((?:packages|apps)\/[^`\s]*\.ts)` \(([^)]*)\)/g)].flatMap(([, path, names]) =>

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from "vitest";
-import { asTyped, asTypedIn, ownCommand, resumeLine, type Surroundings } from "./own-command.ts";
+import { asTyped, asTypedIn, ownCommand, reportLine, resumeLine, type Surroundings } from "./own-command.ts";
 
 const launcher = "/home/ada/project/node_modules/skein-train/bin/skein-train.js";
 const local = "/home/ada/project/node_modules/.bin/skein-train";
@@ -118,4 +118,6 @@ test("commands in messages become what was typed; other words and paths stay", (
   expect(asTyped("make new ones with skein-train certs renew (or init)", () => "$& x")).toBe(
     "make new ones with $& x certs renew (or init)",
   );
+  for (const line of [reportLine("runs/1"), "skein-train blas build", "skein-train mpi build", "skein-train schema"])
+    expect(asTyped(line, () => "npx skein-train")).toBe(`npx ${line}`);
 });
