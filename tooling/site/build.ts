@@ -16,6 +16,7 @@ import {
   type TypeDocOptions,
 } from "typedoc";
 import { repository } from "../repository.ts";
+import { nameOptions, takeCostAndSource } from "./comment-parts.ts";
 import { type Door, publishedDoors } from "./doors.ts";
 import { handWrittenPages, landingPage, pageText } from "./pages.ts";
 
@@ -159,7 +160,10 @@ export const buildSite = async (out: string = siteFolder): Promise<SiteBuild> =>
   app.converter.on(Converter.EVENT_RESOLVE_BEGIN, (context) => {
     nameModules(app, context.project, doors);
     addPages(app, context.project);
+    for (const { comment } of Object.values(context.project.reflections)) if (comment) takeCostAndSource(comment);
   });
+  // Not before: parameters without a name are how TypeDoc knows whose `@param` a doc comment means.
+  app.converter.on(Converter.EVENT_RESOLVE_END, (context) => nameOptions(context.project));
   const project = await app.convert();
   if (project === undefined) throw new Error(`the site cannot be made:\n${logger.lines.join("\n")}`);
   app.validate(project);

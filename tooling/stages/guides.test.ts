@@ -5,6 +5,7 @@ const fence = (head: string, text: string): string => `\`\`\`${head}\n${text}\n\
 
 test("a guide's blocks are files, commands and what these print, one after the other in one folder", async () => {
   const guide = [
+    "This is `said/word.ts`:\n",
     fence("ts said/word.ts", 'export const word: string = "skein";'),
     "between them is prose\n",
     fence(
@@ -18,10 +19,10 @@ test("a guide's blocks are files, commands and what these print, one after the o
     fence("ts", 'import { existsSync } from "node:fs";\nif (!existsSync("where")) throw new Error("another folder");'),
   ].join("\n");
   expect((await walkGuide("guide", guide, false)).map(({ name, status }) => `${name} ${status}`)).toEqual([
-    "guide:7 passed",
-    "guide:17 passed",
-    "guide:21 skipped",
-    "guide:29 passed",
+    "guide:9 passed",
+    "guide:19 passed",
+    "guide:23 skipped",
+    "guide:31 passed",
   ]);
   expect((await walkGuide("guide", guide, true)).map(({ status }) => status)).toEqual(Array(4).fill("passed"));
 });
@@ -36,6 +37,7 @@ test.each([
     fence("sh", "echo one; echo two") + fence("text", "two\none"),
     "no line (in this order) that reads\none",
   ],
+  ["a file that is not named", fence("js a.js", "let a;"), "write `a.js` in the words above"],
   ["an output of nothing", fence("text", "hello"), "nothing ran before it"],
   ["a block that nobody runs", fence("py", "print(1)"), "nobody runs py"],
 ])("%s ends the walk, and is told", async (_, blocks, detail) => {

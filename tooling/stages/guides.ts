@@ -65,7 +65,13 @@ export const walkGuide = async (name: string, markdown: string, full: boolean): 
   let printed: string | null | undefined;
   try {
     symlinkSync(join(repository, "examples/node_modules"), join(folder, "node_modules"));
+    let seen = 0;
     for (const block of codeBlocks(markdown)) {
+      const before = markdown
+        .split("\n")
+        .slice(seen, block.line - 1)
+        .join("\n");
+      seen = block.line + block.text.split("\n").length;
       const check = `${name}:${block.line}`;
       const role = roleOf(block);
       const fail = (detail: string): number => checks.push({ name: check, status: "failed", detail });
@@ -76,7 +82,12 @@ export const walkGuide = async (name: string, markdown: string, full: boolean): 
         break;
       }
       if (role === "file") {
-        const file = join(folder, block.words.find((word) => word !== "full")!);
+        const path = block.words.find((word) => word !== "full")!;
+        if (!before.includes(`\`${path}\``)) {
+          fail(`a page does not show that this is ${path}: write \`${path}\` in the words above it`);
+          break;
+        }
+        const file = join(folder, path);
         mkdirSync(dirname(file), { recursive: true });
         writeFileSync(file, block.text);
         continue;
