@@ -18,6 +18,7 @@ import { asTyped, sampleJob } from "./own-command.ts";
 import { prepare } from "./prepare.ts";
 import { reportCommand, type ReportOptions } from "./report/report-command.ts";
 import { resumeCommand, runCommand } from "./run-command.ts";
+import { addWatchCommand } from "./watch/watch-command.ts";
 import { type GlobalOptions, overridesOf, type RunOptions } from "./run-options.ts";
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -139,6 +140,7 @@ const makeProgram = (finish: (code: number) => void): Command => {
   addMpiCommand(program, finish);
   addBlasCommand(program, finish);
   addMemberCommand(program, finish);
+  addWatchCommand(program, finish);
   program
     .command("schema")
     .description("print the JSON Schema of job files")

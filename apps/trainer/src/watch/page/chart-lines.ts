@@ -1,0 +1,53 @@
+import type { Rows } from "../metric-table.ts";
+import { type Axis, positionsOf } from "./axis-x.ts";
+import type { ChartPlan } from "./chart-plan.ts";
+import { Smoothed } from "./smooth.ts";
+import { loadedRun } from "./store.ts";
+
+/** A line of a chart as it is now. */
+export interface ChartLine {
+  readonly key: string;
+  readonly run: string;
+  readonly quantity: string;
+  /** How it is dashed: by its place among the quantities of the chart. */
+  readonly dash: number;
+  readonly x: Float64Array;
+  readonly y: Float32Array;
+  readonly raw: Float32Array;
+  readonly length: number;
+}
+
+interface KeptAverage {
+  readonly rows: Rows;
+  readonly weight: number;
+  readonly average: Smoothed;
+}
+
+/** Lines of one chart; keeps averages between two looks. */
+export class ChartLines {
+  private readonly averages = new Map<string, KeptAverage>();
+
+  /** @param smoothing weight of what came before; 0: none. */
+  of(plan: ChartPlan, ids: readonly string[], axis: Axis, smoothing: number): ChartLine[] {
+    return ids.flatMap((run) =>
+      plan.quantities.flatMap(({ type, name }, dash): ChartLine[] => {
+        const { byType } = loadedRun(run);
+        const rows = byType.get(type);
+        const raw = rows?.columns.get(name);
+        if (rows === undefined || raw === undefined) return [];
+        const key = `${run}\n${type}/${name}`;
+        const length = Math.min(rows.length, raw.length);
+        const y = smoothing > 0 ? this.averageOf(key, rows, smoothing).of(raw, length) : raw;
+        return [{ key, run, quantity: name, dash, x: positionsOf(rows, axis, byType.get("step")), y, raw, length }];
+      }),
+    );
+  }
+
+  private averageOf(key: string, rows: Rows, weight: number): Smoothed {
+    const kept = this.averages.get(key);
+    if (kept?.rows === rows && kept.weight === weight) return kept.average;
+    const average = new Smoothed(weight);
+    this.averages.set(key, { rows, weight, average });
+    return average;
+  }
+}
