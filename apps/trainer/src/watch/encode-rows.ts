@@ -23,7 +23,11 @@ export interface MessageHeader {
  *
  * @param known rows that the page has, by type.
  */
-export const encodeRows = (table: MetricTable, generation: number, known: ReadonlyMap<string, number>): Uint8Array[] => {
+export const encodeRows = (
+  table: MetricTable,
+  generation: number,
+  known: ReadonlyMap<string, number>,
+): Uint8Array[] => {
   const tables = [...table.byType]
     .map(([type, rows]) => {
       const from = Math.min(rows.length, known.get(type) ?? 0);

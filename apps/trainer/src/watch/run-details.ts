@@ -1,3 +1,5 @@
+import { join } from "node:path";
+import { shellQuote } from "../launch-targets/shell-quote.ts";
 import { asTyped, resumeLine } from "../own-command.ts";
 import { listCheckpoints, type ListedCheckpoint, listTraces, type RunFiles } from "./run-files.ts";
 
@@ -7,7 +9,7 @@ export interface RunDetails {
   readonly provenance: RunFiles["provenance"] | null;
   readonly summary: RunFiles["summary"] | null;
   readonly checkpoints: readonly ListedCheckpoint[];
-  /** Names of traces in the folder. */
+  /** Commands that make a page of each trace in the folder. */
   readonly traces: readonly string[];
   /** What goes on with it; null where there is nothing to go on from. */
   readonly resume: string | null;
@@ -20,7 +22,7 @@ export const runDetails = async (folder: string, { provenance, summary }: RunFil
     provenance: provenance ?? null,
     summary: summary ?? null,
     checkpoints,
-    traces,
+    traces: traces.map((name) => `skein-profile report ${shellQuote(join(folder, name))}`),
     resume: checkpoints.length === 0 ? null : asTyped(resumeLine(folder)),
   };
 };

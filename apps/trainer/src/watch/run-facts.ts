@@ -40,7 +40,8 @@ const summarySlackMilliseconds = 2_000;
 
 const isAlive = (provenance: RunFiles["provenance"], host: string): boolean | undefined => {
   const pid = provenance?.["pid"];
-  if (provenance?.["host"] !== host || typeof pid !== "number" || !Number.isSafeInteger(pid) || pid <= 0) return undefined;
+  if (provenance?.["host"] !== host || typeof pid !== "number" || !Number.isSafeInteger(pid) || pid <= 0)
+    return undefined;
   try {
     process.kill(pid, 0);
     return true;

@@ -58,7 +58,9 @@ export const readRunFiles = async (folder: string): Promise<RunFiles> => {
     ["job.json", "job.yaml", summaryFile, provenanceFile].map((name) => readText(join(folder, name))),
   );
   return {
-    options: flatOptions(parsed(json?.text, JSON.parse) ?? parsed(yaml?.text, (text) => parse(text, { maxAliasCount: 0 }))),
+    options: flatOptions(
+      parsed(json?.text, JSON.parse) ?? parsed(yaml?.text, (text) => parse(text, { maxAliasCount: 0 })),
+    ),
     summary: objectOf(parsed(summary?.text, JSON.parse)),
     summaryWrittenAt: summary?.writtenAt,
     provenance: objectOf(parsed(provenance?.text, JSON.parse)),
@@ -90,7 +92,9 @@ export const listCheckpoints = async (folder: string): Promise<ListedCheckpoint[
 export const listTraces = async (folder: string): Promise<string[]> => {
   try {
     const entries = await readdir(folder, { withFileTypes: true });
-    return entries.flatMap((entry) => (entry.isFile() && /trace.*\.json$/i.test(entry.name) ? [entry.name] : [])).toSorted();
+    return entries
+      .flatMap((entry) => (entry.isFile() && /trace.*\.json$/i.test(entry.name) ? [entry.name] : []))
+      .toSorted();
   } catch {
     return [];
   }

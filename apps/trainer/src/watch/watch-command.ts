@@ -1,7 +1,10 @@
 import { existsSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
 import { ConfigError, exitCodes } from "../errors.ts";
 import { onInterrupt } from "../interrupts.ts";
+import { shellQuote } from "../launch-targets/shell-quote.ts";
+import type { JobRun } from "../run-job.ts";
 import type { GlobalOptions } from "../run-options.ts";
 import { pageAssets } from "./page-assets.ts";
 import { serveWatch, type WatchServer } from "./watch-server.ts";
@@ -14,7 +17,9 @@ export interface WatchOptions extends GlobalOptions {
 const portOf = (text: string | undefined): number => {
   if (text === undefined) return 0;
   if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535)
-    throw new ConfigError([`--port ${text}: must be a whole number from 0 to 65535; leave it out for one that is free`]);
+    throw new ConfigError([
+      `--port ${text}: must be a whole number from 0 to 65535; leave it out for one that is free`,
+    ]);
   return Number(text);
 };
 
@@ -28,6 +33,17 @@ export const startWatch = async (root: string, port: number): Promise<WatchServe
       throw new ConfigError([`--port ${port} cannot be listened on (${code}); leave it out for one that is free`]);
     throw error;
   }
+};
+
+/** Serve the runs beside one that begins, until it ends. @param note takes the line that names the page. */
+export const watchBeside = async (
+  { job, output }: Pick<JobRun, "job" | "output">,
+  note: (line: string) => void,
+): Promise<WatchServer> => {
+  const folder = output === undefined ? join("runs", job.name) : dirname(resolve(output));
+  const server = await startWatch(folder, 0);
+  note(`watch it at ${server.url} until it ends; later: skein-train watch ${shellQuote(folder)}`);
+  return server;
 };
 
 /** `skein-train watch`. Resolves when it is interrupted. */

@@ -3,7 +3,6 @@ import { encodeRows } from "./encode-rows.ts";
 import type { PageAssets } from "./page-assets.ts";
 import { runDetails } from "./run-details.ts";
 import type { RunFacts } from "./run-facts.ts";
-import { tracePage } from "./trace-page.ts";
 import type { WatchedRuns } from "./watched-runs.ts";
 
 export interface WatchServer {
@@ -34,10 +33,6 @@ const securityHeaders: Readonly<Record<string, string>> = {
   "Cross-Origin-Opener-Policy": "same-origin",
   "Cache-Control": "no-store",
 };
-
-/** What a page of a trace may: it carries its script and style, and asks for nothing. */
-const tracePolicy =
-  "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /** Runs that were written to so lately are looked at often, milliseconds. */
 const livelyFor = 120_000;
@@ -121,6 +116,7 @@ export const serveWatch = async ({
     });
   });
   let hosts: ReadonlySet<string> = new Set();
+  const first = Promise.withResolvers<void>();
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (!hosts.has(request.headers.host ?? "")) return refuse(response, 403, "this page is for this machine only");
@@ -135,7 +131,10 @@ export const serveWatch = async ({
       response.end(asset.content);
       return;
     }
-    if (pathname === "/api/events") return listeners.add(response, runs.facts);
+    if (pathname === "/api/events") {
+      await first.promise; // a page begins with all runs
+      return listeners.add(response, runs.facts);
+    }
     const id = searchParams.get("run") ?? "";
     const tail = pathname.startsWith("/api/") ? await runs.tailOf(id) : undefined;
     if (tail === undefined) return refuse(response, 404, "there is nothing here");
@@ -143,7 +142,8 @@ export const serveWatch = async ({
     switch (pathname) {
       case "/api/rows": {
         const { generation, table } = tail;
-        const known = Number(searchParams.get("generation")) === generation ? parseKnown(searchParams.get("known")) : new Map();
+        const known =
+          Number(searchParams.get("generation")) === generation ? parseKnown(searchParams.get("known")) : new Map();
         const parts = encodeRows(table, generation, known);
         response.writeHead(200, { ...securityHeaders, "Content-Type": "application/octet-stream" });
         for (const part of parts) response.write(part);
@@ -152,17 +152,6 @@ export const serveWatch = async ({
       }
       case "/api/run":
         return sendJson(response, await runDetails(folder, runs.filesOf(id)!));
-      case "/api/trace": {
-        const page = await tracePage(folder, searchParams.get("file") ?? "");
-        if (page === undefined) return refuse(response, 404, "there is no such trace");
-        response.writeHead(200, {
-          ...securityHeaders,
-          "Content-Security-Policy": tracePolicy,
-          "Content-Type": "text/html; charset=utf-8",
-        });
-        response.end(page);
-        return;
-      }
       default:
         return refuse(response, 404, "there is nothing here");
     }
@@ -197,6 +186,7 @@ export const serveWatch = async ({
     round()
       .catch((error: Error) => process.stderr.write(`watch: ${error.message}\n`))
       .finally(() => {
+        first.resolve();
         if (!closed) timer = setTimeout(loop, lookEvery);
       });
   };

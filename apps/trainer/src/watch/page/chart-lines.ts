@@ -23,6 +23,9 @@ interface KeptAverage {
   readonly average: Smoothed;
 }
 
+/** A line of fewer points, such as one of evaluations, is shown as it is. */
+const leastSmoothed = 50;
+
 /** Lines of one chart; keeps averages between two looks. */
 export class ChartLines {
   private readonly averages = new Map<string, KeptAverage>();
@@ -37,8 +40,19 @@ export class ChartLines {
         if (rows === undefined || raw === undefined) return [];
         const key = `${run}\n${type}/${name}`;
         const length = Math.min(rows.length, raw.length);
-        const y = smoothing > 0 ? this.averageOf(key, rows, smoothing).of(raw, length) : raw;
-        return [{ key, run, quantity: name, dash, x: positionsOf(rows, axis, byType.get("step")), y, raw, length }];
+        const y = smoothing > 0 && length >= leastSmoothed ? this.averageOf(key, rows, smoothing).of(raw, length) : raw;
+        return [
+          {
+            key,
+            run,
+            quantity: plan.id === "ranks" ? type : name,
+            dash,
+            x: positionsOf(rows, axis, byType.get("step")),
+            y,
+            raw,
+            length,
+          },
+        ];
       }),
     );
   }

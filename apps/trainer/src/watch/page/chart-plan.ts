@@ -39,7 +39,7 @@ const known: readonly {
 /** Numbers of a quantity by what its name ends in, which is its unit. */
 const textOf = (name: string): ((value: number) => string) => {
   const last = name.split(/[./]/).findLast((part) => !/^\d+$/.test(part)) ?? name;
-  if (/seconds$/i.test(last) || last === "rankSeconds") return secondsText;
+  if (/seconds$/i.test(last)) return secondsText;
   if (/bytes/i.test(last)) return bytesText;
   if (/(share|accuracy)$/i.test(last)) return shareText;
   return (value) => (Math.abs(value) >= 1e5 ? quantityText(value, countUnits) : digitsText(value));
@@ -56,6 +56,9 @@ const countUnits = [
 /** What quantities of one chart have in common: all before the last dot or slash; else the name itself. */
 const prefixOf = (name: string): string => /^(.+)[./][^./]+$/.exec(name)?.[1] ?? name;
 
+/** What a step takes a rank beside its waiting for others: the one that is waited for has the longest. */
+const isPace = ({ type, name }: Quantity): boolean => /^rank-\d+$/.test(type) && name === "ownSeconds";
+
 /** What places a line, and no more. */
 const hidden: ReadonlySet<string> = new Set(["step/epoch"]);
 
@@ -71,7 +74,18 @@ export const chartPlans = (all: readonly Quantity[]): { readonly main: ChartPlan
       ? []
       : [{ id: quantities[0]!, title, quantities: found, leftOut: 0, text: text ?? ((value) => digitsText(value, 4)) }];
   });
-  const taken = new Set([...hidden, ...known.flatMap(({ quantities }) => quantities)]);
+  const ofRanks = all
+    .filter(isPace)
+    .filter((one, i, list) => list.findIndex((other) => keyOf(other) === keyOf(one)) === i);
+  if (ofRanks.length > 0)
+    main.push({
+      id: "ranks",
+      title: "Own time of each rank",
+      quantities: ofRanks.toSorted((a, b) => byName(a.type, b.type)).slice(0, mostLines),
+      leftOut: Math.max(0, ofRanks.length - mostLines),
+      text: secondsText,
+    });
+  const taken = new Set([...hidden, ...ofRanks.map(keyOf), ...known.flatMap(({ quantities }) => quantities)]);
   const groups = Map.groupBy(
     [...byKey.values()].filter((quantity) => !taken.has(keyOf(quantity))).toSorted((a, b) => byName(a.name, b.name)),
     ({ type, name }) => `${type}/${prefixOf(name)}`,

@@ -51,7 +51,6 @@ const thinned = (x: ArrayLike<number>, length: number, from: number, to: number)
   while (first <= last && x[first]! < from) first++;
   while (last >= first && x[last]! > to) last--;
   const count = Math.min(mostRows, last - first + 1);
-  for (let i = 0; i < count; i++)
-    inside.push(x[first + Math.round((i * (last - first)) / Math.max(1, count - 1))]!);
+  for (let i = 0; i < count; i++) inside.push(x[first + Math.round((i * (last - first)) / Math.max(1, count - 1))]!);
   return inside;
 };

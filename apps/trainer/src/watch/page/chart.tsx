@@ -1,5 +1,5 @@
 import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
-import { digitsText, secondsText } from "@skein/report";
+import { secondsText } from "@skein/report";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { type ChartLine, ChartLines } from "./chart-lines.ts";
@@ -12,7 +12,10 @@ import { colourChanges } from "./theme.ts";
 import { lowerBound } from "./thin.ts";
 
 export const axisText = (value: number): string =>
-  axis.value === "time" ? secondsText(value) : digitsText(value, axis.value === "step" ? 9 : 4);
+  axis.value === "time" ? secondsText(value) : String(Number(value.toPrecision(axis.value === "step" ? 9 : 4)));
+
+/** Without zeros that say nothing: 0.500 → 0.5. */
+const shortened = (text: string): string => text.replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
 
 /** The value of a line at a place: of the last point up to there. */
 export const valueAt = ({ x, y, length }: ChartLine, place: number | undefined): number => {
@@ -54,7 +57,7 @@ export const Chart = ({ plan }: { readonly plan: ChartPlan }): JSX.Element => {
           isLogarithmic: isLogarithmic.peek(),
           isSmoothed: smoothing.peek() > 0,
           textX: axisText,
-          textY: text,
+          textY: (value) => shortened(text(value)),
         },
         colourChanges.peek(),
       );
@@ -104,9 +107,13 @@ export const Chart = ({ plan }: { readonly plan: ChartPlan }): JSX.Element => {
     const step = (to - from) / 50;
     if (event.key === "ArrowLeft") mark.value = Math.max(from, at - step);
     else if (event.key === "ArrowRight") mark.value = Math.min(to, at + step);
-    else if (event.key === "+" || event.key === "=") range.value = { from: at - (at - from) / 2, to: at + (to - at) / 2 };
+    else if (event.key === "+" || event.key === "=")
+      range.value = { from: at - (at - from) / 2, to: at + (to - at) / 2 };
     else if (event.key === "-") {
-      const wider = { from: Math.max(whole.from, from - (to - from) / 2), to: Math.min(whole.to, to + (to - from) / 2) };
+      const wider = {
+        from: Math.max(whole.from, from - (to - from) / 2),
+        to: Math.min(whole.to, to + (to - from) / 2),
+      };
       range.value = wider.from <= whole.from && wider.to >= whole.to ? undefined : wider;
     } else if (event.key === "Escape") {
       range.value = undefined;

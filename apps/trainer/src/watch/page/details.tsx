@@ -83,9 +83,7 @@ export const Details = (): JSX.Element | null => {
           )}
           {own.traces.map((file) => (
             <p key={file}>
-              <a href={`/api/trace?${new URLSearchParams({ run: id, file }).toString()}`} target="_blank" rel="noopener">
-                timeline of {file}
-              </a>
+              timeline: <Copied text={file} what="the command" />
             </p>
           ))}
           {own.checkpoints.length > 0 && (

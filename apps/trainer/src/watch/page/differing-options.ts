@@ -6,6 +6,9 @@ export const differingOptions = (
 ): readonly { readonly key: string; readonly values: readonly (string | undefined)[] }[] => {
   const keys = [...new Set(runs.flatMap(({ options }) => Object.keys(options)))].toSorted();
   return keys
-    .map((key) => ({ key, values: runs.map(({ options }) => (Object.hasOwn(options, key) ? options[key] : undefined)) }))
+    .map((key) => ({
+      key,
+      values: runs.map(({ options }) => (Object.hasOwn(options, key) ? options[key] : undefined)),
+    }))
     .filter(({ values }) => new Set(values).size > 1);
 };

@@ -17,7 +17,10 @@ const fits = (options: Readonly<Record<string, string>>, key: string, operator: 
  * Whether a run is what a person has asked for: words that its name or state holds, and options of its job such as
  * `optimizer.kind=adam`, `batch>=64` or `seed!=1`, apart by spaces; all of them must hold.
  */
-export const matchesFilter = ({ id, state, options }: Pick<RunFacts, "id" | "state" | "options">, filter: string): boolean =>
+export const matchesFilter = (
+  { id, state, options }: Pick<RunFacts, "id" | "state" | "options">,
+  filter: string,
+): boolean =>
   filter
     .split(/\s+/)
     .filter((word) => word !== "")

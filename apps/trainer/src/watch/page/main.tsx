@@ -20,9 +20,7 @@ const Page = (): JSX.Element => (
         colours{" "}
         <select
           value={scheme.value}
-          onChange={(event) =>
-            chooseScheme(schemeChoices.find((one) => one === event.currentTarget.value) ?? "system")
-          }
+          onChange={(event) => chooseScheme(schemeChoices.find((one) => one === event.currentTarget.value) ?? "system")}
         >
           {schemeChoices.map((one) => (
             <option key={one} value={one}>

@@ -49,8 +49,15 @@ export class Plot {
     const thinned = drawn.map(({ x, y, length }) => thin(x, y, length, own));
     const step = (view.to - view.from) / columns || 1;
     const xs = Array.from({ length: 2 * columns }, (_, i) => view.from + ((i + 0.5) / 2) * step);
-    const marks = drawn.map((line, i) => thinned[i]!.points > 0 && thinned[i]!.points <= fewPoints && !("isFaint" in line));
-    const shape = JSON.stringify([drawn.map(({ key, run }, i) => [key, colourIndex(run), marks[i]]), view.isLogarithmic, view.isSmoothed, colours]);
+    const marks = drawn.map(
+      (line, i) => thinned[i]!.points > 0 && thinned[i]!.points <= fewPoints && !("isFaint" in line),
+    );
+    const shape = JSON.stringify([
+      drawn.map(({ key, run }, i) => [key, colourIndex(run), marks[i]]),
+      view.isLogarithmic,
+      view.isSmoothed,
+      colours,
+    ]);
     const data: uPlot.AlignedData = [xs, ...thinned.map(({ values }) => values)];
     if (this.plot === undefined || shape !== this.shape) {
       this.plot?.destroy();
@@ -93,7 +100,10 @@ export class Plot {
       legend: { show: false },
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
       scales: {
-        x: { time: false, range: () => [this.view!.from, this.view!.to > this.view!.from ? this.view!.to : this.view!.from + 1] },
+        x: {
+          time: false,
+          range: () => [this.view!.from, this.view!.to > this.view!.from ? this.view!.to : this.view!.from + 1],
+        },
         y: { distr: isLogarithmic ? 3 : 1 },
       },
       axes: [

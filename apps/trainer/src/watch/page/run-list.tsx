@@ -65,7 +65,15 @@ export const RunList = (): JSX.Element => (
           }}
         />
       </label>
-      <button type="button" onClick={() => choose(listed.value.map(({ id }) => id), true)}>
+      <button
+        type="button"
+        onClick={() =>
+          choose(
+            listed.value.map(({ id }) => id),
+            true,
+          )
+        }
+      >
         show all
       </button>
       <button type="button" onClick={() => choose([...chosen.value], false)}>
