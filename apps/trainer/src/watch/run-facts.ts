@@ -74,7 +74,7 @@ export const stateOf = (
 };
 
 const known = (value: number | undefined): number | null =>
-  value === undefined || !Number.isFinite(value) ? null : value;
+  value === undefined || !Number.isFinite(value) ? null : Number(value.toPrecision(7)); // what 32 bits hold
 
 export const factsOf = (id: string, tail: MetricTail, files: RunFiles, now: number, host: string): RunFacts => {
   const { byType, skippedLines } = tail.table;

@@ -23,6 +23,7 @@ export interface WatchServerInput {
 }
 
 const loopback = "127.0.0.1";
+const nothingHere = "there is nothing here";
 
 const securityHeaders: Readonly<Record<string, string>> = {
   "Content-Security-Policy":
@@ -124,7 +125,9 @@ export const serveWatch = async ({
       response.setHeader("Allow", "GET");
       return refuse(response, 405, "nothing but GET is answered");
     }
-    const { pathname, searchParams } = new URL(request.url ?? "/", "http://localhost");
+    const address = URL.parse(`http://localhost${request.url ?? "/"}`);
+    if (address === null) return refuse(response, 404, nothingHere);
+    const { pathname, searchParams } = address;
     const asset = assets.get(pathname);
     if (asset !== undefined) {
       response.writeHead(200, { ...securityHeaders, "Content-Type": asset.type });
@@ -137,7 +140,7 @@ export const serveWatch = async ({
     }
     const id = searchParams.get("run") ?? "";
     const tail = pathname.startsWith("/api/") ? await runs.tailOf(id) : undefined;
-    if (tail === undefined) return refuse(response, 404, "there is nothing here");
+    if (tail === undefined) return refuse(response, 404, nothingHere);
     const folder = runs.folderOf(id)!;
     switch (pathname) {
       case "/api/rows": {
@@ -153,12 +156,12 @@ export const serveWatch = async ({
       case "/api/run":
         return sendJson(response, await runDetails(folder, runs.filesOf(id)!));
       default:
-        return refuse(response, 404, "there is nothing here");
+        return refuse(response, 404, nothingHere);
     }
   };
 
-  const address = await listen(server, port);
-  hosts = new Set([`${loopback}:${address}`, `localhost:${address}`]);
+  const ownPort = await listen(server, port);
+  hosts = new Set([`${loopback}:${ownPort}`, `localhost:${ownPort}`]);
   let closed = false;
   let [lastFound, lastBeat] = [-Infinity, performance.now()];
   let timer: NodeJS.Timeout | undefined;
@@ -192,7 +195,7 @@ export const serveWatch = async ({
   };
   loop();
   return {
-    url: `http://${loopback}:${address}/`,
+    url: `http://${loopback}:${ownPort}/`,
     close: async () => {
       closed = true;
       clearTimeout(timer);

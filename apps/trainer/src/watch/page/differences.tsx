@@ -13,7 +13,7 @@ export const Differences = (): JSX.Element | null => {
       {rows.length === 0 ? (
         <p class="quiet">The jobs of these runs are alike.</p>
       ) : (
-        <div class="scroll" tabIndex={0} role="region" aria-labelledby="differences-heading">
+        <div class="scroll" tabIndex={0} role="region" aria-label="table of differences">
           <table>
             <thead>
               <tr>

@@ -86,7 +86,7 @@ export const RunList = (): JSX.Element => (
     <p id="filter-help" class="quiet">
       words of a name or state, and options of the job: key=value, key!=value, key&gt;1
     </p>
-    <div class="scroll runs" tabIndex={0} role="region" aria-labelledby="runs-heading">
+    <div class="scroll runs" tabIndex={0} role="region" aria-label="table of runs">
       <table>
         <thead>
           <tr>
