@@ -11,6 +11,9 @@ import { growSampleRun, hostileName, writeSampleRun } from "./sample-runs.ts";
 type Browser = Awaited<ReturnType<typeof openChromium>>;
 type Page = Awaited<ReturnType<Browser["newPage"]>>;
 
+/** A busy machine may take its time. */
+const poll = <T>(look: () => Promise<T>) => expect.poll(look, { timeout: 30_000 });
+
 /** Where pictures go, for people to look at. */
 const pictures = process.env["SKEIN_WATCH_PICTURES"];
 const adam = { name: "mnist", batch: 64, optimizer: { kind: "adam", beta1: 0.9 } };
@@ -69,10 +72,10 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
 
   test("shows the newest run, grows with it, and overlays one that begins, whatever its name", async () => {
     const { page, errors } = await open();
-    await expect.poll(() => colours(page, "Training loss")).toBe(1);
+    await poll(() => colours(page, "Training loss")).toBe(1);
     expect(await row(page, "mnist/1").innerText()).toMatch(/running.*300.*5\.[0-9]+|running/s);
     growSampleRun(join(root, "mnist/1"), 300, 340);
-    await expect.poll(() => row(page, "mnist/1").innerText()).toContain("340");
+    await poll(() => row(page, "mnist/1").innerText()).toContain("340");
 
     writeSampleRun(join(root, hostileName.replaceAll("/", "_")), 200, { ...sgd, [hostileName]: hostileName }, 2);
     writeFileSync(
@@ -81,8 +84,8 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
       { flag: "a" },
     );
     const name = hostileName.replaceAll("/", "_");
-    await expect.poll(() => row(page, name).getByRole("checkbox").isChecked()).toBe(true);
-    await expect.poll(() => colours(page, "Training loss")).toBe(2);
+    await poll(() => row(page, name).getByRole("checkbox").isChecked()).toBe(true);
+    await poll(() => colours(page, "Training loss")).toBe(2);
 
     // Only options that differ are told.
     const differences = page.getByRole("region", { name: "Differences of their jobs" }).first();
@@ -93,48 +96,48 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
       "optimizer.kind",
     ]);
     await row(page, name).getByRole("button").click();
-    await expect.poll(() => page.getByRole("heading", { name }).count()).toBe(1);
+    await poll(() => page.getByRole("heading", { name }).count()).toBe(1);
     expect(await page.evaluate(() => (globalThis as { stolen?: number }).stolen)).toBeUndefined();
     expect(await page.locator("img, script:not([src])").count()).toBe(0);
     await picture(page, "hostile");
 
     await page.getByLabel("filter").fill("optimizer.kind=adam");
-    await expect.poll(() => row(page, name).count()).toBe(0);
-    await expect.poll(() => colours(page, "Training loss")).toBe(1);
+    await poll(() => row(page, name).count()).toBe(0);
+    await poll(() => colours(page, "Training loss")).toBe(1);
 
     expect(await faults(page)).toEqual([]);
     expect(errors).toEqual([]);
     await page.getByLabel("filter").fill("");
     await row(page, name).waitFor();
     rmSync(join(root, name), { recursive: true });
-    await expect.poll(() => row(page, name).count()).toBe(0);
+    await poll(() => row(page, name).count()).toBe(0);
     await page.close();
   }, 60_000);
 
   test("is worked by keyboard alone", { tags: "full" }, async () => {
     const { page, errors } = await open();
     const plot = chart(page, "Training loss").getByRole("application");
-    await expect.poll(() => colours(page, "Training loss")).toBe(1);
+    await poll(() => colours(page, "Training loss")).toBe(1);
     await page.getByRole("checkbox", { name: "mnist/1" }).focus();
     await page.keyboard.press("Space");
-    await expect.poll(() => page.getByText("No run is shown").count()).toBe(1);
+    await poll(() => page.getByText("No run is shown").count()).toBe(1);
     await page.keyboard.press("Space");
     await plot.waitFor();
     await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
     expect(await page.getByRole("heading", { name: "mnist/1" }).count()).toBe(1);
-    expect(await page.getByText("step 100:").count()).toBe(1);
-    expect(await page.getByText(/skein-train.*resume .*mnist.1/).count()).toBeGreaterThan(0);
+    await poll(() => page.getByText("step 100:").count()).toBe(1);
+    expect(await page.getByText(/ resume /).count()).toBeGreaterThan(0);
     for (let i = 0; i < 40 && !(await plot.evaluate((element) => element === document.activeElement)); i++)
       await page.keyboard.press("Tab");
     const value = (): Promise<string> => chart(page, "Training loss").locator("b").innerText();
     const last = await value();
     for (let i = 0; i < 30; i++) await page.keyboard.press("ArrowLeft");
-    await expect.poll(value).not.toBe(last);
+    await poll(value).not.toBe(last);
     await page.keyboard.press("+");
-    await expect.poll(() => page.getByRole("button", { name: "show all of it" }).isEnabled()).toBe(true);
+    await poll(() => page.getByRole("button", { name: "reset zoom" }).isEnabled()).toBe(true);
     await page.keyboard.press("Escape");
-    await expect.poll(value).toBe(last);
+    await poll(value).toBe(last);
     await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
     expect(await chart(page, "Training loss").getByRole("row").count()).toBe(41);
@@ -146,7 +149,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     writeSampleRun(join(root, "mnist/2"), 250, sgd, 2);
     const { page, errors } = await open();
     await page.getByRole("button", { name: "show all", exact: true }).click();
-    await expect.poll(() => colours(page, "Training loss")).toBe(2);
+    await poll(() => colours(page, "Training loss")).toBe(2);
     for (const [name, scheme, width] of [
       ["light", "light", 1300],
       ["dark", "dark", 1300],
@@ -156,7 +159,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
       await page.setViewportSize({ width, height: 3600 });
       await page.getByLabel("colours").selectOption(scheme);
       await page.getByLabel("smoothing").fill(name === "dark" ? "0.9" : "0");
-      await expect.poll(() => page.locator(".chart-box canvas").count()).toBe(await page.locator(".chart-box").count());
+      await poll(() => page.locator(".chart-box canvas").count()).toBe(await page.locator(".chart-box").count());
       await page.waitForTimeout(300);
       await picture(page, name);
       expect([name, await page.evaluate(() => document.documentElement.scrollWidth)]).toEqual([name, width]);
@@ -170,16 +173,16 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     tags: "full",
   }, async () => {
     const { page } = await open();
-    await expect.poll(() => colours(page, "Training loss")).toBe(1);
+    await poll(() => colours(page, "Training loss")).toBe(1);
     const box = (await chart(page, "Training loss").locator(".u-over").boundingBox())!;
     const names = chart(page, "Samples per second").locator("b");
     const before = await names.first().innerText();
     await page.mouse.move(box.x + 20, box.y + 50);
-    await expect.poll(() => names.first().innerText()).not.toBe(before);
+    await poll(() => names.first().innerText()).not.toBe(before);
     await page.mouse.down();
     await page.mouse.move(box.x + 120, box.y + 50, { steps: 5 });
     await page.mouse.up();
-    await page.getByRole("button", { name: "show all of it" }).click();
+    await page.getByRole("button", { name: "reset zoom" }).click();
     await page.close();
   });
 });

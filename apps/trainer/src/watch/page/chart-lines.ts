@@ -2,14 +2,16 @@ import type { Rows } from "../metric-table.ts";
 import { type Axis, positionsOf } from "./axis-x.ts";
 import type { ChartPlan } from "./chart-plan.ts";
 import { Smoothed } from "./smooth.ts";
-import { loadedRun } from "./store.ts";
+import { colourIndex, colours, loadedRun } from "./store.ts";
 
 /** A line of a chart as it is now. */
 export interface ChartLine {
   readonly key: string;
   readonly run: string;
   readonly quantity: string;
-  /** How it is dashed: by its place among the quantities of the chart. */
+  /** 0 to 7: of its run; of its quantity where one run alone is shown. */
+  readonly colour: number;
+  /** 0 to 3: of its quantity, where the colour tells the run. */
   readonly dash: number;
   readonly x: Float64Array;
   readonly y: Float32Array;
@@ -23,6 +25,7 @@ interface KeptAverage {
   readonly average: Smoothed;
 }
 
+const dashes = 4;
 /** A line of fewer points, such as one of evaluations, is shown as it is. */
 const leastSmoothed = 50;
 
@@ -33,7 +36,7 @@ export class ChartLines {
   /** @param smoothing weight of what came before; 0: none. */
   of(plan: ChartPlan, ids: readonly string[], axis: Axis, smoothing: number): ChartLine[] {
     return ids.flatMap((run) =>
-      plan.quantities.flatMap(({ type, name }, dash): ChartLine[] => {
+      plan.quantities.flatMap(({ type, name }, index): ChartLine[] => {
         const { byType } = loadedRun(run);
         const rows = byType.get(type);
         const raw = rows?.columns.get(name);
@@ -45,8 +48,10 @@ export class ChartLines {
           {
             key,
             run,
-            quantity: plan.id === "ranks" ? type : name,
-            dash,
+            quantity: plan.isOfRanks ? type : name,
+            ...(ids.length === 1
+              ? { colour: (colourIndex(run) + index) % colours, dash: 0 }
+              : { colour: colourIndex(run), dash: index % dashes }),
             x: positionsOf(rows, axis, byType.get("step")),
             y,
             raw,

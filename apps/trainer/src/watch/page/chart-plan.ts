@@ -13,6 +13,8 @@ export interface ChartPlan {
   readonly quantities: readonly Quantity[];
   /** Quantities that belong here and find no room. */
   readonly leftOut: number;
+  /** Its quantities are of ranks, one each, and are named by them. */
+  readonly isOfRanks: boolean;
   readonly text: (value: number) => string;
 }
 
@@ -56,8 +58,8 @@ const countUnits = [
 /** What quantities of one chart have in common: all before the last dot or slash; else the name itself. */
 const prefixOf = (name: string): string => /^(.+)[./][^./]+$/.exec(name)?.[1] ?? name;
 
-/** What a step takes a rank beside its waiting for others: the one that is waited for has the longest. */
-const isPace = ({ type, name }: Quantity): boolean => /^rank-\d+$/.test(type) && name === "ownSeconds";
+/** What each rank tells of itself comes in lines of its own type: `rank-3`. */
+const isOfRank = ({ type }: Quantity): boolean => /^rank-\d+$/.test(type);
 
 /** What places a line, and no more. */
 const hidden: ReadonlySet<string> = new Set(["step/epoch"]);
@@ -72,33 +74,40 @@ export const chartPlans = (all: readonly Quantity[]): { readonly main: ChartPlan
     const found = quantities.flatMap((key) => byKey.get(key) ?? []);
     return found.length === 0
       ? []
-      : [{ id: quantities[0]!, title, quantities: found, leftOut: 0, text: text ?? ((value) => digitsText(value, 4)) }];
+      : [
+          {
+            id: quantities[0]!,
+            title,
+            quantities: found,
+            leftOut: 0,
+            isOfRanks: false,
+            text: text ?? ((value) => digitsText(value, 4)),
+          },
+        ];
   });
-  const ofRanks = all
-    .filter(isPace)
-    .filter((one, i, list) => list.findIndex((other) => keyOf(other) === keyOf(one)) === i);
-  if (ofRanks.length > 0)
-    main.push({
-      id: "ranks",
-      title: "Own time of each rank",
-      quantities: ofRanks.toSorted((a, b) => byName(a.type, b.type)).slice(0, mostLines),
-      leftOut: Math.max(0, ofRanks.length - mostLines),
-      text: secondsText,
-    });
-  const taken = new Set([...hidden, ...ofRanks.map(keyOf), ...known.flatMap(({ quantities }) => quantities)]);
+  const taken = new Set([...hidden, ...known.flatMap(({ quantities }) => quantities)]);
   const groups = Map.groupBy(
-    [...byKey.values()].filter((quantity) => !taken.has(keyOf(quantity))).toSorted((a, b) => byName(a.name, b.name)),
-    ({ type, name }) => `${type}/${prefixOf(name)}`,
+    [...byKey.values()]
+      .filter((quantity) => !taken.has(keyOf(quantity)))
+      .toSorted((a, b) => byName(a.name, b.name) || byName(a.type, b.type)),
+    (quantity) => (isOfRank(quantity) ? `ranks/${quantity.name}` : `${quantity.type}/${prefixOf(quantity.name)}`),
   );
   const others = [...groups].map(([id, quantities]): ChartPlan => {
     const { type, name } = quantities[0]!;
+    const isOfRanks = id.startsWith("ranks/");
+    const title = isOfRanks ? `${name} of each rank` : `${prefixOf(name)}${type === "step" ? "" : ` (${type})`}`;
     return {
       id,
-      title: `${prefixOf(name)}${type === "step" ? "" : ` (${type})`}`,
+      title,
       quantities: quantities.slice(0, mostLines),
       leftOut: Math.max(0, quantities.length - mostLines),
+      isOfRanks,
       text: textOf(name),
     };
   });
-  return { main, others: others.toSorted((a, b) => byName(a.title, b.title)) };
+  const isPace = ({ id }: ChartPlan): boolean => id === "ranks/ownSeconds";
+  return {
+    main: [...main, ...others.filter(isPace)],
+    others: others.filter((plan) => !isPace(plan)).toSorted((a, b) => byName(a.title, b.title)),
+  };
 };

@@ -7,7 +7,7 @@ import type { ChartPlan } from "./chart-plan.ts";
 import { ChartTable } from "./chart-table.tsx";
 import { drawNoMore, drawSoon } from "./draw-queue.ts";
 import { Plot } from "./plot.ts";
-import { axis, colourIndex, isLogarithmic, loadedRun, mark, range, shownIds, smoothing } from "./store.ts";
+import { axis, isLogarithmic, loadedRun, mark, range, shownIds, smoothing } from "./store.ts";
 import { colourChanges } from "./theme.ts";
 import { lowerBound } from "./thin.ts";
 
@@ -168,7 +168,7 @@ const Legend = ({ plan, lines, version }: LinesProps): JSX.Element => {
   return (
     <ul class="line-names">
       {items.value.map(({ line, value }) => (
-        <li key={line.key} class={`run-${colourIndex(line.run)} dash-${line.dash % 4}`}>
+        <li key={line.key} class={`run-${line.colour} dash-${line.dash}`}>
           <i aria-hidden="true" />
           <span>{lineName(plan, line)}</span> <b>{Number.isFinite(value) ? plan.text(value) : "–"}</b>
         </li>

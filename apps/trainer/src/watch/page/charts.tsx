@@ -55,7 +55,7 @@ const Toolbar = (): JSX.Element => (
         range.value = undefined;
       }}
     >
-      show all of it
+      reset zoom
     </button>
   </div>
 );

@@ -152,7 +152,7 @@ test("charts: what training has first, pace of ranks together, others by their p
     "Training loss",
     "Held-out loss",
     "Step time",
-    "Own time of each rank",
+    "ownSeconds of each rank",
   ]);
   expect(main[2]!.quantities.map(({ name }) => name)).toEqual(["seconds", "exposedSeconds", "dataSeconds"]);
   expect(main[3]!.quantities.map(({ type }) => type)).toEqual(["rank-2", "rank-10"]);

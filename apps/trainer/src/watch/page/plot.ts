@@ -1,6 +1,5 @@
 import uPlot from "uplot";
 import type { ChartLine } from "./chart-lines.ts";
-import { colourIndex } from "./store.ts";
 import { colourNamed } from "./theme.ts";
 import { thin } from "./thin.ts";
 
@@ -53,7 +52,7 @@ export class Plot {
       (line, i) => thinned[i]!.points > 0 && thinned[i]!.points <= fewPoints && !("isFaint" in line),
     );
     const shape = JSON.stringify([
-      drawn.map(({ key, run }, i) => [key, colourIndex(run), marks[i]]),
+      drawn.map(({ key, colour }, i) => [key, colour, marks[i]]),
       view.isLogarithmic,
       view.isSmoothed,
       colours,
@@ -117,14 +116,14 @@ export class Plot {
       series: [
         {},
         ...lines.map((line, i): uPlot.Series => {
-          const stroke = colourNamed(`--run-${colourIndex(line.run)}`);
+          const stroke = colourNamed(`--run-${line.colour}`);
           const isFaint = "isFaint" in line;
           return {
             label: line.key,
             stroke,
             width: isFaint ? 1 : 1.75,
             alpha: isFaint ? 0.3 : 1,
-            dash: dashes[line.dash % dashes.length]!,
+            dash: dashes[line.dash]!,
             spanGaps: true,
             points: { show: marks[i]!, size: 5, fill: stroke },
           };

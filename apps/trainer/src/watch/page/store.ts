@@ -40,7 +40,8 @@ export const shown: ReadonlySignal<readonly RunFacts[]> = computed(() => {
 /** The same by id alone, so that what depends on it does not change with each line of a run. */
 export const shownIds: ReadonlySignal<string> = computed(() => JSON.stringify(shown.value.map(({ id }) => id)));
 
-const colours = 8;
+/** How many colours there are for runs. */
+export const colours = 8;
 const colourOf = new Map<string, number>();
 
 /** The colour of a run, 0 to 7, which stays its own as long as it is chosen; more runs share them. */
