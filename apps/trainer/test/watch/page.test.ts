@@ -140,7 +140,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     await poll(value).toBe(last);
     await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
-    expect(await chart(page, "Training loss").getByRole("row").count()).toBe(41);
+    await poll(() => chart(page, "Training loss").getByRole("row").count()).toBe(41);
     expect(errors).toEqual([]);
     await page.close();
   });
