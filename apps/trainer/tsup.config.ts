@@ -1,7 +1,17 @@
+import { mkdirSync, writeFileSync } from "node:fs";
 import { library } from "../../tooling/tsup.ts";
+import { bundlePage } from "./src/watch/bundle-page.ts";
 
 export default library({
   entry: { index: "src/index.ts", main: "src/main.ts", profiling: "src/profiling.ts" },
   platform: "node",
   dts: { entry: { index: "src/index.ts", profiling: "src/profiling.ts" } },
+  // A clone bundles the page when it is asked for; what is published holds it ready.
+  external: [/^node:/, "./bundle-page.ts"],
+  onSuccess: async () => {
+    const { script, style } = await bundlePage();
+    mkdirSync("dist/watch-page", { recursive: true });
+    writeFileSync("dist/watch-page/page.js", script);
+    writeFileSync("dist/watch-page/page.css", style);
+  },
 });

@@ -18,6 +18,8 @@ import { asTyped, sampleJob } from "./own-command.ts";
 import { prepare } from "./prepare.ts";
 import { reportCommand, type ReportOptions } from "./report/report-command.ts";
 import { resumeCommand, runCommand } from "./run-command.ts";
+import { addRunsCommand } from "./watch/runs-command.ts";
+import { addWatchCommand } from "./watch/watch-command.ts";
 import { type GlobalOptions, overridesOf, type RunOptions } from "./run-options.ts";
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -72,6 +74,7 @@ const makeProgram = (finish: (code: number) => void): Command => {
   const withTrace = (command: Command): Command =>
     command
       .option("--trace <file>", "write a Chrome trace of the first steps")
+      .option("--watch", "serve a page that shows the run while it trains, as skein-train watch does")
       .option(
         "--max-restarts <count>",
         "how often to go on by itself after a rank, a link or the GPU device was lost, without a newer checkpoint; default: 3",
@@ -139,6 +142,8 @@ const makeProgram = (finish: (code: number) => void): Command => {
   addMpiCommand(program, finish);
   addBlasCommand(program, finish);
   addMemberCommand(program, finish);
+  addWatchCommand(program, finish);
+  addRunsCommand(program, finish);
   program
     .command("schema")
     .description("print the JSON Schema of job files")

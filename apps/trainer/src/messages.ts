@@ -108,6 +108,8 @@ export type RankMessage =
       /** What the model tells of the step, by name. */
       readonly model?: Readonly<Record<string, number>> | undefined;
     }
+  /** Of each rank of several, now and then: what its last steps took it. */
+  | { readonly type: "paced"; readonly step: number; readonly seconds: number; readonly ownSeconds: number }
   | ({ readonly type: "updated"; readonly step: number } & UpdateFigures)
   | {
       readonly type: "evaluated";

@@ -5,7 +5,7 @@ import { EventFile } from "./tensorboard.ts";
 
 /** One measured moment of a run: a line of `metrics.jsonl`. Numbers with their units in their names. */
 export interface Measurement {
-  readonly type: "step" | "update" | "evaluation" | "checkpoint" | "placement";
+  readonly type: "step" | "update" | "evaluation" | "checkpoint" | "placement" | `rank-${number}`;
   /** Steps done. */
   readonly step: number;
   readonly [quantity: string]: number | string;
@@ -55,7 +55,10 @@ export class MetricFiles implements MetricSink {
       this.events.scalars(
         step,
         Object.fromEntries(
-          scalars.map(([name, value]) => [`${type === "evaluation" ? "test" : "train"}/${name}`, value]),
+          scalars.map(([name, value]) => [
+            `${type === "evaluation" ? "test" : type.startsWith("rank-") ? type : "train"}/${name}`,
+            value,
+          ]),
         ),
       );
   }

@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { shellQuote } from "./launch-targets/shell-quote.ts";
 import { metricsFile } from "./metrics.ts";
 import { reportLine, resumeLine } from "./own-command.ts";
@@ -12,6 +12,7 @@ export const nextSteps = (output: string, totalSteps: number, tracePath: string 
   "What next:",
   `  train longer    ${resumeLine(output)} --steps ${2 * totalSteps}`,
   `  see the run     ${reportLine(output)}`,
+  `  watch runs      skein-train watch ${shellQuote(dirname(output))}`,
   `  see the curves  tensorboard --logdir ${shellQuote(output)}   (every step in numbers: ${join(output, metricsFile)})`,
   tracePath === undefined
     ? "  see the time    add --trace trace.json to a run, and open that file at https://ui.perfetto.dev"

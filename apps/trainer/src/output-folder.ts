@@ -8,6 +8,7 @@ import { checkpointsFolder } from "./checkpoint-part.ts";
 import { nodeFiles, replaceDurably } from "./files.ts";
 import type { Job } from "./job.ts";
 import { metricsFile } from "./metrics.ts";
+import { changesFile, provenanceFile } from "./provenance/provenance.ts";
 import { routingFile } from "./placement/routing-file.ts";
 import { resumeLine } from "./own-command.ts";
 
@@ -29,7 +30,7 @@ const nameFolder = "name one that you may write to with --output <folder>";
 /** Look whether a run can write all that it will into its folder. @throws ConfigError. */
 export const requireOutput = (output: string): void =>
   requireFolder(output, `output folder ${output}`, {
-    files: [jobFile, metricsFile, summaryFile, routingFile],
+    files: [jobFile, metricsFile, summaryFile, routingFile, provenanceFile],
     folders: [checkpointsFolder("")],
   });
 
@@ -90,7 +91,9 @@ export const dropUnusedOutput = ({ path, made }: ClaimedFolder): void => {
   if (made.length > 0) {
     rmSync(path, { recursive: true, force: true });
     removeEmpty(made.slice(0, -1));
-  } else for (const name of [jobFile, `${jobFile}.tmp`, metricsFile]) rmSync(join(path, name), { force: true });
+  } else
+    for (const name of [jobFile, `${jobFile}.tmp`, metricsFile, provenanceFile, changesFile])
+      rmSync(join(path, name), { force: true });
 };
 
 /** Keep the job beside its results, every default filled in, so that a later default cannot change a resumed run. */

@@ -14,18 +14,38 @@ import type { UpdateFigures } from "./update-figures.ts";
 /** Spans of one message: a trace of many steps is larger than a message may be. */
 const spansAtOnce = 10_000;
 
+/** Of so many steps a rank tells the mean. */
+const stepsOfPace = 20;
+
 /** What a rank tells the controller of the run. Of what all ranks know alike, rank 0 speaks. */
 export class RankReport {
   private readonly rank: number;
+  private readonly worldSize: number;
+  private pace = { steps: 0, seconds: 0, ownSeconds: 0 };
   private readonly post: (message: RankMessage) => void;
 
-  constructor(rank: number, post: (message: RankMessage) => void) {
+  constructor(rank: number, worldSize: number, post: (message: RankMessage) => void) {
     this.rank = rank;
+    this.worldSize = worldSize;
     this.post = post;
   }
 
   planned(agreed: { readonly plan: ExchangePlan; readonly remark: string }): void {
     this.postOnce({ type: "planned", ...agreed });
+  }
+
+  /**
+   * What every rank tells of its own pace, in a message each so many steps: where all wait for one another, their steps
+   * take equally long, and the one that is waited for is known by what it does not wait.
+   */
+  private paced(step: number, { seconds, exposedSeconds }: StepCosts): void {
+    if (this.worldSize === 1) return;
+    this.pace.seconds += seconds;
+    this.pace.ownSeconds += seconds - exposedSeconds;
+    if (++this.pace.steps < stepsOfPace) return;
+    const { steps, seconds: sum, ownSeconds } = this.pace;
+    this.pace = { steps: 0, seconds: 0, ownSeconds: 0 };
+    this.post({ type: "paced", step, seconds: sum / steps, ownSeconds: ownSeconds / steps });
   }
 
   stepped(step: number, { epoch }: DataPosition, figures: StepFigures, costs: StepCosts): void {
@@ -37,6 +57,7 @@ export class RankReport {
       ...figures,
       ...costs,
     });
+    this.paced(step, costs);
   }
 
   /** The update of a step was made after it: in the next one, or when the state was settled. */

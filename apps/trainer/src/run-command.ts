@@ -12,6 +12,7 @@ import { makeProgress } from "./progress.ts";
 import { type JobRun, runJob } from "./run-job.ts";
 import { overridesOf, restartsOf, type RunOptions } from "./run-options.ts";
 import { formatSummary } from "./summary.ts";
+import { watchBeside } from "./watch/watch-command.ts";
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
@@ -32,6 +33,7 @@ const execute = async (
       interruption.request();
     });
   };
+  const watch = options.watch === true ? await watchBeside(run, (line) => progress.note(line)) : undefined;
   try {
     const { summary, step, checkpoint, traceFault, output, prepared } = await runJob({
       ...restarts,
@@ -64,6 +66,7 @@ const execute = async (
   } finally {
     progress.close();
     release?.();
+    await watch?.close();
   }
 };
 

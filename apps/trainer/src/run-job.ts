@@ -3,7 +3,7 @@ import { checkpointSecret } from "./checkpoint-manifest.ts";
 import { chooseBackend, surveyHardware } from "./choose-backend.ts";
 import { openJobBlas } from "./job-blas.ts";
 import { threadsOf } from "./job-threads.ts";
-import { explainDiskFull } from "./errors.ts";
+import { describeError, explainDiskFull } from "./errors.ts";
 import { nodeFiles } from "./files.ts";
 import { type RunInput, type Outcome, runWithRestarts } from "./controller/run-with-restarts.ts";
 import type { Job } from "./job.ts";
@@ -13,6 +13,7 @@ import { preferenceOf } from "./members/network-world.ts";
 import { MetricFiles } from "./metrics.ts";
 import { claimOutput, dropUnusedOutput, reclaimOutput, requireOutput, saveJob } from "./output-folder.ts";
 import { requireWritable } from "./places.ts";
+import { type Ended, Provenance } from "./provenance/provenance.ts";
 import { checkResumable, type Given, prepare, type Prepared, withBackend } from "./prepare.ts";
 
 /** A job to run, and where. */
@@ -81,9 +82,21 @@ const requirePlaces = (output: string, tracePath: string | undefined): void => {
 
 /** Run in a folder that is there, metrics beside it. */
 const runIn = async (input: Omit<RunInput, "metrics">): Promise<JobOutcome> => {
-  const metrics = new MetricFiles(input.output, input.resume?.manifest.step ?? 0);
+  const { output, prepared } = input;
+  const metrics = new MetricFiles(output, input.resume?.manifest.step ?? 0);
+  const provenance = input.profile === undefined ? new Provenance(output, prepared.totalSteps) : undefined;
+  const end = async (ended: Ended): Promise<void> => {
+    const fault = await provenance?.end(ended);
+    if (fault !== undefined) input.progress.note(fault);
+  };
   try {
-    return { ...(await runWithRestarts({ ...input, metrics })), output: input.output, prepared: input.prepared };
+    const outcome = await runWithRestarts({ ...input, metrics });
+    await end({ how: outcome.summary === undefined ? "stopped" : "finished" });
+    return { ...outcome, output, prepared };
+  } catch (error) {
+    const { code, message } = describeError(error);
+    await end({ how: code === "interrupted" ? "stopped" : "failed", reason: message });
+    throw error;
   } finally {
     metrics.close();
   }

@@ -20,6 +20,7 @@ export interface RunOptions extends GlobalOptions {
   readonly certificates?: string;
   readonly insecure?: boolean;
   readonly resumeIfPossible?: boolean;
+  readonly watch?: boolean;
 }
 
 /** Values of options, as overrides of the job. What is no number stays a word, for the schema to refuse. */

@@ -43,7 +43,7 @@ export const trainRank = async (
     blas: blas && openBlas(blas),
     threads,
   });
-  const report = new RankReport(connection.rank, post);
+  const report = new RankReport(connection.rank, input.job.ranks, post);
   const writer = new PartWriter((step, files) => report.saved(step, files));
   try {
     await trainOn(input, backend, writer, report, fault);

@@ -19,7 +19,7 @@ export type {
   Times,
 } from "./profile-report.ts";
 export { outsideNames } from "./phases.ts";
-export { bytesText, rateText, secondsText, shareText } from "./quantities.ts";
+export { bytesText, digitsText, quantityText, rateText, secondsText, shareText } from "./quantities.ts";
 export { reportPage } from "./report-page.ts";
 export { runPage } from "./run-page.ts";
 export type { ExpertLoads, ExpertMoves, RunReport, StepValue } from "./run-report.ts";
@@ -27,4 +27,4 @@ export { styles } from "./styles.ts";
 export { printable } from "./terminal/display-width.ts";
 export { terminalReport, type TerminalReportOptions } from "./terminal/terminal-report.ts";
 export { type TextColumn, textTable } from "./terminal/text-table.ts";
-export type { Kind } from "./tokens.ts";
+export { type Kind, schemes } from "./tokens.ts";

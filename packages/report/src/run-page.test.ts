@@ -90,6 +90,7 @@ describe("the page of a run", () => {
   const anyRun: fc.Arbitrary<RunReport> = fc.record({
     name: text,
     about: text,
+    origin: fc.option(text, { nil: undefined }),
     losses: values,
     evaluations: fc.record({ loss: values, accuracy: fc.constant([[1, 0.5]] as const) }),
     samplesPerSecond: values,

@@ -64,6 +64,7 @@ const lossSection = ({ losses, evaluations }: RunReport): string => {
 export const runPage = (report: RunReport): string =>
   pageOf(`${report.name}: training`, [
     `<header><h1>${escapeText(report.name)}</h1><p class="quiet">${escapeText(report.about)}</p></header>`,
+    report.origin === undefined ? "" : `<p class="quiet">${escapeText(report.origin)}</p>`,
     tiles(report),
     lossSection(report),
     expertSection(report),

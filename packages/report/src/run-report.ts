@@ -29,6 +29,8 @@ export interface RunReport {
   readonly name: string;
   /** The run in words: machine, backend, ranks, … */
   readonly about: string;
+  /** Where it comes from, in words: commit, versions, machine. */
+  readonly origin?: string | undefined;
   readonly losses: readonly StepValue[];
   /** Of held-out samples, by name: `accuracy`, `bitsPerByte`, `loss`. */
   readonly evaluations: Readonly<Record<string, readonly StepValue[]>>;

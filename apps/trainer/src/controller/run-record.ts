@@ -112,6 +112,11 @@ export class RunRecord {
         this.input.metrics.record({ type: "update", ...update });
         return;
       }
+      case "paced": {
+        const { type: _, ...pace } = message;
+        this.input.metrics.record({ type: `rank-${rank}`, ...pace });
+        return;
+      }
       case "evaluated": {
         const parts = this.evaluations.add(message.step, rank, message);
         if (parts !== undefined) this.evaluated(message.step, parts);

@@ -7,6 +7,7 @@ import { metricsFile } from "../metrics.ts";
 import { savedJob } from "../output-folder.ts";
 import { requireReplaceable } from "../places.ts";
 import type { GlobalOptions } from "../run-options.ts";
+import { originOf } from "../provenance/origin.ts";
 import { readMetricLines } from "./metric-lines.ts";
 import { runReportOf } from "./run-report-of.ts";
 
@@ -27,7 +28,7 @@ export const reportCommand = async (folder: string, options: ReportOptions): Pro
   const metrics = join(folder, metricsFile);
   if (!existsSync(metrics))
     throw new ConfigError([`${metrics} is not there, so nothing is known of the run; name the folder of another run`]);
-  const report = runReportOf(job, readMetricLines(metrics));
+  const report = { ...runReportOf(job, readMetricLines(metrics)), origin: await originOf(folder) };
   const output = options.output ?? join(folder, "report.html");
   requireReplaceable(output, "--output");
   replaceDurably(nodeFiles, output, runPage(report));

@@ -1,0 +1,99 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { graphicsCards } from "./graphics-cards.ts";
+import { Provenance } from "./provenance.ts";
+import { readGit } from "./read-git.ts";
+import { toldCommand } from "./told-command.ts";
+import { toldEnvironment } from "./told-environment.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "skein-provenance-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test("of the environment only what is listed is told, and never a secret", () => {
+  expect(
+    toldEnvironment({
+      NODE_OPTIONS: "--max-old-space-size=4096",
+      SKEIN_TESTS: "full",
+      SKEIN_CHECKPOINT_SECRET: "s",
+      SKEIN_API_KEY: "k",
+      SKEIN_PASSPHRASE: "p",
+      AWS_ACCESS_KEY_ID: "a",
+      HOME: "/home/x",
+      OMP_NUM_THREADS: undefined,
+    }),
+  ).toEqual({ NODE_OPTIONS: "--max-old-space-size=4096", SKEIN_TESTS: "full" });
+});
+
+test("words of a command are told, but not what follows a secret's name", () => {
+  expect(
+    toldCommand(["run", "job.yaml", "--set", "a.token=x", "--password", "hunter2", "--secret=s", "--set", "batch=4"]),
+  ).toEqual(["run", "job.yaml", "--set", "a.token=…", "--password", "…", "--secret=…", "--set", "batch=4"]);
+});
+
+describe("git", () => {
+  const git = (...words: string[]): string =>
+    execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@b", ...words], { cwd: repository, encoding: "utf8" });
+  const repository = join(folder, "repository");
+  mkdirSync(repository);
+
+  test("commit, branch, and changes, whose diff is bounded", async () => {
+    git("init", "-q", "-b", "side");
+    writeFileSync(join(repository, "a.txt"), "one\n");
+    git("add", ".");
+    git("commit", "-q", "-m", "first");
+    const commit = git("rev-parse", "HEAD").trim();
+    expect(await readGit(repository)).toEqual({ commit, branch: "side", isChanged: false });
+    writeFileSync(join(repository, "a.txt"), "two\n");
+    const changed = await readGit(repository);
+    expect(changed).toMatchObject({ commit, isChanged: true });
+    expect(Buffer.from(changed!.changes!).toString()).toContain("+two");
+    writeFileSync(join(repository, "a.txt"), "line of a large file\n".repeat(100_000));
+    const large = await readGit(repository);
+    expect([large!.isCut, large!.changes!.length]).toEqual([true, 2 ** 20]);
+  });
+
+  test("none outside of a repository", async () => {
+    expect(await readGit(folder)).toBeUndefined();
+    expect(await readGit(join(folder, "not-there"))).toBeUndefined();
+  });
+});
+
+test("graphics cards, by files of Linux", () => {
+  const root = join(folder, "root");
+  const write = (path: string, text: string): void => {
+    mkdirSync(join(root, path, ".."), { recursive: true });
+    writeFileSync(join(root, path), text);
+  };
+  expect(graphicsCards(root)).toEqual([]);
+  write("proc/driver/nvidia/gpus/0000:01:00.0/information", "Model: \t\t NVIDIA H100\nIRQ: 7\n");
+  write("sys/class/drm/card0/device/vendor", "0x10de\n");
+  write("sys/class/drm/card0/device/device", "0x2330\n");
+  write("sys/class/drm/card1/device/vendor", "0x1002\n");
+  write("sys/class/drm/card1/device/device", "0x73bf\n");
+  write("sys/class/drm/card1-DP-1/status", "connected\n");
+  expect(graphicsCards(root)).toEqual(["NVIDIA H100", "PCI 0x1002:0x73bf"]);
+});
+
+test("a run tells its start and its end, a resumed one its earlier starts too", async () => {
+  const output = join(folder, "run");
+  mkdirSync(output);
+  const read = (): Record<string, unknown> =>
+    JSON.parse(readFileSync(join(output, "provenance.json"), "utf8")) as Record<string, unknown>;
+  const first = new Provenance(output, 10);
+  expect(await first.end({ how: "failed", reason: "loss is NaN" })).toBeUndefined();
+  expect(read()).toMatchObject({ totalSteps: 10, pid: process.pid, ended: { how: "failed", reason: "loss is NaN" } });
+  await new Provenance(output, 20).end({ how: "finished" });
+  expect(read()).toMatchObject({
+    totalSteps: 20,
+    ended: { how: "finished" },
+    earlier: [{ totalSteps: 10, ended: { how: "failed" } }],
+  });
+  expect(readdirSync(output).filter((name) => name.endsWith(".tmp"))).toEqual([]);
+});
+
+test("what cannot be written is told, and nothing else happens", async () => {
+  expect(await new Provenance(join(folder, "gone"), 10).end({ how: "finished" })).toMatch(/was not written/);
+});

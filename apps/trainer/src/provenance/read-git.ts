@@ -1,0 +1,63 @@
+import { spawn } from "node:child_process";
+
+/** What git knows of the folder in which a run was started. */
+export interface GitFacts {
+  /** Of the commit, 40 hexadecimal digits. */
+  readonly commit: string;
+  readonly branch?: string | undefined;
+  /** Files that are tracked and are otherwise than in the commit. */
+  readonly isChanged: boolean;
+  /** The diff of those; undefined where there are none. */
+  readonly changes?: Uint8Array | undefined;
+  /** The diff is longer than what is kept of it. */
+  readonly isCut?: boolean;
+}
+
+const mostDiffBytes = 2 ** 20;
+const mostMilliseconds = 5_000;
+
+interface Answer {
+  readonly bytes: Buffer;
+  readonly isCut: boolean;
+}
+
+/** What a command of git prints, up to `mostBytes`; undefined where it fails, is not there or takes too long. */
+const ask = (folder: string, words: readonly string[], mostBytes: number): Promise<Answer | undefined> =>
+  new Promise((resolve) => {
+    const child = spawn("git", ["--no-optional-locks", ...words], {
+      cwd: folder,
+      stdio: ["ignore", "pipe", "ignore"],
+      timeout: mostMilliseconds,
+      windowsHide: true,
+    });
+    const pieces: Buffer[] = [];
+    let length = 0;
+    child.stdout.on("data", (piece: Buffer) => {
+      pieces.push(piece);
+      length += piece.length;
+      if (length > mostBytes) child.kill();
+    });
+    child.on("error", () => resolve(undefined));
+    child.on("close", (code) => {
+      const isCut = length > mostBytes;
+      resolve(code === 0 || isCut ? { bytes: Buffer.concat(pieces).subarray(0, mostBytes), isCut } : undefined);
+    });
+  });
+
+/** @returns undefined outside of a repository, or without git. */
+export const readGit = async (folder: string): Promise<GitFacts | undefined> => {
+  const [commit, branch, diff] = await Promise.all([
+    ask(folder, ["rev-parse", "HEAD"], 1000),
+    ask(folder, ["symbolic-ref", "--short", "-q", "HEAD"], 1000),
+    ask(folder, ["diff", "HEAD", "--no-color", "--no-ext-diff", "--no-textconv"], mostDiffBytes),
+  ]);
+  if (commit === undefined) return undefined;
+  const isChanged = diff !== undefined && diff.bytes.length > 0;
+  return {
+    commit: commit.bytes.toString("utf8").trim(),
+    branch: branch?.bytes.toString("utf8").trim(),
+    isChanged,
+    ...(isChanged && { changes: diff.bytes }),
+    ...(diff?.isCut === true && { isCut: true }),
+  };
+};

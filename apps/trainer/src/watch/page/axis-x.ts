@@ -1,0 +1,34 @@
+import type { Rows } from "../metric-table.ts";
+import { lowerBound } from "./thin.ts";
+
+export const axes = ["step", "time", "epoch"] as const;
+
+export type Axis = (typeof axes)[number];
+
+/**
+ * Epochs that were done by each step, in parts of one: steps over those of an epoch, where a run has come to its
+ * second; else the number that its lines tell.
+ */
+const epochsOf = (rows: Rows, steps: Rows | undefined): Float64Array => {
+  const told = steps?.columns.get("epoch");
+  const result = new Float64Array(rows.length);
+  if (steps === undefined || told === undefined || steps.length === 0) return result;
+  let perEpoch: number | undefined;
+  let [change, previous] = [-1, told[0]!];
+  for (let row = 1; row < steps.length && perEpoch === undefined; row++) {
+    if (told[row] === previous || !Number.isFinite(told[row])) continue;
+    const length = steps.steps[row]! - (change < 0 ? steps.steps[0]! : steps.steps[change]!);
+    if (change >= 0 || steps.steps[0] === 1) perEpoch = length;
+    [change, previous] = [row, told[row]!];
+  }
+  for (let row = 0; row < rows.length; row++) {
+    const step = rows.steps[row]!;
+    const at = Math.min(steps.length - 1, lowerBound(steps.steps, steps.length, step));
+    result[row] = perEpoch === undefined ? told[at]! : step / perEpoch;
+  }
+  return result;
+};
+
+/** Where rows lie along an axis, ascending. */
+export const positionsOf = (rows: Rows, axis: Axis, steps: Rows | undefined): Float64Array =>
+  axis === "step" ? rows.steps : axis === "time" ? rows.times : epochsOf(rows, steps);

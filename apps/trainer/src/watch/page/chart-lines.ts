@@ -1,0 +1,72 @@
+import type { Rows } from "../metric-table.ts";
+import { type Axis, positionsOf } from "./axis-x.ts";
+import type { ChartPlan } from "./chart-plan.ts";
+import { Smoothed } from "./smooth.ts";
+import { colourIndex, colours, loadedRun } from "./store.ts";
+
+/** A line of a chart as it is now. */
+export interface ChartLine {
+  readonly key: string;
+  readonly run: string;
+  readonly quantity: string;
+  /** 0 to 7: of its run; of its quantity where one run alone is shown. */
+  readonly colour: number;
+  /** 0 to 3: of its quantity, where the colour tells the run. */
+  readonly dash: number;
+  readonly x: Float64Array;
+  readonly y: Float32Array;
+  readonly raw: Float32Array;
+  readonly length: number;
+}
+
+interface KeptAverage {
+  readonly rows: Rows;
+  readonly weight: number;
+  readonly average: Smoothed;
+}
+
+const dashes = 4;
+/** A line of fewer points, such as one of evaluations, is shown as it is. */
+const leastSmoothed = 50;
+
+/** Lines of one chart; keeps averages between two looks. */
+export class ChartLines {
+  private readonly averages = new Map<string, KeptAverage>();
+
+  /** @param smoothing weight of what came before; 0: none. */
+  of(plan: ChartPlan, ids: readonly string[], axis: Axis, smoothing: number): ChartLine[] {
+    return ids.flatMap((run) =>
+      plan.quantities.flatMap(({ type, name }, index): ChartLine[] => {
+        const { byType } = loadedRun(run);
+        const rows = byType.get(type);
+        const raw = rows?.columns.get(name);
+        if (rows === undefined || raw === undefined) return [];
+        const key = `${run}\n${type}/${name}`;
+        const length = Math.min(rows.length, raw.length);
+        const y = smoothing > 0 && length >= leastSmoothed ? this.averageOf(key, rows, smoothing).of(raw, length) : raw;
+        return [
+          {
+            key,
+            run,
+            quantity: plan.isOfRanks ? type : name,
+            ...(ids.length === 1
+              ? { colour: (colourIndex(run) + index) % colours, dash: 0 }
+              : { colour: colourIndex(run), dash: index % dashes }),
+            x: positionsOf(rows, axis, byType.get("step")),
+            y,
+            raw,
+            length,
+          },
+        ];
+      }),
+    );
+  }
+
+  private averageOf(key: string, rows: Rows, weight: number): Smoothed {
+    const kept = this.averages.get(key);
+    if (kept?.rows === rows && kept.weight === weight) return kept.average;
+    const average = new Smoothed(weight);
+    this.averages.set(key, { rows, weight, average });
+    return average;
+  }
+}

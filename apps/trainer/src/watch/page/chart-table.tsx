@@ -1,0 +1,56 @@
+import type { JSX } from "preact";
+import { axisText, lineName, type LinesProps, valueAt } from "./chart.tsx";
+import { axis, range } from "./store.ts";
+
+const mostRows = 40;
+
+/** What a chart shows as numbers: so many places along its axis, evenly. */
+export const ChartTable = ({ plan, lines, version }: LinesProps): JSX.Element => {
+  void version.value;
+  const within = range.value ?? { from: -Infinity, to: Infinity };
+  const all = [
+    ...new Set(lines.current.flatMap(({ x, length }) => thinned(x, length, within.from, within.to))),
+  ].toSorted((a, b) => a - b);
+  const places = thinned(all, all.length, -Infinity, Infinity);
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label={`${plan.title}, data`}>
+      <table>
+        <caption>
+          {plan.title} by {axis.value}, at up to {mostRows} places of what is shown
+        </caption>
+        <thead>
+          <tr>
+            <th scope="col">{axis.value}</th>
+            {lines.current.map((line) => (
+              <th scope="col" key={line.key}>
+                {lineName(plan, line)}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {places.map((place) => (
+            <tr key={place}>
+              <th scope="row">{axisText(place)}</th>
+              {lines.current.map((line) => {
+                const value = valueAt(line, place);
+                return <td key={line.key}>{Number.isFinite(value) ? plan.text(value) : "–"}</td>;
+              })}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+};
+
+/** Up to `mostRows` of ascending numbers in a range, the first and the last among them. */
+const thinned = (x: ArrayLike<number>, length: number, from: number, to: number): number[] => {
+  const inside: number[] = [];
+  let [first, last] = [0, length - 1];
+  while (first <= last && x[first]! < from) first++;
+  while (last >= first && x[last]! > to) last--;
+  const count = Math.min(mostRows, last - first + 1);
+  for (let i = 0; i < count; i++) inside.push(x[first + Math.round((i * (last - first)) / Math.max(1, count - 1))]!);
+  return inside;
+};

@@ -1,0 +1,36 @@
+import type { MessageHeader } from "../encode-rows.ts";
+import { Rows } from "../metric-table.ts";
+
+/** Tables of a run as a page holds them: by type of line. */
+export interface LoadedTables {
+  generation: number;
+  byType: Map<string, Rows>;
+}
+
+/**
+ * Add what a message of `/api/rows` holds; all that was there goes where the run has begun anew.
+ *
+ * @param message as `encodeRows` writes it.
+ */
+export const applyRows = (tables: LoadedTables, message: ArrayBuffer): void => {
+  const headerBytes = new DataView(message).getUint32(0, true);
+  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(message, 4, headerBytes))) as MessageHeader;
+  if (header.generation !== tables.generation) {
+    tables.generation = header.generation;
+    tables.byType = new Map();
+  }
+  let offset = Math.ceil((4 + headerBytes) / 8) * 8;
+  for (const { type, from, count, names } of header.tables) {
+    const rows = tables.byType.get(type) ?? new Rows();
+    tables.byType.set(type, rows);
+    const steps = new Float64Array(message, offset, count);
+    const times = new Float64Array(message, offset + 8 * count, count);
+    offset += 16 * count;
+    const columns = new Map<string, Float32Array>();
+    for (const name of names) {
+      columns.set(name, new Float32Array(message, offset, count));
+      offset += Math.ceil(count / 2) * 8;
+    }
+    if (rows.length === from) rows.append(steps, times, columns);
+  }
+};

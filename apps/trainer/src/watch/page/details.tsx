@@ -1,0 +1,109 @@
+import { signal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
+import type { RunDetails } from "../run-details.ts";
+import { flatValues } from "./flat-values.ts";
+import { detailed, runs } from "./store.ts";
+
+const loaded = signal<{ readonly id: string; readonly details: RunDetails } | undefined>(undefined);
+
+const load = async (id: string): Promise<void> => {
+  try {
+    const response = await fetch(`/api/run?${new URLSearchParams({ run: id }).toString()}`);
+    if (response.ok && detailed.peek() === id) loaded.value = { id, details: (await response.json()) as RunDetails };
+  } catch {
+    // the connection is lost, and the page says so
+  }
+};
+
+const said = signal("");
+
+const Copied = ({ text, what }: { readonly text: string; readonly what: string }): JSX.Element => (
+  <span class="copied">
+    <code>{text}</code>{" "}
+    <button
+      type="button"
+      onClick={() => {
+        navigator.clipboard.writeText(text).then(
+          () => {
+            said.value = `copied ${what}`;
+          },
+          () => {
+            said.value = "this browser does not let pages copy; select the text";
+          },
+        );
+      }}
+    >
+      copy<span class="unseen"> {what}</span>
+    </button>
+  </span>
+);
+
+const Facts = ({ title, value }: { readonly title: string; readonly value: unknown }): JSX.Element | null => {
+  const entries = flatValues(value);
+  if (entries.length === 0) return null;
+  return (
+    <details>
+      <summary>{title}</summary>
+      <dl class="facts">
+        {entries.map(([key, text]) => (
+          <div key={key}>
+            <dt>{key}</dt>
+            <dd>{text}</dd>
+          </div>
+        ))}
+      </dl>
+    </details>
+  );
+};
+
+/** All that is known of one run beside its numbers. */
+export const Details = (): JSX.Element | null => {
+  const id = detailed.value;
+  const run = id === undefined ? undefined : runs.value.get(id);
+  useEffect(() => {
+    if (id !== undefined) void load(id);
+  }, [id, run?.rows["checkpoint"], run?.state]);
+  if (id === undefined || run === undefined) return null;
+  const own = loaded.value?.id === id ? loaded.value.details : undefined;
+  return (
+    <section class="details" aria-labelledby="details-heading">
+      <h2 id="details-heading">{id}</h2>
+      <p>
+        <span class={`state ${run.state}`}>{run.state}</span>
+        {run.reason === null ? "" : `: ${run.reason}`}
+        {run.skippedLines > 0 && `; ${run.skippedLines} lines of its metrics could not be read`}
+      </p>
+      {own !== undefined && (
+        <>
+          {own.resume !== null && (
+            <p>
+              go on with it: <Copied text={own.resume} what="the command" />
+            </p>
+          )}
+          {own.traces.map((file) => (
+            <p key={file}>
+              timeline: <Copied text={file} what="the command" />
+            </p>
+          ))}
+          {own.checkpoints.length > 0 && (
+            <details open>
+              <summary>{own.checkpoints.length} checkpoints</summary>
+              <ul>
+                {own.checkpoints.map(({ step, path }) => (
+                  <li key={path}>
+                    step {step}: <Copied text={path} what={`the path of step ${step}`} />
+                  </li>
+                ))}
+              </ul>
+            </details>
+          )}
+          <Facts title="summary" value={own.summary} />
+          <Facts title="where it comes from" value={own.provenance} />
+        </>
+      )}
+      <Facts title="job" value={run.options} />
+      <p role="status">{said.value}</p>
+    </section>
+  );
+};

@@ -1,0 +1,26 @@
+/** Of each frame, milliseconds that charts may take; the others wait for the next one. */
+const budgetMilliseconds = 7;
+
+const waiting = new Set<() => void>();
+let asked = false;
+
+const frame = (): void => {
+  const began = performance.now();
+  for (const draw of waiting) {
+    waiting.delete(draw);
+    draw();
+    if (performance.now() - began > budgetMilliseconds) break;
+  }
+  asked = waiting.size > 0;
+  if (asked) requestAnimationFrame(frame);
+};
+
+/** Draw in one of the next frames, once however often it is asked for. */
+export const drawSoon = (draw: () => void): void => {
+  waiting.add(draw);
+  if (asked) return;
+  asked = true;
+  requestAnimationFrame(frame);
+};
+
+export const drawNoMore = (draw: () => void): void => void waiting.delete(draw);

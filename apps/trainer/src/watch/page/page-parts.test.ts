@@ -1,0 +1,204 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { encodeRows } from "../encode-rows.ts";
+import { MetricTable, Rows } from "../metric-table.ts";
+import { positionsOf } from "./axis-x.ts";
+import { chartPlans } from "./chart-plan.ts";
+import { applyRows, type LoadedTables } from "./decode-rows.ts";
+import { differingOptions } from "./differing-options.ts";
+import { matchesFilter } from "./filter-runs.ts";
+import { schemeRules } from "./scheme-rules.ts";
+import { Smoothed } from "./smooth.ts";
+import { thin } from "./thin.ts";
+
+const numbers = fc.array(fc.oneof(fc.double({ min: -1e6, max: 1e6, noNaN: true }), fc.constant(Number.NaN)), {
+  maxLength: 400,
+});
+
+describe("thinning", () => {
+  test("keeps the least and the greatest of all that is shown, and adds nothing", () => {
+    fc.assert(
+      fc.property(numbers, fc.integer({ min: 1, max: 60 }), fc.nat(400), fc.nat(400), (y, columns, a, b) => {
+        const x = y.map((_, i) => i);
+        const [from, to] = [Math.min(a, b), Math.max(a, b) + 1];
+        const inside = y.filter((value, i) => i >= from && i <= to && !Number.isNaN(value));
+        const { values, points } = thin(x, y, y.length, { from, to, columns });
+        const drawn = values.filter((value) => value !== null);
+        expect(values).toHaveLength(2 * columns);
+        expect(points).toBe(inside.length);
+        expect(drawn.every((value) => inside.includes(value))).toBe(true);
+        expect([Math.min(...drawn), Math.max(...drawn)]).toEqual([Math.min(...inside), Math.max(...inside)]);
+      }),
+    );
+  });
+
+  test("a logarithmic axis has nothing at 0 and below", () => {
+    const { values, points } = thin([0, 1, 2], [0, -1, 5], 3, { from: 0, to: 2, columns: 3, above: 0 });
+    expect([values.filter((value) => value !== null), points]).toEqual([[5], 1]);
+  });
+});
+
+test("averages are the same however a line grew, and of a constant are that constant", () => {
+  fc.assert(
+    fc.property(numbers, fc.nat(400), fc.double({ min: 0, max: 0.99, noNaN: true }), (line, cut, weight) => {
+      const values = Float32Array.from(line);
+      const [atOnce, grown] = [new Smoothed(weight), new Smoothed(weight)];
+      grown.of(values, Math.min(cut, values.length));
+      expect(grown.of(values, values.length).slice(0, values.length)).toEqual(
+        atOnce.of(values, values.length).slice(0, values.length),
+      );
+    }),
+  );
+  const constant = new Smoothed(0.9).of(new Float32Array(5).fill(3), 5).slice(0, 5);
+  for (const value of constant) expect(value).toBeCloseTo(3);
+});
+
+test("a page that is told rows in any portions has the table of the server", () => {
+  const line = fc.record({
+    type: fc.constantFrom("step", "evaluation"),
+    step: fc.nat(30),
+    loss: fc.nat(9),
+    own: fc.constantFrom(1, null),
+  });
+  fc.assert(
+    fc.property(fc.array(fc.tuple(line, fc.boolean()), { maxLength: 40 }), (lines) => {
+      const table = new MetricTable();
+      const page: LoadedTables = { generation: -1, byType: new Map() };
+      const pull = (): void => {
+        const known = new Map([...page.byType].map(([type, rows]) => [type, rows.length]));
+        const parts = encodeRows(table, table.generation, page.generation === table.generation ? known : new Map());
+        const bytes = Buffer.concat(parts);
+        applyRows(page, bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) as ArrayBuffer);
+      };
+      for (const [one, isPulled] of lines) {
+        table.takeLine(JSON.stringify(one));
+        if (isPulled) pull();
+      }
+      pull();
+      for (const [type, rows] of table.byType) {
+        const own = page.byType.get(type) ?? new Rows();
+        expect([...own.steps.subarray(0, own.length)]).toEqual([...rows.steps.subarray(0, rows.length)]);
+        for (const name of ["loss", "own"])
+          for (let row = 0; row < rows.length; row++) expect(own.value(name, row)).toBe(rows.value(name, row));
+      }
+    }),
+  );
+});
+
+describe("the filter", () => {
+  const run = {
+    id: "mnist/1",
+    state: "running" as const,
+    options: { "optimizer.kind": "adam", batch: "64", "model.channels": "[32,64]" },
+  };
+  test.each([
+    "",
+    "mnist",
+    "MNIST/",
+    "running",
+    "optimizer.kind=adam",
+    "batch>=64 batch<65",
+    "batch=64.0",
+    "seed!=1",
+    "state=running",
+    "model.channels=[32,64]",
+  ])("%j fits", (filter) => expect(matchesFilter(run, filter)).toBe(true));
+  test.each([
+    "mnist/2",
+    "optimizer.kind=sgd",
+    "optimizer.kind=ada",
+    "batch>64",
+    "seed=1",
+    "seed>0",
+    "optimizer.kind>3",
+    "mnist batch=1",
+    "__proto__=x",
+    "constructor!=undefined toString=x",
+    "optimizer.kind!=adam",
+  ])("%j does not", (filter) => expect(matchesFilter(run, filter)).toBe(false));
+});
+
+test("options that differ, and no others", () => {
+  expect(
+    differingOptions([{ options: { a: "1", b: "2", c: "x" } }, { options: { a: "1", b: "3", constructor: "y" } }]),
+  ).toEqual([
+    { key: "b", values: ["2", "3"] },
+    { key: "c", values: ["x", undefined] },
+    { key: "constructor", values: [undefined, "y"] },
+  ]);
+});
+
+test("charts: what training has first, pace of ranks together, others by their prefix, none twice", () => {
+  const step = (name: string): { type: string; name: string } => ({ type: "step", name });
+  const { main, others } = chartPlans([
+    ...[
+      "epoch",
+      "loss",
+      "seconds",
+      "exposedSeconds",
+      "dataSeconds",
+      "block-1.load_E.0",
+      "block-1.load_E.10",
+      "block-1.load_E.2",
+      "own",
+    ].map(step),
+    { type: "rank-10", name: "ownSeconds" },
+    { type: "rank-2", name: "ownSeconds" },
+    { type: "evaluation", name: "loss" },
+    ...Array.from({ length: 20 }, (_, i) => step(`many/${i}`)),
+    step("own"),
+  ]);
+  expect(main.map(({ title }) => title)).toEqual([
+    "Training loss",
+    "Held-out loss",
+    "Step time",
+    "ownSeconds of each rank",
+  ]);
+  expect(main[2]!.quantities.map(({ name }) => name)).toEqual(["seconds", "exposedSeconds", "dataSeconds"]);
+  expect(main[3]!.quantities.map(({ type }) => type)).toEqual(["rank-2", "rank-10"]);
+  expect(others.map(({ title, leftOut }) => [title, leftOut])).toEqual([
+    ["block-1.load_E", 0],
+    ["many", 8],
+    ["own", 0],
+  ]);
+  expect(others[0]!.quantities.map(({ name }) => name)).toEqual([
+    "block-1.load_E.0",
+    "block-1.load_E.2",
+    "block-1.load_E.10",
+  ]);
+  const all = [...main, ...others].flatMap(({ quantities }) => quantities.map(({ type, name }) => `${type}/${name}`));
+  expect(new Set(all).size).toBe(all.length);
+});
+
+test("epochs in parts once the second has begun, else as they are told", () => {
+  const steps = new Rows();
+  for (let step = 1; step <= 25; step++) steps.add(step, step, [["epoch", Math.ceil(step / 10)]]);
+  expect(positionsOf(steps, "epoch", steps)[14]).toBeCloseTo(1.5);
+  const short = new Rows();
+  for (let step = 1; step <= 5; step++) short.add(step, step, [["epoch", 1]]);
+  expect(positionsOf(short, "epoch", short)[4]).toBe(1);
+});
+
+const luminance = (colour: string): number => {
+  const [r, g, b] = [1, 3, 5].map((at) => {
+    const part = Number.parseInt(colour.slice(at, at + 2), 16) / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * r! + 0.7152 * g! + 0.0722 * b!;
+};
+
+test("colours of runs and states are 3 : 1 against the page, in both schemes", () => {
+  const blocks = [...schemeRules.matchAll(/\{color-scheme:(light|dark);([^}]*)\}/g)];
+  expect(blocks).toHaveLength(3);
+  for (const [, , rules] of blocks) {
+    const colours = new Map(
+      [...rules!.matchAll(/--([\w-]+):(#\w{6})/g)].map(([, name, colour]) => [name!, luminance(colour!)]),
+    );
+    for (const [name, own] of colours) {
+      if (!/^run-|good|bad/.test(name)) continue;
+      const page = colours.get("page")!;
+      const contrast = (Math.max(own, page) + 0.05) / (Math.min(own, page) + 0.05);
+      expect([name, contrast >= 3]).toEqual([name, true]);
+    }
+  }
+});

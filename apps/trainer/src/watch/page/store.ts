@@ -1,0 +1,158 @@
+import { computed, effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import type { RunFacts } from "../run-facts.ts";
+import type { Axis } from "./axis-x.ts";
+import { applyRows, type LoadedTables } from "./decode-rows.ts";
+import { matchesFilter } from "./filter-runs.ts";
+
+/** A run whose numbers are here. */
+export interface LoadedRun extends LoadedTables {
+  /** Grows with each message. */
+  readonly version: Signal<number>;
+  busy: boolean;
+  again: boolean;
+}
+
+export const connection: Signal<"connecting" | "live" | "lost"> = signal("connecting");
+export const runs: Signal<ReadonlyMap<string, RunFacts>> = signal(new Map());
+export const chosen: Signal<ReadonlySet<string>> = signal(new Set());
+export const filter: Signal<string> = signal("");
+export const axis: Signal<Axis> = signal("step");
+export const smoothing: Signal<number> = signal(0);
+export const isLogarithmic: Signal<boolean> = signal(false);
+/** What all charts show of their axis; undefined: all of it. */
+export const range: Signal<{ readonly from: number; readonly to: number } | undefined> = signal(undefined);
+/** Where the pointer, or the keyboard's mark, is along the axis. */
+export const mark: Signal<number | undefined> = signal(undefined);
+export const detailed: Signal<string | undefined> = signal(undefined);
+
+export const listed: ReadonlySignal<readonly RunFacts[]> = computed(() =>
+  [...runs.value.values()]
+    .filter((run) => matchesFilter(run, filter.value))
+    .toSorted((a, b) => b.writtenAt - a.writtenAt || (a.id < b.id ? -1 : 1)),
+);
+
+/** Runs whose lines are drawn: chosen ones that the filter leaves, in the order in which they were chosen. */
+export const shown: ReadonlySignal<readonly RunFacts[]> = computed(() => {
+  const left = new Map(listed.value.map((run) => [run.id, run]));
+  return [...chosen.value].flatMap((id) => left.get(id) ?? []);
+});
+
+/** The same by id alone, so that what depends on it does not change with each line of a run. */
+export const shownIds: ReadonlySignal<string> = computed(() => JSON.stringify(shown.value.map(({ id }) => id)));
+
+/** How many colours there are for runs. */
+export const colours = 8;
+const colourOf = new Map<string, number>();
+
+/** The colour of a run, 0 to 7, which stays its own as long as it is chosen; more runs share them. */
+export const colourIndex = (id: string): number => colourOf.get(id) ?? 0;
+
+const giveColour = (id: string): void => {
+  if (colourOf.has(id)) return;
+  const uses = Array<number>(colours).fill(0);
+  for (const index of colourOf.values()) uses[index]!++;
+  colourOf.set(id, uses.indexOf(Math.min(...uses)));
+};
+
+export const choose = (ids: readonly string[], isChosen: boolean): void => {
+  const next = new Set(chosen.value);
+  for (const id of ids) {
+    if (isChosen) {
+      giveColour(id);
+      next.add(id);
+    } else {
+      colourOf.delete(id);
+      next.delete(id);
+    }
+  }
+  chosen.value = next;
+};
+
+const loaded = new Map<string, LoadedRun>();
+
+export const loadedRun = (id: string): LoadedRun => {
+  let run = loaded.get(id);
+  if (run === undefined) {
+    run = { generation: -1, byType: new Map(), version: signal(0), busy: false, again: false };
+    loaded.set(id, run);
+  }
+  return run;
+};
+
+/** Ask for what is missing of a run; while that is under way, once more afterwards. */
+const pull = async (id: string): Promise<void> => {
+  const run = loadedRun(id);
+  if (run.busy) {
+    run.again = true;
+    return;
+  }
+  run.busy = true;
+  try {
+    do {
+      run.again = false;
+      const known = [...run.byType].map(([type, rows]) => `${encodeURIComponent(type)}:${rows.length}`).join(",");
+      const query = new URLSearchParams({ run: id, generation: String(run.generation), known });
+      const response = await fetch(`/api/rows?${query.toString()}`);
+      if (!response.ok) return;
+      applyRows(run, await response.arrayBuffer());
+      run.version.value++;
+    } while (run.again);
+  } catch {
+    // The connection is lost; when it is back all is asked for anew.
+  } finally {
+    run.busy = false;
+  }
+};
+
+const isBehind = ({ id, generation, rows }: RunFacts): boolean => {
+  const run = loaded.get(id);
+  return (
+    run === undefined ||
+    run.generation !== generation ||
+    Object.entries(rows).some(([type, count]) => (run.byType.get(type)?.length ?? 0) < count)
+  );
+};
+
+const mostChosenBySelf = 8;
+
+const take = (told: readonly RunFacts[], gone: readonly string[], isAll: boolean): void => {
+  const before = runs.value;
+  const next = new Map(isAll ? [] : before);
+  for (const run of told) next.set(run.id, run);
+  for (const id of gone) next.delete(id);
+  const vanished = [...before.keys()].filter((id) => !next.has(id));
+  const fresh = told.filter(({ id }) => !before.has(id));
+  runs.value = next;
+  if (vanished.length > 0) choose(vanished, false);
+  for (const id of vanished) loaded.delete(id);
+  // The newest run at first; then each that begins while the page is open.
+  if (chosen.value.size === 0 && before.size === 0) {
+    const newest = listed.value[0];
+    if (newest !== undefined) choose([newest.id], true);
+  } else if (!isAll && chosen.value.size < mostChosenBySelf)
+    choose(
+      fresh.filter(({ state }) => state === "running").map(({ id }) => id),
+      true,
+    );
+};
+
+/** Listen to the server, and keep what is shown up to date. */
+export const connect = (): void => {
+  const source = new EventSource("/api/events");
+  source.addEventListener("open", () => {
+    connection.value = "live";
+  });
+  source.addEventListener("error", () => {
+    connection.value = "lost";
+  });
+  source.addEventListener("all", ({ data }: MessageEvent<string>) => {
+    take((JSON.parse(data) as { runs: RunFacts[] }).runs, [], true);
+  });
+  source.addEventListener("changed", ({ data }: MessageEvent<string>) => {
+    const changes = JSON.parse(data) as { runs: RunFacts[]; gone: string[] };
+    take(changes.runs, changes.gone, false);
+  });
+  effect(() => {
+    for (const run of shown.value) if (isBehind(run)) void pull(run.id);
+  });
+};

@@ -1,0 +1,28 @@
+import { join } from "node:path";
+import { shellQuote } from "../launch-targets/shell-quote.ts";
+import { asTyped, resumeLine } from "../own-command.ts";
+import { listCheckpoints, type ListedCheckpoint, listTraces, type RunFiles } from "./run-files.ts";
+
+/** What a page shows of one run, beside its numbers. */
+export interface RunDetails {
+  readonly folder: string;
+  readonly provenance: RunFiles["provenance"] | null;
+  readonly summary: RunFiles["summary"] | null;
+  readonly checkpoints: readonly ListedCheckpoint[];
+  /** Commands that make a page of each trace in the folder. */
+  readonly traces: readonly string[];
+  /** What goes on with it; null where there is nothing to go on from. */
+  readonly resume: string | null;
+}
+
+export const runDetails = async (folder: string, { provenance, summary }: RunFiles): Promise<RunDetails> => {
+  const [checkpoints, traces] = await Promise.all([listCheckpoints(folder), listTraces(folder)]);
+  return {
+    folder,
+    provenance: provenance ?? null,
+    summary: summary ?? null,
+    checkpoints,
+    traces: traces.map((name) => `skein-profile report ${shellQuote(join(folder, name))}`),
+    resume: checkpoints.length === 0 ? null : asTyped(resumeLine(folder)),
+  };
+};

@@ -1,0 +1,105 @@
+import type { MetricTail } from "./metric-tail.ts";
+import type { RunFiles } from "./run-files.ts";
+
+export type RunState = "running" | "finished" | "failed" | "stopped";
+
+/** A run in one line: what lists show. Numbers that are not known are null, as JSON has no other word. */
+export interface RunFacts {
+  /** Its folder, from the one that is watched. */
+  readonly id: string;
+  readonly state: RunState;
+  /** Why it failed, in its own words. */
+  readonly reason: string | null;
+  /** Steps done. */
+  readonly step: number | null;
+  /** Steps that it is to do, where its provenance says so. */
+  readonly totalSteps: number | null;
+  readonly epoch: number | null;
+  readonly loss: number | null;
+  readonly testLoss: number | null;
+  /** 0 to 1. */
+  readonly accuracy: number | null;
+  readonly samplesPerSecond: number | null;
+  /** Seconds of training: the sum of its steps. */
+  readonly seconds: number;
+  /** When its last line was written, milliseconds since 1970. */
+  readonly writtenAt: number;
+  /** Options of its job, flat. */
+  readonly options: Readonly<Record<string, string>>;
+  readonly rows: Readonly<Record<string, number>>;
+  readonly generation: number;
+  /** Lines that are none of metrics. */
+  readonly skippedLines: number;
+}
+
+/** Without a word for so long a run counts as stopped; longer where its steps are long. */
+const silenceSeconds = 60;
+const silentSteps = 10;
+/** A summary is written a moment after the last line, and clocks of file systems are coarse. */
+const summarySlackMilliseconds = 2_000;
+
+const isAlive = (provenance: RunFiles["provenance"], host: string): boolean | undefined => {
+  const pid = provenance?.["pid"];
+  if (provenance?.["host"] !== host || typeof pid !== "number" || !Number.isSafeInteger(pid) || pid <= 0)
+    return undefined;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+};
+
+/**
+ * What state a run is in: as it says itself at its end, else whether its process is there (of this machine), else how
+ * old its last line is.
+ */
+export const stateOf = (
+  tail: Pick<MetricTail, "writtenAt">,
+  files: RunFiles,
+  stepSeconds: number,
+  now: number,
+  host: string,
+): { readonly state: RunState; readonly reason: string | null } => {
+  const ended = files.provenance?.["ended"] as { readonly how?: unknown; readonly reason?: unknown } | undefined;
+  if (ended?.how === "finished" || ended?.how === "failed" || ended?.how === "stopped")
+    return { state: ended.how, reason: typeof ended.reason === "string" ? ended.reason : null };
+  if (files.summaryWrittenAt !== undefined && files.summaryWrittenAt + summarySlackMilliseconds >= tail.writtenAt)
+    return { state: "finished", reason: null };
+  const alive = isAlive(files.provenance, host);
+  if (alive === false) return { state: "stopped", reason: "its process ended without a word" };
+  const silence = (now - tail.writtenAt) / 1000;
+  const isSilent = silence > Math.max(silenceSeconds, silentSteps * (Number.isFinite(stepSeconds) ? stepSeconds : 0));
+  return { state: isSilent && alive !== true ? "stopped" : "running", reason: null };
+};
+
+const known = (value: number | undefined): number | null =>
+  value === undefined || !Number.isFinite(value) ? null : Number(value.toPrecision(7)); // what 32 bits hold
+
+export const factsOf = (id: string, tail: MetricTail, files: RunFiles, now: number, host: string): RunFacts => {
+  const { byType, skippedLines } = tail.table;
+  const [steps, tests] = [byType.get("step"), byType.get("evaluation")];
+  const last = (steps?.length ?? 0) - 1;
+  const summaryNumber = (name: string): number | undefined => {
+    const value = files.summary?.[name];
+    return typeof value === "number" ? value : undefined;
+  };
+  const total = files.provenance?.["totalSteps"];
+  return {
+    id,
+    ...stateOf(tail, files, steps?.last("seconds")?.value ?? 0, now, host),
+    step: last < 0 ? null : steps!.steps[last]!,
+    totalSteps: typeof total === "number" ? total : null,
+    epoch: known(steps?.last("epoch")?.value),
+    loss: known(steps?.last("loss")?.value),
+    testLoss: known(tests?.last("loss")?.value ?? summaryNumber("testLoss")),
+    accuracy: known(tests?.last("accuracy")?.value ?? summaryNumber("testAccuracy")),
+    samplesPerSecond: known(steps?.last("samplesPerSecond")?.value),
+    seconds: last < 0 ? 0 : steps!.times[last]!,
+    writtenAt: tail.writtenAt,
+    options: files.options,
+    rows: Object.fromEntries([...byType].map(([type, rows]) => [type, rows.length])),
+    generation: tail.generation,
+    skippedLines,
+  };
+};

@@ -1,0 +1,101 @@
+import { lstat, readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parse } from "yaml";
+import { checkpointsFolder } from "../checkpoint-part.ts";
+import { summaryFile } from "../output-folder.ts";
+import { provenanceFile } from "../provenance/provenance.ts";
+
+/** What lies beside metrics is small; larger is none of it. */
+const mostBytes = 2 ** 22;
+
+const readText = async (path: string): Promise<{ readonly text: string; readonly writtenAt: number } | undefined> => {
+  try {
+    const facts = await lstat(path);
+    if (!facts.isFile() || facts.size > mostBytes) return undefined;
+    return { text: await readFile(path, "utf8"), writtenAt: facts.mtimeMs };
+  } catch {
+    return undefined;
+  }
+};
+
+const parsed = (text: string | undefined, read: (text: string) => unknown): unknown => {
+  try {
+    return text === undefined ? undefined : read(text);
+  } catch {
+    return undefined;
+  }
+};
+
+/** Where values of nested objects lie: `optimizer.kind` → "adam". Lists and empty objects are values. */
+export const flatOptions = (value: unknown): Record<string, string> => {
+  const options: [string, string][] = [];
+  const visit = (part: unknown, path: string): void => {
+    if (typeof part === "object" && part !== null && !Array.isArray(part) && Object.keys(part).length > 0)
+      for (const [key, inner] of Object.entries(part)) visit(inner, path === "" ? key : `${path}.${key}`);
+    else if (path !== "") options.push([path, typeof part === "string" ? part : (JSON.stringify(part) ?? "")]);
+  };
+  visit(value, "");
+  return Object.fromEntries(options);
+};
+
+/** What lies beside the metrics of a run, as it is now. What is not there or cannot be read is undefined. */
+export interface RunFiles {
+  /** Of the job, flat: `optimizer.kind` → "adam". */
+  readonly options: Readonly<Record<string, string>>;
+  readonly summary: Readonly<Record<string, unknown>> | undefined;
+  /** Milliseconds since 1970. */
+  readonly summaryWrittenAt: number | undefined;
+  readonly provenance: Readonly<Record<string, unknown>> | undefined;
+}
+
+const objectOf = (value: unknown): Readonly<Record<string, unknown>> | undefined =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as Readonly<Record<string, unknown>>)
+    : undefined;
+
+export const readRunFiles = async (folder: string): Promise<RunFiles> => {
+  const [json, yaml, summary, provenance] = await Promise.all(
+    ["job.json", "job.yaml", summaryFile, provenanceFile].map((name) => readText(join(folder, name))),
+  );
+  return {
+    options: flatOptions(
+      parsed(json?.text, JSON.parse) ?? parsed(yaml?.text, (text) => parse(text, { maxAliasCount: 0 })),
+    ),
+    summary: objectOf(parsed(summary?.text, JSON.parse)),
+    summaryWrittenAt: summary?.writtenAt,
+    provenance: objectOf(parsed(provenance?.text, JSON.parse)),
+  };
+};
+
+/** A checkpoint of a run: its step, and its folder from the run's. */
+export interface ListedCheckpoint {
+  readonly step: number;
+  readonly path: string;
+}
+
+/** Checkpoints that are complete, newest first. */
+export const listCheckpoints = async (folder: string): Promise<ListedCheckpoint[]> => {
+  try {
+    const names = await readdir(checkpointsFolder(folder));
+    return names
+      .flatMap((name) => {
+        const step = /^step-(\d+)$/.exec(name)?.[1];
+        return step === undefined ? [] : [{ step: Number(step), path: join(checkpointsFolder(folder), name) }];
+      })
+      .toSorted((a, b) => b.step - a.step);
+  } catch {
+    return [];
+  }
+};
+
+/** Names of trace files in the folder of a run: what `--trace` wrote. */
+export const listTraces = async (folder: string): Promise<string[]> => {
+  try {
+    const entries = await readdir(folder, { withFileTypes: true });
+    return entries
+      .flatMap((entry) => (entry.isFile() && /trace.*\.json$/i.test(entry.name) ? [entry.name] : []))
+      .toSorted();
+  } catch {
+    return [];
+  }
+};

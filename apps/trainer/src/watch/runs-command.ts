@@ -1,0 +1,99 @@
+import { existsSync } from "node:fs";
+import { digitsText, printable, secondsText, shareText, type TextColumn, textTable } from "@skein/report";
+import type { Command } from "commander";
+import { ConfigError, exitCodes } from "../errors.ts";
+import type { GlobalOptions } from "../run-options.ts";
+import { differingOptions } from "./page/differing-options.ts";
+import { matchesFilter } from "./page/filter-runs.ts";
+import type { RunFacts } from "./run-facts.ts";
+import { WatchedRuns } from "./watched-runs.ts";
+
+interface RunsOptions extends GlobalOptions {
+  readonly filter?: string;
+}
+
+/** Options in which runs differ that a terminal has room for. */
+const mostOptions = 6;
+
+const numberText = (value: number | null, text: (value: number) => string): string =>
+  value === null ? "–" : text(value);
+
+/** Runs as lines of a table, the newest first. @param width columns of the terminal. */
+export const formatRuns = (runs: readonly RunFacts[], width: number): string[] => {
+  const differing = differingOptions(runs).filter(({ key }) => key !== "name");
+  const columns = differing.slice(0, mostOptions);
+  const four = (value: number): string => digitsText(value, 4);
+  const rows = runs.map((run, row) => [
+    printable(run.id),
+    run.state,
+    numberText(run.step, String),
+    numberText(run.loss, four),
+    numberText(run.testLoss, four),
+    numberText(run.accuracy, shareText),
+    secondsText(run.seconds),
+    ...columns.map(({ values }) => printable(values[row] ?? "–")),
+  ]);
+  const names = [
+    ["run", 9],
+    ["state", 8],
+    ["step", 7],
+    ["loss", 6],
+    ["held-out loss", 5],
+    ["accuracy", 4],
+    ["trained for", 3],
+  ] as const;
+  const more = differing.length - columns.length;
+  return [
+    ...textTable(
+      [
+        ...names.map(
+          ([heading, weight], index): TextColumn => ({
+            heading,
+            weight,
+            numeric: index > 1,
+            cutAt: "middle",
+            least: 12,
+          }),
+        ),
+        ...columns.map(
+          ({ key }): TextColumn => ({ heading: printable(key), weight: 1, numeric: false, cutAt: "middle", least: 6 }),
+        ),
+      ],
+      rows,
+      width,
+    ),
+    ...(more > 0 ? [`and ${more} more options in which they differ: --json tells all`] : []),
+  ];
+};
+
+/** `skein-train runs`. */
+const runsCommand = async (folder: string, options: RunsOptions): Promise<number> => {
+  if (!existsSync(folder))
+    throw new ConfigError([`${folder} is not there; name a folder that holds runs, such as runs`]);
+  const watched = new WatchedRuns(folder);
+  await watched.find();
+  for (const id of watched.ids) await watched.look(id);
+  const runs = watched.facts
+    .filter((run) => matchesFilter(run, options.filter ?? ""))
+    .toSorted((a, b) => b.writtenAt - a.writtenAt || (a.id < b.id ? -1 : 1));
+  if (options.json === true) {
+    const told = runs.map(({ rows: _, generation: __, ...run }) => run);
+    process.stdout.write(`${JSON.stringify(told)}\n`);
+  } else if (runs.length === 0)
+    process.stdout.write(`no run ${options.filter === undefined ? "" : "that fits the filter "}in ${folder}\n`);
+  else for (const line of formatRuns(runs, process.stdout.columns ?? 200)) process.stdout.write(`${line}\n`);
+  return exitCodes.ok;
+};
+
+/** Add `skein-train runs`. @param finish takes the exit code. */
+export const addRunsCommand = (program: Command, finish: (code: number) => void): void => {
+  program
+    .command("runs")
+    .description("list runs, how far they are, and in which options they differ")
+    .argument("[folder]", "folder of runs, however deep", "runs")
+    .option("--filter <words>", "words of names and states, and options: optimizer.kind=adam batch>=64")
+    .addHelpText("after", "\nExample:\n  skein-train runs runs --filter optimizer.kind=adam")
+    .action(async (folder: string, _: unknown, command: Command) =>
+      finish(await runsCommand(folder, command.optsWithGlobals<RunsOptions>())),
+    );
+};

@@ -1,0 +1,78 @@
+import { existsSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import type { Command } from "commander";
+import { ConfigError, exitCodes } from "../errors.ts";
+import { onInterrupt } from "../interrupts.ts";
+import { shellQuote } from "../launch-targets/shell-quote.ts";
+import type { JobRun } from "../run-job.ts";
+import type { GlobalOptions } from "../run-options.ts";
+import { pageAssets } from "./page-assets.ts";
+import { serveWatch, type WatchServer } from "./watch-server.ts";
+import { WatchedRuns } from "./watched-runs.ts";
+
+export interface WatchOptions extends GlobalOptions {
+  readonly port?: string;
+}
+
+const portOf = (text: string | undefined): number => {
+  if (text === undefined) return 0;
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535)
+    throw new ConfigError([
+      `--port ${text}: must be a whole number from 0 to 65535; leave it out for one that is free`,
+    ]);
+  return Number(text);
+};
+
+/** Serve the runs below a folder. @throws ConfigError where the port is not free. */
+export const startWatch = async (root: string, port: number): Promise<WatchServer> => {
+  try {
+    return await serveWatch({ runs: new WatchedRuns(root), assets: await pageAssets(), port });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EADDRINUSE" || code === "EACCES")
+      throw new ConfigError([`--port ${port} cannot be listened on (${code}); leave it out for one that is free`]);
+    throw error;
+  }
+};
+
+/** Serve the runs beside one that begins, until it ends. @param note takes the line that names the page. */
+export const watchBeside = async (
+  { job, output }: Pick<JobRun, "job" | "output">,
+  note: (line: string) => void,
+): Promise<WatchServer> => {
+  const folder = output === undefined ? join("runs", job.name) : dirname(resolve(output));
+  const server = await startWatch(folder, 0);
+  note(`watch it at ${server.url} until it ends; later: skein-train watch ${shellQuote(folder)}`);
+  return server;
+};
+
+/** `skein-train watch`. Resolves when it is interrupted. */
+const watchCommand = async (folder: string, options: WatchOptions): Promise<number> => {
+  if (existsSync(folder) && !statSync(folder).isDirectory())
+    throw new ConfigError([`${folder} is no folder; name one that holds runs, such as runs`]);
+  const server = await startWatch(folder, portOf(options.port));
+  process.stdout.write(
+    options.json === true ? `${JSON.stringify({ url: server.url })}\n` : `watching ${folder} at ${server.url}\n`,
+  );
+  await new Promise<void>((resolve) => {
+    const release = onInterrupt(() => {
+      release();
+      resolve();
+    });
+  });
+  await server.close();
+  return exitCodes.ok;
+};
+
+/** Add `skein-train watch`. @param finish takes the exit code. */
+export const addWatchCommand = (program: Command, finish: (code: number) => void): void => {
+  program
+    .command("watch")
+    .description("serve a page on this machine that shows runs while they train")
+    .argument("[folder]", "folder of runs, however deep", "runs")
+    .option("--port <number>", "port of 127.0.0.1; default: one that is free")
+    .addHelpText("after", "\nExample:\n  skein-train watch runs")
+    .action(async (folder: string, _: unknown, command: Command) =>
+      finish(await watchCommand(folder, command.optsWithGlobals<WatchOptions>())),
+    );
+};

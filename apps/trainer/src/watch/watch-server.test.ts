@@ -1,0 +1,169 @@
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { applyRows, type LoadedTables } from "./page/decode-rows.ts";
+import type { RunFacts } from "./run-facts.ts";
+import { serveWatch, type WatchServer } from "./watch-server.ts";
+import { WatchedRuns } from "./watched-runs.ts";
+
+const above = mkdtempSync(join(tmpdir(), "skein-watch-"));
+const root = join(above, "runs");
+const lines = (from: number, to: number): string =>
+  Array.from(
+    { length: to - from },
+    (_, i) => `${JSON.stringify({ type: "step", step: from + i + 1, loss: 1 / (from + i + 1), seconds: 1 })}\n`,
+  ).join("");
+const addRun = (id: string, text: string): void => {
+  mkdirSync(join(root, id), { recursive: true });
+  writeFileSync(join(root, id, "metrics.jsonl"), text);
+};
+
+let server: WatchServer;
+beforeAll(async () => {
+  addRun("a/b/1", lines(0, 3));
+  writeFileSync(join(root, "a/b/1/job.json"), '{"name":"b","optimizer":{"kind":"adam"}}');
+  writeFileSync(join(above, "secret.txt"), "of nobody else");
+  mkdirSync(join(above, "outside"));
+  writeFileSync(join(above, "outside/metrics.jsonl"), lines(0, 9));
+  symlinkSync(join(above, "outside"), join(root, "link"));
+  const assets = new Map([["/", { type: "text/html; charset=utf-8", content: "<p>page" }]]);
+  server = await serveWatch({ runs: new WatchedRuns(root), assets, port: 0, lookEvery: 10, findEvery: 20 });
+});
+afterAll(async () => {
+  await server.close();
+  rmSync(above, { recursive: true });
+});
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+  readonly policy: string;
+}
+
+/** By node:http, which sends any path and Host as they are. */
+const ask = (
+  path: string,
+  { host, method = "GET" }: { readonly host?: string; readonly method?: string } = {},
+): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(server.url);
+    request({ hostname, port, path, method, headers: host === undefined ? {} : { host } }, (response) => {
+      let text = "";
+      response.on("data", (piece: Buffer) => {
+        text += piece.toString();
+      });
+      response.on("end", () =>
+        resolve({ status: response.statusCode!, text, policy: String(response.headers["content-security-policy"]) }),
+      );
+    })
+      .on("error", reject)
+      .end();
+  });
+
+/** Events, until one is as it should be. */
+const until = async (
+  right: (runs: ReadonlyMap<string, RunFacts>) => boolean,
+): Promise<ReadonlyMap<string, RunFacts>> => {
+  const response = await fetch(`${server.url}api/events`);
+  const runs = new Map<string, RunFacts>();
+  let text = "";
+  for await (const piece of response.body!.pipeThrough(new TextDecoderStream())) {
+    text += piece;
+    for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
+      const data = /^data: (.*)$/m.exec(text.slice(0, end))?.[1];
+      text = text.slice(end + 2);
+      if (data === undefined) continue;
+      const told = JSON.parse(data) as { runs: RunFacts[]; gone?: string[] };
+      for (const run of told.runs) runs.set(run.id, run);
+      for (const id of told.gone ?? []) runs.delete(id);
+      if (right(runs)) return runs;
+    }
+  }
+  throw new Error("the events have ended");
+};
+
+test("answers this machine's own names and GET only, and says what its page may do", async () => {
+  const { port } = new URL(server.url);
+  expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/);
+  for (const host of [`127.0.0.1:${port}`, `localhost:${port}`]) expect((await ask("/", { host })).status).toBe(200);
+  for (const host of ["evil.example", `evil.example:${port}`, "127.0.0.1", `127.0.0.1:${port}.evil.example`, "0.0.0.0"])
+    expect((await ask("/api/events", { host })).status).toBe(403);
+  for (const method of ["POST", "PUT", "DELETE", "OPTIONS", "HEAD"])
+    expect((await ask("/", { method })).status).toBe(405);
+  const { policy } = await ask("/");
+  expect(policy).toContain("default-src 'none'");
+  expect(policy).not.toMatch(/unsafe|https?:|\*/);
+});
+
+test("opens no path of a request", async () => {
+  for (const path of [
+    "/../secret.txt",
+    "/%2e%2e/secret.txt",
+    "/..%2fsecret.txt",
+    "//secret.txt",
+    "/api/run?run=../outside",
+    "/api/rows?run=..%2Foutside",
+    "/api/rows?run=link",
+    "/api/run?run=__proto__",
+    "/api/run",
+    "/api/nothing?run=a/b/1",
+    "/favicon.ico",
+  ]) {
+    const { status, text } = await ask(path);
+    expect([path, status]).toEqual([path, 404]);
+    expect(text).not.toContain("nobody");
+  }
+  expect((await ask("/\u007f%", {})).status).toBeGreaterThanOrEqual(400);
+});
+
+test("tells runs as they come, grow and go", async () => {
+  const runs = await until((all) => all.has("a/b/1"));
+  expect([...runs.keys()]).toEqual(["a/b/1"]);
+  expect(runs.get("a/b/1")).toMatchObject({
+    state: "running",
+    step: 3,
+    seconds: 3,
+    options: { "optimizer.kind": "adam" },
+  });
+  const came = until((all) => all.get("later")?.step === 5);
+  addRun("later", lines(0, 5));
+  await came;
+  const grew = until((all) => all.get("later")?.step === 8);
+  appendFileSync(join(root, "later/metrics.jsonl"), lines(5, 8));
+  await grew;
+  const went = until((all) => all.has("a/b/1") && !all.has("later"));
+  rmSync(join(root, "later"), { recursive: true });
+  await went;
+});
+
+test("gives a page that comes back the rows that it lacks, and all where the run has begun anew", async () => {
+  addRun("again", lines(0, 4));
+  await until((all) => all.get("again")?.step === 4);
+  const tables: LoadedTables = { generation: -1, byType: new Map() };
+  const pull = async (): Promise<number> => {
+    const known = [...tables.byType].map(([type, rows]) => `${encodeURIComponent(type)}:${rows.length}`).join(",");
+    const query = new URLSearchParams({ run: "again", generation: String(tables.generation), known });
+    const response = await fetch(`${server.url}api/rows?${query.toString()}`);
+    const message = await response.arrayBuffer();
+    applyRows(tables, message);
+    return message.byteLength;
+  };
+  const steps = (): number[] => [...tables.byType.get("step")!.steps.subarray(0, tables.byType.get("step")!.length)];
+  const first = await pull();
+  expect(steps()).toEqual([1, 2, 3, 4]);
+  appendFileSync(
+    join(root, "again/metrics.jsonl"),
+    `${lines(4, 5)}${JSON.stringify({ type: "a,b:1/ü", step: 5, own: 7 })}\n`,
+  );
+  await until((all) => all.get("again")?.step === 5 && all.get("again")?.rows["a,b:1/ü"] === 1);
+  expect(await pull()).toBeLessThan(2 * first);
+  expect(steps()).toEqual([1, 2, 3, 4, 5]);
+  expect(tables.byType.get("a,b:1/ü")!.value("own", 0)).toBe(7);
+  expect(await pull()).toBeLessThan(100); // nothing is told twice
+  writeFileSync(join(root, "again/metrics.jsonl"), lines(0, 2));
+  await until((all) => all.get("again")?.step === 2);
+  await pull();
+  expect(steps()).toEqual([1, 2]);
+});

@@ -1,0 +1,188 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { findChromium, openChromium, watchErrors } from "@skein/browser";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startWatch } from "../../src/watch/watch-command.ts";
+import type { WatchServer } from "../../src/watch/watch-server.ts";
+import { growSampleRun, hostileName, writeSampleRun } from "./sample-runs.ts";
+
+type Browser = Awaited<ReturnType<typeof openChromium>>;
+type Page = Awaited<ReturnType<Browser["newPage"]>>;
+
+/** A busy machine may take its time. */
+const poll = <T>(look: () => Promise<T>) => expect.poll(look, { timeout: 30_000 });
+
+/** Where pictures go, for people to look at. */
+const pictures = process.env["SKEIN_WATCH_PICTURES"];
+const adam = { name: "mnist", batch: 64, optimizer: { kind: "adam", beta1: 0.9 } };
+const sgd = { name: "mnist", batch: 128, optimizer: { kind: "sgd" } };
+
+describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", () => {
+  const root = mkdtempSync(join(tmpdir(), "skein-watch-page-"));
+  let server: WatchServer;
+  let browser: Browser;
+  beforeAll(async () => {
+    writeSampleRun(join(root, "mnist/1"), 300, adam);
+    [server, browser] = await Promise.all([startWatch(root, 0), openChromium()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await server?.close();
+    rmSync(root, { recursive: true });
+  });
+
+  const open = async (width = 1300, height = 1000): Promise<{ page: Page; errors: readonly string[] }> => {
+    const page = await browser.newPage({ viewport: { width, height } });
+    const errors = watchErrors(page);
+    await page.goto(server.url);
+    await page.getByRole("checkbox", { name: "mnist/1" }).waitFor();
+    return { page, errors };
+  };
+  const row = (page: Page, id: string) =>
+    page.getByRole("row").filter({ has: page.getByRole("checkbox", { name: id, exact: true }) });
+  const chart = (page: Page, title: string) => page.getByRole("region", { name: title, exact: true });
+  /** Pixels of a chart that are neither its ground nor grey: those of its lines, by colour. */
+  const colours = (page: Page, title: string): Promise<number> =>
+    chart(page, title)
+      .locator("canvas")
+      .evaluate((canvas: HTMLCanvasElement) => {
+        const { data } = canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height);
+        const seen = new Map<string, number>();
+        for (let i = 0; i < data.length; i += 4) {
+          const [r, g, b] = [data[i]! >> 4, data[i + 1]! >> 4, data[i + 2]! >> 4];
+          if (data[i + 3]! < 250 || Math.max(r, g, b) - Math.min(r, g, b) < 4) continue;
+          seen.set(`${r},${g},${b}`, (seen.get(`${r},${g},${b}`) ?? 0) + 1);
+        }
+        return [...seen.values()].filter((count) => count > 150).length;
+      });
+  const faults = async (page: Page): Promise<string[]> => {
+    await page.evaluate(readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"));
+    return page.evaluate(async () => {
+      const { axe } = globalThis as unknown as {
+        axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+      };
+      return (await axe.run()).violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+    });
+  };
+  const picture = async (page: Page, name: string): Promise<void> => {
+    if (pictures !== undefined) await page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true });
+  };
+
+  test("shows the newest run, grows with it, and overlays one that begins, whatever its name", async () => {
+    const { page, errors } = await open();
+    await poll(() => colours(page, "Training loss")).toBe(1);
+    expect(await row(page, "mnist/1").innerText()).toMatch(/running.*300.*5\.[0-9]+|running/s);
+    growSampleRun(join(root, "mnist/1"), 300, 340);
+    await poll(() => row(page, "mnist/1").innerText()).toContain("340");
+
+    writeSampleRun(join(root, hostileName.replaceAll("/", "_")), 200, { ...sgd, [hostileName]: hostileName }, 2);
+    writeFileSync(
+      join(root, hostileName.replaceAll("/", "_"), "metrics.jsonl"),
+      `${JSON.stringify({ type: hostileName, step: 201, [hostileName]: 1 })}\n`,
+      { flag: "a" },
+    );
+    const name = hostileName.replaceAll("/", "_");
+    await poll(() => row(page, name).getByRole("checkbox").isChecked()).toBe(true);
+    await poll(() => colours(page, "Training loss")).toBe(2);
+
+    // Only options that differ are told.
+    const differences = page.getByRole("region", { name: "Differences of their jobs" }).first();
+    expect(await differences.getByRole("rowheader").allInnerTexts()).toEqual([
+      hostileName,
+      "batch",
+      "optimizer.beta1",
+      "optimizer.kind",
+    ]);
+    await row(page, name).getByRole("button").click();
+    await poll(() => page.getByRole("heading", { name }).count()).toBe(1);
+    expect(await page.evaluate(() => (globalThis as { stolen?: number }).stolen)).toBeUndefined();
+    expect(await page.locator("img, script:not([src])").count()).toBe(0);
+    await picture(page, "hostile");
+
+    await page.getByLabel("filter").fill("optimizer.kind=adam");
+    await poll(() => row(page, name).count()).toBe(0);
+    await poll(() => colours(page, "Training loss")).toBe(1);
+
+    expect(await faults(page)).toEqual([]);
+    expect(errors).toEqual([]);
+    await page.getByLabel("filter").fill("");
+    await row(page, name).waitFor();
+    rmSync(join(root, name), { recursive: true });
+    await poll(() => row(page, name).count()).toBe(0);
+    await page.close();
+  }, 60_000);
+
+  test("is worked by keyboard alone", { tags: "full" }, async () => {
+    const { page, errors } = await open();
+    const plot = chart(page, "Training loss").getByRole("application");
+    await poll(() => colours(page, "Training loss")).toBe(1);
+    await page.getByRole("checkbox", { name: "mnist/1" }).focus();
+    await page.keyboard.press("Space");
+    await poll(() => page.getByText("No run is shown").count()).toBe(1);
+    await page.keyboard.press("Space");
+    await plot.waitFor();
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    expect(await page.getByRole("heading", { name: "mnist/1" }).count()).toBe(1);
+    await poll(() => page.getByText("step 100:").count()).toBe(1);
+    expect(await page.getByText(/ resume /).count()).toBeGreaterThan(0);
+    for (let i = 0; i < 40 && !(await plot.evaluate((element) => element === document.activeElement)); i++)
+      await page.keyboard.press("Tab");
+    const value = (): Promise<string> => chart(page, "Training loss").locator("b").innerText();
+    const last = await value();
+    for (let i = 0; i < 30; i++) await page.keyboard.press("ArrowLeft");
+    await poll(value).not.toBe(last);
+    await page.keyboard.press("+");
+    await poll(() => page.getByRole("button", { name: "reset zoom" }).isEnabled()).toBe(true);
+    await page.keyboard.press("Escape");
+    await poll(value).toBe(last);
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await poll(() => chart(page, "Training loss").getByRole("row").count()).toBe(41);
+    expect(errors).toEqual([]);
+    await page.close();
+  });
+
+  test("in light, dark and on a phone, all charts, none wider than the page", { tags: "full" }, async () => {
+    writeSampleRun(join(root, "mnist/2"), 250, sgd, 2);
+    const { page, errors } = await open();
+    await page.getByRole("button", { name: "show all", exact: true }).click();
+    await poll(() => colours(page, "Training loss")).toBe(2);
+    for (const [name, scheme, width] of [
+      ["light", "light", 1300],
+      ["dark", "dark", 1300],
+      ["phone", "dark", 360],
+      ["phone-light", "light", 360],
+    ] as const) {
+      await page.setViewportSize({ width, height: 3600 });
+      await page.getByLabel("colours").selectOption(scheme);
+      await page.getByLabel("smoothing").fill(name === "dark" ? "0.9" : "0");
+      await poll(() => page.locator(".chart-box canvas").count()).toBe(await page.locator(".chart-box").count());
+      await page.waitForTimeout(300);
+      await picture(page, name);
+      expect([name, await page.evaluate(() => document.documentElement.scrollWidth)]).toEqual([name, width]);
+      expect(await faults(page)).toEqual([]);
+    }
+    expect(errors).toEqual([]);
+    await page.close();
+  });
+
+  test("zooms all charts by a drag in one, and tells values of all runs under the pointer", {
+    tags: "full",
+  }, async () => {
+    const { page } = await open();
+    await poll(() => colours(page, "Training loss")).toBe(1);
+    const box = (await chart(page, "Training loss").locator(".u-over").boundingBox())!;
+    const names = chart(page, "Samples per second").locator("b");
+    const before = await names.first().innerText();
+    await page.mouse.move(box.x + 20, box.y + 50);
+    await poll(() => names.first().innerText()).not.toBe(before);
+    await page.mouse.down();
+    await page.mouse.move(box.x + 120, box.y + 50, { steps: 5 });
+    await page.mouse.up();
+    await page.getByRole("button", { name: "reset zoom" }).click();
+    await page.close();
+  });
+});
