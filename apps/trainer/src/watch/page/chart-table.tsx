@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { axisText, lineName, type LinesProps, valueAt } from "./chart.tsx";
+import { axisText, lineName, type LinesProps, valueAt } from "./shown-lines.ts";
 import { axis, range } from "./store.ts";
 
 const mostRows = 40;

@@ -1,5 +1,4 @@
 import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
-import { secondsText } from "@skein/report";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { type ChartLine, ChartLines } from "./chart-lines.ts";
@@ -7,23 +6,12 @@ import type { ChartPlan } from "./chart-plan.ts";
 import { ChartTable } from "./chart-table.tsx";
 import { drawNoMore, drawSoon } from "./draw-queue.ts";
 import { Plot } from "./plot.ts";
+import { axisText, lineName, type LinesProps, valueAt } from "./shown-lines.ts";
 import { axis, isLogarithmic, loadedRun, mark, range, shownIds, smoothing } from "./store.ts";
 import { colourChanges } from "./theme.ts";
-import { lowerBound } from "./thin.ts";
-
-export const axisText = (value: number): string =>
-  axis.value === "time" ? secondsText(value) : String(Number(value.toPrecision(axis.value === "step" ? 9 : 4)));
 
 /** Without zeros that say nothing: 0.500 → 0.5. */
 const shortened = (text: string): string => text.replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
-
-/** The value of a line at a place: of the last point up to there. */
-export const valueAt = ({ x, y, length }: ChartLine, place: number | undefined): number => {
-  let row = place === undefined ? length - 1 : lowerBound(x, length, place);
-  if (place !== undefined && (row >= length || x[row]! > place)) row--;
-  while (row >= 0 && !Number.isFinite(y[row])) row--;
-  return row < 0 ? Number.NaN : y[row]!;
-};
 
 const extentOf = (lines: readonly ChartLine[]): { readonly from: number; readonly to: number } => {
   let [from, to] = [Infinity, -Infinity];
@@ -147,17 +135,6 @@ export const Chart = ({ plan }: { readonly plan: ChartPlan }): JSX.Element => {
       </details>
     </section>
   );
-};
-
-export interface LinesProps {
-  readonly plan: ChartPlan;
-  readonly lines: { readonly current: readonly ChartLine[] };
-  readonly version: { readonly value: number };
-}
-
-export const lineName = (plan: ChartPlan, { run, quantity }: ChartLine): string => {
-  const isOne = plan.quantities.length === 1;
-  return isOne ? run : `${run} ${quantity.replace(`${plan.title}.`, "")}`;
 };
 
 const Legend = ({ plan, lines, version }: LinesProps): JSX.Element => {

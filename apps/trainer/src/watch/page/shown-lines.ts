@@ -1,0 +1,29 @@
+import { secondsText } from "@skein/report";
+import type { ChartLine } from "./chart-lines.ts";
+import type { ChartPlan } from "./chart-plan.ts";
+import { axis } from "./store.ts";
+import { lowerBound } from "./thin.ts";
+
+// What a legend and a table tell of the lines of a chart.
+
+export interface LinesProps {
+  readonly plan: ChartPlan;
+  readonly lines: { readonly current: readonly ChartLine[] };
+  readonly version: { readonly value: number };
+}
+
+export const axisText = (value: number): string =>
+  axis.value === "time" ? secondsText(value) : String(Number(value.toPrecision(axis.value === "step" ? 9 : 4)));
+
+export const lineName = (plan: ChartPlan, { run, quantity }: ChartLine): string => {
+  const isOne = plan.quantities.length === 1;
+  return isOne ? run : `${run} ${quantity.replace(`${plan.title}.`, "")}`;
+};
+
+/** The value of a line at a place: of the last point up to there. */
+export const valueAt = ({ x, y, length }: ChartLine, place: number | undefined): number => {
+  let row = place === undefined ? length - 1 : lowerBound(x, length, place);
+  if (place !== undefined && (row >= length || x[row]! > place)) row--;
+  while (row >= 0 && !Number.isFinite(y[row])) row--;
+  return row < 0 ? Number.NaN : y[row]!;
+};
