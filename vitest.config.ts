@@ -30,7 +30,7 @@ const quiet = [
   "packages/gpu-kernels/src/autotune/*.test.ts",
   "apps/profiler/src/**/*.test.ts",
   "apps/trainer/src/!(own-command|stop-signal|part-writer|gpu-devices).test.ts",
-  "apps/trainer/src/{links,members,modules,placement,planning,report}/*.test.ts",
+  "apps/trainer/src/{generate,links,members,modules,placement,planning,report}/*.test.ts",
   "apps/trainer/src/watch/{metric-tail,run-facts,page/page-parts}.test.ts",
   "benchmarks/src/**/*.test.ts",
 ];

@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import { mnistClasses, splitRecords, splitText, takeRecords, textRecords } from "@skein/data";
-import { loadFashionMnist, loadIdx, loadMnist, loadMobyDick, loadText } from "@skein/data/node";
+import { loadFashionMnist, loadIdx, loadMnist, loadMobyDick, loadText, loadTokenizer } from "@skein/data/node";
 import { lamb, lars } from "@skein/second-order";
 import { cnn, gpt, mlp, type Model, resnet18 } from "@skein/models";
 import {
@@ -34,8 +34,9 @@ import { checkedData } from "./modules/checked-data.ts";
 import { checkedModel } from "./modules/checked-model.ts";
 import { callFactory, loadModule } from "./modules/load-module.ts";
 import type { DataSet, Task } from "./modules/task.ts";
-import type { DataJob, Job, ModelJob, OptimizerJob, PrecisionJob } from "./job.ts";
+import type { DataJob, Job, ModelJob, OptimizerJob, PrecisionJob, TextJob } from "./job.ts";
 import { type ExpertsPlan, settledExperts } from "./planning/experts-plan.ts";
+import { pretrainedModel } from "./pretrained/pretrained-model.ts";
 
 // This file and build-exchange.ts turn names of a job into things; all others take the things.
 
@@ -65,12 +66,23 @@ const loadData = async (job: DataJob): Promise<DataSet> => {
   }
 };
 
-const textData = (
-  bytes: Uint8Array,
-  { window, testFraction }: { readonly window: number; readonly testFraction: number },
-): DataSet => {
-  const { train, valid } = splitText(bytes, testFraction);
-  return { train: textRecords(train, window), test: textRecords(valid, window), predicts: "bytes", classes: 256 };
+/** Windows of a text, whose tokens are its bytes or those of a tokenizer, in shared memory. */
+const textData = (bytes: Uint8Array, { window, testFraction, tokenizer: place }: TextJob): DataSet => {
+  if (place === undefined) return { ...windowsOf(bytes, window, testFraction), predicts: "bytes", classes: 256 };
+  const tokenizer = loadTokenizer(place, import.meta.url);
+  const tokens = tokenizer.encode(new TextDecoder().decode(Uint8Array.from(bytes)));
+  const shared = new Int32Array(new SharedArrayBuffer(tokens.byteLength));
+  shared.set(tokens);
+  return { ...windowsOf(shared, window, testFraction), predicts: "tokens", classes: tokenizer.vocabulary };
+};
+
+const windowsOf = (
+  text: Uint8Array | Int32Array,
+  window: number,
+  testFraction: number,
+): Pick<DataSet, "train" | "test"> => {
+  const { train, valid } = splitText(text, testFraction);
+  return { train: textRecords(train, window), test: textRecords(valid, window) };
 };
 
 const ofAProgram = (key: "data" | "model"): never => {
@@ -97,7 +109,7 @@ export const limited = (data: DataSet, { validationFraction, trainSamples, testS
 export const buildData = async (job: DataJob): Promise<DataSet> => limited(await loadData(job), job);
 
 /** What samples a model of ours takes, and what it learns from them. */
-const requireTask = ({ kind }: ModelJob, { inputs, predicts, classes }: Task): number => {
+const requireTask = ({ kind }: OwnModelJob, { inputs, predicts, classes }: Task): number => {
   const images = kind === "cnn" || kind === "resnet18";
   const fault = (rule: string): never => {
     throw new ConfigError([
@@ -120,7 +132,7 @@ const requireTask = ({ kind }: ModelJob, { inputs, predicts, classes }: Task): n
 };
 
 /** Models of ours, by name. */
-export type OwnModelJob = Exclude<ModelJob, { readonly kind: "module" | "program" }>;
+export type OwnModelJob = Exclude<ModelJob, { readonly kind: "module" | "program" | "pretrained" }>;
 
 type ModelInput = Pick<Job, "memory" | "mesh">;
 
@@ -176,6 +188,7 @@ export const buildModel = async (
   { given, experts }: { readonly given?: Model | undefined; readonly experts?: ExpertsPlan | undefined } = {},
 ): Promise<Model> => {
   if (job.kind === "program") return given ?? ofAProgram("model");
+  if (job.kind === "pretrained") return pretrainedModel(job, task, others.memory);
   if (job.kind === "module") {
     const made = await callFactory("model", job, await loadModule("model", job), task, job.options);
     return checkedModel(made, task.predicts, `model.file ${job.file}`, dirname(job.file));

@@ -7,6 +7,9 @@ import { openJobBlas } from "./job-blas.ts";
 import { threadsOf } from "./job-threads.ts";
 import { surveyHardware } from "./choose-backend.ts";
 import { loadJob } from "./config.ts";
+import { addEvaluateCommand } from "./evaluate-command.ts";
+import { addExportCommand } from "./export/export-command.ts";
+import { addGenerateCommand } from "./generate/generate-command.ts";
 import { diagnose, formatDiagnosis } from "./doctor.ts";
 import { describeError, exitCodeOf, exitCodes, formatError } from "./errors.ts";
 import { jobJsonSchema } from "./job-schema.ts";
@@ -16,6 +19,7 @@ import { addLaunchCommand } from "./launch-targets/launch-command.ts";
 import { addMpiCommand } from "./members/mpi-command.ts";
 import { asTyped, sampleJob } from "./own-command.ts";
 import { prepare } from "./prepare.ts";
+import { addImportCommand } from "./pretrained/import-command.ts";
 import { reportCommand, type ReportOptions } from "./report/report-command.ts";
 import { resumeCommand, runCommand } from "./run-command.ts";
 import { addRunsCommand } from "./watch/runs-command.ts";
@@ -137,6 +141,10 @@ const makeProgram = (finish: (code: number) => void): Command => {
   )
     .addHelpText("after", `\nExample:\n  skein-train links ${sampleJob()} --transport tcp --ranks 2`)
     .action(does(linksCommand));
+  addEvaluateCommand(program, finish);
+  addImportCommand(program, finish);
+  addGenerateCommand(program, finish);
+  addExportCommand(program, finish);
   addCertsCommand(program, finish);
   addLaunchCommand(program, finish);
   addMpiCommand(program, finish);

@@ -8,6 +8,7 @@ import type { Job } from "./job.ts";
 import { sampleJob } from "./own-command.ts";
 import { crossFieldFaults, jobSchema } from "./job-schema.ts";
 import { settleModules } from "./modules/settle-modules.ts";
+import { settlePretrained } from "./pretrained/settle-pretrained.ts";
 
 /** A value from the command line that goes before the file's. */
 export interface Override {
@@ -355,7 +356,9 @@ export const readJobFile = (file: string): string => {
 const placePaths = [
   ["data", "folder"],
   ["data", "file"],
+  ["data", "tokenizer"],
   ["model", "file"],
+  ["model", "folder"],
 ] as const;
 
 /** The same job with absolute paths. @param folderOf says from which folder the path of a key is seen. */
@@ -392,6 +395,10 @@ export const readJob = (file: string, overrides: readonly Override[] = []): Job 
     overrides.some((override) => startsWith(path, override.path)) ? "." : dirname(file),
   );
 
-/** As `readJob`, with the modules that it names loaded and their content in it. @throws ModuleError, too. */
-export const loadJob = (file: string, overrides: readonly Override[] = []): Promise<Job> =>
-  settleModules(readJob(file, overrides));
+/**
+ * As `readJob`, with the modules and the checkpoint that it names looked at and told by their content.
+ *
+ * @throws ModuleError, PretrainedError, too.
+ */
+export const loadJob = async (file: string, overrides: readonly Override[] = []): Promise<Job> =>
+  settlePretrained(await settleModules(readJob(file, overrides)));

@@ -22,7 +22,10 @@ const limits = (
 });
 
 const text = {
-  window: count.default(128).describe("Bytes that the model sees at once."),
+  window: count.default(128).describe("Bytes, or tokens of the tokenizer, that the model sees at once."),
+  tokenizer: path
+    .optional()
+    .describe("A tokenizer.json of Hugging Face's, or a folder with one. Default: each byte is a token."),
   testFraction: fraction.default(0.1).describe("Part of the text, at its end, that is held out."),
   ...limits("windows"),
 };

@@ -108,10 +108,13 @@ interface IdxPairJob {
   readonly labels: string;
 }
 
-interface TextJob extends Limits {
-  /** Bytes that the model sees at once. */
+/** Windows of a text. */
+export interface TextJob extends Limits {
+  /** Bytes, or tokens, that the model sees at once. */
   readonly window: number;
   readonly testFraction: number;
+  /** A tokenizer.json, or its folder; absolute once the job is loaded. Default: bytes are the tokens. */
+  readonly tokenizer?: string | undefined;
 }
 
 /** A function of a user's, in a module of theirs. */
@@ -134,6 +137,19 @@ export interface ProgramJob {
   readonly digest: string;
 }
 
+/** A checkpoint in Hugging Face's layout: what it is, and where its weights lie. */
+export interface PretrainedJob {
+  readonly kind: "pretrained";
+  /** Absolute once the job is loaded. */
+  readonly folder: string;
+  /** Begin with those of the folder, or with fresh ones of its configuration. */
+  readonly weights: "folder" | "none";
+  /** What config.json says, once the job is loaded. */
+  readonly config?: Readonly<Record<string, unknown>> | undefined;
+  /** SHA-256 of what the folder's files hold, of those that the run begins with, once the job is loaded. */
+  readonly digest?: string | undefined;
+}
+
 export type DataJob =
   | ({ readonly kind: "mnist" | "fashion-mnist"; readonly folder?: string | undefined } & Limits)
   | ({
@@ -151,6 +167,7 @@ export type DataJob =
 export type ModelJob =
   | ModuleJob
   | ProgramJob
+  | PretrainedJob
   | { readonly kind: "mlp"; readonly hidden: readonly number[] }
   | {
       readonly kind: "cnn";

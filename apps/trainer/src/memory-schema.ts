@@ -23,7 +23,7 @@ export const memorySchema: z.ZodType<
   })
   .describe("What a training step keeps; the loss and gradients do not depend on it.");
 
-const withBlocks: readonly Job["model"]["kind"][] = ["resnet18", "gpt"];
+const withBlocks: readonly Job["model"]["kind"][] = ["resnet18", "gpt", "pretrained"];
 
 /** Rules about what a step keeps. */
 export const memoryFaults = ({ memory: { recompute, maxBytes }, model }: Job): CrossFieldFault[] => [

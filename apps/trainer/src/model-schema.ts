@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { CrossFieldFault } from "./cross-field-fault.ts";
 import type { DataJob, ExpertsJob, Job, ModelJob } from "./job.ts";
-import { ownModule, ownProgram } from "./own-schema.ts";
-import { count, mostLayers, width } from "./ranges.ts";
+import { digest, ownModule, ownProgram } from "./own-schema.ts";
+import { count, mostLayers, path, width } from "./ranges.ts";
 
 /** `model.experts.placement` of a GPT. */
 const placementSchema = z
@@ -124,6 +124,21 @@ export const modelSchema: z.ZodType<ModelJob> = z
       experts: expertsSchema.optional(),
     }),
     z
+      .strictObject({
+        kind: z.literal("pretrained"),
+        folder: path.describe("Folder in Hugging Face's layout, from the folder of the job file."),
+        weights: z
+          .enum(["folder", "none"])
+          .default("folder")
+          .describe("Begin with the folder's weights, or with fresh ones of its configuration."),
+        config: z
+          .record(z.string(), z.unknown())
+          .optional()
+          .describe("What its config.json says, filled in when a run begins; not for job files."),
+        digest: digest.optional().describe("SHA-256 of its files, filled in when a run begins; not for job files."),
+      })
+      .describe("A checkpoint of Hugging Face's, to train on, or a model of its sizes."),
+    z
       .strictObject(ownModule)
       .describe(
         "What a function of yours returns: export default (task, options) => ({ init, apply, loss, evaluate }).",
@@ -149,7 +164,8 @@ export const modelFaults = ({ data, model, compression, zero }: Job): CrossField
   const faults: CrossFieldFault[] = [];
   const fault = (path: readonly string[], rule: string): void => void faults.push({ path, rule });
   const expected = learners[data.kind];
-  if (expected !== undefined && !expected.includes(model.kind) && model.kind !== "module" && model.kind !== "program")
+  const saysItself: readonly ModelJob["kind"][] = ["module", "program", "pretrained"];
+  if (expected !== undefined && !expected.includes(model.kind) && !saysItself.includes(model.kind))
     fault(
       ["model", "kind"],
       `a ${model.kind} cannot learn from ${data.kind}; use ${expected.join(" or ")}, or a module of yours`,

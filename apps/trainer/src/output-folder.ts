@@ -12,7 +12,8 @@ import { changesFile, provenanceFile } from "./provenance/provenance.ts";
 import { routingFile } from "./placement/routing-file.ts";
 import { resumeLine } from "./own-command.ts";
 
-const jobFile = "job.json";
+/** The job of a run, in its folder. */
+export const jobFile = "job.json";
 
 /** What `--json` prints, beside the results. */
 export const summaryFile = "summary.json";

@@ -99,7 +99,10 @@ const typedCommand = (name = "skein-train", program = process.argv[1] ?? name): 
 const commandsIn = (name: string, commands: string): RegExp =>
   new RegExp(`(?<![\\w./-])${name} (?=(?:${commands})\\b)`, "g");
 
-const anyCommand = commandsIn("skein-train", "run|resume|report|runs|watch|validate|doctor|links|certs|launch|mpi|blas|schema");
+const anyCommand = commandsIn(
+  "skein-train",
+  "run|resume|report|runs|watch|evaluate|generate|import|export|validate|doctor|links|certs|launch|mpi|blas|schema",
+);
 
 const withCommands = (text: string, pattern: RegExp, command: () => string): string =>
   text.search(pattern) < 0 ? text : text.replaceAll(pattern, () => `${command()} `);

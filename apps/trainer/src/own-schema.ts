@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { path } from "./ranges.ts";
 
-const digest = z.string().regex(/^[0-9a-f]{64}$/, "must be a SHA-256 in hexadecimal");
+/** Of what a run is made of. */
+export const digest: z.ZodString = z.string().regex(/^[0-9a-f]{64}$/, "must be a SHA-256 in hexadecimal");
 
 /** A data set or a model of a user's own, by a module that returns it. */
 export const ownModule: {

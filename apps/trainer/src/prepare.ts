@@ -71,9 +71,11 @@ const steering = [
   "sumOrder",
 ] as const satisfies readonly (keyof Job)[];
 
+const places: readonly string[] = ["file", "folder", "tokenizer"];
+
 /** Without the places of files: what counts is their content. */
 const placeless = (part: DataJob | ModelJob): object =>
-  Object.fromEntries(Object.entries(part).filter(([key]) => key !== "file" && key !== "folder"));
+  Object.fromEntries(Object.entries(part).filter(([key]) => !places.includes(key)));
 
 /**
  * Hash of what steers the training: same hash and same step, same bits. @param data digest of the samples, where their
@@ -95,7 +97,10 @@ export const jobHashOf = (job: Job, data?: string): string => {
  * Whether the samples lie in files of the user's, which may change. Those of a program have their digest in the job.
  */
 const isOwn = (job: DataJob): boolean =>
-  job.kind === "text" || job.kind === "module" || ("folder" in job && job.folder !== undefined);
+  job.kind === "text" ||
+  job.kind === "module" ||
+  ("folder" in job && job.folder !== undefined) ||
+  ("tokenizer" in job && job.tokenizer !== undefined);
 
 const requireFull = (train: Records, batch: number): void => {
   if (batch > train.count)

@@ -21,11 +21,14 @@ import { placeOf, replicasAxisAlong } from "./mesh.ts";
 import { gatherSlices, sliceOfWhole, wholeOfGathered } from "./sharded-optimizer.ts";
 import type { Assignment } from "./messages.ts";
 import type { PartsToWrite } from "./part-writer.ts";
+import { pretrainedWeights } from "./pretrained/pretrained-weights.ts";
 import { type DeviceState, initState, type Layout, type Parts, splitLeaves, stateSharding } from "./train-state.ts";
 
 /**
- * Make the state that a rank begins with: a new one, or that of a checkpoint. All ranks make the same one, but for
- * residuals.
+ * Make the state that a rank begins with: a new one, of the weights that the job names if it does, or that of a
+ * checkpoint. All ranks make the same one, but for residuals.
+ *
+ * @throws CheckpointError, PretrainedError for files that do not fit.
  */
 export const firstState = async (
   { job, resume }: Pick<Assignment, "job" | "resume">,
@@ -44,9 +47,12 @@ export const firstState = async (
   });
   const fresh = (await compiled(randomKey(job.seed) as never)) as unknown as DeviceState;
   compiled.release();
-  if (resume === undefined) return fresh;
   const { own, slices } = splitLeaves(fresh, parts);
-  const savedOf = savedTensors(resume, own.size > 0 ? [sharedFile, rankFile(rank)] : [sharedFile]);
+  const savedOf =
+    resume === undefined
+      ? await pretrainedWeights(job)
+      : savedTensors(resume, own.size > 0 ? [sharedFile, rankFile(rank)] : [sharedFile]);
+  if (savedOf === undefined) return fresh;
   const shardsOf = stateSharding(parts.sharding, fresh.params);
   const place = placeOf(job, rank);
   const { leaves, structure } = flattenTree<DeviceArray>(fresh);
@@ -55,9 +61,9 @@ export const firstState = async (
     leafPaths(fresh).map((path, i) => {
       const [whole, shards] = [savedOf(path), shardsOf(path)];
       const slice = slices.get(path);
-      if (whole === undefined && (shards.length > 0 || slice !== undefined))
+      if (resume !== undefined && whole === undefined && (shards.length > 0 || slice !== undefined))
         throw new CheckpointError(`${resume.folder} has not all parts of ${path}; resume from another run`);
-      if (whole === undefined) return leaves[i]!; // nothing is on its way in a saved state
+      if (whole === undefined) return leaves[i]!; // on its way, which nothing is in a saved state; or the optimizer's
       backend.free(leaves[i]!);
       const part = ownPartOf(whole, shards, { place, mesh: parts.mesh });
       return backend.upload(slice ? sliceOfWhole(part, place[slice.axis]!, parts.mesh[slice.axis]!) : part);

@@ -26,6 +26,7 @@ import { dataDigest } from "./modules/data-digest.ts";
 import { settleModules } from "./modules/settle-modules.ts";
 import type { DataSet } from "./modules/task.ts";
 import { traceModel } from "./modules/traced-model.ts";
+import { settlePretrained } from "./pretrained/settle-pretrained.ts";
 import type { Given, Prepared } from "./prepare.ts";
 import type { Standing } from "./progress.ts";
 import { runJob } from "./run-job.ts";
@@ -91,12 +92,12 @@ const named = (part: object): object =>
 /** The job with the digests of what the program gave, and that as ranks take it. */
 const settle = async (job: Job, data: object, model: object): Promise<{ readonly job: Job; readonly given: Given }> => {
   const own = [...(isData(data) ? ["data"] : []), ...(isModel(model) ? ["model"] : [])];
-  if (own.length === 0) return { job: await settleModules(job), given: {} };
+  if (own.length === 0) return { job: await settlePretrained(await settleModules(job)), given: {} };
   if (job.transport !== "threads")
     throw new ConfigError([
       `train(): transport: ${job.transport} runs ranks as processes, which cannot have objects of this program, but ${own.join(" and ")} ${own.length === 1 ? "is one" : "are such"}; use transport: threads, or put ${own.length === 1 ? "it" : "them"} into a module and name it: { kind: "module", file }`,
     ]);
-  const settled = await settleModules(job);
+  const settled = await settlePretrained(await settleModules(job));
   const samples = isData(data) ? checkedData(data, "train(): data") : await buildData(settled.data);
   const traced = isModel(model)
     ? traceModel(checkedModel(model, samples.predicts, "train(): model", process.cwd()), samples, job)

@@ -27,3 +27,4 @@ export {
 } from "./records.ts";
 export { shareRecords } from "./share-records.ts";
 export { splitText, textRecords } from "./text.ts";
+export { byteTokenizer, type Tokenizer } from "./tokenizer.ts";

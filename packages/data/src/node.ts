@@ -2,4 +2,5 @@ export { type DataPackage, dataPackages, findPackage, installCommand } from "./n
 export { loadFashionMnist } from "./node/load-fashion-mnist.ts";
 export { type IdxOptions, type IdxPair, loadIdx } from "./node/load-idx.ts";
 export { loadMnist, loadMobyDick, loadText } from "./node/load.ts";
+export { loadTokenizer, tokenizerFile } from "./node/load-tokenizer.ts";
 export { type Prefetched, Prefetcher, type PrefetchOptions } from "./node/prefetch.ts";

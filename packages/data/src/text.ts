@@ -3,22 +3,30 @@ import { DataError } from "./errors.ts";
 import { makeRecords, type Records } from "./records.ts";
 
 /**
- * Windows of T + 1 bytes for a byte-level language model: fields `inputs` u8 [T] and `labels` u8 [T], the same bytes
- * one further. Windows follow each other without overlap of their targets, so one epoch predicts every byte but the
- * first once; a rest shorter than T is left out.
+ * Windows of T + 1 bytes or tokens for a language model: fields `inputs` [T] and `labels` [T], the same ones one
+ * further; u8 of bytes, i32 of tokens. Windows follow each other without overlap of their targets, so one epoch
+ * predicts everything but the first once; a rest shorter than T is left out.
  *
  * @throws DataError when the text is shorter than one window.
  */
-export const textRecords = (text: Uint8Array, windowLength: number): Records => {
+export const textRecords = (text: Uint8Array | Int32Array, windowLength: number): Records => {
+  const isBytes = text instanceof Uint8Array;
+  const units = isBytes ? "bytes" : "tokens";
   if (!Number.isInteger(windowLength) || windowLength < 1)
-    throw new ArgumentError(`a window of ${windowLength} bytes is not usable; use an integer from 1`);
+    throw new ArgumentError(`a window of ${windowLength} ${units} is not usable; use an integer from 1`);
   const count = Math.floor((text.length - 1) / windowLength);
   if (count < 1)
     throw new DataError(
-      `the text has ${text.length} bytes, but one window takes ${windowLength + 1}; use a longer text or a shorter window`,
+      `the text has ${text.length} ${units}, but one window takes ${windowLength + 1}; use a longer text or a shorter window`,
     );
-  const window = { bytes: text, strideBytes: windowLength, dtype: "u8", shape: [windowLength] } as const;
-  return makeRecords(count, { inputs: { ...window, offsetBytes: 0 }, labels: { ...window, offsetBytes: 1 } });
+  const each = text.BYTES_PER_ELEMENT;
+  const window = {
+    bytes: isBytes ? text : new Uint8Array(text.buffer, text.byteOffset, text.byteLength),
+    strideBytes: windowLength * each,
+    dtype: isBytes ? "u8" : "i32",
+    shape: [windowLength],
+  } as const;
+  return makeRecords(count, { inputs: { ...window, offsetBytes: 0 }, labels: { ...window, offsetBytes: each } });
 };
 
 /**
@@ -27,14 +35,14 @@ export const textRecords = (text: Uint8Array, windowLength: number): Records => 
  *
  * @param validFraction in (0, 1).
  */
-export const splitText = (
-  text: Uint8Array,
+export const splitText = <Text extends Uint8Array | Int32Array>(
+  text: Text,
   validFraction: number,
-): { readonly train: Uint8Array; readonly valid: Uint8Array } => {
+): { readonly train: Text; readonly valid: Text } => {
   if (!(validFraction > 0 && validFraction < 1))
     throw new ArgumentError(
       `a validation fraction of ${validFraction} leaves one part empty; use a number between 0 and 1, such as 0.1`,
     );
   const cut = Math.floor(text.length * (1 - validFraction));
-  return { train: text.subarray(0, cut), valid: text.subarray(cut) };
+  return { train: text.subarray(0, cut) as Text, valid: text.subarray(cut) as Text };
 };

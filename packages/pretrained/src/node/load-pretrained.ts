@@ -25,7 +25,12 @@ const readText = async (path: string): Promise<string> => {
   }
 };
 
-const readConfig = async (folder: string): Promise<Config> => {
+/**
+ * What `config.json` of a folder says.
+ *
+ * @throws PretrainedError where there is none, or it holds no JSON object.
+ */
+export const readConfig = async (folder: string): Promise<Config> => {
   const path = join(folder, configFile);
   const value = parseJson(await readText(path), path);
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Config;

@@ -1,0 +1,71 @@
+import type { Command } from "commander";
+import { mapTree, type NdArray } from "@skein/tensor-core";
+import { exitCodes } from "./errors.ts";
+import { evaluationBatch, type EvaluationSums, makeEvaluation } from "./evaluate.ts";
+import { evaluationFigures, formatFigures } from "./evaluation-figures.ts";
+import { openLoneBackend } from "./lone-backend.ts";
+import { meshOf, numBatchParts } from "./mesh.ts";
+import { checkpointOption } from "./number-option.ts";
+import type { GlobalOptions } from "./run-options.ts";
+import { openSavedRun, type SavedRun } from "./saved-run.ts";
+import type { DeviceState } from "./train-state.ts";
+
+interface EvaluateOptions extends GlobalOptions {
+  readonly checkpoint?: string;
+}
+
+/**
+ * Judge what a run has saved on its held-out samples: in the parts in which its ranks did it, so that the sums have the
+ * same bits. Where ranks share the model out, its parts are put together, and products are rounded otherwise.
+ */
+export const evaluateRun = async ({ job, prepared, params, state }: SavedRun): Promise<EvaluationSums> => {
+  const { backend, close } = await openLoneBackend(job);
+  try {
+    const { model, data } = prepared;
+    const evaluation = makeEvaluation(model, backend, { mesh: meshOf(prepared.job), communicators: {} });
+    const [onDevice, own] = [params, state].map((tree) => mapTree(tree, (array: NdArray) => backend.upload(array)));
+    const numParts = numBatchParts(job);
+    const sums = { correct: 0, lossSum: 0, count: 0 };
+    for (let rank = 0; rank < numParts; rank++) {
+      const part = await evaluation({ params: onDevice, model: own } as DeviceState, data.test, {
+        batchSize: evaluationBatch(job, data.test.count),
+        rank,
+        worldSize: numParts,
+      });
+      for (const name of ["correct", "lossSum", "count"] as const) sums[name] += part[name];
+    }
+    return sums;
+  } finally {
+    await close();
+  }
+};
+
+/**
+ * `skein-train evaluate`: judge a checkpoint of a run once more.
+ *
+ * @returns the exit code.
+ * @throws CheckpointError, and what preparing the job throws.
+ */
+export const evaluateCommand = async (folder: string, options: EvaluateOptions): Promise<number> => {
+  const run = await openSavedRun(folder, checkpointOption(options.checkpoint));
+  const figures = evaluationFigures(run.prepared.data.predicts, await evaluateRun(run));
+  process.stdout.write(
+    options.json === true
+      ? `${JSON.stringify({ step: run.step, ...figures })}\n`
+      : `step ${run.step}: ${formatFigures(figures)}\n`,
+  );
+  return exitCodes.ok;
+};
+
+/** Add `evaluate` to the command line. `finish` takes the exit code. */
+export const addEvaluateCommand = (program: Command, finish: (code: number) => void): void => {
+  program
+    .command("evaluate")
+    .description("judge a checkpoint of a run on its held-out samples")
+    .argument("<folder>", "output folder of the run")
+    .option("--checkpoint <step>", "which one; default: the newest")
+    .addHelpText("after", "\nExample:\n  skein-train evaluate runs/mnist/1")
+    .action(async (folder: string, _: unknown, command: Command) =>
+      finish(await evaluateCommand(folder, command.optsWithGlobals<EvaluateOptions>())),
+    );
+};

@@ -1,0 +1,62 @@
+import type { Command } from "commander";
+import { ConfigError, exitCodes } from "../errors.ts";
+import { checkpointOption } from "../number-option.ts";
+import type { GlobalOptions } from "../run-options.ts";
+import { openSavedRun, type SavedRun } from "../saved-run.ts";
+import { exportHuggingFace } from "./hugging-face.ts";
+
+interface ExportOptions extends GlobalOptions {
+  readonly output: string;
+  readonly format: string;
+  readonly dtype?: string;
+  readonly checkpoint?: string;
+}
+
+const dtypes = ["f32", "f16", "bf16"] as const;
+type DType = (typeof dtypes)[number];
+
+/** What a run's model is written as, by the name of the format. @returns the files. */
+type Exporter = (run: SavedRun, output: string, options: { readonly dtype?: DType }) => Promise<readonly string[]>;
+
+const formats: ReadonlyMap<string, Exporter> = new Map([["huggingface", exportHuggingFace]]);
+
+const oneOf = <T extends string>(option: string, value: string, known: readonly T[]): T => {
+  if ((known as readonly string[]).includes(value)) return value as T;
+  throw new ConfigError([`--${option} is ${JSON.stringify(value)}, but must be one of ${known.join(", ")}`]);
+};
+
+/**
+ * `skein-train export`: write what a run has trained for other programs.
+ *
+ * @returns the exit code.
+ * @throws ConfigError, CheckpointError, PretrainedError.
+ */
+export const exportCommand = async (folder: string, options: ExportOptions): Promise<number> => {
+  const { output, checkpoint } = options;
+  const format = oneOf("format", options.format, [...formats.keys()]);
+  const dtype = options.dtype === undefined ? undefined : oneOf("dtype", options.dtype, dtypes);
+  const run = await openSavedRun(folder, checkpointOption(checkpoint));
+  const files = await formats.get(format)!(run, output, dtype === undefined ? {} : { dtype });
+  process.stdout.write(
+    options.json === true
+      ? `${JSON.stringify({ output, format, step: run.step, files })}\n`
+      : `step ${run.step} written to ${output}: ${files.join(", ")}\n`,
+  );
+  return exitCodes.ok;
+};
+
+/** Add `export` to the command line. `finish` takes the exit code. */
+export const addExportCommand = (program: Command, finish: (code: number) => void): void => {
+  program
+    .command("export")
+    .description("write the model of a run for other programs")
+    .argument("<folder>", "output folder of the run")
+    .requiredOption("--output <folder>", "where it goes")
+    .option("--format <name>", `one of ${[...formats.keys()].join(", ")}`, "huggingface")
+    .option("--dtype <name>", `of the weights: ${dtypes.join(", ")}; default: f32`)
+    .option("--checkpoint <step>", "which one; default: the newest")
+    .addHelpText("after", "\nExample:\n  skein-train export runs/tale/1 --output my-llama --dtype bf16")
+    .action(async (folder: string, _: unknown, command: Command) =>
+      finish(await exportCommand(folder, command.optsWithGlobals<ExportOptions>())),
+    );
+};

@@ -1,0 +1,94 @@
+import type { Command } from "commander";
+import { exitCodes } from "../errors.ts";
+import { openLoneBackend } from "../lone-backend.ts";
+import { checkpointOption, type NumberRange, numberOption, wholeFrom } from "../number-option.ts";
+import type { GlobalOptions } from "../run-options.ts";
+import { type Generation, generateText } from "./generate-text.ts";
+import { openTextModel } from "./text-model.ts";
+
+interface GenerateOptions extends GlobalOptions {
+  readonly prompt: string;
+  readonly tokens: string;
+  readonly temperature: string;
+  readonly topK?: string;
+  readonly topP?: string;
+  readonly seed: string;
+  readonly count: string;
+  readonly stop?: string;
+  readonly checkpoint?: string;
+}
+
+const temperatures: NumberRange = {
+  rule: "a number from 0; 0 takes the most likely token",
+  fits: (value) => value >= 0,
+};
+const shares: NumberRange = { rule: "a number above 0, 1 at most", fits: (value) => value > 0 && value <= 1 };
+
+const generationOf = (options: GenerateOptions): Generation => ({
+  prompt: options.prompt,
+  tokens: numberOption("tokens", options.tokens, wholeFrom(1)),
+  temperature: numberOption("temperature", options.temperature, temperatures),
+  topK: options.topK === undefined ? undefined : numberOption("top-k", options.topK, wholeFrom(1)),
+  topP: options.topP === undefined ? undefined : numberOption("top-p", options.topP, shares),
+  seed: numberOption("seed", options.seed, wholeFrom(0)),
+  count: numberOption("count", options.count, wholeFrom(1)),
+  stop: options.stop === "" ? undefined : options.stop,
+});
+
+/**
+ * `skein-train generate`: continue a text by a trained model.
+ *
+ * @returns the exit code.
+ * @throws ConfigError, CheckpointError, PretrainedError, DataError.
+ */
+export const generateCommand = async (place: string, options: GenerateOptions): Promise<number> => {
+  const generation = generationOf(options);
+  const model = await openTextModel(place, checkpointOption(options.checkpoint));
+  const { backend, close } = await openLoneBackend({ backend: "cpu", blas: "auto" });
+  const write = (text: string): void => void process.stdout.write(text);
+  try {
+    if (options.json === true) {
+      const texts = await generateText(model, generation, backend);
+      write(`${JSON.stringify({ prompt: generation.prompt, texts })}\n`);
+      return exitCodes.ok;
+    }
+    let shown = -1;
+    await generateText(
+      model,
+      {
+        ...generation,
+        onText: (text, index) => {
+          if (index > shown) write(`${shown < 0 ? "" : "\n\n"}${generation.prompt}`);
+          shown = index;
+          write(text);
+        },
+      },
+      backend,
+    );
+    write("\n");
+    return exitCodes.ok;
+  } finally {
+    await close();
+  }
+};
+
+/** Add `generate` to the command line. `finish` takes the exit code. */
+export const addGenerateCommand = (program: Command, finish: (code: number) => void): void => {
+  program
+    .command("generate")
+    .description("continue a text by what a run has trained, or by a folder of Hugging Face's layout")
+    .argument("<place>", "output folder of a run on text, or a folder with config.json")
+    .requiredOption("--prompt <text>", "the text to go on from")
+    .option("--tokens <count>", "most tokens to add", "100")
+    .option("--temperature <number>", "scores are divided by it; 0 takes the most likely token", "1")
+    .option("--top-k <count>", "draw among so many most likely tokens only")
+    .option("--top-p <share>", "draw among the most likely tokens that have this probability together")
+    .option("--seed <number>", "the same one draws the same tokens", "0")
+    .option("--count <count>", "how many continuations", "1")
+    .option("--stop <text>", "end before this text")
+    .option("--checkpoint <step>", "of a run; default: the newest")
+    .addHelpText("after", '\nExample:\n  skein-train generate runs/moby-dick/1 --prompt "Call me "')
+    .action(async (place: string, _: unknown, command: Command) =>
+      finish(await generateCommand(place, command.optsWithGlobals<GenerateOptions>())),
+    );
+};

@@ -1,0 +1,56 @@
+import type { Model } from "@skein/models";
+import { modelOf } from "@skein/pretrained";
+import { randomKey, SkeinError, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
+import { ConfigError } from "../errors.ts";
+import type { MemoryJob, PretrainedJob } from "../job.ts";
+import type { Task } from "../modules/task.ts";
+
+/** Of one batch of one sample: how many scores the model gives, and for how many positions. */
+const logitsOf = (model: Model, { dtype, shape }: TensorSpec): readonly number[] => {
+  let logits: Tensor | undefined;
+  trace(
+    (key: Tensor, inputs: Tensor) => {
+      const { params, state } = model.init(key);
+      [logits] = model.apply(params, state, inputs, { train: false });
+      return logits;
+    },
+    [randomKey(0) as unknown as Tensor, { dtype, shape: [1, ...shape] } as unknown as Tensor],
+  );
+  return logits!.shape;
+};
+
+/** @throws ConfigError where a model does not answer what the samples ask. */
+const requireTask = (model: Model, { config }: PretrainedJob, { inputs, labels, predicts, classes }: Task): void => {
+  const what = `model.folder: the ${String(config?.["model_type"])} of its config.json`;
+  const asked = `inputs are ${inputs.dtype}[${inputs.shape.join(", ")}] with ${predicts}`;
+  let shape: readonly number[];
+  try {
+    shape = logitsOf(model, inputs);
+  } catch (error) {
+    if (!(error instanceof SkeinError)) throw error;
+    throw new ConfigError([`${what} cannot take these samples, whose ${asked}: ${error.message}`]);
+  }
+  const width = shape.at(-1)!;
+  if (predicts === "values" || shape.length !== labels.shape.length + 2)
+    throw new ConfigError([
+      `${what} gives scores [${shape.slice(1).join(", ")}] for a sample, but the ${asked}, and labels [${labels.shape.join(", ")}]; use another model or other data`,
+    ]);
+  const isText = predicts !== "classes";
+  if (isText ? width >= classes! : width === classes) return;
+  throw new ConfigError([
+    isText
+      ? `${what} knows ${width} tokens, but those of this data go up to ${classes! - 1}; use the tokenizer that it was trained with, or weights: none with a config.json of vocab_size: ${classes}`
+      : `${what} tells ${width} classes, but the data has ${classes}; use a config.json with num_labels: ${classes} and weights: none, or data of ${width} classes`,
+  ]);
+};
+
+/**
+ * The model of a checkpoint in Hugging Face's layout.
+ *
+ * @throws PretrainedError for a configuration that we have no model for, ConfigError where it does not fit the samples.
+ */
+export const pretrainedModel = (job: PretrainedJob, task: Task, { recompute }: MemoryJob): Model => {
+  const model = modelOf(job.config ?? {}, { recompute: recompute === "blocks" ? "blocks" : "none" });
+  requireTask(model, job, task);
+  return model;
+};

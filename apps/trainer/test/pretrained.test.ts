@@ -1,0 +1,194 @@
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { modelOf } from "@skein/pretrained";
+import { loadPretrained, savePretrained } from "@skein/pretrained/node";
+import { evaluate, flattenTree, type NdArray, randomKey, referenceBackend, type Tensor } from "@skein/tensor-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { evaluateRun } from "../src/evaluate-command.ts";
+import { exportHuggingFace } from "../src/export/hugging-face.ts";
+import { generateText } from "../src/generate/generate-text.ts";
+import { openTextModel } from "../src/generate/text-model.ts";
+import { openLoneBackend } from "../src/lone-backend.ts";
+import { openSavedRun } from "../src/saved-run.ts";
+import { train, type TrainJob } from "../src/train.ts";
+import { writeTokenizer } from "./byte-level-tokenizer.ts";
+import { skeinTrain } from "./cli.ts";
+
+const config = {
+  model_type: "llama",
+  vocab_size: 264, // more than the tokenizer has, as in many checkpoints
+  hidden_size: 16,
+  intermediate_size: 24,
+  num_hidden_layers: 2,
+  num_attention_heads: 4,
+  num_key_value_heads: 2,
+  max_position_embeddings: 48,
+};
+
+let folder: string;
+const place = (...names: string[]): string => join(folder, ...names);
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "skein-pretrained-"));
+  const fresh = await evaluate((key: Tensor) => modelOf(config).init(key), referenceBackend())(randomKey(3));
+  await savePretrained(place("llama"), { config, ...fresh }, { dtype: "bf16" });
+  mkdirSync(place("words"));
+  writeTokenizer(place("words"));
+  writeFileSync(place("text.txt"), "the thin thief gave the thing to them, then they went there\n".repeat(40));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const job = (more: object = {}): TrainJob => ({
+  ranks: 2,
+  batch: 8,
+  steps: 12,
+  backend: "cpu",
+  data: { kind: "text", file: place("text.txt"), tokenizer: place("words"), window: 16, testSamples: 5 },
+  model: { kind: "pretrained", folder: place("llama") },
+  optimizer: { kind: "adamw" },
+  learningRate: { peak: 0.01 },
+  replicas: { checkEverySteps: 1 },
+  ...more,
+});
+
+const bitsOf = (tree: unknown): readonly (readonly number[])[] =>
+  flattenTree<NdArray>(tree).leaves.map((array) => [...array.bytes()]);
+
+describe("a job that trains a checkpoint of Hugging Face's on", () => {
+  test("begins with its weights, or with fresh ones of its sizes", async () => {
+    const still = { steps: 1, optimizer: { kind: "sgd" }, learningRate: { peak: 1e-30 } } as const;
+    const begun = await train(job(still), { output: place("begun") });
+    const { params } = await loadPretrained(place("llama"));
+    expect(bitsOf(begun.parameters())).toEqual(bitsOf(params));
+    const fresh = await train(
+      job({ ...still, model: { kind: "pretrained", folder: place("llama"), weights: "none" } }),
+      {
+        output: place("fresh"),
+      },
+    );
+    expect(bitsOf(fresh.parameters())).not.toEqual(bitsOf(params));
+  });
+
+  test("is judged, exported, loaded and continued the same wherever it lies", async () => {
+    const output = place("run");
+    const { summary } = await train(job(), { output });
+    const run = await openSavedRun(output);
+    const { lossSum, count } = await evaluateRun(run);
+    expect(lossSum / count).toBe(summary!.testLoss);
+    expect(summary!.testLoss).toBeLessThan(5); // ln 264 = 5.6
+
+    expect(await exportHuggingFace(run, place("mine"))).toEqual([
+      "config.json",
+      "model.safetensors",
+      "tokenizer.json",
+      "tokenizer_config.json",
+    ]);
+    expect(bitsOf((await loadPretrained(place("mine"))).params)).toEqual(bitsOf(run.params));
+    await expect(exportHuggingFace(run, place("mine"))).rejects.toThrow(/mine/);
+
+    const { backend, close } = await openLoneBackend({ backend: "cpu", blas: "off" });
+    try {
+      // longer than the context of 48, so the last ones slide
+      const asked = { prompt: "the th", tokens: 60, temperature: 0.9, seed: 4, count: 2 };
+      const pieces = ["", ""];
+      const onText = (text: string, index: number): void => void (pieces[index] += text);
+      const texts = await generateText(await openTextModel(output), { ...asked, onText }, backend);
+      expect(pieces).toEqual(texts);
+      expect(texts[0]).not.toBe(texts[1]);
+      const exported = await openTextModel(place("mine"));
+      expect(await generateText(exported, asked, backend)).toEqual(texts);
+      const shorter = await generateText(exported, { ...asked, tokens: 20, count: 1 }, backend);
+      expect(texts[0]!.startsWith(shorter[0]!)).toBe(true);
+      const stop = texts[0]!.slice(5, 8);
+      const stopped = await generateText(exported, { ...asked, count: 1, stop }, backend);
+      expect(stopped[0]).toBe(texts[0]!.slice(0, texts[0]!.indexOf(stop)));
+      await expect(generateText(exported, { ...asked, prompt: "", count: 1 }, backend)).resolves.toHaveLength(1);
+    } finally {
+      await close();
+    }
+  });
+
+  test("goes on when the folder is gone, and is told when it holds other weights", async () => {
+    const moved = place("moved");
+    mkdirSync(moved);
+    for (const name of ["config.json", "model.safetensors"])
+      writeFileSync(join(moved, name), readFileSync(place("llama", name)));
+    const from = (steps: number) => job({ steps, model: { kind: "pretrained", folder: moved } });
+    const output = place("going-on");
+    await train(from(2), { output });
+    // a bit of a weight
+    const weights = readFileSync(join(moved, "model.safetensors"));
+    weights[weights.length - 1]! ^= 1;
+    writeFileSync(join(moved, "model.safetensors"), weights);
+    const notes: string[] = [];
+    await train(from(3), { output, resume: true, onNote: (line) => notes.push(line) });
+    expect(notes.join("\n")).toContain("the job differs from the one that wrote the checkpoint");
+    rmSync(moved, { recursive: true });
+    const ended = await skeinTrain(folder, "resume", output, "--steps", "4", "--quiet");
+    expect(ended).toMatchObject({ code: 0 });
+  });
+});
+
+describe("what does not fit is refused before a step, in a line", () => {
+  const refused = async (more: object, rule: RegExp): Promise<void> => {
+    await expect(train(job(more), { output: place("refused") })).rejects.toThrow(rule);
+  };
+
+  test("a vocabulary, a window, a kind of model, samples of another kind", async () => {
+    await savePretrained(place("small"), {
+      config: { ...config, vocab_size: 100 },
+      ...(await evaluate(
+        (key: Tensor) => modelOf({ ...config, vocab_size: 100 }).init(key),
+        referenceBackend(),
+      )(randomKey(3))),
+    });
+    await refused(
+      { model: { kind: "pretrained", folder: place("small") } },
+      /^model\.folder: the llama of its config\.json knows 100 tokens, but those of this data go up to 258; use the/,
+    );
+    const mistral = { ...config, model_type: "mistral", sliding_window: 8 };
+    writeFileSync(place("small", "config.json"), JSON.stringify(mistral));
+    await refused(
+      { model: { kind: "pretrained", folder: place("small"), weights: "none" } },
+      /cannot take these samples, whose inputs are i32\[16\] with tokens: llama: .*\b8\b/,
+    );
+    writeFileSync(place("small", "config.json"), JSON.stringify({ ...config, model_type: "lama" }));
+    await refused(
+      { model: { kind: "pretrained", folder: place("small") } },
+      /config\.json is of model_type "lama", .* did you mean llama\?/,
+    );
+    await refused(
+      { mesh: { tensor: 2 } },
+      /2 ranks are to share out matrices, which a pretrained does not know how to/,
+    );
+  });
+
+  test("a folder that is not there, or damaged", async () => {
+    await refused(
+      { model: { kind: "pretrained", folder: place("nowhere") } },
+      /nowhere.config\.json cannot be read \(ENOENT\)/,
+    );
+    mkdirSync(place("damaged"));
+    for (const name of ["config.json", "model.safetensors"])
+      writeFileSync(place("damaged", name), readFileSync(place("llama", name)));
+    truncateSync(place("damaged", "model.safetensors"), 5000);
+    await refused({ model: { kind: "pretrained", folder: place("damaged") } }, /takes|bytes/);
+    appendFileSync(place("words", "other.json"), "{}");
+    await refused(
+      { data: { kind: "text", file: place("text.txt"), tokenizer: place("words", "other.json"), window: 16 } },
+      /other\.json is no tokenizer that @huggingface\/tokenizers reads/,
+    );
+  });
+});
+
+test("commands say how they are to be called", async () => {
+  const imported = await skeinTrain(folder, "import", "llama", "--output", "imported.yaml", "--json");
+  expect(JSON.parse(imported.stdout)).toMatchObject({ kind: "llama", dtypes: ["bf16"], job: "imported.yaml" });
+  const again = await skeinTrain(folder, "import", "llama", "--output", "imported.yaml");
+  expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("imported.yaml is there already")]);
+  const wrong = await skeinTrain(folder, "generate", "llama", "--prompt", "x", "--top-p", "2");
+  expect([wrong.code, wrong.stderr]).toEqual([
+    2,
+    expect.stringContaining('--top-p is "2", but must be a number above 0'),
+  ]);
+});

@@ -1,0 +1,99 @@
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { DataError } from "../errors.ts";
+import type { Tokenizer } from "../tokenizer.ts";
+import { type DataPackage, findModule, installCommand } from "./data-packages.ts";
+
+const tokenizerPackage: DataPackage = {
+  name: "@huggingface/tokenizers",
+  range: "^0.2.0",
+  holds: "what reads a tokenizer.json",
+};
+
+/** The file of a tokenizer in a folder of Hugging Face's layout. */
+export const tokenizerFile = "tokenizer.json";
+const configFile = "tokenizer_config.json";
+
+/** What we use of the package. */
+interface TokenizerOfPackage {
+  encode(text: string, options: { readonly add_special_tokens: boolean }): { readonly ids: readonly number[] };
+  decode(tokens: readonly number[], options: { readonly skip_special_tokens: boolean }): string;
+  token_to_id(token: string): number | undefined;
+  get_vocab(withAddedTokens: boolean): Map<string, number>;
+}
+
+type TokenizerClass = new (tokenizer: object, config: object) => TokenizerOfPackage;
+
+const tokenizerClass = (from: string): TokenizerClass => {
+  const entry = findModule(tokenizerPackage.name, from);
+  if (entry === undefined)
+    throw new DataError(
+      `package ${tokenizerPackage.name}, ${tokenizerPackage.holds}, is not installed; install it with: ${installCommand(tokenizerPackage)}`,
+    );
+  // As CommonJS, which is what was found: its names are not seen by `import`.
+  return (createRequire(entry)(entry) as { readonly Tokenizer: TokenizerClass }).Tokenizer;
+};
+
+const readObject = (path: string): Readonly<Record<string, unknown>> => {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (cause) {
+    throw new DataError(
+      `${path} cannot be read (${(cause as NodeJS.ErrnoException).code}); name a ${tokenizerFile}, or a folder with one`,
+      { cause },
+    );
+  }
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value))
+      return value as Readonly<Record<string, unknown>>;
+  } catch {
+    // told below
+  }
+  throw new DataError(`${path} holds no JSON object, so it is no ${tokenizerFile}; restore it from another copy`);
+};
+
+/** A special token as a configuration writes it: its text, or an object with it. */
+const textOf = (token: unknown): string | undefined =>
+  typeof token === "string" ? token : ((token as { readonly content?: string } | undefined)?.content ?? undefined);
+
+/**
+ * A tokenizer as Hugging Face keeps it, by package `@huggingface/tokenizers`: `tokenizer.json`, and
+ * `tokenizer_config.json` beside it where it is there, which names the end of a text.
+ *
+ * @param place the file, or its folder.
+ * @param from file URL of the module whose dependencies are searched for the package: `import.meta.url`.
+ * @throws DataError when the package is not installed, with the command that installs it, or the file cannot be used.
+ * @example const { encode } = loadTokenizer("checkpoints/llama", import.meta.url);
+ */
+export const loadTokenizer = (place: string, from: string): Tokenizer => {
+  const isFolder = statSync(place, { throwIfNoEntry: false })?.isDirectory() === true;
+  const path = isFolder ? join(place, tokenizerFile) : place;
+  const description = readObject(path);
+  const beside = join(dirname(path), configFile);
+  const config = existsSync(beside) ? readObject(beside) : {};
+  const TokenizerOfFile = tokenizerClass(from);
+  let tokenizer: TokenizerOfPackage;
+  let vocabulary = 0;
+  try {
+    tokenizer = new TokenizerOfFile(description, config);
+    for (const id of tokenizer.get_vocab(true).values()) vocabulary = Math.max(vocabulary, id + 1);
+  } catch (cause) {
+    throw new DataError(
+      `${path} is no tokenizer that ${tokenizerPackage.name} reads (${(cause as Error).message}); save it again with Hugging Face's tokenizers`,
+      { cause },
+    );
+  }
+  const end = textOf(config["eos_token"]);
+  const encode = (text: string, withSpecial: boolean): Int32Array =>
+    Int32Array.from(tokenizer.encode(text, { add_special_tokens: withSpecial }).ids);
+  return {
+    vocabulary,
+    encode: (text) => encode(text, false),
+    encodePrompt: (text) => encode(text, true),
+    decode: (tokens) => tokenizer.decode(Array.from(tokens), { skip_special_tokens: true }),
+    endOfText: end === undefined ? undefined : tokenizer.token_to_id(end),
+  };
+};
