@@ -70,7 +70,7 @@ const loadData = async (job: DataJob): Promise<DataSet> => {
 const textData = (bytes: Uint8Array, { window, testFraction, tokenizer: place }: TextJob): DataSet => {
   if (place === undefined) return { ...windowsOf(bytes, window, testFraction), predicts: "bytes", classes: 256 };
   const tokenizer = loadTokenizer(place, import.meta.url);
-  const tokens = tokenizer.encode(new TextDecoder().decode(Uint8Array.from(bytes)));
+  const tokens = tokenizer.encode(new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes)));
   const shared = new Int32Array(new SharedArrayBuffer(tokens.byteLength));
   shared.set(tokens);
   return { ...windowsOf(shared, window, testFraction), predicts: "tokens", classes: tokenizer.vocabulary };

@@ -19,7 +19,7 @@ test("a bound goes with recompute: auto, and blocks with models that have some",
   expect(faultsOf({ maxBytes: 1e6 })).toMatch(/no effect with recompute: none; use recompute: auto or leave it out/);
   expect(faultsOf({ recompute: "blocks", maxBytes: 1e6 })).toMatch(/no effect with recompute: blocks/);
   expect(faultsOf({ recompute: "blocks" }, { kind: "mlp", hidden: [4] })).toMatch(
-    /is for resnet18, gpt, but the model is of kind mlp; use recompute: auto/,
+    /is for resnet18, gpt, pretrained, but the model is of kind mlp; use recompute: auto/,
   );
   expect(faultsOf({ recompute: "auto", maxBytes: 0.5 })).toMatch(/memory.maxBytes is 0.5/);
 });

@@ -90,6 +90,7 @@ test("figures read well", () => {
     "What next:",
     "  train longer    skein-train resume 'my runs/1' --steps 40",
     "  see the run     skein-train report 'my runs/1'",
+    "  watch runs      skein-train watch 'my runs'",
     "  see the curves  tensorboard --logdir 'my runs/1'   (every step in numbers: my runs/1/metrics.jsonl)",
     expect.stringContaining("add --trace trace.json"),
   ]);

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { modelOf } from "@skein/pretrained";
 import { loadPretrained, savePretrained } from "@skein/pretrained/node";
+import { byteLevelTokenizer } from "@skein/testing";
 import { evaluate, flattenTree, type NdArray, randomKey, referenceBackend, type Tensor } from "@skein/tensor-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { evaluateRun } from "../src/evaluate-command.ts";
@@ -12,7 +13,6 @@ import { openTextModel } from "../src/generate/text-model.ts";
 import { openLoneBackend } from "../src/lone-backend.ts";
 import { openSavedRun } from "../src/saved-run.ts";
 import { train, type TrainJob } from "../src/train.ts";
-import { writeTokenizer } from "./byte-level-tokenizer.ts";
 import { skeinTrain } from "./cli.ts";
 
 const config = {
@@ -33,7 +33,7 @@ beforeAll(async () => {
   const fresh = await evaluate((key: Tensor) => modelOf(config).init(key), referenceBackend())(randomKey(3));
   await savePretrained(place("llama"), { config, ...fresh }, { dtype: "bf16" });
   mkdirSync(place("words"));
-  writeTokenizer(place("words"));
+  for (const [name, text] of Object.entries(byteLevelTokenizer())) writeFileSync(place("words", name), text);
   writeFileSync(place("text.txt"), "the thin thief gave the thing to them, then they went there\n".repeat(40));
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -19,5 +19,5 @@ export const byteTokenizer: Tokenizer = {
   vocabulary: 256,
   encode: bytesOf,
   encodePrompt: bytesOf,
-  decode: (tokens) => new TextDecoder().decode(Uint8Array.from(tokens)),
+  decode: (tokens) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(tokens)),
 };

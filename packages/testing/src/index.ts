@@ -1,3 +1,4 @@
+export { byteLevelTokenizer } from "./byte-level-tokenizer.ts";
 export { arrayStateScenarios, type Expect, type MeasuredBackend } from "./array-states.ts";
 export { composedCases } from "./cases/composed.ts";
 export { conformanceCases } from "./cases/table.ts";

@@ -5,7 +5,7 @@ import { DataError } from "../errors.ts";
 import type { Tokenizer } from "../tokenizer.ts";
 import { type DataPackage, findModule, installCommand } from "./data-packages.ts";
 
-const tokenizerPackage: DataPackage = {
+export const tokenizerPackage: DataPackage = {
   name: "@huggingface/tokenizers",
   range: "^0.2.0",
   holds: "what reads a tokenizer.json",
@@ -93,7 +93,9 @@ export const loadTokenizer = (place: string, from: string): Tokenizer => {
     vocabulary,
     encode: (text) => encode(text, false),
     encodePrompt: (text) => encode(text, true),
-    decode: (tokens) => tokenizer.decode(Array.from(tokens), { skip_special_tokens: true }),
+    // The package decodes no empty list.
+    decode: (tokens) =>
+      tokens.length === 0 ? "" : tokenizer.decode(Array.from(tokens), { skip_special_tokens: true }),
     endOfText: end === undefined ? undefined : tokenizer.token_to_id(end),
   };
 };

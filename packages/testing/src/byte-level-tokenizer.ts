@@ -1,6 +1,3 @@
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
-
 /** Characters that stand for bytes in a byte-level vocabulary: printable ones for themselves, others from 256 on. */
 const byteCharacters = (): string[] => {
   const isPrintable = (byte: number): boolean =>
@@ -9,14 +6,14 @@ const byteCharacters = (): string[] => {
   return Array.from({ length: 256 }, (_, byte) => String.fromCharCode(isPrintable(byte) ? byte : next++));
 };
 
-/** Of the tokenizer that `writeTokenizer` writes. */
-export const endToken = 258;
-
-/** Write a tokenizer of bytes, `th`, `the` and the end of a text, as Hugging Face's libraries do. */
-export const writeTokenizer = (folder: string): void => {
+/** A tokenizer of bytes, `th` (256), `the` (257) and the end of a text (258), in files as Hugging Face has them. */
+export const byteLevelTokenizer = (): {
+  readonly "tokenizer.json": string;
+  readonly "tokenizer_config.json": string;
+} => {
   const vocab = Object.fromEntries([...byteCharacters(), "th", "the", "<|end|>"].map((token, id) => [token, id]));
   const level = { type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: true };
-  const end = { id: endToken, content: "<|end|>", single_word: false, lstrip: false, rstrip: false, normalized: false };
+  const end = { id: 258, content: "<|end|>", single_word: false, lstrip: false, rstrip: false, normalized: false };
   const model = { type: "BPE", vocab, merges: ["t h", "th e"], fuse_unk: false, byte_fallback: false };
   const tokenizer = {
     version: "1.0",
@@ -27,6 +24,8 @@ export const writeTokenizer = (folder: string): void => {
     decoder: level,
     model,
   };
-  writeFileSync(join(folder, "tokenizer.json"), JSON.stringify(tokenizer));
-  writeFileSync(join(folder, "tokenizer_config.json"), JSON.stringify({ eos_token: "<|end|>" }));
+  return {
+    "tokenizer.json": JSON.stringify(tokenizer),
+    "tokenizer_config.json": JSON.stringify({ eos_token: "<|end|>" }),
+  };
 };
