@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { evaluateRun } from "../src/evaluate-command.ts";
 import { exportHuggingFace } from "../src/export/hugging-face.ts";
 import { generateText } from "../src/generate/generate-text.ts";
+import { nextLogits } from "../src/generate/next-logits.ts";
 import { openTextModel } from "../src/generate/text-model.ts";
 import { openLoneBackend } from "../src/lone-backend.ts";
 import { openSavedRun } from "../src/saved-run.ts";
@@ -103,6 +104,12 @@ describe("a job that trains a checkpoint of Hugging Face's on", () => {
       const stopped = await generateText(exported, { ...asked, count: 1, stop }, backend);
       expect(stopped[0]).toBe(texts[0]!.slice(0, texts[0]!.indexOf(stop)));
       await expect(generateText(exported, { ...asked, prompt: "", count: 1 }, backend)).resolves.toHaveLength(1);
+
+      const [next, shortest] = [nextLogits(exported, 8, backend), nextLogits(exported, 3, backend)];
+      const long = Array.from({ length: 20 }, (_, i) => (i * 37) % 256);
+      expect(await next.of(long)).toEqual(await next.of(long.slice(-8)));
+      const [filled, exact] = [await next.of([5, 6, 7]), await shortest.of([5, 6, 7])];
+      filled.forEach((score, i) => expect(score).toBeCloseTo(exact[i]!, 4));
     } finally {
       await close();
     }
