@@ -1,6 +1,14 @@
 import { dirname } from "node:path";
 import { mnistClasses, splitRecords, splitText, takeRecords, textRecords } from "@skein/data";
-import { loadFashionMnist, loadIdx, loadMnist, loadMobyDick, loadText, loadTokenizer } from "@skein/data/node";
+import {
+  loadFashionMnist,
+  loadIdx,
+  loadImageFolder,
+  loadMnist,
+  loadMobyDick,
+  loadText,
+  loadTokenizer,
+} from "@skein/data/node";
 import { lamb, lars } from "@skein/second-order";
 import { cnn, gpt, mlp, type Model, resnet18 } from "@skein/models";
 import {
@@ -52,6 +60,10 @@ const loadData = async (job: DataJob): Promise<DataSet> => {
       return { ...loadFashionMnist({ folder: job.folder }), predicts: "classes", classes: mnistClasses };
     case "idx":
       return { ...loadIdx(job), predicts: "classes" };
+    case "image-folder": {
+      const size = typeof job.size === "number" ? ([job.size, job.size] as const) : job.size;
+      return { ...(await loadImageFolder({ ...job, size, from: import.meta.url })), predicts: "classes" };
+    }
     case "moby-dick":
       return textData(loadMobyDick({ from: import.meta.url }), job);
     case "text":
@@ -106,7 +118,10 @@ export const limited = (data: DataSet, { validationFraction, trainSamples, testS
 };
 
 /** Load the samples into shared memory. @throws DataError, ModuleError when they are missing, truncated or altered. */
-export const buildData = async (job: DataJob): Promise<DataSet> => limited(await loadData(job), job);
+export const buildData = async (job: DataJob): Promise<DataSet> => ({
+  ...limited(await loadData(job), job),
+  ...("augment" in job && job.augment && { augmentation: { cropPadding: job.augment.crop, flip: job.augment.flip } }),
+});
 
 /** What samples a model of ours takes, and what it learns from them. */
 const requireTask = ({ kind }: OwnModelJob, { inputs, predicts, classes }: Task): number => {

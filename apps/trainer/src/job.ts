@@ -150,15 +150,37 @@ export interface PretrainedJob {
   readonly digest?: string | undefined;
 }
 
+/** How images change from epoch to epoch. */
+export interface AugmentJob {
+  /** Pixels that they may be moved by, each way. */
+  readonly crop: number;
+  /** Whether they are mirrored, half of the time. */
+  readonly flip: boolean;
+}
+
+/** What goes for all images. */
+interface Images extends Limits {
+  readonly augment?: AugmentJob | undefined;
+}
+
 export type DataJob =
-  | ({ readonly kind: "mnist" | "fashion-mnist"; readonly folder?: string | undefined } & Limits)
+  | ({ readonly kind: "mnist" | "fashion-mnist"; readonly folder?: string | undefined } & Images)
   | ({
       readonly kind: "idx";
       readonly folder: string;
       readonly train?: IdxPairJob | undefined;
       readonly test?: IdxPairJob | undefined;
       readonly classes?: number | undefined;
-    } & Limits)
+    } & Images)
+  | ({
+      readonly kind: "image-folder";
+      readonly folder: string;
+      readonly size: number | readonly [number, number];
+      readonly channels: 1 | 3;
+      readonly fit: "cover" | "contain" | "stretch";
+      readonly testFraction: number;
+      readonly skipDamaged: boolean;
+    } & Images)
   | ({ readonly kind: "moby-dick" } & TextJob)
   | ({ readonly kind: "text"; readonly file: string } & TextJob)
   | (ModuleJob & Limits)

@@ -97,6 +97,8 @@ export type RankMessage =
       readonly exposedSeconds: number;
       /** Of those, for all-to-alls; where steps have them. */
       readonly exposedAllToAllSeconds?: number;
+      /** Of `seconds`, what was spent waiting for a batch. */
+      readonly dataSeconds: number;
       /** Payload that rank 0 has sent during the step. */
       readonly bytesSent: number;
       /** Resident memory of rank 0's process after it. */

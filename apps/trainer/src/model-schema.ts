@@ -155,6 +155,7 @@ const learners: Readonly<Partial<Record<DataJob["kind"], readonly ModelJob["kind
   mnist: ofImages,
   "fashion-mnist": ofImages,
   idx: ofImages,
+  "image-folder": ofImages,
   "moby-dick": ofText,
   text: ofText,
 };

@@ -271,7 +271,7 @@ export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> =>
     modelHash: sha256(specsText(whole)),
     jobHash: jobHashOf(job, digest),
     dataDigest: digest,
-    remarks: remarksOn(job, totalSteps),
+    remarks: [...(data.remarks ?? []), ...remarksOn(job, totalSteps)],
   };
 };
 

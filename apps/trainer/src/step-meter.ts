@@ -8,6 +8,8 @@ export interface StepCosts {
   readonly exposedSeconds: number;
   /** Of those, for all-to-alls; where steps have them. */
   readonly exposedAllToAllSeconds?: number;
+  /** Of `seconds`, spent waiting for a batch. */
+  readonly dataSeconds: number;
   /** Payload that this rank has sent during the step. */
   readonly bytesSent: number;
 }
@@ -34,6 +36,7 @@ export interface StepTrace {
  */
 export class StepMeter {
   private readonly input: StepMeterInput;
+  private dataSeconds = 0;
   private began = { milliseconds: 0, seconds: 0, exposedSeconds: 0, allToAllSeconds: 0, bytesSent: 0 };
 
   constructor(input: StepMeterInput) {
@@ -51,6 +54,11 @@ export class StepMeter {
     };
   }
 
+  /** What the step learns from is here. */
+  hasBatch(): void {
+    this.dataSeconds = (performance.now() - this.began.milliseconds) / 1000;
+  }
+
   /** @param step that is done now. */
   end(step: number): StepCosts {
     const { world, waitClock, trace, firstStep } = this.input;
@@ -60,6 +68,7 @@ export class StepMeter {
       ...(waitClock.allToAllSeconds !== undefined && {
         exposedAllToAllSeconds: waitClock.allToAllSeconds - this.began.allToAllSeconds,
       }),
+      dataSeconds: this.dataSeconds,
       bytesSent: world.bytesSent() - this.began.bytesSent,
     };
     if (trace !== undefined) {

@@ -1,4 +1,4 @@
-import { type Records, positionOf, stepsPerEpoch } from "@skein/data";
+import { type Augmentation, type Records, positionOf, stepsPerEpoch } from "@skein/data";
 import { Prefetcher } from "@skein/data/node";
 import { type Backend, type Communicator, type Communicators, spanned } from "@skein/tensor-core";
 import { firstTunedBytes } from "./build-exchange.ts";
@@ -33,6 +33,8 @@ export interface RankRun {
   readonly waitClock: WaitClock;
   readonly rank: number;
   readonly train: Records;
+  /** How its images change from epoch to epoch. */
+  readonly augmentation?: Augmentation | undefined;
   readonly totalSteps: number;
   readonly firstStep: number;
   /** What was measured and decided before the run. */
@@ -157,11 +159,18 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
   };
 
   const position = positionOf(firstStep, stepsAnEpoch);
-  const batches = new Prefetcher(train, { batchSize: job.batch, seed: job.seed, ...batchPartOf(job, rank), position });
+  const batches = new Prefetcher(train, {
+    batchSize: job.batch,
+    seed: job.seed,
+    ...batchPartOf(job, rank),
+    position,
+    augmentation: run.augmentation,
+  });
   try {
     while (state.done < totalSteps && stop.begin(state.done + 1)) {
       meter.begin();
       const { batch, position } = await spanned(spanSink, { name: "next batch", track: "data" }, () => batches.next());
+      meter.hasBatch();
       if (run.beforeStep !== undefined) await state.replace(run.beforeStep);
       const figures = await state.step(batch);
       const costs = meter.end(state.done);

@@ -101,6 +101,7 @@ const trainOn = async (
     waitClock,
     rank,
     train: data.train,
+    augmentation: data.augmentation,
     totalSteps,
     firstStep: resume?.step ?? 0,
     stop: new StopSignal(input.stop),

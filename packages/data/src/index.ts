@@ -6,6 +6,7 @@ export {
   trainingBatches,
   type TrainingOptions,
 } from "./batches.ts";
+export type { Augmentation } from "./augment.ts";
 export { DataError } from "./errors.ts";
 export { fetchMnist } from "./fetch-mnist.ts";
 export { type IdxArray, parseIdx, takeIdx } from "./idx.ts";

@@ -7,6 +7,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { trainingBatches } from "../src/index.ts";
 import { loadMnist, loadMobyDick, Prefetcher } from "../src/node.ts";
 import { dataPackageFolder, dataPackages, findPackage } from "../src/node/data-packages.ts";
+import { imagePackage } from "../src/node/load-image-folder.ts";
 import { tokenizerPackage } from "../src/node/load-tokenizer.ts";
 import manifest from "../package.json" with { type: "json" };
 
@@ -65,7 +66,9 @@ test("packages are found beside the program, else in the working directory", () 
 
 test("the versions that are asked for are those of the package's optional peers", () => {
   expect(
-    Object.fromEntries([tokenizerPackage, ...Object.values(dataPackages)].map(({ name, range }) => [name, range])),
+    Object.fromEntries(
+      [imagePackage, tokenizerPackage, ...Object.values(dataPackages)].map(({ name, range }) => [name, range]),
+    ),
   ).toEqual(manifest.peerDependencies);
   expect(Object.keys(manifest.peerDependenciesMeta)).toEqual(Object.keys(manifest.peerDependencies));
 });

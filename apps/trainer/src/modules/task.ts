@@ -1,4 +1,4 @@
-import type { Records } from "@skein/data";
+import type { Augmentation, Records } from "@skein/data";
 import type { TensorSpec } from "@skein/tensor-core";
 
 /**
@@ -15,6 +15,10 @@ export interface DataSet {
   readonly predicts: Prediction;
   /** How many classes, bytes or tokens there are to choose from: the width of the logits. None for values. */
   readonly classes?: number | undefined;
+  /** How training changes the images of `train`, the field `inputs`, from epoch to epoch. */
+  readonly augmentation?: Augmentation | undefined;
+  /** What people should know of the samples, a line each. */
+  readonly remarks?: readonly string[] | undefined;
 }
 
 /** What a model is to learn, without the samples. */

@@ -1,14 +1,14 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { DataError } from "../errors.ts";
 import type { Tokenizer } from "../tokenizer.ts";
-import { type DataPackage, findModule, installCommand } from "./data-packages.ts";
+import type { DataPackage } from "./data-packages.ts";
+import { requirePackage } from "./optional-package.ts";
 
 export const tokenizerPackage: DataPackage = {
   name: "@huggingface/tokenizers",
   range: "^0.2.0",
-  holds: "what reads a tokenizer.json",
+  holds: "which reads a tokenizer.json",
 };
 
 /** The file of a tokenizer in a folder of Hugging Face's layout. */
@@ -24,16 +24,6 @@ interface TokenizerOfPackage {
 }
 
 type TokenizerClass = new (tokenizer: object, config: object) => TokenizerOfPackage;
-
-const tokenizerClass = (from: string): TokenizerClass => {
-  const entry = findModule(tokenizerPackage.name, from);
-  if (entry === undefined)
-    throw new DataError(
-      `package ${tokenizerPackage.name}, ${tokenizerPackage.holds}, is not installed; install it with: ${installCommand(tokenizerPackage)}`,
-    );
-  // As CommonJS, which is what was found: its names are not seen by `import`.
-  return (createRequire(entry)(entry) as { readonly Tokenizer: TokenizerClass }).Tokenizer;
-};
 
 const readObject = (path: string): Readonly<Record<string, unknown>> => {
   let text: string;
@@ -74,7 +64,7 @@ export const loadTokenizer = (place: string, from: string): Tokenizer => {
   const description = readObject(path);
   const beside = join(dirname(path), configFile);
   const config = existsSync(beside) ? readObject(beside) : {};
-  const TokenizerOfFile = tokenizerClass(from);
+  const { Tokenizer: TokenizerOfFile } = requirePackage(tokenizerPackage, from) as { Tokenizer: TokenizerClass };
   let tokenizer: TokenizerOfPackage;
   let vocabulary = 0;
   try {

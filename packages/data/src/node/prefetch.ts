@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { ArgumentError } from "@skein/tensor-core";
 import { threadFile } from "@skein/tensor-core/backend";
+import type { Augmentation } from "../augment.ts";
 import type { TrainingOptions } from "../batches.ts";
 import { advance, type DataPosition, shardRange, stepsPerEpoch } from "../order.ts";
 import { type Batch, type Records, viewBatch } from "../records.ts";
@@ -10,6 +11,8 @@ import { controlWord, makeSlots, type Slots, slotOf } from "./prefetch-slots.ts"
 export interface PrefetchOptions extends TrainingOptions {
   /** Batches that may wait ahead of the trainer. Default: 4. */
   readonly slots?: number;
+  /** How images, the field `inputs`, change from epoch to epoch. Default: not at all. */
+  readonly augmentation?: Augmentation | undefined;
 }
 
 /** A batch that a worker has prepared, and where in the data the next one begins. */
@@ -33,7 +36,7 @@ export class Prefetcher {
   private at: DataPosition;
   private taken = 0;
 
-  constructor(records: Records, { slots = 4, ...options }: PrefetchOptions) {
+  constructor(records: Records, { slots = 4, augmentation, ...options }: PrefetchOptions) {
     if (!Number.isInteger(slots) || slots < 2)
       throw new ArgumentError(
         `prefetch with ${slots} slots is not possible; use at least 2, one to fill while the other is read`,
@@ -47,7 +50,7 @@ export class Prefetcher {
     this.worker = new Worker(
       threadFile(() => new URL("./prefetch-worker.ts", import.meta.url), "@skein/data", existsSync),
       {
-        workerData: { records, options, slots: this.slots },
+        workerData: { records, options, augmentation, slots: this.slots },
         name: "skein-prefetch",
         resourceLimits: { maxYoungGenerationSizeMb: 4 }, // short-lived views only; keeps the thread's memory small and flat
       },

@@ -1,0 +1,59 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { augmentationKey, augmentImage } from "./augment.ts";
+
+const sizes = fc.tuple(fc.integer({ min: 1, max: 6 }), fc.integer({ min: 1, max: 6 }), fc.constantFrom(1, 3));
+const keys = fc.tuple(fc.nat(), fc.nat({ max: 50 }), fc.nat({ max: 1000 }));
+
+/** An image whose every pixel is another one and none is black, changed. */
+const changed = (
+  size: readonly [number, number, number],
+  augmentation: { readonly cropPadding: number; readonly flip: boolean },
+  key: readonly [number, number, number],
+): { readonly source: Uint8Array; readonly target: Uint8Array } => {
+  const source = Uint8Array.from({ length: size[0] * size[1] * size[2] }, (_, i) => i + 1);
+  const target = new Uint8Array(source.length).fill(77);
+  augmentImage(source, target, size, augmentation, augmentationKey(...key));
+  return { source, target };
+};
+
+describe("an augmented image", () => {
+  test("is the image, moved by up to the padding and perhaps mirrored, with black where nothing was", () => {
+    fc.assert(
+      fc.property(sizes, fc.nat({ max: 3 }), fc.boolean(), keys, (size, cropPadding, flip, key) => {
+        const [rows, columns, channels] = size;
+        const { source, target } = changed(size, { cropPadding, flip }, key);
+        const shown = (down: number, right: number, isMirrored: boolean): number[] =>
+          Array.from(target, (_, i) => {
+            const [channel, column, row] = [
+              i % channels,
+              Math.floor(i / channels) % columns,
+              Math.floor(i / channels / columns),
+            ];
+            const [y, x] = [row + down, (isMirrored ? columns - 1 - column : column) + right];
+            return y < 0 || y >= rows || x < 0 || x >= columns ? 0 : source[(y * columns + x) * channels + channel]!;
+          });
+        const moves = Array.from({ length: 2 * cropPadding + 1 }, (_, i) => i - cropPadding);
+        const all = moves.flatMap((down) =>
+          moves.flatMap((right) =>
+            (flip ? [false, true] : [false]).map((isMirrored) => shown(down, right, isMirrored)),
+          ),
+        );
+        expect(all).toContainEqual([...target]);
+      }),
+    );
+  });
+
+  test("is the same for the same seed, epoch and sample, and all ways come", () => {
+    const of = (epoch: number, sample: number): string =>
+      [...changed([3, 3, 1], { cropPadding: 1, flip: true }, [7, epoch, sample]).target].join();
+    expect(of(2, 5)).toBe(of(2, 5));
+    const ways = new Set(Array.from({ length: 400 }, (_, i) => of(i % 20, Math.floor(i / 20))));
+    expect(ways.size).toBe(18); // nine places, two ways round
+  });
+
+  test("is as it was where nothing is asked", () => {
+    const { source, target } = changed([4, 5, 3], { cropPadding: 0, flip: false }, [1, 2, 3]);
+    expect(target).toEqual(source);
+  });
+});

@@ -1,0 +1,112 @@
+import { createHash } from "node:crypto";
+import { readdirSync, statSync } from "node:fs";
+import { extname, join, relative } from "node:path";
+import { DataError } from "../errors.ts";
+
+/** An image of a class. */
+export interface ImageFile {
+  readonly path: string;
+  readonly label: number;
+}
+
+/** Images in folders by class, before any is opened. */
+export interface FoundImages {
+  /** In the order of their names, which labels count. */
+  readonly classes: readonly string[];
+  readonly train: readonly ImageFile[];
+  readonly test: readonly ImageFile[];
+  /** Files that are no images by their names. */
+  readonly others: readonly string[];
+}
+
+const extensions: ReadonlySet<string> = new Set([".avif", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"]);
+
+const namesIn = (folder: string): string[] => {
+  try {
+    return readdirSync(folder)
+      .filter((name) => !name.startsWith("."))
+      .sort();
+  } catch (cause) {
+    throw new DataError(
+      `${folder} cannot be read (${(cause as NodeJS.ErrnoException).code}); name a folder with a folder of images for each class`,
+      { cause },
+    );
+  }
+};
+
+const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+
+/** Files below a folder, whatever the depth; links to folders are not followed, which might lead back. */
+const filesBelow = (folder: string): string[] =>
+  readdirSync(folder, { withFileTypes: true })
+    .filter(({ name }) => !name.startsWith("."))
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap((entry) => {
+      const path = join(folder, entry.name);
+      if (entry.isDirectory()) return filesBelow(path);
+      return isFolder(path) ? [] : [path];
+    });
+
+const isImage = (path: string): boolean => extensions.has(extname(path).toLowerCase());
+
+/** A number in [0, 1) that a name alone decides. */
+const placeOf = (name: string): number => createHash("sha256").update(name).digest().readUInt32BE() / 2 ** 32;
+
+const classesIn = (folder: string): string[] => namesIn(folder).filter((name) => isFolder(join(folder, name)));
+
+/** @throws DataError for a class that has no images. */
+const imagesOf = (
+  folder: string,
+  classes: readonly string[],
+): { readonly images: ImageFile[]; readonly others: string[] } => {
+  const others: string[] = [];
+  const images = classesIn(folder).flatMap((name) => {
+    const label = classes.indexOf(name);
+    if (label < 0)
+      throw new DataError(
+        `${join(folder, name)} is of a class that no training image has; the classes are ${classes.join(", ")}: move it away, or give it training images`,
+      );
+    const files = filesBelow(join(folder, name));
+    others.push(...files.filter((path) => !isImage(path)));
+    const ofClass = files.filter(isImage);
+    if (ofClass.length === 0)
+      throw new DataError(
+        `${join(folder, name)} holds no images (${[...extensions].join(", ")}); put some in, or remove the folder`,
+      );
+    return ofClass.map((path) => ({ path, label }));
+  });
+  return { images, others };
+};
+
+const heldOutNames: readonly string[] = ["test", "val", "validation"];
+
+/**
+ * Find images in folders by class: in `train/<class>` and `test/<class>` (or `val`, `validation`), else in `<class>`,
+ * of which a part is held out. Which part an image falls into depends on its name alone, so it stays there when others
+ * come.
+ *
+ * @param testFraction in (0, 1); where there is no folder of held-out images.
+ * @throws DataError for a folder without classes, a class without images, or parts without one.
+ */
+export const findImages = (folder: string, testFraction: number): FoundImages => {
+  const top = classesIn(folder);
+  const heldOut = heldOutNames.find((name) => top.includes(name));
+  const isCut = !(top.includes("train") && heldOut !== undefined);
+  const learned = isCut ? folder : join(folder, "train");
+  const classes = classesIn(learned);
+  if (classes.length < 2)
+    throw new DataError(
+      `${learned} holds ${classes.length === 0 ? "no folders" : `one folder, ${classes[0]}`}, but each class of images has a folder of its own, two at least; make them, or name another folder`,
+    );
+  const { images, others } = imagesOf(learned, classes);
+  const found = isCut
+    ? { test: images.filter(({ path }) => placeOf(relative(folder, path)) < testFraction), others }
+    : { test: imagesOf(join(folder, heldOut!), classes).images, others };
+  const test = new Set(found.test);
+  const train = isCut ? images.filter((image) => !test.has(image)) : images;
+  if (train.length === 0 || found.test.length === 0)
+    throw new DataError(
+      `${folder}: of ${images.length} images ${train.length} are to learn from and ${found.test.length} to judge by; put more in, or make folders train and test`,
+    );
+  return { classes, train, test: found.test, others: found.others };
+};
