@@ -15,6 +15,7 @@ const packageGraph = {
   models: ["tensor-core"],
   data: ["tensor-core"],
   pretrained: ["tensor-core", "models"],
+  onnx: ["tensor-core"],
   testing: ["tensor-core"],
   measuring: [],
   "published-measurements": [],
@@ -33,6 +34,7 @@ const testGraph = {
   "cost-model": ["published-measurements"],
   models: ["cpu-kernels"],
   pretrained: ["cpu-kernels"],
+  onnx: ["models"],
   report: ["browser"],
 };
 

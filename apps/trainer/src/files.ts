@@ -48,9 +48,9 @@ export const nodeFiles: Files = {
  * takes what the disk has taken of a write for all of it; and knows no files but the disk's, while tests let each of
  * these steps fail.
  */
-export const replaceDurably = (files: Files, path: string, text: string): void => {
+export const replaceDurably = (files: Files, path: string, content: string | Uint8Array): void => {
   const temporary = `${path}.tmp`;
-  files.writeDurably(temporary, [new TextEncoder().encode(text)]);
+  files.writeDurably(temporary, [typeof content === "string" ? new TextEncoder().encode(content) : content]);
   files.rename(temporary, path);
   files.syncFolder(dirname(path));
 };

@@ -8,6 +8,7 @@ import { evaluate, flattenTree, type NdArray, randomKey, referenceBackend, type 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { evaluateRun } from "../src/evaluate-command.ts";
 import { exportHuggingFace } from "../src/export/hugging-face.ts";
+import { exportOnnxModel } from "../src/export/onnx.ts";
 import { generateText } from "../src/generate/generate-text.ts";
 import { nextLogits } from "../src/generate/next-logits.ts";
 import { openTextModel } from "../src/generate/text-model.ts";
@@ -86,6 +87,9 @@ describe("a job that trains a checkpoint of Hugging Face's on", () => {
     ]);
     expect(bitsOf((await loadPretrained(place("mine"))).params)).toEqual(bitsOf(run.params));
     await expect(exportHuggingFace(run, place("mine"))).rejects.toThrow(/mine/);
+
+    expect(await exportOnnxModel(run, place("mine.onnx"))).toEqual([place("mine.onnx")]);
+    expect(readFileSync(place("mine.onnx")).includes("params.blocks.0.gate")).toBe(true);
 
     const { backend, close } = await openLoneBackend({ backend: "cpu", blas: "off" });
     try {

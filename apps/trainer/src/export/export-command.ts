@@ -4,6 +4,7 @@ import { checkpointOption } from "../number-option.ts";
 import type { GlobalOptions } from "../run-options.ts";
 import { openSavedRun, type SavedRun } from "../saved-run.ts";
 import { exportHuggingFace } from "./hugging-face.ts";
+import { exportOnnxModel } from "./onnx.ts";
 
 interface ExportOptions extends GlobalOptions {
   readonly output: string;
@@ -18,7 +19,10 @@ type DType = (typeof dtypes)[number];
 /** What a run's model is written as, by the name of the format. @returns the files. */
 type Exporter = (run: SavedRun, output: string, options: { readonly dtype?: DType }) => Promise<readonly string[]>;
 
-const formats: ReadonlyMap<string, Exporter> = new Map([["huggingface", exportHuggingFace]]);
+const formats: ReadonlyMap<string, Exporter> = new Map([
+  ["onnx", exportOnnxModel],
+  ["huggingface", exportHuggingFace],
+]);
 
 const oneOf = <T extends string>(option: string, value: string, known: readonly T[]): T => {
   if ((known as readonly string[]).includes(value)) return value as T;
@@ -51,11 +55,14 @@ export const addExportCommand = (program: Command, finish: (code: number) => voi
     .command("export")
     .description("write the model of a run for other programs")
     .argument("<folder>", "output folder of the run")
-    .requiredOption("--output <folder>", "where it goes")
+    .requiredOption("--output <path>", "where it goes: a file, of huggingface a folder")
     .option("--format <name>", `one of ${[...formats.keys()].join(", ")}`, "huggingface")
     .option("--dtype <name>", `of the weights: ${dtypes.join(", ")}; default: f32`)
     .option("--checkpoint <step>", "which one; default: the newest")
-    .addHelpText("after", "\nExample:\n  skein-train export runs/tale/1 --output my-llama --dtype bf16")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  skein-train export runs/mnist/1 --format onnx --output digits.onnx\n  skein-train export runs/tale/1 --format huggingface --output my-llama --dtype bf16",
+    )
     .action(async (folder: string, _: unknown, command: Command) =>
       finish(await exportCommand(folder, command.optsWithGlobals<ExportOptions>())),
     );

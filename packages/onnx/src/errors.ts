@@ -1,0 +1,10 @@
+import { SkeinError } from "@skein/tensor-core";
+
+/** What cannot be written as an ONNX model. */
+export class OnnxError extends SkeinError {
+  override name = "OnnxError";
+
+  constructor(message: string, options?: ErrorOptions) {
+    super("user", "onnx", message, options);
+  }
+}

@@ -1,0 +1,157 @@
+import {
+  flattenTree,
+  leafPaths,
+  type MapTree,
+  type NdArray,
+  type Tensor,
+  type TensorSpec,
+  trace,
+} from "@skein/tensor-core";
+import { eliminateDeadCode, expandCompositions, valueKey, type ValueRef } from "@skein/tensor-core/backend";
+import { probes } from "./affine.ts";
+import { OnnxError } from "./errors.ts";
+import { foldConstants } from "./fold-constants.ts";
+import { mergeTraces } from "./merge-traces.ts";
+import { ModelWriter } from "./model-writer.ts";
+import { refuseNode } from "./operators/emitter.ts";
+import { needConstant } from "./operators/movement.ts";
+import { emitters } from "./operators/table.ts";
+import { encodeModel, type OnnxValue } from "./proto.ts";
+
+/** What is written. */
+export interface OnnxSource<Weights> {
+  /** A traced function, such as the forward pass of a model: results by their names. */
+  readonly fn: (weights: Weights, inputs: Readonly<Record<string, Tensor>>) => Readonly<Record<string, Tensor>>;
+  /** A tree of arrays that become part of the model, under their paths. */
+  readonly weights: MapTree<Weights, Tensor, NdArray>;
+  /** Of one sample where `batch` is given, else of the whole. */
+  readonly inputs: Readonly<Record<string, TensorSpec>>;
+  /**
+   * Samples of a run, in front of the shape of each input: `dynamic` for any number. Default: inputs are taken as they
+   * are.
+   */
+  readonly batch?: number | "dynamic";
+  /** Of the graph. Default: model. */
+  readonly name?: string;
+  /** Kept in the file, for people and programs. */
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+/** Above it protobuf allows no file. */
+const mostBytes = 2 ** 31 - 1;
+
+const elementBytes = (array: NdArray): Uint8Array => {
+  const bytes = array.bytes();
+  return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength).slice();
+};
+
+/**
+ * Write a traced function as an ONNX model: opset 20, f32 and whole numbers as they are. Weights keep the paths of
+ * their tree as names, nodes the scope of the model's part.
+ *
+ * With `batch: "dynamic"` the function is traced at three sizes, and what differs must follow from the size by a
+ * multiple and a sum.
+ *
+ * @throws OnnxError for operators without a form in ONNX (collectives, random numbers, mixtures of experts), and for
+ * models above 2 GiB.
+ * @example const bytes = exportOnnx({ fn: ({ params, state }, { image }) => ({ logits: model.apply(params, state,
+ * image!, { train: false })[0] }), weights: { params, state }, inputs: { image: { dtype: "u8", shape: [28, 28, 1] } },
+ * batch: "dynamic" });
+ */
+export const exportOnnx = <Weights>(source: OnnxSource<Weights>): Uint8Array => {
+  const { fn, weights, inputs, batch, name = "model", metadata = {} } = source;
+  const names = Object.keys(inputs);
+  let outputNames: readonly string[] = [];
+  const traceAt = (size: number | undefined) => {
+    const specs = Object.fromEntries(
+      Object.entries(inputs).map(([key, { dtype, shape }]) => [
+        key,
+        { dtype, shape: size === undefined ? shape : [size, ...shape] },
+      ]),
+    );
+    const { graph } = trace(
+      (given: Weights, samples: Readonly<Record<string, Tensor>>) => {
+        const results = fn(given, samples);
+        outputNames = Object.keys(results);
+        return outputNames.map((key) => results[key]!);
+      },
+      [weights, specs] as never,
+    );
+    return eliminateDeadCode(expandCompositions(graph, () => true));
+  };
+  const graphs = batch === "dynamic" ? probes.map(traceAt) : [traceAt(batch)];
+  const nodes = mergeTraces(graphs);
+
+  const weightPaths = leafPaths(weights);
+  const arrays = flattenTree<NdArray>(weights).leaves;
+  const inputOrder = leafPaths(inputs).map((path) => path.split(".")[0]!);
+  const inputNames = [...new Set(inputOrder)];
+  const writer = new ModelWriter(names[0]);
+  const values = new Map<string, string>();
+  const entries: OnnxValue[] = [];
+  const argumentNames = [...weightPaths, ...inputNames];
+  const clash = inputNames.find((key) => weightPaths.includes(key));
+  if (clash !== undefined) throw new OnnxError(`the input ${clash} has the name of a weight; give it another one`);
+
+  const { inputs: argumentIds, outputs } = graphs[0]!;
+  const argumentAt = new Map(argumentIds.map((id, index) => [id, index]));
+  const constants = foldConstants(graphs[0]!, nodes);
+  const constantOf = (ref: ValueRef): string | undefined => {
+    const array = constants.get(valueKey(ref));
+    if (array === undefined) return undefined;
+    const { spec, data } = array;
+    writer.startNode(`constant_${ref.node}.${ref.output}`);
+    const name = writer.numbers(needConstant(nodes[ref.node]!, spec.dtype), spec.shape, Array.from(data));
+    values.set(valueKey(ref), name);
+    return name;
+  };
+  const valueOf = (ref: ValueRef): string =>
+    values.get(valueKey(ref)) ??
+    constantOf(ref) ??
+    refuseNode(nodes[ref.node]!, `its result ${ref.output} is there in ours alone; use the first one`);
+  for (const node of nodes) {
+    const index = argumentAt.get(node.id);
+    if (index !== undefined) {
+      const own = argumentNames[index]!;
+      values.set(valueKey({ node: node.id, output: 0 }), own);
+      const array = arrays[index];
+      if (array !== undefined)
+        writer.initialisers.set(own, { type: array.dtype, dims: array.shape, bytes: elementBytes(array) });
+      else entries.push({ name: own, type: node.specs[0]!.dtype, shape: node.specs[0]!.shape });
+      continue;
+    }
+    if (constants.has(valueKey({ node: node.id, output: 0 }))) continue;
+    const operands = node.inputs.map(valueOf);
+    const emit = emitters.get(node.op);
+    if (emit === undefined) return refuseNode(node, "no operators of ONNX do it; leave it out of what is exported");
+    if (node.op !== "cast" && node.specs.some(({ dtype }) => dtype === "bf16"))
+      refuseNode(node, "runtimes do not compute with bf16; cast to f32 before");
+    writer.startNode(`${node.scope === "" ? "" : `${node.scope}/`}${node.op}_${node.id}`);
+    const results = emit({
+      node,
+      writer,
+      inputs: operands,
+      specs: node.inputs.map((ref) => nodes[ref.node]!.specs[ref.output]!),
+    });
+    (typeof results === "string" ? [results] : results).forEach((value, output) => {
+      if (value !== undefined) values.set(valueKey({ node: node.id, output }), value);
+    });
+  }
+  writer.startNode("outputs");
+  const results = outputs.map((ref, index): OnnxValue => {
+    const own = outputNames[index]!;
+    const { dtype, shape } = nodes[ref.node]!.specs[ref.output]!;
+    writer.nodes.push({ op: "Identity", name: own, inputs: [valueOf(ref)], outputs: [own], attributes: {} });
+    return { name: own, type: dtype, shape };
+  });
+  const total = [...writer.initialisers.values()].reduce((sum, { bytes }) => sum + bytes.length, 0);
+  if (total > mostBytes)
+    throw new OnnxError(
+      `weights take ${total} bytes, but an ONNX file holds ${mostBytes} at most; export a smaller model, or its weights as safetensors`,
+    );
+  return encodeModel(
+    { name, nodes: writer.nodes, initialisers: writer.initialisers, inputs: entries, outputs: results },
+    { name: "skein", version: "0.1.0" },
+    metadata,
+  );
+};

@@ -1,0 +1,2 @@
+export { OnnxError } from "./errors.ts";
+export { exportOnnx, type OnnxSource } from "./export-onnx.ts";

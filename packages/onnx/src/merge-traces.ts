@@ -1,0 +1,102 @@
+import { type Graph, InvariantError, type TensorSpec } from "@skein/tensor-core";
+import type { Node, ParamValue, ValueRef } from "@skein/tensor-core/backend";
+import { affineOf, type Dim } from "./affine.ts";
+import { OnnxError } from "./errors.ts";
+
+/** A parameter whose numbers may follow from the batch. */
+export type MergedValue =
+  | Dim
+  | string
+  | boolean
+  | null
+  | readonly MergedValue[]
+  | { readonly [key: string]: MergedValue };
+
+export interface MergedSpec {
+  readonly dtype: TensorSpec["dtype"];
+  readonly shape: readonly Dim[];
+}
+
+/** A node of a graph for batches of any size. */
+export interface MergedNode {
+  readonly id: number;
+  readonly op: string;
+  readonly scope: string;
+  readonly inputs: readonly ValueRef[];
+  readonly params: { readonly [key: string]: MergedValue };
+  readonly specs: readonly MergedSpec[];
+}
+
+const refuse = (what: string): never => {
+  throw new OnnxError(
+    `${what} does not follow from the size of the batch by a multiple and a sum; export for one size, such as batch: 1`,
+  );
+};
+
+/** One value of those at the three batches. */
+const mergeValues = (values: readonly ParamValue[], what: string): MergedValue => {
+  const [first] = values;
+  if (typeof first === "number") return affineOf(values as readonly number[]) ?? refuse(what);
+  if (Array.isArray(first)) {
+    const lists = values as readonly (readonly ParamValue[])[];
+    if (lists.some((list) => list.length !== first.length)) refuse(what);
+    return first.map((_, i) =>
+      mergeValues(
+        lists.map((list) => list[i]!),
+        what,
+      ),
+    );
+  }
+  if (typeof first === "object" && first !== null) {
+    const maps = values as readonly { readonly [key: string]: ParamValue }[];
+    return Object.fromEntries(
+      Object.keys(first).map((key) => [
+        key,
+        mergeValues(
+          maps.map((map) => map[key]!),
+          `${what}.${key}`,
+        ),
+      ]),
+    );
+  }
+  if (values.some((value) => value !== first)) refuse(what);
+  return first as MergedValue;
+};
+
+/**
+ * Graphs of one function, traced at the batches of `probes`, as one for all batches; one graph stays as it is.
+ *
+ * @throws OnnxError where they differ in more than sizes.
+ */
+export const mergeTraces = (graphs: readonly Graph[]): MergedNode[] => {
+  const [first] = graphs;
+  if (first === undefined) throw new InvariantError("no graph was given to be merged");
+  const nodesAt = (index: number): Node[] => graphs.map((graph) => graph.nodes[index]!);
+  if (graphs.some(({ nodes }) => nodes.length !== first.nodes.length)) refuse("how many operators there are");
+  return first.nodes.map((node, index) => {
+    const { id, op, scope, inputs } = node;
+    const same = nodesAt(index);
+    const what = `${op} #${id}${scope === "" ? "" : ` of ${scope}`}`;
+    const isAlike = ({ op: other, inputs: refs }: Node): boolean =>
+      other === op && JSON.stringify(refs) === JSON.stringify(inputs);
+    if (!same.every(isAlike)) refuse(`what ${what} is`);
+    if (graphs.length === 1) return node as MergedNode;
+    return {
+      id,
+      op,
+      scope,
+      inputs,
+      params: mergeValues(
+        same.map(({ params }) => params),
+        `a parameter of ${what}`,
+      ) as MergedNode["params"],
+      specs: node.specs.map(({ dtype, shape }, output) => ({
+        dtype,
+        shape: shape.map(
+          (_, dim) =>
+            affineOf(same.map(({ specs }) => specs[output]!.shape[dim]!)) ?? refuse(`dimension ${dim} of ${what}`),
+        ),
+      })),
+    };
+  });
+};

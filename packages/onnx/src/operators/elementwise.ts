@@ -1,0 +1,121 @@
+import type { DType } from "@skein/tensor-core";
+import { chosen, type Emitter, type EmitterTable, needTypes, param } from "./emitter.ts";
+import { typeCode } from "../proto.ts";
+
+const numbers: readonly DType[] = ["f32", "i32"];
+const floats: readonly DType[] = ["f32"];
+const bools: readonly DType[] = ["bool"];
+
+/** An operator of ONNX that does the same with these types. */
+const named =
+  (op: string, types: readonly DType[]): Emitter =>
+  ({ node, inputs, specs, writer }) => {
+    needTypes(node, specs, types);
+    return writer.node(op, inputs);
+  };
+
+const composed =
+  (types: readonly DType[], compose: Emitter): Emitter =>
+  (input) => {
+    needTypes(input.node, input.specs, types);
+    return compose(input);
+  };
+
+/** Greater and less of numbers, where a NaN on either side is what comes out: ONNX does not promise it. */
+const extremum = (op: "Max" | "Min"): Emitter =>
+  composed(numbers, ({ specs, inputs, writer }) => {
+    const plain = writer.node(op, inputs);
+    if (specs[0]!.dtype !== "f32") return plain;
+    const isNaN = writer.node("Or", [writer.node("IsNaN", [inputs[0]!]), writer.node("IsNaN", [inputs[1]!])]);
+    return writer.node("Where", [isNaN, writer.node("Add", inputs), plain]);
+  });
+
+/** Ends of whole numbers. */
+const ranges = { i32: [-(2 ** 31), 2 ** 31 - 1], u32: [0, 2 ** 32 - 1], u8: [0, 255] } as const;
+
+/** Casts of floats to whole numbers stop at the ends of the range, and NaN becomes 0; ONNX leaves both open. */
+const cast: Emitter = ({ node, specs, inputs, writer }) => {
+  const to = param<DType>(node, "dtype");
+  const from = specs[0]!.dtype;
+  const isFloat = (dtype: DType): boolean => dtype === "f32" || dtype === "f16" || dtype === "bf16";
+  if (from === to) return writer.node("Identity", inputs);
+  if (!isFloat(from) || isFloat(to) || to === "bool") return writer.node("Cast", inputs, { to: typeCode(to) });
+  const wide = from === "f32" ? inputs[0]! : writer.node("Cast", inputs, { to: typeCode("f32") });
+  const sound = writer.node("Where", [writer.node("IsNaN", [wide]), writer.scalar("f32", 0), wide]);
+  const [least, most] = ranges[to as keyof typeof ranges];
+  // Bounds are powers of two as floats, so that they are not rounded; in i64 all ends can be told.
+  const isAbove = writer.node("GreaterOrEqual", [sound, writer.scalar("f32", most + 1)]);
+  const isBelow = writer.node("Less", [sound, writer.scalar("f32", least)]);
+  const inside = writer.node("Cast", [sound], { to: typeCode("i64") });
+  const kept = writer.node("Where", [isBelow, writer.int64(least), inside]);
+  return writer.node("Cast", [writer.node("Where", [isAbove, writer.int64(most), kept])], { to: typeCode(to) });
+};
+
+/** Whole numbers divided by 0 are 0. */
+const divide: Emitter = composed(numbers, ({ specs, inputs: [a, b], writer }) => {
+  if (specs[0]!.dtype === "f32") return writer.node("Div", [a!, b!]);
+  const zero = writer.scalar("i32", 0);
+  const isZero = writer.node("Equal", [b!, zero]);
+  const divisor = writer.node("Where", [isZero, writer.scalar("i32", 1), b!]);
+  return writer.node("Where", [isZero, zero, writer.node("Div", [a!, divisor])]);
+});
+
+const isFinite: Emitter = composed(floats, ({ inputs, writer }) =>
+  writer.node("Not", [writer.node("Or", [writer.node("IsNaN", inputs), writer.node("IsInf", inputs)])]),
+);
+
+const gelu: Emitter = composed(floats, ({ node, inputs, writer }) =>
+  writer.node("Gelu", inputs, { approximate: param<boolean>(node, "approximate") ? "tanh" : "none" }),
+);
+
+const same: Emitter = ({ inputs }) => inputs;
+
+const compared = (op: string): Emitter => named(op, numbers);
+const inverted = (op: string): Emitter =>
+  composed(numbers, ({ inputs, writer }) => writer.node("Not", [writer.node(op, inputs)]));
+
+/** Operators that look at one element of each operand. */
+export const elementwise: EmitterTable = new Map<string, Emitter>([
+  ["absolute", named("Abs", numbers)],
+  ["add", named("Add", numbers)],
+  ["cast", cast],
+  ["ceil", named("Ceil", floats)],
+  ["cos", named("Cos", floats)],
+  ["divide", divide],
+  ["equal", compared("Equal")],
+  ["erf", named("Erf", floats)],
+  ["exp", named("Exp", floats)],
+  ["floor", named("Floor", floats)],
+  ["gelu", gelu],
+  ["greater", compared("Greater")],
+  ["greater-equal", compared("GreaterOrEqual")],
+  ["identity", same],
+  ["is-finite", isFinite],
+  ["less", compared("Less")],
+  ["less-equal", compared("LessOrEqual")],
+  ["log", named("Log", floats)],
+  ["logical-and", named("And", bools)],
+  ["logical-not", named("Not", bools)],
+  ["logical-or", named("Or", bools)],
+  ["logical-xor", named("Xor", bools)],
+  ["maximum", extremum("Max")],
+  ["minimum", extremum("Min")],
+  ["multiply", named("Mul", numbers)],
+  ["negate", named("Neg", numbers)],
+  ["not-equal", inverted("Equal")],
+  ["optimization-barrier", same],
+  ["power", named("Pow", floats)],
+  ["relu", named("Relu", floats)],
+  ["round", named("Round", floats)],
+  ["rsqrt", composed(floats, ({ inputs, writer }) => writer.node("Reciprocal", [writer.node("Sqrt", inputs)]))],
+  ["sigmoid", named("Sigmoid", floats)],
+  ["sign", named("Sign", numbers)],
+  ["silu", composed(floats, ({ inputs, writer }) => writer.node("Mul", [inputs[0]!, writer.node("Sigmoid", inputs)]))],
+  ["sin", named("Sin", floats)],
+  ["softplus", named("Softplus", floats)],
+  ["sqrt", named("Sqrt", floats)],
+  ["stop-gradient", same],
+  ["subtract", named("Sub", numbers)],
+  ["tanh", named("Tanh", floats)],
+  ["where", ({ inputs, specs, writer }) => chosen(writer, inputs as [string, string, string], specs[1]!.dtype)],
+]);

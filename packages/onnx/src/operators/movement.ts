@@ -1,0 +1,130 @@
+import type { DType } from "@skein/tensor-core";
+import { type Dim, isKnown } from "../affine.ts";
+import { typeCode } from "../proto.ts";
+import type { ConstantType } from "../model-writer.ts";
+import {
+  chosen,
+  type Emitter,
+  type EmitterTable,
+  knownNumbers,
+  knownSize,
+  needTypes,
+  param,
+  refuseNode,
+} from "./emitter.ts";
+
+const constantTypes: readonly DType[] = ["f32", "i32", "u32", "u8", "bool"];
+
+/** @throws OnnxError for what no constant is written of. */
+export const needConstant = (node: Parameters<typeof refuseNode>[0], dtype: DType): ConstantType =>
+  constantTypes.includes(dtype)
+    ? (dtype as ConstantType)
+    : refuseNode(node, `a constant of ${dtype} is not written; make f32 and cast it`);
+
+/** Of a tensor without elements, the size of a dimension; whatever the batch is there are none. */
+const atLeastNone = (dim: Dim): number => (isKnown(dim) ? dim : 0);
+
+/** One value everywhere: written once, and stretched. */
+const constant: Emitter = ({ node, writer }) => {
+  const { dtype, shape } = node.specs[0]!;
+  const value = Number(param<number | string>(node, "value"));
+  if (shape.includes(0)) return writer.numbers(needConstant(node, dtype), shape.map(atLeastNone), []);
+  const one = writer.scalar(needConstant(node, dtype), value);
+  return shape.length === 0 ? one : writer.node("Expand", [one, writer.sizes(shape)]);
+};
+
+const literal: Emitter = ({ node, writer }) => {
+  const { dtype, shape } = node.specs[0]!;
+  const values = param<readonly (number | string)[]>(node, "values").map(Number);
+  return writer.numbers(needConstant(node, dtype), shape as readonly number[], values);
+};
+
+const iota: Emitter = ({ node, writer }) => {
+  const { dtype, shape } = node.specs[0]!;
+  if (shape.includes(0)) return writer.numbers(needConstant(node, dtype), shape.map(atLeastNone), []);
+  const dim = param<number>(node, "dim");
+  const size = writer.node("Squeeze", [writer.sizes([shape[dim]!])]);
+  const counted = writer.node("Cast", [writer.node("Range", [writer.int64(0), size, writer.int64(1)])], {
+    to: typeCode(dtype),
+  });
+  const line = shape.map((_, other): Dim => (other === dim ? shape[dim]! : 1));
+  const placed = writer.node("Reshape", [counted, writer.sizes(line)], { allowzero: 1 });
+  return writer.node("Expand", [placed, writer.sizes(shape)]);
+};
+
+const slice: Emitter = ({ node, inputs, writer }) => {
+  const [starts, ends] = [param<readonly Dim[]>(node, "starts"), param<readonly Dim[]>(node, "ends")];
+  const strides = knownNumbers(node, "strides");
+  const dims = strides.map((_, dim) => dim);
+  if (dims.length === 0) return inputs;
+  return writer.node("Slice", [inputs[0]!, ...[starts, ends, dims, strides].map((list) => writer.sizes(list))]);
+};
+
+/** Zeros between the elements are made by spreading rows: not a form that runtimes have. */
+const pad: Emitter = ({ node, inputs, specs, writer }) => {
+  if (knownNumbers(node, "interior").some((size) => size !== 0))
+    refuseNode(node, "elements are spread, and padded between; pad outside only");
+  const { dtype } = specs[0]!;
+  needTypes(node, specs, ["f32", "i32", "u8", "bool"]);
+  const value = writer.scalar(dtype as ConstantType, Number(param<number | string>(node, "value")));
+  const pads = writer.sizes([...knownNumbers(node, "low"), ...knownNumbers(node, "high")]);
+  return specs[0]!.shape.length === 0 ? inputs : writer.node("Pad", [inputs[0]!, pads, value], { mode: "constant" });
+};
+
+/** Indices outside are errors in ONNX; ours give NaN, or zeros, so they are brought inside and masked. */
+const gather: Emitter = ({ node, inputs: [x, indices], specs, writer }) => {
+  const dim = param<number>(node, "dim");
+  const size = knownSize(node, specs[0]!, dim);
+  const { dtype } = specs[0]!;
+  needTypes(node, [specs[0]!], ["f32", "i32", "u8", "bool"]);
+  if (size === 0) refuseNode(node, "there are no rows to pick from");
+  const inside = writer.node("Clip", [indices!, writer.scalar("i32", 0), writer.scalar("i32", size - 1)]);
+  const rows = writer.node("Gather", [x!, inside], { axis: dim });
+  const isInside = writer.node("Equal", [indices!, inside]);
+  const [rank, width] = [specs[1]!.shape.length, specs[0]!.shape.length - dim - 1];
+  const axes = Array.from({ length: width }, (_, i) => rank + i);
+  const mask = axes.length === 0 ? isInside : writer.node("Unsqueeze", [isInside, writer.sizes(axes)]);
+  const invalid = { f32: Number.NaN, i32: -(2 ** 31), u8: 255, bool: 1 }[dtype as "f32"];
+  const outside = param<string>(node, "outside") === "zero" ? 0 : invalid;
+  return chosen(writer, [mask, rows, writer.scalar(dtype as ConstantType, outside)], dtype);
+};
+
+const oneHot: Emitter = ({ node, inputs, specs, writer }) => {
+  const dtype = param<DType>(node, "dtype");
+  const depth = param<number>(node, "depth");
+  const classes = writer.numbers(
+    "i32",
+    [depth],
+    Array.from({ length: depth }, (_, i) => i),
+  );
+  const each = writer.node("Unsqueeze", [inputs[0]!, writer.sizes([specs[0]!.shape.length])]);
+  return writer.node("Cast", [writer.node("Equal", [each, classes])], { to: typeCode(dtype) });
+};
+
+/** Operators that move elements, or make them of nothing. */
+export const movement: EmitterTable = new Map<string, Emitter>([
+  [
+    "broadcast-to",
+    ({ node, inputs, writer }) => writer.node("Expand", [inputs[0]!, writer.sizes(node.specs[0]!.shape)]),
+  ],
+  ["concat", ({ node, inputs, writer }) => writer.node("Concat", inputs, { axis: param<number>(node, "dim") })],
+  ["constant", constant],
+  ["gather", gather],
+  ["iota", iota],
+  ["literal", literal],
+  ["one-hot", oneHot],
+  ["pad", pad],
+  [
+    "reshape",
+    ({ node, inputs, writer }) =>
+      writer.node("Reshape", [inputs[0]!, writer.sizes(node.specs[0]!.shape)], { allowzero: 1 }),
+  ],
+  ["slice", slice],
+  [
+    "transpose",
+    ({ node, inputs, writer }) => {
+      const perm = knownNumbers(node, "permutation");
+      return perm.length === 0 ? inputs : writer.node("Transpose", inputs, { perm });
+    },
+  ],
+]);

@@ -1,0 +1,60 @@
+import { type Emitter, type EmitterTable, knownNumbers, needTypes, param } from "./emitter.ts";
+
+type Pairs = readonly (readonly [number, number])[];
+
+const matmul: Emitter = ({ node, inputs, specs, writer }) => {
+  needTypes(node, specs, ["f32"]);
+  const operands = inputs.map((name, i) => {
+    if (!param<boolean>(node, i === 0 ? "transposeA" : "transposeB")) return name;
+    const rank = specs[i]!.shape.length;
+    const perm = Array.from({ length: rank }, (_, dim) => (dim < rank - 2 ? dim : 2 * rank - 3 - dim));
+    return writer.node("Transpose", [name], { perm });
+  });
+  return writer.node("MatMul", operands);
+};
+
+/** Ours have channels last, ONNX has them first. */
+const channelsFirst = [0, 3, 1, 2] as const;
+const channelsLast = [0, 2, 3, 1] as const;
+
+/** Rows and columns before, then after. */
+const padsOf = (pairs: Pairs): number[] => [pairs[0]![0], pairs[1]![0], pairs[0]![1], pairs[1]![1]];
+
+const convolution: Emitter = ({ node, inputs: [x, weight], specs, writer }) => {
+  needTypes(node, specs, ["f32"]);
+  const result = writer.node(
+    "Conv",
+    [
+      writer.node("Transpose", [x!], { perm: channelsFirst }),
+      writer.node("Transpose", [weight!], { perm: [3, 2, 0, 1] }),
+    ],
+    {
+      strides: knownNumbers(node, "stride"),
+      dilations: knownNumbers(node, "dilation"),
+      pads: padsOf(param<Pairs>(node, "padding")),
+      group: param<number>(node, "groups"),
+    },
+  );
+  return writer.node("Transpose", [result], { perm: channelsLast });
+};
+
+const pooling =
+  (op: "MaxPool" | "AveragePool"): Emitter =>
+  ({ node, inputs, writer }) => {
+    const first = writer.node("Transpose", inputs, { perm: channelsFirst });
+    const result = writer.node(op, [first], {
+      kernel_shape: knownNumbers(node, "window"),
+      strides: knownNumbers(node, "stride"),
+      pads: padsOf(param<Pairs>(node, "padding")),
+      ...(op === "AveragePool" && { count_include_pad: param<boolean>(node, "countPadding") ? 1 : 0 }),
+    });
+    return writer.node("Transpose", [result], { perm: channelsLast });
+  };
+
+/** Products, convolutions and pooling. */
+export const products: EmitterTable = new Map<string, Emitter>([
+  ["avg-pool2d", pooling("AveragePool")],
+  ["conv2d", convolution],
+  ["matmul", matmul],
+  ["max-pool2d", pooling("MaxPool")],
+]);

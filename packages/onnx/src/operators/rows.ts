@@ -1,0 +1,169 @@
+import { typeCode } from "../proto.ts";
+import { type Dim, isKnown } from "../affine.ts";
+import type { ModelWriter } from "../model-writer.ts";
+import { type Emitter, type EmitterTable, knownNumbers, knownSize, needTypes, param, refuseNode } from "./emitter.ts";
+
+/** Sums of whole numbers wrap around, as they do in i64 that is cut; runtimes would stop at the end. */
+const sum: Emitter = ({ node, inputs, specs, writer }) => {
+  needTypes(node, specs, ["f32", "i32"]);
+  const dims = writer.sizes(knownNumbers(node, "dims"));
+  if (specs[0]!.dtype === "f32") return writer.node("ReduceSum", [inputs[0]!, dims], { keepdims: 0 });
+  const wide = writer.node("Cast", inputs, { to: typeCode("i64") });
+  const total = writer.node("ReduceSum", [wide, dims], { keepdims: 0 });
+  return writer.node("Cast", [total], { to: typeCode("i32") });
+};
+
+/** Where there is a NaN it is what comes out: runtimes pass it over. */
+const extremum =
+  (op: "ReduceMax" | "ReduceMin"): Emitter =>
+  ({ node, inputs, specs, writer }) => {
+    needTypes(node, specs, ["f32", "i32"]);
+    const dims = writer.sizes(knownNumbers(node, "dims"));
+    const plain = writer.node(op, [inputs[0]!, dims], { keepdims: 0 });
+    const isEmpty = knownNumbers(node, "dims").some((dim) => specs[0]!.shape[dim] === 0);
+    if (specs[0]!.dtype !== "f32" || isEmpty) return plain;
+    return writer.node("Where", [hasNaN(writer, inputs[0]!, dims), writer.scalar("f32", Number.NaN), plain]);
+  };
+
+/** Whether there is a NaN along some dimensions, which vanish. */
+const hasNaN = (writer: ModelWriter, name: string, dims: string): string => {
+  const flags = writer.node("Cast", [writer.node("IsNaN", [name])], { to: typeCode("i32") });
+  return writer.node("Cast", [writer.node("ReduceMax", [flags, dims], { keepdims: 0 })], { to: typeCode("bool") });
+};
+
+/** The first NaN counts as more than all, and as less; ONNX does not look for it. */
+const argReduction =
+  (op: "ArgMax" | "ArgMin"): Emitter =>
+  ({ node, inputs, specs, writer }) => {
+    needTypes(node, specs, ["f32", "i32"]);
+    const setting = { axis: param<number>(node, "dim"), keepdims: 0, select_last_index: 0 };
+    const plain = writer.node(op, inputs, setting);
+    const toI32 = (name: string): string => writer.node("Cast", [name], { to: typeCode("i32") });
+    if (specs[0]!.dtype !== "f32") return toI32(plain);
+    const isNaN = writer.node("Cast", [writer.node("IsNaN", inputs)], { to: typeCode("i32") });
+    const firstNaN = writer.node("ArgMax", [isNaN], setting);
+    const isThere = hasNaN(writer, inputs[0]!, writer.sizes([setting.axis]));
+    const chosen = writer.node("Where", [isThere, firstNaN, plain]);
+    return toI32(chosen);
+  };
+
+const cumsum: Emitter = ({ node, inputs, specs, writer }) => {
+  needTypes(node, specs, ["f32", "i32"]);
+  if (specs[0]!.shape.includes(0)) return inputs; // onnxruntime ends the process
+  const axis = writer.scalar("i32", param<number>(node, "dim"));
+  return writer.node("CumSum", [inputs[0]!, axis], { exclusive: 0, reverse: param<boolean>(node, "reverse") ? 1 : 0 });
+};
+
+const alongRows =
+  (op: string): Emitter =>
+  ({ node, inputs, specs, writer }) => {
+    needTypes(node, specs, ["f32"]);
+    return writer.node(op, inputs, { axis: -1 });
+  };
+
+const layerNorm: Emitter = ({ node, inputs, specs, writer }) => {
+  needTypes(node, specs, ["f32"]);
+  const epsilon = { float: param<number>(node, "epsilon") };
+  return [writer.node("LayerNormalization", inputs, { axis: -1, epsilon }), undefined, undefined];
+};
+
+const rmsNorm: Emitter = ({ node, inputs: [x, gain], specs, writer }) => {
+  needTypes(node, specs, ["f32"]);
+  const squares = writer.node("Mul", [x!, x!]);
+  const mean = writer.node("ReduceMean", [squares, writer.sizes([-1])], { keepdims: 1 });
+  const shifted = writer.node("Add", [mean, writer.scalar("f32", param<number>(node, "epsilon"))]);
+  const inverse = writer.node("Reciprocal", [writer.node("Sqrt", [shifted])]);
+  const scaled = writer.node("Mul", [writer.node("Mul", [x!, inverse]), gain!]);
+  return [scaled, undefined];
+};
+
+/** Cosines and sines are constants, computed in f64 as our own are. */
+const rotary: Emitter = ({ node, inputs: [x], specs, writer }) => {
+  const [positions, width] = [knownSize(node, specs[0]!, -2), knownSize(node, specs[0]!, -1)];
+  const [base, offset, sign] = ["base", "offset", "sign"].map((key) => param<number>(node, key)) as [
+    number,
+    number,
+    number,
+  ];
+  const half = width / 2;
+  const angles = Array.from(
+    { length: positions * half },
+    (_, i) => sign * (Math.floor(i / half) + offset) * base ** ((-2 * (i % half)) / width),
+  );
+  const [cosines, sines] = [Math.cos, Math.sin].map((of) => writer.numbers("f32", [positions, half], angles.map(of)));
+  const part = (from: number, to: number): string =>
+    writer.node("Slice", [x!, writer.sizes([from]), writer.sizes([to]), writer.sizes([-1])]);
+  const [first, second] = [part(0, half), part(half, width)];
+  const times = (a: string, b: string): string => writer.node("Mul", [a, b]);
+  const turned = [
+    writer.node("Sub", [times(first, cosines!), times(second, sines!)]),
+    writer.node("Add", [times(second, cosines!), times(first, sines!)]),
+  ];
+  return writer.node("Concat", turned, { axis: -1 });
+};
+
+/** softmax(scale · q kᵀ + mask) v. Heads of keys are repeated where they serve several of queries. */
+const attention: Emitter = ({ node, inputs, specs, writer }) => {
+  needTypes(node, specs, ["f32"]);
+  if (inputs.length > 3) refuseNode(node, "lengths of keys are given at run time; export a model without a cache");
+  const [batch] = specs[0]!.shape as readonly [Dim];
+  const [numHeads, queries, width] = [-3, -2, -1].map((dim) => knownSize(node, specs[0]!, dim)) as [
+    number,
+    number,
+    number,
+  ];
+  const [numKeyHeads, keys] = [knownSize(node, specs[1]!, -3), knownSize(node, specs[1]!, -2)];
+  const [q, k, v] = inputs as readonly [string, string, string];
+  const forAll = (name: string): string => {
+    if (numKeyHeads === numHeads) return name;
+    const apart = writer.node("Unsqueeze", [name, writer.sizes([2])]);
+    const shape = [batch, numKeyHeads, numHeads / numKeyHeads, keys, width];
+    const repeated = writer.node("Expand", [apart, writer.sizes(shape)]);
+    return writer.node("Reshape", [repeated, writer.sizes([batch, numHeads, keys, width])], { allowzero: 1 });
+  };
+  const transposed = writer.node("Transpose", [forAll(k)], { perm: [0, 1, 3, 2] });
+  const scale = writer.scalar("f32", param<number>(node, "scale"));
+  let scores = writer.node("Mul", [writer.node("MatMul", [q, transposed]), scale]);
+  if (param<boolean>(node, "causal")) {
+    if (queries > keys) refuseNode(node, `${queries - keys} of its queries see no key; give as many keys as queries`);
+    const mask = Array.from({ length: queries * keys }, (_, i) =>
+      (i % keys) - Math.floor(i / keys) > keys - queries ? -Infinity : 0,
+    );
+    scores = writer.node("Add", [scores, writer.numbers("f32", [queries, keys], mask)]);
+  }
+  return [writer.node("MatMul", [writer.node("Softmax", [scores], { axis: -1 }), forAll(v)]), undefined];
+};
+
+/** Of equals the first comes first in ours; onnxruntime keeps to it, too. */
+const topK: Emitter = ({ node, inputs, specs, writer }) => {
+  needTypes(node, specs, ["f32", "i32"]);
+  if (param<string>(node, "by") === "magnitude") refuseNode(node, "it takes the greatest magnitudes; take values");
+  const { dtype, shape } = node.specs[0]!;
+  if (shape.includes(0)) {
+    const none = shape.map((dim) => (isKnown(dim) ? dim : 0)); // onnxruntime ends the process
+    return [writer.numbers(dtype as "f32", none, []), writer.numbers("i32", none, [])];
+  }
+  const k = writer.sizes([param<number>(node, "k")]);
+  const [values, places] = writer.outputs("TopK", [inputs[0]!, k], 2, { axis: -1, largest: 1, sorted: 1 });
+  const toI32 = (name: string): string => writer.node("Cast", [name], { to: typeCode("i32") });
+  if (param<boolean>(node, "sorted")) return [values, toI32(places!)];
+  const [ascending] = writer.outputs("TopK", [places!, k], 2, { axis: -1, largest: 0, sorted: 1 });
+  return [writer.node("GatherElements", [inputs[0]!, ascending!], { axis: -1 }), toI32(ascending!)];
+};
+
+/** Operators that look along dimensions. */
+export const rows: EmitterTable = new Map<string, Emitter>([
+  ["argmax", argReduction("ArgMax")],
+  ["argmin", argReduction("ArgMin")],
+  ["attention", attention],
+  ["cumsum", cumsum],
+  ["layer-norm", layerNorm],
+  ["log-softmax", alongRows("LogSoftmax")],
+  ["reduce-max", extremum("ReduceMax")],
+  ["reduce-min", extremum("ReduceMin")],
+  ["rms-norm", rmsNorm],
+  ["rotary", rotary],
+  ["softmax", alongRows("Softmax")],
+  ["sum", sum],
+  ["top-k", topK],
+]);

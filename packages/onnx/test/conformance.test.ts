@@ -1,0 +1,92 @@
+import { type DType, evaluate, type NdArray, referenceBackend, type Tensor } from "@skein/tensor-core";
+import {
+  composedCases,
+  conformanceCases,
+  type ConformanceCase,
+  defaultTolerance,
+  firstDifference,
+} from "@skein/testing";
+import { describe, expect, test } from "vitest";
+import { exportOnnx, OnnxError } from "../src/index.ts";
+import { emitters } from "../src/operators/table.ts";
+import { runOnnx } from "./run-onnx.ts";
+
+const listOf = (results: Tensor | readonly Tensor[]): readonly Tensor[] =>
+  Array.isArray(results) ? (results as readonly Tensor[]) : [results as Tensor];
+
+const exported = ({ fn, inputs }: ConformanceCase): Uint8Array =>
+  exportOnnx({
+    fn: (_: object, given) =>
+      Object.fromEntries(listOf(fn(...inputs.map((_, i) => given[`in${i}`]!))).map((each, i) => [`out${i}`, each])),
+    weights: {},
+    inputs: Object.fromEntries(inputs.map(({ dtype, shape }, i) => [`in${i}`, { dtype, shape }])),
+  });
+
+/** 16-bit floats have no host type in what runs the models here; models are f32. */
+const is16Bit = (dtype: DType): boolean => dtype === "f16" || dtype === "bf16";
+
+/** What onnxruntime itself does not do: images without channels. */
+const beyondRuntime = /^no channels/;
+
+/** Where NaN stands among numbers that are sorted is open in ONNX. */
+const openOrder = ({ op, name }: ConformanceCase): boolean =>
+  ["top-k", "sort", "argsort"].includes(op) && name.includes("NaN");
+
+/** Sums of one sign over many elements, which onnxruntime adds up one after the other. */
+const longSums = /of one sign|many rows|wide rows/;
+
+const cases = [...conformanceCases, ...composedCases].filter(
+  (one) => !one.inputs.some(({ dtype }) => is16Bit(dtype)) && !beyondRuntime.test(one.name) && !openOrder(one),
+);
+
+const reference = referenceBackend();
+
+/** What a case gives, and what onnxruntime makes of its model; undefined where it has no form in ONNX. */
+const compared = async (
+  one: ConformanceCase,
+): Promise<{ readonly ours: readonly NdArray[]; readonly theirs: readonly NdArray[] } | undefined> => {
+  let model: Uint8Array;
+  try {
+    model = exported(one);
+  } catch (error) {
+    if (error instanceof OnnxError) return undefined;
+    throw error;
+  }
+  const call = evaluate((...given: Tensor[]) => listOf(one.fn(...given)), reference) as unknown as (
+    ...given: readonly NdArray[]
+  ) => Promise<readonly NdArray[]>;
+  const ours = await call(...one.inputs);
+  if (ours.some(({ dtype }) => is16Bit(dtype))) return undefined;
+  const theirs = await runOnnx(model, Object.fromEntries(one.inputs.map((array, i) => [`in${i}`, array])));
+  return { ours, theirs: ours.map((_, i) => theirs[`out${i}`]!) };
+};
+
+describe("onnxruntime computes what the reference does", () => {
+  const ran = new Set<string>();
+
+  test.each([...Map.groupBy(cases, ({ op }) => op)])("%s", async (op, ofOperator) => {
+    for (const one of ofOperator) {
+      const both = await compared(one);
+      if (both === undefined) continue;
+      ran.add(op);
+      const { absolute, relative } = one.tolerance ?? defaultTolerance.f32;
+      const room = longSums.test(one.name) ? 1e-4 : 0;
+      both.ours.forEach((array, i) => {
+        const label = `${op}: ${one.name}, result ${i}`;
+        expect([both.theirs[i]!.dtype, both.theirs[i]!.shape], label).toEqual([array.dtype, array.shape]);
+        const least = op === "silu" ? 2e-6 : 1e-6; // onnxruntime's sigmoid has seven digits behind the point
+        const tolerance =
+          array.dtype === "f32"
+            ? { absolute: Math.max(absolute, least), relative: Math.max(relative, 1e-5, room) }
+            : { absolute: 0, relative: 0 };
+        expect(firstDifference(both.theirs[i]!.toNumbers(), array.toNumbers(), tolerance), label).toBeUndefined();
+      });
+    }
+  });
+
+  test("for every operator that is written", () => {
+    expect(
+      [...emitters.keys()].filter((op) => !ran.has(op) && !["identity", "optimization-barrier"].includes(op)),
+    ).toEqual([]);
+  });
+});

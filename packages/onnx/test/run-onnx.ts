@@ -1,0 +1,28 @@
+import { type DType, NdArray } from "@skein/tensor-core";
+import { InferenceSession, Tensor } from "onnxruntime-node";
+
+const types = { f32: "float32", i32: "int32", u8: "uint8", bool: "bool", u32: "uint32" } as const;
+
+const dtypeOf = (type: string): DType =>
+  (Object.keys(types) as (keyof typeof types)[]).find((dtype) => types[dtype] === type)!;
+
+const toOnnx = (array: NdArray): Tensor =>
+  new Tensor(types[array.dtype as "f32"], array.data as Float32Array, [...array.shape]);
+
+const fromOnnx = ({ type, data, dims }: Tensor): NdArray =>
+  NdArray.from(Array.from(data as unknown as ArrayLike<number>, Number), [...dims], dtypeOf(type));
+
+/** Run a model by onnxruntime, on the CPU. Arrays by the names of inputs and outputs. */
+export const runOnnx = async (
+  model: Uint8Array,
+  inputs: Readonly<Record<string, NdArray>>,
+): Promise<Record<string, NdArray>> => {
+  const session = await InferenceSession.create(model, { logSeverityLevel: 3 });
+  try {
+    const feeds = Object.entries(inputs).filter(([name]) => session.inputNames.includes(name));
+    const results = await session.run(Object.fromEntries(feeds.map(([name, array]) => [name, toOnnx(array)])));
+    return Object.fromEntries(Object.entries(results).map(([name, tensor]) => [name, fromOnnx(tensor)]));
+  } finally {
+    await session.release();
+  }
+};
