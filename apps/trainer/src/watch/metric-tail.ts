@@ -41,7 +41,7 @@ export class MetricTail {
     const file = await open(this.path, "r");
     try {
       const { size, ino, mtimeMs } = await file.stat();
-      const isAnew = this.offset > 0 && (ino !== this.inode || size < this.offset || !(await this.isContinued(file)));
+      const isAnew = this.offset > 0 && (ino !== this.inode || !(await this.isContinued(file)));
       if (isAnew) this.startAnew();
       this.inode = ino;
       this.writtenAt = mtimeMs;
@@ -61,6 +61,7 @@ export class MetricTail {
     }
   }
 
+  /** Whether what was read last still stands where it stood; in a file that was cut before that, it does not. */
   private async isContinued(file: FileHandle): Promise<boolean> {
     const before = Buffer.alloc(this.mark.length);
     const { bytesRead } = await file.read(before, 0, before.length, this.offset - before.length);

@@ -136,6 +136,7 @@ test("tells runs as they come, grow and go", async () => {
   const went = until((all) => all.has("a/b/1") && !all.has("later"));
   rmSync(join(root, "later"), { recursive: true });
   await went;
+  expect((await ask("/api/run?run=later")).status).toBe(404);
 });
 
 test("gives a page that comes back the rows that it lacks, and all where the run has begun anew", async () => {

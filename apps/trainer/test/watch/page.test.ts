@@ -1,8 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findChromium, openChromium, watchErrors } from "@skein/browser";
+import axe from "axe-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startWatch } from "../../src/watch/watch-command.ts";
 import type { WatchServer } from "../../src/watch/watch-server.ts";
@@ -58,12 +58,14 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
         return [...seen.values()].filter((count) => count > 150).length;
       });
   const faults = async (page: Page): Promise<string[]> => {
-    await page.evaluate(readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"));
+    await page.evaluate(axe.source);
     return page.evaluate(async () => {
-      const { axe } = globalThis as unknown as {
+      const { axe: inPage } = globalThis as unknown as {
         axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
       };
-      return (await axe.run()).violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+      return (await inPage.run()).violations.map(
+        ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`,
+      );
     });
   };
   const picture = async (page: Page, name: string): Promise<void> => {
