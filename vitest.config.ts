@@ -19,7 +19,7 @@ const tags = [{ name: "full", description: "run before a release", skip: extent 
 // with it the modules that are read once, which halves their time.
 const quiet = [
   "packages/{cost-model,data,measuring,models,pretrained,tensor-core,testing}/{src,test}/**/*.test.ts",
-  "packages/{compressors,moe-parallel,report,second-order}/src/**/*.test.ts",
+  "packages/{compressors,moe-parallel,onnx,report,second-order}/src/**/*.test.ts",
   "packages/{compressors,moe-parallel,second-order}/test/!(on-threads|on-backends).test.ts",
   "packages/cpu-kernels/{src,src/ops}/*.test.ts",
   "packages/cpu-kernels/test/!(blas|threads.laws).test.ts",
