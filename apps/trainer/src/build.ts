@@ -118,10 +118,17 @@ export const limited = (data: DataSet, { validationFraction, trainSamples, testS
 };
 
 /** Load the samples into shared memory. @throws DataError, ModuleError when they are missing, truncated or altered. */
-export const buildData = async (job: DataJob): Promise<DataSet> => ({
-  ...limited(await loadData(job), job),
-  ...("augment" in job && job.augment && { augmentation: { cropPadding: job.augment.crop, flip: job.augment.flip } }),
-});
+export const buildData = async (job: DataJob): Promise<DataSet> => {
+  const data = limited(await loadData(job), job);
+  if (!("augment" in job) || job.augment === undefined) return data;
+  const { crop, flip } = job.augment;
+  const [rows, columns] = data.train.fields["inputs"]!.shape as readonly [number, number];
+  if (crop >= Math.min(rows, columns))
+    throw new ConfigError([
+      `data.augment.crop: images of ${rows}×${columns} cannot be moved by ${crop} pixels, little would be left of them; use less than ${Math.min(rows, columns)}, such as ${Math.floor(Math.min(rows, columns) / 8)}`,
+    ]);
+  return { ...data, augmentation: { cropPadding: crop, flip } };
+};
 
 /** What samples a model of ours takes, and what it learns from them. */
 const requireTask = ({ kind }: OwnModelJob, { inputs, predicts, classes }: Task): number => {

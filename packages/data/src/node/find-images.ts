@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readdirSync, statSync } from "node:fs";
-import { extname, join, relative } from "node:path";
+import { extname, join, relative, sep } from "node:path";
 import { DataError } from "../errors.ts";
 
 /** An image of a class. */
@@ -9,7 +9,7 @@ export interface ImageFile {
   readonly label: number;
 }
 
-/** Images in folders by class, before any is opened. */
+/** Images in folders by class, before any is opened; classes are mixed. */
 export interface FoundImages {
   /** In the order of their names, which labels count. */
   readonly classes: readonly string[];
@@ -49,8 +49,24 @@ const filesBelow = (folder: string): string[] =>
 
 const isImage = (path: string): boolean => extensions.has(extname(path).toLowerCase());
 
-/** A number in [0, 1) that a name alone decides. */
-const placeOf = (name: string): number => createHash("sha256").update(name).digest().readUInt32BE() / 2 ** 32;
+/**
+ * A number in [0, 1) that a path below a folder alone decides.
+ *
+ * @param use numbers of two uses have nothing in common.
+ */
+const placeOf = (use: "part" | "order", folder: string, path: string): number =>
+  createHash("sha256")
+    .update(`${use}\n${relative(folder, path).replaceAll(sep, "/")}`)
+    .digest()
+    .readUInt32BE() /
+  2 ** 32;
+
+/** Classes in a mixed order, so that the first images, or the last, are some of each; it follows from names alone. */
+const mixed = (folder: string, images: readonly ImageFile[]): ImageFile[] =>
+  images
+    .map((image) => ({ image, at: placeOf("order", folder, image.path) }))
+    .sort((a, b) => a.at - b.at || (a.image.path < b.image.path ? -1 : 1))
+    .map(({ image }) => image);
 
 const classesIn = (folder: string): string[] => namesIn(folder).filter((name) => isFolder(join(folder, name)));
 
@@ -78,7 +94,7 @@ const imagesOf = (
   return { images, others };
 };
 
-const heldOutNames: readonly string[] = ["test", "val", "validation"];
+const heldOutNames: readonly string[] = ["test", "val", "valid", "validation"];
 
 /**
  * Find images in folders by class: in `train/<class>` and `test/<class>` (or `val`, `validation`), else in `<class>`,
@@ -90,9 +106,15 @@ const heldOutNames: readonly string[] = ["test", "val", "validation"];
  */
 export const findImages = (folder: string, testFraction: number): FoundImages => {
   const top = classesIn(folder);
-  const heldOut = heldOutNames.find((name) => top.includes(name));
-  const isCut = !(top.includes("train") && heldOut !== undefined);
-  const learned = isCut ? folder : join(folder, "train");
+  const named = (wanted: readonly string[]): string | undefined =>
+    wanted.flatMap((name) => top.filter((each) => each.toLowerCase() === name))[0];
+  const [trainFolder, heldOut] = [named(["train"]), named(heldOutNames)];
+  if (trainFolder !== undefined && heldOut === undefined)
+    throw new DataError(
+      `${folder} has a folder ${trainFolder}, but none of images to judge by; call it ${heldOutNames.join(", ")}, or name ${join(folder, trainFolder)} as the folder, of which a part is held out`,
+    );
+  const isCut = trainFolder === undefined;
+  const learned = isCut ? folder : join(folder, trainFolder);
   const classes = classesIn(learned);
   if (classes.length < 2)
     throw new DataError(
@@ -100,7 +122,7 @@ export const findImages = (folder: string, testFraction: number): FoundImages =>
     );
   const { images, others } = imagesOf(learned, classes);
   const found = isCut
-    ? { test: images.filter(({ path }) => placeOf(relative(folder, path)) < testFraction), others }
+    ? { test: images.filter(({ path }) => placeOf("part", folder, path) < testFraction), others }
     : { test: imagesOf(join(folder, heldOut!), classes).images, others };
   const test = new Set(found.test);
   const train = isCut ? images.filter((image) => !test.has(image)) : images;
@@ -108,5 +130,5 @@ export const findImages = (folder: string, testFraction: number): FoundImages =>
     throw new DataError(
       `${folder}: of ${images.length} images ${train.length} are to learn from and ${found.test.length} to judge by; put more in, or make folders train and test`,
     );
-  return { classes, train, test: found.test, others: found.others };
+  return { classes, train: mixed(folder, train), test: mixed(folder, found.test), others: found.others };
 };

@@ -58,16 +58,25 @@ const decode = (
     .raw({ depth: "uchar" })
     .toBuffer();
 
-/** Do something with each item, so many at a time. */
-const eachOf = async <T>(items: readonly T[], atOnce: number, work: (item: T, index: number) => Promise<void>) => {
+/**
+ * Do something with each item, so many at a time. After a failure no other is begun; of several the first in the list
+ * is thrown, however long each took.
+ */
+const eachOf = async <T>(
+  items: readonly T[],
+  atOnce: number,
+  work: (item: T, index: number) => Promise<void>,
+): Promise<void> => {
+  const failures = new Map<number, unknown>();
   let next = 0;
   const worker = async (): Promise<void> => {
-    while (next < items.length) {
+    while (next < items.length && failures.size === 0) {
       const index = next++;
-      await work(items[index]!, index);
+      await work(items[index]!, index).catch((error: unknown) => failures.set(index, error));
     }
   };
   await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
+  if (failures.size > 0) throw failures.get(Math.min(...failures.keys()));
 };
 
 /** @throws DataError where decoded images would not fit. */
