@@ -50,13 +50,13 @@ const putBoth = (): void => {
 };
 
 /** The first sample of a class. */
-const firstOf = (records: Records, label: number): number =>
-  gatherBatch(
+const firstOf = (records: Records, label: number): number => {
+  const all = gatherBatch(
     records,
     Int32Array.from({ length: records.count }, (_, i) => i),
-  )
-    ["labels"]!.toNumbers()
-    .indexOf(label);
+  );
+  return all["labels"]!.toNumbers().indexOf(label);
+};
 
 const pixelsOf = (records: Records, index: number): readonly number[] =>
   gatherBatch(records, [index])["inputs"]!.toNumbers();
