@@ -8,13 +8,13 @@ import {
   trace,
 } from "@skein/tensor-core";
 import { eliminateDeadCode, expandCompositions, valueKey, type ValueRef } from "@skein/tensor-core/backend";
+import packageJson from "../package.json" with { type: "json" };
 import { probes } from "./affine.ts";
 import { OnnxError } from "./errors.ts";
 import { foldConstants } from "./fold-constants.ts";
 import { mergeTraces } from "./merge-traces.ts";
 import { ModelWriter } from "./model-writer.ts";
-import { refuseNode } from "./operators/emitter.ts";
-import { needConstant } from "./operators/movement.ts";
+import { needConstant, refuseNode } from "./operators/emitter.ts";
 import { emitters } from "./operators/table.ts";
 import { encodeModel, type OnnxValue } from "./proto.ts";
 
@@ -40,11 +40,6 @@ export interface OnnxSource<Weights> {
 /** Above it protobuf allows no file. */
 const mostBytes = 2 ** 31 - 1;
 
-const elementBytes = (array: NdArray): Uint8Array => {
-  const bytes = array.bytes();
-  return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength).slice();
-};
-
 /**
  * Write a traced function as an ONNX model: opset 20, f32 and whole numbers as they are. Weights keep the paths of
  * their tree as names, nodes the scope of the model's part.
@@ -60,7 +55,6 @@ const elementBytes = (array: NdArray): Uint8Array => {
  */
 export const exportOnnx = <Weights>(source: OnnxSource<Weights>): Uint8Array => {
   const { fn, weights, inputs, batch, name = "model", metadata = {} } = source;
-  const names = Object.keys(inputs);
   let outputNames: readonly string[] = [];
   const traceAt = (size: number | undefined) => {
     const specs = Object.fromEntries(
@@ -84,9 +78,8 @@ export const exportOnnx = <Weights>(source: OnnxSource<Weights>): Uint8Array => 
 
   const weightPaths = leafPaths(weights);
   const arrays = flattenTree<NdArray>(weights).leaves;
-  const inputOrder = leafPaths(inputs).map((path) => path.split(".")[0]!);
-  const inputNames = [...new Set(inputOrder)];
-  const writer = new ModelWriter(names[0]);
+  const inputNames = leafPaths(inputs);
+  const writer = new ModelWriter(inputNames[0]);
   const values = new Map<string, string>();
   const entries: OnnxValue[] = [];
   const argumentNames = [...weightPaths, ...inputNames];
@@ -116,7 +109,7 @@ export const exportOnnx = <Weights>(source: OnnxSource<Weights>): Uint8Array => 
       values.set(valueKey({ node: node.id, output: 0 }), own);
       const array = arrays[index];
       if (array !== undefined)
-        writer.initialisers.set(own, { type: array.dtype, dims: array.shape, bytes: elementBytes(array) });
+        writer.initialisers.set(own, { type: array.dtype, dims: array.shape, bytes: array.bytes() });
       else entries.push({ name: own, type: node.specs[0]!.dtype, shape: node.specs[0]!.shape });
       continue;
     }
@@ -151,7 +144,7 @@ export const exportOnnx = <Weights>(source: OnnxSource<Weights>): Uint8Array => 
     );
   return encodeModel(
     { name, nodes: writer.nodes, initialisers: writer.initialisers, inputs: entries, outputs: results },
-    { name: "skein", version: "0.1.0" },
+    { name: "skein", version: packageJson.version },
     metadata,
   );
 };

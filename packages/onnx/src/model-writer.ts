@@ -63,6 +63,15 @@ export class ModelWriter {
     return this.tensor(type, dims, new Uint8Array(hostTypes[type].from(values).buffer));
   }
 
+  /** A constant without elements, of a shape that has a 0 in it: whatever the batch is, there are none. */
+  none(type: ConstantType, shape: readonly Dim[]): string {
+    return this.numbers(
+      type,
+      shape.map((dim) => (isKnown(dim) ? dim : 0)),
+      [],
+    );
+  }
+
   /** One i64, as a tensor without dimensions. */
   int64(value: number): string {
     return this.tensor("i64", [], int64s([value]));

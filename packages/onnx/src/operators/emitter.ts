@@ -2,7 +2,7 @@ import type { DType } from "@skein/tensor-core";
 import { isKnown } from "../affine.ts";
 import { OnnxError } from "../errors.ts";
 import type { MergedNode, MergedSpec, MergedValue } from "../merge-traces.ts";
-import type { ModelWriter } from "../model-writer.ts";
+import type { ConstantType, ModelWriter } from "../model-writer.ts";
 import { typeCode } from "../proto.ts";
 
 /** What an operator is written by. */
@@ -31,6 +31,14 @@ export const needTypes = (node: MergedNode, specs: readonly MergedSpec[], known:
   if (other !== undefined)
     refuseNode(node, `runtimes compute it of ${known.join(" and ")}, not of ${other.dtype}; cast its operands`);
 };
+
+const constantTypes: readonly DType[] = ["f32", "i32", "u32", "u8", "bool"] satisfies readonly ConstantType[];
+
+/** @throws OnnxError for what no constant is written of. */
+export const needConstant = (node: MergedNode, dtype: DType): ConstantType =>
+  constantTypes.includes(dtype)
+    ? (dtype as ConstantType)
+    : refuseNode(node, `a constant of ${dtype} is not written; make f32 and cast it`);
 
 /** A list of numbers that do not follow from the batch. */
 export const knownNumbers = (node: MergedNode, key: string): readonly number[] => {

@@ -1,5 +1,5 @@
 import type { DType } from "@skein/tensor-core";
-import { type Dim, isKnown } from "../affine.ts";
+import type { Dim } from "../affine.ts";
 import { typeCode } from "../proto.ts";
 import type { ConstantType } from "../model-writer.ts";
 import {
@@ -8,27 +8,17 @@ import {
   type EmitterTable,
   knownNumbers,
   knownSize,
+  needConstant,
   needTypes,
   param,
   refuseNode,
 } from "./emitter.ts";
 
-const constantTypes: readonly DType[] = ["f32", "i32", "u32", "u8", "bool"];
-
-/** @throws OnnxError for what no constant is written of. */
-export const needConstant = (node: Parameters<typeof refuseNode>[0], dtype: DType): ConstantType =>
-  constantTypes.includes(dtype)
-    ? (dtype as ConstantType)
-    : refuseNode(node, `a constant of ${dtype} is not written; make f32 and cast it`);
-
-/** Of a tensor without elements, the size of a dimension; whatever the batch is there are none. */
-const atLeastNone = (dim: Dim): number => (isKnown(dim) ? dim : 0);
-
 /** One value everywhere: written once, and stretched. */
 const constant: Emitter = ({ node, writer }) => {
   const { dtype, shape } = node.specs[0]!;
   const value = Number(param<number | string>(node, "value"));
-  if (shape.includes(0)) return writer.numbers(needConstant(node, dtype), shape.map(atLeastNone), []);
+  if (shape.includes(0)) return writer.none(needConstant(node, dtype), shape);
   const one = writer.scalar(needConstant(node, dtype), value);
   return shape.length === 0 ? one : writer.node("Expand", [one, writer.sizes(shape)]);
 };
@@ -41,7 +31,7 @@ const literal: Emitter = ({ node, writer }) => {
 
 const iota: Emitter = ({ node, writer }) => {
   const { dtype, shape } = node.specs[0]!;
-  if (shape.includes(0)) return writer.numbers(needConstant(node, dtype), shape.map(atLeastNone), []);
+  if (shape.includes(0)) return writer.none(needConstant(node, dtype), shape);
   const dim = param<number>(node, "dim");
   const size = writer.node("Squeeze", [writer.sizes([shape[dim]!])]);
   const counted = writer.node("Cast", [writer.node("Range", [writer.int64(0), size, writer.int64(1)])], {

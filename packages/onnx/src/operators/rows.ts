@@ -1,7 +1,18 @@
 import { typeCode } from "../proto.ts";
-import { type Dim, isKnown } from "../affine.ts";
+import type { Dim } from "../affine.ts";
 import type { ModelWriter } from "../model-writer.ts";
-import { type Emitter, type EmitterTable, knownNumbers, knownSize, needTypes, param, refuseNode } from "./emitter.ts";
+import {
+  type Emitter,
+  type EmitterTable,
+  knownNumbers,
+  knownSize,
+  needConstant,
+  needTypes,
+  param,
+  refuseNode,
+} from "./emitter.ts";
+
+const toI32 = (writer: ModelWriter, name: string): string => writer.node("Cast", [name], { to: typeCode("i32") });
 
 /** Sums of whole numbers wrap around, as they do in i64 that is cut; runtimes would stop at the end. */
 const sum: Emitter = ({ node, inputs, specs, writer }) => {
@@ -10,7 +21,7 @@ const sum: Emitter = ({ node, inputs, specs, writer }) => {
   if (specs[0]!.dtype === "f32") return writer.node("ReduceSum", [inputs[0]!, dims], { keepdims: 0 });
   const wide = writer.node("Cast", inputs, { to: typeCode("i64") });
   const total = writer.node("ReduceSum", [wide, dims], { keepdims: 0 });
-  return writer.node("Cast", [total], { to: typeCode("i32") });
+  return toI32(writer, total);
 };
 
 /** Where there is a NaN it is what comes out: runtimes pass it over. */
@@ -27,7 +38,7 @@ const extremum =
 
 /** Whether there is a NaN along some dimensions, which vanish. */
 const hasNaN = (writer: ModelWriter, name: string, dims: string): string => {
-  const flags = writer.node("Cast", [writer.node("IsNaN", [name])], { to: typeCode("i32") });
+  const flags = toI32(writer, writer.node("IsNaN", [name]));
   return writer.node("Cast", [writer.node("ReduceMax", [flags, dims], { keepdims: 0 })], { to: typeCode("bool") });
 };
 
@@ -38,13 +49,11 @@ const argReduction =
     needTypes(node, specs, ["f32", "i32"]);
     const setting = { axis: param<number>(node, "dim"), keepdims: 0, select_last_index: 0 };
     const plain = writer.node(op, inputs, setting);
-    const toI32 = (name: string): string => writer.node("Cast", [name], { to: typeCode("i32") });
-    if (specs[0]!.dtype !== "f32") return toI32(plain);
-    const isNaN = writer.node("Cast", [writer.node("IsNaN", inputs)], { to: typeCode("i32") });
+    if (specs[0]!.dtype !== "f32") return toI32(writer, plain);
+    const isNaN = toI32(writer, writer.node("IsNaN", inputs));
     const firstNaN = writer.node("ArgMax", [isNaN], setting);
     const isThere = hasNaN(writer, inputs[0]!, writer.sizes([setting.axis]));
-    const chosen = writer.node("Where", [isThere, firstNaN, plain]);
-    return toI32(chosen);
+    return toI32(writer, writer.node("Where", [isThere, firstNaN, plain]));
   };
 
 const cumsum: Emitter = ({ node, inputs, specs, writer }) => {
@@ -139,16 +148,13 @@ const topK: Emitter = ({ node, inputs, specs, writer }) => {
   needTypes(node, specs, ["f32", "i32"]);
   if (param<string>(node, "by") === "magnitude") refuseNode(node, "it takes the greatest magnitudes; take values");
   const { dtype, shape } = node.specs[0]!;
-  if (shape.includes(0)) {
-    const none = shape.map((dim) => (isKnown(dim) ? dim : 0)); // onnxruntime ends the process
-    return [writer.numbers(dtype as "f32", none, []), writer.numbers("i32", none, [])];
-  }
+  // onnxruntime ends the process
+  if (shape.includes(0)) return [writer.none(needConstant(node, dtype), shape), writer.none("i32", shape)];
   const k = writer.sizes([param<number>(node, "k")]);
   const [values, places] = writer.outputs("TopK", [inputs[0]!, k], 2, { axis: -1, largest: 1, sorted: 1 });
-  const toI32 = (name: string): string => writer.node("Cast", [name], { to: typeCode("i32") });
-  if (param<boolean>(node, "sorted")) return [values, toI32(places!)];
+  if (param<boolean>(node, "sorted")) return [values, toI32(writer, places!)];
   const [ascending] = writer.outputs("TopK", [places!, k], 2, { axis: -1, largest: 0, sorted: 1 });
-  return [writer.node("GatherElements", [inputs[0]!, ascending!], { axis: -1 }), toI32(ascending!)];
+  return [writer.node("GatherElements", [inputs[0]!, ascending!], { axis: -1 }), toI32(writer, ascending!)];
 };
 
 /** Operators that look along dimensions. */
