@@ -4,10 +4,9 @@ import type { Model } from "@skein/models";
 import { findLayers } from "@skein/second-order";
 import {
   type DeviceArray,
-  flattenTree,
+  leafPaths,
   full,
   type GradientTransformation,
-  leafPaths,
   type LossScale,
   mapTree,
   type Mesh,
@@ -23,6 +22,7 @@ import {
   unsharded,
   zerosLike,
 } from "@skein/tensor-core";
+import { leavesByPath } from "@skein/tensor-core/backend";
 import { firstPlace, meshOf, numBatchParts, replicasAxisOf, shardingOn } from "./mesh.ts";
 import { buildCurvature } from "./build-curvature.ts";
 import type { Curvature, CurvatureMode } from "./curvature.ts";
@@ -281,17 +281,13 @@ export const splitLeaves = <Leaf extends { readonly shape: Shape }>(
   state: TrainState<Leaf>,
   { sharding, mesh, zero }: Layout,
 ): SavedLeaves<Leaf> => {
-  const { leaves } = flattenTree<Leaf>(state);
   const shardsOf = stateSharding(sharding, state.params);
-  const entries = leafPaths(state)
-    .map((path, i): [string, Leaf] => [path, leaves[i]!])
-    .filter(([path]) => !isOnTheWay(path));
+  const entries = [...leavesByPath<Leaf>(state)].filter(([path]) => !isOnTheWay(path));
   const own = entries.filter(([path]) => isOwn(path));
-  const params = flattenTree<Leaf>(state.params).leaves;
   const sliced =
     zero === 0
       ? new Map<string, SlicedLeaf>()
-      : slicedLeaves(new Map(entries), new Map(leafPaths(state.params).map((path, i) => [path, params[i]!])), {
+      : slicedLeaves(new Map(entries), leavesByPath<Leaf>(state.params), {
           axisOf: replicasAxisOf({ sharding, mesh }),
           mesh,
         });

@@ -7,6 +7,7 @@ import {
   type Tensor,
   type TensorSpec,
 } from "@skein/tensor-core";
+import { leavesByPath } from "@skein/tensor-core/backend";
 
 /**
  * Last parameter first: the backward pass makes gradients in about this order where a model's tree is in forward order.
@@ -64,10 +65,7 @@ const unknownPath = (path: string, specs: ReadonlyMap<string, TensorSpec>): neve
 };
 
 /** Dtype and shape of each leaf of a tree of parameters, by its path, such as `layers.0.weight`. */
-export const specsByPath = (params: unknown): ReadonlyMap<string, TensorSpec> => {
-  const { leaves } = flattenTree<TensorSpec>(params);
-  return new Map(leafPaths(params).map((path, i) => [path, leaves[i]!]));
-};
+export const specsByPath = (params: unknown): ReadonlyMap<string, TensorSpec> => leavesByPath(params);
 
 /** @throws ArgumentError unless the plan names every tensor of `params` exactly once and no bucket is empty. */
 export const checkBucketPlan = (plan: BucketPlan, params: unknown): void => {

@@ -13,6 +13,7 @@ import {
   type TensorSpec,
   unflattenTree,
 } from "@skein/tensor-core";
+import { leavesByPath } from "@skein/tensor-core/backend";
 import type { AggregateContext } from "./context.ts";
 import type { Aggregator } from "./aggregator.ts";
 import { type Bucket, bucketOf, unflattenBucket } from "./bucket.ts";
@@ -84,8 +85,7 @@ const eachBucket = <P, State, T>(
       `${residuals.length} residuals were given for ${planned.length} buckets; initExchange and exchange must be given one bucket plan`,
     );
   }
-  const { leaves } = flattenTree<Tensor>(gradients);
-  const byPath = new Map(leafPaths(gradients).map((path, i) => [path, leaves[i]!]));
+  const byPath = leavesByPath<Tensor>(gradients);
   return planned.map((bucket, i) =>
     exchanging(i, () => {
       const flat = concat(bucket.tensors.map(({ path, shape }) => reshape(byPath.get(path)!, [elementCount(shape)])));

@@ -1,5 +1,6 @@
 import { type Tensor, unflattenTree, flattenTree, leafPaths } from "@skein/tensor-core";
-import { type Layer, layerGradient, type LayerGradient, leavesByPath, storeLayerGradient } from "./statistics/layer.ts";
+import { leavesByPath } from "@skein/tensor-core/backend";
+import { type Layer, layerGradient, type LayerGradient, storeLayerGradient } from "./statistics/layer.ts";
 
 /** Give each layer of a tree of gradients another one; what belongs to no layer stays. */
 export const mapLayers = <P>(

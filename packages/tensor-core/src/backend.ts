@@ -75,3 +75,4 @@ export type { RepeatedStep, StepNode, StepShape } from "./passes/recompute/step-
 export { type Recomputation, type RecomputeOptions, recomputeWithin } from "./passes/recompute/recompute-within.ts";
 export { recomputeRegions } from "./passes/recompute/recompute-regions.ts";
 export { simplify } from "./passes/simplify.ts";
+export { leavesByPath } from "./tree.ts";

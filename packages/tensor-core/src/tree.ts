@@ -108,6 +108,12 @@ export const leafPaths = (tree: unknown): string[] => {
   return paths;
 };
 
+/** Leaves of a tree by their paths, in flattening order. */
+export const leavesByPath = <Leaf>(tree: unknown): Map<string, Leaf> => {
+  const { leaves } = flattenTree<Leaf>(tree);
+  return new Map(leafPaths(tree).map((path, i) => [path, leaves[i]!]));
+};
+
 /** Apply `fn` leaf by leaf. */
 export const mapTree = <T, From, To>(tree: T, fn: (leaf: From, path: string) => To): MapTree<T, From, To> => {
   const { leaves, structure } = flattenTree<From>(tree);

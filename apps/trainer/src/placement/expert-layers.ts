@@ -1,4 +1,5 @@
 import { type DeviceArray, flattenTree, InvariantError, leafPaths, shardAxes, unflattenTree } from "@skein/tensor-core";
+import { leavesByPath } from "@skein/tensor-core/backend";
 import { expertAxis } from "../mesh.ts";
 import { type DeviceState, type Parts, stateSharding } from "../train-state.ts";
 
@@ -28,8 +29,7 @@ export const expertLayersOf = ({ model, sharding }: Parts, state: DeviceState): 
 
 /** Leaves of a state by path. */
 export const leavesAt = (state: DeviceState, paths: readonly string[]): readonly DeviceArray[] => {
-  const { leaves } = flattenTree<DeviceArray>(state);
-  const byPath = new Map(leafPaths(state).map((path, i) => [path, leaves[i]!]));
+  const byPath = leavesByPath<DeviceArray>(state);
   return paths.map((path) => {
     const leaf = byPath.get(path);
     if (leaf === undefined) throw new InvariantError(`a state has no "${path}"`);

@@ -2,15 +2,13 @@ import { mkdir, readdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
   ArgumentError,
-  flattenTree,
   formatShape,
-  leafPaths,
   type NdArray,
   sameShape,
   storedByteLength,
   type StoredSpec,
 } from "@skein/tensor-core";
-import { excerpt, formatSpec } from "@skein/tensor-core/backend";
+import { excerpt, formatSpec, leavesByPath } from "@skein/tensor-core/backend";
 import type { Config } from "../architecture.ts";
 import { inverseOrder, reordered } from "../dimension-order.ts";
 import { PretrainedError } from "../errors.ts";
@@ -39,8 +37,7 @@ const withDType = (config: Config, dtype: FloatDType | undefined): Config =>
 
 /** The arrays of a tree, by path. @throws PretrainedError unless they are what the model of the configuration keeps. */
 const arraysOf = (leaves: readonly ModelLeaf[], tree: unknown): ReadonlyMap<string, NdArray> => {
-  const paths = leafPaths(tree);
-  const arrays = new Map(flattenTree<NdArray>(tree).leaves.map((array, i) => [paths[i]!, array]));
+  const arrays = leavesByPath<NdArray>(tree);
   const faults = leaves.flatMap(({ path, shape }) => {
     const array = arrays.get(path);
     if (array === undefined) return [`${path} ${formatShape(shape)} is missing`];
@@ -49,7 +46,7 @@ const arraysOf = (leaves: readonly ModelLeaf[], tree: unknown): ReadonlyMap<stri
       : [`${path} is ${formatSpec(array)} for f32${formatShape(shape)}`];
   });
   const known = new Set(leaves.map(({ path }) => path));
-  faults.push(...paths.filter((path) => !known.has(path)).map((path) => `${path} is not of the model`));
+  faults.push(...[...arrays.keys()].filter((path) => !known.has(path)).map((path) => `${path} is not of the model`));
   if (faults.length === 0) return arrays;
   throw new PretrainedError(
     `the arrays are not those of the configuration's model: ${faults.length} differ, such as ${faults.slice(0, 4).join(", ")}; save the tree that its model's init or loadPretrained gave, trained or not`,

@@ -10,6 +10,7 @@ import {
   slice,
   type Tensor,
 } from "@skein/tensor-core";
+import { leavesByPath } from "@skein/tensor-core/backend";
 import { type CurvatureFigures, figuresOf, noFigures } from "../curvature-figures.ts";
 import { keptAlike } from "../kept-alike.ts";
 import { mapLayers } from "../map-layers.ts";
@@ -21,7 +22,7 @@ import { initStatistics, mixStatistics, shareOfPast } from "../running-mean.ts";
 import type { Statistics } from "../statistics/collect.ts";
 import { covarianceStatistic, type Positions } from "../statistics/covariances.ts";
 import type { LayerSide } from "../statistics/statistic.ts";
-import { type Layer, layerGradient, type LayerGradient, leavesByPath } from "../statistics/layer.ts";
+import { type Layer, layerGradient, type LayerGradient } from "../statistics/layer.ts";
 import { addSums, checkUpdateSize, noSums, sizeFactor, type UpdateSizeOptions } from "../update-size.ts";
 import { choleskyInverse } from "./cholesky-inverse.ts";
 import type { DerivedFactor, FactorInverse, Sides } from "./factor-inverse.ts";

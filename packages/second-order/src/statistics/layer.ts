@@ -1,6 +1,6 @@
 import { ArgumentError, elementCount, reshape, swapDims, type Tensor, type TensorSpec, vjp } from "@skein/tensor-core";
 import { emitOne, type LayerUse, layersOf, type Params, specOf } from "@skein/tensor-core/backend";
-import { flattenTree, leafPaths, type Traced } from "@skein/tensor-core";
+import { leafPaths, type Traced } from "@skein/tensor-core";
 
 /** One node between a weight and the layer that reads it, such as a transpose. */
 interface Rearrangement {
@@ -150,11 +150,6 @@ const asMatrix = ({ rearrangements, isTransposed, numOutputs }: Layer, weight: T
 
 /** What is read of the leaves of a tree by their paths. */
 export type LeafMap<Leaf = Tensor> = ReadonlyMap<string, Leaf>;
-
-export const leavesByPath = <Leaf = Tensor>(tree: unknown): Map<string, Leaf> => {
-  const { leaves } = flattenTree<Leaf>(tree);
-  return new Map(leafPaths(tree).map((path, i) => [path, leaves[i]!]));
-};
 
 /** A layer's gradient: that of the weight [inputs, outputs], and that of the bias [outputs]. */
 export interface LayerGradient {
