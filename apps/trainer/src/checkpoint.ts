@@ -123,12 +123,15 @@ const restoreReplaced = (files: Files, output: string): void => {
   }
 };
 
-/** Newest first. */
-const checkpointNames = (files: Files, output: string): string[] =>
+/** The step of a checkpoint, by the name of its folder. */
+export const stepOfName = (name: string): number => Number(name.slice(5));
+
+/** Names of a run's checkpoints, newest first. */
+export const checkpointNames = (files: Files, output: string): string[] =>
   files
     .list(checkpointsFolder(output))
     .filter((name) => /^step-\d{8,}$/.test(name))
-    .sort((a, b) => Number(b.slice(5)) - Number(a.slice(5)));
+    .sort((a, b) => stepOfName(b) - stepOfName(a));
 
 /** A sound checkpoint, its bytes checked against their hashes. */
 export interface Checkpoint {

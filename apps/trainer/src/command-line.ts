@@ -6,6 +6,7 @@ import { addBlasCommand } from "./blas-command.ts";
 import { openJobBlas } from "./job-blas.ts";
 import { threadsOf } from "./job-threads.ts";
 import { surveyHardware } from "./choose-backend.ts";
+import { commandAction } from "./command-action.ts";
 import { loadJob } from "./config.ts";
 import { addEvaluateCommand } from "./evaluate-command.ts";
 import { addExportCommand } from "./export/export-command.ts";
@@ -20,7 +21,7 @@ import { addMpiCommand } from "./members/mpi-command.ts";
 import { asTyped, sampleJob } from "./own-command.ts";
 import { prepare } from "./prepare.ts";
 import { addImportCommand } from "./pretrained/import-command.ts";
-import { reportCommand, type ReportOptions } from "./report/report-command.ts";
+import { reportCommand } from "./report/report-command.ts";
 import { resumeCommand, runCommand } from "./run-command.ts";
 import { addRunsCommand } from "./watch/runs-command.ts";
 import { addWatchCommand } from "./watch/watch-command.ts";
@@ -83,11 +84,6 @@ const makeProgram = (finish: (code: number) => void): Command => {
         "--max-restarts <count>",
         "how often to go on by itself after a rank, a link or the GPU device was lost, without a newer checkpoint; default: 3",
       );
-  const does =
-    <A extends string | undefined>(action: (argument: A, options: RunOptions) => number | Promise<number>) =>
-    async (argument: A, _: unknown, command: Command) =>
-      finish(await action(argument, command.optsWithGlobals<RunOptions>()));
-
   withTrace(
     withOverrides(
       program
@@ -99,7 +95,7 @@ const makeProgram = (finish: (code: number) => void): Command => {
     ),
   )
     .addHelpText("after", `\nExample:\n  skein-train run ${sampleJob()} --ranks 2 --set optimizer.kind=sgd`)
-    .action(does(runCommand));
+    .action(commandAction(finish, runCommand));
   withTrace(
     withOverrides(
       program
@@ -109,19 +105,17 @@ const makeProgram = (finish: (code: number) => void): Command => {
     ),
   )
     .addHelpText("after", "\nExample:\n  skein-train resume runs/mnist/1")
-    .action(does(resumeCommand));
+    .action(commandAction(finish, resumeCommand));
   program
     .command("report")
     .description("make one page of a run, while it trains or after: losses, figures, where tokens went to experts")
     .argument("<folder>", "output folder of the run")
     .option("--output <file>", "where the page goes; default: report.html in the folder")
     .addHelpText("after", "\nExample:\n  skein-train report runs/mnist/1")
-    .action(async (folder: string, _: unknown, command: Command) =>
-      finish(await reportCommand(folder, command.optsWithGlobals<ReportOptions>())),
-    );
+    .action(commandAction(finish, reportCommand));
   withOverrides(program.command("validate").description("check a job file").argument("<job>", "job file"))
     .addHelpText("after", `\nExample:\n  skein-train validate ${sampleJob()}`)
-    .action(does(validateCommand));
+    .action(commandAction(finish, validateCommand));
   withOverrides(
     program
       .command("doctor")
@@ -131,7 +125,7 @@ const makeProgram = (finish: (code: number) => void): Command => {
       .argument("[job]", "job file"),
   )
     .addHelpText("after", `\nExample:\n  skein-train doctor ${sampleJob()}`)
-    .action(does(doctorCommand));
+    .action(commandAction(finish, doctorCommand));
   withOverrides(
     program
       .command("links")
@@ -140,7 +134,7 @@ const makeProgram = (finish: (code: number) => void): Command => {
       .option("--output <file>", "where the link file goes; default: links.json"),
   )
     .addHelpText("after", `\nExample:\n  skein-train links ${sampleJob()} --transport tcp --ranks 2`)
-    .action(does(linksCommand));
+    .action(commandAction(finish, linksCommand));
   addEvaluateCommand(program, finish);
   addImportCommand(program, finish);
   addGenerateCommand(program, finish);

@@ -7,8 +7,7 @@ import { ConfigError } from "./errors.ts";
 import type { Job } from "./job.ts";
 import { sampleJob } from "./own-command.ts";
 import { crossFieldFaults, jobSchema } from "./job-schema.ts";
-import { settleModules } from "./modules/settle-modules.ts";
-import { settlePretrained } from "./pretrained/settle-pretrained.ts";
+import { settleJob } from "./settle-job.ts";
 
 /** A value from the command line that goes before the file's. */
 export interface Override {
@@ -400,5 +399,5 @@ export const readJob = (file: string, overrides: readonly Override[] = []): Job 
  *
  * @throws ModuleError, PretrainedError, too.
  */
-export const loadJob = async (file: string, overrides: readonly Override[] = []): Promise<Job> =>
-  settlePretrained(await settleModules(readJob(file, overrides)));
+export const loadJob = (file: string, overrides: readonly Override[] = []): Promise<Job> =>
+  settleJob(readJob(file, overrides));

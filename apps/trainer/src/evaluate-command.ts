@@ -1,7 +1,8 @@
 import type { Command } from "commander";
+import { commandAction } from "./command-action.ts";
 import { mapTree, type NdArray } from "@skein/tensor-core";
 import { exitCodes } from "./errors.ts";
-import { evaluationBatch, type EvaluationSums, makeEvaluation } from "./evaluate.ts";
+import { evaluationBatch, type EvaluationSums, makeEvaluation, totalSums } from "./evaluate.ts";
 import { evaluationFigures, formatFigures } from "./evaluation-figures.ts";
 import { openLoneBackend } from "./lone-backend.ts";
 import { meshOf, numBatchParts } from "./mesh.ts";
@@ -25,16 +26,16 @@ export const evaluateRun = async ({ job, prepared, params, state }: SavedRun): P
     const evaluation = makeEvaluation(model, backend, { mesh: meshOf(prepared.job), communicators: {} });
     const [onDevice, own] = [params, state].map((tree) => mapTree(tree, (array: NdArray) => backend.upload(array)));
     const numParts = numBatchParts(job);
-    const sums = { correct: 0, lossSum: 0, count: 0 };
-    for (let rank = 0; rank < numParts; rank++) {
-      const part = await evaluation({ params: onDevice, model: own } as DeviceState, data.test, {
-        batchSize: evaluationBatch(job, data.test.count),
-        rank,
-        worldSize: numParts,
-      });
-      for (const name of ["correct", "lossSum", "count"] as const) sums[name] += part[name];
-    }
-    return sums;
+    const parts: EvaluationSums[] = [];
+    for (let rank = 0; rank < numParts; rank++)
+      parts.push(
+        await evaluation({ params: onDevice, model: own } as DeviceState, data.test, {
+          batchSize: evaluationBatch(job, data.test.count),
+          rank,
+          worldSize: numParts,
+        }),
+      );
+    return totalSums(parts);
   } finally {
     await close();
   }
@@ -65,7 +66,5 @@ export const addEvaluateCommand = (program: Command, finish: (code: number) => v
     .argument("<folder>", "output folder of the run")
     .option("--checkpoint <step>", "which one; default: the newest")
     .addHelpText("after", "\nExample:\n  skein-train evaluate runs/mnist/1")
-    .action(async (folder: string, _: unknown, command: Command) =>
-      finish(await evaluateCommand(folder, command.optsWithGlobals<EvaluateOptions>())),
-    );
+    .action(commandAction(finish, evaluateCommand));
 };

@@ -12,6 +12,12 @@ export interface EvaluationSums {
   readonly count: number;
 }
 
+/** Sums over all parts of the samples, added up in their order. */
+export const totalSums = (parts: readonly EvaluationSums[]): EvaluationSums => {
+  const total = (name: keyof EvaluationSums): number => parts.reduce((sum, part) => sum + part[name], 0);
+  return { correct: total("correct"), lossSum: total("lossSum"), count: total("count") };
+};
+
 /**
  * Samples of an evaluation batch: what the job says, but no more than there are, in equal parts; the rest of a batch
  * would be padding, and computed in vain.

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { makeFolders, removeEmpty } from "./make-folders.ts";
 import { explainPlace, requireFolder } from "./places.ts";
-import { loadJob, type Override } from "./config.ts";
+import { loadJob, readJob, type Override } from "./config.ts";
 import { CheckpointError, ConfigError } from "./errors.ts";
 import { checkpointsFolder } from "./checkpoint-part.ts";
 import { nodeFiles, replaceDurably } from "./files.ts";
@@ -101,13 +101,18 @@ export const dropUnusedOutput = ({ path, made }: ClaimedFolder): void => {
 export const saveJob = (output: string, job: Job): void =>
   replaceDurably(nodeFiles, join(output, jobFile), `${JSON.stringify(job, undefined, 2)}\n`);
 
-/** The job of a run. @throws CheckpointError when the folder holds none. */
-export const savedJob = async (output: string, overrides: readonly Override[]): Promise<Job> => {
+/** Where the job of a run lies. @throws CheckpointError when the folder holds none. */
+const jobPathIn = (output: string): string => {
   const path = join(output, jobFile);
-  if (!existsSync(path)) {
-    const run = dirname(dirname(output));
-    const hint = existsSync(join(run, jobFile)) ? resumeLine(run) : "the output folder of a run, such as runs/mnist/1";
-    throw new CheckpointError(`${output} holds no run: ${path} is not there; name ${hint}`);
-  }
-  return loadJob(path, overrides);
+  if (existsSync(path)) return path;
+  const run = dirname(dirname(output));
+  const hint = existsSync(join(run, jobFile)) ? resumeLine(run) : "the output folder of a run, such as runs/mnist/1";
+  throw new CheckpointError(`${output} holds no run: ${path} is not there; name ${hint}`);
 };
+
+/** The job of a run that is to go on, with what it is made of as that is now. @throws CheckpointError, ModuleError. */
+export const savedJob = async (output: string, overrides: readonly Override[]): Promise<Job> =>
+  loadJob(jobPathIn(output), overrides);
+
+/** The job of a run as it was when it began, for who only looks at it. @throws CheckpointError, ConfigError. */
+export const recordedJob = (output: string): Job => readJob(jobPathIn(output));

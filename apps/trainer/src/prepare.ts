@@ -43,6 +43,8 @@ export interface Prepared {
   readonly sharding: Sharding;
   /** Specs of the parameters. */
   readonly params: unknown;
+  /** Specs of what the model moves itself. */
+  readonly modelState: unknown;
   readonly modelHash: string;
   readonly jobHash: string;
   /** Of the samples, where they are the user's own. */
@@ -268,6 +270,7 @@ export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> =>
     stateBytes,
     sharding,
     params: specs.params,
+    modelState: specs.model,
     modelHash: sha256(specsText(whole)),
     jobHash: jobHashOf(job, digest),
     dataDigest: digest,

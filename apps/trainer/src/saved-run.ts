@@ -8,9 +8,8 @@ import { shardFilesIn, wholeTensors } from "./checkpoint-shards.ts";
 import { CheckpointError } from "./errors.ts";
 import { nodeFiles } from "./files.ts";
 import type { Job } from "./job.ts";
-import { savedJob } from "./output-folder.ts";
+import { recordedJob } from "./output-folder.ts";
 import { prepare, type Prepared } from "./prepare.ts";
-import { buildParts, stateSpecs } from "./train-state.ts";
 
 /** What a run has learned, whole, whoever of its ranks had which part. */
 export interface SavedRun {
@@ -33,18 +32,25 @@ const checkpointOf = (output: string, step: number | undefined): Checkpoint => {
     : readCheckpoint(nodeFiles, join(checkpointsFolder(output), folderName(step)), secret);
 };
 
-/** A tree like that of `specs`, from the arrays of a checkpoint. @throws CheckpointError where one does not fit. */
-const treeOf = (
+/**
+ * The part of a state that a checkpoint holds under a name, as a whole, whoever shared it out.
+ *
+ * @param like a tree of the same structure.
+ * @throws CheckpointError where an array is not there, or not what the model of the job has.
+ */
+export const savedTree = (
   name: "params" | "model",
-  specs: unknown,
-  arrayOf: (path: string) => NdArray | undefined,
-  folder: string,
+  like: unknown,
+  { whole, checkpoint: { folder, tensors } }: Pick<Prepared, "whole"> & { readonly checkpoint: Checkpoint },
 ): unknown => {
-  const { leaves, structure } = flattenTree<NdArray>(specs);
+  const arrayOf = wholeTensors(
+    tensors.get(sharedFile) ?? new Map<string, NdArray>(),
+    shardFilesIn(tensors).map(({ cuts, names }) => ({ cuts, files: names.map((part) => tensors.get(part)!) })),
+  );
   return unflattenTree(
-    structure,
-    leafPaths({ [name]: specs }).map((path, i) => {
-      const [array, spec] = [arrayOf(path), leaves[i]!];
+    flattenTree(like).structure,
+    leafPaths({ [name]: like }).map((path) => {
+      const [array, spec] = [arrayOf(path), whole.get(path)!];
       if (array !== undefined && sameSpec(array, spec)) return array;
       throw new CheckpointError(
         `${folder}: ${path} is ${array === undefined ? "not there" : formatSpec(array)}, but the model of the run's job has ${formatSpec(spec)}; take the checkpoint of another run`,
@@ -60,23 +66,16 @@ const treeOf = (
  * @throws CheckpointError, DamagedCheckpointError, and what preparing the job throws.
  */
 export const openSavedRun = async (output: string, step?: number): Promise<SavedRun> => {
-  const job = await savedJob(output, []);
+  const job = recordedJob(output);
   const checkpoint = checkpointOf(output, step);
-  const { folder, manifest, tensors } = checkpoint;
-  const alone = { ...job, ranks: 1, mesh: { expert: 1, tensor: 1 }, zero: 0, overlap: "none" } as const;
-  const prepared = await prepare(alone);
-  const { job: one, model, totalSteps, data } = prepared;
-  const specs = stateSpecs(buildParts({ job: one, model, totalSteps, train: data.train }));
-  const arrayOf = wholeTensors(
-    tensors.get(sharedFile) ?? new Map<string, NdArray>(),
-    shardFilesIn(tensors).map(({ cuts, names }) => ({ cuts, files: names.map((name) => tensors.get(name)!) })),
-  );
+  const prepared = await prepare({ ...job, ranks: 1, mesh: { expert: 1, tensor: 1 }, zero: 0, overlap: "none" });
+  const of = { whole: prepared.whole, checkpoint };
   return {
     job,
     prepared,
-    step: manifest.step,
-    folder,
-    params: treeOf("params", specs.params, arrayOf, folder),
-    state: treeOf("model", specs.model, arrayOf, folder),
+    step: checkpoint.manifest.step,
+    folder: checkpoint.folder,
+    params: savedTree("params", prepared.params, of),
+    state: savedTree("model", prepared.modelState, of),
   };
 };

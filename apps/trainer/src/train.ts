@@ -1,16 +1,8 @@
 import { fileURLToPath } from "node:url";
 import type { Model } from "@skein/models";
-import {
-  flattenTree,
-  leafPaths,
-  type MapTree,
-  type NdArray,
-  type SkeinError,
-  type Tensor,
-  unflattenTree,
-} from "@skein/tensor-core";
+import type { MapTree, NdArray, SkeinError, Tensor } from "@skein/tensor-core";
 import { buildData } from "./build.ts";
-import { readCheckpoint, sharedFile } from "./checkpoint.ts";
+import { readCheckpoint } from "./checkpoint.ts";
 import { checkpointSecret } from "./checkpoint-manifest.ts";
 import { sha256 } from "./checkpoint-part.ts";
 import { anchored, checkJob } from "./config.ts";
@@ -23,13 +15,13 @@ import type { DataInput, JobInput, ModelInput } from "./job-input.ts";
 import { checkedData } from "./modules/checked-data.ts";
 import { checkedModel } from "./modules/checked-model.ts";
 import { dataDigest } from "./modules/data-digest.ts";
-import { settleModules } from "./modules/settle-modules.ts";
 import type { DataSet } from "./modules/task.ts";
 import { traceModel } from "./modules/traced-model.ts";
-import { settlePretrained } from "./pretrained/settle-pretrained.ts";
+import { settleJob } from "./settle-job.ts";
 import type { Given, Prepared } from "./prepare.ts";
 import type { Standing } from "./progress.ts";
 import { runJob } from "./run-job.ts";
+import { savedTree } from "./saved-run.ts";
 import type { Summary } from "./summary.ts";
 
 /** A job with data and model by name, as in a job file, or as objects of the program. */
@@ -92,12 +84,12 @@ const named = (part: object): object =>
 /** The job with the digests of what the program gave, and that as ranks take it. */
 const settle = async (job: Job, data: object, model: object): Promise<{ readonly job: Job; readonly given: Given }> => {
   const own = [...(isData(data) ? ["data"] : []), ...(isModel(model) ? ["model"] : [])];
-  if (own.length === 0) return { job: await settlePretrained(await settleModules(job)), given: {} };
+  if (own.length === 0) return { job: await settleJob(job), given: {} };
   if (job.transport !== "threads")
     throw new ConfigError([
       `train(): transport: ${job.transport} runs ranks as processes, which cannot have objects of this program, but ${own.join(" and ")} ${own.length === 1 ? "is one" : "are such"}; use transport: threads, or put ${own.length === 1 ? "it" : "them"} into a module and name it: { kind: "module", file }`,
     ]);
-  const settled = await settlePretrained(await settleModules(job));
+  const settled = await settleJob(job);
   const samples = isData(data) ? checkedData(data, "train(): data") : await buildData(settled.data);
   const traced = isModel(model)
     ? traceModel(checkedModel(model, samples.predicts, "train(): model", process.cwd()), samples, job)
@@ -112,14 +104,13 @@ const settle = async (job: Job, data: object, model: object): Promise<{ readonly
   };
 };
 
-const parametersOf = (checkpoint: string | undefined, { params }: Prepared): unknown => {
-  if (checkpoint === undefined)
+const parametersOf = (folder: string | undefined, { params, whole }: Prepared): unknown => {
+  if (folder === undefined)
     throw new CheckpointError("the run has saved nothing yet, so there are no parameters; let it make a step");
-  const tensors = readCheckpoint(nodeFiles, checkpoint, checkpointSecret(process.env)).tensors.get(sharedFile)!;
-  return unflattenTree(
-    flattenTree(params).structure,
-    leafPaths({ params }).map((path) => tensors.get(path)!),
-  );
+  return savedTree("params", params, {
+    whole,
+    checkpoint: readCheckpoint(nodeFiles, folder, checkpointSecret(process.env)),
+  });
 };
 
 /**

@@ -5,7 +5,7 @@ import type { BackendName } from "../backend.ts";
 import { type Checkpoint, commitCheckpoint } from "../checkpoint.ts";
 import type { Manifest } from "../checkpoint-manifest.ts";
 import type { SavedFile } from "../checkpoint-part.ts";
-import type { EvaluationSums } from "../evaluate.ts";
+import { type EvaluationSums, totalSums } from "../evaluate.ts";
 import { bitsOf, evaluationFigures, formatFigures } from "../evaluation-figures.ts";
 import { expertsOf } from "../experts-of.ts";
 import { formatMoves, measurementsOf } from "../placement/moved-layer.ts";
@@ -214,8 +214,7 @@ export class RunRecord {
   }
 
   private evaluated(step: number, parts: readonly EvaluationSums[]): void {
-    const total = (name: keyof EvaluationSums): number => parts.reduce((sum, part) => sum + part[name], 0);
-    this.evaluation = { correct: total("correct"), lossSum: total("lossSum"), count: total("count") };
+    this.evaluation = totalSums(parts);
     const figures = evaluationFigures(this.input.prepared.data.predicts, this.evaluation);
     this.input.metrics.record({ type: "evaluation", step, ...figures });
     this.input.progress.note(`step ${step}: ${formatFigures(figures)}`);

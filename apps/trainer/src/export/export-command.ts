@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { commandAction } from "../command-action.ts";
 import { ConfigError, exitCodes } from "../errors.ts";
 import { checkpointOption } from "../number-option.ts";
 import type { GlobalOptions } from "../run-options.ts";
@@ -63,7 +64,5 @@ export const addExportCommand = (program: Command, finish: (code: number) => voi
       "after",
       "\nExamples:\n  skein-train export runs/mnist/1 --format onnx --output digits.onnx\n  skein-train export runs/tale/1 --format huggingface --output my-llama --dtype bf16",
     )
-    .action(async (folder: string, _: unknown, command: Command) =>
-      finish(await exportCommand(folder, command.optsWithGlobals<ExportOptions>())),
-    );
+    .action(commandAction(finish, exportCommand));
 };

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { commandAction } from "../command-action.ts";
 import { exitCodes } from "../errors.ts";
 import { openLoneBackend } from "../lone-backend.ts";
 import { checkpointOption, type NumberRange, numberOption, wholeFrom } from "../number-option.ts";
@@ -88,7 +89,5 @@ export const addGenerateCommand = (program: Command, finish: (code: number) => v
     .option("--stop <text>", "end before this text")
     .option("--checkpoint <step>", "of a run; default: the newest")
     .addHelpText("after", '\nExample:\n  skein-train generate runs/moby-dick/1 --prompt "Call me "')
-    .action(async (place: string, _: unknown, command: Command) =>
-      finish(await generateCommand(place, command.optsWithGlobals<GenerateOptions>())),
-    );
+    .action(commandAction(finish, generateCommand));
 };

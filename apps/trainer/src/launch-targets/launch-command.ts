@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { readTextFile } from "@skein/collectives/node";
 import type { Command } from "commander";
+import { commandAction } from "../command-action.ts";
 import { besideFile, type Override, parseJob, parseOverride, readJobFile } from "../config.ts";
 import { ConfigError } from "../errors.ts";
 import { onInterrupt, type StopCause } from "../interrupts.ts";
@@ -264,7 +265,5 @@ export const addLaunchCommand = (parent: Command, finish: (code: number) => void
       "after",
       `\nExamples:\n  skein-train launch ${sampleJob()} --target mpirun --ranks 4 --submit\n  skein-train launch ${sampleJob()} --target slurm --ranks 8 --nodes 2 --time 04:00:00 --insecure --submit\n  skein-train launch ${sampleJob()} --target jobset --ranks 4 --image registry.example/skein:1 --claim runs --certificates skein-certs`,
     )
-    .action(async (file: string, _: unknown, command: Command) =>
-      finish(await launchCommand(file, command.optsWithGlobals<CommandOptions>())),
-    );
+    .action(commandAction(finish, launchCommand));
 };

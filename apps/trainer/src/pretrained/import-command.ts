@@ -4,6 +4,7 @@ import { tokenizerFile } from "@skein/data/node";
 import { loadPretrained } from "@skein/pretrained/node";
 import { elementCount, flattenTree, type NdArray } from "@skein/tensor-core";
 import type { Command } from "commander";
+import { commandAction } from "../command-action.ts";
 import { stringify } from "yaml";
 import { ConfigError, exitCodes } from "../errors.ts";
 import { causalKinds } from "../generate/text-model.ts";
@@ -85,7 +86,5 @@ export const addImportCommand = (program: Command, finish: (code: number) => voi
     .argument("<folder>", "folder with config.json and safetensors")
     .option("--output <file>", "where the job goes; default: nothing is written")
     .addHelpText("after", "\nExample:\n  skein-train import ./my-llama --output job.yaml")
-    .action(async (folder: string, _: unknown, command: Command) =>
-      finish(await importCommand(folder, command.optsWithGlobals<ImportOptions>())),
-    );
+    .action(commandAction(finish, importCommand));
 };

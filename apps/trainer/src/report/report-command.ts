@@ -4,7 +4,7 @@ import { runPage } from "@skein/report";
 import { ConfigError, exitCodes } from "../errors.ts";
 import { nodeFiles, replaceDurably } from "../files.ts";
 import { metricsFile } from "../metrics.ts";
-import { savedJob } from "../output-folder.ts";
+import { recordedJob } from "../output-folder.ts";
 import { requireReplaceable } from "../places.ts";
 import type { GlobalOptions } from "../run-options.ts";
 import { originOf } from "../provenance/origin.ts";
@@ -24,7 +24,7 @@ export interface ReportOptions extends GlobalOptions {
  * written.
  */
 export const reportCommand = async (folder: string, options: ReportOptions): Promise<number> => {
-  const job = await savedJob(folder, []);
+  const job = recordedJob(folder);
   const metrics = join(folder, metricsFile);
   if (!existsSync(metrics))
     throw new ConfigError([`${metrics} is not there, so nothing is known of the run; name the folder of another run`]);

@@ -16,7 +16,7 @@ export interface RunDetails {
 }
 
 export const runDetails = async (folder: string, { provenance, summary }: RunFiles): Promise<RunDetails> => {
-  const [checkpoints, traces] = await Promise.all([listCheckpoints(folder), listTraces(folder)]);
+  const [checkpoints, traces] = [listCheckpoints(folder), await listTraces(folder)];
   return {
     folder,
     provenance: provenance ?? null,

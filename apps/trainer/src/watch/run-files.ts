@@ -1,9 +1,12 @@
 import { lstat, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
+import { checkpointNames, stepOfName } from "../checkpoint.ts";
 import { checkpointsFolder } from "../checkpoint-part.ts";
+import { nodeFiles } from "../files.ts";
 import { summaryFile } from "../output-folder.ts";
 import { provenanceFile } from "../provenance/provenance.ts";
+import { leafText, leafValues } from "./leaf-values.ts";
 
 /** What lies beside metrics is small; larger is none of it. */
 const mostBytes = 2 ** 22;
@@ -26,17 +29,9 @@ const parsed = (text: string | undefined, read: (text: string) => unknown): unkn
   }
 };
 
-/** Where values of nested objects lie: `optimizer.kind` → "adam". Lists and empty objects are values. */
-export const flatOptions = (value: unknown): Record<string, string> => {
-  const options: [string, string][] = [];
-  const visit = (part: unknown, path: string): void => {
-    if (typeof part === "object" && part !== null && !Array.isArray(part) && Object.keys(part).length > 0)
-      for (const [key, inner] of Object.entries(part)) visit(inner, path === "" ? key : `${path}.${key}`);
-    else if (path !== "") options.push([path, typeof part === "string" ? part : (JSON.stringify(part) ?? "")]);
-  };
-  visit(value, "");
-  return Object.fromEntries(options);
-};
+/** Options of a job: `optimizer.kind` → "adam". Lists and empty objects are values. */
+const flatOptions = (job: unknown): Record<string, string> =>
+  Object.fromEntries(leafValues(job).flatMap(({ path, value }) => (path === "" ? [] : [[path, leafText(value)]])));
 
 /** What lies beside the metrics of a run, as it is now. What is not there or cannot be read is undefined. */
 export interface RunFiles {
@@ -74,17 +69,14 @@ export interface ListedCheckpoint {
 }
 
 /** Checkpoints that are complete, newest first. */
-export const listCheckpoints = async (folder: string): Promise<ListedCheckpoint[]> => {
+export const listCheckpoints = (folder: string): ListedCheckpoint[] => {
   try {
-    const names = await readdir(checkpointsFolder(folder));
-    return names
-      .flatMap((name) => {
-        const step = /^step-(\d+)$/.exec(name)?.[1];
-        return step === undefined ? [] : [{ step: Number(step), path: join(checkpointsFolder(folder), name) }];
-      })
-      .toSorted((a, b) => b.step - a.step);
+    return checkpointNames(nodeFiles, folder).map((name) => ({
+      step: stepOfName(name),
+      path: join(checkpointsFolder(folder), name),
+    }));
   } catch {
-    return [];
+    return []; // deleted meanwhile, or not to be read
   }
 };
 

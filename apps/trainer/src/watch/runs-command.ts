@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { digitsText, printable, secondsText, shareText, type TextColumn, textTable } from "@skein/report";
 import type { Command } from "commander";
+import { commandAction } from "../command-action.ts";
 import { ConfigError, exitCodes } from "../errors.ts";
 import type { GlobalOptions } from "../run-options.ts";
 import { differingOptions } from "./page/differing-options.ts";
@@ -93,7 +94,5 @@ export const addRunsCommand = (program: Command, finish: (code: number) => void)
     .argument("[folder]", "folder of runs, however deep", "runs")
     .option("--filter <words>", "words of names and states, and options: optimizer.kind=adam batch>=64")
     .addHelpText("after", "\nExample:\n  skein-train runs runs --filter optimizer.kind=adam")
-    .action(async (folder: string, _: unknown, command: Command) =>
-      finish(await runsCommand(folder, command.optsWithGlobals<RunsOptions>())),
-    );
+    .action(commandAction(finish, runsCommand));
 };

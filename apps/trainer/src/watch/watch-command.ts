@@ -1,6 +1,7 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
+import { commandAction } from "../command-action.ts";
 import { ConfigError, exitCodes } from "../errors.ts";
 import { onInterrupt } from "../interrupts.ts";
 import { shellQuote } from "../launch-targets/shell-quote.ts";
@@ -72,7 +73,5 @@ export const addWatchCommand = (program: Command, finish: (code: number) => void
     .argument("[folder]", "folder of runs, however deep", "runs")
     .option("--port <number>", "port of 127.0.0.1; default: one that is free")
     .addHelpText("after", "\nExample:\n  skein-train watch runs")
-    .action(async (folder: string, _: unknown, command: Command) =>
-      finish(await watchCommand(folder, command.optsWithGlobals<WatchOptions>())),
-    );
+    .action(commandAction(finish, watchCommand));
 };

@@ -1,8 +1,8 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
+import { leafText, leafValues } from "../leaf-values.ts";
 import type { RunDetails } from "../run-details.ts";
-import { flatValues } from "./flat-values.ts";
 import { detailed, runs } from "./store.ts";
 
 const loaded = signal<{ readonly id: string; readonly details: RunDetails } | undefined>(undefined);
@@ -39,17 +39,20 @@ const Copied = ({ text, what }: { readonly text: string; readonly what: string }
   </span>
 );
 
+/** Whether there is something to show: no null, and no object without keys. */
+const isTold = (value: unknown): boolean => (typeof value === "object" ? Array.isArray(value) : value !== undefined);
+
 const Facts = ({ title, value }: { readonly title: string; readonly value: unknown }): JSX.Element | null => {
-  const entries = flatValues(value);
+  const entries = leafValues(value).filter((leaf) => isTold(leaf.value));
   if (entries.length === 0) return null;
   return (
     <details>
       <summary>{title}</summary>
       <dl class="facts">
-        {entries.map(([key, text]) => (
-          <div key={key}>
-            <dt>{key}</dt>
-            <dd>{text}</dd>
+        {entries.map((leaf) => (
+          <div key={leaf.path}>
+            <dt>{leaf.path}</dt>
+            <dd>{leafText(leaf.value)}</dd>
           </div>
         ))}
       </dl>
