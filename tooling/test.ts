@@ -51,6 +51,9 @@ const order: readonly (readonly Stage[])[] = [
 
 const outcomes = new Map<string, boolean>();
 
+const told = ({ name, status, detail }: Check): string =>
+  `${status}: ${name}${detail ? `\n${detail.replace(/^/gm, "    ")}` : ""}`;
+
 /** @param alone nothing else writes meanwhile, so the name can stand above what the stage shows as it goes. */
 const runStage = async ({ name, run }: Stage, alone: boolean): Promise<readonly Check[]> => {
   const title = `\n── ${name}`;
@@ -62,9 +65,7 @@ const runStage = async ({ name, run }: Stage, alone: boolean): Promise<readonly 
   const counted: readonly Check[] =
     checks.length > 0 ? checks : [{ name, status: "failed", detail: "this stage ran nothing" }];
   if (!alone) console.log(title);
-  for (const { name: check, status, detail } of counted) {
-    if (status !== "passed") console.log(`${status}: ${check}${detail ? `\n${detail.replace(/^/gm, "    ")}` : ""}`);
-  }
+  for (const check of counted) if (check.status !== "passed") console.log(told(check));
   outcomes.set(
     name,
     counted.every(({ status }) => status !== "failed"),
@@ -98,6 +99,9 @@ if (left.length > 0) {
     `\nleft out, run by "pnpm test:full" before a release: tests that are tagged "full", and ${left.length} files\n${left.map((file) => `  ${file}`).join("\n")}`,
   );
 }
+// Once more at the end: whoever reads a long log looks there first.
+const failed = checks.filter(({ status }) => status === "failed");
+if (failed.length > 0) console.log(`\nfailed were:\n${failed.map(told).join("\n")}`);
 const count = (status: Check["status"]): number => checks.filter((check) => check.status === status).length;
-console.log(`\n${count("passed")} passed, ${count("failed")} failed, ${count("skipped")} skipped`);
-process.exitCode = count("failed") === 0 ? 0 : 1;
+console.log(`\n${count("passed")} passed, ${failed.length} failed, ${count("skipped")} skipped`);
+process.exitCode = failed.length === 0 ? 0 : 1;
