@@ -85,6 +85,7 @@ class Proxy {
 
 test.runIf(process.platform === "linux")(
   "a run whose certificates are renewed goes on with them when its links break, to the same bits",
+  { tags: "full" },
   async () => {
     const steps = ["--steps", "600", "--set", "checkpoint.keep=100"];
     const alone = skeinTrain(folder, "run", "job.yaml", ...steps, "--output", "threads");

@@ -63,7 +63,9 @@ describe("a GPT with experts", () => {
     for (const bucket of plan.buckets) expect(new Set(bucket.map(isExpert)).size).toBe(1);
   });
 
-  test("learns the same where gradients are merged as measured, of which experts' go nowhere", async () => {
+  test("learns the same where gradients are merged as measured, of which experts' go nowhere", {
+    tags: "full",
+  }, async () => {
     await train("alone", [dropless, ...mesh(2, 2), "buckets={kind: mg-wfbp, profileSteps: 2}"]);
     expectClose("alone", "one");
     const manifest = join(folder, "alone/checkpoints", `step-${String(steps).padStart(8, "0")}`, "manifest.json");
@@ -83,7 +85,7 @@ describe("a GPT with experts", () => {
     expect(Math.abs(Number(evaluations[0]![0]!["loss"]) - Number(evaluations[1]![0]!["loss"]))).toBeLessThan(1e-3);
   });
 
-  test("learns the same where tokens travel over levels", async () => {
+  test("learns the same where tokens travel over levels", { tags: "full" }, async () => {
     await train("levels", [overLevels, ...twoLevels]);
     expectClose("levels", "one");
   });

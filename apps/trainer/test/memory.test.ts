@@ -92,7 +92,9 @@ evaluation: { batch: 8 }
   });
   afterAll(() => remove());
 
-  test("learns the same bits on two ranks: blocks in processes, and within a bound with gradients in halves", async () => {
+  test("learns the same bits on two ranks: blocks in processes, and within a bound with gradients in halves", {
+    tags: "full",
+  }, async () => {
     const plain = await run();
     const bound = `memory={recompute: auto, maxBytes: ${Math.round(0.6 * memory.bytes)}}`;
     expect(await run("memory.recompute=blocks", "transport=tcp")).toEqual(plain);

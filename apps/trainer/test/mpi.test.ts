@@ -71,7 +71,9 @@ test("2 ranks under mpirun end with the bits of threads", { tags: "full" }, (con
   expectBitsOfThreads(2, context),
 );
 
-test("ranks that share out experts, and move them, end with the bits of threads, under mpirun too", async (context) => {
+test("ranks that share out experts, and move them, end with the bits of threads, under mpirun too", {
+  tags: "full",
+}, async (context) => {
   if (missing.length > 0) return context.skip(reason);
   const settings = [
     "ranks=4",

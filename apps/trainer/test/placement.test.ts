@@ -242,7 +242,9 @@ describe("experts that change their ranks while a GPT trains", () => {
     got!.forEach((loss, i) => expect(Math.abs(loss - wanted![i]!), `step ${steps + i + 1}`).toBeLessThan(1e-4));
   };
 
-  test("go on on another mesh from where they are", () => expectOn("one", { ranks: 1, "mesh.expert": 1 }));
+  test("go on on another mesh from where they are", { tags: "full" }, () =>
+    expectOn("one", { ranks: 1, "mesh.expert": 1 }),
+  );
 
   test("go on among four ranks, and move on", { tags: "full" }, async () => {
     await expectOn("four", { "mesh.expert": 4 });
