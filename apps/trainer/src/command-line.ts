@@ -91,7 +91,8 @@ const makeProgram = (finish: (code: number) => void): Command => {
         .description("train as a job file says")
         .argument("<job>", "job file, YAML or JSON")
         .option("--output <folder>", "where results go; default: runs/<name>/<number>")
-        .option("--resume-if-possible", "go on from the newest checkpoint in --output, where there is one"),
+        .option("--resume-if-possible", "go on from the newest checkpoint in --output, where there is one")
+        .option("--dry-run", "make no step and write nothing; say what is known before the first: memory, bytes, time"),
     ),
   )
     .addHelpText("after", `\nExample:\n  skein-train run ${sampleJob()} --ranks 2 --set optimizer.kind=sgd`)

@@ -70,7 +70,7 @@ const without: { readonly [F in WishedFeature]: string } = {
   "chromium-experimental-subgroup-matrix": "products use plain multiply-adds",
 };
 
-const ratesLine = ({ flopsPerSecond, bytesPerSecond, kernelSeconds }: BackendRates): string =>
+export const ratesLine = ({ flopsPerSecond, bytesPerSecond, kernelSeconds }: BackendRates): string =>
   `products ${(flopsPerSecond / 1e9).toPrecision(3)} GFLOP/s, memory ${(bytesPerSecond / 1e9).toPrecision(3)} GB/s, ${(1e6 * kernelSeconds).toPrecision(2)} µs per kernel`;
 
 /** What products on the CPU run on. */

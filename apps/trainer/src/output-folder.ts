@@ -35,6 +35,14 @@ export const requireOutput = (output: string): void =>
     folders: [checkpointsFolder("")],
   });
 
+/** @throws ConfigError for a folder that holds a run already. */
+export const requireNoRun = (asked: string): void => {
+  if (existsSync(join(asked, jobFile)))
+    throw new ConfigError([
+      `--output ${asked}: the folder holds a run already; continue it with ${resumeLine(asked)}, or name another folder`,
+    ]);
+};
+
 /**
  * Make a new folder: the one asked for, or `runs/<job name>/<1, 2, …>` below the working folder.
  *
@@ -42,10 +50,7 @@ export const requireOutput = (output: string): void =>
  */
 export const claimOutput = (name: string, asked: string | undefined): ClaimedFolder => {
   if (asked !== undefined) {
-    if (existsSync(join(asked, jobFile)))
-      throw new ConfigError([
-        `--output ${asked}: the folder holds a run already; continue it with ${resumeLine(asked)}, or name another folder`,
-      ]);
+    requireNoRun(asked);
     try {
       return { path: asked, made: makeFolders(asked) };
     } catch (error) {

@@ -2,24 +2,22 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import type { GroupSituation, LinkFile } from "@skein/collectives";
+import type { LinkFile } from "@skein/collectives";
 import type { DeviceFacts, ListedShader } from "@skein/gpu-kernels";
 import { bucketPerTensor } from "@skein/compressors";
 import type { LinearCollectiveModel, PreparedGraph } from "@skein/cost-model";
 import { byteLength, type RankSpans, type Span } from "@skein/tensor-core";
-import { type BackendName, openWebGpu } from "./backend.ts";
+import { type AxisGroups, axisGroupsOf } from "./axis-groups.ts";
+import type { BackendName } from "./backend.ts";
 import type { BackendRates } from "./backend-rates.ts";
-import { openJobBlas } from "./job-blas.ts";
-import { threadsOf } from "./job-threads.ts";
 import { surveyHardware } from "./choose-backend.ts";
 import { loadJob } from "./config.ts";
 import { ConfigError } from "./errors.ts";
 import { Interruption } from "./controller/interruption.ts";
 import { localRunner } from "./controller/local-runner.ts";
 import type { Job } from "./job.ts";
+import { measureJobRates } from "./job-rates.ts";
 import { measureLinks } from "./links/measure-links.ts";
-import { measureCpuRates, measureRates } from "./measure-rates.ts";
-import { preferenceOf } from "./members/network-world.ts";
 import { type BucketedPlan, type ExchangePlan, isExchangePlanned } from "./planning/exchange-plan.ts";
 import { backwardOf, isAloneOn, profileOfStarts } from "./planning/measure-profile.ts";
 import { decidePlan, type ExchangeTimes } from "./planning/plan-together.ts";
@@ -30,9 +28,9 @@ import type { Progress } from "./progress.ts";
 import { runJob } from "./run-job.ts";
 import { overridesOf, type RunOptions } from "./run-options.ts";
 import { buildParts } from "./train-state.ts";
-import { meshGroups } from "./mesh.ts";
 
 export { type DeviceFacts, leastDevice, type ListedShader, shadersOf } from "@skein/gpu-kernels";
+export type { AxisGroups } from "./axis-groups.ts";
 export { type BackendRates, deviceOfRates } from "./backend-rates.ts";
 export { type TraceFacts, writeChromeTrace } from "./chrome-trace.ts";
 export { asTypedIn } from "./own-command.ts";
@@ -86,14 +84,6 @@ export interface ProfiledRun {
   readonly ranks: readonly RankSpans[];
   /** What was decided before the first step, where the exchange is planned. */
   readonly plan: ExchangePlan | undefined;
-}
-
-/** The groups of ranks along a mesh axis. */
-export interface AxisGroups {
-  /** What the choice of algorithms depends on, in each of them. */
-  readonly situation: GroupSituation;
-  /** Each rank in one of them. */
-  readonly groups: readonly (readonly number[])[];
 }
 
 /** A job whose steps can be looked at. Data are loaded, all rules are checked. */
@@ -246,30 +236,9 @@ const openWith = async (
     exchange: (tensors, plan) => traceExchange(prepared, tensors, { device, plan }),
     planBy: (times) => planBy(prepared, times),
     with: (more) => openWith(file, { ...options, set: [...set, ...more] }, prepared),
-    groups: () =>
-      Object.fromEntries(
-        Object.entries(meshGroups(job)).map(([axis, groups]): [string, AxisGroups] => [
-          axis,
-          {
-            situation: {
-              ...preferenceOf(job),
-              worldSize: groups[0]!.length,
-              sharesMemory: job.transport === "threads",
-            },
-            groups,
-          },
-        ]),
-      ),
+    groups: () => axisGroupsOf(job),
     links: () => measureLinks(job, () => undefined),
-    rates: async () => {
-      if (backend === "cpu") return measureCpuRates({ blas: openJobBlas(job), threads: threadsOf(job) });
-      const opened = await openWebGpu();
-      try {
-        return await measureRates(opened);
-      } finally {
-        opened.close();
-      }
-    },
+    rates: async () => (await measureJobRates(job, backend)).rates,
     run: async (steps, { onNote, signal, detailEvery } = {}) => {
       signal?.throwIfAborted();
       const interruption = new Interruption();

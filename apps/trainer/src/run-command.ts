@@ -1,4 +1,5 @@
 import { loadJob } from "./config.ts";
+import { dryRun } from "./dry-run/dry-run-command.ts";
 import { ConfigError, describeError, exitCodes } from "./errors.ts";
 import { Interruption } from "./controller/interruption.ts";
 import { exitCodeOfSignal, onInterrupt, type StopCause } from "./interrupts.ts";
@@ -73,6 +74,7 @@ const execute = async (
 /** `skein-train run`. */
 export const runCommand = async (file: string, options: RunOptions): Promise<number> => {
   const job = await loadJob(file, overridesOf(options));
+  if (options.dryRun === true) return dryRun(job, options);
   const place = launchedPlace(job, process.env);
   if (place !== undefined && place.process > 0)
     return takeLaunchedPart(place, (line) => {

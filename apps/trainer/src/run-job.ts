@@ -46,7 +46,7 @@ interface Noted {
 }
 
 /** Settle what a job computes on. */
-const settleBackend = async ({ job, given }: JobRun): Promise<Noted> => {
+const settleBackend = async ({ job, given }: Pick<JobRun, "job" | "given">): Promise<Noted> => {
   const prepared = await prepare(job, given);
   preferenceOf(job); // a link file that cannot be read is told before any process starts
   const blas = openJobBlas(job); // one that cannot be used any more is told once and at once
@@ -66,7 +66,7 @@ const settleBackend = async ({ job, given }: JobRun): Promise<Noted> => {
 /**
  * Prepare a job, and choose here what it computes again: a bound that cannot be met is told once, before ranks start.
  */
-const prepareOn = async (run: JobRun): Promise<Noted> => {
+export const prepareOn = async (run: Pick<JobRun, "job" | "given">): Promise<Noted> => {
   const { prepared, notes } = await settleBackend(run);
   const { job } = prepared;
   // A device knows its own plan, and buckets that are measured are not known yet: ranks see to those bounds.

@@ -21,6 +21,7 @@ export interface RunOptions extends GlobalOptions {
   readonly insecure?: boolean;
   readonly resumeIfPossible?: boolean;
   readonly watch?: boolean;
+  readonly dryRun?: boolean;
 }
 
 /** Values of options, as overrides of the job. What is no number stays a word, for the schema to refuse. */

@@ -1,4 +1,4 @@
-import { linkCosts, type Preference } from "@skein/collectives";
+import { linkCosts, type LinkFile, type Preference } from "@skein/collectives";
 import {
   createProcessWorld,
   parseLinkFile,
@@ -26,11 +26,15 @@ const readLinks = (path: string): string => {
   }
 };
 
+/** The links that a job names as measured, if it does. @throws ConfigError, LinkFileError. */
+export const measuredLinksOf = ({ network: { links } }: Pick<Job, "network">): LinkFile | undefined =>
+  links === undefined ? undefined : parseLinkFile(readLinks(links), links);
+
 /** What collectives are chosen by. */
-export const preferenceOf = ({ sumOrder, network: { links } }: Job): Omit<Preference, "hosts"> => ({
-  order: sumOrder,
-  ...(links !== undefined && { link: linkCosts(parseLinkFile(readLinks(links), links)) }),
-});
+export const preferenceOf = (job: Pick<Job, "sumOrder" | "network">): Omit<Preference, "hosts"> => {
+  const links = measuredLinksOf(job);
+  return { order: job.sumOrder, ...(links !== undefined && { link: linkCosts(links) }) };
+};
 
 /** Who the process of `ranks` is, by the files of `skein-train certs init`. */
 export const memberIdentity = (certificates: string, ranks: readonly number[]): TlsIdentity =>

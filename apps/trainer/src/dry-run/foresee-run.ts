@@ -1,0 +1,101 @@
+import { denseBytes } from "@skein/compressors";
+import { byteLength, elementCount, flattenTree, type TensorSpec } from "@skein/tensor-core";
+import type { BackendName } from "../backend.ts";
+import type { BackendRates } from "../backend-rates.ts";
+import type { Job } from "../job.ts";
+import { measureJobRates } from "../job-rates.ts";
+import { isPlanned } from "../planning/exchange-plan.ts";
+import { partsInputOf } from "../prepare.ts";
+import { traceStep } from "../prepared-step.ts";
+import { prepareOn } from "../run-job.ts";
+import { buildParts, stateSpecs } from "../train-state.ts";
+import { predictStep, type StepPrediction } from "./step-prediction.ts";
+
+/** Bytes that a rank holds. */
+export interface RankMemory {
+  readonly parameters: number;
+  readonly optimizer: number;
+  /** Running statistics of the model, residuals of compressors, gradients on their way. */
+  readonly other: number;
+  /** Most of what a step holds at a time beside all that: activations, gradients, room of messages. */
+  readonly intermediates: number;
+  /** One for each parameter; the plan of the intermediates has room for those that are there at a time. */
+  readonly gradients: number;
+}
+
+/** All that is known of a run before its first step. */
+export interface ForeseenRun {
+  readonly name: string;
+  readonly model: string;
+  /** Numbers of the whole model, of all ranks that share it out. */
+  readonly parameters: number;
+  readonly trainSamples: number;
+  readonly judgedSamples: number;
+  readonly batch: number;
+  readonly steps: number;
+  readonly stepsPerEpoch: number;
+  readonly backend: BackendName;
+  readonly ranks: number;
+  readonly transport: Job["transport"];
+  readonly memory: RankMemory;
+  readonly sentBytesPerStep: number;
+  /** What a dense ring all-reduce of all gradients would send. */
+  readonly denseBytesPerStep: number;
+  readonly rates: BackendRates;
+  readonly prediction: Omit<StepPrediction, "sentBytes">;
+  /** Of all steps; evaluations and checkpoints are not in it. At least so much where messages are not known. */
+  readonly runSeconds: number;
+  /** What people are told beside: remarks on the job, and what the figures do not know. */
+  readonly remarks: readonly string[];
+}
+
+const bytesOf = (tree: unknown): number =>
+  flattenTree<TensorSpec>(tree).leaves.reduce((sum, spec) => sum + byteLength(spec), 0);
+
+const unplanned =
+  "something of the exchange is decided by measurements before the first step; these figures are of what the run begins from: each tensor by itself";
+
+/**
+ * Look at a job as a run would, down to the planned step, and measure its backend for a moment. Nothing is written and
+ * no step is made.
+ *
+ * @throws what a run of the job throws before its first step.
+ */
+export const foreseeRun = async (job: Job): Promise<ForeseenRun> => {
+  const { prepared, notes } = await prepareOn({ job });
+  const { data, totalSteps, stepsPerEpoch, whole } = prepared;
+  const backend = prepared.job.backend as BackendName; // settled by prepareOn
+  const { rates, device } = await measureJobRates(prepared.job, backend);
+  const traced = traceStep(prepared);
+  const step = device === undefined ? traced.onCpu() : traced.onWebGpu(device);
+  const { params, optimizer, ...rest } = stateSpecs(buildParts(partsInputOf(prepared)));
+  const { sentBytes, ...prediction } = predictStep(prepared.job, step, { rates, device });
+  return {
+    name: job.name,
+    model: job.model.kind,
+    parameters: [...whole]
+      .filter(([path]) => path.startsWith("params."))
+      .reduce((sum, [, { shape }]) => sum + elementCount(shape), 0),
+    trainSamples: data.train.count,
+    judgedSamples: data.test.count,
+    batch: job.batch,
+    steps: totalSteps,
+    stepsPerEpoch,
+    backend,
+    ranks: job.ranks,
+    transport: job.transport,
+    memory: {
+      parameters: bytesOf(params),
+      optimizer: bytesOf(optimizer),
+      other: bytesOf(rest),
+      intermediates: step.plan.workspaceBytes,
+      gradients: bytesOf(params),
+    },
+    sentBytesPerStep: sentBytes,
+    denseBytesPerStep: denseBytes(params, job.ranks),
+    rates,
+    prediction,
+    runSeconds: totalSteps * (prediction.stepSeconds ?? prediction.computeSeconds),
+    remarks: [...prepared.remarks, ...notes, ...(isPlanned(prepared.job) ? [unplanned] : [])],
+  };
+};

@@ -1,0 +1,46 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { ForeseenRun } from "../src/dry-run/foresee-run.ts";
+import { jobFolder, metricLines, skeinTrain } from "./cli.ts";
+
+let folder: string;
+let remove: () => void;
+beforeEach(() => ({ folder, remove } = jobFolder()));
+afterEach(() => remove());
+
+test("a dry run foresees the steps and bytes that a run then makes and sends, and writes nothing", async () => {
+  const { code, stdout } = await skeinTrain(folder, "run", "job.yaml", "--dry-run", "--json", "--output", "out");
+  expect(code).toBe(0);
+  expect(readdirSync(folder)).toEqual(["job.yaml"]);
+  const foreseen = JSON.parse(stdout) as ForeseenRun;
+
+  const parameters = 784 * 16 + 16 + 16 * 10 + 10;
+  expect(foreseen).toMatchObject({ parameters, steps: 30, stepsPerEpoch: 20, trainSamples: 640, judgedSamples: 203 });
+  // AdamW has two numbers for each parameter, and two counters; top-k keeps a residual.
+  expect(foreseen.memory).toMatchObject({ parameters: 4 * parameters, gradients: 4 * parameters });
+  expect(foreseen.memory.optimizer).toBe(8 * parameters + 8);
+  expect(foreseen.memory.other).toBeGreaterThanOrEqual(4 * parameters);
+  expect(foreseen.denseBytesPerStep).toBe(4 * parameters);
+  expect(foreseen.runSeconds).toBe(30 * foreseen.prediction.computeSeconds);
+  expect(foreseen.prediction.stepSeconds).toBeUndefined(); // nobody has measured threads
+
+  expect((await skeinTrain(folder, "run", "job.yaml", "--output", "out", "--quiet")).code).toBe(0);
+  const steps = metricLines(join(folder, "out")).filter(({ type }) => type === "step");
+  expect(steps).toHaveLength(foreseen.steps);
+  for (const step of steps) expect(step).toMatchObject({ bytesSent: foreseen.sentBytesPerStep });
+  const again = await skeinTrain(folder, "run", "job.yaml", "--dry-run", "--output", "out");
+  expect(again).toMatchObject({ code: 2, stdout: "" });
+  expect(again.stderr).toContain("the folder holds a run already");
+});
+
+test("a dry run tells what is wrong with a job as a run does", async () => {
+  for (const fault of ["batch=999", "data.trainSamples=8", "learningRate.peak=-1"]) {
+    const [dry, real] = [
+      await skeinTrain(folder, "run", "job.yaml", "--set", fault, "--dry-run"),
+      await skeinTrain(folder, "run", "job.yaml", "--set", fault),
+    ];
+    expect(dry).toEqual(real);
+    expect(dry.code).toBe(2);
+  }
+});
