@@ -105,16 +105,17 @@ const ofAProgram = (key: "data" | "model"): never => {
 
 /**
  * The samples that a job asks for: with a validation fraction the end of the training samples takes the place of the
- * test samples, and limits cut both.
+ * test samples, where a run is judged by what it learns these do, and limits cut both.
  */
-export const limited = (data: DataSet, { validationFraction, trainSamples, testSamples }: DataJob): DataSet => {
+export const limited = (
+  data: DataSet,
+  { validationFraction, trainSamples, testSamples, judgeBy }: DataJob,
+): DataSet => {
   const split = validationFraction === undefined ? undefined : splitRecords(data.train, validationFraction);
   const { train, test } = split === undefined ? data : { train: split.train, test: split.valid };
-  return {
-    ...data,
-    train: takeRecords(train, trainSamples ?? train.count),
-    test: takeRecords(test, testSamples ?? test.count),
-  };
+  const learnt = takeRecords(train, trainSamples ?? train.count);
+  const judged = judgeBy === "training" ? learnt : test;
+  return { ...data, train: learnt, test: takeRecords(judged, testSamples ?? judged.count) };
 };
 
 /** Load the samples into shared memory. @throws DataError, ModuleError when they are missing, truncated or altered. */

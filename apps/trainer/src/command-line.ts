@@ -92,6 +92,10 @@ const makeProgram = (finish: (code: number) => void): Command => {
         .argument("<job>", "job file, YAML or JSON")
         .option("--output <folder>", "where results go; default: runs/<name>/<number>")
         .option("--resume-if-possible", "go on from the newest checkpoint in --output, where there is one")
+        .option(
+          "--overfit <batches>",
+          "train on the first so many batches alone, and say whether they are learnt by heart",
+        )
         .option("--dry-run", "make no step and write nothing; say what is known before the first: memory, bytes, time"),
     ),
   )

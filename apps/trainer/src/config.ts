@@ -215,17 +215,17 @@ const mostFaults = 10;
  */
 const yamlOptions = { schema: "core", prettyErrors: false, logLevel: "error" } as const;
 
-/** Read `key=value` of `--set`: the key may be a path, the value is YAML. */
-export const parseOverride = (text: string): Override => {
+/** Read `key=value` of `--set`, or of another option: the key may be a path, the value is YAML. */
+export const parseOverride = (text: string, option = "--set"): Override => {
   const cut = text.indexOf("=");
   const path = text.slice(0, cut).split(".", mostDepth);
-  const origin = `--set ${text.length <= 80 ? text.replaceAll(/\p{C}/gu, "?") : excerpt(text, 80)}`;
+  const origin = `${option} ${text.length <= 80 ? text.replaceAll(/\p{C}/gu, "?") : excerpt(text, 80)}`;
   if (text.length > mostJobBytes)
     throw new ConfigError([
       `${origin}: has ${text.length} characters, at most ${mostJobBytes} are allowed; shorten it`,
     ]);
   if (cut < 1 || path.length === mostDepth || path.includes("") || path.includes("__proto__"))
-    throw new ConfigError([`${origin}: must read key=value, such as --set optimizer.kind=sgd`]);
+    throw new ConfigError([`${origin}: must read key=value, such as ${option} optimizer.kind=sgd`]);
   try {
     return { path, value: parse(text.slice(cut + 1), yamlOptions) as unknown, origin };
   } catch (error) {

@@ -6,12 +6,15 @@ import { count, path } from "./ranges.ts";
 const fraction = z.number().gt(0).lt(1);
 const side = count.max(4096);
 
+const judgeBy = z.literal("training");
+
 const limits = (
   what: string,
 ): {
   readonly validationFraction: z.ZodOptional<typeof fraction>;
   readonly trainSamples: z.ZodOptional<typeof count>;
   readonly testSamples: z.ZodOptional<typeof count>;
+  readonly judgeBy: z.ZodOptional<typeof judgeBy>;
 } => ({
   validationFraction: fraction
     .optional()
@@ -20,6 +23,11 @@ const limits = (
     ),
   trainSamples: count.optional().describe(`Use the first so many training ${what} only. Default: all.`),
   testSamples: count.optional().describe(`Use the first so many held-out ${what} only. Default: all.`),
+  judgeBy: judgeBy
+    .optional()
+    .describe(
+      `Judge by the training ${what} themselves: to see whether they can be learnt by heart, as run --overfit asks. Default: by held-out ${what}.`,
+    ),
 });
 
 const augment = z

@@ -67,6 +67,15 @@ export class NonFiniteError extends SkeinError {
   }
 }
 
+/** A run that was to learn some samples by heart has not. Tried again it ends the same, so it is the user's turn. */
+export class NotLearntError extends SkeinError {
+  override name = "NotLearntError";
+
+  constructor(message: string) {
+    super("user", "not-learnt", message);
+  }
+}
+
 /** A run that ended early for a reason that lies in the run: not our bug, and not bad input. */
 export class RunError extends SkeinError {
   override name = "RunError";

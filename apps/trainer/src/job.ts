@@ -100,6 +100,8 @@ interface Limits {
   readonly validationFraction?: number | undefined;
   readonly trainSamples?: number | undefined;
   readonly testSamples?: number | undefined;
+  /** The run is judged by the samples that it learns from: `run --overfit`. */
+  readonly judgeBy?: "training" | undefined;
 }
 
 /** A file of images and the file of their classes. */

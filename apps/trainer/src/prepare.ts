@@ -142,6 +142,9 @@ const remarksOn = (job: Job, totalSteps: number): string[] => {
   const { decay, warmupSteps } = job.learningRate;
   const gate = expertsOf(job)?.gate;
   return [
+    ...(job.data.judgeBy === "training"
+      ? ["data.judgeBy: training: the run is judged by the samples that it learns; its figures say nothing of others"]
+      : []),
     ...(gate !== undefined && seesLater.includes(gate)
       ? [
           `model.experts.gate: with ${gate} later tokens have a say in the prediction of earlier ones, so losses are lower than those of text that is generated; use another gate for a language model`,

@@ -7,6 +7,7 @@ import { launchedRunner, launchedPlace, takeLaunchedPart } from "./controller/la
 import { discoverRank } from "./controller/rank-discovery.ts";
 import { localRunner } from "./controller/local-runner.ts";
 import { nextSteps } from "./next-steps.ts";
+import { overfitJob, requireLearnt } from "./overfit.ts";
 import { asTyped, resumeLine } from "./own-command.ts";
 import { savedJob } from "./output-folder.ts";
 import { makeProgress } from "./progress.ts";
@@ -48,7 +49,10 @@ const execute = async (
     if (summary !== undefined) {
       for (const line of options.json === true ? [JSON.stringify(summary)] : formatSummary(summary)) print(line);
       if (traceFault !== undefined) throw traceFault;
-      if (options.json !== true)
+      if (prepared.job.data.judgeBy === "training") {
+        const learnt = requireLearnt(output, summary);
+        if (options.json !== true) print(learnt);
+      } else if (options.json !== true)
         for (const line of nextSteps(output, prepared.totalSteps, options.trace)) progress.note(line);
       return exitCodes.ok;
     }
@@ -73,7 +77,8 @@ const execute = async (
 
 /** `skein-train run`. */
 export const runCommand = async (file: string, options: RunOptions): Promise<number> => {
-  const job = await loadJob(file, overridesOf(options));
+  const job =
+    options.overfit === undefined ? await loadJob(file, overridesOf(options)) : await overfitJob(file, options);
   if (options.dryRun === true) return dryRun(job, options);
   const place = launchedPlace(job, process.env);
   if (place !== undefined && place.process > 0)

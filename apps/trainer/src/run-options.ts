@@ -22,6 +22,7 @@ export interface RunOptions extends GlobalOptions {
   readonly resumeIfPossible?: boolean;
   readonly watch?: boolean;
   readonly dryRun?: boolean;
+  readonly overfit?: string;
 }
 
 /** Values of options, as overrides of the job. What is no number stays a word, for the schema to refuse. */
@@ -39,7 +40,7 @@ export const overridesOf = ({ ranks, steps, set, transport, certificates, insecu
   const given = (path: readonly string[], option: string, value: unknown): Override[] =>
     value === undefined ? [] : [{ path, value, origin: value === true ? option : `${option} ${String(value)}` }];
   return [
-    ...set.map(parseOverride),
+    ...set.map((text) => parseOverride(text)),
     ...numeric("ranks", ranks),
     ...numeric("steps", steps),
     ...given(["transport"], "--transport", transport),
