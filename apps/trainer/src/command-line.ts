@@ -23,6 +23,7 @@ import { prepare } from "./prepare.ts";
 import { addImportCommand } from "./pretrained/import-command.ts";
 import { reportCommand } from "./report/report-command.ts";
 import { resumeCommand, runCommand } from "./run-command.ts";
+import { addSweepCommand } from "./sweep/sweep-command.ts";
 import { addRunsCommand } from "./watch/runs-command.ts";
 import { addWatchCommand } from "./watch/watch-command.ts";
 import { type GlobalOptions, overridesOf, type RunOptions } from "./run-options.ts";
@@ -140,6 +141,7 @@ const makeProgram = (finish: (code: number) => void): Command => {
   )
     .addHelpText("after", `\nExample:\n  skein-train links ${sampleJob()} --transport tcp --ranks 2`)
     .action(commandAction(finish, linksCommand));
+  addSweepCommand(program, finish, withOverrides);
   addEvaluateCommand(program, finish);
   addImportCommand(program, finish);
   addGenerateCommand(program, finish);

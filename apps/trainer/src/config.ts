@@ -215,8 +215,11 @@ const mostFaults = 10;
  */
 const yamlOptions = { schema: "core", prettyErrors: false, logLevel: "error" } as const;
 
-/** Read `key=value` of `--set`, or of another option: the key may be a path, the value is YAML. */
-export const parseOverride = (text: string, option = "--set"): Override => {
+/** Read `key=value` of `--set`: the key may be a path, the value is YAML. */
+export const parseOverride = (text: string): Override => parseSetting(text, "--set");
+
+/** The same of another option, which errors name. */
+export const parseSetting = (text: string, option: string): Override => {
   const cut = text.indexOf("=");
   const path = text.slice(0, cut).split(".", mostDepth);
   const origin = `${option} ${text.length <= 80 ? text.replaceAll(/\p{C}/gu, "?") : excerpt(text, 80)}`;

@@ -76,6 +76,15 @@ export class NotLearntError extends SkeinError {
   }
 }
 
+/** A search for settings none of whose trials has ended with a loss. */
+export class SweepError extends SkeinError {
+  override name = "SweepError";
+
+  constructor(message: string) {
+    super("user", "sweep-failed", message);
+  }
+}
+
 /** A run that ended early for a reason that lies in the run: not our bug, and not bad input. */
 export class RunError extends SkeinError {
   override name = "RunError";

@@ -40,7 +40,7 @@ export const overridesOf = ({ ranks, steps, set, transport, certificates, insecu
   const given = (path: readonly string[], option: string, value: unknown): Override[] =>
     value === undefined ? [] : [{ path, value, origin: value === true ? option : `${option} ${String(value)}` }];
   return [
-    ...set.map((text) => parseOverride(text)),
+    ...set.map(parseOverride),
     ...numeric("ranks", ranks),
     ...numeric("steps", steps),
     ...given(["transport"], "--transport", transport),

@@ -22,6 +22,7 @@ export { outsideNames } from "./phases.ts";
 export { bytesText, digitsText, quantityText, rateText, secondsText, shareText } from "./quantities.ts";
 export { reportPage } from "./report-page.ts";
 export { runPage } from "./run-page.ts";
+export { sweepPage, type SweepReport } from "./sweep-page.ts";
 export type { ExpertLoads, ExpertMoves, RunReport, StepValue } from "./run-report.ts";
 export { styles } from "./styles.ts";
 export { printable } from "./terminal/display-width.ts";

@@ -1,0 +1,248 @@
+import { join } from "node:path";
+import { sweepPage } from "@skein/report";
+import type { Command } from "commander";
+import { sha256 } from "../checkpoint-part.ts";
+import { commandAction } from "../command-action.ts";
+import { loadJob, type Override, readJob } from "../config.ts";
+import { Interruption } from "../controller/interruption.ts";
+import { ConfigError, exitCodes, SweepError } from "../errors.ts";
+import { nodeFiles, replaceDurably } from "../files.ts";
+import { exitCodeOfSignal, onInterrupt, type StopCause } from "../interrupts.ts";
+import type { Job } from "../job.ts";
+import { makeFolders } from "../make-folders.ts";
+import { numberOption, wholeFrom } from "../number-option.ts";
+import { requireNoRun } from "../output-folder.ts";
+import { asTyped, sampleJob } from "../own-command.ts";
+import { explainPlace, requireFolder } from "../places.ts";
+import { prepare } from "../prepare.ts";
+import { makeProgress } from "../progress.ts";
+import { overridesOf, type RunOptions } from "../run-options.ts";
+import { gridPoints } from "./choose-points.ts";
+import { knownPoints, runSweep } from "./run-sweep.ts";
+import { type Dimension, keyOf, overridesAt, type Point, searchSpace } from "./search-space.ts";
+import { saveSweep, savedSweep, type SweepFile, sweepFile, type SweepSettings, type Trial } from "./sweep-file.ts";
+import { ranked, sweepTable, trainCommand, trialLine } from "./sweep-lines.ts";
+
+interface SweepOptions extends RunOptions {
+  readonly output: string;
+  readonly grid: readonly string[];
+  readonly random: readonly string[];
+  readonly search?: string;
+  readonly trials?: string;
+  readonly parallel: string;
+  readonly seed: string;
+}
+
+/** What trials are judged by where the job does not say it. */
+const validationFraction = 0.1;
+
+const pageFile = "sweep.html";
+
+const searchOf = (asked: string | undefined, dimensions: readonly Dimension[]): SweepSettings["search"] => {
+  const hasRange = dimensions.some(({ kind }) => kind === "range");
+  const search = asked ?? (hasRange ? "random" : "grid");
+  if (search === "grid" && hasRange)
+    throw new ConfigError(["--search grid: a range has no values to go through; give them with --grid, or use random"]);
+  if (search === "bayes" && dimensions.some(({ kind }) => kind === "choice"))
+    throw new ConfigError([
+      "--search bayes: searches ranges of numbers alone; give them with --random, leave --grid out",
+    ]);
+  if (search !== "grid" && search !== "random" && search !== "bayes")
+    throw new ConfigError([`--search is ${JSON.stringify(search)}, but must be grid, random or bayes`]);
+  return search;
+};
+
+const trialsOf = (
+  asked: string | undefined,
+  search: SweepSettings["search"],
+  dimensions: readonly Dimension[],
+): number => {
+  const count = asked === undefined ? undefined : numberOption("trials", asked, wholeFrom(1));
+  if (search !== "grid") {
+    if (count === undefined) throw new ConfigError([`--trials is missing; say how many trials to make, such as 20`]);
+    return count;
+  }
+  const all = dimensions.reduce((product, one) => product * (one.kind === "choice" ? one.values.length : 1), 1);
+  if (count !== undefined && count !== all)
+    throw new ConfigError([
+      `--trials ${count}: a grid tries each of its ${all} combinations once; leave --trials out, or use --search random`,
+    ]);
+  return all;
+};
+
+/** Corners of the space, where a job that cannot be is found first. */
+const corners = (dimensions: readonly Dimension[]): Point[] =>
+  gridPoints(dimensions.slice(0, 6).map((one) => (one.kind === "range" ? [one.low, one.high] : one.values))).map(
+    (point) => [...point, ...dimensions.slice(6).map((one) => (one.kind === "range" ? one.low : one.values[0]))],
+  );
+
+/** The job that all trials begin from, judged by samples that it may look at. */
+const judged = async (
+  file: string,
+  overrides: readonly Override[],
+): Promise<{ readonly job: Job; readonly overrides: readonly Override[]; readonly isOwnFraction: boolean }> => {
+  const job = await loadJob(file, overrides);
+  if (job.data.judgeBy !== undefined)
+    throw new ConfigError([`data.judgeBy: ${job.data.judgeBy}: trials are judged by samples held back; leave it out`]);
+  if (job.data.validationFraction !== undefined) return { job, overrides, isOwnFraction: true };
+  const more = { path: ["data", "validationFraction"], value: validationFraction, origin: "skein-train sweep" };
+  const all = [...overrides, more];
+  return { job: await loadJob(file, all), overrides: all, isOwnFraction: false };
+};
+
+/** Options of the command line that hold for every run, as they were typed. */
+const sharedOptions = ({ set, ranks, steps, transport, certificates, insecure }: SweepOptions): string[] => [
+  ...set.flatMap((one) => ["--set", one]),
+  ...Object.entries({ ranks, steps, transport, certificates }).flatMap(([name, value]) =>
+    value === undefined ? [] : [`--${name}`, value],
+  ),
+  ...(insecure === true ? ["--insecure"] : []),
+];
+
+const writePage = (output: string, sweep: SweepFile, dimensions: readonly Dimension[], command: string): void => {
+  const { search, seed } = sweep.settings;
+  const page = sweepPage({
+    name: sweep.name,
+    about: `${search} search, ${sweep.trials.length} trials, seed ${seed}; judged by validation samples, which are held back from training; test samples took no part`,
+    keys: dimensions.map((dimension) => ({
+      key: keyOf(dimension),
+      isLog: dimension.kind === "range" && dimension.scale === "log",
+    })),
+    trials: ranked(sweep.trials).map(({ trial, values, loss, seconds, state, reason }) => ({
+      trial,
+      values: Object.values(values),
+      loss,
+      seconds,
+      state: reason === undefined ? state : `${state}: ${reason.split("\n")[0]!}`,
+    })),
+    command,
+  });
+  replaceDurably(nodeFiles, join(output, pageFile), page);
+};
+
+const openFolder = (output: string): void => {
+  requireNoRun(output);
+  try {
+    makeFolders(output);
+  } catch (error) {
+    throw explainPlace(error, `--output ${output}`, "name a folder that you may write to");
+  }
+  requireFolder(output, `--output ${output}`, { files: [sweepFile, pageFile], folders: [] });
+};
+
+/** `skein-train sweep`. @returns the exit code. */
+export const sweepCommand = async (file: string, options: SweepOptions): Promise<number> => {
+  const { output } = options;
+  const dimensions = searchSpace(options.grid, options.random);
+  const search = searchOf(options.search, dimensions);
+  const numTrials = trialsOf(options.trials, search, dimensions);
+  const parallel = numberOption("parallel", options.parallel, wholeFrom(1));
+  const seed = numberOption("seed", options.seed, wholeFrom(0));
+  const { job, overrides, isOwnFraction } = await judged(file, overridesOf(options));
+  const points = knownPoints(search, dimensions, { numTrials, seed });
+  for (const point of points ?? corners(dimensions)) readJob(file, [...overrides, ...overridesAt(dimensions, point)]);
+  await prepare(job);
+  const settings: SweepSettings = { job: sha256(JSON.stringify(job)), search, space: [...dimensions], seed, parallel };
+  openFolder(output);
+  const before = savedSweep(output, settings);
+  const sweep = before ?? { format: "skein-sweep", version: 1, name: job.name, settings, trials: [] };
+  if (before === undefined) saveSweep(output, sweep);
+  const progress = makeProgress({ stream: process.stderr, quiet: options.quiet === true });
+  if (!isOwnFraction)
+    progress.note(
+      `data.validationFraction: ${validationFraction} of the training samples, their last, are held back to judge by; the test samples take no part`,
+    );
+  const isOver = ({ state }: Trial): boolean => state !== "under way";
+  const numOver = sweep.trials.filter(isOver).length;
+  progress.note(
+    `${job.name}: ${numTrials} trials by ${search} search, ${Math.min(parallel, numTrials)} at once, in ${output}${numOver > 0 ? `; ${numOver} are there already` : ""}`,
+  );
+  const interruption = new Interruption();
+  let cause: StopCause | undefined;
+  const release = onInterrupt((signal) => {
+    cause = signal;
+    progress.note("stopping: trials end after their step and save; once more to exit at once");
+    interruption.request();
+  });
+  let done: SweepFile;
+  try {
+    done = await runSweep({
+      file,
+      overrides,
+      dimensions,
+      numTrials,
+      output,
+      sweep,
+      interruption,
+      onTrial: (trial) => progress.note(trialLine(trial)),
+    });
+  } finally {
+    release();
+    progress.close();
+  }
+  if (cause !== undefined && done.trials.filter(isOver).length < numTrials) {
+    process.stderr.write(
+      `stopped with ${done.trials.filter(isOver).length} of ${numTrials} trials done; the same command goes on\n`,
+    );
+    return exitCodeOfSignal(cause);
+  }
+  return tell(file, options, { done, dimensions, holdsBack: isOwnFraction });
+};
+
+/** What came of it: a page, and a table or JSON. @throws SweepError where every trial failed. */
+const tell = (
+  file: string,
+  options: SweepOptions,
+  {
+    done,
+    dimensions,
+    holdsBack,
+  }: {
+    readonly done: SweepFile;
+    readonly dimensions: readonly Dimension[];
+    /** Whether the job holds samples back by itself. */
+    readonly holdsBack: boolean;
+  },
+): number => {
+  const [best] = ranked(done.trials);
+  const command = asTyped(trainCommand(file, sharedOptions(options), best!));
+  writePage(options.output, done, dimensions, command);
+  if (options.json === true) process.stdout.write(`${JSON.stringify(done)}\n`);
+  else for (const line of sweepTable(done, process.stdout.columns ?? 200)) process.stdout.write(`${line}\n`);
+  if (best!.loss === undefined)
+    throw new SweepError(
+      `all ${done.trials.length} trials failed; the first: ${done.trials[0]!.reason!.split("\n")[0]!}; search elsewhere, such as at smaller learning rates`,
+    );
+  if (options.json !== true)
+    process.stdout.write(
+      `\npage   ${join(options.output, pageFile)}\nbest   trial ${best!.trial}; to train it${holdsBack ? " (the job itself holds samples back by data.validationFraction)" : " on all samples"}:\n       ${command}\n`,
+    );
+  return exitCodes.ok;
+};
+
+/** Add `skein-train sweep`. @param finish takes the exit code. @param withOverrides adds options of a job. */
+export const addSweepCommand = (
+  program: Command,
+  finish: (code: number) => void,
+  withOverrides: (command: Command) => Command,
+): void => {
+  const collect = (value: string, list: readonly string[]): string[] => [...list, value];
+  withOverrides(
+    program
+      .command("sweep")
+      .description("seek settings of a job: runs of their own, judged by samples held back from training")
+      .argument("<job>", "job file")
+      .requiredOption("--output <folder>", "where trials and results go; the same command goes on there")
+      .option("--grid <key=values>", "values to try, such as batch=32,64; may be repeated", collect, [])
+      .option("--random <key=range>", "low..high, log:low..high, int: or log-int:; may be repeated", collect, [])
+      .option("--search <how>", "grid, random or bayes; default: random where a range is given, else grid")
+      .option("--trials <count>", "how many; a grid tries all combinations")
+      .option("--parallel <count>", "how many run at once", "1")
+      .option("--seed <number>", "of what random and bayes draw", "0"),
+  )
+    .addHelpText(
+      "after",
+      `\nExample:\n  skein-train sweep ${sampleJob()} --random learningRate.peak=log:1e-4..1e-1 --search bayes --trials 12 --parallel 2 --output sweeps/mnist`,
+    )
+    .action(commandAction(finish, sweepCommand));
+};

@@ -1,0 +1,71 @@
+import { digitsText, printable, secondsText, shareText, type TextColumn, textTable } from "@skein/report";
+import { shellCommand } from "../launch-targets/shell-quote.ts";
+import { settingOf } from "./search-space.ts";
+import type { SweepFile, Trial } from "./sweep-file.ts";
+
+const stateOrder: readonly Trial["state"][] = ["finished", "under way", "failed"];
+
+/** The best first; those that failed last. */
+export const ranked = (trials: readonly Trial[]): Trial[] =>
+  trials.toSorted(
+    (a, b) =>
+      stateOrder.indexOf(a.state) - stateOrder.indexOf(b.state) || (a.loss ?? 0) - (b.loss ?? 0) || a.trial - b.trial,
+  );
+
+/** What a trial set, for people. */
+export const valueText = (value: unknown): string =>
+  printable(typeof value === "string" ? value : JSON.stringify(value));
+
+/** Trials as lines of a table, the best first. @param width columns of the terminal. */
+export const sweepTable = ({ trials }: SweepFile, width: number): string[] => {
+  const keys = Object.keys(trials[0]?.values ?? {});
+  const hasAccuracy = trials.some(({ accuracy }) => accuracy !== undefined);
+  const column = (heading: string, weight: number, numeric: boolean): TextColumn => ({
+    heading,
+    weight,
+    numeric,
+    cutAt: "end",
+    least: 8,
+  });
+  return textTable(
+    [
+      column("trial", 9, true),
+      column("held-out loss", 8, true),
+      ...(hasAccuracy ? [column("accuracy", 3, true)] : []),
+      ...keys.map((key) => column(printable(key), 7, false)),
+      column("took", 2, true),
+      column("state", 4, false),
+    ],
+    ranked(trials).map(({ trial, loss, accuracy, values, seconds, state, reason }) => [
+      String(trial),
+      digitsText(loss, 4),
+      ...(hasAccuracy ? [accuracy === undefined ? "–" : shareText(accuracy)] : []),
+      ...keys.map((key) => valueText(values[key])),
+      seconds === undefined ? "–" : secondsText(seconds),
+      reason === undefined ? state : `${state}: ${printable(reason.split("\n")[0]!)}`,
+    ]),
+    width,
+  );
+};
+
+/**
+ * The command that trains with the values of a trial on all training samples.
+ *
+ * @param options of the sweep that hold for every run, such as `--set` and `--ranks`.
+ */
+export const trainCommand = (job: string, options: readonly string[], { values }: Trial): string =>
+  `skein-train run ${shellCommand([
+    job,
+    ...options,
+    ...Object.entries(values).flatMap(([key, value]) => ["--set", settingOf({ path: [key] }, value)]),
+  ])}`;
+
+/** A trial that is over, in a line. */
+export const trialLine = ({ trial, values, state, loss, reason }: Trial): string => {
+  const set = Object.entries(values)
+    .map(([key, value]) => `${key}=${valueText(value)}`)
+    .join(" ");
+  return state === "finished"
+    ? `trial ${trial}: ${set}: held-out loss ${digitsText(loss, 4)}`
+    : `trial ${trial}: ${set}: failed, and counts as the worst: ${reason!.split("\n")[0]!}`;
+};
