@@ -18,6 +18,7 @@ import { linksCommand } from "./links/links-command.ts";
 import { addMemberCommand } from "./members/member-command.ts";
 import { addLaunchCommand } from "./launch-targets/launch-command.ts";
 import { addMpiCommand } from "./members/mpi-command.ts";
+import { addFindRateCommand } from "./find-rate/find-rate-command.ts";
 import { asTyped, sampleJob } from "./own-command.ts";
 import { prepare } from "./prepare.ts";
 import { addImportCommand } from "./pretrained/import-command.ts";
@@ -142,6 +143,7 @@ const makeProgram = (finish: (code: number) => void): Command => {
     .addHelpText("after", `\nExample:\n  skein-train links ${sampleJob()} --transport tcp --ranks 2`)
     .action(commandAction(finish, linksCommand));
   addSweepCommand(program, finish, withOverrides);
+  addFindRateCommand(program, finish, withOverrides);
   addEvaluateCommand(program, finish);
   addImportCommand(program, finish);
   addGenerateCommand(program, finish);

@@ -67,21 +67,15 @@ export class NonFiniteError extends SkeinError {
   }
 }
 
-/** A run that was to learn some samples by heart has not. Tried again it ends the same, so it is the user's turn. */
-export class NotLearntError extends SkeinError {
-  override name = "NotLearntError";
+/**
+ * A command that has done its work without what it was to come to: samples that were not learnt by heart, no learning
+ * rate, no trial with a loss. Tried again it ends the same, so it is the user's turn.
+ */
+export class OutcomeError extends SkeinError {
+  override name = "OutcomeError";
 
-  constructor(message: string) {
-    super("user", "not-learnt", message);
-  }
-}
-
-/** A search for settings none of whose trials has ended with a loss. */
-export class SweepError extends SkeinError {
-  override name = "SweepError";
-
-  constructor(message: string) {
-    super("user", "sweep-failed", message);
+  constructor(code: "no-rate" | "not-learnt" | "sweep-failed", message: string) {
+    super("user", code, message);
   }
 }
 

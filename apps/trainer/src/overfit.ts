@@ -3,7 +3,7 @@ import { stepsPerEpoch } from "@skein/data";
 import { digitsText } from "@skein/report";
 import { buildData } from "./build.ts";
 import { loadJob, type Override } from "./config.ts";
-import { ConfigError, NotLearntError } from "./errors.ts";
+import { ConfigError, OutcomeError } from "./errors.ts";
 import type { Job } from "./job.ts";
 import { metricsFile } from "./metrics.ts";
 import { numberOption, wholeFrom } from "./number-option.ts";
@@ -50,7 +50,7 @@ export const overfitJob = async (file: string, options: RunOptions): Promise<Job
  *
  * @param output its folder.
  * @returns a line for people.
- * @throws NotLearntError where it has not, with what to look at.
+ * @throws OutcomeError where it has not, with what to look at.
  */
 export const requireLearnt = (output: string, { testLoss }: Pick<Summary, "testLoss">): string => {
   const first = readMetricLines(join(output, metricsFile)).find(({ type }) => type === "step");
@@ -73,10 +73,12 @@ export const verdictOn = ({
   const figures = `the loss of the samples went from ${digitsText(firstLoss, 4)} to ${digitsText(loss, 4)}`;
   if (loss < bound) return `learnt by heart: ${figures}, below a hundredth of the first`;
   if (!(firstLoss > 0))
-    throw new NotLearntError(
+    throw new OutcomeError(
+      "not-learnt",
       `whether the samples were learnt by heart cannot be told: ${figures}, and a hundredth of a first loss that is not above 0 says nothing; give the model a loss whose least value is 0`,
     );
-  throw new NotLearntError(
+  throw new OutcomeError(
+    "not-learnt",
     `not learnt by heart: ${figures}, but below ${digitsText(bound, 3)}, a hundredth of the first, was to come; look at the learning rate (skein-train find-rate), at the labels (do they belong to these inputs, is one input there twice with two labels?), and at the loss (its least value must be 0); where it still falls, train longer: ${resumeLine(output)} --steps <more>`,
   );
 };

@@ -5,7 +5,7 @@ import { sha256 } from "../checkpoint-part.ts";
 import { commandAction } from "../command-action.ts";
 import { loadJob, type Override, readJob } from "../config.ts";
 import { Interruption } from "../controller/interruption.ts";
-import { ConfigError, exitCodes, SweepError } from "../errors.ts";
+import { ConfigError, exitCodes, OutcomeError } from "../errors.ts";
 import { nodeFiles, replaceDurably } from "../files.ts";
 import { exitCodeOfSignal, onInterrupt, type StopCause } from "../interrupts.ts";
 import type { Job } from "../job.ts";
@@ -189,7 +189,7 @@ export const sweepCommand = async (file: string, options: SweepOptions): Promise
   return tell(file, options, { done, dimensions, holdsBack: isOwnFraction });
 };
 
-/** What came of it: a page, and a table or JSON. @throws SweepError where every trial failed. */
+/** What came of it: a page, and a table or JSON. @throws OutcomeError where every trial failed. */
 const tell = (
   file: string,
   options: SweepOptions,
@@ -210,7 +210,8 @@ const tell = (
   if (options.json === true) process.stdout.write(`${JSON.stringify(done)}\n`);
   else for (const line of sweepTable(done, process.stdout.columns ?? 200)) process.stdout.write(`${line}\n`);
   if (best!.loss === undefined)
-    throw new SweepError(
+    throw new OutcomeError(
+      "sweep-failed",
       `all ${done.trials.length} trials failed; the first: ${done.trials[0]!.reason!.split("\n")[0]!}; search elsewhere, such as at smaller learning rates`,
     );
   if (options.json !== true)

@@ -1,0 +1,220 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { digitsText, type TextColumn, textTable } from "@skein/report";
+import type { Command } from "commander";
+import { commandAction } from "../command-action.ts";
+import { loadJob, type Override } from "../config.ts";
+import { Interruption } from "../controller/interruption.ts";
+import { localRunner } from "../controller/local-runner.ts";
+import { ConfigError, describeError, exitCodes, OutcomeError } from "../errors.ts";
+import { nodeFiles, replaceDurably } from "../files.ts";
+import { exitCodeOfSignal, onInterrupt, type StopCause } from "../interrupts.ts";
+import type { Job } from "../job.ts";
+import { shellQuote } from "../launch-targets/shell-quote.ts";
+import { type NumberRange, numberOption, wholeFrom } from "../number-option.ts";
+import { sampleJob } from "../own-command.ts";
+import { requireReplaceable } from "../places.ts";
+import { makeProgress, type Progress } from "../progress.ts";
+import { runJob } from "../run-job.ts";
+import { overridesOf, type RunOptions } from "../run-options.ts";
+import { LossCurve, type RateSuggestion, type SmoothedLoss, smoothLosses, suggestRate } from "./suggest-rate.ts";
+
+interface FindRateOptions extends Omit<RunOptions, "steps"> {
+  readonly from: string;
+  readonly to: string;
+  readonly steps?: string;
+}
+
+/** Rates of a range test: each larger than the one before by the same factor. */
+interface RateRange {
+  readonly from: number;
+  readonly to: number;
+  readonly steps: number;
+}
+
+const above0: NumberRange = { rule: "a number above 0", fits: (value) => value > 0 };
+
+/** Fewer steps leave nothing of a curve. */
+const fewestSteps = 20;
+
+/** A rate that grows by the same factor each step: a decay by steps, upwards. */
+const growing = ({ from, to, steps }: RateRange): Override[] => {
+  const origin = `skein-train find-rate --from ${from} --to ${to} --steps ${steps}`;
+  const learningRate = { peak: from, decay: "step", factor: (to / from) ** (1 / (steps - 1)), everySteps: 1 };
+  return [
+    { path: ["learningRate"], value: learningRate, origin },
+    { path: ["steps"], value: steps, origin },
+  ];
+};
+
+/** The rate of the update that follows the loss of step `step`, counted from 1. */
+const rateOf = ({ from, to, steps }: RateRange, step: number): number =>
+  from * (to / from) ** ((step - 1) / (steps - 1));
+
+/** Run the test in a folder that does not stay, until the loss has left for good. */
+const testRange = async (
+  job: Job,
+  range: RateRange,
+  { interruption, progress }: { readonly interruption: Interruption; readonly progress: Progress },
+): Promise<LossCurve> => {
+  const curve = new LossCurve();
+  const stop = new Interruption(); // its own: that the loss has left is no wish of a person
+  interruption.listen(() => stop.request());
+  let isOver = false;
+  const output = mkdtempSync(join(tmpdir(), "skein-find-rate-"));
+  try {
+    await runJob({
+      job,
+      runner: localRunner(job),
+      interruption: stop,
+      output: join(output, "run"),
+      start: "anew",
+      maxRestarts: 0,
+      profile: () => undefined, // steps alone: nothing is saved or evaluated
+      detailEvery: range.steps + 1,
+      progress: {
+        ...progress,
+        // Where the run lies is of no use to anybody: it does not stay.
+        note: (line) => {
+          if (!line.includes(output)) progress.note(line);
+        },
+        update: (standing) => {
+          progress.update(standing);
+          // Steps that were under way when the test was over are no part of it.
+          isOver ||= curve.add({ rate: rateOf(range, standing.step), loss: standing.loss });
+          if (isOver) stop.request();
+        },
+      },
+    });
+  } catch (error) {
+    const { code } = describeError(error);
+    const hasStopped = code === "interrupted" && (isOver || interruption.requested);
+    if (code !== "non-finite" && !hasStopped) throw error; // a loss that is no number ends the test, as it should
+  } finally {
+    interruption.listen(undefined);
+    rmSync(output, { recursive: true, force: true });
+  }
+  return curve;
+};
+
+/** Lines of the table; between them the curve is smooth anyway. */
+const mostRows = 24;
+const barWidth = 40;
+
+/** The curve as a table with a bar for each loss. */
+const curveLines = (points: readonly SmoothedLoss[], suggestion: RateSuggestion | undefined): string[] => {
+  const every = Math.max(1, Math.ceil(points.length / mostRows));
+  const shown = points.filter((_, i) => i % every === 0 || i === points.length - 1);
+  const most = Math.max(...shown.map(({ smoothed }) => smoothed));
+  const low = Math.min(0, ...shown.map(({ smoothed }) => smoothed));
+  const at = (rate: number | undefined): SmoothedLoss | undefined =>
+    rate === undefined
+      ? undefined
+      : shown.reduce((best, one) =>
+          Math.abs(Math.log(one.rate / rate)) < Math.abs(Math.log(best.rate / rate)) ? one : best,
+        );
+  const marks = new Map([
+    [at(suggestion?.least), "  least"],
+    [at(suggestion?.steepest), "  falls fastest"],
+    [at(suggestion?.rate), "  suggested"],
+  ]);
+  const column = (heading: string, numeric: boolean): TextColumn => ({
+    heading,
+    numeric,
+    weight: 1,
+    cutAt: "end",
+    least: 10,
+  });
+  const bar = (value: number): string => "█".repeat(Math.round((barWidth * (value - low)) / (most - low || 1)));
+  return textTable(
+    [column("rate", true), column("loss", true), column("smoothed", true), column("", false)],
+    shown.map((point) => [
+      point.rate.toExponential(1),
+      digitsText(point.loss, 4),
+      digitsText(point.smoothed, 4),
+      `${bar(point.smoothed)}${marks.get(point) ?? ""}`,
+    ]),
+    process.stdout.columns ?? 120,
+  );
+};
+
+const suggestionLines = ({ rate, steepest, least }: RateSuggestion, last: number): string[] => [
+  "",
+  ...(least === last ? ["the loss was still falling at the last rate: test further with a larger --to"] : []),
+  `suggested  --set learningRate.peak=${Number(rate.toPrecision(2))}`,
+  `derived    the smoothed loss falls fastest over the logarithm of the rate at ${digitsText(steepest, 2)}, and is least at ${digitsText(least, 2)};`,
+  "           of the first and a tenth of the second the smaller is suggested",
+];
+
+const rangeOf = ({ from, to, steps = "100" }: FindRateOptions): RateRange => {
+  const range = {
+    from: numberOption("from", from, above0),
+    to: numberOption("to", to, above0),
+    steps: numberOption("steps", steps, wholeFrom(fewestSteps)),
+  };
+  if (range.from >= range.to)
+    throw new ConfigError([`--from ${from} --to ${to}: the rate grows, so the first must be smaller; swap them`]);
+  return range;
+};
+
+/** `skein-train find-rate`. @returns the exit code. @throws OutcomeError where the loss did not fall. */
+export const findRateCommand = async (file: string, options: FindRateOptions): Promise<number> => {
+  const range = rangeOf(options);
+  const { steps: _, ...jobOptions } = options;
+  const job = await loadJob(file, [...overridesOf(jobOptions), ...growing(range)]);
+  if (options.output !== undefined) requireReplaceable(options.output, "--output");
+  const progress = makeProgress({ stream: process.stderr, quiet: options.quiet === true });
+  const interruption = new Interruption();
+  let cause: StopCause | undefined;
+  const release = onInterrupt((signal) => {
+    cause = signal;
+    interruption.request();
+  });
+  let curve: LossCurve;
+  try {
+    curve = await testRange(job, range, { interruption, progress });
+  } finally {
+    progress.close();
+    release();
+  }
+  if (cause !== undefined) {
+    process.stderr.write(`stopped after ${curve.points.length} of ${range.steps} steps; nothing was written\n`);
+    return exitCodeOfSignal(cause);
+  }
+  const points = smoothLosses(curve.points);
+  const suggestion = suggestRate(curve.points);
+  const found = JSON.stringify({ job: job.name, range, suggestion, points });
+  if (options.output !== undefined) replaceDurably(nodeFiles, options.output, `${found}\n`);
+  if (options.json === true) process.stdout.write(`${found}\n`);
+  else
+    for (const line of [
+      ...(points.length === 0 ? [] : curveLines(points, suggestion)),
+      ...(suggestion === undefined ? [] : suggestionLines(suggestion, points.at(-1)!.rate)),
+    ])
+      process.stdout.write(`${line}\n`);
+  if (suggestion !== undefined) return exitCodes.ok;
+  throw new OutcomeError(
+    "no-rate",
+    `no rate can be suggested: over ${points.length} steps from ${options.from} on, the loss did not fall by more than it scatters; begin at a smaller rate (--from), make more steps (--steps), or see whether the model learns at all: skein-train run ${shellQuote(file)} --overfit 1`,
+  );
+};
+
+/** Add `skein-train find-rate`. @param finish takes the exit code. @param withOverrides adds options of a job. */
+export const addFindRateCommand = (
+  program: Command,
+  finish: (code: number) => void,
+  withOverrides: (command: Command) => Command,
+): void => {
+  withOverrides(
+    program
+      .command("find-rate")
+      .description("suggest a learning rate: train for a moment with a rate that grows, and watch the loss")
+      .argument("<job>", "job file")
+      .option("--from <rate>", "the first rate", "1e-6")
+      .option("--to <rate>", "the last rate, if the loss does not leave before", "1")
+      .option("--output <file>", "write rates and losses there, as JSON"),
+  )
+    .addHelpText("after", `\nExample:\n  skein-train find-rate ${sampleJob()}`)
+    .action(commandAction(finish, findRateCommand));
+};
