@@ -30,9 +30,14 @@ const fixedKeys: readonly string[] = ["name", "data.validationFraction", "data.t
 
 export const keyOf = ({ path }: Pick<Dimension, "path">): string => path.join(".");
 
-/** `key=value` as a person would type it after `--set`. What is no plain word or number is JSON, which YAML reads. */
-export const settingOf = (dimension: Pick<Dimension, "path">, value: unknown): string =>
-  `${keyOf(dimension)}=${typeof value === "string" && /^[A-Za-z][\w-]*$/.test(value) ? value : JSON.stringify(value)}`;
+/** Words that YAML reads as no words. */
+const notWords = /^(?:true|false|null)$/i;
+
+/** `key=value` as a person would type it after `--set`. What is no plain word is JSON, which YAML reads. */
+export const settingOf = (dimension: Pick<Dimension, "path">, value: unknown): string => {
+  const isPlain = typeof value === "string" && /^[A-Za-z][\w-]*$/.test(value) && !notWords.test(value);
+  return `${keyOf(dimension)}=${isPlain ? value : JSON.stringify(value)}`;
+};
 
 /** A point as values that go before those of the job file. @param option that errors name. */
 export const overridesAt = (dimensions: readonly Dimension[], point: Point): Override[] =>
