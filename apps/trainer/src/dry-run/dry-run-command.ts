@@ -16,19 +16,24 @@ const sentText = ({ ranks, sentBytesPerStep: sent, denseBytesPerStep: dense }: F
   return `${bytesText(sent)} per rank and step, ${shareText(sent / dense)} of a dense all-reduce of all gradients (${bytesText(dense)})`;
 };
 
+/** A bound: nothing of a step is faster, and what it does outside of its kernels is not in it. */
 const stepText = ({ batch, ranks, prediction }: ForeseenRun): string => {
-  const { computeSeconds, stepSeconds, exposedSeconds = 0, unknown } = prediction;
-  const speed = (seconds: number): string => `${digitsText(batch / seconds)} samples/s`;
-  if (stepSeconds === undefined)
-    return `at least ${secondsText(computeSeconds)}, at most ${speed(computeSeconds)}; ${unknown}`;
-  return ranks === 1
-    ? `${secondsText(stepSeconds)}, ${speed(stepSeconds)}`
-    : `${secondsText(stepSeconds)}, ${speed(stepSeconds)}; of that ${secondsText(exposedSeconds)} waiting for messages`;
+  const { computeSeconds, stepSeconds = computeSeconds, exposedSeconds = 0, unknown } = prediction;
+  const bound = `at least ${secondsText(stepSeconds)}, at most ${digitsText(batch / stepSeconds)} samples/s`;
+  if (unknown !== undefined) return `${bound}; ${unknown}`;
+  return ranks === 1 ? bound : `${bound}; of that ${secondsText(exposedSeconds)} waiting for messages`;
 };
+
+const restsOn = ({ rates, ranks, prediction }: ForeseenRun): string =>
+  [
+    `rates of one rank alone, measured just now (${ratesLine(rates)})`,
+    ...(ranks > 1 && prediction.unknown === undefined ? ["the measured links that the job names"] : []),
+    "every kernel is taken to reach them, and nothing else to take time: small kernels, ranks that share memory and what a step does between kernels make it longer, twice in a CNN and tenfold where a step takes a tenth of a millisecond; skein-profile predict knows more of a machine that skein-profile calibrate has measured",
+  ].join("; ");
 
 /** What is foreseen, for people: a line per figure. */
 export const formatForeseen = (run: ForeseenRun): string[] => {
-  const { memory, steps, stepsPerEpoch, prediction } = run;
+  const { memory, steps, stepsPerEpoch } = run;
   const total = memory.parameters + memory.optimizer + memory.other + memory.intermediates;
   const rows: readonly (readonly [string, string])[] = [
     ["model", `${run.model}, ${counted(run.parameters, "parameter")}`],
@@ -50,12 +55,9 @@ export const formatForeseen = (run: ForeseenRun): string[] => {
     ["a step", stepText(run)],
     [
       "the whole run",
-      `${prediction.stepSeconds === undefined ? "at least " : ""}${formatSeconds(run.runSeconds)} for its steps; evaluations, checkpoints and the first step's compiling come on top`,
+      `at least ${formatSeconds(run.runSeconds)} for its steps; evaluations, checkpoints and the first step's compiling come on top`,
     ],
-    [
-      "rests on",
-      `rates of one rank alone, measured just now (${ratesLine(run.rates)})${run.ranks > 1 && prediction.stepSeconds !== undefined ? ", and the measured links that the job names" : ""}; a step takes longer where its kernels are small or ranks share memory, up to twice as long so far; skein-profile predict knows more of a machine that skein-profile calibrate has measured`,
-    ],
+    ["rests on", restsOn(run)],
   ];
   const width = Math.max(...rows.map(([name]) => name.length));
   return [...rows.map(([name, value]) => `${name.padEnd(width)}  ${value}`), ...run.remarks];

@@ -43,7 +43,7 @@ export interface ForeseenRun {
   readonly denseBytesPerStep: number;
   readonly rates: BackendRates;
   readonly prediction: Omit<StepPrediction, "sentBytes">;
-  /** Of all steps; evaluations and checkpoints are not in it. At least so much where messages are not known. */
+  /** Of all steps, at least: evaluations, checkpoints, and what steps do outside of kernels, are not in it. */
   readonly runSeconds: number;
   /** What people are told beside: remarks on the job, and what the figures do not know. */
   readonly remarks: readonly string[];

@@ -15,7 +15,7 @@ import type { JobRates } from "../job-rates.ts";
 import { measuredLinksOf } from "../members/network-world.ts";
 import type { PreparedStep } from "../prepared-step.ts";
 
-/** What a step is expected to take, and what that rests on. */
+/** What a step takes at least, and what that rests on. */
 export interface StepPrediction {
   /** Kernels alone, of one rank that has the machine to itself as the measurement had. */
   readonly computeSeconds: number;
