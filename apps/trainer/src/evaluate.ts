@@ -3,7 +3,7 @@ import type { LabelledBatch, Model } from "@skein/models";
 import { type Backend, type DeviceArray, jit, type JitOptions } from "@skein/tensor-core";
 import type { Job } from "./job.ts";
 import { numBatchParts } from "./mesh.ts";
-import type { DeviceState } from "./train-state.ts";
+import { type DeviceState, learntParams } from "./train-state.ts";
 
 /** Sums over this rank's part of the held-out samples. */
 export interface EvaluationSums {
@@ -50,7 +50,7 @@ export const makeEvaluation = (
   return async (state, records, shard) => {
     const sums = { correct: 0, lossSum: 0, count: 0 };
     for (const { batch, mask } of evaluationBatches(records, { ...shard, evenly })) {
-      const metrics = await call(state.params, state.model, { ...batch, mask });
+      const metrics = await call(learntParams(state), state.model, { ...batch, mask });
       for (const name of ["correct", "lossSum", "count"] as const) {
         sums[name] += (await backend.download(metrics[name])).item();
         backend.free(metrics[name]);

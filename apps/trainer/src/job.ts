@@ -16,6 +16,10 @@ export interface Job {
   readonly precision: PrecisionJob;
   /** Samples per step, of all ranks together. */
   readonly batch: number;
+  /** Parts that each rank computes its share of a batch in, one after the other. Default: all of it at once. */
+  readonly accumulate?: number | undefined;
+  /** A running mean of the parameters, by which a run is judged and which it leaves. Default: none. */
+  readonly average?: { readonly decay: number } | undefined;
   /** Exactly one of epochs and steps is given. */
   readonly epochs?: number | undefined;
   readonly steps?: number | undefined;
@@ -34,10 +38,24 @@ export interface Job {
   readonly network: NetworkJob;
   /** In which order collectives add: that of ranks gives the same bits on every transport and network. */
   readonly sumOrder: "rank" | "any";
-  readonly evaluation: { readonly batch: number; readonly everyEpochs?: number | undefined };
-  readonly checkpoint: { readonly everySteps?: number | undefined; readonly keep: number };
+  readonly evaluation: EvaluationJob;
+  readonly checkpoint: {
+    readonly everySteps?: number | undefined;
+    readonly keep: number;
+    /** Save after an evaluation that is better than all before, and keep that checkpoint beside the newest. */
+    readonly best?: boolean | undefined;
+  };
   /** Steps after which ranks compare their parameters; 0 for never. */
   readonly replicas: { readonly checkEverySteps: number };
+}
+
+/** When a run is judged by held-out samples, and what follows from it. */
+export interface EvaluationJob {
+  readonly batch: number;
+  readonly everyEpochs?: number | undefined;
+  readonly everySteps?: number | undefined;
+  /** End the run once so many evaluations in a row were no better than the best before. Default: never. */
+  readonly stopAfter?: number | undefined;
 }
 
 /** What ranks share out beside the batch. */
@@ -370,10 +388,16 @@ export type KfacFormName = "d" | "mpd" | "spd" | "kaisa" | "pad" | "dp" | "dp-hy
 export interface LearningRateJob {
   readonly peak: number;
   readonly warmupSteps: number;
-  readonly decay: "constant" | "cosine" | "step";
+  readonly decay: "constant" | "cosine" | "step" | "linear" | "polynomial" | "wsd" | "one-cycle";
   readonly final: number;
   readonly factor: number;
   readonly everySteps?: number | undefined;
+  /** Of a polynomial. */
+  readonly power?: number | undefined;
+  /** Share of the steps after warm-up in which `wsd` falls. Default: 0.2. */
+  readonly decayShare?: number | undefined;
+  /** Share of the steps in which `one-cycle` rises. Default: 0.3. */
+  readonly riseShare?: number | undefined;
 }
 
 /** What goes for every compressor. */

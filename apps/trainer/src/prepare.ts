@@ -91,6 +91,8 @@ export const jobHashOf = (job: Job, data?: string): string => {
   // In which order numbers are added up.
   const { expert, tensor } = job.mesh;
   if (expert * tensor > 1) entries.push(["mesh", { expert, tensor }]);
+  if (job.accumulate !== undefined && job.accumulate > 1) entries.push(["accumulate", job.accumulate]);
+  if (job.average !== undefined) entries.push(["average", job.average]);
   if (job.zero === 1 && job.ranks > 1) entries.push(["zero", job.zero]);
   return sha256(JSON.stringify(Object.fromEntries(data === undefined ? entries : [...entries, ["samples", data]])));
 };

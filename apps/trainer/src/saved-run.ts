@@ -39,7 +39,7 @@ const checkpointOf = (output: string, step: number | undefined): Checkpoint => {
  * @throws CheckpointError where an array is not there, or not what the model of the job has.
  */
 export const savedTree = (
-  name: "params" | "model",
+  name: "params" | "average" | "model",
   like: unknown,
   { whole, checkpoint: { folder, tensors } }: Pick<Prepared, "whole"> & { readonly checkpoint: Checkpoint },
 ): unknown => {
@@ -60,6 +60,14 @@ export const savedTree = (
 };
 
 /**
+ * What a run has learned, of a checkpoint of it: the mean of its parameters where it keeps one, else the last ones.
+ *
+ * @throws CheckpointError as `savedTree`.
+ */
+export const savedParams = ({ job, params, whole }: Prepared, checkpoint: Checkpoint): unknown =>
+  savedTree(job.average === undefined ? "params" : "average", params, { whole, checkpoint });
+
+/**
  * Open the model of a run as it was saved.
  *
  * @param step of the checkpoint. Default: the newest sound one.
@@ -69,13 +77,12 @@ export const openSavedRun = async (output: string, step?: number): Promise<Saved
   const job = recordedJob(output);
   const checkpoint = checkpointOf(output, step);
   const prepared = await prepare({ ...job, ranks: 1, mesh: { expert: 1, tensor: 1 }, zero: 0, overlap: "none" });
-  const of = { whole: prepared.whole, checkpoint };
   return {
     job,
     prepared,
     step: checkpoint.manifest.step,
     folder: checkpoint.folder,
-    params: savedTree("params", prepared.params, of),
-    state: savedTree("model", prepared.modelState, of),
+    params: savedParams(prepared, checkpoint),
+    state: savedTree("model", prepared.modelState, { whole: prepared.whole, checkpoint }),
   };
 };
