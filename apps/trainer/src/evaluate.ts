@@ -3,7 +3,7 @@ import type { LabelledBatch, Model } from "@skein/models";
 import { type Backend, type DeviceArray, jit, type JitOptions } from "@skein/tensor-core";
 import type { Job } from "./job.ts";
 import { numBatchParts } from "./mesh.ts";
-import { type DeviceState, learntParams } from "./train-state.ts";
+import type { DeviceState } from "./train-state.ts";
 
 /** Sums over this rank's part of the held-out samples. */
 export interface EvaluationSums {
@@ -11,6 +11,9 @@ export interface EvaluationSums {
   readonly lossSum: number;
   readonly count: number;
 }
+
+/** What is judged of a run. */
+export type Learnt = Pick<DeviceState, "params" | "model">;
 
 /** Sums over all parts of the samples, added up in their order. */
 export const totalSums = (parts: readonly EvaluationSums[]): EvaluationSums => {
@@ -36,7 +39,7 @@ export const makeEvaluation = (
   backend: Backend,
   options: Pick<JitOptions, "mesh" | "communicators">,
 ): ((
-  state: DeviceState,
+  learnt: Learnt,
   records: Records,
   shard: { batchSize: number; rank: number; worldSize: number },
 ) => Promise<EvaluationSums>) => {
@@ -47,10 +50,10 @@ export const makeEvaluation = (
   );
   const evenly = model.sharding !== undefined;
   const call = compiled as unknown as (...args: unknown[]) => Promise<Record<keyof EvaluationSums, DeviceArray>>;
-  return async (state, records, shard) => {
+  return async ({ params, model: own }, records, shard) => {
     const sums = { correct: 0, lossSum: 0, count: 0 };
     for (const { batch, mask } of evaluationBatches(records, { ...shard, evenly })) {
-      const metrics = await call(learntParams(state), state.model, { ...batch, mask });
+      const metrics = await call(params, own, { ...batch, mask });
       for (const name of ["correct", "lossSum", "count"] as const) {
         sums[name] += (await backend.download(metrics[name])).item();
         backend.free(metrics[name]);

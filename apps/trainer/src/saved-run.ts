@@ -25,11 +25,22 @@ export interface SavedRun {
   readonly state: unknown;
 }
 
-const checkpointOf = (output: string, step: number | undefined): Checkpoint => {
+/** A checkpoint of a run: that of a step, or of the evaluation with the lowest loss. */
+export type WhichCheckpoint = number | "best";
+
+const checkpointOf = (output: string, which: WhichCheckpoint | undefined): Checkpoint => {
   const secret = checkpointSecret(process.env);
-  return step === undefined
-    ? newestCheckpoint(nodeFiles, output, () => undefined, secret)
-    : readCheckpoint(nodeFiles, join(checkpointsFolder(output), folderName(step)), secret);
+  const newest = (): Checkpoint => newestCheckpoint(nodeFiles, output, () => undefined, secret);
+  const ofStep = (step: number): Checkpoint =>
+    readCheckpoint(nodeFiles, join(checkpointsFolder(output), folderName(step)), secret);
+  if (which === undefined) return newest();
+  if (which !== "best") return ofStep(which);
+  const { folder, manifest } = newest();
+  if (manifest.best === undefined)
+    throw new CheckpointError(
+      `${folder} does not tell which evaluation was the best: the run compares none; ask for the checkpoint of a step, or train with checkpoint: {best: true}`,
+    );
+  return ofStep(manifest.best.step);
 };
 
 /**
@@ -70,12 +81,12 @@ export const savedParams = ({ job, params, whole }: Prepared, checkpoint: Checkp
 /**
  * Open the model of a run as it was saved.
  *
- * @param step of the checkpoint. Default: the newest sound one.
+ * @param which checkpoint. Default: the newest sound one.
  * @throws CheckpointError, DamagedCheckpointError, and what preparing the job throws.
  */
-export const openSavedRun = async (output: string, step?: number): Promise<SavedRun> => {
+export const openSavedRun = async (output: string, which?: WhichCheckpoint): Promise<SavedRun> => {
   const job = recordedJob(output);
-  const checkpoint = checkpointOf(output, step);
+  const checkpoint = checkpointOf(output, which);
   const prepared = await prepare({ ...job, ranks: 1, mesh: { expert: 1, tensor: 1 }, zero: 0, overlap: "none" });
   return {
     job,
