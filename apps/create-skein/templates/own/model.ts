@@ -13,9 +13,9 @@ export const scores = (layers: readonly Affine[], features: Tensor): Tensor =>
   layers.reduce((x, layer, index) => dense(layer, index === 0 ? x : relu(x)), features);
 
 /**
- * A model is two functions of tensors: `init` makes parameters from a random key, `apply` makes scores from inputs. Both
- * are called once, to see what they compute; what comes of it is compiled, with its gradients. `labelledModel` adds the
- * loss of a classifier and what it is judged by.
+ * A model is two functions of tensors: `init` makes parameters from a random key, `apply` makes scores from inputs.
+ * Both are called once, to see what they compute; what comes of it is compiled, with its gradients. `labelledModel`
+ * adds the loss of a classifier and what it is judged by.
  */
 const makeModel: ModelFactory<ModelOptions> = (task, { hidden = [32] }) => {
   const sizes = [task.inputs.shape[0]!, ...hidden, task.classes!];
