@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Check, type Outcome, run } from "../check.ts";
 
@@ -26,36 +26,39 @@ const changeManifest = (project: string, change: (manifest: Record<string, unkno
   writeFileSync(path, JSON.stringify({ ...manifest, ...change(manifest) }, undefined, 2));
 };
 
+/** What a project depends on itself, from tarballs. */
+const directly = (
+  { dependencies }: Record<string, unknown>,
+  tarballs: CreateOptions["tarballs"],
+): Record<string, unknown> => ({
+  dependencies: Object.fromEntries(
+    Object.entries(dependencies as Record<string, string>).map(([name, range]) => [name, tarballs[name] ?? range]),
+  ),
+});
+
 const managersOf = ({ pnpm, scratch }: CreateOptions): Readonly<Record<Manager["name"], Manager>> => ({
   npm: {
     name: "npm",
     words: ["npm"],
     install: ["install", "--prefer-offline", "--no-audit", "--no-fund"],
     prepare: (project, tarballs) =>
-      changeManifest(project, ({ dependencies }) => ({
-        // npm refuses to override what a project depends on itself by anything else than that.
-        dependencies: Object.fromEntries(
-          Object.entries(dependencies as Record<string, string>).map(([name, range]) => [
-            name,
-            tarballs[name] ?? range,
-          ]),
-        ),
-        overrides: tarballs,
-      })),
+      changeManifest(project, (manifest) => ({ ...directly(manifest, tarballs), overrides: tarballs })),
   },
   pnpm: {
     name: "pnpm",
     words: [pnpm],
     install: ["install", "--prefer-offline", "--no-frozen-lockfile"],
+    // JSON is YAML.
     prepare: (project, tarballs) =>
-      writeFileSync(join(project, "pnpm-workspace.yaml"), JSON.stringify({ packages: ["."], overrides: tarballs })),
+      appendFileSync(join(project, "pnpm-workspace.yaml"), `overrides: ${JSON.stringify(tarballs)}\n`),
   },
   yarn: {
     name: "yarn",
     words: ["npx", "--yes", "yarn@1.22.22"],
     // It keeps tarballs by name and version, and would take those of an earlier run.
     install: ["install", "--prefer-offline", "--cache-folder", join(scratch, "yarn-cache")],
-    prepare: (project, tarballs) => changeManifest(project, () => ({ resolutions: tarballs })),
+    prepare: (project, tarballs) =>
+      changeManifest(project, (manifest) => ({ ...directly(manifest, tarballs), resolutions: tarballs })),
   },
 });
 

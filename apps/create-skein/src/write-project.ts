@@ -16,6 +16,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { CreateError } from "./errors.ts";
 import { manifestOf } from "./manifest.ts";
+import type { Manager } from "./package-managers.ts";
 import type { Template } from "./templates.ts";
 
 const templatesFolder = fileURLToPath(new URL("../templates", import.meta.url));
@@ -62,13 +63,28 @@ const removeEmpty = (folders: readonly string[]): void => {
   }
 };
 
+export interface Project {
+  /** Of its package. */
+  readonly name: string;
+  readonly template: Template;
+  /** That will install it. */
+  readonly manager: Manager;
+}
+
+/** pnpm ends an install with code 1 where it neither runs nor leaves out a script of a package by order. */
+const pnpmSettings = `# For pnpm: nothing has to be built when packages are installed.
+allowBuilds:
+  msgpackr-extract: false # makes reading messages faster; what reads them does without
+`;
+
 /** Write all files of a project into a folder that nobody looks into yet. */
-const fill = (folder: string, name: string, template: Template): void => {
+const fill = (folder: string, { name, template, manager }: Project): void => {
   for (const part of ["shared", template]) cpSync(join(templatesFolder, part), folder, { recursive: true });
   // npm leaves a .gitignore out of packages, and heeds it while packing.
   renameSync(join(folder, "gitignore"), join(folder, ".gitignore"));
   const readme = join(folder, "README.md");
   writeFileSync(readme, readFileSync(readme, "utf8").replaceAll("{{name}}", name));
+  if (manager === "pnpm") writeFileSync(join(folder, "pnpm-workspace.yaml"), pnpmSettings);
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifestOf(name, template), undefined, 2)}\n`);
 };
 
@@ -92,7 +108,7 @@ const moveUp = (from: string, into: string): void => {
  *
  * @throws CreateError for a folder that is not empty, or cannot be written.
  */
-export const writeProject = (folder: string, name: string, template: Template): void =>
+export const writeProject = (folder: string, project: Project): void =>
   explained(folder, () => {
     const place = resolve(folder);
     const isNew = placeFor(folder) === "new";
@@ -101,7 +117,7 @@ export const writeProject = (folder: string, name: string, template: Template): 
     try {
       mkdirSync(dirname(place), { recursive: true });
       draft = mkdtempSync(join(isNew ? dirname(place) : place, `.${basename(place)}-`));
-      fill(draft, name, template);
+      fill(draft, project);
       if (isNew) {
         chmodSync(draft, 0o777 & ~process.umask()); // a folder of mkdtemp is for its owner alone
         renameSync(draft, place);
