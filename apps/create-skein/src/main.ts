@@ -78,6 +78,7 @@ const main = async (words: readonly string[]): Promise<number> => {
         `\nTemplates:\n${templateNames.map((name) => `  ${name.padEnd(8)}${templates[name].what}`).join("\n")}\n\nExample:\n  ${example}`,
       )
       .version(packageJson.version, "--version", "print the version")
+      .configureOutput({ outputError: (text, write) => write(`${text.trim().replaceAll("\n", " ")}\n`) })
       .exitOverride()
       .action(create)
       .parseAsync(words, { from: "user" });
