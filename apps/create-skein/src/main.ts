@@ -1,4 +1,4 @@
-import { Command, CommanderError, Option } from "commander";
+import { Argument, Command, CommanderError, Option } from "commander";
 import packageJson from "../package.json" with { type: "json" };
 import { askFolder, askTemplate, Cancelled, type Terminal } from "./ask.ts";
 import { CreateError } from "./errors.ts";
@@ -53,11 +53,15 @@ const templateOf = async (asked: Template | undefined, terminal: Terminal | unde
   return defaultTemplate;
 };
 
-const create = async (asked: string | undefined, options: { readonly template?: Template }): Promise<void> => {
+const create = async (
+  asked: string | undefined,
+  named: Template | undefined,
+  options: { readonly template?: Template },
+): Promise<void> => {
   const { stdin: input, stdout: output } = process;
   const terminal = input.isTTY && output.isTTY ? { input, output } : undefined;
   const folder = await folderOf(asked, terminal);
-  const template = await templateOf(options.template, terminal);
+  const template = await templateOf(options.template ?? named, terminal);
   const name = projectName(folder);
   const manager = managerOf(process.env["npm_config_user_agent"]);
   undisturbed(() => writeProject(folder, { name, template, manager }));
@@ -72,6 +76,11 @@ const main = async (words: readonly string[]): Promise<number> => {
     await new Command("create-skein")
       .description("Start a Skein project in a new folder.")
       .argument("[folder]", "where it goes; its name becomes that of the project")
+      .addArgument(
+        new Argument("[template]", "as --template, of which npm leaves only its value unless -- is before it").choices(
+          templateNames,
+        ),
+      )
       .addOption(new Option("--template <name>", "what it begins with").choices(templateNames))
       .addHelpText(
         "after",

@@ -23,6 +23,9 @@ export const takenNames: readonly string[] = [
   ...Object.keys(trainer.dependencies),
 ];
 
+/** Packages whose script is left out when they are installed: it makes them faster, and they do without. */
+export const unbuilt: readonly string[] = ["msgpackr-extract"];
+
 /** The `package.json` of a project. */
 export const manifestOf = (name: string, template: Template): object => ({
   name,
@@ -45,4 +48,6 @@ export const manifestOf = (name: string, template: Template): object => ({
     ),
   ),
   devDependencies: forDevelopment,
+  // For npm, which warns otherwise. pnpm has a file of its own.
+  allowScripts: Object.fromEntries(unbuilt.map((each) => [each, false])),
 });

@@ -15,7 +15,7 @@ import {
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { CreateError } from "./errors.ts";
-import { manifestOf } from "./manifest.ts";
+import { manifestOf, unbuilt } from "./manifest.ts";
 import type { Manager } from "./package-managers.ts";
 import type { Template } from "./templates.ts";
 
@@ -74,8 +74,7 @@ export interface Project {
 /** pnpm ends an install with code 1 where it neither runs nor leaves out a script of a package by order. */
 const pnpmSettings = `# For pnpm: nothing has to be built when packages are installed.
 allowBuilds:
-  msgpackr-extract: false # makes reading messages faster; what reads them does without
-`;
+${unbuilt.map((name) => `  ${name}: false # makes it faster; what uses it does without\n`).join("")}`;
 
 /** Write all files of a project into a folder that nobody looks into yet. */
 const fill = (folder: string, { name, template, manager }: Project): void => {

@@ -35,6 +35,11 @@ test("where nobody can be asked, it says which template it takes", () => {
   expect(existsSync(join(scratch, "my-run/digits.yaml"))).toBe(true);
 });
 
+test("of npm create skein my-run --template own, npm leaves my-run and own", () => {
+  expect(create("my-run", "own")).toMatchObject({ code: 0, err: "" });
+  expect(existsSync(join(scratch, "my-run/data.ts"))).toBe(true);
+});
+
 test("the working folder may be the place", () => {
   const folder = join(scratch, "here");
   mkdirSync(folder);
@@ -51,7 +56,8 @@ test.each([
     /'audio' is invalid. Allowed choices are images, text, own\./,
   ],
   ["an unknown option", ["my-run", "--tempate", "own"], /unknown option '--tempate'/],
-  ["two folders", ["a", "b"], /too many arguments/],
+  ["two folders", ["a", "b"], /'b' is invalid for argument 'template'. Allowed choices are images, text, own\./],
+  ["three folders", ["a", "own", "c"], /too many arguments/],
   ["a bad name", ["My Run", "--template", "own"], /no name for npm.*call the folder my-run/],
   ["a folder that is not empty", ["full", "--template", "own"], /full is not empty, it holds file;/],
   ["a file as the place", ["full/file", "--template", "own"], /is a file;/],
