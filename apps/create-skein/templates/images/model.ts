@@ -21,7 +21,7 @@ export interface ModelOptions {
   readonly dropout?: number;
 }
 
-/** Convolution 3×3, ReLU, the largest of each 2×2: [batch, rows, columns, in] to [batch, rows / 2, columns / 2, out]. */
+/** Convolution 3×3, ReLU, the largest of each 2×2: [batch, rows, columns, in] to [batch, rows/2, columns/2, out]. */
 const block = (layer: Affine, x: Tensor): Tensor =>
   maxPool2d(relu(applyConv2d(layer, x, { padding: "same" })), { window: 2 });
 
