@@ -93,7 +93,8 @@ const projectChecks = async (
   const folder = join(scratch, `created-by-${manager.name}`);
   mkdirSync(folder, { recursive: true });
   const project = join(folder, template);
-  const env = { npm_config_user_agent: `${manager.name}/1.0.0`, NODE_PATH: "" };
+  // Bundlers that ran in this process have set NODE_ENV to production: package managers would leave tools out.
+  const env = { npm_config_user_agent: `${manager.name}/1.0.0`, NODE_PATH: "", NODE_ENV: "" };
   const looked = (what: string, { code, output }: Outcome, said: readonly string[]): boolean => {
     const name = `${template} of create-skein, ${manager.name}: ${what}`;
     const missing = said.filter((text) => !output.includes(text));
