@@ -40,7 +40,7 @@ const undisturbed = (work: () => void): void => {
 
 const folderOf = async (asked: string | undefined, terminal: Terminal | undefined): Promise<string> => {
   if (asked === undefined && terminal !== undefined) return askFolder(faultOf, terminal);
-  const fault = asked === undefined ? `which folder? Name one: ${example}` : faultOf(asked);
+  const fault = asked === undefined || asked === "" ? `which folder? Name one: ${example}` : faultOf(asked);
   if (fault !== undefined) throw new CreateError(fault);
   return asked!;
 };
@@ -59,14 +59,16 @@ const create = async (
   options: { readonly template?: Template },
 ): Promise<void> => {
   const { stdin: input, stdout: output } = process;
-  const terminal = input.isTTY && output.isTTY ? { input, output } : undefined;
+  // One without columns, as some programs open it for others, shows a letter a line.
+  const terminal = input.isTTY && output.isTTY && output.columns > 0 ? { input, output } : undefined;
   const folder = await folderOf(asked, terminal);
   const template = await templateOf(options.template ?? named, terminal);
   const name = projectName(folder);
   const manager = managerOf(process.env["npm_config_user_agent"]);
   undisturbed(() => writeProject(folder, { name, template, manager }));
   const [install, start] = nextCommands(folder, manager);
-  say(`${name} is ready: ${templates[template].what}. Its README.md says what else it can do. Next:`);
+  say(`${name} is ready: ${templates[template].what}`);
+  say("Next, and README.md says what else:");
   say(`  ${install}`);
   say(`  ${start}`);
 };

@@ -49,6 +49,7 @@ test("the working folder may be the place", () => {
 });
 
 test.each([
+  ["an empty folder", ["", "own"], /^which folder\? Name one/],
   ["no folder", [], /^which folder\? Name one: npm create skein@latest my-run/],
   [
     "an unknown template",

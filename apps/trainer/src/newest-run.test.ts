@@ -1,5 +1,6 @@
+import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { newestRun } from "./newest-run.ts";
@@ -28,6 +29,19 @@ test("of the runs below a folder, the one that was written to last, whatever its
 test("a folder that is a run is taken, whatever is below it", async () => {
   const folder = folderOf({ run: [100, ...both], "run/more/1": [300, ...both] });
   expect(await newestRun(join(folder, "run"))).toBe(join(folder, "run"));
+});
+
+test("a run that still trains is not gone on with by chance; one whose process is gone, or that has ended, is", async () => {
+  const folder = folderOf({ "a/1": [100, ...both], "a/2": [300, ...both] });
+  const tell = (facts: object): void =>
+    writeFileSync(join(folder, "a/2/provenance.json"), JSON.stringify({ host: hostname(), ...facts }));
+  tell({ pid: process.pid });
+  await expect(newestRun(folder)).rejects.toThrow(/2 was written to last, .* still; .* skein-train resume .*2$/);
+  expect(await newestRun(join(folder, "a/2"))).toBe(join(folder, "a/2"));
+  tell({ pid: process.pid, ended: { how: "stopped" } });
+  expect(await newestRun(folder)).toBe(join(folder, "a/2"));
+  tell({ pid: spawnSync(process.execPath, ["--version"]).pid });
+  expect(await newestRun(folder)).toBe(join(folder, "a/2"));
 });
 
 test("what cannot go on, since it has no job, is none; without any run the folder stays, for what is said of it", async () => {
