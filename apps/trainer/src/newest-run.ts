@@ -26,7 +26,7 @@ export const newestRun = async (folder: string): Promise<string> => {
   const { path } = newest;
   if (stateOf(newest, await readRunFiles(path), 0, Date.now(), hostname()).state === "running")
     throw new ConfigError([
-      `${path} was written to last, and seems to be training still; stop it where it runs, or say that it is not: ${resumeLine(path)}`,
+      `${path} was written to last, and seems to be training still; stop it where it runs, or, if it does not run, name it: ${resumeLine(path)}`,
     ]);
   return path;
 };
