@@ -101,7 +101,7 @@ const makeProgram = (finish: (code: number) => void): Command => {
       program
         .command("resume")
         .description("go on from the newest checkpoint of a run")
-        .argument("<folder>", "output folder of the run"),
+        .argument("<folder>", "output folder of the run, or one with runs below it: the one written to last goes on"),
     ),
   )
     .addHelpText("after", "\nExample:\n  skein-train resume runs/mnist/1")
