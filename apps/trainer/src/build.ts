@@ -6,6 +6,7 @@ import {
   loadImageFolder,
   loadMnist,
   loadMobyDick,
+  loadNumpy,
   loadText,
   loadTokenizer,
 } from "@skein/data/node";
@@ -64,6 +65,8 @@ const loadData = async (job: DataJob): Promise<DataSet> => {
       const size = typeof job.size === "number" ? ([job.size, job.size] as const) : job.size;
       return { ...(await loadImageFolder({ ...job, size, from: import.meta.url })), predicts: "classes" };
     }
+    case "numpy":
+      return loadNumpy(job);
     case "moby-dick":
       return textData(loadMobyDick({ from: import.meta.url }), job);
     case "text":
@@ -122,7 +125,12 @@ export const buildData = async (job: DataJob): Promise<DataSet> => {
   const data = limited(await loadData(job), job);
   if (!("augment" in job) || job.augment === undefined) return data;
   const { crop, flip } = job.augment;
-  const [rows, columns] = data.train.fields["inputs"]!.shape as readonly [number, number];
+  const { dtype, shape } = data.train.fields["inputs"]!;
+  if (dtype !== "u8" || shape.length !== 3)
+    throw new ConfigError([
+      `data.augment: it changes images of bytes [height, width, channels], but the inputs are ${dtype}[${shape.join(", ")}]; leave it out`,
+    ]);
+  const [rows, columns] = shape as readonly [number, number, number];
   if (crop >= Math.min(rows, columns))
     throw new ConfigError([
       `data.augment.crop: images of ${rows}×${columns} cannot be moved by ${crop} pixels, little would be left of them; use less than ${Math.min(rows, columns)}, such as ${Math.floor(Math.min(rows, columns) / 8)}`,

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import type { DataJob } from "./job.ts";
+import type { CrossFieldFault } from "./cross-field-fault.ts";
+import type { DataJob, Job } from "./job.ts";
 import { ownModule, ownProgram } from "./own-schema.ts";
 import { count, path } from "./ranges.ts";
 
@@ -49,6 +50,35 @@ const idxPair = z.strictObject({
   labels: path.describe("File of their classes."),
 });
 
+const numpyPair = z.strictObject({
+  inputs: path.describe("Array of inputs, a sample in each row."),
+  labels: path.describe("Array of labels."),
+});
+
+const numpy = z
+  .strictObject({
+    kind: z.literal("numpy"),
+    file: path.optional().describe("An .npz file, from the folder of the job file. Give file or folder."),
+    folder: path.optional().describe("A folder with a .npy file for each array. Give file or folder."),
+    train: numpyPair.optional().describe("Names of the arrays. Default: x_train and y_train."),
+    test: numpyPair
+      .optional()
+      .describe("Names of the arrays. Default: x_test and y_test; where neither is there, testFraction is held out."),
+    predicts: z
+      .enum(["classes", "values"])
+      .default("classes")
+      .describe("What labels are: one of so many classes, or numbers, for a module of yours."),
+    classes: count.optional().describe("How many classes there are. Default: one more than the greatest label."),
+    shape: z
+      .array(count)
+      .max(6)
+      .optional()
+      .describe("Shape of one input, such as [28, 28, 1] for a cnn. Default: that of the array."),
+    testFraction: fraction.default(0.1).describe("Part that is drawn and held out where there are no test arrays."),
+    ...images("samples"),
+  })
+  .describe("Arrays of NumPy's: of floats, of integers, of pixels (u8), with a label for each.");
+
 /** The field `data` of a job. */
 export const dataSchema: z.ZodType<DataJob> = z
   .discriminatedUnion("kind", [
@@ -96,6 +126,7 @@ export const dataSchema: z.ZodType<DataJob> = z
         ...images("images"),
       })
       .describe("JPEG, PNG, WebP, AVIF, GIF or TIFF images in a folder for each class; needs package sharp."),
+    numpy,
     z.strictObject({ kind: z.literal("moby-dick"), ...text }),
     z
       .strictObject({
@@ -112,3 +143,14 @@ export const dataSchema: z.ZodType<DataJob> = z
       .describe("What a program gave to train(); not for job files."),
   ])
   .describe("The data set.");
+
+/** Rules about where data lies. */
+export const dataFaults = ({ data }: Job): CrossFieldFault[] =>
+  data.kind === "numpy" && (data.file === undefined) === (data.folder === undefined)
+    ? [
+        {
+          path: ["data"],
+          rule: `${data.file === undefined ? "neither file nor folder is" : "both file and folder are"} given; give file: an .npz, or folder: one of .npy files`,
+        },
+      ]
+    : [];

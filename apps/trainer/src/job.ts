@@ -1,3 +1,5 @@
+import type { NumpyOptions } from "@skein/data/node";
+
 /** A checked job: every default filled in, every rule kept. What a job file may say stands in `job-schema.ts`. */
 export interface Job {
   readonly name: string;
@@ -181,6 +183,7 @@ export type DataJob =
       readonly testFraction: number;
       readonly skipDamaged: boolean;
     } & Images)
+  | ({ readonly kind: "numpy" } & NumpyOptions & Images)
   | ({ readonly kind: "moby-dick" } & TextJob)
   | ({ readonly kind: "text"; readonly file: string } & TextJob)
   | (ModuleJob & Limits)

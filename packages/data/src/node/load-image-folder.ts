@@ -1,9 +1,10 @@
-import { availableParallelism, freemem } from "node:os";
+import { availableParallelism } from "node:os";
 import { DataError } from "../errors.ts";
 import { makeRecords, type Records } from "../records.ts";
 import type { DataPackage } from "./data-packages.ts";
 import { findImages, type ImageFile } from "./find-images.ts";
 import { requirePackage } from "./optional-package.ts";
+import { requireMemory } from "./require-memory.ts";
 
 export const imagePackage: DataPackage = { name: "sharp", range: "^0.35.5", holds: "which decodes images" };
 
@@ -79,16 +80,6 @@ const eachOf = async <T>(
   if (failures.size > 0) throw failures.get(Math.min(...failures.keys()));
 };
 
-/** @throws DataError where decoded images would not fit. */
-const requireMemory = (bytes: number, count: number, size: string): void => {
-  const free = freemem();
-  if (bytes <= free) return;
-  const inGiB = (amount: number): string => `${(amount / 2 ** 30).toFixed(1)} GiB`;
-  throw new DataError(
-    `${count} images of ${size} take ${inGiB(bytes)} decoded, but ${inGiB(free)} of memory are free; use a smaller size or fewer images`,
-  );
-};
-
 const recordsOf = async (
   files: readonly ImageFile[],
   options: ImageFolderOptions,
@@ -98,7 +89,11 @@ const recordsOf = async (
   const { size, channels, skipDamaged } = options;
   const shape = [...size, channels];
   const each = size[0] * size[1] * channels;
-  requireMemory(files.length * each, files.length, shape.join("×"));
+  requireMemory(
+    files.length * each,
+    `${files.length} images of ${shape.join("×")}, decoded,`,
+    "use a smaller size or fewer images",
+  );
   const pixels = new Uint8Array(new SharedArrayBuffer(files.length * each));
   const isSound: boolean[] = [];
   await eachOf(files, availableParallelism(), async ({ path }, index) => {
