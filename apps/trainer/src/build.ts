@@ -1,15 +1,6 @@
 import { dirname } from "node:path";
-import { mnistClasses, splitRecords, splitText, takeRecords, textRecords } from "@skein/data";
-import {
-  loadFashionMnist,
-  loadIdx,
-  loadImageFolder,
-  loadMnist,
-  loadMobyDick,
-  loadNumpy,
-  loadText,
-  loadTokenizer,
-} from "@skein/data/node";
+import { mnistClasses, splitRecords, takeRecords } from "@skein/data";
+import { loadFashionMnist, loadIdx, loadImageFolder, loadMnist, loadNumpy } from "@skein/data/node";
 import { lamb, lars } from "@skein/second-order";
 import { cnn, gpt, mlp, type Model, resnet18 } from "@skein/models";
 import {
@@ -43,8 +34,9 @@ import { checkedData } from "./modules/checked-data.ts";
 import { checkedModel } from "./modules/checked-model.ts";
 import { callFactory, loadModule } from "./modules/load-module.ts";
 import type { DataSet, Task } from "./modules/task.ts";
-import type { DataJob, Job, ModelJob, OptimizerJob, PrecisionJob, TextJob } from "./job.ts";
+import type { DataJob, Job, ModelJob, OptimizerJob, PrecisionJob } from "./job.ts";
 import { type ExpertsPlan, settledExperts } from "./planning/experts-plan.ts";
+import { mobyDickData, textData, tokenData } from "./text-data.ts";
 import { pretrainedModel } from "./pretrained/pretrained-model.ts";
 
 // This file and build-exchange.ts turn names of a job into things; all others take the things.
@@ -68,9 +60,11 @@ const loadData = async (job: DataJob): Promise<DataSet> => {
     case "numpy":
       return loadNumpy(job);
     case "moby-dick":
-      return textData(loadMobyDick({ from: import.meta.url }), job);
+      return mobyDickData(job);
     case "text":
-      return textData(loadText(job.file), job);
+      return textData(job);
+    case "tokens":
+      return tokenData(job);
     case "module":
       return checkedData(
         await callFactory("data", job, await loadModule("data", job), job.options),
@@ -79,25 +73,6 @@ const loadData = async (job: DataJob): Promise<DataSet> => {
     case "program":
       return ofAProgram("data");
   }
-};
-
-/** Windows of a text, whose tokens are its bytes or those of a tokenizer, in shared memory. */
-const textData = (bytes: Uint8Array, { window, testFraction, tokenizer: place }: TextJob): DataSet => {
-  if (place === undefined) return { ...windowsOf(bytes, window, testFraction), predicts: "bytes", classes: 256 };
-  const tokenizer = loadTokenizer(place, import.meta.url);
-  const tokens = tokenizer.encode(new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes)));
-  const shared = new Int32Array(new SharedArrayBuffer(tokens.byteLength));
-  shared.set(tokens);
-  return { ...windowsOf(shared, window, testFraction), predicts: "tokens", classes: tokenizer.vocabulary };
-};
-
-const windowsOf = (
-  text: Uint8Array | Int32Array,
-  window: number,
-  testFraction: number,
-): Pick<DataSet, "train" | "test"> => {
-  const { train, valid } = splitText(text, testFraction);
-  return { train: textRecords(train, window), test: textRecords(valid, window) };
 };
 
 const ofAProgram = (key: "data" | "model"): never => {

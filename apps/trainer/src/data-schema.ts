@@ -131,10 +131,45 @@ export const dataSchema: z.ZodType<DataJob> = z
     z
       .strictObject({
         kind: z.literal("text"),
-        file: path.describe("Any text, from the folder of the job file."),
+        file: z
+          .union([path, z.array(path).min(1).max(1000)])
+          .describe(
+            "Any text, a .jsonl with one on each line, a folder of such files, or several of them; from the folder of the job file.",
+          ),
+        field: z.string().min(1).max(100).optional().describe("Key of the text in lines of .jsonl. Default: text."),
+        separator: z
+          .string()
+          .max(1000)
+          .optional()
+          .describe(
+            "Between texts. Default: the token that ends a text, where the tokenizer has one, or an empty line.",
+          ),
+        skipDamaged: z.boolean().optional().describe("Leave out lines of .jsonl that hold no text."),
         ...text,
       })
-      .describe("The bytes of a text file."),
+      .describe("Texts, in a row."),
+    z
+      .strictObject({
+        kind: z.literal("tokens"),
+        file: path.describe("Tokens, little-endian, one after the other; from the folder of the job file."),
+        testFile: path.optional().describe("Those to judge by. Default: testFraction of file, at its end."),
+        dtype: z.enum(["u16", "u32"]).default("u16").describe("Of each token in the file."),
+        headerBytes: z
+          .int()
+          .min(0)
+          .max(2 ** 20)
+          .default(0)
+          .describe("Bytes in front of the first token: 0 for files of nanoGPT, 1024 for those of llm.c."),
+        vocabulary: count
+          .max(2 ** 31)
+          .optional()
+          .describe("Tokens are below it. Default: that of the tokenizer, or one more than the greatest token."),
+        ...text,
+        tokenizer: path
+          .optional()
+          .describe("That of the tokens: a tokenizer.json, or a folder with one; to generate text from a run."),
+      })
+      .describe("Tokens that were made of a text before."),
     z
       .strictObject({ ...ownModule, ...limits("samples") })
       .describe("What a function of yours returns: export default (options) => ({ train, test, predicts, classes })."),

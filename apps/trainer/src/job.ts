@@ -1,4 +1,4 @@
-import type { NumpyOptions } from "@skein/data/node";
+import type { DocumentOptions, NumpyOptions, TokenFileOptions } from "@skein/data/node";
 
 /** A checked job: every default filled in, every rule kept. What a job file may say stands in `job-schema.ts`. */
 export interface Job {
@@ -185,7 +185,13 @@ export type DataJob =
     } & Images)
   | ({ readonly kind: "numpy" } & NumpyOptions & Images)
   | ({ readonly kind: "moby-dick" } & TextJob)
-  | ({ readonly kind: "text"; readonly file: string } & TextJob)
+  | ({ readonly kind: "text" } & Omit<DocumentOptions, "tokenizer"> & TextJob)
+  | ({
+      readonly kind: "tokens";
+      readonly file: string;
+      readonly testFile?: string | undefined;
+    } & TokenFileOptions &
+      TextJob)
   | (ModuleJob & Limits)
   | (ProgramJob & Limits);
 

@@ -159,6 +159,7 @@ const learners: Readonly<Partial<Record<DataJob["kind"], readonly ModelJob["kind
   numpy: ofImages,
   "moby-dick": ofText,
   text: ofText,
+  tokens: ofText,
 };
 
 /** Rules about what a model learns from, and of what shape it is. */

@@ -73,7 +73,7 @@ const steering = [
   "sumOrder",
 ] as const satisfies readonly (keyof Job)[];
 
-const places: readonly string[] = ["file", "folder", "tokenizer"];
+const places: readonly string[] = ["file", "testFile", "folder", "tokenizer"];
 
 /** Without the places of files: what counts is their content. */
 const placeless = (part: DataJob | ModelJob): object =>

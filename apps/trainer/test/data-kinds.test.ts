@@ -1,4 +1,4 @@
-import { copyFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -32,7 +32,34 @@ const numpy = (name: string): Kind => ({
   put: (version) => copyFileSync(sampleOf(`numpy/${version === 1 ? name : "stored.npz"}`), join(folder, "digits.npz")),
 });
 
-const kinds: readonly Kind[] = [numpy("zip64.npz")];
+const gpt = "{ kind: gpt, layers: 1, heads: 1, width: 8 }";
+const sea = (version: number): string => "the sea is wide, and the ship is small. ".repeat(3 + version);
+
+const lines: Kind = {
+  name: "text of lines and files",
+  data: "{ kind: text, file: [sea.jsonl, more], field: said, window: 8, skipDamaged: true }",
+  model: gpt,
+  put: (version) => {
+    mkdirSync(join(folder, "more"), { recursive: true });
+    writeFileSync(join(folder, "sea.jsonl"), `{}\n${JSON.stringify({ said: sea(version) })}\n{`);
+    writeFileSync(join(folder, "more/b.txt"), sea(1));
+  },
+};
+
+const tokens: Kind = {
+  name: "tokens",
+  data: "{ kind: tokens, file: train.bin, testFile: val.bin, window: 8, vocabulary: 128 }",
+  model: gpt,
+  put: (version) => {
+    for (const [name, number] of [
+      ["train", version],
+      ["val", 1],
+    ] as const)
+      writeFileSync(join(folder, `${name}.bin`), Uint16Array.from(Buffer.from(sea(number))));
+  },
+};
+
+const kinds: readonly Kind[] = [numpy("zip64.npz"), lines, tokens];
 
 const write = ({ data, model }: Kind): void =>
   writeFileSync(

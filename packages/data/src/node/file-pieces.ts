@@ -5,7 +5,7 @@ import { DataError } from "../errors.ts";
 export interface OpenFile {
   readonly name: string;
   readonly sizeBytes: number;
-  /** What follows of it from `begin`, in pieces of a mebibyte; each is valid until the next. */
+  /** What follows of it from `begin`, in pieces of a mebibyte and a last shorter one; each is valid until the next. */
   pieces(begin?: number): Generator<Uint8Array, void>;
   close(): void;
 }
@@ -37,11 +37,16 @@ export const openFile = (path: string, cure: string): OpenFile => {
     *pieces(begin = 0) {
       const piece = new Uint8Array(Math.min(pieceBytes, Math.max(0, stats.size - begin)));
       for (let at = begin; at < stats.size; ) {
-        const read = readSync(file, piece, 0, Math.min(piece.length, stats.size - at), at);
-        if (read === 0)
-          throw new DataError(`${path} ended after ${at} of ${stats.size} bytes while it was read; ${cure}`);
-        at += read;
-        yield piece.subarray(0, read);
+        const wanted = Math.min(piece.length, stats.size - at);
+        let filled = 0;
+        while (filled < wanted) {
+          const read = readSync(file, piece, filled, wanted - filled, at + filled);
+          if (read === 0)
+            throw new DataError(`${path} ended after ${at + filled} of ${stats.size} bytes while it was read; ${cure}`);
+          filled += read;
+        }
+        at += filled;
+        yield piece.subarray(0, filled);
       }
     },
     close: () => closeSync(file),

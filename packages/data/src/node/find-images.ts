@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
-import { readdirSync, statSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { extname, join, relative, sep } from "node:path";
 import { DataError } from "../errors.ts";
+import { filesBelow, isFolder } from "./files-below.ts";
 
 /** An image of a class. */
 export interface ImageFile {
@@ -33,19 +34,6 @@ const namesIn = (folder: string): string[] => {
     );
   }
 };
-
-const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
-
-/** Files below a folder, whatever the depth; links to folders are not followed, which might lead back. */
-const filesBelow = (folder: string): string[] =>
-  readdirSync(folder, { withFileTypes: true })
-    .filter(({ name }) => !name.startsWith("."))
-    .sort((a, b) => (a.name < b.name ? -1 : 1))
-    .flatMap((entry) => {
-      const path = join(folder, entry.name);
-      if (entry.isDirectory()) return filesBelow(path);
-      return isFolder(path) ? [] : [path];
-    });
 
 const isImage = (path: string): boolean => extensions.has(extname(path).toLowerCase());
 

@@ -3,6 +3,7 @@ import { DataError } from "../errors.ts";
 import { makeRecords, type Records } from "../records.ts";
 import type { DataPackage } from "./data-packages.ts";
 import { findImages, type ImageFile } from "./find-images.ts";
+import { someOf } from "./files-below.ts";
 import { requirePackage } from "./optional-package.ts";
 import { requireMemory } from "./require-memory.ts";
 
@@ -128,10 +129,6 @@ const recordsOf = async (
     labels: { bytes: new Uint8Array(labels.buffer), offsetBytes: 0, strideBytes: 4, dtype: "i32", shape: [] },
   });
 };
-
-/** Some names of a list, and how many more there are. */
-const someOf = (names: readonly string[]): string =>
-  names.length <= 3 ? names.join(", ") : `${names.slice(0, 3).join(", ")} and ${names.length - 3} more`;
 
 /**
  * Images in folders by class (see `findImages`), decoded by package `sharp` into shared memory: fields `inputs` u8
