@@ -8,3 +8,4 @@ export { loadNumpy, type NumpyOptions } from "./node/load-numpy.ts";
 export { loadTokenizer, tokenizerFile } from "./node/load-tokenizer.ts";
 export { loadTokenFile, type TokenFile, type TokenFileOptions } from "./node/load-token-file.ts";
 export { type Prefetched, Prefetcher, type PrefetchOptions } from "./node/prefetch.ts";
+export { type LearnedTokenizer, trainTokenizer } from "./node/train-tokenizer.ts";

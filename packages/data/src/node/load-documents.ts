@@ -74,10 +74,27 @@ function* documentsOf(
   }
 }
 
+/**
+ * The texts of files, of lines of JSON, or of folders of both, in their order, each a string or its bytes.
+ *
+ * @param damaged takes the places of lines that are left out.
+ * @throws DataError for files that cannot be read, and for a damaged line unless it is to be skipped.
+ */
+export function* eachDocument(options: DocumentOptions, damaged: string[]): Generator<string | Uint8Array, void> {
+  for (const path of filesAt([options.file].flat())) yield* documentsOf(path, options, damaged);
+}
+
 const encoder = new TextEncoder();
-// Strings of shared memory cannot be made without a copy; a mark at the beginning of a text is part of it.
-const textOf = (bytes: Uint8Array): string =>
-  new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes));
+const mostTextBytes = 2 ** 29 - 24;
+
+/** A text of UTF-8; a mark at its beginning is part of it. @throws DataError for one that no string holds. */
+export const textOf = (bytes: Uint8Array): string => {
+  if (bytes.length > mostTextBytes)
+    throw new DataError(
+      `a text of ${bytes.length} bytes is more than a string holds, ${mostTextBytes}; split the file, or make lines of .jsonl of it`,
+    );
+  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes)); // decodes no shared memory
+};
 
 /** In shared memory, one after the other. */
 const inARow = <Text extends Uint8Array | Int32Array>(
@@ -146,26 +163,23 @@ export const joinDocuments = (
  * skipped.
  */
 export const loadDocuments = (options: DocumentOptions): Documents => {
-  const { file } = options;
-  const files = filesAt(typeof file === "string" ? [file] : file);
   const damaged: string[] = [];
   let count = 0;
-  function* all(): Generator<string | Uint8Array, void> {
-    for (const path of files)
-      for (const document of documentsOf(path, options, damaged)) {
-        count++;
-        yield document;
-      }
+  function* counted(): Generator<string | Uint8Array, void> {
+    for (const document of eachDocument(options, damaged)) {
+      count++;
+      yield document;
+    }
   }
-  const text = joinDocuments(all(), options);
+  const text = joinDocuments(counted(), options);
   if (count === 0 && damaged.length > 0)
     throw new DataError(
-      `${someOf(files)}: none of ${damaged.length} lines holds a text; restore them, or set field to the key of the text`,
+      `${someOf([options.file].flat())}: none of ${damaged.length} lines holds a text; restore them, or set field to the key of the text`,
     );
   return {
     text,
     remarks: [
-      ...(count === 1 ? [] : [`${count} documents of ${files.length === 1 ? "one file" : `${files.length} files`}`]),
+      ...(count === 1 ? [] : [`${count} documents`]),
       ...(damaged.length === 0 ? [] : [`${damaged.length} damaged lines were left out: ${someOf(damaged)}`]),
     ],
   };
