@@ -1,6 +1,14 @@
 import { dirname } from "node:path";
 import { mnistClasses, splitRecords, takeRecords } from "@skein/data";
-import { loadFashionMnist, loadIdx, loadImageFolder, loadMnist, loadNumpy } from "@skein/data/node";
+import {
+  type ImageOptions,
+  loadFashionMnist,
+  loadIdx,
+  loadImageFolder,
+  loadImageManifest,
+  loadMnist,
+  loadNumpy,
+} from "@skein/data/node";
 import { lamb, lars } from "@skein/second-order";
 import { cnn, gpt, mlp, type Model, resnet18 } from "@skein/models";
 import {
@@ -41,6 +49,15 @@ import { pretrainedModel } from "./pretrained/pretrained-model.ts";
 
 // This file and build-exchange.ts turn names of a job into things; all others take the things.
 
+/** How images are decoded, with the side of squares as two. */
+const decodedOf = <Job extends { readonly size: number | readonly [number, number] }>(
+  job: Job,
+): Omit<Job, "size"> & Pick<ImageOptions, "size" | "from"> => ({
+  ...job,
+  size: typeof job.size === "number" ? [job.size, job.size] : job.size,
+  from: import.meta.url,
+});
+
 const loadData = async (job: DataJob): Promise<DataSet> => {
   switch (job.kind) {
     case "mnist":
@@ -53,10 +70,10 @@ const loadData = async (job: DataJob): Promise<DataSet> => {
       return { ...loadFashionMnist({ folder: job.folder }), predicts: "classes", classes: mnistClasses };
     case "idx":
       return { ...loadIdx(job), predicts: "classes" };
-    case "image-folder": {
-      const size = typeof job.size === "number" ? ([job.size, job.size] as const) : job.size;
-      return { ...(await loadImageFolder({ ...job, size, from: import.meta.url })), predicts: "classes" };
-    }
+    case "image-folder":
+      return { ...(await loadImageFolder(decodedOf(job))), predicts: "classes" };
+    case "image-manifest":
+      return { ...(await loadImageManifest(decodedOf(job))), predicts: "classes" };
     case "numpy":
       return loadNumpy(job);
     case "moby-dick":

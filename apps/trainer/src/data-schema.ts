@@ -36,6 +36,20 @@ const images = (what: string): ReturnType<typeof limits> & { readonly augment: t
   ...limits(what),
 });
 
+/** How images of any size become samples of one. */
+const decoded = {
+  size: z
+    .union([side, z.tuple([side, side])])
+    .describe("Pixels that images are brought to: of both sides, or [rows, columns]."),
+  channels: z.literal([1, 3]).default(3).describe("Red, green and blue, or grey."),
+  fit: z
+    .enum(["cover", "contain", "stretch"])
+    .default("cover")
+    .describe("Cut off what is too much, leave black around, or stretch."),
+  testFraction: fraction.default(0.1).describe("Part that is held out where there is no folder test, or no split."),
+  skipDamaged: z.boolean().default(false).describe("Leave out images that cannot be decoded."),
+};
+
 const text = {
   window: count.default(128).describe("Bytes, or tokens of the tokenizer, that the model sees at once."),
   tokenizer: path
@@ -113,19 +127,20 @@ export const dataSchema: z.ZodType<DataJob> = z
         folder: path.describe(
           "Folder with train/<class> and test/<class>, or <class>, from the folder of the job file.",
         ),
-        size: z
-          .union([side, z.tuple([side, side])])
-          .describe("Pixels that images are brought to: of both sides, or [rows, columns]."),
-        channels: z.literal([1, 3]).default(3).describe("Red, green and blue, or grey."),
-        fit: z
-          .enum(["cover", "contain", "stretch"])
-          .default("cover")
-          .describe("Cut off what is too much, leave black around, or stretch."),
-        testFraction: fraction.default(0.1).describe("Part that is held out where there is no folder test."),
-        skipDamaged: z.boolean().default(false).describe("Leave out images that cannot be decoded."),
+        ...decoded,
         ...images("images"),
       })
       .describe("JPEG, PNG, WebP, AVIF, GIF or TIFF images in a folder for each class; needs package sharp."),
+    z
+      .strictObject({
+        kind: z.literal("image-manifest"),
+        file: path.describe(
+          "A .csv or .jsonl with path, label and, if need be, split (train or test) of each image; paths are seen from its folder.",
+        ),
+        ...decoded,
+        ...images("images"),
+      })
+      .describe("The same images, wherever they lie, that a file names; needs package sharp."),
     numpy,
     z.strictObject({ kind: z.literal("moby-dick"), ...text }),
     z

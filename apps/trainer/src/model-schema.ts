@@ -156,6 +156,7 @@ const learners: Readonly<Partial<Record<DataJob["kind"], readonly ModelJob["kind
   "fashion-mnist": ofImages,
   idx: ofImages,
   "image-folder": ofImages,
+  "image-manifest": ofImages,
   numpy: ofImages,
   "moby-dick": ofText,
   text: ofText,

@@ -66,18 +66,20 @@ const trainCommand = (file: readonly string[], options: TrainOptions): void => {
 
 /** Add `tokenizer train` to the command line. `finish` takes the exit code. */
 export const addTokenizerCommand = (program: Command, finish: (code: number) => void): void => {
-  program
+  const train = program
     .command("tokenizer")
     .description("make a tokenizer of texts of yours")
     .command("train")
     .description("learn byte pairs, and write a tokenizer.json of Hugging Face's with tokenizer_config.json beside it")
-    .argument("<text...>", "files of text or of JSON lines, or folders with such files")
     .option("--vocabulary <count>", "most tokens, all bytes and the end of a text among them", "8192")
     .option("--output <file>", "where it goes", "tokenizer.json")
+    .argument("<text...>", "files of text or of JSON lines, or folders with such files");
+  train
     .option("--field <key>", "key of the text in lines of .jsonl; default: text")
-    .option("--minimum-count <count>", "a pair becomes a token when it is there so often", "2")
-    .option("--end-of-text <token>", "token that ends a text, and stands between two", "<|endoftext|>")
     .option("--skip-damaged", "leave out lines of .jsonl that hold no text")
+    .option("--minimum-count <count>", "a pair becomes a token when it is there so often", "2")
+    .option("--end-of-text <token>", "token that ends a text, and stands between two", "<|endoftext|>");
+  train
     .addHelpText(
       "after",
       "\nExample:\n  skein-train tokenizer train stories.jsonl --vocabulary 8192 --output words/tokenizer.json",

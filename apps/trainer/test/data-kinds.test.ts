@@ -59,7 +59,21 @@ const tokens: Kind = {
   },
 };
 
-const kinds: readonly Kind[] = [numpy("zip64.npz"), lines, tokens];
+const manifest: Kind = {
+  name: "image-manifest",
+  data: "{ kind: image-manifest, file: labels.csv, size: 4, augment: { flip: true } }",
+  model: mlp,
+  put: (version) => {
+    for (const name of ["plain.png", "plain.jpg"]) copyFileSync(sampleOf(`images/${name}`), join(folder, name));
+    const [one, other] = version === 1 ? ["a", "b"] : ["b", "a"];
+    const rows = ["plain.png,a,train", "plain.jpg,b,train", `./sub/../one.png,${one},test`, `two.jpg,${other},test`];
+    copyFileSync(sampleOf("images/plain.png"), join(folder, "one.png"));
+    copyFileSync(sampleOf("images/grey-16.png"), join(folder, "two.jpg"));
+    writeFileSync(join(folder, "labels.csv"), `path,label,split\n${rows.join("\n")}\n`);
+  },
+};
+
+const kinds: readonly Kind[] = [numpy("zip64.npz"), lines, tokens, manifest];
 
 const write = ({ data, model }: Kind): void =>
   writeFileSync(

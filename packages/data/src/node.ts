@@ -2,7 +2,7 @@ export { type DataPackage, dataPackages, findPackage, installCommand } from "./n
 export { loadFashionMnist } from "./node/load-fashion-mnist.ts";
 export { type DocumentOptions, type Documents, joinDocuments, loadDocuments } from "./node/load-documents.ts";
 export { type IdxOptions, type IdxPair, loadIdx } from "./node/load-idx.ts";
-export { type ImageFolder, type ImageFolderOptions, loadImageFolder } from "./node/load-image-folder.ts";
+export { type ImageOptions, type Images, loadImageFolder, loadImageManifest } from "./node/load-images.ts";
 export { loadMnist, loadMobyDick, loadText } from "./node/load.ts";
 export { loadNumpy, type NumpyOptions } from "./node/load-numpy.ts";
 export { loadTokenizer, tokenizerFile } from "./node/load-tokenizer.ts";

@@ -7,7 +7,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { trainingBatches } from "../src/index.ts";
 import { loadMnist, loadMobyDick, Prefetcher } from "../src/node.ts";
 import { dataPackageFolder, dataPackages, findPackage } from "../src/node/data-packages.ts";
-import { imagePackage } from "../src/node/load-image-folder.ts";
+import { imagePackage } from "../src/node/load-images.ts";
 import { tokenizerPackage } from "../src/node/load-tokenizer.ts";
 import manifest from "../package.json" with { type: "json" };
 

@@ -8,9 +8,11 @@ import { filesBelow, isFolder } from "./files-below.ts";
 export interface ImageFile {
   readonly path: string;
   readonly label: number;
+  /** `file:line` of what names it, where that is a file. */
+  readonly place?: string;
 }
 
-/** Images in folders by class, before any is opened; classes are mixed. */
+/** Images of classes, before any is opened; classes are mixed. */
 export interface FoundImages {
   /** In the order of their names, which labels count. */
   readonly classes: readonly string[];
@@ -42,7 +44,7 @@ const isImage = (path: string): boolean => extensions.has(extname(path).toLowerC
  *
  * @param use numbers of two uses have nothing in common.
  */
-const placeOf = (use: "part" | "order", folder: string, path: string): number =>
+export const placeOf = (use: "part" | "order", folder: string, path: string): number =>
   createHash("sha256")
     .update(`${use}\n${relative(folder, path).replaceAll(sep, "/")}`)
     .digest()
@@ -50,7 +52,7 @@ const placeOf = (use: "part" | "order", folder: string, path: string): number =>
   2 ** 32;
 
 /** Classes in a mixed order, so that the first images, or the last, are some of each; it follows from names alone. */
-const mixed = (folder: string, images: readonly ImageFile[]): ImageFile[] =>
+export const mixed = (folder: string, images: readonly ImageFile[]): ImageFile[] =>
   images
     .map((image) => ({ image, at: placeOf("order", folder, image.path) }))
     .sort((a, b) => a.at - b.at || (a.image.path < b.image.path ? -1 : 1))
@@ -82,7 +84,7 @@ const imagesOf = (
   return { images, others };
 };
 
-const heldOutNames: readonly string[] = ["test", "val", "valid", "validation"];
+export const heldOutNames: readonly string[] = ["test", "val", "valid", "validation"];
 
 /**
  * Find images in folders by class: in `train/<class>` and `test/<class>` (or `val`, `validation`), else in `<class>`,
