@@ -16,7 +16,10 @@ type Text = Documents["text"];
 /** Windows of a text and of the end of it, or of another. */
 const windowsOf = (text: Text, { window, testFraction }: TextJob, held?: Text): Pick<DataSet, "train" | "test"> => {
   const { train, valid } = held === undefined ? splitText(text, testFraction) : { train: text, valid: held };
-  return { train: textRecords(train, window), test: textRecords(valid, window) };
+  return {
+    train: textRecords(train, window, "the text to learn from"),
+    test: textRecords(valid, window, "the text to judge by"),
+  };
 };
 
 /** Windows of a text whose tokens are its bytes or those of a tokenizer. */

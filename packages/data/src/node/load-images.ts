@@ -1,14 +1,12 @@
 import { availableParallelism } from "node:os";
 import { DataError } from "../errors.ts";
 import { makeRecords, type Records } from "../records.ts";
-import type { DataPackage } from "./data-packages.ts";
+import { readerPackages } from "./data-packages.ts";
 import { findImages, type FoundImages, type ImageFile } from "./find-images.ts";
 import { someOf } from "./files-below.ts";
 import { requirePackage } from "./optional-package.ts";
 import { readManifest } from "./read-manifest.ts";
 import { requireMemory } from "./require-memory.ts";
-
-export const imagePackage: DataPackage = { name: "sharp", range: "^0.35.5", holds: "which decodes images" };
 
 /** How images of any size become samples of one. */
 export interface ImageOptions {
@@ -135,7 +133,7 @@ const recordsOf = async (
 
 /** Images that were found, decoded by package `sharp` into shared memory; see `loadImageFolder`. */
 const loadImages = async (found: FoundImages, options: ImageOptions): Promise<Images> => {
-  const sharp = requirePackage(imagePackage, options.from) as Sharp;
+  const sharp = requirePackage(readerPackages.images, options.from) as Sharp;
   const damaged: string[] = [];
   const train = await recordsOf(found.train, options, sharp, damaged);
   const test = await recordsOf(found.test, options, sharp, damaged);
