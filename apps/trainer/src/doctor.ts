@@ -1,12 +1,5 @@
 import { type BlasSurvey, turnsText } from "@skein/blas/node";
-import {
-  type DataPackage,
-  dataPackages,
-  findModule,
-  findPackage,
-  installCommand,
-  readerPackages,
-} from "@skein/data/node";
+import { type PackageFinding, surveyDataPackages } from "@skein/data/node";
 import { type DeviceFacts, wishedFeatures, type WishedFeature } from "@skein/gpu-kernels";
 import { chooseBackend, type BackendChoice, type Hardware } from "./choose-backend.ts";
 import type { BackendRates } from "./backend-rates.ts";
@@ -15,20 +8,12 @@ import type { Prepared } from "./prepare.ts";
 import { memoryLine, type StepMemory, stepMemoryOf } from "./step-memory.ts";
 import { formatBytes } from "./summary.ts";
 
-/** A data set that a job may name, or what reads data, and what would install it where it is not there. */
-interface DataDiagnosis {
-  /** The data set, or what is read. */
-  readonly kind: string;
-  readonly holds: string;
-  readonly install?: string;
-}
-
 /** What `skein-train doctor` found. */
 export interface Diagnosis {
   readonly node: string;
   readonly hardware: Hardware;
   readonly blas: BlasSurvey;
-  readonly data: readonly DataDiagnosis[];
+  readonly data: readonly PackageFinding[];
   readonly job?: {
     readonly name: string;
     readonly asked: string;
@@ -37,27 +22,11 @@ export interface Diagnosis {
   };
 }
 
-const diagnosePackage = (
-  kind: string,
-  holds: string,
-  wanted: DataPackage,
-  place: string | undefined,
-): DataDiagnosis => ({ kind, holds, ...(place === undefined && { install: installCommand(wanted) }) });
-
-const diagnoseData = (): DataDiagnosis[] => [
-  ...Object.entries(dataPackages).map(([kind, wanted]) =>
-    diagnosePackage(kind, wanted.holds, wanted, findPackage(wanted.name, import.meta.url)),
-  ),
-  ...Object.entries(readerPackages).map(([kind, wanted]) =>
-    diagnosePackage(kind, `${wanted.name}, ${wanted.holds}`, wanted, findModule(wanted.name, import.meta.url)),
-  ),
-];
-
 export const diagnose = async (hardware: Hardware, blas: BlasSurvey, prepared?: Prepared): Promise<Diagnosis> => ({
   node: process.version,
   hardware,
   blas,
-  data: diagnoseData(),
+  data: surveyDataPackages(import.meta.url),
   ...(prepared && {
     job: await diagnoseJob(prepared, hardware),
   }),

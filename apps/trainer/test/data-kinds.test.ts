@@ -134,3 +134,11 @@ test("arrays of NumPy lie in a file or a folder, not both", async () => {
   write({ ...kinds[0]!, data: "{ kind: numpy, file: a.npz, folder: b }" });
   await expect(async () => job()).rejects.toThrow("both file and folder are given");
 });
+
+test("what is no image of bytes is not moved or mirrored", async () => {
+  kinds[0]!.put(1);
+  write({ ...kinds[0]!, data: "{ kind: numpy, file: digits.npz, shape: [3, 2, 1], augment: { flip: true } }" });
+  await expect(async () => prepare(await job())).rejects.toThrow(
+    "data.augment: it changes images of bytes [height, width, channels], but the inputs are i32[3, 2, 1]; leave it out",
+  );
+});

@@ -1,10 +1,10 @@
 export {
   type DataPackage,
   dataPackages,
-  findModule,
   findPackage,
   installCommand,
-  readerPackages,
+  type PackageFinding,
+  surveyDataPackages,
 } from "./node/data-packages.ts";
 export { loadFashionMnist } from "./node/load-fashion-mnist.ts";
 export { type DocumentOptions, type Documents, joinDocuments, loadDocuments } from "./node/load-documents.ts";

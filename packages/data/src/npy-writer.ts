@@ -18,14 +18,31 @@ const fits = (value: number, target: NpyTarget): boolean => {
   return target === "i32" ? (value | 0) === value : (value & 255) === value;
 };
 
-/** Place of the element with this number in Fortran order, in C order. */
-const inCOrder = (index: number, shape: Shape): number => {
-  const dims = shape.map((size, dim) => {
-    const below = shape.slice(0, dim).reduce((product, each) => product * each, 1);
-    return Math.floor(index / below) % size;
-  });
-  return dims.reduce((place, at, dim) => place * shape[dim]! + at, 0);
-};
+/** Walks the places, in C order, of elements that come in Fortran order: the first dimension varies fastest. */
+class FortranWalk {
+  private readonly shape: Shape;
+  private readonly strides: readonly number[];
+  private readonly at: number[];
+  private place = 0;
+
+  constructor(shape: Shape) {
+    this.shape = shape;
+    this.strides = shape.map((_, dim) => shape.slice(dim + 1).reduce((product, size) => product * size, 1));
+    this.at = shape.map(() => 0);
+  }
+
+  /** The place of the element at hand; goes on to the next. */
+  next(): number {
+    const { shape, strides, at, place } = this;
+    for (let dim = 0; dim < shape.length; dim++) {
+      this.place += strides[dim]!;
+      if (++at[dim]! < shape[dim]!) break;
+      this.place -= at[dim]! * strides[dim]!;
+      at[dim] = 0;
+    }
+    return place;
+  }
+}
 
 /** `[2, 5]` for the element at a place in C order. */
 const placeText = (place: number, shape: Shape): string => {
@@ -47,8 +64,8 @@ export class NpyWriter {
   private readonly target: NpyTarget;
   private readonly elements: Elements;
   private readonly element: (view: DataView, offset: number) => number;
-  /** Whether elements follow each other in memory as in the file. */
-  private readonly isStraight: boolean;
+  /** Undefined where elements follow each other in memory as in the file. */
+  private readonly walk: FortranWalk | undefined;
   /** The beginning of an element whose rest comes with the next piece. */
   private rest: Uint8Array = new Uint8Array(0);
   private done = 0;
@@ -60,7 +77,8 @@ export class NpyWriter {
     this.target = target;
     this.elements = elements;
     this.element = npyElement(header);
-    this.isStraight = !header.fortranOrder || header.shape.filter((size) => size > 1).length < 2;
+    const isStraight = !header.fortranOrder || header.shape.filter((size) => size > 1).length < 2;
+    this.walk = isStraight ? undefined : new FortranWalk(header.shape);
   }
 
   /** @throws DataError for a value that does not fit. */
@@ -74,18 +92,18 @@ export class NpyWriter {
     }
     const number = Math.floor(bytes.length / each);
     this.rest = bytes.slice(number * each);
-    if (this.isStraight && this.target === "u8" && this.header.descr.endsWith("u1"))
+    if (this.walk === undefined && this.target === "u8" && this.header.descr.endsWith("u1"))
       this.elements.set(bytes, this.done); // nothing to change, nothing to check
     else this.write(new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), number);
     this.done += number;
   }
 
   private write(view: DataView, number: number): void {
-    const { header, name, elements, target, element, isStraight, done } = this;
+    const { header, name, elements, target, element, walk, done } = this;
     const { bytesPerElement: each, shape } = header;
     for (let i = 0; i < number; i++) {
       const value = element(view, i * each);
-      const place = isStraight ? done + i : inCOrder(done + i, shape);
+      const place = walk?.next() ?? done + i;
       if (!fits(value, target))
         throw new DataError(`${name}${placeText(place, shape)} is ${value}, but ${allowed[target]}; correct the data`);
       elements[place] = value;

@@ -57,3 +57,29 @@ export const dataPackageFolder = (what: keyof typeof dataPackages, from: string)
     );
   return folder;
 };
+
+/** What a package holds or reads, and what installs it where it is not there. */
+export interface PackageFinding {
+  /** The data set, or what is read. */
+  readonly kind: string;
+  readonly holds: string;
+  readonly install?: string;
+}
+
+/** Which of the packages for data are there. @param from file URL of the module whose dependencies are searched. */
+export const surveyDataPackages = (from: string): PackageFinding[] => {
+  const finding = (kind: string, holds: string, wanted: DataPackage, place: string | undefined): PackageFinding => ({
+    kind,
+    holds,
+    ...(place === undefined && { install: installCommand(wanted) }),
+  });
+  return [
+    ...Object.entries(dataPackages).map(([kind, wanted]) =>
+      finding(kind, wanted.holds, wanted, findPackage(wanted.name, from)),
+    ),
+    // not every package shows its description
+    ...Object.entries(readerPackages).map(([kind, wanted]) =>
+      finding(kind, `${wanted.name}, ${wanted.holds}`, wanted, findModule(wanted.name, from)),
+    ),
+  ];
+};
