@@ -1,9 +1,10 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { tokenizerTexts } from "@skein/data";
 import { trainTokenizer } from "@skein/data/node";
 import type { Command } from "commander";
 import { ConfigError, exitCodes } from "./errors.ts";
+import { nodeFiles, replaceDurably } from "./files.ts";
 import { makeFolders } from "./make-folders.ts";
 import { numberOption, type NumberRange, wholeFrom } from "./number-option.ts";
 
@@ -49,8 +50,8 @@ const trainCommand = (file: readonly string[], options: TrainOptions): void => {
     throw new ConfigError([`--end-of-text is ${endOfText}, which is a token of the text; give another`]);
   const texts = tokenizerTexts(learned, endOfText);
   makeFolders(dirname(output));
-  writeFileSync(files.tokenizer, texts.tokenizer);
-  writeFileSync(files.config, texts.config);
+  replaceDurably(nodeFiles, files.config, texts.config);
+  replaceDurably(nodeFiles, files.tokenizer, texts.tokenizer);
   const tokens = learned.tokens.length + 1;
   const seconds = (performance.now() - began) / 1000;
   const result = { output, tokens, documents: learned.documents, damaged: learned.damaged.length, seconds };
