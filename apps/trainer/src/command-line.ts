@@ -24,6 +24,7 @@ import { addImportCommand } from "./pretrained/import-command.ts";
 import { reportCommand } from "./report/report-command.ts";
 import { resumeCommand, runCommand } from "./run-command.ts";
 import { addRunsCommand } from "./watch/runs-command.ts";
+import { addTokenizerCommand } from "./tokenizer-command.ts";
 import { addWatchCommand } from "./watch/watch-command.ts";
 import { type GlobalOptions, overridesOf, type RunOptions } from "./run-options.ts";
 
@@ -143,6 +144,7 @@ const makeProgram = (finish: (code: number) => void): Command => {
   addLaunchCommand(program, finish);
   addMpiCommand(program, finish);
   addBlasCommand(program, finish);
+  addTokenizerCommand(program, finish);
   addMemberCommand(program, finish);
   addWatchCommand(program, finish);
   addRunsCommand(program, finish);

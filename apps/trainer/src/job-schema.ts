@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { CrossFieldFault } from "./cross-field-fault.ts";
-import { dataSchema } from "./data-schema.ts";
+import { dataFaults, dataSchema } from "./data-schema.ts";
 import {
   bucketsSchema,
   compressionSchema,
@@ -175,6 +175,7 @@ export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
   if (job.epochs !== undefined && job.steps !== undefined)
     fault(["steps"], `both epochs (${job.epochs}) and steps (${job.steps}) are given; give one of them`);
   faults.push(
+    ...dataFaults(job),
     ...meshFaults(job),
     ...modelFaults(job),
     ...exchangeFaults(job),

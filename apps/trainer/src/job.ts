@@ -1,3 +1,5 @@
+import type { DocumentOptions, ImageOptions, NumpyOptions, TokenFileOptions } from "@skein/data/node";
+
 /** A checked job: every default filled in, every rule kept. What a job file may say stands in `job-schema.ts`. */
 export interface Job {
   readonly name: string;
@@ -181,6 +183,12 @@ interface Images extends Limits {
   readonly augment?: AugmentJob | undefined;
 }
 
+/** Images of any size that become samples of one. */
+interface DecodedImages extends Images, Omit<ImageOptions, "size" | "from"> {
+  /** Of both sides, or rows and columns. */
+  readonly size: number | readonly [number, number];
+}
+
 export type DataJob =
   | ({ readonly kind: "mnist" | "fashion-mnist"; readonly folder?: string | undefined } & Images)
   | ({
@@ -190,17 +198,17 @@ export type DataJob =
       readonly test?: IdxPairJob | undefined;
       readonly classes?: number | undefined;
     } & Images)
-  | ({
-      readonly kind: "image-folder";
-      readonly folder: string;
-      readonly size: number | readonly [number, number];
-      readonly channels: 1 | 3;
-      readonly fit: "cover" | "contain" | "stretch";
-      readonly testFraction: number;
-      readonly skipDamaged: boolean;
-    } & Images)
+  | ({ readonly kind: "image-folder"; readonly folder: string } & DecodedImages)
+  | ({ readonly kind: "image-manifest"; readonly file: string } & DecodedImages)
+  | ({ readonly kind: "numpy" } & NumpyOptions & Images)
   | ({ readonly kind: "moby-dick" } & TextJob)
-  | ({ readonly kind: "text"; readonly file: string } & TextJob)
+  | ({ readonly kind: "text" } & Omit<DocumentOptions, "tokenizer"> & TextJob)
+  | ({
+      readonly kind: "tokens";
+      readonly file: string;
+      readonly testFile?: string | undefined;
+    } & TokenFileOptions &
+      TextJob)
   | (ModuleJob & Limits)
   | (ProgramJob & Limits);
 

@@ -73,7 +73,7 @@ const steering = [
   "sumOrder",
 ] as const satisfies readonly (keyof Job)[];
 
-const places: readonly string[] = ["file", "folder", "tokenizer"];
+const places: readonly string[] = ["file", "testFile", "folder", "tokenizer"];
 
 /** Without the places of files: what counts is their content. */
 const placeless = (part: DataJob | ModelJob): object =>
@@ -101,10 +101,7 @@ export const jobHashOf = (job: Job, data?: string): string => {
  * Whether the samples lie in files of the user's, which may change. Those of a program have their digest in the job.
  */
 const isOwn = (job: DataJob): boolean =>
-  job.kind === "text" ||
-  job.kind === "module" ||
-  ("folder" in job && job.folder !== undefined) ||
-  ("tokenizer" in job && job.tokenizer !== undefined);
+  "file" in job || ("folder" in job && job.folder !== undefined) || ("tokenizer" in job && job.tokenizer !== undefined);
 
 const requireFull = (train: Records, batch: number): void => {
   if (batch > train.count)
