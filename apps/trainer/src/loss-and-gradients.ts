@@ -109,7 +109,8 @@ export const accumulate =
  * This rank's loss and gradients with these parameters, and the model's next statistics, means over the ranks.
  *
  * @param mode whether statistics of layers are gathered on the way: means over the ranks.
- * @param before with it, loss and gradients are means over its parts and this one; statistics of layers are of this one.
+ * @param before with it, loss and gradients are means over its parts and this one; statistics of layers are of this
+ * one.
  */
 export const lossAndGradients = (
   parts: Parts,

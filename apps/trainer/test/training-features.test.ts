@@ -1,35 +1,19 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { arrayRecords } from "@skein/data";
-import { mlp } from "@skein/models";
-import { NdArray, readSafetensors } from "@skein/tensor-core";
+import { type NdArray, readSafetensors } from "@skein/tensor-core";
 import { examples } from "@skein/testing";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { checkpointsFolder, folderName } from "../src/checkpoint-part.ts";
-import { type DataSet, train } from "../src/index.ts";
+import { train } from "../src/index.ts";
 import { openSavedRun } from "../src/saved-run.ts";
 import { checkpointBytes, jobFolder, metricLines, skeinTrain, stepLosses } from "./cli.ts";
+import { data, model } from "./points.ts";
 
 let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "skein-features-"))));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-const points = (count: number, from: number): DataSet["train"] =>
-  arrayRecords({
-    inputs: NdArray.from(
-      Array.from({ length: 2 * count }, (_, i) => Math.sin(from + i * i)),
-      [count, 2],
-    ),
-    labels: NdArray.from(
-      Array.from({ length: count }, (_, i) => (Math.sin(from + 4 * i * i) > 0 ? 1 : 0)),
-      [count],
-      "i32",
-    ),
-  });
-
-const data: DataSet = { train: points(120, 0), test: points(33, 1), predicts: "classes", classes: 2 };
-const model = mlp({ sizes: [2, 16, 2] });
 const job = {
   data,
   model,
