@@ -98,6 +98,7 @@ module.exports = {
         pathNot: [
           "^packages/$1/",
           "^packages/[^/]+/src/(index|node)\\.ts$",
+          "^packages/[^/]+/package\\.json$",
           "^packages/collectives/src/transport\\.ts$",
           "^packages/tensor-core/src/backend\\.ts$",
           "^packages/cost-model/src/(files|large-models)\\.ts$",

@@ -45,7 +45,7 @@ const order: readonly (readonly Stage[])[] = [
     { name: "README examples", run: readmeStage },
     { name: "guides", run: () => guidesStage(full) },
     { name: "examples", run: examplesStage },
-    { name: "packages", run: packagesStage },
+    { name: "packages", run: () => packagesStage(full) },
   ],
 ];
 

@@ -27,6 +27,19 @@ test("a guide's blocks are files, commands and what these print, one after the o
   expect((await walkGuide("guide", guide, true)).map(({ status }) => status)).toEqual(Array(4).fill("passed"));
 });
 
+test("a block begins in the folder that the one before has gone to, files too, also in a project that it created", async () => {
+  const guide = [
+    fence("sh", "npm create skein@latest a-run -- --template own\ncd a-run\nnpm install"),
+    fence("text", "  cd a-run && npm install\n  npm start"),
+    "`more.js`:\n",
+    fence("js more.js", 'console.log(require.resolve("skein-train/package.json"));'),
+    fence("sh", "ls job.yaml more.js\ntest -e node_modules/skein-train && basename $PWD && cd .. && ls"),
+    fence("text", "job.yaml\nmore.js\na-run\na-run"),
+    fence("ts", 'import { existsSync } from "node:fs";\nif (!existsSync("a-run")) throw new Error("elsewhere");'),
+  ].join("\n");
+  expect((await walkGuide("guide", guide, false)).map(({ status }) => status)).toEqual(Array(3).fill("passed"));
+});
+
 test.each([
   ["a command that fails", fence("sh", "false\necho never"), "exit code 1"],
   ["a command in a pipe that fails", fence("sh", "false | cat"), "exit code 1"],

@@ -1,4 +1,13 @@
-import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type Check, run } from "../check.ts";
@@ -6,9 +15,13 @@ import { type CodeBlock, codeBlocks } from "../markdown.ts";
 import { repository } from "../repository.ts";
 import { shadersThatRunOnce } from "../shaders-that-run-once.ts";
 
-/** What `npx` and `npm install` do for a reader, without a registry: packages are those of examples/. */
+/**
+ * What `npx`, `npm install` and `npm create` do for a reader, without a registry: packages are those of examples/.
+ * Where a block ends, the next one begins, as in a terminal.
+ */
 const shell = `set -euo pipefail
-root=$PWD
+root=$SKEIN_GUIDE
+trap 'pwd > "$root.place"' EXIT
 # See vitest.config.ts.
 node() { command node --no-memory-protection-keys "$@"; }
 npx() {
@@ -19,7 +32,12 @@ npx() {
   npm_config_user_agent=npm/11.0.0 node "$root/node_modules/$1/$program" "\${@:2}"
 }
 npm() {
+  if [ "$1" = create ]; then
+    npm_config_user_agent=npm/11.0.0 node "$root/node_modules/create-\${2%@*}/src/main.ts" "\${@:3}"
+    return
+  fi
   [ "$1" = install ] || { command npm "$@"; return; }
+  [ -e node_modules ] || ln -s "$root/node_modules" node_modules
   local package
   for package in "\${@:2}"; do
     [ -e "$root/node_modules/\${package%@[0-9^~]*}" ] || { echo "examples/package.json has no $package" >&2; return 1; }
@@ -53,13 +71,15 @@ const roleOf = ({ language, words }: CodeBlock): "file" | "shell" | "program" | 
 };
 
 /**
- * Walk through a guide as its reader does, in an empty folder: blocks with a file's name behind the language are
+ * Walk through a guide as its reader does, from an empty folder on: blocks with a file's name behind the language are
  * written to that file, `sh` is run by bash, `ts` by Node, and `text` is what the block before it prints. A block with
  * the word `full` is left out of the default run, and what it prints, too. The first fault ends the walk: the rest
  * rests on it.
  */
 export const walkGuide = async (name: string, markdown: string, full: boolean): Promise<Check[]> => {
   const folder = mkdtempSync(join(tmpdir(), "skein-guide-"));
+  const placeFile = `${folder}.place`;
+  let place = folder;
   const checks: Check[] = [];
   /** By the last command; null where that was left out. */
   let printed: string | null | undefined;
@@ -87,7 +107,7 @@ export const walkGuide = async (name: string, markdown: string, full: boolean): 
           fail(`a page does not show that this is ${path}: write \`${path}\` in the words above it`);
           break;
         }
-        const file = join(folder, path);
+        const file = join(place, path);
         mkdirSync(dirname(file), { recursive: true });
         writeFileSync(file, block.text);
         continue;
@@ -115,7 +135,9 @@ export const walkGuide = async (name: string, markdown: string, full: boolean): 
         role === "shell"
           ? [["bash", "-s"], shell + block.text]
           : [["node", "--input-type=module-typescript"], block.text];
-      const { code, output } = await run(command, { cwd: folder, input, seconds: 180, env: shadersThatRunOnce });
+      const env = { ...shadersThatRunOnce, SKEIN_GUIDE: folder };
+      const { code, output } = await run(command, { cwd: place, input, seconds: 180, env });
+      if (existsSync(placeFile)) place = readFileSync(placeFile, "utf8").trimEnd();
       if (code !== 0) {
         fail(`exit code ${code}\n${output.trim()}`);
         break;
@@ -124,7 +146,7 @@ export const walkGuide = async (name: string, markdown: string, full: boolean): 
       checks.push({ name: check, status: "passed" });
     }
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    for (const path of [folder, placeFile]) rmSync(path, { recursive: true, force: true });
   }
   return checks;
 };

@@ -8,6 +8,7 @@ import { repository } from "../repository.ts";
 import { bundleChecks } from "./bundles.ts";
 import { bundledServerChecks } from "./bundled-servers.ts";
 import { consumerTypeChecks } from "./consumer-types.ts";
+import { createdProjectChecks } from "./created-projects.ts";
 
 interface Manifest {
   readonly name: string;
@@ -152,7 +153,7 @@ const missingPackageChecks = async (project: string): Promise<Check[]> => {
 };
 
 /** Install the tarballs into a project of their own, as a consumer would, and use them there. */
-const installChecks = async (packed: readonly Packed[], scratch: string): Promise<Check[]> => {
+const installChecks = async (packed: readonly Packed[], scratch: string, full: boolean): Promise<Check[]> => {
   const project = join(scratch, "project");
   mkdirSync(project);
   const files = Object.fromEntries(packed.map(({ manifest, tarball }) => [manifest.name, `file:${tarball}`]));
@@ -196,11 +197,22 @@ const installChecks = async (packed: readonly Packed[], scratch: string): Promis
     ...(await consumerTypeChecks(project)),
     ...(await bundleChecks(project)),
     ...(await bundledServerChecks(project)),
+    ...(await createdProjectChecks({
+      create: join(project, "node_modules/.bin/create-skein"),
+      tarballs: files,
+      scratch,
+      pnpm,
+      full,
+    })),
   ];
 };
 
-/** Pack every public package and look at the tarball as the registry and a consumer would. Needs a build before it. */
-export const packagesStage = async (): Promise<Check[]> => {
+/**
+ * Pack every public package and look at the tarball as the registry and a consumer would. Needs a build before it.
+ *
+ * @param full start projects of all kinds, with all package managers.
+ */
+export const packagesStage = async (full: boolean): Promise<Check[]> => {
   const scratch = mkdtempSync(join(tmpdir(), "skein-packages-"));
   try {
     const packed = await Promise.all(publicFolders().map((folder) => pack(folder, scratch)));
@@ -219,7 +231,7 @@ export const packagesStage = async (): Promise<Check[]> => {
         );
       }
     }
-    return [...checks, ...(await installChecks(packed, scratch))];
+    return [...checks, ...(await installChecks(packed, scratch, full))];
   } finally {
     rmSync(scratch, { recursive: true });
   }

@@ -1,13 +1,13 @@
 import { dirname } from "node:path";
-import { mnistClasses, splitRecords, splitText, takeRecords, textRecords } from "@skein/data";
+import { mnistClasses, splitRecords, takeRecords } from "@skein/data";
 import {
+  type ImageOptions,
   loadFashionMnist,
   loadIdx,
   loadImageFolder,
+  loadImageManifest,
   loadMnist,
-  loadMobyDick,
-  loadText,
-  loadTokenizer,
+  loadNumpy,
 } from "@skein/data/node";
 import { lamb, lars } from "@skein/second-order";
 import { cnn, gpt, mlp, type Model, resnet18 } from "@skein/models";
@@ -42,11 +42,21 @@ import { checkedData } from "./modules/checked-data.ts";
 import { checkedModel } from "./modules/checked-model.ts";
 import { callFactory, loadModule } from "./modules/load-module.ts";
 import type { DataSet, Task } from "./modules/task.ts";
-import type { DataJob, Job, ModelJob, OptimizerJob, PrecisionJob, TextJob } from "./job.ts";
+import type { DataJob, Job, ModelJob, OptimizerJob, PrecisionJob } from "./job.ts";
 import { type ExpertsPlan, settledExperts } from "./planning/experts-plan.ts";
+import { mobyDickData, textData, tokenData } from "./text-data.ts";
 import { pretrainedModel } from "./pretrained/pretrained-model.ts";
 
 // This file and build-exchange.ts turn names of a job into things; all others take the things.
+
+/** How images are decoded, with the side of squares as two. */
+const decodedOf = <Job extends { readonly size: number | readonly [number, number] }>(
+  job: Job,
+): Omit<Job, "size"> & Pick<ImageOptions, "size" | "from"> => ({
+  ...job,
+  size: typeof job.size === "number" ? [job.size, job.size] : job.size,
+  from: import.meta.url,
+});
 
 const loadData = async (job: DataJob): Promise<DataSet> => {
   switch (job.kind) {
@@ -60,14 +70,18 @@ const loadData = async (job: DataJob): Promise<DataSet> => {
       return { ...loadFashionMnist({ folder: job.folder }), predicts: "classes", classes: mnistClasses };
     case "idx":
       return { ...loadIdx(job), predicts: "classes" };
-    case "image-folder": {
-      const size = typeof job.size === "number" ? ([job.size, job.size] as const) : job.size;
-      return { ...(await loadImageFolder({ ...job, size, from: import.meta.url })), predicts: "classes" };
-    }
+    case "image-folder":
+      return { ...(await loadImageFolder(decodedOf(job))), predicts: "classes" };
+    case "image-manifest":
+      return { ...(await loadImageManifest(decodedOf(job))), predicts: "classes" };
+    case "numpy":
+      return loadNumpy(job);
     case "moby-dick":
-      return textData(loadMobyDick({ from: import.meta.url }), job);
+      return mobyDickData(job);
     case "text":
-      return textData(loadText(job.file), job);
+      return textData(job);
+    case "tokens":
+      return tokenData(job);
     case "module":
       return checkedData(
         await callFactory("data", job, await loadModule("data", job), job.options),
@@ -76,25 +90,6 @@ const loadData = async (job: DataJob): Promise<DataSet> => {
     case "program":
       return ofAProgram("data");
   }
-};
-
-/** Windows of a text, whose tokens are its bytes or those of a tokenizer, in shared memory. */
-const textData = (bytes: Uint8Array, { window, testFraction, tokenizer: place }: TextJob): DataSet => {
-  if (place === undefined) return { ...windowsOf(bytes, window, testFraction), predicts: "bytes", classes: 256 };
-  const tokenizer = loadTokenizer(place, import.meta.url);
-  const tokens = tokenizer.encode(new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes)));
-  const shared = new Int32Array(new SharedArrayBuffer(tokens.byteLength));
-  shared.set(tokens);
-  return { ...windowsOf(shared, window, testFraction), predicts: "tokens", classes: tokenizer.vocabulary };
-};
-
-const windowsOf = (
-  text: Uint8Array | Int32Array,
-  window: number,
-  testFraction: number,
-): Pick<DataSet, "train" | "test"> => {
-  const { train, valid } = splitText(text, testFraction);
-  return { train: textRecords(train, window), test: textRecords(valid, window) };
 };
 
 const ofAProgram = (key: "data" | "model"): never => {
@@ -123,7 +118,12 @@ export const buildData = async (job: DataJob): Promise<DataSet> => {
   const data = limited(await loadData(job), job);
   if (!("augment" in job) || job.augment === undefined) return data;
   const { crop, flip } = job.augment;
-  const [rows, columns] = data.train.fields["inputs"]!.shape as readonly [number, number];
+  const { dtype, shape } = data.train.fields["inputs"]!;
+  if (dtype !== "u8" || shape.length !== 3)
+    throw new ConfigError([
+      `data.augment: it changes images of bytes [height, width, channels], but the inputs are ${dtype}[${shape.join(", ")}]; leave it out`,
+    ]);
+  const [rows, columns] = shape as readonly [number, number, number];
   if (crop >= Math.min(rows, columns))
     throw new ConfigError([
       `data.augment.crop: images of ${rows}×${columns} cannot be moved by ${crop} pixels, little would be left of them; use less than ${Math.min(rows, columns)}, such as ${Math.floor(Math.min(rows, columns) / 8)}`,

@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import { type SavedFile, sha256 } from "./checkpoint-part.ts";
+import { type BestSoFar, bestSoFarSchema } from "./best-so-far.ts";
 import { ConfigError } from "./errors.ts";
 import { type ExchangePlan, exchangePlanSchema } from "./planning/exchange-plan.ts";
 
@@ -22,6 +23,8 @@ export interface Manifest {
   readonly jobHash: string;
   /** What was measured and decided about the exchange of gradients; residuals lie as it says. */
   readonly plan?: ExchangePlan | undefined;
+  /** How evaluations compared, where something follows from that. */
+  readonly best?: BestSoFar | undefined;
   readonly files: readonly SavedFile[];
 }
 
@@ -34,6 +37,7 @@ const manifestSchema: z.ZodType<Manifest> = z.strictObject({
   modelHash: digest,
   jobHash: digest,
   plan: exchangePlanSchema.optional(),
+  best: bestSoFarSchema.optional(),
   files: z
     .array(z.strictObject({ name: z.string().regex(/^[a-z0-9-]+\.safetensors$/), bytes: count, sha256: digest }))
     .min(1),

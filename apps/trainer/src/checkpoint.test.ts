@@ -59,7 +59,7 @@ const save = (step: number, { files = nodeFiles, keep = 3 }: { files?: Files; ke
     writePart(files, output, step, sharedFile, partContent(shared(step))),
     writePart(files, output, step, rankFile(0), partContent(tensors(-step))),
   ];
-  return commitCheckpoint(files, output, manifestOf(step, parts), keep);
+  return commitCheckpoint(files, output, manifestOf(step, parts), { newest: keep });
 };
 
 /** Write another manifest, with a digest that fits it. */
@@ -207,7 +207,7 @@ describe("signed checkpoints", () => {
   const secret = "a secret of this run";
   const commit = (step: number, key?: string): string => {
     const part = writePart(nodeFiles, output, step, sharedFile, partContent(shared(step)));
-    return commitCheckpoint(nodeFiles, output, manifestOf(step, [part]), 3, key);
+    return commitCheckpoint(nodeFiles, output, manifestOf(step, [part]), { newest: 3 }, key);
   };
   const taken = (key: string | undefined): [number, ...string[]] => {
     const reasons: string[] = [];
@@ -343,7 +343,7 @@ describe("a part that does not lie where the manifest is written", () => {
       writePart(nodeFiles, output, 2, name, partContent(shared(2))),
     );
     damage(join(checkpointsFolder(output), ".writing-step-00000002", rankFile(0)));
-    expect(() => commitCheckpoint(nodeFiles, output, manifestOf(2, parts), 1)).toThrow(message);
+    expect(() => commitCheckpoint(nodeFiles, output, manifestOf(2, parts), { newest: 1 })).toThrow(message);
     expect(newestCheckpoint(nodeFiles, output, () => expect.unreachable()).manifest.step).toBe(1);
   });
 });

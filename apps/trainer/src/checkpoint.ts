@@ -73,10 +73,16 @@ const requireParts = (files: Files, folder: string, { step, files: parts }: Mani
   }
 };
 
+/** Which checkpoints of a run stay: the newest so many, and that of a step. */
+export interface Kept {
+  readonly newest: number;
+  readonly step?: number | undefined;
+}
+
 /**
  * Finish a checkpoint when all parts are written: manifest, fsync of the folder, rename, fsync of the parent. A crash
  * at any moment leaves either the whole checkpoint or none under its final name, and never takes away one of the same
- * step that was there before. Then removes all but the newest `keep`.
+ * step that was there before. Then removes all but those to be kept.
  *
  * Cost: a part is opened and measured, not read; who resumes reads and hashes all of it.
  *
@@ -88,7 +94,7 @@ export const commitCheckpoint = (
   files: Files,
   output: string,
   manifest: Manifest,
-  keep: number,
+  kept: Kept,
   secret?: string,
 ): string => {
   const parent = checkpointsFolder(output);
@@ -105,7 +111,8 @@ export const commitCheckpoint = (
   files.rename(temporary, final);
   files.syncFolder(parent);
   if (again) files.remove(replaced);
-  for (const old of checkpointNames(files, output).slice(keep)) files.remove(join(parent, old));
+  for (const old of checkpointNames(files, output).slice(kept.newest))
+    if (stepOfName(old) !== kept.step) files.remove(join(parent, old));
   return final;
 };
 

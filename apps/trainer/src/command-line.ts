@@ -26,6 +26,7 @@ import { reportCommand } from "./report/report-command.ts";
 import { resumeCommand, runCommand } from "./run-command.ts";
 import { addSweepCommand } from "./sweep/sweep-command.ts";
 import { addRunsCommand } from "./watch/runs-command.ts";
+import { addTokenizerCommand } from "./tokenizer-command.ts";
 import { addWatchCommand } from "./watch/watch-command.ts";
 import { type GlobalOptions, overridesOf, type RunOptions } from "./run-options.ts";
 
@@ -108,7 +109,7 @@ const makeProgram = (finish: (code: number) => void): Command => {
       program
         .command("resume")
         .description("go on from the newest checkpoint of a run")
-        .argument("<folder>", "output folder of the run"),
+        .argument("<folder>", "output folder of the run, or one with runs below it: the one written to last goes on"),
     ),
   )
     .addHelpText("after", "\nExample:\n  skein-train resume runs/mnist/1")
@@ -152,6 +153,7 @@ const makeProgram = (finish: (code: number) => void): Command => {
   addLaunchCommand(program, finish);
   addMpiCommand(program, finish);
   addBlasCommand(program, finish);
+  addTokenizerCommand(program, finish);
   addMemberCommand(program, finish);
   addWatchCommand(program, finish);
   addRunsCommand(program, finish);

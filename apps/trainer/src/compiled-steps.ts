@@ -10,10 +10,13 @@ import {
   type Graph,
   jit,
   type JitOptions,
+  mapTree,
   mixedPrecision,
+  NdArray,
   randomKey,
   type SpanSink,
 } from "@skein/tensor-core";
+import { accumulate, type Accumulated } from "./loss-and-gradients.ts";
 import { settle, type Settled } from "./deferred-step.ts";
 import type { Job } from "./job.ts";
 import { modeNames } from "./curvature.ts";
@@ -36,7 +39,15 @@ export interface DeviceResult {
   readonly figures: DeviceArray | readonly [];
 }
 
-type Step = (state: DeviceState, batch: LabelledBatch | object) => Promise<DeviceResult>;
+type Batch = LabelledBatch | object;
+
+type Step = (state: DeviceState, batch: Batch, before?: Accumulated<DeviceArray>) => Promise<DeviceResult>;
+
+type Accumulate = (
+  state: DeviceState,
+  batch: Batch,
+  before?: Accumulated<DeviceArray>,
+) => Promise<Accumulated<DeviceArray>>;
 
 export interface StepsInput {
   readonly job: Job;
@@ -64,6 +75,18 @@ export const passesFor = ({ precision, overlap }: Job): ((graph: Graph) => Graph
 
 type Settle = ((state: DeviceState) => Promise<Settled<DeviceState, DeviceArray>>) & { release(): void };
 
+/** A rank's batch in equal parts, in its order; views of it. */
+const partsOf = (batch: Batch, numParts: number): Batch[] =>
+  numParts === 1
+    ? [batch]
+    : Array.from({ length: numParts }, (_, part) =>
+        mapTree(batch, (field: NdArray) => {
+          const [length, elements] = [field.shape[0]! / numParts, field.data.length / numParts];
+          const values = field.data.subarray(part * elements, (part + 1) * elements);
+          return new NdArray(field.dtype, [length, ...field.shape.slice(1)], values);
+        }),
+      );
+
 /** Steps that stay compiled: those of compressors that take turns, each with and without curvature. */
 const keptSteps = 6;
 
@@ -76,6 +99,8 @@ export class CompiledSteps {
   /** Least recently used first. */
   private readonly steps: { readonly kind: StepKind; readonly run: Step & { release(): void } }[] = [];
   private settling: Settle;
+  /** Of all parts of a batch but the last, where there are several. */
+  private readonly accumulating: Accumulate & { release(): void };
 
   constructor({ job, parts, backend, communicators, spanSink }: StepsInput) {
     this.parts = parts;
@@ -89,6 +114,18 @@ export class CompiledSteps {
       ...(spanSink && { spanSink }),
     };
     this.settling = this.compileSettle();
+    this.accumulating = jit(accumulate(parts), backend, {
+      ...this.options,
+      ...this.bound,
+      donate: [2],
+      name: "part of a train step",
+    }) as unknown as Accumulate & { release(): void };
+  }
+
+  /** Of each compiled step's intermediates. */
+  private get bound(): Pick<JitOptions, "maxWorkspaceBytes"> {
+    const { maxBytes } = this.job.memory;
+    return maxBytes === undefined ? {} : { maxWorkspaceBytes: maxBytes };
   }
 
   private compileSettle(): Settle {
@@ -99,7 +136,7 @@ export class CompiledSteps {
   }
 
   /** Do step `number`, counted from 0. Consumes the state. */
-  run(number: number, state: DeviceState, batch: LabelledBatch | object): Promise<DeviceResult> {
+  async run(number: number, state: DeviceState, batch: Batch): Promise<DeviceResult> {
     const kind = stepKindAt(this.parts, number);
     const known = this.steps.findIndex(
       (step) => step.kind.compressor === kind.compressor && step.kind.mode === kind.mode,
@@ -107,15 +144,20 @@ export class CompiledSteps {
     const step = known < 0 ? { kind, run: this.compile(kind) } : this.steps.splice(known, 1)[0]!;
     this.steps.push(step);
     if (this.steps.length > keptSteps) this.steps.shift()!.run.release();
-    return step.run(state, batch);
+    const inParts = partsOf(batch, this.parts.accumulate);
+    let before: Accumulated<DeviceArray> | undefined;
+    for (const part of inParts.slice(0, -1))
+      before = await (before === undefined ? this.accumulating(state, part) : this.accumulating(state, part, before));
+    const last = inParts.at(-1)!;
+    return before === undefined ? step.run(state, last) : step.run(state, last, before);
   }
 
   private compile(kind: StepKind): Step & { release(): void } {
-    const { memory } = this.job;
     return jit(trainStep(this.parts, kind), this.backend, {
       ...this.options,
+      ...this.bound,
+      donate: this.parts.accumulate > 1 ? [0, 2] : [0],
       name: kind.mode === "keep" ? "train step" : `train step (${modeNames[kind.mode]})`,
-      ...(memory.maxBytes !== undefined && { maxWorkspaceBytes: memory.maxBytes }),
     }) as unknown as Step & { release(): void };
   }
 
@@ -151,5 +193,6 @@ export class CompiledSteps {
     for (const { run } of this.steps) run.release();
     this.steps.length = 0;
     this.settling.release();
+    this.accumulating.release();
   }
 }

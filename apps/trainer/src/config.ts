@@ -358,6 +358,7 @@ export const readJobFile = (file: string): string => {
 const placePaths = [
   ["data", "folder"],
   ["data", "file"],
+  ["data", "testFile"],
   ["data", "tokenizer"],
   ["model", "file"],
   ["model", "folder"],
@@ -368,7 +369,9 @@ export const anchored = (job: Job, folderOf: (path: Path) => string): Job => {
   const absolute = structuredClone(job);
   for (const path of placePaths) {
     const place = valueAt(absolute, path);
-    if (typeof place === "string") Object.assign(absolute[path[0]], { [path[1]]: resolve(folderOf(path), place) });
+    const seen = (one: string): string => resolve(folderOf(path), one);
+    if (typeof place === "string") Object.assign(absolute[path[0]], { [path[1]]: seen(place) });
+    if (Array.isArray(place)) Object.assign(absolute[path[0]], { [path[1]]: (place as string[]).map(seen) });
   }
   return absolute;
 };
@@ -381,10 +384,12 @@ export interface RelativePath {
 
 /** What a job's data and model are read from beside its file. */
 export const besideFile = (job: Job): RelativePath[] =>
-  placePaths.flatMap((path) => {
-    const value = valueAt(job, path);
-    return typeof value === "string" && !isAbsolute(value) ? [{ key: path.join("."), value }] : [];
-  });
+  placePaths.flatMap((path) =>
+    [valueAt(job, path)]
+      .flat()
+      .filter((value): value is string => typeof value === "string" && !isAbsolute(value))
+      .map((value) => ({ key: path.join("."), value })),
+  );
 
 /**
  * The job of a file, every path absolute: those in the file are seen from its folder, those on the command line from

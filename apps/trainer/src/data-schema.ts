@@ -1,5 +1,6 @@
 import { z } from "zod";
-import type { DataJob } from "./job.ts";
+import type { CrossFieldFault } from "./cross-field-fault.ts";
+import type { DataJob, Job } from "./job.ts";
 import { ownModule, ownProgram } from "./own-schema.ts";
 import { count, path } from "./ranges.ts";
 
@@ -43,6 +44,20 @@ const images = (what: string): ReturnType<typeof limits> & { readonly augment: t
   ...limits(what),
 });
 
+/** How images of any size become samples of one. */
+const decoded = {
+  size: z
+    .union([side, z.tuple([side, side])])
+    .describe("Pixels that images are brought to: of both sides, or [rows, columns]."),
+  channels: z.literal([1, 3]).default(3).describe("Red, green and blue, or grey."),
+  fit: z
+    .enum(["cover", "contain", "stretch"])
+    .default("cover")
+    .describe("Cut off what is too much, leave black around, or stretch."),
+  testFraction: fraction.default(0.1).describe("Part that is held out where there is no folder test, or no split."),
+  skipDamaged: z.boolean().default(false).describe("Leave out images that cannot be decoded."),
+};
+
 const text = {
   window: count.default(128).describe("Bytes, or tokens of the tokenizer, that the model sees at once."),
   tokenizer: path
@@ -56,6 +71,35 @@ const idxPair = z.strictObject({
   images: path.describe("File of images, in the folder."),
   labels: path.describe("File of their classes."),
 });
+
+const numpyPair = z.strictObject({
+  inputs: path.describe("Array of inputs, a sample in each row."),
+  labels: path.describe("Array of labels."),
+});
+
+const numpy = z
+  .strictObject({
+    kind: z.literal("numpy"),
+    file: path.optional().describe("An .npz file, from the folder of the job file. Give file or folder."),
+    folder: path.optional().describe("A folder with a .npy file for each array. Give file or folder."),
+    train: numpyPair.optional().describe("Names of the arrays. Default: x_train and y_train."),
+    test: numpyPair
+      .optional()
+      .describe("Names of the arrays. Default: x_test and y_test; where neither is there, testFraction is held out."),
+    predicts: z
+      .enum(["classes", "values"])
+      .default("classes")
+      .describe("What labels are: one of so many classes, or numbers, for a module of yours."),
+    classes: count.optional().describe("How many classes there are. Default: one more than the greatest label."),
+    shape: z
+      .array(count)
+      .max(6)
+      .optional()
+      .describe("Shape of one input, such as [28, 28, 1] for a cnn. Default: that of the array."),
+    testFraction: fraction.default(0.1).describe("Part that is drawn and held out where there are no test arrays."),
+    ...images("samples"),
+  })
+  .describe("Arrays of NumPy's: of floats, of integers, of pixels (u8), with a label for each.");
 
 /** The field `data` of a job. */
 export const dataSchema: z.ZodType<DataJob> = z
@@ -91,27 +135,64 @@ export const dataSchema: z.ZodType<DataJob> = z
         folder: path.describe(
           "Folder with train/<class> and test/<class>, or <class>, from the folder of the job file.",
         ),
-        size: z
-          .union([side, z.tuple([side, side])])
-          .describe("Pixels that images are brought to: of both sides, or [rows, columns]."),
-        channels: z.literal([1, 3]).default(3).describe("Red, green and blue, or grey."),
-        fit: z
-          .enum(["cover", "contain", "stretch"])
-          .default("cover")
-          .describe("Cut off what is too much, leave black around, or stretch."),
-        testFraction: fraction.default(0.1).describe("Part that is held out where there is no folder test."),
-        skipDamaged: z.boolean().default(false).describe("Leave out images that cannot be decoded."),
+        ...decoded,
         ...images("images"),
       })
       .describe("JPEG, PNG, WebP, AVIF, GIF or TIFF images in a folder for each class; needs package sharp."),
+    z
+      .strictObject({
+        kind: z.literal("image-manifest"),
+        file: path.describe(
+          "A .csv or .jsonl with path, label and, if need be, split (train or test) of each image; paths are seen from its folder.",
+        ),
+        ...decoded,
+        ...images("images"),
+      })
+      .describe("The same images, wherever they lie, that a file names; needs package sharp."),
+    numpy,
     z.strictObject({ kind: z.literal("moby-dick"), ...text }),
     z
       .strictObject({
         kind: z.literal("text"),
-        file: path.describe("Any text, from the folder of the job file."),
+        file: z
+          .union([path, z.array(path).min(1).max(1000)])
+          .describe(
+            "Any text, a .jsonl with one on each line, a folder of such files, or several of them; from the folder of the job file.",
+          ),
+        field: z.string().min(1).max(100).optional().describe("Key of the text in lines of .jsonl. Default: text."),
+        separator: z
+          .string()
+          .max(1000)
+          .optional()
+          .describe(
+            "Between texts. Default: the token that ends a text, where the tokenizer has one, or an empty line.",
+          ),
+        skipDamaged: z.boolean().optional().describe("Leave out lines of .jsonl that hold no text."),
         ...text,
       })
-      .describe("The bytes of a text file."),
+      .describe("Texts, in a row."),
+    z
+      .strictObject({
+        kind: z.literal("tokens"),
+        file: path.describe("Tokens, little-endian, one after the other; from the folder of the job file."),
+        testFile: path.optional().describe("Those to judge by. Default: testFraction of file, at its end."),
+        dtype: z.enum(["u16", "u32"]).default("u16").describe("Of each token in the file."),
+        headerBytes: z
+          .int()
+          .min(0)
+          .max(2 ** 20)
+          .default(0)
+          .describe("Bytes in front of the first token: 0 for files of nanoGPT, 1024 for those of llm.c."),
+        vocabulary: count
+          .max(2 ** 31)
+          .optional()
+          .describe("Tokens are below it. Default: that of the tokenizer, or one more than the greatest token."),
+        ...text,
+        tokenizer: path
+          .optional()
+          .describe("That of the tokens: a tokenizer.json, or a folder with one; to generate text from a run."),
+      })
+      .describe("Tokens that were made of a text before."),
     z
       .strictObject({ ...ownModule, ...limits("samples") })
       .describe("What a function of yours returns: export default (options) => ({ train, test, predicts, classes })."),
@@ -120,3 +201,14 @@ export const dataSchema: z.ZodType<DataJob> = z
       .describe("What a program gave to train(); not for job files."),
   ])
   .describe("The data set.");
+
+/** Rules about where data lies. */
+export const dataFaults = ({ data }: Job): CrossFieldFault[] =>
+  data.kind === "numpy" && (data.file === undefined) === (data.folder === undefined)
+    ? [
+        {
+          path: ["data"],
+          rule: `${data.file === undefined ? "neither file nor folder is" : "both file and folder are"} given; give file: an .npz, or folder: one of .npy files`,
+        },
+      ]
+    : [];

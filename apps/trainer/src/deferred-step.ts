@@ -20,6 +20,7 @@ import {
   zipTrees,
   concat,
 } from "@skein/tensor-core";
+import { averaged } from "./averaged.ts";
 import { observing } from "./curvature.ts";
 import { exchangeOptions, lossAndGradients, type TrainStep, updating } from "./loss-and-gradients.ts";
 import { modelFigures } from "./model-figures.ts";
@@ -42,7 +43,7 @@ const caughtUp = (
   parts: Parts,
   compressor: Aggregator,
   state: TrainState<Tensor>,
-): Pick<TrainState<Tensor>, "params" | "optimizer"> & { readonly update: Tensor } => {
+): Pick<TrainState<Tensor>, "params" | "optimizer" | "average"> & { readonly update: Tensor } => {
   const { key: _, step: __, ...options } = exchangeOptions(parts, compressor, state); // those of another step
   const mean = finishExchange(state.params, state.pending, options);
   return updating(() => {
@@ -51,8 +52,10 @@ const caughtUp = (
     const due = greater(state.due as Tensor, 0);
     const unlessNone = <T>(after: T, before: T): T =>
       zipTrees((a: Tensor, b: Tensor) => where(due, a, b), after, before) as T;
+    const params = applyUpdates(state.params, updates);
     return {
-      params: unlessNone(applyUpdates(state.params, updates), state.params),
+      params: unlessNone(params, state.params),
+      average: unlessNone(averaged(parts, state.average, params, state.step), state.average),
       optimizer: unlessNone(optimizer, state.optimizer),
       update: where(due, figures, fullLike(figures, noUpdate)),
     };
@@ -71,9 +74,9 @@ export interface Settled<State, Figures> {
 export const settle =
   (parts: Parts, compressor: Aggregator): ((state: TrainState<Tensor>) => Settled<TrainState<Tensor>, Tensor>) =>
   (state) => {
-    const { params, optimizer, update } = caughtUp(parts, compressor, state);
+    const { params, optimizer, average, update } = caughtUp(parts, compressor, state);
     const pending = zipTrees((leaf: Tensor) => zerosLike(leaf), state.pending) as unknown[];
-    return { state: { ...state, params, optimizer, pending, due: full([], 0, "u32") }, update };
+    return { state: { ...state, params, optimizer, average, pending, due: full([], 0, "u32") }, update };
   };
 
 /**
@@ -86,7 +89,7 @@ export const settle =
 export const deferredStep =
   (parts: Parts, { compressor, mode }: StepKind): TrainStep =>
   (state, batch) => {
-    const { params, optimizer, update } = caughtUp(parts, compressor, state);
+    const { params, optimizer, average, update } = caughtUp(parts, compressor, state);
     const { loss, gradients, modelState, statistics } = lossAndGradients(parts, { params, state }, batch, mode);
     const [pending, residuals] = beginExchange(gradients, state.residuals, exchangeOptions(parts, compressor, state));
     return updating(() => {
@@ -102,6 +105,7 @@ export const deferredStep =
         state: {
           ...state,
           params,
+          average,
           optimizer: ifSound(observing(parts.optimizer, optimizer, statistics, mode), optimizer),
           model: ifSound(modelState, state.model),
           residuals: ifSound(residuals, state.residuals as unknown[]),

@@ -1,5 +1,5 @@
 import { type BlasSurvey, turnsText } from "@skein/blas/node";
-import { dataPackages, findPackage, installCommand } from "@skein/data/node";
+import { type PackageFinding, surveyDataPackages } from "@skein/data/node";
 import { type DeviceFacts, wishedFeatures, type WishedFeature } from "@skein/gpu-kernels";
 import { chooseBackend, type BackendChoice, type Hardware } from "./choose-backend.ts";
 import type { BackendRates } from "./backend-rates.ts";
@@ -8,19 +8,12 @@ import type { Prepared } from "./prepare.ts";
 import { memoryLine, type StepMemory, stepMemoryOf } from "./step-memory.ts";
 import { formatBytes } from "./summary.ts";
 
-/** A data set that a job may name, and what would install it where it is not there. */
-interface DataDiagnosis {
-  readonly kind: string;
-  readonly holds: string;
-  readonly install?: string;
-}
-
 /** What `skein-train doctor` found. */
 export interface Diagnosis {
   readonly node: string;
   readonly hardware: Hardware;
   readonly blas: BlasSurvey;
-  readonly data: readonly DataDiagnosis[];
+  readonly data: readonly PackageFinding[];
   readonly job?: {
     readonly name: string;
     readonly asked: string;
@@ -29,18 +22,11 @@ export interface Diagnosis {
   };
 }
 
-const diagnoseData = (): DataDiagnosis[] =>
-  Object.entries(dataPackages).map(([kind, wanted]) => ({
-    kind,
-    holds: wanted.holds,
-    ...(findPackage(wanted.name, import.meta.url) === undefined && { install: installCommand(wanted) }),
-  }));
-
 export const diagnose = async (hardware: Hardware, blas: BlasSurvey, prepared?: Prepared): Promise<Diagnosis> => ({
   node: process.version,
   hardware,
   blas,
-  data: diagnoseData(),
+  data: surveyDataPackages(import.meta.url),
   ...(prepared && {
     job: await diagnoseJob(prepared, hardware),
   }),

@@ -9,7 +9,6 @@ import { meshOf, numBatchParts } from "./mesh.ts";
 import { checkpointOption } from "./number-option.ts";
 import type { GlobalOptions } from "./run-options.ts";
 import { openSavedRun, type SavedRun } from "./saved-run.ts";
-import type { DeviceState } from "./train-state.ts";
 
 interface EvaluateOptions extends GlobalOptions {
   readonly checkpoint?: string;
@@ -29,7 +28,7 @@ export const evaluateRun = async ({ job, prepared, params, state }: SavedRun): P
     const parts: EvaluationSums[] = [];
     for (let rank = 0; rank < numParts; rank++)
       parts.push(
-        await evaluation({ params: onDevice, model: own } as DeviceState, data.test, {
+        await evaluation({ params: onDevice, model: own }, data.test, {
           batchSize: evaluationBatch(job, data.test.count),
           rank,
           worldSize: numParts,
@@ -64,7 +63,7 @@ export const addEvaluateCommand = (program: Command, finish: (code: number) => v
     .command("evaluate")
     .description("judge a checkpoint of a run on its held-out samples")
     .argument("<folder>", "output folder of the run")
-    .option("--checkpoint <step>", "which one; default: the newest")
+    .option("--checkpoint <step>", "which one, or best; default: the newest")
     .addHelpText("after", "\nExample:\n  skein-train evaluate runs/mnist/1")
     .action(commandAction(finish, evaluateCommand));
 };

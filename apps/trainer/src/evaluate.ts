@@ -12,6 +12,9 @@ export interface EvaluationSums {
   readonly count: number;
 }
 
+/** What is judged of a run. */
+export type Learnt = Pick<DeviceState, "params" | "model">;
+
 /** Sums over all parts of the samples, added up in their order. */
 export const totalSums = (parts: readonly EvaluationSums[]): EvaluationSums => {
   const total = (name: keyof EvaluationSums): number => parts.reduce((sum, part) => sum + part[name], 0);
@@ -36,7 +39,7 @@ export const makeEvaluation = (
   backend: Backend,
   options: Pick<JitOptions, "mesh" | "communicators">,
 ): ((
-  state: DeviceState,
+  learnt: Learnt,
   records: Records,
   shard: { batchSize: number; rank: number; worldSize: number },
 ) => Promise<EvaluationSums>) => {
@@ -47,10 +50,10 @@ export const makeEvaluation = (
   );
   const evenly = model.sharding !== undefined;
   const call = compiled as unknown as (...args: unknown[]) => Promise<Record<keyof EvaluationSums, DeviceArray>>;
-  return async (state, records, shard) => {
+  return async ({ params, model: own }, records, shard) => {
     const sums = { correct: 0, lossSum: 0, count: 0 };
     for (const { batch, mask } of evaluationBatches(records, { ...shard, evenly })) {
-      const metrics = await call(state.params, state.model, { ...batch, mask });
+      const metrics = await call(params, own, { ...batch, mask });
       for (const name of ["correct", "lossSum", "count"] as const) {
         sums[name] += (await backend.download(metrics[name])).item();
         backend.free(metrics[name]);

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { CrossFieldFault } from "./cross-field-fault.ts";
-import { dataSchema } from "./data-schema.ts";
+import { dataFaults, dataSchema } from "./data-schema.ts";
 import {
   bucketsSchema,
   compressionSchema,
@@ -58,6 +58,17 @@ export const jobSchema: z.ZodType<Job> = z
     threads: count.max(256).optional().describe("Of each rank on the CPU; no bit follows. Default: cores / ranks."),
     precision: precisionSchema.default({ kind: "f32" }),
     batch: count.describe("Samples per step, of all ranks together; a multiple of ranks."),
+    accumulate: count
+      .optional()
+      .describe(
+        "Parts that each rank computes its share of a batch in, one after the other, which takes less memory; their mean gradient is exchanged once. Default: all at once.",
+      ),
+    average: z
+      .strictObject({ decay: z.number().min(0).lt(1).default(0.999).describe("Share of the past, once it has grown.") })
+      .optional()
+      .describe(
+        "Keep a running mean of the parameters (EMA): it is evaluated, exported and generated with. Default: none.",
+      ),
     epochs: count.optional().describe("Passes over the training data. Give epochs or steps."),
     steps: count.optional().describe("Steps to train. Give epochs or steps."),
     data: dataSchema,
@@ -85,6 +96,12 @@ export const jobSchema: z.ZodType<Job> = z
       .strictObject({
         batch: count.default(500).describe("Samples per evaluation batch, of all ranks together; a multiple of ranks."),
         everyEpochs: count.optional().describe("Evaluate after each so many epochs too. Default: at the end only."),
+        everySteps: count.optional().describe("Evaluate after each so many steps too."),
+        stopAfter: count
+          .optional()
+          .describe(
+            "End the run early, once so many evaluations in a row have had no lower loss than the best before. Default: never.",
+          ),
       })
       .prefault({})
       .describe("Evaluation on held-out samples."),
@@ -94,6 +111,10 @@ export const jobSchema: z.ZodType<Job> = z
           .optional()
           .describe("Save after each so many steps too. Default: at the end and on interruption only."),
         keep: count.default(3).describe("Checkpoints to keep; older ones are removed."),
+        best: z
+          .boolean()
+          .optional()
+          .describe("Save after each evaluation with the lowest loss so far, and keep that one beside the newest."),
       })
       .prefault({})
       .describe("What is saved, and when."),
@@ -138,11 +159,23 @@ export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
   };
   divides(["batch"], job.batch);
   divides(["evaluation", "batch"], job.evaluation.batch);
+  const { accumulate = 1 } = job;
+  if (job.batch % numParts === 0 && job.batch % (numParts * accumulate) !== 0)
+    fault(
+      ["accumulate"],
+      `${job.batch / numParts} samples of a batch on each rank do not divide into ${accumulate} parts; use a divisor of ${job.batch / numParts}, or a batch of ${Math.ceil(job.batch / numParts / accumulate) * accumulate * numParts}`,
+    );
+  if (accumulate > 1 && job.overlap === "dear")
+    fault(
+      ["accumulate"],
+      `with overlap: dear an update is made in the forward pass of the next step, of which a step in ${accumulate} parts has several; use wait-free`,
+    );
   if (job.epochs === undefined && job.steps === undefined)
     fault([], "neither epochs nor steps is given, so the run would have no end; give one of them");
   if (job.epochs !== undefined && job.steps !== undefined)
     fault(["steps"], `both epochs (${job.epochs}) and steps (${job.steps}) are given; give one of them`);
   faults.push(
+    ...dataFaults(job),
     ...meshFaults(job),
     ...modelFaults(job),
     ...exchangeFaults(job),

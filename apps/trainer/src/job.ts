@@ -1,3 +1,9 @@
+import type { BucketsJob, CompressionJob, OverlapName, PrioritiesName } from "./exchange-job.ts";
+
+export type * from "./exchange-job.ts";
+
+import type { DocumentOptions, ImageOptions, NumpyOptions, TokenFileOptions } from "@skein/data/node";
+
 /** A checked job: every default filled in, every rule kept. What a job file may say stands in `job-schema.ts`. */
 export interface Job {
   readonly name: string;
@@ -16,6 +22,10 @@ export interface Job {
   readonly precision: PrecisionJob;
   /** Samples per step, of all ranks together. */
   readonly batch: number;
+  /** Parts that each rank computes its share of a batch in, one after the other. Default: all of it at once. */
+  readonly accumulate?: number | undefined;
+  /** A running mean of the parameters, by which a run is judged and which it leaves. Default: none. */
+  readonly average?: { readonly decay: number } | undefined;
   /** Exactly one of epochs and steps is given. */
   readonly epochs?: number | undefined;
   readonly steps?: number | undefined;
@@ -34,10 +44,24 @@ export interface Job {
   readonly network: NetworkJob;
   /** In which order collectives add: that of ranks gives the same bits on every transport and network. */
   readonly sumOrder: "rank" | "any";
-  readonly evaluation: { readonly batch: number; readonly everyEpochs?: number | undefined };
-  readonly checkpoint: { readonly everySteps?: number | undefined; readonly keep: number };
+  readonly evaluation: EvaluationJob;
+  readonly checkpoint: {
+    readonly everySteps?: number | undefined;
+    readonly keep: number;
+    /** Save after an evaluation that is better than all before, and keep that checkpoint beside the newest. */
+    readonly best?: boolean | undefined;
+  };
   /** Steps after which ranks compare their parameters; 0 for never. */
   readonly replicas: { readonly checkEverySteps: number };
+}
+
+/** When a run is judged by held-out samples, and what follows from it. */
+export interface EvaluationJob {
+  readonly batch: number;
+  readonly everyEpochs?: number | undefined;
+  readonly everySteps?: number | undefined;
+  /** End the run once so many evaluations in a row were no better than the best before. Default: never. */
+  readonly stopAfter?: number | undefined;
 }
 
 /** What ranks share out beside the batch. */
@@ -165,6 +189,12 @@ interface Images extends Limits {
   readonly augment?: AugmentJob | undefined;
 }
 
+/** Images of any size that become samples of one. */
+interface DecodedImages extends Images, Omit<ImageOptions, "size" | "from"> {
+  /** Of both sides, or rows and columns. */
+  readonly size: number | readonly [number, number];
+}
+
 export type DataJob =
   | ({ readonly kind: "mnist" | "fashion-mnist"; readonly folder?: string | undefined } & Images)
   | ({
@@ -174,17 +204,17 @@ export type DataJob =
       readonly test?: IdxPairJob | undefined;
       readonly classes?: number | undefined;
     } & Images)
-  | ({
-      readonly kind: "image-folder";
-      readonly folder: string;
-      readonly size: number | readonly [number, number];
-      readonly channels: 1 | 3;
-      readonly fit: "cover" | "contain" | "stretch";
-      readonly testFraction: number;
-      readonly skipDamaged: boolean;
-    } & Images)
+  | ({ readonly kind: "image-folder"; readonly folder: string } & DecodedImages)
+  | ({ readonly kind: "image-manifest"; readonly file: string } & DecodedImages)
+  | ({ readonly kind: "numpy" } & NumpyOptions & Images)
   | ({ readonly kind: "moby-dick" } & TextJob)
-  | ({ readonly kind: "text"; readonly file: string } & TextJob)
+  | ({ readonly kind: "text" } & Omit<DocumentOptions, "tokenizer"> & TextJob)
+  | ({
+      readonly kind: "tokens";
+      readonly file: string;
+      readonly testFile?: string | undefined;
+    } & TokenFileOptions &
+      TextJob)
   | (ModuleJob & Limits)
   | (ProgramJob & Limits);
 
@@ -372,103 +402,18 @@ export type KfacFormName = "d" | "mpd" | "spd" | "kaisa" | "pad" | "dp" | "dp-hy
 export interface LearningRateJob {
   readonly peak: number;
   readonly warmupSteps: number;
-  readonly decay: "constant" | "cosine" | "step";
+  readonly decay: "constant" | "cosine" | "step" | "linear" | "polynomial" | "wsd" | "one-cycle";
   readonly final: number;
   readonly factor: number;
   readonly everySteps?: number | undefined;
+  /** Of a polynomial. */
+  readonly power?: number | undefined;
+  /** Share of the steps after warm-up in which `wsd` falls. Default: 0.2. */
+  readonly decayShare?: number | undefined;
+  /** Share of the steps in which `one-cycle` rises. Default: 0.3. */
+  readonly riseShare?: number | undefined;
 }
-
-/** What goes for every compressor. */
-interface AroundCompression {
-  /** Steps at the beginning whose gradients travel dense. */
-  readonly warmupSteps: number;
-  /** Tensors with fewer elements travel dense. */
-  readonly denseBelow: number;
-  /** Biases and gains travel dense. */
-  readonly denseVectors: boolean;
-  /** Share of the past in the running mean of gradients that is exchanged in their place; 0 for none. */
-  readonly momentum: number;
-}
-
-interface ErrorFeedback {
-  /** Keep what was not sent and add it to the next gradient. */
-  readonly errorFeedback: boolean;
-}
-
-export interface DensityWarmup {
-  readonly densities: readonly number[];
-  readonly stepsEach: number;
-}
-
-interface Sparse extends AroundCompression {
-  readonly density: number;
-  /** Densities of the first steps. */
-  readonly densityWarmup?: DensityWarmup | undefined;
-}
-
-export interface EightBitJob {
-  readonly kind: "eight-bit";
-  readonly blockSize: number;
-}
-
-export interface QsgdJob {
-  readonly kind: "qsgd";
-  readonly levels: number;
-  readonly bucketSize: number;
-}
-
-/** What compresses the values that a sparsifier sends. */
-interface Chained {
-  readonly values?: EightBitJob | QsgdJob | undefined;
-}
-
-export type CompressionJob =
-  | { readonly kind: "identity"; readonly chunkBytes?: number | undefined }
-  | ({ readonly kind: "top-k" | "random-k" } & Sparse & Chained & ErrorFeedback)
-  | ({ readonly kind: "gaussian-k" | "g-top-k" | "ok-top-k" } & Sparse & ErrorFeedback)
-  | ({ readonly kind: "ms-top-k"; readonly samplings: number } & Sparse & Chained & ErrorFeedback)
-  | ({ readonly kind: "hierarchical-top-k"; readonly ranksPerHost: number } & Sparse & ErrorFeedback)
-  | ({ readonly kind: "threshold"; readonly threshold: number; readonly capacity: number } & AroundCompression &
-      ErrorFeedback)
-  | ({ readonly kind: "dgc"; readonly momentum: number; readonly clipNorm?: number | undefined } & Sparse)
-  | ({ readonly kind: "ef21" } & Sparse)
-  | ({ readonly kind: "lags"; readonly leastDensity: number; readonly mostDensity: number } & AroundCompression &
-      ErrorFeedback)
-  | ({ readonly kind: "majority-vote" } & AroundCompression)
-  | ({ readonly kind: "scaled-sign"; readonly perTensor: boolean } & AroundCompression & ErrorFeedback)
-  | ({ readonly kind: "one-bit"; readonly blockSize: number } & AroundCompression & ErrorFeedback)
-  | (QsgdJob & AroundCompression)
-  | ({ readonly kind: "tern-grad"; readonly clip: number } & AroundCompression)
-  | ({ readonly kind: "eight-bit" | "agoq"; readonly blockSize: number } & AroundCompression & ErrorFeedback)
-  | ({
-      readonly kind: "power-sgd" | "acp-sgd";
-      readonly rank: number;
-      readonly minimumCompression: number;
-    } & AroundCompression &
-      ErrorFeedback);
 
 export type PrecisionJob =
   | { readonly kind: "f32" }
   | { readonly kind: "mixed-f16"; readonly initialScale: number; readonly growthInterval: number };
-
-export type BucketsJob =
-  | { readonly kind: "per-tensor" }
-  | { readonly kind: "fixed-size"; readonly bytes: number }
-  /** Merged so that a measured backward pass and measured links end soonest. */
-  | { readonly kind: "mg-wfbp"; readonly plan: "exact" | "greedy" | "simultaneous"; readonly profileSteps: number }
-  /** Merged so that they travel in what measured layers of experts leave idle. */
-  | { readonly kind: "moe-idle"; readonly profileSteps: number }
-  /** Of a size that is searched for while training runs. */
-  | {
-      readonly kind: "tuned";
-      readonly trials: number;
-      readonly stepsEach: number;
-      readonly leastBytes: number;
-      readonly mostBytes: number;
-    };
-
-/** When gradients travel: after the backward pass, during it, or in halves on both sides of the end of a step. */
-export type OverlapName = "none" | "wait-free" | "dear";
-
-/** Which collectives go first: none, those whose parameters are needed first, or two at a time. */
-export type PrioritiesName = "none" | "forward" | "spread";

@@ -2,10 +2,12 @@ import { type Aggregator, type ExchangeOptions, fusedMean } from "@skein/compres
 import type { LabelledBatch } from "@skein/models";
 import { observeLayers, type Statistics } from "@skein/second-order";
 import {
+  add,
   axisIndex,
   divide,
   flattenTree,
   foldIn,
+  full,
   inPhase,
   type LossScaleState,
   mapTree,
@@ -40,7 +42,19 @@ export interface StepResult {
   readonly figures: Tensor | readonly [];
 }
 
-export type TrainStep = (state: TrainState<Tensor>, batch: LabelledBatch) => StepResult;
+/** @param before what the earlier parts of the rank's batch have given, where it is computed in several. */
+export type TrainStep = (state: TrainState<Tensor>, batch: LabelledBatch, before?: Accumulated<Tensor>) => StepResult;
+
+/** What parts of a rank's batch have given so far, in a step that computes several one after the other. */
+export interface Accumulated<Leaf> {
+  /** u32 scalar: how many parts. */
+  readonly parts: Leaf;
+  /** Sums over them; gradients with the scale of the loss, where there is one. */
+  readonly loss: Leaf;
+  readonly gradients: unknown;
+  /** What the last of them has left; each part begins with what the one before has left. */
+  readonly model: unknown;
+}
 
 /** How this step's gradients are exchanged. */
 export const exchangeOptions = (
@@ -56,29 +70,64 @@ export const exchangeOptions = (
   step,
 });
 
+/** What a loss is computed from, in this part of a step. */
+const contextOf = (
+  { lossScale }: Pick<Parts, "lossScale">,
+  state: TrainState<Tensor>,
+  before: Accumulated<Tensor> | undefined,
+): LossContext => {
+  const key = foldIn(foldIn(foldIn(state.key, state.step), 0), axisIndex(dataAxis));
+  return {
+    modelState: before?.model ?? state.model,
+    key: before === undefined ? key : foldIn(key, before.parts),
+    scale: lossScale === undefined ? [] : (state.lossScale as LossScaleState).scale,
+  };
+};
+
+/** Sums of what two parts of a batch have given. */
+const sumOf = <T>(before: T, own: T): T =>
+  inPhase("update", () => scope("accumulate", () => zipTrees((a: Tensor, b: Tensor) => add(a, b), before, own) as T));
+
+/** One part of a rank's batch before the last: nothing travels, and no parameter changes. Traced. */
+export const accumulate =
+  (parts: Parts) =>
+  (state: TrainState<Tensor>, batch: LabelledBatch, before?: Accumulated<Tensor>): Accumulated<Tensor> => {
+    const [, { loss, next }, gradients] = scaledGradients(parts.model)(
+      state.params,
+      contextOf(parts, state, before),
+      batch,
+    );
+    const own = { loss, gradients };
+    return {
+      ...(before === undefined ? own : sumOf({ loss: before.loss, gradients: before.gradients }, own)),
+      parts: before === undefined ? full([], 1, "u32") : add(before.parts, 1),
+      model: next,
+    };
+  };
+
 /**
  * This rank's loss and gradients with these parameters, and the model's next statistics, means over the ranks.
  *
  * @param mode whether statistics of layers are gathered on the way: means over the ranks.
+ * @param before with it, loss and gradients are means over its parts and this one; statistics of layers are of this
+ * one.
  */
 export const lossAndGradients = (
-  { model, lossScale, curvature, sharding, mesh }: Parts,
+  parts: Parts,
   { params, state }: { readonly params: unknown; readonly state: TrainState<Tensor> },
   batch: LabelledBatch,
   mode: CurvatureMode,
+  before?: Accumulated<Tensor>,
 ): {
   readonly loss: Tensor;
   readonly gradients: unknown;
   readonly modelState: unknown;
   readonly statistics: Statistics;
 } => {
+  const { model, lossScale, curvature, sharding, mesh, accumulate: numParts } = parts;
   const stepKey = foldIn(state.key, state.step);
   const scaling = state.lossScale as LossScaleState;
-  const context: LossContext = {
-    modelState: state.model,
-    key: foldIn(foldIn(stepKey, 0), axisIndex(dataAxis)),
-    scale: lossScale === undefined ? [] : scaling.scale,
-  };
+  const context = contextOf(parts, state, before);
   const gradientsOf = scaledGradients(model);
   const { result, statistics } =
     curvature?.observing === undefined || mode === "keep"
@@ -87,7 +136,11 @@ export const lossAndGradients = (
           ...curvature.observing(foldIn(foldIn(stepKey, 2), axisIndex(dataAxis))),
           ...(lossScale !== undefined && { lossScale: scaling.scale }),
         });
-  const [, { loss, next }, scaled] = result;
+  const [, { loss: ownLoss, next }, own] = result;
+  const { loss, gradients: scaled } =
+    before === undefined
+      ? { loss: ownLoss, gradients: own }
+      : meanOf(sumOf({ loss: before.loss, gradients: before.gradients }, { loss: ownLoss, gradients: own }), numParts);
   // Each rank has seen other samples, or other positions of them; one statistic for all keeps the state shared.
   const [meanLoss, modelState] = inPhase("communication", () =>
     scope("mean-loss", () => meanOverRanks([loss, next] as const, everyRankAxis(mesh))),
@@ -104,6 +157,9 @@ export const lossAndGradients = (
     statistics,
   };
 };
+
+const meanOf = <T>(sums: T, count: number): T =>
+  inPhase("update", () => scope("accumulate", () => mapTree(sums, (sum: Tensor) => multiply(sum, 1 / count)) as T));
 
 /** Name what makes new parameters of mean gradients, and what watches over it. */
 export const updating = <T>(fn: () => T): T => inPhase("update", () => scope("update", fn));

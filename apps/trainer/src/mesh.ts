@@ -158,6 +158,10 @@ export const placeOf = (job: Job, rank: number): MeshPlace =>
 /** Ranks with different samples: how many parts a batch has. */
 export const numBatchParts = ({ ranks, mesh }: Pick<Job, "ranks" | "mesh">): number => ranks / mesh.tensor;
 
+/** Samples that a rank computes at once: its part of a batch, or a part of that where gradients are accumulated. */
+export const samplesAtOnce = (job: Pick<Job, "ranks" | "mesh" | "batch" | "accumulate">): number =>
+  job.batch / numBatchParts(job) / (job.accumulate ?? 1);
+
 /** The part of each batch that a rank takes. */
 export const batchPartOf = (job: Job, rank: number): { readonly rank: number; readonly worldSize: number } => ({
   rank: placeOf(job, rank)[dataAxis]!,

@@ -2,6 +2,7 @@ import type { BlasPlace } from "@skein/blas/node";
 import type { LinkSample } from "@skein/collectives";
 import type { WorldConnection } from "@skein/collectives/node";
 import type { Span } from "@skein/tensor-core";
+import type { BestSoFar } from "./best-so-far.ts";
 import type { BackendName } from "./backend.ts";
 import type { SavedFile } from "./checkpoint-part.ts";
 import type { ErrorReport } from "./errors.ts";
@@ -25,7 +26,12 @@ export interface Assignment {
   readonly mark?: string | undefined;
   /** A checkpoint to go on from. */
   readonly resume?:
-    | { readonly folder: string; readonly step: number; readonly files: readonly SavedFile[] }
+    | {
+        readonly folder: string;
+        readonly step: number;
+        readonly files: readonly SavedFile[];
+        readonly best?: BestSoFar | undefined;
+      }
     | undefined;
   /**
    * What an earlier attempt has measured and decided about the exchange of gradients; else ranks measure anew, if the
@@ -120,6 +126,8 @@ export type RankMessage =
       readonly lossSum: number;
       readonly count: number;
       readonly seconds: number;
+      /** Of rank 0: how it compares to those before, where something follows from that. */
+      readonly best?: BestSoFar | undefined;
     }
   /** Of rank 0: what all ranks have agreed upon before the first step, and a word on it for people. */
   | { readonly type: "planned"; readonly plan: ExchangePlan; readonly remark: string }

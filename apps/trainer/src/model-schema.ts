@@ -156,8 +156,11 @@ const learners: Readonly<Partial<Record<DataJob["kind"], readonly ModelJob["kind
   "fashion-mnist": ofImages,
   idx: ofImages,
   "image-folder": ofImages,
+  "image-manifest": ofImages,
+  numpy: ofImages,
   "moby-dick": ofText,
   text: ofText,
+  tokens: ofText,
 };
 
 /** Rules about what a model learns from, and of what shape it is. */

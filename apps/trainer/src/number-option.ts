@@ -1,4 +1,5 @@
 import { ConfigError } from "./errors.ts";
+import type { WhichCheckpoint } from "./saved-run.ts";
 
 /** Which numbers an option takes, and how that is said. */
 export interface NumberRange {
@@ -18,6 +19,9 @@ export const numberOption = (name: string, text: string, { rule, fits }: NumberR
   throw new ConfigError([`--${name} is ${JSON.stringify(text)}, but must be ${rule}`]);
 };
 
-/** The step of a checkpoint, where the option is there. */
-export const checkpointOption = (text: string | undefined): number | undefined =>
-  text === undefined ? undefined : numberOption("checkpoint", text, wholeFrom(1));
+/** The step of a checkpoint, or the best one, where the option is there. */
+export const checkpointOption = (text: string | undefined): WhichCheckpoint | undefined => {
+  if (text === undefined || text === "best") return text;
+  const { fits, rule } = wholeFrom(1);
+  return numberOption("checkpoint", text, { fits, rule: `${rule}, or best` });
+};

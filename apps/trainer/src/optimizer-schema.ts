@@ -3,6 +3,7 @@ import type { CrossFieldFault } from "./cross-field-fault.ts";
 import type { FactorBucketsJob, Job, LearningRateJob, OptimizerJob, PrecisionJob } from "./job.ts";
 import { count } from "./ranges.ts";
 
+const share = z.number().gt(0).lt(1);
 const weightDecay = z.number().min(0);
 const beta = z.number().min(0).lt(1);
 const adam = { beta1: beta.default(0.9), beta2: beta.default(0.999), epsilon: z.number().gt(0).default(1e-8) };
@@ -133,12 +134,17 @@ export const learningRateSchema: z.ZodType<LearningRateJob> = z
     peak: z.number().gt(0).describe("Learning rate after warm-up."),
     warmupSteps: z.int().min(0).default(0),
     decay: z
-      .enum(["constant", "cosine", "step"])
+      .enum(["constant", "cosine", "step", "linear", "polynomial", "wsd", "one-cycle"])
       .default("constant")
-      .describe("What follows the warm-up; cosine ends with the run."),
-    final: z.number().min(0).default(0).describe("Learning rate at the end of a cosine."),
+      .describe(
+        "What follows the warm-up: cosine, linear and polynomial fall until the run ends, wsd only in its last part, one-cycle rises first.",
+      ),
+    final: z.number().min(0).default(0).describe("Learning rate at the end, of all that fall to it."),
     factor: z.number().gt(0).default(0.1).describe("What a step multiplies the rate by."),
     everySteps: count.optional().describe("Steps between two drops; for decay: step."),
+    power: z.number().gt(0).optional().describe("Of what is left of the run; for decay: polynomial. Default: 2."),
+    decayShare: share.optional().describe("Part of the run in which it falls; for decay: wsd. Default: 0.2."),
+    riseShare: share.optional().describe("Part of the run in which it rises; for decay: one-cycle. Default: 0.3."),
   })
   .describe("The learning rate over time.");
 
@@ -216,13 +222,17 @@ export const curvatureFaults = ({ optimizer, batch, ranks, overlap }: Job): Cros
 export const learningRateFaults = ({ learningRate }: Job): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault = (path: readonly string[], rule: string): void => void faults.push({ path, rule });
-  const { decay, everySteps, peak, final } = learningRate;
+  const { decay, everySteps, peak, final, warmupSteps } = learningRate;
   if (decay === "step" && everySteps === undefined)
     fault(["learningRate"], "decay: step needs everySteps, the steps between two drops; give it");
-  if (decay !== "step" && everySteps !== undefined)
+  const only = { everySteps: "step", power: "polynomial", decayShare: "wsd", riseShare: "one-cycle" } as const;
+  for (const [key, kind] of Object.entries(only))
+    if (decay !== kind && learningRate[key as keyof typeof only] !== undefined)
+      fault(["learningRate", key], `${key} has no effect with decay: ${decay}; leave it out or use decay: ${kind}`);
+  if (decay === "one-cycle" && warmupSteps > 0)
     fault(
-      ["learningRate", "everySteps"],
-      `everySteps has no effect with decay: ${decay}; leave it out or use decay: step`,
+      ["learningRate", "warmupSteps"],
+      `${warmupSteps} steps of warm-up were asked for, but one-cycle rises by itself; leave warmupSteps out, and say how long it rises with riseShare`,
     );
   if (final > peak)
     fault(["learningRate", "final"], `the final rate ${final} is above the peak ${peak}; use at most the peak`);

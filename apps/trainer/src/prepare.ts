@@ -73,7 +73,7 @@ const steering = [
   "sumOrder",
 ] as const satisfies readonly (keyof Job)[];
 
-const places: readonly string[] = ["file", "folder", "tokenizer"];
+const places: readonly string[] = ["file", "testFile", "folder", "tokenizer"];
 
 /** Without the places of files: what counts is their content. */
 const placeless = (part: DataJob | ModelJob): object =>
@@ -91,6 +91,8 @@ export const jobHashOf = (job: Job, data?: string): string => {
   // In which order numbers are added up.
   const { expert, tensor } = job.mesh;
   if (expert * tensor > 1) entries.push(["mesh", { expert, tensor }]);
+  if (job.accumulate !== undefined && job.accumulate > 1) entries.push(["accumulate", job.accumulate]);
+  if (job.average !== undefined) entries.push(["average", job.average]);
   if (job.zero === 1 && job.ranks > 1) entries.push(["zero", job.zero]);
   return sha256(JSON.stringify(Object.fromEntries(data === undefined ? entries : [...entries, ["samples", data]])));
 };
@@ -99,10 +101,7 @@ export const jobHashOf = (job: Job, data?: string): string => {
  * Whether the samples lie in files of the user's, which may change. Those of a program have their digest in the job.
  */
 const isOwn = (job: DataJob): boolean =>
-  job.kind === "text" ||
-  job.kind === "module" ||
-  ("folder" in job && job.folder !== undefined) ||
-  ("tokenizer" in job && job.tokenizer !== undefined);
+  "file" in job || ("folder" in job && job.folder !== undefined) || ("tokenizer" in job && job.tokenizer !== undefined);
 
 const requireFull = (train: Records, batch: number): void => {
   if (batch > train.count)

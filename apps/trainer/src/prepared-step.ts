@@ -1,6 +1,7 @@
 import type { PreparedGraph } from "@skein/cost-model";
 import { prepareForCpu } from "@skein/cpu-kernels";
 import { type DeviceFacts, type ListedShader, planForWebGpu, prepareForWebGpu, shadersOf } from "@skein/gpu-kernels";
+import type { LabelledBatch } from "@skein/models";
 import { ArgumentError, flattenTree, type Graph, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
 import { type MemoryPlan, planMemory, recomputeWithin } from "@skein/tensor-core/backend";
 import { passesFor } from "./compiled-steps.ts";
@@ -9,8 +10,9 @@ import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { Job } from "./job.ts";
 import { batchSpecs } from "./modules/task.ts";
 import { type Prepared, partsInputOf } from "./prepare.ts";
-import { buildParts, type Parts, stateSpecs, stepKindAt } from "./train-state.ts";
-import { firstPlace, numBatchParts } from "./mesh.ts";
+import { buildParts, type Parts, stateSpecs, stepKindAt, type TrainState } from "./train-state.ts";
+import { firstPlace, samplesAtOnce } from "./mesh.ts";
+import { accumulate, type Accumulated, type StepResult } from "./loss-and-gradients.ts";
 import { trainStep } from "./train-step.ts";
 
 /** A training step as a backend runs it. */
@@ -31,10 +33,19 @@ const tracedStep = (
   state: unknown,
   step: number,
 ): Graph => {
-  const batch = batchSpecs(data.train, job.batch / numBatchParts(job));
+  const batch = batchSpecs(data.train, samplesAtOnce(job));
+  const last = trainStep(parts, stepKindAt(parts, step));
+  const before = accumulate(parts);
+  // Parts of a batch are compiled by themselves; together they are what a step takes.
+  const whole = (own: TrainState<Tensor>, ...batches: LabelledBatch[]): StepResult => {
+    const sums = batches
+      .slice(0, -1)
+      .reduce<Accumulated<Tensor> | undefined>((done, part) => before(own, part, done), undefined);
+    return last(own, batches.at(-1)!, sums);
+  };
   const traced = trace(
-    trainStep(parts, stepKindAt(parts, step)) as unknown as (...args: Tensor[]) => unknown,
-    [state as never, batch as never],
+    whole as unknown as (...args: Tensor[]) => unknown,
+    [state as never, ...Array<never>(parts.accumulate).fill(batch as never)],
     { mesh: parts.mesh, place: firstPlace(parts.mesh) },
   );
   return passesFor(job).reduce((graph, pass) => pass(graph), traced.graph);

@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import type { DataPosition } from "@skein/data";
 import type { Span } from "@skein/tensor-core";
 import type { SavedFile } from "./checkpoint-part.ts";
+import type { BestSoFar } from "./best-so-far.ts";
 import type { EvaluationSums } from "./evaluate.ts";
 import type { StepFigures } from "./live-state.ts";
 import type { RankMessage } from "./messages.ts";
@@ -65,8 +66,8 @@ export class RankReport {
     this.postOnce({ type: "updated", step, ...update });
   }
 
-  evaluated(step: number, sums: EvaluationSums, seconds: number): void {
-    this.post({ type: "evaluated", step, ...sums, seconds });
+  evaluated(step: number, sums: EvaluationSums, seconds: number, best?: BestSoFar): void {
+    this.post({ type: "evaluated", step, ...sums, seconds, ...(this.rank === 0 && best !== undefined && { best }) });
   }
 
   saved(step: number, files: readonly SavedFile[]): void {

@@ -59,7 +59,9 @@ export const firstState = async (
   return unflattenTree(
     structure,
     leafPaths(fresh).map((path, i) => {
-      const [whole, shards] = [savedOf(path), shardsOf(path)];
+      // A mean begins with the weights that a run begins with.
+      const from = resume === undefined ? path.replace(/^average\./, "params.") : path;
+      const [whole, shards] = [savedOf(from), shardsOf(path)];
       const slice = slices.get(path);
       if (resume !== undefined && whole === undefined && (shards.length > 0 || slice !== undefined))
         throw new CheckpointError(`${resume.folder} has not all parts of ${path}; resume from another run`);

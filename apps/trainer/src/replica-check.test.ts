@@ -64,6 +64,7 @@ const compare = async (
       params: { bias: backend.upload(NdArray.from([1, 2])), weight: matrix("weight") },
       model: { mean: backend.upload(NdArray.scalar(3)) },
       optimizer: [{ momentum: { weight: matrix("momentum") } }],
+      average: {},
       lossScale: {},
       residuals: [matrix("residual")],
       pending: [[backend.upload(NdArray.scalar(rank))]],

@@ -6,6 +6,7 @@ import { exitCodeOfSignal, onInterrupt, type StopCause } from "./interrupts.ts";
 import { launchedRunner, launchedPlace, takeLaunchedPart } from "./controller/launched-process.ts";
 import { discoverRank } from "./controller/rank-discovery.ts";
 import { localRunner } from "./controller/local-runner.ts";
+import { newestRun } from "./newest-run.ts";
 import { nextSteps } from "./next-steps.ts";
 import { overfitJob, requireLearnt } from "./overfit.ts";
 import { asTyped, resumeLine } from "./own-command.ts";
@@ -92,7 +93,8 @@ export const runCommand = async (file: string, options: RunOptions): Promise<num
 };
 
 /** `skein-train resume`. */
-export const resumeCommand = async (output: string, options: RunOptions): Promise<number> => {
+export const resumeCommand = async (folder: string, options: RunOptions): Promise<number> => {
+  const output = await newestRun(folder);
   const job = await savedJob(output, overridesOf(options));
   if ((discoverRank(process.env)?.worldSize ?? 1) > 1)
     throw new ConfigError([

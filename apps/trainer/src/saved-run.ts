@@ -25,11 +25,22 @@ export interface SavedRun {
   readonly state: unknown;
 }
 
-const checkpointOf = (output: string, step: number | undefined): Checkpoint => {
+/** A checkpoint of a run: that of a step, or of the evaluation with the lowest loss. */
+export type WhichCheckpoint = number | "best";
+
+const checkpointOf = (output: string, which: WhichCheckpoint | undefined): Checkpoint => {
   const secret = checkpointSecret(process.env);
-  return step === undefined
-    ? newestCheckpoint(nodeFiles, output, () => undefined, secret)
-    : readCheckpoint(nodeFiles, join(checkpointsFolder(output), folderName(step)), secret);
+  const newest = (): Checkpoint => newestCheckpoint(nodeFiles, output, () => undefined, secret);
+  const ofStep = (step: number): Checkpoint =>
+    readCheckpoint(nodeFiles, join(checkpointsFolder(output), folderName(step)), secret);
+  if (which === undefined) return newest();
+  if (which !== "best") return ofStep(which);
+  const { folder, manifest } = newest();
+  if (manifest.best === undefined)
+    throw new CheckpointError(
+      `${folder} does not tell which evaluation was the best: the run compares none; ask for the checkpoint of a step, or train with checkpoint: {best: true}`,
+    );
+  return ofStep(manifest.best.step);
 };
 
 /**
@@ -39,7 +50,7 @@ const checkpointOf = (output: string, step: number | undefined): Checkpoint => {
  * @throws CheckpointError where an array is not there, or not what the model of the job has.
  */
 export const savedTree = (
-  name: "params" | "model",
+  name: "params" | "average" | "model",
   like: unknown,
   { whole, checkpoint: { folder, tensors } }: Pick<Prepared, "whole"> & { readonly checkpoint: Checkpoint },
 ): unknown => {
@@ -60,22 +71,29 @@ export const savedTree = (
 };
 
 /**
+ * What a run has learned, of a checkpoint of it: the mean of its parameters where it keeps one, else the last ones.
+ *
+ * @throws CheckpointError as `savedTree`.
+ */
+export const savedParams = ({ job, params, whole }: Prepared, checkpoint: Checkpoint): unknown =>
+  savedTree(job.average === undefined ? "params" : "average", params, { whole, checkpoint });
+
+/**
  * Open the model of a run as it was saved.
  *
- * @param step of the checkpoint. Default: the newest sound one.
+ * @param which checkpoint. Default: the newest sound one.
  * @throws CheckpointError, DamagedCheckpointError, and what preparing the job throws.
  */
-export const openSavedRun = async (output: string, step?: number): Promise<SavedRun> => {
+export const openSavedRun = async (output: string, which?: WhichCheckpoint): Promise<SavedRun> => {
   const job = recordedJob(output);
-  const checkpoint = checkpointOf(output, step);
+  const checkpoint = checkpointOf(output, which);
   const prepared = await prepare({ ...job, ranks: 1, mesh: { expert: 1, tensor: 1 }, zero: 0, overlap: "none" });
-  const of = { whole: prepared.whole, checkpoint };
   return {
     job,
     prepared,
     step: checkpoint.manifest.step,
     folder: checkpoint.folder,
-    params: savedTree("params", prepared.params, of),
-    state: savedTree("model", prepared.modelState, of),
+    params: savedParams(prepared, checkpoint),
+    state: savedTree("model", prepared.modelState, { whole: prepared.whole, checkpoint }),
   };
 };

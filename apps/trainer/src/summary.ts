@@ -25,6 +25,9 @@ export interface Summary {
   /** Greatest resident memory of the whole process. */
   readonly peakMemoryBytes: number;
   readonly seconds: number;
+  /** The lowest of the run's evaluations, and the steps done then; where something follows from how they compare. */
+  readonly bestLoss?: number | null;
+  readonly bestStep?: number;
   readonly checkpoint: string;
 }
 
@@ -70,6 +73,14 @@ export const formatSummary = (summary: Summary): string[] => {
     ...(perplexity === undefined
       ? []
       : [["perplexity", `${perplexity.toFixed(2)}: as unsure as a guess among so many`] as [string, string]]),
+    ...(summary.bestStep === undefined
+      ? []
+      : [
+          ["best", `loss ${summary.bestLoss?.toFixed(4) ?? "not finite"}, after step ${summary.bestStep}`] as [
+            string,
+            string,
+          ],
+        ]),
     ["backend", summary.backend],
     ...(summary.skippedSteps === undefined
       ? []

@@ -1,12 +1,13 @@
 import { type Augmentation, type Records, positionOf, stepsPerEpoch } from "@skein/data";
 import { Prefetcher } from "@skein/data/node";
 import { type Backend, type Communicator, type Communicators, spanned } from "@skein/tensor-core";
+import { bestAfter, type BestSoFar, comparesEvaluations, endsEarly } from "./best-so-far.ts";
 import { firstTunedBytes } from "./build-exchange.ts";
 import { CompiledSteps } from "./compiled-steps.ts";
 import type { EvaluationSums } from "./evaluate.ts";
 import type { Job } from "./job.ts";
 import { LiveState, type LiveStateInput } from "./live-state.ts";
-import { agreement } from "./planning/agree.ts";
+import { agreement, totals } from "./planning/agree.ts";
 import { BucketTuner } from "./planning/bucket-tuner.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { RankReport } from "./rank-report.ts";
@@ -37,6 +38,8 @@ export interface RankRun {
   readonly augmentation?: Augmentation | undefined;
   readonly totalSteps: number;
   readonly firstStep: number;
+  /** How evaluations compared so far, where that is known. */
+  readonly best?: BestSoFar | undefined;
   /** What was measured and decided before the run. */
   readonly plan?: ExchangePlan | undefined;
   readonly stop: StopSignal;
@@ -94,7 +97,7 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
   } = run;
   const spanSink = run.trace?.recorder;
   const stepsAnEpoch = stepsPerEpoch(train.count, job.batch);
-  const { everyEpochs } = job.evaluation;
+  const { everyEpochs, everySteps } = job.evaluation;
   const evaluateEvery = everyEpochs && everyEpochs * stepsAnEpoch;
 
   const steps = new CompiledSteps({ job, parts, backend, communicators, spanSink });
@@ -137,7 +140,10 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
   const places = Array.from({ length: job.ranks }, (_, other) => placeOf(job, other));
   const requireReplicas = replicaCheck(backend, world, parts, places);
 
-  const evaluatesTogether = parts.model.sharding !== undefined;
+  const compares = comparesEvaluations(job);
+  const total = totals(backend, communicators, everyRankAxis(parts.mesh));
+  let { best } = run;
+  const evaluatesTogether = parts.model.sharding !== undefined || compares;
   let [saved, evaluated] = [firstStep, -1];
   const save = async (): Promise<void> => {
     if (stepsOnly || saved === state.done) return;
@@ -153,7 +159,14 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     const settled = await state.settled();
     await spanned(spanSink, { name: `evaluate after step ${state.done}`, track: "host" }, async () => {
       const began = performance.now();
-      report.evaluated(state.done, await run.evaluate(settled), (performance.now() - began) / 1000);
+      const sums = await run.evaluate(settled);
+      // What a run goes on from was compared before it was saved.
+      if (compares && state.done > firstStep) {
+        // The same numbers on all ranks, which must agree on what follows.
+        const [lossSum, count] = await total([sums.lossSum, sums.count]);
+        best = bestAfter(best, state.done, lossSum! / count!);
+      }
+      report.evaluated(state.done, sums, (performance.now() - began) / 1000, best);
     });
     evaluated = state.done;
   };
@@ -167,7 +180,7 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     augmentation: run.augmentation,
   });
   try {
-    while (state.done < totalSteps && stop.begin(state.done + 1)) {
+    while (state.done < totalSteps && !endsEarly(job, best) && stop.begin(state.done + 1)) {
       meter.begin();
       const { batch, position } = await spanned(spanSink, { name: "next batch", track: "data" }, () => batches.next());
       meter.hasBatch();
@@ -188,15 +201,27 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
 
       // Where ranks evaluate together all of them do, whoever has heard of a stop; the loop ends before the next step.
       if (!evaluatesTogether && stop.stopsAfter(state.done)) break;
-      if (isDue(state.done, job.checkpoint.everySteps)) await save();
-      if (isDue(state.done, evaluateEvery)) await evaluate();
+      const evaluates = isDue(state.done, evaluateEvery) || isDue(state.done, everySteps);
+      // What is saved tells how evaluations compare, this one among them.
+      if (evaluates && compares) await evaluate();
+      const isBest = job.checkpoint.best === true && evaluated === state.done && best?.step === state.done;
+      if (isBest || isDue(state.done, job.checkpoint.everySteps)) await save();
+      if (evaluates) await evaluate();
     }
+    const early = state.done < totalSteps && endsEarly(job, best);
+    if (early)
+      report.remark(
+        `step ${state.done}: the run ends early; ${best!.since} evaluations in a row were no better than the one after step ${best!.step}`,
+      );
+    const isOver = early || state.done >= totalSteps;
+    if (isOver && compares) await evaluate();
     await save();
-    if (state.done >= totalSteps) await evaluate();
+    if (isOver) await evaluate();
     await checkpoints.idle();
   } finally {
     await batches.close();
     agree.release();
+    total.release();
     placing?.release();
     routings?.release();
   }

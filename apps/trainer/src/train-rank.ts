@@ -24,7 +24,7 @@ import type { StepTrace } from "./step-meter.ts";
 import { StopSignal } from "./stop-signal.ts";
 import { timedCommunicator, type WaitClock } from "./timed-communicator.ts";
 import { type RankRun, trainLoop } from "./train-loop.ts";
-import { buildParts, type DeviceState } from "./train-state.ts";
+import { buildParts, type DeviceState, learntParams } from "./train-state.ts";
 import { batchPartOf, everyRankAxis, meshGroups, meshOf } from "./mesh.ts";
 
 /** Something that goes wrong before a step, as a test wants it. @returns the state that the step consumes. */
@@ -104,12 +104,16 @@ const trainOn = async (
     augmentation: data.augmentation,
     totalSteps,
     firstStep: resume?.step ?? 0,
+    best: resume?.best,
     stop: new StopSignal(input.stop),
     stepsOnly: input.stepsOnly,
     trace,
     plan,
     evaluate: (state) =>
-      evaluation(state, data.test, { batchSize: evaluationBatch(job, data.test.count), ...batchPartOf(job, rank) }),
+      evaluation({ params: learntParams(state), model: state.model }, data.test, {
+        batchSize: evaluationBatch(job, data.test.count),
+        ...batchPartOf(job, rank),
+      }),
     checkpoints: {
       save: async (state, done) => {
         await writer.idle(); // before another copy of the state is made

@@ -4,6 +4,7 @@ import type { Model } from "@skein/models";
 import { findLayers } from "@skein/second-order";
 import {
   type DeviceArray,
+  flattenTree,
   leafPaths,
   full,
   type GradientTransformation,
@@ -23,7 +24,7 @@ import {
   zerosLike,
 } from "@skein/tensor-core";
 import { leavesByPath } from "@skein/tensor-core/backend";
-import { firstPlace, meshOf, numBatchParts, replicasAxisOf, shardingOn } from "./mesh.ts";
+import { firstPlace, meshOf, replicasAxisOf, samplesAtOnce, shardingOn } from "./mesh.ts";
 import { buildCurvature } from "./build-curvature.ts";
 import type { Curvature, CurvatureMode } from "./curvature.ts";
 import { figureNames } from "./model-figures.ts";
@@ -41,6 +42,8 @@ export interface TrainState<Leaf> {
   /** Running statistics and the like; the same on all ranks. */
   readonly model: unknown;
   readonly optimizer: unknown;
+  /** Running mean of the parameters, in a tree like theirs, where the job keeps one. Empty otherwise. */
+  readonly average: unknown;
   /** With f16 products: the scale of the loss. Empty otherwise. */
   readonly lossScale: unknown;
   /** What compressors keep, per bucket: each rank its own. */
@@ -74,6 +77,10 @@ export interface Parts {
   /** Of each bucket's collectives. */
   readonly priorities: readonly number[];
   readonly lossScale: LossScale | undefined;
+  /** Parts that a rank computes its batch in, one after the other, before it exchanges their mean gradient. */
+  readonly accumulate: number;
+  /** Share of the past in the running mean of parameters, where there is one. */
+  readonly averageDecay: number | undefined;
   /** Of optimizers that look at it. */
   readonly curvature: Curvature | undefined;
   readonly ranks: number;
@@ -145,7 +152,7 @@ export const buildParts = ({ job, model, totalSteps, train }: PartsInput, plan?:
       [
         params as never,
         { modelState: state, key: keySpec, scale: [] } as never,
-        batchSpecs(train, job.batch / numBatchParts(job)) as never,
+        batchSpecs(train, samplesAtOnce(job)) as never,
       ],
       { mesh },
     );
@@ -160,6 +167,8 @@ export const buildParts = ({ job, model, totalSteps, train }: PartsInput, plan?:
     ...bucketsApart(planned, { sharding, mesh }, job.priorities),
     overlap: job.overlap,
     lossScale: buildLossScale(job.precision),
+    accumulate: job.accumulate ?? 1,
+    averageDecay: job.average?.decay,
     ranks: job.ranks,
     mesh,
     sharding,
@@ -207,6 +216,7 @@ export const initState =
       params,
       model: state,
       optimizer: parts.optimizer.init(params),
+      average: parts.averageDecay === undefined ? {} : params,
       lossScale: parts.lossScale?.init() ?? {},
       ...initExchangeState(parts)(key),
       key,
@@ -234,6 +244,10 @@ const noPending = (
   return { pending: mapTree(pending, (leaf: Tensor) => zerosLike(leaf)) as unknown[], due: full([], 0, "u32") };
 };
 
+/** What a run has learned so far: the mean of its parameters where it keeps one, else the last ones. */
+export const learntParams = <Leaf>({ params, average }: TrainState<Leaf>): unknown =>
+  flattenTree(average).leaves.length > 0 ? average : params;
+
 /** Specs of the state of a rank; the first one unless its place is given. */
 export const stateSpecs = (parts: Parts, place: MeshPlace = firstPlace(parts.mesh)): TrainState<TensorSpec> =>
   specsOf(initState(parts), parts.mesh, place);
@@ -251,7 +265,9 @@ const isOnTheWay = (path: string): boolean => path === "due" || path.startsWith(
 export const stateSharding = (sharding: Sharding, params: unknown): Sharding => {
   const sharedOut = leafPaths(params).filter((path) => sharding(path).length > 0);
   return (path) => {
-    const of = /^(params|optimizer)\./.test(path) ? sharedOut.find((own) => path.endsWith(`.${own}`)) : undefined;
+    const of = /^(params|optimizer|average)\./.test(path)
+      ? sharedOut.find((own) => path.endsWith(`.${own}`))
+      : undefined;
     return of === undefined ? [] : sharding(of);
   };
 };

@@ -21,7 +21,7 @@ import { settleJob } from "./settle-job.ts";
 import type { Given, Prepared } from "./prepare.ts";
 import type { Standing } from "./progress.ts";
 import { runJob } from "./run-job.ts";
-import { savedTree } from "./saved-run.ts";
+import { savedParams } from "./saved-run.ts";
 import type { Summary } from "./summary.ts";
 
 /** A job with data and model by name, as in a job file, or as objects of the program. */
@@ -104,13 +104,10 @@ const settle = async (job: Job, data: object, model: object): Promise<{ readonly
   };
 };
 
-const parametersOf = (folder: string | undefined, { params, whole }: Prepared): unknown => {
+const parametersOf = (folder: string | undefined, prepared: Prepared): unknown => {
   if (folder === undefined)
     throw new CheckpointError("the run has saved nothing yet, so there are no parameters; let it make a step");
-  return savedTree("params", params, {
-    whole,
-    checkpoint: readCheckpoint(nodeFiles, folder, checkpointSecret(process.env)),
-  });
+  return savedParams(prepared, readCheckpoint(nodeFiles, folder, checkpointSecret(process.env)));
 };
 
 /**

@@ -16,6 +16,7 @@ import {
   where,
   zipTrees,
 } from "@skein/tensor-core";
+import { averaged } from "./averaged.ts";
 import { observing, refreshing } from "./curvature.ts";
 import { finiteFlags } from "./finite-flags.ts";
 import { exchangeOptions, lossAndGradients, type TrainStep, updating } from "./loss-and-gradients.ts";
@@ -32,11 +33,11 @@ import { noUpdate, updateFigures } from "./update-figures.ts";
  */
 export const wholeStep =
   (parts: Parts, { compressor, mode }: StepKind): TrainStep =>
-  (state, batch) => {
+  (state, batch, before) => {
     const { model, optimizer, lossScale, sharding } = parts;
     const scaling = state.lossScale as LossScaleState;
     const { params } = state;
-    const { loss, gradients, modelState, statistics } = lossAndGradients(parts, { params, state }, batch, mode);
+    const { loss, gradients, modelState, statistics } = lossAndGradients(parts, { params, state }, batch, mode, before);
     const [mean, residuals] = exchange(gradients, state.residuals, exchangeOptions(parts, compressor, state));
     return updating(() => {
       const curvature = observing(optimizer, state.optimizer, statistics, mode);
@@ -44,9 +45,11 @@ export const wholeStep =
         params,
         ...refreshing(mode),
       });
+      const updated = applyUpdates(params, updates);
       const next: TrainState<Tensor> = {
         ...state,
-        params: applyUpdates(params, updates),
+        params: updated,
+        average: averaged(parts, state.average, updated, add(state.step, 1)),
         model: modelState,
         optimizer: optimizerState,
         residuals,

@@ -1,33 +1,16 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { arrayRecords } from "@skein/data";
-import { gpt, mlp } from "@skein/models";
-import { NdArray } from "@skein/tensor-core";
+import { gpt } from "@skein/models";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type DataSet, train, type TrainJob } from "../src/index.ts";
+import { train, type TrainJob } from "../src/index.ts";
 import { checkpointBytes, metricLines } from "./cli.ts";
 import { ownDerivatives } from "./own-derivatives.ts";
+import { data, model } from "./points.ts";
 
 let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "skein-program-"))));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
-
-const points = (count: number, from: number): DataSet["train"] =>
-  arrayRecords({
-    inputs: NdArray.from(
-      Array.from({ length: 2 * count }, (_, i) => Math.sin(from + i * i)),
-      [count, 2],
-    ),
-    labels: NdArray.from(
-      Array.from({ length: count }, (_, i) => (Math.sin(from + 4 * i * i) > 0 ? 1 : 0)),
-      [count],
-      "i32",
-    ),
-  });
-
-const data: DataSet = { train: points(120, 0), test: points(33, 1), predicts: "classes", classes: 2 };
-const model = mlp({ sizes: [2, 16, 2] });
 
 const job = {
   seed: 5,

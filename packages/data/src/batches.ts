@@ -50,7 +50,7 @@ export interface EvaluationOptions extends Shard {
 
 /**
  * Every sample once, in file order, in batches of one size: the last is padded with copies of sample 0 that `mask`
- * leaves out. Ranks take contiguous parts of each global batch.
+ * leaves out. Ranks take contiguous parts of each global batch; each gets a first batch, if of padding alone.
  */
 export function* evaluationBatches(
   records: Records,
@@ -61,7 +61,8 @@ export function* evaluationBatches(
     const indices = Int32Array.from({ length: end - begin }, (_, i) => first + begin + i);
     const valid = indices.map((index) => (index < records.count ? 1 : 0));
     const validCount = valid.reduce((total, bit) => total + bit, 0);
-    if (validCount === 0 && !evenly) return; // ranks further on have nothing left
+    // Ranks further on have nothing left; but all have a first batch, since compiling its kernels takes all of them.
+    if (validCount === 0 && !evenly && first > 0) return;
     yield {
       batch: gatherBatch(
         records,

@@ -7,6 +7,7 @@ export {
   type TrainingOptions,
 } from "./batches.ts";
 export type { Augmentation } from "./augment.ts";
+export { type BytePairOptions, type BytePairs, learnBytePairs } from "./byte-pairs.ts";
 export { DataError } from "./errors.ts";
 export { fetchMnist } from "./fetch-mnist.ts";
 export { type IdxArray, parseIdx, takeIdx } from "./idx.ts";
@@ -29,3 +30,4 @@ export {
 export { shareRecords } from "./share-records.ts";
 export { splitText, textRecords } from "./text.ts";
 export { byteTokenizer, type Tokenizer } from "./tokenizer.ts";
+export { tokenizerTexts, type TokenizerTexts } from "./tokenizer-json.ts";

@@ -1,7 +1,18 @@
-export { type DataPackage, dataPackages, findPackage, installCommand } from "./node/data-packages.ts";
+export {
+  type DataPackage,
+  dataPackages,
+  findPackage,
+  installCommand,
+  type PackageFinding,
+  surveyDataPackages,
+} from "./node/data-packages.ts";
 export { loadFashionMnist } from "./node/load-fashion-mnist.ts";
+export { type DocumentOptions, type Documents, joinDocuments, loadDocuments } from "./node/load-documents.ts";
 export { type IdxOptions, type IdxPair, loadIdx } from "./node/load-idx.ts";
-export { type ImageFolder, type ImageFolderOptions, loadImageFolder } from "./node/load-image-folder.ts";
+export { type ImageOptions, type Images, loadImageFolder, loadImageManifest } from "./node/load-images.ts";
 export { loadMnist, loadMobyDick, loadText } from "./node/load.ts";
+export { loadNumpy, type NumpyOptions } from "./node/load-numpy.ts";
 export { loadTokenizer, tokenizerFile } from "./node/load-tokenizer.ts";
+export { loadTokenFile, type TokenFile, type TokenFileOptions } from "./node/load-token-file.ts";
 export { type Prefetched, Prefetcher, type PrefetchOptions } from "./node/prefetch.ts";
+export { type LearnedTokenizer, trainTokenizer } from "./node/train-tokenizer.ts";

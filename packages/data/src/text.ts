@@ -7,9 +7,10 @@ import { makeRecords, type Records } from "./records.ts";
  * further; u8 of bytes, i32 of tokens. Windows follow each other without overlap of their targets, so one epoch
  * predicts everything but the first once; a rest shorter than T is left out.
  *
+ * @param name what errors call the text.
  * @throws DataError when the text is shorter than one window.
  */
-export const textRecords = (text: Uint8Array | Int32Array, windowLength: number): Records => {
+export const textRecords = (text: Uint8Array | Int32Array, windowLength: number, name = "the text"): Records => {
   const isBytes = text instanceof Uint8Array;
   const units = isBytes ? "bytes" : "tokens";
   if (!Number.isInteger(windowLength) || windowLength < 1)
@@ -17,7 +18,7 @@ export const textRecords = (text: Uint8Array | Int32Array, windowLength: number)
   const count = Math.floor((text.length - 1) / windowLength);
   if (count < 1)
     throw new DataError(
-      `the text has ${text.length} ${units}, but one window takes ${windowLength + 1}; use a longer text or a shorter window`,
+      `${name} has ${text.length} ${units}, but one window takes ${windowLength + 1}; use a longer text or a shorter window`,
     );
   const each = text.BYTES_PER_ELEMENT;
   const window = {

@@ -14,7 +14,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { gatherBatch, type Records } from "../src/index.ts";
 import { loadImageFolder, Prefetcher } from "../src/node.ts";
-import type { ImageFolderOptions } from "../src/node/load-image-folder.ts";
+import type { ImageOptions } from "../src/node/load-images.ts";
 
 /** Images by Pillow, see make.py: left half red, right half blue; of grey ones white and black. */
 const samples = join(import.meta.dirname, "images");
@@ -29,7 +29,7 @@ const put = (place: string, sample: string): void => {
   copyFileSync(join(samples, sample), join(folder, place));
 };
 
-const load = (more: Partial<ImageFolderOptions> = {}) =>
+const load = (more: Partial<ImageOptions & { readonly folder: string }> = {}) =>
   loadImageFolder({
     folder,
     size: [8, 12],
@@ -87,7 +87,7 @@ describe("images in folders by class", () => {
   test("are cut, left whole with black around, or stretched; grey, and of one pixel", async () => {
     putBoth();
     const square = { size: [6, 6] } as const;
-    const isRed = async (fit: ImageFolderOptions["fit"]): Promise<boolean> => {
+    const isRed = async (fit: ImageOptions["fit"]): Promise<boolean> => {
       const { train } = await load({ ...square, fit });
       const [red, green, blue] = pixelsOf(train, firstOf(train, 1));
       return red! > 240 && green! < 15 && blue! < 15;

@@ -6,9 +6,7 @@ import { pathToFileURL } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
 import { trainingBatches } from "../src/index.ts";
 import { loadMnist, loadMobyDick, Prefetcher } from "../src/node.ts";
-import { dataPackageFolder, dataPackages, findPackage } from "../src/node/data-packages.ts";
-import { imagePackage } from "../src/node/load-image-folder.ts";
-import { tokenizerPackage } from "../src/node/load-tokenizer.ts";
+import { dataPackageFolder, dataPackages, findPackage, readerPackages } from "../src/node/data-packages.ts";
 import manifest from "../package.json" with { type: "json" };
 
 const folder = mkdtempSync(join(tmpdir(), "skein-data-"));
@@ -67,7 +65,10 @@ test("packages are found beside the program, else in the working directory", () 
 test("the versions that are asked for are those of the package's optional peers", () => {
   expect(
     Object.fromEntries(
-      [imagePackage, tokenizerPackage, ...Object.values(dataPackages)].map(({ name, range }) => [name, range]),
+      [readerPackages.tokenizers, ...Object.values(dataPackages), readerPackages.images].map(({ name, range }) => [
+        name,
+        range,
+      ]),
     ),
   ).toEqual(manifest.peerDependencies);
   expect(Object.keys(manifest.peerDependenciesMeta)).toEqual(Object.keys(manifest.peerDependencies));

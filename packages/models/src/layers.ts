@@ -79,9 +79,11 @@ export const initEmbedding = (
   { deviation = 0.02 }: { readonly deviation?: number } = {},
 ): Tensor => normal(key, shape, { deviation });
 
-/** Images as f32: bytes are scaled from 0…255 to 0…1, floats are taken as they are. */
-export const pixels = (images: Tensor): Tensor =>
-  images.dtype === "u8" ? multiply(cast(images, "f32"), 1 / 255) : images;
+/** Images as f32: bytes are scaled from 0…255 to 0…1, floats and other integers are taken as they are. */
+export const pixels = (images: Tensor): Tensor => {
+  if (images.dtype === "u8") return multiply(cast(images, "f32"), 1 / 255);
+  return images.dtype === "i32" ? cast(images, "f32") : images;
+};
 
 /**
  * Dropout while training; nothing otherwise. `use` tells the places of a model apart, so that each draws its own

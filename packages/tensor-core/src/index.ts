@@ -246,6 +246,7 @@ export {
   cosineDecay,
   joinSchedules,
   linearRamp,
+  polynomialDecay,
   resolveSchedule,
   type Schedule,
   stepDecay,

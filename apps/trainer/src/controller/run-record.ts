@@ -2,6 +2,7 @@ import { denseBytes } from "@skein/compressors";
 import { positionOf } from "@skein/data";
 import type { RankSpans, Span } from "@skein/tensor-core";
 import type { BackendName } from "../backend.ts";
+import type { BestSoFar } from "../best-so-far.ts";
 import { type Checkpoint, commitCheckpoint } from "../checkpoint.ts";
 import type { Manifest } from "../checkpoint-manifest.ts";
 import type { SavedFile } from "../checkpoint-part.ts";
@@ -68,6 +69,8 @@ export class RunRecord {
   evaluation: EvaluationSums | undefined;
   /** As ranks have agreed on it, where the exchange follows from measurements. */
   plan: ExchangePlan | undefined;
+  /** How evaluations compare, where something follows from that. */
+  best: BestSoFar | undefined;
   private exposedSeconds = 0;
   private readonly spans: Span[][] = [];
   private readonly processes: string[] = [];
@@ -86,6 +89,7 @@ export class RunRecord {
     this.step = this.firstStep;
     this.checkpoint = input.resume?.folder;
     this.plan = input.resume?.manifest.plan;
+    this.best = input.resume?.manifest.best;
     const recorded = expertsOf(input.prepared.job)?.recordRouting;
     this.routings = recorded && new RoutingFile(input.output, recorded.keep, this.firstStep);
     this.saves = new Gathered(input.prepared.job.ranks);
@@ -118,6 +122,7 @@ export class RunRecord {
         return;
       }
       case "evaluated": {
+        if (message.best !== undefined) this.best = message.best;
         const parts = this.evaluations.add(message.step, rank, message);
         if (parts !== undefined) this.evaluated(message.step, parts);
         return;
@@ -231,10 +236,17 @@ export class RunRecord {
       modelHash,
       jobHash,
       ...(this.plan && { plan: this.plan }),
+      ...(this.best && { best: this.best }),
       files,
     };
     const { output, checkpointSecret } = this.input;
-    this.checkpoint = commitCheckpoint(nodeFiles, output, manifest, job.checkpoint.keep, checkpointSecret);
+    this.checkpoint = commitCheckpoint(
+      nodeFiles,
+      output,
+      manifest,
+      { newest: job.checkpoint.keep, step: job.checkpoint.best ? this.best?.step : undefined },
+      checkpointSecret,
+    );
     this.input.metrics.record({ type: "checkpoint", step, folder: this.checkpoint });
   }
 
@@ -259,6 +271,7 @@ export class RunRecord {
       denseBytesPerRank: Math.round(denseBytes(prepared.params, prepared.job.ranks) * steps),
       peakMemoryBytes: [...this.memoryOfProcesses.values()].reduce((sum, bytes) => sum + bytes, 0),
       seconds: performance.now() / 1000,
+      ...(this.best && { bestLoss: this.best.loss, bestStep: this.best.step }),
       checkpoint: this.checkpoint ?? output,
     };
   }

@@ -10,6 +10,7 @@ import { RunRecord, type RunRecordInput } from "./run-record.ts";
 import type { Job } from "../job.ts";
 import type { Assignment } from "../messages.ts";
 import { summaryFile } from "../output-folder.ts";
+import { endsEarly } from "../best-so-far.ts";
 import { resumeLine } from "../own-command.ts";
 import type { ExchangePlan } from "../planning/exchange-plan.ts";
 import { leaveMark, removeMark, removeMarks } from "../output-mark.ts";
@@ -108,7 +109,12 @@ const runOnce = async (input: RunInput): Promise<Outcome> => {
     task: "train",
     job: prepared.job,
     output,
-    resume: resume && { folder: resume.folder, step: resume.manifest.step, files: resume.manifest.files },
+    resume: resume && {
+      folder: resume.folder,
+      step: resume.manifest.step,
+      files: resume.manifest.files,
+      best: resume.manifest.best,
+    },
     plan: resume?.manifest.plan,
     ...(tracedSteps > 0 && {
       trace: { originMilliseconds: performance.timeOrigin + performance.now(), steps: tracedSteps, detailEvery },
@@ -127,7 +133,8 @@ const runOnce = async (input: RunInput): Promise<Outcome> => {
       note: (line) => input.progress.note(line),
     });
     removeMarks(nodeFiles, output);
-    const finished = record.step >= prepared.totalSteps && record.evaluation !== undefined;
+    const isOver = record.step >= prepared.totalSteps || endsEarly(prepared.job, record.best);
+    const finished = isOver && record.evaluation !== undefined;
     const summary = finished ? record.summary() : undefined;
     if (summary !== undefined)
       replaceDurably(nodeFiles, join(output, summaryFile), `${JSON.stringify(summary, undefined, 2)}\n`);

@@ -59,7 +59,7 @@ export const addExportCommand = (program: Command, finish: (code: number) => voi
     .requiredOption("--output <path>", "where it goes: a file, of huggingface a folder")
     .option("--format <name>", `one of ${[...formats.keys()].join(", ")}`, "huggingface")
     .option("--dtype <name>", `of the weights: ${dtypes.join(", ")}; default: f32`)
-    .option("--checkpoint <step>", "which one; default: the newest")
+    .option("--checkpoint <step>", "which one, or best; default: the newest")
     .addHelpText(
       "after",
       "\nExamples:\n  skein-train export runs/mnist/1 --format onnx --output digits.onnx\n  skein-train export runs/tale/1 --format huggingface --output my-llama --dtype bf16",

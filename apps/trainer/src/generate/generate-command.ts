@@ -87,7 +87,7 @@ export const addGenerateCommand = (program: Command, finish: (code: number) => v
     .option("--seed <number>", "the same one draws the same tokens", "0")
     .option("--count <count>", "how many continuations", "1")
     .option("--stop <text>", "end before this text")
-    .option("--checkpoint <step>", "of a run; default: the newest")
+    .option("--checkpoint <step>", "of a run, or best; default: the newest")
     .addHelpText("after", '\nExample:\n  skein-train generate runs/moby-dick/1 --prompt "Call me "')
     .action(commandAction(finish, generateCommand));
 };

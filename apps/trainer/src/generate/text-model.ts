@@ -6,7 +6,7 @@ import type { Model } from "@skein/models";
 import { loadPretrained } from "@skein/pretrained/node";
 import { ConfigError } from "../errors.ts";
 import { jobFile } from "../output-folder.ts";
-import { openSavedRun } from "../saved-run.ts";
+import { openSavedRun, type WhichCheckpoint } from "../saved-run.ts";
 
 /** A causal model with what makes text of its tokens. */
 export interface TextModel {
@@ -50,8 +50,8 @@ const ofFolder = async (folder: string): Promise<TextModel> => {
   return { model, params, state, contextLength, tokenizer: tokenizerOf(folder, config["vocab_size"]) };
 };
 
-const ofRun = async (output: string, step: number | undefined): Promise<TextModel> => {
-  const { job, prepared, params, state } = await openSavedRun(output, step);
+const ofRun = async (output: string, which: WhichCheckpoint | undefined): Promise<TextModel> => {
+  const { job, prepared, params, state } = await openSavedRun(output, which);
   const { model, data } = prepared;
   const { predicts, train } = data;
   if (predicts !== "bytes" && predicts !== "tokens")
@@ -77,5 +77,5 @@ const ofRun = async (output: string, step: number | undefined): Promise<TextMode
  * @param step of a run's checkpoint. Default: the newest.
  * @throws ConfigError, CheckpointError, PretrainedError, DataError.
  */
-export const openTextModel = (place: string, step?: number): Promise<TextModel> =>
-  existsSync(join(place, jobFile)) ? ofRun(place, step) : ofFolder(place);
+export const openTextModel = (place: string, which?: WhichCheckpoint): Promise<TextModel> =>
+  existsSync(join(place, jobFile)) ? ofRun(place, which) : ofFolder(place);

@@ -1,6 +1,9 @@
 import { createHash } from "node:crypto";
 import type { DataSet } from "./task.ts";
 
+/** OpenSSL takes no 2 GiB in one call. */
+const mostAtOnce = 2 ** 30;
+
 /** SHA-256 of all samples: their fields, layouts and bytes, wherever the files lie that they were read from. */
 export const dataDigest = ({ train, test, predicts, classes }: DataSet): string => {
   const hash = createHash("sha256");
@@ -13,7 +16,7 @@ export const dataDigest = ({ train, test, predicts, classes }: DataSet): string 
       const places = written.get(bytes.buffer) ?? new Set();
       if (places.has(place)) continue;
       written.set(bytes.buffer, places.add(place));
-      hash.update(bytes);
+      for (let at = 0; at < bytes.length; at += mostAtOnce) hash.update(bytes.subarray(at, at + mostAtOnce));
     }
   }
   return hash.digest("hex");

@@ -15,7 +15,7 @@ import { expandCompositions, isUsersOperator, replay } from "@skein/tensor-core/
 import { ModuleError } from "../errors.ts";
 import { evaluationBatch } from "../evaluate.ts";
 import type { Job } from "../job.ts";
-import { meshOf, numBatchParts } from "../mesh.ts";
+import { meshOf, numBatchParts, samplesAtOnce } from "../mesh.ts";
 import { batchSpecs, type DataSet } from "./task.ts";
 
 /**
@@ -57,7 +57,7 @@ export const traceModel = (model: Model, { train, test }: Pick<DataSet, "train" 
     init.outputs,
     init.graph.outputs.map(({ node, output }) => init.graph.nodes[node]!.specs[output]!),
   );
-  const samples = batchSpecs(train, job.batch / numBatchParts(job)) as never;
+  const samples = batchSpecs(train, samplesAtOnce(job)) as never;
   const loss = trace(
     (own: unknown, moved: unknown, batch: LabelledBatch, fresh: Tensor) =>
       model.loss(own, moved, batch, { train: true, key: fresh }),

@@ -27,7 +27,7 @@ import { buildExpert, buildExperts, capacityOf } from "../build-experts.ts";
 import { passesFor } from "../compiled-steps.ts";
 import type { ExpertsJob, MeshJob } from "../job.ts";
 import { gatesAlike } from "../build-shards.ts";
-import { dataAxis, everyRankAxis, meshOf, numBatchParts, placeOf } from "../mesh.ts";
+import { dataAxis, everyRankAxis, meshOf, placeOf, samplesAtOnce } from "../mesh.ts";
 import { dispatchChoices, mostChunksOf } from "./experts-plan.ts";
 import { medianSeconds } from "./median-seconds.ts";
 import type { ProfileInput } from "./profile-steps.ts";
@@ -133,8 +133,7 @@ const layerAlone = async (
 
 /** Tokens that a rank gates in a step. */
 const numTokensOf = ({ job, train, experts }: Pick<ExpertsInput, "job" | "train" | "experts">): number =>
-  ((job.batch / numBatchParts(job)) * train.fields["inputs"]!.shape[0]!) /
-  (gatesAlike(experts, job.mesh) ? 1 : job.mesh.tensor);
+  (samplesAtOnce(job) * train.fields["inputs"]!.shape[0]!) / (gatesAlike(experts, job.mesh) ? 1 : job.mesh.tensor);
 
 /** What travels of the layers of a job, to whole experts. */
 export const dispatchedLayer = (input: Pick<ExpertsInput, "job" | "train" | "experts" | "width">): DispatchedLayer => {

@@ -10,7 +10,7 @@ import { InvariantError } from "@skein/tensor-core";
 import { hiddenOf } from "../experts-of.ts";
 import type { Job, ShardSchedule } from "../job.ts";
 import { measureRates } from "../measure-rates.ts";
-import { everyRankAxis, expertAxis, expertShardsAxis, meshOf, numBatchParts, tensorAxis } from "../mesh.ts";
+import { everyRankAxis, expertAxis, expertShardsAxis, meshOf, samplesAtOnce, tensorAxis } from "../mesh.ts";
 import { agreement } from "./agree.ts";
 import { type ExpertSchedulePlan, isAllowed } from "./expert-schedule-plan.ts";
 import type { MeasuredCollective } from "./measure-collectives.ts";
@@ -25,13 +25,13 @@ const scheduleNames: Readonly<Record<ParmSchedule, ShardSchedule>> = {
 
 /** A layer of a job's experts as the cost model sees it. @param length positions of a sample. */
 const layerOf = (job: Job, length: number): ParmLayer => {
-  const { model, mesh, batch } = job;
+  const { model, mesh } = job;
   if (model.kind !== "gpt" || model.experts === undefined)
     throw new InvariantError("a job without experts has a layer");
   const { count, topK, capacity, dispatch, activation } = model.experts;
   const room = capacity === "all" ? count / topK : capacity;
   return {
-    numTokens: (batch / numBatchParts(job)) * length,
+    numTokens: samplesAtOnce(job) * length,
     hidden: model.width,
     expertHidden: hiddenOf(model.experts, model.width),
     numProducts: activation === "gelu" ? 2 : 3,

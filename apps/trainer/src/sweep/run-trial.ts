@@ -56,12 +56,14 @@ export const runTrial = async (
     });
     if (summary === undefined) return undefined;
     const ran = { steps: step, seconds: (performance.now() - began) / 1000 };
-    if (!Number.isFinite(summary.testLoss))
-      return { state: "failed", ...ran, reason: `the loss on the validation samples is ${summary.testLoss}` };
+    // Of a run that keeps its best checkpoint that one is what people go on with.
+    const { testLoss, testAccuracy, bestLoss: loss = testLoss } = summary;
+    if (loss === null || !Number.isFinite(loss))
+      return { state: "failed", ...ran, reason: `the loss on the validation samples is ${loss ?? "not finite"}` };
     return {
       state: "finished",
-      loss: summary.testLoss,
-      ...(summary.testAccuracy !== undefined && { accuracy: summary.testAccuracy }),
+      loss,
+      ...(testAccuracy !== undefined && loss === testLoss && { accuracy: testAccuracy }),
       ...ran,
     };
   } catch (error) {

@@ -32,7 +32,7 @@ const save = (output: string, step: number): void => {
     jobHash: sha256("job"),
     files,
   };
-  commitCheckpoint(nodeFiles, output, manifest, 3);
+  commitCheckpoint(nodeFiles, output, manifest, { newest: 3 });
 };
 
 /** The files of the newer of two checkpoints below `output`, as they should be. */

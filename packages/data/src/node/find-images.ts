@@ -1,15 +1,18 @@
 import { createHash } from "node:crypto";
-import { readdirSync, statSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { extname, join, relative, sep } from "node:path";
 import { DataError } from "../errors.ts";
+import { filesBelow, isFolder } from "./files-below.ts";
 
 /** An image of a class. */
 export interface ImageFile {
   readonly path: string;
   readonly label: number;
+  /** `file:line` of what names it, where that is a file. */
+  readonly place?: string;
 }
 
-/** Images in folders by class, before any is opened; classes are mixed. */
+/** Images of classes, before any is opened; classes are mixed. */
 export interface FoundImages {
   /** In the order of their names, which labels count. */
   readonly classes: readonly string[];
@@ -34,19 +37,6 @@ const namesIn = (folder: string): string[] => {
   }
 };
 
-const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
-
-/** Files below a folder, whatever the depth; links to folders are not followed, which might lead back. */
-const filesBelow = (folder: string): string[] =>
-  readdirSync(folder, { withFileTypes: true })
-    .filter(({ name }) => !name.startsWith("."))
-    .sort((a, b) => (a.name < b.name ? -1 : 1))
-    .flatMap((entry) => {
-      const path = join(folder, entry.name);
-      if (entry.isDirectory()) return filesBelow(path);
-      return isFolder(path) ? [] : [path];
-    });
-
 const isImage = (path: string): boolean => extensions.has(extname(path).toLowerCase());
 
 /**
@@ -54,7 +44,7 @@ const isImage = (path: string): boolean => extensions.has(extname(path).toLowerC
  *
  * @param use numbers of two uses have nothing in common.
  */
-const placeOf = (use: "part" | "order", folder: string, path: string): number =>
+export const placeOf = (use: "part" | "order", folder: string, path: string): number =>
   createHash("sha256")
     .update(`${use}\n${relative(folder, path).replaceAll(sep, "/")}`)
     .digest()
@@ -62,7 +52,7 @@ const placeOf = (use: "part" | "order", folder: string, path: string): number =>
   2 ** 32;
 
 /** Classes in a mixed order, so that the first images, or the last, are some of each; it follows from names alone. */
-const mixed = (folder: string, images: readonly ImageFile[]): ImageFile[] =>
+export const mixed = (folder: string, images: readonly ImageFile[]): ImageFile[] =>
   images
     .map((image) => ({ image, at: placeOf("order", folder, image.path) }))
     .sort((a, b) => a.at - b.at || (a.image.path < b.image.path ? -1 : 1))
@@ -94,7 +84,7 @@ const imagesOf = (
   return { images, others };
 };
 
-const heldOutNames: readonly string[] = ["test", "val", "valid", "validation"];
+export const heldOutNames: readonly string[] = ["test", "val", "valid", "validation"];
 
 /**
  * Find images in folders by class: in `train/<class>` and `test/<class>` (or `val`, `validation`), else in `<class>`,

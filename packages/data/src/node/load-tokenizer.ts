@@ -2,14 +2,8 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DataError } from "../errors.ts";
 import type { Tokenizer } from "../tokenizer.ts";
-import type { DataPackage } from "./data-packages.ts";
+import { readerPackages } from "./data-packages.ts";
 import { requirePackage } from "./optional-package.ts";
-
-export const tokenizerPackage: DataPackage = {
-  name: "@huggingface/tokenizers",
-  range: "^0.2.0",
-  holds: "which reads a tokenizer.json",
-};
 
 /** The file of a tokenizer in a folder of Hugging Face's layout. */
 export const tokenizerFile = "tokenizer.json";
@@ -64,7 +58,9 @@ export const loadTokenizer = (place: string, from: string): Tokenizer => {
   const description = readObject(path);
   const beside = join(dirname(path), configFile);
   const config = existsSync(beside) ? readObject(beside) : {};
-  const { Tokenizer: TokenizerOfFile } = requirePackage(tokenizerPackage, from) as { Tokenizer: TokenizerClass };
+  const { Tokenizer: TokenizerOfFile } = requirePackage(readerPackages.tokenizers, from) as {
+    Tokenizer: TokenizerClass;
+  };
   let tokenizer: TokenizerOfPackage;
   let vocabulary = 0;
   try {
@@ -72,7 +68,7 @@ export const loadTokenizer = (place: string, from: string): Tokenizer => {
     for (const id of tokenizer.get_vocab(true).values()) vocabulary = Math.max(vocabulary, id + 1);
   } catch (cause) {
     throw new DataError(
-      `${path} is no tokenizer that ${tokenizerPackage.name} reads (${(cause as Error).message}); save it again with Hugging Face's tokenizers`,
+      `${path} is no tokenizer that ${readerPackages.tokenizers.name} reads (${(cause as Error).message}); save it again with Hugging Face's tokenizers`,
       { cause },
     );
   }

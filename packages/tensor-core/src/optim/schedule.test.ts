@@ -7,6 +7,7 @@ import {
   cosineDecay,
   joinSchedules,
   linearRamp,
+  polynomialDecay,
   resolveSchedule,
   type Schedule,
   stepDecay,
@@ -26,6 +27,11 @@ describe("schedules equal their formulas", () => {
     ["linearRamp", linearRamp({ from: 1, to: 3, steps: 4 }), (t) => 1 + 2 * Math.min(t / 4, 1)],
     ["cosineDecay", cosineDecay({ initial: 0.5, final: 0.1, steps: 8 }), cosine],
     ["stepDecay", stepDecay({ initial: 2, factor: 0.5, every: 3 }), (t) => 2 * 0.5 ** Math.floor(t / 3)],
+    [
+      "polynomialDecay",
+      polynomialDecay({ initial: 0.5, final: 0.1, power: 2, steps: 8 }),
+      (t) => 0.1 + 0.4 * (1 - Math.min(t, 8) / 8) ** 2,
+    ],
     [
       "joinSchedules",
       joinSchedules([1, linearRamp({ from: 0, to: 4, steps: 4 }), 7], [2, 5]),
@@ -48,6 +54,7 @@ describe("schedules equal their formulas", () => {
     expect(() => joinSchedules([1, 2, 3], [5, 5])).toThrow(/do not increase/);
     expect(() => linearRamp({ from: 0, to: 1, steps: 0 })).toThrow(/integer from 1/);
     expect(() => stepDecay({ initial: 1, factor: 0, every: 2 })).toThrow(/not positive/);
+    expect(() => polynomialDecay({ initial: 1, power: 0, steps: 3 })).toThrow(/power 0 is not positive/);
     expect(() => stepDecay({ initial: 1, factor: 0.5, decay: 2 } as never)).toThrow(
       /has no option "decay"; its options are initial, factor, every/,
     );

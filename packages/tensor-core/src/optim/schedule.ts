@@ -101,6 +101,32 @@ export const stepDecay = (options: {
 };
 
 /**
+ * A power of what is left, from `initial` at step 0 to `final` (default 0) at step `steps`, `final` ever after:
+ * `final + (initial − final) · (1 − step/steps)^power`; power 1 is a straight line.
+ *
+ * @throws ArgumentError unless the power is above 0.
+ */
+export const polynomialDecay = (options: {
+  readonly initial: number;
+  readonly steps: number;
+  readonly power: number;
+  readonly final?: number;
+}): Schedule => {
+  const {
+    initial,
+    steps,
+    power: exponent,
+    final = 0,
+  } = checkOptions("polynomialDecay()", options, { initial: true, steps: true, power: true, final: true });
+  checkNumber("polynomialDecay", "initial", initial, { from: -Infinity, usual: 0.001 });
+  checkNumber("polynomialDecay", "final", final, { from: -Infinity, usual: 0 });
+  requireSteps("polynomialDecay", steps);
+  if (!(exponent > 0 && exponent < Infinity))
+    throw new ArgumentError(`polynomialDecay: power ${exponent} is not positive; use a power such as 2`);
+  return (step) => add(multiply(power(subtract(1, progress(step, steps)), exponent), initial - final), final);
+};
+
+/**
  * One schedule after another: `schedules[i]` runs from `boundaries[i - 1]` up to, not including, `boundaries[i]`, and
  * counts its steps from its own beginning.
  *

@@ -1,22 +1,22 @@
-import { availableParallelism, freemem } from "node:os";
+import { availableParallelism } from "node:os";
 import { DataError } from "../errors.ts";
 import { makeRecords, type Records } from "../records.ts";
-import type { DataPackage } from "./data-packages.ts";
-import { findImages, type ImageFile } from "./find-images.ts";
+import { readerPackages } from "./data-packages.ts";
+import { findImages, type FoundImages, type ImageFile } from "./find-images.ts";
+import { someOf } from "./files-below.ts";
 import { requirePackage } from "./optional-package.ts";
-
-export const imagePackage: DataPackage = { name: "sharp", range: "^0.35.5", holds: "which decodes images" };
+import { readManifest } from "./read-manifest.ts";
+import { requireMemory } from "./require-memory.ts";
 
 /** How images of any size become samples of one. */
-export interface ImageFolderOptions {
-  readonly folder: string;
+export interface ImageOptions {
   /** Rows and columns. */
   readonly size: readonly [number, number];
   /** Red, green and blue, or grey. */
   readonly channels: 1 | 3;
   /** Cut off what is too much, leave it black around, or stretch. */
   readonly fit: "cover" | "contain" | "stretch";
-  /** Part that is held out where the folder has no folder of held-out images. */
+  /** Part that is held out where nothing says which images are. */
   readonly testFraction: number;
   /** Leave out images that cannot be decoded, instead of giving up. */
   readonly skipDamaged: boolean;
@@ -24,8 +24,8 @@ export interface ImageFolderOptions {
   readonly from: string;
 }
 
-/** Samples of images in folders, and what people should know of them. */
-export interface ImageFolder {
+/** Samples of images, and what people should know of them. */
+export interface Images {
   readonly train: Records;
   readonly test: Records;
   readonly classes: number;
@@ -48,7 +48,7 @@ type Sharp = (path: string, options: { readonly failOn: "error" }) => Pipeline;
 const decode = (
   sharp: Sharp,
   path: string,
-  { size: [rows, columns], channels, fit }: ImageFolderOptions,
+  { size: [rows, columns], channels, fit }: ImageOptions,
 ): Promise<Uint8Array> =>
   sharp(path, { failOn: "error" })
     .autoOrient()
@@ -79,29 +79,26 @@ const eachOf = async <T>(
   if (failures.size > 0) throw failures.get(Math.min(...failures.keys()));
 };
 
-/** @throws DataError where decoded images would not fit. */
-const requireMemory = (bytes: number, count: number, size: string): void => {
-  const free = freemem();
-  if (bytes <= free) return;
-  const inGiB = (amount: number): string => `${(amount / 2 ** 30).toFixed(1)} GiB`;
-  throw new DataError(
-    `${count} images of ${size} take ${inGiB(bytes)} decoded, but ${inGiB(free)} of memory are free; use a smaller size or fewer images`,
-  );
-};
+/** A thousand classes are not told by their names. */
+const mostClassesTold = 50;
 
 const recordsOf = async (
   files: readonly ImageFile[],
-  options: ImageFolderOptions,
+  options: ImageOptions,
   sharp: Sharp,
   damaged: string[],
 ): Promise<Records> => {
   const { size, channels, skipDamaged } = options;
   const shape = [...size, channels];
   const each = size[0] * size[1] * channels;
-  requireMemory(files.length * each, files.length, shape.join("×"));
+  requireMemory(
+    files.length * each,
+    `${files.length} images of ${shape.join("×")}, decoded,`,
+    "use a smaller size or fewer images",
+  );
   const pixels = new Uint8Array(new SharedArrayBuffer(files.length * each));
   const isSound: boolean[] = [];
-  await eachOf(files, availableParallelism(), async ({ path }, index) => {
+  await eachOf(files, availableParallelism(), async ({ path, place }, index) => {
     isSound[index] = false;
     let bytes: Uint8Array;
     try {
@@ -110,7 +107,7 @@ const recordsOf = async (
       const why = (cause as Error).message.split("\n")[0]!;
       if (!skipDamaged)
         throw new DataError(
-          `${path} cannot be decoded (${why}); restore it, remove it, or leave such images out with skipDamaged: true`,
+          `${place === undefined ? "" : `${place}: `}${path} cannot be decoded (${why}); restore it, remove it, or leave such images out with skipDamaged: true`,
           { cause },
         );
       damaged.push(path);
@@ -134,9 +131,25 @@ const recordsOf = async (
   });
 };
 
-/** Some names of a list, and how many more there are. */
-const someOf = (names: readonly string[]): string =>
-  names.length <= 3 ? names.join(", ") : `${names.slice(0, 3).join(", ")} and ${names.length - 3} more`;
+/** Images that were found, decoded by package `sharp` into shared memory; see `loadImageFolder`. */
+const loadImages = async (found: FoundImages, options: ImageOptions): Promise<Images> => {
+  const sharp = requirePackage(readerPackages.images, options.from) as Sharp;
+  const damaged: string[] = [];
+  const train = await recordsOf(found.train, options, sharp, damaged);
+  const test = await recordsOf(found.test, options, sharp, damaged);
+  return {
+    train,
+    test,
+    classes: found.classes.length,
+    remarks: [
+      `${train.count} images to learn from, ${test.count} to judge by, of ${found.classes.length} classes: ${found.classes.length <= mostClassesTold ? found.classes.join(", ") : someOf(found.classes)}`,
+      ...(damaged.length === 0
+        ? []
+        : [`${damaged.length} damaged images were left out: ${someOf(damaged.toSorted())}`]),
+      ...(found.others.length === 0 ? [] : [`${found.others.length} files are no images: ${someOf(found.others)}`]),
+    ],
+  };
+};
 
 /**
  * Images in folders by class (see `findImages`), decoded by package `sharp` into shared memory: fields `inputs` u8
@@ -146,22 +159,19 @@ const someOf = (names: readonly string[]): string =>
  * @throws DataError when the package is not installed, for folders that hold no classes of images, and for an image
  * that cannot be decoded unless it is to be skipped.
  */
-export const loadImageFolder = async (options: ImageFolderOptions): Promise<ImageFolder> => {
-  const found = findImages(options.folder, options.testFraction);
-  const sharp = requirePackage(imagePackage, options.from) as Sharp;
-  const damaged: string[] = [];
-  const train = await recordsOf(found.train, options, sharp, damaged);
-  const test = await recordsOf(found.test, options, sharp, damaged);
-  return {
-    train,
-    test,
-    classes: found.classes.length,
-    remarks: [
-      `${train.count} images to learn from, ${test.count} to judge by, of ${found.classes.length} classes: ${found.classes.join(", ")}`,
-      ...(damaged.length === 0
-        ? []
-        : [`${damaged.length} damaged images were left out: ${someOf(damaged.toSorted())}`]),
-      ...(found.others.length === 0 ? [] : [`${found.others.length} files are no images: ${someOf(found.others)}`]),
-    ],
-  };
-};
+export const loadImageFolder = async ({
+  folder,
+  ...options
+}: ImageOptions & { readonly folder: string }): Promise<Images> =>
+  loadImages(findImages(folder, options.testFraction), options);
+
+/**
+ * Images that a file names (see `readManifest`), as `loadImageFolder` gives them.
+ *
+ * @throws DataError for a damaged line, too, with file and line.
+ */
+export const loadImageManifest = async ({
+  file,
+  ...options
+}: ImageOptions & { readonly file: string }): Promise<Images> =>
+  loadImages(readManifest(file, options.testFraction), options);

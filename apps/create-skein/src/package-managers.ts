@@ -1,0 +1,24 @@
+const quote = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+
+/** How the package managers install, and run the script `start`. */
+const managers = {
+  npm: { install: "npm install", start: "npm start" },
+  pnpm: { install: "pnpm install", start: "pnpm start" },
+  yarn: { install: "yarn install", start: "yarn start" },
+  bun: { install: "bun install", start: "bun run start" },
+} as const;
+
+export type Manager = keyof typeof managers;
+
+/** The package manager that has started this program. @param userAgent `npm_config_user_agent` of the environment. */
+export const managerOf = (userAgent: string | undefined): Manager => {
+  const [, name = "npm"] = /^(npm|pnpm|yarn|bun)\//.exec(userAgent ?? "") ?? [];
+  return name as Manager;
+};
+
+/** The two commands that follow. @param folder of the project, seen from the working folder. */
+export const nextCommands = (folder: string, manager: Manager): readonly [install: string, start: string] => {
+  const { install, start } = managers[manager];
+  return [folder === "." ? install : `cd ${quote(folder)} && ${install}`, start];
+};

@@ -1,0 +1,23 @@
+import { add, cast, divide, minimum, multiply, subtract, type Tensor, zipTrees } from "@skein/tensor-core";
+import type { Parts } from "./train-state.ts";
+
+/**
+ * The running mean of parameters after an update: `mean + (1 − d)(params − mean)`, with a share of the past `d` that
+ * grows to the job's, `min(decay, t / (9 + t))` after `t` updates, so that what a run began with is soon forgotten.
+ * Traced. Without a decay there is no mean, and nothing to do.
+ *
+ * Source: Polyak and Juditsky 1992; the growing share is that of TensorFlow's ExponentialMovingAverage.
+ *
+ * @param updates u32 scalar: how many there have been, with this one.
+ */
+export const averaged = (
+  { averageDecay }: Pick<Parts, "averageDecay">,
+  mean: unknown,
+  params: unknown,
+  updates: Tensor,
+): unknown => {
+  if (averageDecay === undefined) return mean;
+  const count = cast(updates, "f32");
+  const fresh = subtract(1, minimum(averageDecay, divide(count, add(count, 9))));
+  return zipTrees((before: Tensor, now: Tensor) => add(before, multiply(fresh, subtract(now, before))), mean, params);
+};

@@ -1,0 +1,170 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type NdArray, readSafetensors } from "@skein/tensor-core";
+import { examples } from "@skein/testing";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { checkpointsFolder, folderName } from "../src/checkpoint-part.ts";
+import { train } from "../src/index.ts";
+import { openSavedRun } from "../src/saved-run.ts";
+import { checkpointBytes, jobFolder, metricLines, skeinTrain, stepLosses } from "./cli.ts";
+import { data, model } from "./points.ts";
+
+let folder: string;
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "skein-features-"))));
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const job = {
+  data,
+  model,
+  seed: 5,
+  ranks: 2,
+  backend: "cpu",
+  batch: 60,
+  steps: 6,
+  optimizer: { kind: "adam" },
+  learningRate: { peak: 0.01 },
+} as const;
+
+const lossesOf = async (name: string, settings: object): Promise<number[]> => {
+  await train({ ...job, ...settings }, { output: join(folder, name) });
+  return stepLosses(join(folder, name));
+};
+
+const tensorsOf = (output: string, step: number): ReadonlyMap<string, NdArray> =>
+  readSafetensors(readFileSync(join(checkpointsFolder(join(folder, output)), folderName(step), "shared.safetensors")))
+    .tensors;
+
+describe("gradients accumulated over parts of a batch", () => {
+  test("are those of the whole batch, up to rounding, and their state is too", async () => {
+    const whole = await lossesOf("whole", {});
+    for (const accumulate of examples([3], [2, 3, 30])) {
+      const losses = await lossesOf(`in-${accumulate}`, { accumulate });
+      expect(losses).toHaveLength(6);
+      losses.forEach((loss, i) => expect(loss).toBeCloseTo(whole[i]!, 5));
+    }
+    for (const [path, array] of tensorsOf("whole", 6))
+      tensorsOf("in-3", 6)
+        .get(path)!
+        .toNumbers()
+        .forEach((value, i) => expect(value).toBeCloseTo(array.toNumbers()[i]!, 4));
+  });
+
+  test("are refused where a rank's share has no such parts, and with updates that come a step later", async () => {
+    await expect(train({ ...job, accumulate: 7 }, { output: join(folder, "never") })).rejects.toThrow(
+      "30 samples of a batch on each rank do not divide into 7 parts; use a divisor of 30, or a batch of 70",
+    );
+    await expect(train({ ...job, accumulate: 2, overlap: "dear" }, { output: join(folder, "never") })).rejects.toThrow(
+      "use wait-free",
+    );
+  });
+});
+
+describe("a running mean of the parameters", () => {
+  test.each(["wait-free", "dear"] as const)(
+    "is what its formula says, by which the run is judged: %s",
+    async (overlap) => {
+      const output = join(folder, overlap);
+      const settings = { overlap, average: { decay: 0.4 }, checkpoint: { everySteps: 1, keep: 9 } };
+      const done = await train({ ...job, ...settings }, { output });
+      const paths = [...tensorsOf(overlap, 1).keys()].filter((path) => path.startsWith("params."));
+      expect(paths).toHaveLength(4);
+      for (const path of paths) {
+        const mean = (step: number): number[] =>
+          tensorsOf(overlap, step).get(path.replace("params.", "average."))!.toNumbers();
+        for (let step = 2; step <= 6; step++) {
+          const past = Math.min(0.4, step / (9 + step));
+          const [before, now] = [mean(step - 1), tensorsOf(overlap, step).get(path)!.toNumbers()];
+          mean(step).forEach((value, i) => expect(value).toBeCloseTo(past * before[i]! + (1 - past) * now[i]!, 5));
+        }
+      }
+      const { weight } = done.parameters().layers[0]!;
+      expect(weight.toNumbers()).toEqual(tensorsOf(overlap, 6).get("average.layers.0.weight")!.toNumbers());
+      expect(weight.toNumbers()).not.toEqual(tensorsOf(overlap, 6).get("params.layers.0.weight")!.toNumbers());
+    },
+  );
+
+  test("leaves training as it is, and goes on to the same bits, with gradients in parts too", async () => {
+    const inParts = { accumulate: 3, compression: { kind: "top-k", density: 0.5 } } as const;
+    const settings = { ...inParts, average: { decay: 0.9 }, checkpoint: { everySteps: 3 } };
+    const plain = await lossesOf("plain", inParts);
+    expect(await lossesOf("with", settings)).toEqual(plain);
+    await train({ ...job, ...settings, steps: 3 }, { output: join(folder, "parts") });
+    await train({ ...job, ...settings }, { output: join(folder, "parts"), resume: true });
+    expect(checkpointBytes(join(folder, "parts"), 6)).toEqual(checkpointBytes(join(folder, "with"), 6));
+  });
+});
+
+describe("evaluations that are compared", () => {
+  // a rate with which it soon gets worse
+  const worse = {
+    steps: 60,
+    learningRate: { peak: 3 },
+    evaluation: { everySteps: 2, stopAfter: 3 },
+    checkpoint: { best: true, keep: 1 },
+  };
+  const stepsSaved = (output: string): number[] =>
+    readdirSync(checkpointsFolder(output))
+      .map((name) => Number(name.slice(5)))
+      .toSorted((a, b) => a - b);
+
+  test("end a run early, and the best checkpoint stays beside the newest", async () => {
+    const output = join(folder, "early");
+    const done = await train({ ...job, ...worse }, { output });
+    const losses = metricLines(output)
+      .filter(({ type }) => type === "evaluation")
+      .map(({ step, loss }) => ({ step, loss }));
+    const best = losses.reduce((least, one) => (one.loss < least.loss ? one : least));
+    expect(done.step).toBe(best.step + 6);
+    expect(done.step).toBeLessThan(60);
+    expect(losses.at(-1)!.step).toBe(done.step);
+    expect(stepsSaved(output)).toEqual([best.step, done.step]);
+    expect(done.summary).toMatchObject({ bestStep: best.step });
+    expect(done.summary!.bestLoss).toBeCloseTo(best.loss, 5);
+
+    // Nothing is left to do, until more patience is asked for.
+    const again = await train({ ...job, ...worse }, { output, resume: true });
+    expect(again.step).toBe(done.step);
+    expect(stepsSaved(output)).toEqual([best.step, done.step]);
+    const patient = { ...worse, evaluation: { everySteps: 2, stopAfter: 5 } };
+    const longer = await train({ ...job, ...patient }, { output, resume: true });
+    const whole = await train({ ...job, ...patient }, { output: join(folder, "whole") });
+    expect(longer.step).toBe(whole.step);
+    expect(longer.summary).toMatchObject({ bestStep: whole.summary!.bestStep, bestLoss: whole.summary!.bestLoss });
+    expect(checkpointBytes(output, longer.step)).toEqual(checkpointBytes(join(folder, "whole"), whole.step));
+  });
+});
+
+test("on processes the same: parts, mean, and an early end, with the bits of threads; commands take the best one", async () => {
+  const { folder: own, remove } = jobFolder();
+  try {
+    const settings = [
+      "accumulate=4",
+      "average={decay: 0.9}",
+      "learningRate={peak: 0.9, decay: wsd, warmupSteps: 2}",
+      "evaluation={batch: 100, everySteps: 3, stopAfter: 2}",
+      "checkpoint={best: true}",
+    ].flatMap((setting) => ["--set", setting]);
+    for (const transport of ["threads", "tcp"]) {
+      const args = ["run", "job.yaml", "--output", transport, "--transport", transport, ...settings];
+      const { code, stderr } = await skeinTrain(own, ...args);
+      expect([code, stderr]).toEqual([0, expect.stringContaining("the run ends early; 2 evaluations in a row")]);
+    }
+    const steps = ["threads", "tcp"].map((output) => metricLines(join(own, output)).at(-1)!.step);
+    expect(steps[0]).toBe(steps[1]);
+    expect(checkpointBytes(join(own, "tcp"), steps[0]!)).toEqual(checkpointBytes(join(own, "threads"), steps[0]!));
+    const best = await openSavedRun(join(own, "tcp"), "best");
+    expect(best.step).toBe(steps[0]! - 6);
+    const { code, stdout } = await skeinTrain(own, "evaluate", "tcp", "--checkpoint", "best", "--json");
+    const { loss } = metricLines(join(own, "tcp")).find(
+      ({ type, step }) => type === "evaluation" && step === best.step,
+    )!;
+    expect([code, JSON.parse(stdout)]).toMatchObject([0, { step: best.step }]);
+    expect((JSON.parse(stdout) as { loss: number }).loss).toBeCloseTo(loss, 5);
+    expect(
+      readFileSync(join(checkpointsFolder(join(own, "tcp")), folderName(best.step), "manifest.json"), "utf8"),
+    ).toContain('"best"');
+  } finally {
+    remove();
+  }
+});

@@ -1,0 +1,69 @@
+import { bytesPerElement, elementCount, type Shape } from "@skein/tensor-core";
+import { hostArrayType } from "@skein/tensor-core/backend";
+import { DataError } from "../errors.ts";
+import { npyDataOffset, type NpyHeader, npyPrefixBytes, parseNpyHeader, requireWholeNpy } from "../npy.ts";
+import { type NpyTarget, NpyWriter } from "../npy-writer.ts";
+import { requireMemory } from "./require-memory.ts";
+
+/** An array of numbers in shared memory, in C order. */
+export interface SharedArray {
+  /** What errors call it. */
+  readonly name: string;
+  readonly dtype: NpyTarget;
+  readonly shape: Shape;
+  readonly bytes: Uint8Array;
+}
+
+/** The pieces of a `.npy` file, wherever they come from. */
+export interface NpySource {
+  readonly name: string;
+  readonly sizeBytes: number;
+  readonly pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
+}
+
+const joined = (head: Uint8Array, piece: Uint8Array): Uint8Array => {
+  const both = new Uint8Array(head.length + piece.length);
+  both.set(head);
+  both.set(piece, head.length);
+  return both;
+};
+
+const isHeaderWhole = (head: Uint8Array, name: string): boolean =>
+  head.length >= npyPrefixBytes && head.length >= npyDataOffset(head, name);
+
+/**
+ * Read an array into shared memory, piece by piece.
+ *
+ * @param targetOf what its elements become. @param cure for one that takes more memory than is free.
+ * @throws DataError for what is no array of numbers, truncated, or does not fit in the target.
+ */
+export const readNpy = async (
+  { name, sizeBytes, pieces }: NpySource,
+  targetOf: (header: NpyHeader) => NpyTarget,
+): Promise<SharedArray> => {
+  let head: Uint8Array = new Uint8Array(0);
+  let array: { readonly writer: NpyWriter; readonly shared: SharedArray } | undefined;
+  const begin = (): void => {
+    const header = parseNpyHeader(head, name);
+    requireWholeNpy(header, name, sizeBytes);
+    const dtype = targetOf(header);
+    const count = elementCount(header.shape);
+    requireMemory(count * bytesPerElement[dtype], `the numbers of ${name}`, "use a smaller array");
+    const elements = new hostArrayType[dtype](new SharedArrayBuffer(count * bytesPerElement[dtype]));
+    const writer = new NpyWriter(header, name, dtype, elements);
+    writer.take(head.subarray(header.dataOffset));
+    array = { writer, shared: { name, dtype, shape: header.shape, bytes: new Uint8Array(elements.buffer) } };
+  };
+  for await (const piece of pieces) {
+    if (array !== undefined) {
+      array.writer.take(piece);
+      continue;
+    }
+    head = joined(head, piece);
+    if (isHeaderWhole(head, name)) begin();
+  }
+  if (array === undefined) begin(); // which tells what is missing
+  if (array === undefined) throw new DataError(`${name} holds no array; write it again with numpy.save`);
+  array.writer.end();
+  return array.shared;
+};

@@ -1,0 +1,120 @@
+import type { Shape } from "@skein/tensor-core";
+import { DataError } from "./errors.ts";
+import { npyElement, type NpyHeader } from "./npy.ts";
+
+/** What elements become. */
+export type NpyTarget = "f32" | "i32" | "u8";
+
+type Elements = Float32Array | Int32Array | Uint8Array;
+
+const allowed = {
+  f32: "must be a finite number of 32 bits",
+  i32: "must be an integer from -2147483648 to 2147483647",
+  u8: "must be an integer from 0 to 255",
+} as const;
+
+const fits = (value: number, target: NpyTarget): boolean => {
+  if (target === "f32") return Number.isFinite(Math.fround(value));
+  return target === "i32" ? (value | 0) === value : (value & 255) === value;
+};
+
+/** Walks the places, in C order, of elements that come in Fortran order: the first dimension varies fastest. */
+class FortranWalk {
+  private readonly shape: Shape;
+  private readonly strides: readonly number[];
+  private readonly at: number[];
+  private place = 0;
+
+  constructor(shape: Shape) {
+    this.shape = shape;
+    this.strides = shape.map((_, dim) => shape.slice(dim + 1).reduce((product, size) => product * size, 1));
+    this.at = shape.map(() => 0);
+  }
+
+  /** The place of the element at hand; goes on to the next. */
+  next(): number {
+    const { shape, strides, at, place } = this;
+    for (let dim = 0; dim < shape.length; dim++) {
+      this.place += strides[dim]!;
+      if (++at[dim]! < shape[dim]!) break;
+      this.place -= at[dim]! * strides[dim]!;
+      at[dim] = 0;
+    }
+    return place;
+  }
+}
+
+/** `[2, 5]` for the element at a place in C order. */
+const placeText = (place: number, shape: Shape): string => {
+  const at: number[] = [];
+  for (let dim = shape.length - 1, rest = place; dim >= 0; rest = Math.floor(rest / shape[dim--]!))
+    at.unshift(rest % shape[dim]!);
+  return `[${at.join(", ")}]`;
+};
+
+/**
+ * Writes the elements of an array, as pieces of its file come, into memory in C order; nothing but what its header
+ * says may be given.
+ *
+ * Cost: one pass; elements of Fortran order are scattered.
+ */
+export class NpyWriter {
+  private readonly header: NpyHeader;
+  private readonly name: string;
+  private readonly target: NpyTarget;
+  private readonly elements: Elements;
+  private readonly element: (view: DataView, offset: number) => number;
+  /** Undefined where elements follow each other in memory as in the file. */
+  private readonly walk: FortranWalk | undefined;
+  /** The beginning of an element whose rest comes with the next piece. */
+  private rest: Uint8Array = new Uint8Array(0);
+  private done = 0;
+
+  /** @param elements as many as the header says. */
+  constructor(header: NpyHeader, name: string, target: NpyTarget, elements: Elements) {
+    this.header = header;
+    this.name = name;
+    this.target = target;
+    this.elements = elements;
+    this.element = npyElement(header);
+    const isStraight = !header.fortranOrder || header.shape.filter((size) => size > 1).length < 2;
+    this.walk = isStraight ? undefined : new FortranWalk(header.shape);
+  }
+
+  /** @throws DataError for a value that does not fit. */
+  take(piece: Uint8Array): void {
+    const each = this.header.bytesPerElement;
+    let bytes = piece;
+    if (this.rest.length > 0) {
+      bytes = new Uint8Array(this.rest.length + piece.length);
+      bytes.set(this.rest);
+      bytes.set(piece, this.rest.length);
+    }
+    const number = Math.floor(bytes.length / each);
+    this.rest = bytes.slice(number * each);
+    if (this.walk === undefined && this.target === "u8" && this.header.descr.endsWith("u1"))
+      this.elements.set(bytes, this.done); // nothing to change, nothing to check
+    else this.write(new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), number);
+    this.done += number;
+  }
+
+  private write(view: DataView, number: number): void {
+    const { header, name, elements, target, element, walk, done } = this;
+    const { bytesPerElement: each, shape } = header;
+    for (let i = 0; i < number; i++) {
+      const value = element(view, i * each);
+      const place = walk?.next() ?? done + i;
+      if (!fits(value, target))
+        throw new DataError(`${name}${placeText(place, shape)} is ${value}, but ${allowed[target]}; correct the data`);
+      elements[place] = value;
+    }
+  }
+
+  /** @throws DataError where elements are missing. */
+  end(): void {
+    if (this.done < this.elements.length)
+      throw new DataError(
+        `${this.name} ended after ${this.done} of ${this.elements.length} elements while it was read; write it again`,
+      );
+  }
+}

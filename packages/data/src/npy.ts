@@ -1,0 +1,154 @@
+import { elementCount, type Shape } from "@skein/tensor-core";
+import { fromF16Bits } from "@skein/tensor-core/backend";
+import { DataError } from "./errors.ts";
+
+/** What the header of a `.npy` file says. */
+export interface NpyHeader {
+  /** NumPy's name of the element type, such as `<f8`. */
+  readonly descr: string;
+  readonly bytesPerElement: number;
+  readonly littleEndian: boolean;
+  /** Whether the first dimension varies fastest. */
+  readonly fortranOrder: boolean;
+  readonly shape: Shape;
+  /** Where elements begin. */
+  readonly dataOffset: number;
+  /** What kind of number an element is. */
+  readonly kind: "float" | "integer" | "bool";
+}
+
+/** Bytes in front of the header's text: the magic, the version, the length in two or four bytes. */
+export const npyPrefixBytes = 12;
+
+/** NumPy itself reads no longer header unless it is told to; a few hundred bytes are usual. */
+const mostHeaderBytes = 64 * 1024;
+
+const cure = "write it again with numpy.save";
+
+/** Where elements begin, by the first `npyPrefixBytes`. @throws DataError for what is no `.npy` file. */
+export const npyDataOffset = (bytes: Uint8Array, name: string): number => {
+  const fault = (rule: string): never => {
+    throw new DataError(`${name} ${rule}; ${cure}`);
+  };
+  if (bytes.length < npyPrefixBytes) fault(`has ${bytes.length} bytes, too few for a NumPy array`);
+  if (![0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59].every((byte, i) => bytes[i] === byte))
+    fault("is no NumPy array: it does not begin with the bytes \\x93NUMPY");
+  const version = bytes[6]!;
+  if (version < 1 || version > 3) fault(`has version ${version}.${bytes[7]} of the format, but 1, 2 and 3 are known`);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const length = version === 1 ? view.getUint16(8, true) : view.getUint32(8, true);
+  if (length > mostHeaderBytes)
+    fault(`says that its header has ${length} bytes, at most ${mostHeaderBytes} are allowed; it is damaged`);
+  return (version === 1 ? 10 : 12) + length;
+};
+
+const refused: Readonly<Record<string, string>> = {
+  O: "Python objects",
+  U: "strings",
+  S: "byte strings",
+  a: "byte strings",
+  V: "records",
+  c: "complex numbers",
+  M: "dates",
+  m: "spans of time",
+};
+
+const sizes: Readonly<Record<string, readonly number[]>> = {
+  f: [2, 4, 8],
+  i: [1, 2, 4, 8],
+  u: [1, 2, 4, 8],
+  b: [1],
+};
+
+const typeOf = (descr: string, name: string): Omit<NpyHeader, "fortranOrder" | "shape" | "dataOffset"> => {
+  const [, order, kind, digits] = /^([<>|=]?)([A-Za-z])(\d*)/.exec(descr) ?? [];
+  const bytesPerElement = Number(digits);
+  if (kind === undefined || sizes[kind]?.includes(bytesPerElement) !== true)
+    throw new DataError(
+      `${name} holds elements of type ${descr.slice(0, 40)}${refused[kind ?? ""] === undefined ? "" : `, ${refused[kind!]}`}; floats of 16, 32 or 64 bits, integers and bool are read: convert it with astype first`,
+    );
+  return {
+    descr,
+    bytesPerElement,
+    littleEndian: order !== ">",
+    kind: kind === "f" ? "float" : kind === "b" ? "bool" : "integer",
+  };
+};
+
+/**
+ * Read the header of a `.npy` file, version 1, 2 or 3: a Python dictionary of three keys.
+ *
+ * @param bytes the file from its beginning to `npyDataOffset` at least.
+ * @param name what errors call it.
+ * @throws DataError for what is no `.npy` file, and for element types that are no real numbers.
+ * Source: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+ */
+export const parseNpyHeader = (bytes: Uint8Array, name: string): NpyHeader => {
+  const dataOffset = npyDataOffset(bytes, name);
+  if (bytes.length < dataOffset)
+    throw new DataError(`${name} ends within its header of ${dataOffset} bytes, it was truncated; ${cure}`);
+  const header = new TextDecoder().decode(Uint8Array.from(bytes.subarray(bytes[6] === 1 ? 10 : 12, dataOffset)));
+  const descr = /'descr'\s*:\s*'([^']*)'/.exec(header)?.[1];
+  const order = /'fortran_order'\s*:\s*(True|False)/.exec(header)?.[1];
+  const dims = /'shape'\s*:\s*\(([\dL,\s]*)\)/.exec(header)?.[1];
+  if (descr === undefined && /'descr'\s*:\s*\[/.test(header))
+    throw new DataError(`${name} holds records of several fields; save each field as an array of its own`);
+  if (descr === undefined || order === undefined || dims === undefined)
+    throw new DataError(
+      `${name} has a header without descr, fortran_order or shape: ${JSON.stringify(header.slice(0, 60))}; ${cure}`,
+    );
+  const shape = dims
+    .split(",")
+    .map((dim) => dim.replace("L", "").trim())
+    .filter((dim) => dim !== "")
+    .map(Number);
+  // beyond it, sizes are not exact
+  if (shape.reduce((product, dim) => product * Math.max(dim, 1), 1) > 2 ** 48)
+    throw new DataError(`${name} says that its shape is [${shape.join(", ")}], more than any memory holds; ${cure}`);
+  return { ...typeOf(descr, name), fortranOrder: order === "True", shape, dataOffset };
+};
+
+/** Bytes that the elements take in the file. */
+const npyDataBytes = ({ shape, bytesPerElement }: NpyHeader): number => elementCount(shape) * bytesPerElement;
+
+/** @throws DataError where a file of so many bytes has fewer elements than its header says, or more. */
+export const requireWholeNpy = (header: NpyHeader, name: string, fileBytes: number): void => {
+  const expected = header.dataOffset + npyDataBytes(header);
+  if (fileBytes === expected) return;
+  throw new DataError(
+    `${name} has ${fileBytes} bytes, but ${header.descr}[${header.shape.join(", ")}] takes ${expected}; ${fileBytes < expected ? "it was truncated: write it again" : "save each array in a file of its own"}`,
+  );
+};
+
+/** How an element is read from its place. 64-bit integers lose what a double cannot hold. */
+export const npyElement = ({
+  descr,
+  kind,
+  bytesPerElement,
+  littleEndian: little,
+}: NpyHeader): ((view: DataView, offset: number) => number) => {
+  if (kind === "float") {
+    if (bytesPerElement === 2) return (view, offset) => fromF16Bits(view.getUint16(offset, little));
+    return bytesPerElement === 4
+      ? (view, offset) => view.getFloat32(offset, little)
+      : (view, offset) => view.getFloat64(offset, little);
+  }
+  if (kind === "bool") return (view, offset) => (view.getUint8(offset) === 0 ? 0 : 1);
+  const isSigned = descr.includes("i");
+  switch (bytesPerElement) {
+    case 1:
+      return isSigned ? (view, offset) => view.getInt8(offset) : (view, offset) => view.getUint8(offset);
+    case 2:
+      return isSigned
+        ? (view, offset) => view.getInt16(offset, little)
+        : (view, offset) => view.getUint16(offset, little);
+    case 4:
+      return isSigned
+        ? (view, offset) => view.getInt32(offset, little)
+        : (view, offset) => view.getUint32(offset, little);
+    default:
+      return isSigned
+        ? (view, offset) => Number(view.getBigInt64(offset, little))
+        : (view, offset) => Number(view.getBigUint64(offset, little));
+  }
+};

@@ -1,0 +1,62 @@
+import type { BytePairs } from "./byte-pairs.ts";
+
+/** The texts of a tokenizer's two files, as Hugging Face's libraries read them. */
+export interface TokenizerTexts {
+  /** `tokenizer.json`. */
+  readonly tokenizer: string;
+  /** `tokenizer_config.json`, which says what ends a text. */
+  readonly config: string;
+}
+
+/**
+ * Byte pairs in the form of Hugging Face's `tokenizer.json`: GPT-2's words and bytes, nothing put in front or behind.
+ *
+ * @param endOfText ends a text, and is token 0; the tokens of byte pairs follow it.
+ */
+export const tokenizerTexts = ({ tokens, merges }: BytePairs, endOfText: string): TokenizerTexts => ({
+  tokenizer: `${JSON.stringify(
+    {
+      version: "1.0",
+      truncation: null,
+      padding: null,
+      added_tokens: [
+        {
+          id: 0,
+          content: endOfText,
+          single_word: false,
+          lstrip: false,
+          rstrip: false,
+          normalized: false,
+          special: true,
+        },
+      ],
+      normalizer: null,
+      pre_tokenizer: { type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: true },
+      post_processor: null,
+      decoder: { type: "ByteLevel", add_prefix_space: true, trim_offsets: true, use_regex: true },
+      model: {
+        type: "BPE",
+        dropout: null,
+        unk_token: null,
+        continuing_subword_prefix: null,
+        end_of_word_suffix: null,
+        fuse_unk: false,
+        byte_fallback: false,
+        ignore_merges: false,
+        vocab: Object.fromEntries([endOfText, ...tokens].map((token, number) => [token, number])),
+        merges,
+      },
+    },
+    undefined,
+    1,
+  )}\n`,
+  config: `${JSON.stringify(
+    {
+      tokenizer_class: "PreTrainedTokenizerFast",
+      eos_token: endOfText,
+      clean_up_tokenization_spaces: false,
+    },
+    undefined,
+    1,
+  )}\n`,
+});
