@@ -1,5 +1,6 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { examples } from "@skein/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { ForeseenRun } from "../src/dry-run/foresee-run.ts";
 import { jobFolder, metricLines, skeinTrain } from "./cli.ts";
@@ -35,7 +36,7 @@ test("a dry run foresees the steps and bytes that a run then makes and sends, an
 });
 
 test("a dry run tells what is wrong with a job as a run does", async () => {
-  for (const fault of ["batch=999", "data.trainSamples=8", "learningRate.peak=-1"]) {
+  for (const fault of ["data.trainSamples=8", "batch=999", "learningRate.peak=-1"].slice(0, examples(1, 3))) {
     const [dry, real] = [
       await skeinTrain(folder, "run", "job.yaml", "--set", fault, "--dry-run"),
       await skeinTrain(folder, "run", "job.yaml", "--set", fault),

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { examples } from "@skein/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { jobFolder, skeinTrain } from "./cli.ts";
 
@@ -18,7 +19,7 @@ test("a range test suggests a rate below that with the least loss, on threads as
   const left = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith("skein-find-rate-"));
   const before = left();
   const found: Found[] = [];
-  for (const transport of ["threads", "tcp"]) {
+  for (const transport of ["threads", "tcp"].slice(0, examples(1, 2))) {
     const { code, stdout } = await skeinTrain(
       folder,
       "find-rate",
@@ -36,7 +37,7 @@ test("a range test suggests a rate below that with the least loss, on threads as
     found.push(JSON.parse(readFileSync(join(folder, "rates.json"), "utf8")) as Found);
   }
   const [{ points, suggestion }] = found as [Found];
-  expect(found[1]).toEqual(found[0]);
+  for (const other of found) expect(other).toEqual(found[0]);
   expect(left()).toEqual(before);
   expect(points[0]!.rate).toBe(1e-6);
   const factors = points.slice(1).map(({ rate }, i) => rate / points[i]!.rate);

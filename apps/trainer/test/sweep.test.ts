@@ -45,7 +45,7 @@ test("a grid is tried on samples held back, what fails counts as the worst, and 
   expect(other.code).toBe(2);
 });
 
-test("a Bayesian sweep that was stopped amid its trials ends as one that was not", async () => {
+test("a Bayesian sweep that was stopped amid its trials ends as one that was not", { tags: "full" }, async () => {
   const random = ["--random", "learningRate.peak=log:1e-4..1e-1", "--search", "bayes", "--trials", "3"];
   const args = ["sweep", "job.yaml", ...small, ...random, "--parallel", "2", "--steps", "200"];
   const running = start(folder, ...args, "--output", "stopped");
