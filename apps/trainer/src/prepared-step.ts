@@ -26,26 +26,32 @@ export interface PreparedStep extends PreparedGraph {
  * The graph of one training step on one rank's part of a batch, as it is traced.
  *
  * @param step which one, from 0: compressors may take turns.
+ * @param lastPart of a batch in several parts, only the last.
  */
 const tracedStep = (
   parts: Parts,
   { job, data }: Pick<Prepared, "job" | "data">,
-  state: unknown,
-  step: number,
+  state: TrainState<TensorSpec>,
+  { step, lastPart }: { readonly step: number; readonly lastPart: boolean },
 ): Graph => {
   const batch = batchSpecs(data.train, samplesAtOnce(job));
   const last = trainStep(parts, stepKindAt(parts, step));
-  const before = accumulate(parts);
+  const earlier = accumulate(parts);
   // Parts of a batch are compiled by themselves; together they are what a step takes.
   const whole = (own: TrainState<Tensor>, ...batches: LabelledBatch[]): StepResult => {
-    const sums = batches
+    const before = batches
       .slice(0, -1)
-      .reduce<Accumulated<Tensor> | undefined>((done, part) => before(own, part, done), undefined);
-    return last(own, batches.at(-1)!, sums);
+      .reduce<Accumulated<Tensor> | undefined>((done, part) => earlier(own, part, done), undefined);
+    return last(own, batches.at(-1)!, before);
   };
+  const scalar = (dtype: "f32" | "u32"): TensorSpec => ({ dtype, shape: [] });
+  const sums = { parts: scalar("u32"), loss: scalar("f32"), gradients: state.params, model: state.model };
   const traced = trace(
-    whole as unknown as (...args: Tensor[]) => unknown,
-    [state as never, ...Array<never>(parts.accumulate).fill(batch as never)],
+    (lastPart ? last : whole) as unknown as (...args: Tensor[]) => unknown,
+    [
+      state as never,
+      ...(lastPart ? [batch as never, sums as never] : Array<never>(parts.accumulate).fill(batch as never)),
+    ],
     { mesh: parts.mesh, place: firstPlace(parts.mesh) },
   );
   return passesFor(job).reduce((graph, pass) => pass(graph), traced.graph);
@@ -68,10 +74,16 @@ const withinBound = ({ memory }: Job, graph: Graph, workspaceBytes: (graph: Grap
  * @throws ConfigError where a backend's plan cannot be kept within `memory.maxBytes`.
  * @param plan where the exchange or the way of tokens follows from measurements, or from prices. Default: what such a
  * job begins with, each tensor by itself; tokens straight to their experts, in one chunk.
+ * @param alone of a step that computes several parts of a batch, only the last: what is compiled, and bounds memory.
+ * Default: all parts in one graph, which tells what a step computes, but not what it holds.
  */
 export const traceStep = (
   prepared: Prepared,
-  { plan, step = prepared.totalSteps - 1 }: { readonly plan?: ExchangePlan | undefined; readonly step?: number } = {},
+  {
+    plan,
+    step = prepared.totalSteps - 1,
+    alone = false,
+  }: { readonly plan?: ExchangePlan | undefined; readonly step?: number; readonly alone?: boolean } = {},
 ): {
   onCpu(): PreparedStep;
   onWebGpu(facts: DeviceFacts): PreparedStep;
@@ -80,11 +92,12 @@ export const traceStep = (
   const { job } = prepared;
   const parts = buildParts(partsInputOf(prepared, plan), plan);
   const state = stateSpecs(parts);
-  const graph = tracedStep(parts, prepared, state, step);
+  const inParts = parts.accumulate > 1;
+  const graph = tracedStep(parts, prepared, state, { step, lastPart: alone && inParts });
   const stateInputs = flattenTree<TensorSpec>(state).leaves.length;
   const donate = Array.from({ length: stateInputs }, (_, i) => i);
   const kept = (prepare: (graph: Graph) => Graph, planOf: (ready: Graph) => MemoryPlan): Graph =>
-    withinBound(job, graph, (one) => planOf(prepare(one)).workspaceBytes);
+    inParts && !alone ? graph : withinBound(job, graph, (one) => planOf(prepare(one)).workspaceBytes);
   const planned = (prepare: (graph: Graph) => Graph, planOf: (ready: Graph) => MemoryPlan): PreparedStep => {
     const ready = prepare(kept(prepare, planOf));
     const memory = planOf(ready);

@@ -5,7 +5,7 @@ import type { MemoryJob } from "./job.ts";
 import { modelOf } from "./modules/traced-model.ts";
 import { taskOf } from "./modules/task.ts";
 import type { Prepared } from "./prepare.ts";
-import { traceStep } from "./prepared-step.ts";
+import { type PreparedStep, traceStep } from "./prepared-step.ts";
 import { formatBytes } from "./summary.ts";
 
 /** What the intermediates of a step take on each rank, and what it costs to keep no more of them. */
@@ -25,9 +25,13 @@ export interface StepMemory {
 export const stepMemoryOf = async (prepared: Prepared, device?: DeviceFacts): Promise<StepMemory> => {
   const { job, data, traced } = prepared;
   const measure = (one: Prepared): { readonly bytes: number; readonly flops: number } => {
-    const step = traceStep(one);
-    const { graph, plan } = device === undefined ? step.onCpu() : step.onWebGpu(device);
-    return { bytes: plan.workspaceBytes, flops: graphCost(graph).flops };
+    const prepare = (alone: boolean): PreparedStep => {
+      const step = traceStep(one, { alone });
+      return device === undefined ? step.onCpu() : step.onWebGpu(device);
+    };
+    const compiled = prepare(true);
+    const { graph } = one.job.accumulate === undefined ? compiled : prepare(false);
+    return { bytes: compiled.plan.workspaceBytes, flops: graphCost(graph).flops };
   };
   const own = measure(prepared);
   const { recompute } = job.memory;
