@@ -103,6 +103,9 @@ const scatterOf = (points: readonly RatedLoss[]): number => {
  * Suggest a learning rate from a range test: where the smoothed loss falls fastest over ln(rate), but no more than a
  * tenth of the rate where it is least. Only rates up to the least loss count.
  *
+ * On a quadratic whose directions are all as steep it is below 2/λ, where descent diverges. One steep direction among
+ * many flat ones is seen late, by a test whose rate grows: there it was up to 2.6 times that bound.
+ *
  * @returns undefined where the smoothed loss has not fallen by more than single losses scatter, which is four of its
  * own deviations, or there are fewer than 10 steps.
  *
