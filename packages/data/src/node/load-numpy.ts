@@ -16,6 +16,7 @@ export interface NumpyPair {
   readonly labels: string;
 }
 
+/** Where arrays of NumPy lie, and which of them are samples and labels. */
 export interface NumpyOptions {
   /** An `.npz` file; or `folder`, with a `.npy` file for each array. */
   readonly file?: string | undefined;

@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import { crc32 } from "node:zlib";
-import { type Entry, openPromise, type ZipFile } from "yauzl";
+import type { Entry, ZipFile } from "yauzl";
 import { DataError } from "../errors.ts";
 import { openFile } from "./file-pieces.ts";
 import type { NpySource } from "./read-npy.ts";
@@ -45,6 +45,8 @@ export interface Npz {
  */
 export const openNpz = async (path: string): Promise<Npz> => {
   openFile(path, "name an .npz file").close(); // anything but a regular file is told in our words
+  // CommonJS, which asks for Node's modules when it is loaded: bundled servers of ES modules cannot at their start.
+  const { openPromise } = await import("yauzl");
   let zip: ZipFile;
   try {
     zip = await openPromise(path, { autoClose: false });
