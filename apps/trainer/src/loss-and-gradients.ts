@@ -49,9 +49,8 @@ export type TrainStep = (state: TrainState<Tensor>, batch: LabelledBatch, before
 export interface Accumulated<Leaf> {
   /** u32 scalar: how many parts. */
   readonly parts: Leaf;
-  /** Sums over them; gradients with the scale of the loss, where there is one. */
-  readonly loss: Leaf;
-  readonly gradients: unknown;
+  /** Over them; gradients with the scale of the loss, where there is one. */
+  readonly sums: { readonly loss: Leaf; readonly gradients: unknown };
   /** What the last of them has left; each part begins with what the one before has left. */
   readonly model: unknown;
 }
@@ -99,7 +98,7 @@ export const accumulate =
     );
     const own = { loss, gradients };
     return {
-      ...(before === undefined ? own : sumOf({ loss: before.loss, gradients: before.gradients }, own)),
+      sums: before === undefined ? own : sumOf(before.sums, own),
       parts: before === undefined ? full([], 1, "u32") : add(before.parts, 1),
       model: next,
     };
@@ -136,11 +135,9 @@ export const lossAndGradients = (
           ...curvature.observing(foldIn(foldIn(stepKey, 2), axisIndex(dataAxis))),
           ...(lossScale !== undefined && { lossScale: scaling.scale }),
         });
-  const [, { loss: ownLoss, next }, own] = result;
-  const { loss, gradients: scaled } =
-    before === undefined
-      ? { loss: ownLoss, gradients: own }
-      : meanOf(sumOf({ loss: before.loss, gradients: before.gradients }, { loss: ownLoss, gradients: own }), numParts);
+  const [, { loss: ownLoss, next }, ownGradients] = result;
+  const own = { loss: ownLoss, gradients: ownGradients };
+  const { loss, gradients: scaled } = before === undefined ? own : meanOf(sumOf(before.sums, own), numParts);
   // Each rank has seen other samples, or other positions of them; one statistic for all keeps the state shared.
   const [meanLoss, modelState] = inPhase("communication", () =>
     scope("mean-loss", () => meanOverRanks([loss, next] as const, everyRankAxis(mesh))),

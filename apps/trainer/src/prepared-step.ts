@@ -39,18 +39,19 @@ const tracedStep = (
   const earlier = accumulate(parts);
   // Parts of a batch are compiled by themselves; together they are what a step takes.
   const whole = (own: TrainState<Tensor>, ...batches: LabelledBatch[]): StepResult => {
-    const before = batches
+    const sums = batches
       .slice(0, -1)
       .reduce<Accumulated<Tensor> | undefined>((done, part) => earlier(own, part, done), undefined);
-    return last(own, batches.at(-1)!, before);
+    return last(own, batches.at(-1)!, sums);
   };
   const scalar = (dtype: "f32" | "u32"): TensorSpec => ({ dtype, shape: [] });
-  const sums = { parts: scalar("u32"), loss: scalar("f32"), gradients: state.params, model: state.model };
+  const sums = { loss: scalar("f32"), gradients: state.params };
+  const before = { parts: scalar("u32"), sums, model: state.model };
   const traced = trace(
     (lastPart ? last : whole) as unknown as (...args: Tensor[]) => unknown,
     [
       state as never,
-      ...(lastPart ? [batch as never, sums as never] : Array<never>(parts.accumulate).fill(batch as never)),
+      ...(lastPart ? [batch as never, before as never] : Array<never>(parts.accumulate).fill(batch as never)),
     ],
     { mesh: parts.mesh, place: firstPlace(parts.mesh) },
   );
@@ -110,4 +111,14 @@ export const traceStep = (
     onWebGpu: (facts) => planned(...webGpu(facts)),
     shaders: (facts) => shadersOf(kept(...webGpu(facts)), facts, { donate }),
   };
+};
+
+/** The same on the CPU, or on a device. */
+export const prepareStep = (
+  prepared: Prepared,
+  device: DeviceFacts | undefined,
+  options: Parameters<typeof traceStep>[1] = {},
+): PreparedStep => {
+  const step = traceStep(prepared, options);
+  return device === undefined ? step.onCpu() : step.onWebGpu(device);
 };

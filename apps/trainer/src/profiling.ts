@@ -23,7 +23,7 @@ import { backwardOf, isAloneOn, profileOfStarts } from "./planning/measure-profi
 import { decidePlan, type ExchangeTimes } from "./planning/plan-together.ts";
 import { partsInputOf, prepare, type Prepared } from "./prepare.ts";
 import { type GradientTensor, gradientTensors, traceExchange } from "./prepared-exchange.ts";
-import { type PreparedStep, traceStep } from "./prepared-step.ts";
+import { type PreparedStep, prepareStep, traceStep } from "./prepared-step.ts";
 import type { Progress } from "./progress.ts";
 import { runJob } from "./run-job.ts";
 import { overridesOf, type RunOptions } from "./run-options.ts";
@@ -214,10 +214,7 @@ const openWith = async (
   const job: Job = { ...loaded, backend, compression: steady(loaded.compression) };
   const namesSame = before !== undefined && isDeepStrictEqual(before.job.data, job.data);
   const prepared = await prepare(job, namesSame ? { data: before.data } : {});
-  const step = (plan?: ExchangePlan): PreparedStep => {
-    const traced = traceStep(prepared, { plan });
-    return device === undefined ? traced.onCpu() : traced.onWebGpu(device);
-  };
+  const step = (plan?: ExchangePlan): PreparedStep => prepareStep(prepared, device, { plan });
   return {
     facts: {
       name: job.name,

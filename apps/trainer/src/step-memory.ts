@@ -5,7 +5,7 @@ import type { MemoryJob } from "./job.ts";
 import { modelOf } from "./modules/traced-model.ts";
 import { taskOf } from "./modules/task.ts";
 import type { Prepared } from "./prepare.ts";
-import { type PreparedStep, traceStep } from "./prepared-step.ts";
+import { prepareStep } from "./prepared-step.ts";
 import { formatBytes } from "./summary.ts";
 
 /** What the intermediates of a step take on each rank, and what it costs to keep no more of them. */
@@ -25,12 +25,8 @@ export interface StepMemory {
 export const stepMemoryOf = async (prepared: Prepared, device?: DeviceFacts): Promise<StepMemory> => {
   const { job, data, traced } = prepared;
   const measure = (one: Prepared): { readonly bytes: number; readonly flops: number } => {
-    const prepare = (alone: boolean): PreparedStep => {
-      const step = traceStep(one, { alone });
-      return device === undefined ? step.onCpu() : step.onWebGpu(device);
-    };
-    const compiled = prepare(true);
-    const { graph } = one.job.accumulate === undefined ? compiled : prepare(false);
+    const compiled = prepareStep(one, device, { alone: true });
+    const { graph } = one.job.accumulate === undefined ? compiled : prepareStep(one, device);
     return { bytes: compiled.plan.workspaceBytes, flops: graphCost(graph).flops };
   };
   const own = measure(prepared);

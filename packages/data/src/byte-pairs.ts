@@ -1,4 +1,5 @@
 import { ArgumentError } from "@skein/tensor-core";
+import { BinaryHeap } from "@skein/tensor-core/backend";
 import { byteCharacters } from "./byte-level.ts";
 
 /** Tokens that were learned of a text: 256 characters of bytes, and what pairs of tokens become. */
@@ -45,41 +46,6 @@ const isBefore = (one: Entry, other: Entry): boolean => {
   const { left, right } = one.pair;
   return left === other.pair.left ? right < other.pair.right : left < other.pair.left;
 };
-
-/** A binary heap. */
-class Queue {
-  private readonly entries: Entry[] = [];
-
-  put(entry: Entry): void {
-    const { entries } = this;
-    let at = entries.length;
-    while (at > 0) {
-      const above = (at - 1) >> 1;
-      if (!isBefore(entry, entries[above]!)) break;
-      entries[at] = entries[above]!;
-      at = above;
-    }
-    entries[at] = entry;
-  }
-
-  take(): Entry | undefined {
-    const { entries } = this;
-    const first = entries[0];
-    const last = entries.pop();
-    if (first === undefined || last === undefined || entries.length === 0) return first;
-    let at = 0;
-    for (;;) {
-      let below = 2 * at + 1;
-      if (below >= entries.length) break;
-      if (below + 1 < entries.length && isBefore(entries[below + 1]!, entries[below]!)) below++;
-      if (!isBefore(entries[below]!, last)) break;
-      entries[at] = entries[below]!;
-      at = below;
-    }
-    entries[at] = last;
-    return first;
-  }
-}
 
 /** Pairs of all words, counted. */
 class PairCounts {
@@ -167,18 +133,18 @@ export const learnBytePairs = (
     for (let i = 1; i < word.length; i++) pairs.add(word[i - 1]!, word[i]!, count, words.length);
     words.push({ tokens: word, count });
   }
-  const queue = new Queue();
-  for (const pair of pairs) queue.put({ pair, count: pair.count });
+  const queue = new BinaryHeap(isBefore);
+  for (const pair of pairs) queue.push({ pair, count: pair.count });
   const merges: (readonly [string, string])[] = [];
   const counts: number[] = [];
   const learned = new Set<Pair>();
   while (tokens.length < vocabulary) {
-    const next = queue.take();
+    const next = queue.pop();
     if (next === undefined || next.count < minimumCount) break;
     const { pair, count } = next;
     if (count !== pair.count) {
       // some of it went to other tokens since
-      if (pair.count > 0) queue.put({ pair, count: pair.count });
+      if (pair.count > 0) queue.push({ pair, count: pair.count });
       continue;
     }
     const [left, right] = [tokens[pair.left]!, tokens[pair.right]!];
@@ -198,7 +164,7 @@ export const learnBytePairs = (
     const places = pair.words.splice(0);
     for (const index of places) mergeIn(words, index, pair, token, pairs, grown);
     pair.count = 0;
-    for (const each of grown) if (each.count > 0) queue.put({ pair: each, count: each.count });
+    for (const each of grown) if (each.count > 0) queue.push({ pair: each, count: each.count });
   }
   return { tokens, merges, counts };
 };

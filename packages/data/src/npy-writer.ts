@@ -1,5 +1,6 @@
 import type { Shape } from "@skein/tensor-core";
 import { DataError } from "./errors.ts";
+import { joinBytes } from "./join-bytes.ts";
 import { npyElement, type NpyHeader } from "./npy.ts";
 
 /** What elements become. */
@@ -84,12 +85,7 @@ export class NpyWriter {
   /** @throws DataError for a value that does not fit. */
   take(piece: Uint8Array): void {
     const each = this.header.bytesPerElement;
-    let bytes = piece;
-    if (this.rest.length > 0) {
-      bytes = new Uint8Array(this.rest.length + piece.length);
-      bytes.set(this.rest);
-      bytes.set(piece, this.rest.length);
-    }
+    const bytes = this.rest.length === 0 ? piece : joinBytes(this.rest, piece);
     const number = Math.floor(bytes.length / each);
     this.rest = bytes.slice(number * each);
     if (this.walk === undefined && this.target === "u8" && this.header.descr.endsWith("u1"))

@@ -76,3 +76,4 @@ export { type Recomputation, type RecomputeOptions, recomputeWithin } from "./pa
 export { recomputeRegions } from "./passes/recompute/recompute-regions.ts";
 export { simplify } from "./passes/simplify.ts";
 export { leavesByPath } from "./tree.ts";
+export { BinaryHeap } from "./binary-heap.ts";

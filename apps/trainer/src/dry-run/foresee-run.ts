@@ -6,7 +6,7 @@ import type { Job } from "../job.ts";
 import { measureJobRates } from "../job-rates.ts";
 import { isPlanned } from "../planning/exchange-plan.ts";
 import { partsInputOf } from "../prepare.ts";
-import { type PreparedStep, traceStep } from "../prepared-step.ts";
+import { prepareStep } from "../prepared-step.ts";
 import { prepareOn } from "../run-job.ts";
 import { buildParts, stateSpecs } from "../train-state.ts";
 import { predictStep, type StepPrediction } from "./step-prediction.ts";
@@ -66,11 +66,8 @@ export const foreseeRun = async (job: Job): Promise<ForeseenRun> => {
   const { data, totalSteps, stepsPerEpoch, whole } = prepared;
   const backend = prepared.job.backend as BackendName; // settled by prepareOn
   const { rates, device } = await measureJobRates(prepared.job, backend);
-  const traced = (alone: boolean): PreparedStep => {
-    const step = traceStep(prepared, { alone });
-    return device === undefined ? step.onCpu() : step.onWebGpu(device);
-  };
-  const step = traced(false);
+  const step = prepareStep(prepared, device);
+  const compiled = job.accumulate === undefined ? step : prepareStep(prepared, device, { alone: true });
   const { params, optimizer, ...rest } = stateSpecs(buildParts(partsInputOf(prepared)));
   const { sentBytes, ...prediction } = predictStep(prepared.job, step, { rates, device });
   return {
@@ -91,7 +88,7 @@ export const foreseeRun = async (job: Job): Promise<ForeseenRun> => {
       parameters: bytesOf(params),
       optimizer: bytesOf(optimizer),
       other: bytesOf(rest),
-      intermediates: (job.accumulate === undefined ? step : traced(true)).plan.workspaceBytes,
+      intermediates: compiled.plan.workspaceBytes,
       gradients: bytesOf(params),
     },
     sentBytesPerStep: sentBytes,

@@ -1,4 +1,5 @@
 import { DataError } from "../errors.ts";
+import { joinBytes } from "../join-bytes.ts";
 import { openFile } from "./file-pieces.ts";
 
 /** A line of a file of JSON lines. */
@@ -13,17 +14,6 @@ export interface JsonLine {
 
 /** Strings of V8 end at half a gibibyte, and nobody writes such a line. */
 const mostLineBytes = 2 ** 28;
-
-const joined = (pieces: readonly Uint8Array[], bytes: number): Uint8Array => {
-  if (pieces.length === 1) return pieces[0]!;
-  const whole = new Uint8Array(bytes);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
-};
 
 const newline = 10;
 
@@ -43,11 +33,11 @@ function* linesOf(path: string, cure: string): Generator<readonly [number: numbe
         if (bytes > mostLineBytes)
           throw new DataError(`${path}:${number}: the line has more than ${mostLineBytes} bytes; ${cure}`);
         if (to < 0) break;
-        yield [number++, joined(pieces, bytes)];
+        yield [number++, joinBytes(...pieces)];
         [pieces, bytes, from] = [[], 0, to + 1];
       }
     }
-    yield [number, joined(pieces, bytes)];
+    yield [number, joinBytes(...pieces)];
   } finally {
     file.close();
   }

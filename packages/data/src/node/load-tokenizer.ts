@@ -1,8 +1,9 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DataError } from "../errors.ts";
 import type { Tokenizer } from "../tokenizer.ts";
 import { readerPackages } from "./data-packages.ts";
+import { isFolder } from "./files-below.ts";
 import { requirePackage } from "./optional-package.ts";
 
 /** The file of a tokenizer in a folder of Hugging Face's layout. */
@@ -53,8 +54,7 @@ const textOf = (token: unknown): string | undefined =>
  * @example const { encode } = loadTokenizer("checkpoints/llama", import.meta.url);
  */
 export const loadTokenizer = (place: string, from: string): Tokenizer => {
-  const isFolder = statSync(place, { throwIfNoEntry: false })?.isDirectory() === true;
-  const path = isFolder ? join(place, tokenizerFile) : place;
+  const path = isFolder(place) ? join(place, tokenizerFile) : place;
   const description = readObject(path);
   const beside = join(dirname(path), configFile);
   const config = existsSync(beside) ? readObject(beside) : {};

@@ -1,6 +1,7 @@
 import { bytesPerElement, elementCount, type Shape } from "@skein/tensor-core";
 import { hostArrayType } from "@skein/tensor-core/backend";
 import { DataError } from "../errors.ts";
+import { joinBytes } from "../join-bytes.ts";
 import { npyDataOffset, type NpyHeader, npyPrefixBytes, parseNpyHeader, requireWholeNpy } from "../npy.ts";
 import { type NpyTarget, NpyWriter } from "../npy-writer.ts";
 import { requireMemory } from "./require-memory.ts";
@@ -20,13 +21,6 @@ export interface NpySource {
   readonly sizeBytes: number;
   readonly pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 }
-
-const joined = (head: Uint8Array, piece: Uint8Array): Uint8Array => {
-  const both = new Uint8Array(head.length + piece.length);
-  both.set(head);
-  both.set(piece, head.length);
-  return both;
-};
 
 const isHeaderWhole = (head: Uint8Array, name: string): boolean =>
   head.length >= npyPrefixBytes && head.length >= npyDataOffset(head, name);
@@ -59,7 +53,7 @@ export const readNpy = async (
       array.writer.take(piece);
       continue;
     }
-    head = joined(head, piece);
+    head = joinBytes(head, piece);
     if (isHeaderWhole(head, name)) begin();
   }
   if (array === undefined) begin(); // which tells what is missing
