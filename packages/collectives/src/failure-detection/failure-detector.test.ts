@@ -191,7 +191,8 @@ describe("whenever this thread runs and pauses,", () => {
         if (alone >= bound) expect(watched.lostAt).toBeDefined();
         if (watched.lostAt === undefined) return;
         expect(watched.lostAt).toBeGreaterThanOrEqual(heartbeat.lossMilliseconds);
-        expect(watched.lostSilence).toBeLessThan(bound);
+        // Looks at thirds of a millisecond add up to a loss time only nearly, so the bound may be reached.
+        expect(watched.lostSilence).toBeLessThanOrEqual(bound + 1e-6);
         expect(watched.suspicions, "suspected before").toEqual([true]);
       }),
       { numRuns: 500 },
