@@ -1,4 +1,5 @@
-import { evaluationBatches, type Records } from "@skein/data";
+import type { Samples } from "@skein/data";
+import { type DamagedImage, readEvaluationBatches } from "@skein/data/node";
 import type { LabelledBatch, Model } from "@skein/models";
 import { type Backend, type DeviceArray, jit, type JitOptions } from "@skein/tensor-core";
 import type { Job } from "./job.ts";
@@ -33,14 +34,17 @@ export const evaluationBatch = (job: Pick<Job, "evaluation" | "ranks" | "mesh">,
 /**
  * Compile the evaluation of a model. Ranks work on their own parts, together only where the model itself does; the main
  * thread adds the sums up.
+ *
+ * @param damaged is told of images that others take the places of.
  */
 export const makeEvaluation = (
   model: Model,
   backend: Backend,
   options: Pick<JitOptions, "mesh" | "communicators">,
+  damaged: (image: DamagedImage) => void,
 ): ((
   learnt: Learnt,
-  records: Records,
+  samples: Samples,
   shard: { batchSize: number; rank: number; worldSize: number },
 ) => Promise<EvaluationSums>) => {
   const compiled = jit(
@@ -50,9 +54,9 @@ export const makeEvaluation = (
   );
   const evenly = model.sharding !== undefined;
   const call = compiled as unknown as (...args: unknown[]) => Promise<Record<keyof EvaluationSums, DeviceArray>>;
-  return async ({ params, model: own }, records, shard) => {
+  return async ({ params, model: own }, samples, shard) => {
     const sums = { correct: 0, lossSum: 0, count: 0 };
-    for (const { batch, mask } of evaluationBatches(records, { ...shard, evenly })) {
+    for await (const { batch, mask } of readEvaluationBatches(samples, { ...shard, evenly, damaged })) {
       const metrics = await call(params, own, { ...batch, mask });
       for (const name of ["correct", "lossSum", "count"] as const) {
         sums[name] += (await backend.download(metrics[name])).item();

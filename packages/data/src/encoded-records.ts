@@ -44,7 +44,7 @@ export interface EncodedImages {
   /** SHA-256 of the encoded bytes in their order, of the labels, and of how they are decoded. */
   readonly digest: string;
   readonly cache: ImageCache;
-  /** What threads know of each image, see `imageState`; in the last word, how many are damaged. i32 [count + 1]. */
+  /** What threads know of each image, see `imageState`. i32 [count]. */
   readonly states: Int32Array<SharedArrayBuffer>;
   /** Whether the next sound image takes the place of one that cannot be decoded. */
   readonly skipDamaged: boolean;

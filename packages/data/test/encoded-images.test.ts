@@ -252,8 +252,6 @@ describe("damaged images", () => {
             );
             const met = broken.filter((i) => train.images.states[i] === imageState.damaged);
             expect(told.map(({ name }) => name).toSorted()).toEqual(met.map((i) => paths[i]!).toSorted());
-            expect(told.map(({ before }) => before).toSorted((a, b) => a - b)).toEqual(met.map((_, i) => i));
-            expect(train.images.states[count]).toBe(met.length);
           } finally {
             for (const i of broken) renameSync(`${paths[i]!}.bak`, paths[i]!);
           }

@@ -37,7 +37,7 @@ const layoutOf = ({ fields }: Records): string =>
  * @param what names it in errors.
  * @throws ModuleError for what is none.
  */
-export const checkedData = (data: unknown, what: string): DataSet => {
+export const checkedData = (data: unknown, what: string): DataSet<Records> => {
   const { train, test, predicts, classes } = (data ?? {}) as Partial<DataSet>;
   if (!predictions.includes(predicts))
     throw new ModuleError(

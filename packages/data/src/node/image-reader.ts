@@ -18,8 +18,6 @@ export interface DamagedImage {
   /** Its path, behind the line that names it. */
   readonly name: string;
   readonly why: string;
-  /** How many were found before it, by all threads. */
-  readonly before: number;
 }
 
 /**
@@ -85,8 +83,7 @@ export class ImageReader {
   private markDamaged(image: number, why: string): void {
     const { states, source } = this.records.images;
     if (Atomics.exchange(states, image, imageState.damaged) === imageState.damaged) return;
-    const before = Atomics.add(states, source.count, 1);
-    this.damaged({ name: imageName(source, image), why, before });
+    this.damaged({ name: imageName(source, image), why });
   }
 
   private async enter(): Promise<void> {

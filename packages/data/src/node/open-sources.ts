@@ -69,14 +69,13 @@ export const openSources = async (
   const cache = imageCache(cacheMegabytes * 1e6, size[0] * size[1] * channels, count);
   const opened: EncodedRecords[] = [];
   for (const source of sources) {
-    const states = new Int32Array(new SharedArrayBuffer(4 * (source.count + 1)));
+    const states = new Int32Array(new SharedArrayBuffer(4 * source.count));
     const unread = (index: number): void => {
       states[index] = imageState.damaged;
-      states[source.count]!++;
       damaged.push(textAt(source.paths, index));
     };
     const bytes = await digests(source, skipDamaged ? unread : undefined);
-    if (states[source.count] === source.count) throw noSoundImage(source, source.count);
+    if (states.every((state) => state === imageState.damaged)) throw noSoundImage(source, source.count);
     const digest = createHash("sha256")
       .update(JSON.stringify([source.count, decoding]))
       .update(new Uint8Array(source.labels.buffer))

@@ -29,7 +29,7 @@ export interface Prefetched {
   /** Arrays over the slot: valid until the next call of `next`. */
   readonly batch: Batch;
   readonly position: DataPosition;
-  /** Of encoded samples: how many images of the batch were decoded before, and kept. */
+  /** Where decoded images are kept: how many of the batch were. */
   readonly keptImages?: number;
 }
 
@@ -42,13 +42,13 @@ export interface Prefetched {
 export class Prefetcher {
   private readonly thread: BatchThread;
   private readonly steps: number;
-  private readonly isEncoded: boolean;
+  private readonly isKept: boolean;
   private at: DataPosition;
 
   constructor(samples: Samples, { slots = 4, augmentation, damaged, ...options }: PrefetchOptions) {
     this.steps = stepsPerEpoch(samples.count, options.batchSize);
     this.at = options.position ?? { epoch: 0, step: 0 };
-    this.isEncoded = isEncoded(samples);
+    this.isKept = isEncoded(samples) && samples.images.cache.capacity > 0;
     this.thread = new BatchThread(
       samples,
       { of: "training", augmentation, ...options },
@@ -75,7 +75,7 @@ export class Prefetcher {
     const { batch, keptImages } = await this.thread.next();
     const position = this.at;
     this.at = advance(position, this.steps);
-    return { batch, position, ...(this.isEncoded && { keptImages }) };
+    return { batch, position, ...(this.isKept && { keptImages }) };
   }
 
   /** End the worker, whatever it does. Resolves once images that are being decoded are done. */
