@@ -123,7 +123,8 @@ export const limited = <Of extends Samples>(
   { validationFraction, trainSamples, testSamples, judgeBy }: DataJob,
 ): DataSet<Of> => {
   const split = validationFraction === undefined ? undefined : splitRecords<Of>(data.train, validationFraction);
-  const { train, test } = split === undefined ? data : { train: split.train, test: split.valid };
+  const { train, test }: { readonly train: Of; readonly test: Of } =
+    split === undefined ? data : { train: split.train, test: split.valid };
   const learnt = takeRecords<Of>(train, trainSamples ?? train.count);
   const judged = judgeBy === "training" ? learnt : test;
   return { ...data, train: learnt, test: takeRecords<Of>(judged, testSamples ?? judged.count) };
