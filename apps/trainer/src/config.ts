@@ -1,5 +1,6 @@
 import { dirname, isAbsolute, resolve } from "node:path";
 import { readTextFile } from "@skein/collectives/node";
+import { isAddress } from "@skein/data/node";
 import { didYouMean, excerpt } from "@skein/tensor-core/backend";
 import { type Alias, type Document, isMap, isNode, isScalar, LineCounter, parse, parseDocument, visit } from "yaml";
 import type { z } from "zod";
@@ -369,7 +370,7 @@ export const anchored = (job: Job, folderOf: (path: Path) => string): Job => {
   const absolute = structuredClone(job);
   for (const path of placePaths) {
     const place = valueAt(absolute, path);
-    const seen = (one: string): string => resolve(folderOf(path), one);
+    const seen = (one: string): string => (isAddress(one) ? one : resolve(folderOf(path), one));
     if (typeof place === "string") Object.assign(absolute[path[0]], { [path[1]]: seen(place) });
     if (Array.isArray(place)) Object.assign(absolute[path[0]], { [path[1]]: (place as string[]).map(seen) });
   }
@@ -387,7 +388,7 @@ export const besideFile = (job: Job): RelativePath[] =>
   placePaths.flatMap((path) =>
     [valueAt(job, path)]
       .flat()
-      .filter((value): value is string => typeof value === "string" && !isAbsolute(value))
+      .filter((value): value is string => typeof value === "string" && !isAbsolute(value) && !isAddress(value))
       .map((value) => ({ key: path.join("."), value })),
   );
 
