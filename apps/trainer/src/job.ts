@@ -170,6 +170,8 @@ export interface PretrainedJob {
   readonly folder: string;
   /** Begin with those of the folder, or with fresh ones of its configuration. */
   readonly weights: "folder" | "none";
+  /** Leave the checkpoint's head, and make one for the classes of the data. */
+  readonly head?: "new" | undefined;
   /** What config.json says, once the job is loaded. */
   readonly config?: Readonly<Record<string, unknown>> | undefined;
   /** SHA-256 of what the folder's files hold, of those that the run begins with, once the job is loaded. */

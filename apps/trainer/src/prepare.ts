@@ -13,6 +13,7 @@ import { isExpertsPlanned } from "./planning/experts-plan.ts";
 import { placeOf } from "./mesh.ts";
 import type { DataJob, ExpertsJob, Job, ModelJob } from "./job.ts";
 import { dataDigest } from "./modules/data-digest.ts";
+import { withHeadFor } from "./pretrained/pretrained-model.ts";
 import { type DataSet, taskOf } from "./modules/task.ts";
 import { modelOf, type TracedModel, traceModel } from "./modules/traced-model.ts";
 import {
@@ -237,8 +238,9 @@ export const partsInputOf = ({ job, model, totalSteps, data }: Prepared, plan?: 
 });
 
 /** @throws DataError, ConfigError, ModuleError. */
-export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> => {
-  const data = given.data ?? (await buildData(job.data));
+export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> => {
+  const data = given.data ?? (await buildData(asked.data));
+  const job = withHeadFor(asked, taskOf(data));
   requireFull(data.train, job.batch);
   const perEpoch = stepsPerEpoch(data.train.count, job.batch);
   const totalSteps = totalStepsOf(job, perEpoch);
