@@ -1,5 +1,6 @@
 import { cast, crossEntropy, logicalAnd, notEqual, type Sharding, type Tensor } from "@skein/tensor-core";
 import { type Metrics, metricsOf, rowMask } from "./metrics.ts";
+import type { Past } from "./past.ts";
 
 /** How a model is being run. */
 export interface RunContext {
@@ -7,6 +8,8 @@ export interface RunContext {
   readonly train: boolean;
   /** u32[2], fresh every step. Only dropout needs it. */
   readonly key?: Tensor;
+  /** Of a causal model that goes on from tokens before these: see `applyBehind`. Not while training. */
+  readonly past?: Past;
 }
 
 /** Inputs with one label per row: images with classes, or tokens with the tokens that follow them. */
