@@ -21,6 +21,7 @@ import {
   optimizerSchema,
   precisionSchema,
 } from "./optimizer-schema.ts";
+import { freezeSchema } from "./parameter-schema.ts";
 import { count } from "./ranges.ts";
 
 /** What a job file may say. */
@@ -69,6 +70,7 @@ export const jobSchema: z.ZodType<Job> = z
       .describe(
         "Keep a running mean of the parameters (EMA): it is evaluated, exported and generated with. Default: none.",
       ),
+    freeze: freezeSchema,
     epochs: count.optional().describe("Passes over the training data. Give epochs or steps."),
     steps: count.optional().describe("Steps to train. Give epochs or steps."),
     data: dataSchema,

@@ -26,6 +26,8 @@ export interface Job {
   readonly accumulate?: number | undefined;
   /** A running mean of the parameters, by which a run is judged and which it leaves. Default: none. */
   readonly average?: { readonly decay: number } | undefined;
+  /** Patterns of parameters that stay as they are; one that begins with `!` takes some back. Default: none. */
+  readonly freeze?: readonly string[] | undefined;
   /** Exactly one of epochs and steps is given. */
   readonly epochs?: number | undefined;
   readonly steps?: number | undefined;

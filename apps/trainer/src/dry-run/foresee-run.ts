@@ -19,7 +19,7 @@ export interface RankMemory {
   readonly other: number;
   /** Most of what a step holds at a time beside all that: activations, gradients, room of messages. */
   readonly intermediates: number;
-  /** One for each parameter; the plan of the intermediates has room for those that are there at a time. */
+  /** One for each parameter that is trained; the plan of the intermediates has room for those that are there at a time. */
   readonly gradients: number;
 }
 
@@ -63,7 +63,7 @@ const unplanned =
  */
 export const foreseeRun = async (job: Job): Promise<ForeseenRun> => {
   const { prepared, notes } = await prepareOn({ job });
-  const { data, totalSteps, stepsPerEpoch, whole } = prepared;
+  const { data, totalSteps, stepsPerEpoch, whole, trained } = prepared;
   const backend = prepared.job.backend as BackendName; // settled by prepareOn
   const { rates, device } = await measureJobRates(prepared.job, backend);
   const step = prepareStep(prepared, device);
@@ -89,10 +89,10 @@ export const foreseeRun = async (job: Job): Promise<ForeseenRun> => {
       optimizer: bytesOf(optimizer),
       other: bytesOf(rest),
       intermediates: compiled.plan.workspaceBytes,
-      gradients: bytesOf(params),
+      gradients: bytesOf(trained),
     },
     sentBytesPerStep: sentBytes,
-    denseBytesPerStep: denseBytes(params, job.ranks),
+    denseBytesPerStep: denseBytes(trained, job.ranks),
     rates,
     prediction,
     runSeconds: totalSteps * (prediction.stepSeconds ?? prediction.computeSeconds),
