@@ -1,5 +1,5 @@
 import { denseBytes } from "@skein/compressors";
-import { byteLength, elementCount, flattenTree, type TensorSpec } from "@skein/tensor-core";
+import { byteLength, elementCount, flattenTree, leafPaths, type TensorSpec } from "@skein/tensor-core";
 import type { BackendName } from "../backend.ts";
 import type { BackendRates } from "../backend-rates.ts";
 import type { Job } from "../job.ts";
@@ -29,6 +29,8 @@ export interface ForeseenRun {
   readonly model: string;
   /** Numbers of the whole model, of all ranks that share it out. */
   readonly parameters: number;
+  /** Of those, what is trained. */
+  readonly trainedParameters: number;
   readonly trainSamples: number;
   readonly judgedSamples: number;
   readonly batch: number;
@@ -69,13 +71,14 @@ export const foreseeRun = async (job: Job): Promise<ForeseenRun> => {
   const step = prepareStep(prepared, device);
   const compiled = job.accumulate === undefined ? step : prepareStep(prepared, device, { alone: true });
   const { params, optimizer, ...rest } = stateSpecs(buildParts(partsInputOf(prepared)));
+  const numbersOf = (paths: readonly string[]): number =>
+    paths.reduce((sum, path) => sum + elementCount(whole.get(`params.${path}`)!.shape), 0);
   const { sentBytes, ...prediction } = predictStep(prepared.job, step, { rates, device });
   return {
     name: job.name,
     model: job.model.kind,
-    parameters: [...whole]
-      .filter(([path]) => path.startsWith("params."))
-      .reduce((sum, [, { shape }]) => sum + elementCount(shape), 0),
+    parameters: numbersOf(leafPaths(params)),
+    trainedParameters: numbersOf(leafPaths(trained)),
     trainSamples: data.train.count,
     judgedSamples: data.test.count,
     batch: job.batch,
