@@ -21,7 +21,7 @@ import {
   optimizerSchema,
   precisionSchema,
 } from "./optimizer-schema.ts";
-import { freezeSchema } from "./parameter-schema.ts";
+import { freezeSchema, parameterFaults, ratesSchema, weightDecaysSchema } from "./parameter-schema.ts";
 import { count } from "./ranges.ts";
 
 /** What a job file may say. */
@@ -71,6 +71,8 @@ export const jobSchema: z.ZodType<Job> = z
         "Keep a running mean of the parameters (EMA): it is evaluated, exported and generated with. Default: none.",
       ),
     freeze: freezeSchema,
+    rates: ratesSchema,
+    weightDecays: weightDecaysSchema,
     epochs: count.optional().describe("Passes over the training data. Give epochs or steps."),
     steps: count.optional().describe("Steps to train. Give epochs or steps."),
     data: dataSchema,
@@ -185,6 +187,7 @@ export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
     ...networkFaults(job),
     ...learningRateFaults(job),
     ...curvatureFaults(job),
+    ...parameterFaults(job),
   );
   return faults;
 };

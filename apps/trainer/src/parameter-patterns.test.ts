@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { frozenPaths } from "./frozen.ts";
-import { lastMeant, meansParameter, namedParameters } from "./parameter-patterns.ts";
+import { parameterGroups } from "./parameter-groups.ts";
+import { meansParameter, namedParameters } from "./parameter-patterns.ts";
 
 const specs = (...shape: number[]) => ({ dtype: "f32", shape });
 
@@ -37,13 +38,14 @@ describe("patterns of parameters", () => {
   ])("%s", (pattern, expected) => expect(meant(pattern).toSorted()).toEqual(expected.toSorted()));
 
   test("that mean nothing are refused with what is near, or what there is", () => {
-    const patterns = (pattern: string) => () => lastMeant({ [pattern]: 1 }, params, "rates");
+    const patterns = (pattern: string) => () =>
+      parameterGroups({ rates: { [pattern]: 1 } }, params, { frozen: new Set() });
     expect(patterns("haed.**")).toThrow(
       'rates: "haed.**" is none of the model\'s 39 parameters, and no part of it; did you mean "head"?',
     );
     expect(patterns("blocks.12")).toThrow('did you mean "blocks.1"?');
     expect(patterns("model.layers.0.self_attn")).toThrow("its parts are blocks, embedding, head");
-    expect(() => lastMeant({ nothing: 1 }, { only: params }, "rates")).toThrow(
+    expect(() => parameterGroups({ weightDecays: { nothing: 1 } }, { only: params }, { frozen: new Set() })).toThrow(
       "its parts are only.blocks, only.embedding, only.head",
     );
   });
@@ -55,7 +57,7 @@ test("of a parameter the last pattern that means it decides", () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(anyPattern, fc.nat()), { minLength: 1, maxLength: 6 }), (entries) => {
       const patterns = Object.fromEntries(entries);
-      const said = lastMeant(patterns, params, "rates");
+      const { rates: said } = parameterGroups({ rates: patterns }, params, { frozen: new Set() });
       for (const parameter of parameters) {
         const last = Object.entries(patterns).findLast(([pattern]) => meansParameter(pattern, parameter));
         expect(said.get(parameter.path)).toBe(last?.[1]);

@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import { elementCount, leafPaths, type Shape } from "@skein/tensor-core";
+import type { Shape } from "@skein/tensor-core";
 import { didYouMean, leavesByPath } from "@skein/tensor-core/backend";
 import { ConfigError } from "./errors.ts";
 
@@ -75,23 +75,4 @@ export const parametersOf = (
   throw new ConfigError([
     `${place}: "${pattern}" is none of the model's ${parameters.length} parameters, and no part of it; ${near === undefined ? `its parts are ${partsIn(names)}` : `did you mean "${near}"?`}`,
   ]);
-};
-
-/**
- * What the last pattern that means a parameter says of it, by path; parameters that none means are left out.
- *
- * @param key of the job that holds the patterns, for errors.
- * @throws ConfigError for a pattern that means no parameter.
- */
-export const lastMeant = <Value>(
-  patterns: Readonly<Record<string, Value>>,
-  params: unknown,
-  key: string,
-): ReadonlyMap<string, Value> => {
-  const parameters = namedParameters(params);
-  return new Map(
-    Object.entries(patterns).flatMap(([pattern, value]) =>
-      parametersOf(pattern, parameters, key).map(({ path }) => [path, value] as const),
-    ),
-  );
 };

@@ -96,7 +96,8 @@ export const jobHashOf = (job: Job, data?: string): string => {
   if (expert * tensor > 1) entries.push(["mesh", { expert, tensor }]);
   if (job.accumulate !== undefined && job.accumulate > 1) entries.push(["accumulate", job.accumulate]);
   if (job.average !== undefined) entries.push(["average", job.average]);
-  if (job.freeze !== undefined) entries.push(["freeze", job.freeze]);
+  for (const name of ["freeze", "rates", "weightDecays"] as const)
+    if (job[name] !== undefined) entries.push([name, job[name]]);
   if (job.zero === 1 && job.ranks > 1) entries.push(["zero", job.zero]);
   return sha256(JSON.stringify(Object.fromEntries(data === undefined ? entries : [...entries, ["samples", data]])));
 };

@@ -33,6 +33,7 @@ import { batchSpecs } from "./modules/task.ts";
 import { buildLearningRateOf, buildLossScale, buildOptimizer } from "./build.ts";
 import { buildBuckets, buildCompression } from "./build-exchange.ts";
 import { type Freezing, frozenPaths, trainedOf, withParameters } from "./frozen.ts";
+import { parameterGroups } from "./parameter-groups.ts";
 import { type SlicedLeaf, slicedLeaves } from "./sharded-optimizer.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { Job, OverlapName, PrioritiesName } from "./job.ts";
@@ -150,7 +151,8 @@ export const buildParts = ({ job, model, totalSteps, train }: PartsInput, plan?:
   const { params, state } = specsOf((key: Tensor) => model.init(key), mesh, firstPlace(mesh));
   const frozen = frozenPaths(job.freeze, params);
   const trained = trainedOf({ frozen }, params);
-  const layers = () =>
+  const groups = parameterGroups(job, params, { frozen });
+  const find = () =>
     findLayers(
       scaledGradients(model),
       [
@@ -160,11 +162,11 @@ export const buildParts = ({ job, model, totalSteps, train }: PartsInput, plan?:
       ],
       { mesh },
     );
-  const curvature = buildCurvature(job, totalSteps, layers, plan?.curvature);
+  const curvature = buildCurvature(job, totalSteps, { find, groups, plan: plan?.curvature });
   const planned = plan?.buckets ?? buildBuckets(job.buckets, trained, job.overlap);
   return {
     model,
-    optimizer: buildOptimizer(job, totalSteps, { sharding, mesh }, curvature),
+    optimizer: buildOptimizer(job, totalSteps, { sharding, mesh, groups }, curvature),
     curvature,
     learningRateOf: buildLearningRateOf(job, totalSteps),
     compressorAt: buildCompression(job.compression, plan),
