@@ -70,6 +70,14 @@ export const jobSchema: z.ZodType<Job> = z
       .describe(
         "Keep a running mean of the parameters (EMA): it is evaluated, exported and generated with. Default: none.",
       ),
+    labelSmoothing: z
+      .number()
+      .gt(0)
+      .lt(1)
+      .optional()
+      .describe(
+        "Share of the targets that the loss of training spreads over all classes; evaluation counts without. Default: what the model says, of ours 0.",
+      ),
     freeze: freezeSchema,
     rates: ratesSchema,
     weightDecays: weightDecaysSchema,

@@ -11,6 +11,7 @@ import { CheckpointError, ConfigError } from "./errors.ts";
 import { type ExchangePlan, isExchangePlanned } from "./planning/exchange-plan.ts";
 import { isExpertsPlanned } from "./planning/experts-plan.ts";
 import { trainedOf } from "./frozen.ts";
+import { requireSmoothing } from "./label-smoothing.ts";
 import { placeOf } from "./mesh.ts";
 import type { DataJob, ExpertsJob, Job, ModelJob } from "./job.ts";
 import { dataDigest } from "./modules/data-digest.ts";
@@ -96,7 +97,7 @@ export const jobHashOf = (job: Job, data?: string): string => {
   if (expert * tensor > 1) entries.push(["mesh", { expert, tensor }]);
   if (job.accumulate !== undefined && job.accumulate > 1) entries.push(["accumulate", job.accumulate]);
   if (job.average !== undefined) entries.push(["average", job.average]);
-  for (const name of ["freeze", "rates", "weightDecays"] as const)
+  for (const name of ["freeze", "rates", "weightDecays", "labelSmoothing"] as const)
     if (job[name] !== undefined) entries.push([name, job[name]]);
   if (job.zero === 1 && job.ranks > 1) entries.push(["zero", job.zero]);
   return sha256(JSON.stringify(Object.fromEntries(data === undefined ? entries : [...entries, ["samples", data]])));
@@ -254,6 +255,7 @@ export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> =>
   const model = await buildModel(job, taskOf(data), { given: given.model && modelOf(given.model) });
   // what is wrong with it is told once and at once, not by every rank
   if (job.model.kind === "module") traceModel(model, data, job);
+  else if (given.model === undefined) requireSmoothing(model, data, job);
   const built = buildParts({ job, model, totalSteps, train: data.train });
   const { sharding, mesh } = built;
   const specs = stateSpecs(built);

@@ -28,6 +28,7 @@ import { firstPlace, meshOf, replicasAxisOf, samplesAtOnce, shardingOn } from ".
 import { buildCurvature } from "./build-curvature.ts";
 import type { Curvature, CurvatureMode } from "./curvature.ts";
 import { figureNames } from "./model-figures.ts";
+import { withSmoothing } from "./label-smoothing.ts";
 import { scaledGradients } from "./scaled-gradients.ts";
 import { batchSpecs } from "./modules/task.ts";
 import { buildLearningRateOf, buildLossScale, buildOptimizer } from "./build.ts";
@@ -145,7 +146,8 @@ export interface PartsInput {
 }
 
 /** @param plan what was measured before the run, for jobs whose buckets or densities follow from it. */
-export const buildParts = ({ job, model, totalSteps, train }: PartsInput, plan?: ExchangePlan): Parts => {
+export const buildParts = ({ job, model: plain, totalSteps, train }: PartsInput, plan?: ExchangePlan): Parts => {
+  const model = withSmoothing(plain, job);
   const mesh = meshOf(job);
   const sharding = shardingOn(mesh, model.sharding ?? unsharded);
   const { params, state } = specsOf((key: Tensor) => model.init(key), mesh, firstPlace(mesh));
