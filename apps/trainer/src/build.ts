@@ -37,6 +37,7 @@ import type { Curvature } from "./curvature.ts";
 import { ConfigError } from "./errors.ts";
 import { buildExperts } from "./build-experts.ts";
 import { dataAxis, replicasAxisOf, tensorAxis } from "./mesh.ts";
+import { atOwnRates, decayMaskOf, type ParameterGroups } from "./parameter-groups.ts";
 import { shardedOptimizer } from "./sharded-optimizer.ts";
 import { checkedData } from "./modules/checked-data.ts";
 import { checkedModel } from "./modules/checked-model.ts";
@@ -226,23 +227,36 @@ const settingsOf = <Part extends { readonly kind: string }>({ kind: _, ...settin
 const buildRule = (
   job: OptimizerJob,
   learningRate: Schedule,
+  groups: ParameterGroups,
   curvature: Curvature | undefined,
 ): GradientTransformation<unknown> => {
+  const mask = decayMaskOf(groups, () => true);
+  const matrices = decayMaskOf(groups, decayMatrices);
   switch (job.kind) {
     case "sgd":
-      return sgd({ ...settingsOf(job), learningRate });
+      return sgd({ ...settingsOf(job), learningRate, mask });
     case "momentum":
-      return momentum({ ...settingsOf(job), learningRate });
+      return momentum({ ...settingsOf(job), learningRate, mask });
     case "nesterov":
-      return nesterov({ ...settingsOf(job), learningRate });
+      return nesterov({ ...settingsOf(job), learningRate, mask });
     case "adam":
       return adam({ ...settingsOf(job), learningRate });
     case "adamw":
-      return adamw({ ...settingsOf(job), learningRate, mask: decayMatrices });
+      return adamw({ ...settingsOf(job), learningRate, mask: matrices });
     case "lars":
-      return lars({ ...settingsOf(job), learningRate, axis: dataAxis }) as GradientTransformation<unknown>;
+      return lars({
+        ...settingsOf(job),
+        learningRate,
+        decayMask: matrices,
+        axis: dataAxis,
+      }) as GradientTransformation<unknown>;
     case "lamb":
-      return lamb({ ...settingsOf(job), learningRate, axis: dataAxis }) as GradientTransformation<unknown>;
+      return lamb({
+        ...settingsOf(job),
+        learningRate,
+        decayMask: matrices,
+        axis: dataAxis,
+      }) as GradientTransformation<unknown>;
     default:
       if (curvature === undefined) throw new InvariantError("an optimizer was built without what it looks at");
       return curvature.rule;
@@ -253,10 +267,13 @@ const buildRule = (
 export const buildOptimizer = (
   { optimizer, learningRate, clipNorm, zero }: Job,
   totalSteps: number,
-  { sharding, mesh }: { readonly sharding: Sharding; readonly mesh: Mesh },
+  { sharding, mesh, groups }: { readonly sharding: Sharding; readonly mesh: Mesh; readonly groups: ParameterGroups },
   curvature?: Curvature,
 ): GradientTransformation<unknown> => {
-  const onEachRank = buildRule(optimizer, buildLearningRate(learningRate, totalSteps), curvature);
+  const onEachRank = atOwnRates(
+    buildRule(optimizer, buildLearningRate(learningRate, totalSteps), groups, curvature),
+    groups,
+  );
   const rule = zero === 1 ? shardedOptimizer(onEachRank, replicasAxisOf({ sharding, mesh })) : onEachRank;
   return clipNorm === undefined
     ? rule

@@ -26,6 +26,14 @@ export interface Job {
   readonly accumulate?: number | undefined;
   /** A running mean of the parameters, by which a run is judged and which it leaves. Default: none. */
   readonly average?: { readonly decay: number } | undefined;
+  /** Share of the targets that the loss spreads over all classes. Default: what the model says. */
+  readonly labelSmoothing?: number | undefined;
+  /** Patterns of parameters that stay as they are; one that begins with `!` takes some back. Default: none. */
+  readonly freeze?: readonly string[] | undefined;
+  /** Factors of the learning rate, by patterns of parameters; the last that fits decides. Default: 1 of all. */
+  readonly rates?: Readonly<Record<string, number>> | undefined;
+  /** Factors of the optimizer's weight decay, by patterns. Default: what the optimizer does. */
+  readonly weightDecays?: Readonly<Record<string, number>> | undefined;
   /** Exactly one of epochs and steps is given. */
   readonly epochs?: number | undefined;
   readonly steps?: number | undefined;

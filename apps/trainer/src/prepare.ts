@@ -10,6 +10,8 @@ import { expertsOf } from "./experts-of.ts";
 import { CheckpointError, ConfigError } from "./errors.ts";
 import { type ExchangePlan, isExchangePlanned } from "./planning/exchange-plan.ts";
 import { isExpertsPlanned } from "./planning/experts-plan.ts";
+import { trainedOf } from "./frozen.ts";
+import { requireSmoothing } from "./label-smoothing.ts";
 import { placeOf } from "./mesh.ts";
 import type { DataJob, ExpertsJob, Job, ModelJob } from "./job.ts";
 import { dataDigest } from "./modules/data-digest.ts";
@@ -44,6 +46,8 @@ export interface Prepared {
   readonly sharding: Sharding;
   /** Specs of the parameters. */
   readonly params: unknown;
+  /** Of those that are trained. */
+  readonly trained: unknown;
   /** Specs of what the model moves itself. */
   readonly modelState: unknown;
   readonly modelHash: string;
@@ -94,6 +98,8 @@ export const jobHashOf = (job: Job, data?: string): string => {
   if (expert * tensor > 1) entries.push(["mesh", { expert, tensor }]);
   if (job.accumulate !== undefined && job.accumulate > 1) entries.push(["accumulate", job.accumulate]);
   if (job.average !== undefined) entries.push(["average", job.average]);
+  for (const name of ["freeze", "rates", "weightDecays", "labelSmoothing"] as const)
+    if (job[name] !== undefined) entries.push([name, job[name]]);
   if (job.zero === 1 && job.ranks > 1) entries.push(["zero", job.zero]);
   return sha256(JSON.stringify(Object.fromEntries(data === undefined ? entries : [...entries, ["samples", data]])));
 };
@@ -121,13 +127,13 @@ const mostSteps = 2 ** 32 - 1;
 const bytesOf = (specs: Iterable<TensorSpec>): number => [...specs].reduce((sum, spec) => sum + byteLength(spec), 0);
 
 /**
- * Price what a rank keeps before anything is made room for: its state, and a gradient of each parameter. Activations
+ * Price what a rank keeps before anything is made room for: its state, and a gradient of each trained parameter. Activations
  * come on top of it; the memory plan of the compiled step knows them.
  */
-const requireRoom = ({ job, stateBytes, params }: Pick<Prepared, "job" | "stateBytes" | "params">): void => {
+const requireRoom = ({ job, stateBytes, trained }: Pick<Prepared, "job" | "stateBytes" | "trained">): void => {
   if (job.backend !== "cpu") return; // a device says itself what it has no room for
   const ranks = job.transport === "threads" ? job.ranks : job.network.ranksPerProcess;
-  const needed = ranks * (stateBytes + bytesOf(flattenTree<TensorSpec>(params).leaves));
+  const needed = ranks * (stateBytes + bytesOf(flattenTree<TensorSpec>(trained).leaves));
   if (needed <= cpuMemoryBytes) return;
   const inGiB = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
   throw new ConfigError([
@@ -251,6 +257,7 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
   const model = await buildModel(job, taskOf(data), { given: given.model && modelOf(given.model) });
   // what is wrong with it is told once and at once, not by every rank
   if (job.model.kind === "module") traceModel(model, data, job);
+  else if (given.model === undefined) requireSmoothing(model, data, job);
   const built = buildParts({ job, model, totalSteps, train: data.train });
   const { sharding, mesh } = built;
   const specs = stateSpecs(built);
@@ -261,7 +268,8 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
     ...[saved.shared, saved.own, ...saved.parts.map(({ leaves }) => leaves)].flatMap((leaves) => [...leaves.values()]),
     ...[...saved.slices.values()].map(({ leaf }) => leaf),
   ].reduce((sum, spec) => sum + byteLength(spec), 0);
-  requireRoom({ job, stateBytes, params: specs.params });
+  const trained = trainedOf(built, specs.params);
+  requireRoom({ job, stateBytes, trained });
   return {
     job,
     data,
@@ -274,6 +282,7 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
     stateBytes,
     sharding,
     params: specs.params,
+    trained,
     modelState: specs.model,
     modelHash: sha256(specsText(whole)),
     jobHash: jobHashOf(job, digest),

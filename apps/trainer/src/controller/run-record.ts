@@ -268,7 +268,7 @@ export class RunRecord {
       samplesPerSecond: steps === 0 ? 0 : (steps * prepared.job.batch) / this.trainSeconds,
       ...(prepared.job.ranks > 1 && steps > 0 && { exposedShare: this.exposedSeconds / this.trainSeconds }),
       bytesSentPerRank: this.bytesSent,
-      denseBytesPerRank: Math.round(denseBytes(prepared.params, prepared.job.ranks) * steps),
+      denseBytesPerRank: Math.round(denseBytes(prepared.trained, prepared.job.ranks) * steps),
       peakMemoryBytes: [...this.memoryOfProcesses.values()].reduce((sum, bytes) => sum + bytes, 0),
       seconds: performance.now() / 1000,
       ...(this.best && { bestLoss: this.best.loss, bestStep: this.best.step }),
