@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import type { Model } from "@skein/models";
+import type { LabelledBatch, Model, Sums } from "@skein/models";
 import type { MapTree, NdArray, SkeinError, Tensor } from "@skein/tensor-core";
 import { buildData } from "./build.ts";
 import { readCheckpoint } from "./checkpoint.ts";
@@ -29,7 +29,7 @@ export type TrainJob<Params = unknown, State = unknown> = JobInput & {
   /** Samples, or the name of a data set. */
   readonly data: DataSet | DataInput;
   /** A model, or the name of one. */
-  readonly model: Model<Params, State> | ModelInput;
+  readonly model: Model<Params, State, LabelledBatch, Sums> | ModelInput;
 };
 
 export interface TrainOptions {

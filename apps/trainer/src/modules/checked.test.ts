@@ -71,7 +71,9 @@ describe("a model of a user's", () => {
 
   test("that is whole is traced as it is, and one that predicts values needs to count no right answers", () => {
     for (const name of ["init", "loss", "evaluate"] as const) traced({}, name);
-    traced({ evaluate: () => ({ lossSum: zeros([]), count: zeros([]) }) }, "evaluate", "values");
+    for (const predicts of ["values", "tokens"] as const)
+      traced({ evaluate: () => ({ lossSum: zeros([]), count: zeros([]) }) }, "evaluate", predicts);
+    traced({ metrics: { wrong: { sum: "correct", per: "count" } } }, "evaluate");
   });
 
   test("says how ranks share its parameters out, and what is none is refused", () => {
@@ -107,8 +109,26 @@ describe("a model of a user's", () => {
     [
       { evaluate: () => ({ lossSum: zeros([]), count: zeros([]) }) },
       "evaluate",
-      /^model: evaluate gave .*\{ correct, lossSum, count \}/,
+      /^model: evaluate gave "lossSum, count" without correct, but must give scalar .*, correct, lossSum, count among/,
     ],
+    [
+      { evaluate: () => ({ correct: zeros([]), lossSum: zeros([]), count: zeros([]), others: zeros([4]) }) },
+      "evaluate",
+      /^model: evaluate gave as "others" f32\[4\], but must give scalar tensors by name/,
+    ],
+    [{ metrics: [1] }, "evaluate", /^model: its metrics gave a list of 1, but must give figures by name/],
+    [
+      { metrics: { error: { sum: "errors", per: "count" } } },
+      "evaluate",
+      /^model: its metrics: error is made of "errors", but the sums are correct, lossSum, count; name one/,
+    ],
+    [
+      { metrics: { loss: { sum: "lossSum", per: "count" } } },
+      "evaluate",
+      /^model: its metrics: the name "loss" is that of a figure that runs have anyway; use another one/,
+    ],
+    [{ metrics: { "a b": { sum: "lossSum", per: "count" } } }, "evaluate", /the name "a b" is none: a letter/],
+    [{ metrics: { error: "lossSum" } }, "evaluate", /error is "lossSum", but must be \{ sum, per \}/],
     [{ evaluate: () => 3 }, "evaluate", /^model: evaluate gave 3, but must give/],
     [
       {
