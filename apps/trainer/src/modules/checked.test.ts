@@ -4,6 +4,7 @@ import { NdArray, type Tensor, trace, zeros } from "@skein/tensor-core";
 import { describe, expect, test } from "vitest";
 import { checkedData } from "./checked-data.ts";
 import { checkedModel } from "./checked-model.ts";
+import { dataDigest } from "./data-digest.ts";
 import type { Prediction } from "./task.ts";
 
 const arrays = (count: number, width = 2): { readonly inputs: NdArray; readonly labels: NdArray } => ({
@@ -21,7 +22,35 @@ describe("data of a user's", () => {
     expect(again.train.fields["inputs"]!.bytes.buffer).toBe(train.fields["inputs"]!.bytes.buffer);
   });
 
+  const images = { inputs: NdArray.from(Array(16).fill(1), [1, 4, 4, 1], "u8"), labels: NdArray.from([0], [1], "i32") };
+  const pictures = { ...good, train: arrayRecords(images), test: arrayRecords(images) };
+
+  test("keeps what it says of itself and of its images, and how these change is part of what the samples are", () => {
+    const augmentation = { cropPadding: 1, flip: true };
+    expect(checkedData({ ...pictures, augmentation, remarks: ["of 1998"] }, "data")).toMatchObject({
+      augmentation,
+      remarks: ["of 1998"],
+    });
+    const digests = [undefined, augmentation, { ...augmentation, flip: false }].map((change) =>
+      dataDigest(checkedData({ ...pictures, augmentation: change }, "data")),
+    );
+    expect(new Set(digests).size).toBe(3);
+  });
+
   test.each<[object, RegExp]>([
+    [{ ...good, remarks: "of 1998" }, /^data: remarks is "of 1998", but must be a list of lines/],
+    [
+      { ...pictures, augmentation: { crop: 4 } },
+      /^data: augmentation is \{"crop":4\}, but must be \{ cropPadding, flip \}/,
+    ],
+    [
+      { ...pictures, augmentation: { cropPadding: 4, flip: true } },
+      /^data: augmentation\.cropPadding: images of 4×4 cannot be moved by 4 pixels, .*; use less than 4/,
+    ],
+    [
+      { ...good, augmentation: { cropPadding: 0, flip: true } },
+      /augmentation changes images of bytes .*, but the inputs are f32\[2\]; leave it out/,
+    ],
     [
       { ...good, predicts: "digits" },
       /^data: predicts is "digits", but must be one of classes, bytes, tokens, values; /,
