@@ -41,7 +41,7 @@ import { atOwnRates, decayMaskOf, type ParameterGroups } from "./parameter-group
 import { shardedOptimizer } from "./sharded-optimizer.ts";
 import { checkedData } from "./modules/checked-data.ts";
 import { checkedModel } from "./modules/checked-model.ts";
-import { callFactory, loadModule } from "./modules/load-module.ts";
+import { makeOwn, moduleName } from "./modules/load-module.ts";
 import type { DataSet, Task } from "./modules/task.ts";
 import type { DataJob, Job, ModelJob, OptimizerJob, PrecisionJob } from "./job.ts";
 import { type ExpertsPlan, settledExperts } from "./planning/experts-plan.ts";
@@ -84,10 +84,7 @@ const loadData = async (job: DataJob): Promise<DataSet> => {
     case "tokens":
       return tokenData(job);
     case "module":
-      return checkedData(
-        await callFactory("data", job, await loadModule("data", job), job.options),
-        `data.file ${job.file}`,
-      );
+      return checkedData(await makeOwn("data", job), moduleName("data", job));
     case "program":
       return ofAProgram("data");
   }
@@ -214,8 +211,8 @@ export const buildModel = async (
   if (job.kind === "program") return given ?? ofAProgram("model");
   if (job.kind === "pretrained") return pretrainedModel(job, task, others.memory);
   if (job.kind === "module") {
-    const made = await callFactory("model", job, await loadModule("model", job), task, job.options);
-    return checkedModel(made, task.predicts, `model.file ${job.file}`, dirname(job.file));
+    const made = await makeOwn("model", job, task);
+    return checkedModel(made, task.predicts, moduleName("model", job), dirname(job.file));
   }
   return buildOwnModel({ ...others, model: job }, task, experts);
 };

@@ -3,7 +3,7 @@ import { commandAction } from "./command-action.ts";
 import { mapTree, type NdArray } from "@skein/tensor-core";
 import { exitCodes } from "./errors.ts";
 import { evaluationBatch, type EvaluationSums, makeEvaluation, totalSums } from "./evaluate.ts";
-import { evaluationFigures, formatFigures } from "./evaluation-figures.ts";
+import { evaluationFigures, flatFigures, formatFigures } from "./evaluation-figures.ts";
 import { openLoneBackend } from "./lone-backend.ts";
 import { meshOf, numBatchParts } from "./mesh.ts";
 import { checkpointOption } from "./number-option.ts";
@@ -48,10 +48,11 @@ export const evaluateRun = async ({ job, prepared, params, state }: SavedRun): P
  */
 export const evaluateCommand = async (folder: string, options: EvaluateOptions): Promise<number> => {
   const run = await openSavedRun(folder, checkpointOption(options.checkpoint));
-  const figures = evaluationFigures(run.prepared.data.predicts, await evaluateRun(run));
+  const { data, model } = run.prepared;
+  const figures = evaluationFigures(data.predicts, await evaluateRun(run), model.metrics);
   process.stdout.write(
     options.json === true
-      ? `${JSON.stringify({ step: run.step, ...figures })}\n`
+      ? `${JSON.stringify({ step: run.step, ...flatFigures(figures) })}\n`
       : `step ${run.step}: ${formatFigures(figures)}\n`,
   );
   return exitCodes.ok;

@@ -14,6 +14,7 @@ import { trainedOf } from "./frozen.ts";
 import { requireSmoothing } from "./label-smoothing.ts";
 import { placeOf } from "./mesh.ts";
 import type { DataJob, ExpertsJob, Job, ModelJob } from "./job.ts";
+import { withoutModulePlaces } from "./modules/module-keys.ts";
 import { dataDigest } from "./modules/data-digest.ts";
 import { withHeadFor } from "./pretrained/pretrained-model.ts";
 import { type DataSet, taskOf } from "./modules/task.ts";
@@ -89,7 +90,7 @@ const placeless = (part: DataJob | ModelJob): object =>
  * kind does not say which they are.
  */
 export const jobHashOf = (job: Job, data?: string): string => {
-  const steered = { ...job, data: placeless(job.data), model: placeless(job.model) };
+  const steered = { ...withoutModulePlaces(job), data: placeless(job.data), model: placeless(job.model) };
   const entries = steering.map((name): [string, unknown] => [name, steered[name]]);
   // With fused multiply-add, what is fused with what has a say in how it is rounded.
   if (job.memory.recompute !== "none") entries.push(["memory", job.memory]);
@@ -261,7 +262,10 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
   const built = buildParts({ job, model, totalSteps, train: data.train });
   const { sharding, mesh } = built;
   const specs = stateSpecs(built);
-  const digest = isOwn(job.data) ? dataDigest(data) : undefined;
+  // What the job itself says of images is in its hash anyway.
+  const digest = isOwn(job.data)
+    ? dataDigest("augment" in job.data ? { ...data, augmentation: undefined } : data)
+    : undefined;
   const saved = splitLeaves(specs, built);
   const whole = wholeSpecs(saved, stateSharding(sharding, specs.params), mesh);
   const stateBytes = [

@@ -1,5 +1,5 @@
 import { cast, crossEntropy, logicalAnd, notEqual, type Sharding, type Tensor } from "@skein/tensor-core";
-import { type Metrics, metricsOf, rowMask } from "./metrics.ts";
+import { type Metrics, metricsOf, type Ratio, rowMask, type Sums } from "./metrics.ts";
 import type { Past } from "./past.ts";
 
 /** How a model is being run. */
@@ -34,7 +34,7 @@ export interface LabelledBatch {
  * @example const [loss, modelState, gradients] = valueAndGradWithAux(model.loss)(params, modelState, batch, { train:
  * true, key });
  */
-export interface Model<Params = unknown, State = unknown, Batch = LabelledBatch> {
+export interface Model<Params = unknown, State = unknown, Batch = LabelledBatch, Judged extends Sums = Metrics> {
   /** First parameters and state from a key, u32[2]. */
   init(key: Tensor): { readonly params: Params; readonly state: State };
   /** Logits f32 [..., classes] of the inputs, and the new state. */
@@ -45,7 +45,12 @@ export interface Model<Params = unknown, State = unknown, Batch = LabelledBatch>
    */
   loss(params: Params, state: State, batch: Batch, context: RunContext): readonly [loss: Tensor, state: State];
   /** Sums over the rows that count, to be added up over batches and ranks. */
-  evaluate(params: Params, state: State, batch: Batch): Metrics;
+  evaluate(params: Params, state: State, batch: Batch): Judged;
+  /**
+   * Figures of its own, by name, beside the loss and, of classes, the share of right answers: ratios of what `evaluate`
+   * sums up. Default: none.
+   */
+  readonly metrics?: Readonly<Record<string, Ratio>>;
   /**
    * Parameters of which each rank along a mesh axis has a part: of those all functions give and take the part of the
    * rank that is traced for. Default: every rank has everything.

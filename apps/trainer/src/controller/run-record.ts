@@ -7,7 +7,13 @@ import { type Checkpoint, commitCheckpoint } from "../checkpoint.ts";
 import type { Manifest } from "../checkpoint-manifest.ts";
 import type { SavedFile } from "../checkpoint-part.ts";
 import { type EvaluationSums, totalSums } from "../evaluate.ts";
-import { bitsOf, evaluationFigures, formatFigures } from "../evaluation-figures.ts";
+import {
+  bitsOf,
+  type EvaluationFigures,
+  evaluationFigures,
+  flatFigures,
+  formatFigures,
+} from "../evaluation-figures.ts";
 import { expertsOf } from "../experts-of.ts";
 import { formatMoves, measurementsOf } from "../placement/moved-layer.ts";
 import type { ExchangePlan } from "../planning/exchange-plan.ts";
@@ -123,7 +129,7 @@ export class RunRecord {
       }
       case "evaluated": {
         if (message.best !== undefined) this.best = message.best;
-        const parts = this.evaluations.add(message.step, rank, message);
+        const parts = this.evaluations.add(message.step, rank, message.sums);
         if (parts !== undefined) this.evaluated(message.step, parts);
         return;
       }
@@ -220,9 +226,15 @@ export class RunRecord {
 
   private evaluated(step: number, parts: readonly EvaluationSums[]): void {
     this.evaluation = totalSums(parts);
-    const figures = evaluationFigures(this.input.prepared.data.predicts, this.evaluation);
-    this.input.metrics.record({ type: "evaluation", step, ...figures });
+    const figures = this.figures();
+    this.input.metrics.record({ type: "evaluation", step, ...flatFigures(figures) });
     this.input.progress.note(`step ${step}: ${formatFigures(figures)}`);
+  }
+
+  /** Of the last evaluation. */
+  private figures(): EvaluationFigures {
+    const { data, model } = this.input.prepared;
+    return evaluationFigures(data.predicts, this.evaluation!, model.metrics);
   }
 
   private saved(step: number, files: readonly SavedFile[]): void {
@@ -257,12 +269,12 @@ export class RunRecord {
 
   summary(): Summary {
     const { prepared, output } = this.input;
-    const { loss, accuracy, ...ofText } = evaluationFigures(prepared.data.predicts, this.evaluation!);
+    const { loss, accuracy, ...others } = this.figures();
     const steps = this.step - this.firstStep;
     return {
       ...(accuracy === undefined ? {} : { testAccuracy: accuracy }),
       testLoss: loss,
-      ...ofText,
+      ...others,
       backend: prepared.job.backend as BackendName,
       ...(prepared.job.precision.kind === "f32" ? {} : { skippedSteps: this.skipped }),
       samplesPerSecond: steps === 0 ? 0 : (steps * prepared.job.batch) / this.trainSeconds,
