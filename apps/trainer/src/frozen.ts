@@ -4,9 +4,9 @@ import { ConfigError } from "./errors.ts";
 import type { Job } from "./job.ts";
 import { namedParameters, parametersOf } from "./parameter-patterns.ts";
 
-// Of what a run leaves as it is there is no gradient: loss and gradients, their exchange, clipping, optimizer and running
-// mean are of the trained parameters alone, a tree like that of all with nothing in the places of the others. The state
-// of a run, and so a checkpoint, has all of them, under the same names whatever is frozen.
+// Of what a run leaves as it is there is no gradient: loss and gradients, their exchange, clipping, optimizer and
+// running mean are of the trained parameters alone, a tree like that of all with nothing in the places of the others.
+// The state of a run, and so a checkpoint, has all of them, under the same names whatever is frozen.
 
 /** What stands in the place of a frozen leaf: a list of no leaves. */
 const nothing: readonly never[] = [];

@@ -128,8 +128,8 @@ const mostSteps = 2 ** 32 - 1;
 const bytesOf = (specs: Iterable<TensorSpec>): number => [...specs].reduce((sum, spec) => sum + byteLength(spec), 0);
 
 /**
- * Price what a rank keeps before anything is made room for: its state, and a gradient of each trained parameter. Activations
- * come on top of it; the memory plan of the compiled step knows them.
+ * Price what a rank keeps before anything is made room for: its state, and a gradient of each trained parameter.
+ * Activations come on top of it; the memory plan of the compiled step knows them.
  */
 const requireRoom = ({ job, stateBytes, trained }: Pick<Prepared, "job" | "stateBytes" | "trained">): void => {
   if (job.backend !== "cpu") return; // a device says itself what it has no room for

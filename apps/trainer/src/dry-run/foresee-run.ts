@@ -19,7 +19,9 @@ export interface RankMemory {
   readonly other: number;
   /** Most of what a step holds at a time beside all that: activations, gradients, room of messages. */
   readonly intermediates: number;
-  /** One for each parameter that is trained; the plan of the intermediates has room for those that are there at a time. */
+  /**
+   * One for each parameter that is trained; the plan of the intermediates has room for those that are there at a time.
+   */
   readonly gradients: number;
 }
 

@@ -7,8 +7,8 @@ import { leafPaths, zipTrees } from "../tree.ts";
 import { type EmptyState, type GradientTransformation, stateless } from "./transformation.ts";
 
 /**
- * Which parameters to decay, by their path in the tree (`blocks.0.query`) and their spec: whether, or by which factor of
- * the decay, from 0.
+ * Which parameters to decay, by their path in the tree (`blocks.0.query`) and their spec: whether, or by which factor
+ * of the decay, from 0.
  */
 export type DecayMask = (path: string, param: Tensor) => boolean | number;
 
@@ -24,8 +24,8 @@ const factorOf = (mask: DecayMask, path: string, param: Tensor): number => {
 };
 
 /**
- * `u + decay·w` for the parameters `w` that `mask` picks (default: all), times its factor where it gives one. After `scaleByAdam` it makes AdamW's decoupled
- * decay; before it, L2 regularisation.
+ * `u + decay·w` for the parameters `w` that `mask` picks (default: all), times its factor where it gives one. After
+ * `scaleByAdam` it makes AdamW's decoupled decay; before it, L2 regularisation.
  *
  * Source: Loshchilov and Hutter 2019, arXiv 1711.05101.
  */
