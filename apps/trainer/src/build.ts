@@ -1,13 +1,16 @@
 import { dirname } from "node:path";
-import { mnistClasses, splitRecords, takeRecords } from "@skein/data";
+import { mnistClasses, type Samples, splitRecords, takeRecords } from "@skein/data";
 import {
   type ImageOptions,
+  type Images,
   loadFashionMnist,
   loadIdx,
   loadImageFolder,
   loadImageManifest,
   loadMnist,
   loadNumpy,
+  openImageFolder,
+  openImageManifest,
 } from "@skein/data/node";
 import { lamb, lars } from "@skein/second-order";
 import { cnn, gpt, mlp, type Model, resnet18 } from "@skein/models";
@@ -50,14 +53,28 @@ import { pretrainedModel } from "./pretrained/pretrained-model.ts";
 
 // This file and build-exchange.ts turn names of a job into things; all others take the things.
 
-/** How images are decoded, with the side of squares as two. */
-const decodedOf = <Job extends { readonly size: number | readonly [number, number] }>(
-  job: Job,
-): Omit<Job, "size"> & Pick<ImageOptions, "size" | "from"> => ({
-  ...job,
-  size: typeof job.size === "number" ? [job.size, job.size] : job.size,
-  from: import.meta.url,
-});
+type ImageJob = Extract<DataJob, { readonly kind: "image-folder" | "image-manifest" }>;
+
+/** Images, decoded before training, or while it goes on. */
+const loadImages = (job: ImageJob): Promise<Images<Samples>> => {
+  const options: ImageOptions = {
+    ...job,
+    size: typeof job.size === "number" ? [job.size, job.size] : job.size,
+    from: import.meta.url,
+  };
+  const { cacheMegabytes, decodesAtOnce } = job;
+  const lazily = cacheMegabytes === undefined ? undefined : { cacheMegabytes, decodesAtOnce };
+  if (job.kind === "image-folder") {
+    const { folder } = job;
+    return lazily === undefined
+      ? loadImageFolder({ ...options, folder })
+      : openImageFolder({ ...options, ...lazily, folder });
+  }
+  const { file } = job;
+  return lazily === undefined
+    ? loadImageManifest({ ...options, file })
+    : openImageManifest({ ...options, ...lazily, file });
+};
 
 const loadData = async (job: DataJob): Promise<DataSet> => {
   switch (job.kind) {
@@ -72,9 +89,8 @@ const loadData = async (job: DataJob): Promise<DataSet> => {
     case "idx":
       return { ...loadIdx(job), predicts: "classes" };
     case "image-folder":
-      return { ...(await loadImageFolder(decodedOf(job))), predicts: "classes" };
     case "image-manifest":
-      return { ...(await loadImageManifest(decodedOf(job))), predicts: "classes" };
+      return { ...(await loadImages(job)), predicts: "classes" };
     case "numpy":
       return loadNumpy(job);
     case "moby-dick":
@@ -100,18 +116,19 @@ const ofAProgram = (key: "data" | "model"): never => {
  * The samples that a job asks for: with a validation fraction the end of the training samples takes the place of the
  * test samples, where a run is judged by what it learns these do, and limits cut both.
  */
-export const limited = (
-  data: DataSet,
+export const limited = <Of extends Samples>(
+  data: DataSet<Of>,
   { validationFraction, trainSamples, testSamples, judgeBy }: DataJob,
-): DataSet => {
-  const split = validationFraction === undefined ? undefined : splitRecords(data.train, validationFraction);
-  const { train, test } = split === undefined ? data : { train: split.train, test: split.valid };
-  const learnt = takeRecords(train, trainSamples ?? train.count);
+): DataSet<Of> => {
+  const split = validationFraction === undefined ? undefined : splitRecords<Of>(data.train, validationFraction);
+  const { train, test }: { readonly train: Of; readonly test: Of } =
+    split === undefined ? data : { train: split.train, test: split.valid };
+  const learnt = takeRecords<Of>(train, trainSamples ?? train.count);
   const judged = judgeBy === "training" ? learnt : test;
-  return { ...data, train: learnt, test: takeRecords(judged, testSamples ?? judged.count) };
+  return { ...data, train: learnt, test: takeRecords<Of>(judged, testSamples ?? judged.count) };
 };
 
-/** Load the samples into shared memory. @throws DataError, ModuleError when they are missing, truncated or altered. */
+/** Load the samples into shared memory, or open the files that they are in. @throws DataError, ModuleError when they are missing, truncated or altered. */
 export const buildData = async (job: DataJob): Promise<DataSet> => {
   const data = limited(await loadData(job), job);
   if (!("augment" in job) || job.augment === undefined) return data;

@@ -201,6 +201,10 @@ interface Images extends Limits {
 
 /** Images of any size that become samples of one. */
 interface DecodedImages extends Images, Omit<ImageOptions, "size" | "from"> {
+  /** Decode them while training, and keep so much of what was decoded. */
+  readonly cacheMegabytes?: number | undefined;
+  /** How many each rank decodes at once. */
+  readonly decodesAtOnce?: number | undefined;
   /** Of both sides, or rows and columns. */
   readonly size: number | readonly [number, number];
 }

@@ -1,4 +1,4 @@
-import { type Records, stepsPerEpoch } from "@skein/data";
+import { isEncoded, type SampleSpecs, stepsPerEpoch } from "@skein/data";
 import { byteLength, flattenTree, type Mesh, type Sharding, type TensorSpec } from "@skein/tensor-core";
 import { formatSpec, sameSpec } from "@skein/tensor-core/backend";
 import type { Model } from "@skein/models";
@@ -79,18 +79,20 @@ const steering = [
   "sumOrder",
 ] as const satisfies readonly (keyof Job)[];
 
-const places: readonly string[] = ["file", "testFile", "folder", "tokenizer"];
+/** Of what counts is the content: places of files, and what says when and how fast they are decoded. */
+const notSteering: readonly string[] = ["file", "testFile", "folder", "tokenizer", "cacheMegabytes", "decodesAtOnce"];
 
-/** Without the places of files: what counts is their content. */
-const placeless = (part: DataJob | ModelJob): object =>
-  Object.fromEntries(Object.entries(part).filter(([key]) => !places.includes(key)));
+const steeringPart = (part: DataJob | ModelJob): object =>
+  Object.fromEntries(Object.entries(part).filter(([key]) => !notSteering.includes(key)));
 
 /**
- * Hash of what steers the training: same hash and same step, same bits. @param data digest of the samples, where their
- * kind does not say which they are.
+ * Hash of what steers the training: same hash and same step, same bits.
+ *
+ * @param data digest of the samples, where their kind does not say which they are.
+ * @param decoder what makes samples of the bytes under that digest, where it is of encoded ones.
  */
-export const jobHashOf = (job: Job, data?: string): string => {
-  const steered = { ...withoutModulePlaces(job), data: placeless(job.data), model: placeless(job.model) };
+export const jobHashOf = (job: Job, data?: string, decoder?: string): string => {
+  const steered = { ...withoutModulePlaces(job), data: steeringPart(job.data), model: steeringPart(job.model) };
   const entries = steering.map((name): [string, unknown] => [name, steered[name]]);
   // With fused multiply-add, what is fused with what has a say in how it is rounded.
   if (job.memory.recompute !== "none") entries.push(["memory", job.memory]);
@@ -102,7 +104,9 @@ export const jobHashOf = (job: Job, data?: string): string => {
   for (const name of ["freeze", "rates", "weightDecays", "labelSmoothing"] as const)
     if (job[name] !== undefined) entries.push([name, job[name]]);
   if (job.zero === 1 && job.ranks > 1) entries.push(["zero", job.zero]);
-  return sha256(JSON.stringify(Object.fromEntries(data === undefined ? entries : [...entries, ["samples", data]])));
+  if (data !== undefined) entries.push(["samples", data]);
+  if (decoder !== undefined) entries.push(["decoder", decoder]);
+  return sha256(JSON.stringify(Object.fromEntries(entries)));
 };
 
 /**
@@ -111,7 +115,10 @@ export const jobHashOf = (job: Job, data?: string): string => {
 const isOwn = (job: DataJob): boolean =>
   "file" in job || ("folder" in job && job.folder !== undefined) || ("tokenizer" in job && job.tokenizer !== undefined);
 
-const requireFull = (train: Records, batch: number): void => {
+/** What decodes samples while training, if anything does. */
+const decoderOf = ({ train }: DataSet): string | undefined => (isEncoded(train) ? train.images.decoder : undefined);
+
+const requireFull = (train: SampleSpecs, batch: number): void => {
   if (batch > train.count)
     throw new ConfigError([
       `batch: ${batch} samples cannot be drawn from ${train.count} training samples; use a batch of at most ${train.count}`,
@@ -289,7 +296,7 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
     trained,
     modelState: specs.model,
     modelHash: sha256(specsText(whole)),
-    jobHash: jobHashOf(job, digest),
+    jobHash: jobHashOf(job, digest, decoderOf(data)),
     dataDigest: digest,
     remarks: [...(data.remarks ?? []), ...remarksOn(job, totalSteps)],
   };
@@ -303,7 +310,7 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
 export const withBackend = (prepared: Prepared, backend: Job["backend"]): Prepared => {
   const job = { ...prepared.job, backend };
   requireRoom({ ...prepared, job });
-  return { ...prepared, job, jobHash: jobHashOf(job, prepared.dataDigest) };
+  return { ...prepared, job, jobHash: jobHashOf(job, prepared.dataDigest, decoderOf(prepared.data)) };
 };
 
 /** Specs of what each rank has alone, under a plan that was made when the run began, if any. */

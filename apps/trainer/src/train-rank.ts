@@ -89,7 +89,9 @@ const trainOn = async (
   }
   const parts = buildParts(ingredients, plan);
   const trace = traceOf(input);
-  const evaluation = makeEvaluation(parts.model, backend, { mesh: parts.mesh, communicators });
+  const evaluation = makeEvaluation(parts.model, backend, { mesh: parts.mesh, communicators }, (image) =>
+    report.damaged(image),
+  );
   const gather = sliceGatherer(backend, communicators);
   const sentBefore = world.bytesSent();
   const step = await trainLoop(await firstState(input, rank, parts, backend, communicators, trace?.recorder), {
