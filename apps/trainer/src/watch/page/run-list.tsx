@@ -84,7 +84,7 @@ export const RunList = (): JSX.Element => (
       </output>
     </div>
     <p id="filter-help" class="quiet">
-      words of a name or state, and options of the job: key=value, key!=value, key&gt;1
+      words of a name or state, and options of the job: key=value, key!=value, key&gt;1, key=1..8
     </p>
     <div class="scroll runs" tabIndex={0} role="region" aria-label="table of runs">
       <table>
