@@ -16,6 +16,8 @@ export interface View {
   readonly range: { readonly from: number; readonly to: number } | undefined;
   /** The run whose details are open. */
   readonly detailed: string | undefined;
+  /** The trace of that run whose timeline is open. */
+  readonly traced: string | undefined;
 }
 
 export const defaultView: View = {
@@ -27,6 +29,7 @@ export const defaultView: View = {
   isLogarithmic: false,
   range: undefined,
   detailed: undefined,
+  traced: undefined,
 };
 
 export const mostSmoothing = 0.99;
@@ -59,6 +62,7 @@ export const addressOf = (view: View): string => {
     ["scale", view.isLogarithmic ? "log" : ""],
     ["range", range === undefined ? "" : `${range.from}~${range.to}`],
     ["details", view.detailed ?? ""],
+    ["trace", view.traced ?? ""],
   ] as const)
     if (text !== "") words.set(key, text);
   return words.toString();
@@ -81,5 +85,6 @@ export const viewOf = (address: string): View => {
     isLogarithmic: words.get("scale") === "log",
     range: rangeIn(words.get("range")),
     detailed: words.get("details") || undefined,
+    traced: words.get("trace") || undefined,
   };
 };

@@ -12,6 +12,7 @@ import {
   runs,
   smoothing,
   takes,
+  traced,
 } from "./store.ts";
 
 /** Of one drag or one word that is typed the history of a browser keeps one place, milliseconds. */
@@ -27,6 +28,7 @@ const address = computed(() =>
     isLogarithmic: isLogarithmic.value,
     range: range.value,
     detailed: detailed.value,
+    traced: traced.value,
   }),
 );
 
@@ -40,6 +42,7 @@ const read = (): void => {
     isLogarithmic.value = view.isLogarithmic;
     range.value = view.range;
     detailed.value = view.detailed;
+    traced.value = view.traced;
     chooseWanted(view.runs);
   });
 };
@@ -52,7 +55,7 @@ const read = (): void => {
 export const followAddress = (): void => {
   read();
   let written = address.peek();
-  let [timer, isOfPerson]: [number | undefined, boolean] = [undefined, false];
+  let [timer, isOfPerson]: [ReturnType<typeof setTimeout> | undefined, boolean] = [undefined, false];
   const write = (): void => {
     clearTimeout(timer);
     timer = undefined;

@@ -145,6 +145,7 @@ describe("the address of a view", () => {
       { nil: undefined },
     ),
     detailed: fc.option(id, { nil: undefined }),
+    traced: fc.option(id, { nil: undefined }),
   });
   test("opens the same view, and of the default one is empty", () => {
     fc.assert(

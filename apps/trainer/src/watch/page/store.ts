@@ -26,6 +26,8 @@ export const range: Signal<{ readonly from: number; readonly to: number } | unde
 /** Where the pointer, or the keyboard's mark, is along the axis. */
 export const mark: Signal<number | undefined> = signal(undefined);
 export const detailed: Signal<string | undefined> = signal(undefined);
+/** The trace in the folder of that run whose timeline is open. */
+export const traced: Signal<string | undefined> = signal(undefined);
 /** How often the server has told of runs: what changes with it no person has changed. */
 export const takes: Signal<number> = signal(0);
 
