@@ -40,10 +40,11 @@ import type { Curvature } from "./curvature.ts";
 import { ConfigError } from "./errors.ts";
 import { buildExperts } from "./build-experts.ts";
 import { dataAxis, replicasAxisOf, tensorAxis } from "./mesh.ts";
+import { atOwnRates, decayMaskOf, type ParameterGroups } from "./parameter-groups.ts";
 import { shardedOptimizer } from "./sharded-optimizer.ts";
 import { checkedData } from "./modules/checked-data.ts";
 import { checkedModel } from "./modules/checked-model.ts";
-import { callFactory, loadModule } from "./modules/load-module.ts";
+import { makeOwn, moduleName } from "./modules/load-module.ts";
 import type { DataSet, Task } from "./modules/task.ts";
 import type { DataJob, Job, ModelJob, OptimizerJob, PrecisionJob } from "./job.ts";
 import { type ExpertsPlan, settledExperts } from "./planning/experts-plan.ts";
@@ -99,10 +100,7 @@ const loadData = async (job: DataJob): Promise<DataSet> => {
     case "tokens":
       return tokenData(job);
     case "module":
-      return checkedData(
-        await callFactory("data", job, await loadModule("data", job), job.options),
-        `data.file ${job.file}`,
-      );
+      return checkedData(await makeOwn("data", job), moduleName("data", job));
     case "program":
       return ofAProgram("data");
   }
@@ -230,8 +228,8 @@ export const buildModel = async (
   if (job.kind === "program") return given ?? ofAProgram("model");
   if (job.kind === "pretrained") return pretrainedModel(job, task, others.memory);
   if (job.kind === "module") {
-    const made = await callFactory("model", job, await loadModule("model", job), task, job.options);
-    return checkedModel(made, task.predicts, `model.file ${job.file}`, dirname(job.file));
+    const made = await makeOwn("model", job, task);
+    return checkedModel(made, task.predicts, moduleName("model", job), dirname(job.file));
   }
   return buildOwnModel({ ...others, model: job }, task, experts);
 };
@@ -243,23 +241,36 @@ const settingsOf = <Part extends { readonly kind: string }>({ kind: _, ...settin
 const buildRule = (
   job: OptimizerJob,
   learningRate: Schedule,
+  groups: ParameterGroups,
   curvature: Curvature | undefined,
 ): GradientTransformation<unknown> => {
+  const mask = decayMaskOf(groups, () => true);
+  const matrices = decayMaskOf(groups, decayMatrices);
   switch (job.kind) {
     case "sgd":
-      return sgd({ ...settingsOf(job), learningRate });
+      return sgd({ ...settingsOf(job), learningRate, mask });
     case "momentum":
-      return momentum({ ...settingsOf(job), learningRate });
+      return momentum({ ...settingsOf(job), learningRate, mask });
     case "nesterov":
-      return nesterov({ ...settingsOf(job), learningRate });
+      return nesterov({ ...settingsOf(job), learningRate, mask });
     case "adam":
       return adam({ ...settingsOf(job), learningRate });
     case "adamw":
-      return adamw({ ...settingsOf(job), learningRate, mask: decayMatrices });
+      return adamw({ ...settingsOf(job), learningRate, mask: matrices });
     case "lars":
-      return lars({ ...settingsOf(job), learningRate, axis: dataAxis }) as GradientTransformation<unknown>;
+      return lars({
+        ...settingsOf(job),
+        learningRate,
+        decayMask: matrices,
+        axis: dataAxis,
+      }) as GradientTransformation<unknown>;
     case "lamb":
-      return lamb({ ...settingsOf(job), learningRate, axis: dataAxis }) as GradientTransformation<unknown>;
+      return lamb({
+        ...settingsOf(job),
+        learningRate,
+        decayMask: matrices,
+        axis: dataAxis,
+      }) as GradientTransformation<unknown>;
     default:
       if (curvature === undefined) throw new InvariantError("an optimizer was built without what it looks at");
       return curvature.rule;
@@ -270,10 +281,13 @@ const buildRule = (
 export const buildOptimizer = (
   { optimizer, learningRate, clipNorm, zero }: Job,
   totalSteps: number,
-  { sharding, mesh }: { readonly sharding: Sharding; readonly mesh: Mesh },
+  { sharding, mesh, groups }: { readonly sharding: Sharding; readonly mesh: Mesh; readonly groups: ParameterGroups },
   curvature?: Curvature,
 ): GradientTransformation<unknown> => {
-  const onEachRank = buildRule(optimizer, buildLearningRate(learningRate, totalSteps), curvature);
+  const onEachRank = atOwnRates(
+    buildRule(optimizer, buildLearningRate(learningRate, totalSteps), groups, curvature),
+    groups,
+  );
   const rule = zero === 1 ? shardedOptimizer(onEachRank, replicasAxisOf({ sharding, mesh })) : onEachRank;
   return clipNorm === undefined
     ? rule

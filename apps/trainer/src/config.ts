@@ -1,5 +1,6 @@
 import { dirname, isAbsolute, resolve } from "node:path";
 import { readTextFile } from "@skein/collectives/node";
+import { isAddress } from "@skein/data/node";
 import { didYouMean, excerpt } from "@skein/tensor-core/backend";
 import { type Alias, type Document, isMap, isNode, isScalar, LineCounter, parse, parseDocument, visit } from "yaml";
 import type { z } from "zod";
@@ -7,6 +8,7 @@ import { ConfigError } from "./errors.ts";
 import type { Job } from "./job.ts";
 import { sampleJob } from "./own-command.ts";
 import { crossFieldFaults, jobSchema } from "./job-schema.ts";
+import { modulePlaces } from "./modules/module-keys.ts";
 import { settleJob } from "./settle-job.ts";
 
 /** A value from the command line that goes before the file's. */
@@ -322,8 +324,17 @@ const firstAlias = (document: Document, message: string): number => {
   return first?.range?.[0] ?? 0;
 };
 
+/** A job, and where its keys stand. */
+interface PlacedJob {
+  readonly job: Job;
+  readonly placeOf: (path: Path) => string;
+}
+
 /** The job of a YAML (or JSON) text with values of the command line laid over it. @throws ConfigError. */
-export const parseJob = (text: string, file: string, overrides: readonly Override[] = []): Job => {
+export const parseJob = (text: string, file: string, overrides: readonly Override[] = []): Job =>
+  parsePlaced(text, file, overrides).job;
+
+const parsePlaced = (text: string, file: string, overrides: readonly Override[]): PlacedJob => {
   if (text.length > mostJobBytes)
     throw new ConfigError([
       `${file}: the file has ${text.length} characters, a job at most ${mostJobBytes}; name a job file`,
@@ -340,7 +351,8 @@ export const parseJob = (text: string, file: string, overrides: readonly Overrid
     if (other !== undefined && !overrides.some(({ path }) => path.join(".") === other))
       delete (root as Record<string, unknown>)[other];
   }
-  return checkJob(root, { file, document, lines, overrides });
+  const source: Source = { file, document, lines, overrides };
+  return { job: checkJob(root, source), placeOf: (path) => placeOf(source, path) };
 };
 
 /** @throws ConfigError when the file cannot be read, or is no regular one, or too large. */
@@ -354,24 +366,24 @@ export const readJobFile = (file: string): string => {
   }
 };
 
-/** Where a job names files and folders of data and model. */
-const placePaths = [
+/** Where a job names files and folders: of data and model, and modules. */
+const placePaths: readonly (readonly string[])[] = [
   ["data", "folder"],
-  ["data", "file"],
   ["data", "testFile"],
   ["data", "tokenizer"],
-  ["model", "file"],
   ["model", "folder"],
-] as const;
+  ...modulePlaces, // files of data, too
+];
 
 /** The same job with absolute paths. @param folderOf says from which folder the path of a key is seen. */
 export const anchored = (job: Job, folderOf: (path: Path) => string): Job => {
   const absolute = structuredClone(job);
   for (const path of placePaths) {
     const place = valueAt(absolute, path);
-    const seen = (one: string): string => resolve(folderOf(path), one);
-    if (typeof place === "string") Object.assign(absolute[path[0]], { [path[1]]: seen(place) });
-    if (Array.isArray(place)) Object.assign(absolute[path[0]], { [path[1]]: (place as string[]).map(seen) });
+    const seen = (one: string): string => (isAddress(one) ? one : resolve(folderOf(path), one));
+    const part = valueAt(absolute, path.slice(0, -1)) as object;
+    if (typeof place === "string") Object.assign(part, { [path.at(-1)!]: seen(place) });
+    if (Array.isArray(place)) Object.assign(part, { [path.at(-1)!]: (place as string[]).map(seen) });
   }
   return absolute;
 };
@@ -387,9 +399,16 @@ export const besideFile = (job: Job): RelativePath[] =>
   placePaths.flatMap((path) =>
     [valueAt(job, path)]
       .flat()
-      .filter((value): value is string => typeof value === "string" && !isAbsolute(value))
+      .filter((value): value is string => typeof value === "string" && !isAbsolute(value) && !isAddress(value))
       .map((value) => ({ key: path.join("."), value })),
   );
+
+const readPlaced = (file: string, overrides: readonly Override[]): PlacedJob => {
+  const { job, placeOf } = parsePlaced(readJobFile(file), file, overrides);
+  const folderOf = (path: Path): string =>
+    overrides.some((override) => startsWith(path, override.path)) ? "." : dirname(file);
+  return { job: anchored(job, folderOf), placeOf };
+};
 
 /**
  * The job of a file, every path absolute: those in the file are seen from its folder, those on the command line from
@@ -397,15 +416,14 @@ export const besideFile = (job: Job): RelativePath[] =>
  *
  * @throws ConfigError when the file cannot be read, too.
  */
-export const readJob = (file: string, overrides: readonly Override[] = []): Job =>
-  anchored(parseJob(readJobFile(file), file, overrides), (path) =>
-    overrides.some((override) => startsWith(path, override.path)) ? "." : dirname(file),
-  );
+export const readJob = (file: string, overrides: readonly Override[] = []): Job => readPlaced(file, overrides).job;
 
 /**
  * As `readJob`, with the modules and the checkpoint that it names looked at and told by their content.
  *
- * @throws ModuleError, PretrainedError, too.
+ * @throws ConfigError for options that a module does not take, ModuleError, PretrainedError, too.
  */
-export const loadJob = (file: string, overrides: readonly Override[] = []): Promise<Job> =>
-  settleJob(readJob(file, overrides));
+export const loadJob = async (file: string, overrides: readonly Override[] = []): Promise<Job> => {
+  const { job, placeOf } = readPlaced(file, overrides);
+  return settleJob(job, placeOf);
+};

@@ -176,9 +176,14 @@ export const dataSchema: z.ZodType<DataJob> = z
         file: z
           .union([path, z.array(path).min(1).max(1000)])
           .describe(
-            "Any text, a .jsonl with one on each line, a folder of such files, or several of them; from the folder of the job file.",
+            "Any text, a .jsonl with one on each line, a .parquet (also by its address, https://…) with one in each row, a folder of such files, or several of them; from the folder of the job file.",
           ),
-        field: z.string().min(1).max(100).optional().describe("Key of the text in lines of .jsonl. Default: text."),
+        field: z
+          .string()
+          .min(1)
+          .max(100)
+          .optional()
+          .describe("Key of the text in lines of .jsonl, column of it in .parquet. Default: text."),
         separator: z
           .string()
           .max(1000)
@@ -186,7 +191,10 @@ export const dataSchema: z.ZodType<DataJob> = z
           .describe(
             "Between texts. Default: the token that ends a text, where the tokenizer has one, or an empty line.",
           ),
-        skipDamaged: z.boolean().optional().describe("Leave out lines of .jsonl that hold no text."),
+        skipDamaged: z
+          .boolean()
+          .optional()
+          .describe("Leave out lines of .jsonl and rows of .parquet that hold no text."),
         ...text,
       })
       .describe("Texts, in a row."),

@@ -5,7 +5,7 @@ import type { DamagedImage } from "@skein/data/node";
 import { DamagedImages } from "./damaged-images.ts";
 import { exitCodes } from "./errors.ts";
 import { evaluationBatch, type EvaluationSums, makeEvaluation, totalSums } from "./evaluate.ts";
-import { evaluationFigures, formatFigures } from "./evaluation-figures.ts";
+import { evaluationFigures, flatFigures, formatFigures } from "./evaluation-figures.ts";
 import { openLoneBackend } from "./lone-backend.ts";
 import { meshOf, numBatchParts } from "./mesh.ts";
 import { checkpointOption } from "./number-option.ts";
@@ -60,13 +60,12 @@ export const evaluateRun = async (
  */
 export const evaluateCommand = async (folder: string, options: EvaluateOptions): Promise<number> => {
   const run = await openSavedRun(folder, checkpointOption(options.checkpoint));
-  const figures = evaluationFigures(
-    run.prepared.data.predicts,
-    await evaluateRun(run, (line) => void process.stderr.write(`${line}\n`)),
-  );
+  const { data, model } = run.prepared;
+  const sums = await evaluateRun(run, (line) => void process.stderr.write(`${line}\n`));
+  const figures = evaluationFigures(data.predicts, sums, model.metrics);
   process.stdout.write(
     options.json === true
-      ? `${JSON.stringify({ step: run.step, ...figures })}\n`
+      ? `${JSON.stringify({ step: run.step, ...flatFigures(figures) })}\n`
       : `step ${run.step}: ${formatFigures(figures)}\n`,
   );
   return exitCodes.ok;

@@ -21,6 +21,7 @@ import {
   optimizerSchema,
   precisionSchema,
 } from "./optimizer-schema.ts";
+import { freezeSchema, parameterFaults, ratesSchema, weightDecaysSchema } from "./parameter-schema.ts";
 import { count } from "./ranges.ts";
 
 /** What a job file may say. */
@@ -69,6 +70,17 @@ export const jobSchema: z.ZodType<Job> = z
       .describe(
         "Keep a running mean of the parameters (EMA): it is evaluated, exported and generated with. Default: none.",
       ),
+    labelSmoothing: z
+      .number()
+      .gt(0)
+      .lt(1)
+      .optional()
+      .describe(
+        "Share of the targets that the loss of training spreads over all classes; evaluation counts without. Default: what the model says, of ours 0.",
+      ),
+    freeze: freezeSchema,
+    rates: ratesSchema,
+    weightDecays: weightDecaysSchema,
     epochs: count.optional().describe("Passes over the training data. Give epochs or steps."),
     steps: count.optional().describe("Steps to train. Give epochs or steps."),
     data: dataSchema,
@@ -183,6 +195,7 @@ export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
     ...networkFaults(job),
     ...learningRateFaults(job),
     ...curvatureFaults(job),
+    ...parameterFaults(job),
   );
   return faults;
 };

@@ -26,6 +26,14 @@ export interface Job {
   readonly accumulate?: number | undefined;
   /** A running mean of the parameters, by which a run is judged and which it leaves. Default: none. */
   readonly average?: { readonly decay: number } | undefined;
+  /** Share of the targets that the loss spreads over all classes. Default: what the model says. */
+  readonly labelSmoothing?: number | undefined;
+  /** Patterns of parameters that stay as they are; one that begins with `!` takes some back. Default: none. */
+  readonly freeze?: readonly string[] | undefined;
+  /** Factors of the learning rate, by patterns of parameters; the last that fits decides. Default: 1 of all. */
+  readonly rates?: Readonly<Record<string, number>> | undefined;
+  /** Factors of the optimizer's weight decay, by patterns. Default: what the optimizer does. */
+  readonly weightDecays?: Readonly<Record<string, number>> | undefined;
   /** Exactly one of epochs and steps is given. */
   readonly epochs?: number | undefined;
   readonly steps?: number | undefined;
@@ -170,6 +178,8 @@ export interface PretrainedJob {
   readonly folder: string;
   /** Begin with those of the folder, or with fresh ones of its configuration. */
   readonly weights: "folder" | "none";
+  /** Leave the checkpoint's head, and make one for the classes of the data. */
+  readonly head?: "new" | undefined;
   /** What config.json says, once the job is loaded. */
   readonly config?: Readonly<Record<string, unknown>> | undefined;
   /** SHA-256 of what the folder's files hold, of those that the run begins with, once the job is loaded. */

@@ -7,6 +7,7 @@ import type { BestSoFar } from "./best-so-far.ts";
 import type { BackendName } from "./backend.ts";
 import type { SavedFile } from "./checkpoint-part.ts";
 import type { ErrorReport } from "./errors.ts";
+import type { EvaluationSums } from "./evaluate.ts";
 import type { RoutingJson } from "./placement/routing-file.ts";
 import type { MovedLayer } from "./placement/moved-layer.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
@@ -125,9 +126,7 @@ export type RankMessage =
   | {
       readonly type: "evaluated";
       readonly step: number;
-      readonly correct: number;
-      readonly lossSum: number;
-      readonly count: number;
+      readonly sums: EvaluationSums;
       readonly seconds: number;
       /** Of rank 0: how it compares to those before, where something follows from that. */
       readonly best?: BestSoFar | undefined;

@@ -10,9 +10,13 @@ import { expertsOf } from "./experts-of.ts";
 import { CheckpointError, ConfigError } from "./errors.ts";
 import { type ExchangePlan, isExchangePlanned } from "./planning/exchange-plan.ts";
 import { isExpertsPlanned } from "./planning/experts-plan.ts";
+import { trainedOf } from "./frozen.ts";
+import { requireSmoothing } from "./label-smoothing.ts";
 import { placeOf } from "./mesh.ts";
 import type { DataJob, ExpertsJob, Job, ModelJob } from "./job.ts";
+import { withoutModulePlaces } from "./modules/module-keys.ts";
 import { dataDigest } from "./modules/data-digest.ts";
+import { withHeadFor } from "./pretrained/pretrained-model.ts";
 import { type DataSet, taskOf } from "./modules/task.ts";
 import { modelOf, type TracedModel, traceModel } from "./modules/traced-model.ts";
 import {
@@ -43,6 +47,8 @@ export interface Prepared {
   readonly sharding: Sharding;
   /** Specs of the parameters. */
   readonly params: unknown;
+  /** Of those that are trained. */
+  readonly trained: unknown;
   /** Specs of what the model moves itself. */
   readonly modelState: unknown;
   readonly modelHash: string;
@@ -86,7 +92,7 @@ const steeringPart = (part: DataJob | ModelJob): object =>
  * @param decoder what makes samples of the bytes under that digest, where it is of encoded ones.
  */
 export const jobHashOf = (job: Job, data?: string, decoder?: string): string => {
-  const steered = { ...job, data: steeringPart(job.data), model: steeringPart(job.model) };
+  const steered = { ...withoutModulePlaces(job), data: steeringPart(job.data), model: steeringPart(job.model) };
   const entries = steering.map((name): [string, unknown] => [name, steered[name]]);
   // With fused multiply-add, what is fused with what has a say in how it is rounded.
   if (job.memory.recompute !== "none") entries.push(["memory", job.memory]);
@@ -95,6 +101,8 @@ export const jobHashOf = (job: Job, data?: string, decoder?: string): string => 
   if (expert * tensor > 1) entries.push(["mesh", { expert, tensor }]);
   if (job.accumulate !== undefined && job.accumulate > 1) entries.push(["accumulate", job.accumulate]);
   if (job.average !== undefined) entries.push(["average", job.average]);
+  for (const name of ["freeze", "rates", "weightDecays", "labelSmoothing"] as const)
+    if (job[name] !== undefined) entries.push([name, job[name]]);
   if (job.zero === 1 && job.ranks > 1) entries.push(["zero", job.zero]);
   if (data !== undefined) entries.push(["samples", data]);
   if (decoder !== undefined) entries.push(["decoder", decoder]);
@@ -127,13 +135,13 @@ const mostSteps = 2 ** 32 - 1;
 const bytesOf = (specs: Iterable<TensorSpec>): number => [...specs].reduce((sum, spec) => sum + byteLength(spec), 0);
 
 /**
- * Price what a rank keeps before anything is made room for: its state, and a gradient of each parameter. Activations
- * come on top of it; the memory plan of the compiled step knows them.
+ * Price what a rank keeps before anything is made room for: its state, and a gradient of each trained parameter.
+ * Activations come on top of it; the memory plan of the compiled step knows them.
  */
-const requireRoom = ({ job, stateBytes, params }: Pick<Prepared, "job" | "stateBytes" | "params">): void => {
+const requireRoom = ({ job, stateBytes, trained }: Pick<Prepared, "job" | "stateBytes" | "trained">): void => {
   if (job.backend !== "cpu") return; // a device says itself what it has no room for
   const ranks = job.transport === "threads" ? job.ranks : job.network.ranksPerProcess;
-  const needed = ranks * (stateBytes + bytesOf(flattenTree<TensorSpec>(params).leaves));
+  const needed = ranks * (stateBytes + bytesOf(flattenTree<TensorSpec>(trained).leaves));
   if (needed <= cpuMemoryBytes) return;
   const inGiB = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
   throw new ConfigError([
@@ -244,8 +252,9 @@ export const partsInputOf = ({ job, model, totalSteps, data }: Prepared, plan?: 
 });
 
 /** @throws DataError, ConfigError, ModuleError. */
-export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> => {
-  const data = given.data ?? (await buildData(job.data));
+export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> => {
+  const data = given.data ?? (await buildData(asked.data));
+  const job = withHeadFor(asked, taskOf(data));
   requireFull(data.train, job.batch);
   const perEpoch = stepsPerEpoch(data.train.count, job.batch);
   const totalSteps = totalStepsOf(job, perEpoch);
@@ -256,17 +265,22 @@ export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> =>
   const model = await buildModel(job, taskOf(data), { given: given.model && modelOf(given.model) });
   // what is wrong with it is told once and at once, not by every rank
   if (job.model.kind === "module") traceModel(model, data, job);
+  else if (given.model === undefined) requireSmoothing(model, data, job);
   const built = buildParts({ job, model, totalSteps, train: data.train });
   const { sharding, mesh } = built;
   const specs = stateSpecs(built);
-  const digest = isOwn(job.data) ? dataDigest(data) : undefined;
+  // What the job itself says of images is in its hash anyway.
+  const digest = isOwn(job.data)
+    ? dataDigest("augment" in job.data ? { ...data, augmentation: undefined } : data)
+    : undefined;
   const saved = splitLeaves(specs, built);
   const whole = wholeSpecs(saved, stateSharding(sharding, specs.params), mesh);
   const stateBytes = [
     ...[saved.shared, saved.own, ...saved.parts.map(({ leaves }) => leaves)].flatMap((leaves) => [...leaves.values()]),
     ...[...saved.slices.values()].map(({ leaf }) => leaf),
   ].reduce((sum, spec) => sum + byteLength(spec), 0);
-  requireRoom({ job, stateBytes, params: specs.params });
+  const trained = trainedOf(built, specs.params);
+  requireRoom({ job, stateBytes, trained });
   return {
     job,
     data,
@@ -279,6 +293,7 @@ export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> =>
     stateBytes,
     sharding,
     params: specs.params,
+    trained,
     modelState: specs.model,
     modelHash: sha256(specsText(whole)),
     jobHash: jobHashOf(job, digest, decoderOf(data)),

@@ -69,7 +69,7 @@ export class RankReport {
   }
 
   evaluated(step: number, sums: EvaluationSums, seconds: number, best?: BestSoFar): void {
-    this.post({ type: "evaluated", step, ...sums, seconds, ...(this.rank === 0 && best !== undefined && { best }) });
+    this.post({ type: "evaluated", step, sums, seconds, ...(this.rank === 0 && best !== undefined && { best }) });
   }
 
   saved(step: number, files: readonly SavedFile[]): void {

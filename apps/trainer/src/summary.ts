@@ -1,3 +1,4 @@
+import { digitsText } from "@skein/report";
 import type { BackendName } from "./backend.ts";
 
 /** What a run tells at its end; with `--json`, the last line. */
@@ -12,6 +13,8 @@ export interface Summary {
   readonly bitsPerToken?: number;
   /** `exp(testLoss)`: among how many equally likely bytes or tokens the model would have to guess; language models. */
   readonly perplexity?: number;
+  /** Figures of the model's own, by name. */
+  readonly metrics?: Readonly<Record<string, number>>;
   readonly backend: BackendName;
   /** Steps whose f16 gradients overflowed, so that their update was left out; mixed precision only. */
   readonly skippedSteps?: number;
@@ -82,6 +85,7 @@ export const formatSummary = (summary: Summary): string[] => {
     ...(perplexity === undefined
       ? []
       : [["perplexity", `${perplexity.toFixed(2)}: as unsure as a guess among so many`] as [string, string]]),
+    ...Object.entries(summary.metrics ?? {}).map(([name, value]): [string, string] => [name, digitsText(value, 4)]),
     ...(summary.bestStep === undefined
       ? []
       : [

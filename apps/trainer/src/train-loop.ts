@@ -110,6 +110,7 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     backend,
     steps,
     initial,
+    freezing: parts,
     firstStep,
     updated,
     curvature: parts.curvature,

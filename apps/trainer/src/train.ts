@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import type { Model } from "@skein/models";
+import type { LabelledBatch, Model, Sums } from "@skein/models";
 import type { MapTree, NdArray, SkeinError, Tensor } from "@skein/tensor-core";
 import { buildData } from "./build.ts";
 import { readCheckpoint } from "./checkpoint.ts";
@@ -14,6 +14,7 @@ import type { Job } from "./job.ts";
 import type { DataInput, JobInput, ModelInput } from "./job-input.ts";
 import { checkedData } from "./modules/checked-data.ts";
 import { checkedModel } from "./modules/checked-model.ts";
+import { withModules } from "./modules/module-keys.ts";
 import { dataDigest } from "./modules/data-digest.ts";
 import type { DataSet } from "./modules/task.ts";
 import { traceModel } from "./modules/traced-model.ts";
@@ -29,7 +30,7 @@ export type TrainJob<Params = unknown, State = unknown> = JobInput & {
   /** Samples, or the name of a data set. */
   readonly data: DataSet | DataInput;
   /** A model, or the name of one. */
-  readonly model: Model<Params, State> | ModelInput;
+  readonly model: Model<Params, State, LabelledBatch, Sums> | ModelInput;
 };
 
 export interface TrainOptions {
@@ -77,9 +78,12 @@ const unknownDigest = "0".repeat(64);
 
 const ofProgram = { kind: "program", digest: unknownDigest } as const;
 
-/** A named part, with the URL of a module as a path. */
-const named = (part: object): object =>
-  "file" in part && part.file instanceof URL ? { ...part, file: fileURLToPath(part.file) } : part;
+/** The same job with URLs of modules as paths. */
+const withPaths = <Like extends object>(job: Like): Like =>
+  withModules(job, (module) => {
+    const { file }: { readonly file: unknown } = module;
+    return file instanceof URL ? { ...module, file: fileURLToPath(file) } : module;
+  });
 
 /** The job with the digests of what the program gave, and that as ranks take it. */
 const settle = async (job: Job, data: object, model: object): Promise<{ readonly job: Job; readonly given: Given }> => {
@@ -146,12 +150,12 @@ export const train = async <Params = unknown, State = unknown>(
     throw new ConfigError(["train(): resume needs the folder to look for checkpoints in; give output too"]);
   signal?.throwIfAborted();
   const checked = checkJob(
-    {
+    withPaths({
       name: "training",
       ...rest,
-      data: isData(data) ? ofProgram : named(data),
-      model: isModel(model) ? ofProgram : named(model),
-    },
+      data: isData(data) ? ofProgram : data,
+      model: isModel(model) ? ofProgram : model,
+    }),
     { file: "train()" },
   );
   const { job, given } = await settle(

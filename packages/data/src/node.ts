@@ -1,3 +1,4 @@
+export { isAddress } from "./node/byte-source.ts";
 export {
   type DataPackage,
   dataPackages,

@@ -9,7 +9,13 @@ import type { SavedFile } from "../checkpoint-part.ts";
 import { DamagedImages } from "../damaged-images.ts";
 import { reviveError } from "../errors.ts";
 import { type EvaluationSums, totalSums } from "../evaluate.ts";
-import { bitsOf, evaluationFigures, formatFigures } from "../evaluation-figures.ts";
+import {
+  bitsOf,
+  type EvaluationFigures,
+  evaluationFigures,
+  flatFigures,
+  formatFigures,
+} from "../evaluation-figures.ts";
 import { expertsOf } from "../experts-of.ts";
 import { formatMoves, measurementsOf } from "../placement/moved-layer.ts";
 import type { ExchangePlan } from "../planning/exchange-plan.ts";
@@ -133,7 +139,7 @@ export class RunRecord {
       }
       case "evaluated": {
         if (message.best !== undefined) this.best = message.best;
-        const parts = this.evaluations.add(message.step, rank, message);
+        const parts = this.evaluations.add(message.step, rank, message.sums);
         if (parts !== undefined) this.evaluated(message.step, parts);
         return;
       }
@@ -243,9 +249,15 @@ export class RunRecord {
 
   private evaluated(step: number, parts: readonly EvaluationSums[]): void {
     this.evaluation = totalSums(parts);
-    const figures = evaluationFigures(this.input.prepared.data.predicts, this.evaluation);
-    this.input.metrics.record({ type: "evaluation", step, ...figures });
+    const figures = this.figures();
+    this.input.metrics.record({ type: "evaluation", step, ...flatFigures(figures) });
     this.input.progress.note(`step ${step}: ${formatFigures(figures)}`);
+  }
+
+  /** Of the last evaluation. */
+  private figures(): EvaluationFigures {
+    const { data, model } = this.input.prepared;
+    return evaluationFigures(data.predicts, this.evaluation!, model.metrics);
   }
 
   private saved(step: number, files: readonly SavedFile[]): void {
@@ -280,12 +292,12 @@ export class RunRecord {
 
   summary(): Summary {
     const { prepared, output } = this.input;
-    const { loss, accuracy, ...ofText } = evaluationFigures(prepared.data.predicts, this.evaluation!);
+    const { loss, accuracy, ...others } = this.figures();
     const steps = this.step - this.firstStep;
     return {
       ...(accuracy === undefined ? {} : { testAccuracy: accuracy }),
       testLoss: loss,
-      ...ofText,
+      ...others,
       backend: prepared.job.backend as BackendName,
       ...(prepared.job.precision.kind === "f32" ? {} : { skippedSteps: this.skipped }),
       samplesPerSecond: steps === 0 ? 0 : (steps * prepared.job.batch) / this.trainSeconds,
@@ -294,7 +306,7 @@ export class RunRecord {
       ...(this.cacheHitRates !== undefined && { cacheHitRate: this.cacheHitRates / steps }),
       ...(this.damaged.count > 0 && { damagedImages: this.damaged.count }),
       bytesSentPerRank: this.bytesSent,
-      denseBytesPerRank: Math.round(denseBytes(prepared.params, prepared.job.ranks) * steps),
+      denseBytesPerRank: Math.round(denseBytes(prepared.trained, prepared.job.ranks) * steps),
       peakMemoryBytes: [...this.memoryOfProcesses.values()].reduce((sum, bytes) => sum + bytes, 0),
       seconds: performance.now() / 1000,
       ...(this.best && { bestLoss: this.best.loss, bestStep: this.best.step }),

@@ -6,11 +6,13 @@ import type { DataSet } from "./task.ts";
 const mostAtOnce = 2 ** 30;
 
 /**
- * SHA-256 of all samples: their fields, layouts and bytes, wherever the files lie that they were read from; of encoded
- * ones the encoded bytes.
+/**
+ * SHA-256 of all samples: their fields, layouts and bytes, wherever the files lie that they were read from, of encoded
+ * ones the encoded bytes; and how training changes them.
  */
-export const dataDigest = ({ train, test, predicts, classes }: DataSet): string => {
+export const dataDigest = ({ train, test, predicts, classes, augmentation }: DataSet): string => {
   const hash = createHash("sha256");
+  if (augmentation !== undefined) hash.update(JSON.stringify(["augmentation", augmentation]));
   // windows and their targets lie over the same bytes, which count once
   const written = new Map<ArrayBufferLike, Set<string>>();
   for (const samples of [train, test]) {

@@ -1,4 +1,4 @@
-import type { Model } from "@skein/models";
+import type { LabelledBatch, Model, Sums } from "@skein/models";
 import type { DataSet, Task } from "./task.ts";
 
 /**
@@ -11,7 +11,7 @@ import type { DataSet, Task } from "./task.ts";
 export type ModelFactory<Options extends object = Readonly<Record<string, unknown>>> = (
   task: Task,
   options: Options,
-) => Model | Promise<Model>;
+) => Model<unknown, unknown, LabelledBatch, Sums> | Promise<Model<unknown, unknown, LabelledBatch, Sums>>;
 
 /**
  * What the module of `data: { kind: module, file }` exports: loads the samples. Called once in each process, which must

@@ -16,6 +16,7 @@ import {
 import { CompiledSteps } from "../compiled-steps.ts";
 import type { Curvature } from "../curvature.ts";
 import type { Job } from "../job.ts";
+import { trainedOf } from "../frozen.ts";
 import { batchPartOf, placeOf } from "../mesh.ts";
 import { type DeviceState, initState, type Parts } from "../train-state.ts";
 
@@ -37,7 +38,7 @@ export interface ProfiledSteps {
   readonly spans: readonly (readonly Span[])[];
   /** Of gradients: a tensor each. */
   readonly buckets: BucketPlan;
-  /** Its parameters have the specs of the job's. */
+  /** Those that are trained; they have the specs of the job's. */
   readonly params: unknown;
 }
 
@@ -68,7 +69,8 @@ export const profileSteps = async (
   const initial = jit(initState(parts), backend, { mesh: parts.mesh, place: placeOf(job, rank), communicators });
   const fresh = (await initial(randomKey(job.seed) as never)) as unknown as DeviceState;
   initial.release();
-  const buckets = bucketPerTensor(fresh.params);
+  const params = trainedOf(parts, fresh.params);
+  const buckets = bucketPerTensor(params);
   // Lanes in turn: a lane has room for 64 requests, and whoever finds it full waits, which would be taken for
   // computation.
   const dense: Parts = {
@@ -104,7 +106,6 @@ export const profileSteps = async (
     await batches.close();
   }
   steps.release();
-  const { params } = fresh;
   for (const leaf of flattenTree<DeviceArray>(state).leaves) backend.free(leaf);
   return { spans, buckets, params };
 };

@@ -187,4 +187,46 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     await page.getByRole("button", { name: "reset zoom" }).click();
     await page.close();
   });
+
+  test("has its view in its address: links, back and forward, and what is damaged", { tags: "full" }, async () => {
+    writeSampleRun(join(root, "mnist/2"), 250, sgd, 2);
+    const { page, errors } = await open();
+    const isShown = (which: Page, id: string): Promise<boolean> => row(which, id).getByRole("checkbox").isChecked();
+    const words = (which: Page): Promise<URLSearchParams> =>
+      which.evaluate(() => location.hash.slice(1)).then((hash) => new URLSearchParams(hash));
+    await page.getByRole("button", { name: "show none" }).click();
+    await poll(async () => (await words(page)).getAll("run")).toEqual([""]);
+    await row(page, "mnist/2").getByRole("checkbox").check();
+    await poll(async () => (await words(page)).getAll("run")).toEqual(["mnist/2"]);
+    await page.getByLabel("along").selectOption("time");
+    await poll(async () => (await words(page)).get("axis")).toBe("time");
+    await page.getByLabel("charts", { exact: true }).fill("held");
+    await page.getByLabel("filter").fill("optimizer.kind = sgd");
+    await poll(async () => (await words(page)).get("filter")).toBe("optimizer.kind = sgd");
+
+    const link = page.url();
+    const other = await browser.newPage({ viewport: { width: 1300, height: 1000 } });
+    await other.goto(link);
+    await poll(() => isShown(other, "mnist/2")).toBe(true);
+    expect(await row(other, "mnist/1").count()).toBe(0);
+    expect(await other.getByLabel("along").inputValue()).toBe("time");
+    await poll(() => other.locator(".chart-box h3").allInnerTexts()).toEqual(["Held-out loss", "Held-out accuracy"]);
+    expect(other.url()).toBe(link);
+    await other.goto(`${server.url}#run=nobody&axis=height&smoothing=9&range=2~1&%E0%A4`);
+    await other.reload();
+    await poll(() => other.getByRole("checkbox", { checked: true }).count()).toBe(1);
+    expect(await other.getByLabel("along").inputValue()).toBe("step");
+    await other.close();
+
+    await page.goBack();
+    await poll(() => page.getByLabel("filter").inputValue()).toBe("");
+    await page.goBack();
+    await poll(() => page.getByLabel("along").inputValue()).toBe("step");
+    await page.goBack();
+    await poll(() => isShown(page, "mnist/2")).toBe(false);
+    await page.goForward();
+    await poll(() => isShown(page, "mnist/2")).toBe(true);
+    expect(errors).toEqual([]);
+    await page.close();
+  });
 });
