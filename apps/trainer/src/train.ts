@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import type { LabelledBatch, Model, Sums } from "@skein/models";
 import type { MapTree, NdArray, SkeinError, Tensor } from "@skein/tensor-core";
-import { buildData } from "./build.ts";
+import { buildData, seenBy } from "./build.ts";
 import { readCheckpoint } from "./checkpoint.ts";
 import { checkpointSecret } from "./checkpoint-manifest.ts";
 import { sha256 } from "./checkpoint-part.ts";
@@ -16,7 +16,7 @@ import { checkedData } from "./modules/checked-data.ts";
 import { checkedModel } from "./modules/checked-model.ts";
 import { withModules } from "./modules/module-keys.ts";
 import { dataDigest } from "./modules/data-digest.ts";
-import type { DataSet } from "./modules/task.ts";
+import { type DataSet, taskOf } from "./modules/task.ts";
 import { traceModel } from "./modules/traced-model.ts";
 import { settleJob } from "./settle-job.ts";
 import type { Given, Prepared } from "./prepare.ts";
@@ -96,7 +96,11 @@ const settle = async (job: Job, data: object, model: object): Promise<{ readonly
   const settled = await settleJob(job);
   const samples = isData(data) ? checkedData(data, "train(): data") : await buildData(settled.data);
   const traced = isModel(model)
-    ? traceModel(checkedModel(model, samples.predicts, "train(): model", process.cwd()), samples, job)
+    ? traceModel(
+        seenBy(checkedModel(model, samples.predicts, "train(): model", process.cwd()), settled.data, taskOf(samples)),
+        samples,
+        job,
+      )
     : undefined;
   return {
     job: {

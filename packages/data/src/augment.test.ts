@@ -13,7 +13,7 @@ const changed = (
 ): { readonly source: Uint8Array; readonly target: Uint8Array } => {
   const source = Uint8Array.from({ length: size[0] * size[1] * size[2] }, (_, i) => i + 1);
   const target = new Uint8Array(source.length).fill(77);
-  augmentImage(source, target, size, augmentation, augmentationKey(...key));
+  augmentImage(source, size, target, size, augmentation, augmentationKey(...key));
   return { source, target };
 };
 
