@@ -1,7 +1,7 @@
 import { randomKey } from "@skein/tensor-core";
 import { foldInKey } from "@skein/tensor-core/backend";
 import { type ColourJitter, jitterColours } from "./colour-jitter.ts";
-import { drawn } from "./random-draw.ts";
+import { augmentationWord as word, drawn } from "./random-draw.ts";
 import { batchLayout, type Records, sampleBytes } from "./records.ts";
 import { drawRegion, type ResizedCrop, resizeRegion } from "./resized-crop.ts";
 
@@ -29,9 +29,6 @@ const augmentationStream = 0xa06;
 /** Two words that a sample is changed by in an epoch; who trains on it, and after what, does not enter. */
 export const augmentationKey = (seed: number, epoch: number, sample: number): readonly [number, number] =>
   foldInKey(foldInKey(foldInKey(randomKey(seed).data, augmentationStream), epoch), sample);
-
-/** Words of a key's stream; those of colours and of parts of images stand in their files. */
-const word = { down: 0, right: 1, mirrored: 2 } as const;
 
 /** Cut an image out around its middle, moved by some pixels; black where there is none. */
 const cutOut = (

@@ -1,4 +1,4 @@
-import { drawn, drawnBetween } from "./random-draw.ts";
+import { augmentationWord as word, drawn, drawnBetween } from "./random-draw.ts";
 
 /** How far colours may change: a factor is drawn from 1 − x to 1 + x, but none below 0. 0: not at all. */
 export interface ColourJitter {
@@ -6,9 +6,6 @@ export interface ColourJitter {
   readonly contrast: number;
   readonly saturation: number;
 }
-
-/** Words of a key's stream: a factor each, and the order in which they apply. */
-const word = { brightness: 8, contrast: 9, saturation: 10, order: 11 } as const;
 
 type Change = keyof ColourJitter;
 
@@ -27,7 +24,7 @@ const greyOf = (image: Uint8Array, at: number, channels: number): number =>
 
 /** Between another value and the image's own, or beyond it, as a byte. */
 const blended = (own: number, other: number, factor: number): number =>
-  Math.floor(Math.min(Math.max(factor * own + (1 - factor) * other, 0), 255));
+  Math.round(Math.min(Math.max(factor * own + (1 - factor) * other, 0), 255));
 
 const meanGrey = (image: Uint8Array, channels: number): number => {
   let sum = 0;
@@ -41,6 +38,7 @@ const meanGrey = (image: Uint8Array, channels: number): number => {
  * drawn, too. A grey image has no saturation to change.
  *
  * @param image u8 [rows, columns, channels], of 1 or 3 channels.
+ * Rounded, where torchvision cuts off what is behind the point, which would make images darker by half a level a change.
  * Source: `ColorJitter` and `adjust_brightness`, `adjust_contrast`, `adjust_saturation` of torchvision 0.14, on bytes.
  */
 export const jitterColours = (

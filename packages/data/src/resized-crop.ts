@@ -1,4 +1,4 @@
-import { drawn, drawnBetween } from "./random-draw.ts";
+import { augmentationWord, drawn, drawnBetween } from "./random-draw.ts";
 
 /** Which parts of an image are shown in its place. */
 export interface ResizedCrop {
@@ -16,8 +16,6 @@ export interface Region {
   readonly columns: number;
 }
 
-/** Words of a key's stream that the first try draws its numbers by; each try has four. */
-const firstWord = 16;
 const tries = 10;
 
 /**
@@ -32,7 +30,7 @@ export const drawRegion = (
   key: ArrayLike<number>,
 ): Region => {
   for (let attempt = 0; attempt < tries; attempt++) {
-    const word = firstWord + 4 * attempt;
+    const word = augmentationWord.region + 4 * attempt;
     const area = rows * columns * drawnBetween(key, word, scale[0], scale[1]);
     const shape = Math.exp(drawnBetween(key, word + 1, Math.log(ratio[0]), Math.log(ratio[1])));
     const [wide, high] = [Math.round(Math.sqrt(area * shape)), Math.round(Math.sqrt(area / shape))];
