@@ -38,7 +38,7 @@ const meanGrey = (image: Uint8Array, channels: number): number => {
  * drawn, too. A grey image has no saturation to change.
  *
  * @param image u8 [rows, columns, channels], of 1 or 3 channels.
- * Rounded, where torchvision cuts off what is behind the point, which would make images darker by half a level a change.
+ * Rounded, where torchvision cuts off what is behind the point, which makes images darker by half a level a change.
  * Source: `ColorJitter` and `adjust_brightness`, `adjust_contrast`, `adjust_saturation` of torchvision 0.14, on bytes.
  */
 export const jitterColours = (

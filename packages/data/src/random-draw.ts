@@ -1,8 +1,8 @@
 import { threefryWord } from "@skein/tensor-core/backend";
 
 /**
- * Which word of a sample's stream decides what, so that none decides two things. They stay where they are: runs that are
- * gone on with see the images that they would have seen.
+ * Which word of a sample's stream decides what, so that none decides two things. They stay where they are: a run that
+ * is gone on with sees the images that it would have seen.
  */
 export const augmentationWord = {
   down: 0,
