@@ -19,7 +19,6 @@ import {
   type UpdateSizeOptions,
 } from "@skein/second-order";
 import { chain, type GradientTransformation, momentum, type Schedule } from "@skein/tensor-core";
-import { buildLearningRate } from "./build-learning-rate.ts";
 import type { Curvature, CurvatureMode } from "./curvature.ts";
 import type { CurvaturePlan } from "./planning/curvature-plan.ts";
 import { ConfigError } from "./errors.ts";
@@ -112,12 +111,11 @@ const withMomentum = (
  * @throws ConfigError for a model without a layer.
  */
 export const buildCurvature = (
-  { optimizer, learningRate, ranks, batch }: Job,
-  totalSteps: number,
+  { optimizer, ranks, batch }: Job,
+  rate: Schedule,
   find: () => ModelLayers,
   plan?: CurvaturePlan,
 ): Curvature | undefined => {
-  const rate = buildLearningRate(learningRate, totalSteps);
   const always = { modeAt: (): CurvatureMode => "keep", observing: undefined, factorNames: [] };
   switch (optimizer.kind) {
     case "eva":

@@ -32,7 +32,6 @@ import {
   sgd,
   type Tensor,
 } from "@skein/tensor-core";
-import { buildLearningRate } from "./build-learning-rate.ts";
 import type { Curvature } from "./curvature.ts";
 import { ConfigError } from "./errors.ts";
 import { buildExperts } from "./build-experts.ts";
@@ -41,6 +40,7 @@ import { shardedOptimizer } from "./sharded-optimizer.ts";
 import { checkedData } from "./modules/checked-data.ts";
 import { checkedModel } from "./modules/checked-model.ts";
 import { makeOwn, moduleName } from "./modules/load-module.ts";
+import { withOwnMetrics } from "./modules/own-metrics.ts";
 import type { DataSet, Task } from "./modules/task.ts";
 import type { DataJob, Job, ModelJob, OptimizerJob, PrecisionJob } from "./job.ts";
 import { type ExpertsPlan, settledExperts } from "./planning/experts-plan.ts";
@@ -203,11 +203,21 @@ export const buildOwnModel = (
  * @throws ConfigError, ModuleError.
  */
 export const buildModel = async (
-  { model: job, ...others }: ModelInput & Pick<Job, "model">,
+  job: ModelInput & Pick<Job, "model" | "metrics">,
   task: Task,
   { given, experts }: { readonly given?: Model | undefined; readonly experts?: ExpertsPlan | undefined } = {},
+): Promise<Model> =>
+  // what a program gave was traced with the job's metrics
+  job.model.kind === "program"
+    ? (given ?? ofAProgram("model"))
+    : withOwnMetrics(await buildNamedModel(job, task, experts), job, task);
+
+const buildNamedModel = async (
+  { model: job, ...others }: ModelInput & Pick<Job, "model">,
+  task: Task,
+  experts: ExpertsPlan | undefined,
 ): Promise<Model> => {
-  if (job.kind === "program") return given ?? ofAProgram("model");
+  if (job.kind === "program") return ofAProgram("model");
   if (job.kind === "pretrained") return pretrainedModel(job, task, others.memory);
   if (job.kind === "module") {
     const made = await makeOwn("model", job, task);
@@ -220,12 +230,23 @@ export const buildModel = async (
 const settingsOf = <Part extends { readonly kind: string }>({ kind: _, ...settings }: Part): Omit<Part, "kind"> =>
   settings;
 
+/** What an optimizer is made of beside the job. */
+interface RuleInput {
+  /** Of the job, where its optimizer looks at it. */
+  readonly curvature: Curvature | undefined;
+  /** What a module makes, where the job names one. */
+  readonly own: GradientTransformation<unknown> | undefined;
+}
+
 const buildRule = (
   job: OptimizerJob,
   learningRate: Schedule,
-  curvature: Curvature | undefined,
+  { curvature, own }: RuleInput,
 ): GradientTransformation<unknown> => {
   switch (job.kind) {
+    case "module":
+      if (own === undefined) throw new InvariantError("an optimizer was built without what its module makes");
+      return own;
     case "sgd":
       return sgd({ ...settingsOf(job), learningRate });
     case "momentum":
@@ -246,14 +267,13 @@ const buildRule = (
   }
 };
 
-/** @param curvature of the job, where its optimizer looks at it. */
 export const buildOptimizer = (
-  { optimizer, learningRate, clipNorm, zero }: Job,
-  totalSteps: number,
+  { optimizer, clipNorm, zero }: Job,
+  rate: Schedule,
   { sharding, mesh }: { readonly sharding: Sharding; readonly mesh: Mesh },
-  curvature?: Curvature,
+  input: RuleInput,
 ): GradientTransformation<unknown> => {
-  const onEachRank = buildRule(optimizer, buildLearningRate(learningRate, totalSteps), curvature);
+  const onEachRank = buildRule(optimizer, rate, input);
   const rule = zero === 1 ? shardedOptimizer(onEachRank, replicasAxisOf({ sharding, mesh })) : onEachRank;
   return clipNorm === undefined
     ? rule
@@ -268,9 +288,9 @@ const updatesIn = (state: unknown): Tensor => {
 
 /** The learning rate of the next update, f32 scalar, by the state of the job's optimizer. Traced. */
 export const buildLearningRateOf =
-  ({ learningRate }: Job, totalSteps: number): ((optimizerState: unknown) => Tensor) =>
+  (rate: Schedule): ((optimizerState: unknown) => Tensor) =>
   (state) =>
-    resolveSchedule(buildLearningRate(learningRate, totalSteps), updatesIn(state));
+    resolveSchedule(rate, updatesIn(state));
 
 /** The scale of the loss; none where gradients are f32. */
 export const buildLossScale = (job: PrecisionJob): LossScale | undefined => {
