@@ -35,7 +35,6 @@ import {
   sgd,
   type Tensor,
 } from "@skein/tensor-core";
-import { buildLearningRate } from "./build-learning-rate.ts";
 import type { Curvature } from "./curvature.ts";
 import { ConfigError } from "./errors.ts";
 import { buildExperts } from "./build-experts.ts";
@@ -45,6 +44,7 @@ import { shardedOptimizer } from "./sharded-optimizer.ts";
 import { checkedData } from "./modules/checked-data.ts";
 import { checkedModel } from "./modules/checked-model.ts";
 import { makeOwn, moduleName } from "./modules/load-module.ts";
+import { withOwnMetrics } from "./modules/own-metrics.ts";
 import type { DataSet, Task } from "./modules/task.ts";
 import type { DataJob, Job, ModelJob, OptimizerJob, PrecisionJob } from "./job.ts";
 import { type ExpertsPlan, settledExperts } from "./planning/experts-plan.ts";
@@ -221,11 +221,21 @@ export const buildOwnModel = (
  * @throws ConfigError, ModuleError.
  */
 export const buildModel = async (
-  { model: job, ...others }: ModelInput & Pick<Job, "model">,
+  job: ModelInput & Pick<Job, "model" | "metrics">,
   task: Task,
   { given, experts }: { readonly given?: Model | undefined; readonly experts?: ExpertsPlan | undefined } = {},
+): Promise<Model> =>
+  // what a program gave was traced with the job's metrics
+  job.model.kind === "program"
+    ? (given ?? ofAProgram("model"))
+    : withOwnMetrics(await buildNamedModel(job, task, experts), job, task);
+
+const buildNamedModel = async (
+  { model: job, ...others }: ModelInput & Pick<Job, "model">,
+  task: Task,
+  experts: ExpertsPlan | undefined,
 ): Promise<Model> => {
-  if (job.kind === "program") return given ?? ofAProgram("model");
+  if (job.kind === "program") return ofAProgram("model");
   if (job.kind === "pretrained") return pretrainedModel(job, task, others.memory);
   if (job.kind === "module") {
     const made = await makeOwn("model", job, task);
@@ -238,15 +248,27 @@ export const buildModel = async (
 const settingsOf = <Part extends { readonly kind: string }>({ kind: _, ...settings }: Part): Omit<Part, "kind"> =>
   settings;
 
+/** What an optimizer is made of beside the job. */
+interface RuleInput {
+  /** What the job says of single parameters. */
+  readonly groups: ParameterGroups;
+  /** Of the job, where its optimizer looks at it. */
+  readonly curvature: Curvature | undefined;
+  /** What a module makes, where the job names one. */
+  readonly own: GradientTransformation<unknown> | undefined;
+}
+
 const buildRule = (
   job: OptimizerJob,
   learningRate: Schedule,
-  groups: ParameterGroups,
-  curvature: Curvature | undefined,
+  { groups, curvature, own }: RuleInput,
 ): GradientTransformation<unknown> => {
   const mask = decayMaskOf(groups, () => true);
   const matrices = decayMaskOf(groups, decayMatrices);
   switch (job.kind) {
+    case "module":
+      if (own === undefined) throw new InvariantError("an optimizer was built without what its module makes");
+      return own;
     case "sgd":
       return sgd({ ...settingsOf(job), learningRate, mask });
     case "momentum":
@@ -277,17 +299,13 @@ const buildRule = (
   }
 };
 
-/** @param curvature of the job, where its optimizer looks at it. */
 export const buildOptimizer = (
-  { optimizer, learningRate, clipNorm, zero }: Job,
-  totalSteps: number,
-  { sharding, mesh, groups }: { readonly sharding: Sharding; readonly mesh: Mesh; readonly groups: ParameterGroups },
-  curvature?: Curvature,
+  { optimizer, clipNorm, zero }: Job,
+  rate: Schedule,
+  { sharding, mesh }: { readonly sharding: Sharding; readonly mesh: Mesh },
+  input: RuleInput,
 ): GradientTransformation<unknown> => {
-  const onEachRank = atOwnRates(
-    buildRule(optimizer, buildLearningRate(learningRate, totalSteps), groups, curvature),
-    groups,
-  );
+  const onEachRank = atOwnRates(buildRule(optimizer, rate, input), input.groups);
   const rule = zero === 1 ? shardedOptimizer(onEachRank, replicasAxisOf({ sharding, mesh })) : onEachRank;
   return clipNorm === undefined
     ? rule
@@ -302,9 +320,9 @@ const updatesIn = (state: unknown): Tensor => {
 
 /** The learning rate of the next update, f32 scalar, by the state of the job's optimizer. Traced. */
 export const buildLearningRateOf =
-  ({ learningRate }: Job, totalSteps: number): ((optimizerState: unknown) => Tensor) =>
+  (rate: Schedule): ((optimizerState: unknown) => Tensor) =>
   (state) =>
-    resolveSchedule(buildLearningRate(learningRate, totalSteps), updatesIn(state));
+    resolveSchedule(rate, updatesIn(state));
 
 /** The scale of the loss; none where gradients are f32. */
 export const buildLossScale = (job: PrecisionJob): LossScale | undefined => {

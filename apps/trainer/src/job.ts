@@ -1,6 +1,8 @@
 import type { BucketsJob, CompressionJob, OverlapName, PrioritiesName } from "./exchange-job.ts";
+import type { ModuleJob } from "./module-job.ts";
 
 export type * from "./exchange-job.ts";
+export type { ModuleJob } from "./module-job.ts";
 
 import type { DocumentOptions, ImageOptions, NumpyOptions, TokenFileOptions } from "@skein/data/node";
 
@@ -53,6 +55,8 @@ export interface Job {
   /** In which order collectives add: that of ranks gives the same bits on every transport and network. */
   readonly sumOrder: "rank" | "any";
   readonly evaluation: EvaluationJob;
+  /** Figures that the run is judged by beside those of its model. */
+  readonly metrics?: ModuleJob | undefined;
   readonly checkpoint: {
     readonly everySteps?: number | undefined;
     readonly keep: number;
@@ -149,19 +153,6 @@ export interface TextJob extends Limits {
   readonly testFraction: number;
   /** A tokenizer.json, or its folder; absolute once the job is loaded. Default: bytes are the tokens. */
   readonly tokenizer?: string | undefined;
-}
-
-/** A function of a user's, in a module of theirs. */
-export interface ModuleJob {
-  readonly kind: "module";
-  /** Absolute once the job is loaded. */
-  readonly file: string;
-  /** Name of the export. */
-  readonly export: string;
-  /** Passed to it as they are. */
-  readonly options: Readonly<Record<string, unknown>>;
-  /** SHA-256 of what the file and its imports hold, once the job is loaded. */
-  readonly digest?: string | undefined;
 }
 
 /** What a program gave to `train()`. */
@@ -360,7 +351,8 @@ export type OptimizerJob =
       readonly adamShare: number;
     }
   | { readonly kind: "lars"; readonly decay: number; readonly weightDecay: number; readonly coefficient: number }
-  | ({ readonly kind: "lamb"; readonly weightDecay: number } & AdamJob);
+  | ({ readonly kind: "lamb"; readonly weightDecay: number } & AdamJob)
+  | ModuleJob;
 
 interface AfterPreconditioning {
   readonly momentum: number;
@@ -417,6 +409,8 @@ export interface LearningRateJob {
   readonly peak: number;
   readonly warmupSteps: number;
   readonly decay: "constant" | "cosine" | "step" | "linear" | "polynomial" | "wsd" | "one-cycle";
+  /** In place of a decay. */
+  readonly schedule?: ModuleJob | undefined;
   readonly final: number;
   readonly factor: number;
   readonly everySteps?: number | undefined;

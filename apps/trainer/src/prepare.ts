@@ -16,6 +16,7 @@ import { placeOf } from "./mesh.ts";
 import type { DataJob, ExpertsJob, Job, ModelJob } from "./job.ts";
 import { withoutModulePlaces } from "./modules/module-keys.ts";
 import { dataDigest } from "./modules/data-digest.ts";
+import { loadOwnParts, type OwnParts } from "./modules/own-parts.ts";
 import { withHeadFor } from "./pretrained/pretrained-model.ts";
 import { type DataSet, taskOf } from "./modules/task.ts";
 import { modelOf, type TracedModel, traceModel } from "./modules/traced-model.ts";
@@ -38,10 +39,12 @@ export interface Prepared {
   readonly traced: TracedModel | undefined;
   readonly stepsPerEpoch: number;
   readonly totalSteps: number;
+  /** What modules of the job make of its training step. */
+  readonly own: OwnParts;
   /** Specs of what a checkpoint holds of all ranks, by name; whole, also of what ranks share out. */
   readonly whole: ReadonlyMap<string, TensorSpec>;
   /** Of what a rank has alone. */
-  readonly own: ReadonlyMap<string, TensorSpec>;
+  readonly ownLeaves: ReadonlyMap<string, TensorSpec>;
   /** Bytes of what a rank has of all that. */
   readonly stateBytes: number;
   readonly sharding: Sharding;
@@ -241,8 +244,9 @@ export interface Given {
 }
 
 /** @param plan of a run, where how tokens travel to experts follows from measurements. */
-export const partsInputOf = ({ job, model, totalSteps, data }: Prepared, plan?: ExchangePlan): PartsInput => ({
+export const partsInputOf = ({ job, model, totalSteps, data, own }: Prepared, plan?: ExchangePlan): PartsInput => ({
   job,
+  own,
   model:
     job.model.kind === "gpt" && isExpertsPlanned(job)
       ? buildOwnModel({ ...job, model: job.model }, taskOf(data), plan?.experts)
@@ -264,9 +268,10 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
     ]);
   const model = await buildModel(job, taskOf(data), { given: given.model && modelOf(given.model) });
   // what is wrong with it is told once and at once, not by every rank
-  if (job.model.kind === "module") traceModel(model, data, job);
+  if (job.model.kind === "module" || job.metrics !== undefined) traceModel(model, data, job);
   else if (given.model === undefined) requireSmoothing(model, data, job);
-  const built = buildParts({ job, model, totalSteps, train: data.train });
+  const own = await loadOwnParts(job, totalSteps);
+  const built = buildParts({ job, model, totalSteps, train: data.train, own });
   const { sharding, mesh } = built;
   const specs = stateSpecs(built);
   // What the job itself says of images is in its hash anyway.
@@ -288,8 +293,9 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
     traced: given.model,
     stepsPerEpoch: perEpoch,
     totalSteps,
+    own,
     whole,
-    own: saved.own,
+    ownLeaves: saved.own,
     stateBytes,
     sharding,
     params: specs.params,
@@ -334,7 +340,7 @@ export const checkResumable = (prepared: Prepared, checkpoint: Checkpoint): stri
   const saved = tensors.get(sharedFile);
   if (saved === undefined) throw new CheckpointError(`${folder} has no ${sharedFile}; resume from another run`);
   requireSameTensors(savedSpecs(checkpoint, saved), whole, folder);
-  const hasOwn = prepared.own.size > 0 || [...tensors.keys()].some((name) => name.startsWith("rank-"));
+  const hasOwn = prepared.ownLeaves.size > 0 || [...tensors.keys()].some((name) => name.startsWith("rank-"));
   if (hasOwn && manifest.worldSize !== job.ranks) {
     throw new CheckpointError(
       `${folder} was written by ${manifest.worldSize} ranks, each with residuals of its own, but the job has ${job.ranks}; resume with ${manifest.worldSize} ranks`,

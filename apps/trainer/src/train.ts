@@ -16,7 +16,8 @@ import { checkedData } from "./modules/checked-data.ts";
 import { checkedModel } from "./modules/checked-model.ts";
 import { withModules } from "./modules/module-keys.ts";
 import { dataDigest } from "./modules/data-digest.ts";
-import type { DataSet } from "./modules/task.ts";
+import { withOwnMetrics } from "./modules/own-metrics.ts";
+import { type DataSet, taskOf } from "./modules/task.ts";
 import { traceModel } from "./modules/traced-model.ts";
 import { settleJob } from "./settle-job.ts";
 import type { Given, Prepared } from "./prepare.ts";
@@ -73,6 +74,15 @@ const isModel = (model: object): model is Model => "init" in model;
 
 const isData = (data: object): data is DataSet => "train" in data && !("kind" in data);
 
+/** Keys of a job whose values hold functions where a name is to stand. */
+const functionsIn = (job: object): string[] =>
+  Object.entries(job).flatMap(([key, part]: [string, unknown]) =>
+    typeof part === "function" ||
+    (typeof part === "object" && part !== null && Object.values(part).some((each) => typeof each === "function"))
+      ? [key]
+      : [],
+  );
+
 /** Stands for the digest of an object until the rest of the job is checked. */
 const unknownDigest = "0".repeat(64);
 
@@ -85,18 +95,29 @@ const withPaths = <Like extends object>(job: Like): Like =>
     return file instanceof URL ? { ...module, file: fileURLToPath(file) } : module;
   });
 
+/** Where the keys of a program's job stand. */
+const inProgram = (): string => "train()";
+
 /** The job with the digests of what the program gave, and that as ranks take it. */
 const settle = async (job: Job, data: object, model: object): Promise<{ readonly job: Job; readonly given: Given }> => {
   const own = [...(isData(data) ? ["data"] : []), ...(isModel(model) ? ["model"] : [])];
-  if (own.length === 0) return { job: await settleJob(job), given: {} };
+  if (own.length === 0) return { job: await settleJob(job, inProgram), given: {} };
   if (job.transport !== "threads")
     throw new ConfigError([
       `train(): transport: ${job.transport} runs ranks as processes, which cannot have objects of this program, but ${own.join(" and ")} ${own.length === 1 ? "is one" : "are such"}; use transport: threads, or put ${own.length === 1 ? "it" : "them"} into a module and name it: { kind: "module", file }`,
     ]);
-  const settled = await settleJob(job);
+  const settled = await settleJob(job, inProgram);
   const samples = isData(data) ? checkedData(data, "train(): data") : await buildData(settled.data);
   const traced = isModel(model)
-    ? traceModel(checkedModel(model, samples.predicts, "train(): model", process.cwd()), samples, job)
+    ? traceModel(
+        await withOwnMetrics(
+          checkedModel(model, samples.predicts, "train(): model", process.cwd()),
+          settled,
+          taskOf(samples),
+        ),
+        samples,
+        job,
+      )
     : undefined;
   return {
     job: {
@@ -146,6 +167,10 @@ export const train = async <Params = unknown, State = unknown>(
   for (const [name, part] of Object.entries({ data, model }))
     if (typeof part !== "object" || part === null)
       throw new ConfigError([`train(): ${name} is ${String(part)}, but must be an object or { kind: … }; give one`]);
+  for (const key of functionsIn(rest))
+    throw new ConfigError([
+      `train(): ${key} is an object of this program, whose functions cannot go to the threads of ranks; put it into a module and name it: { kind: "module", file: new URL("./my-${key}.ts", import.meta.url) }`,
+    ]);
   if (resume && folder === undefined)
     throw new ConfigError(["train(): resume needs the folder to look for checkpoints in; give output too"]);
   signal?.throwIfAborted();

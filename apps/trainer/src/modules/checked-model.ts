@@ -7,7 +7,7 @@ import type { Prediction } from "./task.ts";
 import { userError } from "./user-error.ts";
 
 /** What is wrong with a result, told with what it must be. */
-const refuse = (what: string, value: unknown, rule: string): never => {
+export const refuse = (what: string, value: unknown, rule: string): never => {
   throw new ModuleError(
     `${what} gave ${Array.isArray(value) ? `a list of ${value.length}` : excerpt(value)}, but must give ${rule}`,
   );
