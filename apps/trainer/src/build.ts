@@ -7,10 +7,12 @@ import {
   loadIdx,
   loadImageFolder,
   loadImageManifest,
+  loadImageShards,
   loadMnist,
   loadNumpy,
   openImageFolder,
   openImageManifest,
+  openImageShards,
 } from "@skein/data/node";
 import { lamb, lars } from "@skein/second-order";
 import { cnn, gpt, mlp, type Model, resnet18 } from "@skein/models";
@@ -53,7 +55,7 @@ import { pretrainedModel } from "./pretrained/pretrained-model.ts";
 
 // This file and build-exchange.ts turn names of a job into things; all others take the things.
 
-type ImageJob = Extract<DataJob, { readonly kind: "image-folder" | "image-manifest" }>;
+type ImageJob = Extract<DataJob, { readonly kind: "image-folder" | "image-manifest" | "webdataset" }>;
 
 /** Images, decoded before training, or while it goes on. */
 const loadImages = (job: ImageJob): Promise<Images<Samples>> => {
@@ -69,6 +71,12 @@ const loadImages = (job: ImageJob): Promise<Images<Samples>> => {
     return lazily === undefined
       ? loadImageFolder({ ...options, folder })
       : openImageFolder({ ...options, ...lazily, folder });
+  }
+  if (job.kind === "webdataset") {
+    const shards = job;
+    return lazily === undefined
+      ? loadImageShards({ ...options, shards })
+      : openImageShards({ ...options, ...lazily, shards });
   }
   const { file } = job;
   return lazily === undefined
@@ -90,6 +98,7 @@ const loadData = async (job: DataJob): Promise<DataSet> => {
       return { ...loadIdx(job), predicts: "classes" };
     case "image-folder":
     case "image-manifest":
+    case "webdataset":
       return { ...(await loadImages(job)), predicts: "classes" };
     case "numpy":
       return loadNumpy(job);

@@ -4,7 +4,7 @@ import type { ModuleJob } from "./module-job.ts";
 export type * from "./exchange-job.ts";
 export type { ModuleJob } from "./module-job.ts";
 
-import type { DocumentOptions, ImageOptions, NumpyOptions, TokenFileOptions } from "@skein/data/node";
+import type { DocumentOptions, ImageOptions, NumpyOptions, ShardOptions, TokenFileOptions } from "@skein/data/node";
 
 /** A checked job: every default filled in, every rule kept. What a job file may say stands in `job-schema.ts`. */
 export interface Job {
@@ -211,6 +211,7 @@ export type DataJob =
     } & Images)
   | ({ readonly kind: "image-folder"; readonly folder: string } & DecodedImages)
   | ({ readonly kind: "image-manifest"; readonly file: string } & DecodedImages)
+  | ({ readonly kind: "webdataset" } & ShardOptions & DecodedImages)
   | ({ readonly kind: "numpy" } & NumpyOptions & Images)
   | ({ readonly kind: "moby-dick" } & TextJob)
   | ({ readonly kind: "text" } & Omit<DocumentOptions, "tokenizer"> & TextJob)

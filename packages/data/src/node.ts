@@ -1,3 +1,4 @@
+export type { ShardOptions } from "./node/find-in-shards.ts";
 export { isAddress } from "./node/byte-source.ts";
 export {
   type DataPackage,
@@ -15,8 +16,10 @@ export {
   type Images,
   loadImageFolder,
   loadImageManifest,
+  loadImageShards,
   openImageFolder,
   openImageManifest,
+  openImageShards,
 } from "./node/load-images.ts";
 export { loadMnist, loadMobyDick, loadText } from "./node/load.ts";
 export { loadNumpy, type NumpyOptions } from "./node/load-numpy.ts";
