@@ -137,7 +137,11 @@ export const limited = <Of extends Samples>(
   return { ...data, train: learnt, test: takeRecords<Of>(judged, testSamples ?? judged.count) };
 };
 
-/** Load the samples into shared memory, or open the files that they are in. @throws DataError, ModuleError when they are missing, truncated or altered. */
+/**
+ * Load the samples into shared memory, or open the files that they are in.
+ *
+ * @throws DataError, ModuleError when they are missing, truncated or altered.
+ */
 export const buildData = async (job: DataJob): Promise<DataSet> => {
   const data = limited(await loadData(job), job);
   if (!("augment" in job) || job.augment === undefined) return data;

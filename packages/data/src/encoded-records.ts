@@ -44,7 +44,7 @@ export interface ImageCache {
   readonly given: Int32Array<SharedArrayBuffer>;
 }
 
-/** Images that are read and decoded when they are wanted. Plain data over shared memory: it can be posted to threads. */
+/** Images that are read and decoded when they are wanted. Plain data over shared memory, for posting to threads. */
 export interface EncodedImages {
   readonly source: ImageSource;
   readonly decoding: Decoding;
