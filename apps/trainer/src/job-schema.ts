@@ -122,6 +122,12 @@ export const jobSchema: z.ZodType<Job> = z
       .strictObject(ownModule)
       .optional()
       .describe("Figures of yours that evaluations tell too: export default (task, options) => ({ rows, metrics })."),
+    callbacks: z
+      .strictObject(ownModule)
+      .optional()
+      .describe(
+        "Functions of yours that are called as a run begins, after steps, evaluations and checkpoints, and at its end: export default (run, options) => ({ onStep }).",
+      ),
     checkpoint: z
       .strictObject({
         everySteps: count

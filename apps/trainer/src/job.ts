@@ -57,6 +57,8 @@ export interface Job {
   readonly evaluation: EvaluationJob;
   /** Figures that the run is judged by beside those of its model. */
   readonly metrics?: ModuleJob | undefined;
+  /** Functions that are called when something happens in the run; they change no bit. */
+  readonly callbacks?: ModuleJob | undefined;
   readonly checkpoint: {
     readonly everySteps?: number | undefined;
     readonly keep: number;

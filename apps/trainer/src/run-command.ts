@@ -38,7 +38,7 @@ const execute = async (
   };
   const watch = options.watch === true ? await watchBeside(run, (line) => progress.note(line)) : undefined;
   try {
-    const { summary, step, checkpoint, traceFault, output, prepared } = await runJob({
+    const { summary, step, checkpoint, traceFault, output, prepared, endedItself } = await runJob({
       ...restarts,
       ...run,
       interruption,
@@ -63,7 +63,7 @@ const execute = async (
       ),
     );
     if (traceFault !== undefined) process.stderr.write(`${traceFault.message}\n`);
-    return exitCodeOfSignal(cause ?? "SIGTERM");
+    return endedItself && cause === undefined ? exitCodes.ok : exitCodeOfSignal(cause ?? "SIGTERM");
   } catch (error) {
     const { code, message } = describeError(error);
     if (code !== "interrupted") throw error;

@@ -26,6 +26,7 @@ import type { MetricSink } from "../metrics.ts";
 import { RoutingFile } from "../placement/routing-file.ts";
 import type { Prepared } from "../prepare.ts";
 import type { Progress } from "../progress.ts";
+import type { RunEvent } from "../run-events.ts";
 import type { Summary } from "../summary.ts";
 
 /** Where a run's results go. */
@@ -39,6 +40,8 @@ export interface RunRecordInput {
   readonly progress: Progress;
   /** Called where a rank cannot go on: all are to stop after a step that all do, and save. */
   readonly cutShort: () => void;
+  /** Called with what happens. */
+  readonly happened?: ((event: RunEvent) => void) | undefined;
 }
 
 /** Parts that come in from all ranks, until they are complete. */
@@ -236,7 +239,7 @@ export class RunRecord {
       this.skipped++;
       progress.note(`step ${step}: gradients overflowed f16; the update was left out and the loss scale halved`);
     }
-    progress.update({
+    const standing = {
       step,
       steps: prepared.totalSteps,
       epoch,
@@ -244,7 +247,9 @@ export class RunRecord {
       ...bitsOf(prepared.data.predicts, loss),
       cacheHitRate,
       ...speed,
-    });
+    };
+    progress.update(standing);
+    this.input.happened?.({ type: "step", ...standing });
   }
 
   private evaluated(step: number, parts: readonly EvaluationSums[]): void {
@@ -252,6 +257,7 @@ export class RunRecord {
     const figures = this.figures();
     this.input.metrics.record({ type: "evaluation", step, ...flatFigures(figures) });
     this.input.progress.note(`step ${step}: ${formatFigures(figures)}`);
+    this.input.happened?.({ type: "evaluation", step, ...figures });
   }
 
   /** Of the last evaluation. */
@@ -283,6 +289,7 @@ export class RunRecord {
       checkpointSecret,
     );
     this.input.metrics.record({ type: "checkpoint", step, folder: this.checkpoint });
+    this.input.happened?.({ type: "checkpoint", step, folder: this.checkpoint });
   }
 
   /** What ranks have told of their time, by rank. */

@@ -2,6 +2,8 @@ import type { Aggregator, Codec } from "@skein/compressors";
 import type { LabelledBatch, Model, Sums } from "@skein/models";
 import type { GradientTransformation, Schedule } from "@skein/tensor-core";
 import type {
+  Callbacks,
+  CallbacksFactory,
   CompressionContext,
   CompressionFactory,
   DataFactory,
@@ -10,6 +12,7 @@ import type {
   OptimizerContext,
   OptimizerFactory,
   OwnMetrics,
+  RunControl,
   ScheduleContext,
   ScheduleFactory,
 } from "./factories.ts";
@@ -149,3 +152,20 @@ export const defineCompression = <Schema extends StandardSchema = AnyOptions>(
 export const defineMetrics = <Schema extends StandardSchema = AnyOptions>(
   defined: Defined<Schema, (task: Task, options: OptionsOf<Schema>) => OwnMetrics | Promise<OwnMetrics>>,
 ): MetricsFactory<OptionsOf<Schema>> => define("metrics", defined);
+
+/**
+ * A module's callbacks, with options that are checked: for `callbacks: { kind: module, file, options }`.
+ *
+ * @example
+ * export default defineCallbacks({
+ *   options: z.strictObject({ below: z.number() }),
+ *   create: (run, { below }) => ({
+ *     onEvaluation: ({ loss }) => {
+ *       if (loss < below) run.stop();
+ *     },
+ *   }),
+ * });
+ */
+export const defineCallbacks = <Schema extends StandardSchema = AnyOptions>(
+  defined: Defined<Schema, (run: RunControl, options: OptionsOf<Schema>) => Callbacks | Promise<Callbacks>>,
+): CallbacksFactory<OptionsOf<Schema>> => define("callbacks", defined);

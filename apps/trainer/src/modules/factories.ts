@@ -1,6 +1,7 @@
 import type { Aggregator, Codec } from "@skein/compressors";
 import type { LabelledBatch, Model, Ratio, Sums } from "@skein/models";
 import type { GradientTransformation, Schedule, Tensor } from "@skein/tensor-core";
+import type { CheckpointEvent, EndEvent, EvaluationEvent, StartEvent, StepEvent } from "../run-events.ts";
 import type { DataSet, Task } from "./task.ts";
 
 /**
@@ -101,3 +102,28 @@ export type MetricsFactory<Options extends object = Readonly<Record<string, unkn
   task: Task,
   options: Options,
 ) => OwnMetrics | Promise<OwnMetrics>;
+
+/** The run that callbacks are called for. */
+export interface RunControl {
+  /** Let the run end after the step at hand, and save. */
+  stop(): void;
+}
+
+/**
+ * Functions that are called when something happens in a run, in the one process that keeps its record. A promise is
+ * awaited before the next call, not before the next step. What throws stops the run after the step at hand, saved.
+ */
+export interface Callbacks {
+  onStart?(event: StartEvent): void | Promise<void>;
+  onStep?(event: StepEvent): void | Promise<void>;
+  onEvaluation?(event: EvaluationEvent): void | Promise<void>;
+  onCheckpoint?(event: CheckpointEvent): void | Promise<void>;
+  /** The run waits for it. */
+  onEnd?(event: EndEvent): void | Promise<void>;
+}
+
+/** What the module of `callbacks: { kind: module, file }` exports. Called once for a run. */
+export type CallbacksFactory<Options extends object = Readonly<Record<string, unknown>>> = (
+  run: RunControl,
+  options: Options,
+) => Callbacks | Promise<Callbacks>;

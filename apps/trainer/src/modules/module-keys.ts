@@ -11,7 +11,14 @@ interface KeyFacts {
 }
 
 /** The keys of a job that may name a module, `{ kind: module, file }`, by their path. */
-export type ModuleKey = "data" | "model" | "optimizer" | "learningRate.schedule" | "compression" | "metrics";
+export type ModuleKey =
+  | "data"
+  | "model"
+  | "optimizer"
+  | "learningRate.schedule"
+  | "compression"
+  | "metrics"
+  | "callbacks";
 
 /**
  * What is known of each of them. What is loaded, told by its content and left out of hashes as a place follows from
@@ -24,6 +31,7 @@ export const moduleKeys: Readonly<Record<ModuleKey, KeyFacts>> = {
   "learningRate.schedule": { parameters: "(context, options)", helper: "defineSchedule", everywhere: true },
   compression: { parameters: "(context, options)", helper: "defineCompression", everywhere: true },
   metrics: { parameters: "(task, options)", helper: "defineMetrics", everywhere: true },
+  callbacks: { parameters: "(run, options)", helper: "defineCallbacks", everywhere: false },
 };
 
 const allKeys = Object.keys(moduleKeys) as readonly ModuleKey[];
