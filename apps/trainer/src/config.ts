@@ -1,7 +1,18 @@
 import { dirname, isAbsolute, resolve } from "node:path";
 import { readTextFile } from "@skein/collectives/node";
 import { didYouMean, excerpt } from "@skein/tensor-core/backend";
-import { type Alias, type Document, isMap, isNode, isScalar, LineCounter, parse, parseDocument, visit } from "yaml";
+import {
+  type Alias,
+  type Document,
+  isMap,
+  isNode,
+  isScalar,
+  LineCounter,
+  parse,
+  parseAllDocuments,
+  parseDocument,
+  visit,
+} from "yaml";
 import type { z } from "zod";
 import { ConfigError } from "./errors.ts";
 import type { Job } from "./job.ts";
@@ -284,11 +295,19 @@ export const checkJob = (root: unknown, source: Partial<Source> & { readonly fil
   return parsed.data;
 };
 
-/** @throws ConfigError for what is no YAML, with the place of the first fault. */
-const parseYaml = (
-  text: string,
-  file: string,
-): { readonly document: Document; readonly lines: LineCounter; readonly root: unknown } => {
+/** A document of a YAML text, and what it says. */
+interface Parsed {
+  readonly document: Document;
+  readonly lines: LineCounter;
+  readonly root: unknown;
+}
+
+/**
+ * The documents of a YAML text: those that say something, where there are several.
+ *
+ * @throws ConfigError for what is no YAML, with the place of the first fault.
+ */
+const parseYaml = (text: string, file: string): readonly Parsed[] => {
   const lines = new LineCounter();
   const fault = (error: unknown, offset: number): ConfigError => {
     const { line, col } = lines.linePos(offset);
@@ -296,10 +315,17 @@ const parseYaml = (
   };
   let document: Document | undefined;
   try {
-    document = parseDocument(text, { ...yamlOptions, lineCounter: lines });
-    const [error] = [...document.errors, ...document.warnings];
-    if (error !== undefined) throw fault(error, error.pos[0]);
-    return { document, lines, root: document.toJS() };
+    const options = { ...yamlOptions, lineCounter: lines };
+    const several = parseAllDocuments(text, options);
+    const all = several.length > 0 ? [...several] : [parseDocument(text, options)];
+    const parsed = all.map((one) => {
+      document = one;
+      const [error] = [...one.errors, ...one.warnings];
+      if (error !== undefined) throw fault(error, error.pos[0]);
+      return { document: one, lines, root: one.toJS() as unknown };
+    });
+    const saying = parsed.filter(({ root }) => root !== null);
+    return saying.length > 0 ? saying : parsed.slice(0, 1);
   } catch (error) {
     if (error instanceof ConfigError) throw error;
     // What is nested too deeply, an alias of nothing, or aliases of aliases that would unfold to more than anyone can
@@ -322,17 +348,33 @@ const firstAlias = (document: Document, message: string): number => {
   return first?.range?.[0] ?? 0;
 };
 
-/** The job of a YAML (or JSON) text with values of the command line laid over it. @throws ConfigError. */
-export const parseJob = (text: string, file: string, overrides: readonly Override[] = []): Job => {
+/** The jobs of a text, a document each, with values of the command line laid over them. */
+const parseJobs = (text: string, file: string, overrides: readonly Override[]): readonly Job[] => {
   if (text.length > mostJobBytes)
     throw new ConfigError([
       `${file}: the file has ${text.length} characters, a job at most ${mostJobBytes}; name a job file`,
     ]);
-  const { document, lines, root } = parseYaml(text, file);
-  if (typeof root !== "object" || root === null || Array.isArray(root))
+  const faults: string[] = [];
+  const jobs = parseYaml(text, file).flatMap((parsed) => {
+    try {
+      return [jobOf(parsed, file, overrides)];
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      faults.push(error.message);
+      return [];
+    }
+  });
+  if (faults.length > 0) throw new ConfigError(faults);
+  return jobs;
+};
+
+const jobOf = ({ document, lines, root }: Parsed, file: string, overrides: readonly Override[]): Job => {
+  if (typeof root !== "object" || root === null || Array.isArray(root)) {
+    const { line, col } = lines.linePos(isNode(document.contents) ? (document.contents.range?.[0] ?? 0) : 0);
     throw new ConfigError([
-      `${file}:1:1: the job is ${excerpt(root)}, but must be a mapping of keys; see skein-train schema`,
+      `${file}:${line}:${col}: the job is ${excerpt(root)}, but must be a mapping of keys; see skein-train schema`,
     ]);
+  }
   for (const override of overrides) {
     setIn(root as Record<string, unknown>, override);
     // A length given on the command line replaces the file's, in whichever unit that was.
@@ -341,6 +383,19 @@ export const parseJob = (text: string, file: string, overrides: readonly Overrid
       delete (root as Record<string, unknown>)[other];
   }
   return checkJob(root, { file, document, lines, overrides });
+};
+
+/**
+ * The job of a YAML (or JSON) text with values of the command line laid over it.
+ *
+ * @throws ConfigError, for several jobs too.
+ */
+export const parseJob = (text: string, file: string, overrides: readonly Override[] = []): Job => {
+  const [job, ...others] = parseJobs(text, file, overrides);
+  if (others.length === 0) return job!;
+  throw new ConfigError([
+    `${file}: the file holds ${others.length + 1} jobs, which skein-train run trains one after another; put the one that is meant into a file of its own`,
+  ]);
 };
 
 /** @throws ConfigError when the file cannot be read, or is no regular one, or too large. */
@@ -398,9 +453,12 @@ export const besideFile = (job: Job): RelativePath[] =>
  * @throws ConfigError when the file cannot be read, too.
  */
 export const readJob = (file: string, overrides: readonly Override[] = []): Job =>
-  anchored(parseJob(readJobFile(file), file, overrides), (path) =>
-    overrides.some((override) => startsWith(path, override.path)) ? "." : dirname(file),
-  );
+  anchoredAt(file, overrides)(parseJob(readJobFile(file), file, overrides));
+
+const anchoredAt =
+  (file: string, overrides: readonly Override[]) =>
+  (job: Job): Job =>
+    anchored(job, (path) => (overrides.some((override) => startsWith(path, override.path)) ? "." : dirname(file)));
 
 /**
  * As `readJob`, with the modules and the checkpoint that it names looked at and told by their content.
@@ -409,3 +467,11 @@ export const readJob = (file: string, overrides: readonly Override[] = []): Job 
  */
 export const loadJob = (file: string, overrides: readonly Override[] = []): Promise<Job> =>
   settleJob(readJob(file, overrides));
+
+/**
+ * As `loadJob`, of a file of one job or of several, each a YAML document.
+ *
+ * @throws ConfigError, with the faults of all of them; ModuleError, PretrainedError.
+ */
+export const loadJobs = (file: string, overrides: readonly Override[] = []): Promise<readonly Job[]> =>
+  Promise.all(parseJobs(readJobFile(file), file, overrides).map(anchoredAt(file, overrides)).map(settleJob));

@@ -20,7 +20,7 @@ import { checkResumable, type Given, prepare, type Prepared, withBackend } from 
 export interface JobRun
   extends Pick<
     RunInput,
-    "runner" | "interruption" | "progress" | "maxRestarts" | "tracePath" | "profile" | "detailEvery"
+    "runner" | "interruption" | "progress" | "beganAt" | "maxRestarts" | "tracePath" | "profile" | "detailEvery"
   > {
   readonly job: Job;
   /** What a program gave in place of names. */
