@@ -394,7 +394,7 @@ export const parseJob = (text: string, file: string, overrides: readonly Overrid
   const [job, ...others] = parseJobs(text, file, overrides);
   if (others.length === 0) return job!;
   throw new ConfigError([
-    `${file}: the file holds ${others.length + 1} jobs, which skein-train run trains one after another; put the one that is meant into a file of its own`,
+    `${file}: the file holds ${others.length + 1} jobs, and only run takes several; put the one that is meant into a file of its own`,
   ]);
 };
 
