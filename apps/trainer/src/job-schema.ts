@@ -21,6 +21,7 @@ import {
   optimizerSchema,
   precisionSchema,
 } from "./optimizer-schema.ts";
+import { ownModule } from "./own-schema.ts";
 import { freezeSchema, parameterFaults, ratesSchema, weightDecaysSchema } from "./parameter-schema.ts";
 import { count } from "./ranges.ts";
 
@@ -117,6 +118,10 @@ export const jobSchema: z.ZodType<Job> = z
       })
       .prefault({})
       .describe("Evaluation on held-out samples."),
+    metrics: z
+      .strictObject(ownModule)
+      .optional()
+      .describe("Figures of yours that evaluations tell too: export default (task, options) => ({ rows, metrics })."),
     checkpoint: z
       .strictObject({
         everySteps: count
@@ -181,6 +186,11 @@ export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
     fault(
       ["accumulate"],
       `with overlap: dear an update is made in the forward pass of the next step, of which a step in ${accumulate} parts has several; use wait-free`,
+    );
+  if (job.metrics !== undefined && job.mesh.tensor > 1)
+    fault(
+      ["metrics"],
+      `metrics of yours look at all that the model gives for a sample, of which ranks along mesh.tensor have ${job.mesh.tensor} parts; use mesh.tensor: 1, or leave metrics out`,
     );
   if (job.epochs === undefined && job.steps === undefined)
     fault([], "neither epochs nor steps is given, so the run would have no end; give one of them");

@@ -1,6 +1,8 @@
 import type { BucketsJob, CompressionJob, OverlapName, PrioritiesName } from "./exchange-job.ts";
+import type { ModuleJob } from "./module-job.ts";
 
 export type * from "./exchange-job.ts";
+export type { ModuleJob } from "./module-job.ts";
 
 import type { DocumentOptions, ImageOptions, NumpyOptions, TokenFileOptions } from "@skein/data/node";
 
@@ -53,6 +55,8 @@ export interface Job {
   /** In which order collectives add: that of ranks gives the same bits on every transport and network. */
   readonly sumOrder: "rank" | "any";
   readonly evaluation: EvaluationJob;
+  /** Figures that the run is judged by beside those of its model. */
+  readonly metrics?: ModuleJob | undefined;
   readonly checkpoint: {
     readonly everySteps?: number | undefined;
     readonly keep: number;
@@ -151,19 +155,6 @@ export interface TextJob extends Limits {
   readonly tokenizer?: string | undefined;
 }
 
-/** A function of a user's, in a module of theirs. */
-export interface ModuleJob {
-  readonly kind: "module";
-  /** Absolute once the job is loaded. */
-  readonly file: string;
-  /** Name of the export. */
-  readonly export: string;
-  /** Passed to it as they are. */
-  readonly options: Readonly<Record<string, unknown>>;
-  /** SHA-256 of what the file and its imports hold, once the job is loaded. */
-  readonly digest?: string | undefined;
-}
-
 /** What a program gave to `train()`. */
 export interface ProgramJob {
   readonly kind: "program";
@@ -178,6 +169,8 @@ export interface PretrainedJob {
   readonly folder: string;
   /** Begin with those of the folder, or with fresh ones of its configuration. */
   readonly weights: "folder" | "none";
+  /** Leave the checkpoint's head, and make one for the classes of the data. */
+  readonly head?: "new" | undefined;
   /** What config.json says, once the job is loaded. */
   readonly config?: Readonly<Record<string, unknown>> | undefined;
   /** SHA-256 of what the folder's files hold, of those that the run begins with, once the job is loaded. */
@@ -199,6 +192,10 @@ interface Images extends Limits {
 
 /** Images of any size that become samples of one. */
 interface DecodedImages extends Images, Omit<ImageOptions, "size" | "from"> {
+  /** Decode them while training, and keep so much of what was decoded. */
+  readonly cacheMegabytes?: number | undefined;
+  /** How many each rank decodes at once. */
+  readonly decodesAtOnce?: number | undefined;
   /** Of both sides, or rows and columns. */
   readonly size: number | readonly [number, number];
 }
@@ -354,7 +351,8 @@ export type OptimizerJob =
       readonly adamShare: number;
     }
   | { readonly kind: "lars"; readonly decay: number; readonly weightDecay: number; readonly coefficient: number }
-  | ({ readonly kind: "lamb"; readonly weightDecay: number } & AdamJob);
+  | ({ readonly kind: "lamb"; readonly weightDecay: number } & AdamJob)
+  | ModuleJob;
 
 interface AfterPreconditioning {
   readonly momentum: number;
@@ -411,6 +409,8 @@ export interface LearningRateJob {
   readonly peak: number;
   readonly warmupSteps: number;
   readonly decay: "constant" | "cosine" | "step" | "linear" | "polynomial" | "wsd" | "one-cycle";
+  /** In place of a decay. */
+  readonly schedule?: ModuleJob | undefined;
   readonly final: number;
   readonly factor: number;
   readonly everySteps?: number | undefined;

@@ -6,6 +6,7 @@ import { buildModel } from "./build.ts";
 import { evaluationBatch, makeEvaluation } from "./evaluate.ts";
 import type { Job } from "./job.ts";
 import type { RankInput, RankMessage } from "./messages.ts";
+import { loadOwnParts } from "./modules/own-parts.ts";
 import { taskOf } from "./modules/task.ts";
 import { modelOf } from "./modules/traced-model.ts";
 import { PartWriter } from "./part-writer.ts";
@@ -81,7 +82,8 @@ const trainOn = async (
     given: input.traced && modelOf(input.traced),
     experts: experts?.plan ?? plan?.experts,
   });
-  const ingredients = { job, model, totalSteps, train: data.train };
+  const own = await loadOwnParts(job, totalSteps);
+  const ingredients = { job, model, totalSteps, train: data.train, own };
   if (schedule !== undefined || isPlanned(shared, plan)) {
     const agreed = await planRun({ ...measured, parts: buildParts(ingredients, plan) }, plan, { schedule, experts });
     report.planned(agreed);
@@ -89,7 +91,9 @@ const trainOn = async (
   }
   const parts = buildParts(ingredients, plan);
   const trace = traceOf(input);
-  const evaluation = makeEvaluation(parts.model, backend, { mesh: parts.mesh, communicators });
+  const evaluation = makeEvaluation(parts.model, backend, { mesh: parts.mesh, communicators }, (image) =>
+    report.damaged(image),
+  );
   const gather = sliceGatherer(backend, communicators);
   const sentBefore = world.bytesSent();
   const step = await trainLoop(await firstState(input, rank, parts, backend, communicators, trace?.recorder), {

@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import type { Model } from "@skein/models";
+import type { LabelledBatch, Model, Sums } from "@skein/models";
 import type { MapTree, NdArray, SkeinError, Tensor } from "@skein/tensor-core";
 import { buildData } from "./build.ts";
 import { readCheckpoint } from "./checkpoint.ts";
@@ -14,8 +14,10 @@ import type { Job } from "./job.ts";
 import type { DataInput, JobInput, ModelInput } from "./job-input.ts";
 import { checkedData } from "./modules/checked-data.ts";
 import { checkedModel } from "./modules/checked-model.ts";
+import { withModules } from "./modules/module-keys.ts";
 import { dataDigest } from "./modules/data-digest.ts";
-import type { DataSet } from "./modules/task.ts";
+import { withOwnMetrics } from "./modules/own-metrics.ts";
+import { type DataSet, taskOf } from "./modules/task.ts";
 import { traceModel } from "./modules/traced-model.ts";
 import { settleJob } from "./settle-job.ts";
 import type { Given, Prepared } from "./prepare.ts";
@@ -29,7 +31,7 @@ export type TrainJob<Params = unknown, State = unknown> = JobInput & {
   /** Samples, or the name of a data set. */
   readonly data: DataSet | DataInput;
   /** A model, or the name of one. */
-  readonly model: Model<Params, State> | ModelInput;
+  readonly model: Model<Params, State, LabelledBatch, Sums> | ModelInput;
 };
 
 export interface TrainOptions {
@@ -72,27 +74,50 @@ const isModel = (model: object): model is Model => "init" in model;
 
 const isData = (data: object): data is DataSet => "train" in data && !("kind" in data);
 
+/** Keys of a job whose values hold functions where a name is to stand. */
+const functionsIn = (job: object): string[] =>
+  Object.entries(job).flatMap(([key, part]: [string, unknown]) =>
+    typeof part === "function" ||
+    (typeof part === "object" && part !== null && Object.values(part).some((each) => typeof each === "function"))
+      ? [key]
+      : [],
+  );
+
 /** Stands for the digest of an object until the rest of the job is checked. */
 const unknownDigest = "0".repeat(64);
 
 const ofProgram = { kind: "program", digest: unknownDigest } as const;
 
-/** A named part, with the URL of a module as a path. */
-const named = (part: object): object =>
-  "file" in part && part.file instanceof URL ? { ...part, file: fileURLToPath(part.file) } : part;
+/** The same job with URLs of modules as paths. */
+const withPaths = <Like extends object>(job: Like): Like =>
+  withModules(job, (module) => {
+    const { file }: { readonly file: unknown } = module;
+    return file instanceof URL ? { ...module, file: fileURLToPath(file) } : module;
+  });
+
+/** Where the keys of a program's job stand. */
+const inProgram = (): string => "train()";
 
 /** The job with the digests of what the program gave, and that as ranks take it. */
 const settle = async (job: Job, data: object, model: object): Promise<{ readonly job: Job; readonly given: Given }> => {
   const own = [...(isData(data) ? ["data"] : []), ...(isModel(model) ? ["model"] : [])];
-  if (own.length === 0) return { job: await settleJob(job), given: {} };
+  if (own.length === 0) return { job: await settleJob(job, inProgram), given: {} };
   if (job.transport !== "threads")
     throw new ConfigError([
       `train(): transport: ${job.transport} runs ranks as processes, which cannot have objects of this program, but ${own.join(" and ")} ${own.length === 1 ? "is one" : "are such"}; use transport: threads, or put ${own.length === 1 ? "it" : "them"} into a module and name it: { kind: "module", file }`,
     ]);
-  const settled = await settleJob(job);
+  const settled = await settleJob(job, inProgram);
   const samples = isData(data) ? checkedData(data, "train(): data") : await buildData(settled.data);
   const traced = isModel(model)
-    ? traceModel(checkedModel(model, samples.predicts, "train(): model", process.cwd()), samples, job)
+    ? traceModel(
+        await withOwnMetrics(
+          checkedModel(model, samples.predicts, "train(): model", process.cwd()),
+          settled,
+          taskOf(samples),
+        ),
+        samples,
+        job,
+      )
     : undefined;
   return {
     job: {
@@ -142,16 +167,20 @@ export const train = async <Params = unknown, State = unknown>(
   for (const [name, part] of Object.entries({ data, model }))
     if (typeof part !== "object" || part === null)
       throw new ConfigError([`train(): ${name} is ${String(part)}, but must be an object or { kind: … }; give one`]);
+  for (const key of functionsIn(rest))
+    throw new ConfigError([
+      `train(): ${key} is an object of this program, whose functions cannot go to the threads of ranks; put it into a module and name it: { kind: "module", file: new URL("./my-${key}.ts", import.meta.url) }`,
+    ]);
   if (resume && folder === undefined)
     throw new ConfigError(["train(): resume needs the folder to look for checkpoints in; give output too"]);
   signal?.throwIfAborted();
   const checked = checkJob(
-    {
+    withPaths({
       name: "training",
       ...rest,
-      data: isData(data) ? ofProgram : named(data),
-      model: isModel(model) ? ofProgram : named(model),
-    },
+      data: isData(data) ? ofProgram : data,
+      model: isModel(model) ? ofProgram : model,
+    }),
     { file: "train()" },
   );
   const { job, given } = await settle(

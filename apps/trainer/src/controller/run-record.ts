@@ -1,13 +1,21 @@
 import { denseBytes } from "@skein/compressors";
 import { positionOf } from "@skein/data";
-import type { RankSpans, Span } from "@skein/tensor-core";
+import type { RankSpans, SkeinError, Span } from "@skein/tensor-core";
 import type { BackendName } from "../backend.ts";
 import type { BestSoFar } from "../best-so-far.ts";
 import { type Checkpoint, commitCheckpoint } from "../checkpoint.ts";
 import type { Manifest } from "../checkpoint-manifest.ts";
 import type { SavedFile } from "../checkpoint-part.ts";
+import { DamagedImages } from "../damaged-images.ts";
+import { reviveError } from "../errors.ts";
 import { type EvaluationSums, totalSums } from "../evaluate.ts";
-import { bitsOf, evaluationFigures, formatFigures } from "../evaluation-figures.ts";
+import {
+  bitsOf,
+  type EvaluationFigures,
+  evaluationFigures,
+  flatFigures,
+  formatFigures,
+} from "../evaluation-figures.ts";
 import { expertsOf } from "../experts-of.ts";
 import { formatMoves, measurementsOf } from "../placement/moved-layer.ts";
 import type { ExchangePlan } from "../planning/exchange-plan.ts";
@@ -31,6 +39,8 @@ export interface RunRecordInput {
   readonly progress: Progress;
   /** When the run began, by `performance.now()`. Default: with the program. */
   readonly beganAt?: number | undefined;
+  /** Called where a rank cannot go on: all are to stop after a step that all do, and save. */
+  readonly cutShort: () => void;
 }
 
 /** Parts that come in from all ranks, until they are complete. */
@@ -73,7 +83,13 @@ export class RunRecord {
   plan: ExchangePlan | undefined;
   /** How evaluations compare, where something follows from that. */
   best: BestSoFar | undefined;
+  /** Why the run ends before its last step, where a rank could not go on. */
+  fault: SkeinError | undefined;
   private exposedSeconds = 0;
+  private dataSeconds = 0;
+  /** Sum over steps; where images are cached. */
+  private cacheHitRates: number | undefined;
+  private readonly damaged = new DamagedImages();
   private readonly spans: Span[][] = [];
   private readonly processes: string[] = [];
   /** Peak resident bytes of each process that ran ranks. */
@@ -125,7 +141,7 @@ export class RunRecord {
       }
       case "evaluated": {
         if (message.best !== undefined) this.best = message.best;
-        const parts = this.evaluations.add(message.step, rank, message);
+        const parts = this.evaluations.add(message.step, rank, message.sums);
         if (parts !== undefined) this.evaluated(message.step, parts);
         return;
       }
@@ -142,6 +158,14 @@ export class RunRecord {
         return this.routings?.record(message.step, message.layers);
       case "remark":
         return this.input.progress.note(message.text);
+      case "damaged": {
+        const line = this.damaged.add(message.image);
+        if (line !== undefined) this.input.progress.note(line);
+        return;
+      }
+      case "cut-short":
+        this.fault ??= reviveError(message.error, `rank ${rank}`);
+        return this.input.cutShort();
       case "saved": {
         const parts = this.saves.add(message.step, rank, message.files);
         if (parts !== undefined) this.saved(message.step, parts.flat());
@@ -169,6 +193,7 @@ export class RunRecord {
     exposedSeconds,
     exposedAllToAllSeconds,
     dataSeconds,
+    cacheHitRate,
     bytesSent,
     residentBytes,
     update,
@@ -179,6 +204,8 @@ export class RunRecord {
     this.step = step;
     this.trainSeconds += seconds;
     this.exposedSeconds += exposedSeconds;
+    this.dataSeconds += dataSeconds;
+    if (cacheHitRate !== undefined) this.cacheHitRates = (this.cacheHitRates ?? 0) + cacheHitRate;
     const compiles = step === this.firstStep + 1; // the first step says nothing about the others
     if (!compiles) this.recentSeconds.push(seconds);
     if (this.recentSeconds.length > speedWindow) this.recentSeconds.shift();
@@ -202,6 +229,7 @@ export class RunRecord {
       exposedSeconds,
       ...(exposedAllToAllSeconds !== undefined && { exposedAllToAllSeconds }),
       dataSeconds,
+      ...(cacheHitRate !== undefined && { cacheHitRate }),
       bytesSent,
       residentBytes,
       ...(skipped && { skipped: 1 }),
@@ -216,15 +244,22 @@ export class RunRecord {
       epoch,
       loss,
       ...bitsOf(prepared.data.predicts, loss),
+      cacheHitRate,
       ...speed,
     });
   }
 
   private evaluated(step: number, parts: readonly EvaluationSums[]): void {
     this.evaluation = totalSums(parts);
-    const figures = evaluationFigures(this.input.prepared.data.predicts, this.evaluation);
-    this.input.metrics.record({ type: "evaluation", step, ...figures });
+    const figures = this.figures();
+    this.input.metrics.record({ type: "evaluation", step, ...flatFigures(figures) });
     this.input.progress.note(`step ${step}: ${formatFigures(figures)}`);
+  }
+
+  /** Of the last evaluation. */
+  private figures(): EvaluationFigures {
+    const { data, model } = this.input.prepared;
+    return evaluationFigures(data.predicts, this.evaluation!, model.metrics);
   }
 
   private saved(step: number, files: readonly SavedFile[]): void {
@@ -259,16 +294,19 @@ export class RunRecord {
 
   summary(): Summary {
     const { prepared, output } = this.input;
-    const { loss, accuracy, ...ofText } = evaluationFigures(prepared.data.predicts, this.evaluation!);
+    const { loss, accuracy, ...others } = this.figures();
     const steps = this.step - this.firstStep;
     return {
       ...(accuracy === undefined ? {} : { testAccuracy: accuracy }),
       testLoss: loss,
-      ...ofText,
+      ...others,
       backend: prepared.job.backend as BackendName,
       ...(prepared.job.precision.kind === "f32" ? {} : { skippedSteps: this.skipped }),
       samplesPerSecond: steps === 0 ? 0 : (steps * prepared.job.batch) / this.trainSeconds,
       ...(prepared.job.ranks > 1 && steps > 0 && { exposedShare: this.exposedSeconds / this.trainSeconds }),
+      ...(steps > 0 && { dataShare: this.dataSeconds / this.trainSeconds }),
+      ...(this.cacheHitRates !== undefined && { cacheHitRate: this.cacheHitRates / steps }),
+      ...(this.damaged.count > 0 && { damagedImages: this.damaged.count }),
       bytesSentPerRank: this.bytesSent,
       denseBytesPerRank: Math.round(denseBytes(prepared.trained, prepared.job.ranks) * steps),
       peakMemoryBytes: [...this.memoryOfProcesses.values()].reduce((sum, bytes) => sum + bytes, 0),

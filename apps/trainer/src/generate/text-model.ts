@@ -16,6 +16,11 @@ export interface TextModel {
   readonly tokenizer: Tokenizer;
   /** Most tokens that it looks at. */
   readonly contextLength: number;
+  /**
+   * Whether each token follows from keys and values of those before it (see `applyBehind`). Not where experts choose
+   * among all tokens, nor where a user's model may look at a sequence as a whole.
+   */
+  readonly goesOn: boolean;
 }
 
 /** Where a configuration does not say it: what Llama 1 was trained with. */
@@ -47,7 +52,7 @@ const tokenizerOf = (folder: string, vocabulary: unknown): Tokenizer => {
 const ofFolder = async (folder: string): Promise<TextModel> => {
   const { config, model, params, state } = await loadPretrained(folder);
   const contextLength = contextOf(config, folder);
-  return { model, params, state, contextLength, tokenizer: tokenizerOf(folder, config["vocab_size"]) };
+  return { model, params, state, contextLength, goesOn: true, tokenizer: tokenizerOf(folder, config["vocab_size"]) };
 };
 
 const ofRun = async (output: string, which: WhichCheckpoint | undefined): Promise<TextModel> => {
@@ -65,6 +70,7 @@ const ofRun = async (output: string, which: WhichCheckpoint | undefined): Promis
     model,
     params,
     state,
+    goesOn: model.experts === undefined && (job.model.kind === "gpt" || job.model.kind === "pretrained"),
     tokenizer: place === undefined ? byteTokenizer : loadTokenizer(place, import.meta.url),
     contextLength:
       job.model.kind === "pretrained" ? contextOf(job.model.config!, output) : train.fields["inputs"]!.shape[0]!,

@@ -1,4 +1,4 @@
-import type { LabelledBatch, Metrics, Model } from "@skein/models";
+import type { LabelledBatch, Metrics, Model, Ratio } from "@skein/models";
 import {
   customGradient,
   flattenTree,
@@ -32,6 +32,7 @@ export interface TracedModel {
    */
   readonly pullback?: Traced;
   readonly evaluate: Traced;
+  readonly metrics?: Readonly<Record<string, Ratio>>;
 }
 
 /** Whether derivatives of the user's own are in a function: with values that carry one, or in operators. */
@@ -88,6 +89,7 @@ export const traceModel = (plain: Model, { train, test }: Pick<DataSet, "train" 
     loss: composed(loss),
     ...(hasOwnDerivatives(loss) && { pullback: composed(pullback) }),
     evaluate: composed(evaluate),
+    ...(plain.metrics !== undefined && { metrics: plain.metrics }),
   };
 };
 
@@ -98,7 +100,7 @@ const call = <Result>({ graph, outputs }: Traced, ...args: readonly unknown[]): 
  * The model of those graphs, for batches of the job's shapes. It has no `apply`: training asks for the loss and for the
  * metrics.
  */
-export const modelOf = ({ init, loss, pullback, evaluate }: TracedModel): Model => {
+export const modelOf = ({ init, loss, pullback, evaluate, metrics }: TracedModel): Model => {
   type LossArguments = readonly [params: unknown, state: unknown, batch: LabelledBatch, key: Tensor | undefined];
   // What the pullback computes again of the loss is computed once: equal nodes are merged.
   const lossOf = (...args: LossArguments): readonly [Tensor, unknown] => call(loss, ...args);
@@ -117,5 +119,6 @@ export const modelOf = ({ init, loss, pullback, evaluate }: TracedModel): Model 
     },
     loss: (params, state, batch, { key }) => differentiable(params, state, batch, key),
     evaluate: (params, state, batch) => call<Metrics>(evaluate, params, state, batch),
+    ...(metrics !== undefined && { metrics }),
   };
 };

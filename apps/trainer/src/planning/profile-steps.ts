@@ -1,5 +1,6 @@
 import { bucketPerTensor, identityCompressor } from "@skein/compressors";
-import { gatherBatch, type Records, trainingBatches } from "@skein/data";
+import type { Samples } from "@skein/data";
+import { Prefetcher } from "@skein/data/node";
 import {
   type Backend,
   type BucketPlan,
@@ -28,7 +29,7 @@ export interface ProfileInput {
   readonly backend: Backend;
   readonly communicators: Communicators;
   readonly rank: number;
-  readonly train: Records;
+  readonly train: Samples;
 }
 
 /** What a few steps of a job have shown. */
@@ -91,14 +92,18 @@ export const profileSteps = async (
     spanSink,
   });
   const spans: (readonly Span[])[] = [];
-  const batches = trainingBatches(train.count, { batchSize: job.batch, seed: job.seed, ...batchPartOf(job, rank) });
-  for (let step = 0; step < warmUpSteps + numSteps; step++) {
-    const { indices } = batches.next().value;
-    const begin = spanSink.spans.length;
-    const result = await steps.run(step, state, gatherBatch(train, indices));
-    state = result.state;
-    for (const array of [result.loss, result.finite, result.skipped, result.update]) backend.free(array);
-    if (step >= warmUpSteps) spans.push(spanSink.spans.slice(begin));
+  const batches = new Prefetcher(train, { batchSize: job.batch, seed: job.seed, ...batchPartOf(job, rank) });
+  try {
+    for (let step = 0; step < warmUpSteps + numSteps; step++) {
+      const { batch } = await batches.next();
+      const begin = spanSink.spans.length;
+      const result = await steps.run(step, state, batch);
+      state = result.state;
+      for (const array of [result.loss, result.finite, result.skipped, result.update]) backend.free(array);
+      if (step >= warmUpSteps) spans.push(spanSink.spans.slice(begin));
+    }
+  } finally {
+    await batches.close();
   }
   steps.release();
   for (const leaf of flattenTree<DeviceArray>(state).leaves) backend.free(leaf);

@@ -8,8 +8,8 @@ import { filesBelow, isFolder } from "./files-below.ts";
 export interface ImageFile {
   readonly path: string;
   readonly label: number;
-  /** `file:line` of what names it, where that is a file. */
-  readonly place?: string;
+  /** Of the manifest that names it. */
+  readonly line?: number;
 }
 
 /** Images of classes, before any is opened; classes are mixed. */
@@ -20,6 +20,8 @@ export interface FoundImages {
   readonly test: readonly ImageFile[];
   /** Files that are no images by their names. */
   readonly others: readonly string[];
+  /** The file that names them, where one does. */
+  readonly manifest?: string;
 }
 
 const extensions: ReadonlySet<string> = new Set([".avif", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"]);
