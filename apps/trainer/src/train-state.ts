@@ -4,7 +4,6 @@ import type { Model } from "@skein/models";
 import { findLayers } from "@skein/second-order";
 import {
   type DeviceArray,
-  flattenTree,
   leafPaths,
   full,
   type GradientTransformation,

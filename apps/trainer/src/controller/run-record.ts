@@ -38,6 +38,8 @@ export interface RunRecordInput {
   readonly checkpointSecret?: string | undefined;
   readonly metrics: MetricSink;
   readonly progress: Progress;
+  /** When the run began, by `performance.now()`. Default: with the program. */
+  readonly beganAt?: number | undefined;
   /** Called where a rank cannot go on: all are to stop after a step that all do, and save. */
   readonly cutShort: () => void;
   /** Called with what happens. */
@@ -315,7 +317,7 @@ export class RunRecord {
       bytesSentPerRank: this.bytesSent,
       denseBytesPerRank: Math.round(denseBytes(prepared.trained, prepared.job.ranks) * steps),
       peakMemoryBytes: [...this.memoryOfProcesses.values()].reduce((sum, bytes) => sum + bytes, 0),
-      seconds: performance.now() / 1000,
+      seconds: (performance.now() - (this.input.beganAt ?? 0)) / 1000,
       ...(this.best && { bestLoss: this.best.loss, bestStep: this.best.step }),
       checkpoint: this.checkpoint ?? output,
     };
