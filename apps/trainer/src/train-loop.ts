@@ -47,7 +47,7 @@ export interface RankRun {
   readonly stepsOnly?: boolean | undefined;
   readonly trace?: StepTrace | undefined;
   /** Sums over this rank's share of the held-out samples. */
-  readonly evaluate: (state: DeviceState) => Promise<EvaluationSums>;
+  readonly evaluate: (state: DeviceState, step: number) => Promise<EvaluationSums>;
   readonly checkpoints: Checkpoints;
   readonly report: Pick<RankReport, "stepped" | "updated" | "evaluated" | "moved" | "routed" | "remark">;
   /** Called before each step with the state that it will consume, and the step's number. */
@@ -159,7 +159,7 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     const settled = await state.settled();
     await spanned(spanSink, { name: `evaluate after step ${state.done}`, track: "host" }, async () => {
       const began = performance.now();
-      const sums = await run.evaluate(settled);
+      const sums = await run.evaluate(settled, state.done);
       // What a run goes on from was compared before it was saved.
       if (compares && state.done > firstStep) {
         // The same numbers on all ranks, which must agree on what follows.

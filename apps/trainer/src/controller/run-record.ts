@@ -7,6 +7,7 @@ import { type Checkpoint, commitCheckpoint } from "../checkpoint.ts";
 import type { Manifest } from "../checkpoint-manifest.ts";
 import type { SavedFile } from "../checkpoint-part.ts";
 import { type EvaluationSums, totalSums } from "../evaluate.ts";
+import { SamplesFile } from "../samples/samples-file.ts";
 import { bitsOf, evaluationFigures, formatFigures } from "../evaluation-figures.ts";
 import { expertsOf } from "../experts-of.ts";
 import { formatMoves, measurementsOf } from "../placement/moved-layer.ts";
@@ -77,6 +78,7 @@ export class RunRecord {
   /** Peak resident bytes of each process that ran ranks. */
   private readonly memoryOfProcesses = new Map<string, number>();
   private readonly routings: RoutingFile | undefined;
+  private readonly samples: SamplesFile | undefined;
   private readonly input: RunRecordInput;
   private readonly firstStep: number;
   private readonly recentSeconds: number[] = [];
@@ -92,6 +94,8 @@ export class RunRecord {
     this.best = input.resume?.manifest.best;
     const recorded = expertsOf(input.prepared.job)?.recordRouting;
     this.routings = recorded && new RoutingFile(input.output, recorded.keep, this.firstStep);
+    if (input.prepared.job.evaluation.samples !== undefined)
+      this.samples = new SamplesFile(input.output, this.firstStep, input.prepared.job, input.prepared.data);
     this.saves = new Gathered(input.prepared.job.ranks);
     this.evaluations = new Gathered(input.prepared.job.ranks);
   }
@@ -127,6 +131,9 @@ export class RunRecord {
         if (parts !== undefined) this.evaluated(message.step, parts);
         return;
       }
+      case "sampled":
+        this.samples?.record(message.step, message.samples);
+        return;
       case "planned":
         this.plan = message.plan;
         this.input.progress.note(message.remark);
