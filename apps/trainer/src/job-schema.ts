@@ -115,6 +115,12 @@ export const jobSchema: z.ZodType<Job> = z
           .describe(
             "End the run early, once so many evaluations in a row have had no lower loss than the best before. Default: never.",
           ),
+        samples: count
+          .max(64)
+          .optional()
+          .describe(
+            "Show what the model makes of so many held-out samples after each evaluation, at most 64: labels, numbers, or the second half of a text. Default: none.",
+          ),
       })
       .prefault({})
       .describe("Evaluation on held-out samples."),

@@ -76,6 +76,8 @@ export interface EvaluationJob {
   readonly everySteps?: number | undefined;
   /** End the run once so many evaluations in a row were no better than the best before. Default: never. */
   readonly stopAfter?: number | undefined;
+  /** Held-out samples whose outputs are shown after each evaluation. Default: none. */
+  readonly samples?: number | undefined;
 }
 
 /** What ranks share out beside the batch. */

@@ -1,3 +1,4 @@
+export { readBatch } from "./node/batch-filler.ts";
 export type { ShardOptions } from "./node/find-in-shards.ts";
 export { isAddress } from "./node/byte-source.ts";
 export {

@@ -16,6 +16,7 @@ import {
   flatFigures,
   formatFigures,
 } from "../evaluation-figures.ts";
+import type { SamplesFile } from "../samples/samples-file.ts";
 import { expertsOf } from "../experts-of.ts";
 import { formatMoves, measurementsOf } from "../placement/moved-layer.ts";
 import type { ExchangePlan } from "../planning/exchange-plan.ts";
@@ -42,6 +43,8 @@ export interface RunRecordInput {
   readonly beganAt?: number | undefined;
   /** Called where a rank cannot go on: all are to stop after a step that all do, and save. */
   readonly cutShort: () => void;
+  /** Takes what the model makes of samples, where that is asked for. */
+  readonly samples?: SamplesFile | undefined;
   /** Called with what happens. */
   readonly happened?: ((event: RunEvent) => void) | undefined;
 }
@@ -148,6 +151,9 @@ export class RunRecord {
         if (parts !== undefined) this.evaluated(message.step, parts);
         return;
       }
+      case "sampled":
+        this.input.samples?.record(message.step, message.samples);
+        return;
       case "planned":
         this.plan = message.plan;
         this.input.progress.note(message.remark);

@@ -248,7 +248,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     await poll(() => figure.getAttribute("data-zoom")).toBe("1.6");
     await page.keyboard.press("0");
     await poll(() => figure.getAttribute("data-zoom")).toBe("1");
-    await page.locator(".trace select").selectOption("step 2, 11 ms");
+    await page.locator(".trace select").selectOption("2");
     await page.getByRole("application", { name: "Timeline of trace.json: step 2" }).waitFor();
     await page.getByText("data table").first().click();
     const table = page.getByRole("region", { name: "timeline, data" });
@@ -271,7 +271,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     writeFileSync(join(root, "mnist/1/trace.json"), '[{"ph":"B"}]');
     await page.reload();
     await poll(() => page.getByRole("alert").innerText()).toContain("is a trace that another program has written");
-    expect(errors).toEqual([]);
+    expect(errors.filter((error) => !error.includes("ERR_ABORTED"))).toEqual([]); // of reloads
     await page.close();
   });
 });
