@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import type { LabelledBatch, Model, Sums } from "@skein/models";
 import type { MapTree, NdArray, SkeinError, Tensor } from "@skein/tensor-core";
-import { buildData } from "./build.ts";
+import { buildData, seenBy } from "./build.ts";
 import { readCheckpoint } from "./checkpoint.ts";
 import { checkpointSecret } from "./checkpoint-manifest.ts";
 import { sha256 } from "./checkpoint-part.ts";
@@ -113,7 +113,7 @@ const settle = async (job: Job, data: object, model: object): Promise<{ readonly
   const traced = isModel(model)
     ? traceModel(
         await withOwnMetrics(
-          checkedModel(model, samples.predicts, "train(): model", process.cwd()),
+          seenBy(checkedModel(model, samples.predicts, "train(): model", process.cwd()), settled.data, taskOf(samples)),
           settled,
           taskOf(samples),
         ),

@@ -53,6 +53,7 @@ export { applyBehind, applyFirst, type KeyValues, type Past } from "./past.ts";
 export type { Projection } from "./projection.ts";
 export type { Recompute } from "./recompute.ts";
 export { resnet, type ResNetOptions, type ResNetParams, type ResNetState } from "./resnet.ts";
+export { type ChannelStatistics, normalised } from "./normalised.ts";
 export { resnet18, type ResNet18Options, type ResNet18Params, type ResNet18State } from "./resnet18.ts";
 export {
   dropOwnPositions,
