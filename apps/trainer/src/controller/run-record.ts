@@ -6,7 +6,7 @@ import type { BestSoFar } from "../best-so-far.ts";
 import { type Checkpoint, commitCheckpoint } from "../checkpoint.ts";
 import type { Manifest } from "../checkpoint-manifest.ts";
 import type { SavedFile } from "../checkpoint-part.ts";
-import { type EvaluationSums, totalSums } from "../evaluate.ts";
+import { type EvaluationSums, totalSums } from "../evaluation-sums.ts";
 import {
   bitsOf,
   type EvaluationFigures,
