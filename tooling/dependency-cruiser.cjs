@@ -21,7 +21,7 @@ const packageGraph = {
   "published-measurements": [],
   "native-addon": [],
   browser: [],
-  report: ["tensor-core"],
+  report: ["tensor-core", "measuring"],
 };
 
 /** What tests and benches import beside that, and beside `testing` and `measuring`: a backend to run on. */

@@ -9,9 +9,8 @@ export default library({
   // A clone bundles the page when it is asked for; what is published holds it ready.
   external: [/^node:/, "./bundle-page.ts"],
   onSuccess: async () => {
-    const { script, style } = await bundlePage();
+    const files = await bundlePage();
     mkdirSync("dist/watch-page", { recursive: true });
-    writeFileSync("dist/watch-page/page.js", script);
-    writeFileSync("dist/watch-page/page.css", style);
+    for (const [name, content] of files) writeFileSync(`dist/watch-page/${name}`, content);
   },
 });

@@ -3,13 +3,12 @@
 // Every second step of a run is recorded, so that recorded and other steps share all that changes from run to run and
 // drifts within one. Steps are compared in pairs of neighbours. A pair's steps must take equally long otherwise: not on
 // a machine that does something else.
+import { worldSeconds, worldSteps } from "@skein/report";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { median, medianAbsoluteDeviation } from "@skein/measuring";
 import { openJob } from "skein-train/profiling";
 import { spanOverheadSeconds } from "../src/profile/span-overhead.ts";
-import { worldSteps } from "../src/profile/steps.ts";
-import { worldSeconds } from "../src/profile/timeline.ts";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -1,3 +1,4 @@
+import { worldSteps } from "@skein/report";
 import {
   collectivePricer,
   type Device,
@@ -13,7 +14,6 @@ import type { PreparedStep } from "skein-train/profiling";
 import { expect, test } from "vitest";
 import { setOf } from "../src/plan/candidates.ts";
 import { bestSchedule } from "../src/profile/best-schedule.ts";
-import { worldSteps } from "../src/profile/steps.ts";
 import { tinyJob } from "./tiny-job.ts";
 
 const ranks = [0, 1, 2, 3];

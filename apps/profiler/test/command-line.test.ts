@@ -4,12 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseHardwareFile } from "@skein/cost-model/files";
-import { parseReport } from "@skein/report";
+import { parseReport, secondsOf, worldSteps } from "@skein/report";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openJob } from "skein-train/profiling";
 import { commandNames } from "../src/own-command.ts";
 import { attribute } from "../src/profile/attribution.ts";
-import { secondsOf, worldSteps } from "../src/profile/steps.ts";
 import { type Ended, inProcess as runInProcess } from "./in-process.ts";
 
 /** What the package ships, where the whole run of tests has built it; else the source as it stands. */

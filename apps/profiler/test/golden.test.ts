@@ -1,11 +1,10 @@
-import { csvOf, parseReport, reportPage, terminalReport } from "@skein/report";
+import { csvOf, parseReport, reportPage, terminalReport, worldSteps } from "@skein/report";
 import { exp, matmul, sum, type Tensor, trace } from "@skein/tensor-core";
 import { optimize, planMemory } from "@skein/tensor-core/backend";
 import { expect, test } from "vitest";
 import type { Device } from "@skein/cost-model";
 import { buildReport } from "../src/profile/build-report.ts";
 import { madeUpProgram, madeUpRun } from "../src/profile/made-up-run.ts";
-import { worldSteps } from "../src/profile/steps.ts";
 
 // A change of any figure is seen in review: `vitest run apps/profiler/test/golden.test.ts -u` writes the files anew.
 

@@ -1,13 +1,18 @@
 import { dirname } from "node:path";
-import { mnistClasses, splitRecords, takeRecords } from "@skein/data";
+import { mnistClasses, type Samples, splitRecords, takeRecords } from "@skein/data";
 import {
   type ImageOptions,
+  type Images,
   loadFashionMnist,
   loadIdx,
   loadImageFolder,
   loadImageManifest,
+  loadImageShards,
   loadMnist,
   loadNumpy,
+  openImageFolder,
+  openImageManifest,
+  openImageShards,
 } from "@skein/data/node";
 import { lamb, lars } from "@skein/second-order";
 import { cnn, gpt, mlp, type Model, resnet18 } from "@skein/models";
@@ -36,6 +41,7 @@ import type { Curvature } from "./curvature.ts";
 import { ConfigError } from "./errors.ts";
 import { buildExperts } from "./build-experts.ts";
 import { dataAxis, replicasAxisOf, tensorAxis } from "./mesh.ts";
+import { atOwnRates, decayMaskOf, type ParameterGroups } from "./parameter-groups.ts";
 import { shardedOptimizer } from "./sharded-optimizer.ts";
 import { checkedData } from "./modules/checked-data.ts";
 import { checkedModel } from "./modules/checked-model.ts";
@@ -49,14 +55,34 @@ import { pretrainedModel } from "./pretrained/pretrained-model.ts";
 
 // This file and build-exchange.ts turn names of a job into things; all others take the things.
 
-/** How images are decoded, with the side of squares as two. */
-const decodedOf = <Job extends { readonly size: number | readonly [number, number] }>(
-  job: Job,
-): Omit<Job, "size"> & Pick<ImageOptions, "size" | "from"> => ({
-  ...job,
-  size: typeof job.size === "number" ? [job.size, job.size] : job.size,
-  from: import.meta.url,
-});
+type ImageJob = Extract<DataJob, { readonly kind: "image-folder" | "image-manifest" | "webdataset" }>;
+
+/** Images, decoded before training, or while it goes on. */
+const loadImages = (job: ImageJob): Promise<Images<Samples>> => {
+  const options: ImageOptions = {
+    ...job,
+    size: typeof job.size === "number" ? [job.size, job.size] : job.size,
+    from: import.meta.url,
+  };
+  const { cacheMegabytes, decodesAtOnce } = job;
+  const lazily = cacheMegabytes === undefined ? undefined : { cacheMegabytes, decodesAtOnce };
+  if (job.kind === "image-folder") {
+    const { folder } = job;
+    return lazily === undefined
+      ? loadImageFolder({ ...options, folder })
+      : openImageFolder({ ...options, ...lazily, folder });
+  }
+  if (job.kind === "webdataset") {
+    const shards = job;
+    return lazily === undefined
+      ? loadImageShards({ ...options, shards })
+      : openImageShards({ ...options, ...lazily, shards });
+  }
+  const { file } = job;
+  return lazily === undefined
+    ? loadImageManifest({ ...options, file })
+    : openImageManifest({ ...options, ...lazily, file });
+};
 
 const loadData = async (job: DataJob): Promise<DataSet> => {
   switch (job.kind) {
@@ -71,9 +97,9 @@ const loadData = async (job: DataJob): Promise<DataSet> => {
     case "idx":
       return { ...loadIdx(job), predicts: "classes" };
     case "image-folder":
-      return { ...(await loadImageFolder(decodedOf(job))), predicts: "classes" };
     case "image-manifest":
-      return { ...(await loadImageManifest(decodedOf(job))), predicts: "classes" };
+    case "webdataset":
+      return { ...(await loadImages(job)), predicts: "classes" };
     case "numpy":
       return loadNumpy(job);
     case "moby-dick":
@@ -99,18 +125,23 @@ const ofAProgram = (key: "data" | "model"): never => {
  * The samples that a job asks for: with a validation fraction the end of the training samples takes the place of the
  * test samples, where a run is judged by what it learns these do, and limits cut both.
  */
-export const limited = (
-  data: DataSet,
+export const limited = <Of extends Samples>(
+  data: DataSet<Of>,
   { validationFraction, trainSamples, testSamples, judgeBy }: DataJob,
-): DataSet => {
-  const split = validationFraction === undefined ? undefined : splitRecords(data.train, validationFraction);
-  const { train, test } = split === undefined ? data : { train: split.train, test: split.valid };
-  const learnt = takeRecords(train, trainSamples ?? train.count);
+): DataSet<Of> => {
+  const split = validationFraction === undefined ? undefined : splitRecords<Of>(data.train, validationFraction);
+  const { train, test }: { readonly train: Of; readonly test: Of } =
+    split === undefined ? data : { train: split.train, test: split.valid };
+  const learnt = takeRecords<Of>(train, trainSamples ?? train.count);
   const judged = judgeBy === "training" ? learnt : test;
-  return { ...data, train: learnt, test: takeRecords(judged, testSamples ?? judged.count) };
+  return { ...data, train: learnt, test: takeRecords<Of>(judged, testSamples ?? judged.count) };
 };
 
-/** Load the samples into shared memory. @throws DataError, ModuleError when they are missing, truncated or altered. */
+/**
+ * Load the samples into shared memory, or open the files that they are in.
+ *
+ * @throws DataError, ModuleError when they are missing, truncated or altered.
+ */
 export const buildData = async (job: DataJob): Promise<DataSet> => {
   const data = limited(await loadData(job), job);
   if (!("augment" in job) || job.augment === undefined) return data;
@@ -232,6 +263,8 @@ const settingsOf = <Part extends { readonly kind: string }>({ kind: _, ...settin
 
 /** What an optimizer is made of beside the job. */
 interface RuleInput {
+  /** What the job says of single parameters. */
+  readonly groups: ParameterGroups;
   /** Of the job, where its optimizer looks at it. */
   readonly curvature: Curvature | undefined;
   /** What a module makes, where the job names one. */
@@ -241,26 +274,38 @@ interface RuleInput {
 const buildRule = (
   job: OptimizerJob,
   learningRate: Schedule,
-  { curvature, own }: RuleInput,
+  { groups, curvature, own }: RuleInput,
 ): GradientTransformation<unknown> => {
+  const mask = decayMaskOf(groups, () => true);
+  const matrices = decayMaskOf(groups, decayMatrices);
   switch (job.kind) {
     case "module":
       if (own === undefined) throw new InvariantError("an optimizer was built without what its module makes");
       return own;
     case "sgd":
-      return sgd({ ...settingsOf(job), learningRate });
+      return sgd({ ...settingsOf(job), learningRate, mask });
     case "momentum":
-      return momentum({ ...settingsOf(job), learningRate });
+      return momentum({ ...settingsOf(job), learningRate, mask });
     case "nesterov":
-      return nesterov({ ...settingsOf(job), learningRate });
+      return nesterov({ ...settingsOf(job), learningRate, mask });
     case "adam":
       return adam({ ...settingsOf(job), learningRate });
     case "adamw":
-      return adamw({ ...settingsOf(job), learningRate, mask: decayMatrices });
+      return adamw({ ...settingsOf(job), learningRate, mask: matrices });
     case "lars":
-      return lars({ ...settingsOf(job), learningRate, axis: dataAxis }) as GradientTransformation<unknown>;
+      return lars({
+        ...settingsOf(job),
+        learningRate,
+        decayMask: matrices,
+        axis: dataAxis,
+      }) as GradientTransformation<unknown>;
     case "lamb":
-      return lamb({ ...settingsOf(job), learningRate, axis: dataAxis }) as GradientTransformation<unknown>;
+      return lamb({
+        ...settingsOf(job),
+        learningRate,
+        decayMask: matrices,
+        axis: dataAxis,
+      }) as GradientTransformation<unknown>;
     default:
       if (curvature === undefined) throw new InvariantError("an optimizer was built without what it looks at");
       return curvature.rule;
@@ -273,7 +318,7 @@ export const buildOptimizer = (
   { sharding, mesh }: { readonly sharding: Sharding; readonly mesh: Mesh },
   input: RuleInput,
 ): GradientTransformation<unknown> => {
-  const onEachRank = buildRule(optimizer, rate, input);
+  const onEachRank = atOwnRates(buildRule(optimizer, rate, input), input.groups);
   const rule = zero === 1 ? shardedOptimizer(onEachRank, replicasAxisOf({ sharding, mesh })) : onEachRank;
   return clipNorm === undefined
     ? rule

@@ -1,4 +1,5 @@
 import { closeSync, openSync, writeSync } from "node:fs";
+import type { TraceFacts as ReportTraceFacts } from "@skein/report";
 import { type RankSpans, type Span, type Track, tracks } from "@skein/tensor-core";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
 
@@ -10,14 +11,8 @@ interface TraceEvent {
   readonly [key: string]: unknown;
 }
 
-/** What a trace says of its run beside the spans, so that a program that reads it back can name the job. */
-export interface TraceFacts {
-  readonly job: string;
-  readonly backend: string;
-  /** Of all ranks together. */
-  readonly samplesPerStep: number;
-  /** When it was written. ISO 8601. */
-  readonly madeAt: string;
+/** What a trace says of its run. */
+export interface TraceFacts extends ReportTraceFacts {
   /** How gradients were merged and thinned, where that was decided before the first step. */
   readonly plan?: ExchangePlan | undefined;
 }

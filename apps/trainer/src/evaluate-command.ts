@@ -1,6 +1,8 @@
 import type { Command } from "commander";
 import { commandAction } from "./command-action.ts";
 import { mapTree, type NdArray } from "@skein/tensor-core";
+import type { DamagedImage } from "@skein/data/node";
+import { DamagedImages } from "./damaged-images.ts";
 import { exitCodes } from "./errors.ts";
 import { evaluationBatch, makeEvaluation } from "./evaluate.ts";
 import { type EvaluationSums, totalSums } from "./evaluation-sums.ts";
@@ -18,12 +20,22 @@ interface EvaluateOptions extends GlobalOptions {
 /**
  * Judge what a run has saved on its held-out samples: in the parts in which its ranks did it, so that the sums have the
  * same bits. Where ranks share the model out, its parts are put together, and products are rounded otherwise.
+ *
+ * @param note takes a line for people on each damaged image that another takes the place of.
  */
-export const evaluateRun = async ({ job, prepared, params, state }: SavedRun): Promise<EvaluationSums> => {
+export const evaluateRun = async (
+  { job, prepared, params, state }: SavedRun,
+  note: (line: string) => void,
+): Promise<EvaluationSums> => {
+  const found = new DamagedImages();
+  const damaged = (image: DamagedImage): void => {
+    const line = found.add(image);
+    if (line !== undefined) note(line);
+  };
   const { backend, close } = await openLoneBackend(job);
   try {
     const { model, data } = prepared;
-    const evaluation = makeEvaluation(model, backend, { mesh: meshOf(prepared.job), communicators: {} });
+    const evaluation = makeEvaluation(model, backend, { mesh: meshOf(prepared.job), communicators: {} }, damaged);
     const [onDevice, own] = [params, state].map((tree) => mapTree(tree, (array: NdArray) => backend.upload(array)));
     const numParts = numBatchParts(job);
     const parts: EvaluationSums[] = [];
@@ -50,7 +62,8 @@ export const evaluateRun = async ({ job, prepared, params, state }: SavedRun): P
 export const evaluateCommand = async (folder: string, options: EvaluateOptions): Promise<number> => {
   const run = await openSavedRun(folder, checkpointOption(options.checkpoint));
   const { data, model } = run.prepared;
-  const figures = evaluationFigures(data.predicts, await evaluateRun(run), model.metrics);
+  const sums = await evaluateRun(run, (line) => void process.stderr.write(`${line}\n`));
+  const figures = evaluationFigures(data.predicts, sums, model.metrics);
   process.stdout.write(
     options.json === true
       ? `${JSON.stringify({ step: run.step, ...flatFigures(figures) })}\n`

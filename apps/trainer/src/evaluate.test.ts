@@ -37,7 +37,7 @@ test("sums of any name are those over all samples, however these are cut into ba
           inputs: NdArray.from(values, [values.length, 1]),
           labels: NdArray.from(labels, [values.length], "i32"),
         });
-        const evaluate = makeEvaluation(model, backend, {});
+        const evaluate = makeEvaluation(model, backend, {}, () => undefined);
         const parts: EvaluationSums[] = [];
         for (let rank = 0; rank < ranks; rank++)
           parts.push(

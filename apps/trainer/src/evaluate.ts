@@ -1,4 +1,5 @@
-import { evaluationBatches, type Records } from "@skein/data";
+import type { Samples } from "@skein/data";
+import { type DamagedImage, readEvaluationBatches } from "@skein/data/node";
 import type { LabelledBatch, Model } from "@skein/models";
 import { type Backend, type DeviceArray, jit, type JitOptions } from "@skein/tensor-core";
 import type { Job } from "./job.ts";
@@ -21,14 +22,17 @@ export const evaluationBatch = (job: Pick<Job, "evaluation" | "ranks" | "mesh">,
 /**
  * Compile the evaluation of a model. Ranks work on their own parts, together only where the model itself does; the main
  * thread adds the sums up.
+ *
+ * @param damaged is told of images that others take the places of.
  */
 export const makeEvaluation = (
   model: Model,
   backend: Backend,
   options: Pick<JitOptions, "mesh" | "communicators">,
+  damaged: (image: DamagedImage) => void,
 ): ((
   learnt: Learnt,
-  records: Records,
+  samples: Samples,
   shard: { batchSize: number; rank: number; worldSize: number },
 ) => Promise<EvaluationSums>) => {
   const compiled = jit(
@@ -38,9 +42,9 @@ export const makeEvaluation = (
   );
   const evenly = model.sharding !== undefined;
   const call = compiled as unknown as (...args: unknown[]) => Promise<Readonly<Record<string, DeviceArray>>>;
-  return async ({ params, model: own }, records, shard) => {
+  return async ({ params, model: own }, samples, shard) => {
     const parts: EvaluationSums[] = [];
-    for (const { batch, mask } of evaluationBatches(records, { ...shard, evenly })) {
+    for await (const { batch, mask } of readEvaluationBatches(samples, { ...shard, evenly, damaged })) {
       const part: Record<string, number> = {};
       for (const [name, sum] of Object.entries(await call(params, own, { ...batch, mask }))) {
         part[name] = (await backend.download(sum)).item();

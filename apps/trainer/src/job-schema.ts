@@ -22,6 +22,7 @@ import {
   precisionSchema,
 } from "./optimizer-schema.ts";
 import { ownModule } from "./own-schema.ts";
+import { freezeSchema, parameterFaults, ratesSchema, weightDecaysSchema } from "./parameter-schema.ts";
 import { count } from "./ranges.ts";
 
 /** What a job file may say. */
@@ -70,6 +71,17 @@ export const jobSchema: z.ZodType<Job> = z
       .describe(
         "Keep a running mean of the parameters (EMA): it is evaluated, exported and generated with. Default: none.",
       ),
+    labelSmoothing: z
+      .number()
+      .gt(0)
+      .lt(1)
+      .optional()
+      .describe(
+        "Share of the targets that the loss of training spreads over all classes; evaluation counts without. Default: what the model says, of ours 0.",
+      ),
+    freeze: freezeSchema,
+    rates: ratesSchema,
+    weightDecays: weightDecaysSchema,
     epochs: count.optional().describe("Passes over the training data. Give epochs or steps."),
     steps: count.optional().describe("Steps to train. Give epochs or steps."),
     data: dataSchema,
@@ -102,6 +114,12 @@ export const jobSchema: z.ZodType<Job> = z
           .optional()
           .describe(
             "End the run early, once so many evaluations in a row have had no lower loss than the best before. Default: never.",
+          ),
+        samples: count
+          .max(64)
+          .optional()
+          .describe(
+            "Show what the model makes of so many held-out samples after each evaluation, at most 64: labels, numbers, or the second half of a text. Default: none.",
           ),
       })
       .prefault({})
@@ -199,6 +217,7 @@ export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
     ...networkFaults(job),
     ...learningRateFaults(job),
     ...curvatureFaults(job),
+    ...parameterFaults(job),
   );
   return faults;
 };

@@ -4,7 +4,7 @@ import type { ModuleJob } from "./module-job.ts";
 export type * from "./exchange-job.ts";
 export type { ModuleJob } from "./module-job.ts";
 
-import type { DocumentOptions, ImageOptions, NumpyOptions, TokenFileOptions } from "@skein/data/node";
+import type { DocumentOptions, ImageOptions, NumpyOptions, ShardOptions, TokenFileOptions } from "@skein/data/node";
 
 /** A checked job: every default filled in, every rule kept. What a job file may say stands in `job-schema.ts`. */
 export interface Job {
@@ -28,6 +28,14 @@ export interface Job {
   readonly accumulate?: number | undefined;
   /** A running mean of the parameters, by which a run is judged and which it leaves. Default: none. */
   readonly average?: { readonly decay: number } | undefined;
+  /** Share of the targets that the loss spreads over all classes. Default: what the model says. */
+  readonly labelSmoothing?: number | undefined;
+  /** Patterns of parameters that stay as they are; one that begins with `!` takes some back. Default: none. */
+  readonly freeze?: readonly string[] | undefined;
+  /** Factors of the learning rate, by patterns of parameters; the last that fits decides. Default: 1 of all. */
+  readonly rates?: Readonly<Record<string, number>> | undefined;
+  /** Factors of the optimizer's weight decay, by patterns. Default: what the optimizer does. */
+  readonly weightDecays?: Readonly<Record<string, number>> | undefined;
   /** Exactly one of epochs and steps is given. */
   readonly epochs?: number | undefined;
   readonly steps?: number | undefined;
@@ -68,6 +76,8 @@ export interface EvaluationJob {
   readonly everySteps?: number | undefined;
   /** End the run once so many evaluations in a row were no better than the best before. Default: never. */
   readonly stopAfter?: number | undefined;
+  /** Held-out samples whose outputs are shown after each evaluation. Default: none. */
+  readonly samples?: number | undefined;
 }
 
 /** What ranks share out beside the batch. */
@@ -163,6 +173,8 @@ export interface PretrainedJob {
   readonly folder: string;
   /** Begin with those of the folder, or with fresh ones of its configuration. */
   readonly weights: "folder" | "none";
+  /** Leave the checkpoint's head, and make one for the classes of the data. */
+  readonly head?: "new" | undefined;
   /** What config.json says, once the job is loaded. */
   readonly config?: Readonly<Record<string, unknown>> | undefined;
   /** SHA-256 of what the folder's files hold, of those that the run begins with, once the job is loaded. */
@@ -184,6 +196,10 @@ interface Images extends Limits {
 
 /** Images of any size that become samples of one. */
 interface DecodedImages extends Images, Omit<ImageOptions, "size" | "from"> {
+  /** Decode them while training, and keep so much of what was decoded. */
+  readonly cacheMegabytes?: number | undefined;
+  /** How many each rank decodes at once. */
+  readonly decodesAtOnce?: number | undefined;
   /** Of both sides, or rows and columns. */
   readonly size: number | readonly [number, number];
 }
@@ -199,6 +215,7 @@ export type DataJob =
     } & Images)
   | ({ readonly kind: "image-folder"; readonly folder: string } & DecodedImages)
   | ({ readonly kind: "image-manifest"; readonly file: string } & DecodedImages)
+  | ({ readonly kind: "webdataset" } & ShardOptions & DecodedImages)
   | ({ readonly kind: "numpy" } & NumpyOptions & Images)
   | ({ readonly kind: "moby-dick" } & TextJob)
   | ({ readonly kind: "text" } & Omit<DocumentOptions, "tokenizer"> & TextJob)

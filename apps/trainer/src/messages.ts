@@ -1,6 +1,7 @@
 import type { BlasPlace } from "@skein/blas/node";
 import type { LinkSample } from "@skein/collectives";
 import type { WorldConnection } from "@skein/collectives/node";
+import type { DamagedImage } from "@skein/data/node";
 import type { Span } from "@skein/tensor-core";
 import type { BestSoFar } from "./best-so-far.ts";
 import type { BackendName } from "./backend.ts";
@@ -14,6 +15,7 @@ import type { Job } from "./job.ts";
 import type { AllToAllSamples } from "./links/all-to-all-times.ts";
 import type { DataSet } from "./modules/task.ts";
 import type { TracedModel } from "./modules/traced-model.ts";
+import type { SampleOutput } from "./samples/sample-outputs.ts";
 import type { UpdateFigures } from "./update-figures.ts";
 
 /** What all ranks of a run agree on. The controller of the run makes it. */
@@ -106,6 +108,8 @@ export type RankMessage =
       readonly exposedAllToAllSeconds?: number;
       /** Of `seconds`, what was spent waiting for a batch. */
       readonly dataSeconds: number;
+      /** Of the images of rank 0's part of the batch, which part came from the cache; where there is one. */
+      readonly cacheHitRate?: number;
       /** Payload that rank 0 has sent during the step. */
       readonly bytesSent: number;
       /** Resident memory of rank 0's process after it. */
@@ -128,6 +132,8 @@ export type RankMessage =
       /** Of rank 0: how it compares to those before, where something follows from that. */
       readonly best?: BestSoFar | undefined;
     }
+  /** Of rank 0: what the model makes of some held-out samples, before the figures of that evaluation. */
+  | { readonly type: "sampled"; readonly step: number; readonly samples: readonly SampleOutput[] }
   /** Of rank 0: what all ranks have agreed upon before the first step, and a word on it for people. */
   | { readonly type: "planned"; readonly plan: ExchangePlan; readonly remark: string }
   /** Of rank 0: experts that were moved after a step, and what it took. */
@@ -141,6 +147,10 @@ export type RankMessage =
   | { readonly type: "routed"; readonly step: number; readonly layers: Readonly<Record<string, RoutingJson>> }
   /** Of rank 0: something worth telling people. */
   | { readonly type: "remark"; readonly text: string }
+  /** An image that cannot be decoded, and that another takes the place of. */
+  | { readonly type: "damaged"; readonly image: DamagedImage }
+  /** A rank cannot have what it needs to go on; it waits for word which step is the last that all do, and save. */
+  | { readonly type: "cut-short"; readonly error: ErrorReport }
   | { readonly type: "saved"; readonly step: number; readonly files: readonly SavedFile[] }
   /** Of rank 0, which has measured the links of all pairs. */
   | { readonly type: "links"; readonly measured: MeasuredLinks }

@@ -1,5 +1,5 @@
 import { exchange } from "@skein/compressors";
-import { type Records, stepsPerEpoch } from "@skein/data";
+import { isEncoded, type SampleSpecs, stepsPerEpoch } from "@skein/data";
 import {
   byteLength,
   flattenTree,
@@ -20,11 +20,14 @@ import { expertsOf } from "./experts-of.ts";
 import { CheckpointError, ConfigError } from "./errors.ts";
 import { type ExchangePlan, isExchangePlanned } from "./planning/exchange-plan.ts";
 import { isExpertsPlanned } from "./planning/experts-plan.ts";
+import { trainedOf } from "./frozen.ts";
+import { requireSmoothing } from "./label-smoothing.ts";
 import { placeOf } from "./mesh.ts";
 import type { DataJob, ExpertsJob, Job, ModelJob } from "./job.ts";
 import { withoutModulePlaces } from "./modules/module-keys.ts";
 import { dataDigest } from "./modules/data-digest.ts";
 import { loadOwnParts, type OwnParts } from "./modules/own-parts.ts";
+import { withHeadFor } from "./pretrained/pretrained-model.ts";
 import { type DataSet, taskOf } from "./modules/task.ts";
 import { modelOf, type TracedModel, traceModel } from "./modules/traced-model.ts";
 import {
@@ -59,6 +62,8 @@ export interface Prepared {
   readonly sharding: Sharding;
   /** Specs of the parameters. */
   readonly params: unknown;
+  /** Of those that are trained. */
+  readonly trained: unknown;
   /** Specs of what the model moves itself. */
   readonly modelState: unknown;
   readonly modelHash: string;
@@ -89,18 +94,20 @@ const steering = [
   "sumOrder",
 ] as const satisfies readonly (keyof Job)[];
 
-const places: readonly string[] = ["file", "testFile", "folder", "tokenizer"];
+/** Of what counts is the content: places of files, and what says when and how fast they are decoded. */
+const notSteering: readonly string[] = ["file", "testFile", "folder", "tokenizer", "cacheMegabytes", "decodesAtOnce"];
 
-/** Without the places of files: what counts is their content. */
-const placeless = (part: DataJob | ModelJob): object =>
-  Object.fromEntries(Object.entries(part).filter(([key]) => !places.includes(key)));
+const steeringPart = (part: DataJob | ModelJob): object =>
+  Object.fromEntries(Object.entries(part).filter(([key]) => !notSteering.includes(key)));
 
 /**
- * Hash of what steers the training: same hash and same step, same bits. @param data digest of the samples, where their
- * kind does not say which they are.
+ * Hash of what steers the training: same hash and same step, same bits.
+ *
+ * @param data digest of the samples, where their kind does not say which they are.
+ * @param decoder what makes samples of the bytes under that digest, where it is of encoded ones.
  */
-export const jobHashOf = (job: Job, data?: string): string => {
-  const steered = { ...withoutModulePlaces(job), data: placeless(job.data), model: placeless(job.model) };
+export const jobHashOf = (job: Job, data?: string, decoder?: string): string => {
+  const steered = { ...withoutModulePlaces(job), data: steeringPart(job.data), model: steeringPart(job.model) };
   const entries = steering.map((name): [string, unknown] => [name, steered[name]]);
   // With fused multiply-add, what is fused with what has a say in how it is rounded.
   if (job.memory.recompute !== "none") entries.push(["memory", job.memory]);
@@ -109,8 +116,12 @@ export const jobHashOf = (job: Job, data?: string): string => {
   if (expert * tensor > 1) entries.push(["mesh", { expert, tensor }]);
   if (job.accumulate !== undefined && job.accumulate > 1) entries.push(["accumulate", job.accumulate]);
   if (job.average !== undefined) entries.push(["average", job.average]);
+  for (const name of ["freeze", "rates", "weightDecays", "labelSmoothing"] as const)
+    if (job[name] !== undefined) entries.push([name, job[name]]);
   if (job.zero === 1 && job.ranks > 1) entries.push(["zero", job.zero]);
-  return sha256(JSON.stringify(Object.fromEntries(data === undefined ? entries : [...entries, ["samples", data]])));
+  if (data !== undefined) entries.push(["samples", data]);
+  if (decoder !== undefined) entries.push(["decoder", decoder]);
+  return sha256(JSON.stringify(Object.fromEntries(entries)));
 };
 
 /**
@@ -119,7 +130,10 @@ export const jobHashOf = (job: Job, data?: string): string => {
 const isOwn = (job: DataJob): boolean =>
   "file" in job || ("folder" in job && job.folder !== undefined) || ("tokenizer" in job && job.tokenizer !== undefined);
 
-const requireFull = (train: Records, batch: number): void => {
+/** What decodes samples while training, if anything does. */
+const decoderOf = ({ train }: DataSet): string | undefined => (isEncoded(train) ? train.images.decoder : undefined);
+
+const requireFull = (train: SampleSpecs, batch: number): void => {
   if (batch > train.count)
     throw new ConfigError([
       `batch: ${batch} samples cannot be drawn from ${train.count} training samples; use a batch of at most ${train.count}`,
@@ -136,13 +150,13 @@ const mostSteps = 2 ** 32 - 1;
 const bytesOf = (specs: Iterable<TensorSpec>): number => [...specs].reduce((sum, spec) => sum + byteLength(spec), 0);
 
 /**
- * Price what a rank keeps before anything is made room for: its state, and a gradient of each parameter. Activations
- * come on top of it; the memory plan of the compiled step knows them.
+ * Price what a rank keeps before anything is made room for: its state, and a gradient of each trained parameter.
+ * Activations come on top of it; the memory plan of the compiled step knows them.
  */
-const requireRoom = ({ job, stateBytes, params }: Pick<Prepared, "job" | "stateBytes" | "params">): void => {
+const requireRoom = ({ job, stateBytes, trained }: Pick<Prepared, "job" | "stateBytes" | "trained">): void => {
   if (job.backend !== "cpu") return; // a device says itself what it has no room for
   const ranks = job.transport === "threads" ? job.ranks : job.network.ranksPerProcess;
-  const needed = ranks * (stateBytes + bytesOf(flattenTree<TensorSpec>(params).leaves));
+  const needed = ranks * (stateBytes + bytesOf(flattenTree<TensorSpec>(trained).leaves));
   if (needed <= cpuMemoryBytes) return;
   const inGiB = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
   throw new ConfigError([
@@ -272,8 +286,9 @@ const tryOwnParts = (parts: Parts, specs: TrainState<TensorSpec>, totalSteps: nu
 };
 
 /** @throws DataError, ConfigError, ModuleError. */
-export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> => {
-  const data = given.data ?? (await buildData(job.data));
+export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> => {
+  const data = given.data ?? (await buildData(asked.data));
+  const job = withHeadFor(asked, taskOf(data));
   requireFull(data.train, job.batch);
   const perEpoch = stepsPerEpoch(data.train.count, job.batch);
   const totalSteps = totalStepsOf(job, perEpoch);
@@ -284,6 +299,7 @@ export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> =>
   const model = await buildModel(job, taskOf(data), { given: given.model && modelOf(given.model) });
   // what is wrong with it is told once and at once, not by every rank
   if (job.model.kind === "module" || job.metrics !== undefined) traceModel(model, data, job);
+  else if (given.model === undefined) requireSmoothing(model, data, job);
   const own = await loadOwnParts(job, totalSteps);
   const built = buildParts({ job, model, totalSteps, train: data.train, own });
   const { sharding, mesh } = built;
@@ -299,7 +315,8 @@ export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> =>
     ...[saved.shared, saved.own, ...saved.parts.map(({ leaves }) => leaves)].flatMap((leaves) => [...leaves.values()]),
     ...[...saved.slices.values()].map(({ leaf }) => leaf),
   ].reduce((sum, spec) => sum + byteLength(spec), 0);
-  requireRoom({ job, stateBytes, params: specs.params });
+  const trained = trainedOf(built, specs.params);
+  requireRoom({ job, stateBytes, trained });
   return {
     job,
     data,
@@ -313,9 +330,10 @@ export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> =>
     stateBytes,
     sharding,
     params: specs.params,
+    trained,
     modelState: specs.model,
     modelHash: sha256(specsText(whole)),
-    jobHash: jobHashOf(job, digest),
+    jobHash: jobHashOf(job, digest, decoderOf(data)),
     dataDigest: digest,
     remarks: [...(data.remarks ?? []), ...remarksOn(job, totalSteps)],
   };
@@ -329,7 +347,7 @@ export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> =>
 export const withBackend = (prepared: Prepared, backend: Job["backend"]): Prepared => {
   const job = { ...prepared.job, backend };
   requireRoom({ ...prepared, job });
-  return { ...prepared, job, jobHash: jobHashOf(job, prepared.dataDigest) };
+  return { ...prepared, job, jobHash: jobHashOf(job, prepared.dataDigest, decoderOf(prepared.data)) };
 };
 
 /** Specs of what each rank has alone, under a plan that was made when the run began, if any. */

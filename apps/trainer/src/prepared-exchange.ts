@@ -27,12 +27,12 @@ export interface GradientTensor extends BucketTensor {
 /** The tensor of each bucket of a job that exchanges each by itself, by the bucket's number. */
 export const gradientTensors = ({
   job,
-  params,
+  trained,
   sharding,
-}: Pick<Prepared, "job" | "params" | "sharding">): readonly GradientTensor[] => {
-  const specs = specsByPath(params);
+}: Pick<Prepared, "job" | "trained" | "sharding">): readonly GradientTensor[] => {
+  const specs = specsByPath(trained);
   const axisOf = replicasAxisOf({ sharding, mesh: meshOf(job) });
-  return bucketPerTensor(params).map(([path]) => ({
+  return bucketPerTensor(trained).map(([path]) => ({
     path: path!,
     shape: specs.get(path!)!.shape,
     axis: axisOf(path!),

@@ -22,7 +22,15 @@ import { checkResumable, type Given, prepare, type Prepared, withBackend } from 
 export interface JobRun
   extends Pick<
     RunInput,
-    "runner" | "interruption" | "progress" | "maxRestarts" | "tracePath" | "profile" | "detailEvery" | "happened"
+    | "runner"
+    | "interruption"
+    | "progress"
+    | "beganAt"
+    | "maxRestarts"
+    | "tracePath"
+    | "profile"
+    | "detailEvery"
+    | "happened"
   > {
   readonly job: Job;
   /** What a program gave in place of names. */

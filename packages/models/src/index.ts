@@ -49,6 +49,7 @@ export {
   type NormParams,
   type RmsNormParams,
 } from "./normalisation.ts";
+export { applyBehind, applyFirst, type KeyValues, type Past } from "./past.ts";
 export type { Projection } from "./projection.ts";
 export type { Recompute } from "./recompute.ts";
 export { resnet, type ResNetOptions, type ResNetParams, type ResNetState } from "./resnet.ts";

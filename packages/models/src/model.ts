@@ -1,5 +1,6 @@
 import { cast, crossEntropy, logicalAnd, notEqual, type Sharding, type Tensor } from "@skein/tensor-core";
 import { type Metrics, metricsOf, type Ratio, rowMask, type Sums } from "./metrics.ts";
+import type { Past } from "./past.ts";
 
 /** How a model is being run. */
 export interface RunContext {
@@ -7,6 +8,13 @@ export interface RunContext {
   readonly train: boolean;
   /** u32[2], fresh every step. Only dropout needs it. */
   readonly key?: Tensor;
+  /** Of a causal model that goes on from tokens before these: see `applyBehind`. Not while training. */
+  readonly past?: Past;
+  /**
+   * Share of the target that the loss is to spread over all classes while training, 0 to 1. Default: what the model
+   * itself says, which is 0 unless it says another.
+   */
+  readonly labelSmoothing?: number;
 }
 
 /** Inputs with one label per row: images with classes, or tokens with the tokens that follow them. */
@@ -68,8 +76,8 @@ export interface ModelExperts<Params = unknown, State = unknown> {
 
 export interface LossOptions {
   /**
-   * Share of the target that is spread over all classes while training, 0 to 1. What `evaluate` counts is never
-   * smoothed. Default: 0.
+   * Share of the target that is spread over all classes while training, 0 to 1, where the context of a call does not
+   * say another. What `evaluate` counts is never smoothed. Default: 0.
    */
   readonly labelSmoothing?: number;
   /** Rows with this label do not count, in the loss and in the metrics. Default: no label is special. */
@@ -90,7 +98,8 @@ export const labelledModel = <Params, State>(
   loss: (params, state, batch, context) => {
     const [logits, next] = apply(params, state, batch.inputs, context);
     const mask = countedRows(batch, ignoreIndex);
-    const options = { labelSmoothing: context.train ? labelSmoothing : 0, ...(mask && { mask }) };
+    const share = context.labelSmoothing ?? labelSmoothing;
+    const options = { labelSmoothing: context.train ? share : 0, ...(mask && { mask }) };
     return [crossEntropy(logits, cast(batch.labels, "i32"), options), next];
   },
   evaluate: (params, state, batch) => {

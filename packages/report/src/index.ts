@@ -5,7 +5,10 @@ export { type Roof, rooflineChart, type RooflinePoint } from "./charts/roofline-
 export { type Segment, stackedBar, type StackedBarOptions } from "./charts/stacked-bar.ts";
 export { timelineChart, type TimelineSpan, type TimelineTrack } from "./charts/timeline-chart.ts";
 export { clientScript } from "./client/client-script.ts";
+export { showTips } from "./client/show-tips.ts";
+export { zoomTimeline } from "./client/zoom-timeline.ts";
 export { csvOf, type ReportCsv } from "./csv.ts";
+export { linearTicks, tickTexts } from "./charts/ticks.ts";
 export { escapeText } from "./html.ts";
 export { parseReport, spanArgs } from "./parse-report.ts";
 export type {
@@ -19,13 +22,33 @@ export type {
   Times,
 } from "./profile-report.ts";
 export { outsideNames } from "./phases.ts";
-export { bytesText, digitsText, quantityText, rateText, secondsText, shareText } from "./quantities.ts";
+export { bytesText, digitsText, quantityText, rateText, secondsText, shareText, timeUnits } from "./quantities.ts";
 export { reportPage } from "./report-page.ts";
 export { runPage } from "./run-page.ts";
 export { sweepPage, type SweepReport } from "./sweep-page.ts";
 export type { ExpertLoads, ExpertMoves, RunReport, StepValue } from "./run-report.ts";
-export { styles } from "./styles.ts";
+export { styles, timelineStyles } from "./styles.ts";
 export { printable } from "./terminal/display-width.ts";
 export { terminalReport, type TerminalReportOptions } from "./terminal/terminal-report.ts";
 export { type TextColumn, textTable } from "./terminal/text-table.ts";
+export { shownRanks } from "./sections/charts.ts";
+export { timelineFigure, timelineKeys } from "./sections/timeline-figure.ts";
+export { tracksOfRanks } from "./tracks-of-ranks.ts";
 export { type Kind, schemes } from "./tokens.ts";
+export { alignClocks } from "./trace/align-clocks.ts";
+export { parseTrace, type ReadTrace, type TraceCut } from "./trace/parse-trace.ts";
+export {
+  type RankStep,
+  secondsByRank,
+  secondsOf,
+  spansFrom,
+  type SpanSum,
+  stepsOf,
+  sumsByName,
+  timelineOf,
+  worldSeconds,
+  type WorldStep,
+  worldSteps,
+} from "./trace/steps.ts";
+export { traceError } from "./trace/trace-error.ts";
+export { type TraceFacts, traceFacts } from "./trace/trace-event.ts";

@@ -1,8 +1,35 @@
 import { shadeRules } from "./charts/heat-map-chart.ts";
-import { tokenRules } from "./tokens.ts";
+import { kindRules, tokenRules } from "./tokens.ts";
+
+/** Rules of a timeline, its key and what is told beside the pointer. */
+const timelineRules = `.legend{display:flex;flex-wrap:wrap;gap:2px 16px;margin:6px 0 0;padding:0;list-style:none;font-size:var(--small)}
+.legend i{display:inline-block;width:11px;height:11px;border-radius:2px;background:var(--fill);margin-right:6px;border:1px solid var(--edge);vertical-align:-1px}
+figure{margin:0;overflow-x:clip}
+.chart{display:block;overflow:visible;font-size:12px}
+.chart text{fill:var(--text)}
+.chart rect,.chart circle{fill:var(--fill)}
+.chart .mark text,.chart .cell text{fill:var(--ink)}
+.chart .mark>rect,.chart .cell>rect{stroke:var(--page);stroke-width:1px}
+.chart .ticks line{stroke:var(--line)}
+.chart .ticks text,.chart .axis-name,.chart .track-name{fill:var(--quiet)}
+.timeline{margin:4px 0 0 100px;width:calc(100% - 116px);touch-action:pan-y}
+.timeline .group-name{font-weight:600;transform:translateX(-100px)}
+.timeline .ground{fill:var(--panel)}
+.timeline path{stroke:var(--fill)}
+.timeline .hatched{fill:url(#hatch);pointer-events:none}
+.timeline .foreseen{font-size:10.5px}
+.timeline .hatch{fill:var(--panel);opacity:.75}
+.timeline .chosen{fill:none;stroke:var(--text);stroke-width:2px}
+.timeline[tabindex]{cursor:grab}
+.timeline[tabindex]:active{cursor:grabbing}
+.tip{position:fixed;z-index:9;max-width:min(480px,92vw);background:var(--text);color:var(--page);padding:5px 9px;border-radius:6px;font-size:12.5px;pointer-events:none;overflow-wrap:anywhere}`;
+
+/** What a page with rules of its own needs to show a timeline. */
+export const timelineStyles: string = `${kindRules}\n${timelineRules}`;
 
 /** Rules of the page and of its charts, after the tokens. Labels of axes lie outside of a chart, in its margin. */
 export const styles: string = `${tokenRules}
+${timelineRules}
 *{box-sizing:border-box}
 [hidden]{display:none!important}
 html{background:var(--page);color:var(--text);font:14px/1.45 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif}
@@ -40,28 +67,8 @@ header p{margin:0}
 .advice p{margin:0 0 2px}
 .advice p:first-child{font-weight:600}
 .gain{color:var(--accent)}
-.legend{display:flex;flex-wrap:wrap;gap:2px 16px;margin:6px 0 0;padding:0;list-style:none;font-size:var(--small)}
-.legend i{display:inline-block;width:11px;height:11px;border-radius:2px;background:var(--fill);margin-right:6px;border:1px solid var(--edge);vertical-align:-1px}
-figure{margin:0;overflow-x:clip}
-.chart{display:block;overflow:visible;font-size:12px}
-.chart text{fill:var(--text)}
-.chart rect,.chart circle{fill:var(--fill)}
 .cell>rect{width:100%;height:100%}
-.chart .mark text,.chart .cell text{fill:var(--ink)}
-.chart .mark>rect,.chart .cell>rect{stroke:var(--page);stroke-width:1px}
-.chart .ticks line{stroke:var(--line)}
-.chart .ticks text,.chart .axis-name,.chart .track-name{fill:var(--quiet)}
 .stacked-bar{border-radius:4px}
-.timeline{margin:4px 0 0 100px;width:calc(100% - 116px);touch-action:pan-y}
-.timeline .group-name{font-weight:600;transform:translateX(-100px)}
-.timeline .ground{fill:var(--panel)}
-.timeline path{stroke:var(--fill)}
-.timeline .hatched{fill:url(#hatch);pointer-events:none}
-.timeline .foreseen{font-size:10.5px}
-.timeline .hatch{fill:var(--panel);opacity:.75}
-.timeline .chosen{fill:none;stroke:var(--text);stroke-width:2px}
-.timeline[tabindex]{cursor:grab}
-.timeline[tabindex]:active{cursor:grabbing}
 .toolbar{display:flex;flex-wrap:wrap;align-items:center;gap:6px;margin:4px 0 8px}
 .toolbar button,.trail button{font-size:13px}
 .toolbar output{font-size:var(--small);color:var(--quiet);min-height:1.4em}
@@ -105,7 +112,6 @@ th[aria-sort=descending] button::after{content:"▼"}
 td{overflow-wrap:normal;padding:3px 9px;border-bottom:1px solid var(--line);white-space:nowrap}
 tbody tr:hover{background:var(--panel)}
 .filters{display:flex;flex-wrap:wrap;gap:8px 14px;align-items:center;margin-bottom:8px}
-.tip{position:fixed;z-index:9;max-width:min(480px,92vw);background:var(--text);color:var(--page);padding:5px 9px;border-radius:6px;font-size:12.5px;pointer-events:none;overflow-wrap:anywhere}
 html:not(.js) .scripted{display:none}
 @media (max-width:720px){.tiles{grid-template-columns:1fr 1fr}.columns{grid-template-columns:1fr}.tile strong{font-size:18px}.slowest li{grid-template-columns:1fr}td:first-child,td:nth-child(2){white-space:normal;overflow-wrap:anywhere;min-width:7em;max-width:9em}}
 @media (prefers-reduced-motion:no-preference){.tip{transition:opacity .1s}}

@@ -59,14 +59,18 @@ const declarations = (colours: Readonly<Record<string, string>>): string =>
     .map(([name, colour]) => `--${name}:${colour};`)
     .join("");
 
-const kindRules = kinds.map((kind) => {
-  const { fill, ink } = kindColours[kind];
-  return `.k-${kind}{--fill:${fill};--ink:${ink}}`;
-});
+/** What is alike in both schemes: sizes, and a class for each kind. */
+export const kindRules: string = [
+  ":root{--gap:16px;--radius:8px;--small:12.5px}",
+  ...kinds.map((kind) => {
+    const { fill, ink } = kindColours[kind];
+    return `.k-${kind}{--fill:${fill};--ink:${ink}}`;
+  }),
+].join("\n");
 
 /** The tokens as custom properties: colours of both schemes, a class for each kind, sizes. Paper is always light. */
 export const tokenRules: string = [
-  `:root{color-scheme:light dark;${declarations(schemes.light)}--gap:16px;--radius:8px;--small:12.5px;}`,
+  `:root{color-scheme:light dark;${declarations(schemes.light)}}`,
   `@media screen and (prefers-color-scheme:dark){:root{${declarations(schemes.dark)}}}`,
-  ...kindRules,
+  kindRules,
 ].join("\n");

@@ -23,11 +23,13 @@ const labelOf = ({ name, args = {} }: Span): string =>
  * A timeline's tracks: of each rank its kernels, collectives and waiting, and further tracks where they have spans,
  * with the prediction for the same rank.
  *
- * Steps are left out: each holds all the rest.
+ * @param withSteps whether steps are a track: each holds all the rest, so that of one alone nothing is told. Default:
+ *   false.
  */
 export const tracksOfRanks = (
   measured: readonly RankSpans[],
   predicted: readonly RankSpans[] | undefined,
+  withSteps = false,
 ): TimelineTrack[] => {
   const spansOf = (spans: readonly Span[], track: Track): TimelineSpan[] =>
     spans
@@ -43,7 +45,9 @@ export const tracksOfRanks = (
     const foreseen = predicted?.find((one) => one.rank === rank)?.spans;
     return tracks
       .filter(
-        (track) => track !== "steps" && (shownTracks.includes(track) || spans.some((span) => span.track === track)),
+        (track) =>
+          (withSteps || track !== "steps") &&
+          (shownTracks.includes(track) || spans.some((span) => span.track === track)),
       )
       .map((track): TimelineTrack => {
         const isForeseen =

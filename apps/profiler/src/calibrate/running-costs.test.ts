@@ -1,3 +1,4 @@
+import { worldSteps } from "@skein/report";
 import {
   type HardwareFile,
   hardwareNamed,
@@ -8,7 +9,6 @@ import {
 } from "@skein/cost-model";
 import type { RankSpans } from "@skein/tensor-core";
 import { expect, test } from "vitest";
-import { worldSteps } from "../profile/steps.ts";
 import { fitRunningCosts, type RanJob } from "./running-costs.ts";
 
 const numRanks = 2;

@@ -1,10 +1,10 @@
+import type { RankStep, WorldStep } from "@skein/report";
 import { fitLink } from "@skein/collectives";
 import { type HardwareFile, isStart, overlapsOf, type RunningCosts, type StepProgram } from "@skein/cost-model";
 import { median } from "@skein/measuring";
 import type { ProfiledJob } from "skein-train/profiling";
 import { simulateStep } from "../predict/simulate-step.ts";
 import { attribute } from "../profile/attribution.ts";
-import type { RankStep, WorldStep } from "../profile/steps.ts";
 import { sum } from "../sum.ts";
 
 /** A job that was run for some steps. */

@@ -1,7 +1,7 @@
+import { secondsOf, type WorldStep } from "@skein/report";
 import { type Algorithm, algorithms, fitLink, type LinkTimes } from "@skein/collectives";
 import type { ClusterLinks } from "@skein/cost-model";
 import { ArgumentError } from "@skein/tensor-core";
-import { secondsOf, type WorldStep } from "../profile/steps.ts";
 
 /** One collective of a run: what its schedule sends along the busiest path, and the least that it took. */
 interface PathSample {

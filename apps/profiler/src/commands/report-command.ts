@@ -1,5 +1,5 @@
 import { median } from "@skein/measuring";
-import { printable } from "@skein/report";
+import { printable, secondsOf, type WorldStep } from "@skein/report";
 import { ArgumentError, type RankSpans } from "@skein/tensor-core";
 import { type ExchangePlan, type JobFacts, type JobOptions, openJob, type ProfiledJob } from "skein-train/profiling";
 import { exitCodes } from "../errors.ts";
@@ -10,7 +10,6 @@ import { buildReport, type PricedStep, type ProfileInput } from "../profile/buil
 import { deviceHere } from "../profile/device-here.ts";
 import { programOn } from "../profile/measure-job.ts";
 import { spanOverheadSeconds } from "../profile/span-overhead.ts";
-import { secondsOf, type WorldStep } from "../profile/steps.ts";
 import { readTrace } from "../trace/read-trace.ts";
 import { cutLine, traceSteps } from "../trace/trace-steps.ts";
 import { countOf } from "./count-of.ts";

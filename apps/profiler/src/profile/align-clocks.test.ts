@@ -1,6 +1,6 @@
+import { alignClocks } from "@skein/report";
 import type { RankSpans } from "@skein/tensor-core";
 import { expect, test } from "vitest";
-import { alignClocks } from "./align-clocks.ts";
 import { madeUpRun } from "./made-up-run.ts";
 
 const shifted = (rank: RankSpans, seconds: number, process: string): RankSpans => ({

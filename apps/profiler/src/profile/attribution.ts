@@ -1,6 +1,6 @@
+import type { RankStep } from "@skein/report";
 import type { Span } from "@skein/tensor-core";
 import type { JobFacts } from "skein-train/profiling";
-import type { RankStep } from "./steps.ts";
 
 /**
  * By which clock kernels were timed. Of a device that tells no times, one span stands for all kernels of a step, and

@@ -1,5 +1,5 @@
 import type { Device, StepProgram } from "@skein/cost-model";
-import type { ProfileReport } from "@skein/report";
+import { type ProfileReport, timelineOf, worldSeconds } from "@skein/report";
 import { ArgumentError, type RankSpans } from "@skein/tensor-core";
 import type { JobFacts, PreparedStep } from "skein-train/profiling";
 import { adviceOn } from "./advice.ts";
@@ -9,7 +9,7 @@ import { operatorRows } from "./operator-rows.ts";
 import type { MeasuredJob } from "./measure-job.ts";
 import { recordingCost, stepShares } from "./step-shares.ts";
 import { timesOf } from "./times.ts";
-import { medianStep, timelineOf, worldSeconds } from "./timeline.ts";
+import { medianStep } from "./median-step.ts";
 
 /** The step as it was compiled, and its prices: what a trace alone does not tell. */
 export interface PricedStep {

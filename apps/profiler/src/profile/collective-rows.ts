@@ -1,7 +1,6 @@
 import type { StepProgram } from "@skein/cost-model";
-import type { CollectiveRow } from "@skein/report";
+import { type CollectiveRow, secondsByRank, type WorldStep } from "@skein/report";
 import type { Span } from "@skein/tensor-core";
-import { secondsByRank, type WorldStep } from "./steps.ts";
 import { slowest } from "./times.ts";
 
 /** One row for each collective of a step, in the order in which they are started. Several of one name are added up. */

@@ -1,8 +1,8 @@
+import { secondsOf, type WorldStep } from "@skein/report";
 import { isKernel, type KernelSample, nodeWork, type PreparedGraph } from "@skein/cost-model";
 import { median } from "@skein/measuring";
 import { spanNameOf } from "@skein/tensor-core/backend";
 import { sum } from "../sum.ts";
-import { secondsOf, type WorldStep } from "./steps.ts";
 
 /**
  * Tell what each kernel of a prepared step took, one sample a node: its median over steps and ranks, all of them

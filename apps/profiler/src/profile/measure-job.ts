@@ -1,11 +1,10 @@
+import { alignClocks, type WorldStep, worldSteps } from "@skein/report";
 import type { Device, KernelSample, StepProgram } from "@skein/cost-model";
 import { collectivePricers, stepProgram } from "@skein/cost-model";
 import type { RankSpans } from "@skein/tensor-core";
 import type { ExchangePlan, PreparedStep, ProfiledJob } from "skein-train/profiling";
-import { alignClocks } from "./align-clocks.ts";
 import { kernelSamples } from "./kernel-samples.ts";
 import { spanOverheadSeconds } from "./span-overhead.ts";
-import { type WorldStep, worldSteps } from "./steps.ts";
 
 /** A job that was run for some steps. */
 export interface MeasuredJob {

@@ -1,8 +1,7 @@
 import type { KernelStep, StepProgram } from "@skein/cost-model";
-import type { OperatorRow } from "@skein/report";
+import { type OperatorRow, secondsByRank, type WorldStep } from "@skein/report";
 import { modelScope } from "@skein/tensor-core/backend";
 import { sum } from "../sum.ts";
-import { secondsByRank, type WorldStep } from "./steps.ts";
 import { slowest } from "./times.ts";
 
 /** Kernels of a program by the name of their spans. */

@@ -1,9 +1,9 @@
+import { stepsOf, timelineOf, worldSeconds, worldSteps } from "@skein/report";
 import { describe, expect, test } from "vitest";
 import { collectiveRows } from "./collective-rows.ts";
 import { madeUpProgram, madeUpRun, span } from "./made-up-run.ts";
 import { operatorRows } from "./operator-rows.ts";
-import { stepsOf, worldSteps } from "./steps.ts";
-import { medianStep, timelineOf, worldSeconds } from "./timeline.ts";
+import { medianStep } from "./median-step.ts";
 
 describe("steps of a run", () => {
   test("hold what begins within them, and nothing of what lies between", () => {

@@ -1,10 +1,10 @@
+import { type RankStep, worldSteps } from "@skein/report";
 import type { Span, Track } from "@skein/tensor-core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { attribute } from "./attribution.ts";
 import { madeUpRun, span } from "./made-up-run.ts";
 import { recordingCost, stepShares } from "./step-shares.ts";
-import { type RankStep, worldSteps } from "./steps.ts";
 
 const free = recordingCost(0, "host");
 const rankStep = (rank: number, spans: readonly Span[], until = 10): RankStep => ({

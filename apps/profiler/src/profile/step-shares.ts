@@ -1,8 +1,6 @@
-import type { OutsideRow, Times } from "@skein/report";
+import { type OutsideRow, type RankStep, type Times, worldSeconds, type WorldStep } from "@skein/report";
 import { attribute, type Attribution, type KernelClock } from "./attribution.ts";
-import type { RankStep, WorldStep } from "./steps.ts";
 import { slowest, timesOf } from "./times.ts";
-import { worldSeconds } from "./timeline.ts";
 
 /** What recording costs: in a kernel's span, and beside each span. */
 export interface RecordingCost {

@@ -1,8 +1,4 @@
-import { printable } from "@skein/report";
-import { alignClocks } from "../profile/align-clocks.ts";
-import { type WorldStep, worldSteps } from "../profile/steps.ts";
-import type { ReadTrace } from "./parse-trace.ts";
-import { traceError } from "./trace-error.ts";
+import { alignClocks, printable, type ReadTrace, traceError, type WorldStep, worldSteps } from "@skein/report";
 
 /** Steps of a trace that all ranks have made to their end. @throws ArgumentError where there is none. */
 export const traceSteps = ({ ranks, events, cut }: ReadTrace, path: string): readonly WorldStep[] => {

@@ -1,3 +1,4 @@
+import { parseTrace, type ReadTrace } from "@skein/report";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,8 +7,7 @@ import fc from "fast-check";
 import { writeChromeTrace } from "skein-train/profiling";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { madeUpRun, span } from "../profile/made-up-run.ts";
-import { parseTrace, type ReadTrace } from "./parse-trace.ts";
-import { readTrace } from "./read-trace.ts";
+import { readTrace, runTraceFacts } from "./read-trace.ts";
 import { cutLine, traceSteps } from "./trace-steps.ts";
 
 const facts = {
@@ -32,7 +32,7 @@ const linesOf = (bytes: Uint8Array): string[] => {
   const lines = new TextDecoder().decode(bytes).split("\n");
   return lines.at(-1) === "" ? lines.slice(0, -1) : lines;
 };
-const parsed = (bytes: Uint8Array): ReadTrace => parseTrace(linesOf(bytes), "t.json");
+const parsed = (bytes: Uint8Array): ReadTrace => parseTrace(linesOf(bytes), runTraceFacts, "t.json");
 
 /** A run with letters of several bytes, and with flows. */
 const run = (numRanks: number): RankSpans[] =>

@@ -1,11 +1,13 @@
 import { denseBytes } from "@skein/compressors";
 import { positionOf } from "@skein/data";
-import type { RankSpans, Span } from "@skein/tensor-core";
+import type { RankSpans, SkeinError, Span } from "@skein/tensor-core";
 import type { BackendName } from "../backend.ts";
 import type { BestSoFar } from "../best-so-far.ts";
 import { type Checkpoint, commitCheckpoint } from "../checkpoint.ts";
 import type { Manifest } from "../checkpoint-manifest.ts";
 import type { SavedFile } from "../checkpoint-part.ts";
+import { DamagedImages } from "../damaged-images.ts";
+import { reviveError } from "../errors.ts";
 import { type EvaluationSums, totalSums } from "../evaluation-sums.ts";
 import {
   bitsOf,
@@ -14,6 +16,7 @@ import {
   flatFigures,
   formatFigures,
 } from "../evaluation-figures.ts";
+import type { SamplesFile } from "../samples/samples-file.ts";
 import { expertsOf } from "../experts-of.ts";
 import { formatMoves, measurementsOf } from "../placement/moved-layer.ts";
 import type { ExchangePlan } from "../planning/exchange-plan.ts";
@@ -36,6 +39,12 @@ export interface RunRecordInput {
   readonly checkpointSecret?: string | undefined;
   readonly metrics: MetricSink;
   readonly progress: Progress;
+  /** When the run began, by `performance.now()`. Default: with the program. */
+  readonly beganAt?: number | undefined;
+  /** Called where a rank cannot go on: all are to stop after a step that all do, and save. */
+  readonly cutShort: () => void;
+  /** Takes what the model makes of samples, where that is asked for. */
+  readonly samples?: SamplesFile | undefined;
   /** Called with what happens. */
   readonly happened?: ((event: RunEvent) => void) | undefined;
 }
@@ -80,7 +89,13 @@ export class RunRecord {
   plan: ExchangePlan | undefined;
   /** How evaluations compare, where something follows from that. */
   best: BestSoFar | undefined;
+  /** Why the run ends before its last step, where a rank could not go on. */
+  fault: SkeinError | undefined;
   private exposedSeconds = 0;
+  private dataSeconds = 0;
+  /** Sum over steps; where images are cached. */
+  private cacheHitRates: number | undefined;
+  private readonly damaged = new DamagedImages();
   private readonly spans: Span[][] = [];
   private readonly processes: string[] = [];
   /** Peak resident bytes of each process that ran ranks. */
@@ -136,6 +151,9 @@ export class RunRecord {
         if (parts !== undefined) this.evaluated(message.step, parts);
         return;
       }
+      case "sampled":
+        this.input.samples?.record(message.step, message.samples);
+        return;
       case "planned":
         this.plan = message.plan;
         this.input.progress.note(message.remark);
@@ -149,6 +167,14 @@ export class RunRecord {
         return this.routings?.record(message.step, message.layers);
       case "remark":
         return this.input.progress.note(message.text);
+      case "damaged": {
+        const line = this.damaged.add(message.image);
+        if (line !== undefined) this.input.progress.note(line);
+        return;
+      }
+      case "cut-short":
+        this.fault ??= reviveError(message.error, `rank ${rank}`);
+        return this.input.cutShort();
       case "saved": {
         const parts = this.saves.add(message.step, rank, message.files);
         if (parts !== undefined) this.saved(message.step, parts.flat());
@@ -176,6 +202,7 @@ export class RunRecord {
     exposedSeconds,
     exposedAllToAllSeconds,
     dataSeconds,
+    cacheHitRate,
     bytesSent,
     residentBytes,
     update,
@@ -186,6 +213,8 @@ export class RunRecord {
     this.step = step;
     this.trainSeconds += seconds;
     this.exposedSeconds += exposedSeconds;
+    this.dataSeconds += dataSeconds;
+    if (cacheHitRate !== undefined) this.cacheHitRates = (this.cacheHitRates ?? 0) + cacheHitRate;
     const compiles = step === this.firstStep + 1; // the first step says nothing about the others
     if (!compiles) this.recentSeconds.push(seconds);
     if (this.recentSeconds.length > speedWindow) this.recentSeconds.shift();
@@ -209,6 +238,7 @@ export class RunRecord {
       exposedSeconds,
       ...(exposedAllToAllSeconds !== undefined && { exposedAllToAllSeconds }),
       dataSeconds,
+      ...(cacheHitRate !== undefined && { cacheHitRate }),
       bytesSent,
       residentBytes,
       ...(skipped && { skipped: 1 }),
@@ -223,6 +253,7 @@ export class RunRecord {
       epoch,
       loss,
       ...bitsOf(prepared.data.predicts, loss),
+      cacheHitRate,
       ...speed,
     };
     progress.update(standing);
@@ -286,10 +317,13 @@ export class RunRecord {
       ...(prepared.job.precision.kind === "f32" ? {} : { skippedSteps: this.skipped }),
       samplesPerSecond: steps === 0 ? 0 : (steps * prepared.job.batch) / this.trainSeconds,
       ...(prepared.job.ranks > 1 && steps > 0 && { exposedShare: this.exposedSeconds / this.trainSeconds }),
+      ...(steps > 0 && { dataShare: this.dataSeconds / this.trainSeconds }),
+      ...(this.cacheHitRates !== undefined && { cacheHitRate: this.cacheHitRates / steps }),
+      ...(this.damaged.count > 0 && { damagedImages: this.damaged.count }),
       bytesSentPerRank: this.bytesSent,
-      denseBytesPerRank: Math.round(denseBytes(prepared.params, prepared.job.ranks) * steps),
+      denseBytesPerRank: Math.round(denseBytes(prepared.trained, prepared.job.ranks) * steps),
       peakMemoryBytes: [...this.memoryOfProcesses.values()].reduce((sum, bytes) => sum + bytes, 0),
-      seconds: performance.now() / 1000,
+      seconds: (performance.now() - (this.input.beganAt ?? 0)) / 1000,
       ...(this.best && { bestLoss: this.best.loss, bestStep: this.best.step }),
       checkpoint: this.checkpoint ?? output,
     };

@@ -57,7 +57,7 @@ const requireAugmentation = (augmentation: unknown, { fields }: Records, what: s
  * @param what names it in errors.
  * @throws ModuleError for what is none.
  */
-export const checkedData = (data: unknown, what: string): DataSet => {
+export const checkedData = (data: unknown, what: string): DataSet<Records> => {
   const { train, test, predicts, classes, augmentation, remarks } = (data ?? {}) as Partial<DataSet>;
   if (!predictions.includes(predicts))
     throw new ModuleError(

@@ -15,6 +15,7 @@ import { expandCompositions, isUsersOperator, replay } from "@skein/tensor-core/
 import { ModuleError } from "../errors.ts";
 import { evaluationBatch } from "../evaluate.ts";
 import type { Job } from "../job.ts";
+import { requireSmoothing, withSmoothing } from "../label-smoothing.ts";
 import { meshOf, numBatchParts, samplesAtOnce } from "../mesh.ts";
 import { batchSpecs, type DataSet } from "./task.ts";
 
@@ -39,18 +40,24 @@ const hasOwnDerivatives = ({ graph, hasOwnDerivatives: marked }: Traced): boolea
   marked || graph.nodes.some(({ op }) => isUsersOperator(op));
 
 /** The graph with the user's operators as what they are composed of: their definitions are functions, too. */
-const plain = ({ graph, ...trees }: Traced): Traced => {
-  const composed: Graph = expandCompositions(graph, () => false);
-  const own = composed.nodes.find(({ op }) => isUsersOperator(op));
+const composed = ({ graph, ...trees }: Traced): Traced => {
+  const expanded: Graph = expandCompositions(graph, () => false);
+  const own = expanded.nodes.find(({ op }) => isUsersOperator(op));
   if (own !== undefined)
     throw new ModuleError(
       `train(): model: its operator ${own.op} has kernels and no composition, and kernels are functions that cannot go to the threads of ranks; give it a composition, or put the model into a module and name it: { kind: "module", file }`,
     );
-  return { ...trees, graph: composed };
+  return { ...trees, graph: expanded };
 };
 
-/** Trace a model for each rank's part of a job's batches. @throws what the model's functions throw. */
-export const traceModel = (model: Model, { train, test }: Pick<DataSet, "train" | "test">, job: Job): TracedModel => {
+/**
+ * Trace a model for each rank's part of a job's batches.
+ *
+ * @throws what the model's functions throw; ConfigError where its loss does not do what the job says of it.
+ */
+export const traceModel = (plain: Model, { train, test }: Pick<DataSet, "train" | "test">, job: Job): TracedModel => {
+  requireSmoothing(plain, { train }, job);
+  const model = withSmoothing(plain, job);
   const mesh = meshOf(job);
   const key = randomKey(0) as unknown as Tensor;
   const init = trace((own: Tensor) => model.init(own), [key], { mesh });
@@ -78,11 +85,11 @@ export const traceModel = (model: Model, { train, test }: Pick<DataSet, "train" 
     { mesh },
   );
   return {
-    init: plain(init),
-    loss: plain(loss),
-    ...(hasOwnDerivatives(loss) && { pullback: plain(pullback) }),
-    evaluate: plain(evaluate),
-    ...(model.metrics !== undefined && { metrics: model.metrics }),
+    init: composed(init),
+    loss: composed(loss),
+    ...(hasOwnDerivatives(loss) && { pullback: composed(pullback) }),
+    evaluate: composed(evaluate),
+    ...(plain.metrics !== undefined && { metrics: plain.metrics }),
   };
 };
 

@@ -1,12 +1,22 @@
+import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
+import { timelineStyles } from "@skein/report";
 import { build } from "esbuild";
 import { schemeRules } from "./page/scheme-rules.ts";
 
-/** Bundle the page and its style for browsers; the build of this package and a server in a clone call it. */
-export const bundlePage = async (): Promise<{ readonly script: Uint8Array; readonly style: string }> => {
+/**
+ * Bundle the page and its style for browsers; the build of this package and a server in a clone call it.
+ *
+ * @returns files by their names: `page.js`, `page.css`, and `trace.js`, which the page loads when a trace is opened.
+ */
+export const bundlePage = async (): Promise<ReadonlyMap<string, Uint8Array | string>> => {
   const place = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
   const { outputFiles } = await build({
-    entryPoints: { page: place("./page/main.tsx"), style: place("./page/page.css") },
+    entryPoints: [
+      { in: place("./page/main.tsx"), out: "page" },
+      { in: place("./page/trace-script.ts"), out: "trace" },
+      { in: place("./page/page.css"), out: "page" },
+    ],
     bundle: true,
     minify: true,
     format: "esm",
@@ -19,6 +29,10 @@ export const bundlePage = async (): Promise<{ readonly script: Uint8Array; reado
     logLevel: "silent",
     legalComments: "none",
   });
-  const [script, style] = [".js", ".css"].map((end) => outputFiles.find(({ path }) => path.endsWith(end))!);
-  return { script: script!.contents, style: `${schemeRules}\n${style!.text}` };
+  return new Map(
+    outputFiles.map(({ path, contents, text }) => [
+      basename(path),
+      path.endsWith(".css") ? [schemeRules, timelineStyles, text].join("\n") : contents,
+    ]),
+  );
 };

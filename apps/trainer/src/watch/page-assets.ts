@@ -1,4 +1,5 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** What a browser loads, by its path. */
@@ -24,18 +25,17 @@ const shell = `<!doctype html>
 const beside = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
 /** Of this package as it is published: made by its build. In a clone: bundled now, which takes a part of a second. */
-const bundled = async (): Promise<{ readonly script: string | Uint8Array; readonly style: string | Uint8Array }> => {
-  const [script, style] = [beside("./watch-page/page.js"), beside("./watch-page/page.css")];
-  if (existsSync(script)) return { script: readFileSync(script), style: readFileSync(style) };
+const bundled = async (): Promise<ReadonlyMap<string, Uint8Array | string>> => {
+  const folder = beside("./watch-page");
+  if (existsSync(folder)) return new Map(readdirSync(folder).map((name) => [name, readFileSync(join(folder, name))]));
   const { bundlePage } = await import("./bundle-page.ts");
   return bundlePage();
 };
 
 export const pageAssets = async (): Promise<PageAssets> => {
-  const { script, style } = await bundled();
-  return new Map([
-    ["/", { type: "text/html; charset=utf-8", content: shell }],
-    ["/page.js", { type: "text/javascript; charset=utf-8", content: script }],
-    ["/page.css", { type: "text/css; charset=utf-8", content: style }],
-  ]);
+  const files = [...(await bundled())].map(([name, content]) => {
+    const type = `text/${name.endsWith(".css") ? "css" : "javascript"}; charset=utf-8`;
+    return [`/${name}`, { type, content }] as const;
+  });
+  return new Map([["/", { type: "text/html; charset=utf-8", content: shell }], ...files]);
 };

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { shellQuote } from "../launch-targets/shell-quote.ts";
 import { asTyped, resumeLine } from "../own-command.ts";
-import { listCheckpoints, type ListedCheckpoint, listTraces, type RunFiles } from "./run-files.ts";
+import { listCheckpoints, type ListedCheckpoint, type ListedTrace, listTraces, type RunFiles } from "./run-files.ts";
 
 /** What a page shows of one run, beside its numbers. */
 export interface RunDetails {
@@ -9,8 +9,8 @@ export interface RunDetails {
   readonly provenance: RunFiles["provenance"] | null;
   readonly summary: RunFiles["summary"] | null;
   readonly checkpoints: readonly ListedCheckpoint[];
-  /** Commands that make a page of each trace in the folder. */
-  readonly traces: readonly string[];
+  /** Traces in the folder, newest first, each with the command that makes a page of it. */
+  readonly traces: readonly (ListedTrace & { readonly command: string })[];
   /** What goes on with it; null where there is nothing to go on from. */
   readonly resume: string | null;
 }
@@ -22,7 +22,10 @@ export const runDetails = async (folder: string, { provenance, summary }: RunFil
     provenance: provenance ?? null,
     summary: summary ?? null,
     checkpoints,
-    traces: traces.map((name) => `skein-profile report ${shellQuote(join(folder, name))}`),
+    traces: traces.map((trace) => ({
+      ...trace,
+      command: `skein-profile report ${shellQuote(join(folder, trace.name))}`,
+    })),
     resume: checkpoints.length === 0 ? null : asTyped(resumeLine(folder)),
   };
 };

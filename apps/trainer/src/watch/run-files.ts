@@ -80,14 +80,27 @@ export const listCheckpoints = (folder: string): ListedCheckpoint[] => {
   }
 };
 
-/** Names of trace files in the folder of a run: what `--trace` wrote. */
-export const listTraces = async (folder: string): Promise<string[]> => {
+/** A trace in the folder of a run: what `--trace` wrote. */
+export interface ListedTrace {
+  readonly name: string;
+  readonly bytes: number;
+  /** Milliseconds since 1970. */
+  readonly writtenAt: number;
+}
+
+/** Trace files in the folder of a run, newest first. */
+export const listTraces = async (folder: string): Promise<ListedTrace[]> => {
   try {
     const entries = await readdir(folder, { withFileTypes: true });
-    return entries
-      .flatMap((entry) => (entry.isFile() && /trace.*\.json$/i.test(entry.name) ? [entry.name] : []))
-      .toSorted();
+    const files = entries.filter((entry) => entry.isFile() && /trace.*\.json$/i.test(entry.name));
+    const traces = await Promise.all(
+      files.map(async ({ name }) => {
+        const { size, mtimeMs } = await lstat(join(folder, name));
+        return { name, bytes: size, writtenAt: mtimeMs };
+      }),
+    );
+    return traces.toSorted((a, b) => b.writtenAt - a.writtenAt || (a.name < b.name ? -1 : 1));
   } catch {
-    return [];
+    return []; // deleted meanwhile, or not to be read
   }
 };

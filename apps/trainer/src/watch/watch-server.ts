@@ -1,8 +1,14 @@
+import { createReadStream } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
 import { encodeRows } from "./encode-rows.ts";
 import type { PageAssets } from "./page-assets.ts";
+import { readSamples } from "./read-samples.ts";
 import { runDetails } from "./run-details.ts";
 import type { RunFacts } from "./run-facts.ts";
+import { listTraces } from "./run-files.ts";
+import { mostTraceBytes } from "./trace-bytes.ts";
 import type { WatchedRuns } from "./watched-runs.ts";
 
 export interface WatchServer {
@@ -153,6 +159,17 @@ export const serveWatch = async ({
         response.end();
         return;
       }
+      case "/api/trace": {
+        // A name is compared with those that lie there, and no path is made of what a request says.
+        const trace = (await listTraces(folder)).find(({ name }) => name === searchParams.get("name"));
+        if (trace === undefined) return refuse(response, 404, nothingHere);
+        if (trace.bytes > mostTraceBytes)
+          return refuse(response, 413, `${trace.name} has ${trace.bytes} bytes, and a page reads ${mostTraceBytes}`);
+        response.writeHead(200, { ...securityHeaders, "Content-Type": "application/json; charset=utf-8" });
+        return pipeline(createReadStream(join(folder, trace.name)), response);
+      }
+      case "/api/samples":
+        return sendJson(response, await readSamples(folder));
       case "/api/run":
         return sendJson(response, await runDetails(folder, runs.filesOf(id)!));
       default:

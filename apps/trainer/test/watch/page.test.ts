@@ -6,7 +6,7 @@ import axe from "axe-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startWatch } from "../../src/watch/watch-command.ts";
 import type { WatchServer } from "../../src/watch/watch-server.ts";
-import { growSampleRun, hostileName, writeSampleRun } from "./sample-runs.ts";
+import { growSampleRun, hostileName, writeSampleRun, writeSampleTrace } from "./sample-runs.ts";
 
 type Browser = Awaited<ReturnType<typeof openChromium>>;
 type Page = Awaited<ReturnType<Browser["newPage"]>>;
@@ -185,6 +185,93 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     await page.mouse.move(box.x + 120, box.y + 50, { steps: 5 });
     await page.mouse.up();
     await page.getByRole("button", { name: "reset zoom" }).click();
+    await page.close();
+  });
+
+  test("has its view in its address: links, back and forward, and what is damaged", { tags: "full" }, async () => {
+    writeSampleRun(join(root, "mnist/2"), 250, sgd, 2);
+    const { page, errors } = await open();
+    const isShown = (which: Page, id: string): Promise<boolean> => row(which, id).getByRole("checkbox").isChecked();
+    const words = (which: Page): Promise<URLSearchParams> =>
+      which.evaluate(() => location.hash.slice(1)).then((hash) => new URLSearchParams(hash));
+    await page.getByRole("button", { name: "show none" }).click();
+    await poll(async () => (await words(page)).getAll("run")).toEqual([""]);
+    await row(page, "mnist/2").getByRole("checkbox").check();
+    await poll(async () => (await words(page)).getAll("run")).toEqual(["mnist/2"]);
+    await page.getByLabel("along").selectOption("time");
+    await poll(async () => (await words(page)).get("axis")).toBe("time");
+    await page.getByLabel("charts", { exact: true }).fill("held");
+    await page.getByLabel("filter").fill("optimizer.kind = sgd");
+    await poll(async () => (await words(page)).get("filter")).toBe("optimizer.kind = sgd");
+
+    const link = page.url();
+    const other = await browser.newPage({ viewport: { width: 1300, height: 1000 } });
+    await other.goto(link);
+    await poll(() => isShown(other, "mnist/2")).toBe(true);
+    expect(await row(other, "mnist/1").count()).toBe(0);
+    expect(await other.getByLabel("along").inputValue()).toBe("time");
+    await poll(() => other.locator(".chart-box h3").allInnerTexts()).toEqual(["Held-out loss", "Held-out accuracy"]);
+    expect(other.url()).toBe(link);
+    await other.goto(`${server.url}#run=nobody&axis=height&smoothing=9&range=2~1&%E0%A4`);
+    await other.reload();
+    await poll(() => other.getByRole("checkbox", { checked: true }).count()).toBe(1);
+    expect(await other.getByLabel("along").inputValue()).toBe("step");
+    await other.close();
+
+    await page.goBack();
+    await poll(() => page.getByLabel("filter").inputValue()).toBe("");
+    await page.goBack();
+    await poll(() => page.getByLabel("along").inputValue()).toBe("step");
+    await page.goBack();
+    await poll(() => isShown(page, "mnist/2")).toBe(false);
+    await page.goForward();
+    await poll(() => isShown(page, "mnist/2")).toBe(true);
+    expect(errors).toEqual([]);
+    await page.close();
+  });
+
+  test("draws the trace of a run: zoomed by keys, step by step, in numbers, in dark, light and on a phone", {
+    tags: "full",
+  }, async () => {
+    writeSampleTrace(join(root, "mnist/1"), 3);
+    const { page, errors } = await open();
+    await row(page, "mnist/1").getByRole("button").click();
+    await page.getByRole("button", { name: "timeline of trace.json" }).click();
+    const timeline = page.getByRole("application", { name: "Timeline of trace.json: all of it" });
+    await timeline.waitFor();
+    expect(await timeline.locator(".group-name").allTextContents()).toEqual(["rank 0, host:0", "rank 1, host:1"]);
+    const figure = page.locator("[data-timeline]");
+    await timeline.focus();
+    await page.keyboard.press("ArrowRight");
+    await poll(() => figure.locator("output").innerText()).toContain("step 1");
+    await page.keyboard.press("+");
+    await poll(() => figure.getAttribute("data-zoom")).toBe("1.6");
+    await page.keyboard.press("0");
+    await poll(() => figure.getAttribute("data-zoom")).toBe("1");
+    await page.locator(".trace select").selectOption("2");
+    await page.getByRole("application", { name: "Timeline of trace.json: step 2" }).waitFor();
+    await page.getByText("data table").first().click();
+    const table = page.getByRole("region", { name: "timeline, data" });
+    await poll(() => table.getByRole("row").filter({ hasText: "fused update" }).count()).toBe(2);
+    expect(await table.getByRole("rowheader", { name: `matmul ${hostileName}` }).count()).toBe(2);
+    expect(await page.locator("img, script:not([src])").count()).toBe(0);
+    for (const [name, scheme, width] of [
+      ["timeline-light", "light", 1300],
+      ["timeline-dark", "dark", 1300],
+      ["timeline-phone", "dark", 360],
+    ] as const) {
+      await page.setViewportSize({ width, height: 1600 });
+      await page.getByLabel("colours").selectOption(scheme);
+      await picture(page, name);
+      expect([name, await page.evaluate(() => document.documentElement.scrollWidth)]).toEqual([name, width]);
+      expect(await faults(page)).toEqual([]);
+    }
+    await page.reload();
+    await page.getByRole("application", { name: "Timeline of trace.json: all of it" }).waitFor();
+    writeFileSync(join(root, "mnist/1/trace.json"), '[{"ph":"B"}]');
+    await page.reload();
+    await poll(() => page.getByRole("alert").innerText()).toContain("is a trace that another program has written");
+    expect(errors.filter((error) => !error.includes("ERR_ABORTED"))).toEqual([]); // of reloads
     await page.close();
   });
 });

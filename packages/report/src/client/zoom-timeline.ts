@@ -6,14 +6,17 @@
  * Shift with ← or → pans, 0 shows all. The wheel zooms while the timeline has the focus or with Ctrl; otherwise it
  * scrolls the page, as anywhere.
  *
+ * @param place a page, or an element around timelines.
+ *
  * Runs in the page, which carries its source: what it uses from outside is handed to it.
  */
 export const zoomTimeline = (
-  page: Document,
+  place: Document | HTMLElement,
   secondsText: (seconds: number) => string,
   ticksOf: (from: number, to: number, count: number) => { readonly at: number; readonly text: string }[],
 ): void => {
-  for (const figure of page.querySelectorAll<HTMLElement>("[data-timeline]")) {
+  const page = "createElementNS" in place ? place : place.ownerDocument;
+  for (const figure of place.querySelectorAll<HTMLElement>("[data-timeline]")) {
     const svg = figure.querySelector<SVGSVGElement>("svg.timeline[data-units]");
     if (svg === null) continue;
     const { units: unitsText, start: startText, end: endText, labels: labelsText } = svg.dataset;

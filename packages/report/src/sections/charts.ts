@@ -2,22 +2,19 @@ import type { RankSpans } from "@skein/tensor-core";
 import { flameChart } from "../charts/flame-chart.ts";
 import { memoryChart, peakPosition } from "../charts/memory-chart.ts";
 import { pointsWithoutPlace, rooflineChart } from "../charts/roofline-chart.ts";
-import { timelineChart } from "../charts/timeline-chart.ts";
 import { flameOfOperators } from "../flame-of-operators.ts";
 import { escapeText } from "../html.ts";
 import { tracksOfRanks } from "../tracks-of-ranks.ts";
 import { kindOfPhase } from "../phases.ts";
 import type { MemoryProfile, ProfileReport } from "../profile-report.ts";
 import { bytesText } from "../quantities.ts";
-import { type Kind, kindNames } from "../tokens.ts";
-import { legend } from "./legend.ts";
+import { kindKey } from "./legend.ts";
+import { timelineFigure, timelineKeys } from "./timeline-figure.ts";
 
 /** More ranks make a page that nobody reads; a trace has them all. */
 const mostRanks = 8;
 /** Of values at the peak, so many are named. */
 const mostBlocks = 8;
-
-const key = (kinds: readonly Kind[]): string => legend(kinds.map((kind) => [kind, kindNames[kind]] as const));
 
 const waited = ({ spans }: RankSpans): number =>
   spans.reduce(
@@ -33,32 +30,16 @@ export const shownRanks = (ranks: readonly RankSpans[]): readonly RankSpans[] =>
   return ranks.filter((rank) => chosen.has(rank));
 };
 
-const zoomButtons = [
-  ["in", "+", "zoom in"],
-  ["out", "−", "zoom out"],
-  ["left", "←", "earlier"],
-  ["right", "→", "later"],
-  ["all", "whole step", "show the whole step"],
-] as const;
-
 export const timelineSection = ({ timeline, predicted }: ProfileReport): string => {
   const ranks = shownRanks(timeline);
-  const buttons = zoomButtons.map(
-    ([action, text, label]) => `<button type="button" data-zoom="${action}" aria-label="${label}">${text}</button>`,
-  );
   const fewer =
     ranks.length < timeline.length
       ? `<p class="quiet">${ranks.length} of ${timeline.length} ranks are shown: those that wait least, and those that wait most.</p>`
       : "";
   const hatched = predicted === undefined ? "" : "; hatched rows are the prediction";
   return `<section aria-labelledby="timeline-heading"><h2 id="timeline-heading">Timeline</h2>
-<p class="quiet">The step whose time is the median${hatched}. <span class="scripted">Click into it: then the wheel zooms and arrow keys go from span to span; + and − zoom, Shift with ← or → pans, Enter fits the span, 0 shows all. Drag to pan.</span></p>${fewer}
-<figure data-timeline><div class="toolbar scripted">${buttons.join("")}<output aria-live="polite"></output></div>${timelineChart(
-    tracksOfRanks(ranks, predicted),
-    {
-      label: `Timeline of ${ranks.length} ranks`,
-    },
-  )}${key(["forward", "backward", "update", "communication", "exposed", "other"])}</figure></section>`;
+<p class="quiet">The step whose time is the median${hatched}. <span class="scripted">${timelineKeys}</span></p>${fewer}
+<figure data-timeline>${timelineFigure(tracksOfRanks(ranks, predicted), { label: `Timeline of ${ranks.length} ranks`, all: "whole step" })}</figure></section>`;
 };
 
 export const flameSection = (report: ProfileReport): string =>
@@ -67,7 +48,7 @@ export const flameSection = (report: ProfileReport): string =>
 <fieldset class="choice"><legend>Forward and backward</legend><label><input type="radio" name="flame" value="apart" checked>apart</label><label><input type="radio" name="flame" value="together">together</label></fieldset>
 <figure class="apart">${flameChart(flameOfOperators(report, "apart"), { label: "Flame chart, by phase, scope and operator" })}</figure>
 <figure class="together">${flameChart(flameOfOperators(report, "together"), { label: "Flame chart, by scope, operator and phase" })}</figure>
-${key(["forward", "backward", "update", "communication", "exposed", "other"])}</section>`;
+${kindKey(["forward", "backward", "update", "communication", "exposed", "other"])}</section>`;
 
 export const rooflineSection = ({ operators, device }: ProfileReport): string => {
   const points = operators.map(({ operator, scope, phase, flops = 0, bytes = 0, seconds }) => ({
@@ -90,7 +71,7 @@ export const rooflineSection = ({ operators, device }: ProfileReport): string =>
       : ` ${absent} of ${points.length} operators, without arithmetic or without time, have no place here.`;
   return `${heading}
 <p class="quiet">${escapeText(`A dot is an operator, its area its time: the nearer to the roof, the less is to gain. ${roof}${left}`)}</p>
-<figure>${rooflineChart(points, { label: "Roofline plot", roof: device })}${key(["forward", "backward", "update", "communication", "other"])}</figure></section>`;
+<figure>${rooflineChart(points, { label: "Roofline plot", roof: device })}${kindKey(["forward", "backward", "update", "communication", "other"])}</figure></section>`;
 };
 
 const memoryFigure = ({ residentBytes, liveBytes, workspaceBytes, blocks }: MemoryProfile): string => {

@@ -111,3 +111,12 @@ export const chartPlans = (all: readonly Quantity[]): { readonly main: ChartPlan
     others: others.filter((plan) => !isPace(plan)).toSorted((a, b) => byName(a.title, b.title)),
   };
 };
+
+/** Whether a chart is one that a person looks for: its title, or one of its quantities, holds each of the words. */
+export const matchesWords = ({ title, quantities }: ChartPlan, words: string): boolean => {
+  const texts = [title, ...quantities.map(({ type, name }) => `${type}/${name}`)].map((text) => text.toLowerCase());
+  return words
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => texts.some((text) => text.includes(word)));
+};

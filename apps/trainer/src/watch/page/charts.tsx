@@ -1,18 +1,31 @@
 import { useComputed } from "@preact/signals";
 import type { JSX } from "preact";
 import { axes } from "./axis-x.ts";
-import { type ChartPlan, chartPlans } from "./chart-plan.ts";
+import { type ChartPlan, chartPlans, matchesWords } from "./chart-plan.ts";
 import { Chart } from "./chart.tsx";
-import { axis, isLogarithmic, loadedRun, mark, range, shownIds, smoothing } from "./store.ts";
+import { mostSmoothing } from "./address.ts";
+import { axis, chartWords, isLogarithmic, loadedRun, mark, range, shownIds, smoothing } from "./store.ts";
 
 const Toolbar = (): JSX.Element => (
   <div class="toolbar">
+    <label>
+      charts{" "}
+      <input
+        type="search"
+        size={18}
+        placeholder="all; or words: held loss"
+        value={chartWords.value}
+        onInput={(event) => {
+          chartWords.value = event.currentTarget.value;
+        }}
+      />
+    </label>
     <label>
       smoothing{" "}
       <input
         type="range"
         min={0}
-        max={0.99}
+        max={mostSmoothing}
         step={0.01}
         value={smoothing.value}
         onInput={(event) => {
@@ -70,8 +83,11 @@ export const Charts = (): JSX.Element => {
     });
     return JSON.stringify(quantities);
   });
+  const words = chartWords.value;
   const key = useComputed(() => plans.value);
-  const { main, others } = chartPlans(JSON.parse(key.value) as { type: string; name: string }[]);
+  const all = chartPlans(JSON.parse(key.value) as { type: string; name: string }[]);
+  const wanted = (plans: readonly ChartPlan[]): ChartPlan[] => plans.filter((plan) => matchesWords(plan, words));
+  const [main, others] = [wanted(all.main), wanted(all.others)];
   const grid = (list: readonly ChartPlan[]): JSX.Element => (
     <div class="charts">
       {list.map((plan) => (
@@ -84,7 +100,8 @@ export const Charts = (): JSX.Element => {
       <h2 id="charts-heading">Charts</h2>
       <Toolbar />
       <p class="quiet">Drag across a chart to zoom all of them; a double click shows all again.</p>
-      {main.length === 0 && <p>No run is shown; choose one above.</p>}
+      {all.main.length === 0 && <p>No run is shown; choose one above.</p>}
+      {all.main.length > 0 && main.length + others.length === 0 && <p>No chart has these words.</p>}
       {grid(main)}
       {others.length > 0 && (
         <>

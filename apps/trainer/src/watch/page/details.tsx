@@ -1,8 +1,12 @@
 import { signal } from "@preact/signals";
+import { bytesText } from "@skein/report";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
+import { mostTraceBytes } from "../trace-bytes.ts";
 import { leafText, leafValues } from "../leaf-values.ts";
 import type { RunDetails } from "../run-details.ts";
+import { Samples } from "./samples.tsx";
+import { Timeline } from "./timeline.tsx";
 import { detailed, runs } from "./store.ts";
 
 const loaded = signal<{ readonly id: string; readonly details: RunDetails } | undefined>(undefined);
@@ -84,10 +88,17 @@ export const Details = (): JSX.Element | null => {
               go on with it: <Copied text={own.resume} what="the command" />
             </p>
           )}
-          {own.traces.map((file) => (
-            <p key={file}>
-              timeline: <Copied text={file} what="the command" />
-            </p>
+          {own.traces.map(({ command, ...trace }) => (
+            <div class="trace" key={trace.name}>
+              {trace.bytes <= mostTraceBytes ? (
+                <Timeline run={id} trace={trace} />
+              ) : (
+                `${trace.name}, ${bytesText(trace.bytes)}, is more than a page can draw`
+              )}
+              <p>
+                a page of its own, with operators: <Copied text={command} what="the command" />
+              </p>
+            </div>
           ))}
           {own.checkpoints.length > 0 && (
             <details open>
@@ -101,6 +112,7 @@ export const Details = (): JSX.Element | null => {
               </ul>
             </details>
           )}
+          <Samples run={id} evaluations={run.rows["evaluation"] ?? 0} />
           <Facts title="summary" value={own.summary} />
           <Facts title="where it comes from" value={own.provenance} />
         </>

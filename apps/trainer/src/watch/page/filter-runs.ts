@@ -1,13 +1,24 @@
 import type { RunFacts } from "../run-facts.ts";
 
 const term = /^([^=!<>]+?)(!=|>=|<=|=|>|<)(.*)$/;
+const spacedOperator = /\s*(!=|>=|<=|=|>|<)\s*/g;
+/** `32..128`: both ends are within. */
+const span = /^(.+?)\.\.(.+)$/;
+
+/** Whether a text is a number in a range; undefined where the other text is no range of numbers. */
+const isWithin = (value: string, wanted: string): boolean | undefined => {
+  const [, first, last] = span.exec(wanted) ?? [];
+  const [from, to] = [Number(first), Number(last)];
+  if (Number.isNaN(from) || Number.isNaN(to)) return undefined;
+  return value !== "" && Number(value) >= from && Number(value) <= to;
+};
 
 const fits = (options: Readonly<Record<string, string>>, key: string, operator: string, wanted: string): boolean => {
   const value = Object.hasOwn(options, key) ? options[key]! : undefined;
-  if (operator === "!=") return value !== wanted;
+  if (operator === "!=") return value !== wanted && (value === undefined || isWithin(value, wanted) !== true);
   if (value === undefined) return false;
   const [a, b] = [Number(value), Number(wanted)];
-  const isEqual = value === wanted || (wanted !== "" && value !== "" && a === b);
+  const isEqual = value === wanted || isWithin(value, wanted) === true || (wanted !== "" && value !== "" && a === b);
   if (operator === "=") return isEqual;
   if (Number.isNaN(a) || Number.isNaN(b)) return false;
   return operator === ">" ? a > b : operator === "<" ? a < b : operator === ">=" ? a >= b : a <= b;
@@ -15,13 +26,15 @@ const fits = (options: Readonly<Record<string, string>>, key: string, operator: 
 
 /**
  * Whether a run is what a person has asked for: words that its name or state holds, and options of its job such as
- * `optimizer.kind=adam`, `batch>=64` or `seed!=1`, apart by spaces; all of them must hold.
+ * `optimizer.kind=adam`, `batch>=64`, `seed!=1` or `learningRate.peak=0.001..0.1`, apart by spaces; all of them must
+ * hold. Spaces around an operator say nothing.
  */
 export const matchesFilter = (
   { id, state, options }: Pick<RunFacts, "id" | "state" | "options">,
   filter: string,
 ): boolean =>
   filter
+    .replaceAll(spacedOperator, "$1")
     .split(/\s+/)
     .filter((word) => word !== "")
     .every((word) => {

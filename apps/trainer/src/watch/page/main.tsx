@@ -3,6 +3,7 @@ import { render } from "preact";
 import { Charts } from "./charts.tsx";
 import { Details } from "./details.tsx";
 import { Differences } from "./differences.tsx";
+import { followAddress } from "./follow-address.ts";
 import { RunList } from "./run-list.tsx";
 import { connect, connection } from "./store.ts";
 import { chooseScheme, followScheme, scheme, schemeChoices } from "./theme.ts";
@@ -40,6 +41,7 @@ const Page = (): JSX.Element => (
 );
 
 followScheme();
+followAddress();
 connect();
 const place = document.querySelector("#page")!;
 place.replaceChildren();

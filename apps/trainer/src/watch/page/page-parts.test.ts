@@ -2,8 +2,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { encodeRows } from "../encode-rows.ts";
 import { MetricTable, Rows } from "../metric-table.ts";
-import { positionsOf } from "./axis-x.ts";
-import { chartPlans } from "./chart-plan.ts";
+import { type View, addressOf, defaultView, viewOf } from "./address.ts";
+import { axes, positionsOf } from "./axis-x.ts";
+import { chartPlans, matchesWords } from "./chart-plan.ts";
 import { applyRows, type LoadedTables } from "./decode-rows.ts";
 import { differingOptions } from "./differing-options.ts";
 import { matchesFilter } from "./filter-runs.ts";
@@ -102,6 +103,9 @@ describe("the filter", () => {
     "seed!=1",
     "state=running",
     "model.channels=[32,64]",
+    "optimizer.kind = adam batch >= 64",
+    "batch=64..64",
+    "batch = 1..1e3 seed!=1..2",
   ])("%j fits", (filter) => expect(matchesFilter(run, filter)).toBe(true));
   test.each([
     "mnist/2",
@@ -115,7 +119,70 @@ describe("the filter", () => {
     "__proto__=x",
     "constructor!=undefined toString=x",
     "optimizer.kind!=adam",
+    "optimizer.kind = sgd",
+    "batch=65..128",
+    "batch=1..63",
+    "batch=..",
+    "batch!=1..64",
+    "optimizer.kind=1..2",
+    "seed=0..9",
   ])("%j does not", (filter) => expect(matchesFilter(run, filter)).toBe(false));
+});
+
+describe("the address of a view", () => {
+  const id = fc.string({ unit: "grapheme", minLength: 1, maxLength: 12 });
+  const view: fc.Arbitrary<View> = fc.record({
+    runs: fc.option(fc.uniqueArray(id, { maxLength: 4 }), { nil: undefined }),
+    filter: fc.string({ unit: "grapheme", maxLength: 12 }),
+    charts: fc.string({ unit: "grapheme", maxLength: 12 }),
+    axis: fc.constantFrom(...axes),
+    smoothing: fc.integer({ min: 0, max: 99 }).map((part) => part / 100),
+    isLogarithmic: fc.boolean(),
+    range: fc.option(
+      fc
+        .tuple(fc.double({ noNaN: true, min: -1e9, max: 1e9 }), fc.double({ noNaN: true, min: 1e-3, max: 1e9 }))
+        .map(([from, length]) => ({ from: from + 0, to: from + length })),
+      { nil: undefined },
+    ),
+    detailed: fc.option(id, { nil: undefined }),
+    traced: fc.option(id, { nil: undefined }),
+  });
+  test("opens the same view, and of the default one is empty", () => {
+    fc.assert(
+      fc.property(view, (own) => {
+        expect(viewOf(`#${addressOf(own)}`)).toEqual(own);
+      }),
+    );
+    expect(addressOf(defaultView)).toBe("");
+    expect(viewOf("")).toEqual(defaultView);
+  });
+  test.each([
+    "#",
+    "#%",
+    "#%E0%A4%A&axis=%",
+    "#axis=height&smoothing=1&scale=linear&range=3~1",
+    "#smoothing=-1&range=1&axis=__proto__",
+    "#smoothing=NaN&range=a~b",
+    "#smoothing=0x&range=1~Infinity&range=1~2",
+    "#smoothing= &range=~&details=&filter=",
+    "#anything",
+  ])("%j is damaged, and ignored", (address) => expect(viewOf(address)).toEqual(defaultView));
+  test("whatever is typed there, a view comes of it whose own address says the same", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (text) => {
+        const read = viewOf(text);
+        expect(viewOf(addressOf(read))).toEqual(read);
+        expect(read.smoothing >= 0 && read.smoothing < 1 && axes.includes(read.axis)).toBe(true);
+      }),
+    );
+  });
+});
+
+test("charts are found by words of their titles and quantities", () => {
+  const plan = chartPlans([{ type: "evaluation", name: "loss" }]).main[0]!;
+  const titles = ["", " ", "held", "OUT loss", "evaluation", "loss evaluation/"];
+  expect(titles.map((words) => matchesWords(plan, words))).toEqual(titles.map(() => true));
+  expect(["training", "held accuracy"].map((words) => matchesWords(plan, words))).toEqual([false, false]);
 });
 
 test("options that differ, and no others", () => {

@@ -1,7 +1,7 @@
 import { digitsText, secondsText, shareText } from "@skein/report";
 import type { JSX } from "preact";
 import type { RunFacts } from "../run-facts.ts";
-import { choose, chosen, colourIndex, detailed, filter, listed, runs } from "./store.ts";
+import { choose, chosen, colourIndex, detailed, filter, listed, runs, traced } from "./store.ts";
 
 const numberText = (value: number | null, text: (value: number) => string = (one) => digitsText(one, 4)): string =>
   value === null ? "–" : text(value);
@@ -39,6 +39,7 @@ const RunRow = ({ run }: { readonly run: RunFacts }): JSX.Element => {
           aria-expanded={detailed.value === run.id}
           onClick={() => {
             detailed.value = detailed.value === run.id ? undefined : run.id;
+            traced.value = undefined;
           }}
         >
           details<span class="unseen"> of {run.id}</span>
@@ -84,7 +85,7 @@ export const RunList = (): JSX.Element => (
       </output>
     </div>
     <p id="filter-help" class="quiet">
-      words of a name or state, and options of the job: key=value, key!=value, key&gt;1
+      words of a name or state, and options of the job: key=value, key!=value, key&gt;1, key=1..8
     </p>
     <div class="scroll runs" tabIndex={0} role="region" aria-label="table of runs">
       <table>

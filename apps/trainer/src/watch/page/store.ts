@@ -1,4 +1,4 @@
-import { computed, effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import { batch, computed, effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { RunFacts } from "../run-facts.ts";
 import type { Axis } from "./axis-x.ts";
 import { applyRows, type LoadedTables } from "./decode-rows.ts";
@@ -16,6 +16,8 @@ export const connection: Signal<"connecting" | "live" | "lost"> = signal("connec
 export const runs: Signal<ReadonlyMap<string, RunFacts>> = signal(new Map());
 export const chosen: Signal<ReadonlySet<string>> = signal(new Set());
 export const filter: Signal<string> = signal("");
+/** Words of titles of charts that are shown; all of them where it is empty. */
+export const chartWords: Signal<string> = signal("");
 export const axis: Signal<Axis> = signal("step");
 export const smoothing: Signal<number> = signal(0);
 export const isLogarithmic: Signal<boolean> = signal(false);
@@ -24,6 +26,10 @@ export const range: Signal<{ readonly from: number; readonly to: number } | unde
 /** Where the pointer, or the keyboard's mark, is along the axis. */
 export const mark: Signal<number | undefined> = signal(undefined);
 export const detailed: Signal<string | undefined> = signal(undefined);
+/** The trace in the folder of that run whose timeline is open. */
+export const traced: Signal<string | undefined> = signal(undefined);
+/** How often the server has told of runs: what changes with it no person has changed. */
+export const takes: Signal<number> = signal(0);
 
 export const listed: ReadonlySignal<readonly RunFacts[]> = computed(() =>
   [...runs.value.values()]
@@ -66,6 +72,28 @@ export const choose = (ids: readonly string[], isChosen: boolean): void => {
     }
   }
   chosen.value = next;
+};
+
+/** Runs that an address names; undefined: it names none. */
+let wanted: readonly string[] | undefined;
+
+/** Those that are wanted and there; the newest of the list where nothing is wanted, or nothing of it is there. */
+const chooseAnew = (): void => {
+  const there = wanted?.filter((id) => runs.value.has(id));
+  const next =
+    there === undefined || (there.length === 0 && wanted!.length > 0)
+      ? listed.value.slice(0, 1).map(({ id }) => id)
+      : there;
+  const kept = new Set(next);
+  for (const id of chosen.value) if (!kept.has(id)) colourOf.delete(id);
+  for (const id of next) giveColour(id);
+  chosen.value = kept;
+};
+
+/** Show the runs that an address names, now or as soon as it is known which there are. */
+export const chooseWanted = (ids: readonly string[] | undefined): void => {
+  wanted = ids;
+  if (runs.value.size > 0) chooseAnew();
 };
 
 const loaded = new Map<string, LoadedRun>();
@@ -122,14 +150,13 @@ const take = (told: readonly RunFacts[], gone: readonly string[], isAll: boolean
   for (const id of gone) next.delete(id);
   const vanished = [...before.keys()].filter((id) => !next.has(id));
   const fresh = told.filter(({ id }) => !before.has(id));
+  takes.value++;
   runs.value = next;
   if (vanished.length > 0) choose(vanished, false);
   for (const id of vanished) loaded.delete(id);
-  // The newest run at first; then each that begins while the page is open.
-  if (chosen.value.size === 0 && before.size === 0) {
-    const newest = listed.value[0];
-    if (newest !== undefined) choose([newest.id], true);
-  } else if (!isAll && chosen.value.size < mostChosenBySelf)
+  // The newest run at first, or those that an address names; then each that begins while the page is open.
+  if (chosen.value.size === 0 && before.size === 0) chooseAnew();
+  else if (!isAll && chosen.value.size < mostChosenBySelf)
     choose(
       fresh.filter(({ state }) => state === "running").map(({ id }) => id),
       true,
@@ -146,11 +173,11 @@ export const connect = (): void => {
     connection.value = "lost";
   });
   source.addEventListener("all", ({ data }: MessageEvent<string>) => {
-    take((JSON.parse(data) as { runs: RunFacts[] }).runs, [], true);
+    batch(() => take((JSON.parse(data) as { runs: RunFacts[] }).runs, [], true));
   });
   source.addEventListener("changed", ({ data }: MessageEvent<string>) => {
     const changes = JSON.parse(data) as { runs: RunFacts[]; gone: string[] };
-    take(changes.runs, changes.gone, false);
+    batch(() => take(changes.runs, changes.gone, false));
   });
   effect(() => {
     for (const run of shown.value) if (isBehind(run)) void pull(run.id);

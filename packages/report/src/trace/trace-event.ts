@@ -1,7 +1,16 @@
-import { spanArgs } from "@skein/report";
 import { type Span, type SpanArgs, type Track, tracks } from "@skein/tensor-core";
-import { exchangePlanSchema, type TraceFacts } from "skein-train/profiling";
 import { z } from "zod";
+import { spanArgs } from "../parse-report.ts";
+
+/** What a trace says of its run beside the spans, so that a program that reads it back can name the job. */
+export interface TraceFacts {
+  readonly job: string;
+  readonly backend: string;
+  /** Of all ranks together. */
+  readonly samplesPerStep: number;
+  /** When it was written. ISO 8601. */
+  readonly madeAt: string;
+}
 
 const rank = z.int().nonnegative();
 /** Microseconds. */
@@ -59,7 +68,6 @@ export const traceFacts: z.ZodType<TraceFacts> = z.object({
   backend: z.string(),
   samplesPerStep: z.number().nonnegative(),
   madeAt: z.iso.datetime({ offset: true }),
-  plan: exchangePlanSchema.optional(),
 });
 
 const secondsOf = (microseconds: number): number => Math.round(1000 * microseconds) / 1e9;

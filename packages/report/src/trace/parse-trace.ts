@@ -1,8 +1,7 @@
 import type { RankSpans, Span } from "@skein/tensor-core";
 import { excerpt } from "@skein/tensor-core/backend";
-import type { TraceFacts } from "skein-train/profiling";
 import type { z } from "zod";
-import { flowOf, type SpanEvent, spanOf, traceEvent, traceFacts } from "./trace-event.ts";
+import { flowOf, type SpanEvent, spanOf, traceEvent, type TraceFacts } from "./trace-event.ts";
 import { traceError } from "./trace-error.ts";
 
 /** What a trace held that ends in the middle. */
@@ -14,8 +13,8 @@ export interface TraceCut {
 }
 
 /** A trace that was read back. */
-export interface ReadTrace {
-  readonly facts: TraceFacts;
+export interface ReadTrace<Facts extends TraceFacts = TraceFacts> {
+  readonly facts: Facts;
   /** In order, spans as they begin. Steps that are not whole are left out; their kernels are there. */
   readonly ranks: readonly RankSpans[];
   readonly events: number;
@@ -91,7 +90,7 @@ class SpanGatherer {
   }
 
   /** @param whole whether the trace had its end. */
-  done(facts: TraceFacts, whole: boolean): ReadTrace {
+  done<Facts extends TraceFacts>(facts: Facts, whole: boolean): ReadTrace<Facts> {
     if (!whole && !this.ordered)
       throw traceError(
         this.path,
@@ -116,17 +115,21 @@ class SpanGatherer {
   }
 }
 
-const checkedFacts = (content: unknown, path: string): TraceFacts => {
+const checkedFacts = <Facts>(content: unknown, schema: z.ZodType<Facts>, path: string): Facts => {
   const { format, version } = (content ?? {}) as { readonly format?: unknown; readonly version?: unknown };
   if (format !== "skein-trace") throw traceError(path, "is a trace that another program has written");
   if (version !== 1) throw traceError(path, `its version is ${excerpt(version)}, but this program reads version 1`);
-  const parsed = traceFacts.safeParse(content);
+  const parsed = schema.safeParse(content);
   if (!parsed.success) throw traceError(path, `otherData.${problemOf(parsed.error)}`);
   return parsed.data;
 };
 
 /** Read a trace that has our events, though not on lines as we write them. */
-const parseWhole = (text: string, path: string): ReadTrace => {
+const parseWhole = <Facts extends TraceFacts>(
+  text: string,
+  schema: z.ZodType<Facts>,
+  path: string,
+): ReadTrace<Facts> => {
   let content: unknown;
   try {
     content = JSON.parse(text);
@@ -143,7 +146,7 @@ const parseWhole = (text: string, path: string): ReadTrace => {
     readonly otherData?: unknown;
   };
   if (!Array.isArray(traceEvents)) throw traceError(path, "is JSON, but no trace: it has no traceEvents");
-  const facts = checkedFacts(otherData, path);
+  const facts = checkedFacts(otherData, schema, path);
   const gatherer = new SpanGatherer(path);
   for (const event of traceEvents) gatherer.take(event);
   return gatherer.done(facts, true);
@@ -169,10 +172,15 @@ const linesWithin = (lines: Iterator<string>, most: number, path: string): strin
  *
  * Cost: linear in events; lines are held one at a time.
  *
+ * @param schema of what stands before the events: `traceFacts`, or more than that.
  * @param path of the file, for errors.
  * @throws ArgumentError in one line, for what no program of ours has written and for a line that is damaged.
  */
-export const parseTrace = (lines: Iterable<string>, path: string): ReadTrace => {
+export const parseTrace = <Facts extends TraceFacts>(
+  lines: Iterable<string>,
+  schema: z.ZodType<Facts>,
+  path: string,
+): ReadTrace<Facts> => {
   const rest = lines[Symbol.iterator]();
   const first = rest.next();
   if (first.done === true || first.value === "") throw traceError(path, "is empty");
@@ -180,9 +188,9 @@ export const parseTrace = (lines: Iterable<string>, path: string): ReadTrace => 
   if (facts === undefined) {
     const others = linesWithin(rest, mostCharacters - first.value.length, path);
     if (others.length === 0 && isHeadCut(first.value)) throw traceError(path, "was cut off before its first event");
-    return parseWhole([first.value, ...others].join("\n"), path);
+    return parseWhole([first.value, ...others].join("\n"), schema, path);
   }
-  const checked = checkedFacts(facts, path);
+  const checked = checkedFacts(facts, schema, path);
   const gatherer = new SpanGatherer(path);
   for (let line = rest.next(); line.done !== true; ) {
     const text = line.value;

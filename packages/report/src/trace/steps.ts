@@ -44,18 +44,39 @@ export const worldSteps = (ranks: readonly RankSpans[]): readonly WorldStep[] =>
 export const secondsOf = ({ startSeconds, endSeconds }: Pick<Span, "startSeconds" | "endSeconds">): number =>
   endSeconds - startSeconds;
 
-/** All spans of one name in a step. */
-interface SpanSum {
+/** All spans of one name. */
+export interface SpanSum {
   readonly seconds: number;
   readonly calls: number;
   /** Of the first of them. */
   readonly phase: Phase | undefined;
 }
 
-/** What each rank spent on spans of one track in one step, by their names. */
-const secondsByName = (step: RankStep, track: Span["track"]): ReadonlyMap<string, SpanSum> => {
+/** How long a step took: of the rank that took longest. */
+export const worldSeconds = (step: WorldStep): number => Math.max(...step.map(({ whole }) => secondsOf(whole)));
+
+/** Spans of ranks from a moment on: it is their 0. */
+export const spansFrom = (ranks: readonly RankSpans[], begin: number): RankSpans[] =>
+  ranks.map((rank) => ({
+    ...rank,
+    spans: rank.spans.map((span) => ({
+      ...span,
+      startSeconds: span.startSeconds - begin,
+      endSeconds: span.endSeconds - begin,
+    })),
+  }));
+
+/** The spans of one step, from its earliest begin on. */
+export const timelineOf = (step: WorldStep): RankSpans[] =>
+  spansFrom(
+    step.map(({ rank, whole, spans }) => ({ rank, spans: [whole, ...spans] })),
+    Math.min(...step.map(({ whole }) => whole.startSeconds)),
+  );
+
+/** What spans of one track take, by their names. */
+export const sumsByName = (spans: readonly Span[], track: Span["track"]): ReadonlyMap<string, SpanSum> => {
   const sums = new Map<string, { seconds: number; calls: number; phase: Phase | undefined }>();
-  for (const span of step.spans) {
+  for (const span of spans) {
     if (span.track !== track) continue;
     const sum = sums.get(span.name) ?? { seconds: 0, calls: 0, phase: span.args?.phase };
     sum.seconds += secondsOf(span);
@@ -69,5 +90,5 @@ const secondsByName = (step: RankStep, track: Span["track"]): ReadonlyMap<string
 export const secondsByRank = (
   steps: readonly WorldStep[],
   track: Span["track"],
-): readonly (readonly ReturnType<typeof secondsByName>[])[] =>
-  Array.from({ length: steps[0]?.length ?? 0 }, (_, rank) => steps.map((step) => secondsByName(step[rank]!, track)));
+): readonly (readonly ReturnType<typeof sumsByName>[])[] =>
+  Array.from({ length: steps[0]?.length ?? 0 }, (_, rank) => steps.map((step) => sumsByName(step[rank]!.spans, track)));

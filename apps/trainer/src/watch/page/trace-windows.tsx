@@ -1,0 +1,132 @@
+import { useSignal } from "@preact/signals";
+import { secondsText } from "@skein/report";
+import type { RankSpans } from "@skein/tensor-core";
+import type { JSX } from "preact";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import type * as traceScript from "./trace-script.ts";
+import type { TraceView } from "./trace-view.ts";
+
+/** What the script that reads traces offers. */
+export type TraceScript = typeof traceScript;
+
+/** Of each track, so many names. */
+const mostRows = 12;
+
+const Figure = ({
+  script,
+  ranks,
+  hasSteps,
+  label,
+}: {
+  readonly script: TraceScript;
+  readonly ranks: readonly RankSpans[];
+  readonly hasSteps: boolean;
+  readonly label: string;
+}): JSX.Element => {
+  const place = useRef<HTMLDivElement>(null);
+  const __html = useMemo(() => script.timelineHtml(ranks, hasSteps, label), [ranks, hasSteps, label]);
+  useEffect(() => {
+    script.zoom(place.current!);
+  }, []);
+  return (
+    <div ref={place}>
+      {/* What the trace says is escaped where the figure is made. */}
+      <figure data-timeline="" dangerouslySetInnerHTML={{ __html }} />
+    </div>
+  );
+};
+
+const Table = ({
+  script,
+  ranks,
+}: {
+  readonly script: TraceScript;
+  readonly ranks: readonly RankSpans[];
+}): JSX.Element => (
+  <div class="scroll" tabIndex={0} role="region" aria-label="timeline, data">
+    <table>
+      <caption>What took longest on each track of each rank, up to {mostRows} names</caption>
+      <thead>
+        <tr>
+          {["rank", "track", "what", "times", "together"].map((name) => (
+            <th scope="col" key={name}>
+              {name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {script.rowsOfSpans(ranks, mostRows).map(({ rank, track, name, calls, seconds }) => (
+          <tr key={`${rank} ${track} ${name}`}>
+            <td>{rank}</td>
+            <td>{track}</td>
+            <th scope="row">{name}</th>
+            <td>{calls}</td>
+            <td>{secondsText(seconds)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+);
+
+/** A trace that was read: a choice of its steps, the timeline, and its numbers. */
+export const TraceWindows = ({
+  script,
+  view,
+  name,
+}: {
+  readonly script: TraceScript;
+  readonly view: TraceView;
+  readonly name: string;
+}): JSX.Element => {
+  const windows = useMemo(() => script.windowsOf(view, secondsText), [view]);
+  const key = useSignal(windows[0]?.key);
+  const isTable = useSignal(false);
+  const shown = windows.find((one) => one.key === key.value) ?? windows[0];
+  const all = useMemo(() => shown?.ranks() ?? [], [shown]);
+  const ranks = useMemo(() => script.shownRanks(all), [all]);
+  if (shown === undefined) return <p>{name} holds no span.</p>;
+  return (
+    <>
+      <div class="toolbar">
+        <label>
+          show{" "}
+          <select
+            value={shown.key}
+            onChange={(event) => {
+              key.value = event.currentTarget.value;
+            }}
+          >
+            {windows.map((one) => (
+              <option key={one.key} value={one.key}>
+                {one.title}
+              </option>
+            ))}
+          </select>
+        </label>
+      </div>
+      <p class="quiet">
+        {script.timelineKeys}
+        {view.isCut && " The trace was cut off: what it holds up to there is shown."}
+        {ranks.length < all.length &&
+          ` ${ranks.length} of ${all.length} ranks are shown: those that wait least, and those that wait most.`}
+      </p>
+      <Figure
+        key={shown.key}
+        script={script}
+        ranks={ranks}
+        hasSteps={shown.hasSteps}
+        label={`Timeline of ${name}: ${shown.title}`}
+      />
+      <details
+        onToggle={(event) => {
+          isTable.value = event.currentTarget.open;
+        }}
+      >
+        <summary>data table</summary>
+        {isTable.value && <Table script={script} ranks={ranks} />}
+      </details>
+    </>
+  );
+};
