@@ -81,6 +81,7 @@ export interface EncodedRecords {
 /** Samples in memory, or in files. */
 export type Samples = Records | EncodedRecords;
 
+/** Whether samples lie in files, of which each is decoded when it is asked for. */
 export const isEncoded = (samples: Samples): samples is EncodedRecords => "images" in samples;
 
 /**
