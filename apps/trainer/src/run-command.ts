@@ -38,7 +38,7 @@ const execute = async (
   };
   const watch = options.watch === true ? await watchBeside(run, (line) => progress.note(line)) : undefined;
   try {
-    const { summary, step, checkpoint, traceFault, output, prepared } = await runJob({
+    const { summary, step, checkpoint, traceFault, tracePath, output, prepared } = await runJob({
       ...restarts,
       ...run,
       interruption,
@@ -54,7 +54,7 @@ const execute = async (
         const learnt = requireLearnt(output, summary);
         if (options.json !== true) print(learnt);
       } else if (options.json !== true)
-        for (const line of nextSteps(output, prepared.totalSteps, options.trace)) progress.note(line);
+        for (const line of nextSteps(output, prepared.totalSteps, tracePath)) progress.note(line);
       return exitCodes.ok;
     }
     process.stderr.write(

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { hasCheckpoint, newestCheckpoint } from "./checkpoint.ts";
 import { checkpointSecret } from "./checkpoint-manifest.ts";
 import { chooseBackend, surveyHardware } from "./choose-backend.ts";
@@ -18,10 +19,7 @@ import { checkResumable, type Given, prepare, type Prepared, withBackend } from 
 
 /** A job to run, and where. */
 export interface JobRun
-  extends Pick<
-    RunInput,
-    "runner" | "interruption" | "progress" | "maxRestarts" | "tracePath" | "profile" | "detailEvery"
-  > {
+  extends Pick<RunInput, "runner" | "interruption" | "progress" | "maxRestarts" | "profile" | "detailEvery"> {
   readonly job: Job;
   /** What a program gave in place of names. */
   readonly given?: Given | undefined;
@@ -29,6 +27,8 @@ export interface JobRun
   readonly output?: string | undefined;
   /** Begin anew, go on from the newest checkpoint in `output`, or do so where there is one. */
   readonly start: "anew" | "from checkpoint" | "from checkpoint if possible";
+  /** File for a Chrome trace of the first steps; true: `trace.json` in the output folder. Default: none. */
+  readonly tracePath?: string | true | undefined;
   /** Called once all is read and checked: from here on a stop is a matter of the ranks, who save first. */
   readonly onPrepared?: (() => void) | undefined;
 }
@@ -37,6 +37,8 @@ export interface JobRun
 export interface JobOutcome extends Outcome {
   readonly output: string;
   readonly prepared: Prepared;
+  /** Where a trace was to be written. */
+  readonly tracePath: string | undefined;
 }
 
 /** A prepared job, and what people are told about it. */
@@ -74,6 +76,11 @@ export const prepareOn = async (run: Pick<JobRun, "job" | "given">): Promise<Not
   return { prepared, notes: [...notes, memoryLine(await stepMemoryOf(prepared))] };
 };
 
+const traceFile = "trace.json";
+
+const tracePathOf = ({ tracePath }: Pick<JobRun, "tracePath">, output: string): string | undefined =>
+  tracePath === true ? join(output, traceFile) : tracePath;
+
 /** Look at what a run will write before it trains. @throws ConfigError. */
 const requirePlaces = (output: string, tracePath: string | undefined): void => {
   requireOutput(output);
@@ -92,7 +99,7 @@ const runIn = async (input: Omit<RunInput, "metrics">): Promise<JobOutcome> => {
   try {
     const outcome = await runWithRestarts({ ...input, metrics });
     await end({ how: outcome.summary === undefined ? "stopped" : "finished" });
-    return { ...outcome, output, prepared };
+    return { ...outcome, output, prepared, tracePath: input.tracePath };
   } catch (error) {
     const { code, message } = describeError(error);
     await end({ how: code === "interrupted" ? "stopped" : "failed", reason: message });
@@ -109,14 +116,15 @@ const begin = async (run: JobRun, checkpointSecret: string | undefined): Promise
   run.onPrepared?.();
   const claimed = run.start === "anew" ? claimOutput(job.name, run.output) : reclaimOutput(job.name, run.output);
   const output = claimed.path;
+  const tracePath = tracePathOf(run, output);
   try {
-    requirePlaces(output, run.tracePath);
+    requirePlaces(output, tracePath);
     saveJob(output, prepared.job);
     for (const note of [...prepared.remarks, ...notes]) progress.note(note);
     progress.note(
       `${job.name}: ${prepared.totalSteps} steps on ${job.ranks} ${job.ranks === 1 ? "rank" : "ranks"}, output in ${output}`,
     );
-    return await runIn({ ...run, prepared, output, checkpointSecret });
+    return await runIn({ ...run, tracePath, prepared, output, checkpointSecret });
   } catch (error) {
     dropUnusedOutput(claimed);
     throw explainDiskFull(error, output, undefined);
@@ -138,9 +146,10 @@ const goOn = async (run: JobRun, output: string, checkpointSecret: string | unde
   for (const note of [...skipped, ...notes, ...prepared.remarks, ...checkResumable(prepared, resume)])
     progress.note(note);
   progress.note(`${job.name}: going on from ${resume.folder}, step ${resume.manifest.step} of ${prepared.totalSteps}`);
-  requirePlaces(output, run.tracePath);
+  const tracePath = tracePathOf(run, output);
+  requirePlaces(output, tracePath);
   saveJob(output, prepared.job); // what was asked for now holds for the next resume, too
-  return runIn({ ...run, prepared, output, resume, checkpointSecret });
+  return runIn({ ...run, tracePath, prepared, output, resume, checkpointSecret });
 };
 
 /**
