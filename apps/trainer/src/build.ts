@@ -282,7 +282,7 @@ const bareModel = async (
     const made = await makeOwn("model", job, task);
     return checkedModel(made, task.predicts, moduleName("model", job), dirname(job.file));
   }
-  return buildOwnModel({ memory, mesh, model: job }, task, experts);
+  return buildOwnModel({ ...others, model: job }, task, experts);
 };
 
 /** What a part of a job says beside its kind. */
