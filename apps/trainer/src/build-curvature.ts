@@ -26,7 +26,6 @@ import {
   momentum,
   type Schedule,
 } from "@skein/tensor-core";
-import { buildLearningRate } from "./build-learning-rate.ts";
 import type { Curvature, CurvatureMode } from "./curvature.ts";
 import { decayMaskOf, type ParameterGroups } from "./parameter-groups.ts";
 import type { CurvaturePlan } from "./planning/curvature-plan.ts";
@@ -129,12 +128,11 @@ export interface CurvatureInput {
  * @throws ConfigError for a model without a layer.
  */
 export const buildCurvature = (
-  { optimizer, learningRate, ranks, batch }: Job,
-  totalSteps: number,
+  { optimizer, ranks, batch }: Job,
+  rate: Schedule,
   { find, groups, plan }: CurvatureInput,
 ): Curvature | undefined => {
   const mask = decayMaskOf(groups, () => true);
-  const rate = buildLearningRate(learningRate, totalSteps);
   const always = { modeAt: (): CurvatureMode => "keep", observing: undefined, factorNames: [] };
   switch (optimizer.kind) {
     case "eva":

@@ -7,10 +7,12 @@ import {
   loadIdx,
   loadImageFolder,
   loadImageManifest,
+  loadImageShards,
   loadMnist,
   loadNumpy,
   openImageFolder,
   openImageManifest,
+  openImageShards,
 } from "@skein/data/node";
 import { lamb, lars } from "@skein/second-order";
 import { cnn, gpt, mlp, type Model, normalised, resnet18 } from "@skein/models";
@@ -35,7 +37,6 @@ import {
   sgd,
   type Tensor,
 } from "@skein/tensor-core";
-import { buildLearningRate } from "./build-learning-rate.ts";
 import type { Curvature } from "./curvature.ts";
 import { ConfigError } from "./errors.ts";
 import { buildExperts } from "./build-experts.ts";
@@ -45,6 +46,7 @@ import { shardedOptimizer } from "./sharded-optimizer.ts";
 import { checkedData } from "./modules/checked-data.ts";
 import { checkedModel } from "./modules/checked-model.ts";
 import { makeOwn, moduleName } from "./modules/load-module.ts";
+import { withOwnMetrics } from "./modules/own-metrics.ts";
 import type { DataSet, Task } from "./modules/task.ts";
 import { sidesOf } from "./image-sides.ts";
 import type { DataJob, Job, ModelJob, OptimizerJob, PrecisionJob } from "./job.ts";
@@ -54,7 +56,7 @@ import { pretrainedModel } from "./pretrained/pretrained-model.ts";
 
 // This file and build-exchange.ts turn names of a job into things; all others take the things.
 
-type ImageJob = Extract<DataJob, { readonly kind: "image-folder" | "image-manifest" }>;
+type ImageJob = Extract<DataJob, { readonly kind: "image-folder" | "image-manifest" | "webdataset" }>;
 
 /** Images, decoded before training, or while it goes on. */
 const loadImages = (job: ImageJob): Promise<Images<Samples>> => {
@@ -71,6 +73,12 @@ const loadImages = (job: ImageJob): Promise<Images<Samples>> => {
     return lazily === undefined
       ? loadImageFolder({ ...options, folder })
       : openImageFolder({ ...options, ...lazily, folder });
+  }
+  if (job.kind === "webdataset") {
+    const shards = job;
+    return lazily === undefined
+      ? loadImageShards({ ...options, shards })
+      : openImageShards({ ...options, ...lazily, shards });
   }
   const { file } = job;
   return lazily === undefined
@@ -92,6 +100,7 @@ const loadData = async (job: DataJob): Promise<DataSet> => {
       return { ...loadIdx(job), predicts: "classes" };
     case "image-folder":
     case "image-manifest":
+    case "webdataset":
       return { ...(await loadImages(job)), predicts: "classes" };
     case "numpy":
       return loadNumpy(job);
@@ -253,41 +262,54 @@ export const seenBy = <Own extends Model>(
  * @throws ConfigError, ModuleError.
  */
 export const buildModel = async (
-  job: ModelInput & Pick<Job, "model" | "data">,
+  job: ModelInput & Pick<Job, "model" | "data" | "metrics">,
   task: Task,
-  options: { readonly given?: Model | undefined; readonly experts?: ExpertsPlan | undefined } = {},
+  { given, experts }: { readonly given?: Model | undefined; readonly experts?: ExpertsPlan | undefined } = {},
 ): Promise<Model> =>
+  // what a program gave was traced with the job's metrics
   job.model.kind === "program"
-    ? (options.given ?? ofAProgram("model"))
-    : seenBy(await bareModel(job, task, options.experts), job.data, task);
+    ? (given ?? ofAProgram("model"))
+    : withOwnMetrics(seenBy(await bareModel(job, task, experts), job.data, task), job, task);
 
 const bareModel = async (
-  { model: job, memory, mesh }: ModelInput & Pick<Job, "model">,
+  { model: job, ...others }: ModelInput & Pick<Job, "model">,
   task: Task,
   experts: ExpertsPlan | undefined,
 ): Promise<Model> => {
   if (job.kind === "program") return ofAProgram("model");
-  if (job.kind === "pretrained") return pretrainedModel(job, task, memory);
+  if (job.kind === "pretrained") return pretrainedModel(job, task, others.memory);
   if (job.kind === "module") {
     const made = await makeOwn("model", job, task);
     return checkedModel(made, task.predicts, moduleName("model", job), dirname(job.file));
   }
-  return buildOwnModel({ memory, mesh, model: job }, task, experts);
+  return buildOwnModel({ ...others, model: job }, task, experts);
 };
 
 /** What a part of a job says beside its kind. */
 const settingsOf = <Part extends { readonly kind: string }>({ kind: _, ...settings }: Part): Omit<Part, "kind"> =>
   settings;
 
+/** What an optimizer is made of beside the job. */
+interface RuleInput {
+  /** What the job says of single parameters. */
+  readonly groups: ParameterGroups;
+  /** Of the job, where its optimizer looks at it. */
+  readonly curvature: Curvature | undefined;
+  /** What a module makes, where the job names one. */
+  readonly own: GradientTransformation<unknown> | undefined;
+}
+
 const buildRule = (
   job: OptimizerJob,
   learningRate: Schedule,
-  groups: ParameterGroups,
-  curvature: Curvature | undefined,
+  { groups, curvature, own }: RuleInput,
 ): GradientTransformation<unknown> => {
   const mask = decayMaskOf(groups, () => true);
   const matrices = decayMaskOf(groups, decayMatrices);
   switch (job.kind) {
+    case "module":
+      if (own === undefined) throw new InvariantError("an optimizer was built without what its module makes");
+      return own;
     case "sgd":
       return sgd({ ...settingsOf(job), learningRate, mask });
     case "momentum":
@@ -318,17 +340,13 @@ const buildRule = (
   }
 };
 
-/** @param curvature of the job, where its optimizer looks at it. */
 export const buildOptimizer = (
-  { optimizer, learningRate, clipNorm, zero }: Job,
-  totalSteps: number,
-  { sharding, mesh, groups }: { readonly sharding: Sharding; readonly mesh: Mesh; readonly groups: ParameterGroups },
-  curvature?: Curvature,
+  { optimizer, clipNorm, zero }: Job,
+  rate: Schedule,
+  { sharding, mesh }: { readonly sharding: Sharding; readonly mesh: Mesh },
+  input: RuleInput,
 ): GradientTransformation<unknown> => {
-  const onEachRank = atOwnRates(
-    buildRule(optimizer, buildLearningRate(learningRate, totalSteps), groups, curvature),
-    groups,
-  );
+  const onEachRank = atOwnRates(buildRule(optimizer, rate, input), input.groups);
   const rule = zero === 1 ? shardedOptimizer(onEachRank, replicasAxisOf({ sharding, mesh })) : onEachRank;
   return clipNorm === undefined
     ? rule
@@ -343,9 +361,9 @@ const updatesIn = (state: unknown): Tensor => {
 
 /** The learning rate of the next update, f32 scalar, by the state of the job's optimizer. Traced. */
 export const buildLearningRateOf =
-  ({ learningRate }: Job, totalSteps: number): ((optimizerState: unknown) => Tensor) =>
+  (rate: Schedule): ((optimizerState: unknown) => Tensor) =>
   (state) =>
-    resolveSchedule(buildLearningRate(learningRate, totalSteps), updatesIn(state));
+    resolveSchedule(rate, updatesIn(state));
 
 /** The scale of the loss; none where gradients are f32. */
 export const buildLossScale = (job: PrecisionJob): LossScale | undefined => {

@@ -122,6 +122,9 @@ const decoded = {
     ),
 };
 
+const shards = z.union([path, z.array(path).min(1).max(1000)]);
+const extension = z.string().min(1).max(100);
+
 const text = {
   window: count.default(128).describe("Bytes, or tokens of the tokenizer, that the model sees at once."),
   tokenizer: path
@@ -213,6 +216,31 @@ export const dataSchema: z.ZodType<DataJob> = z
         ...images("images"),
       })
       .describe("The same images, wherever they lie, that a file names; needs package sharp."),
+    z
+      .strictObject({
+        kind: z.literal("webdataset"),
+        file: shards.describe(
+          "Tar files, here, from the folder of the job file, or by their addresses, https://…, whose servers must give parts of files; folders with such, or several of these; {000..146} stands for each of these numbers.",
+        ),
+        testFile: shards
+          .optional()
+          .describe("Those to judge by. Default: testFraction of the samples, by their names."),
+        image: extension
+          .optional()
+          .describe(
+            "What a sample's image is called behind the key. Default: what is an image by its name, such as jpg.",
+          ),
+        label: extension.optional().describe("What its label is called. Default: cls."),
+        field: z
+          .string()
+          .min(1)
+          .max(100)
+          .optional()
+          .describe("Key of the label, where label is json or ends so. Default: label."),
+        ...decoded,
+        ...images("images"),
+      })
+      .describe("Images in shards of WebDataset, samples of files such as 000.jpg and 000.cls; needs package sharp."),
     numpy,
     z.strictObject({ kind: z.literal("moby-dick"), ...text }),
     z

@@ -29,7 +29,9 @@ export const frozenPaths = (freeze: Job["freeze"], params: unknown): ReadonlySet
       throw new ConfigError([
         `${place}: "${pattern}" takes back what no pattern before it has frozen; put such a one before it, as in freeze: ["**", "${pattern}"]`,
       ]);
-    for (const { path } of meant) takesBack ? frozen.delete(path) : frozen.add(path);
+    for (const { path } of meant)
+      if (takesBack) frozen.delete(path);
+      else frozen.add(path);
   }
   if (frozen.size === parameters.length)
     throw new ConfigError([

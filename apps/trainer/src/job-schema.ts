@@ -21,6 +21,7 @@ import {
   optimizerSchema,
   precisionSchema,
 } from "./optimizer-schema.ts";
+import { ownModule } from "./own-schema.ts";
 import { freezeSchema, parameterFaults, ratesSchema, weightDecaysSchema } from "./parameter-schema.ts";
 import { count } from "./ranges.ts";
 
@@ -114,9 +115,25 @@ export const jobSchema: z.ZodType<Job> = z
           .describe(
             "End the run early, once so many evaluations in a row have had no lower loss than the best before. Default: never.",
           ),
+        samples: count
+          .max(64)
+          .optional()
+          .describe(
+            "Show what the model makes of so many held-out samples after each evaluation, at most 64: labels, numbers, or the second half of a text. Default: none.",
+          ),
       })
       .prefault({})
       .describe("Evaluation on held-out samples."),
+    metrics: z
+      .strictObject(ownModule)
+      .optional()
+      .describe("Figures of yours that evaluations tell too: export default (task, options) => ({ rows, metrics })."),
+    callbacks: z
+      .strictObject(ownModule)
+      .optional()
+      .describe(
+        "Functions of yours that are called as a run begins, after steps, evaluations and checkpoints, and at its end: export default (run, options) => ({ onStep }).",
+      ),
     checkpoint: z
       .strictObject({
         everySteps: count
@@ -181,6 +198,11 @@ export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
     fault(
       ["accumulate"],
       `with overlap: dear an update is made in the forward pass of the next step, of which a step in ${accumulate} parts has several; use wait-free`,
+    );
+  if (job.metrics !== undefined && job.mesh.tensor > 1)
+    fault(
+      ["metrics"],
+      `metrics of yours look at all that the model gives for a sample, of which ranks along mesh.tensor have ${job.mesh.tensor} parts; use mesh.tensor: 1, or leave metrics out`,
     );
   if (job.epochs === undefined && job.steps === undefined)
     fault([], "neither epochs nor steps is given, so the run would have no end; give one of them");

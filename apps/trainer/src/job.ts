@@ -1,9 +1,11 @@
 import type { BucketsJob, CompressionJob, OverlapName, PrioritiesName } from "./exchange-job.ts";
+import type { ModuleJob } from "./module-job.ts";
 
 export type * from "./exchange-job.ts";
+export type { ModuleJob } from "./module-job.ts";
 
 import type { ColourJitter, ResizedCrop } from "@skein/data";
-import type { DocumentOptions, ImageOptions, NumpyOptions, TokenFileOptions } from "@skein/data/node";
+import type { DocumentOptions, ImageOptions, NumpyOptions, ShardOptions, TokenFileOptions } from "@skein/data/node";
 
 /** A checked job: every default filled in, every rule kept. What a job file may say stands in `job-schema.ts`. */
 export interface Job {
@@ -54,6 +56,10 @@ export interface Job {
   /** In which order collectives add: that of ranks gives the same bits on every transport and network. */
   readonly sumOrder: "rank" | "any";
   readonly evaluation: EvaluationJob;
+  /** Figures that the run is judged by beside those of its model. */
+  readonly metrics?: ModuleJob | undefined;
+  /** Functions that are called when something happens in the run; they change no bit. */
+  readonly callbacks?: ModuleJob | undefined;
   readonly checkpoint: {
     readonly everySteps?: number | undefined;
     readonly keep: number;
@@ -71,6 +77,8 @@ export interface EvaluationJob {
   readonly everySteps?: number | undefined;
   /** End the run once so many evaluations in a row were no better than the best before. Default: never. */
   readonly stopAfter?: number | undefined;
+  /** Held-out samples whose outputs are shown after each evaluation. Default: none. */
+  readonly samples?: number | undefined;
 }
 
 /** What ranks share out beside the batch. */
@@ -152,19 +160,6 @@ export interface TextJob extends Limits {
   readonly tokenizer?: string | undefined;
 }
 
-/** A function of a user's, in a module of theirs. */
-export interface ModuleJob {
-  readonly kind: "module";
-  /** Absolute once the job is loaded. */
-  readonly file: string;
-  /** Name of the export. */
-  readonly export: string;
-  /** Passed to it as they are. */
-  readonly options: Readonly<Record<string, unknown>>;
-  /** SHA-256 of what the file and its imports hold, once the job is loaded. */
-  readonly digest?: string | undefined;
-}
-
 /** What a program gave to `train()`. */
 export interface ProgramJob {
   readonly kind: "program";
@@ -234,6 +229,7 @@ export type DataJob =
     } & Images)
   | ({ readonly kind: "image-folder"; readonly folder: string } & DecodedImages)
   | ({ readonly kind: "image-manifest"; readonly file: string } & DecodedImages)
+  | ({ readonly kind: "webdataset" } & ShardOptions & DecodedImages)
   | ({ readonly kind: "numpy" } & NumpyOptions & Images)
   | ({ readonly kind: "moby-dick" } & TextJob)
   | ({ readonly kind: "text" } & Omit<DocumentOptions, "tokenizer"> & TextJob)
@@ -374,7 +370,8 @@ export type OptimizerJob =
       readonly adamShare: number;
     }
   | { readonly kind: "lars"; readonly decay: number; readonly weightDecay: number; readonly coefficient: number }
-  | ({ readonly kind: "lamb"; readonly weightDecay: number } & AdamJob);
+  | ({ readonly kind: "lamb"; readonly weightDecay: number } & AdamJob)
+  | ModuleJob;
 
 interface AfterPreconditioning {
   readonly momentum: number;
@@ -431,6 +428,8 @@ export interface LearningRateJob {
   readonly peak: number;
   readonly warmupSteps: number;
   readonly decay: "constant" | "cosine" | "step" | "linear" | "polynomial" | "wsd" | "one-cycle";
+  /** In place of a decay. */
+  readonly schedule?: ModuleJob | undefined;
   readonly final: number;
   readonly factor: number;
   readonly everySteps?: number | undefined;

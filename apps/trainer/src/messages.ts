@@ -7,7 +7,7 @@ import type { BestSoFar } from "./best-so-far.ts";
 import type { BackendName } from "./backend.ts";
 import type { SavedFile } from "./checkpoint-part.ts";
 import type { ErrorReport } from "./errors.ts";
-import type { EvaluationSums } from "./evaluate.ts";
+import type { EvaluationSums } from "./evaluation-sums.ts";
 import type { RoutingJson } from "./placement/routing-file.ts";
 import type { MovedLayer } from "./placement/moved-layer.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
@@ -15,6 +15,7 @@ import type { Job } from "./job.ts";
 import type { AllToAllSamples } from "./links/all-to-all-times.ts";
 import type { DataSet } from "./modules/task.ts";
 import type { TracedModel } from "./modules/traced-model.ts";
+import type { SampleOutput } from "./samples/sample-outputs.ts";
 import type { UpdateFigures } from "./update-figures.ts";
 
 /** What all ranks of a run agree on. The controller of the run makes it. */
@@ -131,6 +132,8 @@ export type RankMessage =
       /** Of rank 0: how it compares to those before, where something follows from that. */
       readonly best?: BestSoFar | undefined;
     }
+  /** Of rank 0: what the model makes of some held-out samples, before the figures of that evaluation. */
+  | { readonly type: "sampled"; readonly step: number; readonly samples: readonly SampleOutput[] }
   /** Of rank 0: what all ranks have agreed upon before the first step, and a word on it for people. */
   | { readonly type: "planned"; readonly plan: ExchangePlan; readonly remark: string }
   /** Of rank 0: experts that were moved after a step, and what it took. */

@@ -4,6 +4,7 @@ import { leavesByPath } from "@skein/tensor-core/backend";
 import { describe, expect, test } from "vitest";
 import { checkJob } from "./config.ts";
 import { data } from "../test/points.ts";
+import { jobHashOf } from "./prepare.ts";
 import { buildParts } from "./train-state.ts";
 
 const base = {
@@ -96,6 +97,21 @@ describe.each(decaying)("weight decay of %s", (kind) => {
     expect(spared.get(own)).toEqual(plain.get(own));
     expect(spared.get(own)).not.toEqual(none.get(own));
   });
+});
+
+test("what is said of parameters and of labels is part of what a checkpoint must agree with", () => {
+  const jobOf = (settings: object) =>
+    checkJob({ ...base, optimizer: { kind: "sgd", weightDecay: 0.1 }, ...settings }, { file: "test" });
+  const hashes = [
+    {},
+    { freeze: ["layers.0"] },
+    { freeze: ["layers.1"] },
+    { rates: { "layers.0": 2 } },
+    { weightDecays: { "layers.0": 2 } },
+    { labelSmoothing: 0.1 },
+  ].map((settings) => jobHashOf(jobOf(settings)));
+  expect(new Set(hashes).size).toBe(6);
+  expect(jobHashOf({ ...jobOf({}), freeze: undefined, rates: undefined })).toBe(hashes[0]);
 });
 
 test("factors without effect are refused", async () => {

@@ -45,9 +45,11 @@ describe("patterns of parameters", () => {
     );
     expect(patterns("blocks.12")).toThrow('did you mean "blocks.1"?');
     expect(patterns("model.layers.0.self_attn")).toThrow("its parts are blocks, embedding, head");
-    expect(() => parameterGroups({ weightDecays: { nothing: 1 } }, { only: params }, { frozen: new Set() })).toThrow(
-      "its parts are only.blocks, only.embedding, only.head",
-    );
+    expect(patterns("blocks.*.attention.**")).toThrow("the parts of blocks.* are norm, query");
+    expect(patterns("blocks.0.query.scale")).toThrow('did you mean "blocks.0.query.bias"?');
+    expect(patterns("blocks/0/attention/bias")).toThrow("the parts of blocks.0 are norm, query");
+    expect(patterns("blocks.first")).toThrow("the parts of blocks are 0, 1, 2, 3, 4, 5, 6, 7, and 4 more");
+    expect(patterns("**.attention")).toThrow("its parts are blocks, embedding, head");
   });
 });
 

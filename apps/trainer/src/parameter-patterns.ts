@@ -44,14 +44,19 @@ const namesOf = (parameters: readonly NamedParameter[]): string[] => [
 /** Most names that an error lists. */
 const mostListed = 8;
 
-/** The parts that a model consists of; those of its only part where it has one. */
-const partsIn = (names: readonly string[]): string => {
-  for (let depth = 1; ; depth++) {
-    const parts = names.filter((name) => name.split(".").length === depth);
-    if (parts.length === 0) return names.join(", ");
-    if (parts.length > 1)
-      return `${parts.slice(0, mostListed).join(", ")}${parts.length > mostListed ? `, and ${parts.length - mostListed} more` : ""}`;
+const listed = (words: readonly string[]): string =>
+  `${words.slice(0, mostListed).join(", ")}${words.length > mostListed ? `, and ${words.length - mostListed} more` : ""}`;
+
+/** What there is instead of a pattern: the parts of what of it is there, from its beginning. */
+const partsBeside = (pattern: string, parameters: readonly NamedParameter[]): string => {
+  const asked = pattern.replaceAll("/", ".").split(/(?<!\.)\.(?!\.)/);
+  for (let depth = asked.length - 1; depth > 0; depth--) {
+    const whole = asked.slice(0, depth).join(".");
+    const inside = parameters.filter(({ path }) => posix.matchesGlob(asGlob(path), `${asGlob(whole)}/**`));
+    const parts = new Set(inside.map(({ path }) => path.split(".")[depth]!));
+    if (parts.size > 0 && !whole.includes("**")) return `the parts of ${whole} are ${listed([...parts])}`;
   }
+  return `its parts are ${listed([...new Set(parameters.map(({ path }) => path.split(".")[0]!))])}`;
 };
 
 /** A pattern without what matches anything at its end: what its author had in mind. */
@@ -70,9 +75,8 @@ export const parametersOf = (
 ): readonly NamedParameter[] => {
   const meant = parameters.filter((parameter) => meansParameter(pattern, parameter));
   if (meant.length > 0) return meant;
-  const names = namesOf(parameters);
-  const near = didYouMean(named(pattern), [...names, normsAndBiases]);
+  const near = didYouMean(named(pattern), [...namesOf(parameters), normsAndBiases]);
   throw new ConfigError([
-    `${place}: "${pattern}" is none of the model's ${parameters.length} parameters, and no part of it; ${near === undefined ? `its parts are ${partsIn(names)}` : `did you mean "${near}"?`}`,
+    `${place}: "${pattern}" is none of the model's ${parameters.length} parameters, and no part of it; ${near === undefined ? partsBeside(named(pattern), parameters) : `did you mean "${near}"?`}`,
   ]);
 };

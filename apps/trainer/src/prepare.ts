@@ -1,11 +1,21 @@
+import { exchange } from "@skein/compressors";
 import { isEncoded, type SampleSpecs, stepsPerEpoch } from "@skein/data";
-import { byteLength, flattenTree, type Mesh, type Sharding, type TensorSpec } from "@skein/tensor-core";
+import {
+  byteLength,
+  flattenTree,
+  type Mesh,
+  type Sharding,
+  type Tensor,
+  type TensorSpec,
+  trace,
+} from "@skein/tensor-core";
 import { formatSpec, sameSpec } from "@skein/tensor-core/backend";
 import type { Model } from "@skein/models";
 import { buildData, buildModel, buildOwnModel } from "./build.ts";
 import { type Checkpoint, rankFile, requireSameTensors, sharedFile, specsText } from "./checkpoint.ts";
 import { sha256 } from "./checkpoint-part.ts";
 import { cutsOf, shardFilesIn, wholeSpec } from "./checkpoint-shards.ts";
+import { exchangeOptions } from "./loss-and-gradients.ts";
 import { expertsOf } from "./experts-of.ts";
 import { CheckpointError, ConfigError } from "./errors.ts";
 import { type ExchangePlan, isExchangePlanned } from "./planning/exchange-plan.ts";
@@ -16,17 +26,20 @@ import { placeOf } from "./mesh.ts";
 import type { DataJob, ExpertsJob, Job, ModelJob } from "./job.ts";
 import { withoutModulePlaces } from "./modules/module-keys.ts";
 import { dataDigest } from "./modules/data-digest.ts";
+import { loadOwnParts, type OwnParts } from "./modules/own-parts.ts";
 import { withHeadFor } from "./pretrained/pretrained-model.ts";
 import { type DataSet, taskOf } from "./modules/task.ts";
 import { modelOf, type TracedModel, traceModel } from "./modules/traced-model.ts";
 import {
   buildParts,
+  type Parts,
   type PartsInput,
   type SavedLeaves,
   splitLeaves,
   stateSharding,
   stateSpecs,
   totalStepsOf,
+  type TrainState,
 } from "./train-state.ts";
 
 /** A job with its data loaded and every rule checked that needs them. Nothing is written yet. */
@@ -38,10 +51,12 @@ export interface Prepared {
   readonly traced: TracedModel | undefined;
   readonly stepsPerEpoch: number;
   readonly totalSteps: number;
+  /** What modules of the job make of its training step. */
+  readonly own: OwnParts;
   /** Specs of what a checkpoint holds of all ranks, by name; whole, also of what ranks share out. */
   readonly whole: ReadonlyMap<string, TensorSpec>;
   /** Of what a rank has alone. */
-  readonly own: ReadonlyMap<string, TensorSpec>;
+  readonly ownLeaves: ReadonlyMap<string, TensorSpec>;
   /** Bytes of what a rank has of all that. */
   readonly stateBytes: number;
   readonly sharding: Sharding;
@@ -241,8 +256,9 @@ export interface Given {
 }
 
 /** @param plan of a run, where how tokens travel to experts follows from measurements. */
-export const partsInputOf = ({ job, model, totalSteps, data }: Prepared, plan?: ExchangePlan): PartsInput => ({
+export const partsInputOf = ({ job, model, totalSteps, data, own }: Prepared, plan?: ExchangePlan): PartsInput => ({
   job,
+  own,
   model:
     job.model.kind === "gpt" && isExpertsPlanned(job)
       ? buildOwnModel({ ...job, model: job.model }, taskOf(data), plan?.experts)
@@ -250,6 +266,24 @@ export const partsInputOf = ({ job, model, totalSteps, data }: Prepared, plan?: 
   totalSteps,
   train: data.train,
 });
+
+/**
+ * Trace what modules of the job make of a step: what is wrong with it is told once and at once, not by every rank.
+ *
+ * @throws ModuleError.
+ */
+const tryOwnParts = (parts: Parts, specs: TrainState<TensorSpec>, totalSteps: number): void => {
+  trace(
+    (state: TrainState<Tensor>) => {
+      const options = exchangeOptions(parts, parts.compressorAt(totalSteps - 1), state);
+      const [mean] = exchange(state.params, state.residuals, options);
+      const [updates, optimizer] = parts.optimizer.update(mean, state.optimizer, { params: state.params });
+      return [updates, optimizer, parts.learningRateOf(optimizer)];
+    },
+    [specs as never],
+    { mesh: parts.mesh },
+  );
+};
 
 /** @throws DataError, ConfigError, ModuleError. */
 export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> => {
@@ -264,11 +298,13 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
     ]);
   const model = await buildModel(job, taskOf(data), { given: given.model && modelOf(given.model) });
   // what is wrong with it is told once and at once, not by every rank
-  if (job.model.kind === "module") traceModel(model, data, job);
+  if (job.model.kind === "module" || job.metrics !== undefined) traceModel(model, data, job);
   else if (given.model === undefined) requireSmoothing(model, data, job);
-  const built = buildParts({ job, model, totalSteps, train: data.train });
+  const own = await loadOwnParts(job, totalSteps);
+  const built = buildParts({ job, model, totalSteps, train: data.train, own });
   const { sharding, mesh } = built;
   const specs = stateSpecs(built);
+  if (Object.keys(own).length > 0) tryOwnParts(built, specs, totalSteps);
   // What the job itself says of images is in its hash anyway.
   const digest = isOwn(job.data)
     ? dataDigest("augment" in job.data ? { ...data, augmentation: undefined } : data)
@@ -288,8 +324,9 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
     traced: given.model,
     stepsPerEpoch: perEpoch,
     totalSteps,
+    own,
     whole,
-    own: saved.own,
+    ownLeaves: saved.own,
     stateBytes,
     sharding,
     params: specs.params,
@@ -334,7 +371,7 @@ export const checkResumable = (prepared: Prepared, checkpoint: Checkpoint): stri
   const saved = tensors.get(sharedFile);
   if (saved === undefined) throw new CheckpointError(`${folder} has no ${sharedFile}; resume from another run`);
   requireSameTensors(savedSpecs(checkpoint, saved), whole, folder);
-  const hasOwn = prepared.own.size > 0 || [...tensors.keys()].some((name) => name.startsWith("rank-"));
+  const hasOwn = prepared.ownLeaves.size > 0 || [...tensors.keys()].some((name) => name.startsWith("rank-"));
   if (hasOwn && manifest.worldSize !== job.ranks) {
     throw new CheckpointError(
       `${folder} was written by ${manifest.worldSize} ranks, each with residuals of its own, but the job has ${job.ranks}; resume with ${manifest.worldSize} ranks`,

@@ -5,12 +5,13 @@ import type { Span } from "@skein/tensor-core";
 import type { SavedFile } from "./checkpoint-part.ts";
 import type { BestSoFar } from "./best-so-far.ts";
 import { describeError } from "./errors.ts";
-import type { EvaluationSums } from "./evaluate.ts";
+import type { EvaluationSums } from "./evaluation-sums.ts";
 import type { StepFigures } from "./live-state.ts";
 import type { RankMessage } from "./messages.ts";
 import type { RoutingJson } from "./placement/routing-file.ts";
 import type { MovedLayer } from "./placement/moved-layer.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
+import type { SampleOutput } from "./samples/sample-outputs.ts";
 import type { StepCosts } from "./step-meter.ts";
 import type { UpdateFigures } from "./update-figures.ts";
 
@@ -70,6 +71,10 @@ export class RankReport {
 
   evaluated(step: number, sums: EvaluationSums, seconds: number, best?: BestSoFar): void {
     this.post({ type: "evaluated", step, sums, seconds, ...(this.rank === 0 && best !== undefined && { best }) });
+  }
+
+  sampled(step: number, samples: readonly SampleOutput[]): void {
+    this.postOnce({ type: "sampled", step, samples });
   }
 
   saved(step: number, files: readonly SavedFile[]): void {

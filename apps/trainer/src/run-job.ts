@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { hasCheckpoint, newestCheckpoint } from "./checkpoint.ts";
 import { checkpointSecret } from "./checkpoint-manifest.ts";
 import { chooseBackend, surveyHardware } from "./choose-backend.ts";
@@ -12,15 +13,17 @@ import { memoryLine, stepMemoryOf } from "./step-memory.ts";
 import { preferenceOf } from "./members/network-world.ts";
 import { MetricFiles } from "./metrics.ts";
 import { claimOutput, dropUnusedOutput, reclaimOutput, requireOutput, saveJob } from "./output-folder.ts";
+import { CallbackQueue } from "./modules/callbacks.ts";
 import { requireWritable } from "./places.ts";
 import { type Ended, Provenance } from "./provenance/provenance.ts";
+import type { EndEvent, RunEvent } from "./run-events.ts";
 import { checkResumable, type Given, prepare, type Prepared, withBackend } from "./prepare.ts";
 
 /** A job to run, and where. */
 export interface JobRun
   extends Pick<
     RunInput,
-    "runner" | "interruption" | "progress" | "maxRestarts" | "tracePath" | "profile" | "detailEvery"
+    "runner" | "interruption" | "progress" | "beganAt" | "maxRestarts" | "profile" | "detailEvery" | "happened"
   > {
   readonly job: Job;
   /** What a program gave in place of names. */
@@ -29,6 +32,8 @@ export interface JobRun
   readonly output?: string | undefined;
   /** Begin anew, go on from the newest checkpoint in `output`, or do so where there is one. */
   readonly start: "anew" | "from checkpoint" | "from checkpoint if possible";
+  /** File for a Chrome trace of the first steps; true: `trace.json` in the output folder. Default: none. */
+  readonly tracePath?: string | true | undefined;
   /** Called once all is read and checked: from here on a stop is a matter of the ranks, who save first. */
   readonly onPrepared?: (() => void) | undefined;
 }
@@ -37,6 +42,10 @@ export interface JobRun
 export interface JobOutcome extends Outcome {
   readonly output: string;
   readonly prepared: Prepared;
+  /** Whether callbacks of the job stopped it. */
+  readonly endedItself: boolean;
+  /** Where a trace was to be written. */
+  readonly tracePath: string | undefined;
 }
 
 /** A prepared job, and what people are told about it. */
@@ -74,49 +83,88 @@ export const prepareOn = async (run: Pick<JobRun, "job" | "given">): Promise<Not
   return { prepared, notes: [...notes, memoryLine(await stepMemoryOf(prepared))] };
 };
 
+const traceFile = "trace.json";
+
+const tracePathOf = ({ tracePath }: Pick<JobRun, "tracePath">, output: string): string | undefined =>
+  tracePath === true ? join(output, traceFile) : tracePath;
+
 /** Look at what a run will write before it trains. @throws ConfigError. */
 const requirePlaces = (output: string, tracePath: string | undefined): void => {
   requireOutput(output);
   if (tracePath !== undefined) requireWritable(tracePath, "--trace");
 };
 
+interface FolderRun extends Omit<RunInput, "metrics"> {
+  readonly callbacks: CallbackQueue | undefined;
+}
+
 /** Run in a folder that is there, metrics beside it. */
-const runIn = async (input: Omit<RunInput, "metrics">): Promise<JobOutcome> => {
-  const { output, prepared } = input;
-  const metrics = new MetricFiles(output, input.resume?.manifest.step ?? 0);
+const runIn = async ({ callbacks, happened: tell, ...input }: FolderRun): Promise<JobOutcome> => {
+  const { output, prepared, resume } = input;
+  const firstStep = resume?.manifest.step ?? 0;
+  const metrics = new MetricFiles(output, firstStep);
   const provenance = input.profile === undefined ? new Provenance(output, prepared.totalSteps) : undefined;
+  let last: Pick<EndEvent, "step" | "checkpoint"> = { step: firstStep, checkpoint: resume?.folder };
+  const happened = (event: RunEvent): void => {
+    if (event.type === "step") last = { ...last, step: event.step };
+    if (event.type === "checkpoint") last = { ...last, checkpoint: event.folder };
+    callbacks?.take(event);
+    tell?.(event);
+  };
   const end = async (ended: Ended): Promise<void> => {
     const fault = await provenance?.end(ended);
     if (fault !== undefined) input.progress.note(fault);
+    happened({ type: "end", ...last, ...ended });
+    await callbacks?.done(last.checkpoint);
   };
   try {
-    const outcome = await runWithRestarts({ ...input, metrics });
+    happened({ type: "start", output, step: firstStep, totalSteps: prepared.totalSteps });
+    const outcome = await runWithRestarts({ ...input, metrics, happened }).catch(async (error: unknown) => {
+      const { code, message } = describeError(error);
+      await end({ how: code === "interrupted" ? "stopped" : "failed", reason: message }).catch((fault: unknown) => {
+        if (code === "interrupted") throw fault; // it is what stopped the run
+        input.progress.note(describeError(fault).message);
+      });
+      throw error;
+    });
     await end({ how: outcome.summary === undefined ? "stopped" : "finished" });
-    return { ...outcome, output, prepared };
-  } catch (error) {
-    const { code, message } = describeError(error);
-    await end({ how: code === "interrupted" ? "stopped" : "failed", reason: message });
-    throw error;
+    return {
+      ...outcome,
+      output,
+      prepared,
+      endedItself: callbacks?.hasStopped ?? false,
+      tracePath: input.tracePath,
+    };
   } finally {
     metrics.close();
   }
 };
 
+/** Callbacks of a run that is no measurement. */
+const callbacksOf = async ({
+  job: { callbacks },
+  interruption,
+  profile,
+}: JobRun): Promise<CallbackQueue | undefined> =>
+  callbacks === undefined || profile !== undefined ? undefined : CallbackQueue.load(callbacks, interruption);
+
 /** Begin a run, in an output folder of its own. */
 const begin = async (run: JobRun, checkpointSecret: string | undefined): Promise<JobOutcome> => {
   const { job, progress } = run;
   const { prepared, notes } = await prepareOn(run);
+  const callbacks = await callbacksOf(run);
   run.onPrepared?.();
   const claimed = run.start === "anew" ? claimOutput(job.name, run.output) : reclaimOutput(job.name, run.output);
   const output = claimed.path;
+  const tracePath = tracePathOf(run, output);
   try {
-    requirePlaces(output, run.tracePath);
+    requirePlaces(output, tracePath);
     saveJob(output, prepared.job);
     for (const note of [...prepared.remarks, ...notes]) progress.note(note);
     progress.note(
       `${job.name}: ${prepared.totalSteps} steps on ${job.ranks} ${job.ranks === 1 ? "rank" : "ranks"}, output in ${output}`,
     );
-    return await runIn({ ...run, prepared, output, checkpointSecret });
+    return await runIn({ ...run, callbacks, tracePath, prepared, output, checkpointSecret });
   } catch (error) {
     dropUnusedOutput(claimed);
     throw explainDiskFull(error, output, undefined);
@@ -134,13 +182,15 @@ const goOn = async (run: JobRun, output: string, checkpointSecret: string | unde
     checkpointSecret,
   );
   const { prepared, notes } = await prepareOn(run);
+  const callbacks = await callbacksOf(run);
   run.onPrepared?.();
   for (const note of [...skipped, ...notes, ...prepared.remarks, ...checkResumable(prepared, resume)])
     progress.note(note);
   progress.note(`${job.name}: going on from ${resume.folder}, step ${resume.manifest.step} of ${prepared.totalSteps}`);
-  requirePlaces(output, run.tracePath);
+  const tracePath = tracePathOf(run, output);
+  requirePlaces(output, tracePath);
   saveJob(output, prepared.job); // what was asked for now holds for the next resume, too
-  return runIn({ ...run, prepared, output, resume, checkpointSecret });
+  return runIn({ ...run, callbacks, tracePath, prepared, output, resume, checkpointSecret });
 };
 
 /**

@@ -33,12 +33,23 @@ export interface Summary {
   readonly denseBytesPerRank: number;
   /** Greatest resident memory of the whole process. */
   readonly peakMemoryBytes: number;
+  /** From the start of the program; of several jobs of a file, from the end of the one before. */
   readonly seconds: number;
   /** The lowest of the run's evaluations, and the steps done then; where something follows from how they compare. */
   readonly bestLoss?: number | null;
   readonly bestStep?: number;
   readonly checkpoint: string;
 }
+
+/** What a run is compared with others by: of one that keeps its best checkpoint that is what people go on with. */
+export const judgedBy = ({
+  testLoss,
+  testAccuracy,
+  bestLoss: loss = testLoss,
+}: Summary): { readonly loss: number | null; readonly accuracy?: number } => ({
+  loss,
+  ...(testAccuracy !== undefined && loss === testLoss && { accuracy: testAccuracy }),
+});
 
 const units = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
 

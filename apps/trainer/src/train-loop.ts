@@ -4,7 +4,7 @@ import { type Backend, type Communicator, type Communicators, spanned } from "@s
 import { bestAfter, type BestSoFar, comparesEvaluations, endsEarly } from "./best-so-far.ts";
 import { firstTunedBytes } from "./build-exchange.ts";
 import { CompiledSteps } from "./compiled-steps.ts";
-import type { EvaluationSums } from "./evaluate.ts";
+import type { EvaluationSums } from "./evaluation-sums.ts";
 import type { Job } from "./job.ts";
 import { LiveState, type LiveStateInput } from "./live-state.ts";
 import { agreement, totals } from "./planning/agree.ts";
@@ -47,7 +47,7 @@ export interface RankRun {
   readonly stepsOnly?: boolean | undefined;
   readonly trace?: StepTrace | undefined;
   /** Sums over this rank's share of the held-out samples. */
-  readonly evaluate: (state: DeviceState) => Promise<EvaluationSums>;
+  readonly evaluate: (state: DeviceState, step: number) => Promise<EvaluationSums>;
   readonly checkpoints: Checkpoints;
   readonly report: Pick<
     RankReport,
@@ -169,7 +169,7 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
   /** Sums over this rank's part; undefined where samples of it cannot be had. */
   const judge = async (settled: DeviceState): Promise<EvaluationSums | undefined> => {
     try {
-      return await run.evaluate(settled);
+      return await run.evaluate(settled, state.done);
     } catch (error) {
       // Where ranks evaluate together the others wait for this one.
       if (!(error instanceof DataError) || parts.model.sharding !== undefined) throw error;

@@ -1,11 +1,13 @@
 import { openBlas } from "@skein/blas/node";
 import { agreeOnFacts } from "@skein/collectives";
+import type { Model } from "@skein/models";
 import { type Backend, type Communicator, SpanRecorder } from "@skein/tensor-core";
 import { openBackend } from "./backend.ts";
 import { buildModel } from "./build.ts";
 import { evaluationBatch, makeEvaluation } from "./evaluate.ts";
 import type { Job } from "./job.ts";
 import type { RankInput, RankMessage } from "./messages.ts";
+import { loadOwnParts } from "./modules/own-parts.ts";
 import { taskOf } from "./modules/task.ts";
 import { modelOf } from "./modules/traced-model.ts";
 import { PartWriter } from "./part-writer.ts";
@@ -20,6 +22,8 @@ import { rankFacts } from "./rank-facts.ts";
 import { joinRank } from "./join-rank.ts";
 import { RankReport } from "./rank-report.ts";
 import { copyParts, firstState, sliceGatherer } from "./rank-state.ts";
+import { goesOnFromKeys } from "./generate/text-model.ts";
+import { makeSampleOutputs, type SampleOutputs } from "./samples/sample-outputs.ts";
 import type { StepTrace } from "./step-meter.ts";
 import { StopSignal } from "./stop-signal.ts";
 import { timedCommunicator, type WaitClock } from "./timed-communicator.ts";
@@ -81,7 +85,8 @@ const trainOn = async (
     given: input.traced && modelOf(input.traced),
     experts: experts?.plan ?? plan?.experts,
   });
-  const ingredients = { job, model, totalSteps, train: data.train };
+  const own = await loadOwnParts(job, totalSteps);
+  const ingredients = { job, model, totalSteps, train: data.train, own };
   if (schedule !== undefined || isPlanned(shared, plan)) {
     const agreed = await planRun({ ...measured, parts: buildParts(ingredients, plan) }, plan, { schedule, experts });
     report.planned(agreed);
@@ -92,6 +97,7 @@ const trainOn = async (
   const evaluation = makeEvaluation(parts.model, backend, { mesh: parts.mesh, communicators }, (image) =>
     report.damaged(image),
   );
+  const samples = await samplesOf(input, parts.model, backend, report);
   const gather = sliceGatherer(backend, communicators);
   const sentBefore = world.bytesSent();
   const step = await trainLoop(await firstState(input, rank, parts, backend, communicators, trace?.recorder), {
@@ -111,11 +117,14 @@ const trainOn = async (
     stepsOnly: input.stepsOnly,
     trace,
     plan,
-    evaluate: (state) =>
-      evaluation({ params: learntParams(state), model: state.model }, data.test, {
+    evaluate: async (state, done) => {
+      const learnt = { params: learntParams(state), model: state.model };
+      if (samples !== undefined) report.sampled(done, await samples.show(learnt));
+      return evaluation(learnt, data.test, {
         batchSize: evaluationBatch(job, data.test.count),
         ...batchPartOf(job, rank),
-      }),
+      });
+    },
     checkpoints: {
       save: async (state, done) => {
         await writer.idle(); // before another copy of the state is made
@@ -132,7 +141,27 @@ const trainOn = async (
     beforeStep: fault && ((state, number) => fault(state, number, backend)),
   });
   gather.release();
+  samples?.release();
   report.done(step, world.bytesSent() - sentBefore, trace?.recorder.spans ?? []);
+};
+
+/** What shows outputs of samples, where the job wants it: rank 0 alone, since every rank would show the same. */
+const samplesOf = async (
+  { job, data, connection, traced }: RankInput,
+  model: Model,
+  backend: Backend,
+  report: RankReport,
+): Promise<SampleOutputs | undefined> => {
+  const { samples } = job.evaluation;
+  if (samples === undefined || connection.rank > 0) return undefined;
+  if (traced === undefined && model.sharding === undefined)
+    return makeSampleOutputs({ model, goesOn: goesOnFromKeys(job, model) }, backend, data, samples);
+  report.remark(
+    traced === undefined
+      ? "evaluation.samples: no samples are shown, since ranks share this model out and each has a part of it only"
+      : "evaluation.samples: no samples are shown, since a model that a program gives as functions has no forward pass of its own in its ranks; put it into a module and name it: { kind: module, file }",
+  );
+  return undefined;
 };
 
 /** How tokens travel to experts, where that is to be measured for. */

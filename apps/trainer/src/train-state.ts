@@ -4,7 +4,6 @@ import type { Model } from "@skein/models";
 import { findLayers } from "@skein/second-order";
 import {
   type DeviceArray,
-  flattenTree,
   leafPaths,
   full,
   type GradientTransformation,
@@ -30,8 +29,10 @@ import type { Curvature, CurvatureMode } from "./curvature.ts";
 import { figureNames } from "./model-figures.ts";
 import { withSmoothing } from "./label-smoothing.ts";
 import { scaledGradients } from "./scaled-gradients.ts";
+import type { OwnParts } from "./modules/own-parts.ts";
 import { batchSpecs } from "./modules/task.ts";
 import { buildLearningRateOf, buildLossScale, buildOptimizer } from "./build.ts";
+import { buildLearningRate } from "./build-learning-rate.ts";
 import { buildBuckets, buildCompression } from "./build-exchange.ts";
 import { type Freezing, frozenPaths, trainedOf, withParameters } from "./frozen.ts";
 import { parameterGroups } from "./parameter-groups.ts";
@@ -143,10 +144,12 @@ export interface PartsInput {
   readonly totalSteps: number;
   /** The fields of samples: layers are found in a step on a batch of them. */
   readonly train: { readonly fields: Readonly<Record<string, TensorSpec>> };
+  /** What modules of the job make. */
+  readonly own?: OwnParts | undefined;
 }
 
 /** @param plan what was measured before the run, for jobs whose buckets or densities follow from it. */
-export const buildParts = ({ job, model: plain, totalSteps, train }: PartsInput, plan?: ExchangePlan): Parts => {
+export const buildParts = ({ job, model: plain, totalSteps, train, own }: PartsInput, plan?: ExchangePlan): Parts => {
   const model = withSmoothing(plain, job);
   const mesh = meshOf(job);
   const sharding = shardingOn(mesh, model.sharding ?? unsharded);
@@ -164,14 +167,15 @@ export const buildParts = ({ job, model: plain, totalSteps, train }: PartsInput,
       ],
       { mesh },
     );
-  const curvature = buildCurvature(job, totalSteps, { find, groups, plan: plan?.curvature });
+  const rate = buildLearningRate(job.learningRate, totalSteps, own?.schedule);
+  const curvature = buildCurvature(job, rate, { find, groups, plan: plan?.curvature });
   const planned = plan?.buckets ?? buildBuckets(job.buckets, trained, job.overlap);
   return {
     model,
-    optimizer: buildOptimizer(job, totalSteps, { sharding, mesh, groups }, curvature),
+    optimizer: buildOptimizer(job, rate, { sharding, mesh }, { groups, curvature, own: own?.optimizer }),
     curvature,
-    learningRateOf: buildLearningRateOf(job, totalSteps),
-    compressorAt: buildCompression(job.compression, plan),
+    learningRateOf: buildLearningRateOf(rate),
+    compressorAt: buildCompression(job.compression, plan, own?.compression),
     ...bucketsApart(planned, { sharding, mesh }, job.priorities),
     overlap: job.overlap,
     lossScale: buildLossScale(job.precision),

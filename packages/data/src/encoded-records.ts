@@ -17,6 +17,15 @@ export interface ImageSource {
   readonly count: number;
   /** Paths of their files. */
   readonly paths: TextTable;
+  /** Which parts of those files they are, where these are tars: names, and from which byte on how many. */
+  readonly parts?:
+    | {
+        readonly names: TextTable;
+        /** f64 [count], as the sizes. */
+        readonly begins: Float64Array<SharedArrayBuffer>;
+        readonly sizes: Float64Array<SharedArrayBuffer>;
+      }
+    | undefined;
   /** i32 [count]. */
   readonly labels: Int32Array<SharedArrayBuffer>;
   /** The file that names them, and in which of its lines, where there is one. */
@@ -72,6 +81,7 @@ export interface EncodedRecords {
 /** Samples in memory, or in files. */
 export type Samples = Records | EncodedRecords;
 
+/** Whether samples lie in files, of which each is decoded when it is asked for. */
 export const isEncoded = (samples: Samples): samples is EncodedRecords => "images" in samples;
 
 /**

@@ -1,3 +1,5 @@
+export { readBatch } from "./node/batch-filler.ts";
+export type { ShardOptions } from "./node/find-in-shards.ts";
 export { isAddress } from "./node/byte-source.ts";
 export {
   type DataPackage,
@@ -15,8 +17,10 @@ export {
   type Images,
   loadImageFolder,
   loadImageManifest,
+  loadImageShards,
   openImageFolder,
   openImageManifest,
+  openImageShards,
 } from "./node/load-images.ts";
 export { loadMnist, loadMobyDick, loadText } from "./node/load.ts";
 export { loadNumpy, type NumpyOptions } from "./node/load-numpy.ts";

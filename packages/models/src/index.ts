@@ -1,3 +1,4 @@
+export { applyBehind, applyFirst } from "./apply-behind.ts";
 export type { AttentionParams, FusedAttentionParams } from "./attention-layer.ts";
 export { applyBatchNorm, type BatchNormParams, type BatchNormState, initBatchNorm } from "./batch-normalisation.ts";
 export { bert, type BertHead, type BertOptions, type BertParams } from "./bert.ts";
@@ -29,7 +30,7 @@ export {
   pixels,
 } from "./layers.ts";
 export { llama, type LlamaBlockParams, type LlamaOptions, type LlamaParams } from "./llama.ts";
-export { type Metrics, metricsOf, type Ratio, type Sums } from "./metrics.ts";
+export { type Metrics, metricsOf, type Ratio, rowMask, type Sums } from "./metrics.ts";
 export { mlp, type MlpOptions, type MlpParams } from "./mlp.ts";
 export {
   type LabelledBatch,
@@ -49,7 +50,7 @@ export {
   type NormParams,
   type RmsNormParams,
 } from "./normalisation.ts";
-export { applyBehind, applyFirst, type KeyValues, type Past } from "./past.ts";
+export type { KeyValues, Past } from "./past.ts";
 export type { Projection } from "./projection.ts";
 export type { Recompute } from "./recompute.ts";
 export { resnet, type ResNetOptions, type ResNetParams, type ResNetState } from "./resnet.ts";

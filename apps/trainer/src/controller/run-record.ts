@@ -8,7 +8,7 @@ import type { Manifest } from "../checkpoint-manifest.ts";
 import type { SavedFile } from "../checkpoint-part.ts";
 import { DamagedImages } from "../damaged-images.ts";
 import { reviveError } from "../errors.ts";
-import { type EvaluationSums, totalSums } from "../evaluate.ts";
+import { type EvaluationSums, totalSums } from "../evaluation-sums.ts";
 import {
   bitsOf,
   type EvaluationFigures,
@@ -16,6 +16,7 @@ import {
   flatFigures,
   formatFigures,
 } from "../evaluation-figures.ts";
+import type { SamplesFile } from "../samples/samples-file.ts";
 import { expertsOf } from "../experts-of.ts";
 import { formatMoves, measurementsOf } from "../placement/moved-layer.ts";
 import type { ExchangePlan } from "../planning/exchange-plan.ts";
@@ -26,6 +27,7 @@ import type { MetricSink } from "../metrics.ts";
 import { RoutingFile } from "../placement/routing-file.ts";
 import type { Prepared } from "../prepare.ts";
 import type { Progress } from "../progress.ts";
+import type { RunEvent } from "../run-events.ts";
 import type { Summary } from "../summary.ts";
 
 /** Where a run's results go. */
@@ -37,8 +39,14 @@ export interface RunRecordInput {
   readonly checkpointSecret?: string | undefined;
   readonly metrics: MetricSink;
   readonly progress: Progress;
+  /** When the run began, by `performance.now()`. Default: with the program. */
+  readonly beganAt?: number | undefined;
   /** Called where a rank cannot go on: all are to stop after a step that all do, and save. */
   readonly cutShort: () => void;
+  /** Takes what the model makes of samples, where that is asked for. */
+  readonly samples?: SamplesFile | undefined;
+  /** Called with what happens. */
+  readonly happened?: ((event: RunEvent) => void) | undefined;
 }
 
 /** Parts that come in from all ranks, until they are complete. */
@@ -143,6 +151,9 @@ export class RunRecord {
         if (parts !== undefined) this.evaluated(message.step, parts);
         return;
       }
+      case "sampled":
+        this.input.samples?.record(message.step, message.samples);
+        return;
       case "planned":
         this.plan = message.plan;
         this.input.progress.note(message.remark);
@@ -236,7 +247,7 @@ export class RunRecord {
       this.skipped++;
       progress.note(`step ${step}: gradients overflowed f16; the update was left out and the loss scale halved`);
     }
-    progress.update({
+    const standing = {
       step,
       steps: prepared.totalSteps,
       epoch,
@@ -244,7 +255,9 @@ export class RunRecord {
       ...bitsOf(prepared.data.predicts, loss),
       cacheHitRate,
       ...speed,
-    });
+    };
+    progress.update(standing);
+    this.input.happened?.({ type: "step", ...standing });
   }
 
   private evaluated(step: number, parts: readonly EvaluationSums[]): void {
@@ -252,6 +265,7 @@ export class RunRecord {
     const figures = this.figures();
     this.input.metrics.record({ type: "evaluation", step, ...flatFigures(figures) });
     this.input.progress.note(`step ${step}: ${formatFigures(figures)}`);
+    this.input.happened?.({ type: "evaluation", step, ...figures });
   }
 
   /** Of the last evaluation. */
@@ -283,6 +297,7 @@ export class RunRecord {
       checkpointSecret,
     );
     this.input.metrics.record({ type: "checkpoint", step, folder: this.checkpoint });
+    this.input.happened?.({ type: "checkpoint", step, folder: this.checkpoint });
   }
 
   /** What ranks have told of their time, by rank. */
@@ -308,7 +323,7 @@ export class RunRecord {
       bytesSentPerRank: this.bytesSent,
       denseBytesPerRank: Math.round(denseBytes(prepared.trained, prepared.job.ranks) * steps),
       peakMemoryBytes: [...this.memoryOfProcesses.values()].reduce((sum, bytes) => sum + bytes, 0),
-      seconds: performance.now() / 1000,
+      seconds: (performance.now() - (this.input.beganAt ?? 0)) / 1000,
       ...(this.best && { bestLoss: this.best.loss, bestStep: this.best.step }),
       checkpoint: this.checkpoint ?? output,
     };

@@ -17,6 +17,7 @@ import { leaveMark, removeMark, removeMarks } from "../output-mark.ts";
 import type { RankRunner } from "./rank-runner.ts";
 import { RestartBudget } from "./restart-budget.ts";
 import type { Summary } from "../summary.ts";
+import { openSamplesFile } from "../samples/samples-file.ts";
 
 export interface RunInput extends Omit<RunRecordInput, "cutShort"> {
   /** Where the ranks run. */
@@ -103,7 +104,12 @@ export const runWithRestarts = async (input: RunInput): Promise<Outcome> => {
 
 const runOnce = async (input: RunInput): Promise<Outcome> => {
   const { prepared, output, resume, tracePath, profile, detailEvery = 1 } = input;
-  const record = new RunRecord({ ...input, cutShort: () => input.interruption.request() });
+  const { samples: shown } = prepared.job.evaluation;
+  const samples =
+    shown === undefined
+      ? undefined
+      : await openSamplesFile(output, resume?.manifest.step ?? 0, prepared.job, prepared.data, shown);
+  const record = new RunRecord({ ...input, samples, cutShort: () => input.interruption.request() });
   const tracedSteps = profile !== undefined ? prepared.totalSteps : tracePath !== undefined ? stepsOfTrace : 0;
   const assignment: Omit<Assignment, "mark"> = {
     task: "train",

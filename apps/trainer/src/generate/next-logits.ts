@@ -42,6 +42,13 @@ const commonLength = (one: readonly number[], other: readonly number[]): number 
   return end;
 };
 
+/** A causal model that is compiled, whatever its weights. */
+export interface CompiledNextLogits {
+  /** With weights that lie on the device, as they are now; to be released when they change. */
+  on(params: unknown, state: unknown): NextLogits;
+  release(): void;
+}
+
 /**
  * Compile a causal model for sequences of up to `window` tokens. Shorter ones are filled up behind, where a causal
  * model does not look, so one program serves all.
@@ -50,12 +57,14 @@ const commonLength = (one: readonly number[], other: readonly number[]): number 
  *
  * Cost: a forward pass over the window for a new sequence, and for one longer than the window; over one position for
  * each further token, where the model goes on. Memory: keys and values of the window in each layer.
+ *
+ * @param goesOn see `TextModel`.
  */
-export const nextLogits = (
-  { model, params, state, goesOn }: Pick<TextModel, "model" | "params" | "state" | "goesOn">,
+export const compileNextLogits = (
+  { model, goesOn }: Pick<TextModel, "model" | "goesOn">,
   window: number,
   backend: Backend,
-): NextLogits => {
+): CompiledNextLogits => {
   const whole = jit(
     (weights: unknown, own: unknown, tokens: Tensor, last: Tensor) => {
       const [logits, layers] = applyFirst(model, { params: weights, state: own, tokens });
@@ -72,40 +81,65 @@ export const nextLogits = (
     backend,
     { name: "next token", donate: [4] },
   ) as unknown as Compiled;
-  const [weights, own] = [params, state].map((tree) => mapTree(tree, (array: NdArray) => backend.upload(array)));
-  let held: Held | undefined;
 
-  const forget = (): void => {
-    for (const array of flattenTree<DeviceArray>(held?.layers ?? []).leaves) backend.free(array);
-    held = undefined;
-  };
-  const passOver = (tokens: readonly number[]): Promise<Passed> => {
-    forget();
-    const filled = Int32Array.from({ length: window }, (_, i) => tokens[i] ?? 0);
-    return whole(weights, own, new NdArray("i32", [1, window], filled), NdArray.from([tokens.length - 1], [1], "i32"));
-  };
-  const goOn = ({ layers }: Held, token: number, length: number): Promise<Passed> => {
-    held = undefined; // given away
-    return further(weights, own, NdArray.from([token], [1, 1], "i32"), NdArray.from([length], [], "i32"), layers);
+  const on = (weights: unknown, own: unknown): NextLogits => {
+    let held: Held | undefined;
+    const forget = (): void => {
+      for (const array of flattenTree<DeviceArray>(held?.layers ?? []).leaves) backend.free(array);
+      held = undefined;
+    };
+    const passOver = (tokens: readonly number[]): Promise<Passed> => {
+      forget();
+      const filled = Int32Array.from({ length: window }, (_, i) => tokens[i] ?? 0);
+      const last = NdArray.from([tokens.length - 1], [1], "i32");
+      return whole(weights, own, new NdArray("i32", [1, window], filled), last);
+    };
+    const goOn = ({ layers }: Held, token: number, length: number): Promise<Passed> => {
+      held = undefined; // given away
+      return further(weights, own, NdArray.from([token], [1, 1], "i32"), NdArray.from([length], [], "i32"), layers);
+    };
+    return {
+      of: async (tokens) => {
+        const seen = tokens.slice(-window);
+        const place = seen.length - 1;
+        // All keys and values are there but that of the last token, which another one may have had the place of.
+        const { logits, layers } =
+          held !== undefined && commonLength(held.tokens, seen) >= place
+            ? await goOn(held, seen[place]!, place)
+            : await passOver(seen);
+        if (layers.length > 0) held = { tokens: seen, layers };
+        const scores = (await backend.download(logits)).data as Float32Array;
+        backend.free(logits);
+        return scores;
+      },
+      release: forget,
+    };
   };
   return {
-    of: async (tokens) => {
-      const seen = tokens.slice(-window);
-      const place = seen.length - 1;
-      // All keys and values are there but that of the last token, which another one may have had the place of.
-      const { logits, layers } =
-        held !== undefined && commonLength(held.tokens, seen) >= place
-          ? await goOn(held, seen[place]!, place)
-          : await passOver(seen);
-      if (layers.length > 0) held = { tokens: seen, layers };
-      const scores = (await backend.download(logits)).data as Float32Array;
-      backend.free(logits);
-      return scores;
-    },
+    on,
     release: () => {
-      forget();
       whole.release();
       further.release();
+    },
+  };
+};
+
+/** `compileNextLogits` with weights that it brings to the device. */
+export const nextLogits = (
+  text: Pick<TextModel, "model" | "params" | "state" | "goesOn">,
+  window: number,
+  backend: Backend,
+): NextLogits => {
+  const compiled = compileNextLogits(text, window, backend);
+  const [weights, own] = [text.params, text.state].map((tree) =>
+    mapTree(tree, (array: NdArray) => backend.upload(array)),
+  );
+  const next = compiled.on(weights, own);
+  return {
+    of: next.of,
+    release: () => {
+      next.release();
+      compiled.release();
     },
   };
 };

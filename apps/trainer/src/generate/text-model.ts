@@ -5,6 +5,7 @@ import { loadTokenizer, tokenizerFile } from "@skein/data/node";
 import type { Model } from "@skein/models";
 import { loadPretrained } from "@skein/pretrained/node";
 import { ConfigError } from "../errors.ts";
+import type { Job } from "../job.ts";
 import { jobFile } from "../output-folder.ts";
 import { openSavedRun, type WhichCheckpoint } from "../saved-run.ts";
 
@@ -22,6 +23,10 @@ export interface TextModel {
    */
   readonly goesOn: boolean;
 }
+
+/** Whether the model of a job goes on from keys and values: see `TextModel`. */
+export const goesOnFromKeys = (job: Pick<Job, "model">, model: Model): boolean =>
+  model.experts === undefined && (job.model.kind === "gpt" || job.model.kind === "pretrained");
 
 /** Where a configuration does not say it: what Llama 1 was trained with. */
 const defaultContext = 2048;
@@ -70,7 +75,7 @@ const ofRun = async (output: string, which: WhichCheckpoint | undefined): Promis
     model,
     params,
     state,
-    goesOn: model.experts === undefined && (job.model.kind === "gpt" || job.model.kind === "pretrained"),
+    goesOn: goesOnFromKeys(job, model),
     tokenizer: place === undefined ? byteTokenizer : loadTokenizer(place, import.meta.url),
     contextLength:
       job.model.kind === "pretrained" ? contextOf(job.model.config!, output) : train.fields["inputs"]!.shape[0]!,

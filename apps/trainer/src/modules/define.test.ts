@@ -4,7 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { loadJob } from "../config.ts";
+import { loadJob, parseJob } from "../config.ts";
 import { jobHashOf } from "../prepare.ts";
 import { defineData, defineModel } from "./define.ts";
 import { makeOwn } from "./load-module.ts";
@@ -137,6 +137,31 @@ export default defineModel({
 });
 
 describe("the table of keys that may name a module", () => {
+  test("has what a job file may say, and a settled job that is written down and read again has the same hash", async () => {
+    const file = moduleFile("export default () => 0;");
+    const part = `{ kind: module, file: ${file}, options: { any: 1 } }`;
+    const text = `name: own
+batch: 4
+steps: 1
+data: { kind: module, file: ${file}, trainSamples: 8 }
+model: ${part}
+optimizer: ${part}
+learningRate: { peak: 0.1, schedule: ${part} }
+compression: { kind: module, file: ${file}, errorFeedback: true, warmupSteps: 2 }
+metrics: ${part}
+callbacks: ${part}
+`;
+    const path = join(folder, "all.yaml");
+    writeFileSync(path, text);
+    const settled = await loadJob(path);
+    expect(modulesOf(settled).map(([key]) => key)).toEqual(Object.keys(moduleKeys));
+    expect(modulesOf(settled).every(([, { digest }]) => /^[0-9a-f]{64}$/.test(digest!))).toBe(true);
+    const again = parseJob(JSON.stringify(settled), "job.json");
+    expect(again).toEqual(settled);
+    expect(jobHashOf(again)).toBe(jobHashOf(settled));
+    expect(JSON.stringify(again)).toBe(JSON.stringify(settled));
+  });
+
   const keys = Object.keys(moduleKeys);
 
   test("finds and changes what stands there, and nothing else; a hash knows content and not the place", () => {

@@ -11,7 +11,14 @@ interface KeyFacts {
 }
 
 /** The keys of a job that may name a module, `{ kind: module, file }`, by their path. */
-export type ModuleKey = "data" | "model";
+export type ModuleKey =
+  | "data"
+  | "model"
+  | "optimizer"
+  | "learningRate.schedule"
+  | "compression"
+  | "metrics"
+  | "callbacks";
 
 /**
  * What is known of each of them. What is loaded, told by its content and left out of hashes as a place follows from
@@ -20,6 +27,11 @@ export type ModuleKey = "data" | "model";
 export const moduleKeys: Readonly<Record<ModuleKey, KeyFacts>> = {
   data: { parameters: "(options)", helper: "defineData", everywhere: true },
   model: { parameters: "(task, options)", helper: "defineModel", everywhere: true },
+  optimizer: { parameters: "(context, options)", helper: "defineOptimizer", everywhere: true },
+  "learningRate.schedule": { parameters: "(context, options)", helper: "defineSchedule", everywhere: true },
+  compression: { parameters: "(context, options)", helper: "defineCompression", everywhere: true },
+  metrics: { parameters: "(task, options)", helper: "defineMetrics", everywhere: true },
+  callbacks: { parameters: "(run, options)", helper: "defineCallbacks", everywhere: false },
 };
 
 const allKeys = Object.keys(moduleKeys) as readonly ModuleKey[];

@@ -18,7 +18,15 @@ export const settleModules = async (
   placeOf?: (path: readonly string[]) => string | undefined,
 ): Promise<Job> => {
   for (const [key, module] of modulesOf(job)) await requireOptions(key, module, await loadModule(key, module), placeOf);
-  return withModules(job, (module) => ({ ...module, digest: digestOf(module.file) }));
+  // In the order of the schema, in which whoever reads the job again has its keys: it is hashed as text.
+  return withModules(job, ({ kind, file, export: name, options, digest: _, ...others }) => ({
+    kind,
+    file,
+    export: name,
+    options,
+    digest: digestOf(file),
+    ...others,
+  }));
 };
 
 /**

@@ -1,10 +1,12 @@
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { applyRows, type LoadedTables } from "./page/decode-rows.ts";
+import type { RunDetails } from "./run-details.ts";
 import type { RunFacts } from "./run-facts.ts";
+import { mostTraceBytes } from "./trace-bytes.ts";
 import { serveWatch, type WatchServer } from "./watch-server.ts";
 import { WatchedRuns } from "./watched-runs.ts";
 
@@ -116,6 +118,20 @@ test("opens no path of a request", async () => {
     expect(text).not.toContain("nobody");
   }
   expect((await ask("/\u007f%", {})).status).toBeGreaterThanOrEqual(400);
+});
+
+test("hands out traces that lie in a run's folder, and nothing else of it", async () => {
+  writeFileSync(join(root, "a/b/1/my-trace.json"), '{"traceEvents":[]}');
+  symlinkSync(join(above, "secret.txt"), join(root, "a/b/1/trace.json"));
+  const of = (name: string): Promise<Answer> => ask(`/api/trace?run=a/b/1&name=${encodeURIComponent(name)}`);
+  expect(await of("my-trace.json")).toMatchObject({ status: 200, text: '{"traceEvents":[]}' });
+  for (const name of ["trace.json", "metrics.jsonl", "job.json", "../../../secret.txt", "", "__proto__"])
+    expect([name, (await of(name)).status]).toEqual([name, 404]);
+  const details = JSON.parse((await ask("/api/run?run=a/b/1")).text) as RunDetails;
+  expect(details.traces).toMatchObject([{ name: "my-trace.json", bytes: 18 }]);
+  expect(details.traces[0]!.command).toMatch(/^skein-profile report .*my-trace\.json$/);
+  truncateSync(join(root, "a/b/1/my-trace.json"), mostTraceBytes + 1); // of zeros that take no room
+  expect((await of("my-trace.json")).status).toBe(413);
 });
 
 test("tells runs as they come, grow and go", async () => {

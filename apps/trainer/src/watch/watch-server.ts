@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { encodeRows } from "./encode-rows.ts";
 import type { PageAssets } from "./page-assets.ts";
+import { readSamples } from "./read-samples.ts";
 import { runDetails } from "./run-details.ts";
 import type { RunFacts } from "./run-facts.ts";
 import { listTraces } from "./run-files.ts";
@@ -167,6 +168,8 @@ export const serveWatch = async ({
         response.writeHead(200, { ...securityHeaders, "Content-Type": "application/json; charset=utf-8" });
         return pipeline(createReadStream(join(folder, trace.name)), response);
       }
+      case "/api/samples":
+        return sendJson(response, await readSamples(folder));
       case "/api/run":
         return sendJson(response, await runDetails(folder, runs.filesOf(id)!));
       default:

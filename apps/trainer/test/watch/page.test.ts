@@ -6,7 +6,7 @@ import axe from "axe-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startWatch } from "../../src/watch/watch-command.ts";
 import type { WatchServer } from "../../src/watch/watch-server.ts";
-import { growSampleRun, hostileName, writeSampleRun } from "./sample-runs.ts";
+import { growSampleRun, hostileName, writeSampleRun, writeSampleTrace } from "./sample-runs.ts";
 
 type Browser = Awaited<ReturnType<typeof openChromium>>;
 type Page = Awaited<ReturnType<Browser["newPage"]>>;
@@ -226,6 +226,84 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     await poll(() => isShown(page, "mnist/2")).toBe(false);
     await page.goForward();
     await poll(() => isShown(page, "mnist/2")).toBe(true);
+    expect(errors).toEqual([]);
+    await page.close();
+  });
+
+  test("draws the trace of a run: zoomed by keys, step by step, in numbers, in dark, light and on a phone", {
+    tags: "full",
+  }, async () => {
+    writeSampleTrace(join(root, "mnist/1"), 3);
+    const { page, errors } = await open();
+    await row(page, "mnist/1").getByRole("button").click();
+    await page.getByRole("button", { name: "timeline of trace.json" }).click();
+    const timeline = page.getByRole("application", { name: "Timeline of trace.json: all of it" });
+    await timeline.waitFor();
+    expect(await timeline.locator(".group-name").allTextContents()).toEqual(["rank 0, host:0", "rank 1, host:1"]);
+    const figure = page.locator("[data-timeline]");
+    await timeline.focus();
+    await page.keyboard.press("ArrowRight");
+    await poll(() => figure.locator("output").innerText()).toContain("step 1");
+    await page.keyboard.press("+");
+    await poll(() => figure.getAttribute("data-zoom")).toBe("1.6");
+    await page.keyboard.press("0");
+    await poll(() => figure.getAttribute("data-zoom")).toBe("1");
+    await page.locator(".trace select").selectOption("2");
+    await page.getByRole("application", { name: "Timeline of trace.json: step 2" }).waitFor();
+    await page.getByText("data table").first().click();
+    const table = page.getByRole("region", { name: "timeline, data" });
+    await poll(() => table.getByRole("row").filter({ hasText: "fused update" }).count()).toBe(2);
+    expect(await table.getByRole("rowheader", { name: `matmul ${hostileName}` }).count()).toBe(2);
+    expect(await page.locator("img, script:not([src])").count()).toBe(0);
+    for (const [name, scheme, width] of [
+      ["timeline-light", "light", 1300],
+      ["timeline-dark", "dark", 1300],
+      ["timeline-phone", "dark", 360],
+    ] as const) {
+      await page.setViewportSize({ width, height: 1600 });
+      await page.getByLabel("colours").selectOption(scheme);
+      await picture(page, name);
+      expect([name, await page.evaluate(() => document.documentElement.scrollWidth)]).toEqual([name, width]);
+      expect(await faults(page)).toEqual([]);
+    }
+    await page.reload();
+    await page.getByRole("application", { name: "Timeline of trace.json: all of it" }).waitFor();
+    writeFileSync(join(root, "mnist/1/trace.json"), '[{"ph":"B"}]');
+    await page.reload();
+    await poll(() => page.getByRole("alert").innerText()).toContain("is a trace that another program has written");
+    expect(errors.filter((error) => !error.includes("ERR_ABORTED"))).toEqual([]); // of reloads
+    await page.close();
+  });
+
+  test("shows what the model makes of samples: pictures with labels, and texts as text", { tags: "full" }, async () => {
+    const image = { width: 2, height: 2, channels: 3, bytes: Buffer.from([255, 0, 0, 9, 9, 9, 9, 9, 9, 9, 9, 9]) };
+    const classes = { kind: "classes", label: 3, probability: 0.9 };
+    const texts = { kind: "text", index: 2, prompt: hostileName, truth: "b\nc", continuation: hostileName };
+    const lines = [
+      { type: "images", step: 100, images: { 0: { ...image, bytes: image.bytes.toString("base64") } } },
+      ...[100, 200].map((step) => ({
+        type: "samples",
+        step,
+        samples: [{ ...classes, index: 0, predicted: step / 100 }, { ...classes, index: 1, predicted: 3 }, texts],
+      })),
+    ];
+    writeFileSync(join(root, "mnist/1/samples.jsonl"), lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+    const { page, errors } = await open();
+    await row(page, "mnist/1").getByRole("button").click();
+    const samples = page.locator(".samples");
+    await poll(() => samples.locator("li").first().innerText()).toContain("✗ predicted 2 (90.0 %), is 3");
+    expect(await samples.locator("li").nth(1).innerText()).toBe("✓ predicted 3 (90.0 %)");
+    expect(await samples.getByText(hostileName).count()).toBe(2);
+    expect(await page.locator("img, script:not([src])").count()).toBe(0);
+    const red = await samples
+      .getByRole("img")
+      .evaluate((canvas: HTMLCanvasElement) => [...canvas.getContext("2d")!.getImageData(0, 0, 1, 1).data]);
+    expect(red).toEqual([255, 0, 0, 255]);
+    await page.getByLabel("after step").selectOption("100");
+    await poll(() => samples.locator("li").first().innerText()).toContain("predicted 1");
+    await page.setViewportSize({ width: 360, height: 1600 });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+    expect(await faults(page)).toEqual([]);
     expect(errors).toEqual([]);
     await page.close();
   });

@@ -1,5 +1,7 @@
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Span, Track } from "@skein/tensor-core";
+import { writeChromeTrace } from "../../src/chrome-trace.ts";
 
 /** What a run may have been called by another tool. */
 export const hostileName = `<script>window.stolen=1</script><img src=x onerror="window.stolen=2">`;
@@ -46,3 +48,33 @@ export const writeSampleRun = (folder: string, steps: number, job: object, seed 
 
 export const growSampleRun = (folder: string, from: number, to: number, seed = 1): void =>
   appendFileSync(join(folder, "metrics.jsonl"), sampleLines(from, to, seed));
+
+/** Write a trace of some steps of two ranks into the folder of a run, with a name in it that another tool may give. */
+export const writeSampleTrace = (folder: string, steps: number): void => {
+  const spansOf = (rank: number): Span[] =>
+    Array.from({ length: steps }, (_, step) => step).flatMap((step) => {
+      const at = (ms: number): number => (12 * step + ms) / 1000;
+      const span = (track: Track, name: string, from: number, to: number, args: Span["args"] = {}): Span => ({
+        track,
+        name,
+        startSeconds: at(from),
+        endSeconds: at(to),
+        args,
+      });
+      return [
+        span("steps", `step ${step + 1}`, 0, 11),
+        span("data", "next batch", 0, 1),
+        span("compute", "matmul layer-1", 1, 4 + rank, { phase: "forward" }),
+        span("compute", `matmul ${hostileName}`, 4 + rank, 6 + rank, { phase: "backward" }),
+        span("collectives", "all-reduce bucket-0", 5, 8, { bytes: 4096 }),
+        span("collectives", "all-reduce bucket-1", 6, 9, { bytes: 8192 }),
+        span("waiting", "wait all-reduce bucket-1", 7, 9),
+        span("compute", "fused update", 9, 10, { phase: "update" }),
+      ];
+    });
+  writeChromeTrace(
+    join(folder, "trace.json"),
+    [0, 1].map((rank) => ({ rank, process: `host:${rank}`, spans: spansOf(rank) })),
+    { job: "mnist", backend: "cpu", samplesPerStep: 64, madeAt: "2026-11-26T00:00:00.000Z" },
+  );
+};

@@ -7,7 +7,7 @@ import {
   showMiddle,
 } from "../augment.ts";
 import { type EncodedRecords, isEncoded, type Samples } from "../encoded-records.ts";
-import { batchLayout, copySample, type Records, sampleBytes, writeBatch } from "../records.ts";
+import { type Batch, batchLayout, copySample, type Records, sampleBytes, viewBatch, writeBatch } from "../records.ts";
 import { type DamagedImage, ImageReader } from "./image-reader.ts";
 
 /** The epoch that images are shown as in, where they are changed. */
@@ -66,3 +66,14 @@ const fillEncoded = (records: EncodedRecords, damaged: (image: DamagedImage) => 
 /** @param damaged is told of images that others take the place of. */
 export const batchFiller = (samples: Samples, damaged: (image: DamagedImage) => void): BatchFiller =>
   isEncoded(samples) ? fillEncoded(samples, damaged) : fillStored(samples);
+
+/**
+ * The samples `indices` as a batch, decoded where they are encoded; a damaged one as training has it.
+ *
+ * @throws DataError for an image that cannot be read, or is damaged and not to be skipped.
+ */
+export const readBatch = async (samples: Samples, indices: ArrayLike<number>): Promise<Batch> => {
+  const target = new Uint8Array(batchLayout(samples, indices.length).totalBytes);
+  await batchFiller(samples, () => undefined)(indices, target, undefined);
+  return viewBatch(samples, indices.length, target);
+};

@@ -1,13 +1,13 @@
 import { availableParallelism } from "node:os";
 import type { Decoding, EncodedRecords, ImageSource, Samples } from "../encoded-records.ts";
 import { makeRecords, type Records } from "../records.ts";
-import { textAt } from "../text-table.ts";
 import { imageDecoder, type ImageDecoder } from "./decode-image.ts";
 import { eachOf } from "./each-of.ts";
 import { findImages, type FoundImages } from "./find-images.ts";
 import { someOf } from "./files-below.ts";
-import { damagedImage, imageSource, noSoundImage, readImage } from "./image-source.ts";
+import { damagedImage, imagePlace, imageSource, noSoundImage, readImage } from "./image-source.ts";
 import { decodingThreads, type LazyOptions, openSources } from "./open-sources.ts";
+import { findInShards, type ShardOptions } from "./find-in-shards.ts";
 import { readManifest } from "./read-manifest.ts";
 import { requireMemory } from "./require-memory.ts";
 
@@ -60,7 +60,7 @@ const recordsOf = async (
       pixels.set(image, index * each);
     } catch (error) {
       if (!skipDamaged) throw error;
-      damaged.push(textAt(source.paths, index));
+      damaged.push(imagePlace(source, index));
       return;
     }
     isSound[index] = true;
@@ -80,12 +80,15 @@ const recordsOf = async (
 };
 
 const remarksOn = (
-  { classes, others }: FoundImages,
+  { classes, others, incomplete = [] }: FoundImages,
   { train, test }: Pick<Images<Samples>, "train" | "test">,
   further: readonly string[],
 ): string[] => [
   `${train.count} images to learn from, ${test.count} to judge by, of ${classes.length} classes: ${classes.length <= mostClassesTold ? classes.join(", ") : someOf(classes)}`,
   ...further,
+  ...(incomplete.length === 0
+    ? []
+    : [`${incomplete.length} samples without an image or a label were left out: ${someOf(incomplete)}`]),
   ...(others.length === 0 ? [] : [`${others.length} files are no images: ${someOf(others)}`]),
 ];
 
@@ -171,3 +174,26 @@ export const openImageManifest = async ({
   ...options
 }: ImageOptions & LazyOptions & { readonly file: string }): Promise<Images<EncodedRecords>> =>
   openImages(readManifest(file, options.testFraction), options);
+
+/**
+ * Images in shards of WebDataset (see `findInShards`), as `loadImageFolder` gives them.
+ *
+ * @throws DataError for damaged shards, and samples without an image or a label, too.
+ */
+export const loadImageShards = async ({
+  shards,
+  ...options
+}: ImageOptions & { readonly shards: ShardOptions }): Promise<Images> =>
+  loadImages(await findInShards(shards, options), options);
+
+/**
+ * Images in shards of WebDataset (see `findInShards`), as `openImageFolder` gives them. Of shards on web servers each
+ * image that the cache has not is a request.
+ *
+ * @throws DataError for damaged shards, and samples without an image or a label, too.
+ */
+export const openImageShards = async ({
+  shards,
+  ...options
+}: ImageOptions & LazyOptions & { readonly shards: ShardOptions }): Promise<Images<EncodedRecords>> =>
+  openImages(await findInShards(shards, options), options);

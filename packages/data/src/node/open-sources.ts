@@ -6,11 +6,10 @@ import {
   type ImageSource,
   imageState,
 } from "../encoded-records.ts";
-import { textAt } from "../text-table.ts";
 import type { ImageDecoder } from "./decode-image.ts";
 import { eachOf } from "./each-of.ts";
 import { imageCache } from "./image-cache.ts";
-import { noSoundImage, readImage } from "./image-source.ts";
+import { imagePlace, noSoundImage, readImage } from "./image-source.ts";
 
 /** How images are decoded while batches are taken. */
 export interface LazyOptions {
@@ -75,7 +74,7 @@ export const openSources = async (
     const states = new Int32Array(new SharedArrayBuffer(4 * source.count));
     const unread = (index: number): void => {
       states[index] = imageState.damaged;
-      damaged.push(textAt(source.paths, index));
+      damaged.push(imagePlace(source, index));
     };
     const bytes = await digests(source, skipDamaged ? unread : undefined);
     if (states.every((state) => state === imageState.damaged)) throw noSoundImage(source, source.count);

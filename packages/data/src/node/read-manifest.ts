@@ -1,7 +1,7 @@
 import { dirname, extname, resolve } from "node:path";
 import { type CsvError, type Info, parse } from "csv-parse/sync";
 import { DataError } from "../errors.ts";
-import { type FoundImages, heldOutNames, type ImageFile, mixed, placeOf } from "./find-images.ts";
+import { classesOf, type FoundImages, heldOutNames, type ImageFile, mixed, placeOf } from "./find-images.ts";
 import { jsonLines } from "./json-lines.ts";
 import { textOf } from "./load-documents.ts";
 import { readShared } from "./read-shared.ts";
@@ -67,14 +67,6 @@ const isHeldOut = (row: Row): boolean | undefined => {
   throw new DataError(
     `${row.place}: split is ${JSON.stringify(split.slice(0, 40))}, but must be train, ${heldOutNames.join(" or ")}; correct it`,
   );
-};
-
-const isNumber = (label: string): boolean => /^\d{1,9}$/.test(label);
-
-/** In the order of their names; of numbers, in their order. */
-const classesOf = (labels: ReadonlySet<string>): string[] => {
-  const names = [...labels];
-  return names.every(isNumber) ? names.sort((one, other) => Number(one) - Number(other)) : names.sort();
 };
 
 /**

@@ -1,0 +1,89 @@
+import { appendFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { arrayRecords } from "@skein/data";
+import { NdArray } from "@skein/tensor-core";
+import fc from "fast-check";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { DataSet } from "../modules/task.ts";
+import { readSamples } from "../watch/read-samples.ts";
+import { openSamplesFile, samplesFile } from "./samples-file.ts";
+import { type SampleOutput, spreadSamples } from "./sample-outputs.ts";
+
+let folder: string;
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "skein-samples-file-"))));
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** Two images of 2 × 1 pixels in three colours. */
+const images = arrayRecords({
+  inputs: NdArray.from([-1, 0, 1, 0, 0, 0, 5, 5, 5, 5, 5, 5], [2, 1, 2, 3]),
+  labels: NdArray.from([0, 1], [2], "i32"),
+});
+const data: DataSet = { train: images, test: images, predicts: "classes", classes: 2 };
+const bytes: DataSet = { train: images, test: images, predicts: "bytes" };
+const job = { data: { kind: "mnist" } } as never;
+const output = (index: number, predicted: number): SampleOutput => ({
+  kind: "classes",
+  index,
+  label: 0,
+  predicted,
+  probability: 0.75,
+});
+
+test("samples are spread evenly, none twice, and are all where there are no more", () => {
+  fc.assert(
+    fc.property(fc.nat(1000), fc.integer({ min: 1, max: 64 }), (count, wanted) => {
+      const indices = spreadSamples(count, wanted);
+      expect(indices).toHaveLength(Math.min(count, wanted));
+      expect(new Set(indices).size).toBe(indices.length);
+      const ends = [-1, ...indices, count];
+      const gaps = ends.slice(1).map((end, i) => end - ends[i]!);
+      expect(Math.max(...gaps)).toBeLessThanOrEqual(Math.ceil(count / Math.min(wanted, count || 1)) + 1);
+    }),
+  );
+});
+
+test("what was recorded is read, newest first; images once, from black to white", async () => {
+  const file = await openSamplesFile(folder, 0, job, data, 2);
+  for (const step of [3, 6]) file.record(step, [output(0, step), output(1, 1)]);
+  const { evaluations, images: shown } = await readSamples(folder);
+  expect(evaluations.map(({ step, samples }) => [step, samples])).toEqual(
+    [6, 3].map((step) => [step, [output(0, step), output(1, 1)]]),
+  );
+  expect(Object.entries(shown).map(([index, image]) => [index, [...Buffer.from(image.bytes, "base64")]])).toEqual([
+    ["0", [0, 128, 255, 128, 128, 128]],
+    ["1", [0, 0, 0, 0, 0, 0]], // one shade alone
+  ]);
+  expect(shown["0"]).toMatchObject({ width: 2, height: 1, channels: 3 });
+});
+
+test("a run that goes on forgets what came after, keeps the images, and passes over what is damaged", async () => {
+  const first = await openSamplesFile(folder, 0, job, data, 2);
+  for (const step of [3, 6, 9]) first.record(step, [output(0, step)]);
+  appendFileSync(join(folder, samplesFile), '{"type":"samples","step":12,"sam');
+  const second = await openSamplesFile(folder, 6, job, data, 2);
+  second.record(9, [output(0, 90)]);
+  appendFileSync(join(folder, samplesFile), '{"type":"samples","step":"x"}\nnull\n[]\n{"type":"samples","step":12');
+  const { evaluations, images: shown } = await readSamples(folder);
+  expect(evaluations.map(({ step }) => step)).toEqual([9, 6, 3]);
+  expect(evaluations[0]!.samples).toEqual([output(0, 90)]);
+  expect(Object.keys(shown)).toEqual(["0", "1"]);
+});
+
+test("a text is told in letters, or by numbers where nobody knows its letters", async () => {
+  const text: SampleOutput = { kind: "text", index: 0, prompt: [72, 105], truth: [33], continuation: [63] };
+  (await openSamplesFile(folder, 0, job, bytes, 1)).record(1, [text]);
+  (await openSamplesFile(folder, 1, job, { ...bytes, predicts: "tokens" }, 1)).record(2, [text]);
+  const { evaluations } = await readSamples(folder);
+  expect(evaluations.map(({ samples }) => samples[0])).toEqual([
+    { kind: "text", index: 0, prompt: "72 105", truth: "33", continuation: "63" },
+    { kind: "text", index: 0, prompt: "Hi", truth: "!", continuation: "?" },
+  ]);
+});
+
+test("a link out of the folder is not followed", async () => {
+  const elsewhere = join(folder, "elsewhere.jsonl");
+  writeFileSync(elsewhere, `${JSON.stringify({ type: "samples", step: 1, samples: [output(0, 1)] })}\n`);
+  symlinkSync(elsewhere, join(folder, samplesFile));
+  expect(await readSamples(folder)).toEqual({ evaluations: [], images: {} });
+});

@@ -1,0 +1,130 @@
+import { useSignal } from "@preact/signals";
+import { digitsText, shareText } from "@skein/report";
+import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import type { SampleImage, ToldSample } from "../../samples/samples-file.ts";
+import type { ShownSamples } from "../read-samples.ts";
+
+/** The picture of a sample, drawn pixel by pixel: nothing of it is read as an address or as a format. */
+const Picture = ({ image, words }: { readonly image: SampleImage; readonly words: string }): JSX.Element => {
+  const place = useRef<HTMLCanvasElement>(null);
+  const { width, height, channels, bytes } = image;
+  useEffect(() => {
+    const context = place.current?.getContext("2d");
+    if (context === null || context === undefined) return;
+    const values = Uint8Array.from(atob(bytes), (letter) => letter.charCodeAt(0));
+    const pixels = new ImageData(width, height);
+    for (let pixel = 0; pixel < width * height; pixel++) {
+      for (let colour = 0; colour < 3; colour++)
+        pixels.data[4 * pixel + colour] = values[channels * pixel + (channels === 3 ? colour : 0)] ?? 0;
+      pixels.data[4 * pixel + 3] = 255;
+    }
+    context.putImageData(pixels, 0, 0);
+  }, [image]);
+  return <canvas ref={place} width={width} height={height} role="img" aria-label={words} />;
+};
+
+const list = (values: readonly number[]): string => values.map((value) => digitsText(value, 3)).join(", ");
+
+/** A text that nobody can see is told by its length: what has learnt little goes on with blanks. */
+const Text = ({ text }: { readonly text: string }): JSX.Element =>
+  text.trim() === "" ? <span class="quiet">{text.length} blanks</span> : <>{text}</>;
+
+const Sample = ({
+  sample,
+  image,
+}: {
+  readonly sample: ToldSample;
+  readonly image: SampleImage | undefined;
+}): JSX.Element => {
+  const name = `held-out sample ${sample.index}`;
+  if (sample.kind === "text")
+    return (
+      <li class="text-sample">
+        <p class="quiet">{name}</p>
+        <dl>
+          <dt>given</dt>
+          <dd>
+            <Text text={sample.prompt} />
+          </dd>
+          <dt>continued</dt>
+          <dd>
+            <Text text={sample.continuation} />
+          </dd>
+          <dt>in the data</dt>
+          <dd>
+            <Text text={sample.truth} />
+          </dd>
+        </dl>
+      </li>
+    );
+  const isRight = sample.kind === "classes" ? sample.predicted === sample.label : undefined;
+  return (
+    <li class={isRight === undefined ? "" : isRight ? "right" : "wrong"}>
+      {image !== undefined && <Picture image={image} words={name} />}
+      {sample.kind === "classes" ? (
+        <p>
+          {isRight ? "✓" : "✗"} predicted {sample.predicted} ({shareText(sample.probability)})
+          {isRight ? "" : `, is ${sample.label}`}
+        </p>
+      ) : (
+        <p>
+          predicted {list(sample.predicted)}; is {list(sample.label)}
+        </p>
+      )}
+    </li>
+  );
+};
+
+/** What the model of a run made of some held-out samples, at the last evaluations. */
+export const Samples = ({
+  run,
+  evaluations,
+}: {
+  readonly run: string;
+  readonly evaluations: number;
+}): JSX.Element | null => {
+  const told = useSignal<ShownSamples | undefined>(undefined);
+  const step = useSignal<number | undefined>(undefined);
+  useEffect(() => {
+    let isWanted = true;
+    fetch(`/api/samples?${new URLSearchParams({ run }).toString()}`)
+      .then(async (response) => {
+        const samples = response.ok ? ((await response.json()) as ShownSamples) : undefined;
+        if (isWanted) told.value = samples;
+      })
+      .catch(() => undefined); // the connection is lost, and the page says so
+    return () => {
+      isWanted = false;
+    };
+  }, [run, evaluations]);
+  const all = told.value?.evaluations ?? [];
+  const shown = all.find((one) => one.step === step.value) ?? all[0];
+  if (shown === undefined) return null;
+  return (
+    <details open>
+      <summary>what the model makes of {shown.samples.length} held-out samples</summary>
+      <label>
+        after step{" "}
+        <select
+          value={String(shown.step)}
+          onChange={(event) => {
+            const chosen = Number(event.currentTarget.value);
+            step.value = chosen === all[0]?.step ? undefined : chosen; // the newest stays the newest
+          }}
+        >
+          {all.map((one) => (
+            <option key={one.step} value={String(one.step)}>
+              {one.step}
+            </option>
+          ))}
+        </select>
+      </label>
+      <ul class="samples">
+        {shown.samples.map((sample) => (
+          <Sample key={sample.index} sample={sample} image={told.value?.images[String(sample.index)]} />
+        ))}
+      </ul>
+    </details>
+  );
+};

@@ -1,0 +1,64 @@
+import { lstat, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { type SampleImage, samplesFile, type ToldSample } from "../samples/samples-file.ts";
+
+/** What a page shows of the samples of a run. */
+export interface ShownSamples {
+  /** The last evaluations, the newest first. */
+  readonly evaluations: readonly { readonly step: number; readonly samples: readonly ToldSample[] }[];
+  /** Of samples that are images, by their index. */
+  readonly images: Readonly<Record<string, SampleImage>>;
+}
+
+/** A longer file is not read at once. */
+const mostBytes = 2 ** 27;
+const mostEvaluations = 20;
+
+const index = z.int().nonnegative();
+const values = z.array(z.number());
+const image: z.ZodType<SampleImage> = z.object({
+  width: z.int().positive().max(4096),
+  height: z.int().positive().max(4096),
+  channels: z.union([z.literal(1), z.literal(3)]),
+  bytes: z.base64(),
+});
+const sample: z.ZodType<ToldSample> = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("classes"), index, label: z.number(), predicted: z.number(), probability: z.number() }),
+  z.object({ kind: z.literal("values"), index, label: values, predicted: values }),
+  z.object({ kind: z.literal("text"), index, prompt: z.string(), truth: z.string(), continuation: z.string() }),
+]);
+const line = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("samples"), step: z.number(), samples: z.array(sample) }),
+  z.object({ type: z.literal("images"), step: z.number(), images: z.record(z.string(), image) }),
+]);
+
+/**
+ * Read what the model of a run made of samples. Lines that are none of ours, and the last one while it is being
+ * written, are passed over; a file that is not there, is no file, or is too long gives nothing.
+ */
+export const readSamples = async (folder: string): Promise<ShownSamples> => {
+  const path = join(folder, samplesFile);
+  const evaluations: ShownSamples["evaluations"][number][] = [];
+  const images: Record<string, SampleImage> = {};
+  let text = "";
+  try {
+    const facts = await lstat(path);
+    if (facts.isFile() && facts.size <= mostBytes) text = await readFile(path, "utf8");
+  } catch {
+    // not there: the job wants none
+  }
+  for (const one of text.split("\n")) {
+    let content: unknown;
+    try {
+      content = JSON.parse(one);
+    } catch {
+      continue;
+    }
+    const { data } = line.safeParse(content);
+    if (data === undefined) continue;
+    if (data.type === "images") Object.assign(images, data.images);
+    else evaluations.push({ step: data.step, samples: data.samples });
+  }
+  return { evaluations: evaluations.slice(-mostEvaluations).toReversed(), images };
+};
