@@ -215,7 +215,7 @@ const trainWith = async <Params, State>(
       throw new ConfigError([`train(): ${name} is ${String(part)}, but must be an object or { kind: … }; give one`]);
   for (const key of functionsIn(rest))
     throw new ConfigError([
-      `train(): ${key} is an object of this program, whose functions cannot go to the threads of ranks; put it into a module and name it: { kind: "module", file: new URL("./my-${key}.ts", import.meta.url) }`,
+      `train(): ${key} is an object of this program, whose functions cannot go to the threads of ranks; put it into a module and name it: { kind: "module", file }`,
     ]);
   if (resume && folder === undefined)
     throw new ConfigError(["train(): resume needs the folder to look for checkpoints in; give output too"]);
