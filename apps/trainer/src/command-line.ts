@@ -82,7 +82,7 @@ const makeProgram = (finish: (code: number) => void): Command => {
       .option("--set <key=value>", "replace a value of the job; may be repeated", collect, []);
   const withTrace = (command: Command): Command =>
     command
-      .option("--trace <file>", "write a Chrome trace of the first steps")
+      .option("--trace [file]", "write a Chrome trace of the first steps; default: trace.json in the run's folder")
       .option("--watch", "serve a page that shows the run while it trains, as skein-train watch does")
       .option(
         "--max-restarts <count>",

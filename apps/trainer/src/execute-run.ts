@@ -45,7 +45,7 @@ export const execute = async (
   };
   const watch = options.watch === true ? await watchBeside(run, (line) => progress.note(line)) : undefined;
   try {
-    const { summary, step, checkpoint, traceFault, output, prepared, endedItself } = await runJob({
+    const { summary, step, checkpoint, traceFault, tracePath, output, prepared, endedItself } = await runJob({
       ...restarts,
       ...run,
       interruption,
@@ -64,7 +64,7 @@ export const execute = async (
         const learnt = requireLearnt(output, summary);
         if (options.json !== true) print(learnt);
       } else if (options.json !== true && oneOf === undefined)
-        for (const line of nextSteps(output, prepared.totalSteps, options.trace)) progress.note(line);
+        for (const line of nextSteps(output, prepared.totalSteps, tracePath)) progress.note(line);
       return { code: exitCodes.ok, summary };
     }
     process.stderr.write(

@@ -15,6 +15,6 @@ export const nextSteps = (output: string, totalSteps: number, tracePath: string 
   `  watch runs      skein-train watch ${shellQuote(dirname(output))}`,
   `  see the curves  tensorboard --logdir ${shellQuote(output)}   (every step in numbers: ${join(output, metricsFile)})`,
   tracePath === undefined
-    ? "  see the time    add --trace trace.json to a run, and open that file at https://ui.perfetto.dev"
+    ? "  see the time    add --trace to a run; skein-train watch draws it, and so does https://ui.perfetto.dev"
     : `  see the time    open ${tracePath} at https://ui.perfetto.dev`,
 ];

@@ -92,6 +92,6 @@ test("figures read well", () => {
     "  see the run     skein-train report 'my runs/1'",
     "  watch runs      skein-train watch 'my runs'",
     "  see the curves  tensorboard --logdir 'my runs/1'   (every step in numbers: my runs/1/metrics.jsonl)",
-    expect.stringContaining("add --trace trace.json"),
+    expect.stringContaining("add --trace to a run"),
   ]);
 });

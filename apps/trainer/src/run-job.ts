@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { hasCheckpoint, newestCheckpoint } from "./checkpoint.ts";
 import { checkpointSecret } from "./checkpoint-manifest.ts";
 import { chooseBackend, surveyHardware } from "./choose-backend.ts";
@@ -22,15 +23,7 @@ import { checkResumable, type Given, prepare, type Prepared, withBackend } from 
 export interface JobRun
   extends Pick<
     RunInput,
-    | "runner"
-    | "interruption"
-    | "progress"
-    | "beganAt"
-    | "maxRestarts"
-    | "tracePath"
-    | "profile"
-    | "detailEvery"
-    | "happened"
+    "runner" | "interruption" | "progress" | "beganAt" | "maxRestarts" | "profile" | "detailEvery" | "happened"
   > {
   readonly job: Job;
   /** What a program gave in place of names. */
@@ -39,6 +32,8 @@ export interface JobRun
   readonly output?: string | undefined;
   /** Begin anew, go on from the newest checkpoint in `output`, or do so where there is one. */
   readonly start: "anew" | "from checkpoint" | "from checkpoint if possible";
+  /** File for a Chrome trace of the first steps; true: `trace.json` in the output folder. Default: none. */
+  readonly tracePath?: string | true | undefined;
   /** Called once all is read and checked: from here on a stop is a matter of the ranks, who save first. */
   readonly onPrepared?: (() => void) | undefined;
 }
@@ -49,6 +44,8 @@ export interface JobOutcome extends Outcome {
   readonly prepared: Prepared;
   /** Whether callbacks of the job stopped it. */
   readonly endedItself: boolean;
+  /** Where a trace was to be written. */
+  readonly tracePath: string | undefined;
 }
 
 /** A prepared job, and what people are told about it. */
@@ -85,6 +82,11 @@ export const prepareOn = async (run: Pick<JobRun, "job" | "given">): Promise<Not
   if (job.memory.recompute !== "auto" || job.backend !== "cpu" || isPlanned(job)) return { prepared, notes };
   return { prepared, notes: [...notes, memoryLine(await stepMemoryOf(prepared))] };
 };
+
+const traceFile = "trace.json";
+
+const tracePathOf = ({ tracePath }: Pick<JobRun, "tracePath">, output: string): string | undefined =>
+  tracePath === true ? join(output, traceFile) : tracePath;
 
 /** Look at what a run will write before it trains. @throws ConfigError. */
 const requirePlaces = (output: string, tracePath: string | undefined): void => {
@@ -126,7 +128,13 @@ const runIn = async ({ callbacks, happened: tell, ...input }: FolderRun): Promis
       throw error;
     });
     await end({ how: outcome.summary === undefined ? "stopped" : "finished" });
-    return { ...outcome, output, prepared, endedItself: callbacks?.hasStopped ?? false };
+    return {
+      ...outcome,
+      output,
+      prepared,
+      endedItself: callbacks?.hasStopped ?? false,
+      tracePath: input.tracePath,
+    };
   } finally {
     metrics.close();
   }
@@ -148,14 +156,15 @@ const begin = async (run: JobRun, checkpointSecret: string | undefined): Promise
   run.onPrepared?.();
   const claimed = run.start === "anew" ? claimOutput(job.name, run.output) : reclaimOutput(job.name, run.output);
   const output = claimed.path;
+  const tracePath = tracePathOf(run, output);
   try {
-    requirePlaces(output, run.tracePath);
+    requirePlaces(output, tracePath);
     saveJob(output, prepared.job);
     for (const note of [...prepared.remarks, ...notes]) progress.note(note);
     progress.note(
       `${job.name}: ${prepared.totalSteps} steps on ${job.ranks} ${job.ranks === 1 ? "rank" : "ranks"}, output in ${output}`,
     );
-    return await runIn({ ...run, callbacks, prepared, output, checkpointSecret });
+    return await runIn({ ...run, callbacks, tracePath, prepared, output, checkpointSecret });
   } catch (error) {
     dropUnusedOutput(claimed);
     throw explainDiskFull(error, output, undefined);
@@ -178,9 +187,10 @@ const goOn = async (run: JobRun, output: string, checkpointSecret: string | unde
   for (const note of [...skipped, ...notes, ...prepared.remarks, ...checkResumable(prepared, resume)])
     progress.note(note);
   progress.note(`${job.name}: going on from ${resume.folder}, step ${resume.manifest.step} of ${prepared.totalSteps}`);
-  requirePlaces(output, run.tracePath);
+  const tracePath = tracePathOf(run, output);
+  requirePlaces(output, tracePath);
   saveJob(output, prepared.job); // what was asked for now holds for the next resume, too
-  return runIn({ ...run, callbacks, prepared, output, resume, checkpointSecret });
+  return runIn({ ...run, callbacks, tracePath, prepared, output, resume, checkpointSecret });
 };
 
 /**

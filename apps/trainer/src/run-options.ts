@@ -13,7 +13,8 @@ export interface RunOptions extends GlobalOptions {
   readonly ranks?: string;
   readonly steps?: string;
   readonly set: readonly string[];
-  readonly trace?: string;
+  /** True: without a file. */
+  readonly trace?: string | true;
   readonly output?: string;
   readonly maxRestarts?: string;
   readonly transport?: string;

@@ -18,9 +18,9 @@ const requireForSeveral = (jobs: readonly Job[], { trace, watch }: RunOptions): 
       `name: two of the ${jobs.length} jobs of the file are called ${twice}, but each has a folder of its name; give each its own`,
     ]);
   const many = `the file holds ${jobs.length} jobs`;
-  if (trace !== undefined)
+  if (typeof trace === "string")
     throw new ConfigError([
-      `--trace ${trace}: a trace is of one run, but ${many}; put the one that is meant into a file of its own`,
+      `--trace ${trace}: a trace is of one run, but ${many}; leave the file of --trace out, and each run has one in its folder`,
     ]);
   if (watch === true)
     throw new ConfigError([

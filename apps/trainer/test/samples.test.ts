@@ -1,6 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { byteTokenizer } from "@skein/data";
+import { loadMobyDick } from "@skein/data/node";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openLoneBackend } from "../src/lone-backend.ts";
 import { generateText } from "../src/generate/generate-text.ts";
@@ -78,6 +80,8 @@ test("a text is continued as generate continues it, beside how it goes on", asyn
     [8, 8],
     [8, 8],
   ]);
+  const whole = byteTokenizer.decode(loadMobyDick({ from: import.meta.url }));
+  for (const { prompt, truth } of texts) expect(whole).toContain(prompt + truth);
   const { backend, close } = await openLoneBackend({ backend: "cpu", blas: "off" });
   try {
     for (const { prompt, continuation } of texts) {

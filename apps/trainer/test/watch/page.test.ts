@@ -274,4 +274,37 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     expect(errors.filter((error) => !error.includes("ERR_ABORTED"))).toEqual([]); // of reloads
     await page.close();
   });
+
+  test("shows what the model makes of samples: pictures with labels, and texts as text", { tags: "full" }, async () => {
+    const image = { width: 2, height: 2, channels: 3, bytes: Buffer.from([255, 0, 0, 9, 9, 9, 9, 9, 9, 9, 9, 9]) };
+    const classes = { kind: "classes", label: 3, probability: 0.9 };
+    const texts = { kind: "text", index: 2, prompt: hostileName, truth: "b\nc", continuation: hostileName };
+    const lines = [
+      { type: "images", step: 100, images: { 0: { ...image, bytes: image.bytes.toString("base64") } } },
+      ...[100, 200].map((step) => ({
+        type: "samples",
+        step,
+        samples: [{ ...classes, index: 0, predicted: step / 100 }, { ...classes, index: 1, predicted: 3 }, texts],
+      })),
+    ];
+    writeFileSync(join(root, "mnist/1/samples.jsonl"), lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+    const { page, errors } = await open();
+    await row(page, "mnist/1").getByRole("button").click();
+    const samples = page.locator(".samples");
+    await poll(() => samples.locator("li").first().innerText()).toContain("✗ predicted 2 (90.0 %), is 3");
+    expect(await samples.locator("li").nth(1).innerText()).toBe("✓ predicted 3 (90.0 %)");
+    expect(await samples.getByText(hostileName).count()).toBe(2);
+    expect(await page.locator("img, script:not([src])").count()).toBe(0);
+    const red = await samples
+      .getByRole("img")
+      .evaluate((canvas: HTMLCanvasElement) => [...canvas.getContext("2d")!.getImageData(0, 0, 1, 1).data]);
+    expect(red).toEqual([255, 0, 0, 255]);
+    await page.getByLabel("after step").selectOption("100");
+    await poll(() => samples.locator("li").first().innerText()).toContain("predicted 1");
+    await page.setViewportSize({ width: 360, height: 1600 });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+    expect(await faults(page)).toEqual([]);
+    expect(errors).toEqual([]);
+    await page.close();
+  });
 });

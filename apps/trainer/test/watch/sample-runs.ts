@@ -49,7 +49,7 @@ export const writeSampleRun = (folder: string, steps: number, job: object, seed 
 export const growSampleRun = (folder: string, from: number, to: number, seed = 1): void =>
   appendFileSync(join(folder, "metrics.jsonl"), sampleLines(from, to, seed));
 
-/** Write a trace of some steps of two ranks into the folder of a run; a name in it is what another tool may have said. */
+/** Write a trace of some steps of two ranks into the folder of a run, with a name in it that another tool may give. */
 export const writeSampleTrace = (folder: string, steps: number): void => {
   const spansOf = (rank: number): Span[] =>
     Array.from({ length: steps }, (_, step) => step).flatMap((step) => {

@@ -26,6 +26,10 @@ const Picture = ({ image, words }: { readonly image: SampleImage; readonly words
 
 const list = (values: readonly number[]): string => values.map((value) => digitsText(value, 3)).join(", ");
 
+/** A text that nobody can see is told by its length: what has learnt little goes on with blanks. */
+const Text = ({ text }: { readonly text: string }): JSX.Element =>
+  text.trim() === "" ? <span class="quiet">{text.length} blanks</span> : <>{text}</>;
+
 const Sample = ({
   sample,
   image,
@@ -40,11 +44,17 @@ const Sample = ({
         <p class="quiet">{name}</p>
         <dl>
           <dt>given</dt>
-          <dd>{sample.prompt}</dd>
+          <dd>
+            <Text text={sample.prompt} />
+          </dd>
           <dt>continued</dt>
-          <dd>{sample.continuation}</dd>
+          <dd>
+            <Text text={sample.continuation} />
+          </dd>
           <dt>in the data</dt>
-          <dd>{sample.truth}</dd>
+          <dd>
+            <Text text={sample.truth} />
+          </dd>
         </dl>
       </li>
     );
