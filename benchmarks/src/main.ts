@@ -6,6 +6,7 @@ import { benchAllReduce } from "./all-reduce/bench-all-reduce.ts";
 import { blasProblems, browserProblems, coreProblems, gpuProblems, problems } from "./problems/table.ts";
 import { convergence } from "./convergence/convergence.ts";
 import { search } from "./convergence/search.ts";
+import { benchImages } from "./images/bench-images.ts";
 import { kfacStages } from "./kfac-stages/kfac-stages.ts";
 import { moeLayerTimes } from "./moe/layer.ts";
 import { moeStepTimes } from "./moe/step.ts";
@@ -74,6 +75,7 @@ const suites: Readonly<Record<string, Suite>> = Object.fromEntries([
   ...[2, 4].map((ranks) => [`all-reduce-${ranks}`, allReduceSuite(ranks)]),
   ["codec", () => benchCodec()],
   ["grouped", () => benchGrouped()],
+  ["images", ({ folder, versions, quick }: SuiteContext) => benchImages(folder, versions, quick)],
   ["memory", ({ folder }: SuiteContext) => benchMemory(folder)],
   ...browserProblems.map((name) => [
     `webgpu-${name}`,
@@ -115,7 +117,7 @@ const usage = `Measure ours beside its peers, on this machine, in one run.
   pnpm bench ${Object.keys(studies).join("|")} --help
 
   --only   which benchmarks: ${Object.keys(suites).join(", ")}
-  --quick  a few samples of all-reduces only: whether all contestants run and agree, not how fast they are
+  --quick  a few samples of all-reduces and images only: whether all run and agree, not how fast they are
   --json   also write the rows as JSON: benchmark, unit, ours, peer, peerValue, ratio, …
   --page   also write a dated page, e.g. docs/benchmarks/${new Date().toISOString().slice(0, 10)}-core.md, with its plots beside it`;
 

@@ -18,9 +18,16 @@ import {
   soap,
   type UpdateSizeOptions,
 } from "@skein/second-order";
-import { chain, type GradientTransformation, momentum, type Schedule } from "@skein/tensor-core";
-import { buildLearningRate } from "./build-learning-rate.ts";
+import {
+  chain,
+  type DecayMask,
+  decayMatrices,
+  type GradientTransformation,
+  momentum,
+  type Schedule,
+} from "@skein/tensor-core";
 import type { Curvature, CurvatureMode } from "./curvature.ts";
+import { decayMaskOf, type ParameterGroups } from "./parameter-groups.ts";
 import type { CurvaturePlan } from "./planning/curvature-plan.ts";
 import { ConfigError } from "./errors.ts";
 import type { CurvatureJob, FactorBucketsJob, Job } from "./job.ts";
@@ -101,23 +108,31 @@ const withMomentum = (
   preconditioner: GradientTransformation<unknown>,
   { momentum: decay, weightDecay }: Pick<CurvatureJob, "momentum" | "weightDecay">,
   learningRate: Schedule,
+  mask: DecayMask,
 ): GradientTransformation<unknown> =>
-  chain(preconditioner, momentum({ learningRate, decay, weightDecay })) as GradientTransformation<unknown>;
+  chain(preconditioner, momentum({ learningRate, decay, weightDecay, mask })) as GradientTransformation<unknown>;
+
+/** What curvature follows from beside the job. */
+export interface CurvatureInput {
+  /** The layers of the job's model. */
+  readonly find: () => ModelLayers;
+  readonly groups: ParameterGroups;
+  /** Where the form follows from measurements. */
+  readonly plan: CurvaturePlan | undefined;
+}
 
 /**
  * What the optimizer of a job adds to a step where it looks at more than each gradient by itself; undefined where it
  * does not.
  *
- * @param find the layers of the job's model. @param plan where the form follows from measurements.
  * @throws ConfigError for a model without a layer.
  */
 export const buildCurvature = (
-  { optimizer, learningRate, ranks, batch }: Job,
-  totalSteps: number,
-  find: () => ModelLayers,
-  plan?: CurvaturePlan,
+  { optimizer, ranks, batch }: Job,
+  rate: Schedule,
+  { find, groups, plan }: CurvatureInput,
 ): Curvature | undefined => {
-  const rate = buildLearningRate(learningRate, totalSteps);
+  const mask = decayMaskOf(groups, () => true);
   const always = { modeAt: (): CurvatureMode => "keep", observing: undefined, factorNames: [] };
   switch (optimizer.kind) {
     case "eva":
@@ -132,7 +147,7 @@ export const buildCurvature = (
         size: { size, klClip, learningRate: rate },
       });
       return {
-        rule: withMomentum(preconditioner, optimizer, rate),
+        rule: withMomentum(preconditioner, optimizer, rate, mask),
         hasFigures: true,
         factorNames:
           optimizer.kind === "kfac" ? layers.flatMap(({ path }) => [`${path} (inputs)`, `${path} (gradients)`]) : [],
@@ -158,21 +173,26 @@ export const buildCurvature = (
     case "eva-s": {
       const { damping, variant, size, klClip } = optimizer;
       const preconditioner = evaS({ damping, variant, size, klClip, learningRate: rate });
-      return { ...always, rule: withMomentum(preconditioner as never, optimizer, rate), hasFigures: true };
+      return { ...always, rule: withMomentum(preconditioner as never, optimizer, rate, mask), hasFigures: true };
     }
     case "shampoo": {
       const { secondMomentDecay: decay, blockSize, ridge, grafting, rootsEvery } = optimizer;
       const preconditioner = shampoo({ decay, blockSize, ridge, grafting, axis: dataAxis });
       return {
         ...always,
-        rule: withMomentum(preconditioner as never, optimizer, rate),
+        rule: withMomentum(preconditioner as never, optimizer, rate, mask),
         hasFigures: false,
         modeAt: (step) => (step % rootsEvery === 0 ? "refresh" : "keep"),
       };
     }
     case "soap": {
       const { kind: _, basesEvery, ...options } = optimizer;
-      const rule = soap({ ...options, learningRate: rate, axis: dataAxis });
+      const rule = soap({
+        ...options,
+        learningRate: rate,
+        mask: decayMaskOf(groups, decayMatrices),
+        axis: dataAxis,
+      });
       return {
         ...always,
         rule: rule as GradientTransformation<unknown>,
@@ -195,6 +215,7 @@ export const buildCurvature = (
         nesterov,
         steps,
         weightDecay,
+        mask,
         adamShare,
         axis: dataAxis,
       });

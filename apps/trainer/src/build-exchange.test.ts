@@ -31,7 +31,9 @@ const kinds = (
   jobJsonSchema() as {
     properties: { compression: { oneOf: { properties: { kind: { const?: string; enum?: string[] } } }[] } };
   }
-).properties.compression.oneOf.flatMap(({ properties: { kind } }) => kind.enum ?? [kind.const!]);
+).properties.compression.oneOf
+  .flatMap(({ properties: { kind } }) => kind.enum ?? [kind.const!])
+  .filter((kind) => kind !== "module"); // exchanges what it pleases
 
 const partsOf = (job: object): ReturnType<typeof buildParts> =>
   buildParts({

@@ -1,4 +1,4 @@
-import { byteLength, type Tensor } from "@skein/tensor-core";
+import { byteLength, InvariantError, type Tensor } from "@skein/tensor-core";
 import {
   acpSgdCycle,
   type Aggregator,
@@ -44,7 +44,12 @@ import type { BucketsJob, CompressionJob, DensityWarmup, OverlapName } from "./j
 import { acrossHostsAxis, insideHostsAxis } from "./mesh.ts";
 
 /** What compresses the tensors that are compressed: in turns, one after another; mostly one alone. */
-const buildCycle = (job: CompressionJob, density: number, plan: ExchangePlan | undefined): readonly Aggregator[] => {
+const buildCycle = (
+  job: CompressionJob,
+  density: number,
+  plan: ExchangePlan | undefined,
+  own: Aggregator | undefined,
+): readonly Aggregator[] => {
   // Compressors of different states are of different types; here they are all carried alike.
   const fed = <State>(aggregator: Aggregator<State>): Aggregator =>
     ("errorFeedback" in job && job.errorFeedback ? withErrorFeedback(aggregator) : aggregator) as Aggregator;
@@ -56,6 +61,10 @@ const buildCycle = (job: CompressionJob, density: number, plan: ExchangePlan | u
       : fed(chainCompressors(compressor, eightBitCompressor(values)));
   };
   switch (job.kind) {
+    case "module": {
+      if (own === undefined) throw new InvariantError("a compression was built without what its module makes");
+      return [(job.errorFeedback ?? own.biased) ? (withErrorFeedback(own) as Aggregator) : own];
+    }
     case "identity":
       return [identityCompressor({ chunkBytes: job.chunkBytes }) as Aggregator];
     case "top-k":
@@ -134,10 +143,13 @@ const followed = (job: CompressionJob, aggregator: Aggregator): Aggregator =>
 /**
  * The compressor of each step, counted from 0: dense at first, then by rising or falling density, then for good. All
  * keep the same state.
+ *
+ * @param own what a module makes, where the job names one.
  */
 export const buildCompression = (
   job: CompressionJob,
   plan: ExchangePlan | undefined,
+  own?: Aggregator,
 ): ((step: number) => Aggregator) => {
   const warmupSteps = job.kind === "identity" ? 0 : job.warmupSteps;
   const { densities, stepsEach }: DensityWarmup = ("densityWarmup" in job && job.densityWarmup) || {
@@ -145,7 +157,7 @@ export const buildCompression = (
     stepsEach: 0,
   };
   const cycles = [...densities, "density" in job ? job.density : 1].map((density) =>
-    buildCycle(job, density, plan).map((one) => besideDense(job, one)),
+    buildCycle(job, density, plan, own).map((one) => besideDense(job, one)),
   );
   // Those that take turns are followed side by side, each through all phases.
   const turns = cycles[0]!.map((first, turn) =>

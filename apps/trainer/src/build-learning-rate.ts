@@ -1,5 +1,6 @@
 import {
   cosineDecay,
+  InvariantError,
   joinSchedules,
   linearRamp,
   polynomialDecay,
@@ -50,6 +51,12 @@ const buildDecay = (job: LearningRateJob, steps: number): Schedule => {
   }
 };
 
-/** @param totalSteps steps of the whole run: where all that falls to `final` ends. */
-export const buildLearningRate = (job: LearningRateJob, totalSteps: number): Schedule =>
-  warmUp(job.warmupSteps, buildDecay(job, Math.max(1, totalSteps - job.warmupSteps)));
+/**
+ * @param totalSteps steps of the whole run: where all that falls to `final` ends.
+ * @param own what follows the warm-up, where a module of the job's says that.
+ */
+export const buildLearningRate = (job: LearningRateJob, totalSteps: number, own?: Schedule): Schedule => {
+  if (job.schedule !== undefined && own === undefined)
+    throw new InvariantError("a learning rate was built without the schedule that its module makes");
+  return warmUp(job.warmupSteps, own ?? buildDecay(job, Math.max(1, totalSteps - job.warmupSteps)));
+};

@@ -16,7 +16,7 @@ const labelsOf = (records: Records): number[] =>
     Array.from({ length: records.count }, (_, i) => i),
   )["labels"]!.toNumbers();
 
-const data: DataSet = {
+const data: DataSet<Records> = {
   train: recordsOf(Array.from({ length: 20 }, (_, i) => i)),
   test: recordsOf([100, 101]),
   predicts: "classes",

@@ -1,13 +1,18 @@
 import { dirname } from "node:path";
-import { mnistClasses, splitRecords, takeRecords } from "@skein/data";
+import { mnistClasses, type Samples, splitRecords, takeRecords } from "@skein/data";
 import {
   type ImageOptions,
+  type Images,
   loadFashionMnist,
   loadIdx,
   loadImageFolder,
   loadImageManifest,
+  loadImageShards,
   loadMnist,
   loadNumpy,
+  openImageFolder,
+  openImageManifest,
+  openImageShards,
 } from "@skein/data/node";
 import { lamb, lars } from "@skein/second-order";
 import { cnn, gpt, mlp, type Model, resnet18 } from "@skein/models";
@@ -32,15 +37,16 @@ import {
   sgd,
   type Tensor,
 } from "@skein/tensor-core";
-import { buildLearningRate } from "./build-learning-rate.ts";
 import type { Curvature } from "./curvature.ts";
 import { ConfigError } from "./errors.ts";
 import { buildExperts } from "./build-experts.ts";
 import { dataAxis, replicasAxisOf, tensorAxis } from "./mesh.ts";
+import { atOwnRates, decayMaskOf, type ParameterGroups } from "./parameter-groups.ts";
 import { shardedOptimizer } from "./sharded-optimizer.ts";
 import { checkedData } from "./modules/checked-data.ts";
 import { checkedModel } from "./modules/checked-model.ts";
-import { callFactory, loadModule } from "./modules/load-module.ts";
+import { makeOwn, moduleName } from "./modules/load-module.ts";
+import { withOwnMetrics } from "./modules/own-metrics.ts";
 import type { DataSet, Task } from "./modules/task.ts";
 import type { DataJob, Job, ModelJob, OptimizerJob, PrecisionJob } from "./job.ts";
 import { type ExpertsPlan, settledExperts } from "./planning/experts-plan.ts";
@@ -49,14 +55,34 @@ import { pretrainedModel } from "./pretrained/pretrained-model.ts";
 
 // This file and build-exchange.ts turn names of a job into things; all others take the things.
 
-/** How images are decoded, with the side of squares as two. */
-const decodedOf = <Job extends { readonly size: number | readonly [number, number] }>(
-  job: Job,
-): Omit<Job, "size"> & Pick<ImageOptions, "size" | "from"> => ({
-  ...job,
-  size: typeof job.size === "number" ? [job.size, job.size] : job.size,
-  from: import.meta.url,
-});
+type ImageJob = Extract<DataJob, { readonly kind: "image-folder" | "image-manifest" | "webdataset" }>;
+
+/** Images, decoded before training, or while it goes on. */
+const loadImages = (job: ImageJob): Promise<Images<Samples>> => {
+  const options: ImageOptions = {
+    ...job,
+    size: typeof job.size === "number" ? [job.size, job.size] : job.size,
+    from: import.meta.url,
+  };
+  const { cacheMegabytes, decodesAtOnce } = job;
+  const lazily = cacheMegabytes === undefined ? undefined : { cacheMegabytes, decodesAtOnce };
+  if (job.kind === "image-folder") {
+    const { folder } = job;
+    return lazily === undefined
+      ? loadImageFolder({ ...options, folder })
+      : openImageFolder({ ...options, ...lazily, folder });
+  }
+  if (job.kind === "webdataset") {
+    const shards = job;
+    return lazily === undefined
+      ? loadImageShards({ ...options, shards })
+      : openImageShards({ ...options, ...lazily, shards });
+  }
+  const { file } = job;
+  return lazily === undefined
+    ? loadImageManifest({ ...options, file })
+    : openImageManifest({ ...options, ...lazily, file });
+};
 
 const loadData = async (job: DataJob): Promise<DataSet> => {
   switch (job.kind) {
@@ -71,9 +97,9 @@ const loadData = async (job: DataJob): Promise<DataSet> => {
     case "idx":
       return { ...loadIdx(job), predicts: "classes" };
     case "image-folder":
-      return { ...(await loadImageFolder(decodedOf(job))), predicts: "classes" };
     case "image-manifest":
-      return { ...(await loadImageManifest(decodedOf(job))), predicts: "classes" };
+    case "webdataset":
+      return { ...(await loadImages(job)), predicts: "classes" };
     case "numpy":
       return loadNumpy(job);
     case "moby-dick":
@@ -83,10 +109,7 @@ const loadData = async (job: DataJob): Promise<DataSet> => {
     case "tokens":
       return tokenData(job);
     case "module":
-      return checkedData(
-        await callFactory("data", job, await loadModule("data", job), job.options),
-        `data.file ${job.file}`,
-      );
+      return checkedData(await makeOwn("data", job), moduleName("data", job));
     case "program":
       return ofAProgram("data");
   }
@@ -102,18 +125,23 @@ const ofAProgram = (key: "data" | "model"): never => {
  * The samples that a job asks for: with a validation fraction the end of the training samples takes the place of the
  * test samples, where a run is judged by what it learns these do, and limits cut both.
  */
-export const limited = (
-  data: DataSet,
+export const limited = <Of extends Samples>(
+  data: DataSet<Of>,
   { validationFraction, trainSamples, testSamples, judgeBy }: DataJob,
-): DataSet => {
-  const split = validationFraction === undefined ? undefined : splitRecords(data.train, validationFraction);
-  const { train, test } = split === undefined ? data : { train: split.train, test: split.valid };
-  const learnt = takeRecords(train, trainSamples ?? train.count);
+): DataSet<Of> => {
+  const split = validationFraction === undefined ? undefined : splitRecords<Of>(data.train, validationFraction);
+  const { train, test }: { readonly train: Of; readonly test: Of } =
+    split === undefined ? data : { train: split.train, test: split.valid };
+  const learnt = takeRecords<Of>(train, trainSamples ?? train.count);
   const judged = judgeBy === "training" ? learnt : test;
-  return { ...data, train: learnt, test: takeRecords(judged, testSamples ?? judged.count) };
+  return { ...data, train: learnt, test: takeRecords<Of>(judged, testSamples ?? judged.count) };
 };
 
-/** Load the samples into shared memory. @throws DataError, ModuleError when they are missing, truncated or altered. */
+/**
+ * Load the samples into shared memory, or open the files that they are in.
+ *
+ * @throws DataError, ModuleError when they are missing, truncated or altered.
+ */
 export const buildData = async (job: DataJob): Promise<DataSet> => {
   const data = limited(await loadData(job), job);
   if (!("augment" in job) || job.augment === undefined) return data;
@@ -206,15 +234,25 @@ export const buildOwnModel = (
  * @throws ConfigError, ModuleError.
  */
 export const buildModel = async (
-  { model: job, ...others }: ModelInput & Pick<Job, "model">,
+  job: ModelInput & Pick<Job, "model" | "metrics">,
   task: Task,
   { given, experts }: { readonly given?: Model | undefined; readonly experts?: ExpertsPlan | undefined } = {},
+): Promise<Model> =>
+  // what a program gave was traced with the job's metrics
+  job.model.kind === "program"
+    ? (given ?? ofAProgram("model"))
+    : withOwnMetrics(await buildNamedModel(job, task, experts), job, task);
+
+const buildNamedModel = async (
+  { model: job, ...others }: ModelInput & Pick<Job, "model">,
+  task: Task,
+  experts: ExpertsPlan | undefined,
 ): Promise<Model> => {
-  if (job.kind === "program") return given ?? ofAProgram("model");
+  if (job.kind === "program") return ofAProgram("model");
   if (job.kind === "pretrained") return pretrainedModel(job, task, others.memory);
   if (job.kind === "module") {
-    const made = await callFactory("model", job, await loadModule("model", job), task, job.options);
-    return checkedModel(made, task.predicts, `model.file ${job.file}`, dirname(job.file));
+    const made = await makeOwn("model", job, task);
+    return checkedModel(made, task.predicts, moduleName("model", job), dirname(job.file));
   }
   return buildOwnModel({ ...others, model: job }, task, experts);
 };
@@ -223,40 +261,64 @@ export const buildModel = async (
 const settingsOf = <Part extends { readonly kind: string }>({ kind: _, ...settings }: Part): Omit<Part, "kind"> =>
   settings;
 
+/** What an optimizer is made of beside the job. */
+interface RuleInput {
+  /** What the job says of single parameters. */
+  readonly groups: ParameterGroups;
+  /** Of the job, where its optimizer looks at it. */
+  readonly curvature: Curvature | undefined;
+  /** What a module makes, where the job names one. */
+  readonly own: GradientTransformation<unknown> | undefined;
+}
+
 const buildRule = (
   job: OptimizerJob,
   learningRate: Schedule,
-  curvature: Curvature | undefined,
+  { groups, curvature, own }: RuleInput,
 ): GradientTransformation<unknown> => {
+  const mask = decayMaskOf(groups, () => true);
+  const matrices = decayMaskOf(groups, decayMatrices);
   switch (job.kind) {
+    case "module":
+      if (own === undefined) throw new InvariantError("an optimizer was built without what its module makes");
+      return own;
     case "sgd":
-      return sgd({ ...settingsOf(job), learningRate });
+      return sgd({ ...settingsOf(job), learningRate, mask });
     case "momentum":
-      return momentum({ ...settingsOf(job), learningRate });
+      return momentum({ ...settingsOf(job), learningRate, mask });
     case "nesterov":
-      return nesterov({ ...settingsOf(job), learningRate });
+      return nesterov({ ...settingsOf(job), learningRate, mask });
     case "adam":
       return adam({ ...settingsOf(job), learningRate });
     case "adamw":
-      return adamw({ ...settingsOf(job), learningRate, mask: decayMatrices });
+      return adamw({ ...settingsOf(job), learningRate, mask: matrices });
     case "lars":
-      return lars({ ...settingsOf(job), learningRate, axis: dataAxis }) as GradientTransformation<unknown>;
+      return lars({
+        ...settingsOf(job),
+        learningRate,
+        decayMask: matrices,
+        axis: dataAxis,
+      }) as GradientTransformation<unknown>;
     case "lamb":
-      return lamb({ ...settingsOf(job), learningRate, axis: dataAxis }) as GradientTransformation<unknown>;
+      return lamb({
+        ...settingsOf(job),
+        learningRate,
+        decayMask: matrices,
+        axis: dataAxis,
+      }) as GradientTransformation<unknown>;
     default:
       if (curvature === undefined) throw new InvariantError("an optimizer was built without what it looks at");
       return curvature.rule;
   }
 };
 
-/** @param curvature of the job, where its optimizer looks at it. */
 export const buildOptimizer = (
-  { optimizer, learningRate, clipNorm, zero }: Job,
-  totalSteps: number,
+  { optimizer, clipNorm, zero }: Job,
+  rate: Schedule,
   { sharding, mesh }: { readonly sharding: Sharding; readonly mesh: Mesh },
-  curvature?: Curvature,
+  input: RuleInput,
 ): GradientTransformation<unknown> => {
-  const onEachRank = buildRule(optimizer, buildLearningRate(learningRate, totalSteps), curvature);
+  const onEachRank = atOwnRates(buildRule(optimizer, rate, input), input.groups);
   const rule = zero === 1 ? shardedOptimizer(onEachRank, replicasAxisOf({ sharding, mesh })) : onEachRank;
   return clipNorm === undefined
     ? rule
@@ -271,9 +333,9 @@ const updatesIn = (state: unknown): Tensor => {
 
 /** The learning rate of the next update, f32 scalar, by the state of the job's optimizer. Traced. */
 export const buildLearningRateOf =
-  ({ learningRate }: Job, totalSteps: number): ((optimizerState: unknown) => Tensor) =>
+  (rate: Schedule): ((optimizerState: unknown) => Tensor) =>
   (state) =>
-    resolveSchedule(buildLearningRate(learningRate, totalSteps), updatesIn(state));
+    resolveSchedule(rate, updatesIn(state));
 
 /** The scale of the loss; none where gradients are f32. */
 export const buildLossScale = (job: PrecisionJob): LossScale | undefined => {

@@ -7,7 +7,7 @@ import { openJobBlas } from "./job-blas.ts";
 import { threadsOf } from "./job-threads.ts";
 import { surveyHardware } from "./choose-backend.ts";
 import { commandAction } from "./command-action.ts";
-import { loadJob } from "./config.ts";
+import { loadJob, loadJobs } from "./config.ts";
 import { addEvaluateCommand } from "./evaluate-command.ts";
 import { addExportCommand } from "./export/export-command.ts";
 import { addGenerateCommand } from "./generate/generate-command.ts";
@@ -33,8 +33,9 @@ import { type GlobalOptions, overridesOf, type RunOptions } from "./run-options.
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
 const validateCommand = async (file: string, options: RunOptions): Promise<number> => {
-  const job = await loadJob(file, overridesOf(options));
-  print(options.json === true ? JSON.stringify({ valid: true, job }) : `${file}: valid`);
+  const jobs = await loadJobs(file, overridesOf(options));
+  if (options.json === true) for (const job of jobs) print(JSON.stringify({ valid: true, job }));
+  else print(`${file}: valid${jobs.length === 1 ? "" : `, ${jobs.length} jobs`}`);
   return exitCodes.ok;
 };
 
@@ -91,7 +92,7 @@ const makeProgram = (finish: (code: number) => void): Command => {
     withOverrides(
       program
         .command("run")
-        .description("train as a job file says")
+        .description("train as a job file says, one job after another where it holds several")
         .argument("<job>", "job file, YAML or JSON")
         .option("--output <folder>", "where results go; default: runs/<name>/<number>")
         .option("--resume-if-possible", "go on from the newest checkpoint in --output, where there is one")

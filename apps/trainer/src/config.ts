@@ -1,12 +1,15 @@
 import { dirname, isAbsolute, resolve } from "node:path";
 import { readTextFile } from "@skein/collectives/node";
+import { isAddress } from "@skein/data/node";
 import { didYouMean, excerpt } from "@skein/tensor-core/backend";
-import { type Alias, type Document, isMap, isNode, isScalar, LineCounter, parse, parseDocument, visit } from "yaml";
+import { type Document, isMap, isNode, isScalar, LineCounter, parse } from "yaml";
 import type { z } from "zod";
 import { ConfigError } from "./errors.ts";
 import type { Job } from "./job.ts";
 import { sampleJob } from "./own-command.ts";
 import { crossFieldFaults, jobSchema } from "./job-schema.ts";
+import { firstLine, type ParsedYaml, parseYaml, yamlOptions } from "./parse-yaml.ts";
+import { modulePlaces } from "./modules/module-keys.ts";
 import { settleJob } from "./settle-job.ts";
 
 /** A value from the command line that goes before the file's. */
@@ -66,12 +69,6 @@ const nameOf = (path: Path): string => {
   const name = path.join(".");
   return /^[\w.-]{1,80}$/.test(name) ? name : excerpt(name);
 };
-
-/** The first line of what a parser says, fit to be printed. */
-const firstLine = (error: unknown): string =>
-  /call stack/.test((error as Error).message)
-    ? "its values are nested too deeply"
-    : (error as Error).message.split("\n")[0]!.replaceAll(/\p{C}/gu, "?").slice(0, 120);
 
 /** The keys that the schema has at `path`, with the variant that `root` chose where there are several. */
 const keysAt = (path: Path, root: unknown): string[] => {
@@ -209,12 +206,6 @@ const mostDepth = 16;
 /** What is told of one job; whoever has more faults has another file. */
 const mostFaults = 10;
 
-/**
- * Unknown tags are faults, and the dates, sets and merged keys of YAML 1.1 are not offered, even where a file asks for
- * that version.
- */
-const yamlOptions = { schema: "core", prettyErrors: false, logLevel: "error" } as const;
-
 /** Read `key=value` of `--set`: the key may be a path, the value is YAML. */
 export const parseOverride = (text: string): Override => parseSetting(text, "--set");
 
@@ -284,55 +275,39 @@ export const checkJob = (root: unknown, source: Partial<Source> & { readonly fil
   return parsed.data;
 };
 
-/** @throws ConfigError for what is no YAML, with the place of the first fault. */
-const parseYaml = (
-  text: string,
-  file: string,
-): { readonly document: Document; readonly lines: LineCounter; readonly root: unknown } => {
-  const lines = new LineCounter();
-  const fault = (error: unknown, offset: number): ConfigError => {
-    const { line, col } = lines.linePos(offset);
-    return new ConfigError([`${file}:${line}:${col}: no valid YAML: ${firstLine(error)}; correct the file`]);
-  };
-  let document: Document | undefined;
-  try {
-    document = parseDocument(text, { ...yamlOptions, lineCounter: lines });
-    const [error] = [...document.errors, ...document.warnings];
-    if (error !== undefined) throw fault(error, error.pos[0]);
-    return { document, lines, root: document.toJS() };
-  } catch (error) {
-    if (error instanceof ConfigError) throw error;
-    // What is nested too deeply, an alias of nothing, or aliases of aliases that would unfold to more than anyone can
-    // hold.
-    throw fault(error, document === undefined ? 0 : firstAlias(document, (error as Error).message));
-  }
-};
+/** A job, and where its keys stand. */
+interface PlacedJob {
+  readonly job: Job;
+  readonly placeOf: (path: Path) => string;
+}
 
-/** Where the alias stands that `message` names; else the first one. */
-const firstAlias = (document: Document, message: string): number => {
-  let first: Alias | undefined;
-  visit(document, {
-    Alias: (_, alias) => {
-      first ??= alias;
-      if (!message.endsWith(`: ${alias.source}`)) return undefined;
-      first = alias;
-      return visit.BREAK;
-    },
-  });
-  return first?.range?.[0] ?? 0;
-};
-
-/** The job of a YAML (or JSON) text with values of the command line laid over it. @throws ConfigError. */
-export const parseJob = (text: string, file: string, overrides: readonly Override[] = []): Job => {
+/** The jobs of a text, a document each, with values of the command line laid over them. */
+const parsePlaced = (text: string, file: string, overrides: readonly Override[]): readonly PlacedJob[] => {
   if (text.length > mostJobBytes)
     throw new ConfigError([
       `${file}: the file has ${text.length} characters, a job at most ${mostJobBytes}; name a job file`,
     ]);
-  const { document, lines, root } = parseYaml(text, file);
-  if (typeof root !== "object" || root === null || Array.isArray(root))
+  const faults: string[] = [];
+  const jobs = parseYaml(text, file).flatMap((parsed) => {
+    try {
+      return [jobOf(parsed, file, overrides)];
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      faults.push(error.message);
+      return [];
+    }
+  });
+  if (faults.length > 0) throw new ConfigError(faults);
+  return jobs;
+};
+
+const jobOf = ({ document, lines, root }: ParsedYaml, file: string, overrides: readonly Override[]): PlacedJob => {
+  if (typeof root !== "object" || root === null || Array.isArray(root)) {
+    const { line, col } = lines.linePos(isNode(document.contents) ? (document.contents.range?.[0] ?? 0) : 0);
     throw new ConfigError([
-      `${file}:1:1: the job is ${excerpt(root)}, but must be a mapping of keys; see skein-train schema`,
+      `${file}:${line}:${col}: the job is ${excerpt(root)}, but must be a mapping of keys; see skein-train schema`,
     ]);
+  }
   for (const override of overrides) {
     setIn(root as Record<string, unknown>, override);
     // A length given on the command line replaces the file's, in whichever unit that was.
@@ -340,8 +315,25 @@ export const parseJob = (text: string, file: string, overrides: readonly Overrid
     if (other !== undefined && !overrides.some(({ path }) => path.join(".") === other))
       delete (root as Record<string, unknown>)[other];
   }
-  return checkJob(root, { file, document, lines, overrides });
+  const source: Source = { file, document, lines, overrides };
+  return { job: checkJob(root, source), placeOf: (path) => placeOf(source, path) };
 };
+
+/** @throws ConfigError for several. */
+const only = <T>([one, ...others]: readonly T[], file: string): T => {
+  if (others.length === 0) return one!;
+  throw new ConfigError([
+    `${file}: the file holds ${others.length + 1} jobs, and only run takes several; put the one that is meant into a file of its own`,
+  ]);
+};
+
+/**
+ * The job of a YAML (or JSON) text with values of the command line laid over it.
+ *
+ * @throws ConfigError, for several jobs too.
+ */
+export const parseJob = (text: string, file: string, overrides: readonly Override[] = []): Job =>
+  only(parsePlaced(text, file, overrides), file).job;
 
 /** @throws ConfigError when the file cannot be read, or is no regular one, or too large. */
 export const readJobFile = (file: string): string => {
@@ -354,24 +346,24 @@ export const readJobFile = (file: string): string => {
   }
 };
 
-/** Where a job names files and folders of data and model. */
-const placePaths = [
+/** Where a job names files and folders: of data and model, and modules. */
+const placePaths: readonly (readonly string[])[] = [
   ["data", "folder"],
-  ["data", "file"],
   ["data", "testFile"],
   ["data", "tokenizer"],
-  ["model", "file"],
   ["model", "folder"],
-] as const;
+  ...modulePlaces, // files of data, too
+];
 
 /** The same job with absolute paths. @param folderOf says from which folder the path of a key is seen. */
 export const anchored = (job: Job, folderOf: (path: Path) => string): Job => {
   const absolute = structuredClone(job);
   for (const path of placePaths) {
     const place = valueAt(absolute, path);
-    const seen = (one: string): string => resolve(folderOf(path), one);
-    if (typeof place === "string") Object.assign(absolute[path[0]], { [path[1]]: seen(place) });
-    if (Array.isArray(place)) Object.assign(absolute[path[0]], { [path[1]]: (place as string[]).map(seen) });
+    const seen = (one: string): string => (isAddress(one) ? one : resolve(folderOf(path), one));
+    const part = valueAt(absolute, path.slice(0, -1)) as object;
+    if (typeof place === "string") Object.assign(part, { [path.at(-1)!]: seen(place) });
+    if (Array.isArray(place)) Object.assign(part, { [path.at(-1)!]: (place as string[]).map(seen) });
   }
   return absolute;
 };
@@ -387,9 +379,18 @@ export const besideFile = (job: Job): RelativePath[] =>
   placePaths.flatMap((path) =>
     [valueAt(job, path)]
       .flat()
-      .filter((value): value is string => typeof value === "string" && !isAbsolute(value))
+      .filter((value): value is string => typeof value === "string" && !isAbsolute(value) && !isAddress(value))
       .map((value) => ({ key: path.join("."), value })),
   );
+
+const readPlaced = (file: string, overrides: readonly Override[]): readonly PlacedJob[] => {
+  const folderOf = (path: Path): string =>
+    overrides.some((override) => startsWith(path, override.path)) ? "." : dirname(file);
+  return parsePlaced(readJobFile(file), file, overrides).map(({ job, placeOf }) => ({
+    job: anchored(job, folderOf),
+    placeOf,
+  }));
+};
 
 /**
  * The job of a file, every path absolute: those in the file are seen from its folder, those on the command line from
@@ -398,14 +399,22 @@ export const besideFile = (job: Job): RelativePath[] =>
  * @throws ConfigError when the file cannot be read, too.
  */
 export const readJob = (file: string, overrides: readonly Override[] = []): Job =>
-  anchored(parseJob(readJobFile(file), file, overrides), (path) =>
-    overrides.some((override) => startsWith(path, override.path)) ? "." : dirname(file),
-  );
+  only(readPlaced(file, overrides), file).job;
 
 /**
  * As `readJob`, with the modules and the checkpoint that it names looked at and told by their content.
  *
- * @throws ModuleError, PretrainedError, too.
+ * @throws ConfigError for options that a module does not take, ModuleError, PretrainedError, too.
  */
-export const loadJob = (file: string, overrides: readonly Override[] = []): Promise<Job> =>
-  settleJob(readJob(file, overrides));
+export const loadJob = async (file: string, overrides: readonly Override[] = []): Promise<Job> => {
+  const { job, placeOf } = only(readPlaced(file, overrides), file);
+  return settleJob(job, placeOf);
+};
+
+/**
+ * As `loadJob`, of a file of one job or of several, each a YAML document.
+ *
+ * @throws as `loadJob`, with the faults of all of them.
+ */
+export const loadJobs = (file: string, overrides: readonly Override[] = []): Promise<readonly Job[]> =>
+  Promise.all(readPlaced(file, overrides).map(({ job, placeOf }) => settleJob(job, placeOf)));

@@ -55,8 +55,30 @@ const decoded = {
     .default("cover")
     .describe("Cut off what is too much, leave black around, or stretch."),
   testFraction: fraction.default(0.1).describe("Part that is held out where there is no folder test, or no split."),
-  skipDamaged: z.boolean().default(false).describe("Leave out images that cannot be decoded."),
+  skipDamaged: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Leave out images that cannot be decoded; with cacheMegabytes the next sound one takes the place of each.",
+    ),
+  cacheMegabytes: z
+    .number()
+    .min(0)
+    .max(1e9)
+    .optional()
+    .describe(
+      "Decode images while training, when a batch needs them, and keep so many megabytes of decoded ones in memory, of all ranks of a process together; 0: none. Default: decode all before training, and keep all.",
+    ),
+  decodesAtOnce: count
+    .max(1024)
+    .optional()
+    .describe(
+      "With cacheMegabytes: how many images each rank decodes at once. Default: two for each thread of libuv, of which a process has 4 unless UV_THREADPOOL_SIZE says otherwise.",
+    ),
 };
+
+const shards = z.union([path, z.array(path).min(1).max(1000)]);
+const extension = z.string().min(1).max(100);
 
 const text = {
   window: count.default(128).describe("Bytes, or tokens of the tokenizer, that the model sees at once."),
@@ -149,6 +171,31 @@ export const dataSchema: z.ZodType<DataJob> = z
         ...images("images"),
       })
       .describe("The same images, wherever they lie, that a file names; needs package sharp."),
+    z
+      .strictObject({
+        kind: z.literal("webdataset"),
+        file: shards.describe(
+          "Tar files, here, from the folder of the job file, or by their addresses, https://…, whose servers must give parts of files; folders with such, or several of these; {000..146} stands for each of these numbers.",
+        ),
+        testFile: shards
+          .optional()
+          .describe("Those to judge by. Default: testFraction of the samples, by their names."),
+        image: extension
+          .optional()
+          .describe(
+            "What a sample's image is called behind the key. Default: what is an image by its name, such as jpg.",
+          ),
+        label: extension.optional().describe("What its label is called. Default: cls."),
+        field: z
+          .string()
+          .min(1)
+          .max(100)
+          .optional()
+          .describe("Key of the label, where label is json or ends so. Default: label."),
+        ...decoded,
+        ...images("images"),
+      })
+      .describe("Images in shards of WebDataset, samples of files such as 000.jpg and 000.cls; needs package sharp."),
     numpy,
     z.strictObject({ kind: z.literal("moby-dick"), ...text }),
     z
@@ -157,9 +204,14 @@ export const dataSchema: z.ZodType<DataJob> = z
         file: z
           .union([path, z.array(path).min(1).max(1000)])
           .describe(
-            "Any text, a .jsonl with one on each line, a folder of such files, or several of them; from the folder of the job file.",
+            "Any text, a .jsonl with one on each line, a .parquet (also by its address, https://…) with one in each row, a folder of such files, or several of them; from the folder of the job file.",
           ),
-        field: z.string().min(1).max(100).optional().describe("Key of the text in lines of .jsonl. Default: text."),
+        field: z
+          .string()
+          .min(1)
+          .max(100)
+          .optional()
+          .describe("Key of the text in lines of .jsonl, column of it in .parquet. Default: text."),
         separator: z
           .string()
           .max(1000)
@@ -167,7 +219,10 @@ export const dataSchema: z.ZodType<DataJob> = z
           .describe(
             "Between texts. Default: the token that ends a text, where the tokenizer has one, or an empty line.",
           ),
-        skipDamaged: z.boolean().optional().describe("Leave out lines of .jsonl that hold no text."),
+        skipDamaged: z
+          .boolean()
+          .optional()
+          .describe("Leave out lines of .jsonl and rows of .parquet that hold no text."),
         ...text,
       })
       .describe("Texts, in a row."),
@@ -202,13 +257,22 @@ export const dataSchema: z.ZodType<DataJob> = z
   ])
   .describe("The data set.");
 
-/** Rules about where data lies. */
-export const dataFaults = ({ data }: Job): CrossFieldFault[] =>
-  data.kind === "numpy" && (data.file === undefined) === (data.folder === undefined)
+/** Rules about where data lies, and what goes with what. */
+export const dataFaults = ({ data }: Job): CrossFieldFault[] => [
+  ...(data.kind === "numpy" && (data.file === undefined) === (data.folder === undefined)
     ? [
         {
           path: ["data"],
           rule: `${data.file === undefined ? "neither file nor folder is" : "both file and folder are"} given; give file: an .npz, or folder: one of .npy files`,
         },
       ]
-    : [];
+    : []),
+  ...("decodesAtOnce" in data && data.decodesAtOnce !== undefined && data.cacheMegabytes === undefined
+    ? [
+        {
+          path: ["data", "decodesAtOnce"],
+          rule: `${data.decodesAtOnce} has no effect where all images are decoded before training; give cacheMegabytes, too, or leave it out`,
+        },
+      ]
+    : []),
+];

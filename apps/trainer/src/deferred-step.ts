@@ -23,6 +23,7 @@ import {
 import { averaged } from "./averaged.ts";
 import { observing } from "./curvature.ts";
 import { exchangeOptions, lossAndGradients, type TrainStep, updating } from "./loss-and-gradients.ts";
+import { trainedOf, withParameters } from "./frozen.ts";
 import { modelFigures } from "./model-figures.ts";
 import type { Parts, StepKind, TrainState } from "./train-state.ts";
 import { everyRankAxis } from "./mesh.ts";
@@ -45,16 +46,17 @@ const caughtUp = (
   state: TrainState<Tensor>,
 ): Pick<TrainState<Tensor>, "params" | "optimizer" | "average"> & { readonly update: Tensor } => {
   const { key: _, step: __, ...options } = exchangeOptions(parts, compressor, state); // those of another step
-  const mean = finishExchange(state.params, state.pending, options);
+  const trained = trainedOf(parts, state.params);
+  const mean = finishExchange(trained, state.pending, options);
   return updating(() => {
-    const [updates, optimizer] = parts.optimizer.update(mean, state.optimizer, { params: state.params });
+    const [updates, optimizer] = parts.optimizer.update(mean, state.optimizer, { params: trained });
     const figures = updateFigures(parts, mean, state.optimizer, optimizer);
     const due = greater(state.due as Tensor, 0);
     const unlessNone = <T>(after: T, before: T): T =>
       zipTrees((a: Tensor, b: Tensor) => where(due, a, b), after, before) as T;
-    const params = applyUpdates(state.params, updates);
+    const params = applyUpdates(trained, updates);
     return {
-      params: unlessNone(params, state.params),
+      params: withParameters(state.params, unlessNone(params, trained)),
       average: unlessNone(averaged(parts, state.average, params, state.step), state.average),
       optimizer: unlessNone(optimizer, state.optimizer),
       update: where(due, figures, fullLike(figures, noUpdate)),

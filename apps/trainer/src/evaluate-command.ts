@@ -1,9 +1,11 @@
 import type { Command } from "commander";
 import { commandAction } from "./command-action.ts";
 import { mapTree, type NdArray } from "@skein/tensor-core";
+import type { DamagedImage } from "@skein/data/node";
+import { DamagedImages } from "./damaged-images.ts";
 import { exitCodes } from "./errors.ts";
 import { evaluationBatch, type EvaluationSums, makeEvaluation, totalSums } from "./evaluate.ts";
-import { evaluationFigures, formatFigures } from "./evaluation-figures.ts";
+import { evaluationFigures, flatFigures, formatFigures } from "./evaluation-figures.ts";
 import { openLoneBackend } from "./lone-backend.ts";
 import { meshOf, numBatchParts } from "./mesh.ts";
 import { checkpointOption } from "./number-option.ts";
@@ -17,12 +19,22 @@ interface EvaluateOptions extends GlobalOptions {
 /**
  * Judge what a run has saved on its held-out samples: in the parts in which its ranks did it, so that the sums have the
  * same bits. Where ranks share the model out, its parts are put together, and products are rounded otherwise.
+ *
+ * @param note takes a line for people on each damaged image that another takes the place of.
  */
-export const evaluateRun = async ({ job, prepared, params, state }: SavedRun): Promise<EvaluationSums> => {
+export const evaluateRun = async (
+  { job, prepared, params, state }: SavedRun,
+  note: (line: string) => void,
+): Promise<EvaluationSums> => {
+  const found = new DamagedImages();
+  const damaged = (image: DamagedImage): void => {
+    const line = found.add(image);
+    if (line !== undefined) note(line);
+  };
   const { backend, close } = await openLoneBackend(job);
   try {
     const { model, data } = prepared;
-    const evaluation = makeEvaluation(model, backend, { mesh: meshOf(prepared.job), communicators: {} });
+    const evaluation = makeEvaluation(model, backend, { mesh: meshOf(prepared.job), communicators: {} }, damaged);
     const [onDevice, own] = [params, state].map((tree) => mapTree(tree, (array: NdArray) => backend.upload(array)));
     const numParts = numBatchParts(job);
     const parts: EvaluationSums[] = [];
@@ -48,10 +60,12 @@ export const evaluateRun = async ({ job, prepared, params, state }: SavedRun): P
  */
 export const evaluateCommand = async (folder: string, options: EvaluateOptions): Promise<number> => {
   const run = await openSavedRun(folder, checkpointOption(options.checkpoint));
-  const figures = evaluationFigures(run.prepared.data.predicts, await evaluateRun(run));
+  const { data, model } = run.prepared;
+  const sums = await evaluateRun(run, (line) => void process.stderr.write(`${line}\n`));
+  const figures = evaluationFigures(data.predicts, sums, model.metrics);
   process.stdout.write(
     options.json === true
-      ? `${JSON.stringify({ step: run.step, ...figures })}\n`
+      ? `${JSON.stringify({ step: run.step, ...flatFigures(figures) })}\n`
       : `step ${run.step}: ${formatFigures(figures)}\n`,
   );
   return exitCodes.ok;

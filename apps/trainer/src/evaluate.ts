@@ -1,15 +1,16 @@
-import { evaluationBatches, type Records } from "@skein/data";
+import type { Samples } from "@skein/data";
+import { type DamagedImage, readEvaluationBatches } from "@skein/data/node";
 import type { LabelledBatch, Model } from "@skein/models";
 import { type Backend, type DeviceArray, jit, type JitOptions } from "@skein/tensor-core";
 import type { Job } from "./job.ts";
 import { numBatchParts } from "./mesh.ts";
 import type { DeviceState } from "./train-state.ts";
 
-/** Sums over this rank's part of the held-out samples. */
+/** Sums over this rank's part of the held-out samples, by the names that the model gives them. */
 export interface EvaluationSums {
-  readonly correct: number;
   readonly lossSum: number;
   readonly count: number;
+  readonly [name: string]: number;
 }
 
 /** What is judged of a run. */
@@ -17,8 +18,9 @@ export type Learnt = Pick<DeviceState, "params" | "model">;
 
 /** Sums over all parts of the samples, added up in their order. */
 export const totalSums = (parts: readonly EvaluationSums[]): EvaluationSums => {
-  const total = (name: keyof EvaluationSums): number => parts.reduce((sum, part) => sum + part[name], 0);
-  return { correct: total("correct"), lossSum: total("lossSum"), count: total("count") };
+  const total: Record<string, number> & EvaluationSums = { lossSum: 0, count: 0 };
+  for (const part of parts) for (const [name, sum] of Object.entries(part)) total[name] = (total[name] ?? 0) + sum;
+  return total;
 };
 
 /**
@@ -33,14 +35,17 @@ export const evaluationBatch = (job: Pick<Job, "evaluation" | "ranks" | "mesh">,
 /**
  * Compile the evaluation of a model. Ranks work on their own parts, together only where the model itself does; the main
  * thread adds the sums up.
+ *
+ * @param damaged is told of images that others take the places of.
  */
 export const makeEvaluation = (
   model: Model,
   backend: Backend,
   options: Pick<JitOptions, "mesh" | "communicators">,
+  damaged: (image: DamagedImage) => void,
 ): ((
   learnt: Learnt,
-  records: Records,
+  samples: Samples,
   shard: { batchSize: number; rank: number; worldSize: number },
 ) => Promise<EvaluationSums>) => {
   const compiled = jit(
@@ -49,16 +54,17 @@ export const makeEvaluation = (
     options,
   );
   const evenly = model.sharding !== undefined;
-  const call = compiled as unknown as (...args: unknown[]) => Promise<Record<keyof EvaluationSums, DeviceArray>>;
-  return async ({ params, model: own }, records, shard) => {
-    const sums = { correct: 0, lossSum: 0, count: 0 };
-    for (const { batch, mask } of evaluationBatches(records, { ...shard, evenly })) {
-      const metrics = await call(params, own, { ...batch, mask });
-      for (const name of ["correct", "lossSum", "count"] as const) {
-        sums[name] += (await backend.download(metrics[name])).item();
-        backend.free(metrics[name]);
+  const call = compiled as unknown as (...args: unknown[]) => Promise<Readonly<Record<string, DeviceArray>>>;
+  return async ({ params, model: own }, samples, shard) => {
+    const parts: EvaluationSums[] = [];
+    for await (const { batch, mask } of readEvaluationBatches(samples, { ...shard, evenly, damaged })) {
+      const part: Record<string, number> = {};
+      for (const [name, sum] of Object.entries(await call(params, own, { ...batch, mask }))) {
+        part[name] = (await backend.download(sum)).item();
+        backend.free(sum);
       }
+      parts.push(part as Record<string, number> & EvaluationSums);
     }
-    return sums;
+    return totalSums(parts);
   };
 };

@@ -1,3 +1,5 @@
+import type { Ratio } from "@skein/models";
+import { digitsText } from "@skein/report";
 import type { EvaluationSums } from "./evaluate.ts";
 import type { Prediction } from "./modules/task.ts";
 
@@ -14,7 +16,20 @@ export interface EvaluationFigures {
   readonly bitsPerByte?: number;
   readonly bitsPerToken?: number;
   readonly perplexity?: number;
+  /** Of the model's own, by name. */
+  readonly metrics?: Readonly<Record<string, number>>;
 }
+
+/** Names of a line of figures that no figure of a model's own may have. */
+export const takenNames: readonly string[] = [
+  "type",
+  "step",
+  "loss",
+  "accuracy",
+  "bitsPerByte",
+  "bitsPerToken",
+  "perplexity",
+];
 
 /** A loss in bits, where text is predicted. */
 export const bitsOf = (predicts: Prediction, loss: number): Pick<EvaluationFigures, "bitsPerByte" | "bitsPerToken"> => {
@@ -22,14 +37,11 @@ export const bitsOf = (predicts: Prediction, loss: number): Pick<EvaluationFigur
   return predicts === "tokens" ? { bitsPerToken: loss / Math.LN2 } : {};
 };
 
-export const evaluationFigures = (
-  predicts: Prediction,
-  { correct, lossSum, count }: EvaluationSums,
-): EvaluationFigures => {
+const builtInFigures = (predicts: Prediction, { correct, lossSum, count }: EvaluationSums): EvaluationFigures => {
   const loss = lossSum / count;
   switch (predicts) {
     case "classes":
-      return { loss, accuracy: correct / count };
+      return { loss, accuracy: correct! / count };
     case "values":
       return { loss };
     case "bytes":
@@ -38,12 +50,39 @@ export const evaluationFigures = (
   }
 };
 
+/** @param own figures that the model names. */
+export const evaluationFigures = (
+  predicts: Prediction,
+  sums: EvaluationSums,
+  own: Readonly<Record<string, Ratio>> = {},
+): EvaluationFigures => {
+  const metrics = Object.entries(own).map(([name, { sum, per }]) => [name, sums[sum]! / sums[per]!] as const);
+  return {
+    ...builtInFigures(predicts, sums),
+    ...(metrics.length > 0 && { metrics: Object.fromEntries(metrics) }),
+  };
+};
+
+/** All figures side by side, for a line of JSON. */
+export const flatFigures = ({ metrics, ...figures }: EvaluationFigures): Readonly<Record<string, number>> => ({
+  ...figures,
+  ...metrics,
+});
+
 /** For people: `test loss 0.0432, 98.60 % right`. */
-export const formatFigures = ({ loss, accuracy, bitsPerByte, bitsPerToken, perplexity }: EvaluationFigures): string =>
+export const formatFigures = ({
+  loss,
+  accuracy,
+  bitsPerByte,
+  bitsPerToken,
+  perplexity,
+  metrics = {},
+}: EvaluationFigures): string =>
   [
     `test loss ${loss.toFixed(4)}`,
     ...(accuracy === undefined ? [] : [`${(accuracy * 100).toFixed(2)} % right`]),
     ...(bitsPerByte === undefined ? [] : [`${bitsPerByte.toFixed(3)} bits per byte`]),
     ...(bitsPerToken === undefined ? [] : [`${bitsPerToken.toFixed(3)} bits per token`]),
     ...(perplexity === undefined ? [] : [`perplexity ${perplexity.toFixed(2)}`]),
+    ...Object.entries(metrics).map(([name, value]) => `${name} ${digitsText(value, 4)}`),
   ].join(", ");

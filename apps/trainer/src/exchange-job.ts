@@ -1,3 +1,5 @@
+import type { ModuleJob } from "./module-job.ts";
+
 // How gradients travel, as a checked job says it.
 
 /** What goes for every compressor. */
@@ -45,6 +47,11 @@ interface Chained {
 }
 
 export type CompressionJob =
+  | (ModuleJob &
+      AroundCompression & {
+        /** Default: where what the module makes says that it is biased. */
+        readonly errorFeedback?: boolean | undefined;
+      })
   | { readonly kind: "identity"; readonly chunkBytes?: number | undefined }
   | ({ readonly kind: "top-k" | "random-k" } & Sparse & Chained & ErrorFeedback)
   | ({ readonly kind: "gaussian-k" | "g-top-k" | "ok-top-k" } & Sparse & ErrorFeedback)

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { CrossFieldFault } from "./cross-field-fault.ts";
 import { expertsOf } from "./experts-of.ts";
 import type { BucketsJob, CompressionJob, Job, OverlapName, PrioritiesName } from "./job.ts";
+import { ownModule } from "./own-schema.ts";
 import { count } from "./ranges.ts";
 
 const share = z.number().gt(0).max(1);
@@ -140,6 +141,18 @@ export const compressionSchema: z.ZodType<CompressionJob> = z
       errorFeedback,
       ...around,
     }),
+    z
+      .strictObject({
+        ...ownModule,
+        errorFeedback: z
+          .boolean()
+          .optional()
+          .describe(
+            "Keep what was not sent and add it to the next gradient. Default: where it says that it is biased.",
+          ),
+        ...around,
+      })
+      .describe("What a function of yours returns, a codec or an aggregator: export default (context, options) => …."),
   ])
   .describe("How gradients are compressed before they are sent.");
 

@@ -8,8 +8,50 @@ export {
   RunError,
 } from "./errors.ts";
 export type { DataInput, JobInput, ModelInput } from "./job-input.ts";
-export type { DataFactory, ModelFactory } from "./modules/factories.ts";
+export {
+  defineCallbacks,
+  defineCompression,
+  defineData,
+  type Defined,
+  defineMetrics,
+  defineModel,
+  defineOptimizer,
+  defineSchedule,
+} from "./modules/define.ts";
+export type {
+  Callbacks,
+  CallbacksFactory,
+  CompressionContext,
+  CompressionFactory,
+  DataFactory,
+  Judged,
+  MetricsFactory,
+  ModelFactory,
+  OptimizerContext,
+  OptimizerFactory,
+  OwnMetrics,
+  RunControl,
+  ScheduleContext,
+  ScheduleFactory,
+} from "./modules/factories.ts";
+export type { StandardSchema } from "./modules/standard-schema.ts";
 export type { DataSet, Prediction, Task } from "./modules/task.ts";
+export type {
+  CheckpointEvent,
+  EndEvent,
+  EvaluationEvent,
+  RunEvent,
+  StartEvent,
+  StepEvent,
+} from "./run-events.ts";
+export type { EvaluationFigures } from "./evaluation-figures.ts";
 export type { Standing } from "./progress.ts";
 export type { Summary } from "./summary.ts";
-export { train, type TrainJob, type TrainOptions, type TrainResult } from "./train.ts";
+export {
+  train,
+  type TrainEvent,
+  type TrainJob,
+  type TrainOptions,
+  type TrainResult,
+  type TrainRun,
+} from "./train.ts";

@@ -3,11 +3,13 @@ import type { DataJob, Job, ModelJob, ModuleJob, ProgramJob } from "./job.ts";
 /** What has a default may be left out; what has kinds needs its kind. */
 type Loose<T> = T extends readonly unknown[]
   ? T
-  : T extends { readonly kind: infer Kind }
-    ? { readonly kind: Kind } & Partial<Omit<T, "kind">>
-    : T extends object
-      ? Partial<T>
-      : T;
+  : T extends ModuleJob
+    ? ModuleInput & Partial<Omit<T, keyof ModuleJob>>
+    : T extends { readonly kind: infer Kind }
+      ? { readonly kind: Kind } & Partial<Omit<T, "kind">>
+      : T extends object
+        ? Partial<T>
+        : T;
 
 /** A module, which a program may name by its URL too, that of a file beside it. */
 type ModuleInput = Partial<Omit<ModuleJob, "kind" | "file">> & { readonly kind: "module"; readonly file: string | URL };
@@ -26,5 +28,6 @@ export type JobInput = {
 } & {
   readonly batch: number;
   readonly optimizer: Loose<Job["optimizer"]>;
-  readonly learningRate: Partial<Job["learningRate"]> & Pick<Job["learningRate"], "peak">;
+  readonly learningRate: Partial<Omit<Job["learningRate"], "schedule">> &
+    Pick<Job["learningRate"], "peak"> & { readonly schedule?: ModuleInput | undefined };
 };

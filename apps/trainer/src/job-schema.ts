@@ -21,6 +21,8 @@ import {
   optimizerSchema,
   precisionSchema,
 } from "./optimizer-schema.ts";
+import { ownModule } from "./own-schema.ts";
+import { freezeSchema, parameterFaults, ratesSchema, weightDecaysSchema } from "./parameter-schema.ts";
 import { count } from "./ranges.ts";
 
 /** What a job file may say. */
@@ -69,6 +71,17 @@ export const jobSchema: z.ZodType<Job> = z
       .describe(
         "Keep a running mean of the parameters (EMA): it is evaluated, exported and generated with. Default: none.",
       ),
+    labelSmoothing: z
+      .number()
+      .gt(0)
+      .lt(1)
+      .optional()
+      .describe(
+        "Share of the targets that the loss of training spreads over all classes; evaluation counts without. Default: what the model says, of ours 0.",
+      ),
+    freeze: freezeSchema,
+    rates: ratesSchema,
+    weightDecays: weightDecaysSchema,
     epochs: count.optional().describe("Passes over the training data. Give epochs or steps."),
     steps: count.optional().describe("Steps to train. Give epochs or steps."),
     data: dataSchema,
@@ -111,6 +124,16 @@ export const jobSchema: z.ZodType<Job> = z
       })
       .prefault({})
       .describe("Evaluation on held-out samples."),
+    metrics: z
+      .strictObject(ownModule)
+      .optional()
+      .describe("Figures of yours that evaluations tell too: export default (task, options) => ({ rows, metrics })."),
+    callbacks: z
+      .strictObject(ownModule)
+      .optional()
+      .describe(
+        "Functions of yours that are called as a run begins, after steps, evaluations and checkpoints, and at its end: export default (run, options) => ({ onStep }).",
+      ),
     checkpoint: z
       .strictObject({
         everySteps: count
@@ -176,6 +199,11 @@ export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
       ["accumulate"],
       `with overlap: dear an update is made in the forward pass of the next step, of which a step in ${accumulate} parts has several; use wait-free`,
     );
+  if (job.metrics !== undefined && job.mesh.tensor > 1)
+    fault(
+      ["metrics"],
+      `metrics of yours look at all that the model gives for a sample, of which ranks along mesh.tensor have ${job.mesh.tensor} parts; use mesh.tensor: 1, or leave metrics out`,
+    );
   if (job.epochs === undefined && job.steps === undefined)
     fault([], "neither epochs nor steps is given, so the run would have no end; give one of them");
   if (job.epochs !== undefined && job.steps !== undefined)
@@ -189,6 +217,7 @@ export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
     ...networkFaults(job),
     ...learningRateFaults(job),
     ...curvatureFaults(job),
+    ...parameterFaults(job),
   );
   return faults;
 };

@@ -1,8 +1,10 @@
 import type { BucketsJob, CompressionJob, OverlapName, PrioritiesName } from "./exchange-job.ts";
+import type { ModuleJob } from "./module-job.ts";
 
 export type * from "./exchange-job.ts";
+export type { ModuleJob } from "./module-job.ts";
 
-import type { DocumentOptions, ImageOptions, NumpyOptions, TokenFileOptions } from "@skein/data/node";
+import type { DocumentOptions, ImageOptions, NumpyOptions, ShardOptions, TokenFileOptions } from "@skein/data/node";
 
 /** A checked job: every default filled in, every rule kept. What a job file may say stands in `job-schema.ts`. */
 export interface Job {
@@ -26,6 +28,14 @@ export interface Job {
   readonly accumulate?: number | undefined;
   /** A running mean of the parameters, by which a run is judged and which it leaves. Default: none. */
   readonly average?: { readonly decay: number } | undefined;
+  /** Share of the targets that the loss spreads over all classes. Default: what the model says. */
+  readonly labelSmoothing?: number | undefined;
+  /** Patterns of parameters that stay as they are; one that begins with `!` takes some back. Default: none. */
+  readonly freeze?: readonly string[] | undefined;
+  /** Factors of the learning rate, by patterns of parameters; the last that fits decides. Default: 1 of all. */
+  readonly rates?: Readonly<Record<string, number>> | undefined;
+  /** Factors of the optimizer's weight decay, by patterns. Default: what the optimizer does. */
+  readonly weightDecays?: Readonly<Record<string, number>> | undefined;
   /** Exactly one of epochs and steps is given. */
   readonly epochs?: number | undefined;
   readonly steps?: number | undefined;
@@ -45,6 +55,10 @@ export interface Job {
   /** In which order collectives add: that of ranks gives the same bits on every transport and network. */
   readonly sumOrder: "rank" | "any";
   readonly evaluation: EvaluationJob;
+  /** Figures that the run is judged by beside those of its model. */
+  readonly metrics?: ModuleJob | undefined;
+  /** Functions that are called when something happens in the run; they change no bit. */
+  readonly callbacks?: ModuleJob | undefined;
   readonly checkpoint: {
     readonly everySteps?: number | undefined;
     readonly keep: number;
@@ -145,19 +159,6 @@ export interface TextJob extends Limits {
   readonly tokenizer?: string | undefined;
 }
 
-/** A function of a user's, in a module of theirs. */
-export interface ModuleJob {
-  readonly kind: "module";
-  /** Absolute once the job is loaded. */
-  readonly file: string;
-  /** Name of the export. */
-  readonly export: string;
-  /** Passed to it as they are. */
-  readonly options: Readonly<Record<string, unknown>>;
-  /** SHA-256 of what the file and its imports hold, once the job is loaded. */
-  readonly digest?: string | undefined;
-}
-
 /** What a program gave to `train()`. */
 export interface ProgramJob {
   readonly kind: "program";
@@ -172,6 +173,8 @@ export interface PretrainedJob {
   readonly folder: string;
   /** Begin with those of the folder, or with fresh ones of its configuration. */
   readonly weights: "folder" | "none";
+  /** Leave the checkpoint's head, and make one for the classes of the data. */
+  readonly head?: "new" | undefined;
   /** What config.json says, once the job is loaded. */
   readonly config?: Readonly<Record<string, unknown>> | undefined;
   /** SHA-256 of what the folder's files hold, of those that the run begins with, once the job is loaded. */
@@ -193,6 +196,10 @@ interface Images extends Limits {
 
 /** Images of any size that become samples of one. */
 interface DecodedImages extends Images, Omit<ImageOptions, "size" | "from"> {
+  /** Decode them while training, and keep so much of what was decoded. */
+  readonly cacheMegabytes?: number | undefined;
+  /** How many each rank decodes at once. */
+  readonly decodesAtOnce?: number | undefined;
   /** Of both sides, or rows and columns. */
   readonly size: number | readonly [number, number];
 }
@@ -208,6 +215,7 @@ export type DataJob =
     } & Images)
   | ({ readonly kind: "image-folder"; readonly folder: string } & DecodedImages)
   | ({ readonly kind: "image-manifest"; readonly file: string } & DecodedImages)
+  | ({ readonly kind: "webdataset" } & ShardOptions & DecodedImages)
   | ({ readonly kind: "numpy" } & NumpyOptions & Images)
   | ({ readonly kind: "moby-dick" } & TextJob)
   | ({ readonly kind: "text" } & Omit<DocumentOptions, "tokenizer"> & TextJob)
@@ -348,7 +356,8 @@ export type OptimizerJob =
       readonly adamShare: number;
     }
   | { readonly kind: "lars"; readonly decay: number; readonly weightDecay: number; readonly coefficient: number }
-  | ({ readonly kind: "lamb"; readonly weightDecay: number } & AdamJob);
+  | ({ readonly kind: "lamb"; readonly weightDecay: number } & AdamJob)
+  | ModuleJob;
 
 interface AfterPreconditioning {
   readonly momentum: number;
@@ -405,6 +414,8 @@ export interface LearningRateJob {
   readonly peak: number;
   readonly warmupSteps: number;
   readonly decay: "constant" | "cosine" | "step" | "linear" | "polynomial" | "wsd" | "one-cycle";
+  /** In place of a decay. */
+  readonly schedule?: ModuleJob | undefined;
   readonly final: number;
   readonly factor: number;
   readonly everySteps?: number | undefined;

@@ -4,6 +4,7 @@ import { sizedBuckets } from "./build-exchange.ts";
 import { type Curvature, staleFactors } from "./curvature.ts";
 import type { CompiledSteps } from "./compiled-steps.ts";
 import { NonFiniteError } from "./errors.ts";
+import { type Freezing, trainedOf } from "./frozen.ts";
 import { IdleCurvature } from "./idle-curvature.ts";
 import type { Job } from "./job.ts";
 import type { DeviceState } from "./train-state.ts";
@@ -27,6 +28,8 @@ export interface LiveStateInput {
   readonly backend: Backend;
   readonly steps: CompiledSteps;
   readonly initial: DeviceState;
+  /** Which parameters stay as they are. */
+  readonly freezing: Freezing;
   /** Steps that `initial` has behind it. */
   readonly firstStep: number;
   /** Told of updates that are made after the step that they are of: in the next one, or when the state is settled. */
@@ -55,7 +58,7 @@ export class LiveState {
     this.input = input;
     this.state = input.initial;
     this.done = input.firstStep;
-    this.names = finiteNames(input.initial.params);
+    this.names = finiteNames(trainedOf(input.freezing, input.initial.params));
     this.idle = new IdleCurvature(input.job.optimizer);
   }
 
@@ -127,7 +130,10 @@ export class LiveState {
   async rebucket(bucketBytes: number): Promise<void> {
     const { steps, job } = this.input;
     const state = await this.settled();
-    this.state = await steps.rebucket(state, sizedBuckets(state.params, bucketBytes, job.overlap));
+    this.state = await steps.rebucket(
+      state,
+      sizedBuckets(trainedOf(this.input.freezing, state.params), bucketBytes, job.overlap),
+    );
   }
 
   /** Name the factors that a refresh has made nothing of. */

@@ -23,6 +23,7 @@ import { type LossContext, scaledGradients } from "./scaled-gradients.ts";
 import type { CurvatureMode } from "./curvature.ts";
 import { axisSize } from "@skein/tensor-core/backend";
 import type { Parts, TrainState } from "./train-state.ts";
+import { trainedOf } from "./frozen.ts";
 import { dataAxis, everyRankAxis, replicasAxisOf } from "./mesh.ts";
 
 export interface StepResult {
@@ -72,11 +73,12 @@ export const exchangeOptions = (
 /** What a loss is computed from, in this part of a step. */
 const contextOf = (
   { lossScale }: Pick<Parts, "lossScale">,
-  state: TrainState<Tensor>,
+  { params, state }: { readonly params: unknown; readonly state: TrainState<Tensor> },
   before: Accumulated<Tensor> | undefined,
 ): LossContext => {
   const key = foldIn(foldIn(foldIn(state.key, state.step), 0), axisIndex(dataAxis));
   return {
+    params,
     modelState: before?.model ?? state.model,
     key: before === undefined ? key : foldIn(key, before.parts),
     scale: lossScale === undefined ? [] : (state.lossScale as LossScaleState).scale,
@@ -92,8 +94,8 @@ export const accumulate =
   (parts: Parts) =>
   (state: TrainState<Tensor>, batch: LabelledBatch, before?: Accumulated<Tensor>): Accumulated<Tensor> => {
     const [, { loss, next }, gradients] = scaledGradients(parts.model)(
-      state.params,
-      contextOf(parts, state, before),
+      trainedOf(parts, state.params),
+      contextOf(parts, { params: state.params, state }, before),
       batch,
     );
     const own = { loss, gradients };
@@ -107,6 +109,7 @@ export const accumulate =
 /**
  * This rank's loss and gradients with these parameters, and the model's next statistics, means over the ranks.
  *
+ * @param params all of the model; gradients are of those that are trained.
  * @param mode whether statistics of layers are gathered on the way: means over the ranks.
  * @param before with it, loss and gradients are means over its parts and this one; statistics of layers are of this
  * one.
@@ -126,12 +129,13 @@ export const lossAndGradients = (
   const { model, lossScale, curvature, sharding, mesh, accumulate: numParts } = parts;
   const stepKey = foldIn(state.key, state.step);
   const scaling = state.lossScale as LossScaleState;
-  const context = contextOf(parts, state, before);
+  const context = contextOf(parts, { params, state }, before);
+  const trained = trainedOf(parts, params);
   const gradientsOf = scaledGradients(model);
   const { result, statistics } =
     curvature?.observing === undefined || mode === "keep"
-      ? { result: gradientsOf(params, context, batch), statistics: {} }
-      : observeLayers(gradientsOf, [params, context, batch], {
+      ? { result: gradientsOf(trained, context, batch), statistics: {} }
+      : observeLayers(gradientsOf, [trained, context, batch], {
           ...curvature.observing(foldIn(foldIn(stepKey, 2), axisIndex(dataAxis))),
           ...(lossScale !== undefined && { lossScale: scaling.scale }),
         });

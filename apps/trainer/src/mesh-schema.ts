@@ -38,6 +38,12 @@ export const meshSchema: z.ZodType<
 /** Optimizers whose update of a parameter needs no other rank. */
 const byElement: readonly Job["optimizer"]["kind"][] = ["sgd", "momentum", "nesterov", "adam", "adamw"];
 
+/** Why an optimizer cannot work on parts of parameters. */
+const wholesOf = ({ kind }: Job["optimizer"]): string =>
+  kind === "module"
+    ? "an optimizer of a module may look at parameters as wholes"
+    : `${kind} looks at parameters as wholes`;
+
 /** What is said about a field. */
 type Fault = (path: readonly string[], rule: string) => void;
 
@@ -68,13 +74,13 @@ export const meshFaults = (job: Job): CrossFieldFault[] => {
   if (job.zero === 1 && !byElement.includes(optimizer.kind))
     fault(
       ["zero"],
-      `ranks are to share the optimizer's state out, but ${optimizer.kind} looks at parameters as wholes; use ${byElement.join(", ")}, or zero: 0`,
+      `ranks are to share the optimizer's state out, but ${wholesOf(optimizer)}; use ${byElement.join(", ")}, or zero: 0`,
     );
   if (along.length === 0) return faults;
   if (!byElement.includes(optimizer.kind))
     fault(
       ["optimizer", "kind"],
-      `${optimizer.kind} looks at parameters as wholes, which ranks along mesh.${along[0]} share out; use ${byElement.join(", ")}, or mesh: {${along.map((axis) => `${axis}: 1`).join(", ")}}`,
+      `${wholesOf(optimizer)}, which ranks along mesh.${along[0]} share out; use ${byElement.join(", ")}, or mesh: {${along.map((axis) => `${axis}: 1`).join(", ")}}`,
     );
   if (compression.kind === "hierarchical-top-k")
     fault(

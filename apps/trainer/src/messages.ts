@@ -1,11 +1,13 @@
 import type { BlasPlace } from "@skein/blas/node";
 import type { LinkSample } from "@skein/collectives";
 import type { WorldConnection } from "@skein/collectives/node";
+import type { DamagedImage } from "@skein/data/node";
 import type { Span } from "@skein/tensor-core";
 import type { BestSoFar } from "./best-so-far.ts";
 import type { BackendName } from "./backend.ts";
 import type { SavedFile } from "./checkpoint-part.ts";
 import type { ErrorReport } from "./errors.ts";
+import type { EvaluationSums } from "./evaluate.ts";
 import type { RoutingJson } from "./placement/routing-file.ts";
 import type { MovedLayer } from "./placement/moved-layer.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
@@ -106,6 +108,8 @@ export type RankMessage =
       readonly exposedAllToAllSeconds?: number;
       /** Of `seconds`, what was spent waiting for a batch. */
       readonly dataSeconds: number;
+      /** Of the images of rank 0's part of the batch, which part came from the cache; where there is one. */
+      readonly cacheHitRate?: number;
       /** Payload that rank 0 has sent during the step. */
       readonly bytesSent: number;
       /** Resident memory of rank 0's process after it. */
@@ -123,9 +127,7 @@ export type RankMessage =
   | {
       readonly type: "evaluated";
       readonly step: number;
-      readonly correct: number;
-      readonly lossSum: number;
-      readonly count: number;
+      readonly sums: EvaluationSums;
       readonly seconds: number;
       /** Of rank 0: how it compares to those before, where something follows from that. */
       readonly best?: BestSoFar | undefined;
@@ -145,6 +147,10 @@ export type RankMessage =
   | { readonly type: "routed"; readonly step: number; readonly layers: Readonly<Record<string, RoutingJson>> }
   /** Of rank 0: something worth telling people. */
   | { readonly type: "remark"; readonly text: string }
+  /** An image that cannot be decoded, and that another takes the place of. */
+  | { readonly type: "damaged"; readonly image: DamagedImage }
+  /** A rank cannot have what it needs to go on; it waits for word which step is the last that all do, and save. */
+  | { readonly type: "cut-short"; readonly error: ErrorReport }
   | { readonly type: "saved"; readonly step: number; readonly files: readonly SavedFile[] }
   /** Of rank 0, which has measured the links of all pairs. */
   | { readonly type: "links"; readonly measured: MeasuredLinks }

@@ -131,6 +131,12 @@ export const modelSchema: z.ZodType<ModelJob> = z
           .enum(["folder", "none"])
           .default("folder")
           .describe("Begin with the folder's weights, or with fresh ones of its configuration."),
+        head: z
+          .literal("new")
+          .optional()
+          .describe(
+            "new: leave the checkpoint's head, and make one for the classes of the data. Default: the checkpoint's.",
+          ),
         config: z
           .record(z.string(), z.unknown())
           .optional()
@@ -157,6 +163,7 @@ const learners: Readonly<Partial<Record<DataJob["kind"], readonly ModelJob["kind
   idx: ofImages,
   "image-folder": ofImages,
   "image-manifest": ofImages,
+  webdataset: ofImages,
   numpy: ofImages,
   "moby-dick": ofText,
   text: ofText,

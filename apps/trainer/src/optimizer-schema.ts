@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { CrossFieldFault } from "./cross-field-fault.ts";
 import type { FactorBucketsJob, Job, LearningRateJob, OptimizerJob, PrecisionJob } from "./job.ts";
+import { ownModule } from "./own-schema.ts";
 import { count } from "./ranges.ts";
 
 const share = z.number().gt(0).lt(1);
@@ -125,6 +126,9 @@ export const optimizerSchema: z.ZodType<OptimizerJob> = z
       epsilon: z.number().gt(0).default(1e-6),
       weightDecay: weightDecay.default(0.01),
     }),
+    z
+      .strictObject(ownModule)
+      .describe("What a function of yours returns: export default (context, options) => ({ init, update })."),
   ])
   .describe("How gradients become updates.");
 
@@ -139,6 +143,10 @@ export const learningRateSchema: z.ZodType<LearningRateJob> = z
       .describe(
         "What follows the warm-up: cosine, linear and polynomial fall until the run ends, wsd only in its last part, one-cycle rises first.",
       ),
+    schedule: z
+      .strictObject(ownModule)
+      .optional()
+      .describe("In place of a decay, what a function of yours returns: export default (context, options) => …."),
     final: z.number().min(0).default(0).describe("Learning rate at the end, of all that fall to it."),
     factor: z.number().gt(0).default(0.1).describe("What a step multiplies the rate by."),
     everySteps: count.optional().describe("Steps between two drops; for decay: step."),
@@ -222,7 +230,12 @@ export const curvatureFaults = ({ optimizer, batch, ranks, overlap }: Job): Cros
 export const learningRateFaults = ({ learningRate }: Job): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault = (path: readonly string[], rule: string): void => void faults.push({ path, rule });
-  const { decay, everySteps, peak, final, warmupSteps } = learningRate;
+  const { decay, everySteps, peak, final, warmupSteps, schedule } = learningRate;
+  if (schedule !== undefined && decay !== "constant")
+    fault(
+      ["learningRate", "decay"],
+      `decay: ${decay} and a schedule of yours both say what follows the warm-up; give one of them`,
+    );
   if (decay === "step" && everySteps === undefined)
     fault(["learningRate"], "decay: step needs everySteps, the steps between two drops; give it");
   const only = { everySteps: "step", power: "polynomial", decayShare: "wsd", riseShare: "one-cycle" } as const;

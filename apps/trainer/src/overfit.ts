@@ -41,6 +41,8 @@ export const overfitJob = async (file: string, options: RunOptions): Promise<Job
     set(["data", "trainSamples"], batches * job.batch),
     set(["data", "testSamples"], undefined),
     set(["data", "judgeBy"], "training"),
+    // smoothed labels cannot be learnt by heart
+    ...(job.labelSmoothing === undefined ? [] : [set(["labelSmoothing"], undefined)]),
     ...("augment" in job.data ? [set(["data", "augment"], undefined)] : []),
   ]);
 };

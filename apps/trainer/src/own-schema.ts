@@ -4,7 +4,7 @@ import { path } from "./ranges.ts";
 /** Of what a run is made of. */
 export const digest: z.ZodString = z.string().regex(/^[0-9a-f]{64}$/, "must be a SHA-256 in hexadecimal");
 
-/** A data set or a model of a user's own, by a module that returns it. */
+/** Something of a user's own, by a module that returns it. */
 export const ownModule: {
   readonly kind: z.ZodLiteral<"module">;
   readonly file: z.ZodString;

@@ -1,4 +1,4 @@
-import { type Records, stepsPerEpoch } from "@skein/data";
+import { isEncoded, type SampleSpecs, stepsPerEpoch } from "@skein/data";
 import { byteLength, flattenTree, type Mesh, type Sharding, type TensorSpec } from "@skein/tensor-core";
 import { formatSpec, sameSpec } from "@skein/tensor-core/backend";
 import type { Model } from "@skein/models";
@@ -10,9 +10,14 @@ import { expertsOf } from "./experts-of.ts";
 import { CheckpointError, ConfigError } from "./errors.ts";
 import { type ExchangePlan, isExchangePlanned } from "./planning/exchange-plan.ts";
 import { isExpertsPlanned } from "./planning/experts-plan.ts";
+import { trainedOf } from "./frozen.ts";
+import { requireSmoothing } from "./label-smoothing.ts";
 import { placeOf } from "./mesh.ts";
 import type { DataJob, ExpertsJob, Job, ModelJob } from "./job.ts";
+import { withoutModulePlaces } from "./modules/module-keys.ts";
 import { dataDigest } from "./modules/data-digest.ts";
+import { loadOwnParts, type OwnParts } from "./modules/own-parts.ts";
+import { withHeadFor } from "./pretrained/pretrained-model.ts";
 import { type DataSet, taskOf } from "./modules/task.ts";
 import { modelOf, type TracedModel, traceModel } from "./modules/traced-model.ts";
 import {
@@ -34,15 +39,19 @@ export interface Prepared {
   readonly traced: TracedModel | undefined;
   readonly stepsPerEpoch: number;
   readonly totalSteps: number;
+  /** What modules of the job make of its training step. */
+  readonly own: OwnParts;
   /** Specs of what a checkpoint holds of all ranks, by name; whole, also of what ranks share out. */
   readonly whole: ReadonlyMap<string, TensorSpec>;
   /** Of what a rank has alone. */
-  readonly own: ReadonlyMap<string, TensorSpec>;
+  readonly ownLeaves: ReadonlyMap<string, TensorSpec>;
   /** Bytes of what a rank has of all that. */
   readonly stateBytes: number;
   readonly sharding: Sharding;
   /** Specs of the parameters. */
   readonly params: unknown;
+  /** Of those that are trained. */
+  readonly trained: unknown;
   /** Specs of what the model moves itself. */
   readonly modelState: unknown;
   readonly modelHash: string;
@@ -73,18 +82,20 @@ const steering = [
   "sumOrder",
 ] as const satisfies readonly (keyof Job)[];
 
-const places: readonly string[] = ["file", "testFile", "folder", "tokenizer"];
+/** Of what counts is the content: places of files, and what says when and how fast they are decoded. */
+const notSteering: readonly string[] = ["file", "testFile", "folder", "tokenizer", "cacheMegabytes", "decodesAtOnce"];
 
-/** Without the places of files: what counts is their content. */
-const placeless = (part: DataJob | ModelJob): object =>
-  Object.fromEntries(Object.entries(part).filter(([key]) => !places.includes(key)));
+const steeringPart = (part: DataJob | ModelJob): object =>
+  Object.fromEntries(Object.entries(part).filter(([key]) => !notSteering.includes(key)));
 
 /**
- * Hash of what steers the training: same hash and same step, same bits. @param data digest of the samples, where their
- * kind does not say which they are.
+ * Hash of what steers the training: same hash and same step, same bits.
+ *
+ * @param data digest of the samples, where their kind does not say which they are.
+ * @param decoder what makes samples of the bytes under that digest, where it is of encoded ones.
  */
-export const jobHashOf = (job: Job, data?: string): string => {
-  const steered = { ...job, data: placeless(job.data), model: placeless(job.model) };
+export const jobHashOf = (job: Job, data?: string, decoder?: string): string => {
+  const steered = { ...withoutModulePlaces(job), data: steeringPart(job.data), model: steeringPart(job.model) };
   const entries = steering.map((name): [string, unknown] => [name, steered[name]]);
   // With fused multiply-add, what is fused with what has a say in how it is rounded.
   if (job.memory.recompute !== "none") entries.push(["memory", job.memory]);
@@ -93,8 +104,12 @@ export const jobHashOf = (job: Job, data?: string): string => {
   if (expert * tensor > 1) entries.push(["mesh", { expert, tensor }]);
   if (job.accumulate !== undefined && job.accumulate > 1) entries.push(["accumulate", job.accumulate]);
   if (job.average !== undefined) entries.push(["average", job.average]);
+  for (const name of ["freeze", "rates", "weightDecays", "labelSmoothing"] as const)
+    if (job[name] !== undefined) entries.push([name, job[name]]);
   if (job.zero === 1 && job.ranks > 1) entries.push(["zero", job.zero]);
-  return sha256(JSON.stringify(Object.fromEntries(data === undefined ? entries : [...entries, ["samples", data]])));
+  if (data !== undefined) entries.push(["samples", data]);
+  if (decoder !== undefined) entries.push(["decoder", decoder]);
+  return sha256(JSON.stringify(Object.fromEntries(entries)));
 };
 
 /**
@@ -103,7 +118,10 @@ export const jobHashOf = (job: Job, data?: string): string => {
 const isOwn = (job: DataJob): boolean =>
   "file" in job || ("folder" in job && job.folder !== undefined) || ("tokenizer" in job && job.tokenizer !== undefined);
 
-const requireFull = (train: Records, batch: number): void => {
+/** What decodes samples while training, if anything does. */
+const decoderOf = ({ train }: DataSet): string | undefined => (isEncoded(train) ? train.images.decoder : undefined);
+
+const requireFull = (train: SampleSpecs, batch: number): void => {
   if (batch > train.count)
     throw new ConfigError([
       `batch: ${batch} samples cannot be drawn from ${train.count} training samples; use a batch of at most ${train.count}`,
@@ -120,13 +138,13 @@ const mostSteps = 2 ** 32 - 1;
 const bytesOf = (specs: Iterable<TensorSpec>): number => [...specs].reduce((sum, spec) => sum + byteLength(spec), 0);
 
 /**
- * Price what a rank keeps before anything is made room for: its state, and a gradient of each parameter. Activations
- * come on top of it; the memory plan of the compiled step knows them.
+ * Price what a rank keeps before anything is made room for: its state, and a gradient of each trained parameter.
+ * Activations come on top of it; the memory plan of the compiled step knows them.
  */
-const requireRoom = ({ job, stateBytes, params }: Pick<Prepared, "job" | "stateBytes" | "params">): void => {
+const requireRoom = ({ job, stateBytes, trained }: Pick<Prepared, "job" | "stateBytes" | "trained">): void => {
   if (job.backend !== "cpu") return; // a device says itself what it has no room for
   const ranks = job.transport === "threads" ? job.ranks : job.network.ranksPerProcess;
-  const needed = ranks * (stateBytes + bytesOf(flattenTree<TensorSpec>(params).leaves));
+  const needed = ranks * (stateBytes + bytesOf(flattenTree<TensorSpec>(trained).leaves));
   if (needed <= cpuMemoryBytes) return;
   const inGiB = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
   throw new ConfigError([
@@ -226,8 +244,9 @@ export interface Given {
 }
 
 /** @param plan of a run, where how tokens travel to experts follows from measurements. */
-export const partsInputOf = ({ job, model, totalSteps, data }: Prepared, plan?: ExchangePlan): PartsInput => ({
+export const partsInputOf = ({ job, model, totalSteps, data, own }: Prepared, plan?: ExchangePlan): PartsInput => ({
   job,
+  own,
   model:
     job.model.kind === "gpt" && isExpertsPlanned(job)
       ? buildOwnModel({ ...job, model: job.model }, taskOf(data), plan?.experts)
@@ -237,8 +256,9 @@ export const partsInputOf = ({ job, model, totalSteps, data }: Prepared, plan?: 
 });
 
 /** @throws DataError, ConfigError, ModuleError. */
-export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> => {
-  const data = given.data ?? (await buildData(job.data));
+export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> => {
+  const data = given.data ?? (await buildData(asked.data));
+  const job = withHeadFor(asked, taskOf(data));
   requireFull(data.train, job.batch);
   const perEpoch = stepsPerEpoch(data.train.count, job.batch);
   const totalSteps = totalStepsOf(job, perEpoch);
@@ -248,18 +268,24 @@ export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> =>
     ]);
   const model = await buildModel(job, taskOf(data), { given: given.model && modelOf(given.model) });
   // what is wrong with it is told once and at once, not by every rank
-  if (job.model.kind === "module") traceModel(model, data, job);
-  const built = buildParts({ job, model, totalSteps, train: data.train });
+  if (job.model.kind === "module" || job.metrics !== undefined) traceModel(model, data, job);
+  else if (given.model === undefined) requireSmoothing(model, data, job);
+  const own = await loadOwnParts(job, totalSteps);
+  const built = buildParts({ job, model, totalSteps, train: data.train, own });
   const { sharding, mesh } = built;
   const specs = stateSpecs(built);
-  const digest = isOwn(job.data) ? dataDigest(data) : undefined;
+  // What the job itself says of images is in its hash anyway.
+  const digest = isOwn(job.data)
+    ? dataDigest("augment" in job.data ? { ...data, augmentation: undefined } : data)
+    : undefined;
   const saved = splitLeaves(specs, built);
   const whole = wholeSpecs(saved, stateSharding(sharding, specs.params), mesh);
   const stateBytes = [
     ...[saved.shared, saved.own, ...saved.parts.map(({ leaves }) => leaves)].flatMap((leaves) => [...leaves.values()]),
     ...[...saved.slices.values()].map(({ leaf }) => leaf),
   ].reduce((sum, spec) => sum + byteLength(spec), 0);
-  requireRoom({ job, stateBytes, params: specs.params });
+  const trained = trainedOf(built, specs.params);
+  requireRoom({ job, stateBytes, trained });
   return {
     job,
     data,
@@ -267,14 +293,16 @@ export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> =>
     traced: given.model,
     stepsPerEpoch: perEpoch,
     totalSteps,
+    own,
     whole,
-    own: saved.own,
+    ownLeaves: saved.own,
     stateBytes,
     sharding,
     params: specs.params,
+    trained,
     modelState: specs.model,
     modelHash: sha256(specsText(whole)),
-    jobHash: jobHashOf(job, digest),
+    jobHash: jobHashOf(job, digest, decoderOf(data)),
     dataDigest: digest,
     remarks: [...(data.remarks ?? []), ...remarksOn(job, totalSteps)],
   };
@@ -288,7 +316,7 @@ export const prepare = async (job: Job, given: Given = {}): Promise<Prepared> =>
 export const withBackend = (prepared: Prepared, backend: Job["backend"]): Prepared => {
   const job = { ...prepared.job, backend };
   requireRoom({ ...prepared, job });
-  return { ...prepared, job, jobHash: jobHashOf(job, prepared.dataDigest) };
+  return { ...prepared, job, jobHash: jobHashOf(job, prepared.dataDigest, decoderOf(prepared.data)) };
 };
 
 /** Specs of what each rank has alone, under a plan that was made when the run began, if any. */
@@ -312,7 +340,7 @@ export const checkResumable = (prepared: Prepared, checkpoint: Checkpoint): stri
   const saved = tensors.get(sharedFile);
   if (saved === undefined) throw new CheckpointError(`${folder} has no ${sharedFile}; resume from another run`);
   requireSameTensors(savedSpecs(checkpoint, saved), whole, folder);
-  const hasOwn = prepared.own.size > 0 || [...tensors.keys()].some((name) => name.startsWith("rank-"));
+  const hasOwn = prepared.ownLeaves.size > 0 || [...tensors.keys()].some((name) => name.startsWith("rank-"));
   if (hasOwn && manifest.worldSize !== job.ranks) {
     throw new CheckpointError(
       `${folder} was written by ${manifest.worldSize} ranks, each with residuals of its own, but the job has ${job.ranks}; resume with ${manifest.worldSize} ranks`,

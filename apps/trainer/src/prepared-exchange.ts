@@ -27,12 +27,12 @@ export interface GradientTensor extends BucketTensor {
 /** The tensor of each bucket of a job that exchanges each by itself, by the bucket's number. */
 export const gradientTensors = ({
   job,
-  params,
+  trained,
   sharding,
-}: Pick<Prepared, "job" | "params" | "sharding">): readonly GradientTensor[] => {
-  const specs = specsByPath(params);
+}: Pick<Prepared, "job" | "trained" | "sharding">): readonly GradientTensor[] => {
+  const specs = specsByPath(trained);
   const axisOf = replicasAxisOf({ sharding, mesh: meshOf(job) });
-  return bucketPerTensor(params).map(([path]) => ({
+  return bucketPerTensor(trained).map(([path]) => ({
     path: path!,
     shape: specs.get(path!)!.shape,
     axis: axisOf(path!),
@@ -48,13 +48,13 @@ export const gradientTensors = ({
  * @param plan densities by path, where the compression takes such.
  */
 export const traceExchange = (
-  { job, totalSteps }: Pick<Prepared, "job" | "totalSteps">,
+  { job, totalSteps, own }: Pick<Prepared, "job" | "totalSteps" | "own">,
   tensors: readonly GradientTensor[],
   { device, plan }: { readonly device?: DeviceFacts | undefined; readonly plan?: ExchangePlan | undefined },
 ): PreparedGraph => {
   const bucket = bucketOf(tensors);
   const { axis } = tensors[0]!;
-  const compressor = buildCompression(job.compression, plan)(totalSteps - 1);
+  const compressor = buildCompression(job.compression, plan, own.compression)(totalSteps - 1);
   const mesh = meshOf(job);
   const key = randomKey(0);
   const vector: TensorSpec = { dtype: "f32", shape: bucket.shape };

@@ -11,6 +11,7 @@ import type { Job } from "./job.ts";
 import { batchSpecs } from "./modules/task.ts";
 import { type Prepared, partsInputOf } from "./prepare.ts";
 import { buildParts, type Parts, stateSpecs, stepKindAt, type TrainState } from "./train-state.ts";
+import { trainedOf } from "./frozen.ts";
 import { firstPlace, samplesAtOnce } from "./mesh.ts";
 import { accumulate, type Accumulated, type StepResult } from "./loss-and-gradients.ts";
 import { trainStep } from "./train-step.ts";
@@ -45,7 +46,7 @@ const tracedStep = (
     return last(own, batches.at(-1)!, sums);
   };
   const scalar = (dtype: "f32" | "u32"): TensorSpec => ({ dtype, shape: [] });
-  const sums = { loss: scalar("f32"), gradients: state.params };
+  const sums = { loss: scalar("f32"), gradients: trainedOf(parts, state.params) };
   const before = { parts: scalar("u32"), sums, model: state.model };
   const traced = trace(
     (lastPart ? last : whole) as unknown as (...args: Tensor[]) => unknown,

@@ -160,13 +160,13 @@ export const jobShaders = async (
 
 /** Decide by prices as a run would by measurements. */
 const planBy = (prepared: Prepared, { readySeconds, experts, ...times }: PricedTimes): BucketedPlan => {
-  const { job, params } = prepared;
+  const { job, trained } = prepared;
   const unplanned = buildParts(partsInputOf(prepared));
   if (job.buckets.kind === "moe-idle" && experts !== undefined) {
     const { spans, allToAll } = experts();
     const { profile: dense, layers } = backwardOf([spans], {
-      buckets: bucketPerTensor(params),
-      params,
+      buckets: bucketPerTensor(trained),
+      params: trained,
       isAlone: isAloneOn(unplanned),
     });
     return decidePlan(job, unplanned, { ...times, dense, experts: { layers, allToAll } }).plan;

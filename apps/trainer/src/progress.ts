@@ -13,6 +13,8 @@ export interface Standing {
   /** The loss in bits; of models that predict bytes. */
   readonly bitsPerByte?: number | undefined;
   readonly bitsPerToken?: number | undefined;
+  /** Part of images that came from the cache; where there is one. */
+  readonly cacheHitRate?: number | undefined;
   /** Absent for the first step, which compiles. */
   readonly samplesPerSecond?: number | undefined;
   readonly secondsLeft?: number | undefined;
@@ -33,6 +35,7 @@ const figures = ({
   loss,
   bitsPerByte,
   bitsPerToken,
+  cacheHitRate,
   samplesPerSecond,
   secondsLeft,
 }: Standing): string =>
@@ -42,6 +45,7 @@ const figures = ({
     `loss ${loss.toFixed(4)}`,
     ...(bitsPerByte === undefined ? [] : [`${bitsPerByte.toFixed(3)} bits per byte`]),
     ...(bitsPerToken === undefined ? [] : [`${bitsPerToken.toFixed(3)} bits per token`]),
+    ...(cacheHitRate === undefined ? [] : [`cache ${Math.round(100 * cacheHitRate)} %`]),
     ...(samplesPerSecond === undefined ? [] : [`${Math.round(samplesPerSecond)} samples/s`]),
     ...(secondsLeft === undefined ? [] : [`${formatSeconds(secondsLeft)} left`]),
   ].join("  ");

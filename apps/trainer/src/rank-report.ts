@@ -1,8 +1,10 @@
 import { hostname } from "node:os";
 import type { DataPosition } from "@skein/data";
+import type { DamagedImage } from "@skein/data/node";
 import type { Span } from "@skein/tensor-core";
 import type { SavedFile } from "./checkpoint-part.ts";
 import type { BestSoFar } from "./best-so-far.ts";
+import { describeError } from "./errors.ts";
 import type { EvaluationSums } from "./evaluate.ts";
 import type { StepFigures } from "./live-state.ts";
 import type { RankMessage } from "./messages.ts";
@@ -68,7 +70,7 @@ export class RankReport {
   }
 
   evaluated(step: number, sums: EvaluationSums, seconds: number, best?: BestSoFar): void {
-    this.post({ type: "evaluated", step, ...sums, seconds, ...(this.rank === 0 && best !== undefined && { best }) });
+    this.post({ type: "evaluated", step, sums, seconds, ...(this.rank === 0 && best !== undefined && { best }) });
   }
 
   sampled(step: number, samples: readonly SampleOutput[]): void {
@@ -93,6 +95,16 @@ export class RankReport {
   remark(text: string, isOwn = false): void {
     if (isOwn) this.post({ type: "remark", text });
     else this.postOnce({ type: "remark", text });
+  }
+
+  /** An image that another takes the place of. */
+  damaged(image: DamagedImage): void {
+    this.post({ type: "damaged", image });
+  }
+
+  /** The run is to end after a step that all ranks do and save, since this rank cannot have what it needs to go on. */
+  cutShort(error: unknown): void {
+    this.post({ type: "cut-short", error: describeError(error) });
   }
 
   done(step: number, bytesSent: number, spans: readonly Span[]): void {

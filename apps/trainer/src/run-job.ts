@@ -13,13 +13,18 @@ import { memoryLine, stepMemoryOf } from "./step-memory.ts";
 import { preferenceOf } from "./members/network-world.ts";
 import { MetricFiles } from "./metrics.ts";
 import { claimOutput, dropUnusedOutput, reclaimOutput, requireOutput, saveJob } from "./output-folder.ts";
+import { CallbackQueue } from "./modules/callbacks.ts";
 import { requireWritable } from "./places.ts";
 import { type Ended, Provenance } from "./provenance/provenance.ts";
+import type { EndEvent, RunEvent } from "./run-events.ts";
 import { checkResumable, type Given, prepare, type Prepared, withBackend } from "./prepare.ts";
 
 /** A job to run, and where. */
 export interface JobRun
-  extends Pick<RunInput, "runner" | "interruption" | "progress" | "maxRestarts" | "profile" | "detailEvery"> {
+  extends Pick<
+    RunInput,
+    "runner" | "interruption" | "progress" | "beganAt" | "maxRestarts" | "profile" | "detailEvery" | "happened"
+  > {
   readonly job: Job;
   /** What a program gave in place of names. */
   readonly given?: Given | undefined;
@@ -39,6 +44,8 @@ export interface JobOutcome extends Outcome {
   readonly prepared: Prepared;
   /** Where a trace was to be written. */
   readonly tracePath: string | undefined;
+  /** Whether callbacks of the job stopped it. */
+  readonly endedItself: boolean;
 }
 
 /** A prepared job, and what people are told about it. */
@@ -87,32 +94,59 @@ const requirePlaces = (output: string, tracePath: string | undefined): void => {
   if (tracePath !== undefined) requireWritable(tracePath, "--trace");
 };
 
+interface FolderRun extends Omit<RunInput, "metrics"> {
+  readonly callbacks: CallbackQueue | undefined;
+}
+
 /** Run in a folder that is there, metrics beside it. */
-const runIn = async (input: Omit<RunInput, "metrics">): Promise<JobOutcome> => {
-  const { output, prepared } = input;
-  const metrics = new MetricFiles(output, input.resume?.manifest.step ?? 0);
+const runIn = async ({ callbacks, happened: tell, ...input }: FolderRun): Promise<JobOutcome> => {
+  const { output, prepared, resume } = input;
+  const firstStep = resume?.manifest.step ?? 0;
+  const metrics = new MetricFiles(output, firstStep);
   const provenance = input.profile === undefined ? new Provenance(output, prepared.totalSteps) : undefined;
+  let last: Pick<EndEvent, "step" | "checkpoint"> = { step: firstStep, checkpoint: resume?.folder };
+  const happened = (event: RunEvent): void => {
+    if (event.type === "step") last = { ...last, step: event.step };
+    if (event.type === "checkpoint") last = { ...last, checkpoint: event.folder };
+    callbacks?.take(event);
+    tell?.(event);
+  };
   const end = async (ended: Ended): Promise<void> => {
     const fault = await provenance?.end(ended);
     if (fault !== undefined) input.progress.note(fault);
+    happened({ type: "end", ...last, ...ended });
+    await callbacks?.done(last.checkpoint);
   };
   try {
-    const outcome = await runWithRestarts({ ...input, metrics });
+    happened({ type: "start", output, step: firstStep, totalSteps: prepared.totalSteps });
+    const outcome = await runWithRestarts({ ...input, metrics, happened }).catch(async (error: unknown) => {
+      const { code, message } = describeError(error);
+      await end({ how: code === "interrupted" ? "stopped" : "failed", reason: message }).catch((fault: unknown) => {
+        if (code === "interrupted") throw fault; // it is what stopped the run
+        input.progress.note(describeError(fault).message);
+      });
+      throw error;
+    });
     await end({ how: outcome.summary === undefined ? "stopped" : "finished" });
-    return { ...outcome, output, prepared, tracePath: input.tracePath };
-  } catch (error) {
-    const { code, message } = describeError(error);
-    await end({ how: code === "interrupted" ? "stopped" : "failed", reason: message });
-    throw error;
+    return { ...outcome, output, prepared, tracePath: input.tracePath, endedItself: callbacks?.hasStopped ?? false };
   } finally {
     metrics.close();
   }
 };
 
+/** Callbacks of a run that is no measurement. */
+const callbacksOf = async ({
+  job: { callbacks },
+  interruption,
+  profile,
+}: JobRun): Promise<CallbackQueue | undefined> =>
+  callbacks === undefined || profile !== undefined ? undefined : CallbackQueue.load(callbacks, interruption);
+
 /** Begin a run, in an output folder of its own. */
 const begin = async (run: JobRun, checkpointSecret: string | undefined): Promise<JobOutcome> => {
   const { job, progress } = run;
   const { prepared, notes } = await prepareOn(run);
+  const callbacks = await callbacksOf(run);
   run.onPrepared?.();
   const claimed = run.start === "anew" ? claimOutput(job.name, run.output) : reclaimOutput(job.name, run.output);
   const output = claimed.path;
@@ -124,7 +158,7 @@ const begin = async (run: JobRun, checkpointSecret: string | undefined): Promise
     progress.note(
       `${job.name}: ${prepared.totalSteps} steps on ${job.ranks} ${job.ranks === 1 ? "rank" : "ranks"}, output in ${output}`,
     );
-    return await runIn({ ...run, tracePath, prepared, output, checkpointSecret });
+    return await runIn({ ...run, tracePath, callbacks, prepared, output, checkpointSecret });
   } catch (error) {
     dropUnusedOutput(claimed);
     throw explainDiskFull(error, output, undefined);
@@ -142,6 +176,7 @@ const goOn = async (run: JobRun, output: string, checkpointSecret: string | unde
     checkpointSecret,
   );
   const { prepared, notes } = await prepareOn(run);
+  const callbacks = await callbacksOf(run);
   run.onPrepared?.();
   for (const note of [...skipped, ...notes, ...prepared.remarks, ...checkResumable(prepared, resume)])
     progress.note(note);
@@ -149,7 +184,7 @@ const goOn = async (run: JobRun, output: string, checkpointSecret: string | unde
   const tracePath = tracePathOf(run, output);
   requirePlaces(output, tracePath);
   saveJob(output, prepared.job); // what was asked for now holds for the next resume, too
-  return runIn({ ...run, tracePath, prepared, output, resume, checkpointSecret });
+  return runIn({ ...run, tracePath, callbacks, prepared, output, resume, checkpointSecret });
 };
 
 /**

@@ -7,6 +7,7 @@ import { checkpointsFolder, folderName } from "./checkpoint-part.ts";
 import { shardFilesIn, wholeTensors } from "./checkpoint-shards.ts";
 import { CheckpointError } from "./errors.ts";
 import { nodeFiles } from "./files.ts";
+import { withParameters } from "./frozen.ts";
 import type { Job } from "./job.ts";
 import { recordedJob } from "./output-folder.ts";
 import { prepare, type Prepared } from "./prepare.ts";
@@ -71,12 +72,14 @@ export const savedTree = (
 };
 
 /**
- * What a run has learned, of a checkpoint of it: the mean of its parameters where it keeps one, else the last ones.
+ * What a run has learned, of a checkpoint of it: the means of its parameters where it keeps such, else the last ones.
  *
  * @throws CheckpointError as `savedTree`.
  */
-export const savedParams = ({ job, params, whole }: Prepared, checkpoint: Checkpoint): unknown =>
-  savedTree(job.average === undefined ? "params" : "average", params, { whole, checkpoint });
+export const savedParams = ({ job, params, trained, whole }: Prepared, checkpoint: Checkpoint): unknown => {
+  const last = savedTree("params", params, { whole, checkpoint });
+  return job.average === undefined ? last : withParameters(last, savedTree("average", trained, { whole, checkpoint }));
+};
 
 /**
  * Open the model of a run as it was saved.

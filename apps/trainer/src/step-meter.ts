@@ -10,6 +10,8 @@ export interface StepCosts {
   readonly exposedAllToAllSeconds?: number;
   /** Of `seconds`, spent waiting for a batch. */
   readonly dataSeconds: number;
+  /** Part of the batch's images that came from the cache; where there is one. */
+  readonly cacheHitRate?: number;
   /** Payload that this rank has sent during the step. */
   readonly bytesSent: number;
 }
@@ -36,7 +38,7 @@ export interface StepTrace {
  */
 export class StepMeter {
   private readonly input: StepMeterInput;
-  private dataSeconds = 0;
+  private data: Pick<StepCosts, "dataSeconds" | "cacheHitRate"> = { dataSeconds: 0 };
   private began = { milliseconds: 0, seconds: 0, exposedSeconds: 0, allToAllSeconds: 0, bytesSent: 0 };
 
   constructor(input: StepMeterInput) {
@@ -54,9 +56,12 @@ export class StepMeter {
     };
   }
 
-  /** What the step learns from is here. */
-  hasBatch(): void {
-    this.dataSeconds = (performance.now() - this.began.milliseconds) / 1000;
+  /** What the step learns from is here. @param cacheHitRate part of its images that came from the cache. */
+  hasBatch(cacheHitRate?: number): void {
+    this.data = {
+      dataSeconds: (performance.now() - this.began.milliseconds) / 1000,
+      ...(cacheHitRate !== undefined && { cacheHitRate }),
+    };
   }
 
   /** @param step that is done now. */
@@ -68,7 +73,7 @@ export class StepMeter {
       ...(waitClock.allToAllSeconds !== undefined && {
         exposedAllToAllSeconds: waitClock.allToAllSeconds - this.began.allToAllSeconds,
       }),
-      dataSeconds: this.dataSeconds,
+      ...this.data,
       bytesSent: world.bytesSent() - this.began.bytesSent,
     };
     if (trace !== undefined) {

@@ -33,15 +33,15 @@ const windowsIn = (text: Text, job: TextJob, tokenizer: Tokenizer | undefined): 
 const tokenizerOf = ({ tokenizer }: TextJob): Tokenizer | undefined =>
   tokenizer === undefined ? undefined : loadTokenizer(tokenizer, import.meta.url);
 
-export const mobyDickData = (job: TextJob): DataSet => {
+export const mobyDickData = async (job: TextJob): Promise<DataSet> => {
   const tokenizer = tokenizerOf(job);
-  return windowsIn(joinDocuments([loadMobyDick({ from: import.meta.url })], { tokenizer }), job, tokenizer);
+  return windowsIn(await joinDocuments([loadMobyDick({ from: import.meta.url })], { tokenizer }), job, tokenizer);
 };
 
 /** Windows of texts in a row. */
-export const textData = (job: Extract<DataJob, { readonly kind: "text" }>): DataSet => {
+export const textData = async (job: Extract<DataJob, { readonly kind: "text" }>): Promise<DataSet> => {
   const tokenizer = tokenizerOf(job);
-  const { text, remarks } = loadDocuments({ ...job, tokenizer });
+  const { text, remarks } = await loadDocuments({ ...job, tokenizer });
   return { ...windowsIn(text, job, tokenizer), remarks };
 };
 

@@ -38,14 +38,14 @@ const filesOf = (output: string): { readonly tokenizer: string; readonly config:
   return files;
 };
 
-const trainCommand = (file: readonly string[], options: TrainOptions): void => {
+const trainCommand = async (file: readonly string[], options: TrainOptions): Promise<void> => {
   const { field, skipDamaged, endOfText, output } = options;
   const vocabulary = numberOption("vocabulary", options.vocabulary, vocabularies);
   const minimumCount = numberOption("minimum-count", options.minimumCount, wholeFrom(1));
   if (endOfText === "") throw new ConfigError(["--end-of-text is empty; give a text that occurs nowhere else"]);
   const files = filesOf(output);
   const began = performance.now();
-  const learned = trainTokenizer({ file, field, skipDamaged, vocabulary: vocabulary - 1, minimumCount });
+  const learned = await trainTokenizer({ file, field, skipDamaged, vocabulary: vocabulary - 1, minimumCount });
   if (learned.tokens.includes(endOfText))
     throw new ConfigError([`--end-of-text is ${endOfText}, which is a token of the text; give another`]);
   const texts = tokenizerTexts(learned, endOfText);
@@ -57,7 +57,7 @@ const trainCommand = (file: readonly string[], options: TrainOptions): void => {
   const result = { output, tokens, documents: learned.documents, damaged: learned.damaged.length, seconds };
   const few = tokens < vocabulary ? `; no other pair is there ${minimumCount} times` : "";
   const left =
-    result.damaged === 0 ? "" : `\n${result.damaged} damaged lines were left out, ${learned.damaged[0]} first`;
+    result.damaged === 0 ? "" : `\n${result.damaged} damaged lines or rows were left out, ${learned.damaged[0]} first`;
   process.stdout.write(
     options.json === true
       ? `${JSON.stringify(result)}\n`
@@ -74,10 +74,10 @@ export const addTokenizerCommand = (program: Command, finish: (code: number) => 
     .description("learn byte pairs, and write a tokenizer.json of Hugging Face's with tokenizer_config.json beside it")
     .option("--vocabulary <count>", "most tokens, all bytes and the end of a text among them", "8192")
     .option("--output <file>", "where it goes", "tokenizer.json")
-    .argument("<text...>", "files of text or of JSON lines, or folders with such files");
+    .argument("<text...>", "files of text, of JSON lines or of Parquet, or folders with such files");
   train
-    .option("--field <key>", "key of the text in lines of .jsonl; default: text")
-    .option("--skip-damaged", "leave out lines of .jsonl that hold no text")
+    .option("--field <key>", "key of the text in lines of .jsonl, column of it in .parquet; default: text")
+    .option("--skip-damaged", "leave out lines of .jsonl and rows of .parquet that hold no text")
     .option("--minimum-count <count>", "a pair becomes a token when it is there so often", "2")
     .option("--end-of-text <token>", "token that ends a text, and stands between two", "<|endoftext|>");
   train
@@ -85,8 +85,8 @@ export const addTokenizerCommand = (program: Command, finish: (code: number) => 
       "after",
       "\nExample:\n  skein-train tokenizer train stories.jsonl --vocabulary 8192 --output words/tokenizer.json",
     )
-    .action((file: readonly string[], _, command: Command) => {
-      trainCommand(file, command.optsWithGlobals<TrainOptions>());
+    .action(async (file: readonly string[], _, command: Command) => {
+      await trainCommand(file, command.optsWithGlobals<TrainOptions>());
       finish(exitCodes.ok);
     });
 };

@@ -1,4 +1,4 @@
-import { type Augmentation, type Records, positionOf, stepsPerEpoch } from "@skein/data";
+import { type Augmentation, DataError, positionOf, type Samples, stepsPerEpoch } from "@skein/data";
 import { Prefetcher } from "@skein/data/node";
 import { type Backend, type Communicator, type Communicators, spanned } from "@skein/tensor-core";
 import { bestAfter, type BestSoFar, comparesEvaluations, endsEarly } from "./best-so-far.ts";
@@ -33,7 +33,7 @@ export interface RankRun {
   /** Of those communicators. */
   readonly waitClock: WaitClock;
   readonly rank: number;
-  readonly train: Records;
+  readonly train: Samples;
   /** How its images change from epoch to epoch. */
   readonly augmentation?: Augmentation | undefined;
   readonly totalSteps: number;
@@ -49,7 +49,10 @@ export interface RankRun {
   /** Sums over this rank's share of the held-out samples. */
   readonly evaluate: (state: DeviceState, step: number) => Promise<EvaluationSums>;
   readonly checkpoints: Checkpoints;
-  readonly report: Pick<RankReport, "stepped" | "updated" | "evaluated" | "moved" | "routed" | "remark">;
+  readonly report: Pick<
+    RankReport,
+    "stepped" | "updated" | "evaluated" | "moved" | "routed" | "remark" | "damaged" | "cutShort"
+  >;
   /** Called before each step with the state that it will consume, and the step's number. */
   readonly beforeStep?: ((state: DeviceState, step: number) => Promise<DeviceState>) | undefined;
 }
@@ -107,6 +110,7 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     backend,
     steps,
     initial,
+    freezing: parts,
     firstStep,
     updated,
     curvature: parts.curvature,
@@ -145,6 +149,7 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
   let { best } = run;
   const evaluatesTogether = parts.model.sharding !== undefined || compares;
   let [saved, evaluated] = [firstStep, -1];
+  let isCutShort = false;
   const save = async (): Promise<void> => {
     if (stepsOnly || saved === state.done) return;
     const settled = await state.settled();
@@ -154,18 +159,38 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     });
     saved = state.done;
   };
+  /** Samples cannot be had: the run ends after a step that all ranks do, and its state is saved. */
+  const cutShort = (error: DataError): void => {
+    if (isCutShort) return;
+    isCutShort = true;
+    stop.request(); // at once, since no rank of this process may begin more than one step until all have agreed
+    report.cutShort(error);
+  };
+  /** Sums over this rank's part; undefined where samples of it cannot be had. */
+  const judge = async (settled: DeviceState): Promise<EvaluationSums | undefined> => {
+    try {
+      return await run.evaluate(settled, state.done);
+    } catch (error) {
+      // Where ranks evaluate together the others wait for this one.
+      if (!(error instanceof DataError) || parts.model.sharding !== undefined) throw error;
+      cutShort(error);
+      return undefined;
+    }
+  };
   const evaluate = async (): Promise<void> => {
     if (stepsOnly || evaluated === state.done) return;
     const settled = await state.settled();
     await spanned(spanSink, { name: `evaluate after step ${state.done}`, track: "host" }, async () => {
       const began = performance.now();
-      const sums = await run.evaluate(settled, state.done);
+      const sums = await judge(settled);
       // What a run goes on from was compared before it was saved.
       if (compares && state.done > firstStep) {
         // The same numbers on all ranks, which must agree on what follows.
-        const [lossSum, count] = await total([sums.lossSum, sums.count]);
-        best = bestAfter(best, state.done, lossSum! / count!);
+        const [lossSum, count] = await total([sums?.lossSum ?? Number.NaN, sums?.count ?? Number.NaN]);
+        // Not comparable for one rank, so for none.
+        if (!Number.isNaN(count)) best = bestAfter(best, state.done, lossSum! / count!);
       }
+      if (sums === undefined) return;
       report.evaluated(state.done, sums, (performance.now() - began) / 1000, best);
     });
     evaluated = state.done;
@@ -178,12 +203,26 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     ...batchPartOf(job, rank),
     position,
     augmentation: run.augmentation,
+    damaged: (image) => report.damaged(image),
   });
+  /**
+   * Whether the next step may begin. Each step waits until samples of the one after it are there, too: where they never
+   * will be, this rank asks for a stop before the others can have begun that one, since they need it for this one.
+   */
+  const mayBegin = async (): Promise<boolean> => {
+    meter.begin();
+    const missing = await spanned(spanSink, { name: "batches ahead", track: "data" }, () =>
+      batches.ahead(Math.min(2, totalSteps - state.done)),
+    );
+    if (missing instanceof DataError) cutShort(missing);
+    return stop.begin(state.done + 1);
+  };
   try {
-    while (state.done < totalSteps && !endsEarly(job, best) && stop.begin(state.done + 1)) {
-      meter.begin();
-      const { batch, position } = await spanned(spanSink, { name: "next batch", track: "data" }, () => batches.next());
-      meter.hasBatch();
+    while (state.done < totalSteps && !endsEarly(job, best) && (await mayBegin())) {
+      const { batch, position, keptImages } = await spanned(spanSink, { name: "next batch", track: "data" }, () =>
+        batches.next(),
+      );
+      meter.hasBatch(keptImages === undefined ? undefined : keptImages / batch["inputs"]!.shape[0]!);
       if (run.beforeStep !== undefined) await state.replace(run.beforeStep);
       const figures = await state.step(batch);
       const costs = meter.end(state.done);

@@ -7,6 +7,7 @@ import { buildModel } from "./build.ts";
 import { evaluationBatch, makeEvaluation } from "./evaluate.ts";
 import type { Job } from "./job.ts";
 import type { RankInput, RankMessage } from "./messages.ts";
+import { loadOwnParts } from "./modules/own-parts.ts";
 import { taskOf } from "./modules/task.ts";
 import { modelOf } from "./modules/traced-model.ts";
 import { PartWriter } from "./part-writer.ts";
@@ -21,6 +22,7 @@ import { rankFacts } from "./rank-facts.ts";
 import { joinRank } from "./join-rank.ts";
 import { RankReport } from "./rank-report.ts";
 import { copyParts, firstState, sliceGatherer } from "./rank-state.ts";
+import { goesOnFromKeys } from "./generate/text-model.ts";
 import { makeSampleOutputs, type SampleOutputs } from "./samples/sample-outputs.ts";
 import type { StepTrace } from "./step-meter.ts";
 import { StopSignal } from "./stop-signal.ts";
@@ -83,7 +85,8 @@ const trainOn = async (
     given: input.traced && modelOf(input.traced),
     experts: experts?.plan ?? plan?.experts,
   });
-  const ingredients = { job, model, totalSteps, train: data.train };
+  const own = await loadOwnParts(job, totalSteps);
+  const ingredients = { job, model, totalSteps, train: data.train, own };
   if (schedule !== undefined || isPlanned(shared, plan)) {
     const agreed = await planRun({ ...measured, parts: buildParts(ingredients, plan) }, plan, { schedule, experts });
     report.planned(agreed);
@@ -91,8 +94,10 @@ const trainOn = async (
   }
   const parts = buildParts(ingredients, plan);
   const trace = traceOf(input);
-  const evaluation = makeEvaluation(parts.model, backend, { mesh: parts.mesh, communicators });
-  const samples = samplesOf(input, parts.model, backend, report);
+  const evaluation = makeEvaluation(parts.model, backend, { mesh: parts.mesh, communicators }, (image) =>
+    report.damaged(image),
+  );
+  const samples = await samplesOf(input, parts.model, backend, report);
   const gather = sliceGatherer(backend, communicators);
   const sentBefore = world.bytesSent();
   const step = await trainLoop(await firstState(input, rank, parts, backend, communicators, trace?.recorder), {
@@ -141,16 +146,16 @@ const trainOn = async (
 };
 
 /** What shows outputs of samples, where the job wants it: rank 0 alone, since every rank would show the same. */
-const samplesOf = (
+const samplesOf = async (
   { job, data, connection, traced }: RankInput,
   model: Model,
   backend: Backend,
   report: RankReport,
-): SampleOutputs | undefined => {
+): Promise<SampleOutputs | undefined> => {
   const { samples } = job.evaluation;
   if (samples === undefined || connection.rank > 0) return undefined;
   if (traced === undefined && model.sharding === undefined)
-    return makeSampleOutputs(model, backend, data.test, data.predicts, samples);
+    return makeSampleOutputs({ model, goesOn: goesOnFromKeys(job, model) }, backend, data, samples);
   report.remark(
     traced === undefined
       ? "evaluation.samples: no samples are shown, since ranks share this model out and each has a part of it only"

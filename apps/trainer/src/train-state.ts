@@ -4,7 +4,6 @@ import type { Model } from "@skein/models";
 import { findLayers } from "@skein/second-order";
 import {
   type DeviceArray,
-  flattenTree,
   leafPaths,
   full,
   type GradientTransformation,
@@ -28,21 +27,27 @@ import { firstPlace, meshOf, replicasAxisOf, samplesAtOnce, shardingOn } from ".
 import { buildCurvature } from "./build-curvature.ts";
 import type { Curvature, CurvatureMode } from "./curvature.ts";
 import { figureNames } from "./model-figures.ts";
+import { withSmoothing } from "./label-smoothing.ts";
 import { scaledGradients } from "./scaled-gradients.ts";
+import type { OwnParts } from "./modules/own-parts.ts";
 import { batchSpecs } from "./modules/task.ts";
 import { buildLearningRateOf, buildLossScale, buildOptimizer } from "./build.ts";
+import { buildLearningRate } from "./build-learning-rate.ts";
 import { buildBuckets, buildCompression } from "./build-exchange.ts";
+import { type Freezing, frozenPaths, trainedOf, withParameters } from "./frozen.ts";
+import { parameterGroups } from "./parameter-groups.ts";
 import { type SlicedLeaf, slicedLeaves } from "./sharded-optimizer.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";
 import type { Job, OverlapName, PrioritiesName } from "./job.ts";
 
 /** All state of a run. Enters a step and leaves it; a checkpoint is this tree. */
 export interface TrainState<Leaf> {
+  /** All parameters of the model, with those that are not trained. */
   readonly params: unknown;
   /** Running statistics and the like; the same on all ranks. */
   readonly model: unknown;
   readonly optimizer: unknown;
-  /** Running mean of the parameters, in a tree like theirs, where the job keeps one. Empty otherwise. */
+  /** Running means of the trained parameters, in a tree like theirs, where the job keeps such. Empty otherwise. */
   readonly average: unknown;
   /** With f16 products: the scale of the loss. Empty otherwise. */
   readonly lossScale: unknown;
@@ -65,7 +70,7 @@ export interface TrainState<Leaf> {
 }
 
 /** The things of a job that a step is made of. */
-export interface Parts {
+export interface Parts extends Freezing {
   readonly model: Model;
   readonly optimizer: GradientTransformation<unknown>;
   /** The learning rate of the next update, by the optimizer's state; traced. */
@@ -139,34 +144,42 @@ export interface PartsInput {
   readonly totalSteps: number;
   /** The fields of samples: layers are found in a step on a batch of them. */
   readonly train: { readonly fields: Readonly<Record<string, TensorSpec>> };
+  /** What modules of the job make. */
+  readonly own?: OwnParts | undefined;
 }
 
 /** @param plan what was measured before the run, for jobs whose buckets or densities follow from it. */
-export const buildParts = ({ job, model, totalSteps, train }: PartsInput, plan?: ExchangePlan): Parts => {
+export const buildParts = ({ job, model: plain, totalSteps, train, own }: PartsInput, plan?: ExchangePlan): Parts => {
+  const model = withSmoothing(plain, job);
   const mesh = meshOf(job);
   const sharding = shardingOn(mesh, model.sharding ?? unsharded);
   const { params, state } = specsOf((key: Tensor) => model.init(key), mesh, firstPlace(mesh));
-  const layers = () =>
+  const frozen = frozenPaths(job.freeze, params);
+  const trained = trainedOf({ frozen }, params);
+  const groups = parameterGroups(job, params, { frozen });
+  const find = () =>
     findLayers(
       scaledGradients(model),
       [
-        params as never,
-        { modelState: state, key: keySpec, scale: [] } as never,
+        trained as never,
+        { params, modelState: state, key: keySpec, scale: [] } as never,
         batchSpecs(train, samplesAtOnce(job)) as never,
       ],
       { mesh },
     );
-  const curvature = buildCurvature(job, totalSteps, layers, plan?.curvature);
-  const planned = plan?.buckets ?? buildBuckets(job.buckets, params, job.overlap);
+  const rate = buildLearningRate(job.learningRate, totalSteps, own?.schedule);
+  const curvature = buildCurvature(job, rate, { find, groups, plan: plan?.curvature });
+  const planned = plan?.buckets ?? buildBuckets(job.buckets, trained, job.overlap);
   return {
     model,
-    optimizer: buildOptimizer(job, totalSteps, { sharding, mesh }, curvature),
+    optimizer: buildOptimizer(job, rate, { sharding, mesh }, { groups, curvature, own: own?.optimizer }),
     curvature,
-    learningRateOf: buildLearningRateOf(job, totalSteps),
-    compressorAt: buildCompression(job.compression, plan),
+    learningRateOf: buildLearningRateOf(rate),
+    compressorAt: buildCompression(job.compression, plan, own?.compression),
     ...bucketsApart(planned, { sharding, mesh }, job.priorities),
     overlap: job.overlap,
     lossScale: buildLossScale(job.precision),
+    frozen,
     accumulate: job.accumulate ?? 1,
     averageDecay: job.average?.decay,
     ranks: job.ranks,
@@ -199,7 +212,7 @@ const specsOf = <T>(fn: (key: Tensor) => T, mesh: Mesh, place: MeshPlace): T => 
 export const initExchangeState =
   (parts: Parts): ((key: Tensor) => Pick<TrainState<Tensor>, "residuals" | "pending" | "due">) =>
   (key) => {
-    const { params } = parts.model.init(key);
+    const params = trainedOf(parts, parts.model.init(key).params);
     const residuals = initExchange(params, { compressor: parts.compressorAt(0), buckets: parts.buckets });
     return {
       residuals,
@@ -212,11 +225,12 @@ export const initState =
   (parts: Parts): ((key: Tensor) => TrainState<Tensor>) =>
   (key) => {
     const { params, state } = parts.model.init(key);
+    const trained = trainedOf(parts, params);
     return {
       params,
       model: state,
-      optimizer: parts.optimizer.init(params),
-      average: parts.averageDecay === undefined ? {} : params,
+      optimizer: parts.optimizer.init(trained),
+      average: parts.averageDecay === undefined ? {} : trained,
       lossScale: parts.lossScale?.init() ?? {},
       ...initExchangeState(parts)(key),
       key,
@@ -244,9 +258,11 @@ const noPending = (
   return { pending: mapTree(pending, (leaf: Tensor) => zerosLike(leaf)) as unknown[], due: full([], 0, "u32") };
 };
 
-/** What a run has learned so far: the mean of its parameters where it keeps one, else the last ones. */
-export const learntParams = <Leaf>({ params, average }: TrainState<Leaf>): unknown =>
-  flattenTree(average).leaves.length > 0 ? average : params;
+/**
+ * What a run has learned so far: the means of its parameters where it keeps such, else the last ones; all parameters of
+ * the model.
+ */
+export const learntParams = <Leaf>({ params, average }: TrainState<Leaf>): unknown => withParameters(params, average);
 
 /** Specs of the state of a rank; the first one unless its place is given. */
 export const stateSpecs = (parts: Parts, place: MeshPlace = firstPlace(parts.mesh)): TrainState<TensorSpec> =>

@@ -4,7 +4,7 @@ import type { TrainStep } from "./loss-and-gradients.ts";
 import type { Parts, StepKind } from "./train-state.ts";
 import { wholeStep } from "./whole-step.ts";
 
-/** What each entry of `StepResult.finite` speaks of. */
+/** What each entry of `StepResult.finite` speaks of. @param params those that are trained. */
 export const finiteNames = (params: unknown): string[] => [
   "the loss",
   ...leafPaths(params).map((path) => `the gradient of ${path}`),

@@ -1,12 +1,13 @@
 import { fileURLToPath } from "node:url";
-import type { Model } from "@skein/models";
+import type { LabelledBatch, Model, Sums } from "@skein/models";
 import type { MapTree, NdArray, SkeinError, Tensor } from "@skein/tensor-core";
 import { buildData } from "./build.ts";
 import { readCheckpoint } from "./checkpoint.ts";
 import { checkpointSecret } from "./checkpoint-manifest.ts";
 import { sha256 } from "./checkpoint-part.ts";
 import { anchored, checkJob } from "./config.ts";
-import { CheckpointError, ConfigError } from "./errors.ts";
+import { CheckpointError, ConfigError, describeError } from "./errors.ts";
+import { EventStream } from "./event-stream.ts";
 import { nodeFiles } from "./files.ts";
 import { Interruption } from "./controller/interruption.ts";
 import { localRunner } from "./controller/local-runner.ts";
@@ -14,12 +15,15 @@ import type { Job } from "./job.ts";
 import type { DataInput, JobInput, ModelInput } from "./job-input.ts";
 import { checkedData } from "./modules/checked-data.ts";
 import { checkedModel } from "./modules/checked-model.ts";
+import { withModules } from "./modules/module-keys.ts";
 import { dataDigest } from "./modules/data-digest.ts";
-import type { DataSet } from "./modules/task.ts";
+import { withOwnMetrics } from "./modules/own-metrics.ts";
+import { type DataSet, taskOf } from "./modules/task.ts";
 import { traceModel } from "./modules/traced-model.ts";
 import { settleJob } from "./settle-job.ts";
 import type { Given, Prepared } from "./prepare.ts";
 import type { Standing } from "./progress.ts";
+import type { RunEvent } from "./run-events.ts";
 import { runJob } from "./run-job.ts";
 import { savedParams } from "./saved-run.ts";
 import type { Summary } from "./summary.ts";
@@ -29,7 +33,7 @@ export type TrainJob<Params = unknown, State = unknown> = JobInput & {
   /** Samples, or the name of a data set. */
   readonly data: DataSet | DataInput;
   /** A model, or the name of one. */
-  readonly model: Model<Params, State> | ModelInput;
+  readonly model: Model<Params, State, LabelledBatch, Sums> | ModelInput;
 };
 
 export interface TrainOptions {
@@ -40,9 +44,9 @@ export interface TrainOptions {
    * refused.
    */
   readonly resume?: boolean;
-  /** Stops the run after the step at hand, and saves. */
+  /** Stops the run after the step at hand, and saves; the result then has no summary. */
   readonly signal?: AbortSignal;
-  /** Called after each step, with the mean loss of all ranks. */
+  /** Called after each step, with the mean loss of all ranks. What it throws stops the run, saved, and is thrown. */
   readonly onStep?: (standing: Standing) => void;
   /** Called with what `skein-train run` would tell a person: evaluations, restarts, remarks on the job. */
   readonly onNote?: (line: string) => void;
@@ -72,27 +76,50 @@ const isModel = (model: object): model is Model => "init" in model;
 
 const isData = (data: object): data is DataSet => "train" in data && !("kind" in data);
 
+/** Keys of a job whose values hold functions where a name is to stand. */
+const functionsIn = (job: object): string[] =>
+  Object.entries(job).flatMap(([key, part]: [string, unknown]) =>
+    typeof part === "function" ||
+    (typeof part === "object" && part !== null && Object.values(part).some((each) => typeof each === "function"))
+      ? [key]
+      : [],
+  );
+
 /** Stands for the digest of an object until the rest of the job is checked. */
 const unknownDigest = "0".repeat(64);
 
 const ofProgram = { kind: "program", digest: unknownDigest } as const;
 
-/** A named part, with the URL of a module as a path. */
-const named = (part: object): object =>
-  "file" in part && part.file instanceof URL ? { ...part, file: fileURLToPath(part.file) } : part;
+/** The same job with URLs of modules as paths. */
+const withPaths = <Like extends object>(job: Like): Like =>
+  withModules(job, (module) => {
+    const { file }: { readonly file: unknown } = module;
+    return file instanceof URL ? { ...module, file: fileURLToPath(file) } : module;
+  });
+
+/** Where the keys of a program's job stand. */
+const inProgram = (): string => "train()";
 
 /** The job with the digests of what the program gave, and that as ranks take it. */
 const settle = async (job: Job, data: object, model: object): Promise<{ readonly job: Job; readonly given: Given }> => {
   const own = [...(isData(data) ? ["data"] : []), ...(isModel(model) ? ["model"] : [])];
-  if (own.length === 0) return { job: await settleJob(job), given: {} };
+  if (own.length === 0) return { job: await settleJob(job, inProgram), given: {} };
   if (job.transport !== "threads")
     throw new ConfigError([
       `train(): transport: ${job.transport} runs ranks as processes, which cannot have objects of this program, but ${own.join(" and ")} ${own.length === 1 ? "is one" : "are such"}; use transport: threads, or put ${own.length === 1 ? "it" : "them"} into a module and name it: { kind: "module", file }`,
     ]);
-  const settled = await settleJob(job);
+  const settled = await settleJob(job, inProgram);
   const samples = isData(data) ? checkedData(data, "train(): data") : await buildData(settled.data);
   const traced = isModel(model)
-    ? traceModel(checkedModel(model, samples.predicts, "train(): model", process.cwd()), samples, job)
+    ? traceModel(
+        await withOwnMetrics(
+          checkedModel(model, samples.predicts, "train(): model", process.cwd()),
+          settled,
+          taskOf(samples),
+        ),
+        samples,
+        job,
+      )
     : undefined;
   return {
     job: {
@@ -110,6 +137,34 @@ const parametersOf = (folder: string | undefined, prepared: Prepared): unknown =
   return savedParams(prepared, readCheckpoint(nodeFiles, folder, checkpointSecret(process.env)));
 };
 
+/** What happens in a run, and what people would be told. */
+export type TrainEvent = RunEvent | { readonly type: "note"; readonly line: string };
+
+/**
+ * A run under way. Awaited it gives its result; gone over it gives what happens, as it happens. Who leaves the loop
+ * stops the run after the step at hand, saved.
+ */
+export interface TrainRun<Params = unknown> extends Promise<TrainResult<Params>>, AsyncIterable<TrainEvent> {
+  [Symbol.asyncIterator](): AsyncGenerator<TrainEvent, void, undefined>;
+}
+
+/** Keep what a function of the program's throws, and stop the run: it saves first. */
+const stopsOnFault = <Argument>(
+  fn: ((argument: Argument) => void) | undefined,
+  fail: (fault: unknown) => void,
+): ((argument: Argument) => void) => {
+  let failed = false;
+  return (argument) => {
+    if (failed) return;
+    try {
+      fn?.(argument);
+    } catch (fault) {
+      failed = true;
+      fail(fault);
+    }
+  };
+};
+
 /**
  * Train: a job of this program, with the keys of a job file. Data and model are named as there, or are objects: samples
  * as `DataSet`, a model as `@skein/models` makes them. What is computed is what `skein-train run` computes, in threads
@@ -119,39 +174,59 @@ const parametersOf = (folder: string | undefined, prepared: Prepared): unknown =
  * shapes.
  *
  * @throws ConfigError, DataError, ModuleError, ShapeError for what the program got wrong, before anything is written;
- * what brought the run down afterwards.
+ * what brought the run down afterwards, or what `onStep` or `onNote` threw, after the run has saved.
  * @example
- * const { summary, parameters } = await train(
- *   {
- *     batch: 64,
- *     epochs: 3,
- *     ranks: 2,
- *     data,
- *     model: mlp({ sizes: [4, 32, 3] }),
- *     optimizer: { kind: "adam" },
- *     learningRate: { peak: 0.01 },
- *   },
- *   { onStep: ({ step, loss }) => console.log(step, loss) },
- * );
+ * const run = train({
+ *   batch: 64,
+ *   epochs: 3,
+ *   ranks: 2,
+ *   data,
+ *   model: mlp({ sizes: [4, 32, 3] }),
+ *   optimizer: { kind: "adam" },
+ *   learningRate: { peak: 0.01 },
+ * });
+ * for await (const event of run)
+ *   if (event.type === "evaluation" && event.loss < 0.1) break; // stops the run, saved
+ * const { checkpoint, parameters } = await run;
  */
-export const train = async <Params = unknown, State = unknown>(
-  { data, model, ...rest }: TrainJob<Params, State>,
+export const train = <Params = unknown, State = unknown>(
+  job: TrainJob<Params, State>,
   options: TrainOptions = {},
+): TrainRun<Params> => {
+  const events = new EventStream<TrainEvent>();
+  const interruption = new Interruption();
+  const result = trainWith(job, options, { interruption, emit: (event) => events.emit(event) });
+  const leave = async (): Promise<void> => {
+    interruption.request();
+    await result.catch((error: unknown) => {
+      if (describeError(error).code !== "interrupted") throw error; // it was to stop, before its first step too
+    });
+  };
+  return Object.assign(result, { [Symbol.asyncIterator]: () => events.read(result, leave) });
+};
+
+const trainWith = async <Params, State>(
+  { data, model, ...rest }: TrainJob<Params, State>,
+  { output: folder, resume = false, signal, onStep, onNote, trace, maxRestarts }: TrainOptions,
+  { interruption, emit }: { readonly interruption: Interruption; readonly emit: (event: TrainEvent) => void },
 ): Promise<TrainResult<Params>> => {
-  const { output: folder, resume = false, signal, onStep, onNote, trace, maxRestarts } = options;
   for (const [name, part] of Object.entries({ data, model }))
     if (typeof part !== "object" || part === null)
       throw new ConfigError([`train(): ${name} is ${String(part)}, but must be an object or { kind: … }; give one`]);
+  for (const key of functionsIn(rest))
+    throw new ConfigError([
+      `train(): ${key} is an object of this program, whose functions cannot go to the threads of ranks; put it into a module and name it: { kind: "module", file: new URL("./my-${key}.ts", import.meta.url) }`,
+    ]);
   if (resume && folder === undefined)
     throw new ConfigError(["train(): resume needs the folder to look for checkpoints in; give output too"]);
   signal?.throwIfAborted();
   const checked = checkJob(
-    {
+    withPaths({
       name: "training",
       ...rest,
-      data: isData(data) ? ofProgram : named(data),
-      model: isModel(model) ? ofProgram : named(model),
-    },
+      data: isData(data) ? ofProgram : data,
+      model: isModel(model) ? ofProgram : model,
+    }),
     { file: "train()" },
   );
   const { job, given } = await settle(
@@ -159,8 +234,13 @@ export const train = async <Params = unknown, State = unknown>(
     data,
     model,
   );
-  const interruption = new Interruption();
   const stop = (): void => interruption.request();
+  const faults: unknown[] = [];
+  const fail = (fault: unknown): void => {
+    faults.push(fault);
+    stop();
+  };
+  const told = stopsOnFault(onNote, fail);
   signal?.addEventListener("abort", stop);
   try {
     const { output, step, summary, checkpoint, traceFault, prepared } = await runJob({
@@ -168,12 +248,21 @@ export const train = async <Params = unknown, State = unknown>(
       given,
       runner: localRunner(job),
       interruption,
-      progress: { update: (standing) => onStep?.(standing), note: (line) => onNote?.(line), close: () => undefined },
+      progress: {
+        update: stopsOnFault(onStep, fail),
+        note: (line) => {
+          emit({ type: "note", line });
+          told(line);
+        },
+        close: () => undefined,
+      },
+      happened: emit,
       output: folder,
       start: resume ? "from checkpoint if possible" : "anew",
       tracePath: trace,
       maxRestarts,
     });
+    if (faults.length > 0) throw faults[0];
     return {
       output,
       step,
@@ -183,6 +272,8 @@ export const train = async <Params = unknown, State = unknown>(
       traceFault,
       parameters: () => parametersOf(checkpoint, prepared) as MapTree<Params, Tensor, NdArray>,
     };
+  } catch (error) {
+    throw faults.length > 0 && describeError(error).code === "interrupted" ? faults[0] : error;
   } finally {
     signal?.removeEventListener("abort", stop);
   }

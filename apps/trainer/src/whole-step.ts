@@ -20,6 +20,7 @@ import { averaged } from "./averaged.ts";
 import { observing, refreshing } from "./curvature.ts";
 import { finiteFlags } from "./finite-flags.ts";
 import { exchangeOptions, lossAndGradients, type TrainStep, updating } from "./loss-and-gradients.ts";
+import { trainedOf, withParameters } from "./frozen.ts";
 import { modelFigures } from "./model-figures.ts";
 import type { Parts, StepKind, TrainState } from "./train-state.ts";
 import { noUpdate, updateFigures } from "./update-figures.ts";
@@ -41,14 +42,15 @@ export const wholeStep =
     const [mean, residuals] = exchange(gradients, state.residuals, exchangeOptions(parts, compressor, state));
     return updating(() => {
       const curvature = observing(optimizer, state.optimizer, statistics, mode);
+      const trained = trainedOf(parts, params);
       const [updates, optimizerState] = optimizer.update(mean, curvature, {
-        params,
+        params: trained,
         ...refreshing(mode),
       });
-      const updated = applyUpdates(params, updates);
+      const updated = applyUpdates(trained, updates);
       const next: TrainState<Tensor> = {
         ...state,
-        params: updated,
+        params: withParameters(params, updated),
         average: averaged(parts, state.average, updated, add(state.step, 1)),
         model: modelState,
         optimizer: optimizerState,
@@ -58,7 +60,12 @@ export const wholeStep =
       const update = updateFigures(parts, mean, state.optimizer, optimizerState);
       const finite = finiteFlags(loss, mean, sharding);
       const sound = all(finite);
-      const kept = zipTrees((after: Tensor, before: Tensor) => where(sound, after, before), next, state);
+      const kept = zipTrees(
+        // what no step changes is not even copied
+        (after: Tensor, before: Tensor) => (after === before ? after : where(sound, after, before)),
+        next,
+        state,
+      );
       const figures = modelFigures(model, modelState);
       if (lossScale === undefined) return { state: kept, loss, finite, update, figures, skipped: full([], 0, "bool") };
       const skipped = logicalAnd(

@@ -30,6 +30,7 @@ test("a run learns, and leaves metrics, events, checkpoints and a summary", asyn
     "backend",
     "samplesPerSecond",
     "exposedShare",
+    "dataShare",
     "bytesSentPerRank",
     "denseBytesPerRank",
     "peakMemoryBytes",

@@ -73,6 +73,8 @@ if (parentPort !== null) {
           moved: () => {},
           routed: () => {},
           remark: () => {},
+          damaged: () => {},
+          cutShort: () => {},
         },
       },
     );

@@ -95,6 +95,18 @@ describe("a running mean of the parameters", () => {
   });
 });
 
+test("labels are smoothed alike in a program's model and in a named one", async () => {
+  const smoothing = { labelSmoothing: 0.2, steps: 2 };
+  const [plain, named, own] = [
+    await lossesOf("plain", { steps: 2 }),
+    await lossesOf("named", { ...smoothing, model: { kind: "mlp", hidden: [16] } }),
+    await lossesOf("own", smoothing),
+  ];
+  expect(own).toEqual(named);
+  expect(own[0]).not.toBeCloseTo(plain[0]!, 4);
+  expect(checkpointBytes(join(folder, "own"), 2)).toEqual(checkpointBytes(join(folder, "named"), 2));
+});
+
 describe("evaluations that are compared", () => {
   // a rate with which it soon gets worse
   const worse = {

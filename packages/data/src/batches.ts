@@ -48,28 +48,37 @@ export interface EvaluationOptions extends Shard {
   readonly evenly?: boolean;
 }
 
-/**
- * Every sample once, in file order, in batches of one size: the last is padded with copies of sample 0 that `mask`
- * leaves out. Ranks take contiguous parts of each global batch; each gets a first batch, if of padding alone.
- */
-export function* evaluationBatches(
-  records: Records,
+/** Samples of a batch of evaluation. */
+export interface EvaluationIndices extends Omit<EvaluationBatch, "batch"> {
+  /** Sample 0 where `mask` is false. */
+  readonly indices: Int32Array;
+}
+
+/** Which samples `evaluationBatches` holds, of so many. */
+export function* evaluationIndices(
+  count: number,
   { batchSize, rank, worldSize, evenly = false }: EvaluationOptions,
-): Generator<EvaluationBatch, void> {
+): Generator<EvaluationIndices, void> {
   const { begin, end } = shardRange(batchSize, { rank, worldSize });
-  for (let first = 0; first < records.count; first += batchSize) {
-    const indices = Int32Array.from({ length: end - begin }, (_, i) => first + begin + i);
-    const valid = indices.map((index) => (index < records.count ? 1 : 0));
+  for (let first = 0; first < count; first += batchSize) {
+    const wanted = Int32Array.from({ length: end - begin }, (_, i) => first + begin + i);
+    const valid = wanted.map((index) => (index < count ? 1 : 0));
     const validCount = valid.reduce((total, bit) => total + bit, 0);
     // Ranks further on have nothing left; but all have a first batch, since compiling its kernels takes all of them.
     if (validCount === 0 && !evenly && first > 0) return;
     yield {
-      batch: gatherBatch(
-        records,
-        indices.map((index, i) => (valid[i] === 1 ? index : 0)),
-      ),
-      mask: NdArray.from(valid, [indices.length], "bool"),
+      indices: wanted.map((index, i) => (valid[i] === 1 ? index : 0)),
+      mask: NdArray.from(valid, [wanted.length], "bool"),
       validCount,
     };
   }
+}
+
+/**
+ * Every sample once, in file order, in batches of one size: the last is padded with copies of sample 0 that `mask`
+ * leaves out. Ranks take contiguous parts of each global batch; each gets a first batch, if of padding alone.
+ */
+export function* evaluationBatches(records: Records, options: EvaluationOptions): Generator<EvaluationBatch, void> {
+  for (const { indices, mask, validCount } of evaluationIndices(records.count, options))
+    yield { batch: gatherBatch(records, indices), mask, validCount };
 }

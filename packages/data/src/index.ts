@@ -3,11 +3,24 @@ export {
   type BatchIndices,
   type EvaluationBatch,
   evaluationBatches,
+  type EvaluationIndices,
+  evaluationIndices,
+  type EvaluationOptions,
   trainingBatches,
   type TrainingOptions,
 } from "./batches.ts";
 export type { Augmentation } from "./augment.ts";
 export { type BytePairOptions, type BytePairs, learnBytePairs } from "./byte-pairs.ts";
+export { splitRecords, takeRecords } from "./cut-records.ts";
+export {
+  type Decoding,
+  type EncodedImages,
+  type EncodedRecords,
+  type ImageCache,
+  type ImageSource,
+  isEncoded,
+  type Samples,
+} from "./encoded-records.ts";
 export { DataError } from "./errors.ts";
 export { fetchMnist } from "./fetch-mnist.ts";
 export { type IdxArray, parseIdx, takeIdx } from "./idx.ts";
@@ -22,12 +35,12 @@ export {
   makeRecords,
   type Records,
   sampleBytes,
-  splitRecords,
-  takeRecords,
+  type SampleSpecs,
   viewBatch,
   writeBatch,
 } from "./records.ts";
 export { shareRecords } from "./share-records.ts";
+export type { TextTable } from "./text-table.ts";
 export { splitText, textRecords } from "./text.ts";
 export { byteTokenizer, type Tokenizer } from "./tokenizer.ts";
 export { tokenizerTexts, type TokenizerTexts } from "./tokenizer-json.ts";

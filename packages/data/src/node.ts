@@ -1,3 +1,6 @@
+export { readBatch } from "./node/batch-filler.ts";
+export type { ShardOptions } from "./node/find-in-shards.ts";
+export { isAddress } from "./node/byte-source.ts";
 export {
   type DataPackage,
   dataPackages,
@@ -9,10 +12,21 @@ export {
 export { loadFashionMnist } from "./node/load-fashion-mnist.ts";
 export { type DocumentOptions, type Documents, joinDocuments, loadDocuments } from "./node/load-documents.ts";
 export { type IdxOptions, type IdxPair, loadIdx } from "./node/load-idx.ts";
-export { type ImageOptions, type Images, loadImageFolder, loadImageManifest } from "./node/load-images.ts";
+export {
+  type ImageOptions,
+  type Images,
+  loadImageFolder,
+  loadImageManifest,
+  loadImageShards,
+  openImageFolder,
+  openImageManifest,
+  openImageShards,
+} from "./node/load-images.ts";
 export { loadMnist, loadMobyDick, loadText } from "./node/load.ts";
 export { loadNumpy, type NumpyOptions } from "./node/load-numpy.ts";
 export { loadTokenizer, tokenizerFile } from "./node/load-tokenizer.ts";
 export { loadTokenFile, type TokenFile, type TokenFileOptions } from "./node/load-token-file.ts";
-export { type Prefetched, Prefetcher, type PrefetchOptions } from "./node/prefetch.ts";
+export type { DamagedImage } from "./node/image-reader.ts";
+export type { LazyOptions } from "./node/open-sources.ts";
+export { type Prefetched, Prefetcher, type PrefetchOptions, readEvaluationBatches } from "./node/prefetch.ts";
 export { type LearnedTokenizer, trainTokenizer } from "./node/train-tokenizer.ts";

@@ -2,7 +2,8 @@ import { ArgumentError } from "@skein/tensor-core";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DataError } from "./errors.ts";
-import { gatherBatch, makeRecords, type Records, splitRecords } from "./records.ts";
+import { splitRecords } from "./cut-records.ts";
+import { gatherBatch, makeRecords, type Records } from "./records.ts";
 import { textRecords } from "./text.ts";
 
 const bytesOf = (records: Records, field: string): number[] =>

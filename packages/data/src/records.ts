@@ -1,4 +1,4 @@
-import { ArgumentError, bytesPerElement, type DType, elementCount, NdArray, type Shape } from "@skein/tensor-core";
+import { bytesPerElement, type DType, elementCount, NdArray, type Shape, type TensorSpec } from "@skein/tensor-core";
 import { hostArrayType } from "@skein/tensor-core/backend";
 import { DataError } from "./errors.ts";
 
@@ -21,11 +21,17 @@ export interface Records {
   readonly fields: { readonly [name: string]: Field };
 }
 
+/** How many samples, and the specs of each: all that tells where in a batch a field lies. */
+export interface SampleSpecs {
+  readonly count: number;
+  readonly fields: { readonly [name: string]: TensorSpec };
+}
+
 /** Arrays of one batch, `[batch, ...sample shape]` each. */
 export type Batch = { readonly [name: string]: NdArray };
 
 /** Bytes of one sample of a field. */
-export const sampleBytes = (field: Field): number => elementCount(field.shape) * bytesPerElement[field.dtype];
+export const sampleBytes = (field: TensorSpec): number => elementCount(field.shape) * bytesPerElement[field.dtype];
 
 /** @throws DataError when a field has fewer bytes than `count` samples take. */
 export const makeRecords = (count: number, fields: Records["fields"]): Records => {
@@ -39,45 +45,9 @@ export const makeRecords = (count: number, fields: Records["fields"]): Records =
   return { count, fields };
 };
 
-/** The first `count` samples; all of them when there are fewer. */
-export const takeRecords = (records: Records, count: number): Records => ({
-  count: Math.min(count, records.count),
-  fields: records.fields,
-});
-
-/**
- * Cut samples in a training part and a validation part, the last `validFraction` of them, rounded down but one at
- * least. A cut, not a draw: neighbours in a file are often alike, and every run cuts in the same place. Both parts are
- * views of the same memory.
- *
- * @param validFraction in (0, 1).
- * @throws DataError when fewer than two samples leave one part empty.
- */
-export const splitRecords = (
-  records: Records,
-  validFraction: number,
-): { readonly train: Records; readonly valid: Records } => {
-  if (!(validFraction > 0 && validFraction < 1))
-    throw new ArgumentError(
-      `a validation fraction of ${validFraction} leaves one part empty; use a number between 0 and 1, such as 0.1`,
-    );
-  if (records.count < 2)
-    throw new DataError(
-      `${records.count} samples cannot be cut in a training part and a validation part; give two samples at least`,
-    );
-  const cut = records.count - Math.max(1, Math.floor(records.count * validFraction));
-  const fieldsFrom = Object.entries(records.fields).map(
-    ([name, field]) => [name, { ...field, offsetBytes: field.offsetBytes + cut * field.strideBytes }] as const,
-  );
-  return {
-    train: takeRecords(records, cut),
-    valid: { count: records.count - cut, fields: Object.fromEntries(fieldsFrom) },
-  };
-};
-
 /** Bytes that a batch of `size` samples takes in each field, in field order. */
 export const batchLayout = (
-  records: Records,
+  records: SampleSpecs,
   size: number,
 ): { readonly offsets: readonly number[]; readonly totalBytes: number } => {
   let totalBytes = 0;
@@ -89,20 +59,23 @@ export const batchLayout = (
   return { offsets, totalBytes };
 };
 
+/** Copy sample `index` of a field to byte `at` of `target`. */
+export const copySample = (field: Field, index: number, target: Uint8Array, at: number): void => {
+  const from = field.offsetBytes + index * field.strideBytes;
+  target.set(field.bytes.subarray(from, from + sampleBytes(field)), at);
+};
+
 /** Copy the samples `indices` into `target`, field after field as `batchLayout` says. */
 export const writeBatch = (records: Records, indices: ArrayLike<number>, target: Uint8Array): void => {
   const { offsets } = batchLayout(records, indices.length);
   Object.values(records.fields).forEach((field, f) => {
     const bytes = sampleBytes(field);
-    for (let i = 0; i < indices.length; i++) {
-      const from = field.offsetBytes + indices[i]! * field.strideBytes;
-      target.set(field.bytes.subarray(from, from + bytes), offsets[f]! + i * bytes);
-    }
+    for (let i = 0; i < indices.length; i++) copySample(field, indices[i]!, target, offsets[f]! + i * bytes);
   });
 };
 
 /** The arrays of a written batch, without a copy. */
-export const viewBatch = (records: Records, size: number, bytes: Uint8Array): Batch => {
+export const viewBatch = (records: SampleSpecs, size: number, bytes: Uint8Array): Batch => {
   const { offsets } = batchLayout(records, size);
   return Object.fromEntries(
     Object.entries(records.fields).map(([name, { dtype, shape }], f) => {

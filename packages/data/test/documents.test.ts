@@ -18,56 +18,58 @@ const put = (name: string, content: string | Uint8Array): string => {
   return path;
 };
 
-const textOf = (options: DocumentOptions): string =>
-  new TextDecoder().decode(Uint8Array.from(loadDocuments(options).text));
+const textOf = async (options: DocumentOptions): Promise<string> =>
+  new TextDecoder().decode(Uint8Array.from((await loadDocuments(options)).text));
 
 /** Bytes, with a token that ends a text. */
 const ending: Tokenizer = { ...byteTokenizer, vocabulary: 257, endOfText: 256 };
 
 describe("texts", () => {
-  test("of a lone file are its bytes, in shared memory", () => {
+  test("of a lone file are its bytes, in shared memory", async () => {
     const file = put("a.txt", "Été\r\n\n");
-    const { text, remarks } = loadDocuments({ file });
+    const { text, remarks } = await loadDocuments({ file });
     expect(new TextDecoder().decode(Uint8Array.from(text))).toBe("Été\r\n\n");
     expect(text.buffer).toBeInstanceOf(SharedArrayBuffer);
     expect(remarks).toEqual([]);
   });
 
-  test("of lines, files and folders follow each other, with what is asked for between them", () => {
+  test("of lines, files and folders follow each other, with what is asked for between them", async () => {
     const lines = put("all/b.jsonl", '{"text": "one"}\r\n\n{"text": ""}\n{"text": "two", "body": "zwei"}');
     put("all/a.txt", "zero");
     put("all/deep/c.md", "three");
     put("all/.hidden.txt", "no");
     put("all/picture.png", "no");
     const last = put("last.txt", "last");
-    expect(textOf({ file: lines })).toBe("one\n\ntwo");
-    expect(textOf({ file: lines, separator: "" })).toBe("onetwo");
-    expect(textOf({ file: lines, field: "body", skipDamaged: true })).toBe("zwei");
-    expect(textOf({ file: [join(folder, "all"), last], separator: "|" })).toBe("zero|one|two|three|last");
-    expect(loadDocuments({ file: [join(folder, "all"), last] }).remarks).toEqual(["6 documents"]);
+    expect(await textOf({ file: lines })).toBe("one\n\ntwo");
+    expect(await textOf({ file: lines, separator: "" })).toBe("onetwo");
+    expect(await textOf({ file: lines, field: "body", skipDamaged: true })).toBe("zwei");
+    expect(await textOf({ file: [join(folder, "all"), last], separator: "|" })).toBe("zero|one|two|three|last");
+    expect((await loadDocuments({ file: [join(folder, "all"), last] })).remarks).toEqual(["6 documents"]);
   });
 
-  test("are encoded each by itself, with the token that ends a text between them, where there is one", () => {
+  test("are encoded each by itself, with the token that ends a text between them, where there is one", async () => {
     const file = put("a.jsonl", '{"text": "ab"}\n{"text": "c"}\n');
-    const tokens = (options: Partial<DocumentOptions>): number[] => [...loadDocuments({ file, ...options }).text];
-    expect(tokens({ tokenizer: ending })).toEqual([97, 98, 256, 99]);
-    expect(tokens({ tokenizer: ending, separator: "." })).toEqual([97, 98, 46, 99]);
-    expect(tokens({ tokenizer: byteTokenizer })).toEqual([97, 98, 10, 10, 99]);
-    expect(loadDocuments({ file, tokenizer: ending }).text.buffer).toBeInstanceOf(SharedArrayBuffer);
+    const tokens = async (options: Partial<DocumentOptions>): Promise<number[]> => [
+      ...(await loadDocuments({ file, ...options })).text,
+    ];
+    expect(await tokens({ tokenizer: ending })).toEqual([97, 98, 256, 99]);
+    expect(await tokens({ tokenizer: ending, separator: "." })).toEqual([97, 98, 46, 99]);
+    expect(await tokens({ tokenizer: byteTokenizer })).toEqual([97, 98, 10, 10, 99]);
+    expect((await loadDocuments({ file, tokenizer: ending })).text.buffer).toBeInstanceOf(SharedArrayBuffer);
   });
 
-  test("are what was written, whatever they say", () => {
+  test("are what was written, whatever they say", async () => {
     const path = join(folder, "a.jsonl");
-    fc.assert(
-      fc.property(fc.array(fc.string({ unit: "grapheme", minLength: 1 }), { minLength: 1 }), (texts) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.string({ unit: "grapheme", minLength: 1 }), { minLength: 1 }), async (texts) => {
         writeFileSync(path, texts.map((text) => JSON.stringify({ text })).join("\n"));
-        expect(textOf({ file: path, separator: "\u0000" })).toBe(texts.join("\u0000"));
+        expect(await textOf({ file: path, separator: "\u0000" })).toBe(texts.join("\u0000"));
       }),
       { numRuns: 50 },
     );
   });
 
-  test("in lines longer than a piece of the file keep their place", () => {
+  test("in lines longer than a piece of the file keep their place", async () => {
     const long = "x".repeat(2 ** 20 + 7);
     const file = put("a.jsonl", `{"text": "${long}"}\n{"text": "${long}y"}\n{`);
     expect([...jsonLines(file, "")].map(({ place, value }) => [place, value?.["text"]])).toEqual([
@@ -78,30 +80,32 @@ describe("texts", () => {
   });
 
   test.each<[string, string | Uint8Array, RegExp]>([
-    ["no JSON", '\n{"text": "b"\n', /a\.jsonl:2: the line is no JSON; correct it, or leave such lines out/],
+    ["no JSON", '\n{"text": "b"\n', /a\.jsonl:2: the line is no JSON; correct it, or leave such out/],
     ["a list", "[1]", /a\.jsonl:1: the line is no JSON object; /],
     ["another key", '{"body": "a", "id": 7}', /:1: the line has no key text, but body, id; correct it, set field, or/],
     ["a number", '{"text": 7}', /:1: the line has a text that is no string/],
     ["no UTF-8", Uint8Array.from([123, 0xff, 125]), /:1: the line is no UTF-8/],
-  ])("of a line with %s are told with file and line, or left out and counted", (_, content, line) => {
+  ])("of a line with %s are told with file and line, or left out and counted", async (_, content, line) => {
     const file = put("a.jsonl", content);
-    expect(() => loadDocuments({ file })).toThrow(line);
-    expect(() => loadDocuments({ file, skipDamaged: true })).toThrow("none of 1 lines holds a text");
+    await expect(loadDocuments({ file })).rejects.toThrow(line);
+    await expect(loadDocuments({ file, skipDamaged: true })).rejects.toThrow("none of 1 lines or rows holds a text");
   });
 
-  test("that are left out are told", () => {
+  test("that are left out are told", async () => {
     const file = put("a.jsonl", '{"text": "a"}\n{\n\n{"text": 1}\n{"text": "b"}');
-    expect(loadDocuments({ file, skipDamaged: true }).remarks).toEqual([
+    expect((await loadDocuments({ file, skipDamaged: true })).remarks).toEqual([
       "2 documents",
-      `2 damaged lines were left out: ${file}:2, ${file}:4`,
+      `2 damaged lines or rows were left out: ${file}:2, ${file}:4`,
     ]);
   });
 
-  test("that are not there are told in a line", () => {
-    expect(() => loadDocuments({ file: join(folder, "no.jsonl") })).toThrow("no.jsonl cannot be read (ENOENT");
-    expect(() => loadDocuments({ file: folder })).toThrow(`${folder} holds no texts (.jsonl, .md, .txt); put some in`);
-    expect(() => loadDocuments({ file: [] })).toThrow("names no files");
-    expect(loadDocuments({ file: put("empty.jsonl", "") }).text).toHaveLength(0); // too short is told of windows
+  test("that are not there are told in a line", async () => {
+    await expect(loadDocuments({ file: join(folder, "no.jsonl") })).rejects.toThrow("no.jsonl cannot be read (ENOENT");
+    await expect(loadDocuments({ file: folder })).rejects.toThrow(
+      `${folder} holds no texts (.jsonl, .md, .parquet, .txt); put some in`,
+    );
+    await expect(loadDocuments({ file: [] })).rejects.toThrow("names no files");
+    expect((await loadDocuments({ file: put("empty.jsonl", "") })).text).toHaveLength(0); // too short is told of windows
   });
 });
 

@@ -108,7 +108,7 @@ describe("images that a file names", () => {
     [
       "an image that is not there",
       "path,label,split\na,b,train\nc,d,test\n",
-      /labels\.csv:2: \S+\/a cannot be decoded/,
+      /labels\.csv:2: \S+\/a cannot be read \(ENOENT\); see/,
     ],
   ])("and %s are told with file and line", async (_, text, line) => {
     const { message } = await load(text).then(

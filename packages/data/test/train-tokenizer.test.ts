@@ -19,8 +19,8 @@ let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "skein-tokenizer-"))));
 afterEach(() => rmSync(folder, { recursive: true }));
 
-const save = (vocabulary: number, endOfText = "<|endoftext|>") => {
-  const learned = trainTokenizer({ file: place("corpus.txt"), vocabulary });
+const save = async (vocabulary: number, endOfText = "<|endoftext|>") => {
+  const learned = await trainTokenizer({ file: place("corpus.txt"), vocabulary });
   const { tokenizer, config } = tokenizerTexts(learned, endOfText);
   writeFileSync(join(folder, "tokenizer.json"), tokenizer);
   writeFileSync(join(folder, "tokenizer_config.json"), config);
@@ -67,8 +67,8 @@ const learnSlowly = (counts: ReadonlyMap<string, number>, numMerges: number): (r
 };
 
 describe("byte pairs", () => {
-  test("are those of Hugging Face's trainer, with the same numbers", () => {
-    const { learned } = save(400 - 1);
+  test("are those of Hugging Face's trainer, with the same numbers", async () => {
+    const { learned } = await save(400 - 1);
     expect(learned.merges).toEqual(expected.merges);
     expect(Object.fromEntries(["<|endoftext|>", ...learned.tokens].map((token, i) => [token, i]))).toEqual(
       expected.vocab,
@@ -85,9 +85,9 @@ describe("byte pairs", () => {
     );
   });
 
-  test("become rarer, and grow the vocabulary up to what was asked for", () => {
+  test("become rarer, and grow the vocabulary up to what was asked for", async () => {
     for (const vocabulary of [256, 257, 300, 10_000]) {
-      const { tokens, merges, counts } = trainTokenizer({ file: place("corpus.txt"), vocabulary });
+      const { tokens, merges, counts } = await trainTokenizer({ file: place("corpus.txt"), vocabulary });
       expect(tokens.length).toBeLessThanOrEqual(vocabulary);
       expect(new Set(tokens).size).toBe(tokens.length);
       expect(merges).toHaveLength(counts.length);
@@ -96,23 +96,23 @@ describe("byte pairs", () => {
     expect(() => learnBytePairs(new Map(), { vocabulary: 255 })).toThrow("a vocabulary of 255 is not usable");
   });
 
-  test("of a text without words are refused", () => {
+  test("of a text without words are refused", async () => {
     const file = join(folder, "empty.txt");
     writeFileSync(file, "");
-    expect(() => trainTokenizer({ file, vocabulary: 300 })).toThrow("there is no text to learn tokens of");
+    await expect(trainTokenizer({ file, vocabulary: 300 })).rejects.toThrow("there is no text to learn tokens of");
   });
 });
 
 describe("a tokenizer.json of them", () => {
-  test("encodes as Hugging Face's tokenizers do with theirs", () => {
-    const { tokenizer } = save(400 - 1);
+  test("encodes as Hugging Face's tokenizers do with theirs", async () => {
+    const { tokenizer } = await save(400 - 1);
     for (const { text, ids } of expected.encoded) expect([text, ...tokenizer.encode(text)]).toEqual([text, ...ids]);
     expect(tokenizer.endOfText).toBe(0);
     expect(tokenizer.vocabulary).toBe(Object.keys(expected.vocab).length);
   });
 
-  test("gives any text back", () => {
-    const { tokenizer } = save(300);
+  test("gives any text back", async () => {
+    const { tokenizer } = await save(300);
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.constantFrom("", " ", "\n ", " don't.", "the"), (text, end) => {
         const whole = text + end;

@@ -1,5 +1,6 @@
 // Shapes: B batch, T positions, D width, H heads of queries, G heads of keys and values, K width of a head.
 import { attention, type AttentionOptions, foldIn, reshape, split, type Tensor, transpose } from "@skein/tensor-core";
+import { behind, type Past } from "./past.ts";
 import { initProjection, type Projection, project } from "./projection.ts";
 
 /** query [D, HK], key and value [D, GK], output [HK, D]. */
@@ -26,6 +27,8 @@ export interface HeadOptions extends Pick<AttentionOptions, "causal" | "keyLengt
   readonly headWidth: number;
   /** What positions do to queries and keys, [B, heads, T, K]. Default: nothing. */
   readonly turn?: (x: Tensor) => Tensor;
+  /** What came before, for attention that is causal. Default: nothing did. */
+  readonly past?: Past | undefined;
 }
 
 /** @param biases of which matrices. @param deviation of the output's weight, which writes to the residual stream. */
@@ -52,10 +55,12 @@ export const attendHeads = (
   query: Tensor,
   key: Tensor,
   value: Tensor,
-  { headWidth, turn = (x) => x, ...options }: HeadOptions,
+  { headWidth, turn = (x) => x, past, ...options }: HeadOptions,
 ): Tensor => {
   const heads = (x: Tensor): Tensor => transpose(reshape(x, [x.shape[0]!, x.shape[1]!, -1, headWidth]), [0, 2, 1, 3]);
-  const y_BHTK = attention(turn(heads(query)), turn(heads(key)), heads(value), options);
+  const [queries, own] = [turn(heads(query)), { keys: turn(heads(key)), values: heads(value) }];
+  const { keys, values } = past?.extend(own) ?? own;
+  const y_BHTK = attention(queries, keys, values, { ...options, ...(past && behind(past, queries.shape[0]!)) });
   return reshape(transpose(y_BHTK, [0, 2, 1, 3]), query.shape);
 };
 

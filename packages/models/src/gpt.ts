@@ -40,6 +40,7 @@ import { dropWhileTraining, initEmbedding } from "./layers.ts";
 import { type LabelledBatch, labelledModel, type Model, type RunContext } from "./model.ts";
 import { needSizes } from "./need-sizes.ts";
 import { applyLayerNorm, applyRmsNorm, initLayerNorm, initRmsNorm } from "./normalisation.ts";
+import { type Past, positionsOf } from "./past.ts";
 import { asBlock } from "./recompute.ts";
 import {
   dropOwnPositions,
@@ -189,13 +190,15 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
   const enter = (x: Tensor): Tensor => (tensor === undefined ? x : enterColumnParallel(x, tensor));
   const leave = (y: Tensor): Tensor => (tensor === undefined ? y : leaveRowParallel(y, tensor));
 
-  const attend = (block: GptBlockParams, own: Tensor): Tensor => {
+  const attend = (block: GptBlockParams, own: Tensor, past: Past | undefined): Tensor => {
     const x_BTD = enter(own);
     const [query, key, value] = [block.query_DD, block.key_DD, block.value_DD].map((weight_DD) =>
       matmul(x_BTD, weight_DD),
     ) as [Tensor, Tensor, Tensor];
-    const turn = (x_BHTK: Tensor): Tensor => (positions === "rotary" ? rotary(x_BHTK) : x_BHTK);
-    return leave(matmul(attendHeads(query, key, value, { headWidth, turn, causal: true }), block.output_DD));
+    const at = positionsOf(past, x_BTD.shape[1]!);
+    const turn = (x_BHTK: Tensor): Tensor =>
+      positions === "rotary" ? rotary(x_BHTK, { ...(at && { positions: at }) }) : x_BHTK;
+    return leave(matmul(attendHeads(query, key, value, { headWidth, turn, causal: true, past }), block.output_DD));
   };
 
   const feedForward = (block: GptBlockParams, own: Tensor): Tensor => {
@@ -231,10 +234,11 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
         : dropWhileTraining(x, dropoutRate, context, use);
     const embedded_BTD = scope("embedding", () => {
       const x_BTD = embedding(params.embedding_VD, cast(own(tokens_BT, 1), "i32"));
-      return drop(
-        params.positions_TD === undefined ? x_BTD : add(x_BTD, own(slice(params.positions_TD, [0], [length!]), 0)),
-        0,
-      );
+      if (params.positions_TD === undefined) return drop(x_BTD, 0);
+      const at = positionsOf(context.past, length!);
+      const positions_TD =
+        at === undefined ? slice(params.positions_TD, [0], [length!]) : embedding(params.positions_TD, at);
+      return drop(add(x_BTD, own(positions_TD, 0)), 0);
     });
     const applyExperts = (block: GptBlockParams, x: Tensor, layer: number): readonly [Tensor, ExpertsApplied] => {
       const before = state.experts![expertLayers.indexOf(layer)]!.own;
@@ -243,7 +247,7 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
     };
     /** What takes the place of `x`, and what its experts are left with, if it has any. */
     const applyBlock = (x: Tensor, block: GptBlockParams, layer: number): [Tensor, ...ExpertsApplied[]] => {
-      const attended = scope("attention", () => attend(block, normalise(block.attentionNorm, x)));
+      const attended = scope("attention", () => attend(block, normalise(block.attentionNorm, x), context.past));
       const y = add(x, drop(attended, 2 * layer + 1));
       const normed = (): Tensor => normalise(block.feedForwardNorm, y);
       const [branch, ...after] = hasExperts(layer)
@@ -254,7 +258,9 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
     const after: ExpertsApplied[] = [];
     let x_BTD = embedded_BTD;
     for (const [layer, block] of params.blocks.entries()) {
-      const [next, ...left] = scope(`block-${layer}`, () => asBlock(recompute, () => applyBlock(x_BTD, block, layer)));
+      const [next, ...left] = scope(`block-${layer}`, () =>
+        asBlock(recompute, () => applyBlock(x_BTD, block, layer), context.past),
+      );
       x_BTD = next;
       after.push(...left);
     }

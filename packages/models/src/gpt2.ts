@@ -5,6 +5,7 @@ import { initEmbedding } from "./layers.ts";
 import { labelledModel, type Model } from "./model.ts";
 import { needSizes } from "./need-sizes.ts";
 import { applyLayerNorm, initLayerNorm, type NormParams } from "./normalisation.ts";
+import { positionsOf } from "./past.ts";
 import { initProjection } from "./projection.ts";
 import type { Recompute } from "./recompute.ts";
 import { initTokens, tokenLogits, type TokenParams } from "./token-head.ts";
@@ -86,24 +87,29 @@ export const gpt2 = (options: Gpt2Options): Model<Gpt2Params, EmptyState> => {
       },
       state: {},
     }),
-    apply: (params, state, tokens_BT) => {
+    apply: (params, state, tokens_BT, { past }) => {
       needTokens("gpt2", tokens_BT, contextLength);
+      const length = tokens_BT.shape[1]!;
+      const positions = positionsOf(past, length);
       const embedded_BTD = scope("embedding", () =>
         add(
           embedding(params.embedding_VD, cast(tokens_BT, "i32")),
-          slice(params.positions_TD, [0], [tokens_BT.shape[1]!]),
+          positions === undefined
+            ? slice(params.positions_TD, [0], [length])
+            : embedding(params.positions_TD, positions),
         ),
       );
       const x_BTD = applyTransformerBlocks(
         params.blocks,
         embedded_BTD,
         {
-          attend: (attention, x) => applyFusedAttention(attention, x, { headWidth, causal: true }),
+          attend: (attention, x) => applyFusedAttention(attention, x, { headWidth, causal: true, past }),
           activation,
           epsilon,
           norms: "before",
         },
         recompute,
+        past,
       );
       return [scope("head", () => tokenLogits(params, applyLayerNorm(params.finalNorm, x_BTD, epsilon))), state];
     },

@@ -29,7 +29,7 @@ export {
   pixels,
 } from "./layers.ts";
 export { llama, type LlamaBlockParams, type LlamaOptions, type LlamaParams } from "./llama.ts";
-export { type Metrics, metricsOf } from "./metrics.ts";
+export { type Metrics, metricsOf, type Ratio, rowMask, type Sums } from "./metrics.ts";
 export { mlp, type MlpOptions, type MlpParams } from "./mlp.ts";
 export {
   type LabelledBatch,
@@ -49,6 +49,7 @@ export {
   type NormParams,
   type RmsNormParams,
 } from "./normalisation.ts";
+export { applyBehind, applyFirst, type KeyValues, type Past } from "./past.ts";
 export type { Projection } from "./projection.ts";
 export type { Recompute } from "./recompute.ts";
 export { resnet, type ResNetOptions, type ResNetParams, type ResNetState } from "./resnet.ts";

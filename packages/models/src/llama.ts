@@ -18,6 +18,7 @@ import { applyAttention, type AttentionParams, initAttention } from "./attention
 import { labelledModel, type Model } from "./model.ts";
 import { needSizes } from "./need-sizes.ts";
 import { applyRmsNorm, initRmsNorm, type RmsNormParams } from "./normalisation.ts";
+import { type Past, positionsOf } from "./past.ts";
 import { initProjection, project, type Projection } from "./projection.ts";
 import { asBlock, type Recompute } from "./recompute.ts";
 import { initTokens, tokenLogits, type TokenParams } from "./token-head.ts";
@@ -136,9 +137,14 @@ export const llama = (options: LlamaOptions): Model<LlamaParams, EmptyState> => 
     };
   };
 
-  const turn = (x: Tensor): Tensor => rotary(x, { base: rotaryBase, ...(rotaryScaling && { scaling: rotaryScaling }) });
-
-  const applyBlock = (block: LlamaBlockParams, x_BTD: Tensor): Tensor => {
+  const applyBlock = (block: LlamaBlockParams, x_BTD: Tensor, past: Past | undefined): Tensor => {
+    const positions = positionsOf(past, x_BTD.shape[1]!);
+    const turn = (x: Tensor): Tensor =>
+      rotary(x, {
+        base: rotaryBase,
+        ...(rotaryScaling && { scaling: rotaryScaling }),
+        ...(positions && { positions }),
+      });
     const y_BTD = scope("attention", () =>
       add(
         x_BTD,
@@ -146,6 +152,7 @@ export const llama = (options: LlamaOptions): Model<LlamaParams, EmptyState> => 
           headWidth,
           turn,
           causal: true,
+          past,
         }),
       ),
     );
@@ -165,11 +172,11 @@ export const llama = (options: LlamaOptions): Model<LlamaParams, EmptyState> => 
       },
       state: {},
     }),
-    apply: (params, state, tokens_BT) => {
+    apply: (params, state, tokens_BT, { past }) => {
       needTokens("llama", tokens_BT, contextLength);
       const embedded_BTD = scope("embedding", () => embedding(params.embedding_VD, cast(tokens_BT, "i32")));
       const x_BTD = params.blocks.reduce(
-        (x, block, layer) => scope(`block-${layer}`, () => asBlock(recompute, () => applyBlock(block, x))),
+        (x, block, layer) => scope(`block-${layer}`, () => asBlock(recompute, () => applyBlock(block, x, past), past)),
         embedded_BTD,
       );
       return [scope("head", () => tokenLogits(params, applyRmsNorm(params.finalNorm, x_BTD, epsilon))), state];

@@ -72,7 +72,13 @@ describe("labelledModel", () => {
     const model = labelledModel<[], []>(plain as never, { ignoreIndex: 255, labelSmoothing: 0.2 });
     const run = evaluate((inputs: Tensor, labels: Tensor, mask: Tensor) => {
       const batch = { inputs, labels, mask };
-      const losses = [true, false].map((train) => model.loss([], [], batch, { train })[0]);
+      const contexts = [
+        { train: true },
+        { train: false },
+        { train: true, labelSmoothing: 0.3 },
+        { train: true, labelSmoothing: 0 },
+      ];
+      const losses = contexts.map((context) => model.loss([], [], batch, context)[0]);
       return { losses, metrics: model.evaluate([], [], batch) };
     }, referenceBackend());
     const { losses, metrics } = await run(
@@ -84,6 +90,9 @@ describe("labelledModel", () => {
     const smoothed = 0.8 * wanted + (0.2 * (lossAt(0, 0) + lossAt(0, 1) + lossAt(2, 0) + lossAt(2, 1))) / 4;
     expect(losses[0]!.item()).toBeCloseTo(smoothed, 6);
     expect(losses[1]!.item()).toBeCloseTo(wanted, 6);
+    // what a call says goes before what the model says
+    expect(losses[2]!.item()).toBeCloseTo(wanted + 1.5 * (smoothed - wanted), 6);
+    expect(losses[3]!.item()).toBeCloseTo(wanted, 6);
     expect([metrics.correct.item(), metrics.count.item()]).toEqual([1, 2]);
     expect(metrics.lossSum.item()).toBeCloseTo(2 * wanted, 6);
   });

@@ -12,14 +12,29 @@ import {
   type Tensor,
 } from "@skein/tensor-core";
 
-/** Sums over rows; divide by `count` when all batches are added up. */
-export interface Metrics {
+/**
+ * What a model is judged by: f32 scalars, sums over the rows of a batch that count, which are added up over batches and
+ * ranks. Beside the two that every model has, of any name.
+ */
+export interface Sums {
+  /** Of the losses; nats, where the loss is a cross-entropy. */
+  readonly lossSum: Tensor;
+  /** Rows that count. Exact up to 2²⁴ rows. */
+  readonly count: Tensor;
+  readonly [name: string]: Tensor;
+}
+
+/** A figure for people: one of a model's sums over another one, both added up over all that it is judged by. */
+export interface Ratio {
+  readonly sum: string;
+  /** Such as `count`, for a mean. */
+  readonly per: string;
+}
+
+/** Sums over rows of classes; divide by `count` when all batches are added up. */
+export interface Metrics extends Sums {
   /** Rows whose largest logit is the label's, f32 scalar. */
   readonly correct: Tensor;
-  /** Sum of the cross-entropies in nats, f32 scalar. */
-  readonly lossSum: Tensor;
-  /** Rows that count, f32 scalar. Exact up to 2²⁴ rows. */
-  readonly count: Tensor;
 }
 
 /** Cross-entropy of each row, 0 where `mask` leaves it out; labels of any integer dtype. */

@@ -1,5 +1,6 @@
 import { cast, crossEntropy, logicalAnd, notEqual, type Sharding, type Tensor } from "@skein/tensor-core";
-import { type Metrics, metricsOf, rowMask } from "./metrics.ts";
+import { type Metrics, metricsOf, type Ratio, rowMask, type Sums } from "./metrics.ts";
+import type { Past } from "./past.ts";
 
 /** How a model is being run. */
 export interface RunContext {
@@ -7,6 +8,13 @@ export interface RunContext {
   readonly train: boolean;
   /** u32[2], fresh every step. Only dropout needs it. */
   readonly key?: Tensor;
+  /** Of a causal model that goes on from tokens before these: see `applyBehind`. Not while training. */
+  readonly past?: Past;
+  /**
+   * Share of the target that the loss is to spread over all classes while training, 0 to 1. Default: what the model
+   * itself says, which is 0 unless it says another.
+   */
+  readonly labelSmoothing?: number;
 }
 
 /** Inputs with one label per row: images with classes, or tokens with the tokens that follow them. */
@@ -26,7 +34,7 @@ export interface LabelledBatch {
  * @example const [loss, modelState, gradients] = valueAndGradWithAux(model.loss)(params, modelState, batch, { train:
  * true, key });
  */
-export interface Model<Params = unknown, State = unknown, Batch = LabelledBatch> {
+export interface Model<Params = unknown, State = unknown, Batch = LabelledBatch, Judged extends Sums = Metrics> {
   /** First parameters and state from a key, u32[2]. */
   init(key: Tensor): { readonly params: Params; readonly state: State };
   /** Logits f32 [..., classes] of the inputs, and the new state. */
@@ -37,7 +45,12 @@ export interface Model<Params = unknown, State = unknown, Batch = LabelledBatch>
    */
   loss(params: Params, state: State, batch: Batch, context: RunContext): readonly [loss: Tensor, state: State];
   /** Sums over the rows that count, to be added up over batches and ranks. */
-  evaluate(params: Params, state: State, batch: Batch): Metrics;
+  evaluate(params: Params, state: State, batch: Batch): Judged;
+  /**
+   * Figures of its own, by name, beside the loss and, of classes, the share of right answers: ratios of what `evaluate`
+   * sums up. Default: none.
+   */
+  readonly metrics?: Readonly<Record<string, Ratio>>;
   /**
    * Parameters of which each rank along a mesh axis has a part: of those all functions give and take the part of the
    * rank that is traced for. Default: every rank has everything.
@@ -63,8 +76,8 @@ export interface ModelExperts<Params = unknown, State = unknown> {
 
 export interface LossOptions {
   /**
-   * Share of the target that is spread over all classes while training, 0 to 1. What `evaluate` counts is never
-   * smoothed. Default: 0.
+   * Share of the target that is spread over all classes while training, 0 to 1, where the context of a call does not
+   * say another. What `evaluate` counts is never smoothed. Default: 0.
    */
   readonly labelSmoothing?: number;
   /** Rows with this label do not count, in the loss and in the metrics. Default: no label is special. */
@@ -85,7 +98,8 @@ export const labelledModel = <Params, State>(
   loss: (params, state, batch, context) => {
     const [logits, next] = apply(params, state, batch.inputs, context);
     const mask = countedRows(batch, ignoreIndex);
-    const options = { labelSmoothing: context.train ? labelSmoothing : 0, ...(mask && { mask }) };
+    const share = context.labelSmoothing ?? labelSmoothing;
+    const options = { labelSmoothing: context.train ? share : 0, ...(mask && { mask }) };
     return [crossEntropy(logits, cast(batch.labels, "i32"), options), next];
   },
   evaluate: (params, state, batch) => {

@@ -1,6 +1,7 @@
 // Shapes: B batch, T positions, D width, F hidden width of the feed-forward part.
 import { add, foldIn, scope, type Tensor } from "@skein/tensor-core";
 import { applyLayerNorm, initLayerNorm, type NormParams } from "./normalisation.ts";
+import type { Past } from "./past.ts";
 import { initProjection, project, type Projection } from "./projection.ts";
 import { asBlock, type Recompute } from "./recompute.ts";
 import { residualDeviation } from "./transformer-sizes.ts";
@@ -60,8 +61,9 @@ export const applyTransformerBlocks = <Attention>(
   x_BTD: Tensor,
   options: TransformerBlockOptions<Attention>,
   recompute: Recompute,
+  past?: Past,
 ): Tensor =>
   blocks.reduce(
-    (x, block, layer) => scope(`block-${layer}`, () => asBlock(recompute, () => applyBlock(block, x, options))),
+    (x, block, layer) => scope(`block-${layer}`, () => asBlock(recompute, () => applyBlock(block, x, options), past)),
     x_BTD,
   );

@@ -17,6 +17,16 @@ export const transposed: DimOrder = [1, 0];
  */
 export type NameRow = readonly [path: string, name: string, order?: DimOrder];
 
+/** The part of a model that tells classes. */
+export interface Head {
+  /** Its parameters, by their paths. */
+  readonly made: RegExp;
+  /** Parameters below it that not every checkpoint has; they are made where it has none. */
+  readonly madeWhereMissing?: RegExp;
+  /** Heads in files, by the names of their tensors. */
+  readonly dropped: RegExp;
+}
+
 /** What config.json is to become. */
 export interface Opened {
   readonly model: Model;
@@ -29,6 +39,8 @@ export interface Opened {
   readonly carried?: readonly RegExp[];
   /** Tensors that a file may have though they are another one, tied to it: name of the copy, name of what it copies. */
   readonly copies?: ReadonlyMap<string, string>;
+  /** What tells classes, which may be made anew for others; absent where the model predicts no classes. */
+  readonly head?: Head;
   /** Names of old files, and what they are called now. */
   readonly renamed?: readonly (readonly [old: RegExp, now: string])[];
 }
@@ -37,6 +49,8 @@ export interface Opened {
 export interface Architecture {
   /** @throws PretrainedError for a configuration that the model does not cover. */
   open(config: Config, options: OpenOptions): Opened;
+  /** In `architectures` of the model that tells classes, where there is one. */
+  readonly classifier?: string;
 }
 
 export interface OpenOptions {

@@ -12,6 +12,8 @@ export interface MatchedTensors {
   readonly copies: ReadonlyMap<string, string>;
   /** Names of tensors that are carried along. */
   readonly carried: readonly string[];
+  /** Paths of leaves that are to be made anew. */
+  readonly made: ReadonlySet<string>;
 }
 
 /** How many of each kind a message names. */
@@ -59,6 +61,7 @@ const canonicalNames = (
  *
  * @param specs of all tensors of the checkpoint, by name.
  * @param origin where they come from, for the message.
+ * @param newHead leave the head of the checkpoint, whichever that is, for a new one.
  * @throws PretrainedError that counts and names tensors that are missing, not of the model, of another shape, and of
  * numbers that are no weights.
  */
@@ -67,13 +70,20 @@ export const matchTensors = (
   leaves: readonly ModelLeaf[],
   specs: ReadonlyMap<string, StoredSpec>,
   origin: string,
+  newHead = false,
 ): MatchedTensors => {
+  const head = newHead ? opened.head : undefined;
   const stored = canonicalNames(specs.keys(), opened, leaves, origin);
   const names = new Map<string, string>();
   const [missing, misshaped, noFloats]: [string[], string[], string[]] = [[], [], []];
   const taken = new Set<string>();
+  const made = new Set<string>();
   for (const { path, name, nameShape } of leaves) {
     const own = stored.get(name);
+    if (head?.made.test(path) === true || (own === undefined && head?.madeWhereMissing?.test(path) === true)) {
+      made.add(path);
+      continue;
+    }
     if (own === undefined) {
       missing.push(`${excerpt(name)} ${formatShape(nameShape)}`);
       continue;
@@ -90,7 +100,7 @@ export const matchTensors = (
   const carried: string[] = [];
   const extra: string[] = [];
   for (const [name, own] of stored) {
-    if (taken.has(own)) continue;
+    if (taken.has(own) || head?.dropped.test(name) === true) continue;
     const original = opened.copies?.get(name);
     if (original !== undefined) copies.set(own, pathOf.get(original)!);
     else if (opened.carried?.some((pattern) => pattern.test(name))) carried.push(own);
@@ -106,5 +116,5 @@ export const matchTensors = (
     throw new PretrainedError(
       `${origin} has ${specs.size} tensors for a model of ${leaves.length}, which do not fit its config.json: ${faults.join("; ")}; take tensors and config.json from the same checkpoint, of an architecture and settings that are supported`,
     );
-  return { names, copies, carried };
+  return { names, copies, carried, made };
 };

@@ -1,2 +1,2 @@
-export { loadPretrained, readConfig } from "./node/load-pretrained.ts";
+export { loadBody, loadPretrained, readConfig } from "./node/load-pretrained.ts";
 export { savePretrained, type SaveOptions } from "./node/save-pretrained.ts";

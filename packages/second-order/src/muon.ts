@@ -5,6 +5,7 @@ import {
   type AdamOptions,
   ArgumentError,
   chain,
+  type DecayMask,
   elementCount,
   type EmptyState,
   flattenTree,
@@ -75,8 +76,10 @@ export interface MuonOptions extends OrthogonaliseOptions {
   readonly decay?: number;
   /** Default: true. */
   readonly nesterov?: boolean;
-  /** Decoupled, of all parameters. Default: 0. */
+  /** Decoupled, of what the mask picks. Default: 0. */
   readonly weightDecay?: number;
+  /** Which parameters decay. Default: all. */
+  readonly mask?: DecayMask;
   /** Adam's learning rate as a share of Muon's. Default: 0.015, which is 0.0003 beside 0.02. */
   readonly adamShare?: number;
   /** Of Adam. Default: 0.9, 0.95 and 10⁻¹⁰. */
@@ -102,6 +105,7 @@ export const muon = ({
   decay = 0.95,
   nesterov = true,
   weightDecay = 0,
+  mask,
   adamShare = 0.015,
   adam: adamOptions = {},
   ...options
@@ -112,12 +116,12 @@ export const muon = ({
     muon: chain(
       accumulateMomentum({ decay, nesterov }),
       orthogonaliseUpdates(options),
-      addDecayedWeights(weightDecay),
+      addDecayedWeights(weightDecay, mask),
       scaleByLearningRate(learningRate),
     ),
     adam: chain(
       scaleByAdam({ beta1: 0.9, beta2: 0.95, epsilon: 1e-10, ...adamOptions }),
-      addDecayedWeights(weightDecay),
+      addDecayedWeights(weightDecay, mask),
       scaleByLearningRate(
         typeof learningRate === "number"
           ? learningRate * adamShare

@@ -80,8 +80,10 @@ export interface LarsOptions extends Omit<TrustRatioOptions, "epsilon"> {
   readonly learningRate: Schedule;
   /** Of momentum. Default: 0.9. */
   readonly decay?: number;
-  /** L2 penalty of what the mask picks. Default: 0. */
+  /** L2 penalty. Default: 0. */
   readonly weightDecay?: number;
+  /** Which parameters decay. Default: those that have a ratio. */
+  readonly decayMask?: DecayMask;
 }
 
 /**
@@ -96,10 +98,11 @@ export const lars = ({
   weightDecay = 0,
   coefficient = 0.001,
   mask = onlyMatrices,
+  decayMask = mask,
   axis,
 }: LarsOptions): GradientTransformation<[EmptyState, EmptyState, MomentumState, ScheduleState]> =>
   chain(
-    addDecayedWeights(weightDecay, mask),
+    addDecayedWeights(weightDecay, decayMask),
     scaleByTrustRatio({ coefficient, mask, ...(axis !== undefined && { axis }) }),
     accumulateMomentum({ decay }),
     scaleByLearningRate(learningRate),
@@ -108,8 +111,10 @@ export const lars = ({
 /** Options of LAMB: those of Adam, and of the trust ratio. */
 export interface LambOptions extends AdamOptions, Omit<TrustRatioOptions, "epsilon" | "coefficient"> {
   readonly learningRate: Schedule;
-  /** Decoupled, of what the mask picks. Default: 0.01. */
+  /** Decoupled. Default: 0.01. */
   readonly weightDecay?: number;
+  /** Which parameters decay. Default: those that have a ratio. */
+  readonly decayMask?: DecayMask;
 }
 
 /**
@@ -121,13 +126,14 @@ export const lamb = ({
   learningRate,
   weightDecay = 0.01,
   mask = onlyMatrices,
+  decayMask = mask,
   axis,
   epsilon = 1e-6,
   ...options
 }: LambOptions): GradientTransformation<[AdamState, EmptyState, EmptyState, ScheduleState]> =>
   chain(
     scaleByAdam({ ...options, epsilon }),
-    addDecayedWeights(weightDecay, mask),
+    addDecayedWeights(weightDecay, decayMask),
     scaleByTrustRatio({ mask, ...(axis !== undefined && { axis }) }),
     scaleByLearningRate(learningRate),
   );

@@ -1,14 +1,22 @@
 import { denseBytes } from "@skein/compressors";
 import { positionOf } from "@skein/data";
-import type { RankSpans, Span } from "@skein/tensor-core";
+import type { RankSpans, SkeinError, Span } from "@skein/tensor-core";
 import type { BackendName } from "../backend.ts";
 import type { BestSoFar } from "../best-so-far.ts";
 import { type Checkpoint, commitCheckpoint } from "../checkpoint.ts";
 import type { Manifest } from "../checkpoint-manifest.ts";
 import type { SavedFile } from "../checkpoint-part.ts";
+import { DamagedImages } from "../damaged-images.ts";
+import { reviveError } from "../errors.ts";
 import { type EvaluationSums, totalSums } from "../evaluate.ts";
-import { SamplesFile } from "../samples/samples-file.ts";
-import { bitsOf, evaluationFigures, formatFigures } from "../evaluation-figures.ts";
+import {
+  bitsOf,
+  type EvaluationFigures,
+  evaluationFigures,
+  flatFigures,
+  formatFigures,
+} from "../evaluation-figures.ts";
+import type { SamplesFile } from "../samples/samples-file.ts";
 import { expertsOf } from "../experts-of.ts";
 import { formatMoves, measurementsOf } from "../placement/moved-layer.ts";
 import type { ExchangePlan } from "../planning/exchange-plan.ts";
@@ -19,6 +27,7 @@ import type { MetricSink } from "../metrics.ts";
 import { RoutingFile } from "../placement/routing-file.ts";
 import type { Prepared } from "../prepare.ts";
 import type { Progress } from "../progress.ts";
+import type { RunEvent } from "../run-events.ts";
 import type { Summary } from "../summary.ts";
 
 /** Where a run's results go. */
@@ -30,6 +39,14 @@ export interface RunRecordInput {
   readonly checkpointSecret?: string | undefined;
   readonly metrics: MetricSink;
   readonly progress: Progress;
+  /** When the run began, by `performance.now()`. Default: with the program. */
+  readonly beganAt?: number | undefined;
+  /** Called where a rank cannot go on: all are to stop after a step that all do, and save. */
+  readonly cutShort: () => void;
+  /** Takes what the model makes of samples, where that is asked for. */
+  readonly samples?: SamplesFile | undefined;
+  /** Called with what happens. */
+  readonly happened?: ((event: RunEvent) => void) | undefined;
 }
 
 /** Parts that come in from all ranks, until they are complete. */
@@ -72,13 +89,18 @@ export class RunRecord {
   plan: ExchangePlan | undefined;
   /** How evaluations compare, where something follows from that. */
   best: BestSoFar | undefined;
+  /** Why the run ends before its last step, where a rank could not go on. */
+  fault: SkeinError | undefined;
   private exposedSeconds = 0;
+  private dataSeconds = 0;
+  /** Sum over steps; where images are cached. */
+  private cacheHitRates: number | undefined;
+  private readonly damaged = new DamagedImages();
   private readonly spans: Span[][] = [];
   private readonly processes: string[] = [];
   /** Peak resident bytes of each process that ran ranks. */
   private readonly memoryOfProcesses = new Map<string, number>();
   private readonly routings: RoutingFile | undefined;
-  private readonly samples: SamplesFile | undefined;
   private readonly input: RunRecordInput;
   private readonly firstStep: number;
   private readonly recentSeconds: number[] = [];
@@ -94,8 +116,6 @@ export class RunRecord {
     this.best = input.resume?.manifest.best;
     const recorded = expertsOf(input.prepared.job)?.recordRouting;
     this.routings = recorded && new RoutingFile(input.output, recorded.keep, this.firstStep);
-    if (input.prepared.job.evaluation.samples !== undefined)
-      this.samples = new SamplesFile(input.output, this.firstStep, input.prepared.job, input.prepared.data);
     this.saves = new Gathered(input.prepared.job.ranks);
     this.evaluations = new Gathered(input.prepared.job.ranks);
   }
@@ -127,12 +147,12 @@ export class RunRecord {
       }
       case "evaluated": {
         if (message.best !== undefined) this.best = message.best;
-        const parts = this.evaluations.add(message.step, rank, message);
+        const parts = this.evaluations.add(message.step, rank, message.sums);
         if (parts !== undefined) this.evaluated(message.step, parts);
         return;
       }
       case "sampled":
-        this.samples?.record(message.step, message.samples);
+        this.input.samples?.record(message.step, message.samples);
         return;
       case "planned":
         this.plan = message.plan;
@@ -147,6 +167,14 @@ export class RunRecord {
         return this.routings?.record(message.step, message.layers);
       case "remark":
         return this.input.progress.note(message.text);
+      case "damaged": {
+        const line = this.damaged.add(message.image);
+        if (line !== undefined) this.input.progress.note(line);
+        return;
+      }
+      case "cut-short":
+        this.fault ??= reviveError(message.error, `rank ${rank}`);
+        return this.input.cutShort();
       case "saved": {
         const parts = this.saves.add(message.step, rank, message.files);
         if (parts !== undefined) this.saved(message.step, parts.flat());
@@ -174,6 +202,7 @@ export class RunRecord {
     exposedSeconds,
     exposedAllToAllSeconds,
     dataSeconds,
+    cacheHitRate,
     bytesSent,
     residentBytes,
     update,
@@ -184,6 +213,8 @@ export class RunRecord {
     this.step = step;
     this.trainSeconds += seconds;
     this.exposedSeconds += exposedSeconds;
+    this.dataSeconds += dataSeconds;
+    if (cacheHitRate !== undefined) this.cacheHitRates = (this.cacheHitRates ?? 0) + cacheHitRate;
     const compiles = step === this.firstStep + 1; // the first step says nothing about the others
     if (!compiles) this.recentSeconds.push(seconds);
     if (this.recentSeconds.length > speedWindow) this.recentSeconds.shift();
@@ -207,6 +238,7 @@ export class RunRecord {
       exposedSeconds,
       ...(exposedAllToAllSeconds !== undefined && { exposedAllToAllSeconds }),
       dataSeconds,
+      ...(cacheHitRate !== undefined && { cacheHitRate }),
       bytesSent,
       residentBytes,
       ...(skipped && { skipped: 1 }),
@@ -215,21 +247,31 @@ export class RunRecord {
       this.skipped++;
       progress.note(`step ${step}: gradients overflowed f16; the update was left out and the loss scale halved`);
     }
-    progress.update({
+    const standing = {
       step,
       steps: prepared.totalSteps,
       epoch,
       loss,
       ...bitsOf(prepared.data.predicts, loss),
+      cacheHitRate,
       ...speed,
-    });
+    };
+    progress.update(standing);
+    this.input.happened?.({ type: "step", ...standing });
   }
 
   private evaluated(step: number, parts: readonly EvaluationSums[]): void {
     this.evaluation = totalSums(parts);
-    const figures = evaluationFigures(this.input.prepared.data.predicts, this.evaluation);
-    this.input.metrics.record({ type: "evaluation", step, ...figures });
+    const figures = this.figures();
+    this.input.metrics.record({ type: "evaluation", step, ...flatFigures(figures) });
     this.input.progress.note(`step ${step}: ${formatFigures(figures)}`);
+    this.input.happened?.({ type: "evaluation", step, ...figures });
+  }
+
+  /** Of the last evaluation. */
+  private figures(): EvaluationFigures {
+    const { data, model } = this.input.prepared;
+    return evaluationFigures(data.predicts, this.evaluation!, model.metrics);
   }
 
   private saved(step: number, files: readonly SavedFile[]): void {
@@ -255,6 +297,7 @@ export class RunRecord {
       checkpointSecret,
     );
     this.input.metrics.record({ type: "checkpoint", step, folder: this.checkpoint });
+    this.input.happened?.({ type: "checkpoint", step, folder: this.checkpoint });
   }
 
   /** What ranks have told of their time, by rank. */
@@ -264,20 +307,23 @@ export class RunRecord {
 
   summary(): Summary {
     const { prepared, output } = this.input;
-    const { loss, accuracy, ...ofText } = evaluationFigures(prepared.data.predicts, this.evaluation!);
+    const { loss, accuracy, ...others } = this.figures();
     const steps = this.step - this.firstStep;
     return {
       ...(accuracy === undefined ? {} : { testAccuracy: accuracy }),
       testLoss: loss,
-      ...ofText,
+      ...others,
       backend: prepared.job.backend as BackendName,
       ...(prepared.job.precision.kind === "f32" ? {} : { skippedSteps: this.skipped }),
       samplesPerSecond: steps === 0 ? 0 : (steps * prepared.job.batch) / this.trainSeconds,
       ...(prepared.job.ranks > 1 && steps > 0 && { exposedShare: this.exposedSeconds / this.trainSeconds }),
+      ...(steps > 0 && { dataShare: this.dataSeconds / this.trainSeconds }),
+      ...(this.cacheHitRates !== undefined && { cacheHitRate: this.cacheHitRates / steps }),
+      ...(this.damaged.count > 0 && { damagedImages: this.damaged.count }),
       bytesSentPerRank: this.bytesSent,
-      denseBytesPerRank: Math.round(denseBytes(prepared.params, prepared.job.ranks) * steps),
+      denseBytesPerRank: Math.round(denseBytes(prepared.trained, prepared.job.ranks) * steps),
       peakMemoryBytes: [...this.memoryOfProcesses.values()].reduce((sum, bytes) => sum + bytes, 0),
-      seconds: performance.now() / 1000,
+      seconds: (performance.now() - (this.input.beganAt ?? 0)) / 1000,
       ...(this.best && { bestLoss: this.best.loss, bestStep: this.best.step }),
       checkpoint: this.checkpoint ?? output,
     };

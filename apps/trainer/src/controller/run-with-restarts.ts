@@ -1,6 +1,6 @@
 import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { RankSpans, SkeinError } from "@skein/tensor-core";
+import { type RankSpans, SkeinError } from "@skein/tensor-core";
 import { discardPartial, hasCheckpoint, newestCheckpoint } from "../checkpoint.ts";
 import { writeChromeTrace } from "../chrome-trace.ts";
 import { describeError, explainDiskFull, TraceError } from "../errors.ts";
@@ -17,8 +17,9 @@ import { leaveMark, removeMark, removeMarks } from "../output-mark.ts";
 import type { RankRunner } from "./rank-runner.ts";
 import { RestartBudget } from "./restart-budget.ts";
 import type { Summary } from "../summary.ts";
+import { openSamplesFile } from "../samples/samples-file.ts";
 
-export interface RunInput extends RunRecordInput {
+export interface RunInput extends Omit<RunRecordInput, "cutShort"> {
   /** Where the ranks run. */
   readonly runner: RankRunner;
   /**
@@ -103,7 +104,12 @@ export const runWithRestarts = async (input: RunInput): Promise<Outcome> => {
 
 const runOnce = async (input: RunInput): Promise<Outcome> => {
   const { prepared, output, resume, tracePath, profile, detailEvery = 1 } = input;
-  const record = new RunRecord(input);
+  const { samples: shown } = prepared.job.evaluation;
+  const samples =
+    shown === undefined
+      ? undefined
+      : await openSamplesFile(output, resume?.manifest.step ?? 0, prepared.job, prepared.data, shown);
+  const record = new RunRecord({ ...input, samples, cutShort: () => input.interruption.request() });
   const tracedSteps = profile !== undefined ? prepared.totalSteps : tracePath !== undefined ? stepsOfTrace : 0;
   const assignment: Omit<Assignment, "mark"> = {
     task: "train",
@@ -133,6 +139,7 @@ const runOnce = async (input: RunInput): Promise<Outcome> => {
       note: (line) => input.progress.note(line),
     });
     removeMarks(nodeFiles, output);
+    if (record.fault !== undefined) throw afterSaving(record.fault, record, output);
     const isOver = record.step >= prepared.totalSteps || endsEarly(prepared.job, record.best);
     const finished = isOver && record.evaluation !== undefined;
     const summary = finished ? record.summary() : undefined;
@@ -151,6 +158,14 @@ const runOnce = async (input: RunInput): Promise<Outcome> => {
     if (mark !== undefined) removeMark(nodeFiles, output, mark);
     throw explainDiskFull(error, output, record.checkpoint);
   }
+};
+
+/** What a run was cut short by, with where it goes on once that is mended. */
+const afterSaving = (fault: SkeinError, { step, checkpoint }: RunRecord, output: string): SkeinError => {
+  const saved = `the state after step ${step} is saved; once that is mended, go on with: ${resumeLine(output)}`;
+  return checkpoint === undefined
+    ? fault
+    : new SkeinError(fault.kind, fault.code, `${fault.message}; ${saved}`, { cause: fault });
 };
 
 /**

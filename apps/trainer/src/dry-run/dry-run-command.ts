@@ -11,6 +11,9 @@ const grouped = (count: number): string => count.toLocaleString("en");
 
 const counted = (count: number, one: string): string => `${grouped(count)} ${one}${count === 1 ? "" : "s"}`;
 
+const frozenText = ({ parameters, trainedParameters }: ForeseenRun): string =>
+  trainedParameters === parameters ? "" : `, of which ${grouped(trainedParameters)} are trained`;
+
 const sentText = ({ ranks, sentBytesPerStep: sent, denseBytesPerStep: dense }: ForeseenRun): string => {
   if (ranks === 1) return "nothing: there is one rank";
   return `${bytesText(sent)} per rank and step, ${shareText(sent / dense)} of a dense all-reduce of all gradients (${bytesText(dense)})`;
@@ -36,7 +39,7 @@ export const formatForeseen = (run: ForeseenRun): string[] => {
   const { memory, steps, stepsPerEpoch } = run;
   const total = memory.parameters + memory.optimizer + memory.other + memory.intermediates;
   const rows: readonly (readonly [string, string])[] = [
-    ["model", `${run.model}, ${counted(run.parameters, "parameter")}`],
+    ["model", `${run.model}, ${counted(run.parameters, "parameter")}${frozenText(run)}`],
     ["samples", `${grouped(run.trainSamples)} to train on, ${grouped(run.judgedSamples)} to judge by`],
     [
       "length",

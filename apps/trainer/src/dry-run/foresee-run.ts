@@ -1,5 +1,5 @@
 import { denseBytes } from "@skein/compressors";
-import { byteLength, elementCount, flattenTree, type TensorSpec } from "@skein/tensor-core";
+import { byteLength, elementCount, flattenTree, leafPaths, type TensorSpec } from "@skein/tensor-core";
 import type { BackendName } from "../backend.ts";
 import type { BackendRates } from "../backend-rates.ts";
 import type { Job } from "../job.ts";
@@ -19,7 +19,9 @@ export interface RankMemory {
   readonly other: number;
   /** Most of what a step holds at a time beside all that: activations, gradients, room of messages. */
   readonly intermediates: number;
-  /** One for each parameter; the plan of the intermediates has room for those that are there at a time. */
+  /**
+   * One for each parameter that is trained; the plan of the intermediates has room for those that are there at a time.
+   */
   readonly gradients: number;
 }
 
@@ -29,6 +31,8 @@ export interface ForeseenRun {
   readonly model: string;
   /** Numbers of the whole model, of all ranks that share it out. */
   readonly parameters: number;
+  /** Of those, what is trained. */
+  readonly trainedParameters: number;
   readonly trainSamples: number;
   readonly judgedSamples: number;
   readonly batch: number;
@@ -63,19 +67,20 @@ const unplanned =
  */
 export const foreseeRun = async (job: Job): Promise<ForeseenRun> => {
   const { prepared, notes } = await prepareOn({ job });
-  const { data, totalSteps, stepsPerEpoch, whole } = prepared;
+  const { data, totalSteps, stepsPerEpoch, whole, trained } = prepared;
   const backend = prepared.job.backend as BackendName; // settled by prepareOn
   const { rates, device } = await measureJobRates(prepared.job, backend);
   const step = prepareStep(prepared, device);
   const compiled = job.accumulate === undefined ? step : prepareStep(prepared, device, { alone: true });
   const { params, optimizer, ...rest } = stateSpecs(buildParts(partsInputOf(prepared)));
+  const numbersOf = (paths: readonly string[]): number =>
+    paths.reduce((sum, path) => sum + elementCount(whole.get(`params.${path}`)!.shape), 0);
   const { sentBytes, ...prediction } = predictStep(prepared.job, step, { rates, device });
   return {
     name: job.name,
     model: job.model.kind,
-    parameters: [...whole]
-      .filter(([path]) => path.startsWith("params."))
-      .reduce((sum, [, { shape }]) => sum + elementCount(shape), 0),
+    parameters: numbersOf(leafPaths(params)),
+    trainedParameters: numbersOf(leafPaths(trained)),
     trainSamples: data.train.count,
     judgedSamples: data.test.count,
     batch: job.batch,
@@ -89,10 +94,10 @@ export const foreseeRun = async (job: Job): Promise<ForeseenRun> => {
       optimizer: bytesOf(optimizer),
       other: bytesOf(rest),
       intermediates: compiled.plan.workspaceBytes,
-      gradients: bytesOf(params),
+      gradients: bytesOf(trained),
     },
     sentBytesPerStep: sentBytes,
-    denseBytesPerStep: denseBytes(params, job.ranks),
+    denseBytesPerStep: denseBytes(trained, job.ranks),
     rates,
     prediction,
     runSeconds: totalSteps * (prediction.stepSeconds ?? prediction.computeSeconds),

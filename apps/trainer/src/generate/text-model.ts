@@ -5,6 +5,7 @@ import { loadTokenizer, tokenizerFile } from "@skein/data/node";
 import type { Model } from "@skein/models";
 import { loadPretrained } from "@skein/pretrained/node";
 import { ConfigError } from "../errors.ts";
+import type { Job } from "../job.ts";
 import { jobFile } from "../output-folder.ts";
 import { openSavedRun, type WhichCheckpoint } from "../saved-run.ts";
 
@@ -16,7 +17,16 @@ export interface TextModel {
   readonly tokenizer: Tokenizer;
   /** Most tokens that it looks at. */
   readonly contextLength: number;
+  /**
+   * Whether each token follows from keys and values of those before it (see `applyBehind`). Not where experts choose
+   * among all tokens, nor where a user's model may look at a sequence as a whole.
+   */
+  readonly goesOn: boolean;
 }
+
+/** Whether the model of a job goes on from keys and values: see `TextModel`. */
+export const goesOnFromKeys = (job: Pick<Job, "model">, model: Model): boolean =>
+  model.experts === undefined && (job.model.kind === "gpt" || job.model.kind === "pretrained");
 
 /** Where a configuration does not say it: what Llama 1 was trained with. */
 const defaultContext = 2048;
@@ -47,7 +57,7 @@ const tokenizerOf = (folder: string, vocabulary: unknown): Tokenizer => {
 const ofFolder = async (folder: string): Promise<TextModel> => {
   const { config, model, params, state } = await loadPretrained(folder);
   const contextLength = contextOf(config, folder);
-  return { model, params, state, contextLength, tokenizer: tokenizerOf(folder, config["vocab_size"]) };
+  return { model, params, state, contextLength, goesOn: true, tokenizer: tokenizerOf(folder, config["vocab_size"]) };
 };
 
 const ofRun = async (output: string, which: WhichCheckpoint | undefined): Promise<TextModel> => {
@@ -65,6 +75,7 @@ const ofRun = async (output: string, which: WhichCheckpoint | undefined): Promis
     model,
     params,
     state,
+    goesOn: goesOnFromKeys(job, model),
     tokenizer: place === undefined ? byteTokenizer : loadTokenizer(place, import.meta.url),
     contextLength:
       job.model.kind === "pretrained" ? contextOf(job.model.config!, output) : train.fields["inputs"]!.shape[0]!,

@@ -1,4 +1,4 @@
-import { type Records, shareRecords } from "@skein/data";
+import { type Augmentation, type Records, shareRecords } from "@skein/data";
 import { excerpt } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 import type { DataSet } from "./task.ts";
@@ -31,14 +31,34 @@ const layoutOf = ({ fields }: Records): string =>
     .sort()
     .join(", ");
 
+/** How somebody else's images change from epoch to epoch. @throws ModuleError for what changes none. */
+const requireAugmentation = (augmentation: unknown, { fields }: Records, what: string): Augmentation => {
+  const { cropPadding, flip } = (augmentation ?? {}) as Partial<Augmentation>;
+  if (!Number.isInteger(cropPadding) || cropPadding! < 0 || typeof flip !== "boolean")
+    throw new ModuleError(
+      `${what}: augmentation is ${excerpt(augmentation)}, but must be { cropPadding, flip }: pixels that images may be moved by, from 0, and whether they are mirrored`,
+    );
+  const { dtype, shape } = fields["inputs"]!;
+  if (dtype !== "u8" || shape.length !== 3)
+    throw new ModuleError(
+      `${what}: augmentation changes images of bytes [height, width, channels], but the inputs are ${dtype}[${shape.join(", ")}]; leave it out`,
+    );
+  const least = Math.min(shape[0]!, shape[1]!);
+  if (cropPadding! >= least)
+    throw new ModuleError(
+      `${what}: augmentation.cropPadding: images of ${shape[0]}×${shape[1]} cannot be moved by ${cropPadding} pixels, little would be left of them; use less than ${least}`,
+    );
+  return { cropPadding: cropPadding!, flip };
+};
+
 /**
  * A data set that somebody else made, in shared memory.
  *
  * @param what names it in errors.
  * @throws ModuleError for what is none.
  */
-export const checkedData = (data: unknown, what: string): DataSet => {
-  const { train, test, predicts, classes } = (data ?? {}) as Partial<DataSet>;
+export const checkedData = (data: unknown, what: string): DataSet<Records> => {
+  const { train, test, predicts, classes, augmentation, remarks } = (data ?? {}) as Partial<DataSet>;
   if (!predictions.includes(predicts))
     throw new ModuleError(
       `${what}: predicts is ${excerpt(predicts)}, but must be one of ${predictions.join(", ")}; it says what a label is`,
@@ -54,5 +74,14 @@ export const checkedData = (data: unknown, what: string): DataSet => {
     throw new ModuleError(
       `${what}: samples of train are ${layoutOf(learned)}, those of test ${layoutOf(heldOut)}; both must have the same fields`,
     );
-  return { train: shareRecords(learned), test: shareRecords(heldOut), predicts: predicts!, classes };
+  if (remarks !== undefined && !(Array.isArray(remarks) && remarks.every((line) => typeof line === "string")))
+    throw new ModuleError(`${what}: remarks is ${excerpt(remarks)}, but must be a list of lines; change it`);
+  return {
+    train: shareRecords(learned),
+    test: shareRecords(heldOut),
+    predicts: predicts!,
+    classes,
+    ...(augmentation !== undefined && { augmentation: requireAugmentation(augmentation, learned, what) }),
+    ...(remarks !== undefined && { remarks }),
+  };
 };

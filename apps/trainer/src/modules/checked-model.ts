@@ -1,12 +1,13 @@
-import type { LabelledBatch, Metrics, Model, RunContext } from "@skein/models";
-import { full, type Shard, type Sharding, Tensor } from "@skein/tensor-core";
-import { excerpt } from "@skein/tensor-core/backend";
+import type { LabelledBatch, Metrics, Model, Ratio, RunContext } from "@skein/models";
+import { type Shard, type Sharding, Tensor } from "@skein/tensor-core";
+import { excerpt, formatSpec } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
+import { takenNames } from "../evaluation-figures.ts";
 import type { Prediction } from "./task.ts";
 import { userError } from "./user-error.ts";
 
 /** What is wrong with a result, told with what it must be. */
-const refuse = (what: string, value: unknown, rule: string): never => {
+export const refuse = (what: string, value: unknown, rule: string): never => {
   throw new ModuleError(
     `${what} gave ${Array.isArray(value) ? `a list of ${value.length}` : excerpt(value)}, but must give ${rule}`,
   );
@@ -20,6 +21,68 @@ const requirePair = (value: unknown, what: string, rule: string): readonly [Tens
   Array.isArray(value) && value.length === 2 && value[0] instanceof Tensor && value[1] !== undefined
     ? (value as unknown as readonly [Tensor, unknown])
     : refuse(what, value, rule);
+
+/** Sums that every model gives: it is judged by its loss. */
+const always: readonly string[] = ["lossSum", "count"];
+
+/**
+ * Named sums that somebody else has written.
+ *
+ * @param needed names that must be among them.
+ * @throws ModuleError for anything but scalar tensors, and where a needed one is not there.
+ */
+export const requireSums = (
+  given: unknown,
+  needed: readonly string[],
+  what: string,
+): Readonly<Record<string, Tensor>> => {
+  const rule = `scalar tensors by name, sums over the rows of the batch that count${needed.length === 0 ? "" : `, ${needed.join(", ")} among them`}`;
+  if (!isObject(given)) return refuse(what, given, rule);
+  const missing = needed.find((name) => given[name] === undefined);
+  if (missing !== undefined)
+    throw new ModuleError(
+      `${what} gave ${excerpt(Object.keys(given).join(", "))} without ${missing}, but must give ${rule}`,
+    );
+  for (const [name, sum] of Object.entries(given))
+    if (!(sum instanceof Tensor) || sum.rank > 0)
+      throw new ModuleError(
+        `${what} gave as ${excerpt(name)} ${sum instanceof Tensor ? formatSpec(sum) : excerpt(sum)}, but must give ${rule}`,
+      );
+  return given as Readonly<Record<string, Tensor>>;
+};
+
+/**
+ * Figures of somebody else's that are made of sums.
+ *
+ * @param sums names of these.
+ * @throws ModuleError for what is no ratio of two of them, and for a name that a figure of ours has.
+ */
+export const requireRatios = (
+  given: unknown,
+  sums: readonly string[],
+  what: string,
+): Readonly<Record<string, Ratio>> => {
+  if (given === undefined) return {};
+  if (!isObject(given))
+    return refuse(what, given, 'figures by name, such as { error: { sum: "errors", per: "count" } }');
+  for (const [name, ratio] of Object.entries(given)) {
+    if (!/^[A-Za-z][\w.-]{0,40}$/.test(name) || takenNames.includes(name))
+      throw new ModuleError(
+        `${what}: the name ${excerpt(name)} ${takenNames.includes(name) ? "is that of a figure that runs have anyway" : "is none: a letter comes first, then letters, digits, dot, dash and underscore"}; use another one`,
+      );
+    const { sum, per } = (isObject(ratio) ? ratio : {}) as Partial<Ratio>;
+    const unknown = [sum, per].find((each) => typeof each !== "string" || !sums.includes(each));
+    if (!isObject(ratio) || sum === undefined || per === undefined)
+      throw new ModuleError(
+        `${what}: ${name} is ${excerpt(ratio)}, but must be { sum, per }, names of two sums; it is their ratio`,
+      );
+    if (unknown !== undefined)
+      throw new ModuleError(
+        `${what}: ${name} is made of ${excerpt(unknown)}, but the sums are ${sums.join(", ")}; name one of these`,
+      );
+  }
+  return given as unknown as Readonly<Record<string, Ratio>>;
+};
 
 /**
  * A model that somebody else wrote, whose results are looked at when it is traced, once per signature: a missing part
@@ -35,6 +98,7 @@ export const checkedModel = (model: unknown, predicts: Prediction, what: string,
     if (typeof model[name] !== "function")
       throw new ModuleError(`${what}: its ${name} is ${excerpt(model[name])}, but must be a function; give ${rule}`);
   const own = model as unknown as Model;
+  const metrics = own.metrics;
   const inside = <T>(name: string, fn: () => T): T => {
     try {
       return fn();
@@ -60,16 +124,11 @@ export const checkedModel = (model: unknown, predicts: Prediction, what: string,
     },
     evaluate: (params, state, batch) => {
       const given: unknown = inside("evaluate", () => own.evaluate(params, state, batch));
-      const needed =
-        predicts === "values" ? (["lossSum", "count"] as const) : (["correct", "lossSum", "count"] as const);
-      if (!isObject(given) || needed.some((name) => !(given[name] instanceof Tensor)))
-        return refuse(
-          `${what}: evaluate`,
-          given,
-          `{ ${needed.join(", ")} }, scalar tensors: sums over the rows of the batch that count`,
-        );
-      return { correct: full([], 0), ...given } as unknown as Metrics;
+      const sums = requireSums(given, predicts === "classes" ? ["correct", ...always] : always, `${what}: evaluate`);
+      requireRatios(metrics, Object.keys(sums), `${what}: its metrics`);
+      return sums as unknown as Metrics;
     },
+    ...(metrics !== undefined && { metrics }),
     ...(own.sharding !== undefined && { sharding: checkedSharding(own.sharding, what) }),
     ...(own.figures !== undefined && { figures: (state) => inside("figures", () => own.figures!(state)) }),
   };

@@ -4,6 +4,7 @@ import { NdArray, type Tensor, trace, zeros } from "@skein/tensor-core";
 import { describe, expect, test } from "vitest";
 import { checkedData } from "./checked-data.ts";
 import { checkedModel } from "./checked-model.ts";
+import { dataDigest } from "./data-digest.ts";
 import type { Prediction } from "./task.ts";
 
 const arrays = (count: number, width = 2): { readonly inputs: NdArray; readonly labels: NdArray } => ({
@@ -21,7 +22,35 @@ describe("data of a user's", () => {
     expect(again.train.fields["inputs"]!.bytes.buffer).toBe(train.fields["inputs"]!.bytes.buffer);
   });
 
+  const images = { inputs: NdArray.from(Array(16).fill(1), [1, 4, 4, 1], "u8"), labels: NdArray.from([0], [1], "i32") };
+  const pictures = { ...good, train: arrayRecords(images), test: arrayRecords(images) };
+
+  test("keeps what it says of itself and of its images, and how these change is part of what the samples are", () => {
+    const augmentation = { cropPadding: 1, flip: true };
+    expect(checkedData({ ...pictures, augmentation, remarks: ["of 1998"] }, "data")).toMatchObject({
+      augmentation,
+      remarks: ["of 1998"],
+    });
+    const digests = [undefined, augmentation, { ...augmentation, flip: false }].map((change) =>
+      dataDigest(checkedData({ ...pictures, augmentation: change }, "data")),
+    );
+    expect(new Set(digests).size).toBe(3);
+  });
+
   test.each<[object, RegExp]>([
+    [{ ...good, remarks: "of 1998" }, /^data: remarks is "of 1998", but must be a list of lines/],
+    [
+      { ...pictures, augmentation: { crop: 4 } },
+      /^data: augmentation is \{"crop":4\}, but must be \{ cropPadding, flip \}/,
+    ],
+    [
+      { ...pictures, augmentation: { cropPadding: 4, flip: true } },
+      /^data: augmentation\.cropPadding: images of 4×4 cannot be moved by 4 pixels, .*; use less than 4/,
+    ],
+    [
+      { ...good, augmentation: { cropPadding: 0, flip: true } },
+      /augmentation changes images of bytes .*, but the inputs are f32\[2\]; leave it out/,
+    ],
     [
       { ...good, predicts: "digits" },
       /^data: predicts is "digits", but must be one of classes, bytes, tokens, values; /,
@@ -71,7 +100,9 @@ describe("a model of a user's", () => {
 
   test("that is whole is traced as it is, and one that predicts values needs to count no right answers", () => {
     for (const name of ["init", "loss", "evaluate"] as const) traced({}, name);
-    traced({ evaluate: () => ({ lossSum: zeros([]), count: zeros([]) }) }, "evaluate", "values");
+    for (const predicts of ["values", "tokens"] as const)
+      traced({ evaluate: () => ({ lossSum: zeros([]), count: zeros([]) }) }, "evaluate", predicts);
+    traced({ metrics: { wrong: { sum: "correct", per: "count" } } }, "evaluate");
   });
 
   test("says how ranks share its parameters out, and what is none is refused", () => {
@@ -107,8 +138,26 @@ describe("a model of a user's", () => {
     [
       { evaluate: () => ({ lossSum: zeros([]), count: zeros([]) }) },
       "evaluate",
-      /^model: evaluate gave .*\{ correct, lossSum, count \}/,
+      /^model: evaluate gave "lossSum, count" without correct, but must give scalar .*, correct, lossSum, count among/,
     ],
+    [
+      { evaluate: () => ({ correct: zeros([]), lossSum: zeros([]), count: zeros([]), others: zeros([4]) }) },
+      "evaluate",
+      /^model: evaluate gave as "others" f32\[4\], but must give scalar tensors by name/,
+    ],
+    [{ metrics: [1] }, "evaluate", /^model: its metrics gave a list of 1, but must give figures by name/],
+    [
+      { metrics: { error: { sum: "errors", per: "count" } } },
+      "evaluate",
+      /^model: its metrics: error is made of "errors", but the sums are correct, lossSum, count; name one/,
+    ],
+    [
+      { metrics: { loss: { sum: "lossSum", per: "count" } } },
+      "evaluate",
+      /^model: its metrics: the name "loss" is that of a figure that runs have anyway; use another one/,
+    ],
+    [{ metrics: { "a b": { sum: "lossSum", per: "count" } } }, "evaluate", /the name "a b" is none: a letter/],
+    [{ metrics: { error: "lossSum" } }, "evaluate", /error is "lossSum", but must be \{ sum, per \}/],
     [{ evaluate: () => 3 }, "evaluate", /^model: evaluate gave 3, but must give/],
     [
       {

@@ -1,4 +1,7 @@
-import type { Model } from "@skein/models";
+import type { Aggregator, Codec } from "@skein/compressors";
+import type { LabelledBatch, Model, Ratio, Sums } from "@skein/models";
+import type { GradientTransformation, Schedule, Tensor } from "@skein/tensor-core";
+import type { CheckpointEvent, EndEvent, EvaluationEvent, StartEvent, StepEvent } from "../run-events.ts";
 import type { DataSet, Task } from "./task.ts";
 
 /**
@@ -11,7 +14,7 @@ import type { DataSet, Task } from "./task.ts";
 export type ModelFactory<Options extends object = Readonly<Record<string, unknown>>> = (
   task: Task,
   options: Options,
-) => Model | Promise<Model>;
+) => Model<unknown, unknown, LabelledBatch, Sums> | Promise<Model<unknown, unknown, LabelledBatch, Sums>>;
 
 /**
  * What the module of `data: { kind: module, file }` exports: loads the samples. Called once in each process, which must
@@ -20,3 +23,107 @@ export type ModelFactory<Options extends object = Readonly<Record<string, unknow
 export type DataFactory<Options extends object = Readonly<Record<string, unknown>>> = (
   options: Options,
 ) => DataSet | Promise<DataSet>;
+
+/** What an optimizer of a user's may follow. */
+export interface OptimizerContext {
+  /** The job's, warm-up and all: hand it to the last part, such as `scaleByLearningRate(learningRate)`. */
+  readonly learningRate: Schedule;
+  /** Of the whole run. */
+  readonly totalSteps: number;
+}
+
+/**
+ * What the module of `optimizer: { kind: module, file }` exports: makes a transformation of gradients, means over all
+ * ranks, into updates that are added to the parameters. Called in each rank's thread.
+ *
+ * @example export default (({ learningRate }) => chain(scaleByAdam({}), scaleByLearningRate(learningRate))) satisfies
+ * OptimizerFactory;
+ */
+export type OptimizerFactory<Options extends object = Readonly<Record<string, unknown>>> = (
+  context: OptimizerContext,
+  options: Options,
+) => GradientTransformation<unknown> | Promise<GradientTransformation<unknown>>;
+
+/** What a schedule of a user's goes by. */
+export interface ScheduleContext {
+  /** `learningRate.peak` and `learningRate.final` of the job. */
+  readonly peak: number;
+  readonly final: number;
+  /** Of the run after its warm-up, which the job adds. */
+  readonly steps: number;
+}
+
+/**
+ * What the module of `learningRate.schedule` exports: gives the rate of each step after the warm-up, a number or a
+ * traced function of the step (i32 scalar, from 0) to an f32 scalar.
+ */
+export type ScheduleFactory<Options extends object = Readonly<Record<string, unknown>>> = (
+  context: ScheduleContext,
+  options: Options,
+) => Schedule | Promise<Schedule>;
+
+/** What the exchange of a user's may go by. */
+export interface CompressionContext {
+  readonly ranks: number;
+}
+
+/**
+ * What the module of `compression: { kind: module, file }` exports: makes a codec, whose payloads are added or gathered
+ * as it declares, or an aggregator that does it all.
+ */
+export type CompressionFactory<Options extends object = Readonly<Record<string, unknown>>> = (
+  context: CompressionContext,
+  options: Options,
+) => Aggregator | Codec | Promise<Aggregator | Codec>;
+
+/** What a metric of a user's is computed from: a batch of held-out samples. */
+export interface Judged {
+  /** What the model gives for its inputs, f32 `[B, …, classes]` of classifiers. */
+  readonly logits: Tensor;
+  readonly batch: LabelledBatch;
+}
+
+/** Figures by which a run is judged beside those of its model. */
+export interface OwnMetrics {
+  /**
+   * A number for each row of a batch, by name: `[B]` or `[B, …]` of any dtype. Rows that only fill the batch up are left
+   * out, the others are added up over all batches and ranks. Traced.
+   */
+  rows(judged: Judged): Readonly<Record<string, Tensor>>;
+  /**
+   * The figures: ratios of these sums, and of those that the model has anyway: `count`, `lossSum` and, of classes,
+   * `correct`.
+   */
+  readonly metrics: Readonly<Record<string, Ratio>>;
+}
+
+/** What the module of `metrics: { kind: module, file }` exports. Called in each rank's thread. */
+export type MetricsFactory<Options extends object = Readonly<Record<string, unknown>>> = (
+  task: Task,
+  options: Options,
+) => OwnMetrics | Promise<OwnMetrics>;
+
+/** The run that callbacks are called for. */
+export interface RunControl {
+  /** Let the run end after the step at hand, and save. */
+  stop(): void;
+}
+
+/**
+ * Functions that are called when something happens in a run, in the one process that keeps its record. A promise is
+ * awaited before the next call, not before the next step. What throws stops the run after the step at hand, saved.
+ */
+export interface Callbacks {
+  onStart?(event: StartEvent): void | Promise<void>;
+  onStep?(event: StepEvent): void | Promise<void>;
+  onEvaluation?(event: EvaluationEvent): void | Promise<void>;
+  onCheckpoint?(event: CheckpointEvent): void | Promise<void>;
+  /** The run waits for it. */
+  onEnd?(event: EndEvent): void | Promise<void>;
+}
+
+/** What the module of `callbacks: { kind: module, file }` exports. Called once for a run. */
+export type CallbacksFactory<Options extends object = Readonly<Record<string, unknown>>> = (
+  run: RunControl,
+  options: Options,
+) => Callbacks | Promise<Callbacks>;

@@ -1,22 +1,29 @@
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { excerpt } from "@skein/tensor-core/backend";
-import { ModuleError } from "../errors.ts";
+import { ConfigError, ModuleError } from "../errors.ts";
 import type { ModuleJob } from "../job.ts";
+import { definitionOf } from "./define.ts";
+import { type ModuleKey, moduleKeys } from "./module-keys.ts";
 import { importWatched } from "./module-links.ts";
+import { keysOf, type SchemaIssue } from "./standard-schema.ts";
 import { userError } from "./user-error.ts";
 
 /** A function that a module of a user's exports. */
 type Factory = (...args: readonly unknown[]) => unknown;
 
+/** What errors call the module of a key. */
+export const moduleName = (key: ModuleKey, { file }: Pick<ModuleJob, "file">): string => `${key}.file ${file}`;
+
 /**
- * Load the module of a job's `model` or `data`.
+ * Load the module that a job names.
  *
- * @param key of the job, for errors: `model` or `data`.
- * @throws ModuleError when it cannot be loaded, or does not export a function under the name asked for.
+ * @throws ModuleError when it cannot be loaded, does not export a function under the name asked for, or exports what
+ * another key of the job is for.
  */
-export const loadModule = async (key: "model" | "data", { file, export: name }: ModuleJob): Promise<Factory> => {
-  const what = `${key}.file ${file}`;
+export const loadModule = async (key: ModuleKey, { file, export: name }: ModuleJob): Promise<Factory> => {
+  const what = moduleName(key, { file });
+  const { parameters, helper } = moduleKeys[key];
   const exports = await importWatched(pathToFileURL(file).href).catch((error: unknown) => {
     throw userError(error, `${what} cannot be loaded`, dirname(file));
   });
@@ -25,25 +32,83 @@ export const loadModule = async (key: "model" | "data", { file, export: name }: 
     const functions = Object.keys(exports).filter((each) => typeof exports[each] === "function");
     const cure =
       functions.length === 0
-        ? `write: export default (${key === "model" ? "task, options" : "options"}) => …`
+        ? `write: export default ${parameters} => …`
         : `set ${key}.export to one of the functions that it exports: ${functions.join(", ")}`;
     throw new ModuleError(
       `${what}: its export ${excerpt(name)} is ${factory === undefined ? "not there" : excerpt(factory)}, but must be a function; ${cure}`,
     );
   }
+  const defined = definitionOf(factory);
+  if (defined !== undefined && defined.key !== key)
+    throw new ModuleError(
+      `${what}: its export ${excerpt(name)} was made by ${moduleKeys[defined.key].helper}, which is for ${defined.key}, but stands under ${key}; name the module under ${defined.key}, or make it by ${helper}`,
+    );
   return factory as Factory;
 };
 
-/** What a factory makes, awaited. @throws ModuleError for what it throws. */
-export const callFactory = async (
-  key: "model" | "data",
-  { file }: ModuleJob,
-  factory: Factory,
-  ...args: readonly unknown[]
-): Promise<unknown> => {
+/** Options as a factory takes them, or what its schema finds wrong with them. */
+type OptionsOutcome =
+  | { readonly options: Readonly<Record<string, unknown>> }
+  | { readonly issues: readonly SchemaIssue[] };
+
+/** Let the schema of a factory, where it has one, look at the options of a job. @throws ModuleError where it throws. */
+const checkedOptions = async (factory: Factory, options: ModuleJob["options"], what: string, folder: string) => {
+  const schema = definitionOf(factory)?.options;
+  if (schema === undefined) return { options } satisfies OptionsOutcome;
   try {
-    return await factory(...args);
+    const outcome = await schema["~standard"].validate(options);
+    return (outcome.issues === undefined ? { options: outcome.value } : { issues: outcome.issues }) as OptionsOutcome;
   } catch (error) {
-    throw userError(error, `${key}.file ${file}`, dirname(file));
+    throw userError(error, `${what}: the schema of its options`, folder);
+  }
+};
+
+/** What a job says of an option, as far down as it says anything. */
+const valueAt = (options: unknown, keys: readonly string[]): unknown =>
+  keys.reduce<unknown>((value, key) => (value as Readonly<Record<string, unknown>> | undefined | null)?.[key], options);
+
+const faultLine = (key: ModuleKey, options: ModuleJob["options"], issue: SchemaIssue): string => {
+  const keys = keysOf(issue);
+  const value = valueAt(options, keys);
+  return `${[key, "options", ...keys].join(".")} is ${value === undefined ? "not given" : excerpt(value)}: ${issue.message.split("\n")[0]}; change it`;
+};
+
+/** Of the faults of a module's options, so many are told. */
+const mostFaults = 10;
+
+/**
+ * Require that the options of a job are what the module wants.
+ *
+ * @param placeOf says where a key of the job stands.
+ * @throws ConfigError with a line for each fault, as for keys of ours; ModuleError where the schema throws.
+ */
+export const requireOptions = async (
+  key: ModuleKey,
+  module: ModuleJob,
+  factory: Factory,
+  placeOf: (path: readonly string[]) => string | undefined = () => undefined,
+): Promise<Readonly<Record<string, unknown>>> => {
+  const outcome = await checkedOptions(factory, module.options, moduleName(key, module), dirname(module.file));
+  if (!("issues" in outcome)) return outcome.options;
+  throw new ConfigError(
+    outcome.issues.slice(0, mostFaults).map((issue) => {
+      const place = placeOf([...key.split("."), "options", ...keysOf(issue)]);
+      return `${place === undefined ? "" : `${place}: `}${faultLine(key, module.options, issue)}`;
+    }),
+  );
+};
+
+/**
+ * What a module makes: its factory called with `args` and then the job's options, awaited.
+ *
+ * @throws ModuleError for what it throws, ConfigError for options that its schema does not take.
+ */
+export const makeOwn = async (key: ModuleKey, module: ModuleJob, ...args: readonly unknown[]): Promise<unknown> => {
+  const factory = await loadModule(key, module);
+  const options = await requireOptions(key, module, factory);
+  try {
+    return await factory(...args, options);
+  } catch (error) {
+    throw userError(error, moduleName(key, module), dirname(module.file));
   }
 };

@@ -1,4 +1,4 @@
-import type { Augmentation, Records } from "@skein/data";
+import type { Augmentation, Samples } from "@skein/data";
 import type { TensorSpec } from "@skein/tensor-core";
 
 /**
@@ -8,10 +8,10 @@ import type { TensorSpec } from "@skein/tensor-core";
 export type Prediction = "classes" | "bytes" | "tokens" | "values";
 
 /** Samples to learn from and samples to judge by. */
-export interface DataSet {
+export interface DataSet<Of extends Samples = Samples> {
   /** With a field `inputs` and a field `labels`; further fields reach the model too. */
-  readonly train: Records;
-  readonly test: Records;
+  readonly train: Of;
+  readonly test: Of;
   readonly predicts: Prediction;
   /** How many classes, bytes or tokens there are to choose from: the width of the logits. None for values. */
   readonly classes?: number | undefined;

@@ -1,4 +1,4 @@
-import type { LabelledBatch, Metrics, Model } from "@skein/models";
+import type { LabelledBatch, Metrics, Model, Ratio } from "@skein/models";
 import {
   customGradient,
   flattenTree,
@@ -15,6 +15,7 @@ import { expandCompositions, isUsersOperator, replay } from "@skein/tensor-core/
 import { ModuleError } from "../errors.ts";
 import { evaluationBatch } from "../evaluate.ts";
 import type { Job } from "../job.ts";
+import { requireSmoothing, withSmoothing } from "../label-smoothing.ts";
 import { meshOf, numBatchParts, samplesAtOnce } from "../mesh.ts";
 import { batchSpecs, type DataSet } from "./task.ts";
 
@@ -31,6 +32,7 @@ export interface TracedModel {
    */
   readonly pullback?: Traced;
   readonly evaluate: Traced;
+  readonly metrics?: Readonly<Record<string, Ratio>>;
 }
 
 /** Whether derivatives of the user's own are in a function: with values that carry one, or in operators. */
@@ -38,18 +40,24 @@ const hasOwnDerivatives = ({ graph, hasOwnDerivatives: marked }: Traced): boolea
   marked || graph.nodes.some(({ op }) => isUsersOperator(op));
 
 /** The graph with the user's operators as what they are composed of: their definitions are functions, too. */
-const plain = ({ graph, ...trees }: Traced): Traced => {
-  const composed: Graph = expandCompositions(graph, () => false);
-  const own = composed.nodes.find(({ op }) => isUsersOperator(op));
+const composed = ({ graph, ...trees }: Traced): Traced => {
+  const expanded: Graph = expandCompositions(graph, () => false);
+  const own = expanded.nodes.find(({ op }) => isUsersOperator(op));
   if (own !== undefined)
     throw new ModuleError(
       `train(): model: its operator ${own.op} has kernels and no composition, and kernels are functions that cannot go to the threads of ranks; give it a composition, or put the model into a module and name it: { kind: "module", file }`,
     );
-  return { ...trees, graph: composed };
+  return { ...trees, graph: expanded };
 };
 
-/** Trace a model for each rank's part of a job's batches. @throws what the model's functions throw. */
-export const traceModel = (model: Model, { train, test }: Pick<DataSet, "train" | "test">, job: Job): TracedModel => {
+/**
+ * Trace a model for each rank's part of a job's batches.
+ *
+ * @throws what the model's functions throw; ConfigError where its loss does not do what the job says of it.
+ */
+export const traceModel = (plain: Model, { train, test }: Pick<DataSet, "train" | "test">, job: Job): TracedModel => {
+  requireSmoothing(plain, { train }, job);
+  const model = withSmoothing(plain, job);
   const mesh = meshOf(job);
   const key = randomKey(0) as unknown as Tensor;
   const init = trace((own: Tensor) => model.init(own), [key], { mesh });
@@ -77,10 +85,11 @@ export const traceModel = (model: Model, { train, test }: Pick<DataSet, "train" 
     { mesh },
   );
   return {
-    init: plain(init),
-    loss: plain(loss),
-    ...(hasOwnDerivatives(loss) && { pullback: plain(pullback) }),
-    evaluate: plain(evaluate),
+    init: composed(init),
+    loss: composed(loss),
+    ...(hasOwnDerivatives(loss) && { pullback: composed(pullback) }),
+    evaluate: composed(evaluate),
+    ...(plain.metrics !== undefined && { metrics: plain.metrics }),
   };
 };
 
@@ -91,7 +100,7 @@ const call = <Result>({ graph, outputs }: Traced, ...args: readonly unknown[]): 
  * The model of those graphs, for batches of the job's shapes. It has no `apply`: training asks for the loss and for the
  * metrics.
  */
-export const modelOf = ({ init, loss, pullback, evaluate }: TracedModel): Model => {
+export const modelOf = ({ init, loss, pullback, evaluate, metrics }: TracedModel): Model => {
   type LossArguments = readonly [params: unknown, state: unknown, batch: LabelledBatch, key: Tensor | undefined];
   // What the pullback computes again of the loss is computed once: equal nodes are merged.
   const lossOf = (...args: LossArguments): readonly [Tensor, unknown] => call(loss, ...args);
@@ -110,5 +119,6 @@ export const modelOf = ({ init, loss, pullback, evaluate }: TracedModel): Model 
     },
     loss: (params, state, batch, { key }) => differentiable(params, state, batch, key),
     evaluate: (params, state, batch) => call<Metrics>(evaluate, params, state, batch),
+    ...(metrics !== undefined && { metrics }),
   };
 };

@@ -19,6 +19,7 @@ import {
 import type { BucketedPlan, ExchangePlan } from "./exchange-plan.ts";
 import { buildCompression } from "../build-exchange.ts";
 import type { Job } from "../job.ts";
+import { trainedOf } from "../frozen.ts";
 import { type Parts, stateSpecs } from "../train-state.ts";
 import { everyRankAxis, expertAxis, replicasAxisOf } from "../mesh.ts";
 import { type Agree, agreement } from "./agree.ts";
@@ -96,7 +97,7 @@ export interface Decision {
  */
 export const decidePlan = (job: Job, unplanned: Parts, times: ExchangeTimes): Decision => {
   const { dense, allReduce, allGather, slowdown } = times;
-  const specs = specsByPath(stateSpecs(unplanned).params);
+  const specs = specsByPath(trainedOf(unplanned, stateSpecs(unplanned).params));
   const { compression, ranks } = job;
   const apart = replicasAxisOf(unplanned);
   const isAlone = isAloneOn(unplanned);
@@ -154,7 +155,7 @@ const idleBuckets = (
  */
 export const planTogether = async (input: ProfileInput): Promise<AgreedPlan> => {
   const { job, parts, backend, communicators } = input;
-  const { params } = stateSpecs(parts);
+  const params = trainedOf(parts, stateSpecs(parts).params);
   const axis = everyRankAxis(parts.mesh);
   const agree = agreement(backend, communicators, axis);
   try {

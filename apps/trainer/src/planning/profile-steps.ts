@@ -1,5 +1,6 @@
 import { bucketPerTensor, identityCompressor } from "@skein/compressors";
-import { gatherBatch, type Records, trainingBatches } from "@skein/data";
+import type { Samples } from "@skein/data";
+import { Prefetcher } from "@skein/data/node";
 import {
   type Backend,
   type BucketPlan,
@@ -15,6 +16,7 @@ import {
 import { CompiledSteps } from "../compiled-steps.ts";
 import type { Curvature } from "../curvature.ts";
 import type { Job } from "../job.ts";
+import { trainedOf } from "../frozen.ts";
 import { batchPartOf, placeOf } from "../mesh.ts";
 import { type DeviceState, initState, type Parts } from "../train-state.ts";
 
@@ -27,7 +29,7 @@ export interface ProfileInput {
   readonly backend: Backend;
   readonly communicators: Communicators;
   readonly rank: number;
-  readonly train: Records;
+  readonly train: Samples;
 }
 
 /** What a few steps of a job have shown. */
@@ -36,7 +38,7 @@ export interface ProfiledSteps {
   readonly spans: readonly (readonly Span[])[];
   /** Of gradients: a tensor each. */
   readonly buckets: BucketPlan;
-  /** Its parameters have the specs of the job's. */
+  /** Those that are trained; they have the specs of the job's. */
   readonly params: unknown;
 }
 
@@ -67,7 +69,8 @@ export const profileSteps = async (
   const initial = jit(initState(parts), backend, { mesh: parts.mesh, place: placeOf(job, rank), communicators });
   const fresh = (await initial(randomKey(job.seed) as never)) as unknown as DeviceState;
   initial.release();
-  const buckets = bucketPerTensor(fresh.params);
+  const params = trainedOf(parts, fresh.params);
+  const buckets = bucketPerTensor(params);
   // Lanes in turn: a lane has room for 64 requests, and whoever finds it full waits, which would be taken for
   // computation.
   const dense: Parts = {
@@ -89,17 +92,20 @@ export const profileSteps = async (
     spanSink,
   });
   const spans: (readonly Span[])[] = [];
-  const batches = trainingBatches(train.count, { batchSize: job.batch, seed: job.seed, ...batchPartOf(job, rank) });
-  for (let step = 0; step < warmUpSteps + numSteps; step++) {
-    const { indices } = batches.next().value;
-    const begin = spanSink.spans.length;
-    const result = await steps.run(step, state, gatherBatch(train, indices));
-    state = result.state;
-    for (const array of [result.loss, result.finite, result.skipped, result.update]) backend.free(array);
-    if (step >= warmUpSteps) spans.push(spanSink.spans.slice(begin));
+  const batches = new Prefetcher(train, { batchSize: job.batch, seed: job.seed, ...batchPartOf(job, rank) });
+  try {
+    for (let step = 0; step < warmUpSteps + numSteps; step++) {
+      const { batch } = await batches.next();
+      const begin = spanSink.spans.length;
+      const result = await steps.run(step, state, batch);
+      state = result.state;
+      for (const array of [result.loss, result.finite, result.skipped, result.update]) backend.free(array);
+      if (step >= warmUpSteps) spans.push(spanSink.spans.slice(begin));
+    }
+  } finally {
+    await batches.close();
   }
   steps.release();
-  const { params } = fresh;
   for (const leaf of flattenTree<DeviceArray>(state).leaves) backend.free(leaf);
   return { spans, buckets, params };
 };

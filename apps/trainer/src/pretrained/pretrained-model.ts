@@ -1,8 +1,8 @@
 import type { Model } from "@skein/models";
-import { modelOf } from "@skein/pretrained";
+import { modelOf, withNewHead } from "@skein/pretrained";
 import { randomKey, SkeinError, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
 import { ConfigError } from "../errors.ts";
-import type { MemoryJob, PretrainedJob } from "../job.ts";
+import type { Job, MemoryJob, PretrainedJob } from "../job.ts";
 import type { Task } from "../modules/task.ts";
 
 /** Of one batch of one sample: how many scores the model gives, and for how many positions. */
@@ -40,8 +40,23 @@ const requireTask = (model: Model, { config }: PretrainedJob, { inputs, labels, 
   throw new ConfigError([
     isText
       ? `${what} knows ${width} tokens, but those of this data go up to ${classes! - 1}; use the tokenizer that it was trained with, or weights: none with a config.json of vocab_size: ${classes}`
-      : `${what} tells ${width} classes, but the data has ${classes}; use a config.json with num_labels: ${classes} and weights: none, or data of ${width} classes`,
+      : `${what} tells ${width} classes, but the data has ${classes}; give it a new head with head: new, or use data of ${width} classes`,
   ]);
+};
+
+/**
+ * The same job with the configuration of a model that tells the classes of the data, where it asks for a new head.
+ *
+ * @throws PretrainedError for a model that has no head for classes, ConfigError for data without classes.
+ */
+export const withHeadFor = (job: Job, { predicts, classes }: Task): Job => {
+  const { model } = job;
+  if (model.kind !== "pretrained" || model.head === undefined) return job;
+  if (predicts !== "classes")
+    throw new ConfigError([
+      `model.head: a new head tells classes, but the labels of this data are ${predicts}; leave it out, or use data with a class for each sample`,
+    ]);
+  return { ...job, model: { ...model, config: withNewHead(model.config ?? {}, classes!) } };
 };
 
 /**

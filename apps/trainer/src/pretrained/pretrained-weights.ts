@@ -1,4 +1,4 @@
-import { loadPretrained } from "@skein/pretrained/node";
+import { loadBody, loadPretrained } from "@skein/pretrained/node";
 import type { NdArray } from "@skein/tensor-core";
 import { leavesByPath } from "@skein/tensor-core/backend";
 import type { Job } from "../job.ts";
@@ -14,6 +14,10 @@ export const pretrainedWeights = async (job: Job): Promise<((path: string) => Nd
   const { model } = job;
   if (model.kind !== "pretrained" || model.weights === "none") return undefined;
   if (job.transport !== "threads") await requireSamePretrained(job);
+  if (model.head === "new") {
+    const body = await loadBody(model.folder, model.config!);
+    return (path) => body.get(path.replace(/^model\./, "state."));
+  }
   const { params, state } = await loadPretrained(model.folder);
   const arrays = leavesByPath<NdArray>({ params, model: state });
   return (path) => arrays.get(path);

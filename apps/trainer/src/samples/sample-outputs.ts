@@ -1,10 +1,11 @@
-import { gatherBatch, type Records } from "@skein/data";
-import type { Model } from "@skein/models";
+import type { Samples } from "@skein/data";
+import { readBatch } from "@skein/data/node";
 import { type Backend, type DeviceArray, jit, type Tensor } from "@skein/tensor-core";
 import type { Learnt } from "../evaluate.ts";
 import { compileNextLogits } from "../generate/next-logits.ts";
 import { sampleToken } from "../generate/sample-token.ts";
-import type { Prediction } from "../modules/task.ts";
+import type { TextModel } from "../generate/text-model.ts";
+import type { DataSet } from "../modules/task.ts";
 
 /** What a model makes of one held-out sample. */
 export type SampleOutput =
@@ -33,6 +34,9 @@ export type SampleOutput =
       readonly continuation: readonly number[];
     };
 
+/** A model, and whether it goes on from keys and values: see `TextModel`. */
+type ShownModel = Pick<TextModel, "model" | "goesOn">;
+
 /** Numbers of one sample that are told. */
 const mostValues = 8;
 /** Tokens that a text is continued by. */
@@ -60,25 +64,24 @@ const mostProbable = (logits: readonly number[]): { readonly predicted: number; 
 /**
  * Compile what shows the outputs of a model for held-out samples. It reads the state and changes nothing of it.
  *
- * Cost: a forward pass for all samples; for text, one for each of up to 64 tokens of each sample.
+ * Cost: a forward pass for all samples; for text, one for each of up to 64 tokens of each sample, over one position where the model goes on.
  *
  * @param numSamples that are shown, evenly over all.
  */
-export const makeSampleOutputs = (
-  model: Model,
+export const makeSampleOutputs = async (
+  { model, goesOn }: ShownModel,
   backend: Backend,
-  records: Records,
-  predicts: Prediction,
+  { test, predicts }: Pick<DataSet, "test" | "predicts">,
   numSamples: number,
-): SampleOutputs => {
-  const indices = spreadSamples(records.count, numSamples);
-  if (predicts === "bytes" || predicts === "tokens") return textOutputs(model, backend, records, indices);
+): Promise<SampleOutputs> => {
+  const indices = spreadSamples(test.count, numSamples);
+  if (predicts === "bytes" || predicts === "tokens") return textOutputs({ model, goesOn }, backend, test, indices);
   const compiled = jit(
     (params: unknown, state: unknown, inputs: Tensor) => model.apply(params, state, inputs, { train: false })[0],
     backend,
     { name: "outputs of samples" },
   ) as unknown as ((...args: unknown[]) => Promise<DeviceArray>) & { release(): void };
-  const { inputs, labels } = gatherBatch(records, Int32Array.from(indices));
+  const { inputs, labels } = await readBatch(test, indices);
   const wanted = labels!.toNumbers();
   const perLabel = wanted.length / Math.max(1, indices.length);
   const show = async ({ params, model: state }: Learnt): Promise<SampleOutput[]> => {
@@ -99,24 +102,31 @@ export const makeSampleOutputs = (
 };
 
 /** The first half of each sample, continued by its most probable tokens. */
-const textOutputs = (model: Model, backend: Backend, records: Records, indices: readonly number[]): SampleOutputs => {
-  const [length] = records.fields["inputs"]!.shape as [number];
+const textOutputs = (
+  model: ShownModel,
+  backend: Backend,
+  texts: Samples,
+  indices: readonly number[],
+): SampleOutputs => {
+  const [length] = texts.fields["inputs"]!.shape as [number];
   const given = Math.max(1, Math.floor(length / 2));
   const added = Math.min(mostTokens, Math.max(1, length - given));
   const logits = compileNextLogits(model, length, backend);
   const show = async ({ params, model: state }: Learnt): Promise<SampleOutput[]> => {
     const results: SampleOutput[] = [];
+    const next = logits.on(params, state);
     for (const index of indices) {
-      const { inputs, labels } = gatherBatch(records, Int32Array.of(index));
+      const { inputs, labels } = await readBatch(texts, [index]);
       const prompt = inputs!.toNumbers().slice(0, given);
       const truth = labels!.toNumbers().slice(given - 1, given - 1 + added);
       const continuation: number[] = [];
       while (continuation.length < added) {
-        const scores = await logits.of(params, state, [...prompt, ...continuation]);
+        const scores = await next.of([...prompt, ...continuation]);
         continuation.push(sampleToken(scores, { temperature: 0 }, 0));
       }
       results.push({ kind: "text", index, prompt, truth, continuation });
     }
+    next.release();
     return results;
   };
   return { show, release: () => logits.release() };

@@ -7,7 +7,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { DataSet } from "../modules/task.ts";
 import { readSamples } from "../watch/read-samples.ts";
-import { SamplesFile, samplesFile } from "./samples-file.ts";
+import { openSamplesFile, samplesFile } from "./samples-file.ts";
 import { type SampleOutput, spreadSamples } from "./sample-outputs.ts";
 
 let folder: string;
@@ -44,7 +44,7 @@ test("samples are spread evenly, none twice, and are all where there are no more
 });
 
 test("what was recorded is read, newest first; images once, from black to white", async () => {
-  const file = new SamplesFile(folder, 0, job, data);
+  const file = await openSamplesFile(folder, 0, job, data, 2);
   for (const step of [3, 6]) file.record(step, [output(0, step), output(1, 1)]);
   const { evaluations, images: shown } = await readSamples(folder);
   expect(evaluations.map(({ step, samples }) => [step, samples])).toEqual(
@@ -58,10 +58,10 @@ test("what was recorded is read, newest first; images once, from black to white"
 });
 
 test("a run that goes on forgets what came after, keeps the images, and passes over what is damaged", async () => {
-  const first = new SamplesFile(folder, 0, job, data);
+  const first = await openSamplesFile(folder, 0, job, data, 2);
   for (const step of [3, 6, 9]) first.record(step, [output(0, step)]);
   appendFileSync(join(folder, samplesFile), '{"type":"samples","step":12,"sam');
-  const second = new SamplesFile(folder, 6, job, data);
+  const second = await openSamplesFile(folder, 6, job, data, 2);
   second.record(9, [output(0, 90)]);
   appendFileSync(join(folder, samplesFile), '{"type":"samples","step":"x"}\nnull\n[]\n{"type":"samples","step":12');
   const { evaluations, images: shown } = await readSamples(folder);
@@ -72,8 +72,8 @@ test("a run that goes on forgets what came after, keeps the images, and passes o
 
 test("a text is told in letters, or by numbers where nobody knows its letters", async () => {
   const text: SampleOutput = { kind: "text", index: 0, prompt: [72, 105], truth: [33], continuation: [63] };
-  new SamplesFile(folder, 0, job, bytes).record(1, [text]);
-  new SamplesFile(folder, 1, job, { ...bytes, predicts: "tokens" }).record(2, [text]);
+  (await openSamplesFile(folder, 0, job, bytes, 1)).record(1, [text]);
+  (await openSamplesFile(folder, 1, job, { ...bytes, predicts: "tokens" }, 1)).record(2, [text]);
   const { evaluations } = await readSamples(folder);
   expect(evaluations.map(({ samples }) => samples[0])).toEqual([
     { kind: "text", index: 0, prompt: "72 105", truth: "33", continuation: "63" },

@@ -1,11 +1,11 @@
 import { appendFileSync, existsSync, renameSync } from "node:fs";
 import { join } from "node:path";
-import { byteTokenizer, gatherBatch, type Tokenizer } from "@skein/data";
-import { loadTokenizer } from "@skein/data/node";
+import { byteTokenizer, type Tokenizer } from "@skein/data";
+import { loadTokenizer, readBatch } from "@skein/data/node";
 import { copyLines } from "../copy-lines.ts";
 import type { Job } from "../job.ts";
 import type { DataSet } from "../modules/task.ts";
-import type { SampleOutput } from "./sample-outputs.ts";
+import { type SampleOutput, spreadSamples } from "./sample-outputs.ts";
 
 /** In the output folder of a run: what its model made of samples, a line for each evaluation. */
 export const samplesFile = "samples.jsonl";
@@ -38,12 +38,12 @@ export type SamplesLine =
 const mostImageBytes = 2 ** 20;
 
 /** A sample's inputs as an image, where they are one: [height, width, 1 or 3]; f32 from its least to its greatest. */
-const imageOf = ({ test }: DataSet, index: number): SampleImage | undefined => {
+const imageOf = async ({ test }: Pick<DataSet, "test">, index: number): Promise<SampleImage | undefined> => {
   const { shape } = test.fields["inputs"]!;
   const [height, width, channels] = shape as [number, number, number];
   if (shape.length !== 3 || (channels !== 1 && channels !== 3) || height * width * channels > mostImageBytes)
     return undefined;
-  const array = gatherBatch(test, Int32Array.of(index))["inputs"]!;
+  const array = (await readBatch(test, [index]))["inputs"]!;
   const values = array.toNumbers();
   let bytes = values;
   if (array.dtype !== "u8") {
@@ -53,22 +53,47 @@ const imageOf = ({ test }: DataSet, index: number): SampleImage | undefined => {
   return { width, height, channels, bytes: Buffer.from(bytes).toString("base64") };
 };
 
+/** The held-out samples that are shown, as images; none where they are no images. */
+const imagesOf = async (data: Pick<DataSet, "test">, numSamples: number): Promise<Record<string, SampleImage>> => {
+  const images: Record<string, SampleImage> = {};
+  for (const index of spreadSamples(data.test.count, numSamples)) {
+    const image = await imageOf(data, index);
+    if (image !== undefined) images[index] = image;
+  }
+  return images;
+};
+
+/** @param fromStep steps done before; what an earlier attempt told of later ones is left out. */
+export const openSamplesFile = async (
+  folder: string,
+  fromStep: number,
+  job: Pick<Job, "data">,
+  data: DataSet,
+  numSamples: number,
+): Promise<SamplesFile> => new SamplesFile(folder, fromStep, job, data.predicts, await imagesOf(data, numSamples));
+
 /** Writes `samples.jsonl`: images once, then a line for each evaluation. */
 export class SamplesFile {
   private readonly path: string;
-  private readonly data: DataSet;
+  private readonly images: Readonly<Record<string, SampleImage>>;
   private readonly tokenizer: Tokenizer | undefined;
   private hasImages = false;
 
-  /** @param fromStep steps done before; what an earlier attempt told of later ones is left out. */
-  constructor(folder: string, fromStep: number, { data: source }: Pick<Job, "data">, data: DataSet) {
+  /** @param images that samples are shown with, by their indices. */
+  constructor(
+    folder: string,
+    fromStep: number,
+    { data: source }: Pick<Job, "data">,
+    predicts: DataSet["predicts"],
+    images: Readonly<Record<string, SampleImage>>,
+  ) {
     this.path = join(folder, samplesFile);
-    this.data = data;
+    this.images = images;
     const place = "tokenizer" in source ? source.tokenizer : undefined;
     this.tokenizer =
-      data.predicts === "bytes"
+      predicts === "bytes"
         ? byteTokenizer
-        : data.predicts === "tokens" && place !== undefined
+        : predicts === "tokens" && place !== undefined
           ? loadTokenizer(place, import.meta.url)
           : undefined;
     if (!existsSync(this.path)) return;
@@ -85,14 +110,9 @@ export class SamplesFile {
   }
 
   record(step: number, samples: readonly SampleOutput[]): void {
-    if (!this.hasImages) {
-      const images = samples.flatMap(({ index }) => {
-        const image = imageOf(this.data, index);
-        return image === undefined ? [] : [[index, image] as const];
-      });
-      if (images.length > 0) this.write({ type: "images", step, images: Object.fromEntries(images) });
-      this.hasImages = true;
-    }
+    if (!this.hasImages && Object.keys(this.images).length > 0)
+      this.write({ type: "images", step, images: this.images });
+    this.hasImages = true;
     this.write({ type: "samples", step, samples: samples.map((sample) => this.told(sample)) });
   }
 

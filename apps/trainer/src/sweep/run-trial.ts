@@ -5,6 +5,7 @@ import { loadJob, type Override } from "../config.ts";
 import { describeError } from "../errors.ts";
 import { runJob } from "../run-job.ts";
 import type { Progress } from "../progress.ts";
+import { judgedBy } from "../summary.ts";
 import type { Trial } from "./sweep-file.ts";
 
 /** What became of a trial; undefined where it was stopped, and goes on another time. */
@@ -56,14 +57,13 @@ export const runTrial = async (
     });
     if (summary === undefined) return undefined;
     const ran = { steps: step, seconds: (performance.now() - began) / 1000 };
-    // Of a run that keeps its best checkpoint that one is what people go on with.
-    const { testLoss, testAccuracy, bestLoss: loss = testLoss } = summary;
+    const { loss, ...others } = judgedBy(summary);
     if (loss === null || !Number.isFinite(loss))
       return { state: "failed", ...ran, reason: `the loss on the validation samples is ${loss ?? "not finite"}` };
     return {
       state: "finished",
       loss,
-      ...(testAccuracy !== undefined && loss === testLoss && { accuracy: testAccuracy }),
+      ...others,
       ...ran,
     };
   } catch (error) {

@@ -16,10 +16,22 @@ export const ranked = (trials: readonly Trial[]): Trial[] =>
 export const valueText = (value: unknown): string =>
   printable(typeof value === "string" ? value : JSON.stringify(value));
 
-/** Trials as lines of a table, the best first. @param width columns of the terminal. */
-export const sweepTable = ({ trials }: SweepFile, width: number): string[] => {
-  const keys = Object.keys(trials[0]?.values ?? {});
-  const hasAccuracy = trials.some(({ accuracy }) => accuracy !== undefined);
+/** What became of a run: a line of a table. */
+export interface TableRow extends Pick<Trial, "loss" | "accuracy" | "seconds" | "reason"> {
+  readonly name: string;
+  /** What it set, by key; all rows have the same. */
+  readonly values: Trial["values"];
+  /** In a word. */
+  readonly state: string;
+}
+
+/** Runs as lines of a table. @param heading of their names. @param width columns of the terminal. */
+export const outcomeTable = (
+  rows: readonly TableRow[],
+  { heading, width }: { readonly heading: string; readonly width: number },
+): string[] => {
+  const keys = Object.keys(rows[0]?.values ?? {});
+  const hasAccuracy = rows.some(({ accuracy }) => accuracy !== undefined);
   const column = (heading: string, weight: number, numeric: boolean): TextColumn => ({
     heading,
     weight,
@@ -29,15 +41,15 @@ export const sweepTable = ({ trials }: SweepFile, width: number): string[] => {
   });
   return textTable(
     [
-      column("trial", 9, true),
+      column(heading, 9, heading === "trial"),
       column("held-out loss", 8, true),
       ...(hasAccuracy ? [column("accuracy", 3, true)] : []),
       ...keys.map((key) => column(printable(key), 7, false)),
       column("took", 2, true),
       column("state", 4, false),
     ],
-    ranked(trials).map(({ trial, loss, accuracy, values, seconds, state, reason }) => [
-      String(trial),
+    rows.map(({ name, loss, accuracy, values, seconds, state, reason }) => [
+      name,
       digitsText(loss, 4),
       ...(hasAccuracy ? [accuracy === undefined ? "–" : shareText(accuracy)] : []),
       ...keys.map((key) => valueText(values[key])),
@@ -47,6 +59,13 @@ export const sweepTable = ({ trials }: SweepFile, width: number): string[] => {
     width,
   );
 };
+
+/** Trials as lines of a table, the best first. @param width columns of the terminal. */
+export const sweepTable = ({ trials }: SweepFile, width: number): string[] =>
+  outcomeTable(
+    ranked(trials).map((trial) => ({ ...trial, name: String(trial.trial) })),
+    { heading: "trial", width },
+  );
 
 /**
  * The command that trains with the values of a trial on all training samples.

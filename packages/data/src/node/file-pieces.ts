@@ -5,6 +5,8 @@ import { DataError } from "../errors.ts";
 export interface OpenFile {
   readonly name: string;
   readonly sizeBytes: number;
+  /** Fill `target` with what follows from byte `begin` on. @throws DataError where the file ends before. */
+  read(begin: number, target: Uint8Array): void;
   /** What follows of it from `begin`, in pieces of a mebibyte and a last shorter one; each is valid until the next. */
   pieces(begin?: number): Generator<Uint8Array, void>;
   close(): void;
@@ -31,22 +33,24 @@ export const openFile = (path: string, cure: string): OpenFile => {
     closeSync(file);
     throw new DataError(`${path} is no regular file; ${cure}`);
   }
+  const read = (begin: number, target: Uint8Array): void => {
+    for (let filled = 0; filled < target.length; ) {
+      const count = readSync(file, target, filled, target.length - filled, begin + filled);
+      if (count === 0)
+        throw new DataError(`${path} ended after ${begin + filled} of ${stats.size} bytes while it was read; ${cure}`);
+      filled += count;
+    }
+  };
   return {
     name: path,
     sizeBytes: stats.size,
+    read,
     *pieces(begin = 0) {
       const piece = new Uint8Array(Math.min(pieceBytes, Math.max(0, stats.size - begin)));
-      for (let at = begin; at < stats.size; ) {
-        const wanted = Math.min(piece.length, stats.size - at);
-        let filled = 0;
-        while (filled < wanted) {
-          const read = readSync(file, piece, filled, wanted - filled, at + filled);
-          if (read === 0)
-            throw new DataError(`${path} ended after ${at + filled} of ${stats.size} bytes while it was read; ${cure}`);
-          filled += read;
-        }
-        at += filled;
-        yield piece.subarray(0, filled);
+      for (let at = begin; at < stats.size; at += piece.length) {
+        const part = piece.subarray(0, Math.min(piece.length, stats.size - at));
+        read(at, part);
+        yield part;
       }
     },
     close: () => closeSync(file),

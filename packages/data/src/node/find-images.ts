@@ -3,13 +3,16 @@ import { readdirSync } from "node:fs";
 import { extname, join, relative, sep } from "node:path";
 import { DataError } from "../errors.ts";
 import { filesBelow, isFolder } from "./files-below.ts";
+import type { TarEntry } from "./tar-entries.ts";
 
 /** An image of a class. */
 export interface ImageFile {
   readonly path: string;
   readonly label: number;
-  /** `file:line` of what names it, where that is a file. */
-  readonly place?: string;
+  /** Of the manifest that names it. */
+  readonly line?: number;
+  /** Which part of the file at `path` it is, where that is a tar. */
+  readonly entry?: TarEntry;
 }
 
 /** Images of classes, before any is opened; classes are mixed. */
@@ -20,6 +23,10 @@ export interface FoundImages {
   readonly test: readonly ImageFile[];
   /** Files that are no images by their names. */
   readonly others: readonly string[];
+  /** Samples without an image or a label, that are left out. */
+  readonly incomplete?: readonly string[];
+  /** The file that names them, where one does. */
+  readonly manifest?: string;
 }
 
 const extensions: ReadonlySet<string> = new Set([".avif", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"]);
@@ -37,7 +44,15 @@ const namesIn = (folder: string): string[] => {
   }
 };
 
-const isImage = (path: string): boolean => extensions.has(extname(path).toLowerCase());
+export const isImage = (path: string): boolean => extensions.has(extname(path).toLowerCase());
+
+const isNumber = (label: string): boolean => /^\d{1,9}$/.test(label);
+
+/** Classes in the order of their names; of numbers, in their order. */
+export const classesOf = (labels: ReadonlySet<string>): string[] => {
+  const names = [...labels];
+  return names.every(isNumber) ? names.sort((one, other) => Number(one) - Number(other)) : names.sort();
+};
 
 /**
  * A number in [0, 1) that a path below a folder alone decides.
@@ -51,11 +66,20 @@ export const placeOf = (use: "part" | "order", folder: string, path: string): nu
     .readUInt32BE() /
   2 ** 32;
 
-/** Classes in a mixed order, so that the first images, or the last, are some of each; it follows from names alone. */
-export const mixed = (folder: string, images: readonly ImageFile[]): ImageFile[] =>
+/**
+ * Classes in a mixed order, so that the first images, or the last, are some of each; it follows from names alone.
+ *
+ * @param nameOf an image. Default: its path.
+ */
+export const mixed = (
+  folder: string,
+  images: readonly ImageFile[],
+  nameOf: (image: ImageFile) => string = ({ path }) => path,
+): ImageFile[] =>
   images
-    .map((image) => ({ image, at: placeOf("order", folder, image.path) }))
-    .sort((a, b) => a.at - b.at || (a.image.path < b.image.path ? -1 : 1))
+    .map((image) => ({ image, name: nameOf(image) }))
+    .map((named) => ({ ...named, at: placeOf("order", folder, named.name) }))
+    .sort((a, b) => a.at - b.at || (a.name < b.name ? -1 : 1))
     .map(({ image }) => image);
 
 const classesIn = (folder: string): string[] => namesIn(folder).filter((name) => isFolder(join(folder, name)));

@@ -6,6 +6,8 @@ import { openFile } from "./file-pieces.ts";
 export interface JsonLine {
   /** `file:line`, as errors call it. */
   readonly place: string;
+  /** Its number, from 1. */
+  readonly line: number;
   /** What the line holds; undefined where it is damaged. */
   readonly value: Readonly<Record<string, unknown>> | undefined;
   /** What is wrong with it. */
@@ -73,6 +75,6 @@ const parseLine = (bytes: Uint8Array): Parsed | undefined => {
 export function* jsonLines(path: string, cure: string): Generator<JsonLine, void> {
   for (const [number, bytes] of linesOf(path, cure)) {
     const parsed = parseLine(bytes);
-    if (parsed !== undefined) yield { place: `${path}:${number}`, ...parsed };
+    if (parsed !== undefined) yield { place: `${path}:${number}`, line: number, ...parsed };
   }
 }

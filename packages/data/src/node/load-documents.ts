@@ -1,20 +1,25 @@
 import { extname } from "node:path";
 import { DataError } from "../errors.ts";
 import type { Tokenizer } from "../tokenizer.ts";
+import { isAddress, pathOf } from "./byte-source.ts";
 import { filesBelow, isFolder, someOf } from "./files-below.ts";
 import { jsonLines } from "./json-lines.ts";
+import { parquetColumn } from "./parquet-column.ts";
 import { readShared } from "./read-shared.ts";
 import { requireMemory } from "./require-memory.ts";
 
 /** Which texts there are, and what they become. */
 export interface DocumentOptions {
-  /** A file of text, one of JSON lines (`.jsonl`), a folder with such files, or several of these, in their order. */
+  /**
+   * A file of text, one of JSON lines (`.jsonl`) or of rows (`.parquet`, which may be the address of one), a folder
+   * with such files, or several of these, in their order.
+   */
   readonly file: string | readonly string[];
-  /** Key of the text in JSON lines. Default: text. */
+  /** Key of the text in JSON lines, column of it in Parquet. Default: text. */
   readonly field?: string | undefined;
   /** Stands between documents. Default: the token that ends a text, where the tokenizer has one, or an empty line. */
   readonly separator?: string | undefined;
-  /** Leave out lines that hold no text, instead of giving up. */
+  /** Leave out lines and rows that hold no text, instead of giving up. */
   readonly skipDamaged?: boolean | undefined;
   /** Default: each byte of UTF-8 is a token. */
   readonly tokenizer?: Tokenizer | undefined;
@@ -27,14 +32,18 @@ export interface Documents {
   readonly remarks: readonly string[];
 }
 
-const extensions: ReadonlySet<string> = new Set([".jsonl", ".md", ".txt"]);
-const cure = "name a file of text or of JSON lines, or a folder with such files";
+const extensions: ReadonlySet<string> = new Set([".jsonl", ".md", ".parquet", ".txt"]);
+const cure = "name a file of text, of JSON lines or of Parquet, or a folder with such files";
+
+const extensionOf = (place: string): string => extname(pathOf(place)).toLowerCase();
 
 /** @throws DataError for a folder without texts, and for no place at all. */
 const filesAt = (places: readonly string[]): string[] => {
   const files = places.flatMap((place) => {
-    if (!isFolder(place)) return [place];
-    const texts = filesBelow(place).filter((path) => extensions.has(extname(path).toLowerCase()));
+    if (isAddress(place) && extensionOf(place) !== ".parquet")
+      throw new DataError(`${pathOf(place)}: only .parquet is read by its address; download the file, and name it`);
+    if (isAddress(place) || !isFolder(place)) return [place];
+    const texts = filesBelow(place).filter((path) => extensions.has(extensionOf(path)));
     if (texts.length === 0)
       throw new DataError(`${place} holds no texts (${[...extensions].join(", ")}); put some in, or name a file`);
     return texts;
@@ -43,44 +52,70 @@ const filesAt = (places: readonly string[]): string[] => {
   return files;
 };
 
-const isJsonLines = (path: string): boolean => extname(path).toLowerCase() === ".jsonl";
+/** A line or a row, as errors call it, with its text, or what is wrong with it and what to do. */
+interface Entry {
+  readonly place: string;
+  readonly text?: string | Uint8Array;
+  readonly fault?: string;
+}
 
-/** Texts of a file, each with a string or its bytes; what is wrong with a line goes to `damaged`. */
-function* documentsOf(
+/** @param noun what holds the value. */
+const entryOf = (place: string, value: unknown, noun: string, field: string): Entry =>
+  typeof value === "string" || value instanceof Uint8Array
+    ? { place, text: value }
+    : { place, fault: `the ${noun} has a ${field} that is no string; correct it, set field` };
+
+function* lineEntries(path: string, field: string): Generator<Entry, void> {
+  for (const { place, value, fault } of jsonLines(path, cure)) {
+    if (value === undefined) yield { place, fault: `the line ${fault!}; correct it` };
+    else if (Object.hasOwn(value, field)) yield entryOf(place, value[field], "line", field);
+    else {
+      const keys = Object.keys(value).slice(0, 5).join(", ") || "none";
+      yield { place, fault: `the line has no key ${field}, but ${keys}; correct it, set field` };
+    }
+  }
+}
+
+async function* rowEntries(path: string, field: string): AsyncGenerator<Entry, void> {
+  let row = 0;
+  for await (const values of parquetColumn(path, field))
+    for (const value of values) {
+      const place = `${pathOf(path)}, row ${row++}`;
+      if (value === null || value === undefined) yield { place, fault: `the row has no ${field}; correct it` };
+      else yield entryOf(place, value, "row", field);
+    }
+}
+
+/** Texts of a file, each a string or its bytes; places of damaged entries go to `damaged`. */
+async function* documentsOf(
   path: string,
   { field = "text", skipDamaged = false }: DocumentOptions,
   damaged: string[],
-): Generator<string | Uint8Array, void> {
-  if (!isJsonLines(path)) {
+): AsyncGenerator<string | Uint8Array, void> {
+  const extension = extensionOf(path);
+  if (extension !== ".jsonl" && extension !== ".parquet") {
     yield readShared(path, cure).bytes;
     return;
   }
-  for (const { place, value, fault } of jsonLines(path, cure)) {
-    const text = value?.[field];
-    if (typeof text === "string") {
-      yield text;
-      continue;
-    }
-    const why =
-      fault ??
-      (text === undefined
-        ? `has no key ${field}, but ${Object.keys(value!).slice(0, 5).join(", ") || "none"}`
-        : `has a ${field} that is no string`);
-    if (!skipDamaged)
-      throw new DataError(
-        `${place}: the line ${why}; correct it, ${fault === undefined ? "set field, " : ""}or leave such lines out with skipDamaged: true`,
-      );
-    damaged.push(place);
+  const entries = extension === ".jsonl" ? lineEntries(path, field) : rowEntries(path, field);
+  for await (const { place, text, fault } of entries) {
+    if (text !== undefined) yield text;
+    else if (skipDamaged) damaged.push(place);
+    else throw new DataError(`${place}: ${fault!}, or leave such out with skipDamaged: true`);
   }
 }
 
 /**
- * The texts of files, of lines of JSON, or of folders of both, in their order, each a string or its bytes.
+ * The texts of files, of lines of JSON, of rows of Parquet, or of folders of these, in their order, each a string or
+ * its bytes.
  *
- * @param damaged takes the places of lines that are left out.
+ * @param damaged takes the places of lines and rows that are left out.
  * @throws DataError for files that cannot be read, and for a damaged line unless it is to be skipped.
  */
-export function* eachDocument(options: DocumentOptions, damaged: string[]): Generator<string | Uint8Array, void> {
+export async function* eachDocument(
+  options: DocumentOptions,
+  damaged: string[],
+): AsyncGenerator<string | Uint8Array, void> {
   for (const path of filesAt([options.file].flat())) yield* documentsOf(path, options, damaged);
 }
 
@@ -112,20 +147,24 @@ const inARow = <Text extends Uint8Array | Int32Array>(
   return row;
 };
 
-/** Documents with a separator between any two; empty ones are none. */
-const separated = <Text extends Uint8Array | Int32Array>(documents: Iterable<Text>, separator: Text): Text[] => {
+/** What comes one after the other, now or later. */
+type Series<Item> = Iterable<Item> | AsyncIterable<Item>;
+
+/** Documents with a separator between any two, each changed as it comes; empty ones are none. */
+const separated = async <Text extends Uint8Array | Int32Array>(
+  documents: Series<string | Uint8Array>,
+  change: (document: string | Uint8Array) => Text,
+  separator: Text,
+): Promise<Text[]> => {
   const pieces: Text[] = [];
-  for (const document of documents) {
-    if (document.length === 0) continue;
+  for await (const document of documents) {
+    const piece = change(document);
+    if (piece.length === 0) continue;
     if (pieces.length > 0) pieces.push(separator);
-    pieces.push(document);
+    pieces.push(piece);
   }
   return pieces;
 };
-
-function* each<From, To>(items: Iterable<From>, change: (item: From) => To): Generator<To, void> {
-  for (const item of items) yield change(item);
-}
 
 const paragraph = "\n\n";
 
@@ -133,13 +172,13 @@ const paragraph = "\n\n";
  * Documents one after the other, in shared memory. Each is encoded by itself, so that no token reaches from one into
  * the next. Empty ones are none.
  */
-export const joinDocuments = (
-  documents: Iterable<string | Uint8Array>,
+export const joinDocuments = async (
+  documents: Series<string | Uint8Array>,
   { separator, tokenizer }: Pick<DocumentOptions, "separator" | "tokenizer">,
-): Uint8Array | Int32Array => {
+): Promise<Uint8Array | Int32Array> => {
   if (tokenizer === undefined) {
     const bytesOf = (text: string | Uint8Array): Uint8Array => (typeof text === "string" ? encoder.encode(text) : text);
-    const [first, ...others] = separated(each(documents, bytesOf), bytesOf(separator ?? paragraph));
+    const [first, ...others] = await separated(documents, bytesOf, bytesOf(separator ?? paragraph));
     // a lone file lies in shared memory already
     if (others.length === 0 && first?.buffer instanceof SharedArrayBuffer) return first;
     return inARow(first === undefined ? [] : [first, ...others], (shared) => new Uint8Array(shared));
@@ -153,34 +192,35 @@ export const joinDocuments = (
     document.length === 0
       ? new Int32Array(0)
       : tokenizer.encode(typeof document === "string" ? document : textOf(document));
-  return inARow(separated(each(documents, tokensOf), between), (shared) => new Int32Array(shared));
+  return inARow(await separated(documents, tokensOf, between), (shared) => new Int32Array(shared));
 };
 
 /**
- * Texts of files, of lines of JSON, or of folders of both, one after the other (see `joinDocuments`).
+ * Texts of files, of lines of JSON, of rows of Parquet, or of folders of these, one after the other (see
+ * `joinDocuments`).
  *
  * @throws DataError for files that cannot be read, and for a damaged line, with file and line, unless it is to be
  * skipped.
  */
-export const loadDocuments = (options: DocumentOptions): Documents => {
+export const loadDocuments = async (options: DocumentOptions): Promise<Documents> => {
   const damaged: string[] = [];
   let count = 0;
-  function* counted(): Generator<string | Uint8Array, void> {
-    for (const document of eachDocument(options, damaged)) {
+  async function* counted(): AsyncGenerator<string | Uint8Array, void> {
+    for await (const document of eachDocument(options, damaged)) {
       count++;
       yield document;
     }
   }
-  const text = joinDocuments(counted(), options);
+  const text = await joinDocuments(counted(), options);
   if (count === 0 && damaged.length > 0)
     throw new DataError(
-      `${someOf([options.file].flat())}: none of ${damaged.length} lines holds a text; restore them, or set field to the key of the text`,
+      `${someOf([options.file].flat())}: none of ${damaged.length} lines or rows holds a text; restore them, or set field to the key of the text`,
     );
   return {
     text,
     remarks: [
       ...(count === 1 ? [] : [`${count} documents`]),
-      ...(damaged.length === 0 ? [] : [`${damaged.length} damaged lines were left out: ${someOf(damaged)}`]),
+      ...(damaged.length === 0 ? [] : [`${damaged.length} damaged lines or rows were left out: ${someOf(damaged)}`]),
     ],
   };
 };

@@ -1,21 +1,18 @@
 import { availableParallelism } from "node:os";
-import { DataError } from "../errors.ts";
+import type { Decoding, EncodedRecords, ImageSource, Samples } from "../encoded-records.ts";
 import { makeRecords, type Records } from "../records.ts";
-import { readerPackages } from "./data-packages.ts";
-import { findImages, type FoundImages, type ImageFile } from "./find-images.ts";
+import { imageDecoder, type ImageDecoder } from "./decode-image.ts";
+import { eachOf } from "./each-of.ts";
+import { findImages, type FoundImages } from "./find-images.ts";
 import { someOf } from "./files-below.ts";
-import { requirePackage } from "./optional-package.ts";
+import { damagedImage, imagePlace, imageSource, noSoundImage, readImage } from "./image-source.ts";
+import { decodingThreads, type LazyOptions, openSources } from "./open-sources.ts";
+import { findInShards, type ShardOptions } from "./find-in-shards.ts";
 import { readManifest } from "./read-manifest.ts";
 import { requireMemory } from "./require-memory.ts";
 
 /** How images of any size become samples of one. */
-export interface ImageOptions {
-  /** Rows and columns. */
-  readonly size: readonly [number, number];
-  /** Red, green and blue, or grey. */
-  readonly channels: 1 | 3;
-  /** Cut off what is too much, leave it black around, or stretch. */
-  readonly fit: "cover" | "contain" | "stretch";
+export interface ImageOptions extends Decoding {
   /** Part that is held out where nothing says which images are. */
   readonly testFraction: number;
   /** Leave out images that cannot be decoded, instead of giving up. */
@@ -25,130 +22,105 @@ export interface ImageOptions {
 }
 
 /** Samples of images, and what people should know of them. */
-export interface Images {
-  readonly train: Records;
-  readonly test: Records;
+export interface Images<Of extends Samples = Records> {
+  readonly train: Of;
+  readonly test: Of;
   readonly classes: number;
   /** A line each. */
   readonly remarks: readonly string[];
 }
 
-/** What we use of the package. */
-interface Pipeline {
-  autoOrient(): Pipeline;
-  flatten(options: { readonly background: string }): Pipeline;
-  resize(width: number, height: number, options: { readonly fit: string; readonly background: string }): Pipeline;
-  toColourspace(name: string): Pipeline;
-  raw(options: { readonly depth: "uchar" }): Pipeline;
-  toBuffer(): Promise<Uint8Array>;
-}
-type Sharp = (path: string, options: { readonly failOn: "error" }) => Pipeline;
-
-/** Decode one image. EXIF turns it, what is transparent becomes black, of an animation the first picture counts. */
-const decode = (
-  sharp: Sharp,
-  path: string,
-  { size: [rows, columns], channels, fit }: ImageOptions,
-): Promise<Uint8Array> =>
-  sharp(path, { failOn: "error" })
-    .autoOrient()
-    .flatten({ background: "black" })
-    .resize(columns, rows, { fit: fit === "stretch" ? "fill" : fit, background: "black" })
-    .toColourspace(channels === 1 ? "b-w" : "srgb")
-    .raw({ depth: "uchar" })
-    .toBuffer();
-
-/**
- * Do something with each item, so many at a time. After a failure no other is begun; of several the first in the list
- * is thrown, however long each took.
- */
-const eachOf = async <T>(
-  items: readonly T[],
-  atOnce: number,
-  work: (item: T, index: number) => Promise<void>,
-): Promise<void> => {
-  const failures = new Map<number, unknown>();
-  let next = 0;
-  const worker = async (): Promise<void> => {
-    while (next < items.length && failures.size === 0) {
-      const index = next++;
-      await work(items[index]!, index).catch((error: unknown) => failures.set(index, error));
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
-  if (failures.size > 0) throw failures.get(Math.min(...failures.keys()));
-};
-
 /** A thousand classes are not told by their names. */
 const mostClassesTold = 50;
 
+/** Decode all images of a source, before training. */
 const recordsOf = async (
-  files: readonly ImageFile[],
+  source: ImageSource,
+  decoder: ImageDecoder,
   options: ImageOptions,
-  sharp: Sharp,
   damaged: string[],
 ): Promise<Records> => {
   const { size, channels, skipDamaged } = options;
   const shape = [...size, channels];
   const each = size[0] * size[1] * channels;
   requireMemory(
-    files.length * each,
-    `${files.length} images of ${shape.join("×")}, decoded,`,
-    "use a smaller size or fewer images",
+    source.count * each,
+    `${source.count} images of ${shape.join("×")}, decoded,`,
+    "use a smaller size or fewer images, or decode them while training: cacheMegabytes bounds what is kept",
   );
-  const pixels = new Uint8Array(new SharedArrayBuffer(files.length * each));
+  const pixels = new Uint8Array(new SharedArrayBuffer(source.count * each));
   const isSound: boolean[] = [];
-  await eachOf(files, availableParallelism(), async ({ path, place }, index) => {
+  await eachOf(source.count, availableParallelism(), async (index) => {
     isSound[index] = false;
-    let bytes: Uint8Array;
     try {
-      bytes = await decode(sharp, path, options);
-    } catch (cause) {
-      const why = (cause as Error).message.split("\n")[0]!;
-      if (!skipDamaged)
-        throw new DataError(
-          `${place === undefined ? "" : `${place}: `}${path} cannot be decoded (${why}); restore it, remove it, or leave such images out with skipDamaged: true`,
-          { cause },
-        );
-      damaged.push(path);
+      const bytes = await readImage(source, index);
+      const image = await decoder.decode(bytes, options).catch((cause: Error) => {
+        throw damagedImage(source, index, cause);
+      });
+      pixels.set(image, index * each);
+    } catch (error) {
+      if (!skipDamaged) throw error;
+      damaged.push(imagePlace(source, index));
       return;
     }
-    pixels.set(bytes, index * each);
     isSound[index] = true;
   });
   let count = 0;
-  const labels = new Int32Array(new SharedArrayBuffer(4 * files.length));
-  for (const [index, { label }] of files.entries()) {
+  const labels = new Int32Array(new SharedArrayBuffer(4 * source.count));
+  for (const [index, label] of source.labels.entries()) {
     if (!isSound[index]!) continue;
     if (count !== index) pixels.copyWithin(count * each, index * each, (index + 1) * each);
     labels[count++] = label;
   }
-  if (count === 0)
-    throw new DataError(`${files[0]!.path}: none of ${files.length} images can be decoded; restore them`);
+  if (count === 0) throw noSoundImage(source, source.count);
   return makeRecords(count, {
     inputs: { bytes: pixels, offsetBytes: 0, strideBytes: each, dtype: "u8", shape },
     labels: { bytes: new Uint8Array(labels.buffer), offsetBytes: 0, strideBytes: 4, dtype: "i32", shape: [] },
   });
 };
 
+const remarksOn = (
+  { classes, others, incomplete = [] }: FoundImages,
+  { train, test }: Pick<Images<Samples>, "train" | "test">,
+  further: readonly string[],
+): string[] => [
+  `${train.count} images to learn from, ${test.count} to judge by, of ${classes.length} classes: ${classes.length <= mostClassesTold ? classes.join(", ") : someOf(classes)}`,
+  ...further,
+  ...(incomplete.length === 0
+    ? []
+    : [`${incomplete.length} samples without an image or a label were left out: ${someOf(incomplete)}`]),
+  ...(others.length === 0 ? [] : [`${others.length} files are no images: ${someOf(others)}`]),
+];
+
 /** Images that were found, decoded by package `sharp` into shared memory; see `loadImageFolder`. */
 const loadImages = async (found: FoundImages, options: ImageOptions): Promise<Images> => {
-  const sharp = requirePackage(readerPackages.images, options.from) as Sharp;
+  const decoder = imageDecoder(options.from);
   const damaged: string[] = [];
-  const train = await recordsOf(found.train, options, sharp, damaged);
-  const test = await recordsOf(found.test, options, sharp, damaged);
-  return {
-    train,
-    test,
-    classes: found.classes.length,
-    remarks: [
-      `${train.count} images to learn from, ${test.count} to judge by, of ${found.classes.length} classes: ${found.classes.length <= mostClassesTold ? found.classes.join(", ") : someOf(found.classes)}`,
-      ...(damaged.length === 0
-        ? []
-        : [`${damaged.length} damaged images were left out: ${someOf(damaged.toSorted())}`]),
-      ...(found.others.length === 0 ? [] : [`${found.others.length} files are no images: ${someOf(found.others)}`]),
-    ],
-  };
+  const recordsIn = (files: FoundImages["train"]): Promise<Records> =>
+    recordsOf(imageSource(files, found.manifest), decoder, options, damaged);
+  const train = await recordsIn(found.train);
+  const test = await recordsIn(found.test);
+  const left =
+    damaged.length === 0 ? [] : [`${damaged.length} damaged images were left out: ${someOf(damaged.toSorted())}`];
+  return { train, test, classes: found.classes.length, remarks: remarksOn(found, { train, test }, left) };
+};
+
+/** Images that were found, to be decoded by package `sharp` while batches are taken; see `openImageFolder`. */
+const openImages = async (found: FoundImages, options: ImageOptions & LazyOptions): Promise<Images<EncodedRecords>> => {
+  const sources = [found.train, found.test].map((files) => imageSource(files, found.manifest));
+  const unread: string[] = [];
+  const [train, test] = (await openSources(sources, imageDecoder(options.from), options, unread)) as [
+    EncodedRecords,
+    EncodedRecords,
+  ];
+  const { cache, decodesAtOnce } = train.images;
+  const further = [
+    `images are decoded beside training, ${decodesAtOnce} of each rank at once, on ${decodingThreads()} threads of a process (environment variable UV_THREADPOOL_SIZE); the cache has room for ${cache.capacity} of ${train.count + test.count}`,
+    ...(unread.length === 0
+      ? []
+      : [`${unread.length} images cannot be read, and others take their places: ${someOf(unread.toSorted())}`]),
+  ];
+  return { train, test, classes: found.classes.length, remarks: remarksOn(found, { train, test }, further) };
 };
 
 /**
@@ -175,3 +147,53 @@ export const loadImageManifest = async ({
   ...options
 }: ImageOptions & { readonly file: string }): Promise<Images> =>
   loadImages(readManifest(file, options.testFraction), options);
+
+/**
+ * The samples of `loadImageFolder`, but each is decoded when a batch needs it, by the thread that assembles batches
+ * (`Prefetcher`, `readEvaluationBatches`). Damaged images show late: where they are to be skipped, the next sound one
+ * takes the place of each, so that the number of samples stays.
+ *
+ * Cost: here each image is read once, for a digest; then each is read and decoded in every epoch, but for those that
+ * the cache keeps. A path, a label and a word of each image stay in memory, and what the cache may hold.
+ * @throws DataError as `loadImageFolder`, but for an image that cannot be read instead of one that cannot be decoded;
+ * and where there is no room for the cache.
+ */
+export const openImageFolder = async ({
+  folder,
+  ...options
+}: ImageOptions & LazyOptions & { readonly folder: string }): Promise<Images<EncodedRecords>> =>
+  openImages(findImages(folder, options.testFraction), options);
+
+/**
+ * Images that a file names (see `readManifest`), as `openImageFolder` gives them.
+ *
+ * @throws DataError for a damaged line, too, with file and line.
+ */
+export const openImageManifest = async ({
+  file,
+  ...options
+}: ImageOptions & LazyOptions & { readonly file: string }): Promise<Images<EncodedRecords>> =>
+  openImages(readManifest(file, options.testFraction), options);
+
+/**
+ * Images in shards of WebDataset (see `findInShards`), as `loadImageFolder` gives them.
+ *
+ * @throws DataError for damaged shards, and samples without an image or a label, too.
+ */
+export const loadImageShards = async ({
+  shards,
+  ...options
+}: ImageOptions & { readonly shards: ShardOptions }): Promise<Images> =>
+  loadImages(await findInShards(shards, options), options);
+
+/**
+ * Images in shards of WebDataset (see `findInShards`), as `openImageFolder` gives them. Of shards on web servers each
+ * image that the cache has not is a request.
+ *
+ * @throws DataError for damaged shards, and samples without an image or a label, too.
+ */
+export const openImageShards = async ({
+  shards,
+  ...options
+}: ImageOptions & LazyOptions & { readonly shards: ShardOptions }): Promise<Images<EncodedRecords>> =>
+  openImages(await findInShards(shards, options), options);

@@ -1,4 +1,4 @@
-import { batchLayout, type Records } from "../records.ts";
+import { batchLayout, type SampleSpecs } from "../records.ts";
 
 /** Words of the control block. `produced` and `consumed` count batches. */
 export const controlWord = { produced: 0, consumed: 1, closed: 2 } as const;
@@ -9,15 +9,18 @@ export interface Slots {
   readonly bytes: Uint8Array<SharedArrayBuffer>;
   readonly slotBytes: number;
   readonly count: number;
+  /** Of the batch in each slot, how many images were decoded before, and kept. */
+  readonly kept: Int32Array<SharedArrayBuffer>;
 }
 
-export const makeSlots = (records: Records, batchSize: number, count: number): Slots => {
+export const makeSlots = (records: SampleSpecs, batchSize: number, count: number): Slots => {
   const slotBytes = batchLayout(records, batchSize).totalBytes;
   return {
     control: new Int32Array(new SharedArrayBuffer(12)),
     bytes: new Uint8Array(new SharedArrayBuffer(slotBytes * count)),
     slotBytes,
     count,
+    kept: new Int32Array(new SharedArrayBuffer(4 * count)),
   };
 };
 

@@ -1,7 +1,7 @@
 import { dirname, extname, resolve } from "node:path";
 import { type CsvError, type Info, parse } from "csv-parse/sync";
 import { DataError } from "../errors.ts";
-import { type FoundImages, heldOutNames, type ImageFile, mixed, placeOf } from "./find-images.ts";
+import { classesOf, type FoundImages, heldOutNames, type ImageFile, mixed, placeOf } from "./find-images.ts";
 import { jsonLines } from "./json-lines.ts";
 import { textOf } from "./load-documents.ts";
 import { readShared } from "./read-shared.ts";
@@ -10,6 +10,7 @@ import { readShared } from "./read-shared.ts";
 interface Row {
   /** `file:line`. */
   readonly place: string;
+  readonly line: number;
   readonly values: Readonly<Record<string, unknown>>;
 }
 
@@ -35,14 +36,14 @@ function* csvRows(file: string): Generator<Row, void> {
       cause: error,
     });
   }
-  for (const { record, info } of rows) yield { place: `${file}:${info.lines}`, values: record };
+  for (const { record, info } of rows) yield { place: `${file}:${info.lines}`, line: info.lines, values: record };
 }
 
 function* jsonRows(file: string): Generator<Row, void> {
-  for (const { place, value, fault } of jsonLines(file, cure)) {
+  for (const { place, line, value, fault } of jsonLines(file, cure)) {
     if (value === undefined)
       throw new DataError(`${place}: the line ${fault}; write {"path": …, "label": …} on each line`);
-    yield { place, values: value };
+    yield { place, line, values: value };
   }
 }
 
@@ -66,14 +67,6 @@ const isHeldOut = (row: Row): boolean | undefined => {
   throw new DataError(
     `${row.place}: split is ${JSON.stringify(split.slice(0, 40))}, but must be train, ${heldOutNames.join(" or ")}; correct it`,
   );
-};
-
-const isNumber = (label: string): boolean => /^\d{1,9}$/.test(label);
-
-/** In the order of their names; of numbers, in their order. */
-const classesOf = (labels: ReadonlySet<string>): string[] => {
-  const names = [...labels];
-  return names.every(isNumber) ? names.sort((one, other) => Number(one) - Number(other)) : names.sort();
 };
 
 /**
@@ -105,7 +98,7 @@ export const readManifest = (file: string, testFraction: number): FoundImages =>
         `${row.place}: it has ${hasSplit ? "no" : "a"} split, but the first image has ${hasSplit ? "one" : "none"}; give each a split, or none`,
       );
     const part = (isTest ?? placeOf("part", folder, path) < testFraction) ? parts.test : parts.train;
-    part.push({ path, label: numbers.get(textIn(row, "label"))!, place: row.place });
+    part.push({ path, label: numbers.get(textIn(row, "label"))!, line: row.line });
   }
   const { train, test } = parts;
   if (classes.length < 2)
@@ -114,5 +107,5 @@ export const readManifest = (file: string, testFraction: number): FoundImages =>
     throw new DataError(
       `${file}: of ${rows.length} images ${train.length} are to learn from and ${test.length} to judge by; name more, or give each a split, train or test`,
     );
-  return { classes, train: mixed(folder, train), test: mixed(folder, test), others: [] };
+  return { classes, train: mixed(folder, train), test: mixed(folder, test), others: [], manifest: file };
 };

@@ -6,7 +6,7 @@ import { type DocumentOptions, eachDocument, textOf } from "./load-documents.ts"
 /** A learned tokenizer, and what it was learned of. */
 export interface LearnedTokenizer extends BytePairs {
   readonly documents: number;
-  /** Lines that were left out, as `file:line`. */
+  /** Lines and rows that were left out, as errors call them. */
   readonly damaged: readonly string[];
 }
 
@@ -16,11 +16,14 @@ export interface LearnedTokenizer extends BytePairs {
  * Memory: one text, and each different word once.
  * @throws DataError for texts that cannot be read, and for none.
  */
-export const trainTokenizer = ({ file, ...options }: DocumentOptions & BytePairOptions): LearnedTokenizer => {
+export const trainTokenizer = async ({
+  file,
+  ...options
+}: DocumentOptions & BytePairOptions): Promise<LearnedTokenizer> => {
   const words = new WordCounts();
   const damaged: string[] = [];
   let documents = 0;
-  for (const document of eachDocument({ file, ...options }, damaged)) {
+  for await (const document of eachDocument({ file, ...options }, damaged)) {
     documents++;
     words.add(typeof document === "string" ? document : textOf(document));
   }

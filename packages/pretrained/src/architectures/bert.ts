@@ -58,6 +58,7 @@ const copies = new Map([
 const carried = [/^bert\.embeddings\.position_ids$/, /^bert\.pooler\./, /^cls\.seq_relationship\./];
 
 export const bertArchitecture: Architecture = {
+  classifier: "BertForSequenceClassification",
   open: (config, { recompute = "none" }) => {
     const read = readFields(fields, config);
     const [name] = read.architectures;
@@ -90,6 +91,9 @@ export const bertArchitecture: Architecture = {
         [/\.beta$/, ".bias"],
       ],
       ...(head === "tokens" && { copies }),
+      ...(typeof head === "object" && {
+        head: { made: /^params\.classifier\./, madeWhereMissing: /^params\.pooler\./, dropped: /^(classifier|cls)\./ },
+      }),
     };
   },
 };

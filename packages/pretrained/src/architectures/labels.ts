@@ -1,10 +1,17 @@
 import { z } from "zod";
+import type { Config } from "../architecture.ts";
 
 /** Fields that say how many classes there are. */
 export const labelFields: {
   readonly num_labels: z.ZodOptional<z.ZodNumber>;
   readonly id2label: z.ZodOptional<z.ZodRecord<z.ZodString, z.ZodUnknown>>;
 } = { num_labels: z.number().int().positive().optional(), id2label: z.record(z.string(), z.unknown()).optional() };
+
+/** The same configuration for so many classes, of which nobody knows names. */
+export const withNumLabels = (config: Config, numClasses: number): Config => {
+  const { id2label: _, label2id: __, ...others } = config;
+  return { ...others, num_labels: numClasses };
+};
 
 /** Two where nothing is said, as transformers has it. */
 export const numLabels = ({

@@ -43,6 +43,7 @@ const state: readonly NameRow[] = convolutions.flatMap(([path, name]): NameRow[]
 ]);
 
 export const resnetArchitecture: Architecture = {
+  classifier: "ResNetForImageClassification",
   open: (config, { recompute = "none" }) => {
     const read = readFields(fields, config);
     return {
@@ -59,6 +60,8 @@ export const resnetArchitecture: Architecture = {
       }),
       params,
       state,
+      prefix: "resnet.",
+      head: { made: /^params\.head\./, dropped: /^classifier\./ },
       // How many batches the running statistics have seen: of use where they are plain means, which these are not.
       carried: [/\.num_batches_tracked$/],
     };

@@ -40,6 +40,7 @@ const names: readonly NameRow[] = [
 ];
 
 export const vitArchitecture: Architecture = {
+  classifier: "ViTForImageClassification",
   open: (config, { recompute = "none" }) => {
     const read = readFields(fields, config);
     const { image_size: given } = read;
@@ -59,6 +60,8 @@ export const vitArchitecture: Architecture = {
         recompute,
       }),
       params: names,
+      prefix: "vit.",
+      head: { made: /^params\.classifier\./, dropped: /^classifier\./ },
       // Of its training with masked patches, and of the body alone.
       carried: [/^vit\.embeddings\.mask_token$/, /^vit\.pooler\./],
     };

@@ -2,15 +2,15 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type NdArray, type SafetensorsEntry, type StoredSpec, unflattenTree } from "@skein/tensor-core";
 import { excerpt } from "@skein/tensor-core/backend";
-import type { Config, OpenOptions } from "../architecture.ts";
+import type { Config, Opened, OpenOptions } from "../architecture.ts";
 import { reordered } from "../dimension-order.ts";
 import { PretrainedError } from "../errors.ts";
 import { type FloatDType, toF32 } from "../float-bits.ts";
 import { matchTensors } from "../match-tensors.ts";
-import { modelLeaves } from "../model-leaves.ts";
+import { type ModelLeaves, modelLeaves } from "../model-leaves.ts";
 import { openConfig } from "../open-config.ts";
 import { parseJson } from "../parse-json.ts";
-import type { CarriedTensor, Pretrained } from "../pretrained.ts";
+import type { CarriedTensor, Pretrained, Stored } from "../pretrained.ts";
 import { configFile, indexFile, parseIndex, singleFile } from "../shards.ts";
 import { openSafetensors, type SafetensorsFile } from "./safetensors-file.ts";
 
@@ -83,6 +83,44 @@ const placesOf = async (folder: string, opened: SafetensorsFile[]): Promise<Read
   return places;
 };
 
+/** What a folder holds of a model, by path. */
+interface Read {
+  readonly arrays: ReadonlyMap<string, NdArray>;
+  readonly stored: Stored;
+}
+
+const readTensors = async (
+  folder: string,
+  opened: Opened,
+  { leaves }: ModelLeaves,
+  newHead: boolean,
+): Promise<Read> => {
+  const files: SafetensorsFile[] = [];
+  try {
+    const places = await placesOf(folder, files);
+    const specs = new Map([...places].map(([name, { entry }]) => [name, entry]));
+    const { names, copies, carried: others, made } = matchTensors(opened, leaves, specs, folder, newHead);
+    const stored = new Map<string, { readonly name: string; readonly dtype: FloatDType }>();
+    const arrays = new Map<string, NdArray>();
+    for (const { path, order } of leaves) {
+      if (made.has(path)) continue;
+      const name = names.get(path)!;
+      const { entry, file } = places.get(name)!;
+      const array = await file.read(entry as SafetensorsEntry); // that it is of floats was matched
+      stored.set(path, { name, dtype: array.dtype as FloatDType });
+      arrays.set(path, toF32(order === undefined ? array : reordered(array, order)));
+    }
+    const carried = new Map<string, CarriedTensor>();
+    for (const name of others) {
+      const { entry, file } = places.get(name)!;
+      carried.set(name, { dtype: entry.dtype, shape: entry.shape, bytes: await file.readBytes(entry) });
+    }
+    return { arrays, stored: { leaves: stored, copies, carried } };
+  } finally {
+    await Promise.all(files.map((file) => file.close()));
+  }
+};
+
 /**
  * Read a checkpoint from a folder in Hugging Face's layout: `config.json`, and `model.safetensors` or several files
  * with `model.safetensors.index.json`. Weights of f32, f16 and bf16 become f32, exactly.
@@ -100,35 +138,25 @@ export const loadPretrained = async <Params = unknown, State = unknown>(
 ): Promise<Pretrained<Params, State>> => {
   const config = await readConfig(folder);
   const opened = openConfig(config, options);
-  const { leaves, structure } = modelLeaves(opened);
-  const files: SafetensorsFile[] = [];
-  try {
-    const places = await placesOf(folder, files);
-    const specs = new Map([...places].map(([name, { entry }]) => [name, entry]));
-    const { names, copies, carried: others } = matchTensors(opened, leaves, specs, folder);
-    const stored = new Map<string, { readonly name: string; readonly dtype: FloatDType }>();
-    const arrays: NdArray[] = [];
-    for (const { path, order } of leaves) {
-      const name = names.get(path)!;
-      const { entry, file } = places.get(name)!;
-      const array = await file.read(entry as SafetensorsEntry); // that it is of floats was matched
-      stored.set(path, { name, dtype: array.dtype as FloatDType });
-      arrays.push(toF32(order === undefined ? array : reordered(array, order)));
-    }
-    const carried = new Map<string, CarriedTensor>();
-    for (const name of others) {
-      const { entry, file } = places.get(name)!;
-      carried.set(name, { dtype: entry.dtype, shape: entry.shape, bytes: await file.readBytes(entry) });
-    }
-    const { params, state } = unflattenTree<Pick<Pretrained<Params, State>, "params" | "state">>(structure, arrays);
-    return {
-      config,
-      model: opened.model as Pretrained<Params, State>["model"],
-      params,
-      state,
-      stored: { leaves: stored, copies, carried },
-    };
-  } finally {
-    await Promise.all(files.map((file) => file.close()));
-  }
+  const all = modelLeaves(opened);
+  const { arrays, stored } = await readTensors(folder, opened, all, false);
+  const { params, state } = unflattenTree<Pick<Pretrained<Params, State>, "params" | "state">>(
+    all.structure,
+    all.leaves.map(({ path }) => arrays.get(path)!),
+  );
+  return { config, model: opened.model as Pretrained<Params, State>["model"], params, state, stored };
+};
+
+/**
+ * Read the weights of a checkpoint for a model with a new head: all but those of the head, f32, by their paths in
+ * `{ params, state }`. Whatever the checkpoint's own head is, tokens, other classes or none, it is left.
+ *
+ * @param config of the new model: see `withNewHead`.
+ * @throws PretrainedError as `loadPretrained` does, for a configuration without classes, too. SafetensorsError.
+ */
+export const loadBody = async (folder: string, config: Config): Promise<ReadonlyMap<string, NdArray>> => {
+  const opened = openConfig(config);
+  if (opened.head === undefined)
+    throw new PretrainedError(`${folder}: the configuration's model has no head for classes; see withNewHead`);
+  return (await readTensors(folder, opened, modelLeaves(opened), true)).arrays;
 };

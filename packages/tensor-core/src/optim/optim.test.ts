@@ -217,6 +217,10 @@ describe("parts", () => {
     expect([matrices.w.toNumbers(), matrices.b.toNumbers()]).toEqual([[4.5, 0], [4]]);
     const byPath = await decay((path) => path === "b");
     expect([byPath.w.toNumbers(), byPath.b.toNumbers()]).toEqual([[3, 0], [6]]);
+    const byHalf = await decay((path) => (path === "b" ? 0.5 : true));
+    expect([byHalf.w.toNumbers(), byHalf.b.toNumbers()]).toEqual([[4.5, 0], [5]]);
+    for (const wrong of [undefined, -1, Number.NaN, "yes"])
+      await expect(decay(() => wrong as never)).rejects.toThrow("give true, false, or a factor of the decay from 0");
   });
 
   it("chain applies its parts in order", async () => {

@@ -6,15 +6,26 @@ import { checkNumber } from "../options.ts";
 import { leafPaths, zipTrees } from "../tree.ts";
 import { type EmptyState, type GradientTransformation, stateless } from "./transformation.ts";
 
-/** Which parameters to decay, by their path in the tree (`blocks.0.query`) and their spec. */
-export type DecayMask = (path: string, param: Tensor) => boolean;
+/**
+ * Which parameters to decay, by their path in the tree (`blocks.0.query`) and their spec: whether, or by which factor
+ * of the decay, from 0.
+ */
+export type DecayMask = (path: string, param: Tensor) => boolean | number;
 
 /** Decay matrices and kernels, but neither biases nor the gains of normalisation: the custom for transformers. */
 export const decayMatrices: DecayMask = (_, param) => param.rank >= 2;
 
+const factorOf = (mask: DecayMask, path: string, param: Tensor): number => {
+  const given: unknown = mask(path, param);
+  if (typeof given === "boolean" || (typeof given === "number" && given >= 0 && given < Infinity)) return Number(given);
+  throw new ArgumentError(
+    `addDecayedWeights: its mask gave ${describe(given)} for ${path}; give true, false, or a factor of the decay from 0`,
+  );
+};
+
 /**
- * `u + decay·w` for the parameters `w` that `mask` picks (default: all). After `scaleByAdam` it makes AdamW's decoupled
- * decay; before it, L2 regularisation.
+ * `u + decay·w` for the parameters `w` that `mask` picks (default: all), times its factor where it gives one. After
+ * `scaleByAdam` it makes AdamW's decoupled decay; before it, L2 regularisation.
  *
  * Source: Loshchilov and Hutter 2019, arXiv 1711.05101.
  */
@@ -29,7 +40,10 @@ export const addDecayedWeights = (decay: number, mask: DecayMask = () => true): 
     const paths = leafPaths(params);
     let next = 0;
     return zipTrees(
-      (update: Tensor, param: Tensor) => (mask(paths[next++]!, param) ? add(update, multiply(param, decay)) : update),
+      (update: Tensor, param: Tensor) => {
+        const factor = factorOf(mask, paths[next++]!, param);
+        return factor === 0 ? update : add(update, multiply(param, decay * factor));
+      },
       updates,
       params,
     );

@@ -1,0 +1,99 @@
+import { dirname } from "node:path";
+import { excerpt } from "@skein/tensor-core/backend";
+import type { Interruption } from "../controller/interruption.ts";
+import { ModuleError } from "../errors.ts";
+import type { ModuleJob } from "../job.ts";
+import { resumeLine } from "../own-command.ts";
+import type { RunEvent } from "../run-events.ts";
+import type { Callbacks, RunControl } from "./factories.ts";
+import { makeOwn, moduleName } from "./load-module.ts";
+import { userError } from "./user-error.ts";
+
+const nameOf = {
+  start: "onStart",
+  step: "onStep",
+  evaluation: "onEvaluation",
+  checkpoint: "onCheckpoint",
+  end: "onEnd",
+} as const satisfies Readonly<Record<RunEvent["type"], keyof Callbacks>>;
+
+const names: readonly string[] = Object.values(nameOf);
+
+/** Callbacks of a user's module. @throws ModuleError for what are none. */
+const checkedCallbacks = (made: unknown, what: string): Callbacks => {
+  const rule = `callbacks: an object with functions ${names.join(", ")}, as many of them as it wants`;
+  if (typeof made !== "object" || made === null || Array.isArray(made))
+    throw new ModuleError(`${what} gave ${excerpt(made)}, but must give ${rule}`);
+  const wrong = Object.entries(made).find(
+    ([name, fn]) => /^on/.test(name) && !names.includes(name) && fn !== undefined,
+  );
+  if (wrong !== undefined)
+    throw new ModuleError(`${what} gave ${excerpt(wrong[0])}, which nothing calls; it must give ${rule}`);
+  for (const name of names) {
+    const fn = (made as Readonly<Record<string, unknown>>)[name];
+    if (fn !== undefined && typeof fn !== "function")
+      throw new ModuleError(`${what} gave as ${name} ${excerpt(fn)}, but must give ${rule}`);
+  }
+  return made as Callbacks;
+};
+
+/** Calls functions of a user's when something happens in a run, one after the other, beside its steps. */
+export class CallbackQueue {
+  private tail: Promise<void> = Promise.resolve();
+  private failure: ModuleError | undefined;
+  private output = "";
+  /** Whether the callbacks have asked for the end of the run. */
+  hasStopped = false;
+  private callbacks: Callbacks = {};
+  private readonly module: ModuleJob;
+  private readonly interruption: Interruption;
+
+  private constructor(module: ModuleJob, interruption: Interruption) {
+    this.module = module;
+    this.interruption = interruption;
+  }
+
+  /** @throws ModuleError, ConfigError for options that the module does not take. */
+  static async load(module: ModuleJob, interruption: Interruption): Promise<CallbackQueue> {
+    const queue = new CallbackQueue(module, interruption);
+    const stop = (): void => {
+      queue.hasStopped = true;
+      interruption.request();
+    };
+    queue.callbacks = checkedCallbacks(
+      await makeOwn("callbacks", module, { stop } satisfies RunControl),
+      moduleName("callbacks", module),
+    );
+    return queue;
+  }
+
+  /** Call what is there for an event once the calls before it are done; none is made after one that has thrown. */
+  take(event: RunEvent): void {
+    if (event.type === "start") ({ output: this.output } = event);
+    const name = nameOf[event.type];
+    if (this.callbacks[name] === undefined) return;
+    this.tail = this.tail.then(async () => {
+      if (this.failure !== undefined) return;
+      try {
+        await (this.callbacks[name] as (event: RunEvent) => void | Promise<void>)(event);
+      } catch (error) {
+        this.failure = userError(error, `${moduleName("callbacks", this.module)}: ${name}`, dirname(this.module.file));
+        this.interruption.request(); // the step at hand is done, and saved
+      }
+    });
+  }
+
+  /**
+   * Resolves once all calls are done.
+   *
+   * @param checkpoint of the run, which is over.
+   * @throws ModuleError that tells which function threw, and what.
+   */
+  async done(checkpoint: string | undefined): Promise<void> {
+    await this.tail;
+    if (this.failure === undefined) return;
+    const where = checkpoint === undefined ? "nothing was saved yet" : `${checkpoint} was saved`;
+    const cure = checkpoint === undefined ? "" : `; then continue with: ${resumeLine(this.output)}`;
+    throw new ModuleError(`the run was stopped, ${where}: ${this.failure.message}${cure}`, { cause: this.failure });
+  }
+}

@@ -1,0 +1,67 @@
+import { type Aggregator, type Codec, defineCompressor, lengthOf } from "@skein/compressors";
+import { Tensor } from "@skein/tensor-core";
+import { excerpt } from "@skein/tensor-core/backend";
+import { ModuleError } from "../errors.ts";
+import type { Origin } from "./checked-optimizer.ts";
+import { requireLike, requireTensors } from "./checked-tree.ts";
+import { userError } from "./user-error.ts";
+
+const facts = (given: Partial<Aggregator>): readonly (readonly [name: string, is: boolean, rule: string])[] => [
+  ["init", typeof given.init === "function", "a function of a bucket"],
+  ["aggregate", typeof given.aggregate === "function", "a function of gradient, state, bucket and context"],
+  ["bytesSent", typeof given.bytesSent === "function", "a function of a bucket and the number of ranks"],
+  ["biased", typeof given.biased === "boolean", "true or false"],
+  ["scope", given.scope === "tensor" || given.scope === "bucket", "tensor or bucket"],
+];
+
+/**
+ * How somebody else's module exchanges gradients, looked at when it is traced: an aggregator, or a codec, whose
+ * payloads are then added or gathered as it declares.
+ *
+ * @throws ModuleError for what is neither.
+ */
+export const checkedCompression = (made: unknown, { what, folder }: Origin): Aggregator => {
+  const rule = "an Aggregator or a Codec of @skein/compressors, such as defineCompressor() makes";
+  if (typeof made !== "object" || made === null)
+    throw new ModuleError(`${what} gave ${excerpt(made)}, but must give ${rule}`);
+  const isCodec = "encode" in made && "decode" in made && !("aggregate" in made);
+  const own = (isCodec ? defineCompressor(made as Codec) : made) as Aggregator;
+  for (const [name, is, wanted] of facts(own))
+    if (!is)
+      throw new ModuleError(
+        `${what}: its ${name} is ${excerpt((own as unknown as Readonly<Record<string, unknown>>)[name])}, but must be ${wanted}; give ${rule}`,
+      );
+  const inside = <T>(name: string, fn: () => T): T => {
+    try {
+      return fn();
+    } catch (error) {
+      throw userError(error, `${what}: ${name}`, folder);
+    }
+  };
+  return {
+    ...(own.name !== undefined && { name: own.name }),
+    biased: own.biased,
+    scope: own.scope,
+    ...(own.contraction !== undefined && {
+      contraction: (bucket, worldSize) => inside("contraction", () => own.contraction!(bucket, worldSize)),
+    }),
+    bytesSent: (bucket, worldSize) => inside("bytesSent", () => own.bytesSent(bucket, worldSize)),
+    init: (bucket) => {
+      const state = inside("init", () => own.init(bucket));
+      requireTensors(state, `${what}: init`);
+      return state;
+    },
+    aggregate: (gradient, state, bucket, context) => {
+      const after = inside("aggregate", () => own.aggregate(gradient, state, bucket, context));
+      for (const name of ["mean", "sent"] as const) {
+        const one: unknown = (after as Partial<typeof after> | undefined)?.[name];
+        if (!(one instanceof Tensor) || one.dtype !== "f32" || one.rank !== 1 || one.shape[0] !== lengthOf(bucket))
+          throw new ModuleError(
+            `${what}: aggregate gave as ${name} ${one instanceof Tensor ? `${one.dtype}[${one.shape.join(", ")}]` : excerpt(one)}, but must give { mean, sent, state }, the first two f32[${lengthOf(bucket)}] as the gradient is`,
+          );
+      }
+      requireLike(after.state, state, { what: `${what}: aggregate`, like: "the state that it was given" });
+      return after;
+    },
+  };
+};

@@ -1,0 +1,135 @@
+import { copyFileSync, mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { evaluateRun } from "../src/evaluate-command.ts";
+import { train, type TrainJob, type TrainOptions } from "../src/index.ts";
+import { openSavedRun } from "../src/saved-run.ts";
+import { checkpointNames, jobFolder, metricLines } from "./cli.ts";
+import { expectSameEnd } from "./run-ends.ts";
+
+const samples = fileURLToPath(new URL("../../../packages/data/test/images", import.meta.url));
+const names = readdirSync(samples).filter((name) => !name.endsWith(".py"));
+
+let folder: string;
+let images: string;
+let remove: () => void;
+beforeEach(() => {
+  ({ folder, remove } = jobFolder());
+  images = join(folder, "images");
+  // ten to learn from, of two classes, and six others to judge by
+  for (const [i, name] of names.entries())
+    for (const part of i < 6 ? ["train", "test"] : ["train"]) {
+      const place = join(images, part, i % 2 === 0 ? "one" : "other");
+      mkdirSync(place, { recursive: true });
+      copyFileSync(join(samples, name), join(place, name));
+    }
+});
+afterEach(() => remove());
+
+const imageBytes = 4 * 4 * 3;
+
+const job = (data: object = {}, more: Partial<TrainJob> = {}): TrainJob => ({
+  ranks: 2,
+  backend: "cpu",
+  batch: 4,
+  steps: 8,
+  data: { kind: "image-folder", folder: images, size: 4, augment: { crop: 1, flip: true }, ...data },
+  model: { kind: "mlp", hidden: [4] },
+  optimizer: { kind: "adam" },
+  learningRate: { peak: 0.01, decay: "constant" },
+  evaluation: { batch: 4 },
+  ...more,
+});
+
+const messageOf = (run: Promise<unknown>): Promise<string> =>
+  run.then(
+    () => "nothing was thrown",
+    (error: Error) => error.message,
+  );
+
+describe("images that are decoded beside training", () => {
+  test("give the run that decoding them before gives, resumed with another cache, too, and are judged alike", async () => {
+    const output = (name: string): string => join(folder, name);
+    const eager = await train(job(), { output: output("before") });
+    const few = { cacheMegabytes: (5 * imageBytes) / 1e6, decodesAtOnce: 2 };
+    const { summary } = await train(job(few), { output: output("beside") });
+    expectSameEnd(output("beside"), output("before"), 8);
+    expect(summary!.testLoss).toBe(eager.summary!.testLoss);
+    expect(summary!.cacheHitRate).toBeGreaterThan(0);
+    expect(metricLines(output("beside"))[0]).toMatchObject({ type: "step", cacheHitRate: 0 });
+    const { lossSum, count } = await evaluateRun(await openSavedRun(output("beside")), () => undefined);
+    expect(lossSum / count).toBe(summary!.testLoss);
+
+    const stop = new AbortController();
+    const resumed = { output: output("resumed"), onStep: ({ step }) => step === 3 && stop.abort() } as TrainOptions;
+    await train(job(few, { steps: 8 }), { ...resumed, signal: stop.signal });
+    const notes: string[] = [];
+    await train(job({ cacheMegabytes: 0 }), { ...resumed, resume: true, onNote: (line) => notes.push(line) });
+    expect(notes.filter((line) => line.includes("the job differs"))).toEqual([]);
+    expectSameEnd(output("resumed"), output("beside"), 8);
+  });
+
+  test("that are damaged give way to others, are named once, and counted", async () => {
+    for (const place of ["train/one/plain.jpg", "test/other/grey-16.png"])
+      for (const name of readdirSync(join(images, place, "..")).slice(0, 1))
+        writeFileSync(join(images, place, "..", name), "no image");
+    const notes: string[] = [];
+    const output = join(folder, "damaged");
+    const { summary } = await train(job({ cacheMegabytes: 0, skipDamaged: true }), {
+      output,
+      onNote: (line) => notes.push(line),
+    });
+    const told = notes.filter((line) => line.endsWith("the next sound image takes its place"));
+    expect([told.length, new Set(told).size, summary!.damagedImages]).toEqual([2, 2, 2]);
+  });
+});
+
+describe("a folder of images that vanishes in the midst of a run", () => {
+  const withoutFolder = async (
+    data: object,
+    more: Partial<TrainJob>,
+    vanishesAfter: number,
+  ): Promise<{ readonly output: string; readonly step: number }> => {
+    const output = join(folder, "cut-short");
+    const message = await messageOf(
+      train(job(data, { steps: 100_000, ...more }), {
+        output,
+        onStep: ({ step }) => {
+          if (step === vanishesAfter) renameSync(images, `${images}.away`);
+        },
+      }),
+    );
+    expect(message).toMatch(
+      /^rank [01]: \S+ cannot be read \(ENOENT\); .* the state after step \d+ is saved; .* resume /,
+    );
+    const step = Number(/after step (\d+) is saved/.exec(message)![1]);
+    expect(step).toBeGreaterThanOrEqual(vanishesAfter);
+    expect(checkpointNames(output).at(-1)).toBe(`step-${String(step).padStart(8, "0")}`);
+    renameSync(`${images}.away`, images);
+    return { output, step };
+  };
+
+  test("ends it after a step of all ranks, which is saved; it goes on as if nothing had been", async () => {
+    const data = { cacheMegabytes: 0 };
+    const { output, step } = await withoutFolder(data, { evaluation: { batch: 4, everySteps: 100_000 } }, 5);
+    const steps = step + 3;
+    const evaluation = { batch: 4, everySteps: 100_000 };
+    await train(job(data, { steps, evaluation }), { output, resume: true });
+    await train(job(data, { steps, evaluation }), { output: join(folder, "whole") });
+    expectSameEnd(output, join(folder, "whole"), steps);
+  });
+
+  /** All of the training images are kept by then, and none of the others. */
+  const beforeEvaluation = async (more: Partial<TrainJob>): Promise<void> => {
+    const data = { cacheMegabytes: (names.length * imageBytes) / 1e6 };
+    const { step } = await withoutFolder(data, { ...more, evaluation: { batch: 4, everySteps: 120 } }, 60);
+    expect([120, 121]).toContain(step);
+  };
+
+  test("before an evaluation does so, too", () => beforeEvaluation({}));
+
+  test("and where ranks compare their evaluations", { tags: "full" }, () =>
+    beforeEvaluation({ checkpoint: { best: true } }),
+  );
+});

@@ -1,0 +1,162 @@
+import { execFile, spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { type Summary, summarize } from "@skein/measuring";
+import { complaintOf, type Failure } from "../all-reduce/complaint.ts";
+import { makeRow, type Row } from "../report/row.ts";
+import { programOf, runProgram } from "../studies/run-program.ts";
+import { pythonWithTorch } from "../suites/contestants.ts";
+import { type LoadedEpoch, type LoaderOptions, loaderWords } from "./loader-protocol.ts";
+import { makeImages } from "./make-images.ts";
+
+/** Threads that decode, or processes. */
+const workers = 2;
+const longestMilliseconds = 600_000;
+/** Resamplers differ; whoever decodes another image, or none, is further off. */
+const meanTolerance = 1.5;
+
+const file = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+
+/** The epochs that count: the first one starts threads, and fills the system's cache of files. */
+const measure = async (
+  command: readonly string[],
+  environment: Readonly<Record<string, string>>,
+  options: LoaderOptions,
+): Promise<LoadedEpoch[]> => {
+  const [program, ...args] = command;
+  const { stdout } = await promisify(execFile)(program!, [...args, ...loaderWords(options)], {
+    timeout: longestMilliseconds,
+    env: { ...process.env, ...environment },
+  });
+  const epochs = stdout.trimEnd().split("\n");
+  return epochs.slice(1).map((line) => JSON.parse(line) as LoadedEpoch);
+};
+
+const speedsOf = (epochs: readonly LoadedEpoch[]): Summary =>
+  summarize(epochs.map(({ images, seconds }) => images / seconds));
+
+/** @throws Error where two loaders have not given the same images with the same labels. */
+const requireAlike = (one: readonly LoadedEpoch[], other: readonly LoadedEpoch[]): void => {
+  for (const [i, { images, meanPixel, labels }] of one.entries()) {
+    const { images: count, meanPixel: mean, labels: sum } = other[i]!;
+    if (images !== count || labels !== sum || !(Math.abs(meanPixel - mean) < meanTolerance))
+      throw new Error(
+        `epoch ${i}: ours gave ${images} images with labels of ${labels} and a mean pixel of ${meanPixel}, the peer ${count}, ${sum}, ${mean}; both must give the same images`,
+      );
+  }
+};
+
+/** A loader of the peer's: as its own data sets decode, and as it is asked to decode less. */
+const peers = [
+  { name: "PyTorch DataLoader", draft: "0" },
+  { name: "PyTorch DataLoader, drafted", draft: "1" },
+] as const;
+
+const loaderRows = async (options: LoaderOptions, versions: Record<string, string>): Promise<Row[]> => {
+  const ours = await measure(
+    [process.execPath, file("./skein-loader.ts")],
+    { UV_THREADPOOL_SIZE: String(workers) },
+    options,
+  );
+  const python = pythonWithTorch();
+  const rows: Row[] = [];
+  for (const { name, draft } of peers) {
+    const benchmark = `images: JPEG 256² to ${options.side}², ${workers} workers`;
+    const row = (theirs: Summary | undefined, note?: string): Row =>
+      makeRow({ benchmark, unit: "images/s", better: "higher", peer: name, ours: speedsOf(ours), theirs, note });
+    if (python === undefined) {
+      rows.push(row(undefined, "python3-torch is not installed"));
+      continue;
+    }
+    const told = spawnSync(python, ["-c", "import PIL, torch; print(torch.__version__, PIL.__version__)"], {
+      encoding: "utf8",
+    }).stdout.split(" ");
+    if (told.length === 2) Object.assign(versions, { pytorch: told[0], pillow: told[1]!.trim() });
+    let theirs: LoadedEpoch[];
+    try {
+      theirs = await measure(
+        [python, file("./pytorch_loader.py")],
+        { SKEIN_BENCH_WORKERS: String(workers), SKEIN_BENCH_DRAFT: draft },
+        options,
+      );
+    } catch (error) {
+      rows.push(row(undefined, complaintOf(error as Failure, longestMilliseconds)));
+      continue;
+    }
+    requireAlike(ours, theirs);
+    rows.push(row(speedsOf(theirs)));
+  }
+  return rows;
+};
+
+interface StepLine {
+  readonly type: string;
+  readonly samplesPerSecond: number;
+  readonly seconds: number;
+  readonly dataSeconds: number;
+}
+
+/** Steps of a ResNet-18 on those images, which are decoded beside it, or were before. */
+const trained = async (
+  folder: string,
+  { images, side, steps, beside }: { images: string; side: number; steps: number; beside: boolean },
+): Promise<StepLine[]> => {
+  const place = join(folder, beside ? "beside" : "before");
+  mkdirSync(place);
+  const job = {
+    name: "images",
+    ranks: 1,
+    backend: "cpu",
+    batch: 32,
+    steps,
+    data: { kind: "image-folder", folder: images, size: side, ...(beside && { cacheMegabytes: 0 }) },
+    model: { kind: "resnet18" },
+    optimizer: { kind: "momentum" },
+    learningRate: { peak: 0.01 },
+  };
+  writeFileSync(join(place, "job.yaml"), JSON.stringify(job));
+  const command = [...programOf("trainer"), "run", "job.yaml", "--output", "run", "--quiet"];
+  const { code, stderr } = await runProgram(command, place, longestMilliseconds / 60_000);
+  if (code !== 0) throw new Error(`the job on images failed: ${stderr}`);
+  return readFileSync(join(place, "run/metrics.jsonl"), "utf8")
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as StepLine)
+    .filter(({ type }) => type === "step")
+    .slice(2); // the first compiles, and the batches of the next lie ready since then
+};
+
+const jobRow = async (folder: string, images: string, side: number, steps: number): Promise<Row> => {
+  const [beside, before] = [
+    await trained(folder, { images, side, steps, beside: true }),
+    await trained(folder, { images, side, steps, beside: false }),
+  ];
+  const sum = (of: (line: StepLine) => number): number => beside.reduce((total, line) => total + of(line), 0);
+  const share = sum(({ dataSeconds }) => dataSeconds) / sum(({ seconds }) => seconds);
+  const speeds = (lines: readonly StepLine[]): Summary =>
+    summarize(lines.map(({ samplesPerSecond }) => samplesPerSecond));
+  return makeRow({
+    benchmark: `images: ResNet-18 at ${side}², decoded beside it`,
+    unit: "images/s",
+    better: "higher",
+    peer: "ours, decoded before",
+    ours: speeds(beside),
+    theirs: speeds(before),
+    note: `${(100 * share).toFixed(1)} % of steps went to waiting for images`,
+  });
+};
+
+/**
+ * Images per second of our loader and PyTorch's on one folder of JPEGs, with two workers each, without a cache; and
+ * what a ResNet-18 waits for images that are decoded beside it.
+ *
+ * @param quick few images: whether everything runs and agrees, not how fast.
+ */
+export const benchImages = async (folder: string, versions: Record<string, string>, quick: boolean): Promise<Row[]> => {
+  const images = join(folder, "images");
+  await makeImages(images, quick ? 128 : 4096);
+  const options: LoaderOptions = { folder: images, epochs: quick ? 2 : 6, side: 64, batchSize: 64 };
+  return [...(await loaderRows(options, versions)), await jobRow(folder, images, options.side, quick ? 4 : 40)];
+};

@@ -1,0 +1,94 @@
+import { open, readFile } from "node:fs/promises";
+import type { ImageSource } from "../encoded-records.ts";
+import { DataError } from "../errors.ts";
+import { textAt, textTable } from "../text-table.ts";
+import { type ByteSource, isAddress, openSource, pathOf } from "./byte-source.ts";
+import type { ImageFile } from "./find-images.ts";
+
+/** Images that were found, in shared memory. @param manifest the file that names them, where there is one. */
+export const imageSource = (files: readonly ImageFile[], manifest: string | undefined): ImageSource => {
+  const filled = <Numbers extends Int32Array | Float64Array>(
+    array: Numbers,
+    of: (file: ImageFile) => number,
+  ): Numbers => {
+    for (const [i, file] of files.entries()) array[i] = of(file);
+    return array;
+  };
+  const numbers = (of: (file: ImageFile) => number): Int32Array<SharedArrayBuffer> =>
+    filled(new Int32Array(new SharedArrayBuffer(4 * files.length)), of);
+  const places = (of: (file: ImageFile) => number): Float64Array<SharedArrayBuffer> =>
+    filled(new Float64Array(new SharedArrayBuffer(8 * files.length)), of);
+  return {
+    count: files.length,
+    paths: textTable(files.map(({ path }) => path)),
+    labels: numbers(({ label }) => label),
+    ...(files[0]?.entry !== undefined && {
+      parts: {
+        names: textTable(files.map(({ entry }) => entry!.name)),
+        begins: places(({ entry }) => entry!.begin),
+        sizes: places(({ entry }) => entry!.sizeBytes),
+      },
+    }),
+    ...(manifest !== undefined && { manifest: { file: manifest, lines: numbers(({ line }) => line ?? 0) } }),
+  };
+};
+
+/** Where an image lies: its path, or that of a tar with the name in it. */
+export const imagePlace = ({ paths, parts }: ImageSource, index: number): string =>
+  parts === undefined ? textAt(paths, index) : `${pathOf(textAt(paths, index))}/${textAt(parts.names, index)}`;
+
+/** What people know an image by: its place, behind the line that names it. */
+export const imageName = (source: ImageSource, index: number): string =>
+  `${source.manifest === undefined ? "" : `${source.manifest.file}:${source.manifest.lines[index]}: `}${imagePlace(source, index)}`;
+
+/** Shards on web servers that this thread has opened: each time anew would take a request more. */
+const opened = new Map<string, Promise<ByteSource>>();
+
+/** A part of a file, without keeping this thread waiting. */
+const readPart = async (path: string, begin: number, sizeBytes: number): Promise<Uint8Array> => {
+  if (isAddress(path)) {
+    const source = opened.get(path) ?? openSource(path, "see that it is still there");
+    opened.set(path, source);
+    source.catch(() => opened.delete(path));
+    return (await source).read(begin, begin + sizeBytes);
+  }
+  const file = await open(path);
+  try {
+    const bytes = new Uint8Array(sizeBytes);
+    for (let filled = 0; filled < sizeBytes; ) {
+      const { bytesRead } = await file.read(bytes, filled, sizeBytes - filled, begin + filled);
+      if (bytesRead === 0) throw new Error(`it ends after ${begin + filled} bytes`);
+      filled += bytesRead;
+    }
+    return bytes;
+  } finally {
+    await file.close();
+  }
+};
+
+/** The encoded bytes of an image. @throws DataError where they cannot be read, with the system's code. */
+export const readImage = async (source: ImageSource, index: number): Promise<Uint8Array> => {
+  try {
+    const path = textAt(source.paths, index);
+    const { parts } = source;
+    return parts === undefined ? await readFile(path) : await readPart(path, parts.begins[index]!, parts.sizes[index]!);
+  } catch (cause) {
+    if (cause instanceof DataError) throw cause;
+    const { code, message } = cause as NodeJS.ErrnoException;
+    throw new DataError(
+      `${imageName(source, index)} cannot be read (${code ?? message}); see that it is there, and may be read`,
+      { cause },
+    );
+  }
+};
+
+/** An image whose bytes are none. */
+export const damagedImage = (source: ImageSource, index: number, cause: Error): DataError =>
+  new DataError(
+    `${imageName(source, index)} cannot be decoded (${cause.message}); restore it, remove it, or leave such images out with skipDamaged: true`,
+    { cause },
+  );
+
+/** A data set none of whose images can be used. */
+export const noSoundImage = (source: ImageSource, count: number): DataError =>
+  new DataError(`${imagePlace(source, 0)}: none of ${count} images can be decoded; restore them`);

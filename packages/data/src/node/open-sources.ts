@@ -1,0 +1,98 @@
+import { createHash } from "node:crypto";
+import {
+  encodedRecords,
+  type Decoding,
+  type EncodedRecords,
+  type ImageSource,
+  imageState,
+} from "../encoded-records.ts";
+import type { ImageDecoder } from "./decode-image.ts";
+import { eachOf } from "./each-of.ts";
+import { imageCache } from "./image-cache.ts";
+import { imagePlace, noSoundImage, readImage } from "./image-source.ts";
+
+/** How images are decoded while batches are taken. */
+export interface LazyOptions {
+  /** Megabytes (10⁶ bytes) of decoded images that stay in memory, of all threads of a process together. */
+  readonly cacheMegabytes: number;
+  /** How many images each thread that assembles batches decodes at once. Default: two for each thread of libuv. */
+  readonly decodesAtOnce?: number | undefined;
+}
+
+/** Threads that decode, of all ranks of a process together. Their number is libuv's to say. */
+export const decodingThreads = (): number => Number(process.env["UV_THREADPOOL_SIZE"] ?? 4) || 1;
+
+/** While one image is on a thread, the next one's bytes are read. */
+const decodesPerThread = 2;
+
+/** SHA-256 of each image's bytes, in their order. @param unread is told of images that cannot be read. */
+const digests = async (source: ImageSource, unread: ((index: number) => void) | undefined): Promise<Uint8Array> => {
+  const all = new Uint8Array(32 * source.count);
+  await eachOf(source.count, decodesPerThread * decodingThreads(), async (index) => {
+    let bytes: Uint8Array;
+    try {
+      bytes = await readImage(source, index);
+    } catch (error) {
+      if (unread === undefined) throw error;
+      unread(index);
+      return;
+    }
+    all.set(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>)), 32 * index);
+  });
+  return all;
+};
+
+/**
+ * Samples of images that stay encoded. Each is read once, which says whether it is there and what the data are; whether
+ * it is sound shows when it is decoded.
+ *
+ * @param damaged takes the paths of images that cannot be read, where such are to be skipped.
+ * @throws DataError for an image that cannot be read.
+ */
+export const openSources = async (
+  sources: readonly ImageSource[],
+  decoder: ImageDecoder,
+  {
+    cacheMegabytes,
+    decodesAtOnce,
+    size,
+    channels,
+    fit,
+    skipDamaged,
+    from,
+  }: Decoding & LazyOptions & { readonly skipDamaged: boolean; readonly from: string },
+  damaged: string[],
+): Promise<EncodedRecords[]> => {
+  const decoding: Decoding = { size, channels, fit };
+  const count = sources.reduce((sum, source) => sum + source.count, 0);
+  const cache = imageCache(cacheMegabytes * 1e6, size[0] * size[1] * channels, count);
+  const opened: EncodedRecords[] = [];
+  for (const source of sources) {
+    const states = new Int32Array(new SharedArrayBuffer(4 * source.count));
+    const unread = (index: number): void => {
+      states[index] = imageState.damaged;
+      damaged.push(imagePlace(source, index));
+    };
+    const bytes = await digests(source, skipDamaged ? unread : undefined);
+    if (states.every((state) => state === imageState.damaged)) throw noSoundImage(source, source.count);
+    const digest = createHash("sha256")
+      .update(JSON.stringify([source.count, decoding]))
+      .update(new Uint8Array(source.labels.buffer))
+      .update(bytes)
+      .digest("hex");
+    opened.push(
+      encodedRecords({
+        source,
+        decoding,
+        decoder: decoder.version,
+        digest,
+        cache,
+        states,
+        skipDamaged,
+        decodesAtOnce: decodesAtOnce ?? decodesPerThread * decodingThreads(),
+        from,
+      }),
+    );
+  }
+  return opened;
+};

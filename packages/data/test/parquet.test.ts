@@ -1,0 +1,219 @@
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { loadDocuments } from "../src/node.ts";
+import { openSource } from "../src/node/byte-source.ts";
+
+// Files that pyarrow wrote: see parquet/make.py.
+
+const place = (name: string): string => fileURLToPath(new URL(`parquet/${name}.parquet`, import.meta.url));
+
+/** What make.py puts in; row 3 holds nothing. */
+const texts = [
+  "Call me Ishmael.",
+  "Été — 鯨 🐋",
+  "line one\nline two\r\n",
+  "the whale ".repeat(40),
+  "Call me Ishmael.",
+];
+
+const load = async (file: string, options = {}): Promise<string> =>
+  new TextDecoder().decode(
+    Uint8Array.from((await loadDocuments({ file, separator: "|", skipDamaged: true, ...options })).text),
+  );
+
+let folder: string;
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "skein-parquet-"))));
+afterEach(() => rmSync(folder, { recursive: true }));
+
+describe("texts in rows of Parquet", () => {
+  test.each(["none", "snappy", "gzip", "brotli", "zstd", "lz4", "plain", "delta"])(
+    "are those that were written: %s",
+    async (name) => {
+      expect(await load(place(name))).toBe(texts.join("|"));
+      expect(await load(place(name), { field: "body" })).toBe(texts.map((text) => text.toUpperCase()).join("|"));
+    },
+  );
+
+  test("are found in folders, beside other texts, in the order of names", async () => {
+    copyFileSync(place("zstd"), join(folder, "b.parquet"));
+    writeFileSync(join(folder, "a.txt"), "first");
+    writeFileSync(join(folder, "c.jsonl"), '{"text": "last"}');
+    expect(await load(folder)).toBe(["first", ...texts, "last"].join("|"));
+  });
+
+  test("that are missing are told by their row, and left out if so asked", async () => {
+    await expect(loadDocuments({ file: place("snappy") })).rejects.toThrow(
+      /snappy\.parquet, row 3: the row has no text; correct it, or leave such out with skipDamaged: true/,
+    );
+    expect((await loadDocuments({ file: place("snappy"), skipDamaged: true })).remarks).toEqual([
+      "6 documents",
+      `1 damaged lines or rows were left out: ${place("snappy")}, row 3`,
+    ]);
+  });
+
+  test.each([
+    ["id", /row 0: the row has a id that is no string; correct it, set field, or/],
+    ["tags", /row 0: the row has a tags that is no string/],
+    ["meta", /row 0: the row has a meta that is no string/],
+    ["no", /none\.parquet has no column no, but id, text, body, tags, meta; set field to the one with the text/],
+    ["lang", /has no column lang/],
+  ])("are not in column %s", async (field, message) => {
+    await expect(loadDocuments({ file: place("none"), field })).rejects.toThrow(message);
+  });
+
+  test("of a file without rows are none", async () => {
+    expect(await load(place("empty"))).toBe("");
+  });
+
+  test("of a file that is cut off anywhere are refused in a line", async () => {
+    const bytes = readFileSync(place("snappy"));
+    const file = join(folder, "cut.parquet");
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 0, max: bytes.length - 1 }), async (length) => {
+        writeFileSync(file, bytes.subarray(0, length));
+        await expect(load(file)).rejects.toThrow(/^.*cut\.parquet is no Parquet file that can be read \(.*\); name/);
+      }),
+      { numRuns: 30 },
+    );
+  });
+});
+
+/** A web server of one file, whose answers a test can spoil. */
+class FileServer {
+  readonly bytes = readFileSync(place("gzip"));
+  readonly ranges: string[] = [];
+  spoil: (request: IncomingMessage, response: ServerResponse) => boolean = () => false;
+  etag = '"1"';
+  readonly #server: Server = createServer((request, response) => {
+    this.ranges.push(request.headers.range ?? "all");
+    if (this.spoil(request, response)) return;
+    const [, begin, end] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? "") ?? [];
+    const version = request.headers["if-range"];
+    if (begin === undefined || (version !== undefined && version !== this.etag)) {
+      response.writeHead(200).end(this.bytes);
+      return;
+    }
+    const part = this.bytes.subarray(Number(begin), Number(end) + 1);
+    const total = this.bytes.length;
+    response.writeHead(206, { "content-range": `bytes ${begin}-${end}/${total}`, etag: this.etag }).end(part);
+  });
+
+  async open(): Promise<string> {
+    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/texts.parquet?key=secret`;
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}
+
+describe("by its address", () => {
+  let server: FileServer;
+  let address: string;
+  beforeEach(async () => {
+    server = new FileServer();
+    address = await server.open();
+  });
+  afterEach(() => server.close());
+
+  test("a file is read in parts, and its texts are the same", async () => {
+    expect(await load(address)).toBe(texts.join("|"));
+    expect(server.ranges).not.toContain("all");
+  });
+
+  test("any part of a file is that of the same file here", async () => {
+    const sources = [await openSource(address, ""), await openSource(place("gzip"), "")];
+    const part = fc
+      .tuple(fc.nat(server.bytes.length), fc.nat(server.bytes.length))
+      .map((ends) => ends.toSorted((a, b) => a - b));
+    await fc.assert(
+      fc.asyncProperty(part, async ([begin, end]) => {
+        for (const source of sources) {
+          expect(source.sizeBytes).toBe(server.bytes.length);
+          expect(await source.read(begin!, end!)).toEqual(Uint8Array.from(server.bytes.subarray(begin, end)));
+        }
+      }),
+      { numRuns: 50 },
+    );
+    for (const source of sources) source.close();
+  });
+
+  test("an answer that fails for the moment is asked for anew", async () => {
+    let failures = 0;
+    server.spoil = (_, response) => {
+      if (failures > 0) return false;
+      failures++;
+      response.writeHead(503).end();
+      return true;
+    };
+    expect(await load(address)).toBe(texts.join("|"));
+    expect(failures).toBe(1);
+  });
+
+  test("a server that is not there is given up after four tries", async () => {
+    await server.close();
+    vi.useFakeTimers({ toFake: ["setTimeout"], shouldAdvanceTime: true, advanceTimeDelta: 1000 });
+    try {
+      await expect(load(address)).rejects.toThrow(
+        /^http:\/\/127\.0\.0\.1:\d+\/texts\.parquet cannot be read \(connect ECONNREFUSED .*, 4 times\); name a Parquet/,
+      );
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  test.each<[string, FileServer["spoil"], RegExp]>([
+    [
+      "that is not there",
+      (_, response) => {
+        response.writeHead(404).end();
+        return true;
+      },
+      /texts\.parquet cannot be read \(the server answers 404\); name a Parquet file/,
+    ],
+    [
+      "of a server without ranges",
+      (_, response) => {
+        response.writeHead(200).end("PAR1");
+        return true;
+      },
+      /texts\.parquet: the server gives no parts of files \(HTTP ranges\); download the file, and name it/,
+    ],
+    [
+      "of which a part is short",
+      ({ headers: { range } }, response) => {
+        if (range === "bytes=0-0") return false;
+        response.writeHead(206, { "content-range": "bytes 0-1/9" }).end("ab");
+        return true;
+      },
+      /texts\.parquet: the server gave 2 bytes of \d+ from byte \d+ on/,
+    ],
+  ])("a file %s is told in a line, without its key", async (_, spoil, message) => {
+    server.spoil = spoil;
+    const told = load(address).catch(({ message: text }: Error) => text);
+    expect(await told).toMatch(message);
+    expect(await told).not.toContain("secret");
+  });
+
+  test("a file that changes while it is read is told", async () => {
+    server.spoil = ({ headers: { range } }) => {
+      if (range !== "bytes=0-0") server.etag = '"2"';
+      return false;
+    };
+    await expect(load(address)).rejects.toThrow("texts.parquet has changed while it was read; begin again");
+  });
+
+  test("texts of another kind are to be downloaded", async () => {
+    await expect(load(address.replace("parquet", "jsonl"))).rejects.toThrow(
+      /texts\.jsonl: only \.parquet is read by its address; download the file, and name it/,
+    );
+  });
+});

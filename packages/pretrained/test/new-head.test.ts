@@ -1,0 +1,94 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { leavesByPath } from "@skein/tensor-core/backend";
+import type { NdArray } from "@skein/tensor-core";
+import { afterEach, describe, expect, test } from "vitest";
+import { type CarriedTensor, type Config, withNewHead } from "../src/index.ts";
+import { loadBody, loadPretrained } from "../src/node.ts";
+import { modelLeaves } from "../src/model-leaves.ts";
+import { openConfig } from "../src/open-config.ts";
+import { checkpointFolder, fileOf, tensorsOf } from "./checkpoints.ts";
+
+const made: string[] = [];
+afterEach(() => {
+  for (const folder of made.splice(0)) rmSync(folder, { recursive: true });
+});
+
+const configOf = (name: string): Config =>
+  JSON.parse(readFileSync(join(checkpointFolder(name), "config.json"), "utf8")) as Config;
+
+/** A copy of a checkpoint whose tensors went through `change`. */
+const changed = (name: string, change: (entry: [string, CarriedTensor]) => [string, CarriedTensor][]): string => {
+  const folder = mkdtempSync(join(tmpdir(), "skein-head-"));
+  made.push(folder);
+  writeFileSync(
+    join(folder, "model.safetensors"),
+    fileOf(new Map([...tensorsOf(checkpointFolder(name))].flatMap(change))),
+  );
+  writeFileSync(join(folder, "config.json"), JSON.stringify(configOf(name)));
+  return folder;
+};
+
+const numClasses = 7;
+const body = (folder: string, name: string): Promise<ReadonlyMap<string, NdArray>> =>
+  loadBody(folder, withNewHead(configOf(name), numClasses));
+
+/** Checkpoint, paths of what it has not, and the prefix of its body; it has part of a pooler, none or all of it. */
+const classifiers: [name: string, head: RegExp, prefix: string][] = [
+  ["vit", /^params\.classifier\./, "vit."],
+  ["resnet-basic", /^params\.head\./, "resnet."],
+  ["resnet-bottleneck", /^params\.head\./, "resnet."],
+  ["bert-classes", /^params\.classifier\./, "bert."],
+  ["bert-states", /^params\.classifier\./, ""],
+  ["bert-tokens", /^params\.(classifier\.|pooler\.bias)/, "bert."],
+];
+
+describe.each(classifiers)("%s with a new head", (name, head, prefix) => {
+  const config = withNewHead(configOf(name), numClasses);
+  const { leaves } = modelLeaves(openConfig(config));
+
+  test("keeps every weight of its body, and the model has none but those of the head beside", async () => {
+    const kept = await body(checkpointFolder(name), name);
+    const { params, state } = await loadPretrained(checkpointFolder(name));
+    const before = leavesByPath<NdArray>({ params, state });
+    // A pooler that the old model had no use for was carried, not read.
+    for (const [path, array] of kept)
+      if (!path.startsWith("params.pooler.")) expect(array, path).toEqual(before.get(path));
+    expect([...kept.keys()].sort()).toEqual(
+      leaves
+        .map(({ path }) => path)
+        .filter((path) => !head.test(path))
+        .sort(),
+    );
+  });
+
+  test("tells so many classes, by a configuration that says so and nothing of the old ones", () => {
+    const outer = leaves.filter(({ path }) => /^params\.(classifier|head)\./.test(path));
+    expect(outer.map(({ shape }) => shape.at(-1))).toEqual([numClasses, numClasses]);
+    expect(config).not.toHaveProperty("id2label");
+    expect(withNewHead(config, numClasses)).toEqual(config);
+  });
+
+  test("is made of a checkpoint of the body alone, too", async () => {
+    const bare = changed(name, ([key, tensor]) => (key.startsWith(prefix) ? [[key.slice(prefix.length), tensor]] : []));
+    expect(await body(bare, name)).toEqual(await body(checkpointFolder(name), name));
+  });
+
+  test("misses no tensor of the body silently", async () => {
+    const first = [...tensorsOf(checkpointFolder(name)).keys()].find(
+      (key) => key.startsWith(prefix) && !key.includes("pooler"),
+    )!;
+    const damaged = changed(name, (entry) => (entry[0] === first ? [] : [entry]));
+    await expect(body(damaged, name)).rejects.toThrow(/1 missing \(/);
+  });
+});
+
+test("a model of tokens has no head for classes", async () => {
+  for (const name of ["gpt2", "llama-tied", "qwen2"]) {
+    expect(() => withNewHead(configOf(name), 3)).toThrow(
+      /which has no head for classes; take a checkpoint of bert, resnet, vit/,
+    );
+    await expect(loadBody(checkpointFolder(name), configOf(name))).rejects.toThrow("has no head for classes");
+  }
+});
