@@ -15,7 +15,7 @@ import {
   openImageShards,
 } from "@skein/data/node";
 import { lamb, lars } from "@skein/second-order";
-import { cnn, gpt, mlp, type Model, resnet18 } from "@skein/models";
+import { cnn, gpt, mlp, type Model, normalised, resnet18 } from "@skein/models";
 import {
   adam,
   adamw,
@@ -48,6 +48,7 @@ import { checkedModel } from "./modules/checked-model.ts";
 import { makeOwn, moduleName } from "./modules/load-module.ts";
 import { withOwnMetrics } from "./modules/own-metrics.ts";
 import type { DataSet, Task } from "./modules/task.ts";
+import { sidesOf } from "./image-sides.ts";
 import type { DataJob, Job, ModelJob, OptimizerJob, PrecisionJob } from "./job.ts";
 import { type ExpertsPlan, settledExperts } from "./planning/experts-plan.ts";
 import { mobyDickData, textData, tokenData } from "./text-data.ts";
@@ -61,11 +62,12 @@ type ImageJob = Extract<DataJob, { readonly kind: "image-folder" | "image-manife
 const loadImages = (job: ImageJob): Promise<Images<Samples>> => {
   const options: ImageOptions = {
     ...job,
-    size: typeof job.size === "number" ? [job.size, job.size] : job.size,
+    size: sidesOf(job.size),
     from: import.meta.url,
   };
   const { cacheMegabytes, decodesAtOnce } = job;
-  const lazily = cacheMegabytes === undefined ? undefined : { cacheMegabytes, decodesAtOnce };
+  const decodeSize = job.decodeSize === undefined ? undefined : sidesOf(job.decodeSize);
+  const lazily = cacheMegabytes === undefined ? undefined : { cacheMegabytes, decodesAtOnce, decodeSize };
   if (job.kind === "image-folder") {
     const { folder } = job;
     return lazily === undefined
@@ -145,7 +147,7 @@ export const limited = <Of extends Samples>(
 export const buildData = async (job: DataJob): Promise<DataSet> => {
   const data = limited(await loadData(job), job);
   if (!("augment" in job) || job.augment === undefined) return data;
-  const { crop, flip } = job.augment;
+  const { crop, flip, resizedCrop, jitter } = job.augment;
   const { dtype, shape } = data.train.fields["inputs"]!;
   if (dtype !== "u8" || shape.length !== 3)
     throw new ConfigError([
@@ -156,7 +158,11 @@ export const buildData = async (job: DataJob): Promise<DataSet> => {
     throw new ConfigError([
       `data.augment.crop: images of ${rows}×${columns} cannot be moved by ${crop} pixels, little would be left of them; use less than ${Math.min(rows, columns)}, such as ${Math.floor(Math.min(rows, columns) / 8)}`,
     ]);
-  return { ...data, augmentation: { cropPadding: crop, flip } };
+  if (jitter !== undefined && shape[2] !== 1 && shape[2] !== 3)
+    throw new ConfigError([
+      `data.augment.jitter: it changes colours of images of 1 or 3 channels, but these have ${shape[2]}; leave it out`,
+    ]);
+  return { ...data, augmentation: { cropPadding: crop, flip, resizedCrop, jitter } };
 };
 
 /** What samples a model of ours takes, and what it learns from them. */
@@ -230,20 +236,42 @@ export const buildOwnModel = (
 };
 
 /**
- * @param given by a program.
+ * The model, of inputs as the job's data want them seen.
+ *
+ * @throws ConfigError where these have other channels.
+ */
+export const seenBy = <Own extends Model>(
+  model: Own,
+  data: DataJob,
+  { inputs: { shape } }: Pick<Task, "inputs">,
+): Own => {
+  if (!("normalise" in data) || data.normalise === undefined) return model;
+  const channels = shape.at(-1);
+  for (const name of ["mean", "std"] as const) {
+    const { length } = data.normalise[name];
+    if (length !== 1 && length !== channels)
+      throw new ConfigError([
+        `data.normalise.${name}: ${length} numbers do not fit inputs [${shape.join(", ")}], which have ${channels ?? "no"} channels; give one for each, or one for all`,
+      ]);
+  }
+  return normalised(model, data.normalise);
+};
+
+/**
+ * @param given by a program; it was traced with inputs as the data want them seen.
  * @throws ConfigError, ModuleError.
  */
 export const buildModel = async (
-  job: ModelInput & Pick<Job, "model" | "metrics">,
+  job: ModelInput & Pick<Job, "model" | "data" | "metrics">,
   task: Task,
   { given, experts }: { readonly given?: Model | undefined; readonly experts?: ExpertsPlan | undefined } = {},
 ): Promise<Model> =>
   // what a program gave was traced with the job's metrics
   job.model.kind === "program"
     ? (given ?? ofAProgram("model"))
-    : withOwnMetrics(await buildNamedModel(job, task, experts), job, task);
+    : withOwnMetrics(seenBy(await bareModel(job, task, experts), job.data, task), job, task);
 
-const buildNamedModel = async (
+const bareModel = async (
   { model: job, ...others }: ModelInput & Pick<Job, "model">,
   task: Task,
   experts: ExpertsPlan | undefined,

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { CrossFieldFault } from "./cross-field-fault.ts";
+import { sidesOf } from "./image-sides.ts";
 import type { DataJob, Job } from "./job.ts";
 import { ownModule, ownProgram } from "./own-schema.ts";
 import { count, path } from "./ranges.ts";
@@ -31,24 +32,68 @@ const limits = (
     ),
 });
 
+/** Least and greatest of something. */
+const range = (of: z.ZodNumber): z.ZodTuple<[z.ZodNumber, z.ZodNumber], null> => z.tuple([of, of]);
+
+const change = z.number().min(0).max(10).default(0);
+
 const augment = z
   .strictObject({
     crop: z.int().min(0).max(1024).default(0).describe("Pixels that an image may be moved by, up, down and sideways."),
     flip: z.boolean().default(false).describe("Mirror left and right, half of the time."),
+    resizedCrop: z
+      .strictObject({
+        scale: range(z.number().gt(0).max(1))
+          .default([0.08, 1])
+          .describe("Least and greatest part of the area that is shown."),
+        ratio: range(z.number().min(0.01).max(100))
+          .default([3 / 4, 4 / 3])
+          .describe("Least and greatest width over height of the part."),
+      })
+      .optional()
+      .describe("Show a part of each image in its place, drawn anew in each epoch. Default: the whole."),
+    jitter: z
+      .strictObject({
+        brightness: change.describe("A factor of all pixels."),
+        contrast: change.describe("A factor of their distances from the mean grey."),
+        saturation: change.describe("A factor of their distances from their own grey."),
+      })
+      .optional()
+      .describe("Change colours by factors from 1 − x to 1 + x. Default: not at all."),
   })
   .optional()
   .describe("How training images change from epoch to epoch, the same for the same seed. Default: not at all.");
 
-const images = (what: string): ReturnType<typeof limits> & { readonly augment: typeof augment } => ({
+const ofChannels = (of: z.ZodNumber): z.ZodArray<z.ZodNumber> => z.array(of).min(1).max(64);
+
+const normalise = z
+  .strictObject({
+    mean: ofChannels(z.number()).describe("Of each channel, or one for all; of bytes on a scale from 0 to 1."),
+    std: ofChannels(z.number().gt(0)).describe("Standard deviation of each channel, or one for all, likewise."),
+  })
+  .optional()
+  .describe(
+    "Take the mean from each channel and divide by the deviation, within the model: what is exported does so, too. Default: bytes are brought to 0 to 1, and that is all.",
+  );
+
+const images = (
+  what: string,
+): ReturnType<typeof limits> & { readonly augment: typeof augment; readonly normalise: typeof normalise } => ({
   augment,
+  normalise,
   ...limits(what),
 });
 
+const sides = z.union([side, z.tuple([side, side])]);
+
 /** How images of any size become samples of one. */
 const decoded = {
-  size: z
-    .union([side, z.tuple([side, side])])
-    .describe("Pixels that images are brought to: of both sides, or [rows, columns]."),
+  size: sides.describe("Pixels that images are brought to: of both sides, or [rows, columns]."),
+  decodeSize: sides
+    .optional()
+    .describe(
+      "With cacheMegabytes: decode images to these sides, at least those of size; training shows parts of them (augment.resizedCrop) or their middles, evaluation the middles. Default: size.",
+    ),
   channels: z.literal([1, 3]).default(3).describe("Red, green and blue, or grey."),
   fit: z
     .enum(["cover", "contain", "stretch"])
@@ -257,6 +302,41 @@ export const dataSchema: z.ZodType<DataJob> = z
   ])
   .describe("The data set.");
 
+/** Rules about what goes with what. */
+const imageFaults = (data: DataJob): CrossFieldFault[] => {
+  const faults: CrossFieldFault[] = [];
+  const fault = (path: readonly string[], rule: string): number => faults.push({ path: ["data", ...path], rule });
+  if ("decodesAtOnce" in data && data.decodesAtOnce !== undefined && data.cacheMegabytes === undefined)
+    fault(
+      ["decodesAtOnce"],
+      `${data.decodesAtOnce} has no effect where all images are decoded before training; give cacheMegabytes, too, or leave it out`,
+    );
+  if ("decodeSize" in data && data.decodeSize !== undefined) {
+    const [size, decodeSize] = [sidesOf(data.size), sidesOf(data.decodeSize)];
+    if (data.cacheMegabytes === undefined)
+      fault(
+        ["decodeSize"],
+        "images of another size than their samples are decoded while training only; give cacheMegabytes, too, or leave it out",
+      );
+    if (decodeSize.some((pixels, i) => pixels < size[i]!))
+      fault(
+        ["decodeSize"],
+        `${decodeSize.join("×")} is smaller than size, ${size.join("×")}, so that nothing could be left out; raise it, or leave it out`,
+      );
+  }
+  if ("augment" in data && data.augment?.resizedCrop !== undefined) {
+    const { crop, resizedCrop } = data.augment;
+    if (crop > 0)
+      fault(["augment", "crop"], `both crop, ${crop}, and resizedCrop say which part is shown; leave one out`);
+    for (const name of ["scale", "ratio"] as const) {
+      const [least, most] = resizedCrop[name];
+      if (least > most)
+        fault(["augment", "resizedCrop", name], `${least} is above ${most}, but the least comes first; exchange them`);
+    }
+  }
+  return faults;
+};
+
 /** Rules about where data lies, and what goes with what. */
 export const dataFaults = ({ data }: Job): CrossFieldFault[] => [
   ...(data.kind === "numpy" && (data.file === undefined) === (data.folder === undefined)
@@ -267,12 +347,5 @@ export const dataFaults = ({ data }: Job): CrossFieldFault[] => [
         },
       ]
     : []),
-  ...("decodesAtOnce" in data && data.decodesAtOnce !== undefined && data.cacheMegabytes === undefined
-    ? [
-        {
-          path: ["data", "decodesAtOnce"],
-          rule: `${data.decodesAtOnce} has no effect where all images are decoded before training; give cacheMegabytes, too, or leave it out`,
-        },
-      ]
-    : []),
+  ...imageFaults(data),
 ];

@@ -17,7 +17,7 @@ export class ConfigError extends SkeinError {
 }
 
 /**
- * A module or object of a user's, for a job's model or data, that cannot be used: what it threw, or what it should have
+ * A module or object of a user's, for a part of a job, that cannot be used: what it threw, or what it should have
  * given.
  */
 export class ModuleError extends SkeinError {

@@ -4,7 +4,8 @@ import { cast, multiply, NdArray, referenceBackend, sum, type Tensor } from "@sk
 import { examples } from "@skein/testing";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type EvaluationSums, makeEvaluation, totalSums } from "./evaluate.ts";
+import { makeEvaluation } from "./evaluate.ts";
+import { type EvaluationSums, totalSums } from "./evaluation-sums.ts";
 import { evaluationFigures, flatFigures, formatFigures } from "./evaluation-figures.ts";
 
 /** Judged by sums of its own, of the rows that the mask lets count. */

@@ -3,25 +3,12 @@ import { type DamagedImage, readEvaluationBatches } from "@skein/data/node";
 import type { LabelledBatch, Model } from "@skein/models";
 import { type Backend, type DeviceArray, jit, type JitOptions } from "@skein/tensor-core";
 import type { Job } from "./job.ts";
+import { type EvaluationSums, totalSums } from "./evaluation-sums.ts";
 import { numBatchParts } from "./mesh.ts";
 import type { DeviceState } from "./train-state.ts";
 
-/** Sums over this rank's part of the held-out samples, by the names that the model gives them. */
-export interface EvaluationSums {
-  readonly lossSum: number;
-  readonly count: number;
-  readonly [name: string]: number;
-}
-
 /** What is judged of a run. */
 export type Learnt = Pick<DeviceState, "params" | "model">;
-
-/** Sums over all parts of the samples, added up in their order. */
-export const totalSums = (parts: readonly EvaluationSums[]): EvaluationSums => {
-  const total: Record<string, number> & EvaluationSums = { lossSum: 0, count: 0 };
-  for (const part of parts) for (const [name, sum] of Object.entries(part)) total[name] = (total[name] ?? 0) + sum;
-  return total;
-};
 
 /**
  * Samples of an evaluation batch: what the job says, but no more than there are, in equal parts; the rest of a batch

@@ -1,6 +1,6 @@
 import type { Ratio } from "@skein/models";
 import { digitsText } from "@skein/report";
-import type { EvaluationSums } from "./evaluate.ts";
+import type { EvaluationSums } from "./evaluation-sums.ts";
 import type { Prediction } from "./modules/task.ts";
 
 /** How well a model answers: the loss, and what it means for what is predicted. */

@@ -4,6 +4,7 @@ import type { ModuleJob } from "./module-job.ts";
 export type * from "./exchange-job.ts";
 export type { ModuleJob } from "./module-job.ts";
 
+import type { ColourJitter, ResizedCrop } from "@skein/data";
 import type { DocumentOptions, ImageOptions, NumpyOptions, ShardOptions, TokenFileOptions } from "@skein/data/node";
 
 /** A checked job: every default filled in, every rule kept. What a job file may say stands in `job-schema.ts`. */
@@ -187,17 +188,30 @@ export interface AugmentJob {
   readonly crop: number;
   /** Whether they are mirrored, half of the time. */
   readonly flip: boolean;
+  /** Which parts of them are shown. */
+  readonly resizedCrop?: ResizedCrop | undefined;
+  /** How far their colours change. */
+  readonly jitter?: ColourJitter | undefined;
+}
+
+/** Means and standard deviations of the channels of images, or one each for all. */
+export interface NormaliseJob {
+  readonly mean: readonly number[];
+  readonly std: readonly number[];
 }
 
 /** What goes for all images. */
 interface Images extends Limits {
   readonly augment?: AugmentJob | undefined;
+  readonly normalise?: NormaliseJob | undefined;
 }
 
 /** Images of any size that become samples of one. */
 interface DecodedImages extends Images, Omit<ImageOptions, "size" | "from"> {
   /** Decode them while training, and keep so much of what was decoded. */
   readonly cacheMegabytes?: number | undefined;
+  /** Of both sides, or rows and columns, as they are decoded. */
+  readonly decodeSize?: number | readonly [number, number] | undefined;
   /** How many each rank decodes at once. */
   readonly decodesAtOnce?: number | undefined;
   /** Of both sides, or rows and columns. */

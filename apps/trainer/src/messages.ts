@@ -7,7 +7,7 @@ import type { BestSoFar } from "./best-so-far.ts";
 import type { BackendName } from "./backend.ts";
 import type { SavedFile } from "./checkpoint-part.ts";
 import type { ErrorReport } from "./errors.ts";
-import type { EvaluationSums } from "./evaluate.ts";
+import type { EvaluationSums } from "./evaluation-sums.ts";
 import type { RoutingJson } from "./placement/routing-file.ts";
 import type { MovedLayer } from "./placement/moved-layer.ts";
 import type { ExchangePlan } from "./planning/exchange-plan.ts";

@@ -1,11 +1,21 @@
+import { exchange } from "@skein/compressors";
 import { isEncoded, type SampleSpecs, stepsPerEpoch } from "@skein/data";
-import { byteLength, flattenTree, type Mesh, type Sharding, type TensorSpec } from "@skein/tensor-core";
+import {
+  byteLength,
+  flattenTree,
+  type Mesh,
+  type Sharding,
+  type Tensor,
+  type TensorSpec,
+  trace,
+} from "@skein/tensor-core";
 import { formatSpec, sameSpec } from "@skein/tensor-core/backend";
 import type { Model } from "@skein/models";
 import { buildData, buildModel, buildOwnModel } from "./build.ts";
 import { type Checkpoint, rankFile, requireSameTensors, sharedFile, specsText } from "./checkpoint.ts";
 import { sha256 } from "./checkpoint-part.ts";
 import { cutsOf, shardFilesIn, wholeSpec } from "./checkpoint-shards.ts";
+import { exchangeOptions } from "./loss-and-gradients.ts";
 import { expertsOf } from "./experts-of.ts";
 import { CheckpointError, ConfigError } from "./errors.ts";
 import { type ExchangePlan, isExchangePlanned } from "./planning/exchange-plan.ts";
@@ -22,12 +32,14 @@ import { type DataSet, taskOf } from "./modules/task.ts";
 import { modelOf, type TracedModel, traceModel } from "./modules/traced-model.ts";
 import {
   buildParts,
+  type Parts,
   type PartsInput,
   type SavedLeaves,
   splitLeaves,
   stateSharding,
   stateSpecs,
   totalStepsOf,
+  type TrainState,
 } from "./train-state.ts";
 
 /** A job with its data loaded and every rule checked that needs them. Nothing is written yet. */
@@ -255,6 +267,24 @@ export const partsInputOf = ({ job, model, totalSteps, data, own }: Prepared, pl
   train: data.train,
 });
 
+/**
+ * Trace what modules of the job make of a step: what is wrong with it is told once and at once, not by every rank.
+ *
+ * @throws ModuleError.
+ */
+const tryOwnParts = (parts: Parts, specs: TrainState<TensorSpec>, totalSteps: number): void => {
+  trace(
+    (state: TrainState<Tensor>) => {
+      const options = exchangeOptions(parts, parts.compressorAt(totalSteps - 1), state);
+      const [mean] = exchange(state.params, state.residuals, options);
+      const [updates, optimizer] = parts.optimizer.update(mean, state.optimizer, { params: state.params });
+      return [updates, optimizer, parts.learningRateOf(optimizer)];
+    },
+    [specs as never],
+    { mesh: parts.mesh },
+  );
+};
+
 /** @throws DataError, ConfigError, ModuleError. */
 export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> => {
   const data = given.data ?? (await buildData(asked.data));
@@ -274,6 +304,7 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
   const built = buildParts({ job, model, totalSteps, train: data.train, own });
   const { sharding, mesh } = built;
   const specs = stateSpecs(built);
+  if (Object.keys(own).length > 0) tryOwnParts(built, specs, totalSteps);
   // What the job itself says of images is in its hash anyway.
   const digest = isOwn(job.data)
     ? dataDigest("augment" in job.data ? { ...data, augmentation: undefined } : data)

@@ -5,7 +5,7 @@ import type { Span } from "@skein/tensor-core";
 import type { SavedFile } from "./checkpoint-part.ts";
 import type { BestSoFar } from "./best-so-far.ts";
 import { describeError } from "./errors.ts";
-import type { EvaluationSums } from "./evaluate.ts";
+import type { EvaluationSums } from "./evaluation-sums.ts";
 import type { StepFigures } from "./live-state.ts";
 import type { RankMessage } from "./messages.ts";
 import type { RoutingJson } from "./placement/routing-file.ts";

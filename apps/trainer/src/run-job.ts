@@ -42,10 +42,10 @@ export interface JobRun
 export interface JobOutcome extends Outcome {
   readonly output: string;
   readonly prepared: Prepared;
-  /** Where a trace was to be written. */
-  readonly tracePath: string | undefined;
   /** Whether callbacks of the job stopped it. */
   readonly endedItself: boolean;
+  /** Where a trace was to be written. */
+  readonly tracePath: string | undefined;
 }
 
 /** A prepared job, and what people are told about it. */
@@ -128,7 +128,13 @@ const runIn = async ({ callbacks, happened: tell, ...input }: FolderRun): Promis
       throw error;
     });
     await end({ how: outcome.summary === undefined ? "stopped" : "finished" });
-    return { ...outcome, output, prepared, tracePath: input.tracePath, endedItself: callbacks?.hasStopped ?? false };
+    return {
+      ...outcome,
+      output,
+      prepared,
+      endedItself: callbacks?.hasStopped ?? false,
+      tracePath: input.tracePath,
+    };
   } finally {
     metrics.close();
   }
@@ -158,7 +164,7 @@ const begin = async (run: JobRun, checkpointSecret: string | undefined): Promise
     progress.note(
       `${job.name}: ${prepared.totalSteps} steps on ${job.ranks} ${job.ranks === 1 ? "rank" : "ranks"}, output in ${output}`,
     );
-    return await runIn({ ...run, tracePath, callbacks, prepared, output, checkpointSecret });
+    return await runIn({ ...run, callbacks, tracePath, prepared, output, checkpointSecret });
   } catch (error) {
     dropUnusedOutput(claimed);
     throw explainDiskFull(error, output, undefined);
@@ -184,7 +190,7 @@ const goOn = async (run: JobRun, output: string, checkpointSecret: string | unde
   const tracePath = tracePathOf(run, output);
   requirePlaces(output, tracePath);
   saveJob(output, prepared.job); // what was asked for now holds for the next resume, too
-  return runIn({ ...run, tracePath, callbacks, prepared, output, resume, checkpointSecret });
+  return runIn({ ...run, callbacks, tracePath, prepared, output, resume, checkpointSecret });
 };
 
 /**

@@ -20,7 +20,7 @@ const requireForSeveral = (jobs: readonly Job[], { trace, watch }: RunOptions): 
   const many = `the file holds ${jobs.length} jobs`;
   if (typeof trace === "string")
     throw new ConfigError([
-      `--trace ${trace}: a trace is of one run, but ${many}; say --trace alone, and each run has one in its own folder`,
+      `--trace ${trace}: a trace is of one run, but ${many}; leave the file of --trace out, and each run has one in its folder`,
     ]);
   if (watch === true)
     throw new ConfigError([

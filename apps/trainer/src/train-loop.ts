@@ -4,7 +4,7 @@ import { type Backend, type Communicator, type Communicators, spanned } from "@s
 import { bestAfter, type BestSoFar, comparesEvaluations, endsEarly } from "./best-so-far.ts";
 import { firstTunedBytes } from "./build-exchange.ts";
 import { CompiledSteps } from "./compiled-steps.ts";
-import type { EvaluationSums } from "./evaluate.ts";
+import type { EvaluationSums } from "./evaluation-sums.ts";
 import type { Job } from "./job.ts";
 import { LiveState, type LiveStateInput } from "./live-state.ts";
 import { agreement, totals } from "./planning/agree.ts";

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import type { LabelledBatch, Model, Sums } from "@skein/models";
 import type { MapTree, NdArray, SkeinError, Tensor } from "@skein/tensor-core";
-import { buildData } from "./build.ts";
+import { buildData, seenBy } from "./build.ts";
 import { readCheckpoint } from "./checkpoint.ts";
 import { checkpointSecret } from "./checkpoint-manifest.ts";
 import { sha256 } from "./checkpoint-part.ts";
@@ -113,7 +113,7 @@ const settle = async (job: Job, data: object, model: object): Promise<{ readonly
   const traced = isModel(model)
     ? traceModel(
         await withOwnMetrics(
-          checkedModel(model, samples.predicts, "train(): model", process.cwd()),
+          seenBy(checkedModel(model, samples.predicts, "train(): model", process.cwd()), settled.data, taskOf(samples)),
           settled,
           taskOf(samples),
         ),
@@ -215,7 +215,7 @@ const trainWith = async <Params, State>(
       throw new ConfigError([`train(): ${name} is ${String(part)}, but must be an object or { kind: … }; give one`]);
   for (const key of functionsIn(rest))
     throw new ConfigError([
-      `train(): ${key} is an object of this program, whose functions cannot go to the threads of ranks; put it into a module and name it: { kind: "module", file: new URL("./my-${key}.ts", import.meta.url) }`,
+      `train(): ${key} is an object of this program, whose functions cannot go to the threads of ranks; put it into a module and name it: { kind: "module", file: new URL("my-${key}.ts", import.meta.url) }`,
     ]);
   if (resume && folder === undefined)
     throw new ConfigError(["train(): resume needs the folder to look for checkpoints in; give output too"]);

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { augmentationKey, augmentImage } from "./augment.ts";
+import { augmentationKey, augmentImage, showMiddle } from "./augment.ts";
+import { augmentationWord } from "./random-draw.ts";
 
 const sizes = fc.tuple(fc.integer({ min: 1, max: 6 }), fc.integer({ min: 1, max: 6 }), fc.constantFrom(1, 3));
 const keys = fc.tuple(fc.nat(), fc.nat({ max: 50 }), fc.nat({ max: 1000 }));
@@ -13,7 +14,7 @@ const changed = (
 ): { readonly source: Uint8Array; readonly target: Uint8Array } => {
   const source = Uint8Array.from({ length: size[0] * size[1] * size[2] }, (_, i) => i + 1);
   const target = new Uint8Array(source.length).fill(77);
-  augmentImage(source, target, size, augmentation, augmentationKey(...key));
+  augmentImage(source, size, target, size, augmentation, augmentationKey(...key));
   return { source, target };
 };
 
@@ -56,4 +57,22 @@ describe("an augmented image", () => {
     const { source, target } = changed([4, 5, 3], { cropPadding: 0, flip: false }, [1, 2, 3]);
     expect(target).toEqual(source);
   });
+
+  test("is cut out around its middle, where it is larger than its place", () => {
+    const source = Uint8Array.from({ length: 4 * 5 }, (_, i) => i);
+    const target = new Uint8Array(2 * 3);
+    showMiddle(source, [4, 5, 1], target, [2, 3, 1]);
+    expect([...target]).toEqual([6, 7, 8, 11, 12, 13]);
+    const moved = new Uint8Array(6);
+    augmentImage(source, [4, 5, 1], moved, [2, 3, 1], { cropPadding: 1, flip: false }, augmentationKey(1, 1, 1));
+    const places = [0, 1, 2].flatMap((row) => [0, 1, 2].map((column) => 5 * row + column));
+    const cuts = places.map((at) => [at, at + 1, at + 2, at + 5, at + 6, at + 7]);
+    expect(cuts).toContainEqual([...moved]);
+  });
+});
+
+test("no word of a sample's stream decides two things", () => {
+  const words = Object.values(augmentationWord);
+  expect(new Set(words).size).toBe(words.length);
+  expect(Math.max(...words)).toBe(augmentationWord.region);
 });

@@ -1,14 +1,27 @@
 import { randomKey } from "@skein/tensor-core";
-import { foldInKey, threefryWord } from "@skein/tensor-core/backend";
+import { foldInKey } from "@skein/tensor-core/backend";
+import { type ColourJitter, jitterColours } from "./colour-jitter.ts";
+import { augmentationWord as word, drawn } from "./random-draw.ts";
 import { batchLayout, type Records, sampleBytes } from "./records.ts";
+import { drawRegion, type ResizedCrop, resizeRegion } from "./resized-crop.ts";
 
 /** How images change from epoch to epoch, so that no two are learned by heart. */
 export interface Augmentation {
-  /** Pixels of black that are thought around an image before it is cut out again, anywhere. 0: none. */
+  /**
+   * Pixels that an image is moved by at most, each way, before it is cut out again; what is thought around it is black.
+   * 0: none.
+   */
   readonly cropPadding: number;
   /** Mirror left and right, half of the time. */
   readonly flip: boolean;
+  /** Show a part of the image in its place. Default: the image, moved. */
+  readonly resizedCrop?: ResizedCrop | undefined;
+  /** Default: colours stay. */
+  readonly jitter?: ColourJitter | undefined;
 }
+
+/** Rows, columns and channels. */
+export type ImageSize = readonly [rows: number, columns: number, channels: number];
 
 /** The stream of augmentations under a seed, apart from those of shuffles, weights and dropout. */
 const augmentationStream = 0xa06;
@@ -17,37 +30,69 @@ const augmentationStream = 0xa06;
 export const augmentationKey = (seed: number, epoch: number, sample: number): readonly [number, number] =>
   foldInKey(foldInKey(foldInKey(randomKey(seed).data, augmentationStream), epoch), sample);
 
-/** A whole number from 0 to `count` − 1, by word `index` of a key's stream. */
-const drawn = (key: ArrayLike<number>, index: number, count: number): number =>
-  Math.floor((threefryWord(key, index) * count) / 2 ** 32);
+/** Cut an image out around its middle, moved by some pixels; black where there is none. */
+const cutOut = (
+  source: Uint8Array,
+  [sourceRows, sourceColumns]: ImageSize,
+  target: Uint8Array,
+  [rows, columns, channels]: ImageSize,
+  { down, right }: { readonly down: number; readonly right: number },
+): void => {
+  target.fill(0);
+  const top = ((sourceRows - rows) >> 1) + down;
+  const left = ((sourceColumns - columns) >> 1) + right;
+  const [begin, end] = [Math.max(0, -left), Math.min(columns, sourceColumns - left)];
+  if (begin >= end) return;
+  for (let row = Math.max(0, -top); row < Math.min(rows, sourceRows - top); row++) {
+    const from = ((row + top) * sourceColumns + left + begin) * channels;
+    target.set(source.subarray(from, from + (end - begin) * channels), (row * columns + begin) * channels);
+  }
+};
+
+const mirror = (image: Uint8Array, [rows, columns, channels]: ImageSize): void => {
+  for (let row = 0; row < rows; row++)
+    for (let left = 0, right = columns - 1; left < right; left++, right--)
+      for (let channel = 0; channel < channels; channel++) {
+        const [one, other] = [
+          (row * columns + left) * channels + channel,
+          (row * columns + right) * channels + channel,
+        ];
+        [image[one], image[other]] = [image[other]!, image[one]!];
+      }
+};
 
 /**
- * Write an image as an epoch shows it.
+ * Write an image as it is judged by: the middle of it, where it is larger than its place.
  *
- * @param source u8 [rows, columns, channels]. @param target of the same size, other memory.
- * @param key see `augmentationKey`.
+ * @param source u8 of `sourceSize`. @param target u8 of `size`, other memory.
+ */
+export const showMiddle = (source: Uint8Array, sourceSize: ImageSize, target: Uint8Array, size: ImageSize): void =>
+  cutOut(source, sourceSize, target, size, { down: 0, right: 0 });
+
+/**
+ * Write an image as an epoch shows it: a part of it or the whole, moved, then mirrored, then in other colours. Each of
+ * these has words of its own in the key's stream, so that none changes what another one draws.
+ *
+ * @param source u8 of `sourceSize`. @param target u8 of `size`, other memory. @param key see `augmentationKey`.
  */
 export const augmentImage = (
   source: Uint8Array,
+  sourceSize: ImageSize,
   target: Uint8Array,
-  [rows, columns, channels]: readonly [number, number, number],
-  { cropPadding, flip }: Augmentation,
+  size: ImageSize,
+  { cropPadding, flip, resizedCrop, jitter }: Augmentation,
   key: ArrayLike<number>,
 ): void => {
-  const down = drawn(key, 0, 2 * cropPadding + 1) - cropPadding;
-  const right = drawn(key, 1, 2 * cropPadding + 1) - cropPadding;
-  const isMirrored = flip && drawn(key, 2, 2) === 1;
-  const rowBytes = columns * channels;
-  target.fill(0);
-  for (let row = Math.max(0, -down); row < Math.min(rows, rows - down); row++) {
-    const from = (row + down) * rowBytes;
-    for (let column = 0; column < columns; column++) {
-      const seen = (isMirrored ? columns - 1 - column : column) + right;
-      if (seen < 0 || seen >= columns) continue;
-      const [at, to] = [from + seen * channels, row * rowBytes + column * channels];
-      for (let channel = 0; channel < channels; channel++) target[to + channel] = source[at + channel]!;
-    }
+  const moved = (index: number): number => drawn(key, index, 2 * cropPadding + 1) - cropPadding;
+  const isMirrored = flip && drawn(key, word.mirrored, 2) === 1;
+  if (resizedCrop === undefined) {
+    cutOut(source, sourceSize, target, size, { down: moved(word.down), right: moved(word.right) });
+  } else {
+    const region = drawRegion([sourceSize[0], sourceSize[1]], resizedCrop, key);
+    resizeRegion(source, sourceSize[1], region, target, size);
   }
+  if (isMirrored) mirror(target, size);
+  if (jitter !== undefined) jitterColours(target, size[2], jitter, key);
 };
 
 /**
@@ -63,13 +108,13 @@ export const augmentBatch = (
 ): void => {
   const place = Object.keys(records.fields).indexOf("inputs");
   const field = records.fields["inputs"]!;
-  const size = field.shape as readonly [number, number, number];
+  const size = field.shape as unknown as ImageSize;
   const bytes = sampleBytes(field);
   const first = batchLayout(records, indices.length).offsets[place]!;
   const before = new Uint8Array(bytes);
   for (let i = 0; i < indices.length; i++) {
     const image = batch.subarray(first + i * bytes, first + (i + 1) * bytes);
     before.set(image);
-    augmentImage(before, image, size, augmentation, augmentationKey(seed, epoch, indices[i]!));
+    augmentImage(before, size, image, size, augmentation, augmentationKey(seed, epoch, indices[i]!));
   }
 };

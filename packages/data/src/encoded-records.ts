@@ -81,11 +81,16 @@ export interface EncodedRecords {
 /** Samples in memory, or in files. */
 export type Samples = Records | EncodedRecords;
 
+/** Whether samples lie in files, of which each is decoded when it is asked for. */
 export const isEncoded = (samples: Samples): samples is EncodedRecords => "images" in samples;
 
-/** All images of a source as samples, with the field `labels` i32 []. */
-export const encodedRecords = (images: EncodedImages): EncodedRecords => {
-  const { size, channels } = images.decoding;
+/**
+ * All images of a source as samples, with the field `labels` i32 [].
+ *
+ * @param size rows and columns of a sample: the middle of an image that is decoded larger, or a part of it.
+ */
+export const encodedRecords = (images: EncodedImages, size: readonly [number, number]): EncodedRecords => {
+  const { channels } = images.decoding;
   const labels: Field = {
     bytes: new Uint8Array(images.source.labels.buffer),
     offsetBytes: 0,

@@ -10,6 +10,8 @@ export {
   type TrainingOptions,
 } from "./batches.ts";
 export type { Augmentation } from "./augment.ts";
+export type { ColourJitter } from "./colour-jitter.ts";
+export type { ResizedCrop } from "./resized-crop.ts";
 export { type BytePairOptions, type BytePairs, learnBytePairs } from "./byte-pairs.ts";
 export { splitRecords, takeRecords } from "./cut-records.ts";
 export {

@@ -1,3 +1,4 @@
+export { applyBehind, applyFirst } from "./apply-behind.ts";
 export type { AttentionParams, FusedAttentionParams } from "./attention-layer.ts";
 export { applyBatchNorm, type BatchNormParams, type BatchNormState, initBatchNorm } from "./batch-normalisation.ts";
 export { bert, type BertHead, type BertOptions, type BertParams } from "./bert.ts";
@@ -49,10 +50,11 @@ export {
   type NormParams,
   type RmsNormParams,
 } from "./normalisation.ts";
-export { applyBehind, applyFirst, type KeyValues, type Past } from "./past.ts";
+export type { KeyValues, Past } from "./past.ts";
 export type { Projection } from "./projection.ts";
 export type { Recompute } from "./recompute.ts";
 export { resnet, type ResNetOptions, type ResNetParams, type ResNetState } from "./resnet.ts";
+export { type ChannelStatistics, normalised } from "./normalised.ts";
 export { resnet18, type ResNet18Options, type ResNet18Params, type ResNet18State } from "./resnet18.ts";
 export {
   dropOwnPositions,

@@ -8,7 +8,7 @@ import type { Manifest } from "../checkpoint-manifest.ts";
 import type { SavedFile } from "../checkpoint-part.ts";
 import { DamagedImages } from "../damaged-images.ts";
 import { reviveError } from "../errors.ts";
-import { type EvaluationSums, totalSums } from "../evaluate.ts";
+import { type EvaluationSums, totalSums } from "../evaluation-sums.ts";
 import {
   bitsOf,
   type EvaluationFigures,

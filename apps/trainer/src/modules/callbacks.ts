@@ -25,7 +25,7 @@ const checkedCallbacks = (made: unknown, what: string): Callbacks => {
   if (typeof made !== "object" || made === null || Array.isArray(made))
     throw new ModuleError(`${what} gave ${excerpt(made)}, but must give ${rule}`);
   const wrong = Object.entries(made).find(
-    ([name, fn]) => /^on/.test(name) && !names.includes(name) && fn !== undefined,
+    ([name, fn]) => name.startsWith("on") && !names.includes(name) && fn !== undefined,
   );
   if (wrong !== undefined)
     throw new ModuleError(`${what} gave ${excerpt(wrong[0])}, which nothing calls; it must give ${rule}`);

@@ -4,7 +4,7 @@ import { excerpt } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 import type { Origin } from "./checked-optimizer.ts";
 import { requireLike, requireTensors } from "./checked-tree.ts";
-import { userError } from "./user-error.ts";
+import { callOwn } from "./user-error.ts";
 
 const facts = (given: Partial<Aggregator>): readonly (readonly [name: string, is: boolean, rule: string])[] => [
   ["init", typeof given.init === "function", "a function of a bucket"],
@@ -31,13 +31,7 @@ export const checkedCompression = (made: unknown, { what, folder }: Origin): Agg
       throw new ModuleError(
         `${what}: its ${name} is ${excerpt((own as unknown as Readonly<Record<string, unknown>>)[name])}, but must be ${wanted}; give ${rule}`,
       );
-  const inside = <T>(name: string, fn: () => T): T => {
-    try {
-      return fn();
-    } catch (error) {
-      throw userError(error, `${what}: ${name}`, folder);
-    }
-  };
+  const inside = <T>(name: string, fn: () => T): T => callOwn(`${what}: ${name}`, folder, fn);
   return {
     ...(own.name !== undefined && { name: own.name }),
     biased: own.biased,

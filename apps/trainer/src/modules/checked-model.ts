@@ -4,7 +4,7 @@ import { excerpt, formatSpec } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 import { takenNames } from "../evaluation-figures.ts";
 import type { Prediction } from "./task.ts";
-import { userError } from "./user-error.ts";
+import { callOwn } from "./user-error.ts";
 
 /** What is wrong with a result, told with what it must be. */
 export const refuse = (what: string, value: unknown, rule: string): never => {
@@ -99,13 +99,7 @@ export const checkedModel = (model: unknown, predicts: Prediction, what: string,
       throw new ModuleError(`${what}: its ${name} is ${excerpt(model[name])}, but must be a function; give ${rule}`);
   const own = model as unknown as Model;
   const metrics = own.metrics;
-  const inside = <T>(name: string, fn: () => T): T => {
-    try {
-      return fn();
-    } catch (error) {
-      throw userError(error, `${what}: ${name}`, folder);
-    }
-  };
+  const inside = <T>(name: string, fn: () => T): T => callOwn(`${what}: ${name}`, folder, fn);
   return {
     init: (key) => {
       const made: unknown = inside("init", () => own.init(key));

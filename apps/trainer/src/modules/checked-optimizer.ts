@@ -10,7 +10,7 @@ import {
 import { excerpt } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 import { requireLike, requireTensors } from "./checked-tree.ts";
-import { userError } from "./user-error.ts";
+import { callOwn } from "./user-error.ts";
 
 /** State of an optimizer of a user's. */
 interface OwnState extends ScheduleState {
@@ -23,13 +23,7 @@ export interface Origin {
   readonly folder: string;
 }
 
-const inside = <T>({ what, folder }: Origin, name: string, fn: () => T): T => {
-  try {
-    return fn();
-  } catch (error) {
-    throw userError(error, `${what}: ${name}`, folder);
-  }
-};
+const inside = <T>({ what, folder }: Origin, name: string, fn: () => T): T => callOwn(`${what}: ${name}`, folder, fn);
 
 /**
  * An optimizer that somebody else wrote, whose trees are looked at when it is traced. Its updates are counted beside

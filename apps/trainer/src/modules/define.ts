@@ -50,8 +50,8 @@ type OptionsOf<Schema extends StandardSchema> = SchemaOutput<Schema> & object;
 /** A function that makes something of a user's, and the schema of the options that it takes. */
 export interface Defined<Schema extends StandardSchema, Create> {
   /**
-   * Of the key `options` beside `file` in the job, of any library that follows Standard Schema; its faults are told with
-   * their line in the job file. Default: any options go through as they are.
+   * Of the key `options` beside `file` in the job, of any library that follows Standard Schema; its faults are told
+   * with their line in the job file. Default: any options go through as they are.
    */
   readonly options?: Schema;
   /** May be asynchronous. */

@@ -86,8 +86,8 @@ export interface Judged {
 /** Figures by which a run is judged beside those of its model. */
 export interface OwnMetrics {
   /**
-   * A number for each row of a batch, by name: `[B]` or `[B, …]` of any dtype. Rows that only fill the batch up are left
-   * out, the others are added up over all batches and ranks. Traced.
+   * A number for each row of a batch, by name: `[B]` or `[B, …]` of any dtype. Rows that only fill the batch up are
+   * left out, the others are added up over all batches and ranks. Traced.
    */
   rows(judged: Judged): Readonly<Record<string, Tensor>>;
   /**

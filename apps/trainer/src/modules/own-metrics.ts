@@ -8,7 +8,7 @@ import { refuse, requireRatios } from "./checked-model.ts";
 import type { OwnMetrics } from "./factories.ts";
 import { makeOwn, moduleName } from "./load-module.ts";
 import type { Task } from "./task.ts";
-import { userError } from "./user-error.ts";
+import { callOwn } from "./user-error.ts";
 
 /** Sum of what is known of each row that counts; what a row that does not count holds, NaN too, is nowhere. */
 const sumOfRows = (rows: Tensor, mask: Tensor | undefined): Tensor => {
@@ -35,13 +35,7 @@ export const withMetrics = (model: Model, made: unknown, what: string, folder: s
     evaluate: (params, state, batch) => {
       const sums = model.evaluate(params, state, batch);
       const [logits] = model.apply(params, state, batch.inputs, { train: false });
-      const ofRows = ((): unknown => {
-        try {
-          return rows({ logits, batch });
-        } catch (error) {
-          throw userError(error, `${what}: rows`, folder);
-        }
-      })();
+      const ofRows: unknown = callOwn(`${what}: rows`, folder, () => rows({ logits, batch }));
       if (typeof ofRows !== "object" || ofRows === null || Array.isArray(ofRows) || ofRows instanceof Tensor)
         return refuse(`${what}: rows`, ofRows, "tensors by name, a number for each row of the batch");
       const numRows = batch.inputs.shape[0]!;

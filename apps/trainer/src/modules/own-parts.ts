@@ -44,7 +44,7 @@ export const loadOwnParts = async (
     );
   const rate = buildLearningRate(learningRate, totalSteps, schedule);
   return {
-    schedule,
+    ...(schedule !== undefined && { schedule }),
     ...(optimizer.kind === "module" && {
       optimizer: checkedOptimizer(
         await makeOwn("optimizer", optimizer, { learningRate: rate, totalSteps } satisfies OptimizerContext),

@@ -30,3 +30,12 @@ export const userError = (error: unknown, what: string, folder: string): SkeinEr
     cause: error,
   });
 };
+
+/** Call code of a user's. @throws what it throws, as a fault of the user's. */
+export const callOwn = <Result>(what: string, folder: string, fn: () => Result): Result => {
+  try {
+    return fn();
+  } catch (error) {
+    throw userError(error, what, folder);
+  }
+};

@@ -1,4 +1,11 @@
-import { type Augmentation, augmentBatch, augmentImage, augmentationKey } from "../augment.ts";
+import {
+  type Augmentation,
+  augmentBatch,
+  augmentImage,
+  augmentationKey,
+  type ImageSize,
+  showMiddle,
+} from "../augment.ts";
 import { type EncodedRecords, isEncoded, type Samples } from "../encoded-records.ts";
 import { type Batch, batchLayout, copySample, type Records, sampleBytes, viewBatch, writeBatch } from "../records.ts";
 import { type DamagedImage, ImageReader } from "./image-reader.ts";
@@ -31,7 +38,9 @@ const fillEncoded = (records: EncodedRecords, damaged: (image: DamagedImage) => 
   const names = Object.keys(records.fields);
   const { inputs } = records.fields as { readonly inputs: EncodedRecords["fields"][string] };
   const imageBytes = sampleBytes(inputs);
-  const size = inputs.shape as readonly [number, number, number];
+  const size = inputs.shape as unknown as ImageSize;
+  const { size: decoded, channels } = records.images.decoding;
+  const decodedSize: ImageSize = [...decoded, channels];
   return async (indices, target, shown) => {
     const { offsets } = batchLayout(records, indices.length);
     const first = offsets[names.indexOf("inputs")]!;
@@ -41,8 +50,11 @@ const fillEncoded = (records: EncodedRecords, damaged: (image: DamagedImage) => 
       if (wasKept) kept++;
       const image = target.subarray(first + i * imageBytes, first + (i + 1) * imageBytes);
       // By the sample that was asked for: the one that takes its place is not shown twice alike.
-      if (shown === undefined) image.set(pixels);
-      else augmentImage(pixels, image, size, shown.augmentation, augmentationKey(shown.seed, shown.epoch, index));
+      if (shown === undefined) showMiddle(pixels, decodedSize, image, size);
+      else {
+        const { augmentation, seed, epoch } = shown;
+        augmentImage(pixels, decodedSize, image, size, augmentation, augmentationKey(seed, epoch, index));
+      }
       for (const [name, field] of Object.entries(records.stored))
         copySample(field, sample, target, offsets[names.indexOf(name)]! + i * sampleBytes(field));
     };

@@ -15,6 +15,8 @@ import { imagePlace, noSoundImage, readImage } from "./image-source.ts";
 export interface LazyOptions {
   /** Megabytes (10⁶ bytes) of decoded images that stay in memory, of all threads of a process together. */
   readonly cacheMegabytes: number;
+  /** Rows and columns to which images are decoded, at least those of a sample. Default: those. */
+  readonly decodeSize?: readonly [number, number] | undefined;
   /** How many images each thread that assembles batches decodes at once. Default: two for each thread of libuv. */
   readonly decodesAtOnce?: number | undefined;
 }
@@ -56,6 +58,7 @@ export const openSources = async (
     cacheMegabytes,
     decodesAtOnce,
     size,
+    decodeSize = size,
     channels,
     fit,
     skipDamaged,
@@ -63,9 +66,9 @@ export const openSources = async (
   }: Decoding & LazyOptions & { readonly skipDamaged: boolean; readonly from: string },
   damaged: string[],
 ): Promise<EncodedRecords[]> => {
-  const decoding: Decoding = { size, channels, fit };
+  const decoding: Decoding = { size: decodeSize, channels, fit };
   const count = sources.reduce((sum, source) => sum + source.count, 0);
-  const cache = imageCache(cacheMegabytes * 1e6, size[0] * size[1] * channels, count);
+  const cache = imageCache(cacheMegabytes * 1e6, decodeSize[0] * decodeSize[1] * channels, count);
   const opened: EncodedRecords[] = [];
   for (const source of sources) {
     const states = new Int32Array(new SharedArrayBuffer(4 * source.count));
@@ -81,17 +84,20 @@ export const openSources = async (
       .update(bytes)
       .digest("hex");
     opened.push(
-      encodedRecords({
-        source,
-        decoding,
-        decoder: decoder.version,
-        digest,
-        cache,
-        states,
-        skipDamaged,
-        decodesAtOnce: decodesAtOnce ?? decodesPerThread * decodingThreads(),
-        from,
-      }),
+      encodedRecords(
+        {
+          source,
+          decoding,
+          decoder: decoder.version,
+          digest,
+          cache,
+          states,
+          skipDamaged,
+          decodesAtOnce: decodesAtOnce ?? decodesPerThread * decodingThreads(),
+          from,
+        },
+        size,
+      ),
     );
   }
   return opened;

@@ -99,7 +99,7 @@ export async function* tarEntries(source: ByteSource): AsyncGenerator<TarEntry, 
     const begin = at + blockBytes;
     const type = String.fromCharCode(header[156]!);
     const sizeBytes = said.size ?? size;
-    if (type === "L") said = { ...said, name: textOf(await pieces.at(begin, size)) };
+    if (type === "L") said = { name: textOf(await pieces.at(begin, size)), size: said.size };
     else if (type === "x") {
       const records = paxRecords(await pieces.at(begin, size));
       const paxSize = records.get("size");
