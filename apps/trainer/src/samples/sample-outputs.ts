@@ -64,7 +64,8 @@ const mostProbable = (logits: readonly number[]): { readonly predicted: number; 
 /**
  * Compile what shows the outputs of a model for held-out samples. It reads the state and changes nothing of it.
  *
- * Cost: a forward pass for all samples; for text, one for each of up to 64 tokens of each sample, over one position where the model goes on.
+ * Cost: a forward pass for all samples; for text, one for each of up to 64 tokens of each sample, over one position
+ * where the model goes on.
  *
  * @param numSamples that are shown, evenly over all.
  */

@@ -8,8 +8,8 @@ import { type TarEntry, tarEntries } from "./tar-entries.ts";
 /** Which shards there are, and what of their samples is image and label. */
 export interface ShardOptions {
   /**
-   * Tar files, here or by their addresses (`https://…`), folders with such, or several of these; `{000..146}` stands for
-   * each of these numbers.
+   * Tar files, here or by their addresses (`https://…`), folders with such, or several of these; `{000..146}` stands
+   * for each of these numbers.
    */
   readonly file: string | readonly string[];
   /** Those to judge by. Default: `testFraction` of the samples, by their names. */
