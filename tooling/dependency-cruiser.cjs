@@ -137,7 +137,8 @@ module.exports = {
   ],
   options: {
     doNotFollow: { path: "node_modules" },
-    exclude: { path: ["/dist/", "/src/generated/"] },
+    // Files that tsup writes beside its configuration while a build runs are gone before they are read.
+    exclude: { path: ["/dist/", "/src/generated/", "tsup\\.config\\.bundled_"] },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: "tsconfig.json" },
     enhancedResolveOptions: {
