@@ -216,7 +216,7 @@ test("of several steps one is recorded in detail, and the others as a span each"
   expect(steps.every(([rank]) => secondsOf(rank!.whole) > 0)).toBe(true);
 });
 
-test("a machine is calibrated by a job, and the job predicted on it", async () => {
+test("a machine is calibrated by a job, and the job predicted on it", { tags: "full" }, async () => {
   const calibrated = await skeinProfile("calibrate", "job.yaml", "--steps", "6", "--output", "here.json");
   expect([calibrated.code, calibrated.stderr.match(/^\s+at /m)]).toEqual([0, null]);
   const hardware = parseHardwareFile(readFileSync(join(folder, "here.json"), "utf8"), "here.json");

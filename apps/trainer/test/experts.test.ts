@@ -49,7 +49,9 @@ describe("a GPT with experts", () => {
     await train("mesh", [dropless, ...mesh(4, 2)]);
   });
 
-  test("with gradients in what layers of experts leave idle it has the same bits, and keeps the plan", async () => {
+  test("with gradients in what layers of experts leave idle it has the same bits, and keeps the plan", {
+    tags: "full",
+  }, async () => {
     const own = [dropless, ...mesh(4, 2), "buckets={kind: moe-idle, profileSteps: 2}"];
     const args = ["--output", "idle", "--steps", `${steps}`, ...settings([...plain, ...own])];
     const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", ...args);

@@ -202,7 +202,7 @@ describe("experts that change their ranks while a GPT trains", () => {
     );
   };
 
-  test("go on to the same bits after a rank was killed amid their moves", async () => {
+  test("go on to the same bits after a rank was killed amid their moves", { tags: "full" }, async () => {
     expect(movesOf("placed").filter(({ step }) => step === 4)).toHaveLength(2); // one layer has moved, one has not
     await expectGoesOn("end-amid-moves", 4);
   });

@@ -73,7 +73,7 @@ describe("a GPT whose matrices ranks share out", () => {
     expect(bytes("mesh")).toBeLessThan(bytes("one") + 5 * 8192);
   });
 
-  test("has the same bits over TCP, and when it was stopped and resumed", async () => {
+  test("has the same bits over TCP, and when it was stopped and resumed", { tags: "full" }, async () => {
     await train("tcp", [gpt, ...mesh({ data: 2, tensor: 2 }), "transport=tcp"]);
     expect(savedBy("tcp")).toEqual(savedBy("mesh"));
     await train("halves", [gpt, ...mesh({ data: 2, tensor: 2 })], "--steps", "5");

@@ -68,7 +68,7 @@ test("a model with a derivative, an operator and dropout of its own gives the bi
   expect(checkpointBytes(join(folder, "object"), 12)).toEqual(checkpointBytes(join(folder, "module"), 12));
 });
 
-test("optimizers that look at layers find them in a program's model, as in a named one", async () => {
+test("optimizers that look at layers find them in a program's model, as in a named one", { tags: "full" }, async () => {
   for (const optimizer of [{ kind: "kfac", factorEvery: 2, inverseEvery: 4 }, { kind: "muon" }] as const) {
     const { kind } = optimizer;
     await train({ ...job, optimizer, data, model }, { output: join(folder, `${kind}-object`) });

@@ -95,7 +95,7 @@ describe("a running mean of the parameters", () => {
   });
 });
 
-test("labels are smoothed alike in a program's model and in a named one", async () => {
+test("labels are smoothed alike in a program's model and in a named one", { tags: "full" }, async () => {
   const smoothing = { labelSmoothing: 0.2, steps: 2 };
   const [plain, named, own] = [
     await lossesOf("plain", { steps: 2 }),
