@@ -2,7 +2,6 @@ import type { AsyncBuffer, FileMetaData } from "hyparquet";
 import { DataError } from "../errors.ts";
 import { type ByteSource, openSource } from "./byte-source.ts";
 
-/** Parquet begins and ends with it. */
 const cure = "name a Parquet file that is whole";
 
 const bufferOf = (source: ByteSource): AsyncBuffer => ({
