@@ -7,7 +7,7 @@ export {
   NonFiniteError,
   RunError,
 } from "./errors.ts";
-export type { DataInput, JobInput, ModelInput } from "./job-input.ts";
+export type { DataInput, JobInput, ModelInput } from "./job/job-input.ts";
 export {
   defineCallbacks,
   defineCompression,
@@ -43,10 +43,10 @@ export type {
   RunEvent,
   StartEvent,
   StepEvent,
-} from "./run-events.ts";
-export type { EvaluationFigures } from "./evaluation-figures.ts";
-export type { Standing } from "./progress.ts";
-export type { Summary } from "./summary.ts";
+} from "./run/run-events.ts";
+export type { EvaluationFigures } from "./rank/evaluation-figures.ts";
+export type { Standing } from "./run/progress.ts";
+export type { Summary } from "./run/summary.ts";
 export {
   train,
   type TrainEvent,

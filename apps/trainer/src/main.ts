@@ -11,4 +11,4 @@ env["NODE_COMPILE_CACHE"] ||= join(
   "compiled",
 );
 enableCompileCache(env["NODE_COMPILE_CACHE"]);
-await import("./command-line.ts");
+await import("./commands/command-line.ts");

@@ -1,18 +1,18 @@
 import { fileURLToPath } from "node:url";
 import type { LabelledBatch, Model, Sums } from "@skein/models";
 import type { MapTree, NdArray, SkeinError, Tensor } from "@skein/tensor-core";
-import { buildData, seenBy } from "./build.ts";
-import { readCheckpoint } from "./checkpoint.ts";
-import { checkpointSecret } from "./checkpoint-manifest.ts";
-import { sha256 } from "./checkpoint-part.ts";
-import { anchored, checkJob } from "./config.ts";
+import { buildData, seenBy } from "./building/build.ts";
+import { readCheckpoint } from "./checkpoint/checkpoint.ts";
+import { checkpointSecret } from "./checkpoint/checkpoint-manifest.ts";
+import { sha256 } from "./checkpoint/checkpoint-part.ts";
+import { anchored, checkJob } from "./job/config.ts";
 import { CheckpointError, ConfigError, describeError } from "./errors.ts";
-import { EventStream } from "./event-stream.ts";
-import { nodeFiles } from "./files.ts";
+import { EventStream } from "./run/event-stream.ts";
+import { nodeFiles } from "./checkpoint/files.ts";
 import { Interruption } from "./controller/interruption.ts";
 import { localRunner } from "./controller/local-runner.ts";
-import type { Job } from "./job.ts";
-import type { DataInput, JobInput, ModelInput } from "./job-input.ts";
+import type { Job } from "./job/job.ts";
+import type { DataInput, JobInput, ModelInput } from "./job/job-input.ts";
 import { checkedData } from "./modules/checked-data.ts";
 import { checkedModel } from "./modules/checked-model.ts";
 import { withModules } from "./modules/module-keys.ts";
@@ -20,13 +20,13 @@ import { dataDigest } from "./modules/data-digest.ts";
 import { withOwnMetrics } from "./modules/own-metrics.ts";
 import { type DataSet, taskOf } from "./modules/task.ts";
 import { traceModel } from "./modules/traced-model.ts";
-import { settleJob } from "./settle-job.ts";
-import type { Given, Prepared } from "./prepare.ts";
-import type { Standing } from "./progress.ts";
-import type { RunEvent } from "./run-events.ts";
-import { runJob } from "./run-job.ts";
-import { savedParams } from "./saved-run.ts";
-import type { Summary } from "./summary.ts";
+import { settleJob } from "./job/settle-job.ts";
+import type { Given, Prepared } from "./building/prepare.ts";
+import type { Standing } from "./run/progress.ts";
+import type { RunEvent } from "./run/run-events.ts";
+import { runJob } from "./run/run-job.ts";
+import { savedParams } from "./checkpoint/saved-run.ts";
+import type { Summary } from "./run/summary.ts";
 
 /** A job with data and model by name, as in a job file, or as objects of the program. */
 export type TrainJob<Params = unknown, State = unknown> = JobInput & {

@@ -1,4 +1,4 @@
-import { openWebGpu } from "../src/backend.ts";
+import { openWebGpu } from "../src/backend/backend.ts";
 
 /** Whether this machine has a WebGPU device, a software one included. */
 export const hasAdapter: boolean = await openWebGpu().then(

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { joinWorld, type WorldConnection } from "@skein/collectives/node";
 import { add, allGather, allReduce, type DeviceArray, jit, multiply, NdArray, type Tensor } from "@skein/tensor-core";
-import { openBackend } from "../src/backend.ts";
+import { openBackend } from "../src/backend/backend.ts";
 
 /** The values that a rank brings: small whole numbers, so that sums are exact in any order. */
 export const operandOf = (rank: number): NdArray =>

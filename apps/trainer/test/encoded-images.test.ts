@@ -2,9 +2,9 @@ import { copyFileSync, mkdirSync, readdirSync, renameSync, writeFileSync } from 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { evaluateRun } from "../src/evaluate-command.ts";
+import { evaluateRun } from "../src/commands/evaluate-command.ts";
 import { train, type TrainJob, type TrainOptions } from "../src/index.ts";
-import { openSavedRun } from "../src/saved-run.ts";
+import { openSavedRun } from "../src/checkpoint/saved-run.ts";
 import { checkpointNames, jobFolder, metricLines } from "./cli.ts";
 import { expectSameEnd } from "./run-ends.ts";
 

@@ -3,9 +3,9 @@ import { parentPort, workerData } from "node:worker_threads";
 import type { WebGpuBackend } from "@skein/gpu-kernels";
 import { type Backend, type DeviceArray, flattenTree, unflattenTree } from "@skein/tensor-core";
 import { describeError } from "../src/errors.ts";
-import type { RankInput, RankMessage } from "../src/messages.ts";
-import { trainRank } from "../src/train-rank.ts";
-import type { DeviceState } from "../src/train-state.ts";
+import type { RankInput, RankMessage } from "../src/rank/messages.ts";
+import { trainRank } from "../src/rank/train-rank.ts";
+import type { DeviceState } from "../src/step/train-state.ts";
 
 /** What goes wrong, once in all attempts of a run. */
 export interface RankFault {

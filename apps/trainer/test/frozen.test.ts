@@ -5,7 +5,7 @@ import { mlp, type MlpParams } from "@skein/models";
 import { mapTree, type NdArray, readSafetensors, stopGradient, type Tensor } from "@skein/tensor-core";
 import { leavesByPath } from "@skein/tensor-core/backend";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { checkpointsFolder, folderName } from "../src/checkpoint-part.ts";
+import { checkpointsFolder, folderName } from "../src/checkpoint/checkpoint-part.ts";
 import { train, type TrainJob } from "../src/index.ts";
 import { checkpointBytes, stepLosses } from "./cli.ts";
 import { data } from "./points.ts";

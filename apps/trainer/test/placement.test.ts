@@ -4,14 +4,14 @@ import { parse } from "yaml";
 import { expertCounts, replayRoutings, routingRecordFromJson, type RoutingRecordJson } from "@skein/moe-parallel";
 import type { NdArray } from "@skein/tensor-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { newestCheckpoint, readPart } from "../src/checkpoint.ts";
-import { readJob } from "../src/config.ts";
+import { newestCheckpoint, readPart } from "../src/checkpoint/checkpoint.ts";
+import { readJob } from "../src/job/config.ts";
 import { Interruption } from "../src/controller/interruption.ts";
 import { runWithRestarts } from "../src/controller/run-with-restarts.ts";
 import { threadRunner } from "../src/controller/thread-runner.ts";
-import { nodeFiles } from "../src/files.ts";
-import { MetricFiles } from "../src/metrics.ts";
-import { prepare } from "../src/prepare.ts";
+import { nodeFiles } from "../src/checkpoint/files.ts";
+import { MetricFiles } from "../src/run/metrics.ts";
+import { prepare } from "../src/building/prepare.ts";
 import {
   checkpointBytes,
   childrenOf,

@@ -6,14 +6,14 @@ import { loadPretrained, savePretrained } from "@skein/pretrained/node";
 import { byteLevelTokenizer } from "@skein/testing";
 import { evaluate, flattenTree, type NdArray, randomKey, referenceBackend, type Tensor } from "@skein/tensor-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { evaluateRun } from "../src/evaluate-command.ts";
+import { evaluateRun } from "../src/commands/evaluate-command.ts";
 import { exportHuggingFace } from "../src/export/hugging-face.ts";
 import { exportOnnxModel } from "../src/export/onnx.ts";
 import { generateText } from "../src/generate/generate-text.ts";
 import { nextLogits } from "../src/generate/next-logits.ts";
 import { openTextModel } from "../src/generate/text-model.ts";
-import { openLoneBackend } from "../src/lone-backend.ts";
-import { openSavedRun } from "../src/saved-run.ts";
+import { openLoneBackend } from "../src/backend/lone-backend.ts";
+import { openSavedRun } from "../src/checkpoint/saved-run.ts";
 import { train, type TrainJob } from "../src/train.ts";
 import { skeinTrain } from "./cli.ts";
 

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openLoneBackend } from "../src/lone-backend.ts";
+import { openLoneBackend } from "../src/backend/lone-backend.ts";
 import { generateText } from "../src/generate/generate-text.ts";
 import { openTextModel } from "../src/generate/text-model.ts";
 import { train } from "../src/index.ts";

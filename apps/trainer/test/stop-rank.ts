@@ -1,12 +1,12 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { joinWorld, type WorldConnection } from "@skein/collectives/node";
 import { jit, randomKey, unsharded } from "@skein/tensor-core";
-import { openBackend } from "../src/backend.ts";
-import type { Job } from "../src/job.ts";
-import { prepare } from "../src/prepare.ts";
-import { StopSignal } from "../src/stop-signal.ts";
-import { trainLoop } from "../src/train-loop.ts";
-import { buildParts, type DeviceState, initState } from "../src/train-state.ts";
+import { openBackend } from "../src/backend/backend.ts";
+import type { Job } from "../src/job/job.ts";
+import { prepare } from "../src/building/prepare.ts";
+import { StopSignal } from "../src/rank/stop-signal.ts";
+import { trainLoop } from "../src/rank/train-loop.ts";
+import { buildParts, type DeviceState, initState } from "../src/step/train-state.ts";
 
 export interface StopRank {
   readonly connection: WorldConnection;

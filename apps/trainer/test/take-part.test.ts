@@ -1,6 +1,6 @@
 import { type Coordinator, hostRendezvous, newSecret } from "@skein/collectives/node";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { checkJob } from "../src/config.ts";
+import { checkJob } from "../src/job/config.ts";
 import type { MemberMessage } from "../src/controller/control-messages.ts";
 import { Interruption } from "../src/controller/interruption.ts";
 import { worldOf } from "../src/members/job-world.ts";

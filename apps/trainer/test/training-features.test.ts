@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { type NdArray, readSafetensors } from "@skein/tensor-core";
 import { examples } from "@skein/testing";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { checkpointsFolder, folderName } from "../src/checkpoint-part.ts";
+import { checkpointsFolder, folderName } from "../src/checkpoint/checkpoint-part.ts";
 import { train } from "../src/index.ts";
-import { openSavedRun } from "../src/saved-run.ts";
+import { openSavedRun } from "../src/checkpoint/saved-run.ts";
 import { checkpointBytes, jobFolder, metricLines, skeinTrain, stepLosses } from "./cli.ts";
 import { data, model } from "./points.ts";
 

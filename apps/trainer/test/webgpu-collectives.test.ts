@@ -5,7 +5,7 @@ import { Arena, createSharedMemory } from "@skein/cpu-kernels";
 import { trace } from "@skein/tensor-core";
 import { interpretWorld } from "@skein/tensor-core/backend";
 import { describe, expect, test } from "vitest";
-import { arenaHostMemory } from "../src/backend.ts";
+import { arenaHostMemory } from "../src/backend/backend.ts";
 import { hasAdapter } from "./adapter.ts";
 import { operandOf, worldProgram } from "./all-reduce-rank.ts";
 

@@ -1,9 +1,9 @@
 import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { specsText } from "../src/checkpoint.ts";
-import { readJob } from "../src/config.ts";
-import { prepare } from "../src/prepare.ts";
+import { specsText } from "../src/checkpoint/checkpoint.ts";
+import { readJob } from "../src/job/config.ts";
+import { prepare } from "../src/building/prepare.ts";
 import { checkpointFiles, jobFolder, skeinTrain } from "./cli.ts";
 import { expectCloseLosses } from "./run-ends.ts";
 import { runSoundly, settings, smallGptJob } from "./small-gpt.ts";

@@ -1,4 +1,4 @@
-import type { Assignment, RankMessage } from "../messages.ts";
+import type { Assignment, RankMessage } from "../rank/messages.ts";
 
 /** How a run came to its end. */
 export type Ending = "finished" | "stopped" | "failed";

@@ -5,8 +5,8 @@ import { coordinatorFiles } from "../certificates/certificate-folder.ts";
 import type { Ending } from "./control-messages.ts";
 import { ConfigError, describeError, exitCodes } from "../errors.ts";
 import { Interruption } from "./interruption.ts";
-import { exitCodeOfSignal, onInterrupt, type StopCause } from "../interrupts.ts";
-import type { Job } from "../job.ts";
+import { exitCodeOfSignal, onInterrupt, type StopCause } from "../commands/interrupts.ts";
+import type { Job } from "../job/job.ts";
 import { coordinatorVariable, secretVariable } from "../launch-targets/rank-command.ts";
 import { type MemberOptions, takePart } from "../members/take-part.ts";
 import { openMpiWorld } from "../members/mpi-world.ts";
@@ -14,7 +14,7 @@ import { memberIdentity, openNetworkWorld } from "../members/network-world.ts";
 import { processRunner } from "./process-runner.ts";
 import type { RankRunner } from "./rank-runner.ts";
 import { type Address, discoverRank } from "./rank-discovery.ts";
-import { timeLimits } from "../time-limits.ts";
+import { timeLimits } from "../run/time-limits.ts";
 
 /** The place of this process in a run whose processes a launcher has started, all by the same command. */
 export interface LaunchedPlace {

@@ -1,6 +1,6 @@
 import { readTlsIdentity, type TlsIdentity } from "@skein/collectives/node";
 import { coordinatorFiles, issueIdentities } from "../certificates/certificate-folder.ts";
-import type { Job } from "../job.ts";
+import type { Job } from "../job/job.ts";
 import { memberIdentity } from "../members/network-world.ts";
 import { processRunner } from "./process-runner.ts";
 import type { RankRunner } from "./rank-runner.ts";

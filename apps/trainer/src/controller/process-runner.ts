@@ -6,7 +6,7 @@ import { worldOf } from "../members/job-world.ts";
 import { patienceOf } from "../members/patience.ts";
 import type { Attempt, RankRunner } from "./rank-runner.ts";
 import { StopRound } from "./stop-round.ts";
-import { timeLimits } from "../time-limits.ts";
+import { timeLimits } from "../run/time-limits.ts";
 
 /** A process that ended before it was told to. */
 export interface LostProcess {

@@ -1,7 +1,7 @@
 import type { Interruption } from "./interruption.ts";
 import type { Failures } from "./failures.ts";
-import type { Assignment, RankMessage } from "../messages.ts";
-import type { Prepared } from "../prepare.ts";
+import type { Assignment, RankMessage } from "../rank/messages.ts";
+import type { Prepared } from "../building/prepare.ts";
 
 /** Takes what ranks say. */
 export interface MessageTaker {

@@ -1,34 +1,34 @@
 import { denseBytes } from "@skein/compressors";
 import { positionOf } from "@skein/data";
 import type { RankSpans, SkeinError, Span } from "@skein/tensor-core";
-import type { BackendName } from "../backend.ts";
-import type { BestSoFar } from "../best-so-far.ts";
-import { type Checkpoint, commitCheckpoint } from "../checkpoint.ts";
-import type { Manifest } from "../checkpoint-manifest.ts";
-import type { SavedFile } from "../checkpoint-part.ts";
-import { DamagedImages } from "../damaged-images.ts";
+import type { BackendName } from "../backend/backend.ts";
+import type { BestSoFar } from "../rank/best-so-far.ts";
+import { type Checkpoint, commitCheckpoint } from "../checkpoint/checkpoint.ts";
+import type { Manifest } from "../checkpoint/checkpoint-manifest.ts";
+import type { SavedFile } from "../checkpoint/checkpoint-part.ts";
+import { DamagedImages } from "../building/damaged-images.ts";
 import { reviveError } from "../errors.ts";
-import { type EvaluationSums, totalSums } from "../evaluation-sums.ts";
+import { type EvaluationSums, totalSums } from "../rank/evaluation-sums.ts";
 import {
   bitsOf,
   type EvaluationFigures,
   evaluationFigures,
   flatFigures,
   formatFigures,
-} from "../evaluation-figures.ts";
+} from "../rank/evaluation-figures.ts";
 import type { SamplesFile } from "../samples/samples-file.ts";
-import { expertsOf } from "../experts-of.ts";
+import { expertsOf } from "../building/experts-of.ts";
 import { formatMoves, measurementsOf } from "../placement/moved-layer.ts";
 import type { ExchangePlan } from "../planning/exchange-plan.ts";
 import type { Failures } from "./failures.ts";
-import { nodeFiles } from "../files.ts";
-import type { RankMessage } from "../messages.ts";
-import type { MetricSink } from "../metrics.ts";
+import { nodeFiles } from "../checkpoint/files.ts";
+import type { RankMessage } from "../rank/messages.ts";
+import type { MetricSink } from "../run/metrics.ts";
 import { RoutingFile } from "../placement/routing-file.ts";
-import type { Prepared } from "../prepare.ts";
-import type { Progress } from "../progress.ts";
-import type { RunEvent } from "../run-events.ts";
-import type { Summary } from "../summary.ts";
+import type { Prepared } from "../building/prepare.ts";
+import type { Progress } from "../run/progress.ts";
+import type { RunEvent } from "../run/run-events.ts";
+import type { Summary } from "../run/summary.ts";
 
 /** Where a run's results go. */
 export interface RunRecordInput {

@@ -1,22 +1,22 @@
 import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type RankSpans, SkeinError } from "@skein/tensor-core";
-import { discardPartial, hasCheckpoint, newestCheckpoint } from "../checkpoint.ts";
-import { writeChromeTrace } from "../chrome-trace.ts";
+import { discardPartial, hasCheckpoint, newestCheckpoint } from "../checkpoint/checkpoint.ts";
+import { writeChromeTrace } from "../run/chrome-trace.ts";
 import { describeError, explainDiskFull, TraceError } from "../errors.ts";
-import { nodeFiles, replaceDurably } from "../files.ts";
+import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
 import type { Interruption } from "./interruption.ts";
 import { RunRecord, type RunRecordInput } from "./run-record.ts";
-import type { Job } from "../job.ts";
-import type { Assignment } from "../messages.ts";
-import { summaryFile } from "../output-folder.ts";
-import { endsEarly } from "../best-so-far.ts";
+import type { Job } from "../job/job.ts";
+import type { Assignment } from "../rank/messages.ts";
+import { summaryFile } from "../run/output-folder.ts";
+import { endsEarly } from "../rank/best-so-far.ts";
 import { resumeLine } from "../own-command.ts";
 import type { ExchangePlan } from "../planning/exchange-plan.ts";
-import { leaveMark, removeMark, removeMarks } from "../output-mark.ts";
+import { leaveMark, removeMark, removeMarks } from "../run/output-mark.ts";
 import type { RankRunner } from "./rank-runner.ts";
 import { RestartBudget } from "./restart-budget.ts";
-import type { Summary } from "../summary.ts";
+import type { Summary } from "../run/summary.ts";
 import { openSamplesFile } from "../samples/samples-file.ts";
 
 export interface RunInput extends Omit<RunRecordInput, "cutShort"> {

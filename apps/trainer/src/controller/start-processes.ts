@@ -4,7 +4,7 @@ import type { TlsIdentity } from "@skein/collectives/node";
 import type { ErrorReport } from "../errors.ts";
 import { coordinatorVariable, secretVariable } from "../launch-targets/rank-command.ts";
 import type { LostProcess, Processes, StartProcesses } from "./process-runner.ts";
-import { timeLimits } from "../time-limits.ts";
+import { timeLimits } from "../run/time-limits.ts";
 
 const main = fileURLToPath(new URL("../main.ts", import.meta.url));
 

@@ -4,7 +4,7 @@ import { RunError } from "../errors.ts";
 import { Failures } from "./failures.ts";
 import type { RankRunner } from "./rank-runner.ts";
 import { RankThreads, trainingRank } from "../members/rank-threads.ts";
-import { StopSignal } from "../stop-signal.ts";
+import { StopSignal } from "../rank/stop-signal.ts";
 
 /** Runs all ranks as threads of this process. @param rankFile entry of a rank's thread. Default: the trainer's own. */
 export const threadRunner = (rankFile?: URL): RankRunner => ({

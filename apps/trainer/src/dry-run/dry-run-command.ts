@@ -1,10 +1,10 @@
 import { bytesText, digitsText, secondsText, shareText } from "@skein/report";
-import { ratesLine } from "../doctor.ts";
+import { ratesLine } from "../commands/doctor.ts";
 import { exitCodes } from "../errors.ts";
-import type { Job } from "../job.ts";
-import { requireNoRun } from "../output-folder.ts";
-import type { RunOptions } from "../run-options.ts";
-import { formatSeconds } from "../summary.ts";
+import type { Job } from "../job/job.ts";
+import { requireNoRun } from "../run/output-folder.ts";
+import type { RunOptions } from "../commands/run-options.ts";
+import { formatSeconds } from "../run/summary.ts";
 import { type ForeseenRun, foreseeRun } from "./foresee-run.ts";
 
 const grouped = (count: number): string => count.toLocaleString("en");

@@ -1,14 +1,14 @@
 import { denseBytes } from "@skein/compressors";
 import { byteLength, elementCount, flattenTree, leafPaths, type TensorSpec } from "@skein/tensor-core";
-import type { BackendName } from "../backend.ts";
-import type { BackendRates } from "../backend-rates.ts";
-import type { Job } from "../job.ts";
-import { measureJobRates } from "../job-rates.ts";
+import type { BackendName } from "../backend/backend.ts";
+import type { BackendRates } from "../backend/backend-rates.ts";
+import type { Job } from "../job/job.ts";
+import { measureJobRates } from "../backend/job-rates.ts";
 import { isPlanned } from "../planning/exchange-plan.ts";
-import { partsInputOf } from "../prepare.ts";
-import { prepareStep } from "../prepared-step.ts";
-import { prepareOn } from "../run-job.ts";
-import { buildParts, stateSpecs } from "../train-state.ts";
+import { partsInputOf } from "../building/prepare.ts";
+import { prepareStep } from "../step/prepared-step.ts";
+import { prepareOn } from "../run/run-job.ts";
+import { buildParts, stateSpecs } from "../step/train-state.ts";
 import { predictStep, type StepPrediction } from "./step-prediction.ts";
 
 /** Bytes that a rank holds. */

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
-import { commandAction } from "../command-action.ts";
+import { commandAction } from "../commands/command-action.ts";
 import { ConfigError, exitCodes } from "../errors.ts";
-import { checkpointOption } from "../number-option.ts";
-import type { GlobalOptions } from "../run-options.ts";
-import { openSavedRun, type SavedRun } from "../saved-run.ts";
+import { checkpointOption } from "../commands/number-option.ts";
+import type { GlobalOptions } from "../commands/run-options.ts";
+import { openSavedRun, type SavedRun } from "../checkpoint/saved-run.ts";
 import { exportHuggingFace } from "./hugging-face.ts";
 import { exportOnnxModel } from "./onnx.ts";
 

@@ -4,7 +4,7 @@ import { savePretrained, type SaveOptions } from "@skein/pretrained/node";
 import type { NdArray, Tensor } from "@skein/tensor-core";
 import type { MapTree } from "@skein/tensor-core";
 import { ConfigError } from "../errors.ts";
-import type { SavedRun } from "../saved-run.ts";
+import type { SavedRun } from "../checkpoint/saved-run.ts";
 
 /** What goes along with weights: how texts and images become inputs, and how others generate. */
 const companions: readonly string[] = [

@@ -1,9 +1,9 @@
 import { exportOnnx } from "@skein/onnx";
 import type { NdArray, Tensor } from "@skein/tensor-core";
 import { ConfigError } from "../errors.ts";
-import { nodeFiles, replaceDurably } from "../files.ts";
-import { requireReplaceable } from "../places.ts";
-import type { SavedRun } from "../saved-run.ts";
+import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
+import { requireReplaceable } from "../run/places.ts";
+import type { SavedRun } from "../checkpoint/saved-run.ts";
 
 interface Weights {
   readonly params: unknown;

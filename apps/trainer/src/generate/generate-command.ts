@@ -1,9 +1,9 @@
 import type { Command } from "commander";
-import { commandAction } from "../command-action.ts";
+import { commandAction } from "../commands/command-action.ts";
 import { exitCodes } from "../errors.ts";
-import { openLoneBackend } from "../lone-backend.ts";
-import { checkpointOption, type NumberRange, numberOption, wholeFrom } from "../number-option.ts";
-import type { GlobalOptions } from "../run-options.ts";
+import { openLoneBackend } from "../backend/lone-backend.ts";
+import { checkpointOption, type NumberRange, numberOption, wholeFrom } from "../commands/number-option.ts";
+import type { GlobalOptions } from "../commands/run-options.ts";
 import { type Generation, generateText } from "./generate-text.ts";
 import { openTextModel } from "./text-model.ts";
 

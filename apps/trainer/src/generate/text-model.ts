@@ -5,9 +5,9 @@ import { loadTokenizer, tokenizerFile } from "@skein/data/node";
 import type { Model } from "@skein/models";
 import { loadPretrained } from "@skein/pretrained/node";
 import { ConfigError } from "../errors.ts";
-import type { Job } from "../job.ts";
-import { jobFile } from "../output-folder.ts";
-import { openSavedRun, type WhichCheckpoint } from "../saved-run.ts";
+import type { Job } from "../job/job.ts";
+import { jobFile } from "../run/output-folder.ts";
+import { openSavedRun, type WhichCheckpoint } from "../checkpoint/saved-run.ts";
 
 /** A causal model with what makes text of its tokens. */
 export interface TextModel {

@@ -5,10 +5,10 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { readTextFile } from "@skein/collectives/node";
 import type { Command } from "commander";
-import { commandAction } from "../command-action.ts";
-import { besideFile, type Override, parseJob, parseOverride, readJobFile } from "../config.ts";
+import { commandAction } from "../commands/command-action.ts";
+import { besideFile, type Override, parseJob, parseOverride, readJobFile } from "../job/config.ts";
 import { ConfigError } from "../errors.ts";
-import { onInterrupt, type StopCause } from "../interrupts.ts";
+import { onInterrupt, type StopCause } from "../commands/interrupts.ts";
 import { k8sJob } from "./k8s-job.ts";
 import { jobset } from "./jobset.ts";
 import { startAttempt, submit } from "./launcher-process.ts";
@@ -24,9 +24,9 @@ import { slurm } from "./slurm.ts";
 import { supervise } from "./supervise.ts";
 import { trainjob } from "./trainjob.ts";
 import { asTyped, sampleJob } from "../own-command.ts";
-import { claimOutput } from "../output-folder.ts";
-import { newestStep } from "../checkpoint.ts";
-import { nodeFiles } from "../files.ts";
+import { claimOutput } from "../run/output-folder.ts";
+import { newestStep } from "../checkpoint/checkpoint.ts";
+import { nodeFiles } from "../checkpoint/files.ts";
 
 interface CommandOptions extends LaunchOptions {
   readonly json?: boolean;

@@ -1,6 +1,6 @@
 import { exitCodes } from "../errors.ts";
 import { RestartBudget } from "../controller/restart-budget.ts";
-import { exitCodeOfSignal, type StopCause } from "../interrupts.ts";
+import { exitCodeOfSignal, type StopCause } from "../commands/interrupts.ts";
 
 /** A started attempt. */
 export interface Attempt {

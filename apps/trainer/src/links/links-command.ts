@@ -1,10 +1,10 @@
 import { type AllToAllLevel, formatLinkFile, type LinkFile, type LinkFit } from "@skein/collectives";
-import { loadJob } from "../config.ts";
+import { loadJob } from "../job/config.ts";
 import { exitCodes } from "../errors.ts";
-import { nodeFiles, replaceDurably } from "../files.ts";
-import { requireReplaceable } from "../places.ts";
-import { makeProgress } from "../progress.ts";
-import { overridesOf, type RunOptions } from "../run-options.ts";
+import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
+import { requireReplaceable } from "../run/places.ts";
+import { makeProgress } from "../run/progress.ts";
+import { overridesOf, type RunOptions } from "../commands/run-options.ts";
 import { measureLinks, requireLinks } from "./measure-links.ts";
 
 const microseconds = (seconds: number): string => `${(seconds * 1e6).toFixed(1)} µs`;

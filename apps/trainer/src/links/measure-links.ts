@@ -4,8 +4,8 @@ import { ConfigError } from "../errors.ts";
 import type { Failures } from "../controller/failures.ts";
 import { Interruption } from "../controller/interruption.ts";
 import { localRunner } from "../controller/local-runner.ts";
-import type { Job } from "../job.ts";
-import type { MeasuredLinks, RankMessage } from "../messages.ts";
+import type { Job } from "../job/job.ts";
+import type { MeasuredLinks, RankMessage } from "../rank/messages.ts";
 
 /** Takes what each rank has measured: of every pair, the rank that begins. */
 class LinkRecord {

@@ -1,9 +1,9 @@
 import type { TlsIdentity } from "@skein/collectives/node";
 import type { Command } from "commander";
-import { parseJob } from "../config.ts";
+import { parseJob } from "../job/config.ts";
 import type { Ending } from "../controller/control-messages.ts";
 import { ConfigError, describeError, exitCodeOf, exitCodes } from "../errors.ts";
-import type { Job } from "../job.ts";
+import type { Job } from "../job/job.ts";
 import { requireSameModules } from "../modules/settle-modules.ts";
 import { takePart } from "./take-part.ts";
 import { openMpiWorld } from "./mpi-world.ts";

@@ -1,6 +1,6 @@
 import type { RankAddress, Roster } from "@skein/collectives/node";
 import type { WasmBuild } from "@skein/cpu-kernels";
-import type { Job } from "../job.ts";
+import type { Job } from "../job/job.ts";
 import type { LocalWorld } from "./rank-threads.ts";
 
 /** The world of a run as one of its processes holds it. */

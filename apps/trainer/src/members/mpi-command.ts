@@ -1,7 +1,7 @@
 import { buildMpiAddon } from "@skein/mpi/node";
 import type { Command } from "commander";
 import { exitCodes } from "../errors.ts";
-import { requireNewFile } from "../places.ts";
+import { requireNewFile } from "../run/places.ts";
 
 interface BuildCommandOptions {
   readonly compiler?: string;

@@ -8,7 +8,7 @@ import {
 } from "@skein/collectives/node";
 import { rankFiles } from "../certificates/certificate-folder.ts";
 import { ConfigError } from "../errors.ts";
-import type { Job } from "../job.ts";
+import type { Job } from "../job/job.ts";
 import { worldOf } from "./job-world.ts";
 import type { OpenMemberWorld } from "./member-world.ts";
 import { patienceOf } from "./patience.ts";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { checkJob } from "../config.ts";
+import { checkJob } from "../job/config.ts";
 import { ConfigError } from "../errors.ts";
-import type { Job } from "../job.ts";
+import type { Job } from "../job/job.ts";
 import { patienceOf } from "./patience.ts";
 
 const jobWith = (network: object): Job =>

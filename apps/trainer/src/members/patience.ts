@@ -1,5 +1,5 @@
 import { type Heartbeat, heartbeatOf } from "@skein/collectives/node";
-import type { Job } from "../job.ts";
+import type { Job } from "../job/job.ts";
 
 /** What the processes of a run take for a loss, and how long they look for each other; in milliseconds. */
 export interface Patience {

@@ -1,14 +1,14 @@
 import type { Worker } from "node:worker_threads";
 import type { LossKind } from "@skein/collectives";
 import { startThread, type WorldConnection } from "@skein/collectives/node";
-import type { BackendName } from "../backend.ts";
+import type { BackendName } from "../backend/backend.ts";
 import { describeError, type ErrorReport } from "../errors.ts";
-import { blasOf } from "../job-blas.ts";
-import { threadsOf } from "../job-threads.ts";
-import type { Assignment, LinksRankInput, RankInput, RankMessage } from "../messages.ts";
-import type { Prepared } from "../prepare.ts";
-import type { StopSignal } from "../stop-signal.ts";
-import { timeLimits } from "../time-limits.ts";
+import { blasOf } from "../backend/job-blas.ts";
+import { threadsOf } from "../backend/job-threads.ts";
+import type { Assignment, LinksRankInput, RankInput, RankMessage } from "../rank/messages.ts";
+import type { Prepared } from "../building/prepare.ts";
+import type { StopSignal } from "../rank/stop-signal.ts";
+import { timeLimits } from "../run/time-limits.ts";
 
 /** What ranks of this process need of the world that they are in. */
 export interface LocalWorld {
@@ -39,7 +39,7 @@ export const trainingRank = (
   { data, dataDigest, traced, totalSteps }: Prepared,
   module: WebAssembly.Module,
   stop: StopSignal,
-  file: URL = new URL("../rank.ts", import.meta.url),
+  file: URL = new URL("../rank/rank.ts", import.meta.url),
 ): RankWork => {
   const backend = assignment.job.backend as BackendName; // a job is assigned with its backend settled
   const blas = backend === "cpu" ? blasOf(assignment.job) : undefined; // once for all ranks: it reads the addon's sources

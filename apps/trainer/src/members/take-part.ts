@@ -2,17 +2,17 @@ import { joinRendezvous, type JoinOptions, type Roster } from "@skein/collective
 import { compileWasm, createSharedMemory, detectBuild } from "@skein/cpu-kernels";
 import type { Ending, ControllerMessage, MemberMessage } from "../controller/control-messages.ts";
 import type { Interruption } from "../controller/interruption.ts";
-import type { Job } from "../job.ts";
+import type { Job } from "../job/job.ts";
 import { describeError, RevokedError, RunError } from "../errors.ts";
-import { nodeFiles } from "../files.ts";
-import type { Assignment } from "../messages.ts";
-import { requireMark } from "../output-mark.ts";
+import { nodeFiles } from "../checkpoint/files.ts";
+import type { Assignment } from "../rank/messages.ts";
+import { requireMark } from "../run/output-mark.ts";
 import { worldOf } from "./job-world.ts";
 import type { MemberWorld, OpenMemberWorld } from "./member-world.ts";
 import { patienceOf } from "./patience.ts";
-import { prepare, type Prepared, withBackend } from "../prepare.ts";
+import { prepare, type Prepared, withBackend } from "../building/prepare.ts";
 import { measuringRank, RankThreads, type RankWork, trainingRank } from "./rank-threads.ts";
-import { StopSignal } from "../stop-signal.ts";
+import { StopSignal } from "../rank/stop-signal.ts";
 
 /** Making links takes milliseconds, unless somebody cannot be reached. */
 const slowLinkMilliseconds = 3000;

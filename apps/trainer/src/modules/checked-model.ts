@@ -2,7 +2,7 @@ import type { LabelledBatch, Metrics, Model, Ratio, RunContext } from "@skein/mo
 import { type Shard, type Sharding, Tensor } from "@skein/tensor-core";
 import { excerpt, formatSpec } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
-import { takenNames } from "../evaluation-figures.ts";
+import { takenNames } from "../rank/evaluation-figures.ts";
 import type { Prediction } from "./task.ts";
 import { callOwn } from "./user-error.ts";
 

@@ -4,13 +4,13 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { loadJob, parseJob } from "../config.ts";
-import { jobHashOf } from "../prepare.ts";
+import { loadJob, parseJob } from "../job/config.ts";
+import { jobHashOf } from "../building/prepare.ts";
 import { defineData, defineModel } from "./define.ts";
 import { makeOwn } from "./load-module.ts";
 import { moduleKeys, modulesOf, withModules } from "./module-keys.ts";
 import type { StandardSchema } from "./standard-schema.ts";
-import type { Job } from "../job.ts";
+import type { Job } from "../job/job.ts";
 
 let folder: string;
 beforeAll(() => (folder = mkdtempSync(join(tmpdir(), "skein-define-"))));

@@ -1,7 +1,7 @@
 import type { Aggregator, Codec } from "@skein/compressors";
 import type { LabelledBatch, Model, Ratio, Sums } from "@skein/models";
 import type { GradientTransformation, Schedule, Tensor } from "@skein/tensor-core";
-import type { CheckpointEvent, EndEvent, EvaluationEvent, StartEvent, StepEvent } from "../run-events.ts";
+import type { CheckpointEvent, EndEvent, EvaluationEvent, StartEvent, StepEvent } from "../run/run-events.ts";
 import type { DataSet, Task } from "./task.ts";
 
 /**

@@ -2,7 +2,7 @@ import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { excerpt } from "@skein/tensor-core/backend";
 import { ConfigError, ModuleError } from "../errors.ts";
-import type { ModuleJob } from "../job.ts";
+import type { ModuleJob } from "../job/job.ts";
 import { definitionOf } from "./define.ts";
 import { type ModuleKey, moduleKeys } from "./module-keys.ts";
 import { importWatched } from "./module-links.ts";

@@ -1,4 +1,4 @@
-import type { Job, ModuleJob } from "../job.ts";
+import type { Job, ModuleJob } from "../job/job.ts";
 
 /** What is known of a key of a job that may name a module of a user's. */
 interface KeyFacts {

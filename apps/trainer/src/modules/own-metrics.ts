@@ -3,7 +3,7 @@ import { type Metrics, type Model, rowMask } from "@skein/models";
 import { cast, sum, Tensor, where } from "@skein/tensor-core";
 import { excerpt } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
-import type { Job } from "../job.ts";
+import type { Job } from "../job/job.ts";
 import { refuse, requireRatios } from "./checked-model.ts";
 import type { OwnMetrics } from "./factories.ts";
 import { makeOwn, moduleName } from "./load-module.ts";

@@ -1,8 +1,8 @@
 import { dirname } from "node:path";
 import type { Aggregator } from "@skein/compressors";
 import type { GradientTransformation, Schedule } from "@skein/tensor-core";
-import { buildLearningRate } from "../build-learning-rate.ts";
-import type { Job, ModuleJob } from "../job.ts";
+import { buildLearningRate } from "../building/build-learning-rate.ts";
+import type { Job, ModuleJob } from "../job/job.ts";
 import { checkedCompression } from "./checked-compression.ts";
 import { checkedOptimizer, checkedSchedule, type Origin } from "./checked-optimizer.ts";
 import type { OptimizerContext, ScheduleContext } from "./factories.ts";

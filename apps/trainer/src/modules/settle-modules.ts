@@ -1,6 +1,6 @@
 import { pathToFileURL } from "node:url";
 import { ConfigError } from "../errors.ts";
-import type { Job } from "../job.ts";
+import type { Job } from "../job/job.ts";
 import { loadModule, requireOptions } from "./load-module.ts";
 import { moduleKeys, modulesOf, withModules } from "./module-keys.ts";
 import { contentDigest } from "./module-links.ts";

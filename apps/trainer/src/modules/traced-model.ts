@@ -13,10 +13,10 @@ import {
 } from "@skein/tensor-core";
 import { expandCompositions, isUsersOperator, replay } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
-import { evaluationBatch } from "../evaluate.ts";
-import type { Job } from "../job.ts";
-import { requireSmoothing, withSmoothing } from "../label-smoothing.ts";
-import { meshOf, numBatchParts, samplesAtOnce } from "../mesh.ts";
+import { evaluationBatch } from "../rank/evaluate.ts";
+import type { Job } from "../job/job.ts";
+import { requireSmoothing, withSmoothing } from "../building/label-smoothing.ts";
+import { meshOf, numBatchParts, samplesAtOnce } from "../step/mesh.ts";
 import { batchSpecs, type DataSet } from "./task.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { mostMovesOfPair, moveExperts } from "@skein/moe-parallel";
 import { type Backend, type Communicators, type DeviceArray, jit, NdArray, type Tensor } from "@skein/tensor-core";
-import { expertAxis } from "../mesh.ts";
-import type { DeviceState, Parts } from "../train-state.ts";
+import { expertAxis } from "../step/mesh.ts";
+import type { DeviceState, Parts } from "../step/train-state.ts";
 import { type ExpertLayer, leavesAt, withLeaves } from "./expert-layers.ts";
 
 type Move = (rows: readonly DeviceArray[], before: DeviceArray, after: NdArray) => Promise<readonly DeviceArray[]>;

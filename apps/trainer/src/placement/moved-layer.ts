@@ -1,4 +1,4 @@
-import type { Measurement } from "../metrics.ts";
+import type { Measurement } from "../run/metrics.ts";
 
 /** How the experts of a layer were moved. */
 export interface MovedLayer {

@@ -1,5 +1,5 @@
-import { expertsOf } from "../experts-of.ts";
-import type { ExpertsJob, Job, PlacementJob } from "../job.ts";
+import { expertsOf } from "../building/experts-of.ts";
+import type { ExpertsJob, Job, PlacementJob } from "../job/job.ts";
 
 /** Experts that are placed anew while a job trains. */
 export interface PlacedAnew {

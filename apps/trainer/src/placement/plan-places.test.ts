@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { PlacementJob } from "../job.ts";
+import type { PlacementJob } from "../job/job.ts";
 import { type LayerSituation, type PlacementSetting, planPlaces } from "./plan-places.ts";
 
 const jobOf = (own: Partial<PlacementJob>): PlacementJob => ({

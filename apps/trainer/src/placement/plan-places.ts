@@ -17,7 +17,7 @@ import {
   swapExperts,
 } from "@skein/moe-parallel";
 import { InvariantError } from "@skein/tensor-core";
-import type { PlacementJob } from "../job.ts";
+import type { PlacementJob } from "../job/job.ts";
 
 /** What is known of a layer of experts when it is placed anew; the same on all ranks. */
 export interface LayerSituation {

@@ -7,12 +7,12 @@ import {
 } from "@skein/tensor-core";
 import type { LabelledBatch } from "@skein/models";
 import { RunError } from "../errors.ts";
-import type { Job } from "../job.ts";
-import type { LiveState } from "../live-state.ts";
-import { expertReplicasAxis } from "../mesh.ts";
+import type { Job } from "../job/job.ts";
+import type { LiveState } from "../rank/live-state.ts";
+import { expertReplicasAxis } from "../step/mesh.ts";
 import type { ExchangePlan } from "../planning/exchange-plan.ts";
 import { type SettledExperts, settledExperts } from "../planning/experts-plan.ts";
-import type { DeviceState, Parts } from "../train-state.ts";
+import type { DeviceState, Parts } from "../step/train-state.ts";
 import { type ExpertLayer, expertLayersOf, leavesAt } from "./expert-layers.ts";
 import { ExpertMover } from "./expert-mover.ts";
 import { planPlaces, type PlannedPlaces } from "./plan-places.ts";

@@ -8,7 +8,7 @@ import {
   type RoutingRecordJson,
   routingRecordToJson,
 } from "@skein/moe-parallel";
-import { nodeFiles, replaceDurably } from "../files.ts";
+import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
 
 export const routingFile = "routing.json";
 

@@ -11,10 +11,10 @@ import {
   jit,
   type Tensor,
 } from "@skein/tensor-core";
-import { passesFor } from "../compiled-steps.ts";
-import type { Job } from "../job.ts";
-import { dataAxis, everyRankAxis, expertAxis, expertReplicasAxis } from "../mesh.ts";
-import type { DeviceState, Parts } from "../train-state.ts";
+import { passesFor } from "../rank/compiled-steps.ts";
+import type { Job } from "../job/job.ts";
+import { dataAxis, everyRankAxis, expertAxis, expertReplicasAxis } from "../step/mesh.ts";
+import type { DeviceState, Parts } from "../step/train-state.ts";
 
 export interface ProbeInput {
   readonly job: Job;

@@ -1,7 +1,7 @@
 import type { LabelledBatch } from "@skein/models";
 import { InvariantError } from "@skein/tensor-core";
-import { expertsOf } from "../experts-of.ts";
-import type { LiveState } from "../live-state.ts";
+import { expertsOf } from "../building/experts-of.ts";
+import type { LiveState } from "../rank/live-state.ts";
 import type { RoutingJson } from "./routing-file.ts";
 import { type ProbeInput, routingProbe } from "./routing-probe.ts";
 

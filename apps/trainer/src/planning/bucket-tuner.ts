@@ -1,6 +1,6 @@
 import { bestTrial, type Observation, type SearchBound, suggest } from "@skein/cost-model";
-import type { BucketsJob } from "../job.ts";
-import { median } from "../median.ts";
+import type { BucketsJob } from "../job/job.ts";
+import { median } from "../run/median.ts";
 import type { Agree } from "./agree.ts";
 
 /** What a search has come to after a step. */

@@ -1,7 +1,7 @@
 import type { FormPlacement, KfacForm } from "@skein/second-order";
 import type { BucketPlan } from "@skein/tensor-core";
 import { z } from "zod";
-import type { Job } from "../job.ts";
+import type { Job } from "../job/job.ts";
 
 /**
  * What was measured and decided before a run about the inverses and factors of K-FAC. Equal on all ranks, and kept with

@@ -3,7 +3,7 @@ import type { BucketPlan } from "@skein/tensor-core";
 import { z } from "zod";
 import { type CurvaturePlan, curvaturePlanSchema, isCurvaturePlanned } from "./curvature-plan.ts";
 import { type ExpertsPlan, expertsPlanSchema, isExpertsPlanned } from "./experts-plan.ts";
-import type { Job } from "../job.ts";
+import type { Job } from "../job/job.ts";
 import { isMoveWeighed } from "../placement/placed-anew.ts";
 import { type ExpertSchedulePlan, expertSchedulePlanSchema, isScheduleDue } from "./expert-schedule-plan.ts";
 

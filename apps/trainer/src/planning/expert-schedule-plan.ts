@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { expertsOf, hasShards } from "../experts-of.ts";
-import type { Job, ShardSchedule } from "../job.ts";
+import { expertsOf, hasShards } from "../building/experts-of.ts";
+import type { Job, ShardSchedule } from "../job/job.ts";
 
 /** Who does what where ranks along "tensor" share each expert out, decided before the first step. */
 export interface ExpertSchedulePlan {

@@ -1,9 +1,9 @@
 import { backwardChunksOf, type DispatchChoice, type DispatchWay } from "@skein/cost-model";
 import { z } from "zod";
-import { gatesAlike, numFusedShards } from "../build-shards.ts";
-import { expertsOf } from "../experts-of.ts";
-import type { ExpertsJob, Job, MeshJob } from "../job.ts";
-import { expertLevelsOf, tensorAxis } from "../mesh.ts";
+import { gatesAlike, numFusedShards } from "../building/build-shards.ts";
+import { expertsOf } from "../building/experts-of.ts";
+import type { ExpertsJob, Job, MeshJob } from "../job/job.ts";
+import { expertLevelsOf, tensorAxis } from "../step/mesh.ts";
 
 /**
  * What was measured and decided before a run about the way of tokens to their experts. Equal on all ranks, and kept

@@ -23,11 +23,11 @@ import {
   type Tensor,
   valueAndGrad,
 } from "@skein/tensor-core";
-import { buildExpert, buildExperts, capacityOf } from "../build-experts.ts";
-import { passesFor } from "../compiled-steps.ts";
-import type { ExpertsJob, MeshJob } from "../job.ts";
-import { gatesAlike } from "../build-shards.ts";
-import { dataAxis, everyRankAxis, meshOf, placeOf, samplesAtOnce } from "../mesh.ts";
+import { buildExpert, buildExperts, capacityOf } from "../building/build-experts.ts";
+import { passesFor } from "../rank/compiled-steps.ts";
+import type { ExpertsJob, MeshJob } from "../job/job.ts";
+import { gatesAlike } from "../building/build-shards.ts";
+import { dataAxis, everyRankAxis, meshOf, placeOf, samplesAtOnce } from "../step/mesh.ts";
 import { dispatchChoices, mostChunksOf } from "./experts-plan.ts";
 import { medianSeconds } from "./median-seconds.ts";
 import type { ProfileInput } from "./profile-steps.ts";

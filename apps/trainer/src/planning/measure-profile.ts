@@ -1,10 +1,10 @@
 import { bucketsOf } from "@skein/compressors";
 import type { GradientProfile } from "@skein/cost-model";
 import { type BucketPlan, leafPaths, type Span } from "@skein/tensor-core";
-import { median } from "../median.ts";
+import { median } from "../run/median.ts";
 import { type ExpertLayerTimes, expertLayersOf, medianLayers } from "./expert-layers.ts";
-import { replicasAxisOf } from "../mesh.ts";
-import type { Parts } from "../train-state.ts";
+import { replicasAxisOf } from "../step/mesh.ts";
+import type { Parts } from "../step/train-state.ts";
 import { type ProfileInput, profileSteps, startOf } from "./profile-steps.ts";
 
 /** A backward pass as it was measured. */

@@ -1,5 +1,5 @@
 import type { Backend, DeviceArray } from "@skein/tensor-core";
-import { median } from "../median.ts";
+import { median } from "../run/median.ts";
 
 const samplesEach = 3;
 

@@ -11,10 +11,10 @@ import {
   type StageTimes,
 } from "@skein/second-order";
 import { InvariantError } from "@skein/tensor-core";
-import { factorBucketBytes } from "../build-curvature.ts";
-import type { PlannedCurvature } from "../curvature.ts";
-import type { Job } from "../job.ts";
-import { dataAxis } from "../mesh.ts";
+import { factorBucketBytes } from "../building/build-curvature.ts";
+import type { PlannedCurvature } from "../step/curvature.ts";
+import type { Job } from "../job/job.ts";
+import { dataAxis } from "../step/mesh.ts";
 import { agreement } from "./agree.ts";
 import type { CurvaturePlan } from "./curvature-plan.ts";
 import { type CurvatureTimes, measureCurvature, productsOf } from "./measure-curvature.ts";

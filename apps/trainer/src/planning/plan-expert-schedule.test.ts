@@ -1,7 +1,7 @@
 import type { LinearCollectiveModel, ParmModels } from "@skein/cost-model";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Job } from "../job.ts";
+import type { Job } from "../job/job.ts";
 import { expertSchedulePlanSchema, isScheduleDue, withPlannedSchedule } from "./expert-schedule-plan.ts";
 import { decideSchedule, toldSchedule } from "./plan-expert-schedule.ts";
 

@@ -7,10 +7,10 @@ import {
   type ParmSchedule,
 } from "@skein/cost-model";
 import { InvariantError } from "@skein/tensor-core";
-import { hiddenOf } from "../experts-of.ts";
-import type { Job, ShardSchedule } from "../job.ts";
-import { measureRates } from "../measure-rates.ts";
-import { everyRankAxis, expertAxis, expertShardsAxis, meshOf, samplesAtOnce, tensorAxis } from "../mesh.ts";
+import { hiddenOf } from "../building/experts-of.ts";
+import type { Job, ShardSchedule } from "../job/job.ts";
+import { measureRates } from "../backend/measure-rates.ts";
+import { everyRankAxis, expertAxis, expertShardsAxis, meshOf, samplesAtOnce, tensorAxis } from "../step/mesh.ts";
 import { agreement } from "./agree.ts";
 import { type ExpertSchedulePlan, isAllowed } from "./expert-schedule-plan.ts";
 import type { MeasuredCollective } from "./measure-collectives.ts";

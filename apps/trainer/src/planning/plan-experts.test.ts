@@ -9,11 +9,11 @@ import { randomKey, type Tensor, trace, valueAndGrad, mean } from "@skein/tensor
 import { eliminateDeadCode } from "@skein/tensor-core/backend";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { buildExperts } from "../build-experts.ts";
-import { parseJob, parseOverride } from "../config.ts";
-import { expertsOf } from "../experts-of.ts";
-import type { ExpertsJob, Job } from "../job.ts";
-import { firstPlace, meshOf } from "../mesh.ts";
+import { buildExperts } from "../building/build-experts.ts";
+import { parseJob, parseOverride } from "../job/config.ts";
+import { expertsOf } from "../building/experts-of.ts";
+import type { ExpertsJob, Job } from "../job/job.ts";
+import { firstPlace, meshOf } from "../step/mesh.ts";
 import {
   dispatchChoices,
   type ExpertsPlan,

@@ -8,8 +8,8 @@ import {
   type PredictedDispatch,
   rankDispatches,
 } from "@skein/cost-model";
-import { numFusedShards } from "../build-shards.ts";
-import { everyRankAxis, expertAxis, expertShardsAxis, meshOf } from "../mesh.ts";
+import { numFusedShards } from "../building/build-shards.ts";
+import { everyRankAxis, expertAxis, expertShardsAxis, meshOf } from "../step/mesh.ts";
 import { type Agree, agreement } from "./agree.ts";
 import {
   dispatchChoices,

@@ -1,4 +1,4 @@
-import { expertAxis } from "../mesh.ts";
+import { expertAxis } from "../step/mesh.ts";
 import { isMoveWeighed } from "../placement/placed-anew.ts";
 import { isCurvaturePlanned } from "./curvature-plan.ts";
 import { type ExchangePlan, isExchangePlanned } from "./exchange-plan.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { buildCompression } from "../build-exchange.ts";
-import type { CompressionJob } from "../job.ts";
+import { buildCompression } from "../building/build-exchange.ts";
+import type { CompressionJob } from "../job/job.ts";
 import { bucketOf } from "@skein/compressors";
 import { densitiesOf } from "./plan-together.ts";
 

@@ -17,11 +17,11 @@ import {
   type Slowdown,
 } from "@skein/cost-model";
 import type { BucketedPlan, ExchangePlan } from "./exchange-plan.ts";
-import { buildCompression } from "../build-exchange.ts";
-import type { Job } from "../job.ts";
-import { trainedOf } from "../frozen.ts";
-import { type Parts, stateSpecs } from "../train-state.ts";
-import { everyRankAxis, expertAxis, replicasAxisOf } from "../mesh.ts";
+import { buildCompression } from "../building/build-exchange.ts";
+import type { Job } from "../job/job.ts";
+import { trainedOf } from "../step/frozen.ts";
+import { type Parts, stateSpecs } from "../step/train-state.ts";
+import { everyRankAxis, expertAxis, replicasAxisOf } from "../step/mesh.ts";
 import { type Agree, agreement } from "./agree.ts";
 import { type ExpertLayerTimes, layerNumbers, layersFrom, stretchesOf } from "./expert-layers.ts";
 import { measureCollectives } from "./measure-collectives.ts";

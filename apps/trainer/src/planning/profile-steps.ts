@@ -13,12 +13,12 @@ import {
   type Span,
   SpanRecorder,
 } from "@skein/tensor-core";
-import { CompiledSteps } from "../compiled-steps.ts";
-import type { Curvature } from "../curvature.ts";
-import type { Job } from "../job.ts";
-import { trainedOf } from "../frozen.ts";
-import { batchPartOf, placeOf } from "../mesh.ts";
-import { type DeviceState, initState, type Parts } from "../train-state.ts";
+import { CompiledSteps } from "../rank/compiled-steps.ts";
+import type { Curvature } from "../step/curvature.ts";
+import type { Job } from "../job/job.ts";
+import { trainedOf } from "../step/frozen.ts";
+import { batchPartOf, placeOf } from "../step/mesh.ts";
+import { type DeviceState, initState, type Parts } from "../step/train-state.ts";
 
 /** Steps before times are believed: the first compiles, the second meets cold caches. */
 const warmUpSteps = 2;

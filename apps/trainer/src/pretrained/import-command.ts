@@ -4,12 +4,12 @@ import { tokenizerFile } from "@skein/data/node";
 import { loadPretrained } from "@skein/pretrained/node";
 import { elementCount, flattenTree, type NdArray } from "@skein/tensor-core";
 import type { Command } from "commander";
-import { commandAction } from "../command-action.ts";
+import { commandAction } from "../commands/command-action.ts";
 import { stringify } from "yaml";
 import { ConfigError, exitCodes } from "../errors.ts";
 import { causalKinds } from "../generate/text-model.ts";
-import { requireNewFile } from "../places.ts";
-import type { GlobalOptions } from "../run-options.ts";
+import { requireNewFile } from "../run/places.ts";
+import type { GlobalOptions } from "../commands/run-options.ts";
 
 interface ImportOptions extends GlobalOptions {
   readonly output?: string;

@@ -2,7 +2,7 @@ import type { Model } from "@skein/models";
 import { modelOf, withNewHead } from "@skein/pretrained";
 import { randomKey, SkeinError, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
 import { ConfigError } from "../errors.ts";
-import type { Job, MemoryJob, PretrainedJob } from "../job.ts";
+import type { Job, MemoryJob, PretrainedJob } from "../job/job.ts";
 import type { Task } from "../modules/task.ts";
 
 /** Of one batch of one sample: how many scores the model gives, and for how many positions. */

@@ -1,7 +1,7 @@
 import { loadBody, loadPretrained } from "@skein/pretrained/node";
 import type { NdArray } from "@skein/tensor-core";
 import { leavesByPath } from "@skein/tensor-core/backend";
-import type { Job } from "../job.ts";
+import type { Job } from "../job/job.ts";
 import { requireSamePretrained } from "./settle-pretrained.ts";
 
 /**

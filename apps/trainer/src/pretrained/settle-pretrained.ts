@@ -4,7 +4,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { readConfig } from "@skein/pretrained/node";
 import { ConfigError } from "../errors.ts";
-import type { Job } from "../job.ts";
+import type { Job } from "../job/job.ts";
 
 /** Files of a checkpoint that say what a run begins with. */
 const isWeights = (name: string): boolean => /^model.*\.safetensors(\.index\.json)?$/.test(name);

@@ -1,5 +1,5 @@
 import { ConfigError } from "../errors.ts";
-import { eachLine } from "../each-line.ts";
+import { eachLine } from "../run/each-line.ts";
 
 /** A line of `metrics.jsonl`, as whoever wrote it has it. */
 export interface MetricLine {

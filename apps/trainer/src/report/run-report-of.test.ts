@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseJob } from "../config.ts";
+import { parseJob } from "../job/config.ts";
 import type { MetricLine } from "./metric-lines.ts";
 import { runReportOf } from "./run-report-of.ts";
 

@@ -1,7 +1,7 @@
 import type { Samples } from "@skein/data";
 import { readBatch } from "@skein/data/node";
 import { type Backend, type DeviceArray, jit, type Tensor } from "@skein/tensor-core";
-import type { Learnt } from "../evaluate.ts";
+import type { Learnt } from "../rank/evaluate.ts";
 import { compileNextLogits } from "../generate/next-logits.ts";
 import { sampleToken } from "../generate/sample-token.ts";
 import type { TextModel } from "../generate/text-model.ts";

@@ -2,8 +2,8 @@ import { appendFileSync, existsSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { byteTokenizer, type Tokenizer } from "@skein/data";
 import { loadTokenizer, readBatch } from "@skein/data/node";
-import { copyLines } from "../copy-lines.ts";
-import type { Job } from "../job.ts";
+import { copyLines } from "../run/copy-lines.ts";
+import type { Job } from "../job/job.ts";
 import type { DataSet } from "../modules/task.ts";
 import { type SampleOutput, spreadSamples } from "./sample-outputs.ts";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { ConfigError } from "../errors.ts";
-import { nodeFiles, replaceDurably } from "../files.ts";
+import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
 
 /** A trial, and what became of it. */
 export interface Trial {

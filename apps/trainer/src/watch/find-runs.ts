@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { metricsFile } from "../metrics.ts";
+import { metricsFile } from "../run/metrics.ts";
 
 /** Folders below the one that is watched; deeper lies no run. */
 const deepest = 8;

@@ -1,10 +1,10 @@
 import { lstat, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { checkpointNames, stepOfName } from "../checkpoint.ts";
-import { checkpointsFolder } from "../checkpoint-part.ts";
-import { nodeFiles } from "../files.ts";
-import { summaryFile } from "../output-folder.ts";
+import { checkpointNames, stepOfName } from "../checkpoint/checkpoint.ts";
+import { checkpointsFolder } from "../checkpoint/checkpoint-part.ts";
+import { nodeFiles } from "../checkpoint/files.ts";
+import { summaryFile } from "../run/output-folder.ts";
 import { provenanceFile } from "../provenance/provenance.ts";
 import { leafText, leafValues } from "./leaf-values.ts";
 

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { digitsText, printable, secondsText, shareText, type TextColumn, textTable } from "@skein/report";
 import type { Command } from "commander";
-import { commandAction } from "../command-action.ts";
+import { commandAction } from "../commands/command-action.ts";
 import { ConfigError, exitCodes } from "../errors.ts";
-import type { GlobalOptions } from "../run-options.ts";
+import type { GlobalOptions } from "../commands/run-options.ts";
 import { differingOptions } from "./page/differing-options.ts";
 import { matchesFilter } from "./page/filter-runs.ts";
 import type { RunFacts } from "./run-facts.ts";

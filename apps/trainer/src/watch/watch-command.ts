@@ -1,12 +1,12 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
-import { commandAction } from "../command-action.ts";
+import { commandAction } from "../commands/command-action.ts";
 import { ConfigError, exitCodes } from "../errors.ts";
-import { onInterrupt } from "../interrupts.ts";
+import { onInterrupt } from "../commands/interrupts.ts";
 import { shellQuote } from "../launch-targets/shell-quote.ts";
-import type { JobRun } from "../run-job.ts";
-import type { GlobalOptions } from "../run-options.ts";
+import type { JobRun } from "../run/run-job.ts";
+import type { GlobalOptions } from "../commands/run-options.ts";
 import { pageAssets } from "./page-assets.ts";
 import { serveWatch, type WatchServer } from "./watch-server.ts";
 import { WatchedRuns } from "./watched-runs.ts";

@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { metricsFile } from "../metrics.ts";
+import { metricsFile } from "../run/metrics.ts";
 import { findRuns } from "./find-runs.ts";
 import { MetricTail } from "./metric-tail.ts";
 import { factsOf, type RunFacts } from "./run-facts.ts";

@@ -1,7 +1,7 @@
 import { parseLinkFile } from "@skein/collectives/node";
 import { parseIdx } from "@skein/data";
 import { NdArray, readSafetensors, SkeinError, writeSafetensors } from "@skein/tensor-core";
-import { parseJob } from "../../src/config.ts";
+import { parseJob } from "../../src/job/config.ts";
 import type { Attack } from "./attack.ts";
 import { countTries } from "./count-tries.ts";
 

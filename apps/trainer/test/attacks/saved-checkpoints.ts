@@ -8,10 +8,10 @@ import {
   partContent,
   rankFile,
   sharedFile,
-} from "../../src/checkpoint.ts";
-import type { Manifest } from "../../src/checkpoint-manifest.ts";
-import { sha256, writePart } from "../../src/checkpoint-part.ts";
-import { type Files, nodeFiles } from "../../src/files.ts";
+} from "../../src/checkpoint/checkpoint.ts";
+import type { Manifest } from "../../src/checkpoint/checkpoint-manifest.ts";
+import { sha256, writePart } from "../../src/checkpoint/checkpoint-part.ts";
+import { type Files, nodeFiles } from "../../src/checkpoint/files.ts";
 
 /** Steps of the two checkpoints that attacks find. */
 const steps = [500, 540] as const;

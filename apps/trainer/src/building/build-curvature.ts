@@ -1,0 +1,227 @@
+import {
+  choleskyInverse,
+  eigenInverse,
+  eva,
+  evaF,
+  evaS,
+  type FactorInverse,
+  kfac,
+  type KfacForm,
+  type Layer,
+  meanStatistics,
+  type ModelLayers,
+  muon,
+  ownStatistics,
+  placeForm,
+  type Preconditioner,
+  shampoo,
+  soap,
+  type UpdateSizeOptions,
+} from "@skein/second-order";
+import {
+  chain,
+  type DecayMask,
+  decayMatrices,
+  type GradientTransformation,
+  momentum,
+  type Schedule,
+} from "@skein/tensor-core";
+import type { Curvature, CurvatureMode } from "../step/curvature.ts";
+import { decayMaskOf, type ParameterGroups } from "../step/parameter-groups.ts";
+import type { CurvaturePlan } from "../planning/curvature-plan.ts";
+import { ConfigError } from "../errors.ts";
+import type { CurvatureJob, FactorBucketsJob, Job } from "../job/job.ts";
+import { dataAxis, gridAxes } from "../step/mesh.ts";
+
+type KfacJob = Extract<CurvatureJob, { kind: "kfac" }>;
+
+/** The form that a job names; while nothing is measured yet, `auto` is as `mpd`. */
+const formOf = ({ form, gradientWorkers: fraction }: KfacJob): KfacForm => {
+  switch (form) {
+    case "kaisa":
+    case "pad":
+    case "dp-hybrid":
+      return { kind: form, fraction };
+    case "auto":
+      return { kind: "mpd" };
+    default:
+      return { kind: form };
+  }
+};
+
+/** Whether each rank keeps the factors of its own samples. */
+const hasOwnFactors = (job: CurvatureJob): boolean =>
+  job.kind === "kfac" && (job.form === "dp" || job.form === "dp-hybrid");
+
+const kfacInverseOf = ({ inverse }: KfacJob): FactorInverse => (inverse === "eigen" ? eigenInverse : choleskyInverse);
+
+/** With how many bytes a bucket of factors is full; undefined where that is planned, or not said. */
+export const factorBucketBytes = (buckets: FactorBucketsJob | undefined): number | undefined =>
+  buckets?.kind === "per-factor" ? 0 : buckets?.kind === "fixed-size" ? buckets.bytes : undefined;
+
+const buildPreconditioner = (
+  job: CurvatureJob,
+  layers: readonly Layer[],
+  {
+    ranks,
+    plan,
+    size,
+  }: { readonly ranks: number; readonly plan: CurvaturePlan | undefined; readonly size: UpdateSizeOptions },
+): Preconditioner<unknown> => {
+  const { damping, curvatureDecay: decay } = job;
+  const options = { layers, damping, decay, ...size };
+  switch (job.kind) {
+    case "eva":
+      return eva(options) as Preconditioner<unknown>;
+    case "eva-f":
+      return evaF(options) as Preconditioner<unknown>;
+    case "kfac": {
+      const { placement, factors } = plan ?? placeForm(formOf(job), { layers, numRanks: ranks });
+      return kfac({
+        ...options,
+        positions: job.positions,
+        ...(job.blockSize !== undefined && { blockSize: job.blockSize }),
+        inverse: kfacInverseOf(job),
+        distribution: { axis: dataAxis, placement, grid: gridAxes, factors, hasOwnState: job.form === "auto" },
+      }) as Preconditioner<unknown>;
+    }
+  }
+};
+
+/** Of K-FAC, by the number of the step, counted from 0; all others do the same in each step. */
+const modesOf = (job: CurvatureJob): ((step: number) => CurvatureMode) => {
+  if (job.kind !== "kfac") return () => "refresh";
+  const { factorEvery, inverseEvery } = job;
+  return (step) => (step % inverseEvery === 0 ? "refresh" : step % factorEvery === 0 ? "observe" : "keep");
+};
+
+/** The layers of the model. @throws ConfigError where there are none. */
+const requireLayers = (kind: string, { layers, firstOrder }: ModelLayers): readonly Layer[] => {
+  if (layers.length > 0) return layers;
+  const reasons = firstOrder.map(({ path, why }) => `${path}: ${why}`).join("; ");
+  throw new ConfigError([
+    `optimizer.kind: ${kind} looks at the layers of a model, but this one has none: ${reasons}; use another optimizer, such as momentum`,
+  ]);
+};
+
+const withMomentum = (
+  preconditioner: GradientTransformation<unknown>,
+  { momentum: decay, weightDecay }: Pick<CurvatureJob, "momentum" | "weightDecay">,
+  learningRate: Schedule,
+  mask: DecayMask,
+): GradientTransformation<unknown> =>
+  chain(preconditioner, momentum({ learningRate, decay, weightDecay, mask })) as GradientTransformation<unknown>;
+
+/** What curvature follows from beside the job. */
+export interface CurvatureInput {
+  /** The layers of the job's model. */
+  readonly find: () => ModelLayers;
+  readonly groups: ParameterGroups;
+  /** Where the form follows from measurements. */
+  readonly plan: CurvaturePlan | undefined;
+}
+
+/**
+ * What the optimizer of a job adds to a step where it looks at more than each gradient by itself; undefined where it
+ * does not.
+ *
+ * @throws ConfigError for a model without a layer.
+ */
+export const buildCurvature = (
+  { optimizer, ranks, batch }: Job,
+  rate: Schedule,
+  { find, groups, plan }: CurvatureInput,
+): Curvature | undefined => {
+  const mask = decayMaskOf(groups, () => true);
+  const always = { modeAt: (): CurvatureMode => "keep", observing: undefined, factorNames: [] };
+  switch (optimizer.kind) {
+    case "eva":
+    case "eva-f":
+    case "kfac": {
+      const layers = requireLayers(optimizer.kind, find());
+      const { size, klClip, statisticsSamples } = optimizer;
+      const bucketBytes = optimizer.kind === "kfac" ? factorBucketBytes(optimizer.factorBuckets) : undefined;
+      const preconditioner = buildPreconditioner(optimizer, layers, {
+        ranks,
+        plan,
+        size: { size, klClip, learningRate: rate },
+      });
+      return {
+        rule: withMomentum(preconditioner, optimizer, rate, mask),
+        hasFigures: true,
+        factorNames:
+          optimizer.kind === "kfac" ? layers.flatMap(({ path }) => [`${path} (inputs)`, `${path} (gradients)`]) : [],
+        modeAt: modesOf(optimizer),
+        observing: (key) => ({
+          statistic: preconditioner.statistic,
+          samples: batch / ranks,
+          ...(statisticsSamples !== undefined && { draw: { count: statisticsSamples, key } }),
+          ...(preconditioner.wants !== undefined && { wants: preconditioner.wants }),
+          collector: hasOwnFactors(optimizer)
+            ? ownStatistics()
+            : meanStatistics({
+                axis: dataAxis,
+                ...(plan !== undefined ? { buckets: plan.buckets } : bucketBytes !== undefined && { bucketBytes }),
+                ...(preconditioner.ownerOf !== undefined && { ownerOf: preconditioner.ownerOf }),
+              }),
+        }),
+        ...(optimizer.kind === "kfac" && {
+          planned: { layers, inverse: kfacInverseOf(optimizer), blockSize: optimizer.blockSize ?? Infinity },
+        }),
+      };
+    }
+    case "eva-s": {
+      const { damping, variant, size, klClip } = optimizer;
+      const preconditioner = evaS({ damping, variant, size, klClip, learningRate: rate });
+      return { ...always, rule: withMomentum(preconditioner as never, optimizer, rate, mask), hasFigures: true };
+    }
+    case "shampoo": {
+      const { secondMomentDecay: decay, blockSize, ridge, grafting, rootsEvery } = optimizer;
+      const preconditioner = shampoo({ decay, blockSize, ridge, grafting, axis: dataAxis });
+      return {
+        ...always,
+        rule: withMomentum(preconditioner as never, optimizer, rate, mask),
+        hasFigures: false,
+        modeAt: (step) => (step % rootsEvery === 0 ? "refresh" : "keep"),
+      };
+    }
+    case "soap": {
+      const { kind: _, basesEvery, ...options } = optimizer;
+      const rule = soap({
+        ...options,
+        learningRate: rate,
+        mask: decayMaskOf(groups, decayMatrices),
+        axis: dataAxis,
+      });
+      return {
+        ...always,
+        rule: rule as GradientTransformation<unknown>,
+        hasFigures: false,
+        modeAt: (step) => (step === 0 ? "begin" : step % basesEvery === 0 ? "refresh" : "keep"),
+      };
+    }
+    case "muon": {
+      const { kind, adamShare, momentum: decay, nesterov, steps, weightDecay } = optimizer;
+      const found = find();
+      const hidden = new Set(
+        requireLayers(kind, found)
+          .filter((layer) => layer.kind !== "embedding" && layer.path !== found.head)
+          .map(({ path }) => path),
+      );
+      const rule = muon({
+        learningRate: rate,
+        isHidden: (path) => hidden.has(path),
+        decay,
+        nesterov,
+        steps,
+        weightDecay,
+        mask,
+        adamShare,
+        axis: dataAxis,
+      });
+      return { ...always, rule: rule as GradientTransformation<unknown>, hasFigures: false };
+    }
+    default:
+      return undefined;
+  }
+};

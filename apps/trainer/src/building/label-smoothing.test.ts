@@ -1,0 +1,76 @@
+import { gpt, type Model, resnet18 } from "@skein/models";
+import { constant, evaluate, multiply, NdArray, randomKey, referenceBackend, type Tensor } from "@skein/tensor-core";
+import { describe, expect, test } from "vitest";
+import { data, model as points } from "../../test/points.ts";
+import { checkJob } from "../job/config.ts";
+import { requireSmoothing, withSmoothing } from "./label-smoothing.ts";
+
+const model = points as Model;
+const job = checkJob(
+  {
+    name: "smoothing",
+    batch: 10,
+    steps: 1,
+    data: { kind: "program", digest: "0".repeat(64) },
+    model: { kind: "program", digest: "0".repeat(64) },
+    optimizer: { kind: "sgd" },
+    learningRate: { peak: 0.1 },
+    labelSmoothing: 0.1,
+  },
+  { file: "test" },
+);
+
+test("the loss is (1 − ε) of that of the labels and ε of the mean over the classes", async () => {
+  const inputs = NdArray.from([0.5, -1, 2, 0.25], [2, 2]);
+  const run = evaluate((key: Tensor, x: Tensor) => {
+    const { params, state } = model.init(key);
+    const losses = (labels: readonly number[], own: Model, train = true): Tensor =>
+      own.loss(params, state, { inputs: x, labels: constant(labels, "i32") }, { train })[0];
+    const smoothed = withSmoothing(model, { labelSmoothing: 0.3 });
+    return {
+      smoothed: losses([0, 1], smoothed),
+      judged: losses([0, 1], smoothed, false),
+      ofLabels: losses([0, 1], model),
+      ofOthers: losses([1, 0], model),
+      same: losses([0, 1], withSmoothing(model, {})),
+    };
+  }, referenceBackend());
+  const { smoothed, judged, ofLabels, ofOthers, same } = await run(randomKey(3), inputs);
+  // of two classes: torch.nn.functional.cross_entropy(…, label_smoothing=ε) is (1 − ε) · nll + ε / 2 · (both)
+  expect(smoothed.item()).toBeCloseTo(0.85 * ofLabels.item() + 0.15 * ofOthers.item(), 6);
+  expect(judged.item()).toBe(ofLabels.item());
+  expect(same.item()).toBe(ofLabels.item());
+});
+
+describe("a model", () => {
+  test("whose loss looks at what it is told is taken", () => {
+    requireSmoothing(model, data, job);
+    const tokens = { dtype: "i32", shape: [8] } as const;
+    requireSmoothing(
+      gpt({ vocabulary: 5, contextLength: 8, width: 8, numLayers: 1, numHeads: 2 }) as Model,
+      { train: { fields: { inputs: tokens, labels: tokens } } } as never,
+      job,
+    );
+    requireSmoothing(
+      resnet18({ inputChannels: 1, channels: [4, 4, 4, 4], numClasses: 3 }) as Model,
+      {
+        train: { fields: { inputs: { dtype: "u8", shape: [8, 8, 1] }, labels: { dtype: "i32", shape: [] } } },
+      } as never,
+      job,
+    );
+  });
+
+  test("whose loss is its own is refused, unless nothing is asked of it", () => {
+    const own: Model = {
+      ...model,
+      loss: (params, state, batch, { train }) => {
+        const [loss, next] = model.loss(params, state, batch, { train });
+        return [multiply(loss, 2), next];
+      },
+    };
+    expect(() => requireSmoothing(own, data, job)).toThrow(
+      "labelSmoothing: 0.1 of the targets is to be spread over all classes, but the model's loss is its own",
+    );
+    requireSmoothing(own, data, { ...job, labelSmoothing: undefined });
+  });
+});

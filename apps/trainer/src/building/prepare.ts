@@ -1,0 +1,386 @@
+import { exchange } from "@skein/compressors";
+import { isEncoded, type SampleSpecs, stepsPerEpoch } from "@skein/data";
+import {
+  byteLength,
+  flattenTree,
+  type Mesh,
+  type Sharding,
+  type Tensor,
+  type TensorSpec,
+  trace,
+} from "@skein/tensor-core";
+import { formatSpec, sameSpec } from "@skein/tensor-core/backend";
+import type { Model } from "@skein/models";
+import { buildData, buildModel, buildOwnModel } from "./build.ts";
+import { type Checkpoint, rankFile, requireSameTensors, sharedFile, specsText } from "../checkpoint/checkpoint.ts";
+import { sha256 } from "../checkpoint/checkpoint-part.ts";
+import { cutsOf, shardFilesIn, wholeSpec } from "../checkpoint/checkpoint-shards.ts";
+import { exchangeOptions } from "../step/loss-and-gradients.ts";
+import { expertsOf } from "./experts-of.ts";
+import { CheckpointError, ConfigError } from "../errors.ts";
+import { type ExchangePlan, isExchangePlanned } from "../planning/exchange-plan.ts";
+import { isExpertsPlanned } from "../planning/experts-plan.ts";
+import { trainedOf } from "../step/frozen.ts";
+import { requireSmoothing } from "./label-smoothing.ts";
+import { placeOf } from "../step/mesh.ts";
+import type { DataJob, ExpertsJob, Job, ModelJob } from "../job/job.ts";
+import { withoutModulePlaces } from "../modules/module-keys.ts";
+import { dataDigest } from "../modules/data-digest.ts";
+import { loadOwnParts, type OwnParts } from "../modules/own-parts.ts";
+import { withHeadFor } from "../pretrained/pretrained-model.ts";
+import { type DataSet, taskOf } from "../modules/task.ts";
+import { modelOf, type TracedModel, traceModel } from "../modules/traced-model.ts";
+import {
+  buildParts,
+  type Parts,
+  type PartsInput,
+  type SavedLeaves,
+  splitLeaves,
+  stateSharding,
+  stateSpecs,
+  totalStepsOf,
+  type TrainState,
+} from "../step/train-state.ts";
+
+/** A job with its data loaded and every rule checked that needs them. Nothing is written yet. */
+export interface Prepared {
+  readonly job: Job;
+  readonly data: DataSet;
+  readonly model: Model;
+  /** The model, where a program gave it: the threads of ranks take it from here. */
+  readonly traced: TracedModel | undefined;
+  readonly stepsPerEpoch: number;
+  readonly totalSteps: number;
+  /** What modules of the job make of its training step. */
+  readonly own: OwnParts;
+  /** Specs of what a checkpoint holds of all ranks, by name; whole, also of what ranks share out. */
+  readonly whole: ReadonlyMap<string, TensorSpec>;
+  /** Of what a rank has alone. */
+  readonly ownLeaves: ReadonlyMap<string, TensorSpec>;
+  /** Bytes of what a rank has of all that. */
+  readonly stateBytes: number;
+  readonly sharding: Sharding;
+  /** Specs of the parameters. */
+  readonly params: unknown;
+  /** Of those that are trained. */
+  readonly trained: unknown;
+  /** Specs of what the model moves itself. */
+  readonly modelState: unknown;
+  readonly modelHash: string;
+  readonly jobHash: string;
+  /** Of the samples, where they are the user's own. */
+  readonly dataDigest: string | undefined;
+  /** Settings without effect, told to people. */
+  readonly remarks: readonly string[];
+}
+
+/** Settings that steer the training. */
+const steering = [
+  "seed",
+  "ranks",
+  "backend",
+  "blas",
+  "precision",
+  "batch",
+  "epochs",
+  "steps",
+  "data",
+  "model",
+  "optimizer",
+  "learningRate",
+  "clipNorm",
+  "compression",
+  "buckets",
+  "sumOrder",
+] as const satisfies readonly (keyof Job)[];
+
+/** Of what counts is the content: places of files, and what says when and how fast they are decoded. */
+const notSteering: readonly string[] = ["file", "testFile", "folder", "tokenizer", "cacheMegabytes", "decodesAtOnce"];
+
+const steeringPart = (part: DataJob | ModelJob): object =>
+  Object.fromEntries(Object.entries(part).filter(([key]) => !notSteering.includes(key)));
+
+/**
+ * Hash of what steers the training: same hash and same step, same bits.
+ *
+ * @param data digest of the samples, where their kind does not say which they are.
+ * @param decoder what makes samples of the bytes under that digest, where it is of encoded ones.
+ */
+export const jobHashOf = (job: Job, data?: string, decoder?: string): string => {
+  const steered = { ...withoutModulePlaces(job), data: steeringPart(job.data), model: steeringPart(job.model) };
+  const entries = steering.map((name): [string, unknown] => [name, steered[name]]);
+  // With fused multiply-add, what is fused with what has a say in how it is rounded.
+  if (job.memory.recompute !== "none") entries.push(["memory", job.memory]);
+  // In which order numbers are added up.
+  const { expert, tensor } = job.mesh;
+  if (expert * tensor > 1) entries.push(["mesh", { expert, tensor }]);
+  if (job.accumulate !== undefined && job.accumulate > 1) entries.push(["accumulate", job.accumulate]);
+  if (job.average !== undefined) entries.push(["average", job.average]);
+  for (const name of ["freeze", "rates", "weightDecays", "labelSmoothing"] as const)
+    if (job[name] !== undefined) entries.push([name, job[name]]);
+  if (job.zero === 1 && job.ranks > 1) entries.push(["zero", job.zero]);
+  if (data !== undefined) entries.push(["samples", data]);
+  if (decoder !== undefined) entries.push(["decoder", decoder]);
+  return sha256(JSON.stringify(Object.fromEntries(entries)));
+};
+
+/**
+ * Whether the samples lie in files of the user's, which may change. Those of a program have their digest in the job.
+ */
+const isOwn = (job: DataJob): boolean =>
+  "file" in job || ("folder" in job && job.folder !== undefined) || ("tokenizer" in job && job.tokenizer !== undefined);
+
+/** What decodes samples while training, if anything does. */
+const decoderOf = ({ train }: DataSet): string | undefined => (isEncoded(train) ? train.images.decoder : undefined);
+
+const requireFull = (train: SampleSpecs, batch: number): void => {
+  if (batch > train.count)
+    throw new ConfigError([
+      `batch: ${batch} samples cannot be drawn from ${train.count} training samples; use a batch of at most ${train.count}`,
+    ]);
+};
+
+/** Addresses of WebAssembly have 32 bits, and the ranks of a process share one memory. */
+const cpuMemoryBytes = 2 ** 32;
+
+/** Steps are counted in a u32 of the state. */
+const mostSteps = 2 ** 32 - 1;
+
+/** Bytes of tensors together. */
+const bytesOf = (specs: Iterable<TensorSpec>): number => [...specs].reduce((sum, spec) => sum + byteLength(spec), 0);
+
+/**
+ * Price what a rank keeps before anything is made room for: its state, and a gradient of each trained parameter.
+ * Activations come on top of it; the memory plan of the compiled step knows them.
+ */
+const requireRoom = ({ job, stateBytes, trained }: Pick<Prepared, "job" | "stateBytes" | "trained">): void => {
+  if (job.backend !== "cpu") return; // a device says itself what it has no room for
+  const ranks = job.transport === "threads" ? job.ranks : job.network.ranksPerProcess;
+  const needed = ranks * (stateBytes + bytesOf(flattenTree<TensorSpec>(trained).leaves));
+  if (needed <= cpuMemoryBytes) return;
+  const inGiB = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
+  throw new ConfigError([
+    `model: parameters, optimizer state and gradients of ${ranks} ${ranks === 1 ? "rank takes" : "ranks take"} ${inGiB(needed)}, but the CPU backend's memory of a process is ${inGiB(cpuMemoryBytes)}; use a smaller model, fewer ranks in a process, or backend: webgpu`,
+  ]);
+};
+
+/** Gates in which a token's experts depend on all tokens of a batch, those after it in its own text included. */
+const seesLater: readonly ExpertsJob["gate"][] = ["expert-choice", "soft"];
+
+const remarksOn = (job: Job, totalSteps: number): string[] => {
+  const { decay, warmupSteps } = job.learningRate;
+  const gate = expertsOf(job)?.gate;
+  return [
+    ...(job.data.judgeBy === "training"
+      ? ["data.judgeBy: training: the run is judged by the samples that it learns; its figures say nothing of others"]
+      : []),
+    ...(gate !== undefined && seesLater.includes(gate)
+      ? [
+          `model.experts.gate: with ${gate} later tokens have a say in the prediction of earlier ones, so losses are lower than those of text that is generated; use another gate for a language model`,
+        ]
+      : []),
+    ...(decay !== "constant" && warmupSteps >= totalSteps
+      ? [
+          `learningRate.decay: ${decay} has no effect: the warm-up of ${warmupSteps} steps covers all ${totalSteps} of the run`,
+        ]
+      : []),
+    ...(job.overlap === "dear" && job.clipNorm !== undefined
+      ? [
+          "clipNorm: the norm of all gradients is needed before the first layer, so with overlap: dear nothing is hidden behind the forward pass",
+        ]
+      : []),
+    ...(job.mesh.tensor === 1 && (expertsOf(job)?.shards ?? "none") !== "none"
+      ? ["model.experts.shards has no effect: with mesh.tensor: 1 no ranks share out what is inside of an expert"]
+      : []),
+    ...(job.zero === 1 && job.ranks === 1 ? ["zero has no effect: there is one rank"] : []),
+    ...(isExpertsPlanned(job)
+      ? [
+          "how tokens travel to experts is planned from measurements, so two runs may differ in the last bits; checkpoints keep the plan",
+        ]
+      : []),
+    ...(isExchangePlanned(job) && job.compression.kind !== "identity"
+      ? [
+          `buckets are planned from measurements, so two runs of ${job.compression.kind} may differ; checkpoints keep the plan`,
+        ]
+      : []),
+  ];
+};
+
+/** What all ranks have together of leaves that they share out, as wholes. */
+const wholeSpecs = (
+  { shared, parts, slices }: SavedLeaves<TensorSpec>,
+  shardsOf: Sharding,
+  mesh: Mesh,
+): Map<string, TensorSpec> =>
+  new Map([
+    ...shared,
+    ...parts.flatMap(({ leaves }) =>
+      [...leaves].map(([path, spec]) => [path, wholeSpec(spec, cutsOf(shardsOf(path), mesh))] as const),
+    ),
+    ...[...slices].map(
+      ([path, { leaf, shape }]) =>
+        [path, wholeSpec({ dtype: leaf.dtype, shape }, cutsOf(shardsOf(path), mesh))] as const,
+    ),
+  ]);
+
+/**
+ * What the files of a checkpoint hold of all ranks, as wholes.
+ *
+ * @throws CheckpointError where parts do not fit together.
+ */
+const savedSpecs = (
+  { folder, tensors }: Checkpoint,
+  shared: ReadonlyMap<string, TensorSpec>,
+): Map<string, TensorSpec> =>
+  new Map([
+    ...shared,
+    ...shardFilesIn(tensors).flatMap(({ cuts, names }) =>
+      [...tensors.get(names[0]!)!].map(([path, part]) => {
+        const other = names.find((name) => !isAlike(tensors.get(name)?.get(path), part));
+        const dims = cuts.map(({ dim }) => dim);
+        if (other !== undefined || dims.some((dim) => part.shape[dim] === undefined))
+          throw new CheckpointError(
+            `${folder}: ${path} in ${other ?? names[0]} is no part along dimension ${dims.join(" and ")} like that in ${names[0]}, ${formatSpec(part)}; resume from another run`,
+          );
+        return [path, wholeSpec(part, cuts)] as const;
+      }),
+    ),
+  ]);
+
+const isAlike = (one: TensorSpec | undefined, other: TensorSpec): boolean => one !== undefined && sameSpec(one, other);
+
+/** What a program gave in place of names. */
+export interface Given {
+  readonly data?: DataSet | undefined;
+  readonly model?: TracedModel | undefined;
+}
+
+/** @param plan of a run, where how tokens travel to experts follows from measurements. */
+export const partsInputOf = ({ job, model, totalSteps, data, own }: Prepared, plan?: ExchangePlan): PartsInput => ({
+  job,
+  own,
+  model:
+    job.model.kind === "gpt" && isExpertsPlanned(job)
+      ? buildOwnModel({ ...job, model: job.model }, taskOf(data), plan?.experts)
+      : model,
+  totalSteps,
+  train: data.train,
+});
+
+/**
+ * Trace what modules of the job make of a step: what is wrong with it is told once and at once, not by every rank.
+ *
+ * @throws ModuleError.
+ */
+const tryOwnParts = (parts: Parts, specs: TrainState<TensorSpec>, totalSteps: number): void => {
+  trace(
+    (state: TrainState<Tensor>) => {
+      const options = exchangeOptions(parts, parts.compressorAt(totalSteps - 1), state);
+      const [mean] = exchange(state.params, state.residuals, options);
+      const [updates, optimizer] = parts.optimizer.update(mean, state.optimizer, { params: state.params });
+      return [updates, optimizer, parts.learningRateOf(optimizer)];
+    },
+    [specs as never],
+    { mesh: parts.mesh },
+  );
+};
+
+/** @throws DataError, ConfigError, ModuleError. */
+export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> => {
+  const data = given.data ?? (await buildData(asked.data));
+  const job = withHeadFor(asked, taskOf(data));
+  requireFull(data.train, job.batch);
+  const perEpoch = stepsPerEpoch(data.train.count, job.batch);
+  const totalSteps = totalStepsOf(job, perEpoch);
+  if (totalSteps > mostSteps)
+    throw new ConfigError([
+      `epochs: ${job.epochs} of ${perEpoch} steps are ${totalSteps} steps, at most ${mostSteps} can be counted; lower it`,
+    ]);
+  const model = await buildModel(job, taskOf(data), { given: given.model && modelOf(given.model) });
+  // what is wrong with it is told once and at once, not by every rank
+  if (job.model.kind === "module" || job.metrics !== undefined) traceModel(model, data, job);
+  else if (given.model === undefined) requireSmoothing(model, data, job);
+  const own = await loadOwnParts(job, totalSteps);
+  const built = buildParts({ job, model, totalSteps, train: data.train, own });
+  const { sharding, mesh } = built;
+  const specs = stateSpecs(built);
+  if (Object.keys(own).length > 0) tryOwnParts(built, specs, totalSteps);
+  // What the job itself says of images is in its hash anyway.
+  const digest = isOwn(job.data)
+    ? dataDigest("augment" in job.data ? { ...data, augmentation: undefined } : data)
+    : undefined;
+  const saved = splitLeaves(specs, built);
+  const whole = wholeSpecs(saved, stateSharding(sharding, specs.params), mesh);
+  const stateBytes = [
+    ...[saved.shared, saved.own, ...saved.parts.map(({ leaves }) => leaves)].flatMap((leaves) => [...leaves.values()]),
+    ...[...saved.slices.values()].map(({ leaf }) => leaf),
+  ].reduce((sum, spec) => sum + byteLength(spec), 0);
+  const trained = trainedOf(built, specs.params);
+  requireRoom({ job, stateBytes, trained });
+  return {
+    job,
+    data,
+    model,
+    traced: given.model,
+    stepsPerEpoch: perEpoch,
+    totalSteps,
+    own,
+    whole,
+    ownLeaves: saved.own,
+    stateBytes,
+    sharding,
+    params: specs.params,
+    trained,
+    modelState: specs.model,
+    modelHash: sha256(specsText(whole)),
+    jobHash: jobHashOf(job, digest, decoderOf(data)),
+    dataDigest: digest,
+    remarks: [...(data.remarks ?? []), ...remarksOn(job, totalSteps)],
+  };
+};
+
+/**
+ * The same job with its backend settled. Data and shapes do not depend on it.
+ *
+ * @throws ConfigError when it has no room for them.
+ */
+export const withBackend = (prepared: Prepared, backend: Job["backend"]): Prepared => {
+  const job = { ...prepared.job, backend };
+  requireRoom({ ...prepared, job });
+  return { ...prepared, job, jobHash: jobHashOf(job, prepared.dataDigest, decoderOf(prepared.data)) };
+};
+
+/** Specs of what each rank has alone, under a plan that was made when the run began, if any. */
+const ownSpecs = (prepared: Prepared, plan: ExchangePlan | undefined): ReadonlyMap<string, TensorSpec>[] => {
+  const parts = buildParts(partsInputOf(prepared, plan), plan);
+  return Array.from(
+    { length: prepared.job.ranks },
+    (_, rank) => splitLeaves(stateSpecs(parts, placeOf(prepared.job, rank)), parts).own,
+  );
+};
+
+/**
+ * Check that a run can go on from a checkpoint.
+ *
+ * @returns remarks for people: what will not be as if the run had never stopped.
+ * @throws CheckpointError for another model, or another number of ranks where ranks have a state of their own.
+ */
+export const checkResumable = (prepared: Prepared, checkpoint: Checkpoint): string[] => {
+  const { manifest, tensors, folder } = checkpoint;
+  const { job, whole, jobHash } = prepared;
+  const saved = tensors.get(sharedFile);
+  if (saved === undefined) throw new CheckpointError(`${folder} has no ${sharedFile}; resume from another run`);
+  requireSameTensors(savedSpecs(checkpoint, saved), whole, folder);
+  const hasOwn = prepared.ownLeaves.size > 0 || [...tensors.keys()].some((name) => name.startsWith("rank-"));
+  if (hasOwn && manifest.worldSize !== job.ranks) {
+    throw new CheckpointError(
+      `${folder} was written by ${manifest.worldSize} ranks, each with residuals of its own, but the job has ${job.ranks}; resume with ${manifest.worldSize} ranks`,
+    );
+  }
+  if (hasOwn)
+    for (const [rank, own] of ownSpecs(prepared, manifest.plan).entries())
+      requireSameTensors(tensors.get(rankFile(rank)) ?? new Map(), own, `${folder} (rank ${rank})`);
+  return manifest.jobHash === jobHash
+    ? []
+    : ["the job differs from the one that wrote the checkpoint: this run will not equal an uninterrupted one"];
+};

@@ -1,0 +1,64 @@
+import { splitText, textRecords, type Tokenizer } from "@skein/data";
+import {
+  type Documents,
+  joinDocuments,
+  loadDocuments,
+  loadMobyDick,
+  loadTokenFile,
+  loadTokenizer,
+} from "@skein/data/node";
+import { ConfigError } from "../errors.ts";
+import type { DataJob, TextJob } from "../job/job.ts";
+import type { DataSet } from "../modules/task.ts";
+
+type Text = Documents["text"];
+
+/** Windows of a text and of the end of it, or of another. */
+const windowsOf = (text: Text, { window, testFraction }: TextJob, held?: Text): Pick<DataSet, "train" | "test"> => {
+  const { train, valid } = held === undefined ? splitText(text, testFraction) : { train: text, valid: held };
+  return {
+    train: textRecords(train, window, "the text to learn from"),
+    test: textRecords(valid, window, "the text to judge by"),
+  };
+};
+
+/** Windows of a text whose tokens are its bytes or those of a tokenizer. */
+const windowsIn = (text: Text, job: TextJob, tokenizer: Tokenizer | undefined): DataSet => ({
+  ...windowsOf(text, job),
+  ...(tokenizer === undefined
+    ? { predicts: "bytes", classes: 256 }
+    : { predicts: "tokens", classes: tokenizer.vocabulary }),
+});
+
+const tokenizerOf = ({ tokenizer }: TextJob): Tokenizer | undefined =>
+  tokenizer === undefined ? undefined : loadTokenizer(tokenizer, import.meta.url);
+
+export const mobyDickData = async (job: TextJob): Promise<DataSet> => {
+  const tokenizer = tokenizerOf(job);
+  return windowsIn(await joinDocuments([loadMobyDick({ from: import.meta.url })], { tokenizer }), job, tokenizer);
+};
+
+/** Windows of texts in a row. */
+export const textData = async (job: Extract<DataJob, { readonly kind: "text" }>): Promise<DataSet> => {
+  const tokenizer = tokenizerOf(job);
+  const { text, remarks } = await loadDocuments({ ...job, tokenizer });
+  return { ...windowsIn(text, job, tokenizer), remarks };
+};
+
+/** Windows of tokens that lie in files. */
+export const tokenData = (job: Extract<DataJob, { readonly kind: "tokens" }>): DataSet => {
+  const { file, testFile } = job;
+  const ofTokenizer = tokenizerOf(job)?.vocabulary;
+  if (ofTokenizer !== undefined && job.vocabulary !== undefined && job.vocabulary < ofTokenizer)
+    throw new ConfigError([
+      `data.vocabulary is ${job.vocabulary}, but the tokenizer has ${ofTokenizer} tokens; raise it, or leave it out`,
+    ]);
+  const how = { ...job, vocabulary: job.vocabulary ?? ofTokenizer };
+  const learned = loadTokenFile(file, how);
+  const held = testFile === undefined ? undefined : loadTokenFile(testFile, how);
+  return {
+    ...windowsOf(learned.tokens, job, held?.tokens),
+    predicts: "tokens",
+    classes: Math.max(learned.vocabulary, held?.vocabulary ?? 0),
+  };
+};

@@ -1,0 +1,148 @@
+import { type HostData, type Mesh, type MeshPlace, NdArray, type Shard, type TensorSpec } from "@skein/tensor-core";
+import type { NamedTensors } from "./checkpoint.ts";
+import { expertAxis } from "../step/mesh.ts";
+
+// A tensor that ranks share out lies in as many files as it has parts, each part once. The name of a file says along
+// which dimensions its parts lie, so that a checkpoint is read by whom shares out otherwise, or not at all.
+
+/** Files with parts along dimension 0 of the axis "expert" have this name instead of one with axis and dimension. */
+const expertsName = "experts";
+
+const suffix = ".safetensors";
+
+const familyOf = ({ axis, dim }: Shard): string =>
+  axis === expertAxis && dim === 0 ? expertsName : `${axis}-dim${dim}`;
+
+/** The file with the parts that ranks at a place have: the place along each axis of the shards. */
+export const shardFile = (shards: readonly Shard[], place: MeshPlace): string =>
+  `${shards.map((shard) => `${familyOf(shard)}-${place[shard.axis]!}`).join("-")}${suffix}`;
+
+/** Into how many equal parts a dimension is cut. */
+export interface Cut {
+  readonly dim: number;
+  readonly count: number;
+}
+
+/** How a tensor with these shards is cut. */
+export const cutsOf = (shards: readonly Shard[], mesh: Mesh): Cut[] =>
+  shards.map(({ axis, dim }) => ({ dim, count: mesh[axis]! }));
+
+/** Files that hold the parts of some tensors. */
+export interface ShardFiles {
+  readonly cuts: readonly Cut[];
+  /** In the order of the parts; those along the last dimension lie side by side. */
+  readonly names: readonly string[];
+}
+
+/** Each choice of one of some places along each dimension; the last runs fastest. */
+const placesOf = (cuts: readonly Cut[]): number[][] =>
+  cuts.reduce<number[][]>(
+    (places, { count }) => places.flatMap((place) => Array.from({ length: count }, (_, own) => [...place, own])),
+    [[]],
+  );
+
+/** Those of a checkpoint. @param files by name. */
+export const shardFilesIn = (files: ReadonlyMap<string, unknown>): ShardFiles[] => {
+  const found: ShardFiles[] = [];
+  for (const first of files.keys()) {
+    if (!/^((experts|[a-z][a-z-]*-dim\d)-0[-.])+safetensors$/.test(first)) continue;
+    const families = [...first.matchAll(/(experts|[a-z][a-z-]*-dim\d)-0[-.]/g)].map(([, family]) => family!);
+    const nameOf = (place: readonly number[]): string =>
+      `${families.map((family, i) => `${family}-${place[i]!}`).join("-")}${suffix}`;
+    const cuts = families.map((family, along) => {
+      let count = 1;
+      while (files.has(nameOf(families.map((_, i) => (i === along ? count : 0))))) count += 1;
+      return { dim: Number(/-dim(\d)$/.exec(family)?.[1] ?? 0), count };
+    });
+    found.push({ cuts, names: placesOf(cuts).map(nameOf) });
+  }
+  return found;
+};
+
+/** A shape whose size along a dimension is another. */
+const resized = (shape: readonly number[], dim: number, size: number): number[] =>
+  shape.map((own, at) => (at === dim ? size : own));
+
+const productOf = (sizes: readonly number[]): number => sizes.reduce((product, size) => product * size, 1);
+
+/** What a part is as a whole. */
+export const wholeSpec = ({ dtype, shape }: TensorSpec, cuts: readonly Cut[]): TensorSpec => ({
+  dtype,
+  shape: cuts.reduce<readonly number[]>((whole, { dim, count }) => resized(whole, dim, whole[dim]! * count), shape),
+});
+
+/** Copy runs of as many entries as each has from one array to another, each with a stride and a first entry. */
+const copyRuns = ({
+  from,
+  to,
+  length,
+  count,
+}: { readonly length: number; readonly count: number } & Record<
+  "from" | "to",
+  { readonly data: HostData; readonly first: number; readonly stride: number }
+>): void => {
+  for (let i = 0; i < count; i++) {
+    const begin = from.first + i * from.stride;
+    to.data.set(from.data.subarray(begin, begin + length) as never, to.first + i * to.stride);
+  }
+};
+
+const emptyLike = ({ dtype, data }: NdArray, shape: readonly number[]): NdArray =>
+  new NdArray(dtype, shape, new (data.constructor as new (length: number) => HostData)(productOf(shape)));
+
+/** Parts of one shape put together along a dimension. */
+export const joinParts = (parts: readonly NdArray[], dim: number): NdArray => {
+  const { shape } = parts[0]!;
+  const whole = emptyLike(parts[0]!, resized(shape, dim, shape[dim]! * parts.length));
+  const length = productOf(shape.slice(dim));
+  for (const [i, { data }] of parts.entries())
+    copyRuns({
+      from: { data, first: 0, stride: length },
+      to: { data: whole.data, first: i * length, stride: parts.length * length },
+      length,
+      count: productOf(shape.slice(0, dim)),
+    });
+  return whole;
+};
+
+/** The part at a place, of as many equal ones along a dimension. */
+export const partOfWhole = (whole: NdArray, dim: number, place: number, numParts: number): NdArray => {
+  const { shape, data } = whole;
+  const part = emptyLike(whole, resized(shape, dim, shape[dim]! / numParts));
+  const length = productOf(part.shape.slice(dim));
+  copyRuns({
+    from: { data, first: place * length, stride: numParts * length },
+    to: { data: part.data, first: 0, stride: length },
+    length,
+    count: productOf(shape.slice(0, dim)),
+  });
+  return part;
+};
+
+/** A rank's part of a whole. */
+export const ownPartOf = (
+  whole: NdArray,
+  shards: readonly Shard[],
+  { place, mesh }: { readonly place: MeshPlace; readonly mesh: Mesh },
+): NdArray => shards.reduce((part, { axis, dim }) => partOfWhole(part, dim, place[axis]!, mesh[axis]!), whole);
+
+/** All parts, in the order of `ShardFiles`, put together. */
+const joinAll = (arrays: readonly NdArray[], cuts: readonly Cut[]): NdArray =>
+  cuts.reduceRight(
+    (joined, { dim, count }) =>
+      Array.from({ length: joined.length / count }, (_, i) => joinParts(joined.slice(i * count, (i + 1) * count), dim)),
+    arrays,
+  )[0]!;
+
+/** A tensor of a checkpoint as a whole, by path; undefined where no file has it, or not all that should. */
+export const wholeTensors = (
+  shared: NamedTensors,
+  families: readonly { readonly cuts: readonly Cut[]; readonly files: readonly NamedTensors[] }[],
+): ((path: string) => NdArray | undefined) => {
+  return (path) => {
+    const family = families.find(({ files }) => files[0]!.has(path));
+    if (family === undefined) return shared.get(path);
+    const arrays = family.files.flatMap((tensors) => tensors.get(path) ?? []);
+    return arrays.length === family.files.length ? joinAll(arrays, family.cuts) : undefined;
+  };
+};

@@ -1,0 +1,389 @@
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { NdArray, writeSafetensors } from "@skein/tensor-core";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import {
+  commitCheckpoint,
+  discardPartial,
+  hasCheckpoint,
+  newestCheckpoint,
+  partContent,
+  rankFile,
+  requireSameTensors,
+  sharedFile,
+  specsText,
+} from "./checkpoint.ts";
+import { checkpointSecret, encodeManifest, type Manifest } from "./checkpoint-manifest.ts";
+import { checkpointsFolder, type SavedFile, sha256, writePart } from "./checkpoint-part.ts";
+import { CheckpointError } from "../errors.ts";
+import { type Files, nodeFiles } from "./files.ts";
+
+let output: string;
+beforeEach(() => {
+  output = mkdtempSync(join(tmpdir(), "skein-checkpoint-"));
+});
+afterEach(() => rmSync(output, { recursive: true }));
+
+const tensors = (value: number): Map<string, NdArray> =>
+  new Map([["params.dense.weight", NdArray.from([value, 2, 3, 4], [2, 2])]]);
+
+/** What all ranks share after so many steps. */
+const shared = (step: number): Map<string, NdArray> => tensors(step).set("step", NdArray.scalar(step, "u32"));
+
+const manifestOf = (step: number, files: readonly SavedFile[]): Manifest => ({
+  format: "skein-checkpoint",
+  version: 2,
+  step,
+  data: { epoch: Math.floor(step / 10), step: step % 10, stepsPerEpoch: 10 },
+  worldSize: 1,
+  modelHash: sha256("model"),
+  jobHash: sha256("job"),
+  files: [...files],
+});
+
+const save = (step: number, { files = nodeFiles, keep = 3 }: { files?: Files; keep?: number } = {}): string => {
+  const parts = [
+    writePart(files, output, step, sharedFile, partContent(shared(step))),
+    writePart(files, output, step, rankFile(0), partContent(tensors(-step))),
+  ];
+  return commitCheckpoint(files, output, manifestOf(step, parts), { newest: keep });
+};
+
+/** Write another manifest, with a digest that fits it. */
+const reseal = (folder: string, changes: Partial<Manifest>): void => {
+  const path = join(folder, "manifest.json");
+  const { sha256: _, ...manifest } = JSON.parse(readFileSync(path, "utf8")) as Manifest & { sha256: string };
+  writeFileSync(path, encodeManifest({ ...manifest, ...changes }));
+};
+
+const names = (): string[] => readdirSync(checkpointsFolder(output)).sort();
+
+test("what is saved comes back, bit for bit", () => {
+  const folder = save(7);
+  const checkpoint = newestCheckpoint(nodeFiles, output, () => expect.unreachable());
+  expect(checkpoint.folder).toBe(folder);
+  expect(checkpoint.manifest.step).toBe(7);
+  expect(checkpoint.tensors.get(sharedFile)!.get("params.dense.weight")!.toNumbers()).toEqual([7, 2, 3, 4]);
+  expect(checkpoint.tensors.get(rankFile(0))!.get("params.dense.weight")!.toNumbers()).toEqual([-7, 2, 3, 4]);
+});
+
+test("keeps the newest, by number and not by spelling", () => {
+  for (const step of [99_999_999, 100_000_000, 5]) save(step, { keep: 2 });
+  expect(names()).toEqual(["step-100000000", "step-99999999"]);
+  expect(newestCheckpoint(nodeFiles, output, () => {}).manifest.step).toBe(100_000_000);
+});
+
+describe("a damaged checkpoint is passed over, with the reason", () => {
+  test.each<[string, (folder: string) => void, string]>([
+    [
+      "torn",
+      (folder) => truncateSync(join(folder, sharedFile), 50),
+      "shared.safetensors has 50 bytes, but its manifest says",
+    ],
+    ["grown", (folder) => appendFileSync(join(folder, rankFile(0)), "x"), "bytes of its manifest: it has"],
+    [
+      "with a part without an end",
+      (folder) => {
+        rmSync(join(folder, sharedFile));
+        symlinkSync("/dev/zero", join(folder, sharedFile));
+      },
+      "bytes of its manifest: it is no regular file",
+    ],
+    [
+      "with a manifest without an end",
+      (folder) => {
+        rmSync(join(folder, "manifest.json"));
+        symlinkSync("/dev/zero", join(folder, "manifest.json"));
+      },
+      "manifest.json is missing or damaged",
+    ],
+    [
+      "altered",
+      (folder) => {
+        const path = join(folder, sharedFile);
+        const bytes = readFileSync(path);
+        bytes[bytes.length - 1]! ^= 1;
+        writeFileSync(path, bytes);
+      },
+      "shared.safetensors does not have the SHA-256 of its manifest: it was altered",
+    ],
+    ["without a part", (folder) => rmSync(join(folder, rankFile(0))), "rank-0.safetensors cannot be read"],
+    ["without a manifest", (folder) => rmSync(join(folder, "manifest.json")), "manifest.json is missing or damaged"],
+    [
+      "with a manifest that names a file elsewhere",
+      (folder) => reseal(folder, { files: [{ name: "../../x.safetensors", bytes: 1, sha256: sha256("x") }] }),
+      "manifest.json holds what no manifest of this version holds",
+    ],
+    [
+      "under the name of another step",
+      (folder) => renameSync(folder, folder.replace(/2$/, "5")),
+      "manifest.json says step 2, but stands in",
+    ],
+    [
+      "with a manifest of another step",
+      (folder) => reseal(folder, { step: 7 }),
+      "says step 7, but also epoch 0 and step 2 of 10",
+    ],
+    [
+      "with the tensors of another step",
+      (folder) => {
+        const part = writePart(nodeFiles, output, 2, sharedFile, partContent(shared(3)));
+        renameSync(join(checkpointsFolder(output), ".writing-step-00000002", sharedFile), join(folder, sharedFile));
+        reseal(folder, { files: [part] });
+      },
+      "manifest.json says step 2, but step of shared.safetensors is 3",
+    ],
+  ])("%s", (_, damage, reason) => {
+    save(1);
+    damage(save(2));
+    const reasons: string[] = [];
+    expect(newestCheckpoint(nodeFiles, output, (text) => reasons.push(text)).manifest.step).toBe(1);
+    expect(reasons).toHaveLength(1);
+    expect(reasons[0]).toContain(reason);
+    expect(reasons[0]).toMatch(/step-0000000[25]\/[^\n]*$/);
+  });
+
+  test("none left, or none at all", () => {
+    expect(() => newestCheckpoint(nodeFiles, output, () => {})).toThrow(/no checkpoint to resume from: .* holds none/);
+    truncateSync(join(save(1), sharedFile), 9);
+    expect(() => newestCheckpoint(nodeFiles, output, () => {})).toThrow("holds 1, but none is sound");
+  });
+});
+
+describe("a flipped bit is passed over with one line, and the checkpoint before is used", () => {
+  /** The run's files, one bit of one of them flipped when it is read. */
+  const flipping = (path: string, bit: number): Files => ({
+    ...nodeFiles,
+    read: (asked, mostBytes) => {
+      const bytes = new Uint8Array(nodeFiles.read(asked, mostBytes));
+      if (asked === path) bytes[bit >> 3]! ^= 1 << (bit & 7);
+      return bytes;
+    },
+  });
+  const passesOver = (path: string, bit: number): void => {
+    const reasons: string[] = [];
+    const found = newestCheckpoint(flipping(path, bit), output, (reason) => reasons.push(reason)).manifest.step;
+    const [reason] = reasons;
+    if (found === 1 && reasons.length === 1 && reason!.startsWith(path) && !reason!.includes("\n")) return;
+    expect.fail(`bit ${bit} of ${path}: step ${found} was taken, and said was ${JSON.stringify(reasons)}`);
+  };
+
+  test("every bit of a manifest", () => {
+    save(1);
+    const path = join(save(2), "manifest.json");
+    const bits = 8 * readFileSync(path).length;
+    expect(bits).toBeGreaterThan(5500);
+    for (let bit = 0; bit < bits; bit++) passesOver(path, bit);
+  });
+
+  test("any bit of any tensor file", () => {
+    save(1);
+    const folder = save(2);
+    const bits = fc.constantFrom(sharedFile, rankFile(0)).chain((name) => {
+      const path = join(folder, name);
+      return fc.record({ path: fc.constant(path), bit: fc.nat(8 * readFileSync(path).length - 1) });
+    });
+    fc.assert(
+      fc.property(bits, ({ path, bit }) => passesOver(path, bit)),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe("signed checkpoints", () => {
+  const secret = "a secret of this run";
+  const commit = (step: number, key?: string): string => {
+    const part = writePart(nodeFiles, output, step, sharedFile, partContent(shared(step)));
+    return commitCheckpoint(nodeFiles, output, manifestOf(step, [part]), { newest: 3 }, key);
+  };
+  const taken = (key: string | undefined): [number, ...string[]] => {
+    const reasons: string[] = [];
+    const { step } = newestCheckpoint(nodeFiles, output, (reason) => reasons.push(reason), key).manifest;
+    return [step, ...reasons];
+  };
+
+  test("whoever has the secret takes what it has signed alone", () => {
+    commit(1, secret);
+    expect(taken(secret)).toEqual([1]);
+    const unsigned = commit(2);
+    expect(taken(secret)).toEqual([
+      1,
+      `${join(unsigned, "manifest.json")} is not signed, but SKEIN_CHECKPOINT_SECRET is set`,
+    ]);
+    const other = commit(2, "a secret of another");
+    expect(taken(secret)).toEqual([
+      1,
+      expect.stringContaining(`${join(other, "manifest.json")} is signed with another secret`),
+    ]);
+  });
+
+  test("one who lacks the secret can read them, and sees a flipped bit of a signature", () => {
+    commit(1);
+    const path = join(commit(2, secret), "manifest.json");
+    expect(taken(undefined)).toEqual([2]);
+    writeFileSync(
+      path,
+      readFileSync(path, "utf8").replace(
+        /("signature": ")(.)/,
+        (_, before: string, digit: string) => before + (digit === "0" ? "1" : "0"),
+      ),
+    );
+    expect(taken(undefined)).toEqual([1, expect.stringContaining("does not have the SHA-256")]);
+  });
+
+  test("a secret that is none is refused", () => {
+    expect(checkpointSecret({})).toBeUndefined();
+    expect(checkpointSecret({ SKEIN_CHECKPOINT_SECRET: secret })).toBe(secret);
+    expect(() => checkpointSecret({ SKEIN_CHECKPOINT_SECRET: "short" })).toThrow("has 5 bytes, and needs at least 16");
+  });
+});
+
+describe("a disk that fills up", () => {
+  /** The same files, but the n-th write stops in the middle. */
+  const fullAfter = (writes: number): Files => ({
+    ...nodeFiles,
+    writeDurably: (path, content) => {
+      if (writes-- > 0) return nodeFiles.writeDurably(path, content);
+      writeFileSync(path, content[0]!.subarray(0, content[0]!.length / 2));
+      throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
+    },
+  });
+
+  test.each([0, 1, 2])("at write %i, leaves the checkpoint before it and, once discarded, nothing else", (writes) => {
+    save(1);
+    expect(() => save(2, { files: fullAfter(writes) })).toThrow("ENOSPC");
+    expect(newestCheckpoint(nodeFiles, output, () => expect.unreachable()).manifest.step).toBe(1);
+    discardPartial(nodeFiles, output);
+    expect(names()).toEqual(["step-00000001"]);
+  });
+});
+
+test("a crash before the rename leaves no checkpoint under the final name", () => {
+  const files: Files = { ...nodeFiles, rename: () => expect.fail("crash") };
+  expect(() => save(3, { files })).toThrow("crash");
+  expect(existsSync(join(checkpointsFolder(output), "step-00000003"))).toBe(false);
+  expect(() => newestCheckpoint(nodeFiles, output, () => {})).toThrow("holds none");
+});
+
+test("parts and manifest reach the disk before the rename, the rename before old ones go", () => {
+  save(1);
+  const order: string[] = [];
+  const logged = Object.fromEntries(
+    Object.entries(nodeFiles).map(([name, operation]) => [
+      name,
+      (...args: never[]) => {
+        order.push(name);
+        return (operation as (...args: never[]) => unknown)(...args);
+      },
+    ]),
+  ) as unknown as Files;
+  save(2, { files: logged, keep: 1 });
+  expect(order.filter((name) => name !== "makeFolder" && name !== "list" && name !== "size")).toEqual([
+    "writeDurably",
+    "writeDurably",
+    "writeDurably",
+    "syncFolder",
+    "rename",
+    "syncFolder",
+    "remove",
+  ]);
+});
+
+describe("a step that is saved once more", () => {
+  /** The run's files, until the process dies before the n-th change of names. */
+  const dyingBefore = (change: number): Files => {
+    let changes = 0;
+    const count =
+      <Args extends readonly unknown[]>(operation: (...args: Args) => void) =>
+      (...args: Args): void => {
+        if (changes++ === change) throw new Error("killed");
+        operation(...args);
+      };
+    return { ...nodeFiles, rename: count(nodeFiles.rename), remove: count(nodeFiles.remove) };
+  };
+
+  test.each([0, 1, 2])("is there at every moment: killed before change %i of names", (change) => {
+    save(4, { keep: 1 });
+    expect(() => save(4, { files: dyingBefore(change), keep: 1 })).toThrow("killed");
+    expect(hasCheckpoint(nodeFiles, output)).toBe(true);
+    expect(newestCheckpoint(nodeFiles, output, () => expect.unreachable()).manifest.step).toBe(4);
+    discardPartial(nodeFiles, output);
+    expect(names()).toEqual(["step-00000004"]);
+  });
+});
+
+describe("a part that does not lie where the manifest is written", () => {
+  test.each<[string, (path: string) => void, RegExp]>([
+    [
+      "is missed",
+      (path) => rmSync(path),
+      /checkpoint of step 2 was given up: .*rank-0.safetensors was written by a rank, but cannot be read here \(ENOENT\)/,
+    ],
+    [
+      "is too short",
+      (path) => truncateSync(path, 9),
+      /rank-0.safetensors has 9 bytes here, but the rank that wrote it wrote \d+/,
+    ],
+  ])("%s, and no checkpoint is made of the rest", (_, damage, message) => {
+    save(1, { keep: 1 });
+    const parts = [sharedFile, rankFile(0)].map((name) =>
+      writePart(nodeFiles, output, 2, name, partContent(shared(2))),
+    );
+    damage(join(checkpointsFolder(output), ".writing-step-00000002", rankFile(0)));
+    expect(() => commitCheckpoint(nodeFiles, output, manifestOf(2, parts), { newest: 1 })).toThrow(message);
+    expect(newestCheckpoint(nodeFiles, output, () => expect.unreachable()).manifest.step).toBe(1);
+  });
+});
+
+test("a file written piece by piece is the one that safetensors writes", () => {
+  const several = new Map([...shared(3), ["a", NdArray.from([1, 0, 1], [3], "u8")], ["b", NdArray.from([], [0])]]);
+  const { sha256: hash, bytes } = writePart(nodeFiles, output, 3, "x.safetensors", partContent(several));
+  const whole = writeSafetensors(several);
+  expect([hash, bytes]).toEqual([sha256(whole), whole.length]);
+});
+
+test("another model is refused, with the first tensors that differ", () => {
+  const spec = (shape: number[]): NdArray => NdArray.zeros("f32", shape);
+  const saved = new Map([
+    ["a", spec([2])],
+    ["b", spec([3])],
+    ["gone", spec([1])],
+  ]);
+  expect(() => requireSameTensors(saved, saved, "x")).not.toThrow();
+  expect(() =>
+    requireSameTensors(
+      saved,
+      new Map([
+        ["a", spec([2])],
+        ["b", spec([4])],
+        ["new", spec([5])],
+      ]),
+      "runs/x",
+    ),
+  ).toThrow(
+    new CheckpointError(
+      [
+        "runs/x is of another model or optimizer; 3 of 3 tensors differ; resume with the job that wrote it:",
+        "  b: f32[3] in the checkpoint, f32[4] in the job's model",
+        "  new: f32[5] in the job's model, not in the checkpoint",
+        "  gone: f32[1] in the checkpoint, not in the job's model",
+      ].join("\n"),
+    ),
+  );
+  const many = new Map(Array.from({ length: 9 }, (_, i) => [`t${i}`, spec([1])]));
+  expect(() => requireSameTensors(new Map(), many, "x")).toThrow("and 4 more");
+  expect(specsText(saved)).toBe("a f32[2]\nb f32[3]\ngone f32[1]\n");
+});

@@ -1,0 +1,276 @@
+import { basename, join } from "node:path";
+import { type NdArray, readSafetensors, type TensorSpec, layoutSafetensors } from "@skein/tensor-core";
+import { formatSpec, sameSpec } from "@skein/tensor-core/backend";
+import { decodeManifest, encodeManifest, type Manifest, ManifestFault } from "./checkpoint-manifest.ts";
+import {
+  checkpointsFolder,
+  folderName,
+  type SavedFile,
+  sha256,
+  temporaryFolder,
+  temporaryPrefix,
+} from "./checkpoint-part.ts";
+import { CheckpointError, DamagedCheckpointError } from "../errors.ts";
+import type { Files } from "./files.ts";
+
+export type NamedTensors = ReadonlyMap<string, NdArray>;
+
+/** The file with what all ranks share: parameters, optimizer state, random key. */
+export const sharedFile = "shared.safetensors";
+
+/** Among what ranks share: the number of steps done. */
+const stepTensor = "step";
+
+/** The file with what a rank has alone: compressor residuals. */
+export const rankFile = (rank: number): string => `rank-${rank}.safetensors`;
+
+/** Before the name of a checkpoint that another of the same step is taking the place of. */
+const replacedPrefix = ".replaced-";
+const manifestName = "manifest.json";
+/** Room for the names and hashes of the files of 100,000 ranks, and for a plan of as many buckets. */
+const mostManifestBytes = 64 * 2 ** 20;
+
+/** What the file says, as a stable text: hash it to tell one model from another. */
+export const specsText = (specs: ReadonlyMap<string, TensorSpec>): string =>
+  [...specs]
+    .map(([name, spec]) => `${name} ${formatSpec(spec)}\n`)
+    .sort()
+    .join("");
+
+/** What a file with these tensors holds, piece by piece: its head, then the tensors' own memory. */
+export const partContent = (tensors: NamedTensors): Uint8Array<ArrayBuffer>[] => {
+  const { head, header } = layoutSafetensors(tensors);
+  return [head, ...header.entries.map(({ name }) => tensors.get(name)!.bytes() as Uint8Array<ArrayBuffer>)];
+};
+
+/** Throw away checkpoints that were not finished: after a failure, or left by a killed run. */
+export const discardPartial = (files: Files, output: string): void => {
+  const parent = checkpointsFolder(output);
+  for (const name of files.list(parent)) if (name.startsWith(temporaryPrefix)) files.remove(join(parent, name));
+};
+
+/**
+ * What a rank says that it has written must be found by the process that writes the manifest.
+ *
+ * @throws DamagedCheckpointError
+ */
+const requireParts = (files: Files, folder: string, { step, files: parts }: Manifest): void => {
+  for (const { name, bytes } of parts) {
+    const path = join(folder, name);
+    let found: number;
+    try {
+      found = files.size(path);
+    } catch (cause) {
+      throw new DamagedCheckpointError(
+        `the checkpoint of step ${step} was given up: ${path} was written by a rank, but cannot be read here (${(cause as NodeJS.ErrnoException).code}); the output folder must be one that all machines of the run share`,
+        { cause },
+      );
+    }
+    if (found !== bytes)
+      throw new DamagedCheckpointError(
+        `the checkpoint of step ${step} was given up: ${path} has ${found} bytes here, but the rank that wrote it wrote ${bytes}; see to the disk that the machines of the run share`,
+      );
+  }
+};
+
+/** Which checkpoints of a run stay: the newest so many, and that of a step. */
+export interface Kept {
+  readonly newest: number;
+  readonly step?: number | undefined;
+}
+
+/**
+ * Finish a checkpoint when all parts are written: manifest, fsync of the folder, rename, fsync of the parent. A crash
+ * at any moment leaves either the whole checkpoint or none under its final name, and never takes away one of the same
+ * step that was there before. Then removes all but those to be kept.
+ *
+ * Cost: a part is opened and measured, not read; who resumes reads and hashes all of it.
+ *
+ * @param secret signs the manifest.
+ * @returns the checkpoint's folder.
+ * @throws DamagedCheckpointError where a part is not there.
+ */
+export const commitCheckpoint = (
+  files: Files,
+  output: string,
+  manifest: Manifest,
+  kept: Kept,
+  secret?: string,
+): string => {
+  const parent = checkpointsFolder(output);
+  const temporary = temporaryFolder(output, manifest.step);
+  const name = folderName(manifest.step);
+  const [final, replaced] = [join(parent, name), join(parent, `${replacedPrefix}${name}`)];
+  requireParts(files, temporary, manifest);
+  files.writeDurably(join(temporary, manifestName), [encodeManifest(manifest, secret)]);
+  files.syncFolder(temporary);
+  // The same step may have been saved before an interruption. A folder cannot be exchanged in one operation: until the
+  // new one is in place the old one keeps a name that `restoreReplaced` knows.
+  const again = files.list(parent).includes(name);
+  if (again) files.rename(final, replaced);
+  files.rename(temporary, final);
+  files.syncFolder(parent);
+  if (again) files.remove(replaced);
+  for (const old of checkpointNames(files, output).slice(kept.newest))
+    if (stepOfName(old) !== kept.step) files.remove(join(parent, old));
+  return final;
+};
+
+/**
+ * Finish what a crash in the middle of `commitCheckpoint` has left: a checkpoint whose successor never came gets its
+ * name back.
+ */
+const restoreReplaced = (files: Files, output: string): void => {
+  const parent = checkpointsFolder(output);
+  const names = files.list(parent);
+  for (const replaced of names.filter((name) => name.startsWith(replacedPrefix))) {
+    const name = replaced.slice(replacedPrefix.length);
+    if (names.includes(name)) files.remove(join(parent, replaced));
+    else files.rename(join(parent, replaced), join(parent, name));
+  }
+};
+
+/** The step of a checkpoint, by the name of its folder. */
+export const stepOfName = (name: string): number => Number(name.slice(5));
+
+/** Names of a run's checkpoints, newest first. */
+export const checkpointNames = (files: Files, output: string): string[] =>
+  files
+    .list(checkpointsFolder(output))
+    .filter((name) => /^step-\d{8,}$/.test(name))
+    .sort((a, b) => stepOfName(b) - stepOfName(a));
+
+/** A sound checkpoint, its bytes checked against their hashes. */
+export interface Checkpoint {
+  readonly folder: string;
+  readonly manifest: Manifest;
+  /** Tensors by file name. */
+  readonly tensors: ReadonlyMap<string, NamedTensors>;
+}
+
+/** The tensors of one file of a checkpoint, its bytes checked. @throws DamagedCheckpointError */
+export const readPart = (files: Files, folder: string, { name, bytes, sha256: expected }: SavedFile): NamedTensors => {
+  const path = join(folder, name);
+  let content: Uint8Array;
+  try {
+    content = files.read(path, bytes);
+  } catch (cause) {
+    throw new DamagedCheckpointError(
+      `${path} cannot be read as the ${bytes} bytes of its manifest: ${(cause as Error).message}`,
+      {
+        cause,
+      },
+    );
+  }
+  if (content.length !== bytes)
+    throw new DamagedCheckpointError(`${path} has ${content.length} bytes, but its manifest says ${bytes}: it is torn`);
+  if (sha256(content) !== expected)
+    throw new DamagedCheckpointError(`${path} does not have the SHA-256 of its manifest: it was altered`);
+  return readSafetensors(content).tensors;
+};
+
+const readManifest = (files: Files, path: string, secret: string | undefined): Manifest => {
+  try {
+    return decodeManifest(files.read(path, mostManifestBytes), secret);
+  } catch (cause) {
+    throw new DamagedCheckpointError(
+      `${path} ${cause instanceof ManifestFault ? cause.message : "is missing or damaged"}`,
+      { cause },
+    );
+  }
+};
+
+/** The checkpoint in a folder, every byte of it checked. @throws DamagedCheckpointError */
+export const readCheckpoint = (files: Files, folder: string, secret: string | undefined): Checkpoint => {
+  const path = join(folder, manifestName);
+  const manifest = readManifest(files, path, secret);
+  const { step } = manifest;
+  if (basename(folder) !== folderName(step))
+    throw new DamagedCheckpointError(`${path} says step ${step}, but stands in ${folder}`);
+  const tensors = new Map(manifest.files.map((file) => [file.name, readPart(files, folder, file)]));
+  const counted = tensors.get(sharedFile)?.get(stepTensor)?.toNumbers()[0];
+  if (counted !== step)
+    throw new DamagedCheckpointError(
+      `${path} says step ${step}, but ${stepTensor} of ${sharedFile} is ${counted ?? "not there"}`,
+    );
+  return { folder, manifest, tensors };
+};
+
+/** Whether a run has saved anything yet, sound or not. */
+export const hasCheckpoint = (files: Files, output: string): boolean => {
+  restoreReplaced(files, output);
+  return checkpointNames(files, output).length > 0;
+};
+
+/** The step of the newest checkpoint of a run, sound or not; 0 where there is none. */
+export const newestStep = (files: Files, output: string): number =>
+  Number(checkpointNames(files, output)[0]?.slice(5) ?? 0);
+
+/**
+ * The newest sound checkpoint of a run.
+ *
+ * @param onRejected is told each newer one that is torn or altered, and why.
+ * @param secret where given, one that it has not signed is passed over too.
+ * @throws CheckpointError when there is none, DamagedCheckpointError when none is sound.
+ */
+export const newestCheckpoint = (
+  files: Files,
+  output: string,
+  onRejected: (reason: string) => void,
+  secret?: string,
+): Checkpoint => {
+  restoreReplaced(files, output);
+  const names = checkpointNames(files, output);
+  const reasons: string[] = [];
+  for (const name of names) {
+    try {
+      return readCheckpoint(files, join(checkpointsFolder(output), name), secret);
+    } catch (error) {
+      if (!(error instanceof DamagedCheckpointError)) throw error;
+      onRejected(error.message);
+      reasons.push(error.message);
+    }
+  }
+  const parent = checkpointsFolder(output);
+  if (names.length === 0)
+    throw new CheckpointError(
+      `no checkpoint to resume from: ${parent} holds none; name the output folder of a run, or start anew with skein-train run`,
+    );
+  throw new DamagedCheckpointError(
+    `no checkpoint to resume from: ${parent} holds ${names.length}, but none is sound (${reasons.join("; ")}); see that its disk is there and whole, put a copy back, or start anew with skein-train run`,
+  );
+};
+
+/** How many differences a message lists. */
+const listed = 5;
+
+/**
+ * Check that a file's tensors are those that the job's model has.
+ * @throws CheckpointError that lists the first tensors that differ.
+ */
+export const requireSameTensors = (
+  saved: ReadonlyMap<string, TensorSpec>,
+  expected: ReadonlyMap<string, TensorSpec>,
+  checkpoint: string,
+): void => {
+  // they say most about the model, so they come first
+  const isParameter = (name: string): number => (name.startsWith("params.") ? 0 : 1);
+  const names = [...new Set([...expected.keys(), ...saved.keys()])].sort((a, b) => isParameter(a) - isParameter(b));
+  const differences = names.flatMap((name) => {
+    const [here, there] = [expected.get(name), saved.get(name)];
+    if (here === undefined) return [`  ${name}: ${formatSpec(there!)} in the checkpoint, not in the job's model`];
+    if (there === undefined) return [`  ${name}: ${formatSpec(here)} in the job's model, not in the checkpoint`];
+    return sameSpec(here, there)
+      ? []
+      : [`  ${name}: ${formatSpec(there)} in the checkpoint, ${formatSpec(here)} in the job's model`];
+  });
+  if (differences.length === 0) return;
+  const rest = differences.length > listed ? [`  and ${differences.length - listed} more`] : [];
+  throw new CheckpointError(
+    [
+      `${checkpoint} is of another model or optimizer; ${differences.length} of ${Math.max(saved.size, expected.size)} tensors differ; resume with the job that wrote it:`,
+      ...differences.slice(0, listed),
+      ...rest,
+    ].join("\n"),
+  );
+};

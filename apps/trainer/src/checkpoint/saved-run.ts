@@ -1,0 +1,102 @@
+import { join } from "node:path";
+import { flattenTree, leafPaths, type NdArray, unflattenTree } from "@skein/tensor-core";
+import { formatSpec, sameSpec } from "@skein/tensor-core/backend";
+import { type Checkpoint, newestCheckpoint, readCheckpoint, sharedFile } from "./checkpoint.ts";
+import { checkpointSecret } from "./checkpoint-manifest.ts";
+import { checkpointsFolder, folderName } from "./checkpoint-part.ts";
+import { shardFilesIn, wholeTensors } from "./checkpoint-shards.ts";
+import { CheckpointError } from "../errors.ts";
+import { nodeFiles } from "./files.ts";
+import { withParameters } from "../step/frozen.ts";
+import type { Job } from "../job/job.ts";
+import { recordedJob } from "../run/output-folder.ts";
+import { prepare, type Prepared } from "../building/prepare.ts";
+
+/** What a run has learned, whole, whoever of its ranks had which part. */
+export interface SavedRun {
+  /** As it ran. */
+  readonly job: Job;
+  /** The same for one rank, which has everything. */
+  readonly prepared: Prepared;
+  readonly step: number;
+  /** Folder of the checkpoint. */
+  readonly folder: string;
+  readonly params: unknown;
+  /** What the model moves itself. */
+  readonly state: unknown;
+}
+
+/** A checkpoint of a run: that of a step, or of the evaluation with the lowest loss. */
+export type WhichCheckpoint = number | "best";
+
+const checkpointOf = (output: string, which: WhichCheckpoint | undefined): Checkpoint => {
+  const secret = checkpointSecret(process.env);
+  const newest = (): Checkpoint => newestCheckpoint(nodeFiles, output, () => undefined, secret);
+  const ofStep = (step: number): Checkpoint =>
+    readCheckpoint(nodeFiles, join(checkpointsFolder(output), folderName(step)), secret);
+  if (which === undefined) return newest();
+  if (which !== "best") return ofStep(which);
+  const { folder, manifest } = newest();
+  if (manifest.best === undefined)
+    throw new CheckpointError(
+      `${folder} does not tell which evaluation was the best: the run compares none; ask for the checkpoint of a step, or train with checkpoint: {best: true}`,
+    );
+  return ofStep(manifest.best.step);
+};
+
+/**
+ * The part of a state that a checkpoint holds under a name, as a whole, whoever shared it out.
+ *
+ * @param like a tree of the same structure.
+ * @throws CheckpointError where an array is not there, or not what the model of the job has.
+ */
+export const savedTree = (
+  name: "params" | "average" | "model",
+  like: unknown,
+  { whole, checkpoint: { folder, tensors } }: Pick<Prepared, "whole"> & { readonly checkpoint: Checkpoint },
+): unknown => {
+  const arrayOf = wholeTensors(
+    tensors.get(sharedFile) ?? new Map<string, NdArray>(),
+    shardFilesIn(tensors).map(({ cuts, names }) => ({ cuts, files: names.map((part) => tensors.get(part)!) })),
+  );
+  return unflattenTree(
+    flattenTree(like).structure,
+    leafPaths({ [name]: like }).map((path) => {
+      const [array, spec] = [arrayOf(path), whole.get(path)!];
+      if (array !== undefined && sameSpec(array, spec)) return array;
+      throw new CheckpointError(
+        `${folder}: ${path} is ${array === undefined ? "not there" : formatSpec(array)}, but the model of the run's job has ${formatSpec(spec)}; take the checkpoint of another run`,
+      );
+    }),
+  );
+};
+
+/**
+ * What a run has learned, of a checkpoint of it: the means of its parameters where it keeps such, else the last ones.
+ *
+ * @throws CheckpointError as `savedTree`.
+ */
+export const savedParams = ({ job, params, trained, whole }: Prepared, checkpoint: Checkpoint): unknown => {
+  const last = savedTree("params", params, { whole, checkpoint });
+  return job.average === undefined ? last : withParameters(last, savedTree("average", trained, { whole, checkpoint }));
+};
+
+/**
+ * Open the model of a run as it was saved.
+ *
+ * @param which checkpoint. Default: the newest sound one.
+ * @throws CheckpointError, DamagedCheckpointError, and what preparing the job throws.
+ */
+export const openSavedRun = async (output: string, which?: WhichCheckpoint): Promise<SavedRun> => {
+  const job = recordedJob(output);
+  const checkpoint = checkpointOf(output, which);
+  const prepared = await prepare({ ...job, ranks: 1, mesh: { expert: 1, tensor: 1 }, zero: 0, overlap: "none" });
+  return {
+    job,
+    prepared,
+    step: checkpoint.manifest.step,
+    folder: checkpoint.folder,
+    params: savedParams(prepared, checkpoint),
+    state: savedTree("model", prepared.modelState, { whole: prepared.whole, checkpoint }),
+  };
+};

@@ -1,0 +1,84 @@
+import type { Command } from "commander";
+import { commandAction } from "./command-action.ts";
+import { mapTree, type NdArray } from "@skein/tensor-core";
+import type { DamagedImage } from "@skein/data/node";
+import { DamagedImages } from "../building/damaged-images.ts";
+import { exitCodes } from "../errors.ts";
+import { evaluationBatch, makeEvaluation } from "../rank/evaluate.ts";
+import { type EvaluationSums, totalSums } from "../rank/evaluation-sums.ts";
+import { evaluationFigures, flatFigures, formatFigures } from "../rank/evaluation-figures.ts";
+import { openLoneBackend } from "../backend/lone-backend.ts";
+import { meshOf, numBatchParts } from "../step/mesh.ts";
+import { checkpointOption } from "./number-option.ts";
+import type { GlobalOptions } from "./run-options.ts";
+import { openSavedRun, type SavedRun } from "../checkpoint/saved-run.ts";
+
+interface EvaluateOptions extends GlobalOptions {
+  readonly checkpoint?: string;
+}
+
+/**
+ * Judge what a run has saved on its held-out samples: in the parts in which its ranks did it, so that the sums have the
+ * same bits. Where ranks share the model out, its parts are put together, and products are rounded otherwise.
+ *
+ * @param note takes a line for people on each damaged image that another takes the place of.
+ */
+export const evaluateRun = async (
+  { job, prepared, params, state }: SavedRun,
+  note: (line: string) => void,
+): Promise<EvaluationSums> => {
+  const found = new DamagedImages();
+  const damaged = (image: DamagedImage): void => {
+    const line = found.add(image);
+    if (line !== undefined) note(line);
+  };
+  const { backend, close } = await openLoneBackend(job);
+  try {
+    const { model, data } = prepared;
+    const evaluation = makeEvaluation(model, backend, { mesh: meshOf(prepared.job), communicators: {} }, damaged);
+    const [onDevice, own] = [params, state].map((tree) => mapTree(tree, (array: NdArray) => backend.upload(array)));
+    const numParts = numBatchParts(job);
+    const parts: EvaluationSums[] = [];
+    for (let rank = 0; rank < numParts; rank++)
+      parts.push(
+        await evaluation({ params: onDevice, model: own }, data.test, {
+          batchSize: evaluationBatch(job, data.test.count),
+          rank,
+          worldSize: numParts,
+        }),
+      );
+    return totalSums(parts);
+  } finally {
+    await close();
+  }
+};
+
+/**
+ * `skein-train evaluate`: judge a checkpoint of a run once more.
+ *
+ * @returns the exit code.
+ * @throws CheckpointError, and what preparing the job throws.
+ */
+export const evaluateCommand = async (folder: string, options: EvaluateOptions): Promise<number> => {
+  const run = await openSavedRun(folder, checkpointOption(options.checkpoint));
+  const { data, model } = run.prepared;
+  const sums = await evaluateRun(run, (line) => void process.stderr.write(`${line}\n`));
+  const figures = evaluationFigures(data.predicts, sums, model.metrics);
+  process.stdout.write(
+    options.json === true
+      ? `${JSON.stringify({ step: run.step, ...flatFigures(figures) })}\n`
+      : `step ${run.step}: ${formatFigures(figures)}\n`,
+  );
+  return exitCodes.ok;
+};
+
+/** Add `evaluate` to the command line. `finish` takes the exit code. */
+export const addEvaluateCommand = (program: Command, finish: (code: number) => void): void => {
+  program
+    .command("evaluate")
+    .description("judge a checkpoint of a run on its held-out samples")
+    .argument("<folder>", "output folder of the run")
+    .option("--checkpoint <step>", "which one, or best; default: the newest")
+    .addHelpText("after", "\nExample:\n  skein-train evaluate runs/mnist/1")
+    .action(commandAction(finish, evaluateCommand));
+};

@@ -1,0 +1,41 @@
+import { loadJobs } from "../job/config.ts";
+import { dryRun } from "../dry-run/dry-run-command.ts";
+import { ConfigError } from "../errors.ts";
+import { execute } from "../run/execute-run.ts";
+import { launchedRunner, launchedPlace, takeLaunchedPart } from "../controller/launched-process.ts";
+import { discoverRank } from "../controller/rank-discovery.ts";
+import { localRunner } from "../controller/local-runner.ts";
+import { newestRun } from "../run/newest-run.ts";
+import { overfitJob } from "../rank/overfit.ts";
+import { savedJob } from "../run/output-folder.ts";
+import { overridesOf, type RunOptions } from "./run-options.ts";
+import { runSeveral } from "./run-several.ts";
+
+/** `skein-train run`. */
+export const runCommand = async (file: string, options: RunOptions): Promise<number> => {
+  const jobs =
+    options.overfit === undefined ? await loadJobs(file, overridesOf(options)) : [await overfitJob(file, options)];
+  if (jobs.length > 1) return runSeveral(jobs, options);
+  const job = jobs[0]!;
+  if (options.dryRun === true) return dryRun(job, options);
+  const place = launchedPlace(job, process.env);
+  if (place !== undefined && place.process > 0)
+    return takeLaunchedPart(place, (line) => {
+      if (options.quiet !== true) process.stderr.write(`${line}\n`);
+    });
+  // Who started the processes of a run must start them again.
+  const where = place === undefined ? { runner: localRunner(job) } : { runner: launchedRunner(place), maxRestarts: 0 };
+  const start = options.resumeIfPossible === true ? "from checkpoint if possible" : "anew";
+  return (await execute({ job, ...where, output: options.output, start }, options)).code;
+};
+
+/** `skein-train resume`. */
+export const resumeCommand = async (folder: string, options: RunOptions): Promise<number> => {
+  const output = await newestRun(folder);
+  const job = await savedJob(output, overridesOf(options));
+  if ((discoverRank(process.env)?.worldSize ?? 1) > 1)
+    throw new ConfigError([
+      "resume starts the processes of a run itself, but a launcher has started this one as one of several; use run <job> --output <folder> --resume-if-possible",
+    ]);
+  return (await execute({ job, runner: localRunner(job), output, start: "from checkpoint" }, options)).code;
+};

@@ -1,0 +1,84 @@
+import { join } from "node:path";
+import { discoverRank } from "../controller/rank-discovery.ts";
+import { localRunner } from "../controller/local-runner.ts";
+import { dryRun } from "../dry-run/dry-run-command.ts";
+import { ConfigError, describeError, exitCodeOf, exitCodes, formatError } from "../errors.ts";
+import { execute } from "../run/execute-run.ts";
+import type { Job } from "../job/job.ts";
+import type { RunOptions } from "./run-options.ts";
+import { judgedBy } from "../run/summary.ts";
+import { outcomeTable, type TableRow } from "../sweep/sweep-lines.ts";
+
+/** Options of one run that say nothing of several. */
+const requireForSeveral = (jobs: readonly Job[], { trace, watch }: RunOptions): void => {
+  const names = jobs.map(({ name }) => name);
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined)
+    throw new ConfigError([
+      `name: two of the ${jobs.length} jobs of the file are called ${twice}, but each has a folder of its name; give each its own`,
+    ]);
+  const many = `the file holds ${jobs.length} jobs`;
+  if (typeof trace === "string")
+    throw new ConfigError([
+      `--trace ${trace}: a trace is of one run, but ${many}; leave the file of --trace out, and each run has one in its folder`,
+    ]);
+  if (watch === true)
+    throw new ConfigError([
+      `--watch: the page is of one run, but ${many}; call skein-train watch in another terminal, which shows all of them`,
+    ]);
+  if ((discoverRank(process.env)?.worldSize ?? 1) > 1)
+    throw new ConfigError([
+      `a launcher has started this process as one of several, but ${many}; start it once for each, in files of their own`,
+    ]);
+};
+
+const waiting: Pick<TableRow, "values" | "state"> = { values: {}, state: "not begun" };
+
+/**
+ * Run the jobs of a file one after another, each in a folder of its own: `<output>/<name>` where a folder is asked for.
+ * One that fails is told, and the others run all the same; one that is stopped by hand ends them all.
+ *
+ * @returns the exit code: that of the first job that failed, or of the stop.
+ * @throws ConfigError, before anything runs, for what cannot be done for several.
+ */
+export const runSeveral = async (jobs: readonly Job[], options: RunOptions): Promise<number> => {
+  requireForSeveral(jobs, options);
+  const rows = new Map<string, TableRow>(jobs.map(({ name }) => [name, { name, ...waiting }]));
+  let code: number = exitCodes.ok;
+  for (const job of jobs) {
+    const { name } = job;
+    const own = { ...options, ...(options.output !== undefined && { output: join(options.output, name) }) };
+    const beganAt = performance.now();
+    const ended = (row: Omit<TableRow, "name" | "values">): void =>
+      void rows.set(name, { name, values: {}, ...row, seconds: (performance.now() - beganAt) / 1000 });
+    try {
+      if (options.dryRun === true) {
+        if (options.json !== true) process.stdout.write(`${name}\n`);
+        await dryRun(job, own);
+        continue;
+      }
+      const start = options.resumeIfPossible === true ? "from checkpoint if possible" : "anew";
+      const done = await execute({ job, runner: localRunner(job), output: own.output, start, beganAt }, own, name);
+      if (done.summary === undefined) {
+        ended({ state: "stopped" });
+        if (done.code === exitCodes.ok) continue; // by a callback of its own
+        code = done.code;
+        break;
+      }
+      const { loss, accuracy } = judgedBy(done.summary);
+      ended({ state: "finished", loss: loss ?? undefined, accuracy });
+    } catch (error) {
+      const report = describeError(error);
+      if (code === exitCodes.ok) code = exitCodeOf(report);
+      ended({ state: "failed", reason: report.message });
+      const { code: what, message } = report;
+      if (options.json === true)
+        process.stdout.write(`${JSON.stringify({ job: name, error: { code: what, message } })}\n`);
+      process.stderr.write(`${name}: ${formatError(report)}\n`);
+    }
+  }
+  if (options.dryRun !== true && options.json !== true)
+    for (const line of outcomeTable([...rows.values()], { heading: "job", width: process.stdout.columns ?? 200 }))
+      process.stdout.write(`${line}\n`);
+  return code;
+};

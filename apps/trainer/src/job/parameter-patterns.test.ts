@@ -1,0 +1,90 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { frozenPaths } from "../step/frozen.ts";
+import { parameterGroups } from "../step/parameter-groups.ts";
+import { meansParameter, namedParameters } from "./parameter-patterns.ts";
+
+const specs = (...shape: number[]) => ({ dtype: "f32", shape });
+
+/** Like a transformer's. */
+const params = {
+  embedding: specs(20, 4),
+  blocks: Array.from({ length: 12 }, () => ({
+    norm: { gain: specs(4) },
+    query: { weight: specs(4, 4), bias: specs(4) },
+  })),
+  head: { weight: specs(4, 20), bias: specs(20) },
+};
+const parameters = namedParameters(params);
+const paths = parameters.map(({ path }) => path);
+const meant = (pattern: string): string[] =>
+  parameters.filter((parameter) => meansParameter(pattern, parameter)).map(({ path }) => path);
+
+describe("patterns of parameters", () => {
+  test.each([
+    ["head", ["head.bias", "head.weight"]],
+    ["head.weight", ["head.weight"]],
+    ["head/weight", ["head.weight"]],
+    ["blocks.1", ["blocks.1.norm.gain", "blocks.1.query.bias", "blocks.1.query.weight"]],
+    ["blocks.1.**", ["blocks.1.norm.gain", "blocks.1.query.bias", "blocks.1.query.weight"]],
+    ["blocks.*.query.bias", paths.filter((path) => path.endsWith("query.bias"))],
+    ["**.bias", paths.filter((path) => path.endsWith("bias"))],
+    ["blocks.{9..11}.norm", ["blocks.9.norm.gain", "blocks.10.norm.gain", "blocks.11.norm.gain"]],
+    ["**", paths],
+    ["norms-and-biases", paths.filter((path) => /gain|bias/.test(path))],
+    ["b", []],
+    ["weight", []],
+    ["blocks.1.query.weigh", []],
+  ])("%s", (pattern, expected) => expect(meant(pattern).toSorted()).toEqual(expected.toSorted()));
+
+  test("that mean nothing are refused with what is near, or what there is", () => {
+    const patterns = (pattern: string) => () =>
+      parameterGroups({ rates: { [pattern]: 1 } }, params, { frozen: new Set() });
+    expect(patterns("haed.**")).toThrow(
+      'rates: "haed.**" is none of the model\'s 39 parameters, and no part of it; did you mean "head"?',
+    );
+    expect(patterns("blocks.12")).toThrow('did you mean "blocks.1"?');
+    expect(patterns("model.layers.0.self_attn")).toThrow("its parts are blocks, embedding, head");
+    expect(patterns("blocks.*.attention.**")).toThrow("the parts of blocks.* are norm, query");
+    expect(patterns("blocks.0.query.scale")).toThrow('did you mean "blocks.0.query.bias"?');
+    expect(patterns("blocks/0/attention/bias")).toThrow("the parts of blocks.0 are norm, query");
+    expect(patterns("blocks.first")).toThrow("the parts of blocks are 0, 1, 2, 3, 4, 5, 6, 7, and 4 more");
+    expect(patterns("**.attention")).toThrow("its parts are blocks, embedding, head");
+  });
+});
+
+const anyPattern = fc.constantFrom("**", "head", "blocks", "blocks.*.query", "**.bias", "norms-and-biases", ...paths);
+
+test("of a parameter the last pattern that means it decides", () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(anyPattern, fc.nat()), { minLength: 1, maxLength: 6 }), (entries) => {
+      const patterns = Object.fromEntries(entries);
+      const { rates: said } = parameterGroups({ rates: patterns }, params, { frozen: new Set() });
+      for (const parameter of parameters) {
+        const last = Object.entries(patterns).findLast(([pattern]) => meansParameter(pattern, parameter));
+        expect(said.get(parameter.path)).toBe(last?.[1]);
+      }
+    }),
+  );
+});
+
+test("what is frozen is what the last pattern that means it does not take back", () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.boolean(), anyPattern), { maxLength: 5 }), (entries) => {
+      const freeze = ["blocks.0", ...entries.map(([takesBack, pattern]) => `${takesBack ? "!" : ""}${pattern}`)];
+      const last = (parameter: (typeof parameters)[number]): string | undefined =>
+        freeze.findLast((pattern) => meansParameter(pattern.replace("!", ""), parameter));
+      const expected = parameters.filter((parameter) => last(parameter)?.startsWith("!") === false);
+      let frozen: ReadonlySet<string>;
+      try {
+        frozen = frozenPaths(freeze, params);
+      } catch (error) {
+        const rule =
+          expected.length === parameters.length ? /nothing is left|takes back/ : /takes back what no pattern/;
+        expect(String(error)).toMatch(rule);
+        return;
+      }
+      expect([...frozen].toSorted()).toEqual(expected.map(({ path }) => path).toSorted());
+    }),
+  );
+});

@@ -1,0 +1,10 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { describeError } from "../errors.ts";
+import type { RankInput, RankMessage } from "./messages.ts";
+import { trainRank } from "./train-rank.ts";
+
+// Entry of a rank's thread. It reports every error itself, so that the main thread can name the rank.
+const post = (message: RankMessage): void => parentPort!.postMessage(message);
+trainRank(workerData as RankInput, post).catch((error: unknown) =>
+  post({ type: "failed", error: describeError(error) }),
+);

@@ -1,0 +1,193 @@
+import { openBlas } from "@skein/blas/node";
+import { agreeOnFacts } from "@skein/collectives";
+import type { Model } from "@skein/models";
+import { type Backend, type Communicator, SpanRecorder } from "@skein/tensor-core";
+import { openBackend } from "../backend/backend.ts";
+import { buildModel } from "../building/build.ts";
+import { evaluationBatch, makeEvaluation } from "./evaluate.ts";
+import type { Job } from "../job/job.ts";
+import type { RankInput, RankMessage } from "./messages.ts";
+import { loadOwnParts } from "../modules/own-parts.ts";
+import { taskOf } from "../modules/task.ts";
+import { modelOf } from "../modules/traced-model.ts";
+import { PartWriter } from "../checkpoint/part-writer.ts";
+import { type ExchangePlan, isPlanned } from "../planning/exchange-plan.ts";
+import { isExpertsPlanned } from "../planning/experts-plan.ts";
+import { type PlannedExperts, planExperts } from "../planning/plan-experts.ts";
+import { isScheduleDue, withPlannedSchedule } from "../planning/expert-schedule-plan.ts";
+import { planExpertSchedule } from "../planning/plan-expert-schedule.ts";
+import { planRun } from "../planning/plan-run.ts";
+import type { ProfileInput } from "../planning/profile-steps.ts";
+import { rankFacts } from "./rank-facts.ts";
+import { joinRank } from "./join-rank.ts";
+import { RankReport } from "./rank-report.ts";
+import { copyParts, firstState, sliceGatherer } from "./rank-state.ts";
+import { goesOnFromKeys } from "../generate/text-model.ts";
+import { makeSampleOutputs, type SampleOutputs } from "../samples/sample-outputs.ts";
+import type { StepTrace } from "./step-meter.ts";
+import { StopSignal } from "./stop-signal.ts";
+import { timedCommunicator, type WaitClock } from "./timed-communicator.ts";
+import { type RankRun, trainLoop } from "./train-loop.ts";
+import { buildParts, type DeviceState, learntParams } from "../step/train-state.ts";
+import { batchPartOf, everyRankAxis, meshGroups, meshOf } from "../step/mesh.ts";
+
+/** Something that goes wrong before a step, as a test wants it. @returns the state that the step consumes. */
+export type Fault = (state: DeviceState, step: number, backend: Backend) => Promise<DeviceState>;
+
+/** Run a rank of a job from its first word with the others to its last step. */
+export const trainRank = async (
+  input: RankInput,
+  post: (message: RankMessage) => void,
+  fault?: Fault,
+): Promise<void> => {
+  const { connection, module, blas, threads } = input;
+  const { backend, close } = await openBackend(input.backend, {
+    memory: connection.memory,
+    module,
+    blas: blas && openBlas(blas),
+    threads,
+  });
+  const report = new RankReport(connection.rank, input.job.ranks, post);
+  const writer = new PartWriter((step, files) => report.saved(step, files));
+  try {
+    await trainOn(input, backend, writer, report, fault);
+  } catch (error) {
+    // A checkpoint that is being written is whole whatever became of the steps after it; what the writing fails with is
+    // not the cause.
+    await writer.idle().catch(() => undefined);
+    throw error;
+  } finally {
+    await close();
+    writer.close();
+  }
+};
+
+const trainOn = async (
+  input: RankInput,
+  backend: Backend,
+  writer: PartWriter,
+  report: RankReport,
+  fault?: Fault,
+): Promise<void> => {
+  const { job, connection, data, totalSteps, output, resume } = input;
+  const { rank, worldSize } = connection;
+  const waitClock: WaitClock = { seconds: 0 };
+  const world = timedCommunicator(await joinRank(connection), waitClock);
+  const communicators = communicatorsOf(job, world);
+  if (worldSize > 1) await agreeOnFacts(world, await rankFacts(input, backend));
+  let { plan } = input;
+  const measured = { job, backend, communicators, rank, train: data.train };
+  // Before there is a model, which is made with them.
+  const schedule = isScheduleDue(job, plan?.expertSchedule) ? await planExpertSchedule(measured) : undefined;
+  const shared = withPlannedSchedule(job, schedule ?? plan?.expertSchedule);
+  const experts = await plannedExperts({ ...measured, job: shared }, plan);
+  const model = await buildModel(shared, taskOf(data), {
+    given: input.traced && modelOf(input.traced),
+    experts: experts?.plan ?? plan?.experts,
+  });
+  const own = await loadOwnParts(job, totalSteps);
+  const ingredients = { job, model, totalSteps, train: data.train, own };
+  if (schedule !== undefined || isPlanned(shared, plan)) {
+    const agreed = await planRun({ ...measured, parts: buildParts(ingredients, plan) }, plan, { schedule, experts });
+    report.planned(agreed);
+    ({ plan } = agreed);
+  }
+  const parts = buildParts(ingredients, plan);
+  const trace = traceOf(input);
+  const evaluation = makeEvaluation(parts.model, backend, { mesh: parts.mesh, communicators }, (image) =>
+    report.damaged(image),
+  );
+  const samples = await samplesOf(input, parts.model, backend, report);
+  const gather = sliceGatherer(backend, communicators);
+  const sentBefore = world.bytesSent();
+  const step = await trainLoop(await firstState(input, rank, parts, backend, communicators, trace?.recorder), {
+    job,
+    parts,
+    backend,
+    communicators,
+    world,
+    waitClock,
+    rank,
+    train: data.train,
+    augmentation: data.augmentation,
+    totalSteps,
+    firstStep: resume?.step ?? 0,
+    best: resume?.best,
+    stop: new StopSignal(input.stop),
+    stepsOnly: input.stepsOnly,
+    trace,
+    plan,
+    evaluate: async (state, done) => {
+      const learnt = { params: learntParams(state), model: state.model };
+      if (samples !== undefined) report.sampled(done, await samples.show(learnt));
+      return evaluation(learnt, data.test, {
+        batchSize: evaluationBatch(job, data.test.count),
+        ...batchPartOf(job, rank),
+      });
+    },
+    checkpoints: {
+      save: async (state, done) => {
+        await writer.idle(); // before another copy of the state is made
+        writer.begin({
+          output,
+          step: done,
+          parts: await copyParts(state, { job, layout: parts, gather }, rank, backend),
+        });
+      },
+      look: () => writer.look(),
+      idle: () => writer.idle(),
+    },
+    report,
+    beforeStep: fault && ((state, number) => fault(state, number, backend)),
+  });
+  gather.release();
+  samples?.release();
+  report.done(step, world.bytesSent() - sentBefore, trace?.recorder.spans ?? []);
+};
+
+/** What shows outputs of samples, where the job wants it: rank 0 alone, since every rank would show the same. */
+const samplesOf = async (
+  { job, data, connection, traced }: RankInput,
+  model: Model,
+  backend: Backend,
+  report: RankReport,
+): Promise<SampleOutputs | undefined> => {
+  const { samples } = job.evaluation;
+  if (samples === undefined || connection.rank > 0) return undefined;
+  if (traced === undefined && model.sharding === undefined)
+    return makeSampleOutputs({ model, goesOn: goesOnFromKeys(job, model) }, backend, data, samples);
+  report.remark(
+    traced === undefined
+      ? "evaluation.samples: no samples are shown, since ranks share this model out and each has a part of it only"
+      : "evaluation.samples: no samples are shown, since a model that a program gives as functions has no forward pass of its own in its ranks; put it into a module and name it: { kind: module, file }",
+  );
+  return undefined;
+};
+
+/** How tokens travel to experts, where that is to be measured for. */
+const plannedExperts = async (
+  input: Omit<ProfileInput, "parts">,
+  known: ExchangePlan | undefined,
+): Promise<PlannedExperts | undefined> => {
+  const { model } = input.job;
+  return model.kind === "gpt" && model.experts !== undefined && isExpertsPlanned(input.job, known?.experts)
+    ? planExperts({ ...input, experts: model.experts, width: model.width })
+    : undefined;
+};
+
+/** One clock for the threads of a process; between processes, as far as their hosts' clocks agree. */
+const traceOf = ({ trace }: RankInput): StepTrace | undefined =>
+  trace && {
+    recorder: new SpanRecorder(() => performance.now(), trace.originMilliseconds - performance.timeOrigin),
+    steps: trace.steps,
+    detailEvery: trace.detailEvery,
+  };
+
+/** The communicator of each axis of the job's mesh. */
+const communicatorsOf = (job: Job, world: Communicator): RankRun["communicators"] => {
+  const { [everyRankAxis(meshOf(job))]: _, ...others } = meshGroups(job);
+  return {
+    ...Object.fromEntries(Object.entries(others).map(([axis, groups]) => [axis, world.split(groups, axis)])),
+    [everyRankAxis(meshOf(job))]: world,
+  };
+};

@@ -1,0 +1,87 @@
+import { describeError, exitCodes } from "../errors.ts";
+import { Interruption } from "../controller/interruption.ts";
+import { exitCodeOfSignal, onInterrupt, type StopCause } from "../commands/interrupts.ts";
+import { nextSteps } from "../commands/next-steps.ts";
+import { requireLearnt } from "../rank/overfit.ts";
+import { asTyped, resumeLine } from "../own-command.ts";
+import { makeProgress } from "./progress.ts";
+import { type JobRun, runJob } from "./run-job.ts";
+import { restartsOf, type RunOptions } from "../commands/run-options.ts";
+import { formatSummary, type Summary } from "./summary.ts";
+import { watchBeside } from "../watch/watch-command.ts";
+
+/** What became of a run, when people have been told. */
+export interface Executed {
+  /** For the shell. */
+  readonly code: number;
+  /** Absent where the run was stopped. */
+  readonly summary?: Summary;
+}
+
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
+
+/**
+ * Run to the end or to an interruption, and tell people.
+ *
+ * @param oneOf several jobs: which it is, and no word of what to do next.
+ * @throws what brought the run down.
+ */
+export const execute = async (
+  run: Pick<JobRun, "job" | "runner" | "maxRestarts" | "output" | "start" | "beganAt">,
+  options: RunOptions,
+  oneOf?: string,
+): Promise<Executed> => {
+  const restarts = restartsOf(options);
+  const progress = makeProgress({ stream: process.stderr, quiet: options.quiet === true });
+  const interruption = new Interruption();
+  let cause: StopCause | undefined;
+  let release: (() => void) | undefined;
+  const heedSignals = (): void => {
+    release = onInterrupt((signal) => {
+      cause = signal;
+      if (!interruption.endsAtOnce) progress.note("stopping after this step and saving; once more to exit at once");
+      interruption.request();
+    });
+  };
+  const watch = options.watch === true ? await watchBeside(run, (line) => progress.note(line)) : undefined;
+  try {
+    const { summary, step, checkpoint, traceFault, tracePath, output, prepared, endedItself } = await runJob({
+      ...restarts,
+      ...run,
+      interruption,
+      progress,
+      tracePath: options.trace,
+      onPrepared: heedSignals,
+    });
+    progress.close();
+    if (summary !== undefined) {
+      for (const line of options.json === true
+        ? [JSON.stringify(oneOf === undefined ? summary : { job: oneOf, ...summary })]
+        : formatSummary(summary))
+        print(line);
+      if (traceFault !== undefined) throw traceFault;
+      if (prepared.job.data.judgeBy === "training") {
+        const learnt = requireLearnt(output, summary);
+        if (options.json !== true) print(learnt);
+      } else if (options.json !== true && oneOf === undefined)
+        for (const line of nextSteps(output, prepared.totalSteps, tracePath)) progress.note(line);
+      return { code: exitCodes.ok, summary };
+    }
+    process.stderr.write(
+      asTyped(
+        `stopped after step ${step} of ${prepared.totalSteps}; saved ${checkpoint}; continue with: ${resumeLine(output)}\n`,
+      ),
+    );
+    if (traceFault !== undefined) process.stderr.write(`${traceFault.message}\n`);
+    return { code: endedItself && cause === undefined ? exitCodes.ok : exitCodeOfSignal(cause ?? "SIGTERM") };
+  } catch (error) {
+    const { code, message } = describeError(error);
+    if (code !== "interrupted") throw error;
+    process.stderr.write(`${message}\n`);
+    return { code: exitCodeOfSignal(cause ?? "SIGTERM") };
+  } finally {
+    progress.close();
+    release?.();
+    await watch?.close();
+  }
+};

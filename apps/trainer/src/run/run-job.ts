@@ -1,0 +1,207 @@
+import { join } from "node:path";
+import { hasCheckpoint, newestCheckpoint } from "../checkpoint/checkpoint.ts";
+import { checkpointSecret } from "../checkpoint/checkpoint-manifest.ts";
+import { chooseBackend, surveyHardware } from "../backend/choose-backend.ts";
+import { openJobBlas } from "../backend/job-blas.ts";
+import { threadsOf } from "../backend/job-threads.ts";
+import { describeError, explainDiskFull } from "../errors.ts";
+import { nodeFiles } from "../checkpoint/files.ts";
+import { type RunInput, type Outcome, runWithRestarts } from "../controller/run-with-restarts.ts";
+import type { Job } from "../job/job.ts";
+import { isPlanned } from "../planning/exchange-plan.ts";
+import { memoryLine, stepMemoryOf } from "../step/step-memory.ts";
+import { preferenceOf } from "../members/network-world.ts";
+import { MetricFiles } from "./metrics.ts";
+import { claimOutput, dropUnusedOutput, reclaimOutput, requireOutput, saveJob } from "./output-folder.ts";
+import { CallbackQueue } from "../modules/callbacks.ts";
+import { requireWritable } from "./places.ts";
+import { type Ended, Provenance } from "../provenance/provenance.ts";
+import type { EndEvent, RunEvent } from "./run-events.ts";
+import { checkResumable, type Given, prepare, type Prepared, withBackend } from "../building/prepare.ts";
+
+/** A job to run, and where. */
+export interface JobRun
+  extends Pick<
+    RunInput,
+    "runner" | "interruption" | "progress" | "beganAt" | "maxRestarts" | "profile" | "detailEvery" | "happened"
+  > {
+  readonly job: Job;
+  /** What a program gave in place of names. */
+  readonly given?: Given | undefined;
+  /** The folder asked for. Default: `runs/<name>/<number>`. */
+  readonly output?: string | undefined;
+  /** Begin anew, go on from the newest checkpoint in `output`, or do so where there is one. */
+  readonly start: "anew" | "from checkpoint" | "from checkpoint if possible";
+  /** File for a Chrome trace of the first steps; true: `trace.json` in the output folder. Default: none. */
+  readonly tracePath?: string | true | undefined;
+  /** Called once all is read and checked: from here on a stop is a matter of the ranks, who save first. */
+  readonly onPrepared?: (() => void) | undefined;
+}
+
+/** What became of a run, and where it lies. */
+export interface JobOutcome extends Outcome {
+  readonly output: string;
+  readonly prepared: Prepared;
+  /** Whether callbacks of the job stopped it. */
+  readonly endedItself: boolean;
+  /** Where a trace was to be written. */
+  readonly tracePath: string | undefined;
+}
+
+/** A prepared job, and what people are told about it. */
+interface Noted {
+  readonly prepared: Prepared;
+  readonly notes: readonly string[];
+}
+
+/** Settle what a job computes on. */
+const settleBackend = async ({ job, given }: Pick<JobRun, "job" | "given">): Promise<Noted> => {
+  const prepared = await prepare(job, given);
+  preferenceOf(job); // a link file that cannot be read is told before any process starts
+  const blas = openJobBlas(job); // one that cannot be used any more is told once and at once
+  const threads = threadsOf(job);
+  const onCpu = [
+    ...(threads === 1 ? [] : [`${threads} threads per rank`]),
+    ...(blas === undefined ? [] : [`products by ${blas.identity}`]),
+  ];
+  if (job.backend !== "auto") return { prepared, notes: job.backend === "cpu" ? onCpu : [] };
+  const { backend, reason } = chooseBackend(prepared, await surveyHardware({ always: false, blas, threads }));
+  return {
+    prepared: withBackend(prepared, backend),
+    notes: [`backend ${backend}: ${reason}`, ...(backend === "cpu" ? onCpu : [])],
+  };
+};
+
+/**
+ * Prepare a job, and choose here what it computes again: a bound that cannot be met is told once, before ranks start.
+ */
+export const prepareOn = async (run: Pick<JobRun, "job" | "given">): Promise<Noted> => {
+  const { prepared, notes } = await settleBackend(run);
+  const { job } = prepared;
+  // A device knows its own plan, and buckets that are measured are not known yet: ranks see to those bounds.
+  if (job.memory.recompute !== "auto" || job.backend !== "cpu" || isPlanned(job)) return { prepared, notes };
+  return { prepared, notes: [...notes, memoryLine(await stepMemoryOf(prepared))] };
+};
+
+const traceFile = "trace.json";
+
+const tracePathOf = ({ tracePath }: Pick<JobRun, "tracePath">, output: string): string | undefined =>
+  tracePath === true ? join(output, traceFile) : tracePath;
+
+/** Look at what a run will write before it trains. @throws ConfigError. */
+const requirePlaces = (output: string, tracePath: string | undefined): void => {
+  requireOutput(output);
+  if (tracePath !== undefined) requireWritable(tracePath, "--trace");
+};
+
+interface FolderRun extends Omit<RunInput, "metrics"> {
+  readonly callbacks: CallbackQueue | undefined;
+}
+
+/** Run in a folder that is there, metrics beside it. */
+const runIn = async ({ callbacks, happened: tell, ...input }: FolderRun): Promise<JobOutcome> => {
+  const { output, prepared, resume } = input;
+  const firstStep = resume?.manifest.step ?? 0;
+  const metrics = new MetricFiles(output, firstStep);
+  const provenance = input.profile === undefined ? new Provenance(output, prepared.totalSteps) : undefined;
+  let last: Pick<EndEvent, "step" | "checkpoint"> = { step: firstStep, checkpoint: resume?.folder };
+  const happened = (event: RunEvent): void => {
+    if (event.type === "step") last = { ...last, step: event.step };
+    if (event.type === "checkpoint") last = { ...last, checkpoint: event.folder };
+    callbacks?.take(event);
+    tell?.(event);
+  };
+  const end = async (ended: Ended): Promise<void> => {
+    const fault = await provenance?.end(ended);
+    if (fault !== undefined) input.progress.note(fault);
+    happened({ type: "end", ...last, ...ended });
+    await callbacks?.done(last.checkpoint);
+  };
+  try {
+    happened({ type: "start", output, step: firstStep, totalSteps: prepared.totalSteps });
+    const outcome = await runWithRestarts({ ...input, metrics, happened }).catch(async (error: unknown) => {
+      const { code, message } = describeError(error);
+      await end({ how: code === "interrupted" ? "stopped" : "failed", reason: message }).catch((fault: unknown) => {
+        if (code === "interrupted") throw fault; // it is what stopped the run
+        input.progress.note(describeError(fault).message);
+      });
+      throw error;
+    });
+    await end({ how: outcome.summary === undefined ? "stopped" : "finished" });
+    return {
+      ...outcome,
+      output,
+      prepared,
+      endedItself: callbacks?.hasStopped ?? false,
+      tracePath: input.tracePath,
+    };
+  } finally {
+    metrics.close();
+  }
+};
+
+/** Callbacks of a run that is no measurement. */
+const callbacksOf = async ({
+  job: { callbacks },
+  interruption,
+  profile,
+}: JobRun): Promise<CallbackQueue | undefined> =>
+  callbacks === undefined || profile !== undefined ? undefined : CallbackQueue.load(callbacks, interruption);
+
+/** Begin a run, in an output folder of its own. */
+const begin = async (run: JobRun, checkpointSecret: string | undefined): Promise<JobOutcome> => {
+  const { job, progress } = run;
+  const { prepared, notes } = await prepareOn(run);
+  const callbacks = await callbacksOf(run);
+  run.onPrepared?.();
+  const claimed = run.start === "anew" ? claimOutput(job.name, run.output) : reclaimOutput(job.name, run.output);
+  const output = claimed.path;
+  const tracePath = tracePathOf(run, output);
+  try {
+    requirePlaces(output, tracePath);
+    saveJob(output, prepared.job);
+    for (const note of [...prepared.remarks, ...notes]) progress.note(note);
+    progress.note(
+      `${job.name}: ${prepared.totalSteps} steps on ${job.ranks} ${job.ranks === 1 ? "rank" : "ranks"}, output in ${output}`,
+    );
+    return await runIn({ ...run, callbacks, tracePath, prepared, output, checkpointSecret });
+  } catch (error) {
+    dropUnusedOutput(claimed);
+    throw explainDiskFull(error, output, undefined);
+  }
+};
+
+/** Go on from the newest sound checkpoint in `output`. */
+const goOn = async (run: JobRun, output: string, checkpointSecret: string | undefined): Promise<JobOutcome> => {
+  const { job, progress } = run;
+  const skipped: string[] = [];
+  const resume = newestCheckpoint(
+    nodeFiles,
+    output,
+    (reason) => skipped.push(`passed over a damaged checkpoint: ${reason}`),
+    checkpointSecret,
+  );
+  const { prepared, notes } = await prepareOn(run);
+  const callbacks = await callbacksOf(run);
+  run.onPrepared?.();
+  for (const note of [...skipped, ...notes, ...prepared.remarks, ...checkResumable(prepared, resume)])
+    progress.note(note);
+  progress.note(`${job.name}: going on from ${resume.folder}, step ${resume.manifest.step} of ${prepared.totalSteps}`);
+  const tracePath = tracePathOf(run, output);
+  requirePlaces(output, tracePath);
+  saveJob(output, prepared.job); // what was asked for now holds for the next resume, too
+  return runIn({ ...run, callbacks, tracePath, prepared, output, resume, checkpointSecret });
+};
+
+/**
+ * Run a job to its end, or until it is interrupted.
+ *
+ * @throws what brought it down. A run that failed before its first step leaves no folder behind.
+ */
+export const runJob = (run: JobRun): Promise<JobOutcome> => {
+  const { output, start } = run;
+  const secret = checkpointSecret(process.env);
+  const goesOn =
+    start === "from checkpoint" || (start !== "anew" && output !== undefined && hasCheckpoint(nodeFiles, output));
+  return goesOn ? goOn(run, output!, secret) : begin(run, secret);
+};

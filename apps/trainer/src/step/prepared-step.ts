@@ -1,0 +1,125 @@
+import type { PreparedGraph } from "@skein/cost-model";
+import { prepareForCpu } from "@skein/cpu-kernels";
+import { type DeviceFacts, type ListedShader, planForWebGpu, prepareForWebGpu, shadersOf } from "@skein/gpu-kernels";
+import type { LabelledBatch } from "@skein/models";
+import { ArgumentError, flattenTree, type Graph, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
+import { type MemoryPlan, planMemory, recomputeWithin } from "@skein/tensor-core/backend";
+import { passesFor } from "../rank/compiled-steps.ts";
+import { ConfigError } from "../errors.ts";
+import type { ExchangePlan } from "../planning/exchange-plan.ts";
+import type { Job } from "../job/job.ts";
+import { batchSpecs } from "../modules/task.ts";
+import { type Prepared, partsInputOf } from "../building/prepare.ts";
+import { buildParts, type Parts, stateSpecs, stepKindAt, type TrainState } from "./train-state.ts";
+import { trainedOf } from "./frozen.ts";
+import { firstPlace, samplesAtOnce } from "./mesh.ts";
+import { accumulate, type Accumulated, type StepResult } from "./loss-and-gradients.ts";
+import { trainStep } from "./train-step.ts";
+
+/** A training step as a backend runs it. */
+export interface PreparedStep extends PreparedGraph {
+  readonly plan: MemoryPlan;
+  /** Inputs of the graph that are the state; those after them are the batch. */
+  readonly stateInputs: number;
+}
+
+/**
+ * The graph of one training step on one rank's part of a batch, as it is traced.
+ *
+ * @param step which one, from 0: compressors may take turns.
+ * @param lastPart of a batch in several parts, only the last.
+ */
+const tracedStep = (
+  parts: Parts,
+  { job, data }: Pick<Prepared, "job" | "data">,
+  state: TrainState<TensorSpec>,
+  { step, lastPart }: { readonly step: number; readonly lastPart: boolean },
+): Graph => {
+  const batch = batchSpecs(data.train, samplesAtOnce(job));
+  const last = trainStep(parts, stepKindAt(parts, step));
+  const earlier = accumulate(parts);
+  // Parts of a batch are compiled by themselves; together they are what a step takes.
+  const whole = (own: TrainState<Tensor>, ...batches: LabelledBatch[]): StepResult => {
+    const sums = batches
+      .slice(0, -1)
+      .reduce<Accumulated<Tensor> | undefined>((done, part) => earlier(own, part, done), undefined);
+    return last(own, batches.at(-1)!, sums);
+  };
+  const scalar = (dtype: "f32" | "u32"): TensorSpec => ({ dtype, shape: [] });
+  const sums = { loss: scalar("f32"), gradients: trainedOf(parts, state.params) };
+  const before = { parts: scalar("u32"), sums, model: state.model };
+  const traced = trace(
+    (lastPart ? last : whole) as unknown as (...args: Tensor[]) => unknown,
+    [
+      state as never,
+      ...(lastPart ? [batch as never, before as never] : Array<never>(parts.accumulate).fill(batch as never)),
+    ],
+    { mesh: parts.mesh, place: firstPlace(parts.mesh) },
+  );
+  return passesFor(job).reduce((graph, pass) => pass(graph), traced.graph);
+};
+
+/** What jit makes of a graph under the job's bound, before the backend compiles it. */
+const withinBound = ({ memory }: Job, graph: Graph, workspaceBytes: (graph: Graph) => number): Graph => {
+  if (memory.maxBytes === undefined) return graph;
+  try {
+    return recomputeWithin(graph, { maxBytes: memory.maxBytes, workspaceBytes }).graph;
+  } catch (error) {
+    if (error instanceof ArgumentError) throw new ConfigError([`memory.maxBytes: ${error.message}`]);
+    throw error;
+  }
+};
+
+/**
+ * Trace the step of a job; what the backends make of it is asked for apart.
+ *
+ * @throws ConfigError where a backend's plan cannot be kept within `memory.maxBytes`.
+ * @param plan where the exchange or the way of tokens follows from measurements, or from prices. Default: what such a
+ * job begins with, each tensor by itself; tokens straight to their experts, in one chunk.
+ * @param alone of a step that computes several parts of a batch, only the last: what is compiled, and bounds memory.
+ * Default: all parts in one graph, which tells what a step computes, but not what it holds.
+ */
+export const traceStep = (
+  prepared: Prepared,
+  {
+    plan,
+    step = prepared.totalSteps - 1,
+    alone = false,
+  }: { readonly plan?: ExchangePlan | undefined; readonly step?: number; readonly alone?: boolean } = {},
+): {
+  onCpu(): PreparedStep;
+  onWebGpu(facts: DeviceFacts): PreparedStep;
+  shaders(facts: DeviceFacts): readonly ListedShader[];
+} => {
+  const { job } = prepared;
+  const parts = buildParts(partsInputOf(prepared, plan), plan);
+  const state = stateSpecs(parts);
+  const inParts = parts.accumulate > 1;
+  const graph = tracedStep(parts, prepared, state, { step, lastPart: alone && inParts });
+  const stateInputs = flattenTree<TensorSpec>(state).leaves.length;
+  const donate = Array.from({ length: stateInputs }, (_, i) => i);
+  const kept = (prepare: (graph: Graph) => Graph, planOf: (ready: Graph) => MemoryPlan): Graph =>
+    inParts && !alone ? graph : withinBound(job, graph, (one) => planOf(prepare(one)).workspaceBytes);
+  const planned = (prepare: (graph: Graph) => Graph, planOf: (ready: Graph) => MemoryPlan): PreparedStep => {
+    const ready = prepare(kept(prepare, planOf));
+    const memory = planOf(ready);
+    return { graph: ready, plan: memory, settled: memory.settled, stateInputs };
+  };
+  const webGpu = (facts: DeviceFacts) =>
+    [(one: Graph) => prepareForWebGpu(one, facts), (ready: Graph) => planForWebGpu(ready, facts, donate)] as const;
+  return {
+    onCpu: () => planned(prepareForCpu, (ready) => planMemory(ready, { donate })),
+    onWebGpu: (facts) => planned(...webGpu(facts)),
+    shaders: (facts) => shadersOf(kept(...webGpu(facts)), facts, { donate }),
+  };
+};
+
+/** The same on the CPU, or on a device. */
+export const prepareStep = (
+  prepared: Prepared,
+  device: DeviceFacts | undefined,
+  options: Parameters<typeof traceStep>[1] = {},
+): PreparedStep => {
+  const step = traceStep(prepared, options);
+  return device === undefined ? step.onCpu() : step.onWebGpu(device);
+};
