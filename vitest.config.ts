@@ -61,8 +61,8 @@ const config: ViteUserConfig = defineConfig({
       NODE_COMPILE_CACHE:
         process.env["NODE_COMPILE_CACHE"] ?? join(import.meta.dirname, "node_modules/.cache/compiled"),
     },
-    // Software adapters compile shaders for minutes where their cache is cold, on one core per process.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // One worker more than cores, since tests of processes and links wait for one another most of their time.
+    maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: LongestFirst },
     // What a busy machine held up until there was nothing left to disturb has tested nothing (`disturbed` in
     // apps/trainer/test/cli.ts).

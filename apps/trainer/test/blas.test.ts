@@ -89,7 +89,9 @@ test.for([
   ],
 ] as const)("%s has the losses on a BLAS that it has without", { tags: "full" }, expectLossesWithout);
 
-test("blas: off has the bits of a machine without one, and a run on a BLAS those of the same run", async (context) => {
+test("blas: off has the bits of a machine without one, and a run on a BLAS those of the same run", {
+  tags: "full",
+}, async (context) => {
   needsBlas(context);
   const off = await losses(withoutBlas, "without");
   expect(await losses(onBlas, "off", ...set("blas=off"))).toEqual(off);

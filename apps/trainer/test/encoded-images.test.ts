@@ -127,7 +127,7 @@ describe("a folder of images that vanishes in the midst of a run", () => {
     expect([120, 121]).toContain(step);
   };
 
-  test("before an evaluation does so, too", () => beforeEvaluation({}));
+  test("before an evaluation does so, too", { tags: "full" }, () => beforeEvaluation({}));
 
   test("and where ranks compare their evaluations", { tags: "full" }, () =>
     beforeEvaluation({ checkpoint: { best: true } }),

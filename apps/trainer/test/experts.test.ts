@@ -120,7 +120,7 @@ describe("a GPT with experts", () => {
     expect((await skeinTrain(folder, "report", "nowhere")).stderr).toMatch(/nowhere holds no run/);
   });
 
-  test("has the same bits over TCP, and when it was stopped and resumed", async () => {
+  test("has the same bits over TCP, and when it was stopped and resumed", { tags: "full" }, async () => {
     await train("tcp", [dropless, ...mesh(4, 2), "transport=tcp"]);
     expect(savedBy("tcp")).toEqual(savedBy("mesh"));
     await train("halves", [dropless, ...mesh(4, 2)], "--steps", "5");

@@ -15,6 +15,7 @@ const filesWithKeys = (below: string): string[] =>
 
 test.runIf(process.platform === "linux")(
   "a host that is killed leaves no key behind, and each process has its own only",
+  { tags: "full" },
   async () => {
     const temporary = join(folder, "tmp");
     mkdirSync(temporary);

@@ -66,10 +66,10 @@ const expectBitsOfThreads = async (ranks: number, context: TestContext): Promise
   expectSame("run", ranks);
   expectSoundTrace(join(folder, "trace.json"), ranks);
 };
-test("4 ranks under mpirun end with the bits of threads", (context) => expectBitsOfThreads(4, context));
-test("2 ranks under mpirun end with the bits of threads", { tags: "full" }, (context) =>
-  expectBitsOfThreads(2, context),
+test("4 ranks under mpirun end with the bits of threads", { tags: "full" }, (context) =>
+  expectBitsOfThreads(4, context),
 );
+test("2 ranks under mpirun end with the bits of threads", (context) => expectBitsOfThreads(2, context));
 
 test("ranks that share out experts, and move them, end with the bits of threads, under mpirun too", {
   tags: "full",

@@ -22,7 +22,7 @@ const saved = (output: string, step: number, file: string): Buffer =>
 const planOf = (output: string, step: number): ExpertsPlan =>
   (JSON.parse(saved(output, step, "manifest.json").toString()) as { plan: { experts: ExpertsPlan } }).plan.experts;
 
-test("how tokens travel is planned, told, kept, and the same as if the job had said it", async () => {
+test("how tokens travel is planned, told, kept, and the same as if the job had said it", { tags: "full" }, async () => {
   // In two chunks ways differ by the order of sums, and with little room the dense one, which is no default of a plan,
   // is by far the fastest: so another way than the planned one would have other bits.
   const planned = await skeinTrain(

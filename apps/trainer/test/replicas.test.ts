@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readJob } from "../src/job/config.ts";
 import { Interruption } from "../src/controller/interruption.ts";
 import { runWithRestarts } from "../src/controller/run-with-restarts.ts";
@@ -21,38 +21,46 @@ const from = (path: string, value: unknown): { path: string[]; value: unknown; o
   origin: "test",
 });
 
-test.each(["wait-free", "dear"])(
-  "with overlap %s, a bit that flips on one rank stops the run at the next comparison, by name, and nothing of it is saved",
-  async (overlap) => {
-    const job = readJob(join(folder, "job.yaml"), [
-      from("compression", { kind: "identity" }),
-      from("overlap", overlap),
-      from("ranks", 3),
-      from("batch", 33),
-      from("evaluation.batch", 33),
-      from("checkpoint.everySteps", 4),
-      from("replicas.checkEverySteps", 6),
-      from("steps", 12),
-    ]);
-    const output = join(folder, overlap);
-    mkdirSync(output);
-    const notes: string[] = [];
-    const metrics = new MetricFiles(output, 0);
-    const run = runWithRestarts({
-      prepared: await prepare(job),
-      output,
-      runner: threadRunner(faultyRank({ kind: "flip-bit", rank: 2, step: 5, mark: join(folder, `${overlap}-fault`) })),
-      interruption: new Interruption(),
-      metrics,
-      progress: { update: () => undefined, note: (line: string) => void notes.push(line), close: () => undefined },
-    });
-    await expect(run).rejects.toMatchObject({
-      kind: "environment",
-      code: "replicas-differ",
-      message: expect.stringMatching(/step 6: params\.layers\.0\.bias is not on rank 2 what it is on ranks 0, 1;/),
-    });
-    metrics.close();
-    expect(notes.filter((line) => line.includes("restart"))).toEqual([]); // a faulty host would only do it again
-    expect(checkpointNames(output)).toEqual(["step-00000004"]);
-  },
-);
+describe.each([
+  ["wait-free", { tags: "full" }],
+  ["dear", {}],
+])("with overlap %s", (overlap, options) => {
+  test(
+    "a bit that flips on one rank stops the run at the next comparison, by name, and nothing of it is saved",
+    options,
+    async () => {
+      const job = readJob(join(folder, "job.yaml"), [
+        from("compression", { kind: "identity" }),
+        from("overlap", overlap),
+        from("ranks", 3),
+        from("batch", 33),
+        from("evaluation.batch", 33),
+        from("checkpoint.everySteps", 4),
+        from("replicas.checkEverySteps", 6),
+        from("steps", 12),
+      ]);
+      const output = join(folder, overlap);
+      mkdirSync(output);
+      const notes: string[] = [];
+      const metrics = new MetricFiles(output, 0);
+      const run = runWithRestarts({
+        prepared: await prepare(job),
+        output,
+        runner: threadRunner(
+          faultyRank({ kind: "flip-bit", rank: 2, step: 5, mark: join(folder, `${overlap}-fault`) }),
+        ),
+        interruption: new Interruption(),
+        metrics,
+        progress: { update: () => undefined, note: (line: string) => void notes.push(line), close: () => undefined },
+      });
+      await expect(run).rejects.toMatchObject({
+        kind: "environment",
+        code: "replicas-differ",
+        message: expect.stringMatching(/step 6: params\.layers\.0\.bias is not on rank 2 what it is on ranks 0, 1;/),
+      });
+      metrics.close();
+      expect(notes.filter((line) => line.includes("restart"))).toEqual([]); // a faulty host would only do it again
+      expect(checkpointNames(output)).toEqual(["step-00000004"]);
+    },
+  );
+});

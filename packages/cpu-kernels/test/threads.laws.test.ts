@@ -24,7 +24,7 @@ import {
   transpose,
   vjp,
 } from "@skein/tensor-core";
-import { conformanceCases, normalArray } from "@skein/testing";
+import { conformanceCases, examples, normalArray } from "@skein/testing";
 import { digestOf } from "@skein/tensor-core/backend";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -119,7 +119,7 @@ describe("parts have the bits of the whole", () => {
         ])
           await expectSameBits(withGradients(fn as (...inputs: Tensor[]) => Tensor), [x, gain, shift]);
       }),
-      { numRuns: 20 },
+      { numRuns: examples(8, 20) },
     );
   });
 });
@@ -150,7 +150,7 @@ describe.each([
           [a, both ? normalArray([batch, inner, columns], 2) : b],
         );
       }),
-      { numRuns: 25 },
+      { numRuns: examples(10, 25) },
     );
   });
 
@@ -169,7 +169,7 @@ describe.each([
           [normalArray([rows, inner], 1), normalArray([counts.length, inner, columns], 2)],
         );
       }),
-      { numRuns: 25 },
+      { numRuns: examples(10, 25) },
     );
   });
 
@@ -200,7 +200,7 @@ describe.each([
         );
       }),
       {
-        numRuns: 15,
+        numRuns: examples(6, 15),
         examples: [
           // By patches: three blocks of pixels, which end within an image.
           [{ ...manyPixels, stride: 1, padding: 1, dilation: 1 }],
@@ -229,7 +229,7 @@ describe.each([
           [q, k, v],
         );
       }),
-      { numRuns: 10 },
+      { numRuns: examples(4, 10) },
     );
   });
 });

@@ -96,7 +96,7 @@ export const drawn = ({
 export const holds = <T>(
   arbitrary: fc.Arbitrary<T>,
   check: (value: T) => void,
-  numRuns: number = examples(4, 20),
+  numRuns: number = examples(3, 20),
 ): void => {
   fc.assert(fc.property(arbitrary, check), { numRuns, seed: 1 });
 };
