@@ -88,7 +88,9 @@ const keysAt = (path: Path, root: unknown): string[] => {
     if (inner.def.options === undefined) return inner.def.shape ?? {};
     const kind = valueAt(value, ["kind"]);
     const names = ({ def }: Loose): unknown[] => def.values ?? Object.values(def.entries ?? {});
-    return inner.def.options.find((option) => names(option.def.shape!["kind"]!).includes(kind))?.def.shape ?? {};
+    const chosen = inner.def.options.find(({ def }) => def.shape && names(def.shape["kind"]!).includes(kind));
+    // Which other keys there are depends on the kind.
+    return chosen?.def.shape ?? { kind: inner };
   };
   let shape = shapeOf(jobSchema as unknown as Loose, root);
   for (const [depth, key] of path.entries()) {
@@ -103,6 +105,10 @@ const suggestion = (word: unknown, known: readonly string[]): string => {
   const meant = typeof word === "string" ? didYouMean(word, known) : undefined;
   return meant === undefined ? `use one of: ${known.join(", ")}` : `did you mean "${meant}"?`;
 };
+
+/** How an object is given, by the keys that it may have. */
+const withKeys = (known: readonly string[]): string =>
+  known.length === 0 ? "change it" : `give it with keys of its own: ${known.join(", ")}`;
 
 /** One line per fault of a zod issue: place, key, value, rule, cure. */
 const formatIssue = (issue: z.core.$ZodIssue, root: unknown, source: Source): string[] => {
@@ -122,12 +128,16 @@ const formatIssue = (issue: z.core.$ZodIssue, root: unknown, source: Source): st
         );
     case "invalid_union": {
       const options = (issue as { options?: readonly unknown[] }).options?.map(String) ?? [];
-      if (options.length === 0 && value !== undefined)
+      if (options.length === 0) {
+        const fitting = issue.errors.flatMap(alternatives).join(" or ");
         return [
           line(
-            `${name} is ${excerpt(value)}, but must be ${issue.errors.flatMap(alternatives).join(" or ")}; change it`,
+            value === undefined
+              ? `${name} is missing; give ${fitting}`
+              : `${name} is ${excerpt(value)}, but must be ${fitting}; change it`,
           ),
         ];
+      }
       return [
         line(
           value === undefined
@@ -145,7 +155,9 @@ const formatIssue = (issue: z.core.$ZodIssue, root: unknown, source: Source): st
         return [line(`${name === "" ? "the job" : name} is missing; give ${article(issue.expected)}`)];
       return [
         line(
-          `${name === "" ? "the job" : name} is ${excerpt(value)}, but must be ${article(issue.expected)}; change it`,
+          `${name === "" ? "the job" : name} is ${excerpt(value)}, but must be ${article(issue.expected)}; ${
+            issue.expected === "object" ? withKeys(keysAt(path, root)) : "change it"
+          }`,
         ),
       ];
     case "too_small":
