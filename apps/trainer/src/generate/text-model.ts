@@ -88,5 +88,11 @@ const ofRun = async (output: string, which: WhichCheckpoint | undefined): Promis
  * @param step of a run's checkpoint. Default: the newest.
  * @throws ConfigError, CheckpointError, PretrainedError, DataError.
  */
-export const openTextModel = (place: string, which?: WhichCheckpoint): Promise<TextModel> =>
-  existsSync(join(place, jobFile)) ? ofRun(place, which) : ofFolder(place);
+export const openTextModel = async (place: string, which?: WhichCheckpoint): Promise<TextModel> => {
+  if (existsSync(join(place, jobFile))) return ofRun(place, which);
+  if (!existsSync(join(place, "config.json")))
+    throw new ConfigError([
+      `${place} is neither a run (it has no ${jobFile}) nor a checkpoint in Hugging Face's layout (no config.json); name the output folder of a run, such as runs/text/1, or such a checkpoint`,
+    ]);
+  return ofFolder(place);
+};
