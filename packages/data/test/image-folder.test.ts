@@ -118,7 +118,7 @@ describe("images in folders by class", () => {
     expect(after.test.count).toBeGreaterThanOrEqual(before.test.count);
     expect(after.remarks).toEqual([
       `${after.train.count} images to learn from, ${after.test.count} to judge by, of 2 classes: cat, dog`,
-      expect.stringMatching(/^1 files are no images: .*notes\.txt$/),
+      expect.stringMatching(/^1 file is no image: .*notes\.txt$/),
     ]);
   });
 

@@ -89,7 +89,9 @@ const remarksOn = (
   ...(incomplete.length === 0
     ? []
     : [`${incomplete.length} samples without an image or a label were left out: ${someOf(incomplete)}`]),
-  ...(others.length === 0 ? [] : [`${others.length} files are no images: ${someOf(others)}`]),
+  ...(others.length === 0
+    ? []
+    : [`${others.length === 1 ? "1 file is no image" : `${others.length} files are no images`}: ${someOf(others)}`]),
 ];
 
 /** Images that were found, decoded by package `sharp` into shared memory; see `loadImageFolder`. */
