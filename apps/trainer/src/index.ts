@@ -35,7 +35,7 @@ export type {
   ScheduleFactory,
 } from "./modules/factories.ts";
 export type { StandardSchema } from "./modules/standard-schema.ts";
-export type { DataSet, Prediction, Task } from "./modules/task.ts";
+export { type DataSet, type OwnModel, type Prediction, type Task, taskOf } from "./modules/task.ts";
 export type {
   CheckpointEvent,
   EndEvent,

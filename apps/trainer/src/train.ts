@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import type { LabelledBatch, Model, Sums } from "@skein/models";
+import type { Model, Sums } from "@skein/models";
 import type { MapTree, NdArray, SkeinError, Tensor } from "@skein/tensor-core";
 import { buildData, seenBy } from "./building/build.ts";
 import { readCheckpoint } from "./checkpoint/checkpoint.ts";
@@ -33,7 +33,7 @@ export type TrainJob<Params = unknown, State = unknown> = JobInput & {
   /** Samples, or the name of a data set. */
   readonly data: DataSet | DataInput;
   /** A model, or the name of one. */
-  readonly model: Model<Params, State, LabelledBatch, Sums> | ModelInput;
+  readonly model: Model<Params, State, unknown, Sums, unknown> | ModelInput;
 };
 
 export interface TrainOptions {

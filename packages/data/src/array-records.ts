@@ -1,17 +1,27 @@
-import { bytesPerElement, elementCount, formatShape, type NdArray } from "@skein/tensor-core";
+import { bytesPerElement, elementCount, formatShape, NdArray } from "@skein/tensor-core";
+import { excerpt, leavesByPath } from "@skein/tensor-core/backend";
+import { batchTree, type NamedTree } from "./batch-tree.ts";
 import { DataError } from "./errors.ts";
 import { makeRecords, type Records } from "./records.ts";
 
 /**
- * Samples from arrays, one per field, whose first dimension counts the samples. Without a copy: what is written into an
- * array later is what batches hold.
+ * Samples from arrays whose first dimension counts the samples, each of any other dimensions and dtype: a tree with
+ * names at its root. What is below them are objects and lists; a field of the records has the path of its array, such
+ * as `query.tokens`. Without a copy: what is written into an array later is what batches hold.
  *
  * @throws DataError for arrays of different counts, and for none.
  * @example const train = arrayRecords({ inputs: NdArray.from(features, [1000, 4]), labels: NdArray.from(classes,
  * [1000], "i32") });
+ * @example const pairs = arrayRecords({ query: { tokens, lengths }, document: pixels });
  */
-export const arrayRecords = (arrays: { readonly [field: string]: NdArray }): Records => {
-  const [first, ...others] = Object.entries(arrays);
+export const arrayRecords = (arrays: NamedTree<NdArray>): Records => {
+  const entries = [...leavesByPath<unknown>(arrays)];
+  for (const [path, array] of entries)
+    if (!(array instanceof NdArray))
+      throw new DataError(
+        `field "${path}" is ${excerpt(array)}, but must be an NdArray; make one, such as NdArray.from(numbers, shape, "f32")`,
+      );
+  const [first, ...others] = entries as [string, NdArray][];
   if (first === undefined)
     throw new DataError("arrayRecords was given no arrays; give one for each field, such as inputs and labels");
   for (const [name, { shape }] of [first, ...others]) {
@@ -20,14 +30,13 @@ export const arrayRecords = (arrays: { readonly [field: string]: NdArray }): Rec
         `field "${name}" is ${formatShape(shape)}, field "${first[0]}" ${formatShape(first[1].shape)}; the first dimension counts the samples and must be the same in all`,
       );
   }
-  return makeRecords(
-    first[1].shape[0]!,
-    Object.fromEntries(
-      Object.entries(arrays).map(([name, array]) => {
-        const shape = array.shape.slice(1);
-        const strideBytes = elementCount(shape) * bytesPerElement[array.dtype];
-        return [name, { bytes: array.bytes(), offsetBytes: 0, strideBytes, dtype: array.dtype, shape }];
-      }),
-    ),
+  const fields = Object.fromEntries(
+    [first, ...others].map(([name, array]) => {
+      const shape = array.shape.slice(1);
+      const strideBytes = elementCount(shape) * bytesPerElement[array.dtype];
+      return [name, { bytes: array.bytes(), offsetBytes: 0, strideBytes, dtype: array.dtype, shape }];
+    }),
   );
+  batchTree(fields); // paths of one tree
+  return makeRecords(first[1].shape[0]!, fields);
 };

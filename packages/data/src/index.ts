@@ -1,4 +1,5 @@
 export { arrayRecords } from "./array-records.ts";
+export { batchTree, type Leaves, type NamedTree } from "./batch-tree.ts";
 export {
   type BatchIndices,
   type EvaluationBatch,

@@ -18,7 +18,8 @@ export interface Field {
  */
 export interface Records {
   readonly count: number;
-  readonly fields: { readonly [name: string]: Field };
+  /** By path in the tree that a sample is, see `batchTree`; most samples have names alone, such as `inputs`. */
+  readonly fields: { readonly [path: string]: Field };
 }
 
 /** How many samples, and the specs of each: all that tells where in a batch a field lies. */
@@ -27,8 +28,8 @@ export interface SampleSpecs {
   readonly fields: { readonly [name: string]: TensorSpec };
 }
 
-/** Arrays of one batch, `[batch, ...sample shape]` each. */
-export type Batch = { readonly [name: string]: NdArray };
+/** Arrays of one batch by the paths of their fields, `[batch, ...sample shape]`; `batchTree` makes a tree of them. */
+export type Batch = { readonly [path: string]: NdArray };
 
 /** Bytes of one sample of a field. */
 export const sampleBytes = (field: TensorSpec): number => elementCount(field.shape) * bytesPerElement[field.dtype];

@@ -33,6 +33,7 @@ export { llama, type LlamaBlockParams, type LlamaOptions, type LlamaParams } fro
 export { type Metrics, metricsOf, type Ratio, rowMask, type Sums } from "./metrics.ts";
 export { mlp, type MlpOptions, type MlpParams } from "./mlp.ts";
 export {
+  type InputsOf,
   type LabelledBatch,
   labelledModel,
   type LossOptions,
@@ -53,6 +54,7 @@ export {
 export type { KeyValues, Past } from "./past.ts";
 export type { Projection } from "./projection.ts";
 export type { Recompute } from "./recompute.ts";
+export { inputsOf, type RowLosses, rowLossModel } from "./row-loss-model.ts";
 export { resnet, type ResNetOptions, type ResNetParams, type ResNetState } from "./resnet.ts";
 export { type ChannelStatistics, normalised } from "./normalised.ts";
 export { resnet18, type ResNet18Options, type ResNet18Params, type ResNet18State } from "./resnet18.ts";

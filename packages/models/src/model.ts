@@ -27,21 +27,40 @@ export interface LabelledBatch {
   readonly mask?: Tensor;
 }
 
+/** What of a batch a model is applied to: its field `inputs` where there is one, and else all of it. */
+export type InputsOf<Batch> = Batch extends { readonly inputs: infer Inputs } ? Inputs : Batch;
+
 /**
  * A model: plain traced functions. What training moves is `params`; what the model itself moves, such as the running
- * statistics of batch normalisation, is `state`, an empty tree for most models. It enters and leaves every call.
+ * statistics of batch normalisation, is `state`, an empty tree for most models. It enters and leaves every call. A
+ * batch is any tree of tensors that have the sample as their first dimension, with names at its root, `mask` among them
+ * where rows only fill it up; `LabelledBatch` is the one that models of this package take.
  *
  * @example const [loss, modelState, gradients] = valueAndGradWithAux(model.loss)(params, modelState, batch, { train:
  * true, key });
  */
-export interface Model<Params = unknown, State = unknown, Batch = LabelledBatch, Judged extends Sums = Metrics> {
+export interface Model<
+  Params = unknown,
+  State = unknown,
+  Batch = LabelledBatch,
+  Judged extends Sums = Metrics,
+  Outputs = Tensor,
+> {
   /** First parameters and state from a key, u32[2]. */
   init(key: Tensor): { readonly params: Params; readonly state: State };
-  /** Logits f32 [..., classes] of the inputs, and the new state. */
-  apply(params: Params, state: State, inputs: Tensor, context: RunContext): readonly [logits: Tensor, state: State];
   /**
-   * Mean cross-entropy in nats, f32 scalar, and the new state. Where ranks share a sample out, that of the rank's part:
-   * the mean over ranks is the loss.
+   * What the model makes of the inputs, such as logits f32 [..., classes], or a tree of tensors, and the new state.
+   * It does not look at what is to be predicted: figures and exports take it as the forward pass.
+   */
+  apply(
+    params: Params,
+    state: State,
+    inputs: InputsOf<Batch>,
+    context: RunContext,
+  ): readonly [outputs: Outputs, state: State];
+  /**
+   * Mean loss, f32 scalar, such as cross-entropy in nats, and the new state. Where ranks share a sample out, that of the
+   * rank's part: the mean over ranks is the loss.
    */
   loss(params: Params, state: State, batch: Batch, context: RunContext): readonly [loss: Tensor, state: State];
   /** Sums over the rows that count, to be added up over batches and ranks. */

@@ -47,7 +47,7 @@ import { checkedData } from "../modules/checked-data.ts";
 import { checkedModel } from "../modules/checked-model.ts";
 import { makeOwn, moduleName } from "../modules/load-module.ts";
 import { withOwnMetrics } from "../modules/own-metrics.ts";
-import type { DataSet, Task } from "../modules/task.ts";
+import { type AnyModel, type DataSet, isLabelled, layoutOf, type Task } from "../modules/task.ts";
 import { sidesOf } from "../job/image-sides.ts";
 import type { DataJob, Job, ModelJob, OptimizerJob, PrecisionJob } from "../job/job.ts";
 import { type ExpertsPlan, settledExperts } from "../planning/experts-plan.ts";
@@ -166,15 +166,21 @@ export const buildData = async (job: DataJob): Promise<DataSet> => {
 };
 
 /** What samples a model of ours takes, and what it learns from them. */
-const requireTask = ({ kind }: OwnModelJob, { inputs, predicts, classes }: Task): number => {
+const requireTask = ({ kind }: OwnModelJob, task: Task): number => {
+  const { predicts, classes } = task;
   const images = kind === "cnn" || kind === "resnet18";
   const fault = (rule: string): never => {
     throw new ConfigError([
       `model.kind: a ${kind} ${rule}; use another model, such as {kind: module} for one of yours`,
     ]);
   };
-  const { dtype, shape } = inputs;
-  if (predicts === "values") fault("gives a score to each of some classes, but the labels of this data are values");
+  if (!isLabelled(task))
+    fault(`takes samples of inputs and labels, a tensor each, but these are ${layoutOf({ fields: task.leaves })}`);
+  const { dtype, shape } = task.inputs;
+  if (predicts === "values" || predicts === "own")
+    fault(
+      `gives a score to each of some classes, but the ${predicts === "own" ? "data says predicts: own" : "labels of this data are values"}`,
+    );
   if (kind === "gpt" && (predicts === "classes" || shape.length !== 1))
     fault(
       `predicts the next token at each position of a text, but the inputs are ${dtype}[${shape.join(", ")}] with ${predicts}`,
@@ -240,12 +246,9 @@ export const buildOwnModel = (
  *
  * @throws ConfigError where these have other channels.
  */
-export const seenBy = <Own extends Model>(
-  model: Own,
-  data: DataJob,
-  { inputs: { shape } }: Pick<Task, "inputs">,
-): Own => {
+export const seenBy = <Own extends AnyModel>(model: Own, data: DataJob, task: Pick<Task, "inputs">): Own => {
   if (!("normalise" in data) || data.normalise === undefined) return model;
+  const { shape } = task.inputs;
   const channels = shape.at(-1);
   for (const name of ["mean", "std"] as const) {
     const { length } = data.normalise[name];
@@ -254,7 +257,7 @@ export const seenBy = <Own extends Model>(
         `data.normalise.${name}: ${length} numbers do not fit inputs [${shape.join(", ")}], which have ${channels ?? "no"} channels; give one for each, or one for all`,
       ]);
   }
-  return normalised(model, data.normalise);
+  return normalised(model as Model, data.normalise) as AnyModel as Own; // the data is ours: images with labels
 };
 
 /**
@@ -264,8 +267,8 @@ export const seenBy = <Own extends Model>(
 export const buildModel = async (
   job: ModelInput & Pick<Job, "model" | "data" | "metrics">,
   task: Task,
-  { given, experts }: { readonly given?: Model | undefined; readonly experts?: ExpertsPlan | undefined } = {},
-): Promise<Model> =>
+  { given, experts }: { readonly given?: AnyModel | undefined; readonly experts?: ExpertsPlan | undefined } = {},
+): Promise<AnyModel> =>
   // what a program gave was traced with the job's metrics
   job.model.kind === "program"
     ? (given ?? ofAProgram("model"))
@@ -275,7 +278,7 @@ const bareModel = async (
   { model: job, ...others }: ModelInput & Pick<Job, "model">,
   task: Task,
   experts: ExpertsPlan | undefined,
-): Promise<Model> => {
+): Promise<AnyModel> => {
   if (job.kind === "program") return ofAProgram("model");
   if (job.kind === "pretrained") return pretrainedModel(job, task, others.memory);
   if (job.kind === "module") {

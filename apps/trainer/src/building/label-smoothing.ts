@@ -1,12 +1,11 @@
-import type { LabelledBatch, Model } from "@skein/models";
 import { randomKey, type Tensor, trace } from "@skein/tensor-core";
 import { ConfigError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
 import { meshOf, samplesAtOnce } from "../step/mesh.ts";
-import { batchSpecs, type DataSet } from "../modules/task.ts";
+import { batchSpecs, type DataSet, type AnyModel, type BatchTree } from "../modules/task.ts";
 
 /** The model of a job, in whose loss labels are smoothed as the job says. */
-export const withSmoothing = (model: Model, { labelSmoothing }: Pick<Job, "labelSmoothing">): Model =>
+export const withSmoothing = (model: AnyModel, { labelSmoothing }: Pick<Job, "labelSmoothing">): AnyModel =>
   labelSmoothing === undefined
     ? model
     : {
@@ -20,12 +19,12 @@ export const withSmoothing = (model: Model, { labelSmoothing }: Pick<Job, "label
  *
  * @throws ConfigError where both are the same; what the model's functions throw.
  */
-export const requireSmoothing = (model: Model, { train }: Pick<DataSet, "train">, job: Job): void => {
+export const requireSmoothing = (model: AnyModel, { train }: Pick<DataSet, "train">, job: Job): void => {
   if (job.labelSmoothing === undefined) return;
-  const graphOf = (own: Model): string =>
+  const graphOf = (own: AnyModel): string =>
     JSON.stringify(
       trace(
-        (key: Tensor, batch: LabelledBatch) => {
+        (key: Tensor, batch: BatchTree) => {
           const { params, state } = own.init(key);
           return own.loss(params, state, batch, { train: true, key })[0];
         },

@@ -10,7 +10,6 @@ import {
   trace,
 } from "@skein/tensor-core";
 import { formatSpec, sameSpec } from "@skein/tensor-core/backend";
-import type { Model } from "@skein/models";
 import { buildData, buildModel, buildOwnModel } from "./build.ts";
 import { type Checkpoint, rankFile, requireSameTensors, sharedFile, specsText } from "../checkpoint/checkpoint.ts";
 import { sha256 } from "../checkpoint/checkpoint-part.ts";
@@ -28,7 +27,7 @@ import { withoutModulePlaces } from "../modules/module-keys.ts";
 import { dataDigest } from "../modules/data-digest.ts";
 import { loadOwnParts, type OwnParts } from "../modules/own-parts.ts";
 import { withHeadFor } from "../pretrained/pretrained-model.ts";
-import { type DataSet, taskOf } from "../modules/task.ts";
+import { type AnyModel, type DataSet, isLabelled, layoutOf, taskOf } from "../modules/task.ts";
 import { modelOf, type TracedModel, traceModel } from "../modules/traced-model.ts";
 import {
   buildParts,
@@ -46,7 +45,7 @@ import {
 export interface Prepared {
   readonly job: Job;
   readonly data: DataSet;
-  readonly model: Model;
+  readonly model: AnyModel;
   /** The model, where a program gave it: the threads of ranks take it from here. */
   readonly traced: TracedModel | undefined;
   readonly stepsPerEpoch: number;
@@ -295,6 +294,10 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
   if (totalSteps > mostSteps)
     throw new ConfigError([
       `epochs: ${job.epochs} of ${perEpoch} steps are ${totalSteps} steps, at most ${mostSteps} can be counted; lower it`,
+    ]);
+  if (job.evaluation.samples !== undefined && (data.predicts === "own" || !isLabelled(taskOf(data))))
+    throw new ConfigError([
+      `evaluation.samples: what a model makes of samples is shown beside their labels, but these are ${layoutOf(data.train)}${data.predicts === "own" ? ", with predicts: own" : ""}; leave it out`,
     ]);
   const model = await buildModel(job, taskOf(data), { given: given.model && modelOf(given.model) });
   // what is wrong with it is told once and at once, not by every rank

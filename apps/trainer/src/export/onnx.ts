@@ -1,8 +1,12 @@
+import { batchTree, type Leaves } from "@skein/data";
+import { inputsOf } from "@skein/models";
 import { exportOnnx } from "@skein/onnx";
-import type { NdArray, Tensor } from "@skein/tensor-core";
+import { flattenTree, full, leafPaths, type NdArray, Tensor, type TensorSpec, trace } from "@skein/tensor-core";
+import { eliminateDeadCode, leavesByPath } from "@skein/tensor-core/backend";
 import { ConfigError } from "../errors.ts";
 import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
 import { requireReplaceable } from "../run/places.ts";
+import { type AnyModel, batchSpecs } from "../modules/task.ts";
 import type { SavedRun } from "../checkpoint/saved-run.ts";
 
 interface Weights {
@@ -11,11 +15,44 @@ interface Weights {
 }
 
 /** Names of the result, by what is predicted. */
-const resultNames = { classes: "logits", bytes: "logits", tokens: "logits", values: "values" } as const;
+const resultNames = { classes: "logits", bytes: "logits", tokens: "logits", values: "values", own: "outputs" } as const;
+
+type Applied = (weights: Weights, leaves: Leaves<Tensor>) => unknown;
+
+/** The forward pass of a model, of the leaves of a batch. */
+const forwardPass =
+  (model: AnyModel): Applied =>
+  ({ params, state }, leaves) =>
+    model.apply(params, state, inputsOf(batchTree(leaves)), { train: false })[0];
+
+/** Paths of the leaves that a forward pass looks at, labels hardly being among them. */
+const usedLeaves = (applied: Applied, weights: Weights, fields: Leaves<TensorSpec>): string[] => {
+  const one = Object.fromEntries(leavesByPath<TensorSpec>(batchSpecs({ fields }, 1)));
+  const traced = trace((own: Weights, leaves: Leaves<Tensor>) => flattenTree<Tensor>(applied(own, leaves)).leaves, [
+    weights,
+    one,
+  ] as never);
+  const { nodes, inputs, outputs } = eliminateDeadCode(traced.graph);
+  const used = new Set([...nodes.flatMap((node) => node.inputs), ...outputs].map(({ node }) => node));
+  const paths = leafPaths(one);
+  return paths.filter((_, i) => used.has(inputs[inputs.length - paths.length + i]!));
+};
+
+/** Results by name: of a tree by their paths, which are told apart from the names of inputs. */
+const namedResults = (outputs: unknown, alone: string, inputs: readonly string[]): Record<string, Tensor> =>
+  outputs instanceof Tensor
+    ? { [alone]: outputs }
+    : Object.fromEntries(
+        [...leavesByPath<Tensor>(outputs)].map(([path, leaf]) => [
+          inputs.includes(path) ? `outputs.${path}` : path,
+          leaf,
+        ]),
+      );
 
 /**
- * Write what a run has trained as an ONNX model of its forward pass: an input `inputs` like those of its samples, a
- * result `logits` (or `values`), batches of any size.
+ * Write what a run has trained as an ONNX model of its forward pass: an input for each field of its samples that this
+ * looks at, under the path of the field, such as `inputs`; a result `logits` (or `values`, or `outputs`), or one for
+ * each leaf of the tree that the model gives; batches of any size.
  *
  * @returns the names of the files.
  * @throws OnnxError for a model with operators that ONNX does not have; ConfigError where the file cannot be written.
@@ -28,13 +65,24 @@ export const exportOnnxModel = async (
   if (dtype !== "f32") throw new ConfigError([`--dtype ${dtype}: --format onnx writes f32 weights; leave it out`]);
   requireReplaceable(output, "--output");
   const { model, data } = prepared;
-  const { dtype: inputType, shape } = data.train.fields["inputs"]!;
+  const applied = forwardPass(model);
+  const { fields } = data.train;
+  const used = usedLeaves(applied, { params, state }, fields);
+  if (used.length === 0)
+    throw new ConfigError([
+      `--format onnx: the model's outputs do not depend on its inputs, ${Object.keys(fields).join(", ")}; give it an apply() that looks at them`,
+    ]);
   const bytes = exportOnnx<Weights>({
-    fn: (weights, { inputs }) => ({
-      [resultNames[data.predicts]]: model.apply(weights.params, weights.state, inputs as Tensor, { train: false })[0],
-    }),
+    fn: (weights, inputs) => {
+      const size = inputs[used[0]!]!.shape[0]!;
+      // what is not looked at is given all the same: a model may take it apart before
+      const leaves = Object.entries(fields).map(
+        ([path, { dtype: own, shape }]) => [path, inputs[path] ?? full([size, ...shape], 0, own)] as const,
+      );
+      return namedResults(applied(weights, Object.fromEntries(leaves)), resultNames[data.predicts], used);
+    },
     weights: { params, state } as { readonly params: NdArray; readonly state: NdArray },
-    inputs: { inputs: { dtype: inputType, shape } },
+    inputs: Object.fromEntries(used.map((path) => [path, { dtype: fields[path]!.dtype, shape: fields[path]!.shape }])),
     batch: "dynamic",
     name: job.name,
     metadata: { step: String(step), predicts: data.predicts, model: job.model.kind },

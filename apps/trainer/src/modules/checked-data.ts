@@ -1,35 +1,65 @@
-import { type Augmentation, type Records, shareRecords } from "@skein/data";
-import { excerpt } from "@skein/tensor-core/backend";
-import { ModuleError } from "../errors.ts";
-import type { DataSet } from "./task.ts";
+import { type Augmentation, batchTree, makeRecords, type Records, shareRecords } from "@skein/data";
+import { type DType, dtypes } from "@skein/tensor-core";
+import { excerpt, formatSpec } from "@skein/tensor-core/backend";
+import { describeError, ModuleError } from "../errors.ts";
+import { type DataSet, layoutOf } from "./task.ts";
 
 const predictions: readonly unknown[] = [
   "classes",
   "bytes",
   "tokens",
   "values",
+  "own",
 ] satisfies readonly DataSet["predicts"][];
 
-const requireRecords = (records: unknown, what: string): Records => {
+/** One field of samples that somebody else has laid out. */
+const requireField = (field: Partial<Records["fields"][string]> | null, path: string, what: string): void => {
+  const { bytes, offsetBytes, strideBytes, dtype, shape } = field ?? {};
+  const isShape = Array.isArray(shape) && shape.every((size) => Number.isInteger(size) && size >= 0);
+  const isPlace = [offsetBytes, strideBytes].every((number) => Number.isInteger(number) && number! >= 0);
+  if (!(bytes instanceof Uint8Array) || !dtypes.includes(dtype as DType) || !isShape || !isPlace)
+    throw new ModuleError(
+      `${what}: its field ${path} is ${excerpt(field)}, but must be { bytes, offsetBytes, strideBytes, dtype, shape }; make records with arrayRecords() of @skein/data`,
+    );
+};
+
+const requireRecords = (records: unknown, predicts: DataSet["predicts"], what: string): Records => {
   const { count, fields } = (records ?? {}) as Partial<Records>;
   if (!Number.isInteger(count) || typeof fields !== "object" || fields === null)
     throw new ModuleError(
-      `${what} is ${excerpt(records)}, but must be records; make them with arrayRecords({ inputs, labels }) of @skein/data`,
+      `${what} is ${excerpt(records)}, but must be records; make them with arrayRecords({ inputs, labels }) of @skein/data, or of another tree of arrays`,
     );
-  const missing = ["inputs", "labels"].filter((name) => fields[name] === undefined);
+  for (const [path, field] of Object.entries(fields)) requireField(field, path, what);
+  const missing = predicts === "own" ? [] : ["inputs", "labels"].filter((name) => fields[name] === undefined);
   if (missing.length > 0)
     throw new ModuleError(
-      `${what} has the fields ${Object.keys(fields).join(", ")}, but no ${missing.join(" and ")}; name the fields inputs and labels`,
+      `${what} has the fields ${Object.keys(fields).join(", ")}, but no ${missing.join(" and ")}; name the fields inputs and labels, or, where your model has a loss of its own, say predicts: "own"`,
+    );
+  if (Object.keys(fields).some((path) => path === "mask" || path.startsWith("mask.")))
+    throw new ModuleError(
+      `${what} has a field mask, the name of what tells a model which rows of an evaluation count; use another name`,
     );
   if (count === 0) throw new ModuleError(`${what} has 0 samples; give at least one`);
-  return records as Records;
+  try {
+    batchTree(fields);
+    return makeRecords(count!, fields);
+  } catch (error) {
+    throw new ModuleError(`${what}: ${describeError(error).message}`, { cause: error });
+  }
 };
 
-const layoutOf = ({ fields }: Records): string =>
-  Object.entries(fields)
-    .map(([name, { dtype, shape }]) => `${name} ${dtype}[${shape.join(", ")}]`)
-    .sort()
-    .join(", ");
+/** Both parts must be of one tree. @throws ModuleError that names the first path at which they are not. */
+const requireAlike = (train: Records, test: Records, what: string): void => {
+  for (const path of new Set([...Object.keys(train.fields), ...Object.keys(test.fields)])) {
+    const [learned, judged] = [train.fields[path], test.fields[path]].map((field) =>
+      field === undefined ? "nothing" : formatSpec(field),
+    );
+    if (learned !== judged)
+      throw new ModuleError(
+        `${what}: at ${path} a sample of train has ${learned}, one of test ${judged}; both must have the same fields (those of train are ${layoutOf(train)})`,
+      );
+  }
+};
 
 /** How somebody else's images change from epoch to epoch. @throws ModuleError for what changes none. */
 const requireAugmentation = (augmentation: unknown, { fields }: Records, what: string): Augmentation => {
@@ -38,11 +68,12 @@ const requireAugmentation = (augmentation: unknown, { fields }: Records, what: s
     throw new ModuleError(
       `${what}: augmentation is ${excerpt(augmentation)}, but must be { cropPadding, flip }: pixels that images may be moved by, from 0, and whether they are mirrored`,
     );
-  const { dtype, shape } = fields["inputs"]!;
-  if (dtype !== "u8" || shape.length !== 3)
+  const { inputs } = fields;
+  if (inputs?.dtype !== "u8" || inputs.shape.length !== 3)
     throw new ModuleError(
-      `${what}: augmentation changes images of bytes [height, width, channels], but the inputs are ${dtype}[${shape.join(", ")}]; leave it out`,
+      `${what}: augmentation changes images of bytes [height, width, channels], but the inputs are ${inputs === undefined ? "not there" : formatSpec(inputs)}; leave it out`,
     );
+  const { shape } = inputs;
   const least = Math.min(shape[0]!, shape[1]!);
   if (cropPadding! >= least)
     throw new ModuleError(
@@ -61,19 +92,18 @@ export const checkedData = (data: unknown, what: string): DataSet<Records> => {
   const { train, test, predicts, classes, augmentation, remarks } = (data ?? {}) as Partial<DataSet>;
   if (!predictions.includes(predicts))
     throw new ModuleError(
-      `${what}: predicts is ${excerpt(predicts)}, but must be one of ${predictions.join(", ")}; it says what a label is`,
+      `${what}: predicts is ${excerpt(predicts)}, but must be one of ${predictions.join(", ")}; it says what a label is (own: there is none, or the model's loss alone knows)`,
     );
-  if (predicts === "values" ? classes !== undefined : !Number.isInteger(classes) || classes! < 1)
+  const hasNone = predicts === "values" || predicts === "own";
+  if (hasNone ? classes !== undefined : !Number.isInteger(classes) || classes! < 1)
     throw new ModuleError(
-      predicts === "values"
-        ? `${what}: classes is ${excerpt(classes)}, but values have none; leave it out`
+      hasNone
+        ? `${what}: classes is ${excerpt(classes)}, but with predicts: ${predicts} there are none; leave it out`
         : `${what}: classes is ${excerpt(classes)}, but must be how many ${predicts} there are to choose from; give a whole number`,
     );
-  const [learned, heldOut] = [requireRecords(train, `${what}: train`), requireRecords(test, `${what}: test`)];
-  if (layoutOf(learned) !== layoutOf(heldOut))
-    throw new ModuleError(
-      `${what}: samples of train are ${layoutOf(learned)}, those of test ${layoutOf(heldOut)}; both must have the same fields`,
-    );
+  const learned = requireRecords(train, predicts!, `${what}: train`);
+  const heldOut = requireRecords(test, predicts!, `${what}: test`);
+  requireAlike(learned, heldOut, what);
   if (remarks !== undefined && !(Array.isArray(remarks) && remarks.every((line) => typeof line === "string")))
     throw new ModuleError(`${what}: remarks is ${excerpt(remarks)}, but must be a list of lines; change it`);
   return {

@@ -1,10 +1,12 @@
-import type { LabelledBatch, Metrics, Model, Ratio, RunContext } from "@skein/models";
+import type { Metrics, Ratio, RunContext } from "@skein/models";
 import { type Shard, type Sharding, Tensor } from "@skein/tensor-core";
 import { excerpt, formatSpec } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 import { takenNames } from "../rank/evaluation-figures.ts";
-import type { Prediction } from "./task.ts";
+import { requireTensors } from "./checked-tree.ts";
+import type { Prediction, AnyModel, BatchTree } from "./task.ts";
 import { callOwn } from "./user-error.ts";
+import { withBatch } from "./watched-batch.ts";
 
 /** What is wrong with a result, told with what it must be. */
 export const refuse = (what: string, value: unknown, rule: string): never => {
@@ -91,13 +93,13 @@ export const requireRatios = (
  * @param what names the model in errors. @param folder that its files lie in.
  * @throws ModuleError for what is no model.
  */
-export const checkedModel = (model: unknown, predicts: Prediction, what: string, folder: string): Model => {
+export const checkedModel = (model: unknown, predicts: Prediction, what: string, folder: string): AnyModel => {
   const rule = "a model: an object with init, loss and evaluate, such as labelledModel() of @skein/models makes";
   if (!isObject(model)) return refuse(what, model, rule);
   for (const name of ["init", "loss", "evaluate"])
     if (typeof model[name] !== "function")
       throw new ModuleError(`${what}: its ${name} is ${excerpt(model[name])}, but must be a function; give ${rule}`);
-  const own = model as unknown as Model;
+  const own = model as unknown as AnyModel;
   const metrics = own.metrics;
   const inside = <T>(name: string, fn: () => T): T => callOwn(`${what}: ${name}`, folder, fn);
   return {
@@ -105,19 +107,35 @@ export const checkedModel = (model: unknown, predicts: Prediction, what: string,
       const made: unknown = inside("init", () => own.init(key));
       if (!isObject(made) || made["params"] === undefined || made["state"] === undefined)
         return refuse(`${what}: init`, made, "{ params, state }; state is {} where the model itself moves nothing");
-      return made as ReturnType<Model["init"]>;
+      return made as ReturnType<AnyModel["init"]>;
     },
-    apply: (params, state, inputs, context) => inside("apply", () => own.apply(params, state, inputs, context)),
-    loss: (params: unknown, state: unknown, batch: LabelledBatch, context: RunContext) => {
-      const given: unknown = inside("loss", () => own.loss(params, state, batch, context));
-      return requirePair(
-        given,
-        `${what}: loss`,
-        "[loss, state]: a scalar tensor, and the state that it was given or a new one",
+    apply: (params, state, inputs, context) => {
+      if (typeof own.apply !== "function")
+        throw new ModuleError(
+          `${what}: its apply is ${excerpt(own.apply)}, but what looks at the model's outputs needs its forward pass; give it apply(params, state, inputs, { train }), a function that gives [outputs, state]`,
+        );
+      const given: unknown = inside("apply", () => own.apply(params, state, inputs, context));
+      if (!Array.isArray(given) || given.length !== 2)
+        return refuse(`${what}: apply`, given, "[outputs, state]: a tensor or a tree of tensors, and the state");
+      requireTensors(given[0], `${what}: apply`);
+      return given as unknown as ReturnType<AnyModel["apply"]>;
+    },
+    loss: (params: unknown, state: unknown, batch: BatchTree, context: RunContext) => {
+      const given: unknown = inside("loss", () =>
+        withBatch(batch, (watched) => own.loss(params, state, watched, context)),
       );
+      const rule = "[loss, state]: an f32 scalar tensor, and the state that it was given or a new one";
+      const pair = requirePair(given, `${what}: loss`, rule);
+      if (pair[0].rank > 0 || pair[0].dtype !== "f32")
+        throw new ModuleError(
+          `${what}: loss gave as loss ${formatSpec(pair[0])}, but must give ${rule}; take the mean over the rows of the batch`,
+        );
+      return pair;
     },
-    evaluate: (params, state, batch) => {
-      const given: unknown = inside("evaluate", () => own.evaluate(params, state, batch));
+    evaluate: (params, state, batch: BatchTree) => {
+      const given: unknown = inside("evaluate", () =>
+        withBatch(batch, (watched) => own.evaluate(params, state, watched)),
+      );
       const sums = requireSums(given, predicts === "classes" ? ["correct", ...always] : always, `${what}: evaluate`);
       requireRatios(metrics, Object.keys(sums), `${what}: its metrics`);
       return sums as unknown as Metrics;

@@ -25,6 +25,10 @@ describe("data of a user's", () => {
   const images = { inputs: NdArray.from(Array(16).fill(1), [1, 4, 4, 1], "u8"), labels: NdArray.from([0], [1], "i32") };
   const pictures = { ...good, train: arrayRecords(images), test: arrayRecords(images) };
 
+  const words = NdArray.zeros("i32", [2, 4]);
+  const tree = { query: { words }, pages: [NdArray.zeros("f32", [2])] };
+  const own = { train: arrayRecords(tree), test: arrayRecords(tree), predicts: "own" };
+
   test("keeps what it says of itself and of its images, and how these change is part of what the samples are", () => {
     const augmentation = { cropPadding: 1, flip: true };
     expect(checkedData({ ...pictures, augmentation, remarks: ["of 1998"] }, "data")).toMatchObject({
@@ -53,14 +57,14 @@ describe("data of a user's", () => {
     ],
     [
       { ...good, predicts: "digits" },
-      /^data: predicts is "digits", but must be one of classes, bytes, tokens, values; /,
+      /^data: predicts is "digits", but must be one of classes, bytes, tokens, values, own; /,
     ],
     [
       { ...good, classes: undefined },
       /^data: classes is nothing, but must be how many classes there are to choose from/,
     ],
     [{ ...good, classes: 2.5 }, /^data: classes is 2\.5, but must be/],
-    [{ ...good, predicts: "values" }, /^data: classes is 2, but values have none; leave it out/],
+    [{ ...good, predicts: "values" }, /^data: classes is 2, but with predicts: values there are none; leave it out/],
     [{ ...good, train: [1, 2] }, /^data: train is \[1,2\], but must be records; make them with arrayRecords/],
     [
       { ...good, test: arrayRecords({ inputs: arrays(2).inputs }) },
@@ -69,8 +73,28 @@ describe("data of a user's", () => {
     [{ ...good, test: arrayRecords(arrays(0)) }, /^data: test has 0 samples; give at least one/],
     [
       { ...good, test: arrayRecords(arrays(2, 3)) },
-      /samples of train are inputs f32\[2\], labels i32\[\], those of test inputs f32\[3\]/,
+      /^data: at inputs a sample of train has f32\[2\], one of test f32\[3\]; both must have the same fields \(those of train/,
     ],
+    [
+      { ...own, test: arrayRecords({ query: { words: NdArray.zeros("i32", [2, 5]) }, pages: tree.pages }) },
+      /^data: at query\.words a sample of train has i32\[4\], one of test i32\[5\]; /,
+    ],
+    [
+      { ...own, test: arrayRecords({ query: { words } }) },
+      /^data: at pages\.0 a sample of train has f32\[\], one of test nothing; /,
+    ],
+    [{ ...own, predicts: "values" }, /^data: train has the fields .*, but no inputs and labels; .* predicts: "own"$/],
+    [{ ...own, classes: 3 }, /^data: classes is 3, but with predicts: own there are none/],
+    [{ ...own, train: arrayRecords({ mask: words }) }, /^data: train has a field mask, the name of what tells a model/],
+    [
+      { ...own, train: { count: 2, fields: { query: { words: 7 } } } },
+      /^data: train: its field query is \{"words":7\}, but must be \{ bytes, .*; make records with arrayRecords/,
+    ],
+    [
+      { ...own, train: { ...own.train, count: 3 } },
+      /^data: train: field "pages\.0" has 8 bytes, but 3 samples take 12; give all of the data or a smaller count/,
+    ],
+    [{ ...own, augmentation: { cropPadding: 0, flip: true } }, /but the inputs are not there; leave it out/],
   ])("is refused: %#", (data, line) => {
     expect(() => checkedData(data, "data")).toThrow(line);
     expect(() => checkedData(data, "data")).toThrow(expect.objectContaining({ kind: "user", code: "module" }));

@@ -1,5 +1,4 @@
 import type { Aggregator, Codec } from "@skein/compressors";
-import type { LabelledBatch, Model, Sums } from "@skein/models";
 import type { GradientTransformation, Schedule } from "@skein/tensor-core";
 import type {
   Callbacks,
@@ -7,6 +6,7 @@ import type {
   CompressionContext,
   CompressionFactory,
   DataFactory,
+  Judged,
   MetricsFactory,
   ModelFactory,
   OptimizerContext,
@@ -18,7 +18,7 @@ import type {
 } from "./factories.ts";
 import type { ModuleKey } from "./module-keys.ts";
 import type { SchemaOutput, StandardSchema } from "./standard-schema.ts";
-import type { DataSet, Task } from "./task.ts";
+import type { DataSet, OwnModel, Task } from "./task.ts";
 
 /** What a helper knows of a factory that it has typed. */
 interface Definition {
@@ -59,7 +59,8 @@ export interface Defined<Schema extends StandardSchema, Create> {
 }
 
 /**
- * A module's model, with options that are checked: for `model: { kind: module, file, options }`.
+ * A module's model, with options that are checked: for `model: { kind: module, file, options }`. Its batches are the
+ * tree that the samples are, so it may have several inputs and any loss.
  *
  * @example
  * export default defineModel({
@@ -68,13 +69,7 @@ export interface Defined<Schema extends StandardSchema, Create> {
  * });
  */
 export const defineModel = <Schema extends StandardSchema = AnyOptions>(
-  defined: Defined<
-    Schema,
-    (
-      task: Task,
-      options: OptionsOf<Schema>,
-    ) => Model<unknown, unknown, LabelledBatch, Sums> | Promise<Model<unknown, unknown, LabelledBatch, Sums>>
-  >,
+  defined: Defined<Schema, (task: Task, options: OptionsOf<Schema>) => OwnModel | Promise<OwnModel>>,
 ): ModelFactory<OptionsOf<Schema>> => define("model", defined);
 
 /**
@@ -149,8 +144,8 @@ export const defineCompression = <Schema extends StandardSchema = AnyOptions>(
  *   }),
  * });
  */
-export const defineMetrics = <Schema extends StandardSchema = AnyOptions>(
-  defined: Defined<Schema, (task: Task, options: OptionsOf<Schema>) => OwnMetrics | Promise<OwnMetrics>>,
+export const defineMetrics = <Schema extends StandardSchema = AnyOptions, Of = Judged>(
+  defined: Defined<Schema, (task: Task, options: OptionsOf<Schema>) => OwnMetrics<Of> | Promise<OwnMetrics<Of>>>,
 ): MetricsFactory<OptionsOf<Schema>> => define("metrics", defined);
 
 /**

@@ -1,12 +1,16 @@
 import type { Aggregator, Codec } from "@skein/compressors";
-import type { LabelledBatch, Model, Ratio, Sums } from "@skein/models";
+import type { LabelledBatch, Ratio } from "@skein/models";
 import type { GradientTransformation, Schedule, Tensor } from "@skein/tensor-core";
 import type { CheckpointEvent, EndEvent, EvaluationEvent, StartEvent, StepEvent } from "../run/run-events.ts";
-import type { DataSet, Task } from "./task.ts";
+import type { DataSet, OwnModel, Task } from "./task.ts";
 
 /**
  * What the module of `model: { kind: module, file }` exports: makes the model of a task. Called in each rank's thread,
  * with `options` of the job, so it must give the same model each time.
+ *
+ * A batch is the tree that the samples of the data are, see `arrayRecords` of `@skein/data`, each leaf `[B, …]`, when
+ * samples are held out with `mask` bool [B] beside it. `apply` takes its field `inputs`, or all of it but `mask` where
+ * it has none.
  *
  * @example export default ((task, { hidden = 64 }) => mlp({ sizes: [...task.inputs.shape, hidden, task.classes!] }))
  * satisfies ModelFactory<{ hidden?: number }>;
@@ -14,7 +18,7 @@ import type { DataSet, Task } from "./task.ts";
 export type ModelFactory<Options extends object = Readonly<Record<string, unknown>>> = (
   task: Task,
   options: Options,
-) => Model<unknown, unknown, LabelledBatch, Sums> | Promise<Model<unknown, unknown, LabelledBatch, Sums>>;
+) => OwnModel | Promise<OwnModel>;
 
 /**
  * What the module of `data: { kind: module, file }` exports: loads the samples. Called once in each process, which must
@@ -77,22 +81,22 @@ export type CompressionFactory<Options extends object = Readonly<Record<string, 
 ) => Aggregator | Codec | Promise<Aggregator | Codec>;
 
 /** What a metric of a user's is computed from: a batch of held-out samples. */
-export interface Judged {
-  /** What the model gives for its inputs, f32 `[B, …, classes]` of classifiers. */
-  readonly logits: Tensor;
-  readonly batch: LabelledBatch;
+export interface Judged<Batch = LabelledBatch, Outputs = Tensor> {
+  /** What the model's `apply` gives for its inputs, f32 `[B, …, classes]` of classifiers; of others any tree. */
+  readonly logits: Outputs;
+  readonly batch: Batch;
 }
 
 /** Figures by which a run is judged beside those of its model. */
-export interface OwnMetrics {
+export interface OwnMetrics<Of = Judged> {
   /**
    * A number for each row of a batch, by name: `[B]` or `[B, …]` of any dtype. Rows that only fill the batch up are
    * left out, the others are added up over all batches and ranks. Traced.
    */
-  rows(judged: Judged): Readonly<Record<string, Tensor>>;
+  rows(judged: Of): Readonly<Record<string, Tensor>>;
   /**
-   * The figures: ratios of these sums, and of those that the model has anyway: `count`, `lossSum` and, of classes,
-   * `correct`.
+   * The figures: ratios of these sums, and of those that the model has anyway: `count`, `lossSum`, of classes
+   * `correct`, and what a model of yours adds.
    */
   readonly metrics: Readonly<Record<string, Ratio>>;
 }
@@ -101,7 +105,7 @@ export interface OwnMetrics {
 export type MetricsFactory<Options extends object = Readonly<Record<string, unknown>>> = (
   task: Task,
   options: Options,
-) => OwnMetrics | Promise<OwnMetrics>;
+) => OwnMetrics<never> | Promise<OwnMetrics<never>>;
 
 /** The run that callbacks are called for. */
 export interface RunControl {

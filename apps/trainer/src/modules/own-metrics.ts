@@ -1,14 +1,15 @@
 import { dirname } from "node:path";
-import { type Metrics, type Model, rowMask } from "@skein/models";
-import { cast, sum, Tensor, where } from "@skein/tensor-core";
+import { inputsOf, type Metrics, rowMask } from "@skein/models";
+import { cast, flattenTree, sum, Tensor, where } from "@skein/tensor-core";
 import { excerpt } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
 import { refuse, requireRatios } from "./checked-model.ts";
 import type { OwnMetrics } from "./factories.ts";
 import { makeOwn, moduleName } from "./load-module.ts";
-import type { Task } from "./task.ts";
+import type { AnyModel, BatchTree, Task } from "./task.ts";
 import { callOwn } from "./user-error.ts";
+import { withBatch } from "./watched-batch.ts";
 
 /** Sum of what is known of each row that counts; what a row that does not count holds, NaN too, is nowhere. */
 const sumOfRows = (rows: Tensor, mask: Tensor | undefined): Tensor => {
@@ -22,23 +23,24 @@ const sumOfRows = (rows: Tensor, mask: Tensor | undefined): Tensor => {
  * @param what names the module in errors. @param folder that its files lie in.
  * @throws ModuleError for what are no metrics, or would hide a sum of the model's.
  */
-export const withMetrics = (model: Model, made: unknown, what: string, folder: string): Model => {
+export const withMetrics = (model: AnyModel, made: unknown, what: string, folder: string): AnyModel => {
   const rule = "metrics: an object with rows(judged), numbers for each row by name, and metrics, ratios of their sums";
   const own = (typeof made === "object" && made !== null ? made : {}) as Partial<OwnMetrics>;
   if (typeof own.rows !== "function" || typeof own.metrics !== "object") return refuse(what, made, rule);
   const { rows, metrics } = own as OwnMetrics;
-  if (typeof model.apply !== "function")
-    throw new ModuleError(`${what} looks at what the model gives, but the model has no apply; give it one`);
   return {
     ...model,
     metrics: { ...model.metrics, ...metrics },
-    evaluate: (params, state, batch) => {
+    evaluate: (params, state, batch: BatchTree) => {
       const sums = model.evaluate(params, state, batch);
-      const [logits] = model.apply(params, state, batch.inputs, { train: false });
-      const ofRows: unknown = callOwn(`${what}: rows`, folder, () => rows({ logits, batch }));
+      const [logits] = model.apply(params, state, inputsOf(batch), { train: false });
+      const ofRows: unknown = callOwn(`${what}: rows`, folder, () =>
+        withBatch(batch, (watched) => rows({ logits, batch: watched } as never)),
+      );
       if (typeof ofRows !== "object" || ofRows === null || Array.isArray(ofRows) || ofRows instanceof Tensor)
         return refuse(`${what}: rows`, ofRows, "tensors by name, a number for each row of the batch");
-      const numRows = batch.inputs.shape[0]!;
+      const numRows = flattenTree<Tensor>(batch).leaves[0]!.shape[0]!;
+      const mask = batch["mask"] as Tensor | undefined;
       const added = Object.entries(ofRows).map(([name, row]: [string, unknown]) => {
         if (name in sums)
           throw new ModuleError(
@@ -48,7 +50,7 @@ export const withMetrics = (model: Model, made: unknown, what: string, folder: s
           throw new ModuleError(
             `${what}: rows gave as ${excerpt(name)} ${row instanceof Tensor ? `${row.dtype}[${row.shape.join(", ")}]` : excerpt(row)}, but must give a number for each row of the batch, [${numRows}] or [${numRows}, …]; they are added up here, without the rows that only fill the batch up`,
           );
-        return [name, sumOfRows(row, batch.mask)] as const;
+        return [name, sumOfRows(row, mask)] as const;
       });
       const all: Metrics = { ...sums, ...Object.fromEntries(added) };
       requireRatios(metrics, Object.keys(all), `${what}: its metrics`);
@@ -58,7 +60,11 @@ export const withMetrics = (model: Model, made: unknown, what: string, folder: s
 };
 
 /** The same model, judged by the job's own metrics too, where it names some. @throws ModuleError. */
-export const withOwnMetrics = async (model: Model, { metrics }: Pick<Job, "metrics">, task: Task): Promise<Model> =>
+export const withOwnMetrics = async (
+  model: AnyModel,
+  { metrics }: Pick<Job, "metrics">,
+  task: Task,
+): Promise<AnyModel> =>
   metrics === undefined
     ? model
     : withMetrics(

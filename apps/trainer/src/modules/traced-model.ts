@@ -1,4 +1,4 @@
-import type { LabelledBatch, Metrics, Model, Ratio } from "@skein/models";
+import type { Metrics, Ratio } from "@skein/models";
 import {
   customGradient,
   flattenTree,
@@ -17,7 +17,7 @@ import { evaluationBatch } from "../rank/evaluate.ts";
 import type { Job } from "../job/job.ts";
 import { requireSmoothing, withSmoothing } from "../building/label-smoothing.ts";
 import { meshOf, numBatchParts, samplesAtOnce } from "../step/mesh.ts";
-import { batchSpecs, type DataSet } from "./task.ts";
+import { batchSpecs, type DataSet, type AnyModel, type BatchTree } from "./task.ts";
 
 /**
  * A model as plain data, in the shapes of one job: the graphs of its functions. What a program made of functions cannot
@@ -55,7 +55,11 @@ const composed = ({ graph, ...trees }: Traced): Traced => {
  *
  * @throws what the model's functions throw; ConfigError where its loss does not do what the job says of it.
  */
-export const traceModel = (plain: Model, { train, test }: Pick<DataSet, "train" | "test">, job: Job): TracedModel => {
+export const traceModel = (
+  plain: AnyModel,
+  { train, test }: Pick<DataSet, "train" | "test">,
+  job: Job,
+): TracedModel => {
   requireSmoothing(plain, { train }, job);
   const model = withSmoothing(plain, job);
   const mesh = meshOf(job);
@@ -67,20 +71,20 @@ export const traceModel = (plain: Model, { train, test }: Pick<DataSet, "train" 
   );
   const samples = batchSpecs(train, samplesAtOnce(job)) as never;
   const loss = trace(
-    (own: unknown, moved: unknown, batch: LabelledBatch, fresh: Tensor) =>
+    (own: unknown, moved: unknown, batch: BatchTree, fresh: Tensor) =>
       model.loss(own, moved, batch, { train: true, key: fresh }),
     [params, state, samples, key],
     { mesh },
   );
   const pullback = trace(
-    (own: unknown, moved: unknown, batch: LabelledBatch, fresh: Tensor, cotangent: Tensor) =>
+    (own: unknown, moved: unknown, batch: BatchTree, fresh: Tensor, cotangent: Tensor) =>
       vjp((each: unknown) => model.loss(each, moved, batch, { train: true, key: fresh })[0], own).pullback(cotangent),
     [params, state, samples, key, { dtype: "f32", shape: [] } as never],
     { mesh },
   );
   const heldOut = evaluationBatch(job, test.count) / numBatchParts(job);
   const evaluate = trace(
-    (own: unknown, moved: unknown, batch: LabelledBatch) => model.evaluate(own, moved, batch),
+    (own: unknown, moved: unknown, batch: BatchTree) => model.evaluate(own, moved, batch),
     [params, state, { ...batchSpecs(test, heldOut), mask: { dtype: "bool", shape: [heldOut] } } as never],
     { mesh },
   );
@@ -100,8 +104,8 @@ const call = <Result>({ graph, outputs }: Traced, ...args: readonly unknown[]): 
  * The model of those graphs, for batches of the job's shapes. It has no `apply`: training asks for the loss and for the
  * metrics.
  */
-export const modelOf = ({ init, loss, pullback, evaluate, metrics }: TracedModel): Model => {
-  type LossArguments = readonly [params: unknown, state: unknown, batch: LabelledBatch, key: Tensor | undefined];
+export const modelOf = ({ init, loss, pullback, evaluate, metrics }: TracedModel): AnyModel => {
+  type LossArguments = readonly [params: unknown, state: unknown, batch: BatchTree, key: Tensor | undefined];
   // What the pullback computes again of the loss is computed once: equal nodes are merged.
   const lossOf = (...args: LossArguments): readonly [Tensor, unknown] => call(loss, ...args);
   const differentiable =
@@ -113,11 +117,11 @@ export const modelOf = ({ init, loss, pullback, evaluate, metrics }: TracedModel
             [call<unknown>(pullback, ...args, cotangent), undefined, undefined, undefined] as never,
         );
   return {
-    init: (key) => call<ReturnType<Model["init"]>>(init, key),
+    init: (key) => call<ReturnType<AnyModel["init"]>>(init, key),
     apply: () => {
       throw new InvariantError("a traced model was applied; its loss and its metrics are all that was traced");
     },
-    loss: (params, state, batch, { key }) => differentiable(params, state, batch, key),
+    loss: (params, state, batch, { key }) => differentiable(params, state, batch as BatchTree, key),
     evaluate: (params, state, batch) => call<Metrics>(evaluate, params, state, batch),
     ...(metrics !== undefined && { metrics }),
   };

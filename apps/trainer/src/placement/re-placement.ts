@@ -5,7 +5,6 @@ import {
   type DeviceArray,
   elementCount,
 } from "@skein/tensor-core";
-import type { LabelledBatch } from "@skein/models";
 import { RunError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
 import type { LiveState } from "../rank/live-state.ts";
@@ -41,7 +40,7 @@ export interface RePlacement {
    * @param batch this rank's part of that step's batch.
    * @throws RunError where ranks decide differently.
    */
-  after(state: LiveState, batch: LabelledBatch | object): Promise<void>;
+  after(state: LiveState, batch: object): Promise<void>;
   release(): void;
 }
 

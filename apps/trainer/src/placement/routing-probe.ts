@@ -31,7 +31,7 @@ export interface RoutingProbe {
    *
    * @param batch this rank's part. @param numExperts of each layer.
    */
-  (state: DeviceState, batch: LabelledBatch | object, numExperts: number): Promise<readonly Routing[]>;
+  (state: DeviceState, batch: object, numExperts: number): Promise<readonly Routing[]>;
   release(): void;
 }
 
@@ -57,7 +57,7 @@ export const routingProbe = ({ job, parts, backend, communicators }: ProbeInput)
   const call = compiled as unknown as (state: object, inputs: unknown) => Promise<readonly DeviceArray[]>;
   const probe = async (
     { params, model, key, step }: DeviceState,
-    batch: LabelledBatch | object,
+    batch: object,
     numExperts: number,
   ): Promise<readonly Routing[]> => {
     const told = await call({ params, model, key, step }, (batch as LabelledBatch).inputs);

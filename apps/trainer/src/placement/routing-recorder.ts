@@ -1,4 +1,3 @@
-import type { LabelledBatch } from "@skein/models";
 import { InvariantError } from "@skein/tensor-core";
 import { expertsOf } from "../building/experts-of.ts";
 import type { LiveState } from "../rank/live-state.ts";
@@ -13,7 +12,7 @@ export interface RoutingRecorderInput extends ProbeInput {
 /** Records which experts tokens choose, every so many steps. */
 export interface RoutingRecorder {
   /** After a step, where that is due: look, and tell. All ranks call it together. @param batch as of the step. */
-  after(state: LiveState, batch: LabelledBatch | object): Promise<void>;
+  after(state: LiveState, batch: object): Promise<void>;
   release(): void;
 }
 

@@ -1,5 +1,6 @@
 import { bucketPerTensor, identityCompressor } from "@skein/compressors";
 import type { Samples } from "@skein/data";
+import { batchTree } from "@skein/data";
 import { Prefetcher } from "@skein/data/node";
 import {
   type Backend,
@@ -97,7 +98,7 @@ export const profileSteps = async (
     for (let step = 0; step < warmUpSteps + numSteps; step++) {
       const { batch } = await batches.next();
       const begin = spanSink.spans.length;
-      const result = await steps.run(step, state, batch);
+      const result = await steps.run(step, state, batchTree(batch));
       state = result.state;
       for (const array of [result.loss, result.finite, result.skipped, result.update]) backend.free(array);
       if (step >= warmUpSteps) spans.push(spanSink.spans.slice(begin));

@@ -3,7 +3,7 @@ import { modelOf, withNewHead } from "@skein/pretrained";
 import { randomKey, SkeinError, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
 import { ConfigError } from "../errors.ts";
 import type { Job, MemoryJob, PretrainedJob } from "../job/job.ts";
-import type { Task } from "../modules/task.ts";
+import { isLabelled, layoutOf, type Task } from "../modules/task.ts";
 
 /** Of one batch of one sample: how many scores the model gives, and for how many positions. */
 const logitsOf = (model: Model, { dtype, shape }: TensorSpec): readonly number[] => {
@@ -20,8 +20,13 @@ const logitsOf = (model: Model, { dtype, shape }: TensorSpec): readonly number[]
 };
 
 /** @throws ConfigError where a model does not answer what the samples ask. */
-const requireTask = (model: Model, { config }: PretrainedJob, { inputs, labels, predicts, classes }: Task): void => {
+const requireTask = (model: Model, { config }: PretrainedJob, task: Task): void => {
   const what = `model.folder: the ${String(config?.["model_type"])} of its config.json`;
+  if (!isLabelled(task))
+    throw new ConfigError([
+      `${what} takes samples of inputs and labels, a tensor each, but these are ${layoutOf({ fields: task.leaves })}; use other data, or {kind: module} for a model of yours`,
+    ]);
+  const { inputs, labels, predicts, classes } = task;
   const asked = `inputs are ${inputs.dtype}[${inputs.shape.join(", ")}] with ${predicts}`;
   let shape: readonly number[];
   try {
@@ -31,7 +36,7 @@ const requireTask = (model: Model, { config }: PretrainedJob, { inputs, labels, 
     throw new ConfigError([`${what} cannot take these samples, whose ${asked}: ${error.message}`]);
   }
   const width = shape.at(-1)!;
-  if (predicts === "values" || shape.length !== labels.shape.length + 2)
+  if (predicts === "values" || predicts === "own" || shape.length !== labels.shape.length + 2)
     throw new ConfigError([
       `${what} gives scores [${shape.slice(1).join(", ")}] for a sample, but the ${asked}, and labels [${labels.shape.join(", ")}]; use another model or other data`,
     ]);

@@ -1,5 +1,4 @@
 import type { BucketPlan } from "@skein/tensor-core";
-import type { LabelledBatch } from "@skein/models";
 import { isOfGate } from "@skein/moe-parallel";
 import {
   type Backend,
@@ -39,7 +38,7 @@ export interface DeviceResult {
   readonly figures: DeviceArray | readonly [];
 }
 
-type Batch = LabelledBatch | object;
+type Batch = object;
 
 type Step = (state: DeviceState, batch: Batch, before?: Accumulated<DeviceArray>) => Promise<DeviceResult>;
 

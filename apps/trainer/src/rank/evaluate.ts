@@ -1,11 +1,11 @@
-import type { Samples } from "@skein/data";
+import { batchTree, type Samples } from "@skein/data";
 import { type DamagedImage, readEvaluationBatches } from "@skein/data/node";
-import type { LabelledBatch, Model } from "@skein/models";
 import { type Backend, type DeviceArray, jit, type JitOptions } from "@skein/tensor-core";
 import type { Job } from "../job/job.ts";
 import { type EvaluationSums, totalSums } from "./evaluation-sums.ts";
 import { numBatchParts } from "../step/mesh.ts";
 import type { DeviceState } from "../step/train-state.ts";
+import type { AnyModel, BatchTree } from "../modules/task.ts";
 
 /** What is judged of a run. */
 export type Learnt = Pick<DeviceState, "params" | "model">;
@@ -26,7 +26,7 @@ export const evaluationBatch = (job: Pick<Job, "evaluation" | "ranks" | "mesh">,
  * @param damaged is told of images that others take the places of.
  */
 export const makeEvaluation = (
-  model: Model,
+  model: AnyModel,
   backend: Backend,
   options: Pick<JitOptions, "mesh" | "communicators">,
   damaged: (image: DamagedImage) => void,
@@ -36,7 +36,7 @@ export const makeEvaluation = (
   shard: { batchSize: number; rank: number; worldSize: number },
 ) => Promise<EvaluationSums>) => {
   const compiled = jit(
-    (params: unknown, modelState: unknown, batch: LabelledBatch) => model.evaluate(params, modelState, batch),
+    (params: unknown, modelState: unknown, batch: BatchTree) => model.evaluate(params, modelState, batch),
     backend,
     options,
   );
@@ -46,7 +46,7 @@ export const makeEvaluation = (
     const parts: EvaluationSums[] = [];
     for await (const { batch, mask } of readEvaluationBatches(samples, { ...shard, evenly, damaged })) {
       const part: Record<string, number> = {};
-      for (const [name, sum] of Object.entries(await call(params, own, { ...batch, mask }))) {
+      for (const [name, sum] of Object.entries(await call(params, own, { ...batchTree(batch), mask }))) {
         part[name] = (await backend.download(sum)).item();
         backend.free(sum);
       }

@@ -43,6 +43,7 @@ const builtInFigures = (predicts: Prediction, { correct, lossSum, count }: Evalu
     case "classes":
       return { loss, accuracy: correct! / count };
     case "values":
+    case "own":
       return { loss };
     case "bytes":
     case "tokens":

@@ -1,4 +1,3 @@
-import type { LabelledBatch } from "@skein/models";
 import type { Backend, DeviceArray } from "@skein/tensor-core";
 import { sizedBuckets } from "../building/build-exchange.ts";
 import { type Curvature, staleFactors } from "../step/curvature.ts";
@@ -78,7 +77,7 @@ export class LiveState {
    * @throws NonFiniteError that names the tensor, for a loss or gradient that is not finite: the state is then that of
    * the step before.
    */
-  async step(batch: LabelledBatch | object): Promise<StepFigures> {
+  async step(batch: object): Promise<StepFigures> {
     const { job, steps, updated } = this.input;
     const result = await steps.run(this.done, this.state, batch);
     this.state = result.state;

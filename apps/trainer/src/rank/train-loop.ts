@@ -1,4 +1,4 @@
-import { type Augmentation, DataError, positionOf, type Samples, stepsPerEpoch } from "@skein/data";
+import { type Augmentation, batchTree, DataError, positionOf, type Samples, stepsPerEpoch } from "@skein/data";
 import { Prefetcher } from "@skein/data/node";
 import { type Backend, type Communicator, type Communicators, spanned } from "@skein/tensor-core";
 import { bestAfter, type BestSoFar, comparesEvaluations, endsEarly } from "./best-so-far.ts";
@@ -222,9 +222,12 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
       const { batch, position, keptImages } = await spanned(spanSink, { name: "next batch", track: "data" }, () =>
         batches.next(),
       );
-      meter.hasBatch(keptImages === undefined ? undefined : keptImages / batch["inputs"]!.shape[0]!);
+      meter.hasBatch(
+        keptImages === undefined ? undefined : keptImages / (job.batch / batchPartOf(job, rank).worldSize),
+      );
+      const tree = batchTree(batch);
       if (run.beforeStep !== undefined) await state.replace(run.beforeStep);
-      const figures = await state.step(batch);
+      const figures = await state.step(tree);
       const costs = meter.end(state.done);
       checkpoints.look();
       report.stepped(state.done, position, figures, costs);
@@ -234,9 +237,9 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
       if (tuned?.bucketBytes !== undefined) await state.rebucket(tuned.bucketBytes);
       if (tuned?.remark !== undefined) report.remark(tuned.remark);
 
-      await routings?.after(state, batch);
+      await routings?.after(state, tree);
       // Before anything is saved: whoever goes on from there finds experts where an undisturbed run has them.
-      await placing?.after(state, batch);
+      await placing?.after(state, tree);
 
       // Where ranks evaluate together all of them do, whoever has heard of a stop; the loop ends before the next step.
       if (!evaluatesTogether && stop.stopsAfter(state.done)) break;

@@ -1,6 +1,5 @@
 import { openBlas } from "@skein/blas/node";
 import { agreeOnFacts } from "@skein/collectives";
-import type { Model } from "@skein/models";
 import { type Backend, type Communicator, SpanRecorder } from "@skein/tensor-core";
 import { openBackend } from "../backend/backend.ts";
 import { buildModel } from "../building/build.ts";
@@ -8,7 +7,7 @@ import { evaluationBatch, makeEvaluation } from "./evaluate.ts";
 import type { Job } from "../job/job.ts";
 import type { RankInput, RankMessage } from "./messages.ts";
 import { loadOwnParts } from "../modules/own-parts.ts";
-import { taskOf } from "../modules/task.ts";
+import { taskOf, type AnyModel } from "../modules/task.ts";
 import { modelOf } from "../modules/traced-model.ts";
 import { PartWriter } from "../checkpoint/part-writer.ts";
 import { type ExchangePlan, isPlanned } from "../planning/exchange-plan.ts";
@@ -148,7 +147,7 @@ const trainOn = async (
 /** What shows outputs of samples, where the job wants it: rank 0 alone, since every rank would show the same. */
 const samplesOf = async (
   { job, data, connection, traced }: RankInput,
-  model: Model,
+  model: AnyModel,
   backend: Backend,
   report: RankReport,
 ): Promise<SampleOutputs | undefined> => {

@@ -1,5 +1,4 @@
 import { type Aggregator, type ExchangeOptions, fusedMean } from "@skein/compressors";
-import type { LabelledBatch } from "@skein/models";
 import { observeLayers, type Statistics } from "@skein/second-order";
 import {
   add,
@@ -25,6 +24,7 @@ import { axisSize } from "@skein/tensor-core/backend";
 import type { Parts, TrainState } from "./train-state.ts";
 import { trainedOf } from "./frozen.ts";
 import { dataAxis, everyRankAxis, replicasAxisOf } from "./mesh.ts";
+import type { BatchTree } from "../modules/task.ts";
 
 export interface StepResult {
   readonly state: TrainState<Tensor>;
@@ -44,7 +44,7 @@ export interface StepResult {
 }
 
 /** @param before what the earlier parts of the rank's batch have given, where it is computed in several. */
-export type TrainStep = (state: TrainState<Tensor>, batch: LabelledBatch, before?: Accumulated<Tensor>) => StepResult;
+export type TrainStep = (state: TrainState<Tensor>, batch: BatchTree, before?: Accumulated<Tensor>) => StepResult;
 
 /** What parts of a rank's batch have given so far, in a step that computes several one after the other. */
 export interface Accumulated<Leaf> {
@@ -92,7 +92,7 @@ const sumOf = <T>(before: T, own: T): T =>
 /** One part of a rank's batch before the last: nothing travels, and no parameter changes. Traced. */
 export const accumulate =
   (parts: Parts) =>
-  (state: TrainState<Tensor>, batch: LabelledBatch, before?: Accumulated<Tensor>): Accumulated<Tensor> => {
+  (state: TrainState<Tensor>, batch: BatchTree, before?: Accumulated<Tensor>): Accumulated<Tensor> => {
     const [, { loss, next }, gradients] = scaledGradients(parts.model)(
       trainedOf(parts, state.params),
       contextOf(parts, { params: state.params, state }, before),
@@ -117,7 +117,7 @@ export const accumulate =
 export const lossAndGradients = (
   parts: Parts,
   { params, state }: { readonly params: unknown; readonly state: TrainState<Tensor> },
-  batch: LabelledBatch,
+  batch: BatchTree,
   mode: CurvatureMode,
   before?: Accumulated<Tensor>,
 ): {

@@ -1,5 +1,5 @@
-import type { Model } from "@skein/models";
 import { concat, elementCount, inPhase, reshape, type Tensor, type TensorSpec } from "@skein/tensor-core";
+import type { AnyModel } from "../modules/task.ts";
 
 /** By name, so that numbers and names stand in one order whoever built the record. */
 const inOrder = <T>(figures: Readonly<Record<string, T>>): [string, T][] =>
@@ -10,7 +10,7 @@ const inOrder = <T>(figures: Readonly<Record<string, T>>): [string, T][] =>
  *
  * @param state of the model, after the step.
  */
-export const modelFigures = ({ figures }: Model, state: unknown): Tensor | readonly [] => {
+export const modelFigures = ({ figures }: AnyModel, state: unknown): Tensor | readonly [] => {
   const values = inOrder(figures?.(state) ?? {}).map(([, value]) => value);
   if (values.length === 0) return [];
   return inPhase("update", () => concat(values.map((value) => reshape(value, [elementCount(value.shape)]))));

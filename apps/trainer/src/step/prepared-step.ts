@@ -1,14 +1,13 @@
 import type { PreparedGraph } from "@skein/cost-model";
 import { prepareForCpu } from "@skein/cpu-kernels";
 import { type DeviceFacts, type ListedShader, planForWebGpu, prepareForWebGpu, shadersOf } from "@skein/gpu-kernels";
-import type { LabelledBatch } from "@skein/models";
 import { ArgumentError, flattenTree, type Graph, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
 import { type MemoryPlan, planMemory, recomputeWithin } from "@skein/tensor-core/backend";
 import { passesFor } from "../rank/compiled-steps.ts";
 import { ConfigError } from "../errors.ts";
 import type { ExchangePlan } from "../planning/exchange-plan.ts";
 import type { Job } from "../job/job.ts";
-import { batchSpecs } from "../modules/task.ts";
+import { batchSpecs, type BatchTree } from "../modules/task.ts";
 import { type Prepared, partsInputOf } from "../building/prepare.ts";
 import { buildParts, type Parts, stateSpecs, stepKindAt, type TrainState } from "./train-state.ts";
 import { trainedOf } from "./frozen.ts";
@@ -39,7 +38,7 @@ const tracedStep = (
   const last = trainStep(parts, stepKindAt(parts, step));
   const earlier = accumulate(parts);
   // Parts of a batch are compiled by themselves; together they are what a step takes.
-  const whole = (own: TrainState<Tensor>, ...batches: LabelledBatch[]): StepResult => {
+  const whole = (own: TrainState<Tensor>, ...batches: BatchTree[]): StepResult => {
     const sums = batches
       .slice(0, -1)
       .reduce<Accumulated<Tensor> | undefined>((done, part) => earlier(own, part, done), undefined);

@@ -1,6 +1,6 @@
-import type { LabelledBatch, Model } from "@skein/models";
 import { withParameters } from "./frozen.ts";
 import { multiply, type Tensor, valueAndGradWithAux } from "@skein/tensor-core";
+import type { AnyModel, BatchTree } from "../modules/task.ts";
 
 /** What a loss is computed from beside parameters and batch. */
 export interface LossContext {
@@ -19,8 +19,8 @@ type ScaledGradients = readonly [scaled: Tensor, { readonly loss: Tensor; readon
  * Loss and gradients of what is trained, both also with the scale of the loss; a function of its arguments alone.
  */
 export const scaledGradients =
-  (model: Model) =>
-  (trained: unknown, { params, modelState, key, scale }: LossContext, batch: LabelledBatch): ScaledGradients =>
+  (model: AnyModel) =>
+  (trained: unknown, { params, modelState, key, scale }: LossContext, batch: BatchTree): ScaledGradients =>
     valueAndGradWithAux((own: unknown) => {
       const [loss, next] = model.loss(withParameters(params, own), modelState, batch, { train: true, key });
       return [isUnscaled(scale) ? loss : multiply(loss, scale), { loss, next }] as const;

@@ -1,6 +1,5 @@
 import { type Aggregator, beginExchange, initExchange } from "@skein/compressors";
 import type { BucketPlan } from "@skein/tensor-core";
-import type { Model } from "@skein/models";
 import { findLayers } from "@skein/second-order";
 import {
   type DeviceArray,
@@ -30,7 +29,7 @@ import { figureNames } from "./model-figures.ts";
 import { withSmoothing } from "../building/label-smoothing.ts";
 import { scaledGradients } from "./scaled-gradients.ts";
 import type { OwnParts } from "../modules/own-parts.ts";
-import { batchSpecs } from "../modules/task.ts";
+import { batchSpecs, type AnyModel } from "../modules/task.ts";
 import { buildLearningRateOf, buildLossScale, buildOptimizer } from "../building/build.ts";
 import { buildLearningRate } from "../building/build-learning-rate.ts";
 import { buildBuckets, buildCompression } from "../building/build-exchange.ts";
@@ -71,7 +70,7 @@ export interface TrainState<Leaf> {
 
 /** The things of a job that a step is made of. */
 export interface Parts extends Freezing {
-  readonly model: Model;
+  readonly model: AnyModel;
   readonly optimizer: GradientTransformation<unknown>;
   /** The learning rate of the next update, by the optimizer's state; traced. */
   readonly learningRateOf: (optimizerState: unknown) => Tensor;
@@ -140,7 +139,7 @@ const bucketsApart = (
 /** What the parts of a job are made of. */
 export interface PartsInput {
   readonly job: Job;
-  readonly model: Model;
+  readonly model: AnyModel;
   readonly totalSteps: number;
   /** The fields of samples: layers are found in a step on a batch of them. */
   readonly train: { readonly fields: Readonly<Record<string, TensorSpec>> };

@@ -1,0 +1,45 @@
+import type { Tree } from "@skein/tensor-core";
+import { DataError } from "./errors.ts";
+
+/** Leaves by their paths: names and places in lists, with dots between them, such as `query.tokens` and `views.0`. */
+export type Leaves<Leaf> = { readonly [path: string]: Leaf };
+
+/** A tree with names at its root. */
+export type NamedTree<Leaf> = { readonly [name: string]: Tree<Leaf> };
+
+type Entry<Leaf> = readonly [path: string, segments: readonly string[], leaf: Leaf];
+
+const branch = <Leaf>(entries: readonly Entry<Leaf>[], depth: number): readonly (readonly [string, Tree<Leaf>])[] =>
+  [...Map.groupBy(entries, ([, segments]) => segments[depth]!)].map(([name, below]) => {
+    const [first] = below as [Entry<Leaf>, ...Entry<Leaf>[]];
+    const ends = below.find(([, segments]) => segments.length === depth + 1);
+    if (ends === undefined) return [name, listed(branch(below, depth + 1))];
+    const other = below.find((entry) => entry !== ends);
+    if (other !== undefined)
+      throw new DataError(
+        `fields "${ends[0]}" and "${other[0]}" cannot both be there: what a tree has at a path is an array or a branch; use another name for one of them`,
+      );
+    return [name, first[2]];
+  });
+
+const listed = <Leaf>(children: readonly (readonly [string, Tree<Leaf>])[]): Tree<Leaf> => {
+  const byName = new Map(children);
+  return children.every((_, i) => byName.has(`${i}`))
+    ? children.map((_, i) => byName.get(`${i}`)!)
+    : Object.fromEntries(children);
+};
+
+/**
+ * The tree that has these leaves at their paths: what a model is given of fields, specs or arrays of a batch. Below the
+ * root, children named 0, 1, … up to their number make a list.
+ *
+ * @throws DataError where one path goes on from another.
+ * @example batchTree({ "query.tokens": a, "query.length": b, labels: c }) // { query: { tokens: a, length: b }, labels: c }
+ */
+export const batchTree = <Leaf>(leaves: Leaves<Leaf>): NamedTree<Leaf> =>
+  Object.fromEntries(
+    branch(
+      Object.entries(leaves).map(([path, leaf]) => [path, path.split("."), leaf]),
+      0,
+    ),
+  );

@@ -1,0 +1,84 @@
+import { cast, divide, full, mean, sum, type Tensor, where } from "@skein/tensor-core";
+import { type Ratio, rowMask, type Sums } from "./metrics.ts";
+import type { InputsOf, Model } from "./model.ts";
+
+/** Any batch, with what says which rows count where some only fill it up. */
+interface AnyBatch {
+  /** bool [B] */
+  readonly mask?: Tensor;
+}
+
+/**
+ * What of a batch a model is applied to: its field `inputs` where there is one, and else all of it but `mask`.
+ *
+ * @example const [outputs] = model.apply(params, state, inputsOf(batch), { train: false });
+ */
+export const inputsOf = <Batch extends object>(batch: Batch): InputsOf<Batch> => {
+  const { inputs, mask: _, ...rest } = batch as { readonly inputs?: unknown; readonly mask?: unknown };
+  return (inputs ?? rest) as InputsOf<Batch>;
+};
+
+/** What a model with a loss of its own is made of. */
+export interface RowLosses<Params, State, Batch, Outputs> {
+  init: Model<Params, State>["init"];
+  apply: Model<Params, State, Batch, Sums, Outputs>["apply"];
+  /** The loss of each row, f32 [B] or [B, …]. It sees the whole batch, so rows may be compared with each other. */
+  losses(outputs: Outputs, batch: Batch): Tensor;
+  /**
+   * Further numbers of each row, [B] or [B, …], by name: their sums are what `metrics` are ratios of. Default: none.
+   */
+  rows?(outputs: Outputs, batch: Batch): Readonly<Record<string, Tensor>>;
+  /** Figures by name: ratios of such sums, and of `lossSum` and `count`. Default: none. */
+  readonly metrics?: Readonly<Record<string, Ratio>>;
+}
+
+/** Sum of the rows that count; what another row holds, NaN too, is nowhere. */
+const sumOfRows = (rows: Tensor, mask: Tensor | undefined): Tensor => {
+  const values = cast(rows, "f32");
+  return sum(mask === undefined ? values : where(rowMask(mask, values), values, 0));
+};
+
+/** How many numbers such a sum is of. */
+const countOf = (rows: Tensor, mask: Tensor | undefined): Tensor =>
+  mask === undefined
+    ? full(
+        [],
+        rows.shape.reduce((product, size) => product * size, 1),
+      )
+    : sum(cast(rowMask(mask, rows), "f32"));
+
+/**
+ * Complete a model of any batch by a loss for each row: training minimises its mean, an evaluation adds it up over the
+ * rows that count.
+ *
+ * @example
+ * const autoencoder = rowLossModel({
+ *   init: (key) => ({ params: initLayers(key), state: {} }),
+ *   apply: (params, state, { pixels }: { pixels: Tensor }) => [decode(params, encode(params, pixels)), state],
+ *   losses: (restored, { pixels }) => mean(square(subtract(restored, pixels)), { dims: [1] }),
+ * });
+ */
+export const rowLossModel = <Params, State, Batch extends object, Outputs>({
+  init,
+  apply,
+  losses,
+  rows,
+  metrics,
+}: RowLosses<Params, State, Batch, Outputs>): Model<Params, State, Batch, Sums, Outputs> => ({
+  init,
+  apply,
+  loss: (params, state, batch, context) => {
+    const [outputs, next] = apply(params, state, inputsOf(batch), context);
+    const each = losses(outputs, batch);
+    const { mask } = batch as AnyBatch;
+    return [mask === undefined ? mean(each) : divide(sumOfRows(each, mask), countOf(each, mask)), next];
+  },
+  evaluate: (params, state, batch) => {
+    const [outputs] = apply(params, state, inputsOf(batch), { train: false });
+    const each = losses(outputs, batch);
+    const { mask } = batch as AnyBatch;
+    const more = Object.entries(rows?.(outputs, batch) ?? {}).map(([name, own]) => [name, sumOfRows(own, mask)]);
+    return { lossSum: sumOfRows(each, mask), count: countOf(each, mask), ...Object.fromEntries(more) };
+  },
+  ...(metrics !== undefined && { metrics }),
+});
