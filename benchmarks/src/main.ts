@@ -8,6 +8,8 @@ import { convergence } from "./convergence/convergence.ts";
 import { search } from "./convergence/search.ts";
 import { benchImages } from "./images/bench-images.ts";
 import { kfacStages } from "./kfac-stages/kfac-stages.ts";
+import { largeBatch } from "./large-batch/large-batch.ts";
+import { largeBatchSearch } from "./large-batch/search.ts";
 import { moeLayerTimes } from "./moe/layer.ts";
 import { moeStepTimes } from "./moe/step.ts";
 import { moeQuality } from "./moe/quality.ts";
@@ -100,6 +102,8 @@ const studies: Readonly<Record<string, (args: readonly string[]) => Promise<numb
   "second-order-search": (args) => runStudy(secondOrderSearch, args),
   "second-order-times": (args) => runStudy(secondOrderTimes, args),
   "second-order-links": (args) => runStudy(secondOrderLinks, args),
+  "large-batch-search": (args) => runStudy(largeBatchSearch, args),
+  "large-batch": (args) => runStudy(largeBatch, args),
   "moe-layer": (args) => runStudy(moeLayerTimes, args),
   "moe-step": (args) => runStudy(moeStepTimes, args),
   "moe-search": (args) => runStudy(moeSearch, args),

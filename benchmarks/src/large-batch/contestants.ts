@@ -1,0 +1,122 @@
+import { type JobFile, layJobs } from "../studies/job-file.ts";
+
+/** Values that a contestant is trained with; what is sought. */
+export interface Setting {
+  readonly peak: number;
+  /** Of the trust ratio; LARS only. */
+  readonly coefficient?: number;
+  readonly warmupShare: number;
+  readonly weightDecay: number;
+  readonly labelSmoothing: number;
+  readonly decay: number;
+}
+
+/** A way to train the same network on the same samples, equally often. */
+export interface Contestant {
+  readonly name: string;
+  /** How many batches an epoch has. */
+  readonly batchesPerEpoch: number;
+  readonly job: JobFile;
+  readonly optimizer: "lars" | "momentum";
+  /** Learning rates, with coefficients, that are tried first. */
+  readonly rates: readonly Pick<Setting, "peak" | "coefficient">[];
+  readonly note: string;
+  /** Whether a claim rests on it. */
+  readonly core: boolean;
+}
+
+/** What every setting starts from. */
+const middle = { warmupShare: 0.1, weightDecay: 0.0005, labelSmoothing: 0.1, decay: 0.9 };
+
+/** One change each to the best of the first tries. */
+const changes: readonly Partial<Setting>[] = [
+  { labelSmoothing: 0 },
+  { warmupShare: 0.3 },
+  { weightDecay: 0.005 },
+  { decay: 0.95 },
+];
+
+/** A coefficient for a product with the peak: the step of a tensor as a share of its own norm, before momentum. */
+const larsRates = [0.3, 1, 3].flatMap((peak) =>
+  [0.01, 0.03].map((step) => ({ peak, coefficient: Number((step / peak).toPrecision(2)) })),
+);
+
+export const small = "small-batch";
+export const large = "large-batch-lars";
+
+export const contestants: readonly Contestant[] = [
+  {
+    name: small,
+    batchesPerEpoch: 200,
+    optimizer: "momentum",
+    job: {},
+    rates: [0.01, 0.03, 0.1].map((peak) => ({ peak })),
+    note: "200 batches an epoch, f32, momentum",
+    core: true,
+  },
+  {
+    name: large,
+    batchesPerEpoch: 20,
+    optimizer: "lars",
+    job: { precision: { kind: "mixed-f16" } },
+    rates: larsRates,
+    note: "20 batches an epoch, f16 products under a loss scale, LARS",
+    core: true,
+  },
+  {
+    name: "large-batch-momentum",
+    batchesPerEpoch: 20,
+    optimizer: "momentum",
+    job: { precision: { kind: "mixed-f16" } },
+    rates: [0.1, 0.3, 1].map((peak) => ({ peak })),
+    note: "20 batches an epoch, f16 products under a loss scale, momentum",
+    core: false,
+  },
+];
+
+const epochs = 10;
+
+/** Samples that a contestant is trained on in the end; a third of them is held back while settings are sought. */
+export const trainSamples = 12_000;
+export const validationFraction: number = 1 / 3;
+
+const task: JobFile = {
+  name: "large-batch",
+  ranks: 1,
+  threads: 1,
+  backend: "cpu",
+  epochs,
+  data: { kind: "fashion-mnist", trainSamples },
+  model: { kind: "resnet18", channels: [8, 16, 32, 64] },
+  compression: { kind: "identity" },
+  evaluation: { batch: 500 },
+};
+
+/** Laid over a job to see only whether it runs. */
+export const quickJob: JobFile = {
+  steps: 2,
+  batch: 40,
+  data: { kind: "fashion-mnist", trainSamples: 400, testSamples: 500 },
+};
+
+/** The job of a contestant with a setting. @param samples that it is trained on: batches are parts of them. */
+export const jobOf = (
+  { batchesPerEpoch, optimizer, job }: Contestant,
+  { peak, coefficient, warmupShare, weightDecay, labelSmoothing, decay }: Setting,
+  samples: number,
+): JobFile =>
+  layJobs(task, job, {
+    batch: samples / batchesPerEpoch,
+    optimizer: { kind: optimizer, decay, weightDecay, ...(coefficient !== undefined && { coefficient }) },
+    learningRate: { peak, warmupSteps: Math.round(warmupShare * epochs * batchesPerEpoch), decay: "polynomial" },
+    labelSmoothing,
+  });
+
+/** The settings that are tried first. */
+export const firstSettings = ({ rates }: Contestant): Setting[] => rates.map((rate) => ({ ...middle, ...rate }));
+
+/** Settings with one change each to the best of the first. */
+export const changedSettings = (best: Setting): Setting[] => changes.map((change) => ({ ...best, ...change }));
+
+/** On one core, of an epoch of so many samples. */
+export const expectedSeconds = (samples: number): number => 5 + samples * epochs * 0.0012;

@@ -1,0 +1,16 @@
+import type { Study } from "../studies/study.ts";
+import { largeBatchPage, leastSeeds } from "./page.ts";
+import { type LargeBatchRun, planLargeBatch } from "./plan.ts";
+import { searchName } from "./search-plan.ts";
+
+/** Whether large batches, trained by LARS, learn as much as small ones in as many epochs. */
+export const largeBatch: Study<LargeBatchRun> = {
+  name: "large-batch",
+  title: "Large batches by LARS beside small ones, in as many epochs",
+  about: "Train a ResNet-18 on Fashion-MNIST in small and in large batches, and judge by test samples.",
+  seeds: leastSeeds,
+  takes: 1,
+  after: [searchName],
+  plan: planLargeBatch,
+  page: largeBatchPage,
+};

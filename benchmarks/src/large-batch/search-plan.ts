@@ -1,0 +1,79 @@
+import { triedIn, type Try } from "../convergence/tries.ts";
+import { bestOf } from "../convergence/verdict.ts";
+import { type JobFile, layJobs } from "../studies/job-file.ts";
+import { resultOf as resultIn } from "../studies/results-file.ts";
+import type { Run } from "../studies/run.ts";
+import type { PlanOptions, ResultOf } from "../studies/study.ts";
+import {
+  changedSettings,
+  type Contestant,
+  contestants,
+  expectedSeconds,
+  firstSettings,
+  jobOf,
+  quickJob,
+  type Setting,
+  trainSamples,
+  validationFraction,
+} from "./contestants.ts";
+
+export const searchName = "large-batch-search";
+
+/** A contestant with one setting, judged by samples held back from training. */
+export interface SearchRun extends Run {
+  readonly contestant: Contestant;
+  readonly setting: Setting;
+}
+
+/** None of those that a contestant is judged with afterwards. */
+const searchSeed = 101;
+
+const nameOf = ({ peak, coefficient, ...rest }: Setting): string =>
+  [
+    `rate-${peak}`,
+    ...(coefficient === undefined ? [] : [`coefficient-${coefficient}`]),
+    `warm-up-${rest.warmupShare}`,
+    `weight-decay-${rest.weightDecay}`,
+    `smoothing-${rest.labelSmoothing}`,
+    `momentum-${rest.decay}`,
+  ].join("/");
+
+const tryOf = (contestant: Contestant, setting: Setting, quick: boolean): SearchRun => {
+  const samples = trainSamples * (1 - validationFraction);
+  const job = jobOf(contestant, setting, Math.round(samples));
+  const data = { ...(job["data"] as JobFile), validationFraction };
+  return {
+    name: `${contestant.name}/${nameOf(setting)}`,
+    job: layJobs(job, quick ? quickJob : { data }, { seed: searchSeed }),
+    core: contestant.core,
+    warmUpSteps: 5,
+    minutes: 30,
+    expected: { seconds: quick ? 5 : expectedSeconds(samples), prefix: contestant.name },
+    contestant,
+    setting,
+  };
+};
+
+/** The tries of a contestant; those that change the best of the first are known when the first are made. */
+export const triesOf = (contestant: Contestant, quick: boolean, resultOf: ResultOf): SearchRun[] => {
+  const settings = firstSettings(contestant);
+  const first = (quick ? settings.slice(0, 1) : settings).map((setting) => tryOf(contestant, setting, quick));
+  const tried = quick ? undefined : triedIn(first, resultOf);
+  if (tried === undefined) return first;
+  return [...first, ...changedSettings(bestOf(tried).run.setting).map((setting) => tryOf(contestant, setting, quick))];
+};
+
+export const planSearch = ({ quick, resultsOf }: Pick<PlanOptions, "quick" | "resultsOf">): SearchRun[] => {
+  const results = resultsOf(searchName);
+  return contestants.flatMap((contestant) => triesOf(contestant, quick, (run) => resultIn(results, run)));
+};
+
+/** The best setting of a contestant and all that were tried; nothing while a try is missing. */
+export const chooseSetting = (
+  contestant: Contestant,
+  quick: boolean,
+  resultOf: ResultOf,
+): { readonly best: Try<SearchRun>; readonly tries: readonly Try<SearchRun>[] } | undefined => {
+  const tries = triedIn(triesOf(contestant, quick, resultOf), resultOf);
+  return tries && { best: bestOf(tries), tries };
+};

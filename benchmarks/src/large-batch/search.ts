@@ -1,0 +1,42 @@
+import { alignColumns } from "../report/align-columns.ts";
+import type { ResultOf, Study } from "../studies/study.ts";
+import { trainSamples, validationFraction } from "./contestants.ts";
+import { chooseSetting, planSearch, searchName, type SearchRun } from "./search-plan.ts";
+
+const page = (runs: readonly SearchRun[], resultOf: ResultOf): string => {
+  const header = ["training", "rate", "coefficient", "warm-up", "weight decay", "label smoothing", "momentum", "right"];
+  const rows = [...new Set(runs.map(({ contestant }) => contestant))].flatMap((contestant) => {
+    const choice = chooseSetting(contestant, false, resultOf);
+    if (choice === undefined) return [[contestant.name, "tries are missing", ...Array<string>(6).fill("")]];
+    return choice.tries.map((one) => {
+      const { peak, coefficient, warmupShare, weightDecay, labelSmoothing, decay } = one.run.setting;
+      const text = one.quality === undefined ? "diverged" : `${one.quality.mean.toFixed(2)} %`;
+      return [
+        contestant.name,
+        ...[peak, coefficient ?? "", warmupShare, weightDecay, labelSmoothing, decay].map(String),
+        one === choice.best ? `**${text}**` : text,
+      ];
+    });
+  });
+  return `Of each way to train, first learning rates are tried, then four changes to the best of them, one at a time: no label smoothing, a longer
+warm-up, ten times the weight decay, more momentum. One seed, that none is judged with later. Each is trained on
+${Math.round(trainSamples * (1 - validationFraction))} pictures and judged by ${Math.round(trainSamples * validationFraction)} that are held back; the test samples take no part. The best, in bold, is what
+\`pnpm bench large-batch\` trains with. Warm-up is a share of all steps.
+
+${alignColumns([header, ...rows])}
+`;
+};
+
+/** Which setting small and large batches are trained with. */
+export const largeBatchSearch: Study<SearchRun> = {
+  name: searchName,
+  title: "Settings of small and large batches, sought on validation samples",
+  about:
+    "Train a ResNet-18 on Fashion-MNIST in small and in large batches at several settings, and judge by samples held back.",
+  seeds: 1,
+  takes: 1,
+  mostSeeds: 1,
+  isAdaptive: true,
+  plan: planSearch,
+  page,
+};
