@@ -54,6 +54,7 @@ if (parentPort !== null) {
         totalSteps,
         firstStep: 0,
         stop,
+        output: "nowhere",
         evaluate: async () => {
           if (together) {
             const met = await world.exchangeTexts("evaluating");
@@ -72,6 +73,7 @@ if (parentPort !== null) {
           updated: () => {},
           moved: () => {},
           routed: () => {},
+          histograms: () => {},
           remark: () => {},
           damaged: () => {},
           cutShort: () => {},

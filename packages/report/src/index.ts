@@ -1,4 +1,5 @@
 export { flameChart, type FlameNode } from "./charts/flame-chart.ts";
+export { histogramChart, type HistogramChartOptions } from "./charts/histogram-chart.ts";
 export type { Interval } from "./charts/interval-rows.ts";
 export { type Lifetime, memoryChart, type MemoryRows } from "./charts/memory-chart.ts";
 export { type Roof, rooflineChart, type RooflinePoint } from "./charts/roofline-chart.ts";
@@ -26,7 +27,16 @@ export { bytesText, digitsText, quantityText, rateText, secondsText, shareText, 
 export { reportPage } from "./report-page.ts";
 export { runPage } from "./run-page.ts";
 export { sweepPage, type SweepReport } from "./sweep-page.ts";
-export type { ExpertLoads, ExpertMoves, RunReport, StepValue } from "./run-report.ts";
+export type {
+  ExpertLoads,
+  ExpertMoves,
+  Histogram,
+  ParameterHistograms,
+  RunReport,
+  StepHistograms,
+  StepValue,
+} from "./run-report.ts";
+export { histogramAbout, type HistogramKind } from "./sections/histograms.ts";
 export { styles, timelineStyles } from "./styles.ts";
 export { printable } from "./terminal/display-width.ts";
 export { terminalReport, type TerminalReportOptions } from "./terminal/terminal-report.ts";

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { heatMapChart } from "./charts/heat-map-chart.ts";
+import { histogramChart } from "./charts/histogram-chart.ts";
 import { lineChart } from "./charts/line-chart.ts";
 import { runPage } from "./run-page.ts";
 import type { RunReport } from "./run-report.ts";
@@ -65,6 +66,42 @@ describe("a heat map", () => {
   });
 });
 
+describe("a histogram", () => {
+  const heightsOf = (svg: string): number[] =>
+    [...svg.matchAll(/M(\d+) 44v-(\d+)h1/g)].reduce<number[]>((heights, [, bin, height]) => {
+      heights[Number(bin)] = Number(height);
+      return heights;
+    }, []);
+
+  test("has a bar for each bin with values, as high as these are many, and the rarest is seen", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.oneof(fc.nat(1e9), fc.constant(0)), { minLength: 1, maxLength: 64 }),
+        fc.boolean(),
+        (counts, isLogarithmic) => {
+          const svg = histogramChart({ min: -1, max: 3, counts }, { label, kind: "forward", isLogarithmic });
+          const heights = heightsOf(svg);
+          const most = Math.max(...counts);
+          for (const [bin, count] of counts.entries()) {
+            expect((heights[bin] ?? 0) > 0).toBe(count > 0);
+            if (count === most && most > 0) expect(heights[bin]).toBe(44);
+            for (const [other, less] of counts.entries())
+              if (less <= count) expect(heights[other] ?? 0).toBeLessThanOrEqual(heights[bin] ?? 0);
+          }
+        },
+      ),
+    );
+  });
+
+  test("tells its ends, and where zero lies between them", () => {
+    const svg = histogramChart({ min: -1, max: 3, counts: [1, 2] }, { label, kind: "forward" });
+    expect(svg).toContain('x1="25%"');
+    expect(svg).toMatch(/>[-−]1.*>3.*</);
+    expect(histogramChart({ min: 1, max: 3, counts: [1, 2] }, { label, kind: "forward" })).not.toContain("zero");
+    expect(histogramChart({ min: null, max: null, counts: [] }, { label, kind: "forward" })).toContain("nothing");
+  });
+});
+
 test("a line keeps the least and the greatest of what it thins", () => {
   const points = Array.from({ length: 30_000 }, (_, x): [number, number] => [x, x === 12_345 ? 50 : x === 7 ? -3 : 1]);
   const svg = lineChart([{ name: "x", kind: "forward", points }], { label, axis: "step" });
@@ -87,6 +124,28 @@ describe("the page of a run", () => {
         droppedShare: loads.map((_, i) => i / 10),
       })),
   );
+  const histogram = fc.record({
+    size: fc.nat(),
+    zeros: fc.nat(3),
+    nonFinite: fc.nat(3),
+    min: fc.option(number),
+    max: fc.option(number),
+    mean: fc.option(number),
+    norm: fc.option(number),
+    counts: fc.array(fc.nat(9), { maxLength: 4 }),
+  });
+  const histograms = fc.record({
+    step: fc.nat(),
+    parameters: fc.array(
+      fc.record({
+        path: text,
+        shape: fc.array(fc.nat(), { maxLength: 3 }),
+        weights: histogram,
+        gradients: fc.option(histogram, { nil: undefined }),
+      }),
+      { maxLength: 3 },
+    ),
+  });
   const anyRun: fc.Arbitrary<RunReport> = fc.record({
     name: text,
     about: text,
@@ -99,6 +158,7 @@ describe("the page of a run", () => {
       fc.record({ layer: text, step: fc.nat(), moves: fc.nat(), busiestBefore: number, busiestAfter: number }),
       { maxLength: 3 },
     ),
+    histograms: fc.option(histograms, { nil: undefined }),
   });
 
   test("has no coordinate that is none, and no text that became a tag, whatever the run has told", () => {

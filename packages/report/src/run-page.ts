@@ -5,6 +5,7 @@ import { pageOf } from "./page.ts";
 import { digitsText, shareText } from "./quantities.ts";
 import type { RunReport, StepValue } from "./run-report.ts";
 import { expertSection } from "./sections/experts.ts";
+import { histogramSection } from "./sections/histograms.ts";
 import { legend } from "./sections/legend.ts";
 import { tile } from "./sections/tile.ts";
 
@@ -56,8 +57,9 @@ const lossSection = ({ losses, evaluations }: RunReport): string => {
 };
 
 /**
- * Make what a training run has told one HTML file that needs nothing else: figures, loss, and for mixtures of experts
- * where their tokens went. All text is escaped, and the page forbids itself every request.
+ * Make what a training run has told one HTML file that needs nothing else: figures, loss, for mixtures of experts where
+ * their tokens went, and the last histograms of weights and gradients. All text is escaped, and the page forbids itself
+ * every request.
  *
  * Cost: linear in steps and experts; charts are thinned to what a screen shows.
  */
@@ -68,5 +70,6 @@ export const runPage = (report: RunReport): string =>
     tiles(report),
     lossSection(report),
     expertSection(report),
+    histogramSection(report),
     `<script>\n${clientScript()}\n</script>`,
   ]);

@@ -24,6 +24,40 @@ export interface ExpertMoves {
   readonly busiestAfter: number;
 }
 
+/** The values of a tensor: how many there are, and how often they occur. */
+export interface Histogram {
+  /** All values, those that are not finite among them. */
+  readonly size: number;
+  readonly zeros: number;
+  readonly nonFinite: number;
+  /** Of finite values, like mean and norm; null where there is none. */
+  readonly min: number | null;
+  readonly max: number | null;
+  readonly mean: number | null;
+  /** L2. */
+  readonly norm: number | null;
+  /**
+   * Of finite values, in bins of one width from `min` to `max`; the last bin has its upper edge, too. One bin where
+   * both are the same, none where there is no finite value.
+   */
+  readonly counts: readonly number[];
+}
+
+/** A parameter of a model, as a whole, whoever of the ranks has which part. */
+export interface ParameterHistograms {
+  readonly path: string;
+  readonly shape: readonly number[];
+  readonly weights: Histogram;
+  /** As the optimizer of the next step gets them. None of what is not trained. */
+  readonly gradients?: Histogram | undefined;
+}
+
+/** Those of all parameters of a run after a step. */
+export interface StepHistograms {
+  readonly step: number;
+  readonly parameters: readonly ParameterHistograms[];
+}
+
 /** What the page of a training run shows. */
 export interface RunReport {
   readonly name: string;
@@ -40,4 +74,6 @@ export interface RunReport {
   readonly exposedAllToAllShare?: number;
   readonly experts: readonly ExpertLoads[];
   readonly moves: readonly ExpertMoves[];
+  /** The last that were taken. */
+  readonly histograms?: StepHistograms | undefined;
 }

@@ -1,4 +1,5 @@
 import { shadeRules } from "./charts/heat-map-chart.ts";
+import { histogramRules } from "./charts/histogram-chart.ts";
 import { kindRules, tokenRules } from "./tokens.ts";
 
 /** Rules of a timeline, its key and what is told beside the pointer. */
@@ -25,11 +26,16 @@ figure{margin:0;overflow-x:clip}
 .tip{position:fixed;z-index:9;max-width:min(480px,92vw);background:var(--text);color:var(--page);padding:5px 9px;border-radius:6px;font-size:12.5px;pointer-events:none;overflow-wrap:anywhere}`;
 
 /** What a page with rules of its own needs to show a timeline. */
-export const timelineStyles: string = `${kindRules}\n${timelineRules}`;
+export const timelineStyles: string = `${kindRules}\n${timelineRules}\n${histogramRules}`;
 
 /** Rules of the page and of its charts, after the tokens. Labels of axes lie outside of a chart, in its margin. */
 export const styles: string = `${tokenRules}
 ${timelineRules}
+${histogramRules}
+.histograms{list-style:none;margin:0;padding:0;display:grid;grid-template-columns:repeat(auto-fill,minmax(min(520px,100%),1fr));gap:10px}
+.histograms li{border:1px solid var(--line);border-radius:var(--radius);padding:8px 12px;min-width:0}
+.histograms h3{font-size:13px;margin:0}
+.histograms .pair{display:grid;grid-template-columns:1fr 1fr;gap:12px}
 *{box-sizing:border-box}
 [hidden]{display:none!important}
 html{background:var(--page);color:var(--text);font:14px/1.45 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif}

@@ -165,6 +165,8 @@ export class RunRecord {
       }
       case "routed":
         return this.routings?.record(message.step, message.layers);
+      case "histograms":
+        return this.input.metrics.histograms(message.step, message.parameters, message.isLast);
       case "remark":
         return this.input.progress.note(message.text);
       case "damaged": {

@@ -134,6 +134,14 @@ export const jobSchema: z.ZodType<Job> = z
       .describe(
         "Functions of yours that are called as a run begins, after steps, evaluations and checkpoints, and at its end: export default (run, options) => ({ onStep }).",
       ),
+    histograms: z
+      .strictObject({
+        everySteps: count.describe("Take them before the first step, and then after each so many steps."),
+      })
+      .optional()
+      .describe(
+        "Histograms of weights and gradients, in histograms.jsonl of the output folder, on a schedule. Default: when the page of skein-train watch asks.",
+      ),
     checkpoint: z
       .strictObject({
         everySteps: count

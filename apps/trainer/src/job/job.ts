@@ -60,6 +60,8 @@ export interface Job {
   readonly metrics?: ModuleJob | undefined;
   /** Functions that are called when something happens in the run; they change no bit. */
   readonly callbacks?: ModuleJob | undefined;
+  /** Take histograms of weights and gradients every so many steps; changes no bit. Default: when somebody asks. */
+  readonly histograms?: { readonly everySteps: number } | undefined;
   readonly checkpoint: {
     readonly everySteps?: number | undefined;
     readonly keep: number;

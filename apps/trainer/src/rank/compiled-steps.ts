@@ -17,6 +17,7 @@ import {
 } from "@skein/tensor-core";
 import { accumulate, type Accumulated } from "../step/loss-and-gradients.ts";
 import { settle, type Settled } from "../step/deferred-step.ts";
+import { exchangedGradients } from "../step/exchanged-gradients.ts";
 import type { Job } from "../job/job.ts";
 import { modeNames } from "../step/curvature.ts";
 import {
@@ -74,6 +75,9 @@ export const passesFor = ({ precision, overlap }: Job): ((graph: Graph) => Graph
 
 type Settle = ((state: DeviceState) => Promise<Settled<DeviceState, DeviceArray>>) & { release(): void };
 
+/** A tree like that of trained parameters. */
+type Gradients = (state: DeviceState, batch: Batch, before?: Accumulated<DeviceArray>) => Promise<unknown>;
+
 /** A rank's batch in equal parts, in its order; views of it. */
 const partsOf = (batch: Batch, numParts: number): Batch[] =>
   numParts === 1
@@ -100,6 +104,10 @@ export class CompiledSteps {
   private settling: Settle;
   /** Of all parts of a batch but the last, where there are several. */
   private readonly accumulating: Accumulate & { release(): void };
+  /** For who looks at gradients; none is compiled until somebody does. */
+  private looking:
+    | { readonly compressor: StepKind["compressor"]; readonly run: Gradients & { release(): void } }
+    | undefined;
 
   constructor({ job, parts, backend, communicators, spanSink }: StepsInput) {
     this.parts = parts;
@@ -143,12 +151,50 @@ export class CompiledSteps {
     const step = known < 0 ? { kind, run: this.compile(kind) } : this.steps.splice(known, 1)[0]!;
     this.steps.push(step);
     if (this.steps.length > keptSteps) this.steps.shift()!.run.release();
+    const { last, before } = await this.accumulated(state, batch);
+    return before === undefined ? step.run(state, last) : step.run(state, last, before);
+  }
+
+  /** What all parts of a batch but the last give together, and the last. */
+  private async accumulated(
+    state: DeviceState,
+    batch: Batch,
+  ): Promise<{ readonly last: Batch; readonly before: Accumulated<DeviceArray> | undefined }> {
     const inParts = partsOf(batch, this.parts.accumulate);
     let before: Accumulated<DeviceArray> | undefined;
     for (const part of inParts.slice(0, -1))
       before = await (before === undefined ? this.accumulating(state, part) : this.accumulating(state, part, before));
-    const last = inParts.at(-1)!;
-    return before === undefined ? step.run(state, last) : step.run(state, last, before);
+    return { last: inParts.at(-1)!, before };
+  }
+
+  /**
+   * The gradients that step `number`, counted from 0, will give its optimizer, by a program of its own: the step stays
+   * the one that it is, and so do its bits. All ranks call it together. Leaves the state, which is settled, as it is.
+   *
+   * Cost: a step without its update, and the first time another compilation; until `forget` the memory of its
+   * intermediates.
+   * @returns a tree like that of the trained parameters.
+   */
+  async gradients(number: number, state: DeviceState, batch: Batch): Promise<unknown> {
+    const { compressor } = stepKindAt(this.parts, number);
+    if (this.looking?.compressor !== compressor) this.forget();
+    this.looking ??= {
+      compressor,
+      run: jit(exchangedGradients(this.parts, compressor), this.backend, {
+        ...this.options,
+        ...this.bound,
+        donate: this.parts.accumulate > 1 ? [2] : [],
+        name: "gradients of a train step",
+      }) as unknown as Gradients & { release(): void },
+    };
+    const { last, before } = await this.accumulated(state, batch);
+    return before === undefined ? this.looking.run(state, last) : this.looking.run(state, last, before);
+  }
+
+  /** Let go of what `gradients` keeps. */
+  forget(): void {
+    this.looking?.run.release();
+    this.looking = undefined;
   }
 
   private compile(kind: StepKind): Step & { release(): void } {
@@ -191,6 +237,7 @@ export class CompiledSteps {
   release(): void {
     for (const { run } of this.steps) run.release();
     this.steps.length = 0;
+    this.forget();
     this.settling.release();
     this.accumulating.release();
   }

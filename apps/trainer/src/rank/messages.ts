@@ -2,6 +2,7 @@ import type { BlasPlace } from "@skein/blas/node";
 import type { LinkSample } from "@skein/collectives";
 import type { WorldConnection } from "@skein/collectives/node";
 import type { DamagedImage } from "@skein/data/node";
+import type { ParameterHistograms } from "@skein/report";
 import type { Span } from "@skein/tensor-core";
 import type { BestSoFar } from "./best-so-far.ts";
 import type { BackendName } from "../backend/backend.ts";
@@ -145,6 +146,13 @@ export type RankMessage =
     }
   /** Of rank 0: which experts the tokens of all ranks chose in a step, for each layer by its name. */
   | { readonly type: "routed"; readonly step: number; readonly layers: Readonly<Record<string, RoutingJson>> }
+  /** Of rank 0: some of the parameters of all ranks after a step; whether they are the last ones. */
+  | {
+      readonly type: "histograms";
+      readonly step: number;
+      readonly parameters: readonly ParameterHistograms[];
+      readonly isLast: boolean;
+    }
   /** Of rank 0: something worth telling people. */
   | { readonly type: "remark"; readonly text: string }
   /** An image that cannot be decoded, and that another takes the place of. */

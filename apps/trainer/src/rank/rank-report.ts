@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import type { DataPosition } from "@skein/data";
 import type { DamagedImage } from "@skein/data/node";
+import type { ParameterHistograms } from "@skein/report";
 import type { Span } from "@skein/tensor-core";
 import type { SavedFile } from "../checkpoint/checkpoint-part.ts";
 import type { BestSoFar } from "./best-so-far.ts";
@@ -17,6 +18,9 @@ import type { UpdateFigures } from "../step/update-figures.ts";
 
 /** Spans of one message: a trace of many steps is larger than a message may be. */
 const spansAtOnce = 10_000;
+
+/** Parameters of one message, likewise: each has some kilobytes. */
+const parametersAtOnce = 200;
 
 /** Of so many steps a rank tells the mean. */
 const stepsOfPace = 20;
@@ -89,6 +93,17 @@ export class RankReport {
   /** Which experts tokens chose in a step. */
   routed(step: number, layers: Readonly<Record<string, RoutingJson>>): void {
     this.postOnce({ type: "routed", step, layers });
+  }
+
+  /** Histograms of all parameters after a step. */
+  histograms(step: number, parameters: readonly ParameterHistograms[]): void {
+    for (let first = 0; first < parameters.length; first += parametersAtOnce)
+      this.postOnce({
+        type: "histograms",
+        step,
+        parameters: parameters.slice(first, first + parametersAtOnce),
+        isLast: first + parametersAtOnce >= parameters.length,
+      });
   }
 
   /** Something worth telling people. */

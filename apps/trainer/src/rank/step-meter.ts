@@ -64,6 +64,26 @@ export class StepMeter {
     };
   }
 
+  /** Do something between two steps that neither of them is charged with. */
+  async apart(work: () => Promise<void>): Promise<void> {
+    const { waitClock, world } = this.input;
+    const [milliseconds, waited, allToAll, sent] = [
+      performance.now(),
+      waitClock.seconds,
+      waitClock.allToAllSeconds ?? 0,
+      world.bytesSent(),
+    ];
+    await work();
+    const { began } = this;
+    this.began = {
+      milliseconds: began.milliseconds + performance.now() - milliseconds,
+      seconds: began.seconds, // spans tell what was
+      exposedSeconds: began.exposedSeconds + waitClock.seconds - waited,
+      allToAllSeconds: began.allToAllSeconds + (waitClock.allToAllSeconds ?? 0) - allToAll,
+      bytesSent: began.bytesSent + world.bytesSent() - sent,
+    };
+  }
+
   /** @param step that is done now. */
   end(step: number): StepCosts {
     const { world, waitClock, trace, firstStep } = this.input;

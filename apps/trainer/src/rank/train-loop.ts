@@ -6,6 +6,7 @@ import { firstTunedBytes } from "../building/build-exchange.ts";
 import { CompiledSteps } from "./compiled-steps.ts";
 import type { EvaluationSums } from "./evaluation-sums.ts";
 import type { Job } from "../job/job.ts";
+import { histogramRecorder } from "../histograms/histogram-recorder.ts";
 import { LiveState, type LiveStateInput } from "./live-state.ts";
 import { agreement, totals } from "../planning/agree.ts";
 import { BucketTuner } from "../planning/bucket-tuner.ts";
@@ -43,6 +44,8 @@ export interface RankRun {
   /** What was measured and decided before the run. */
   readonly plan?: ExchangePlan | undefined;
   readonly stop: StopSignal;
+  /** Folder of the run. */
+  readonly output: string;
   /** Evaluate and save nothing. Default: false. */
   readonly stepsOnly?: boolean | undefined;
   readonly trace?: StepTrace | undefined;
@@ -51,7 +54,7 @@ export interface RankRun {
   readonly checkpoints: Checkpoints;
   readonly report: Pick<
     RankReport,
-    "stepped" | "updated" | "evaluated" | "moved" | "routed" | "remark" | "damaged" | "cutShort"
+    "stepped" | "updated" | "evaluated" | "moved" | "routed" | "histograms" | "remark" | "damaged" | "cutShort"
   >;
   /** Called before each step with the state that it will consume, and the step's number. */
   readonly beforeStep?: ((state: DeviceState, step: number) => Promise<DeviceState>) | undefined;
@@ -141,6 +144,19 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     communicators,
     routed: (step, layers) => report.routed(step, layers),
   });
+  const histograms = stepsOnly
+    ? undefined
+    : histogramRecorder({
+        job,
+        parts,
+        backend,
+        world,
+        rank,
+        steps,
+        output: run.output,
+        told: (step, parameters) => report.histograms(step, parameters),
+        remark: (text) => report.remark(text),
+      });
   const places = Array.from({ length: job.ranks }, (_, other) => placeOf(job, other));
   const requireReplicas = replicaCheck(backend, world, parts, places);
 
@@ -226,6 +242,12 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
         keptImages === undefined ? undefined : keptImages / (job.batch / batchPartOf(job, rank).worldSize),
       );
       const tree = batchTree(batch);
+      if ((await histograms?.isDue(state.done)) === true)
+        await meter.apart(() =>
+          spanned(spanSink, { name: `histograms after step ${state.done}`, track: "host" }, () =>
+            histograms!.before(state, tree),
+          ),
+        );
       if (run.beforeStep !== undefined) await state.replace(run.beforeStep);
       const figures = await state.step(tree);
       const costs = meter.end(state.done);

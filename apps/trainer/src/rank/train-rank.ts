@@ -113,6 +113,7 @@ const trainOn = async (
     firstStep: resume?.step ?? 0,
     best: resume?.best,
     stop: new StopSignal(input.stop),
+    output,
     stepsOnly: input.stepsOnly,
     trace,
     plan,

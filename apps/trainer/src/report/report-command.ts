@@ -7,6 +7,7 @@ import { metricsFile } from "../run/metrics.ts";
 import { recordedJob } from "../run/output-folder.ts";
 import { requireReplaceable } from "../run/places.ts";
 import type { GlobalOptions } from "../commands/run-options.ts";
+import { readHistograms } from "../histograms/read-histograms.ts";
 import { originOf } from "../provenance/origin.ts";
 import { readMetricLines } from "./metric-lines.ts";
 import { runReportOf } from "./run-report-of.ts";
@@ -28,7 +29,11 @@ export const reportCommand = async (folder: string, options: ReportOptions): Pro
   const metrics = join(folder, metricsFile);
   if (!existsSync(metrics))
     throw new ConfigError([`${metrics} is not there, so nothing is known of the run; name the folder of another run`]);
-  const report = { ...runReportOf(job, readMetricLines(metrics)), origin: await originOf(folder) };
+  const report = {
+    ...runReportOf(job, readMetricLines(metrics)),
+    origin: await originOf(folder),
+    histograms: readHistograms(folder).shown ?? undefined,
+  };
   const output = options.output ?? join(folder, "report.html");
   requireReplaceable(output, "--output");
   replaceDurably(nodeFiles, output, runPage(report));

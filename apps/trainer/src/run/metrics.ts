@@ -1,11 +1,13 @@
 import { closeSync, existsSync, openSync, renameSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import type { ParameterHistograms } from "@skein/report";
 import { copyLines } from "./copy-lines.ts";
+import { HistogramsFile, histogramsFile } from "../histograms/histograms-file.ts";
 import { EventFile } from "./tensorboard.ts";
 
 /** One measured moment of a run: a line of `metrics.jsonl`. Numbers with their units in their names. */
 export interface Measurement {
-  readonly type: "step" | "update" | "evaluation" | "checkpoint" | "placement" | `rank-${number}`;
+  readonly type: "step" | "update" | "evaluation" | "checkpoint" | "placement" | "histograms" | `rank-${number}`;
   /** Steps done. */
   readonly step: number;
   readonly [quantity: string]: number | string;
@@ -15,6 +17,8 @@ export const metricsFile = "metrics.jsonl";
 
 export interface MetricSink {
   record(measurement: Measurement): void;
+  /** Keep histograms of parameters after a step. @param isLast whether all of the step are there with these. */
+  histograms(step: number, parameters: readonly ParameterHistograms[], isLast: boolean): void;
   /** Forget what came after `step`: the run goes on from there. */
   rewind(step: number): void;
   close(): void;
@@ -38,6 +42,7 @@ export class MetricFiles implements MetricSink {
   private readonly path: string;
   private lines: number;
   private readonly events: EventFile;
+  private readonly ownHistograms: HistogramsFile;
 
   /** @param fromStep steps that were done before; later lines of an earlier run are dropped. */
   constructor(folder: string, fromStep: number) {
@@ -45,13 +50,15 @@ export class MetricFiles implements MetricSink {
     keepUpTo(this.path, fromStep);
     this.lines = openSync(this.path, "a");
     this.events = new EventFile(folder);
+    this.ownHistograms = new HistogramsFile(folder);
+    this.ownHistograms.rewind(fromStep);
   }
 
   record(measurement: Measurement): void {
     writeSync(this.lines, `${JSON.stringify(measurement)}\n`);
     const { type, step, ...quantities } = measurement;
     const scalars = Object.entries(quantities).filter((entry): entry is [string, number] => Number.isFinite(entry[1]));
-    if (type !== "checkpoint")
+    if (type !== "checkpoint" && type !== "histograms")
       this.events.scalars(
         step,
         Object.fromEntries(
@@ -63,7 +70,13 @@ export class MetricFiles implements MetricSink {
       );
   }
 
+  histograms(step: number, parameters: readonly ParameterHistograms[], isLast: boolean): void {
+    this.ownHistograms.record(step, parameters, isLast);
+    if (isLast) this.record({ type: "histograms", step, file: histogramsFile });
+  }
+
   rewind(step: number): void {
+    this.ownHistograms.rewind(step);
     closeSync(this.lines);
     keepUpTo(this.path, step);
     this.lines = openSync(this.path, "a");

@@ -1,8 +1,19 @@
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { requestFile } from "../histograms/histogram-request.ts";
 import { applyRows, type LoadedTables } from "./page/decode-rows.ts";
 import type { RunDetails } from "./run-details.ts";
 import type { RunFacts } from "./run-facts.ts";
@@ -47,19 +58,28 @@ interface Answer {
 /** By node:http, which sends any path and Host as they are. */
 const ask = (
   path: string,
-  { host, method = "GET" }: { readonly host?: string; readonly method?: string } = {},
+  { host, method = "GET", origin }: { readonly host?: string; readonly method?: string; readonly origin?: string } = {},
 ): Promise<Answer> =>
   new Promise((resolve, reject) => {
     const { hostname, port } = new URL(server.url);
-    request({ hostname, port, path, method, headers: host === undefined ? {} : { host } }, (response) => {
-      let text = "";
-      response.on("data", (piece: Buffer) => {
-        text += piece.toString();
-      });
-      response.on("end", () =>
-        resolve({ status: response.statusCode!, text, policy: String(response.headers["content-security-policy"]) }),
-      );
-    })
+    request(
+      {
+        hostname,
+        port,
+        path,
+        method,
+        headers: { ...(host !== undefined && { host }), ...(origin !== undefined && { origin }) },
+      },
+      (response) => {
+        let text = "";
+        response.on("data", (piece: Buffer) => {
+          text += piece.toString();
+        });
+        response.on("end", () =>
+          resolve({ status: response.statusCode!, text, policy: String(response.headers["content-security-policy"]) }),
+        );
+      },
+    )
       .on("error", reject)
       .end();
   });
@@ -97,6 +117,32 @@ test("answers this machine's own names and GET only, and says what its page may 
   const { policy } = await ask("/");
   expect(policy).toContain("default-src 'none'");
   expect(policy).not.toMatch(/unsafe|https?:|\*/);
+});
+
+test("the page alone may ask for histograms: of a run that trains by a file in its folder, else of a checkpoint", async () => {
+  const { port } = new URL(server.url);
+  const path = "/api/histograms?run=a/b/1";
+  const request = join(root, "a/b/1", requestFile);
+  for (const origin of [undefined, "null", "http://evil.example", `https://127.0.0.1:${port}`, `http://127.0.0.1:1`])
+    expect([origin, (await ask(path, { method: "POST", ...(origin && { origin }) })).status]).toEqual([origin, 403]);
+  const origin = `http://localhost:${port}`;
+  expect((await ask(path, { method: "POST", origin, host: `evil.example:${port}` })).status).toBe(403);
+  for (const wrong of ["/api/histograms?run=../outside", "/api/histograms?run=link", "/api/histograms"])
+    expect([wrong, (await ask(wrong, { method: "POST", origin })).status]).toEqual([wrong, 404]);
+  expect((await ask("/api/samples?run=a/b/1", { method: "POST", origin })).status).toBe(405);
+  expect(existsSync(request)).toBe(false);
+  for (let time = 0; time < 2; time++) expect((await ask(path, { method: "POST", origin })).status).toBe(202);
+  expect(readFileSync(request, "utf8")).toBe("");
+  rmSync(request);
+  expect(JSON.parse((await ask(path)).text)).toEqual({ steps: [], shown: null });
+
+  addRun("over", lines(0, 3));
+  writeFileSync(join(root, "over/provenance.json"), '{"ended":{"how":"finished"}}');
+  await until((all) => all.get("over")?.state === "finished");
+  const { status, text } = await ask("/api/histograms?run=over", { method: "POST", origin });
+  expect([status, text]).toEqual([409, expect.stringMatching(/^this run has saved no checkpoint, .*\n$/)]);
+  expect(existsSync(join(root, "over", requestFile))).toBe(false);
+  rmSync(join(root, "over"), { recursive: true });
 });
 
 test("opens no path of a request", async () => {

@@ -2,6 +2,9 @@ import { createReadStream } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
+import { askForHistograms } from "../histograms/histogram-request.ts";
+import { readHistograms } from "../histograms/read-histograms.ts";
+import { checkpointHistograms } from "./checkpoint-histograms.ts";
 import { encodeRows } from "./encode-rows.ts";
 import type { PageAssets } from "./page-assets.ts";
 import { readSamples } from "./read-samples.ts";
@@ -29,6 +32,7 @@ export interface WatchServerInput {
 }
 
 const loopback = "127.0.0.1";
+const histogramsAddress = "/api/histograms";
 const nothingHere = "there is nothing here";
 
 const securityHeaders: Readonly<Record<string, string>> = {
@@ -105,8 +109,9 @@ class Listeners {
 
 /**
  * Serve the page of the runs below a folder on this machine's loopback address, to nobody else: a name that leads here
- * from elsewhere (DNS rebinding) is refused by the Host header, and nothing but GET is answered. Runs are named by ids
- * that were found on disk; no path of a request is ever opened.
+ * from elsewhere (DNS rebinding) is refused by the Host header, and nothing but GET is answered, except that the page
+ * itself, which is known by the Origin header, may ask a run for histograms. Runs are named by ids that were found on
+ * disk; no path of a request is ever opened.
  */
 export const serveWatch = async ({
   runs,
@@ -127,6 +132,13 @@ export const serveWatch = async ({
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (!hosts.has(request.headers.host ?? "")) return refuse(response, 403, "this page is for this machine only");
+    if (request.method === "POST" && URL.parse(`http://localhost${request.url}`)?.pathname === histogramsAddress) {
+      request.resume(); // whatever it says beside its address
+      // Pages of others can send here, too; a browser then says where they come from.
+      if (!hosts.has(request.headers.origin?.replace(/^http:\/\//, "") ?? ""))
+        return refuse(response, 403, "only the page of this server may ask");
+      return ask(request.url!, response);
+    }
     if (request.method !== "GET") {
       response.setHeader("Allow", "GET");
       return refuse(response, 405, "nothing but GET is answered");
@@ -168,12 +180,43 @@ export const serveWatch = async ({
         response.writeHead(200, { ...securityHeaders, "Content-Type": "application/json; charset=utf-8" });
         return pipeline(createReadStream(join(folder, trace.name)), response);
       }
+      case histogramsAddress: {
+        const step = searchParams.get("step");
+        return sendJson(response, readHistograms(folder, step === null ? undefined : Number(step)));
+      }
       case "/api/samples":
         return sendJson(response, await readSamples(folder));
       case "/api/run":
         return sendJson(response, await runDetails(folder, runs.filesOf(id)!));
       default:
         return refuse(response, 404, nothingHere);
+    }
+  };
+
+  /** One at a time of each run: whoever asks meanwhile gets the same. */
+  const counting = new Map<string, ReturnType<typeof checkpointHistograms>>();
+
+  /** Ask a run for histograms; of one that is over, the weights of its newest checkpoint are the answer. */
+  const ask = async (url: string, response: ServerResponse): Promise<void> => {
+    const id = URL.parse(`http://localhost${url}`)?.searchParams.get("run") ?? "";
+    if ((await runs.tailOf(id)) === undefined) return refuse(response, 404, nothingHere);
+    const folder = runs.folderOf(id)!;
+    try {
+      if (runs.factsOf(id)?.state === "running") {
+        askForHistograms(folder);
+        response.writeHead(202, { ...securityHeaders, "Content-Type": "text/plain; charset=utf-8" });
+        response.end("asked\n");
+        return;
+      }
+      const counted =
+        counting.get(id) ??
+        checkpointHistograms(folder).finally(() => {
+          counting.delete(id);
+        });
+      counting.set(id, counted);
+      return sendJson(response, await counted);
+    } catch (error) {
+      return refuse(response, 409, (error as Error).message);
     }
   };
 

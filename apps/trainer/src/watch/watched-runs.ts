@@ -53,6 +53,10 @@ export class WatchedRuns {
     return this.runs.get(id)?.files;
   }
 
+  factsOf(id: string): RunFacts | undefined {
+    return this.runs.get(id)?.facts;
+  }
+
   /** What is known, also of a run that nobody has looked at yet. @returns undefined where there is none. */
   async tailOf(id: string): Promise<MetricTail | undefined> {
     const run = this.runs.get(id);

@@ -1,9 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findChromium, openChromium, watchErrors } from "@skein/browser";
+import { NdArray } from "@skein/tensor-core";
 import axe from "axe-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { countValues, histogramOf, rangeOf } from "../../src/histograms/histogram.ts";
+import { requestFile } from "../../src/histograms/histogram-request.ts";
+import { HistogramsFile } from "../../src/histograms/histograms-file.ts";
 import { startWatch } from "../../src/watch/watch-command.ts";
 import type { WatchServer } from "../../src/watch/watch-server.ts";
 import { growSampleRun, hostileName, writeSampleRun, writeSampleTrace } from "./sample-runs.ts";
@@ -272,6 +276,72 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     await page.reload();
     await poll(() => page.getByRole("alert").innerText()).toContain("is a trace that another program has written");
     expect(errors.filter((error) => !error.includes("ERR_ABORTED"))).toEqual([]); // of reloads
+    await page.close();
+  });
+
+  test("takes histograms, of a run that trains and of one that is over, by keyboard, in all widths and schemes", {
+    tags: "full",
+  }, async () => {
+    const folder = join(root, "mnist/1");
+    const count = (values: readonly number[]) => {
+      const array = NdArray.from(values, [values.length]);
+      return histogramOf(countValues(array, rangeOf(array)), rangeOf(array));
+    };
+    const bell = Array.from({ length: 4000 }, (_, i) => Math.sin(i * 12.9898) + Math.sin(i * 78.233) + Math.sin(i));
+    const parameters = [hostileName, ...Array.from({ length: 34 }, (_, i) => `layers.${i}.weight`)].map((path, i) => ({
+      path,
+      shape: [40, 100],
+      weights: count(bell.map((value) => value * (i + 1))),
+      ...(i !== 2 && {
+        gradients: count([...bell.map((value) => value ** 3 / 1e4), ...(i === 1 ? [Number.NaN] : [])]),
+      }),
+    }));
+    const { page, errors } = await open();
+    await row(page, "mnist/1").getByRole("button").click();
+    await page.getByText("weights and gradients").focus();
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await poll(() => page.getByText("asked; the run answers").count()).toBe(1);
+    expect(existsSync(join(folder, requestFile))).toBe(true);
+    // The run answers.
+    rmSync(join(folder, requestFile));
+    new HistogramsFile(folder).record(300, parameters, true);
+    appendFileSync(
+      join(folder, "metrics.jsonl"),
+      `${JSON.stringify({ type: "histograms", step: 300, file: "histograms.jsonl" })}\n`,
+    );
+    const list = page.locator(".histograms > li");
+    await poll(() => list.count()).toBe(30);
+    await poll(() => page.getByText("asked; the run answers").count()).toBe(0);
+    expect(await page.locator("img, script:not([src])").count()).toBe(0);
+    await poll(() =>
+      page.getByRole("img", { name: /^gradients of layers\.0\.weight: mean .* 1 not finite$/ }).count(),
+    ).toBe(1);
+    expect(await list.nth(2).getByRole("img", { name: / of / }).count()).toBe(1);
+    for (const [name, scheme, width] of [
+      ["histograms-light", "light", 1300],
+      ["histograms-dark", "dark", 1300],
+      ["histograms-phone", "dark", 360],
+    ] as const) {
+      await page.setViewportSize({ width, height: 1600 });
+      await page.getByLabel("colours").selectOption(scheme);
+      await picture(page, name);
+      expect([name, await page.evaluate(() => document.documentElement.scrollWidth)]).toEqual([name, width]);
+      expect(await faults(page)).toEqual([]);
+    }
+    await page.getByRole("button", { name: "show 5 more of 5" }).click();
+    await poll(() => list.count()).toBe(35);
+    await page.getByLabel("logarithmic counts").check();
+    await page.getByRole("searchbox", { name: "parameters" }).fill("ERS.3 weight");
+    await poll(() => list.count()).toBe(5); // 3, 30 to 33
+    await picture(page, "histograms-logarithmic");
+    // A run that is over.
+    writeFileSync(join(folder, "provenance.json"), '{"ended":{"how":"finished"}}');
+    await page.getByRole("button", { name: "take histograms of the newest checkpoint" }).click();
+    await poll(() => page.getByRole("alert").innerText()).toMatch(/manifest/);
+    expect(errors.filter((error) => !error.includes("409"))).toEqual([]);
+    rmSync(join(folder, "provenance.json"));
     await page.close();
   });
 

@@ -5,6 +5,7 @@ import { useEffect } from "preact/hooks";
 import { mostTraceBytes } from "../trace-bytes.ts";
 import { leafText, leafValues } from "../leaf-values.ts";
 import type { RunDetails } from "../run-details.ts";
+import { Histograms } from "./histograms.tsx";
 import { Samples } from "./samples.tsx";
 import { Timeline } from "./timeline.tsx";
 import { detailed, runs } from "./store.ts";
@@ -113,6 +114,7 @@ export const Details = (): JSX.Element | null => {
             </details>
           )}
           <Samples run={id} evaluations={run.rows["evaluation"] ?? 0} />
+          <Histograms key={id} run={run} />
           <Facts title="summary" value={own.summary} />
           <Facts title="where it comes from" value={own.provenance} />
         </>

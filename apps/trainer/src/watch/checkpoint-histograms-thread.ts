@@ -1,0 +1,55 @@
+import { parentPort, workerData } from "node:worker_threads";
+import type { NdArray } from "@skein/tensor-core";
+import { type Checkpoint, readCheckpoint, sharedFile } from "../checkpoint/checkpoint.ts";
+import { checkpointSecret } from "../checkpoint/checkpoint-manifest.ts";
+import { shardFilesIn, wholeTensors } from "../checkpoint/checkpoint-shards.ts";
+import { nodeFiles } from "../checkpoint/files.ts";
+import { countValues, histogramOf, rangeOf } from "../histograms/histogram.ts";
+import type { CheckpointAnswer } from "./checkpoint-histograms.ts";
+import { listCheckpoints } from "./run-files.ts";
+
+// Entry of the thread that counts the weights of a checkpoint.
+
+const newestSound = (folder: string): Checkpoint => {
+  const secret = checkpointSecret(process.env);
+  let fault: Error | undefined;
+  for (const { path } of listCheckpoints(folder)) {
+    try {
+      return readCheckpoint(nodeFiles, path, secret);
+    } catch (error) {
+      fault ??= error as Error;
+    }
+  }
+  throw fault ?? new Error("this run has saved no checkpoint, so nobody knows its weights; ask a run while it trains");
+};
+
+const answerOf = (folder: string): CheckpointAnswer => {
+  const { manifest, tensors } = newestSound(folder);
+  const wholeOf = wholeTensors(
+    tensors.get(sharedFile) ?? new Map<string, NdArray>(),
+    shardFilesIn(tensors).map(({ cuts, names }) => ({ cuts, files: names.map((part) => tensors.get(part)!) })),
+  );
+  const prefix = "params.";
+  const paths = new Set(
+    [...tensors.values()].flatMap((own) => [...own.keys()].filter((path) => path.startsWith(prefix))),
+  );
+  return {
+    step: manifest.step,
+    parameters: [...paths].flatMap((path) => {
+      const array = wholeOf(path);
+      if (array === undefined) return [];
+      const range = rangeOf(array);
+      return [
+        { path: path.slice(prefix.length), shape: array.shape, weights: histogramOf(countValues(array, range), range) },
+      ];
+    }),
+  };
+};
+
+let answer: CheckpointAnswer;
+try {
+  answer = answerOf(workerData as string);
+} catch (error) {
+  answer = { message: (error as Error).message };
+}
+parentPort?.postMessage(answer);

@@ -1,0 +1,43 @@
+import { histogramChart } from "../charts/histogram-chart.ts";
+import { escapeText } from "../html.ts";
+import { digitsText } from "../quantities.ts";
+import type { Histogram, ParameterHistograms, RunReport } from "../run-report.ts";
+import type { Kind } from "../tokens.ts";
+
+/** What of a parameter is counted. */
+export type HistogramKind = "weights" | "gradients";
+
+/** Colours of those. */
+const colours: Readonly<Record<HistogramKind, Kind>> = { weights: "forward", gradients: "backward" };
+
+/** A histogram in words, without what is nothing: "mean 0.1, norm 3, 2 zeros, 1 not finite". */
+export const histogramAbout = ({ mean, norm, zeros, nonFinite }: Histogram): string =>
+  [
+    ...(mean === null ? [] : [`mean ${digitsText(mean, 3)}`]),
+    ...(norm === null ? [] : [`norm ${digitsText(norm, 3)}`]),
+    ...(zeros > 0 ? [`${zeros} ${zeros === 1 ? "zero" : "zeros"}`] : []),
+    ...(nonFinite > 0 ? [`${nonFinite} not finite`] : []),
+  ].join(", ") || "no values";
+
+const figure = (path: string, kind: HistogramKind, histogram: Histogram | undefined): string =>
+  histogram === undefined
+    ? ""
+    : `<figure>${histogramChart(histogram, { label: `${kind} of ${path}: ${histogramAbout(histogram)}`, kind: colours[kind] })}<figcaption class="quiet">${kind}: ${histogramAbout(histogram)}</figcaption></figure>`;
+
+const parameterItem = ({ path, shape, weights, gradients }: ParameterHistograms): string =>
+  `<li><h3>${escapeText(path)} <span class="quiet">[${shape.join(", ")}]</span></h3><div class="pair">${figure(path, "weights", weights)}${figure(path, "gradients", gradients)}</div></li>`;
+
+/** More of them make a page that nobody reads; `histograms.jsonl` has all. */
+const mostParameters = 500;
+
+/** Histograms of a run, where it has taken such. */
+export const histogramSection = ({ histograms }: RunReport): string => {
+  if (histograms === undefined || histograms.parameters.length === 0) return "";
+  const { step, parameters } = histograms;
+  const shown = parameters.slice(0, mostParameters);
+  const about = [
+    `after step ${step}; gradients are those that the optimizer of the next step gets`,
+    ...(shown.length < parameters.length ? [`the first ${shown.length} of ${parameters.length} parameters`] : []),
+  ].join("; ");
+  return `<section aria-labelledby="histograms-heading"><h2 id="histograms-heading">Weights and gradients</h2><p class="quiet">${about}</p><ul class="histograms">${shown.map(parameterItem).join("")}</ul></section>`;
+};
