@@ -35,6 +35,20 @@ const tensorsOf = (output: string, step: number): ReadonlyMap<string, NdArray> =
   readSafetensors(readFileSync(join(checkpointsFolder(join(folder, output)), folderName(step), "shared.safetensors")))
     .tensors;
 
+describe("products of bf16", () => {
+  test("learn as f32 does, but not with its bits, leave no step out, and go on from a checkpoint bit by bit", async () => {
+    const settings = { precision: { kind: "mixed-bf16" }, overlap: "dear", ranks: 1 } as const;
+    const [exact, rounded] = [await lossesOf("f32", { overlap: "dear", ranks: 1 }), await lossesOf("bf16", settings)];
+    rounded.forEach((loss, i) => expect(Math.abs(loss / exact[i]! - 1)).toBeLessThan(2 ** -6));
+    expect(rounded).not.toEqual(exact);
+    await train({ ...job, ...settings, steps: 3 }, { output: join(folder, "halves") });
+    const summary = await train({ ...job, ...settings }, { output: join(folder, "halves"), resume: true });
+    expect(summary).not.toHaveProperty("skippedSteps");
+    const tensors = [...tensorsOf("halves", 6)].map(([path, array]) => [path, [...array.data]]);
+    expect(tensors).toEqual([...tensorsOf("bf16", 6)].map(([path, array]) => [path, [...array.data]]));
+  });
+});
+
 describe("gradients accumulated over parts of a batch", () => {
   test("are those of the whole batch, up to rounding, and their state is too", async () => {
     const whole = await lossesOf("whole", {});

@@ -50,7 +50,7 @@ export const sentencesOf = (standings: readonly Standing[]): readonly [string, s
   const enough = Math.min(few.quality.seeds, many.quality.seeds) >= leastSeeds;
   return [
     `With as many epochs, ${few.steps} steps of LARS on large batches get ${span(few.quality)} right of the test pictures, ${many.steps} steps of momentum on small ones ${span(many.quality)}.`,
-    `The large batches are ${Math.abs(behind).toFixed(2)} points ${behind > 0 ? "behind" : "ahead"}${apart && enough ? ", in every seed" : ", which seeds do not tell apart"}, with a tenth of the messages.`,
+    `The large batches are ${Math.abs(behind).toFixed(2)} points ${behind > 0 ? "behind" : "ahead"}${apart && enough ? ", in every seed" : ", which seeds do not tell apart"}, with a fifth of the messages.`,
     other?.quality === undefined
       ? "How plain momentum does on the large batches is not known yet."
       : `Plain momentum on the same large batches comes to ${span(other.quality)}.`,

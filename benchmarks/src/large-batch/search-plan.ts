@@ -12,9 +12,9 @@ import {
   firstSettings,
   jobOf,
   quickJob,
+  searchSamples,
   type Setting,
-  trainSamples,
-  validationFraction,
+  validationSamples,
 } from "./contestants.ts";
 
 export const searchName = "large-batch-search";
@@ -39,16 +39,20 @@ const nameOf = ({ peak, coefficient, ...rest }: Setting): string =>
   ].join("/");
 
 const tryOf = (contestant: Contestant, setting: Setting, quick: boolean): SearchRun => {
-  const samples = trainSamples * (1 - validationFraction);
-  const job = jobOf(contestant, setting, Math.round(samples));
-  const data = { ...(job["data"] as JobFile), validationFraction };
+  const job = jobOf(contestant, setting, searchSamples);
+  const all = searchSamples + validationSamples;
+  const data: JobFile = {
+    ...(job["data"] as JobFile),
+    trainSamples: all,
+    validationFraction: validationSamples / all,
+  };
   return {
     name: `${contestant.name}/${nameOf(setting)}`,
     job: layJobs(job, quick ? quickJob : { data }, { seed: searchSeed }),
     core: contestant.core,
     warmUpSteps: 5,
     minutes: 30,
-    expected: { seconds: quick ? 5 : expectedSeconds(samples), prefix: contestant.name },
+    expected: { seconds: quick ? 5 : expectedSeconds(searchSamples), prefix: contestant.name },
     contestant,
     setting,
   };
@@ -60,7 +64,10 @@ export const triesOf = (contestant: Contestant, quick: boolean, resultOf: Result
   const first = (quick ? settings.slice(0, 1) : settings).map((setting) => tryOf(contestant, setting, quick));
   const tried = quick ? undefined : triedIn(first, resultOf);
   if (tried === undefined) return first;
-  return [...first, ...changedSettings(bestOf(tried).run.setting).map((setting) => tryOf(contestant, setting, quick))];
+  return [
+    ...first,
+    ...changedSettings(contestant, bestOf(tried).run.setting).map((setting) => tryOf(contestant, setting, quick)),
+  ];
 };
 
 export const planSearch = ({ quick, resultsOf }: Pick<PlanOptions, "quick" | "resultsOf">): SearchRun[] => {

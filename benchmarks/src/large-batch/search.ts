@@ -1,6 +1,6 @@
 import { alignColumns } from "../report/align-columns.ts";
 import type { ResultOf, Study } from "../studies/study.ts";
-import { trainSamples, validationFraction } from "./contestants.ts";
+import { searchSamples, validationSamples } from "./contestants.ts";
 import { chooseSetting, planSearch, searchName, type SearchRun } from "./search-plan.ts";
 
 const page = (runs: readonly SearchRun[], resultOf: ResultOf): string => {
@@ -18,9 +18,10 @@ const page = (runs: readonly SearchRun[], resultOf: ResultOf): string => {
       ];
     });
   });
-  return `Of each way to train, first learning rates are tried, then four changes to the best of them, one at a time: no label smoothing, a longer
-warm-up, ten times the weight decay, more momentum. One seed, that none is judged with later. Each is trained on
-${Math.round(trainSamples * (1 - validationFraction))} pictures and judged by ${Math.round(trainSamples * validationFraction)} that are held back; the test samples take no part. The best, in bold, is what
+  return `Of each way to train, first learning rates are tried, then changes to the best of them, one at a time: of large batches no label
+smoothing and ten times the weight decay, of LARS also a longer warm-up and more momentum. Small batches are what others are held against: of
+them rates alone are tried. One seed, that none is judged with later. Each is trained on
+${searchSamples} pictures and judged by ${validationSamples} others that are held back; the test samples take no part. The best, in bold, is what
 \`pnpm bench large-batch\` trains with. Warm-up is a share of all steps.
 
 ${alignColumns([header, ...rows])}

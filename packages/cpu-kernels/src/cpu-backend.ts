@@ -91,8 +91,8 @@ const expand = (source: Graph, kernels: KernelTable): Graph =>
   );
 
 /**
- * What is compiled in place of a traced graph: compositions of operators without a kernel, the standard passes, and f16
- * products widened.
+ * What is compiled in place of a traced graph: compositions of operators without a kernel, the standard passes, and
+ * products of 16 bits widened.
  */
 export const prepareForCpu = (
   source: Graph,

@@ -66,11 +66,12 @@ const expand = (source: Graph, facts: DeviceFacts, kernels: KernelTable): Graph 
     ({ name }, node) => kernels[name] !== undefined && kernels[name].refuses?.(node, facts) === undefined,
   );
 
-const withoutHalf = (graph: Graph, facts: DeviceFacts): Graph => (facts.f16 ? graph : widenHalf(graph));
+const withoutHalf = (graph: Graph, facts: DeviceFacts): Graph =>
+  widenHalf(graph, facts.f16 ? ["bf16"] : ["f16", "bf16"]);
 
 /**
  * What is compiled in place of a traced graph: compositions of operators without a kernel, the standard passes within
- * the device's bounds, f16 products widened where it has no f16.
+ * the device's bounds, bf16 products widened, and f16 ones where it has no f16.
  */
 export const prepareForWebGpu = (
   source: Graph,

@@ -3,6 +3,9 @@
  */
 export type DType = "f32" | "f16" | "bf16" | "i32" | "u32" | "u8" | "bool";
 
+/** Floats of 16 bits: what operands and results of products may be stored as. */
+export type HalfDType = "f16" | "bf16";
+
 /** All element types. */
 export const dtypes: readonly DType[] = ["f32", "f16", "bf16", "i32", "u32", "u8", "bool"];
 
@@ -50,6 +53,9 @@ export const hostArrayType: {
 
 /** Whether a dtype holds real numbers, so that gradients flow through it. */
 export const isFloat = (dtype: DType): boolean => dtype === "f32" || dtype === "f16" || dtype === "bf16";
+
+/** Whether a dtype is a float of 16 bits. */
+export const isHalf = (dtype: DType): dtype is HalfDType => dtype === "f16" || dtype === "bf16";
 
 /** Least and greatest value of each integer dtype. */
 export const integerRange: { readonly [dtype in DType]?: readonly [least: number, greatest: number] } = {

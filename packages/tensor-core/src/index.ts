@@ -1,7 +1,7 @@
 export type { Backend, DeviceArray } from "./execution/backend.ts";
 export type { Communicator, Communicators, Reduction } from "./communicator.ts";
 export type { BucketPlan } from "./bucket-plan.ts";
-export { bytesPerElement, type DType, dtypes, type HostData, isFloat } from "./dtype.ts";
+export { bytesPerElement, type DType, dtypes, type HalfDType, type HostData, isFloat } from "./dtype.ts";
 export {
   ArgumentError,
   ArrayStateError,

@@ -368,10 +368,11 @@ export const buildLearningRateOf =
   (state) =>
     resolveSchedule(rate, updatesIn(state));
 
-/** The scale of the loss; none where gradients are f32. */
+/** The scale of the loss; none where gradients have the range of f32. */
 export const buildLossScale = (job: PrecisionJob): LossScale | undefined => {
   switch (job.kind) {
     case "f32":
+    case "mixed-bf16":
       return undefined;
     case "mixed-f16":
       return dynamicLossScale({

@@ -316,7 +316,7 @@ export class RunRecord {
       testLoss: loss,
       ...others,
       backend: prepared.job.backend as BackendName,
-      ...(prepared.job.precision.kind === "f32" ? {} : { skippedSteps: this.skipped }),
+      ...(prepared.job.precision.kind === "mixed-f16" ? { skippedSteps: this.skipped } : {}),
       samplesPerSecond: steps === 0 ? 0 : (steps * prepared.job.batch) / this.trainSeconds,
       ...(prepared.job.ranks > 1 && steps > 0 && { exposedShare: this.exposedSeconds / this.trainSeconds }),
       ...(steps > 0 && { dataShare: this.dataSeconds / this.trainSeconds }),

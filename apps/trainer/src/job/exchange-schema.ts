@@ -266,7 +266,7 @@ export const exchangeFaults = ({
       ["buckets", "kind"],
       `compression: lags has a density for each tensor, not for ${buckets.kind} buckets; use buckets: {kind: per-tensor}`,
     );
-  if (overlap === "dear" && precision.kind !== "f32")
+  if (overlap === "dear" && precision.kind === "mixed-f16")
     fault(
       ["overlap"],
       `with overlap: dear an update is made in the next step, too late for precision: ${precision.kind} to leave it out; use overlap: wait-free`,

@@ -445,4 +445,5 @@ export interface LearningRateJob {
 
 export type PrecisionJob =
   | { readonly kind: "f32" }
+  | { readonly kind: "mixed-bf16" }
   | { readonly kind: "mixed-f16"; readonly initialScale: number; readonly growthInterval: number };

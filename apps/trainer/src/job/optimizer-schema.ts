@@ -160,6 +160,7 @@ export const learningRateSchema: z.ZodType<LearningRateJob> = z
 export const precisionSchema: z.ZodType<PrecisionJob> = z
   .discriminatedUnion("kind", [
     z.strictObject({ kind: z.literal("f32") }),
+    z.strictObject({ kind: z.literal("mixed-bf16") }),
     z.strictObject({
       kind: z.literal("mixed-f16"),
       initialScale: z
@@ -171,7 +172,9 @@ export const precisionSchema: z.ZodType<PrecisionJob> = z
       growthInterval: count.default(2000).describe("Sound steps in a row after which the factor doubles."),
     }),
   ])
-  .describe("What products compute in: f32, or f16 with sums and weights in f32 and a loss scale that adapts.");
+  .describe(
+    "What products compute in: f32; bf16 with sums and weights in f32; or f16 with these and a loss scale that adapts.",
+  );
 
 /** Whether the ranks of a job form a grid of gradient workers and receivers. */
 export const hasGrid = ({ form }: Extract<OptimizerJob, { readonly kind: "kfac" }>): boolean =>

@@ -67,6 +67,7 @@ export const passesFor = ({ precision, overlap }: Job): ((graph: Graph) => Graph
     : [
         (graph: Graph) =>
           mixedPrecision(graph, {
+            dtype: precision.kind === "mixed-bf16" ? "bf16" : "f16",
             keeps: (origin) => origin.phase === "communication" || origin.phase === "update" || isOfGate(origin),
           }),
       ]),

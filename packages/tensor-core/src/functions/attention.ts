@@ -50,8 +50,8 @@ const limitsOf = (q: Tensor, k: Tensor, { keyLengths, queryStarts }: AttentionOp
  *
  * k and v may have fewer heads than q (grouped-query attention): H/Hk neighbouring heads of q share one of theirs.
  *
- * @param q f32 or f16 [B, H, Tq, D].  @param k [B, Hk, Tk, D], H a multiple of Hk.  @param v [B, Hk, Tk, D], all of one
- * dtype; sums and softmax are f32.
+ * @param q f32, f16 or bf16 [B, H, Tq, D].  @param k [B, Hk, Tk, D], H a multiple of Hk.  @param v [B, Hk, Tk, D], all
+ * of one dtype; sums and softmax are f32.
  * @returns [B, H, Tq, D] of that dtype.
  * Cost: 4·B·H·Tq·Tk·D flops, half of it when causal, less where key lengths are less; 2.5 times that backward. Memory
  * beside the operands: B·H·Tq values.

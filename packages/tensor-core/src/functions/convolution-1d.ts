@@ -80,7 +80,7 @@ const checkShapes = (op: string, x: Tensor, w: Tensor, weight: string, fits: boo
  * Cross-correlate sequences with kernels: `y[n, t, o] = Σ x[n, t·s − p + r·d, q] · w[r, q, o] + bias[o]`; a `conv2d`
  * over one row.
  *
- * @param x f32, or f16 with sums in f32: [N, T, C].
+ * @param x f32, or f16 or bf16 with sums in f32: [N, T, C].
  * @param w of `x`'s dtype, [kernel width, C / groups, O].
  * @returns [N, T', O], T' as in `conv2d`.
  * @throws ShapeError when ranks, channels, groups or the bias do not fit; ArgumentError for a stride, padding or
@@ -97,7 +97,7 @@ export const conv1d = (x: Tensor, w: Tensor, options: Conv1dOptions = {}): Tenso
 /**
  * The adjoint of `conv1d` in its sequence; see `convTranspose2d`.
  *
- * @param x f32, or f16 with sums in f32: [N, T, C].
+ * @param x f32, or f16 or bf16 with sums in f32: [N, T, C].
  * @param w of `x`'s dtype: [kernel width, O / groups, C].
  * @returns [N, T', O] with T' = (T − 1)·stride + (width − 1)·dilation + 1 − padding + outputPadding; with "same", T' =
  * T·stride.

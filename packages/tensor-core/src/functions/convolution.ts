@@ -1,3 +1,4 @@
+import { isHalf } from "../dtype.ts";
 import { ShapeError } from "../errors.ts";
 import { emitOne, requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
@@ -28,8 +29,8 @@ const optionNames: OptionNames<Conv2dOptions> = {
 };
 
 /**
- * The product of an image and a weight, with a bias for each output channel. Operands of f16 have their sums and the
- * bias added in f32, and are rounded then.
+ * The product of an image and a weight, with a bias for each output channel. Operands of f16 or bf16 have their sums
+ * and the bias added in f32, and are rounded then.
  */
 export const withBias = (
   op: string,
@@ -39,7 +40,7 @@ export const withBias = (
 ): Tensor => {
   if (bias === undefined) return product({});
   requireOperands(op, [x, bias]);
-  const y = product(x.dtype === "f16" ? { resultDtype: "f32" } : {});
+  const y = product(isHalf(x.dtype) ? { resultDtype: "f32" } : {});
   if (bias.rank !== 1 || bias.shape[0] !== y.shape.at(-1) || bias.dtype !== "f32")
     throw new ShapeError(
       op,
@@ -52,7 +53,7 @@ export const withBias = (
  * Cross-correlate images with kernels: `y[n, i, j, o] = Σ x[n, i·s − p + r·d, j·s − p + c·d, q] · w[r, c, q, o] +
  * bias[o]`.
  *
- * @param x f32, or f16 with sums in f32: [N, H, W, C], e.g. [64, 28, 28, 32].
+ * @param x f32, or f16 or bf16 with sums in f32: [N, H, W, C], e.g. [64, 28, 28, 32].
  * @param w of `x`'s dtype, [kernel height, kernel width, C / groups, O], e.g. [3, 3, 32, 64].
  * @returns [N, H', W', O] with H' = ⌊(H + padding − (height − 1)·dilation − 1) / stride⌋ + 1; with "same", H' = ⌈H /
  * stride⌉.

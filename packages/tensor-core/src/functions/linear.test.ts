@@ -66,7 +66,7 @@ describe("matmul", () => {
 
   test("refuses other dtypes", () => {
     expect(() => product([2, 3], [3, 4], {}, "bf16")).toThrow(
-      /bf16\[2, 3\] and f32\[3, 4\] must be all f32 or all f16/,
+      /bf16\[2, 3\] and f32\[3, 4\] must be all f32, all f16 or all bf16/,
     );
   });
 });

@@ -1,3 +1,4 @@
+import type { HalfDType } from "../dtype.ts";
 import { ShapeError } from "../errors.ts";
 import { emitOne, requireOperands } from "../graph/emit.ts";
 import { checkOptions } from "../options.ts";
@@ -9,8 +10,8 @@ export interface MatmulOptions {
   readonly transposeA?: boolean;
   /** Read `b` as [..., N, K]. Default: false. */
   readonly transposeB?: boolean;
-  /** What the product of f16 operands is stored as. Default: f16. */
-  readonly resultDtype?: "f32" | "f16";
+  /** What the product of f16 or bf16 operands is stored as. Default: their dtype. */
+  readonly resultDtype?: "f32" | HalfDType;
 }
 
 const withShape = (x: Tensor, shape: Shape): Tensor =>
@@ -24,7 +25,8 @@ const stretchBatch = (x: Tensor, batch: Shape): Tensor => {
 /**
  * Multiply matrices: `y[..., m, n] = Σₖ a[..., m, k] · b[..., k, n]`, either operand read transposed.
  *
- * @param a f32, or f16 with sums in f32: [..., M, K] ([..., K, M] when transposed), e.g. activations [64, 128, 768].
+ * @param a f32, or f16 or bf16 with sums in f32: [..., M, K] ([..., K, M] when transposed), e.g. activations [64, 128,
+ * 768].
  * @param b of `a`'s dtype, [..., K, N] ([..., N, K] when transposed), e.g. a weight [768, 3072].
  * @returns [..., M, N] of the operands' dtype. Leading dimensions stretch to each other as in `add`. Where `b` is one
  * matrix for all of them, `a` is read as one tall matrix, so that a single product runs and `b` is not copied.

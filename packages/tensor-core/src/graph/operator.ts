@@ -135,9 +135,9 @@ export interface Operator<P extends Params = Params> extends OperatorFacts<P> {
   readonly reference: (inputs: readonly ReferenceArray[], params: P, outputs: readonly TensorSpec[]) => Float64Array[];
   /** Elementwise operators only: the scalar function. Such a node may be fused. */
   readonly scalar?: (values: readonly number[], params: P, dtype: TensorSpec["dtype"]) => number;
-  /** Operators that multiply and add: the operands that may be f16, all of them together, with sums in f32. */
+  /** Operators that multiply and add: the operands that may be f16 or bf16, all of them together, with sums in f32. */
   readonly halfOperands?: readonly number[];
-  /** With f16 operands: the parameter `resultDtype` says what the result is stored as. */
+  /** With operands of 16 bits: the parameter `resultDtype` says what the result is stored as. */
   readonly choosesResult?: boolean;
   /** No gradient flows through it, whatever it is made of. */
   readonly stopsGradient?: boolean;

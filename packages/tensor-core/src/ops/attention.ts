@@ -14,8 +14,8 @@ import { logSumExp } from "./shared/rows.ts";
 
 /**
  * `softmax(scale · q kᵀ) v` with an optional causal mask. Outputs the result and the logsumexp of each query's scores
- * (f32, also where the operands are f16) for the backward pass, through which no gradient flows. A query that sees no
- * key yields zeros and −∞.
+ * (f32, also where the operands have 16 bits) for the backward pass, through which no gradient flows. A query that sees
+ * no key yields zeros and −∞.
  *
  * k and v may have fewer heads than q: query head h reads head ⌊h / (heads / key heads)⌋. A fourth operand, i32 [2,
  * batch], limits what is seen: how many keys a batch entry has, and behind how many of them its first query stands

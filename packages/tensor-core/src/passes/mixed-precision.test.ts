@@ -44,20 +44,22 @@ const inputsOf = (graph: Graph) =>
     return { spec: own, data: Float64Array.from({ length: count }, (_, i) => Math.sin(3 * i + k)) };
   });
 
+const halves = ["f16", "bf16"] as const;
+
 const products = ["matmul", "attention", "attention-backward"];
 
 describe("mixedPrecision", () => {
-  test("products read f16; activations between them are stored as f16, gradients of weights as f32", () => {
-    const graph = optimize(mixedPrecision(traced()));
+  test.each(halves)("products read and store %s, and gradients of weights as f32", (dtype) => {
+    const graph = optimize(mixedPrecision(traced(), { dtype }));
     const nodes = graph.nodes.filter(({ op }) => products.includes(op));
     expect(nodes.length).toBeGreaterThan(5);
     for (const node of nodes)
-      expect(graph.nodes[node.inputs[0]!.node]!.specs[node.inputs[0]!.output]!.dtype).toBe("f16");
+      expect(graph.nodes[node.inputs[0]!.node]!.specs[node.inputs[0]!.output]!.dtype).toBe(dtype);
     const weightGradients = nodes.filter(
       ({ op, params, specs }) => op === "matmul" && params["resultDtype"] === "f32" && specs[0]!.dtype === "f32",
     );
     expect(weightGradients.map(({ specs }) => specs[0]!.shape)).toEqual(expect.arrayContaining([[4, 3]]));
-    expect(nodes.filter(({ op, specs }) => op === "attention" && specs[0]!.dtype === "f16").length).toBe(1);
+    expect(nodes.filter(({ op, specs }) => op === "attention" && specs[0]!.dtype === dtype).length).toBe(1);
   });
 
   test("leaves scopes alone that are to keep f32", () => {
@@ -70,15 +72,18 @@ describe("mixedPrecision", () => {
     expect(graph.nodes.map(({ op }) => op)).toEqual(["input", "matmul"]);
   });
 
-  test("changes values by the rounding of f16 only", () => {
+  test.each([
+    ["f16", 1e-2],
+    ["bf16", 8e-2],
+  ] as const)("changes values by the rounding of %s only", (dtype, tolerance) => {
     const graph = traced();
     const exact = interpretWorld(graph, [inputsOf(graph)])[0]!;
-    const rounded = interpretWorld(mixedPrecision(graph), [inputsOf(graph)])[0]!;
+    const rounded = interpretWorld(mixedPrecision(graph, { dtype }), [inputsOf(graph)])[0]!;
     let [far, differs] = [0, false];
     exact.forEach(({ data }, i) =>
       data.forEach((value, j) => {
         const error = Math.abs(rounded[i]!.data[j]! - value);
-        far = Math.max(far, error / (1e-2 * Math.abs(value) + 1e-2));
+        far = Math.max(far, error / (tolerance * Math.abs(value) + tolerance));
         differs ||= error > 0;
       }),
     );
@@ -86,17 +91,18 @@ describe("mixedPrecision", () => {
     expect(differs).toBe(true);
   });
 
-  test("widened again, the same f16 values come out", () => {
-    const graph = mixedPrecision(traced());
+  test.each(halves)("widened again, the same %s values come out", (dtype) => {
+    const graph = mixedPrecision(traced(), { dtype });
     const wide = widenHalf(graph);
     const halfOperand = (g: Graph): boolean =>
       g.nodes.some(
         ({ op, inputs }) =>
-          products.includes(op) && inputs.some((ref) => g.nodes[ref.node]!.specs[ref.output]!.dtype === "f16"),
+          products.includes(op) && inputs.some((ref) => g.nodes[ref.node]!.specs[ref.output]!.dtype === dtype),
       );
     expect([halfOperand(graph), halfOperand(wide)]).toEqual([true, false]);
     expect(interpretWorld(wide, [inputsOf(graph)])).toEqual(interpretWorld(graph, [inputsOf(graph)]));
     expect(widenHalf(wide)).toBe(wide);
+    expect(widenHalf(graph, [dtype === "f16" ? "bf16" : "f16"])).toBe(graph);
   });
 
   test("a graph whose products are f16 already stays as it is", () => {

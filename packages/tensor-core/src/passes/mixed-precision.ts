@@ -1,3 +1,4 @@
+import type { HalfDType } from "../dtype.ts";
 import { type Graph, GraphBuilder, type Node, type Origin, originOf, specOf, type ValueRef } from "../graph/graph.ts";
 import { castOperator } from "../ops/cast.ts";
 import { operators } from "../ops/table.ts";
@@ -19,7 +20,12 @@ const feedsProducts = (graph: Graph): boolean[] => {
 };
 
 /** Append a cast of `ref`. */
-export const appendCast = (builder: GraphBuilder, ref: ValueRef, dtype: "f16" | "f32", origin: Origin): ValueRef => {
+export const appendCast = (
+  builder: GraphBuilder,
+  ref: ValueRef,
+  dtype: HalfDType | "f32",
+  origin: Origin,
+): ValueRef => {
   const { shape } = builder.nodes[ref.node]!.specs[ref.output]!;
   return {
     node: builder.add({
@@ -41,7 +47,7 @@ export const copyCast = (
     positions,
     dtype,
     params,
-  }: { readonly positions: readonly number[]; readonly dtype: "f16" | "f32"; readonly params: Node["params"] },
+  }: { readonly positions: readonly number[]; readonly dtype: HalfDType | "f32"; readonly params: Node["params"] },
 ): void => {
   const inputs = node.inputs.map((old, i) => {
     const ref = builder.resolve(old);
@@ -57,30 +63,39 @@ export const copyCast = (
     const same = specs[output]!.dtype === spec.dtype;
     builder.map(
       { node: node.id, output },
-      same ? now : appendCast(builder, now, spec.dtype as "f16" | "f32", originOf(node)),
+      same ? now : appendCast(builder, now, spec.dtype as HalfDType | "f32", originOf(node)),
     );
   });
 };
 
 export interface MixedPrecisionOptions {
+  /** What products read and store. Default: "f16". */
+  readonly dtype?: HalfDType;
   /** What stays f32, by where it comes from: the exchange of gradients, the optimizer. Default: nothing. */
   readonly keeps?: (origin: Origin) => boolean;
 }
 
 /**
- * Let products (matmul, convolution, attention) read f16 operands and store f16 results, with sums in f32; everything
- * else stays f32, and the casts fuse into its kernels. What leads to no other product, such as the gradient of a
- * weight, is stored as f32.
+ * Let products (matmul, convolution, attention) read operands of 16 bits and store such results, with sums in f32;
+ * everything else stays f32, and the casts fuse into its kernels. What leads to no other product, such as the gradient
+ * of a weight, is stored as f32.
  *
  * Products in compositions of users' operators stay f32: those take the place of their nodes when a backend compiles
  * the graph, which is later.
  *
- * Half the bytes of saved activations, and tensor cores where the device has them. Gradients below 6e-8 vanish in f16:
- * scale the loss (see `dynamicLossScale`). Apply to a whole training step, after differentiation.
+ * What products read is saved in half the bytes; where other operators read the same value, it is kept as f32, too. f16
+ * has tensor cores where the device has them; gradients below 6e-8 vanish in it: scale the loss (see
+ * `dynamicLossScale`). bf16 has the range of f32, so that no scale is needed, and 8 bits of precision, f16 has 11;
+ * neither WebGPU nor WebAssembly has arithmetic for it, so that its products are f32 ones of rounded operands
+ * (`widenHalf`): no faster. Apply to a whole training step, after differentiation.
  *
- * Source: Micikevicius et al. 2017, "Mixed Precision Training", arXiv:1710.03740.
+ * Source: Micikevicius et al. 2017, "Mixed Precision Training", arXiv:1710.03740; bf16: Kalamkar et al. 2019, "A Study
+ * of BFLOAT16 for Deep Learning Training", arXiv:1905.12322.
  */
-export const mixedPrecision = (source: Graph, { keeps = () => false }: MixedPrecisionOptions = {}): Graph => {
+export const mixedPrecision = (
+  source: Graph,
+  { dtype = "f16", keeps = () => false }: MixedPrecisionOptions = {},
+): Graph => {
   const graph = eliminateDeadCode(simplify(source)); // transposed operands become flags before casts come between
   const feeds = feedsProducts(graph);
   const builder = new GraphBuilder();
@@ -93,7 +108,7 @@ export const mixedPrecision = (source: Graph, { keeps = () => false }: MixedPrec
       const wide = operators[node.op]!.choosesResult === true && !feeds[node.id]!;
       copyCast(builder, node, {
         positions,
-        dtype: "f16",
+        dtype,
         params: wide ? { ...node.params, resultDtype: "f32" } : node.params,
       });
     }

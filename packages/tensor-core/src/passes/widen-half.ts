@@ -1,15 +1,20 @@
+import type { HalfDType } from "../dtype.ts";
 import { type Graph, GraphBuilder, specOf } from "../graph/graph.ts";
 import { operators } from "../ops/table.ts";
 import { copyCast } from "./mixed-precision.ts";
 
 /**
- * Let products of f16 operands run as f32 ones between casts, for backends and devices without f16 arithmetic. Results
- * are stored as before, so numbers differ by the rounding of sums only. Returns the graph itself where there is nothing
- * to do.
+ * Let products of f16 and bf16 operands run as f32 ones between casts, for backends and devices without such
+ * arithmetic. Results are stored as before, so numbers differ by the rounding of sums only. Returns the graph itself
+ * where there is nothing to do.
+ *
+ * @param dtypes those that are widened. Default: both.
  */
-export const widenHalf = (graph: Graph): Graph => {
+export const widenHalf = (graph: Graph, dtypes: readonly HalfDType[] = ["f16", "bf16"]): Graph => {
   const halves = graph.nodes.map((node) =>
-    (operators[node.op]?.halfOperands ?? []).filter((i) => specOf(graph, node.inputs[i]!).dtype === "f16"),
+    (operators[node.op]?.halfOperands ?? []).filter((i) =>
+      dtypes.some((dtype) => specOf(graph, node.inputs[i]!).dtype === dtype),
+    ),
   );
   if (halves.every((positions) => positions.length === 0)) return graph;
   const builder = new GraphBuilder();

@@ -1,17 +1,17 @@
-import { matmul, NdArray } from "@skein/tensor-core";
+import { type HalfDType, matmul, NdArray } from "@skein/tensor-core";
 import { operators } from "@skein/tensor-core/backend";
 import { defaultTolerance, storageTolerance } from "../closeness.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { normalArray } from "../seeded.ts";
 
-const toHalf = (array: NdArray): NdArray => NdArray.from(array.toNumbers(), array.shape, "f16");
+const toHalf = (array: NdArray, dtype: HalfDType): NdArray => NdArray.from(array.toNumbers(), array.shape, dtype);
 
 /**
- * The rows of products again, with f16 operands. Sums are f32, and rounded once: to what a row allows them comes what
- * rounding may put between neighbours, twice the unit roundoff 2⁻¹¹. Gradient rules are the same; differences of f16
- * values would say nothing about them.
+ * The rows of products again, with operands of 16 bits. Sums are f32, and rounded once: to what a row allows them comes
+ * what rounding may put between neighbours, twice the unit roundoff: 2⁻¹¹ of f16, 2⁻⁸ of bf16. Gradient rules are the
+ * same; differences of such values would say nothing about them.
  */
-export const halfRows = (rows: readonly ConformanceCase[]): ConformanceCase[] =>
+export const halfRows = (rows: readonly ConformanceCase[], dtype: HalfDType): ConformanceCase[] =>
   rows.flatMap(({ gradient: _, ...row }) => {
     const positions = operators[row.op]!.halfOperands;
     if (positions === undefined) return [];
@@ -19,17 +19,17 @@ export const halfRows = (rows: readonly ConformanceCase[]): ConformanceCase[] =>
     return [
       {
         ...row,
-        name: `${row.name}, f16`,
-        inputs: row.inputs.map((input, i) => (positions.includes(i) ? toHalf(input) : input)),
+        name: `${row.name}, ${dtype}`,
+        inputs: row.inputs.map((input, i) => (positions.includes(i) ? toHalf(input, dtype) : input)),
         tolerance: {
-          absolute: wide.absolute + storageTolerance.f16.absolute,
-          relative: wide.relative + storageTolerance.f16.relative,
+          absolute: wide.absolute + storageTolerance[dtype].absolute,
+          relative: wide.relative + storageTolerance[dtype].relative,
         },
       },
     ];
   });
 
-/** Sums that overflow f16, or lose all but their head in it, stored as f32. */
+/** Sums that overflow f16, or lose all but their head in it, stored as f32; and those that bf16 holds. */
 export const wideResultRows: readonly ConformanceCase[] = [
   {
     op: "matmul",
@@ -44,5 +44,22 @@ export const wideResultRows: readonly ConformanceCase[] = [
     fn: (a, b) => matmul(a!, b!, { resultDtype: "f32" }),
     inputs: [normalArray([3, 17, 70], 1, "f16"), normalArray([3, 70, 9], 2, "f16")],
     tolerance: { absolute: 2e-5, relative: 1e-5 },
+  },
+  {
+    op: "matmul",
+    name: "bf16 to f32, batch",
+    fn: (a, b) => matmul(a!, b!, { resultDtype: "f32" }),
+    inputs: [normalArray([3, 17, 70], 1, "bf16"), normalArray([3, 70, 9], 2, "bf16")],
+    tolerance: { absolute: 2e-5, relative: 1e-5 },
+  },
+  {
+    op: "matmul",
+    name: "bf16, beyond the range of f16",
+    fn: (a, b) => matmul(a!, b!, { transposeA: true }),
+    // powers of two, whose sums are exact
+    inputs: [
+      NdArray.from(new Float32Array(40 * 6).fill(2 ** 60), [40, 6], "bf16"),
+      NdArray.from(new Float32Array(40 * 10).fill(-(2 ** 20)), [40, 10], "bf16"),
+    ],
   },
 ];

@@ -27,7 +27,9 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...dynamicSliceCases,
   ...elementwiseCases,
   ...fusedCases,
-  ...halfRows([...attentionCases, ...convolutionCases, ...linearCases]),
+  ...(["f16", "bf16"] as const).flatMap((dtype) =>
+    halfRows([...attentionCases, ...convolutionCases, ...linearCases], dtype),
+  ),
   ...wideResultRows,
   ...groupedCases,
   ...histogramCases,

@@ -1,3 +1,4 @@
+import { isHalf } from "../../dtype.ts";
 import { ShapeError } from "../../errors.ts";
 import type { ReferenceArray } from "../../graph/operator.ts";
 import { formatShape, formatSpec, sameShape, type TensorSpec } from "../../shape.ts";
@@ -37,10 +38,10 @@ export const attentionSizes = (inputs: readonly TensorSpec[]): AttentionSizes =>
 export const needAttention = (q: TensorSpec, k: TensorSpec, v: TensorSpec, limits: TensorSpec | undefined): void => {
   const [a, b] = [q.shape, k.shape];
   const specs = [q, k, v];
-  if (specs.some(({ dtype, shape }) => (dtype !== "f32" && dtype !== "f16") || dtype !== q.dtype || shape.length !== 4))
+  if (specs.some(({ dtype, shape }) => (dtype !== "f32" && !isHalf(dtype)) || dtype !== q.dtype || shape.length !== 4))
     throw new ShapeError(
       "attention",
-      `${formatSpec(q)}, ${formatSpec(k)} and ${formatSpec(v)} were given; it takes [batch, heads, positions, width], all f32 or all f16`,
+      `${formatSpec(q)}, ${formatSpec(k)} and ${formatSpec(v)} were given; it takes [batch, heads, positions, width], all f32, all f16 or all bf16`,
     );
   if (!sameShape(b, v.shape) || a[0] !== b[0] || a[3] !== b[3])
     throw new ShapeError(

@@ -1,19 +1,19 @@
-import type { DType } from "../../dtype.ts";
+import { type DType, type HalfDType, isHalf } from "../../dtype.ts";
 import { ShapeError } from "../../errors.ts";
 import { cast } from "../../functions/elementwise.ts";
 import type { Tensor } from "../../graph/tensor.ts";
 import { formatSpec, type TensorSpec } from "../../shape.ts";
 
-/** What a product of f16 operands is stored as; sums are f32 in any case. Default: the operands' dtype. */
-export type ProductParams = { readonly resultDtype?: "f32" | "f16" };
+/** What a product of f16 or bf16 operands is stored as; sums are f32 in any case. Default: the operands' dtype. */
+export type ProductParams = { readonly resultDtype?: "f32" | HalfDType };
 
-/** The dtype of a product: operands are all f32 or all f16. @throws ShapeError for others. */
+/** The dtype of a product: operands are all f32, all f16 or all bf16. @throws ShapeError for others. */
 export const productDtype = (op: string, operands: readonly TensorSpec[], { resultDtype }: ProductParams): DType => {
   const [first] = operands;
-  if (operands.some(({ dtype }) => dtype !== first!.dtype) || (first!.dtype !== "f32" && first!.dtype !== "f16"))
+  if (operands.some(({ dtype }) => dtype !== first!.dtype) || (first!.dtype !== "f32" && !isHalf(first!.dtype)))
     throw new ShapeError(
       op,
-      `operands ${operands.map(formatSpec).join(" and ")} must be all f32 or all f16; cast them first`,
+      `operands ${operands.map(formatSpec).join(" and ")} must be all f32, all f16 or all bf16; cast them first`,
     );
   return resultDtype ?? first!.dtype;
 };
