@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import type { DecoderName } from "@skein/data/node";
 import { type Summary, summarize } from "@skein/measuring";
 import { complaintOf, type Failure } from "../all-reduce/complaint.ts";
 import { makeRow, type Row } from "../report/row.ts";
@@ -48,6 +49,9 @@ const requireAlike = (one: readonly LoadedEpoch[], other: readonly LoadedEpoch[]
   }
 };
 
+/** What decodes ours. */
+const decoders: readonly DecoderName[] = ["napi-rs", "sharp"];
+
 /** A loader of the peer's: as its own data sets decode, and as it is asked to decode less. */
 const peers = [
   { name: "PyTorch DataLoader", draft: "0" },
@@ -55,19 +59,24 @@ const peers = [
 ] as const;
 
 const loaderRows = async (options: LoaderOptions, versions: Record<string, string>): Promise<Row[]> => {
-  const ours = await measure(
-    [process.execPath, file("./skein-loader.ts")],
-    { UV_THREADPOOL_SIZE: String(workers) },
-    options,
-  );
+  const ours: { readonly decoder: DecoderName; readonly epochs: readonly LoadedEpoch[] }[] = [];
+  for (const decoder of decoders) {
+    const environment = { UV_THREADPOOL_SIZE: String(workers), SKEIN_BENCH_DECODER: decoder };
+    const epochs = await measure([process.execPath, file("./skein-loader.ts")], environment, options);
+    ours.push({ decoder, epochs });
+  }
   const python = pythonWithTorch();
   const rows: Row[] = [];
   for (const { name, draft } of peers) {
-    const benchmark = `images: JPEG 256² to ${options.side}², ${workers} workers`;
-    const row = (theirs: Summary | undefined, note?: string): Row =>
-      makeRow({ benchmark, unit: "images/s", better: "higher", peer: name, ours: speedsOf(ours), theirs, note });
+    const addRows = (theirs: Summary | undefined, note?: string): void => {
+      for (const { decoder, epochs } of ours) {
+        const benchmark = `images: JPEG 256² to ${options.side}², ${workers} workers, decoder: ${decoder}`;
+        const speeds = { ours: speedsOf(epochs), theirs };
+        rows.push(makeRow({ benchmark, unit: "images/s", better: "higher", peer: name, ...speeds, note }));
+      }
+    };
     if (python === undefined) {
-      rows.push(row(undefined, "python3-torch is not installed"));
+      addRows(undefined, "python3-torch is not installed");
       continue;
     }
     const told = spawnSync(python, ["-c", "import PIL, torch; print(torch.__version__, PIL.__version__)"], {
@@ -82,11 +91,11 @@ const loaderRows = async (options: LoaderOptions, versions: Record<string, strin
         options,
       );
     } catch (error) {
-      rows.push(row(undefined, complaintOf(error as Failure, longestMilliseconds)));
+      addRows(undefined, complaintOf(error as Failure, longestMilliseconds));
       continue;
     }
-    requireAlike(ours, theirs);
-    rows.push(row(speedsOf(theirs)));
+    for (const { epochs } of ours) requireAlike(epochs, theirs);
+    addRows(speedsOf(theirs));
   }
   return rows;
 };

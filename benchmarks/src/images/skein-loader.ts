@@ -1,7 +1,8 @@
 import { type LoadedEpoch, loaderOptions } from "./loader-protocol.ts";
 import { openImageFolder, Prefetcher } from "@skein/data/node";
 
-// Ours: a thread that assembles batches, with images decoded on as many threads of libuv as UV_THREADPOOL_SIZE says.
+// Ours: a thread that assembles batches, with images decoded by what
+// SKEIN_BENCH_DECODER names on as many threads of libuv as UV_THREADPOOL_SIZE says.
 const { folder, epochs, side, batchSize } = loaderOptions(process.argv);
 const { train } = await openImageFolder({
   folder,
@@ -11,6 +12,7 @@ const { train } = await openImageFolder({
   testFraction: 0.1,
   skipDamaged: false,
   cacheMegabytes: 0,
+  decoder: process.env["SKEIN_BENCH_DECODER"] === "napi-rs" ? "napi-rs" : "sharp",
   from: import.meta.url,
 });
 const batches = new Prefetcher(train, { batchSize, seed: 1, rank: 0, worldSize: 1 });

@@ -48,7 +48,9 @@ export interface ImageCache {
 export interface EncodedImages {
   readonly source: ImageSource;
   readonly decoding: Decoding;
-  /** What decodes them, with its version: another one may round otherwise. */
+  /** What decodes them. */
+  readonly decodesBy: "sharp" | "napi-rs";
+  /** The same with its version: another one may round otherwise. */
   readonly decoder: string;
   /** SHA-256 of the encoded bytes in their order, of the labels, and of how they are decoded. */
   readonly digest: string;

@@ -11,6 +11,7 @@ test("what is read by packages of their own is told, with what installs those th
     "data mnist       the 70,000 MNIST digits",
     "data moby-dick   the text of Moby-Dick",
     "data images      sharp, which decodes images",
+    "data jpegs       @napi-rs/image, which decodes JPEGs faster",
     "data tokenizers  @huggingface/tokenizers, which reads a tokenizer.json",
   ]);
   const data = diagnosis.data.map((each) => ({ ...each, install: `npm install "${each.kind}"` }));

@@ -18,8 +18,9 @@ export const dataPackages: Readonly<Record<"mnist" | "moby-dick", DataPackage>> 
 };
 
 /** The packages that read what data sets are made of, by what they read. */
-export const readerPackages: Readonly<Record<"images" | "tokenizers", DataPackage>> = {
+export const readerPackages: Readonly<Record<"images" | "jpegs" | "tokenizers", DataPackage>> = {
   images: { name: "sharp", range: "^0.35.5", holds: "which decodes images" },
+  jpegs: { name: "@napi-rs/image", range: "^1.15.0", holds: "which decodes JPEGs faster" },
   tokenizers: { name: "@huggingface/tokenizers", range: "^0.2.0", holds: "which reads a tokenizer.json" },
 };
 

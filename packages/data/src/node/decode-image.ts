@@ -31,12 +31,12 @@ export interface ImageDecoder {
 }
 
 /**
- * Find the decoder, package `sharp`.
+ * Find package `sharp`.
  *
  * @param from file URL of the module whose dependencies are searched.
  * @throws DataError with the command that installs it.
  */
-export const imageDecoder = (from: string): ImageDecoder => {
+export const sharpDecoder = (from: string): ImageDecoder => {
   const sharp = requirePackage(readerPackages.images, from) as Sharp;
   // Images there are more of than cores, so each has a thread; and none comes twice so soon that keeping it helped.
   sharp.concurrency(1);

@@ -1,7 +1,8 @@
 import { type EncodedRecords, imageState } from "../encoded-records.ts";
 import { damagedImage, imageName, noSoundImage, readImage } from "./image-source.ts";
 import { keepPixels, keptPixels } from "./image-cache.ts";
-import { type ImageDecoder, imageDecoder } from "./decode-image.ts";
+import type { ImageDecoder } from "./decode-image.ts";
+import { imageDecoder } from "./image-decoder.ts";
 
 /** An image of a sample. */
 export interface ReadImage {
@@ -34,7 +35,7 @@ export class ImageReader {
   /** @param damaged is told of each damaged image, by the thread that is the first to find it. */
   constructor(records: EncodedRecords, damaged: (image: DamagedImage) => void) {
     this.records = records;
-    this.decoder = imageDecoder(records.images.from);
+    this.decoder = imageDecoder(records.images.from, records.images.decodesBy);
     this.damaged = damaged;
     this.free = records.images.decodesAtOnce;
   }

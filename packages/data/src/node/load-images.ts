@@ -1,10 +1,11 @@
 import { availableParallelism } from "node:os";
 import type { Decoding, EncodedRecords, ImageSource, Samples } from "../encoded-records.ts";
 import { makeRecords, type Records } from "../records.ts";
-import { imageDecoder, type ImageDecoder } from "./decode-image.ts";
+import type { ImageDecoder } from "./decode-image.ts";
 import { eachOf } from "./each-of.ts";
 import { findImages, type FoundImages } from "./find-images.ts";
 import { someOf } from "./files-below.ts";
+import { type DecoderName, imageDecoder } from "./image-decoder.ts";
 import { damagedImage, imagePlace, imageSource, noSoundImage, readImage } from "./image-source.ts";
 import { decodingThreads, type LazyOptions, openSources } from "./open-sources.ts";
 import { findInShards, type ShardOptions } from "./find-in-shards.ts";
@@ -17,7 +18,9 @@ export interface ImageOptions extends Decoding {
   readonly testFraction: number;
   /** Leave out images that cannot be decoded, instead of giving up. */
   readonly skipDamaged: boolean;
-  /** File URL of the module whose dependencies are searched for package `sharp`: `import.meta.url`. */
+  /** What decodes them. Default: sharp. */
+  readonly decoder?: DecoderName | undefined;
+  /** File URL of the module whose dependencies are searched for what decodes: `import.meta.url`. */
   readonly from: string;
 }
 
@@ -81,11 +84,15 @@ const recordsOf = async (
 
 const remarksOn = (
   { classes, others, incomplete = [] }: FoundImages,
+  { decoder }: Pick<ImageOptions, "decoder">,
   { train, test }: Pick<Images<Samples>, "train" | "test">,
   further: readonly string[],
 ): string[] => [
   `${train.count} images to learn from, ${test.count} to judge by, of ${classes.length} classes: ${classes.length <= mostClassesTold ? classes.join(", ") : someOf(classes)}`,
   ...further,
+  ...(decoder === "napi-rs"
+    ? ["ordinary JPEGs are decoded by @napi-rs/image, other images by sharp; their pixels differ a little"]
+    : []),
   ...(incomplete.length === 0
     ? []
     : [`${incomplete.length} samples without an image or a label were left out: ${someOf(incomplete)}`]),
@@ -94,9 +101,9 @@ const remarksOn = (
     : [`${others.length === 1 ? "1 file is no image" : `${others.length} files are no images`}: ${someOf(others)}`]),
 ];
 
-/** Images that were found, decoded by package `sharp` into shared memory; see `loadImageFolder`. */
+/** Images that were found, decoded into shared memory; see `loadImageFolder`. */
 const loadImages = async (found: FoundImages, options: ImageOptions): Promise<Images> => {
-  const decoder = imageDecoder(options.from);
+  const decoder = imageDecoder(options.from, options.decoder ?? "sharp");
   const damaged: string[] = [];
   const recordsIn = (files: FoundImages["train"]): Promise<Records> =>
     recordsOf(imageSource(files, found.manifest), decoder, options, damaged);
@@ -104,17 +111,14 @@ const loadImages = async (found: FoundImages, options: ImageOptions): Promise<Im
   const test = await recordsIn(found.test);
   const left =
     damaged.length === 0 ? [] : [`${damaged.length} damaged images were left out: ${someOf(damaged.toSorted())}`];
-  return { train, test, classes: found.classes.length, remarks: remarksOn(found, { train, test }, left) };
+  return { train, test, classes: found.classes.length, remarks: remarksOn(found, options, { train, test }, left) };
 };
 
-/** Images that were found, to be decoded by package `sharp` while batches are taken; see `openImageFolder`. */
+/** Images that were found, to be decoded while batches are taken; see `openImageFolder`. */
 const openImages = async (found: FoundImages, options: ImageOptions & LazyOptions): Promise<Images<EncodedRecords>> => {
   const sources = [found.train, found.test].map((files) => imageSource(files, found.manifest));
   const unread: string[] = [];
-  const [train, test] = (await openSources(sources, imageDecoder(options.from), options, unread)) as [
-    EncodedRecords,
-    EncodedRecords,
-  ];
+  const [train, test] = (await openSources(sources, options, unread)) as [EncodedRecords, EncodedRecords];
   const { cache, decodesAtOnce } = train.images;
   const further = [
     `images are decoded beside training, ${decodesAtOnce} of each rank at once, on ${decodingThreads()} threads of a process (environment variable UV_THREADPOOL_SIZE); the cache has room for ${cache.capacity} of ${train.count + test.count}`,
@@ -122,12 +126,13 @@ const openImages = async (found: FoundImages, options: ImageOptions & LazyOption
       ? []
       : [`${unread.length} images cannot be read, and others take their places: ${someOf(unread.toSorted())}`]),
   ];
-  return { train, test, classes: found.classes.length, remarks: remarksOn(found, { train, test }, further) };
+  return { train, test, classes: found.classes.length, remarks: remarksOn(found, options, { train, test }, further) };
 };
 
 /**
- * Images in folders by class (see `findImages`), decoded by package `sharp` into shared memory: fields `inputs` u8
- * [rows, columns, channels] and `labels` i32 [], classes in the order of their names. JPEG, PNG, WebP, AVIF, GIF, TIFF.
+ * Images in folders by class (see `findImages`), decoded into shared memory: fields `inputs` u8 [rows, columns, channels]
+ * and `labels` i32 [], classes in the order of their names. JPEG, PNG, WebP, AVIF, GIF, TIFF, by package `sharp`, or
+ * ordinary JPEGs by `@napi-rs/image` (see `jpegDecoder`).
  *
  * Cost: each image is decoded once, on all cores, before training; `count · rows · columns · channels` bytes stay.
  * @throws DataError when the package is not installed, for folders that hold no classes of images, and for an image

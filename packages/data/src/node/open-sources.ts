@@ -6,9 +6,9 @@ import {
   type ImageSource,
   imageState,
 } from "../encoded-records.ts";
-import type { ImageDecoder } from "./decode-image.ts";
 import { eachOf } from "./each-of.ts";
 import { imageCache } from "./image-cache.ts";
+import { type DecoderName, imageDecoder } from "./image-decoder.ts";
 import { imagePlace, noSoundImage, readImage } from "./image-source.ts";
 
 /** How images are decoded while batches are taken. */
@@ -53,7 +53,6 @@ const digests = async (source: ImageSource, unread: ((index: number) => void) | 
  */
 export const openSources = async (
   sources: readonly ImageSource[],
-  decoder: ImageDecoder,
   {
     cacheMegabytes,
     decodesAtOnce,
@@ -62,10 +61,17 @@ export const openSources = async (
     channels,
     fit,
     skipDamaged,
+    decoder: decodesBy = "sharp",
     from,
-  }: Decoding & LazyOptions & { readonly skipDamaged: boolean; readonly from: string },
+  }: Decoding &
+    LazyOptions & {
+      readonly skipDamaged: boolean;
+      readonly decoder?: DecoderName | undefined;
+      readonly from: string;
+    },
   damaged: string[],
 ): Promise<EncodedRecords[]> => {
+  const decoder = imageDecoder(from, decodesBy).version;
   const decoding: Decoding = { size: decodeSize, channels, fit };
   const count = sources.reduce((sum, source) => sum + source.count, 0);
   const cache = imageCache(cacheMegabytes * 1e6, decodeSize[0] * decodeSize[1] * channels, count);
@@ -88,7 +94,8 @@ export const openSources = async (
         {
           source,
           decoding,
-          decoder: decoder.version,
+          decodesBy,
+          decoder,
           digest,
           cache,
           states,

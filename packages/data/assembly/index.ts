@@ -1,0 +1,61 @@
+// Sums of weighted bytes, of which ../src/resample.ts says what they are for. All places are addresses; pixels
+// may be read, and results written, up to 8 bytes behind their ends.
+
+/** Bits behind the point of weights. */
+const precisionBits: i32 = 22;
+const half: i32 = 1 << (precisionBits - 1);
+
+/** A pixel of three bytes as numbers. */
+// @ts-ignore: decorator
+@inline
+function pixelAt(place: usize): v128 {
+  return i32x4.extend_low_i16x8_u(i16x8.extend_low_i8x16_u(v128.load_zero<u32>(place)));
+}
+
+/** Four sums as bytes, in the lowest lane. */
+// @ts-ignore: decorator
+@inline
+function bytesOf(low: v128, high: v128): v128 {
+  const words = i16x8.narrow_i32x4_s(i32x4.shr_s(low, precisionBits), i32x4.shr_s(high, precisionBits));
+  return i8x16.narrow_i16x8_u(words, words);
+}
+
+/** Pixels of three bytes: each of `target` in a row is a sum of `count` from `first` on. */
+export function acrossColumns(
+  from: usize, rows: usize, columns: usize, to: usize, target: usize, taps: usize, first: usize, count: usize, weights: usize,
+): void {
+  for (let row: usize = 0; row < rows; row++, from += columns * 3) {
+    for (let at: usize = 0; at < target; at++, to += 3) {
+      let place = from + 3 * load<u32>(first + 4 * at);
+      let weight = weights + 4 * at * taps;
+      const end = weight + 4 * load<u32>(count + 4 * at);
+      let sum = i32x4.splat(half);
+      for (; weight < end; weight += 4, place += 3)
+        sum = i32x4.add(sum, i32x4.mul(pixelAt(place), v128.load_splat<u32>(weight)));
+      v128.store_lane<u32>(to, bytesOf(sum, sum), 0);
+    }
+  }
+}
+
+/** Lines of `lineBytes`: each of `target` is a sum of `count` lines, from line `first` − `firstLine` on. */
+export function acrossRows(
+  from: usize, firstLine: usize, lineBytes: usize, to: usize, target: usize, taps: usize, first: usize, count: usize, weights: usize,
+): void {
+  for (let at: usize = 0; at < target; at++, to += lineBytes) {
+    const top = from + (load<u32>(first + 4 * at) - firstLine) * lineBytes;
+    const begin = weights + 4 * at * taps;
+    const end = begin + 4 * load<u32>(count + 4 * at);
+    // what is written behind a line's end, the next line takes the place of
+    for (let i: usize = 0; i < lineBytes; i += 8) {
+      let low = i32x4.splat(half);
+      let high = low;
+      for (let weight = begin, place = top + i; weight < end; weight += 4, place += lineBytes) {
+        const words = v128.load_ext<u8>(place);
+        const factor = v128.load_splat<u32>(weight);
+        low = i32x4.add(low, i32x4.mul(i32x4.extend_low_i16x8_u(words), factor));
+        high = i32x4.add(high, i32x4.mul(i32x4.extend_high_i16x8_u(words), factor));
+      }
+      v128.store_lane<u64>(to + i, bytesOf(low, high), 0);
+    }
+  }
+}

@@ -1,0 +1,68 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { type Box, type Pixels, Resampler } from "./resample.ts";
+
+interface Case {
+  readonly size: readonly [number, number];
+  readonly box: readonly [left: number, top: number, right: number, bottom: number] | null;
+  readonly pixels: string;
+}
+
+const cases = JSON.parse(
+  readFileSync(join(import.meta.dirname, "../test/resample/expected.json"), "utf8"),
+) as readonly Case[];
+
+/** The noise of test/resample/make.py. */
+const noise = (rows: number, columns: number): Pixels => {
+  let state = 1;
+  const bytes = Uint8Array.from({ length: rows * columns * 3 }, () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0;
+    return state >>> 24;
+  });
+  return { bytes, rows, columns };
+};
+
+const resampler = new Resampler();
+
+test.each(cases)("noise at $size of $box is what Pillow makes of it, bit by bit", ({ size, box, pixels }) => {
+  const part: Box | undefined = box === null ? undefined : { left: box[0], top: box[1], right: box[2], bottom: box[3] };
+  expect(Buffer.from(resampler.resample(noise(23, 31), size, part)).toString("base64")).toBe(pixels);
+});
+
+/** The same in numbers of any size, one pixel after the other. */
+const slowly = ({ bytes, rows, columns }: Pixels, [high, wide]: readonly [number, number]): number[] => {
+  const along = (size: number, target: number, at: number, of: (from: number) => number): number => {
+    const support = Math.max(1, size / target);
+    const centre = ((at + 0.5) * size) / target;
+    let [sum, weights] = [0, 0];
+    for (let from = 0; from < size; from++) {
+      const weight = Math.max(0, 1 - Math.abs(from + 0.5 - centre) / support);
+      sum += weight * of(from);
+      weights += weight;
+    }
+    return sum / weights;
+  };
+  return Array.from({ length: high * wide * 3 }, (_, i) => {
+    const [row, column, channel] = [Math.floor(i / 3 / wide), Math.floor(i / 3) % wide, i % 3];
+    return along(rows, high, row, (down) =>
+      along(columns, wide, column, (across) => bytes[(down * columns + across) * 3 + channel]!),
+    );
+  });
+};
+
+test("is a weighted mean, whatever was in the memory before", () => {
+  const side = fc.integer({ min: 1, max: 20 });
+  fc.assert(
+    fc.property(side, side, side, side, (rows, columns, high, wide) => {
+      const image = noise(rows, columns);
+      const found = resampler.resample(image, [high, wide]);
+      const wanted = slowly(image, [high, wide]);
+      expect(found).toHaveLength(wanted.length);
+      // two roundings to bytes, of rows and of columns
+      expect(wanted.every((value, i) => Math.abs(value - found[i]!) <= 1.001)).toBe(true);
+    }),
+    { numRuns: 60 },
+  );
+});
