@@ -1,7 +1,8 @@
 import { fileURLToPath } from "node:url";
+import type { Aggregator, Codec } from "@skein/compressors";
 import type { Model, Sums } from "@skein/models";
-import type { MapTree, NdArray, SkeinError, Tensor } from "@skein/tensor-core";
-import { buildData, seenBy } from "./building/build.ts";
+import type { MapTree, NdArray, Schedule, SkeinError, Tensor } from "@skein/tensor-core";
+import { buildData, limited, seenBy } from "./building/build.ts";
 import { readCheckpoint } from "./checkpoint/checkpoint.ts";
 import { checkpointSecret } from "./checkpoint/checkpoint-manifest.ts";
 import { sha256 } from "./checkpoint/checkpoint-part.ts";
@@ -15,26 +16,63 @@ import type { Job } from "./job/job.ts";
 import type { DataInput, JobInput, ModelInput } from "./job/job-input.ts";
 import { checkedData } from "./modules/checked-data.ts";
 import { checkedModel } from "./modules/checked-model.ts";
+import { givenThing, isThing } from "./modules/given-thing.ts";
 import { withModules } from "./modules/module-keys.ts";
+import {
+  partDigest,
+  partKeys,
+  type PartRecordings,
+  partsOfThings,
+  type ProgramThings,
+} from "./modules/program-parts.ts";
 import { dataDigest } from "./modules/data-digest.ts";
 import { withOwnMetrics } from "./modules/own-metrics.ts";
 import { type DataSet, taskOf } from "./modules/task.ts";
 import { traceModel } from "./modules/traced-model.ts";
 import { settleJob } from "./job/settle-job.ts";
-import type { Given, Prepared } from "./building/prepare.ts";
+import { type Given, prepare, type Prepared } from "./building/prepare.ts";
+import { isExchangePlanned } from "./planning/exchange-plan.ts";
+import { meshOf } from "./step/mesh.ts";
+import type {
+  Callbacks,
+  CallbacksFactory,
+  CompressionFactory,
+  DataFactory,
+  MetricsFactory,
+  ModelFactory,
+  OptimizerFactory,
+  OwnMetrics,
+  OwnOptimizer,
+  ScheduleFactory,
+} from "./modules/factories.ts";
 import type { Standing } from "./run/progress.ts";
 import type { RunEvent } from "./run/run-events.ts";
 import { runJob } from "./run/run-job.ts";
 import { savedParams } from "./checkpoint/saved-run.ts";
 import type { Summary } from "./run/summary.ts";
 
-/** A job with data and model by name, as in a job file, or as objects of the program. */
-export type TrainJob<Params = unknown, State = unknown> = JobInput & {
+/** What has a name in a job file, or is a module there, and may be an object or a factory of the program here. */
+interface Things<Params, State> {
   /** Samples, or the name of a data set. */
-  readonly data: DataSet | DataInput;
+  readonly data: DataSet | DataFactory<never> | DataInput;
   /** A model, or the name of one. */
-  readonly model: Model<Params, State, unknown, Sums, unknown> | ModelInput;
-};
+  readonly model: Model<Params, State, unknown, Sums, unknown> | ModelFactory<never> | ModelInput;
+  readonly optimizer: OwnOptimizer | OptimizerFactory<never> | JobInput["optimizer"];
+  readonly compression?: Aggregator | Codec | CompressionFactory<never> | JobInput["compression"];
+  readonly metrics?: OwnMetrics | MetricsFactory<never> | JobInput["metrics"];
+  readonly callbacks?: Callbacks | CallbacksFactory<never> | JobInput["callbacks"];
+  /** Its schedule: a number, a function of the step as those of `@skein/tensor-core` are, or of `defineSchedule`. */
+  readonly learningRate: Omit<JobInput["learningRate"], "schedule"> & {
+    readonly schedule?: Schedule | ScheduleFactory<never> | JobInput["learningRate"]["schedule"];
+  };
+}
+
+/**
+ * A job with the keys of a job file. What stands there by name, or by the module that it is in, may here be an object
+ * of the program, or a factory that is called once with what the module's would be and the defaults of its options.
+ */
+export type TrainJob<Params = unknown, State = unknown> = Omit<JobInput, keyof Things<Params, State>> &
+  Things<Params, State>;
 
 export interface TrainOptions {
   /** Where results go. Default: `runs/<name>/<1, 2, …>` below the working folder. */
@@ -72,10 +110,6 @@ export interface TrainResult<Params = unknown> {
   parameters(): MapTree<Params, Tensor, NdArray>;
 }
 
-const isModel = (model: object): model is Model => "init" in model;
-
-const isData = (data: object): data is DataSet => "train" in data && !("kind" in data);
-
 /** Keys of a job whose values hold functions where a name is to stand. */
 const functionsIn = (job: object): string[] =>
   Object.entries(job).flatMap(([key, part]: [string, unknown]) =>
@@ -100,34 +134,109 @@ const withPaths = <Like extends object>(job: Like): Like =>
 /** Where the keys of a program's job stand. */
 const inProgram = (): string => "train()";
 
-/** The job with the digests of what the program gave, and that as ranks take it. */
-const settle = async (job: Job, data: object, model: object): Promise<{ readonly job: Job; readonly given: Given }> => {
-  const own = [...(isData(data) ? ["data"] : []), ...(isModel(model) ? ["model"] : [])];
-  if (own.length === 0) return { job: await settleJob(job, inProgram), given: {} };
-  if (job.transport !== "threads")
+/** What a program gave in place of names, by the keys of its job. */
+type GivenThings = ProgramThings & Readonly<Partial<Record<"data" | "model" | "callbacks", unknown>>>;
+
+/** A job as a job file would say it, with `kind: program` where the program gave something itself. */
+const apart = ({
+  data,
+  model,
+  optimizer,
+  compression,
+  metrics,
+  callbacks,
+  learningRate,
+  ...rest
+}: TrainJob<never, never>): { readonly job: object; readonly things: GivenThings } => {
+  const parts = { data, model, optimizer, compression, metrics, callbacks };
+  for (const key of ["data", "model"] as const)
+    if (typeof parts[key] !== "object" && typeof parts[key] !== "function")
+      throw new ConfigError([
+        `train(): ${key} is ${String(parts[key])}, but must be an object, a factory or { kind: … }; give one`,
+      ]);
+  const schedule: unknown = learningRate?.schedule;
+  const isSchedule = typeof schedule === "number" || isThing(schedule);
+  const things = {
+    ...Object.fromEntries(Object.entries(parts).filter(([, part]) => isThing(part))),
+    ...(isSchedule && { "learningRate.schedule": schedule }),
+  };
+  for (const key of functionsIn(rest))
     throw new ConfigError([
-      `train(): transport: ${job.transport} runs ranks as processes, which cannot have objects of this program, but ${own.join(" and ")} ${own.length === 1 ? "is one" : "are such"}; use transport: threads, or put ${own.length === 1 ? "it" : "them"} into a module and name it: { kind: "module", file }`,
+      `train(): ${key} holds a function, but nothing of a program's can stand there; write what a job file says`,
     ]);
+  const named = Object.entries(parts).map(([key, part]) => [key, isThing(part) ? ofProgram : part]);
+  const job = {
+    name: "training",
+    ...rest,
+    ...Object.fromEntries(named.filter(([, part]) => part !== undefined)),
+    learningRate: isSchedule ? { ...learningRate, schedule: ofProgram } : learningRate,
+  };
+  return { job: withPaths(job), things };
+};
+
+/** Where ranks are threads that begin with the program's buckets, its things can go to them as graphs. */
+const requireThreads = (job: Job, things: GivenThings): void => {
+  const own = Object.keys(things).filter((key) => key !== "callbacks"); // these stay in this process
+  const isOne = own.length === 1;
+  if (own.length > 0 && job.transport !== "threads")
+    throw new ConfigError([
+      `train(): transport: ${job.transport} runs ranks as processes, which cannot have objects of this program, but ${own.join(" and ")} ${isOne ? "is one" : "are such"}; use transport: threads, or put ${isOne ? "it" : "them"} into a module and name it: { kind: "module", file }`,
+    ]);
+  if ("compression" in things && isExchangePlanned(job))
+    throw new ConfigError([
+      `train(): buckets: ${job.buckets.kind} decides by measurements what is sent together, but compression is an object of this program, which is traced before them; use other buckets, or put it into a module and name it: { kind: "module", file }`,
+    ]);
+};
+
+/** The job with the digests of what the program gave, and that as ranks take it. */
+const settle = async (job: Job, things: GivenThings): Promise<{ readonly job: Job; readonly given: Given }> => {
   const settled = await settleJob(job, inProgram);
-  const samples = isData(data) ? checkedData(data, "train(): data") : await buildData(settled.data);
-  const traced = isModel(model)
-    ? traceModel(
-        await withOwnMetrics(
-          seenBy(checkedModel(model, samples.predicts, "train(): model", process.cwd()), settled.data, taskOf(samples)),
-          settled,
-          taskOf(samples),
-        ),
-        samples,
-        job,
-      )
-    : undefined;
+  if (Object.keys(things).length === 0) return { job: settled, given: {} };
+  requireThreads(settled, things);
+  const { callbacks } = things;
+  const ownData = "data" in things ? checkedData(await givenThing("data", things.data), "train(): data") : undefined;
+  const data = ownData === undefined ? await buildData(settled.data) : limited(ownData, settled.data);
+  const task = taskOf(data);
+  const parts = partsOfThings(things, meshOf(settled));
+  const made = "model" in things ? await givenThing("model", things.model, task) : undefined;
+  const model =
+    made === undefined
+      ? undefined
+      : traceModel(
+          await withOwnMetrics(
+            seenBy(checkedModel(made, data.predicts, "train(): model", process.cwd()), settled.data, task),
+            settled,
+            task,
+            parts.parts,
+          ),
+          data,
+          job,
+        );
+  const given: Given = { data, model, parts, callbacks };
+  const digests = (key: "data" | "model", digest: string): Job[typeof key] =>
+    ({ ...settled[key], ...ofProgram, digest }) as Job[typeof key];
+  const withDigests = {
+    ...settled,
+    ...(ownData && { data: digests("data", dataDigest(data)) }),
+    ...(model && { model: digests("model", sha256(JSON.stringify(model))) }),
+  } as Job;
+  if (!partKeys.some((key) => key in things)) return { job: withDigests, given };
+  await prepare(withDigests, given); // which traces them: what was recorded is what a run is made of
+  return { job: withPartDigests(withDigests, parts.recordings), given };
+};
+
+const withPartDigests = (job: Job, recordings: PartRecordings): Job => {
+  const told = <Part extends { readonly kind: string }>(key: (typeof partKeys)[number], part: Part): Part =>
+    part.kind === "program" ? { ...part, digest: partDigest(key, recordings) } : part;
+  const { schedule } = job.learningRate;
   return {
-    job: {
-      ...settled,
-      ...(isData(data) && { data: { ...settled.data, ...ofProgram, digest: dataDigest(samples) } }),
-      ...(traced && { model: { ...ofProgram, digest: sha256(JSON.stringify(traced)) } }),
-    },
-    given: { data: samples, model: traced },
+    ...job,
+    optimizer: told("optimizer", job.optimizer),
+    compression: told("compression", job.compression),
+    ...(job.metrics && { metrics: told("metrics", job.metrics) }),
+    ...(schedule && {
+      learningRate: { ...job.learningRate, schedule: told("learningRate.schedule", schedule) },
+    }),
   };
 };
 
@@ -206,33 +315,18 @@ export const train = <Params = unknown, State = unknown>(
 };
 
 const trainWith = async <Params, State>(
-  { data, model, ...rest }: TrainJob<Params, State>,
+  trained: TrainJob<Params, State>,
   { output: folder, resume = false, signal, onStep, onNote, trace, maxRestarts }: TrainOptions,
   { interruption, emit }: { readonly interruption: Interruption; readonly emit: (event: TrainEvent) => void },
 ): Promise<TrainResult<Params>> => {
-  for (const [name, part] of Object.entries({ data, model }))
-    if (typeof part !== "object" || part === null)
-      throw new ConfigError([`train(): ${name} is ${String(part)}, but must be an object or { kind: … }; give one`]);
-  for (const key of functionsIn(rest))
-    throw new ConfigError([
-      `train(): ${key} is an object of this program, whose functions cannot go to the threads of ranks; put it into a module and name it: { kind: "module", file: new URL("my-${key}.ts", import.meta.url) }`,
-    ]);
+  const { job: said, things } = apart(trained as TrainJob<never, never>);
   if (resume && folder === undefined)
     throw new ConfigError(["train(): resume needs the folder to look for checkpoints in; give output too"]);
   signal?.throwIfAborted();
-  const checked = checkJob(
-    withPaths({
-      name: "training",
-      ...rest,
-      data: isData(data) ? ofProgram : data,
-      model: isModel(model) ? ofProgram : model,
-    }),
-    { file: "train()" },
-  );
+  const checked = checkJob(said, { file: "train()" });
   const { job, given } = await settle(
     anchored(checked, () => "."),
-    data,
-    model,
+    things,
   );
   const stop = (): void => interruption.request();
   const faults: unknown[] = [];

@@ -84,10 +84,6 @@ test.each<[Partial<TrainJob>, RegExp]>([
   [{ zero: 1 }, /train\(\): zero: ranks are to share the optimizer's state out, but/],
   [{ learningRate: { peak: 1, decay: "cosine" } }, /train\(\): learningRate\.decay: decay: cosine and a schedule of/],
   [
-    { optimizer: { init: () => 0, update: () => 0 } as never },
-    /^train\(\): optimizer is an object of this program, whose/,
-  ],
-  [
     { learningRate: { peak: 1, schedule: "metrics.ts" as never } },
     /^train\(\): learningRate\.schedule is "metrics\.ts"/,
   ],

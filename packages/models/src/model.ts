@@ -59,8 +59,8 @@ export interface Model<
     context: RunContext,
   ): readonly [outputs: Outputs, state: State];
   /**
-   * Mean loss, f32 scalar, such as cross-entropy in nats, and the new state. Where ranks share a sample out, that of the
-   * rank's part: the mean over ranks is the loss.
+   * Mean loss, f32 scalar, such as cross-entropy in nats, and the new state. Where ranks share a sample out, that of
+   * the rank's part: the mean over ranks is the loss.
    */
   loss(params: Params, state: State, batch: Batch, context: RunContext): readonly [loss: Tensor, state: State];
   /** Sums over the rows that count, to be added up over batches and ranks. */

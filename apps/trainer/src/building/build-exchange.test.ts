@@ -33,7 +33,7 @@ const kinds = (
   }
 ).properties.compression.oneOf
   .flatMap(({ properties: { kind } }) => kind.enum ?? [kind.const!])
-  .filter((kind) => kind !== "module"); // exchanges what it pleases
+  .filter((kind) => kind !== "module" && kind !== "program"); // exchange what they please
 
 const partsOf = (job: object): ReturnType<typeof buildParts> =>
   buildParts({

@@ -61,7 +61,8 @@ const buildCycle = (
       : fed(chainCompressors(compressor, eightBitCompressor(values)));
   };
   switch (job.kind) {
-    case "module": {
+    case "module":
+    case "program": {
       if (own === undefined) throw new InvariantError("a compression was built without what its module makes");
       return [(job.errorFeedback ?? own.biased) ? (withErrorFeedback(own) as Aggregator) : own];
     }

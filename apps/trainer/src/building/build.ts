@@ -45,7 +45,9 @@ import { atOwnRates, decayMaskOf, type ParameterGroups } from "../step/parameter
 import { shardedOptimizer } from "../step/sharded-optimizer.ts";
 import { checkedData } from "../modules/checked-data.ts";
 import { checkedModel } from "../modules/checked-model.ts";
+import { ofAProgram } from "../modules/given-thing.ts";
 import { makeOwn, moduleName } from "../modules/load-module.ts";
+import type { ProgramParts } from "../modules/program-parts.ts";
 import { withOwnMetrics } from "../modules/own-metrics.ts";
 import { type AnyModel, type DataSet, isLabelled, layoutOf, type Task } from "../modules/task.ts";
 import { sidesOf } from "../job/image-sides.ts";
@@ -115,12 +117,6 @@ const loadData = async (job: DataJob): Promise<DataSet> => {
     case "program":
       return ofAProgram("data");
   }
-};
-
-const ofAProgram = (key: "data" | "model"): never => {
-  throw new ConfigError([
-    `${key}: it was given by a program, which only that program can give again; call train() there with the same output folder and resume: true`,
-  ]);
 };
 
 /**
@@ -260,19 +256,25 @@ export const seenBy = <Own extends AnyModel>(model: Own, data: DataJob, task: Pi
   return normalised(model as Model, data.normalise) as AnyModel as Own; // the data is ours: images with labels
 };
 
-/**
- * @param given by a program; it was traced with inputs as the data want them seen.
- * @throws ConfigError, ModuleError.
- */
+/** What a model is made of beside the job and its data. */
+interface GivenToModel {
+  /** By a program; it was traced with inputs as the data want them seen, and with the job's metrics. */
+  readonly given?: AnyModel | undefined;
+  readonly experts?: ExpertsPlan | undefined;
+  /** Of a program, for a model that has another origin. */
+  readonly program?: ProgramParts | undefined;
+}
+
+/** @throws ConfigError, ModuleError. */
 export const buildModel = async (
   job: ModelInput & Pick<Job, "model" | "data" | "metrics">,
   task: Task,
-  { given, experts }: { readonly given?: AnyModel | undefined; readonly experts?: ExpertsPlan | undefined } = {},
+  { given, experts, program }: GivenToModel = {},
 ): Promise<AnyModel> =>
   // what a program gave was traced with the job's metrics
   job.model.kind === "program"
     ? (given ?? ofAProgram("model"))
-    : withOwnMetrics(seenBy(await bareModel(job, task, experts), job.data, task), job, task);
+    : withOwnMetrics(seenBy(await bareModel(job, task, experts), job.data, task), job, task, program);
 
 const bareModel = async (
   { model: job, ...others }: ModelInput & Pick<Job, "model">,
@@ -311,6 +313,7 @@ const buildRule = (
   const matrices = decayMaskOf(groups, decayMatrices);
   switch (job.kind) {
     case "module":
+    case "program":
       if (own === undefined) throw new InvariantError("an optimizer was built without what its module makes");
       return own;
     case "sgd":

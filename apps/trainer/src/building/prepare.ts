@@ -26,6 +26,7 @@ import type { DataJob, ExpertsJob, Job, ModelJob } from "../job/job.ts";
 import { withoutModulePlaces } from "../modules/module-keys.ts";
 import { dataDigest } from "../modules/data-digest.ts";
 import { loadOwnParts, type OwnParts } from "../modules/own-parts.ts";
+import type { GivenParts } from "../modules/program-parts.ts";
 import { withHeadFor } from "../pretrained/pretrained-model.ts";
 import { type AnyModel, type DataSet, isLabelled, layoutOf, taskOf } from "../modules/task.ts";
 import { modelOf, type TracedModel, traceModel } from "../modules/traced-model.ts";
@@ -48,6 +49,8 @@ export interface Prepared {
   readonly model: AnyModel;
   /** The model, where a program gave it: the threads of ranks take it from here. */
   readonly traced: TracedModel | undefined;
+  /** Parts that a program gave. */
+  readonly given: GivenParts | undefined;
   readonly stepsPerEpoch: number;
   readonly totalSteps: number;
   /** What modules of the job make of its training step. */
@@ -252,6 +255,8 @@ const isAlike = (one: TensorSpec | undefined, other: TensorSpec): boolean => one
 export interface Given {
   readonly data?: DataSet | undefined;
   readonly model?: TracedModel | undefined;
+  readonly parts?: GivenParts | undefined;
+  readonly callbacks?: unknown;
 }
 
 /** @param plan of a run, where how tokens travel to experts follows from measurements. */
@@ -299,11 +304,14 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
     throw new ConfigError([
       `evaluation.samples: what a model makes of samples is shown beside their labels, but these are ${layoutOf(data.train)}${data.predicts === "own" ? ", with predicts: own" : ""}; leave it out`,
     ]);
-  const model = await buildModel(job, taskOf(data), { given: given.model && modelOf(given.model) });
+  const model = await buildModel(job, taskOf(data), {
+    given: given.model && modelOf(given.model),
+    program: given.parts?.parts,
+  });
   // what is wrong with it is told once and at once, not by every rank
   if (job.model.kind === "module" || job.metrics !== undefined) traceModel(model, data, job);
   else if (given.model === undefined) requireSmoothing(model, data, job);
-  const own = await loadOwnParts(job, totalSteps);
+  const own = await loadOwnParts(job, totalSteps, given.parts?.parts);
   const built = buildParts({ job, model, totalSteps, train: data.train, own });
   const { sharding, mesh } = built;
   const specs = stateSpecs(built);
@@ -325,6 +333,7 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
     data,
     model,
     traced: given.model,
+    given: given.parts,
     stepsPerEpoch: perEpoch,
     totalSteps,
     own,

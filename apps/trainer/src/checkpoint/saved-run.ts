@@ -81,6 +81,14 @@ export const savedParams = ({ job, params, trained, whole }: Prepared, checkpoin
   return job.average === undefined ? last : withParameters(last, savedTree("average", trained, { whole, checkpoint }));
 };
 
+/** The same job with others in place of parts that a program gave and that only training asks for. */
+const withoutTraining = ({ optimizer, compression, learningRate: { schedule, ...rate }, ...job }: Job): Job => ({
+  ...job,
+  optimizer: optimizer.kind === "program" ? { kind: "sgd", weightDecay: 0 } : optimizer,
+  compression: compression.kind === "program" ? { kind: "identity" } : compression,
+  learningRate: schedule?.kind === "program" ? rate : { ...rate, ...(schedule && { schedule }) },
+});
+
 /**
  * Open the model of a run as it was saved.
  *
@@ -90,7 +98,8 @@ export const savedParams = ({ job, params, trained, whole }: Prepared, checkpoin
 export const openSavedRun = async (output: string, which?: WhichCheckpoint): Promise<SavedRun> => {
   const job = recordedJob(output);
   const checkpoint = checkpointOf(output, which);
-  const prepared = await prepare({ ...job, ranks: 1, mesh: { expert: 1, tensor: 1 }, zero: 0, overlap: "none" });
+  const alone = { ranks: 1, mesh: { expert: 1, tensor: 1 }, zero: 0, overlap: "none" } as const;
+  const prepared = await prepare({ ...withoutTraining(job), ...alone });
   return {
     job,
     prepared,

@@ -1,4 +1,4 @@
-import type { ModuleJob } from "./module-job.ts";
+import type { ModuleJob, ProgramJob } from "./module-job.ts";
 
 // How gradients travel, as a checked job says it.
 
@@ -47,7 +47,7 @@ interface Chained {
 }
 
 export type CompressionJob =
-  | (ModuleJob &
+  | ((ModuleJob | ProgramJob) &
       AroundCompression & {
         /** Default: where what the module makes says that it is biased. */
         readonly errorFeedback?: boolean | undefined;

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { CrossFieldFault } from "./cross-field-fault.ts";
 import { expertsOf } from "../building/experts-of.ts";
 import type { BucketsJob, CompressionJob, Job, OverlapName, PrioritiesName } from "./job.ts";
-import { ownModule } from "./own-schema.ts";
+import { ownModule, ownProgram, programRule } from "./own-schema.ts";
 import { count } from "./ranges.ts";
 
 const share = z.number().gt(0).max(1);
@@ -153,6 +153,7 @@ export const compressionSchema: z.ZodType<CompressionJob> = z
         ...around,
       })
       .describe("What a function of yours returns, a codec or an aggregator: export default (context, options) => …."),
+    z.strictObject({ ...ownProgram, errorFeedback: z.boolean().optional(), ...around }).describe(programRule),
   ])
   .describe("How gradients are compressed before they are sent.");
 

@@ -20,14 +20,17 @@ export type DataInput = Loose<Exclude<DataJob, ModuleJob | ProgramJob>> | Module
 /** `model` of a job, as a program may write it: what has a default may be left out. */
 export type ModelInput = Loose<Exclude<ModelJob, ModuleJob | ProgramJob>> | ModuleInput;
 
+/** A part of a job, without what only train() writes. */
+type Said<T> = Loose<Exclude<T, ProgramJob>>;
+
 /** The keys of a job file but `data` and `model`, those with defaults left out at will. Checked as a job file is. */
 export type JobInput = {
   readonly [K in Exclude<keyof Job, "batch" | "optimizer" | "learningRate" | "data" | "model">]?:
-    | Loose<Job[K]>
+    | Said<Job[K]>
     | undefined;
 } & {
   readonly batch: number;
-  readonly optimizer: Loose<Job["optimizer"]>;
+  readonly optimizer: Said<Job["optimizer"]>;
   readonly learningRate: Partial<Omit<Job["learningRate"], "schedule">> &
     Pick<Job["learningRate"], "peak"> & { readonly schedule?: ModuleInput | undefined };
 };

@@ -21,7 +21,7 @@ import {
   optimizerSchema,
   precisionSchema,
 } from "./optimizer-schema.ts";
-import { ownModule } from "./own-schema.ts";
+import { ownThing } from "./own-schema.ts";
 import { freezeSchema, parameterFaults, ratesSchema, weightDecaysSchema } from "./parameter-schema.ts";
 import { count } from "./ranges.ts";
 
@@ -124,16 +124,12 @@ export const jobSchema: z.ZodType<Job> = z
       })
       .prefault({})
       .describe("Evaluation on held-out samples."),
-    metrics: z
-      .strictObject(ownModule)
-      .optional()
-      .describe("Figures of yours that evaluations tell too: export default (task, options) => ({ rows, metrics })."),
-    callbacks: z
-      .strictObject(ownModule)
-      .optional()
-      .describe(
-        "Functions of yours that are called as a run begins, after steps, evaluations and checkpoints, and at its end: export default (run, options) => ({ onStep }).",
-      ),
+    metrics: ownThing(
+      "Figures of yours that evaluations tell too: export default (task, options) => ({ rows, metrics }).",
+    ).optional(),
+    callbacks: ownThing(
+      "Functions of yours that are called as a run begins, after steps, evaluations and checkpoints, and at its end: export default (run, options) => ({ onStep }).",
+    ).optional(),
     histograms: z
       .strictObject({
         everySteps: count.describe("Take them before the first step, and then after each so many steps."),

@@ -1,8 +1,8 @@
 import type { BucketsJob, CompressionJob, OverlapName, PrioritiesName } from "./exchange-job.ts";
-import type { ModuleJob } from "./module-job.ts";
+import type { ModuleJob, ProgramJob } from "./module-job.ts";
 
 export type * from "./exchange-job.ts";
-export type { ModuleJob } from "./module-job.ts";
+export type { ModuleJob, ProgramJob } from "./module-job.ts";
 
 import type { ColourJitter, ResizedCrop } from "@skein/data";
 import type { DocumentOptions, ImageOptions, NumpyOptions, ShardOptions, TokenFileOptions } from "@skein/data/node";
@@ -57,9 +57,9 @@ export interface Job {
   readonly sumOrder: "rank" | "any";
   readonly evaluation: EvaluationJob;
   /** Figures that the run is judged by beside those of its model. */
-  readonly metrics?: ModuleJob | undefined;
+  readonly metrics?: ModuleJob | ProgramJob | undefined;
   /** Functions that are called when something happens in the run; they change no bit. */
-  readonly callbacks?: ModuleJob | undefined;
+  readonly callbacks?: ModuleJob | ProgramJob | undefined;
   /** Take histograms of weights and gradients every so many steps; changes no bit. Default: when somebody asks. */
   readonly histograms?: { readonly everySteps: number } | undefined;
   readonly checkpoint: {
@@ -160,13 +160,6 @@ export interface TextJob extends Limits {
   readonly testFraction: number;
   /** A tokenizer.json, or its folder; absolute once the job is loaded. Default: bytes are the tokens. */
   readonly tokenizer?: string | undefined;
-}
-
-/** What a program gave to `train()`. */
-export interface ProgramJob {
-  readonly kind: "program";
-  /** SHA-256 of it. */
-  readonly digest: string;
 }
 
 /** A checkpoint in Hugging Face's layout: what it is, and where its weights lie. */
@@ -373,7 +366,8 @@ export type OptimizerJob =
     }
   | { readonly kind: "lars"; readonly decay: number; readonly weightDecay: number; readonly coefficient: number }
   | ({ readonly kind: "lamb"; readonly weightDecay: number } & AdamJob)
-  | ModuleJob;
+  | ModuleJob
+  | ProgramJob;
 
 interface AfterPreconditioning {
   readonly momentum: number;
@@ -431,7 +425,7 @@ export interface LearningRateJob {
   readonly warmupSteps: number;
   readonly decay: "constant" | "cosine" | "step" | "linear" | "polynomial" | "wsd" | "one-cycle";
   /** In place of a decay. */
-  readonly schedule?: ModuleJob | undefined;
+  readonly schedule?: ModuleJob | ProgramJob | undefined;
   readonly final: number;
   readonly factor: number;
   readonly everySteps?: number | undefined;

@@ -10,3 +10,10 @@ export interface ModuleJob {
   /** SHA-256 of what the file and its imports hold, once the job is loaded. */
   readonly digest?: string | undefined;
 }
+
+/** What a program gave to `train()`. */
+export interface ProgramJob {
+  readonly kind: "program";
+  /** SHA-256 of it; of callbacks, which change no number, zeros. */
+  readonly digest: string;
+}

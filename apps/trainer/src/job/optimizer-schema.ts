@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { CrossFieldFault } from "./cross-field-fault.ts";
 import type { FactorBucketsJob, Job, LearningRateJob, OptimizerJob, PrecisionJob } from "./job.ts";
-import { ownModule } from "./own-schema.ts";
+import { ownModule, ownProgram, ownThing, programRule } from "./own-schema.ts";
 import { count } from "./ranges.ts";
 
 const share = z.number().gt(0).lt(1);
@@ -129,6 +129,7 @@ export const optimizerSchema: z.ZodType<OptimizerJob> = z
     z
       .strictObject(ownModule)
       .describe("What a function of yours returns: export default (context, options) => ({ init, update })."),
+    z.strictObject(ownProgram).describe(programRule),
   ])
   .describe("How gradients become updates.");
 
@@ -143,10 +144,9 @@ export const learningRateSchema: z.ZodType<LearningRateJob> = z
       .describe(
         "What follows the warm-up: cosine, linear and polynomial fall until the run ends, wsd only in its last part, one-cycle rises first.",
       ),
-    schedule: z
-      .strictObject(ownModule)
-      .optional()
-      .describe("In place of a decay, what a function of yours returns: export default (context, options) => …."),
+    schedule: ownThing(
+      "In place of a decay, what a function of yours returns: export default (context, options) => ….",
+    ).optional(),
     final: z.number().min(0).default(0).describe("Learning rate at the end, of all that fall to it."),
     factor: z.number().gt(0).default(0.1).describe("What a step multiplies the rate by."),
     everySteps: count.optional().describe("Steps between two drops; for decay: step."),

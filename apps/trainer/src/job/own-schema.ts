@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { ModuleJob, ProgramJob } from "./job.ts";
 import { path } from "./ranges.ts";
 
 /** Of what a run is made of. */
@@ -26,3 +27,13 @@ export const ownProgram: { readonly kind: z.ZodLiteral<"program">; readonly dige
   kind: z.literal("program"),
   digest,
 };
+
+/** Of those that only train() writes. */
+export const programRule = "What a program gave to train(); not for job files.";
+
+/** A module, or what a program gave. */
+export const ownThing = (describe: string): z.ZodType<ModuleJob | ProgramJob> =>
+  z.discriminatedUnion("kind", [
+    z.strictObject(ownModule).describe(describe),
+    z.strictObject(ownProgram).describe(programRule),
+  ]);

@@ -47,7 +47,7 @@ export const parameterFaults = ({ rates, weightDecays, optimizer }: Job): CrossF
 
 /** Why factors of an optimizer's weight decay have no effect; undefined where they have. */
 const whyNoDecay = (optimizer: Job["optimizer"]): string | undefined => {
-  if (optimizer.kind === "module")
+  if (optimizer.kind === "module" || optimizer.kind === "program")
     return "these are factors of the weight decay of an optimizer of ours, and one of yours decays by itself; say it in its options";
   if (!("weightDecay" in optimizer))
     return `${optimizer.kind} has no weight decay, of which these are factors; use adamw, or leave them out`;

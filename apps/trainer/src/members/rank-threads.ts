@@ -36,7 +36,7 @@ export interface RankThreadsInput extends RankWork {
 /** The thread of a rank that trains. @param file its entry. */
 export const trainingRank = (
   assignment: Assignment,
-  { data, dataDigest, traced, totalSteps }: Prepared,
+  { data, dataDigest, traced, given, totalSteps }: Prepared,
   module: WebAssembly.Module,
   stop: StopSignal,
   file: URL = new URL("../rank/rank.ts", import.meta.url),
@@ -53,6 +53,7 @@ export const trainingRank = (
     data,
     dataDigest,
     traced,
+    recordings: given?.recordings,
     totalSteps,
     stop: stop.words.buffer as SharedArrayBuffer,
   });

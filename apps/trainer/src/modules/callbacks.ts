@@ -2,10 +2,12 @@ import { dirname } from "node:path";
 import { excerpt } from "@skein/tensor-core/backend";
 import type { Interruption } from "../controller/interruption.ts";
 import { ModuleError } from "../errors.ts";
-import type { ModuleJob } from "../job/job.ts";
+import type { ModuleJob, ProgramJob } from "../job/job.ts";
 import { resumeLine } from "../own-command.ts";
 import type { RunEvent } from "../run/run-events.ts";
 import type { Callbacks, RunControl } from "./factories.ts";
+import type { Origin } from "./checked-optimizer.ts";
+import { givenName, givenThing, ofAProgram } from "./given-thing.ts";
 import { makeOwn, moduleName } from "./load-module.ts";
 import { userError } from "./user-error.ts";
 
@@ -45,25 +47,32 @@ export class CallbackQueue {
   /** Whether the callbacks have asked for the end of the run. */
   hasStopped = false;
   private callbacks: Callbacks = {};
-  private readonly module: ModuleJob;
+  private readonly origin: Origin;
   private readonly interruption: Interruption;
 
-  private constructor(module: ModuleJob, interruption: Interruption) {
-    this.module = module;
+  private constructor(origin: Origin, interruption: Interruption) {
+    this.origin = origin;
     this.interruption = interruption;
   }
 
-  /** @throws ModuleError, ConfigError for options that the module does not take. */
-  static async load(module: ModuleJob, interruption: Interruption): Promise<CallbackQueue> {
-    const queue = new CallbackQueue(module, interruption);
+  /**
+   * @param given callbacks of a program, where the job says so.
+   * @throws ModuleError, ConfigError for options that the module does not take.
+   */
+  static async load(job: ModuleJob | ProgramJob, interruption: Interruption, given?: unknown): Promise<CallbackQueue> {
+    const isGiven = job.kind === "program";
+    if (isGiven && given === undefined) ofAProgram("callbacks");
+    const origin = isGiven
+      ? { what: givenName("callbacks"), folder: process.cwd() }
+      : { what: moduleName("callbacks", job), folder: dirname(job.file) };
+    const queue = new CallbackQueue(origin, interruption);
     const stop = (): void => {
       queue.hasStopped = true;
       interruption.request();
     };
-    queue.callbacks = checkedCallbacks(
-      await makeOwn("callbacks", module, { stop } satisfies RunControl),
-      moduleName("callbacks", module),
-    );
+    const control: RunControl = { stop };
+    const made = isGiven ? givenThing("callbacks", given, control) : makeOwn("callbacks", job, control);
+    queue.callbacks = checkedCallbacks(await made, origin.what);
     return queue;
   }
 
@@ -77,7 +86,7 @@ export class CallbackQueue {
       try {
         await (this.callbacks[name] as (event: RunEvent) => void | Promise<void>)(event);
       } catch (error) {
-        this.failure = userError(error, `${moduleName("callbacks", this.module)}: ${name}`, dirname(this.module.file));
+        this.failure = userError(error, `${this.origin.what}: ${name}`, this.origin.folder);
         this.interruption.request(); // the step at hand is done, and saved
       }
     });

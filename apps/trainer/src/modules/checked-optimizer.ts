@@ -1,15 +1,8 @@
-import {
-  add,
-  full,
-  type GradientTransformation,
-  resolveSchedule,
-  type Schedule,
-  type ScheduleState,
-  Tensor,
-} from "@skein/tensor-core";
+import { add, full, resolveSchedule, type Schedule, type ScheduleState, Tensor, trace } from "@skein/tensor-core";
 import { excerpt } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 import { requireLike, requireTensors } from "./checked-tree.ts";
+import type { OwnOptimizer } from "./factories.ts";
 import { callOwn } from "./user-error.ts";
 
 /** State of an optimizer of a user's. */
@@ -31,19 +24,24 @@ const inside = <T>({ what, folder }: Origin, name: string, fn: () => T): T => ca
  *
  * @throws ModuleError for what is no optimizer.
  */
-export const checkedOptimizer = (made: unknown, origin: Origin): GradientTransformation<unknown> => {
+export const checkedOptimizer = (made: unknown, origin: Origin): OwnOptimizer => {
   const { what } = origin;
   const rule =
     "an optimizer: an object with init(params) and update(updates, state, { params }), such as chain() of @skein/tensor-core makes";
-  const given = (typeof made === "object" && made !== null ? made : {}) as Partial<GradientTransformation<unknown>>;
+  const given = (typeof made === "object" && made !== null ? made : {}) as Partial<OwnOptimizer>;
   if (typeof given.init !== "function" || typeof given.update !== "function")
     throw new ModuleError(`${what} gave ${excerpt(made)}, but must give ${rule}`);
   if (given.observe !== undefined)
     throw new ModuleError(
       `${what} gave an optimizer with observe(), but statistics of layers are gathered only for the optimizers that jobs name, such as kfac; leave observe out`,
     );
-  const own = given as GradientTransformation<unknown>;
+  if (given.elementwise !== undefined && typeof given.elementwise !== "boolean")
+    throw new ModuleError(
+      `${what}: its elementwise is ${excerpt(given.elementwise)}, but must be true or false: whether each entry's update depends on that entry alone`,
+    );
+  const own = given as OwnOptimizer;
   return {
+    elementwise: given.elementwise === true,
     init: (params) => {
       const state = inside(origin, "init", () => own.init(params));
       requireTensors(state, `${what}: init`);
@@ -75,7 +73,7 @@ export const checkedSchedule = (made: unknown, origin: Origin): Schedule => {
     throw new ModuleError(
       `${what} gave ${excerpt(made)}, but must give a schedule: a number from 0, or a traced function of the step (i32 scalar, 0 after the warm-up) to an f32 scalar`,
     );
-  return (step) => {
+  const schedule = (step: Tensor): Tensor => {
     const rate: unknown = inside(origin, "the schedule", () => (made as (step: Tensor) => unknown)(step));
     if (!(rate instanceof Tensor) || rate.rank > 0 || rate.dtype !== "f32")
       throw new ModuleError(
@@ -83,4 +81,6 @@ export const checkedSchedule = (made: unknown, origin: Origin): Schedule => {
       );
     return resolveSchedule(() => rate, step);
   };
+  trace(schedule, [{ dtype: "i32", shape: [] } as never]); // its faults are its own, not those of what calls it
+  return schedule;
 };

@@ -28,6 +28,16 @@ export type DataFactory<Options extends object = Readonly<Record<string, unknown
   options: Options,
 ) => DataSet | Promise<DataSet>;
 
+/** An optimizer of a user's, and what it declares. */
+export type OwnOptimizer = GradientTransformation<unknown> & {
+  /**
+   * Whether the update of an entry depends on that entry alone, of gradients, parameters and its own state, and on how
+   * many dimensions its parameter has. Then ranks may share its state out (`zero: 1`), and the parameters (`mesh`); it
+   * keeps its state in trees like the parameters, or in scalars that are the same for all. Default: false.
+   */
+  readonly elementwise?: boolean | undefined;
+};
+
 /** What an optimizer of a user's may follow. */
 export interface OptimizerContext {
   /** The job's, warm-up and all: hand it to the last part, such as `scaleByLearningRate(learningRate)`. */
@@ -46,7 +56,7 @@ export interface OptimizerContext {
 export type OptimizerFactory<Options extends object = Readonly<Record<string, unknown>>> = (
   context: OptimizerContext,
   options: Options,
-) => GradientTransformation<unknown> | Promise<GradientTransformation<unknown>>;
+) => OwnOptimizer | Promise<OwnOptimizer>;
 
 /** What a schedule of a user's goes by. */
 export interface ScheduleContext {

@@ -5,8 +5,10 @@ import { excerpt } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
 import { refuse, requireRatios } from "./checked-model.ts";
-import type { OwnMetrics } from "./factories.ts";
+import { checkedMetrics } from "./checked-metrics.ts";
+import { givenName, ofAProgram } from "./given-thing.ts";
 import { makeOwn, moduleName } from "./load-module.ts";
+import type { ProgramParts } from "./program-parts.ts";
 import type { AnyModel, BatchTree, Task } from "./task.ts";
 import { callOwn } from "./user-error.ts";
 import { withBatch } from "./watched-batch.ts";
@@ -24,10 +26,8 @@ const sumOfRows = (rows: Tensor, mask: Tensor | undefined): Tensor => {
  * @throws ModuleError for what are no metrics, or would hide a sum of the model's.
  */
 export const withMetrics = (model: AnyModel, made: unknown, what: string, folder: string): AnyModel => {
-  const rule = "metrics: an object with rows(judged), numbers for each row by name, and metrics, ratios of their sums";
-  const own = (typeof made === "object" && made !== null ? made : {}) as Partial<OwnMetrics>;
-  if (typeof own.rows !== "function" || typeof own.metrics !== "object") return refuse(what, made, rule);
-  const { rows, metrics } = own as OwnMetrics;
+  const own = checkedMetrics(made, what);
+  const { metrics } = own;
   return {
     ...model,
     metrics: { ...model.metrics, ...metrics },
@@ -35,7 +35,7 @@ export const withMetrics = (model: AnyModel, made: unknown, what: string, folder
       const sums = model.evaluate(params, state, batch);
       const [logits] = model.apply(params, state, inputsOf(batch), { train: false });
       const ofRows: unknown = callOwn(`${what}: rows`, folder, () =>
-        withBatch(batch, (watched) => rows({ logits, batch: watched } as never)),
+        withBatch(batch, (watched) => own.rows({ logits, batch: watched } as never)),
       );
       if (typeof ofRows !== "object" || ofRows === null || Array.isArray(ofRows) || ofRows instanceof Tensor)
         return refuse(`${what}: rows`, ofRows, "tensors by name, a number for each row of the batch");
@@ -59,17 +59,25 @@ export const withMetrics = (model: AnyModel, made: unknown, what: string, folder
   };
 };
 
-/** The same model, judged by the job's own metrics too, where it names some. @throws ModuleError. */
+/**
+ * The same model, judged by the job's own metrics too, where it names some.
+ *
+ * @param program of what a program gave, where the job says so.
+ * @throws ModuleError.
+ */
 export const withOwnMetrics = async (
   model: AnyModel,
   { metrics }: Pick<Job, "metrics">,
   task: Task,
-): Promise<AnyModel> =>
-  metrics === undefined
-    ? model
+  program?: ProgramParts,
+): Promise<AnyModel> => {
+  if (metrics === undefined) return model;
+  return metrics.kind === "program"
+    ? withMetrics(model, await (program ?? ofAProgram("metrics")).metrics(task), givenName("metrics"), process.cwd())
     : withMetrics(
         model,
         await makeOwn("metrics", metrics, task),
         moduleName("metrics", metrics),
         dirname(metrics.file),
       );
+};

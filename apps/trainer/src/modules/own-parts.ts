@@ -1,19 +1,21 @@
 import { dirname } from "node:path";
 import type { Aggregator } from "@skein/compressors";
-import type { GradientTransformation, Schedule } from "@skein/tensor-core";
+import type { Schedule } from "@skein/tensor-core";
 import { buildLearningRate } from "../building/build-learning-rate.ts";
 import type { Job, ModuleJob } from "../job/job.ts";
 import { checkedCompression } from "./checked-compression.ts";
 import { checkedOptimizer, checkedSchedule, type Origin } from "./checked-optimizer.ts";
-import type { OptimizerContext, ScheduleContext } from "./factories.ts";
+import type { OwnOptimizer, ScheduleContext } from "./factories.ts";
+import { ofAProgram } from "./given-thing.ts";
 import { makeOwn, moduleName } from "./load-module.ts";
 import type { ModuleKey } from "./module-keys.ts";
+import type { ProgramParts } from "./program-parts.ts";
 
 /** Parts of a training step that modules of the job make. */
 export interface OwnParts {
   /** Of what follows the warm-up. */
   readonly schedule?: Schedule | undefined;
-  readonly optimizer?: GradientTransformation<unknown> | undefined;
+  readonly optimizer?: OwnOptimizer | undefined;
   readonly compression?: Aggregator | undefined;
 }
 
@@ -23,34 +25,34 @@ const originOf = (key: ModuleKey, module: ModuleJob): Origin => ({
 });
 
 /**
- * Load what modules of the job make of its training step; nothing where it names none.
+ * Load what modules of the job make of its training step, or take what a program gave; nothing where it names none.
  *
  * @throws ModuleError, ConfigError for options that a module does not take.
  */
 export const loadOwnParts = async (
   { optimizer, learningRate, compression, ranks }: Job,
   totalSteps: number,
+  program?: ProgramParts,
 ): Promise<OwnParts> => {
   const { schedule: own, peak, final, warmupSteps } = learningRate;
+  const given = (key: ModuleKey): ProgramParts => program ?? ofAProgram(key);
+  const ofSchedule: ScheduleContext = { peak, final, steps: Math.max(1, totalSteps - warmupSteps) };
   const schedule =
     own &&
-    checkedSchedule(
-      await makeOwn("learningRate.schedule", own, {
-        peak,
-        final,
-        steps: Math.max(1, totalSteps - warmupSteps),
-      } satisfies ScheduleContext),
-      originOf("learningRate.schedule", own),
-    );
-  const rate = buildLearningRate(learningRate, totalSteps, schedule);
+    (own.kind === "program"
+      ? await given("learningRate.schedule").schedule(ofSchedule)
+      : checkedSchedule(
+          await makeOwn("learningRate.schedule", own, ofSchedule),
+          originOf("learningRate.schedule", own),
+        ));
+  const ofOptimizer = { learningRate: buildLearningRate(learningRate, totalSteps, schedule), totalSteps };
   return {
     ...(schedule !== undefined && { schedule }),
+    ...(optimizer.kind === "program" && { optimizer: await given("optimizer").optimizer(ofOptimizer) }),
     ...(optimizer.kind === "module" && {
-      optimizer: checkedOptimizer(
-        await makeOwn("optimizer", optimizer, { learningRate: rate, totalSteps } satisfies OptimizerContext),
-        originOf("optimizer", optimizer),
-      ),
+      optimizer: checkedOptimizer(await makeOwn("optimizer", optimizer, ofOptimizer), originOf("optimizer", optimizer)),
     }),
+    ...(compression.kind === "program" && { compression: await given("compression").compression({ ranks }) }),
     ...(compression.kind === "module" && {
       compression: checkedCompression(
         await makeOwn("compression", compression, { ranks }),

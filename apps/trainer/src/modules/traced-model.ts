@@ -2,7 +2,6 @@ import type { Metrics, Ratio } from "@skein/models";
 import {
   customGradient,
   flattenTree,
-  type Graph,
   InvariantError,
   randomKey,
   type Tensor,
@@ -11,12 +10,12 @@ import {
   unflattenTree,
   vjp,
 } from "@skein/tensor-core";
-import { expandCompositions, isUsersOperator, replay } from "@skein/tensor-core/backend";
-import { ModuleError } from "../errors.ts";
+import { isUsersOperator, replay } from "@skein/tensor-core/backend";
 import { evaluationBatch } from "../rank/evaluate.ts";
 import type { Job } from "../job/job.ts";
 import { requireSmoothing, withSmoothing } from "../building/label-smoothing.ts";
 import { meshOf, numBatchParts, samplesAtOnce } from "../step/mesh.ts";
+import { composed } from "./composed-graph.ts";
 import { batchSpecs, type DataSet, type AnyModel, type BatchTree } from "./task.ts";
 
 /**
@@ -38,17 +37,6 @@ export interface TracedModel {
 /** Whether derivatives of the user's own are in a function: with values that carry one, or in operators. */
 const hasOwnDerivatives = ({ graph, hasOwnDerivatives: marked }: Traced): boolean =>
   marked || graph.nodes.some(({ op }) => isUsersOperator(op));
-
-/** The graph with the user's operators as what they are composed of: their definitions are functions, too. */
-const composed = ({ graph, ...trees }: Traced): Traced => {
-  const expanded: Graph = expandCompositions(graph, () => false);
-  const own = expanded.nodes.find(({ op }) => isUsersOperator(op));
-  if (own !== undefined)
-    throw new ModuleError(
-      `train(): model: its operator ${own.op} has kernels and no composition, and kernels are functions that cannot go to the threads of ranks; give it a composition, or put the model into a module and name it: { kind: "module", file }`,
-    );
-  return { ...trees, graph: expanded };
-};
 
 /**
  * Trace a model for each rank's part of a job's batches.

@@ -1,9 +1,16 @@
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
 import { SkeinError } from "@skein/tensor-core";
 import { ModuleError } from "../errors.ts";
 
+/** Of this program, which a user's folder may hold: under `node_modules`, or where it is developed. */
+const ownFolder = dirname(fileURLToPath(import.meta.url));
+
 /** The first place in the user's own files that a stack names: the last frames of a fault lie in ours, or in Node's. */
 const placeOf = (error: Error, folder: string): string => {
-  const frame = error.stack?.split("\n").find((line) => line.includes(folder));
+  const frame = error.stack
+    ?.split("\n")
+    .find((line) => line.includes(folder) && !line.includes("/node_modules/") && !line.includes(ownFolder));
   const place = frame?.slice(frame.indexOf(folder)).match(/^[^)\s]+?:\d+(?::\d+)?/)?.[0];
   return place === undefined ? "" : ` (at ${place})`;
 };

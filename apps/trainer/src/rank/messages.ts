@@ -14,6 +14,7 @@ import type { MovedLayer } from "../placement/moved-layer.ts";
 import type { ExchangePlan } from "../planning/exchange-plan.ts";
 import type { Job } from "../job/job.ts";
 import type { AllToAllSamples } from "../links/all-to-all-times.ts";
+import type { PartRecordings } from "../modules/program-parts.ts";
 import type { DataSet } from "../modules/task.ts";
 import type { TracedModel } from "../modules/traced-model.ts";
 import type { SampleOutput } from "../samples/sample-outputs.ts";
@@ -88,6 +89,8 @@ export interface RankInput extends Assignment {
   readonly dataDigest: string | undefined;
   /** The model, where a program gave it. */
   readonly traced: TracedModel | undefined;
+  /** What was recorded of other parts that a program gave. */
+  readonly recordings: PartRecordings | undefined;
   readonly totalSteps: number;
   /** Words of `StopSignal`. */
   readonly stop: SharedArrayBuffer;

@@ -7,6 +7,7 @@ import { evaluationBatch, makeEvaluation } from "./evaluate.ts";
 import type { Job } from "../job/job.ts";
 import type { RankInput, RankMessage } from "./messages.ts";
 import { loadOwnParts } from "../modules/own-parts.ts";
+import { partsOfRecordings } from "../modules/program-parts.ts";
 import { taskOf, type AnyModel } from "../modules/task.ts";
 import { modelOf } from "../modules/traced-model.ts";
 import { PartWriter } from "../checkpoint/part-writer.ts";
@@ -80,11 +81,13 @@ const trainOn = async (
   const schedule = isScheduleDue(job, plan?.expertSchedule) ? await planExpertSchedule(measured) : undefined;
   const shared = withPlannedSchedule(job, schedule ?? plan?.expertSchedule);
   const experts = await plannedExperts({ ...measured, job: shared }, plan);
+  const program = input.recordings && partsOfRecordings(input.recordings);
   const model = await buildModel(shared, taskOf(data), {
+    program,
     given: input.traced && modelOf(input.traced),
     experts: experts?.plan ?? plan?.experts,
   });
-  const own = await loadOwnParts(job, totalSteps);
+  const own = await loadOwnParts(job, totalSteps, program);
   const ingredients = { job, model, totalSteps, train: data.train, own };
   if (schedule !== undefined || isPlanned(shared, plan)) {
     const agreed = await planRun({ ...measured, parts: buildParts(ingredients, plan) }, plan, { schedule, experts });

@@ -143,10 +143,13 @@ const runIn = async ({ callbacks, happened: tell, ...input }: FolderRun): Promis
 /** Callbacks of a run that is no measurement. */
 const callbacksOf = async ({
   job: { callbacks },
+  given,
   interruption,
   profile,
 }: JobRun): Promise<CallbackQueue | undefined> =>
-  callbacks === undefined || profile !== undefined ? undefined : CallbackQueue.load(callbacks, interruption);
+  callbacks === undefined || profile !== undefined
+    ? undefined
+    : CallbackQueue.load(callbacks, interruption, given?.callbacks);
 
 /** Begin a run, in an output folder of its own. */
 const begin = async (run: JobRun, checkpointSecret: string | undefined): Promise<JobOutcome> => {

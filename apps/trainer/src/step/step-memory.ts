@@ -23,7 +23,7 @@ export interface StepMemory {
  * @throws ConfigError where `memory.maxBytes` cannot be met.
  */
 export const stepMemoryOf = async (prepared: Prepared, device?: DeviceFacts): Promise<StepMemory> => {
-  const { job, data, traced } = prepared;
+  const { job, data, traced, given } = prepared;
   const measure = (one: Prepared): { readonly bytes: number; readonly flops: number } => {
     const compiled = prepareStep(one, device, { alone: true });
     const { graph } = one.job.accumulate === undefined ? compiled : prepareStep(one, device);
@@ -33,7 +33,10 @@ export const stepMemoryOf = async (prepared: Prepared, device?: DeviceFacts): Pr
   const { recompute } = job.memory;
   if (recompute === "none") return { recompute, ...own, keepingAll: own };
   const plain = { ...job, memory: { recompute: "none" } } as const;
-  const model = await buildModel(plain, taskOf(data), { given: traced && modelOf(traced) });
+  const model = await buildModel(plain, taskOf(data), {
+    given: traced && modelOf(traced),
+    program: given?.parts,
+  });
   return { recompute, ...own, keepingAll: measure({ ...prepared, job: plain, model }) };
 };
 

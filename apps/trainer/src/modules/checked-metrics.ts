@@ -1,0 +1,11 @@
+import type { OwnMetrics } from "./factories.ts";
+import { refuse } from "./checked-model.ts";
+
+/** Figures that somebody else has written. @param what names them in errors. @throws ModuleError for what are none. */
+export const checkedMetrics = (made: unknown, what: string): OwnMetrics => {
+  const rule = "metrics: an object with rows(judged), numbers for each row by name, and metrics, ratios of their sums";
+  const own = (typeof made === "object" && made !== null ? made : {}) as Partial<OwnMetrics>;
+  if (typeof own.rows !== "function" || typeof own.metrics !== "object" || own.metrics === null)
+    return refuse(what, made, rule);
+  return own as OwnMetrics;
+};

@@ -1,0 +1,56 @@
+import { ConfigError, ModuleError } from "../errors.ts";
+import { definitionOf } from "./define.ts";
+import { type ModuleKey, moduleKeys } from "./module-keys.ts";
+import { keysOf } from "./standard-schema.ts";
+import { userError } from "./user-error.ts";
+
+type Factory = (...args: readonly unknown[]) => unknown;
+
+/** What errors call an object of a program's. */
+export const givenName = (key: ModuleKey): string => `train(): ${key}`;
+
+/** Options of a factory that is called without any: the defaults of its schema. */
+const defaultsOf = async (key: ModuleKey, factory: Factory): Promise<unknown> => {
+  const schema = definitionOf(factory)?.options;
+  if (schema === undefined) return {};
+  const outcome = await schema["~standard"].validate({});
+  if (outcome.issues === undefined) return outcome.value;
+  const [issue] = outcome.issues;
+  const option = keysOf(issue!)[0] ?? "…";
+  const before = moduleKeys[key].parameters.replace(/^\(|(, )?options\)$/g, "");
+  throw new ConfigError([
+    `${givenName(key)}: its option ${option} is not given: ${issue!.message.split("\n")[0]}; write (${before}) => yours(${before}${before === "" ? "" : ", "}{ ${option}: … })`,
+  ]);
+};
+
+/**
+ * What a program gave: the thing itself, or what its factory makes of these arguments and of options, the defaults.
+ *
+ * @throws ModuleError for a factory of another key, and for what a factory throws; ConfigError where it needs options.
+ */
+export const givenThing = async (key: ModuleKey, given: unknown, ...args: readonly unknown[]): Promise<unknown> => {
+  if (typeof given !== "function") return given;
+  const factory = given as Factory;
+  const defined = definitionOf(factory);
+  if (defined !== undefined && defined.key !== key)
+    throw new ModuleError(
+      `${givenName(key)} was made by ${moduleKeys[defined.key].helper}, which is for ${defined.key}; give it under ${defined.key}, or make it by ${moduleKeys[key].helper}`,
+    );
+  const options = await defaultsOf(key, factory);
+  try {
+    return await factory(...args, options);
+  } catch (error) {
+    throw userError(error, givenName(key), process.cwd());
+  }
+};
+
+/** Whether a program gave a thing or a factory, where a name or the module of one may stand too. */
+export const isThing = (part: unknown): part is object =>
+  typeof part === "function" || (typeof part === "object" && part !== null && !("kind" in part));
+
+/** @throws ConfigError that says who can give it. */
+export const ofAProgram = (key: ModuleKey): never => {
+  throw new ConfigError([
+    `${key}: it was given by a program, which only that program can give again; call train() there with the same output folder and resume: true`,
+  ]);
+};

@@ -1,0 +1,192 @@
+import type { AggregateContext, Aggregator, Bucket } from "@skein/compressors";
+import type { Mesh, Schedule, Tensor } from "@skein/tensor-core";
+import { sha256 } from "../checkpoint/checkpoint-part.ts";
+import { checkedCompression } from "./checked-compression.ts";
+import { checkedOptimizer, checkedSchedule, type Origin } from "./checked-optimizer.ts";
+import type { CompressionContext, OptimizerContext, OwnMetrics, OwnOptimizer, ScheduleContext } from "./factories.ts";
+import { givenName, givenThing } from "./given-thing.ts";
+import type { ModuleKey } from "./module-keys.ts";
+import { checkedMetrics } from "./checked-metrics.ts";
+import { definitionOf } from "./define.ts";
+import { recorded, type Recording, replayed, type TracedFunction } from "./recordings.ts";
+import type { Task } from "./task.ts";
+
+/** Keys of a job whose things a program may give, and ranks take as graphs. */
+export const partKeys = ["learningRate.schedule", "optimizer", "compression", "metrics"] as const;
+
+type PartKey = (typeof partKeys)[number];
+
+/** Objects and factories of a program, as it gave them. */
+export type ProgramThings = Readonly<Partial<Record<PartKey, unknown>>>;
+
+/** What a job takes where its kind is `program`: made of the program's things, or of what was recorded of them. */
+export interface ProgramParts {
+  schedule(context: ScheduleContext): Promise<Schedule>;
+  optimizer(context: OptimizerContext): Promise<OwnOptimizer>;
+  compression(context: CompressionContext): Promise<Aggregator>;
+  metrics(task: Task): Promise<OwnMetrics>;
+}
+
+/** Parts that a program gave, and what is recorded of them. */
+export interface GivenParts {
+  readonly parts: ProgramParts;
+  readonly recordings: PartRecordings;
+}
+
+/** What is told of a part beside its graphs: plain data. */
+interface Facts {
+  rate?: number;
+  elementwise?: boolean;
+  compression?: Pick<Aggregator, "biased" | "scope" | "name">;
+  ratios?: OwnMetrics["metrics"];
+}
+
+/** Parts of a program as plain data, for the threads of ranks: graphs of their functions, by part and name. */
+export interface PartRecordings {
+  readonly functions: Readonly<Record<FunctionName, Recording>>;
+  /** Bytes that a compression sends, by bucket and number of ranks. */
+  readonly bytesSent: Map<string, number>;
+  readonly facts: Facts;
+}
+
+const functionNames = [
+  "learningRate.schedule",
+  "optimizer: init",
+  "optimizer: update",
+  "compression: init",
+  "compression: aggregate",
+  "metrics: rows",
+] as const;
+
+type FunctionName = (typeof functionNames)[number];
+
+const noRecordings = (): PartRecordings => ({
+  functions: Object.fromEntries(functionNames.map((name) => [name, new Map()])) as never,
+  bytesSent: new Map(),
+  facts: {},
+});
+
+const originOf = (key: ModuleKey): Origin => ({ what: givenName(key), folder: process.cwd() });
+
+/** Parts whose functions are looked up by name. */
+interface Functions {
+  readonly call: (name: FunctionName) => TracedFunction;
+  readonly bytesSent: Aggregator["bytesSent"];
+}
+
+const scheduleOf = ({ rate }: Facts, { call }: Functions): Schedule =>
+  rate ?? ((step) => call("learningRate.schedule")([step]) as Tensor);
+
+const optimizerOf = ({ elementwise = false }: Facts, { call }: Functions): OwnOptimizer => ({
+  elementwise,
+  init: (params) => call("optimizer: init")([params]),
+  update: (updates, state, { params }) => call("optimizer: update")([updates, state, params]) as never,
+});
+
+const compressionOf = ({ compression }: Facts, { call, bytesSent }: Functions): Aggregator => ({
+  ...compression!,
+  init: (bucket) => call("compression: init")([], bucket),
+  aggregate: (gradient, state, bucket, { key, rank, step, ...beside }) =>
+    call("compression: aggregate")(
+      [
+        gradient,
+        state,
+        Object.fromEntries(Object.entries({ key, rank, step }).filter(([, draw]) => draw !== undefined)),
+      ],
+      { bucket, ...beside },
+    ) as never,
+  bytesSent,
+});
+
+const metricsOf = ({ ratios }: Facts, { call }: Functions): OwnMetrics => ({
+  rows: ({ logits, batch }) => call("metrics: rows")([logits, batch]) as never,
+  metrics: ratios!,
+});
+
+/** Parts of what was recorded; what a factory is called with is in its graphs. */
+export const partsOfRecordings = ({ functions, bytesSent, facts }: PartRecordings): ProgramParts => {
+  const known: Functions = {
+    call: (name) => replayed(functions[name], `train(): ${name}`),
+    bytesSent: (bucket, worldSize) => bytesSent.get(bytesKey(bucket, worldSize))!,
+  };
+  return {
+    schedule: async () => scheduleOf(facts, known),
+    optimizer: async () => optimizerOf(facts, known),
+    compression: async () => compressionOf(facts, known),
+    metrics: async () => metricsOf(facts, known),
+  };
+};
+
+const bytesKey = (bucket: Bucket, worldSize: number): string => JSON.stringify([bucket.tensors, worldSize]);
+
+/** What its factory makes is made once, whoever asks for it. */
+const once = <Context, Part>(make: (context: Context) => Promise<Part>): ((context: Context) => Promise<Part>) => {
+  let made: Promise<Part> | undefined;
+  return (context) => (made ??= make(context));
+};
+
+/**
+ * Parts of a program's things, which are recorded as they are used: tracing a step with them makes the recordings
+ * whole.
+ */
+export const partsOfThings = (things: ProgramThings, mesh: Mesh): GivenParts => {
+  const recordings = noRecordings();
+  const { facts } = recordings;
+  const functions = new Map<FunctionName, (args: readonly never[], beside: never) => unknown>();
+  let own: Aggregator | undefined;
+  const live: Functions = {
+    call: (name) => recorded(recordings.functions[name], `train(): ${name}`, mesh, functions.get(name)!),
+    bytesSent: (bucket, worldSize) => {
+      const bytes = own!.bytesSent(bucket, worldSize);
+      recordings.bytesSent.set(bytesKey(bucket, worldSize), bytes);
+      return bytes;
+    },
+  };
+  const thing = (key: PartKey, context: unknown): Promise<unknown> => givenThing(key, things[key], context);
+  const parts: ProgramParts = {
+    schedule: once(async (context) => {
+      const key = "learningRate.schedule";
+      const given = things[key];
+      // a plain function is a schedule itself, as those of ours are
+      const made = typeof given === "function" && definitionOf(given) !== undefined ? await thing(key, context) : given;
+      const schedule = checkedSchedule(made, originOf(key));
+      if (typeof schedule === "number") facts.rate = schedule;
+      else functions.set(key, ([step]) => schedule(step!));
+      return scheduleOf(facts, live);
+    }),
+    optimizer: once(async (context) => {
+      const { init, update, elementwise } = checkedOptimizer(await thing("optimizer", context), originOf("optimizer"));
+      facts.elementwise = elementwise === true;
+      functions.set("optimizer: init", ([params]) => init(params!));
+      functions.set("optimizer: update", ([updates, state, params]) => update(updates!, state!, { params: params! }));
+      return optimizerOf(facts, live);
+    }),
+    compression: once(async (context) => {
+      own = checkedCompression(await thing("compression", context), originOf("compression"));
+      const { biased, scope, name, init, aggregate } = own;
+      facts.compression = { biased, scope, ...(name !== undefined && { name }) };
+      functions.set("compression: init", (_, bucket) => init(bucket));
+      functions.set("compression: aggregate", ([gradient, state, draws], beside) => {
+        const { bucket, ...context } = beside as unknown as { readonly bucket: Bucket } & AggregateContext;
+        return aggregate(gradient!, state!, bucket, { ...(draws as unknown as object), ...context });
+      });
+      return compressionOf(facts, live);
+    }),
+    metrics: once(async (task) => {
+      const { rows, metrics } = checkedMetrics(await thing("metrics", task), givenName("metrics"));
+      facts.ratios = metrics;
+      functions.set("metrics: rows", ([logits, batch]) => rows({ logits: logits!, batch: batch! }));
+      return metricsOf(facts, live);
+    }),
+  };
+  return { parts, recordings };
+};
+
+/** SHA-256 of what was recorded of a part: what a run is made of. */
+export const partDigest = (key: PartKey, { functions, facts }: PartRecordings): string =>
+  sha256(
+    JSON.stringify([
+      key === "learningRate.schedule" ? facts.rate : key === "metrics" ? facts.ratios : facts.compression,
+      functionNames.filter((name) => name.startsWith(key)).map((name) => [name, [...functions[name]]]),
+    ]),
+  );
