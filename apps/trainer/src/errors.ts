@@ -84,7 +84,7 @@ export class RunError extends SkeinError {
   override name = "RunError";
 
   constructor(
-    code: "rank-failed" | "process-lost" | "port-in-use" | "interrupted" | "replicas-differ",
+    code: "rank-failed" | "process-lost" | "port-in-use" | "interrupted" | "replicas-differ" | "log-server",
     message: string,
     options?: ErrorOptions,
   ) {

@@ -15,6 +15,7 @@ import { diagnose, formatDiagnosis } from "./doctor.ts";
 import { describeError, exitCodeOf, exitCodes, formatError } from "../errors.ts";
 import { jobJsonSchema } from "../job/job-schema.ts";
 import { linksCommand } from "../links/links-command.ts";
+import { addLogCommand } from "../log/log-command.ts";
 import { addMemberCommand } from "../members/member-command.ts";
 import { addLaunchCommand } from "../launch-targets/launch-command.ts";
 import { addMpiCommand } from "../members/mpi-command.ts";
@@ -83,6 +84,10 @@ const makeProgram = (finish: (code: number) => void): Command => {
   const withTrace = (command: Command): Command =>
     command
       .option("--trace [file]", "write a Chrome trace of the first steps; default: trace.json in the run's folder")
+      .option(
+        "--log <server>",
+        "send metrics to it, too: mlflow (that of MLFLOW_TRACKING_URI); tensorboard is always written",
+      )
       .option("--watch", "serve a page that shows the run while it trains, as skein-train watch does")
       .option(
         "--max-restarts <count>",
@@ -158,6 +163,7 @@ const makeProgram = (finish: (code: number) => void): Command => {
   addMemberCommand(program, finish);
   addWatchCommand(program, finish);
   addRunsCommand(program, finish);
+  addLogCommand(program, finish);
   program
     .command("schema")
     .description("print the JSON Schema of job files")

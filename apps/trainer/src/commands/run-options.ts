@@ -22,6 +22,7 @@ export interface RunOptions extends GlobalOptions {
   readonly insecure?: boolean;
   readonly resumeIfPossible?: boolean;
   readonly watch?: boolean;
+  readonly log?: string;
   readonly dryRun?: boolean;
   readonly overfit?: string;
 }

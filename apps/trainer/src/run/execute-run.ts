@@ -4,6 +4,7 @@ import { exitCodeOfSignal, onInterrupt, type StopCause } from "../commands/inter
 import { nextSteps } from "../commands/next-steps.ts";
 import { requireLearnt } from "../rank/overfit.ts";
 import { asTyped, resumeLine } from "../own-command.ts";
+import { logTargetOf } from "../log/log-target.ts";
 import { makeProgress } from "./progress.ts";
 import { type JobRun, runJob } from "./run-job.ts";
 import { restartsOf, type RunOptions } from "../commands/run-options.ts";
@@ -32,6 +33,7 @@ export const execute = async (
   oneOf?: string,
 ): Promise<Executed> => {
   const restarts = restartsOf(options);
+  const log = logTargetOf(options.log, process.env);
   const progress = makeProgress({ stream: process.stderr, quiet: options.quiet === true });
   const interruption = new Interruption();
   let cause: StopCause | undefined;
@@ -51,6 +53,7 @@ export const execute = async (
       interruption,
       progress,
       tracePath: options.trace,
+      log,
       onPrepared: heedSignals,
     });
     progress.close();

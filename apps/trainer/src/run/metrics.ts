@@ -44,8 +44,14 @@ export class MetricFiles implements MetricSink {
   private readonly events: EventFile;
   private readonly ownHistograms: HistogramsFile;
 
-  /** @param fromStep steps that were done before; later lines of an earlier run are dropped. */
-  constructor(folder: string, fromStep: number) {
+  private readonly recorded: ((measurement: Measurement) => void) | undefined;
+
+  /**
+   * @param fromStep steps that were done before; later lines of an earlier run are dropped. @param recorded is told
+   * each line, too.
+   */
+  constructor(folder: string, fromStep: number, recorded?: (measurement: Measurement) => void) {
+    this.recorded = recorded;
     this.path = join(folder, metricsFile);
     keepUpTo(this.path, fromStep);
     this.lines = openSync(this.path, "a");
@@ -56,6 +62,7 @@ export class MetricFiles implements MetricSink {
 
   record(measurement: Measurement): void {
     writeSync(this.lines, `${JSON.stringify(measurement)}\n`);
+    this.recorded?.(measurement);
     const { type, step, ...quantities } = measurement;
     const scalars = Object.entries(quantities).filter((entry): entry is [string, number] => Number.isFinite(entry[1]));
     if (type !== "checkpoint" && type !== "histograms")
@@ -72,6 +79,11 @@ export class MetricFiles implements MetricSink {
 
   histograms(step: number, parameters: readonly ParameterHistograms[], isLast: boolean): void {
     this.ownHistograms.record(step, parameters, isLast);
+    for (const { path, weights, gradients } of parameters)
+      this.events.histograms(step, {
+        [`weights/${path}`]: weights,
+        ...(gradients !== undefined && { [`gradients/${path}`]: gradients }),
+      });
     if (isLast) this.record({ type: "histograms", step, file: histogramsFile });
   }
 

@@ -9,6 +9,8 @@ import { nodeFiles } from "../checkpoint/files.ts";
 import { type RunInput, type Outcome, runWithRestarts } from "../controller/run-with-restarts.ts";
 import type { Job } from "../job/job.ts";
 import { isPlanned } from "../planning/exchange-plan.ts";
+import type { LogTarget } from "../log/log-target.ts";
+import { MlflowLog } from "../log/mlflow-log.ts";
 import { memoryLine, stepMemoryOf } from "../step/step-memory.ts";
 import { preferenceOf } from "../members/network-world.ts";
 import { MetricFiles } from "./metrics.ts";
@@ -34,6 +36,8 @@ export interface JobRun
   readonly start: "anew" | "from checkpoint" | "from checkpoint if possible";
   /** File for a Chrome trace of the first steps; true: `trace.json` in the output folder. Default: none. */
   readonly tracePath?: string | true | undefined;
+  /** Where metrics go beside the folder. Default: nowhere. */
+  readonly log?: LogTarget | undefined;
   /** Called once all is read and checked: from here on a stop is a matter of the ranks, who save first. */
   readonly onPrepared?: (() => void) | undefined;
 }
@@ -96,13 +100,23 @@ const requirePlaces = (output: string, tracePath: string | undefined): void => {
 
 interface FolderRun extends Omit<RunInput, "metrics"> {
   readonly callbacks: CallbackQueue | undefined;
+  readonly log?: LogTarget | undefined;
 }
 
 /** Run in a folder that is there, metrics beside it. */
-const runIn = async ({ callbacks, happened: tell, ...input }: FolderRun): Promise<JobOutcome> => {
+const runIn = async ({ callbacks, log: target, happened: tell, ...input }: FolderRun): Promise<JobOutcome> => {
   const { output, prepared, resume } = input;
   const firstStep = resume?.manifest.step ?? 0;
-  const metrics = new MetricFiles(output, firstStep);
+  const log =
+    target &&
+    new MlflowLog({
+      ...target,
+      output,
+      job: prepared.job,
+      goesOn: resume !== undefined,
+      note: (line) => input.progress.note(line),
+    });
+  const metrics = new MetricFiles(output, firstStep, (line) => log?.record(line));
   const provenance = input.profile === undefined ? new Provenance(output, prepared.totalSteps) : undefined;
   let last: Pick<EndEvent, "step" | "checkpoint"> = { step: firstStep, checkpoint: resume?.folder };
   const happened = (event: RunEvent): void => {
@@ -114,6 +128,7 @@ const runIn = async ({ callbacks, happened: tell, ...input }: FolderRun): Promis
   const end = async (ended: Ended): Promise<void> => {
     const fault = await provenance?.end(ended);
     if (fault !== undefined) input.progress.note(fault);
+    await log?.end(ended.how);
     happened({ type: "end", ...last, ...ended });
     await callbacks?.done(last.checkpoint);
   };

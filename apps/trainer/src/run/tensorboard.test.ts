@@ -5,7 +5,7 @@ import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { crc32c, maskedCrc32c } from "@skein/collectives";
-import { encodeScalarEvent, encodeVersionEvent, EventFile, frameRecord } from "./tensorboard.ts";
+import { encodeHistogramEvent, encodeScalarEvent, encodeVersionEvent, EventFile, frameRecord } from "./tensorboard.ts";
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 
@@ -67,6 +67,26 @@ test("another reader of protocol buffers finds what was written, whatever the st
       expect(read).toEqual(Object.entries(values));
     }),
   );
+});
+
+test("another reader finds a histogram: its figures, and the upper edge and count of each bin", () => {
+  const histogram = { size: 6, zeros: 1, nonFinite: 1, min: -1, max: 3, mean: 0.5, norm: 4, counts: [2, 0, 1, 2] };
+  const [, , summary] = fieldsOf(encodeHistogramEvent(1.5, 7, { "weights/a": histogram }));
+  const [tag, histo] = fieldsOf(fieldsOf(summary![2] as Uint8Array)[0]![2] as Uint8Array);
+  expect([tag![0], new TextDecoder().decode(tag![2] as Uint8Array), histo![0]]).toEqual([1, "weights/a", 5]);
+  const fields = fieldsOf(histo![2] as Uint8Array).map(([field, , value]) => [
+    field,
+    typeof value === "number" ? value : [...new Float64Array((value as Uint8Array).slice().buffer)],
+  ]);
+  expect(fields).toEqual([
+    [1, -1],
+    [2, 3],
+    [3, 5],
+    [4, 2.5],
+    [5, 16],
+    [6, [0, 1, 2, 3]],
+    [7, [2, 0, 1, 2]],
+  ]);
 });
 
 test("a record is framed with the lengths and checksums of a file that TensorFlow wrote", () => {

@@ -4,9 +4,9 @@ import { parse } from "yaml";
 import { checkpointNames, stepOfName } from "../checkpoint/checkpoint.ts";
 import { checkpointsFolder } from "../checkpoint/checkpoint-part.ts";
 import { nodeFiles } from "../checkpoint/files.ts";
+import { flatJob } from "../log/flat-job.ts";
 import { summaryFile } from "../run/output-folder.ts";
 import { provenanceFile } from "../provenance/provenance.ts";
-import { leafText, leafValues } from "./leaf-values.ts";
 
 /** What lies beside metrics is small; larger is none of it. */
 const mostBytes = 2 ** 22;
@@ -29,10 +29,6 @@ const parsed = (text: string | undefined, read: (text: string) => unknown): unkn
   }
 };
 
-/** Options of a job: `optimizer.kind` → "adam". Lists and empty objects are values. */
-const flatOptions = (job: unknown): Record<string, string> =>
-  Object.fromEntries(leafValues(job).flatMap(({ path, value }) => (path === "" ? [] : [[path, leafText(value)]])));
-
 /** What lies beside the metrics of a run, as it is now. What is not there or cannot be read is undefined. */
 export interface RunFiles {
   /** Of the job, flat: `optimizer.kind` → "adam". */
@@ -53,9 +49,7 @@ export const readRunFiles = async (folder: string): Promise<RunFiles> => {
     ["job.json", "job.yaml", summaryFile, provenanceFile].map((name) => readText(join(folder, name))),
   );
   return {
-    options: flatOptions(
-      parsed(json?.text, JSON.parse) ?? parsed(yaml?.text, (text) => parse(text, { maxAliasCount: 0 })),
-    ),
+    options: flatJob(parsed(json?.text, JSON.parse) ?? parsed(yaml?.text, (text) => parse(text, { maxAliasCount: 0 }))),
     summary: objectOf(parsed(summary?.text, JSON.parse)),
     summaryWrittenAt: summary?.writtenAt,
     provenance: objectOf(parsed(provenance?.text, JSON.parse)),

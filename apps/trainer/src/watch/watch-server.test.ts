@@ -120,6 +120,7 @@ test("answers this machine's own names and GET only, and says what its page may 
 });
 
 test("the page alone may ask for histograms: of a run that trains by a file in its folder, else of a checkpoint", async () => {
+  await until((all) => all.has("a/b/1"));
   const { port } = new URL(server.url);
   const path = "/api/histograms?run=a/b/1";
   const request = join(root, "a/b/1", requestFile);

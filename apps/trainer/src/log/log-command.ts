@@ -1,0 +1,82 @@
+import { existsSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
+import type { Command } from "commander";
+import { commandAction } from "../commands/command-action.ts";
+import { ConfigError, exitCodes, RunError } from "../errors.ts";
+import { type Measurement, metricsFile } from "../run/metrics.ts";
+import { recordedJob } from "../run/output-folder.ts";
+import { readMetricLines } from "../report/metric-lines.ts";
+import type { GlobalOptions } from "../commands/run-options.ts";
+import { readRunFiles } from "../watch/run-files.ts";
+import { logTargetOf } from "./log-target.ts";
+import { MlflowClient, MlflowFault, type MlflowPoint, mostPoints } from "./mlflow-client.ts";
+import { parametersOf, pointsOf, tagsOf } from "./mlflow-log.ts";
+
+export interface LogOptions extends GlobalOptions {
+  readonly to: string;
+}
+
+/** When each line was written, as nearly as the durations of steps tell: lines have no time of their own. */
+const withTimes = (lines: readonly Measurement[], startedAt: number): MlflowPoint[] => {
+  let milliseconds = startedAt;
+  return lines.flatMap((line) => {
+    if (line.type === "step" && typeof line["seconds"] === "number") milliseconds += 1000 * line["seconds"];
+    return pointsOf(line, Math.round(milliseconds));
+  });
+};
+
+const statusOf = (how: unknown): "FINISHED" | "KILLED" | "FAILED" | "RUNNING" =>
+  how === "finished" ? "FINISHED" : how === "stopped" ? "KILLED" : how === "failed" ? "FAILED" : "RUNNING";
+
+/**
+ * `skein-train log`: send the metrics of a run to a server, as a run of their own there, while it trains or after.
+ *
+ * @returns the exit code.
+ * @throws CheckpointError where the folder holds no run, ConfigError where it has no metrics, or no server is named,
+ * RunError where the server does not take them.
+ */
+const logCommand = async (folder: string, { to, json = false }: LogOptions): Promise<number> => {
+  const target = logTargetOf(to, process.env, "--to");
+  if (target === undefined)
+    throw new ConfigError([`--to ${to}: every run has written its event files: tensorboard --logdir ${folder}`]);
+  const job = recordedJob(folder);
+  const metrics = join(folder, metricsFile);
+  if (!existsSync(metrics))
+    throw new ConfigError([`${metrics} is not there, so nothing is known of the run; name the folder of another run`]);
+  const { provenance } = await readRunFiles(folder);
+  const starts = provenance?.["startedAt"];
+  const startedAt = typeof starts === "string" && !Number.isNaN(Date.parse(starts)) ? Date.parse(starts) : Date.now();
+  const points = withTimes(readMetricLines(metrics) as unknown as Measurement[], startedAt);
+  const client = new MlflowClient(target.server);
+  const experiment = target.experiment ?? job.name;
+  let run: string;
+  try {
+    const name = `${job.name}-${basename(resolve(folder))}`;
+    run = await client.createRun(await client.experiment(experiment), name, startedAt, await tagsOf(folder));
+    await client.logParameters(run, parametersOf(job));
+    for (let first = 0; first < points.length; first += mostPoints)
+      await client.logPoints(run, points.slice(first, first + mostPoints));
+    const ended = (provenance?.["ended"] as { readonly how?: unknown } | undefined)?.how;
+    await client.update(run, statusOf(ended), ...(ended === undefined ? [] : [points.at(-1)?.timestamp ?? startedAt]));
+  } catch (error) {
+    if (!(error instanceof MlflowFault)) throw error;
+    throw new RunError("log-server", `mlflow: ${error.message}; see that the server is there, and send once more`);
+  }
+  process.stdout.write(
+    json
+      ? `${JSON.stringify({ to, server: target.server.address, experiment, run, points: points.length })}\n`
+      : `${points.length} points sent to ${target.server.address}: experiment ${experiment}, run ${run}\n`,
+  );
+  return exitCodes.ok;
+};
+
+/** Add `skein-train log`. @param finish takes the exit code. */
+export const addLogCommand = (program: Command, finish: (code: number) => void): void => {
+  program
+    .command("log")
+    .description("send the metrics of a run to a server: all of them, as a run of their own")
+    .argument("<folder>", "output folder of the run")
+    .requiredOption("--to <server>", "mlflow: that of MLFLOW_TRACKING_URI")
+    .addHelpText("after", "\nExample:\n  skein-train log runs/mnist/1 --to mlflow")
+    .action(commandAction(finish, logCommand));
+};

@@ -1,0 +1,35 @@
+import { ConfigError } from "../errors.ts";
+import { type MlflowServer, mlflowServerOf } from "./mlflow-client.ts";
+
+/** Where metrics go beside the run's folder. */
+export type LogTarget = {
+  readonly to: "mlflow";
+  readonly server: MlflowServer;
+  readonly experiment?: string | undefined;
+};
+
+/**
+ * What `--log` asks for.
+ *
+ * @returns none for TensorBoard, whose event files every run writes.
+ * @throws ConfigError for a name that is none, for W&B, and where the environment names no server.
+ */
+export const logTargetOf = (
+  name: string | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+  option = "--log",
+): LogTarget | undefined => {
+  switch (name) {
+    case undefined:
+    case "tensorboard":
+      return undefined;
+    case "mlflow":
+      return { to: "mlflow", server: mlflowServerOf(env), experiment: env["MLFLOW_EXPERIMENT_NAME"] || undefined };
+    case "wandb":
+      throw new ConfigError([
+        `${option} wandb: W&B documents no protocol, and keeps no client for Node; it takes in the event files that every run writes: wandb sync <folder of the run>`,
+      ]);
+    default:
+      throw new ConfigError([`${option} ${name}: must be tensorboard or mlflow`]);
+  }
+};

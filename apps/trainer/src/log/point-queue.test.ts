@@ -1,0 +1,68 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { MlflowFault, type MlflowPoint, mostPoints } from "./mlflow-client.ts";
+import { PointQueue } from "./point-queue.ts";
+
+const pointsOf = (count: number, from = 0): MlflowPoint[] =>
+  Array.from({ length: count }, (_, i) => ({ key: "train/loss", value: 1, step: from + i, timestamp: 0 }));
+
+test("every point is sent once, in order, or counted as lost, whatever the server does", () =>
+  fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.integer({ min: 0, max: 2500 }), { maxLength: 6 }),
+      fc.array(fc.constantFrom("takes", "takes", "is away", "refuses"), { maxLength: 12 }),
+      async (sizes, moods) => {
+        const sent: number[] = [];
+        let [asked, notes] = [0, 0];
+        const queue = new PointQueue({
+          every: 1,
+          note: () => void notes++,
+          send: async (points) => {
+            expect(points.length).toBeLessThanOrEqual(mostPoints);
+            await Promise.resolve();
+            const mood = moods[asked++] ?? "takes";
+            if (mood !== "takes") throw new MlflowFault(mood, mood === "refuses");
+            sent.push(...points.map(({ step }) => step));
+          },
+        });
+        let total = 0;
+        for (const size of sizes) {
+          queue.add(pointsOf(size, total));
+          total += size;
+          await new Promise((resolve) => setTimeout(resolve, 1));
+        }
+        await queue.end(1000);
+        expect(sent.length + queue.lost).toBe(total);
+        expect(sent).toEqual([...new Set(sent)].toSorted((a, b) => a - b));
+        expect(notes).toBe(queue.fault === undefined ? 0 : 1);
+      },
+    ),
+    { numRuns: 60 },
+  ));
+
+test("while the server is away the newest points are kept, and no more than there is room for", async () => {
+  let isAway = true;
+  const sent: MlflowPoint[] = [];
+  const queue = new PointQueue({
+    every: 60_000,
+    note: () => {},
+    send: async (points) => {
+      await Promise.resolve();
+      if (isAway) throw new MlflowFault("away", false);
+      sent.push(...points);
+    },
+  });
+  for (let from = 0; from < 120_000; from += 100) queue.add(pointsOf(100, from));
+  isAway = false;
+  await queue.end(1000);
+  expect(sent.length + queue.lost).toBe(120_000);
+  expect(sent.length).toBeLessThan(52_000);
+  expect(sent.at(-1)!.step).toBe(119_999);
+});
+
+test("a server that never answers is waited for no longer than it is said", async () => {
+  const queue = new PointQueue({ every: 60_000, note: () => {}, send: () => new Promise<never>(() => {}) });
+  queue.add(pointsOf(10));
+  await queue.end(20);
+  expect(queue.lost).toBe(10);
+});

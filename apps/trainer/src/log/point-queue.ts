@@ -1,0 +1,99 @@
+import { type MlflowPoint, MlflowFault, mostPoints } from "./mlflow-client.ts";
+
+/** Points that wait for a server at most: some megabytes. */
+const mostWaiting = 50_000;
+const sendEvery = 1000;
+const longestWait = 60_000;
+
+export interface QueueInput {
+  /** Take points in, at most `mostPoints`. Throws MlflowFault. */
+  readonly send: (points: readonly MlflowPoint[]) => Promise<void>;
+  /** Called once, when something first goes wrong. */
+  readonly note: (line: string) => void;
+  /** Between tries, milliseconds; each failure doubles it, up to a minute. Default: 1000. */
+  readonly every?: number;
+}
+
+/**
+ * Points on their way to a server, beside training: nobody waits for it. While it does not answer the newest points are
+ * kept; what it refuses, and what finds no room, is counted as lost.
+ */
+export class PointQueue {
+  lost = 0;
+  /** The first thing that went wrong. */
+  fault: MlflowFault | undefined;
+  private readonly input: QueueInput;
+  private readonly every: number;
+  private waiting: MlflowPoint[] = [];
+  private onTheWay = 0;
+  private pause: number;
+  private timer: NodeJS.Timeout | undefined;
+  private sending: Promise<boolean> | undefined;
+
+  constructor(input: QueueInput) {
+    this.input = input;
+    this.every = input.every ?? sendEvery;
+    this.pause = this.every;
+    this.plan();
+  }
+
+  add(points: readonly MlflowPoint[]): void {
+    this.waiting.push(...points);
+    const tooMany = this.waiting.length - mostWaiting;
+    if (tooMany < mostPoints) return; // not at every point: what is behind the first moves up
+    this.waiting = this.waiting.slice(tooMany);
+    this.lost += tooMany;
+  }
+
+  /** Send what waits, for so many milliseconds at most; what is left then is lost. */
+  async end(patience: number): Promise<void> {
+    clearTimeout(this.timer);
+    const deadline = AbortSignal.timeout(patience);
+    const isLate = new Promise<boolean>((resolve) => deadline.addEventListener("abort", () => resolve(false)));
+    for (let isSent = true; isSent && this.waiting.length > 0 && !deadline.aborted; )
+      isSent = await Promise.race([this.send(), isLate]);
+    clearTimeout(this.timer);
+    this.lost += this.waiting.length + this.onTheWay;
+    this.waiting = [];
+  }
+
+  private plan(): void {
+    this.timer = setTimeout(() => {
+      void this.send().then((isSent) => {
+        this.pause = isSent ? this.every : Math.min(longestWait, 2 * this.pause);
+        this.plan();
+      });
+    }, this.pause);
+    this.timer.unref();
+  }
+
+  /** @returns whether the server has answered. */
+  private send(): Promise<boolean> {
+    this.sending ??= this.sendAll().finally(() => {
+      this.sending = undefined;
+    });
+    return this.sending;
+  }
+
+  private async sendAll(): Promise<boolean> {
+    while (this.waiting.length > 0) {
+      const some = this.waiting.splice(0, mostPoints);
+      this.onTheWay = some.length;
+      try {
+        await this.input.send(some);
+      } catch (error) {
+        const fault = error instanceof MlflowFault ? error : new MlflowFault((error as Error).message, true);
+        if (this.fault === undefined) this.input.note(fault.message);
+        this.fault ??= fault;
+        if (fault.isLasting) this.lost += some.length;
+        else {
+          this.waiting.unshift(...some);
+          return false;
+        }
+      } finally {
+        this.onTheWay = 0;
+      }
+    }
+    return true;
+  }
+}
