@@ -60,6 +60,20 @@ test("while the server is away the newest points are kept, and no more than ther
   expect(sent.at(-1)!.step).toBe(119_999);
 });
 
+test("what is under way as a run ends is waited for", async () => {
+  let isAsked = (): void => {};
+  const asked = new Promise<void>((resolve) => (isAsked = resolve));
+  const send = async (): Promise<void> => {
+    isAsked();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  };
+  const queue = new PointQueue({ every: 1, note: () => {}, send });
+  queue.add(pointsOf(10));
+  await asked;
+  await queue.end(10_000);
+  expect(queue.lost).toBe(0);
+});
+
 test("a server that never answers is waited for no longer than it is said", async () => {
   const queue = new PointQueue({ every: 60_000, note: () => {}, send: () => new Promise<never>(() => {}) });
   queue.add(pointsOf(10));

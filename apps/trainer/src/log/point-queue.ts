@@ -50,7 +50,8 @@ export class PointQueue {
     clearTimeout(this.timer);
     const deadline = AbortSignal.timeout(patience);
     const isLate = new Promise<boolean>((resolve) => deadline.addEventListener("abort", () => resolve(false)));
-    for (let isSent = true; isSent && this.waiting.length > 0 && !deadline.aborted; )
+    // What is under way counts as lost until the server has answered, so that is waited for, too.
+    for (let isSent = true; isSent && this.waiting.length + this.onTheWay > 0 && !deadline.aborted; )
       isSent = await Promise.race([this.send(), isLate]);
     clearTimeout(this.timer);
     this.lost += this.waiting.length + this.onTheWay;
