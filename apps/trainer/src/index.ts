@@ -30,6 +30,7 @@ export type {
   OptimizerContext,
   OptimizerFactory,
   OwnMetrics,
+  OwnOptimizer,
   RunControl,
   ScheduleContext,
   ScheduleFactory,

@@ -25,6 +25,12 @@ export const optimizer: OptimizerFactory<{ readonly beta1: number }> = defineOpt
   create: ({ learningRate }, { beta1 }) => adam({ learningRate, beta1 }) as GradientTransformation<unknown>,
 });
 
+/** The same with nothing but what ranks may share out. */
+export const byElement: OptimizerFactory = defineOptimizer({
+  elementwise: true,
+  create: ({ learningRate }) => adam({ learningRate }) as GradientTransformation<unknown>,
+});
+
 export const schedule: ScheduleFactory = defineSchedule({
   create: ({ peak }) => stepDecay({ initial: peak, factor: 0.5, every: 4 }),
 });

@@ -81,7 +81,7 @@ test.each<[Partial<TrainJob>, RegExp]>([
     { metrics: named("schedule") },
     /^metrics\.file \S+: its export "schedule" was made by defineSchedule, which is for learningRate\.schedule/,
   ],
-  [{ zero: 1 }, /train\(\): zero: ranks are to share the optimizer's state out, but/],
+  [{ zero: 1 }, /^zero: ranks are to share the optimizer's state out, but/],
   [{ learningRate: { peak: 1, decay: "cosine" } }, /train\(\): learningRate\.decay: decay: cosine and a schedule of/],
   [
     { learningRate: { peak: 1, schedule: "metrics.ts" as never } },
@@ -96,4 +96,22 @@ test.each<[Partial<TrainJob>, RegExp]>([
   const learningRate = { ...own.learningRate, ...change.learningRate };
   await expect(train({ ...job, ...own, ...change, learningRate } as TrainJob, { output })).rejects.toThrow(line);
   expect(existsSync(output)).toBe(false);
+});
+
+test("ranks share out the state of an optimizer of a person's that works by element, and learn and save what they do without", async () => {
+  const own = {
+    optimizer: { ...named("optimizer"), export: "byElement" },
+    learningRate: { peak: 0.05 },
+    ranks: 3,
+    evaluation: { batch: 15 },
+  };
+  const [shared, whole] = [join(folder, "shared"), join(folder, "unshared")];
+  await train({ ...job, ...own, accumulate: 1, steps: 4, zero: 1 }, { output: shared });
+  await train({ ...job, ...own, accumulate: 1, steps: 4 }, { output: whole });
+  stepLosses(shared).forEach((loss, step) => expect(loss).toBeCloseTo(stepLosses(whole)[step]!, 5));
+  for (const [path, array] of tensorsOf(whole, 4)) {
+    const other = tensorsOf(shared, 4).get(path)!;
+    expect(other.shape).toEqual(array.shape);
+    other.toNumbers().forEach((value, i) => expect(value).toBeCloseTo(array.toNumbers()[i]!, 5));
+  }
 });

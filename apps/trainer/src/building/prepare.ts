@@ -21,8 +21,11 @@ import { type ExchangePlan, isExchangePlanned } from "../planning/exchange-plan.
 import { isExpertsPlanned } from "../planning/experts-plan.ts";
 import { trainedOf } from "../step/frozen.ts";
 import { requireSmoothing } from "./label-smoothing.ts";
-import { placeOf } from "../step/mesh.ts";
+import { placeOf, replicasAxisOf } from "../step/mesh.ts";
 import type { DataJob, ExpertsJob, Job, ModelJob } from "../job/job.ts";
+import { requireDeclared, requireElementwise, requireStateByParameter, sharesOut } from "../modules/elementwise.ts";
+import { givenName } from "../modules/given-thing.ts";
+import { moduleName } from "../modules/load-module.ts";
 import { withoutModulePlaces } from "../modules/module-keys.ts";
 import { dataDigest } from "../modules/data-digest.ts";
 import { loadOwnParts, type OwnParts } from "../modules/own-parts.ts";
@@ -312,9 +315,16 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
   if (job.model.kind === "module" || job.metrics !== undefined) traceModel(model, data, job);
   else if (given.model === undefined) requireSmoothing(model, data, job);
   const own = await loadOwnParts(job, totalSteps, given.parts?.parts);
+  const isShared = own.optimizer !== undefined && sharesOut(job);
+  if (isShared) requireDeclared(own.optimizer, job);
   const built = buildParts({ job, model, totalSteps, train: data.train, own });
   const { sharding, mesh } = built;
   const specs = stateSpecs(built);
+  if (isShared) {
+    const what = job.optimizer.kind === "module" ? moduleName("optimizer", job.optimizer) : givenName("optimizer");
+    requireStateByParameter(specs, { ...built, axisOf: replicasAxisOf(built) }, what);
+    await requireElementwise(own.optimizer, trainedOf(built, specs.params), what);
+  }
   if (Object.keys(own).length > 0) tryOwnParts(built, specs, totalSteps);
   // What the job itself says of images is in its hash anyway.
   const digest = isOwn(job.data)

@@ -38,11 +38,9 @@ export const meshSchema: z.ZodType<
 /** Optimizers whose update of a parameter needs no other rank. */
 const byElement: readonly Job["optimizer"]["kind"][] = ["sgd", "momentum", "nesterov", "adam", "adamw"];
 
-/** Why an optimizer cannot work on parts of parameters. */
-const wholesOf = ({ kind }: Job["optimizer"]): string =>
-  kind === "module"
-    ? "an optimizer of a module may look at parameters as wholes"
-    : `${kind} looks at parameters as wholes`;
+/** Whether an optimizer cannot work on parts of parameters; one of a user's says itself whether it can. */
+const looksAtWholes = ({ kind }: Job["optimizer"]): boolean =>
+  kind !== "module" && kind !== "program" && !byElement.includes(kind);
 
 /** What is said about a field. */
 type Fault = (path: readonly string[], rule: string) => void;
@@ -71,16 +69,16 @@ export const meshFaults = (job: Job): CrossFieldFault[] => {
       ["mesh", "expertLevels"],
       `${expertLevels!.join(" × ")} are ${numLevelRanks} ranks, but mesh.expert is ${expert}; use sizes whose product is ${expert}, or leave expertLevels out`,
     );
-  if (job.zero === 1 && !byElement.includes(optimizer.kind))
+  if (job.zero === 1 && looksAtWholes(optimizer))
     fault(
       ["zero"],
-      `ranks are to share the optimizer's state out, but ${wholesOf(optimizer)}; use ${byElement.join(", ")}, or zero: 0`,
+      `ranks are to share the optimizer's state out, but ${optimizer.kind} looks at parameters as wholes; use ${byElement.join(", ")}, or zero: 0`,
     );
   if (along.length === 0) return faults;
-  if (!byElement.includes(optimizer.kind))
+  if (looksAtWholes(optimizer))
     fault(
       ["optimizer", "kind"],
-      `${wholesOf(optimizer)}, which ranks along mesh.${along[0]} share out; use ${byElement.join(", ")}, or mesh: {${along.map((axis) => `${axis}: 1`).join(", ")}}`,
+      `${optimizer.kind} looks at parameters as wholes, which ranks along mesh.${along[0]} share out; use ${byElement.join(", ")}, or mesh: {${along.map((axis) => `${axis}: 1`).join(", ")}}`,
     );
   if (compression.kind === "hierarchical-top-k")
     fault(

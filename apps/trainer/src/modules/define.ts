@@ -1,5 +1,5 @@
 import type { Aggregator, Codec } from "@skein/compressors";
-import type { GradientTransformation, Schedule } from "@skein/tensor-core";
+import type { Schedule } from "@skein/tensor-core";
 import type {
   Callbacks,
   CallbacksFactory,
@@ -12,6 +12,7 @@ import type {
   OptimizerContext,
   OptimizerFactory,
   OwnMetrics,
+  OwnOptimizer,
   RunControl,
   ScheduleContext,
   ScheduleFactory,
@@ -88,7 +89,8 @@ export const defineData = <Schema extends StandardSchema = AnyOptions>(
 /**
  * A module's optimizer, with options that are checked: for `optimizer: { kind: module, file, options }`. It gets mean
  * gradients, and what it gives is added to the parameters; `clipNorm`, `accumulate` and `average` of the job go around
- * it. Ranks cannot share its state out (`zero: 1`), nor the parameters (`mesh`): what it does by element is not known.
+ * it. Ranks can share its state out (`zero: 1`), and the parameters (`mesh`), where it says `elementwise: true`: see
+ * `OwnOptimizer`. That is tried on small parameters before a run.
  *
  * @example
  * export default defineOptimizer({
@@ -96,15 +98,26 @@ export const defineData = <Schema extends StandardSchema = AnyOptions>(
  *   create: ({ learningRate }, { decay }) => chain(accumulateMomentum({ decay }), scaleByLearningRate(learningRate)),
  * });
  */
-export const defineOptimizer = <Schema extends StandardSchema = AnyOptions>(
-  defined: Defined<
-    Schema,
-    (
-      context: OptimizerContext,
-      options: OptionsOf<Schema>,
-    ) => GradientTransformation<unknown> | Promise<GradientTransformation<unknown>>
-  >,
-): OptimizerFactory<OptionsOf<Schema>> => define("optimizer", defined);
+export const defineOptimizer = <Schema extends StandardSchema = AnyOptions>({
+  elementwise = false,
+  create,
+  ...defined
+}: Defined<Schema, (context: OptimizerContext, options: OptionsOf<Schema>) => OwnOptimizer | Promise<OwnOptimizer>> & {
+  /** See `OwnOptimizer`. Default: false. */
+  readonly elementwise?: boolean;
+}): OptimizerFactory<OptionsOf<Schema>> => {
+  const declared = (made: OwnOptimizer): OwnOptimizer =>
+    elementwise && typeof made?.init === "function" && typeof made.update === "function"
+      ? { elementwise, init: (params) => made.init(params), update: (...given) => made.update(...given) }
+      : made;
+  return define("optimizer", {
+    ...defined,
+    create: (context: OptimizerContext, options: OptionsOf<Schema>) => {
+      const made = create(context, options);
+      return made instanceof Promise ? made.then(declared) : declared(made);
+    },
+  });
+};
 
 /**
  * A module's schedule of the learning rate after the warm-up, with options that are checked: for
