@@ -67,7 +67,7 @@ const offline = /\b(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|ETIMEDOUT|ENO
 /** What a script has to print, by its name. */
 const walks = {
   own: {
-    start: ["runs/spirals/1", "100.00 % right"],
+    start: ["runs/spirals/1", "100.00 % right", "recall0 1.000"],
     resume: ["going on from runs/spirals/1/checkpoints/step-00001200", "step 1250: "],
     "resume options": ["--steps", "1250"],
   },

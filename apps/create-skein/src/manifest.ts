@@ -3,6 +3,7 @@ import models from "@skein/models/package.json" with { type: "json" };
 import tensorCore from "@skein/tensor-core/package.json" with { type: "json" };
 import trainer from "skein-train/package.json" with { type: "json" };
 import typescript from "typescript/package.json" with { type: "json" };
+import zod from "zod/package.json" with { type: "json" };
 import { type Template, templates } from "./templates.ts";
 
 /** What each project depends on: the release that this program is of, exactly, so that it stays as it was tried. */
@@ -15,7 +16,7 @@ const forDevelopment: Readonly<Record<string, string>> = {
   typescript: `^${typescript.version}`,
 };
 
-const others: Readonly<Record<string, string>> = trainer.peerDependencies;
+const others: Readonly<Record<string, string>> = { ...trainer.peerDependencies, zod: `^${zod.version}` };
 
 /** Names that a project cannot have, since it depends on packages that are called so. */
 export const takenNames: readonly string[] = [

@@ -24,7 +24,7 @@ export const templates: Readonly<Record<Template, TemplateFacts>> = {
   own: {
     what: "a model and data of your own, as TypeScript modules; comes with points on spirals",
     jobs: { start: "job.yaml" },
-    packages: [],
+    packages: ["zod"],
   },
 };
 

@@ -15,6 +15,7 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import nodeTypes from "../node_modules/@types/node/package.json" with { type: "json" };
 import trainer from "skein-train/package.json" with { type: "json" };
+import zod from "zod/package.json" with { type: "json" };
 import { CreateError } from "./errors.ts";
 import { templateNames, templates } from "./templates.ts";
 import { type Project, writeProject } from "./write-project.ts";
@@ -45,8 +46,13 @@ test.each(templateNames)("a project of template %s has what its scripts name, an
     devDependencies: { "@types/node": `^${nodeTypes.version}` },
   });
   for (const name of templates[template].packages)
-    expect(manifest.dependencies[name]).toBe(trainer.peerDependencies[name as "sharp"]);
+    expect(manifest.dependencies[name]).toBe(
+      name === "zod" ? `^${zod.version}` : trainer.peerDependencies[name as "sharp"],
+    );
   expect(Object.values({ ...manifest.dependencies, ...manifest.devDependencies })).not.toContain(undefined);
+  // what the project's modules import beside ours
+  mkdirSync(join(folder, "node_modules"));
+  symlinkSync(join(import.meta.dirname, "../node_modules/zod"), join(folder, "node_modules/zod"));
   for (const job of Object.values(templates[template].jobs)) {
     expect(existsSync(join(folder, job))).toBe(true);
     const bin = join(import.meta.dirname, "../../trainer/bin/skein-train.js");
@@ -56,6 +62,7 @@ test.each(templateNames)("a project of template %s has what its scripts name, an
   }
   expect(existsSync(join(folder, ".gitignore"))).toBe(true);
   expect(existsSync(join(folder, "learns.test.ts"))).toBe(true);
+  rmSync(join(folder, "node_modules"), { recursive: true });
   for (const file of filesIn(folder)) expect(readFileSync(file, "utf8"), file).not.toContain("{{");
   expect(readdirSync(scratch)).toEqual(["my-run"]);
   expect(statSync(folder).mode & 0o777).toBe(0o777 & ~process.umask());

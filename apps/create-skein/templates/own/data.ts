@@ -1,13 +1,8 @@
 import { readFileSync } from "node:fs";
 import { arrayRecords, type Records } from "@skein/data";
 import { NdArray } from "@skein/tensor-core";
-import type { DataFactory } from "skein-train";
-
-/** What a job sets under `data.options`: CSV files, seen from the folder of this module. */
-export interface DataOptions {
-  readonly train: string;
-  readonly test: string;
-}
+import { defineData } from "skein-train";
+import { z } from "zod";
 
 interface Table {
   /** f32, [samples, features] */
@@ -49,10 +44,17 @@ const samples = ({ features, classes }: Table): Records =>
     labels: NdArray.from(classes, [classes.length], "i32"),
   });
 
-/** Samples to learn from, samples to judge by, and what is predicted. Called once in each process of a run. */
-const loadData: DataFactory<DataOptions> = ({ train, test }) => {
-  const [toLearn, toJudge] = [readTable(train), readTable(test)];
-  const classes = 1 + [...toLearn.classes, ...toJudge.classes].reduce((most, each) => Math.max(most, each), 0);
-  return { train: samples(toLearn), test: samples(toJudge), predicts: "classes", classes };
-};
-export default loadData;
+/**
+ * Samples to learn from, samples to judge by, and what is predicted. Called once in each process of a run. Samples may
+ * be any tree of arrays, such as `arrayRecords({ query: { tokens }, document })`: then say `predicts: "own"`, and give
+ * the model a loss of your own.
+ */
+export default defineData({
+  // What a job sets under data.options: CSV files, seen from the folder of this module.
+  options: z.strictObject({ train: z.string(), test: z.string() }),
+  create: ({ train, test }) => {
+    const [toLearn, toJudge] = [readTable(train), readTable(test)];
+    const classes = 1 + [...toLearn.classes, ...toJudge.classes].reduce((most, each) => Math.max(most, each), 0);
+    return { train: samples(toLearn), test: samples(toJudge), predicts: "classes", classes };
+  },
+});

@@ -3,8 +3,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { train } from "skein-train";
+import { evaluate, NdArray, randomKey, referenceBackend, type Tensor } from "@skein/tensor-core";
+import { taskOf, train } from "skein-train";
 import loadData from "./data.ts";
+import makeModel from "./model.ts";
 
 const files = { train: "points/train.csv", test: "points/test.csv" };
 const mean = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0) / numbers.length;
@@ -16,7 +18,26 @@ test("the files hold points of three classes", async () => {
   assert.ok(train.count > test.count);
 });
 
-test("the loss falls within a hundred steps", async () => {
+test("the model gives a score to each class, and before training it guesses", async () => {
+  const model = await makeModel(taskOf(await loadData(files)), { hidden: [8] });
+  const untrained = evaluate((key: Tensor, inputs: Tensor, labels: Tensor) => {
+    const { params, state } = model.init(key);
+    const [scores] = model.apply(params, state, inputs, { train: false });
+    const [loss] = model.loss(params, state, { inputs, labels }, { train: true, key });
+    return { scores: scores as Tensor, loss };
+  }, referenceBackend()); // slow and right: what a few rows are looked at with
+  const points = NdArray.from([
+    [0.1, 0.2],
+    [-0.3, 0.4],
+    [0, 0],
+    [0.5, -0.5],
+  ]);
+  const { scores, loss } = await untrained(randomKey(1), points, NdArray.from([0, 1, 2, 0], [4], "i32"));
+  assert.deepEqual(scores.shape, [4, 3]);
+  assert.ok(Math.abs(loss.item() - Math.log(3)) < 0.5, `${loss.item()} is far from a guess, ${Math.log(3)}`);
+});
+
+test("the loss falls within a hundred steps, on two ranks", async () => {
   const folder = mkdtempSync(join(tmpdir(), "spirals-"));
   const losses: number[] = [];
   try {
@@ -25,8 +46,8 @@ test("the loss falls within a hundred steps", async () => {
         ranks: 2,
         batch: 50,
         steps: 100,
-        data: { kind: "module", file: new URL("data.ts", import.meta.url), options: files },
-        model: { kind: "module", file: new URL("model.ts", import.meta.url), options: { hidden: [48, 48] } },
+        data: () => loadData(files),
+        model: (task) => makeModel(task, { hidden: [48, 48] }),
         optimizer: { kind: "adam" },
         learningRate: { peak: 0.01 },
       },
