@@ -1,4 +1,13 @@
-import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { modelOf } from "@skein/pretrained";
@@ -90,6 +99,9 @@ describe("a job that trains a checkpoint of Hugging Face's on", () => {
 
     expect(await exportOnnxModel(run, place("mine.onnx"))).toEqual([place("mine.onnx")]);
     expect(readFileSync(place("mine.onnx")).includes("params.blocks.0.gate")).toBe(true);
+    const files = [place("half.onnx"), place("half.onnx.data")];
+    expect(await exportOnnxModel(run, files[0]!, { dtype: "f16", above: 0 })).toEqual(files);
+    expect(statSync(files[1]!).size).toBeLessThan(0.7 * statSync(place("mine.onnx")).size);
 
     const { backend, close } = await openLoneBackend({ backend: "cpu", blas: "off" });
     try {

@@ -7,16 +7,17 @@ import {
   type TensorSpec,
   trace,
 } from "@skein/tensor-core";
-import { eliminateDeadCode, expandCompositions, valueKey, type ValueRef } from "@skein/tensor-core/backend";
+import { eliminateDeadCode, expandCompositions, toF16Bits, valueKey, type ValueRef } from "@skein/tensor-core/backend";
 import packageJson from "../package.json" with { type: "json" };
 import { probes } from "./affine.ts";
 import { OnnxError } from "./errors.ts";
+import { withExternalData } from "./external-data.ts";
 import { foldConstants } from "./fold-constants.ts";
 import { mergeTraces } from "./merge-traces.ts";
 import { ModelWriter } from "./model-writer.ts";
 import { needConstant, refuseNode } from "./operators/emitter.ts";
 import { emitters } from "./operators/table.ts";
-import { encodeModel, type OnnxValue } from "./proto.ts";
+import { encodeModel, type OnnxGraph, type OnnxTensor, type OnnxValue, typeCode } from "./proto.ts";
 
 /** What is written. */
 export interface OnnxSource<Weights> {
@@ -35,10 +36,75 @@ export interface OnnxSource<Weights> {
   readonly name?: string;
   /** Kept in the file, for people and programs. */
   readonly metadata?: Readonly<Record<string, string>>;
+  /**
+   * How f32 weights are stored: with `f16`, those of two and more dimensions in half the bytes, and made f32 again
+   * before they are computed with; vectors, such as scales of norms, stay f32. Default: f32.
+   */
+  readonly weightType?: "f32" | "f16";
 }
 
-/** Above it protobuf allows no file. */
-const mostBytes = 2 ** 31 - 1;
+/** Above it protobuf allows no file; some room is for all that is no weight. */
+const mostBytes = 2 ** 31 - 1 - 2 ** 24;
+
+/** A model as files. */
+export interface OnnxFiles {
+  readonly model: Uint8Array;
+  /** The bytes of the file of weights beside it, in pieces, in order. Empty where all are in the model. */
+  readonly weights: readonly Uint8Array[];
+}
+
+/** How weights are laid out. */
+export interface OnnxFilesOptions {
+  /** Name of the file of weights, in the folder of the model; no path. */
+  readonly weightsFile: string;
+  /** More bytes of weights go into that file. Default: what a model's own file can hold, about 2 GiB. */
+  readonly above?: number;
+}
+
+/**
+ * The same as `exportOnnx`, of any size: where weights are too many for one file, they lie in another beside it.
+ *
+ * @throws OnnxError as `exportOnnx`, and for a name that leads out of the folder.
+ */
+export const exportOnnxFiles = <Weights>(
+  source: OnnxSource<Weights>,
+  { weightsFile, above = mostBytes }: OnnxFilesOptions,
+): OnnxFiles => {
+  if (!/^[^/\\\0]+$/.test(weightsFile) || weightsFile === "." || weightsFile === "..")
+    throw new OnnxError(
+      `weightsFile is ${JSON.stringify(weightsFile)}, but must be the name of a file, without folders`,
+    );
+  const built = build(source);
+  if (bytesOf(built.graph) <= above) return { model: encode(built), weights: [] };
+  const { initialisers, pieces } = withExternalData(built.graph.initialisers, weightsFile);
+  return { model: encode({ ...built, graph: { ...built.graph, initialisers } }), weights: pieces };
+};
+
+/** A graph, and what is kept with it. */
+interface Built {
+  readonly graph: OnnxGraph;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+const bytesOf = ({ initialisers }: OnnxGraph): number =>
+  [...initialisers.values()].reduce((sum, { bytes }) => sum + bytes.length, 0);
+
+const encode = ({ graph, metadata }: Built): Uint8Array =>
+  encodeModel(graph, { name: "skein", version: packageJson.version }, metadata);
+
+/** Weights as f16. @throws OnnxError for numbers that f16 does not hold. */
+const halved = (path: string, { shape, data }: NdArray): OnnxTensor => {
+  const bits = new Uint16Array(data.length);
+  for (let i = 0; i < data.length; i++) {
+    const value = data[i] as number;
+    bits[i] = toF16Bits(value);
+    if ((bits[i]! & 0x7fff) === 0x7c00 && Number.isFinite(value))
+      throw new OnnxError(
+        `${path} holds ${value}, but f16 ends at 65504; leave weightType out, so that weights stay f32`,
+      );
+  }
+  return { type: "f16", dims: shape, bytes: new Uint8Array(bits.buffer) };
+};
 
 /**
  * Write a traced function as an ONNX model: opset 20, f32 and whole numbers as they are. Weights keep the paths of
@@ -47,14 +113,24 @@ const mostBytes = 2 ** 31 - 1;
  * With `batch: "dynamic"` the function is traced at three sizes, and what differs must follow from the size by a
  * multiple and a sum.
  *
- * @throws OnnxError for operators without a form in ONNX (collectives, random numbers, mixtures of experts), and for
- * models above 2 GiB.
+ * @throws OnnxError for operators without a form in ONNX (collectives, random numbers, mixtures of experts), for
+ * weights that f16 does not hold, and for models above 2 GiB, which `exportOnnxFiles` writes.
  * @example const bytes = exportOnnx({ fn: ({ params, state }, { image }) => ({ logits: model.apply(params, state,
  * image!, { train: false })[0] }), weights: { params, state }, inputs: { image: { dtype: "u8", shape: [28, 28, 1] } },
  * batch: "dynamic" });
  */
 export const exportOnnx = <Weights>(source: OnnxSource<Weights>): Uint8Array => {
-  const { fn, weights, inputs, batch, name = "model", metadata = {} } = source;
+  const built = build(source);
+  const total = bytesOf(built.graph);
+  if (total > mostBytes)
+    throw new OnnxError(
+      `weights take ${total} bytes, but an ONNX file holds ${mostBytes} at most; write them into a file beside it by exportOnnxFiles`,
+    );
+  return encode(built);
+};
+
+const build = <Weights>(source: OnnxSource<Weights>): Built => {
+  const { fn, weights, inputs, batch, name = "model", metadata = {}, weightType = "f32" } = source;
   let outputNames: readonly string[] = [];
   const traceAt = (size: number | undefined) => {
     const specs = Object.fromEntries(
@@ -106,11 +182,15 @@ export const exportOnnx = <Weights>(source: OnnxSource<Weights>): Uint8Array => 
     const index = argumentAt.get(node.id);
     if (index !== undefined) {
       const own = argumentNames[index]!;
-      values.set(valueKey({ node: node.id, output: 0 }), own);
       const array = arrays[index];
-      if (array !== undefined)
-        writer.initialisers.set(own, { type: array.dtype, dims: array.shape, bytes: array.bytes() });
-      else entries.push({ name: own, type: node.specs[0]!.dtype, shape: node.specs[0]!.shape });
+      let value = own;
+      if (array === undefined) entries.push({ name: own, type: node.specs[0]!.dtype, shape: node.specs[0]!.shape });
+      else if (weightType === "f16" && array.dtype === "f32" && array.shape.length > 1) {
+        writer.initialisers.set(own, halved(own, array));
+        writer.startNode(own);
+        value = writer.node("Cast", [own], { to: typeCode("f32") });
+      } else writer.initialisers.set(own, { type: array.dtype, dims: array.shape, bytes: array.bytes() });
+      values.set(valueKey({ node: node.id, output: 0 }), value);
       continue;
     }
     if (constants.has(valueKey({ node: node.id, output: 0 }))) continue;
@@ -137,14 +217,8 @@ export const exportOnnx = <Weights>(source: OnnxSource<Weights>): Uint8Array => 
     writer.nodes.push({ op: "Identity", name: own, inputs: [valueOf(ref)], outputs: [own], attributes: {} });
     return { name: own, type: dtype, shape };
   });
-  const total = [...writer.initialisers.values()].reduce((sum, { bytes }) => sum + bytes.length, 0);
-  if (total > mostBytes)
-    throw new OnnxError(
-      `weights take ${total} bytes, but an ONNX file holds ${mostBytes} at most; export a smaller model, or its weights as safetensors`,
-    );
-  return encodeModel(
-    { name, nodes: writer.nodes, initialisers: writer.initialisers, inputs: entries, outputs: results },
-    { name: "skein", version: packageJson.version },
+  return {
+    graph: { name, nodes: writer.nodes, initialisers: writer.initialisers, inputs: entries, outputs: results },
     metadata,
-  );
+  };
 };

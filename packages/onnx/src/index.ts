@@ -1,2 +1,2 @@
 export { OnnxError } from "./errors.ts";
-export { exportOnnx, type OnnxSource } from "./export-onnx.ts";
+export { exportOnnx, exportOnnxFiles, type OnnxFiles, type OnnxFilesOptions, type OnnxSource } from "./export-onnx.ts";

@@ -28,6 +28,8 @@ export interface OnnxTensor {
   readonly dims: readonly number[];
   /** Little-endian elements. */
   readonly bytes: Uint8Array;
+  /** Where they lie, if not in the model: a file in its folder, and the place of the first of them there. */
+  readonly external?: { readonly location: string; readonly offset: number };
 }
 
 /** A setting of a node: whole numbers and floats are told apart by `float`. */
@@ -73,11 +75,24 @@ const message = (writer: BinaryWriter, field: number, fill: (inner: BinaryWriter
   return writer.join();
 };
 
-const writeTensor = (writer: BinaryWriter, { type, dims, bytes }: OnnxTensor, name?: string): void => {
+/** `TensorProto.DataLocation.EXTERNAL` */
+const external = 1;
+
+const writeEntry = (writer: BinaryWriter, field: number, key: string, value: string): BinaryWriter =>
+  message(writer, field, (entry) => string(string(entry, 1, key), 2, value));
+
+const writeTensor = (writer: BinaryWriter, tensor: OnnxTensor, name?: string): void => {
+  const { type, dims, bytes, external: place } = tensor;
   for (const dim of dims) whole(writer, 1, dim);
   whole(writer, 2, typeCode(type));
   if (name !== undefined) string(writer, 8, name);
-  writer.tag(9, WireType.LengthDelimited).bytes(bytes);
+  if (place === undefined) writer.tag(9, WireType.LengthDelimited).bytes(bytes);
+  else {
+    writeEntry(writer, 13, "location", place.location);
+    writeEntry(writer, 13, "offset", String(place.offset));
+    writeEntry(writer, 13, "length", String(bytes.length));
+    whole(writer, 14, external);
+  }
 };
 
 const attributeTypes = { float: 1, int: 2, string: 3, tensor: 4, ints: 7 } as const;
@@ -146,7 +161,6 @@ export const encodeModel = (
     for (const value of graph.outputs) message(inner, 12, (each) => writeValue(each, value));
   });
   message(writer, 8, (inner) => whole(string(inner, 1, ""), 2, opset));
-  for (const [key, value] of Object.entries(metadata))
-    message(writer, 14, (inner) => string(string(inner, 1, key), 2, value));
+  for (const [key, value] of Object.entries(metadata)) writeEntry(writer, 14, key, value);
   return writer.finish();
 };

@@ -12,12 +12,16 @@ const toOnnx = (array: NdArray): Tensor =>
 const fromOnnx = ({ type, data, dims }: Tensor): NdArray =>
   NdArray.from(Array.from(data as unknown as ArrayLike<number>, Number), [...dims], dtypeOf(type));
 
-/** Run a model by onnxruntime, on the CPU. Arrays by the names of inputs and outputs. */
+/** Run a model by onnxruntime, on the CPU: its bytes, or its path. Arrays by the names of inputs and outputs. */
 export const runOnnx = async (
-  model: Uint8Array,
+  model: Uint8Array | string,
   inputs: Readonly<Record<string, NdArray>>,
 ): Promise<Record<string, NdArray>> => {
-  const session = await InferenceSession.create(model, { logSeverityLevel: 3 });
+  const options = { logSeverityLevel: 3 } as const;
+  const session =
+    typeof model === "string"
+      ? await InferenceSession.create(model, options)
+      : await InferenceSession.create(model, options);
   try {
     const feeds = Object.entries(inputs).filter(([name]) => session.inputNames.includes(name));
     const results = await session.run(Object.fromEntries(feeds.map(([name, array]) => [name, toOnnx(array)])));

@@ -42,15 +42,20 @@ export const nodeFiles: Files = {
 };
 
 /**
- * Write a small file so that a crash at any moment leaves the whole new one, or what was there before.
+ * Write a file so that a crash at any moment leaves the whole new one, or what was there before.
  *
  * Own code: write-file-atomic 8.0 does not wait for the folder's entry, so that a rename may be lost with the power;
  * takes what the disk has taken of a write for all of it; and knows no files but the disk's, while tests let each of
  * these steps fail.
  */
-export const replaceDurably = (files: Files, path: string, content: string | Uint8Array): void => {
+export const replaceDurably = (
+  files: Files,
+  path: string,
+  content: string | Uint8Array | readonly Uint8Array[],
+): void => {
   const temporary = `${path}.tmp`;
-  files.writeDurably(temporary, [typeof content === "string" ? new TextEncoder().encode(content) : content]);
+  const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+  files.writeDurably(temporary, bytes instanceof Uint8Array ? [bytes] : bytes);
   files.rename(temporary, path);
   files.syncFolder(dirname(path));
 };

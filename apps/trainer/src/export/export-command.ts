@@ -20,7 +20,7 @@ type DType = (typeof dtypes)[number];
 /** What a run's model is written as, by the name of the format. @returns the files. */
 type Exporter = (run: SavedRun, output: string, options: { readonly dtype?: DType }) => Promise<readonly string[]>;
 
-const formats: ReadonlyMap<string, Exporter> = new Map([
+const formats: ReadonlyMap<string, Exporter> = new Map<string, Exporter>([
   ["onnx", exportOnnxModel],
   ["huggingface", exportHuggingFace],
 ]);
@@ -58,7 +58,7 @@ export const addExportCommand = (program: Command, finish: (code: number) => voi
     .argument("<folder>", "output folder of the run")
     .requiredOption("--output <path>", "where it goes: a file, of huggingface a folder")
     .option("--format <name>", `one of ${[...formats.keys()].join(", ")}`, "huggingface")
-    .option("--dtype <name>", `of the weights: ${dtypes.join(", ")}; default: f32`)
+    .option("--dtype <name>", `of the weights: ${dtypes.join(", ")}; of onnx f32 or f16; default: f32`)
     .option("--checkpoint <step>", "which one, or best; default: the newest")
     .addHelpText(
       "after",

@@ -1,6 +1,7 @@
+import { basename } from "node:path";
 import { batchTree, type Leaves } from "@skein/data";
 import { inputsOf } from "@skein/models";
-import { exportOnnx } from "@skein/onnx";
+import { exportOnnxFiles } from "@skein/onnx";
 import { flattenTree, full, leafPaths, type NdArray, Tensor, type TensorSpec, trace } from "@skein/tensor-core";
 import { eliminateDeadCode, leavesByPath } from "@skein/tensor-core/backend";
 import { ConfigError } from "../errors.ts";
@@ -12,6 +13,13 @@ import type { SavedRun } from "../checkpoint/saved-run.ts";
 interface Weights {
   readonly params: unknown;
   readonly state: unknown;
+}
+
+export interface OnnxExportOptions {
+  /** Of the weights; bf16 is refused. Default: f32. */
+  readonly dtype?: "f32" | "f16" | "bf16";
+  /** More bytes of weights lie in a file beside the model. Default: about 2 GiB, what one file can hold. */
+  readonly above?: number;
 }
 
 /** Names of the result, by what is predicted. */
@@ -52,7 +60,8 @@ const namedResults = (outputs: unknown, alone: string, inputs: readonly string[]
 /**
  * Write what a run has trained as an ONNX model of its forward pass: an input for each field of its samples that this
  * looks at, under the path of the field, such as `inputs`; a result `logits` (or `values`, or `outputs`), or one for
- * each leaf of the tree that the model gives; batches of any size.
+ * each leaf of the tree that the model gives; batches of any size. Above 2 GiB, weights lie in a file beside it, called
+ * like it with `.data` behind.
  *
  * @returns the names of the files.
  * @throws OnnxError for a model with operators that ONNX does not have; ConfigError where the file cannot be written.
@@ -60,10 +69,14 @@ const namedResults = (outputs: unknown, alone: string, inputs: readonly string[]
 export const exportOnnxModel = async (
   { job, prepared, params, state, step }: SavedRun,
   output: string,
-  { dtype = "f32" }: { readonly dtype?: string } = {},
+  { dtype = "f32", above }: OnnxExportOptions = {},
 ): Promise<string[]> => {
-  if (dtype !== "f32") throw new ConfigError([`--dtype ${dtype}: --format onnx writes f32 weights; leave it out`]);
-  requireReplaceable(output, "--output");
+  if (dtype === "bf16")
+    throw new ConfigError([
+      `--dtype ${dtype}: runtimes of ONNX do not compute with it; --format onnx writes f32 and f16`,
+    ]);
+  const weightsFile = `${output}.data`;
+  for (const path of [output, weightsFile]) requireReplaceable(path, "--output");
   const { model, data } = prepared;
   const applied = forwardPass(model);
   const { fields } = data.train;
@@ -72,21 +85,27 @@ export const exportOnnxModel = async (
     throw new ConfigError([
       `--format onnx: the model's outputs do not depend on its inputs, ${Object.keys(fields).join(", ")}; give it an apply() that looks at them`,
     ]);
-  const bytes = exportOnnx<Weights>({
-    fn: (weights, inputs) => {
+  const source = {
+    fn: (own: Weights, inputs: Readonly<Record<string, Tensor>>) => {
       const size = inputs[used[0]!]!.shape[0]!;
       // what is not looked at is given all the same: a model may take it apart before
       const leaves = Object.entries(fields).map(
-        ([path, { dtype: own, shape }]) => [path, inputs[path] ?? full([size, ...shape], 0, own)] as const,
+        ([path, { dtype: leafType, shape }]) => [path, inputs[path] ?? full([size, ...shape], 0, leafType)] as const,
       );
-      return namedResults(applied(weights, Object.fromEntries(leaves)), resultNames[data.predicts], used);
+      return namedResults(applied(own, Object.fromEntries(leaves)), resultNames[data.predicts], used);
     },
     weights: { params, state } as { readonly params: NdArray; readonly state: NdArray },
     inputs: Object.fromEntries(used.map((path) => [path, { dtype: fields[path]!.dtype, shape: fields[path]!.shape }])),
-    batch: "dynamic",
+    batch: "dynamic" as const,
     name: job.name,
     metadata: { step: String(step), predicts: data.predicts, model: job.model.kind },
+    weightType: dtype,
+  };
+  const { model: content, weights } = exportOnnxFiles<Weights>(source, {
+    weightsFile: basename(weightsFile),
+    ...(above !== undefined && { above }),
   });
-  replaceDurably(nodeFiles, output, bytes);
-  return [output];
+  if (weights.length > 0) replaceDurably(nodeFiles, weightsFile, weights);
+  replaceDurably(nodeFiles, output, content);
+  return weights.length > 0 ? [output, weightsFile] : [output];
 };
