@@ -16,6 +16,7 @@ import {
   flatFigures,
   formatFigures,
 } from "../rank/evaluation-figures.ts";
+import type { SampleOutput } from "../samples/sample-outputs.ts";
 import type { SamplesFile } from "../samples/samples-file.ts";
 import { expertsOf } from "../building/experts-of.ts";
 import { formatMoves, measurementsOf } from "../placement/moved-layer.ts";
@@ -106,6 +107,7 @@ export class RunRecord {
   private readonly recentSeconds: number[] = [];
   private readonly saves: Gathered<readonly SavedFile[]>;
   private readonly evaluations: Gathered<EvaluationSums>;
+  private readonly samples: Gathered<readonly SampleOutput[]>;
 
   constructor(input: RunRecordInput) {
     this.input = input;
@@ -118,6 +120,7 @@ export class RunRecord {
     this.routings = recorded && new RoutingFile(input.output, recorded.keep, this.firstStep);
     this.saves = new Gathered(input.prepared.job.ranks);
     this.evaluations = new Gathered(input.prepared.job.ranks);
+    this.samples = new Gathered(input.prepared.job.ranks);
   }
 
   /** Take what a rank says. What cannot be kept, such as a checkpoint on a full disk, is a failure of the run. */
@@ -151,9 +154,15 @@ export class RunRecord {
         if (parts !== undefined) this.evaluated(message.step, parts);
         return;
       }
-      case "sampled":
-        this.input.samples?.record(message.step, message.samples);
+      case "sampled": {
+        const parts = this.samples.add(message.step, rank, message.samples);
+        if (parts !== undefined)
+          this.input.samples?.record(
+            message.step,
+            parts.flat().toSorted((a, b) => a.index - b.index),
+          );
         return;
+      }
       case "planned":
         this.plan = message.plan;
         this.input.progress.note(message.remark);

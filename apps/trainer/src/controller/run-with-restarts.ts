@@ -17,6 +17,7 @@ import { leaveMark, removeMark, removeMarks } from "../run/output-mark.ts";
 import type { RankRunner } from "./rank-runner.ts";
 import { RestartBudget } from "./restart-budget.ts";
 import type { Summary } from "../run/summary.ts";
+import { nameTraceBesideRun } from "../trace-beside-run.ts";
 import { openSamplesFile } from "../samples/samples-file.ts";
 
 export interface RunInput extends Omit<RunRecordInput, "cutShort"> {
@@ -147,6 +148,8 @@ const runOnce = async (input: RunInput): Promise<Outcome> => {
       replaceDurably(nodeFiles, join(output, summaryFile), `${JSON.stringify(summary, undefined, 2)}\n`);
     profile?.(record.traces, record.plan);
     const traceFault = tracePath === undefined ? undefined : keepTrace(tracePath, record, prepared.job);
+    if (tracePath !== undefined && traceFault === undefined && profile === undefined)
+      nameTraceBesideRun(tracePath, output);
     return {
       step: record.step,
       checkpoint: record.checkpoint,

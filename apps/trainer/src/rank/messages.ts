@@ -136,7 +136,7 @@ export type RankMessage =
       /** Of rank 0: how it compares to those before, where something follows from that. */
       readonly best?: BestSoFar | undefined;
     }
-  /** Of rank 0: what the model makes of some held-out samples, before the figures of that evaluation. */
+  /** What the model makes of this rank's share of some held-out samples, before the figures of that evaluation. */
   | { readonly type: "sampled"; readonly step: number; readonly samples: readonly SampleOutput[] }
   /** Of rank 0: what all ranks have agreed upon before the first step, and a word on it for people. */
   | { readonly type: "planned"; readonly plan: ExchangePlan; readonly remark: string }

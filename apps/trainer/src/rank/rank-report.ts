@@ -78,7 +78,7 @@ export class RankReport {
   }
 
   sampled(step: number, samples: readonly SampleOutput[]): void {
-    this.postOnce({ type: "sampled", step, samples });
+    this.post({ type: "sampled", step, samples });
   }
 
   saved(step: number, files: readonly SavedFile[]): void {

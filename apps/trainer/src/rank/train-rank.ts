@@ -148,7 +148,7 @@ const trainOn = async (
   report.done(step, world.bytesSent() - sentBefore, trace?.recorder.spans ?? []);
 };
 
-/** What shows outputs of samples, where the job wants it: rank 0 alone, since every rank would show the same. */
+/** What shows outputs of this rank's share of the samples, where the job wants it. */
 const samplesOf = async (
   { job, data, connection, traced }: RankInput,
   model: AnyModel,
@@ -156,9 +156,12 @@ const samplesOf = async (
   report: RankReport,
 ): Promise<SampleOutputs | undefined> => {
   const { samples } = job.evaluation;
-  if (samples === undefined || connection.rank > 0) return undefined;
+  if (samples === undefined) return undefined;
   if (traced === undefined && model.sharding === undefined)
-    return makeSampleOutputs({ model, goesOn: goesOnFromKeys(job, model) }, backend, data, samples);
+    return makeSampleOutputs({ model, goesOn: goesOnFromKeys(job, model) }, backend, data, samples, {
+      rank: connection.rank,
+      ranks: job.ranks,
+    });
   report.remark(
     traced === undefined
       ? "evaluation.samples: no samples are shown, since ranks share this model out and each has a part of it only"

@@ -14,6 +14,7 @@ import { MlflowLog } from "../log/mlflow-log.ts";
 import { memoryLine, stepMemoryOf } from "../step/step-memory.ts";
 import { preferenceOf } from "../members/network-world.ts";
 import { MetricFiles } from "./metrics.ts";
+import { traceFile } from "../trace-beside-run.ts";
 import { claimOutput, dropUnusedOutput, reclaimOutput, requireOutput, saveJob } from "./output-folder.ts";
 import { CallbackQueue } from "../modules/callbacks.ts";
 import { requireWritable } from "./places.ts";
@@ -86,8 +87,6 @@ export const prepareOn = async (run: Pick<JobRun, "job" | "given">): Promise<Not
   if (job.memory.recompute !== "auto" || job.backend !== "cpu" || isPlanned(job)) return { prepared, notes };
   return { prepared, notes: [...notes, memoryLine(await stepMemoryOf(prepared))] };
 };
-
-const traceFile = "trace.json";
 
 const tracePathOf = ({ tracePath }: Pick<JobRun, "tracePath">, output: string): string | undefined =>
   tracePath === true ? join(output, traceFile) : tracePath;

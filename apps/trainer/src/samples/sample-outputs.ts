@@ -67,15 +67,17 @@ const mostProbable = (logits: readonly number[]): { readonly predicted: number; 
  * Cost: a forward pass for all samples; for text, one for each of up to 64 tokens of each sample, over one position
  * where the model goes on.
  *
- * @param numSamples that are shown, evenly over all.
+ * @param numSamples that are shown, evenly over all. @param share of them that this rank shows: every P-th.
  */
 export const makeSampleOutputs = async (
   { model, goesOn }: ShownModel,
   backend: Backend,
   { test, predicts }: Pick<DataSet, "test" | "predicts">,
   numSamples: number,
+  share: { readonly rank: number; readonly ranks: number } = { rank: 0, ranks: 1 },
 ): Promise<SampleOutputs> => {
-  const indices = spreadSamples(test.count, numSamples);
+  const indices = spreadSamples(test.count, numSamples).filter((_, i) => i % share.ranks === share.rank);
+  if (indices.length === 0) return { show: () => Promise.resolve([]), release: () => undefined };
   if (predicts === "bytes" || predicts === "tokens") return textOutputs({ model, goesOn }, backend, test, indices);
   const compiled = jit(
     (params: unknown, state: unknown, inputs: Tensor) => model.apply(params, state, inputs, { train: false })[0],
@@ -84,9 +86,8 @@ export const makeSampleOutputs = async (
   ) as unknown as ((...args: unknown[]) => Promise<DeviceArray>) & { release(): void };
   const { inputs, labels } = await readBatch(test, indices);
   const wanted = labels!.toNumbers();
-  const perLabel = wanted.length / Math.max(1, indices.length);
+  const perLabel = wanted.length / indices.length;
   const show = async ({ params, model: state }: Learnt): Promise<SampleOutput[]> => {
-    if (indices.length === 0) return [];
     const array = await compiled(params, state, inputs);
     const numbers = (await backend.download(array)).toNumbers();
     backend.free(array);

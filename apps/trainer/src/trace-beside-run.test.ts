@@ -1,0 +1,44 @@
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { nameTraceBesideRun } from "./trace-beside-run.ts";
+
+let folder: string;
+let run: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "skein-trace-"));
+  run = join(folder, "run");
+  mkdirSync(run);
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+test("a trace elsewhere is in the run's folder too, without a copy, and a later one takes its place", () => {
+  const path = join(folder, "mine.json");
+  writeFileSync(path, "first");
+  nameTraceBesideRun(path, run);
+  expect(statSync(join(run, "trace.json")).ino).toBe(statSync(path).ino);
+  rmSync(path);
+  writeFileSync(path, "second");
+  nameTraceBesideRun(path, run);
+  expect(readFileSync(join(run, "trace.json"), "utf8")).toBe("second");
+});
+
+test("one in the folder stays alone, and what is no file, or not there, gives none", () => {
+  writeFileSync(join(run, "own.json"), "own");
+  nameTraceBesideRun(join(run, "own.json"), run);
+  nameTraceBesideRun(join(folder, "nowhere.json"), run);
+  mkdirSync(join(folder, "no-file"));
+  nameTraceBesideRun(join(folder, "no-file"), run);
+  nameTraceBesideRun("/dev/null", run);
+  expect(readdirSync(run)).toEqual(["own.json"]);
+});
