@@ -26,6 +26,7 @@ export class PointQueue {
   private readonly every: number;
   private waiting: MlflowPoint[] = [];
   private onTheWay = 0;
+  private isOver = false;
   private pause: number;
   private timer: NodeJS.Timeout | undefined;
   private sending: Promise<boolean> | undefined;
@@ -47,6 +48,7 @@ export class PointQueue {
 
   /** Send what waits, for so many milliseconds at most; what is left then is lost. */
   async end(patience: number): Promise<void> {
+    this.isOver = true;
     clearTimeout(this.timer);
     const deadline = AbortSignal.timeout(patience);
     const isLate = new Promise<boolean>((resolve) => deadline.addEventListener("abort", () => resolve(false)));
@@ -59,6 +61,7 @@ export class PointQueue {
   }
 
   private plan(): void {
+    if (this.isOver) return;
     this.timer = setTimeout(() => {
       void this.send().then((isSent) => {
         this.pause = isSent ? this.every : Math.min(longestWait, 2 * this.pause);

@@ -142,8 +142,8 @@ export const Histograms = ({ run }: { readonly run: RunFacts }): JSX.Element => 
     problem.value = "";
   }, [id]);
   useEffect(() => {
-    said.value = ""; // it has answered
-  }, [id, taken]);
+    said.value = ""; // it has answered, or is over
+  }, [id, taken, state]);
   useEffect(() => {
     let isWanted = isOpen.value;
     if (isWanted)
