@@ -3,15 +3,17 @@ import { type Shard, type Sharding, Tensor } from "@skein/tensor-core";
 import { excerpt, formatSpec } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 import { takenNames } from "../rank/evaluation-figures.ts";
-import { requireTensors } from "./checked-tree.ts";
+import { requireLike, requireTensors } from "./checked-tree.ts";
 import type { Prediction, AnyModel, BatchTree } from "./task.ts";
 import { callOwn } from "./user-error.ts";
 import { withBatch } from "./watched-batch.ts";
 
 /** What is wrong with a result, told with what it must be. */
 export const refuse = (what: string, value: unknown, rule: string): never => {
+  const isPromise = value instanceof Promise;
+  if (isPromise) value.catch(() => undefined); // what it is refused for is told, not what comes of it
   throw new ModuleError(
-    `${what} gave ${Array.isArray(value) ? `a list of ${value.length}` : excerpt(value)}, but must give ${rule}`,
+    `${what} gave ${isPromise ? "a Promise" : Array.isArray(value) ? `a list of ${value.length}` : excerpt(value)}, but must give ${rule}${isPromise ? "; it is traced, which does not wait: take async and await out of it" : ""}`,
   );
 };
 
@@ -107,6 +109,7 @@ export const checkedModel = (model: unknown, predicts: Prediction, what: string,
       const made: unknown = inside("init", () => own.init(key));
       if (!isObject(made) || made["params"] === undefined || made["state"] === undefined)
         return refuse(`${what}: init`, made, "{ params, state }; state is {} where the model itself moves nothing");
+      requireTensors(made, `${what}: init`);
       return made as ReturnType<AnyModel["init"]>;
     },
     apply: (params, state, inputs, context) => {
@@ -130,6 +133,7 @@ export const checkedModel = (model: unknown, predicts: Prediction, what: string,
         throw new ModuleError(
           `${what}: loss gave as loss ${formatSpec(pair[0])}, but must give ${rule}; take the mean over the rows of the batch`,
         );
+      requireLike(pair[1], state, { what: `${what}: loss`, like: "the state that it was given" });
       return pair;
     },
     evaluate: (params, state, batch: BatchTree) => {

@@ -158,6 +158,36 @@ describe("a model of a user's", () => {
     ],
     [{ init: undefined }, "init", /^model: its init is nothing, but must be a function/],
     [{ loss: () => zeros([]) }, "loss", /^model: loss gave .*, but must give \[loss, state\]/],
+    [
+      { init: () => ({ params: { scale: [1] }, state: {} }) },
+      "init",
+      /^model: init gave as "params\.scale\.0" 1, but must give a tree of tensors: .*; make it a tensor/,
+    ],
+    [
+      { loss: async () => [zeros([]), {}] },
+      "loss",
+      /^model: loss gave a Promise, but must give \[loss, state\].*; it is traced, which does not wait: take async/,
+    ],
+    [
+      { loss: () => [zeros([4]), {}] },
+      "loss",
+      /^model: loss gave as loss f32\[4\], but must give .* f32 scalar .*; take the mean over the rows of the batch/,
+    ],
+    [
+      { loss: () => [zeros([]), { moved: zeros([2]) }] },
+      "loss",
+      /^model: loss gave "moved", which is not there in the state that it was given; leave it out/,
+    ],
+    [
+      {
+        loss: (_: unknown, state: object, { label }: { readonly label: { readonly shape: unknown } }) => [
+          zeros(label.shape as []),
+          state,
+        ],
+      },
+      "loss",
+      /^model: loss: TypeError: .* \(label was read of the batch, which has inputs f32\[4, 2\], labels i32\[4\]\); mend/,
+    ],
     [{ loss: () => [zeros([])] }, "loss", /^model: loss gave a list of 1, but must give \[loss, state\]/],
     [
       { evaluate: () => ({ lossSum: zeros([]), count: zeros([]) }) },

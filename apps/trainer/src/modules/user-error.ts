@@ -26,8 +26,9 @@ export const userError = (error: unknown, what: string, folder: string): SkeinEr
   const known = error instanceof Error ? error : new Error(String(error));
   const place = placeOf(known, folder);
   if (known instanceof SkeinError) {
-    const told = known.message.includes("\n    at "); // a shape that does not fit says where
-    const named = new SkeinError(known.kind, known.code, `${what}: ${known.message}${told ? "" : place}`, {
+    const [rule, at] = known.message.split("\n    at "); // a shape that does not fit says where, in a library too
+    const isTold = at !== undefined && (place === "" || !at.includes("/node_modules/"));
+    const named = new SkeinError(known.kind, known.code, `${what}: ${isTold ? known.message : `${rule}${place}`}`, {
       cause: error,
     });
     if (known.stack !== undefined) named.stack = known.stack;

@@ -94,7 +94,11 @@ export class LiveState {
     const bad = finite.indexOf(0);
     if (bad >= 0)
       throw new NonFiniteError(
-        `step ${this.done + 1}: ${this.names[bad]} is not finite (loss ${loss}); the update was not made. Lower learningRate.peak, lengthen the warm-up, or set clipNorm`,
+        `step ${this.done + 1}: ${this.names[bad]} is not finite (loss ${loss}); the update was not made. ${
+          this.done === 0
+            ? "No update was made before it, so look at the samples (is one of them NaN or infinite?) and at the model's loss"
+            : "Lower learningRate.peak, lengthen the warm-up, or set clipNorm"
+        }`,
       );
     await this.tellStale();
     const idleness = update && this.idle.look(update);
