@@ -61,7 +61,7 @@ const twoSteps = (rule: OwnOptimizer) =>
 
 /**
  * Try whether an optimizer that says so works by element: two steps of it on small parameters with these paths and
- * numbers of dimensions give, entry for entry, what they give where two ranks have slices, whatever is in the other one.
+ * numbers of dimensions give, entry for entry, what they give where two ranks have slices, whatever the other one has.
  * What looks at norms, means, matrices or shapes is found, also above a bound; what does so for rare values may not
  * be.
  *
