@@ -65,7 +65,9 @@ const ofRun = async (output: string, which: WhichCheckpoint | undefined): Promis
   const { model, data } = prepared;
   const { predicts, train } = data;
   if (predicts !== "bytes" && predicts !== "tokens")
-    throw new ConfigError([`${output}: its model predicts ${predicts}, and no text; name a run on data of text`]);
+    throw new ConfigError([
+      `${output}: its model predicts ${predicts === "own" ? "what its own loss says" : predicts}, and no text; name a run on data of text`,
+    ]);
   const place = "tokenizer" in job.data ? job.data.tokenizer : undefined;
   if (predicts === "tokens" && place === undefined)
     throw new ConfigError([
