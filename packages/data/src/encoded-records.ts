@@ -17,7 +17,9 @@ export interface ImageSource {
   readonly count: number;
   /** Paths of their files. */
   readonly paths: TextTable;
-  /** Which parts of those files they are, where these are tars: names, and from which byte on how many. */
+  /** The files' parts that are images, one after the other, where they were read already. */
+  readonly stored?: Uint8Array<SharedArrayBuffer> | undefined;
+  /** Which parts of those files, or of `stored`, they are: names, and from which byte on how many. */
   readonly parts?:
     | {
         readonly names: TextTable;

@@ -1,5 +1,9 @@
 export { readBatch } from "./node/batch-filler.ts";
-export type { ShardOptions } from "./node/find-in-shards.ts";
+export { findInParquet, type ParquetOptions } from "./node/find-in-parquet.ts";
+export { findInShards, type ShardOptions } from "./node/find-in-shards.ts";
+export { findImages, type FoundImages, type ImageFile } from "./node/find-images.ts";
+export { readManifest } from "./node/read-manifest.ts";
+export type { TarEntry } from "./node/tar-entries.ts";
 export { isAddress } from "./node/byte-source.ts";
 export {
   type DataPackage,
@@ -15,9 +19,11 @@ export { type IdxOptions, type IdxPair, loadIdx } from "./node/load-idx.ts";
 export {
   type ImageOptions,
   type Images,
+  loadFoundImages,
   loadImageFolder,
   loadImageManifest,
   loadImageShards,
+  openFoundImages,
   openImageFolder,
   openImageManifest,
   openImageShards,

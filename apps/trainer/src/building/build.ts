@@ -1,18 +1,19 @@
 import { dirname } from "node:path";
 import { mnistClasses, type Samples, splitRecords, takeRecords } from "@skein/data";
 import {
+  findImages,
+  findInParquet,
+  findInShards,
+  type FoundImages,
   type ImageOptions,
   type Images,
   loadFashionMnist,
+  loadFoundImages,
   loadIdx,
-  loadImageFolder,
-  loadImageManifest,
-  loadImageShards,
   loadMnist,
   loadNumpy,
-  openImageFolder,
-  openImageManifest,
-  openImageShards,
+  openFoundImages,
+  readManifest,
 } from "@skein/data/node";
 import { lamb, lars } from "@skein/second-order";
 import { cnn, gpt, mlp, type Model, normalised, resnet18 } from "@skein/models";
@@ -58,34 +59,29 @@ import { pretrainedModel } from "../pretrained/pretrained-model.ts";
 
 // This file and build-exchange.ts turn names of a job into things; all others take the things.
 
-type ImageJob = Extract<DataJob, { readonly kind: "image-folder" | "image-manifest" | "webdataset" }>;
+type ImageJob = Extract<DataJob, { readonly kind: "image-folder" | "image-manifest" | "image-parquet" | "webdataset" }>;
+
+const findImagesOf = async (job: ImageJob): Promise<FoundImages> => {
+  switch (job.kind) {
+    case "image-folder":
+      return findImages(job.folder, job.testFraction);
+    case "image-manifest":
+      return readManifest(job.file, job.testFraction);
+    case "image-parquet":
+      return findInParquet(job, job);
+    case "webdataset":
+      return findInShards(job, job);
+  }
+};
 
 /** Images, decoded before training, or while it goes on. */
-const loadImages = (job: ImageJob): Promise<Images<Samples>> => {
-  const options: ImageOptions = {
-    ...job,
-    size: sidesOf(job.size),
-    from: import.meta.url,
-  };
+const loadImages = async (job: ImageJob): Promise<Images<Samples>> => {
+  const found = await findImagesOf(job);
+  const options: ImageOptions = { ...job, size: sidesOf(job.size), from: import.meta.url };
   const { cacheMegabytes, decodesAtOnce } = job;
+  if (cacheMegabytes === undefined) return loadFoundImages(found, options);
   const decodeSize = job.decodeSize === undefined ? undefined : sidesOf(job.decodeSize);
-  const lazily = cacheMegabytes === undefined ? undefined : { cacheMegabytes, decodesAtOnce, decodeSize };
-  if (job.kind === "image-folder") {
-    const { folder } = job;
-    return lazily === undefined
-      ? loadImageFolder({ ...options, folder })
-      : openImageFolder({ ...options, ...lazily, folder });
-  }
-  if (job.kind === "webdataset") {
-    const shards = job;
-    return lazily === undefined
-      ? loadImageShards({ ...options, shards })
-      : openImageShards({ ...options, ...lazily, shards });
-  }
-  const { file } = job;
-  return lazily === undefined
-    ? loadImageManifest({ ...options, file })
-    : openImageManifest({ ...options, ...lazily, file });
+  return openFoundImages(found, { ...options, cacheMegabytes, decodesAtOnce, decodeSize });
 };
 
 const loadData = async (job: DataJob): Promise<DataSet> => {
@@ -102,6 +98,7 @@ const loadData = async (job: DataJob): Promise<DataSet> => {
       return { ...loadIdx(job), predicts: "classes" };
     case "image-folder":
     case "image-manifest":
+    case "image-parquet":
     case "webdataset":
       return { ...(await loadImages(job)), predicts: "classes" };
     case "numpy":

@@ -224,6 +224,25 @@ export const dataSchema: z.ZodType<DataJob> = z
       .describe("The same images, wherever they lie, that a file names; needs package sharp."),
     z
       .strictObject({
+        kind: z.literal("image-parquet"),
+        file: shards.describe(
+          "Parquet files, here, from the folder of the job file, or by their addresses, https://…; folders with such, or several of these; {00000..00004} stands for each of these numbers.",
+        ),
+        testFile: shards
+          .optional()
+          .describe(
+            "Those to judge by. Default: files test-… or validation-… of a folder, else testFraction of the samples, by their rows.",
+          ),
+        image: extension
+          .optional()
+          .describe("Column of images: their bytes, or structs with these under bytes. Default: image."),
+        label: extension.optional().describe("Column of labels: numbers or texts. Default: label."),
+        ...decoded,
+        ...images("images"),
+      })
+      .describe("Images in rows of Parquet, as data sets of Hugging Face's have them; needs package sharp."),
+    z
+      .strictObject({
         kind: z.literal("webdataset"),
         file: shards.describe(
           "Tar files, here, from the folder of the job file, or by their addresses, https://…, whose servers must give parts of files; folders with such, or several of these; {000..146} stands for each of these numbers.",

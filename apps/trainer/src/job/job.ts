@@ -5,7 +5,14 @@ export type * from "./exchange-job.ts";
 export type { ModuleJob, ProgramJob } from "./module-job.ts";
 
 import type { ColourJitter, ResizedCrop } from "@skein/data";
-import type { DocumentOptions, ImageOptions, NumpyOptions, ShardOptions, TokenFileOptions } from "@skein/data/node";
+import type {
+  DocumentOptions,
+  ImageOptions,
+  NumpyOptions,
+  ParquetOptions,
+  ShardOptions,
+  TokenFileOptions,
+} from "@skein/data/node";
 
 /** A checked job: every default filled in, every rule kept. What a job file may say stands in `job-schema.ts`. */
 export interface Job {
@@ -224,6 +231,7 @@ export type DataJob =
     } & Images)
   | ({ readonly kind: "image-folder"; readonly folder: string } & DecodedImages)
   | ({ readonly kind: "image-manifest"; readonly file: string } & DecodedImages)
+  | ({ readonly kind: "image-parquet" } & ParquetOptions & DecodedImages)
   | ({ readonly kind: "webdataset" } & ShardOptions & DecodedImages)
   | ({ readonly kind: "numpy" } & NumpyOptions & Images)
   | ({ readonly kind: "moby-dick" } & TextJob)

@@ -163,6 +163,7 @@ const learners: Readonly<Partial<Record<DataJob["kind"], readonly ModelJob["kind
   idx: ofImages,
   "image-folder": ofImages,
   "image-manifest": ofImages,
+  "image-parquet": ofImages,
   webdataset: ofImages,
   numpy: ofImages,
   "moby-dick": ofText,

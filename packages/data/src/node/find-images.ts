@@ -11,8 +11,10 @@ export interface ImageFile {
   readonly label: number;
   /** Of the manifest that names it. */
   readonly line?: number;
-  /** Which part of the file at `path` it is, where that is a tar. */
+  /** Which part of the file at `path` it is, where that holds several. */
   readonly entry?: TarEntry;
+  /** The image as it is encoded, where it was read already. */
+  readonly bytes?: Uint8Array;
 }
 
 /** Images of classes, before any is opened; classes are mixed. */

@@ -1,8 +1,9 @@
-import { basename, extname } from "node:path";
+import { basename } from "node:path";
 import { DataError } from "../errors.ts";
-import { type ByteSource, isAddress, openSource, pathOf } from "./byte-source.ts";
-import { filesBelow, isFolder } from "./files-below.ts";
-import { classesOf, type FoundImages, type ImageFile, isImage, mixed, placeOf } from "./find-images.ts";
+import { type ByteSource, openSource, pathOf } from "./byte-source.ts";
+import { filesOfPlaces } from "./files-of-places.ts";
+import { type FoundImages, isImage } from "./find-images.ts";
+import { type FoundSample, splitSamples } from "./split-samples.ts";
 import { type TarEntry, tarEntries } from "./tar-entries.ts";
 
 /** Which shards there are, and what of their samples is image and label. */
@@ -23,29 +24,6 @@ export interface ShardOptions {
 }
 
 const cure = "name tar files of WebDataset";
-
-/** Most names that braces may stand for. */
-const mostNames = 1_000_000;
-
-/** Names for a pattern: `a{08..10}` is a08, a09, a10. */
-const expanded = (pattern: string): string[] => {
-  const [whole, first, last] = /\{(\d+)\.\.(\d+)\}/.exec(pattern) ?? [];
-  if (whole === undefined) return [pattern];
-  const count = Number(last) - Number(first) + 1;
-  if (!(count > 0 && count <= mostNames))
-    throw new DataError(`${pattern}: ${whole} stands for ${count} shards; write the lower number first`);
-  return Array.from({ length: count }, (_, i) => String(Number(first) + i).padStart(first!.length, "0")).flatMap(
-    (number) => expanded(pattern.replace(whole, () => number)),
-  );
-};
-
-const shardsAt = (places: string | readonly string[]): string[] =>
-  [places].flat().flatMap((place) => {
-    if (isAddress(place) || !isFolder(place)) return expanded(place);
-    const shards = filesBelow(place).filter((path) => extname(path).toLowerCase() === ".tar");
-    if (shards.length === 0) throw new DataError(`${place} holds no .tar files; ${cure}`);
-    return shards;
-  });
 
 /** A sample: the files of one key, by what follows it. */
 interface Sample {
@@ -109,10 +87,6 @@ const labelIn = async (
   return typeof value === "number" || typeof value === "string" ? String(value) : undefined;
 };
 
-interface FoundSample extends Omit<ImageFile, "label"> {
-  readonly label: string;
-}
-
 /** Samples of some shards; keys of those without image or label go to `incomplete`. */
 const samplesIn = async (
   places: string | readonly string[],
@@ -120,7 +94,7 @@ const samplesIn = async (
   incomplete: string[],
 ): Promise<FoundSample[]> => {
   const found: FoundSample[] = [];
-  for (const path of shardsAt(places)) {
+  for (const path of filesOfPlaces(places, ".tar", cure)) {
     const source = await openSource(path, cure);
     try {
       for await (const sample of samplesOf(source)) {
@@ -135,10 +109,6 @@ const samplesIn = async (
   }
   return found;
 };
-
-/** What a sample is told apart by, wherever its shard lies. */
-const nameOf = ({ path, entry }: Pick<ImageFile, "path" | "entry">): string =>
-  `${basename(pathOf(path))}/${entry!.name}`;
 
 /**
  * Images in shards of WebDataset: tars in which files of one key, up to the first dot of their names, are a sample, one
@@ -160,29 +130,6 @@ export const findInShards = async (
     throw new DataError(
       `${incomplete[0]} has no image, or no label in .${options.label ?? "cls"}; set image and label to what follows the key in names of files, or leave such samples out with skipDamaged: true`,
     );
-  const isHeldOut = (sample: FoundSample): boolean => placeOf("part", "", nameOf(sample)) < testFraction;
-  const [train, test] =
-    held === undefined ? [learnt.filter((sample) => !isHeldOut(sample)), learnt.filter(isHeldOut)] : [learnt, held];
-  const where = [options.file].flat()[0]!;
-  if (train.length === 0 || test.length === 0)
-    throw new DataError(
-      `${pathOf(where)}: of ${train.length + test.length} samples ${train.length} are to learn from and ${test.length} to judge by; name more shards, or give testFile`,
-    );
-  // What is held out of the same shards may be all that there is of a class.
-  const classes = classesOf(new Set((held === undefined ? learnt : train).map(({ label }) => label)));
-  const numbers = new Map(classes.map((name, number) => [name, number]));
-  const foreign = test.find(({ label }) => !numbers.has(label));
-  if (foreign !== undefined)
-    throw new DataError(
-      `${nameOf(foreign)} is of class ${foreign.label}, which no training sample has; name shards with it in file`,
-    );
-  if (classes.length < 2)
-    throw new DataError(`${pathOf(where)}: all ${train.length} samples are of class ${classes[0]}; name shards of two`);
-  const numbered = (samples: readonly FoundSample[]): ImageFile[] =>
-    mixed(
-      "",
-      samples.map(({ label, ...sample }) => ({ ...sample, label: numbers.get(label)! })),
-      nameOf,
-    );
-  return { classes, train: numbered(train), test: numbered(test), others: [], incomplete };
+  const where = pathOf([options.file].flat()[0]!);
+  return splitSamples({ learnt, held, where, incomplete }, testFraction);
 };

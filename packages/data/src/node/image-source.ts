@@ -4,6 +4,24 @@ import { DataError } from "../errors.ts";
 import { textAt, textTable } from "../text-table.ts";
 import { type ByteSource, isAddress, openSource, pathOf } from "./byte-source.ts";
 import type { ImageFile } from "./find-images.ts";
+import { requireMemory } from "./require-memory.ts";
+
+/** Images that were read already, one after the other in shared memory. */
+const inARow = (
+  files: readonly ImageFile[],
+): { readonly bytes: Uint8Array<SharedArrayBuffer>; readonly begins: Float64Array<SharedArrayBuffer> } => {
+  const total = files.reduce((sum, { bytes }) => sum + bytes!.length, 0);
+  requireMemory(total, `${files.length} encoded images`, "use fewer files, or make shards of WebDataset of them");
+  const bytes = new Uint8Array(new SharedArrayBuffer(total));
+  const begins = new Float64Array(new SharedArrayBuffer(8 * files.length));
+  let at = 0;
+  for (const [i, file] of files.entries()) {
+    begins[i] = at;
+    bytes.set(file.bytes!, at);
+    at += file.bytes!.length;
+  }
+  return { bytes, begins };
+};
 
 /** Images that were found, in shared memory. @param manifest the file that names them, where there is one. */
 export const imageSource = (files: readonly ImageFile[], manifest: string | undefined): ImageSource => {
@@ -18,6 +36,7 @@ export const imageSource = (files: readonly ImageFile[], manifest: string | unde
     filled(new Int32Array(new SharedArrayBuffer(4 * files.length)), of);
   const places = (of: (file: ImageFile) => number): Float64Array<SharedArrayBuffer> =>
     filled(new Float64Array(new SharedArrayBuffer(8 * files.length)), of);
+  const stored = files[0]?.bytes === undefined ? undefined : inARow(files);
   return {
     count: files.length,
     paths: textTable(files.map(({ path }) => path)),
@@ -25,10 +44,11 @@ export const imageSource = (files: readonly ImageFile[], manifest: string | unde
     ...(files[0]?.entry !== undefined && {
       parts: {
         names: textTable(files.map(({ entry }) => entry!.name)),
-        begins: places(({ entry }) => entry!.begin),
+        begins: stored?.begins ?? places(({ entry }) => entry!.begin),
         sizes: places(({ entry }) => entry!.sizeBytes),
       },
     }),
+    ...(stored !== undefined && { stored: stored.bytes }),
     ...(manifest !== undefined && { manifest: { file: manifest, lines: numbers(({ line }) => line ?? 0) } }),
   };
 };
@@ -70,7 +90,8 @@ const readPart = async (path: string, begin: number, sizeBytes: number): Promise
 export const readImage = async (source: ImageSource, index: number): Promise<Uint8Array> => {
   try {
     const path = textAt(source.paths, index);
-    const { parts } = source;
+    const { parts, stored } = source;
+    if (stored !== undefined) return stored.slice(parts!.begins[index]!, parts!.begins[index]! + parts!.sizes[index]!);
     return parts === undefined ? await readFile(path) : await readPart(path, parts.begins[index]!, parts.sizes[index]!);
   } catch (cause) {
     if (cause instanceof DataError) throw cause;

@@ -102,7 +102,7 @@ const remarksOn = (
 ];
 
 /** Images that were found, decoded into shared memory; see `loadImageFolder`. */
-const loadImages = async (found: FoundImages, options: ImageOptions): Promise<Images> => {
+export const loadFoundImages = async (found: FoundImages, options: ImageOptions): Promise<Images> => {
   const decoder = imageDecoder(options.from, options.decoder ?? "sharp");
   const damaged: string[] = [];
   const recordsIn = (files: FoundImages["train"]): Promise<Records> =>
@@ -115,7 +115,10 @@ const loadImages = async (found: FoundImages, options: ImageOptions): Promise<Im
 };
 
 /** Images that were found, to be decoded while batches are taken; see `openImageFolder`. */
-const openImages = async (found: FoundImages, options: ImageOptions & LazyOptions): Promise<Images<EncodedRecords>> => {
+export const openFoundImages = async (
+  found: FoundImages,
+  options: ImageOptions & LazyOptions,
+): Promise<Images<EncodedRecords>> => {
   const sources = [found.train, found.test].map((files) => imageSource(files, found.manifest));
   const unread: string[] = [];
   const [train, test] = (await openSources(sources, options, unread)) as [EncodedRecords, EncodedRecords];
@@ -130,9 +133,9 @@ const openImages = async (found: FoundImages, options: ImageOptions & LazyOption
 };
 
 /**
- * Images in folders by class (see `findImages`), decoded into shared memory: fields `inputs` u8 [rows, columns, channels]
- * and `labels` i32 [], classes in the order of their names. JPEG, PNG, WebP, AVIF, GIF, TIFF, by package `sharp`, or
- * ordinary JPEGs by `@napi-rs/image` (see `jpegDecoder`).
+ * Images in folders by class (see `findImages`), decoded into shared memory: fields `inputs` u8 [rows, columns,
+ * channels] and `labels` i32 [], classes in the order of their names. JPEG, PNG, WebP, AVIF, GIF, TIFF, by package
+ * `sharp`, or ordinary JPEGs by `@napi-rs/image` (see `jpegDecoder`).
  *
  * Cost: each image is decoded once, on all cores, before training; `count · rows · columns · channels` bytes stay.
  * @throws DataError when the package is not installed, for folders that hold no classes of images, and for an image
@@ -142,7 +145,7 @@ export const loadImageFolder = async ({
   folder,
   ...options
 }: ImageOptions & { readonly folder: string }): Promise<Images> =>
-  loadImages(findImages(folder, options.testFraction), options);
+  loadFoundImages(findImages(folder, options.testFraction), options);
 
 /**
  * Images that a file names (see `readManifest`), as `loadImageFolder` gives them.
@@ -153,7 +156,7 @@ export const loadImageManifest = async ({
   file,
   ...options
 }: ImageOptions & { readonly file: string }): Promise<Images> =>
-  loadImages(readManifest(file, options.testFraction), options);
+  loadFoundImages(readManifest(file, options.testFraction), options);
 
 /**
  * The samples of `loadImageFolder`, but each is decoded when a batch needs it, by the thread that assembles batches
@@ -169,7 +172,7 @@ export const openImageFolder = async ({
   folder,
   ...options
 }: ImageOptions & LazyOptions & { readonly folder: string }): Promise<Images<EncodedRecords>> =>
-  openImages(findImages(folder, options.testFraction), options);
+  openFoundImages(findImages(folder, options.testFraction), options);
 
 /**
  * Images that a file names (see `readManifest`), as `openImageFolder` gives them.
@@ -180,7 +183,7 @@ export const openImageManifest = async ({
   file,
   ...options
 }: ImageOptions & LazyOptions & { readonly file: string }): Promise<Images<EncodedRecords>> =>
-  openImages(readManifest(file, options.testFraction), options);
+  openFoundImages(readManifest(file, options.testFraction), options);
 
 /**
  * Images in shards of WebDataset (see `findInShards`), as `loadImageFolder` gives them.
@@ -191,7 +194,7 @@ export const loadImageShards = async ({
   shards,
   ...options
 }: ImageOptions & { readonly shards: ShardOptions }): Promise<Images> =>
-  loadImages(await findInShards(shards, options), options);
+  loadFoundImages(await findInShards(shards, options), options);
 
 /**
  * Images in shards of WebDataset (see `findInShards`), as `openImageFolder` gives them. Of shards on web servers each
@@ -203,4 +206,4 @@ export const openImageShards = async ({
   shards,
   ...options
 }: ImageOptions & LazyOptions & { readonly shards: ShardOptions }): Promise<Images<EncodedRecords>> =>
-  openImages(await findInShards(shards, options), options);
+  openFoundImages(await findInShards(shards, options), options);

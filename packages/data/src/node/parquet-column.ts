@@ -38,14 +38,27 @@ const columnsOf = ({ schema }: FileMetaData): string[] => {
   return names;
 };
 
+/** Some rows of a Parquet file that lie together in it. */
+export interface ParquetGroup {
+  /** Texts that the writer put beside all rows, by their keys. */
+  readonly notes: ReadonlyMap<string, string>;
+  /** A value for each column; texts as their bytes of UTF-8. */
+  readonly rows: readonly (readonly unknown[])[];
+}
+
 /**
- * The values of one column of a Parquet file, a group of rows at a time; texts as their bytes of UTF-8. By address only
- * the parts with this column are fetched.
+ * The values of some columns of a Parquet file, a group of rows at a time. By address only the parts with these columns
+ * are fetched.
  *
- * Memory: the column in one group of rows.
+ * @param cureOfAbsent what to do about a column that is not there.
+ * Memory: the columns in one group of rows.
  * @throws DataError for a file that cannot be read, is damaged, or has no such column.
  */
-export async function* parquetColumn(place: string, column: string): AsyncGenerator<readonly unknown[], void> {
+export async function* parquetRows(
+  place: string,
+  wanted: readonly string[],
+  cureOfAbsent: string,
+): AsyncGenerator<ParquetGroup, void> {
   // megabytes of readers that most runs have no use for
   const [{ parquetMetadataAsync, parquetRead }, { compressors }] = await Promise.all([
     import("hyparquet"),
@@ -57,10 +70,10 @@ export async function* parquetColumn(place: string, column: string): AsyncGenera
     const file = bufferOf(source);
     const metadata = await explained(name, parquetMetadataAsync(file));
     const columns = columnsOf(metadata);
-    if (!columns.includes(column))
-      throw new DataError(
-        `${name} has no column ${column}, but ${columns.slice(0, 5).join(", ")}; set field to the one with the text`,
-      );
+    const absent = wanted.find((column) => !columns.includes(column));
+    if (absent !== undefined)
+      throw new DataError(`${name} has no column ${absent}, but ${columns.slice(0, 5).join(", ")}; ${cureOfAbsent}`);
+    const notes = new Map((metadata.key_value_metadata ?? []).map(({ key, value }) => [key, value ?? ""]));
     let first = 0;
     for (const group of metadata.row_groups) {
       const end = first + Number(group.num_rows);
@@ -70,7 +83,7 @@ export async function* parquetColumn(place: string, column: string): AsyncGenera
         parquetRead({
           file,
           metadata,
-          columns: [column],
+          columns: [...wanted],
           rowStart: first,
           rowEnd: end,
           compressors,
@@ -82,10 +95,16 @@ export async function* parquetColumn(place: string, column: string): AsyncGenera
       );
       if (rows.length !== end - first)
         throw new DataError(`${name} holds ${rows.length} rows of ${end - first} from row ${first} on; ${cure}`);
-      yield rows.map(([value]) => value);
+      yield { notes, rows };
       first = end;
     }
   } finally {
     source.close();
   }
+}
+
+/** The values of one column, as `parquetRows` gives them. */
+export async function* parquetColumn(place: string, column: string): AsyncGenerator<readonly unknown[], void> {
+  for await (const { rows } of parquetRows(place, [column], "set field to the one with the text"))
+    yield rows.map(([value]) => value);
 }

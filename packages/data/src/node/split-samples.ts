@@ -1,0 +1,63 @@
+import { basename } from "node:path";
+import { DataError } from "../errors.ts";
+import { pathOf } from "./byte-source.ts";
+import { classesOf, type FoundImages, type ImageFile, mixed, placeOf } from "./find-images.ts";
+
+/** An image in a file of many, of a class that is not numbered yet. */
+export interface FoundSample extends Omit<ImageFile, "label" | "entry"> {
+  readonly entry: NonNullable<ImageFile["entry"]>;
+  readonly label: string;
+}
+
+/** What a sample is told apart by, wherever its file lies. */
+const nameOf = ({ path, entry }: Pick<ImageFile, "path" | "entry">): string =>
+  `${basename(pathOf(path))}/${entry!.name}`;
+
+/** Samples that were found. */
+interface Samples {
+  readonly learnt: readonly FoundSample[];
+  /** Those to judge by, where these have files of their own. */
+  readonly held: readonly FoundSample[] | undefined;
+  /** The first place that was looked at, for errors. */
+  readonly where: string;
+  readonly incomplete: readonly string[];
+  /** All classes in their order, where the files say so. Default: those that samples have, by name. */
+  readonly classes?: readonly string[] | undefined;
+}
+
+/**
+ * Number classes, and hold out a part of the samples where none have files of their own: by names, so that a sample
+ * stays in its part when others come.
+ *
+ * @param testFraction in (0, 1).
+ * @throws DataError for parts without a sample, and classes that cannot be told apart.
+ */
+export const splitSamples = (
+  { learnt, held, where, incomplete, classes: declared }: Samples,
+  testFraction: number,
+): FoundImages => {
+  const isHeldOut = (sample: FoundSample): boolean => placeOf("part", "", nameOf(sample)) < testFraction;
+  const [train, test] =
+    held === undefined ? [learnt.filter((sample) => !isHeldOut(sample)), learnt.filter(isHeldOut)] : [learnt, held];
+  if (train.length === 0 || test.length === 0)
+    throw new DataError(
+      `${where}: of ${train.length + test.length} samples ${train.length} are to learn from and ${test.length} to judge by; name more files, or give testFile`,
+    );
+  // What is held out of the same files may be all that there is of a class.
+  const classes = declared ?? classesOf(new Set((held === undefined ? learnt : train).map(({ label }) => label)));
+  const numbers = new Map(classes.map((name, number) => [name, number]));
+  const foreign = test.find(({ label }) => !numbers.has(label));
+  if (foreign !== undefined)
+    throw new DataError(
+      `${nameOf(foreign)} is of class ${foreign.label}, which no training sample has; name files with it in file`,
+    );
+  if (classes.length < 2)
+    throw new DataError(`${where}: all ${train.length} samples are of class ${classes[0]}; name files of two`);
+  const numbered = (samples: readonly FoundSample[]): ImageFile[] =>
+    mixed(
+      "",
+      samples.map(({ label, ...sample }) => ({ ...sample, label: numbers.get(label)! })),
+      nameOf,
+    );
+  return { classes, train: numbered(train), test: numbered(test), others: [], incomplete };
+};
