@@ -68,13 +68,13 @@ export class NonFiniteError extends SkeinError {
 }
 
 /**
- * A command that has done its work without what it was to come to: samples that were not learnt by heart, no learning
- * rate, no trial with a loss. Tried again it ends the same, so it is the user's turn.
+ * A command that has done its work without what it was to come to: samples that were not learnt by heart, no batch, no
+ * learning rate, no trial with a loss. Tried again it ends the same, so it is the user's turn.
  */
 export class OutcomeError extends SkeinError {
   override name = "OutcomeError";
 
-  constructor(code: "no-rate" | "not-learnt" | "sweep-failed", message: string) {
+  constructor(code: "no-batch" | "no-rate" | "not-learnt" | "sweep-failed", message: string) {
     super("user", code, message);
   }
 }

@@ -101,7 +101,7 @@ const commandsIn = (name: string, commands: string): RegExp =>
 
 const anyCommand = commandsIn(
   "skein-train",
-  "run|resume|sweep|find-rate|report|log|runs|watch|evaluate|generate|import|export|validate|doctor|links|certs|launch|mpi|blas|tokenizer|schema",
+  "run|resume|sweep|find-batch|find-rate|report|log|runs|watch|evaluate|generate|import|export|validate|doctor|links|certs|launch|mpi|blas|tokenizer|schema",
 );
 
 const withCommands = (text: string, pattern: RegExp, command: () => string): string =>

@@ -14,7 +14,7 @@ import {
   quickJob,
   searchSamples,
   type Setting,
-  validationSamples,
+  validationFraction,
 } from "./contestants.ts";
 
 export const searchName = "large-batch-search";
@@ -40,12 +40,7 @@ const nameOf = ({ peak, coefficient, ...rest }: Setting): string =>
 
 const tryOf = (contestant: Contestant, setting: Setting, quick: boolean): SearchRun => {
   const job = jobOf(contestant, setting, searchSamples);
-  const all = searchSamples + validationSamples;
-  const data: JobFile = {
-    ...(job["data"] as JobFile),
-    trainSamples: all,
-    validationFraction: validationSamples / all,
-  };
+  const data: JobFile = { ...(job["data"] as JobFile), trainSamples: searchSamples, validationFraction };
   return {
     name: `${contestant.name}/${nameOf(setting)}`,
     job: layJobs(job, quick ? quickJob : { data }, { seed: searchSeed }),

@@ -1,6 +1,6 @@
 import { alignColumns } from "../report/align-columns.ts";
 import type { ResultOf, Study } from "../studies/study.ts";
-import { searchSamples, validationSamples } from "./contestants.ts";
+import { searchSamples, validationFraction } from "./contestants.ts";
 import { chooseSetting, planSearch, searchName, type SearchRun } from "./search-plan.ts";
 
 const page = (runs: readonly SearchRun[], resultOf: ResultOf): string => {
@@ -21,7 +21,7 @@ const page = (runs: readonly SearchRun[], resultOf: ResultOf): string => {
   return `Of each way to train, first learning rates are tried, then changes to the best of them, one at a time: of large batches no label
 smoothing and ten times the weight decay, of LARS also a longer warm-up and more momentum. Small batches are what others are held against: of
 them rates alone are tried. One seed, that none is judged with later. Each is trained on
-${searchSamples} pictures and judged by ${validationSamples} others that are held back; the test samples take no part. The best, in bold, is what
+${searchSamples} pictures and judged by ${60_000 * validationFraction} others that are held back; the test samples take no part. The best, in bold, is what
 \`pnpm bench large-batch\` trains with. Warm-up is a share of all steps.
 
 ${alignColumns([header, ...rows])}

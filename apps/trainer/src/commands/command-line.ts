@@ -19,6 +19,7 @@ import { addLogCommand } from "../log/log-command.ts";
 import { addMemberCommand } from "../members/member-command.ts";
 import { addLaunchCommand } from "../launch-targets/launch-command.ts";
 import { addMpiCommand } from "../members/mpi-command.ts";
+import { addFindBatchCommand, memoryHelp } from "../find-batch/find-batch-command.ts";
 import { addFindRateCommand } from "../find-rate/find-rate-command.ts";
 import { asTyped, sampleJob } from "../own-command.ts";
 import { prepare } from "../building/prepare.ts";
@@ -105,6 +106,8 @@ const makeProgram = (finish: (code: number) => void): Command => {
           "--overfit <batches>",
           "train on the first so many batches alone, and say whether they are learnt by heart",
         )
+        .option("--find-batch", "first find the batch beyond which a sample takes no less time, as find-batch does")
+        .option("--memory <bytes>", `for --find-batch: ${memoryHelp}`)
         .option("--dry-run", "make no step and write nothing; say what is known before the first: memory, bytes, time"),
     ),
   )
@@ -150,6 +153,7 @@ const makeProgram = (finish: (code: number) => void): Command => {
     .addHelpText("after", `\nExample:\n  skein-train links ${sampleJob()} --transport tcp --ranks 2`)
     .action(commandAction(finish, linksCommand));
   addSweepCommand(program, finish, withOverrides);
+  addFindBatchCommand(program, finish, withOverrides);
   addFindRateCommand(program, finish, withOverrides);
   addEvaluateCommand(program, finish);
   addImportCommand(program, finish);

@@ -5,16 +5,32 @@ import { execute } from "../run/execute-run.ts";
 import { launchedRunner, launchedPlace, takeLaunchedPart } from "../controller/launched-process.ts";
 import { discoverRank } from "../controller/rank-discovery.ts";
 import { localRunner } from "../controller/local-runner.ts";
+import { jobOfFoundBatch } from "../find-batch/find-batch-command.ts";
+import type { Job } from "../job/job.ts";
 import { newestRun } from "../run/newest-run.ts";
 import { overfitJob } from "../rank/overfit.ts";
 import { savedJob } from "../run/output-folder.ts";
 import { overridesOf, type RunOptions } from "./run-options.ts";
 import { runSeveral } from "./run-several.ts";
 
+/** What is to be run; the exit code where a person stopped the search for it. */
+const jobsOf = async (file: string, options: RunOptions): Promise<readonly Job[] | number> => {
+  if (options.findBatch === true && options.overfit !== undefined)
+    throw new ConfigError([
+      "--find-batch and --overfit: the samples to learn by heart are batches of the job's own size; use one of both",
+    ]);
+  if (options.overfit !== undefined) return [await overfitJob(file, options)];
+  if (options.findBatch !== true) return loadJobs(file, overridesOf(options));
+  const found = await jobOfFoundBatch(file, options);
+  return typeof found === "number" ? found : [found];
+};
+
 /** `skein-train run`. */
 export const runCommand = async (file: string, options: RunOptions): Promise<number> => {
-  const jobs =
-    options.overfit === undefined ? await loadJobs(file, overridesOf(options)) : [await overfitJob(file, options)];
+  if (options.findBatch !== true && options.memory !== undefined)
+    throw new ConfigError(["--memory says within which bound --find-batch seeks a batch; give that too, or neither"]);
+  const jobs = await jobsOf(file, options);
+  if (typeof jobs === "number") return jobs;
   if (jobs.length > 1) return runSeveral(jobs, options);
   const job = jobs[0]!;
   if (options.dryRun === true) return dryRun(job, options);

@@ -25,6 +25,8 @@ export interface RunOptions extends GlobalOptions {
   readonly log?: string;
   readonly dryRun?: boolean;
   readonly overfit?: string;
+  readonly findBatch?: boolean;
+  readonly memory?: string;
 }
 
 /** Values of options, as overrides of the job. What is no number stays a word, for the schema to refuse. */

@@ -1,0 +1,161 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { bytesText, secondsText } from "@skein/report";
+import { byteLength } from "@skein/tensor-core";
+import { openWebGpu } from "../backend/backend.ts";
+import { buildData } from "../building/build.ts";
+import { loadJob, type Override } from "../job/config.ts";
+import type { Interruption } from "../controller/interruption.ts";
+import { localRunner } from "../controller/local-runner.ts";
+import { ConfigError, describeError } from "../errors.ts";
+import type { Job } from "../job/job.ts";
+import { median } from "../run/median.ts";
+import { numBatchParts } from "../step/mesh.ts";
+import { metricsFile } from "../run/metrics.ts";
+import type { Prepared } from "../building/prepare.ts";
+import { prepareStep } from "../step/prepared-step.ts";
+import type { Progress } from "../run/progress.ts";
+import { readMetricLines } from "../report/metric-lines.ts";
+import { prepareOn, runJob } from "../run/run-job.ts";
+import { batchesUpTo, type BatchTry, chooseBatch, isOver } from "./choose-batch.ts";
+import { type MemoryBound, memoryBound } from "./memory-bound.ts";
+
+/** Where a job comes from: each batch is tried as if the file named it. */
+export interface JobSource {
+  readonly file: string;
+  readonly overrides: readonly Override[];
+}
+
+export interface FindBatchOptions {
+  /** What all ranks may hold together, in bytes. Default: see `memoryBound`. */
+  readonly maxBytes?: number | undefined;
+  readonly interruption: Interruption;
+  readonly progress: Progress;
+}
+
+export interface FoundBatch {
+  /** The job as its file has it. */
+  readonly job: Job;
+  readonly bound: MemoryBound;
+  /** In the order in which they were tried. */
+  readonly tries: readonly BatchTry[];
+  /** Absent where no batch can be trained with. */
+  readonly chosen: BatchTry | undefined;
+}
+
+/** The first step compiles. */
+const steps = 5;
+
+/** That a job is of a batch which was tried. */
+export const batchOverride = (batch: number, origin: string): Override => ({ path: ["batch"], value: batch, origin });
+
+/** Bytes that a rank holds, as its step is planned: state, intermediates, and its samples. */
+const bytesOfRank = (prepared: Prepared, step: ReturnType<typeof prepareStep>): number => {
+  const samples = step.graph.inputs
+    .slice(step.stateInputs)
+    .flatMap((id) => step.graph.nodes[id]!.specs)
+    .reduce((sum, spec) => sum + byteLength(spec), 0);
+  return prepared.stateBytes + step.plan.workspaceBytes + samples;
+};
+
+/** The device that steps are planned for; none on the CPU. */
+const deviceFacts = async (backend: Job["backend"]): Promise<Parameters<typeof prepareStep>[1]> => {
+  if (backend !== "webgpu") return undefined;
+  const opened = await openWebGpu();
+  try {
+    return opened.facts;
+  } finally {
+    opened.close();
+  }
+};
+
+/** Make some steps in a folder that does not stay. @returns seconds of a sample, of the median step. */
+const timeSteps = async (job: Job, { interruption, progress }: FindBatchOptions): Promise<number> => {
+  const output = mkdtempSync(join(tmpdir(), "skein-find-batch-"));
+  try {
+    const run = join(output, "run");
+    await runJob({
+      job,
+      runner: localRunner(job),
+      interruption,
+      output: run,
+      start: "anew",
+      maxRestarts: 0,
+      profile: () => undefined, // steps alone: nothing is saved or evaluated
+      detailEvery: steps + 1,
+      progress: { ...progress, update: () => {}, note: () => {}, close: () => {} },
+    });
+    const lines = readMetricLines(join(run, metricsFile)).filter(({ type }) => type === "step");
+    return 1 / median(lines.slice(1).map((line) => line["samplesPerSecond"] as number));
+  } finally {
+    rmSync(output, { recursive: true, force: true });
+  }
+};
+
+const outOfMemory = "no room, when a step was made";
+
+/** Make steps of a batch that there is room for, as its plan says. */
+const tryBatch = async (job: Job, planned: BatchTry, options: FindBatchOptions): Promise<BatchTry> => {
+  try {
+    return { ...planned, secondsPerSample: await timeSteps(job, options) };
+  } catch (error) {
+    if (describeError(error).code !== "out-of-memory") throw error;
+    return { ...planned, refused: outOfMemory };
+  }
+};
+
+/** A line for people of one batch. */
+const tryLine = ({ batch, plannedBytes, secondsPerSample, refused }: BatchTry): string =>
+  [
+    `batch ${batch}`,
+    ...(Number.isNaN(plannedBytes) ? [] : [`${bytesText(plannedBytes)} planned`]),
+    ...(secondsPerSample === undefined ? [] : [`${secondsText(secondsPerSample)} a sample`]),
+    ...(refused === undefined ? [] : [refused]),
+  ].join(", ");
+
+/**
+ * Seek the batch beyond which a sample takes no less time, or there is no room: plan the step of batches, each twice
+ * the one before, make some real steps of those that fit a bound of memory, and stop after two that gain nothing.
+ * Ranks are those of the job, on this machine; it decides alone, so that all have the same batch.
+ *
+ * @throws ConfigError, and what a run throws before its first step; "interrupted" where a person stops it.
+ */
+export const findBatch = async (source: JobSource, options: FindBatchOptions): Promise<FoundBatch> => {
+  const load = (batch: number): Promise<Job> =>
+    loadJob(source.file, [
+      ...source.overrides,
+      batchOverride(batch, `batch ${batch}, as skein-train find-batch tries it`),
+      { path: ["steps"], value: steps, origin: "skein-train find-batch" },
+      { path: ["epochs"], value: undefined, origin: "skein-train find-batch" },
+    ]);
+  const job = await loadJob(source.file, source.overrides);
+  const data = await buildData(job.data);
+  let { backend } = job;
+  if (backend === "auto") backend = (await prepareOn({ job, given: { data } })).prepared.job.backend;
+  const bound = memoryBound({ ...job, backend }, options.maxBytes, process.availableMemory());
+  const device = await deviceFacts(backend);
+  const tries: BatchTry[] = [];
+  for (const batch of batchesUpTo(numBatchParts(job) * (job.accumulate ?? 1), data.train.count)) {
+    if (isOver(tries)) break;
+    let one: BatchTry;
+    try {
+      const tried = { ...(await load(batch)), backend };
+      const planned = (await prepareOn({ job: tried, given: { data } })).prepared;
+      const plannedBytes = job.ranks * bytesOfRank(planned, prepareStep(planned, device, { alone: true }));
+      if (plannedBytes > bound.bytes) {
+        tries.push({ batch, plannedBytes, refused: `more than ${bytesText(bound.bytes)}, ${bound.reason}` });
+        options.progress.note(tryLine(tries.at(-1)!));
+        break;
+      }
+      one = await tryBatch(tried, { batch, plannedBytes }, options);
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      one = { batch, plannedBytes: Number.NaN, refused: error.message }; // no batch of this job, such as one too small
+    }
+    tries.push(one);
+    options.progress.note(tryLine(one));
+    if (one.refused === outOfMemory) break;
+  }
+  return { job, bound, tries, chosen: chooseBatch(tries) };
+};
