@@ -1,4 +1,5 @@
 export { fitSlowdown } from "./fit-slowdown.ts";
+export { median } from "./median.ts";
 export {
   fitCollectiveModel,
   type FittedCollectiveModel,

@@ -1,3 +1,2 @@
-/** The middle one of several figures, the upper of two. */
-export const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
+// One median in all that is published: that of an even count lies between the two in the middle.
+export { median } from "@skein/cost-model";
