@@ -30,7 +30,7 @@ export {
   pixels,
 } from "./layers.ts";
 export { llama, type LlamaBlockParams, type LlamaOptions, type LlamaParams } from "./llama.ts";
-export { type Metrics, metricsOf, type Ratio, rowMask, type Sums } from "./metrics.ts";
+export { type Metrics, metricsOf, type Ratio, rowMask, sumOfRows, type Sums } from "./metrics.ts";
 export { mlp, type MlpOptions, type MlpParams } from "./mlp.ts";
 export {
   type InputsOf,

@@ -10,6 +10,7 @@ import {
   reshape,
   sum,
   type Tensor,
+  where,
 } from "@skein/tensor-core";
 
 /**
@@ -44,6 +45,16 @@ const crossEntropyOf = (logits: Tensor, labels: Tensor, mask?: Tensor): Tensor =
 /** A mask per batch entry, bool [B], for each row of `labels` [B, …]. */
 export const rowMask = (mask: Tensor, labels: Tensor): Tensor =>
   broadcastTo(reshape(mask, [...mask.shape, ...labels.shape.slice(mask.rank).map(() => 1)]), labels.shape);
+
+/**
+ * Sum of the rows that count, f32 scalar; what another row holds, NaN too, is nowhere.
+ *
+ * @param rows `[B]` or `[B, …]` of any dtype. @param mask bool [B]; undefined where all rows count.
+ */
+export const sumOfRows = (rows: Tensor, mask: Tensor | undefined): Tensor => {
+  const values = cast(rows, "f32");
+  return sum(mask === undefined ? values : where(rowMask(mask, values), values, 0));
+};
 
 /**
  * Count right answers and add up the losses of the rows that `mask` (bool, shaped like `labels`) lets count. A row that

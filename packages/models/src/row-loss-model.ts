@@ -1,5 +1,5 @@
-import { cast, divide, full, mean, sum, type Tensor, where } from "@skein/tensor-core";
-import { type Ratio, rowMask, type Sums } from "./metrics.ts";
+import { cast, divide, full, mean, sum, type Tensor } from "@skein/tensor-core";
+import { type Ratio, rowMask, sumOfRows, type Sums } from "./metrics.ts";
 import type { InputsOf, Model } from "./model.ts";
 
 /** Any batch, with what says which rows count where some only fill it up. */
@@ -31,12 +31,6 @@ export interface RowLosses<Params, State, Batch, Outputs> {
   /** Figures by name: ratios of such sums, and of `lossSum` and `count`. Default: none. */
   readonly metrics?: Readonly<Record<string, Ratio>>;
 }
-
-/** Sum of the rows that count; what another row holds, NaN too, is nowhere. */
-const sumOfRows = (rows: Tensor, mask: Tensor | undefined): Tensor => {
-  const values = cast(rows, "f32");
-  return sum(mask === undefined ? values : where(rowMask(mask, values), values, 0));
-};
 
 /** How many numbers such a sum is of. */
 const countOf = (rows: Tensor, mask: Tensor | undefined): Tensor =>

@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
-import { inputsOf, type Metrics, rowMask } from "@skein/models";
-import { cast, flattenTree, sum, Tensor, where } from "@skein/tensor-core";
+import { inputsOf, type Metrics, sumOfRows } from "@skein/models";
+import { flattenTree, Tensor } from "@skein/tensor-core";
 import { excerpt } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
@@ -12,12 +12,6 @@ import type { ProgramParts } from "./program-parts.ts";
 import type { AnyModel, BatchTree, Task } from "./task.ts";
 import { callOwn } from "./user-error.ts";
 import { withBatch } from "./watched-batch.ts";
-
-/** Sum of what is known of each row that counts; what a row that does not count holds, NaN too, is nowhere. */
-const sumOfRows = (rows: Tensor, mask: Tensor | undefined): Tensor => {
-  const values = cast(rows, "f32");
-  return sum(mask === undefined ? values : where(rowMask(mask, values), values, 0));
-};
 
 /**
  * The same model, judged by the figures of a job's own metrics too.
