@@ -30,6 +30,7 @@ import { withoutModulePlaces } from "../modules/module-keys.ts";
 import { dataDigest } from "../modules/data-digest.ts";
 import { loadOwnParts, type OwnParts } from "../modules/own-parts.ts";
 import type { GivenParts } from "../modules/program-parts.ts";
+import { preprocessorRemarks } from "../pretrained/preprocessor.ts";
 import { withHeadFor } from "../pretrained/pretrained-model.ts";
 import { type AnyModel, type DataSet, isLabelled, layoutOf, taskOf } from "../modules/task.ts";
 import { modelOf, type TracedModel, traceModel } from "../modules/traced-model.ts";
@@ -100,7 +101,15 @@ const steering = [
 ] as const satisfies readonly (keyof Job)[];
 
 /** Of what counts is the content: places of files, and what says when and how fast they are decoded. */
-const notSteering: readonly string[] = ["file", "testFile", "folder", "tokenizer", "cacheMegabytes", "decodesAtOnce"];
+const notSteering: readonly string[] = [
+  "file",
+  "testFile",
+  "folder",
+  "tokenizer",
+  "cacheMegabytes",
+  "decodesAtOnce",
+  "preprocessor",
+];
 
 const steeringPart = (part: DataJob | ModelJob): object =>
   Object.fromEntries(Object.entries(part).filter(([key]) => !notSteering.includes(key)));
@@ -176,6 +185,7 @@ const remarksOn = (job: Job, totalSteps: number): string[] => {
   const { decay, warmupSteps } = job.learningRate;
   const gate = expertsOf(job)?.gate;
   return [
+    ...preprocessorRemarks(job),
     ...(job.data.judgeBy === "training"
       ? ["data.judgeBy: training: the run is judged by the samples that it learns; its figures say nothing of others"]
       : []),

@@ -170,6 +170,13 @@ export interface TextJob extends Limits {
 }
 
 /** A checkpoint in Hugging Face's layout: what it is, and where its weights lie. */
+/** What a pretrained model's images were when it was trained. */
+export interface PreprocessorJob {
+  readonly normalise?: NormaliseJob | undefined;
+  /** Rows and columns. */
+  readonly size?: readonly [number, number] | undefined;
+}
+
 export interface PretrainedJob {
   readonly kind: "pretrained";
   /** Absolute once the job is loaded. */
@@ -178,6 +185,8 @@ export interface PretrainedJob {
   readonly weights: "folder" | "none";
   /** Leave the checkpoint's head, and make one for the classes of the data. */
   readonly head?: "new" | undefined;
+  /** What preprocessor_config.json says, where there is one, once the job is loaded. */
+  readonly preprocessor?: PreprocessorJob | undefined;
   /** What config.json says, once the job is loaded. */
   readonly config?: Readonly<Record<string, unknown>> | undefined;
   /** SHA-256 of what the folder's files hold, of those that the run begins with, once the job is loaded. */

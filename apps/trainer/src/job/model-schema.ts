@@ -141,6 +141,13 @@ export const modelSchema: z.ZodType<ModelJob> = z
           .record(z.string(), z.unknown())
           .optional()
           .describe("What its config.json says, filled in when a run begins; not for job files."),
+        preprocessor: z
+          .strictObject({
+            normalise: z.strictObject({ mean: z.array(z.number()), std: z.array(z.number()) }).optional(),
+            size: z.tuple([z.number(), z.number()]).optional(),
+          })
+          .optional()
+          .describe("What its preprocessor_config.json says, filled in when a run begins; not for job files."),
         digest: digest.optional().describe("SHA-256 of its files, filled in when a run begins; not for job files."),
       })
       .describe("A checkpoint of Hugging Face's, to train on, or a model of its sizes."),

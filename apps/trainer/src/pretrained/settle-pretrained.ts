@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { readConfig } from "@skein/pretrained/node";
 import { ConfigError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
+import { readPreprocessor, withPreprocessor } from "./preprocessor.ts";
 
 /** Files of a checkpoint that say what a run begins with. */
 const isWeights = (name: string): boolean => /^model.*\.safetensors(\.index\.json)?$/.test(name);
@@ -20,8 +21,9 @@ const digestOf = async (folder: string, names: readonly string[]): Promise<strin
 };
 
 /**
- * The same job with what its pretrained model is made of: the configuration, and the digest of the weights. A job that
- * knows both keeps them where the folder is gone: a run goes on from its own checkpoints.
+ * The same job with what its pretrained model is made of: the configuration, and the digest of the weights; and with
+ * its images normalised as those that the model was trained on, unless it says how. A job that knows all this keeps it
+ * where the folder is gone: a run goes on from its own checkpoints.
  *
  * @throws PretrainedError where the folder holds no checkpoint.
  */
@@ -32,7 +34,12 @@ export const settlePretrained = async (job: Job): Promise<Job> => {
   const config = await readConfig(model.folder);
   if (model.weights === "none") return { ...job, model: { ...model, config } };
   const names = (await readdir(model.folder)).filter(isWeights).sort();
-  return { ...job, model: { ...model, config, digest: await digestOf(model.folder, names) } };
+  const settled = { ...model, config, digest: await digestOf(model.folder, names) };
+  // a job that was settled before keeps what its run began with
+  const preprocessor = model.config === undefined ? readPreprocessor(model.folder) : undefined;
+  return preprocessor === undefined
+    ? { ...job, model: settled }
+    : withPreprocessor({ ...job, model: { ...settled, preprocessor } }, preprocessor);
 };
 
 /**
