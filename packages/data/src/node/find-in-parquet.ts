@@ -113,8 +113,8 @@ const rowsIn = async (
  * column of labels, whose names stand in the file's notes. Rows are read once, and images stay in memory as they are
  * encoded: a row cannot be read but with its whole group.
  *
- * @param testFraction in (0, 1), where no files are there to judge by.
- * @param skipDamaged leave out and count rows without an image or a label, instead of giving up.
+ * @param testFraction in (0, 1), where no files are there to judge by. With `skipDamaged` rows without an
+ * image or a label are left out and counted, instead of giving up.
  * @throws DataError for files that cannot be read, and for parts without a sample.
  */
 export const findInParquet = async (

@@ -114,8 +114,8 @@ const samplesIn = async (
  * Images in shards of WebDataset: tars in which files of one key, up to the first dot of their names, are a sample, one
  * of them an image and one a label, such as `000.jpg` and `000.cls`. Labels are classes by number or by name.
  *
- * @param testFraction in (0, 1), where no shards are there to judge by.
- * @param skipDamaged leave out and count samples without an image or a label, instead of giving up.
+ * @param testFraction in (0, 1), where no shards are there to judge by. With `skipDamaged` samples without an
+ * image or a label are left out and counted, instead of giving up.
  * @throws DataError for damaged shards, and for parts without a sample.
  * Source: the WebDataset format, github.com/webdataset/webdataset.
  */
