@@ -31,7 +31,7 @@ const quiet = [
   "apps/profiler/src/**/*.test.ts",
   "apps/trainer/src/{building,commands,job,run,step}/*.test.ts",
   "apps/trainer/src/{backend,checkpoint,rank}/!(stop-signal|part-writer|gpu-devices).test.ts",
-  "apps/trainer/src/{generate,links,members,modules,placement,planning,report}/*.test.ts",
+  "apps/trainer/src/{find-batch,generate,histograms,links,log,members,modules,placement,planning,pretrained,report}/*.test.ts",
   "apps/trainer/src/watch/{metric-tail,run-facts,page/page-parts}.test.ts",
   "benchmarks/src/**/*.test.ts",
 ];

@@ -17,7 +17,7 @@ import { leaveMark, removeMark, removeMarks } from "../run/output-mark.ts";
 import type { RankRunner } from "./rank-runner.ts";
 import { RestartBudget } from "./restart-budget.ts";
 import type { Summary } from "../run/summary.ts";
-import { nameTraceBesideRun } from "../trace-beside-run.ts";
+import { nameTraceBesideRun } from "../run/trace-beside-run.ts";
 import { openSamplesFile } from "../samples/samples-file.ts";
 
 export interface RunInput extends Omit<RunRecordInput, "cutShort"> {

@@ -14,7 +14,7 @@ import { MlflowLog } from "../log/mlflow-log.ts";
 import { memoryLine, stepMemoryOf } from "../step/step-memory.ts";
 import { preferenceOf } from "../members/network-world.ts";
 import { MetricFiles } from "./metrics.ts";
-import { traceFile } from "../trace-beside-run.ts";
+import { traceFile } from "./trace-beside-run.ts";
 import { claimOutput, dropUnusedOutput, reclaimOutput, requireOutput, saveJob } from "./output-folder.ts";
 import { CallbackQueue } from "../modules/callbacks.ts";
 import { requireWritable } from "./places.ts";

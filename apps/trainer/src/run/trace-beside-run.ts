@@ -1,6 +1,6 @@
 import { copyFileSync, linkSync, rmSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { mostTraceBytes } from "./watch/trace-bytes.ts";
+import { mostTraceBytes } from "../watch/trace-bytes.ts";
 
 /** Name of a trace in the output folder of a run. */
 export const traceFile = "trace.json";
