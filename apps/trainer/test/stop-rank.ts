@@ -51,6 +51,7 @@ if (parentPort !== null) {
         waitClock: { seconds: 0 },
         rank: connection.rank,
         train: data.train,
+        predicts: data.predicts,
         totalSteps,
         firstStep: 0,
         stop,

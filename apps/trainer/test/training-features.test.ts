@@ -145,8 +145,24 @@ describe("evaluations that are compared", () => {
     expect(done.step).toBeLessThan(60);
     expect(losses.at(-1)!.step).toBe(done.step);
     expect(stepsSaved(output)).toEqual([best.step, done.step]);
-    expect(done.summary).toMatchObject({ bestStep: best.step });
-    expect(done.summary!.bestLoss).toBeCloseTo(best.loss, 5);
+    expect(done.summary!.best).toMatchObject({ figure: "loss", step: best.step });
+    expect(done.summary!.best!.value).toBeCloseTo(best.loss, 5);
+
+    // By another figure another one may be the best.
+    const byAccuracy = {
+      ...worse,
+      evaluation: { everySteps: 2, compareBy: { figure: "accuracy", better: "higher" } },
+    } as const;
+    const judged = join(folder, "judged");
+    const { summary } = await train({ ...job, ...byAccuracy, steps: 10 }, { output: judged });
+    const accuracies = metricLines(judged).filter(({ type }) => type === "evaluation");
+    const right = accuracies.reduce((most, one) => (one.accuracy > most.accuracy ? one : most));
+    expect(summary!.best).toMatchObject({ figure: "accuracy", step: right.step });
+    expect(summary!.best!.value).toBeCloseTo(right.accuracy, 5);
+    const unknown = { ...byAccuracy, evaluation: { compareBy: { figure: "f1", better: "higher" } } } as const;
+    await expect(train({ ...job, ...unknown }, { output: join(folder, "unknown") })).rejects.toThrow(
+      /"f1" is no figure that evaluations of this run can be compared by; use one of: loss, accuracy$/,
+    );
 
     // Nothing is left to do, until more patience is asked for.
     const again = await train({ ...job, ...worse }, { output, resume: true });
@@ -156,7 +172,7 @@ describe("evaluations that are compared", () => {
     const longer = await train({ ...job, ...patient }, { output, resume: true });
     const whole = await train({ ...job, ...patient }, { output: join(folder, "whole") });
     expect(longer.step).toBe(whole.step);
-    expect(longer.summary).toMatchObject({ bestStep: whole.summary!.bestStep, bestLoss: whole.summary!.bestLoss });
+    expect(longer.summary!.best).toEqual(whole.summary!.best);
     expect(checkpointBytes(output, longer.step)).toEqual(checkpointBytes(join(folder, "whole"), whole.step));
   });
 });

@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { mnistClasses, type Samples, splitRecords, takeRecords } from "@skein/data";
+import { type Augmentation, mnistClasses, type Samples, splitRecords, takeRecords } from "@skein/data";
 import {
   findImages,
   findInParquet,
@@ -44,6 +44,7 @@ import { buildExperts } from "./build-experts.ts";
 import { dataAxis, replicasAxisOf, tensorAxis } from "../step/mesh.ts";
 import { atOwnRates, decayMaskOf, type ParameterGroups } from "../step/parameter-groups.ts";
 import { shardedOptimizer } from "../step/sharded-optimizer.ts";
+import { augmentationFault } from "../modules/checked-augmentation.ts";
 import { checkedData } from "../modules/checked-data.ts";
 import { checkedModel } from "../modules/checked-model.ts";
 import { ofAProgram } from "../modules/given-thing.ts";
@@ -141,21 +142,13 @@ export const buildData = async (job: DataJob): Promise<DataSet> => {
   const data = limited(await loadData(job), job);
   if (!("augment" in job) || job.augment === undefined) return data;
   const { crop, flip, resizedCrop, jitter } = job.augment;
-  const { dtype, shape } = data.train.fields["inputs"]!;
-  if (dtype !== "u8" || shape.length !== 3)
+  const augmentation: Augmentation = { cropPadding: crop, flip, resizedCrop, jitter };
+  const fault = augmentationFault(augmentation, data.train.fields["inputs"]);
+  if (fault !== undefined)
     throw new ConfigError([
-      `data.augment: it changes images of bytes [height, width, channels], but the inputs are ${dtype}[${shape.join(", ")}]; leave it out`,
+      `data.augment${{ "": "", cropPadding: ".crop", jitter: ".jitter" }[fault.part]}: ${fault.rule}`,
     ]);
-  const [rows, columns] = shape as readonly [number, number, number];
-  if (crop >= Math.min(rows, columns))
-    throw new ConfigError([
-      `data.augment.crop: images of ${rows}×${columns} cannot be moved by ${crop} pixels, little would be left of them; use less than ${Math.min(rows, columns)}, such as ${Math.floor(Math.min(rows, columns) / 8)}`,
-    ]);
-  if (jitter !== undefined && shape[2] !== 1 && shape[2] !== 3)
-    throw new ConfigError([
-      `data.augment.jitter: it changes colours of images of 1 or 3 channels, but these have ${shape[2]}; leave it out`,
-    ]);
-  return { ...data, augmentation: { cropPadding: crop, flip, resizedCrop, jitter } };
+  return { ...data, augmentation };
 };
 
 /** What samples a model of ours takes, and what it learns from them. */

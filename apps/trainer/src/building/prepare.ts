@@ -9,11 +9,12 @@ import {
   type TensorSpec,
   trace,
 } from "@skein/tensor-core";
-import { formatSpec, sameSpec } from "@skein/tensor-core/backend";
+import { excerpt, formatSpec, sameSpec } from "@skein/tensor-core/backend";
 import { buildData, buildModel, buildOwnModel } from "./build.ts";
 import { type Checkpoint, rankFile, requireSameTensors, sharedFile, specsText } from "../checkpoint/checkpoint.ts";
 import { sha256 } from "../checkpoint/checkpoint-part.ts";
 import { cutsOf, shardFilesIn, wholeSpec } from "../checkpoint/checkpoint-shards.ts";
+import { comparedFigures } from "../rank/evaluation-figures.ts";
 import { exchangeOptions } from "../step/loss-and-gradients.ts";
 import { expertsOf } from "./experts-of.ts";
 import { CheckpointError, ConfigError } from "../errors.ts";
@@ -302,6 +303,14 @@ const tryOwnParts = (parts: Parts, specs: TrainState<TensorSpec>, totalSteps: nu
   );
 };
 
+/** @throws ConfigError for a figure that evaluations of the run do not have. */
+const requireComparable = ({ evaluation: { compareBy } }: Job, figures: object): void => {
+  if (compareBy === undefined || Object.hasOwn(figures, compareBy.figure)) return;
+  throw new ConfigError([
+    `evaluation.compareBy: ${excerpt(compareBy.figure)} is no figure that evaluations of this run can be compared by; use one of: ${Object.keys(figures).join(", ")}`,
+  ]);
+};
+
 /** @throws DataError, ConfigError, ModuleError. */
 export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> => {
   const data = given.data ?? (await buildData(asked.data));
@@ -324,6 +333,7 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
   // what is wrong with it is told once and at once, not by every rank
   if (job.model.kind === "module" || job.metrics !== undefined) traceModel(model, data, job);
   else if (given.model === undefined) requireSmoothing(model, data, job);
+  requireComparable(job, comparedFigures(data.predicts, model.metrics));
   const own = await loadOwnParts(job, totalSteps, given.parts?.parts);
   const isShared = own.optimizer !== undefined && sharesOut(job);
   if (isShared) requireDeclared(own.optimizer, job);

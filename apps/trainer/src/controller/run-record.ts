@@ -2,7 +2,7 @@ import { denseBytes } from "@skein/compressors";
 import { positionOf } from "@skein/data";
 import type { RankSpans, SkeinError, Span } from "@skein/tensor-core";
 import type { BackendName } from "../backend/backend.ts";
-import type { BestSoFar } from "../rank/best-so-far.ts";
+import { bestBefore, type BestSoFar } from "../rank/best-so-far.ts";
 import { type Checkpoint, commitCheckpoint } from "../checkpoint/checkpoint.ts";
 import type { Manifest } from "../checkpoint/checkpoint-manifest.ts";
 import type { SavedFile } from "../checkpoint/checkpoint-part.ts";
@@ -115,7 +115,7 @@ export class RunRecord {
     this.step = this.firstStep;
     this.checkpoint = input.resume?.folder;
     this.plan = input.resume?.manifest.plan;
-    this.best = input.resume?.manifest.best;
+    this.best = bestBefore(input.prepared.job, input.resume?.manifest.best);
     const recorded = expertsOf(input.prepared.job)?.recordRouting;
     this.routings = recorded && new RoutingFile(input.output, recorded.keep, this.firstStep);
     this.saves = new Gathered(input.prepared.job.ranks);
@@ -335,7 +335,7 @@ export class RunRecord {
       denseBytesPerRank: Math.round(denseBytes(prepared.trained, prepared.job.ranks) * steps),
       peakMemoryBytes: [...this.memoryOfProcesses.values()].reduce((sum, bytes) => sum + bytes, 0),
       seconds: (performance.now() - (this.input.beganAt ?? 0)) / 1000,
-      ...(this.best && { bestLoss: this.best.loss, bestStep: this.best.step }),
+      ...(this.best && { best: { figure: this.best.figure, value: this.best.value, step: this.best.step } }),
       checkpoint: this.checkpoint ?? output,
     };
   }

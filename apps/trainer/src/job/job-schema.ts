@@ -113,7 +113,16 @@ export const jobSchema: z.ZodType<Job> = z
         stopAfter: count
           .optional()
           .describe(
-            "End the run early, once so many evaluations in a row have had no lower loss than the best before. Default: never.",
+            "End the run early, once so many evaluations in a row were no better than the best before. Default: never.",
+          ),
+        compareBy: z
+          .strictObject({
+            figure: z.string().describe("loss, accuracy (of classes), or one of your metrics."),
+            better: z.enum(["lower", "higher"]).describe("Which values are better."),
+          })
+          .optional()
+          .describe(
+            "What evaluations are compared by, where stopAfter or checkpoint.best does. Default: { figure: loss, better: lower }.",
           ),
         samples: count
           .max(64)

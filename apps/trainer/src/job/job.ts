@@ -86,6 +86,8 @@ export interface EvaluationJob {
   readonly everySteps?: number | undefined;
   /** End the run once so many evaluations in a row were no better than the best before. Default: never. */
   readonly stopAfter?: number | undefined;
+  /** What evaluations are compared by. Default: the loss, of which less is better. */
+  readonly compareBy?: { readonly figure: string; readonly better: "lower" | "higher" } | undefined;
   /** Held-out samples whose outputs are shown after each evaluation. Default: none. */
   readonly samples?: number | undefined;
 }

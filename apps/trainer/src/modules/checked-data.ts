@@ -1,7 +1,8 @@
-import { type Augmentation, batchTree, makeRecords, type Records, shareRecords } from "@skein/data";
+import { batchTree, makeRecords, type Records, shareRecords } from "@skein/data";
 import { type DType, dtypes } from "@skein/tensor-core";
 import { excerpt, formatSpec } from "@skein/tensor-core/backend";
 import { describeError, ModuleError } from "../errors.ts";
+import { requireAugmentation } from "./checked-augmentation.ts";
 import { type DataSet, layoutOf } from "./task.ts";
 
 const predictions: readonly unknown[] = [
@@ -61,27 +62,6 @@ const requireAlike = (train: Records, test: Records, what: string): void => {
   }
 };
 
-/** How somebody else's images change from epoch to epoch. @throws ModuleError for what changes none. */
-const requireAugmentation = (augmentation: unknown, { fields }: Records, what: string): Augmentation => {
-  const { cropPadding, flip } = (augmentation ?? {}) as Partial<Augmentation>;
-  if (!Number.isInteger(cropPadding) || cropPadding! < 0 || typeof flip !== "boolean")
-    throw new ModuleError(
-      `${what}: augmentation is ${excerpt(augmentation)}, but must be { cropPadding, flip }: pixels that images may be moved by, from 0, and whether they are mirrored`,
-    );
-  const { inputs } = fields;
-  if (inputs?.dtype !== "u8" || inputs.shape.length !== 3)
-    throw new ModuleError(
-      `${what}: augmentation changes images of bytes [height, width, channels], but the inputs are ${inputs === undefined ? "not there" : formatSpec(inputs)}; leave it out`,
-    );
-  const { shape } = inputs;
-  const least = Math.min(shape[0]!, shape[1]!);
-  if (cropPadding! >= least)
-    throw new ModuleError(
-      `${what}: augmentation.cropPadding: images of ${shape[0]}×${shape[1]} cannot be moved by ${cropPadding} pixels, little would be left of them; use less than ${least}`,
-    );
-  return { cropPadding: cropPadding!, flip };
-};
-
 /**
  * A data set that somebody else made, in shared memory.
  *
@@ -111,7 +91,9 @@ export const checkedData = (data: unknown, what: string): DataSet<Records> => {
     test: shareRecords(heldOut),
     predicts: predicts!,
     classes,
-    ...(augmentation !== undefined && { augmentation: requireAugmentation(augmentation, learned, what) }),
+    ...(augmentation !== undefined && {
+      augmentation: requireAugmentation(augmentation, learned.fields["inputs"], what),
+    }),
     ...(remarks !== undefined && { remarks }),
   };
 };

@@ -30,7 +30,8 @@ describe("data of a user's", () => {
   const own = { train: arrayRecords(tree), test: arrayRecords(tree), predicts: "own" };
 
   test("keeps what it says of itself and of its images, and how these change is part of what the samples are", () => {
-    const augmentation = { cropPadding: 1, flip: true };
+    const jitter = { brightness: 0.5, contrast: 0, saturation: 0 };
+    const augmentation = { cropPadding: 1, flip: true, jitter };
     expect(checkedData({ ...pictures, augmentation, remarks: ["of 1998"] }, "data")).toMatchObject({
       augmentation,
       remarks: ["of 1998"],
@@ -52,8 +53,20 @@ describe("data of a user's", () => {
       /^data: augmentation\.cropPadding: images of 4×4 cannot be moved by 4 pixels, .*; use less than 4/,
     ],
     [
+      { ...pictures, augmentation: { cropPadding: 0, flip: true, resizedCrop: { scale: [1, 0.5], ratio: [1, 1] } } },
+      /^data: augmentation\.resizedCrop is .*, but must be \{ scale, ratio \}/,
+    ],
+    [
+      { ...pictures, augmentation: { cropPadding: 1, flip: true, resizedCrop: { scale: [0.5, 1], ratio: [1, 1] } } },
+      /^data: augmentation\.cropPadding is 1, but must be 0 beside resizedCrop/,
+    ],
+    [
+      { ...pictures, augmentation: { cropPadding: 0, flip: true, jitter: { brightness: -1 } } },
+      /^data: augmentation\.jitter is .*, but must be \{ brightness, contrast, saturation \}, each from 0/,
+    ],
+    [
       { ...good, augmentation: { cropPadding: 0, flip: true } },
-      /augmentation changes images of bytes .*, but the inputs are f32\[2\]; leave it out/,
+      /augmentation: it changes images of bytes .*, but the inputs are f32\[2\]; leave it out/,
     ],
     [
       { ...good, predicts: "digits" },

@@ -1,26 +1,41 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { bestAfter, type BestSoFar, endsEarly } from "./best-so-far.ts";
+import { bestAfter, bestBefore, type BestSoFar, type Comparison, endsEarly } from "./best-so-far.ts";
 
-const after = (losses: readonly number[]): BestSoFar =>
-  losses.reduce<BestSoFar | undefined>((best, loss, i) => bestAfter(best, i + 1, loss), undefined)!;
+const byLoss: Comparison = { figure: "loss", better: "lower" };
 
-test("law: the best is the first with the lowest finite loss, and what came after it is counted", () => {
-  const loss = fc.oneof(
+const after = (values: readonly number[], comparison = byLoss): BestSoFar =>
+  values.reduce<BestSoFar | undefined>((best, value, i) => bestAfter(comparison, best, i + 1, value), undefined)!;
+
+test("law: the best is the first with the best finite value, and what came after it is counted", () => {
+  const value = fc.oneof(
     fc.double({ min: 0, max: 3, noNaN: true }),
-    fc.constantFrom(1, 2, Number.NaN, Number.POSITIVE_INFINITY),
+    fc.constantFrom(1, 2, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY),
   );
   fc.assert(
-    fc.property(fc.array(loss, { minLength: 1, maxLength: 12 }), (losses) => {
-      const finite = losses.filter(Number.isFinite);
-      const lowest = Math.min(...finite);
-      const at = finite.length === 0 ? 0 : losses.indexOf(lowest);
-      expect(after(losses)).toEqual({
-        step: at + 1,
-        loss: finite.length === 0 ? null : lowest,
-        since: losses.length - 1 - at,
-      });
-    }),
+    fc.property(
+      fc.array(value, { minLength: 1, maxLength: 12 }),
+      fc.constantFrom<Comparison>(byLoss, { figure: "accuracy", better: "higher" }),
+      (values, comparison) => {
+        const finite = values.filter(Number.isFinite);
+        const best = comparison.better === "lower" ? Math.min(...finite) : Math.max(...finite);
+        const at = finite.length === 0 ? 0 : values.indexOf(best);
+        expect(after(values, comparison)).toEqual({
+          figure: comparison.figure,
+          step: at + 1,
+          value: finite.length === 0 ? null : best,
+          since: values.length - 1 - at,
+        });
+      },
+    ),
+  );
+});
+
+test("what was compared by another figure says nothing of what comes", () => {
+  const best = after([3, 2]);
+  expect(bestBefore({ evaluation: { batch: 1 } }, best)).toBe(best);
+  expect(bestBefore({ evaluation: { batch: 1, compareBy: { figure: "accuracy", better: "higher" } } }, best)).toBe(
+    undefined,
   );
 });
 

@@ -1,29 +1,48 @@
 import { z } from "zod";
-import type { Job } from "../job/job.ts";
+import type { EvaluationJob, Job } from "../job/job.ts";
 
-/** The evaluation of a run with the lowest loss, and how long ago it was. */
+/** The best evaluation of a run, and how long ago it was. */
 export interface BestSoFar {
+  /** What evaluations are compared by: `loss`, `accuracy`, or a figure of the model's own. */
+  readonly figure: string;
   /** Steps done when it was made. */
   readonly step: number;
-  /** Mean over the held-out samples; nothing where no evaluation had a finite one. */
-  readonly loss: number | null;
+  /** The figure, of all held-out samples; nothing where no evaluation had a finite one. */
+  readonly value: number | null;
   /** Evaluations after it, none of which was better. */
   readonly since: number;
 }
 
 export const bestSoFarSchema: z.ZodType<BestSoFar> = z.strictObject({
+  figure: z.string(),
   step: z.int().min(0),
-  loss: z.number().nullable(),
+  value: z.number().nullable(),
   since: z.int().min(0),
 });
 
+/** What the evaluations of a job are compared by. */
+export type Comparison = NonNullable<EvaluationJob["compareBy"]>;
+
+export const comparisonOf = ({ evaluation: { compareBy } }: Pick<Job, "evaluation">): Comparison =>
+  compareBy ?? { figure: "loss", better: "lower" };
+
 /** With one more evaluation. One that is not finite is worse than every other. */
-export const bestAfter = (before: BestSoFar | undefined, step: number, loss: number): BestSoFar => {
-  if (before === undefined) return { step, loss: Number.isFinite(loss) ? loss : null, since: 0 };
-  return Number.isFinite(loss) && (before.loss === null || loss < before.loss)
-    ? { step, loss, since: 0 }
-    : { ...before, since: before.since + 1 };
+export const bestAfter = (
+  { figure, better }: Comparison,
+  before: BestSoFar | undefined,
+  step: number,
+  value: number,
+): BestSoFar => {
+  if (before === undefined) return { figure, step, value: Number.isFinite(value) ? value : null, since: 0 };
+  const isBetter =
+    Number.isFinite(value) &&
+    (before.value === null || (better === "lower" ? value < before.value : value > before.value));
+  return isBetter ? { figure, step, value, since: 0 } : { ...before, since: before.since + 1 };
 };
+
+/** What a run that goes on knows of evaluations before: nothing, where these were compared by another figure. */
+export const bestBefore = (job: Pick<Job, "evaluation">, saved: BestSoFar | undefined): BestSoFar | undefined =>
+  saved?.figure === comparisonOf(job).figure ? saved : undefined;
 
 /** Whether something follows from how evaluations compare. */
 export const comparesEvaluations = ({ evaluation, checkpoint }: Pick<Job, "evaluation" | "checkpoint">): boolean =>

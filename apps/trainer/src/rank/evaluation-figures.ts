@@ -37,6 +37,21 @@ export const bitsOf = (predicts: Prediction, loss: number): Pick<EvaluationFigur
   return predicts === "tokens" ? { bitsPerToken: loss / Math.LN2 } : {};
 };
 
+/**
+ * Which sums a figure is the ratio of, for each figure that evaluations can be compared by: those that follow from the
+ * loss, such as the perplexity, compare as it does.
+ *
+ * @param own figures that the model names.
+ */
+export const comparedFigures = (
+  predicts: Prediction,
+  own: Readonly<Record<string, Ratio>> = {},
+): Readonly<Record<string, Ratio>> => ({
+  loss: { sum: "lossSum", per: "count" },
+  ...(predicts === "classes" && { accuracy: { sum: "correct", per: "count" } }),
+  ...own,
+});
+
 const builtInFigures = (predicts: Prediction, { correct, lossSum, count }: EvaluationSums): EvaluationFigures => {
   const loss = lossSum / count;
   switch (predicts) {

@@ -1,7 +1,8 @@
 import { type Augmentation, batchTree, DataError, positionOf, type Samples, stepsPerEpoch } from "@skein/data";
 import { Prefetcher } from "@skein/data/node";
 import { type Backend, type Communicator, type Communicators, spanned } from "@skein/tensor-core";
-import { bestAfter, type BestSoFar, comparesEvaluations, endsEarly } from "./best-so-far.ts";
+import { bestAfter, type BestSoFar, comparesEvaluations, comparisonOf, endsEarly } from "./best-so-far.ts";
+import { comparedFigures } from "./evaluation-figures.ts";
 import { firstTunedBytes } from "../building/build-exchange.ts";
 import { CompiledSteps } from "./compiled-steps.ts";
 import type { EvaluationSums } from "./evaluation-sums.ts";
@@ -16,6 +17,7 @@ import { idlePlacement } from "../placement/placed-anew.ts";
 import { rePlacement } from "../placement/re-placement.ts";
 import { routingRecorder } from "../placement/routing-recorder.ts";
 import { replicaCheck } from "./replica-check.ts";
+import type { Prediction } from "../modules/task.ts";
 import { StepMeter, type StepTrace } from "./step-meter.ts";
 import type { StopSignal } from "./stop-signal.ts";
 import type { WaitClock } from "./timed-communicator.ts";
@@ -37,6 +39,8 @@ export interface RankRun {
   readonly train: Samples;
   /** How its images change from epoch to epoch. */
   readonly augmentation?: Augmentation | undefined;
+  /** What a label of these is. */
+  readonly predicts: Prediction;
   readonly totalSteps: number;
   readonly firstStep: number;
   /** How evaluations compared so far, where that is known. */
@@ -162,6 +166,8 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
 
   const compares = comparesEvaluations(job);
   const total = totals(backend, communicators, everyRankAxis(parts.mesh));
+  const comparison = comparisonOf(job);
+  const compared = comparedFigures(run.predicts, parts.model.metrics)[comparison.figure]!;
   let { best } = run;
   const evaluatesTogether = parts.model.sharding !== undefined || compares;
   let [saved, evaluated] = [firstStep, -1];
@@ -202,9 +208,11 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
       // What a run goes on from was compared before it was saved.
       if (compares && state.done > firstStep) {
         // The same numbers on all ranks, which must agree on what follows.
-        const [lossSum, count] = await total([sums?.lossSum ?? Number.NaN, sums?.count ?? Number.NaN]);
+        const [sum, per, count] = await total(
+          [compared.sum, compared.per, "count"].map((name) => sums?.[name] ?? Number.NaN),
+        );
         // Not comparable for one rank, so for none.
-        if (!Number.isNaN(count)) best = bestAfter(best, state.done, lossSum! / count!);
+        if (!Number.isNaN(count)) best = bestAfter(comparison, best, state.done, sum! / per!);
       }
       if (sums === undefined) return;
       report.evaluated(state.done, sums, (performance.now() - began) / 1000, best);

@@ -4,6 +4,7 @@ import { type Backend, type Communicator, SpanRecorder } from "@skein/tensor-cor
 import { openBackend } from "../backend/backend.ts";
 import { buildModel } from "../building/build.ts";
 import { evaluationBatch, makeEvaluation } from "./evaluate.ts";
+import { bestBefore } from "./best-so-far.ts";
 import type { Job } from "../job/job.ts";
 import type { RankInput, RankMessage } from "./messages.ts";
 import { loadOwnParts } from "../modules/own-parts.ts";
@@ -112,9 +113,10 @@ const trainOn = async (
     rank,
     train: data.train,
     augmentation: data.augmentation,
+    predicts: data.predicts,
     totalSteps,
     firstStep: resume?.step ?? 0,
-    best: resume?.best,
+    best: bestBefore(job, resume?.best),
     stop: new StopSignal(input.stop),
     output,
     stepsOnly: input.stepsOnly,

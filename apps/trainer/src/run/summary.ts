@@ -1,5 +1,6 @@
 import { digitsText } from "@skein/report";
 import type { BackendName } from "../backend/backend.ts";
+import type { BestSoFar } from "../rank/best-so-far.ts";
 
 /** What a run tells at its end; with `--json`, the last line. */
 export interface Summary {
@@ -35,9 +36,8 @@ export interface Summary {
   readonly peakMemoryBytes: number;
   /** From the start of the program; of several jobs of a file, from the end of the one before. */
   readonly seconds: number;
-  /** The lowest of the run's evaluations, and the steps done then; where something follows from how they compare. */
-  readonly bestLoss?: number | null;
-  readonly bestStep?: number;
+  /** The best of the run's evaluations, by which figure, and the steps done then; where these are compared. */
+  readonly best?: Pick<BestSoFar, "figure" | "value" | "step">;
   readonly checkpoint: string;
 }
 
@@ -45,11 +45,11 @@ export interface Summary {
 export const judgedBy = ({
   testLoss,
   testAccuracy,
-  bestLoss: loss = testLoss,
-}: Summary): { readonly loss: number | null; readonly accuracy?: number } => ({
-  loss,
-  ...(testAccuracy !== undefined && loss === testLoss && { accuracy: testAccuracy }),
-});
+  best,
+}: Summary): { readonly loss: number | null; readonly accuracy?: number } => {
+  const loss = best?.figure === "loss" ? best.value : testLoss;
+  return { loss, ...(testAccuracy !== undefined && loss === testLoss && { accuracy: testAccuracy }) };
+};
 
 const units = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
 
@@ -82,6 +82,7 @@ export const formatSummary = (summary: Summary): string[] => {
     bitsPerByte,
     bitsPerToken,
     perplexity,
+    best,
     bytesSentPerRank,
     denseBytesPerRank: dense,
   } = summary;
@@ -97,10 +98,10 @@ export const formatSummary = (summary: Summary): string[] => {
       ? []
       : [["perplexity", `${perplexity.toFixed(2)}: as unsure as a guess among so many`] as [string, string]]),
     ...Object.entries(summary.metrics ?? {}).map(([name, value]): [string, string] => [name, digitsText(value, 4)]),
-    ...(summary.bestStep === undefined
+    ...(best === undefined
       ? []
       : [
-          ["best", `loss ${summary.bestLoss?.toFixed(4) ?? "not finite"}, after step ${summary.bestStep}`] as [
+          ["best", `${best.figure} ${best.value?.toFixed(4) ?? "not finite"}, after step ${best.step}`] as [
             string,
             string,
           ],

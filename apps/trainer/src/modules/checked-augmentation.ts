@@ -1,0 +1,96 @@
+import type { Augmentation, ColourJitter, ResizedCrop } from "@skein/data";
+import type { TensorSpec } from "@skein/tensor-core";
+import { excerpt, formatSpec } from "@skein/tensor-core/backend";
+import { ModuleError } from "../errors.ts";
+
+/** What breaks a rule: a part of an augmentation, or all of it where that is empty. */
+export interface AugmentationFault {
+  readonly part: "" | "cropPadding" | "jitter";
+  readonly rule: string;
+}
+
+/** What is wrong with how such images are to change, if anything. @param inputs of one sample. */
+export const augmentationFault = (
+  { cropPadding, jitter }: Augmentation,
+  inputs: TensorSpec | undefined,
+): AugmentationFault | undefined => {
+  if (inputs?.dtype !== "u8" || inputs.shape.length !== 3) {
+    const found = inputs === undefined ? "not there" : formatSpec(inputs);
+    return {
+      part: "",
+      rule: `it changes images of bytes [height, width, channels], but the inputs are ${found}; leave it out`,
+    };
+  }
+  const [rows, columns, channels] = inputs.shape as readonly [number, number, number];
+  const least = Math.min(rows, columns);
+  if (cropPadding >= least)
+    return {
+      part: "cropPadding",
+      rule: `images of ${rows}×${columns} cannot be moved by ${cropPadding} pixels, little would be left of them; use less than ${least}, such as ${Math.floor(least / 8)}`,
+    };
+  return jitter !== undefined && channels !== 1 && channels !== 3
+    ? {
+        part: "jitter",
+        rule: `it changes colours of images of 1 or 3 channels, but these have ${channels}; leave it out`,
+      }
+    : undefined;
+};
+
+const isBetween = (value: unknown, least: number, most: number): boolean =>
+  typeof value === "number" && value >= least && value <= most;
+
+const isRange = (value: unknown, least: number, most: number): boolean =>
+  Array.isArray(value) &&
+  value.length === 2 &&
+  value.every((end) => isBetween(end, least, most)) &&
+  value[0] <= value[1];
+
+/** Ranges are those that a job file has. */
+const isResizedCrop = (value: unknown): value is ResizedCrop => {
+  const { scale, ratio } = (value ?? {}) as Partial<ResizedCrop>;
+  return isRange(scale, Number.MIN_VALUE, 1) && isRange(ratio, 0.01, 100);
+};
+
+const isJitter = (value: unknown): value is ColourJitter => {
+  const { brightness, contrast, saturation } = (value ?? {}) as Partial<ColourJitter>;
+  return [brightness, contrast, saturation].every((change) => isBetween(change, 0, 10));
+};
+
+/**
+ * How somebody else's images change from epoch to epoch.
+ *
+ * @param inputs of one sample. @param what names the data in errors.
+ * @throws ModuleError for what is no augmentation, or changes no such images.
+ */
+export const requireAugmentation = (given: unknown, inputs: TensorSpec | undefined, what: string): Augmentation => {
+  const refuse = (path: string, value: unknown, rule: string): never => {
+    throw new ModuleError(`${what}: augmentation${path} is ${excerpt(value)}, but must be ${rule}`);
+  };
+  const { cropPadding, flip, resizedCrop, jitter } = (given ?? {}) as Partial<Augmentation>;
+  if (!Number.isInteger(cropPadding) || cropPadding! < 0 || typeof flip !== "boolean")
+    return refuse(
+      "",
+      given,
+      "{ cropPadding, flip }: pixels that images may be moved by, from 0, and whether they are mirrored; resizedCrop and jitter may stand beside",
+    );
+  if (resizedCrop !== undefined && !isResizedCrop(resizedCrop))
+    return refuse(
+      ".resizedCrop",
+      resizedCrop,
+      "{ scale, ratio }: least and greatest part of the area, such as [0.08, 1], and least and greatest width over height, such as [0.75, 1.33]",
+    );
+  if (resizedCrop !== undefined && cropPadding! > 0)
+    return refuse(".cropPadding", cropPadding, "0 beside resizedCrop: both say which part is shown");
+  if (jitter !== undefined && !isJitter(jitter))
+    return refuse(".jitter", jitter, "{ brightness, contrast, saturation }, each from 0 (not at all) to 10");
+  const augmentation: Augmentation = {
+    cropPadding: cropPadding!,
+    flip,
+    ...(resizedCrop !== undefined && { resizedCrop }),
+    ...(jitter !== undefined && { jitter }),
+  };
+  const fault = augmentationFault(augmentation, inputs);
+  if (fault !== undefined)
+    throw new ModuleError(`${what}: augmentation${fault.part === "" ? "" : `.${fault.part}`}: ${fault.rule}`);
+  return augmentation;
+};
