@@ -45,6 +45,7 @@ const others = [
 const config: ViteUserConfig = defineConfig({
   test: {
     tags,
+    setupFiles: [join(import.meta.dirname, "tooling/tags-skip-too.ts")],
     projects: [
       { extends: true, test: { name: "alone", include: others, exclude: [...exclude, ...quiet] } },
       { extends: true, test: { name: "together", include: quiet, exclude, isolate: false } },
