@@ -94,7 +94,7 @@ describe("a process that dies", () => {
     const { code, stderr } = await disturbed(running, hasGoneOn);
     expect(stderr).toMatch(/rank 0: rank 1 was lost during [a-z-]+ #\d+/);
     expect(stderr).toMatch(
-      /rank 1: its process was ended by SIGKILL; going on from cut\/checkpoints\/step-000000\d0 \(restart 1 of 3\)/,
+      /rank 1: its process was ended by SIGKILL; going on from cut\/checkpoints\/step-00000\d\d0 \(restart 1 of 3\)/,
     );
     expect(code).toBe(0);
     expectSame("cut", 2);
