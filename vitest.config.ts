@@ -62,8 +62,9 @@ const config: ViteUserConfig = defineConfig({
       NODE_COMPILE_CACHE:
         process.env["NODE_COMPILE_CACHE"] ?? join(import.meta.dirname, "node_modules/.cache/compiled"),
     },
-    // One worker more than cores, since tests of processes and links wait for one another most of their time.
-    maxWorkers: availableParallelism() + 1,
+    // Software adapters compile shaders for minutes where their cache is cold, on one core per process. One worker more
+    // than two cores gains nothing: each test takes half as long again, and those of processes come too late.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     sequence: { sequencer: LongestFirst },
     // What a busy machine held up until there was nothing left to disturb has tested nothing (`disturbed` in
     // apps/trainer/test/cli.ts).

@@ -21,8 +21,8 @@ const command = (name: string, line: string, seconds: number): Stage => ({
 const full = process.argv.includes("--full");
 const wanted = process.argv.slice(2).filter((word) => word !== "--full");
 
-// One line after the other; what stands in one line runs side by side, one more than there are cores: most of these
-// tools use one, and runs of several processes wait for one another.
+// One line after the other; what stands in one line runs side by side, as many as there are cores: most of these tools
+// use one.
 const order: readonly (readonly Stage[])[] = [
   [
     command("WebAssembly build", "turbo run build:wasm --output-logs=errors-only", 300),
@@ -91,7 +91,7 @@ for (const line of order) {
     for (let stage = waiting.shift(); stage !== undefined; stage = waiting.shift())
       checks.push(...(await runStage(stage, alone)));
   };
-  await Promise.all(Array.from({ length: availableParallelism() + 1 }, runWaiting));
+  await Promise.all(Array.from({ length: availableParallelism() }, runWaiting));
 }
 const left = full || !chosen.some(({ name }) => name === "tests") ? [] : leftOut();
 if (left.length > 0) {

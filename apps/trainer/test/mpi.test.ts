@@ -127,7 +127,7 @@ test("a rank that is killed takes the others with it, and the run goes on to the
   const [mpirun] = childrenOf(running.child.pid!);
   process.kill(childrenOf(mpirun!).at(-1)!, "SIGKILL");
   const { code, stderr } = await disturbed(running, hasGoneOn);
-  expect(stderr).toMatch(/rank [01].*going on from cut\/checkpoints\/step-000000\d0 \(restart 1 of 3\)/);
+  expect(stderr).toMatch(/rank [01].*going on from cut\/checkpoints\/step-00000\d\d0 \(restart 1 of 3\)/);
   expect(code).toBe(0);
   expectSame("cut", 2);
 });
