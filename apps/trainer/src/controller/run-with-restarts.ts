@@ -120,7 +120,7 @@ const runOnce = async (input: RunInput): Promise<Outcome> => {
       folder: resume.folder,
       step: resume.manifest.step,
       files: resume.manifest.files,
-      best: resume.manifest.best,
+      best: record.best,
     },
     plan: resume?.manifest.plan,
     ...(tracedSteps > 0 && {

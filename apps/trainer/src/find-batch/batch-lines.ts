@@ -1,19 +1,18 @@
-import { bytesText, secondsText, type TextColumn, textTable } from "@skein/report";
+import { bytesText, secondsText, textTable } from "@skein/report";
+import { tryColumn } from "../commands/try-column.ts";
 import type { Job } from "../job/job.ts";
 import { type BatchTry, leastGain } from "./choose-batch.ts";
 import type { FoundBatch } from "./find-batch.ts";
 
 /** What the tries have shown, a row each. */
 export const batchTable = ({ tries, chosen }: Pick<FoundBatch, "tries" | "chosen">): string[] => {
-  const column = (heading: string, numeric: boolean): TextColumn => ({
-    heading,
-    numeric,
-    weight: 1,
-    cutAt: "end",
-    least: 10,
-  });
   return textTable(
-    [column("batch", true), column("memory, planned", true), column("time of a sample", true), column("", false)],
+    [
+      tryColumn("batch", true),
+      tryColumn("memory, planned", true),
+      tryColumn("time of a sample", true),
+      tryColumn("", false),
+    ],
     tries.map((one) => [
       `${one.batch}`,
       Number.isNaN(one.plannedBytes) ? "" : bytesText(one.plannedBytes),

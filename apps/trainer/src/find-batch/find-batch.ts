@@ -1,3 +1,4 @@
+import { median } from "@skein/cost-model";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,7 +11,6 @@ import type { Interruption } from "../controller/interruption.ts";
 import { localRunner } from "../controller/local-runner.ts";
 import { ConfigError, describeError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
-import { median } from "../run/median.ts";
 import { numBatchParts } from "../step/mesh.ts";
 import { metricsFile } from "../run/metrics.ts";
 import type { Prepared } from "../building/prepare.ts";

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { digitsText, type TextColumn, textTable } from "@skein/report";
+import { digitsText, textTable } from "@skein/report";
 import type { Command } from "commander";
 import { commandAction } from "../commands/command-action.ts";
 import { loadJob, type Override } from "../job/config.ts";
@@ -10,6 +10,7 @@ import { localRunner } from "../controller/local-runner.ts";
 import { ConfigError, describeError, exitCodes, OutcomeError } from "../errors.ts";
 import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
 import { exitCodeOfSignal, onInterrupt, type StopCause } from "../commands/interrupts.ts";
+import { tryColumn } from "../commands/try-column.ts";
 import type { Job } from "../job/job.ts";
 import { shellQuote } from "../launch-targets/shell-quote.ts";
 import { type NumberRange, numberOption, wholeFrom } from "../commands/number-option.ts";
@@ -119,16 +120,9 @@ const curveLines = (points: readonly SmoothedLoss[], suggestion: RateSuggestion 
     [at(suggestion?.steepest), "  falls fastest"],
     [at(suggestion?.rate), "  suggested"],
   ]);
-  const column = (heading: string, numeric: boolean): TextColumn => ({
-    heading,
-    numeric,
-    weight: 1,
-    cutAt: "end",
-    least: 10,
-  });
   const bar = (value: number): string => "█".repeat(Math.round((barWidth * (value - low)) / (most - low || 1)));
   return textTable(
-    [column("rate", true), column("loss", true), column("smoothed", true), column("", false)],
+    [tryColumn("rate", true), tryColumn("loss", true), tryColumn("smoothed", true), tryColumn("", false)],
     shown.map((point) => [
       point.rate.toExponential(1),
       digitsText(point.loss, 4),

@@ -1,6 +1,6 @@
+import { median } from "@skein/cost-model";
 import type { AllToAllLevel, LinkSample } from "@skein/collectives";
 import type { BlockingCommunicator } from "@skein/collectives/node";
-import { median } from "../run/median.ts";
 
 /** What a rank saw of the all-to-alls of a level. */
 export interface AllToAllSamples {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
-import { flatJob } from "./flat-job.ts";
+import { flatJob } from "../watch/flat-job.ts";
 import type { Measurement } from "../run/metrics.ts";
 import { readRunFiles } from "../watch/run-files.ts";
 import { MlflowClient, type MlflowEntry, mlflowKey, type MlflowPoint, type MlflowServer } from "./mlflow-client.ts";

@@ -1,6 +1,5 @@
-import { bestTrial, type Observation, type SearchBound, suggest } from "@skein/cost-model";
+import { bestTrial, type Observation, type SearchBound, suggest, median } from "@skein/cost-model";
 import type { BucketsJob } from "../job/job.ts";
-import { median } from "../run/median.ts";
 import type { Agree } from "./agree.ts";
 
 /** What a search has come to after a step. */

@@ -1,7 +1,7 @@
+import { median } from "@skein/cost-model";
 import type { BackwardStretch, GradientProfile, LinearCollectiveModel } from "@skein/cost-model";
 import { InvariantError, type Span } from "@skein/tensor-core";
 import { modelScope } from "@skein/tensor-core/backend";
-import { median } from "../run/median.ts";
 
 /** A layer of experts in a backward pass. Times count from the begin of that. */
 export interface ExpertLayerTimes {

@@ -1,7 +1,7 @@
+import { median } from "@skein/cost-model";
 import { bucketsOf } from "@skein/compressors";
 import type { GradientProfile } from "@skein/cost-model";
 import { type BucketPlan, leafPaths, type Span } from "@skein/tensor-core";
-import { median } from "../run/median.ts";
 import { type ExpertLayerTimes, expertLayersOf, medianLayers } from "./expert-layers.ts";
 import { replicasAxisOf } from "../step/mesh.ts";
 import type { Parts } from "../step/train-state.ts";

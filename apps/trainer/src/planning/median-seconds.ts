@@ -1,5 +1,5 @@
+import { median } from "@skein/cost-model";
 import type { Backend, DeviceArray } from "@skein/tensor-core";
-import { median } from "../run/median.ts";
 
 const samplesEach = 3;
 

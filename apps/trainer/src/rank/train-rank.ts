@@ -4,7 +4,6 @@ import { type Backend, type Communicator, SpanRecorder } from "@skein/tensor-cor
 import { openBackend } from "../backend/backend.ts";
 import { buildModel } from "../building/build.ts";
 import { evaluationBatch, makeEvaluation } from "./evaluate.ts";
-import { bestBefore } from "./best-so-far.ts";
 import type { Job } from "../job/job.ts";
 import type { RankInput, RankMessage } from "./messages.ts";
 import { loadOwnParts } from "../modules/own-parts.ts";
@@ -116,7 +115,7 @@ const trainOn = async (
     predicts: data.predicts,
     totalSteps,
     firstStep: resume?.step ?? 0,
-    best: bestBefore(job, resume?.best),
+    best: resume?.best,
     stop: new StopSignal(input.stop),
     output,
     stepsOnly: input.stepsOnly,

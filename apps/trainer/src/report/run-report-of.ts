@@ -1,6 +1,6 @@
+import { median } from "@skein/cost-model";
 import type { ExpertLoads, ExpertMoves, RunReport, StepValue } from "@skein/report";
 import type { Job } from "../job/job.ts";
-import { median } from "../run/median.ts";
 import type { MetricLine } from "./metric-lines.ts";
 
 const valuesOf = (lines: readonly MetricLine[], name: string): StepValue[] =>

@@ -4,7 +4,7 @@ import { parse } from "yaml";
 import { checkpointNames, stepOfName } from "../checkpoint/checkpoint.ts";
 import { checkpointsFolder } from "../checkpoint/checkpoint-part.ts";
 import { nodeFiles } from "../checkpoint/files.ts";
-import { flatJob } from "../log/flat-job.ts";
+import { flatJob } from "./flat-job.ts";
 import { summaryFile } from "../run/output-folder.ts";
 import { provenanceFile } from "../provenance/provenance.ts";
 

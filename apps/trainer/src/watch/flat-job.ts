@@ -1,4 +1,4 @@
-import { leafText, leafValues } from "../watch/leaf-values.ts";
+import { leafText, leafValues } from "./leaf-values.ts";
 
 /** Options of a job by their paths: `optimizer.kind` → "adam". Lists and empty objects are values. */
 export const flatJob = (job: unknown): Record<string, string> =>
