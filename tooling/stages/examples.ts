@@ -1,4 +1,5 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Check, commandCheck } from "../check.ts";
 import { codeBlocks } from "../markdown.ts";
@@ -23,8 +24,7 @@ const exampleCheck = async (...call: Parameters<typeof commandCheck>): Promise<C
   return missing === null ? check : { name: check.name, status: "skipped", detail: missing[0] };
 };
 
-/** Run each README's TypeScript examples as a reader would: with that package's dependencies, in its folder. */
-export const readmeStage = async (): Promise<Check[]> => {
+const readmeChecks = async (env: Readonly<Record<string, string>>): Promise<Check[]> => {
   const checks: Check[] = [];
   for (const folder of [".", ...workspaceFolders()]) {
     const path = join(repository, folder, "README.md");
@@ -48,12 +48,26 @@ export const readmeStage = async (): Promise<Check[]> => {
           cwd,
           input: block,
           seconds: 180,
-          env: shadersThatRunOnce,
+          env,
         }),
       );
     }
   }
   return checks;
+};
+
+/**
+ * Run each README's TypeScript examples as a reader would: with that package's dependencies, in its folder. What they
+ * build lands in a cache of their own: a run beside them whose ranks find one table of a BLAS and then the next is
+ * refused.
+ */
+export const readmeStage = async (): Promise<Check[]> => {
+  const cache = mkdtempSync(join(tmpdir(), "skein-readme-"));
+  try {
+    return await readmeChecks({ ...shadersThatRunOnce, XDG_CACHE_HOME: cache });
+  } finally {
+    rmSync(cache, { recursive: true, force: true });
+  }
 };
 
 /** Run the single-file examples. */
