@@ -42,6 +42,15 @@ export {
   viewBatch,
   writeBatch,
 } from "./records.ts";
+export type { LanePosition } from "./streams/lane.ts";
+export {
+  isStreamed,
+  numLanesOf,
+  type PlacedLane,
+  type SampleStream,
+  type StreamedRecords,
+  type TrainingSamples,
+} from "./streams/streamed-records.ts";
 export { shareRecords } from "./share-records.ts";
 export type { TextTable } from "./text-table.ts";
 export { splitText, textRecords } from "./text.ts";

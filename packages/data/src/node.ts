@@ -37,3 +37,10 @@ export type { DamagedImage } from "./node/image-reader.ts";
 export type { LazyOptions } from "./node/open-sources.ts";
 export { type Prefetched, Prefetcher, type PrefetchOptions, readEvaluationBatches } from "./node/prefetch.ts";
 export { type LearnedTokenizer, trainTokenizer } from "./node/train-tokenizer.ts";
+export {
+  type ImageStreamOptions,
+  openImageStream,
+  openTextStream,
+  type StreamOptions,
+  type TextStreamOptions,
+} from "./node/streams/open-streams.ts";

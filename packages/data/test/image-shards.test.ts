@@ -15,7 +15,7 @@ import {
 } from "../src/node.ts";
 import { takeRecords } from "../src/index.ts";
 import { openSource } from "../src/node/byte-source.ts";
-import { type TarEntry, tarEntries } from "../src/node/tar-entries.ts";
+import { SourcePieces, type TarEntry, tarEntries } from "../src/node/tar-entries.ts";
 
 // Shards that tar wrote: see shards/make.sh. Sample i, of 8, is a picture of value 20·i and class i mod 3.
 
@@ -154,7 +154,7 @@ const entriesOf = async (path: string): Promise<TarEntry[]> => {
   const source = await openSource(path, "");
   try {
     const entries: TarEntry[] = [];
-    for await (const entry of tarEntries(source)) entries.push(entry);
+    for await (const entry of tarEntries(new SourcePieces(source))) entries.push(entry);
     return entries;
   } finally {
     source.close();

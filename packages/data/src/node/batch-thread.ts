@@ -2,12 +2,12 @@ import { existsSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { ArgumentError } from "@skein/tensor-core";
 import { threadFile } from "@skein/tensor-core/backend";
-import type { Samples } from "../encoded-records.ts";
 import { DataError } from "../errors.ts";
 import { shardRange } from "../order.ts";
-import { type Batch, viewBatch } from "../records.ts";
+import { type Batch, type SampleSpecs, viewBatch } from "../records.ts";
+import type { PlacedLane } from "../streams/streamed-records.ts";
 import type { DamagedImage } from "./image-reader.ts";
-import { controlWord, makeSlots, type Slots, slotOf } from "./prefetch-slots.ts";
+import { controlWord, makeSlots, readLanes, type Slots, slotOf } from "./prefetch-slots.ts";
 import type { BatchOrder, PrefetchInput, PrefetchMessage } from "./prefetch-worker.ts";
 
 export interface BatchThreadOptions {
@@ -17,25 +17,36 @@ export interface BatchThreadOptions {
   readonly damaged: (image: DamagedImage) => void;
 }
 
+/** A batch that was taken from a thread. */
+export interface TakenBatch {
+  readonly batch: Batch;
+  /** How many of its images were decoded before, and kept. */
+  readonly keptImages: number;
+  /** Where lanes of a stream stand behind it. */
+  readonly lanes: readonly PlacedLane[];
+}
+
 /** A thread that assembles batches in shared memory, ahead of who takes them. */
 export class BatchThread {
-  private readonly samples: Samples;
+  private readonly samples: SampleSpecs;
   private readonly slots: Slots;
   private readonly worker: Worker;
   private readonly size: number;
+  private readonly over: PromiseWithResolvers<void> = Promise.withResolvers();
   private failure: Error | undefined;
   private taken = 0;
 
-  constructor(samples: Samples, order: BatchOrder, { slots, damaged }: BatchThreadOptions) {
+  /** @param numLanes of a stream that it reads. Default: none. */
+  constructor(which: BatchOrder, { slots, damaged }: BatchThreadOptions, numLanes = 0) {
     if (!Number.isInteger(slots) || slots < 2)
       throw new ArgumentError(
         `prefetch with ${slots} slots is not possible; use at least 2, one to fill while the other is read`,
       );
-    const { begin, end } = shardRange(order.batchSize, order);
-    this.samples = samples;
+    const { begin, end } = shardRange(which.order.batchSize, which.order);
+    this.samples = which.samples;
     this.size = end - begin;
-    this.slots = makeSlots(samples, this.size, slots);
-    const input: PrefetchInput = { samples, order, slots: this.slots };
+    this.slots = makeSlots(this.samples, this.size, slots, numLanes);
+    const input: PrefetchInput = { ...which, slots: this.slots };
     this.worker = new Worker(
       threadFile(() => new URL("./prefetch-worker.ts", import.meta.url), "@skein/data", existsSync),
       {
@@ -46,9 +57,11 @@ export class BatchThread {
     );
     this.worker.on("message", (message: PrefetchMessage) => {
       if (message.type === "damaged") damaged(message.image);
-      else this.fail(new DataError(message.message));
+      else if (message.type === "failed") this.fail(new DataError(message.message));
+      else this.over.resolve();
     });
     this.worker.once("error", (error: Error) => this.fail(error));
+    this.worker.once("exit", () => this.over.resolve());
   }
 
   private fail(error: Error): void {
@@ -69,7 +82,7 @@ export class BatchThread {
   }
 
   /** The next batch; waits when the thread is behind. Arrays of the batch given out before become invalid. */
-  async next(): Promise<{ readonly batch: Batch; readonly keptImages: number }> {
+  async next(): Promise<TakenBatch> {
     const { control } = this.slots;
     if (this.taken > 0) {
       Atomics.store(control, controlWord.consumed, this.taken);
@@ -79,14 +92,16 @@ export class BatchThread {
     if (failure !== undefined) throw failure;
     const batch = viewBatch(this.samples, this.size, slotOf(this.slots, this.taken));
     const keptImages = this.slots.kept[this.taken % this.slots.count]!;
+    const lanes = readLanes(this.slots, this.taken);
     this.taken++;
-    return { batch, keptImages };
+    return { batch, keptImages, lanes };
   }
 
-  /** End the thread, whatever it does. */
+  /** End the thread, whatever it does; of a stream, once it does not begin to read further. */
   async close(): Promise<void> {
     Atomics.store(this.slots.control, controlWord.closed, 1);
     Atomics.notify(this.slots.control, controlWord.consumed);
+    if (this.slots.lanes.length > 0) await this.over.promise;
     await this.worker.terminate();
   }
 }

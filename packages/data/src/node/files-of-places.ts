@@ -1,4 +1,3 @@
-import { extname } from "node:path";
 import { DataError } from "../errors.ts";
 import { isAddress } from "./byte-source.ts";
 import { filesBelow, isFolder } from "./files-below.ts";
@@ -22,13 +21,13 @@ const expanded = (pattern: string): string[] => {
  * Files that stand at places: paths, addresses, folders with such files, or several of these; `{000..146}` stands for
  * each of these numbers.
  *
- * @param extension of the files in folders, with its dot.
+ * @param endings of names of files in folders, such as `.tar`.
  * @throws DataError that ends with `cure` for a folder without such files.
  */
-export const filesOfPlaces = (places: string | readonly string[], extension: string, cure: string): string[] =>
+export const filesOfPlaces = (places: string | readonly string[], endings: readonly string[], cure: string): string[] =>
   [places].flat().flatMap((place) => {
     if (isAddress(place) || !isFolder(place)) return expanded(place);
-    const files = filesBelow(place).filter((path) => extname(path).toLowerCase() === extension);
-    if (files.length === 0) throw new DataError(`${place} holds no ${extension} files; ${cure}`);
+    const files = filesBelow(place).filter((path) => endings.some((ending) => path.toLowerCase().endsWith(ending)));
+    if (files.length === 0) throw new DataError(`${place} holds no ${endings.join(", ")} files; ${cure}`);
     return files;
   });

@@ -28,9 +28,12 @@ export interface ParquetOptions {
 const cure = "name Parquet files with a column of images";
 
 /** Files to learn from, and those to judge by where these are known. */
-const partsOf = ({ file, testFile }: ParquetOptions): readonly [learnt: string[], held: string[] | undefined] => {
-  const files = filesOfPlaces(file, ".parquet", cure);
-  if (testFile !== undefined) return [files, filesOfPlaces(testFile, ".parquet", cure)];
+export const parquetParts = ({
+  file,
+  testFile,
+}: ParquetOptions): readonly [learnt: string[], held: string[] | undefined] => {
+  const files = filesOfPlaces(file, [".parquet"], cure);
+  if (testFile !== undefined) return [files, filesOfPlaces(testFile, [".parquet"], cure)];
   const isFolderAlone = typeof file === "string" && !isAddress(file) && isFolder(file);
   const isHeld = (path: string): boolean => heldOutNames.includes(/^[a-z]*/i.exec(basename(path))![0].toLowerCase());
   const held = isFolderAlone ? files.filter(isHeld) : [];
@@ -78,33 +81,52 @@ interface Rows {
   readonly classes: readonly string[] | undefined;
 }
 
-const rowsIn = async (
+/** A row of an image, with what of it is there. */
+interface ImageRow {
+  readonly row: number;
+  /** Of the file's memory. */
+  readonly bytes: Uint8Array | undefined;
+  readonly label: string | undefined;
+  /** Classes in the order of their numbers, where the file says so. */
+  readonly names: readonly string[] | undefined;
+}
+
+/** Images in the rows of a file, from one on. @throws DataError where it cannot be read. */
+export async function* imageRows(
+  path: string,
+  { image = "image", label = "label" }: Pick<ParquetOptions, "image" | "label">,
+  from = 0,
+): AsyncGenerator<ImageRow, void> {
+  const groups = parquetRows(path, [image, label], "set image and label to those of images", from);
+  for await (const { first, notes, rows } of groups) {
+    const names = namesIn(notes, label);
+    for (const [i, [encoded, value]] of rows.entries()) {
+      const place = `${pathOf(path)}, row ${first + i}`;
+      yield { row: first + i, bytes: imageIn(encoded), label: labelIn(value, names, place), names };
+    }
+  }
+}
+
+/** All images of some files; rows without one, or without a label, go to `incomplete`. */
+export const rowsIn = async (
   files: readonly string[],
-  { image = "image", label = "label" }: ParquetOptions,
+  options: Pick<ParquetOptions, "image" | "label">,
   incomplete: string[],
 ): Promise<Rows> => {
   const samples: FoundSample[] = [];
   let known: { readonly file: string; readonly names: readonly string[] | undefined } | undefined;
-  for (const path of files) {
-    let row = 0;
-    for await (const { notes, rows } of parquetRows(path, [image, label], "set image and label to those of images")) {
-      const names = namesIn(notes, label);
+  for (const path of files)
+    for await (const { row, bytes, label, names } of imageRows(path, options)) {
       known ??= { file: path, names };
-      if (JSON.stringify(known.names) !== JSON.stringify(names))
+      if (known.names !== names && JSON.stringify(known.names) !== JSON.stringify(names))
         throw new DataError(
           `${pathOf(path)} names other classes than ${pathOf(known.file)} (${someOf(names ?? ["none"])}; ${someOf(known.names ?? ["none"])}); name files of one data set`,
         );
-      for (const [encoded, value] of rows) {
-        const name = `row ${row++}`;
-        const place = `${pathOf(path)}, ${name}`;
-        const [bytes, of] = [imageIn(encoded), labelIn(value, names, place)];
-        if (bytes === undefined || of === undefined) incomplete.push(place);
-        // a copy: it would keep a page of the file in memory
-        else
-          samples.push({ path, label: of, bytes: bytes.slice(), entry: { name, begin: 0, sizeBytes: bytes.length } });
-      }
+      const name = `row ${row}`;
+      if (bytes === undefined || label === undefined) incomplete.push(`${pathOf(path)}, ${name}`);
+      // a copy: it would keep a page of the file in memory
+      else samples.push({ path, label, bytes: bytes.slice(), entry: { name, begin: 0, sizeBytes: bytes.length } });
     }
-  }
   return { samples, classes: known?.names };
 };
 
@@ -122,7 +144,7 @@ export const findInParquet = async (
   { testFraction, skipDamaged }: { readonly testFraction: number; readonly skipDamaged: boolean },
 ): Promise<FoundImages> => {
   const incomplete: string[] = [];
-  const [learntFiles, heldFiles] = partsOf(options);
+  const [learntFiles, heldFiles] = parquetParts(options);
   const learnt = await rowsIn(learntFiles, options, incomplete);
   const held = heldFiles && (await rowsIn(heldFiles, options, incomplete));
   if (incomplete.length > 0 && !skipDamaged)

@@ -3,6 +3,7 @@ import { damagedImage, imageName, noSoundImage, readImage } from "./image-source
 import { keepPixels, keptPixels } from "./image-cache.ts";
 import type { ImageDecoder } from "./decode-image.ts";
 import { imageDecoder } from "./image-decoder.ts";
+import { Turns } from "./turns.ts";
 
 /** An image of a sample. */
 export interface ReadImage {
@@ -29,15 +30,14 @@ export class ImageReader {
   private readonly records: EncodedRecords;
   private readonly decoder: ImageDecoder;
   private readonly damaged: (image: DamagedImage) => void;
-  private free: number;
-  private readonly waiting: (() => void)[] = [];
+  private readonly turns: Turns;
 
   /** @param damaged is told of each damaged image, by the thread that is the first to find it. */
   constructor(records: EncodedRecords, damaged: (image: DamagedImage) => void) {
     this.records = records;
     this.decoder = imageDecoder(records.images.from, records.images.decodesBy);
     this.damaged = damaged;
-    this.free = records.images.decodesAtOnce;
+    this.turns = new Turns(records.images.decodesAtOnce);
   }
 
   /**
@@ -65,37 +65,22 @@ export class ImageReader {
     const kept = keptPixels(images, image);
     if (kept !== undefined) return { pixels: kept, wasKept: true };
     if (Atomics.load(images.states, image) === imageState.damaged) return undefined;
-    await this.enter();
-    try {
+    return this.turns.take(async () => {
       const bytes = await readImage(images.source, image);
       const pixels = await this.decoder.decode(bytes, images.decoding).catch((cause: Error) => {
-        if (!images.skipDamaged) throw damagedImage(images.source, image, cause);
+        if (!images.skipDamaged) throw damagedImage(imageName(images.source, image), cause);
         this.markDamaged(image, cause.message);
         return undefined;
       });
       if (pixels === undefined) return undefined;
       keepPixels(images, image, pixels);
       return { pixels, wasKept: false };
-    } finally {
-      this.leave();
-    }
+    });
   }
 
   private markDamaged(image: number, why: string): void {
     const { states, source } = this.records.images;
     if (Atomics.exchange(states, image, imageState.damaged) === imageState.damaged) return;
     this.damaged({ name: imageName(source, image), why });
-  }
-
-  private async enter(): Promise<void> {
-    if (this.free > 0) this.free--;
-    else await new Promise<void>((resolve) => this.waiting.push(resolve));
-  }
-
-  /** Whoever has waited longest takes the place. */
-  private leave(): void {
-    const next = this.waiting.shift();
-    if (next === undefined) this.free++;
-    else next();
   }
 }

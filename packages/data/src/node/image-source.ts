@@ -103,10 +103,10 @@ export const readImage = async (source: ImageSource, index: number): Promise<Uin
   }
 };
 
-/** An image whose bytes are none. */
-export const damagedImage = (source: ImageSource, index: number, cause: Error): DataError =>
+/** An image whose bytes are none. @param name what people know it by. */
+export const damagedImage = (name: string, cause: Error): DataError =>
   new DataError(
-    `${imageName(source, index)} cannot be decoded (${cause.message}); restore it, remove it, or leave such images out with skipDamaged: true`,
+    `${name} cannot be decoded (${cause.message}); restore it, remove it, or leave such images out with skipDamaged: true`,
     { cause },
   );
 

@@ -15,31 +15,53 @@ export interface JsonLine {
 }
 
 /** Strings of V8 end at half a gibibyte, and nobody writes such a line. */
-const mostLineBytes = 2 ** 28;
+export const mostLineBytes: number = 2 ** 28;
 
 const newline = 10;
+
+/** Cuts pieces that follow each other into lines, without what ends them. Memory: one line. */
+export class LineCutter {
+  private readonly tooLong: () => DataError;
+  private pieces: Uint8Array[] = [];
+  private bytes = 0;
+
+  /** @param tooLong what to say of a line that no string holds. */
+  constructor(tooLong: () => DataError) {
+    this.tooLong = tooLong;
+  }
+
+  /** Lines that end in the next piece. */
+  *cut(piece: Uint8Array): Generator<Uint8Array, void> {
+    let from = 0;
+    for (let to = piece.indexOf(newline); ; to = piece.indexOf(newline, from)) {
+      const rest = piece.slice(from, to < 0 ? undefined : to);
+      this.pieces.push(rest);
+      this.bytes += rest.length;
+      if (this.bytes > mostLineBytes) throw this.tooLong();
+      if (to < 0) break;
+      yield this.rest();
+      from = to + 1;
+    }
+  }
+
+  /** What stands behind the last line that was ended, and is the next one then. */
+  rest(): Uint8Array {
+    const line = joinBytes(...this.pieces);
+    [this.pieces, this.bytes] = [[], 0];
+    return line;
+  }
+}
 
 /** Lines of a file with their numbers from 1, without what ends them. Memory: one line. */
 function* linesOf(path: string, cure: string): Generator<readonly [number: number, bytes: Uint8Array], void> {
   const file = openFile(path, cure);
   try {
     let number = 1;
-    let pieces: Uint8Array[] = [];
-    let bytes = 0;
-    for (const piece of file.pieces()) {
-      let from = 0;
-      for (let to = piece.indexOf(newline); ; to = piece.indexOf(newline, from)) {
-        const rest = piece.slice(from, to < 0 ? undefined : to);
-        pieces.push(rest);
-        bytes += rest.length;
-        if (bytes > mostLineBytes)
-          throw new DataError(`${path}:${number}: the line has more than ${mostLineBytes} bytes; ${cure}`);
-        if (to < 0) break;
-        yield [number++, joinBytes(...pieces)];
-        [pieces, bytes, from] = [[], 0, to + 1];
-      }
-    }
-    yield [number, joinBytes(...pieces)];
+    const cutter = new LineCutter(
+      () => new DataError(`${path}:${number}: the line has more than ${mostLineBytes} bytes; ${cure}`),
+    );
+    for (const piece of file.pieces()) for (const line of cutter.cut(piece)) yield [number++, line];
+    yield [number, cutter.rest()];
   } finally {
     file.close();
   }
@@ -47,12 +69,13 @@ function* linesOf(path: string, cure: string): Generator<readonly [number: numbe
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-type Parsed = Pick<JsonLine, "value" | "fault">;
+/** What a line holds, or what is wrong with it. */
+export type ParsedLine = Pick<JsonLine, "value" | "fault">;
 
-const fault = (what: string): Parsed => ({ value: undefined, fault: what });
+const fault = (what: string): ParsedLine => ({ value: undefined, fault: what });
 
 /** What a line holds, undefined where it is blank. */
-const parseLine = (bytes: Uint8Array): Parsed | undefined => {
+export const parseLine = (bytes: Uint8Array): ParsedLine | undefined => {
   let rule = "is no UTF-8";
   try {
     const text = decoder.decode(bytes);

@@ -7,6 +7,7 @@ import { jsonLines } from "./json-lines.ts";
 import { parquetColumn } from "./parquet-column.ts";
 import { readShared } from "./read-shared.ts";
 import { requireMemory } from "./require-memory.ts";
+import { damagedText, lineEntry, rowEntry, type TextEntry } from "./text-entries.ts";
 
 /** Which texts there are, and what they become. */
 export interface DocumentOptions {
@@ -52,38 +53,12 @@ const filesAt = (places: readonly string[]): string[] => {
   return files;
 };
 
-/** A line or a row, as errors call it, with its text, or what is wrong with it and what to do. */
-interface Entry {
-  readonly place: string;
-  readonly text?: string | Uint8Array;
-  readonly fault?: string;
+function* lineEntries(path: string, field: string): Generator<TextEntry, void> {
+  for (const { place, ...line } of jsonLines(path, cure)) yield lineEntry(place, line, field);
 }
 
-/** @param noun what holds the value. */
-const entryOf = (place: string, value: unknown, noun: string, field: string): Entry =>
-  typeof value === "string" || value instanceof Uint8Array
-    ? { place, text: value }
-    : { place, fault: `the ${noun} has a ${field} that is no string; correct it, set field` };
-
-function* lineEntries(path: string, field: string): Generator<Entry, void> {
-  for (const { place, value, fault } of jsonLines(path, cure)) {
-    if (value === undefined) yield { place, fault: `the line ${fault!}; correct it` };
-    else if (Object.hasOwn(value, field)) yield entryOf(place, value[field], "line", field);
-    else {
-      const keys = Object.keys(value).slice(0, 5).join(", ") || "none";
-      yield { place, fault: `the line has no key ${field}, but ${keys}; correct it, set field` };
-    }
-  }
-}
-
-async function* rowEntries(path: string, field: string): AsyncGenerator<Entry, void> {
-  let row = 0;
-  for await (const values of parquetColumn(path, field))
-    for (const value of values) {
-      const place = `${pathOf(path)}, row ${row++}`;
-      if (value === null || value === undefined) yield { place, fault: `the row has no ${field}; correct it` };
-      else yield entryOf(place, value, "row", field);
-    }
+async function* rowEntries(path: string, field: string): AsyncGenerator<TextEntry, void> {
+  for await (const [row, value] of parquetColumn(path, field)) yield rowEntry(path, row, value, field);
 }
 
 /** Texts of a file, each a string or its bytes; places of damaged entries go to `damaged`. */
@@ -101,7 +76,7 @@ async function* documentsOf(
   for await (const { place, text, fault } of entries) {
     if (text !== undefined) yield text;
     else if (skipDamaged) damaged.push(place);
-    else throw new DataError(`${place}: ${fault!}, or leave such out with skipDamaged: true`);
+    else throw damagedText(place, fault!);
   }
 }
 

@@ -3,10 +3,10 @@ import type { Decoding, EncodedRecords, ImageSource, Samples } from "../encoded-
 import { makeRecords, type Records } from "../records.ts";
 import type { ImageDecoder } from "./decode-image.ts";
 import { eachOf } from "./each-of.ts";
-import { findImages, type FoundImages } from "./find-images.ts";
+import { findImages, type FoundImages, type ImageFile } from "./find-images.ts";
 import { someOf } from "./files-below.ts";
 import { type DecoderName, imageDecoder } from "./image-decoder.ts";
-import { damagedImage, imagePlace, imageSource, noSoundImage, readImage } from "./image-source.ts";
+import { damagedImage, imageName, imagePlace, imageSource, noSoundImage, readImage } from "./image-source.ts";
 import { decodingThreads, type LazyOptions, openSources } from "./open-sources.ts";
 import { findInShards, type ShardOptions } from "./find-in-shards.ts";
 import { readManifest } from "./read-manifest.ts";
@@ -58,7 +58,7 @@ const recordsOf = async (
     try {
       const bytes = await readImage(source, index);
       const image = await decoder.decode(bytes, options).catch((cause: Error) => {
-        throw damagedImage(source, index, cause);
+        throw damagedImage(imageName(source, index), cause);
       });
       pixels.set(image, index * each);
     } catch (error) {
@@ -112,6 +112,30 @@ export const loadFoundImages = async (found: FoundImages, options: ImageOptions)
   const left =
     damaged.length === 0 ? [] : [`${damaged.length} damaged images were left out: ${someOf(damaged.toSorted())}`];
   return { train, test, classes: found.classes.length, remarks: remarksOn(found, options, { train, test }, left) };
+};
+
+/**
+ * Images to judge by, where others than those are to learn from: decoded into memory, or with `lazy` while batches are
+ * taken.
+ */
+export const loadHeldImages = async (
+  files: readonly ImageFile[],
+  options: ImageOptions,
+  lazy: LazyOptions | undefined,
+): Promise<{ readonly records: Samples; readonly remarks: readonly string[] }> => {
+  const source = imageSource(files, undefined);
+  const damaged: string[] = [];
+  const records =
+    lazy === undefined
+      ? await recordsOf(source, imageDecoder(options.from, options.decoder ?? "sharp"), options, damaged)
+      : (await openSources([source], { ...options, ...lazy }, damaged))[0]!;
+  return {
+    records,
+    remarks:
+      damaged.length === 0
+        ? []
+        : [`${damaged.length} damaged images to judge by are left out: ${someOf(damaged.toSorted())}`],
+  };
 };
 
 /** Images that were found, to be decoded while batches are taken; see `openImageFolder`. */

@@ -40,6 +40,8 @@ const columnsOf = ({ schema }: FileMetaData): string[] => {
 
 /** Some rows of a Parquet file that lie together in it. */
 export interface ParquetGroup {
+  /** Which row of the file the first of them is, from 0. */
+  readonly first: number;
   /** Texts that the writer put beside all rows, by their keys. */
   readonly notes: ReadonlyMap<string, string>;
   /** A value for each column; texts as their bytes of UTF-8. */
@@ -51,6 +53,7 @@ export interface ParquetGroup {
  * are fetched.
  *
  * @param cureOfAbsent what to do about a column that is not there.
+ * @param from which row to begin with. Default: the first.
  * Memory: the columns in one group of rows.
  * @throws DataError for a file that cannot be read, is damaged, or has no such column.
  */
@@ -58,6 +61,7 @@ export async function* parquetRows(
   place: string,
   wanted: readonly string[],
   cureOfAbsent: string,
+  from = 0,
 ): AsyncGenerator<ParquetGroup, void> {
   // megabytes of readers that most runs have no use for
   const [{ parquetMetadataAsync, parquetRead }, { compressors }] = await Promise.all([
@@ -77,6 +81,11 @@ export async function* parquetRows(
     let first = 0;
     for (const group of metadata.row_groups) {
       const end = first + Number(group.num_rows);
+      if (end <= from) {
+        first = end;
+        continue;
+      }
+      first = Math.max(first, from);
       let rows: readonly (readonly unknown[])[] = [];
       await explained(
         name,
@@ -95,7 +104,7 @@ export async function* parquetRows(
       );
       if (rows.length !== end - first)
         throw new DataError(`${name} holds ${rows.length} rows of ${end - first} from row ${first} on; ${cure}`);
-      yield { notes, rows };
+      yield { first, notes, rows };
       first = end;
     }
   } finally {
@@ -103,8 +112,12 @@ export async function* parquetRows(
   }
 }
 
-/** The values of one column, as `parquetRows` gives them. */
-export async function* parquetColumn(place: string, column: string): AsyncGenerator<readonly unknown[], void> {
-  for await (const { rows } of parquetRows(place, [column], "set field to the one with the text"))
-    yield rows.map(([value]) => value);
+/** The values of one column, with their rows, as `parquetRows` gives them. */
+export async function* parquetColumn(
+  place: string,
+  column: string,
+  from = 0,
+): AsyncGenerator<readonly [row: number, value: unknown], void> {
+  for await (const { first, rows } of parquetRows(place, [column], "set field to the one with the text", from))
+    for (const [i, [value]] of rows.entries()) yield [first + i, value];
 }

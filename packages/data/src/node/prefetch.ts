@@ -7,8 +7,12 @@ import {
   type TrainingOptions,
 } from "../batches.ts";
 import { isEncoded, type Samples } from "../encoded-records.ts";
-import { advance, type DataPosition, stepsPerEpoch } from "../order.ts";
+import { ArgumentError } from "@skein/tensor-core";
+import { advance, type DataPosition, shardRange, stepsPerEpoch } from "../order.ts";
 import type { Batch } from "../records.ts";
+import type { LanePosition } from "../streams/lane.ts";
+import { isStreamed, numLanesOf, type PlacedLane, type TrainingSamples } from "../streams/streamed-records.ts";
+import { lanePartsOf } from "../streams/lane-parts.ts";
 import { BatchThread } from "./batch-thread.ts";
 import type { DamagedImage } from "./image-reader.ts";
 
@@ -18,42 +22,66 @@ export interface PrefetchOptions extends TrainingOptions {
   /** How images, the field `inputs`, change from epoch to epoch. Default: not at all. */
   readonly augmentation?: Augmentation | undefined;
   /**
-   * Is told of images that cannot be decoded and that others take the place of; each once, by the first of all threads
-   * of a process that finds it. Default: nobody is.
+   * Is told of images that cannot be decoded and that others take the place of, and of samples of a stream that are
+   * left out; each once, by the first of all threads of a process that finds it; of streams by the first that this one
+   * finds. Default: nobody is.
    */
   readonly damaged?: ((image: DamagedImage) => void) | undefined;
+  /**
+   * Where all lanes of a stream stand, instead of a position: what `next` has told to all ranks, however many these
+   * were. Default: at their beginnings.
+   */
+  readonly lanes?: readonly LanePosition[] | undefined;
 }
 
-/** A batch that a worker has prepared, and where in the data the next one begins. */
+/** A batch that a worker has prepared, and where in the data it begins. */
 export interface Prefetched {
   /** Arrays over the slot: valid until the next call of `next`. */
   readonly batch: Batch;
+  /** Of a stream: how many passes over all shards are done at least, by this rank's lanes, and batches so far. */
   readonly position: DataPosition;
   /** Where decoded images are kept: how many of the batch were. */
   readonly keptImages?: number;
+  /** Of a stream: where the lanes that this rank reads stand behind the batch. */
+  readonly lanes?: readonly PlacedLane[];
 }
 
 /**
  * Assembles training batches in a worker thread, ahead of the trainer, in shared memory. The batches are those of
  * `trainingBatches`, whatever the timing; of encoded samples they hold what decoding all of them beforehand gives.
- * Images of coming batches are decoded on libuv's threads while earlier ones are waited for. Close it when done, else
- * its worker waits for ever.
+ * Images of coming batches are decoded on libuv's threads while earlier ones are waited for. Batches of a stream follow
+ * from its shards, the seed and the number of its lanes (see `Lane`): so many ranks, or one, see the same samples. Close
+ * it when done, else its worker waits for ever.
  */
 export class Prefetcher {
   private readonly thread: BatchThread;
   private readonly steps: number;
   private readonly isKept: boolean;
+  private readonly numShards: number | undefined;
   private at: DataPosition;
 
-  constructor(samples: Samples, { slots = 4, augmentation, damaged, ...options }: PrefetchOptions) {
+  /** @throws ArgumentError where the lanes that are to go on do not share a batch out. */
+  constructor(
+    samples: TrainingSamples,
+    { slots = 4, augmentation, damaged = () => undefined, lanes, ...options }: PrefetchOptions,
+  ) {
     this.steps = stepsPerEpoch(samples.count, options.batchSize);
     this.at = options.position ?? { epoch: 0, step: 0 };
-    this.isKept = isEncoded(samples) && samples.images.cache.capacity > 0;
-    this.thread = new BatchThread(
-      samples,
-      { of: "training", augmentation, ...options },
-      { slots, damaged: damaged ?? (() => undefined) },
-    );
+    this.isKept = !isStreamed(samples) && isEncoded(samples) && samples.images.cache.capacity > 0;
+    this.numShards = isStreamed(samples) ? samples.stream.shards.length : undefined;
+    const how = { slots, damaged };
+    if (isStreamed(samples)) {
+      const numLanes = lanes?.length ?? numLanesOf(samples.stream, options);
+      if (options.batchSize % numLanes !== 0)
+        throw new ArgumentError(
+          `a batch of ${options.batchSize} samples does not divide among the ${numLanes} lanes of the stream; use a multiple of ${numLanes}`,
+        );
+      const range = shardRange(options.batchSize, options);
+      const parts = lanePartsOf(range, options.batchSize / numLanes, numLanes);
+      const placed = lanes && parts.map(({ lane }) => ({ lane, position: lanes[lane]! }));
+      const order = { of: "stream", ...options, numLanes, lanes: placed, augmentation } as const;
+      this.thread = new BatchThread({ samples, order }, how, parts.length);
+    } else this.thread = new BatchThread({ samples, order: { of: "training", augmentation, ...options } }, how);
   }
 
   /**
@@ -69,13 +97,15 @@ export class Prefetcher {
   /**
    * The next batch; waits when the worker is behind. The batch given out before becomes invalid.
    *
-   * @throws DataError where an image of this batch cannot be had.
+   * @throws DataError where a sample of this batch cannot be had.
    */
   async next(): Promise<Prefetched> {
-    const { batch, keptImages } = await this.thread.next();
+    const { batch, keptImages, lanes } = await this.thread.next();
     const position = this.at;
     this.at = advance(position, this.steps);
-    return { batch, position, ...(this.isKept && { keptImages }) };
+    if (this.numShards === undefined) return { batch, position, ...(this.isKept && { keptImages }) };
+    const epoch = Math.min(...lanes.map(({ position: { shard } }) => Math.floor(shard / this.numShards!)));
+    return { batch, position: { ...position, epoch }, lanes };
   }
 
   /** End the worker, whatever it does. Resolves once images that are being decoded are done. */
@@ -100,8 +130,7 @@ export async function* readEvaluationBatches(
     return;
   }
   const thread = new BatchThread(
-    samples,
-    { of: "evaluation", ...options },
+    { samples, order: { of: "evaluation", ...options } },
     { slots: 3, damaged: damaged ?? (() => undefined) },
   );
   try {

@@ -25,6 +25,21 @@ interface Samples {
   readonly classes?: readonly string[] | undefined;
 }
 
+/** Samples with their classes by number, mixed. @throws DataError for one of a class that is none of those. */
+export const numbered = (samples: readonly FoundSample[], classes: readonly string[]): ImageFile[] => {
+  const numbers = new Map(classes.map((name, number) => [name, number]));
+  const foreign = samples.find(({ label }) => !numbers.has(label));
+  if (foreign !== undefined)
+    throw new DataError(
+      `${nameOf(foreign)} is of class ${foreign.label}, which no training sample has; name files with it in file`,
+    );
+  return mixed(
+    "",
+    samples.map(({ label, ...sample }) => ({ ...sample, label: numbers.get(label)! })),
+    nameOf,
+  );
+};
+
 /**
  * Number classes, and hold out a part of the samples where none have files of their own: by names, so that a sample
  * stays in its part when others come.
@@ -45,19 +60,7 @@ export const splitSamples = (
     );
   // What is held out of the same files may be all that there is of a class.
   const classes = declared ?? classesOf(new Set((held === undefined ? learnt : train).map(({ label }) => label)));
-  const numbers = new Map(classes.map((name, number) => [name, number]));
-  const foreign = test.find(({ label }) => !numbers.has(label));
-  if (foreign !== undefined)
-    throw new DataError(
-      `${nameOf(foreign)} is of class ${foreign.label}, which no training sample has; name files with it in file`,
-    );
   if (classes.length < 2)
     throw new DataError(`${where}: all ${train.length} samples are of class ${classes[0]}; name files of two`);
-  const numbered = (samples: readonly FoundSample[]): ImageFile[] =>
-    mixed(
-      "",
-      samples.map(({ label, ...sample }) => ({ ...sample, label: numbers.get(label)! })),
-      nameOf,
-    );
-  return { classes, train: numbered(train), test: numbered(test), others: [], incomplete };
+  return { classes, train: numbered(train, classes), test: numbered(test, classes), others: [], incomplete };
 };

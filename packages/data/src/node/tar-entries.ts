@@ -11,15 +11,31 @@ export interface TarEntry {
   readonly sizeBytes: number;
 }
 
+/** The same with where its headers begin, from which on a tar can be read, too. */
+export interface FoundEntry extends TarEntry {
+  readonly header: number;
+}
+
+/** Bytes of a tar, to be read from its beginning to its end. */
+export interface TarBytes {
+  readonly name: string;
+  /** Bytes that are no further back than those before. @throws DataError where there are none so far. */
+  at(begin: number, count: number): Promise<Uint8Array>;
+  hasMore(begin: number): Promise<boolean>;
+  /** @throws DataError where it is known already that there are fewer bytes. */
+  require(end: number): void;
+}
+
 const blockBytes = 512;
 /** Of one read. From a web server a shard comes as a whole: asking for headers alone takes a request for each. */
 const pieceBytes = 2 ** 22;
 
-const cutOff = ({ name, sizeBytes }: ByteSource): DataError =>
+/** A tar that has no more bytes than those. */
+export const cutOff = (name: string, sizeBytes: number): DataError =>
   new DataError(`${name} ends after ${sizeBytes} bytes, in the middle of a file; copy it again`);
 
-/** Reads a source from its beginning to its end, with what was read last at hand. */
-class Pieces {
+/** Reads a source of which any part can be read, with what was read last at hand. */
+export class SourcePieces implements TarBytes {
   private readonly source: ByteSource;
   private piece: Uint8Array = new Uint8Array(0);
   private first = 0;
@@ -28,9 +44,20 @@ class Pieces {
     this.source = source;
   }
 
-  /** Bytes that are no further back than those before. @throws DataError where the source ends before. */
+  get name(): string {
+    return this.source.name;
+  }
+
+  async hasMore(begin: number): Promise<boolean> {
+    return begin < this.source.sizeBytes;
+  }
+
+  require(end: number): void {
+    if (end > this.source.sizeBytes) throw cutOff(this.name, this.source.sizeBytes);
+  }
+
   async at(begin: number, count: number): Promise<Uint8Array> {
-    if (begin + count > this.source.sizeBytes) throw cutOff(this.source);
+    this.require(begin + count);
     if (begin < this.first || begin + count > this.first + this.piece.length) {
       const end = Math.min(this.source.sizeBytes, begin + Math.max(count, pieceBytes));
       [this.piece, this.first] = [await this.source.read(begin, end), begin];
@@ -78,30 +105,31 @@ interface Said {
 
 /**
  * Regular files of a tar (ustar, GNU, pax), in their order, with their places. Folders, links and devices are passed
- * over.
+ * over. What a file holds can be read until the next one is asked for.
  *
- * Cost: of a file here each header is read, with what comes right behind it; of one on a web server all.
+ * @param from where headers of a file begin. Default: the beginning.
  * @throws DataError for what is no tar, is damaged, or ends too early.
  */
-export async function* tarEntries(source: ByteSource): AsyncGenerator<TarEntry, void> {
-  const pieces = new Pieces(source);
+export async function* tarEntries(bytes: TarBytes, from = 0): AsyncGenerator<FoundEntry, void> {
   let said: Said = {};
-  for (let at = 0; at < source.sizeBytes; ) {
-    const header = await pieces.at(at, blockBytes);
+  let first = from;
+  let at = from;
+  while (await bytes.hasMore(at)) {
+    const header = await bytes.at(at, blockBytes);
     if (header.every((byte) => byte === 0)) return;
     const [size, sum] = [numberIn(header.subarray(124, 136)), numberIn(header.subarray(148, 156))];
     if (sum !== sumOf(header) || Number.isNaN(size))
       throw new DataError(
         at === 0
-          ? `${source.name} is no tar; name shards of WebDataset, tar files that are not compressed`
-          : `${source.name} is damaged at byte ${at}, where a file's header should be; copy it again`,
+          ? `${bytes.name} is no tar; name shards of WebDataset, tar files that are not compressed`
+          : `${bytes.name} is damaged at byte ${at}, where a file's header should be; copy it again`,
       );
     const begin = at + blockBytes;
     const type = String.fromCharCode(header[156]!);
     const sizeBytes = said.size ?? size;
-    if (type === "L") said = { name: textOf(await pieces.at(begin, size)), size: said.size };
+    if (type === "L") said = { name: textOf(await bytes.at(begin, size)), size: said.size };
     else if (type === "x") {
-      const records = paxRecords(await pieces.at(begin, size));
+      const records = paxRecords(await bytes.at(begin, size));
       const paxSize = records.get("size");
       said = {
         name: records.get("path") ?? said.name,
@@ -111,12 +139,13 @@ export async function* tarEntries(source: ByteSource): AsyncGenerator<TarEntry, 
       const prefix = textOf(header.subarray(257, 262)) === "ustar" ? textOf(header.subarray(345, 500)) : "";
       const short = textOf(header.subarray(0, 100));
       if (type === "0" || type === "\0" || type === "7") {
-        if (begin + sizeBytes > source.sizeBytes) throw cutOff(source);
-        yield { name: said.name ?? (prefix === "" ? short : `${prefix}/${short}`), begin, sizeBytes };
+        bytes.require(begin + sizeBytes);
+        yield { name: said.name ?? (prefix === "" ? short : `${prefix}/${short}`), begin, sizeBytes, header: first };
       }
       said = {};
     }
     at = begin + Math.ceil(sizeBytes / blockBytes) * blockBytes;
+    if (said.name === undefined && said.size === undefined) first = at;
   }
-  if (said.name !== undefined || said.size !== undefined) throw cutOff(source);
+  if (said.name !== undefined || said.size !== undefined) throw cutOff(bytes.name, at);
 }
