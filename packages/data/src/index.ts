@@ -44,6 +44,7 @@ export {
 } from "./records.ts";
 export type { LanePosition } from "./streams/lane.ts";
 export {
+  decoderOf,
   isStreamed,
   numLanesOf,
   type PlacedLane,

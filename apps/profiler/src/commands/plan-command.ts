@@ -43,7 +43,9 @@ export const planCommand = async (
   const several = counts !== undefined && counts.length > 1;
   const planned = await planWorlds(own, machine, { ranks: several ? counts : [own.facts.ranks], keep, lossless });
   const { worlds } = planned;
-  const fastest = worlds.reduce((a, b) => (b.epochSeconds < a.epochSeconds ? b : a));
+  const samplesTime = ({ epochSeconds, samplesPerSecond }: PlannedWorld): number =>
+    Number.isFinite(epochSeconds) ? epochSeconds : 1 / samplesPerSecond;
+  const fastest = worlds.reduce((a, b) => (samplesTime(b) < samplesTime(a) ? b : a));
   const ownSeconds = (await predictStep(own, machine)).simulated.stepSeconds;
   const { best, prediction } = await confirmBest(fastest.job, machine, fastest.scored);
   const bestSeconds = prediction.simulated.stepSeconds;

@@ -92,7 +92,7 @@ export const worldLines = (worlds: readonly PlannedWorld[], keep: Keep, columnsO
     secondsText(best!.seconds),
     samplesPerSecond.toPrecision(3),
     shareText(efficiency),
-    secondsText(epochSeconds),
+    Number.isFinite(epochSeconds) ? secondsText(epochSeconds) : "without end",
     words(best!.settings["compression"]),
     ...scheduleOf(best!),
   ]);

@@ -19,6 +19,7 @@ export interface PlannedWorld extends SearchResult {
   /** Samples per second of a rank, over those of one alone. */
   readonly efficiency: number;
   /** Of an epoch, whole steps. */
+  /** Infinite of a job whose samples come by, see `data.stream`. */
   readonly epochSeconds: number;
 }
 

@@ -1,18 +1,18 @@
 import { dirname } from "node:path";
-import { type Augmentation, mnistClasses, type Samples, splitRecords, takeRecords } from "@skein/data";
+import { type Augmentation, isStreamed, mnistClasses, type Samples, splitRecords, takeRecords } from "@skein/data";
 import {
   findImages,
   findInParquet,
   findInShards,
   type FoundImages,
   type ImageOptions,
-  type Images,
   loadFashionMnist,
   loadFoundImages,
   loadIdx,
   loadMnist,
   loadNumpy,
   openFoundImages,
+  openImageStream,
   readManifest,
 } from "@skein/data/node";
 import { lamb, lars } from "@skein/second-order";
@@ -51,7 +51,7 @@ import { ofAProgram } from "../modules/given-thing.ts";
 import { makeOwn, moduleName } from "../modules/load-module.ts";
 import type { ProgramParts } from "../modules/program-parts.ts";
 import { withOwnMetrics } from "../modules/own-metrics.ts";
-import { type AnyModel, type DataSet, isLabelled, layoutOf, type Task } from "../modules/task.ts";
+import { type AnyModel, type DataSet, type TrainingData, isLabelled, layoutOf, type Task } from "../modules/task.ts";
 import { sidesOf } from "../job/image-sides.ts";
 import type { DataJob, Job, ModelJob, OptimizerJob, PrecisionJob } from "../job/job.ts";
 import { type ExpertsPlan, settledExperts } from "../planning/experts-plan.ts";
@@ -75,17 +75,28 @@ const findImagesOf = async (job: ImageJob): Promise<FoundImages> => {
   }
 };
 
-/** Images, decoded before training, or while it goes on. */
-const loadImages = async (job: ImageJob): Promise<Images<Samples>> => {
-  const found = await findImagesOf(job);
+/** Images, decoded before training, while it goes on, or as they come by. */
+const loadImages = async (job: ImageJob): Promise<Omit<TrainingData, "predicts">> => {
   const options: ImageOptions = { ...job, size: sidesOf(job.size), from: import.meta.url };
   const { cacheMegabytes, decodesAtOnce } = job;
-  if (cacheMegabytes === undefined) return loadFoundImages(found, options);
   const decodeSize = job.decodeSize === undefined ? undefined : sidesOf(job.decodeSize);
-  return openFoundImages(found, { ...options, cacheMegabytes, decodesAtOnce, decodeSize });
+  const lazy = cacheMegabytes === undefined ? undefined : { cacheMegabytes, decodesAtOnce, decodeSize };
+  if ("stream" in job && job.stream !== undefined) {
+    const { kind, stream, file, testFile, image, label } = job;
+    const field = kind === "webdataset" ? job.field : undefined;
+    return openImageStream({
+      ...options,
+      ...stream,
+      shards: { of: kind, file, testFile, image, label, field },
+      lazy,
+      decodesAtOnce,
+    });
+  }
+  const found = await findImagesOf(job);
+  return lazy === undefined ? loadFoundImages(found, options) : openFoundImages(found, { ...options, ...lazy });
 };
 
-const loadData = async (job: DataJob): Promise<DataSet> => {
+const loadData = async (job: DataJob): Promise<TrainingData> => {
   switch (job.kind) {
     case "mnist":
       return {
@@ -133,13 +144,21 @@ export const limited = <Of extends Samples>(
   return { ...data, train: learnt, test: takeRecords<Of>(judged, testSamples ?? judged.count) };
 };
 
+/** The same of what a job names, whose training samples may come by: those cannot be cut. */
+const cut = (data: TrainingData, job: DataJob): TrainingData => {
+  const { train, test } = data;
+  return isStreamed(train)
+    ? { ...data, test: takeRecords(test, job.testSamples ?? test.count) }
+    : limited<Samples>({ ...data, train }, job);
+};
+
 /**
  * Load the samples into shared memory, or open the files that they are in.
  *
  * @throws DataError, ModuleError when they are missing, truncated or altered.
  */
-export const buildData = async (job: DataJob): Promise<DataSet> => {
-  const data = limited(await loadData(job), job);
+export const buildData = async (job: DataJob): Promise<TrainingData> => {
+  const data = cut(await loadData(job), job);
   if (!("augment" in job) || job.augment === undefined) return data;
   const { crop, flip, resizedCrop, jitter } = job.augment;
   const augmentation: Augmentation = { cropPadding: crop, flip, resizedCrop, jitter };

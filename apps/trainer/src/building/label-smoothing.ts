@@ -2,7 +2,7 @@ import { randomKey, type Tensor, trace } from "@skein/tensor-core";
 import { ConfigError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
 import { meshOf, samplesAtOnce } from "../step/mesh.ts";
-import { batchSpecs, type DataSet, type AnyModel, type BatchTree } from "../modules/task.ts";
+import { batchSpecs, type TrainingData, type AnyModel, type BatchTree } from "../modules/task.ts";
 
 /** The model of a job, in whose loss labels are smoothed as the job says. */
 export const withSmoothing = (model: AnyModel, { labelSmoothing }: Pick<Job, "labelSmoothing">): AnyModel =>
@@ -19,7 +19,7 @@ export const withSmoothing = (model: AnyModel, { labelSmoothing }: Pick<Job, "la
  *
  * @throws ConfigError where both are the same; what the model's functions throw.
  */
-export const requireSmoothing = (model: AnyModel, { train }: Pick<DataSet, "train">, job: Job): void => {
+export const requireSmoothing = (model: AnyModel, { train }: Pick<TrainingData, "train">, job: Job): void => {
   if (job.labelSmoothing === undefined) return;
   const graphOf = (own: AnyModel): string =>
     JSON.stringify(

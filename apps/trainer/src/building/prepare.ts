@@ -1,5 +1,5 @@
 import { exchange } from "@skein/compressors";
-import { isEncoded, type SampleSpecs, stepsPerEpoch } from "@skein/data";
+import { decoderOf, type SampleSpecs, stepsPerEpoch } from "@skein/data";
 import {
   byteLength,
   flattenTree,
@@ -11,6 +11,7 @@ import {
 } from "@skein/tensor-core";
 import { excerpt, formatSpec, sameSpec } from "@skein/tensor-core/backend";
 import { buildData, buildModel, buildOwnModel } from "./build.ts";
+import { requireSameStream } from "../checkpoint/data-standing.ts";
 import { type Checkpoint, rankFile, requireSameTensors, sharedFile, specsText } from "../checkpoint/checkpoint.ts";
 import { sha256 } from "../checkpoint/checkpoint-part.ts";
 import { cutsOf, shardFilesIn, wholeSpec } from "../checkpoint/checkpoint-shards.ts";
@@ -33,7 +34,7 @@ import { loadOwnParts, type OwnParts } from "../modules/own-parts.ts";
 import type { GivenParts } from "../modules/program-parts.ts";
 import { preprocessorRemarks } from "../pretrained/preprocessor.ts";
 import { withHeadFor } from "../pretrained/pretrained-model.ts";
-import { type AnyModel, type DataSet, isLabelled, layoutOf, taskOf } from "../modules/task.ts";
+import { type AnyModel, isLabelled, layoutOf, taskOf, type TrainingData } from "../modules/task.ts";
 import { modelOf, type TracedModel, traceModel } from "../modules/traced-model.ts";
 import {
   buildParts,
@@ -50,7 +51,7 @@ import {
 /** A job with its data loaded and every rule checked that needs them. Nothing is written yet. */
 export interface Prepared {
   readonly job: Job;
-  readonly data: DataSet;
+  readonly data: TrainingData;
   readonly model: AnyModel;
   /** The model, where a program gave it: the threads of ranks take it from here. */
   readonly traced: TracedModel | undefined;
@@ -144,9 +145,6 @@ export const jobHashOf = (job: Job, data?: string, decoder?: string): string => 
  */
 const isOwn = (job: DataJob): boolean =>
   "file" in job || ("folder" in job && job.folder !== undefined) || ("tokenizer" in job && job.tokenizer !== undefined);
-
-/** What decodes samples while training, if anything does. */
-const decoderOf = ({ train }: DataSet): string | undefined => (isEncoded(train) ? train.images.decoder : undefined);
 
 const requireFull = (train: SampleSpecs, batch: number): void => {
   if (batch > train.count)
@@ -267,7 +265,7 @@ const isAlike = (one: TensorSpec | undefined, other: TensorSpec): boolean => one
 
 /** What a program gave in place of names. */
 export interface Given {
-  readonly data?: DataSet | undefined;
+  readonly data?: TrainingData | undefined;
   readonly model?: TracedModel | undefined;
   readonly parts?: GivenParts | undefined;
   readonly callbacks?: unknown;
@@ -313,7 +311,7 @@ const requireComparable = ({ evaluation: { compareBy } }: Job, figures: object):
 
 /** @throws DataError, ConfigError, ModuleError. */
 export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> => {
-  const data = given.data ?? (await buildData(asked.data));
+  const data: TrainingData = given.data ?? (await buildData(asked.data));
   const job = withHeadFor(asked, taskOf(data));
   requireFull(data.train, job.batch);
   const perEpoch = stepsPerEpoch(data.train.count, job.batch);
@@ -375,7 +373,7 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
     trained,
     modelState: specs.model,
     modelHash: sha256(specsText(whole)),
-    jobHash: jobHashOf(job, digest, decoderOf(data)),
+    jobHash: jobHashOf(job, digest, decoderOf(data.train)),
     dataDigest: digest,
     remarks: [...(data.remarks ?? []), ...remarksOn(job, totalSteps)],
   };
@@ -389,7 +387,7 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
 export const withBackend = (prepared: Prepared, backend: Job["backend"]): Prepared => {
   const job = { ...prepared.job, backend };
   requireRoom({ ...prepared, job });
-  return { ...prepared, job, jobHash: jobHashOf(job, prepared.dataDigest, decoderOf(prepared.data)) };
+  return { ...prepared, job, jobHash: jobHashOf(job, prepared.dataDigest, decoderOf(prepared.data.train)) };
 };
 
 /** Specs of what each rank has alone, under a plan that was made when the run began, if any. */
@@ -409,6 +407,7 @@ const ownSpecs = (prepared: Prepared, plan: ExchangePlan | undefined): ReadonlyM
  */
 export const checkResumable = (prepared: Prepared, checkpoint: Checkpoint): string[] => {
   const { manifest, tensors, folder } = checkpoint;
+  requireSameStream(manifest.data, prepared, folder);
   const { job, whole, jobHash } = prepared;
   const saved = tensors.get(sharedFile);
   if (saved === undefined) throw new CheckpointError(`${folder} has no ${sharedFile}; resume from another run`);

@@ -6,10 +6,12 @@ import {
   loadMobyDick,
   loadTokenFile,
   loadTokenizer,
+  openTextStream,
 } from "@skein/data/node";
+import { InvariantError } from "@skein/tensor-core";
 import { ConfigError } from "../errors.ts";
 import type { DataJob, TextJob } from "../job/job.ts";
-import type { DataSet } from "../modules/task.ts";
+import type { DataSet, TrainingData } from "../modules/task.ts";
 
 type Text = Documents["text"];
 
@@ -22,12 +24,13 @@ const windowsOf = (text: Text, { window, testFraction }: TextJob, held?: Text): 
   };
 };
 
+const predictedIn = (tokenizer: Tokenizer | undefined): Pick<DataSet, "predicts" | "classes"> =>
+  tokenizer === undefined ? { predicts: "bytes", classes: 256 } : { predicts: "tokens", classes: tokenizer.vocabulary };
+
 /** Windows of a text whose tokens are its bytes or those of a tokenizer. */
-const windowsIn = (text: Text, job: TextJob, tokenizer: Tokenizer | undefined): DataSet => ({
-  ...windowsOf(text, job),
-  ...(tokenizer === undefined
-    ? { predicts: "bytes", classes: 256 }
-    : { predicts: "tokens", classes: tokenizer.vocabulary }),
+const windowsIn = (text: Text, job: TextJob, tokenizer: Tokenizer | undefined, held?: Text): DataSet => ({
+  ...windowsOf(text, job, held),
+  ...predictedIn(tokenizer),
 });
 
 const tokenizerOf = ({ tokenizer }: TextJob): Tokenizer | undefined =>
@@ -38,11 +41,27 @@ export const mobyDickData = async (job: TextJob): Promise<DataSet> => {
   return windowsIn(await joinDocuments([loadMobyDick({ from: import.meta.url })], { tokenizer }), job, tokenizer);
 };
 
-/** Windows of texts in a row. */
-export const textData = async (job: Extract<DataJob, { readonly kind: "text" }>): Promise<DataSet> => {
+/** Windows of texts in a row, or of texts that come by. */
+export const textData = async (job: Extract<DataJob, { readonly kind: "text" }>): Promise<TrainingData> => {
   const tokenizer = tokenizerOf(job);
+  const { testFile, stream } = job;
+  const held = testFile === undefined ? undefined : await loadDocuments({ ...job, file: testFile, tokenizer });
+  if (stream !== undefined) {
+    if (held === undefined) throw new InvariantError("a stream of texts has none to judge by");
+    const place = job.tokenizer === undefined ? undefined : { place: job.tokenizer, from: import.meta.url };
+    const { train, remarks } = openTextStream({ ...job, ...stream, tokenizer: place });
+    return {
+      train,
+      test: textRecords(held.text, job.window, "the text to judge by"),
+      ...predictedIn(tokenizer),
+      remarks: [...remarks, ...held.remarks],
+    };
+  }
   const { text, remarks } = await loadDocuments({ ...job, tokenizer });
-  return { ...windowsIn(text, job, tokenizer), remarks };
+  return {
+    ...windowsIn(text, job, tokenizer, held?.text),
+    remarks: [...remarks, ...(held?.remarks ?? []).map((remark) => `to judge by: ${remark}`)],
+  };
 };
 
 /** Windows of tokens that lie in files. */

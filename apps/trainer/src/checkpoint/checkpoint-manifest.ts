@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import { type SavedFile, sha256 } from "./checkpoint-part.ts";
+import { type DataStanding, dataStandingSchema, standingFault } from "./data-standing.ts";
 import { type BestSoFar, bestSoFarSchema } from "../rank/best-so-far.ts";
 import { ConfigError } from "../errors.ts";
 import { type ExchangePlan, exchangePlanSchema } from "../planning/exchange-plan.ts";
@@ -14,8 +15,7 @@ export interface Manifest {
   readonly version: 2;
   /** Steps done. */
   readonly step: number;
-  /** The same as epochs done and steps done of the next. */
-  readonly data: { readonly epoch: number; readonly step: number; readonly stepsPerEpoch: number };
+  readonly data: DataStanding;
   readonly worldSize: number;
   /** Of names, dtypes and shapes of the saved tensors. */
   readonly modelHash: string;
@@ -32,7 +32,7 @@ const manifestSchema: z.ZodType<Manifest> = z.strictObject({
   format: z.literal("skein-checkpoint"),
   version: z.literal(2),
   step: count,
-  data: z.strictObject({ epoch: count, step: count, stepsPerEpoch: z.int().min(1) }),
+  data: dataStandingSchema,
   worldSize: z.int().min(1),
   modelHash: digest,
   jobHash: digest,
@@ -122,9 +122,7 @@ export const decodeManifest = (bytes: Uint8Array, secret?: string): Manifest => 
       throw new ManifestFault(`is signed with another secret than that of ${checkpointSecretVariable}, or was altered`);
   }
   const { step, data } = manifest;
-  if (data.step >= data.stepsPerEpoch || data.epoch * data.stepsPerEpoch + data.step !== step)
-    throw new ManifestFault(
-      `says step ${step}, but also epoch ${data.epoch} and step ${data.step} of ${data.stepsPerEpoch}, which is another`,
-    );
+  const fault = standingFault(data, step);
+  if (fault !== undefined) throw new ManifestFault(fault);
   return manifest;
 };

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { commandAction } from "./command-action.ts";
 import { mapTree, type NdArray } from "@skein/tensor-core";
 import type { DamagedImage } from "@skein/data/node";
-import { DamagedImages } from "../building/damaged-images.ts";
+import { DamagedSamples } from "../building/damaged-samples.ts";
 import { exitCodes } from "../errors.ts";
 import { evaluationBatch, makeEvaluation } from "../rank/evaluate.ts";
 import { type EvaluationSums, totalSums } from "../rank/evaluation-sums.ts";
@@ -27,7 +27,7 @@ export const evaluateRun = async (
   { job, prepared, params, state }: SavedRun,
   note: (line: string) => void,
 ): Promise<EvaluationSums> => {
-  const found = new DamagedImages();
+  const found = new DamagedSamples();
   const damaged = (image: DamagedImage): void => {
     const line = found.add(image);
     if (line !== undefined) note(line);

@@ -1,12 +1,11 @@
 import { denseBytes } from "@skein/compressors";
-import { positionOf } from "@skein/data";
 import type { RankSpans, SkeinError, Span } from "@skein/tensor-core";
 import type { BackendName } from "../backend/backend.ts";
 import { bestBefore, type BestSoFar } from "../rank/best-so-far.ts";
 import { type Checkpoint, commitCheckpoint } from "../checkpoint/checkpoint.ts";
 import type { Manifest } from "../checkpoint/checkpoint-manifest.ts";
-import type { SavedFile } from "../checkpoint/checkpoint-part.ts";
-import { DamagedImages } from "../building/damaged-images.ts";
+import { standingOf } from "../checkpoint/data-standing.ts";
+import { DamagedSamples } from "../building/damaged-samples.ts";
 import { reviveError } from "../errors.ts";
 import { type EvaluationSums, totalSums } from "../rank/evaluation-sums.ts";
 import {
@@ -70,6 +69,7 @@ class Gathered<T> {
   }
 }
 
+type SavedMessage = Extract<RankMessage, { readonly type: "saved" }>;
 type StepMessage = Extract<RankMessage, { readonly type: "step" }>;
 
 /** Speed over the last steps, so that a pause does not haunt the display. */
@@ -96,7 +96,7 @@ export class RunRecord {
   private dataSeconds = 0;
   /** Sum over steps; where images are cached. */
   private cacheHitRates: number | undefined;
-  private readonly damaged = new DamagedImages();
+  private readonly damaged = new DamagedSamples();
   private readonly spans: Span[][] = [];
   private readonly processes: string[] = [];
   /** Peak resident bytes of each process that ran ranks. */
@@ -105,7 +105,7 @@ export class RunRecord {
   private readonly input: RunRecordInput;
   private readonly firstStep: number;
   private readonly recentSeconds: number[] = [];
-  private readonly saves: Gathered<readonly SavedFile[]>;
+  private readonly saves: Gathered<SavedMessage>;
   private readonly evaluations: Gathered<EvaluationSums>;
   private readonly samples: Gathered<readonly SampleOutput[]>;
 
@@ -187,8 +187,8 @@ export class RunRecord {
         this.fault ??= reviveError(message.error, `rank ${rank}`);
         return this.input.cutShort();
       case "saved": {
-        const parts = this.saves.add(message.step, rank, message.files);
-        if (parts !== undefined) this.saved(message.step, parts.flat());
+        const parts = this.saves.add(message.step, rank, message);
+        if (parts !== undefined) this.saved(message.step, parts);
         return;
       }
       case "links":
@@ -285,19 +285,24 @@ export class RunRecord {
     return evaluationFigures(data.predicts, this.evaluation!, model.metrics);
   }
 
-  private saved(step: number, files: readonly SavedFile[]): void {
-    const { job, stepsPerEpoch, modelHash, jobHash } = this.input.prepared;
+  private saved(step: number, parts: readonly SavedMessage[]): void {
+    const { prepared } = this.input;
+    const { job, modelHash, jobHash } = prepared;
     const manifest: Manifest = {
       format: "skein-checkpoint",
       version: 2,
       step,
-      data: { ...positionOf(step, stepsPerEpoch), stepsPerEpoch },
+      data: standingOf(
+        step,
+        prepared,
+        parts.flatMap(({ lanes }) => lanes ?? []),
+      ),
       worldSize: job.ranks,
       modelHash,
       jobHash,
       ...(this.plan && { plan: this.plan }),
       ...(this.best && { best: this.best }),
-      files,
+      files: parts.flatMap(({ files }) => files),
     };
     const { output, checkpointSecret } = this.input;
     this.checkpoint = commitCheckpoint(
@@ -330,7 +335,8 @@ export class RunRecord {
       ...(prepared.job.ranks > 1 && steps > 0 && { exposedShare: this.exposedSeconds / this.trainSeconds }),
       ...(steps > 0 && { dataShare: this.dataSeconds / this.trainSeconds }),
       ...(this.cacheHitRates !== undefined && { cacheHitRate: this.cacheHitRates / steps }),
-      ...(this.damaged.count > 0 && { damagedImages: this.damaged.count }),
+      ...(this.damaged.images > 0 && { damagedImages: this.damaged.images }),
+      ...(this.damaged.leftOut > 0 && { leftOutSamples: this.damaged.leftOut }),
       bytesSentPerRank: this.bytesSent,
       denseBytesPerRank: Math.round(denseBytes(prepared.trained, prepared.job.ranks) * steps),
       peakMemoryBytes: [...this.memoryOfProcesses.values()].reduce((sum, bytes) => sum + bytes, 0),

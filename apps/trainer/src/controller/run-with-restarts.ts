@@ -121,6 +121,7 @@ const runOnce = async (input: RunInput): Promise<Outcome> => {
       step: resume.manifest.step,
       files: resume.manifest.files,
       best: record.best,
+      ...("lanes" in resume.manifest.data && { lanes: resume.manifest.data.lanes }),
     },
     plan: resume?.manifest.plan,
     ...(tracedSteps > 0 && {

@@ -40,10 +40,13 @@ export const formatForeseen = (run: ForeseenRun): string[] => {
   const total = memory.parameters + memory.optimizer + memory.other + memory.intermediates;
   const rows: readonly (readonly [string, string])[] = [
     ["model", `${run.model}, ${counted(run.parameters, "parameter")}${frozenText(run)}`],
-    ["samples", `${grouped(run.trainSamples)} to train on, ${grouped(run.judgedSamples)} to judge by`],
+    [
+      "samples",
+      `${stepsPerEpoch === null ? "as many as come by" : grouped(run.trainSamples!)} to train on, ${grouped(run.judgedSamples)} to judge by`,
+    ],
     [
       "length",
-      `${counted(steps, "step")} of ${counted(run.batch, "sample")}, ${digitsText(steps / stepsPerEpoch)} epochs of ${counted(stepsPerEpoch, "step")}`,
+      `${counted(steps, "step")} of ${counted(run.batch, "sample")}${stepsPerEpoch === null ? "" : `, ${digitsText(steps / stepsPerEpoch)} epochs of ${counted(stepsPerEpoch, "step")}`}`,
     ],
     ["runs on", `${run.backend}, ${counted(run.ranks, "rank")}${run.ranks === 1 ? "" : ` by ${run.transport}`}`],
     ["memory of a rank", bytesText(total)],

@@ -33,11 +33,13 @@ export interface ForeseenRun {
   readonly parameters: number;
   /** Of those, what is trained. */
   readonly trainedParameters: number;
-  readonly trainSamples: number;
+  /** Null of a stream, of which nobody knows it. */
+  readonly trainSamples: number | null;
   readonly judgedSamples: number;
   readonly batch: number;
   readonly steps: number;
-  readonly stepsPerEpoch: number;
+  /** Null of a stream. */
+  readonly stepsPerEpoch: number | null;
   readonly backend: BackendName;
   readonly ranks: number;
   readonly transport: Job["transport"];
@@ -58,6 +60,9 @@ const bytesOf = (tree: unknown): number =>
 
 const unplanned =
   "something of the exchange is decided by measurements before the first step; these figures are of what the run begins from: each tensor by itself";
+
+/** Of what a stream has without end. */
+const orNull = (count: number): number | null => (Number.isFinite(count) ? count : null);
 
 /**
  * Look at a job as a run would, down to the planned step, and measure its backend for a moment. Nothing is written and
@@ -81,11 +86,11 @@ export const foreseeRun = async (job: Job): Promise<ForeseenRun> => {
     model: job.model.kind,
     parameters: numbersOf(leafPaths(params)),
     trainedParameters: numbersOf(leafPaths(trained)),
-    trainSamples: data.train.count,
+    trainSamples: orNull(data.train.count),
     judgedSamples: data.test.count,
     batch: job.batch,
     steps: totalSteps,
-    stepsPerEpoch,
+    stepsPerEpoch: orNull(stepsPerEpoch),
     backend,
     ranks: job.ranks,
     transport: job.transport,

@@ -4,6 +4,7 @@ import { sidesOf } from "./image-sides.ts";
 import type { DataJob, Job } from "./job.ts";
 import { ownModule, ownProgram } from "./own-schema.ts";
 import { count, path } from "./ranges.ts";
+import { imageStream, textStream } from "./stream-schema.ts";
 
 const fraction = z.number().gt(0).lt(1);
 const side = count.max(4096);
@@ -237,6 +238,7 @@ export const dataSchema: z.ZodType<DataJob> = z
           .optional()
           .describe("Column of images: their bytes, or structs with these under bytes. Default: image."),
         label: extension.optional().describe("Column of labels: numbers or texts. Default: label."),
+        stream: imageStream,
         ...decoded,
         ...images("images"),
       })
@@ -262,6 +264,7 @@ export const dataSchema: z.ZodType<DataJob> = z
           .max(100)
           .optional()
           .describe("Key of the label, where label is json or ends so. Default: label."),
+        stream: imageStream,
         ...decoded,
         ...images("images"),
       })
@@ -293,6 +296,11 @@ export const dataSchema: z.ZodType<DataJob> = z
           .boolean()
           .optional()
           .describe("Leave out lines of .jsonl and rows of .parquet that hold no text."),
+        testFile: z
+          .union([path, z.array(path).min(1).max(1000)])
+          .optional()
+          .describe("Texts to judge by. Default: testFraction of the text, at its end."),
+        stream: textStream,
         ...text,
       })
       .describe("Texts, in a row."),
@@ -331,7 +339,8 @@ export const dataSchema: z.ZodType<DataJob> = z
 const imageFaults = (data: DataJob): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault = (path: readonly string[], rule: string): number => faults.push({ path: ["data", ...path], rule });
-  if ("decodesAtOnce" in data && data.decodesAtOnce !== undefined && data.cacheMegabytes === undefined)
+  const isStreamed = "stream" in data && data.stream !== undefined;
+  if ("decodesAtOnce" in data && data.decodesAtOnce !== undefined && data.cacheMegabytes === undefined && !isStreamed)
     fault(
       ["decodesAtOnce"],
       `${data.decodesAtOnce} has no effect where all images are decoded before training; give cacheMegabytes, too, or leave it out`,

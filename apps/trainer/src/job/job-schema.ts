@@ -24,6 +24,7 @@ import {
 import { ownThing } from "./own-schema.ts";
 import { freezeSchema, parameterFaults, ratesSchema, weightDecaysSchema } from "./parameter-schema.ts";
 import { count } from "./ranges.ts";
+import { streamFaults } from "./stream-schema.ts";
 
 /** What a job file may say. */
 export const jobSchema: z.ZodType<Job> = z
@@ -223,6 +224,7 @@ export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
     fault(["steps"], `both epochs (${job.epochs}) and steps (${job.steps}) are given; give one of them`);
   faults.push(
     ...dataFaults(job),
+    ...streamFaults(job),
     ...meshFaults(job),
     ...modelFaults(job),
     ...exchangeFaults(job),

@@ -12,6 +12,7 @@ import type {
   ParquetOptions,
   ShardOptions,
   TokenFileOptions,
+  StreamOptions,
 } from "@skein/data/node";
 
 /** A checked job: every default filled in, every rule kept. What a job file may say stands in `job-schema.ts`. */
@@ -231,6 +232,12 @@ interface DecodedImages extends Images, Omit<ImageOptions, "size" | "from"> {
   readonly size: number | readonly [number, number];
 }
 
+/** How images are read while training. */
+interface ImageStreamJob extends StreamOptions {
+  /** Names of all classes, or how many numbers. Default: those that images to judge by have. */
+  readonly classes?: number | readonly string[] | undefined;
+}
+
 export type DataJob =
   | ({ readonly kind: "mnist" | "fashion-mnist"; readonly folder?: string | undefined } & Images)
   | ({
@@ -242,11 +249,16 @@ export type DataJob =
     } & Images)
   | ({ readonly kind: "image-folder"; readonly folder: string } & DecodedImages)
   | ({ readonly kind: "image-manifest"; readonly file: string } & DecodedImages)
-  | ({ readonly kind: "image-parquet" } & ParquetOptions & DecodedImages)
-  | ({ readonly kind: "webdataset" } & ShardOptions & DecodedImages)
+  | ({ readonly kind: "image-parquet"; readonly stream?: ImageStreamJob | undefined } & ParquetOptions & DecodedImages)
+  | ({ readonly kind: "webdataset"; readonly stream?: ImageStreamJob | undefined } & ShardOptions & DecodedImages)
   | ({ readonly kind: "numpy" } & NumpyOptions & Images)
   | ({ readonly kind: "moby-dick" } & TextJob)
-  | ({ readonly kind: "text" } & Omit<DocumentOptions, "tokenizer"> & TextJob)
+  | ({
+      readonly kind: "text";
+      readonly testFile?: string | readonly string[] | undefined;
+      readonly stream?: StreamOptions | undefined;
+    } & Omit<DocumentOptions, "tokenizer"> &
+      TextJob)
   | ({
       readonly kind: "tokens";
       readonly file: string;

@@ -1,21 +1,24 @@
 import { createHash } from "node:crypto";
-import { isEncoded } from "@skein/data";
-import type { DataSet } from "./task.ts";
+import { isEncoded, isStreamed } from "@skein/data";
+import type { TrainingData } from "./task.ts";
 
 /** OpenSSL takes no 2 GiB in one call. */
 const mostAtOnce = 2 ** 30;
 
 /**
-/**
  * SHA-256 of all samples: their fields, layouts and bytes, wherever the files lie that they were read from, of encoded
- * ones the encoded bytes; and how training changes them.
+ * ones the encoded bytes, of those that come by what their shards are called; and how training changes them.
  */
-export const dataDigest = ({ train, test, predicts, classes, augmentation }: DataSet): string => {
+export const dataDigest = ({ train, test, predicts, classes, augmentation }: TrainingData): string => {
   const hash = createHash("sha256");
   if (augmentation !== undefined) hash.update(JSON.stringify(["augmentation", augmentation]));
   // windows and their targets lie over the same bytes, which count once
   const written = new Map<ArrayBufferLike, Set<string>>();
   for (const samples of [train, test]) {
+    if (isStreamed(samples)) {
+      hash.update(JSON.stringify([samples.stream.digest, predicts, classes ?? null]));
+      continue;
+    }
     if (isEncoded(samples)) {
       const { count, firstImage, images } = samples;
       hash.update(JSON.stringify([images.digest, count, firstImage, predicts, classes ?? null]));

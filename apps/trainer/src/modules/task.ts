@@ -1,4 +1,11 @@
-import { type Augmentation, batchTree, type Leaves, type NamedTree, type Samples } from "@skein/data";
+import {
+  type Augmentation,
+  batchTree,
+  type Leaves,
+  type NamedTree,
+  type Samples,
+  type TrainingSamples,
+} from "@skein/data";
 import type { Model, Sums } from "@skein/models";
 import type { Tensor, TensorSpec } from "@skein/tensor-core";
 import { formatSpec } from "@skein/tensor-core/backend";
@@ -26,6 +33,11 @@ export interface DataSet<Of extends Samples = Samples> {
   readonly augmentation?: Augmentation | undefined;
   /** What people should know of the samples, a line each. */
   readonly remarks?: readonly string[] | undefined;
+}
+
+/** The same, where samples to learn from may come by and be gone. */
+export interface TrainingData extends Omit<DataSet, "train"> {
+  readonly train: TrainingSamples;
 }
 
 /** A batch as a model is given it, with `mask`, bool [B], where rows only fill it up. */
@@ -65,7 +77,7 @@ export const layoutOf = ({ fields }: { readonly fields: Leaves<TensorSpec> }): s
     .join(", ");
 
 /** What a model learns from such data: what a factory of `defineModel` is given. */
-export const taskOf = ({ train, predicts, classes }: DataSet): Task => {
+export const taskOf = ({ train, predicts, classes }: Pick<TrainingData, "train" | "predicts" | "classes">): Task => {
   const specs = Object.fromEntries(Object.entries(train.fields).map(([path, spec]) => [path, specOf(spec)]));
   const spec = (path: string): TensorSpec => {
     const found = specs[path];

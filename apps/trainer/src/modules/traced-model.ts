@@ -16,7 +16,7 @@ import type { Job } from "../job/job.ts";
 import { requireSmoothing, withSmoothing } from "../building/label-smoothing.ts";
 import { meshOf, numBatchParts, samplesAtOnce } from "../step/mesh.ts";
 import { composed } from "./composed-graph.ts";
-import { batchSpecs, type DataSet, type AnyModel, type BatchTree } from "./task.ts";
+import { batchSpecs, type TrainingData, type AnyModel, type BatchTree } from "./task.ts";
 
 /**
  * A model as plain data, in the shapes of one job: the graphs of its functions. What a program made of functions cannot
@@ -45,7 +45,7 @@ const hasOwnDerivatives = ({ graph, hasOwnDerivatives: marked }: Traced): boolea
  */
 export const traceModel = (
   plain: AnyModel,
-  { train, test }: Pick<DataSet, "train" | "test">,
+  { train, test }: Pick<TrainingData, "train" | "test">,
   job: Job,
 ): TracedModel => {
   requireSmoothing(plain, { train }, job);

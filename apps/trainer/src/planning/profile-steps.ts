@@ -1,5 +1,5 @@
 import { bucketPerTensor, identityCompressor } from "@skein/compressors";
-import type { Samples } from "@skein/data";
+import type { TrainingSamples } from "@skein/data";
 import { batchTree } from "@skein/data";
 import { Prefetcher } from "@skein/data/node";
 import {
@@ -30,7 +30,7 @@ export interface ProfileInput {
   readonly backend: Backend;
   readonly communicators: Communicators;
   readonly rank: number;
-  readonly train: Samples;
+  readonly train: TrainingSamples;
 }
 
 /** What a few steps of a job have shown. */

@@ -1,6 +1,7 @@
 import type { BlasPlace } from "@skein/blas/node";
 import type { LinkSample } from "@skein/collectives";
 import type { WorldConnection } from "@skein/collectives/node";
+import type { LanePosition, PlacedLane } from "@skein/data";
 import type { DamagedImage } from "@skein/data/node";
 import type { ParameterHistograms } from "@skein/report";
 import type { Span } from "@skein/tensor-core";
@@ -15,7 +16,7 @@ import type { ExchangePlan } from "../planning/exchange-plan.ts";
 import type { Job } from "../job/job.ts";
 import type { AllToAllSamples } from "../links/all-to-all-times.ts";
 import type { PartRecordings } from "../modules/program-parts.ts";
-import type { DataSet } from "../modules/task.ts";
+import type { TrainingData } from "../modules/task.ts";
 import type { TracedModel } from "../modules/traced-model.ts";
 import type { SampleOutput } from "../samples/sample-outputs.ts";
 import type { UpdateFigures } from "../step/update-figures.ts";
@@ -36,6 +37,8 @@ export interface Assignment {
         readonly step: number;
         readonly files: readonly SavedFile[];
         readonly best?: BestSoFar | undefined;
+        /** Where lanes of a stream stand. */
+        readonly lanes?: readonly LanePosition[] | undefined;
       }
     | undefined;
   /**
@@ -84,7 +87,7 @@ export interface RankInput extends Assignment {
   readonly blas: BlasPlace | undefined;
   /** Of this rank, on the CPU. */
   readonly threads: number;
-  readonly data: DataSet;
+  readonly data: TrainingData;
   /** Of the samples, where they are the user's own. */
   readonly dataDigest: string | undefined;
   /** The model, where a program gave it. */
@@ -162,7 +165,13 @@ export type RankMessage =
   | { readonly type: "damaged"; readonly image: DamagedImage }
   /** A rank cannot have what it needs to go on; it waits for word which step is the last that all do, and save. */
   | { readonly type: "cut-short"; readonly error: ErrorReport }
-  | { readonly type: "saved"; readonly step: number; readonly files: readonly SavedFile[] }
+  | {
+      readonly type: "saved";
+      readonly step: number;
+      readonly files: readonly SavedFile[];
+      /** Of a stream: where the lanes stand that this rank reads. */
+      readonly lanes?: readonly PlacedLane[] | undefined;
+    }
   /** Of rank 0, which has measured the links of all pairs. */
   | { readonly type: "links"; readonly measured: MeasuredLinks }
   | { readonly type: "spans"; readonly spans: readonly Span[] }

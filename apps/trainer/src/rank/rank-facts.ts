@@ -1,7 +1,7 @@
 import type { Facts } from "@skein/collectives";
 import type { CpuBackend } from "@skein/cpu-kernels";
 import type { WebGpuBackend } from "@skein/gpu-kernels";
-import { isEncoded } from "@skein/data";
+import { decoderOf } from "@skein/data";
 import { type Backend, concat, evaluate, exp, matmul, NdArray, reshape, tanh, type Tensor } from "@skein/tensor-core";
 import { digestOf } from "@skein/tensor-core/backend";
 import type { RankInput } from "./messages.ts";
@@ -35,12 +35,13 @@ export const rankFacts = async (
   { job, backend: name, data, dataDigest }: Pick<RankInput, "job" | "backend" | "data" | "dataDigest">,
   backend: Backend,
 ): Promise<Facts> => {
+  const decoder = decoderOf(data.train);
   const facts = {
     backend: name,
     precision: JSON.stringify(job.precision),
     ...(dataDigest !== undefined && { "samples (a digest of the data set)": dataDigest }),
     // whose pixels no digest covers
-    ...(isEncoded(data.train) && { "image decoder": data.train.images.decoder }),
+    ...(decoder !== undefined && { "image decoder": decoder }),
   };
   if (name === "cpu")
     return {

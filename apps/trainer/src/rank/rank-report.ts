@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import type { DataPosition } from "@skein/data";
+import type { DataPosition, PlacedLane } from "@skein/data";
 import type { DamagedImage } from "@skein/data/node";
 import type { ParameterHistograms } from "@skein/report";
 import type { Span } from "@skein/tensor-core";
@@ -81,8 +81,8 @@ export class RankReport {
     this.post({ type: "sampled", step, samples });
   }
 
-  saved(step: number, files: readonly SavedFile[]): void {
-    this.post({ type: "saved", step, files });
+  saved(step: number, files: readonly SavedFile[], lanes?: readonly PlacedLane[]): void {
+    this.post({ type: "saved", step, files, ...(lanes && { lanes }) });
   }
 
   /** Experts were moved after a step. */

@@ -1,4 +1,13 @@
-import { type Augmentation, batchTree, DataError, positionOf, type Samples, stepsPerEpoch } from "@skein/data";
+import {
+  type Augmentation,
+  batchTree,
+  DataError,
+  positionOf,
+  type LanePosition,
+  type PlacedLane,
+  stepsPerEpoch,
+  type TrainingSamples,
+} from "@skein/data";
 import { Prefetcher } from "@skein/data/node";
 import { type Backend, type Communicator, type Communicators, spanned } from "@skein/tensor-core";
 import { bestAfter, type BestSoFar, comparesEvaluations, comparisonOf, endsEarly } from "./best-so-far.ts";
@@ -36,13 +45,15 @@ export interface RankRun {
   /** Of those communicators. */
   readonly waitClock: WaitClock;
   readonly rank: number;
-  readonly train: Samples;
+  readonly train: TrainingSamples;
   /** How its images change from epoch to epoch. */
   readonly augmentation?: Augmentation | undefined;
   /** What a label of these is. */
   readonly predicts: Prediction;
   readonly totalSteps: number;
   readonly firstStep: number;
+  /** Where lanes of a stream stand before the first step. */
+  readonly lanes?: readonly LanePosition[] | undefined;
   /** How evaluations compared so far, where that is known. */
   readonly best?: BestSoFar | undefined;
   /** What was measured and decided before the run. */
@@ -69,8 +80,10 @@ export interface Checkpoints {
   /**
    * Resolves once the state may change again; what was copied of it is written beside the next steps. Throws what an
    * earlier save failed with.
+   *
+   * @param lanes of a stream: where those that this rank reads stand.
    */
-  save(state: DeviceState, step: number): Promise<void>;
+  save(state: DeviceState, step: number, lanes: readonly PlacedLane[] | undefined): Promise<void>;
   /** Look what became of it, without waiting. Throws what a save failed with. */
   look(): void;
   /** Resolves once all that was saved is written. */
@@ -172,12 +185,14 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
   const evaluatesTogether = parts.model.sharding !== undefined || compares;
   let [saved, evaluated] = [firstStep, -1];
   let isCutShort = false;
+  /** Behind the last batch, as far as a rank of the run knows. */
+  let lanes: readonly PlacedLane[] | undefined;
   const save = async (): Promise<void> => {
     if (stepsOnly || saved === state.done) return;
     const settled = await state.settled();
     await spanned(spanSink, { name: `save after step ${state.done}`, track: "host" }, async () => {
       if (job.replicas.checkEverySteps > 0) await requireReplicas(settled, state.done); // rank 0 saves for all
-      await checkpoints.save(settled, state.done);
+      await checkpoints.save(settled, state.done, lanes);
     });
     saved = state.done;
   };
@@ -227,6 +242,7 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     ...batchPartOf(job, rank),
     position,
     augmentation: run.augmentation,
+    lanes: run.lanes,
     damaged: (image) => report.damaged(image),
   });
   /**
@@ -243,9 +259,9 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
   };
   try {
     while (state.done < totalSteps && !endsEarly(job, best) && (await mayBegin())) {
-      const { batch, position, keptImages } = await spanned(spanSink, { name: "next batch", track: "data" }, () =>
-        batches.next(),
-      );
+      const taken = await spanned(spanSink, { name: "next batch", track: "data" }, () => batches.next());
+      const { batch, position, keptImages } = taken;
+      ({ lanes } = taken);
       meter.hasBatch(
         keptImages === undefined ? undefined : keptImages / (job.batch / batchPartOf(job, rank).worldSize),
       );

@@ -1,5 +1,6 @@
 import { openBlas } from "@skein/blas/node";
 import { agreeOnFacts } from "@skein/collectives";
+import type { PlacedLane } from "@skein/data";
 import { type Backend, type Communicator, SpanRecorder } from "@skein/tensor-core";
 import { openBackend } from "../backend/backend.ts";
 import { buildModel } from "../building/build.ts";
@@ -48,9 +49,14 @@ export const trainRank = async (
     threads,
   });
   const report = new RankReport(connection.rank, input.job.ranks, post);
-  const writer = new PartWriter((step, files) => report.saved(step, files));
+  /** Where lanes of a stream stand after a step whose state is being written. */
+  const lanes = new Map<number, readonly PlacedLane[] | undefined>();
+  const writer = new PartWriter((step, files) => {
+    report.saved(step, files, lanes.get(step));
+    lanes.delete(step);
+  });
   try {
-    await trainOn(input, backend, writer, report, fault);
+    await trainOn(input, backend, { writer, lanes }, report, fault);
   } catch (error) {
     // A checkpoint that is being written is whole whatever became of the steps after it; what the writing fails with is
     // not the cause.
@@ -62,10 +68,16 @@ export const trainRank = async (
   }
 };
 
+/** How parts of checkpoints are written, and what is told with them. */
+interface Saving {
+  readonly writer: PartWriter;
+  readonly lanes: Map<number, readonly PlacedLane[] | undefined>;
+}
+
 const trainOn = async (
   input: RankInput,
   backend: Backend,
-  writer: PartWriter,
+  { writer, lanes }: Saving,
   report: RankReport,
   fault?: Fault,
 ): Promise<void> => {
@@ -116,6 +128,7 @@ const trainOn = async (
     totalSteps,
     firstStep: resume?.step ?? 0,
     best: resume?.best,
+    lanes: resume?.lanes,
     stop: new StopSignal(input.stop),
     output,
     stepsOnly: input.stepsOnly,
@@ -130,8 +143,9 @@ const trainOn = async (
       });
     },
     checkpoints: {
-      save: async (state, done) => {
+      save: async (state, done, placed) => {
         await writer.idle(); // before another copy of the state is made
+        lanes.set(done, placed);
         writer.begin({
           output,
           step: done,

@@ -28,6 +28,8 @@ export interface Summary {
   readonly cacheHitRate?: number;
   /** Images that could not be decoded, and that others took the places of; absent where there were none. */
   readonly damagedImages?: number;
+  /** Samples of a stream that were left out, likewise. */
+  readonly leftOutSamples?: number;
   /** Payload bytes that a rank sent while training. */
   readonly bytesSentPerRank: number;
   /** What a dense ring all-reduce of the gradients would have sent. */
@@ -133,6 +135,14 @@ export const formatSummary = (summary: Summary): string[] => {
           [
             "damaged",
             `${summary.damagedImages} ${summary.damagedImages === 1 ? "image" : "images"} could not be decoded; the next sound one took the place of each`,
+          ] as [string, string],
+        ]),
+    ...(summary.leftOutSamples === undefined
+      ? []
+      : [
+          [
+            "left out",
+            `${summary.leftOutSamples} ${summary.leftOutSamples === 1 ? "sample" : "samples"} of the stream that could not be used`,
           ] as [string, string],
         ]),
     ["sent per rank", `${formatBytes(bytesSentPerRank)}, dense all-reduce: ${formatBytes(dense)}${ratio}`],

@@ -4,7 +4,7 @@ import { byteTokenizer, type Tokenizer } from "@skein/data";
 import { loadTokenizer, readBatch } from "@skein/data/node";
 import { copyLines } from "../run/copy-lines.ts";
 import type { Job } from "../job/job.ts";
-import type { DataSet } from "../modules/task.ts";
+import type { TrainingData } from "../modules/task.ts";
 import { type SampleOutput, spreadSamples } from "./sample-outputs.ts";
 
 /** In the output folder of a run: what its model made of samples, a line for each evaluation. */
@@ -38,7 +38,7 @@ export type SamplesLine =
 const mostImageBytes = 2 ** 20;
 
 /** A sample's inputs as an image, where they are one: [height, width, 1 or 3]; f32 from its least to its greatest. */
-const imageOf = async ({ test }: Pick<DataSet, "test">, index: number): Promise<SampleImage | undefined> => {
+const imageOf = async ({ test }: Pick<TrainingData, "test">, index: number): Promise<SampleImage | undefined> => {
   const { shape } = test.fields["inputs"]!;
   const [height, width, channels] = shape as [number, number, number];
   if (shape.length !== 3 || (channels !== 1 && channels !== 3) || height * width * channels > mostImageBytes)
@@ -54,7 +54,7 @@ const imageOf = async ({ test }: Pick<DataSet, "test">, index: number): Promise<
 };
 
 /** The held-out samples that are shown, as images; none where they are no images. */
-const imagesOf = async (data: Pick<DataSet, "test">, numSamples: number): Promise<Record<string, SampleImage>> => {
+const imagesOf = async (data: Pick<TrainingData, "test">, numSamples: number): Promise<Record<string, SampleImage>> => {
   const images: Record<string, SampleImage> = {};
   for (const index of spreadSamples(data.test.count, numSamples)) {
     const image = await imageOf(data, index);
@@ -68,7 +68,7 @@ export const openSamplesFile = async (
   folder: string,
   fromStep: number,
   job: Pick<Job, "data">,
-  data: DataSet,
+  data: TrainingData,
   numSamples: number,
 ): Promise<SamplesFile> => new SamplesFile(folder, fromStep, job, data.predicts, await imagesOf(data, numSamples));
 
@@ -84,7 +84,7 @@ export class SamplesFile {
     folder: string,
     fromStep: number,
     { data: source }: Pick<Job, "data">,
-    predicts: DataSet["predicts"],
+    predicts: TrainingData["predicts"],
     images: Readonly<Record<string, SampleImage>>,
   ) {
     this.path = join(folder, samplesFile);

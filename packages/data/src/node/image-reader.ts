@@ -15,11 +15,13 @@ export interface ReadImage {
   readonly wasKept: boolean;
 }
 
-/** An image that cannot be decoded, and that another takes the place of. */
+/** An image that cannot be decoded, and that another takes the place of; or a sample of a stream that is left out. */
 export interface DamagedImage {
   /** Its path, behind the line that names it. */
   readonly name: string;
   readonly why: string;
+  /** Whether it is left out. Default: another takes its place. */
+  readonly isLeftOut?: boolean;
 }
 
 /**

@@ -49,6 +49,11 @@ const filesAt = (places: readonly string[]): string[] => {
       throw new DataError(`${place} holds no texts (${[...extensions].join(", ")}); put some in, or name a file`);
     return texts;
   });
+  const packed = files.find((place) => /\.gz$/i.test(pathOf(place)));
+  if (packed !== undefined)
+    throw new DataError(
+      `${pathOf(packed)} is compressed, and read only while training (data.stream); give stream, or unpack the file`,
+    );
   if (files.length === 0) throw new DataError(`data.file names no files; ${cure}`);
   return files;
 };

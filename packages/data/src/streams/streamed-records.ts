@@ -1,5 +1,5 @@
 import type { TensorSpec } from "@skein/tensor-core";
-import type { Decoding, Samples } from "../encoded-records.ts";
+import { type Decoding, isEncoded, type Samples } from "../encoded-records.ts";
 import type { LanePosition } from "./lane.ts";
 
 /** Texts in shards: files of text, of JSON lines or of Parquet. */
@@ -61,6 +61,13 @@ export interface StreamedRecords {
 export type TrainingSamples = Samples | StreamedRecords;
 
 export const isStreamed = (samples: TrainingSamples): samples is StreamedRecords => "stream" in samples;
+
+/** What decodes images of samples while batches are taken, with its version, if anything does. */
+export const decoderOf = (samples: TrainingSamples): string | undefined => {
+  if (!isStreamed(samples)) return isEncoded(samples) ? samples.images.decoder : undefined;
+  const { samples: shards } = samples.stream;
+  return shards.of === "texts" ? undefined : shards.decoder;
+};
 
 const defaultShardsAtOnce = 8;
 

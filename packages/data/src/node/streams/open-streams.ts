@@ -121,6 +121,8 @@ export type ImageStreamOptions = ImageOptions &
     readonly classes?: number | readonly string[] | undefined;
     /** Decode images to judge by while batches are taken. Default: once, now. */
     readonly lazy?: LazyOptions | undefined;
+    /** How many images each thread that assembles batches decodes at once. Default: two for each thread of libuv. */
+    readonly decodesAtOnce?: number | undefined;
   };
 
 interface FoundShards {
@@ -162,6 +164,7 @@ export const openImageStream = async ({
   shards,
   classes: given,
   lazy,
+  decodesAtOnce = 2 * decodingThreads(),
   ...options
 }: ImageStreamOptions): Promise<{
   readonly train: StreamedRecords;
@@ -197,7 +200,7 @@ export const openImageStream = async ({
     decoding,
     decodesBy,
     decoder: imageDecoder(from, decodesBy).version,
-    decodesAtOnce: lazy?.decodesAtOnce ?? 2 * decodingThreads(),
+    decodesAtOnce,
     from,
   };
   return {

@@ -166,7 +166,7 @@ export const streamFiller = (records: StreamedRecords, given: StreamFillerOption
   const { samples } = stream;
   const damaged = toldOnce(given.damaged);
   const options = { ...given, damaged };
-  const left = (name: string, why: string): void => damaged({ name, why });
+  const left = (name: string, why: string): void => damaged({ name, why, isLeftOut: true });
   return samples.of === "texts"
     ? fillerOf(records, options, textReader(stream, samples, left), windowWriter(records, numSamplesOf(options)))
     : fillerOf(records, options, imageReader(stream, samples, left), imageWriter(records, samples, options));
