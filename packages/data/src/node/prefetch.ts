@@ -50,8 +50,8 @@ export interface Prefetched {
  * Assembles training batches in a worker thread, ahead of the trainer, in shared memory. The batches are those of
  * `trainingBatches`, whatever the timing; of encoded samples they hold what decoding all of them beforehand gives.
  * Images of coming batches are decoded on libuv's threads while earlier ones are waited for. Batches of a stream follow
- * from its shards, the seed and the number of its lanes (see `Lane`): so many ranks, or one, see the same samples. Close
- * it when done, else its worker waits for ever.
+ * from its shards, the seed and the number of its lanes (see `Lane`): so many ranks, or one, see the same samples.
+ * Close it when done, else its worker waits for ever.
  */
 export class Prefetcher {
   private readonly thread: BatchThread;

@@ -5,8 +5,8 @@ import { epochOrder } from "../order.ts";
 import { shardBegin, type ShardPlace, type ShardReader } from "./shard-place.ts";
 
 /**
- * Where a lane stands: how many of the samples of a block were drawn, and where that block begins. Plain data; goes into
- * checkpoints.
+ * Where a lane stands: how many of the samples of a block were drawn, and where that block begins. Plain data; goes
+ * into checkpoints.
  */
 export interface LanePosition extends ShardPlace {
   /** The shard in which the block begins: how many come before it where passes over all shards follow each other. */
@@ -67,9 +67,9 @@ interface Placed<Of> {
 }
 
 /**
- * An endless row of samples: lane l of L reads shards l, l + L, l + 2 L, … of the passes over all shards, and a block of
- * them is shuffled at a time. While a block is drawn from, the next one is read, so that twice its size stays in memory.
- * What is drawn follows from the options and the shards alone.
+ * An endless row of samples: lane l of L reads shards l, l + L, l + 2 L, … of the passes over all shards, and a block
+ * of them is shuffled at a time. While a block is drawn from, the next one is read, so that twice its size stays in
+ * memory. What is drawn follows from the options and the shards alone.
  */
 export class Lane<Of> {
   private readonly read: ShardReader<Of>;

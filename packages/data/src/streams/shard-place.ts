@@ -1,4 +1,7 @@
-/** Where in a shard a sample begins, as who reads the shard counts: in bytes or rows, and from there in samples or tokens. */
+/**
+ * Where in a shard a sample begins, as who reads the shard counts: in bytes or rows, and from there in samples or
+ * tokens.
+ */
 export interface ShardPlace {
   readonly offset: number;
   readonly skip: number;

@@ -74,8 +74,8 @@ const textEndings = [".jsonl", ".ndjson", ".json", ".md", ".txt"];
 const textCure = "name files of text, of JSON lines or of Parquet";
 
 /**
- * Windows of texts that are read while training: fields `inputs` and `labels` as `textRecords` has them, of the texts of
- * each shard one after the other. Nothing of them is read here.
+ * Windows of texts that are read while training: fields `inputs` and `labels` as `textRecords` has them, of the texts
+ * of each shard one after the other. Nothing of them is read here.
  *
  * @throws DataError for shards that are not there.
  */
@@ -117,7 +117,9 @@ export type ImageStreamOptions = ImageOptions &
     readonly shards:
       | ({ readonly of: "webdataset" } & ShardOptions)
       | ({ readonly of: "image-parquet" } & ParquetOptions);
-    /** Names of classes in the order of their numbers, or how many numbers. Default: those that images to judge by have. */
+    /**
+     * Names of classes in the order of their numbers, or how many numbers. Default: those that images to judge by have.
+     */
     readonly classes?: number | readonly string[] | undefined;
     /** Decode images to judge by while batches are taken. Default: once, now. */
     readonly lazy?: LazyOptions | undefined;
