@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { train, type TrainJob, type TrainOptions } from "../src/index.ts";
-import { checkpointNames, jobFolder, metricLines } from "./cli.ts";
+import { checkpointNames, jobFolder } from "./cli.ts";
 import { expectCloseLosses, expectSameEnd } from "./run-ends.ts";
 
 let folder: string;
