@@ -55,8 +55,11 @@ export interface OnnxFiles {
 
 /** How weights are laid out. */
 export interface OnnxFilesOptions {
-  /** Name of the file of weights, in the folder of the model; no path. */
-  readonly weightsFile: string;
+  /**
+   * Name of the file of weights, in the folder of the model; no path. A function gets what the file will hold: a name
+   * that follows from it, such as its digest, leaves a model that was there before with the weights that it had.
+   */
+  readonly weightsFile: string | ((weights: readonly Uint8Array[]) => string);
   /** More bytes of weights go into that file. Default: what a model's own file can hold, about 2 GiB. */
   readonly above?: number;
 }
@@ -70,14 +73,18 @@ export const exportOnnxFiles = <Weights>(
   source: OnnxSource<Weights>,
   { weightsFile, above = mostBytes }: OnnxFilesOptions,
 ): OnnxFiles => {
-  if (!/^[^/\\\0]+$/.test(weightsFile) || weightsFile === "." || weightsFile === "..")
-    throw new OnnxError(
-      `weightsFile is ${JSON.stringify(weightsFile)}, but must be the name of a file, without folders`,
-    );
+  if (typeof weightsFile === "string") requireName(weightsFile);
   const built = build(source);
   if (bytesOf(built.graph) <= above) return { model: encode(built), weights: [] };
-  const { initialisers, pieces } = withExternalData(built.graph.initialisers, weightsFile);
+  const { initialisers, pieces } = withExternalData(built.graph.initialisers, (weights) =>
+    requireName(typeof weightsFile === "string" ? weightsFile : weightsFile(weights)),
+  );
   return { model: encode({ ...built, graph: { ...built.graph, initialisers } }), weights: pieces };
+};
+
+const requireName = (name: string): string => {
+  if (/^[^/\\\0]+$/.test(name) && name !== "." && name !== "..") return name;
+  throw new OnnxError(`weightsFile is ${JSON.stringify(name)}, but must be the name of a file, without folders`);
 };
 
 /** A graph, and what is kept with it. */

@@ -20,22 +20,30 @@ export interface ExternalData {
 /**
  * Put all tensors but small ones into a file beside the model, one after the other, each at a multiple of a page.
  *
- * @param location name of the file, in the folder of the model.
+ * @param locationOf gives the name of the file, in the folder of the model, for the pieces that it will hold.
  * Source: https://github.com/onnx/onnx/blob/main/docs/ExternalData.md
  */
-export const withExternalData = (initialisers: ReadonlyMap<string, OnnxTensor>, location: string): ExternalData => {
+export const withExternalData = (
+  initialisers: ReadonlyMap<string, OnnxTensor>,
+  locationOf: (pieces: readonly Uint8Array[]) => string,
+): ExternalData => {
   const pieces: Uint8Array[] = [];
+  const offsets = new Map<string, number>();
   let end = 0;
-  const laidOut = [...initialisers].map(([name, tensor]): [string, OnnxTensor] => {
-    const { bytes } = tensor;
-    if (bytes.length < leastBytes) return [name, tensor];
+  for (const [name, { bytes }] of initialisers) {
+    if (bytes.length < leastBytes) continue;
     const page = bytes.length < coarseFrom ? pageBytes : coarsePageBytes;
     const offset = Math.ceil(end / page) * page;
     if (offset > end) pieces.push(new Uint8Array(offset - end));
     for (let from = 0; from < bytes.length; from += mostPieceBytes)
       pieces.push(bytes.subarray(from, from + mostPieceBytes));
     end = offset + bytes.length;
-    return [name, { ...tensor, external: { location, offset } }];
+    offsets.set(name, offset);
+  }
+  const location = offsets.size === 0 ? "" : locationOf(pieces);
+  const laidOut = [...initialisers].map(([name, tensor]): [string, OnnxTensor] => {
+    const offset = offsets.get(name);
+    return [name, offset === undefined ? tensor : { ...tensor, external: { location, offset } }];
   });
   return { initialisers: new Map(laidOut), pieces };
 };

@@ -62,13 +62,14 @@ describe("weights beside the model", () => {
             { type: "u8", dims: [size], bytes: new Uint8Array(size).fill(i + 1) },
           ]),
         );
-        const { initialisers, pieces } = withExternalData(tensors, "w.data");
+        const { initialisers, pieces } = withExternalData(tensors, (all) => `${all.length}.data`);
         const file = Buffer.concat(pieces);
         let end = 0;
         for (const [name, { bytes, external }] of initialisers) {
           expect(bytes).toBe(tensors.get(name)!.bytes);
           expect(external === undefined).toBe(bytes.length < 1024);
           if (external === undefined) continue;
+          expect(external.location).toBe(`${pieces.length}.data`);
           expect(external.offset % (bytes.length < 2 ** 20 ? 4096 : 65_536)).toBe(0);
           expect(external.offset).toBeGreaterThanOrEqual(end);
           end = external.offset + bytes.length;
@@ -87,8 +88,13 @@ describe("weights beside the model", () => {
     expect(files.model.length).toBeLessThan(whole.length / 2);
     expect(await logitsOf(writeFiles("apart.onnx", files))).toEqual(await logitsOf(whole));
     expect(exportOnnxFiles(source, { weightsFile: "x" })).toEqual({ model: whole, weights: [] });
-    for (const weightsFile of ["", "..", "../x", "a/b", "a\\b"])
-      expect(() => exportOnnxFiles(source, { weightsFile })).toThrow(/must be the name of a file/);
+    const named = exportOnnxFiles(source, { weightsFile: (pieces) => `${pieces.length}.data`, above: 10_000 });
+    expect(Buffer.from(named.model).includes(`${named.weights.length}.data`)).toBe(true);
+    expect(named.weights).toEqual(files.weights);
+    for (const name of ["", "..", "../x", "a/b", "a\\b"]) {
+      expect(() => exportOnnxFiles(source, { weightsFile: name })).toThrow(/must be the name of a file/);
+      expect(() => exportOnnxFiles(source, { weightsFile: () => name, above: 0 })).toThrow(/must be the name of a/);
+    }
   });
 
   test("of more than a file of ONNX holds", { tags: "full", timeout: 300_000 }, async () => {

@@ -42,7 +42,8 @@ export const nodeFiles: Files = {
 };
 
 /**
- * Write a file so that a crash at any moment leaves the whole new one, or what was there before.
+ * Write a file so that a crash at any moment leaves the whole new one, or what was there before. Where it cannot be
+ * written, on a full disk, what was begun is taken away again.
  *
  * Own code: write-file-atomic 8.0 does not wait for the folder's entry, so that a rename may be lost with the power;
  * takes what the disk has taken of a write for all of it; and knows no files but the disk's, while tests let each of
@@ -55,7 +56,16 @@ export const replaceDurably = (
 ): void => {
   const temporary = `${path}.tmp`;
   const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
-  files.writeDurably(temporary, bytes instanceof Uint8Array ? [bytes] : bytes);
-  files.rename(temporary, path);
+  try {
+    files.writeDurably(temporary, bytes instanceof Uint8Array ? [bytes] : bytes);
+    files.rename(temporary, path);
+  } catch (error) {
+    try {
+      files.remove(temporary);
+    } catch {
+      // told is what went wrong first
+    }
+    throw error;
+  }
   files.syncFolder(dirname(path));
 };

@@ -1,14 +1,15 @@
-import { basename } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { batchTree, type Leaves } from "@skein/data";
 import { inputsOf } from "@skein/models";
 import { exportOnnxFiles } from "@skein/onnx";
 import { flattenTree, full, leafPaths, type NdArray, Tensor, type TensorSpec, trace } from "@skein/tensor-core";
 import { eliminateDeadCode, leavesByPath } from "@skein/tensor-core/backend";
 import { ConfigError } from "../errors.ts";
-import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
+import { nodeFiles } from "../checkpoint/files.ts";
 import { requireReplaceable } from "../run/places.ts";
 import { type AnyModel, batchSpecs } from "../modules/task.ts";
 import type { SavedRun } from "../checkpoint/saved-run.ts";
+import { digestLength, digestOf, replaceOnnxFiles, weightsName } from "./onnx-files.ts";
 
 interface Weights {
   readonly params: unknown;
@@ -60,8 +61,8 @@ const namedResults = (outputs: unknown, alone: string, inputs: readonly string[]
 /**
  * Write what a run has trained as an ONNX model of its forward pass: an input for each field of its samples that this
  * looks at, under the path of the field, such as `inputs`; a result `logits` (or `values`, or `outputs`), or one for
- * each leaf of the tree that the model gives; batches of any size. Above 2 GiB, weights lie in a file beside it, called
- * like it with `.data` behind.
+ * each leaf of the tree that the model gives; batches of any size. Above 2 GiB, weights lie in a file beside it, see
+ * `replaceOnnxFiles`.
  *
  * @returns the names of the files.
  * @throws OnnxError for a model with operators that ONNX does not have; ConfigError where the file cannot be written.
@@ -75,8 +76,9 @@ export const exportOnnxModel = async (
     throw new ConfigError([
       `--dtype ${dtype}: runtimes of ONNX do not compute with it; --format onnx writes f32 and f16`,
     ]);
-  const weightsFile = `${output}.data`;
-  for (const path of [output, weightsFile]) requireReplaceable(path, "--output");
+  const name = basename(output);
+  for (const path of [output, join(dirname(output), weightsName(name, "0".repeat(digestLength)))])
+    requireReplaceable(path, "--output");
   const { model, data } = prepared;
   const applied = forwardPass(model);
   const { fields } = data.train;
@@ -101,11 +103,9 @@ export const exportOnnxModel = async (
     metadata: { step: String(step), predicts: data.predicts, model: job.model.kind },
     weightType: dtype,
   };
-  const { model: content, weights } = exportOnnxFiles<Weights>(source, {
-    weightsFile: basename(weightsFile),
+  const files = exportOnnxFiles<Weights>(source, {
+    weightsFile: (pieces) => weightsName(name, digestOf(pieces)),
     ...(above !== undefined && { above }),
   });
-  if (weights.length > 0) replaceDurably(nodeFiles, weightsFile, weights);
-  replaceDurably(nodeFiles, output, content);
-  return weights.length > 0 ? [output, weightsFile] : [output];
+  return replaceOnnxFiles(nodeFiles, output, files);
 };
