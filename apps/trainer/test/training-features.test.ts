@@ -1,11 +1,11 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type NdArray, readSafetensors } from "@skein/tensor-core";
 import { examples } from "@skein/testing";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { checkpointsFolder, folderName } from "../src/checkpoint/checkpoint-part.ts";
-import { train } from "../src/index.ts";
+import { train, type TrainJob } from "../src/index.ts";
 import { openSavedRun } from "../src/checkpoint/saved-run.ts";
 import { checkpointBytes, jobFolder, metricLines, skeinTrain, stepLosses } from "./cli.ts";
 import { data, model } from "./points.ts";
@@ -163,6 +163,16 @@ describe("evaluations that are compared", () => {
     await expect(train({ ...job, ...unknown }, { output: join(folder, "unknown") })).rejects.toThrow(
       /"f1" is no figure that evaluations of this run can be compared by; use one of: loss, accuracy$/,
     );
+
+    // What was worse until now is better from here on: nothing of what was compared before ends the run.
+    const turned = { ...worse, evaluation: { ...worse.evaluation, compareBy: { figure: "loss", better: "higher" } } };
+    cpSync(output, join(folder, "turned"), { recursive: true });
+    const other = await train({ ...job, ...turned, steps: 14 } as TrainJob, {
+      output: join(folder, "turned"),
+      resume: true,
+    });
+    expect(other.step).toBeGreaterThan(done.step);
+    expect(other.summary!.best!.step).toBeGreaterThan(done.step);
 
     // Nothing is left to do, until more patience is asked for.
     const again = await train({ ...job, ...worse }, { output, resume: true });

@@ -22,6 +22,7 @@ test("law: the best is the first with the best finite value, and what came after
         const at = finite.length === 0 ? 0 : values.indexOf(best);
         expect(after(values, comparison)).toEqual({
           figure: comparison.figure,
+          better: comparison.better,
           step: at + 1,
           value: finite.length === 0 ? null : best,
           since: values.length - 1 - at,
@@ -31,12 +32,18 @@ test("law: the best is the first with the best finite value, and what came after
   );
 });
 
-test("what was compared by another figure says nothing of what comes", () => {
+test("what was compared by another figure, or the other way round, says nothing of what comes", () => {
   const best = after([3, 2]);
   expect(bestBefore({ evaluation: { batch: 1 } }, best)).toBe(best);
   expect(bestBefore({ evaluation: { batch: 1, compareBy: { figure: "accuracy", better: "higher" } } }, best)).toBe(
     undefined,
   );
+  const other = { evaluation: { batch: 1, stopAfter: 1, compareBy: { figure: "loss", better: "higher" } } } as const;
+  expect(bestBefore(other, best)).toBe(undefined);
+  expect(bestBefore(other, after([3, 2], other.evaluation.compareBy))).toMatchObject({ value: 3, since: 1 });
+  // Checkpoints of earlier versions do not say which is better.
+  const { better: _, ...older } = best;
+  expect(bestBefore(other, older)).toBe(older);
 });
 
 test("a run ends early after as many evaluations without a better one as the job says, and never without", () => {

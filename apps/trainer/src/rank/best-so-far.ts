@@ -5,6 +5,8 @@ import type { EvaluationJob, Job } from "../job/job.ts";
 export interface BestSoFar {
   /** What evaluations are compared by: `loss`, `accuracy`, or a figure of the model's own. */
   readonly figure: string;
+  /** Which of two is better. Not there in checkpoints of versions that took it for the job's. */
+  readonly better?: Comparison["better"] | undefined;
   /** Steps done when it was made. */
   readonly step: number;
   /** The figure, of all held-out samples; nothing where no evaluation had a finite one. */
@@ -15,6 +17,7 @@ export interface BestSoFar {
 
 export const bestSoFarSchema: z.ZodType<BestSoFar> = z.strictObject({
   figure: z.string(),
+  better: z.enum(["lower", "higher"]).optional(),
   step: z.int().min(0),
   value: z.number().nullable(),
   since: z.int().min(0),
@@ -33,16 +36,21 @@ export const bestAfter = (
   step: number,
   value: number,
 ): BestSoFar => {
-  if (before === undefined) return { figure, step, value: Number.isFinite(value) ? value : null, since: 0 };
+  if (before === undefined) return { figure, better, step, value: Number.isFinite(value) ? value : null, since: 0 };
   const isBetter =
     Number.isFinite(value) &&
     (before.value === null || (better === "lower" ? value < before.value : value > before.value));
-  return isBetter ? { figure, step, value, since: 0 } : { ...before, since: before.since + 1 };
+  return isBetter ? { figure, better, step, value, since: 0 } : { ...before, since: before.since + 1 };
 };
 
-/** What a run that goes on knows of evaluations before: nothing, where these were compared by another figure. */
-export const bestBefore = (job: Pick<Job, "evaluation">, saved: BestSoFar | undefined): BestSoFar | undefined =>
-  saved?.figure === comparisonOf(job).figure ? saved : undefined;
+/**
+ * What a run that goes on knows of evaluations before: nothing, where these were compared by another figure, or the
+ * other way round. Neither the best nor the patience of `evaluation.stopAfter` is taken over then.
+ */
+export const bestBefore = (job: Pick<Job, "evaluation">, saved: BestSoFar | undefined): BestSoFar | undefined => {
+  const { figure, better } = comparisonOf(job);
+  return saved?.figure === figure && (saved.better ?? better) === better ? saved : undefined;
+};
 
 /** Whether something follows from how evaluations compare. */
 export const comparesEvaluations = ({ evaluation, checkpoint }: Pick<Job, "evaluation" | "checkpoint">): boolean =>
