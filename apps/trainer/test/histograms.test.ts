@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ParameterHistograms } from "@skein/report";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { askForHistograms } from "../src/histograms/histogram-request.ts";
+import { askForHistograms, requestFile } from "../src/histograms/histogram-request.ts";
 import { histogramsFile } from "../src/histograms/histograms-file.ts";
 import { readHistograms } from "../src/histograms/read-histograms.ts";
 import { train, type TrainJob } from "../src/index.ts";
@@ -91,6 +91,26 @@ test("a run that is asked answers before one of its next steps, once", async () 
   const { steps, shown } = readHistograms(output);
   expect(steps).toHaveLength(1);
   expect(shown!.parameters.map(({ path }) => path)).toHaveLength(4);
+});
+
+test("a request that no run has answered is gone with it, and is none of the next one's", async () => {
+  const output = join(folder, "left");
+  const request = join(output, requestFile);
+  const many = { ...job, steps: 4000 } as TrainJob;
+  // Ranks look once a second, or after so many steps: a run that is asked to stop has no step left to look before.
+  for (const isResumed of [false, true]) {
+    if (isResumed) askForHistograms(output); // as one that was killed has left it
+    const run = train(many, { output, resume: isResumed });
+    let first: number | undefined;
+    for await (const event of run) {
+      if (event.type === "start") first = event.step;
+      if (event.type !== "step") continue;
+      askForHistograms(output);
+      break; // stops the run
+    }
+    if (isResumed) expect(readHistograms(output).steps).not.toContain(first);
+    expect(existsSync(request)).toBe(false);
+  }
 });
 
 test("of a run that is over the newest checkpoint has the weights", async () => {

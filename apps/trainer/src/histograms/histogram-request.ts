@@ -18,8 +18,14 @@ export const askForHistograms = (folder: string): void => {
   }
 };
 
-/** Take a request away, where there is one. One call of the system. */
-const takeRequest = (folder: string): boolean => {
+/**
+ * Take a request away, where there is one: to answer it, or because nobody will. A run does so as it begins, for what
+ * was left by a run of its folder before, and at its end, after it has said that it is over: whoever asks later sees
+ * that.
+ *
+ * Cost: one call of the system.
+ */
+export const takeRequest = (folder: string): boolean => {
   try {
     unlinkSync(join(folder, requestFile));
     return true;

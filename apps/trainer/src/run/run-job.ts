@@ -7,6 +7,7 @@ import { threadsOf } from "../backend/job-threads.ts";
 import { describeError, explainDiskFull } from "../errors.ts";
 import { nodeFiles } from "../checkpoint/files.ts";
 import { type RunInput, type Outcome, runWithRestarts } from "../controller/run-with-restarts.ts";
+import { takeRequest } from "../histograms/histogram-request.ts";
 import type { Job } from "../job/job.ts";
 import { isPlanned } from "../planning/exchange-plan.ts";
 import type { LogTarget } from "../log/log-target.ts";
@@ -106,6 +107,7 @@ interface FolderRun extends Omit<RunInput, "metrics"> {
 const runIn = async ({ callbacks, log: target, happened: tell, ...input }: FolderRun): Promise<JobOutcome> => {
   const { output, prepared, resume } = input;
   const firstStep = resume?.manifest.step ?? 0;
+  takeRequest(output); // before provenance says that a run is there, which may be asked
   const log =
     target &&
     new MlflowLog({
@@ -126,10 +128,12 @@ const runIn = async ({ callbacks, log: target, happened: tell, ...input }: Folde
   };
   const end = async (ended: Ended): Promise<void> => {
     const fault = await provenance?.end(ended);
+    takeRequest(output);
     if (fault !== undefined) input.progress.note(fault);
     await log?.end(ended.how);
     happened({ type: "end", ...last, ...ended });
-    await callbacks?.done(last.checkpoint);
+    const leftOut = await callbacks?.done(last.checkpoint);
+    if (leftOut !== undefined) input.progress.note(leftOut);
   };
   try {
     happened({ type: "start", output, step: firstStep, totalSteps: prepared.totalSteps });

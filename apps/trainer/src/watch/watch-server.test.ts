@@ -146,6 +146,32 @@ test("the page alone may ask for histograms: of a run that trains by a file in i
   rmSync(join(root, "over"), { recursive: true });
 });
 
+test("a run that has ended since somebody looked is asked for nothing", async () => {
+  addRun("ending", lines(0, 3));
+  const runs = new WatchedRuns(root);
+  await runs.find();
+  const late = await serveWatch({ runs, assets: new Map(), port: 0, lookEvery: 1e6, findEvery: 1e9 });
+  try {
+    const post = (): Promise<Response> =>
+      fetch(`${late.url}api/histograms?run=ending`, {
+        method: "POST",
+        headers: { Origin: late.url.replace(/\/$/, "") },
+      });
+    expect((await post()).status).toBe(202);
+    expect(existsSync(join(root, "ending", requestFile))).toBe(true);
+    writeFileSync(join(root, "ending/provenance.json"), '{"ended":{"how":"finished"}}');
+    const refused = await post();
+    expect([refused.status, await refused.text()]).toEqual([
+      409,
+      expect.stringMatching(/^this run has saved no check/),
+    ]);
+    expect(existsSync(join(root, "ending", requestFile))).toBe(false);
+  } finally {
+    await late.close();
+    rmSync(join(root, "ending"), { recursive: true });
+  }
+});
+
 test("opens no path of a request", async () => {
   for (const path of [
     "/../secret.txt",

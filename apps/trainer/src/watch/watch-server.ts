@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { askForHistograms } from "../histograms/histogram-request.ts";
+import { askForHistograms, takeRequest } from "../histograms/histogram-request.ts";
 import { readHistograms } from "../histograms/read-histograms.ts";
 import { checkpointHistograms } from "./checkpoint-histograms.ts";
 import { encodeRows } from "./encode-rows.ts";
@@ -204,9 +204,12 @@ export const serveWatch = async ({
     try {
       if (runs.factsOf(id)?.state === "running") {
         askForHistograms(folder);
-        response.writeHead(202, { ...securityHeaders, "Content-Type": "text/plain; charset=utf-8" });
-        response.end("asked\n");
-        return;
+        if ((await runs.factsNow(id))?.state === "running") {
+          response.writeHead(202, { ...securityHeaders, "Content-Type": "text/plain; charset=utf-8" });
+          response.end("asked\n");
+          return;
+        }
+        takeRequest(folder); // it has ended since somebody looked
       }
       const counted =
         counting.get(id) ??

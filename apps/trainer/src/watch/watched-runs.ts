@@ -82,6 +82,13 @@ export class WatchedRuns {
     return JSON.stringify(before) === JSON.stringify(run.facts) ? undefined : run.facts;
   }
 
+  /** The facts of a run, of what is there now: a look that is under way may have begun before. */
+  async factsNow(id: string): Promise<RunFacts | undefined> {
+    await this.runs.get(id)?.reading;
+    await this.look(id);
+    return this.factsOf(id);
+  }
+
   private async read(run: WatchedRun): Promise<void> {
     try {
       await run.tail.read();

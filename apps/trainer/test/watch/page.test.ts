@@ -336,8 +336,12 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     await page.getByRole("searchbox", { name: "parameters" }).fill("ERS.3 weight");
     await poll(() => list.count()).toBe(5); // 3, 30 to 33
     await picture(page, "histograms-logarithmic");
-    // A run that is over.
+    // A run that ends before it has answered.
+    await page.getByRole("button", { name: "take histograms now" }).click();
+    await poll(() => page.getByText("asked; the run answers").count()).toBe(1);
+    rmSync(join(folder, requestFile));
     writeFileSync(join(folder, "provenance.json"), '{"ended":{"how":"finished"}}');
+    await poll(() => page.getByText("the run has ended before it answered").count()).toBe(1);
     await page.getByRole("button", { name: "take histograms of the newest checkpoint" }).click();
     await poll(() => page.getByRole("alert").innerText()).toMatch(/manifest/);
     expect(errors.filter((error) => !error.includes("409"))).toEqual([]);

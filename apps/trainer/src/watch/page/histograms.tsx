@@ -130,6 +130,8 @@ export const Histograms = ({ run }: { readonly run: RunFacts }): JSX.Element => 
   const ofCheckpoint = useSignal<StepHistograms | undefined>(undefined);
   const step = useSignal<number | undefined>(undefined);
   const said = useSignal("");
+  /** How many histograms there were when the run was asked, until it has answered. */
+  const askedAt = useSignal<number | undefined>(undefined);
   const problem = useSignal("");
   const { id, state } = run;
   const isRunning = state === "running";
@@ -142,7 +144,9 @@ export const Histograms = ({ run }: { readonly run: RunFacts }): JSX.Element => 
     problem.value = "";
   }, [id]);
   useEffect(() => {
-    said.value = ""; // it has answered, or is over
+    const isUnanswered = askedAt.value === taken && !isRunning;
+    said.value = isUnanswered ? "the run has ended before it answered; its newest checkpoint has the weights" : "";
+    askedAt.value = undefined;
   }, [id, taken, state]);
   useEffect(() => {
     let isWanted = isOpen.value;
@@ -165,7 +169,10 @@ export const Histograms = ({ run }: { readonly run: RunFacts }): JSX.Element => 
       const response = await fetch(addressOf(id), { method: "POST" });
       const text = await response.text();
       if (!response.ok) throw new Error(text.trim());
-      if (response.status === 202) return;
+      if (response.status === 202) {
+        askedAt.value = taken;
+        return;
+      }
       ofCheckpoint.value = JSON.parse(text) as StepHistograms;
       said.value = "";
     } catch (error) {
