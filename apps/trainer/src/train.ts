@@ -9,6 +9,7 @@ import { sha256 } from "./checkpoint/checkpoint-part.ts";
 import { anchored, checkJob } from "./job/config.ts";
 import { CheckpointError, ConfigError, describeError } from "./errors.ts";
 import { EventStream } from "./run/event-stream.ts";
+import { mostWaiting } from "./run/waiting-events.ts";
 import { nodeFiles } from "./checkpoint/files.ts";
 import { Interruption } from "./controller/interruption.ts";
 import { localRunner } from "./controller/local-runner.ts";
@@ -252,6 +253,9 @@ export type TrainEvent = RunEvent | { readonly type: "note"; readonly line: stri
 /**
  * A run under way. Awaited it gives its result; gone over it gives what happens, as it happens. Who leaves the loop
  * stops the run after the step at hand, saved.
+ *
+ * The run waits for no loop. For one that is slower the newest 1000 steps and 1000 notes are kept, and older ones left
+ * out; then its last event is a note that tells how many. All other events arrive, and all in order.
  */
 export interface TrainRun<Params = unknown> extends Promise<TrainResult<Params>>, AsyncIterable<TrainEvent> {
   [Symbol.asyncIterator](): AsyncGenerator<TrainEvent, void, undefined>;
@@ -302,7 +306,10 @@ export const train = <Params = unknown, State = unknown>(
   job: TrainJob<Params, State>,
   options: TrainOptions = {},
 ): TrainRun<Params> => {
-  const events = new EventStream<TrainEvent>();
+  const events = new EventStream<TrainEvent>((lost) => ({
+    type: "note",
+    line: `the loop over this run has missed ${lost}: it is slower than they come, and ${mostWaiting} of each wait for it at most; have it do less, or only at evaluations, of which it gets each`,
+  }));
   const interruption = new Interruption();
   const result = trainWith(job, options, { interruption, emit: (event) => events.emit(event) });
   const leave = async (): Promise<void> => {

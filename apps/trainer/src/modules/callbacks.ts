@@ -5,6 +5,7 @@ import { ModuleError } from "../errors.ts";
 import type { ModuleJob, ProgramJob } from "../job/job.ts";
 import { resumeLine } from "../own-command.ts";
 import type { RunEvent } from "../run/run-events.ts";
+import { mostWaiting, WaitingEvents } from "../run/waiting-events.ts";
 import type { Callbacks, RunControl } from "./factories.ts";
 import type { Origin } from "./checked-optimizer.ts";
 import { givenName, givenThing, ofAProgram } from "./given-thing.ts";
@@ -39,9 +40,15 @@ const checkedCallbacks = (made: unknown, what: string): Callbacks => {
   return made as Callbacks;
 };
 
-/** Calls functions of a user's when something happens in a run, one after the other, beside its steps. */
+/**
+ * Calls functions of a user's when something happens in a run, one after the other, beside its steps. They hold up no
+ * step: those who are slower are not called for some steps, see `WaitingEvents`, so that the end of a run waits for no
+ * more calls than those of the events that are kept.
+ */
 export class CallbackQueue {
-  private tail: Promise<void> = Promise.resolve();
+  private readonly waiting = new WaitingEvents<RunEvent>();
+  /** Resolves once no event waits. */
+  private calling: Promise<void> | undefined;
   private failure: ModuleError | undefined;
   private output = "";
   /** Whether the callbacks have asked for the end of the run. */
@@ -79,28 +86,41 @@ export class CallbackQueue {
   /** Call what is there for an event once the calls before it are done; none is made after one that has thrown. */
   take(event: RunEvent): void {
     if (event.type === "start") ({ output: this.output } = event);
-    const name = nameOf[event.type];
-    if (this.callbacks[name] === undefined) return;
-    this.tail = this.tail.then(async () => {
-      if (this.failure !== undefined) return;
+    if (this.callbacks[nameOf[event.type]] === undefined || this.failure !== undefined) return;
+    this.waiting.add(event);
+    this.calling ??= this.callAll();
+  }
+
+  private async callAll(): Promise<void> {
+    await Promise.resolve(); // whoever tells of an event is done with it first
+    for (let event = this.waiting.take(); event !== undefined; event = this.waiting.take()) {
+      const name = nameOf[event.type];
       try {
         await (this.callbacks[name] as (event: RunEvent) => void | Promise<void>)(event);
       } catch (error) {
         this.failure = userError(error, `${this.origin.what}: ${name}`, this.origin.folder);
+        this.waiting.clear();
         this.interruption.request(); // the step at hand is done, and saved
       }
-    });
+    }
+    this.calling = undefined; // at once: what happens next begins anew
   }
 
   /**
    * Resolves once all calls are done.
    *
    * @param checkpoint of the run, which is over.
+   * @returns a line that tells how many calls were left out, where some were.
    * @throws ModuleError that tells which function threw, and what.
    */
-  async done(checkpoint: string | undefined): Promise<void> {
-    await this.tail;
-    if (this.failure === undefined) return;
+  async done(checkpoint: string | undefined): Promise<string | undefined> {
+    await this.calling;
+    const lost = this.waiting.lostOnes;
+    if (this.failure === undefined)
+      return (
+        lost &&
+        `${this.origin.what}: onStep was not called for ${lost}, since it is slower than steps are and ${mostWaiting} wait for it at most; have it do less, or use onEvaluation, which is called each time`
+      );
     const where = checkpoint === undefined ? "nothing was saved yet" : `${checkpoint} was saved`;
     const cure = checkpoint === undefined ? "" : `; then continue with: ${resumeLine(this.output)}`;
     throw new ModuleError(`the run was stopped, ${where}: ${this.failure.message}${cure}`, { cause: this.failure });

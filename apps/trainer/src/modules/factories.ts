@@ -125,14 +125,16 @@ export interface RunControl {
 
 /**
  * Functions that are called when something happens in a run, in the one process that keeps its record. A promise is
- * awaited before the next call, not before the next step. What throws stops the run after the step at hand, saved.
+ * awaited before the next call, not before the next step: where `onStep` is slower than steps are, the newest 1000 wait
+ * for it, older ones are left out, and the end tells how many. All other events arrive. What throws stops the run after
+ * the step at hand, saved.
  */
 export interface Callbacks {
   onStart?(event: StartEvent): void | Promise<void>;
   onStep?(event: StepEvent): void | Promise<void>;
   onEvaluation?(event: EvaluationEvent): void | Promise<void>;
   onCheckpoint?(event: CheckpointEvent): void | Promise<void>;
-  /** The run waits for it. */
+  /** The run waits for it, and for the calls before it. */
   onEnd?(event: EndEvent): void | Promise<void>;
 }
 

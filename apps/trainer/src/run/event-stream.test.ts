@@ -1,6 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { EventStream } from "./event-stream.ts";
+import { mostWaiting } from "./waiting-events.ts";
+
+interface Numbered {
+  readonly type: string;
+  readonly at: number;
+}
+const step = (at: number): Numbered => ({ type: "step", at });
+const streamOf = (): EventStream<Numbered> => new EventStream((lost) => ({ type: `missed ${lost}`, at: -1 }));
 
 /** Something that is over when it is told so. */
 const work = () => {
@@ -16,12 +24,12 @@ describe("a stream of events", () => {
         fc.array(fc.integer(), { maxLength: 12 }),
         fc.nat({ max: 12 }),
         async (schedule, events, from) => {
-          const stream = new EventStream<number>();
+          const stream = streamOf();
           const { over, end } = work();
           const read = async (): Promise<number[]> => {
             const seen: number[] = [];
             for await (const event of stream.read(over, () => Promise.reject(new Error("left")))) {
-              seen.push(event);
+              seen.push(event.at);
               await schedule.schedule(Promise.resolve(), "slow reader");
             }
             return seen;
@@ -31,7 +39,7 @@ describe("a stream of events", () => {
           const emitting = (async () => {
             for (const [i, event] of events.entries()) {
               if (i === from) second = read();
-              stream.emit(event);
+              stream.emit(step(event));
               await schedule.schedule(Promise.resolve(), "next event");
             }
             end();
@@ -45,20 +53,20 @@ describe("a stream of events", () => {
   });
 
   test("throws what the work threw, once all that had happened was read", async () => {
-    const stream = new EventStream<string>();
+    const stream = streamOf();
     const { over, fail } = work();
     const reader = stream.read(over, () => Promise.resolve());
-    stream.emit("first");
+    stream.emit(step(1));
     fail(new Error("gone"));
     await over.catch(() => undefined);
-    expect(await reader.next()).toEqual({ done: false, value: "first" });
+    expect(await reader.next()).toEqual({ done: false, value: step(1) });
     await expect(reader.next()).rejects.toThrow("gone");
     expect(await reader.next()).toEqual({ done: true, value: undefined });
   });
 
   test("tells whoever works that its reader left, and waits until that is over; not where it was over before", async () => {
     for (const isOver of [false, true]) {
-      const stream = new EventStream<number>();
+      const stream = streamOf();
       const { over, end } = work();
       const told: string[] = [];
       const reader = stream.read(over, async () => {
@@ -66,25 +74,57 @@ describe("a stream of events", () => {
         await Promise.resolve();
         told.push("saved");
       });
-      stream.emit(1);
-      stream.emit(2);
+      stream.emit(step(1));
+      stream.emit(step(2));
       if (isOver) end();
       if (isOver) await over;
-      for await (const event of reader) if (event === 1) break;
+      for await (const event of reader) if (event.at === 1) break;
       expect(told).toEqual(isOver ? [] : ["leaves", "saved"]);
-      stream.emit(3); // nobody hears of it
+      stream.emit(step(3)); // nobody hears of it
       expect(await reader.next()).toEqual({ done: true, value: undefined });
     }
   });
 
   test("lets what stopping fails with reach the loop that was left", async () => {
-    const stream = new EventStream<number>();
-    stream.emit(0);
+    const stream = streamOf();
+    stream.emit(step(0));
     const reader = stream.read(new Promise(() => undefined), () => Promise.reject(new Error("not saved")));
-    stream.emit(1);
+    stream.emit(step(1));
     const loop = async (): Promise<void> => {
-      for await (const event of reader) if (event === 1) break;
+      for await (const event of reader) if (event.at === 1) break;
     };
     await expect(loop()).rejects.toThrow("not saved");
+  });
+
+  test("keeps for a reader who is too slow the newest steps and all else, and tells it last what it missed", async () => {
+    for (const missed of [0, 1, 12]) {
+      const stream = streamOf();
+      const { over, end } = work();
+      const reader = stream.read(over, () => Promise.resolve());
+      const judged = { type: "evaluation", at: 0 };
+      stream.emit(judged);
+      for (let at = 1; at <= mostWaiting + missed; at++) stream.emit(step(at));
+      end();
+      await over;
+      const seen: Numbered[] = [];
+      for await (const event of reader) seen.push(event);
+      const newest = Array.from({ length: mostWaiting }, (_, i) => step(missed + 1 + i));
+      const told = missed === 0 ? [] : [{ type: `missed ${missed} step${missed === 1 ? "" : "s"}`, at: -1 }];
+      expect(seen).toEqual([judged, ...newest, ...told]);
+    }
+  });
+
+  test("a fault that brought the work down is thrown after what was missed is told", async () => {
+    const stream = streamOf();
+    const { over, fail } = work();
+    const reader = stream.read(over, () => Promise.resolve());
+    for (let at = 0; at <= mostWaiting; at++) stream.emit(step(at));
+    fail(new Error("gone"));
+    let last: Numbered | undefined;
+    const loop = async (): Promise<void> => {
+      for await (const event of reader) last = event;
+    };
+    await expect(loop()).rejects.toThrow("gone");
+    expect(last).toEqual({ type: "missed 1 step", at: -1 });
   });
 });

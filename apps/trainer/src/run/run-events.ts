@@ -11,7 +11,10 @@ export interface StartEvent {
   readonly totalSteps: number;
 }
 
-/** A step is done. After a lost rank a run goes on from its newest checkpoint, and steps after that come again. */
+/**
+ * A step is done. After a lost rank a run goes on from its newest checkpoint, and steps after that come again. Who is
+ * slower than steps are gets the newest 1000 of those that wait; how many were left out is told at the end.
+ */
 export interface StepEvent extends Standing {
   readonly type: "step";
 }
@@ -41,5 +44,5 @@ export interface EndEvent {
   readonly reason?: string | undefined;
 }
 
-/** What happens in a run, where its record is kept. */
+/** What happens in a run, where its record is kept. All but steps reach whoever listens, however slowly. */
 export type RunEvent = StartEvent | StepEvent | EvaluationEvent | CheckpointEvent | EndEvent;

@@ -1,0 +1,81 @@
+import { setTimeout } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { Interruption } from "../controller/interruption.ts";
+import type { RunEvent } from "../run/run-events.ts";
+import { mostWaiting } from "../run/waiting-events.ts";
+import { CallbackQueue } from "./callbacks.ts";
+import type { Callbacks } from "./factories.ts";
+
+const queueOf = (callbacks: Callbacks, interruption = new Interruption()): Promise<CallbackQueue> =>
+  CallbackQueue.load({ kind: "program", digest: "0".repeat(64) }, interruption, callbacks);
+const step = (at: number): RunEvent => ({ type: "step", step: at, steps: 1e6, epoch: 0, loss: 1 });
+const checkpoint = (at: number): RunEvent => ({ type: "checkpoint", step: at, folder: `at-${at}` });
+
+test("a callback that is slower than steps misses the oldest, never a checkpoint or the end, and it is told", async () => {
+  const heard: string[] = [];
+  const opened = Promise.withResolvers<void>();
+  const queue = await queueOf({
+    onStep: async (event) => {
+      await opened.promise;
+      heard.push(`step ${event.step}`);
+    },
+    onCheckpoint: (event) => void heard.push(`checkpoint ${event.step}`),
+    onEnd: (event) => void heard.push(`end ${event.step}`),
+  });
+  const last = 10 * mostWaiting;
+  queue.take(step(0));
+  await setTimeout(); // it is called with the first
+  for (let at = 1; at <= last; at++) {
+    queue.take(step(at));
+    if (at % mostWaiting === 0) queue.take(checkpoint(at));
+  }
+  queue.take({ type: "end", how: "finished", step: last });
+  opened.resolve();
+  const told = await queue.done(undefined);
+
+  const [steps, others] = [true, false].map((isStep) => heard.filter((each) => each.startsWith("step") === isStep));
+  const newest = Array.from({ length: mostWaiting }, (_, i) => `step ${last - mostWaiting + 1 + i}`);
+  expect(steps).toEqual(["step 0", ...newest]);
+  expect(others).toEqual([
+    ...Array.from({ length: 10 }, (_, i) => `checkpoint ${mostWaiting * (i + 1)}`),
+    `end ${last}`,
+  ]);
+  expect(heard.at(-2)).toBe(`checkpoint ${last}`);
+  expect(told).toMatch(
+    /^train\(\): callbacks: onStep was not called for 9000 steps, since it is slower than steps are and 1000 /,
+  );
+});
+
+test("what happens once all calls are done is called, too, and nothing is told where nothing was left out", async () => {
+  const heard: number[] = [];
+  const queue = await queueOf({ onStep: ({ step: at }) => void heard.push(at) });
+  for (let at = 0; at < 4; at++) {
+    queue.take(step(at));
+    // from one microtask to a whole turn between events: whenever the last call is done, the next one begins
+    for (let turns = 0; turns < at; turns++) await Promise.resolve();
+    if (at === 3) await setTimeout();
+  }
+  queue.take(step(4));
+  expect(await queue.done(undefined)).toBeUndefined();
+  expect(heard).toEqual([0, 1, 2, 3, 4]);
+});
+
+test("nothing is called after one that has thrown, not even the end", async () => {
+  let calls = 0;
+  const interruption = new Interruption();
+  const queue = await queueOf(
+    {
+      onStep: () => {
+        calls++;
+        throw new Error("no");
+      },
+      onEnd: () => void calls++,
+    },
+    interruption,
+  );
+  for (let at = 0; at < 3; at++) queue.take(step(at));
+  queue.take({ type: "end", how: "stopped", step: 3 });
+  await expect(queue.done("at-3")).rejects.toThrow(/at-3 was saved: .*onStep: Error: no/);
+  expect(calls).toBe(1);
+  expect(interruption.requested).toBe(true);
+});
