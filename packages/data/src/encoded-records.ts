@@ -1,5 +1,6 @@
 import type { TensorSpec } from "@skein/tensor-core";
 import type { Field, Records } from "./records.ts";
+import type { ResamplingFilter } from "./resampling-filters.ts";
 import type { TextTable } from "./text-table.ts";
 
 /** How images of any size become samples of one. */
@@ -10,7 +11,22 @@ export interface Decoding {
   readonly channels: 1 | 3;
   /** Cut off what is too much, leave it black around, or stretch. */
   readonly fit: "cover" | "contain" | "stretch";
+  /**
+   * In place of `fit`: bring images to this size, at least `size`, and cut its middle out. A number is the shorter side,
+   * the longer one in proportion; [rows, columns] stretch. As image processors of Hugging Face's do it, pixel by pixel.
+   * Default: see `fit`.
+   */
+  readonly resize?: number | readonly [number, number] | undefined;
+  /**
+   * Resize as Pillow does by this filter, bit by bit, whatever decodes. Default: as the decoder does, sharp by Lanczos'
+   * after it has decoded a JPEG as small as it may, `@napi-rs/image` by `bilinear`; with `resize`: `bilinear`.
+   */
+  readonly resample?: ResamplingFilter | undefined;
 }
+
+/** Whether images are to be resized here, and not by what decodes them. */
+export const isResizedHere = ({ resize, resample }: Pick<Decoding, "resize" | "resample">): boolean =>
+  resize !== undefined || resample !== undefined;
 
 /** Where encoded images lie, in an order of their own. */
 export interface ImageSource {

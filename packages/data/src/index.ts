@@ -52,6 +52,7 @@ export {
   type StreamedRecords,
   type TrainingSamples,
 } from "./streams/streamed-records.ts";
+export type { ResamplingFilter } from "./resampling-filters.ts";
 export { shareRecords } from "./share-records.ts";
 export type { TextTable } from "./text-table.ts";
 export { splitText, textRecords } from "./text.ts";

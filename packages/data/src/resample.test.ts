@@ -3,8 +3,10 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Box, type Pixels, Resampler } from "./resample.ts";
+import type { ResamplingFilter } from "./resampling-filters.ts";
 
 interface Case {
+  readonly filter: ResamplingFilter;
   readonly size: readonly [number, number];
   readonly box: readonly [left: number, top: number, right: number, bottom: number] | null;
   readonly pixels: string;
@@ -26,9 +28,10 @@ const noise = (rows: number, columns: number): Pixels => {
 
 const resampler = new Resampler();
 
-test.each(cases)("noise at $size of $box is what Pillow makes of it, bit by bit", ({ size, box, pixels }) => {
+test.each(cases)("noise at $size of $box by $filter is what Pillow makes of it, bit by bit", (one) => {
+  const { filter, size, box, pixels } = one;
   const part: Box | undefined = box === null ? undefined : { left: box[0], top: box[1], right: box[2], bottom: box[3] };
-  expect(Buffer.from(resampler.resample(noise(23, 31), size, part)).toString("base64")).toBe(pixels);
+  expect(Buffer.from(resampler.resample(noise(23, 31), size, part, filter)).toString("base64")).toBe(pixels);
 });
 
 /** The same in numbers of any size, one pixel after the other. */

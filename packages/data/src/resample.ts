@@ -1,7 +1,8 @@
 import { wasmBase64 } from "./generated/resample.ts";
+import { filterCurves, type ResamplingFilter } from "./resampling-filters.ts";
 
-// Pillow's way of resizing with its filter BILINEAR, bit by bit, which most data sets of PyTorch's are brought to a
-// size by: src/libImaging/Resample.c of Pillow 9.4.
+// Pillow's way of resizing, bit by bit, which most data sets of PyTorch's are brought to a size by:
+// src/libImaging/Resample.c and Geometry.c of Pillow 9.4.
 
 /** Bits behind the point of weights, so that a sum of bytes fits 32 bits. */
 const precisionBits = 22;
@@ -18,11 +19,19 @@ interface Weights {
   readonly weights: Int32Array;
 }
 
-/** A triangle as wide as two pixels of the coarser grid, around the middle of each target pixel. */
-const triangle = (size: number, begin: number, end: number, target: number): Weights => {
+/** A filter's curve, as wide as it is in pixels of the coarser grid, around the middle of each target pixel. */
+const weightsOf = (
+  filter: Exclude<ResamplingFilter, "nearest">,
+  size: number,
+  begin: number,
+  end: number,
+  target: number,
+): Weights => {
+  const { support: wide, weight } = filterCurves[filter];
   // Pillow keeps boxes in 32 bits
   const scale = Math.fround(end - begin) / target;
-  const support = Math.max(1, scale);
+  const coarse = Math.max(1, scale);
+  const support = wide * coarse;
   const taps = Math.ceil(support) * 2 + 1;
   const [first, count] = [new Int32Array(target), new Int32Array(target)];
   const weights = new Int32Array(target * taps);
@@ -33,15 +42,25 @@ const triangle = (size: number, begin: number, end: number, target: number): Wei
     const many = Math.min(size, Math.trunc(centre + support + 0.5)) - from;
     let sum = 0;
     for (let i = 0; i < many; i++) {
-      const distance = Math.abs((i + from - centre + 0.5) * (1 / support));
-      exact[i] = distance < 1 ? 1 - distance : 0;
+      exact[i] = weight((i + from - centre + 0.5) * (1 / coarse));
       sum += exact[i]!;
     }
     first[at] = from;
     count[at] = many;
-    for (let i = 0; i < many; i++) weights[at * taps + i] = Math.trunc(0.5 + (exact[i]! / sum) * 2 ** precisionBits);
+    for (let i = 0; i < many; i++) {
+      const fixed = (exact[i]! / sum) * 2 ** precisionBits;
+      weights[at * taps + i] = Math.trunc(fixed + (fixed < 0 ? -0.5 : 0.5));
+    }
   }
   return { taps, first, count, weights };
+};
+
+/** The source pixel of each target pixel, added up step by step, as Pillow rounds it. */
+const nearestPixels = (begin: number, end: number, target: number): Int32Array => {
+  const step = Math.fround(end - begin) / target;
+  const places = new Int32Array(target);
+  for (let at = 0, place = begin + step * 0.5; at < target; at++, place += step) places[at] = Math.trunc(place);
+  return places;
 };
 
 /** Red, green and blue. */
@@ -54,6 +73,9 @@ export interface Pixels {
   readonly columns: number;
 }
 
+/** Larger images are rare, and a resampler's room for them would stay taken. */
+export const mostPixelsKept: number = 2 ** 26;
+
 /** A part of an image, in pixels, which may begin and end within one. */
 export interface Box {
   readonly top: number;
@@ -61,6 +83,18 @@ export interface Box {
   readonly bottom: number;
   readonly right: number;
 }
+
+type Sides = [top: number, left: number, bottom: number, right: number];
+
+const pickPixels = ({ bytes, columns }: Pixels, down: Int32Array, across: Int32Array): Uint8Array => {
+  const result = new Uint8Array(down.length * across.length * channels);
+  let to = 0;
+  for (const row of down)
+    for (const column of across)
+      for (let channel = 0; channel < channels; channel++)
+        result[to++] = bytes[(row * columns + column) * channels + channel]!;
+  return result;
+};
 
 /** See assembly/index.ts; all but numbers of rows, columns and lines are places in memory. */
 interface Exports {
@@ -124,28 +158,34 @@ export class Resampler {
   }
 
   /**
-   * Bring a part of an image to a size: a weighted mean of all pixels that a target pixel covers, by a triangle;
-   * between pixels where it grows. The same bits as Pillow's `image.resize((columns, rows), BILINEAR, box)`.
+   * Bring a part of an image to a size: each target pixel is a weighted mean of the pixels that it covers, and of those
+   * about it, as far as the filter reaches; `nearest` is the one in its middle. The same bits as Pillow's
+   * `image.resize((columns, rows), filter, box)`.
    *
    * @param box not empty, within the image. Default: all of it.
+   * @param filter default: bilinear.
    * @returns u8 [rows, columns, 3]; the image's own bytes where nothing changes, else memory that is valid until
    * the next call.
-   * Cost: each pixel of the box counts for about two columns of the target, then what comes of it for about two rows.
+   * Cost: each pixel of the box counts for about 2·support columns of the target, then what comes of it for as many rows.
    */
   resample(
     image: Pixels,
     [rows, columns]: readonly [number, number],
     box: Box = { top: 0, left: 0, bottom: image.rows, right: image.columns },
+    filter: ResamplingFilter = "bilinear",
   ): Uint8Array {
     const isWide = columns !== image.columns || box.left !== 0 || box.right !== columns;
     const isHigh = rows !== image.rows || box.top !== 0 || box.bottom !== rows;
     if (!isWide && !isHigh) return image.bytes.subarray(0, rows * columns * channels);
+    const [top, left, bottom, right] = [box.top, box.left, box.bottom, box.right].map(Math.fround) as Sides;
+    if (filter === "nearest")
+      return pickPixels(image, nearestPixels(top, bottom, rows), nearestPixels(left, right, columns));
     this.end = 0;
-    const down = triangle(image.rows, Math.fround(box.top), Math.fround(box.bottom), rows);
+    const down = weightsOf(filter, image.rows, top, bottom, rows);
     const [firstRow, lastRow] = isHigh
       ? [down.first[0]!, down.first[rows - 1]! + down.count[rows - 1]!]
       : [0, image.rows];
-    const across = isWide ? triangle(image.columns, Math.fround(box.left), Math.fround(box.right), columns) : undefined;
+    const across = isWide ? weightsOf(filter, image.columns, left, right, columns) : undefined;
     const sourceLine = image.columns * channels;
     const targetLine = columns * channels;
     let lines = this.put(image.bytes.subarray(firstRow * sourceLine, lastRow * sourceLine));

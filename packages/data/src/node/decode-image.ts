@@ -1,4 +1,6 @@
-import type { Decoding } from "../encoded-records.ts";
+import { type Decoding, isResizedHere } from "../encoded-records.ts";
+import { sampleOf } from "../fit-image.ts";
+import { mostPixelsKept, Resampler } from "../resample.ts";
 import { readerPackages } from "./data-packages.ts";
 import { requirePackage } from "./optional-package.ts";
 
@@ -10,6 +12,10 @@ interface Pipeline {
   toColourspace(name: string): Pipeline;
   raw(options: { readonly depth: "uchar" }): Pipeline;
   toBuffer(): Promise<Uint8Array>;
+  toBuffer(options: { readonly resolveWithObject: true }): Promise<{
+    readonly data: Uint8Array;
+    readonly info: { readonly width: number; readonly height: number };
+  }>;
 }
 
 interface Sharp {
@@ -41,17 +47,27 @@ export const sharpDecoder = (from: string): ImageDecoder => {
   // Images there are more of than cores, so each has a thread; and none comes twice so soon that keeping it helped.
   sharp.concurrency(1);
   sharp.cache(false);
+  let kept: Resampler | undefined;
+  const upright = (bytes: Uint8Array): Pipeline =>
+    sharp(bytes, { failOn: "error" }).autoOrient().flatten({ background: "black" });
+  const raw = (image: Pipeline, channels: Decoding["channels"]): Pipeline =>
+    image.toColourspace(channels === 1 ? "b-w" : "srgb").raw({ depth: "uchar" });
+  const resizedHere = async (bytes: Uint8Array, decoding: Decoding): Promise<Uint8Array> => {
+    const { data, info } = await raw(upright(bytes), decoding.channels).toBuffer({ resolveWithObject: true });
+    const [rows, columns] = [info.height, info.width];
+    const resampler = rows * columns > mostPixelsKept ? new Resampler() : (kept ??= new Resampler());
+    return sampleOf({ bytes: data, rows, columns }, 1, decoding, resampler);
+  };
+  const resizedBySharp = (bytes: Uint8Array, { size, channels, fit }: Decoding): Promise<Uint8Array> =>
+    raw(
+      upright(bytes).resize(size[1], size[0], { fit: fit === "stretch" ? "fill" : fit, background: "black" }),
+      channels,
+    ).toBuffer();
   return {
     version: `sharp ${sharp.versions.sharp}, libvips ${sharp.versions.vips}`,
-    decode: async (bytes, { size: [rows, columns], channels, fit }) => {
+    decode: async (bytes, decoding) => {
       try {
-        return await sharp(bytes, { failOn: "error" })
-          .autoOrient()
-          .flatten({ background: "black" })
-          .resize(columns, rows, { fit: fit === "stretch" ? "fill" : fit, background: "black" })
-          .toColourspace(channels === 1 ? "b-w" : "srgb")
-          .raw({ depth: "uchar" })
-          .toBuffer();
+        return await (isResizedHere(decoding) ? resizedHere(bytes, decoding) : resizedBySharp(bytes, decoding));
       } catch (cause) {
         throw new Error((cause as Error).message.split("\n")[0], { cause });
       }

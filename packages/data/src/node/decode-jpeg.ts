@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Decoding } from "../encoded-records.ts";
 import { DataError } from "../errors.ts";
-import { fitImage } from "../fit-image.ts";
+import { sampleOf } from "../fit-image.ts";
 import { type JpegHeader, jpegHeader } from "../jpeg-header.ts";
-import { Resampler } from "../resample.ts";
+import { mostPixelsKept, Resampler } from "../resample.ts";
 import { findPackage, readerPackages } from "./data-packages.ts";
 import type { ImageDecoder } from "./decode-image.ts";
 import { requirePackage } from "./optional-package.ts";
@@ -41,9 +41,6 @@ const loadNapiImage = (from: string): { readonly napi: NapiImage; readonly versi
 /** Baseline, extended and progressive, all of Huffman's codes. */
 const frames: readonly number[] = [0xc0, 0xc1, 0xc2];
 
-/** Larger images are rare, and the room for them would stay taken. */
-const mostPixels = 2 ** 26;
-
 /** Whether a file goes on to the end of its image: the package shows what is missing as grey, and says nothing. */
 const isWhole = (bytes: Uint8Array): boolean => bytes.at(-2) === 0xff && bytes.at(-1) === 0xd9;
 
@@ -58,16 +55,7 @@ const isOrdinary = (
   !hasProfile &&
   rows > 0 &&
   columns > 0 &&
-  rows * columns <= mostPixels;
-
-const coloured = (grey: Uint8Array): Uint8Array => {
-  const pixels = new Uint8Array(3 * grey.length);
-  for (let i = 0, to = 0; i < grey.length; i++, to += 3) pixels.fill(grey[i]!, to, to + 3);
-  return pixels;
-};
-
-const onlyRed = (pixels: Uint8Array): Uint8Array =>
-  Uint8Array.from({ length: pixels.length / 3 }, (_, i) => pixels[3 * i]!);
+  rows * columns <= mostPixelsKept;
 
 /**
  * Decodes ordinary JPEGs by package `@napi-rs/image`, and brings them to their size by `Resampler`; all else by
@@ -76,7 +64,7 @@ const onlyRed = (pixels: Uint8Array): Uint8Array =>
  * bytes of an image alone decide.
  *
  * Pixels are not those of sharp: chroma is rounded otherwise (by 4 at most, 0.4 in the mean), `cover` cuts within
- * pixels where sharp cuts between them, and the resampling filter is another one.
+ * pixels where sharp cuts between them, and the resampling filter is another one unless `resample` names it.
  * @param from file URL of the module whose dependencies are searched.
  * @throws DataError with the command that installs it.
  */
@@ -97,9 +85,7 @@ export const jpegDecoder = (from: string, other: ImageDecoder): ImageDecoder => 
       return undefined; // the other one says whether it is damaged, and how
     }
     if (pixels.length !== rows * columns * components) return undefined;
-    const rgb = components === 1 ? coloured(pixels) : pixels;
-    const sample = fitImage({ bytes: rgb, rows, columns }, orientation, decoding, resampler);
-    return decoding.channels === 1 ? onlyRed(sample) : sample;
+    return sampleOf({ bytes: pixels, rows, columns }, orientation, decoding, resampler);
   };
   return {
     version: `${readerPackages.jpegs.name} ${version}, ${other.version}`,

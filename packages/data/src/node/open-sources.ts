@@ -60,6 +60,8 @@ export const openSources = async (
     decodeSize = size,
     channels,
     fit,
+    resize,
+    resample,
     skipDamaged,
     decoder: decodesBy = "sharp",
     from,
@@ -72,7 +74,7 @@ export const openSources = async (
   damaged: string[],
 ): Promise<EncodedRecords[]> => {
   const decoder = imageDecoder(from, decodesBy).version;
-  const decoding: Decoding = { size: decodeSize, channels, fit };
+  const decoding: Decoding = { size: decodeSize, channels, fit, resize, resample };
   const count = sources.reduce((sum, source) => sum + source.count, 0);
   const cache = imageCache(cacheMegabytes * 1e6, decodeSize[0] * decodeSize[1] * channels, count);
   const opened: EncodedRecords[] = [];

@@ -1,4 +1,4 @@
-"""An image of noise as Pillow 9.4 brings it to sizes by BILINEAR, for resample.test.ts: `python3 make.py`."""
+"""An image of noise as Pillow 9.4 brings it to sizes by each of its filters, for resample.test.ts: `python3 make.py`."""
 
 import base64
 import json
@@ -29,8 +29,8 @@ cases = [
     ((40, 40), (10.3, 11.7, 12.9, 14.2)),
 ]
 results = []
-for (rows, columns), box in cases:
-    resized = image.resize((columns, rows), Image.Resampling.BILINEAR, box)
-    data = base64.b64encode(resized.tobytes()).decode()
-    results.append({"size": [rows, columns], "box": box, "pixels": data})
+for filter in Image.Resampling:
+    for (rows, columns), box in cases:
+        data = base64.b64encode(image.resize((columns, rows), filter, box).tobytes()).decode()
+        results.append({"filter": filter.name.lower(), "size": [rows, columns], "box": box, "pixels": data})
 (Path(__file__).parent / "expected.json").write_text(json.dumps(results, indent=0) + "\n")
