@@ -42,6 +42,7 @@ export {
   viewBatch,
   writeBatch,
 } from "./records.ts";
+export { type ResamplingFilter, resamplingFilters } from "./resampling-filters.ts";
 export type { LanePosition } from "./streams/lane.ts";
 export {
   decoderOf,
@@ -52,7 +53,6 @@ export {
   type StreamedRecords,
   type TrainingSamples,
 } from "./streams/streamed-records.ts";
-export type { ResamplingFilter } from "./resampling-filters.ts";
 export { shareRecords } from "./share-records.ts";
 export type { TextTable } from "./text-table.ts";
 export { splitText, textRecords } from "./text.ts";

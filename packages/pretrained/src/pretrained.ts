@@ -2,6 +2,7 @@ import type { Model } from "@skein/models";
 import type { MapTree, NdArray, StoredSpec, Tensor } from "@skein/tensor-core";
 import type { Config } from "./architecture.ts";
 import type { FloatDType } from "./float-bits.ts";
+import type { ImageProcessor } from "./image-processor.ts";
 
 /** A tensor as its file has it, of any element type. */
 export interface CarriedTensor extends StoredSpec {
@@ -26,6 +27,8 @@ export interface Weights<Params = unknown, State = unknown> {
   readonly state?: MapTree<State, Tensor, NdArray>;
   /** Default: the names of today, f32. */
   readonly stored?: Stored;
+  /** How images become its inputs. Default: no file says so. */
+  readonly imageProcessor?: ImageProcessor | undefined;
 }
 
 /** A checkpoint that was read. */

@@ -52,17 +52,16 @@ import { makeOwn, moduleName } from "../modules/load-module.ts";
 import type { ProgramParts } from "../modules/program-parts.ts";
 import { withOwnMetrics } from "../modules/own-metrics.ts";
 import { type AnyModel, type DataSet, type TrainingData, isLabelled, layoutOf, type Task } from "../modules/task.ts";
+import { decodingOf } from "../job/image-decoding.ts";
 import { sidesOf } from "../job/image-sides.ts";
-import type { DataJob, Job, ModelJob, OptimizerJob, PrecisionJob } from "../job/job.ts";
+import type { DataJob, DecodedJob, Job, ModelJob, OptimizerJob, PrecisionJob } from "../job/job.ts";
 import { type ExpertsPlan, settledExperts } from "../planning/experts-plan.ts";
 import { mobyDickData, textData, tokenData } from "./text-data.ts";
 import { pretrainedModel } from "../pretrained/pretrained-model.ts";
 
 // This file and build-exchange.ts turn names of a job into things; all others take the things.
 
-type ImageJob = Extract<DataJob, { readonly kind: "image-folder" | "image-manifest" | "image-parquet" | "webdataset" }>;
-
-const findImagesOf = async (job: ImageJob): Promise<FoundImages> => {
+const findImagesOf = async (job: DecodedJob): Promise<FoundImages> => {
   switch (job.kind) {
     case "image-folder":
       return findImages(job.folder, job.testFraction);
@@ -76,8 +75,9 @@ const findImagesOf = async (job: ImageJob): Promise<FoundImages> => {
 };
 
 /** Images, decoded before training, while it goes on, or as they come by. */
-const loadImages = async (job: ImageJob): Promise<Omit<TrainingData, "predicts">> => {
-  const options: ImageOptions = { ...job, size: sidesOf(job.size), from: import.meta.url };
+const loadImages = async (job: DecodedJob): Promise<Omit<TrainingData, "predicts">> => {
+  const { fit: _, resize: __, resample: ___, ...others } = job;
+  const options: ImageOptions = { ...others, ...decodingOf(job), size: sidesOf(job.size), from: import.meta.url };
   const { cacheMegabytes, decodesAtOnce } = job;
   const decodeSize = job.decodeSize === undefined ? undefined : sidesOf(job.decodeSize);
   const lazy = cacheMegabytes === undefined ? undefined : { cacheMegabytes, decodesAtOnce, decodeSize };

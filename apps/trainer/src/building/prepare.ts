@@ -24,7 +24,8 @@ import { isExpertsPlanned } from "../planning/experts-plan.ts";
 import { trainedOf } from "../step/frozen.ts";
 import { requireSmoothing } from "./label-smoothing.ts";
 import { placeOf, replicasAxisOf } from "../step/mesh.ts";
-import type { DataJob, ExpertsJob, Job, ModelJob } from "../job/job.ts";
+import { hashedData } from "../job/image-decoding.ts";
+import type { DataJob, ExpertsJob, Job } from "../job/job.ts";
 import { requireDeclared, requireElementwise, requireStateByParameter, sharesOut } from "../modules/elementwise.ts";
 import { givenName } from "../modules/given-thing.ts";
 import { moduleName } from "../modules/load-module.ts";
@@ -113,7 +114,7 @@ const notSteering: readonly string[] = [
   "preprocessor",
 ];
 
-const steeringPart = (part: DataJob | ModelJob): object =>
+const steeringPart = (part: object): object =>
   Object.fromEntries(Object.entries(part).filter(([key]) => !notSteering.includes(key)));
 
 /**
@@ -123,7 +124,11 @@ const steeringPart = (part: DataJob | ModelJob): object =>
  * @param decoder what makes samples of the bytes under that digest, where it is of encoded ones.
  */
 export const jobHashOf = (job: Job, data?: string, decoder?: string): string => {
-  const steered = { ...withoutModulePlaces(job), data: steeringPart(job.data), model: steeringPart(job.model) };
+  const steered = {
+    ...withoutModulePlaces(job),
+    data: steeringPart(hashedData(job.data)),
+    model: steeringPart(job.model),
+  };
   const entries = steering.map((name): [string, unknown] => [name, steered[name]]);
   // With fused multiply-add, what is fused with what has a say in how it is rounded.
   if (job.memory.recompute !== "none") entries.push(["memory", job.memory]);

@@ -1,3 +1,4 @@
+import { resamplingFilters } from "@skein/data";
 import { z } from "zod";
 import type { CrossFieldFault } from "./cross-field-fault.ts";
 import { sidesOf } from "./image-sides.ts";
@@ -98,8 +99,21 @@ const decoded = {
   channels: z.literal([1, 3]).default(3).describe("Red, green and blue, or grey."),
   fit: z
     .enum(["cover", "contain", "stretch"])
-    .default("cover")
-    .describe("Cut off what is too much, leave black around, or stretch."),
+    .optional()
+    .describe(
+      "Cut off what is too much, leave black around, or stretch. Default: cover, or as the folder of a pretrained model says.",
+    ),
+  resize: sides
+    .optional()
+    .describe(
+      "In place of fit: resize images first, then cut the middle out. A number: the shorter side, the other in proportion; [rows, columns]: stretched. Default: fit, or as the folder of a pretrained model says.",
+    ),
+  resample: z
+    .enum([...resamplingFilters, "decoder"])
+    .optional()
+    .describe(
+      "The filter of resizing, as Pillow has it, bit by bit; decoder: as the decoder does by itself, fastest. Default: decoder (bilinear with resize), or as the folder of a pretrained model says.",
+    ),
   testFraction: fraction.default(0.1).describe("Part that is held out where there is no folder test, or no split."),
   skipDamaged: z
     .boolean()
@@ -356,6 +370,18 @@ const imageFaults = (data: DataJob): CrossFieldFault[] => {
       fault(
         ["decodeSize"],
         `${decodeSize.join("×")} is smaller than size, ${size.join("×")}, so that nothing could be left out; raise it, or leave it out`,
+      );
+  }
+  if ("resize" in data && data.resize !== undefined) {
+    const { fit, size, decodeSize = size, resize } = data;
+    const [resized, least] = [sidesOf(resize), sidesOf(decodeSize)];
+    const isCut = decodeSize === size ? "size" : "decodeSize";
+    if (fit !== undefined)
+      fault(["resize"], `both resize and fit, ${fit}, say how images are brought to their size; leave one out`);
+    if (resized.some((pixels, i) => pixels < least[i]!))
+      fault(
+        ["resize"],
+        `${[resize].flat().join("×")} is smaller than ${isCut}, ${least.join("×")}, which is to be cut out of it; raise it, or use fit`,
       );
   }
   if ("augment" in data && data.augment?.resizedCrop !== undefined) {

@@ -4,7 +4,7 @@ import type { ModuleJob, ProgramJob } from "./module-job.ts";
 export type * from "./exchange-job.ts";
 export type { ModuleJob, ProgramJob } from "./module-job.ts";
 
-import type { ColourJitter, ResizedCrop } from "@skein/data";
+import type { ColourJitter, Decoding, ResamplingFilter, ResizedCrop } from "@skein/data";
 import type {
   DocumentOptions,
   ImageOptions,
@@ -175,9 +175,14 @@ export interface TextJob extends Limits {
 /** A checkpoint in Hugging Face's layout: what it is, and where its weights lie. */
 /** What a pretrained model's images were when it was trained. */
 export interface PreprocessorJob {
+  /** The file that says so; absent in jobs of old, which knew one. */
+  readonly file?: string | undefined;
   readonly normalise?: NormaliseJob | undefined;
-  /** Rows and columns. */
+  /** Rows and columns as the model sees them. */
   readonly size?: readonly [number, number] | undefined;
+  /** What they were brought to before their middle was cut out: the shorter side, or rows and columns. */
+  readonly resize?: number | readonly [number, number] | undefined;
+  readonly resample?: ResamplingFilter | undefined;
 }
 
 export interface PretrainedJob {
@@ -221,7 +226,11 @@ interface Images extends Limits {
 }
 
 /** Images of any size that become samples of one. */
-interface DecodedImages extends Images, Omit<ImageOptions, "size" | "from"> {
+interface DecodedImages extends Images, Omit<ImageOptions, "size" | "from" | "fit" | "resample"> {
+  /** Default: cover, or as a pretrained model has it. */
+  readonly fit?: Decoding["fit"] | undefined;
+  /** Default: `decoder`, as what decodes does by itself; or as a pretrained model has it. */
+  readonly resample?: ResamplingFilter | "decoder" | undefined;
   /** Decode them while training, and keep so much of what was decoded. */
   readonly cacheMegabytes?: number | undefined;
   /** Of both sides, or rows and columns, as they are decoded. */
@@ -237,6 +246,12 @@ interface ImageStreamJob extends StreamOptions {
   /** Names of all classes, or how many numbers. Default: those that images to judge by have. */
   readonly classes?: number | readonly string[] | undefined;
 }
+
+/** Images of any size that become samples of one, of any kind of files. */
+export type DecodedJob = Extract<
+  DataJob,
+  { readonly kind: "image-folder" | "image-manifest" | "image-parquet" | "webdataset" }
+>;
 
 export type DataJob =
   | ({ readonly kind: "mnist" | "fashion-mnist"; readonly folder?: string | undefined } & Images)

@@ -1,3 +1,4 @@
+import { resamplingFilters } from "@skein/data";
 import { z } from "zod";
 import type { CrossFieldFault } from "./cross-field-fault.ts";
 import type { DataJob, ExpertsJob, Job, ModelJob } from "./job.ts";
@@ -143,8 +144,11 @@ export const modelSchema: z.ZodType<ModelJob> = z
           .describe("What its config.json says, filled in when a run begins; not for job files."),
         preprocessor: z
           .strictObject({
+            file: z.string().optional(),
             normalise: z.strictObject({ mean: z.array(z.number()), std: z.array(z.number()) }).optional(),
             size: z.tuple([z.number(), z.number()]).optional(),
+            resize: z.union([z.number(), z.tuple([z.number(), z.number()])]).optional(),
+            resample: z.enum(resamplingFilters).optional(),
           })
           .optional()
           .describe("What its preprocessor_config.json says, filled in when a run begins; not for job files."),

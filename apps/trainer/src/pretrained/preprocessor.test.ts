@@ -1,9 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { jobHashOf } from "../building/prepare.ts";
 import { checkJob } from "../job/config.ts";
-import type { Job } from "../job/job.ts";
+import type { DecodedJob, Job } from "../job/job.ts";
 import { preprocessorRemarks } from "./preprocessor.ts";
 import { settlePretrained } from "./settle-pretrained.ts";
 
@@ -14,9 +15,11 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-const say = (said: unknown): void => writeFileSync(join(folder, "preprocessor_config.json"), JSON.stringify(said));
+const say = (said: unknown, file = "preprocessor_config.json"): void =>
+  writeFileSync(join(folder, file), JSON.stringify(said));
 
-const vit = { image_mean: [0.5, 0.4, 0.3], image_std: [0.2, 0.2, 0.1], size: { height: 224, width: 224 } };
+const vit = { image_mean: [0.5, 0.4, 0.3], image_std: [0.2, 0.2, 0.1], size: { height: 224, width: 224 }, resample: 3 };
+const cut = { ...vit, image_processor_type: "CLIPImageProcessor", size: { shortest_edge: 256 }, crop_size: 224 };
 
 const checked = (root: unknown): Job => checkJob(root, { file: "job.yaml" });
 
@@ -31,31 +34,79 @@ const job = (data: object = {}, model: object = {}): Job =>
     learningRate: { peak: 0.1 },
   });
 
-const normaliseOf = ({ data }: Job): unknown => ("normalise" in data ? data.normalise : undefined);
+type Made = Pick<DecodedJob, "fit" | "resize" | "resample" | "normalise">;
+const madeOf = ({ data }: Job): Made => {
+  const { fit, resize, resample, normalise } = data as DecodedJob;
+  return JSON.parse(JSON.stringify({ fit, resize, resample, normalise })) as Made;
+};
+const normalise = { mean: [0.5, 0.4, 0.3], std: [0.2, 0.2, 0.1] };
 
-test("images are normalised as the checkpoint says, and that is told", async () => {
-  say(vit);
-  const settled = await settlePretrained(job());
-  expect(normaliseOf(settled)).toEqual({ mean: [0.5, 0.4, 0.3], std: [0.2, 0.2, 0.1] });
-  expect(preprocessorRemarks(settled)).toEqual([
-    "data.normalise: as preprocessor_config.json of model.folder says: mean 0.5, 0.4, 0.3, deviation 0.2, 0.2, 0.1",
-  ]);
-  // it is part of the job from then on, which is read again by threads and by who resumes
-  expect(checked(JSON.parse(JSON.stringify(settled)))).toEqual(settled);
+describe("what the job does not say is as the checkpoint says", () => {
+  test("and is told in one line, and part of the job from then on", async () => {
+    say(vit);
+    const settled = await settlePretrained(job({ trainSamples: 5 }));
+    expect(madeOf(settled)).toEqual({ fit: "stretch", resample: "bicubic", normalise });
+    expect(preprocessorRemarks(settled)).toEqual([
+      "as preprocessor_config.json of model.folder says: data.normalise mean 0.5, 0.4, 0.3, deviation 0.2, 0.2, 0.1; data.fit stretch; data.resample bicubic",
+    ]);
+    const again = checked(JSON.parse(JSON.stringify(settled)));
+    expect(again).toEqual(settled);
+    // threads, and who resumes, read the job again
+    expect(jobHashOf(again)).toBe(jobHashOf(settled));
+  });
+
+  test("also where a newer file says so beside other things, which goes before", async () => {
+    say({ ...vit, resample: 0 });
+    say({ processor_class: "Own", image_processor: vit }, "processor_config.json");
+    const settled = await settlePretrained(job());
+    expect(madeOf(settled).resample).toBe("bicubic");
+    expect(preprocessorRemarks(settled)[0]).toMatch(/^as processor_config\.json of model\.folder says: /);
+  });
+
+  test.each([
+    [{}, 256],
+    [{ size: 112 }, 128],
+    [{ size: [112, 56] }, 128],
+    // what ConvNeXt's processor makes of the same part: int(s / 0.875)
+    [{ size: 383 }, 437],
+  ])("with %j, in proportion to the size", async (data, resize) => {
+    say(cut);
+    const settled = await settlePretrained(job(data));
+    expect(madeOf(settled)).toEqual({ resize, resample: "bicubic", normalise });
+    expect(preprocessorRemarks(settled)[0]).toContain(`data.resize ${resize};`);
+  });
+
+  test("stretched, then cut", async () => {
+    say({ ...cut, size: 256, image_processor_type: "DeiTImageProcessor" });
+    expect(madeOf(await settlePretrained(job())).resize).toEqual([256, 256]);
+    expect(madeOf(await settlePretrained(job({ size: [112, 224] }))).resize).toEqual([256, 256]);
+    const larger = await settlePretrained(job({ cacheMegabytes: 1, decodeSize: 300 }));
+    expect(madeOf(larger)).toEqual({ resample: "bicubic", normalise });
+    expect(preprocessorRemarks(larger)).toContain(
+      "data.fit: cover, but the model was trained on images stretched to 256×256, and cut to their middle, 224×224, as its preprocessor_config.json says",
+    );
+  });
 });
 
-test("what the job says stays, and what differs is told", async () => {
-  say({ ...vit, size: { shortest_edge: 256 }, crop_size: 224 });
-  const own = { mean: [0], std: [1] };
-  const settled = await settlePretrained(job({ normalise: own, size: [224, 160] }));
-  expect(normaliseOf(settled)).toEqual(own);
+test("what the job says stays, and what differs is told, a line each", async () => {
+  say(cut);
+  const own = { normalise: { mean: [0], std: [1] }, fit: "contain", resample: "decoder" };
+  const settled = await settlePretrained(job({ ...own, size: [224, 160] }));
+  expect(madeOf(settled)).toEqual(own);
   expect(preprocessorRemarks(settled)).toEqual([
     expect.stringMatching(/^data\.normalise: mean 0, deviation 1, but the model was trained with mean 0\.5, 0\.4/),
+    expect.stringMatching(
+      /^data\.fit: contain, but the model was trained on images whose shorter side was 256, and cut/,
+    ),
+    expect.stringMatching(/^data\.resample: decoder, but the model was trained on images resized by bicubic/),
     expect.stringMatching(/^data\.size: images are 224×160, but the model was trained on 224×224/),
   ]);
+  const resized = await settlePretrained(job({ resize: 300, resample: "box" }));
+  expect(madeOf(resized)).toEqual({ resize: 300, resample: "box", normalise });
+  expect(preprocessorRemarks(resized)[1]).toMatch(/^data\.resize: 300, but the model was trained on images whose/);
   const grey = await settlePretrained(job({ channels: 1 }));
-  expect(normaliseOf(grey)).toBeUndefined();
-  expect(preprocessorRemarks(grey)[0]).toMatch(/^data\.normalise: none, but/);
+  expect(madeOf(grey).normalise).toBeUndefined();
+  expect(preprocessorRemarks(grey)[1]).toMatch(/^data\.normalise: none, but/);
 });
 
 test("nothing changes without the file, for fresh weights, and for a run that began before", async () => {
@@ -63,14 +114,44 @@ test("nothing changes without the file, for fresh weights, and for a run that be
   const before = await settlePretrained(job());
   say(vit);
   expect(await settlePretrained(before)).toEqual(before);
-  expect(normaliseOf(await settlePretrained(job({}, { weights: "none" })))).toBeUndefined();
-  say({ ...vit, do_normalize: false });
-  expect(normaliseOf(await settlePretrained(job()))).toBeUndefined();
+  expect(madeOf(await settlePretrained(job({}, { weights: "none" })))).toEqual({});
+  say({ ...vit, do_normalize: false, do_resize: false });
+  expect(madeOf(await settlePretrained(job()))).toEqual({});
+  // what a run of that time knows of it
+  const preprocessor = { normalise, size: [224, 224] };
+  const old = job({ normalise, fit: "cover" }, { config: { model_type: "vit" }, digest: "a".repeat(64), preprocessor });
+  expect(preprocessorRemarks(await settlePretrained(old))).toEqual([
+    expect.stringMatching(/^as preprocessor_config\.json of model\.folder says: data\.normalise mean [^;]*$/),
+  ]);
+});
+
+test("images that are cut and not resized cannot be had, which is told", async () => {
+  say({ ...cut, do_resize: false });
+  expect(preprocessorRemarks(await settlePretrained(job()))[1]).toMatch(
+    /^data\.fit: cover, but the model was trained on images as large as they were, and cut to their middle, 224×224/,
+  );
+});
+
+test("the hash of a job is that of a job with the default of fit, as it once was filled in", () => {
+  const hash = jobHashOf(job());
+  expect([jobHashOf(job({ fit: "cover" })), jobHashOf(job({ resample: "decoder" }))]).toEqual([hash, hash]);
+  for (const other of [{ fit: "stretch" }, { resample: "bicubic" }, { resize: 256 }])
+    expect(jobHashOf(job(other))).not.toBe(hash);
 });
 
 test("a damaged file is told, with what to do", async () => {
   writeFileSync(join(folder, "preprocessor_config.json"), "{");
-  await expect(settlePretrained(job())).rejects.toThrow(/preprocessor_config\.json cannot be read/);
+  await expect(settlePretrained(job())).rejects.toThrow(/preprocessor_config\.json is no JSON .*; restore it from/);
   say({ ...vit, image_std: [0.2, 0, 0.1] });
   await expect(settlePretrained(job())).rejects.toThrow(/image_std \[0\.2,0,0\.1\], but must have as many numbers/);
+});
+
+test("a job that says both, or asks for more than there is, is refused", () => {
+  expect(() => job({ fit: "cover", resize: 256 })).toThrow(/data\.resize.*both resize and fit, cover, say how/);
+  expect(() => job({ resize: 200 })).toThrow(/data\.resize.*200 is smaller than size, 224×224, which is to be cut out/);
+  expect(() => job({ resize: [256, 223] })).toThrow(/data\.resize.*256×223 is smaller than size, 224×224/);
+  expect(() => job({ resize: 256, decodeSize: 300, cacheMegabytes: 1 })).toThrow(
+    /256 is smaller than decodeSize, 300×300/,
+  );
+  expect(() => job({ resample: "cubic" })).toThrow(/data\.resample is "cubic".*did you mean "bicubic"/);
 });

@@ -1,81 +1,114 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { ConfigError } from "../errors.ts";
+import { type FoundImageProcessor, loadImageProcessor } from "@skein/pretrained/node";
+import { dataSchema } from "../job/data-schema.ts";
+import { decodingOf, isDecoded } from "../job/image-decoding.ts";
 import { sidesOf } from "../job/image-sides.ts";
-import type { DataJob, Job, NormaliseJob, PreprocessorJob } from "../job/job.ts";
+import type { DecodedJob, Job, NormaliseJob, PreprocessorJob } from "../job/job.ts";
 
-const fileName = "preprocessor_config.json";
-
-const isNumbers = (value: unknown): value is number[] =>
-  Array.isArray(value) && value.length > 0 && value.every((each) => Number.isFinite(each));
-
-/** Rows and columns of images as the model was trained on them; undefined where only one side is said, or none. */
-const sizeIn = ({ size, crop_size: cropped }: Readonly<Record<string, unknown>>): [number, number] | undefined => {
-  for (const said of [cropped, size]) {
-    if (typeof said === "number") return [said, said];
-    const { height, width } = (said ?? {}) as Readonly<Record<string, unknown>>;
-    if (typeof height === "number" && typeof width === "number") return [height, width];
-  }
-  return undefined;
+const preprocessorOf = ({ file, processor }: FoundImageProcessor): PreprocessorJob => {
+  const { resize, resample, crop, normalise } = processor;
+  const size = crop ?? (typeof resize === "number" ? undefined : resize);
+  return {
+    file,
+    ...(normalise && { normalise }),
+    ...(size && { size }),
+    ...(resize !== undefined && { resize }),
+    ...(resample && { resample }),
+  };
 };
 
 /**
- * What `preprocessor_config.json` of a checkpoint says of the images that its model takes; undefined where there is no
- * such file.
+ * What a checkpoint says of the images that its model takes; undefined where it says nothing.
  *
- * @throws ConfigError for a file that holds no such thing.
+ * @param modelType of its config.json.
+ * @throws PretrainedError for a file that holds no such thing, and for images that cannot be made here.
  */
-export const readPreprocessor = (folder: string): PreprocessorJob | undefined => {
-  const path = join(folder, fileName);
-  let said: Readonly<Record<string, unknown>>;
-  try {
-    said = JSON.parse(readFileSync(path, "utf8")) as typeof said;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw new ConfigError([
-      `model.folder: ${path} cannot be read (${(error as Error).message.split("\n")[0]}); restore it from another copy, or remove it and give data.normalise`,
-    ]);
-  }
-  const { do_normalize: isNormalised = true, image_mean: mean, image_std: std, do_resize: isResized = true } = said;
-  const size = isResized === false ? undefined : sizeIn(said);
-  if (isNormalised === false || (mean === undefined && std === undefined)) return { ...(size && { size }) };
-  if (!isNumbers(mean) || !isNumbers(std) || mean.length !== std.length || std.some((each) => each <= 0))
-    throw new ConfigError([
-      `model.folder: ${path} has image_mean ${JSON.stringify(mean)} and image_std ${JSON.stringify(std)}, but must have as many numbers in both, deviations above 0; restore it from another copy, or remove it and give data.normalise`,
-    ]);
-  return { normalise: { mean, std }, ...(size && { size }) };
+export const readPreprocessor = async (folder: string, modelType: unknown): Promise<PreprocessorJob | undefined> => {
+  const found = await loadImageProcessor(folder, modelType);
+  return found && preprocessorOf(found);
 };
 
-/** Images that are decoded: others may have been normalised before. */
-type DecodedJob = Extract<DataJob, { readonly fit: unknown }>;
-const isDecoded = (data: DataJob): data is DecodedJob => "fit" in data;
+type Geometry = Pick<DecodedJob, "fit" | "resize">;
 
-/** The same job, with images normalised as those that its model was trained on, unless it says how they are. */
-export const withPreprocessor = (job: Job, { normalise }: PreprocessorJob): Job =>
-  isDecoded(job.data) && job.data.normalise === undefined && normalise?.mean.length === job.data.channels
-    ? { ...job, data: { ...job.data, normalise } }
-    : job;
+const same = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
 
-const told = ({ mean, std }: NormaliseJob): string => `mean ${mean.join(", ")}, deviation ${std.join(", ")}`;
+/**
+ * How images come to the job's size as those of the model came to theirs: in the same proportion where the sizes
+ * differ. Undefined where that is not known, or too small for the images that the job decodes.
+ */
+const geometryFor = (
+  { resize, size: seen }: PreprocessorJob,
+  { size, decodeSize = size }: DecodedJob,
+): Geometry | undefined => {
+  if (resize === undefined) return undefined;
+  if (typeof resize !== "number" && same(resize, seen)) return { fit: "stretch" };
+  const [wanted, least] = [sidesOf(size), sidesOf(decodeSize)];
+  const reference = seen ?? sidesOf(resize);
+  const scale = Math.max(wanted[0] / reference[0], wanted[1] / reference[1]);
+  // a product of sizes that divide each other is whole, but for rounding
+  const scaled = (side: number): number => Math.floor(side * scale + 1e-6);
+  const result = typeof resize === "number" ? scaled(resize) : ([scaled(resize[0]), scaled(resize[1])] as const);
+  return sidesOf(result).every((side, i) => side >= least[i]!) ? { resize: result } : undefined;
+};
 
-/** What people should know of images that a pretrained model takes, a line each. */
+/** Whether means and deviations are of as many channels as images have. */
+const fitsChannels = ({ mean }: NormaliseJob, channels: number): boolean =>
+  mean.length === 1 || mean.length === channels;
+
+/** The same job, with images made and normalised as those that its model was trained on, unless it says how they are. */
+export const withPreprocessor = (job: Job, preprocessor: PreprocessorJob): Job => {
+  const { data } = job;
+  if (!isDecoded(data)) return job;
+  const { normalise, resample } = preprocessor;
+  const geometry = data.fit === undefined && data.resize === undefined ? geometryFor(preprocessor, data) : undefined;
+  const taken = {
+    ...geometry,
+    ...(data.resample === undefined && resample && { resample }),
+    ...(data.normalise === undefined && normalise && fitsChannels(normalise, data.channels) && { normalise }),
+  };
+  // a hash of the job asks for the order of its keys, which is that of the schema when it is read again
+  return { ...job, data: dataSchema.parse({ ...data, ...taken }) };
+};
+
+const toldStatistics = ({ mean, std }: NormaliseJob): string => `mean ${mean.join(", ")}, deviation ${std.join(", ")}`;
+
+const toldGeometry = ({ fit, resize }: Geometry): [key: string, value: string] =>
+  resize === undefined ? ["fit", decodingOf({ fit }).fit] : ["resize", [resize].flat().join("×")];
+
+/** Of images that a model was trained on. */
+const toldTraining = ({ resize, size }: PreprocessorJob): string => {
+  const middle = size === undefined || same(size, resize) ? "" : `, and cut to their middle, ${size.join("×")}`;
+  if (resize === undefined) return `images as large as they were${middle}`;
+  return typeof resize === "number"
+    ? `images whose shorter side was ${resize}${middle}`
+    : `images stretched to ${resize.join("×")}${middle}`;
+};
+
+/** What people should know of images that a pretrained model takes: what was taken from it in a line, and a line each. */
 export const preprocessorRemarks = ({ model, data }: Job): string[] => {
   if (model.kind !== "pretrained" || model.preprocessor === undefined || !isDecoded(data)) return [];
-  const { normalise, size } = model.preprocessor;
+  const { file = "preprocessor_config.json", normalise, size, resize, resample } = model.preprocessor;
+  const geometry = geometryFor(model.preprocessor, data);
+  const own: Geometry = data.resize === undefined ? { fit: decodingOf(data).fit } : { resize: data.resize };
+  const asSaid: string[] = [];
+  const differing: string[] = [];
+  const say = (isAsSaid: boolean, key: string, ours: string, theirs: string): number =>
+    isAsSaid
+      ? asSaid.push(`data.${key} ${ours}`)
+      : differing.push(`data.${key}: ${ours}, but the model was trained ${theirs}, as its ${file} says`);
+  if (normalise !== undefined)
+    say(
+      same(normalise, data.normalise),
+      "normalise",
+      data.normalise === undefined ? "none" : toldStatistics(data.normalise),
+      `with ${toldStatistics(normalise)}`,
+    );
+  // jobs of old knew a size alone
+  if (model.preprocessor.file !== undefined && (resize !== undefined || size !== undefined))
+    say(same(geometry, own), ...toldGeometry(own), `on ${toldTraining(model.preprocessor)}`);
+  if (resample !== undefined)
+    say(same(resample, data.resample), "resample", data.resample ?? "decoder", `on images resized by ${resample}`);
   const sides = sidesOf(data.size);
-  const isAsSaid = JSON.stringify(normalise) === JSON.stringify(data.normalise);
-  return [
-    ...(normalise === undefined
-      ? []
-      : [
-          isAsSaid
-            ? `data.normalise: as ${fileName} of model.folder says: ${told(normalise)}`
-            : `data.normalise: ${data.normalise === undefined ? "none" : told(data.normalise)}, but the model was trained with ${told(normalise)}, as its ${fileName} says`,
-        ]),
-    ...(size === undefined || size.every((side, i) => side === sides[i])
-      ? []
-      : [
-          `data.size: images are ${sides.join("×")}, but the model was trained on ${size.join("×")}, as its ${fileName} says`,
-        ]),
-  ];
+  if (size !== undefined && !same(size, sides))
+    say(false, "size", `images are ${sides.join("×")}`, `on ${size.join("×")}`);
+  return [...(asSaid.length === 0 ? [] : [`as ${file} of model.folder says: ${asSaid.join("; ")}`]), ...differing];
 };

@@ -22,7 +22,7 @@ const digestOf = async (folder: string, names: readonly string[]): Promise<strin
 
 /**
  * The same job with what its pretrained model is made of: the configuration, and the digest of the weights; and with
- * its images normalised as those that the model was trained on, unless it says how. A job that knows all this keeps it
+ * its images made and normalised as those that the model was trained on, unless it says how. A job that knows all this keeps it
  * where the folder is gone: a run goes on from its own checkpoints.
  *
  * @throws PretrainedError where the folder holds no checkpoint.
@@ -36,7 +36,8 @@ export const settlePretrained = async (job: Job): Promise<Job> => {
   const names = (await readdir(model.folder)).filter(isWeights).sort();
   const settled = { ...model, config, digest: await digestOf(model.folder, names) };
   // a job that was settled before keeps what its run began with
-  const preprocessor = model.config === undefined ? readPreprocessor(model.folder) : undefined;
+  const preprocessor =
+    model.config === undefined ? await readPreprocessor(model.folder, config["model_type"]) : undefined;
   return preprocessor === undefined
     ? { ...job, model: settled }
     : withPreprocessor({ ...job, model: { ...settled, preprocessor } }, preprocessor);

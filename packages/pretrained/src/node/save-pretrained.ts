@@ -13,6 +13,7 @@ import type { Config } from "../architecture.ts";
 import { inverseOrder, reordered } from "../dimension-order.ts";
 import { PretrainedError } from "../errors.ts";
 import { type FloatDType, fromF32 } from "../float-bits.ts";
+import { imageProcessorConfig, processorFiles } from "../image-processor.ts";
 import { type ModelLeaf, modelLeaves } from "../model-leaves.ts";
 import { openConfig } from "../open-config.ts";
 import type { Weights } from "../pretrained.ts";
@@ -31,6 +32,8 @@ const metadata = { format: "pt" };
 
 /** Names of dtypes in a configuration. */
 const dtypeNames: Readonly<Record<FloatDType, string>> = { f32: "float32", f16: "float16", bf16: "bfloat16" };
+
+const jsonText = (value: object): string => `${JSON.stringify(value, undefined, 2)}\n`;
 
 const withDType = (config: Config, dtype: FloatDType | undefined): Config =>
   dtype === undefined ? config : { ...config, ["dtype" in config ? "dtype" : "torch_dtype"]: dtypeNames[dtype] };
@@ -67,18 +70,23 @@ const needRange = (name: string, { data }: NdArray, dtype: FloatDType): void => 
     );
 };
 
+/** Files of a checkpoint: of its model, and of the images that it takes. */
+const isOfCheckpoint = (name: string): boolean =>
+  name === configFile || /^model.*\.safetensors/.test(name) || Object.values<string>(processorFiles).includes(name);
+
 /** @throws PretrainedError where a checkpoint lies already: its files would mix with the new ones. */
 const needEmpty = async (folder: string): Promise<void> => {
   await mkdir(folder, { recursive: true });
-  const there = (await readdir(folder)).find((name) => name === configFile || /^model.*\.safetensors/.test(name));
+  const there = (await readdir(folder)).find(isOfCheckpoint);
   if (there !== undefined)
     throw new PretrainedError(`${folder} has a checkpoint already (${there}); name another folder, or remove it`);
 };
 
 /**
  * Write a checkpoint in Hugging Face's layout: `config.json`, and `model.safetensors` or several files of bounded size
- * with their index. What `loadPretrained` read is written bit by bit as it was, unknown fields and tensors included;
- * files of a tokenizer are yours to copy.
+ * with their index; and `preprocessor_config.json` where `imageProcessor` says how images are prepared. What
+ * `loadPretrained` read is written bit by bit as it was, unknown fields and tensors included; files of a tokenizer are
+ * yours to copy.
  *
  * `config.json` is written last, so that a folder without it is known to be unfinished.
  *
@@ -89,7 +97,7 @@ const needEmpty = async (folder: string): Promise<void> => {
  */
 export const savePretrained = async (
   folder: string,
-  { config, params, state = {}, stored }: Weights,
+  { config, params, state = {}, stored, imageProcessor }: Weights,
   { dtype, mostShardBytes = defaultShardBytes }: SaveOptions = {},
 ): Promise<void> => {
   if (!(mostShardBytes > 0))
@@ -140,7 +148,12 @@ export const savePretrained = async (
         [...sizes.values()].reduce((total, own) => total + own, 0),
       ),
     );
+  if (imageProcessor !== undefined) {
+    const channels = config["num_channels"];
+    const said = imageProcessorConfig(imageProcessor, typeof channels === "number" ? channels : 3);
+    await writeFile(join(folder, processorFiles.own), jsonText(said));
+  }
   const unfinished = join(folder, `.${configFile}`);
-  await writeFile(unfinished, `${JSON.stringify(withDType(config, dtype), undefined, 2)}\n`);
+  await writeFile(unfinished, jsonText(withDType(config, dtype)));
   await rename(unfinished, join(folder, configFile));
 };

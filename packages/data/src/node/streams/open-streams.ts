@@ -174,7 +174,7 @@ export const openImageStream = async ({
   readonly classes: number;
   readonly remarks: readonly string[];
 }> => {
-  const { size, channels, fit, skipDamaged, decoder: decodesBy = "sharp", from } = options;
+  const { size, channels, fit, resize, resample, skipDamaged, decoder: decodesBy = "sharp", from } = options;
   const incomplete: string[] = [];
   const { learnt, held, classes: told } = await findShards(shards, incomplete);
   if (incomplete.length > 0 && !skipDamaged)
@@ -190,7 +190,7 @@ export const openImageStream = async ({
       `${pathOf([shards.testFile ?? shards.file].flat()[0]!)}: ${held.length} samples to judge by are of ${classes.length === 1 ? "one class" : "no class"}; put some of each class into testFile, or name all in stream.classes`,
     );
   const { records, remarks } = await loadHeldImages(numbered(held, classes), options, lazy);
-  const decoding = { size: lazy?.decodeSize ?? size, channels, fit };
+  const decoding = { size: lazy?.decodeSize ?? size, channels, fit, resize, resample };
   const { image, label = shards.of === "webdataset" ? "cls" : "label" } = shards;
   const field = ("field" in shards ? shards.field : undefined) ?? "label";
   const samples: ImageShards = {
