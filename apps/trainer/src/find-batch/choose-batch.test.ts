@@ -53,4 +53,5 @@ test("a seek ends after two doublings without a gain, not after one", () => {
 test("batches are the unit and its doubles", () => {
   expect(batchesUpTo(6, 50)).toEqual([6, 12, 24, 48]);
   expect(batchesUpTo(6, 5)).toEqual([]);
+  expect(batchesUpTo(1, Number.POSITIVE_INFINITY).at(-1)).toBe(2 ** 30);
 });

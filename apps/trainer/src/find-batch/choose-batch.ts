@@ -12,10 +12,13 @@ export interface BatchTry {
 /** A larger batch must save so much of the time of a sample to be worth it. */
 export const leastGain = 0.05;
 
+/** Of a batch, as a job may say; of a stream there are more. */
+const mostSamples = 2 ** 31 - 1;
+
 /** `unit`, and its doubles up to `most`: what a batch may be that all ranks share alike. */
 export const batchesUpTo = (unit: number, most: number): number[] => {
   const batches: number[] = [];
-  for (let batch = unit; batch <= most; batch *= 2) batches.push(batch);
+  for (let batch = unit; batch <= Math.min(most, mostSamples); batch *= 2) batches.push(batch);
   return batches;
 };
 
