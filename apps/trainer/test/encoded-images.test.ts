@@ -6,7 +6,7 @@ import { evaluateRun } from "../src/commands/evaluate-command.ts";
 import { train, type TrainJob, type TrainOptions } from "../src/index.ts";
 import { openSavedRun } from "../src/checkpoint/saved-run.ts";
 import { checkpointNames, jobFolder, metricLines } from "./cli.ts";
-import { expectSameEnd } from "./run-ends.ts";
+import { expectSameEnd, messageOf } from "./run-ends.ts";
 
 const samples = fileURLToPath(new URL("../../../packages/data/test/images", import.meta.url));
 const names = readdirSync(samples).filter((name) => !name.endsWith(".py"));
@@ -41,12 +41,6 @@ const job = (data: object = {}, more: Partial<TrainJob> = {}): TrainJob => ({
   evaluation: { batch: 4 },
   ...more,
 });
-
-const messageOf = (run: Promise<unknown>): Promise<string> =>
-  run.then(
-    () => "nothing was thrown",
-    (error: Error) => error.message,
-  );
 
 describe("images that are decoded beside training", () => {
   test("give the run that decoding them before gives, resumed with another cache, too, and are judged alike", async () => {

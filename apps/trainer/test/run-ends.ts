@@ -29,3 +29,10 @@ export const expectTold = (ended: Ended, why: RegExp | string, code: number): vo
   expect(ended.stderr).not.toMatch(/^\s+at /m);
   expect(ended.code).toBe(code);
 };
+
+/** What a run throws says, in one line. */
+export const messageOf = (run: Promise<unknown>): Promise<string> =>
+  run.then(
+    () => "nothing was thrown",
+    (error: Error) => error.message,
+  );

@@ -5,7 +5,7 @@ import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { train, type TrainJob, type TrainOptions } from "../src/index.ts";
 import { checkpointNames, jobFolder } from "./cli.ts";
-import { expectCloseLosses, expectSameEnd } from "./run-ends.ts";
+import { expectCloseLosses, expectSameEnd, messageOf } from "./run-ends.ts";
 
 let folder: string;
 let remove: () => void;
@@ -42,12 +42,6 @@ const texts = (stream: object = {}, more: Partial<TrainJob> = {}): TrainJob => (
   checkpoint: { everySteps: 4 },
   ...more,
 });
-
-const messageOf = (run: Promise<unknown>): Promise<string> =>
-  run.then(
-    () => "nothing was thrown",
-    (error: Error) => error.message,
-  );
 
 describe("texts that come by", () => {
   test("train on any number of ranks, and go on on another one where a run was cut off", async () => {
