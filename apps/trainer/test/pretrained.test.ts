@@ -88,12 +88,10 @@ describe("a job that trains a checkpoint of Hugging Face's on", () => {
     expect(lossSum / count).toBe(summary!.testLoss);
     expect(summary!.testLoss).toBeLessThan(5); // ln 264 = 5.6
 
-    expect(await exportHuggingFace(run, place("mine"))).toEqual([
-      "config.json",
-      "model.safetensors",
-      "tokenizer.json",
-      "tokenizer_config.json",
-    ]);
+    expect(await exportHuggingFace(run, place("mine"))).toEqual({
+      files: ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"],
+      remarks: [],
+    });
     expect(bitsOf((await loadPretrained(place("mine"))).params)).toEqual(bitsOf(run.params));
     await expect(exportHuggingFace(run, place("mine"))).rejects.toThrow(/mine/);
 

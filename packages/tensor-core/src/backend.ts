@@ -3,6 +3,7 @@ export type { CompileOptions, Executable } from "./execution/backend.ts";
 export type { CollectiveHandle, CollectiveKind, CollectiveRequest, RaggedRows } from "./communicator.ts";
 export { checkRowCounts, readRowCounts } from "./ragged-rows.ts";
 export { fromBf16Bits, fromF16Bits, hostArrayType, isHalf, roundToStorage, toBf16Bits, toF16Bits } from "./dtype.ts";
+export { mostBytesPerCall, type RangeSource, readRange } from "./read-range.ts";
 export { threadFile, threadFlags } from "./thread-file.ts";
 export { excerpt } from "./excerpt.ts";
 export { ArgumentLoan, type Signature } from "./execution/argument-loan.ts";

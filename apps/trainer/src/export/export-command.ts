@@ -17,11 +17,17 @@ interface ExportOptions extends GlobalOptions {
 const dtypes = ["f32", "f16", "bf16"] as const;
 type DType = (typeof dtypes)[number];
 
-/** What a run's model is written as, by the name of the format. @returns the files. */
-type Exporter = (run: SavedRun, output: string, options: { readonly dtype?: DType }) => Promise<readonly string[]>;
+/** Files that were written, and what people should know of them, a line each. */
+interface Exported {
+  readonly files: readonly string[];
+  readonly remarks: readonly string[];
+}
+
+/** What a run's model is written as, by the name of the format. */
+type Exporter = (run: SavedRun, output: string, options: { readonly dtype?: DType }) => Promise<Exported>;
 
 const formats: ReadonlyMap<string, Exporter> = new Map<string, Exporter>([
-  ["onnx", exportOnnxModel],
+  ["onnx", async (...asked) => ({ files: await exportOnnxModel(...asked), remarks: [] })],
   ["huggingface", exportHuggingFace],
 ]);
 
@@ -41,11 +47,11 @@ export const exportCommand = async (folder: string, options: ExportOptions): Pro
   const format = oneOf("format", options.format, [...formats.keys()]);
   const dtype = options.dtype === undefined ? undefined : oneOf("dtype", options.dtype, dtypes);
   const run = await openSavedRun(folder, checkpointOption(checkpoint));
-  const files = await formats.get(format)!(run, output, dtype === undefined ? {} : { dtype });
+  const { files, remarks } = await formats.get(format)!(run, output, dtype === undefined ? {} : { dtype });
   process.stdout.write(
     options.json === true
-      ? `${JSON.stringify({ output, format, step: run.step, files })}\n`
-      : `step ${run.step} written to ${output}: ${files.join(", ")}\n`,
+      ? `${JSON.stringify({ output, format, step: run.step, files, ...(remarks.length > 0 && { remarks }) })}\n`
+      : [`step ${run.step} written to ${output}: ${files.join(", ")}`, ...remarks, ""].join("\n"),
   );
   return exitCodes.ok;
 };

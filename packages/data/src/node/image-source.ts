@@ -1,4 +1,5 @@
 import { open, readFile } from "node:fs/promises";
+import { readRange } from "@skein/tensor-core/backend";
 import type { ImageSource } from "../encoded-records.ts";
 import { DataError } from "../errors.ts";
 import { textAt, textTable } from "../text-table.ts";
@@ -74,12 +75,8 @@ const readPart = async (path: string, begin: number, sizeBytes: number): Promise
   }
   const file = await open(path);
   try {
-    const bytes = new Uint8Array(sizeBytes);
-    for (let filled = 0; filled < sizeBytes; ) {
-      const { bytesRead } = await file.read(bytes, filled, sizeBytes - filled, begin + filled);
-      if (bytesRead === 0) throw new Error(`it ends after ${begin + filled} bytes`);
-      filled += bytesRead;
-    }
+    const bytes = await readRange(file, begin, begin + sizeBytes);
+    if (bytes.length < sizeBytes) throw new Error(`it ends after ${begin + bytes.length} bytes`);
     return bytes;
   } finally {
     await file.close();

@@ -1,4 +1,4 @@
-import { type FileHandle, open } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import {
   layoutSafetensors,
   type NdArray,
@@ -9,22 +9,7 @@ import {
   SafetensorsError,
   type StoredSpec,
 } from "@skein/tensor-core";
-import { excerpt } from "@skein/tensor-core/backend";
-
-/** What Node reads or writes in one call is below 2 GiB. */
-const mostBytesPerCall = 2 ** 30;
-
-const readRange = async (file: FileHandle, begin: number, end: number): Promise<Uint8Array> => {
-  const bytes = new Uint8Array(end - begin);
-  let filled = 0;
-  while (filled < bytes.length) {
-    const most = Math.min(bytes.length - filled, mostBytesPerCall);
-    const { bytesRead } = await file.read(bytes, filled, most, begin + filled);
-    if (bytesRead === 0) break;
-    filled += bytesRead;
-  }
-  return bytes.subarray(0, filled);
-};
+import { excerpt, mostBytesPerCall, readRange } from "@skein/tensor-core/backend";
 
 /** Tensors of a file that is read tensor by tensor. */
 export interface SafetensorsFile {

@@ -1,0 +1,116 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Records } from "@skein/data";
+import { modelOf } from "@skein/pretrained";
+import { loadImageProcessor, savePretrained } from "@skein/pretrained/node";
+import { evaluate, randomKey, referenceBackend, type Tensor } from "@skein/tensor-core";
+import sharp from "sharp";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { buildData } from "../src/building/build.ts";
+import { exportHuggingFace } from "../src/export/hugging-face.ts";
+import { openSavedRun } from "../src/checkpoint/saved-run.ts";
+import { checkJob } from "../src/job/config.ts";
+import { settleJob } from "../src/job/settle-job.ts";
+import { train, type TrainJob } from "../src/train.ts";
+import { jobFolder } from "./cli.ts";
+import { expectSameEnd } from "./run-ends.ts";
+
+/** A checkpoint that tells two classes of pictures of 12×12. */
+const config = {
+  model_type: "vit",
+  architectures: ["ViTForImageClassification"],
+  num_labels: 2,
+  image_size: 12,
+  patch_size: 6,
+  hidden_size: 8,
+  intermediate_size: 12,
+  num_hidden_layers: 1,
+  num_attention_heads: 2,
+};
+
+let folder: string;
+let remove: () => void;
+const place = (...names: string[]): string => join(folder, ...names);
+beforeAll(async () => {
+  ({ folder, remove } = jobFolder());
+  for (const [i, name] of ["one", "other"].entries())
+    for (const part of ["train", "test"]) {
+      mkdirSync(place("images", part, name), { recursive: true });
+      for (let n = 0; n < 4; n++) {
+        const pixels = Uint8Array.from({ length: 40 * (30 + n) * 3 }, (_, at) => (at * (7 + i) + (at >> 5) * n) % 251);
+        const image = sharp(pixels, { raw: { width: 40, height: 30 + n, channels: 3 } });
+        writeFileSync(place("images", part, name, `${n}.png`), await image.png().toBuffer());
+      }
+    }
+  const fresh = await evaluate((key: Tensor) => modelOf(config).init(key), referenceBackend())(randomKey(3));
+  await savePretrained(place("vit"), { config, ...fresh });
+});
+afterAll(() => remove());
+
+const say = (said: object): void =>
+  writeFileSync(place("vit", "preprocessor_config.json"), JSON.stringify({ rescale_factor: 1 / 127.5, ...said }));
+
+const job = (data: object = {}, from = "vit", steps = 2): TrainJob => ({
+  ranks: 1,
+  batch: 4,
+  steps,
+  backend: "cpu",
+  data: { kind: "image-folder", folder: place("images"), size: 12, trainSamples: 8, ...data },
+  model: { kind: "pretrained", folder: place(from) },
+  optimizer: { kind: "sgd" },
+  learningRate: { peak: 0.01 },
+});
+
+/** What a run of the job would learn from. */
+const samplesOf = async (asked: TrainJob): Promise<readonly number[]> => {
+  const { data } = await settleJob(checkJob({ name: "images", ...asked }, { file: "job.yaml" }));
+  return Array.from(((await buildData(data)).train as Records).fields["inputs"]!.bytes);
+};
+
+const clip = { image_processor_type: "CLIPImageProcessor", image_mean: [0.9, 0.9, 0.9], image_std: [0.5, 0.4, 0.3] };
+
+/** Images are made as the checkpoint says, and so does one that is exported. */
+const expectSameImages = async (name: string, said: object): Promise<void> => {
+  say(said);
+  const { processor } = (await loadImageProcessor(place("vit"), "vit"))!;
+  await train(job(), { output: place(name) });
+  const { files, remarks } = await exportHuggingFace(await openSavedRun(place(name)), place(`${name} out`));
+  expect([files, remarks]).toEqual([["config.json", "model.safetensors", "preprocessor_config.json"], []]);
+  expect((await loadImageProcessor(place(`${name} out`), "vit"))!.processor).toEqual(processor);
+
+  const samples = await samplesOf(job());
+  expect(await samplesOf(job({}, `${name} out`))).toEqual(samples);
+  // and these are others than those of the job by itself
+  expect(await samplesOf(job({ fit: "cover", resample: "decoder" }))).not.toEqual(samples);
+};
+
+describe("images of a run that trains a checkpoint on", () => {
+  test("are cut as it says; what is exported says so, and makes the same ones", () =>
+    expectSameImages("cut", { ...clip, size: { shortest_edge: 16 }, crop_size: 12, resample: 3 }));
+
+  test.for([
+    ["stretched", { image_mean: [1, 1, 1], image_std: [1, 1, 1], size: 12, resample: 1 }],
+    ["stretched and cut", { ...clip, size: { height: 20, width: 14 }, crop_size: { height: 12, width: 12 } }],
+  ] as const)("likewise %s", { tags: "full" }, ([name, said]) => expectSameImages(name, said));
+
+  test("stay so in a run that goes on when the folder says otherwise, or is gone, and beside training", {
+    tags: "full",
+  }, async () => {
+    say({ ...clip, size: { shortest_edge: 16 }, crop_size: 12 });
+    await train(job({}, "vit", 4), { output: place("whole") });
+    await train(job(), { output: place("parts") });
+    const { job: recorded } = await openSavedRun(place("parts"));
+    rmSync(place("vit", "preprocessor_config.json"));
+    const further = { ...recorded, steps: 4, data: { ...recorded.data, cacheMegabytes: 0 } };
+    await train(further as TrainJob, { output: place("parts"), resume: true });
+    expectSameEnd(place("parts"), place("whole"), 4);
+  });
+
+  test("that no image processor makes are told, and the folder's file is not taken for them", async () => {
+    say({ size: 12 });
+    await train(job({ fit: "contain", normalise: { mean: [0], std: [1] } }), { output: place("contained") });
+    const { files, remarks } = await exportHuggingFace(await openSavedRun(place("contained")), place("contained out"));
+    expect(files).toEqual(["config.json", "model.safetensors"]);
+    expect(remarks).toEqual([expect.stringMatching(/^no preprocessor_config\.json was written: /)]);
+  });
+});
