@@ -12,9 +12,9 @@ export interface Decoding {
   /** Cut off what is too much, leave it black around, or stretch. */
   readonly fit: "cover" | "contain" | "stretch";
   /**
-   * In place of `fit`: bring images to this size, at least `size`, and cut its middle out. A number is the shorter side,
-   * the longer one in proportion; [rows, columns] stretch. As image processors of Hugging Face's do it, pixel by pixel.
-   * Default: see `fit`.
+   * In place of `fit`: bring images to this size, at least `size`, and cut the middle out. A number is the shorter
+   * side, the longer one in proportion; [rows, columns] stretch. As image processors of Hugging Face's do it, pixel by
+   * pixel. Default: see `fit`.
    */
   readonly resize?: number | readonly [number, number] | undefined;
   /**

@@ -166,7 +166,8 @@ export class Resampler {
    * @param filter default: bilinear.
    * @returns u8 [rows, columns, 3]; the image's own bytes where nothing changes, else memory that is valid until
    * the next call.
-   * Cost: each pixel of the box counts for about 2·support columns of the target, then what comes of it for as many rows.
+   * Cost: each pixel of the box counts for about 2·support columns of the target, then what comes of it for as many
+   * rows.
    */
   resample(
     image: Pixels,

@@ -54,7 +54,7 @@ const geometryFor = (
 const fitsChannels = ({ mean }: NormaliseJob, channels: number): boolean =>
   mean.length === 1 || mean.length === channels;
 
-/** The same job, with images made and normalised as those that its model was trained on, unless it says how they are. */
+/** The same job, with images made as those that its model was trained on, unless it says how they are. */
 export const withPreprocessor = (job: Job, preprocessor: PreprocessorJob): Job => {
   const { data } = job;
   if (!isDecoded(data)) return job;
@@ -83,7 +83,7 @@ const toldTraining = ({ resize, size }: PreprocessorJob): string => {
     : `images stretched to ${resize.join("×")}${middle}`;
 };
 
-/** What people should know of images that a pretrained model takes: what was taken from it in a line, and a line each. */
+/** What people should know of images of a pretrained model: a line of all that is as it says, one of each difference. */
 export const preprocessorRemarks = ({ model, data }: Job): string[] => {
   if (model.kind !== "pretrained" || model.preprocessor === undefined || !isDecoded(data)) return [];
   const { file = "preprocessor_config.json", normalise, size, resize, resample } = model.preprocessor;

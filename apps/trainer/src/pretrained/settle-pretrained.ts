@@ -22,8 +22,8 @@ const digestOf = async (folder: string, names: readonly string[]): Promise<strin
 
 /**
  * The same job with what its pretrained model is made of: the configuration, and the digest of the weights; and with
- * its images made and normalised as those that the model was trained on, unless it says how. A job that knows all this keeps it
- * where the folder is gone: a run goes on from its own checkpoints.
+ * its images made as those that the model was trained on, unless it says how. A job that knows all this keeps it where
+ * the folder is gone: a run goes on from its own checkpoints.
  *
  * @throws PretrainedError where the folder holds no checkpoint.
  */

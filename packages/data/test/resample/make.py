@@ -1,4 +1,4 @@
-"""An image of noise as Pillow 9.4 brings it to sizes by each of its filters, for resample.test.ts: `python3 make.py`."""
+"""An image of noise as Pillow 9.4 brings it to sizes by each filter, for resample.test.ts: `python3 make.py`."""
 
 import base64
 import json
