@@ -61,9 +61,10 @@ const middleOfResized = (
   resampler: Resampler,
 ): Uint8Array => {
   const sides = resizedSides(image.rows, image.columns, resize);
-  const bytes = resampler.resample(image, sides, undefined, resample);
+  const shown = [Math.min(sides[0], size[0]), Math.min(sides[1], size[1])] as const;
+  const bytes = resampler.resample(image, sides, undefined, resample, shown);
   const result = new Uint8Array(size[0] * size[1] * channels);
-  showMiddle(bytes, [...sides, channels], result, [...size, channels]);
+  showMiddle(bytes, [...shown, channels], result, [...size, channels]);
   return result;
 };
 

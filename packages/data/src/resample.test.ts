@@ -2,8 +2,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { showMiddle } from "./augment.ts";
 import { type Box, type Pixels, Resampler } from "./resample.ts";
-import type { ResamplingFilter } from "./resampling-filters.ts";
+import { type ResamplingFilter, resamplingFilters } from "./resampling-filters.ts";
 
 interface Case {
   readonly filter: ResamplingFilter;
@@ -68,4 +69,29 @@ test("is a weighted mean, whatever was in the memory before", () => {
     }),
     { numRuns: 60 },
   );
+});
+
+test("makes the middle of a result alone as it makes the whole, and of a thread of pixels, too", () => {
+  const side = fc.integer({ min: 1, max: 20 });
+  fc.assert(
+    fc.property(
+      side,
+      side,
+      fc.tuple(side, side),
+      fc.tuple(side, side),
+      fc.constantFrom(...resamplingFilters),
+      (...one) => {
+        const [rows, columns, size, [high, wide], filter] = one;
+        const image = noise(rows, columns);
+        const shown = [Math.min(high, size[0]), Math.min(wide, size[1])] as const;
+        const whole = Uint8Array.from(resampler.resample(image, size, undefined, filter));
+        const wanted = new Uint8Array(shown[0] * shown[1] * 3);
+        showMiddle(whole, [...size, 3], wanted, [...shown, 3]);
+        expect(Uint8Array.from(resampler.resample(image, size, undefined, filter, shown))).toEqual(wanted);
+      },
+    ),
+  );
+  // the whole of it would be 13 GB
+  const thread = resampler.resample(noise(1, 65_000), [256, 256 * 65_000], undefined, "bicubic", [256, 256]);
+  expect(thread).toHaveLength(256 * 256 * 3);
 });

@@ -19,25 +19,33 @@ interface Weights {
   readonly weights: Int32Array;
 }
 
+/** What of a row or a column becomes what of one. */
+interface Stretch {
+  /** Part of the source, in pixels, as Pillow keeps it: in 32 bits. */
+  readonly begin: number;
+  readonly end: number;
+  /** Pixels that it becomes. */
+  readonly target: number;
+  /** Those of them that are wanted, from `skipped` on. */
+  readonly wanted: number;
+}
+
+const skippedOf = ({ target, wanted }: Stretch): number => (target - wanted) >> 1;
+
 /** A filter's curve, as wide as it is in pixels of the coarser grid, around the middle of each target pixel. */
-const weightsOf = (
-  filter: Exclude<ResamplingFilter, "nearest">,
-  size: number,
-  begin: number,
-  end: number,
-  target: number,
-): Weights => {
+const weightsOf = (filter: Exclude<ResamplingFilter, "nearest">, size: number, stretch: Stretch): Weights => {
   const { support: wide, weight } = filterCurves[filter];
-  // Pillow keeps boxes in 32 bits
+  const { begin, end, target, wanted } = stretch;
   const scale = Math.fround(end - begin) / target;
+  const skipped = skippedOf(stretch);
   const coarse = Math.max(1, scale);
   const support = wide * coarse;
   const taps = Math.ceil(support) * 2 + 1;
-  const [first, count] = [new Int32Array(target), new Int32Array(target)];
-  const weights = new Int32Array(target * taps);
+  const [first, count] = [new Int32Array(wanted), new Int32Array(wanted)];
+  const weights = new Int32Array(wanted * taps);
   const exact = new Float64Array(taps);
-  for (let at = 0; at < target; at++) {
-    const centre = begin + (at + 0.5) * scale;
+  for (let at = 0; at < wanted; at++) {
+    const centre = begin + (skipped + at + 0.5) * scale;
     const from = Math.max(0, Math.trunc(centre - support + 0.5));
     const many = Math.min(size, Math.trunc(centre + support + 0.5)) - from;
     let sum = 0;
@@ -56,10 +64,13 @@ const weightsOf = (
 };
 
 /** The source pixel of each target pixel, added up step by step, as Pillow rounds it. */
-const nearestPixels = (begin: number, end: number, target: number): Int32Array => {
+const nearestPixels = (stretch: Stretch): Int32Array => {
+  const { begin, end, target, wanted } = stretch;
   const step = Math.fround(end - begin) / target;
-  const places = new Int32Array(target);
-  for (let at = 0, place = begin + step * 0.5; at < target; at++, place += step) places[at] = Math.trunc(place);
+  const skipped = skippedOf(stretch);
+  const places = new Int32Array(wanted);
+  for (let at = -skipped, place = begin + step * 0.5; at < wanted; at++, place += step)
+    if (at >= 0) places[at] = Math.trunc(place);
   return places;
 };
 
@@ -83,8 +94,6 @@ export interface Box {
   readonly bottom: number;
   readonly right: number;
 }
-
-type Sides = [top: number, left: number, bottom: number, right: number];
 
 const pickPixels = ({ bytes, columns }: Pixels, down: Int32Array, across: Int32Array): Uint8Array => {
   const result = new Uint8Array(down.length * across.length * channels);
@@ -164,29 +173,38 @@ export class Resampler {
    *
    * @param box not empty, within the image. Default: all of it.
    * @param filter default: bilinear.
-   * @returns u8 [rows, columns, 3]; the image's own bytes where nothing changes, else memory that is valid until
+   * @param shown rows and columns of the middle of it that is wanted; half of what is left out, rounded down, lies before
+   * it. Default: all of it.
+   * @returns u8 [rows, columns, 3] of what is shown; the image's own bytes where nothing changes, else memory that is valid until
    * the next call.
    * Cost: each pixel of the box counts for about 2·support columns of the target, then what comes of it for as many
    * rows.
    */
   resample(
     image: Pixels,
-    [rows, columns]: readonly [number, number],
+    size: readonly [number, number],
     box: Box = { top: 0, left: 0, bottom: image.rows, right: image.columns },
     filter: ResamplingFilter = "bilinear",
+    [rows, columns]: readonly [number, number] = size,
   ): Uint8Array {
-    const isWide = columns !== image.columns || box.left !== 0 || box.right !== columns;
-    const isHigh = rows !== image.rows || box.top !== 0 || box.bottom !== rows;
+    const isWide = columns !== image.columns || size[1] !== columns || box.left !== 0 || box.right !== columns;
+    const isHigh = rows !== image.rows || size[0] !== rows || box.top !== 0 || box.bottom !== rows;
     if (!isWide && !isHigh) return image.bytes.subarray(0, rows * columns * channels);
-    const [top, left, bottom, right] = [box.top, box.left, box.bottom, box.right].map(Math.fround) as Sides;
-    if (filter === "nearest")
-      return pickPixels(image, nearestPixels(top, bottom, rows), nearestPixels(left, right, columns));
+    const stretchOf = (begin: number, end: number, target: number, wanted: number): Stretch => ({
+      begin: Math.fround(begin),
+      end: Math.fround(end),
+      target,
+      wanted,
+    });
+    const height = stretchOf(box.top, box.bottom, size[0], rows);
+    const width = stretchOf(box.left, box.right, size[1], columns);
+    if (filter === "nearest") return pickPixels(image, nearestPixels(height), nearestPixels(width));
     this.end = 0;
-    const down = weightsOf(filter, image.rows, top, bottom, rows);
+    const down = weightsOf(filter, image.rows, height);
     const [firstRow, lastRow] = isHigh
       ? [down.first[0]!, down.first[rows - 1]! + down.count[rows - 1]!]
       : [0, image.rows];
-    const across = isWide ? weightsOf(filter, image.columns, left, right, columns) : undefined;
+    const across = isWide ? weightsOf(filter, image.columns, width) : undefined;
     const sourceLine = image.columns * channels;
     const targetLine = columns * channels;
     let lines = this.put(image.bytes.subarray(firstRow * sourceLine, lastRow * sourceLine));

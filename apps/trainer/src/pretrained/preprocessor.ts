@@ -83,7 +83,7 @@ const toldTraining = ({ resize, size }: PreprocessorJob): string => {
     : `images stretched to ${resize.join("×")}${middle}`;
 };
 
-/** What people should know of images of a pretrained model: a line of all that is as it says, one of each difference. */
+/** What people should know of images of a pretrained model: a line of what is as it says, one of each difference. */
 export const preprocessorRemarks = ({ model, data }: Job): string[] => {
   if (model.kind !== "pretrained" || model.preprocessor === undefined || !isDecoded(data)) return [];
   const { file = "preprocessor_config.json", normalise, size, resize, resample } = model.preprocessor;
