@@ -173,10 +173,10 @@ export class Resampler {
    *
    * @param box not empty, within the image. Default: all of it.
    * @param filter default: bilinear.
-   * @param shown rows and columns of the middle of it that is wanted; half of what is left out, rounded down, lies before
-   * it. Default: all of it.
-   * @returns u8 [rows, columns, 3] of what is shown; the image's own bytes where nothing changes, else memory that is valid until
-   * the next call.
+   * @param shown rows and columns of the middle of it that is wanted; half of what is left out, rounded down, lies
+   * before it. Default: all of it.
+   * @returns u8 [rows, columns, 3] of what is shown; the image's own bytes where nothing changes, else memory that is
+   * valid until the next call.
    * Cost: each pixel of the box counts for about 2·support columns of the target, then what comes of it for as many
    * rows.
    */

@@ -55,11 +55,15 @@ const numbersIn = (value: unknown): number[] | undefined => {
   return Array.isArray(numbers) && numbers.length > 0 && numbers.every(isNumber) ? numbers : undefined;
 };
 
+/** Whatever is beyond leaves no digits of a pixel. */
+const leastFactor = 1e-6;
+
 /** What bytes are multiplied by, over 1/255: 1 but for rare processors. */
 const scaleIn = (said: Said, fault: Fault): number => {
   if (!flagIn(said, "do_rescale", true, fault)) return 255;
   const factor = said["rescale_factor"] ?? 1 / 255;
-  if (!isNumber(factor) || factor <= 0) return fault("rescale_factor", "a number above 0, such as 1/255");
+  if (!isNumber(factor) || factor < leastFactor || factor > 1 / leastFactor)
+    return fault("rescale_factor", `a number from ${leastFactor} to ${1 / leastFactor}, such as 1/255`);
   // As JSON has it, 1/255 is rounded.
   return Math.abs(255 * factor - 1) < 1e-6 ? 1 : 255 * factor;
 };
@@ -75,14 +79,14 @@ const normaliseIn = (
   const [saidMean, saidStd] = [said["image_mean"] ?? known?.mean, said["image_std"] ?? known?.std];
   const isNormalised = flagIn(said, "do_normalize", true, fault) && (saidMean !== undefined || saidStd !== undefined);
   if (!isNormalised) return scale === 1 ? undefined : { mean: [0], std: [1 / scale] };
-  const [mean, std] = [numbersIn(saidMean), numbersIn(saidStd)];
-  const isSound =
-    mean !== undefined && std !== undefined && mean.length === std.length && std.every((each) => each > 0);
-  if (!isSound)
+  const [mean, std] = [saidMean, saidStd].map((numbers) => numbersIn(numbers)?.map((each) => each / scale));
+  const isSound = (numbers: readonly number[], least: number): boolean =>
+    numbers.every((each) => Number.isFinite(each) && each > least);
+  if (mean?.length !== std?.length || !mean || !std || !isSound(mean, -Infinity) || !isSound(std, 0))
     throw new PretrainedError(
       `${path} has image_mean ${excerpt(saidMean)} and image_std ${excerpt(saidStd)}, but must have as many numbers in both, deviations above 0; ${cure(path)}`,
     );
-  return scale === 1 ? { mean, std } : { mean: mean.map((m) => m / scale), std: std.map((s) => s / scale) };
+  return { mean, std };
 };
 
 /** From this shorter side on, ConvNeXt's processor stretches images, and cuts nothing. */

@@ -18,5 +18,8 @@ export const width: z.ZodInt = z
 /** Layers of a model. Each is traced. */
 export const mostLayers = 1024;
 
+/** Pixels of a side of an image. */
+export const mostSide = 4096;
+
 /** A file or a folder. */
 export const path: z.ZodString = z.string().min(1).max(4096);

@@ -125,6 +125,13 @@ test("nothing changes without the file, for fresh weights, and for a run that be
   ]);
 });
 
+test("a size that no job may ask for is told, and not taken", async () => {
+  say({ image_processor_type: "ConvNextImageProcessor", size: 224, crop_pct: 0.01 });
+  const settled = await settlePretrained(job());
+  expect(madeOf(settled).resize).toBeUndefined();
+  expect(preprocessorRemarks(settled)[1]).toMatch(/^data\.fit: cover, but .* whose shorter side was 22400, and cut/);
+});
+
 test("images that are cut and not resized cannot be had, which is told", async () => {
   say({ ...cut, do_resize: false });
   expect(preprocessorRemarks(await settlePretrained(job()))[1]).toMatch(

@@ -2,6 +2,7 @@ import { type FoundImageProcessor, loadImageProcessor } from "@skein/pretrained/
 import { dataSchema } from "../job/data-schema.ts";
 import { decodingOf, isDecoded } from "../job/image-decoding.ts";
 import { sidesOf } from "../job/image-sides.ts";
+import { mostSide } from "../job/ranges.ts";
 import type { DecodedJob, Job, NormaliseJob, PreprocessorJob } from "../job/job.ts";
 
 const preprocessorOf = ({ file, processor }: FoundImageProcessor): PreprocessorJob => {
@@ -33,7 +34,7 @@ const same = (one: unknown, other: unknown): boolean => JSON.stringify(one) === 
 
 /**
  * How images come to the job's size as those of the model came to theirs: in the same proportion where the sizes
- * differ. Undefined where that is not known, or too small for the images that the job decodes.
+ * differ. Undefined where that is not known, or no size that a job may ask for.
  */
 const geometryFor = (
   { resize, size: seen }: PreprocessorJob,
@@ -47,7 +48,7 @@ const geometryFor = (
   // a product of sizes that divide each other is whole, but for rounding
   const scaled = (side: number): number => Math.floor(side * scale + 1e-6);
   const result = typeof resize === "number" ? scaled(resize) : ([scaled(resize[0]), scaled(resize[1])] as const);
-  return sidesOf(result).every((side, i) => side >= least[i]!) ? { resize: result } : undefined;
+  return sidesOf(result).every((side, i) => side >= least[i]! && side <= mostSide) ? { resize: result } : undefined;
 };
 
 /** Whether means and deviations are of as many channels as images have. */

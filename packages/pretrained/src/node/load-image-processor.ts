@@ -38,7 +38,8 @@ export const loadImageProcessor = async (
   const { own, nested } = processorFiles;
   const whole = await readIfThere(join(folder, nested));
   const part = (whole as { readonly image_processor?: unknown } | null | undefined)?.image_processor;
-  const [file, said] = part === undefined ? [own, await readIfThere(join(folder, own))] : [nested, part];
+  const [file, said] =
+    part === undefined || part === null ? [own, await readIfThere(join(folder, own))] : [nested, part];
   if (said === undefined) return undefined;
   return { file, processor: parseImageProcessor(said, modelType, join(folder, file)) };
 };
