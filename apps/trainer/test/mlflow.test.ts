@@ -10,7 +10,7 @@ let remove: () => void;
 let server: TestMlflow;
 beforeAll(async () => {
   ({ folder, remove } = jobFolder());
-  server = await openTestMlflow("Bearer secret-token");
+  server = await openTestMlflow({ authorization: "Bearer secret-token" });
 });
 afterEach(() => (server.down = undefined));
 afterAll(async () => {
@@ -49,7 +49,7 @@ test("a run is there while it trains and after, with its job; a run that goes on
   expect(first.stderr).not.toContain("mlflow:");
   const [kept, ...others] = [...server.runs.values()];
   expect(others).toEqual([]);
-  expect(kept).toMatchObject({ name: "tiny", status: "FINISHED", experiment: server.experiments.get("tiny") });
+  expect(kept).toMatchObject({ name: "tiny", status: "FINISHED", experiment: server.experiments.get("tiny")!.id });
   expect(kept!.params).toMatchObject({
     "model.kind": "mlp",
     "model.hidden": "[8]",
@@ -102,6 +102,37 @@ test("a server that is away, or refuses, changes nothing of a run, and is told w
     expect(refused.stderr).toMatch(says);
     expect(refused.stderr).not.toContain("wrong");
   }
+});
+
+test("a run that was killed goes on as the same run there, with each step once", { tags: "full" }, async () => {
+  const many = [
+    "--output",
+    "killed",
+    "--steps",
+    "100000",
+    ...job,
+    "--set",
+    "checkpoint.everySteps=50",
+    "--log",
+    "mlflow",
+  ];
+  const before = server.runs.size;
+  const env = { MLFLOW_TRACKING_URI: server.address, MLFLOW_TRACKING_TOKEN: "secret-token" };
+  const { child, ended, stderr } = startWith({ env }, folder, "run", "job.yaml", ...many);
+  const kept = (): KeptRun => [...server.runs.values()].at(-1)!;
+  const lastStep = (): number => (server.runs.size > before ? Number(valuesOf(kept(), "train/loss").at(-1)?.[0]) : 0);
+  while (!(lastStep() > 60)) {
+    expect(child.exitCode, stderr()).toBeNull();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  child.kill("SIGKILL");
+  expect((await ended).signal).toBe("SIGKILL");
+  expect(kept().status).toBe("RUNNING");
+  const upTo = lastStep() + 2000; // more than it has done unheard
+  const resumed = await skein({}, "resume", join(folder, "killed"), "--steps", `${upTo}`, "--log", "mlflow");
+  expect(resumed.code, resumed.stderr).toBe(0);
+  expect([server.runs.size, kept().status]).toEqual([before + 1, "FINISHED"]);
+  expect(valuesOf(kept(), "train/loss").map(([step]) => step)).toEqual(Array.from({ length: upTo }, (_, i) => i + 1));
 });
 
 test("what cannot be is told before the run", { tags: "full" }, async () => {

@@ -9,7 +9,7 @@ import { readMetricLines } from "../report/metric-lines.ts";
 import type { GlobalOptions } from "../commands/run-options.ts";
 import { readRunFiles } from "../watch/run-files.ts";
 import { logTargetOf } from "./log-target.ts";
-import { MlflowClient, MlflowFault, type MlflowPoint, mostPoints } from "./mlflow-client.ts";
+import { chunks, MlflowClient, MlflowFault, type MlflowPoint, mostPoints } from "./mlflow-client.ts";
 import { parametersOf, pointsOf, tagsOf } from "./mlflow-log.ts";
 
 export interface LogOptions extends GlobalOptions {
@@ -53,9 +53,8 @@ const logCommand = async (folder: string, { to, json = false }: LogOptions): Pro
   try {
     const name = `${job.name}-${basename(resolve(folder))}`;
     run = await client.createRun(await client.experiment(experiment), name, startedAt, await tagsOf(folder));
-    await client.logParameters(run, parametersOf(job));
-    for (let first = 0; first < points.length; first += mostPoints)
-      await client.logPoints(run, points.slice(first, first + mostPoints));
+    await client.logParameters(run, parametersOf(job), new Set());
+    for (const some of chunks(points, mostPoints)) await client.logPoints(run, some);
     const ended = (provenance?.["ended"] as { readonly how?: unknown } | undefined)?.how;
     await client.update(run, statusOf(ended), ...(ended === undefined ? [] : [points.at(-1)?.timestamp ?? startedAt]));
   } catch (error) {

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
 import { logTargetOf } from "./log-target.ts";
-import { mlflowKey } from "./mlflow-client.ts";
 
 const server = (env: Readonly<Record<string, string>>): object | undefined => logTargetOf("mlflow", env)?.server;
 
@@ -24,14 +23,29 @@ test("the server and who we are, as MLflow's own client reads them", () => {
     address: "https://host.example/mlflow",
     authorization: `Basic ${Buffer.from("name:p@ss").toString("base64")}`,
   });
-  expect(server({ MLFLOW_TRACKING_URI: uri, MLFLOW_TRACKING_TOKEN: "t" })).toMatchObject({ authorization: "Bearer t" });
+  // A name with its password comes before a token; what is set but empty says nothing.
+  const basic = `Basic ${Buffer.from("name:p@ss").toString("base64")}`;
+  expect(server({ MLFLOW_TRACKING_URI: uri, MLFLOW_TRACKING_TOKEN: "t" })).toMatchObject({ authorization: basic });
+  for (const more of [{}, { MLFLOW_TRACKING_USERNAME: "only" }, { MLFLOW_TRACKING_PASSWORD: "only" }])
+    expect(server({ MLFLOW_TRACKING_URI: "http://h", MLFLOW_TRACKING_TOKEN: "t", ...more })).toMatchObject({
+      authorization: "Bearer t",
+    });
+  expect(
+    server({ MLFLOW_TRACKING_URI: uri, MLFLOW_TRACKING_USERNAME: "", MLFLOW_TRACKING_PASSWORD: "" }),
+  ).toMatchObject({ authorization: basic });
   // A password is no part of an address, and means what it says.
   expect(
     server({ MLFLOW_TRACKING_URI: "http://h", MLFLOW_TRACKING_USERNAME: "a", MLFLOW_TRACKING_PASSWORD: "50%" }),
   ).toMatchObject({ authorization: `Basic ${Buffer.from("a:50%").toString("base64")}` });
 });
 
-test("names are made of what MLflow takes", () => {
-  expect(mlflowKey("train/block-1.load_E.0")).toBe("train/block-1.load_E.0");
-  expect(mlflowKey(`a"b:c\n${"x".repeat(300)}`)).toBe(`a_b_c_${"x".repeat(244)}`);
+test("certificates that cannot be had are told before anything is sent", () => {
+  const https = { MLFLOW_TRACKING_URI: "https://h" };
+  for (const [path, says] of [
+    ["/nowhere/ca.pem", /which cannot be read \(ENOENT\); it must be a PEM file of certificates$/],
+    [import.meta.dirname, /which cannot be read \(EISDIR\)/],
+    ["/dev/null", /which holds no certificate/],
+  ] as const)
+    expect(() => server({ ...https, MLFLOW_TRACKING_SERVER_CERT_PATH: path })).toThrow(says);
+  expect(server({ ...https, MLFLOW_TRACKING_SERVER_CERT_PATH: "" })).toMatchObject({ authority: undefined });
 });

@@ -1,5 +1,5 @@
 import { ConfigError } from "../errors.ts";
-import { type MlflowServer, mlflowServerOf } from "./mlflow-client.ts";
+import { type MlflowServer, mlflowServerOf } from "./mlflow-server.ts";
 
 /** Where metrics go beside the run's folder. */
 export type LogTarget = {

@@ -1,20 +1,16 @@
-import { ConfigError } from "../errors.ts";
+import { mlflowKey, mlflowText, uniqueKeys } from "./mlflow-names.ts";
+import type { MlflowServer } from "./mlflow-server.ts";
+import { sendRequest } from "./send-request.ts";
 
-// Own code for six requests of MLflow's public REST protocol: the client `mlflow` 2.0 on npm is not the project's own,
-// and brings a fetch of its own.
-// Source: https://mlflow.org/docs/latest/api_reference/rest-api.html, version 2.0 of the protocol.
-
-/** A server of MLflow, and what it knows a user by. */
-export interface MlflowServer {
-  /** Without a slash at its end. */
-  readonly address: string;
-  /** The header `Authorization`. */
-  readonly authorization?: string | undefined;
-}
+// Own code for seven requests of MLflow's public REST protocol: the client `mlflow` 2.0 on npm is not the project's
+// own, and brings a fetch of its own.
+// Source: https://mlflow.org/docs/latest/api_reference/rest-api.html, version 2.0 of the protocol; what servers refuse
+// is in mlflow/utils/validation.py, mlflow/server/handlers.py and mlflow/store/tracking/sqlalchemy_store.py of MLflow.
 
 /** A value of a metric. */
 export interface MlflowPoint {
   readonly key: string;
+  /** NaN and infinities, too: the protocol has words for them. */
   readonly value: number;
   readonly step: number;
   /** Milliseconds since 1970. */
@@ -30,10 +26,7 @@ export interface MlflowEntry {
 /** Most points of a request, and most entries: what every server takes. */
 export const mostPoints = 1000;
 const mostEntries = 100;
-/** Longer values are cut: what every server takes. */
-const mostValueLength = 500;
-const mostKeyLength = 250;
-const patience = 10_000;
+const mostNameLength = 250;
 
 /** A request that was refused, or that nobody has answered. */
 export class MlflowFault extends Error {
@@ -48,49 +41,17 @@ export class MlflowFault extends Error {
   }
 }
 
-/**
- * The server that the environment names, as MLflow's own client reads it: `MLFLOW_TRACKING_URI`, and
- * `MLFLOW_TRACKING_TOKEN`, or `MLFLOW_TRACKING_USERNAME` and `MLFLOW_TRACKING_PASSWORD`. Nothing of it is kept.
- *
- * @throws ConfigError where no server is named, or none that speaks HTTP.
- */
-export const mlflowServerOf = (env: Readonly<Record<string, string | undefined>>): MlflowServer => {
-  const uri = env["MLFLOW_TRACKING_URI"];
-  if (uri === undefined || uri === "")
-    throw new ConfigError([
-      "--log mlflow: MLFLOW_TRACKING_URI names no server; set it to the address of yours, such as http://127.0.0.1:5000",
-    ]);
-  const url = URL.parse(uri);
-  if (url === null || (url.protocol !== "http:" && url.protocol !== "https:"))
-    throw new ConfigError([
-      `--log mlflow: MLFLOW_TRACKING_URI is ${JSON.stringify(uri)}, but must be an address of http or https; for a folder or a database, start mlflow server on it`,
-    ]);
-  const token = env["MLFLOW_TRACKING_TOKEN"];
-  const user = env["MLFLOW_TRACKING_USERNAME"] ?? decoded(url.username);
-  const password = env["MLFLOW_TRACKING_PASSWORD"] ?? decoded(url.password);
-  const authorization =
-    token !== undefined && token !== ""
-      ? `Bearer ${token}`
-      : user !== ""
-        ? `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`
-        : undefined;
-  return { address: `${url.origin}${url.pathname.replace(/\/+$/, "")}`, authorization };
-};
-
-const decoded = (part: string): string => {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
-};
-
-/** A name as MLflow takes it: letters, digits and `_-. /`. */
-export const mlflowKey = (name: string): string =>
-  name.replaceAll(/[^\p{L}\p{N}_\-. /]/gu, "_").slice(0, mostKeyLength);
-
-const chunks = <T>(all: readonly T[], size: number): T[][] =>
+/** A list in parts of so many. */
+export const chunks = <T>(all: readonly T[], size: number): T[][] =>
   Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size));
+
+/** What a server has of a run. */
+export interface MlflowRunThere {
+  /** Their names. */
+  readonly parameters: ReadonlySet<string>;
+  /** The last step of each metric. */
+  readonly steps: ReadonlyMap<string, number>;
+}
 
 /** Speaks to a server of MLflow. Every call throws MlflowFault. */
 export class MlflowClient {
@@ -100,13 +61,22 @@ export class MlflowClient {
     this.server = server;
   }
 
-  /** The id of an experiment, which is made where there is none of the name. */
+  /**
+   * The id of an experiment, which is made where there is none of the name.
+   *
+   * @throws MlflowFault that lasts for one that was deleted: a server gives its name to no other.
+   */
   async experiment(name: string): Promise<string> {
     const find = async (): Promise<string> => {
       const { experiment } = (await this.ask(
         "GET",
         `experiments/get-by-name?${new URLSearchParams({ experiment_name: name }).toString()}`,
-      )) as { readonly experiment?: { readonly experiment_id?: unknown } };
+      )) as { readonly experiment?: { readonly experiment_id?: unknown; readonly lifecycle_stage?: unknown } };
+      if (experiment?.lifecycle_stage === "deleted")
+        throw new MlflowFault(
+          `${this.server.address} has deleted the experiment ${name}; restore it there, or set MLFLOW_EXPERIMENT_NAME to another name`,
+          true,
+        );
       return idIn(experiment?.experiment_id, "an experiment");
     };
     try {
@@ -127,22 +97,51 @@ export class MlflowClient {
   async createRun(experiment: string, name: string, startedAt: number, tags: readonly MlflowEntry[]): Promise<string> {
     const { run } = (await this.ask("POST", "runs/create", {
       experiment_id: experiment,
-      run_name: name,
+      run_name: name.slice(0, mostNameLength),
       start_time: startedAt,
-      tags: tags.slice(0, 20).map(cut),
+      tags: tags.map(cut),
     })) as { readonly run?: { readonly info?: { readonly run_id?: unknown } } };
     return idIn(run?.info?.run_id, "a run");
   }
 
-  /** What a run is made with; the same once more changes nothing. */
-  async logParameters(run: string, parameters: readonly MlflowEntry[]): Promise<void> {
-    for (const params of chunks(parameters, mostEntries))
-      await this.ask("POST", "runs/log-batch", { run_id: run, params: params.map(cut) });
+  /** What the server has of a run; nothing where the run is gone, or deleted. */
+  async readRun(id: string): Promise<MlflowRunThere | undefined> {
+    try {
+      const { run } = (await this.ask("GET", `runs/get?${new URLSearchParams({ run_id: id }).toString()}`)) as {
+        readonly run?: {
+          readonly info?: { readonly lifecycle_stage?: unknown };
+          readonly data?: { readonly params?: unknown; readonly metrics?: unknown };
+        };
+      };
+      if (run?.info?.lifecycle_stage === "deleted") return undefined;
+      const { params, metrics } = run?.data ?? {};
+      return {
+        parameters: new Set(keyed(params).map(({ key }) => String(key))),
+        steps: new Map(keyed(metrics).map(({ key, step = 0 }) => [String(key), Number(step)])),
+      };
+    } catch (error) {
+      if (isCode(error, "RESOURCE_DOES_NOT_EXIST")) return undefined;
+      throw error;
+    }
   }
 
-  /** @param points at most `mostPoints`. */
+  /**
+   * What a run is made with. @param there parameters that the server has: they never change, and one that would is
+   * refused, with all beside it.
+   */
+  async logParameters(run: string, parameters: readonly MlflowEntry[], there: ReadonlySet<string>): Promise<void> {
+    const entries = uniqueKeys(parameters.map(cut)).filter(({ key }) => !there.has(key));
+    for (const params of chunks(entries, mostEntries))
+      await this.ask("POST", "runs/log-batch", { run_id: run, params });
+  }
+
+  /** The same once more changes nothing. @param points at most `mostPoints`. */
   async logPoints(run: string, points: readonly MlflowPoint[]): Promise<void> {
-    await this.ask("POST", "runs/log-batch", { run_id: run, metrics: points });
+    const metrics = points.map(({ value, ...point }) => ({
+      ...point,
+      value: Number.isFinite(value) ? value : String(value), // as protobuf writes them in JSON
+    }));
+    await this.ask("POST", "runs/log-batch", { run_id: run, metrics });
   }
 
   /** Say what became of a run; "RUNNING" of one that goes on. */
@@ -151,42 +150,41 @@ export class MlflowClient {
   }
 
   private async ask(method: "GET" | "POST", path: string, body?: object): Promise<unknown> {
-    const { address, authorization } = this.server;
-    let response: Response;
-    let text: string;
-    try {
-      response = await fetch(`${address}/api/2.0/mlflow/${path}`, {
-        method,
-        redirect: "error", // what proves who we are goes to this server alone
-        signal: AbortSignal.timeout(patience),
-        headers: {
-          ...(authorization !== undefined && { Authorization: authorization }),
-          ...(body !== undefined && { "Content-Type": "application/json" }),
-        },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-      });
-      text = await response.text();
-    } catch (cause) {
-      const { message, cause: inner } = cause as Error;
-      throw new MlflowFault(`${address} does not answer (${(inner as Error | undefined)?.message || message})`, false, {
-        cause,
-      });
-    }
+    const { address, authorization, authority } = this.server;
+    const { status, text, location } = await sendRequest(`${address}/api/2.0/mlflow/${path}`, {
+      method,
+      authorization,
+      authority,
+      body,
+    }).catch((cause: unknown) => {
+      throw new MlflowFault(`${address} does not answer (${reasonOf(cause as Error)})`, false, { cause });
+    });
     const answer = parsed(text);
-    if (response.ok) return answer;
+    if (status >= 200 && status < 300) return answer;
+    // Not followed: what proves who we are goes to this server alone.
+    if (location !== undefined)
+      throw new MlflowFault(`${address} says that it is elsewhere: ${location}; set MLFLOW_TRACKING_URI to it`, true);
     const { error_code: code, message } = answer as { readonly error_code?: unknown; readonly message?: unknown };
-    const isLasting = response.status < 500 && response.status !== 429 && response.status !== 408;
-    const reason = typeof message === "string" ? message.slice(0, 200) : text.slice(0, 200).trim();
-    throw new MlflowFault(`${address} answers ${response.status} (${reason.replaceAll(/\s+/g, " ")})`, isLasting, {
+    const isLasting = status < 500 && status !== 429 && status !== 408;
+    const reason = (typeof message === "string" ? message : text).slice(0, 200).trim();
+    throw new MlflowFault(`${address} answers ${status} (${reason.replaceAll(/\s+/g, " ")})`, isLasting, {
       cause: code,
     });
   }
 }
 
-const cut = ({ key, value }: MlflowEntry): MlflowEntry => ({
-  key: mlflowKey(key),
-  value: value.slice(0, mostValueLength),
-});
+/** In one line, with what to do about a certificate that nobody we know has signed. */
+const reasonOf = (error: Error): string => {
+  const { code = "" } = error as NodeJS.ErrnoException;
+  const isUnknown = /SELF_SIGNED|UNABLE_TO_(VERIFY|GET)|CERT_UNTRUSTED/.test(code);
+  return `${error.message || code}${isUnknown ? "; name a file with the certificate of who signed it in MLFLOW_TRACKING_SERVER_CERT_PATH" : ""}`;
+};
+
+const cut = ({ key, value }: MlflowEntry): MlflowEntry => ({ key: mlflowKey(key), value: mlflowText(value) });
+
+/** A list of a server's answer; empty where it gives none. */
+const keyed = (list: unknown): readonly { readonly key?: unknown; readonly step?: unknown }[] =>
+  Array.isArray(list) ? (list as { readonly key?: unknown }[]) : [];
 
 const isCode = (error: unknown, code: string): boolean => error instanceof MlflowFault && error.cause === code;
 

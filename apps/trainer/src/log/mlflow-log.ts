@@ -1,10 +1,13 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
 import { flatJob } from "../watch/flat-job.ts";
-import type { Measurement } from "../run/metrics.ts";
+import { eachLine } from "../run/each-line.ts";
+import { type Measurement, metricsFile, type MetricSink } from "../run/metrics.ts";
 import { readRunFiles } from "../watch/run-files.ts";
-import { MlflowClient, type MlflowEntry, mlflowKey, type MlflowPoint, type MlflowServer } from "./mlflow-client.ts";
+import { chunks, MlflowClient, type MlflowEntry, MlflowFault, type MlflowPoint, mostPoints } from "./mlflow-client.ts";
+import { mlflowKey } from "./mlflow-names.ts";
+import type { MlflowServer } from "./mlflow-server.ts";
 import { PointQueue } from "./point-queue.ts";
 
 /** In the output folder of a run: which run of a server has its metrics. */
@@ -18,9 +21,9 @@ export interface MlflowLogInput {
   readonly experiment?: string | undefined;
   /** Folder of the run. */
   readonly output: string;
+  /** Steps that were done before. */
+  readonly firstStep: number;
   readonly job: { readonly name: string };
-  /** Whether the run goes on: then with the run that the server has of it, if that is known. */
-  readonly goesOn: boolean;
   readonly note: (line: string) => void;
   /** See `PointQueue`. */
   readonly every?: number | undefined;
@@ -33,15 +36,19 @@ interface Known {
   readonly run: string;
 }
 
-/** Points of a line of metrics: numbers, by names such as `train/loss`. */
+/**
+ * Points of a line of metrics: numbers, by names such as `train/loss`. What is not finite is null where the line comes
+ * from a file, and is told as NaN.
+ */
 export const pointsOf = ({ type, step, ...quantities }: Measurement, timestamp: number): MlflowPoint[] =>
   type === "checkpoint" || type === "histograms"
     ? []
-    : Object.entries(quantities).flatMap(([name, value]) =>
-        typeof value === "number" && Number.isFinite(value)
+    : Object.entries(quantities).flatMap(([name, found]) => {
+        const value = (found as number | string | null) ?? Number.NaN;
+        return typeof value === "number"
           ? [{ key: mlflowKey(`${groupOf(type)}/${name}`), value, step, timestamp }]
-          : [],
-      );
+          : [];
+      });
 
 const groupOf = (type: string): string => (type === "evaluation" ? "test" : type.startsWith("rank-") ? type : "train");
 
@@ -52,22 +59,34 @@ export const parametersOf = (job: object): MlflowEntry[] =>
 /**
  * Sends the metrics of a run to a server of MLflow while it trains. A server that is down, slow, or refuses changes
  * nothing of the run: `metrics.jsonl` has all, and `skein-train log` sends it later.
+ *
+ * A run that goes on, after whatever end, goes on with the run that the server has of it, named by `mlflow.json` in its
+ * folder. Steps that are made again have the same numbers, so the server gets them once; of those that were made and
+ * not sent, because the run was killed, it gets what `metrics.jsonl` has.
  */
-export class MlflowLog {
+export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
   private readonly input: MlflowLogInput;
   private readonly client: MlflowClient;
   private readonly queue: PointQueue;
   private readonly beganAt: number = Date.now();
   private sent = 0;
   private known: Known | undefined;
-  private hasParameters = false;
+  private isReady = false;
+  /** The last step of each metric that the server had when this run went on. */
+  private there: ReadonlyMap<string, number> = new Map();
+  /** The last step of each metric that was recorded. */
+  private readonly recorded = new Map<string, number>();
+  /** The same, when the run last went back to a checkpoint. */
+  private before: ReadonlyMap<string, number> = new Map();
 
   constructor(input: MlflowLogInput) {
     this.input = input;
     this.client = new MlflowClient(input.server);
     this.queue = new PointQueue({
       send: async (points) => {
-        await this.client.logPoints(await this.run(), points);
+        const run = await this.run();
+        const fresh = laterThan(this.there, points);
+        if (fresh.length > 0) await this.client.logPoints(run, fresh);
         this.sent += points.length;
       },
       note: (line) => input.note(`mlflow: ${line}; the run goes on`),
@@ -76,7 +95,13 @@ export class MlflowLog {
   }
 
   record(measurement: Measurement): void {
-    this.queue.add(pointsOf(measurement, Date.now()));
+    const points = laterThan(this.before, pointsOf(measurement, Date.now()));
+    for (const { key, step } of points) this.recorded.set(key, step);
+    this.queue.add(points);
+  }
+
+  rewind(): void {
+    this.before = new Map(this.recorded);
   }
 
   /** Send what is left, and say what became of the run. */
@@ -84,51 +109,84 @@ export class MlflowLog {
     await this.queue.end(lastPatience);
     const { lost, fault } = this.queue;
     const { note, output } = this.input;
-    try {
-      if (this.known !== undefined)
-        await this.client.update(
-          this.known.run,
-          ({ finished: "FINISHED", stopped: "KILLED", failed: "FAILED" } as const)[how],
-          Date.now(),
-        );
-    } catch {
-      // told by what was lost, or of no account
-    }
+    const untold = await this.tellEnd(how);
     if (lost > 0)
       note(
         `mlflow: ${lost} of ${lost + this.sent} points were lost (${fault?.message ?? "the server is too slow"}); all are in metrics.jsonl: skein-train log ${output} --to mlflow`,
       );
+    else if (untold !== undefined)
+      note(`mlflow: the server has all points, but not that the run is over, and shows it as running (${untold})`);
   }
 
-  /** The run of the server, made when it is first needed. */
+  /** @returns why the server could not be told. */
+  private async tellEnd(how: "finished" | "stopped" | "failed"): Promise<string | undefined> {
+    if (this.known === undefined) return undefined;
+    const status = ({ finished: "FINISHED", stopped: "KILLED", failed: "FAILED" } as const)[how];
+    try {
+      await this.client.update(this.known.run, status, Date.now());
+      return undefined;
+    } catch (error) {
+      return (error as Error).message;
+    }
+  }
+
+  /** The run of the server, found or made when it is first needed. */
   private async run(): Promise<string> {
-    if (this.known !== undefined && this.hasParameters) return this.known.run;
-    const { server, output, job, goesOn } = this.input;
+    if (this.known !== undefined && this.isReady) return this.known.run;
+    const { server, output, job, note } = this.input;
     const path = join(output, mlflowFile);
-    const before = this.known ?? (goesOn ? readKnown(path) : undefined);
-    const name = this.input.experiment ?? job.name;
-    const known =
-      before?.server === server.address
-        ? before
-        : {
-            server: server.address,
-            experiment: name,
-            run: await this.client.createRun(
-              await this.client.experiment(name),
-              job.name,
-              this.beganAt,
-              await tagsOf(output),
-            ),
-          };
-    if (known === before) await this.client.update(known.run, "RUNNING");
-    else replaceDurably(nodeFiles, path, `${JSON.stringify(known)}\n`);
-    this.known = known; // a later try goes on with it
-    // Parameters never change on a server: what a run that goes on has set otherwise stays as it was first told.
-    if (!goesOn || known !== before) await this.client.logParameters(known.run, parametersOf(job));
-    this.hasParameters = true;
-    return known.run;
+    const before = this.known ?? readKnown(path);
+    const there = before?.server === server.address ? await this.client.readRun(before.run) : undefined;
+    if (there === undefined && before?.server === server.address)
+      note(`mlflow: ${server.address} has no run ${before.run} any more; what comes from here on is in a new one`);
+    if (there === undefined) {
+      const experiment = this.input.experiment ?? job.name;
+      const run = await this.client.createRun(
+        await this.client.experiment(experiment),
+        job.name,
+        this.beganAt,
+        await tagsOf(output),
+      );
+      this.known = { server: server.address, experiment, run };
+      replaceDurably(nodeFiles, path, `${JSON.stringify(this.known)}\n`);
+    } else {
+      this.known = before!;
+      await this.client.update(before!.run, "RUNNING");
+      this.there = there.steps;
+      await this.sendUnsent(before!.run);
+    }
+    await this.tellParameters(this.known.run, there?.parameters ?? new Set());
+    this.isReady = true;
+    return this.known.run;
+  }
+
+  /** What a run that was killed has recorded, but not sent. */
+  private async sendUnsent(run: string): Promise<void> {
+    const { output, firstStep } = this.input;
+    const path = join(output, metricsFile);
+    const unsent: MlflowPoint[] = [];
+    if (firstStep > 0 && existsSync(path))
+      eachLine(path, (line) => {
+        const measurement = JSON.parse(line.toString()) as Measurement;
+        if (measurement.step <= firstStep) unsent.push(...laterThan(this.there, pointsOf(measurement, this.beganAt)));
+      });
+    for (const points of chunks(unsent, mostPoints)) await this.client.logPoints(run, points);
+  }
+
+  /** What is refused of them is told, and metrics go on: they are no worse for it. */
+  private async tellParameters(run: string, there: ReadonlySet<string>): Promise<void> {
+    try {
+      await this.client.logParameters(run, parametersOf(this.input.job), there);
+    } catch (error) {
+      if (!(error instanceof MlflowFault && error.isLasting)) throw error;
+      this.input.note(`mlflow: options of the job are missing there, since ${error.message}; metrics go on`);
+    }
   }
 }
+
+/** Points of steps that come after those of their metrics. */
+const laterThan = (steps: ReadonlyMap<string, number>, points: readonly MlflowPoint[]): MlflowPoint[] =>
+  points.filter(({ key, step }) => step > (steps.get(key) ?? -Infinity));
 
 /** Where a run comes from, in tags that MLflow's own page shows. */
 export const tagsOf = async (folder: string): Promise<MlflowEntry[]> => {

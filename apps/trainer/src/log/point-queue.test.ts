@@ -74,6 +74,28 @@ test("what is under way as a run ends is waited for", async () => {
   expect(queue.lost).toBe(0);
 });
 
+test("a server that is back as a run ends gets all, also where it was asked while it was away; else it is asked thrice", async () => {
+  for (const comesBack of [0, 1, 2, 3]) {
+    const [begun, first] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let asked = 0;
+    const queue = new PointQueue({
+      every: 1,
+      note: () => {},
+      send: async () => {
+        begun.resolve();
+        if (asked++ === 0) return first.promise;
+        if (asked - 2 < comesBack) throw new MlflowFault("away", false);
+      },
+    });
+    queue.add(pointsOf(10));
+    await begun.promise;
+    const ended = queue.end(10_000);
+    first.reject(new MlflowFault("away", false));
+    await ended;
+    expect([queue.lost, asked]).toEqual(comesBack === 3 ? [10, 4] : [0, 2 + comesBack]);
+  }
+});
+
 test("a server that never answers is waited for no longer than it is said", async () => {
   const queue = new PointQueue({ every: 60_000, note: () => {}, send: () => new Promise<never>(() => {}) });
   queue.add(pointsOf(10));

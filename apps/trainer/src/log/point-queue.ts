@@ -1,9 +1,13 @@
+import { setTimeout as startTimer } from "node:timers";
+import { setTimeout } from "node:timers/promises";
 import { type MlflowPoint, MlflowFault, mostPoints } from "./mlflow-client.ts";
 
 /** Points that wait for a server at most: some megabytes. */
 const mostWaiting = 50_000;
 const sendEvery = 1000;
 const longestWait = 60_000;
+/** A server may be starting anew just as a run ends; one that is gone is waited for no longer. */
+const lastTries = 3;
 
 export interface QueueInput {
   /** Take points in, at most `mostPoints`. Throws MlflowFault. */
@@ -46,23 +50,26 @@ export class PointQueue {
     this.lost += tooMany;
   }
 
-  /** Send what waits, for so many milliseconds at most; what is left then is lost. */
+  /** Send what waits, for so many milliseconds and `lastTries` at most; what is left then is lost. */
   async end(patience: number): Promise<void> {
     this.isOver = true;
     clearTimeout(this.timer);
     const deadline = AbortSignal.timeout(patience);
     const isLate = new Promise<boolean>((resolve) => deadline.addEventListener("abort", () => resolve(false)));
-    // What is under way counts as lost until the server has answered, so that is waited for, too.
-    for (let isSent = true; isSent && this.waiting.length + this.onTheWay > 0 && !deadline.aborted; )
-      isSent = await Promise.race([this.send(), isLate]);
-    clearTimeout(this.timer);
+    // What is under way may have begun while the server was away; and counts as lost until it has answered.
+    if (this.sending !== undefined) await Promise.race([this.sending, isLate]);
+    for (let tries = 0; this.waiting.length + this.onTheWay > 0 && !deadline.aborted; tries++) {
+      if (tries > 0) await Promise.race([setTimeout(this.every), isLate]);
+      const isSent = await Promise.race([this.send(), isLate]);
+      if (!isSent && tries === lastTries - 1) break;
+    }
     this.lost += this.waiting.length + this.onTheWay;
     this.waiting = [];
   }
 
   private plan(): void {
     if (this.isOver) return;
-    this.timer = setTimeout(() => {
+    this.timer = startTimer(() => {
       void this.send().then((isSent) => {
         this.pause = isSent ? this.every : Math.min(longestWait, 2 * this.pause);
         this.plan();

@@ -44,14 +44,14 @@ export class MetricFiles implements MetricSink {
   private readonly events: EventFile;
   private readonly ownHistograms: HistogramsFile;
 
-  private readonly recorded: ((measurement: Measurement) => void) | undefined;
+  private readonly log: Pick<MetricSink, "record" | "rewind"> | undefined;
 
   /**
-   * @param fromStep steps that were done before; later lines of an earlier run are dropped. @param recorded is told
-   * each line, too.
+   * @param fromStep steps that were done before; later lines of an earlier run are dropped. @param log is told each
+   * line, too, and where the run goes back.
    */
-  constructor(folder: string, fromStep: number, recorded?: (measurement: Measurement) => void) {
-    this.recorded = recorded;
+  constructor(folder: string, fromStep: number, log?: Pick<MetricSink, "record" | "rewind">) {
+    this.log = log;
     this.path = join(folder, metricsFile);
     keepUpTo(this.path, fromStep);
     this.lines = openSync(this.path, "a");
@@ -62,7 +62,7 @@ export class MetricFiles implements MetricSink {
 
   record(measurement: Measurement): void {
     writeSync(this.lines, `${JSON.stringify(measurement)}\n`);
-    this.recorded?.(measurement);
+    this.log?.record(measurement);
     const { type, step, ...quantities } = measurement;
     const scalars = Object.entries(quantities).filter((entry): entry is [string, number] => Number.isFinite(entry[1]));
     if (type !== "checkpoint" && type !== "histograms")
@@ -89,6 +89,7 @@ export class MetricFiles implements MetricSink {
 
   rewind(step: number): void {
     this.ownHistograms.rewind(step);
+    this.log?.rewind(step);
     closeSync(this.lines);
     keepUpTo(this.path, step);
     this.lines = openSync(this.path, "a");

@@ -113,11 +113,11 @@ const runIn = async ({ callbacks, log: target, happened: tell, ...input }: Folde
     new MlflowLog({
       ...target,
       output,
+      firstStep,
       job: prepared.job,
-      goesOn: resume !== undefined,
       note: (line) => input.progress.note(line),
     });
-  const metrics = new MetricFiles(output, firstStep, (line) => log?.record(line));
+  const metrics = new MetricFiles(output, firstStep, log);
   const provenance = input.profile === undefined ? new Provenance(output, prepared.totalSteps) : undefined;
   let last: Pick<EndEvent, "step" | "checkpoint"> = { step: firstStep, checkpoint: resume?.folder };
   const happened = (event: RunEvent): void => {
