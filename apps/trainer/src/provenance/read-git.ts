@@ -46,12 +46,13 @@ const ask = (folder: string, words: readonly string[], mostBytes: number): Promi
 
 /** @returns undefined outside of a repository, or without git. */
 export const readGit = async (folder: string): Promise<GitFacts | undefined> => {
-  const [commit, branch, diff] = await Promise.all([
-    ask(folder, ["rev-parse", "HEAD"], 1000),
+  // First alone: many runs begin outside of a repository, and each process that is started costs 20 ms.
+  const commit = await ask(folder, ["rev-parse", "HEAD"], 1000);
+  if (commit === undefined) return undefined;
+  const [branch, diff] = await Promise.all([
     ask(folder, ["symbolic-ref", "--short", "-q", "HEAD"], 1000),
     ask(folder, ["diff", "HEAD", "--no-color", "--no-ext-diff", "--no-textconv"], mostDiffBytes),
   ]);
-  if (commit === undefined) return undefined;
   const isChanged = diff !== undefined && diff.bytes.length > 0;
   return {
     commit: commit.bytes.toString("utf8").trim(),
