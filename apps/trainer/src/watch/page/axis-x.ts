@@ -32,3 +32,25 @@ const epochsOf = (rows: Rows, steps: Rows | undefined): Float64Array => {
 /** Where rows lie along an axis, ascending. */
 export const positionsOf = (rows: Rows, axis: Axis, steps: Rows | undefined): Float64Array =>
   axis === "step" ? rows.steps : axis === "time" ? rows.times : epochsOf(rows, steps);
+
+/**
+ * From where to where runs reach along an axis, whatever their lines are of: charts beside each other show the same
+ * part of it.
+ */
+export const extentOf = (
+  runs: readonly { readonly byType: ReadonlyMap<string, Rows> }[],
+  axis: Axis,
+): { readonly from: number; readonly to: number } => {
+  let [from, to] = [Infinity, -Infinity];
+  for (const { byType } of runs) {
+    const steps = byType.get("step");
+    // epochs are those of steps, and take a look at each row
+    for (const rows of axis === "epoch" && steps !== undefined ? [steps] : byType.values()) {
+      if (rows.length === 0) continue;
+      const x = positionsOf(rows, axis, steps);
+      from = Math.min(from, x[0]!);
+      to = Math.max(to, x[rows.length - 1]!);
+    }
+  }
+  return from <= to ? { from, to: to > from ? to : from + 1 } : { from: 0, to: 1 };
+};

@@ -16,6 +16,8 @@ export interface ChartPlan {
   /** Its quantities are of ranks, one each, and are named by them. */
   readonly isOfRanks: boolean;
   readonly text: (value: number) => string;
+  /** No value is greater by what it is. */
+  readonly most?: number | undefined;
 }
 
 const mostLines = 12;
@@ -61,6 +63,9 @@ const prefixOf = (name: string): string => /^(.+)[./][^./]+$/.exec(name)?.[1] ??
 /** What each rank tells of itself comes in lines of its own type: `rank-3`. */
 const isOfRank = ({ type }: Quantity): boolean => /^rank-\d+$/.test(type);
 
+/** Time of a step less what a rank waits for others in it: of two ranks the slower one has more. */
+const paceOfRank = "ownSeconds";
+
 /** What places a line, and no more. */
 const hidden: ReadonlySet<string> = new Set(["step/epoch"]);
 
@@ -82,6 +87,7 @@ export const chartPlans = (all: readonly Quantity[]): { readonly main: ChartPlan
             leftOut: 0,
             isOfRanks: false,
             text: text ?? ((value) => digitsText(value, 4)),
+            most: text === shareText ? 1 : undefined,
           },
         ];
   });
@@ -95,7 +101,9 @@ export const chartPlans = (all: readonly Quantity[]): { readonly main: ChartPlan
   const others = [...groups].map(([id, quantities]): ChartPlan => {
     const { type, name } = quantities[0]!;
     const isOfRanks = id.startsWith("ranks/");
-    const title = isOfRanks ? `${name} of each rank` : `${prefixOf(name)}${type === "step" ? "" : ` (${type})`}`;
+    const title = isOfRanks
+      ? `${name === paceOfRank ? "Step time without waits" : name} of each rank`
+      : `${prefixOf(name)}${type === "step" ? "" : ` (${type})`}`;
     return {
       id,
       title,
@@ -103,9 +111,10 @@ export const chartPlans = (all: readonly Quantity[]): { readonly main: ChartPlan
       leftOut: Math.max(0, quantities.length - mostLines),
       isOfRanks,
       text: textOf(name),
+      most: textOf(name) === shareText ? 1 : undefined,
     };
   });
-  const isPace = ({ id }: ChartPlan): boolean => id === "ranks/ownSeconds";
+  const isPace = ({ id }: ChartPlan): boolean => id === `ranks/${paceOfRank}`;
   return {
     main: [...main, ...others.filter(isPace)],
     others: others.filter((plan) => !isPace(plan)).toSorted((a, b) => byName(a.title, b.title)),

@@ -1,6 +1,7 @@
 import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
+import { extentOf } from "./axis-x.ts";
 import { type ChartLine, ChartLines } from "./chart-lines.ts";
 import type { ChartPlan } from "./chart-plan.ts";
 import { ChartTable } from "./chart-table.tsx";
@@ -12,16 +13,6 @@ import { colourChanges } from "./theme.ts";
 
 /** Without zeros that say nothing: 0.500 → 0.5. */
 const shortened = (text: string): string => text.replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
-
-const extentOf = (lines: readonly ChartLine[]): { readonly from: number; readonly to: number } => {
-  let [from, to] = [Infinity, -Infinity];
-  for (const { x, length } of lines) {
-    if (length === 0) continue;
-    from = Math.min(from, x[0]!);
-    to = Math.max(to, x[length - 1]!);
-  }
-  return from <= to ? { from, to: to > from ? to : from + 1 } : { from: 0, to: 1 };
-};
 
 export const Chart = ({ plan }: { readonly plan: ChartPlan }): JSX.Element => {
   const place = useRef<HTMLDivElement>(null);
@@ -41,7 +32,8 @@ export const Chart = ({ plan }: { readonly plan: ChartPlan }): JSX.Element => {
       state.plot.draw(
         current.current,
         {
-          ...(range.peek() ?? extentOf(current.current)),
+          ...(range.peek() ?? extentOf(ids.map(loadedRun), axis.peek())),
+          most: latest.current.most,
           isLogarithmic: isLogarithmic.peek(),
           isSmoothed: smoothing.peek() > 0,
           textX: axisText,
@@ -89,7 +81,7 @@ export const Chart = ({ plan }: { readonly plan: ChartPlan }): JSX.Element => {
   useSignalEffect(() => state.plot?.point(mark.value));
 
   const onKeyDown = (event: KeyboardEvent): void => {
-    const whole = extentOf(current.current);
+    const whole = extentOf((JSON.parse(shownIds.peek()) as string[]).map(loadedRun), axis.peek());
     const { from, to } = range.peek() ?? whole;
     const at = mark.peek() ?? to;
     const step = (to - from) / 50;

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { encodeRows } from "../encode-rows.ts";
 import { MetricTable, Rows } from "../metric-table.ts";
 import { type View, addressOf, defaultView, viewOf } from "./address.ts";
-import { axes, positionsOf } from "./axis-x.ts";
+import { axes, extentOf, positionsOf } from "./axis-x.ts";
 import { chartPlans, matchesWords } from "./chart-plan.ts";
 import { applyRows, type LoadedTables } from "./decode-rows.ts";
 import { differingOptions } from "./differing-options.ts";
@@ -219,7 +219,7 @@ test("charts: what training has first, pace of ranks together, others by their p
     "Training loss",
     "Held-out loss",
     "Step time",
-    "ownSeconds of each rank",
+    "Step time without waits of each rank",
   ]);
   expect(main[2]!.quantities.map(({ name }) => name)).toEqual(["seconds", "exposedSeconds", "dataSeconds"]);
   expect(main[3]!.quantities.map(({ type }) => type)).toEqual(["rank-2", "rank-10"]);
@@ -244,6 +244,30 @@ test("epochs in parts once the second has begun, else as they are told", () => {
   const short = new Rows();
   for (let step = 1; step <= 5; step++) short.add(step, step, [["epoch", 1]]);
   expect(positionsOf(short, "epoch", short)[4]).toBe(1);
+});
+
+test("charts of few points reach as far as those of all steps, of all runs", () => {
+  const run = (first: number, last: number, evaluated: number): { byType: Map<string, Rows> } => {
+    const [steps, evaluations] = [new Rows(), new Rows()];
+    for (let step = first; step <= last; step++)
+      steps.add(step, 10 * step, [["epoch", 1 + Math.floor((step - 1) / 4)]]);
+    evaluations.add(evaluated, 10 * evaluated + 5, [["loss", 1]]);
+    return {
+      byType: new Map([
+        ["evaluation", evaluations],
+        ["step", steps],
+      ]),
+    };
+  };
+  const runs = [run(3, 9, 9), run(1, 6, 6)];
+  expect(extentOf(runs, "step")).toEqual({ from: 1, to: 9 });
+  expect(extentOf(runs, "time")).toEqual({ from: 10, to: 95 });
+  expect(extentOf(runs.slice(1), "epoch")).toEqual({ from: 0.25, to: 1.5 });
+  expect(extentOf([], "step")).toEqual({ from: 0, to: 1 });
+  expect(extentOf([{ byType: new Map([["evaluation", runs[0]!.byType.get("evaluation")!]]) }], "step")).toEqual({
+    from: 9,
+    to: 10,
+  });
 });
 
 const luminance = (colour: string): number => {

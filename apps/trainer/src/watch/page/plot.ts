@@ -6,6 +6,8 @@ import { thin } from "./thin.ts";
 export interface PlotView {
   readonly from: number;
   readonly to: number;
+  /** No value is greater by what it is. */
+  readonly most?: number | undefined;
   readonly isLogarithmic: boolean;
   readonly isSmoothed: boolean;
   readonly textX: (value: number) => string;
@@ -85,6 +87,12 @@ export class Plot {
     this.plot = undefined;
   }
 
+  private rangeOf(least: number | null, greatest: number | null): [number, number] {
+    const [from, to] = uPlot.rangeNum(least ?? 0, greatest ?? 1, 0.1, true) as [number, number];
+    const { most = to } = this.view!;
+    return [from, Math.max(greatest ?? 1, Math.min(to, most))];
+  }
+
   private options(lines: readonly ChartLine[], marks: readonly boolean[], width: number): uPlot.Options {
     const axis: uPlot.Axis = {
       stroke: colourNamed("--quiet"),
@@ -103,7 +111,7 @@ export class Plot {
           time: false,
           range: () => [this.view!.from, this.view!.to > this.view!.from ? this.view!.to : this.view!.from + 1],
         },
-        y: { distr: isLogarithmic ? 3 : 1 },
+        y: isLogarithmic ? { distr: 3 } : { range: (_, least, greatest) => this.rangeOf(least, greatest) },
       },
       axes: [
         { ...axis, size: 26, values: (_, splits) => splits.map((value) => this.view!.textX(value)) },
