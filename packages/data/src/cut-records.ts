@@ -1,6 +1,7 @@
 import { ArgumentError } from "@skein/tensor-core";
-import { isEncoded, type Samples } from "./encoded-records.ts";
+import { isEncoded, isFiled, type Samples } from "./encoded-records.ts";
 import { DataError } from "./errors.ts";
+import { lengthOf } from "./filed-windows.ts";
 import type { Records } from "./records.ts";
 
 /** The first `count` samples; all of them when there are fewer. */
@@ -18,13 +19,18 @@ const movedBy = (count: number, fields: Records["fields"]): Records["fields"] =>
   );
 
 /** All samples but the first `count`. */
-const afterFirst = (samples: Samples, count: number): Samples => ({
-  ...samples,
-  count: samples.count - count,
-  ...(isEncoded(samples)
-    ? { stored: movedBy(count, samples.stored), firstImage: samples.firstImage + count }
-    : { fields: movedBy(count, samples.fields) }),
-});
+const afterFirst = (samples: Samples, count: number): Samples => {
+  const left = samples.count - count;
+  if (isEncoded(samples))
+    return {
+      ...samples,
+      count: left,
+      stored: movedBy(count, samples.stored),
+      firstImage: samples.firstImage + count,
+    };
+  if (!isFiled(samples)) return { ...samples, count: left, fields: movedBy(count, samples.fields) };
+  return { ...samples, count: left, firstToken: samples.firstToken + count * lengthOf(samples) };
+};
 
 /**
  * Cut samples in a training part and a validation part, the last `validFraction` of them, rounded down but one at

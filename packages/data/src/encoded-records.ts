@@ -1,4 +1,5 @@
 import type { TensorSpec } from "@skein/tensor-core";
+import type { FiledWindows } from "./filed-windows.ts";
 import type { Field, Records } from "./records.ts";
 import type { ResamplingFilter } from "./resampling-filters.ts";
 import type { TextTable } from "./text-table.ts";
@@ -99,10 +100,13 @@ export interface EncodedRecords {
 }
 
 /** Samples in memory, or in files. */
-export type Samples = Records | EncodedRecords;
+export type Samples = Records | EncodedRecords | FiledWindows;
 
 /** Whether samples lie in files, of which each is decoded when it is asked for. */
 export const isEncoded = (samples: Samples): samples is EncodedRecords => "images" in samples;
+
+/** Whether samples are windows of tokens that stay in their file. */
+export const isFiled = (samples: Samples): samples is FiledWindows => "file" in samples;
 
 /**
  * All images of a source as samples, with the field `labels` i32 [].

@@ -22,8 +22,10 @@ export {
   type ImageCache,
   type ImageSource,
   isEncoded,
+  isFiled,
   type Samples,
 } from "./encoded-records.ts";
+export { type FiledTokens, filedWindows, type FiledWindows } from "./filed-windows.ts";
 export { DataError } from "./errors.ts";
 export { fetchMnist } from "./fetch-mnist.ts";
 export { type IdxArray, parseIdx, takeIdx } from "./idx.ts";

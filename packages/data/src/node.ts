@@ -31,7 +31,7 @@ export {
 export { loadMnist, loadMobyDick, loadText } from "./node/load.ts";
 export { loadNumpy, type NumpyOptions } from "./node/load-numpy.ts";
 export { loadTokenizer, tokenizerFile } from "./node/load-tokenizer.ts";
-export { loadTokenFile, type TokenFile, type TokenFileOptions } from "./node/load-token-file.ts";
+export { loadTokenFile, openTokenFile, type TokenFile, type TokenFileOptions } from "./node/load-token-file.ts";
 export type { DecoderName } from "./node/image-decoder.ts";
 export type { DamagedImage } from "./node/image-reader.ts";
 export type { LazyOptions } from "./node/open-sources.ts";

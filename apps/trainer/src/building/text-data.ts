@@ -1,4 +1,4 @@
-import { splitText, textRecords, type Tokenizer } from "@skein/data";
+import { filedWindows, splitText, textRecords, type Tokenizer } from "@skein/data";
 import {
   type Documents,
   joinDocuments,
@@ -7,6 +7,7 @@ import {
   loadTokenFile,
   loadTokenizer,
   openTextStream,
+  openTokenFile,
 } from "@skein/data/node";
 import { InvariantError } from "@skein/tensor-core";
 import { ConfigError } from "../errors.ts";
@@ -14,6 +15,7 @@ import type { DataJob, TextJob } from "../job/job.ts";
 import type { DataSet, TrainingData } from "../modules/task.ts";
 
 type Text = Documents["text"];
+type TokenJob = Extract<DataJob, { readonly kind: "tokens" }>;
 
 /** Windows of a text and of the end of it, or of another. */
 const windowsOf = (text: Text, { window, testFraction }: TextJob, held?: Text): Pick<DataSet, "train" | "test"> => {
@@ -64,8 +66,28 @@ export const textData = async (job: Extract<DataJob, { readonly kind: "text" }>)
   };
 };
 
+/** Windows of tokens that stay in files. */
+const filedData = (job: TokenJob, vocabulary: number | undefined): DataSet => {
+  const { file, testFile, testFraction, window } = job;
+  if (vocabulary === undefined)
+    throw new ConfigError([
+      "data.vocabulary is missing: with onDisk nobody looks for the greatest token before; give it, or tokenizer",
+    ]);
+  const learned = openTokenFile(file, { ...job, vocabulary });
+  const held = testFile === undefined ? undefined : openTokenFile(testFile, { ...job, vocabulary });
+  const cut = held === undefined ? Math.floor(learned.count * (1 - testFraction)) : learned.count;
+  const rest = held === undefined ? { begin: cut, end: learned.count } : { begin: 0, end: held.count };
+  return {
+    train: filedWindows(learned, { begin: 0, end: cut }, window, "the text to learn from"),
+    test: filedWindows(held ?? learned, rest, window, "the text to judge by"),
+    predicts: "tokens",
+    classes: vocabulary,
+    remarks: ["tokens stay in their files, and are read when a batch needs them"],
+  };
+};
+
 /** Windows of tokens that lie in files. */
-export const tokenData = (job: Extract<DataJob, { readonly kind: "tokens" }>): DataSet => {
+export const tokenData = (job: TokenJob): DataSet => {
   const { file, testFile } = job;
   const ofTokenizer = tokenizerOf(job)?.vocabulary;
   if (ofTokenizer !== undefined && job.vocabulary !== undefined && job.vocabulary < ofTokenizer)
@@ -73,6 +95,7 @@ export const tokenData = (job: Extract<DataJob, { readonly kind: "tokens" }>): D
       `data.vocabulary is ${job.vocabulary}, but the tokenizer has ${ofTokenizer} tokens; raise it, or leave it out`,
     ]);
   const how = { ...job, vocabulary: job.vocabulary ?? ofTokenizer };
+  if (job.onDisk === true) return filedData(job, how.vocabulary);
   const learned = loadTokenFile(file, how);
   const held = testFile === undefined ? undefined : loadTokenFile(testFile, how);
   return {

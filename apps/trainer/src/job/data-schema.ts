@@ -323,6 +323,12 @@ export const dataSchema: z.ZodType<DataJob> = z
         kind: z.literal("tokens"),
         file: path.describe("Tokens, little-endian, one after the other; from the folder of the job file."),
         testFile: path.optional().describe("Those to judge by. Default: testFraction of file, at its end."),
+        onDisk: z
+          .boolean()
+          .optional()
+          .describe(
+            "Leave tokens in their files, however large, and read those of a batch when it is assembled; needs vocabulary or tokenizer. Default: all are read before training, four bytes each.",
+          ),
         dtype: z.enum(["u16", "u32"]).default("u16").describe("Of each token in the file."),
         headerBytes: z
           .int()

@@ -278,6 +278,8 @@ export type DataJob =
       readonly kind: "tokens";
       readonly file: string;
       readonly testFile?: string | undefined;
+      /** Read tokens when a batch needs them. */
+      readonly onDisk?: boolean | undefined;
     } & TokenFileOptions &
       TextJob)
   | (ModuleJob & Limits)

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { isEncoded, isStreamed } from "@skein/data";
+import { isEncoded, isFiled, isStreamed } from "@skein/data";
 import type { TrainingData } from "./task.ts";
 
 /** OpenSSL takes no 2 GiB in one call. */
@@ -22,6 +22,13 @@ export const dataDigest = ({ train, test, predicts, classes, augmentation }: Tra
     if (isEncoded(samples)) {
       const { count, firstImage, images } = samples;
       hash.update(JSON.stringify([images.digest, count, firstImage, predicts, classes ?? null]));
+      continue;
+    }
+    if (isFiled(samples)) {
+      const { count, firstToken, file } = samples;
+      hash.update(
+        JSON.stringify([file.digest, file.dtype, file.headerBytes, count, firstToken, predicts, classes ?? null]),
+      );
       continue;
     }
     const { count, fields } = samples;

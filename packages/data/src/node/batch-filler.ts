@@ -6,9 +6,10 @@ import {
   type ImageSize,
   showMiddle,
 } from "../augment.ts";
-import { type EncodedRecords, isEncoded, type Samples } from "../encoded-records.ts";
+import { type EncodedRecords, isEncoded, isFiled, type Samples } from "../encoded-records.ts";
 import { type Batch, batchLayout, copySample, type Records, sampleBytes, viewBatch, writeBatch } from "../records.ts";
 import { type DamagedImage, ImageReader } from "./image-reader.ts";
+import { fillFiled } from "./read-windows.ts";
 
 /** The epoch that images are shown as in, where they are changed. */
 export interface Shown {
@@ -65,7 +66,7 @@ const fillEncoded = (records: EncodedRecords, damaged: (image: DamagedImage) => 
 
 /** @param damaged is told of images that others take the place of. */
 export const batchFiller = (samples: Samples, damaged: (image: DamagedImage) => void): BatchFiller =>
-  isEncoded(samples) ? fillEncoded(samples, damaged) : fillStored(samples);
+  isEncoded(samples) ? fillEncoded(samples, damaged) : isFiled(samples) ? fillFiled(samples) : fillStored(samples);
 
 /**
  * The samples `indices` as a batch, decoded where they are encoded; a damaged one as training has it.

@@ -1,5 +1,7 @@
 import { DataError } from "../errors.ts";
-import { openFile } from "./file-pieces.ts";
+import { createHash } from "node:crypto";
+import { bytesOfToken, type FiledTokens } from "../filed-windows.ts";
+import { openFile, type OpenFile } from "./file-pieces.ts";
 import { requireMemory } from "./require-memory.ts";
 
 /** How tokens lie in a file: little-endian integers, one after the other. */
@@ -23,6 +25,24 @@ const cure = "name a file of tokens";
 const llmcMagic = 20240520;
 const llmcHeaderBytes = 1024;
 
+const magicFault = (path: string): DataError =>
+  new DataError(`${path} begins with the header of llm.c, which is no token; set headerBytes: ${llmcHeaderBytes}`);
+
+/** Tokens of an open file. @throws DataError for a file that is empty, or ends within a token. */
+const countIn = ({ name, sizeBytes }: OpenFile, { dtype, headerBytes }: TokenFileOptions): number => {
+  const each = bytesOfToken({ dtype });
+  const count = (sizeBytes - headerBytes) / each;
+  if (count <= 0)
+    throw new DataError(
+      `${name} has ${sizeBytes} bytes${headerBytes === 0 ? "" : `, a header of ${headerBytes} among them`}, so it holds no tokens; ${cure}`,
+    );
+  if (!Number.isInteger(count))
+    throw new DataError(
+      `${name} has ${sizeBytes - headerBytes} bytes of tokens, no multiple of ${each}; it was truncated, or dtype is not ${dtype}, or headerBytes not ${headerBytes}`,
+    );
+  return count;
+};
+
 /**
  * Read a file of tokens, as nanoGPT (no header) and llm.c (`headerBytes: 1024`) write them, into shared memory.
  *
@@ -31,19 +51,11 @@ const llmcHeaderBytes = 1024;
  * place.
  */
 export const loadTokenFile = (path: string, { dtype, headerBytes, vocabulary }: TokenFileOptions): TokenFile => {
-  const each = dtype === "u16" ? 2 : 4;
+  const each = bytesOfToken({ dtype });
   const file = openFile(path, cure);
   try {
-    const count = (file.sizeBytes - headerBytes) / each;
-    if (count <= 0)
-      throw new DataError(
-        `${path} has ${file.sizeBytes} bytes${headerBytes === 0 ? "" : `, a header of ${headerBytes} among them`}, so it holds no tokens; ${cure}`,
-      );
-    if (!Number.isInteger(count))
-      throw new DataError(
-        `${path} has ${file.sizeBytes - headerBytes} bytes of tokens, no multiple of ${each}; it was truncated, or dtype is not ${dtype}, or headerBytes not ${headerBytes}`,
-      );
-    requireMemory(4 * count, `the ${count} tokens of ${path}`, "use a smaller file");
+    const count = countIn(file, { dtype, headerBytes });
+    requireMemory(4 * count, `the ${count} tokens of ${path}`, "use a smaller file, or leave tokens in it: onDisk");
     const tokens = new Int32Array(new SharedArrayBuffer(4 * count));
     const most = Math.min(vocabulary ?? Infinity, 2 ** 31);
     let greatest = 0;
@@ -52,9 +64,7 @@ export const loadTokenFile = (path: string, { dtype, headerBytes, vocabulary }: 
       const view = new DataView(piece.buffer, piece.byteOffset, piece.byteLength);
       const read = piece.length / each; // whole: a mebibyte is a multiple of both sizes
       if (headerBytes === 0 && at === 0 && piece.length >= 4 && view.getInt32(0, true) === llmcMagic)
-        throw new DataError(
-          `${path} begins with the header of llm.c, which is no token; set headerBytes: ${llmcHeaderBytes}`,
-        );
+        throw magicFault(path);
       for (let i = 0; i < read; i++) {
         const token = each === 2 ? view.getUint16(2 * i, true) : view.getUint32(4 * i, true);
         if (token >= most)
@@ -67,6 +77,44 @@ export const loadTokenFile = (path: string, { dtype, headerBytes, vocabulary }: 
       at += read;
     }
     return { tokens, vocabulary: vocabulary ?? greatest + 1 };
+  } finally {
+    file.close();
+  }
+};
+
+/** Parts of a file that its digest is of, and bytes of each. */
+const [digestParts, digestBytes] = [64, 2 ** 16];
+
+const digestOfParts = ({ sizeBytes, read }: OpenFile): string => {
+  const hash = createHash("sha256").update(String(sizeBytes));
+  const part = new Uint8Array(Math.min(digestBytes, sizeBytes));
+  for (let i = 0; i < digestParts; i++) {
+    read(Math.floor(((sizeBytes - part.length) * i) / (digestParts - 1)), part);
+    hash.update(part);
+  }
+  return hash.digest("hex");
+};
+
+/**
+ * A file of tokens, however large, that are read when a batch needs them; see `loadTokenFile`. Whether all are below
+ * the vocabulary shows then.
+ *
+ * @throws DataError for a file that is empty or ends within a token.
+ */
+export const openTokenFile = (
+  path: string,
+  options: TokenFileOptions & { readonly vocabulary: number },
+): FiledTokens => {
+  const file = openFile(path, cure);
+  try {
+    const count = countIn(file, options);
+    if (options.headerBytes === 0 && file.sizeBytes >= 4) {
+      const first = new Uint8Array(4);
+      file.read(0, first);
+      if (new DataView(first.buffer).getInt32(0, true) === llmcMagic) throw magicFault(path);
+    }
+    const { dtype, headerBytes, vocabulary } = options;
+    return { path, dtype, headerBytes, count, vocabulary, digest: digestOfParts(file) };
   } finally {
     file.close();
   }

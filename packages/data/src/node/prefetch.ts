@@ -6,7 +6,7 @@ import {
   type EvaluationOptions,
   type TrainingOptions,
 } from "../batches.ts";
-import { isEncoded, type Samples } from "../encoded-records.ts";
+import { isEncoded, isFiled, type Samples } from "../encoded-records.ts";
 import { ArgumentError } from "@skein/tensor-core";
 import { advance, type DataPosition, shardRange, stepsPerEpoch } from "../order.ts";
 import type { Batch } from "../records.ts";
@@ -125,7 +125,7 @@ export async function* readEvaluationBatches(
   samples: Samples,
   { damaged, ...options }: EvaluationOptions & Pick<PrefetchOptions, "damaged">,
 ): AsyncGenerator<EvaluationBatch, void> {
-  if (!isEncoded(samples)) {
+  if (!isEncoded(samples) && !isFiled(samples)) {
     yield* evaluationBatches(samples, options);
     return;
   }

@@ -1,0 +1,44 @@
+import { DataError } from "../errors.ts";
+import { bytesOfToken, type FiledWindows, lengthOf } from "../filed-windows.ts";
+import { batchLayout } from "../records.ts";
+import type { BatchFiller } from "./batch-filler.ts";
+import { openFile } from "./file-pieces.ts";
+
+/**
+ * Write windows of tokens of a file into a batch. The system keeps in memory what it has room for of the file.
+ *
+ * @throws DataError where the file has changed, and for a token beyond the vocabulary, with its place.
+ */
+export const fillFiled =
+  (windows: FiledWindows): BatchFiller =>
+  async (indices, target) => {
+    const { path, headerBytes, vocabulary } = windows.file;
+    const length = lengthOf(windows);
+    const each = bytesOfToken(windows.file);
+    const { offsets } = batchLayout(windows, indices.length);
+    const [inputs, labels] = offsets.map(
+      (offset) => new Int32Array(target.buffer, target.byteOffset + offset, length * indices.length),
+    ) as [Int32Array, Int32Array];
+    const bytes = new Uint8Array(each * (length + 1));
+    const view = new DataView(bytes.buffer);
+    // opened anew, so that one that is gone is missed
+    const file = openFile(path, "see that it is still there, and whole");
+    try {
+      for (let i = 0; i < indices.length; i++) {
+        const first = windows.firstToken + indices[i]! * length;
+        file.read(headerBytes + each * first, bytes);
+        for (let t = 0; t <= length; t++) {
+          const token = each === 2 ? view.getUint16(2 * t, true) : view.getUint32(4 * t, true);
+          if (token >= vocabulary)
+            throw new DataError(
+              `${path}: token ${first + t}, at byte ${headerBytes + each * (first + t)}, is ${token}, but the vocabulary has ${vocabulary}; check dtype, headerBytes and vocabulary`,
+            );
+          if (t < length) inputs[i * length + t] = token;
+          if (t > 0) labels[i * length + t - 1] = token;
+        }
+      }
+    } finally {
+      file.close();
+    }
+    return 0;
+  };
