@@ -208,11 +208,6 @@ export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
       ["accumulate"],
       `${job.batch / numParts} samples of a batch on each rank do not divide into ${accumulate} parts; use a divisor of ${job.batch / numParts}, or a batch of ${Math.ceil(job.batch / numParts / accumulate) * accumulate * numParts}`,
     );
-  if (accumulate > 1 && job.overlap === "dear")
-    fault(
-      ["accumulate"],
-      `with overlap: dear an update is made in the forward pass of the next step, of which a step in ${accumulate} parts has several; use wait-free`,
-    );
   if (job.metrics !== undefined && job.mesh.tensor > 1)
     fault(
       ["metrics"],

@@ -16,7 +16,7 @@ import {
   type SpanSink,
 } from "@skein/tensor-core";
 import { accumulate, type Accumulated } from "../step/loss-and-gradients.ts";
-import { settle, type Settled } from "../step/deferred-step.ts";
+import { deferredPart, settle, type Settled } from "../step/deferred-step.ts";
 import { exchangedGradients } from "../step/exchanged-gradients.ts";
 import type { Job } from "../job/job.ts";
 import { modeNames } from "../step/curvature.ts";
@@ -74,6 +74,12 @@ export const passesFor = ({ precision, overlap }: Job): ((graph: Graph) => Graph
   ...(overlap === "none" ? [blockOnCollectives] : []),
 ];
 
+/** The first part, where the update of the step before is made with it. Consumes the state. */
+type DeferredPart = ((
+  state: DeviceState,
+  batch: Batch,
+) => Promise<{ readonly state: DeviceState; readonly before: Accumulated<DeviceArray> }>) & { release(): void };
+
 type Settle = ((state: DeviceState) => Promise<Settled<DeviceState, DeviceArray>>) & { release(): void };
 
 /** A tree like that of trained parameters. */
@@ -103,6 +109,8 @@ export class CompiledSteps {
   /** Least recently used first. */
   private readonly steps: { readonly kind: StepKind; readonly run: Step & { release(): void } }[] = [];
   private settling: Settle;
+  /** Of the first part of a batch, where there are several, with `overlap: dear`. */
+  private catchingUp: DeferredPart;
   /** Of all parts of a batch but the last, where there are several. */
   private readonly accumulating: Accumulate & { release(): void };
   /** For who looks at gradients; none is compiled until somebody does. */
@@ -122,6 +130,7 @@ export class CompiledSteps {
       ...(spanSink && { spanSink }),
     };
     this.settling = this.compileSettle();
+    this.catchingUp = this.compileFirstPart();
     this.accumulating = jit(accumulate(parts), backend, {
       ...this.options,
       ...this.bound,
@@ -143,6 +152,14 @@ export class CompiledSteps {
     }) as unknown as Settle;
   }
 
+  private compileFirstPart(): DeferredPart {
+    return jit(deferredPart(this.parts, this.parts.compressorAt(0)), this.backend, {
+      ...this.options,
+      ...this.bound,
+      name: "first part of a train step",
+    }) as unknown as DeferredPart;
+  }
+
   /** Do step `number`, counted from 0. Consumes the state. */
   async run(number: number, state: DeviceState, batch: Batch): Promise<DeviceResult> {
     const kind = stepKindAt(this.parts, number);
@@ -152,20 +169,25 @@ export class CompiledSteps {
     const step = known < 0 ? { kind, run: this.compile(kind) } : this.steps.splice(known, 1)[0]!;
     this.steps.push(step);
     if (this.steps.length > keptSteps) this.steps.shift()!.run.release();
-    const { last, before } = await this.accumulated(state, batch);
-    return before === undefined ? step.run(state, last) : step.run(state, last, before);
+    const inParts = partsOf(batch, this.parts.accumulate);
+    if (this.parts.overlap !== "dear" || inParts.length === 1) return this.lastPart(step.run, state, inParts);
+    const [first, ...others] = inParts;
+    const { state: caught, before } = await this.catchingUp(state, first!);
+    return this.lastPart(step.run, caught, others, before);
   }
 
-  /** What all parts of a batch but the last give together, and the last. */
-  private async accumulated(
+  /** Compute parts of a batch one after the other, the last by `run`. @param before what parts before them gave. */
+  private async lastPart<Result>(
+    run: (state: DeviceState, batch: Batch, before?: Accumulated<DeviceArray>) => Promise<Result>,
     state: DeviceState,
-    batch: Batch,
-  ): Promise<{ readonly last: Batch; readonly before: Accumulated<DeviceArray> | undefined }> {
-    const inParts = partsOf(batch, this.parts.accumulate);
-    let before: Accumulated<DeviceArray> | undefined;
+    inParts: readonly Batch[],
+    before?: Accumulated<DeviceArray>,
+  ): Promise<Result> {
+    let sums = before;
     for (const part of inParts.slice(0, -1))
-      before = await (before === undefined ? this.accumulating(state, part) : this.accumulating(state, part, before));
-    return { last: inParts.at(-1)!, before };
+      sums = await (sums === undefined ? this.accumulating(state, part) : this.accumulating(state, part, sums));
+    const last = inParts.at(-1)!;
+    return sums === undefined ? run(state, last) : run(state, last, sums);
   }
 
   /**
@@ -188,8 +210,7 @@ export class CompiledSteps {
         name: "gradients of a train step",
       }) as unknown as Gradients & { release(): void },
     };
-    const { last, before } = await this.accumulated(state, batch);
-    return before === undefined ? this.looking.run(state, last) : this.looking.run(state, last, before);
+    return this.lastPart(this.looking.run, state, partsOf(batch, this.parts.accumulate));
   }
 
   /** Let go of what `gradients` keeps. */
@@ -226,6 +247,7 @@ export class CompiledSteps {
     this.release();
     this.parts = withBuckets(this.parts, buckets, this.job);
     this.settling = this.compileSettle();
+    this.catchingUp = this.compileFirstPart();
     const init = jit(initExchangeState(this.parts), this.backend, { mesh: this.parts.mesh });
     const fresh = (await init(randomKey(this.job.seed) as never)) as unknown as Pick<
       DeviceState,
@@ -240,6 +262,7 @@ export class CompiledSteps {
     this.steps.length = 0;
     this.forget();
     this.settling.release();
+    this.catchingUp.release();
     this.accumulating.release();
   }
 }

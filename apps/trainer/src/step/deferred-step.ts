@@ -22,7 +22,15 @@ import {
 } from "@skein/tensor-core";
 import { averaged } from "./averaged.ts";
 import { observing } from "./curvature.ts";
-import { exchangeOptions, lossAndGradients, type TrainStep, updating } from "./loss-and-gradients.ts";
+import {
+  accumulate,
+  type Accumulated,
+  exchangeOptions,
+  lossAndGradients,
+  type TrainStep,
+  updating,
+} from "./loss-and-gradients.ts";
+import type { BatchTree } from "../modules/task.ts";
 import { trainedOf, withParameters } from "./frozen.ts";
 import { modelFigures } from "./model-figures.ts";
 import type { Parts, StepKind, TrainState } from "./train-state.ts";
@@ -70,19 +78,44 @@ export interface Settled<State, Figures> {
   readonly update: Figures;
 }
 
+/** The state that is trained with from here on; what was on its way lies there, but counts no more. */
+const catchUp = (
+  parts: Parts,
+  compressor: Aggregator,
+  state: TrainState<Tensor>,
+): Settled<TrainState<Tensor>, Tensor> => {
+  const { update, ...caught } = caughtUp(parts, compressor, state);
+  return { state: { ...state, ...caught, due: full([], 0, "u32") }, update };
+};
+
 /**
  * The state with nothing on its way: what is evaluated and saved. Traced. Training goes on from it with the same bits.
  */
 export const settle =
   (parts: Parts, compressor: Aggregator): ((state: TrainState<Tensor>) => Settled<TrainState<Tensor>, Tensor>) =>
   (state) => {
-    const { params, optimizer, average, update } = caughtUp(parts, compressor, state);
+    const { state: caught, update } = catchUp(parts, compressor, state);
     const pending = zipTrees((leaf: Tensor) => zerosLike(leaf), state.pending) as unknown[];
-    return { state: { ...state, params, optimizer, average, pending, due: full([], 0, "u32") }, update };
+    return { state: { ...caught, pending }, update };
   };
 
 /**
- * One training step whose update is made in the next. Traced.
+ * The first of several parts of a rank's batch: the update of the step before is made during its forward pass, and what
+ * it gives is added to what the others give. Traced; the last part is `deferredStep` with that.
+ */
+export const deferredPart =
+  (parts: Parts, compressor: Aggregator) =>
+  (
+    state: TrainState<Tensor>,
+    batch: BatchTree,
+  ): { readonly state: TrainState<Tensor>; readonly before: Accumulated<Tensor> } => {
+    const { state: caught, update } = catchUp(parts, compressor, state);
+    return { state: caught, before: { ...accumulate(parts)(caught, batch), update } };
+  };
+
+/**
+ * One training step whose update is made in the next. Traced. Of a batch in several parts the first one has made the
+ * update that was due, and the gradients of all are sent during the backward pass of the last.
  *
  * A loss or gradient that is not finite on some rank leaves residuals, statistics and step as they were, and nothing on
  * its way. That is found out by one more small all-reduce: to look at the mean gradients would be to wait for all of
@@ -90,9 +123,10 @@ export const settle =
  */
 export const deferredStep =
   (parts: Parts, { compressor, mode }: StepKind): TrainStep =>
-  (state, batch) => {
-    const { params, optimizer, average, update } = caughtUp(parts, compressor, state);
-    const { loss, gradients, modelState, statistics } = lossAndGradients(parts, { params, state }, batch, mode);
+  (state, batch, before) => {
+    const { params, optimizer, average, update } =
+      before === undefined ? caughtUp(parts, compressor, state) : { ...state, update: before.update! };
+    const { loss, gradients, modelState, statistics } = lossAndGradients(parts, { params, state }, batch, mode, before);
     const [pending, residuals] = beginExchange(gradients, state.residuals, exchangeOptions(parts, compressor, state));
     return updating(() => {
       const ownFaults = stack(

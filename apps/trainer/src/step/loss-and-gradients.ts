@@ -54,6 +54,8 @@ export interface Accumulated<Leaf> {
   readonly sums: { readonly loss: Leaf; readonly gradients: unknown };
   /** What the last of them has left; each part begins with what the one before has left. */
   readonly model: unknown;
+  /** Of the update that the first of them has made, with `overlap: dear`: see `StepResult`. */
+  readonly update?: Leaf | undefined;
 }
 
 /** How this step's gradients are exchanged. */
@@ -103,6 +105,7 @@ export const accumulate =
       sums: before === undefined ? own : sumOf(before.sums, own),
       parts: before === undefined ? full([], 1, "u32") : add(before.parts, 1),
       model: next,
+      ...(before?.update !== undefined && { update: before.update }),
     };
   };
 

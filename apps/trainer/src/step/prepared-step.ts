@@ -13,7 +13,9 @@ import { buildParts, type Parts, stateSpecs, stepKindAt, type TrainState } from 
 import { trainedOf } from "./frozen.ts";
 import { firstPlace, samplesAtOnce } from "./mesh.ts";
 import { accumulate, type Accumulated, type StepResult } from "./loss-and-gradients.ts";
+import { deferredPart } from "./deferred-step.ts";
 import { trainStep } from "./train-step.ts";
+import { numUpdateFigures } from "./update-figures.ts";
 
 /** A training step as a backend runs it. */
 export interface PreparedStep extends PreparedGraph {
@@ -37,16 +39,20 @@ const tracedStep = (
   const batch = batchSpecs(data.train, samplesAtOnce(job));
   const last = trainStep(parts, stepKindAt(parts, step));
   const earlier = accumulate(parts);
+  const isDeferred = parts.overlap === "dear" && parts.accumulate > 1;
+  const first = deferredPart(parts, parts.compressorAt(0));
   // Parts of a batch are compiled by themselves; together they are what a step takes.
-  const whole = (own: TrainState<Tensor>, ...batches: BatchTree[]): StepResult => {
+  const whole = (given: TrainState<Tensor>, ...batches: BatchTree[]): StepResult => {
+    const { state: own, before } = isDeferred ? first(given, batches[0]!) : { state: given, before: undefined };
     const sums = batches
-      .slice(0, -1)
-      .reduce<Accumulated<Tensor> | undefined>((done, part) => earlier(own, part, done), undefined);
+      .slice(isDeferred ? 1 : 0, -1)
+      .reduce<Accumulated<Tensor> | undefined>((done, part) => earlier(own, part, done), before);
     return last(own, batches.at(-1)!, sums);
   };
   const scalar = (dtype: "f32" | "u32"): TensorSpec => ({ dtype, shape: [] });
   const sums = { loss: scalar("f32"), gradients: trainedOf(parts, state.params) };
-  const before = { parts: scalar("u32"), sums, model: state.model };
+  const update: TensorSpec = { dtype: "f32", shape: [numUpdateFigures(parts)] };
+  const before = { parts: scalar("u32"), sums, model: state.model, ...(isDeferred && { update }) };
   const traced = trace(
     (lastPart ? last : whole) as unknown as (...args: Tensor[]) => unknown,
     [

@@ -37,6 +37,10 @@ export const updateFigures = (
   ]);
 };
 
+/** How many `updateFigures` are. */
+export const numUpdateFigures = ({ curvature }: Pick<Parts, "curvature">): number =>
+  curvature?.hasFigures === true ? 4 : 2;
+
 /** Figures of no update, in the same shape: no norm is negative. */
 export const noUpdate = -1;
 
