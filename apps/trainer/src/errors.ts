@@ -149,10 +149,22 @@ export const reviveError = ({ kind, code, message, stack }: ErrorReport, where: 
   return error;
 };
 
+const isDiskFull = (code: string): boolean => code === "ENOSPC" || code === "EDQUOT";
+
+/** A full disk, told of a file that was to be written whole; any other error as it is. */
+export const explainFullExport = (error: unknown, output: string): unknown => {
+  const { code } = describeError(error);
+  if (!isDiskFull(code)) return error;
+  return new DiskFullError(
+    `the disk of ${output} is full, so nothing was written there (${code}), and what was there before is whole; free some space, or name a file on another disk with --output`,
+    { cause: error },
+  );
+};
+
 /** A full disk, told with what is safe and how to go on; any other error as it is. */
 export const explainDiskFull = (error: unknown, output: string, checkpoint: string | undefined): unknown => {
   const { code } = describeError(error);
-  if (code !== "ENOSPC" && code !== "EDQUOT") return error;
+  if (!isDiskFull(code)) return error;
   const before = checkpoint === undefined ? "nothing was saved before" : `the one before is intact: ${checkpoint}`;
   const cure =
     checkpoint === undefined

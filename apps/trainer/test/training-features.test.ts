@@ -88,7 +88,10 @@ describe("gradients accumulated over parts of a batch", () => {
   test.each<[string, object, ...object[]]>([
     ["stopped between", { accumulate: 2 }, { steps: 5 }],
     ["each tensor by itself, in pieces", { accumulate: 3, buckets: { kind: "per-tensor" }, priorities: "forward" }],
-    ["in buckets whose size is sought", { accumulate: 3, buckets: { kind: "tuned", trials: 2, stepsEach: 2 } }],
+    [
+      "in buckets whose size is sought",
+      { accumulate: 3, buckets: { kind: "tuned", trials: 2, stepsEach: 2, leastBytes: 64 } },
+    ],
     ["what is frozen", { accumulate: 3, freeze: ["layers.0.*"] }],
     ["curvature", { accumulate: 3, optimizer: { kind: "kfac" } }],
     ["a process for each rank", { ...digits, accumulate: 3, transport: "tcp" }],

@@ -37,7 +37,7 @@ const failingAt = (at: number, isCrash: boolean): { readonly files: Files; reado
     return (...given: Arguments): Result => {
       const now = calls++;
       if (now === at) before(...given);
-      if (now === at || (isCrash && now > at)) throw new Error("ENOSPC");
+      if (now === at || (isCrash && now > at)) throw Object.assign(new Error("no space"), { code: "ENOSPC" });
       return call(...given);
     };
   };
@@ -87,12 +87,27 @@ describe.each([
     }
   });
 
+  test("law: whatever fails alone, the model has its own weights", () => {
+    for (let at = 0, all = Infinity; at < all; at++) {
+      replaceOnnxFiles(nodeFiles, output, before);
+      const { files, calls } = failingAt(at, false);
+      try {
+        replaceOnnxFiles(files, output, after);
+        all = Math.min(all, calls());
+      } catch {
+        expect(["old", own]).toContain(found());
+      }
+    }
+  });
+
   test("on a full disk what was there before stays, alone", () => {
     replaceOnnxFiles(nodeFiles, output, before);
     const writes = after.weights.length > 0 ? [0, 3] : [0];
     for (const at of writes) {
       const { files } = failingAt(at, false);
-      expect(() => replaceOnnxFiles(files, output, after)).toThrow("ENOSPC");
+      expect(() => replaceOnnxFiles(files, output, after)).toThrow(
+        /^the disk of \S+digits\.onnx is full, so nothing was written there \(ENOSPC\), and what was there .*; free some/,
+      );
       expect(found()).toBe("old");
       expect(readdirSync(folder).toSorted()).toEqual(namesOf(before));
     }

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { basename, dirname, join } from "node:path";
 import type { OnnxFiles } from "@skein/onnx";
+import { explainFullExport } from "../errors.ts";
 import { type Files, replaceDurably } from "../checkpoint/files.ts";
 
 /** Digits of a digest in a name: enough that no two exports of a model are taken for one another. */
@@ -22,26 +23,35 @@ const ending = new RegExp(`^\\.[0-9a-f]{${digestLength}}\\.data(\\.tmp)?$`);
 const isWeightsOf = (name: string, other: string): boolean =>
   other.startsWith(name) && ending.test(other.slice(name.length));
 
+const holds = (files: Files, path: string, content: Uint8Array): boolean => {
+  try {
+    return Buffer.compare(files.read(path, content.length), content) === 0;
+  } catch {
+    return false; // not there, or longer
+  }
+};
+
 /**
  * Put an ONNX model in its place, and its weights, where there are such, beside it. The file of weights is called by
  * their digest, so it takes the place of no other: until the model is in its place, in one step, the model that was
  * there has its own weights. Those are removed last.
  *
  * @returns the paths of the files.
- * @throws the system's error. What was there before is whole then, and nothing of the new one is left, but for a crash,
- * after which the next export removes it.
+ * @throws DiskFullError, or the system's error. What was there before is whole then, and nothing of the new one is
+ * left, but for a crash, after which the next export removes it.
  */
 export const replaceOnnxFiles = (files: Files, output: string, { model, weights }: OnnxFiles): string[] => {
   const [folder, name] = [dirname(output), basename(output)];
   const ours = weights.length === 0 ? undefined : weightsName(name, digestOf(weights));
   const beside = ours === undefined ? [] : [join(folder, ours)];
   const wasThere = ours !== undefined && files.list(folder).includes(ours);
-  for (const path of beside) replaceDurably(files, path, weights);
   try {
+    for (const path of beside) replaceDurably(files, path, weights);
     replaceDurably(files, output, model);
   } catch (error) {
-    if (!wasThere) for (const path of beside) files.remove(path);
-    throw error;
+    // A disk may fail to say that it has the model, when that is in its place already.
+    if (!wasThere && !holds(files, output, model)) for (const path of beside) files.remove(path);
+    throw explainFullExport(error, output);
   }
   for (const other of files.list(folder))
     if (isWeightsOf(name, other) && other !== ours) files.remove(join(folder, other));
