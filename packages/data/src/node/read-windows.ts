@@ -1,17 +1,17 @@
 import { DataError } from "../errors.ts";
 import { bytesOfToken, type FiledWindows, lengthOf } from "../filed-windows.ts";
 import { batchLayout } from "../records.ts";
-import type { BatchFiller } from "./batch-filler.ts";
 import { openFile } from "./file-pieces.ts";
 
 /**
  * Write windows of tokens of a file into a batch. The system keeps in memory what it has room for of the file.
  *
+ * @returns 0: nothing of it is kept here.
  * @throws DataError where the file has changed, and for a token beyond the vocabulary, with its place.
  */
 export const fillFiled =
-  (windows: FiledWindows): BatchFiller =>
-  async (indices, target) => {
+  (windows: FiledWindows) =>
+  async (indices: ArrayLike<number>, target: Uint8Array): Promise<number> => {
     const { path, headerBytes, vocabulary } = windows.file;
     const length = lengthOf(windows);
     const each = bytesOfToken(windows.file);
