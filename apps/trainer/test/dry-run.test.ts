@@ -35,6 +35,24 @@ test("a dry run foresees the steps and bytes that a run then makes and sends, an
   expect(again.stderr).toContain("the folder holds a run already");
 });
 
+test("a batch in parts whose update comes a step later is foreseen, too", {
+  tags: "full",
+}, async () => {
+  const own = ["overlap=dear", "compression={kind: identity}", "batch=36"].flatMap((value) => ["--set", value]);
+  const foreseen = async (parts: number): Promise<ForeseenRun> =>
+    JSON.parse(
+      (await skeinTrain(folder, "run", "job.yaml", "--dry-run", "--json", ...own, "--set", `accumulate=${parts}`))
+        .stdout,
+    ) as ForeseenRun;
+  const [inOne, inThree] = [await foreseen(1), await foreseen(3)];
+  expect(inThree.sentBytesPerStep).toBe(inOne.sentBytesPerStep);
+  expect(
+    (await skeinTrain(folder, "run", "job.yaml", "--output", "out", "--quiet", ...own, "--set", "accumulate=3")).code,
+  ).toBe(0);
+  const steps = metricLines(join(folder, "out")).filter(({ type }) => type === "step");
+  for (const step of steps) expect(step).toMatchObject({ bytesSent: inThree.sentBytesPerStep });
+});
+
 test("a dry run tells what is wrong with a job as a run does", async () => {
   for (const fault of ["data.trainSamples=8", "batch=999", "learningRate.peak=-1"].slice(0, examples(1, 3))) {
     const [dry, real] = [

@@ -28,13 +28,13 @@ export interface PreparedStep extends PreparedGraph {
  * The graph of one training step on one rank's part of a batch, as it is traced.
  *
  * @param step which one, from 0: compressors may take turns.
- * @param lastPart of a batch in several parts, only the last.
+ * @param part of a batch in several parts. Default: all of them.
  */
 const tracedStep = (
   parts: Parts,
   { job, data }: Pick<Prepared, "job" | "data">,
   state: TrainState<TensorSpec>,
-  { step, lastPart }: { readonly step: number; readonly lastPart: boolean },
+  { step, part }: { readonly step: number; readonly part: "first" | "last" | undefined },
 ): Graph => {
   const batch = batchSpecs(data.train, samplesAtOnce(job));
   const last = trainStep(parts, stepKindAt(parts, step));
@@ -53,14 +53,12 @@ const tracedStep = (
   const sums = { loss: scalar("f32"), gradients: trainedOf(parts, state.params) };
   const update: TensorSpec = { dtype: "f32", shape: [numUpdateFigures(parts)] };
   const before = { parts: scalar("u32"), sums, model: state.model, ...(isDeferred && { update }) };
-  const traced = trace(
-    (lastPart ? last : whole) as unknown as (...args: Tensor[]) => unknown,
-    [
-      state as never,
-      ...(lastPart ? [batch as never, before as never] : Array<never>(parts.accumulate).fill(batch as never)),
-    ],
-    { mesh: parts.mesh, place: firstPlace(parts.mesh) },
-  );
+  const [fn, batches] = {
+    first: [first, [batch]],
+    last: [last, [batch, before]],
+    all: [whole, Array<never>(parts.accumulate).fill(batch as never)],
+  }[part ?? "all"] as unknown as [(...args: Tensor[]) => unknown, never[]];
+  const traced = trace(fn, [state as never, ...batches], { mesh: parts.mesh, place: firstPlace(parts.mesh) });
   return passesFor(job).reduce((graph, pass) => pass(graph), traced.graph);
 };
 
@@ -75,22 +73,24 @@ const withinBound = ({ memory }: Job, graph: Graph, workspaceBytes: (graph: Grap
   }
 };
 
+interface TraceOptions {
+  readonly plan?: ExchangePlan | undefined;
+  readonly step?: number;
+  readonly part?: "first" | "last" | undefined;
+}
+
 /**
  * Trace the step of a job; what the backends make of it is asked for apart.
  *
  * @throws ConfigError where a backend's plan cannot be kept within `memory.maxBytes`.
  * @param plan where the exchange or the way of tokens follows from measurements, or from prices. Default: what such a
  * job begins with, each tensor by itself; tokens straight to their experts, in one chunk.
- * @param alone of a step that computes several parts of a batch, only the last: what is compiled, and bounds memory.
+ * @param part of a step that computes several parts of a batch, only this one: what is compiled, and bounds memory.
  * Default: all parts in one graph, which tells what a step computes, but not what it holds.
  */
 export const traceStep = (
   prepared: Prepared,
-  {
-    plan,
-    step = prepared.totalSteps - 1,
-    alone = false,
-  }: { readonly plan?: ExchangePlan | undefined; readonly step?: number; readonly alone?: boolean } = {},
+  { plan, step = prepared.totalSteps - 1, part }: TraceOptions = {},
 ): {
   onCpu(): PreparedStep;
   onWebGpu(facts: DeviceFacts): PreparedStep;
@@ -100,11 +100,11 @@ export const traceStep = (
   const parts = buildParts(partsInputOf(prepared, plan), plan);
   const state = stateSpecs(parts);
   const inParts = parts.accumulate > 1;
-  const graph = tracedStep(parts, prepared, state, { step, lastPart: alone && inParts });
+  const graph = tracedStep(parts, prepared, state, { step, part: inParts ? part : undefined });
   const stateInputs = flattenTree<TensorSpec>(state).leaves.length;
   const donate = Array.from({ length: stateInputs }, (_, i) => i);
   const kept = (prepare: (graph: Graph) => Graph, planOf: (ready: Graph) => MemoryPlan): Graph =>
-    inParts && !alone ? graph : withinBound(job, graph, (one) => planOf(prepare(one)).workspaceBytes);
+    inParts && part === undefined ? graph : withinBound(job, graph, (one) => planOf(prepare(one)).workspaceBytes);
   const planned = (prepare: (graph: Graph) => Graph, planOf: (ready: Graph) => MemoryPlan): PreparedStep => {
     const ready = prepare(kept(prepare, planOf));
     const memory = planOf(ready);
@@ -119,12 +119,24 @@ export const traceStep = (
   };
 };
 
-/** The same on the CPU, or on a device. */
+/**
+ * The same on the CPU, or on a device.
+ *
+ * @param alone of a step that computes several parts of a batch, the one that takes the most memory.
+ */
 export const prepareStep = (
   prepared: Prepared,
   device: DeviceFacts | undefined,
-  options: Parameters<typeof traceStep>[1] = {},
+  { alone = false, ...options }: Omit<TraceOptions, "part"> & { readonly alone?: boolean } = {},
 ): PreparedStep => {
-  const step = traceStep(prepared, options);
-  return device === undefined ? step.onCpu() : step.onWebGpu(device);
+  const ofPart = (part: TraceOptions["part"]): PreparedStep => {
+    const step = traceStep(prepared, { ...options, part });
+    return device === undefined ? step.onCpu() : step.onWebGpu(device);
+  };
+  if (!alone) return ofPart(undefined);
+  const last = ofPart("last");
+  const { overlap, accumulate: numParts = 1 } = prepared.job;
+  if (overlap !== "dear" || numParts === 1) return last;
+  const first = ofPart("first"); // with the update in it
+  return first.plan.workspaceBytes > last.plan.workspaceBytes ? first : last;
 };
