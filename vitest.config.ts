@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { configDefaults, defineConfig, type ViteUserConfig } from "vitest/config";
 import { JournalReporter } from "./tooling/journal-reporter.ts";
 import { LongestFirst } from "./tooling/longest-first.ts";
+import { asBuilt, compiledOnce } from "./tooling/quick-starts.ts";
 import { shadersThatRunOnce } from "./tooling/shaders-that-run-once.ts";
 
 const { SKEIN_TEST_JOURNAL: journal, SKEIN_TESTS: extent, SKEIN_PROGRAM: program } = process.env;
@@ -57,14 +58,8 @@ const config: ViteUserConfig = defineConfig({
     //
     // Threads that tests start read other packages as they ship, where the whole run of tests has built them: a rank of
     // a run begins in half of the time.
-    execArgv: ["--no-memory-protection-keys", ...(program === "built" ? ["--conditions=skein-built"] : [])],
-    env: {
-      ...shadersThatRunOnce,
-      // Processes and threads that tests start read our TypeScript ready for the machine: half of the time of a short
-      // run is to strip and compile it.
-      NODE_COMPILE_CACHE:
-        process.env["NODE_COMPILE_CACHE"] ?? join(import.meta.dirname, "node_modules/.cache/compiled"),
-    },
+    execArgv: ["--no-memory-protection-keys", ...(program === "built" ? [asBuilt] : [])],
+    env: { ...shadersThatRunOnce, ...compiledOnce },
     // Software adapters compile shaders for minutes where their cache is cold, on one core per process. One worker more
     // than two cores gains nothing: each test takes half as long again, and those of processes come too late.
     maxWorkers: Math.max(2, availableParallelism() - 1),

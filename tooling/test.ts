@@ -42,9 +42,9 @@ const order: readonly (readonly Stage[])[] = [
   ],
   [{ name: "tests", run: (passed) => vitestStage({ full, built: passed("build") }) }],
   [
-    { name: "README examples", run: readmeStage },
-    { name: "guides", run: () => guidesStage(full) },
-    { name: "examples", run: examplesStage },
+    { name: "README examples", run: (passed) => readmeStage(passed("build")) },
+    { name: "guides", run: (passed) => guidesStage({ full, built: passed("build") }) },
+    { name: "examples", run: (passed) => examplesStage(passed("build")) },
     { name: "packages", run: () => packagesStage(full) },
   ],
 ];

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Check, commandCheck } from "../check.ts";
 import { codeBlocks } from "../markdown.ts";
+import { quickStarts } from "../quick-starts.ts";
 import { repository } from "../repository.ts";
 import { shadersThatRunOnce } from "../shaders-that-run-once.ts";
 
@@ -60,23 +61,24 @@ const readmeChecks = async (env: Readonly<Record<string, string>>): Promise<Chec
  * Run each README's TypeScript examples as a reader would: with that package's dependencies, in its folder. What they
  * build lands in a cache of their own: a run beside them whose ranks find one table of a BLAS and then the next is
  * refused.
+ *
+ * @param built whether other packages may be read as they ship.
  */
-export const readmeStage = async (): Promise<Check[]> => {
+export const readmeStage = async (built: boolean): Promise<Check[]> => {
   const cache = mkdtempSync(join(tmpdir(), "skein-readme-"));
   try {
-    return await readmeChecks({ ...shadersThatRunOnce, XDG_CACHE_HOME: cache });
+    return await readmeChecks({ ...shadersThatRunOnce, ...quickStarts(built), XDG_CACHE_HOME: cache });
   } finally {
     rmSync(cache, { recursive: true, force: true });
   }
 };
 
-/** Run the single-file examples. */
-export const examplesStage = async (): Promise<Check[]> => {
+/** Run the single-file examples. @param built as in `readmeStage`. */
+export const examplesStage = async (built: boolean): Promise<Check[]> => {
   const checks: Check[] = [];
+  const env = { ...shadersThatRunOnce, ...quickStarts(built) };
   for (const file of readdirSync(join(repository, "examples")).filter((name) => name.endsWith(".ts"))) {
-    checks.push(
-      await commandCheck(`examples/${file}`, ["node", `examples/${file}`], { seconds: 180, env: shadersThatRunOnce }),
-    );
+    checks.push(await commandCheck(`examples/${file}`, ["node", `examples/${file}`], { seconds: 180, env }));
   }
   return checks;
 };

@@ -12,6 +12,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type Check, run } from "../check.ts";
 import { type CodeBlock, codeBlocks } from "../markdown.ts";
+import { quickStarts } from "../quick-starts.ts";
 import { repository } from "../repository.ts";
 import { shadersThatRunOnce } from "../shaders-that-run-once.ts";
 
@@ -75,8 +76,15 @@ const roleOf = ({ language, words }: CodeBlock): "file" | "shell" | "program" | 
  * written to that file, `sh` is run by bash, `ts` by Node, and `text` is what the block before it prints. A block with
  * the word `full` is left out of the default run, and what it prints, too. The first fault ends the walk: the rest
  * rests on it.
+ *
+ * @param own environment beside that of this process.
  */
-export const walkGuide = async (name: string, markdown: string, full: boolean): Promise<Check[]> => {
+export const walkGuide = async (
+  name: string,
+  markdown: string,
+  full: boolean,
+  own: Readonly<Record<string, string>> = {},
+): Promise<Check[]> => {
   const folder = mkdtempSync(join(tmpdir(), "skein-guide-"));
   const placeFile = `${folder}.place`;
   let place = folder;
@@ -135,7 +143,7 @@ export const walkGuide = async (name: string, markdown: string, full: boolean): 
         role === "shell"
           ? [["bash", "-s"], shell + block.text]
           : [["node", "--input-type=module-typescript"], block.text];
-      const env = { ...shadersThatRunOnce, SKEIN_GUIDE: folder };
+      const env = { ...shadersThatRunOnce, ...own, SKEIN_GUIDE: folder };
       const { code, output } = await run(command, { cwd: place, input, seconds: 180, env });
       if (existsSync(placeFile)) place = readFileSync(placeFile, "utf8").trimEnd();
       if (code !== 0) {
@@ -151,13 +159,20 @@ export const walkGuide = async (name: string, markdown: string, full: boolean): 
   return checks;
 };
 
+export interface GuidesStageOptions {
+  /** Walk through blocks with the word `full`, too. */
+  readonly full: boolean;
+  /** Whether other packages may be read as they ship. */
+  readonly built: boolean;
+}
+
 /** Walk through each guide, two at a time: much of a walk waits for ranks that wait for one another. */
-export const guidesStage = async (full: boolean): Promise<Check[]> => {
+export const guidesStage = async ({ full, built }: GuidesStageOptions): Promise<Check[]> => {
   const waiting = globSync(["docs/README.md", "docs/guides/*.md"], { cwd: repository }).toSorted();
   const checks: Check[] = [];
   const walk = async (): Promise<void> => {
     for (let path = waiting.shift(); path !== undefined; path = waiting.shift())
-      checks.push(...(await walkGuide(path, readFileSync(join(repository, path), "utf8"), full)));
+      checks.push(...(await walkGuide(path, readFileSync(join(repository, path), "utf8"), full, quickStarts(built))));
   };
   await Promise.all([walk(), walk()]);
   return checks;

@@ -53,8 +53,16 @@ export const sentencesOf = (standings: readonly Standing[]): readonly [string, s
     `The large batches are ${Math.abs(behind).toFixed(2)} points ${behind > 0 ? "behind" : "ahead"}${apart && enough ? ", in every seed" : ", which seeds do not tell apart"}, with a fifth of the messages.`,
     other?.quality === undefined
       ? "How plain momentum does on the large batches is not known yet."
-      : `Plain momentum on the same large batches comes to ${span(other.quality)}.`,
+      : `Plain momentum on the same large batches comes to ${span(other.quality)}, ${comparedTo(few.quality, other.quality)}.`,
   ];
+};
+
+/** What the rates of LARS are worth, by the means and by whether seeds tell the two apart. */
+const comparedTo = (lars: Quality, plain: Quality): string => {
+  const gain = lars.mean - plain.mean;
+  const isApart = lars.least > plain.greatest || plain.least > lars.greatest;
+  const points = `${gain.toFixed(2)} points${isApart ? "" : ", which seeds do not tell apart"}`;
+  return gain > 0 ? `so LARS gains ${points}` : `so LARS gains nothing at this size (${points})`;
 };
 
 const cellsOf = ({ contestant, run: { setting }, quality, steps }: Standing): string[] => [

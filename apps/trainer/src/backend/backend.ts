@@ -1,6 +1,5 @@
 import { Arena, type CpuBackendOptions, createCpuBackend } from "@skein/cpu-kernels";
-import { createWebGpuBackend, type HostMemory, type WebGpuBackend } from "@skein/gpu-kernels";
-import { openNodeGpu } from "@skein/gpu-kernels/node";
+import type { HostMemory, WebGpuBackend } from "@skein/gpu-kernels";
 import type { Backend } from "@skein/tensor-core";
 
 /** What a run computes on. */
@@ -19,8 +18,14 @@ export interface OpenBackend {
 }
 
 /** Open a WebGPU device in Node. @throws AdapterError where there is none. */
-export const openWebGpu = async (hostMemory?: HostMemory): Promise<WebGpuBackend> =>
-  createWebGpuBackend({ gpu: await openNodeGpu(), ...(hostMemory && { hostMemory }) });
+export const openWebGpu = async (hostMemory?: HostMemory): Promise<WebGpuBackend> => {
+  // Only here, so that a rank on the CPU does not read its 220 modules before it begins.
+  const [{ createWebGpuBackend }, { openNodeGpu }] = await Promise.all([
+    import("@skein/gpu-kernels"),
+    import("@skein/gpu-kernels/node"),
+  ]);
+  return createWebGpuBackend({ gpu: await openNodeGpu(), ...(hostMemory && { hostMemory }) });
+};
 
 /** The backend of one rank. @param memory shared by the ranks of the process. */
 export const openBackend = async (

@@ -4,8 +4,6 @@ import { ConfigError, exitCodes } from "../errors.ts";
 import { checkpointOption } from "../commands/number-option.ts";
 import type { GlobalOptions } from "../commands/run-options.ts";
 import { openSavedRun, type SavedRun } from "../checkpoint/saved-run.ts";
-import { exportHuggingFace } from "./hugging-face.ts";
-import { exportOnnxModel } from "./onnx.ts";
 
 interface ExportOptions extends GlobalOptions {
   readonly output: string;
@@ -26,9 +24,10 @@ interface Exported {
 /** What a run's model is written as, by the name of the format. */
 type Exporter = (run: SavedRun, output: string, options: { readonly dtype?: DType }) => Promise<Exported>;
 
+/** Each is read when it is asked for: no other command needs what it writes with. */
 const formats: ReadonlyMap<string, Exporter> = new Map<string, Exporter>([
-  ["onnx", async (...asked) => ({ files: await exportOnnxModel(...asked), remarks: [] })],
-  ["huggingface", exportHuggingFace],
+  ["onnx", async (...asked) => ({ files: await (await import("./onnx.ts")).exportOnnxModel(...asked), remarks: [] })],
+  ["huggingface", async (...asked) => (await import("./hugging-face.ts")).exportHuggingFace(...asked)],
 ]);
 
 const oneOf = <T extends string>(option: string, value: string, known: readonly T[]): T => {

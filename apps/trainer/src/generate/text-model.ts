@@ -5,9 +5,9 @@ import { loadTokenizer, tokenizerFile } from "@skein/data/node";
 import type { Model } from "@skein/models";
 import { loadPretrained } from "@skein/pretrained/node";
 import { ConfigError } from "../errors.ts";
-import type { Job } from "../job/job.ts";
 import { jobFile } from "../run/output-folder.ts";
 import { openSavedRun, type WhichCheckpoint } from "../checkpoint/saved-run.ts";
+import { goesOnFromKeys } from "./goes-on-from-keys.ts";
 
 /** A causal model with what makes text of its tokens. */
 export interface TextModel {
@@ -23,10 +23,6 @@ export interface TextModel {
    */
   readonly goesOn: boolean;
 }
-
-/** Whether the model of a job goes on from keys and values: see `TextModel`. */
-export const goesOnFromKeys = (job: Pick<Job, "model">, model: Model): boolean =>
-  model.experts === undefined && (job.model.kind === "gpt" || job.model.kind === "pretrained");
 
 /** Where a configuration does not say it: what Llama 1 was trained with. */
 const defaultContext = 2048;

@@ -1,8 +1,6 @@
-import { loadBody, loadPretrained } from "@skein/pretrained/node";
 import type { NdArray } from "@skein/tensor-core";
 import { leavesByPath } from "@skein/tensor-core/backend";
 import type { Job } from "../job/job.ts";
-import { requireSamePretrained } from "./settle-pretrained.ts";
 
 /**
  * What a run begins with of a checkpoint that it is to train on, by the paths of its state; undefined where a job names
@@ -13,6 +11,11 @@ import { requireSamePretrained } from "./settle-pretrained.ts";
 export const pretrainedWeights = async (job: Job): Promise<((path: string) => NdArray | undefined) | undefined> => {
   const { model } = job;
   if (model.kind !== "pretrained" || model.weights === "none") return undefined;
+  // Only here: most ranks begin with weights of their own.
+  const [{ loadBody, loadPretrained }, { requireSamePretrained }] = await Promise.all([
+    import("@skein/pretrained/node"),
+    import("./settle-pretrained.ts"),
+  ]);
   if (job.transport !== "threads") await requireSamePretrained(job);
   if (model.head === "new") {
     const body = await loadBody(model.folder, model.config!);

@@ -23,7 +23,7 @@ import { rankFacts } from "./rank-facts.ts";
 import { joinRank } from "./join-rank.ts";
 import { RankReport } from "./rank-report.ts";
 import { copyParts, firstState, sliceGatherer } from "./rank-state.ts";
-import { goesOnFromKeys } from "../generate/text-model.ts";
+import { goesOnFromKeys } from "../generate/goes-on-from-keys.ts";
 import { makeSampleOutputs, type SampleOutputs } from "../samples/sample-outputs.ts";
 import type { StepTrace } from "./step-meter.ts";
 import { StopSignal } from "./stop-signal.ts";
