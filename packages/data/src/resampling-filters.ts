@@ -1,5 +1,6 @@
 /** Filters that images are resized by, as Pillow names them. */
 export const resamplingFilters = ["nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"] as const;
+/** A filter of Pillow's that images are resized by. */
 export type ResamplingFilter = (typeof resamplingFilters)[number];
 
 /** Weight of a source pixel by its distance from the middle of a target pixel, in pixels of the coarser grid. */

@@ -60,6 +60,7 @@ export interface StreamedRecords {
 /** Samples to learn from. */
 export type TrainingSamples = Samples | StreamedRecords;
 
+/** Whether samples come by, and nobody knows how many there are. */
 export const isStreamed = (samples: TrainingSamples): samples is StreamedRecords => "stream" in samples;
 
 /** What decodes images of samples while batches are taken, with its version, if anything does. */
