@@ -1,10 +1,9 @@
-import { open, readFile } from "node:fs/promises";
-import { readRange } from "@skein/tensor-core/backend";
 import type { ImageSource } from "../encoded-records.ts";
 import { DataError } from "../errors.ts";
 import { textAt, textTable } from "../text-table.ts";
 import { type ByteSource, isAddress, openSource, pathOf } from "./byte-source.ts";
 import type { ImageFile } from "./find-images.ts";
+import { type FilePart, quickReader } from "./quick-reader.ts";
 import { requireMemory } from "./require-memory.ts";
 
 /** Images that were read already, one after the other in shared memory. */
@@ -65,22 +64,15 @@ export const imageName = (source: ImageSource, index: number): string =>
 /** Shards on web servers that this thread has opened: each time anew would take a request more. */
 const opened = new Map<string, Promise<ByteSource>>();
 
-/** A part of a file, without keeping this thread waiting. */
-const readPart = async (path: string, begin: number, sizeBytes: number): Promise<Uint8Array> => {
-  if (isAddress(path)) {
-    const source = opened.get(path) ?? openSource(path, "see that it is still there");
-    opened.set(path, source);
-    source.catch(() => opened.delete(path));
-    return (await source).read(begin, begin + sizeBytes);
-  }
-  const file = await open(path);
-  try {
-    const bytes = await readRange(file, begin, begin + sizeBytes);
-    if (bytes.length < sizeBytes) throw new Error(`it ends after ${begin + bytes.length} bytes`);
-    return bytes;
-  } finally {
-    await file.close();
-  }
+const readFile = quickReader();
+
+/** A part of a file, here or on a web server. */
+const readPart = async (path: string, part: FilePart): Promise<Uint8Array> => {
+  if (!isAddress(path)) return readFile(path, part);
+  const source = opened.get(path) ?? openSource(path, "see that it is still there");
+  opened.set(path, source);
+  source.catch(() => opened.delete(path));
+  return (await source).read(part.begin, part.begin + part.sizeBytes);
 };
 
 /** The encoded bytes of an image. @throws DataError where they cannot be read, with the system's code. */
@@ -88,8 +80,9 @@ export const readImage = async (source: ImageSource, index: number): Promise<Uin
   try {
     const path = textAt(source.paths, index);
     const { parts, stored } = source;
-    if (stored !== undefined) return stored.slice(parts!.begins[index]!, parts!.begins[index]! + parts!.sizes[index]!);
-    return parts === undefined ? await readFile(path) : await readPart(path, parts.begins[index]!, parts.sizes[index]!);
+    if (parts === undefined) return await readFile(path);
+    const part = { begin: parts.begins[index]!, sizeBytes: parts.sizes[index]! };
+    return stored === undefined ? await readPart(path, part) : stored.slice(part.begin, part.begin + part.sizeBytes);
   } catch (cause) {
     if (cause instanceof DataError) throw cause;
     const { code, message } = cause as NodeJS.ErrnoException;

@@ -1,0 +1,66 @@
+import { closeSync, openSync, readFileSync, readSync } from "node:fs";
+import { open, readFile } from "node:fs/promises";
+import { readRange } from "@skein/tensor-core/backend";
+
+/** Bytes of a file. */
+export interface FilePart {
+  readonly begin: number;
+  readonly sizeBytes: number;
+}
+
+/** Reads a file, or a part of it. @throws Error with the system's code, and for a part that the file has not all of. */
+type FileReader = (path: string, part?: FilePart) => Promise<Uint8Array>;
+
+const whole = (bytes: Uint8Array, { begin, sizeBytes }: FilePart): Uint8Array => {
+  if (bytes.length < sizeBytes) throw new Error(`it ends after ${begin + bytes.length} bytes`);
+  return bytes;
+};
+
+const readHere: FileReader = async (path, part) => {
+  if (part === undefined) return readFileSync(path);
+  const file = openSync(path, "r");
+  try {
+    const source = {
+      read: async (target: Uint8Array, offset: number, length: number, position: number) => ({
+        bytesRead: readSync(file, target, offset, length, position),
+      }),
+    };
+    return whole(await readRange(source, part.begin, part.begin + part.sizeBytes), part);
+  } finally {
+    closeSync(file);
+  }
+};
+
+const readAside: FileReader = async (path, part) => {
+  if (part === undefined) return readFile(path);
+  const file = await open(path);
+  try {
+    return whole(await readRange(file, part.begin, part.begin + part.sizeBytes), part);
+  } finally {
+    await file.close();
+  }
+};
+
+/** A file that the system has in memory takes a twentieth of it. */
+const slowAfterMilliseconds = 2;
+/** So many files are read aside after a slow one. */
+const numAside = 100;
+
+/**
+ * Small files that the system has in memory are read by this thread, which waits some microseconds; by the threads of
+ * libuv each takes four calls there and back, and keeps those that decode. Where one takes long, on a disk that is
+ * asked first or across a network, the next ones are read there, several at once.
+ */
+export const quickReader = (slowAfter: number = slowAfterMilliseconds): FileReader => {
+  let aside = 0;
+  return async (path, part) => {
+    if (aside > 0) {
+      aside--;
+      return readAside(path, part);
+    }
+    const began = performance.now();
+    const bytes = await readHere(path, part);
+    if (performance.now() - began > slowAfter) aside = numAside;
+    return bytes;
+  };
+};
