@@ -139,7 +139,7 @@ const decoded = {
     .max(1024)
     .optional()
     .describe(
-      "With cacheMegabytes: how many images each rank decodes at once. Default: two for each thread of libuv, of which a process has 4 unless UV_THREADPOOL_SIZE says otherwise.",
+      "With cacheMegabytes: how many images each rank decodes at once. Default: four for each thread of libuv, of which a process has 4 unless UV_THREADPOOL_SIZE says otherwise.",
     ),
 };
 

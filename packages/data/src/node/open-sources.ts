@@ -17,20 +17,25 @@ export interface LazyOptions {
   readonly cacheMegabytes: number;
   /** Rows and columns to which images are decoded, at least those of a sample. Default: those. */
   readonly decodeSize?: readonly [number, number] | undefined;
-  /** How many images each thread that assembles batches decodes at once. Default: two for each thread of libuv. */
+  /** How many images each thread that assembles batches decodes at once. Default: four for each thread of libuv. */
   readonly decodesAtOnce?: number | undefined;
 }
 
 /** Threads that decode, of all ranks of a process together. Their number is libuv's to say. */
 export const decodingThreads = (): number => Number(process.env["UV_THREADPOOL_SIZE"] ?? 4) || 1;
 
-/** While one image is on a thread, the next one's bytes are read. */
-const decodesPerThread = 2;
+const decodesPerThread = 4;
+
+/**
+ * How many images a thread that assembles batches decodes at once where nobody says. While one is on a thread of
+ * libuv, others wait for one: that thread resizes, too, and would let them run dry between two calls.
+ */
+export const defaultDecodesAtOnce = (): number => decodesPerThread * decodingThreads();
 
 /** SHA-256 of each image's bytes, in their order. @param unread is told of images that cannot be read. */
 const digests = async (source: ImageSource, unread: ((index: number) => void) | undefined): Promise<Uint8Array> => {
   const all = new Uint8Array(32 * source.count);
-  await eachOf(source.count, decodesPerThread * decodingThreads(), async (index) => {
+  await eachOf(source.count, defaultDecodesAtOnce(), async (index) => {
     let bytes: Uint8Array;
     try {
       bytes = await readImage(source, index);
@@ -102,7 +107,7 @@ export const openSources = async (
           cache,
           states,
           skipDamaged,
-          decodesAtOnce: decodesAtOnce ?? decodesPerThread * decodingThreads(),
+          decodesAtOnce: decodesAtOnce ?? defaultDecodesAtOnce(),
           from,
         },
         size,

@@ -13,7 +13,7 @@ import { samplesIn, type ShardOptions } from "../find-in-shards.ts";
 import { imageDecoder } from "../image-decoder.ts";
 import { type ImageOptions, loadHeldImages } from "../load-images.ts";
 import { tokenizerFile } from "../load-tokenizer.ts";
-import { decodingThreads, type LazyOptions } from "../open-sources.ts";
+import { defaultDecodesAtOnce, type LazyOptions } from "../open-sources.ts";
 import { type FoundSample, numbered } from "../split-samples.ts";
 import { isCompressed } from "./piecewise.ts";
 import { formatOf } from "./read-texts.ts";
@@ -123,7 +123,7 @@ export type ImageStreamOptions = ImageOptions &
     readonly classes?: number | readonly string[] | undefined;
     /** Decode images to judge by while batches are taken. Default: once, now. */
     readonly lazy?: LazyOptions | undefined;
-    /** How many images each thread that assembles batches decodes at once. Default: two for each thread of libuv. */
+    /** How many images each thread that assembles batches decodes at once. Default: four for each thread of libuv. */
     readonly decodesAtOnce?: number | undefined;
   };
 
@@ -166,7 +166,7 @@ export const openImageStream = async ({
   shards,
   classes: given,
   lazy,
-  decodesAtOnce = 2 * decodingThreads(),
+  decodesAtOnce = defaultDecodesAtOnce(),
   ...options
 }: ImageStreamOptions): Promise<{
   readonly train: StreamedRecords;
