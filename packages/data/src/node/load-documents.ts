@@ -7,6 +7,7 @@ import { jsonLines } from "./json-lines.ts";
 import { parquetColumn } from "./parquet-column.ts";
 import { readShared } from "./read-shared.ts";
 import { requireMemory } from "./require-memory.ts";
+import { textEncoding } from "./text-encoding.ts";
 import { damagedText, lineEntry, rowEntry, type TextEntry } from "./text-entries.ts";
 
 /** Which texts there are, and what they become. */
@@ -99,18 +100,6 @@ export async function* eachDocument(
   for (const path of filesAt([options.file].flat())) yield* documentsOf(path, options, damaged);
 }
 
-const encoder = new TextEncoder();
-const mostTextBytes = 2 ** 29 - 24;
-
-/** A text of UTF-8; a mark at its beginning is part of it. @throws DataError for one that no string holds. */
-export const textOf = (bytes: Uint8Array): string => {
-  if (bytes.length > mostTextBytes)
-    throw new DataError(
-      `a text of ${bytes.length} bytes is more than a string holds, ${mostTextBytes}; split the file, or make lines of .jsonl of it`,
-    );
-  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes)); // decodes no shared memory
-};
-
 /** In shared memory, one after the other. */
 const inARow = <Text extends Uint8Array | Int32Array>(
   pieces: readonly Text[],
@@ -146,8 +135,6 @@ const separated = async <Text extends Uint8Array | Int32Array>(
   return pieces;
 };
 
-const paragraph = "\n\n";
-
 /**
  * Documents one after the other, in shared memory. Each is encoded by itself, so that no token reaches from one into
  * the next. Empty ones are none.
@@ -156,23 +143,13 @@ export const joinDocuments = async (
   documents: Series<string | Uint8Array>,
   { separator, tokenizer }: Pick<DocumentOptions, "separator" | "tokenizer">,
 ): Promise<Uint8Array | Int32Array> => {
-  if (tokenizer === undefined) {
-    const bytesOf = (text: string | Uint8Array): Uint8Array => (typeof text === "string" ? encoder.encode(text) : text);
-    const [first, ...others] = await separated(documents, bytesOf, bytesOf(separator ?? paragraph));
-    // a lone file lies in shared memory already
-    if (others.length === 0 && first?.buffer instanceof SharedArrayBuffer) return first;
-    return inARow(first === undefined ? [] : [first, ...others], (shared) => new Uint8Array(shared));
-  }
-  const { endOfText } = tokenizer;
-  const between =
-    separator === undefined && endOfText !== undefined
-      ? Int32Array.of(endOfText)
-      : tokenizer.encode(separator ?? paragraph);
-  const tokensOf = (document: string | Uint8Array): Int32Array =>
-    document.length === 0
-      ? new Int32Array(0)
-      : tokenizer.encode(typeof document === "string" ? document : textOf(document));
-  return inARow(await separated(documents, tokensOf, between), (shared) => new Int32Array(shared));
+  const { encode, separator: between } = textEncoding(separator, tokenizer);
+  const pieces = await separated(documents, encode, between);
+  if (tokenizer !== undefined) return inARow(pieces as Int32Array[], (shared) => new Int32Array(shared));
+  // a lone file lies in shared memory already
+  const [first, ...others] = pieces as Uint8Array[];
+  if (others.length === 0 && first?.buffer instanceof SharedArrayBuffer) return first;
+  return inARow(pieces as Uint8Array[], (shared) => new Uint8Array(shared));
 };
 
 /**

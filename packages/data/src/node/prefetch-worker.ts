@@ -101,7 +101,7 @@ const hasSlot = async (batch: number, reading: Batches["reading"]): Promise<bool
     if (batch - consumed < slots.count) return true;
     // While images are decoded, or shards read, this thread must hear of them, and they keep it alive; else nothing
     // does but to block.
-    const under = [...(inWork > 0 ? [produced] : []), ...(reading?.() === undefined ? [] : [reading()])];
+    const under = [inWork > 0 ? produced : undefined, reading?.()].filter((work) => work !== undefined);
     if (under.length > 0)
       await Promise.race([Atomics.waitAsync(control, controlWord.consumed, consumed).value, ...under]);
     else Atomics.wait(control, controlWord.consumed, consumed);

@@ -3,7 +3,7 @@ import { type CsvError, type Info, parse } from "csv-parse/sync";
 import { DataError } from "../errors.ts";
 import { classesOf, type FoundImages, heldOutNames, type ImageFile, mixed, placeOf } from "./find-images.ts";
 import { jsonLines } from "./json-lines.ts";
-import { textOf } from "./load-documents.ts";
+import { textOf } from "./text-encoding.ts";
 import { readShared } from "./read-shared.ts";
 
 /** A row of a manifest as it stands there. */

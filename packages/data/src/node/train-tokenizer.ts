@@ -1,7 +1,8 @@
 import { WordCounts } from "../byte-level.ts";
 import { type BytePairOptions, type BytePairs, learnBytePairs } from "../byte-pairs.ts";
 import { DataError } from "../errors.ts";
-import { type DocumentOptions, eachDocument, textOf } from "./load-documents.ts";
+import { type DocumentOptions, eachDocument } from "./load-documents.ts";
+import { textOf } from "./text-encoding.ts";
 
 /** A learned tokenizer, and what it was learned of. */
 export interface LearnedTokenizer extends BytePairs {

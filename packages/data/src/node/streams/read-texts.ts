@@ -1,15 +1,14 @@
 import { extname } from "node:path";
 import { DataError } from "../../errors.ts";
-import type { Tokenizer } from "../../tokenizer.ts";
 import { joinBytes } from "../../join-bytes.ts";
 import { packWindows, type TokenPiece, type Tokens } from "../../streams/pack-windows.ts";
 import type { ShardReader } from "../../streams/shard-place.ts";
 import type { SampleStream, TextShards } from "../../streams/streamed-records.ts";
 import { pathOf } from "../byte-source.ts";
 import { LineCutter, mostLineBytes, parseLine } from "../json-lines.ts";
-import { textOf } from "../load-documents.ts";
 import { loadTokenizer } from "../load-tokenizer.ts";
 import { parquetColumn } from "../parquet-column.ts";
+import { textEncoding } from "../text-encoding.ts";
 import { damagedText, lineEntry, rowEntry, type TextEntry } from "../text-entries.ts";
 import { piecesOf } from "./piecewise.ts";
 
@@ -28,25 +27,29 @@ export const formatOf = (place: string): "lines" | "rows" | "text" => {
   return extension === ".parquet" ? "rows" : "text";
 };
 
-async function* linePieces(place: string, field: string, from: number): AsyncGenerator<Piece, void> {
-  const path = pathOf(place);
-  let at = from;
+/** Lines of a file from a byte on, without what ends them, and the byte that each begins with. */
+async function* linesOf(
+  place: string,
+  from: number,
+): AsyncGenerator<{ readonly line: Uint8Array; readonly offset: number; readonly isLast: boolean }, void> {
+  let offset = from;
   const cutter = new LineCutter(
-    () => new DataError(`${path}: the line at byte ${at} has more than ${mostLineBytes} bytes; cut it`),
+    () => new DataError(`${pathOf(place)}: the line at byte ${offset} has more than ${mostLineBytes} bytes; cut it`),
   );
-  const pieceOf = (line: Uint8Array): Piece | undefined => {
-    const parsed = parseLine(line);
-    const offset = at;
-    at += line.length + 1;
-    return parsed && { ...lineEntry(`${path}, byte ${offset}`, parsed, field), offset, isFirst: true, isLast: true };
-  };
   for await (const bytes of piecesOf(place, from))
     for (const line of cutter.cut(bytes)) {
-      const piece = pieceOf(line);
-      if (piece !== undefined) yield piece;
+      yield { line, offset, isLast: false };
+      offset += line.length + 1;
     }
-  const piece = pieceOf(cutter.rest());
-  if (piece !== undefined) yield piece;
+  yield { line: cutter.rest(), offset, isLast: true };
+}
+
+async function* linePieces(place: string, field: string, from: number): AsyncGenerator<Piece, void> {
+  for await (const { line, offset } of linesOf(place, from)) {
+    const parsed = parseLine(line);
+    if (parsed === undefined) continue;
+    yield { ...lineEntry(`${pathOf(place)}, byte ${offset}`, parsed, field), offset, isFirst: true, isLast: true };
+  }
 }
 
 async function* rowPieces(place: string, field: string, from: number): AsyncGenerator<Piece, void> {
@@ -58,30 +61,17 @@ async function* rowPieces(place: string, field: string, from: number): AsyncGene
 const cutAfterBytes = 2 ** 16;
 
 async function* textPieces(place: string, from: number): AsyncGenerator<Piece, void> {
-  const path = pathOf(place);
-  let [at, offset] = [from, from];
-  let lines: Uint8Array[] = [];
-  const cutter = new LineCutter(
-    () => new DataError(`${path}: the line at byte ${at} has more than ${mostLineBytes} bytes; cut it`),
-  );
   const newline = Uint8Array.of(10);
-  const pieceOf = (isLast: boolean): Piece => ({
-    place: path,
-    text: joinBytes(...lines),
-    offset,
-    isFirst: offset === 0,
-    isLast,
-  });
-  for await (const bytes of piecesOf(place, from))
-    for (const line of cutter.cut(bytes)) {
-      lines.push(line, newline);
-      at += line.length + 1;
-      if (at - offset < cutAfterBytes) continue;
-      yield pieceOf(false);
-      [lines, offset] = [[], at];
-    }
-  lines.push(cutter.rest());
-  yield pieceOf(true);
+  let begin = from;
+  let lines: Uint8Array[] = [];
+  for await (const { line, offset, isLast } of linesOf(place, from)) {
+    lines.push(line);
+    if (!isLast) lines.push(newline);
+    const end = offset + line.length + 1;
+    if (!isLast && end - begin < cutAfterBytes) continue;
+    yield { place: pathOf(place), text: joinBytes(...lines), offset: begin, isFirst: begin === 0, isLast };
+    [lines, begin] = [[], end];
+  }
 }
 
 const piecesIn = (place: string, field: string, from: number): AsyncGenerator<Piece, void> => {
@@ -103,31 +93,6 @@ const joinTokens = (one: Tokens, other: Tokens): Tokens => {
   return row;
 };
 
-/** What makes tokens of texts, and what stands behind each of these. */
-interface Encoding {
-  encode(text: string | Uint8Array): Tokens;
-  readonly end: Tokens;
-}
-
-const encoder = new TextEncoder();
-const paragraph = "\n\n";
-
-const encodingOf = (separator: string | undefined, tokenizer: Tokenizer | undefined): Encoding => {
-  if (tokenizer === undefined)
-    return {
-      encode: (text) => (typeof text === "string" ? encoder.encode(text) : text),
-      end: encoder.encode(separator ?? paragraph),
-    };
-  const { endOfText } = tokenizer;
-  return {
-    encode: (text) => tokenizer.encode(typeof text === "string" ? text : textOf(text)),
-    end:
-      separator === undefined && endOfText !== undefined
-        ? Int32Array.of(endOfText)
-        : tokenizer.encode(separator ?? paragraph),
-  };
-};
-
 /**
  * Windows of the texts in a shard, one after the other with a separator behind each. Each text is encoded by itself, a
  * long one of a file of text in pieces that end with a line.
@@ -139,7 +104,10 @@ export const textReader = (
   { field, separator, tokenizer, window }: TextShards,
   left: (place: string, why: string) => void,
 ): ShardReader<Tokens> => {
-  const { encode, end } = encodingOf(separator, tokenizer && loadTokenizer(tokenizer.place, tokenizer.from));
+  const { encode, separator: end } = textEncoding(
+    separator,
+    tokenizer && loadTokenizer(tokenizer.place, tokenizer.from),
+  );
   async function* tokensOf(place: string, from: number): AsyncGenerator<TokenPiece, void> {
     for await (const piece of piecesIn(place, field, from)) {
       const { text, fault, offset, isFirst, isLast } = piece;
@@ -147,7 +115,7 @@ export const textReader = (
         if (!skipDamaged) throw damagedText(piece.place, fault!);
         left(piece.place, fault!);
       } else if (text.length > 0 || !isFirst) {
-        const tokens = text.length === 0 ? end.subarray(0, 0) : encode(text);
+        const tokens = encode(text);
         yield { offset, tokens: isLast ? joinTokens(tokens, end) : tokens };
       }
     }

@@ -92,15 +92,24 @@ const fillerOf = <Of>(
 
 const numSamplesOf = ({ batchSize, worldSize }: StreamFillerOptions): number => batchSize / worldSize;
 
+/** Where in a batch the fields lie. */
+const placesIn = (
+  fields: StreamedRecords["fields"],
+  numSamples: number,
+): { readonly inputs: number; readonly labels: number } => {
+  const { offsets } = batchLayout({ count: numSamples, fields }, numSamples);
+  const placeOf = (name: string): number => offsets[Object.keys(fields).indexOf(name)]!;
+  return { inputs: placeOf("inputs"), labels: placeOf("labels") };
+};
+
 /** Windows: all but the last token, and all but the first. */
 const windowWriter = ({ fields }: StreamedRecords, numSamples: number): Writer<Tokens> => {
   const bytes = sampleBytes(fields["inputs"]!);
-  const { offsets } = batchLayout({ count: numSamples, fields }, numSamples);
-  const [inputs, labels] = ["inputs", "labels"].map((name) => offsets[Object.keys(fields).indexOf(name)]!);
+  const { inputs, labels } = placesIn(fields, numSamples);
   return ({ sample }, _, target, i) => {
     const row = new Uint8Array(sample.buffer, sample.byteOffset, sample.byteLength);
-    target.set(row.subarray(0, bytes), inputs! + i * bytes);
-    target.set(row.subarray(row.length - bytes), labels! + i * bytes);
+    target.set(row.subarray(0, bytes), inputs + i * bytes);
+    target.set(row.subarray(row.length - bytes), labels + i * bytes);
   };
 };
 
@@ -116,13 +125,10 @@ const imageWriter = (
   const { augmentation, seed, damaged } = options;
   const decoder = imageDecoder(from, decodesBy);
   const turns = new Turns(decodesAtOnce);
-  const inputs = fields["inputs"]!;
-  const bytes = sampleBytes(inputs);
-  const size = inputs.shape as unknown as ImageSize;
+  const bytes = sampleBytes(fields["inputs"]!);
+  const size = fields["inputs"]!.shape as unknown as ImageSize;
   const decodedSize: ImageSize = [...decoding.size, decoding.channels];
-  const numSamples = numSamplesOf(options);
-  const { offsets } = batchLayout({ count: numSamples, fields }, numSamples);
-  const [first, labels] = ["inputs", "labels"].map((name) => offsets[Object.keys(fields).indexOf(name)]!);
+  const { inputs, labels } = placesIn(fields, numSamplesOf(options));
   const pixelsOf = (image: StreamedImage): Promise<Uint8Array | undefined> =>
     turns.take(async () => {
       try {
@@ -138,11 +144,11 @@ const imageWriter = (
       const image = block[(index + further) % block.length]!;
       const pixels = await pixelsOf(image);
       if (pixels === undefined) continue;
-      const shown = target.subarray(first! + i * bytes, first! + (i + 1) * bytes);
+      const shown = target.subarray(inputs + i * bytes, inputs + (i + 1) * bytes);
       // By the sample that was drawn: the one that takes its place is not shown twice alike.
       if (augmentation === undefined) showMiddle(pixels, decodedSize, shown, size);
       else augmentImage(pixels, decodedSize, shown, size, augmentation, augmentationKey(seed, lane, ordinal));
-      new DataView(target.buffer, target.byteOffset + labels! + 4 * i, 4).setInt32(0, image.label, true);
+      new DataView(target.buffer, target.byteOffset + labels + 4 * i, 4).setInt32(0, image.label, true);
       return;
     }
     throw new DataError(
