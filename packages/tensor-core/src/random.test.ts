@@ -134,6 +134,19 @@ describe("permutation", () => {
     );
   });
 
+  test("exchanges each place with one at or before it that the stream's word of that index draws", () => {
+    fc.assert(
+      fc.property(fc.tuple(word, word), fc.integer({ min: 0, max: 60 }), (key, count) => {
+        const order = Array.from({ length: count }, (_, i) => i);
+        for (let i = count - 1; i > 0; i--) {
+          const j = Math.floor((threefryWord(key, i) * (i + 1)) / 2 ** 32);
+          [order[i], order[j]] = [order[j]!, order[i]!];
+        }
+        expect([...permutation(key, count)]).toEqual(order);
+      }),
+    );
+  });
+
   test("is fixed by its key, and every order of three comes up equally often", () => {
     const orders = new Map<string, number>();
     for (let seed = 0; seed < 6000; seed++) {

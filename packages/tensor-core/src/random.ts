@@ -53,9 +53,13 @@ export const foldInKey = (key: ArrayLike<number>, data: number): [number, number
  * Source: Fisher and Yates, in Durstenfeld's form.
  */
 export const permutation = (key: ArrayLike<number>, count: number): Int32Array => {
-  const order = Int32Array.from({ length: count }, (_, i) => i);
+  const order = new Int32Array(count);
+  for (let i = 0; i < count; i++) order[i] = i;
+  // Words 2k and 2k+1 of the stream are those of one counter: drawn once for the two.
+  let words = threefry2x32(key, [Math.floor(count / 2), 0]);
   for (let i = count - 1; i > 0; i--) {
-    const j = Math.floor((threefryWord(key, i) * (i + 1)) / 2 ** 32);
+    if (i % 2 === 1) words = threefry2x32(key, [(i - 1) / 2, 0]);
+    const j = Math.floor((words[i % 2]! * (i + 1)) / 2 ** 32);
     const held = order[i]!;
     order[i] = order[j]!;
     order[j] = held;
