@@ -106,11 +106,10 @@ export const augmentBatch = (
   batch: Uint8Array,
   { augmentation, seed, epoch }: { readonly augmentation: Augmentation; readonly seed: number; readonly epoch: number },
 ): void => {
-  const place = Object.keys(records.fields).indexOf("inputs");
   const field = records.fields["inputs"]!;
   const size = field.shape as unknown as ImageSize;
   const bytes = sampleBytes(field);
-  const first = batchLayout(records, indices.length).offsets[place]!;
+  const first = batchLayout(records, indices.length).offsets["inputs"]!;
   const before = new Uint8Array(bytes);
   for (let i = 0; i < indices.length; i++) {
     const image = batch.subarray(first + i * bytes, first + (i + 1) * bytes);

@@ -46,18 +46,18 @@ export const makeRecords = (count: number, fields: Records["fields"]): Records =
   return { count, fields };
 };
 
-/** Bytes that a batch of `size` samples takes in each field, in field order. */
+/** Where in the bytes of a batch of `size` samples each field begins, one after the other, and how many they are. */
 export const batchLayout = (
   records: SampleSpecs,
   size: number,
-): { readonly offsets: readonly number[]; readonly totalBytes: number } => {
+): { readonly offsets: Readonly<Record<string, number>>; readonly totalBytes: number } => {
   let totalBytes = 0;
-  const offsets = Object.values(records.fields).map((field) => {
+  const offsets = Object.entries(records.fields).map(([name, field]) => {
     const offset = totalBytes;
     totalBytes += Math.ceil((size * sampleBytes(field)) / 8) * 8; // keeps every field aligned to its element
-    return offset;
+    return [name, offset] as const;
   });
-  return { offsets, totalBytes };
+  return { offsets: Object.fromEntries(offsets), totalBytes };
 };
 
 /** Copy sample `index` of a field to byte `at` of `target`. */
@@ -69,24 +69,24 @@ export const copySample = (field: Field, index: number, target: Uint8Array, at: 
 /** Copy the samples `indices` into `target`, field after field as `batchLayout` says. */
 export const writeBatch = (records: Records, indices: ArrayLike<number>, target: Uint8Array): void => {
   const { offsets } = batchLayout(records, indices.length);
-  Object.values(records.fields).forEach((field, f) => {
+  for (const [name, field] of Object.entries(records.fields)) {
     const bytes = sampleBytes(field);
-    for (let i = 0; i < indices.length; i++) copySample(field, indices[i]!, target, offsets[f]! + i * bytes);
-  });
+    for (let i = 0; i < indices.length; i++) copySample(field, indices[i]!, target, offsets[name]! + i * bytes);
+  }
 };
 
 /** The arrays of a written batch, without a copy. */
 export const viewBatch = (records: SampleSpecs, size: number, bytes: Uint8Array): Batch => {
   const { offsets } = batchLayout(records, size);
   return Object.fromEntries(
-    Object.entries(records.fields).map(([name, { dtype, shape }], f) => {
+    Object.entries(records.fields).map(([name, { dtype, shape }]) => {
       const batchShape = [size, ...shape];
       return [
         name,
         new NdArray(
           dtype,
           batchShape,
-          new hostArrayType[dtype](bytes.buffer, bytes.byteOffset + offsets[f]!, elementCount(batchShape)),
+          new hostArrayType[dtype](bytes.buffer, bytes.byteOffset + offsets[name]!, elementCount(batchShape)),
         ),
       ];
     }),

@@ -36,7 +36,6 @@ const fillStored =
 
 const fillEncoded = (records: EncodedRecords, damaged: (image: DamagedImage) => void): BatchFiller => {
   const reader = new ImageReader(records, damaged);
-  const names = Object.keys(records.fields);
   const { inputs } = records.fields as { readonly inputs: EncodedRecords["fields"][string] };
   const imageBytes = sampleBytes(inputs);
   const size = inputs.shape as unknown as ImageSize;
@@ -44,7 +43,7 @@ const fillEncoded = (records: EncodedRecords, damaged: (image: DamagedImage) => 
   const decodedSize: ImageSize = [...decoded, channels];
   return async (indices, target, shown) => {
     const { offsets } = batchLayout(records, indices.length);
-    const first = offsets[names.indexOf("inputs")]!;
+    const first = offsets["inputs"]!;
     let kept = 0;
     const place = async (index: number, i: number): Promise<void> => {
       const { pixels, sample, wasKept } = await reader.read(index);
@@ -57,7 +56,7 @@ const fillEncoded = (records: EncodedRecords, damaged: (image: DamagedImage) => 
         augmentImage(pixels, decodedSize, image, size, augmentation, augmentationKey(seed, epoch, index));
       }
       for (const [name, field] of Object.entries(records.stored))
-        copySample(field, sample, target, offsets[names.indexOf(name)]! + i * sampleBytes(field));
+        copySample(field, sample, target, offsets[name]! + i * sampleBytes(field));
     };
     await Promise.all(Array.from(indices, place));
     return kept;

@@ -16,9 +16,9 @@ export const fillFiled =
     const length = lengthOf(windows);
     const each = bytesOfToken(windows.file);
     const { offsets } = batchLayout(windows, indices.length);
-    const [inputs, labels] = offsets.map(
-      (offset) => new Int32Array(target.buffer, target.byteOffset + offset, length * indices.length),
-    ) as [Int32Array, Int32Array];
+    const rowsOf = (field: string): Int32Array =>
+      new Int32Array(target.buffer, target.byteOffset + offsets[field]!, length * indices.length);
+    const [inputs, labels] = [rowsOf("inputs"), rowsOf("labels")];
     const bytes = new Uint8Array(each * (length + 1));
     const view = new DataView(bytes.buffer);
     // opened anew, so that one that is gone is missed

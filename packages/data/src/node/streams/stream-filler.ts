@@ -92,24 +92,14 @@ const fillerOf = <Of>(
 
 const numSamplesOf = ({ batchSize, worldSize }: StreamFillerOptions): number => batchSize / worldSize;
 
-/** Where in a batch the fields lie. */
-const placesIn = (
-  fields: StreamedRecords["fields"],
-  numSamples: number,
-): { readonly inputs: number; readonly labels: number } => {
-  const { offsets } = batchLayout({ count: numSamples, fields }, numSamples);
-  const placeOf = (name: string): number => offsets[Object.keys(fields).indexOf(name)]!;
-  return { inputs: placeOf("inputs"), labels: placeOf("labels") };
-};
-
 /** Windows: all but the last token, and all but the first. */
 const windowWriter = ({ fields }: StreamedRecords, numSamples: number): Writer<Tokens> => {
   const bytes = sampleBytes(fields["inputs"]!);
-  const { inputs, labels } = placesIn(fields, numSamples);
+  const { offsets } = batchLayout({ count: numSamples, fields }, numSamples);
   return ({ sample }, _, target, i) => {
     const row = new Uint8Array(sample.buffer, sample.byteOffset, sample.byteLength);
-    target.set(row.subarray(0, bytes), inputs + i * bytes);
-    target.set(row.subarray(row.length - bytes), labels + i * bytes);
+    target.set(row.subarray(0, bytes), offsets["inputs"]! + i * bytes);
+    target.set(row.subarray(row.length - bytes), offsets["labels"]! + i * bytes);
   };
 };
 
@@ -128,7 +118,9 @@ const imageWriter = (
   const bytes = sampleBytes(fields["inputs"]!);
   const size = fields["inputs"]!.shape as unknown as ImageSize;
   const decodedSize: ImageSize = [...decoding.size, decoding.channels];
-  const { inputs, labels } = placesIn(fields, numSamplesOf(options));
+  const count = numSamplesOf(options);
+  const { offsets } = batchLayout({ count, fields }, count);
+  const [inputs, labels] = [offsets["inputs"]!, offsets["labels"]!];
   const pixelsOf = (image: StreamedImage): Promise<Uint8Array | undefined> =>
     turns.take(async () => {
       try {
