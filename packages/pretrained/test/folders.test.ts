@@ -51,6 +51,9 @@ describe.each(checkpoints)("%s", (name) => {
     await savePretrained(narrow, plain, { dtype: "bf16" });
     expect(new Set([...tensorsOf(narrow).values()].map(({ dtype }) => dtype))).toEqual(new Set(["bf16"]));
     expect(readJson(narrow, "config.json")).toMatchObject({ torch_dtype: "bfloat16" });
+    const [{ config, params, state }, trained] = [await loadPretrained(narrow), emptyFolder()];
+    await savePretrained(trained, { config, params, state });
+    expect(readJson(trained, "config.json")).toMatchObject({ torch_dtype: "float32" });
   });
 });
 

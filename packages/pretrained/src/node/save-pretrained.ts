@@ -154,6 +154,7 @@ export const savePretrained = async (
     await writeFile(join(folder, processorFiles.own), jsonText(said));
   }
   const unfinished = join(folder, `.${configFile}`);
-  await writeFile(unfinished, jsonText(withDType(config, dtype)));
+  // What the folder that they come from says of it is no longer true of weights that are written otherwise.
+  await writeFile(unfinished, jsonText(withDType(config, dtype ?? (stored === undefined ? "f32" : undefined))));
   await rename(unfinished, join(folder, configFile));
 };
