@@ -1,20 +1,15 @@
 import { basename, dirname, join } from "node:path";
-import { batchTree, type Leaves } from "@skein/data";
-import { inputsOf } from "@skein/models";
+import type { Leaves } from "@skein/data";
 import { exportOnnxFiles } from "@skein/onnx";
-import { flattenTree, full, leafPaths, type NdArray, Tensor, type TensorSpec, trace } from "@skein/tensor-core";
+import { flattenTree, full, leafPaths, type NdArray, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
 import { eliminateDeadCode, leavesByPath } from "@skein/tensor-core/backend";
 import { ConfigError } from "../errors.ts";
 import { nodeFiles } from "../checkpoint/files.ts";
 import { requireReplaceable } from "../run/places.ts";
-import { type AnyModel, batchSpecs } from "../modules/task.ts";
+import { forwardPass, namedResults, type Weights } from "../modules/forward-pass.ts";
+import { batchSpecs } from "../modules/task.ts";
 import type { SavedRun } from "../checkpoint/saved-run.ts";
 import { digestLength, digestOf, replaceOnnxFiles, weightsName } from "./onnx-files.ts";
-
-interface Weights {
-  readonly params: unknown;
-  readonly state: unknown;
-}
 
 export interface OnnxExportOptions {
   /** Of the weights; bf16 is refused. Default: f32. */
@@ -23,16 +18,7 @@ export interface OnnxExportOptions {
   readonly above?: number;
 }
 
-/** Names of the result, by what is predicted. */
-const resultNames = { classes: "logits", bytes: "logits", tokens: "logits", values: "values", own: "outputs" } as const;
-
-type Applied = (weights: Weights, leaves: Leaves<Tensor>) => unknown;
-
-/** The forward pass of a model, of the leaves of a batch. */
-const forwardPass =
-  (model: AnyModel): Applied =>
-  ({ params, state }, leaves) =>
-    model.apply(params, state, inputsOf(batchTree(leaves)), { train: false })[0];
+type Applied = ReturnType<typeof forwardPass>;
 
 /** Paths of the leaves that a forward pass looks at, labels hardly being among them. */
 const usedLeaves = (applied: Applied, weights: Weights, fields: Leaves<TensorSpec>): string[] => {
@@ -47,16 +33,11 @@ const usedLeaves = (applied: Applied, weights: Weights, fields: Leaves<TensorSpe
   return paths.filter((_, i) => used.has(inputs[inputs.length - paths.length + i]!));
 };
 
-/** Results by name: of a tree by their paths, which are told apart from the names of inputs. */
-const namedResults = (outputs: unknown, alone: string, inputs: readonly string[]): Record<string, Tensor> =>
-  outputs instanceof Tensor
-    ? { [alone]: outputs }
-    : Object.fromEntries(
-        [...leavesByPath<Tensor>(outputs)].map(([path, leaf]) => [
-          inputs.includes(path) ? `outputs.${path}` : path,
-          leaf,
-        ]),
-      );
+/** Results by name, told apart from the names of inputs. */
+const toldApart = (results: Leaves<Tensor>, inputs: readonly string[]): Leaves<Tensor> =>
+  Object.fromEntries(
+    Object.entries(results).map(([path, result]) => [inputs.includes(path) ? `outputs.${path}` : path, result]),
+  );
 
 /**
  * Write what a run has trained as an ONNX model of its forward pass: an input for each field of its samples that this
@@ -94,7 +75,7 @@ export const exportOnnxModel = async (
       const leaves = Object.entries(fields).map(
         ([path, { dtype: leafType, shape }]) => [path, inputs[path] ?? full([size, ...shape], 0, leafType)] as const,
       );
-      return namedResults(applied(own, Object.fromEntries(leaves)), resultNames[data.predicts], used);
+      return toldApart(namedResults(applied(own, Object.fromEntries(leaves)), data.predicts), used);
     },
     weights: { params, state } as { readonly params: NdArray; readonly state: NdArray },
     inputs: Object.fromEntries(used.map((path) => [path, { dtype: fields[path]!.dtype, shape: fields[path]!.shape }])),

@@ -1,0 +1,30 @@
+import { batchTree, type Leaves } from "@skein/data";
+import { inputsOf } from "@skein/models";
+import type { Tensor, TensorSpec } from "@skein/tensor-core";
+import { leavesByPath } from "@skein/tensor-core/backend";
+import type { AnyModel, Prediction } from "./task.ts";
+
+/** Parameters of a model, and what it moves itself. */
+export interface Weights {
+  readonly params: unknown;
+  readonly state: unknown;
+}
+
+/** What outputs that are one tensor are called, by what is predicted. */
+const resultNames: Readonly<Record<Prediction, string>> = {
+  classes: "logits",
+  bytes: "logits",
+  tokens: "logits",
+  values: "values",
+  own: "outputs",
+};
+
+/** What a model makes of the leaves of a batch, by their paths: a tensor or a tree of tensors. Traced. */
+export const forwardPass =
+  (model: Pick<AnyModel, "apply">) =>
+  ({ params, state }: Weights, leaves: Leaves<Tensor>): unknown =>
+    model.apply(params, state, inputsOf(batchTree(leaves)), { train: false })[0];
+
+/** Outputs, or their specs, by name: one tensor as `logits`, `values` or `outputs`, those of a tree by their paths. */
+export const namedResults = <Leaf extends TensorSpec = Tensor>(outputs: unknown, predicts: Prediction): Leaves<Leaf> =>
+  Object.fromEntries([...leavesByPath<Leaf>(outputs)].map(([path, leaf]) => [path || resultNames[predicts], leaf]));
