@@ -29,7 +29,7 @@ import {
 import { dataDigest } from "./modules/data-digest.ts";
 import { withOwnMetrics } from "./modules/own-metrics.ts";
 import { type DataSet, taskOf } from "./modules/task.ts";
-import { traceModel } from "./modules/traced-model.ts";
+import { type TracedModel, traceModel } from "./modules/traced-model.ts";
 import { settleJob } from "./job/settle-job.ts";
 import { type Given, prepare, type Prepared } from "./building/prepare.ts";
 import { isExchangePlanned } from "./planning/exchange-plan.ts";
@@ -189,6 +189,9 @@ const requireThreads = (job: Job, things: GivenThings): void => {
     ]);
 };
 
+/** Of what steers the training: what is shown of samples does not. */
+const modelDigest = ({ outputs: _, ...steering }: TracedModel): string => sha256(JSON.stringify(steering));
+
 /** The job with the digests of what the program gave, and that as ranks take it. */
 const settle = async (job: Job, things: GivenThings): Promise<{ readonly job: Job; readonly given: Given }> => {
   const settled = await settleJob(job, inProgram);
@@ -219,7 +222,7 @@ const settle = async (job: Job, things: GivenThings): Promise<{ readonly job: Jo
   const withDigests = {
     ...settled,
     ...(ownData && { data: digests("data", dataDigest(data)) }),
-    ...(model && { model: digests("model", sha256(JSON.stringify(model))) }),
+    ...(model && { model: digests("model", modelDigest(model)) }),
   } as Job;
   if (!partKeys.some((key) => key in things)) return { job: withDigests, given };
   await prepare(withDigests, given); // which traces them: what was recorded is what a run is made of

@@ -100,7 +100,6 @@ test.each<[Partial<TrainJob>, RegExp]>([
     { model: own("autoencoder") },
     /^model\.file \S+: samples have no tensor "numbers": they are inputs\.document .*own-trees\.ts:\d+/,
   ],
-  [{ evaluation: { samples: 3 } }, /^evaluation\.samples: .* inputs\.document f32\[6\], .*; leave it out$/],
   [{ model: own("renamedModel"), data: own("plainData") }, /place\.0.*numbers f32\[5\]/],
 ])("what does not take a tree says so in one line: %#", async (change, line) => {
   await expect(train({ ...towers, ...change } as TrainJob, { output: join(folder, "never") })).rejects.toThrow(line);

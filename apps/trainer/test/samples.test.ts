@@ -1,13 +1,19 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gpt } from "@skein/models";
+import type { NdArray } from "@skein/tensor-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openLoneBackend } from "../src/backend/lone-backend.ts";
 import { generateText } from "../src/generate/generate-text.ts";
 import { openTextModel } from "../src/generate/text-model.ts";
+import type { Manifest } from "../src/checkpoint/checkpoint-manifest.ts";
 import { train } from "../src/index.ts";
+import { type OwnModel, taskOf } from "../src/modules/task.ts";
 import { type SamplesLine, samplesFile } from "../src/samples/samples-file.ts";
+import { readSamples } from "../src/watch/read-samples.ts";
 import { checkpointBytes, metricLines, stepLosses } from "./cli.ts";
+import { autoencoder, pairData, plainData, towers } from "./own-trees.ts";
 
 let folder: string;
 beforeAll(() => (folder = mkdtempSync(join(tmpdir(), "skein-samples-"))));
@@ -52,28 +58,107 @@ test("samples that are shown leave training as it is, and all of them together h
   for (const [i, { samples }] of lines.entries()) {
     const right = samples.filter((one) => one.kind === "classes" && one.predicted === one.label);
     expect(right.length / samples.length).toBeCloseTo(Number(evaluations[i]!["accuracy"]), 6);
-    expect(samples.every((one) => one.kind === "classes" && one.probability > 0 && one.probability <= 1)).toBe(true);
+    expect(
+      samples.every((one) => one.kind === "classes" && Number(one.probability) > 0 && Number(one.probability) <= 1),
+    ).toBe(true);
   }
+});
+
+const own = (name: string) =>
+  ({ kind: "module", file: new URL("./own-trees.ts", import.meta.url), export: name }) as const;
+
+const treeJob = {
+  seed: 5,
+  ranks: 2,
+  backend: "cpu",
+  batch: 24,
+  steps: 4,
+  evaluation: { everySteps: 2, batch: 16, samples: 3 },
+  optimizer: { kind: "adam" },
+  learningRate: { peak: 0.02 },
+} as const;
+
+test("of samples without labels all that a model is given and makes of it is told, of a module's model and of a program's alike", async () => {
+  const [module, program] = [join(folder, "tree-module"), join(folder, "tree-program")];
+  await train({ ...treeJob, data: own("pairData"), model: own("towers") }, { output: module });
+  const notes: string[] = [];
+  await train({ ...treeJob, data: pairData, model: towers }, { output: program, onNote: (line) => notes.push(line) });
+  expect(linesOf(program)).toEqual(linesOf(module));
+  expect(notes.join()).not.toContain("no samples");
+  const { evaluations, images } = await readSamples(program);
+  expect(images).toEqual({});
+  expect(evaluations.map(({ step, samples }) => [step, samples.map(({ index }) => index)])).toEqual([
+    [4, [3, 10, 17]],
+    [2, [3, 10, 17]],
+  ]);
+  const [sample] = evaluations[0]!.samples;
+  expect(sample).toMatchObject({
+    kind: "tree",
+    given: {
+      "inputs.document": { dtype: "f32", shape: [6] },
+      "inputs.query.kind": { dtype: "i32", shape: [], first: [0] },
+      "inputs.query.vector": { dtype: "f32", shape: [6], first: { length: 6 } },
+    },
+    made: { document: { shape: [8], first: { length: 8 } }, query: { shape: [8], first: { length: 8 } } },
+  });
+});
+
+test("outputs that are one tensor are those of the parameters that are saved", async () => {
+  const output = join(folder, "autoencoder");
+  const { parameters } = await train({ ...treeJob, data: plainData, model: autoencoder }, { output });
+  const [inward, outward] = parameters() as Record<"weight" | "bias", NdArray>[];
+  const dense = (layer: Record<"weight" | "bias", NdArray>, inputs: readonly number[]): number[] =>
+    layer.bias.toNumbers().map((bias, j, { length }) => {
+      const column = layer.weight.toNumbers().filter((_, i) => i % length === j);
+      return inputs.reduce((sum, value, i) => sum + value * column[i]!, bias);
+    });
+  const { evaluations } = await readSamples(output);
+  const samples = evaluations[0]!.samples.flatMap((one) => (one.kind === "tree" ? [one] : []));
+  expect(samples).toHaveLength(3);
+  for (const { given, made } of samples) {
+    const restored = dense(outward!, dense(inward!, given["numbers"]!.first as number[]));
+    made["outputs"]!.first.forEach((value, i) => expect(value).toBeCloseTo(restored[i]!, 5));
+  }
+});
+
+test("what is shown of a program's model is no part of what its run computes", async () => {
+  const [shown, plain] = [join(folder, "program-shown"), join(folder, "program-plain")];
+  const program = { ...treeJob, data: plainData, model: autoencoder };
+  await train(program, { output: shown });
+  await train({ ...program, evaluation: { everySteps: 2, batch: 16 } }, { output: plain });
+  expect(checkpointBytes(plain, 4)).toEqual(checkpointBytes(shown, 4));
+  const [one, other] = [plain, shown].map(
+    (output) => JSON.parse(readFileSync(join(output, "checkpoints/step-00000004/manifest.json"), "utf8")) as Manifest,
+  );
+  expect(one!.jobHash).toBe(other!.jobHash);
+});
+
+test.each<[string, Partial<OwnModel>, RegExp]>([
+  ["apply", { apply: undefined as never }, /its apply is nothing, .* forward pass; give it apply\(.*leave evaluation/],
+  ["row", { apply: (params) => [params, {}] as never }, /gives as "0.bias" f32\[2\], .* must be \[1, …\]/],
+])("a model without what can be shown is refused before the run begins: no %s", async (_, part, line) => {
+  const output = join(folder, "refused");
+  const whole = await autoencoder(taskOf(await plainData({})), {});
+  const model = { ...whole, ...part } as OwnModel;
+  await expect(train({ ...treeJob, data: plainData, model }, { output })).rejects.toThrow(line);
+  expect(existsSync(output)).toBe(false);
 });
 
 test("a text is continued as generate continues it, beside how it goes on", async () => {
   const output = join(folder, "text");
   const file = join(folder, "alphabet.txt");
   writeFileSync(file, "abcdefgh".repeat(300)); // learnt in a few steps, and no two letters in a row are the same
-  await train(
-    {
-      data: { kind: "text", file, window: 16, trainSamples: 60, testSamples: 9 },
-      model: { kind: "gpt", layers: 1, heads: 1, width: 16 },
-      backend: "cpu",
-      ranks: 1,
-      batch: 20,
-      steps: 60,
-      optimizer: { kind: "adam" },
-      learningRate: { peak: 0.03 },
-      evaluation: { batch: 9, samples: 2 },
-    },
-    { output },
-  );
+  const text = {
+    data: { kind: "text", file, window: 16, trainSamples: 60, testSamples: 9 },
+    backend: "cpu",
+    ranks: 1,
+    batch: 20,
+    steps: 60,
+    optimizer: { kind: "adam" },
+    learningRate: { peak: 0.03 },
+    evaluation: { batch: 9, samples: 2 },
+  } as const;
+  await train({ ...text, model: { kind: "gpt", layers: 1, heads: 1, width: 16 } }, { output });
   const [line] = linesOf(output) as Samples[];
   const texts = line!.samples.flatMap((one) => (one.kind === "text" ? [one] : []));
   expect(texts.map(({ prompt, truth }) => [prompt.length, truth.length])).toEqual([
@@ -91,4 +176,8 @@ test("a text is continued as generate continues it, beside how it goes on", asyn
   } finally {
     await close();
   }
+  const functions = gpt({ vocabulary: 256, contextLength: 16, width: 16, numLayers: 1, numHeads: 1 });
+  const program = join(folder, "text-program");
+  await train({ ...text, model: functions }, { output: program });
+  expect(linesOf(program)).toEqual(linesOf(output));
 });

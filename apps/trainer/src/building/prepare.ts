@@ -35,7 +35,8 @@ import { loadOwnParts, type OwnParts } from "../modules/own-parts.ts";
 import type { GivenParts } from "../modules/program-parts.ts";
 import { preprocessorRemarks } from "../pretrained/preprocessor.ts";
 import { withHeadFor } from "../pretrained/pretrained-model.ts";
-import { type AnyModel, isLabelled, layoutOf, taskOf, type TrainingData } from "../modules/task.ts";
+import { sampleKindOf, type SampleKind, traceSamplePass } from "../modules/sample-pass.ts";
+import { type AnyModel, taskOf, type TrainingData } from "../modules/task.ts";
 import { modelOf, type TracedModel, traceModel } from "../modules/traced-model.ts";
 import {
   buildParts,
@@ -79,6 +80,8 @@ export interface Prepared {
   readonly jobHash: string;
   /** Of the samples, where they are the user's own. */
   readonly dataDigest: string | undefined;
+  /** As what samples are shown, where the job wants it and ranks do not share the model out. */
+  readonly sampleKind: SampleKind | undefined;
   /** Settings without effect, told to people. */
   readonly remarks: readonly string[];
 }
@@ -314,6 +317,18 @@ const requireComparable = ({ evaluation: { compareBy } }: Job, figures: object):
   ]);
 };
 
+/** @throws ConfigError where nothing can be shown of samples. */
+const sampleKindIn = (
+  traced: TracedModel | undefined,
+  model: AnyModel,
+  { data, job, specs }: Pick<Prepared, "data" | "job"> & { readonly specs: TrainState<TensorSpec> },
+): SampleKind | undefined => {
+  if (job.evaluation.samples === undefined || model.sharding !== undefined) return undefined;
+  const { params, model: state } = specs;
+  const pass = traced === undefined ? traceSamplePass(model, data, { params, state }) : traced.outputs;
+  return pass && sampleKindOf(pass, data);
+};
+
 /** @throws DataError, ConfigError, ModuleError. */
 export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> => {
   const data: TrainingData = given.data ?? (await buildData(asked.data));
@@ -325,17 +340,14 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
     throw new ConfigError([
       `epochs: ${job.epochs} of ${perEpoch} steps are ${totalSteps} steps, at most ${mostSteps} can be counted; lower it`,
     ]);
-  if (job.evaluation.samples !== undefined && (data.predicts === "own" || !isLabelled(taskOf(data))))
-    throw new ConfigError([
-      `evaluation.samples: what a model makes of samples is shown beside their labels, but these are ${layoutOf(data.train)}${data.predicts === "own" ? ", with predicts: own" : ""}; leave it out`,
-    ]);
   const model = await buildModel(job, taskOf(data), {
     given: given.model && modelOf(given.model),
     program: given.parts?.parts,
   });
-  // what is wrong with it is told once and at once, not by every rank
-  if (job.model.kind === "module" || job.metrics !== undefined) traceModel(model, data, job);
-  else if (given.model === undefined) requireSmoothing(model, data, job);
+  const isOwnModel = job.model.kind === "module" || job.metrics !== undefined;
+  // what is wrong with it is told once and at once, not by every rank; a program's was traced before
+  const traced = given.model ?? (isOwnModel ? traceModel(model, data, job) : undefined);
+  if (traced === undefined) requireSmoothing(model, data, job);
   requireComparable(job, comparedFigures(data.predicts, model.metrics));
   const own = await loadOwnParts(job, totalSteps, given.parts?.parts);
   const isShared = own.optimizer !== undefined && sharesOut(job);
@@ -380,6 +392,7 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
     modelHash: sha256(specsText(whole)),
     jobHash: jobHashOf(job, digest, decoderOf(data.train)),
     dataDigest: digest,
+    sampleKind: sampleKindIn(traced, model, { data, job, specs }),
     remarks: [...(data.remarks ?? []), ...remarksOn(job, totalSteps)],
   };
 };

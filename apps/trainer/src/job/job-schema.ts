@@ -129,7 +129,7 @@ export const jobSchema: z.ZodType<Job> = z
           .max(64)
           .optional()
           .describe(
-            "Show what the model makes of so many held-out samples after each evaluation, at most 64: labels, numbers, or the second half of a text. Default: none.",
+            "Show what the model makes of so many held-out samples after each evaluation, at most 64: labels, numbers, the second half of a text, or the first numbers of any tree. Default: none.",
           ),
       })
       .prefault({})

@@ -36,7 +36,7 @@ export interface RankThreadsInput extends RankWork {
 /** The thread of a rank that trains. @param file its entry. */
 export const trainingRank = (
   assignment: Assignment,
-  { data, dataDigest, traced, given, totalSteps }: Prepared,
+  { data, dataDigest, traced, sampleKind, given, totalSteps }: Prepared,
   module: WebAssembly.Module,
   stop: StopSignal,
   file: URL = new URL("../rank/rank.ts", import.meta.url),
@@ -53,6 +53,7 @@ export const trainingRank = (
     data,
     dataDigest,
     traced,
+    sampleKind,
     recordings: given?.recordings,
     totalSteps,
     stop: stop.words.buffer as SharedArrayBuffer,

@@ -16,6 +16,9 @@ import type { Job } from "../job/job.ts";
 import { requireSmoothing, withSmoothing } from "../building/label-smoothing.ts";
 import { meshOf, numBatchParts, samplesAtOnce } from "../step/mesh.ts";
 import { composed } from "./composed-graph.ts";
+import type { Weights } from "./forward-pass.ts";
+import { resultSpecs } from "./result-specs.ts";
+import { traceSamplePass } from "./sample-pass.ts";
 import { batchSpecs, type TrainingData, type AnyModel, type BatchTree } from "./task.ts";
 
 /**
@@ -31,6 +34,11 @@ export interface TracedModel {
    */
   readonly pullback?: Traced;
   readonly evaluate: Traced;
+  /**
+   * From parameters, state and the inputs of one held-out sample to the outputs, where the job shows what the model
+   * makes of samples and ranks do not share it out.
+   */
+  readonly outputs?: Traced;
   readonly metrics?: Readonly<Record<string, Ratio>>;
 }
 
@@ -41,22 +49,21 @@ const hasOwnDerivatives = ({ graph, hasOwnDerivatives: marked }: Traced): boolea
 /**
  * Trace a model for each rank's part of a job's batches.
  *
- * @throws what the model's functions throw; ConfigError where its loss does not do what the job says of it.
+ * @throws what the model's functions throw; ConfigError where its loss does not do what the job says of it, or where
+ * nothing can be shown of samples that the job wants to be.
  */
 export const traceModel = (
   plain: AnyModel,
-  { train, test }: Pick<TrainingData, "train" | "test">,
+  data: Pick<TrainingData, "train" | "test" | "predicts">,
   job: Job,
 ): TracedModel => {
+  const { train, test } = data;
   requireSmoothing(plain, { train }, job);
   const model = withSmoothing(plain, job);
   const mesh = meshOf(job);
   const key = randomKey(0) as unknown as Tensor;
   const init = trace((own: Tensor) => model.init(own), [key], { mesh });
-  const { params, state } = unflattenTree<{ params: unknown; state: unknown }>(
-    init.outputs,
-    init.graph.outputs.map(({ node, output }) => init.graph.nodes[node]!.specs[output]!),
-  );
+  const { params, state } = resultSpecs<Weights>(init);
   const samples = batchSpecs(train, samplesAtOnce(job)) as never;
   const loss = trace(
     (own: unknown, moved: unknown, batch: BatchTree, fresh: Tensor) =>
@@ -76,11 +83,16 @@ export const traceModel = (
     [params, state, { ...batchSpecs(test, heldOut), mask: { dtype: "bool", shape: [heldOut] } } as never],
     { mesh },
   );
+  const outputs =
+    job.evaluation.samples === undefined || plain.sharding !== undefined
+      ? undefined
+      : traceSamplePass(plain, data, { params, state });
   return {
     init: composed(init),
     loss: composed(loss),
     ...(hasOwnDerivatives(loss) && { pullback: composed(pullback) }),
     evaluate: composed(evaluate),
+    ...(outputs !== undefined && { outputs: composed(outputs) }),
     ...(plain.metrics !== undefined && { metrics: plain.metrics }),
   };
 };
@@ -89,10 +101,10 @@ const call = <Result>({ graph, outputs }: Traced, ...args: readonly unknown[]): 
   unflattenTree<Result>(outputs, replay(graph, flattenTree<Tensor>(args).leaves));
 
 /**
- * The model of those graphs, for batches of the job's shapes. It has no `apply`: training asks for the loss and for the
- * metrics.
+ * The model of those graphs, for batches of the job's shapes. Training asks for the loss and for the metrics; its
+ * `apply` is for what shows samples, one at a time.
  */
-export const modelOf = ({ init, loss, pullback, evaluate, metrics }: TracedModel): AnyModel => {
+export const modelOf = ({ init, loss, pullback, evaluate, outputs, metrics }: TracedModel): AnyModel => {
   type LossArguments = readonly [params: unknown, state: unknown, batch: BatchTree, key: Tensor | undefined];
   // What the pullback computes again of the loss is computed once: equal nodes are merged.
   const lossOf = (...args: LossArguments): readonly [Tensor, unknown] => call(loss, ...args);
@@ -106,8 +118,10 @@ export const modelOf = ({ init, loss, pullback, evaluate, metrics }: TracedModel
         );
   return {
     init: (key) => call<ReturnType<AnyModel["init"]>>(init, key),
-    apply: () => {
-      throw new InvariantError("a traced model was applied; its loss and its metrics are all that was traced");
+    apply: (params, state, inputs) => {
+      if (outputs === undefined)
+        throw new InvariantError("a traced model was applied; its loss and its metrics are all that was traced");
+      return [call<Tensor>(outputs, params, state, inputs), state];
     },
     loss: (params, state, batch, { key }) => differentiable(params, state, batch as BatchTree, key),
     evaluate: (params, state, batch) => call<Metrics>(evaluate, params, state, batch),

@@ -16,6 +16,7 @@ import type { ExchangePlan } from "../planning/exchange-plan.ts";
 import type { Job } from "../job/job.ts";
 import type { AllToAllSamples } from "../links/all-to-all-times.ts";
 import type { PartRecordings } from "../modules/program-parts.ts";
+import type { SampleKind } from "../modules/sample-pass.ts";
 import type { TrainingData } from "../modules/task.ts";
 import type { TracedModel } from "../modules/traced-model.ts";
 import type { SampleOutput } from "../samples/sample-outputs.ts";
@@ -92,6 +93,8 @@ export interface RankInput extends Assignment {
   readonly dataDigest: string | undefined;
   /** The model, where a program gave it. */
   readonly traced: TracedModel | undefined;
+  /** As what samples are shown; none where ranks share the model out. */
+  readonly sampleKind: SampleKind | undefined;
   /** What was recorded of other parts that a program gave. */
   readonly recordings: PartRecordings | undefined;
   readonly totalSteps: number;

@@ -165,22 +165,20 @@ const trainOn = async (
 
 /** What shows outputs of this rank's share of the samples, where the job wants it. */
 const samplesOf = async (
-  { job, data, connection, traced }: RankInput,
+  { job, data, connection, sampleKind: kind }: RankInput,
   model: AnyModel,
   backend: Backend,
   report: RankReport,
 ): Promise<SampleOutputs | undefined> => {
   const { samples } = job.evaluation;
   if (samples === undefined) return undefined;
-  if (traced === undefined && model.sharding === undefined)
-    return makeSampleOutputs({ model, goesOn: goesOnFromKeys(job, model) }, backend, data, samples, {
+  if (kind !== undefined)
+    return makeSampleOutputs({ model, goesOn: goesOnFromKeys(job, model) }, backend, { ...data, kind }, samples, {
       rank: connection.rank,
       ranks: job.ranks,
     });
   report.remark(
-    traced === undefined
-      ? "evaluation.samples: no samples are shown, since ranks share this model out and each has a part of it only"
-      : "evaluation.samples: no samples are shown, since a model that a program gives as functions has no forward pass of its own in its ranks; put it into a module and name it: { kind: module, file }",
+    "evaluation.samples: no samples are shown, since ranks share this model out and each has a part of it only",
   );
   return undefined;
 };

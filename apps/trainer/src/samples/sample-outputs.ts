@@ -1,37 +1,66 @@
-import type { Samples } from "@skein/data";
+import type { Batch, Leaves, Samples } from "@skein/data";
 import { readBatch } from "@skein/data/node";
-import { type Backend, type DeviceArray, jit, type Tensor } from "@skein/tensor-core";
+import {
+  type Backend,
+  cast,
+  type DeviceArray,
+  type DType,
+  jit,
+  NdArray,
+  type Shape,
+  type Tensor,
+} from "@skein/tensor-core";
 import type { Learnt } from "../rank/evaluate.ts";
 import { compileNextLogits } from "../generate/next-logits.ts";
 import { sampleToken } from "../generate/sample-token.ts";
 import type { TextModel } from "../generate/text-model.ts";
+import { forwardPass, namedResults } from "../modules/forward-pass.ts";
+import type { SampleKind } from "../modules/sample-pass.ts";
 import type { DataSet } from "../modules/task.ts";
 
+/** The first numbers of a tensor of one sample. */
+export interface Excerpt<Value = number> {
+  readonly dtype: DType;
+  /** Of the whole tensor. */
+  readonly shape: Shape;
+  readonly first: readonly Value[];
+}
+
 /** What a model makes of one held-out sample. */
-export type SampleOutput =
+export type SampleOutput<Value = number, Text = readonly number[]> =
   | {
       readonly kind: "classes";
       /** Of the sample among the held-out ones. */
       readonly index: number;
       readonly label: number;
+      /** −1 where the logits are no numbers. */
       readonly predicted: number;
       /** Of the predicted class, 0 to 1. */
-      readonly probability: number;
+      readonly probability: Value;
     }
   | {
       readonly kind: "values";
       readonly index: number;
       /** The first ones of the sample. */
-      readonly label: readonly number[];
-      readonly predicted: readonly number[];
+      readonly label: readonly Value[];
+      readonly predicted: readonly Value[];
     }
   | {
       readonly kind: "text";
       readonly index: number;
       /** Tokens: what the model is given, how the sample goes on, and how the model does. */
-      readonly prompt: readonly number[];
-      readonly truth: readonly number[];
-      readonly continuation: readonly number[];
+      readonly prompt: Text;
+      readonly truth: Text;
+      readonly continuation: Text;
+    }
+  | {
+      readonly kind: "tree";
+      readonly index: number;
+      /** Fields of the sample, and outputs of the model, by their paths. */
+      readonly given: Leaves<Excerpt<Value>>;
+      readonly made: Leaves<Excerpt<Value>>;
+      /** How many tensors of both are not told, since there are too many. Absent: none. */
+      readonly leftOut?: number;
     };
 
 /** A model, and whether it goes on from keys and values: see `TextModel`. */
@@ -39,6 +68,8 @@ type ShownModel = Pick<TextModel, "model" | "goesOn">;
 
 /** Numbers of one sample that are told. */
 const mostValues = 8;
+/** Tensors of a sample that are told, and as many of the outputs. */
+const mostTensors = 64;
 /** Tokens that a text is continued by. */
 const mostTokens = 64;
 
@@ -61,10 +92,42 @@ const mostProbable = (logits: readonly number[]): { readonly predicted: number; 
   return { predicted: logits.indexOf(greatest), probability: 1 / total };
 };
 
+/** Of a batch of one sample. */
+const excerptOf = ({ dtype, shape, data }: NdArray): Excerpt => {
+  const first = data.subarray(0, mostValues);
+  return { dtype, shape: shape.slice(1), first: new NdArray(dtype, [first.length], first).toNumbers() };
+};
+
+const excerptsOf = (arrays: Leaves<NdArray>): Leaves<Excerpt> =>
+  Object.fromEntries(
+    Object.entries(arrays)
+      .slice(0, mostTensors)
+      .map(([path, array]) => [path, excerptOf(array)]),
+  );
+
+/** What is told of a sample of that kind, which a model has made this of. */
+const outputOf = (
+  kind: Exclude<SampleKind, "text">,
+  index: number,
+  batch: Batch,
+  made: Leaves<NdArray>,
+): SampleOutput => {
+  if (kind === "tree") {
+    const leftOut = [batch, made].reduce((sum, tree) => sum + Math.max(0, Object.keys(tree).length - mostTensors), 0);
+    return { kind, index, given: excerptsOf(batch), made: excerptsOf(made), ...(leftOut > 0 && { leftOut }) };
+  }
+  const [outputs] = Object.values(made);
+  const labels = batch["labels"]!;
+  return kind === "classes"
+    ? { kind, index, label: labels.item(), ...mostProbable(outputs!.toNumbers()) }
+    : { kind, index, label: excerptOf(labels).first, predicted: excerptOf(outputs!).first };
+};
+
 /**
- * Compile what shows the outputs of a model for held-out samples. It reads the state and changes nothing of it.
+ * Compile what shows the outputs of a model for held-out samples, one at a time. It reads the state and changes nothing
+ * of it.
  *
- * Cost: a forward pass for all samples; for text, one for each of up to 64 tokens of each sample, over one position
+ * Cost: a forward pass for each sample; for text, one for each of up to 64 tokens of each sample, over one position
  * where the model goes on.
  *
  * @param numSamples that are shown, evenly over all. @param share of them that this rank shows: every P-th.
@@ -72,48 +135,50 @@ const mostProbable = (logits: readonly number[]): { readonly predicted: number; 
 export const makeSampleOutputs = async (
   { model, goesOn }: ShownModel,
   backend: Backend,
-  { test, predicts }: Pick<DataSet, "test" | "predicts">,
+  { test, predicts, kind }: Pick<DataSet, "test" | "predicts"> & { readonly kind: SampleKind },
   numSamples: number,
   share: { readonly rank: number; readonly ranks: number } = { rank: 0, ranks: 1 },
 ): Promise<SampleOutputs> => {
   const indices = spreadSamples(test.count, numSamples).filter((_, i) => i % share.ranks === share.rank);
   if (indices.length === 0) return { show: () => Promise.resolve([]), release: () => undefined };
-  if (predicts === "bytes" || predicts === "tokens") return textOutputs({ model, goesOn }, backend, test, indices);
+  if (kind === "text") return textOutputs({ model, goesOn }, backend, test, indices);
+  const pass = forwardPass(model);
   const compiled = jit(
-    (params: unknown, state: unknown, inputs: Tensor) => model.apply(params, state, inputs, { train: false })[0],
+    (params: unknown, state: unknown, batch: Leaves<Tensor>) => namedResults(pass({ params, state }, batch), predicts),
     backend,
-    { name: "outputs of samples" },
-  ) as unknown as ((...args: unknown[]) => Promise<DeviceArray>) & { release(): void };
-  const { inputs, labels } = await readBatch(test, indices);
-  const wanted = labels!.toNumbers();
-  const perLabel = wanted.length / indices.length;
+    { name: "outputs of a sample" },
+  ) as unknown as ((...args: unknown[]) => Promise<Leaves<DeviceArray>>) & { release(): void };
+  const samples: (readonly [index: number, batch: Batch])[] = [];
+  for (const index of indices) samples.push([index, await readBatch(test, [index])]);
   const show = async ({ params, model: state }: Learnt): Promise<SampleOutput[]> => {
-    const array = await compiled(params, state, inputs);
-    const numbers = (await backend.download(array)).toNumbers();
-    backend.free(array);
-    const each = numbers.length / indices.length;
-    return indices.map((index, i): SampleOutput => {
-      const outputs = numbers.slice(i * each, (i + 1) * each);
-      const label = wanted.slice(i * perLabel, (i + 1) * perLabel);
-      return predicts === "classes"
-        ? { kind: "classes", index, label: label[0]!, ...mostProbable(outputs) }
-        : { kind: "values", index, label: label.slice(0, mostValues), predicted: outputs.slice(0, mostValues) };
-    });
+    const results: SampleOutput[] = [];
+    for (const [index, batch] of samples) {
+      const made: Record<string, NdArray> = {};
+      for (const [path, array] of Object.entries(await compiled(params, state, batch))) {
+        made[path] = await backend.download(array);
+        backend.free(array);
+      }
+      results.push(outputOf(kind, index, batch, made));
+    }
+    return results;
   };
   return { show, release: () => compiled.release() };
 };
 
 /** The first half of each sample, continued by its most probable tokens. */
 const textOutputs = (
-  model: ShownModel,
+  { model, goesOn }: ShownModel,
   backend: Backend,
   texts: Samples,
   indices: readonly number[],
 ): SampleOutputs => {
-  const [length] = texts.fields["inputs"]!.shape as [number];
+  const { dtype, shape } = texts.fields["inputs"]!;
+  const [length] = shape as [number];
   const given = Math.max(1, Math.floor(length / 2));
   const added = Math.min(mostTokens, Math.max(1, length - given));
-  const logits = compileNextLogits(model, length, backend);
+  const apply: typeof model.apply = (params, state, tokens, context) =>
+    model.apply(params, state, cast(tokens, dtype), context);
+  const logits = compileNextLogits({ model: { ...model, apply }, goesOn }, length, backend);
   const show = async ({ params, model: state }: Learnt): Promise<SampleOutput[]> => {
     const results: SampleOutput[] = [];
     const next = logits.on(params, state);

@@ -2,12 +2,12 @@ import { appendFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { arrayRecords } from "@skein/data";
-import { NdArray } from "@skein/tensor-core";
+import { type DType, dtypes, NdArray } from "@skein/tensor-core";
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { DataSet } from "../modules/task.ts";
 import { readSamples } from "../watch/read-samples.ts";
-import { openSamplesFile, samplesFile } from "./samples-file.ts";
+import { longestSide, openSamplesFile, SamplesFile, samplesFile } from "./samples-file.ts";
 import { type SampleOutput, spreadSamples } from "./sample-outputs.ts";
 
 let folder: string;
@@ -68,6 +68,61 @@ test("a run that goes on forgets what came after, keeps the images, and passes o
   expect(evaluations.map(({ step }) => step)).toEqual([9, 6, 3]);
   expect(evaluations[0]!.samples).toEqual([output(0, 90)]);
   expect(Object.keys(shown)).toEqual(["0", "1"]);
+});
+
+test("every image of a sample is told under its path, but what is none, or too large, is not", async () => {
+  const count = 2;
+  const zeros = (shape: readonly number[], dtype: DType = "u8"): NdArray => NdArray.zeros(dtype, [count, ...shape]);
+  const trees = arrayRecords({
+    pair: [zeros([2, 3, 1]), { photo: zeros([4, 1, 3], "f32") }],
+    empty: zeros([0, 5, 3]),
+    long: zeros([longestSide + 1, 1, 1]),
+    other: zeros([2, 3, 2]),
+    vast: zeros([1024, 1024, 1]),
+    vector: zeros([3]),
+  });
+  const own: DataSet = { train: trees, test: trees, predicts: "own" };
+  (await openSamplesFile(folder, 0, job, own, 2)).record(1, []);
+  const { images: shown } = await readSamples(folder);
+  expect(Object.keys(shown)).toEqual(["0.pair.0", "0.pair.1.photo", "1.pair.0", "1.pair.1.photo"]);
+  expect(shown["1.pair.1.photo"]).toMatchObject({ width: 1, height: 4, channels: 3 });
+});
+
+const anyNumber = fc.oneof(fc.double(), fc.constantFrom(Number.NaN, Infinity, -Infinity));
+const excerpts = fc.dictionary(
+  fc.string(),
+  fc.record({ dtype: fc.constantFrom(...dtypes), shape: fc.array(fc.nat()), first: fc.array(anyNumber) }),
+);
+const anyOutput: fc.Arbitrary<SampleOutput> = fc.oneof(
+  fc.record({
+    kind: fc.constant("classes" as const),
+    index: fc.nat(),
+    label: fc.nat(),
+    predicted: fc.integer(),
+    probability: anyNumber,
+  }),
+  fc.record({
+    kind: fc.constant("values" as const),
+    index: fc.nat(),
+    label: fc.array(anyNumber),
+    predicted: fc.array(anyNumber),
+  }),
+  fc.record({ kind: fc.constant("tree" as const), index: fc.nat(), given: excerpts, made: excerpts }),
+);
+
+/** What is read of a number: no sign of 0, which JSON does not write, and the name of what has no digits. */
+const asTold = (_: string, value: unknown): unknown =>
+  typeof value === "number" && !Number.isFinite(value) ? String(value) : value;
+
+test("whatever numbers a model gives, its samples are read back", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(anyOutput, { maxLength: 4 }), async (outputs) => {
+      rmSync(join(folder, samplesFile), { force: true });
+      new SamplesFile(folder, 0, job, "own", {}).record(1, outputs);
+      const { evaluations } = await readSamples(folder);
+      expect(evaluations).toEqual([{ step: 1, samples: JSON.parse(JSON.stringify(outputs, asTold)) }]);
+    }),
+  );
 });
 
 test("a text is told in letters, or by numbers where nobody knows its letters", async () => {

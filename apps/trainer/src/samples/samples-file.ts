@@ -1,11 +1,12 @@
 import { appendFileSync, existsSync, renameSync } from "node:fs";
 import { join } from "node:path";
-import { byteTokenizer, type Tokenizer } from "@skein/data";
+import { byteTokenizer, type Leaves, type Tokenizer } from "@skein/data";
 import { loadTokenizer, readBatch } from "@skein/data/node";
+import { elementCount, type NdArray, type TensorSpec } from "@skein/tensor-core";
 import { copyLines } from "../run/copy-lines.ts";
 import type { Job } from "../job/job.ts";
 import type { TrainingData } from "../modules/task.ts";
-import { type SampleOutput, spreadSamples } from "./sample-outputs.ts";
+import { type Excerpt, type SampleOutput, spreadSamples } from "./sample-outputs.ts";
 
 /** In the output folder of a run: what its model made of samples, a line for each evaluation. */
 export const samplesFile = "samples.jsonl";
@@ -18,32 +19,46 @@ export interface SampleImage {
   readonly bytes: string;
 }
 
-/** A sample as a line tells it: tokens of text are decoded. */
-export type ToldSample =
-  | Exclude<SampleOutput, { readonly kind: "text" }>
-  | {
-      readonly kind: "text";
-      readonly index: number;
-      readonly prompt: string;
-      readonly truth: string;
-      readonly continuation: string;
-    };
+/** A number as JSON holds it: what has no digits is told by its name. */
+export type ToldNumber = number | "NaN" | "Infinity" | "-Infinity";
 
-/** A line: of an evaluation, or of images that later lines name by their index. */
+/** A sample as a line tells it: tokens of text are decoded. */
+export type ToldSample = SampleOutput<ToldNumber, string>;
+
+/**
+ * A line: of an evaluation, or of images of the samples that later lines tell of. An image has the index of its sample
+ * as its name, and behind it, where it is not the field `inputs`, a dot and the path of its field: `7.query.photo`.
+ */
 export type SamplesLine =
   | { readonly type: "samples"; readonly step: number; readonly samples: readonly ToldSample[] }
   | { readonly type: "images"; readonly step: number; readonly images: Readonly<Record<string, SampleImage>> };
 
-/** Larger ones are told by their labels alone. */
+/** Samples with more are told without some of their images. */
 const mostImageBytes = 2 ** 20;
+/** Pixels of a side: no canvas of a page is larger. */
+export const longestSide = 4096;
 
-/** A sample's inputs as an image, where they are one: [height, width, 1 or 3]; f32 from its least to its greatest. */
-const imageOf = async ({ test }: Pick<TrainingData, "test">, index: number): Promise<SampleImage | undefined> => {
-  const { shape } = test.fields["inputs"]!;
-  const [height, width, channels] = shape as [number, number, number];
-  if (shape.length !== 3 || (channels !== 1 && channels !== 3) || height * width * channels > mostImageBytes)
-    return undefined;
-  const array = (await readBatch(test, [index]))["inputs"]!;
+const isImage = ({ shape }: TensorSpec): boolean => {
+  const [height = 0, width = 0, channels = 0] = shape;
+  const isShown = [height, width].every((side) => side > 0 && side <= longestSide);
+  return shape.length === 3 && (channels === 1 || channels === 3) && isShown;
+};
+
+/** Fields of a sample that are images, [height, width, 1 or 3], as many as may be. */
+const imageFields = (fields: Leaves<TensorSpec>): string[] => {
+  let bytes = 0;
+  return Object.keys(fields).filter((path) => {
+    if (!isImage(fields[path]!)) return false;
+    const own = elementCount(fields[path]!.shape);
+    if (bytes + own > mostImageBytes) return false;
+    bytes += own;
+    return true;
+  });
+};
+
+/** One image as a batch; f32 from its least to its greatest. */
+const imageOf = (array: NdArray): SampleImage => {
+  const [, height, width, channels] = array.shape as [number, number, number, number];
   const values = array.toNumbers();
   let bytes = values;
   if (array.dtype !== "u8") {
@@ -54,11 +69,16 @@ const imageOf = async ({ test }: Pick<TrainingData, "test">, index: number): Pro
 };
 
 /** The held-out samples that are shown, as images; none where they are no images. */
-const imagesOf = async (data: Pick<TrainingData, "test">, numSamples: number): Promise<Record<string, SampleImage>> => {
+const imagesOf = async (
+  { test }: Pick<TrainingData, "test">,
+  numSamples: number,
+): Promise<Record<string, SampleImage>> => {
   const images: Record<string, SampleImage> = {};
-  for (const index of spreadSamples(data.test.count, numSamples)) {
-    const image = await imageOf(data, index);
-    if (image !== undefined) images[index] = image;
+  const paths = imageFields(test.fields);
+  if (paths.length === 0) return images;
+  for (const index of spreadSamples(test.count, numSamples)) {
+    const batch = await readBatch(test, [index]);
+    for (const path of paths) images[path === "inputs" ? index : `${index}.${path}`] = imageOf(batch[path]!);
   }
   return images;
 };
@@ -71,6 +91,13 @@ export const openSamplesFile = async (
   data: TrainingData,
   numSamples: number,
 ): Promise<SamplesFile> => new SamplesFile(folder, fromStep, job, data.predicts, await imagesOf(data, numSamples));
+
+const told = (value: number): ToldNumber => (Number.isFinite(value) ? value : (String(value) as ToldNumber));
+
+const toldExcerpts = (excerpts: Leaves<Excerpt>): Leaves<Excerpt<ToldNumber>> =>
+  Object.fromEntries(
+    Object.entries(excerpts).map(([path, excerpt]) => [path, { ...excerpt, first: excerpt.first.map(told) }]),
+  );
 
 /** Writes `samples.jsonl`: images once, then a line for each evaluation. */
 export class SamplesFile {
@@ -117,9 +144,18 @@ export class SamplesFile {
   }
 
   private told(sample: SampleOutput): ToldSample {
-    if (sample.kind !== "text") return sample;
-    const { prompt, truth, continuation } = sample;
-    return { ...sample, prompt: this.text(prompt), truth: this.text(truth), continuation: this.text(continuation) };
+    switch (sample.kind) {
+      case "classes":
+        return { ...sample, probability: told(sample.probability) };
+      case "values":
+        return { ...sample, label: sample.label.map(told), predicted: sample.predicted.map(told) };
+      case "tree":
+        return { ...sample, given: toldExcerpts(sample.given), made: toldExcerpts(sample.made) };
+      case "text": {
+        const { prompt, truth, continuation } = sample;
+        return { ...sample, prompt: this.text(prompt), truth: this.text(truth), continuation: this.text(continuation) };
+      }
+    }
   }
 
   /** Tokens without a tokenizer are told by their numbers. */

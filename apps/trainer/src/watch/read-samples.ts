@@ -1,13 +1,22 @@
 import { lstat, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { Leaves } from "@skein/data";
+import { dtypes } from "@skein/tensor-core";
 import { z } from "zod";
-import { type SampleImage, samplesFile, type ToldSample } from "../samples/samples-file.ts";
+import type { Excerpt } from "../samples/sample-outputs.ts";
+import {
+  longestSide,
+  type SampleImage,
+  samplesFile,
+  type ToldNumber,
+  type ToldSample,
+} from "../samples/samples-file.ts";
 
 /** What a page shows of the samples of a run. */
 export interface ShownSamples {
   /** The last evaluations, the newest first. */
   readonly evaluations: readonly { readonly step: number; readonly samples: readonly ToldSample[] }[];
-  /** Of samples that are images, by their index. */
+  /** Of samples that have some, by their names: see `SamplesLine`. */
   readonly images: Readonly<Record<string, SampleImage>>;
 }
 
@@ -16,17 +25,30 @@ const mostBytes = 2 ** 27;
 const mostEvaluations = 20;
 
 const index = z.int().nonnegative();
-const values = z.array(z.number());
+const number: z.ZodType<ToldNumber> = z.union([z.number(), z.enum(["NaN", "Infinity", "-Infinity"])]);
+const values = z.array(number);
+const side = z.int().positive().max(longestSide);
 const image: z.ZodType<SampleImage> = z.object({
-  width: z.int().positive().max(4096),
-  height: z.int().positive().max(4096),
+  width: side,
+  height: side,
   channels: z.union([z.literal(1), z.literal(3)]),
   bytes: z.base64(),
 });
+const excerpts: z.ZodType<Leaves<Excerpt<ToldNumber>>> = z.record(
+  z.string(),
+  z.object({ dtype: z.enum(dtypes), shape: z.array(z.int().nonnegative()), first: values }),
+);
 const sample: z.ZodType<ToldSample> = z.discriminatedUnion("kind", [
-  z.object({ kind: z.literal("classes"), index, label: z.number(), predicted: z.number(), probability: z.number() }),
+  z.object({ kind: z.literal("classes"), index, label: z.number(), predicted: z.number(), probability: number }),
   z.object({ kind: z.literal("values"), index, label: values, predicted: values }),
   z.object({ kind: z.literal("text"), index, prompt: z.string(), truth: z.string(), continuation: z.string() }),
+  z.object({
+    kind: z.literal("tree"),
+    index,
+    given: excerpts,
+    made: excerpts,
+    leftOut: z.int().positive().exactOptional(),
+  }),
 ]);
 const line = z.discriminatedUnion("type", [
   z.object({ type: z.literal("samples"), step: z.number(), samples: z.array(sample) }),

@@ -381,4 +381,65 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     expect(errors).toEqual([]);
     await page.close();
   });
+
+  test("shows trees that a model is given and makes, by their paths, on a phone too", { tags: "full" }, async () => {
+    const bytes = Buffer.from([255, 0, 0, 0, 255, 0, 9, 9, 9, 9, 9, 9]).toString("base64");
+    const image = { width: 2, height: 2, channels: 3, bytes };
+    const wave = Array.from({ length: 8 }, (_, i) => Math.sin(i * i));
+    const made = {
+      "query.embedding": { dtype: "f32", shape: [128], first: wave },
+      scores: { dtype: "bf16", shape: [4], first: ["NaN", "Infinity", "-Infinity", 0.5] },
+      [hostileName]: { dtype: "f32", shape: [1], first: [1] },
+    };
+    const given = {
+      "query.tokens": { dtype: "i32", shape: [6], first: [50_257, 11, 0, 4, 1_234_567, 2] },
+      "query.isQuestion": { dtype: "bool", shape: [], first: [1] },
+      "views.0.photo": { dtype: "u8", shape: [2, 2, 3], first: [255, 0, 0, 0, 255, 0, 9, 9] },
+      none: { dtype: "f32", shape: [0, 3], first: [] },
+    };
+    const lines = [
+      { type: "images", step: 100, images: { "7.views.0.photo": image, "7.views.1.photo": image, "77": image } },
+      {
+        type: "samples",
+        step: 100,
+        samples: [
+          { kind: "tree", index: 7, given, made, leftOut: 12 },
+          { kind: "tree", index: 9, given, made },
+          { kind: "classes", index: 11, label: 3, predicted: -1, probability: "NaN" },
+          { kind: "values", index: 12, label: [1, 2], predicted: ["NaN", 2.5] },
+        ],
+      },
+    ];
+    writeFileSync(join(root, "mnist/1/samples.jsonl"), lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+    const { page, errors } = await open();
+    await row(page, "mnist/1").getByRole("button").click();
+    const items = page.locator(".samples > li");
+    await poll(() => items.count()).toBe(4);
+    const first = items.first();
+    expect(await first.getByRole("img").count()).toBe(2);
+    await page.getByRole("img", { name: "views.1.photo of held-out sample 7" }).waitFor();
+    const told = await first.innerText();
+    for (const part of [
+      "held-out sample 7",
+      "50257, 11, 0, 4, 1234567, 2",
+      "true",
+      "no numbers",
+      "0, 0.841, -0.757, 0.412, -0.288, -0.132, -0.992, -0.954, … 120 more",
+      "NaN, Infinity, -Infinity, 0.500",
+      hostileName,
+      "and 12 tensors more",
+    ])
+      expect(told).toContain(part);
+    expect(await items.nth(1).getByRole("img").count()).toBe(0);
+    expect(await items.nth(2).innerText()).toBe("✗ predicted nothing: its logits are no numbers, is 3");
+    expect(await items.nth(3).innerText()).toBe("predicted NaN, 2.50; is 1.00, 2.00");
+    expect(await page.locator("img, script:not([src])").count()).toBe(0);
+    await picture(page, "trees");
+    await page.setViewportSize({ width: 360, height: 1600 });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+    await picture(page, "trees-on-a-phone");
+    expect(await faults(page)).toEqual([]);
+    expect(errors).toEqual([]);
+    await page.close();
+  });
 });

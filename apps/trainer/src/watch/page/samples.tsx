@@ -1,8 +1,11 @@
 import { useSignal } from "@preact/signals";
+import type { Leaves } from "@skein/data";
 import { digitsText, shareText } from "@skein/report";
+import type { DType } from "@skein/tensor-core";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import type { SampleImage, ToldSample } from "../../samples/samples-file.ts";
+import type { Excerpt } from "../../samples/sample-outputs.ts";
+import type { SampleImage, ToldNumber, ToldSample } from "../../samples/samples-file.ts";
 import type { ShownSamples } from "../read-samples.ts";
 
 /** The picture of a sample, drawn pixel by pixel: nothing of it is read as an address or as a format. */
@@ -24,7 +27,57 @@ const Picture = ({ image, words }: { readonly image: SampleImage; readonly words
   return <canvas ref={place} width={width} height={height} role="img" aria-label={words} />;
 };
 
-const list = (values: readonly number[]): string => values.map((value) => digitsText(value, 3)).join(", ");
+const numberText = (value: ToldNumber): string => (typeof value === "string" ? value : digitsText(value, 3));
+
+const list = (values: readonly ToldNumber[]): string => values.map(numberText).join(", ");
+
+/** One number of a tensor: whole ones to their last digit, for they may be names of something. */
+const entry = (value: ToldNumber, dtype: DType): string =>
+  dtype === "bool" ? (value === 0 ? "false" : "true") : /^[iu]/.test(dtype) ? String(value) : numberText(value);
+
+/** Tensors of a tree by their paths, each with its first numbers. */
+const Tensors = ({ excerpts }: { readonly excerpts: Leaves<Excerpt<ToldNumber>> }): JSX.Element => (
+  <dl class="tensors">
+    {Object.entries(excerpts).map(([path, { dtype, shape, first }]) => {
+      const size = shape.reduce((product, length) => product * length, 1);
+      return (
+        <div key={path}>
+          <dt>
+            {path}{" "}
+            <span class="quiet">
+              {dtype}[{shape.join(", ")}]
+            </span>
+          </dt>
+          <dd>
+            {size === 0 ? <span class="quiet">no numbers</span> : first.map((value) => entry(value, dtype)).join(", ")}
+            {size > first.length && <span class="quiet">, … {size - first.length} more</span>}
+          </dd>
+        </div>
+      );
+    })}
+  </dl>
+);
+
+/** An image of a sample, and which of its fields it is; the field `inputs` needs no name. */
+interface NamedImage {
+  readonly field: string;
+  readonly image: SampleImage;
+}
+
+const Pictures = ({ images, name }: { readonly images: readonly NamedImage[]; readonly name: string }): JSX.Element => (
+  <>
+    {images.map(({ field, image }) =>
+      field === "" ? (
+        <Picture key={field} image={image} words={name} />
+      ) : (
+        <figure key={field}>
+          <Picture image={image} words={`${field} of ${name}`} />
+          <figcaption class="quiet">{field}</figcaption>
+        </figure>
+      ),
+    )}
+  </>
+);
 
 /** A text that nobody can see is told by its length: what has learnt little goes on with blanks. */
 const Text = ({ text }: { readonly text: string }): JSX.Element =>
@@ -32,10 +85,10 @@ const Text = ({ text }: { readonly text: string }): JSX.Element =>
 
 const Sample = ({
   sample,
-  image,
+  images,
 }: {
   readonly sample: ToldSample;
-  readonly image: SampleImage | undefined;
+  readonly images: readonly NamedImage[];
 }): JSX.Element => {
   const name = `held-out sample ${sample.index}`;
   if (sample.kind === "text")
@@ -58,13 +111,34 @@ const Sample = ({
         </dl>
       </li>
     );
+  if (sample.kind === "tree")
+    return (
+      <li class="tree-sample">
+        <p class="quiet">{name}</p>
+        <Pictures images={images} name={name} />
+        <dl>
+          <dt>given</dt>
+          <dd>
+            <Tensors excerpts={sample.given} />
+          </dd>
+          <dt>made of it</dt>
+          <dd>
+            <Tensors excerpts={sample.made} />
+          </dd>
+        </dl>
+        {sample.leftOut !== undefined && <p class="quiet">and {sample.leftOut} tensors more</p>}
+      </li>
+    );
   const isRight = sample.kind === "classes" ? sample.predicted === sample.label : undefined;
   return (
     <li class={isRight === undefined ? "" : isRight ? "right" : "wrong"}>
-      {image !== undefined && <Picture image={image} words={name} />}
+      <Pictures images={images} name={name} />
       {sample.kind === "classes" ? (
         <p>
-          {isRight ? "✓" : "✗"} predicted {sample.predicted} ({shareText(sample.probability)})
+          {isRight ? "✓" : "✗"}{" "}
+          {typeof sample.probability === "number"
+            ? `predicted ${sample.predicted} (${shareText(sample.probability)})`
+            : "predicted nothing: its logits are no numbers"}
           {isRight ? "" : `, is ${sample.label}`}
         </p>
       ) : (
@@ -75,6 +149,13 @@ const Sample = ({
     </li>
   );
 };
+
+/** Those of a sample, by their names: see `SamplesLine`. */
+const imagesOf = (index: number, images: ShownSamples["images"]): NamedImage[] =>
+  Object.entries(images).flatMap(([key, image]) => {
+    const [own, ...path] = key.split(".");
+    return own === String(index) ? [{ field: path.join("."), image }] : [];
+  });
 
 /** What the model of a run made of some held-out samples, at the last evaluations. */
 export const Samples = ({
@@ -122,7 +203,7 @@ export const Samples = ({
       </label>
       <ul class="samples">
         {shown.samples.map((sample) => (
-          <Sample key={sample.index} sample={sample} image={told.value?.images[String(sample.index)]} />
+          <Sample key={sample.index} sample={sample} images={imagesOf(sample.index, told.value?.images ?? {})} />
         ))}
       </ul>
     </details>
