@@ -153,12 +153,12 @@ export const makeSampleOutputs = async (
   const show = async ({ params, model: state }: Learnt): Promise<SampleOutput[]> => {
     const results: SampleOutput[] = [];
     for (const [index, batch] of samples) {
-      const made: Record<string, NdArray> = {};
+      const made: [path: string, array: NdArray][] = [];
       for (const [path, array] of Object.entries(await compiled(params, state, batch))) {
-        made[path] = await backend.download(array);
+        made.push([path, await backend.download(array)]);
         backend.free(array);
       }
-      results.push(outputOf(kind, index, batch, made));
+      results.push(outputOf(kind, index, batch, Object.fromEntries(made)));
     }
     return results;
   };

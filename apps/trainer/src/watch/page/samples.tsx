@@ -29,6 +29,8 @@ const Picture = ({ image, words }: { readonly image: SampleImage; readonly words
 
 const numberText = (value: ToldNumber): string => (typeof value === "string" ? value : digitsText(value, 3));
 
+const likely = (value: ToldNumber): string => (typeof value === "string" ? value : shareText(value));
+
 const list = (values: readonly ToldNumber[]): string => values.map(numberText).join(", ");
 
 /** One number of a tensor: whole ones to their last digit, for they may be names of something. */
@@ -136,9 +138,9 @@ const Sample = ({
       {sample.kind === "classes" ? (
         <p>
           {isRight ? "✓" : "✗"}{" "}
-          {typeof sample.probability === "number"
-            ? `predicted ${sample.predicted} (${shareText(sample.probability)})`
-            : "predicted nothing: its logits are no numbers"}
+          {sample.predicted < 0
+            ? "predicted nothing: its logits are no numbers"
+            : `predicted ${sample.predicted} (${likely(sample.probability)})`}
           {isRight ? "" : `, is ${sample.label}`}
         </p>
       ) : (
