@@ -1,7 +1,7 @@
-import { copyFileSync, mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { evaluateRun } from "../src/commands/evaluate-command.ts";
 import { train, type TrainJob, type TrainOptions } from "../src/index.ts";
 import { openSavedRun } from "../src/checkpoint/saved-run.ts";
@@ -25,7 +25,11 @@ beforeEach(() => {
       copyFileSync(join(samples, name), join(place, name));
     }
 });
-afterEach(() => remove());
+afterEach(() => {
+  vi.unstubAllEnvs();
+  vi.useRealTimers();
+  remove();
+});
 
 const imageBytes = 4 * 4 * 3;
 
@@ -62,6 +66,35 @@ describe("images that are decoded beside training", () => {
     await train(job({ cacheMegabytes: 0 }), { ...resumed, resume: true, onNote: (line) => notes.push(line) });
     expect(notes.filter((line) => line.includes("the job differs"))).toEqual([]);
     expectSameEnd(output("resumed"), output("beside"), 8);
+  });
+
+  test("are not read for their digest again where a run goes on, but those that have changed", async () => {
+    vi.stubEnv("SKEIN_CACHE_DIR", join(folder, "cache"));
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 10_000 }); // files of ten seconds ago
+    const data = { cacheMegabytes: 0 };
+    const output = join(folder, "stopped");
+    const notes: string[] = [];
+    const options = { output, onNote: (line: string) => notes.push(line) };
+    const told = (): string[] =>
+      notes.splice(0).filter((line) => /as they were when they were read|the job differs/.test(line));
+    const stop = new AbortController();
+    await train(job(data), {
+      ...options,
+      onStep: ({ step }) => void (step === 3 && stop.abort()),
+      signal: stop.signal,
+    });
+    expect(told()).toEqual([]);
+    const changed = join(folder, "changed");
+    cpSync(output, changed, { recursive: true });
+    await train(job(data), { ...options, resume: true });
+    expect(told()).toEqual([expect.stringMatching(/^16 of 16 images are as they were/)]);
+
+    copyFileSync(join(samples, names[1]!), join(images, "train/one", names[0]!));
+    await train(job(data), { ...options, output: changed, resume: true });
+    expect(told()).toEqual([
+      expect.stringMatching(/^15 of 16 images are as they were/),
+      expect.stringMatching(/^the job differs from the one that wrote the checkpoint/),
+    ]);
   });
 
   test("that are damaged give way to others, are named once, and counted", async () => {

@@ -1,4 +1,4 @@
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { type Augmentation, isStreamed, mnistClasses, type Samples, splitRecords, takeRecords } from "@skein/data";
 import {
   findImages,
@@ -52,6 +52,7 @@ import { makeOwn, moduleName } from "../modules/load-module.ts";
 import type { ProgramParts } from "../modules/program-parts.ts";
 import { withOwnMetrics } from "../modules/own-metrics.ts";
 import { type AnyModel, type DataSet, type TrainingData, isLabelled, layoutOf, type Task } from "../modules/task.ts";
+import { cacheFolder } from "../run/cache-folder.ts";
 import { decodingOf } from "../job/image-decoding.ts";
 import { sidesOf } from "../job/image-sides.ts";
 import type { DataJob, DecodedJob, Job, ModelJob, OptimizerJob, PrecisionJob } from "../job/job.ts";
@@ -80,7 +81,9 @@ const loadImages = async (job: DecodedJob): Promise<Omit<TrainingData, "predicts
   const options: ImageOptions = { ...others, ...decodingOf(job), size: sidesOf(job.size), from: import.meta.url };
   const { cacheMegabytes, decodesAtOnce } = job;
   const decodeSize = job.decodeSize === undefined ? undefined : sidesOf(job.decodeSize);
-  const lazy = cacheMegabytes === undefined ? undefined : { cacheMegabytes, decodesAtOnce, decodeSize };
+  const kept = cacheFolder();
+  const digestFolder = kept && join(kept, "digests");
+  const lazy = cacheMegabytes === undefined ? undefined : { cacheMegabytes, decodesAtOnce, decodeSize, digestFolder };
   if ("stream" in job && job.stream !== undefined) {
     const { kind, stream, file, testFile, image, label } = job;
     const field = kind === "webdataset" ? job.field : undefined;

@@ -6,6 +6,8 @@ export interface ByteSource {
   /** As errors call it: of an address without its query, which may hold a key. */
   readonly name: string;
   readonly sizeBytes: number;
+  /** Of a web server that gives one which stands for the bytes. */
+  readonly etag?: string | undefined;
   /** Bytes `begin` to `end` − 1, in memory of their own. */
   read(begin: number, end: number): Promise<Uint8Array<ArrayBuffer>>;
   close(): void;
@@ -86,12 +88,14 @@ const openAddress = async (address: string, cure: string): Promise<ByteSource> =
   if (first.status !== 206 || total === undefined)
     throw new DataError(`${name} cannot be read (the server answers ${first.status}); ${cure}`);
   const sizeBytes = Number(total);
-  const etag = first.headers.get("etag");
+  const tag = first.headers.get("etag");
   // a weak one does not stand for the same bytes
-  const version = etag?.startsWith('"') === true ? etag : (first.headers.get("last-modified") ?? undefined);
+  const etag = tag?.startsWith('"') === true ? tag : undefined;
+  const version = etag ?? first.headers.get("last-modified") ?? undefined;
   return {
     name,
     sizeBytes,
+    etag,
     async read(begin, end) {
       if (begin === end) return new Uint8Array(0);
       const { bytes, status } = await requestPart(address, `bytes=${begin}-${end - 1}`, version, cure);

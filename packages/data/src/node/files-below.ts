@@ -11,7 +11,8 @@ export const filesBelow = (folder: string): string[] =>
     .flatMap((entry) => {
       const path = join(folder, entry.name);
       if (entry.isDirectory()) return filesBelow(path);
-      return isFolder(path) ? [] : [path];
+      // asked of links alone: each question is a way across a network, where the disk is there
+      return entry.isSymbolicLink() && isFolder(path) ? [] : [path];
     });
 
 /** Some names of a list, and how many more there are. */

@@ -124,18 +124,17 @@ export const loadHeldImages = async (
   lazy: LazyOptions | undefined,
 ): Promise<{ readonly records: Samples; readonly remarks: readonly string[] }> => {
   const source = imageSource(files, undefined);
-  const damaged: string[] = [];
-  const records =
-    lazy === undefined
-      ? await recordsOf(source, imageDecoder(options.from, options.decoder ?? "sharp"), options, damaged)
-      : (await openSources([source], { ...options, ...lazy }, damaged))[0]!;
-  return {
-    records,
-    remarks:
-      damaged.length === 0
-        ? []
-        : [`${damaged.length} damaged images to judge by are left out: ${someOf(damaged.toSorted())}`],
-  };
+  const leftOut = (damaged: readonly string[]): string[] =>
+    damaged.length === 0
+      ? []
+      : [`${damaged.length} damaged images to judge by are left out: ${someOf(damaged.toSorted())}`];
+  if (lazy === undefined) {
+    const damaged: string[] = [];
+    const decoder = imageDecoder(options.from, options.decoder ?? "sharp");
+    return { records: await recordsOf(source, decoder, options, damaged), remarks: leftOut(damaged) };
+  }
+  const { records, unread, remarks } = await openSources([source], { ...options, ...lazy });
+  return { records: records[0]!, remarks: [...leftOut(unread), ...remarks] };
 };
 
 /** Images that were found, to be decoded while batches are taken; see `openImageFolder`. */
@@ -144,14 +143,15 @@ export const openFoundImages = async (
   options: ImageOptions & LazyOptions,
 ): Promise<Images<EncodedRecords>> => {
   const sources = [found.train, found.test].map((files) => imageSource(files, found.manifest));
-  const unread: string[] = [];
-  const [train, test] = (await openSources(sources, options, unread)) as [EncodedRecords, EncodedRecords];
+  const { records, unread, remarks } = await openSources(sources, options);
+  const [train, test] = records as [EncodedRecords, EncodedRecords];
   const { cache, decodesAtOnce } = train.images;
   const further = [
     `images are decoded beside training, ${decodesAtOnce} of each rank at once, on ${decodingThreads()} threads of a process (environment variable UV_THREADPOOL_SIZE); the cache has room for ${cache.capacity} of ${train.count + test.count}`,
     ...(unread.length === 0
       ? []
       : [`${unread.length} images cannot be read, and others take their places: ${someOf(unread.toSorted())}`]),
+    ...remarks,
   ];
   return { train, test, classes: found.classes.length, remarks: remarksOn(found, options, { train, test }, further) };
 };
@@ -187,8 +187,9 @@ export const loadImageManifest = async ({
  * (`Prefetcher`, `readEvaluationBatches`). Damaged images show late: where they are to be skipped, the next sound one
  * takes the place of each, so that the number of samples stays.
  *
- * Cost: here each image is read once, for a digest; then each is read and decoded in every epoch, but for those that
- * the cache keeps. A path, a label and a word of each image stay in memory, and what the cache may hold.
+ * Cost: here each image is read once, for a digest, or only looked at with a `digestFolder` that knows it; then each is
+ * read and decoded in every epoch, but for those that the cache keeps. A path, a label and a word of each image stay in
+ * memory, and what the cache may hold.
  * @throws DataError as `loadImageFolder`, but for an image that cannot be read instead of one that cannot be decoded;
  * and where there is no room for the cache.
  */

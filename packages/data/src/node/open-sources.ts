@@ -6,10 +6,10 @@ import {
   type ImageSource,
   imageState,
 } from "../encoded-records.ts";
-import { eachOf } from "./each-of.ts";
 import { imageCache } from "./image-cache.ts";
 import { type DecoderName, imageDecoder } from "./image-decoder.ts";
-import { imagePlace, noSoundImage, readImage } from "./image-source.ts";
+import { imageDigests } from "./image-digests.ts";
+import { imagePlace, noSoundImage } from "./image-source.ts";
 
 /** How images are decoded while batches are taken. */
 export interface LazyOptions {
@@ -19,6 +19,20 @@ export interface LazyOptions {
   readonly decodeSize?: readonly [number, number] | undefined;
   /** How many images each thread that assembles batches decodes at once. Default: four for each thread of libuv. */
   readonly decodesAtOnce?: number | undefined;
+  /**
+   * Folder in which digests of images are kept, so that those whose files are as they were need not be read when they
+   * are opened again; it may hold up to 1 GiB. Default: all images are read.
+   */
+  readonly digestFolder?: string | undefined;
+}
+
+/** Sources that were opened. */
+export interface OpenedSources {
+  readonly records: readonly EncodedRecords[];
+  /** Images that cannot be read, where such are to be skipped. */
+  readonly unread: readonly string[];
+  /** Lines for people. */
+  readonly remarks: readonly string[];
 }
 
 /** Threads that decode, of all ranks of a process together. Their number is libuv's to say. */
@@ -32,28 +46,10 @@ const decodesPerThread = 4;
  */
 export const defaultDecodesAtOnce = (): number => decodesPerThread * decodingThreads();
 
-/** SHA-256 of each image's bytes, in their order. @param unread is told of images that cannot be read. */
-const digests = async (source: ImageSource, unread: ((index: number) => void) | undefined): Promise<Uint8Array> => {
-  const all = new Uint8Array(32 * source.count);
-  await eachOf(source.count, defaultDecodesAtOnce(), async (index) => {
-    let bytes: Uint8Array;
-    try {
-      bytes = await readImage(source, index);
-    } catch (error) {
-      if (unread === undefined) throw error;
-      unread(index);
-      return;
-    }
-    all.set(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>)), 32 * index);
-  });
-  return all;
-};
-
 /**
- * Samples of images that stay encoded. Each is read once, which says whether it is there and what the data are; whether
- * it is sound shows when it is decoded.
+ * Samples of images that stay encoded. Each is read once, or looked at where what it holds is known (see
+ * `imageDigests`), which says whether it is there and what the data are; whether it is sound shows when it is decoded.
  *
- * @param damaged takes the paths of images that cannot be read, where such are to be skipped.
  * @throws DataError for an image that cannot be read.
  */
 export const openSources = async (
@@ -61,6 +57,7 @@ export const openSources = async (
   {
     cacheMegabytes,
     decodesAtOnce,
+    digestFolder,
     size,
     decodeSize = size,
     channels,
@@ -76,43 +73,44 @@ export const openSources = async (
       readonly decoder?: DecoderName | undefined;
       readonly from: string;
     },
-  damaged: string[],
-): Promise<EncodedRecords[]> => {
+): Promise<OpenedSources> => {
   const decoder = imageDecoder(from, decodesBy).version;
   const decoding: Decoding = { size: decodeSize, channels, fit, resize, resample };
   const count = sources.reduce((sum, source) => sum + source.count, 0);
   const cache = imageCache(cacheMegabytes * 1e6, decodeSize[0] * decodeSize[1] * channels, count);
-  const opened: EncodedRecords[] = [];
-  for (const source of sources) {
-    const states = new Int32Array(new SharedArrayBuffer(4 * source.count));
-    const unread = (index: number): void => {
-      states[index] = imageState.damaged;
-      damaged.push(imagePlace(source, index));
-    };
-    const bytes = await digests(source, skipDamaged ? unread : undefined);
-    if (states.every((state) => state === imageState.damaged)) throw noSoundImage(source, source.count);
+  const unread: string[] = [];
+  const states = sources.map((source) => new Int32Array(new SharedArrayBuffer(4 * source.count)));
+  const leaveOut = (source: number, index: number): void => {
+    states[source]![index] = imageState.damaged;
+    unread.push(imagePlace(sources[source]!, index));
+  };
+  const { digests, remarks } = await imageDigests(
+    sources,
+    { atOnce: defaultDecodesAtOnce(), folder: digestFolder },
+    skipDamaged ? leaveOut : undefined,
+  );
+  const records = sources.map((source, i) => {
+    if (states[i]!.every((state) => state === imageState.damaged)) throw noSoundImage(source, source.count);
     const digest = createHash("sha256")
       .update(JSON.stringify([source.count, decoding]))
       .update(new Uint8Array(source.labels.buffer))
-      .update(bytes)
+      .update(digests[i]!)
       .digest("hex");
-    opened.push(
-      encodedRecords(
-        {
-          source,
-          decoding,
-          decodesBy,
-          decoder,
-          digest,
-          cache,
-          states,
-          skipDamaged,
-          decodesAtOnce: decodesAtOnce ?? defaultDecodesAtOnce(),
-          from,
-        },
-        size,
-      ),
+    return encodedRecords(
+      {
+        source,
+        decoding,
+        decodesBy,
+        decoder,
+        digest,
+        cache,
+        states: states[i]!,
+        skipDamaged,
+        decodesAtOnce: decodesAtOnce ?? defaultDecodesAtOnce(),
+        from,
+      },
+      size,
     );
-  }
-  return opened;
+  });
+  return { records, unread, remarks };
 };

@@ -46,21 +46,34 @@ const slowAfterMilliseconds = 2;
 /** So many files are read aside after a slow one. */
 const numAside = 100;
 
+/** Does a piece of work here, or aside. */
+type Quick = <Result>(here: () => Result | Promise<Result>, aside: () => Promise<Result>) => Promise<Result>;
+
+/** What this thread does itself while that takes no time, and has done aside for a while once it did. */
+export const quickOrAside = (slowAfter: number = slowAfterMilliseconds): Quick => {
+  let numLeft = 0;
+  return async (here, aside) => {
+    if (numLeft > 0) {
+      numLeft--;
+      return aside();
+    }
+    const began = performance.now();
+    const result = await here();
+    if (performance.now() - began > slowAfter) numLeft = numAside;
+    return result;
+  };
+};
+
 /**
  * Small files that the system has in memory are read by this thread, which waits some microseconds; by the threads of
  * libuv each takes four calls there and back, and keeps those that decode. Where one takes long, on a disk that is
  * asked first or across a network, the next ones are read there, several at once.
  */
-export const quickReader = (slowAfter: number = slowAfterMilliseconds): FileReader => {
-  let aside = 0;
-  return async (path, part) => {
-    if (aside > 0) {
-      aside--;
-      return readAside(path, part);
-    }
-    const began = performance.now();
-    const bytes = await readHere(path, part);
-    if (performance.now() - began > slowAfter) aside = numAside;
-    return bytes;
-  };
+export const quickReader = (slowAfter?: number): FileReader => {
+  const quickly = quickOrAside(slowAfter);
+  return (path, part) =>
+    quickly(
+      () => readHere(path, part),
+      () => readAside(path, part),
+    );
 };
