@@ -1,4 +1,13 @@
-import { copyFileSync, cpSync, mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -25,11 +34,25 @@ beforeEach(() => {
       copyFileSync(join(samples, name), join(place, name));
     }
 });
-afterEach(() => {
+afterEach(async () => {
   vi.unstubAllEnvs();
   vi.useRealTimers();
   remove();
+  await expect.poll(() => readingThreads()).toEqual([]); // none outlives its run, however that ended
 });
+
+/** Threads of this process that assemble batches, by the system's numbers; none where it does not say which there are. */
+const readingThreads = (): string[] => {
+  const tasks = "/proc/self/task";
+  const nameOf = (task: string): string => {
+    try {
+      return readFileSync(join(tasks, task, "comm"), "utf8").trim();
+    } catch {
+      return ""; // it has just ended
+    }
+  };
+  return existsSync(tasks) ? readdirSync(tasks).filter((task) => nameOf(task) === "skein-prefetch") : [];
+};
 
 const imageBytes = 4 * 4 * 3;
 
@@ -95,6 +118,19 @@ describe("images that are decoded beside training", () => {
       expect.stringMatching(/^15 of 16 images are as they were/),
       expect.stringMatching(/^the job differs from the one that wrote the checkpoint/),
     ]);
+  });
+
+  test("are judged by in one thread of each rank, however often", async () => {
+    const threads = new Set<string>();
+    const onStep = (): void => readingThreads().forEach((thread) => threads.add(thread));
+    const evaluation = { batch: 4, everySteps: 1 };
+    const { summary } = await train(job({ cacheMegabytes: 0 }, { evaluation, steps: 12 }), {
+      output: join(folder, "often"),
+      onStep,
+    });
+    expect(summary!.testLoss).toBeGreaterThan(0);
+    // two ranks, and a thread of each for what is learnt and for what is judged
+    if (existsSync("/proc/self/task")) expect(threads.size).toBe(4);
   });
 
   test("that are damaged give way to others, are named once, and counted", async () => {

@@ -35,7 +35,8 @@ export { loadTokenFile, openTokenFile, type TokenFile, type TokenFileOptions } f
 export type { DecoderName } from "./node/image-decoder.ts";
 export type { DamagedImage } from "./node/image-reader.ts";
 export type { LazyOptions } from "./node/open-sources.ts";
-export { type Prefetched, Prefetcher, type PrefetchOptions, readEvaluationBatches } from "./node/prefetch.ts";
+export { EvaluationReader, type EvaluationReaderOptions, readEvaluationBatches } from "./node/evaluation-reader.ts";
+export { type Prefetched, Prefetcher, type PrefetchOptions } from "./node/prefetch.ts";
 export { type LearnedTokenizer, trainTokenizer } from "./node/train-tokenizer.ts";
 export {
   type ImageStreamOptions,

@@ -1,10 +1,10 @@
 import type { Command } from "commander";
 import { commandAction } from "./command-action.ts";
 import { mapTree, type NdArray } from "@skein/tensor-core";
-import type { DamagedImage } from "@skein/data/node";
+import { type DamagedImage, readEvaluationBatches } from "@skein/data/node";
 import { DamagedSamples } from "../building/damaged-samples.ts";
 import { exitCodes } from "../errors.ts";
-import { evaluationBatch, makeEvaluation } from "../rank/evaluate.ts";
+import { evaluationOrder, makeEvaluation } from "../rank/evaluate.ts";
 import { type EvaluationSums, totalSums } from "../rank/evaluation-sums.ts";
 import { evaluationFigures, flatFigures, formatFigures } from "../rank/evaluation-figures.ts";
 import { openLoneBackend } from "../backend/lone-backend.ts";
@@ -35,18 +35,15 @@ export const evaluateRun = async (
   const { backend, close } = await openLoneBackend(job);
   try {
     const { model, data } = prepared;
-    const evaluation = makeEvaluation(model, backend, { mesh: meshOf(prepared.job), communicators: {} }, damaged);
+    const evaluation = makeEvaluation(model, backend, { mesh: meshOf(prepared.job), communicators: {} });
     const [onDevice, own] = [params, state].map((tree) => mapTree(tree, (array: NdArray) => backend.upload(array)));
     const numParts = numBatchParts(job);
     const parts: EvaluationSums[] = [];
-    for (let rank = 0; rank < numParts; rank++)
-      parts.push(
-        await evaluation({ params: onDevice, model: own }, data.test, {
-          batchSize: evaluationBatch(job, data.test.count),
-          rank,
-          worldSize: numParts,
-        }),
-      );
+    for (let rank = 0; rank < numParts; rank++) {
+      const order = evaluationOrder(job, model, data.test.count, { rank, worldSize: numParts });
+      const batches = readEvaluationBatches(data.test, { ...order, damaged });
+      parts.push(await evaluation({ params: onDevice, model: own }, batches));
+    }
     return totalSums(parts);
   } finally {
     await close();

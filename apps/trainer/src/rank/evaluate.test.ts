@@ -1,4 +1,5 @@
 import { arrayRecords } from "@skein/data";
+import { readEvaluationBatches } from "@skein/data/node";
 import { mlp, type Model } from "@skein/models";
 import { cast, multiply, NdArray, referenceBackend, sum, type Tensor } from "@skein/tensor-core";
 import { examples } from "@skein/testing";
@@ -37,15 +38,14 @@ test("sums of any name are those over all samples, however these are cut into ba
           inputs: NdArray.from(values, [values.length, 1]),
           labels: NdArray.from(labels, [values.length], "i32"),
         });
-        const evaluate = makeEvaluation(model, backend, {}, () => undefined);
+        const evaluate = makeEvaluation(model, backend, {});
         const parts: EvaluationSums[] = [];
         for (let rank = 0; rank < ranks; rank++)
           parts.push(
-            await evaluate({ params: {}, model: {} } as never, records, {
-              batchSize: ranks * each,
-              rank,
-              worldSize: ranks,
-            }),
+            await evaluate(
+              { params: {}, model: {} } as never,
+              readEvaluationBatches(records, { batchSize: ranks * each, rank, worldSize: ranks }),
+            ),
           );
         const total = (of: readonly number[]): number => of.reduce((all, one) => all + one, 0);
         expect(totalSums(parts)).toEqual({

@@ -1,5 +1,4 @@
-import { batchTree, type Samples } from "@skein/data";
-import { type DamagedImage, readEvaluationBatches } from "@skein/data/node";
+import { batchTree, type EvaluationBatch, type EvaluationOptions, type Shard } from "@skein/data";
 import { type Backend, type DeviceArray, jit, type JitOptions } from "@skein/tensor-core";
 import type { Job } from "../job/job.ts";
 import { type EvaluationSums, totalSums } from "./evaluation-sums.ts";
@@ -19,32 +18,32 @@ export const evaluationBatch = (job: Pick<Job, "evaluation" | "ranks" | "mesh">,
   return Math.min(job.evaluation.batch, Math.ceil(count / numParts) * numParts);
 };
 
+/** Which part of held-out samples a rank judges. Where a model has collectives in it, all have as many batches. */
+export const evaluationOrder = (
+  job: Pick<Job, "evaluation" | "ranks" | "mesh">,
+  model: AnyModel,
+  count: number,
+  part: Shard,
+): EvaluationOptions => ({ ...part, batchSize: evaluationBatch(job, count), evenly: model.sharding !== undefined });
+
 /**
  * Compile the evaluation of a model. Ranks work on their own parts, together only where the model itself does; the main
  * thread adds the sums up.
- *
- * @param damaged is told of images that others take the places of.
  */
 export const makeEvaluation = (
   model: AnyModel,
   backend: Backend,
   options: Pick<JitOptions, "mesh" | "communicators">,
-  damaged: (image: DamagedImage) => void,
-): ((
-  learnt: Learnt,
-  samples: Samples,
-  shard: { batchSize: number; rank: number; worldSize: number },
-) => Promise<EvaluationSums>) => {
+): ((learnt: Learnt, batches: AsyncIterable<EvaluationBatch>) => Promise<EvaluationSums>) => {
   const compiled = jit(
     (params: unknown, modelState: unknown, batch: BatchTree) => model.evaluate(params, modelState, batch),
     backend,
     options,
   );
-  const evenly = model.sharding !== undefined;
   const call = compiled as unknown as (...args: unknown[]) => Promise<Readonly<Record<string, DeviceArray>>>;
-  return async ({ params, model: own }, samples, shard) => {
+  return async ({ params, model: own }, batches) => {
     const parts: EvaluationSums[] = [];
-    for await (const { batch, mask } of readEvaluationBatches(samples, { ...shard, evenly, damaged })) {
+    for await (const { batch, mask } of batches) {
       const part: Record<string, number> = {};
       for (const [name, sum] of Object.entries(await call(params, own, { ...batchTree(batch), mask }))) {
         part[name] = (await backend.download(sum)).item();

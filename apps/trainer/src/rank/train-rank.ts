@@ -1,10 +1,11 @@
 import { openBlas } from "@skein/blas/node";
 import { agreeOnFacts } from "@skein/collectives";
 import type { PlacedLane } from "@skein/data";
+import { EvaluationReader } from "@skein/data/node";
 import { type Backend, type Communicator, SpanRecorder } from "@skein/tensor-core";
 import { openBackend } from "../backend/backend.ts";
 import { buildModel } from "../building/build.ts";
-import { evaluationBatch, makeEvaluation } from "./evaluate.ts";
+import { evaluationOrder, makeEvaluation } from "./evaluate.ts";
 import type { Job } from "../job/job.ts";
 import type { RankInput, RankMessage } from "./messages.ts";
 import { loadOwnParts } from "../modules/own-parts.ts";
@@ -108,9 +109,11 @@ const trainOn = async (
   }
   const parts = buildParts(ingredients, plan);
   const trace = traceOf(input);
-  const evaluation = makeEvaluation(parts.model, backend, { mesh: parts.mesh, communicators }, (image) =>
-    report.damaged(image),
-  );
+  const evaluation = makeEvaluation(parts.model, backend, { mesh: parts.mesh, communicators });
+  const heldOut = new EvaluationReader(data.test, {
+    ...evaluationOrder(job, parts.model, data.test.count, batchPartOf(job, rank)),
+    damaged: (image) => report.damaged(image),
+  });
   const samples = await samplesOf(input, parts.model, backend, report);
   const gather = sliceGatherer(backend, communicators);
   const sentBefore = world.bytesSent();
@@ -137,10 +140,7 @@ const trainOn = async (
     evaluate: async (state, done) => {
       const learnt = { params: learntParams(state), model: state.model };
       if (samples !== undefined) report.sampled(done, await samples.show(learnt));
-      return evaluation(learnt, data.test, {
-        batchSize: evaluationBatch(job, data.test.count),
-        ...batchPartOf(job, rank),
-      });
+      return evaluation(learnt, heldOut.batches());
     },
     checkpoints: {
       save: async (state, done, placed) => {
@@ -157,7 +157,7 @@ const trainOn = async (
     },
     report,
     beforeStep: fault && ((state, number) => fault(state, number, backend)),
-  });
+  }).finally(() => heldOut.close());
   gather.release();
   samples?.release();
   report.done(step, world.bytesSent() - sentBefore, trace?.recorder.spans ?? []);

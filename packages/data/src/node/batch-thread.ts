@@ -69,6 +69,11 @@ export class BatchThread {
     Atomics.notify(this.slots.control, controlWord.produced);
   }
 
+  /** Have the batches of an evaluation assembled once more; none are before. */
+  beginEvaluation(): void {
+    this.worker.postMessage("begin");
+  }
+
   /** Wait until so many batches after those that were taken are there. @returns why they never will be, where so. */
   async ahead(count: number): Promise<Error | undefined> {
     const { control } = this.slots;

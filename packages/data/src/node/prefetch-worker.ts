@@ -1,10 +1,11 @@
+import { on } from "node:events";
 import { parentPort, workerData } from "node:worker_threads";
 import type { Augmentation } from "../augment.ts";
 import { evaluationIndices, type EvaluationOptions, trainingBatches, type TrainingOptions } from "../batches.ts";
 import type { Samples } from "../encoded-records.ts";
 import { DataError } from "../errors.ts";
 import type { StreamedRecords } from "../streams/streamed-records.ts";
-import { batchFiller } from "./batch-filler.ts";
+import { type BatchFiller, batchFiller } from "./batch-filler.ts";
 import type { DamagedImage } from "./image-reader.ts";
 import { controlWord, type Slots, slotOf, writeLanes } from "./prefetch-slots.ts";
 import { closeUnpackers } from "./streams/piecewise.ts";
@@ -48,26 +49,31 @@ type Filling = (batch: number) => Promise<number>;
 
 /** Batches in their order, and what else is done meanwhile that this thread must hear of. */
 interface Batches {
-  readonly fillings: Iterable<Filling>;
+  readonly fillings: Iterable<Filling> | AsyncIterable<Filling>;
   readonly reading?: () => Promise<unknown> | undefined;
 }
 
 const storedBatches = (samples: Samples, order: TrainingOrder | EvaluationOrder): Batches => {
   const fill = batchFiller(samples, (image) => say({ type: "damaged", image }));
-  function* fillings(): Generator<Filling, void> {
-    if (order.of === "evaluation") {
-      for (const { indices } of evaluationIndices(samples.count, order))
-        yield (batch) => fill(indices, slotOf(slots, batch), undefined);
-      return;
-    }
-    const { augmentation, seed } = order;
-    for (const { indices, position } of trainingBatches(samples.count, order)) {
-      const shown = augmentation && { augmentation, seed, epoch: position.epoch };
-      yield (batch) => fill(indices, slotOf(slots, batch), shown);
-    }
-  }
-  return { fillings: fillings() };
+  return { fillings: order.of === "evaluation" ? judged(samples, order, fill) : learnt(samples, order, fill) };
 };
+
+/** All batches for each message, and none before: by then samples may have changed, or be gone. */
+async function* judged({ count }: Samples, order: EvaluationOrder, fill: BatchFiller): AsyncGenerator<Filling, void> {
+  for await (const _ of on(parentPort!, "message")) {
+    for (const { indices } of evaluationIndices(count, order))
+      yield (batch) => fill(indices, slotOf(slots, batch), undefined);
+    await produced; // nobody else hears of a fault while the next message is waited for
+  }
+}
+
+function* learnt({ count }: Samples, order: TrainingOrder, fill: BatchFiller): Generator<Filling, void> {
+  const { augmentation, seed } = order;
+  for (const { indices, position } of trainingBatches(count, order)) {
+    const shown = augmentation && { augmentation, seed, epoch: position.epoch };
+    yield (batch) => fill(indices, slotOf(slots, batch), shown);
+  }
+}
 
 const streamedBatches = (samples: StreamedRecords, order: StreamOrder): Batches => {
   const filler = streamFiller(samples, { ...order, damaged: (image) => say({ type: "damaged", image }) });
@@ -120,7 +126,7 @@ const produce = async (batch: number, before: Promise<void>, filled: Promise<num
 try {
   const { fillings, reading } = batchesOf();
   let batch = 0;
-  for (const filling of fillings) {
+  for await (const filling of fillings) {
     if (!(await hasSlot(batch, reading))) break;
     inWork++;
     const filled = filling(batch);

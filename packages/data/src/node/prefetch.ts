@@ -1,12 +1,6 @@
 import type { Augmentation } from "../augment.ts";
-import {
-  type EvaluationBatch,
-  evaluationBatches,
-  evaluationIndices,
-  type EvaluationOptions,
-  type TrainingOptions,
-} from "../batches.ts";
-import { isEncoded, isFiled, type Samples } from "../encoded-records.ts";
+import type { TrainingOptions } from "../batches.ts";
+import { isEncoded } from "../encoded-records.ts";
 import { ArgumentError } from "@skein/tensor-core";
 import { advance, type DataPosition, shardRange, stepsPerEpoch } from "../order.ts";
 import type { Batch } from "../records.ts";
@@ -111,32 +105,5 @@ export class Prefetcher {
   /** End the worker, whatever it does. Resolves once images that are being decoded are done. */
   close(): Promise<void> {
     return this.thread.close();
-  }
-}
-
-/**
- * The batches of `evaluationBatches`, of encoded samples, too: a worker thread assembles these. Arrays of a batch are
- * valid until the next one is asked for.
- *
- * @param damaged see `PrefetchOptions`.
- * @throws DataError where an image of a batch cannot be had.
- */
-export async function* readEvaluationBatches(
-  samples: Samples,
-  { damaged, ...options }: EvaluationOptions & Pick<PrefetchOptions, "damaged">,
-): AsyncGenerator<EvaluationBatch, void> {
-  if (!isEncoded(samples) && !isFiled(samples)) {
-    yield* evaluationBatches(samples, options);
-    return;
-  }
-  const thread = new BatchThread(
-    { samples, order: { of: "evaluation", ...options } },
-    { slots: 3, damaged: damaged ?? (() => undefined) },
-  );
-  try {
-    for (const { mask, validCount } of evaluationIndices(samples.count, options))
-      yield { batch: (await thread.next()).batch, mask, validCount };
-  } finally {
-    await thread.close();
   }
 }
