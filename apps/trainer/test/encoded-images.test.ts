@@ -41,7 +41,7 @@ afterEach(async () => {
   await expect.poll(() => readingThreads()).toEqual([]); // none outlives its run, however that ended
 });
 
-/** Threads of this process that assemble batches, by the system's numbers; none where it does not say which there are. */
+/** Threads of this process that assemble batches, by their numbers; none where the system does not say. */
 const readingThreads = (): string[] => {
   const tasks = "/proc/self/task";
   const nameOf = (task: string): string => {
