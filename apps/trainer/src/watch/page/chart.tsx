@@ -36,6 +36,7 @@ export const Chart = ({ plan }: { readonly plan: ChartPlan }): JSX.Element => {
           most: latest.current.most,
           isLogarithmic: isLogarithmic.peek(),
           isSmoothed: smoothing.peek() > 0,
+          isWholeX: axis.peek() === "step",
           textX: axisText,
           textY: (value) => shortened(text(value)),
         },

@@ -10,6 +10,8 @@ export interface PlotView {
   readonly most?: number | undefined;
   readonly isLogarithmic: boolean;
   readonly isSmoothed: boolean;
+  /** There is nothing between two whole numbers along the axis. */
+  readonly isWholeX: boolean;
   readonly textX: (value: number) => string;
   readonly textY: (value: number) => string;
 }
@@ -23,6 +25,11 @@ export interface PlotEvents {
 
 const height = 200;
 const dashes: readonly number[][] = [[], [6, 3], [2, 3], [9, 3, 2, 3]];
+/** Distances between marks of an axis. */
+const distances: readonly number[] = Array.from({ length: 25 }, (_, i) => i - 9).flatMap((power) =>
+  [1, 2, 2.5, 5].map((one) => Number(`${one}e${power}`)),
+);
+const wholeDistances = distances.filter(Number.isInteger);
 /** Fewer points than that are marked each. */
 const fewPoints = 40;
 
@@ -114,7 +121,12 @@ export class Plot {
         y: isLogarithmic ? { distr: 3 } : { range: (_, least, greatest) => this.rangeOf(least, greatest) },
       },
       axes: [
-        { ...axis, size: 26, values: (_, splits) => splits.map((value) => this.view!.textX(value)) },
+        {
+          ...axis,
+          size: 26,
+          incrs: () => [...(this.view!.isWholeX ? wholeDistances : distances)],
+          values: (_, splits) => splits.map((value) => this.view!.textX(value)),
+        },
         {
           ...axis,
           size: 58,
