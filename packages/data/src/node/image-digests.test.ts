@@ -41,7 +41,7 @@ afterEach(() => {
 /** As if files had been written ten seconds ago; what is written now is so in another tick of the system's clock. */
 const later = async (): Promise<void> => {
   await wait(12);
-  vi.useFakeTimers({ toFake: ["Date"], now: performance.timeOrigin + performance.now() + 10_000 });
+  vi.useFakeTimers({ toFake: ["Date"], now: vi.getRealSystemTime() + 10_000 });
 };
 
 const write = (name: string, content: string): void => writeFileSync(join(images, name), content);

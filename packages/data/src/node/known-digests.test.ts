@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { hash } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "skein-known-"))));
 afterEach(() => {
   vi.useRealTimers();
-  rmSync(folder, { recursive: true });
+  rmSync(folder, { recursive: true, force: true });
 });
 
 const digestOf = (text: string): Uint8Array => hash("sha256", `bytes of ${text}`, "buffer");
@@ -83,18 +83,21 @@ describe("digests", () => {
     }
     keep("a"); // is used, though nothing is new
     old(10);
-    writeFileSync(join(folder, "killed.tmp"), "");
-    utimesSync(join(folder, "killed.tmp"), 0, 0);
-    writeFileSync(join(folder, "written.tmp"), "");
+    const [killed, written] = [randomUUID(), randomUUID()].map((id) => `${"0".repeat(32)}.${id}.tmp`);
+    const others = [killed!, written!, "somebody-elses", "somebody-elses.tmp"];
+    for (const name of others) {
+      writeFileSync(join(folder, name), new Uint8Array(name === written ? 0 : 5000));
+      if (name !== written) utimesSync(join(folder, name), 0, 0);
+    }
     keep("d");
     expect(["a", "b", "c", "d"].map(knows)).toEqual([true, false, true, true]);
-    expect(["killed.tmp", "written.tmp"].map((name) => existsSync(join(folder, name)))).toEqual([false, true]);
+    expect(others.map((name) => existsSync(join(folder, name)))).toEqual([false, true, true, true]);
   });
 
   test("may be kept by several processes at once", async () => {
     const url = new URL("known-digests.ts", import.meta.url).href;
     const program = `
-      import { hash } from "node:crypto";
+      import { hash, randomUUID } from "node:crypto";
       const { KnownDigests } = await import(${JSON.stringify(url)});
       const [folder, of] = process.argv.slice(1);
       const wrong = [];

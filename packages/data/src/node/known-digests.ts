@@ -28,6 +28,8 @@ const saveEveryMilliseconds = 30_000;
 const leftOverMilliseconds = 24 * 3600 * 1000;
 
 const unfinishedEnding = ".tmp";
+/** Names of our files: others in the folder are somebody else's. */
+const ours = /^[0-9a-f]{32}(\.[0-9a-f-]{36}\.tmp)?$/;
 
 /** The first bytes of a key; keys that agree in them are told apart by the others. */
 const prefixAt = (records: Buffer, at: number): number => records.readUIntBE(at, 6);
@@ -48,10 +50,12 @@ class Records {
     return this.bytes.subarray(0, this.numBytes);
   }
 
-  find(key: Buffer): Buffer | undefined {
-    const at = this.places.get(prefixAt(key, 0));
-    if (at === undefined || key.compare(this.bytes, at, at + keyBytes) !== 0) return undefined;
-    return this.bytes.subarray(at + keyBytes, at + recordBytes);
+  /** @param at where in `key` it begins. */
+  find(key: Buffer, at = 0): Buffer | undefined {
+    const place = this.places.get(prefixAt(key, at));
+    if (place === undefined || key.compare(this.bytes, place, place + keyBytes, at, at + keyBytes) !== 0)
+      return undefined;
+    return this.bytes.subarray(place + keyBytes, place + recordBytes);
   }
 
   add(key: Buffer, digest: Uint8Array): void {
@@ -62,12 +66,13 @@ class Records {
     this.numBytes += recordBytes;
   }
 
-  /** Those of others whose keys are not among these. */
-  without(others: Buffer): Buffer[] {
-    const left: Buffer[] = [];
-    for (let at = 0; at < others.length; at += recordBytes)
-      if (this.find(others.subarray(at, at + keyBytes)) === undefined) left.push(others.subarray(at, at + recordBytes));
-    return left;
+  /** The first ones of others whose keys are not among these. */
+  without(others: Buffer, most: number): Buffer {
+    const left = Buffer.alloc(Math.min(others.length, most * recordBytes));
+    let end = 0;
+    for (let at = 0; at < others.length && end < left.length; at += recordBytes)
+      if (this.find(others, at) === undefined) end += others.copy(left, end, at, at + recordBytes);
+    return left.subarray(0, end);
   }
 }
 
@@ -98,7 +103,8 @@ const readRecords = (path: string): Buffer | undefined => {
 
 /** Remove files that were used least recently, down to the bound, and what killed processes have left. */
 const tidy = (folder: string, written: string, mostBytes: number): void => {
-  const files = readdirSync(folder).flatMap((name) => {
+  const names = readdirSync(folder).filter((name) => ours.test(name));
+  const files = names.flatMap((name) => {
     const path = join(folder, name);
     const stats = statSync(path, { throwIfNoEntry: false }); // another process tidies, too
     return stats?.isFile() === true && path !== written ? [{ path, size: stats.size, used: stats.mtimeMs }] : [];
@@ -192,8 +198,8 @@ export class KnownDigests {
     mkdirSync(this.folder, { recursive: true });
     const { filled } = this.inUse;
     const room = Math.max(0, this.bounds.records - filled.length / recordBytes);
-    const others = this.inUse.without(readRecords(this.path) ?? Buffer.alloc(0)).slice(0, room);
-    const records = Buffer.concat([filled, ...others]);
+    const others = this.inUse.without(readRecords(this.path) ?? Buffer.alloc(0), room);
+    const records = Buffer.concat([filled, others]);
     const unfinished = `${this.path}.${randomUUID()}${unfinishedEnding}`;
     try {
       writeFileSync(unfinished, Buffer.concat([head, records, sumOf(head, records)]));
