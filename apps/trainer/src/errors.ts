@@ -1,5 +1,6 @@
 import { type ErrorKind, SkeinError } from "@skein/tensor-core";
 import { asTyped, resumeLine } from "./own-command.ts";
+import { toldText } from "./provenance/told-text.ts";
 
 /**
  * Exit codes of the command line. Whoever starts ranks again heeds them: wrong use fails again however often it is
@@ -7,12 +8,15 @@ import { asTyped, resumeLine } from "./own-command.ts";
  */
 export const exitCodes = { ok: 0, failure: 1, usage: 2, temporary: 75, interrupted: 130, terminated: 143 } as const;
 
-/** A job file or option that cannot be used. One line per fault: place, value, rule, cure. */
+/**
+ * A job file or option that cannot be used. One line per fault: place, value, rule, cure. Values are quoted without what
+ * addresses hold of secrets.
+ */
 export class ConfigError extends SkeinError {
   override name = "ConfigError";
 
   constructor(faults: readonly string[]) {
-    super("user", "config", faults.join("\n"));
+    super("user", "config", faults.map(toldText).join("\n"));
   }
 }
 
@@ -25,6 +29,15 @@ export class ModuleError extends SkeinError {
 
   constructor(message: string, options?: ErrorOptions) {
     super("user", "module", message, options);
+  }
+}
+
+/** A function of a user's that is called when something happens in a run, and does not come back. */
+export class CallbackError extends SkeinError {
+  override name = "CallbackError";
+
+  constructor(message: string) {
+    super("user", "callback", message);
   }
 }
 
@@ -128,16 +141,19 @@ export interface ErrorReport {
   readonly stack: string;
 }
 
-/** What an error tells: ours keep their kind, the system's are environment errors, all others are our bugs. */
+/**
+ * What an error tells: ours keep their kind, the system's are environment errors, all others are our bugs. Code of users
+ * may have quoted an address with a secret in it.
+ */
 export const describeError = (error: unknown): ErrorReport => {
   const known = error instanceof Error ? error : new Error(String(error));
-  const stack = known.stack ?? known.message;
-  if (known instanceof SkeinError) return { kind: known.kind, code: known.code, message: known.message, stack };
+  const [message, stack] = [toldText(known.message), toldText(known.stack ?? known.message)];
+  if (known instanceof SkeinError) return { kind: known.kind, code: known.code, message, stack };
   const code = (known as NodeJS.ErrnoException).code;
   return {
     kind: typeof code === "string" && /^E[A-Z]+$/.test(code) ? "environment" : "invariant",
     code: code ?? "internal",
-    message: known.message,
+    message,
     stack,
   };
 };

@@ -1,10 +1,18 @@
-const secretOption = /^(-*[\w.-]*(?:secret|token|password|passphrase|credential)[\w.-]*)(=|$)/i;
+import { secretName, toldText } from "./told-text.ts";
 
-/** The words of a command, without what follows an option or key that is named like a secret. */
+const option = /^(-*[\w.-]+)(=|$)/;
+
+/** The option or key that a word is or begins with, where it is named like a secret. */
+const secretIn = (word: string | undefined): { readonly name: string; readonly hasValue: boolean } | undefined => {
+  const [, name, sign] = option.exec(word ?? "") ?? [];
+  return name !== undefined && secretName.test(name) ? { name, hasValue: sign === "=" } : undefined;
+};
+
+/** The words of a command, without what follows an option or key that is named like a secret, or stands in an address. */
 export const toldCommand = (words: readonly string[]): string[] =>
   words.map((word, index) => {
-    const before = index > 0 ? secretOption.exec(words[index - 1]!) : null;
-    if (before !== null && before[2] === "" && before[1]!.startsWith("-")) return "…";
-    const own = secretOption.exec(word);
-    return own !== null && own[2] === "=" ? `${own[1]}=…` : word;
+    const before = secretIn(words[index - 1]);
+    if (before !== undefined && !before.hasValue && before.name.startsWith("-")) return "…";
+    const own = secretIn(word);
+    return own?.hasValue === true ? `${own.name}=…` : toldText(word);
   });

@@ -9,6 +9,7 @@ import { ConfigError, exitCodes, OutcomeError } from "../errors.ts";
 import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
 import { exitCodeOfSignal, onInterrupt, type StopCause } from "../commands/interrupts.ts";
 import type { Job } from "../job/job.ts";
+import { toldText } from "../provenance/told-text.ts";
 import { makeFolders } from "../run/make-folders.ts";
 import { numberOption, wholeFrom } from "../commands/number-option.ts";
 import { requireNoRun } from "../run/output-folder.ts";
@@ -21,7 +22,7 @@ import { gridPoints } from "./choose-points.ts";
 import { knownPoints, runSweep } from "./run-sweep.ts";
 import { type Dimension, keyOf, overridesAt, type Point, searchSpace } from "./search-space.ts";
 import { saveSweep, savedSweep, type SweepFile, sweepFile, type SweepSettings, type Trial } from "./sweep-file.ts";
-import { ranked, sweepTable, trainCommand, trialLine } from "./sweep-lines.ts";
+import { ranked, sweepTable, trainCommand, trialLine, valueText } from "./sweep-lines.ts";
 
 interface SweepOptions extends RunOptions {
   readonly output: string;
@@ -110,12 +111,12 @@ const writePage = (output: string, sweep: SweepFile, dimensions: readonly Dimens
     })),
     trials: ranked(sweep.trials).map(({ trial, values, loss, seconds, state, reason }) => ({
       trial,
-      values: Object.values(values),
+      values: Object.values(values).map((value) => (typeof value === "number" ? value : valueText(value))),
       loss,
       seconds,
       state: reason === undefined ? state : `${state}: ${reason.split("\n")[0]!}`,
     })),
-    command,
+    command: toldText(command),
   });
   replaceDurably(nodeFiles, join(output, pageFile), page);
 };

@@ -1,5 +1,6 @@
 import { digitsText, printable, secondsText, shareText, type TextColumn, textTable } from "@skein/report";
 import { shellCommand } from "../launch-targets/shell-quote.ts";
+import { toldText } from "../provenance/told-text.ts";
 import { settingOf } from "./search-space.ts";
 import type { SweepFile, Trial } from "./sweep-file.ts";
 
@@ -14,7 +15,7 @@ export const ranked = (trials: readonly Trial[]): Trial[] =>
 
 /** What a trial set, for people. */
 export const valueText = (value: unknown): string =>
-  printable(typeof value === "string" ? value : JSON.stringify(value));
+  printable(toldText(typeof value === "string" ? value : JSON.stringify(value)));
 
 /** What became of a run: a line of a table. */
 export interface TableRow extends Pick<Trial, "loss" | "accuracy" | "seconds" | "reason"> {
