@@ -191,6 +191,8 @@ const main = async (args: readonly string[]): Promise<number> => {
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     const report = describeError(error);
     process.stderr.write(`${formatError(report)}\n`);
+    // What it waits for, such as a server that never answers, would keep this process for as long.
+    if (report.code === "callback") process.exit(exitCodeOf(report));
     return exitCodeOf(report);
   }
 };

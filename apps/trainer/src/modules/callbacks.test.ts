@@ -8,6 +8,7 @@ import type { Callbacks } from "./factories.ts";
 
 const queueOf = (callbacks: Callbacks, interruption = new Interruption()): Promise<CallbackQueue> =>
   CallbackQueue.load({ kind: "program", digest: "0".repeat(64) }, interruption, callbacks);
+const quiet = (): void => undefined;
 const step = (at: number): RunEvent => ({ type: "step", step: at, steps: 1e6, epoch: 0, loss: 1 });
 const checkpoint = (at: number): RunEvent => ({ type: "checkpoint", step: at, folder: `at-${at}` });
 
@@ -31,7 +32,7 @@ test("a callback that is slower than steps misses the oldest, never a checkpoint
   }
   queue.take({ type: "end", how: "finished", step: last });
   opened.resolve();
-  const told = await queue.done(undefined);
+  const told = await queue.done(undefined, quiet);
 
   const [steps, others] = [true, false].map((isStep) => heard.filter((each) => each.startsWith("step") === isStep));
   const newest = Array.from({ length: mostWaiting }, (_, i) => `step ${last - mostWaiting + 1 + i}`);
@@ -56,7 +57,7 @@ test("what happens once all calls are done is called, too, and nothing is told w
     if (at === 3) await setTimeout();
   }
   queue.take(step(4));
-  expect(await queue.done(undefined)).toBeUndefined();
+  expect(await queue.done(undefined, quiet)).toBeUndefined();
   expect(heard).toEqual([0, 1, 2, 3, 4]);
 });
 
@@ -75,7 +76,42 @@ test("nothing is called after one that has thrown, not even the end", async () =
   );
   for (let at = 0; at < 3; at++) queue.take(step(at));
   queue.take({ type: "end", how: "stopped", step: 3 });
-  await expect(queue.done("at-3")).rejects.toThrow(/at-3 was saved: .*onStep: Error: no/);
+  await expect(queue.done("at-3", quiet)).rejects.toThrow(/at-3 was saved: .*onStep: Error: no/);
   expect(calls).toBe(1);
   expect(interruption.requested).toBe(true);
+});
+
+test("a call that never comes back is named once its time after the end of the run is over, and nothing else is called", async () => {
+  const heard: string[] = [];
+  const queue = await queueOf({
+    patienceSeconds: 0.05,
+    onStep: () => new Promise<void>(() => undefined),
+    onEnd: () => void heard.push("end"),
+  });
+  queue.take(step(1));
+  await setTimeout(100); // while the run goes on it holds nobody up
+  queue.take({ type: "end", how: "finished", step: 1 });
+  await expect(queue.done("at-1", quiet)).rejects.toThrow(
+    /the run is over, at-1 was saved: train\(\): callbacks: onStep has not come back for 0.05 s since/,
+  );
+  queue.take({ type: "end", how: "finished", step: 1 });
+  expect(heard).toEqual([]);
+});
+
+test("calls that are slow, but come back, are waited for, each with its own time", async () => {
+  const heard: number[] = [];
+  const queue = await queueOf({
+    patienceSeconds: 0.2,
+    onCheckpoint: async ({ step: at }) => {
+      await setTimeout(80);
+      heard.push(at);
+    },
+  });
+  for (let at = 1; at <= 5; at++) queue.take(checkpoint(at));
+  expect(await queue.done("at-5", quiet)).toBeUndefined();
+  expect(heard).toEqual([1, 2, 3, 4, 5]);
+});
+
+test.each([[0], [-1], [Number.NaN], ["10"]])("patienceSeconds: %s is refused", async (patienceSeconds) => {
+  await expect(queueOf({ patienceSeconds } as Callbacks)).rejects.toThrow(/patienceSeconds .*above 0/);
 });

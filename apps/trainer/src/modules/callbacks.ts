@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { excerpt } from "@skein/tensor-core/backend";
 import type { Interruption } from "../controller/interruption.ts";
-import { ModuleError } from "../errors.ts";
+import { CallbackError, ModuleError } from "../errors.ts";
 import type { ModuleJob, ProgramJob } from "../job/job.ts";
 import { resumeLine } from "../own-command.ts";
 import type { RunEvent } from "../run/run-events.ts";
@@ -22,6 +22,11 @@ const nameOf = {
 
 const names: readonly string[] = Object.values(nameOf);
 
+/** How long the end of a run waits for a call, unless the callbacks say so. */
+const usualPatienceSeconds = 600;
+/** After so long people are told what the end of a run waits for. */
+const quietSeconds = 10;
+
 /** Callbacks of a user's module. @throws ModuleError for what are none. */
 const checkedCallbacks = (made: unknown, what: string): Callbacks => {
   const rule = `callbacks: an object with functions ${names.join(", ")}, as many of them as it wants`;
@@ -37,6 +42,11 @@ const checkedCallbacks = (made: unknown, what: string): Callbacks => {
     if (fn !== undefined && typeof fn !== "function")
       throw new ModuleError(`${what} gave as ${name} ${excerpt(fn)}, but must give ${rule}`);
   }
+  const { patienceSeconds = usualPatienceSeconds }: { readonly patienceSeconds?: unknown } = made;
+  if (typeof patienceSeconds !== "number" || !(patienceSeconds > 0))
+    throw new ModuleError(
+      `${what} gave as patienceSeconds ${excerpt(patienceSeconds)}, but must give a number of seconds above 0, or Infinity for as long as it takes`,
+    );
   return made as Callbacks;
 };
 
@@ -49,7 +59,11 @@ export class CallbackQueue {
   private readonly waiting = new WaitingEvents<RunEvent>();
   /** Resolves once no event waits. */
   private calling: Promise<void> | undefined;
+  /** The call that has not come back, and when it was made, milliseconds of `performance.now()`. */
+  private current: { readonly name: string; readonly madeAt: number } | undefined;
   private failure: ModuleError | undefined;
+  /** The call that is waited for no longer. */
+  private givenUp: string | undefined;
   private output = "";
   /** Whether the callbacks have asked for the end of the run. */
   hasStopped = false;
@@ -86,7 +100,8 @@ export class CallbackQueue {
   /** Call what is there for an event once the calls before it are done; none is made after one that has thrown. */
   take(event: RunEvent): void {
     if (event.type === "start") ({ output: this.output } = event);
-    if (this.callbacks[nameOf[event.type]] === undefined || this.failure !== undefined) return;
+    if (this.callbacks[nameOf[event.type]] === undefined || this.failure !== undefined || this.givenUp !== undefined)
+      return;
     this.waiting.add(event);
     this.calling ??= this.callAll();
   }
@@ -95,6 +110,7 @@ export class CallbackQueue {
     await Promise.resolve(); // whoever tells of an event is done with it first
     for (let event = this.waiting.take(); event !== undefined; event = this.waiting.take()) {
       const name = nameOf[event.type];
+      this.current = { name, madeAt: performance.now() };
       try {
         await (this.callbacks[name] as (event: RunEvent) => void | Promise<void>)(event);
       } catch (error) {
@@ -107,21 +123,63 @@ export class CallbackQueue {
   }
 
   /**
+   * Resolves once all calls have come back, or the one at hand has had its time since the run was over: whoever is
+   * slow, but goes on, is waited for.
+   */
+  private async waitForCalls(note: (line: string) => void): Promise<void> {
+    const { patienceSeconds = usualPatienceSeconds } = this.callbacks;
+    const overAt = performance.now();
+    const gaveUp = Promise.withResolvers<void>();
+    let told: typeof this.current;
+    const timer = setInterval(
+      () => {
+        const call = this.current!;
+        const seconds = (performance.now() - Math.max(overAt, call.madeAt)) / 1000;
+        if (seconds >= patienceSeconds) {
+          this.givenUp = call.name;
+          this.waiting.clear();
+          gaveUp.resolve();
+        } else if (seconds >= quietSeconds && told !== call) {
+          told = call;
+          const limit = patienceSeconds === Infinity ? "for as long as it takes" : `${patienceSeconds} s at most`;
+          note(
+            `the run is over, and waits for ${this.origin.what}: ${call.name}, which has not come back yet, ${limit}`,
+          );
+        }
+      },
+      Math.min(250, patienceSeconds * 500),
+    );
+    try {
+      await Promise.race([this.calling, gaveUp.promise]);
+    } finally {
+      clearInterval(timer);
+    }
+  }
+
+  /**
    * Resolves once all calls are done.
    *
    * @param checkpoint of the run, which is over.
+   * @param note tells people what is waited for, where that takes long.
    * @returns a line that tells how many calls were left out, where some were.
-   * @throws ModuleError that tells which function threw, and what.
+   * @throws ModuleError that tells which function threw, and what; CallbackError for one that does not come back within
+   * `patienceSeconds` of the callbacks.
    */
-  async done(checkpoint: string | undefined): Promise<string | undefined> {
-    await this.calling;
+  async done(checkpoint: string | undefined, note: (line: string) => void): Promise<string | undefined> {
+    if (this.calling !== undefined) await this.waitForCalls(note);
     const lost = this.waiting.lostOnes;
+    const where = checkpoint === undefined ? "nothing was saved yet" : `${checkpoint} was saved`;
+    if (this.givenUp !== undefined) {
+      const { patienceSeconds = usualPatienceSeconds } = this.callbacks;
+      throw new CallbackError(
+        `the run is over, ${where}: ${this.origin.what}: ${this.givenUp} has not come back for ${patienceSeconds} s since, and is waited for no longer; let its promise settle, or give it more time by patienceSeconds beside it`,
+      );
+    }
     if (this.failure === undefined)
       return (
         lost &&
         `${this.origin.what}: onStep was not called for ${lost}, since it is slower than steps are and ${mostWaiting} wait for it at most; have it do less, or use onEvaluation, which is called each time`
       );
-    const where = checkpoint === undefined ? "nothing was saved yet" : `${checkpoint} was saved`;
     const cure = checkpoint === undefined ? "" : `; then continue with: ${resumeLine(this.output)}`;
     throw new ModuleError(`the run was stopped, ${where}: ${this.failure.message}${cure}`, { cause: this.failure });
   }

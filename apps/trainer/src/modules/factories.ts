@@ -136,6 +136,11 @@ export interface Callbacks {
   onCheckpoint?(event: CheckpointEvent): void | Promise<void>;
   /** The run waits for it, and for the calls before it. */
   onEnd?(event: EndEvent): void | Promise<void>;
+  /**
+   * How long, in seconds, the end of a run waits for a call that does not come back; each has so long. Then the run
+   * ends with an error that names it. Infinity: for as long as it takes. Default: 600.
+   */
+  readonly patienceSeconds?: number;
 }
 
 /** What the module of `callbacks: { kind: module, file }` exports. Called once for a run. */

@@ -132,7 +132,7 @@ const runIn = async ({ callbacks, log: target, happened: tell, ...input }: Folde
     if (fault !== undefined) input.progress.note(fault);
     await log?.end(ended.how);
     happened({ type: "end", ...last, ...ended });
-    const leftOut = await callbacks?.done(last.checkpoint);
+    const leftOut = await callbacks?.done(last.checkpoint, (line) => input.progress.note(line));
     if (leftOut !== undefined) input.progress.note(leftOut);
   };
   try {
