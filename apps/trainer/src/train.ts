@@ -85,7 +85,7 @@ export interface TrainOptions {
   readonly resume?: boolean;
   /** Stops the run after the step at hand, and saves; the result then has no summary. */
   readonly signal?: AbortSignal;
-  /** Called after each step, with the mean loss of all ranks. What it throws stops the run, saved, and is thrown. */
+  /** Called after each step, with the mean loss of all ranks. What it throws stops the run, saved, and is thrown. Not awaited. */
   readonly onStep?: (standing: Standing) => void;
   /** Called with what `skein-train run` would tell a person: evaluations, restarts, remarks on the job. */
   readonly onNote?: (line: string) => void;
@@ -264,19 +264,24 @@ export interface TrainRun<Params = unknown> extends Promise<TrainResult<Params>>
   [Symbol.asyncIterator](): AsyncGenerator<TrainEvent, void, undefined>;
 }
 
-/** Keep what a function of the program's throws, and stop the run: it saves first. */
+/** Keep what a function of the program's throws, or its promise is rejected with, and stop the run: it saves first. */
 const stopsOnFault = <Argument>(
-  fn: ((argument: Argument) => void) | undefined,
+  fn: ((argument: Argument) => unknown) | undefined,
   fail: (fault: unknown) => void,
 ): ((argument: Argument) => void) => {
   let failed = false;
+  const failOnce = (fault: unknown): void => {
+    if (failed) return;
+    failed = true;
+    fail(fault);
+  };
   return (argument) => {
     if (failed) return;
     try {
-      fn?.(argument);
+      const given = fn?.(argument);
+      if (given instanceof Promise) given.catch(failOnce); // nobody else would, and Node ends for it
     } catch (fault) {
-      failed = true;
-      fail(fault);
+      failOnce(fault);
     }
   };
 };
@@ -334,19 +339,21 @@ const trainWith = async <Params, State>(
     throw new ConfigError(["train(): resume needs the folder to look for checkpoints in; give output too"]);
   signal?.throwIfAborted();
   const checked = checkJob(said, { file: "train()" });
-  const { job, given } = await settle(
-    anchored(checked, () => "."),
-    things,
-  );
   const stop = (): void => interruption.request();
+  signal?.addEventListener("abort", stop); // before anything is waited for: it tells of itself but once
   const faults: unknown[] = [];
+  let isOver = false;
   const fail = (fault: unknown): void => {
+    if (isOver) throw fault; // too late to be thrown by the run: Node tells of it
     faults.push(fault);
     stop();
   };
   const told = stopsOnFault(onNote, fail);
-  signal?.addEventListener("abort", stop);
   try {
+    const { job, given } = await settle(
+      anchored(checked, () => "."),
+      things,
+    );
     const { output, step, summary, checkpoint, traceFault, prepared } = await runJob({
       job,
       given,
@@ -379,6 +386,7 @@ const trainWith = async <Params, State>(
   } catch (error) {
     throw faults.length > 0 && describeError(error).code === "interrupted" ? faults[0] : error;
   } finally {
+    isOver = true;
     signal?.removeEventListener("abort", stop);
   }
 };

@@ -57,6 +57,27 @@ test("objects of a program are trained as those that a job names, bit for bit; s
   expect(layers[0]!.weight.toNumbers()).toEqual(whole.parameters().layers[0]!.weight.toNumbers());
 });
 
+test("a stop that is asked for while the job is still looked at is not lost", async () => {
+  const stop = new AbortController();
+  const run = train({ ...job, data, model }, { output: join(folder, "at-once"), signal: stop.signal });
+  stop.abort();
+  await expect(run).rejects.toThrow("stopped before the first step; nothing was trained");
+  expect(existsSync(join(folder, "at-once"))).toBe(false);
+});
+
+test("what an asynchronous onStep throws stops the run, saved, and is thrown", async () => {
+  const output = join(folder, "async");
+  const steps: number[] = [];
+  const onStep = async ({ step }: { readonly step: number }): Promise<void> => {
+    steps.push(step);
+    throw new Error("mine");
+  };
+  // a function that gives a promise is one that gives nothing, to TypeScript
+  await expect(train({ ...job, steps: 2000, data, model }, { output, onStep })).rejects.toThrow("mine");
+  expect(steps).toEqual([1]);
+  expect(existsSync(join(output, "checkpoints"))).toBe(true);
+});
+
 test("a model with a derivative, an operator and dropout of its own gives the bits that it gives as a module", async () => {
   const mean = { ...job, compression: undefined };
   await train({ ...mean, data, model: ownDerivatives() }, { output: join(folder, "object") });
