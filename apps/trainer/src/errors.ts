@@ -97,7 +97,14 @@ export class RunError extends SkeinError {
   override name = "RunError";
 
   constructor(
-    code: "rank-failed" | "process-lost" | "port-in-use" | "interrupted" | "replicas-differ" | "log-server",
+    code:
+      | "rank-failed"
+      | "process-lost"
+      | "port-in-use"
+      | "interrupted"
+      | "replicas-differ"
+      | "log-server"
+      | "output-in-use",
     message: string,
     options?: ErrorOptions,
   ) {
@@ -202,6 +209,7 @@ const temporary: ReadonlySet<string> = new Set([
   "join-late",
   "join-rank-taken",
   "link-rank-taken",
+  "output-in-use",
   "port-in-use",
 ]);
 

@@ -1,5 +1,5 @@
 import { execFileSync, execSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import {
@@ -217,6 +217,15 @@ describe("a disk that fills up while saving", () => {
     expect(stderr).not.toMatch(/^\s+at /m);
     expect(code).toBe(75);
     expect(checkpointNames(join(folder, "small/run")).every((name) => name.startsWith("step-"))).toBe(true);
+    writeFileSync(join(folder, "small/filler"), ""); // takes the rest, as whoever has filled the disk
+    expect(() => writeFileSync(join(folder, "small/filler"), new Uint8Array(2 ** 20))).toThrow("ENOSPC");
+    for (const again of ["resume", "report"]) {
+      const full = await skeinTrain(folder, again, "small/run");
+      expect(full.stderr.trimEnd().split("\n").at(-1)).toMatch(/^the disk of small\/run\S* is full, .*; free some/);
+      expect(full.code).toBe(75);
+    }
+    expect(readdirSync(join(folder, "small/run")).filter((name) => /tmp$|held/.test(name))).toEqual([]);
+    rmSync(join(folder, "small/filler"));
     disk("remount", "size=8m");
     const resumed = await skeinTrain(folder, "resume", "small/run");
     expect(resumed.code).toBe(0);

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { runPage } from "@skein/report";
-import { ConfigError, exitCodes } from "../errors.ts";
+import { ConfigError, exitCodes, explainFullExport } from "../errors.ts";
 import { nodeFiles, replaceDurably } from "../checkpoint/files.ts";
 import { metricsFile } from "../run/metrics.ts";
 import { recordedJob } from "../run/output-folder.ts";
@@ -36,7 +36,11 @@ export const reportCommand = async (folder: string, options: ReportOptions): Pro
   };
   const output = options.output ?? join(folder, "report.html");
   requireReplaceable(output, "--output");
-  replaceDurably(nodeFiles, output, runPage(report));
+  try {
+    replaceDurably(nodeFiles, output, runPage(report));
+  } catch (error) {
+    throw explainFullExport(error, output);
+  }
   process.stdout.write(options.json === true ? `${JSON.stringify({ report: output })}\n` : `written to ${output}\n`);
   return exitCodes.ok;
 };

@@ -1,10 +1,11 @@
-import { closeSync, openSync, writeSync } from "node:fs";
+import { closeSync, openSync, rmSync, writeSync } from "node:fs";
 import { eachLine } from "./each-line.ts";
 
 const lineEnd = 10;
 
 /**
- * Copy the lines that `keep` wants from one file to another, in order. Reads as `eachLine` does.
+ * Copy the lines that `keep` wants from one file to another, in order. Reads as `eachLine` does. Where it fails, as on a full disk,
+ * nothing is left of the copy.
  *
  * @throws ConfigError where `from` is no regular file; the system's error.
  */
@@ -17,6 +18,9 @@ export const copyLines = (from: string, to: string, keep: (line: string) => bool
   try {
     eachLine(from, write, pieceBytes);
     target ??= openSync(to, "w");
+  } catch (error) {
+    if (target !== undefined) rmSync(to, { force: true });
+    throw error;
   } finally {
     if (target !== undefined) closeSync(target);
   }

@@ -18,6 +18,7 @@ import { MetricFiles } from "./metrics.ts";
 import { traceFile } from "./trace-beside-run.ts";
 import { claimOutput, dropUnusedOutput, reclaimOutput, requireOutput, saveJob } from "./output-folder.ts";
 import { CallbackQueue } from "../modules/callbacks.ts";
+import { holdOutput } from "./hold-output.ts";
 import { requireWritable } from "./places.ts";
 import { type Ended, Provenance } from "../provenance/provenance.ts";
 import type { EndEvent, RunEvent } from "./run-events.ts";
@@ -178,6 +179,7 @@ const begin = async (run: JobRun, checkpointSecret: string | undefined): Promise
   const claimed = run.start === "anew" ? claimOutput(job.name, run.output) : reclaimOutput(job.name, run.output);
   const output = claimed.path;
   const tracePath = tracePathOf(run, output);
+  const release = holdOutput(output, "a run");
   try {
     requirePlaces(output, tracePath);
     saveJob(output, prepared.job);
@@ -189,6 +191,8 @@ const begin = async (run: JobRun, checkpointSecret: string | undefined): Promise
   } catch (error) {
     dropUnusedOutput(claimed);
     throw explainDiskFull(error, output, undefined);
+  } finally {
+    release();
   }
 };
 
@@ -210,8 +214,12 @@ const goOn = async (run: JobRun, output: string, checkpointSecret: string | unde
   progress.note(`${job.name}: going on from ${resume.folder}, step ${resume.manifest.step} of ${prepared.totalSteps}`);
   const tracePath = tracePathOf(run, output);
   requirePlaces(output, tracePath);
-  saveJob(output, prepared.job); // what was asked for now holds for the next resume, too
-  return runIn({ ...run, callbacks, tracePath, prepared, output, resume, checkpointSecret });
+  try {
+    saveJob(output, prepared.job); // what was asked for now holds for the next resume, too
+    return await runIn({ ...run, callbacks, tracePath, prepared, output, resume, checkpointSecret });
+  } catch (error) {
+    throw explainDiskFull(error, output, resume.folder);
+  }
 };
 
 /**
@@ -219,10 +227,16 @@ const goOn = async (run: JobRun, output: string, checkpointSecret: string | unde
  *
  * @throws what brought it down. A run that failed before its first step leaves no folder behind.
  */
-export const runJob = (run: JobRun): Promise<JobOutcome> => {
+export const runJob = async (run: JobRun): Promise<JobOutcome> => {
   const { output, start } = run;
   const secret = checkpointSecret(process.env);
   const goesOn =
     start === "from checkpoint" || (start !== "anew" && output !== undefined && hasCheckpoint(nodeFiles, output));
-  return goesOn ? goOn(run, output!, secret) : begin(run, secret);
+  if (!goesOn) return begin(run, secret);
+  const release = holdOutput(output!, "a run");
+  try {
+    return await goOn(run, output!, secret);
+  } finally {
+    release();
+  }
 };

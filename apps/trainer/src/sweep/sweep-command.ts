@@ -12,6 +12,7 @@ import type { Job } from "../job/job.ts";
 import { toldText } from "../provenance/told-text.ts";
 import { makeFolders } from "../run/make-folders.ts";
 import { numberOption, wholeFrom } from "../commands/number-option.ts";
+import { holdOutput } from "../run/hold-output.ts";
 import { requireNoRun } from "../run/output-folder.ts";
 import { asTyped, sampleJob } from "../own-command.ts";
 import { explainPlace, requireFolder } from "../run/places.ts";
@@ -145,8 +146,36 @@ export const sweepCommand = async (file: string, options: SweepOptions): Promise
   await prepare(job);
   const settings: SweepSettings = { job: sha256(JSON.stringify(job)), search, space: [...dimensions], seed, parallel };
   openFolder(output);
+  const letGo = holdOutput(output, "a sweep");
+  try {
+    return await searchIn(file, options, { name: job.name, overrides, dimensions, settings, numTrials, isOwnFraction });
+  } finally {
+    letGo();
+  }
+};
+
+/** What a sweep is, once it is checked. */
+interface CheckedSweep {
+  /** Of the job. */
+  readonly name: string;
+  readonly overrides: readonly Override[];
+  readonly dimensions: readonly Dimension[];
+  readonly settings: SweepSettings;
+  readonly numTrials: number;
+  /** Whether the job holds samples back by itself. */
+  readonly isOwnFraction: boolean;
+}
+
+/** Make the trials that its folder has not yet. @returns the exit code. */
+const searchIn = async (
+  file: string,
+  options: SweepOptions,
+  { name, overrides, dimensions, settings, numTrials, isOwnFraction }: CheckedSweep,
+): Promise<number> => {
+  const { output } = options;
+  const { search, parallel } = settings;
   const before = savedSweep(output, settings);
-  const sweep = before ?? { format: "skein-sweep", version: 1, name: job.name, settings, trials: [] };
+  const sweep = before ?? { format: "skein-sweep", version: 1, name, settings, trials: [] };
   if (before === undefined) saveSweep(output, sweep);
   const progress = makeProgress({ stream: process.stderr, quiet: options.quiet === true });
   if (!isOwnFraction)
@@ -156,7 +185,7 @@ export const sweepCommand = async (file: string, options: SweepOptions): Promise
   const isOver = ({ state }: Trial): boolean => state !== "under way";
   const numOver = sweep.trials.filter(isOver).length;
   progress.note(
-    `${job.name}: ${numTrials} trials by ${search} search, ${Math.min(parallel, numTrials)} at once, in ${output}${numOver > 0 ? `; ${numOver} are there already` : ""}`,
+    `${name}: ${numTrials} trials by ${search} search, ${Math.min(parallel, numTrials)} at once, in ${output}${numOver > 0 ? `; ${numOver} are there already` : ""}`,
   );
   const interruption = new Interruption();
   let cause: StopCause | undefined;

@@ -1,0 +1,115 @@
+import { randomUUID } from "node:crypto";
+import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { join, resolve } from "node:path";
+import { z } from "zod";
+import { RunError } from "../errors.ts";
+
+/** In an output folder while a process writes there. */
+export const holderFile = ".held-by.json";
+
+const holderSchema = z.object({
+  host: z.string(),
+  pid: z.int().min(1),
+  /** When that process began, as its system counts it; a later process may have the same number. */
+  began: z.string().optional(),
+  since: z.string(),
+  id: z.string(),
+});
+
+type Holder = z.infer<typeof holderSchema>;
+
+/** What is held by this process itself, whose number tells nothing then. */
+const heldHere = new Set<string>();
+
+/** When a process began; undefined where it is not there, or nobody says so. */
+const beganOf = (pid: number): string | undefined => {
+  try {
+    // Its name stands in parentheses, and may hold spaces; the 22nd field is the 20th after it.
+    return readFileSync(`/proc/${pid}/stat`, "latin1").split(") ").at(-1)!.split(" ")[19];
+  } catch {
+    return undefined;
+  }
+};
+
+const isThere = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+};
+
+/**
+ * Whether a holder still writes. Of other machines nobody can tell: a cluster that starts a job again does so elsewhere,
+ * and must not be refused for what a killed process has left.
+ */
+const isAlive = ({ host, pid, began, id }: Holder): boolean => {
+  if (host !== hostname()) return false;
+  if (pid === process.pid) return heldHere.has(id);
+  return isThere(pid) && (began === undefined || began === beganOf(pid));
+};
+
+const readHolder = (path: string): Holder | undefined => {
+  try {
+    return holderSchema.parse(JSON.parse(readFileSync(path, "utf8")));
+  } catch {
+    return undefined; // gone meanwhile, or torn with the power
+  }
+};
+
+/** Take a file away that a process has left which is no more, unless another one was faster. */
+const removeLeft = (path: string, left: Holder | undefined): void => {
+  const aside = `${path}.${randomUUID()}`;
+  try {
+    renameSync(path, aside);
+    if (readHolder(aside)?.id !== left?.id) linkSync(aside, path); // of one that has come since
+  } catch {
+    // another process has done it
+  }
+  rmSync(aside, { force: true });
+};
+
+/**
+ * Hold a folder for this process: two that write metrics and checkpoints to one folder take each other's files away.
+ *
+ * What a killed process has left is passed over. A folder that cannot be written to is not held: whoever is to write
+ * there says so.
+ *
+ * @param what writes there: a run, a sweep.
+ * @returns what lets it go.
+ * @throws RunError where another process of this machine, or this one, holds it.
+ */
+export const holdOutput = (output: string, what: string): (() => void) => {
+  const path = resolve(join(output, holderFile));
+  const own: Holder = {
+    host: hostname(),
+    pid: process.pid,
+    began: beganOf(process.pid),
+    since: new Date().toISOString(),
+    id: randomUUID(),
+  };
+  for (;;) {
+    try {
+      writeFileSync(path, `${JSON.stringify(own)}\n`, { flag: "wx" });
+      break;
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === "ENOSPC" || code === "EDQUOT") rmSync(path, { force: true }); // made, and empty
+      if (code !== "EEXIST") return () => undefined;
+    }
+    const holder = readHolder(path);
+    if (holder !== undefined && isAlive(holder))
+      throw new RunError(
+        "output-in-use",
+        `${output}: ${what} is under way there (process ${holder.pid}${holder.pid === process.pid ? ", this one" : ""}, since ${holder.since}), and another would write to the same files; let it end, stop it, or name another folder`,
+      );
+    removeLeft(path, holder);
+  }
+  heldHere.add(own.id);
+  return () => {
+    heldHere.delete(own.id);
+    if (readHolder(path)?.id === own.id) rmSync(path, { force: true });
+  };
+};
