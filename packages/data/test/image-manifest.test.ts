@@ -97,6 +97,7 @@ describe("images that a file names", () => {
   test.each<[string, string, RegExp]>([
     ["an empty file", "", /labels\.csv names no images; name a \.csv or \.jsonl/],
     ["a header alone", "path,label\n", /names no images/],
+    ["a column twice", "path,label,label\na,b,c\n", /labels\.csv:1: the first line names the column label twice/],
     ["other columns", "file,label\na,b\n", /labels\.csv:1: the first line names the columns file, label, but no path/],
     ["a row that is too long", "path,label\na,b\nc,d,e\n", /labels\.csv:3: no valid CSV \(Invalid Record Length/],
     ["an open quote", 'path,label\na,b\n"c,d\n', /labels\.csv:\d: no valid CSV \(Quote Not Closed/],

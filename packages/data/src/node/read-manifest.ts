@@ -24,6 +24,11 @@ function* csvRows(file: string): Generator<Row, void> {
       throw new DataError(
         `${file}:1: the first line names the columns ${names.slice(0, 6).join(", ")}, but no ${missing}; begin the file with a line path,label or path,label,split`,
       );
+    const twice = ["path", "label", "split"].find((name) => names.indexOf(name) !== names.lastIndexOf(name));
+    if (twice !== undefined)
+      throw new DataError(
+        `${file}:1: the first line names the column ${twice} twice, and a row can have but one; give the other another name`,
+      );
     return names;
   };
   let rows: { readonly record: Record<string, string>; readonly info: Info }[];
