@@ -9,8 +9,8 @@ import { toldText } from "./provenance/told-text.ts";
 export const exitCodes = { ok: 0, failure: 1, usage: 2, temporary: 75, interrupted: 130, terminated: 143 } as const;
 
 /**
- * A job file or option that cannot be used. One line per fault: place, value, rule, cure. Values are quoted without what
- * addresses hold of secrets.
+ * A job file or option that cannot be used. One line per fault: place, value, rule, cure. Values are quoted without
+ * what addresses hold of secrets.
  */
 export class ConfigError extends SkeinError {
   override name = "ConfigError";
@@ -149,8 +149,8 @@ export interface ErrorReport {
 }
 
 /**
- * What an error tells: ours keep their kind, the system's are environment errors, all others are our bugs. Code of users
- * may have quoted an address with a secret in it.
+ * What an error tells: ours keep their kind, the system's are environment errors, all others are our bugs. Code of
+ * users may have quoted an address with a secret in it.
  */
 export const describeError = (error: unknown): ErrorReport => {
   const known = error instanceof Error ? error : new Error(String(error));

@@ -85,7 +85,10 @@ export interface TrainOptions {
   readonly resume?: boolean;
   /** Stops the run after the step at hand, and saves; the result then has no summary. */
   readonly signal?: AbortSignal;
-  /** Called after each step, with the mean loss of all ranks. What it throws stops the run, saved, and is thrown. Not awaited. */
+  /**
+   * Called after each step, with the mean loss of all ranks. What it throws stops the run, saved, and is thrown. Not
+   * awaited.
+   */
   readonly onStep?: (standing: Standing) => void;
   /** Called with what `skein-train run` would tell a person: evaluations, restarts, remarks on the job. */
   readonly onNote?: (line: string) => void;

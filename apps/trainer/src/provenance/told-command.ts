@@ -8,7 +8,10 @@ const secretIn = (word: string | undefined): { readonly name: string; readonly h
   return name !== undefined && secretName.test(name) ? { name, hasValue: sign === "=" } : undefined;
 };
 
-/** The words of a command, without what follows an option or key that is named like a secret, or stands in an address. */
+/**
+ * The words of a command, without what follows an option or key that is named like a secret, and without what addresses
+ * in it hold of secrets.
+ */
 export const toldCommand = (words: readonly string[]): string[] =>
   words.map((word, index) => {
     const before = secretIn(words[index - 1]);

@@ -4,8 +4,8 @@ import { eachLine } from "./each-line.ts";
 const lineEnd = 10;
 
 /**
- * Copy the lines that `keep` wants from one file to another, in order. Reads as `eachLine` does. Where it fails, as on a full disk,
- * nothing is left of the copy.
+ * Copy the lines that `keep` wants from one file to another, in order. Reads as `eachLine` does. Where it fails, as on
+ * a full disk, nothing is left of the copy.
  *
  * @throws ConfigError where `from` is no regular file; the system's error.
  */

@@ -42,8 +42,8 @@ const isThere = (pid: number): boolean => {
 };
 
 /**
- * Whether a holder still writes. Of other machines nobody can tell: a cluster that starts a job again does so elsewhere,
- * and must not be refused for what a killed process has left.
+ * Whether a holder still writes. Of other machines nobody can tell: a cluster that starts a job again does so
+ * elsewhere, and must not be refused for what a killed process has left.
  */
 const isAlive = ({ host, pid, began, id }: Holder): boolean => {
   if (host !== hostname()) return false;

@@ -18,7 +18,8 @@ export const isAddress = (place: string): boolean => /^https?:\/\//i.test(place)
 
 /** What an address calls its file, without its query. @throws DataError for one that is none. */
 const nameOf = (address: string): string => {
-  if (!URL.canParse(address)) throw new DataError(`${address.split(/[?#]/, 1)[0]} is no address; write it as https://host/path`);
+  if (!URL.canParse(address))
+    throw new DataError(`${address.split(/[?#]/, 1)[0]} is no address; write it as https://host/path`);
   const { origin, pathname } = new URL(address);
   return origin + pathname;
 };
