@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { holderFile, holdOutput } from "./hold-output.ts";
 
 let folder: string;
@@ -39,6 +39,23 @@ test("another process that lives holds it; once it was killed it does not", asyn
   holdOutput(folder, "a sweep")();
   expect(readdirSync(folder)).toEqual([]);
 });
+
+test.skipIf(process.platform !== "linux")(
+  "a process that was killed holds nothing, though nobody has asked for its end yet",
+  async () => {
+    // The shell becomes another program, which does not wait for the child that it began before.
+    const parent = spawn("sh", ["-c", "sleep 60 & echo $!; exec sleep 60"], { stdio: ["ignore", "pipe", "ignore"] });
+    const [line] = (await once(parent.stdout, "data")) as [Buffer];
+    const pid = Number(String(line));
+    leave({ ...holder, pid });
+    expect(() => holdOutput(folder, "a run")).toThrow(`(process ${pid}, since`);
+    process.kill(pid, "SIGKILL");
+    await vi.waitFor(() => expect(readFileSync(`/proc/${pid}/stat`, "latin1")).toContain(") Z "));
+    holdOutput(folder, "a run")();
+    parent.kill("SIGKILL");
+    await once(parent, "exit");
+  },
+);
 
 test.each([
   ["an earlier process with this number", { ...holder }],

@@ -19,18 +19,26 @@ const holderSchema = z.object({
 
 type Holder = z.infer<typeof holderSchema>;
 
+/** A process that is killed needs a moment to be gone, and whoever killed it goes on at once. */
+const patienceMilliseconds = 1000;
+const betweenLooksMilliseconds = 50;
+
 /** What is held by this process itself, whose number tells nothing then. */
 const heldHere = new Set<string>();
 
-/** When a process began; undefined where it is not there, or nobody says so. */
-const beganOf = (pid: number): string | undefined => {
+/** What the system says of a process; nothing where it is not there, or the system says nothing of any. */
+const statusOf = (pid: number): { readonly state?: string | undefined; readonly began?: string | undefined } => {
   try {
-    // Its name stands in parentheses, and may hold spaces; the 22nd field is the 20th after it.
-    return readFileSync(`/proc/${pid}/stat`, "latin1").split(") ").at(-1)!.split(" ")[19];
+    // Its name stands in parentheses, and may hold spaces; these are the 3rd and the 22nd field.
+    const fields = readFileSync(`/proc/${pid}/stat`, "latin1").split(") ").at(-1)!.split(" ");
+    return { state: fields[0], began: fields[19] };
   } catch {
-    return undefined;
+    return {};
   }
 };
+
+/** One that was killed is there until its parent asks for its end; it writes nothing any more. */
+const hasEnded = ({ state }: ReturnType<typeof statusOf>): boolean => state === "Z" || state === "X";
 
 const isThere = (pid: number): boolean => {
   try {
@@ -48,7 +56,8 @@ const isThere = (pid: number): boolean => {
 const isAlive = ({ host, pid, began, id }: Holder): boolean => {
   if (host !== hostname()) return false;
   if (pid === process.pid) return heldHere.has(id);
-  return isThere(pid) && (began === undefined || began === beganOf(pid));
+  const status = statusOf(pid);
+  return isThere(pid) && !hasEnded(status) && (began === undefined || began === status.began);
 };
 
 const readHolder = (path: string): Holder | undefined => {
@@ -86,10 +95,11 @@ export const holdOutput = (output: string, what: string): (() => void) => {
   const own: Holder = {
     host: hostname(),
     pid: process.pid,
-    began: beganOf(process.pid),
+    began: statusOf(process.pid).began,
     since: new Date().toISOString(),
     id: randomUUID(),
   };
+  const askedAt = performance.now();
   for (;;) {
     try {
       writeFileSync(path, `${JSON.stringify(own)}\n`, { flag: "wx" });
@@ -100,7 +110,14 @@ export const holdOutput = (output: string, what: string): (() => void) => {
       if (code !== "EEXIST") return () => undefined;
     }
     const holder = readHolder(path);
-    if (holder !== undefined && isAlive(holder))
+    const isHeld = holder !== undefined && isAlive(holder);
+    // What says nothing may be about to be written.
+    const mayPass = holder === undefined || (isHeld && holder.pid !== process.pid);
+    if (mayPass && performance.now() - askedAt < patienceMilliseconds) {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, betweenLooksMilliseconds);
+      continue;
+    }
+    if (isHeld)
       throw new RunError(
         "output-in-use",
         `${output}: ${what} is under way there (process ${holder.pid}${holder.pid === process.pid ? ", this one" : ""}, since ${holder.since}), and another would write to the same files; let it end, stop it, or name another folder`,
