@@ -5,6 +5,9 @@ import { PretrainedError } from "./errors.ts";
 /** A size: a whole number from 1. */
 export const size: z.ZodNumber = z.number().int().positive();
 
+/** A number of layers. A model of a configuration is made before its tensors are looked at: no model has more. */
+export const layerCount: z.ZodNumber = size.max(10_000);
+
 /**
  * The fields of a configuration that a model reads.
  *

@@ -234,6 +234,12 @@ describe("folders that are none", () => {
     writeFileSync(join(folder, "config.json"), "[1]");
     expect(await refusal(loadPretrained(folder))).toMatch(/holds \[1\], no object/);
   });
+  test("with more layers than can be made", async () => {
+    const folder = copy();
+    const config = readJson(folder, "config.json") as object;
+    writeFileSync(join(folder, "config.json"), JSON.stringify({ ...config, num_hidden_layers: 1e9 }));
+    expect(await refusal(loadPretrained(folder))).toMatch(/num_hidden_layers: Too big: .* <=10000/);
+  });
   test("with pickled weights only", async () => {
     const folder = copy();
     rmSync(join(folder, indexName));
@@ -247,6 +253,13 @@ describe("folders that are none", () => {
     const folder = copy();
     editIndex(folder, (map) => (map["model.norm.weight"] = "../model-00001-of-00003.safetensors"));
     expect(await refusal(loadPretrained(folder))).toMatch(/no index of tensors: .* must be a file beside the index/);
+  });
+  test("with an index of a file that was left behind", async () => {
+    const folder = copy();
+    rmSync(join(folder, "model-00002-of-00003.safetensors"));
+    expect(await refusal(loadPretrained(folder))).toMatch(
+      /model-00002-of-00003\.safetensors cannot be read \(ENOENT\); copy all files/,
+    );
   });
   test("with an index of other files", async () => {
     const folder = copy();

@@ -2,7 +2,7 @@ import { bert, type BertHead } from "@skein/models";
 import { z } from "zod";
 import type { Architecture, NameRow } from "../architecture.ts";
 import { linear, norm } from "../name-rows.ts";
-import { readFields, size } from "../read-config.ts";
+import { layerCount, readFields, size } from "../read-config.ts";
 import { activation } from "./activations.ts";
 import { labelFields, numLabels } from "./labels.ts";
 
@@ -13,7 +13,7 @@ const fields = z.looseObject({
   architectures: z.tuple([z.enum(heads)]),
   vocab_size: size,
   hidden_size: size,
-  num_hidden_layers: size,
+  num_hidden_layers: layerCount,
   num_attention_heads: size,
   intermediate_size: size,
   max_position_embeddings: size,

@@ -2,7 +2,7 @@ import { gpt2 } from "@skein/models";
 import { z } from "zod";
 import { type Architecture, type NameRow, transposed } from "../architecture.ts";
 import { norm, untransposed } from "../name-rows.ts";
-import { readFields, size } from "../read-config.ts";
+import { layerCount, readFields, size } from "../read-config.ts";
 import { activation } from "./activations.ts";
 
 /** With transformers' defaults, which its files leave out now and then. */
@@ -10,7 +10,7 @@ const fields = z.looseObject({
   vocab_size: size.default(50_257),
   n_positions: size.default(1024),
   n_embd: size.default(768),
-  n_layer: size.default(12),
+  n_layer: layerCount.default(12),
   n_head: size.default(12),
   n_inner: size.nullish(),
   activation_function: activation.prefault("gelu_new"),

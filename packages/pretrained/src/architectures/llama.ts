@@ -3,7 +3,7 @@ import type { RotaryScaling } from "@skein/tensor-core";
 import { z } from "zod";
 import { type Architecture, type Config, type NameRow, transposed } from "../architecture.ts";
 import { linear } from "../name-rows.ts";
-import { readFields, size } from "../read-config.ts";
+import { layerCount, readFields, size } from "../read-config.ts";
 
 const positive = z.number().positive();
 
@@ -32,7 +32,7 @@ const scaling = z.preprocess(
 const fields = z.looseObject({
   vocab_size: size,
   hidden_size: size,
-  num_hidden_layers: size,
+  num_hidden_layers: layerCount,
   num_attention_heads: size,
   num_key_value_heads: size.nullish(),
   head_dim: size.nullish(),

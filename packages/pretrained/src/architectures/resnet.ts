@@ -2,7 +2,7 @@ import { resnet } from "@skein/models";
 import { z } from "zod";
 import type { Architecture, NameRow } from "../architecture.ts";
 import { convolution, linear, norm } from "../name-rows.ts";
-import { readFields, size } from "../read-config.ts";
+import { layerCount, readFields, size } from "../read-config.ts";
 import { labelFields, numLabels } from "./labels.ts";
 
 const fields = z.looseObject({
@@ -11,7 +11,7 @@ const fields = z.looseObject({
   num_channels: size.default(3),
   embedding_size: size.default(64),
   hidden_sizes: z.array(size).min(1).default([256, 512, 1024, 2048]),
-  depths: z.array(size).default([3, 4, 6, 3]),
+  depths: z.array(layerCount).default([3, 4, 6, 3]),
   layer_type: z.enum(["basic", "bottleneck"]).default("bottleneck"),
   hidden_act: z.literal("relu").default("relu"),
   downsample_in_first_stage: z.boolean().default(false),

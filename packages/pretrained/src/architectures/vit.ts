@@ -2,7 +2,7 @@ import { vit } from "@skein/models";
 import { z } from "zod";
 import type { Architecture, NameRow } from "../architecture.ts";
 import { convolution, linear, norm } from "../name-rows.ts";
-import { readFields, size } from "../read-config.ts";
+import { layerCount, readFields, size } from "../read-config.ts";
 import { activation } from "./activations.ts";
 import { labelFields, numLabels } from "./labels.ts";
 
@@ -13,7 +13,7 @@ const fields = z.looseObject({
   patch_size: size.default(16),
   num_channels: size.default(3),
   hidden_size: size.default(768),
-  num_hidden_layers: size.default(12),
+  num_hidden_layers: layerCount.default(12),
   num_attention_heads: size.default(12),
   intermediate_size: size.default(3072),
   qkv_bias: z.boolean().default(true),

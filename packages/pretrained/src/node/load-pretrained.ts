@@ -1,6 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type NdArray, type SafetensorsEntry, type StoredSpec, unflattenTree } from "@skein/tensor-core";
+import { type NdArray, type SafetensorsEntry, SkeinError, type StoredSpec, unflattenTree } from "@skein/tensor-core";
 import { excerpt } from "@skein/tensor-core/backend";
 import type { Config, Opened, OpenOptions } from "../architecture.ts";
 import { reordered } from "../dimension-order.ts";
@@ -60,12 +60,25 @@ interface Place {
   readonly file: SafetensorsFile;
 }
 
+/** @throws PretrainedError for a file that cannot be opened, such as one of an index that was left behind. */
+const openNamed = async (path: string): Promise<SafetensorsFile> => {
+  try {
+    return await openSafetensors(path);
+  } catch (cause) {
+    if (cause instanceof SkeinError) throw cause;
+    throw new PretrainedError(
+      `${path} cannot be read (${(cause as NodeJS.ErrnoException).code}); copy all files of the checkpoint into one folder`,
+      { cause },
+    );
+  }
+};
+
 /** @throws PretrainedError where the index and what lies in the files differ. */
 const placesOf = async (folder: string, opened: SafetensorsFile[]): Promise<ReadonlyMap<string, Place>> => {
   const { files, index } = await filesOf(folder);
   const places = new Map<string, Place>();
   for (const name of files) {
-    const file = await openSafetensors(join(folder, name));
+    const file = await openNamed(join(folder, name));
     opened.push(file);
     for (const entry of file.entries) {
       if (index !== undefined && index.get(entry.name) !== name)
