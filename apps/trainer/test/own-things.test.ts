@@ -76,6 +76,11 @@ describe("what is wrong with a module is one line that names the file and the pl
       /^model\.file \S+no-model\.js cannot be loaded: .*no-model\.js.*/,
     ],
     [
+      "JavaScript that cannot be parsed, in a file that the module imports",
+      { "factor.js": "\nexport const factor = (;\n" },
+      /^model\.file \S+my-model\.js cannot be loaded: SyntaxError: Unexpected token ';' \(at \S+factor\.js:2\); mend it there$/,
+    ],
+    [
       "a missing export",
       { "my-model.js": "export const smaller = () => 0;" },
       /its export "bigger" is not there, but must be a function; set model\.export to one of the functions that it exports: smaller$/,

@@ -7,7 +7,8 @@ import { definitionOf } from "./define.ts";
 import { type ModuleKey, moduleKeys } from "./module-keys.ts";
 import { importWatched } from "./module-links.ts";
 import { keysOf, type SchemaIssue } from "./standard-schema.ts";
-import { userError } from "./user-error.ts";
+import { syntaxPlace } from "./syntax-place.ts";
+import { placeOf, userError } from "./user-error.ts";
 
 /** A function that a module of a user's exports. */
 type Factory = (...args: readonly unknown[]) => unknown;
@@ -24,8 +25,11 @@ export const moduleName = (key: ModuleKey, { file }: Pick<ModuleJob, "file">): s
 export const loadModule = async (key: ModuleKey, { file, export: name }: ModuleJob): Promise<Factory> => {
   const what = moduleName(key, { file });
   const { parameters, helper } = moduleKeys[key];
-  const exports = await importWatched(pathToFileURL(file).href).catch((error: unknown) => {
-    throw userError(error, `${what} cannot be loaded`, dirname(file));
+  const { href } = pathToFileURL(file);
+  const exports = await importWatched(href).catch(async (error: unknown) => {
+    const folder = dirname(file);
+    const isUnplaced = error instanceof SyntaxError && placeOf(error, folder) === undefined;
+    throw userError(error, `${what} cannot be loaded`, folder, isUnplaced ? await syntaxPlace(href) : undefined);
   });
   const factory = exports[name];
   if (typeof factory !== "function") {

@@ -7,12 +7,11 @@ import { ModuleError } from "../errors.ts";
 const ownFolder = dirname(fileURLToPath(import.meta.url));
 
 /** The first place in the user's own files that a stack names: the last frames of a fault lie in ours, or in Node's. */
-const placeOf = (error: Error, folder: string): string => {
+export const placeOf = (error: Error, folder: string): string | undefined => {
   const frame = error.stack
     ?.split("\n")
     .find((line) => line.includes(folder) && !line.includes("/node_modules/") && !line.includes(ownFolder));
-  const place = frame?.slice(frame.indexOf(folder)).match(/^[^)\s]+?:\d+(?::\d+)?/)?.[0];
-  return place === undefined ? "" : ` (at ${place})`;
+  return frame?.slice(frame.indexOf(folder)).match(/^[^)\s]+?:\d+(?::\d+)?/)?.[0];
 };
 
 /**
@@ -20,14 +19,15 @@ const placeOf = (error: Error, folder: string): string => {
  * wrong, and keep their words, kind and code.
  *
  * @param what the module and what it was doing, such as `model.file my-model.ts: init`. @param folder that the user's
- * files lie in.
+ * files lie in. @param at the place, where the stack does not say it.
  */
-export const userError = (error: unknown, what: string, folder: string): SkeinError => {
+export const userError = (error: unknown, what: string, folder: string, at?: string): SkeinError => {
   const known = error instanceof Error ? error : new Error(String(error));
-  const place = placeOf(known, folder);
+  const found = placeOf(known, folder) ?? at;
+  const place = found === undefined ? "" : ` (at ${found})`;
   if (known instanceof SkeinError) {
-    const [rule, at] = known.message.split("\n    at "); // a shape that does not fit says where, in a library too
-    const isTold = at !== undefined && (place === "" || !at.includes("/node_modules/"));
+    const [rule, said] = known.message.split("\n    at "); // a shape that does not fit says where, in a library too
+    const isTold = said !== undefined && (place === "" || !said.includes("/node_modules/"));
     const named = new SkeinError(known.kind, known.code, `${what}: ${isTold ? known.message : `${rule}${place}`}`, {
       cause: error,
     });
