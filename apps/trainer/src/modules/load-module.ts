@@ -5,7 +5,7 @@ import { ConfigError, ModuleError } from "../errors.ts";
 import type { ModuleJob } from "../job/job.ts";
 import { definitionOf } from "./define.ts";
 import { type ModuleKey, moduleKeys } from "./module-keys.ts";
-import { importWatched } from "./module-links.ts";
+import { importWatched, watchedFiles } from "./module-links.ts";
 import { keysOf, type SchemaIssue } from "./standard-schema.ts";
 import { syntaxPlace } from "./syntax-place.ts";
 import { placeOf, userError } from "./user-error.ts";
@@ -29,7 +29,12 @@ export const loadModule = async (key: ModuleKey, { file, export: name }: ModuleJ
   const exports = await importWatched(href).catch(async (error: unknown) => {
     const folder = dirname(file);
     const isUnplaced = error instanceof SyntaxError && placeOf(error, folder) === undefined;
-    throw userError(error, `${what} cannot be loaded`, folder, isUnplaced ? await syntaxPlace(href) : undefined);
+    throw userError(
+      error,
+      `${what} cannot be loaded`,
+      folder,
+      isUnplaced ? await syntaxPlace(watchedFiles(href)) : undefined,
+    );
   });
   const factory = exports[name];
   if (typeof factory !== "function") {

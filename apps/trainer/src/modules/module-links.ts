@@ -43,16 +43,21 @@ const watchFrom = (entry: string): void => {
   });
 };
 
-const reachable = (entry: string): string[] => {
-  const seen = new Set([entry]);
-  for (const url of seen) for (const imported of importsOf.get(url) ?? []) seen.add(imported);
-  return [...seen];
-};
-
 /** Import a module of a user's. @param url of its file. @returns its exports. */
 export const importWatched = async (url: string): Promise<Readonly<Record<string, unknown>>> => {
   watchFrom(url);
   return (await import(url)) as Record<string, unknown>;
+};
+
+/**
+ * The file of a module that was imported, or was to be, and those of all that it imports by a path, as far as known.
+ *
+ * @param url of the file.
+ */
+export const watchedFiles = (url: string): string[] => {
+  const seen = new Set([url]);
+  for (const each of seen) for (const imported of importsOf.get(each) ?? []) seen.add(imported);
+  return [...seen].map((file) => fileURLToPath(file));
 };
 
 /**
@@ -61,8 +66,8 @@ export const importWatched = async (url: string): Promise<Readonly<Record<string
  */
 export const contentDigest = (url: string): string => {
   const folder = dirname(fileURLToPath(url));
-  const contents = reachable(url)
-    .map((file) => fileURLToPath(file))
-    .map((file) => `${relative(folder, file).replaceAll("\\", "/")} ${sha256(readFileSync(file))}`);
+  const contents = watchedFiles(url).map(
+    (file) => `${relative(folder, file).replaceAll("\\", "/")} ${sha256(readFileSync(file))}`,
+  );
   return sha256(contents.sort().join("\n"));
 };

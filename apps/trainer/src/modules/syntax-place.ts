@@ -1,20 +1,26 @@
 import { execFile } from "node:child_process";
-import { fileURLToPath } from "node:url";
 
-/** It parses files; where it does more, as of a module that waits while it is loaded, nobody wants to wait for it. */
+/** Nothing is run, only parsed. */
 const timeoutMilliseconds = 10_000;
 
-/**
- * Where a module of a user's, or one that it imports, cannot be parsed or linked: Node tells the place of such a fault
- * only when it ends a process, so another one has to end by it.
- *
- * @param url of the file. @returns file and line, such as `/mine/model.js:3`; undefined where Node names none.
- */
-export const syntaxPlace = (url: string): Promise<string | undefined> =>
+const placeIn = (file: string): Promise<string | undefined> =>
   new Promise((resolve) => {
-    const args = ["--input-type=module", "--eval", "await import(process.argv[1])", url];
-    execFile(process.execPath, args, { timeout: timeoutMilliseconds }, (_, __, stderr) => {
-      const [, file, line] = /^(file:\/\/\S+?):(\d+)$/m.exec(stderr) ?? [];
-      resolve(file === undefined ? undefined : `${fileURLToPath(file)}:${line}`);
+    execFile(process.execPath, ["--check", file], { timeout: timeoutMilliseconds }, (_, __, stderr) => {
+      const [first] = stderr.split("\n");
+      resolve(first?.startsWith(`${file}:`) === true ? first : undefined);
     });
   });
+
+/**
+ * Where the first of some files that cannot be parsed is wrong. Node itself tells the place of such a fault only when
+ * it ends a process, so another one looks.
+ *
+ * @returns file and line, such as `/mine/model.js:3`; undefined where Node names none.
+ */
+export const syntaxPlace = async (files: readonly string[]): Promise<string | undefined> => {
+  for (const file of files) {
+    const place = await placeIn(file);
+    if (place !== undefined) return place;
+  }
+  return undefined;
+};
