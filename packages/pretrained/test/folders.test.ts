@@ -261,6 +261,12 @@ describe("folders that are none", () => {
       /model-00002-of-00003\.safetensors cannot be read \(ENOENT\); copy all files/,
     );
   });
+  test("with a file that is damaged, which is named", async () => {
+    const folder = copy();
+    const path = join(folder, "model-00002-of-00003.safetensors");
+    writeFileSync(path, "no tensors");
+    expect(await refusal(loadPretrained(folder))).toContain(`${path}: safetensors: the header`);
+  });
   test("with an index of other files", async () => {
     const folder = copy();
     let place = "";

@@ -60,12 +60,12 @@ interface Place {
   readonly file: SafetensorsFile;
 }
 
-/** @throws PretrainedError for a file that cannot be opened, such as one of an index that was left behind. */
+/** @throws PretrainedError for a file that is damaged, or cannot be opened, as one of an index that was left behind. */
 const openNamed = async (path: string): Promise<SafetensorsFile> => {
   try {
     return await openSafetensors(path);
   } catch (cause) {
-    if (cause instanceof SkeinError) throw cause;
+    if (cause instanceof SkeinError) throw new PretrainedError(`${path}: ${cause.message}`, { cause });
     throw new PretrainedError(
       `${path} cannot be read (${(cause as NodeJS.ErrnoException).code}); copy all files of the checkpoint into one folder`,
       { cause },
