@@ -38,7 +38,7 @@ afterEach(async () => {
   vi.unstubAllEnvs();
   vi.useRealTimers();
   remove();
-  await expect.poll(() => readingThreads()).toEqual([]); // none outlives its run, however that ended
+  await expect.poll(() => readingThreads(), { timeout: 30_000 }).toEqual([]); // none outlives its run, however that ended
 });
 
 /** Threads of this process that assemble batches, by their numbers; none where the system does not say. */

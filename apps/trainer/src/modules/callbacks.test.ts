@@ -1,5 +1,5 @@
 import { setTimeout } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { Interruption } from "../controller/interruption.ts";
 import type { RunEvent } from "../run/run-events.ts";
 import { mostWaiting } from "../run/waiting-events.ts";
@@ -99,17 +99,25 @@ test("a call that never comes back is named once its time after the end of the r
 });
 
 test("calls that are slow, but come back, are waited for, each with its own time", async () => {
+  const toFake = ["setTimeout", "setInterval", "clearInterval", "performance"] as const;
+  vi.useFakeTimers({ toFake: [...toFake] });
+  onTestFinished(() => void vi.useRealTimers());
   const heard: number[] = [];
+  const notes: string[] = [];
   const queue = await queueOf({
-    patienceSeconds: 0.2,
+    patienceSeconds: 20,
     onCheckpoint: async ({ step: at }) => {
-      await setTimeout(80);
+      await new Promise((resolve) => globalThis.setTimeout(resolve, 15_000));
       heard.push(at);
     },
   });
   for (let at = 1; at <= 5; at++) queue.take(checkpoint(at));
-  expect(await queue.done("at-5", quiet)).toBeUndefined();
+  const done = queue.done("at-5", (line) => notes.push(line));
+  await vi.advanceTimersByTimeAsync(80_000);
+  expect(await done).toBeUndefined();
   expect(heard).toEqual([1, 2, 3, 4, 5]);
+  expect(notes).toHaveLength(5); // what is waited for is told, each call once
+  expect(notes[0]).toMatch(/the run is over, and waits for .*onCheckpoint, .* 20 s at most/);
 });
 
 test.each([[0], [-1], [Number.NaN], ["10"]])("patienceSeconds: %s is refused", async (patienceSeconds) => {

@@ -50,7 +50,7 @@ test.skipIf(process.platform !== "linux")(
     leave({ ...holder, pid });
     expect(() => holdOutput(folder, "a run")).toThrow(`(process ${pid}, since`);
     process.kill(pid, "SIGKILL");
-    await vi.waitFor(() => expect(readFileSync(`/proc/${pid}/stat`, "latin1")).toContain(") Z "));
+    await vi.waitFor(() => expect(readFileSync(`/proc/${pid}/stat`, "latin1")).toContain(") Z "), { timeout: 30_000 });
     holdOutput(folder, "a run")();
     parent.kill("SIGKILL");
     await once(parent, "exit");
