@@ -35,7 +35,7 @@ import { loadOwnParts, type OwnParts } from "../modules/own-parts.ts";
 import type { GivenParts } from "../modules/program-parts.ts";
 import { preprocessorRemarks } from "../pretrained/preprocessor.ts";
 import { withHeadFor } from "../pretrained/pretrained-model.ts";
-import { sampleKindOf, type SampleKind, traceSamplePass } from "../modules/sample-pass.ts";
+import { sampleKindOf, type SampleKind, samplePassOf } from "../modules/sample-pass.ts";
 import { type AnyModel, taskOf, type TrainingData } from "../modules/task.ts";
 import { modelOf, type TracedModel, traceModel } from "../modules/traced-model.ts";
 import {
@@ -317,18 +317,6 @@ const requireComparable = ({ evaluation: { compareBy } }: Job, figures: object):
   ]);
 };
 
-/** @throws ConfigError where nothing can be shown of samples. */
-const sampleKindIn = (
-  traced: TracedModel | undefined,
-  model: AnyModel,
-  { data, job, specs }: Pick<Prepared, "data" | "job"> & { readonly specs: TrainState<TensorSpec> },
-): SampleKind | undefined => {
-  if (job.evaluation.samples === undefined || model.sharding !== undefined) return undefined;
-  const { params, model: state } = specs;
-  const pass = traced === undefined ? traceSamplePass(model, data, { params, state }) : traced.outputs;
-  return pass && sampleKindOf(pass, data);
-};
-
 /** @throws DataError, ConfigError, ModuleError. */
 export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> => {
   const data: TrainingData = given.data ?? (await buildData(asked.data));
@@ -373,6 +361,8 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
   ].reduce((sum, spec) => sum + byteLength(spec), 0);
   const trained = trainedOf(built, specs.params);
   requireRoom({ job, stateBytes, trained });
+  const weights = { params: specs.params, state: specs.model };
+  const samplePass = traced === undefined ? samplePassOf(job, model, data, weights) : traced.outputs;
   return {
     job,
     data,
@@ -392,7 +382,7 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
     modelHash: sha256(specsText(whole)),
     jobHash: jobHashOf(job, digest, decoderOf(data.train)),
     dataDigest: digest,
-    sampleKind: sampleKindIn(traced, model, { data, job, specs }),
+    sampleKind: samplePass && sampleKindOf(samplePass, data),
     remarks: [...(data.remarks ?? []), ...remarksOn(job, totalSteps)],
   };
 };

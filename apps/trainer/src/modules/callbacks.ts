@@ -97,6 +97,10 @@ export class CallbackQueue {
     return queue;
   }
 
+  private get patienceSeconds(): number {
+    return this.callbacks.patienceSeconds ?? usualPatienceSeconds;
+  }
+
   /** Call what is there for an event once the calls before it are done; none is made after one that has thrown. */
   take(event: RunEvent): void {
     if (event.type === "start") ({ output: this.output } = event);
@@ -127,7 +131,7 @@ export class CallbackQueue {
    * slow, but goes on, is waited for.
    */
   private async waitForCalls(note: (line: string) => void): Promise<void> {
-    const { patienceSeconds = usualPatienceSeconds } = this.callbacks;
+    const { patienceSeconds } = this;
     const overAt = performance.now();
     const gaveUp = Promise.withResolvers<void>();
     let told: typeof this.current;
@@ -169,12 +173,10 @@ export class CallbackQueue {
     if (this.calling !== undefined) await this.waitForCalls(note);
     const lost = this.waiting.lostOnes;
     const where = checkpoint === undefined ? "nothing was saved yet" : `${checkpoint} was saved`;
-    if (this.givenUp !== undefined) {
-      const { patienceSeconds = usualPatienceSeconds } = this.callbacks;
+    if (this.givenUp !== undefined)
       throw new CallbackError(
-        `the run is over, ${where}: ${this.origin.what}: ${this.givenUp} has not come back for ${patienceSeconds} s since, and is waited for no longer; let its promise settle, or give it more time by patienceSeconds beside it`,
+        `the run is over, ${where}: ${this.origin.what}: ${this.givenUp} has not come back for ${this.patienceSeconds} s since, and is waited for no longer; let its promise settle, or give it more time by patienceSeconds beside it`,
       );
-    }
     if (this.failure === undefined)
       return (
         lost &&

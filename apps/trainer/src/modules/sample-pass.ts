@@ -2,6 +2,7 @@ import { inputsOf } from "@skein/models";
 import { type Tensor, type TensorSpec, trace, type Traced } from "@skein/tensor-core";
 import { excerpt, formatSpec } from "@skein/tensor-core/backend";
 import { ConfigError, describeError } from "../errors.ts";
+import type { Job } from "../job/job.ts";
 import { namedResults, type Weights } from "./forward-pass.ts";
 import { resultSpecs } from "./result-specs.ts";
 import { type AnyModel, batchSpecs, type DataSet } from "./task.ts";
@@ -61,6 +62,15 @@ export const traceSamplePass = (
   passOf(2); // a dimension that is 1 by chance is no row
   return traced;
 };
+
+/** The pass that a job needs to show samples; none where it shows none, or ranks share the model out. */
+export const samplePassOf = (
+  { evaluation }: Pick<Job, "evaluation">,
+  model: Pick<AnyModel, "apply" | "sharding">,
+  data: Pick<DataSet, "test" | "predicts">,
+  weights: Weights,
+): Traced | undefined =>
+  evaluation.samples === undefined || model.sharding !== undefined ? undefined : traceSamplePass(model, data, weights);
 
 /** As what samples are shown, of which a forward pass makes this. */
 export const sampleKindOf = (

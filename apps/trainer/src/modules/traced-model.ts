@@ -18,7 +18,7 @@ import { meshOf, numBatchParts, samplesAtOnce } from "../step/mesh.ts";
 import { composed } from "./composed-graph.ts";
 import type { Weights } from "./forward-pass.ts";
 import { resultSpecs } from "./result-specs.ts";
-import { traceSamplePass } from "./sample-pass.ts";
+import { samplePassOf } from "./sample-pass.ts";
 import { batchSpecs, type TrainingData, type AnyModel, type BatchTree } from "./task.ts";
 
 /**
@@ -83,10 +83,7 @@ export const traceModel = (
     [params, state, { ...batchSpecs(test, heldOut), mask: { dtype: "bool", shape: [heldOut] } } as never],
     { mesh },
   );
-  const outputs =
-    job.evaluation.samples === undefined || plain.sharding !== undefined
-      ? undefined
-      : traceSamplePass(plain, data, { params, state });
+  const outputs = samplePassOf(job, plain, data, { params, state });
   return {
     init: composed(init),
     loss: composed(loss),

@@ -20,7 +20,7 @@ import { prepare } from "../building/prepare.ts";
 import { makeProgress } from "../run/progress.ts";
 import { overridesOf, type RunOptions } from "../commands/run-options.ts";
 import { gridPoints } from "./choose-points.ts";
-import { knownPoints, runSweep } from "./run-sweep.ts";
+import { knownPoints, runSweep, type SweepRun } from "./run-sweep.ts";
 import { type Dimension, keyOf, overridesAt, type Point, searchSpace } from "./search-space.ts";
 import { saveSweep, savedSweep, type SweepFile, sweepFile, type SweepSettings, type Trial } from "./sweep-file.ts";
 import { ranked, sweepTable, trainCommand, trialLine, valueText } from "./sweep-lines.ts";
@@ -155,13 +155,10 @@ export const sweepCommand = async (file: string, options: SweepOptions): Promise
 };
 
 /** What a sweep is, once it is checked. */
-interface CheckedSweep {
+interface CheckedSweep extends Pick<SweepRun, "overrides" | "dimensions" | "numTrials"> {
   /** Of the job. */
   readonly name: string;
-  readonly overrides: readonly Override[];
-  readonly dimensions: readonly Dimension[];
   readonly settings: SweepSettings;
-  readonly numTrials: number;
   /** Whether the job holds samples back by itself. */
   readonly isOwnFraction: boolean;
 }

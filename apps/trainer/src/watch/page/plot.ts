@@ -26,7 +26,7 @@ export interface PlotEvents {
 const height = 200;
 const dashes: readonly number[][] = [[], [6, 3], [2, 3], [9, 3, 2, 3]];
 /** Distances between marks of an axis. */
-const distances: readonly number[] = Array.from({ length: 25 }, (_, i) => i - 9).flatMap((power) =>
+const distances: number[] = Array.from({ length: 25 }, (_, i) => i - 9).flatMap((power) =>
   [1, 2, 2.5, 5].map((one) => Number(`${one}e${power}`)),
 );
 const wholeDistances = distances.filter(Number.isInteger);
@@ -124,7 +124,7 @@ export class Plot {
         {
           ...axis,
           size: 26,
-          incrs: () => [...(this.view!.isWholeX ? wholeDistances : distances)],
+          incrs: () => (this.view!.isWholeX ? wholeDistances : distances),
           values: (_, splits) => splits.map((value) => this.view!.textX(value)),
         },
         {
