@@ -1,5 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { dynamicLossScale, evaluate, type LossScaleOptions, NdArray, referenceBackend, type Tensor } from "../index.ts";
+import {
+  dynamicLossScale,
+  evaluate,
+  type LossScaleOptions,
+  type LossScaleState,
+  NdArray,
+  referenceBackend,
+  type Tensor,
+} from "../index.ts";
 
 /** Scales after each of a row of steps, sound or not. */
 const scalesAfter = async (steps: readonly boolean[], options: LossScaleOptions): Promise<number[]> => {
@@ -8,10 +16,10 @@ const scalesAfter = async (steps: readonly boolean[], options: LossScaleOptions)
   let state = await evaluate(() => rule.init(), backend)();
   const scales: number[] = [];
   for (const sound of steps) {
-    state = (await evaluate(
-      (scale: Tensor, soundSteps: Tensor, is: Tensor) => rule.update({ scale, soundSteps }, is),
-      backend,
-    )(state.scale as never, state.soundSteps as never, NdArray.from([sound ? 1 : 0], [], "bool") as never)) as never;
+    state = (await evaluate((before: LossScaleState, is: Tensor) => rule.update(before, is), backend)(
+      state as never,
+      NdArray.from([sound ? 1 : 0], [], "bool") as never,
+    )) as never;
     scales.push((state.scale as unknown as NdArray).item());
   }
   return scales;
@@ -29,8 +37,16 @@ describe("dynamicLossScale", () => {
     ]);
   });
 
+  test("stops growing at its maximum", async () => {
+    const sound = Array<boolean>(4).fill(true);
+    expect(await scalesAfter(sound, { initial: 4, growthInterval: 1, maximum: 16 })).toEqual([8, 16, 16, 16]);
+    expect(await scalesAfter(sound, { initial: 2 ** 24, growthInterval: 1 })).toEqual(Array(4).fill(2 ** 24));
+    expect(await scalesAfter([true], { initial: 2 ** 30, growthInterval: 1 })).toEqual([2 ** 30]);
+  });
+
   test("refuses a scale that would change the bits of gradients", () => {
     expect(() => dynamicLossScale({ initial: 1000 })).toThrow(/initial is 1000.*power of two/);
     expect(() => dynamicLossScale({ minimum: 0 })).toThrow(/minimum is 0/);
+    expect(() => dynamicLossScale({ initial: 8, maximum: 4 })).toThrow(/maximum is 4.*at least 8/);
   });
 });

@@ -1,22 +1,26 @@
 import { ArgumentError } from "../errors.ts";
 import { checkOptions } from "../options.ts";
-import { add, full, maximum, multiply, where, equal } from "../functions/elementwise.ts";
+import { add, equal, full, maximum, minimum as minimumOf, multiply, where } from "../functions/elementwise.ts";
 import type { Tensor } from "../graph/tensor.ts";
 
 export interface LossScaleOptions {
-  /** Scale of the first step. Default: 65536. */
+  /** Scale of the first step. Default: 1024. */
   readonly initial?: number;
-  /** Sound steps in a row after which the scale doubles. Default: 2000. */
+  /** Number of consecutive steps without overflow after which the scale doubles. Default: 2000. */
   readonly growthInterval?: number;
-  /** The scale never falls below. Default: 1. */
+  /** Smallest scale. Default: 1. */
   readonly minimum?: number;
+  /** Largest scale that doubling leads to. Default: 2²⁴, or `initial` if that is larger. */
+  readonly maximum?: number;
 }
 
 export interface LossScaleState {
   /** f32 scalar. */
   readonly scale: Tensor;
-  /** u32 scalar: sound steps since the scale last changed. */
+  /** u32 scalar: number of steps without overflow since the scale last changed. */
   readonly soundSteps: Tensor;
+  /** u32 scalar: number of steps so far whose update was skipped. */
+  readonly skippedSteps: Tensor;
 }
 
 /** What a loss is multiplied by, and how that number changes. */
@@ -28,37 +32,60 @@ export interface LossScale {
 }
 
 /**
- * Multiply the loss by as large a number as f16 gradients stand, so that the small ones do not vanish: a step whose
- * gradients overflow is to be skipped and halves the scale, `growthInterval` sound steps in a row double it. Powers of
- * two leave the gradients' bits alone.
+ * Multiply the loss by as large a number as f16 gradients allow, so that small gradients do not become 0: a step whose
+ * gradients overflow is skipped and halves the scale, `growthInterval` consecutive steps without overflow double it.
+ * Powers of two leave the gradients' bits alone.
  *
- * @throws ArgumentError for a scale that is no positive power of two.
- * Source: Micikevicius et al. 2017, arXiv:1710.03740, §3.2; the constants are those of PyTorch's GradScaler.
+ * The scale stays below its maximum, since an infinite scale would make every later step overflow. It begins low, since
+ * a skipped first step is lost for whatever a first step does.
+ *
+ * @throws ArgumentError for a scale that is not a positive power of two, and a maximum below `initial`.
+ * Source: Micikevicius et al. 2017, arXiv:1710.03740, §3.2; growth interval of PyTorch's GradScaler, maximum of NVIDIA
+ * Apex.
  */
 export const dynamicLossScale = (options: LossScaleOptions = {}): LossScale => {
   const {
-    initial = 65_536,
+    initial = 1024,
     growthInterval = 2000,
     minimum = 1,
-  } = checkOptions("dynamicLossScale()", options, { initial: true, growthInterval: true, minimum: true });
+    maximum: greatest = Math.max(initial, 2 ** 24),
+  } = checkOptions("dynamicLossScale()", options, {
+    initial: true,
+    growthInterval: true,
+    minimum: true,
+    maximum: true,
+  });
   if (!Number.isInteger(growthInterval) || growthInterval < 1)
     throw new ArgumentError(
       `dynamicLossScale: growthInterval is ${growthInterval}, but it counts steps; use a whole number from 1, such as 2000`,
     );
-  for (const [name, value] of Object.entries({ initial, minimum }))
+  for (const [name, value] of Object.entries({ initial, minimum, maximum: greatest }))
     if (!(value > 0) || !Number.isInteger(Math.log2(value)))
       throw new ArgumentError(
-        `dynamicLossScale: ${name} is ${value}, but a scale is a positive power of two; use 65536`,
+        `dynamicLossScale: ${name} is ${value}, but a scale is a positive power of two; use 1024`,
       );
+  if (greatest < initial)
+    throw new ArgumentError(
+      `dynamicLossScale: maximum is ${greatest}, but the scale begins with ${initial}; use a maximum of at least ${initial}`,
+    );
   return {
     minimum,
-    init: () => ({ scale: full([], initial), soundSteps: full([], 0, "u32") }),
-    update: ({ scale, soundSteps }, sound) => {
+    init: () => ({
+      scale: full([], initial),
+      soundSteps: full([], 0, "u32"),
+      skippedSteps: full([], 0, "u32"),
+    }),
+    update: ({ scale, soundSteps, skippedSteps }, sound) => {
       const count = add(soundSteps, 1);
       const grows = equal(count, growthInterval);
       return {
-        scale: where(sound, where(grows, multiply(scale, 2), scale), maximum(multiply(scale, 0.5), minimum)),
+        scale: where(
+          sound,
+          where(grows, minimumOf(multiply(scale, 2), greatest), scale),
+          maximum(multiply(scale, 0.5), minimum),
+        ),
         soundSteps: where(sound, where(grows, 0, count), 0),
+        skippedSteps: where(sound, skippedSteps, add(skippedSteps, 1)),
       };
     },
   };
