@@ -47,12 +47,30 @@ export interface GptOptions {
 /** A layer in place of a feed-forward part, from [B, T, D] to the same. It may have a state, and add to the loss. */
 export interface FeedForwardLayer<Params = unknown, State = unknown> {
   init(key: Tensor): { readonly params: Params; readonly state: State };
+  /**
+   * State and report after one more part of a batch, as after all parts at once. Default: each part begins with the
+   * state that the part before has left, and the report is that of the last part.
+   *
+   * @param parts `numEarlier`: number of earlier parts, f32 scalar.
+   */
+  joinParts?(parts: {
+    readonly before: State;
+    readonly earlier: FeedForwardApplied<State>;
+    readonly own: FeedForwardApplied<State>;
+    readonly numEarlier: Tensor;
+  }): FeedForwardApplied<State>;
   apply(
     params: Params,
     state: State,
     x: Tensor,
     context: RunContext,
   ): readonly [y: Tensor, state: State, report: FeedForwardReport];
+}
+
+/** State and report of a layer after some tokens. */
+export interface FeedForwardApplied<State> {
+  readonly state: State;
+  readonly report: Omit<FeedForwardReport, "choices_TK">;
 }
 
 export interface FeedForwardReport {

@@ -37,6 +37,7 @@ import type {
 } from "./gpt-options.ts";
 import { attendHeads } from "./attention-layer.ts";
 import { dropWhileTraining, initEmbedding } from "./layers.ts";
+import { lossResult } from "./loss-sum.ts";
 import { type LabelledBatch, labelledModel, type Model, type RunContext } from "./model.ts";
 import { needSizes } from "./need-sizes.ts";
 import { applyLayerNorm, applyRmsNorm, initLayerNorm, initRmsNorm } from "./normalisation.ts";
@@ -342,11 +343,27 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
     init,
     apply,
     loss: (params, state, batch, context) => {
-      const [loss, next] = model.loss(params, state, ofOwnPositions(batch), context);
-      if (!context.train || experts === undefined) return [loss, next];
-      return [next.experts!.reduce((sum, { report }) => add(sum, report.loss), loss), next];
+      const result = model.loss(params, state, ofOwnPositions(batch), context);
+      if (!context.train || experts === undefined) return result;
+      const [, next, ofRows] = result;
+      const auxiliary = next.experts!.map(({ report }) => report.loss).reduce((sum, loss) => add(sum, loss));
+      return lossResult({ ...ofRows!, auxiliary }, next);
     },
     evaluate: (params, state, batch) => model.evaluate(params, state, ofOwnPositions(batch)),
+    ...(experts?.layer.joinParts !== undefined && {
+      joinParts: ({ before, earlier, own, numEarlier }) => ({
+        experts: before.experts!.map((block, i) => {
+          const applied = ({ own: state, report }: GptExpertsState) => ({ state, report });
+          const { state, report } = experts.layer.joinParts!({
+            before: block.own,
+            earlier: applied(earlier.experts![i]!),
+            own: applied(own.experts![i]!),
+            numEarlier: cast(numEarlier, "f32"),
+          });
+          return kept({ own: state, report });
+        }),
+      }),
+    }),
     ...((tensor !== undefined || experts?.sharding !== undefined) && {
       sharding: shardingOf(tensor, experts?.sharding),
     }),

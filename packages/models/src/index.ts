@@ -5,6 +5,7 @@ export { bert, type BertHead, type BertOptions, type BertParams } from "./bert.t
 export { cnn, type CnnOptions, type CnnParams } from "./cnn.ts";
 export { gpt } from "./gpt.ts";
 export type {
+  FeedForwardApplied,
   FeedForwardLayer,
   FeedForwardReport,
   GptBlockParams,
@@ -30,6 +31,7 @@ export {
   pixels,
 } from "./layers.ts";
 export { llama, type LlamaBlockParams, type LlamaOptions, type LlamaParams } from "./llama.ts";
+export { dividedBy, type LossResult, lossResult, type LossSum } from "./loss-sum.ts";
 export { type Metrics, metricsOf, type Ratio, rowMask, sumOfRows, type Sums } from "./metrics.ts";
 export { mlp, type MlpOptions, type MlpParams } from "./mlp.ts";
 export {
@@ -40,6 +42,7 @@ export {
   type Model,
   type ModelExperts,
   type RunContext,
+  type StatesOfParts,
 } from "./model.ts";
 export {
   applyGroupNorm,

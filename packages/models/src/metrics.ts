@@ -47,6 +47,14 @@ export const rowMask = (mask: Tensor, labels: Tensor): Tensor =>
   broadcastTo(reshape(mask, [...mask.shape, ...labels.shape.slice(mask.rank).map(() => 1)]), labels.shape);
 
 /**
+ * Number of rows that count, f32 scalar; a constant without a mask.
+ *
+ * @param mask bool, shaped like `rows`; undefined if all rows count.
+ */
+export const rowCount = ({ shape }: Tensor, mask: Tensor | undefined): Tensor =>
+  mask === undefined ? full([], elementCount(shape)) : sum(cast(mask, "f32"));
+
+/**
  * Sum of the rows that count, f32 scalar; what another row holds, NaN too, is nowhere.
  *
  * @param rows `[B]` or `[B, …]` of any dtype. @param mask bool [B]; undefined where all rows count.
@@ -67,6 +75,6 @@ export const metricsOf = (logits: Tensor, labels: Tensor, mask?: Tensor): Metric
   return {
     correct: sum(cast(mask ? logicalAnd(right, mask) : right, "f32")),
     lossSum: sum(crossEntropyOf(logits, labels, mask)),
-    count: mask ? sum(cast(mask, "f32")) : full([], elementCount(labels.shape)),
+    count: rowCount(labels, mask),
   };
 };

@@ -1,5 +1,6 @@
-import { cast, crossEntropy, logicalAnd, notEqual, type Sharding, type Tensor } from "@skein/tensor-core";
-import { type Metrics, metricsOf, type Ratio, rowMask, type Sums } from "./metrics.ts";
+import { cast, crossEntropyPerRow, logicalAnd, notEqual, type Sharding, sum, type Tensor } from "@skein/tensor-core";
+import { type LossResult, lossResult } from "./loss-sum.ts";
+import { type Metrics, metricsOf, type Ratio, rowCount, rowMask, type Sums } from "./metrics.ts";
 import type { Past } from "./past.ts";
 
 /** How a model is being run. */
@@ -59,10 +60,20 @@ export interface Model<
     context: RunContext,
   ): readonly [outputs: Outputs, state: State];
   /**
-   * Mean loss, f32 scalar, such as cross-entropy in nats, and the new state. Where ranks share a sample out, that of
-   * the rank's part: the mean over ranks is the loss.
+   * Mean loss, f32 scalar, such as cross-entropy in nats, and the new state. If ranks share a sample, the loss of the
+   * rank's part: the mean over ranks is the loss of the sample.
+   *
+   * A third entry has the sum and the count of which the loss is the quotient (`lossResult`). A training step that is
+   * split over ranks or parts adds up both and divides once. Absent: the loss is a mean in which each sample counts the
+   * same, and the mean over equal parts is the loss of the batch.
    */
-  loss(params: Params, state: State, batch: Batch, context: RunContext): readonly [loss: Tensor, state: State];
+  loss(params: Params, state: State, batch: Batch, context: RunContext): LossResult<State>;
+  /**
+   * State after one more part of a batch whose parts are computed one after the other, each from `before`: that which
+   * the whole batch would leave. Default: each part begins with the state that the part before has left, as running
+   * statistics of batch normalisation do.
+   */
+  joinParts?(parts: StatesOfParts<State>): State;
   /** Sums over the rows that count, to be added up over batches and ranks. */
   evaluate(params: Params, state: State, batch: Batch): Judged;
   /**
@@ -79,6 +90,18 @@ export interface Model<
   readonly experts?: ModelExperts<Params, State>;
   /** Numbers worth following that its state tells of the last step, by name. */
   figures?(state: State): Readonly<Record<string, Tensor>>;
+}
+
+/** States of a model after parts of a batch. */
+export interface StatesOfParts<State> {
+  /** State before the first part. */
+  readonly before: State;
+  /** State after all earlier parts, joined. */
+  readonly earlier: State;
+  /** State after this part alone. */
+  readonly own: State;
+  /** Number of earlier parts, u32 scalar, at least 1. */
+  readonly numEarlier: Tensor;
 }
 
 /** Layers of experts within a model. */
@@ -118,8 +141,11 @@ export const labelledModel = <Params, State>(
     const [logits, next] = apply(params, state, batch.inputs, context);
     const mask = countedRows(batch, ignoreIndex);
     const share = context.labelSmoothing ?? labelSmoothing;
-    const options = { labelSmoothing: context.train ? share : 0, ...(mask && { mask }) };
-    return [crossEntropy(logits, cast(batch.labels, "i32"), options), next];
+    const losses = crossEntropyPerRow(logits, cast(batch.labels, "i32"), {
+      labelSmoothing: context.train ? share : 0,
+      ...(mask && { mask }),
+    });
+    return lossResult({ sum: sum(losses), count: rowCount(losses, mask) }, next);
   },
   evaluate: (params, state, batch) => {
     const [logits] = apply(params, state, batch.inputs, { train: false });

@@ -1,5 +1,6 @@
-import { cast, divide, full, mean, sum, type Tensor } from "@skein/tensor-core";
-import { type Ratio, rowMask, sumOfRows, type Sums } from "./metrics.ts";
+import { cast, multiply, type Tensor } from "@skein/tensor-core";
+import { lossResult, type LossSum } from "./loss-sum.ts";
+import { type Ratio, rowCount, rowMask, sumOfRows, type Sums } from "./metrics.ts";
 import type { InputsOf, Model } from "./model.ts";
 
 /** Any batch, with what says which rows count where some only fill it up. */
@@ -25,21 +26,17 @@ export interface RowLosses<Params, State, Batch, Outputs> {
   /** The loss of each row, f32 [B] or [B, …]. It sees the whole batch, so rows may be compared with each other. */
   losses(outputs: Outputs, batch: Batch): Tensor;
   /**
+   * Weight of each row, of any dtype, shaped like the losses, at least 0: the loss is `Σ weight · loss / Σ weight`. It
+   * depends on the batch alone. Default: 1.
+   */
+  weights?(batch: Batch): Tensor;
+  /**
    * Further numbers of each row, [B] or [B, …], by name: their sums are what `metrics` are ratios of. Default: none.
    */
   rows?(outputs: Outputs, batch: Batch): Readonly<Record<string, Tensor>>;
   /** Figures by name: ratios of such sums, and of `lossSum` and `count`. Default: none. */
   readonly metrics?: Readonly<Record<string, Ratio>>;
 }
-
-/** How many numbers such a sum is of. */
-const countOf = (rows: Tensor, mask: Tensor | undefined): Tensor =>
-  mask === undefined
-    ? full(
-        [],
-        rows.shape.reduce((product, size) => product * size, 1),
-      )
-    : sum(cast(rowMask(mask, rows), "f32"));
 
 /**
  * Complete a model of any batch by a loss for each row: training minimises its mean, an evaluation adds it up over the
@@ -56,23 +53,32 @@ export const rowLossModel = <Params, State, Batch extends object, Outputs>({
   init,
   apply,
   losses,
+  weights,
   rows,
   metrics,
-}: RowLosses<Params, State, Batch, Outputs>): Model<Params, State, Batch, Sums, Outputs> => ({
-  init,
-  apply,
-  loss: (params, state, batch, context) => {
-    const [outputs, next] = apply(params, state, inputsOf(batch), context);
+}: RowLosses<Params, State, Batch, Outputs>): Model<Params, State, Batch, Sums, Outputs> => {
+  const sumsOf = (outputs: Outputs, batch: Batch): LossSum => {
     const each = losses(outputs, batch);
     const { mask } = batch as AnyBatch;
-    return [mask === undefined ? mean(each) : divide(sumOfRows(each, mask), countOf(each, mask)), next];
-  },
-  evaluate: (params, state, batch) => {
-    const [outputs] = apply(params, state, inputsOf(batch), { train: false });
-    const each = losses(outputs, batch);
-    const { mask } = batch as AnyBatch;
-    const more = Object.entries(rows?.(outputs, batch) ?? {}).map(([name, own]) => [name, sumOfRows(own, mask)]);
-    return { lossSum: sumOfRows(each, mask), count: countOf(each, mask), ...Object.fromEntries(more) };
-  },
-  ...(metrics !== undefined && { metrics }),
-});
+    if (weights === undefined)
+      return { sum: sumOfRows(each, mask), count: rowCount(each, mask && rowMask(mask, each)) };
+    const own = cast(weights(batch), "f32");
+    return { sum: sumOfRows(multiply(each, own), mask), count: sumOfRows(own, mask) };
+  };
+  return {
+    init,
+    apply,
+    loss: (params, state, batch, context) => {
+      const [outputs, next] = apply(params, state, inputsOf(batch), context);
+      return lossResult(sumsOf(outputs, batch), next);
+    },
+    evaluate: (params, state, batch) => {
+      const [outputs] = apply(params, state, inputsOf(batch), { train: false });
+      const { sum: lossSum, count } = sumsOf(outputs, batch);
+      const { mask } = batch as AnyBatch;
+      const more = Object.entries(rows?.(outputs, batch) ?? {}).map(([name, own]) => [name, sumOfRows(own, mask)]);
+      return { lossSum, count, ...Object.fromEntries(more) };
+    },
+    ...(metrics !== undefined && { metrics }),
+  };
+};

@@ -31,6 +31,7 @@ import type { DispatchSizes, ExpertRows, TokenDispatcher } from "./dispatch/toke
 import { countTargets } from "./duplication.ts";
 import type { Experts } from "./experts/experts.ts";
 import type { Choices, Gate, GateFigures, Mixture } from "./gates/gate.ts";
+import { joinMoeParts } from "./join-parts.ts";
 import { gateScope } from "./gate-scope.ts";
 import { mixFromSlots, mixToSlots, mixtureOrder } from "./mixture.ts";
 import { checkCounts, checkDecay } from "./options.ts";
@@ -137,12 +138,31 @@ export interface MoeContext {
   readonly key?: Tensor;
 }
 
+/** State and report of a layer after some tokens. */
+export interface MoeLayerApplied<State> {
+  readonly state: State;
+  readonly report: Pick<MoeReport, "loss" | "figures">;
+}
+
+/** What parts of a batch have left, each computed from the same state. */
+export interface MoeLayerParts<State> {
+  /** State before the first part. */
+  readonly before: State;
+  /** What all earlier parts have left, joined. */
+  readonly earlier: MoeLayerApplied<State>;
+  readonly own: MoeLayerApplied<State>;
+  /** Number of earlier parts, f32 scalar. */
+  readonly numEarlier: Tensor;
+}
+
 /** A layer: plain traced functions. */
 export interface MoeLayer<Params, State> {
   /** @param key u32[2], the same on all ranks. */
   init(key: Tensor): { readonly params: Params; readonly state: State };
   /** How its parameters are shared out, by path. */
   readonly sharding: Sharding;
+  /** See `joinMoeParts`. */
+  joinParts(parts: MoeLayerParts<State>): MoeLayerApplied<State>;
   /** @param x of any float dtype, [..., D]; the output is of its shape and dtype. */
   apply(
     params: Params,
@@ -289,6 +309,7 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
       const hidden = shards && { axis: shards.axis, dim: hiddenDimOf(experts, own) + 1 };
       return [{ axis, dim: 0 }, ...(hidden === undefined ? [] : [hidden])];
     },
+    joinParts: (parts) => joinMoeParts(gate, loadDecay, parts),
     apply: (params, state, x, given) => {
       expertsPerRank(numExperts, axis);
       const given_TD = cast(reshape(x, [-1, x.shape.at(-1)!]), "f32");

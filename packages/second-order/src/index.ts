@@ -8,6 +8,7 @@ export {
 } from "./inverse/newton-schulz.ts";
 export {
   bucketsInOrder,
+  meanOverParts,
   type MeanStatisticsOptions,
   meanStatistics,
   ownStatistics,

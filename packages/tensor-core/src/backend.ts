@@ -18,6 +18,7 @@ export { roleOf } from "./ops/role.ts";
 export { kernelTable, lacksKernel } from "./execution/kernel-table.ts";
 export { alongDim, type ReductionStep, reductionSteps } from "./execution/reduction-steps.ts";
 export { didYouMean } from "./did-you-mean.ts";
+export { constantOf } from "./graph/constant-of.ts";
 export { axisSize, emit, emitOne } from "./graph/emit.ts";
 export {
   encodeNumber,

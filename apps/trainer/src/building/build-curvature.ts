@@ -31,7 +31,7 @@ import { decayMaskOf, type ParameterGroups } from "../step/parameter-groups.ts";
 import type { CurvaturePlan } from "../planning/curvature-plan.ts";
 import { ConfigError } from "../errors.ts";
 import type { CurvatureJob, FactorBucketsJob, Job } from "../job/job.ts";
-import { dataAxis, gridAxes } from "../step/mesh.ts";
+import { dataAxis, gridAxes, numBatchParts, samplesAtOnce } from "../step/mesh.ts";
 
 type KfacJob = Extract<CurvatureJob, { kind: "kfac" }>;
 
@@ -88,11 +88,11 @@ const buildPreconditioner = (
   }
 };
 
-/** Of K-FAC, by the number of the step, counted from 0; all others do the same in each step. */
-const modesOf = (job: CurvatureJob): ((step: number) => CurvatureMode) => {
+/** Of K-FAC, by the number of updates before the step; all others do the same in each step. */
+const modesOf = (job: CurvatureJob): ((updates: number) => CurvatureMode) => {
   if (job.kind !== "kfac") return () => "refresh";
   const { factorEvery, inverseEvery } = job;
-  return (step) => (step % inverseEvery === 0 ? "refresh" : step % factorEvery === 0 ? "observe" : "keep");
+  return (updates) => (updates % inverseEvery === 0 ? "refresh" : updates % factorEvery === 0 ? "observe" : "keep");
 };
 
 /** The layers of the model. @throws ConfigError where there are none. */
@@ -128,10 +128,11 @@ export interface CurvatureInput {
  * @throws ConfigError for a model without a layer.
  */
 export const buildCurvature = (
-  { optimizer, ranks, batch }: Job,
+  job: Job,
   rate: Schedule,
   { find, groups, plan }: CurvatureInput,
 ): Curvature | undefined => {
+  const { optimizer, ranks } = job;
   const mask = decayMaskOf(groups, () => true);
   const always = { modeAt: (): CurvatureMode => "keep", observing: undefined, factorNames: [] };
   switch (optimizer.kind) {
@@ -154,8 +155,11 @@ export const buildCurvature = (
         modeAt: modesOf(optimizer),
         observing: (key) => ({
           statistic: preconditioner.statistic,
-          samples: batch / ranks,
-          ...(statisticsSamples !== undefined && { draw: { count: statisticsSamples, key } }),
+          samples: samplesAtOnce(job),
+          meanOver: job.batch / numBatchParts(job),
+          ...(statisticsSamples !== undefined && {
+            draw: { count: Math.ceil(statisticsSamples / (job.accumulate ?? 1)), key },
+          }),
           ...(preconditioner.wants !== undefined && { wants: preconditioner.wants }),
           collector: hasOwnFactors(optimizer)
             ? ownStatistics()
@@ -182,7 +186,7 @@ export const buildCurvature = (
         ...always,
         rule: withMomentum(preconditioner as never, optimizer, rate, mask),
         hasFigures: false,
-        modeAt: (step) => (step % rootsEvery === 0 ? "refresh" : "keep"),
+        modeAt: (updates) => (updates % rootsEvery === 0 ? "refresh" : "keep"),
       };
     }
     case "soap": {
@@ -197,7 +201,7 @@ export const buildCurvature = (
         ...always,
         rule: rule as GradientTransformation<unknown>,
         hasFigures: false,
-        modeAt: (step) => (step === 0 ? "begin" : step % basesEvery === 0 ? "refresh" : "keep"),
+        modeAt: (updates) => (updates === 0 ? "begin" : updates % basesEvery === 0 ? "refresh" : "keep"),
       };
     }
     case "muon": {

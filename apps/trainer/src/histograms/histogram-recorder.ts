@@ -107,7 +107,7 @@ export const histogramRecorder = (input: HistogramInput): HistogramRecorder => {
   /** None where they cannot be had, which is told: what is asked for by the way ends no run. */
   const gradientsOf = async (live: LiveState, batch: object): Promise<unknown> => {
     try {
-      return await steps.gradients(live.done, await live.settled(), batch);
+      return await steps.gradients(await live.updates(), await live.settled(), batch);
     } catch (error) {
       // Raised while compiling, alike on all ranks.
       if (!(error instanceof SkeinError) || error.kind !== "user") throw error;

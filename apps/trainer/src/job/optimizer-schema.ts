@@ -23,7 +23,11 @@ const size = {
 const curvature = {
   ...size,
   curvatureDecay: beta.default(0.95).describe("Share of the past in the running means of statistics."),
-  statisticsSamples: count.optional().describe("Samples of a rank's part of a batch to look at; all by default."),
+  statisticsSamples: count
+    .optional()
+    .describe(
+      "Number of samples of a rank's part of a batch to gather statistics of; with accumulate rounded up to a multiple of its parts. Default: all.",
+    ),
   ...afterPreconditioning,
 };
 
@@ -166,10 +170,12 @@ export const precisionSchema: z.ZodType<PrecisionJob> = z
       initialScale: z
         .number()
         .gt(0)
-        .refine((value) => Number.isInteger(Math.log2(value)), "must be a power of two, such as 65536")
-        .default(65_536)
+        .refine((value) => Number.isInteger(Math.log2(value)), "must be a power of two, such as 1024")
+        .default(1024)
         .describe("Factor of the loss in the first step."),
-      growthInterval: count.default(2000).describe("Sound steps in a row after which the factor doubles."),
+      growthInterval: count
+        .default(2000)
+        .describe("Number of consecutive steps without overflow after which the factor doubles, up to 2^24."),
     }),
   ])
   .describe(

@@ -1,5 +1,5 @@
-import type { Metrics, Ratio, RunContext } from "@skein/models";
-import { type Shard, type Sharding, Tensor } from "@skein/tensor-core";
+import { type LossResult, lossResult, type LossSum, type Metrics, type Ratio, type RunContext } from "@skein/models";
+import { full, type Shard, type Sharding, Tensor } from "@skein/tensor-core";
 import { excerpt, formatSpec } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 import { takenNames } from "../rank/evaluation-figures.ts";
@@ -20,11 +20,37 @@ export const refuse = (what: string, value: unknown, rule: string): never => {
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Tensor);
 
-/** A pair whose first member is a tensor. */
-const requirePair = (value: unknown, what: string, rule: string): readonly [Tensor, unknown] =>
-  Array.isArray(value) && value.length === 2 && value[0] instanceof Tensor && value[1] !== undefined
-    ? (value as unknown as readonly [Tensor, unknown])
-    : refuse(what, value, rule);
+const isScalar = (value: unknown): value is Tensor =>
+  value instanceof Tensor && value.rank === 0 && value.dtype === "f32";
+
+/** A loss as a sum and a count, as a user's function returns it. @throws ModuleError for another one. */
+const requireSum = (given: Readonly<Record<string, unknown>>, what: string): LossSum => {
+  const { sum, count, auxiliary } = given;
+  const isKnown = typeof count === "number" && count > 0 && Number.isFinite(count);
+  const terms = { sum, ...(!isKnown && { count }), ...(auxiliary !== undefined && { auxiliary }) };
+  const bad = Object.entries(terms).find(([, value]) => !isScalar(value));
+  if (bad !== undefined)
+    throw new ModuleError(
+      `${what} gave as ${bad[0]} of its loss ${bad[1] instanceof Tensor ? formatSpec(bad[1]) : excerpt(bad[1])}, but must give { sum, count, auxiliary? }: f32 scalar tensors; count is the number of rows that count, or their weights added up`,
+    );
+  return { ...(terms as unknown as LossSum), ...(isKnown && { count: full([], count) }) };
+};
+
+/** What a user's loss returns: a mean, or a sum and a count. @throws ModuleError for another result. */
+const requireLoss = (value: unknown, what: string): LossResult<unknown> => {
+  const rule =
+    "[loss, state]: the mean over the rows of the batch, an f32 scalar tensor, or { sum, count }; and the state that it was given or a new one";
+  if (!Array.isArray(value) || value.length < 2 || value.length > 3 || value[1] === undefined)
+    return refuse(what, value, rule);
+  const [loss, state, sum] = value as readonly unknown[];
+  if (isObject(loss)) return lossResult(requireSum(loss, what), state);
+  if (!(loss instanceof Tensor)) return refuse(what, value, rule);
+  if (!isScalar(loss))
+    throw new ModuleError(
+      `${what} gave as loss ${formatSpec(loss)}, but must give ${rule}; take the mean over the rows of the batch`,
+    );
+  return isObject(sum) ? [loss, state, requireSum(sum, what)] : [loss, state];
+};
 
 /** Sums that every model gives: it is judged by its loss. */
 const always: readonly string[] = ["lossSum", "count"];
@@ -127,14 +153,9 @@ export const checkedModel = (model: unknown, predicts: Prediction, what: string,
       const given: unknown = inside("loss", () =>
         withBatch(batch, (watched) => own.loss(params, state, watched, context)),
       );
-      const rule = "[loss, state]: an f32 scalar tensor, and the state that it was given or a new one";
-      const pair = requirePair(given, `${what}: loss`, rule);
-      if (pair[0].rank > 0 || pair[0].dtype !== "f32")
-        throw new ModuleError(
-          `${what}: loss gave as loss ${formatSpec(pair[0])}, but must give ${rule}; take the mean over the rows of the batch`,
-        );
-      requireLike(pair[1], state, { what: `${what}: loss`, like: "the state that it was given" });
-      return pair;
+      const result = requireLoss(given, `${what}: loss`);
+      requireLike(result[1], state, { what: `${what}: loss`, like: "the state that it was given" });
+      return result;
     },
     evaluate: (params, state, batch: BatchTree) => {
       const given: unknown = inside("evaluate", () =>
@@ -146,6 +167,13 @@ export const checkedModel = (model: unknown, predicts: Prediction, what: string,
     },
     ...(metrics !== undefined && { metrics }),
     ...(own.sharding !== undefined && { sharding: checkedSharding(own.sharding, what) }),
+    ...(own.joinParts !== undefined && {
+      joinParts: (parts) => {
+        const joined: unknown = inside("joinParts", () => own.joinParts!(parts));
+        requireLike(joined, parts.before, { what: `${what}: joinParts`, like: "the state that it was given" });
+        return joined;
+      },
+    }),
     ...(own.figures !== undefined && { figures: (state) => inside("figures", () => own.figures!(state)) }),
   };
 };

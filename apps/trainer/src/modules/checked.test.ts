@@ -140,6 +140,8 @@ describe("a model of a user's", () => {
     for (const predicts of ["values", "tokens"] as const)
       traced({ evaluate: () => ({ lossSum: zeros([]), count: zeros([]) }) }, "evaluate", predicts);
     traced({ metrics: { wrong: { sum: "correct", per: "count" } } }, "evaluate");
+    for (const count of [() => zeros([]), () => 4])
+      traced({ loss: () => [{ sum: zeros([]), count: count() }, {}] }, "loss");
   });
 
   test("says how ranks share its parameters out, and what is none is refused", () => {
@@ -200,6 +202,22 @@ describe("a model of a user's", () => {
       },
       "loss",
       /^model: loss: TypeError: .* \(label was read of the batch, which has inputs f32\[4, 2\], labels i32\[4\]\); mend/,
+    ],
+    [
+      { loss: () => [{ sum: zeros([]) }, {}] },
+      "loss",
+      /^model: loss gave as count of its loss nothing, but must give \{ sum, count, auxiliary\? \}: f32 scalar tensors/,
+    ],
+    [
+      { loss: () => [{ sum: zeros([4]), count: zeros([]) }, {}] },
+      "loss",
+      /^model: loss gave as sum of its loss f32\[4\], but must give \{ sum, count/,
+    ],
+    [{ loss: () => [{ sum: zeros([]), count: 0 }, {}] }, "loss", /^model: loss gave as count of its loss 0, but must/],
+    [
+      { loss: () => [zeros([]), {}, { sum: zeros([]), count: zeros([], "i32") }] },
+      "loss",
+      /^model: loss gave as count of its loss i32\[\], but must/,
     ],
     [{ loss: () => [zeros([])] }, "loss", /^model: loss gave a list of 1, but must give \[loss, state\]/],
     [

@@ -1,4 +1,4 @@
-import type { Metrics, Ratio } from "@skein/models";
+import { type LossResult, lossResult, type LossSum, type Metrics, type Ratio, type StatesOfParts } from "@skein/models";
 import {
   customGradient,
   flattenTree,
@@ -27,9 +27,12 @@ import { batchSpecs, type TrainingData, type AnyModel, type BatchTree } from "./
  */
 export interface TracedModel {
   readonly init: Traced;
+  /** Gives `LossTensors`. */
   readonly loss: Traced;
+  /** State after one more part of a batch, from `StatesOfParts`, if the model joins such. */
+  readonly joinParts?: Traced;
   /**
-   * From the arguments of the loss and its cotangent to the gradients of the parameters, where the loss has derivatives
+   * From the arguments of the loss and the cotangents of its terms to the gradients of the parameters, where the loss has derivatives
    * of the user's own: they are in no other graph.
    */
   readonly pullback?: Traced;
@@ -41,6 +44,23 @@ export interface TracedModel {
   readonly outputs?: Traced;
   readonly metrics?: Readonly<Record<string, Ratio>>;
 }
+
+/** What a loss returns, apart by whether gradients flow through it. */
+interface LossTensors {
+  /** The mean loss; or the sum and the auxiliary terms of which it is made. */
+  readonly terms: { readonly loss: Tensor } | Pick<LossSum, "sum" | "auxiliary">;
+  readonly state: unknown;
+  readonly count?: Tensor;
+}
+
+const tensorsOf = ([loss, state, ofRows]: LossResult<unknown>): LossTensors => {
+  if (ofRows === undefined) return { terms: { loss }, state };
+  const { count, ...terms } = ofRows;
+  return { terms, state, count };
+};
+
+const resultOf = ({ terms, state, count }: LossTensors): LossResult<unknown> =>
+  "loss" in terms ? [terms.loss, state] : lossResult({ ...terms, count: count! }, state);
 
 /** Whether derivatives of the user's own are in a function: with values that carry one, or in operators. */
 const hasOwnDerivatives = ({ graph, hasOwnDerivatives: marked }: Traced): boolean =>
@@ -65,18 +85,24 @@ export const traceModel = (
   const init = trace((own: Tensor) => model.init(own), [key], { mesh });
   const { params, state } = resultSpecs<Weights>(init);
   const samples = batchSpecs(train, samplesAtOnce(job)) as never;
-  const loss = trace(
-    (own: unknown, moved: unknown, batch: BatchTree, fresh: Tensor) =>
-      model.loss(own, moved, batch, { train: true, key: fresh }),
-    [params, state, samples, key],
-    { mesh },
-  );
+  const lossOf = (own: unknown, moved: unknown, batch: BatchTree, fresh: Tensor): LossTensors =>
+    tensorsOf(model.loss(own, moved, batch, { train: true, key: fresh }));
+  const loss = trace(lossOf, [params, state, samples, key], { mesh });
+  const { terms } = resultSpecs<LossTensors>(loss);
   const pullback = trace(
-    (own: unknown, moved: unknown, batch: BatchTree, fresh: Tensor, cotangent: Tensor) =>
-      vjp((each: unknown) => model.loss(each, moved, batch, { train: true, key: fresh })[0], own).pullback(cotangent),
-    [params, state, samples, key, { dtype: "f32", shape: [] } as never],
+    (own: unknown, moved: unknown, batch: BatchTree, fresh: Tensor, cotangents: LossTensors["terms"]) =>
+      vjp((each: unknown) => lossOf(each, moved, batch, fresh).terms, own).pullback(cotangents),
+    [params, state, samples, key, terms as never],
     { mesh },
   );
+  const joinParts =
+    model.joinParts === undefined
+      ? undefined
+      : trace(
+          (parts: StatesOfParts<unknown>) => model.joinParts!(parts),
+          [{ before: state, earlier: state, own: state, numEarlier: { dtype: "u32", shape: [] } } as never],
+          { mesh },
+        );
   const heldOut = evaluationBatch(job, test.count) / numBatchParts(job);
   const evaluate = trace(
     (own: unknown, moved: unknown, batch: BatchTree) => model.evaluate(own, moved, batch),
@@ -87,6 +113,7 @@ export const traceModel = (
   return {
     init: composed(init),
     loss: composed(loss),
+    ...(joinParts !== undefined && { joinParts: composed(joinParts) }),
     ...(hasOwnDerivatives(loss) && { pullback: composed(pullback) }),
     evaluate: composed(evaluate),
     ...(outputs !== undefined && { outputs: composed(outputs) }),
@@ -101,17 +128,17 @@ const call = <Result>({ graph, outputs }: Traced, ...args: readonly unknown[]): 
  * The model of those graphs, for batches of the job's shapes. Training asks for the loss and for the metrics; its
  * `apply` is for what shows samples, one at a time.
  */
-export const modelOf = ({ init, loss, pullback, evaluate, outputs, metrics }: TracedModel): AnyModel => {
+export const modelOf = ({ init, loss, joinParts, pullback, evaluate, outputs, metrics }: TracedModel): AnyModel => {
   type LossArguments = readonly [params: unknown, state: unknown, batch: BatchTree, key: Tensor | undefined];
   // What the pullback computes again of the loss is computed once: equal nodes are merged.
-  const lossOf = (...args: LossArguments): readonly [Tensor, unknown] => call(loss, ...args);
+  const lossOf = (...args: LossArguments): LossTensors => call(loss, ...args);
   const differentiable =
     pullback === undefined
       ? lossOf
       : customGradient(
           lossOf,
-          ({ args, cotangents: [cotangent] }) =>
-            [call<unknown>(pullback, ...args, cotangent), undefined, undefined, undefined] as never,
+          ({ args, cotangents: { terms } }) =>
+            [call<unknown>(pullback, ...args, terms), undefined, undefined, undefined] as never,
         );
   return {
     init: (key) => call<ReturnType<AnyModel["init"]>>(init, key),
@@ -120,7 +147,8 @@ export const modelOf = ({ init, loss, pullback, evaluate, outputs, metrics }: Tr
         throw new InvariantError("a traced model was applied; its loss and its metrics are all that was traced");
       return [call<Tensor>(outputs, params, state, inputs), state];
     },
-    loss: (params, state, batch, { key }) => differentiable(params, state, batch as BatchTree, key),
+    loss: (params, state, batch, { key }) => resultOf(differentiable(params, state, batch as BatchTree, key)),
+    ...(joinParts !== undefined && { joinParts: (parts) => call<unknown>(joinParts, parts) }),
     evaluate: (params, state, batch) => call<Metrics>(evaluate, params, state, batch),
     ...(metrics !== undefined && { metrics }),
   };

@@ -14,18 +14,27 @@ import {
   NdArray,
   randomKey,
   type SpanSink,
+  type Tensor,
 } from "@skein/tensor-core";
-import { accumulate, type Accumulated } from "../step/loss-and-gradients.ts";
+import {
+  accumulate,
+  type Accumulated,
+  countRows,
+  type RankCount,
+  type StepInputs,
+} from "../step/loss-and-gradients.ts";
 import { deferredPart, settle, type Settled } from "../step/deferred-step.ts";
 import { exchangedGradients } from "../step/exchanged-gradients.ts";
 import type { Job } from "../job/job.ts";
-import { modeNames } from "../step/curvature.ts";
+import { type CurvatureMode, modeNames } from "../step/curvature.ts";
+import type { BatchTree } from "../modules/task.ts";
 import {
   type DeviceState,
   initExchangeState,
   type Parts,
   type StepKind,
   stepKindAt,
+  type TrainState,
   withBuckets,
 } from "../step/train-state.ts";
 import { trainStep } from "../step/train-step.ts";
@@ -41,13 +50,22 @@ export interface DeviceResult {
 
 type Batch = object;
 
-type Step = (state: DeviceState, batch: Batch, before?: Accumulated<DeviceArray>) => Promise<DeviceResult>;
-
-type Accumulate = (
+/** A compiled function of state, a part of a batch, and the members of `StepInputs`. */
+type OfPart<Result> = ((
   state: DeviceState,
   batch: Batch,
+  rankCount: RankCount<DeviceArray>,
   before?: Accumulated<DeviceArray>,
-) => Promise<Accumulated<DeviceArray>>;
+) => Promise<Result>) & { release(): void };
+
+interface Counted {
+  readonly count: DeviceArray;
+  readonly parts: DeviceArray;
+}
+
+type CountRows = ((state: DeviceState, batch: Batch, before?: Counted) => Promise<Counted | readonly []>) & {
+  release(): void;
+};
 
 export interface StepsInput {
   readonly job: Job;
@@ -75,15 +93,9 @@ export const passesFor = ({ precision, overlap }: Job): ((graph: Graph) => Graph
 ];
 
 /** The first part, where the update of the step before is made with it. Consumes the state. */
-type DeferredPart = ((
-  state: DeviceState,
-  batch: Batch,
-) => Promise<{ readonly state: DeviceState; readonly before: Accumulated<DeviceArray> }>) & { release(): void };
+type DeferredPart = OfPart<{ readonly state: DeviceState; readonly before: Accumulated<DeviceArray> }>;
 
 type Settle = ((state: DeviceState) => Promise<Settled<DeviceState, DeviceArray>>) & { release(): void };
-
-/** A tree like that of trained parameters. */
-type Gradients = (state: DeviceState, batch: Batch, before?: Accumulated<DeviceArray>) => Promise<unknown>;
 
 /** A rank's batch in equal parts, in its order; views of it. */
 const partsOf = (batch: Batch, numParts: number): Batch[] =>
@@ -97,6 +109,18 @@ const partsOf = (batch: Batch, numParts: number): Batch[] =>
         }),
       );
 
+/** What the parts before the last do about curvature: they gather statistics, or do not. */
+const observed = (mode: CurvatureMode): CurvatureMode => (mode === "keep" ? "keep" : "observe");
+
+/** Call a compiled part; an absent argument is not an argument. */
+const withBefore = <Result>(
+  run: OfPart<Result>,
+  state: DeviceState,
+  part: Batch,
+  rankCount: RankCount<DeviceArray>,
+  before: Accumulated<DeviceArray> | undefined,
+): Promise<Result> => (before === undefined ? run(state, part, rankCount) : run(state, part, rankCount, before));
+
 /** Steps that stay compiled: those of compressors that take turns, each with and without curvature. */
 const keptSteps = 6;
 
@@ -107,16 +131,17 @@ export class CompiledSteps {
   private readonly backend: Backend;
   private readonly options: JitOptions;
   /** Least recently used first. */
-  private readonly steps: { readonly kind: StepKind; readonly run: Step & { release(): void } }[] = [];
+  private readonly steps: { readonly kind: StepKind; readonly run: OfPart<DeviceResult> }[] = [];
   private settling: Settle;
-  /** Of the first part of a batch, where there are several, with `overlap: dear`. */
-  private catchingUp: DeferredPart;
-  /** Of all parts of a batch but the last, where there are several. */
-  private readonly accumulating: Accumulate & { release(): void };
+  /** With `overlap: dear`, the first of several parts of a batch, by mode. */
+  private readonly catchingUp = new Map<CurvatureMode, DeferredPart>();
+  /** All but the last of several parts of a batch, by mode. */
+  private readonly accumulating = new Map<CurvatureMode, OfPart<Accumulated<DeviceArray>>>();
+  private readonly counting: CountRows;
+  /** Whether the rows that count in a batch are known only when the batch is. */
+  private countsRows: boolean;
   /** For who looks at gradients; none is compiled until somebody does. */
-  private looking:
-    | { readonly compressor: StepKind["compressor"]; readonly run: Gradients & { release(): void } }
-    | undefined;
+  private looking: { readonly compressor: StepKind["compressor"]; readonly run: OfPart<unknown> } | undefined;
 
   constructor({ job, parts, backend, communicators, spanSink }: StepsInput) {
     this.parts = parts;
@@ -130,13 +155,12 @@ export class CompiledSteps {
       ...(spanSink && { spanSink }),
     };
     this.settling = this.compileSettle();
-    this.catchingUp = this.compileFirstPart();
-    this.accumulating = jit(accumulate(parts), backend, {
+    this.countsRows = parts.accumulate > 1;
+    this.counting = jit(countRows(parts), backend, {
       ...this.options,
-      ...this.bound,
       donate: [2],
-      name: "part of a train step",
-    }) as unknown as Accumulate & { release(): void };
+      name: "rows of a train step",
+    }) as unknown as CountRows;
   }
 
   /** Of each compiled step's intermediates. */
@@ -152,65 +176,118 @@ export class CompiledSteps {
     }) as unknown as Settle;
   }
 
-  private compileFirstPart(): DeferredPart {
-    return jit(deferredPart(this.parts, this.parts.compressorAt(0)), this.backend, {
+  private compile<Result>(
+    fn: (state: TrainState<Tensor>, batch: BatchTree, inputs: StepInputs<Tensor>) => unknown,
+    { donate, name }: { readonly donate: readonly number[]; readonly name: string },
+  ): OfPart<Result> {
+    const ofPart = (
+      state: TrainState<Tensor>,
+      batch: BatchTree,
+      rankCount: RankCount<Tensor>,
+      before?: Accumulated<Tensor>,
+    ): unknown => fn(state, batch, { rankCount, ...(before !== undefined && { before }) });
+    return jit(ofPart as never, this.backend, {
       ...this.options,
       ...this.bound,
-      name: "first part of a train step",
-    }) as unknown as DeferredPart;
+      donate,
+      name,
+    }) as unknown as OfPart<Result>;
   }
 
-  /** Do step `number`, counted from 0. Consumes the state. */
-  async run(number: number, state: DeviceState, batch: Batch): Promise<DeviceResult> {
-    const kind = stepKindAt(this.parts, number);
+  private catchUp(kind: StepKind): DeferredPart {
+    const mode = observed(kind.mode);
+    const compiled =
+      this.catchingUp.get(mode) ??
+      this.compile(deferredPart(this.parts, { ...kind, mode }), { donate: [0], name: "first part of a train step" });
+    this.catchingUp.set(mode, compiled as DeferredPart);
+    return compiled as DeferredPart;
+  }
+
+  private accumulate(kind: StepKind): OfPart<Accumulated<DeviceArray>> {
+    const mode = observed(kind.mode);
+    const compiled =
+      this.accumulating.get(mode) ??
+      this.compile<Accumulated<DeviceArray>>(accumulate(this.parts, mode), {
+        donate: [3],
+        name: "part of a train step",
+      });
+    this.accumulating.set(mode, compiled);
+    return compiled;
+  }
+
+  /** Number of rows that count in the rank's whole batch, for those of its parts. */
+  private async countRows(state: DeviceState, inParts: readonly Batch[]): Promise<RankCount<DeviceArray>> {
+    if (!this.countsRows) return [];
+    let counted: Counted | undefined;
+    for (const part of inParts) {
+      const next: Counted | readonly [] = await (counted === undefined
+        ? this.counting(state, part)
+        : this.counting(state, part, counted));
+      this.countsRows = "count" in next;
+      if (!("count" in next)) return [];
+      counted = next;
+    }
+    this.backend.free(counted!.parts);
+    return counted!.count;
+  }
+
+  /** Do a step. Consumes the state. @param updates number of updates behind the state. */
+  async run(updates: number, state: DeviceState, batch: Batch): Promise<DeviceResult> {
+    const kind = stepKindAt(this.parts, updates);
     const known = this.steps.findIndex(
       (step) => step.kind.compressor === kind.compressor && step.kind.mode === kind.mode,
     );
-    const step = known < 0 ? { kind, run: this.compile(kind) } : this.steps.splice(known, 1)[0]!;
+    const step = known < 0 ? { kind, run: this.compileStep(kind) } : this.steps.splice(known, 1)[0]!;
     this.steps.push(step);
     if (this.steps.length > keptSteps) this.steps.shift()!.run.release();
-    const inParts = partsOf(batch, this.parts.accumulate);
-    if (this.parts.overlap !== "dear" || inParts.length === 1) return this.lastPart(step.run, state, inParts);
-    const [first, ...others] = inParts;
-    const { state: caught, before } = await this.catchingUp(state, first!);
-    return this.lastPart(step.run, caught, others, before);
-  }
-
-  /** Compute parts of a batch one after the other, the last by `run`. @param before what parts before them gave. */
-  private async lastPart<Result>(
-    run: (state: DeviceState, batch: Batch, before?: Accumulated<DeviceArray>) => Promise<Result>,
-    state: DeviceState,
-    inParts: readonly Batch[],
-    before?: Accumulated<DeviceArray>,
-  ): Promise<Result> {
-    let sums = before;
-    for (const part of inParts.slice(0, -1))
-      sums = await (sums === undefined ? this.accumulating(state, part) : this.accumulating(state, part, sums));
-    const last = inParts.at(-1)!;
-    return sums === undefined ? run(state, last) : run(state, last, sums);
+    return this.inParts(step.run, kind, state, batch, this.parts.overlap === "dear");
   }
 
   /**
-   * The gradients that step `number`, counted from 0, will give its optimizer, by a program of its own: the step stays
-   * the one that it is, and so do its bits. All ranks call it together. Leaves the state, which is settled, as it is.
+   * Compute the parts of a batch one after the other, the last by `run`.
+   *
+   * @param catchesUp whether the first of several parts makes the update of the step before.
+   */
+  private async inParts<Result>(
+    run: OfPart<Result>,
+    kind: StepKind,
+    given: DeviceState,
+    batch: Batch,
+    catchesUp: boolean,
+  ): Promise<Result> {
+    const parts = partsOf(batch, this.parts.accumulate);
+    const last = parts.pop()!;
+    let state = given;
+    let before: Accumulated<DeviceArray> | undefined;
+    const rankCount = await this.countRows(state, [...parts, last]);
+    for (const [i, part] of parts.entries()) {
+      if (i === 0 && catchesUp) ({ state, before } = await this.catchUp(kind)(state, part, rankCount));
+      else before = await withBefore(this.accumulate(kind), state, part, rankCount, before);
+    }
+    const result = await withBefore(run, state, last, rankCount, before);
+    if ("dtype" in rankCount) this.backend.free(rankCount);
+    return result;
+  }
+
+  /**
+   * The gradients that the next step will give its optimizer, by a program of its own: the step stays the one that it
+   * is, and so do its bits. All ranks call it together. Leaves the state, which is settled, as it is.
    *
    * Cost: a step without its update, and the first time another compilation; until `forget` the memory of its
    * intermediates.
-   * @returns a tree like that of the trained parameters.
+   * @param updates number of updates behind the state. @returns a tree like that of the trained parameters.
    */
-  async gradients(number: number, state: DeviceState, batch: Batch): Promise<unknown> {
-    const { compressor } = stepKindAt(this.parts, number);
+  async gradients(updates: number, state: DeviceState, batch: Batch): Promise<unknown> {
+    const { compressor } = stepKindAt(this.parts, updates);
     if (this.looking?.compressor !== compressor) this.forget();
     this.looking ??= {
       compressor,
-      run: jit(exchangedGradients(this.parts, compressor), this.backend, {
-        ...this.options,
-        ...this.bound,
-        donate: this.parts.accumulate > 1 ? [2] : [],
+      run: this.compile(exchangedGradients(this.parts, compressor), {
+        donate: this.parts.accumulate > 1 ? [3] : [],
         name: "gradients of a train step",
-      }) as unknown as Gradients & { release(): void },
+      }),
     };
-    return this.lastPart(this.looking.run, state, partsOf(batch, this.parts.accumulate));
+    return this.inParts(this.looking.run, { compressor, mode: "keep" }, state, batch, false);
   }
 
   /** Let go of what `gradients` keeps. */
@@ -219,13 +296,11 @@ export class CompiledSteps {
     this.looking = undefined;
   }
 
-  private compile(kind: StepKind): Step & { release(): void } {
-    return jit(trainStep(this.parts, kind), this.backend, {
-      ...this.options,
-      ...this.bound,
-      donate: this.parts.accumulate > 1 ? [0, 2] : [0],
+  private compileStep(kind: StepKind): OfPart<DeviceResult> {
+    return this.compile(trainStep(this.parts, kind), {
+      donate: this.parts.accumulate > 1 ? [0, 3] : [0],
       name: kind.mode === "keep" ? "train step" : `train step (${modeNames[kind.mode]})`,
-    }) as unknown as Step & { release(): void };
+    });
   }
 
   /**
@@ -247,7 +322,6 @@ export class CompiledSteps {
     this.release();
     this.parts = withBuckets(this.parts, buckets, this.job);
     this.settling = this.compileSettle();
-    this.catchingUp = this.compileFirstPart();
     const init = jit(initExchangeState(this.parts), this.backend, { mesh: this.parts.mesh });
     const fresh = (await init(randomKey(this.job.seed) as never)) as unknown as Pick<
       DeviceState,
@@ -262,7 +336,9 @@ export class CompiledSteps {
     this.steps.length = 0;
     this.forget();
     this.settling.release();
-    this.catchingUp.release();
-    this.accumulating.release();
+    for (const compiled of [...this.catchingUp.values(), ...this.accumulating.values()]) compiled.release();
+    this.catchingUp.clear();
+    this.accumulating.clear();
+    this.counting.release();
   }
 }

@@ -1,4 +1,4 @@
-import type { Backend, DeviceArray } from "@skein/tensor-core";
+import type { Backend, DeviceArray, LossScaleState } from "@skein/tensor-core";
 import { sizedBuckets } from "../building/build-exchange.ts";
 import { type Curvature, staleFactors } from "../step/curvature.ts";
 import type { CompiledSteps } from "./compiled-steps.ts";
@@ -47,6 +47,8 @@ const isArray = (figures: DeviceArray | readonly []): figures is DeviceArray => 
 export class LiveState {
   /** Steps behind it. */
   done: number;
+  /** Number of updates behind it, with those that are on their way; read of the first state when it is asked for. */
+  private numUpdates: number | undefined;
   private state: DeviceState;
   private settledAt = -1;
   private readonly input: LiveStateInput;
@@ -66,6 +68,16 @@ export class LiveState {
     return this.state;
   }
 
+  /** Number of updates behind the state: steps whose update was skipped do not count. */
+  async updates(): Promise<number> {
+    if (this.numUpdates === undefined) {
+      const { skippedSteps } = this.state.lossScale as Partial<Record<keyof LossScaleState, DeviceArray>>;
+      const skipped = skippedSteps && (await this.input.backend.download(skippedSteps)).toNumbers()[0]!;
+      this.numUpdates = this.done - (skipped ?? 0);
+    }
+    return this.numUpdates;
+  }
+
   /** Put another state in place of `current`, which `change` consumes. */
   async replace(change: (state: DeviceState, nextStep: number) => Promise<DeviceState>): Promise<void> {
     this.state = await change(this.state, this.done + 1);
@@ -79,7 +91,8 @@ export class LiveState {
    */
   async step(batch: object): Promise<StepFigures> {
     const { job, steps, updated } = this.input;
-    const result = await steps.run(this.done, this.state, batch);
+    const updates = await this.updates();
+    const result = await steps.run(updates, this.state, batch);
     this.state = result.state;
     const [[loss], finite, [skipped], figures, told] = await Promise.all([
       this.read(result.loss),
@@ -100,10 +113,11 @@ export class LiveState {
             : "Lower learningRate.peak, lengthen the warm-up, or set clipNorm"
         }`,
       );
-    await this.tellStale();
+    if (skipped !== 1) await this.tellStale(updates);
     const idleness = update && this.idle.look(update);
     if (idleness !== undefined) this.input.remark(`step ${this.done + 1}: ${idleness}`, false);
     this.done++;
+    if (skipped !== 1) this.numUpdates = updates + 1;
     const model = Object.fromEntries(this.input.figureNames.map((name, i) => [name, told[i]!]));
     return {
       loss: loss!,
@@ -140,10 +154,10 @@ export class LiveState {
   }
 
   /** Name the factors that a refresh has made nothing of. */
-  private async tellStale(): Promise<void> {
+  private async tellStale(updates: number): Promise<void> {
     const { curvature, backend, remark } = this.input;
     if (curvature === undefined || curvature.factorNames.length === 0) return;
-    if (curvature.modeAt(this.done) !== "refresh") return;
+    if (curvature.modeAt(updates) !== "refresh") return;
     const stale = staleFactors<DeviceArray>(this.state.optimizer)!;
     const flags = (await backend.download(stale.flags)).toNumbers();
     const names = curvature.factorNames.filter((_, i) => flags[i] === 1);

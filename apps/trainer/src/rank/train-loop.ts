@@ -9,7 +9,7 @@ import {
   type TrainingSamples,
 } from "@skein/data";
 import { Prefetcher } from "@skein/data/node";
-import { type Backend, type Communicator, type Communicators, spanned } from "@skein/tensor-core";
+import { type Backend, type Communicator, type Communicators, leafPaths, spanned } from "@skein/tensor-core";
 import { bestAfter, type BestSoFar, comparesEvaluations, comparisonOf, endsEarly } from "./best-so-far.ts";
 import { comparedFigures } from "./evaluation-figures.ts";
 import { firstTunedBytes } from "../building/build-exchange.ts";
@@ -25,6 +25,7 @@ import type { RankReport } from "./rank-report.ts";
 import { idlePlacement } from "../placement/placed-anew.ts";
 import { rePlacement } from "../placement/re-placement.ts";
 import { routingRecorder } from "../placement/routing-recorder.ts";
+import { remarkOnParts } from "./remark-on-parts.ts";
 import { replicaCheck } from "./replica-check.ts";
 import type { Prediction } from "../modules/task.ts";
 import { StepMeter, type StepTrace } from "./step-meter.ts";
@@ -154,6 +155,8 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
   });
   const idle = idlePlacement(job);
   if (idle !== undefined) report.remark(idle);
+  const ofParts = remarkOnParts(job, parts.model, leafPaths(initial.model).length > 0);
+  if (ofParts !== undefined) report.remark(ofParts);
   const routings = routingRecorder({
     job,
     parts,

@@ -29,8 +29,8 @@ export interface Curvature {
   readonly hasFigures: boolean;
   /** What the entries of `stale` in the state of the rule speak of; none where it has no such. */
   readonly factorNames: readonly string[];
-  /** Of a step, counted from 0. */
-  modeAt(step: number): CurvatureMode;
+  /** @param updates number of updates before the step. */
+  modeAt(updates: number): CurvatureMode;
   /**
    * How a step gathers statistics; traced. None by optimizers that ask for none. @param key u32[2], of the step and
    * rank.

@@ -25,8 +25,10 @@ import { observing } from "./curvature.ts";
 import {
   accumulate,
   type Accumulated,
+  atOnce,
   exchangeOptions,
   lossAndGradients,
+  type StepInputs,
   type TrainStep,
   updating,
 } from "./loss-and-gradients.ts";
@@ -104,13 +106,14 @@ export const settle =
  * it gives is added to what the others give. Traced; the last part is `deferredStep` with that.
  */
 export const deferredPart =
-  (parts: Parts, compressor: Aggregator) =>
+  (parts: Parts, { compressor, mode }: StepKind) =>
   (
     state: TrainState<Tensor>,
     batch: BatchTree,
+    inputs: StepInputs<Tensor>,
   ): { readonly state: TrainState<Tensor>; readonly before: Accumulated<Tensor> } => {
     const { state: caught, update } = catchUp(parts, compressor, state);
-    return { state: caught, before: { ...accumulate(parts)(caught, batch), update } };
+    return { state: caught, before: { ...accumulate(parts, mode)(caught, batch, inputs), update } };
   };
 
 /**
@@ -123,10 +126,11 @@ export const deferredPart =
  */
 export const deferredStep =
   (parts: Parts, { compressor, mode }: StepKind): TrainStep =>
-  (state, batch, before) => {
+  (state, batch, inputs = atOnce) => {
+    const { before } = inputs;
     const { params, optimizer, average, update } =
       before === undefined ? caughtUp(parts, compressor, state) : { ...state, update: before.update! };
-    const { loss, gradients, modelState, statistics } = lossAndGradients(parts, { params, state }, batch, mode, before);
+    const { loss, gradients, modelState, statistics } = lossAndGradients(parts, { params, state }, batch, mode, inputs);
     const [pending, residuals] = beginExchange(gradients, state.residuals, exchangeOptions(parts, compressor, state));
     return updating(() => {
       const ownFaults = stack(

@@ -1,7 +1,7 @@
 import { type Aggregator, exchange } from "@skein/compressors";
 import type { BatchTree } from "../modules/task.ts";
 import type { Tensor } from "@skein/tensor-core";
-import { type Accumulated, exchangeOptions, lossAndGradients } from "./loss-and-gradients.ts";
+import { exchangeOptions, lossAndGradients, type StepInputs } from "./loss-and-gradients.ts";
 import type { Parts, TrainState } from "./train-state.ts";
 
 /**
@@ -12,8 +12,8 @@ import type { Parts, TrainState } from "./train-state.ts";
  */
 export const exchangedGradients =
   (parts: Parts, compressor: Aggregator) =>
-  (state: TrainState<Tensor>, batch: BatchTree, before?: Accumulated<Tensor>): unknown => {
-    const { gradients } = lossAndGradients(parts, { params: state.params, state }, batch, "keep", before);
+  (state: TrainState<Tensor>, batch: BatchTree, inputs: StepInputs<Tensor>): unknown => {
+    const { gradients } = lossAndGradients(parts, { params: state.params, state }, batch, "keep", inputs);
     const [mean] = exchange(gradients, state.residuals, exchangeOptions(parts, compressor, state));
     return mean;
   };

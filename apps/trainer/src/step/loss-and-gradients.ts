@@ -1,5 +1,11 @@
 import { type Aggregator, type ExchangeOptions, fusedMean } from "@skein/compressors";
-import { observeLayers, type Statistics } from "@skein/second-order";
+import {
+  meanOverParts,
+  observeLayers,
+  ownStatistics,
+  type Statistics,
+  type StatisticsCollector,
+} from "@skein/second-order";
 import {
   add,
   axisIndex,
@@ -18,6 +24,7 @@ import {
   unflattenTree,
   zipTrees,
 } from "@skein/tensor-core";
+import { countOfPart, splitOf } from "./loss-of-part.ts";
 import { type LossContext, scaledGradients } from "./scaled-gradients.ts";
 import type { CurvatureMode } from "./curvature.ts";
 import { axisSize } from "@skein/tensor-core/backend";
@@ -43,18 +50,37 @@ export interface StepResult {
   readonly figures: Tensor | readonly [];
 }
 
-/** @param before what the earlier parts of the rank's batch have given, where it is computed in several. */
-export type TrainStep = (state: TrainState<Tensor>, batch: BatchTree, before?: Accumulated<Tensor>) => StepResult;
+/**
+ * Number of rows that count in the rank's whole batch, f32 scalar, for a step that computes several parts and a model
+ * that counts rows. None otherwise: the count is that of the only part, or a constant.
+ */
+export type RankCount<Leaf> = Leaf | readonly [];
+
+/** What a step takes in next to state and batch. */
+export interface StepInputs<Leaf> {
+  readonly rankCount: RankCount<Leaf>;
+  /** What the earlier parts of the rank's batch have given. Absent: there is none. */
+  readonly before?: Accumulated<Leaf>;
+}
+
+/** Inputs of a step that computes the rank's batch at once. */
+export const atOnce: StepInputs<Tensor> = { rankCount: [] };
+
+/** @param inputs default: the step computes the rank's batch at once. */
+export type TrainStep = (state: TrainState<Tensor>, batch: BatchTree, inputs?: StepInputs<Tensor>) => StepResult;
 
 /** What parts of a rank's batch have given so far, in a step that computes several one after the other. */
 export interface Accumulated<Leaf> {
-  /** u32 scalar: how many parts. */
+  /** Number of parts, u32 scalar. */
   readonly parts: Leaf;
-  /** Over them; gradients with the scale of the loss, where there is one. */
-  readonly sums: { readonly loss: Leaf; readonly gradients: unknown };
-  /** What the last of them has left; each part begins with what the one before has left. */
+  /**
+   * Sums over the parts. Each part contributes its share of the rank's loss, so the sums are those of the whole batch
+   * once all parts are there. Gradients have the scale of the loss, if there is one.
+   */
+  readonly sums: { readonly loss: Leaf; readonly gradients: unknown; readonly statistics: unknown };
+  /** State of the model after these parts. */
   readonly model: unknown;
-  /** Of the update that the first of them has made, with `overlap: dear`: see `StepResult`. */
+  /** Figures of the update that the first part has made, with `overlap: dear`: see `StepResult`. */
   readonly update?: Leaf | undefined;
 }
 
@@ -72,82 +98,163 @@ export const exchangeOptions = (
   step,
 });
 
-/** What a loss is computed from, in this part of a step. */
+/** What the loss of a part is computed from. */
 const contextOf = (
-  { lossScale }: Pick<Parts, "lossScale">,
+  { lossScale, model }: Pick<Parts, "lossScale" | "model">,
   { params, state }: { readonly params: unknown; readonly state: TrainState<Tensor> },
-  before: Accumulated<Tensor> | undefined,
-): LossContext => {
+  { rankCount, before }: StepInputs<Tensor>,
+): LossContext => ({
+  params,
+  modelState: model.joinParts === undefined ? (before?.model ?? state.model) : state.model,
+  key: keyOfPart(state, before?.parts),
+  scale: lossScale === undefined ? [] : (state.lossScale as LossScaleState).scale,
+  rankCount,
+});
+
+/** Random key of a part of the rank's batch, u32[2]. @param number of earlier parts; absent for the first. */
+export const keyOfPart = (state: Pick<TrainState<Tensor>, "key" | "step">, number: Tensor | undefined): Tensor => {
   const key = foldIn(foldIn(foldIn(state.key, state.step), 0), axisIndex(dataAxis));
-  return {
-    params,
-    modelState: before?.model ?? state.model,
-    key: before === undefined ? key : foldIn(key, before.parts),
-    scale: lossScale === undefined ? [] : (state.lossScale as LossScaleState).scale,
-  };
+  return number === undefined ? key : foldIn(key, number);
 };
 
 /** Sums of what two parts of a batch have given. */
 const sumOf = <T>(before: T, own: T): T =>
   inPhase("update", () => scope("accumulate", () => zipTrees((a: Tensor, b: Tensor) => add(a, b), before, own) as T));
 
-/** One part of a rank's batch before the last: nothing travels, and no parameter changes. Traced. */
+/** State of the model after the earlier parts and this one. */
+const joinedState = (
+  { model }: Pick<Parts, "model">,
+  state: TrainState<Tensor>,
+  own: unknown,
+  before: Accumulated<Tensor> | undefined,
+): unknown =>
+  before === undefined || model.joinParts === undefined
+    ? own
+    : inPhase("update", () =>
+        scope("accumulate", () =>
+          model.joinParts!({ before: state.model, earlier: before.model, own, numEarlier: before.parts }),
+        ),
+      );
+
+/** Key of the samples that statistics of layers are drawn from. */
+const drawKeyOf = ({ key, step }: TrainState<Tensor>, before: Accumulated<Tensor> | undefined): Tensor => {
+  const own = foldIn(foldIn(foldIn(key, step), 2), axisIndex(dataAxis));
+  return before === undefined ? own : foldIn(own, before.parts);
+};
+
+/** Loss, gradients and statistics of one part. @param collector of the statistics, made of that of the job. */
+const ofPart = (
+  parts: Parts,
+  from: { readonly params: unknown; readonly state: TrainState<Tensor> },
+  batch: BatchTree,
+  mode: CurvatureMode,
+  inputs: StepInputs<Tensor>,
+  collector: (ofJob: StatisticsCollector) => StatisticsCollector,
+): {
+  readonly loss: Tensor;
+  readonly next: unknown;
+  readonly gradients: unknown;
+  readonly statistics: Statistics;
+} => {
+  const { curvature, lossScale } = parts;
+  const context = contextOf(parts, from, inputs);
+  const trained = trainedOf(parts, from.params);
+  const gradientsOf = scaledGradients(parts.model, splitOf(parts));
+  const observing =
+    curvature?.observing === undefined || mode === "keep"
+      ? undefined
+      : curvature.observing(drawKeyOf(from.state, inputs.before));
+  const { result, statistics } =
+    observing === undefined
+      ? { result: gradientsOf(trained, context, batch), statistics: {} }
+      : observeLayers(gradientsOf, [trained, context, batch], {
+          ...observing,
+          collector: collector(observing.collector),
+          ...(lossScale !== undefined && { lossScale: (from.state.lossScale as LossScaleState).scale }),
+        });
+  const [, { loss, next }, gradients] = result;
+  return { loss, next, gradients, statistics };
+};
+
+/** One part of a rank's batch before the last: nothing is sent, and no parameter changes. Traced. */
 export const accumulate =
-  (parts: Parts) =>
-  (state: TrainState<Tensor>, batch: BatchTree, before?: Accumulated<Tensor>): Accumulated<Tensor> => {
-    const [, { loss, next }, gradients] = scaledGradients(parts.model)(
-      trainedOf(parts, state.params),
-      contextOf(parts, { params: state.params, state }, before),
+  (parts: Parts, mode: CurvatureMode) =>
+  (state: TrainState<Tensor>, batch: BatchTree, inputs: StepInputs<Tensor>): Accumulated<Tensor> => {
+    const { before } = inputs;
+    const { loss, next, gradients, statistics } = ofPart(
+      parts,
+      { params: state.params, state },
       batch,
+      mode,
+      inputs,
+      ownStatistics,
     );
-    const own = { loss, gradients };
+    const own = { loss, gradients, statistics };
     return {
       sums: before === undefined ? own : sumOf(before.sums, own),
       parts: before === undefined ? full([], 1, "u32") : add(before.parts, 1),
-      model: next,
+      model: joinedState(parts, state, next, before),
       ...(before?.update !== undefined && { update: before.update }),
     };
   };
 
 /**
+ * Number of rows that count in the parts of a rank's batch so far, of which this is the next, f32 scalar. Traced; of
+ * the model's forward pass only what the count depends on is computed.
+ *
+ * @param before the count of the earlier parts, and their number, u32 scalar.
+ * @returns none if the model's count is a constant.
+ */
+export const countRows =
+  ({ model }: Pick<Parts, "model">) =>
+  (
+    state: TrainState<Tensor>,
+    batch: BatchTree,
+    before?: { readonly count: Tensor; readonly parts: Tensor },
+  ): { readonly count: Tensor; readonly parts: Tensor } | readonly [] => {
+    const key = keyOfPart(state, before?.parts);
+    const count = countOfPart(model.loss(state.params, state.model, batch, { train: true, key }));
+    if (count === undefined) return [];
+    return before === undefined
+      ? { count, parts: full([], 1, "u32") }
+      : { count: add(before.count, count), parts: add(before.parts, 1) };
+  };
+
+/**
  * This rank's loss and gradients with these parameters, and the model's next statistics, means over the ranks.
  *
- * @param params all of the model; gradients are of those that are trained.
- * @param mode whether statistics of layers are gathered on the way: means over the ranks.
- * @param before with it, loss and gradients are means over its parts and this one; statistics of layers are of this
- * one.
+ * @param params all of the model; gradients are those of the trained ones.
+ * @param mode whether statistics of layers are gathered, means over parts and ranks.
+ * @param inputs with earlier parts, loss, gradients and statistics are those of all parts.
  */
 export const lossAndGradients = (
   parts: Parts,
-  { params, state }: { readonly params: unknown; readonly state: TrainState<Tensor> },
+  from: { readonly params: unknown; readonly state: TrainState<Tensor> },
   batch: BatchTree,
   mode: CurvatureMode,
-  before?: Accumulated<Tensor>,
+  inputs: StepInputs<Tensor>,
 ): {
   readonly loss: Tensor;
   readonly gradients: unknown;
   readonly modelState: unknown;
   readonly statistics: Statistics;
 } => {
-  const { model, lossScale, curvature, sharding, mesh, accumulate: numParts } = parts;
-  const stepKey = foldIn(state.key, state.step);
-  const scaling = state.lossScale as LossScaleState;
-  const context = contextOf(parts, { params, state }, before);
-  const trained = trainedOf(parts, params);
-  const gradientsOf = scaledGradients(model);
-  const { result, statistics } =
-    curvature?.observing === undefined || mode === "keep"
-      ? { result: gradientsOf(trained, context, batch), statistics: {} }
-      : observeLayers(gradientsOf, [trained, context, batch], {
-          ...curvature.observing(foldIn(foldIn(stepKey, 2), axisIndex(dataAxis))),
-          ...(lossScale !== undefined && { lossScale: scaling.scale }),
-        });
-  const [, { loss: ownLoss, next }, ownGradients] = result;
-  const own = { loss: ownLoss, gradients: ownGradients };
-  const { loss, gradients: scaled } = before === undefined ? own : meanOf(sumOf(before.sums, own), numParts);
+  const { lossScale, sharding, mesh, accumulate: numParts } = parts;
+  const { before } = inputs;
+  const { next, statistics, ...own } = ofPart(parts, from, batch, mode, inputs, (ofJob) =>
+    before === undefined ? ofJob : meanOverParts(ofJob, before.sums.statistics as Statistics, numParts),
+  );
+  const { loss, gradients: scaled } =
+    before === undefined
+      ? own
+      : sumOf(
+          { loss: before.sums.loss, gradients: before.sums.gradients },
+          { loss: own.loss, gradients: own.gradients },
+        );
+  const modelAfter = joinedState(parts, from.state, next, before);
   // Each rank has seen other samples, or other positions of them; one statistic for all keeps the state shared.
   const [meanLoss, modelState] = inPhase("communication", () =>
-    scope("mean-loss", () => meanOverRanks([loss, next] as const, everyRankAxis(mesh))),
+    scope("mean-loss", () => meanOverRanks([loss, modelAfter] as const, everyRankAxis(mesh))),
   );
   return {
     loss: meanLoss,
@@ -155,15 +262,15 @@ export const lossAndGradients = (
       lossScale === undefined
         ? ofMeanLoss(scaled, sharding)
         : inPhase("backward", () =>
-            zipTrees((gradient: Tensor) => divide(gradient, scaling.scale), ofMeanLoss(scaled, sharding)),
+            zipTrees(
+              (gradient: Tensor) => divide(gradient, (from.state.lossScale as LossScaleState).scale),
+              ofMeanLoss(scaled, sharding),
+            ),
           ),
     modelState,
     statistics,
   };
 };
-
-const meanOf = <T>(sums: T, count: number): T =>
-  inPhase("update", () => scope("accumulate", () => mapTree(sums, (sum: Tensor) => multiply(sum, 1 / count)) as T));
 
 /** Name what makes new parameters of mean gradients, and what watches over it. */
 export const updating = <T>(fn: () => T): T => inPhase("update", () => scope("update", fn));

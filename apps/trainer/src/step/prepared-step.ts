@@ -7,13 +7,14 @@ import { passesFor } from "../rank/compiled-steps.ts";
 import { ConfigError } from "../errors.ts";
 import type { ExchangePlan } from "../planning/exchange-plan.ts";
 import type { Job } from "../job/job.ts";
-import { batchSpecs, type BatchTree } from "../modules/task.ts";
+import { batchSpecs } from "../modules/task.ts";
 import { type Prepared, partsInputOf } from "../building/prepare.ts";
 import { buildParts, type Parts, stateSpecs, stepKindAt, type TrainState } from "./train-state.ts";
-import { trainedOf } from "./frozen.ts";
+import { resultSpecs } from "../modules/result-specs.ts";
 import { firstPlace, samplesAtOnce } from "./mesh.ts";
-import { accumulate, type Accumulated, type StepResult } from "./loss-and-gradients.ts";
+import { accumulate, countRows } from "./loss-and-gradients.ts";
 import { deferredPart } from "./deferred-step.ts";
+import { stepOverParts } from "./step-over-parts.ts";
 import { trainStep } from "./train-step.ts";
 import { numUpdateFigures } from "./update-figures.ts";
 
@@ -37,28 +38,26 @@ const tracedStep = (
   { step, part }: { readonly step: number; readonly part: "first" | "last" | undefined },
 ): Graph => {
   const batch = batchSpecs(data.train, samplesAtOnce(job));
-  const last = trainStep(parts, stepKindAt(parts, step));
-  const earlier = accumulate(parts);
+  const kind = stepKindAt(parts, step);
   const isDeferred = parts.overlap === "dear" && parts.accumulate > 1;
-  const first = deferredPart(parts, parts.compressorAt(0));
-  // Parts of a batch are compiled by themselves; together they are what a step takes.
-  const whole = (given: TrainState<Tensor>, ...batches: BatchTree[]): StepResult => {
-    const { state: own, before } = isDeferred ? first(given, batches[0]!) : { state: given, before: undefined };
-    const sums = batches
-      .slice(isDeferred ? 1 : 0, -1)
-      .reduce<Accumulated<Tensor> | undefined>((done, part) => earlier(own, part, done), before);
-    return last(own, batches.at(-1)!, sums);
+  const first = deferredPart(parts, { ...kind, compressor: parts.compressorAt(0) });
+  const on = { mesh: parts.mesh, place: firstPlace(parts.mesh) };
+  const specsOf = <Specs>(fn: unknown, ...args: readonly unknown[]): Specs =>
+    resultSpecs<Specs>(trace(fn as (...args: Tensor[]) => unknown, args as never, on));
+  const ofPart = (): { readonly rankCount: unknown; readonly before: unknown } => {
+    const counted = specsOf<{ readonly count?: TensorSpec }>(countRows(parts), state, batch);
+    const rankCount = counted.count ?? [];
+    const update: TensorSpec = { dtype: "f32", shape: [numUpdateFigures(parts)] };
+    const before = specsOf<object>(accumulate(parts, kind.mode), state, batch, { rankCount });
+    return { rankCount, before: { ...before, ...(isDeferred && { update }) } };
   };
-  const scalar = (dtype: "f32" | "u32"): TensorSpec => ({ dtype, shape: [] });
-  const sums = { loss: scalar("f32"), gradients: trainedOf(parts, state.params) };
-  const update: TensorSpec = { dtype: "f32", shape: [numUpdateFigures(parts)] };
-  const before = { parts: scalar("u32"), sums, model: state.model, ...(isDeferred && { update }) };
-  const [fn, batches] = {
-    first: [first, [batch]],
-    last: [last, [batch, before]],
-    all: [whole, Array<never>(parts.accumulate).fill(batch as never)],
-  }[part ?? "all"] as unknown as [(...args: Tensor[]) => unknown, never[]];
-  const traced = trace(fn, [state as never, ...batches], { mesh: parts.mesh, place: firstPlace(parts.mesh) });
+  const argsOf = {
+    first: () => [first, batch, { rankCount: ofPart().rankCount }],
+    last: () => [trainStep(parts, kind), batch, ofPart()],
+    all: () => [stepOverParts(parts, kind), ...Array<unknown>(parts.accumulate).fill(batch)],
+  };
+  const [fn, ...args] = argsOf[part ?? "all"]();
+  const traced = trace(fn as (...args: Tensor[]) => unknown, [state, ...args] as never, on);
   return passesFor(job).reduce((graph, pass) => pass(graph), traced.graph);
 };
 

@@ -1,29 +1,37 @@
-import { withParameters } from "./frozen.ts";
 import { multiply, type Tensor, valueAndGradWithAux } from "@skein/tensor-core";
 import type { AnyModel, BatchTree } from "../modules/task.ts";
+import { withParameters } from "./frozen.ts";
+import { type BatchSplit, lossOfPart } from "./loss-of-part.ts";
 
-/** What a loss is computed from beside parameters and batch. */
+/** What a loss is computed from, next to parameters and batch. */
 export interface LossContext {
-  /** All parameters of the model: of those that are not trained, the loss is computed from these. */
+  /** All parameters of the model. The loss takes those that are not trained from here. */
   readonly params: unknown;
   readonly modelState: unknown;
   /** u32[2], of this step and the rank's samples. */
   readonly key: Tensor;
   /** f32 scalar, or none. */
   readonly scale: Tensor | readonly [];
+  /** See `rankCount` of `lossOfPart`; none if it is the part's own, or a constant. */
+  readonly rankCount: Tensor | readonly [];
 }
 
 type ScaledGradients = readonly [scaled: Tensor, { readonly loss: Tensor; readonly next: unknown }, gradients: unknown];
 
 /**
- * Loss and gradients of what is trained, both also with the scale of the loss; a function of its arguments alone.
+ * This part's contribution to the loss of a rank, and its gradients with respect to the trained parameters; both also
+ * multiplied by the scale of the loss. A function of its arguments alone.
  */
 export const scaledGradients =
-  (model: AnyModel) =>
-  (trained: unknown, { params, modelState, key, scale }: LossContext, batch: BatchTree): ScaledGradients =>
+  (model: AnyModel, split: BatchSplit) =>
+  (trained: unknown, { params, modelState, key, scale, rankCount }: LossContext, batch: BatchTree): ScaledGradients =>
     valueAndGradWithAux((own: unknown) => {
-      const [loss, next] = model.loss(withParameters(params, own), modelState, batch, { train: true, key });
-      return [isUnscaled(scale) ? loss : multiply(loss, scale), { loss, next }] as const;
+      const result = model.loss(withParameters(params, own), modelState, batch, { train: true, key });
+      const loss = lossOfPart(result, split, orUndefined(rankCount));
+      const factor = orUndefined(scale);
+      return [factor === undefined ? loss : multiply(loss, factor), { loss, next: result[1] }] as const;
     })(trained);
 
-const isUnscaled = (scale: LossContext["scale"]): scale is readonly [] => Array.isArray(scale);
+/** An optional tensor as trees of tensors hold it: an empty list if it is absent. */
+const orUndefined = (leaf: Tensor | readonly []): Tensor | undefined =>
+  Array.isArray(leaf) ? undefined : (leaf as Tensor);

@@ -28,6 +28,7 @@ import type { Curvature, CurvatureMode } from "./curvature.ts";
 import { figureNames } from "./model-figures.ts";
 import { withSmoothing } from "../building/label-smoothing.ts";
 import { scaledGradients } from "./scaled-gradients.ts";
+import { splitOf } from "./loss-of-part.ts";
 import type { OwnParts } from "../modules/own-parts.ts";
 import { batchSpecs, type AnyModel } from "../modules/task.ts";
 import { buildLearningRateOf, buildLossScale, buildOptimizer } from "../building/build.ts";
@@ -74,8 +75,8 @@ export interface Parts extends Freezing {
   readonly optimizer: GradientTransformation<unknown>;
   /** The learning rate of the next update, by the optimizer's state; traced. */
   readonly learningRateOf: (optimizerState: unknown) => Tensor;
-  /** By the number of the step; all keep the same state. */
-  readonly compressorAt: (step: number) => Aggregator;
+  /** By the number of updates before the step; all keep the same state. */
+  readonly compressorAt: (updates: number) => Aggregator;
   readonly buckets: BucketPlan;
   readonly overlap: OverlapName;
   /** Of each bucket's collectives. */
@@ -104,10 +105,13 @@ export interface StepKind {
   readonly mode: CurvatureMode;
 }
 
-/** The kind of step `number`, counted from 0. */
-export const stepKindAt = ({ compressorAt, curvature }: Parts, number: number): StepKind => ({
-  compressor: compressorAt(number),
-  mode: curvature?.modeAt(number) ?? "keep",
+/**
+ * Kind of the next step. @param updates number of updates before it: a step whose update was skipped does not count, and
+ * the next one does in its place whatever was due.
+ */
+export const stepKindAt = ({ compressorAt, curvature }: Parts, updates: number): StepKind => ({
+  compressor: compressorAt(updates),
+  mode: curvature?.modeAt(updates) ?? "keep",
 });
 
 /**
@@ -158,10 +162,10 @@ export const buildParts = ({ job, model: plain, totalSteps, train, own }: PartsI
   const groups = parameterGroups(job, params, { frozen });
   const find = () =>
     findLayers(
-      scaledGradients(model),
+      scaledGradients(model, splitOf({ mesh, accumulate: job.accumulate ?? 1 })),
       [
         trained as never,
-        { params, modelState: state, key: keySpec, scale: [] } as never,
+        { params, modelState: state, key: keySpec, scale: [], rankCount: [] } as never,
         batchSpecs(train, samplesAtOnce(job)) as never,
       ],
       { mesh },

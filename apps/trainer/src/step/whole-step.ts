@@ -19,10 +19,11 @@ import {
 import { averaged } from "./averaged.ts";
 import { observing, refreshing } from "./curvature.ts";
 import { finiteFlags } from "./finite-flags.ts";
-import { exchangeOptions, lossAndGradients, type TrainStep, updating } from "./loss-and-gradients.ts";
+import { atOnce, exchangeOptions, lossAndGradients, type TrainStep, updating } from "./loss-and-gradients.ts";
 import { trainedOf, withParameters } from "./frozen.ts";
 import { modelFigures } from "./model-figures.ts";
 import type { Parts, StepKind, TrainState } from "./train-state.ts";
+import { updatesBefore } from "./updates-before.ts";
 import { noUpdate, updateFigures } from "./update-figures.ts";
 
 /**
@@ -34,11 +35,11 @@ import { noUpdate, updateFigures } from "./update-figures.ts";
  */
 export const wholeStep =
   (parts: Parts, { compressor, mode }: StepKind): TrainStep =>
-  (state, batch, before) => {
+  (state, batch, inputs = atOnce) => {
     const { model, optimizer, lossScale, sharding } = parts;
     const scaling = state.lossScale as LossScaleState;
     const { params } = state;
-    const { loss, gradients, modelState, statistics } = lossAndGradients(parts, { params, state }, batch, mode, before);
+    const { loss, gradients, modelState, statistics } = lossAndGradients(parts, { params, state }, batch, mode, inputs);
     const [mean, residuals] = exchange(gradients, state.residuals, exchangeOptions(parts, compressor, state));
     return updating(() => {
       const curvature = observing(optimizer, state.optimizer, statistics, mode);
@@ -51,7 +52,7 @@ export const wholeStep =
       const next: TrainState<Tensor> = {
         ...state,
         params: withParameters(params, updated),
-        average: averaged(parts, state.average, updated, add(state.step, 1)),
+        average: averaged(parts, state.average, updated, add(updatesBefore(parts, state), 1)),
         model: modelState,
         optimizer: optimizerState,
         residuals,

@@ -73,6 +73,13 @@ export interface Gated<State> {
 export interface Gate<Params = unknown, State = unknown> {
   readonly numExperts: number;
   init(key: Tensor): { readonly params: Params; readonly state: State };
+  /**
+   * State of the next step, while training; `choose` has it applied to the loads of its own tokens. Default: the state
+   * stays.
+   *
+   * @param load_E f32, choices of each expert, of the tokens of all ranks.
+   */
+  readonly update?: (state: State, load_E: Tensor) => State;
   /** @param x_TD of any float dtype; scores are f32. */
   choose(params: Params, state: State, x_TD: Tensor, context: GateContext): Gated<State>;
 }
@@ -117,6 +124,7 @@ const loadOf = (routing: Choices | Mixture, numExperts: number): Tensor =>
 export const defineGate = <Params, State>(rule: GateRule<Params, State>): Gate<Params, State> => ({
   numExperts: rule.numExperts,
   init: (key) => rule.init(key),
+  ...(rule.update !== undefined && { update: (state: State, load_E: Tensor) => rule.update!(state, load_E) }),
   choose: (params, state, x_TD, context) => {
     const { name, numExperts, width, losses = [] } = rule;
     if (x_TD.rank !== 2 || x_TD.shape[1] !== width)

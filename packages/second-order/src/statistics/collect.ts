@@ -1,10 +1,12 @@
 import {
+  add,
   allReduceMean,
   ArgumentError,
   type BucketPlan,
   concat,
   elementCount,
   inPhase,
+  multiply,
   reduceMeanToRoot,
   reshape,
   scope,
@@ -46,6 +48,23 @@ export const ownStatistics = (): StatisticsCollector => {
     finish: () => gathered.all(),
   };
 };
+
+/**
+ * Collect the means over several parts of a batch, of equally many samples: this one and those before.
+ *
+ * @param earlier sums of the earlier parts' statistics, which `ownStatistics` has kept.
+ * @param numParts number of parts with this one.
+ * @param collector what the means go to.
+ */
+export const meanOverParts = (
+  collector: StatisticsCollector,
+  earlier: Statistics,
+  numParts: number,
+): StatisticsCollector => ({
+  add: (layer, side, value) =>
+    collector.add(layer, side, multiply(add(earlier[layer.path]![side]!, value), 1 / numParts)),
+  finish: () => collector.finish(),
+});
 
 /** The name of one side of a layer in a bucket plan: `blocks.0.query:input`. */
 export const sideName = (path: string, side: LayerSide): string => `${path}:${side}`;

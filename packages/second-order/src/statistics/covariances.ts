@@ -49,13 +49,13 @@ const inputCovariance =
 
 const gradientCovariance =
   ({ positions, blockSize }: Required<CovarianceOptions>): SideStatistic =>
-  (layer, rows, { samples, taken }) => {
+  (layer, rows, { meanOver, taken }) => {
     const parts = partsOf(layer.numOutputs, blockSize);
     return multiply(
       positions === "expand"
         ? sumOf(rows.map((one) => gramInBlocks(one.matrix(), parts)))
         : gramInBlocks(perSample(rows, taken), parts),
-      samples ** 2 / taken,
+      meanOver ** 2 / taken,
     );
   };
 

@@ -7,9 +7,9 @@ const inputMean: SideStatistic = (layer, rows) => {
   return layer.bias === undefined ? mean : concat([mean, full([1], 1)]);
 };
 
-const gradientMean: SideStatistic = (_, rows, { samples }) => {
+const gradientMean: SideStatistic = (_, rows, { meanOver }) => {
   const total = rows.map((one) => one.total()).reduce((sum, one) => add(sum, one));
-  return multiply(total, samples / rowCount(rows));
+  return multiply(total, meanOver / rowCount(rows));
 };
 
 /**

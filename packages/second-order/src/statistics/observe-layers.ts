@@ -46,8 +46,12 @@ export interface ObserveLayersOptions {
   readonly statistic: Statistic;
   /** Of which layers, and of which of their sides. Default: both sides of all that it has. */
   readonly wants?: (layer: Layer, side: LayerSide) => boolean;
-  /** Samples of the batch whose mean the loss is. */
+  /** Number of samples that the step computes. */
   readonly samples: number;
+  /**
+   * Number of samples that the loss is a mean over, of which the step computes a part. Default: `samples`.
+   */
+  readonly meanOver?: number;
   /** Look at so many samples alone, drawn anew in each step. Default: all. */
   readonly draw?: { readonly count: number; readonly key: Tensor };
   /** What the loss was multiplied by. Default: 1. */
@@ -93,7 +97,7 @@ const requireSamples = (layer: Layer, rows: readonly LayerRows[], samples: numbe
 export const observeLayers = <Args extends readonly unknown[], Result>(
   step: Step<Args, Result>,
   args: Args,
-  { statistic, wants = () => true, samples, draw, lossScale, collector }: ObserveLayersOptions,
+  { statistic, wants = () => true, samples, meanOver = samples, draw, lossScale, collector }: ObserveLayersOptions,
 ): { readonly result: Result; readonly statistics: Statistics } => {
   const traced: Traced = traceWithin(step, args);
   const { applied } = appliedLayers(traced, args[0]);
@@ -107,7 +111,7 @@ export const observeLayers = <Args extends readonly unknown[], Result>(
       })),
   );
   const chosen = draw && slice(argsort(uniform(draw.key, [samples])), [0], [draw.count]);
-  const count = { samples, taken: draw?.count ?? samples };
+  const count = { meanOver, taken: draw?.count ?? samples };
   const values = new Map<string, Tensor>();
   const byValue = Map.groupBy(
     awaited.flatMap((one) => [...one.missing].map((key) => ({ key, one }))),

@@ -15,11 +15,11 @@ export type LayerSide = keyof LayerStatistic;
 
 export const layerSides: readonly LayerSide[] = ["input", "gradient"];
 
-/** How many samples rows are of. */
+/** Numbers of samples. */
 export interface SampleCount {
-  /** Of the batch whose mean the loss is: what undoes the mean. */
-  readonly samples: number;
-  /** Whose rows are looked at: all of them, or some. */
+  /** Number of samples that the loss is a mean over; gradient rows are multiplied by it. */
+  readonly meanOver: number;
+  /** Number of samples whose rows are looked at: all that the step computes, or some. */
   readonly taken: number;
 }
 

@@ -143,10 +143,10 @@ export const valueAndGrad: ValueAndGrad = (<P, Rest extends readonly unknown[]>(
 /** Of `valueAndGradWithAux`. */
 export interface ValueAndGradWithAux {
   <P, Aux, Rest extends readonly unknown[]>(
-    fn: (params: P, ...rest: Rest) => readonly [Tensor, Aux],
+    fn: (params: P, ...rest: Rest) => readonly [Tensor, Aux, ...unknown[]],
   ): (params: P, ...rest: Rest) => [Tensor, Aux, P];
   <P, Aux, Rest extends readonly unknown[]>(
-    fn: (params: P, ...rest: Rest) => readonly [Tensor, Aux],
+    fn: (params: P, ...rest: Rest) => readonly [Tensor, Aux, ...unknown[]],
     options: TapOptions,
   ): (
     params: P,
@@ -156,7 +156,7 @@ export interface ValueAndGradWithAux {
 
 /**
  * As `valueAndGrad`, for a function that returns its loss and a tree of further results through which no gradient
- * flows.
+ * flows. Entries after these two are ignored.
  */
 export const valueAndGradWithAux: ValueAndGradWithAux = (<P, Aux, Rest extends readonly unknown[]>(
   fn: (params: P, ...rest: Rest) => readonly [Tensor, Aux],

@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import { checkJob } from "../job/config.ts";
+import { remarkOnParts } from "./remark-on-parts.ts";
+
+const remarkOf = (settings: object, joins: boolean, hasState: boolean): string | undefined => {
+  const job = checkJob(
+    {
+      name: "parts",
+      batch: 8,
+      steps: 1,
+      evaluation: { batch: 8 },
+      data: { kind: "moby-dick", window: 8 },
+      model: { kind: "gpt", layers: 2, heads: 2, width: 8 },
+      optimizer: { kind: "sgd" },
+      learningRate: { peak: 0.1 },
+      ...settings,
+    },
+    { file: "job.yaml" },
+  );
+  return remarkOnParts(job, joins ? { joinParts: ({ own }) => own } : {}, hasState);
+};
+
+const withExperts = (experts: object): object => ({
+  model: { kind: "gpt", layers: 2, heads: 2, width: 8, experts: { count: 4, topK: 2, balanceLoss: 0, ...experts } },
+});
+
+test("names what is of a part, and nothing else", () => {
+  expect(remarkOf({}, false, true)).toBeUndefined();
+  expect(remarkOf({ accumulate: 2 }, false, false)).toBeUndefined();
+  expect(remarkOf({ accumulate: 2 }, false, true)).toBe(
+    "accumulate: 2: the model's state, such as running statistics, changes once a part",
+  );
+  const parted = { accumulate: 4, ...withExperts({ balanceLoss: 0.1 }) };
+  expect(remarkOf(parted, true, true)).toBe(
+    "accumulate: 4: balance and importance losses of experts are means over the losses of parts; the capacity of experts is that of a part",
+  );
+  expect(remarkOf({ accumulate: 4, ...withExperts({ capacity: "all" }) }, true, true)).toBeUndefined();
+});

@@ -1,0 +1,35 @@
+import type { Tensor } from "@skein/tensor-core";
+import type { BatchTree } from "../modules/task.ts";
+import { deferredPart } from "./deferred-step.ts";
+import { accumulate, type Accumulated, countRows, type StepInputs, type StepResult } from "./loss-and-gradients.ts";
+import type { Parts, StepKind, TrainState } from "./train-state.ts";
+import { trainStep } from "./train-step.ts";
+
+/**
+ * One training step from all parts of a rank's batch, in a single graph. Traced. Runs compile each part by itself; this
+ * is what they compute together.
+ */
+export const stepOverParts = (
+  parts: Parts,
+  kind: StepKind,
+): ((state: TrainState<Tensor>, ...batches: readonly BatchTree[]) => StepResult) => {
+  const countOf = countRows(parts);
+  const earlier = accumulate(parts, kind.mode);
+  const last = trainStep(parts, kind);
+  return (given, ...batches) => {
+    if (batches.length === 1) return last(given, batches[0]!);
+    let counted: ReturnType<typeof countOf> = [];
+    for (const part of batches) counted = countOf(given, part, "count" in counted ? counted : undefined);
+    const inputs: StepInputs<Tensor> = { rankCount: "count" in counted ? counted.count : [] };
+    const [first, others] = [batches[0]!, batches.slice(1, -1)];
+    const begun =
+      parts.overlap === "dear"
+        ? deferredPart(parts, { ...kind, compressor: parts.compressorAt(0) })(given, first, inputs)
+        : { state: given, before: earlier(given, first, inputs) };
+    const before = others.reduce<Accumulated<Tensor>>(
+      (done, part) => earlier(begun.state, part, { ...inputs, before: done }),
+      begun.before,
+    );
+    return last(begun.state, batches.at(-1)!, { ...inputs, before });
+  };
+};

@@ -1,0 +1,47 @@
+// Shapes: E experts.
+import { add, divide, maximum, multiply, subtract, sum, type Tensor } from "@skein/tensor-core";
+import type { MoeFigures, MoeLayerApplied, MoeLayerParts, MoeState } from "./moe-layer.ts";
+import type { Gate } from "./gates/gate.ts";
+import { rememberLoad } from "./routing/load-memory.ts";
+
+/**
+ * State and report of a layer after one more part of a batch: those that it has after all tokens at once, except for
+ * what slots depend on. Loads are sums, so the gate's state moves once; entropy and loss are means over the tokens, and
+ * the greatest load is that of a part, which is what has slots.
+ */
+export const joinMoeParts = <GateState>(
+  gate: Pick<Gate<never, GateState>, "update">,
+  loadDecay: number,
+  { before, earlier, own, numEarlier }: MoeLayerParts<MoeState<GateState>>,
+): MoeLayerApplied<MoeState<GateState>> => {
+  const of = (name: keyof MoeFigures): readonly [Tensor, Tensor] => [
+    earlier.report.figures[name],
+    own.report.figures[name],
+  ];
+  const mean = ([a, b]: readonly [Tensor, Tensor]): Tensor => add(a, divide(subtract(b, a), add(numEarlier, 1)));
+  const [earlierLoad_E, ownLoad_E] = of("load_E");
+  const load_E = add(earlierLoad_E, ownLoad_E);
+  /** Mean of two shares by what each is a share of. */
+  const weighted = ([a, b]: readonly [Tensor, Tensor], [ofA, ofB]: readonly [Tensor, Tensor]): Tensor =>
+    divide(add(multiply(a, ofA), multiply(b, ofB)), maximum(add(ofA, ofB), 1));
+  const choices = [sum(earlierLoad_E), sum(ownLoad_E)] as const;
+  const dropped = of("droppedShare");
+  const kept = choices.map((count, i) => multiply(count, subtract(1, dropped[i]!))) as [Tensor, Tensor];
+  return {
+    state: {
+      gate: gate.update?.(before.gate, load_E) ?? before.gate,
+      placeOf_E: before.placeOf_E,
+      ...rememberLoad(before, load_E, loadDecay),
+    },
+    report: {
+      loss: mean([earlier.report.loss, own.report.loss]),
+      figures: {
+        load_E,
+        entropy: mean(of("entropy")),
+        droppedShare: weighted(dropped, choices),
+        duplicationRate: weighted(of("duplicationRate"), kept),
+        greatestLoad: maximum(...of("greatestLoad")),
+      },
+    },
+  };
+};
