@@ -31,6 +31,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { checkJob } from "../job/config.ts";
 import type { AnyModel, BatchTree } from "../modules/task.ts";
+import { settle } from "./deferred-step.ts";
 import { batchPartOf, meshGroups, meshOf, placeOf } from "./mesh.ts";
 import { stepOverParts } from "./step-over-parts.ts";
 import { buildParts, initState, stepKindAt } from "./train-state.ts";
@@ -115,6 +116,7 @@ const stepped = (
       let loss: Tensor | undefined;
       for (let step = 0; step < numSteps; step++)
         ({ state, loss } = stepOverParts(parts, stepKindAt(parts, step))(state, ...batches));
+      if (job.overlap === "dear") ({ state } = settle(parts, parts.compressorAt(0))(state));
       const { params, optimizer, model: own } = state;
       return { loss, params, optimizer, model: own };
     },
@@ -265,6 +267,7 @@ const kept: readonly object[] = [
   { optimizer: { kind: "momentum" }, compression: { kind: "top-k", density: 1 } },
   { precision: { kind: "mixed-f16" } },
   { optimizer: { kind: "nesterov" }, zero: 1 },
+  { optimizer: { kind: "momentum" }, overlap: "dear" },
 ];
 
 describe("a step over masked, weighted and plain rows", () => {
@@ -272,10 +275,10 @@ describe("a step over masked, weighted and plain rows", () => {
     fc.assert(
       fc.property(maskedLabels, fc.constantFrom(...splits), fc.constantFrom(...kept), (labels, split, settings) => {
         const problem = problemOf(labels);
-        const { zero: _zero, ...alone } = settings as { readonly zero?: number };
+        const { zero, overlap: _, ...alone } = settings as { readonly zero?: number; readonly overlap?: string };
         const [ofWhole, ofParts] = [stepped(problem, whole, alone), stepped(problem, split, settings)];
         const shared = (of: typeof ofWhole): typeof ofWhole =>
-          new Map([...of].filter(([path]) => _zero === undefined || !path.startsWith("optimizer")));
+          new Map([...of].filter(([path]) => zero === undefined || !path.startsWith("optimizer")));
         expectSame(shared(ofParts), shared(ofWhole), 2e-6);
       }),
       { numRuns: examples(4, 60), seed: 32 },
@@ -378,33 +381,30 @@ describe("what experts learn of the batch", () => {
     switch: switchGate({ ...router, losses: [zLoss({ coefficient: 0.5 })] }),
     sigmoid: sigmoidGate({ ...router, numChoices: 2 }),
   };
-  const withGate = (gate: unknown): Problem => ({
-    model: gpt({
-      vocabulary,
-      contextLength: length,
-      width: 4,
-      numLayers: 2,
-      numHeads: 2,
-      hidden: 6,
-      experts: {
-        every: 1,
-        layer: moeLayer({
-          gate: gate as ReturnType<typeof switchGate>,
-          experts: geluExperts({ width: 4, hidden: 5 }),
-          capacity: capacityByMaximum(),
-          axis: "expert",
-          tokenAxes: ["data"],
-        }) as never,
-      },
-    }) as AnyModel,
-    fields,
-  });
+  const withGate = (gate: unknown): Problem => {
+    const layer = moeLayer({
+      gate: gate as ReturnType<typeof switchGate>,
+      experts: geluExperts({ width: 4, hidden: 5 }),
+      capacity: capacityByMaximum(),
+      axis: "expert",
+      tokenAxes: ["data"],
+    });
+    const experts = { every: 1, layer: layer as never, sharding: layer.sharding };
+    const sizes = { vocabulary, contextLength: length, width: 4, numLayers: 2, numHeads: 2, hidden: 6 };
+    return { model: gpt({ ...sizes, experts }) as AnyModel, fields };
+  };
+  /** What a mesh asks of a job; the model is the one above. */
+  const named = {
+    data: { kind: "moby-dick", window: length },
+    model: { kind: "gpt", layers: 2, heads: 2, width: 4, experts: { count: 4 } },
+  };
   test.each(Object.entries(gates))("does not depend on the split of the batch: %s", (_, gate) => {
-    for (const split of examples([splits[4]!, splits[3]!], splits)) {
-      const [ofParts, ofWhole] = [stepped(withGate(gate), split, {}), stepped(withGate(gate), whole, {})];
-      // The greatest load is that of a rank and part, which is what has slots.
+    const onMesh: Split = { ranks: 2, accumulate: 2, mesh: { expert: 2 } };
+    for (const split of examples([splits[4]!, splits[3]!, onMesh], [...splits, onMesh])) {
+      const [ofParts, ofWhole] = [stepped(withGate(gate), split, named), stepped(withGate(gate), whole, named)];
+      // The greatest load is that of a rank and part, which is what has slots. On a mesh a rank has its own experts.
       const comparable = (of: typeof ofParts): typeof ofParts =>
-        new Map([...of].filter(([path]) => !/greatestLoad|duplicationRate/.test(path)));
+        new Map([...of].filter(([path]) => !/greatestLoad|duplicationRate|experts\.experts/.test(path)));
       expectSame(comparable(ofParts), comparable(ofWhole), 1e-5);
     }
   });
